@@ -1,0 +1,20 @@
+# Joins the SQL parts into an install script. Parts that an upgrade replays say CREATE OR REPLACE;
+# an install script must not, because it would adopt objects that somebody planted (CVE-2022-2625).
+FNR == 1 {
+    part = FILENAME
+    sub(/^.*\/sql\//, "sql/", part)
+    print "-- " part
+}
+/^CREATE OR REPLACE (FUNCTION|PROCEDURE|VIEW) / {
+    sub(/ OR REPLACE/, "")
+}
+/^[ \t]*CREATE .*(OR REPLACE|IF NOT EXISTS)/ {
+    print FILENAME ":" FNR ": replaces or adopts in an install script; use a plain CREATE" > "/dev/stderr"
+    failed = 1
+}
+{
+    print
+}
+END {
+    exit failed
+}
