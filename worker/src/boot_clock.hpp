@@ -1,0 +1,22 @@
+// Time since boot, suspended time included: the clock every deadline of the worker is on.
+//
+// A clock that stands still while the machine is suspended would let a worker believe, after it
+// wakes, that its claims are still good.
+
+#pragma once
+
+#include <chrono>
+
+namespace pulse {
+
+struct BootClock {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<BootClock>;
+    static constexpr bool is_steady = true;
+
+    static time_point now() noexcept;
+};
+
+}  // namespace pulse
