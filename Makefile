@@ -17,8 +17,8 @@ DATA_built = build/$(EXT)--$(EXTVERSION).sql
 SQL_STRUCTURE = preamble types tables
 SQL_FUNCTIONS =
 
-# Tests of an installed extension, against the server that PGHOST and PGPORT name.
-ISOLATION      = $(sort $(basename $(notdir $(wildcard $(SRC)/test/isolation/specs/*.spec))))
+# What `make installcheck` runs besides pgTAP, on the server that PGHOST and PGPORT name.
+ISOLATION     := $(sort $(basename $(notdir $(wildcard $(SRC)/test/isolation/specs/*.spec))))
 ISOLATION_OPTS = --inputdir=$(SRC)/test/isolation --load-extension=$(EXT)
 
 # Flags.
@@ -34,26 +34,135 @@ PG_CXXFLAGS = -std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wno-
               -Wall -Wextra $(PULSE_CXXFLAGS)
 EXTRA_CLEAN = build output_iso
 
+# PGXS. Its own `check` only says that it has none, and ours installs missing packages first, so it
+# is left out where `check` is asked for; other goals of such a call run in a make of their own.
 PG_CONFIG ?= pg_config
-PGXS := $(shell $(PG_CONFIG) --pgxs)
+SERVER_GOALS = all install uninstall installdirs installcheck clean stage check-symbols worker-build \
+  worker-install
+ifneq ($(filter check,$(MAKECMDGOALS)),)
+$(SERVER_GOALS):
+	+$(MAKE) $@
+else
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+ifeq ($(wildcard $(PGXS)),)
+$(SERVER_GOALS):
+	@echo '$(PG_CONFIG) leads to no server with its development files: try `make packages`' >&2
+	@exit 1
+else
 include $(PGXS)
 
-# Generated files. PGXS tracks no headers, and object directories must exist in a VPATH build.
+# Generated files. PGXS tracks no headers, and a VPATH build has no directory for objects yet.
 $(OBJS): $(HPP) $(SRC)/Makefile $(SRC)/extension/$(EXT).control | $(CURDIR)/extension
 $(CURDIR)/extension:
 	mkdir -p $@
 
 SQL_PARTS = $(patsubst %,$(SRC)/sql/%.sql,$(SQL_STRUCTURE) $(SQL_FUNCTIONS))
 UNLISTED  = $(filter-out $(SQL_PARTS),$(wildcard $(SRC)/sql/*.sql))
-
-# An install script that replaced objects would adopt what somebody planted (CVE-2022-2625).
-$(DATA_built): $(SQL_PARTS) $(UNLISTED) $(SRC)/Makefile
-	$(if $(UNLISTED),$(error no list in the Makefile names $(UNLISTED)))
+$(DATA_built): $(SQL_PARTS) $(UNLISTED) $(SRC)/sql/assemble.awk $(SRC)/Makefile
+	$(if $(UNLISTED),$(error no list of SQL parts in the Makefile names $(UNLISTED)))
 	@mkdir -p $(@D)
 	awk -f $(SRC)/sql/assemble.awk $(SQL_PARTS) >$@
 .DELETE_ON_ERROR:
 
+# The worker. CMake gets neither the extension's flags, which PGXS puts into variables that make
+# exports, nor this make's overrides; WORKER_CXXFLAGS reaches it.
+ifeq ($(WORKER)$(wildcard $(SRC)/worker/CMakeLists.txt),$(SRC)/worker/CMakeLists.txt)
+all: worker-build
+install: worker-install
+endif
+WORKER_BUILD = build/worker
+CMAKE ?= cmake
+# Tests are built once somebody asked for them in this build tree.
+WORKER_TESTS ?= $(if $(wildcard $(WORKER_BUILD)/CMakeCache.txt),,OFF)
+PLAIN = env -u CFLAGS -u CPPFLAGS -u CXXFLAGS -u LDFLAGS MAKEFLAGS="$${MAKEFLAGS%% -- *}"
+
+worker-build:
+	+$(PLAIN) $(CMAKE) -S $(SRC)/worker -B $(WORKER_BUILD) -DCMAKE_BUILD_TYPE=Release \
+	  -DCMAKE_INSTALL_PREFIX='$(prefix)' -DCMAKE_INSTALL_BINDIR='$(bindir)' \
+	  -DCMAKE_CXX_FLAGS='$(WORKER_CXXFLAGS)' $(addprefix -DBUILD_TESTING=,$(WORKER_TESTS))
+	+$(PLAIN) $(CMAKE) --build $(WORKER_BUILD)
+worker-install: worker-build
+	DESTDIR='$(DESTDIR)' $(CMAKE) --install $(WORKER_BUILD)
+
+stage: all ## install into build/stage, where the tests look
+	+$(MAKE) install DESTDIR='$(STAGE)'
+
+# The C compiler links, so what needs the C++ runtime would fail when it is loaded, or first called.
+check-symbols: all ## nothing of the C++ runtime is needed, no name but ours is exported
+	@! nm -D --undefined-only $(EXT).so | grep -E ' (_Z|__cxa_|__gxx_)' | grep -v __cxa_finalize
+	@! nm -D --defined-only $(EXT).so | grep -vE ' [VWw] ' | \
+	  grep -vE ' (pulse_\w+|pg_finfo_pulse_\w+|Pg_magic_func|_PG_init|_ZNK?5pulse\w+)$$'
+
+installcheck: installcheck-pgtap
+installcheck-pgtap:
+	$(TOOL)/pgtap
+clean: stop-clusters
+endif
+endif
+
+# Checks. The tools under test/support do the work; each suite has one server, and one build serves
+# them all.
 STAGE = $(CURDIR)/build/stage
-stage: all
-	$(MAKE) install DESTDIR=$(STAGE)
-.PHONY: stage
+TOOL  = PG_CONFIG='$(PG_CONFIG)' PULSE_BUILD='$(CURDIR)/build' $(SRC)/test/support
+JOBS ?= $(shell nproc)
+
+ifneq ($(filter check,$(MAKECMDGOALS)),)
+check: ## packages, lint, one build, and every suite, with and without preloading
+	+@MAKE='$(MAKE)' JOBS=$(JOBS) $(TOOL)/check
+endif
+
+demo: packages ## install what is missing, build, and show a crash being recovered
+	+$(MAKE) -j$(JOBS) stage
+	$(TOOL)/cluster run demo --fsync -- $(SRC)/test/demo/run
+
+check-pgtap: ## each function's contract
+check-isolation: ## each pair of conflicting operations
+check-pgtap check-isolation: check-%: stage
+	$(TOOL)/suite $*
+check-nopreload: stage ## pgTAP and isolation without shared_preload_libraries
+	$(TOOL)/suite pgtap --no-preload
+	$(TOOL)/suite isolation --no-preload
+check-worker: ## the worker's unit tests
+	+$(MAKE) worker-build WORKER_TESTS=ON
+	$(TOOL)/suite worker
+check-e2e: stage ## whole processes that are killed, cut off, promoted
+	$(TOOL)/suite e2e
+
+# The server's own assertions in our code, and undefined behaviour as a crash: both end in the
+# server's log as a signal. A copy of the sources, because a tree with objects hides VPATH's.
+ASSERTS = $(CURDIR)/build/asserts
+check-asserts: ## pgTAP and isolation on a build with assertions and trapped undefined behaviour
+	rm -rf $(ASSERTS) && mkdir -p $(ASSERTS)
+	cp -R $(SRC)/Makefile $(SRC)/extension $(SRC)/sql $(ASSERTS) && rm -f $(ASSERTS)/extension/*.o
+	+$(MAKE) -C $(ASSERTS) -j$(JOBS) stage VPATH= WORKER=no PULSE_CXXFLAGS='-DUSE_ASSERT_CHECKING \
+	  -fsanitize=undefined -fno-sanitize=vptr -fsanitize-undefined-trap-on-error'
+	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite pgtap
+	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite isolation
+
+mutants: stage ## remove each guard in turn; a named test must turn red
+	$(TOOL)/../mutants/run
+bench: stage ## measure speed (test/bench)
+	$(TOOL)/../bench/run
+
+lint: ## format, budgets, versions, banned words; each finding says what to do
+	@$(TOOL)/lint
+format: ## format the C++ sources in place
+	cd $(SRC) && clang-format -i extension/*.?pp $$(find worker test -name '*.?pp')
+packages: ## install the Debian packages that are missing
+	@$(TOOL)/packages
+stop-clusters:
+	-$(TOOL)/cluster stop --all
+dist: ## the release archive, from the last commit
+	mkdir -p build
+	git -C $(SRC) archive --prefix=$(EXT)-$(EXTVERSION)/ --output='$(CURDIR)/build/$(EXT)-$(EXTVERSION).zip' HEAD
+
+help: ## this list
+	@echo 'make [all]           build the extension and the worker (WORKER=no: without)'
+	@echo 'make install         install both; DESTDIR and PG_CONFIG are honoured'
+	@echo 'make installcheck    pgTAP and isolation tests on the server of PGHOST and PGPORT'
+	@echo 'make clean           remove what was built, and stop servers of this tree'
+	@awk -F ':.*## ' '/^[a-z0-9-]*:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(SRC)/Makefile
+
+.DEFAULT_GOAL := all
+.PHONY: $(SERVER_GOALS) installcheck-pgtap check demo check-pgtap check-isolation check-nopreload \
+  check-worker check-e2e check-asserts mutants bench lint format packages stop-clusters dist help

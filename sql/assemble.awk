@@ -9,7 +9,7 @@ FNR == 1 {
     sub(/ OR REPLACE/, "")
 }
 /^[ \t]*CREATE .*(OR REPLACE|IF NOT EXISTS)/ {
-    print FILENAME ":" FNR ": replaces or adopts in an install script; use a plain CREATE" > "/dev/stderr"
+    print FILENAME ":" FNR ": an install script adopts nothing; use CREATE" > "/dev/stderr"
     failed = 1
 }
 {
