@@ -3,6 +3,7 @@
 # Names and version. The control file is the version of record.
 EXT        = pg_pulse
 SRC       := $(or $(VPATH),.)
+AGAIN      = $(MAKE) -f $(abspath $(firstword $(MAKEFILE_LIST)))
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(SRC)/extension/$(EXT).control)
 
 # What is built.
@@ -41,7 +42,7 @@ SERVER_GOALS = all install uninstall installdirs installcheck clean stage check-
   worker-install
 ifneq ($(filter check,$(MAKECMDGOALS)),)
 $(SERVER_GOALS):
-	+$(MAKE) $@
+	+$(AGAIN) $@
 else
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifeq ($(wildcard $(PGXS)),)
@@ -74,18 +75,18 @@ WORKER_BUILD = build/worker
 CMAKE ?= cmake
 # Tests are built once somebody asked for them in this build tree.
 WORKER_TESTS ?= $(if $(wildcard $(WORKER_BUILD)/CMakeCache.txt),,OFF)
-PLAIN = env -u CFLAGS -u CPPFLAGS -u CXXFLAGS -u LDFLAGS MAKEFLAGS="$${MAKEFLAGS%% -- *}"
+PLAIN = env -u VPATH -u CFLAGS -u CPPFLAGS -u CXXFLAGS -u LDFLAGS MAKEFLAGS="$${MAKEFLAGS%% -- *}"
 
 worker-build:
 	+$(PLAIN) $(CMAKE) -S $(SRC)/worker -B $(WORKER_BUILD) -DCMAKE_BUILD_TYPE=Release \
-	  -DCMAKE_INSTALL_PREFIX='$(prefix)' -DCMAKE_INSTALL_BINDIR='$(bindir)' \
+	  -DCMAKE_INSTALL_PREFIX='$(patsubst %/bin,%,$(bindir))' -DCMAKE_INSTALL_BINDIR='$(bindir)' \
 	  -DCMAKE_CXX_FLAGS='$(WORKER_CXXFLAGS)' $(addprefix -DBUILD_TESTING=,$(WORKER_TESTS))
 	+$(PLAIN) $(CMAKE) --build $(WORKER_BUILD)
 worker-install: worker-build
 	DESTDIR='$(DESTDIR)' $(CMAKE) --install $(WORKER_BUILD)
 
 stage: all ## install into build/stage, where the tests look
-	+$(MAKE) install DESTDIR='$(STAGE)'
+	+$(AGAIN) install DESTDIR='$(STAGE)'
 
 # The C compiler links, so what needs the C++ runtime would fail when it is loaded, or first called.
 check-symbols: all ## nothing of the C++ runtime is needed, no name but ours is exported
@@ -108,11 +109,11 @@ JOBS ?= $(shell nproc)
 
 ifneq ($(filter check,$(MAKECMDGOALS)),)
 check: ## packages, lint, one build, and every suite, with and without preloading
-	+@MAKE='$(MAKE)' JOBS=$(JOBS) $(TOOL)/check
+	+@BUILD='$(AGAIN)' JOBS=$(JOBS) $(TOOL)/check
 endif
 
 demo: packages ## install what is missing, build, and show a crash being recovered
-	+$(MAKE) -j$(JOBS) stage
+	+$(AGAIN) -j$(JOBS) stage
 	$(TOOL)/cluster run demo --fsync -- $(SRC)/test/demo/run
 
 check-pgtap: ## each function's contract
@@ -123,7 +124,7 @@ check-nopreload: stage ## pgTAP and isolation without shared_preload_libraries
 	$(TOOL)/suite pgtap --no-preload
 	$(TOOL)/suite isolation --no-preload
 check-worker: ## the worker's unit tests
-	+$(MAKE) worker-build WORKER_TESTS=ON
+	+$(AGAIN) worker-build WORKER_TESTS=ON
 	$(TOOL)/suite worker
 check-e2e: stage ## whole processes that are killed, cut off, promoted
 	$(TOOL)/suite e2e
@@ -151,10 +152,11 @@ format: ## format the C++ sources in place
 packages: ## install the Debian packages that are missing
 	@$(TOOL)/packages
 stop-clusters:
-	-$(TOOL)/cluster stop --all
+	$(TOOL)/cluster stop --all
 dist: ## the release archive, from the last commit
 	mkdir -p build
-	git -C $(SRC) archive --prefix=$(EXT)-$(EXTVERSION)/ --output='$(CURDIR)/build/$(EXT)-$(EXTVERSION).zip' HEAD
+	git -C $(SRC) archive --prefix=$(EXT)-$(EXTVERSION)/ \
+	  --output='$(CURDIR)/build/$(EXT)-$(EXTVERSION).zip' HEAD
 
 help: ## this list
 	@echo 'make [all]           build the extension and the worker (WORKER=no: without)'
