@@ -16,7 +16,8 @@ DATA_built = build/$(EXT)--$(EXTVERSION).sql
 # SQL parts in load order. Structure is created once; functions use CREATE OR REPLACE, so that an
 # upgrade replays them. A listed part that is missing and a part that no list names fail the build.
 SQL_STRUCTURE = preamble types tables
-SQL_FUNCTIONS =
+SQL_FUNCTIONS = settings clock task queue promote add finish claim worker heartbeat progress cancel \
+  fence sweep wait verify grants
 
 # What `make installcheck` runs besides pgTAP, on the server that PGHOST and PGPORT name.
 ISOLATION     := $(sort $(basename $(notdir $(wildcard $(SRC)/test/isolation/specs/*.spec))))
@@ -38,8 +39,8 @@ EXTRA_CLEAN = build output_iso
 # PGXS. Its own `check` only says that it has none, and ours installs missing packages first, so it
 # is left out where `check` is asked for; other goals of such a call run in a make of their own.
 PG_CONFIG ?= pg_config
-SERVER_GOALS = all install uninstall installdirs installcheck clean stage check-symbols worker-build \
-  worker-install
+SERVER_GOALS = all install uninstall installdirs installcheck clean stage check-symbols tidy \
+  worker-build worker-install
 ifneq ($(filter check,$(MAKECMDGOALS)),)
 $(SERVER_GOALS):
 	+$(AGAIN) $@
@@ -79,6 +80,7 @@ PLAIN = env -u VPATH -u CFLAGS -u CPPFLAGS -u CXXFLAGS -u LDFLAGS MAKEFLAGS="$${
 
 worker-build:
 	$(PLAIN) $(CMAKE) -S $(SRC)/worker -B $(WORKER_BUILD) -DCMAKE_BUILD_TYPE=Release \
+	  -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
 	  -DCMAKE_INSTALL_PREFIX='$(patsubst %/bin,%,$(bindir))' -DCMAKE_INSTALL_BINDIR='$(bindir)' \
 	  -DCMAKE_CXX_FLAGS='$(WORKER_CXXFLAGS)' $(addprefix -DBUILD_TESTING=,$(WORKER_TESTS))
 	+$(PLAIN) $(CMAKE) --build $(WORKER_BUILD)
@@ -93,6 +95,11 @@ check-symbols: all ## nothing of the C++ runtime is needed, no name but ours is 
 	@! nm -D --undefined-only $(EXT).so | grep -E ' (_Z|__cxa_|__gxx_)' | grep -v __cxa_finalize
 	@! nm -D --defined-only $(EXT).so | grep -vE ' [VWw] ' | \
 	  grep -vE ' (pulse_\w+|pg_finfo_pulse_\w+|Pg_magic_func|_PG_init|_ZNK?5pulse\w+)$$'
+
+tidy: worker-build ## let clang-tidy look for mistakes
+	clang-tidy --quiet $(wildcard $(SRC)/extension/*.cpp) -- $(filter -std=% -f%,$(PG_CXXFLAGS)) \
+	  -Wno-register $(PG_CPPFLAGS)
+	clang-tidy --quiet -p $(WORKER_BUILD) $(wildcard $(SRC)/worker/src/*.cpp)
 
 installcheck: installcheck-pgtap
 installcheck-pgtap:

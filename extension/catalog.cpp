@@ -1,0 +1,80 @@
+#include "catalog.hpp"
+
+namespace pulse {
+namespace {
+
+Catalog known;
+bool valid = false;
+bool registered = false;
+
+// Anything that happens to a relation of ours, or to all, makes us look again; lookups are few.
+extern "C" void pulse_relation_changed(Datum, Oid relation) {
+  if (relation == InvalidOid || relation == known.job || relation == known.schema) valid = false;
+}
+
+extern "C" void pulse_namespace_changed(Datum, int, uint32) { valid = false; }
+
+Oid relation_named(const char *name) {
+  Oid oid = get_relname_relid(name, known.schema);
+  if (!OidIsValid(oid))
+    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation \"pulse.%s\" is missing", name),
+                    errhint("Install the extension again: CREATE EXTENSION pg_pulse.")));
+  return oid;
+}
+
+Oid state_named(const char *name) {
+  Oid type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("job_state"),
+                             ObjectIdGetDatum(known.schema));
+  Oid oid = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type),
+                            CStringGetDatum(name));
+  if (!OidIsValid(oid)) elog(ERROR, "job state \"%s\" is missing", name);
+  return oid;
+}
+
+void look_up_job() {
+  known.job = relation_named("job");
+  known.job_key = relation_named("job_pkey");
+  known.job_claim_idx = relation_named("job_claim_idx");
+  known.job_running_idx = relation_named("job_running_idx");
+  known.job_parked_idx = relation_named("job_parked_idx");
+  known.job_parked_due_idx = relation_named("job_parked_due_idx");
+  known.job_open_idx = relation_named("job_open_idx");
+  known.state_ready = state_named("ready");
+  known.state_parked = state_named("parked");
+  known.state_running = state_named("running");
+}
+
+void look_up() {
+  known.schema = get_namespace_oid("pulse", false);
+  look_up_job();
+  known.heartbeat = relation_named("heartbeat");
+  known.heartbeat_key = relation_named("heartbeat_pkey");
+  known.worker = relation_named("worker");
+  known.worker_key = relation_named("worker_pkey");
+  known.task = relation_named("task");
+  known.task_key = relation_named("task_pkey");
+  known.queue = relation_named("queue");
+  known.queue_key = relation_named("queue_pkey");
+  known.clock = relation_named("clock");
+  known.token_seq = relation_named("token_seq");
+  known.worker_id_seq = relation_named("worker_id_seq");
+  known.attachment_seq = relation_named("attachment_seq");
+}
+
+}  // namespace
+
+const Catalog *catalog() {
+  if (!registered) {
+    CacheRegisterRelcacheCallback(pulse_relation_changed, 0);
+    CacheRegisterSyscacheCallback(NAMESPACEOID, pulse_namespace_changed, 0);
+    registered = true;
+  }
+  while (!valid) {
+    // A change that arrives during the look-up makes us look again.
+    valid = true;
+    look_up();
+  }
+  return &known;
+}
+
+}  // namespace pulse

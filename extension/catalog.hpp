@@ -1,0 +1,71 @@
+// Where our tables, indexes and enum values are in this database: looked up once per session and
+// again after CREATE, DROP or ALTER EXTENSION gave them other identities.
+#pragma once
+
+#include "prelude.hpp"
+
+namespace pulse {
+
+struct Catalog {
+  Oid schema;
+  Oid job;
+  Oid job_key;
+  Oid job_claim_idx;
+  Oid job_running_idx;
+  Oid job_parked_idx;
+  Oid job_parked_due_idx;
+  Oid job_open_idx;
+  Oid heartbeat;
+  Oid heartbeat_key;
+  Oid worker;
+  Oid worker_key;
+  Oid task;
+  Oid task_key;
+  Oid queue;
+  Oid queue_key;
+  Oid clock;
+  Oid token_seq;
+  Oid worker_id_seq;
+  Oid attachment_seq;
+  Oid state_ready;
+  Oid state_parked;
+  Oid state_running;
+};
+
+// Raises when the extension is not installed here.
+const Catalog *catalog();
+
+// Columns of pulse.job by number; the install script and this list change together.
+enum JobColumn : AttrNumber {
+  kJobId = 1,
+  kJobIdentifier,
+  kJobPayload,
+  kJobQueueName,
+  kJobPriority,
+  kJobRunAt,
+  kJobState,
+  kJobAttempts,
+  kJobMaxAttempts,
+  kJobCrashes,
+  kJobKey,
+  kJobFlags,
+  kJobWorkerId,
+  kJobToken,
+  kJobClaimedAt,
+  kJobLastActivityAt,
+  kJobStage,
+  kJobProgress,
+  kJobMessage,
+  kJobCheckpoint,
+  kJobLastError,
+  kJobRecovered,
+  kJobRevision,
+  kJobCreatedAt,
+  kJobUpdatedAt,
+  kJobClaimedLive,
+  kJobActivityLive,
+  kJobCancelRequestedAt,
+  kJobCancelReason,
+};
+
+}  // namespace pulse

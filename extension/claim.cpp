@@ -1,0 +1,415 @@
+// pulse.claim: hands out the best due jobs. A walk over the claim index, one stream per task, merged
+// by (priority, run_at, id); each row is locked without waiting, updated and returned. No planner
+// decides anything here, so no statistics can make it slow.
+#include "prelude.hpp"
+
+#include "catalog.hpp"
+#include "claimer.hpp"
+#include "commit_callback.hpp"
+#include "due_scan.hpp"
+#include "errors.hpp"
+#include "job_table.hpp"
+#include "liveness.hpp"
+#include "promote.hpp"
+#include "settings.hpp"
+#include "shared_memory.hpp"
+#include "task_settings.hpp"
+#include "token.hpp"
+#include "waiting.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr int kMostJobs = 10000;
+constexpr int kMostPromotions = 32;
+
+struct Stream {
+  DueScan scan;
+  Datum identifier;
+  int bit;
+  bool due;
+  bool settings_read;
+  TaskSettings settings;
+};
+
+struct Claim {
+  Claimer claimer;
+  int max_jobs;
+  int start_jobs;
+  Datum *forbidden_flags;
+  int forbidden_count;
+  JobTable table;
+  Relation index;
+  Stream *streams;
+  int stream_count;
+  int claimed;
+  bool closed;  // nothing more is given in this call
+  MemoryContext row_context;  // reset for each row that is looked at
+  int64 token;
+  TimestampTz now;
+  int64 live_now;
+  ReturnSetInfo *results;
+};
+
+// --- streams ------------------------------------------------------------------------------------
+
+void add_stream(Claim *claim, Datum identifier, int *capacity) {
+  if (claim->stream_count == *capacity) {
+    *capacity *= 2;
+    claim->streams =
+        static_cast<Stream *>(repalloc(claim->streams, sizeof(Stream) * *capacity));
+  }
+  Stream *stream = &claim->streams[claim->stream_count++];
+  memset(stream, 0, sizeof(*stream));
+  text *name = DatumGetTextPP(identifier);
+  stream->identifier = identifier;
+  stream->bit = task_bit(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+  stream->scan.relation = claim->table.relation;
+  stream->scan.index = claim->index;
+  stream->scan.snapshot = claim->table.snapshot;
+  stream->scan.now = claim->now;
+  fix_text(&stream->scan, identifier);
+  stream->due = first_due(&stream->scan);
+}
+
+// Every task with ready jobs, by a skip scan over the index's first column.
+void add_every_task(Claim *claim, int *capacity) {
+  TupleTableSlot *row = table_slot_create(claim->table.relation, nullptr);
+  IndexScanDesc scan =
+      index_beginscan(claim->table.relation, claim->index, claim->table.snapshot, 1, 0);
+  Datum last = PointerGetDatum(cstring_to_text(""));
+  for (;;) {
+    ScanKeyData key;
+    init_text_key(&key, 1, BTGreaterStrategyNumber, F_TEXT_GT, last);
+    index_rescan(scan, &key, 1, nullptr, 0);
+    if (!index_getnext_slot(scan, ForwardScanDirection, row)) break;
+    bool isnull;
+    last = PointerGetDatum(DatumGetTextPCopy(slot_getattr(row, kJobIdentifier, &isnull)));
+    add_stream(claim, last, capacity);
+  }
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+}
+
+void open_streams(Claim *claim) {
+  int capacity = Max(4, claim->claimer.task_count);
+  claim->streams = static_cast<Stream *>(palloc(sizeof(Stream) * capacity));
+  claim->stream_count = 0;
+  if (claim->claimer.task_count == kEveryTask)
+    add_every_task(claim, &capacity);
+  else
+    for (int i = 0; i < claim->claimer.task_count; i++)
+      add_stream(claim, claim->claimer.tasks[i], &capacity);
+}
+
+Stream *best_stream(Claim *claim) {
+  Stream *best = nullptr;
+  for (int i = 0; i < claim->stream_count; i++) {
+    Stream *stream = &claim->streams[i];
+    if (stream->due && (!best || sorts_before(&stream->scan, &best->scan))) best = stream;
+  }
+  return best;
+}
+
+// Tells waiters when the next job of each of these tasks falls due, and that there was more.
+void close_streams(Claim *claim) {
+  DatabaseState *database = this_database();
+  for (int i = 0; i < claim->stream_count; i++) {
+    Stream *stream = &claim->streams[i];
+    if (stream->scan.next_due && database)
+      lower_due(&database->next_due[stream->bit], stream->scan.next_due);
+    if (stream->due && claim->claimed == claim->max_jobs) note_more(stream->bit);
+    end_due(&stream->scan);
+  }
+}
+
+// --- which rows this worker may have ------------------------------------------------------------
+
+bool is_null(TupleTableSlot *row, int column) {
+  bool isnull;
+  slot_getattr(row, column, &isnull);
+  return isnull;
+}
+
+int16 int2_of(TupleTableSlot *row, int column) {
+  bool isnull;
+  return DatumGetInt16(slot_getattr(row, column, &isnull));
+}
+
+bool has_forbidden_flag(const Claim *claim, TupleTableSlot *row) {
+  if (claim->forbidden_count == 0 || is_null(row, kJobFlags)) return false;
+  MemoryContextReset(claim->row_context);
+  MemoryContext old = MemoryContextSwitchTo(claim->row_context);
+  bool isnull;
+  int count;
+  Datum *flags =
+      text_elements(DatumGetArrayTypeP(slot_getattr(row, kJobFlags, &isnull)), "flags", &count);
+  bool found = false;
+  for (int i = 0; i < count && !found; i++)
+    for (int j = 0; j < claim->forbidden_count && !found; j++)
+      found = DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID, flags[i],
+                                                   claim->forbidden_flags[j]));
+  MemoryContextSwitchTo(old);
+  return found;
+}
+
+const TaskSettings &settings_of(Claim *claim, Stream *stream) {
+  if (!stream->settings_read) {
+    stream->settings = task_settings(stream->identifier, claim->table.snapshot);
+    stream->settings_read = true;
+  }
+  return stream->settings;
+}
+
+// A job that was present at all but the last of the worker deaths it may be present at.
+bool is_suspect(Claim *claim, Stream *stream) {
+  int crashes = int2_of(stream->scan.slot, kJobCrashes);
+  if (crashes == 0) return false;
+  int limit = settings_of(claim, stream).max_crashes;
+  return limit >= 0 && crashes >= Max(limit - 1, 1);
+}
+
+// Prefetched jobs must be able to wait: not on their last attempt, and in no queue.
+bool may_be_prefetched(TupleTableSlot *row) {
+  return is_null(row, kJobQueueName) &&
+         int2_of(row, kJobAttempts) + 1 < int2_of(row, kJobMaxAttempts);
+}
+
+bool take_row(Claim *claim, Stream *stream);
+
+// Keeps this worker free for a suspect that waited too long for an idle one.
+void reserve_if_overdue(Claim *claim, Stream *stream) {
+  TupleTableSlot *row = stream->scan.slot;
+  int64 threshold_us = settings.sweep_threshold_ms * INT64CONST(1000);
+  if (claim->now - stream->scan.run_at <= threshold_us) return;
+  bool unreserved;
+  Datum owner = slot_getattr(row, kJobWorkerId, &unreserved);
+  if (!unreserved && worker_is_alive(DatumGetInt64(owner), claim->table.snapshot)) return;
+  if (!try_lock_row(&claim->table, row)) return;
+  JobChange change = {};
+  change.set(kJobWorkerId, Int64GetDatum(claim->claimer.worker_id));
+  update_locked_row(&claim->table, &change);
+  set_alone_job(claim->claimer.worker_id, stream->scan.id);
+  claim->closed = true;
+}
+
+// A suspect is given alone, to a worker that holds nothing and gets nothing else.
+void consider_suspect(Claim *claim, Stream *stream) {
+  bool idle = claim->claimed == 0 && claim->start_jobs > 0 &&
+              !holds_jobs(claim->claimer.worker_id, claim->table.relation, claim->table.snapshot);
+  if (!idle) {
+    reserve_if_overdue(claim, stream);
+    return;
+  }
+  if (!take_row(claim, stream)) return;
+  set_alone_job(claim->claimer.worker_id, stream->scan.id);
+  claim->closed = true;
+}
+
+// --- handing out --------------------------------------------------------------------------------
+
+void return_row(Claim *claim, TupleTableSlot *row, const TaskSettings &task, Datum attempts) {
+  static const int columns[] = {kJobId,       0,           kJobIdentifier,  kJobPayload,
+                                kJobQueueName, kJobPriority, kJobRunAt,       0,
+                                kJobMaxAttempts, kJobCrashes, kJobKey,       kJobFlags,
+                                kJobCheckpoint, kJobLastError, kJobRecovered, 0,
+                                0,             0,           0,               kJobCreatedAt};
+  constexpr int kColumns = lengthof(columns);
+  Datum values[kColumns];
+  bool nulls[kColumns];
+  for (int i = 0; i < kColumns; i++)
+    if (columns[i]) values[i] = slot_getattr(row, columns[i], &nulls[i]);
+  auto put = [&](int i, Datum value, bool null) {
+    values[i] = value;
+    nulls[i] = null;
+  };
+  put(1, Int64GetDatum(claim->token), false);
+  put(7, attempts, false);
+  put(15, task.timeout, task.timeout_null);
+  put(16, task.stall_timeout, task.stall_timeout_null);
+  put(17, task.on_unreachable, task.on_unreachable_null);
+  put(18, task.handler, task.handler_null);
+  tuplestore_putvalues(claim->results->setResult, claim->results->setDesc, values, nulls);
+}
+
+bool take_row(Claim *claim, Stream *stream) {
+  if (!try_lock_row(&claim->table, stream->scan.slot)) return false;
+  if (claim->token == 0) {
+    claim->token = next_token();
+    claim->live_now = live_now_us();
+  }
+  TupleTableSlot *row = claim->table.locked;
+  Datum attempts = Int16GetDatum(int2_of(row, kJobAttempts) + 1);
+  JobChange change = {};
+  change.set(kJobState, ObjectIdGetDatum(catalog()->state_running));
+  change.set(kJobAttempts, attempts);
+  change.set(kJobWorkerId, Int64GetDatum(claim->claimer.worker_id));
+  change.set(kJobToken, Int64GetDatum(claim->token));
+  change.set(kJobClaimedAt, TimestampTzGetDatum(claim->now));
+  change.set(kJobLastActivityAt, TimestampTzGetDatum(claim->now));
+  change.set(kJobClaimedLive, Int64GetDatum(claim->live_now));
+  change.set(kJobActivityLive, Int64GetDatum(claim->live_now));
+  change.clear(kJobStage);
+  change.clear(kJobProgress);
+  change.clear(kJobMessage);
+  return_row(claim, row, settings_of(claim, stream), attempts);
+  update_locked_row(&claim->table, &change);
+  claim->claimed++;
+  return true;
+}
+
+void consider(Claim *claim, Stream *stream) {
+  TupleTableSlot *row = stream->scan.slot;
+  if (has_forbidden_flag(claim, row)) return;
+  if (is_suspect(claim, stream)) {
+    consider_suspect(claim, stream);
+    return;
+  }
+  if (claim->claimed >= claim->start_jobs && !may_be_prefetched(row)) return;
+  take_row(claim, stream);
+}
+
+// Gives a worker the suspect that was kept for it, once it has become idle.
+void take_reserved(Claim *claim, TupleTableSlot *row) {
+  claim->closed = true;
+  if (claim->start_jobs == 0 ||
+      holds_jobs(claim->claimer.worker_id, claim->table.relation, claim->table.snapshot))
+    return;
+  bool isnull;
+  Stream stream = {};
+  stream.scan.slot = row;
+  stream.identifier = slot_getattr(row, kJobIdentifier, &isnull);
+  take_row(claim, &stream);
+}
+
+// A worker with a suspect of its own gets nothing but that: not while it runs, and not before this
+// worker has become idle. Forgets a suspect that has gone elsewhere.
+void settle_alone_job(Claim *claim) {
+  int64 job_id = claim->claimer.alone_job_id;
+  if (job_id == 0) return;
+  ScanKeyData key;
+  ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(job_id));
+  Relation index = index_open(catalog()->job_key, AccessShareLock);
+  TupleTableSlot *row = table_slot_create(claim->table.relation, nullptr);
+  IndexScanDesc scan = index_beginscan(claim->table.relation, index, claim->table.snapshot, 1, 0);
+  index_rescan(scan, &key, 1, nullptr, 0);
+  if (index_getnext_slot(scan, ForwardScanDirection, row)) {
+    bool isnull;
+    Datum owner = slot_getattr(row, kJobWorkerId, &isnull);
+    bool mine = !isnull && DatumGetInt64(owner) == claim->claimer.worker_id;
+    Oid state = DatumGetObjectId(slot_getattr(row, kJobState, &isnull));
+    TimestampTz run_at = DatumGetTimestampTz(slot_getattr(row, kJobRunAt, &isnull));
+    if (mine && state == catalog()->state_running) claim->closed = true;
+    if (mine && state == catalog()->state_ready && run_at <= claim->now) take_reserved(claim, row);
+  }
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  index_close(index, AccessShareLock);
+  if (!claim->closed) set_alone_job(claim->claimer.worker_id, 0);
+}
+
+void hand_out(Claim *claim) {
+  settle_alone_job(claim);
+  if (claim->closed) return;
+  open_streams(claim);
+  while (claim->claimed < claim->max_jobs && !claim->closed) {
+    Stream *stream = best_stream(claim);
+    if (!stream) break;
+    consider(claim, stream);
+    stream->due = next_due(&stream->scan);
+  }
+  close_streams(claim);
+}
+
+// --- the call -----------------------------------------------------------------------------------
+
+void require_claims_on() {
+  if (!settings.claims)
+    ereport(ERROR, (errcode(kClaimsOff), errmsg("this server hands out no jobs"),
+                    errdetail("The setting pulse.claims is off."),
+                    errhint("Set pulse.claims = on where jobs are to run.")));
+}
+
+void check_admission() {
+  PreventCommandIfReadOnly("claim");
+  PreventCommandDuringRecovery("claim");
+  if (XactIsoLevel != XACT_READ_COMMITTED)
+    ereport(ERROR, (errcode(kWrongIsolation),
+                    errmsg("claim needs isolation level READ COMMITTED"),
+                    errdetail("Under another level it could not step over rows that others took."),
+                    errhint("SET TRANSACTION ISOLATION LEVEL READ COMMITTED.")));
+  require_claims_on();
+}
+
+int checked_count(FunctionCallInfo fcinfo, int argument, const char *name, int least, int unset) {
+  if (PG_ARGISNULL(argument)) return unset;
+  int value = PG_GETARG_INT32(argument);
+  if (value < least || value > kMostJobs)
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s is %d, out of range", name, value),
+                    errhint("It must be between %d and %d.", least, kMostJobs)));
+  return value;
+}
+
+void read_arguments(Claim *claim, FunctionCallInfo fcinfo) {
+  if (PG_ARGISNULL(0))
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("worker_id must not be null")));
+  claim->max_jobs = checked_count(fcinfo, 1, "max_jobs", 1, 1);
+  claim->start_jobs = checked_count(fcinfo, 4, "start_jobs", 0, claim->max_jobs);
+  if (!PG_ARGISNULL(3))
+    claim->forbidden_flags =
+        text_elements(PG_GETARG_ARRAYTYPE_P(3), "forbidden_flags", &claim->forbidden_count);
+}
+
+// Opens what queues have to give, no more than this claim can use: the rest is the next one's.
+bool promote_for(const Claim *claim) {
+  DatabaseState *database = this_database();
+  if (database && pg_atomic_read_u32(&database->reconciled) == 0) reconcile_queues();
+  mark_fallen_due();
+  return promote_marked(Min(claim->max_jobs, kMostPromotions));
+}
+
+void run_claim(Claim *claim, FunctionCallInfo fcinfo) {
+  admit_claimer(&claim->claimer, PG_GETARG_INT64(0));
+  choose_tasks(&claim->claimer, PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2));
+  sample_generations(claim->claimer.worker_id, claim->claimer.task_bits);
+  if (claim->claimer.draining) return;
+  bool marks_left = promote_for(claim);
+  claim->now = wall_now();
+  claim->row_context =
+      AllocSetContextCreate(CurrentMemoryContext, "pulse claim row", ALLOCSET_SMALL_SIZES);
+  open_job_table(&claim->table);
+  claim->index = index_open(catalog()->job_claim_idx, AccessShareLock);
+  hand_out(claim);
+  index_close(claim->index, AccessShareLock);
+  close_job_table(&claim->table);
+  note_work_left(marks_left);
+}
+
+}  // namespace
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_claim) {
+  pulse::Claim claim = {};
+  pulse::check_admission();
+  pulse::read_arguments(&claim, fcinfo);
+  InitMaterializedSRF(fcinfo, 0);
+  claim.results = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+  pulse::run_claim(&claim, fcinfo);
+  return static_cast<Datum>(0);
+}
+
+// pulse._require_claims(): raises PU008 while claims are off.
+PULSE_FUNCTION(pulse_require_claims) {
+  pulse::require_claims_on();
+  PG_RETURN_BOOL(true);
+}
+
+// pulse._require_read_committed(what): raises PU007 elsewhere.
+PULSE_FUNCTION(pulse_require_read_committed) {
+  if (XactIsoLevel != XACT_READ_COMMITTED)
+    ereport(ERROR, (errcode(pulse::kWrongIsolation),
+                    errmsg("%s needs isolation level READ COMMITTED",
+                           text_to_cstring(PG_GETARG_TEXT_PP(0))),
+                    errhint("SET TRANSACTION ISOLATION LEVEL READ COMMITTED.")));
+  PG_RETURN_BOOL(true);
+}

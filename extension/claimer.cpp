@@ -1,0 +1,220 @@
+#include "claimer.hpp"
+
+#include "catalog.hpp"
+#include "commit_callback.hpp"
+#include "errors.hpp"
+#include "liveness.hpp"
+#include "private_lock.hpp"
+#include "settings.hpp"
+#include "shared_memory.hpp"
+
+namespace pulse {
+namespace {
+
+enum HeartbeatColumn : AttrNumber {
+  kBeatWorkerId = 1,
+  kBeatLive,
+  kBeatLastHeartbeatAt,
+  kBeatVerdict,
+  kBeatInterval,
+  kBeatThreshold,
+  kBeatAttachment,
+  kBeatIncarnation,
+  kBeatDetachedLive,
+  kBeatAloneJobId,
+};
+constexpr int kWorkerTasks = 8;
+
+// The tasks of the worker that claimed last in this session: a registration never changes them.
+struct KnownTasks {
+  int64 worker_id;
+  Oid job;  // of which installation
+  ArrayType *tasks;
+  bool valid;
+};
+KnownTasks known_tasks;
+
+bool fetch_row(Oid relation, Oid key_index, int64 id, Snapshot snapshot, TupleTableSlot **slot,
+               Relation *table) {
+  *table = table_open(relation, AccessShareLock);
+  Relation index = index_open(key_index, AccessShareLock);
+  *slot = table_slot_create(*table, nullptr);
+  ScanKeyData key;
+  ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(id));
+  IndexScanDesc scan = index_beginscan(*table, index, snapshot, 1, 0);
+  index_rescan(scan, &key, 1, nullptr, 0);
+  bool found = index_getnext_slot(scan, ForwardScanDirection, *slot);
+  if (found) ExecMaterializeSlot(*slot);
+  index_endscan(scan);
+  index_close(index, AccessShareLock);
+  return found;
+}
+
+void drop_row(TupleTableSlot *slot, Relation table) {
+  ExecDropSingleTupleTableSlot(slot);
+  table_close(table, AccessShareLock);
+}
+
+bool text_is(Datum value, const char *expected) {
+  text *have = DatumGetTextPP(value);
+  int length = static_cast<int>(strlen(expected));
+  return VARSIZE_ANY_EXHDR(have) == static_cast<Size>(length) &&
+         memcmp(VARDATA_ANY(have), expected, length) == 0;
+}
+
+[[noreturn]] void refuse(int64 worker_id, const char *state) {
+  ereport(ERROR, (errcode(kWorkerNotAlive), errmsg("worker " INT64_FORMAT " is %s", worker_id, state),
+                  errhint("Register anew with pulse.register_worker() and use the new id.")));
+  pg_unreachable();
+}
+
+void beat(int64 worker_id) {
+  static SPIPlanPtr plan = nullptr;
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  if (!plan) {
+    Oid types[] = {INT8OID, INT8OID, TIMESTAMPTZOID};
+    plan = SPI_prepare(
+        "UPDATE pulse.heartbeat"
+        " SET beat_live_us = $2, last_heartbeat_at = $3"
+        " WHERE worker_id OPERATOR(pg_catalog.=) $1"
+        " AND verdict OPERATOR(pg_catalog.=) 'alive'::pg_catalog.text",
+        3, types);
+    if (!plan || SPI_keepplan(plan)) elog(ERROR, "could not prepare the beat of a claim");
+  }
+  Datum values[] = {Int64GetDatum(worker_id), Int64GetDatum(live_now_us()),
+                    TimestampTzGetDatum(wall_now())};
+  if (SPI_execute_plan(plan, values, nullptr, false, 0) != SPI_OK_UPDATE)
+    elog(ERROR, "could not record the beat of a claim");
+  SPI_finish();
+}
+
+bool beat_is_due(TupleTableSlot *slot) {
+  bool isnull;
+  int64 interval = DatumGetInt64(slot_getattr(slot, kBeatInterval, &isnull));
+  if (interval == 0 || in_client_block()) return false;
+  int64 last = DatumGetInt64(slot_getattr(slot, kBeatLive, &isnull));
+  return live_now_us() - last > interval / 2;
+}
+
+uint64 bits_of(const Datum *tasks, int count) {
+  uint64 bits = 0;
+  for (int i = 0; i < count; i++) {
+    text *task = DatumGetTextPP(tasks[i]);
+    bits |= UINT64CONST(1) << task_bit(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));
+  }
+  return bits;
+}
+
+// The registered tasks, or NULL for every task.
+ArrayType *registered_tasks(int64 worker_id) {
+  if (known_tasks.valid && known_tasks.worker_id == worker_id &&
+      known_tasks.job == catalog()->job)
+    return known_tasks.tasks;
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  TupleTableSlot *slot;
+  Relation table;
+  bool found =
+      fetch_row(catalog()->worker, catalog()->worker_key, worker_id, snapshot, &slot, &table);
+  UnregisterSnapshot(snapshot);
+  if (!found) refuse(worker_id, "unknown");
+  bool isnull;
+  Datum tasks = slot_getattr(slot, kWorkerTasks, &isnull);
+  known_tasks.valid = false;
+  if (known_tasks.tasks) pfree(known_tasks.tasks);
+  known_tasks.tasks = nullptr;
+  MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+  if (!isnull) known_tasks.tasks = DatumGetArrayTypePCopy(tasks);
+  MemoryContextSwitchTo(old);
+  drop_row(slot, table);
+  known_tasks.worker_id = worker_id;
+  known_tasks.job = catalog()->job;
+  known_tasks.valid = true;
+  return known_tasks.tasks;
+}
+
+}  // namespace
+
+void admit_claimer(Claimer *claimer, int64 worker_id) {
+  claimer->worker_id = worker_id;
+  // Waits only for one who is declaring this very worker lost.
+  lock_private(LockKind::kWorker, static_cast<uint64>(worker_id), ShareLock);
+  CommandCounterIncrement();
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  TupleTableSlot *slot;
+  Relation table;
+  bool found = fetch_row(catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot, &slot,
+                         &table);
+  UnregisterSnapshot(snapshot);
+  if (!found) refuse(worker_id, "unknown or stopped");
+  bool isnull;
+  Datum verdict = slot_getattr(slot, kBeatVerdict, &isnull);
+  if (text_is(verdict, "lost")) refuse(worker_id, "lost");
+  if (text_is(verdict, "stopped")) refuse(worker_id, "stopped");
+  claimer->draining = !text_is(verdict, "alive");
+  Datum alone = slot_getattr(slot, kBeatAloneJobId, &isnull);
+  claimer->alone_job_id = isnull ? 0 : DatumGetInt64(alone);
+  bool due = beat_is_due(slot);
+  drop_row(slot, table);
+  if (due && !claimer->draining) beat(worker_id);
+}
+
+void choose_tasks(Claimer *claimer, ArrayType *given) {
+  ArrayType *tasks = given ? given : registered_tasks(claimer->worker_id);
+  if (!tasks) {
+    claimer->tasks = nullptr;
+    claimer->task_count = kEveryTask;
+    claimer->task_bits = ~UINT64CONST(0);
+    return;
+  }
+  claimer->tasks = text_elements(tasks, "tasks", &claimer->task_count);
+  claimer->task_bits = bits_of(claimer->tasks, claimer->task_count);
+}
+
+bool worker_is_alive(int64 worker_id, Snapshot snapshot) {
+  TupleTableSlot *slot;
+  Relation table;
+  bool alive = false;
+  if (fetch_row(catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot, &slot,
+                &table)) {
+    bool isnull;
+    alive = text_is(slot_getattr(slot, kBeatVerdict, &isnull), "alive");
+  }
+  drop_row(slot, table);
+  return alive;
+}
+
+bool holds_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
+  Relation index = index_open(catalog()->job_running_idx, AccessShareLock);
+  TupleTableSlot *slot = table_slot_create(job, nullptr);
+  ScanKeyData key;
+  ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(worker_id));
+  IndexScanDesc scan = index_beginscan(job, index, snapshot, 1, 0);
+  index_rescan(scan, &key, 1, nullptr, 0);
+  bool found = index_getnext_slot(scan, ForwardScanDirection, slot);
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(slot);
+  index_close(index, AccessShareLock);
+  return found;
+}
+
+void set_alone_job(int64 worker_id, int64 job_id) {
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  Oid types[] = {INT8OID, INT8OID};
+  Datum values[] = {Int64GetDatum(worker_id), Int64GetDatum(job_id)};
+  char nulls[] = {' ', job_id ? ' ' : 'n'};
+  if (SPI_execute_with_args("UPDATE pulse.heartbeat SET alone_job_id = $2"
+                            " WHERE worker_id OPERATOR(pg_catalog.=) $1",
+                            2, types, values, nulls, false, 0) != SPI_OK_UPDATE)
+    elog(ERROR, "could not record which job runs alone");
+  SPI_finish();
+}
+
+Datum *text_elements(ArrayType *array, const char *what, int *count) {
+  if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s must be a flat array without nulls", what)));
+  Datum *elements;
+  deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, nullptr, count);
+  return elements;
+}
+
+}  // namespace pulse

@@ -1,0 +1,230 @@
+#include "commit_callback.hpp"
+
+#include "fence.hpp"
+#include "settings.hpp"
+#include "waiting.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr int kNotedWorkers = 16;
+constexpr uint64 kAllTasks = ~UINT64CONST(0);
+
+// Lives for one transaction. A rolled-back savepoint leaves its notes here: a wake-up too many is
+// harmless, one too few is not.
+struct Pending {
+  bool any;
+  uint64 task_bits;
+  uint32 jobs[kTaskBits];
+  bool any_queue;
+  uint64 marks[kMarkWords];
+  bool any_taken;
+  uint64 taken[kMarkWords];
+  bool any_returned;
+  uint64 returned[kMarkWords];
+  TimestampTz next_due[kTaskBits];
+  uint64 due_bits;
+  TimestampTz parked_due;
+  TimestampTz sweep_due;
+  int workers;
+  int64 worker[kNotedWorkers];
+};
+
+Pending pending;
+
+void set_marks(DatabaseState *database, const uint64 *marks) {
+  for (int i = 0; i < kMarkWords; i++)
+    if (marks[i]) pg_atomic_fetch_or_u64(&database->marks[i], marks[i]);
+}
+
+void tell_due_times(DatabaseState *database) {
+  uint64 nudged = 0;
+  for (int bit = 0; bit < kTaskBits; bit++)
+    if ((pending.due_bits >> bit) & 1)
+      if (lower_due(&database->next_due[bit], pending.next_due[bit])) nudged |= UINT64CONST(1) << bit;
+  if (pending.parked_due && lower_due(&database->parked_due, pending.parked_due)) nudged = kAllTasks;
+  if (pending.sweep_due && lower_due(&database->sweep_due, pending.sweep_due)) nudged = kAllTasks;
+  if (nudged) nudge_waiters(nudged);
+}
+
+void tell_commit(DatabaseState *database) {
+  if (pending.any_queue) set_marks(database, pending.marks);
+  if (pending.any_returned) set_marks(database, pending.returned);
+  for (int bit = 0; bit < kTaskBits; bit++)
+    if ((pending.task_bits >> bit) & 1) pg_atomic_fetch_add_u64(&database->generation[bit], 1);
+  if (pending.any_queue) pg_atomic_fetch_add_u64(&database->any_generation, 1);
+  tell_due_times(database);
+  // Whoever found a queue busy because of us left its mark: one waiter takes it up.
+  bool wake_any = pending.any_queue || pending.any_taken;
+  if (pending.task_bits || wake_any) wake_waiters(pending.jobs, pending.task_bits, wake_any);
+  for (int i = 0; i < pending.workers; i++) wake_worker(pending.worker[i]);
+}
+
+void tell_abort(DatabaseState *database) {
+  if (!pending.any_taken && !pending.any_returned) return;
+  set_marks(database, pending.taken);
+  set_marks(database, pending.returned);
+  pg_atomic_fetch_add_u64(&database->any_generation, 1);
+  wake_waiters(pending.jobs, 0, true);
+}
+
+void forget() {
+  if (pending.any) memset(&pending, 0, sizeof(pending));
+}
+
+extern "C" void pulse_transaction_callback(XactEvent event, void *) {
+  DatabaseState *database = this_database_if_known();
+  switch (event) {
+    case XACT_EVENT_PRE_COMMIT:
+    case XACT_EVENT_PRE_PREPARE:
+      check_fences();
+      break;
+    case XACT_EVENT_COMMIT:
+      if (pending.any && database) tell_commit(database);
+      forget();
+      forget_fences();
+      break;
+    case XACT_EVENT_ABORT:
+    case XACT_EVENT_PREPARE:
+      // A prepared transaction commits elsewhere; reconciling finds what it left.
+      if (pending.any && database) tell_abort(database);
+      forget();
+      forget_fences();
+      leave_waiting();
+      break;
+    default:
+      break;
+  }
+}
+
+extern "C" void pulse_subtransaction_callback(SubXactEvent event, SubTransactionId mine,
+                                              SubTransactionId parent, void *) {
+  if (event == SUBXACT_EVENT_ABORT_SUB) drop_fences(mine);
+  if (event == SUBXACT_EVENT_COMMIT_SUB) hand_up_fences(mine, parent);
+}
+
+// True when there is anybody to tell. Takes the shared struct now, because a callback must not.
+bool start_note() {
+  if (!this_database()) return false;
+  pending.any = true;
+  return true;
+}
+
+void note_due(int bit, TimestampTz run_at) {
+  uint64 mask = UINT64CONST(1) << bit;
+  if (!(pending.due_bits & mask) || run_at < pending.next_due[bit]) pending.next_due[bit] = run_at;
+  pending.due_bits |= mask;
+}
+
+}  // namespace
+
+void register_commit_callback() {
+  RegisterXactCallback(pulse_transaction_callback, nullptr);
+  RegisterSubXactCallback(pulse_subtransaction_callback, nullptr);
+}
+
+void note_ready(const char *identifier, int length, TimestampTz run_at) {
+  if (!start_note()) return;
+  int bit = task_bit(identifier, length);
+  if (run_at > wall_now()) {
+    note_due(bit, run_at);
+    return;
+  }
+  note_more(bit);
+}
+
+void note_more(int bit) {
+  if (!start_note()) return;
+  pending.task_bits |= UINT64CONST(1) << bit;
+  pending.jobs[bit]++;
+}
+
+void note_queue_slot(int slot) {
+  if (!start_note()) return;
+  pending.any_queue = true;
+  pending.marks[slot / 64] |= UINT64CONST(1) << (slot % 64);
+}
+
+void note_parked_due(TimestampTz run_at) {
+  if (!start_note()) return;
+  if (!pending.parked_due || run_at < pending.parked_due) pending.parked_due = run_at;
+}
+
+void note_sweep_due(TimestampTz at) {
+  if (!start_note()) return;
+  if (!pending.sweep_due || at < pending.sweep_due) pending.sweep_due = at;
+}
+
+void note_worker(int64 worker_id) {
+  if (!start_note()) return;
+  // More than fit are woken by their heartbeat.
+  if (pending.workers < kNotedWorkers) pending.worker[pending.workers++] = worker_id;
+}
+
+int take_marks(int *slots, int limit, bool *left) {
+  DatabaseState *database = this_database();
+  int taken = 0;
+  *left = false;
+  if (!database) return 0;
+  for (int i = 0; i < kMarkWords; i++) {
+    uint64 word = pg_atomic_read_u64(&database->marks[i]);
+    while (word) {
+      if (taken == limit) {
+        *left = true;
+        return taken;
+      }
+      int bit = __builtin_ctzll(word);
+      uint64 mask = UINT64CONST(1) << bit;
+      word &= ~mask;
+      // Clear first, then promote: a mark set meanwhile stays for the next look.
+      if (!(pg_atomic_fetch_and_u64(&database->marks[i], ~mask) & mask)) continue;
+      pending.any = pending.any_taken = true;
+      pending.taken[i] |= mask;
+      slots[taken++] = i * 64 + bit;
+    }
+  }
+  return taken;
+}
+
+void return_mark(int slot) {
+  pending.any = pending.any_returned = true;
+  pending.returned[slot / 64] |= UINT64CONST(1) << (slot % 64);
+}
+
+bool in_client_block() { return IsTransactionBlock(); }
+
+}  // namespace pulse
+
+// pulse._note_job(identifier, queue_name, run_at): this job is ready, or parked behind its queue.
+PULSE_FUNCTION(pulse_note_job) {
+  text *identifier = PG_GETARG_TEXT_PP(0);
+  TimestampTz run_at = PG_GETARG_TIMESTAMPTZ(2);
+  if (PG_ARGISNULL(1)) {
+    pulse::note_ready(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier), run_at);
+    PG_RETURN_BOOL(true);
+  }
+  // A future job marks its queue too: it may have fallen due by the time this commits.
+  pulse::note_queue_slot(pulse::queue_slot(PG_GETARG_TEXT_PP(1)));
+  if (run_at > pulse::wall_now())
+    pulse::note_parked_due(run_at);
+  else
+    pulse::note_more(pulse::task_bit(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier)));
+  PG_RETURN_BOOL(true);
+}
+
+PULSE_FUNCTION(pulse_note_queue) {
+  pulse::note_queue_slot(pulse::queue_slot(PG_GETARG_TEXT_PP(0)));
+  PG_RETURN_BOOL(true);
+}
+
+PULSE_FUNCTION(pulse_note_worker) {
+  pulse::note_worker(PG_GETARG_INT64(0));
+  PG_RETURN_BOOL(true);
+}
+
+PULSE_FUNCTION(pulse_note_sweep_due) {
+  pulse::note_sweep_due(PG_GETARG_TIMESTAMPTZ(0));
+  PG_RETURN_BOOL(true);
+}
+
+PULSE_FUNCTION(pulse_in_client_block) { PG_RETURN_BOOL(pulse::in_client_block()); }

@@ -1,0 +1,42 @@
+// What a transaction will tell the others when it commits: which tasks have work, which queues may
+// be promoted, when something falls due. Collected during the transaction, told by the commit
+// callback, which cannot raise: it touches shared memory only. No NOTIFY is on the enqueue path.
+#pragma once
+
+#include "prelude.hpp"
+#include "shared_memory.hpp"
+
+namespace pulse {
+
+// Registers the callbacks; called once, from _PG_init.
+void register_commit_callback();
+
+// A job of this task was made ready, due at run_at.
+void note_ready(const char *identifier, int length, TimestampTz run_at);
+
+// A queue may have a free place or a new job.
+void note_queue_slot(int slot);
+
+// A parked job falls due then.
+void note_parked_due(TimestampTz run_at);
+
+// Somebody is to sweep then.
+void note_sweep_due(TimestampTz at);
+
+// This worker is to look at its heartbeat.
+void note_worker(int64 worker_id);
+
+// There is more for this task than its claimer took.
+void note_more(int bit);
+
+// Takes up to limit marks out of shared memory; an abort puts them back. Returns how many were
+// written to slots; *left tells whether marks of others remain.
+int take_marks(int *slots, int limit, bool *left);
+
+// Puts one mark back at the end of this transaction, whichever it is: its queue was busy.
+void return_mark(int slot);
+
+// Whether this transaction block was opened by the client: then nothing commits with the call.
+bool in_client_block();
+
+}  // namespace pulse

@@ -1,0 +1,144 @@
+#include "fence.hpp"
+
+#include "catalog.hpp"
+#include "errors.hpp"
+
+namespace pulse {
+namespace {
+
+struct Fence {
+  int64 job_id;
+  int64 token;
+  SubTransactionId savepoint;
+};
+
+// In TopTransactionContext, which frees it.
+Fence *fences = nullptr;
+int count = 0;
+int capacity = 0;
+// Set when a fence found its claim lost. A rolled-back savepoint does not clear it: whoever swallows
+// PU001 would otherwise commit the effects of a lost claim.
+bool doomed = false;
+int64 doomed_job = 0;
+
+[[noreturn]] void refuse(int64 job_id, const char *detail) {
+  doomed = true;
+  doomed_job = job_id;
+  ereport(ERROR, (errcode(kClaimLost),
+                  errmsg("the claim of job " INT64_FORMAT " is lost", job_id),
+                  errdetail_internal("%s", detail),
+                  errhint("Roll back: another attempt owns the job, or it has ended.")));
+  pg_unreachable();
+}
+
+bool token_matches(TupleTableSlot *slot, int64 token) {
+  bool isnull;
+  Datum stored = slot_getattr(slot, kJobToken, &isnull);
+  return !isnull && DatumGetInt64(stored) == token;
+}
+
+IndexScanDesc scan_job(Relation job, Relation key, Snapshot snapshot, int64 job_id) {
+  ScanKeyData scan_key;
+  ScanKeyInit(&scan_key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(job_id));
+  IndexScanDesc scan = index_beginscan(job, key, snapshot, 1, 0);
+  index_rescan(scan, &scan_key, 1, nullptr, 0);
+  return scan;
+}
+
+// Whether this transaction itself ended the claim: then there is nothing left to protect.
+bool finished_here(Relation job, Relation key, int64 job_id, int64 token) {
+  bool finished = false;
+  TupleTableSlot *slot = table_slot_create(job, nullptr);
+  IndexScanDesc scan = scan_job(job, key, SnapshotAny, job_id);
+  while (!finished && index_getnext_slot(scan, ForwardScanDirection, slot)) {
+    bool should_free;
+    HeapTuple tuple = ExecFetchSlotHeapTuple(slot, false, &should_free);
+    bool ended = !(tuple->t_data->t_infomask & HEAP_XMAX_INVALID) &&
+                 !HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_data->t_infomask);
+    finished = ended && token_matches(slot, token) &&
+               TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data));
+    if (should_free) heap_freetuple(tuple);
+  }
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(slot);
+  return finished;
+}
+
+// Locks the row that the snapshot shows and looks at its last version. Waits for whoever holds it:
+// a sweep that is recovering the job makes the token stale, and this transaction fail.
+bool lock_and_match(Relation job, TupleTableSlot *slot, Snapshot snapshot, int64 token) {
+  TM_FailureData failure;
+  ItemPointerData tid = slot->tts_tid;
+  TM_Result result = table_tuple_lock(job, &tid, snapshot, slot, GetCurrentCommandId(false),
+                                      LockTupleNoKeyExclusive, LockWaitBlock,
+                                      TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
+  return result == TM_Ok && token_matches(slot, token);
+}
+
+bool claim_is_current(const Fence &fence, bool lock) {
+  CommandCounterIncrement();
+  Relation job = table_open(catalog()->job, RowShareLock);
+  Relation key = index_open(catalog()->job_key, AccessShareLock);
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  TupleTableSlot *slot = table_slot_create(job, nullptr);
+  IndexScanDesc scan = scan_job(job, key, snapshot, fence.job_id);
+  bool found = index_getnext_slot(scan, ForwardScanDirection, slot);
+  bool current = found && (lock ? lock_and_match(job, slot, snapshot, fence.token)
+                                : token_matches(slot, fence.token));
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(slot);
+  if (!current) current = finished_here(job, key, fence.job_id, fence.token);
+  UnregisterSnapshot(snapshot);
+  index_close(key, AccessShareLock);
+  table_close(job, NoLock);
+  return current;
+}
+
+}  // namespace
+
+void check_fences() {
+  if (doomed) refuse(doomed_job, "A fence found the claim lost earlier in this transaction.");
+  for (int i = 0; i < count; i++)
+    if (!claim_is_current(fences[i], true))
+      refuse(fences[i].job_id, "The claim was lost before this transaction could commit.");
+}
+
+void forget_fences() {
+  fences = nullptr;
+  count = capacity = 0;
+  doomed = false;
+}
+
+void drop_fences(SubTransactionId savepoint) {
+  int kept = 0;
+  for (int i = 0; i < count; i++)
+    if (fences[i].savepoint != savepoint) fences[kept++] = fences[i];
+  count = kept;
+}
+
+void hand_up_fences(SubTransactionId savepoint, SubTransactionId parent) {
+  for (int i = 0; i < count; i++)
+    if (fences[i].savepoint == savepoint) fences[i].savepoint = parent;
+}
+
+}  // namespace pulse
+
+// pulse.fence(job_id, token): see sql/fence.sql for the contract.
+PULSE_FUNCTION(pulse_fence) {
+  using pulse::Fence;
+  PreventCommandIfReadOnly("fence");
+  PreventCommandDuringRecovery("fence");
+  Fence fence = {PG_GETARG_INT64(0), PG_GETARG_INT64(1), GetCurrentSubTransactionId()};
+  if (!pulse::claim_is_current(fence, false))
+    pulse::refuse(fence.job_id, "The token is not that of the job's current claim.");
+  if (pulse::count == pulse::capacity) {
+    int wanted = Max(8, pulse::capacity * 2);
+    auto *grown = static_cast<Fence *>(
+        MemoryContextAlloc(TopTransactionContext, sizeof(Fence) * wanted));
+    if (pulse::count) memcpy(grown, pulse::fences, sizeof(Fence) * pulse::count);
+    pulse::fences = grown;
+    pulse::capacity = wanted;
+  }
+  pulse::fences[pulse::count++] = fence;
+  PG_RETURN_VOID();
+}

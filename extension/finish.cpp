@@ -1,0 +1,182 @@
+// pulse.complete_many: ends many claims in one call. Rows are deleted straight from the heap; what
+// must be kept, or was ended before, goes through the SQL functions of sql/finish.sql.
+#include "prelude.hpp"
+
+#include "catalog.hpp"
+#include "commit_callback.hpp"
+#include "due_scan.hpp"
+#include "errors.hpp"
+#include "job_table.hpp"
+#include "settings.hpp"
+#include "shared_memory.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr int kTaskKeepCompleted = 9;
+
+struct Asked {
+  int64 id;
+  int64 token;
+  Datum result;
+  bool result_null;
+  int position;
+  const char *outcome;
+};
+
+struct Completion {
+  JobTable table;
+  Relation key;
+  IndexScanDesc scan;
+  TupleTableSlot *row;
+  bool some_task_keeps;
+};
+
+int by_id(const void *a, const void *b) {
+  int64 left = static_cast<const Asked *>(a)->id;
+  int64 right = static_cast<const Asked *>(b)->id;
+  return left < right ? -1 : left > right;
+}
+
+// Whether any task has a retention of its own; then each completed job is looked at by SQL.
+bool some_task_keeps(Snapshot snapshot) {
+  Relation table = table_open(catalog()->task, AccessShareLock);
+  TupleTableSlot *row = table_slot_create(table, nullptr);
+  TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
+  bool found = false;
+  while (!found && table_scan_getnextslot(scan, ForwardScanDirection, row)) {
+    bool isnull;
+    slot_getattr(row, kTaskKeepCompleted, &isnull);
+    found = !isnull;
+  }
+  table_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  table_close(table, AccessShareLock);
+  return found;
+}
+
+// One job through SQL: kept by retention, or a repeat of what this token completed before.
+const char *complete_by_sql(const Asked &asked) {
+  static SPIPlanPtr plan = nullptr;
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  if (!plan) {
+    Oid types[] = {INT8OID, INT8OID, JSONOID};
+    plan = SPI_prepare("SELECT pulse._complete_one($1, $2, $3)", 3, types);
+    if (!plan || SPI_keepplan(plan)) elog(ERROR, "could not prepare the completion of a job");
+  }
+  Datum values[] = {Int64GetDatum(asked.id), Int64GetDatum(asked.token), asked.result};
+  char nulls[] = {' ', ' ', asked.result_null ? 'n' : ' '};
+  if (SPI_execute_plan(plan, values, nulls, false, 0) != SPI_OK_SELECT || SPI_processed != 1)
+    elog(ERROR, "could not complete job " INT64_FORMAT, asked.id);
+  char *outcome = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+  const char *known = strcmp(outcome, "accepted") == 0 ? "accepted"
+                      : strcmp(outcome, "busy") == 0   ? "busy"
+                                                       : "stale";
+  SPI_finish();
+  return known;
+}
+
+bool is_current(TupleTableSlot *row, int64 token) {
+  bool isnull;
+  Datum stored = slot_getattr(row, kJobToken, &isnull);
+  if (isnull || DatumGetInt64(stored) != token) return false;
+  return DatumGetObjectId(slot_getattr(row, kJobState, &isnull)) == catalog()->state_running;
+}
+
+const char *complete_row(Completion *completion, const Asked &asked) {
+  ScanKeyData key;
+  ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(asked.id));
+  index_rescan(completion->scan, &key, 1, nullptr, 0);
+  TupleTableSlot *row = completion->row;
+  if (!index_getnext_slot(completion->scan, ForwardScanDirection, row) ||
+      !is_current(row, asked.token) || completion->some_task_keeps)
+    return complete_by_sql(asked);
+  bool no_queue;
+  Datum queue = slot_getattr(row, kJobQueueName, &no_queue);
+  int slot = no_queue ? 0 : queue_slot(DatumGetTextPP(queue));
+  TM_FailureData failure;
+  ItemPointerData tid = row->tts_tid;
+  TM_Result result = table_tuple_delete(completion->table.relation, &tid,
+                                        GetCurrentCommandId(true), completion->table.snapshot,
+                                        InvalidSnapshot, false, &failure, false);
+  // Held or changed by somebody meanwhile: the caller asks again and hears how that ended.
+  if (result != TM_Ok) return "busy";
+  if (!no_queue) note_queue_slot(slot);
+  return "accepted";
+}
+
+void complete_all(Asked *asked, int count) {
+  Completion completion = {};
+  open_job_table(&completion.table);
+  completion.key = index_open(catalog()->job_key, AccessShareLock);
+  completion.row = table_slot_create(completion.table.relation, nullptr);
+  completion.scan = index_beginscan(completion.table.relation, completion.key,
+                                    completion.table.snapshot, 1, 0);
+  completion.some_task_keeps =
+      settings.keep_completed_s != 0 || some_task_keeps(completion.table.snapshot);
+  // In id order, so that two callers with the same jobs never wait for one another.
+  qsort(asked, count, sizeof(Asked), by_id);
+  for (int i = 0; i < count; i++) {
+    CHECK_FOR_INTERRUPTS();
+    bool repeated = i > 0 && asked[i].id == asked[i - 1].id && asked[i].token == asked[i - 1].token;
+    asked[i].outcome =
+        repeated ? asked[i - 1].outcome : complete_row(&completion, asked[i]);
+  }
+  index_endscan(completion.scan);
+  ExecDropSingleTupleTableSlot(completion.row);
+  index_close(completion.key, AccessShareLock);
+  close_job_table(&completion.table);
+}
+
+void int8_elements(ArrayType *array, const char *what, Datum **elements, int *count) {
+  if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s must be a flat array without nulls", what)));
+  deconstruct_array(array, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, elements, nullptr, count);
+}
+
+Asked *read_asked(FunctionCallInfo fcinfo, int *count) {
+  Datum *ids, *tokens, *results = nullptr;
+  bool *result_nulls = nullptr;
+  int token_count, result_count;
+  if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("job_ids and tokens must not be null")));
+  int8_elements(PG_GETARG_ARRAYTYPE_P(0), "job_ids", &ids, count);
+  int8_elements(PG_GETARG_ARRAYTYPE_P(1), "tokens", &tokens, &token_count);
+  result_count = *count;
+  if (!PG_ARGISNULL(2))
+    deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), JSONOID, -1, false, TYPALIGN_INT, &results,
+                      &result_nulls, &result_count);
+  if (token_count != *count || result_count != *count)
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("the arrays have different lengths"),
+                    errdetail("There are %d job_ids, %d tokens and %d results.", *count,
+                              token_count, result_count),
+                    errhint("Give one element per job in each.")));
+  auto *asked = static_cast<Asked *>(palloc0(sizeof(Asked) * Max(*count, 1)));
+  for (int i = 0; i < *count; i++) {
+    bool no_result = !results || result_nulls[i];
+    asked[i] = {DatumGetInt64(ids[i]), DatumGetInt64(tokens[i]),
+                no_result ? static_cast<Datum>(0) : results[i], no_result, i, nullptr};
+  }
+  return asked;
+}
+
+}  // namespace
+}  // namespace pulse
+
+// pulse.complete_many(job_ids, tokens, results): see sql/finish.sql for the contract.
+PULSE_FUNCTION(pulse_complete_many) {
+  PreventCommandIfReadOnly("complete_many");
+  PreventCommandDuringRecovery("complete_many");
+  (void)pulse::this_database();
+  int count;
+  pulse::Asked *asked = pulse::read_asked(fcinfo, &count);
+  InitMaterializedSRF(fcinfo, 0);
+  auto *results = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+  pulse::complete_all(asked, count);
+  for (int i = 0; i < count; i++) {
+    Datum values[] = {Int64GetDatum(asked[i].id), CStringGetTextDatum(asked[i].outcome)};
+    bool nulls[] = {false, false};
+    tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
+  }
+  return static_cast<Datum>(0);
+}

@@ -1,0 +1,72 @@
+#include "liveness.hpp"
+
+#include "catalog.hpp"
+#include "settings.hpp"
+#include "shared_memory.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr int kClockVt = 2;
+constexpr int kClockLastTick = 3;
+constexpr int kClockTimeline = 4;
+
+// The row that has come furthest counts: older ones belong to sweeps that started before it.
+ClockReading read_clock() {
+  ClockReading reading = {0, 0, 0};
+  Relation clock = table_open(catalog()->clock, AccessShareLock);
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  TupleTableSlot *slot = table_slot_create(clock, nullptr);
+  TableScanDesc scan = table_beginscan(clock, snapshot, 0, nullptr);
+  bool found = false;
+  while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
+    bool isnull;
+    int64 vt = DatumGetInt64(slot_getattr(slot, kClockVt, &isnull));
+    if (found && vt < reading.vt_us) continue;
+    TimestampTz tick = DatumGetTimestampTz(slot_getattr(slot, kClockLastTick, &isnull));
+    if (found && vt == reading.vt_us && tick < reading.last_tick) continue;
+    reading = {vt, tick, DatumGetInt32(slot_getattr(slot, kClockTimeline, &isnull))};
+    found = true;
+  }
+  table_endscan(scan);
+  ExecDropSingleTupleTableSlot(slot);
+  UnregisterSnapshot(snapshot);
+  table_close(clock, AccessShareLock);
+  if (!found)
+    ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("table pulse.clock is empty"),
+                    errhint("Restore its rows: INSERT INTO pulse.clock VALUES (1, 0, now(), 0).")));
+  return reading;
+}
+
+int64 since_tick_us(const ClockReading &reading) {
+  // A new timeline adds nothing: nobody could beat between the old primary's end and the promotion.
+  if (reading.timeline != current_timeline()) return 0;
+  TimestampTz base = Max(reading.last_tick, incarnation_started_at());
+  int64 elapsed = GetCurrentTimestamp() - base;
+  return Min(Max(elapsed, 0), longest_tick_us());
+}
+
+}  // namespace
+
+int32 current_timeline() { return static_cast<int32>(GetWALInsertionTimeLine()); }
+
+int64 live_base_us() {
+  ClockReading reading = read_clock();
+  return reading.vt_us + since_tick_us(reading);
+}
+
+int64 live_now_us() {
+  return live_base_us() + static_cast<int64>(settings.clock_offset_s * USECS_PER_SEC);
+}
+
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_live_base_us) { PG_RETURN_INT64(pulse::live_base_us()); }
+
+PULSE_FUNCTION(pulse_live_now_us) { PG_RETURN_INT64(pulse::live_now_us()); }
+
+// pulse._current_timeline()
+PULSE_FUNCTION(pulse_current_timeline) { PG_RETURN_INT32(pulse::current_timeline()); }
+
+// pulse._longest_tick_us()
+PULSE_FUNCTION(pulse_longest_tick_us) { PG_RETURN_INT64(pulse::longest_tick_us()); }

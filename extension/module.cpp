@@ -1,0 +1,21 @@
+// What happens when the server loads this library. Everything works after a plain CREATE EXTENSION;
+// with shared_preload_libraries the shared memory is sized for the whole server.
+#include "prelude.hpp"
+
+#include "commit_callback.hpp"
+#include "settings.hpp"
+#include "shared_memory.hpp"
+
+extern "C" {
+PG_MODULE_MAGIC;
+PGDLLEXPORT void _PG_init(void);
+}
+
+void _PG_init(void) {
+  pulse::define_settings();
+  pulse::register_commit_callback();
+  if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade)
+    pulse::request_shared_memory();
+}
+
+PULSE_FUNCTION(pulse_version) { PG_RETURN_TEXT_P(cstring_to_text(PULSE_VERSION)); }

@@ -1,0 +1,66 @@
+// Everything of the server that this extension uses, in the one order that compiles as C++.
+// The backend half is C with better types: no exceptions, no allocating standard library, no object
+// whose destructor matters across a call that may ereport (an ERROR jumps over destructors).
+#pragma once
+
+extern "C" {
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/relscan.h"
+#include "access/skey.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_enum.h"
+#include "catalog/pg_type.h"
+#include "commands/sequence.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "pgstat.h"
+#include "port/atomics.h"
+#include "postmaster/postmaster.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "storage/shmem.h"
+#include "storage/spin.h"
+#include "tcop/utility.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+#include "utils/typcache.h"
+}
+
+// Declares and registers a function that SQL can call. The declaration comes first because the
+// server's own macro does not export it on every version.
+#define PULSE_FUNCTION(name)                                   \
+  extern "C" {                                                 \
+  extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS);             \
+  PG_FUNCTION_INFO_V1(name);                                   \
+  }                                                            \
+  Datum name([[maybe_unused]] FunctionCallInfo fcinfo)

@@ -1,0 +1,73 @@
+#include "private_lock.hpp"
+
+#include "shared_memory.hpp"
+
+namespace pulse {
+namespace {
+
+LOCKTAG tag_of(LockKind kind, uint64 key) {
+  LOCKTAG tag;
+  SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, static_cast<uint32>(key >> 32),
+                       static_cast<uint32>(key), static_cast<uint16>(kind));
+  return tag;
+}
+
+}  // namespace
+
+void lock_private(LockKind kind, uint64 key, LOCKMODE mode) {
+  LOCKTAG tag = tag_of(kind, key);
+  (void)LockAcquire(&tag, mode, false, false);
+}
+
+bool try_lock_private(LockKind kind, uint64 key, LOCKMODE mode) {
+  LOCKTAG tag = tag_of(kind, key);
+  return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+void hold_attachment(uint64 attachment) {
+  LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
+  (void)LockAcquire(&tag, ExclusiveLock, true, false);
+}
+
+bool attachment_is_free(uint64 attachment) {
+  LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
+  if (LockHeldByMe(&tag, ExclusiveLock)) return false;
+  if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL) return false;
+  LockRelease(&tag, ShareLock, false);
+  return true;
+}
+
+}  // namespace pulse
+
+// pulse._try_lock_worker(id): exclusively, as the one who declares it lost.
+PULSE_FUNCTION(pulse_try_lock_worker) {
+  PG_RETURN_BOOL(pulse::try_lock_private(pulse::LockKind::kWorker,
+                                         static_cast<uint64>(PG_GETARG_INT64(0)), ExclusiveLock));
+}
+
+// pulse._share_worker(id): as a claim does.
+PULSE_FUNCTION(pulse_share_worker) {
+  pulse::lock_private(pulse::LockKind::kWorker, static_cast<uint64>(PG_GETARG_INT64(0)), ShareLock);
+  PG_RETURN_BOOL(true);
+}
+
+namespace {
+
+uint64 name_hash(text *name) { return pulse::fnv1a(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)); }
+
+}  // namespace
+
+PULSE_FUNCTION(pulse_lock_queue) {
+  pulse::lock_private(pulse::LockKind::kQueue, name_hash(PG_GETARG_TEXT_PP(0)), ExclusiveLock);
+  PG_RETURN_BOOL(true);
+}
+
+PULSE_FUNCTION(pulse_lock_key) {
+  pulse::lock_private(pulse::LockKind::kKey, name_hash(PG_GETARG_TEXT_PP(0)), ExclusiveLock);
+  PG_RETURN_BOOL(true);
+}
+
+PULSE_FUNCTION(pulse_try_lock_key) {
+  PG_RETURN_BOOL(pulse::try_lock_private(pulse::LockKind::kKey, name_hash(PG_GETARG_TEXT_PP(0)),
+                                         ExclusiveLock));
+}

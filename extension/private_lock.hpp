@@ -1,0 +1,25 @@
+// Locks that only this extension takes: advisory locks with a class of their own, which no SQL
+// function can name. They live until the transaction ends; the session lock of an attached worker
+// until its session ends.
+#pragma once
+
+#include "prelude.hpp"
+
+namespace pulse {
+
+// The fourth field of the lock tag; SQL's advisory locks use 1 and 2.
+enum class LockKind : uint16 { kWorker = 0x5001, kQueue = 0x5002, kKey = 0x5003, kAttachment = 0x5004 };
+
+// Waits.
+void lock_private(LockKind kind, uint64 key, LOCKMODE mode);
+
+// Never waits; false when somebody else has it.
+bool try_lock_private(LockKind kind, uint64 key, LOCKMODE mode);
+
+// The session lock that stands for an attached worker.
+void hold_attachment(uint64 attachment);
+
+// Whether no session holds it, without keeping it.
+bool attachment_is_free(uint64 attachment);
+
+}  // namespace pulse

@@ -1,0 +1,349 @@
+#include "promote.hpp"
+
+#include "catalog.hpp"
+#include "commit_callback.hpp"
+#include "due_scan.hpp"
+#include "job_table.hpp"
+#include "private_lock.hpp"
+#include "settings.hpp"
+#include "shared_memory.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr int kQueueConcurrency = 2;
+constexpr int kQueuePaused = 3;
+constexpr int kFallenDueAtOnce = 1000;
+
+struct Place {
+  ItemPointerData tid;
+  int16 priority;
+  TimestampTz run_at;
+  int64 id;
+};
+
+struct Queue {
+  Datum name;
+  int slot;
+  int concurrency;
+  bool paused;
+  int taken;     // open and running
+  Place *open;   // unclaimed ones, best first
+  int open_count;
+};
+
+void read_settings(Queue *queue, Snapshot snapshot) {
+  queue->concurrency = 1;
+  queue->paused = false;
+  Relation table = table_open(catalog()->queue, AccessShareLock);
+  Relation index = index_open(catalog()->queue_key, AccessShareLock);
+  TupleTableSlot *slot = table_slot_create(table, nullptr);
+  ScanKeyData key;
+  init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue->name);
+  IndexScanDesc scan = index_beginscan(table, index, snapshot, 1, 0);
+  index_rescan(scan, &key, 1, nullptr, 0);
+  if (index_getnext_slot(scan, ForwardScanDirection, slot)) {
+    bool isnull;
+    queue->concurrency = DatumGetInt32(slot_getattr(slot, kQueueConcurrency, &isnull));
+    queue->paused = DatumGetBool(slot_getattr(slot, kQueuePaused, &isnull));
+  }
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(slot);
+  index_close(index, AccessShareLock);
+  table_close(table, AccessShareLock);
+}
+
+bool better(const Place &a, const Place &b) {
+  if (a.priority != b.priority) return a.priority < b.priority;
+  if (a.run_at != b.run_at) return a.run_at < b.run_at;
+  return a.id < b.id;
+}
+
+void add_open(Queue *queue, TupleTableSlot *slot) {
+  bool isnull;
+  Place place = {slot->tts_tid, DatumGetInt16(slot_getattr(slot, kJobPriority, &isnull)),
+                 DatumGetTimestampTz(slot_getattr(slot, kJobRunAt, &isnull)),
+                 DatumGetInt64(slot_getattr(slot, kJobId, &isnull))};
+  int capacity = 8;
+  while (capacity < queue->open_count) capacity *= 2;
+  if (!queue->open)
+    queue->open = static_cast<Place *>(palloc(sizeof(Place) * capacity));
+  else if (queue->open_count == capacity)
+    queue->open = static_cast<Place *>(repalloc(queue->open, sizeof(Place) * capacity * 2));
+  int position = queue->open_count++;
+  for (; position > 0 && better(place, queue->open[position - 1]); position--)
+    queue->open[position] = queue->open[position - 1];
+  queue->open[position] = place;
+}
+
+void count_places(Queue *queue, Relation job, Snapshot snapshot) {
+  queue->taken = queue->open_count = 0;
+  queue->open = nullptr;
+  Relation index = index_open(catalog()->job_open_idx, AccessShareLock);
+  TupleTableSlot *slot = table_slot_create(job, nullptr);
+  ScanKeyData key;
+  init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue->name);
+  IndexScanDesc scan = index_beginscan(job, index, snapshot, 1, 0);
+  index_rescan(scan, &key, 1, nullptr, 0);
+  while (index_getnext_slot(scan, ForwardScanDirection, slot)) {
+    CHECK_FOR_INTERRUPTS();
+    bool isnull;
+    queue->taken++;
+    if (DatumGetObjectId(slot_getattr(slot, kJobState, &isnull)) == catalog()->state_ready)
+      add_open(queue, slot);
+  }
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(slot);
+  index_close(index, AccessShareLock);
+}
+
+bool change_state(JobTable *table, TupleTableSlot *seen, Oid state) {
+  if (!try_lock_row(table, seen)) return false;
+  JobChange change = {};
+  change.set(kJobState, ObjectIdGetDatum(state));
+  update_locked_row(table, &change);
+  return true;
+}
+
+bool open_row(JobTable *table, DueScan *parked) {
+  bool isnull;
+  text *identifier =
+      DatumGetTextPP(slot_getattr(parked->slot, kJobIdentifier, &isnull));
+  if (!change_state(table, parked->slot, catalog()->state_ready)) return false;
+  note_ready(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier), parked->run_at);
+  return true;
+}
+
+// Puts back the worst open row when a better one waits. False when somebody is claiming it.
+bool park_worst(JobTable *table, Queue *queue) {
+  TupleTableSlot *slot = table_slot_create(table->relation, nullptr);
+  Place worst = queue->open[--queue->open_count];
+  bool parked = table_tuple_fetch_row_version(table->relation, &worst.tid, table->snapshot, slot) &&
+                change_state(table, slot, catalog()->state_parked);
+  ExecDropSingleTupleTableSlot(slot);
+  return parked;
+}
+
+bool beats_worst(const Queue &queue, const DueScan &parked) {
+  if (queue.open_count == 0) return false;
+  Place waiting = {{}, parked.priority, parked.run_at, parked.id};
+  return better(waiting, queue.open[queue.open_count - 1]);
+}
+
+void start_parked_scan(DueScan *parked, Relation job, Relation index, Snapshot snapshot,
+                       const Queue &queue) {
+  memset(parked, 0, sizeof(*parked));
+  parked->relation = job;
+  parked->index = index;
+  parked->snapshot = snapshot;
+  parked->now = wall_now();
+  fix_int2(parked, static_cast<int16>(queue.slot));
+  fix_text(parked, queue.name);
+}
+
+void open_lowest(JobTable *table, Relation index, Queue *queue) {
+  DueScan parked;
+  start_parked_scan(&parked, table->relation, index, table->snapshot, *queue);
+  for (bool due = first_due(&parked); due; due = next_due(&parked)) {
+    if (queue->taken >= queue->concurrency) {
+      // Swapping goes one way per row, so it ends: each step opens a better job than it parks.
+      if (queue->taken > queue->concurrency || !beats_worst(*queue, parked)) break;
+      if (!park_worst(table, queue)) {
+        return_mark(queue->slot);
+        break;
+      }
+      queue->taken--;
+    }
+    if (open_row(table, &parked)) queue->taken++;
+  }
+  if (parked.next_due) note_parked_due(parked.next_due);
+  end_due(&parked);
+}
+
+void promote_queue(Datum name, int slot) {
+  text *label = DatumGetTextPP(name);
+  uint64 hash = fnv1a(VARDATA_ANY(label), VARSIZE_ANY_EXHDR(label));
+  if (!try_lock_private(LockKind::kQueue, hash, ExclusiveLock)) {
+    return_mark(slot);
+    return;
+  }
+  // The snapshot is taken after the lock: it shows every opening that was committed before.
+  JobTable table;
+  open_job_table(&table);
+  Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
+  Queue queue = {};
+  queue.name = name;
+  queue.slot = slot;
+  read_settings(&queue, table.snapshot);
+  if (!queue.paused) {
+    count_places(&queue, table.relation, table.snapshot);
+    open_lowest(&table, index, &queue);
+  }
+  index_close(index, AccessShareLock);
+  close_job_table(&table);
+}
+
+// Whether promotion would change anything, judged without the queue's lock.
+bool wants_promotion(Relation job, Relation index, Snapshot snapshot, Queue *queue) {
+  read_settings(queue, snapshot);
+  if (queue->paused) return false;
+  count_places(queue, job, snapshot);
+  DueScan parked;
+  start_parked_scan(&parked, job, index, snapshot, *queue);
+  bool due = first_due(&parked);
+  bool wanted =
+      due && (queue->taken < queue->concurrency ||
+              (queue->taken == queue->concurrency && beats_worst(*queue, parked)));
+  if (parked.next_due) note_parked_due(parked.next_due);
+  end_due(&parked);
+  return wanted;
+}
+
+// One step of a skip scan over the parked index: the first queue after (slot, name).
+bool next_queue(IndexScanDesc scan, TupleTableSlot *row, int *slot, Datum *name, bool same_slot,
+                MemoryContext keep) {
+  ScanKeyData keys[2];
+  ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT2EQ,
+              Int16GetDatum(static_cast<int16>(*slot)));
+  init_text_key(&keys[1], 2, BTGreaterStrategyNumber, F_TEXT_GT, *name);
+  index_rescan(scan, keys, 2, nullptr, 0);
+  bool found = index_getnext_slot(scan, ForwardScanDirection, row);
+  if (!found && same_slot) return false;
+  if (!found) {
+    ScanKeyInit(&keys[0], 1, BTGreaterStrategyNumber, F_INT2GT,
+                Int16GetDatum(static_cast<int16>(*slot)));
+    init_text_key(&keys[1], 2, BTGreaterEqualStrategyNumber, F_TEXT_GE,
+                  PointerGetDatum(cstring_to_text("")));
+    index_rescan(scan, keys, 2, nullptr, 0);
+    if (!index_getnext_slot(scan, ForwardScanDirection, row)) return false;
+  }
+  bool isnull;
+  MemoryContext old = MemoryContextSwitchTo(keep);
+  *name = PointerGetDatum(DatumGetTextPCopy(slot_getattr(row, kJobQueueName, &isnull)));
+  MemoryContextSwitchTo(old);
+  *slot = queue_slot(DatumGetTextPP(*name));
+  return true;
+}
+
+void promote_slot(int slot) {
+  Relation job = table_open(catalog()->job, AccessShareLock);
+  Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
+  CommandCounterIncrement();
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  TupleTableSlot *row = table_slot_create(job, nullptr);
+  IndexScanDesc scan = index_beginscan(job, index, snapshot, 2, 0);
+  Datum name = PointerGetDatum(cstring_to_text(""));
+  int at = slot;
+  while (next_queue(scan, row, &at, &name, true, CurrentMemoryContext)) {
+    CHECK_FOR_INTERRUPTS();
+    promote_queue(name, slot);
+  }
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  UnregisterSnapshot(snapshot);
+  index_close(index, AccessShareLock);
+  table_close(job, AccessShareLock);
+}
+
+void mark_now(DatabaseState *database, int slot) {
+  if (database)
+    pg_atomic_fetch_or_u64(&database->marks[slot / 64], UINT64CONST(1) << (slot % 64));
+}
+
+}  // namespace
+
+bool promote_marked(int limit) {
+  constexpr int kMost = 256;
+  int slots[kMost];
+  bool left;
+  int count = take_marks(slots, Min(limit, kMost), &left);
+  for (int i = 0; i < count; i++) promote_slot(slots[i]);
+  return left;
+}
+
+void mark_fallen_due() {
+  DatabaseState *database = this_database();
+  TimestampTz now = wall_now();
+  if (!database || pg_atomic_read_u64(&database->parked_due) > static_cast<uint64>(now)) return;
+  pg_atomic_write_u64(&database->parked_due, kNever);
+  TimestampTz seen = static_cast<TimestampTz>(pg_atomic_read_u64(&database->parked_seen));
+  Relation job = table_open(catalog()->job, AccessShareLock);
+  Relation index = index_open(catalog()->job_parked_due_idx, AccessShareLock);
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  TupleTableSlot *row = table_slot_create(job, nullptr);
+  ScanKeyData key;
+  ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_TIMESTAMPTZ_GT, TimestampTzGetDatum(seen));
+  IndexScanDesc scan = index_beginscan(job, index, snapshot, 1, 0);
+  index_rescan(scan, &key, 1, nullptr, 0);
+  int marked = 0;
+  while (index_getnext_slot(scan, ForwardScanDirection, row)) {
+    CHECK_FOR_INTERRUPTS();
+    bool isnull;
+    TimestampTz run_at = DatumGetTimestampTz(slot_getattr(row, kJobRunAt, &isnull));
+    // The bound leaves the rest to the next look, which is due at once.
+    if (run_at > now || (marked >= kFallenDueAtOnce && run_at > seen)) {
+      lower_due(&database->parked_due, run_at);
+      break;
+    }
+    seen = run_at;
+    marked++;
+    mark_now(database, queue_slot(DatumGetTextPP(slot_getattr(row, kJobQueueName, &isnull))));
+  }
+  pg_atomic_write_u64(&database->parked_seen, static_cast<uint64>(seen));
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  UnregisterSnapshot(snapshot);
+  index_close(index, AccessShareLock);
+  table_close(job, AccessShareLock);
+}
+
+int reconcile_queues() {
+  DatabaseState *database = this_database();
+  if (database) {
+    pg_atomic_write_u32(&database->reconciled, 1);
+    pg_atomic_write_u64(&database->parked_seen, static_cast<uint64>(wall_now()));
+  }
+  CommandCounterIncrement();
+  Relation job = table_open(catalog()->job, AccessShareLock);
+  Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  TupleTableSlot *row = table_slot_create(job, nullptr);
+  IndexScanDesc scan = index_beginscan(job, index, snapshot, 2, 0);
+  MemoryContext step =
+      AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);
+  Datum name = PointerGetDatum(cstring_to_text(""));
+  int slot = 0;
+  int marked = 0;
+  while (next_queue(scan, row, &slot, &name, false, CurrentMemoryContext)) {
+    CHECK_FOR_INTERRUPTS();
+    MemoryContext old = MemoryContextSwitchTo(step);
+    Queue queue = {};
+    queue.name = name;
+    queue.slot = slot;
+    if (wants_promotion(job, index, snapshot, &queue)) {
+      marked++;
+      if (database)
+        mark_now(database, slot);
+      else
+        promote_queue(name, slot);
+    }
+    MemoryContextSwitchTo(old);
+    MemoryContextReset(step);
+  }
+  MemoryContextDelete(step);
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  UnregisterSnapshot(snapshot);
+  index_close(index, AccessShareLock);
+  table_close(job, AccessShareLock);
+  return marked;
+}
+
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_reconcile_queues) { PG_RETURN_INT32(pulse::reconcile_queues()); }
+
+PULSE_FUNCTION(pulse_promote_marked) {
+  pulse::mark_fallen_due();
+  PG_RETURN_BOOL(pulse::promote_marked(PG_GETARG_INT32(0)));
+}

@@ -1,0 +1,167 @@
+#include "shared_memory.hpp"
+
+namespace pulse {
+namespace {
+
+// Without preloading the struct must fit into the slack that the server leaves for small users.
+constexpr int kLazyDatabases = 4;
+constexpr int kLazyWaiters = 128;
+constexpr int kPreloadedDatabases = 64;
+
+SharedState *state = nullptr;
+DatabaseState *own_database = nullptr;
+bool unavailable = false;
+shmem_request_hook_type previous_request_hook = nullptr;
+shmem_startup_hook_type previous_startup_hook = nullptr;
+
+Size state_size(int databases, int waiters) {
+  Size size = offsetof(SharedState, database);
+  size = add_size(size, mul_size(databases, sizeof(DatabaseState)));
+  return add_size(size, mul_size(waiters, sizeof(Waiter)));
+}
+
+void init_database(DatabaseState *database) {
+  pg_atomic_init_u32(&database->oid, 0);
+  pg_atomic_init_u32(&database->reconciled, 0);
+  pg_atomic_init_u64(&database->any_generation, 0);
+  pg_atomic_init_u64(&database->parked_due, kNever);
+  pg_atomic_init_u64(&database->parked_seen, 0);
+  pg_atomic_init_u64(&database->sweep_due, kNever);
+  for (int i = 0; i < kTaskBits; i++) {
+    pg_atomic_init_u64(&database->generation[i], 0);
+    pg_atomic_init_u64(&database->next_due[i], kNever);
+  }
+  for (int i = 0; i < kMarkWords; i++) pg_atomic_init_u64(&database->marks[i], 0);
+}
+
+void init_state(SharedState *fresh, int databases, int waiters) {
+  fresh->started_at = GetCurrentTimestamp();
+  if (!pg_strong_random(&fresh->incarnation, sizeof(fresh->incarnation)))
+    fresh->incarnation = static_cast<uint64>(fresh->started_at);
+  fresh->incarnation &= PG_INT64_MAX;
+  fresh->databases = databases;
+  fresh->waiters = waiters;
+  pg_atomic_init_u32(&fresh->waiting, 0);
+  pg_atomic_init_u64(&fresh->excused_count, 0);
+  for (int i = 0; i < kExcusedEnds; i++) pg_atomic_init_u64(&fresh->excused[i], 0);
+  for (int i = 0; i < databases; i++) init_database(&fresh->database[i]);
+  Waiter *waiter = waiter_array(fresh);
+  for (int i = 0; i < waiters; i++) pg_atomic_init_u64(&waiter[i].word, kFree);
+}
+
+void create_or_find(int databases, int waiters) {
+  bool found;
+  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+  auto *fresh = static_cast<SharedState *>(
+      ShmemInitStruct("pg_pulse", state_size(databases, waiters), &found));
+  if (!found) init_state(fresh, databases, waiters);
+  LWLockRelease(AddinShmemInitLock);
+  state = fresh;
+}
+
+extern "C" void pulse_shmem_request() {
+  if (previous_request_hook) previous_request_hook();
+  RequestAddinShmemSpace(state_size(kPreloadedDatabases, MaxBackends));
+}
+
+extern "C" void pulse_shmem_startup() {
+  if (previous_startup_hook) previous_startup_hook();
+  create_or_find(kPreloadedDatabases, MaxBackends);
+}
+
+// The slack may be used up: then this backend polls, and says so once.
+void take_slack() {
+  MemoryContext context = CurrentMemoryContext;
+  PG_TRY();
+  {
+    create_or_find(kLazyDatabases, kLazyWaiters);
+  }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(context);
+    FlushErrorState();
+    LWLockReleaseAll();
+    unavailable = true;
+  }
+  PG_END_TRY();
+  if (unavailable)
+    ereport(LOG, (errmsg("no shared memory left for pg_pulse: workers of this server poll"),
+                  errhint("Add pg_pulse to shared_preload_libraries.")));
+}
+
+}  // namespace
+
+void request_shared_memory() {
+  previous_request_hook = shmem_request_hook;
+  shmem_request_hook = pulse_shmem_request;
+  previous_startup_hook = shmem_startup_hook;
+  shmem_startup_hook = pulse_shmem_startup;
+}
+
+SharedState *shared() {
+  if (!state && !unavailable && IsUnderPostmaster) take_slack();
+  return state;
+}
+
+DatabaseState *this_database() {
+  if (own_database) return own_database;
+  SharedState *all = shared();
+  if (!all) return nullptr;
+  for (int i = 0; i < all->databases; i++) {
+    DatabaseState *candidate = &all->database[i];
+    uint32 oid = pg_atomic_read_u32(&candidate->oid);
+    if (oid == 0 && pg_atomic_compare_exchange_u32(&candidate->oid, &oid, MyDatabaseId))
+      oid = MyDatabaseId;
+    if (oid == MyDatabaseId) return own_database = candidate;
+  }
+  return nullptr;
+}
+
+DatabaseState *this_database_if_known() { return own_database; }
+
+Waiter *waiter_array(SharedState *all) {
+  return reinterpret_cast<Waiter *>(&all->database[all->databases]);
+}
+
+TimestampTz incarnation_started_at() {
+  SharedState *all = shared();
+  return all && all->started_at > PgStartTime ? all->started_at : PgStartTime;
+}
+
+int64 incarnation() {
+  SharedState *all = shared();
+  return all ? static_cast<int64>(all->incarnation) : PgStartTime;
+}
+
+bool lower_due(pg_atomic_uint64 *due, TimestampTz at) {
+  uint64 wanted = static_cast<uint64>(at);
+  uint64 current = pg_atomic_read_u64(due);
+  while (wanted < current)
+    if (pg_atomic_compare_exchange_u64(due, &current, wanted)) return true;
+  return false;
+}
+
+uint64 fnv1a(const char *data, int length) {
+  uint64 hash = UINT64CONST(14695981039346656037);
+  for (int i = 0; i < length; i++) {
+    hash ^= static_cast<unsigned char>(data[i]);
+    hash *= UINT64CONST(1099511628211);
+  }
+  return hash;
+}
+
+int queue_slot(const text *name) {
+  uint64 hash = fnv1a(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+  return static_cast<int>((hash ^ (hash >> 32)) % kQueueSlots);
+}
+
+int task_bit(const char *identifier, int length) {
+  uint64 hash = fnv1a(identifier, length);
+  return static_cast<int>((hash ^ (hash >> 32)) % kTaskBits);
+}
+
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_queue_slot) {
+  PG_RETURN_INT16(static_cast<int16>(pulse::queue_slot(PG_GETARG_TEXT_PP(0))));
+}

@@ -1,0 +1,70 @@
+#include "task_settings.hpp"
+
+#include "catalog.hpp"
+#include "due_scan.hpp"
+#include "settings.hpp"
+
+namespace pulse {
+namespace {
+
+enum TaskColumn : AttrNumber {
+  kTaskTimeout = 3,
+  kTaskStallTimeout = 4,
+  kTaskMaxCrashes = 10,
+  kTaskOnUnreachable = 11,
+  kTaskHandler = 12,
+};
+
+TaskSettings defaults() {
+  TaskSettings settings_of = {};
+  settings_of.timeout_null = settings.default_timeout_ms < 0;
+  if (!settings_of.timeout_null) {
+    auto *timeout = static_cast<Interval *>(palloc0(sizeof(Interval)));
+    timeout->time = settings.default_timeout_ms * INT64CONST(1000);
+    settings_of.timeout = IntervalPGetDatum(timeout);
+  }
+  settings_of.stall_timeout_null = true;
+  settings_of.on_unreachable = CStringGetTextDatum("continue");
+  settings_of.handler_null = true;
+  settings_of.max_crashes = settings.max_crashes;
+  return settings_of;
+}
+
+// Copies a value that is set, so that it outlives the row; an unset one keeps the default.
+void overlay(TupleTableSlot *row, AttrNumber column, Datum *value, bool *null) {
+  bool isnull;
+  Datum stored = slot_getattr(row, column, &isnull);
+  if (isnull) return;
+  Form_pg_attribute attribute = TupleDescAttr(row->tts_tupleDescriptor, column - 1);
+  *value = datumCopy(stored, attribute->attbyval, attribute->attlen);
+  *null = false;
+}
+
+}  // namespace
+
+TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
+  TaskSettings found = defaults();
+  Relation table = table_open(catalog()->task, AccessShareLock);
+  Relation index = index_open(catalog()->task_key, AccessShareLock);
+  TupleTableSlot *row = table_slot_create(table, nullptr);
+  ScanKeyData key;
+  init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, identifier);
+  IndexScanDesc scan = index_beginscan(table, index, snapshot, 1, 0);
+  index_rescan(scan, &key, 1, nullptr, 0);
+  if (index_getnext_slot(scan, ForwardScanDirection, row)) {
+    overlay(row, kTaskTimeout, &found.timeout, &found.timeout_null);
+    overlay(row, kTaskStallTimeout, &found.stall_timeout, &found.stall_timeout_null);
+    overlay(row, kTaskOnUnreachable, &found.on_unreachable, &found.on_unreachable_null);
+    overlay(row, kTaskHandler, &found.handler, &found.handler_null);
+    bool isnull;
+    Datum crashes = slot_getattr(row, kTaskMaxCrashes, &isnull);
+    if (!isnull) found.max_crashes = DatumGetInt32(crashes);
+  }
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  index_close(index, AccessShareLock);
+  table_close(table, AccessShareLock);
+  return found;
+}
+
+}  // namespace pulse

@@ -1,0 +1,11 @@
+// Numbers that are never given twice, also across failover: the timeline above 40 bits of sequence.
+#pragma once
+
+#include "prelude.hpp"
+
+namespace pulse {
+
+// Names one claim call; grows per job.
+int64 next_token();
+
+}  // namespace pulse

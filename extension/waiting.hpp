@@ -1,0 +1,30 @@
+// Parked workers: how they wait without a snapshot, and how a commit wakes exactly as many as it has
+// jobs for. A claim samples the generations before its snapshot, so nothing committed between the
+// claim and the wait is missed.
+#pragma once
+
+#include "prelude.hpp"
+#include "shared_memory.hpp"
+
+namespace pulse {
+
+// Called by claim, before its snapshot: remembers the generations of these tasks in this session.
+void sample_generations(int64 worker_id, uint64 tasks);
+
+// Called by claim at its end: there is known to be more for this worker, so a wait returns at once.
+void note_work_left(bool left);
+
+// Wakes one waiter per job among those that serve its task, and one more whoever it is.
+// Callable from a commit callback.
+void wake_waiters(uint32 *jobs, uint64 task_bits, bool any);
+
+// Wakes the waiter of one worker.
+void wake_worker(int64 worker_id);
+
+// Lets the waiters of these tasks compute their deadlines anew.
+void nudge_waiters(uint64 tasks);
+
+// Gives up the waiter of this backend after an error, passing on a wake-up it may have been given.
+void leave_waiting();
+
+}  // namespace pulse

@@ -1,0 +1,271 @@
+-- Producers: add_job, add_jobs, remove_job. An unkeyed add takes no lock that anybody waits for.
+-- A keyed add holds the key's lock until commit; lock order: key, then the job's row.
+-- A key is unique among waiting jobs: a running job has given it up to the next add.
+
+CREATE OR REPLACE FUNCTION pulse._flag_set(flags text[]) RETURNS text[]
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF array_position(flags, NULL) IS NOT NULL THEN
+    RAISE EXCEPTION 'flags must not contain nulls' USING ERRCODE = 'PU004';
+  END IF;
+  RETURN (SELECT array_agg(DISTINCT f ORDER BY f) FROM unnest(flags) AS f);
+END $$;
+COMMENT ON FUNCTION pulse._flag_set(text[]) IS 'flags as a set: sorted, without repeats; none is NULL';
+
+-- Two array payloads of one key are concatenated as text, so that nothing in them changes.
+CREATE OR REPLACE FUNCTION pulse._merged_payload(older json, newer json) RETURNS json
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE
+    WHEN json_typeof(older) = 'array' AND json_typeof(newer) = 'array' THEN
+      (SELECT coalesce(json_agg(e.value ORDER BY e.half, e.ord), '[]'::json)
+         FROM (SELECT 1 AS half, o.ord, o.value
+                 FROM json_array_elements(older) WITH ORDINALITY AS o (value, ord)
+               UNION ALL
+               SELECT 2, n.ord, n.value
+                 FROM json_array_elements(newer) WITH ORDINALITY AS n (value, ord)) AS e)
+    ELSE newer
+  END;
+$$;
+COMMENT ON FUNCTION pulse._merged_payload(json, json) IS
+  'payload of a replaced job: both arrays in order, or else the newer one';
+
+-- Checks a job and fills in the defaults; everything after it can trust the values.
+CREATE OR REPLACE FUNCTION pulse._checked_spec(spec pulse.job_spec) RETURNS pulse.job_spec
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse._check_identifier(spec.identifier);
+  IF spec.queue_name IS NOT NULL THEN
+    PERFORM pulse._check_name('queue_name', spec.queue_name, 128);
+  END IF;
+  IF spec.job_key IS NOT NULL THEN
+    PERFORM pulse._check_name('job_key', spec.job_key, 512);
+  END IF;
+  PERFORM pulse._check_number('max_attempts', spec.max_attempts, 1, 32767);
+  PERFORM pulse._check_number('priority', spec.priority, -32768, 32767);
+  IF NOT isfinite(spec.run_at) THEN
+    RAISE EXCEPTION 'run_at is %, which is no time', spec.run_at USING ERRCODE = 'PU004';
+  END IF;
+  spec.flags := pulse._flag_set(spec.flags);
+  spec.payload := coalesce(spec.payload, '{}'::json);
+  spec.run_at := coalesce(spec.run_at, pulse._transaction_now());
+  spec.priority := coalesce(spec.priority, 0);
+  spec.max_attempts := coalesce(
+    spec.max_attempts,
+    (SELECT t.max_attempts FROM pulse.task AS t WHERE t.identifier = spec.identifier), 25);
+  RETURN spec;
+END $$;
+COMMENT ON FUNCTION pulse._checked_spec(pulse.job_spec) IS
+  'a job as it is stored, or PU004 for a name or value out of range';
+
+CREATE OR REPLACE FUNCTION pulse._insert_job(spec pulse.job_spec) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  added pulse.job;
+BEGIN
+  INSERT INTO pulse.job
+    (identifier, payload, queue_name, run_at, state, max_attempts, job_key, priority, flags,
+     created_at, updated_at)
+  VALUES
+    (spec.identifier, spec.payload, spec.queue_name, spec.run_at,
+     CASE WHEN spec.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
+     spec.max_attempts, spec.job_key, spec.priority, spec.flags,
+     pulse._transaction_now(), pulse._transaction_now())
+  RETURNING * INTO added;
+  PERFORM pulse._note_job(added.identifier, added.queue_name, added.run_at);
+  RETURN added;
+END $$;
+COMMENT ON FUNCTION pulse._insert_job(pulse.job_spec) IS 'stores a checked job';
+
+CREATE OR REPLACE FUNCTION pulse._replace_job(older pulse.job, spec pulse.job_spec, mode text)
+  RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  replaced pulse.job;
+BEGIN
+  UPDATE pulse.job AS j SET
+    identifier   = spec.identifier,
+    payload      = pulse._merged_payload(older.payload, spec.payload),
+    queue_name   = spec.queue_name,
+    run_at       = CASE WHEN mode = 'preserve_run_at' AND older.attempts = 0
+                     THEN older.run_at ELSE spec.run_at END,
+    state        = CASE WHEN spec.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
+    max_attempts = spec.max_attempts,
+    priority     = spec.priority,
+    flags        = spec.flags,
+    attempts     = 0,
+    crashes      = 0,
+    worker_id    = NULL,
+    last_error   = NULL,
+    recovered    = NULL,
+    checkpoint   = NULL,
+    revision     = j.revision + 1,
+    updated_at   = pulse._transaction_now()
+  WHERE j.id = older.id
+  RETURNING j.* INTO replaced;
+  PERFORM pulse._note_queue(older.queue_name);
+  PERFORM pulse._note_job(replaced.identifier, replaced.queue_name, replaced.run_at);
+  RETURN replaced;
+END $$;
+COMMENT ON FUNCTION pulse._replace_job(pulse.job, pulse.job_spec, text) IS
+  'a keyed add to a waiting job: every field is the new job''s, the attempts start again';
+
+-- A row that a worker holds right now keeps its key; its end then finds the newer job and does not
+-- retry. So a producer never waits for a worker here.
+CREATE OR REPLACE FUNCTION pulse._take_key_from_running(job_key text) RETURNS SETOF pulse.job
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  UPDATE pulse.job AS j SET job_key = NULL, max_attempts = j.attempts
+   WHERE j.id IN (SELECT r.id FROM pulse.job AS r
+                   WHERE r.job_key = _take_key_from_running.job_key AND r.state = 'running'
+                     FOR UPDATE SKIP LOCKED)
+  RETURNING j.*;
+$$;
+COMMENT ON FUNCTION pulse._take_key_from_running(text) IS
+  'a running job loses its key and its retries to the job that is added now';
+
+CREATE OR REPLACE FUNCTION pulse._dedupe_job(job_key text) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  existing pulse.job;
+BEGIN
+  UPDATE pulse.job AS j
+     SET revision = j.revision + 1, updated_at = pulse._transaction_now()
+   WHERE j.id IN (SELECT r.id FROM pulse.job AS r
+                   WHERE r.job_key = _dedupe_job.job_key FOR UPDATE SKIP LOCKED)
+  RETURNING j.* INTO existing;
+  IF existing.id IS NULL THEN
+    -- Held by a worker at this moment: it exists, and that is all this mode asks.
+    SELECT * INTO existing FROM pulse.job AS j
+     WHERE j.job_key = _dedupe_job.job_key ORDER BY j.state <> 'running' DESC, j.id DESC LIMIT 1;
+  END IF;
+  RETURN existing;
+END $$;
+COMMENT ON FUNCTION pulse._dedupe_job(text) IS
+  'the live job of this key with its revision counted up, or NULL when there is none';
+
+CREATE OR REPLACE FUNCTION pulse._add_keyed(spec pulse.job_spec, mode text) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  existing pulse.job;
+BEGIN
+  -- Every way to a waiting job with this key goes through this lock, so nothing below can conflict.
+  PERFORM pulse._lock_key(spec.job_key);
+  IF mode = 'unsafe_dedupe' THEN
+    existing := pulse._dedupe_job(spec.job_key);
+    IF existing.id IS NOT NULL THEN
+      RETURN existing;
+    END IF;
+  END IF;
+  SELECT * INTO existing FROM pulse.job AS j
+   WHERE j.job_key = spec.job_key AND j.state <> 'running'
+     FOR UPDATE;
+  IF existing.id IS NOT NULL THEN
+    RETURN pulse._replace_job(existing, spec, mode);
+  END IF;
+  PERFORM pulse._take_key_from_running(spec.job_key);
+  RETURN pulse._insert_job(spec);
+END $$;
+COMMENT ON FUNCTION pulse._add_keyed(pulse.job_spec, text) IS
+  'adds under a key; always returns a row that carries the new payload, but for unsafe_dedupe';
+
+CREATE OR REPLACE FUNCTION pulse.add_job(
+    identifier text,
+    payload json = NULL,
+    queue_name text = NULL,
+    run_at timestamptz = NULL,
+    max_attempts int = NULL,
+    job_key text = NULL,
+    priority int = NULL,
+    flags text[] = NULL,
+    job_key_mode text = 'replace')
+  RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  spec pulse.job_spec;
+BEGIN
+  IF job_key_mode NOT IN ('replace', 'preserve_run_at', 'unsafe_dedupe') THEN
+    RAISE EXCEPTION 'job_key_mode % is not known', quote_literal(job_key_mode) USING
+      ERRCODE = 'PU004', HINT = 'Use replace, preserve_run_at or unsafe_dedupe.';
+  END IF;
+  spec := pulse._checked_spec(ROW(identifier, payload, queue_name, run_at, max_attempts, job_key,
+                                  priority, flags)::pulse.job_spec);
+  IF spec.job_key IS NULL THEN
+    RETURN pulse._insert_job(spec);
+  END IF;
+  RETURN pulse._add_keyed(spec, coalesce(job_key_mode, 'replace'));
+END $$;
+COMMENT ON FUNCTION pulse.add_job(text, json, text, timestamptz, int, text, int, text[], text) IS
+  'adds a job in the caller''s transaction. With a job_key, a waiting job of that key is replaced '
+  '(replace), keeps its run_at (preserve_run_at) or is left alone (unsafe_dedupe). '
+  'PU004 for a name or value out of range';
+
+CREATE OR REPLACE FUNCTION pulse._add_unkeyed(specs pulse.job_spec[]) RETURNS SETOF pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1000
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN QUERY
+  WITH spec AS MATERIALIZED (
+    SELECT (pulse._checked_spec(s::pulse.job_spec)).* FROM unnest(specs) AS s
+  ), added AS (
+    INSERT INTO pulse.job
+      (identifier, payload, queue_name, run_at, state, max_attempts, priority, flags,
+       created_at, updated_at)
+    SELECT s.identifier, s.payload, s.queue_name, s.run_at,
+           CASE WHEN s.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
+           s.max_attempts, s.priority, s.flags,
+           pulse._transaction_now(), pulse._transaction_now()
+      FROM spec AS s
+    RETURNING *
+  )
+  SELECT a.* FROM added AS a WHERE pulse._note_job(a.identifier, a.queue_name, a.run_at);
+END $$;
+COMMENT ON FUNCTION pulse._add_unkeyed(pulse.job_spec[]) IS 'adds many jobs without keys in one statement';
+
+CREATE OR REPLACE FUNCTION pulse.add_jobs(
+    specs pulse.job_spec[], job_key_preserve_run_at boolean = false)
+  RETURNS SETOF pulse.job
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 1000
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  spec pulse.job_spec;
+  mode text := CASE WHEN job_key_preserve_run_at THEN 'preserve_run_at' ELSE 'replace' END;
+BEGIN
+  IF NOT EXISTS (SELECT FROM unnest(specs) AS s WHERE s.job_key IS NOT NULL) THEN
+    RETURN QUERY SELECT * FROM pulse._add_unkeyed(specs);
+    RETURN;
+  END IF;
+  -- Keys are locked in one order, so that two calls with the same keys never wait in a circle.
+  PERFORM pulse._lock_key(k.job_key)
+    FROM (SELECT DISTINCT s.job_key COLLATE "C" AS job_key FROM unnest(specs) AS s
+           WHERE length(s.job_key) BETWEEN 1 AND 512 ORDER BY 1) AS k;
+  FOREACH spec IN ARRAY specs LOOP
+    spec := pulse._checked_spec(spec);
+    IF spec.job_key IS NULL THEN
+      RETURN NEXT pulse._insert_job(spec);
+    ELSE
+      RETURN NEXT pulse._add_keyed(spec, mode);
+    END IF;
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse.add_jobs(pulse.job_spec[], boolean) IS
+  'adds many jobs; of two with the same key the last wins, array payloads are concatenated';
+
+CREATE OR REPLACE FUNCTION pulse.remove_job(job_key text) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  removed pulse.job;
+BEGIN
+  PERFORM pulse._lock_key(remove_job.job_key);
+  DELETE FROM pulse.job AS j
+   WHERE j.job_key = remove_job.job_key AND j.state <> 'running'
+  RETURNING j.* INTO removed;
+  IF removed.id IS NULL THEN
+    SELECT * INTO removed FROM pulse._take_key_from_running(remove_job.job_key);
+  ELSE
+    PERFORM pulse._note_queue(removed.queue_name);
+  END IF;
+  RETURN CASE WHEN removed.id IS NOT NULL THEN removed END;
+END $$;
+COMMENT ON FUNCTION pulse.remove_job(text) IS
+  'deletes the waiting job of this key; a running one loses its key and is not retried. NULL when there is none';

@@ -1,0 +1,143 @@
+-- Taking jobs: claim hands out the best due ones, claim_job one by its id, held repeats what is held.
+-- claim itself is in extension/claim.cpp. Lock order: worker (shared), queue (never waited for), row.
+
+CREATE OR REPLACE FUNCTION pulse._next_token() RETURNS bigint
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_token';
+COMMENT ON FUNCTION pulse._next_token() IS 'a number that no claim had before, also across failover';
+
+CREATE OR REPLACE FUNCTION pulse._require_claims() RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_claims';
+COMMENT ON FUNCTION pulse._require_claims() IS 'raises PU008 while pulse.claims is off';
+
+CREATE OR REPLACE FUNCTION pulse._share_worker(worker_id bigint) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_share_worker';
+COMMENT ON FUNCTION pulse._share_worker(bigint) IS
+  'until the transaction ends nobody declares this worker lost';
+
+CREATE OR REPLACE FUNCTION pulse._try_lock_worker(worker_id bigint) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_worker';
+COMMENT ON FUNCTION pulse._try_lock_worker(bigint) IS
+  'the right to declare this worker lost, unless a claim of it is under way';
+
+CREATE OR REPLACE FUNCTION pulse.claim(
+    worker_id bigint,
+    max_jobs int = 1,
+    tasks text[] = NULL,
+    forbidden_flags text[] = NULL,
+    start_jobs int = NULL)
+  RETURNS SETOF pulse.claimed_job
+  LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
+  AS 'MODULE_PATHNAME', 'pulse_claim';
+COMMENT ON FUNCTION pulse.claim(bigint, int, text[], text[], int) IS
+  'hands out at most max_jobs due jobs in order of priority, run_at and id; each consumes an attempt. '
+  'The first start_jobs (NULL: all) are started at once, the rest may wait in the worker. PU002 for a '
+  'worker that is unknown, lost or stopped, PU007 outside READ COMMITTED, PU008 while pulse.claims is off';
+
+CREATE OR REPLACE FUNCTION pulse._as_claimed(job pulse.job) RETURNS pulse.claimed_job
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT ROW(job.id, job.token, job.identifier, job.payload, job.queue_name, job.priority,
+             job.run_at, job.attempts, job.max_attempts, job.crashes, job.job_key, job.flags,
+             job.checkpoint, job.last_error, job.recovered,
+             coalesce(t.timeout, pulse._interval(pulse._setting_us('default_timeout'))),
+             t.stall_timeout, coalesce(t.on_unreachable, 'continue'), t.handler,
+             job.created_at)::pulse.claimed_job
+    FROM (SELECT) AS one LEFT JOIN pulse.task AS t ON t.identifier = job.identifier;
+$$;
+COMMENT ON FUNCTION pulse._as_claimed(pulse.job) IS 'a running job as its worker sees it';
+
+CREATE OR REPLACE FUNCTION pulse.held(worker_id bigint) RETURNS SETOF pulse.claimed_job
+  LANGUAGE sql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
+  SET search_path = pg_catalog, pg_temp AS $$
+  SELECT (pulse._as_claimed(j)).* FROM pulse.job AS j
+   WHERE j.state = 'running' AND j.worker_id = held.worker_id
+   ORDER BY j.id;
+$$;
+COMMENT ON FUNCTION pulse.held(bigint) IS 'what this worker holds, for after a lost reply';
+
+-- Why a job cannot be taken by this worker; NULL when it can. Called with the row locked.
+CREATE OR REPLACE FUNCTION pulse._refusal(job pulse.job) RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  owner pulse.heartbeat;
+BEGIN
+  IF job.state = 'parked' THEN
+    RETURN 'parked';
+  ELSIF job.state = 'ready' THEN
+    RETURN CASE WHEN job.run_at > pulse.now() THEN 'future' END;
+  END IF;
+  SELECT * INTO owner FROM pulse.heartbeat AS h WHERE h.worker_id = job.worker_id;
+  IF owner.worker_id IS NULL OR owner.verdict IN ('lost', 'stopped')
+     OR (owner.interval_us > 0 AND pulse._live_now_us() - owner.beat_live_us > owner.threshold_us) THEN
+    RETURN NULL;
+  END IF;
+  RETURN 'running';
+END $$;
+COMMENT ON FUNCTION pulse._refusal(pulse.job) IS
+  'parked, future or running (by a living owner); NULL when the job may be claimed';
+
+CREATE OR REPLACE FUNCTION pulse._take_job(job pulse.job, worker_id bigint) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  live_us bigint := pulse._live_now_us();
+  taken pulse.job;
+BEGIN
+  UPDATE pulse.job AS j SET
+    state = 'running', attempts = j.attempts + 1, worker_id = _take_job.worker_id,
+    token = pulse._next_token(), claimed_at = pulse.now(), last_activity_at = pulse.now(),
+    claimed_live_us = live_us, activity_live_us = live_us,
+    stage = NULL, progress = NULL, message = NULL
+  WHERE j.id = job.id
+  RETURNING j.* INTO taken;
+  RETURN taken;
+END $$;
+COMMENT ON FUNCTION pulse._take_job(pulse.job, bigint) IS 'claims a locked job that may be claimed';
+
+CREATE OR REPLACE FUNCTION pulse.claim_job(
+    worker_id bigint, job_id bigint, OUT reason text, OUT job pulse.claimed_job)
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  wanted pulse.job;
+  status text;
+BEGIN
+  PERFORM pulse._require_read_committed('claim_job');
+  PERFORM pulse._require_claims();
+  PERFORM pulse._share_worker(claim_job.worker_id);
+  SELECT h.verdict INTO status FROM pulse.heartbeat AS h WHERE h.worker_id = claim_job.worker_id;
+  IF status IS NULL OR status IN ('lost', 'stopped') THEN
+    RAISE EXCEPTION 'worker % is %', claim_job.worker_id, coalesce(status, 'unknown or stopped')
+      USING ERRCODE = 'PU002',
+            HINT = 'Register anew with pulse.register_worker() and use the new id.';
+  END IF;
+  SELECT * INTO wanted FROM pulse.job AS j WHERE j.id = claim_job.job_id FOR UPDATE SKIP LOCKED;
+  IF wanted.id IS NULL THEN
+    reason := (SELECT CASE WHEN EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = job_id)
+                        THEN 'finished'
+                      WHEN EXISTS (SELECT FROM pulse.job AS j WHERE j.id = job_id)
+                        THEN 'running'
+                      ELSE 'unknown' END);
+    RETURN;
+  END IF;
+  IF wanted.state = 'running' AND wanted.worker_id = claim_job.worker_id THEN
+    reason := 'yours';
+    job := pulse._as_claimed(wanted);
+    RETURN;
+  END IF;
+  reason := pulse._refusal(wanted);
+  IF reason IS NOT NULL OR status <> 'alive' THEN
+    reason := coalesce(reason, 'running');
+    RETURN;
+  END IF;
+  IF wanted.state = 'running' THEN
+    wanted := pulse._recover_for_claim(wanted);
+    IF wanted.id IS NULL THEN
+      reason := 'finished';
+      RETURN;
+    END IF;
+  END IF;
+  reason := 'claimed';
+  job := pulse._as_claimed(pulse._take_job(wanted, claim_job.worker_id));
+END $$;
+COMMENT ON FUNCTION pulse.claim_job(bigint, bigint) IS
+  'claims one job by its id. reason: claimed, yours (already, same token), running, parked, future, '
+  'finished or unknown. Takes a due job, or one whose owner is lost or silent beyond its threshold';

@@ -1,0 +1,375 @@
+-- How a claim ends: complete, fail, snooze, release and their plural forms. Every call carries the
+-- token; a stale one changes nothing. Lock order: rows by id, then the job key's lock, which plural
+-- calls never wait for.
+
+-- Ends attempts whose rows the caller has locked. One statement decides each job's fate, moves it,
+-- and writes the audit; the marks and wake-ups follow at commit.
+CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
+  RETURNS TABLE (id bigint, state text, outcome text)
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
+  WITH verdict AS MATERIALIZED (
+    SELECT j AS job, e.outcome, e.error, e.payload, e.way,
+           e.outcome = 'lost' AS crashed,
+           CASE
+             WHEN j.cancel_requested_at IS NOT NULL THEN 'cancelled'
+             WHEN e.outcome = 'lost' AND coalesce(t.max_crashes, pulse._max_crashes()) >= 0
+                  AND j.crashes + 1 >= coalesce(t.max_crashes, pulse._max_crashes())
+               THEN 'quarantined'
+             WHEN e.outcome = 'released' THEN 'again'
+             WHEN e.retry IS FALSE OR j.attempts >= j.max_attempts
+                  OR EXISTS (SELECT FROM pulse.job AS k
+                              WHERE k.job_key = j.job_key AND k.state <> 'running')
+               THEN 'failed'
+             ELSE 'again'
+           END AS fate,
+           CASE
+             WHEN e.outcome = 'released' THEN j.run_at
+             WHEN e.outcome = 'interrupted' THEN greatest(j.run_at, pulse.now())
+             ELSE greatest(j.run_at, pulse.now()) + coalesce(e.retry_in, pulse._backoff(t, j.attempts))
+           END AS run_at
+      FROM unnest(endings) AS e
+      JOIN pulse.job AS j ON j.id = e.id
+      LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
+  ), removed AS (
+    DELETE FROM pulse.job AS j USING verdict AS v WHERE j.id = (v.job).id AND v.fate <> 'again'
+  ), kept AS (
+    INSERT INTO pulse.finished_job
+      (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts, crashes,
+       job_key, flags, worker_id, token, claimed_at, checkpoint, last_error, revision, created_at,
+       finished_at)
+    SELECT (v.job).id, (v.job).identifier, coalesce(v.payload, (v.job).payload), (v.job).queue_name,
+           (v.job).priority, (v.job).run_at, v.fate::pulse.finished_state, (v.job).attempts,
+           (v.job).max_attempts, (v.job).crashes + v.crashed::int, (v.job).job_key, (v.job).flags,
+           (v.job).worker_id, (v.job).token, (v.job).claimed_at, (v.job).checkpoint,
+           coalesce(v.error, (v.job).last_error), (v.job).revision, (v.job).created_at, pulse.now()
+      FROM verdict AS v WHERE v.fate <> 'again'
+  ), requeued AS (
+    UPDATE pulse.job AS j SET
+      state      = CASE WHEN j.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
+      attempts   = j.attempts - (v.outcome = 'released')::int,
+      crashes    = j.crashes + v.crashed::int,
+      run_at     = v.run_at,
+      payload    = coalesce(v.payload, j.payload),
+      last_error = coalesce(v.error, j.last_error),
+      recovered  = v.way,
+      worker_id  = NULL, token = NULL, claimed_at = NULL, claimed_live_us = NULL,
+      activity_live_us = NULL,
+      updated_at = pulse.now()
+    FROM verdict AS v WHERE j.id = (v.job).id AND v.fate = 'again'
+  ), audited AS (
+    INSERT INTO pulse.attempt
+      (job_id, token, attempt, worker_id, claimed_at, ended_at, outcome, error)
+    SELECT (v.job).id, (v.job).token, (v.job).attempts, (v.job).worker_id, (v.job).claimed_at,
+           pulse.now(), CASE WHEN v.fate = 'cancelled' THEN 'cancelled' ELSE v.outcome END, v.error
+      FROM verdict AS v
+  )
+  SELECT (v.job).id,
+         CASE WHEN v.fate <> 'again' THEN v.fate
+              WHEN (v.job).queue_name IS NULL THEN 'ready' ELSE 'parked' END,
+         v.outcome
+    FROM verdict AS v
+   WHERE CASE WHEN v.fate = 'again'
+           THEN pulse._note_job((v.job).identifier, (v.job).queue_name, v.run_at)
+           ELSE coalesce(pulse._note_queue((v.job).queue_name), true) END;
+$$;
+COMMENT ON FUNCTION pulse._end_attempts(pulse._ending[]) IS
+  'ends attempts of locked jobs: cancelled, quarantined, failed, or again after the backoff';
+
+-- Why this token is refused; NULL when the same token ended this attempt in the same way before.
+CREATE OR REPLACE FUNCTION pulse._refused_token(job_id bigint, token bigint, outcome text)
+  RETURNS text
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  live pulse.job;
+BEGIN
+  IF EXISTS (SELECT FROM pulse.finished_job AS f
+              WHERE f.id = job_id AND f.token = _refused_token.token
+                AND f.state = 'completed' AND _refused_token.outcome = 'completed')
+     OR EXISTS (SELECT FROM pulse.attempt AS a
+                 WHERE a.job_id = _refused_token.job_id AND a.token = _refused_token.token
+                   AND (a.outcome = _refused_token.outcome
+                        OR a.outcome = 'cancelled' AND _refused_token.outcome = 'failed')) THEN
+    RETURN NULL;
+  END IF;
+  SELECT * INTO live FROM pulse.job AS j WHERE j.id = job_id;
+  RETURN CASE WHEN live.id IS NULL THEN 'no live job'
+              WHEN live.state = 'running' THEN 'the job is running under another claim'
+              ELSE format('the job is %s again', live.state) END;
+END $$;
+COMMENT ON FUNCTION pulse._refused_token(bigint, bigint, text) IS
+  'the reason for PU001, or NULL for a repeat of what is recorded as done';
+
+CREATE OR REPLACE FUNCTION pulse._raise_stale(job_id bigint, reason text) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION 'the claim of job % is lost', job_id USING
+    ERRCODE = 'PU001', DETAIL = reason,
+    HINT = 'The attempt was recovered or has ended; its outcome does not count.';
+END $$;
+COMMENT ON FUNCTION pulse._raise_stale(bigint, text) IS 'raises PU001';
+
+-- Keeps a completed job where retention asks for it.
+CREATE OR REPLACE FUNCTION pulse._keep_completed(job pulse.job, result json) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  keep_us bigint := pulse._setting_us('keep_completed');
+  own interval := (SELECT t.keep_completed FROM pulse.task AS t WHERE t.identifier = job.identifier);
+BEGIN
+  IF own IS NOT NULL THEN
+    keep_us := pulse._us(own);
+  END IF;
+  IF keep_us = 0 THEN
+    RETURN;
+  END IF;
+  INSERT INTO pulse.finished_job
+    (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts, crashes,
+     job_key, flags, worker_id, token, claimed_at, checkpoint, result, last_error, revision,
+     created_at, finished_at)
+  VALUES
+    (job.id, job.identifier, job.payload, job.queue_name, job.priority, job.run_at, 'completed',
+     job.attempts, job.max_attempts, 0, job.job_key, job.flags, job.worker_id, job.token,
+     job.claimed_at, job.checkpoint, result, job.last_error, job.revision, job.created_at,
+     pulse.now());
+  INSERT INTO pulse.attempt (job_id, token, attempt, worker_id, claimed_at, ended_at, outcome)
+  VALUES (job.id, job.token, job.attempts, job.worker_id, job.claimed_at, pulse.now(), 'completed');
+END $$;
+COMMENT ON FUNCTION pulse._keep_completed(pulse.job, json) IS
+  'stores a completed job and its attempt, unless completed jobs of its task are not kept';
+
+CREATE OR REPLACE FUNCTION pulse.complete(job_id bigint, token bigint, result json = NULL)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  done pulse.job;
+  reason text;
+BEGIN
+  DELETE FROM pulse.job AS j
+   WHERE j.id = complete.job_id AND j.token = complete.token AND j.state = 'running'
+  RETURNING j.* INTO done;
+  IF done.id IS NULL THEN
+    reason := pulse._refused_token(job_id, complete.token, 'completed');
+    IF reason IS NOT NULL OR complete.token IS NULL OR job_id IS NULL THEN
+      PERFORM pulse._raise_stale(job_id, reason);
+    END IF;
+    RETURN;
+  END IF;
+  PERFORM pulse._keep_completed(done, result);
+  PERFORM pulse._note_queue(done.queue_name);
+END $$;
+COMMENT ON FUNCTION pulse.complete(bigint, bigint, json) IS
+  'ends a claim with success, in the caller''s transaction: it commits or rolls back with the caller''s '
+  'rows. PU001 when the claim is lost';
+
+-- One job of complete_many that needs more than a delete: it is kept, or it was done before.
+CREATE OR REPLACE FUNCTION pulse._complete_one(job_id bigint, token bigint, result json)
+  RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  done pulse.job;
+BEGIN
+  SELECT * INTO done FROM pulse.job AS j
+   WHERE j.id = _complete_one.job_id AND j.token = _complete_one.token AND j.state = 'running'
+     FOR UPDATE SKIP LOCKED;
+  IF done.id IS NULL THEN
+    RETURN CASE
+      WHEN EXISTS (SELECT FROM pulse.job AS j
+                    WHERE j.id = _complete_one.job_id AND j.token = _complete_one.token) THEN 'busy'
+      WHEN pulse._refused_token(job_id, _complete_one.token, 'completed') IS NULL THEN 'accepted'
+      ELSE 'stale' END;
+  END IF;
+  DELETE FROM pulse.job AS j WHERE j.id = done.id;
+  PERFORM pulse._keep_completed(done, result);
+  PERFORM pulse._note_queue(done.queue_name);
+  RETURN 'accepted';
+END $$;
+COMMENT ON FUNCTION pulse._complete_one(bigint, bigint, json) IS
+  'accepted, stale or busy; never waits';
+
+CREATE OR REPLACE FUNCTION pulse.complete_many(
+    job_ids bigint[], tokens bigint[], results json[] = NULL)
+  RETURNS SETOF pulse.job_outcome
+  LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  AS 'MODULE_PATHNAME', 'pulse_complete_many';
+COMMENT ON FUNCTION pulse.complete_many(bigint[], bigint[], json[]) IS
+  'ends many claims with success. Per job: accepted, stale (not this claim''s any more) or busy (held by '
+  'another transaction: ask again). Never waits. PU004 for arrays of unequal length';
+
+-- Locks one job of this claim, waiting for whoever holds it, and its key.
+CREATE OR REPLACE FUNCTION pulse._lock_claim(job_id bigint, token bigint) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  locked pulse.job;
+BEGIN
+  SELECT * INTO locked FROM pulse.job AS j
+   WHERE j.id = _lock_claim.job_id AND j.token = _lock_claim.token AND j.state = 'running';
+  -- The key first, as a keyed add does, so that the two never wait in a circle.
+  PERFORM pulse._lock_key(locked.job_key);
+  SELECT * INTO locked FROM pulse.job AS j
+   WHERE j.id = _lock_claim.job_id AND j.token = _lock_claim.token AND j.state = 'running'
+     FOR UPDATE;
+  RETURN locked;
+END $$;
+COMMENT ON FUNCTION pulse._lock_claim(bigint, bigint) IS
+  'the job of this claim, locked; NULLs when the claim is not current';
+
+CREATE OR REPLACE FUNCTION pulse._check_error(error text) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF error IS NULL THEN
+    RAISE EXCEPTION 'error must not be null' USING
+      ERRCODE = 'PU004', HINT = 'Say what went wrong; it is stored as last_error.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._check_error(text) IS 'raises PU004 for a missing reason';
+
+CREATE OR REPLACE FUNCTION pulse.fail(
+    job_id bigint, token bigint, error text, retry boolean = true, retry_in interval = NULL,
+    payload json = NULL)
+  RETURNS text
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  locked pulse.job;
+  reason text;
+BEGIN
+  PERFORM pulse._check_error(error);
+  PERFORM pulse._check_duration('retry_in', retry_in, interval '0');
+  locked := pulse._lock_claim(job_id, token);
+  IF locked.id IS NULL THEN
+    reason := pulse._refused_token(job_id, fail.token, 'failed');
+    IF reason IS NOT NULL OR fail.token IS NULL OR job_id IS NULL THEN
+      PERFORM pulse._raise_stale(job_id, reason);
+    END IF;
+    RETURN coalesce((SELECT j.state::text FROM pulse.job AS j WHERE j.id = job_id),
+                    (SELECT f.state::text FROM pulse.finished_job AS f WHERE f.id = job_id));
+  END IF;
+  RETURN (SELECT e.state FROM pulse._end_attempts(ARRAY[
+    ROW(job_id, 'failed', error, coalesce(retry, true), retry_in, payload, NULL)::pulse._ending
+  ]) AS e);
+END $$;
+COMMENT ON FUNCTION pulse.fail(bigint, bigint, text, boolean, interval, json) IS
+  'ends a claim with an error; returns the new state: ready or parked (again after the backoff, or '
+  'after retry_in), failed (the last attempt, or retry => false) or cancelled. PU001 when the claim is lost';
+
+-- Locks what is free of the claims asked for. "busy" are rows and keys that others hold.
+CREATE OR REPLACE FUNCTION pulse._lock_claims(job_ids bigint[], tokens bigint[])
+  RETURNS bigint[]
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  WITH free AS MATERIALIZED (
+    SELECT j.id FROM pulse.job AS j
+      JOIN unnest(job_ids, tokens) AS a (id, token) ON a.id = j.id AND a.token = j.token
+     WHERE j.state = 'running'
+     ORDER BY j.id
+       FOR UPDATE OF j SKIP LOCKED
+  )
+  SELECT coalesce(array_agg(DISTINCT f.id), '{}') FROM free AS f
+    JOIN pulse.job AS j ON j.id = f.id
+   WHERE j.job_key IS NULL OR pulse._try_lock_key(j.job_key);
+$$;
+COMMENT ON FUNCTION pulse._lock_claims(bigint[], bigint[]) IS
+  'locks, in id order and without waiting, the jobs of these claims; returns those it got';
+
+-- The answers of a plural call: what was ended here, what others hold, what is not this claim's.
+CREATE OR REPLACE FUNCTION pulse._outcomes(
+    job_ids bigint[], tokens bigint[], ended bigint[], outcome text)
+  RETURNS SETOF pulse.job_outcome
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
+  SELECT a.id, CASE
+      WHEN a.id = ANY (ended) AND EXISTS (
+        SELECT FROM pulse.attempt AS t WHERE t.job_id = a.id AND t.token = a.token) THEN 'accepted'
+      WHEN EXISTS (SELECT FROM pulse.job AS j WHERE j.id = a.id AND j.token = a.token) THEN 'busy'
+      WHEN a.id IS NOT NULL AND a.token IS NOT NULL
+           AND pulse._refused_token(a.id, a.token, outcome) IS NULL THEN 'accepted'
+      ELSE 'stale' END
+    FROM unnest(job_ids, tokens) AS a (id, token);
+$$;
+COMMENT ON FUNCTION pulse._outcomes(bigint[], bigint[], bigint[], text) IS
+  'accepted, stale or busy for each job asked for';
+
+CREATE OR REPLACE FUNCTION pulse.fail_many(
+    job_ids bigint[], tokens bigint[], errors text[], retry boolean[] = NULL,
+    retry_in interval[] = NULL, payloads json[] = NULL)
+  RETURNS SETOF pulse.job_outcome
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  locked bigint[];
+  endings pulse._ending[];
+BEGIN
+  PERFORM pulse._check_lengths(ARRAY[
+    coalesce(cardinality(job_ids), 0), coalesce(cardinality(tokens), 0),
+    coalesce(cardinality(errors), 0), cardinality(retry), cardinality(retry_in),
+    cardinality(payloads)]);
+  PERFORM pulse._check_error(e) FROM unnest(errors) AS e WHERE e IS NULL;
+  PERFORM pulse._check_duration('retry_in', d, interval '0') FROM unnest(retry_in) AS d;
+  locked := pulse._lock_claims(job_ids, tokens);
+  SELECT array_agg(ROW(a.id, 'failed', a.error, coalesce(a.again, true), a.delay, a.payload,
+                       NULL)::pulse._ending)
+    INTO endings
+    FROM (SELECT DISTINCT ON (u.id) u.*
+            FROM unnest(job_ids, tokens, errors, fail_many.retry, fail_many.retry_in, payloads)
+                 AS u (id, token, error, again, delay, payload)
+            JOIN pulse.job AS j ON j.id = u.id AND j.token = u.token
+           WHERE u.id = ANY (locked) ORDER BY u.id) AS a;
+  PERFORM pulse._end_attempts(endings);
+  RETURN QUERY SELECT * FROM pulse._outcomes(job_ids, tokens, locked, 'failed');
+END $$;
+COMMENT ON FUNCTION pulse.fail_many(bigint[], bigint[], text[], boolean[], interval[], json[]) IS
+  'ends many claims with an error each. Per job: accepted, stale or busy (ask again). Never waits';
+
+CREATE OR REPLACE FUNCTION pulse.release(job_ids bigint[], tokens bigint[])
+  RETURNS SETOF pulse.job_outcome
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  locked bigint[];
+BEGIN
+  PERFORM pulse._check_lengths(ARRAY[
+    coalesce(cardinality(job_ids), 0), coalesce(cardinality(tokens), 0)]);
+  locked := pulse._lock_claims(job_ids, tokens);
+  PERFORM pulse._end_attempts((
+    SELECT array_agg(ROW(l, 'released', NULL, true, NULL, NULL, j.recovered)::pulse._ending)
+      FROM unnest(locked) AS l JOIN pulse.job AS j ON j.id = l));
+  RETURN QUERY SELECT * FROM pulse._outcomes(job_ids, tokens, locked, 'released');
+END $$;
+COMMENT ON FUNCTION pulse.release(bigint[], bigint[]) IS
+  'hands back jobs that were never started; only this gives the attempt back. Per job: accepted, stale or busy';
+
+CREATE OR REPLACE FUNCTION pulse.snooze(
+    job_id bigint, token bigint, delay interval, checkpoint json = NULL)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  locked pulse.job;
+BEGIN
+  IF delay IS NULL THEN
+    RAISE EXCEPTION 'delay must not be null' USING ERRCODE = 'PU004';
+  END IF;
+  PERFORM pulse._check_duration('delay', delay, interval '0');
+  locked := pulse._lock_claim(job_id, token);
+  IF locked.id IS NULL THEN
+    PERFORM pulse._raise_stale(
+      job_id, coalesce(pulse._refused_token(job_id, snooze.token, 'snoozed'), 'no live job'));
+  END IF;
+  IF locked.cancel_requested_at IS NOT NULL OR EXISTS (
+       SELECT FROM pulse.job AS k WHERE k.job_key = locked.job_key AND k.state <> 'running') THEN
+    -- It may not run again: its end is that of any other end.
+    PERFORM pulse._end_attempts(ARRAY[
+      ROW(job_id, 'failed', 'snoozed', false, NULL, NULL, NULL)::pulse._ending]);
+    RETURN;
+  END IF;
+  UPDATE pulse.job AS j SET
+    state      = CASE WHEN j.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
+    attempts   = j.attempts - 1,
+    run_at     = pulse.now() + delay,
+    checkpoint = coalesce(snooze.checkpoint, j.checkpoint),
+    worker_id  = NULL, token = NULL, claimed_at = NULL, claimed_live_us = NULL,
+    activity_live_us = NULL,
+    updated_at = pulse.now()
+  WHERE j.id = locked.id;
+  PERFORM pulse._note_job(locked.identifier, locked.queue_name, pulse.now() + delay);
+END $$;
+COMMENT ON FUNCTION pulse.snooze(bigint, bigint, interval, json) IS
+  'puts a running job back for a while; the attempt is returned. PU001 when the claim is lost';

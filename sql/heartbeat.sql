@@ -1,0 +1,70 @@
+-- The heartbeat: one HOT update that reads the verdict in the statement that beats. Were the verdict
+-- in another table, a worker could hear "alive" while it is being marked as lost.
+
+-- Jobs that the worker does not know of in two arrays running go back: their claim's reply was lost.
+CREATE OR REPLACE FUNCTION pulse._settle_missing(beat pulse.heartbeat, job_ids bigint[]) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  ids bigint[];
+  tokens bigint[];
+BEGIN
+  SELECT array_agg(j.id ORDER BY j.id), array_agg(j.token ORDER BY j.id) INTO ids, tokens
+    FROM pulse.job AS j
+   WHERE j.state = 'running' AND j.worker_id = beat.worker_id AND j.id <> ALL (job_ids);
+  IF ids IS NOT NULL AND beat.missing_job_ids IS NOT NULL THEN
+    PERFORM pulse._end_attempts((
+      SELECT array_agg(ROW(l, 'interrupted', 'the worker does not know of this claim', true, NULL,
+                           NULL, NULL)::pulse._ending)
+        FROM unnest(pulse._lock_claims(beat.missing_job_ids, beat.missing_tokens)) AS l
+       WHERE l = ANY (ids)));
+  END IF;
+  IF ids IS DISTINCT FROM beat.missing_job_ids OR tokens IS DISTINCT FROM beat.missing_tokens THEN
+    UPDATE pulse.heartbeat AS h SET missing_job_ids = ids, missing_tokens = tokens
+     WHERE h.worker_id = beat.worker_id;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._settle_missing(pulse.heartbeat, bigint[]) IS
+  'gives back jobs that were missing from the last array of this worker too';
+
+CREATE OR REPLACE FUNCTION pulse.heartbeat(
+    worker_id bigint, job_ids bigint[] = NULL,
+    OUT status text, OUT revoked bigint[], OUT cancelled bigint[])
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  beat pulse.heartbeat;
+BEGIN
+  PERFORM pulse._warn_in_block('heartbeat');
+  IF NOT pulse._in_client_block() THEN
+    -- A beat that a crash loses is followed by another; one that waits for a standby is late.
+    PERFORM set_config('synchronous_commit', 'off', true);
+  END IF;
+  UPDATE pulse.heartbeat AS h SET
+    beat_live_us = pulse._live_now_us(),
+    last_heartbeat_at = pulse.now(),
+    attachment = CASE WHEN pulse._holds_attachment(h.attachment) THEN h.attachment END,
+    detached_live_us = NULL
+  WHERE h.worker_id = heartbeat.worker_id AND h.verdict NOT IN ('lost', 'stopped')
+  RETURNING h.* INTO beat;
+  status := coalesce(beat.verdict, 'lost');
+  revoked := '{}';
+  cancelled := '{}';
+  IF beat.worker_id IS NULL THEN
+    revoked := coalesce(job_ids, '{}');
+    RETURN;
+  END IF;
+  IF job_ids IS NOT NULL THEN
+    PERFORM pulse._settle_missing(beat, job_ids);
+    SELECT coalesce(array_agg(a.id), '{}') INTO revoked
+      FROM unnest(job_ids) AS a (id)
+     WHERE NOT EXISTS (SELECT FROM pulse.job AS j
+                        WHERE j.id = a.id AND j.state = 'running' AND j.worker_id = beat.worker_id);
+  END IF;
+  SELECT coalesce(array_agg(j.id), '{}') INTO cancelled
+    FROM pulse.job AS j
+   WHERE j.state = 'running' AND j.worker_id = beat.worker_id AND j.cancel_requested_at IS NOT NULL;
+END $$;
+COMMENT ON FUNCTION pulse.heartbeat(bigint, bigint[]) IS
+  'the worker lives. status: alive, draining, stopping or lost (also for an unknown or stopped one). '
+  'job_ids means "exactly these": revoked are those among them that are not this worker''s any more; a '
+  'job missing from two arrays running goes back. cancelled: jobs to end. Never raises for a worker';

@@ -1,0 +1,38 @@
+-- A running job says that it gets on: this is what stall_timeout watches.
+
+CREATE OR REPLACE FUNCTION pulse.progress(
+    job_id bigint, token bigint, message text = NULL, fraction float8 = NULL,
+    checkpoint json = NULL, stage text = NULL)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  owner bigint;
+BEGIN
+  IF fraction NOT BETWEEN 0 AND 1 OR fraction = 'NaN' THEN
+    RAISE EXCEPTION 'fraction is %, out of range', fraction USING
+      ERRCODE = 'PU004', HINT = 'It must be between 0 and 1.';
+  END IF;
+  UPDATE pulse.job AS j SET
+    message = coalesce(progress.message, j.message),
+    progress = coalesce(progress.fraction, j.progress),
+    checkpoint = coalesce(progress.checkpoint, j.checkpoint),
+    stage = coalesce(progress.stage, j.stage),
+    last_activity_at = pulse.now(),
+    activity_live_us = pulse._live_now_us()
+  WHERE j.id = progress.job_id AND j.token = progress.token AND j.state = 'running'
+  RETURNING j.worker_id INTO owner;
+  IF NOT FOUND THEN
+    PERFORM pulse._raise_stale(
+      job_id, coalesce(pulse._refused_token(job_id, progress.token, 'progress'), 'no live job'));
+  END IF;
+  IF NOT pulse._in_client_block() THEN
+    UPDATE pulse.heartbeat AS h
+       SET beat_live_us = pulse._live_now_us(), last_heartbeat_at = pulse.now()
+     WHERE h.worker_id = owner AND h.verdict NOT IN ('lost', 'stopped') AND h.interval_us > 0
+       AND pulse._live_now_us() - h.beat_live_us > h.interval_us / 2;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse.progress(bigint, bigint, text, float8, json, text) IS
+  'reports progress of a running job and stores its checkpoint; NULL leaves a value. Counts as a beat '
+  'where it is its own transaction. PU001 when the claim is lost';

@@ -1,0 +1,43 @@
+-- Marks and promotion: what a commit tells the others, and the one way a queue's job is opened.
+-- The work is in extension/promote.cpp and extension/commit_callback.cpp.
+
+CREATE OR REPLACE FUNCTION pulse._note_job(identifier text, queue_name text, run_at timestamptz)
+  RETURNS boolean
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_job';
+COMMENT ON FUNCTION pulse._note_job(text, text, timestamptz) IS
+  'at commit: wakes a worker for a job made ready, or marks the queue that it waits behind';
+
+CREATE OR REPLACE FUNCTION pulse._note_queue(queue_name text) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_queue';
+COMMENT ON FUNCTION pulse._note_queue(text) IS 'at commit: marks a queue for promotion';
+
+CREATE OR REPLACE FUNCTION pulse._note_worker(worker_id bigint) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_worker';
+COMMENT ON FUNCTION pulse._note_worker(bigint) IS 'at commit: wakes this worker from its wait';
+
+CREATE OR REPLACE FUNCTION pulse._note_sweep_due(at timestamptz) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_sweep_due';
+COMMENT ON FUNCTION pulse._note_sweep_due(timestamptz) IS
+  'at commit: asks for a sweep at that time, before its interval ends';
+
+CREATE OR REPLACE FUNCTION pulse._promote_marked(most int) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_promote_marked';
+COMMENT ON FUNCTION pulse._promote_marked(int) IS
+  'promotes marked queues, at most so many marks; true when marks remain';
+
+CREATE OR REPLACE FUNCTION pulse._reconcile_queues() RETURNS int
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_reconcile_queues';
+COMMENT ON FUNCTION pulse._reconcile_queues() IS
+  'marks every queue that has a place to give away; returns how many';
+
+CREATE OR REPLACE FUNCTION pulse._lock_queue(queue_name text) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_queue';
+COMMENT ON FUNCTION pulse._lock_queue(text) IS 'the queue''s lock, until the transaction ends; waits';
+
+CREATE OR REPLACE FUNCTION pulse._lock_key(job_key text) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_key';
+COMMENT ON FUNCTION pulse._lock_key(text) IS 'the job key''s lock, until the transaction ends; waits';
+
+CREATE OR REPLACE FUNCTION pulse._try_lock_key(job_key text) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_key';
+COMMENT ON FUNCTION pulse._try_lock_key(text) IS 'the same without waiting; false when it is taken';

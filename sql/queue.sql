@@ -1,0 +1,55 @@
+-- Settings of named queues. A change takes the queue's lock, so that no promotion runs beside it.
+
+-- Open jobs that nobody claimed go back behind the queue, which is then promoted anew.
+CREATE OR REPLACE FUNCTION pulse._park_open(queue_name text) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE pulse.job AS j SET state = 'parked'
+   WHERE j.queue_name = _park_open.queue_name AND j.state = 'ready' AND j.state <> 'parked';
+  PERFORM pulse._note_queue(queue_name);
+END $$;
+COMMENT ON FUNCTION pulse._park_open(text) IS 'puts the unclaimed open jobs of a queue back';
+
+CREATE OR REPLACE FUNCTION pulse.set_queue(
+    queue_name text, concurrency int = NULL, paused boolean = NULL)
+  RETURNS pulse.queue
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  stored pulse.queue;
+BEGIN
+  PERFORM pulse._check_name('queue_name', set_queue.queue_name, 128);
+  PERFORM pulse._check_number('concurrency', set_queue.concurrency, 1, 1000000);
+  PERFORM pulse._lock_queue(set_queue.queue_name);
+  INSERT INTO pulse.queue AS q (queue_name, concurrency, paused)
+  VALUES (set_queue.queue_name, coalesce(set_queue.concurrency, 1),
+          coalesce(set_queue.paused, false))
+  ON CONFLICT ON CONSTRAINT queue_pkey DO UPDATE SET
+    concurrency = coalesce(set_queue.concurrency, q.concurrency),
+    paused      = coalesce(set_queue.paused, q.paused),
+    updated_at  = now()
+  RETURNING q.* INTO stored;
+  PERFORM pulse._park_open(set_queue.queue_name);
+  RETURN stored;
+END $$;
+COMMENT ON FUNCTION pulse.set_queue(text, int, boolean) IS
+  'stores settings of a queue; NULL leaves a setting as it is. Running jobs are not touched';
+
+CREATE OR REPLACE FUNCTION pulse.pause_queue(queue_name text) RETURNS pulse.queue
+  LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse.set_queue(queue_name, NULL, true);
+$$;
+COMMENT ON FUNCTION pulse.pause_queue(text) IS
+  'once this commits, no job of the queue is claimed until resume_queue';
+
+CREATE OR REPLACE FUNCTION pulse.resume_queue(queue_name text) RETURNS pulse.queue
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = resume_queue.queue_name) THEN
+    RAISE EXCEPTION 'queue % is not known', quote_literal(resume_queue.queue_name) USING
+      ERRCODE = 'PU005', HINT = 'Only a queue that was paused or given settings is stored.';
+  END IF;
+  RETURN pulse.set_queue(resume_queue.queue_name, NULL, false);
+END $$;
+COMMENT ON FUNCTION pulse.resume_queue(text) IS 'ends a pause. PU005 for a queue without settings';

@@ -1,0 +1,99 @@
+-- The settings as SQL sees them, and the refusals that several parts share.
+-- The values live in the library's variables, so reading one never depends on what was loaded before.
+
+CREATE OR REPLACE FUNCTION pulse.version() RETURNS text
+  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_version';
+COMMENT ON FUNCTION pulse.version() IS 'version of the loaded library';
+
+CREATE OR REPLACE FUNCTION pulse._setting_us(name text) RETURNS bigint
+  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_setting_us';
+COMMENT ON FUNCTION pulse._setting_us(text) IS
+  'a duration setting in microseconds; NULL when it is -1';
+
+CREATE OR REPLACE FUNCTION pulse._max_crashes() RETURNS int
+  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_max_crashes';
+COMMENT ON FUNCTION pulse._max_crashes() IS 'the setting pulse.max_crashes';
+
+CREATE OR REPLACE FUNCTION pulse._events_on() RETURNS boolean
+  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_events_on';
+COMMENT ON FUNCTION pulse._events_on() IS 'the setting pulse.events';
+
+CREATE OR REPLACE FUNCTION pulse._in_client_block() RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_in_client_block';
+COMMENT ON FUNCTION pulse._in_client_block() IS 'whether the client opened a transaction block';
+
+CREATE OR REPLACE FUNCTION pulse._require_read_committed(what text) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_read_committed';
+COMMENT ON FUNCTION pulse._require_read_committed(text) IS 'raises PU007 under another isolation level';
+
+CREATE OR REPLACE FUNCTION pulse._us(duration interval) RETURNS bigint
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+  RETURN pg_catalog.trunc(pg_catalog.date_part('epoch', duration) * 1000000)::bigint;
+COMMENT ON FUNCTION pulse._us(interval) IS 'a duration in microseconds; a month counts as 30 days';
+
+CREATE OR REPLACE FUNCTION pulse._interval(us bigint) RETURNS interval
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+  RETURN pg_catalog.make_interval(secs => us / 1000000.0::float8);
+COMMENT ON FUNCTION pulse._interval(bigint) IS 'microseconds as a duration';
+
+-- One place for the refusal of names, so that every layer says the same.
+CREATE OR REPLACE FUNCTION pulse._check_name(what text, value text, longest int) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF value IS NULL THEN
+    RAISE EXCEPTION '% must not be null', what USING ERRCODE = 'PU004';
+  ELSIF length(value) NOT BETWEEN 1 AND longest THEN
+    RAISE EXCEPTION '% has % characters', what, length(value) USING
+      ERRCODE = 'PU004', HINT = format('It must have 1 to %s.', longest);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._check_name(text, text, int) IS 'raises PU004 for an empty or over-long name';
+
+-- A task's name becomes a file's name beneath the tasks folder: nothing may lead out of it.
+CREATE OR REPLACE FUNCTION pulse._check_identifier(identifier text) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse._check_name('identifier', identifier, 128);
+  IF identifier ~ '(^|/)\.{0,2}(/|$)' OR identifier ~ '[[:cntrl:]\\]' THEN
+    RAISE EXCEPTION 'identifier % cannot name a task', quote_literal(identifier) USING
+      ERRCODE = 'PU004',
+      HINT = 'Use letters, digits and the like, with single slashes between folders.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._check_identifier(text) IS
+  'raises PU004 for a task name that is empty, over-long, absolute, or leads out of the tasks folder';
+
+CREATE OR REPLACE FUNCTION pulse._check_number(what text, value int, least int, most int)
+  RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF value NOT BETWEEN least AND most THEN
+    RAISE EXCEPTION '% is %, out of range', what, value USING
+      ERRCODE = 'PU004', HINT = format('It must be between %s and %s.', least, most);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._check_number(text, int, int, int) IS
+  'raises PU004 for a number out of range; NULL passes';
+
+CREATE OR REPLACE FUNCTION pulse._check_duration(what text, value interval, least interval)
+  RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF value < least OR value > interval '10 years' THEN
+    RAISE EXCEPTION '% is %, out of range', what, value USING
+      ERRCODE = 'PU004', HINT = format('It must be between %s and 10 years.', least);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._check_duration(text, interval, interval) IS
+  'raises PU004 for a duration out of range; NULL passes';
+
+CREATE OR REPLACE FUNCTION pulse._check_lengths(lengths int[]) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF (SELECT count(DISTINCT l) FROM unnest(lengths) AS l WHERE l IS NOT NULL) > 1 THEN
+    RAISE EXCEPTION 'the arrays have different lengths' USING
+      ERRCODE = 'PU004', DETAIL = format('They have %s elements.', lengths),
+      HINT = 'Give one element per job in each.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._check_lengths(int[]) IS 'raises PU004 for arrays that do not belong together';

@@ -1,0 +1,408 @@
+-- The sweep finds the lost and recovers their jobs. Any number may run at once: every step locks what
+-- it changes without waiting and judges again on the locked row. Lock order: heartbeat row, worker
+-- lock, job rows by id, job keys. Called by every pulse-worker, by whoever wait_for_job asks, by hand.
+
+-- How this worker was lost, NULL while it is alive. Judged on one version of its heartbeat row.
+CREATE OR REPLACE FUNCTION pulse._lost_way(beat pulse.heartbeat, live_us bigint) RETURNS text
+  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE
+    WHEN beat.verdict IN ('lost', 'stopped') THEN NULL
+    WHEN beat.attachment IS NOT NULL
+         AND live_us - beat.detached_live_us >= pulse._setting_us('disconnect_grace')
+         AND beat.beat_live_us <= beat.detached_live_us THEN 'session'
+    WHEN beat.interval_us = 0 AND beat.attachment IS NOT NULL
+         AND beat.detached_live_us IS NULL THEN NULL
+    WHEN live_us - beat.beat_live_us
+         > greatest(beat.threshold_us, pulse._least_threshold_us(beat.interval_us)) THEN 'silence'
+  END;
+$$;
+COMMENT ON FUNCTION pulse._lost_way(pulse.heartbeat, bigint) IS
+  'session (its attached session ended), silence (no beat for the threshold) or NULL';
+
+-- Looks at every attached session: one that its client ended is stamped, and another sweep is asked
+-- for when the grace is over; one that the server ended is forgotten, so that silence decides.
+CREATE OR REPLACE FUNCTION pulse._stamp_ended_sessions(live_us bigint) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  stamped int;
+BEGIN
+  WITH judged AS MATERIALIZED (
+    SELECT h.worker_id, pulse._attachment_state(h.attachment, h.incarnation) AS session
+      FROM pulse.heartbeat AS h
+     WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NULL
+       AND h.verdict NOT IN ('lost', 'stopped')
+  ), locked AS MATERIALIZED (
+    SELECT h.worker_id, judged.session
+      FROM pulse.heartbeat AS h JOIN judged ON judged.worker_id = h.worker_id
+     WHERE judged.session <> 'open' AND h.attachment IS NOT NULL
+       FOR UPDATE OF h SKIP LOCKED
+  ), changed AS (
+    UPDATE pulse.heartbeat AS h SET
+      detached_live_us = CASE WHEN locked.session = 'ended' THEN live_us END,
+      attachment = CASE WHEN locked.session = 'ended' THEN h.attachment END
+    FROM locked
+    WHERE h.worker_id = locked.worker_id
+      -- Attached anew since it was judged: then the new session counts.
+      AND pulse._attachment_state(h.attachment, h.incarnation) = locked.session
+    RETURNING locked.session
+  )
+  SELECT count(*) INTO stamped FROM changed WHERE session = 'ended';
+  IF stamped > 0 THEN
+    PERFORM pulse._note_sweep_due(
+      clock_timestamp() + pulse._interval(pulse._setting_us('disconnect_grace')));
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._stamp_ended_sessions(bigint) IS
+  'stamps workers whose attached session has ended, on the liveness clock';
+
+CREATE OR REPLACE FUNCTION pulse._mark_lost(worker_id bigint, way text, reason text) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  UPDATE pulse.heartbeat AS h SET verdict = 'lost', lost_way = way
+   WHERE h.worker_id = _mark_lost.worker_id;
+  UPDATE pulse.worker AS w SET state = 'lost', ended_at = pulse.now(), reason = _mark_lost.reason
+   WHERE w.id = _mark_lost.worker_id;
+  SELECT pulse._note_worker(worker_id);
+$$;
+COMMENT ON FUNCTION pulse._mark_lost(bigint, text, text) IS 'writes the verdict of a locked worker';
+
+-- Marks the lost, oldest beat first. Returns how many were marked and how many running jobs belong to
+-- lost workers that somebody holds right now.
+CREATE OR REPLACE FUNCTION pulse._mark_all_lost(
+    live_us bigint, most int, OUT marked int, OUT skipped int)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  candidate bigint;
+  beat pulse.heartbeat;
+  way text;
+BEGIN
+  marked := 0;
+  skipped := 0;
+  FOR candidate IN
+    SELECT h.worker_id FROM pulse.heartbeat AS h
+     WHERE pulse._lost_way(h, live_us) IS NOT NULL ORDER BY h.beat_live_us LIMIT most
+  LOOP
+    SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = candidate
+       FOR UPDATE SKIP LOCKED;
+    way := pulse._lost_way(beat, live_us);
+    IF beat.worker_id IS NOT NULL AND way IS NULL THEN
+      CONTINUE;  -- it has beaten meanwhile
+    END IF;
+    IF beat.worker_id IS NULL OR NOT pulse._try_lock_worker(candidate) THEN
+      skipped := skipped + (SELECT count(*) FROM pulse.job AS j
+                             WHERE j.state = 'running' AND j.worker_id = candidate);
+      CONTINUE;
+    END IF;
+    PERFORM pulse._mark_lost(candidate, way, CASE way
+      WHEN 'session' THEN 'its session ended'
+      ELSE format('no heartbeat for %s', pulse._interval(live_us - beat.beat_live_us)) END);
+    marked := marked + 1;
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse._mark_all_lost(bigint, int) IS 'declares workers lost that are';
+
+CREATE OR REPLACE FUNCTION pulse._lock_running(worker_id bigint, most int) RETURNS bigint[]
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+  WITH free AS MATERIALIZED (
+    SELECT j.id FROM pulse.job AS j
+     WHERE j.state = 'running' AND j.worker_id = _lock_running.worker_id
+     ORDER BY j.id LIMIT most
+       FOR UPDATE SKIP LOCKED
+  )
+  SELECT coalesce(array_agg(f.id), '{}') FROM free AS f JOIN pulse.job AS j ON j.id = f.id
+   WHERE j.job_key IS NULL OR pulse._try_lock_key(j.job_key);
+$$;
+COMMENT ON FUNCTION pulse._lock_running(bigint, int) IS
+  'locks, without waiting, running jobs of a worker; returns their ids';
+
+-- Workers that own running jobs and do not live: lost, stopped, or without any row (after a restore).
+CREATE OR REPLACE FUNCTION pulse._dead_owners()
+  RETURNS TABLE (worker_id bigint, way text, reason text)
+  LANGUAGE sql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+  WITH RECURSIVE owner AS (
+    (SELECT j.worker_id FROM pulse.job AS j WHERE j.state = 'running' ORDER BY j.worker_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT j.worker_id FROM pulse.job AS j
+             WHERE j.state = 'running' AND j.worker_id > o.worker_id
+             ORDER BY j.worker_id LIMIT 1)
+      FROM owner AS o WHERE o.worker_id IS NOT NULL
+  )
+  SELECT o.worker_id, coalesce(h.lost_way, 'silence'),
+         format('worker %s%s was lost: %s', o.worker_id, ' (' || w.name || ')',
+                coalesce(w.reason, 'it is not registered here'))
+    FROM owner AS o
+    LEFT JOIN pulse.heartbeat AS h ON h.worker_id = o.worker_id
+    LEFT JOIN pulse.worker AS w ON w.id = o.worker_id
+   WHERE o.worker_id IS NOT NULL AND (h.worker_id IS NULL OR h.verdict IN ('lost', 'stopped'))
+   ORDER BY h.beat_live_us NULLS FIRST;
+$$;
+COMMENT ON FUNCTION pulse._dead_owners() IS 'owners of running jobs that do not live, and why';
+
+-- Recovers running jobs of one owner that does not live. A stopped worker's jobs were not killed with it.
+CREATE OR REPLACE FUNCTION pulse._recover_owner(
+    worker_id bigint, way text, reason text, most int)
+  RETURNS TABLE (id bigint, state text)
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
+  SELECT e.id, e.state FROM pulse._end_attempts((
+    SELECT array_agg(ROW(l, 'lost', reason, true, NULL, NULL, way)::pulse._ending)
+      FROM unnest(pulse._lock_running(worker_id, most)) AS l)) AS e;
+$$;
+COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, int) IS
+  'recovers at most so many running jobs of a worker that does not live';
+
+-- Jobs past their own clocks: the timeout since the claim, the stall_timeout since the last sign of life.
+CREATE OR REPLACE FUNCTION pulse._overdue(live_us bigint, most int) RETURNS pulse._ending[]
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+  default_us bigint := pulse._setting_us('default_timeout');
+  endings pulse._ending[];
+BEGIN
+  IF default_us IS NULL AND NOT EXISTS (
+       SELECT FROM pulse.task AS t WHERE t.timeout IS NOT NULL OR t.stall_timeout IS NOT NULL) THEN
+    RETURN NULL;
+  END IF;
+  WITH late AS MATERIALIZED (
+    SELECT j.id, j.job_key,
+           live_us - j.claimed_live_us > coalesce(pulse._us(t.timeout), default_us) AS timed_out,
+           coalesce(t.timeout, pulse._interval(default_us)) AS timeout, t.stall_timeout
+      FROM pulse.job AS j LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
+     WHERE j.state = 'running'
+       AND (live_us - j.claimed_live_us > coalesce(pulse._us(t.timeout), default_us)
+            OR live_us - j.activity_live_us > pulse._us(t.stall_timeout))
+     ORDER BY j.id LIMIT most
+       FOR UPDATE OF j SKIP LOCKED
+  )
+  SELECT array_agg(CASE WHEN late.timed_out
+           THEN ROW(late.id, 'timed_out', format('timed out after %s', late.timeout), true, NULL,
+                    NULL, 'timeout')::pulse._ending
+           ELSE ROW(late.id, 'stalled', format('no progress for %s', late.stall_timeout), true, NULL,
+                    NULL, 'stall')::pulse._ending END)
+    INTO endings
+    FROM late WHERE late.job_key IS NULL OR pulse._try_lock_key(late.job_key);
+  RETURN endings;
+END $$;
+COMMENT ON FUNCTION pulse._overdue(bigint, int) IS 'locked jobs past their own clocks, as endings';
+
+-- At most one notification per sweep; a full queue of them must not make the sweep fail at its commit.
+CREATE OR REPLACE FUNCTION pulse._announce(way text, worker_id bigint, job_ids bigint[]) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF pulse._events_on() AND cardinality(job_ids) > 0 AND pg_notification_queue_usage() < 0.9 THEN
+    PERFORM pg_notify('pulse_events', json_build_object(
+      'event', 'recovered', 'way', way, 'worker', worker_id, 'count', cardinality(job_ids),
+      'job_ids', job_ids[1:100])::text);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._announce(text, bigint, bigint[]) IS
+  'tells listeners of pulse_events which jobs were recovered';
+
+CREATE OR REPLACE FUNCTION pulse._count_recovered(
+    INOUT result pulse._sweep_result, states text[])
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  result.jobs_requeued := result.jobs_requeued
+    + (SELECT count(*) FROM unnest(states) AS s WHERE s IN ('ready', 'parked'));
+  result.jobs_failed := result.jobs_failed
+    + (SELECT count(*) FROM unnest(states) AS s WHERE s IN ('failed', 'cancelled'));
+  result.jobs_quarantined := result.jobs_quarantined
+    + (SELECT count(*) FROM unnest(states) AS s WHERE s = 'quarantined');
+END $$;
+COMMENT ON FUNCTION pulse._count_recovered(pulse._sweep_result, text[]) IS 'adds fates to the result';
+
+CREATE OR REPLACE FUNCTION pulse._room(result pulse._sweep_result, most int) RETURNS int
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT most - result.jobs_requeued - result.jobs_failed - result.jobs_quarantined;
+$$;
+COMMENT ON FUNCTION pulse._room(pulse._sweep_result, int) IS 'how many more jobs a sweep may end';
+
+CREATE OR REPLACE FUNCTION pulse._recover_lost(INOUT result pulse._sweep_result, most int)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  owner record;
+  ids bigint[];
+  states text[];
+  event_way text;
+  event_worker bigint;
+  event_ids bigint[] := '{}';
+BEGIN
+  FOR owner IN SELECT * FROM pulse._dead_owners() LOOP
+    EXIT WHEN pulse._room(result, most) <= 0;
+    SELECT array_agg(r.id), array_agg(r.state) INTO ids, states
+      FROM pulse._recover_owner(
+        owner.worker_id, owner.way, owner.reason, pulse._room(result, most)) AS r;
+    result := pulse._count_recovered(result, states);
+    IF pulse._room(result, most) > 0 THEN
+      result.jobs_skipped_locked := result.jobs_skipped_locked
+        + (SELECT count(*) FROM pulse.job AS j
+            WHERE j.state = 'running' AND j.worker_id = owner.worker_id);
+    END IF;
+    event_way := coalesce(event_way, owner.way);
+    event_worker := CASE WHEN event_ids = '{}' THEN owner.worker_id END;
+    event_ids := event_ids || ids;
+  END LOOP;
+  PERFORM pulse._announce(event_way, event_worker, event_ids);
+END $$;
+COMMENT ON FUNCTION pulse._recover_lost(pulse._sweep_result, int) IS
+  'recovers running jobs whose owners do not live, as many as there is room for';
+
+CREATE OR REPLACE FUNCTION pulse._recover_overdue(
+    INOUT result pulse._sweep_result, most int, live_us bigint)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  endings pulse._ending[] := pulse._overdue(live_us, pulse._room(result, most));
+  ids bigint[];
+  states text[];
+BEGIN
+  IF endings IS NULL THEN
+    RETURN;
+  END IF;
+  SELECT array_agg(e.id), array_agg(e.state) INTO ids, states FROM pulse._end_attempts(endings) AS e;
+  result := pulse._count_recovered(result, states);
+  result.jobs_timed_out := (SELECT count(*) FROM unnest(endings) AS e WHERE e.outcome = 'timed_out');
+  result.jobs_stalled := (SELECT count(*) FROM unnest(endings) AS e WHERE e.outcome = 'stalled');
+  IF result.workers_lost = 0 THEN
+    PERFORM pulse._announce(endings[1].way, NULL, ids);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._recover_overdue(pulse._sweep_result, int, bigint) IS
+  'ends attempts past their own clocks, as many as there is room for';
+
+CREATE OR REPLACE FUNCTION pulse._warn_of_short_thresholds() RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  short int := (SELECT count(*) FROM pulse.heartbeat AS h
+                 WHERE h.verdict NOT IN ('lost', 'stopped') AND h.interval_us > 0
+                   AND h.threshold_us < pulse._least_threshold_us(h.interval_us));
+BEGIN
+  IF short > 0 THEN
+    RAISE WARNING 'the sweep_threshold of % workers is too short for the present settings', short
+      USING HINT = 'The sweep uses 2 x heartbeat_interval + 1.5 x sweep_interval for them instead.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._warn_of_short_thresholds() IS
+  'warns when settings changed since workers registered';
+
+CREATE OR REPLACE FUNCTION pulse._sweep(max_jobs int) RETURNS pulse._sweep_result
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  result pulse._sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
+  live_us bigint;
+  marked int;
+  skipped int;
+BEGIN
+  result.skipped_time := pulse._tick();
+  live_us := pulse._live_now_us();
+  PERFORM pulse._warn_of_short_thresholds();
+  PERFORM pulse._stamp_ended_sessions(live_us);
+  SELECT m.marked, m.skipped INTO marked, skipped
+    FROM pulse._mark_all_lost(live_us, max_jobs) AS m;
+  result.workers_lost := marked;
+  result.jobs_skipped_locked := skipped;
+  result := pulse._recover_lost(result, max_jobs);
+  IF pulse._room(result, max_jobs) > 0 THEN
+    result := pulse._recover_overdue(result, max_jobs, live_us);
+  END IF;
+  PERFORM pulse._reconcile_queues();
+  PERFORM pulse._promote_marked(256);
+  DELETE FROM pulse.heartbeat AS h
+   WHERE h.worker_id IN (SELECT o.worker_id FROM pulse.heartbeat AS o
+                          WHERE o.verdict = 'lost'
+                            AND o.last_heartbeat_at < pulse.now() - interval '1 day'
+                            AND NOT EXISTS (SELECT FROM pulse.job AS j
+                                             WHERE j.state = 'running' AND j.worker_id = o.worker_id)
+                            FOR UPDATE SKIP LOCKED);
+  RETURN result;
+END $$;
+COMMENT ON FUNCTION pulse._sweep(int) IS 'the steps of a sweep, in order';
+
+CREATE OR REPLACE FUNCTION pulse.sweep(
+    max_jobs int = 1000, dry_run boolean = false,
+    OUT workers_lost int, OUT jobs_requeued int, OUT jobs_failed int, OUT jobs_quarantined int,
+    OUT jobs_timed_out int, OUT jobs_stalled int, OUT jobs_skipped_locked int,
+    OUT skipped_time interval)
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  result pulse._sweep_result;
+BEGIN
+  PERFORM pulse._require_read_committed('sweep');
+  PERFORM pulse._check_number('max_jobs', coalesce(max_jobs, 0), 1, 1000000);
+  IF dry_run THEN
+    BEGIN
+      result := pulse._sweep(max_jobs);
+      RAISE EXCEPTION 'dry run' USING ERRCODE = 'PU101';
+    EXCEPTION WHEN SQLSTATE 'PU101' THEN
+      NULL;  -- undone, and its counts are the answer
+    END;
+  ELSE
+    result := pulse._sweep(max_jobs);
+  END IF;
+  workers_lost := result.workers_lost;
+  jobs_requeued := result.jobs_requeued;
+  jobs_failed := result.jobs_failed;
+  jobs_quarantined := result.jobs_quarantined;
+  jobs_timed_out := result.jobs_timed_out;
+  jobs_stalled := result.jobs_stalled;
+  jobs_skipped_locked := result.jobs_skipped_locked;
+  skipped_time := result.skipped_time;
+END $$;
+COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
+  'finds lost workers and jobs past their own clocks and recovers at most max_jobs jobs; call again '
+  'while it returns that many. dry_run answers what it would do. Never waits for anybody: '
+  'jobs_skipped_locked counts what others hold. skipped_time: outage or clock step left out of '
+  'everybody''s age. PU007 outside READ COMMITTED';
+
+CREATE OR REPLACE FUNCTION pulse.declare_lost(worker_id bigint, reason text) RETURNS int
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  status text;
+  ids bigint[];
+BEGIN
+  PERFORM pulse._require_read_committed('declare_lost');
+  SELECT h.verdict INTO status FROM pulse.heartbeat AS h
+   WHERE h.worker_id = declare_lost.worker_id FOR UPDATE;
+  IF status IS NULL THEN
+    IF EXISTS (SELECT FROM pulse.worker AS w WHERE w.id = declare_lost.worker_id) THEN
+      RETURN 0;
+    END IF;
+    RAISE EXCEPTION 'worker % is unknown', coalesce(declare_lost.worker_id::text, 'NULL') USING
+      ERRCODE = 'PU002', HINT = 'pulse.worker lists the registered ones.';
+  END IF;
+  IF status <> 'lost' THEN
+    IF NOT pulse._try_lock_worker(declare_lost.worker_id) THEN
+      RAISE EXCEPTION 'a claim of worker % is under way', declare_lost.worker_id USING
+        ERRCODE = 'lock_not_available', HINT = 'Try again when its transaction has ended.';
+    END IF;
+    PERFORM pulse._mark_lost(
+      declare_lost.worker_id, 'host', coalesce(declare_lost.reason, 'declared lost'));
+  END IF;
+  SELECT array_agg(r.id) INTO ids FROM pulse._dead_owners() AS o,
+    LATERAL pulse._recover_owner(o.worker_id, o.way, o.reason, NULL) AS r
+   WHERE o.worker_id = declare_lost.worker_id;
+  PERFORM pulse._announce('host', declare_lost.worker_id, ids);
+  RETURN coalesce(cardinality(ids), 0);
+END $$;
+COMMENT ON FUNCTION pulse.declare_lost(bigint, text) IS
+  'marks a worker as lost, whatever its heartbeat says, and recovers its jobs; returns how many. PU002 '
+  'for an unknown worker, 55P03 while a claim of it is under way';
+
+-- claim_job found the owner of a job dead: the attempt is recorded, and the job is taken at once.
+CREATE OR REPLACE FUNCTION pulse._recover_for_claim(job pulse.job) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  recovered pulse.job;
+BEGIN
+  IF job.job_key IS NOT NULL THEN
+    PERFORM pulse._lock_key(job.job_key);
+  END IF;
+  PERFORM pulse._end_attempts(ARRAY[
+    ROW(job.id, 'lost', format('worker %s was silent beyond its threshold', job.worker_id), true,
+        NULL, NULL, 'silence')::pulse._ending]);
+  SELECT * INTO recovered FROM pulse.job AS j WHERE j.id = job.id FOR UPDATE;
+  RETURN recovered;
+END $$;
+COMMENT ON FUNCTION pulse._recover_for_claim(pulse.job) IS
+  'ends the attempt of a dead owner; NULLs when that was the job''s end';

@@ -1,0 +1,224 @@
+-- What is stored. No foreign keys and no row triggers on job: both would cost a lock or a call per job.
+-- Columns of dumped tables are only appended, with defaults, so that older dumps load.
+
+CREATE SEQUENCE pulse.job_id_seq AS bigint;
+CREATE SEQUENCE pulse.token_seq AS bigint MAXVALUE 1099511627775 NO CYCLE;
+CREATE SEQUENCE pulse.worker_id_seq AS bigint MAXVALUE 1099511627775 NO CYCLE;
+CREATE SEQUENCE pulse.attachment_seq AS bigint;
+
+-- The hash that places a queue among the marks in shared memory; it must never change, an index uses it.
+CREATE FUNCTION pulse._queue_slot(queue_name text) RETURNS smallint
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_queue_slot';
+COMMENT ON FUNCTION pulse._queue_slot(text) IS
+  'FNV-1a of the name, 0 to 8191: the bit that marks the queue for promotion';
+
+CREATE TABLE pulse.job (
+  id                  bigint PRIMARY KEY DEFAULT pg_catalog.nextval('pulse.job_id_seq'),
+  identifier          text COLLATE "C" NOT NULL,
+  payload             json NOT NULL DEFAULT '{}',
+  queue_name          text COLLATE "C",
+  priority            smallint NOT NULL DEFAULT 0,
+  run_at              timestamptz NOT NULL DEFAULT pg_catalog.now(),
+  state               pulse.job_state NOT NULL DEFAULT 'ready',
+  attempts            smallint NOT NULL DEFAULT 0,
+  max_attempts        smallint NOT NULL DEFAULT 25,
+  crashes             smallint NOT NULL DEFAULT 0,
+  job_key             text COLLATE "C",
+  flags               text[],
+  worker_id           bigint,
+  token               bigint,
+  claimed_at          timestamptz,
+  last_activity_at    timestamptz,
+  stage               text,
+  progress            float8,
+  message             text,
+  checkpoint          json,
+  last_error          text,
+  recovered           text,
+  revision            int NOT NULL DEFAULT 0,
+  created_at          timestamptz NOT NULL DEFAULT pg_catalog.now(),
+  updated_at          timestamptz NOT NULL DEFAULT pg_catalog.now(),
+  claimed_live_us     bigint,
+  activity_live_us    bigint,
+  cancel_requested_at timestamptz,
+  cancel_reason       text
+) WITH (
+  autovacuum_vacuum_scale_factor = 0.01,
+  autovacuum_vacuum_threshold = 5000,
+  autovacuum_vacuum_cost_delay = 0,
+  autovacuum_analyze_scale_factor = 0.2,
+  vacuum_truncate = off
+);
+COMMENT ON TABLE pulse.job IS 'live jobs: ready, parked behind their queue, or running';
+COMMENT ON COLUMN pulse.job.worker_id IS
+  'running: the owner; ready: the one worker that may run this suspect alone (see claim)';
+COMMENT ON COLUMN pulse.job.token IS 'names the current claim; only while running';
+COMMENT ON COLUMN pulse.job.claimed_live_us IS 'the claim on the liveness clock, microseconds';
+COMMENT ON COLUMN pulse.job.activity_live_us IS
+  'the last progress report or the claim on the liveness clock, microseconds';
+
+-- The order of P8; a claim walks it per task and priority, so what is not due costs one step.
+CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id) WHERE state = 'ready';
+-- Recovery, held() and heartbeats find a worker's jobs here.
+CREATE INDEX job_running_idx ON pulse.job (worker_id, id) WHERE state = 'running';
+-- Promotion: the waiting jobs of one queue in order, and a skip scan over queues by mark.
+CREATE INDEX job_parked_idx
+  ON pulse.job (pulse._queue_slot(queue_name), queue_name, priority, run_at, id)
+  WHERE state = 'parked';
+-- Which parked jobs fell due since the last look.
+CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE state = 'parked';
+-- The places a queue has given away: its open and its running jobs.
+CREATE INDEX job_open_idx ON pulse.job (queue_name)
+  WHERE queue_name IS NOT NULL AND state <> 'parked';
+-- A key is unique among waiting jobs only: a running job has lost it to whoever adds it next.
+CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
+  WHERE job_key IS NOT NULL AND state <> 'running';
+CREATE INDEX job_running_key_idx ON pulse.job (job_key)
+  WHERE job_key IS NOT NULL AND state = 'running';
+
+CREATE TABLE pulse.finished_job (
+  id            bigint PRIMARY KEY,
+  identifier    text COLLATE "C" NOT NULL,
+  payload       json NOT NULL,
+  queue_name    text COLLATE "C",
+  priority      smallint NOT NULL,
+  run_at        timestamptz NOT NULL,
+  state         pulse.finished_state NOT NULL,
+  attempts      smallint NOT NULL,
+  max_attempts  smallint NOT NULL,
+  crashes       smallint NOT NULL,
+  job_key       text COLLATE "C",
+  flags         text[],
+  worker_id     bigint,
+  token         bigint,
+  claimed_at    timestamptz,
+  checkpoint    json,
+  result        json,
+  last_error    text,
+  revision      int NOT NULL,
+  created_at    timestamptz NOT NULL,
+  finished_at   timestamptz NOT NULL
+);
+COMMENT ON TABLE pulse.finished_job IS
+  'jobs that ended and are kept: completed ones where retention asks, failed, quarantined and cancelled ones';
+CREATE INDEX finished_job_prune_idx ON pulse.finished_job (state, finished_at);
+
+CREATE TABLE pulse.attempt (
+  job_id     bigint NOT NULL,
+  token      bigint NOT NULL,
+  attempt    smallint NOT NULL,
+  worker_id  bigint,
+  claimed_at timestamptz,
+  ended_at   timestamptz NOT NULL,
+  outcome    text NOT NULL,
+  error      text,
+  PRIMARY KEY (job_id, token)
+);
+COMMENT ON TABLE pulse.attempt IS
+  'audit: one row for each attempt that did not simply succeed, successes where retention asks';
+CREATE INDEX attempt_prune_idx ON pulse.attempt (ended_at);
+
+CREATE TABLE pulse.worker (
+  id                 bigint PRIMARY KEY,
+  name               text NOT NULL,
+  hostname           text,
+  boot_id            text,
+  pid_namespace      text,
+  pid                int,
+  process_start      text,
+  tasks              text[],
+  heartbeat_interval interval NOT NULL,
+  sweep_threshold    interval NOT NULL,
+  started_at         timestamptz NOT NULL,
+  state              text NOT NULL DEFAULT 'alive',
+  ended_at           timestamptz,
+  reason             text,
+  info               json
+);
+COMMENT ON TABLE pulse.worker IS 'one row per registered process; an id is never used twice';
+CREATE INDEX worker_alive_idx ON pulse.worker (id) WHERE state IN ('alive', 'draining');
+
+-- Narrow, and no index but the key, so that every beat is a HOT update.
+CREATE TABLE pulse.heartbeat (
+  worker_id         bigint PRIMARY KEY,
+  beat_live_us      bigint NOT NULL,
+  last_heartbeat_at timestamptz NOT NULL,
+  verdict           text COLLATE "C" NOT NULL DEFAULT 'alive',
+  interval_us       bigint NOT NULL,
+  threshold_us      bigint NOT NULL,
+  attachment        bigint,
+  incarnation       bigint,
+  detached_live_us  bigint,
+  alone_job_id      bigint,
+  lost_way          text,
+  missing_job_ids   bigint[],
+  missing_tokens    bigint[]
+) WITH (
+  fillfactor = 50,
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0
+);
+COMMENT ON TABLE pulse.heartbeat IS
+  'the last beat of each worker that has not ended, and the verdict about it in the same row';
+COMMENT ON COLUMN pulse.heartbeat.beat_live_us IS 'the last beat on the liveness clock, microseconds';
+COMMENT ON COLUMN pulse.heartbeat.threshold_us IS
+  'silence after which this worker is lost, never below what its settings can keep';
+COMMENT ON COLUMN pulse.heartbeat.attachment IS 'which session lock stands for the attached session';
+COMMENT ON COLUMN pulse.heartbeat.detached_live_us IS
+  'when a sweep found the attached session gone, on the liveness clock';
+COMMENT ON COLUMN pulse.heartbeat.interval_us IS
+  'how often the worker checks in; 0: alive exactly as long as its attached session lives';
+COMMENT ON COLUMN pulse.heartbeat.lost_way IS 'how the loss was noticed: session, host or silence';
+COMMENT ON COLUMN pulse.heartbeat.alone_job_id IS
+  'the suspect that this worker runs alone, or is kept free for';
+
+-- Several rows, so that a sweep in somebody's open transaction holds one and stops nobody's clock.
+CREATE TABLE pulse.clock (
+  slot      smallint PRIMARY KEY,
+  vt_us     bigint NOT NULL,
+  last_tick timestamptz NOT NULL,
+  timeline  int NOT NULL
+) WITH (fillfactor = 20, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
+COMMENT ON TABLE pulse.clock IS
+  'the liveness clock: accumulated live time and the moment of the tick that wrote it; the greatest row counts';
+INSERT INTO pulse.clock SELECT n, 0, pg_catalog.clock_timestamp(), 0
+  FROM pg_catalog.generate_series(1, 8) AS n;
+
+CREATE TABLE pulse.queue (
+  queue_name  text COLLATE "C" PRIMARY KEY,
+  concurrency int NOT NULL DEFAULT 1,
+  paused      boolean NOT NULL DEFAULT false,
+  created_at  timestamptz NOT NULL DEFAULT pg_catalog.now(),
+  updated_at  timestamptz NOT NULL DEFAULT pg_catalog.now()
+);
+COMMENT ON TABLE pulse.queue IS 'settings of named queues; a queue without a row runs one job at a time';
+
+CREATE TABLE pulse.task (
+  identifier     text COLLATE "C" PRIMARY KEY,
+  max_attempts   smallint,
+  timeout        interval,
+  stall_timeout  interval,
+  backoff        text,
+  backoff_base   interval,
+  backoff_cap    interval,
+  jitter         float8,
+  keep_completed interval,
+  max_crashes    int,
+  on_unreachable text,
+  handler        regprocedure,
+  created_at     timestamptz NOT NULL DEFAULT pg_catalog.now(),
+  updated_at     timestamptz NOT NULL DEFAULT pg_catalog.now()
+);
+COMMENT ON TABLE pulse.task IS 'settings of tasks; a task without a row has the defaults';
+
+-- What pg_dump keeps: jobs, their history, settings and what ids are made of. Workers are gone after a
+-- restore, so worker, heartbeat and clock stay out and the next sweep recovers what they held.
+SELECT pg_catalog.pg_extension_config_dump('pulse.job', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.finished_job', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.attempt', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.queue', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.task', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.job_id_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.token_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.worker_id_seq', '');

@@ -1,0 +1,99 @@
+-- Settings of tasks, and the backoff that follows from them.
+
+CREATE OR REPLACE FUNCTION pulse._backoff(task pulse.task, attempts int) RETURNS interval
+  LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  delay_s float8;
+BEGIN
+  -- The default is Graphile Worker's: e to the power of the attempts, at most ten of them.
+  delay_s := CASE coalesce(task.backoff, 'exponential')
+    WHEN 'none' THEN 0
+    WHEN 'fixed' THEN extract(epoch FROM coalesce(task.backoff_base, interval '10 s'))
+    ELSE CASE WHEN task.backoff_base IS NULL THEN exp(least(10, attempts))
+         ELSE extract(epoch FROM task.backoff_base) * power(2, least(attempts, 40) - 1) END
+  END;
+  IF task.backoff_cap IS NOT NULL THEN
+    delay_s := least(delay_s, extract(epoch FROM task.backoff_cap));
+  END IF;
+  IF task.jitter > 0 THEN
+    delay_s := delay_s * (1 + task.jitter * (2 * random() - 1));
+  END IF;
+  RETURN make_interval(secs => least(greatest(delay_s, 0), 315360000));
+END $$;
+COMMENT ON FUNCTION pulse._backoff(pulse.task, int) IS
+  'how long a job waits after its n-th attempt: exp(least(10, n)) seconds unless the task says otherwise';
+
+CREATE OR REPLACE FUNCTION pulse._check_task_settings(
+    backoff text, jitter float8, max_crashes int, on_unreachable text)
+  RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF backoff NOT IN ('exponential', 'fixed', 'none') THEN
+    RAISE EXCEPTION 'backoff % is not known', quote_literal(backoff) USING
+      ERRCODE = 'PU004', HINT = 'Use exponential, fixed or none.';
+  ELSIF jitter NOT BETWEEN 0 AND 1 OR jitter = 'NaN' THEN
+    RAISE EXCEPTION 'jitter is %, out of range', jitter USING
+      ERRCODE = 'PU004', HINT = 'It is a fraction of the delay, between 0 and 1.';
+  ELSIF on_unreachable NOT IN ('continue', 'kill') THEN
+    RAISE EXCEPTION 'on_unreachable % is not known', quote_literal(on_unreachable) USING
+      ERRCODE = 'PU004', HINT = 'Use continue or kill.';
+  END IF;
+  PERFORM pulse._check_number('max_crashes', max_crashes, -1, 32767);
+END $$;
+COMMENT ON FUNCTION pulse._check_task_settings(text, float8, int, text) IS
+  'raises PU004 for settings that no task can have';
+
+CREATE OR REPLACE FUNCTION pulse.set_task(
+    identifier text,
+    max_attempts int = NULL,
+    timeout interval = NULL,
+    stall_timeout interval = NULL,
+    backoff text = NULL,
+    backoff_base interval = NULL,
+    backoff_cap interval = NULL,
+    jitter float8 = NULL,
+    keep_completed interval = NULL,
+    max_crashes int = NULL,
+    on_unreachable text = NULL,
+    handler regprocedure = NULL)
+  RETURNS pulse.task
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  stored pulse.task;
+BEGIN
+  PERFORM pulse._check_identifier(set_task.identifier);
+  PERFORM pulse._check_number('max_attempts', set_task.max_attempts, 1, 32767);
+  PERFORM pulse._check_duration('timeout', set_task.timeout, interval '1 ms');
+  PERFORM pulse._check_duration('stall_timeout', set_task.stall_timeout, interval '1 ms');
+  PERFORM pulse._check_duration('backoff_base', set_task.backoff_base, interval '0');
+  PERFORM pulse._check_duration('backoff_cap', set_task.backoff_cap, interval '0');
+  PERFORM pulse._check_duration('keep_completed', set_task.keep_completed, interval '0');
+  PERFORM pulse._check_task_settings(
+    set_task.backoff, set_task.jitter, set_task.max_crashes, set_task.on_unreachable);
+  INSERT INTO pulse.task AS t
+    (identifier, max_attempts, timeout, stall_timeout, backoff, backoff_base, backoff_cap, jitter,
+     keep_completed, max_crashes, on_unreachable, handler)
+  VALUES
+    (set_task.identifier, set_task.max_attempts, set_task.timeout, set_task.stall_timeout,
+     set_task.backoff, set_task.backoff_base, set_task.backoff_cap, set_task.jitter,
+     set_task.keep_completed, set_task.max_crashes, set_task.on_unreachable, set_task.handler)
+  ON CONFLICT ON CONSTRAINT task_pkey DO UPDATE SET
+    max_attempts   = coalesce(excluded.max_attempts, t.max_attempts),
+    timeout        = coalesce(excluded.timeout, t.timeout),
+    stall_timeout  = coalesce(excluded.stall_timeout, t.stall_timeout),
+    backoff        = coalesce(excluded.backoff, t.backoff),
+    backoff_base   = coalesce(excluded.backoff_base, t.backoff_base),
+    backoff_cap    = coalesce(excluded.backoff_cap, t.backoff_cap),
+    jitter         = coalesce(excluded.jitter, t.jitter),
+    keep_completed = coalesce(excluded.keep_completed, t.keep_completed),
+    max_crashes    = coalesce(excluded.max_crashes, t.max_crashes),
+    on_unreachable = coalesce(excluded.on_unreachable, t.on_unreachable),
+    handler        = coalesce(excluded.handler, t.handler),
+    updated_at     = now()
+  RETURNING t.* INTO stored;
+  RETURN stored;
+END $$;
+COMMENT ON FUNCTION pulse.set_task(text, int, interval, interval, text, interval, interval, float8,
+                                   interval, int, text, regprocedure) IS
+  'stores settings of a task; NULL leaves a setting as it is. PU004 for a value out of range';

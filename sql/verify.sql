@@ -1,0 +1,134 @@
+-- verify(): the promises as queries over the tables. Empty is good. Each check is a view of its own, so
+-- that what it looks for can be read in one place. For people and tests, not for every second.
+
+CREATE OR REPLACE VIEW pulse._broken_p1 AS
+  SELECT 'P1'::text AS promise, j.id AS job_id, 'live and finished at once'::text AS detail
+    FROM pulse.job AS j JOIN pulse.finished_job AS f ON f.id = j.id
+  UNION ALL
+  SELECT 'P1', j.id, 'parked without a queue'
+    FROM pulse.job AS j WHERE j.state = 'parked' AND j.queue_name IS NULL
+  UNION ALL
+  SELECT 'P1', j.id, 'an id that was never given out'
+    FROM pulse.job AS j WHERE j.id > (SELECT s.last_value FROM pulse.job_id_seq AS s);
+COMMENT ON VIEW pulse._broken_p1 IS 'violations of P1: no job is lost';
+
+CREATE OR REPLACE VIEW pulse._broken_p2 AS
+  SELECT 'P2'::text AS promise, j.id AS job_id, 'running without a token'::text AS detail
+    FROM pulse.job AS j WHERE j.state = 'running' AND j.token IS NULL
+  UNION ALL
+  SELECT 'P2', j.id, 'running without a worker'
+    FROM pulse.job AS j WHERE j.state = 'running' AND j.worker_id IS NULL
+  UNION ALL
+  SELECT 'P2', j.id, 'waiting with a token'
+    FROM pulse.job AS j WHERE j.state <> 'running' AND j.token IS NOT NULL
+  UNION ALL
+  SELECT 'P2', j.id, 'its token is also the claim of another worker'
+    FROM pulse.job AS j
+   WHERE j.state = 'running'
+     AND EXISTS (SELECT FROM pulse.job AS o
+                  WHERE o.state = 'running' AND o.token = j.token AND o.worker_id <> j.worker_id)
+  UNION ALL
+  SELECT 'P2', j.id, 'a token that was never given out'
+    FROM pulse.job AS j
+   WHERE j.token & 1099511627775 > (SELECT s.last_value FROM pulse.token_seq AS s);
+COMMENT ON VIEW pulse._broken_p2 IS 'violations of P2: one owner';
+
+CREATE OR REPLACE VIEW pulse._broken_p3 AS
+  SELECT 'P3'::text AS promise, j.id AS job_id,
+         'runs under a token whose attempt has ended'::text AS detail
+    FROM pulse.job AS j JOIN pulse.attempt AS a ON a.job_id = j.id AND a.token = j.token
+   WHERE j.state = 'running'
+  UNION ALL
+  SELECT 'P3', j.id, 'live although an attempt of it completed'
+    FROM pulse.job AS j
+   WHERE EXISTS (SELECT FROM pulse.attempt AS a WHERE a.job_id = j.id AND a.outcome = 'completed')
+  UNION ALL
+  SELECT 'P3', a.job_id, 'completed more than once'
+    FROM pulse.attempt AS a WHERE a.outcome = 'completed'
+   GROUP BY a.job_id HAVING pg_catalog.count(*) > 1;
+COMMENT ON VIEW pulse._broken_p3 IS 'violations of P3: one accepted completion';
+
+CREATE OR REPLACE VIEW pulse._broken_p4 AS
+  SELECT 'P4'::text AS promise, j.id AS job_id, 'attempts out of range'::text AS detail
+    FROM pulse.job AS j WHERE j.attempts < 0 OR j.max_attempts < 1 OR j.attempts > j.max_attempts
+  UNION ALL
+  SELECT 'P4', j.id, 'running without an attempt'
+    FROM pulse.job AS j WHERE j.state = 'running' AND j.attempts = 0
+  UNION ALL
+  SELECT 'P4', j.id, 'waiting although its attempts are used up'
+    FROM pulse.job AS j WHERE j.state <> 'running' AND j.attempts >= j.max_attempts
+  UNION ALL
+  SELECT 'P4', j.id, 'an attempt was given back'
+    FROM pulse.job AS j
+   WHERE j.revision = 0
+     AND j.attempts < (SELECT pg_catalog.max(a.attempt) FROM pulse.attempt AS a
+                        WHERE a.job_id = j.id AND a.outcome <> 'released')
+  UNION ALL
+  SELECT 'P4', f.id, 'finished with more attempts than it may have'
+    FROM pulse.finished_job AS f WHERE f.attempts > f.max_attempts OR f.attempts < 0;
+COMMENT ON VIEW pulse._broken_p4 IS 'violations of P4: attempts are exact';
+
+CREATE OR REPLACE VIEW pulse._broken_p7 AS
+  SELECT 'P7'::text AS promise, j.id AS job_id, 'live although it must be quarantined'::text AS detail
+    FROM pulse.job AS j LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
+   WHERE coalesce(t.max_crashes, pulse._max_crashes()) >= 0
+     AND j.crashes > 0 AND j.crashes >= coalesce(t.max_crashes, pulse._max_crashes())
+  UNION ALL
+  SELECT 'P7', j.id, 'more crashes than attempts'
+    FROM pulse.job AS j WHERE j.crashes > j.attempts OR j.crashes < 0
+  UNION ALL
+  SELECT 'P7', f.id, 'quarantined without a crash'
+    FROM pulse.finished_job AS f WHERE f.state = 'quarantined' AND f.crashes < 1;
+COMMENT ON VIEW pulse._broken_p7 IS 'violations of P7: a crash costs little';
+
+CREATE OR REPLACE VIEW pulse._queue_places AS
+  SELECT j.queue_name, coalesce(q.concurrency, 1) AS concurrency, coalesce(q.paused, false) AS paused,
+         pg_catalog.count(*) FILTER (WHERE j.state <> 'parked') AS taken,
+         -- Settings never touch what runs: only what was claimed under them counts against them.
+         pg_catalog.count(*) FILTER (
+           WHERE j.state = 'running' AND (q.updated_at IS NULL OR j.claimed_at > q.updated_at)) AS running,
+         pg_catalog.count(*) FILTER (WHERE j.state = 'ready') AS open,
+         pg_catalog.min(j.id) FILTER (WHERE j.state <> 'parked') AS first_open,
+         pg_catalog.min(j.id) FILTER (
+           WHERE j.state = 'parked'
+             AND greatest(j.run_at, j.updated_at) < pulse.now() - pulse._interval(
+                   2 * coalesce(pulse._setting_us('sweep_interval'), 5000000))) AS overdue
+    FROM pulse.job AS j LEFT JOIN pulse.queue AS q ON q.queue_name = j.queue_name
+   WHERE j.queue_name IS NOT NULL
+   GROUP BY j.queue_name, q.concurrency, q.paused, q.updated_at;
+COMMENT ON VIEW pulse._queue_places IS 'what each queue has given away and what waits behind it';
+
+CREATE OR REPLACE VIEW pulse._broken_p8 AS
+  SELECT 'P8'::text AS promise, p.first_open AS job_id,
+         pg_catalog.format('queue %L runs %s jobs, its concurrency is %s', p.queue_name, p.running,
+                           p.concurrency) AS detail
+    FROM pulse._queue_places AS p WHERE p.running > p.concurrency
+  UNION ALL
+  SELECT 'P8', p.first_open,
+         pg_catalog.format('queue %L has opened %s jobs, its concurrency is %s', p.queue_name, p.taken,
+                           p.concurrency)
+    FROM pulse._queue_places AS p
+   WHERE p.running <= p.concurrency AND p.open > 0 AND p.taken > p.concurrency
+  UNION ALL
+  SELECT 'P8', p.first_open, pg_catalog.format('queue %L is paused and has an open job', p.queue_name)
+    FROM pulse._queue_places AS p WHERE p.paused AND p.open > 0
+  UNION ALL
+  SELECT 'P8', p.overdue, pg_catalog.format('stranded behind queue %L', p.queue_name)
+    FROM pulse._queue_places AS p
+   WHERE NOT p.paused AND p.taken < p.concurrency AND p.overdue IS NOT NULL;
+COMMENT ON VIEW pulse._broken_p8 IS 'violations of P8: order and concurrency of queues';
+
+CREATE OR REPLACE FUNCTION pulse.verify()
+  RETURNS TABLE (promise text, job_id bigint, detail text)
+  LANGUAGE sql STABLE SECURITY DEFINER PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT * FROM pulse._broken_p1
+  UNION ALL SELECT * FROM pulse._broken_p2
+  UNION ALL SELECT * FROM pulse._broken_p3
+  UNION ALL SELECT * FROM pulse._broken_p4
+  UNION ALL SELECT * FROM pulse._broken_p7
+  UNION ALL SELECT * FROM pulse._broken_p8
+  ORDER BY 1, 2;
+$$;
+COMMENT ON FUNCTION pulse.verify() IS
+  'checks promises P1 to P4, P7 and P8 over the tables: one row per violation, none is good. Reads '
+  'every job: for people and tests';

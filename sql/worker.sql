@@ -1,0 +1,171 @@
+-- Workers: registration, the attached session, the orderly end. An id is never used twice, so a new
+-- process never keeps a dead one's jobs alive.
+
+CREATE OR REPLACE FUNCTION pulse._next_worker_id() RETURNS bigint
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_worker_id';
+COMMENT ON FUNCTION pulse._next_worker_id() IS 'an id that no worker had before, also across failover';
+
+CREATE OR REPLACE FUNCTION pulse._hold_attachment() RETURNS bigint
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_hold_attachment';
+COMMENT ON FUNCTION pulse._hold_attachment() IS
+  'a new session lock that stands for this session; its number';
+
+CREATE OR REPLACE FUNCTION pulse._holds_attachment(attachment bigint) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_holds_attachment';
+COMMENT ON FUNCTION pulse._holds_attachment(bigint) IS 'whether this session is the one it stands for';
+
+CREATE OR REPLACE FUNCTION pulse._attachment_state(attachment bigint, incarnation bigint)
+  RETURNS text
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_attachment_state';
+COMMENT ON FUNCTION pulse._attachment_state(bigint, bigint) IS
+  'open, ended (by its client) or unknown (the server ended it: silence decides)';
+
+CREATE OR REPLACE FUNCTION pulse._incarnation() RETURNS bigint
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_incarnation';
+COMMENT ON FUNCTION pulse._incarnation() IS 'names this run of the server';
+
+-- What every worker's settings must keep: two beats and a sweep and a half fit into the threshold.
+CREATE OR REPLACE FUNCTION pulse._least_threshold_us(interval_us bigint) RETURNS bigint
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT 2 * interval_us + coalesce(pulse._setting_us('sweep_interval'), 0) * 3 / 2;
+$$;
+COMMENT ON FUNCTION pulse._least_threshold_us(bigint) IS
+  '2 x heartbeat_interval + 1.5 x sweep_interval, microseconds';
+
+CREATE OR REPLACE FUNCTION pulse._check_worker(
+    name text, tasks text[], heartbeat_interval interval)
+  RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  least_us bigint;
+  task text;
+BEGIN
+  PERFORM pulse._check_name('name', name, 512);
+  IF array_ndims(tasks) > 1 THEN
+    RAISE EXCEPTION 'tasks must be a flat array' USING ERRCODE = 'PU004';
+  END IF;
+  FOREACH task IN ARRAY coalesce(tasks, '{}') LOOP
+    PERFORM pulse._check_identifier(task);
+  END LOOP;
+  IF heartbeat_interval < interval '0' OR heartbeat_interval > interval '1 day'
+     OR (heartbeat_interval > interval '0' AND heartbeat_interval < interval '10 ms') THEN
+    RAISE EXCEPTION 'heartbeat_interval is %, out of range', heartbeat_interval USING
+      ERRCODE = 'PU004',
+      HINT = 'It must be between 10 ms and 1 day, or 0 for a worker that lives as long as its session.';
+  END IF;
+  least_us := pulse._least_threshold_us(pulse._us(heartbeat_interval));
+  IF heartbeat_interval > interval '0' AND pulse._setting_us('sweep_threshold') < least_us THEN
+    RAISE EXCEPTION 'sweep_threshold % is too short for these intervals',
+        pulse._interval(pulse._setting_us('sweep_threshold')) USING
+      ERRCODE = 'PU003',
+      DETAIL = format('heartbeat_interval is %s, sweep_interval is %s.', heartbeat_interval,
+                      coalesce(pulse._interval(pulse._setting_us('sweep_interval'))::text, 'off')),
+      HINT = format('sweep_threshold must be at least 2 x heartbeat_interval + 1.5 x '
+                    'sweep_interval, here %s.', pulse._interval(least_us));
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._check_worker(text, text[], interval) IS
+  'raises PU004 for a name or value out of range, PU003 for settings that would make living workers look lost';
+
+CREATE OR REPLACE FUNCTION pulse._warn_in_block(what text) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF pulse._in_client_block() THEN
+    RAISE WARNING '% inside a transaction block counts only once that commits', what USING
+      HINT = 'Call it by itself; a client library that opens transactions by itself needs autocommit.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._warn_in_block(text) IS 'warns where a beat would wait for a commit';
+
+CREATE OR REPLACE FUNCTION pulse.register_worker(
+    name text, tasks text[] = NULL, info json = NULL, heartbeat_interval interval = NULL)
+  RETURNS pulse.worker
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  registered pulse.worker;
+  every interval := coalesce(register_worker.heartbeat_interval,
+                             pulse._interval(pulse._setting_us('heartbeat_interval')));
+BEGIN
+  PERFORM pulse._check_worker(register_worker.name, register_worker.tasks, every);
+  PERFORM pulse._warn_in_block('register_worker');
+  INSERT INTO pulse.worker
+    (id, name, hostname, boot_id, pid_namespace, pid, process_start, tasks, heartbeat_interval,
+     sweep_threshold, started_at, info)
+  VALUES
+    (pulse._next_worker_id(), register_worker.name, info ->> 'hostname', info ->> 'boot_id',
+     info ->> 'pid_namespace',
+     CASE WHEN info ->> 'pid' ~ '^[0-9]{1,9}$' THEN (info ->> 'pid')::int END,
+     info ->> 'process_start', register_worker.tasks, every,
+     pulse._interval(pulse._setting_us('sweep_threshold')), pulse.now(), info)
+  RETURNING * INTO registered;
+  INSERT INTO pulse.heartbeat
+    (worker_id, beat_live_us, last_heartbeat_at, interval_us, threshold_us)
+  VALUES
+    (registered.id, pulse._live_now_us(), pulse.now(), pulse._us(every),
+     pulse._setting_us('sweep_threshold'));
+  RETURN registered;
+END $$;
+COMMENT ON FUNCTION pulse.register_worker(text, text[], json, interval) IS
+  'makes a worker known; this is its first beat. tasks NULL: every task. heartbeat_interval 0: alive '
+  'exactly as long as its attached session lives. PU003 when the settings contradict each other';
+
+CREATE OR REPLACE FUNCTION pulse._require_alive(worker_id bigint) RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  status text := (SELECT h.verdict FROM pulse.heartbeat AS h
+                   WHERE h.worker_id = _require_alive.worker_id);
+BEGIN
+  IF status IS NULL OR status IN ('lost', 'stopped') THEN
+    RAISE EXCEPTION 'worker % is %', worker_id, coalesce(status, 'unknown or stopped') USING
+      ERRCODE = 'PU002',
+      HINT = 'Register anew with pulse.register_worker() and use the new id.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._require_alive(bigint) IS
+  'raises PU002 for a worker that is unknown, lost or stopped';
+
+CREATE OR REPLACE FUNCTION pulse.attach_worker(worker_id bigint) RETURNS void
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse._warn_in_block('attach_worker');
+  PERFORM 1 FROM pulse.heartbeat AS h WHERE h.worker_id = attach_worker.worker_id FOR UPDATE;
+  PERFORM pulse._require_alive(attach_worker.worker_id);
+  UPDATE pulse.heartbeat AS h SET
+    attachment = pulse._hold_attachment(), incarnation = pulse._incarnation(),
+    detached_live_us = NULL, beat_live_us = pulse._live_now_us(), last_heartbeat_at = pulse.now()
+  WHERE h.worker_id = attach_worker.worker_id;
+END $$;
+COMMENT ON FUNCTION pulse.attach_worker(bigint) IS
+  'ties the worker to this session: when its client ends it, the worker is lost after '
+  'pulse.disconnect_grace. Not through a transaction pooler. PU002 for a worker that is not alive';
+
+CREATE OR REPLACE FUNCTION pulse.deregister_worker(worker_id bigint) RETURNS void
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  last_worker pulse.worker;
+BEGIN
+  PERFORM pulse._require_read_committed('deregister_worker');
+  DELETE FROM pulse.heartbeat AS h
+   WHERE h.worker_id = deregister_worker.worker_id AND h.verdict <> 'lost';
+  IF NOT FOUND THEN
+    IF NOT EXISTS (SELECT FROM pulse.worker AS w WHERE w.id = deregister_worker.worker_id) THEN
+      RAISE EXCEPTION 'worker % is unknown', worker_id USING
+        ERRCODE = 'PU002', HINT = 'pulse.worker lists the registered ones.';
+    END IF;
+    RETURN;
+  END IF;
+  UPDATE pulse.worker AS w SET state = 'stopped', ended_at = pulse.now(), reason = 'deregistered'
+   WHERE w.id = deregister_worker.worker_id
+  RETURNING * INTO last_worker;
+  -- Rows that somebody holds right now are found by the next sweep.
+  PERFORM pulse._end_attempts((
+    SELECT array_agg(ROW(l, 'interrupted', format('worker %s (%s) stopped', last_worker.id,
+                         last_worker.name), true, NULL, NULL, NULL)::pulse._ending)
+      FROM unnest(pulse._lock_running(deregister_worker.worker_id, NULL)) AS l));
+END $$;
+COMMENT ON FUNCTION pulse.deregister_worker(bigint) IS
+  'the orderly end of a worker. Jobs that it still holds are interrupted: ready again at once, with '
+  'the attempt consumed and no crash counted. Once more is no error';
