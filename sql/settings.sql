@@ -63,25 +63,25 @@ END $$;
 COMMENT ON FUNCTION pulse._check_identifier(text) IS
   'raises PU004 for a task name that is empty, over-long, absolute, or leads out of the tasks folder';
 
-CREATE OR REPLACE FUNCTION pulse._check_number(what text, value int, least int, most int)
+CREATE OR REPLACE FUNCTION pulse._check_number(what text, value int, lowest int, highest int)
   RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF value NOT BETWEEN least AND most THEN
+  IF value NOT BETWEEN lowest AND highest THEN
     RAISE EXCEPTION '% is %, out of range', what, value USING
-      ERRCODE = 'PU004', HINT = format('It must be between %s and %s.', least, most);
+      ERRCODE = 'PU004', HINT = format('It must be between %s and %s.', lowest, highest);
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._check_number(text, int, int, int) IS
   'raises PU004 for a number out of range; NULL passes';
 
-CREATE OR REPLACE FUNCTION pulse._check_duration(what text, value interval, least interval)
+CREATE OR REPLACE FUNCTION pulse._check_duration(what text, value interval, lowest interval)
   RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF value < least OR value > interval '10 years' THEN
+  IF value < lowest OR value > interval '10 years' THEN
     RAISE EXCEPTION '% is %, out of range', what, value USING
-      ERRCODE = 'PU004', HINT = format('It must be between %s and 10 years.', least);
+      ERRCODE = 'PU004', HINT = format('It must be between %s and 10 years.', lowest);
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._check_duration(text, interval, interval) IS
