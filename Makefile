@@ -28,8 +28,8 @@ ISOLATION_OPTS = --inputdir=$(SRC)/test/isolation --load-extension=$(EXT)
 #   -fno-exceptions, -fno-rtti, -fno-threadsafe-statics   nothing may need the C++ runtime: an
 #                      exception must never meet the server's longjmp, and the C compiler links
 #   -Wno-register      PostgreSQL 15's headers still say `register`
-#   with_llvm          off: bitcode helps to inline functions into JIT-compiled expressions, which no
-#                      function of a queue takes part in; it would double the build and need clang
+#   with_llvm          off: bitcode helps to inline functions into JIT-compiled expressions, where no
+#                      function of a queue occurs; it would double the build and need clang
 override with_llvm = no
 PG_CPPFLAGS = -isystem $(includedir_server) -DPULSE_VERSION='"$(EXTVERSION)"'
 PG_CXXFLAGS = -std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wno-register \
@@ -82,7 +82,8 @@ worker-build:
 	$(PLAIN) $(CMAKE) -S $(SRC)/worker -B $(WORKER_BUILD) -DCMAKE_BUILD_TYPE=Release \
 	  -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
 	  -DCMAKE_INSTALL_PREFIX='$(patsubst %/bin,%,$(bindir))' -DCMAKE_INSTALL_BINDIR='$(bindir)' \
-	  -DCMAKE_CXX_FLAGS='$(WORKER_CXXFLAGS)' $(addprefix -DBUILD_TESTING=,$(WORKER_TESTS))
+	  -DPULSE_SANITIZE='$(WORKER_SANITIZE)' -DCMAKE_CXX_FLAGS='$(WORKER_CXXFLAGS)' \
+	  $(addprefix -DBUILD_TESTING=,$(WORKER_TESTS))
 	+$(PLAIN) $(CMAKE) --build $(WORKER_BUILD)
 worker-install: worker-build
 	DESTDIR='$(DESTDIR)' $(CMAKE) --install $(WORKER_BUILD)
@@ -147,6 +148,25 @@ check-asserts: ## pgTAP and isolation on a build with assertions and trapped und
 	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite pgtap
 	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite isolation
 
+# The worker is a process of its own, so sanitizers need nothing from the server.
+check-asan: SANITIZE = address,undefined
+check-tsan: SANITIZE = thread
+check-asan check-tsan: export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
+check-asan check-tsan: export TSAN_OPTIONS = halt_on_error=1
+check-asan: ## the worker under AddressSanitizer and UBSan: unit tests, and jobs of each outcome
+check-tsan: ## the same under ThreadSanitizer
+check-asan check-tsan: check-%: stage
+	+$(AGAIN) worker-build WORKER_BUILD=build/$* WORKER_TESTS=ON WORKER_SANITIZE=$(SANITIZE)
+	PULSE_WORKER_BUILD=$(CURDIR)/build/$* PULSE_LABEL=$* $(TOOL)/suite worker
+	$(TOOL)/cluster run smoke-$* -- $(SRC)/test/support/smoke $(CURDIR)/build/$*/pulse-worker
+
+check-long: ## what takes long: assertions, sanitizers, clang-tidy, mutants
+	+$(AGAIN) check-asserts
+	+$(AGAIN) check-asan
+	+$(AGAIN) check-tsan
+	+$(AGAIN) tidy
+	+$(AGAIN) mutants
+
 mutants: stage ## remove each guard in turn; a named test must turn red
 	$(TOOL)/../mutants/run
 bench: stage ## measure speed (test/bench)
@@ -174,4 +194,5 @@ help: ## this list
 
 .DEFAULT_GOAL := all
 .PHONY: $(SERVER_GOALS) installcheck-pgtap check demo check-pgtap check-isolation check-nopreload \
-  check-worker check-e2e check-asserts mutants bench lint format packages stop-clusters dist help
+  check-worker check-e2e check-asserts check-asan check-tsan check-long mutants bench lint format \
+  packages stop-clusters dist help
