@@ -68,16 +68,20 @@ bool text_is(Datum value, const char *expected) {
   pg_unreachable();
 }
 
+// Steps over a row that a sweep holds: a claim waits for nobody.
 void beat(int64 worker_id) {
   static SPIPlanPtr plan = nullptr;
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   if (!plan) {
     Oid types[] = {INT8OID, INT8OID, TIMESTAMPTZOID};
     plan = SPI_prepare(
-        "UPDATE pulse.heartbeat"
+        "UPDATE pulse.heartbeat AS h"
         " SET beat_live_us = $2, last_heartbeat_at = $3"
-        " WHERE worker_id OPERATOR(pg_catalog.=) $1"
-        " AND verdict OPERATOR(pg_catalog.=) 'alive'::pg_catalog.text",
+        " FROM (SELECT worker_id FROM pulse.heartbeat"
+        "       WHERE worker_id OPERATOR(pg_catalog.=) $1"
+        "       AND verdict OPERATOR(pg_catalog.=) 'alive'::pg_catalog.text"
+        "       FOR UPDATE SKIP LOCKED) AS free"
+        " WHERE h.worker_id OPERATOR(pg_catalog.=) free.worker_id",
         3, types);
     if (!plan || SPI_keepplan(plan)) elog(ERROR, "could not prepare the beat of a claim");
   }

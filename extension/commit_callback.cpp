@@ -217,6 +217,13 @@ PULSE_FUNCTION(pulse_note_queue) {
   PG_RETURN_BOOL(true);
 }
 
+PULSE_FUNCTION(pulse_is_marked) {
+  pulse::DatabaseState *database = pulse::this_database();
+  int slot = pulse::queue_slot(PG_GETARG_TEXT_PP(0));
+  PG_RETURN_BOOL(database && (pg_atomic_read_u64(&database->marks[slot / 64]) &
+                              (UINT64CONST(1) << (slot % 64))) != 0);
+}
+
 PULSE_FUNCTION(pulse_note_worker) {
   pulse::note_worker(PG_GETARG_INT64(0));
   PG_RETURN_BOOL(true);

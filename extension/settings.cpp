@@ -90,6 +90,11 @@ TimestampTz wall_now() {
   return GetCurrentTimestamp() + static_cast<int64>(settings.clock_offset_s * USECS_PER_SEC);
 }
 
+TimestampTz transaction_now() {
+  return GetCurrentTransactionStartTimestamp() +
+         static_cast<int64>(settings.clock_offset_s * USECS_PER_SEC);
+}
+
 }  // namespace pulse
 
 // pulse._setting_us(name): a duration setting in microseconds, NULL when it is -1.
@@ -125,9 +130,4 @@ PULSE_FUNCTION(pulse_events_on) { PG_RETURN_BOOL(pulse::settings.events); }
 
 PULSE_FUNCTION(pulse_clock_timestamp) { PG_RETURN_TIMESTAMPTZ(pulse::wall_now()); }
 
-// The transaction's start, moved like the clock: what a job added now is due at.
-PULSE_FUNCTION(pulse_transaction_timestamp) {
-  PG_RETURN_TIMESTAMPTZ(
-      GetCurrentTransactionStartTimestamp() +
-      static_cast<int64>(pulse::settings.clock_offset_s * USECS_PER_SEC));
-}
+PULSE_FUNCTION(pulse_transaction_timestamp) { PG_RETURN_TIMESTAMPTZ(pulse::transaction_now()); }

@@ -35,4 +35,7 @@ int64 longest_tick_us();
 // Wall clock as everything in this extension sees it: moved by pulse.clock_offset.
 TimestampTz wall_now();
 
+// The start of the transaction on the same clock: what a job added now is due at.
+TimestampTz transaction_now();
+
 }  // namespace pulse

@@ -7,7 +7,10 @@
 namespace pulse {
 namespace {
 
+constexpr int kDefaultMaxAttempts = 25;
+
 enum TaskColumn : AttrNumber {
+  kTaskMaxAttempts = 2,
   kTaskTimeout = 3,
   kTaskStallTimeout = 4,
   kTaskMaxCrashes = 10,
@@ -40,10 +43,10 @@ void overlay(TupleTableSlot *row, AttrNumber column, Datum *value, bool *null) {
   *null = false;
 }
 
-}  // namespace
 
-TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
-  TaskSettings found = defaults();
+// Calls use(row) with the row of this task, if there is one.
+template <typename Use>
+void with_task_row(Datum identifier, Snapshot snapshot, Use use) {
   Relation table = table_open(catalog()->task, AccessShareLock);
   Relation index = index_open(catalog()->task_key, AccessShareLock);
   TupleTableSlot *row = table_slot_create(table, nullptr);
@@ -51,7 +54,18 @@ TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
   init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, identifier);
   IndexScanDesc scan = index_beginscan(table, index, snapshot, 1, 0);
   index_rescan(scan, &key, 1, nullptr, 0);
-  if (index_getnext_slot(scan, ForwardScanDirection, row)) {
+  if (index_getnext_slot(scan, ForwardScanDirection, row)) use(row);
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  index_close(index, AccessShareLock);
+  table_close(table, AccessShareLock);
+}
+
+}  // namespace
+
+TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
+  TaskSettings found = defaults();
+  with_task_row(identifier, snapshot, [&found](TupleTableSlot *row) {
     overlay(row, kTaskTimeout, &found.timeout, &found.timeout_null);
     overlay(row, kTaskStallTimeout, &found.stall_timeout, &found.stall_timeout_null);
     overlay(row, kTaskOnUnreachable, &found.on_unreachable, &found.on_unreachable_null);
@@ -59,11 +73,17 @@ TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
     bool isnull;
     Datum crashes = slot_getattr(row, kTaskMaxCrashes, &isnull);
     if (!isnull) found.max_crashes = DatumGetInt32(crashes);
-  }
-  index_endscan(scan);
-  ExecDropSingleTupleTableSlot(row);
-  index_close(index, AccessShareLock);
-  table_close(table, AccessShareLock);
+  });
+  return found;
+}
+
+int task_max_attempts(Datum identifier) {
+  int found = kDefaultMaxAttempts;
+  with_task_row(identifier, GetActiveSnapshot(), [&found](TupleTableSlot *row) {
+    bool isnull;
+    Datum own = slot_getattr(row, kTaskMaxAttempts, &isnull);
+    if (!isnull) found = DatumGetInt16(own);
+  });
   return found;
 }
 

@@ -2,16 +2,6 @@
 -- A keyed add holds the key's lock until commit; lock order: key, then the job's row.
 -- A key is unique among waiting jobs: a running job has given it up to the next add.
 
-CREATE OR REPLACE FUNCTION pulse._flag_set(flags text[]) RETURNS text[]
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF array_position(flags, NULL) IS NOT NULL THEN
-    RAISE EXCEPTION 'flags must not contain nulls' USING ERRCODE = 'PU004';
-  END IF;
-  RETURN (SELECT array_agg(DISTINCT f ORDER BY f) FROM unnest(flags) AS f);
-END $$;
-COMMENT ON FUNCTION pulse._flag_set(text[]) IS 'flags as a set: sorted, without repeats; none is NULL';
-
 -- Two array payloads of one key are concatenated as text, so that nothing in them changes.
 CREATE OR REPLACE FUNCTION pulse._merged_payload(older json, newer json) RETURNS json
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -31,29 +21,7 @@ COMMENT ON FUNCTION pulse._merged_payload(json, json) IS
 
 -- Checks a job and fills in the defaults; everything after it can trust the values.
 CREATE OR REPLACE FUNCTION pulse._checked_spec(spec pulse.job_spec) RETURNS pulse.job_spec
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM pulse._check_identifier(spec.identifier);
-  IF spec.queue_name IS NOT NULL THEN
-    PERFORM pulse._check_name('queue_name', spec.queue_name, 128);
-  END IF;
-  IF spec.job_key IS NOT NULL THEN
-    PERFORM pulse._check_name('job_key', spec.job_key, 512);
-  END IF;
-  PERFORM pulse._check_number('max_attempts', spec.max_attempts, 1, 32767);
-  PERFORM pulse._check_number('priority', spec.priority, -32768, 32767);
-  IF NOT isfinite(spec.run_at) THEN
-    RAISE EXCEPTION 'run_at is %, which is no time', spec.run_at USING ERRCODE = 'PU004';
-  END IF;
-  spec.flags := pulse._flag_set(spec.flags);
-  spec.payload := coalesce(spec.payload, '{}'::json);
-  spec.run_at := coalesce(spec.run_at, pulse._transaction_now());
-  spec.priority := coalesce(spec.priority, 0);
-  spec.max_attempts := coalesce(
-    spec.max_attempts,
-    (SELECT t.max_attempts FROM pulse.task AS t WHERE t.identifier = spec.identifier), 25);
-  RETURN spec;
-END $$;
+  LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_checked_spec';
 COMMENT ON FUNCTION pulse._checked_spec(pulse.job_spec) IS
   'a job as it is stored, or PU004 for a name or value out of range';
 
@@ -205,7 +173,10 @@ CREATE OR REPLACE FUNCTION pulse._add_unkeyed(specs pulse.job_spec[]) RETURNS SE
 BEGIN
   RETURN QUERY
   WITH spec AS MATERIALIZED (
-    SELECT (pulse._checked_spec(s::pulse.job_spec)).* FROM unnest(specs) AS s
+    -- The inner query is kept apart, or every column would check the job anew.
+    SELECT (c.checked).*
+      FROM (SELECT pulse._checked_spec(s::pulse.job_spec) AS checked FROM unnest(specs) AS s
+            OFFSET 0) AS c
   ), added AS (
     INSERT INTO pulse.job
       (identifier, payload, queue_name, run_at, state, max_attempts, priority, flags,

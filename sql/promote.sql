@@ -11,6 +11,11 @@ CREATE OR REPLACE FUNCTION pulse._note_queue(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_queue';
 COMMENT ON FUNCTION pulse._note_queue(text) IS 'at commit: marks a queue for promotion';
 
+CREATE OR REPLACE FUNCTION pulse._is_marked(queue_name text) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_marked';
+COMMENT ON FUNCTION pulse._is_marked(text) IS
+  'whether the next claims and sweeps will look at this queue';
+
 CREATE OR REPLACE FUNCTION pulse._note_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_worker';
 COMMENT ON FUNCTION pulse._note_worker(bigint) IS 'at commit: wakes this worker from its wait';

@@ -36,42 +36,19 @@ CREATE OR REPLACE FUNCTION pulse._interval(us bigint) RETURNS interval
   RETURN pg_catalog.make_interval(secs => us / 1000000.0::float8);
 COMMENT ON FUNCTION pulse._interval(bigint) IS 'microseconds as a duration';
 
--- One place for the refusal of names, so that every layer says the same.
+-- One place for the refusal of names and numbers: extension/names.cpp.
 CREATE OR REPLACE FUNCTION pulse._check_name(what text, value text, longest int) RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF value IS NULL THEN
-    RAISE EXCEPTION '% must not be null', what USING ERRCODE = 'PU004';
-  ELSIF length(value) NOT BETWEEN 1 AND longest THEN
-    RAISE EXCEPTION '% has % characters', what, length(value) USING
-      ERRCODE = 'PU004', HINT = format('It must have 1 to %s.', longest);
-  END IF;
-END $$;
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_name';
 COMMENT ON FUNCTION pulse._check_name(text, text, int) IS 'raises PU004 for an empty or over-long name';
 
--- A task's name becomes a file's name beneath the tasks folder: nothing may lead out of it.
 CREATE OR REPLACE FUNCTION pulse._check_identifier(identifier text) RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM pulse._check_name('identifier', identifier, 128);
-  IF identifier ~ '(^|/)\.{0,2}(/|$)' OR identifier ~ '[[:cntrl:]\\]' THEN
-    RAISE EXCEPTION 'identifier % cannot name a task', quote_literal(identifier) USING
-      ERRCODE = 'PU004',
-      HINT = 'Use letters, digits and the like, with single slashes between folders.';
-  END IF;
-END $$;
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_identifier';
 COMMENT ON FUNCTION pulse._check_identifier(text) IS
   'raises PU004 for a task name that is empty, over-long, absolute, or leads out of the tasks folder';
 
 CREATE OR REPLACE FUNCTION pulse._check_number(what text, value int, lowest int, highest int)
   RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF value NOT BETWEEN lowest AND highest THEN
-    RAISE EXCEPTION '% is %, out of range', what, value USING
-      ERRCODE = 'PU004', HINT = format('It must be between %s and %s.', lowest, highest);
-  END IF;
-END $$;
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_number';
 COMMENT ON FUNCTION pulse._check_number(text, int, int, int) IS
   'raises PU004 for a number out of range; NULL passes';
 

@@ -115,7 +115,8 @@ CREATE OR REPLACE VIEW pulse._broken_p8 AS
   UNION ALL
   SELECT 'P8', p.overdue, pg_catalog.format('stranded behind queue %L', p.queue_name)
     FROM pulse._queue_places AS p
-   WHERE NOT p.paused AND p.taken < p.concurrency AND p.overdue IS NOT NULL;
+   WHERE NOT p.paused AND p.taken < p.concurrency AND p.overdue IS NOT NULL
+     AND NOT pulse._is_marked(p.queue_name);
 COMMENT ON VIEW pulse._broken_p8 IS 'violations of P8: order and concurrency of queues';
 
 CREATE OR REPLACE FUNCTION pulse.verify()
