@@ -1,0 +1,109 @@
+#include "config.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <thread>
+
+#include "identity.hpp"
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Each slot may be a process with pipes; more than this is a mistake, not a wish.
+constexpr int kMostSlots = 10'000;
+
+constexpr Duration kShortestHeartbeat = 50ms;
+
+// Whether `text` is a duration of at least `least`, in the words of an error message.
+std::string duration_problem(const std::string& text, Duration least) {
+  const auto duration = parse_duration(text);
+  if (!duration) return "'" + text + "' is not a duration such as 500ms, 5s or 1min";
+  if (*duration < least) return "'" + text + "' is shorter than " + to_string(least);
+  return {};
+}
+
+CLI::Validator duration_at_least(Duration least) {
+  return {[least](const std::string& text) { return duration_problem(text, least); }, "DURATION"};
+}
+
+const std::map<std::string, LogFormat> kLogFormats{{"text", LogFormat::text},
+                                                   {"json", LogFormat::json}};
+const std::map<std::string, LogLevel> kLogLevels{{"debug", LogLevel::debug},
+                                                 {"info", LogLevel::info},
+                                                 {"warning", LogLevel::warning},
+                                                 {"error", LogLevel::error}};
+
+template <typename Value>
+std::vector<std::string> names_of(const std::map<std::string, Value>& values) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values) names.push_back(name);
+  return names;
+}
+
+// Options whose words become values once all of them are known to be right.
+struct Words {
+  std::string grace;
+  std::string heartbeat_interval;
+  std::string log_format = "text";
+  std::string log_level = "info";
+};
+
+void add_options(CLI::App& app, Config& config, Words& words) {
+  app.add_option("-d,--database", config.database,
+                 "Database name, connection string or URI (default: libpq's environment)");
+  app.add_option("-t,--tasks", config.tasks, "Folder of executables, one per task")
+      ->capture_default_str();
+  app.add_option("-c,--concurrency", config.concurrency, "Jobs to run at once")
+      ->check(CLI::Range(1, kMostSlots))
+      ->capture_default_str();
+  app.add_flag("--once", config.once, "Run until no job is ready, then exit");
+  app.add_option("--name", config.name, "Label of this worker in views and logs")
+      ->capture_default_str();
+  app.add_option("--grace", words.grace, "How long running tasks may take to finish at a stop")
+      ->check(duration_at_least(0ms))
+      ->capture_default_str();
+  app.add_option("--heartbeat-interval", words.heartbeat_interval,
+                 "How often to check in (default: the server's)")
+      ->check(duration_at_least(kShortestHeartbeat));
+  app.add_option("--log-format", words.log_format, "text or json")
+      ->check(CLI::IsMember(names_of(kLogFormats)))
+      ->option_text("text|json");
+  app.add_option("--log-level", words.log_level, "debug, info, warning or error")
+      ->check(CLI::IsMember(names_of(kLogLevels)))
+      ->option_text("LEVEL");
+  app.set_version_flag("--version", "pulse-worker " PULSE_VERSION);
+}
+
+}  // namespace
+
+std::variant<Config, EarlyExit> parse_command_line(int argc, const char* const* argv) {
+  Config config;
+  config.concurrency = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  config.name = read_hostname() + "-" + std::to_string(getpid());
+  Words words;
+  words.grace = to_string(config.grace);
+
+  CLI::App app("Runs the jobs of pg_pulse: one executable in the tasks folder for each task.",
+               "pulse-worker");
+  add_options(app, config, words);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream output;
+    const int code = app.exit(error, output, output);
+    return EarlyExit{code == 0 ? ExitCode::drained : ExitCode::usage, output.str()};
+  }
+  config.grace = *parse_duration(words.grace);
+  if (!words.heartbeat_interval.empty()) {
+    config.heartbeat_interval = parse_duration(words.heartbeat_interval);
+  }
+  config.log_format = kLogFormats.at(words.log_format);
+  config.log_level = kLogLevels.at(words.log_level);
+  return config;
+}
+
+}  // namespace pulse

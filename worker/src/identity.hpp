@@ -1,0 +1,28 @@
+// Who this process is, as precisely as the machine can say: enough for another worker on the same
+// machine to tell whether it is gone.
+#pragma once
+
+#include <string>
+#include <sys/types.h>
+
+namespace pulse {
+
+struct Identity {
+  std::string hostname;
+  std::string boot_id;        // a new one at every start of the kernel
+  std::string pid_namespace;  // pids mean something only within it
+  pid_t pid = 0;
+  std::string process_start;  // clock ticks since boot: tells a reused pid from the same process
+};
+
+std::string read_hostname();
+
+Identity read_identity();
+
+// When the process started, empty if there is none.
+std::string read_process_start(pid_t pid);
+
+// The info argument of register_worker.
+std::string identity_json(const Identity& identity);
+
+}  // namespace pulse
