@@ -1,0 +1,386 @@
+#include "connection.hpp"
+
+#include <libpq-fe.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <thread>
+
+#include "unique_fd.hpp"
+
+namespace pulse {
+namespace {
+
+struct ConnectionDeleter {
+  void operator()(PGconn* connection) const noexcept { PQfinish(connection); }
+};
+using ConnectionPtr = std::unique_ptr<PGconn, ConnectionDeleter>;
+
+struct ResultDeleter {
+  void operator()(PGresult* result) const noexcept { PQclear(result); }
+};
+using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
+
+constexpr std::size_t kSqlstateLength = 5;
+
+std::string without_final_newline(const char* text) {
+  std::string line = text == nullptr ? "" : text;
+  while (!line.empty() && line.back() == '\n') line.pop_back();
+  return line;
+}
+
+std::string field_of(const PGresult* result, int field) {
+  return without_final_newline(PQresultErrorField(result, field));
+}
+
+// What the server said about a refused connection has no fields in libpq, only text. In verbose
+// form it is "FATAL:  28P01: ...", whatever the language: where the last such code stands.
+std::size_t find_sqlstate(const std::string& message) {
+  std::size_t at = message.rfind(":  ");
+  while (at != std::string::npos) {
+    const std::size_t code = at + 3;
+    const auto is_letter = [&](std::size_t i) {
+      return (message[i] >= '0' && message[i] <= '9') || (message[i] >= 'A' && message[i] <= 'Z');
+    };
+    std::size_t length = 0;
+    while (code + length < message.size() && is_letter(code + length)) ++length;
+    if (length == kSqlstateLength && message[code + length] == ':') return code;
+    at = at == 0 ? std::string::npos : message.rfind(":  ", at - 1);
+  }
+  return at;
+}
+
+// Refusals that stay whatever the server does next: credentials, role, database, privilege.
+bool is_permanent(std::string_view sqlstate) {
+  constexpr std::array<std::string_view, 4> kPermanent{"28P01", "28000", "3D000", "42501"};
+  return std::find(kPermanent.begin(), kPermanent.end(), sqlstate) != kPermanent.end();
+}
+
+OpenFailure failure_of(const PGconn* connection) {
+  if (connection == nullptr) return {"out of memory", false};
+  std::string reason = without_final_newline(PQerrorMessage(connection));
+  if (PQconnectionNeedsPassword(connection) != 0) return {std::move(reason), true};
+  const std::size_t code = find_sqlstate(reason);
+  if (code == std::string::npos) return {std::move(reason), false};
+  const bool permanent = is_permanent(std::string_view(reason).substr(code, kSqlstateLength));
+  reason.resize(std::min(reason.size(), reason.find('\n', code)));  // the rest is a source location
+  return {std::move(reason), permanent};
+}
+
+Rows rows_of(const PGresult* result) {
+  const int width = PQnfields(result);
+  const int height = PQntuples(result);
+  std::vector<std::string> columns;
+  for (int column = 0; column < width; ++column) columns.emplace_back(PQfname(result, column));
+  std::vector<Rows::Cell> cells;
+  cells.reserve(static_cast<std::size_t>(width) * static_cast<std::size_t>(height));
+  for (int row = 0; row < height; ++row) {
+    for (int column = 0; column < width; ++column) {
+      if (PQgetisnull(result, row, column)) {
+        cells.emplace_back();
+      } else {
+        cells.emplace_back(std::in_place, PQgetvalue(result, row, column),
+                           static_cast<std::size_t>(PQgetlength(result, row, column)));
+      }
+    }
+  }
+  return {std::move(columns), std::move(cells)};
+}
+
+Reply reply_of(const PGresult* result) {
+  switch (PQresultStatus(result)) {
+    case PGRES_TUPLES_OK:
+    case PGRES_COMMAND_OK: return rows_of(result);
+    default: break;
+  }
+  const std::string severity = field_of(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  if (severity == "FATAL" || severity == "PANIC") {
+    return ConnectionLost{field_of(result, PG_DIAG_MESSAGE_PRIMARY)};
+  }
+  return SqlError{field_of(result, PG_DIAG_SQLSTATE), field_of(result, PG_DIAG_MESSAGE_PRIMARY),
+                  field_of(result, PG_DIAG_MESSAGE_DETAIL), field_of(result, PG_DIAG_MESSAGE_HINT)};
+}
+
+// One try to connect, on a thread of its own. Shared by the thread and the loop; the thread leaves
+// its result here and says so, unless it was abandoned in between.
+struct Attempt {
+  std::vector<ConnectOptions::Option> options;
+  UniqueFd abandon_signal{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::mutex mutex;
+  std::function<void()> report;  // guarded by mutex; empty when abandoned
+  ConnectionPtr connection;      // written by the thread before it reports
+  bool is_open = false;          // written by the thread before it reports
+
+  void abandon() noexcept {
+    const std::uint64_t one = 1;
+    (void)!write(abandon_signal.get(), &one, sizeof one);
+    const std::lock_guard lock(mutex);
+    report = nullptr;
+  }
+
+  // Waits for the socket as libpq asks, until abandoned.
+  bool await_socket(PostgresPollingStatusType wish) const {
+    std::array<pollfd, 2> descriptors{};
+    descriptors[0].fd = PQsocket(connection.get());
+    descriptors[0].events = wish == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+    descriptors[1].fd = abandon_signal.get();
+    descriptors[1].events = POLLIN;
+    int ready = 0;
+    do {
+      ready = poll(descriptors.data(), descriptors.size(), -1);
+    } while (ready < 0 && errno == EINTR);
+    return ready > 0 && descriptors[1].revents == 0;
+  }
+
+  void connect() {
+    std::vector<const char*> keywords;
+    std::vector<const char*> values;
+    for (const ConnectOptions::Option& option : options) {
+      keywords.push_back(option.keyword.c_str());
+      values.push_back(option.value.c_str());
+    }
+    keywords.push_back(nullptr);
+    values.push_back(nullptr);
+    connection.reset(PQconnectStartParams(keywords.data(), values.data(), /*expand_dbname=*/0));
+    if (!connection || PQstatus(connection.get()) == CONNECTION_BAD) return;
+    PQsetErrorVerbosity(connection.get(), PQERRORS_VERBOSE);
+    PostgresPollingStatusType wish = PGRES_POLLING_WRITING;
+    while (wish == PGRES_POLLING_READING || wish == PGRES_POLLING_WRITING) {
+      if (!await_socket(wish)) return;
+      wish = PQconnectPoll(connection.get());
+    }
+    is_open = wish == PGRES_POLLING_OK;
+  }
+
+  void run() {
+    connect();
+    const std::lock_guard lock(mutex);
+    if (report) report();
+  }
+};
+
+// A name server that does not answer holds a thread for as long as the resolver likes.
+constexpr int kMostAttempts = 8;
+
+class LibpqConnection final : public Connection {
+ public:
+  LibpqConnection(EventLoop& loop, ConnectOptions options)
+      : loop_(loop), options_(std::move(options)) {}
+  ~LibpqConnection() override { close(); }
+
+  void open(OpenHandler handler) override;
+  void execute(const Statement& statement, const Params& params, ReplyHandler handler) override;
+  void cancel() override;
+  void close() noexcept override;
+
+ private:
+  void take(Attempt& attempt);
+  void start_watching();
+  void watch(int events);
+  void on_socket(int status, int events);
+  void read_results();
+  void lose(std::string reason);
+  void finish() noexcept;
+  std::string last_error() const;
+  static void receive_notice(void* self, const PGresult* result);
+
+  EventLoop& loop_;
+  ConnectOptions options_;
+
+  // Attempts whose thread has not ended, also abandoned ones; counted by the threads.
+  std::shared_ptr<std::atomic<int>> attempts_ = std::make_shared<std::atomic<int>>(0);
+  std::shared_ptr<Attempt> attempt_;  // while connecting
+  OpenHandler opened_;
+
+  ConnectionPtr connection_;
+  std::unique_ptr<uv_poll_t> socket_;
+  ReplyHandler handler_;  // while a statement runs
+  ResultPtr result_;      // its last result so far
+  std::string farewell_;  // what the server said when it ended an idle session
+};
+
+void LibpqConnection::open(OpenHandler handler) {
+  if (attempts_->load() >= kMostAttempts) {
+    loop_.post([handler] { handler(OpenFailure{"name resolution does not answer", false}); });
+    return;
+  }
+  opened_ = std::move(handler);
+  attempt_ = std::make_shared<Attempt>();
+  attempt_->options = options_.list();
+  attempt_->report = [this, attempt = attempt_.get()] {
+    loop_.post([this, attempt] {
+      // Closed and perhaps opened anew between the post and now.
+      if (attempt_.get() == attempt) take(*attempt);
+    });
+  };
+  ++*attempts_;
+  std::thread([attempt = attempt_, attempts = attempts_] {
+    attempt->run();
+    --*attempts;
+  }).detach();
+}
+
+void LibpqConnection::take(Attempt& attempt) {
+  const std::shared_ptr<Attempt> keep = std::move(attempt_);
+  attempt_.reset();
+  const OpenHandler handler = std::move(opened_);
+  opened_ = nullptr;
+  if (!attempt.is_open) {
+    OpenFailure failure = failure_of(attempt.connection.get());
+    attempt.connection.reset();
+    failure.is_permanent &= !options_.has_several_hosts();
+    handler(std::move(failure));
+    return;
+  }
+  connection_ = std::move(attempt.connection);
+  PQsetErrorVerbosity(connection_.get(), PQERRORS_DEFAULT);
+  PQsetNoticeReceiver(connection_.get(), receive_notice, this);
+  PQsetnonblocking(connection_.get(), 1);
+  start_watching();
+  handler(Opened{PQbackendPID(connection_.get()), PQserverVersion(connection_.get())});
+}
+
+void LibpqConnection::start_watching() {
+  socket_ = std::make_unique<uv_poll_t>();
+  uv_poll_init(loop_.uv(), socket_.get(), PQsocket(connection_.get()));
+  socket_->data = this;
+  watch(UV_READABLE);
+}
+
+void LibpqConnection::watch(int events) {
+  uv_poll_start(socket_.get(), events, [](uv_poll_t* poll, int status, int ready) {
+    static_cast<LibpqConnection*>(poll->data)->on_socket(status, ready);
+  });
+}
+
+void LibpqConnection::execute(const Statement& statement, const Params& params,
+                              ReplyHandler handler) {
+  std::vector<const char*> values;
+  values.reserve(params.size());
+  for (const auto& param : params) values.push_back(param ? param->c_str() : nullptr);
+  handler_ = std::move(handler);
+  const int sent =
+      PQsendQueryParams(connection_.get(), statement.sql, static_cast<int>(values.size()), nullptr,
+                        values.data(), nullptr, nullptr, /*resultFormat=*/0);
+  const int unsent = sent == 1 ? PQflush(connection_.get()) : -1;
+  if (unsent < 0) {
+    // Not from inside the caller: it does not expect its handler before it returns.
+    loop_.post([this, connection = connection_.get(), reason = last_error()] {
+      if (connection_.get() == connection) lose(reason);
+    });
+  } else if (unsent > 0) {
+    watch(UV_READABLE | UV_WRITABLE);
+  }
+}
+
+void LibpqConnection::on_socket(int status, int events) {
+  if (status < 0) return lose(uv_strerror(status));
+  if ((events & UV_READABLE) != 0 && PQconsumeInput(connection_.get()) == 0) {
+    return lose(last_error());
+  }
+  const int unsent = PQflush(connection_.get());
+  if (unsent < 0) return lose(last_error());
+  if (unsent == 0) watch(UV_READABLE);
+  read_results();
+}
+
+void LibpqConnection::read_results() {
+  while (PQisBusy(connection_.get()) == 0) {
+    ResultPtr next(PQgetResult(connection_.get()));
+    if (next) {
+      // After an error nothing of the statement follows that says more.
+      const bool has_error = result_ && PQresultStatus(result_.get()) == PGRES_FATAL_ERROR;
+      if (!has_error) result_ = std::move(next);
+      if (PQstatus(connection_.get()) == CONNECTION_BAD) return lose(last_error());
+      continue;
+    }
+    if (!handler_ || !result_) return;
+    Reply reply = reply_of(result_.get());
+    result_.reset();
+    if (auto* lost = std::get_if<ConnectionLost>(&reply)) return lose(std::move(lost->reason));
+    const ReplyHandler handler = std::move(handler_);
+    handler_ = nullptr;
+    handler(std::move(reply));
+    return;
+  }
+}
+
+void LibpqConnection::lose(std::string reason) {
+  if (result_) {
+    // The server says why before it hangs up.
+    const Reply reply = reply_of(result_.get());
+    if (const auto* lost = std::get_if<ConnectionLost>(&reply)) reason = lost->reason;
+  } else if (!farewell_.empty()) {
+    reason = farewell_;
+  }
+  const ReplyHandler handler = std::move(handler_);
+  finish();
+  if (handler) {
+    handler(ConnectionLost{std::move(reason)});
+  } else if (on_lost) {
+    on_lost(ConnectionLost{std::move(reason)});
+  }
+}
+
+void LibpqConnection::cancel() {
+  if (!connection_) return;
+  PGcancel* cancel = PQgetCancel(connection_.get());
+  if (cancel == nullptr) return;
+  // libpq 15 can only cancel by waiting. If nothing comes of it, the asker's deadline closes.
+  std::thread([cancel] {
+    std::array<char, 256> error{};
+    PQcancel(cancel, error.data(), static_cast<int>(error.size()));
+    PQfreeCancel(cancel);
+  }).detach();
+}
+
+void LibpqConnection::close() noexcept {
+  if (attempt_) {
+    attempt_->abandon();
+    attempt_.reset();
+    opened_ = nullptr;
+    options_.rotate_hosts();
+  }
+  finish();
+}
+
+void LibpqConnection::finish() noexcept {
+  handler_ = nullptr;
+  result_.reset();
+  farewell_.clear();
+  if (socket_) {
+    // Stopped now, before libpq closes the descriptor; freed when libuv lets go of it.
+    uv_close(reinterpret_cast<uv_handle_t*>(socket_.release()), [](uv_handle_t* handle) {
+      const std::unique_ptr<uv_poll_t> owned(reinterpret_cast<uv_poll_t*>(handle));
+    });
+  }
+  connection_.reset();
+}
+
+std::string LibpqConnection::last_error() const {
+  return without_final_newline(PQerrorMessage(connection_.get()));
+}
+
+void LibpqConnection::receive_notice(void* self, const PGresult* result) {
+  auto* connection = static_cast<LibpqConnection*>(self);
+  const std::string severity = field_of(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  if (severity == "FATAL") connection->farewell_ = field_of(result, PG_DIAG_MESSAGE_PRIMARY);
+  if (connection->on_notice) {
+    connection->on_notice(
+        Notice{field_of(result, PG_DIAG_SQLSTATE), field_of(result, PG_DIAG_MESSAGE_PRIMARY)});
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Connection> make_connection(EventLoop& loop, ConnectOptions options) {
+  return std::make_unique<LibpqConnection>(loop, std::move(options));
+}
+
+}  // namespace pulse

@@ -1,0 +1,154 @@
+#include "link.hpp"
+
+#include <cassert>
+
+#include "array_literal.hpp"
+#include "statements.hpp"
+
+namespace pulse {
+
+Link::Link(LinkConfig config, Connection& connection, Timers& timers, Reconnect reconnect, Log& log)
+    : config_(std::move(config)),
+      connection_(connection),
+      reconnect_(std::move(reconnect)),
+      log_(log),
+      deadline_(timers, [this] { give_up(); }),
+      pause_(timers, [this] { start_opening(); }),
+      asking_(timers, [this] { ask_senders(); }),
+      timers_(timers) {
+  connection_.on_lost = [this](const ConnectionLost& lost) { lose(lost.reason); };
+  connection_.on_notice = [this](const Notice& notice) {
+    if (on_notice) on_notice(notice);
+  };
+}
+
+void Link::open() {
+  if (state_ == State::closed) start_opening();
+}
+
+void Link::close() {
+  connection_.close();
+  state_ = State::closed;
+  handler_ = nullptr;
+  deadline_.stop();
+  pause_.stop();
+  asking_.stop();
+}
+
+void Link::start_opening() {
+  state_ = State::opening;
+  deadline_.start_in(config_.open_deadline);
+  connection_.open([this](std::variant<Opened, OpenFailure> outcome) {
+    if (const auto* opened = std::get_if<Opened>(&outcome)) return set_up(*opened);
+    const auto& failure = std::get<OpenFailure>(outcome);
+    if (failure.is_permanent && on_refused) on_refused(failure.reason);
+    if (state_ == State::opening) lose(failure.reason);
+  });
+}
+
+void Link::set_up(const Opened& opened) {
+  state_ = State::setting_up;
+  std::vector<std::string> names;
+  std::vector<std::string> values;
+  for (const auto& [name, value] : config_.settings) {
+    names.push_back(name);
+    values.push_back(value);
+  }
+  connection_.execute(
+      statements::kSetUp,
+      {std::to_string(opened.backend_pid), array_literal(names), array_literal(values)},
+      [this, opened](const Reply& reply) { finish_set_up(opened, reply); });
+}
+
+void Link::finish_set_up(const Opened& opened, const Reply& reply) {
+  deadline_.stop();
+  if (const auto* lost = std::get_if<ConnectionLost>(&reply)) return lose(lost->reason);
+  is_pooled_ = false;
+  if (const auto* rows = std::get_if<Rows>(&reply)) {
+    is_pooled_ = (*rows)[0].integer("backend_pid") != opened.backend_pid;
+  } else {
+    const auto& error = std::get<SqlError>(reply);
+    log_.warning(
+        "set_up_refused",
+        {{"connection", config_.name}, {"sqlstate", error.sqlstate}, {"reason", error.message}});
+  }
+  if (is_pooled_) {
+    log_.warning("pooled", {{"connection", config_.name},
+                            {"hint",
+                             "a pooler stands between: the session is not attached, so the "
+                             "end of this process is noticed by silence only"}});
+  }
+  state_ = State::free;
+  opened_at_ = timers_.now();
+  last_reason_.clear();
+  log_.debug("connected", {{"connection", config_.name}, {"backend_pid", opened.backend_pid}});
+  if (on_opened) on_opened();
+  wake();
+}
+
+void Link::send(const Statement& statement, const Params& params, Duration deadline,
+                ReplyHandler handler) {
+  assert(state_ == State::free);
+  state_ = State::busy;
+  running_ = statement.name;
+  handler_ = std::move(handler);
+  deadline_.start_in(deadline);
+  connection_.execute(statement, params, [this](Reply reply) { answer(std::move(reply)); });
+}
+
+void Link::cancel() {
+  if (state_ == State::busy) connection_.cancel();
+}
+
+void Link::answer(Reply reply) {
+  deadline_.stop();
+  const ReplyHandler handler = std::move(handler_);
+  handler_ = nullptr;
+  if (const auto* lost = std::get_if<ConnectionLost>(&reply)) {
+    const std::string reason = lost->reason;
+    state_ = State::opening;  // nothing may be sent from inside the handler
+    handler(std::move(reply));
+    if (state_ != State::closed) lose(reason);
+    return;
+  }
+  state_ = State::free;
+  wake();
+  handler(std::move(reply));
+}
+
+void Link::give_up() {
+  connection_.close();
+  if (state_ == State::busy) {
+    return answer(ConnectionLost{std::string("no answer to ") + running_ + " in time"});
+  }
+  lose("no connection in time");
+}
+
+void Link::lose(const std::string& reason) {
+  const Duration lived = opened_at_ == TimePoint{}
+                             ? Duration::zero()
+                             : std::chrono::duration_cast<Duration>(timers_.now() - opened_at_);
+  opened_at_ = TimePoint{};
+  deadline_.stop();
+  asking_.stop();
+  const Duration delay = reconnect_.next_delay(lived);
+  const LogLevel level = reason == last_reason_ ? LogLevel::debug : LogLevel::warning;
+  last_reason_ = reason;
+  log_.write(level, "reconnecting",
+             {{"connection", config_.name}, {"reason", reason}, {"delay_ms", delay.count()}});
+  state_ = State::pausing;
+  pause_.start_in(delay);
+  if (on_lost) on_lost(reason);
+}
+
+// Whoever sent last is asked last, so that nobody with much to say keeps the others waiting.
+void Link::ask_senders() {
+  for (std::size_t asked = 0; asked < senders_.size(); ++asked) {
+    if (state_ != State::free) return;
+    const std::size_t turn = next_sender_;
+    next_sender_ = (next_sender_ + 1) % senders_.size();
+    if (senders_[turn]()) return;
+  }
+}
+
+}  // namespace pulse
