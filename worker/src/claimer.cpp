@@ -1,0 +1,281 @@
+#include "claimer.hpp"
+
+#include <algorithm>
+
+#include "array_literal.hpp"
+#include "statements.hpp"
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kAnswerDeadline = 15s;
+constexpr Duration kLongestWait = 30s;
+// While something is held: a job that is only given to a worker that holds nothing is not announced
+// to a worker that became idle while it waited.
+constexpr Duration kWaitWhileBusy = 5s;
+constexpr Duration kFirstPause = 100ms;
+constexpr Duration kLongestPause = 5s;
+constexpr Duration kClaimsOffPause = 5s;
+// A cancel that arrives before its statement does nothing, so it is sent until there is an answer.
+constexpr Duration kCancelAgain = 50ms;
+// A wait that ends sooner than this waited for nothing; after a few in a row something is odd.
+constexpr Duration kQuickWait = 2ms;
+constexpr int kMostQuickWaits = 3;
+
+std::string milliseconds_text(Duration duration) {
+  return std::to_string(duration.count()) + " milliseconds";
+}
+
+}  // namespace
+
+Claimer::Claimer(ClaimerConfig config, Link& link, Heartbeat& heartbeat, HeldJobs& held,
+                 Finisher& finisher, Timers& timers, Log& log)
+    : config_(std::move(config)),
+      link_(link),
+      heartbeat_(heartbeat),
+      held_(held),
+      finisher_(finisher),
+      timers_(timers),
+      log_(log),
+      holding_off_(timers, [this] { link_.wake(); }),
+      cancelling_(timers, [this] { cancel_wait(); }),
+      prefetch_limit_(timers, [this] { release_overdue(); }) {
+  link_.add_sender([this] { return send_next(); });
+}
+
+void Claimer::look_again() {
+  has_no_prefetch_ = false;
+  if (config_.once) found_nothing_ = false;
+  link_.wake();
+}
+
+void Claimer::hold_off(Duration pause, const std::string& reason) {
+  skip(reason);
+  holding_off_.start_in(pause);
+}
+
+void Claimer::stop() {
+  is_stopping_ = true;
+  for (const ClaimKey claim : held_.in_state(HeldJob::State::prefetched)) {
+    finisher_.add(Outcome::released(claim, "draining"));
+  }
+  cancel_wait();
+}
+
+void Claimer::cancel_wait() {
+  if (activity_ != Activity::waiting) return;
+  link_.cancel();
+  cancelling_.start_in(kCancelAgain);
+}
+
+bool Claimer::send_next() {
+  if (!heartbeat_.registration() || holding_off_.is_running()) return false;
+  if (is_unsure_) {
+    send_check();
+    return true;
+  }
+  if (is_stopping_ || !may_claim()) return false;
+  const Demand wanted = demand();
+  if (wanted.max_jobs == 0) return false;
+  if (found_nothing_ && wanted.start_jobs > 0) {
+    if (config_.once) return false;
+    send_wait();
+  } else {
+    send_claim(wanted);
+  }
+  return true;
+}
+
+// Who cannot beat does not claim.
+bool Claimer::may_claim() {
+  if (heartbeat_.is_fresh()) {
+    last_skip_.clear();
+    return true;
+  }
+  skip("no good heartbeat lately");
+  heartbeat_.beat_now();  // its answer wakes us
+  return false;
+}
+
+Claimer::Demand Claimer::demand() const {
+  const std::size_t busy =
+      held_.count(HeldJob::State::running) + held_.count(HeldJob::State::revoked);
+  const std::size_t prefetched = held_.count(HeldJob::State::prefetched);
+  const std::size_t taken = std::min(config_.concurrency, busy + prefetched);
+  const std::size_t start_jobs = config_.concurrency - taken;
+  const auto target =
+      static_cast<std::size_t>(prefetch_.target(static_cast<int>(config_.concurrency)));
+  const std::size_t missing = target > prefetched ? target - prefetched : 0;
+  // Without a free slot a claim is worth its round trip only when half of the reserve is used.
+  const bool is_low = prefetched * 2 <= target && !has_no_prefetch_;
+  if (start_jobs == 0 && !is_low) return {};
+  return {start_jobs, start_jobs + missing};
+}
+
+void Claimer::send_claim(Demand demand) {
+  activity_ = Activity::claiming;
+  const std::int64_t worker_id = heartbeat_.registration()->worker_id;
+  const TimePoint sent_at = timers_.now();
+  const bool held_nothing = held_.empty();
+  std::optional<std::string> tasks;
+  if (tasks_) tasks = array_literal(*tasks_);
+  link_.send(statements::kClaim,
+             {std::to_string(worker_id), std::to_string(demand.max_jobs), tasks,
+              std::to_string(demand.start_jobs)},
+             kAnswerDeadline, [=, this](const Reply& reply) {
+               activity_ = Activity::none;
+               take_claim(demand, worker_id, sent_at, held_nothing, reply);
+               become_quiet();
+             });
+}
+
+void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at,
+                         bool held_nothing, const Reply& reply) {
+  if (std::holds_alternative<ConnectionLost>(reply)) {
+    is_unsure_ = true;
+    return;
+  }
+  if (const auto* error = std::get_if<SqlError>(&reply)) {
+    take_refusal("claim", worker_id, *error);
+    return;
+  }
+  pause_ = Duration::zero();
+  const Rows& rows = std::get<Rows>(reply);
+  if (rows.empty()) {
+    found_nothing_ = demand.start_jobs > 0;
+    has_no_prefetch_ = demand.start_jobs == 0;
+    if (config_.once && held_nothing && on_exhausted) on_exhausted();
+    return;
+  }
+  found_nothing_ = false;
+  quick_waits_ = 0;
+  prefetch_.claim_took(timers_.now() - sent_at);
+  // Fewer than there is room for: the rest of a prefetch is not to be had now.
+  has_no_prefetch_ = rows.size() < demand.max_jobs;
+  take_jobs(rows, worker_id, sent_at);
+}
+
+void Claimer::take_jobs(const Rows& rows, std::int64_t worker_id, TimePoint sent_at) {
+  const auto& registration = heartbeat_.registration();
+  const bool is_current = registration && registration->worker_id == worker_id;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Job job = job_of(rows[i]);
+    job.input.worker_id = worker_id;
+    job.input.worker_name = config_.worker_name;
+    log_.info("claimed", {{"job", job.input.job_id},
+                          {"task", job.input.identifier},
+                          {"attempt", job.input.attempt},
+                          {"worker", worker_id}});
+    const ClaimKey claim = job.key();
+    if (held_.add(std::move(job), worker_id, sent_at) == nullptr) continue;
+    if (is_stopping_ || !is_current) {
+      finisher_.add(Outcome::released(claim, is_stopping_ ? "draining" : "worker lost"));
+    }
+  }
+  if (on_claimed) on_claimed();
+  release_overdue();
+}
+
+// What has waited for a slot for half a heartbeat interval goes back: somebody else may be free,
+// and jobs take longer than was thought.
+void Claimer::release_overdue() {
+  const auto& registration = heartbeat_.registration();
+  if (!registration) return;
+  const Duration bound = registration->heartbeat_interval / 2;
+  std::optional<TimePoint> next;
+  for (const ClaimKey claim : held_.in_state(HeldJob::State::prefetched)) {
+    const TimePoint limit = held_.find(claim)->claimed_at + bound;
+    if (limit <= timers_.now()) {
+      prefetch_.job_took(bound);
+      finisher_.add(Outcome::released(claim, "prefetched for too long"));
+    } else if (!next || limit < *next) {
+      next = limit;
+    }
+  }
+  if (next) prefetch_limit_.start_at(*next);
+}
+
+void Claimer::send_wait() {
+  activity_ = Activity::waiting;
+  const std::int64_t worker_id = heartbeat_.registration()->worker_id;
+  const TimePoint sent_at = timers_.now();
+  const Duration longest = held_.empty() ? kLongestWait : kWaitWhileBusy;
+  link_.send(statements::kWaitForJob, {std::to_string(worker_id), milliseconds_text(longest)},
+             longest + kAnswerDeadline, [=, this](const Reply& reply) {
+               activity_ = Activity::none;
+               cancelling_.stop();
+               take_wait(worker_id, sent_at, reply);
+               become_quiet();
+             });
+}
+
+void Claimer::take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& reply) {
+  found_nothing_ = false;
+  if (is_stopping_) return;
+  const auto* error = std::get_if<SqlError>(&reply);
+  const bool was_cancelled = error != nullptr && error->sqlstate == "57014";
+  if (error != nullptr && !was_cancelled) {
+    take_refusal("wait_for_job", worker_id, *error);
+    return;
+  }
+  if (timers_.now() - sent_at > kQuickWait) {
+    quick_waits_ = 0;
+  } else if (++quick_waits_ > kMostQuickWaits) {
+    // Perhaps this worker is told to drain: the next beat says so.
+    heartbeat_.beat_now();
+    holding_off_.start_in(std::min(kFirstPause * (quick_waits_ - kMostQuickWaits), kLongestPause));
+  }
+}
+
+void Claimer::send_check() {
+  activity_ = Activity::checking;
+  const std::int64_t worker_id = heartbeat_.registration()->worker_id;
+  link_.send(statements::kHeld, {std::to_string(worker_id)}, kAnswerDeadline,
+             [this, worker_id](const Reply& reply) {
+               activity_ = Activity::none;
+               take_check(worker_id, reply);
+               become_quiet();
+             });
+}
+
+void Claimer::take_check(std::int64_t worker_id, const Reply& reply) {
+  if (std::holds_alternative<ConnectionLost>(reply)) return;
+  if (const auto* error = std::get_if<SqlError>(&reply)) {
+    take_refusal("held", worker_id, *error);
+    return;
+  }
+  is_unsure_ = false;
+  const Rows& rows = std::get<Rows>(reply);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Job job = job_of(rows[i]);
+    const ClaimKey claim = job.key();
+    if (held_.add(std::move(job), worker_id, timers_.now()) == nullptr) continue;
+    finisher_.add(Outcome::released(claim, "the reply of its claim was lost"));
+  }
+}
+
+void Claimer::take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error) {
+  if (error.sqlstate == "PU002") {
+    is_unsure_ = false;  // what was claimed is being recovered
+    heartbeat_.declare_lost(worker_id, error.message);
+    return;
+  }
+  pause_ = error.sqlstate == "PU008" ? kClaimsOffPause
+                                     : std::clamp(pause_ * 2, kFirstPause, kLongestPause);
+  holding_off_.start_in(pause_);
+  skip(std::string(statement) + ": " + error.sqlstate + " " + error.message);
+}
+
+void Claimer::skip(const std::string& reason) {
+  if (reason == last_skip_) return;
+  last_skip_ = reason;
+  log_.warning("claim_skipped", {{"reason", reason}});
+}
+
+void Claimer::become_quiet() {
+  if (is_stopping_ && is_quiet() && on_quiet) on_quiet();
+}
+
+}  // namespace pulse

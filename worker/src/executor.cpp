@@ -1,0 +1,269 @@
+#include "executor.hpp"
+
+#include <algorithm>
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Between SIGTERM and SIGKILL.
+constexpr Duration kTermGrace = 5s;
+// When the worker itself must be gone soon.
+constexpr Duration kInterruptGrace = 2s;
+
+std::string with_tail(std::string error, const std::string& tail) {
+  return tail.empty() ? error : std::move(error) + "\n" + tail;
+}
+
+// In few words, for the log.
+std::string reason_of(const TaskEnd& end) {
+  switch (end.kind) {
+    case TaskEnd::Kind::succeeded: return {};
+    case TaskEnd::Kind::failed:
+    case TaskEnd::Kind::failed_for_good: return "exit code " + std::to_string(end.exit_code);
+    case TaskEnd::Kind::signalled: return "signal " + std::to_string(end.signal);
+    case TaskEnd::Kind::not_started: return "not started";
+    case TaskEnd::Kind::minder_lost: return "minder lost";
+  }
+  return {};
+}
+
+}  // namespace
+
+struct Executor::Running {
+  std::unique_ptr<Task> task;
+  TimePoint started_at{};
+  TimePoint last_activity{};  // the last progress, or the claim
+  EndReason reason = EndReason::none;
+};
+
+Executor::Executor(std::size_t concurrency, StartTask start_task, Heartbeat& heartbeat,
+                   HeldJobs& held, Finisher& finisher, Timers& timers, Log& log)
+    : concurrency_(concurrency),
+      start_task_(std::move(start_task)),
+      heartbeat_(heartbeat),
+      held_(held),
+      finisher_(finisher),
+      timers_(timers),
+      log_(log),
+      limits_(timers, [this] { check_limits(); }),
+      pings_(timers, [this] { ping_all(); }) {}
+
+Executor::~Executor() = default;
+
+void Executor::fill_slots() {
+  // A stale loop must not start what may be another's by now; the next good beat calls again.
+  while (running_.size() < concurrency_ && heartbeat_.is_fresh()) {
+    HeldJob* job = held_.first_prefetched();
+    if (job == nullptr) return;
+    start(*job);
+  }
+}
+
+void Executor::start(HeldJob& job) {
+  const ClaimKey claim = job.key();
+  held_.move(job, HeldJob::State::running);
+  TaskCallbacks callbacks;
+  callbacks.on_progress = [this, claim](const TaskProgress& progress) {
+    take_progress(claim, progress);
+  };
+  callbacks.on_end = [this, claim](const TaskEnd& end) { take_end(claim, end); };
+  TaskStart started =
+      start_task_(job, *heartbeat_.registration(), alive_as_of(job), std::move(callbacks));
+  if (!started.task) {
+    if (started.is_transient) {
+      finisher_.add(Outcome::released(claim, started.error));
+      if (on_exhausted) on_exhausted(started.error);
+    } else {
+      finisher_.add(Outcome::failed(claim, started.error, /*may_retry=*/true, started.error));
+    }
+    return;
+  }
+  Running running;
+  running.task = std::move(started.task);
+  running.started_at = timers_.now();
+  running.last_activity = job.claimed_at;
+  running_.emplace(claim, std::move(running));
+  check_limits();
+  start_pinging();
+}
+
+void Executor::take_progress(ClaimKey claim, const TaskProgress& progress) {
+  const auto entry = running_.find(claim);
+  if (entry == running_.end() || entry->second.reason == EndReason::revoked) return;
+  entry->second.last_activity = timers_.now();
+  finisher_.report_progress(claim, progress);
+}
+
+void Executor::take_end(ClaimKey claim, const TaskEnd& end) {
+  const auto entry = running_.find(claim);
+  if (entry == running_.end()) return;
+  const Running running = std::move(entry->second);
+  running_.erase(entry);
+  HeldJob* job = held_.find(claim);
+  const auto ran_for = timers_.now() - running.started_at;
+  if (end.dropped_lines > 0) {
+    log_.warning("lines_dropped",
+                 {{"job", claim.job_id}, {"count", static_cast<std::int64_t>(end.dropped_lines)}});
+  }
+  const bool is_reported = job != nullptr && running.reason != EndReason::revoked &&
+                           running.reason != EndReason::interrupted;
+  if (is_reported) {
+    Outcome outcome = outcome_of(running, *job, end);
+    outcome.ran_for = std::chrono::duration_cast<Duration>(ran_for);
+    const bool exhausted = outcome.kind == Outcome::Kind::release;
+    finisher_.add(std::move(outcome));
+    if (exhausted && on_exhausted) on_exhausted(end.error);
+    if (on_job_took) on_job_took(ran_for);
+  } else {
+    finisher_.revoke(claim);
+    held_.erase(claim);
+    log_.info(running.reason == EndReason::interrupted ? "interrupted" : "revoked",
+              {{"job", claim.job_id},
+               {"duration_ms", std::chrono::duration_cast<Duration>(ran_for).count()}});
+  }
+  if (on_slot_free) on_slot_free();
+}
+
+Outcome Executor::outcome_of(const Running& running, const HeldJob& job, const TaskEnd& end) const {
+  const ClaimKey claim = job.key();
+  const auto limit_text = [](const std::optional<Duration>& limit) {
+    return to_string(limit.value_or(Duration::zero()));
+  };
+  switch (running.reason) {
+    case EndReason::timeout: {
+      const std::string error = "timed out after " + limit_text(job.job.timeout);
+      return Outcome::failed(claim, with_tail(error, end.error), true, error);
+    }
+    case EndReason::stall: {
+      const std::string error = "stalled: no progress for " + limit_text(job.job.stall_timeout);
+      return Outcome::failed(claim, with_tail(error, end.error), true, error);
+    }
+    case EndReason::cancelled:
+      return Outcome::failed(claim, with_tail("cancelled", end.error), false, "cancelled");
+    case EndReason::unreachable: {
+      const std::string error = "terminated because the database could not be reached";
+      return Outcome::failed(claim, with_tail(error, end.error), true, error);
+    }
+    default: break;
+  }
+  if (end.kind == TaskEnd::Kind::succeeded) return Outcome::completed(claim, end.result);
+  if (end.kind == TaskEnd::Kind::not_started && end.is_transient) {
+    return Outcome::released(claim, "not started");
+  }
+  const bool may_retry = end.kind != TaskEnd::Kind::failed_for_good;
+  return Outcome::failed(claim, end.error, may_retry, reason_of(end));
+}
+
+void Executor::end_early(Running& running, EndReason reason, Duration grace) {
+  // Being revoked overrides: there is nobody left to report to.
+  if (running.reason == EndReason::none || reason == EndReason::revoked) running.reason = reason;
+  running.task->terminate(grace);
+}
+
+void Executor::cancel(ClaimKey claim) {
+  const auto entry = running_.find(claim);
+  if (entry != running_.end()) {
+    end_early(entry->second, EndReason::cancelled, kTermGrace);
+    return;
+  }
+  const HeldJob* job = held_.find(claim);
+  if (job != nullptr && job->state == HeldJob::State::prefetched) {
+    finisher_.add(Outcome::failed(claim, "cancelled", /*may_retry=*/false, "cancelled"));
+  }
+}
+
+void Executor::revoke(ClaimKey claim) {
+  HeldJob* job = held_.find(claim);
+  if (job == nullptr) return;
+  const auto entry = running_.find(claim);
+  if (entry != running_.end()) {
+    held_.move(*job, HeldJob::State::revoked);
+    end_early(entry->second, EndReason::revoked, Duration::zero());
+  } else if (job->state == HeldJob::State::prefetched) {
+    log_.info("revoked", {{"job", claim.job_id}});
+    held_.erase(claim);
+  } else {
+    finisher_.revoke(claim);
+  }
+}
+
+void Executor::interrupt_all() {
+  for (auto& [claim, running] : running_) {
+    end_early(running, EndReason::interrupted, kInterruptGrace);
+  }
+}
+
+// Ends what has passed one of its limits, and looks again when the next one may be passed. Limits
+// that move, by progress or a good beat, only move on: looking too early costs nothing.
+void Executor::check_limits() {
+  const TimePoint now = timers_.now();
+  std::optional<TimePoint> next;
+  for (auto& [claim, running] : running_) {
+    const HeldJob* job = held_.find(claim);
+    if (job == nullptr || running.reason != EndReason::none) continue;
+    EndReason reason = EndReason::none;
+    const auto limit = next_limit(running, *job, reason);
+    if (!limit) continue;
+    if (*limit <= now) {
+      const bool is_silent = reason == EndReason::unreachable && heartbeat_.registration();
+      end_early(running, reason,
+                is_silent ? heartbeat_.registration()->kill_allowance() : kTermGrace);
+    } else if (!next || *limit < *next) {
+      next = limit;
+    }
+  }
+  if (next) {
+    limits_.start_at(*next);
+  } else {
+    limits_.stop();
+  }
+}
+
+std::optional<TimePoint> Executor::next_limit(const Running& running, const HeldJob& job,
+                                              EndReason& reason) const {
+  std::optional<TimePoint> next;
+  const auto consider = [&](TimePoint limit, EndReason why) {
+    if (next && *next <= limit) return;
+    next = limit;
+    reason = why;
+  };
+  if (job.job.timeout) consider(job.claimed_at + *job.job.timeout, EndReason::timeout);
+  if (job.job.stall_timeout) {
+    consider(running.last_activity + *job.job.stall_timeout, EndReason::stall);
+  }
+  if (job.job.on_unreachable == OnUnreachable::kill && heartbeat_.registration()) {
+    consider(heartbeat_.last_good() + heartbeat_.registration()->silence_limit(),
+             EndReason::unreachable);
+  }
+  return next;
+}
+
+// While beats are good a minder counts from the last one, as the server does. Once the next beat is
+// overdue the database may be out of reach, and a task that is to go on lives as long as this loop.
+TimePoint Executor::alive_as_of(const HeldJob& job) const {
+  const Registration& registration = *heartbeat_.registration();
+  const Duration overdue = registration.heartbeat_interval + registration.silence_limit() / 10;
+  const bool is_overdue = timers_.now() - heartbeat_.last_good() > overdue;
+  const bool goes_on = job.job.on_unreachable == OnUnreachable::keep_running;
+  return is_overdue && goes_on ? timers_.now() : heartbeat_.last_good();
+}
+
+void Executor::ping_all() {
+  if (!heartbeat_.registration()) return;
+  for (auto& [claim, running] : running_) {
+    const HeldJob* job = held_.find(claim);
+    if (job != nullptr) running.task->ping(alive_as_of(*job));
+  }
+  pings_.stop();
+  start_pinging();
+}
+
+void Executor::start_pinging() {
+  if (running_.empty() || pings_.is_running()) return;
+  constexpr int kPingsInLimit = 4;
+  pings_.start_in(heartbeat_.registration()->silence_limit() / kPingsInLimit);
+}
+
+}  // namespace pulse

@@ -1,0 +1,75 @@
+// Runs held jobs in slots, enforces their own limits, and turns how a task ended into an outcome.
+//
+// A task is ended early for one of several reasons, and the first one decides what is reported:
+//   timeout, stall   failed, with the limit in the error
+//   cancelled        failed for good; the server makes it cancelled
+//   unreachable      failed: its job asked to be killed while the database cannot be reached
+//   revoked          nothing: the claim is over
+//   interrupted      nothing: deregistering says it for all
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "finisher.hpp"
+#include "heartbeat.hpp"
+#include "task.hpp"
+
+namespace pulse {
+
+class Executor {
+ public:
+  Executor(std::size_t concurrency, StartTask start_task, Heartbeat& heartbeat, HeldJobs& held,
+           Finisher& finisher, Timers& timers, Log& log);
+  ~Executor();
+
+  // Starts prefetched jobs while there are slots.
+  void fill_slots();
+  // Tells the minders how long they may go on.
+  void ping_all();
+
+  void cancel(ClaimKey claim);
+  // The claim is over, whatever became of the task.
+  void revoke(ClaimKey claim);
+  // Ends every task that runs.
+  void interrupt_all();
+
+  bool is_idle() const { return running_.empty(); }
+
+  std::function<void()> on_slot_free;
+  std::function<void(std::chrono::nanoseconds)> on_job_took;
+  // The machine cannot start tasks now.
+  std::function<void(const std::string& reason)> on_exhausted;
+
+ private:
+  enum class EndReason { none, timeout, stall, cancelled, unreachable, revoked, interrupted };
+  struct Running;
+
+  void start(HeldJob& job);
+  void take_progress(ClaimKey claim, const TaskProgress& progress);
+  void take_end(ClaimKey claim, const TaskEnd& end);
+  Outcome outcome_of(const Running& running, const HeldJob& job, const TaskEnd& end) const;
+  void end_early(Running& running, EndReason reason, Duration grace);
+  void check_limits();
+  std::optional<TimePoint> next_limit(const Running& running, const HeldJob& job,
+                                      EndReason& reason) const;
+  TimePoint alive_as_of(const HeldJob& job) const;
+  void start_pinging();
+
+  const std::size_t concurrency_;
+  const StartTask start_task_;
+  Heartbeat& heartbeat_;
+  HeldJobs& held_;
+  Finisher& finisher_;
+  Timers& timers_;
+  Log& log_;
+
+  std::map<ClaimKey, Running> running_;
+  Timer limits_;
+  Timer pings_;
+};
+
+}  // namespace pulse

@@ -1,0 +1,27 @@
+// How many jobs to have at hand beyond the free slots, so that a slot need not stand idle for the
+// round trip of a claim. Pure arithmetic on what was seen lately.
+#pragma once
+
+#include <chrono>
+
+namespace pulse {
+
+class Prefetch {
+ public:
+  using Nanoseconds = std::chrono::nanoseconds;
+
+  void claim_took(Nanoseconds round_trip) { blend(round_trip_, round_trip); }
+  void job_took(Nanoseconds duration) { blend(job_duration_, duration); }
+
+  // None until both are known, and none while jobs are so long that the wait is noise: a job that
+  // is held ahead is a job that nobody else can start.
+  int target(int concurrency) const;
+
+ private:
+  static void blend(Nanoseconds& average, Nanoseconds sample);
+
+  Nanoseconds round_trip_{};    // zero: not known yet
+  Nanoseconds job_duration_{};  // zero: not known yet
+};
+
+}  // namespace pulse

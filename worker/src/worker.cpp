@@ -1,0 +1,234 @@
+#include "worker.hpp"
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Until the server has said the heartbeat interval.
+constexpr Duration kReconnectCap = 5s;
+// After a task could not be started for want of memory, processes or descriptors.
+constexpr Duration kExhaustedPause = 1s;
+// From forcing to leaving, come what may: tasks are killed within two of these seconds.
+constexpr Duration kLastCall = 5s;
+constexpr Duration kFarewellDeadline = 2s;
+
+LinkConfig link_config(const char* name, Duration open_deadline, const char* statement_timeout) {
+  LinkConfig config;
+  config.name = name;
+  config.open_deadline = open_deadline;
+  // What the role or the database sets for other programs must not end our waits, and a backend
+  // whose client is gone must not stay.
+  config.settings = {{"client_connection_check_interval", "5s"},
+                     {"statement_timeout", statement_timeout},
+                     {"lock_timeout", "0"},
+                     {"idle_session_timeout", "0"},
+                     {"default_transaction_isolation", "read committed"},
+                     {"default_transaction_read_only", "off"},
+                     {"default_transaction_deferrable", "off"}};
+  return config;
+}
+
+}  // namespace
+
+Worker::Worker(const Config& config, std::string info_json, Duration open_deadline,
+               const Connections& connections, StartTask start_task, Timers& timers,
+               const Random& random, Log& log)
+    : config_(config),
+      timers_(timers),
+      log_(log),
+      claim_link_(link_config("claim", open_deadline, "0"), connections.claim, timers,
+                  Reconnect(random, kReconnectCap), log),
+      finish_link_(link_config("finish", open_deadline, "60s"), connections.finish, timers,
+                   Reconnect(random, kReconnectCap), log),
+      heartbeat_link_(link_config("heartbeat", open_deadline, "60s"), connections.heartbeat, timers,
+                      Reconnect(random, kReconnectCap), log),
+      heartbeat_({config.name, std::move(info_json), config.heartbeat_interval}, heartbeat_link_,
+                 timers, held_, log),
+      finisher_(finish_link_, heartbeat_, held_, timers, log),
+      sweeper_(finish_link_, timers, random, log),
+      claimer_({config.name, static_cast<std::size_t>(config.concurrency), config.once},
+               claim_link_, heartbeat_, held_, finisher_, timers, log),
+      executor_(static_cast<std::size_t>(config.concurrency), std::move(start_task), heartbeat_,
+                held_, finisher_, timers, log),
+      grace_(timers, [this] { force("grace is over"); }),
+      last_call_(timers, [this] { finish(); }) {
+  wire_links();
+  wire_heartbeat();
+  wire_jobs();
+}
+
+void Worker::wire_links() {
+  for (Link* link : {&claim_link_, &finish_link_, &heartbeat_link_}) {
+    link->on_refused = [this](const std::string& reason) {
+      take_refusal(ExitCode::database_gone, reason);
+    };
+    link->on_notice = [this](const Notice& notice) {
+      if (notice.sqlstate == "PU100") sweeper_.sweep_now();
+    };
+  }
+}
+
+void Worker::wire_heartbeat() {
+  heartbeat_.has_claim_under_way = [this] { return claimer_.has_claim_under_way(); };
+  heartbeat_.on_registered = [this] {
+    was_registered_ = true;
+    const Registration& registration = *heartbeat_.registration();
+    for (Link* link : {&claim_link_, &finish_link_, &heartbeat_link_}) {
+      link->set_reconnect_cap(registration.heartbeat_interval);
+    }
+    sweeper_.start(registration);
+    claim_link_.wake();
+    finish_link_.wake();
+  };
+  heartbeat_.on_good_beat = [this] {
+    executor_.ping_all();
+    executor_.fill_slots();
+    claim_link_.wake();
+    finish_link_.wake();
+  };
+  heartbeat_.on_lost = [this](std::int64_t worker_id) { drop_claims_of(worker_id); };
+  heartbeat_.on_revoked = [this](const std::vector<ClaimKey>& claims) {
+    for (const ClaimKey claim : claims) executor_.revoke(claim);
+  };
+  heartbeat_.on_cancelled = [this](const std::vector<ClaimKey>& claims) {
+    for (const ClaimKey claim : claims) executor_.cancel(claim);
+  };
+  heartbeat_.on_order = [this](Heartbeat::Order order) {
+    if (phase_ != Phase::running) return;
+    if (order == Heartbeat::Order::stop) start_grace();
+    drain(order == Heartbeat::Order::stop ? "told to stop" : "told to drain");
+  };
+  heartbeat_.on_refused = [this](ExitCode code, const std::string& reason) {
+    take_refusal(code, reason);
+  };
+}
+
+void Worker::wire_jobs() {
+  claimer_.on_claimed = [this] {
+    finish_link_.open();
+    executor_.fill_slots();
+  };
+  claimer_.on_exhausted = [this] { drain("nothing is ready"); };
+  claimer_.on_quiet = [this] { advance(); };
+  executor_.on_slot_free = [this] {
+    executor_.fill_slots();
+    claimer_.look_again();
+    advance();
+  };
+  executor_.on_job_took = [this](std::chrono::nanoseconds duration) {
+    claimer_.job_took(duration);
+  };
+  executor_.on_exhausted = [this](const std::string& reason) {
+    claimer_.hold_off(kExhaustedPause, reason);
+  };
+  finisher_.on_settled = [this] {
+    claimer_.look_again();
+    advance();
+  };
+  finisher_.on_claim_lost = [this](ClaimKey claim) { executor_.revoke(claim); };
+}
+
+void Worker::serve(const std::vector<std::string>& tasks) {
+  heartbeat_.serve(tasks);
+  if (was_registered_) claimer_.serve(tasks);
+}
+
+void Worker::start() {
+  heartbeat_link_.open();
+  claim_link_.open();
+  // With --once there may be nothing to report at all.
+  if (!config_.once) finish_link_.open();
+}
+
+void Worker::stop() {
+  if (phase_ == Phase::running) {
+    start_grace();
+    drain("signal");
+  } else if (phase_ == Phase::draining && grace_.is_running()) {
+    force("second signal");
+  } else if (phase_ == Phase::draining) {
+    start_grace();  // until now it was an operator's order, without a limit
+  }
+}
+
+// The database refuses us and will go on refusing.
+void Worker::take_refusal(ExitCode code, const std::string& reason) {
+  if (phase_ != Phase::running) return;
+  log_.error("refused", {{"reason", reason}, {"exit_code", static_cast<std::int64_t>(code)}});
+  exit_code_ = code;
+  if (was_registered_) {
+    // Tasks may finish, and what they report is delivered if the refusal ends in time.
+    start_grace();
+    drain("refused");
+  } else {
+    finish();
+  }
+}
+
+// The server gave the jobs of this worker id to others. What has ended already is still reported:
+// its token decides.
+void Worker::drop_claims_of(std::int64_t worker_id) {
+  for (const ClaimKey claim : held_.claims_of(worker_id)) {
+    if (held_.find(claim)->state != HeldJob::State::ended) executor_.revoke(claim);
+  }
+  advance();
+}
+
+void Worker::start_grace() { grace_.start_in(config_.grace); }
+
+void Worker::drain(const char* why) {
+  phase_ = Phase::draining;
+  log_.info("draining",
+            {{"reason", why},
+             {"running", static_cast<std::int64_t>(held_.count(HeldJob::State::running))}});
+  claimer_.stop();
+  advance();
+}
+
+void Worker::force(const char* why) {
+  if (phase_ != Phase::draining) return;
+  phase_ = Phase::forcing;
+  if (exit_code_ == ExitCode::drained) exit_code_ = ExitCode::forced;
+  log_.warning("forcing",
+               {{"reason", why},
+                {"running", static_cast<std::int64_t>(held_.count(HeldJob::State::running))}});
+  grace_.stop();
+  last_call_.start_in(kLastCall);
+  executor_.interrupt_all();
+  advance();
+}
+
+void Worker::advance() {
+  if (phase_ != Phase::draining && phase_ != Phase::forcing) return;
+  if (claimer_.is_quiet() && executor_.is_idle() && finisher_.is_empty() && held_.empty()) leave();
+}
+
+void Worker::leave() {
+  phase_ = Phase::leaving;
+  grace_.stop();
+  sweeper_.stop();
+  if (!last_call_.is_running()) last_call_.start_in(kLastCall);
+  heartbeat_.deregister(kFarewellDeadline, [this] { finish(); });
+}
+
+void Worker::finish() {
+  if (phase_ == Phase::finished) return;
+  phase_ = Phase::finished;
+  grace_.stop();
+  last_call_.stop();
+  claim_link_.close();
+  finish_link_.close();
+  heartbeat_link_.close();
+  const Finisher::Counters& counters = finisher_.counters();
+  log_.info("stopped", {{"exit_code", static_cast<std::int64_t>(exit_code_)},
+                        {"completed", counters.completed},
+                        {"failed", counters.failed},
+                        {"released", counters.released},
+                        {"stale", counters.stale},
+                        {"unknown", counters.unknown},
+                        {"unreported", static_cast<std::int64_t>(finisher_.size())}});
+  if (on_finished) on_finished(exit_code_);
+}
+
+}  // namespace pulse

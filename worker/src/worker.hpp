@@ -1,0 +1,78 @@
+// The worker process without its edges: wires the parts together and knows the order of starting
+// and stopping. main.cpp gives it a clock, connections and a way to start tasks; so do the tests.
+//
+// Start: the heartbeat's connection registers; from then on claims, outcomes and sweeps flow.
+// Drain: no new claim, prefetched jobs released, running tasks finish; beats go on until the last
+//        outcome has its answer; then the worker deregisters.
+// Force: tasks are terminated, finished outcomes are still reported, and deregistering makes the
+//        rest `interrupted`.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "claimer.hpp"
+#include "config.hpp"
+#include "executor.hpp"
+#include "sweeper.hpp"
+
+namespace pulse {
+
+struct Connections {
+  Connection& claim;
+  Connection& finish;
+  Connection& heartbeat;
+};
+
+class Worker {
+ public:
+  Worker(const Config& config, std::string info_json, Duration open_deadline,
+         const Connections& connections, StartTask start_task, Timers& timers, const Random& random,
+         Log& log);
+
+  // Serves these tasks and no others from now on.
+  void serve(const std::vector<std::string>& tasks);
+  void start();
+  // The first call drains, a second one forces.
+  void stop();
+
+  // Everything is over and closed.
+  std::function<void(ExitCode)> on_finished;
+
+ private:
+  enum class Phase { running, draining, forcing, leaving, finished };
+
+  void wire_links();
+  void wire_heartbeat();
+  void wire_jobs();
+  void take_refusal(ExitCode code, const std::string& reason);
+  void drop_claims_of(std::int64_t worker_id);
+  void start_grace();
+  void drain(const char* why);
+  void force(const char* why);
+  void advance();
+  void leave();
+  void finish();
+
+  const Config config_;
+  Timers& timers_;
+  Log& log_;
+  Link claim_link_;
+  Link finish_link_;
+  Link heartbeat_link_;
+  HeldJobs held_;
+  Heartbeat heartbeat_;
+  Finisher finisher_;
+  Sweeper sweeper_;
+  Claimer claimer_;
+  Executor executor_;
+
+  Phase phase_ = Phase::running;
+  ExitCode exit_code_ = ExitCode::drained;
+  bool was_registered_ = false;
+  Timer grace_;
+  Timer last_call_;
+};
+
+}  // namespace pulse
