@@ -21,7 +21,7 @@ COMMENT ON FUNCTION pulse._lost_way(pulse.heartbeat, bigint) IS
 
 -- Looks at every attached session: one that its client ended is stamped, and another sweep is asked
 -- for when the grace is over; one that the server ended is forgotten, so that silence decides.
-CREATE OR REPLACE FUNCTION pulse._stamp_ended_sessions(live_us bigint) RETURNS void
+CREATE OR REPLACE FUNCTION pulse._stamp_ended_sessions(live_us bigint) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   stamped int;
@@ -51,9 +51,10 @@ BEGIN
     PERFORM pulse._note_sweep_due(
       clock_timestamp() + pulse._interval(pulse._setting_us('disconnect_grace')));
   END IF;
+  RETURN stamped;
 END $$;
 COMMENT ON FUNCTION pulse._stamp_ended_sessions(bigint) IS
-  'stamps workers whose attached session has ended, on the liveness clock';
+  'stamps workers whose attached session has ended, on the liveness clock; returns how many';
 
 CREATE OR REPLACE FUNCTION pulse._mark_lost(worker_id bigint, way text, reason text) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -289,13 +290,14 @@ CREATE OR REPLACE FUNCTION pulse._sweep(max_jobs int) RETURNS pulse._sweep_resul
 DECLARE
   result pulse._sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
   live_us bigint;
+  stamped int;
   marked int;
   skipped int;
 BEGIN
   result.skipped_time := pulse._tick();
   live_us := pulse._live_now_us();
   PERFORM pulse._warn_of_short_thresholds();
-  PERFORM pulse._stamp_ended_sessions(live_us);
+  stamped := pulse._stamp_ended_sessions(live_us);
   SELECT m.marked, m.skipped INTO marked, skipped
     FROM pulse._mark_all_lost(live_us, max_jobs) AS m;
   result.workers_lost := marked;
@@ -304,7 +306,11 @@ BEGIN
   IF pulse._room(result, max_jobs) > 0 THEN
     result := pulse._recover_overdue(result, max_jobs, live_us);
   END IF;
-  PERFORM pulse._reconcile_queues();
+  -- With many queues this takes a while, which a recovery must not wait for; what it recovered has
+  -- marked its queues, and the next sweep looks at the others.
+  IF stamped = 0 AND marked = 0 AND pulse._room(result, max_jobs) = max_jobs THEN
+    PERFORM pulse._reconcile_queues();
+  END IF;
   PERFORM pulse._promote_marked(256);
   DELETE FROM pulse.heartbeat AS h
    WHERE h.worker_id IN (SELECT o.worker_id FROM pulse.heartbeat AS o
