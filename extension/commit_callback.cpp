@@ -1,6 +1,7 @@
 #include "commit_callback.hpp"
 
 #include "fence.hpp"
+#include "key_lock.hpp"
 #include "settings.hpp"
 #include "waiting.hpp"
 
@@ -83,6 +84,7 @@ extern "C" void pulse_transaction_callback(XactEvent event, void *) {
       if (pending.any && database) tell_commit(database);
       forget();
       forget_fences();
+      forget_key_locks();
       break;
     case XACT_EVENT_ABORT:
     case XACT_EVENT_PREPARE:
@@ -90,6 +92,7 @@ extern "C" void pulse_transaction_callback(XactEvent event, void *) {
       if (pending.any && database) tell_abort(database);
       forget();
       forget_fences();
+      forget_key_locks();
       leave_waiting();
       break;
     default:
@@ -99,7 +102,10 @@ extern "C" void pulse_transaction_callback(XactEvent event, void *) {
 
 extern "C" void pulse_subtransaction_callback(SubXactEvent event, SubTransactionId mine,
                                               SubTransactionId parent, void *) {
-  if (event == SUBXACT_EVENT_ABORT_SUB) drop_fences(mine);
+  if (event == SUBXACT_EVENT_ABORT_SUB) {
+    drop_fences(mine);
+    forget_key_locks();
+  }
   if (event == SUBXACT_EVENT_COMMIT_SUB) hand_up_fences(mine, parent);
 }
 

@@ -51,23 +51,9 @@ PULSE_FUNCTION(pulse_share_worker) {
   PG_RETURN_BOOL(true);
 }
 
-namespace {
-
-uint64 name_hash(text *name) { return pulse::fnv1a(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)); }
-
-}  // namespace
-
 PULSE_FUNCTION(pulse_lock_queue) {
-  pulse::lock_private(pulse::LockKind::kQueue, name_hash(PG_GETARG_TEXT_PP(0)), ExclusiveLock);
+  text *name = PG_GETARG_TEXT_PP(0);
+  pulse::lock_private(pulse::LockKind::kQueue,
+                      pulse::fnv1a(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)), ExclusiveLock);
   PG_RETURN_BOOL(true);
-}
-
-PULSE_FUNCTION(pulse_lock_key) {
-  pulse::lock_private(pulse::LockKind::kKey, name_hash(PG_GETARG_TEXT_PP(0)), ExclusiveLock);
-  PG_RETURN_BOOL(true);
-}
-
-PULSE_FUNCTION(pulse_try_lock_key) {
-  PG_RETURN_BOOL(pulse::try_lock_private(pulse::LockKind::kKey, name_hash(PG_GETARG_TEXT_PP(0)),
-                                         ExclusiveLock));
 }

@@ -8,7 +8,13 @@
 namespace pulse {
 
 // The fourth field of the lock tag; SQL's advisory locks use 1 and 2.
-enum class LockKind : uint16 { kWorker = 0x5001, kQueue = 0x5002, kKey = 0x5003, kAttachment = 0x5004 };
+enum class LockKind : uint16 {
+  kWorker = 0x5001,
+  kQueue,
+  kKey,
+  kKeyBucket,
+  kAttachment,
+};
 
 // Waits.
 void lock_private(LockKind kind, uint64 key, LOCKMODE mode);

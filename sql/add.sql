@@ -2,6 +2,19 @@
 -- A keyed add holds the key's lock until commit; lock order: key, then the job's row.
 -- A key is unique among waiting jobs: a running job has given it up to the next add.
 
+CREATE OR REPLACE FUNCTION pulse._lock_key(job_key text) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_key';
+COMMENT ON FUNCTION pulse._lock_key(text) IS 'the job key''s lock, until the transaction ends; waits';
+
+CREATE OR REPLACE FUNCTION pulse._try_lock_key(job_key text) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_key';
+COMMENT ON FUNCTION pulse._try_lock_key(text) IS 'the same without waiting; false when it is taken';
+
+CREATE OR REPLACE FUNCTION pulse._lock_keys(job_keys text[]) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_keys';
+COMMENT ON FUNCTION pulse._lock_keys(text[]) IS
+  'the locks of many keys, taken in one order for everybody; waits';
+
 -- Two array payloads of one key are concatenated as text, so that nothing in them changes.
 CREATE OR REPLACE FUNCTION pulse._merged_payload(older json, newer json) RETURNS json
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -206,9 +219,7 @@ BEGIN
     RETURN;
   END IF;
   -- Keys are locked in one order, so that two calls with the same keys never wait in a circle.
-  PERFORM pulse._lock_key(k.job_key)
-    FROM (SELECT DISTINCT s.job_key COLLATE "C" AS job_key FROM unnest(specs) AS s
-           WHERE length(s.job_key) BETWEEN 1 AND 512 ORDER BY 1) AS k;
+  PERFORM pulse._lock_keys((SELECT array_agg(DISTINCT s.job_key) FROM unnest(specs) AS s));
   FOREACH spec IN ARRAY specs LOOP
     spec := pulse._checked_spec(spec);
     IF spec.job_key IS NULL THEN

@@ -38,11 +38,3 @@ COMMENT ON FUNCTION pulse._reconcile_queues() IS
 CREATE OR REPLACE FUNCTION pulse._lock_queue(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_queue';
 COMMENT ON FUNCTION pulse._lock_queue(text) IS 'the queue''s lock, until the transaction ends; waits';
-
-CREATE OR REPLACE FUNCTION pulse._lock_key(job_key text) RETURNS boolean
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_key';
-COMMENT ON FUNCTION pulse._lock_key(text) IS 'the job key''s lock, until the transaction ends; waits';
-
-CREATE OR REPLACE FUNCTION pulse._try_lock_key(job_key text) RETURNS boolean
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_key';
-COMMENT ON FUNCTION pulse._try_lock_key(text) IS 'the same without waiting; false when it is taken';
