@@ -43,7 +43,8 @@ struct Claim {
   Stream *streams;
   int stream_count;
   int claimed;
-  bool closed;  // nothing more is given in this call
+  bool closed;        // nothing more is given in this call
+  bool suspect_waits;  // a suspect waits for this worker, or another, to be idle
   MemoryContext row_context;  // reset for each row that is looked at
   int64 token;
   TimestampTz now;
@@ -198,6 +199,7 @@ void consider_suspect(Claim *claim, Stream *stream) {
   bool idle = claim->claimed == 0 && claim->start_jobs > 0 &&
               !holds_jobs(claim->claimer.worker_id, claim->table.relation, claim->table.snapshot);
   if (!idle) {
+    claim->suspect_waits = true;
     reserve_if_overdue(claim, stream);
     return;
   }
@@ -382,7 +384,8 @@ void run_claim(Claim *claim, FunctionCallInfo fcinfo) {
   hand_out(claim);
   index_close(claim->index, AccessShareLock);
   close_job_table(&claim->table);
-  note_work_left(marks_left);
+  bool soon = claim->suspect_waits || claim->closed;
+  note_work_left(marks_left ? WorkLeft::kNow : soon ? WorkLeft::kSoon : WorkLeft::kNone);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ constexpr uint64 kStateMask = 3;
 // What the last claim of this session saw.
 struct Sample {
   bool valid;
-  bool work_left;
+  WorkLeft work_left;
   int64 worker_id;
   uint64 tasks;
   uint64 generation[kTaskBits];
@@ -76,7 +76,7 @@ bool exit_waiting() {
 }
 
 bool moved_since_sample(DatabaseState *database) {
-  if (sample.work_left) return true;
+  if (sample.work_left == WorkLeft::kNow) return true;
   if (pg_atomic_read_u64(&database->any_generation) != sample.any_generation) return true;
   for (int bit = 0; bit < kTaskBits; bit++)
     if (((sample.tasks >> bit) & 1) &&
@@ -190,7 +190,8 @@ int64 checked_wait_us(const Interval *max_wait, bool sampled) {
              errhint("30 seconds is a good value: a dead client frees its connection then.")));
   wait_us += days * USECS_PER_DAY;
   // Without a claim in this session nothing tells what happened since it: look again soon.
-  return sampled ? wait_us : Min(wait_us, poll_interval_us());
+  bool poll = !sampled || sample.work_left == WorkLeft::kSoon;
+  return poll ? Min(wait_us, poll_interval_us()) : wait_us;
 }
 
 }  // namespace
@@ -198,7 +199,7 @@ int64 checked_wait_us(const Interval *max_wait, bool sampled) {
 void sample_generations(int64 worker_id, uint64 tasks) {
   DatabaseState *database = this_database();
   sample.valid = database != nullptr;
-  sample.work_left = false;
+  sample.work_left = WorkLeft::kNone;
   sample.worker_id = worker_id;
   sample.tasks = tasks;
   if (!database) return;
@@ -208,7 +209,7 @@ void sample_generations(int64 worker_id, uint64 tasks) {
   pg_read_barrier();
 }
 
-void note_work_left(bool left) { sample.work_left = left; }
+void note_work_left(WorkLeft left) { sample.work_left = left; }
 
 void wake_waiters(uint32 *jobs, uint64 task_bits, bool any) {
   SharedState *all = shared();

@@ -11,8 +11,10 @@ namespace pulse {
 // Called by claim, before its snapshot: remembers the generations of these tasks in this session.
 void sample_generations(int64 worker_id, uint64 tasks);
 
-// Called by claim at its end: there is known to be more for this worker, so a wait returns at once.
-void note_work_left(bool left);
+// Called by claim at its end. kNow: there is more for this worker, a wait returns at once. kSoon: there
+// is a job that waits for this worker to be idle, which no commit tells: a wait lasts one poll interval.
+enum class WorkLeft { kNone, kNow, kSoon };
+void note_work_left(WorkLeft left);
 
 // Wakes one waiter per job among those that serve its task, and one more whoever it is.
 // Callable from a commit callback.
