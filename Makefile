@@ -68,7 +68,7 @@ $(DATA_built): $(SQL_PARTS) $(UNLISTED) $(SRC)/sql/assemble.awk $(SRC)/Makefile
 
 # The worker. CMake gets neither the extension's flags, which PGXS puts into variables that make
 # exports, nor this make's overrides; WORKER_CXXFLAGS reaches it.
-ifeq ($(WORKER)$(wildcard $(SRC)/worker/CMakeLists.txt),$(SRC)/worker/CMakeLists.txt)
+ifneq ($(WORKER),no)
 all: worker-build
 install: worker-install
 endif
