@@ -10,13 +10,13 @@
 namespace pulse {
 
 struct BootClock {
-    using duration = std::chrono::nanoseconds;
-    using rep = duration::rep;
-    using period = duration::period;
-    using time_point = std::chrono::time_point<BootClock>;
-    static constexpr bool is_steady = true;
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<BootClock>;
+  static constexpr bool is_steady = true;
 
-    static time_point now() noexcept;
+  static time_point now() noexcept;
 };
 
 }  // namespace pulse
