@@ -22,61 +22,61 @@ namespace pulse {
 
 // Why a folder or a name is not served. `reason` is a sentence for the operator and for last_error.
 struct TaskRefusal {
-    enum class Kind {
-        bad_name,        // empty, too long, `..`, leading `/`, control character, hidden
-        not_found,       // nothing of that name
-        not_executable,  // a file without execute permission, or not a regular file
-        unsafe,          // a symlink, set-user-id, a wrong owner, or writable by others
-        exhausted,       // out of descriptors or memory: says nothing about the task; try later
-        unavailable,     // the system could not say (I/O error, no permission, no openat2)
-    };
-    Kind kind = Kind::unavailable;
-    std::string reason;
+  enum class Kind {
+    bad_name,        // empty, too long, `..`, leading `/`, control character, hidden
+    not_found,       // nothing of that name
+    not_executable,  // a file without execute permission, or not a regular file
+    unsafe,          // a symlink, set-user-id, a wrong owner, or writable by others
+    exhausted,       // out of descriptors or memory: says nothing about the task; try later
+    unavailable,     // the system could not say (I/O error, no permission, no openat2)
+  };
+  Kind kind = Kind::unavailable;
+  std::string reason;
 
-    // The job is to be released: neither it nor its task is at fault.
-    [[nodiscard]] bool is_transient() const noexcept { return kind == Kind::exhausted; }
+  // The job is to be released: neither it nor its task is at fault.
+  [[nodiscard]] bool is_transient() const noexcept { return kind == Kind::exhausted; }
 };
 
 // One file that passed every check, held by descriptors (O_PATH, close-on-exec).
 struct TaskExecutable {
-    UniqueFd file;       // the file itself: its identity
-    UniqueFd directory;  // the folder that holds it: names are resolved from here when it is run
-    UniqueFd folder;     // the tasks folder: the working directory of the task
-    std::string path;    // for people: the folder's path and the name
+  UniqueFd file;       // the file itself: its identity
+  UniqueFd directory;  // the folder that holds it: names are resolved from here when it is run
+  UniqueFd folder;     // the tasks folder: the working directory of the task
+  std::string path;    // for people: the folder's path and the name
 };
 
 class TaskFolder {
-public:
-    // Longest name in characters (code points).
-    static constexpr std::size_t kMaxNameLength = 128;
+ public:
+  // Longest name in characters (code points).
+  static constexpr std::size_t kMaxNameLength = 128;
 
-    // Opens and checks the folder; on a refusal returns nothing and fills `refusal`.
-    static std::optional<TaskFolder> open(const std::string& path, TaskRefusal& refusal);
+  // Opens and checks the folder; on a refusal returns nothing and fills `refusal`.
+  static std::optional<TaskFolder> open(const std::string& path, TaskRefusal& refusal);
 
-    // Resolves one identifier; on a refusal returns nothing and fills `refusal`.
-    std::optional<TaskExecutable> find(std::string_view identifier, TaskRefusal& refusal) const;
+  // Resolves one identifier; on a refusal returns nothing and fills `refusal`.
+  std::optional<TaskExecutable> find(std::string_view identifier, TaskRefusal& refusal) const;
 
-    struct Listing {
-        std::vector<std::string> identifiers;  // sorted; every one of them passes find()
-        std::vector<TaskRefusal> refusals;     // executables that are not served, and why
-    };
-    // What is served now. Sub-folders give `sub/name`; hidden entries and files without execute
-    // permission are passed over without a word.
-    [[nodiscard]] Listing list() const;
+  struct Listing {
+    std::vector<std::string> identifiers;  // sorted; every one of them passes find()
+    std::vector<TaskRefusal> refusals;     // executables that are not served, and why
+  };
+  // What is served now. Sub-folders give `sub/name`; hidden entries and files without execute
+  // permission are passed over without a word.
+  [[nodiscard]] Listing list() const;
 
-    // The folder's path with links resolved, as it was when opened.
-    [[nodiscard]] const std::string& path() const noexcept { return path_; }
-    [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+  // The folder's path with links resolved, as it was when opened.
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
-    // 1 to 128 characters of valid UTF-8 without control characters; no leading `/`; no component
-    // that is empty or begins with a dot.
-    static bool is_valid_name(std::string_view identifier) noexcept;
+  // 1 to 128 characters of valid UTF-8 without control characters; no leading `/`; no component
+  // that is empty or begins with a dot.
+  static bool is_valid_name(std::string_view identifier) noexcept;
 
-private:
-    TaskFolder(UniqueFd fd, std::string path) noexcept;
+ private:
+  TaskFolder(UniqueFd fd, std::string path) noexcept;
 
-    UniqueFd fd_;
-    std::string path_;
+  UniqueFd fd_;
+  std::string path_;
 };
 
 }  // namespace pulse
