@@ -12,24 +12,24 @@ namespace pulse {
 // One claimed job as its task sees it. Times are text in ISO 8601, as the database gave them;
 // *_json is JSON text and is passed on as it is.
 struct TaskInput {
-    std::int64_t job_id = 0;
-    std::int64_t token = 0;
-    std::string identifier;
-    int attempt = 1;  // counts from 1
-    int max_attempts = 1;
-    int crashes = 0;
-    int priority = 0;
-    std::string run_at;
-    std::string created_at;
-    std::optional<std::string> queue_name;
-    std::optional<std::string> job_key;
-    std::vector<std::string> flags;
-    std::optional<std::string> last_error;
-    std::optional<std::string> recovered;  // how the last attempt was lost, if it was
-    std::int64_t worker_id = 0;
-    std::string worker_name;
-    std::optional<std::string> checkpoint_json;
-    std::optional<std::string> payload_json;
+  std::int64_t job_id = 0;
+  std::int64_t token = 0;
+  std::string identifier;
+  int attempt = 1;  // counts from 1
+  int max_attempts = 1;
+  int crashes = 0;
+  int priority = 0;
+  std::string run_at;
+  std::string created_at;
+  std::optional<std::string> queue_name;
+  std::optional<std::string> job_key;
+  std::vector<std::string> flags;
+  std::optional<std::string> last_error;
+  std::optional<std::string> recovered;  // how the last attempt was lost, if it was
+  std::int64_t worker_id = 0;
+  std::string worker_name;
+  std::optional<std::string> checkpoint_json;
+  std::optional<std::string> payload_json;
 };
 
 // The whole environment of the task, as NAME=value. From this process come only PATH, HOME, LANG,
@@ -40,8 +40,8 @@ struct TaskInput {
 // Checkpoint and last error are on stdin only: a variable holds at most 128 KiB.
 std::vector<std::string> task_environment(const TaskInput& input, const char* const* inherited);
 
-// {"payload":…,"job":{…}}: the payload's own text, so no number or key order is changed. The job
-// object has the columns of claimed_job by name, `attempt` beside `attempts`, and the worker.
+// {"payload":…,"job":{…}}: the payload keeps its own text, every number and the order of keys. The
+// job object has the columns of claimed_job by name, `attempt` beside `attempts`, and the worker.
 std::string task_stdin(const TaskInput& input);
 
 }  // namespace pulse
