@@ -25,45 +25,45 @@
 namespace pulse {
 
 struct TaskProgress {
-    std::optional<double> fraction;
-    std::optional<std::string> message;
-    std::optional<std::string> stage;
-    std::optional<std::string> checkpoint;  // JSON text
+  std::optional<double> fraction;
+  std::optional<std::string> message;
+  std::optional<std::string> stage;
+  std::optional<std::string> checkpoint;  // JSON text
 
-    [[nodiscard]] bool empty() const noexcept {
-        return !fraction && !message && !stage && !checkpoint;
-    }
+  [[nodiscard]] bool empty() const noexcept {
+    return !fraction && !message && !stage && !checkpoint;
+  }
 };
 
 class TaskOutput {
-public:
-    static constexpr std::size_t kMaxLineBytes = 1024 * 1024;
-    static constexpr std::chrono::seconds kProgressInterval{1};
+ public:
+  static constexpr std::size_t kMaxLineBytes = 1024 * 1024;
+  static constexpr std::chrono::seconds kProgressInterval{1};
 
-    // Takes the next bytes, of any length, cut anywhere.
-    void feed(std::string_view bytes);
-    // End of file: a last line without a newline counts as a line.
-    void finish();
+  // Takes the next bytes, of any length, cut anywhere.
+  void feed(std::string_view bytes);
+  // End of file: a last line without a newline counts as a line.
+  void finish();
 
-    // When the merged progress may be reported; nothing when there is none.
-    [[nodiscard]] std::optional<BootClock::time_point> next_report() const noexcept;
-    // Hands over the merged progress if it is due at `now`; starts the next interval.
-    std::optional<TaskProgress> take_due(BootClock::time_point now);
-    // Hands over what is left, due or not.
-    std::optional<TaskProgress> take_rest();
+  // When the merged progress may be reported; nothing when there is none.
+  [[nodiscard]] std::optional<BootClock::time_point> next_report() const noexcept;
+  // Hands over the merged progress if it is due at `now`; starts the next interval.
+  std::optional<TaskProgress> take_due(BootClock::time_point now);
+  // Hands over what is left, due or not.
+  std::optional<TaskProgress> take_rest();
 
-    [[nodiscard]] const std::optional<std::string>& result() const noexcept { return result_; }
-    [[nodiscard]] std::size_t dropped_lines() const noexcept { return dropped_lines_; }
+  [[nodiscard]] const std::optional<std::string>& result() const noexcept { return result_; }
+  [[nodiscard]] std::size_t dropped_lines() const noexcept { return dropped_lines_; }
 
-private:
-    void end_line(std::string_view line);
+ private:
+  void end_line(std::string_view line);
 
-    std::string partial_;         // the line that has begun, never beyond kMaxLineBytes
-    bool is_overlong_ = false;    // the line that has begun is being dropped
-    TaskProgress pending_;
-    BootClock::time_point not_before_{};
-    std::optional<std::string> result_;
-    std::size_t dropped_lines_ = 0;
+  std::string partial_;       // the line that has begun, never beyond kMaxLineBytes
+  bool is_overlong_ = false;  // the line that has begun is being dropped
+  TaskProgress pending_;
+  BootClock::time_point not_before_{};
+  std::optional<std::string> result_;
+  std::size_t dropped_lines_ = 0;
 };
 
 }  // namespace pulse
