@@ -1,0 +1,56 @@
+// Starts one task, watches it and the line to the worker, and lets nothing of it survive.
+//
+// Ends the task when the deadline of the last ping has passed (the worker is stopped), at once when
+// the line closes (the worker is dead or has hung up), and when the worker says so. One thread, no
+// allocation that grows, no C++ runtime.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "protocol.hpp"
+
+namespace pulse::minder {
+
+class Minder {
+ public:
+  Minder(const char* path, char** environment, std::int64_t silence_grace_ns) noexcept
+      : path_(path), environment_(environment), silence_grace_ns_(silence_grace_ns) {}
+
+  // Returns when nothing of the task is left; false when the minder could not do its work (then
+  // nothing was started, or the worker takes over).
+  bool run() noexcept;
+
+ private:
+  bool open_watches() noexcept;
+  bool start_task() noexcept;
+  void turn() noexcept;
+  void read_orders() noexcept;
+  void read_start() noexcept;
+  void reap() noexcept;
+  void check_time() noexcept;
+  void arm_timer() noexcept;
+  void terminate(Report::StoppedBy cause, std::int64_t kill_at) noexcept;
+  void signal_group(int number) const noexcept;
+  void report(Report::Kind kind, int value, int detail) noexcept;
+  void kill_leftovers() noexcept;
+
+  const char* const path_;
+  char** const environment_;
+  const std::int64_t silence_grace_ns_;
+
+  int child_fd_ = -1;  // signalfd: a child ended
+  int timer_fd_ = -1;  // timerfd on CLOCK_BOOTTIME, absolute
+  int start_fd_ = -1;  // the child's failure to become the task, or its success by closing
+  bool is_line_open_ = true;
+
+  pid_t task_ = 0;
+  bool has_ended_ = false;
+  std::int64_t deadline_ = 0;  // of the last ping; 0 before the first
+  bool is_terminating_ = false;
+  std::int64_t kill_at_ = 0;  // while terminating; 0 once SIGKILL is sent
+  Report::StoppedBy stopped_by_ = Report::kNobody;
+};
+
+}  // namespace pulse::minder

@@ -1,0 +1,55 @@
+// What passes between the worker and pulse-minder. Both are always built together, so the messages
+// are plain structs; the line is a SOCK_SEQPACKET pair, so each message arrives whole or not at
+// all.
+#pragma once
+
+#include <cstdint>
+
+namespace pulse::minder {
+
+// Descriptors the minder is started with. The first four are the task's own.
+constexpr int kStdinFd = 0;
+constexpr int kStdoutFd = 1;
+constexpr int kStderrFd = 2;
+constexpr int kPulseFd = 3;
+constexpr int kLineFd = 4;           // the minder's end of the line
+constexpr int kDirectoryFd = 5;      // the directory that holds the executable
+constexpr int kFileFd = 6;           // the executable, to see that its name still means it
+constexpr int kWorkDirectoryFd = 7;  // where the task starts
+constexpr int kFdCount = 8;
+
+// Worker to minder. Times are CLOCK_BOOTTIME in nanoseconds: a message that waited while the
+// minder was stopped says as much as it said when it was sent.
+struct Order {
+  enum Kind : std::int32_t {
+    kPing = 1,       // `at`: when SIGTERM is due unless another ping comes
+    kTerminate = 2,  // SIGTERM now; `at`: when SIGKILL follows
+  };
+  std::int32_t kind;
+  std::int32_t reserved;
+  std::int64_t at;
+};
+
+// Minder to worker. After kStarted comes kEnded, and after kNotStarted or kEnded nothing. The
+// minder exits with 0 when nothing of the task is left.
+struct Report {
+  enum Kind : std::int32_t {
+    kStarted = 1,
+    kNotStarted = 2,  // `value`: errno; `detail`: Stage
+    kExited = 3,      // `value`: exit code; `detail`: StoppedBy
+    kSignalled = 4,   // `value`: signal; `detail`: StoppedBy
+  };
+  enum Stage : std::int32_t {
+    kFork = 1,
+    kPrepare = 2,
+    kWorkDirectory = 3,
+    kChanged = 4,  // the name does not mean the checked file any more
+    kExecute = 5,
+  };
+  enum StoppedBy : std::int32_t { kNobody = 0, kWorker = 1, kSilence = 2 };
+  std::int32_t kind;
+  std::int32_t value;
+  std::int32_t detail;
+};
+
+}  // namespace pulse::minder

@@ -1,0 +1,85 @@
+#include "task_start.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "protocol.hpp"
+
+namespace pulse::minder {
+namespace {
+
+[[noreturn]] void give_up(int failure_pipe, Report::Stage stage, int error) noexcept {
+  const StartFailure failure{stage, error};
+  // Nothing is left to do if this fails: the minder then sees an exit without a start.
+  const ssize_t written = write(failure_pipe, &failure, sizeof failure);
+  _exit(written == sizeof failure ? 127 : 126);
+}
+
+bool prepare(pid_t minder) noexcept {
+  if (setsid() < 0) return false;
+  // A second line of defence: if the minder is killed, the task is too. It does not reach the
+  // task's children, and a change of credentials clears it, so nothing relies on it.
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
+  if (getppid() != minder) _exit(126);
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
+  const rlimit no_core{0, 0};
+  if (setrlimit(RLIMIT_CORE, &no_core) != 0) return false;
+  umask(022);
+  return true;
+}
+
+void reset_signals() noexcept {
+  struct sigaction by_default {};
+  by_default.sa_handler = SIG_DFL;
+  // Fails for SIGKILL, SIGSTOP and the C library's own, which are as they should be.
+  for (int number = 1; number < NSIG; ++number) sigaction(number, &by_default, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// The name is executed, not the descriptor: an interpreter must be able to open what it is given,
+// and a close-on-exec descriptor is gone by then. So see that the name still means the same file.
+bool names_checked_file(const char* name) noexcept {
+  struct stat named {};
+  struct stat checked {};
+  return fstatat(kDirectoryFd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         fstat(kFileFd, &checked) == 0 && named.st_dev == checked.st_dev &&
+         named.st_ino == checked.st_ino;
+}
+
+}  // namespace
+
+void become_task(pid_t minder, const char* path, char** environment, int failure_pipe) noexcept {
+  if (!prepare(minder)) give_up(failure_pipe, Report::kPrepare, errno);
+  if (fchdir(kWorkDirectoryFd) != 0) give_up(failure_pipe, Report::kWorkDirectory, errno);
+
+  const char* slash = strrchr(path, '/');
+  const char* name = slash != nullptr ? slash + 1 : path;
+  if (!names_checked_file(name)) give_up(failure_pipe, Report::kChanged, ESTALE);
+
+  // Through the minder's descriptor of the directory: it stays open there as long as the task
+  // runs, so an interpreter can open the script and a script can find its neighbours by $0, while
+  // the task inherits no descriptor for it and no folder above can be exchanged in between.
+  char executable[NAME_MAX + 64];
+  const int length = snprintf(executable, sizeof executable, "/proc/%d/fd/%d/%s",
+                              static_cast<int>(minder), kDirectoryFd, name);
+  if (length < 0 || static_cast<size_t>(length) >= sizeof executable) {
+    give_up(failure_pipe, Report::kExecute, ENAMETOOLONG);
+  }
+  reset_signals();
+  char* const arguments[] = {const_cast<char*>(path), nullptr};
+  execve(executable, arguments, environment);
+  give_up(failure_pipe, Report::kExecute, errno);
+}
+
+}  // namespace pulse::minder
