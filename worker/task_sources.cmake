@@ -1,14 +1,45 @@
 # The part of the worker that runs executables. Paths are relative to this folder.
-# The including file makes the targets: a library of PULSE_TASK_SOURCES (needs libuv and
-# nlohmann_json), the program pulse-minder of PULSE_MINDER_SOURCES with the options below, and
-# tests of PULSE_TASK_TESTS that are compiled with PULSE_MINDER_PATH="<path of pulse-minder>".
+#
+# The including file makes the targets: its library takes PULSE_TASK_SOURCES (needs libuv and
+# nlohmann_json); the program pulse-minder is made of PULSE_MINDER_SOURCES with the two option lists
+# below and nothing else (it links no library, and a sanitizer's runtime cannot be linked into it);
+# the tests in PULSE_TASK_TESTS get the macro PULSE_MINDER_PATH, the path of pulse-minder.
 
 set(PULSE_TASK_SOURCES
+  minder/children.cpp
   src/boot_clock.cpp
+  src/error_tail.cpp
+  src/strangers.cpp
+  src/task_end.cpp
+  src/task_environment.cpp
+  src/task_folder.cpp
+  src/task_message.cpp
+  src/task_minder.cpp
+  src/task_output.cpp
+  src/task_pipe.cpp
+  src/task_process.cpp
+  src/task_stdio.cpp
+  src/utf8.cpp
 )
 
 set(PULSE_MINDER_SOURCES
+  minder/children.cpp
+  minder/main.cpp
+  minder/minder.cpp
+  minder/task_start.cpp
 )
+# One minder stands beside every running task, so it is kept small.
+set(PULSE_MINDER_COMPILE_OPTIONS -Os -fno-exceptions -fno-rtti -ffunction-sections)
+set(PULSE_MINDER_LINK_OPTIONS -static -Wl,--gc-sections)
 
 set(PULSE_TASK_TESTS
+  ../test/worker/error_tail_test.cpp
+  ../test/worker/minder_test.cpp
+  ../test/worker/task_end_test.cpp
+  ../test/worker/task_environment_test.cpp
+  ../test/worker/task_escape_test.cpp
+  ../test/worker/task_folder_test.cpp
+  ../test/worker/task_output_test.cpp
+  ../test/worker/task_process_test.cpp
+  ../test/worker/task_start_test.cpp
 )

@@ -1,0 +1,247 @@
+// P5, P6, P11: nothing of a task outlives it, nor a worker that is dead, stopped or silent,
+// whatever the task does to get away.
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+#include "strangers.hpp"
+#include "task_bench.hpp"
+
+namespace pulse {
+namespace {
+
+using Kind = TaskEnd::Kind;
+using StoppedBy = TaskEnd::StoppedBy;
+using std::chrono::milliseconds;
+
+class TaskEscapeTest : public TaskBench {
+ protected:
+  void SetUp() override {
+    TaskBench::SetUp();
+    ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+    line_.emplace(path_of("line"));
+  }
+
+  void TearDown() override {
+    TaskBench::TearDown();
+    prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+  }
+
+  // Leaves its group and session, is nobody's child, hears no SIGTERM, holds every descriptor.
+  std::string daemon() const {
+    return "exec 9>" + line_->path() +
+           "\n( setsid sh -c 'trap \"\" TERM HUP; echo daemon >&9; tail -f /dev/null' & )\n";
+  }
+  void wait_for_daemon() { wait_for_line("daemon"); }
+  void wait_for_line(const std::string& wanted) {
+    std::optional<std::string> line = line_->next_line();
+    while (line && line != wanted) line = line_->next_line();
+    ASSERT_EQ(line, wanted);
+  }
+
+  // A process that does nothing but run `name`, pinging for it as a worker does. It exits with 50
+  // and who stopped the task, once that is told.
+  pid_t start_worker(const std::string& name, milliseconds limit) {
+    const TaskExecutable executable = must_find(name);
+    TaskOptions options = options_for(name);
+    options.ping_limit = limit;
+    const pid_t worker = fork();
+    if (worker == 0) run_worker(executable, options);
+    return worker;
+  }
+
+  [[noreturn]] static void run_worker(const TaskExecutable& executable,
+                                      const TaskOptions& options) {
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    uv_loop_t loop;
+    uv_loop_init(&loop);
+    TaskCallbacks callbacks;
+    callbacks.on_end = [](const TaskEnd& end) { _exit(50 + static_cast<int>(end.stopped_by)); };
+    const auto started = TaskProcess::start(&loop, executable, options, callbacks);
+    if (!started.process) _exit(1);
+    uv_timer_t pings;
+    uv_timer_init(&loop, &pings);
+    pings.data = started.process.get();
+    uv_timer_start(
+        &pings, [](uv_timer_t* timer) { static_cast<TaskProcess*>(timer->data)->ping(); }, 0,
+        static_cast<std::uint64_t>(options.ping_limit.count() / 4));
+    uv_run(&loop, UV_RUN_DEFAULT);
+    _exit(2);
+  }
+
+  static int exit_code_of(pid_t process) {
+    int status = 0;
+    EXPECT_EQ(waitpid(process, &status, 0), process);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  // Those that came here because their worker or minder was killed.
+  static void expect_no_strangers() { EXPECT_EQ(reap_strangers(), 0U); }
+
+  std::optional<LifeLine> line_;
+};
+
+TEST_F(TaskEscapeTest, a_daemon_is_gone_when_its_task_ends) {
+  given_task("task", daemon() + "read go <" + path_of("go") + "; exit 3");
+  ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
+  start("task");
+  wait_for_daemon();
+  std::ofstream(path_of("go")) << "go\n";
+  EXPECT_EQ(wait_for_end().exit_code, 3);
+  EXPECT_TRUE(line_->ends());
+}
+
+TEST_F(TaskEscapeTest, a_daemon_is_gone_when_its_task_is_killed) {
+  given_task("task", daemon() + "tail -f /dev/null");
+  start("task");
+  wait_for_daemon();
+  process_->kill();
+  EXPECT_EQ(wait_for_end().kind, Kind::signalled);
+  EXPECT_TRUE(line_->ends());
+}
+
+TEST_F(TaskEscapeTest, many_daemons_of_daemons_are_gone) {
+  given_task("task", "exec 9>" + line_->path() +
+                         "\nn=0; while [ $n -lt 30 ]; do n=$((n + 1))\n"
+                         "( setsid sh -c '( setsid sh -c \"tail -f /dev/null\" & ); echo up >&9; "
+                         "tail -f /dev/null' & )\ndone; tail -f /dev/null");
+  start("task");
+  for (int i = 0; i < 30; ++i) ASSERT_EQ(line_->next_line(), "up");
+  process_->kill();
+  wait_for_end();
+  EXPECT_TRUE(line_->ends());
+}
+
+TEST_F(TaskEscapeTest, a_dead_worker_leaves_nothing) {
+  given_task("task", "trap '' TERM\n" + daemon() + "tail -f /dev/null");
+  const pid_t worker = start_worker("task", kTestLimit);
+  wait_for_daemon();
+  ::kill(worker, SIGKILL);
+  EXPECT_TRUE(line_->ends());
+  EXPECT_EQ(exit_code_of(worker), -SIGKILL);
+}
+
+TEST_F(TaskEscapeTest, a_stopped_worker_leaves_nothing_after_the_limit) {
+  constexpr milliseconds kLimit{1000};
+  given_task("task", "trap '' TERM\n" + daemon() + "tail -f /dev/null");
+  const pid_t worker = start_worker("task", kLimit);
+  wait_for_daemon();
+  const auto stopped = BootClock::now();
+  ::kill(worker, SIGSTOP);
+  EXPECT_TRUE(line_->ends());
+  // The last ping was at most a quarter of the limit before the stop.
+  EXPECT_GE(BootClock::now() - stopped, kLimit * 3 / 4 - milliseconds(100));
+  ::kill(worker, SIGCONT);
+  EXPECT_EQ(exit_code_of(worker), 50 + static_cast<int>(StoppedBy::silence));
+}
+
+TEST_F(TaskEscapeTest, a_whole_stopped_group_does_not_stop_the_minder) {
+  given_task("task", daemon() + "tail -f /dev/null");
+  const pid_t worker = start_worker("task", milliseconds(500));
+  setpgid(worker, worker);
+  wait_for_daemon();
+  ::kill(-worker, SIGTSTP);
+  ::kill(-worker, SIGSTOP);
+  EXPECT_TRUE(line_->ends());
+  ::kill(worker, SIGKILL);
+  EXPECT_EQ(exit_code_of(worker), -SIGKILL);
+}
+
+TEST_F(TaskEscapeTest, pings_keep_a_task_alive_beyond_the_limit) {
+  constexpr milliseconds kLimit{400};
+  given_task("task", daemon() + "tail -f /dev/null");
+  TaskOptions options = options_for("task");
+  options.ping_limit = kLimit;
+  start("task", options);
+  const auto began = BootClock::now();
+  auto last_ping = began;
+  uv_timer_t pings;
+  uv_timer_init(&loop_, &pings);
+  uv_timer_start(
+      &pings, [](uv_timer_t*) {}, 0, 50);
+  turn_until([&] {
+    last_ping = BootClock::now();
+    process_->ping(last_ping);
+    return end_ || last_ping - began > 3 * kLimit;
+  });
+  EXPECT_FALSE(end_);
+  uv_close(reinterpret_cast<uv_handle_t*>(&pings), nullptr);
+  const TaskEnd end = wait_for_end();
+  EXPECT_EQ(end.stopped_by, StoppedBy::silence);
+  EXPECT_GE(BootClock::now() - last_ping, kLimit);
+  EXPECT_TRUE(line_->ends());
+}
+
+TEST_F(TaskEscapeTest, the_limit_counts_from_the_time_a_ping_speaks_of) {
+  given_task("task", daemon() + "tail -f /dev/null");
+  start("task");
+  wait_for_daemon();
+  process_->ping(BootClock::now() - kTestLimit);
+  const TaskEnd end = wait_for_end();
+  EXPECT_EQ(end.stopped_by, StoppedBy::silence);
+  EXPECT_EQ(end.signal, SIGTERM);
+}
+
+TEST_F(TaskEscapeTest, a_task_that_kills_its_minder_does_not_get_away) {
+  given_task("task", daemon() + "read go <" + path_of("go") + "; kill -9 $PPID; tail -f /dev/null");
+  ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
+  start("task");
+  wait_for_daemon();
+  std::ofstream(path_of("go")) << "go\n";
+  const TaskEnd end = wait_for_end();
+  EXPECT_EQ(end.kind, Kind::minder_lost);
+  EXPECT_EQ(end.stopped_by, StoppedBy::nobody);
+  EXPECT_FALSE(end.error.empty());
+  process_.reset();
+  uv_run(&loop_, UV_RUN_DEFAULT);
+  EXPECT_TRUE(line_->ends());
+  expect_no_strangers();
+}
+
+TEST_F(TaskEscapeTest, a_killed_minder_costs_no_other_task) {
+  LifeLine other_line(path_of("other-line"));
+  ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
+  given_task("other", "exec 9>" + other_line.path() + "; echo up >&9; read go <" + path_of("go") +
+                          "; exit 17");
+  given_task("task", daemon() + "kill -9 $PPID; tail -f /dev/null");
+  std::optional<TaskEnd> other_end;
+  TaskCallbacks callbacks;
+  callbacks.on_end = [&](const TaskEnd& end) { other_end = end; };
+  const auto other =
+      TaskProcess::start(&loop_, must_find("other"), options_for("other"), callbacks);
+  ASSERT_TRUE(other.process) << other.error;
+  ASSERT_EQ(other_line.next_line(), "up");
+  EXPECT_EQ(end_of("task").kind, Kind::minder_lost);
+  process_.reset();
+  EXPECT_FALSE(other_end);
+  std::ofstream(path_of("go")) << "go\n";
+  turn_until([&] { return other_end.has_value(); });
+  EXPECT_EQ(other_end->exit_code, 17);
+}
+
+TEST_F(TaskEscapeTest, a_task_that_stops_its_minder_is_ended_all_the_same) {
+  given_task("task", daemon() + "kill -STOP $PPID; echo stopped >&9; tail -f /dev/null");
+  start("task");
+  wait_for_line("stopped");
+  process_->kill();
+  EXPECT_EQ(wait_for_end().stopped_by, StoppedBy::worker);
+  EXPECT_TRUE(line_->ends());
+}
+
+TEST_F(TaskEscapeTest, a_task_that_stops_its_minder_again_and_again_is_ended_too) {
+  given_task("task", daemon() +
+                         "minder=$PPID\n( setsid sh -c 'while kill -STOP '$minder'; do :; "
+                         "done' & )\necho stopping >&9; tail -f /dev/null");
+  start("task");
+  wait_for_line("stopping");
+  process_->kill();
+  EXPECT_EQ(wait_for_end().stopped_by, StoppedBy::worker);
+  process_.reset();
+  uv_run(&loop_, UV_RUN_DEFAULT);
+  EXPECT_TRUE(line_->ends());
+  expect_no_strangers();
+}
+
+}  // namespace
+}  // namespace pulse
