@@ -104,6 +104,7 @@ PULSE_FUNCTION(pulse_checked_spec) {
   heap_deform_tuple(&tuple, descriptor, spec.values, spec.nulls);
   pulse::check_names(spec);
   if (spec.nulls[pulse::kSpecPayload]) spec.set(pulse::kSpecPayload, CStringGetTextDatum("{}"));
+  pulse::check_document("payload", spec.values[pulse::kSpecPayload]);
   pulse::settle_run_at(&spec);
   pulse::settle_numbers(&spec);
   pulse::settle_flags(&spec);

@@ -48,7 +48,11 @@ int64 since_tick_us(const ClockReading &reading) {
 
 }  // namespace
 
-int32 current_timeline() { return static_cast<int32>(GetWALInsertionTimeLine()); }
+int32 current_timeline() {
+  // A standby inserts into no timeline.
+  PreventCommandDuringRecovery("pg_pulse's liveness clock");
+  return static_cast<int32>(GetWALInsertionTimeLine());
+}
 
 int64 live_base_us() {
   ClockReading reading = read_clock();

@@ -3,6 +3,7 @@
 #include "errors.hpp"
 
 extern "C" {
+#include "access/detoast.h"
 #include "mb/pg_wchar.h"
 }
 
@@ -45,6 +46,15 @@ void check_identifier(text *identifier) {
              errhint("Use letters, digits and the like, with single slashes between folders.")));
 }
 
+void check_document(const char *what, Datum document) {
+  Size size = toast_raw_datum_size(document) - VARHDRSZ;
+  if (size > kLargestDocument)
+    ereport(ERROR,
+            (errcode(kOutOfRange), errmsg("%s has %zu bytes, out of range", what, size),
+             errhint("It may have %zu. Store the data elsewhere and pass a reference.",
+                     kLargestDocument)));
+}
+
 void check_number(const char *what, int64 value, int64 lowest, int64 highest) {
   if (value < lowest || value > highest)
     ereport(ERROR,
@@ -76,5 +86,12 @@ PULSE_FUNCTION(pulse_check_number) {
   if (!PG_ARGISNULL(1))
     pulse::check_number(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1),
                         PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+  PG_RETURN_VOID();
+}
+
+// pulse._check_document(what, document): a null passes.
+PULSE_FUNCTION(pulse_check_document) {
+  if (!PG_ARGISNULL(1))
+    pulse::check_document(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_DATUM(1));
   PG_RETURN_VOID();
 }

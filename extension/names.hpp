@@ -15,6 +15,12 @@ void check_name(const char *what, text *name, int longest);
 // or ".." component, a backslash or a control character.
 void check_identifier(text *identifier);
 
+// Payloads, results and checkpoints travel whole between server, worker and task.
+constexpr Size kLargestDocument = 64 * 1024 * 1024;
+
+// Raises for a JSON document above kLargestDocument.
+void check_document(const char *what, Datum document);
+
 // Raises unless lowest <= value <= highest.
 void check_number(const char *what, int64 value, int64 lowest, int64 highest);
 

@@ -276,6 +276,7 @@ PULSE_FUNCTION(pulse_wait_for_job) {
                     errhint("Call it by itself, outside BEGIN and outside functions.")));
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
     ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("worker_id and max_wait must not be null")));
+  PreventCommandDuringRecovery("wait_for_job");
   int64 worker_id = PG_GETARG_INT64(0);
   bool sampled = pulse::sample.valid && pulse::sample.worker_id == worker_id;
   int64 wait_us = pulse::checked_wait_us(PG_GETARG_INTERVAL_P(1), sampled);

@@ -62,10 +62,12 @@ CREATE OR REPLACE FUNCTION pulse._replace_job(older pulse.job, spec pulse.job_sp
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   replaced pulse.job;
+  merged json := pulse._merged_payload(older.payload, spec.payload);
 BEGIN
+  PERFORM pulse._check_document('payload', merged);
   UPDATE pulse.job AS j SET
     identifier   = spec.identifier,
-    payload      = pulse._merged_payload(older.payload, spec.payload),
+    payload      = merged,
     queue_name   = spec.queue_name,
     run_at       = CASE WHEN mode = 'preserve_run_at' AND older.attempts = 0
                      THEN older.run_at ELSE spec.run_at END,

@@ -144,6 +144,7 @@ DECLARE
   done pulse.job;
   reason text;
 BEGIN
+  PERFORM pulse._check_document('result', result);
   DELETE FROM pulse.job AS j
    WHERE j.id = complete.job_id AND j.token = complete.token AND j.state = 'running'
   RETURNING j.* INTO done;
@@ -235,6 +236,7 @@ DECLARE
 BEGIN
   PERFORM pulse._check_error(error);
   PERFORM pulse._check_duration('retry_in', retry_in, interval '0');
+  PERFORM pulse._check_document('payload', payload);
   locked := pulse._lock_claim(job_id, token);
   IF locked.id IS NULL THEN
     reason := pulse._refused_token(job_id, fail.token, 'failed');
@@ -303,6 +305,7 @@ BEGIN
     cardinality(payloads)]);
   PERFORM pulse._check_error(e) FROM unnest(errors) AS e WHERE e IS NULL;
   PERFORM pulse._check_duration('retry_in', d, interval '0') FROM unnest(retry_in) AS d;
+  PERFORM pulse._check_document('payload', p) FROM unnest(payloads) AS p;
   locked := pulse._lock_claims(job_ids, tokens);
   SELECT array_agg(ROW(a.id, 'failed', a.error, coalesce(a.again, true), a.delay, a.payload,
                        NULL)::pulse._ending)
@@ -348,6 +351,7 @@ BEGIN
     RAISE EXCEPTION 'delay must not be null' USING ERRCODE = 'PU004';
   END IF;
   PERFORM pulse._check_duration('delay', delay, interval '0');
+  PERFORM pulse._check_document('checkpoint', checkpoint);
   locked := pulse._lock_claim(job_id, token);
   IF locked.id IS NULL THEN
     PERFORM pulse._raise_stale(

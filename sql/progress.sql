@@ -13,6 +13,7 @@ BEGIN
     RAISE EXCEPTION 'fraction is %, out of range', fraction USING
       ERRCODE = 'PU004', HINT = 'It must be between 0 and 1.';
   END IF;
+  PERFORM pulse._check_document('checkpoint', checkpoint);
   UPDATE pulse.job AS j SET
     message = coalesce(progress.message, j.message),
     progress = coalesce(progress.fraction, j.progress),

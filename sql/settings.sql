@@ -52,6 +52,11 @@ CREATE OR REPLACE FUNCTION pulse._check_number(what text, value int, lowest int,
 COMMENT ON FUNCTION pulse._check_number(text, int, int, int) IS
   'raises PU004 for a number out of range; NULL passes';
 
+CREATE OR REPLACE FUNCTION pulse._check_document(what text, document json) RETURNS void
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_document';
+COMMENT ON FUNCTION pulse._check_document(text, json) IS
+  'raises PU004 for a document of more than 64 MiB; NULL passes';
+
 CREATE OR REPLACE FUNCTION pulse._check_duration(what text, value interval, lowest interval)
   RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$

@@ -118,7 +118,7 @@ COMMENT ON FUNCTION pulse._lock_running(bigint, int) IS
 
 -- Workers that own running jobs and do not live: lost, stopped, or without any row (after a restore).
 CREATE OR REPLACE FUNCTION pulse._dead_owners()
-  RETURNS TABLE (worker_id bigint, way text, reason text)
+  RETURNS TABLE (worker_id bigint, outcome text, way text, reason text)
   LANGUAGE sql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
   WITH RECURSIVE owner AS (
@@ -129,7 +129,10 @@ CREATE OR REPLACE FUNCTION pulse._dead_owners()
              ORDER BY j.worker_id LIMIT 1)
       FROM owner AS o WHERE o.worker_id IS NOT NULL
   )
-  SELECT o.worker_id, coalesce(h.lost_way, 'silence'),
+  SELECT o.worker_id,
+         -- An orderly end is no crash of the job; this row was held while its worker deregistered.
+         CASE WHEN w.state = 'stopped' THEN 'interrupted' ELSE 'lost' END,
+         coalesce(h.lost_way, 'silence'),
          format('worker %s%s was lost: %s', o.worker_id, ' (' || w.name || ')',
                 coalesce(w.reason, 'it is not registered here'))
     FROM owner AS o
@@ -140,16 +143,15 @@ CREATE OR REPLACE FUNCTION pulse._dead_owners()
 $$;
 COMMENT ON FUNCTION pulse._dead_owners() IS 'owners of running jobs that do not live, and why';
 
--- Recovers running jobs of one owner that does not live. A stopped worker's jobs were not killed with it.
 CREATE OR REPLACE FUNCTION pulse._recover_owner(
-    worker_id bigint, way text, reason text, most int)
+    worker_id bigint, outcome text, way text, reason text, most int)
   RETURNS TABLE (id bigint, state text)
   LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
   SELECT e.id, e.state FROM pulse._end_attempts((
-    SELECT array_agg(ROW(l, 'lost', reason, true, NULL, NULL, way)::pulse._ending)
+    SELECT array_agg(ROW(l, outcome, reason, true, NULL, NULL, way)::pulse._ending)
       FROM unnest(pulse._lock_running(worker_id, most)) AS l)) AS e;
 $$;
-COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, int) IS
+COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, text, int) IS
   'recovers at most so many running jobs of a worker that does not live';
 
 -- Jobs past their own clocks: the timeout since the claim, the stall_timeout since the last sign of life.
@@ -232,7 +234,7 @@ BEGIN
     EXIT WHEN pulse._room(result, most) <= 0;
     SELECT array_agg(r.id), array_agg(r.state) INTO ids, states
       FROM pulse._recover_owner(
-        owner.worker_id, owner.way, owner.reason, pulse._room(result, most)) AS r;
+        owner.worker_id, owner.outcome, owner.way, owner.reason, pulse._room(result, most)) AS r;
     result := pulse._count_recovered(result, states);
     IF pulse._room(result, most) > 0 THEN
       result.jobs_skipped_locked := result.jobs_skipped_locked
@@ -386,7 +388,7 @@ BEGIN
       declare_lost.worker_id, 'host', coalesce(declare_lost.reason, 'declared lost'));
   END IF;
   SELECT array_agg(r.id) INTO ids FROM pulse._dead_owners() AS o,
-    LATERAL pulse._recover_owner(o.worker_id, o.way, o.reason, NULL) AS r
+    LATERAL pulse._recover_owner(o.worker_id, o.outcome, o.way, o.reason, NULL) AS r
    WHERE o.worker_id = declare_lost.worker_id;
   PERFORM pulse._announce('host', declare_lost.worker_id, ids);
   RETURN coalesce(cardinality(ids), 0);
