@@ -78,6 +78,16 @@ PULSE_FUNCTION(pulse_hold_attachment) {
   PG_RETURN_INT64(static_cast<int64>(attachment));
 }
 
+// pulse._forget_attachment(attachment): its worker ended in order; the session's end tells nobody.
+PULSE_FUNCTION(pulse_forget_attachment) {
+  auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
+  int kept = 0;
+  for (int i = 0; i < pulse::held_count; i++)
+    if (pulse::held[i] != attachment) pulse::held[kept++] = pulse::held[i];
+  pulse::held_count = kept;
+  PG_RETURN_VOID();
+}
+
 PULSE_FUNCTION(pulse_incarnation) { PG_RETURN_INT64(pulse::incarnation()); }
 
 // pulse._holds_attachment(attachment): whether it is this session's.

@@ -19,8 +19,8 @@ $$;
 COMMENT ON FUNCTION pulse._lost_way(pulse.heartbeat, bigint) IS
   'session (its attached session ended), silence (no beat for the threshold) or NULL';
 
--- Looks at every attached session: one that its client ended is stamped, and another sweep is asked
--- for when the grace is over; one that the server ended is forgotten, so that silence decides.
+-- Looks at every attached session: one that its client ended is stamped; one that the server ended is
+-- forgotten, so that silence decides.
 CREATE OR REPLACE FUNCTION pulse._stamp_ended_sessions(live_us bigint) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -47,14 +47,23 @@ BEGIN
     RETURNING locked.session
   )
   SELECT count(*) INTO stamped FROM changed WHERE session = 'ended';
-  IF stamped > 0 THEN
-    PERFORM pulse._note_sweep_due(
-      clock_timestamp() + pulse._interval(pulse._setting_us('disconnect_grace')));
-  END IF;
   RETURN stamped;
 END $$;
 COMMENT ON FUNCTION pulse._stamp_ended_sessions(bigint) IS
   'stamps workers whose attached session has ended, on the liveness clock; returns how many';
+
+-- Every sweep asks for the next one anew, for whoever is stamped and not lost: a request that was made
+-- before may have been taken by a waiter for another reason, or with it.
+CREATE OR REPLACE FUNCTION pulse._ask_for_grace_end(live_us bigint) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse._note_sweep_due(clock_timestamp() + pulse._interval(greatest(
+           min(h.detached_live_us) + pulse._setting_us('disconnect_grace') - live_us, 0)))
+    FROM pulse.heartbeat AS h
+   WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NOT NULL
+     AND h.beat_live_us <= h.detached_live_us AND h.verdict NOT IN ('lost', 'stopped');
+$$;
+COMMENT ON FUNCTION pulse._ask_for_grace_end(bigint) IS
+  'at commit: asks for a sweep when the earliest grace of an ended session is over';
 
 CREATE OR REPLACE FUNCTION pulse._mark_lost(worker_id bigint, way text, reason text) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -302,6 +311,7 @@ BEGIN
   stamped := pulse._stamp_ended_sessions(live_us);
   SELECT m.marked, m.skipped INTO marked, skipped
     FROM pulse._mark_all_lost(live_us, max_jobs) AS m;
+  PERFORM pulse._ask_for_grace_end(live_us);
   result.workers_lost := marked;
   result.jobs_skipped_locked := skipped;
   result := pulse._recover_lost(result, max_jobs);

@@ -14,6 +14,11 @@ CREATE OR REPLACE FUNCTION pulse._holds_attachment(attachment bigint) RETURNS bo
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_holds_attachment';
 COMMENT ON FUNCTION pulse._holds_attachment(bigint) IS 'whether this session is the one it stands for';
 
+CREATE OR REPLACE FUNCTION pulse._forget_attachment(attachment bigint) RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_forget_attachment';
+COMMENT ON FUNCTION pulse._forget_attachment(bigint) IS
+  'the worker ended in order: the end of this session asks for no sweep';
+
 CREATE OR REPLACE FUNCTION pulse._attachment_state(attachment bigint, incarnation bigint)
   RETURNS text
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_attachment_state';
@@ -146,11 +151,14 @@ CREATE OR REPLACE FUNCTION pulse.deregister_worker(worker_id bigint) RETURNS voi
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   last_worker pulse.worker;
+  last_beat pulse.heartbeat;
 BEGIN
   PERFORM pulse._require_read_committed('deregister_worker');
   DELETE FROM pulse.heartbeat AS h
-   WHERE h.worker_id = deregister_worker.worker_id AND h.verdict <> 'lost';
-  IF NOT FOUND THEN
+   WHERE h.worker_id = deregister_worker.worker_id AND h.verdict <> 'lost'
+  RETURNING h.* INTO last_beat;
+  PERFORM pulse._forget_attachment(last_beat.attachment);
+  IF last_beat.worker_id IS NULL THEN
     IF NOT EXISTS (SELECT FROM pulse.worker AS w WHERE w.id = deregister_worker.worker_id) THEN
       RAISE EXCEPTION 'worker % is unknown', worker_id USING
         ERRCODE = 'PU002', HINT = 'pulse.worker lists the registered ones.';
