@@ -56,8 +56,11 @@ COMMENT ON FUNCTION pulse._stamp_ended_sessions(bigint) IS
 -- before may have been taken by a waiter for another reason, or with it.
 CREATE OR REPLACE FUNCTION pulse._ask_for_grace_end(live_us bigint) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT pulse._note_sweep_due(clock_timestamp() + pulse._interval(greatest(
-           min(h.detached_live_us) + pulse._setting_us('disconnect_grace') - live_us, 0)))
+  -- A grace that is over belongs to a worker that somebody holds: no use in asking at once.
+  SELECT pulse._note_sweep_due(clock_timestamp() + pulse._interval(min(
+           CASE WHEN h.detached_live_us + pulse._setting_us('disconnect_grace') > live_us
+             THEN h.detached_live_us + pulse._setting_us('disconnect_grace') - live_us
+             ELSE pulse._setting_us('poll_interval') END)))
     FROM pulse.heartbeat AS h
    WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NOT NULL
      AND h.beat_live_us <= h.detached_live_us AND h.verdict NOT IN ('lost', 'stopped');
