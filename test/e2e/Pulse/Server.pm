@@ -1,0 +1,95 @@
+# A server with the extension, what its tables say, and what must hold at the end of every test.
+package Pulse::Server;
+
+use strict;
+use warnings FATAL => 'all';
+
+use Exporter qw(import);
+use Test::More;
+
+# Before the framework reads it: what does not happen in this time does not happen.
+BEGIN { $ENV{PG_TEST_TIMEOUT_DEFAULT} //= 60 }
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+
+our @EXPORT = qw(new_server start_server set value wait_until expect_healthy %QUICK %PATIENT);
+
+# A death is noticed by silence within two or three seconds.
+our %QUICK = (
+    'pulse.heartbeat_interval' => '200ms',
+    'pulse.sweep_interval' => '200ms',
+    'pulse.sweep_threshold' => '2s',
+    'pulse.disconnect_grace' => '200ms',
+    'pulse.keep_completed' => '-1',
+);
+
+# Nobody is lost by silence, and nobody sweeps by the clock: only what wakes somebody is quick.
+our %PATIENT = (
+    %QUICK,
+    'pulse.sweep_interval' => '60s',
+    'pulse.sweep_threshold' => '120s',
+);
+
+my $crash_marks = qr/was terminated by signal|PANIC:|TRAP:/;
+
+# Initialised, not started. `preload => 0`: without shared_preload_libraries.
+sub new_server {
+    my ($name, %options) = @_;
+    my $node = PostgreSQL::Test::Cluster->new($name);
+    $node->init(allows_streaming => $options{streaming} // 0);
+    my %settings = (
+        max_connections => 40,
+        max_prepared_transactions => 5,
+        client_connection_check_interval => '1s',
+        %{ $options{settings} // {} });
+    $settings{shared_preload_libraries} = '' if !($options{preload} // 1);
+    $node->append_conf('postgresql.conf',
+        join "\n", map { "$_ = '$settings{$_}'" } sort keys %settings);
+    return $node;
+}
+
+sub start_server {
+    my $node = new_server(@_);
+    $node->start;
+    $node->safe_psql('postgres', 'CREATE EXTENSION pg_pulse');
+    return $node;
+}
+
+# Changes settings of a running server.
+sub set {
+    my ($node, %settings) = @_;
+    $node->safe_psql('postgres', "ALTER SYSTEM SET $_ = '$settings{$_}'") for sort keys %settings;
+    $node->reload;
+    for my $name (sort keys %settings) {
+        wait_until($node,
+            "SELECT current_setting('$name')::interval = '$settings{$name}'::interval", $name);
+    }
+    return;
+}
+
+sub value {
+    my ($node, $query, $database) = @_;
+    return $node->safe_psql($database // 'postgres', $query);
+}
+
+# Waits until the query answers t; `what` is said when it never does.
+sub wait_until {
+    my ($node, $query, $what) = @_;
+    $node->poll_query_until('postgres', $query) or die "never: $what\n";
+    return;
+}
+
+# The end of every test: no promise is broken, and nobody crashed but whom the test killed. `killed`
+# are the process ids of backends that it killed.
+sub expect_healthy {
+    my ($node, %options) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    is(value($node, 'SELECT * FROM pulse.verify()', $options{database}), '', 'verify() is empty');
+    my $killed = join '|', @{ $options{killed} // [] }, 'nobody';
+    my @marks = grep { /$crash_marks/ && !/server process \(PID (?:$killed)\) was terminated/ }
+      split /\n/, slurp_file($node->logfile);
+    is_deeply(\@marks, [], 'nobody crashed whom the test did not kill');
+    return;
+}
+
+1;

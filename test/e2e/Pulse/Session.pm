@@ -1,0 +1,92 @@
+# One session of psql: a worker that speaks SQL, or whoever else a test needs to stay connected.
+package Pulse::Session;
+
+use strict;
+use warnings FATAL => 'all';
+
+use Carp qw(croak);
+
+sub new {
+    my ($class, $node, %options) = @_;
+    my $psql = $node->background_psql($options{database} // 'postgres', on_error_stop => 0);
+    my $self = bless { psql => $psql, asked => 0 }, $class;
+    $self->query('\set VERBOSITY verbose');
+    # Now, because a session that waits for an answer can be asked nothing else.
+    $self->{backend_pid} = $self->query('SELECT pg_backend_pid()');
+    return $self;
+}
+
+# Sends without waiting for the answer.
+sub ask {
+    my ($self, $query) = @_;
+    my $psql = $self->{psql};
+    my $banner = 'answered ' . ++$self->{asked};
+    $psql->{stdout} = $psql->{stderr} = '';
+    $psql->{stdin} .= "$query\n;\n\\echo '$banner'\n\\warn '$banner'\n";
+    $psql->{run}->pump_nb;
+    $self->{banner} = $banner;
+    return;
+}
+
+# Waits for the answer; what the server said beside it is in said().
+sub answer {
+    my ($self) = @_;
+    my $psql = $self->{psql};
+    my $banner = qr/$self->{banner}\r?\n/;
+    $psql->{run}->pump
+      until $psql->{stdout} =~ $banner && $psql->{stderr} =~ $banner || $psql->{timeout}->is_expired;
+    croak "no answer in time; so far: $psql->{stdout}$psql->{stderr}" if $psql->{timeout}->is_expired;
+    ($self->{said} = $psql->{stderr}) =~ s/$banner//;
+    (my $answer = $psql->{stdout}) =~ s/\n?$banner//;
+    return $answer;
+}
+
+sub has_answered {
+    my ($self) = @_;
+    $self->{psql}{run}->pump_nb;
+    return $self->{psql}{stdout} =~ /$self->{banner}\r?\n/ ? 1 : 0;
+}
+
+sub said { return $_[0]{said} }
+
+# The answer, whatever it is.
+sub try {
+    my ($self, $query) = @_;
+    $self->ask($query);
+    return $self->answer;
+}
+
+# The answer of a query that must succeed.
+sub query {
+    my ($self, $query) = @_;
+    my $answer = $self->try($query);
+    croak "$query: $self->{said}" if $self->{said} =~ /ERROR|FATAL/;
+    return $answer;
+}
+
+# The SQLSTATE with which a query is refused, or what it answered instead.
+sub refusal {
+    my ($self, $query) = @_;
+    my $answer = $self->try($query);
+    return $self->{said} =~ /(?:ERROR|FATAL):  (\w{5}):/ ? $1 : "no refusal but '$answer'";
+}
+
+sub backend_pid { return $_[0]{backend_pid} }
+
+# As a crash of the client.
+sub kill {
+    my ($self) = @_;
+    my $run = $self->{psql}{run};
+    $run->signal('KILL');
+    eval { $run->finish };
+    return;
+}
+
+# The client says good-bye. Its backend may have gone before.
+sub quit {
+    my ($self) = @_;
+    eval { $self->{psql}->quit };
+    return;
+}
+
+1;

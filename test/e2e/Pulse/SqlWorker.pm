@@ -1,0 +1,91 @@
+# A worker that is a session of psql, as an author of an own worker would write one.
+package Pulse::SqlWorker;
+
+use strict;
+use warnings FATAL => 'all';
+
+use parent 'Pulse::Session';
+
+use Carp qw(croak);
+
+# Registered and attached.
+sub new {
+    my ($class, $node, $name, %options) = @_;
+    my $self = $class->SUPER::new($node, %options);
+    my $interval = defined $options{interval} ? "'$options{interval}'" : 'NULL';
+    $self->{id} = $self->query("SELECT id FROM pulse.register_worker('$name', NULL, NULL, $interval)");
+    $self->attach;
+    return $self;
+}
+
+sub id { return $_[0]{id} }
+
+sub attach {
+    my ($self, $id) = @_;
+    $self->{id} = $id if defined $id;
+    return $self->query("SELECT pulse.attach_worker($self->{id})");
+}
+
+# Claims at most so many jobs; returns each as { id, token, attempts, recovered }.
+sub claim {
+    my ($self, $most) = @_;
+    my $rows = $self->query(
+        "SELECT id, token, attempts, recovered FROM pulse.claim($self->{id}, " . ($most // 1) . ')');
+    my @jobs;
+    for (split /\n/, $rows) {
+        my %job;
+        @job{qw(id token attempts recovered)} = split /\|/, $_, -1;
+        push @jobs, \%job;
+    }
+    return wantarray ? @jobs : $jobs[0];
+}
+
+sub must_claim {
+    my ($self) = @_;
+    return $self->claim // croak 'nothing to claim';
+}
+
+sub complete {
+    my ($self, $job) = @_;
+    return $self->query("SELECT pulse.complete($job->{id}, $job->{token})");
+}
+
+sub beat {
+    my ($self) = @_;
+    return $self->query("SELECT status FROM pulse.heartbeat($self->{id})");
+}
+
+# Waits in the background; see has_answered and answer. A claim that finds nothing comes first: only
+# who has looked is woken for what comes later. Sweeps that were due before are done before.
+sub start_waiting {
+    my ($self) = @_;
+    my @unexpected = $self->claim;
+    croak 'something to claim, so there is nothing to wait for' if @unexpected;
+    $self->query("CALL pulse.wait_for_job($self->{id}, '0')");
+    while ($self->was_asked_to_sweep) {
+        $self->query('SELECT pulse.sweep()');
+        $self->query("CALL pulse.wait_for_job($self->{id}, '0')");
+    }
+    $self->ask("CALL pulse.wait_for_job($self->{id}, '1 hour')");
+    return;
+}
+
+# Whether the wait ended because a sweep is due.
+sub was_asked_to_sweep {
+    my ($self) = @_;
+    return $self->said =~ /NOTICE:  PU100:/ ? 1 : 0;
+}
+
+# What a worker does while it is idle: looks, waits, and sweeps when told, until there is a job. Never
+# polls: each wait lasts until somebody ends it.
+sub wait_for_claim {
+    my ($self) = @_;
+    while (1) {
+        my $job = $self->claim;
+        return $job if $job;
+        $self->query("CALL pulse.wait_for_job($self->{id}, '1 hour')");
+        $self->query('SELECT pulse.sweep()') if $self->was_asked_to_sweep;
+    }
+}
+
+1;

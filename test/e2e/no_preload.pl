@@ -1,0 +1,75 @@
+# A server that does not preload the library: whoever waits is woken all the same, by a new job and by
+# the end of a worker's session. Nobody polls or sweeps by the clock here, so every wait that ends was
+# ended by somebody.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+
+use Pulse::Server;
+use Pulse::SqlWorker;
+
+my $node = start_server('main',
+    preload => 0,
+    settings => { %PATIENT, 'pulse.poll_interval' => '1h' });
+is(value($node, 'SHOW shared_preload_libraries'), '', 'the library is not preloaded');
+value($node, q{SELECT pulse.set_task('work', backoff => 'none')});
+
+my $first = Pulse::SqlWorker->new($node, 'first');
+my $second = Pulse::SqlWorker->new($node, 'second');
+
+sub wait_until_parked {
+    my ($worker) = @_;
+    wait_until($node,
+        'SELECT wait_event = \'Extension\' FROM pg_stat_activity WHERE pid = ' . $worker->backend_pid,
+        'it waits');
+}
+
+subtest 'P5: a commit wakes one who waits' => sub {
+    $first->start_waiting;
+    wait_until_parked($first);
+    my $id = value($node, q{SELECT id FROM pulse.add_job('work')});
+    $first->answer;
+    ok(!$first->was_asked_to_sweep, 'it is not a sweep that it was woken for');
+    my $job = $first->must_claim;
+    is($job->{id}, $id, 'it claims the job that was added');
+    $first->complete($job);
+};
+
+subtest 'a rolled-back job wakes nobody' => sub {
+    $first->start_waiting;
+    wait_until_parked($first);
+    value($node, q{BEGIN; SELECT pulse.add_job('work'); ROLLBACK});
+    my $id = value($node, q{SELECT id FROM pulse.add_job('work')});
+    $first->answer;
+    my $job = $first->must_claim;
+    is($job->{id}, $id, 'the one that was committed does');
+    $first->complete($job);
+};
+
+subtest 'a job that falls due wakes one who waits' => sub {
+    $first->start_waiting;
+    wait_until_parked($first);
+    my $id = value($node,
+        q{SELECT id FROM pulse.add_job('work', run_at => now() + interval '300 ms')});
+    my $job = ($first->answer, $first->wait_for_claim);
+    is($job->{id}, $id, 'it claims the job when that is due');
+    $first->complete($job);
+};
+
+subtest 'P5a: the end of a session is recovered by wake-up' => sub {
+    my $id = value($node, q{SELECT id FROM pulse.add_job('work')});
+    $second->must_claim;
+    $first->start_waiting;
+    wait_until_parked($first);
+    $second->kill;
+    $first->answer;
+    ok($first->was_asked_to_sweep, 'one who waits is told that a sweep is due');
+    $first->query('SELECT pulse.sweep()');
+    my $job = $first->wait_for_claim;
+    is("$job->{id} $job->{recovered}", "$id session", 'and claims what was recovered');
+    $first->complete($job);
+};
+
+expect_healthy($node);
+done_testing();
