@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
@@ -30,6 +31,20 @@
 namespace pulse {
 
 constexpr std::chrono::seconds kTestLimit{60};
+
+// The most memory this process ever had; only growth says something.
+inline long peak_kilobytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+// What a flood may add to it. AddressSanitizer keeps what was freed, so there it says nothing.
+#ifdef __SANITIZE_ADDRESS__
+constexpr long kBoundedKilobytes = 1024L * 1024;
+#else
+constexpr long kBoundedKilobytes = 16L * 1024;
+#endif
 
 // Waits until there is something to read or the end of it.
 inline bool is_readable_within(int fd, std::chrono::milliseconds limit) {
