@@ -61,7 +61,7 @@ Heartbeat::Heartbeat(HeartbeatConfig config, Link& link, Timers& timers, const H
 }
 
 bool Heartbeat::is_fresh() const {
-  return registration_ && timers_.now() <= last_good_ + registration_->silence_limit();
+  return registration_ && timers_.now() < last_good_ + registration_->silence_limit();
 }
 
 void Heartbeat::beat_now() {

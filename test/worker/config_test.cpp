@@ -1,0 +1,89 @@
+// The command line: what is accepted, and what bad usage is told.
+#include "config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::variant<Config, EarlyExit> parsed(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "pulse-worker");
+  return parse_command_line(static_cast<int>(arguments.size()), arguments.data());
+}
+
+Config must_parse(const std::vector<const char*>& arguments) {
+  auto result = parsed(arguments);
+  if (const auto* early = std::get_if<EarlyExit>(&result)) {
+    ADD_FAILURE() << early->text;
+    return {};
+  }
+  return std::get<Config>(result);
+}
+
+void expect_usage_error(const std::vector<const char*>& arguments, const std::string& named) {
+  const auto result = parsed(arguments);
+  const auto* early = std::get_if<EarlyExit>(&result);
+  ASSERT_NE(early, nullptr) << named << " was accepted";
+  EXPECT_EQ(early->code, ExitCode::usage);
+  EXPECT_NE(early->text.find(named), std::string::npos) << early->text;
+}
+
+TEST(CommandLine, nothing_is_needed) {
+  const Config config = must_parse({});
+  EXPECT_EQ(config.database, "");
+  EXPECT_EQ(config.tasks, "tasks");
+  EXPECT_GE(config.concurrency, 1);
+  EXPECT_FALSE(config.once);
+  EXPECT_FALSE(config.name.empty());
+  EXPECT_EQ(config.grace, 25s);
+  EXPECT_FALSE(config.heartbeat_interval);
+  EXPECT_EQ(config.log_format, LogFormat::text);
+  EXPECT_EQ(config.log_level, LogLevel::info);
+}
+
+TEST(CommandLine, every_option_arrives) {
+  const Config config =
+      must_parse({"--database", "postgresql://h/db", "--tasks", "/srv/tasks", "--concurrency", "8",
+                  "--once", "--name", "mail-1", "--grace", "1min", "--heartbeat-interval", "500ms",
+                  "--log-format", "json", "--log-level", "debug"});
+  EXPECT_EQ(config.database, "postgresql://h/db");
+  EXPECT_EQ(config.tasks, "/srv/tasks");
+  EXPECT_EQ(config.concurrency, 8);
+  EXPECT_TRUE(config.once);
+  EXPECT_EQ(config.name, "mail-1");
+  EXPECT_EQ(config.grace, 1min);
+  EXPECT_EQ(config.heartbeat_interval, Duration(500));
+  EXPECT_EQ(config.log_format, LogFormat::json);
+  EXPECT_EQ(config.log_level, LogLevel::debug);
+}
+
+TEST(CommandLine, bad_usage_names_the_value) {
+  expect_usage_error({"--grace", "5"}, "'5'");
+  expect_usage_error({"--grace", "-1s"}, "'-1s'");
+  expect_usage_error({"--heartbeat-interval", "1ms"}, "'1ms'");
+  expect_usage_error({"--concurrency", "0"}, "0");
+  expect_usage_error({"--concurrency", "many"}, "many");
+  expect_usage_error({"--log-format", "xml"}, "xml");
+  expect_usage_error({"--log-format", "1"}, "1 not in");
+  expect_usage_error({"--log-level", "loud"}, "loud");
+  expect_usage_error({"--frobnicate"}, "--frobnicate");
+  expect_usage_error({"stray"}, "stray");
+  expect_usage_error({"--tasks"}, "--tasks");
+}
+
+TEST(CommandLine, help_and_version_end_well) {
+  for (const char* flag : {"--help", "--version"}) {
+    const auto result = parsed({flag});
+    const auto* early = std::get_if<EarlyExit>(&result);
+    ASSERT_NE(early, nullptr);
+    EXPECT_EQ(early->code, ExitCode::drained);
+    EXPECT_NE(early->text.find("pulse-worker"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace pulse

@@ -1,0 +1,209 @@
+// Running tasks: their limits, and what is reported about how they ended.
+#include "worker_bench.hpp"
+
+namespace pulse {
+namespace {
+
+class ExecutorTest : public WorkerBench {
+ protected:
+  void report_progress(std::int64_t job_id) {
+    TaskProgress progress;
+    progress.fraction = 0.5;
+    tasks_.at(job_id)->callbacks.on_progress(progress);
+    turn();
+    finish_.answer(done());
+    turn();
+  }
+};
+
+TEST_F(ExecutorTest, exit_codes_and_signals_become_failures_with_their_text) {
+  given_worker(3);
+  given_running({{.id = 1}});
+  end_task(1, failure(3, "exited with code 3: boom"));
+  EXPECT_EQ(finish_.param(2), R"({"exited with code 3: boom"})");
+  EXPECT_EQ(finish_.param(3), "{t}");
+  finish_.answer(outcomes({{1, "accepted"}}));
+  EXPECT_TRUE(
+      capture_.has("failed job=1 task=mail attempt=1 worker=7 outcome=failed "
+                   "duration_ms=0 reason=\"exit code 3\""));
+}
+
+TEST_F(ExecutorTest, what_a_task_wrote_stays_out_of_the_log) {
+  given_worker();
+  given_running({{.id = 1}});
+  end_task(1, failure(1, "exited with code 1: password=hunter2"));
+  finish_.answer(outcomes({{1, "accepted"}}));
+  const std::string text = capture_.text();
+  EXPECT_EQ(text.find("hunter2"), std::string::npos);
+  EXPECT_EQ(text.find("\"n\""), std::string::npos) << "the payload";
+}
+
+TEST_F(ExecutorTest, tokens_stay_out_of_the_log) {
+  given_worker();
+  given_running({{.id = 1, .token = 987654321}});
+  end_task(1);
+  finish_.answer(outcomes({{1, "stale"}}));
+  EXPECT_FALSE(capture_.has("987654321"));
+}
+
+TEST_F(ExecutorTest, a_task_that_is_not_there_fails_with_the_reason) {
+  refusals_[1] = {false, "there is no task mail"};
+  given_worker();
+  claim_.answer(claimed({{.id = 1}}));
+  turn();
+  ASSERT_EQ(finish_.running(), "fail_many");
+  EXPECT_EQ(finish_.param(2), R"({"there is no task mail"})");
+  EXPECT_EQ(finish_.param(3), "{t}");
+}
+
+TEST_F(ExecutorTest, a_task_that_the_machine_could_not_start_is_released) {
+  given_worker();
+  given_running({{.id = 1}});
+  TaskEnd end;
+  end.kind = TaskEnd::Kind::not_started;
+  end.is_transient = true;
+  end.error = "out of memory";
+  end_task(1, end);
+  EXPECT_EQ(finish_.running(), "release");
+}
+
+TEST_F(ExecutorTest, a_task_that_cannot_be_executed_fails) {
+  given_worker();
+  given_running({{.id = 1}});
+  TaskEnd end;
+  end.kind = TaskEnd::Kind::not_started;
+  end.error = "not a program";
+  end_task(1, end);
+  EXPECT_EQ(finish_.running(), "fail_many");
+}
+
+TEST_F(ExecutorTest, at_its_timeout_a_task_is_terminated_and_failed) {
+  given_worker();
+  given_running({{.id = 1, .timeout = "30.000000"}});
+  pass_beating(30s - 1ns);
+  EXPECT_FALSE(was_terminated(1));
+  pass_beating(1ns);
+  ASSERT_TRUE(was_terminated(1));
+  EXPECT_EQ(tasks_.at(1)->terminations[0], 5s);
+  end_task(1, killed());
+  EXPECT_EQ(finish_.param(2), "{\"timed out after 30s\nkilled by signal 9\"}");
+  EXPECT_EQ(finish_.param(3), "{t}");
+}
+
+TEST_F(ExecutorTest, a_task_that_ends_well_after_its_timeout_has_timed_out_all_the_same) {
+  given_worker();
+  given_running({{.id = 1, .timeout = "1.000000"}});
+  pass_beating(1s);
+  end_task(1, success());
+  ASSERT_EQ(finish_.running(), "fail_many");
+  EXPECT_EQ(finish_.param(2), R"({"timed out after 1s"})");
+}
+
+TEST_F(ExecutorTest, the_timeout_counts_from_the_claim_also_for_a_job_held_ahead) {
+  given_worker(1);
+  claim_.answer(claimed({{.id = 1}, {.id = 2, .timeout = "10.000000"}}));
+  pass_beating(2s);
+  end_task(1);
+  ASSERT_TRUE(is_running(2));
+  pass_beating(8s - 1ns);
+  EXPECT_FALSE(was_terminated(2));
+  pass_beating(1ns);
+  EXPECT_TRUE(was_terminated(2));
+}
+
+TEST_F(ExecutorTest, progress_puts_off_the_stall) {
+  given_worker();
+  given_running({{.id = 1, .stall_timeout = "10.000000"}});
+  pass_beating(9s);
+  report_progress(1);
+  pass_beating(10s - 1ns);
+  EXPECT_FALSE(was_terminated(1));
+  pass_beating(1ns);
+  ASSERT_TRUE(was_terminated(1));
+  end_task(1, killed());
+  EXPECT_EQ(finish_.param(2), "{\"stalled: no progress for 10s\nkilled by signal 9\"}");
+}
+
+TEST_F(ExecutorTest, progress_does_not_put_off_the_timeout) {
+  given_worker();
+  given_running({{.id = 1, .timeout = "10.000000", .stall_timeout = "8.000000"}});
+  pass_beating(7s);
+  report_progress(1);
+  pass_beating(3s);
+  ASSERT_TRUE(was_terminated(1));
+  end_task(1, killed());
+  EXPECT_NE(finish_.param(2).find("timed out"), std::string::npos);
+}
+
+TEST_F(ExecutorTest, while_the_database_is_out_of_reach_a_task_goes_on) {
+  given_worker();
+  given_running({{.id = 1}});
+  heartbeat_.lose();
+  pass_time(1h);
+  EXPECT_FALSE(was_terminated(1));
+  EXPECT_GE(tasks_.at(1)->alive_as_of, clock_.now() - 12750ms / 4);
+}
+
+TEST_F(ExecutorTest, unless_its_job_says_kill) {
+  given_worker();
+  given_running({{.id = 1, .on_unreachable = "kill"}});
+  const TimePoint last_good = clock_.now();
+  heartbeat_.lose();
+  pass_time(12750ms - 1ns);
+  EXPECT_FALSE(was_terminated(1));
+  pass_time(1ns);
+  ASSERT_TRUE(was_terminated(1));
+  EXPECT_EQ(tasks_.at(1)->terminations[0], 1s);
+  EXPECT_EQ(tasks_.at(1)->alive_as_of, last_good) << "its minder counts from the last good beat";
+  end_task(1, killed());
+  EXPECT_EQ(finish_.running(), "") << "nothing is reported before a beat is answered";
+  heartbeat_.accept();
+  turn();
+  heartbeat_.answer(done());  // attached
+  turn();
+  heartbeat_.answer(beat());
+  turn();
+  ASSERT_EQ(finish_.running(), "fail_many");
+  EXPECT_NE(finish_.param(2).find("could not be reached"), std::string::npos);
+}
+
+TEST_F(ExecutorTest, good_beats_keep_a_job_that_says_kill) {
+  given_worker();
+  given_running({{.id = 1, .on_unreachable = "kill"}});
+  pass_beating(5min);
+  EXPECT_FALSE(was_terminated(1));
+}
+
+TEST_F(ExecutorTest, minders_hear_from_the_loop_four_times_within_the_limit) {
+  given_worker();
+  given_running({{.id = 1}});
+  const TimePoint started = clock_.now();
+  heartbeat_.lose();
+  // Until the next beat is overdue the minder counts from the last good one.
+  pass_time(5s);
+  EXPECT_EQ(tasks_.at(1)->alive_as_of, started);
+  // Before the limit passes it hears that the loop lives.
+  pass_time(7s);
+  EXPECT_GT(tasks_.at(1)->alive_as_of, started);
+}
+
+TEST_F(ExecutorTest, a_good_beat_reaches_the_minders_at_once) {
+  given_worker();
+  given_running({{.id = 1}});
+  pass_time(5s);
+  heartbeat_.answer(beat());
+  EXPECT_EQ(tasks_.at(1)->alive_as_of, clock_.now());
+}
+
+TEST_F(ExecutorTest, after_a_pause_of_the_loop_nothing_is_started_before_a_beat) {
+  given_worker(1);
+  claim_.answer(claimed({{.id = 1}, {.id = 2}}));
+  turn();
+  clock_.advance(13s);
+  const auto on_end = tasks_.at(1)->callbacks.on_end;
+  on_end(success());
+  EXPECT_EQ(started_, (std::vector<std::int64_t>{1}));
+}
+
+}  // namespace
+}  // namespace pulse

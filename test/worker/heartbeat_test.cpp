@@ -1,0 +1,227 @@
+// What this worker says about itself, and what it does about what it hears.
+#include "worker_bench.hpp"
+
+namespace pulse {
+namespace {
+
+class HeartbeatTest : public WorkerBench {};
+
+TEST_F(HeartbeatTest, it_registers_once_and_attaches) {
+  given_worker();
+  EXPECT_EQ(heartbeat_.sent(),
+            (std::vector<std::string>{"set_up", "register_worker", "attach_worker"}));
+  EXPECT_EQ(heartbeat_.param(0), "7");
+}
+
+TEST_F(HeartbeatTest, registration_names_the_tasks_and_who_runs) {
+  given_unregistered_worker();
+  heartbeat_.accept();
+  turn();
+  EXPECT_EQ(heartbeat_.params(), (Params{"bench", R"({"mail","report"})", "{}", std::nullopt}));
+}
+
+TEST_F(HeartbeatTest, beats_come_on_the_interval_of_the_registration) {
+  given_worker();
+  pass_time(5s - 1ns);
+  EXPECT_EQ(heartbeat_.running(), "");
+  pass_time(1ns);
+  EXPECT_EQ(heartbeat_.running(), "heartbeat");
+  heartbeat_.answer(beat());
+  pass_time(5s - 1ns);
+  EXPECT_EQ(heartbeat_.running(), "");
+  pass_time(1ns);
+  EXPECT_EQ(heartbeat_.running(), "heartbeat");
+}
+
+TEST_F(HeartbeatTest, a_beat_names_exactly_the_jobs_held) {
+  given_worker(/*concurrency=*/2);
+  given_running({{.id = 3}, {.id = 1}});
+  end_task(3);  // its completion is on the way
+  pass_time(5s);
+  EXPECT_EQ(heartbeat_.params(), (Params{"7", "{1,3}"}));
+  heartbeat_.answer(beat());
+  finish_.answer(outcomes({{3, "accepted"}}));
+  pass_time(5s);
+  EXPECT_EQ(heartbeat_.params(), (Params{"7", "{1}"}));
+}
+
+TEST_F(HeartbeatTest, holding_nothing_is_said_too) {
+  given_worker();
+  claim_.answer(nothing());
+  pass_time(5s);
+  EXPECT_EQ(heartbeat_.params(), (Params{"7", "{}"}));
+}
+
+TEST_F(HeartbeatTest, an_early_beat_says_nothing_about_jobs_while_a_claim_is_under_way) {
+  given_worker();
+  heartbeat_.lose();
+  turn();
+  heartbeat_.accept();
+  turn();
+  heartbeat_.answer(done());
+  turn();
+  EXPECT_EQ(heartbeat_.running(), "heartbeat");
+  EXPECT_EQ(heartbeat_.params(), (Params{"7", std::nullopt}));
+}
+
+TEST_F(HeartbeatTest, a_revoked_job_is_killed_and_not_reported) {
+  given_worker(2);
+  given_running({{.id = 1}, {.id = 2}});
+  pass_time(5s);
+  heartbeat_.answer(beat("alive", "{1}"));
+  turn();
+  ASSERT_TRUE(was_terminated(1));
+  EXPECT_EQ(tasks_.at(1)->terminations[0], 0s);
+  EXPECT_FALSE(was_terminated(2));
+  end_task(1, killed());
+  EXPECT_EQ(finish_.running(), "");
+  answer_beat();
+  pass_time(5s);
+  EXPECT_EQ(heartbeat_.params(), (Params{"7", "{2}"}));
+}
+
+TEST_F(HeartbeatTest, revoking_means_the_claim_that_was_named_and_no_newer_one) {
+  given_worker(2);
+  given_running({{.id = 1, .token = 100}});
+  pass_time(5s);
+  ASSERT_EQ(heartbeat_.running(), "heartbeat");
+  // While the beat is under way the server gives the same job to us again.
+  ASSERT_EQ(claim_.running(), "claim");
+  claim_.answer(claimed({{.id = 1, .token = 200}}));
+  turn();
+  heartbeat_.answer(beat("alive", "{1}"));
+  turn();
+  EXPECT_EQ(started_, (std::vector<std::int64_t>{1, 1}));
+  EXPECT_FALSE(was_terminated(1)) << "the newer claim was killed";
+}
+
+TEST_F(HeartbeatTest, a_cancelled_job_is_terminated_and_fails_for_good) {
+  given_worker();
+  given_running({{.id = 1}});
+  pass_time(5s);
+  heartbeat_.answer(beat("alive", "{}", "{1}"));
+  turn();
+  ASSERT_TRUE(was_terminated(1));
+  EXPECT_GT(tasks_.at(1)->terminations[0], 0s);
+  end_task(1, killed());
+  ASSERT_EQ(finish_.running(), "fail_many");
+  EXPECT_EQ(finish_.params(), (Params{"{1}", "{100}", R"({"cancelled
+killed by signal 9"})",
+                                      "{f}"}));
+}
+
+TEST_F(HeartbeatTest, a_lost_worker_kills_its_tasks_and_goes_on_under_a_new_id) {
+  given_worker();
+  given_running({{.id = 1}});
+  pass_time(5s);
+  heartbeat_.answer(beat("lost", "{1}"));
+  turn();
+  ASSERT_TRUE(was_terminated(1));
+  ASSERT_EQ(heartbeat_.running(), "register_worker");
+  heartbeat_.answer(registered(8));
+  turn();
+  ASSERT_EQ(heartbeat_.running(), "attach_worker");
+  EXPECT_EQ(heartbeat_.param(0), "8");
+  heartbeat_.answer(done());
+  end_task(1, killed());
+  EXPECT_EQ(finish_.running(), "");
+  ASSERT_EQ(claim_.running(), "claim");
+  EXPECT_EQ(claim_.param(0), "8");
+  EXPECT_TRUE(capture_.has("lost worker=7"));
+}
+
+TEST_F(HeartbeatTest, a_claim_that_is_refused_for_the_worker_means_the_same) {
+  given_worker();
+  claim_.refuse_statement("PU002");
+  turn();
+  EXPECT_EQ(heartbeat_.running(), "register_worker");
+}
+
+TEST_F(HeartbeatTest, after_a_reconnect_it_attaches_before_it_beats) {
+  given_worker();
+  claim_.answer(nothing());
+  heartbeat_.lose();
+  turn();
+  heartbeat_.accept();
+  turn();
+  ASSERT_EQ(heartbeat_.running(), "attach_worker");
+  heartbeat_.answer(done());
+  turn();
+  ASSERT_EQ(heartbeat_.running(), "heartbeat");
+  EXPECT_EQ(heartbeat_.param(0), "7");
+}
+
+TEST_F(HeartbeatTest, behind_a_pooler_it_does_not_attach) {
+  given_unregistered_worker();
+  heartbeat_.accept(FakeConnection::kBackendPid + 1);
+  turn();
+  heartbeat_.answer(registered(7));
+  turn();
+  EXPECT_EQ(heartbeat_.running(), "");
+  pass_time(5s);
+  EXPECT_EQ(heartbeat_.running(), "heartbeat");
+}
+
+TEST_F(HeartbeatTest, a_beat_without_an_answer_closes_its_connection) {
+  given_worker();
+  pass_time(5s);
+  ASSERT_EQ(heartbeat_.running(), "heartbeat");
+  pass_time(5s);
+  EXPECT_EQ(heartbeat_.closes(), 1);
+  EXPECT_TRUE(heartbeat_.is_opening());
+  EXPECT_TRUE(capture_.has("heartbeat_failed statement=heartbeat"));
+}
+
+TEST_F(HeartbeatTest, a_refused_beat_is_said_and_repeated) {
+  given_worker();
+  pass_time(5s);
+  heartbeat_.refuse_statement("57014");
+  pass_time(5s);
+  EXPECT_EQ(heartbeat_.running(), "heartbeat");
+}
+
+TEST_F(HeartbeatTest, settings_that_contradict_each_other_end_the_process) {
+  given_unregistered_worker();
+  heartbeat_.accept();
+  turn();
+  heartbeat_.refuse_statement("PU003", "sweep_threshold is too short");
+  turn();
+  EXPECT_EQ(exit_code_, ExitCode::configuration);
+}
+
+TEST_F(HeartbeatTest, a_database_without_the_extension_ends_the_process) {
+  given_unregistered_worker();
+  heartbeat_.accept();
+  turn();
+  heartbeat_.refuse_statement("3F000", "schema \"pulse\" does not exist");
+  turn();
+  EXPECT_EQ(exit_code_, ExitCode::database_gone);
+}
+
+TEST_F(HeartbeatTest, a_registration_that_fails_for_now_is_repeated_after_a_pause) {
+  given_unregistered_worker();
+  heartbeat_.accept();
+  turn();
+  heartbeat_.refuse_statement("53200", "out of memory");
+  turn();
+  EXPECT_EQ(heartbeat_.running(), "");
+  pass_time(1s);
+  EXPECT_EQ(heartbeat_.running(), "register_worker");
+  EXPECT_FALSE(exit_code_);
+}
+
+TEST_F(HeartbeatTest, an_order_to_drain_is_followed) {
+  given_worker();
+  given_running({{.id = 1}});
+  pass_time(5s);
+  heartbeat_.answer(beat("draining"));
+  turn();
+  end_task(1);
+  finish_.answer(outcomes({{1, "accepted"}}));
+  turn();
+  EXPECT_EQ(heartbeat_.running(), "deregister_worker");
+  EXPECT_EQ(claim_.running(), "");
+}
+
+}  // namespace
+}  // namespace pulse

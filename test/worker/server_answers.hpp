@@ -1,0 +1,84 @@
+// Rows as the functions of the server return them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rows.hpp"
+
+namespace pulse {
+
+struct GivenJob {
+  std::int64_t id = 1;
+  std::int64_t token = 100;
+  std::string identifier = "mail";
+  int attempts = 1;
+  std::optional<std::string> timeout = std::nullopt;        // seconds
+  std::optional<std::string> stall_timeout = std::nullopt;  // seconds
+  std::string on_unreachable = "continue";
+};
+
+inline Rows claimed(const std::vector<GivenJob>& jobs) {
+  std::vector<Rows::Cell> cells;
+  for (const GivenJob& job : jobs) {
+    const std::vector<Rows::Cell> row{std::to_string(job.id),
+                                      std::to_string(job.token),
+                                      job.identifier,
+                                      R"({"n":1})",
+                                      std::nullopt,
+                                      "0",
+                                      R"("2026-01-01T00:00:00+00:00")",
+                                      std::to_string(job.attempts),
+                                      "25",
+                                      "0",
+                                      std::nullopt,
+                                      R"(["a","b"])",
+                                      std::nullopt,
+                                      std::nullopt,
+                                      std::nullopt,
+                                      job.timeout,
+                                      job.stall_timeout,
+                                      job.on_unreachable,
+                                      R"("2026-01-01T00:00:00+00:00")"};
+    cells.insert(cells.end(), row.begin(), row.end());
+  }
+  return Rows(
+      {"id", "token", "identifier", "payload", "queue_name", "priority", "run_at", "attempts",
+       "max_attempts", "crashes", "job_key", "flags", "checkpoint", "last_error", "recovered",
+       "timeout", "stall_timeout", "on_unreachable", "created_at"},
+      std::move(cells));
+}
+
+// Interval 5 s, threshold 20 s: a margin of 7.25 s and a silence limit of 12.75 s, with sweeps
+// every 5 s as well as without any.
+inline Rows registered(std::int64_t worker_id, const std::string& sweep_interval = "-1.000000") {
+  return Rows({"id", "heartbeat_interval", "sweep_threshold", "sweep_interval"},
+              {std::to_string(worker_id), "5.000000", "20.000000", sweep_interval});
+}
+
+inline Rows beat(const std::string& status = "alive", const std::string& revoked = "{}",
+                 const std::string& cancelled = "{}") {
+  return Rows({"status", "revoked", "cancelled"}, {status, revoked, cancelled});
+}
+
+// {{1, "accepted"}, …}
+inline Rows outcomes(const std::vector<std::pair<std::int64_t, std::string>>& answers) {
+  std::vector<Rows::Cell> cells;
+  for (const auto& [id, outcome] : answers) {
+    cells.emplace_back(std::to_string(id));
+    cells.emplace_back(outcome);
+  }
+  return Rows({"id", "outcome"}, std::move(cells));
+}
+
+inline Rows swept(int recovered) {
+  return Rows({"workers_lost", "jobs_requeued", "jobs_failed", "jobs_quarantined", "jobs_timed_out",
+               "jobs_stalled", "jobs_skipped_locked", "skipped_time"},
+              {"0", std::to_string(recovered), "0", "0", "0", "0", "0", "0.000000"});
+}
+
+inline Rows nothing() { return Rows({"ignored"}, {}); }
+inline Rows done() { return Rows({"ignored"}, {std::string()}); }
+
+}  // namespace pulse

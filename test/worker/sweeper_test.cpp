@@ -1,0 +1,97 @@
+// When this worker looks for the lost.
+#include "worker_bench.hpp"
+
+namespace pulse {
+namespace {
+
+class SweeperTest : public WorkerBench {
+ protected:
+  SweeperTest() { sweep_interval_ = "5.000000"; }
+
+  // Time up to the first sweep, beating on the way.
+  std::chrono::nanoseconds until_sweep() {
+    const TimePoint start = clock_.now();
+    while (finish_.running() != "sweep" && clock_.now() - start < 1min) pass_beating(1ms);
+    return clock_.now() - start;
+  }
+};
+
+TEST_F(SweeperTest, sweeps_come_a_little_sooner_than_the_interval) {
+  random_ = 0.0;
+  given_worker();
+  EXPECT_EQ(until_sweep(), 4s);
+  random_ = 0.999999;
+  finish_.answer(swept(0));
+  EXPECT_EQ(until_sweep(), 4s) << "the next one was drawn when this one was sent";
+  finish_.answer(swept(0));
+  const auto next = until_sweep();
+  EXPECT_GT(next, 4900ms);
+  EXPECT_LE(next, 5s);
+}
+
+TEST_F(SweeperTest, a_sweep_never_waits_on_the_connection_of_the_heartbeat) {
+  given_worker();
+  (void)until_sweep();
+  pass_time(1s);  // the sweep is slow
+  EXPECT_EQ(finish_.running(), "sweep");
+  EXPECT_EQ(heartbeat_.running(), "heartbeat");
+}
+
+TEST_F(SweeperTest, the_server_may_ask_for_one_at_once) {
+  given_worker();
+  claim_.answer(nothing());
+  turn();
+  ASSERT_EQ(claim_.running(), "wait_for_job");
+  claim_.notice("00000");
+  turn();
+  EXPECT_EQ(finish_.running(), "");
+  claim_.notice("PU100");
+  turn();
+  EXPECT_EQ(finish_.running(), "sweep");
+}
+
+TEST_F(SweeperTest, a_full_sweep_is_repeated_until_there_is_less) {
+  given_worker();
+  claim_.notice("PU100");
+  turn();
+  finish_.answer(swept(1000));
+  turn();
+  ASSERT_EQ(finish_.running(), "sweep");
+  finish_.answer(swept(999));
+  turn();
+  EXPECT_EQ(finish_.running(), "");
+  EXPECT_TRUE(capture_.has("recovered workers_lost=0 jobs=999"));
+}
+
+TEST_F(SweeperTest, outcomes_go_between_repeated_sweeps) {
+  given_worker();
+  given_running({{.id = 1}});
+  claim_.notice("PU100");
+  turn();
+  end_task(1);
+  finish_.answer(swept(1000));
+  turn();
+  EXPECT_EQ(finish_.running(), "complete_many");
+  finish_.answer(outcomes({{1, "accepted"}}));
+  turn();
+  EXPECT_EQ(finish_.running(), "sweep");
+}
+
+TEST_F(SweeperTest, where_sweeping_is_off_nobody_sweeps) {
+  sweep_interval_ = "-1.000000";
+  given_worker();
+  claim_.notice("PU100");
+  pass_beating(1min);
+  EXPECT_EQ(finish_.running(), "");
+}
+
+TEST_F(SweeperTest, a_failed_sweep_is_said_and_tried_again) {
+  given_worker();
+  (void)until_sweep();
+  finish_.refuse_statement("57014", "canceling statement");
+  EXPECT_LE(until_sweep(), 5s);
+  EXPECT_TRUE(capture_.has("sweep_failed sqlstate=57014"));
+}
+
+}  // namespace
+}  // namespace pulse

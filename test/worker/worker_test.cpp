@@ -1,0 +1,229 @@
+// The order of starting and stopping.
+#include "worker_bench.hpp"
+
+namespace pulse {
+namespace {
+
+class WorkerTest : public WorkerBench {
+ protected:
+  void answer_farewell() {
+    turn();
+    ASSERT_EQ(heartbeat_.running(), "deregister_worker");
+    EXPECT_EQ(heartbeat_.param(0), std::to_string(kWorkerId));
+    heartbeat_.answer(done());
+  }
+};
+
+TEST_F(WorkerTest, nothing_is_claimed_before_it_is_registered) {
+  given_unregistered_worker();
+  claim_.accept();
+  finish_.accept();
+  pass_time(100ms);
+  EXPECT_EQ(claim_.sent(), std::vector<std::string>{"set_up"});
+  EXPECT_EQ(finish_.sent(), std::vector<std::string>{"set_up"});
+}
+
+TEST_F(WorkerTest, idle_it_stops_by_cancelling_the_wait_and_saying_good_bye) {
+  given_worker();
+  claim_.answer(nothing());
+  turn();
+  ASSERT_EQ(claim_.running(), "wait_for_job");
+  worker_->stop();
+  EXPECT_EQ(claim_.cancels(), 1);
+  claim_.refuse_statement("57014", "canceling statement due to user request");
+  answer_farewell();
+  EXPECT_EQ(exit_code_, ExitCode::drained);
+  EXPECT_FALSE(claim_.is_open());
+  EXPECT_FALSE(finish_.is_open());
+  EXPECT_FALSE(heartbeat_.is_open());
+}
+
+TEST_F(WorkerTest, a_cancel_that_came_too_early_is_repeated) {
+  given_worker();
+  claim_.answer(nothing());
+  turn();
+  worker_->stop();
+  pass_time(49ms);
+  EXPECT_EQ(claim_.cancels(), 1);
+  pass_time(1ms);
+  EXPECT_EQ(claim_.cancels(), 2);
+}
+
+TEST_F(WorkerTest, a_draining_worker_finishes_what_runs_and_releases_the_rest) {
+  given_worker(1);
+  claim_.answer(claimed({{.id = 1}, {.id = 2, .token = 200}}));
+  turn();
+  worker_->stop();
+  turn();
+  ASSERT_EQ(finish_.running(), "release");
+  EXPECT_EQ(finish_.params(), (Params{"{2}", "{200}"}));
+  finish_.answer(outcomes({{2, "accepted"}}));
+  turn();
+  EXPECT_FALSE(was_terminated(1));
+  pass_time(5s);
+  ASSERT_EQ(heartbeat_.running(), "heartbeat") << "it beats until the last job ends";
+  EXPECT_EQ(heartbeat_.param(1), "{1}");
+  heartbeat_.answer(beat());
+  end_task(1);
+  ASSERT_EQ(finish_.running(), "complete_many");
+  EXPECT_EQ(heartbeat_.running(), "") << "not before the outcome has its answer";
+  finish_.answer(outcomes({{1, "accepted"}}));
+  answer_farewell();
+  EXPECT_EQ(exit_code_, ExitCode::drained);
+}
+
+TEST_F(WorkerTest, a_claim_that_is_under_way_when_it_drains_is_awaited_and_released) {
+  given_worker();
+  worker_->stop();
+  turn();
+  EXPECT_EQ(heartbeat_.running(), "");
+  claim_.answer(claimed({{.id = 1}}));
+  turn();
+  EXPECT_TRUE(started_.empty());
+  ASSERT_EQ(finish_.running(), "release");
+  finish_.answer(outcomes({{1, "accepted"}}));
+  answer_farewell();
+  EXPECT_EQ(exit_code_, ExitCode::drained);
+}
+
+TEST_F(WorkerTest, when_the_grace_is_over_tasks_are_ended_and_the_server_is_told) {
+  given_worker();
+  given_running({{.id = 1}});
+  worker_->stop();
+  pass_beating(25s - 1ns);
+  EXPECT_FALSE(was_terminated(1));
+  pass_beating(1ns);
+  ASSERT_TRUE(was_terminated(1));
+  EXPECT_EQ(tasks_.at(1)->terminations[0], 2s);
+  end_task(1, killed());
+  EXPECT_NE(finish_.running(), "fail_many") << "deregistering says that it was interrupted";
+  answer_farewell();
+  EXPECT_EQ(exit_code_, ExitCode::forced);
+}
+
+TEST_F(WorkerTest, a_second_signal_does_that_at_once) {
+  given_worker();
+  given_running({{.id = 1}});
+  worker_->stop();
+  worker_->stop();
+  EXPECT_TRUE(was_terminated(1));
+  end_task(1, killed());
+  answer_farewell();
+  EXPECT_EQ(exit_code_, ExitCode::forced);
+}
+
+TEST_F(WorkerTest, forced_it_still_reports_what_had_ended) {
+  given_worker(2);
+  given_running({{.id = 1}, {.id = 2}});
+  end_task(1);
+  worker_->stop();
+  worker_->stop();
+  end_task(2, killed());
+  claim_.answer(nothing());  // it was sent when the first task ended
+  turn();
+  EXPECT_EQ(heartbeat_.running(), "");
+  finish_.answer(outcomes({{1, "accepted"}}));
+  answer_farewell();
+  EXPECT_EQ(exit_code_, ExitCode::forced);
+}
+
+TEST_F(WorkerTest, forced_it_ends_even_if_nobody_answers) {
+  given_worker(2);
+  given_running({{.id = 1}, {.id = 2}});
+  end_task(1);
+  worker_->stop();
+  worker_->stop();
+  pass_time(5s);
+  EXPECT_EQ(exit_code_, ExitCode::forced);
+  EXPECT_TRUE(capture_.has("unreported=1"));
+}
+
+TEST_F(WorkerTest, without_a_connection_there_is_nobody_to_say_good_bye_to) {
+  given_worker();
+  claim_.answer(nothing());
+  turn();
+  heartbeat_.lose();
+  claim_.lose();
+  worker_->stop();
+  turn();
+  EXPECT_EQ(exit_code_, ExitCode::drained);
+}
+
+TEST_F(WorkerTest, an_outcome_that_cannot_be_delivered_makes_the_end_forced) {
+  given_worker();
+  given_running({{.id = 1}});
+  finish_.lose();
+  heartbeat_.lose();
+  end_task(1);
+  worker_->stop();
+  pass_time(25s + 5s);
+  EXPECT_EQ(exit_code_, ExitCode::forced);
+  EXPECT_TRUE(capture_.has("unreported=1"));
+}
+
+TEST_F(WorkerTest, an_operators_order_has_no_limit_until_a_signal_gives_one) {
+  given_worker();
+  given_running({{.id = 1}});
+  pass_time(5s);
+  heartbeat_.answer(beat("draining"));
+  pass_beating(1h);
+  EXPECT_FALSE(was_terminated(1));
+  worker_->stop();
+  pass_beating(25s);
+  EXPECT_TRUE(was_terminated(1));
+}
+
+TEST_F(WorkerTest, a_database_that_refuses_us_at_the_start_ends_it) {
+  given_unregistered_worker();
+  heartbeat_.refuse("database \"x\" does not exist", /*is_permanent=*/true);
+  turn();
+  EXPECT_EQ(exit_code_, ExitCode::database_gone);
+}
+
+TEST_F(WorkerTest, a_server_that_is_merely_down_is_awaited) {
+  given_unregistered_worker();
+  for (int i = 0; i < 100; ++i) {
+    if (heartbeat_.is_opening()) heartbeat_.refuse("connection refused");
+    if (claim_.is_opening()) claim_.refuse("connection refused");
+    if (finish_.is_opening()) finish_.refuse("connection refused");
+    pass_time(5s);
+  }
+  EXPECT_FALSE(exit_code_);
+  EXPECT_TRUE(heartbeat_.is_opening());
+}
+
+TEST_F(WorkerTest, refused_later_it_lets_tasks_finish_and_then_ends) {
+  given_worker();
+  given_running({{.id = 1}});
+  heartbeat_.lose();
+  turn();
+  heartbeat_.refuse("password authentication failed", /*is_permanent=*/true);
+  turn();
+  EXPECT_FALSE(exit_code_);
+  EXPECT_FALSE(was_terminated(1));
+  end_task(1);
+  finish_.answer(outcomes({{1, "accepted"}}));
+  turn();
+  EXPECT_EQ(exit_code_, ExitCode::database_gone);
+}
+
+TEST_F(WorkerTest, jobs_of_a_lost_worker_that_had_ended_are_still_reported) {
+  given_worker(2);
+  given_running({{.id = 1}, {.id = 2}});
+  pass_time(5s);
+  const auto on_end = tasks_.at(1)->callbacks.on_end;
+  finish_.lose();
+  on_end(success());
+  heartbeat_.answer(beat("lost", "{1,2}"));
+  turn();
+  heartbeat_.answer(registered(8));
+  turn();
+  finish_.accept();
+  turn();
+  ASSERT_EQ(finish_.running(), "complete_many") << "its token decides";
+  EXPECT_EQ(finish_.params(), (Params{"{1}", "{100}", std::nullopt}));
+  EXPECT_TRUE(was_terminated(2));
+}
+
+}  // namespace
+}  // namespace pulse
