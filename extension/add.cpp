@@ -47,7 +47,8 @@ void settle_flags(Spec *spec) {
   if (spec->nulls[kSpecFlags]) return;
   ArrayType *flags = DatumGetArrayTypeP(spec->values[kSpecFlags]);
   if (ARR_NDIM(flags) > 1 || array_contains_nulls(flags))
-    ereport(ERROR, (errcode(kOutOfRange), errmsg("flags must be a flat array without nulls")));
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("flags must be a flat array without nulls"),
+                    errhint("Use for example ARRAY['slow'].")));
   Datum *elements;
   int count;
   deconstruct_array(flags, TEXTOID, -1, false, TYPALIGN_INT, &elements, nullptr, &count);
@@ -64,7 +65,8 @@ void settle_flags(Spec *spec) {
 
 void check_names(const Spec &spec) {
   if (spec.nulls[kSpecIdentifier])
-    ereport(ERROR, (errcode(kOutOfRange), errmsg("identifier must not be null")));
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("identifier must not be null"),
+                    errhint("Name the task.")));
   check_identifier(DatumGetTextPP(spec.values[kSpecIdentifier]));
   if (!spec.nulls[kSpecQueueName])
     check_name("queue_name", DatumGetTextPP(spec.values[kSpecQueueName]), kLongestName);
@@ -76,7 +78,8 @@ void settle_run_at(Spec *spec) {
   if (spec->nulls[kSpecRunAt])
     spec->set(kSpecRunAt, TimestampTzGetDatum(transaction_now()));
   else if (TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(spec->values[kSpecRunAt])))
-    ereport(ERROR, (errcode(kOutOfRange), errmsg("run_at is infinite, which is no time")));
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("run_at is infinite, which is no time"),
+                    errhint("Give a moment, or leave it out for now.")));
 }
 
 void settle_numbers(Spec *spec) {
@@ -93,7 +96,8 @@ void settle_numbers(Spec *spec) {
 
 PULSE_FUNCTION(pulse_checked_spec) {
   if (PG_ARGISNULL(0))
-    ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("a job must not be null")));
+    ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("a job must not be null"),
+                    errhint("Leave it out of the array.")));
   HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(0);
   TupleDesc descriptor =
       lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header), HeapTupleHeaderGetTypMod(header));

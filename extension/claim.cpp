@@ -354,7 +354,8 @@ int checked_count(FunctionCallInfo fcinfo, int argument, const char *name, int l
 
 void read_arguments(Claim *claim, FunctionCallInfo fcinfo) {
   if (PG_ARGISNULL(0))
-    ereport(ERROR, (errcode(kOutOfRange), errmsg("worker_id must not be null")));
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("worker_id must not be null"),
+                    errhint("Use the id that pulse.register_worker() returned.")));
   claim->max_jobs = checked_count(fcinfo, 1, "max_jobs", 1, 1);
   claim->start_jobs = checked_count(fcinfo, 4, "start_jobs", 0, claim->max_jobs);
   if (!PG_ARGISNULL(3))

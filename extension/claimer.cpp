@@ -215,7 +215,8 @@ void set_alone_job(int64 worker_id, int64 job_id) {
 
 Datum *text_elements(ArrayType *array, const char *what, int *count) {
   if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
-    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s must be a flat array without nulls", what)));
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s must be a flat array without nulls", what),
+                    errhint("Give each name once, or NULL for none.")));
   Datum *elements;
   deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, nullptr, count);
   return elements;

@@ -83,6 +83,13 @@ bool is_current(TupleTableSlot *row, int64 token) {
   return DatumGetObjectId(slot_getattr(row, kJobState, &isnull)) == catalog()->state_running;
 }
 
+TM_Result delete_row(Completion *completion, TupleTableSlot *row, bool wait) {
+  TM_FailureData failure;
+  ItemPointerData tid = row->tts_tid;
+  return table_tuple_delete(completion->table.relation, &tid, GetCurrentCommandId(true),
+                            completion->table.snapshot, InvalidSnapshot, wait, &failure, false);
+}
+
 const char *complete_row(Completion *completion, const Asked &asked) {
   ScanKeyData key;
   ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(asked.id));
@@ -94,11 +101,10 @@ const char *complete_row(Completion *completion, const Asked &asked) {
   bool no_queue;
   Datum queue = slot_getattr(row, kJobQueueName, &no_queue);
   int slot = no_queue ? 0 : queue_slot(DatumGetTextPP(queue));
-  TM_FailureData failure;
-  ItemPointerData tid = row->tts_tid;
-  TM_Result result = table_tuple_delete(completion->table.relation, &tid,
-                                        GetCurrentCommandId(true), completion->table.snapshot,
-                                        InvalidSnapshot, false, &failure, false);
+  TM_Result result = delete_row(completion, row, false);
+  // A lock of this very transaction also reads as "being modified": taking it again tells whose it is.
+  if (result == TM_BeingModified && try_lock_row(&completion->table, row))
+    result = delete_row(completion, row, true);
   // Held or changed by somebody meanwhile: the caller asks again and hears how that ended.
   if (result != TM_Ok) return "busy";
   if (!no_queue) note_queue_slot(slot);
@@ -130,7 +136,8 @@ void complete_all(Asked *asked, int count) {
 
 void int8_elements(ArrayType *array, const char *what, Datum **elements, int *count) {
   if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
-    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s must be a flat array without nulls", what)));
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s must be a flat array without nulls", what),
+                    errhint("Give the id and the token of each claimed job.")));
   deconstruct_array(array, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, elements, nullptr, count);
 }
 
@@ -139,7 +146,8 @@ Asked *read_asked(FunctionCallInfo fcinfo, int *count) {
   bool *result_nulls = nullptr;
   int token_count, result_count;
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-    ereport(ERROR, (errcode(kOutOfRange), errmsg("job_ids and tokens must not be null")));
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("job_ids and tokens must not be null"),
+                    errhint("Give the id and the token of each claimed job.")));
   int8_elements(PG_GETARG_ARRAYTYPE_P(0), "job_ids", &ids, count);
   int8_elements(PG_GETARG_ARRAYTYPE_P(1), "tokens", &tokens, &token_count);
   result_count = *count;

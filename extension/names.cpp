@@ -68,7 +68,8 @@ void check_number(const char *what, int64 value, int64 lowest, int64 highest) {
 PULSE_FUNCTION(pulse_check_name) {
   char *what = text_to_cstring(PG_GETARG_TEXT_PP(0));
   if (PG_ARGISNULL(1))
-    ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("%s must not be null", what)));
+    ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("%s must not be null", what),
+                    errhint("Give it a name of 1 to %d characters.", PG_GETARG_INT32(2))));
   pulse::check_name(what, PG_GETARG_TEXT_PP(1), PG_GETARG_INT32(2));
   PG_RETURN_VOID();
 }
@@ -76,7 +77,8 @@ PULSE_FUNCTION(pulse_check_name) {
 // pulse._check_identifier(identifier)
 PULSE_FUNCTION(pulse_check_identifier) {
   if (PG_ARGISNULL(0))
-    ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("identifier must not be null")));
+    ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("identifier must not be null"),
+                    errhint("Name the task.")));
   pulse::check_identifier(PG_GETARG_TEXT_PP(0));
   PG_RETURN_VOID();
 }

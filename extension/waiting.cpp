@@ -275,7 +275,8 @@ PULSE_FUNCTION(pulse_wait_for_job) {
                     errdetail("Waiting there would hold back vacuum."),
                     errhint("Call it by itself, outside BEGIN and outside functions.")));
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-    ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("worker_id and max_wait must not be null")));
+    ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("worker_id and max_wait must not be null"),
+                    errhint("Use the id that pulse.register_worker() returned.")));
   PreventCommandDuringRecovery("wait_for_job");
   int64 worker_id = PG_GETARG_INT64(0);
   bool sampled = pulse::sample.valid && pulse::sample.worker_id == worker_id;

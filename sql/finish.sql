@@ -348,7 +348,8 @@ DECLARE
   locked pulse.job;
 BEGIN
   IF delay IS NULL THEN
-    RAISE EXCEPTION 'delay must not be null' USING ERRCODE = 'PU004';
+    RAISE EXCEPTION 'delay must not be null' USING
+      ERRCODE = 'PU004', HINT = 'Say for how long the job sleeps.';
   END IF;
   PERFORM pulse._check_duration('delay', delay, interval '0');
   PERFORM pulse._check_document('checkpoint', checkpoint);

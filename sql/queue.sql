@@ -21,13 +21,13 @@ BEGIN
   PERFORM pulse._check_name('queue_name', set_queue.queue_name, 128);
   PERFORM pulse._check_number('concurrency', set_queue.concurrency, 1, 1000000);
   PERFORM pulse._lock_queue(set_queue.queue_name);
-  INSERT INTO pulse.queue AS q (queue_name, concurrency, paused)
+  INSERT INTO pulse.queue AS q (queue_name, concurrency, paused, created_at, updated_at)
   VALUES (set_queue.queue_name, coalesce(set_queue.concurrency, 1),
-          coalesce(set_queue.paused, false))
+          coalesce(set_queue.paused, false), pulse.now(), pulse.now())
   ON CONFLICT ON CONSTRAINT queue_pkey DO UPDATE SET
     concurrency = coalesce(set_queue.concurrency, q.concurrency),
     paused      = coalesce(set_queue.paused, q.paused),
-    updated_at  = now()
+    updated_at  = pulse.now()
   RETURNING q.* INTO stored;
   PERFORM pulse._park_open(set_queue.queue_name);
   RETURN stored;

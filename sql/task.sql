@@ -73,11 +73,12 @@ BEGIN
     set_task.backoff, set_task.jitter, set_task.max_crashes, set_task.on_unreachable);
   INSERT INTO pulse.task AS t
     (identifier, max_attempts, timeout, stall_timeout, backoff, backoff_base, backoff_cap, jitter,
-     keep_completed, max_crashes, on_unreachable, handler)
+     keep_completed, max_crashes, on_unreachable, handler, created_at, updated_at)
   VALUES
     (set_task.identifier, set_task.max_attempts, set_task.timeout, set_task.stall_timeout,
      set_task.backoff, set_task.backoff_base, set_task.backoff_cap, set_task.jitter,
-     set_task.keep_completed, set_task.max_crashes, set_task.on_unreachable, set_task.handler)
+     set_task.keep_completed, set_task.max_crashes, set_task.on_unreachable, set_task.handler,
+     pulse.now(), pulse.now())
   ON CONFLICT ON CONSTRAINT task_pkey DO UPDATE SET
     max_attempts   = coalesce(excluded.max_attempts, t.max_attempts),
     timeout        = coalesce(excluded.timeout, t.timeout),
@@ -90,7 +91,7 @@ BEGIN
     max_crashes    = coalesce(excluded.max_crashes, t.max_crashes),
     on_unreachable = coalesce(excluded.on_unreachable, t.on_unreachable),
     handler        = coalesce(excluded.handler, t.handler),
-    updated_at     = now()
+    updated_at     = pulse.now()
   RETURNING t.* INTO stored;
   RETURN stored;
 END $$;

@@ -47,7 +47,8 @@ DECLARE
 BEGIN
   PERFORM pulse._check_name('name', name, 512);
   IF array_ndims(tasks) > 1 THEN
-    RAISE EXCEPTION 'tasks must be a flat array' USING ERRCODE = 'PU004';
+    RAISE EXCEPTION 'tasks must be a flat array' USING
+      ERRCODE = 'PU004', HINT = 'Give each task once, or NULL for every task.';
   END IF;
   FOREACH task IN ARRAY coalesce(tasks, '{}') LOOP
     PERFORM pulse._check_identifier(task);
