@@ -52,6 +52,7 @@ class TaskEscapeTest : public TaskBench {
     const TaskExecutable executable = must_find(name);
     TaskOptions options = options_for(name);
     options.ping_limit = limit;
+    *last_ping_ = options.alive_as_of;
     const pid_t worker = fork();
     if (worker == 0) run_worker(executable, options, *last_ping_);
     return worker;
@@ -188,6 +189,24 @@ TEST_F(TaskEscapeTest, pings_keep_a_task_alive_beyond_the_limit) {
   EXPECT_EQ(end.stopped_by, StoppedBy::silence);
   EXPECT_GE(BootClock::now() - last_ping, kLimit);
   EXPECT_TRUE(line_->ends());
+}
+
+// Unread pings make the closing of the line a reset, which must not hide what was said before.
+TEST_F(TaskEscapeTest, an_end_is_told_though_pings_were_on_the_way) {
+  given_task("task", "exec 9>" + line_->path() + "; echo $PPID >&9\n" +
+                         "n=0; while [ $n -lt 20 ]; do n=$((n + 1))\n"
+                         "( setsid tail -f /dev/null & )\ndone; exit 7");
+  start("task");
+  const auto minder = line_->next_line();
+  ASSERT_TRUE(minder);
+  const auto has_exited = [&] {
+    std::ifstream stat("/proc/" + *minder + "/stat");
+    std::string text;
+    return !std::getline(stat, text) || text.find(") Z ") != std::string::npos;
+  };
+  const auto began = BootClock::now();
+  while (!has_exited() && BootClock::now() - began < kTestLimit) process_->ping();
+  EXPECT_EQ(wait_for_end().exit_code, 7);
 }
 
 TEST_F(TaskEscapeTest, the_limit_counts_from_the_time_a_ping_speaks_of) {

@@ -102,12 +102,12 @@ void Minder::read_orders() noexcept {
     const ssize_t size = recv(kLineFd, &order, sizeof order, MSG_DONTWAIT);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    if (size <= 0) {
+    if (size != sizeof order) {
       is_line_open_ = false;
       terminate(Report::kSilence, boot_now() + silence_grace_ns_);
-    } else if (size == sizeof order && order.kind == Order::kPing) {
+    } else if (order.kind == Order::kPing) {
       deadline_ = order.at;
-    } else if (size == sizeof order && order.kind == Order::kTerminate) {
+    } else if (order.kind == Order::kTerminate) {
       terminate(Report::kWorker, order.at);
     }
   }

@@ -1,6 +1,7 @@
-// What passes between the worker and pulse-minder. Both are always built together, so the messages
-// are plain structs; the line is a SOCK_SEQPACKET pair, so each message arrives whole or not at
-// all.
+// What passes between the worker and pulse-minder, over a pair of Unix stream sockets, the line.
+// Both are always built together, so the messages are plain structs. The kernel takes one as small
+// as these whole or not at all. (Packets would be framed for us, but only ten of them may wait, and
+// a reset hides what was said before it.)
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ TaskMinder::TaskMinder(uv_loop_t* loop, Listener listener,
 int TaskMinder::start(uv_loop_t* loop, const Plan& plan, BootClock::time_point first_deadline,
                       Listener listener, std::shared_ptr<TaskMinder>& started) {
   std::array<int, 2> line{};
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, line.data()) != 0) {
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, line.data()) != 0) {
     return uv_translate_sys_error(errno);
   }
   const UniqueFd minder_end(line[1]);
