@@ -67,7 +67,7 @@ BEGIN
   END IF;
   SELECT * INTO owner FROM pulse.heartbeat AS h WHERE h.worker_id = job.worker_id;
   IF owner.worker_id IS NULL OR owner.verdict IN ('lost', 'stopped')
-     OR (owner.interval_us > 0 AND pulse._live_now_us() - owner.beat_live_us > owner.threshold_us) THEN
+     OR pulse._lost_way(owner, pulse._live_now_us()) IS NOT NULL THEN
     RETURN NULL;
   END IF;
   RETURN 'running';
