@@ -46,8 +46,12 @@ sub must_claim {
 }
 
 sub complete {
-    my ($self, $job) = @_;
-    return $self->query("SELECT pulse.complete($job->{id}, $job->{token})");
+    my ($self, @jobs) = @_;
+    my ($ids, $tokens) = map { my $key = $_; join ',', map { $_->{$key} } @jobs } qw(id token);
+    my $refused = $self->query("SELECT id, outcome FROM pulse.complete_many('{$ids}', '{$tokens}')
+        WHERE outcome <> 'accepted'");
+    croak "not completed: $refused" if $refused ne '';
+    return;
 }
 
 sub beat {

@@ -1,0 +1,81 @@
+# A hot standby: calls there are refused and change nothing. After its promotion no living worker is
+# lost, claims go on, and tokens grow.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+
+use Pulse::Server;
+use Pulse::Session;
+use Pulse::SqlWorker;
+
+# With these a worker is lost after two seconds of silence.
+my $primary = start_server('primary', streaming => 1, settings => \%QUICK);
+$primary->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'copy', has_streaming => 1);
+$standby->start;
+
+my $worker = Pulse::SqlWorker->new($primary, 'living');
+my ($id, $other) =
+  split /\n/, value($primary, q{SELECT id FROM pulse.add_jobs('{"(work,,,,,,,)","(work,,,,,,,)"}')});
+my $claim = $worker->must_claim;
+$primary->wait_for_catchup($standby);
+
+sub tables {
+    my ($node) = @_;
+    return value($node, q{SELECT (SELECT json_agg(j ORDER BY j.id) FROM pulse.job AS j),
+        (SELECT json_agg(h) FROM pulse.heartbeat AS h), (SELECT json_agg(w) FROM pulse.worker AS w)});
+}
+
+my $before = tables($standby);
+
+subtest 'calls on a standby are refused' => sub {
+    my $session = Pulse::Session->new($standby);
+    my $claimed = "$claim->{id}, $claim->{token}";
+    my $array = "ARRAY[$claim->{id}], ARRAY[$claim->{token}]";
+    my $worker_id = $worker->id;
+    my @calls = (
+        q{add_job('work')}, q{add_job('work', job_key => 'k')},
+        q{add_jobs('{"(work,,,,,,,)"}')}, q{remove_job('k')},
+        q{register_worker('w')}, "attach_worker($worker_id)", "deregister_worker($worker_id)",
+        "claim($worker_id)", "claim_job($worker_id, $other)", "heartbeat($worker_id)",
+        "declare_lost($worker_id, 'no reason')",
+        "progress($claimed)", "complete($claimed)", "fail($claimed, 'no')",
+        "snooze($claimed, '1 s')", "complete_many($array)", "fail_many($array, ARRAY['no'])",
+        "release($array)", 'sweep()', 'sweep(dry_run => true)', "cancel_job($other)",
+        q{set_task('work', max_attempts => 2)}, q{set_queue('q', 2)}, q{pause_queue('q')},
+        "fence($claimed)",
+    );
+    is($session->refusal("SELECT * FROM pulse.$_"), '25006', $_) for @calls;
+    is($session->query("SELECT state FROM pulse.get_job($id)"), 'running', 'reading works');
+    is($session->query("SELECT count(*) FROM pulse.held($worker_id)"), 1, 'also what is held');
+    is($session->query('SELECT * FROM pulse.verify()'), '', 'also verify()');
+    $session->quit;
+    is(tables($standby), $before, 'nothing has changed');
+};
+
+subtest 'P6: after a promotion living workers go on' => sub {
+    $primary->stop('immediate');
+    $worker->quit;
+    $standby->promote;
+    is(value($standby, 'SELECT workers_lost FROM pulse.sweep()'), 0, 'the first sweep finds nobody lost');
+    my $again = Pulse::Session->new($standby);
+    my $worker_id = $worker->id;
+    is($again->query("SELECT status FROM pulse.heartbeat($worker_id)"), 'alive', 'the worker is alive');
+    $again->query("SELECT pulse.complete($claim->{id}, $claim->{token})");
+    is(value($standby, "SELECT state, attempts FROM pulse.finished_job WHERE id = $id"),
+        'completed|1', 'its claim of before is accepted');
+
+    my ($next, $token) = split /\|/, $again->query("SELECT id, token FROM pulse.claim($worker_id)");
+    is($next, $other, 'it claims the next job');
+    cmp_ok($token >> 40, '>', $claim->{token} >> 40, 'its token is of a later epoch');
+    $again->query("SELECT pulse.complete($other, $token)");
+    my $new = Pulse::SqlWorker->new($standby, 'new');
+    cmp_ok($new->id >> 40, '>', $worker_id >> 40, 'as is the id of a new worker');
+    $new->quit;
+    $again->quit;
+};
+
+expect_healthy($standby);
+done_testing();
