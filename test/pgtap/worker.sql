@@ -1,0 +1,131 @@
+-- sql/worker.sql: registration, the attached session, the orderly end.
+\ir support/setup.psql
+SELECT plan(70);
+
+SELECT expect_function('register_worker',
+  'name text, tasks text[] DEFAULT NULL::text[], info json DEFAULT NULL::json, '
+  'heartbeat_interval interval DEFAULT NULL::interval', 'pulse.worker', 'volatile', 'definer');
+SELECT expect_function('attach_worker', 'worker_id bigint', 'void', 'volatile', 'definer');
+SELECT expect_function('deregister_worker', 'worker_id bigint', 'void', 'volatile', 'definer');
+
+-- --- register_worker ----------------------------------------------------------------------------
+
+SELECT id AS ann FROM pulse.register_worker('ann', '{mail,ink/red}', json_build_object(
+  'hostname', 'h1', 'boot_id', 'b1', 'pid_namespace', 'n1', 'pid', 4711, 'process_start', '99',
+  'version', 7), '3 s') \gset
+SELECT answers(
+  format('SELECT name, tasks, hostname, boot_id, pid_namespace, pid, process_start,
+                 heartbeat_interval, sweep_threshold, state, ended_at, reason, started_at >= now()
+            FROM pulse.worker WHERE id = %s', :ann),
+  ROW('ann', '{mail,ink/red}'::text[], 'h1', 'b1', 'n1', 4711, '99', interval '3 s',
+      interval '20 s', 'alive', NULL, NULL, true),
+  'a worker is registered with what identifies its process');
+SELECT answers(
+  'SELECT hostname, boot_id, pid, tasks, heartbeat_interval FROM pulse.register_worker(''bob'')',
+  ROW(NULL, NULL, NULL, NULL, interval '5 s'),
+  'a worker need not tell more than its name and then serves every task');
+SELECT cmp_ok(given_worker('ann'), '>', :ann::bigint, 'a name may be used twice, an id never');
+SELECT is(:ann::bigint >> 40, pulse._current_timeline()::bigint,
+  'a worker id begins with the timeline of the server, as a token does');
+SELECT is((SELECT status FROM pulse.heartbeat(:ann)), 'alive', 'a registered worker is alive');
+SELECT id AS cat FROM pulse.register_worker('cat', '{}') \gset
+SELECT given_job() AS job \gset
+SELECT is(claimed_ids(:cat), '{}', 'a worker that serves no task gets nothing');
+SELECT travel('19 s');
+SELECT is(workers_lost, 0, 'registration is the first beat') FROM pulse.sweep();
+SELECT travel('0');
+
+SELECT lives_ok(format('SELECT pulse.register_worker(''x'', NULL, %L)', i.info),
+                'odd information is no obstacle: ' || i.info)
+  FROM (VALUES ('[]'), ('7'), ('null'), ('{"pid": "many"}'), ('{"pid": 99999999999999}'),
+               ('{"hostname": {"a": 1}}')) AS i (info);
+SELECT refuses(format('SELECT pulse.register_worker(%s)', c.arguments), 'PU004',
+               'register_worker refuses ' || c.arguments)
+  FROM (VALUES ('NULL'), (''''''), ('repeat(''x'', 2000)'), ('''x'', ''{../x}'''),
+               ('''x'', ''{/bin/sh}'''), ('''x'', ''{mail,NULL}'''), ('''x'', ''{""}'''),
+               ('''x'', ''{{mail},{ink}}'''), ('''x'', heartbeat_interval => ''-1 s'''),
+               ('''x'', heartbeat_interval => ''10 years''')) AS c (arguments);
+
+-- --- the threshold must hold two beats and a sweep and a half -----------------------------------
+
+SELECT lives_ok($$SELECT pulse.register_worker('x', heartbeat_interval => '6.25 s')$$,
+  'with 20 s of threshold and 5 s between sweeps, 6.25 s between beats are allowed');
+SELECT refuses($$SELECT pulse.register_worker('x', heartbeat_interval => '6.26 s')$$, 'PU003',
+  'more are refused');
+SELECT matches(
+  (refusal_of($$SELECT pulse.register_worker('x', heartbeat_interval => '6.26 s')$$)).hint,
+  '2 x heartbeat_interval \+ 1\.5 x sweep_interval', 'and the hint tells the formula');
+SET LOCAL pulse.sweep_interval = '10s';
+SELECT refuses($$SELECT pulse.register_worker('x')$$, 'PU003', 'rarer sweeps need a longer threshold');
+SET LOCAL pulse.sweep_threshold = '25s';
+SELECT lives_ok($$SELECT pulse.register_worker('x')$$, 'which is accepted');
+SET LOCAL pulse.sweep_interval = '5s';
+SET LOCAL pulse.sweep_threshold = '20s';
+SELECT lives_ok($$SELECT pulse.register_worker('x', heartbeat_interval => '0')$$,
+  'an interval of 0 stands for the attached session');
+
+-- --- attach_worker ------------------------------------------------------------------------------
+
+SELECT id AS dan FROM pulse.register_worker('dan', heartbeat_interval => '0') \gset
+SELECT lives_ok(format('SELECT pulse.attach_worker(%s)', :dan), 'a worker attaches its session');
+SELECT travel('1 hour');
+SELECT pulse.sweep() \g /dev/null
+SELECT is((SELECT status FROM pulse.heartbeat(:dan)), 'alive',
+  'with an interval of 0 it lives as long as that, without a beat');
+SELECT travel('0');
+SELECT lives_ok(format('SELECT pulse.attach_worker(%s)', :dan), 'attaching anew is no error');
+SELECT given_worker('eve') AS eve \gset
+SELECT travel('15 s');
+SELECT pulse.attach_worker(:eve) \g /dev/null
+SELECT travel('30 s');
+SELECT pulse.sweep() \g /dev/null
+SELECT is((SELECT state FROM pulse.worker WHERE id = :eve), 'alive', 'attaching is a beat');
+SELECT travel('0');
+SELECT refuses('SELECT pulse.attach_worker(0)', 'PU002', 'an unknown worker cannot attach');
+SELECT refuses('SELECT pulse.attach_worker(NULL)', 'PU002', 'nor can NULL');
+SELECT pulse.declare_lost(:eve, 'gone') \g /dev/null
+SELECT refuses(format('SELECT pulse.attach_worker(%s)', :eve), 'PU002', 'nor a lost one');
+
+-- --- deregister_worker --------------------------------------------------------------------------
+
+DELETE FROM pulse.job;
+SELECT given_worker('fay') AS fay \gset
+SELECT id AS job, token FROM given_claimed_job(:fay) \gset
+SELECT id AS last_one FROM given_claimed_job(:fay, 'ink', max_attempts => 1) \gset
+SELECT id AS queued FROM given_claimed_job(:fay, 'paper', 'post') \gset
+SELECT lives_ok(format('SELECT pulse.deregister_worker(%s)', :fay), 'a worker ends in order');
+SELECT answers(format('SELECT state, ended_at >= now() FROM pulse.worker WHERE id = %s', :fay),
+  ROW('stopped', true), 'it is stopped');
+SELECT answers(
+  format('SELECT state, attempts, crashes, run_at <= pulse.now(), worker_id, token, recovered
+            FROM pulse.job WHERE id = %s', :job),
+  ROW('ready', 1, 0, true, NULL, NULL, NULL),
+  'a job that it still held is ready at once, its attempt consumed and no crash counted');
+SELECT answers(
+  format('SELECT state, attempts, crashes FROM pulse.finished_job WHERE id = %s', :last_one),
+  ROW('failed', 1, 0), 'one on its last attempt has failed');
+SELECT is(state_of(:queued), 'parked', 'one of a queue waits behind it');
+SELECT is(array_agg(DISTINCT outcome), '{interrupted}', 'their attempts were interrupted')
+  FROM pulse.attempt WHERE worker_id = :fay;
+SELECT isnt(last_error, NULL, 'and the job tells why') FROM pulse.job WHERE id = :job;
+SELECT refuses(format('SELECT pulse.complete(%s, %s)', :job, :token), 'PU001',
+  'the worker''s token is stale');
+SELECT is((SELECT status FROM pulse.heartbeat(:fay)), 'lost', 'a stopped worker hears that it is lost');
+SELECT refuses(format('SELECT pulse.attach_worker(%s)', :fay), 'PU002',
+  'a stopped worker cannot attach');
+SELECT changes_nothing(format('SELECT pulse.deregister_worker(%s)', :fay),
+  'deregistering once more changes nothing');
+SELECT changes_nothing(format('SELECT pulse.deregister_worker(%s)', :eve),
+  'nor does deregistering a lost worker');
+SELECT refuses('SELECT pulse.deregister_worker(0)', 'PU002',
+  'an unknown worker cannot be deregistered');
+SELECT refuses('SELECT pulse.deregister_worker(NULL)', 'PU002', 'nor can NULL');
+SELECT travel('1 day');
+SELECT pulse.sweep() \g /dev/null
+SELECT is((SELECT state FROM pulse.worker WHERE id = :fay), 'stopped',
+  'a sweep leaves a stopped worker alone');
+SELECT travel('0');
+SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
+
+SELECT * FROM finish();
+ROLLBACK;
