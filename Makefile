@@ -40,7 +40,7 @@ EXTRA_CLEAN = build output_iso
 # is left out where `check` is asked for; other goals of such a call run in a make of their own.
 PG_CONFIG ?= pg_config
 SERVER_GOALS = all install uninstall installdirs installcheck clean stage check-symbols tidy \
-  worker-build worker-install
+  worker-build worker-install worker-uninstall
 ifneq ($(filter check,$(MAKECMDGOALS)),)
 $(SERVER_GOALS):
 	+$(AGAIN) $@
@@ -71,6 +71,7 @@ $(DATA_built): $(SQL_PARTS) $(UNLISTED) $(SRC)/sql/assemble.awk $(SRC)/Makefile
 ifneq ($(WORKER),no)
 all: worker-build
 install: worker-install
+uninstall: worker-uninstall
 endif
 WORKER_BUILD = build/worker
 CMAKE ?= cmake
@@ -87,6 +88,8 @@ worker-build:
 	+$(PLAIN) $(CMAKE) --build $(WORKER_BUILD)
 worker-install: worker-build
 	DESTDIR='$(DESTDIR)' $(CMAKE) --install $(WORKER_BUILD)
+worker-uninstall:
+	sed "s:^:$(DESTDIR):" $(WORKER_BUILD)/install_manifest.txt | xargs -d '\n' rm -f
 
 stage: all ## install into build/stage, where the tests look
 	+$(AGAIN) install DESTDIR='$(STAGE)'
