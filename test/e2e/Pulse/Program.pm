@@ -24,6 +24,7 @@ sub start {
     if ($pid == 0) {
         # In a group of its own: what is sent to the test's group is not for it.
         setpgrp;
+        delete $ENV{PGAPPNAME};    # the framework's own
         my $is_error = ($options{output} // 'stdout') eq 'stderr';
         open STDIN, '<', '/dev/null';
         open STDOUT, $is_error ? '>>' : '>&', $is_error ? "$log.out" : $writer;

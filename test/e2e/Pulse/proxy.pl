@@ -1,0 +1,156 @@
+# The process behind Pulse::Proxy. Passes whole messages of PostgreSQL's protocol between clients and
+# the server; one of the client's statements may be spoiled as ordered.
+# usage: proxy.pl SOCKET_TO_LISTEN_ON SOCKET_OF_SERVER FD_OF_ORDERS
+use strict;
+use warnings FATAL => 'all';
+
+use IO::Select;
+use IO::Socket::UNIX;
+use Socket qw(SOCK_STREAM SOMAXCONN);
+
+my ($listen_path, $server_path, $orders_fd) = @ARGV;
+
+use constant {
+    MESSAGE_HEADER => 5,    # a letter and a length, which counts itself but not the letter
+    STARTUP_HEADER => 4,    # a length
+};
+
+$| = 1;
+$SIG{PIPE} = 'IGNORE';
+open my $orders, '<&=', $orders_fd or die "orders: $!";
+my $listener = IO::Socket::UNIX->new(
+    Type => SOCK_STREAM, Local => $listen_path, Listen => SOMAXCONN) or die "$listen_path: $!";
+my $select = IO::Select->new($listener, $orders);
+my %end_of;     # by descriptor: one end of a connection, with the other as its peer
+my $armed;      # the action and pattern that wait for a statement
+print "listening\n";
+
+while (1) {
+    for my $ready ($select->can_read) {
+        if ($ready == $listener) { accept_client() }
+        elsif ($ready == $orders) { take_order() }
+        elsif (my $end = $end_of{ fileno $ready }) { take_bytes($end) }
+    }
+}
+
+sub accept_client {
+    my $client = $listener->accept or return;
+    my $server = IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $server_path);
+    # As if the server refused: there is none.
+    return close $client if !$server;
+    # A client's first message has no letter.
+    my %client = (socket => $client, is_client => 1, header => STARTUP_HEADER);
+    my %server = (socket => $server, header => MESSAGE_HEADER);
+    @client{qw(peer bytes held)} = (\%server, '', '');
+    @server{qw(peer bytes held)} = (\%client, '', '');
+    for my $end (\%client, \%server) {
+        $end_of{ fileno $end->{socket} } = $end;
+        $select->add($end->{socket});
+    }
+    return;
+}
+
+sub take_order {
+    if (!sysread $orders, my $text, 1 << 12) { exit 0 }
+    else {
+        for (split /\n/, $text) {
+            if (/^arm (\S+) (.*)/) {
+                $armed = { action => $1, pattern => qr/$2/ };
+                print "armed\n";
+            } elsif ($_ eq 'release') {
+                release_held();
+                print "released\n";
+            }
+        }
+    }
+    return;
+}
+
+sub release_held {
+    for my $end (values %end_of) {
+        $end->{is_holding} = 0;
+        send_all($end->{peer}{socket}, $end->{held});
+        $end->{held} = '';
+    }
+    return;
+}
+
+sub take_bytes {
+    my ($end) = @_;
+    return cut($end) if !sysread $end->{socket}, $end->{bytes}, 1 << 16, length $end->{bytes};
+    while (defined(my $message = next_message($end))) {
+        pass($end, $message) or return;
+    }
+    return;
+}
+
+# The first whole message, taken off the bytes that were read.
+sub next_message {
+    my ($end) = @_;
+    return if length $end->{bytes} < $end->{header};
+    my $length = unpack 'N', substr $end->{bytes}, $end->{header} - 4, 4;
+    $length += $end->{header} - 4;
+    return if length $end->{bytes} < $length;
+    $end->{header} = MESSAGE_HEADER;
+    return substr $end->{bytes}, 0, $length, '';
+}
+
+# Returns false when the connection was cut.
+sub pass {
+    my ($end, $message) = @_;
+    my $letter = substr $message, 0, 1;
+    if ($end->{is_client} && $armed && $letter =~ /[PQ]/ && $message =~ $armed->{pattern}) {
+        spoil($end, $armed->{action}) or return 0;
+    }
+    if ($end->{is_holding} || $end->{is_dropping}) { $end->{held} .= $message }
+    else { send_all($end->{peer}{socket}, $message) }
+    # The reply is whole: what was asked for is committed.
+    if (!$end->{is_client} && $letter eq 'Z' && $end->{told}) {
+        print "did $end->{told}\n";
+        $end->{told} = undef;
+        if ($end->{is_dropping}) {
+            cut($end);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+sub spoil {
+    my ($client, $action) = @_;
+    $armed = undef;
+    if ($action eq 'hold_request') {
+        $client->{is_holding} = 1;
+        print "did hold_request\n";
+    } elsif ($action eq 'drop_request') {
+        print "did drop_request\n";
+        cut($client);
+        return 0;
+    } elsif ($action eq 'hold_reply') {
+        @{ $client->{peer} }{qw(is_holding told)} = (1, $action);
+    } elsif ($action eq 'drop_reply') {
+        @{ $client->{peer} }{qw(is_dropping told)} = (1, $action);
+    }
+    return 1;
+}
+
+sub cut {
+    my ($end) = @_;
+    for my $each ($end, $end->{peer}) {
+        $select->remove($each->{socket});
+        delete $end_of{ fileno $each->{socket} };
+    }
+    close $_->{socket} for $end, $end->{peer};
+    return;
+}
+
+# Messages are small and both sides read, so waiting here is short. Whoever has gone is noticed when
+# his end is read.
+sub send_all {
+    my ($socket, $bytes) = @_;
+    while (length $bytes) {
+        my $count = syswrite $socket, $bytes or return;
+        substr $bytes, 0, $count, '';
+    }
+    return;
+}
