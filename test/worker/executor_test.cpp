@@ -144,7 +144,30 @@ TEST_F(ExecutorTest, while_the_database_is_out_of_reach_a_task_goes_on) {
   EXPECT_GE(tasks_.at(1)->alive_as_of, clock_.now() - 12750ms / 4);
 }
 
-TEST_F(ExecutorTest, unless_its_job_says_kill) {
+TEST_F(ExecutorTest, an_outage_of_the_database_times_out_no_job) {
+  given_worker();
+  given_running({{.id = 1, .timeout = "30.000000", .stall_timeout = "20.000000"}});
+  pass_beating(10s);
+  heartbeat_.lose();
+  pass_time(1h);
+  EXPECT_FALSE(was_terminated(1));
+  heartbeat_.accept();
+  turn();
+  heartbeat_.answer(done());  // attached
+  turn();
+  heartbeat_.answer(beat());
+  turn();
+  EXPECT_FALSE(was_terminated(1));
+  // 10 s had passed, and what a beat may be late before it counts as an outage.
+  pass_beating(20s - 5s - 1275ms - 10s - 1ns);
+  EXPECT_FALSE(was_terminated(1));
+  pass_beating(1ns);
+  ASSERT_TRUE(was_terminated(1));
+  end_task(1, killed());
+  EXPECT_NE(finish_.param(2).find("stalled"), std::string::npos);
+}
+
+TEST_F(ExecutorTest, a_job_that_says_kill_is_killed_while_the_database_is_out_of_reach) {
   given_worker();
   given_running({{.id = 1, .on_unreachable = "kill"}});
   const TimePoint last_good = clock_.now();

@@ -34,6 +34,8 @@ std::string reason_of(const TaskEnd& end) {
 struct Executor::Running {
   std::unique_ptr<Task> task;
   TimePoint started_at{};
+  // On a clock that stands still while beats are overdue, as the server's does in an outage.
+  TimePoint claimed_at{};
   TimePoint last_activity{};  // the last progress, or the claim
   EndReason reason = EndReason::none;
 };
@@ -83,7 +85,8 @@ void Executor::start(HeldJob& job) {
   Running running;
   running.task = std::move(started.task);
   running.started_at = timers_.now();
-  running.last_activity = job.claimed_at;
+  running.claimed_at = job.claimed_at - heartbeat_.missed();
+  running.last_activity = running.claimed_at;
   running_.emplace(claim, std::move(running));
   check_limits();
   start_pinging();
@@ -92,7 +95,7 @@ void Executor::start(HeldJob& job) {
 void Executor::take_progress(ClaimKey claim, const TaskProgress& progress) {
   const auto entry = running_.find(claim);
   if (entry == running_.end() || entry->second.reason == EndReason::revoked) return;
-  entry->second.last_activity = timers_.now();
+  entry->second.last_activity = timers_.now() - heartbeat_.missed();
   finisher_.report_progress(claim, progress);
 }
 
@@ -203,15 +206,12 @@ void Executor::check_limits() {
   for (auto& [claim, running] : running_) {
     const HeldJob* job = held_.find(claim);
     if (job == nullptr || running.reason != EndReason::none) continue;
-    EndReason reason = EndReason::none;
-    const auto limit = next_limit(running, *job, reason);
-    if (!limit) continue;
-    if (*limit <= now) {
-      const bool is_silent = reason == EndReason::unreachable && heartbeat_.registration();
-      end_early(running, reason,
-                is_silent ? heartbeat_.registration()->kill_allowance() : kTermGrace);
-    } else if (!next || *limit < *next) {
-      next = limit;
+    const Limit limit = next_limit(running, *job);
+    if (limit.reason == EndReason::none) continue;
+    if (limit.at <= now) {
+      end_early(running, limit.reason, limit.grace);
+    } else if (!next || limit.at < *next) {
+      next = limit.at;
     }
   }
   if (next) {
@@ -221,21 +221,26 @@ void Executor::check_limits() {
   }
 }
 
-std::optional<TimePoint> Executor::next_limit(const Running& running, const HeldJob& job,
-                                              EndReason& reason) const {
-  std::optional<TimePoint> next;
-  const auto consider = [&](TimePoint limit, EndReason why) {
-    if (next && *next <= limit) return;
-    next = limit;
-    reason = why;
+Executor::Limit Executor::next_limit(const Running& running, const HeldJob& job) const {
+  Limit next;
+  const auto consider = [&](TimePoint at, EndReason reason, Duration grace) {
+    if (next.reason == EndReason::none || at < next.at) next = {at, reason, grace};
   };
-  if (job.job.timeout) consider(job.claimed_at + *job.job.timeout, EndReason::timeout);
-  if (job.job.stall_timeout) {
-    consider(running.last_activity + *job.job.stall_timeout, EndReason::stall);
+  // While beats are overdue these stand still; the next good beat looks again.
+  if (!heartbeat_.is_overdue()) {
+    const auto missed = heartbeat_.missed();
+    if (job.job.timeout) {
+      consider(running.claimed_at + *job.job.timeout + missed, EndReason::timeout, kTermGrace);
+    }
+    if (job.job.stall_timeout) {
+      consider(running.last_activity + *job.job.stall_timeout + missed, EndReason::stall,
+               kTermGrace);
+    }
   }
   if (job.job.on_unreachable == OnUnreachable::kill && heartbeat_.registration()) {
-    consider(heartbeat_.last_good() + heartbeat_.registration()->silence_limit(),
-             EndReason::unreachable);
+    const Registration& registration = *heartbeat_.registration();
+    consider(heartbeat_.last_good() + registration.silence_limit(), EndReason::unreachable,
+             registration.kill_allowance());
   }
   return next;
 }
@@ -243,11 +248,14 @@ std::optional<TimePoint> Executor::next_limit(const Running& running, const Held
 // While beats are good a minder counts from the last one, as the server does. Once the next beat is
 // overdue the database may be out of reach, and a task that is to go on lives as long as this loop.
 TimePoint Executor::alive_as_of(const HeldJob& job) const {
-  const Registration& registration = *heartbeat_.registration();
-  const Duration overdue = registration.heartbeat_interval + registration.silence_limit() / 10;
-  const bool is_overdue = timers_.now() - heartbeat_.last_good() > overdue;
   const bool goes_on = job.job.on_unreachable == OnUnreachable::keep_running;
-  return is_overdue && goes_on ? timers_.now() : heartbeat_.last_good();
+  return heartbeat_.is_overdue() && goes_on ? timers_.now() : heartbeat_.last_good();
+}
+
+void Executor::take_good_beat() {
+  ping_all();
+  check_limits();
+  fill_slots();
 }
 
 void Executor::ping_all() {

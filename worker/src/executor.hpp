@@ -28,8 +28,8 @@ class Executor {
 
   // Starts prefetched jobs while there are slots.
   void fill_slots();
-  // Tells the minders how long they may go on.
-  void ping_all();
+  // A beat was answered well: minders hear it, limits go on, slots may be filled.
+  void take_good_beat();
 
   void cancel(ClaimKey claim);
   // The claim is over, whatever became of the task.
@@ -47,6 +47,12 @@ class Executor {
  private:
   enum class EndReason { none, timeout, stall, cancelled, unreachable, revoked, interrupted };
   struct Running;
+  // When a task is to be ended next, why, and how long SIGKILL waits; no reason means never.
+  struct Limit {
+    TimePoint at{};
+    EndReason reason = EndReason::none;
+    Duration grace{};
+  };
 
   void start(HeldJob& job);
   void take_progress(ClaimKey claim, const TaskProgress& progress);
@@ -54,9 +60,9 @@ class Executor {
   Outcome outcome_of(const Running& running, const HeldJob& job, const TaskEnd& end) const;
   void end_early(Running& running, EndReason reason, Duration grace);
   void check_limits();
-  std::optional<TimePoint> next_limit(const Running& running, const HeldJob& job,
-                                      EndReason& reason) const;
+  Limit next_limit(const Running& running, const HeldJob& job) const;
   TimePoint alive_as_of(const HeldJob& job) const;
+  void ping_all();
   void start_pinging();
 
   const std::size_t concurrency_;

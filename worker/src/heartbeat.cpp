@@ -64,6 +64,17 @@ bool Heartbeat::is_fresh() const {
   return registration_ && timers_.now() < last_good_ + registration_->silence_limit();
 }
 
+bool Heartbeat::is_overdue() const { return overdue_at(timers_.now()) > Duration::zero(); }
+
+std::chrono::nanoseconds Heartbeat::missed() const { return missed_ + overdue_at(timers_.now()); }
+
+std::chrono::nanoseconds Heartbeat::overdue_at(TimePoint time) const {
+  if (!registration_) return {};
+  // A tenth of the limit is for a beat that is under way.
+  const Duration allowed = registration_->heartbeat_interval + registration_->silence_limit() / 10;
+  return std::max(std::chrono::nanoseconds::zero(), time - last_good_ - allowed);
+}
+
 void Heartbeat::beat_now() {
   is_beat_wanted_ = true;
   link_.wake();
@@ -161,6 +172,7 @@ void Heartbeat::take_beat(std::int64_t worker_id, TimePoint sent_at,
     declare_lost(worker_id, "the server says so");
     return;
   }
+  missed_ += overdue_at(sent_at);
   last_good_ = sent_at;
   log_.debug("heartbeat", {{"worker", worker_id},
                            {"status", row.text("status")},

@@ -39,6 +39,12 @@ class Heartbeat {
   // The last good beat is recent enough that no claim of ours can have been given to another.
   bool is_fresh() const;
 
+  // The next beat is late: perhaps the database cannot be reached.
+  bool is_overdue() const;
+  // How long beats have been overdue so far, all in all. A job's own limits do not count it: an
+  // outage of the database times out no job.
+  std::chrono::nanoseconds missed() const;
+
   // Beats as soon as the connection is free, whatever the schedule says.
   void beat_now();
   // Somebody heard that this worker is not known any more.
@@ -69,6 +75,7 @@ class Heartbeat {
   void take_status(const Rows::Row& row, const std::vector<ClaimKey>& claims);
   void send_farewell();
   void end_farewell();
+  std::chrono::nanoseconds overdue_at(TimePoint time) const;
   void log_failure(const char* statement, const Reply& reply);
   Duration answer_deadline() const;
 
@@ -81,6 +88,7 @@ class Heartbeat {
   std::vector<std::string> tasks_;
   std::optional<Registration> registration_;
   TimePoint last_good_{};
+  std::chrono::nanoseconds missed_{};  // up to the last good beat
   bool needs_attachment_ = false;
   bool is_beat_wanted_ = false;  // before its time
   Duration farewell_deadline_{};

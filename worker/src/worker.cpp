@@ -82,8 +82,7 @@ void Worker::wire_heartbeat() {
     finish_link_.wake();
   };
   heartbeat_.on_good_beat = [this] {
-    executor_.ping_all();
-    executor_.fill_slots();
+    executor_.take_good_beat();
     claim_link_.wake();
     finish_link_.wake();
   };
