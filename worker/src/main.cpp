@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <random>
 
 #include "identity.hpp"
@@ -19,10 +20,10 @@ int end_early(ExitCode code, const std::string& text) {
   return static_cast<int>(code);
 }
 
+// One engine for all copies: connections that drew the same delays would come back together.
 Random random_source() {
-  return
-      [engine = std::mt19937_64(std::random_device{}()),
-       unit = std::uniform_real_distribution<double>(0.0, 1.0)]() mutable { return unit(engine); };
+  const auto engine = std::make_shared<std::mt19937_64>(std::random_device{}());
+  return [engine] { return std::uniform_real_distribution<double>(0.0, 1.0)(*engine); };
 }
 
 // What the folder serves now; what it does not serve is said.
