@@ -212,15 +212,19 @@ TEST_F(ClaimerTest, a_machine_that_cannot_start_tasks_gets_no_more_for_a_while) 
   EXPECT_EQ(claim_.running(), "claim");
 }
 
-TEST_F(ClaimerTest, new_tasks_are_named_in_the_claims_that_follow) {
+TEST_F(ClaimerTest, new_tasks_end_the_wait_and_are_named_in_the_claims_that_follow) {
   given_worker();
-  worker_->serve({"mail", "new"});
   claim_.answer(nothing());
   turn();
-  claim_.answer(nothing());
+  ASSERT_EQ(claim_.running(), "wait_for_job");
+  worker_->serve({"mail", "new"});
+  EXPECT_EQ(claim_.cancels(), 1);
+  claim_.refuse_statement("57014", "canceling statement due to user request");
   turn();
   ASSERT_EQ(claim_.running(), "claim");
   EXPECT_EQ(claim_.param(2), R"({"mail","new"})");
+  pass_time(1s);
+  EXPECT_EQ(claim_.cancels(), 1);
 }
 
 TEST_F(ClaimerTest, once_means_until_nothing_is_ready) {

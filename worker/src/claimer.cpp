@@ -56,6 +56,11 @@ void Claimer::hold_off(Duration pause, const std::string& reason) {
   holding_off_.start_in(pause);
 }
 
+void Claimer::serve(std::vector<std::string> tasks) {
+  tasks_ = std::move(tasks);
+  cancel_wait();  // it would not be woken for a new task
+}
+
 void Claimer::stop() {
   is_stopping_ = true;
   for (const ClaimKey claim : held_.in_state(HeldJob::State::prefetched)) {

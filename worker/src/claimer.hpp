@@ -32,8 +32,8 @@ class Claimer {
   // No new claim; a wait is cancelled, prefetched jobs are released, also those of a claim that is
   // still under way.
   void stop();
-  // The served tasks differ from those this worker was registered with.
-  void serve(std::vector<std::string> tasks) { tasks_ = std::move(tasks); }
+  // Claims these tasks from now on, instead of those this worker was registered with.
+  void serve(std::vector<std::string> tasks);
 
   // Nothing is under way that could bring a job.
   bool is_quiet() const {
