@@ -8,10 +8,11 @@ use parent 'Pulse::Session';
 
 use Carp qw(croak);
 
-# Registered and attached.
+# Registered and attached. `interval`: its heartbeat_interval; `before`: a statement before it registers.
 sub new {
     my ($class, $node, $name, %options) = @_;
     my $self = $class->SUPER::new($node, %options);
+    $self->query($options{before}) if $options{before};
     my $interval = defined $options{interval} ? "'$options{interval}'" : 'NULL';
     $self->{id} = $self->query("SELECT id FROM pulse.register_worker('$name', NULL, NULL, $interval)");
     $self->attach;

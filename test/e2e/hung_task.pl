@@ -1,0 +1,97 @@
+# P5d: a task that hangs in a living worker is found by the job's own clocks: by stall_timeout since its
+# last progress, by timeout since the claim. The server finds it where the worker cannot, and the
+# worker where nobody sweeps.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+
+use Pulse::Server;
+use Pulse::SqlWorker;
+use Pulse::Tasks;
+use Pulse::Worker;
+
+my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' => '20s' });
+my $hang = '[[ $PULSE_ATTEMPT == 1 ]] || exit 0; tell began; while :; do wait_at never; done';
+my $tasks = Pulse::Tasks->new(
+    run => 'tell ran',
+    (map { ($_ => "trap '' TERM; $hang") } qw(stubborn_stall stubborn_timeout)),
+    (map { ($_ => $hang) } qw(stall timeout)),
+    progress => <<'SH');
+for step in {1..8}; do
+    read -r -t 0.3 _ <"$gates/none"
+    echo "{\"progress\": 0.$step}" >&"$PULSE_FD"
+done
+: wait_at none
+SH
+value($node, "SELECT pulse.set_task('$_', stall_timeout => '600 ms', backoff => 'none')")
+  for qw(stubborn_stall stall);
+# Reports travel at most once a second.
+value($node, q{SELECT pulse.set_task('progress', stall_timeout => '1.5 s', backoff => 'none')});
+value($node, "SELECT pulse.set_task('$_', timeout => '600 ms', backoff => 'none')")
+  for qw(stubborn_timeout timeout);
+
+# The first attempt hangs and the second does not; returns the outcome and error of the first.
+sub run_hanging {
+    my ($worker, $task) = @_;
+    my $id = value($node, "SELECT id FROM pulse.add_job('$task')");
+    my $first = $tasks->process($tasks->wait_for('began', job => $id));
+    $worker->wait_for('completed', job => $id);
+    ok($first->wait_gone, "$task: the process that hung is gone");
+    is(value($node, "SELECT attempts FROM pulse.finished_job WHERE id = $id"),
+        2, "$task: the job completed in its second attempt");
+    return split /\|/, value($node,
+        "SELECT outcome, error FROM pulse.attempt WHERE job_id = $id AND outcome <> 'completed'");
+}
+
+subtest 'found by sweeps: a task that does not heed its worker' => sub {
+    my $worker = Pulse::Worker->start_registered($node, 'sweeping', tasks => $tasks);
+    is_deeply([ run_hanging($worker, 'stubborn_stall') ],
+        [ 'stalled', 'no progress for 00:00:00.6' ], 'by stall_timeout');
+    is_deeply([ run_hanging($worker, 'stubborn_timeout') ],
+        [ 'timed_out', 'timed out after 00:00:00.6' ], 'by timeout');
+    is_deeply([ $worker->events('lost') ], [], 'the worker lives on');
+    my $id = value($node, q{SELECT id FROM pulse.add_job('run')});
+    $worker->wait_for('completed', job => $id);
+    $worker->signal('TERM');
+    is($worker->wait_exit, 0, 'and drains');
+};
+
+subtest 'a task that reports progress does not stall' => sub {
+    my $worker = Pulse::Worker->start_registered($node, 'patient', tasks => $tasks);
+    my $id = value($node, q{SELECT id FROM pulse.add_job('progress')});
+    $worker->wait_for('completed', job => $id);
+    is(value($node, "SELECT attempts FROM pulse.finished_job WHERE id = $id"),
+        1, 'though it takes longer than stall_timeout');
+    $worker->signal('TERM');
+    is($worker->wait_exit, 0, 'the worker drains');
+};
+
+subtest 'found by sweeps: a job of a worker that speaks SQL' => sub {
+    my $worker = Pulse::SqlWorker->new($node, 'sql');
+    my $id = value($node, q{SELECT id FROM pulse.add_job('timeout')});
+    my $claim = $worker->must_claim;
+    wait_until($node, q{SELECT jobs_timed_out = 1 FROM pulse.sweep()}, 'it is found');
+    is($worker->beat, 'alive', 'the worker is alive');
+    is($worker->refusal("SELECT pulse.complete($id, $claim->{token})"), 'PU001', 'its claim is lost');
+    my $again = $worker->must_claim;
+    is($again->{recovered}, 'timeout', 'and it may claim the job again');
+    $worker->complete($again);
+    $worker->quit;
+};
+
+subtest 'found by the worker, where nobody sweeps' => sub {
+    set($node, 'pulse.sweep_interval' => '-1');
+    my $worker = Pulse::Worker->start_registered($node, 'alone', tasks => $tasks);
+    my ($outcome, $error) = run_hanging($worker, 'stall');
+    is($outcome, 'failed', 'by stall_timeout');
+    like($error, qr/^stalled: no progress for 600 ?ms/, 'and says so');
+    ($outcome, $error) = run_hanging($worker, 'timeout');
+    is($outcome, 'failed', 'by timeout');
+    like($error, qr/^timed out after 600 ?ms/, 'and says so');
+    $worker->signal('TERM');
+    is($worker->wait_exit, 0, 'the worker drains');
+};
+
+expect_healthy($node);
+done_testing();

@@ -1,0 +1,74 @@
+# P4, P6: the server is away for ten times the threshold, while a task runs that lasts twelve. The job
+# takes one attempt and is finished once, and nobody is dead afterwards.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+
+use Pulse::Server;
+use Pulse::Session;
+use Pulse::SqlWorker;
+use Pulse::Tasks;
+use Pulse::Worker;
+
+my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' => '1s' });
+
+# The task is the clock of this test: it ticks once per threshold, because nobody opens its gate.
+my $tasks = Pulse::Tasks->new(
+    run => 'tell ran',
+    tick => 'for tick in {1..12}; do read -r -t 1 _ <"$gates/none"; tell "tick_$tick"; done;
+             : wait_at none',
+    careful => 'trap "tell terminated; exit 1" TERM; tell began; wait_at careful; tell ended');
+value($node, q{SELECT pulse.set_task('careful', backoff => 'none', on_unreachable => 'kill')});
+
+my @workers =
+  map { Pulse::Worker->start_registered($node, $_, tasks => $tasks, concurrency => 2) }
+  qw(first second third);
+
+# A worker that speaks SQL, with a threshold of its own: it has to be told of the end of the outage.
+my $session = Pulse::SqlWorker->new($node, 'sql', before => q{SET pulse.sweep_threshold = '5s'});
+my $held = value($node, q{SELECT id FROM pulse.add_job('held')});
+my $token = $session->query("SELECT (job).token FROM pulse.claim_job($session->{id}, $held)");
+
+my $careful = value($node, q{SELECT id FROM pulse.add_job('careful')});
+my $first = $tasks->wait_for('began', job => $careful);
+my $ticking = value($node, q{SELECT id FROM pulse.add_job('tick')});
+my $process = $tasks->process($tasks->wait_for('tick_1', job => $ticking));
+my %from = map { ($_->name => $_->lines->position) } @workers;
+$node->stop('immediate');
+
+$tasks->wait_for('tick_11', job => $ticking);
+is(scalar($tasks->told('terminated', job => $careful)),
+    1, 'a task that is not to run out of reach was ended');
+ok(!$process->is_gone, 'the other one was not');
+$node->start;
+
+my $again = Pulse::Session->new($node);
+is($again->query("SELECT status FROM pulse.heartbeat($session->{id})"),
+    'alive', 'a worker that speaks SQL is alive');
+$again->query("SELECT pulse.complete($held, $token)");
+$again->quit;
+$session->quit;
+
+$_->wait_for('heartbeat', status => 'alive', from => $from{ $_->name }) for @workers;
+$_->wait_for('sweep', from => $from{ $_->name }, count => 5) for @workers;
+$tasks->wait_for('tick_12', job => $ticking);
+$tasks->open_gate('careful');
+$tasks->wait_for('ended', job => $careful, attempt => 2);
+my @ids = map { value($node, q{SELECT id FROM pulse.add_job('run')}) } 1 .. 10;
+wait_until($node, 'SELECT count(*) = 0 FROM pulse.job', 'all jobs are done');
+
+is( value($node, "SELECT state, attempts FROM pulse.finished_job WHERE id = $ticking"),
+    'completed|1', 'the long job completed in one attempt');
+is( value($node, "SELECT state, attempts FROM pulse.finished_job WHERE id = $held"),
+    'completed|1', 'as did the one of the SQL worker');
+is(scalar($tasks->told('tick_12')), 1, 'its task ran to its end once');
+is( value($node, "SELECT string_agg(outcome, ' ' ORDER BY token) FROM pulse.attempt
+        WHERE job_id = $careful"), 'failed completed', 'the careful one failed and was tried again');
+is( value($node, "SELECT crashes FROM pulse.finished_job WHERE id = $careful"), 0, 'without a crash');
+is( value($node, q{SELECT string_agg(name, ' ' ORDER BY name) FROM pulse.worker
+        WHERE state = 'alive'}), 'first second sql third', 'nobody is dead');
+is(value($node, 'SELECT count(*) FROM pulse.worker'), 4, 'and nobody had to register anew');
+
+expect_healthy($node);
+done_testing();
