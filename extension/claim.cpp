@@ -10,6 +10,7 @@
 #include "errors.hpp"
 #include "job_table.hpp"
 #include "liveness.hpp"
+#include "private_lock.hpp"
 #include "promote.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
@@ -198,7 +199,9 @@ void reserve_if_overdue(Claim *claim, Stream *stream) {
 void consider_suspect(Claim *claim, Stream *stream) {
   bool idle = claim->claimed == 0 && claim->start_jobs > 0 &&
               !holds_jobs(claim->claimer.worker_id, claim->table.relation, claim->table.snapshot);
-  if (!idle) {
+  // Alone also means beside no other claim of this worker that is under way.
+  if (!idle || !try_lock_private(LockKind::kWorker, static_cast<uint64>(claim->claimer.worker_id),
+                                 ExclusiveLock)) {
     claim->suspect_waits = true;
     reserve_if_overdue(claim, stream);
     return;
@@ -275,7 +278,9 @@ void consider(Claim *claim, Stream *stream) {
 void take_reserved(Claim *claim, TupleTableSlot *row) {
   claim->closed = true;
   if (claim->start_jobs == 0 ||
-      holds_jobs(claim->claimer.worker_id, claim->table.relation, claim->table.snapshot))
+      holds_jobs(claim->claimer.worker_id, claim->table.relation, claim->table.snapshot) ||
+      !try_lock_private(LockKind::kWorker, static_cast<uint64>(claim->claimer.worker_id),
+                        ExclusiveLock))
     return;
   bool isnull;
   Stream stream = {};
@@ -364,7 +369,7 @@ void read_arguments(Claim *claim, FunctionCallInfo fcinfo) {
 }
 
 // Opens what queues have to give, no more than this claim can use: the rest is the next one's.
-bool promote_for(const Claim *claim) {
+Promotion promote_for(const Claim *claim) {
   DatabaseState *database = this_database();
   if (database && pg_atomic_read_u32(&database->reconciled) == 0) reconcile_queues();
   mark_fallen_due();
@@ -376,7 +381,7 @@ void run_claim(Claim *claim, FunctionCallInfo fcinfo) {
   choose_tasks(&claim->claimer, PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2));
   sample_generations(claim->claimer.worker_id, claim->claimer.task_bits);
   if (claim->claimer.draining) return;
-  bool marks_left = promote_for(claim);
+  Promotion left = promote_for(claim);
   claim->now = wall_now();
   claim->row_context =
       AllocSetContextCreate(CurrentMemoryContext, "pulse claim row", ALLOCSET_SMALL_SIZES);
@@ -385,8 +390,10 @@ void run_claim(Claim *claim, FunctionCallInfo fcinfo) {
   hand_out(claim);
   index_close(claim->index, AccessShareLock);
   close_job_table(&claim->table);
-  bool soon = claim->suspect_waits || claim->closed;
-  note_work_left(marks_left ? WorkLeft::kNow : soon ? WorkLeft::kSoon : WorkLeft::kNone);
+  note_work_left(left.more                               ? WorkLeft::kNow
+                 : left.busy                             ? WorkLeft::kBusy
+                 : claim->suspect_waits || claim->closed ? WorkLeft::kSoon
+                                                         : WorkLeft::kNone);
 }
 
 }  // namespace

@@ -19,9 +19,11 @@ struct Pending {
   uint32 jobs[kTaskBits];
   bool any_queue;
   uint64 marks[kMarkWords];
+  uint64 fresh[kMarkWords];  // those of them at which this transaction has not looked itself
   bool any_taken;
   uint64 taken[kMarkWords];
   bool any_returned;
+  bool undone;  // a savepoint's promotions were rolled back
   uint64 returned[kMarkWords];
   TimestampTz next_due[kTaskBits];
   uint64 due_bits;
@@ -53,7 +55,8 @@ void tell_commit(DatabaseState *database) {
   if (pending.any_returned) set_marks(database, pending.returned);
   for (int bit = 0; bit < kTaskBits; bit++)
     if ((pending.task_bits >> bit) & 1) pg_atomic_fetch_add_u64(&database->generation[bit], 1);
-  if (pending.any_queue) pg_atomic_fetch_add_u64(&database->any_generation, 1);
+  if (pending.any_queue || pending.undone)
+    pg_atomic_fetch_add_u64(&database->any_generation, 1);
   tell_due_times(database);
   // Whoever found a queue busy because of us left its mark: one waiter takes it up.
   bool wake_any = pending.any_queue || pending.any_taken;
@@ -100,11 +103,20 @@ extern "C" void pulse_transaction_callback(XactEvent event, void *) {
   }
 }
 
+// What a rolled-back savepoint promoted is closed again, and its marks are to be found again: all marks
+// taken so far go back, because one too many is harmless.
+void return_taken() {
+  if (!pending.any_taken) return;
+  for (int i = 0; i < kMarkWords; i++) pending.returned[i] |= pending.taken[i];
+  pending.any_returned = pending.undone = true;
+}
+
 extern "C" void pulse_subtransaction_callback(SubXactEvent event, SubTransactionId mine,
                                               SubTransactionId parent, void *) {
   if (event == SUBXACT_EVENT_ABORT_SUB) {
     drop_fences(mine);
     forget_key_locks();
+    return_taken();
   }
   if (event == SUBXACT_EVENT_COMMIT_SUB) hand_up_fences(mine, parent);
 }
@@ -149,6 +161,7 @@ void note_queue_slot(int slot) {
   if (!start_note()) return;
   pending.any_queue = true;
   pending.marks[slot / 64] |= UINT64CONST(1) << (slot % 64);
+  pending.fresh[slot / 64] |= UINT64CONST(1) << (slot % 64);
 }
 
 void note_parked_due(TimestampTz run_at) {
@@ -167,29 +180,48 @@ void note_worker(int64 worker_id) {
   if (pending.workers < kNotedWorkers) pending.worker[pending.workers++] = worker_id;
 }
 
-int take_marks(int *slots, int limit, bool *left) {
+// A mark of this transaction's own doing. It is told at commit all the same.
+static bool take_fresh_mark(int *slot) {
+  for (int i = 0; pending.any_queue && i < kMarkWords; i++) {
+    if (!pending.fresh[i]) continue;
+    int bit = __builtin_ctzll(pending.fresh[i]);
+    pending.fresh[i] &= ~(UINT64CONST(1) << bit);
+    *slot = i * 64 + bit;
+    return true;
+  }
+  return false;
+}
+
+bool take_mark(int *slot) {
+  if (take_fresh_mark(slot)) return true;
+  // Each look goes on where the last one ended, so that no mark waits behind busier ones.
+  static int next_word = 0;
   DatabaseState *database = this_database();
-  int taken = 0;
-  *left = false;
-  if (!database) return 0;
+  if (!database) return false;
   for (int i = 0; i < kMarkWords; i++) {
-    uint64 word = pg_atomic_read_u64(&database->marks[i]);
+    int at = (next_word + i) % kMarkWords;
+    uint64 word = pg_atomic_read_u64(&database->marks[at]);
     while (word) {
-      if (taken == limit) {
-        *left = true;
-        return taken;
-      }
       int bit = __builtin_ctzll(word);
       uint64 mask = UINT64CONST(1) << bit;
       word &= ~mask;
       // Clear first, then promote: a mark set meanwhile stays for the next look.
-      if (!(pg_atomic_fetch_and_u64(&database->marks[i], ~mask) & mask)) continue;
+      if (!(pg_atomic_fetch_and_u64(&database->marks[at], ~mask) & mask)) continue;
       pending.any = pending.any_taken = true;
-      pending.taken[i] |= mask;
-      slots[taken++] = i * 64 + bit;
+      pending.taken[at] |= mask;
+      *slot = at * 64 + bit;
+      next_word = at;
+      return true;
     }
   }
-  return taken;
+  return false;
+}
+
+bool marks_remain() {
+  DatabaseState *database = this_database();
+  for (int i = 0; database && i < kMarkWords; i++)
+    if (pending.fresh[i] || pg_atomic_read_u64(&database->marks[i])) return true;
+  return false;
 }
 
 void return_mark(int slot) {

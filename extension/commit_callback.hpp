@@ -29,9 +29,11 @@ void note_worker(int64 worker_id);
 // There is more for this task than its claimer took.
 void note_more(int bit);
 
-// Takes up to limit marks out of shared memory; an abort puts them back. Returns how many were
-// written to slots; *left tells whether marks of others remain.
-int take_marks(int *slots, int limit, bool *left);
+// Takes one mark out of shared memory; an abort puts it back. False when there is none.
+bool take_mark(int *slot);
+
+// Whether others are left.
+bool marks_remain();
 
 // Puts one mark back at the end of this transaction, whichever it is: its queue was busy.
 void return_mark(int slot);

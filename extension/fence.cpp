@@ -75,7 +75,8 @@ bool lock_and_match(Relation job, TupleTableSlot *slot, Snapshot snapshot, int64
   return result == TM_Ok && token_matches(slot, token);
 }
 
-bool claim_is_current(const Fence &fence, bool lock) {
+// Why the claim is not current; NULL when it is.
+const char *loss(const Fence &fence, bool lock) {
   CommandCounterIncrement();
   Relation job = table_open(catalog()->job, RowShareLock);
   Relation key = index_open(catalog()->job_key, AccessShareLock);
@@ -87,20 +88,21 @@ bool claim_is_current(const Fence &fence, bool lock) {
                                 : token_matches(slot, fence.token));
   index_endscan(scan);
   ExecDropSingleTupleTableSlot(slot);
-  if (!current) current = finished_here(job, key, fence.job_id, fence.token);
+  const char *reason = nullptr;
+  if (!current && !finished_here(job, key, fence.job_id, fence.token))
+    reason = found ? "the token is not that of the job's current claim" : "no live job";
   UnregisterSnapshot(snapshot);
   index_close(key, AccessShareLock);
   table_close(job, NoLock);
-  return current;
+  return reason;
 }
 
 }  // namespace
 
 void check_fences() {
-  if (doomed) refuse(doomed_job, "A fence found the claim lost earlier in this transaction.");
+  if (doomed) refuse(doomed_job, "a fence found the claim lost earlier in this transaction");
   for (int i = 0; i < count; i++)
-    if (!claim_is_current(fences[i], true))
-      refuse(fences[i].job_id, "The claim was lost before this transaction could commit.");
+    if (const char *reason = loss(fences[i], true)) refuse(fences[i].job_id, reason);
 }
 
 void forget_fences() {
@@ -128,9 +130,10 @@ PULSE_FUNCTION(pulse_fence) {
   using pulse::Fence;
   PreventCommandIfReadOnly("fence");
   PreventCommandDuringRecovery("fence");
-  Fence fence = {PG_GETARG_INT64(0), PG_GETARG_INT64(1), GetCurrentSubTransactionId()};
-  if (!pulse::claim_is_current(fence, false))
-    pulse::refuse(fence.job_id, "The token is not that of the job's current claim.");
+  Fence fence = {PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0),
+                 PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1), GetCurrentSubTransactionId()};
+  if (PG_ARGISNULL(0) || PG_ARGISNULL(1)) pulse::refuse(0, "job_id and token must not be null");
+  if (const char *reason = pulse::loss(fence, false)) pulse::refuse(fence.job_id, reason);
   if (pulse::count == pulse::capacity) {
     int wanted = Max(8, pulse::capacity * 2);
     auto *grown = static_cast<Fence *>(

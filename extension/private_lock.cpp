@@ -45,6 +45,17 @@ PULSE_FUNCTION(pulse_try_lock_worker) {
                                          static_cast<uint64>(PG_GETARG_INT64(0)), ExclusiveLock));
 }
 
+// pulse._lock_worker(id): the same for one who may wait, but not for a claim. False while claims of the
+// worker are under way; another declarer is waited for, since his transaction is about to end.
+PULSE_FUNCTION(pulse_lock_worker) {
+  auto worker = static_cast<uint64>(PG_GETARG_INT64(0));
+  using pulse::LockKind;
+  if (pulse::try_lock_private(LockKind::kWorker, worker, ExclusiveLock)) PG_RETURN_BOOL(true);
+  if (pulse::try_lock_private(LockKind::kWorker, worker, ShareLock)) PG_RETURN_BOOL(false);
+  pulse::lock_private(LockKind::kWorker, worker, ExclusiveLock);
+  PG_RETURN_BOOL(true);
+}
+
 // pulse._share_worker(id): as a claim does.
 PULSE_FUNCTION(pulse_share_worker) {
   pulse::lock_private(pulse::LockKind::kWorker, static_cast<uint64>(PG_GETARG_INT64(0)), ShareLock);

@@ -15,6 +15,12 @@ constexpr int kQueueConcurrency = 2;
 constexpr int kQueuePaused = 3;
 constexpr int kFallenDueAtOnce = 1000;
 
+// How many more jobs this look may open, and what it left.
+struct Look {
+  int room;
+  Promotion left;
+};
+
 struct Place {
   ItemPointerData tid;
   int16 priority;
@@ -141,30 +147,40 @@ void start_parked_scan(DueScan *parked, Relation job, Relation index, Snapshot s
   fix_text(parked, queue.name);
 }
 
-void open_lowest(JobTable *table, Relation index, Queue *queue) {
+void open_lowest(JobTable *table, Relation index, Queue *queue, Look *look) {
   DueScan parked;
   start_parked_scan(&parked, table->relation, index, table->snapshot, *queue);
   for (bool due = first_due(&parked); due; due = next_due(&parked)) {
-    if (queue->taken >= queue->concurrency) {
+    bool full = queue->taken >= queue->concurrency;
+    if (full && (queue->taken > queue->concurrency || !beats_worst(*queue, parked))) break;
+    if (look->room <= 0) {
+      return_mark(queue->slot);
+      look->left.more = true;
+      break;
+    }
+    if (full) {
       // Swapping goes one way per row, so it ends: each step opens a better job than it parks.
-      if (queue->taken > queue->concurrency || !beats_worst(*queue, parked)) break;
       if (!park_worst(table, queue)) {
         return_mark(queue->slot);
         break;
       }
       queue->taken--;
     }
-    if (open_row(table, &parked)) queue->taken++;
+    if (open_row(table, &parked)) {
+      queue->taken++;
+      look->room--;
+    }
   }
   if (parked.next_due) note_parked_due(parked.next_due);
   end_due(&parked);
 }
 
-void promote_queue(Datum name, int slot) {
+void promote_queue(Datum name, int slot, Look *look) {
   text *label = DatumGetTextPP(name);
   uint64 hash = fnv1a(VARDATA_ANY(label), VARSIZE_ANY_EXHDR(label));
   if (!try_lock_private(LockKind::kQueue, hash, ExclusiveLock)) {
     return_mark(slot);
+    look->left.busy = true;
     return;
   }
   // The snapshot is taken after the lock: it shows every opening that was committed before.
@@ -177,7 +193,7 @@ void promote_queue(Datum name, int slot) {
   read_settings(&queue, table.snapshot);
   if (!queue.paused) {
     count_places(&queue, table.relation, table.snapshot);
-    open_lowest(&table, index, &queue);
+    open_lowest(&table, index, &queue, look);
   }
   index_close(index, AccessShareLock);
   close_job_table(&table);
@@ -225,7 +241,7 @@ bool next_queue(IndexScanDesc scan, TupleTableSlot *row, int *slot, Datum *name,
   return true;
 }
 
-void promote_slot(int slot) {
+void promote_slot(int slot, Look *look) {
   Relation job = table_open(catalog()->job, AccessShareLock);
   Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
   CommandCounterIncrement();
@@ -236,7 +252,7 @@ void promote_slot(int slot) {
   int at = slot;
   while (next_queue(scan, row, &at, &name, true, CurrentMemoryContext)) {
     CHECK_FOR_INTERRUPTS();
-    promote_queue(name, slot);
+    promote_queue(name, slot, look);
   }
   index_endscan(scan);
   ExecDropSingleTupleTableSlot(row);
@@ -252,13 +268,16 @@ void mark_now(DatabaseState *database, int slot) {
 
 }  // namespace
 
-bool promote_marked(int limit) {
-  constexpr int kMost = 256;
-  int slots[kMost];
-  bool left;
-  int count = take_marks(slots, Min(limit, kMost), &left);
-  for (int i = 0; i < count; i++) promote_slot(slots[i]);
-  return left;
+Promotion promote_marked(int limit) {
+  Look look = {limit, {false, false}};
+  // One mark at a time: a mark whose queues were not looked at stays for the next.
+  for (int looked = 0; looked < limit && look.room > 0; looked++) {
+    int slot;
+    if (!take_mark(&slot)) break;
+    promote_slot(slot, &look);
+  }
+  look.left.more |= marks_remain();
+  return look.left;
 }
 
 void mark_fallen_due() {
@@ -314,6 +333,7 @@ int reconcile_queues() {
   Datum name = PointerGetDatum(cstring_to_text(""));
   int slot = 0;
   int marked = 0;
+  Look unbounded = {kFallenDueAtOnce, {false, false}};
   while (next_queue(scan, row, &slot, &name, false, CurrentMemoryContext)) {
     CHECK_FOR_INTERRUPTS();
     MemoryContext old = MemoryContextSwitchTo(step);
@@ -325,7 +345,7 @@ int reconcile_queues() {
       if (database)
         mark_now(database, slot);
       else
-        promote_queue(name, slot);
+        promote_queue(name, slot, &unbounded);
     }
     MemoryContextSwitchTo(old);
     MemoryContextReset(step);
@@ -345,5 +365,5 @@ PULSE_FUNCTION(pulse_reconcile_queues) { PG_RETURN_INT32(pulse::reconcile_queues
 
 PULSE_FUNCTION(pulse_promote_marked) {
   pulse::mark_fallen_due();
-  PG_RETURN_BOOL(pulse::promote_marked(PG_GETARG_INT32(0)));
+  PG_RETURN_BOOL(pulse::promote_marked(PG_GETARG_INT32(0)).more);
 }

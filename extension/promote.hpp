@@ -5,8 +5,15 @@
 
 namespace pulse {
 
-// Takes up to limit marks and promotes their queues; true when marks remain.
-bool promote_marked(int limit);
+// What a look at the marks left behind.
+struct Promotion {
+  bool more;  // marks remain, or a queue had more to give than was asked for
+  bool busy;  // a queue is being promoted by somebody else: its mark went back
+};
+
+// Takes marks and promotes their queues until that many jobs are opened, looking at no more marks than
+// that either.
+Promotion promote_marked(int limit);
 
 // Marks the queues of parked jobs that fell due since the last look.
 void mark_fallen_due();

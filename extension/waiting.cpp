@@ -9,6 +9,7 @@ extern "C" PGDLLIMPORT WaitEventSet *FeBeWaitSet;
 namespace pulse {
 namespace {
 
+constexpr int kMostBusyLooks = 10;
 constexpr int kClientSocketPosition = 0;
 constexpr int kClientWaitEvents = 3;
 constexpr uint64 kStateMask = 3;
@@ -17,6 +18,7 @@ constexpr uint64 kStateMask = 3;
 struct Sample {
   bool valid;
   WorkLeft work_left;
+  int busy_looks;  // how often in a row a queue was found busy
   int64 worker_id;
   uint64 tasks;
   uint64 generation[kTaskBits];
@@ -190,8 +192,11 @@ int64 checked_wait_us(const Interval *max_wait, bool sampled) {
              errhint("30 seconds is a good value: a dead client frees its connection then.")));
   wait_us += days * USECS_PER_DAY;
   // Without a claim in this session nothing tells what happened since it: look again soon.
-  bool poll = !sampled || sample.work_left == WorkLeft::kSoon;
-  return poll ? Min(wait_us, poll_interval_us()) : wait_us;
+  int64 longest_us = wait_us;
+  if (!sampled || sample.work_left == WorkLeft::kSoon) longest_us = poll_interval_us();
+  if (sampled && sample.work_left == WorkLeft::kBusy)
+    longest_us = Min(poll_interval_us(), INT64CONST(1000) << sample.busy_looks);
+  return Min(wait_us, longest_us);
 }
 
 }  // namespace
@@ -209,7 +214,10 @@ void sample_generations(int64 worker_id, uint64 tasks) {
   pg_read_barrier();
 }
 
-void note_work_left(WorkLeft left) { sample.work_left = left; }
+void note_work_left(WorkLeft left) {
+  sample.work_left = left;
+  sample.busy_looks = left == WorkLeft::kBusy ? Min(sample.busy_looks + 1, kMostBusyLooks) : 0;
+}
 
 void wake_waiters(uint32 *jobs, uint64 task_bits, bool any) {
   SharedState *all = shared();

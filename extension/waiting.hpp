@@ -13,7 +13,9 @@ void sample_generations(int64 worker_id, uint64 tasks);
 
 // Called by claim at its end. kNow: there is more for this worker, a wait returns at once. kSoon: there
 // is a job that waits for this worker to be idle, which no commit tells: a wait lasts one poll interval.
-enum class WorkLeft { kNone, kNow, kSoon };
+// kBusy: somebody was promoting a queue; commits wake others before they let go of their locks, so the
+// next look is a moment later, and later each time.
+enum class WorkLeft { kNone, kNow, kSoon, kBusy };
 void note_work_left(WorkLeft left);
 
 // Wakes one waiter per job among those that serve its task, and one more whoever it is.

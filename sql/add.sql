@@ -96,7 +96,7 @@ COMMENT ON FUNCTION pulse._replace_job(pulse.job, pulse.job_spec, text) IS
 -- retry. So a producer never waits for a worker here.
 CREATE OR REPLACE FUNCTION pulse._take_key_from_running(job_key text) RETURNS SETOF pulse.job
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  UPDATE pulse.job AS j SET job_key = NULL, max_attempts = j.attempts
+  UPDATE pulse.job AS j SET job_key = NULL, max_attempts = j.attempts, superseded = true
    WHERE j.id IN (SELECT r.id FROM pulse.job AS r
                    WHERE r.job_key = _take_key_from_running.job_key AND r.state = 'running'
                      FOR UPDATE SKIP LOCKED)

@@ -19,6 +19,11 @@ CREATE OR REPLACE FUNCTION pulse._try_lock_worker(worker_id bigint) RETURNS bool
 COMMENT ON FUNCTION pulse._try_lock_worker(bigint) IS
   'the right to declare this worker lost, unless a claim of it is under way';
 
+CREATE OR REPLACE FUNCTION pulse._lock_worker(worker_id bigint) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_worker';
+COMMENT ON FUNCTION pulse._lock_worker(bigint) IS
+  'the same, waiting for another who declares it lost; false while a claim of it is under way';
+
 CREATE OR REPLACE FUNCTION pulse.claim(
     worker_id bigint,
     max_jobs int = 1,
@@ -75,6 +80,32 @@ END $$;
 COMMENT ON FUNCTION pulse._refusal(pulse.job) IS
   'parked, future or running (by a living owner); NULL when the job may be claimed';
 
+-- A suspect runs alone (see claim): not beside other jobs of its worker, and they not beside it.
+CREATE OR REPLACE FUNCTION pulse._must_wait_alone(job pulse.job, worker_id bigint) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  crash_limit int := coalesce(
+    (SELECT t.max_crashes FROM pulse.task AS t WHERE t.identifier = job.identifier),
+    pulse._max_crashes());
+BEGIN
+  IF EXISTS (SELECT FROM pulse.heartbeat AS h JOIN pulse.job AS a ON a.id = h.alone_job_id
+              WHERE h.worker_id = _must_wait_alone.worker_id
+                AND a.state = 'running' AND a.worker_id = _must_wait_alone.worker_id) THEN
+    RETURN true;
+  ELSIF crash_limit < 0 OR job.crashes < greatest(crash_limit - 1, 1) THEN
+    RETURN false;
+  ELSIF EXISTS (SELECT FROM pulse.job AS r
+                 WHERE r.state = 'running' AND r.worker_id = _must_wait_alone.worker_id)
+        OR NOT pulse._try_lock_worker(_must_wait_alone.worker_id) THEN
+    RETURN true;
+  END IF;
+  UPDATE pulse.heartbeat AS h SET alone_job_id = job.id
+   WHERE h.worker_id = _must_wait_alone.worker_id;
+  RETURN false;
+END $$;
+COMMENT ON FUNCTION pulse._must_wait_alone(pulse.job, bigint) IS
+  'whether the rule of the last chance forbids this worker this job now';
+
 CREATE OR REPLACE FUNCTION pulse._take_job(job pulse.job, worker_id bigint) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -128,6 +159,10 @@ BEGIN
     reason := coalesce(reason, 'running');
     RETURN;
   END IF;
+  IF pulse._must_wait_alone(wanted, claim_job.worker_id) THEN
+    reason := 'parked';
+    RETURN;
+  END IF;
   IF wanted.state = 'running' THEN
     wanted := pulse._recover_for_claim(wanted);
     IF wanted.id IS NULL THEN
@@ -139,5 +174,5 @@ BEGIN
   job := pulse._as_claimed(pulse._take_job(wanted, claim_job.worker_id));
 END $$;
 COMMENT ON FUNCTION pulse.claim_job(bigint, bigint) IS
-  'claims one job by its id. reason: claimed, yours (already, same token), running, parked, future, '
-  'finished or unknown. Takes a due job, or one whose owner is lost or silent beyond its threshold';
+  'claims one job by its id. reason: claimed, yours (already, same token), running, parked (behind its '
+  'queue, or on its last chance, for which a worker must be idle), future, finished or unknown. Takes a due job, or one whose owner is lost or silent beyond its threshold';

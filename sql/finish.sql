@@ -2,6 +2,15 @@
 -- token; a stale one changes nothing. Lock order: rows by id, then the job key's lock, which plural
 -- calls never wait for.
 
+-- Its key may also be another's while the row still shows it: whoever took it found the row held.
+CREATE OR REPLACE FUNCTION pulse._is_superseded(job pulse.job) RETURNS boolean
+  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT job.superseded OR (job.job_key IS NOT NULL AND EXISTS (
+    SELECT FROM pulse.job AS k WHERE k.job_key = job.job_key AND k.state <> 'running'));
+$$;
+COMMENT ON FUNCTION pulse._is_superseded(pulse.job) IS
+  'whether a running job has lost its key to another: then it does not run again';
+
 -- Ends attempts whose rows the caller has locked. One statement decides each job's fate, moves it,
 -- and writes the audit; the marks and wake-ups follow at commit.
 CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
@@ -15,11 +24,9 @@ CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
              WHEN e.outcome = 'lost' AND coalesce(t.max_crashes, pulse._max_crashes()) >= 0
                   AND j.crashes + 1 >= coalesce(t.max_crashes, pulse._max_crashes())
                THEN 'quarantined'
+             WHEN j.superseded OR j.job_key IS NOT NULL AND pulse._is_superseded(j) THEN 'failed'
              WHEN e.outcome = 'released' THEN 'again'
-             WHEN e.retry IS FALSE OR j.attempts >= j.max_attempts
-                  OR EXISTS (SELECT FROM pulse.job AS k
-                              WHERE k.job_key = j.job_key AND k.state <> 'running')
-               THEN 'failed'
+             WHEN e.retry IS FALSE OR j.attempts >= j.max_attempts THEN 'failed'
              ELSE 'again'
            END AS fate,
            CASE
@@ -358,8 +365,7 @@ BEGIN
     PERFORM pulse._raise_stale(
       job_id, coalesce(pulse._refused_token(job_id, snooze.token, 'snoozed'), 'no live job'));
   END IF;
-  IF locked.cancel_requested_at IS NOT NULL OR EXISTS (
-       SELECT FROM pulse.job AS k WHERE k.job_key = locked.job_key AND k.state <> 'running') THEN
+  IF locked.cancel_requested_at IS NOT NULL OR pulse._is_superseded(locked) THEN
     -- It may not run again: its end is that of any other end.
     PERFORM pulse._end_attempts(ARRAY[
       ROW(job_id, 'failed', 'snoozed', false, NULL, NULL, NULL)::pulse._ending]);

@@ -92,8 +92,9 @@ BEGIN
   skipped := 0;
   FOR candidate IN
     SELECT h.worker_id FROM pulse.heartbeat AS h
-     WHERE pulse._lost_way(h, live_us) IS NOT NULL ORDER BY h.beat_live_us LIMIT most
+     WHERE pulse._lost_way(h, live_us) IS NOT NULL ORDER BY h.beat_live_us
   LOOP
+    EXIT WHEN marked >= most;
     SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = candidate
        FOR UPDATE SKIP LOCKED;
     way := pulse._lost_way(beat, live_us);
@@ -115,7 +116,7 @@ COMMENT ON FUNCTION pulse._mark_all_lost(bigint, int) IS 'declares workers lost 
 
 CREATE OR REPLACE FUNCTION pulse._lock_running(worker_id bigint, most int) RETURNS bigint[]
   LANGUAGE sql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
   WITH free AS MATERIALIZED (
     SELECT j.id FROM pulse.job AS j
      WHERE j.state = 'running' AND j.worker_id = _lock_running.worker_id
@@ -132,7 +133,7 @@ COMMENT ON FUNCTION pulse._lock_running(bigint, int) IS
 CREATE OR REPLACE FUNCTION pulse._dead_owners()
   RETURNS TABLE (worker_id bigint, outcome text, way text, reason text)
   LANGUAGE sql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
   WITH RECURSIVE owner AS (
     (SELECT j.worker_id FROM pulse.job AS j WHERE j.state = 'running' ORDER BY j.worker_id LIMIT 1)
     UNION ALL
@@ -167,38 +168,42 @@ COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, text, int) IS
   'recovers at most so many running jobs of a worker that does not live';
 
 -- Jobs past their own clocks: the timeout since the claim, the stall_timeout since the last sign of life.
-CREATE OR REPLACE FUNCTION pulse._overdue(live_us bigint, most int) RETURNS pulse._ending[]
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+CREATE OR REPLACE FUNCTION pulse._late(live_us bigint)
+  RETURNS TABLE (id bigint, job_key text, outcome text, error text, way text)
+  LANGUAGE sql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+  SELECT j.id, j.job_key, c.outcome,
+         CASE c.outcome WHEN 'timed_out'
+           THEN format('timed out after %s',
+                       coalesce(t.timeout, pulse._interval(pulse._setting_us('default_timeout'))))
+           ELSE format('no progress for %s', t.stall_timeout) END,
+         CASE c.outcome WHEN 'timed_out' THEN 'timeout' ELSE 'stall' END
+    FROM pulse.job AS j
+    LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
+    CROSS JOIN LATERAL (SELECT CASE
+      WHEN live_us - j.claimed_live_us
+           > coalesce(pulse._us(t.timeout), pulse._setting_us('default_timeout')) THEN 'timed_out'
+      WHEN live_us - j.activity_live_us > pulse._us(t.stall_timeout) THEN 'stalled' END) AS c (outcome)
+   WHERE j.state = 'running' AND c.outcome IS NOT NULL;
+$$;
+COMMENT ON FUNCTION pulse._late(bigint) IS 'running jobs past their own clocks';
+
+-- Locks late jobs without waiting, and judges again under the lock.
+CREATE OR REPLACE FUNCTION pulse._lock_late(live_us bigint, most int) RETURNS pulse._ending[]
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  default_us bigint := pulse._setting_us('default_timeout');
-  endings pulse._ending[];
+  locked bigint[];
 BEGIN
-  IF default_us IS NULL AND NOT EXISTS (
-       SELECT FROM pulse.task AS t WHERE t.timeout IS NOT NULL OR t.stall_timeout IS NOT NULL) THEN
-    RETURN NULL;
-  END IF;
-  WITH late AS MATERIALIZED (
-    SELECT j.id, j.job_key,
-           live_us - j.claimed_live_us > coalesce(pulse._us(t.timeout), default_us) AS timed_out,
-           coalesce(t.timeout, pulse._interval(default_us)) AS timeout, t.stall_timeout
-      FROM pulse.job AS j LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
-     WHERE j.state = 'running'
-       AND (live_us - j.claimed_live_us > coalesce(pulse._us(t.timeout), default_us)
-            OR live_us - j.activity_live_us > pulse._us(t.stall_timeout))
+  SELECT array_agg(f.id) INTO locked FROM (
+    SELECT j.id FROM pulse.job AS j
+     WHERE j.id = ANY (ARRAY(SELECT l.id FROM pulse._late(live_us) AS l)) AND j.state = 'running'
      ORDER BY j.id LIMIT most
-       FOR UPDATE OF j SKIP LOCKED
-  )
-  SELECT array_agg(CASE WHEN late.timed_out
-           THEN ROW(late.id, 'timed_out', format('timed out after %s', late.timeout), true, NULL,
-                    NULL, 'timeout')::pulse._ending
-           ELSE ROW(late.id, 'stalled', format('no progress for %s', late.stall_timeout), true, NULL,
-                    NULL, 'stall')::pulse._ending END)
-    INTO endings
-    FROM late WHERE late.job_key IS NULL OR pulse._try_lock_key(late.job_key);
-  RETURN endings;
+       FOR UPDATE SKIP LOCKED) AS f;
+  RETURN (SELECT array_agg(ROW(l.id, l.outcome, l.error, true, NULL, NULL, l.way)::pulse._ending)
+            FROM pulse._late(live_us) AS l
+           WHERE l.id = ANY (locked) AND (l.job_key IS NULL OR pulse._try_lock_key(l.job_key)));
 END $$;
-COMMENT ON FUNCTION pulse._overdue(bigint, int) IS 'locked jobs past their own clocks, as endings';
+COMMENT ON FUNCTION pulse._lock_late(bigint, int) IS 'locked jobs past their own clocks, as endings';
 
 -- At most one notification per sweep; a full queue of them must not make the sweep fail at its commit.
 CREATE OR REPLACE FUNCTION pulse._announce(way text, worker_id bigint, job_ids bigint[]) RETURNS void
@@ -262,26 +267,32 @@ END $$;
 COMMENT ON FUNCTION pulse._recover_lost(pulse._sweep_result, int) IS
   'recovers running jobs whose owners do not live, as many as there is room for';
 
-CREATE OR REPLACE FUNCTION pulse._recover_overdue(
+CREATE OR REPLACE FUNCTION pulse._recover_late(
     INOUT result pulse._sweep_result, most int, live_us bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  endings pulse._ending[] := pulse._overdue(live_us, pulse._room(result, most));
+  endings pulse._ending[];
   ids bigint[];
   states text[];
 BEGIN
-  IF endings IS NULL THEN
+  IF pulse._setting_us('default_timeout') IS NULL AND NOT EXISTS (
+       SELECT FROM pulse.task AS t WHERE t.timeout IS NOT NULL OR t.stall_timeout IS NOT NULL) THEN
     RETURN;
   END IF;
+  endings := pulse._lock_late(live_us, pulse._room(result, most));
   SELECT array_agg(e.id), array_agg(e.state) INTO ids, states FROM pulse._end_attempts(endings) AS e;
   result := pulse._count_recovered(result, states);
   result.jobs_timed_out := (SELECT count(*) FROM unnest(endings) AS e WHERE e.outcome = 'timed_out');
   result.jobs_stalled := (SELECT count(*) FROM unnest(endings) AS e WHERE e.outcome = 'stalled');
+  IF pulse._room(result, most) > 0 THEN
+    result.jobs_skipped_locked := result.jobs_skipped_locked
+      + (SELECT count(*) FROM pulse._late(live_us));
+  END IF;
   IF result.workers_lost = 0 THEN
     PERFORM pulse._announce(endings[1].way, NULL, ids);
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._recover_overdue(pulse._sweep_result, int, bigint) IS
+COMMENT ON FUNCTION pulse._recover_late(pulse._sweep_result, int, bigint) IS
   'ends attempts past their own clocks, as many as there is room for';
 
 CREATE OR REPLACE FUNCTION pulse._warn_of_short_thresholds() RETURNS void
@@ -319,7 +330,7 @@ BEGIN
   result.jobs_skipped_locked := skipped;
   result := pulse._recover_lost(result, max_jobs);
   IF pulse._room(result, max_jobs) > 0 THEN
-    result := pulse._recover_overdue(result, max_jobs, live_us);
+    result := pulse._recover_late(result, max_jobs, live_us);
   END IF;
   -- With many queues this takes a while, which a recovery must not wait for; what it recovered has
   -- marked its queues, and the next sweep looks at the others.
@@ -393,7 +404,7 @@ BEGIN
       ERRCODE = 'PU002', HINT = 'pulse.worker lists the registered ones.';
   END IF;
   IF status <> 'lost' THEN
-    IF NOT pulse._try_lock_worker(declare_lost.worker_id) THEN
+    IF NOT pulse._lock_worker(declare_lost.worker_id) THEN
       RAISE EXCEPTION 'a claim of worker % is under way', declare_lost.worker_id USING
         ERRCODE = 'lock_not_available', HINT = 'Try again when its transaction has ended.';
     END IF;

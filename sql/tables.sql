@@ -41,7 +41,8 @@ CREATE TABLE pulse.job (
   claimed_live_us     bigint,
   activity_live_us    bigint,
   cancel_requested_at timestamptz,
-  cancel_reason       text
+  cancel_reason       text,
+  superseded          boolean NOT NULL DEFAULT false
 ) WITH (
   autovacuum_vacuum_scale_factor = 0.01,
   autovacuum_vacuum_threshold = 5000,
@@ -53,6 +54,8 @@ COMMENT ON TABLE pulse.job IS 'live jobs: ready, parked behind their queue, or r
 COMMENT ON COLUMN pulse.job.worker_id IS
   'running: the owner; ready: the one worker that may run this suspect alone (see claim)';
 COMMENT ON COLUMN pulse.job.token IS 'names the current claim; only while running';
+COMMENT ON COLUMN pulse.job.superseded IS
+  'while it ran, its key was given to another job or removed: it does not run again';
 COMMENT ON COLUMN pulse.job.claimed_live_us IS 'the claim on the liveness clock, microseconds';
 COMMENT ON COLUMN pulse.job.activity_live_us IS
   'the last progress report or the claim on the liveness clock, microseconds';

@@ -73,6 +73,8 @@ CREATE OR REPLACE VIEW pulse._broken_p7 AS
     FROM pulse.job AS j LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
    WHERE coalesce(t.max_crashes, pulse._max_crashes()) >= 0
      AND j.crashes > 0 AND j.crashes >= coalesce(t.max_crashes, pulse._max_crashes())
+     -- A limit that was lowered since is for the next crash.
+     AND (t.updated_at IS NULL OR t.updated_at <= j.updated_at)
   UNION ALL
   SELECT 'P7', j.id, 'more crashes than attempts'
     FROM pulse.job AS j WHERE j.crashes > j.attempts OR j.crashes < 0
@@ -116,7 +118,13 @@ CREATE OR REPLACE VIEW pulse._broken_p8 AS
   SELECT 'P8', p.overdue, pg_catalog.format('stranded behind queue %L', p.queue_name)
     FROM pulse._queue_places AS p
    WHERE NOT p.paused AND p.taken < p.concurrency AND p.overdue IS NOT NULL
-     AND NOT pulse._is_marked(p.queue_name);
+     AND NOT pulse._is_marked(p.queue_name)
+  UNION ALL
+  SELECT 'P8', o.id, pg_catalog.format('queue %L has opened this job before a better one', o.queue_name)
+    FROM pulse._queue_places AS p JOIN pulse.job AS o ON o.queue_name = p.queue_name
+    JOIN pulse.job AS b ON b.id = p.overdue
+   WHERE o.state = 'ready' AND NOT pulse._is_marked(p.queue_name)
+     AND (b.priority, b.run_at, b.id) < (o.priority, o.run_at, o.id);
 COMMENT ON VIEW pulse._broken_p8 IS 'violations of P8: order and concurrency of queues';
 
 CREATE OR REPLACE FUNCTION pulse.verify()
