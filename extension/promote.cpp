@@ -319,8 +319,9 @@ void mark_fallen_due() {
 int reconcile_queues() {
   DatabaseState *database = this_database();
   if (database) {
-    pg_atomic_write_u32(&database->reconciled, 1);
-    pg_atomic_write_u64(&database->parked_seen, static_cast<uint64>(wall_now()));
+    auto now = static_cast<uint64>(wall_now());
+    pg_atomic_write_u64(&database->reconciled_at, now);
+    pg_atomic_write_u64(&database->parked_seen, now);
   }
   CommandCounterIncrement();
   Relation job = table_open(catalog()->job, AccessShareLock);
@@ -362,6 +363,15 @@ int reconcile_queues() {
 }  // namespace pulse
 
 PULSE_FUNCTION(pulse_reconcile_queues) { PG_RETURN_INT32(pulse::reconcile_queues()); }
+
+// pulse._reconciled_within(us)
+PULSE_FUNCTION(pulse_reconciled_within) {
+  pulse::DatabaseState *database = pulse::this_database();
+  if (!database) PG_RETURN_BOOL(false);
+  auto last = static_cast<TimestampTz>(pg_atomic_read_u64(&database->reconciled_at));
+  TimestampTz now = pulse::wall_now();
+  PG_RETURN_BOOL(last <= now && now - last <= PG_GETARG_INT64(0));
+}
 
 PULSE_FUNCTION(pulse_promote_marked) {
   pulse::mark_fallen_due();

@@ -22,7 +22,7 @@ Size state_size(int databases, int waiters) {
 
 void init_database(DatabaseState *database) {
   pg_atomic_init_u32(&database->oid, 0);
-  pg_atomic_init_u32(&database->reconciled, 0);
+  pg_atomic_init_u64(&database->reconciled_at, 0);
   pg_atomic_init_u64(&database->any_generation, 0);
   pg_atomic_init_u64(&database->parked_due, kNever);
   pg_atomic_init_u64(&database->parked_seen, 0);

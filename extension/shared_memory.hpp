@@ -16,7 +16,7 @@ constexpr uint64 kNever = PG_INT64_MAX;  // a due time that does not come
 // Per database; taken by the first backend that needs it and kept until the server restarts.
 struct DatabaseState {
   pg_atomic_uint32 oid;                    // 0: free
-  pg_atomic_uint32 reconciled;             // 0: no look at all queues since the server started
+  pg_atomic_uint64 reconciled_at;          // the last look at all queues; 0: none since the start
   pg_atomic_uint64 generation[kTaskBits];  // bumped by each commit that may have work for the bit
   pg_atomic_uint64 any_generation;         // bumped by each commit that may have work for anybody
   pg_atomic_uint64 next_due[kTaskBits];    // when the earliest known future job falls due

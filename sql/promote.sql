@@ -35,6 +35,11 @@ CREATE OR REPLACE FUNCTION pulse._reconcile_queues() RETURNS int
 COMMENT ON FUNCTION pulse._reconcile_queues() IS
   'marks every queue that has a place to give away; returns how many';
 
+CREATE OR REPLACE FUNCTION pulse._reconciled_within(us bigint) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_reconciled_within';
+COMMENT ON FUNCTION pulse._reconciled_within(bigint) IS
+  'whether somebody looked at every queue so short a time ago';
+
 CREATE OR REPLACE FUNCTION pulse._lock_queue(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_queue';
 COMMENT ON FUNCTION pulse._lock_queue(text) IS 'the queue''s lock, until the transaction ends; waits';

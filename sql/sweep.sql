@@ -332,9 +332,10 @@ BEGIN
   IF pulse._room(result, max_jobs) > 0 THEN
     result := pulse._recover_late(result, max_jobs, live_us);
   END IF;
-  -- With many queues this takes a while, which a recovery must not wait for; what it recovered has
-  -- marked its queues, and the next sweep looks at the others.
-  IF stamped = 0 AND marked = 0 AND pulse._room(result, max_jobs) = max_jobs THEN
+  -- With many queues this takes a while, which a recovery must not wait for when it was done lately:
+  -- what was recovered has marked its queues, and the next sweep looks at the others.
+  IF (stamped = 0 AND marked = 0 AND pulse._room(result, max_jobs) = max_jobs)
+     OR NOT pulse._reconciled_within(2 * coalesce(pulse._setting_us('sweep_interval'), 0)) THEN
     PERFORM pulse._reconcile_queues();
   END IF;
   PERFORM pulse._promote_marked(256);

@@ -83,6 +83,14 @@ CREATE OR REPLACE VIEW pulse._broken_p7 AS
     FROM pulse.finished_job AS f WHERE f.state = 'quarantined' AND f.crashes < 1;
 COMMENT ON VIEW pulse._broken_p7 IS 'violations of P7: a crash costs little';
 
+CREATE OR REPLACE FUNCTION pulse._is_overdue(job pulse.job) RETURNS boolean
+  LANGUAGE sql STABLE PARALLEL UNSAFE
+  RETURN greatest(job.run_at, job.updated_at) <
+         pulse.now() - pulse._interval(
+           coalesce(pulse._setting_us('sweep_interval'), 5000000) * 2);
+COMMENT ON FUNCTION pulse._is_overdue(pulse.job) IS
+  'whether a waiting job has been due for more than two sweeps';
+
 CREATE OR REPLACE VIEW pulse._queue_places AS
   SELECT j.queue_name, coalesce(q.concurrency, 1) AS concurrency, coalesce(q.paused, false) AS paused,
          pg_catalog.count(*) FILTER (WHERE j.state <> 'parked') AS taken,
@@ -92,9 +100,7 @@ CREATE OR REPLACE VIEW pulse._queue_places AS
          pg_catalog.count(*) FILTER (WHERE j.state = 'ready') AS open,
          pg_catalog.min(j.id) FILTER (WHERE j.state <> 'parked') AS first_open,
          pg_catalog.min(j.id) FILTER (
-           WHERE j.state = 'parked'
-             AND greatest(j.run_at, j.updated_at) < pulse.now() - pulse._interval(
-                   2 * coalesce(pulse._setting_us('sweep_interval'), 5000000))) AS overdue
+           WHERE j.state = 'parked' AND pulse._is_overdue(j)) AS overdue
     FROM pulse.job AS j LEFT JOIN pulse.queue AS q ON q.queue_name = j.queue_name
    WHERE j.queue_name IS NOT NULL
    GROUP BY j.queue_name, q.concurrency, q.paused, q.updated_at;
@@ -120,10 +126,11 @@ CREATE OR REPLACE VIEW pulse._broken_p8 AS
    WHERE NOT p.paused AND p.taken < p.concurrency AND p.overdue IS NOT NULL
      AND NOT pulse._is_marked(p.queue_name)
   UNION ALL
-  SELECT 'P8', o.id, pg_catalog.format('queue %L has opened this job before a better one', o.queue_name)
-    FROM pulse._queue_places AS p JOIN pulse.job AS o ON o.queue_name = p.queue_name
-    JOIN pulse.job AS b ON b.id = p.overdue
-   WHERE o.state = 'ready' AND NOT pulse._is_marked(p.queue_name)
+  SELECT DISTINCT 'P8', b.id, pg_catalog.format('waits behind queue %L, which opened a worse one',
+                                                b.queue_name)
+    FROM pulse.job AS b JOIN pulse.job AS o ON o.queue_name = b.queue_name
+   WHERE b.state = 'parked' AND o.state = 'ready' AND pulse._is_overdue(b)
+     AND NOT pulse._is_marked(b.queue_name)
      AND (b.priority, b.run_at, b.id) < (o.priority, o.run_at, o.id);
 COMMENT ON VIEW pulse._broken_p8 IS 'violations of P8: order and concurrency of queues';
 
