@@ -10,7 +10,7 @@ use JSON::PP qw(decode_json);
 
 use Pulse::Server qw(wait_until);
 
-# `tasks`: its Pulse::Tasks. `host` and `port`: of a proxy, or of several servers, in place of the
+# `tasks`: its Pulse::Tasks, or `folder`: a folder. `host` and `port`: of a proxy, or of several servers, in place of the
 # server's own. `options`: more of its command line. Returns at once; see start_registered.
 sub start {
     my ($class, $node, $name, %options) = @_;
@@ -21,7 +21,7 @@ sub start {
         [
             'pulse-worker', '--name', $name, '--log-format', 'json', '--log-level', 'debug',
             '--database', "host=$host port=$port dbname=$database",
-            '--tasks', $options{tasks}->folder,
+            '--tasks', $options{folder} // $options{tasks}->folder,
             '--concurrency', $options{concurrency} // 1,
             @{ $options{options} // [] },
         ],

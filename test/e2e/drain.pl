@@ -1,0 +1,204 @@
+# How pulse-worker stops: drained, forced, after --once, or because it cannot work at all; with which
+# exit code, and what becomes of its jobs.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+
+use PostgreSQL::Test::Utils;
+use Pulse::Server;
+use Pulse::Tasks;
+use Pulse::Worker;
+
+use constant { DRAINED => 0, USAGE => 64, DATABASE_GONE => 69, FORCED => 75, CONFIGURATION => 78 };
+
+my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' => '30s' });
+my $tasks = Pulse::Tasks->new(
+    run => 'tell ran',
+    fall => 'exit 1',
+    linger => 'tell began; wait_at lingerers; tell ended',
+    stubborn => q{trap '' TERM; tell began; while :; do wait_at never; done});
+my $workers = 0;
+
+sub start {
+    return Pulse::Worker->start_registered($node, 'worker-' . ++$workers, tasks => $tasks, @_);
+}
+
+sub add_job {
+    my ($task, $more) = @_;
+    return value($node, "SELECT id FROM pulse.add_job('$task'" . ($more ? ", $more" : '') . ')');
+}
+
+sub live {
+    my ($id) = @_;
+    return value($node, "SELECT state, attempts, crashes, run_at <= now() FROM pulse.job WHERE id = $id");
+}
+
+sub finished {
+    my ($id) = @_;
+    return value($node, "SELECT state, attempts, crashes FROM pulse.finished_job WHERE id = $id");
+}
+
+sub outcomes {
+    my ($id) = @_;
+    return value($node,
+        "SELECT string_agg(outcome, ' ' ORDER BY token) FROM pulse.attempt WHERE job_id = $id");
+}
+
+sub state_of {
+    my ($worker) = @_;
+    return value($node, 'SELECT state FROM pulse.worker WHERE id = ' . $worker->id);
+}
+
+# A worker with a job that its task has begun.
+sub start_with_job {
+    my ($task, $more, @options) = @_;
+    my $worker = start(options => \@options);
+    my $job = add_job($task, $more);
+    return ($worker, $job, $tasks->process($tasks->wait_for('began', job => $job)));
+}
+
+subtest 'drained: what runs may finish, and nothing new begins' => sub {
+    my ($worker, $job) = start_with_job('linger');
+    $worker->signal('TERM');
+    $worker->wait_for('draining');
+    my $later = add_job('run');
+    $worker->wait_for('heartbeat', status => 'alive', from => $worker->lines->position, count => 2);
+    is(live($later), 'ready|0|0|t', 'a job that comes now is left to others');
+    $tasks->open_gate('lingerers');
+    is($worker->wait_exit, DRAINED, 'exit code');
+    is(finished($job), 'completed|1|0', 'the job that ran is completed');
+    is(state_of($worker), 'stopped', 'the worker has said good-bye');
+    is(live($later), 'ready|0|0|t', 'the other job still waits');
+    value($node, "SELECT pulse.cancel_job($later)");
+};
+
+subtest 'drained: jobs that it had not started go back as if never claimed' => sub {
+    my $worker = start();
+    my @jobs = split /\n/, value($node, q{SELECT id FROM pulse.add_jobs(
+        array_fill('(run,,,,,,,)'::pulse.job_spec, '{300}'))});
+    $worker->wait_for('completed', count => 60);
+    $worker->signal('INT');
+    is($worker->wait_exit, DRAINED, 'exit code');
+    note scalar($worker->events('released')) . ' jobs were released';
+    is( value($node, q{SELECT DISTINCT state, attempts, crashes FROM pulse.job}),
+        'ready|0|0', 'whatever is left has all its attempts');
+    my $ids = join ',', @jobs;
+    is( value($node, "SELECT count(*) FROM unnest('{$ids}'::bigint[]) AS id
+            WHERE NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.id = id)
+              AND NOT EXISTS (SELECT FROM pulse.finished_job AS f
+                               WHERE f.id = id AND f.state = 'completed' AND f.attempts = 1)"),
+        0, 'and the rest is completed');
+    my %runs;
+    $runs{ $_->{job} }++ for $tasks->told('ran');
+    is_deeply([ grep { $_ > 1 } values %runs ], [], 'no task ran twice');
+};
+
+subtest 'once: until nothing is ready' => sub {
+    my $failing = add_job('fall', q{priority => -1});
+    my $future = add_job('run', q{run_at => now() + interval '1 day'});
+    my $worker = start(concurrency => 3, options => ['--once']);
+    is($worker->wait_exit, DRAINED, 'exit code');
+    is(value($node, 'SELECT string_agg(id::text, \' \' ORDER BY id) FROM pulse.job'),
+        "$failing $future", 'all that was ready is done');
+    is(live($failing), 'ready|1|0|f', 'a failed job waits for its next attempt');
+    is(state_of($worker), 'stopped', 'the worker has said good-bye');
+    is(start(options => ['--once'])->wait_exit, DRAINED, 'also when there was nothing');
+    value($node, 'SELECT pulse.cancel_job(id) FROM pulse.job');
+};
+
+subtest 'forced: when the grace is over' => sub {
+    my ($worker, $job, $process) = start_with_job('stubborn', undef, '--grace', '200ms');
+    $worker->signal('TERM');
+    is($worker->wait_exit, FORCED, 'exit code');
+    ok($process->wait_gone, 'the task is gone');
+    is(outcomes($job), 'interrupted', 'the attempt was interrupted');
+    is(live($job), 'ready|1|0|t', 'it is consumed, no crash, ready at once');
+    is(state_of($worker), 'stopped', 'the worker has said good-bye');
+    value($node, "SELECT pulse.cancel_job($job)");
+};
+
+subtest 'forced: at the second signal' => sub {
+    my ($worker, $job, $process) = start_with_job('linger', undef, '--grace', '1h');
+    $worker->signal('TERM');
+    $worker->wait_for('draining');
+    $worker->signal('TERM');
+    is($worker->wait_exit, FORCED, 'exit code');
+    ok($process->wait_gone, 'the task is gone');
+    is(outcomes($job), 'interrupted', 'the attempt was interrupted');
+    is(live($job), 'ready|1|0|t', 'it is consumed, no crash, ready at once');
+    my $next = start();
+    $tasks->wait_for('began', job => $job, attempt => 2);
+    $tasks->open_gate('lingerers');
+    $next->wait_for('completed', job => $job);
+    $next->signal('TERM');
+    is($next->wait_exit, DRAINED, 'another worker does it again');
+};
+
+subtest 'forced: in the last attempt' => sub {
+    my ($worker, $job) = start_with_job('linger', 'max_attempts => 1', '--grace', '0ms');
+    $worker->signal('TERM');
+    is($worker->wait_exit, FORCED, 'exit code');
+    is(finished($job), 'failed|1|0', 'the job failed');
+    is(outcomes($job), 'interrupted', 'because it was interrupted');
+};
+
+subtest 'drained: also while the server is away' => sub {
+    my $worker = start();
+    $worker->wait_until_idle;
+    $node->stop;
+    $worker->wait_for('reconnecting', connection => 'heartbeat');
+    $worker->signal('TERM');
+    is($worker->wait_exit, DRAINED, 'exit code');
+    $node->start;
+};
+
+# Exit code and complaint of a worker that cannot work.
+sub complaint {
+    my ($name, %options) = @_;
+    my $worker = Pulse::Worker->start($node, $name, tasks => $tasks, %options);
+    my $code = $worker->wait_exit;
+    return ($code, join ' ', $worker->lines->lines);
+}
+
+subtest 'usage' => sub {
+    for my $options (['--concurrency', '0'], ['--no-such-option'], ['--grace', 'soon'], ['surplus']) {
+        my ($code, $said) = complaint('usage-' . ++$workers, options => $options);
+        is($code, USAGE, "@$options");
+        isnt($said, '', 'it says why');
+    }
+    my ($code) = complaint('usage-' . ++$workers, database => 'postgres no_such_option=1');
+    is($code, USAGE, 'a connection string that cannot be read');
+    command_like([ 'pulse-worker', '--version' ], qr/^pulse-worker \d+\.\d+\.\d+$/, 'its version');
+    command_like([ 'pulse-worker', '--help' ], qr/--grace/, 'its help');
+};
+
+subtest 'the database is gone for good' => sub {
+    my ($code, $said) = complaint('no-database', database => 'nowhere');
+    is($code, DATABASE_GONE, 'no such database');
+    like($said, qr/database \\"nowhere\\" does not exist/, 'and it says so');
+    ($code, $said) = complaint('no-role', database => 'postgres user=nobody_here');
+    is($code, DATABASE_GONE, 'no such role');
+    value($node, 'CREATE DATABASE plain');
+    ($code, $said) = complaint('no-extension', database => 'plain');
+    is($code, DATABASE_GONE, 'no extension');
+    like($said, qr/schema \\"pulse\\" does not exist/, 'and it says so');
+};
+
+subtest 'configuration' => sub {
+    my $folder = $tasks->folder;
+    my ($code, $said) = complaint('no-folder', folder => "$folder/none");
+    is($code, CONFIGURATION, 'no such folder of tasks');
+    chmod 0777, $folder;
+    ($code, $said) = complaint('open-folder');
+    is($code, CONFIGURATION, 'a folder that everybody can write to');
+    chmod 0755, $folder;
+    ($code, $said) = complaint('slow', options => [ '--heartbeat-interval', '1min' ]);
+    is($code, CONFIGURATION, 'a heartbeat too slow for the threshold');
+    value($node, 'CREATE ROLE stranger LOGIN');
+    ($code, $said) = complaint('no-right', database => 'postgres user=stranger');
+    is($code, CONFIGURATION, 'a role without rights');
+};
+
+expect_healthy($node);
+done_testing();
