@@ -111,8 +111,8 @@ sub timed {
     };
 }
 
-# One drain. Dead rows of the one before are vacuumed away, and the checkpoint comes before the jobs,
-# so that none falls into the drain and pages were logged whole already, for both alike.
+# One drain. Dead rows of the one before are vacuumed away, and the checkpoint comes before the
+# jobs, so that none falls into the drain and pages were logged whole already, for both alike.
 sub drain {
     my ($system) = @_;
     my $database = $system eq 'pulse' ? 'postgres' : 'graphile';
