@@ -48,7 +48,8 @@ count_added() { # [task that does not count]
 
 # The jobs that some worker's log says were completed.
 completed() {
-    cat "$folder"/workers/*.log | sed -n 's/.*"event":"completed","job":\([0-9]*\),.*/\1/p' | sort -u
+    cat "$folder"/workers/*.log |
+        sed -n 's/.*"event":"completed","job":\([0-9]*\),.*/\1/p' | sort -u
 }
 
 all_completed() { # [but for those of this task]
