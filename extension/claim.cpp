@@ -371,7 +371,7 @@ void read_arguments(Claim *claim, FunctionCallInfo fcinfo) {
 // Opens what queues have to give, no more than this claim can use: the rest is the next one's.
 Promotion promote_for(const Claim *claim) {
   DatabaseState *database = this_database();
-  if (database && pg_atomic_read_u64(&database->reconciled_at) == 0) reconcile_queues();
+  if (database && pg_atomic_read_u64(&database->reconciled_at) == 0) reconcile_queues(0);
   mark_fallen_due();
   return promote_marked(Min(claim->max_jobs, kMostPromotions));
 }
@@ -394,6 +394,7 @@ void run_claim(Claim *claim, FunctionCallInfo fcinfo) {
                  : left.busy                             ? WorkLeft::kBusy
                  : claim->suspect_waits || claim->closed ? WorkLeft::kSoon
                                                          : WorkLeft::kNone);
+  offer_sweep();
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ struct Pending {
   uint64 due_bits;
   TimestampTz parked_due;
   TimestampTz sweep_due;
+  bool everybody;
   int workers;
   int64 worker[kNotedWorkers];
 };
@@ -55,13 +56,14 @@ void tell_commit(DatabaseState *database) {
   if (pending.any_returned) set_marks(database, pending.returned);
   for (int bit = 0; bit < kTaskBits; bit++)
     if ((pending.task_bits >> bit) & 1) pg_atomic_fetch_add_u64(&database->generation[bit], 1);
-  if (pending.any_queue || pending.undone)
+  if (pending.any_queue || pending.undone || pending.everybody)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   tell_due_times(database);
   // Whoever found a queue busy because of us left its mark: one waiter takes it up.
   bool wake_any = pending.any_queue || pending.any_taken;
   if (pending.task_bits || wake_any) wake_waiters(pending.jobs, pending.task_bits, wake_any);
   for (int i = 0; i < pending.workers; i++) wake_worker(pending.worker[i]);
+  if (pending.everybody) nudge_waiters(kAllTasks);
 }
 
 void tell_abort(DatabaseState *database) {
@@ -174,6 +176,10 @@ void note_sweep_due(TimestampTz at) {
   if (!pending.sweep_due || at < pending.sweep_due) pending.sweep_due = at;
 }
 
+void note_everybody() {
+  if (start_note()) pending.everybody = true;
+}
+
 void note_worker(int64 worker_id) {
   if (!start_note()) return;
   // More than fit are woken by their heartbeat.
@@ -264,6 +270,11 @@ PULSE_FUNCTION(pulse_is_marked) {
 
 PULSE_FUNCTION(pulse_note_worker) {
   pulse::note_worker(PG_GETARG_INT64(0));
+  PG_RETURN_BOOL(true);
+}
+
+PULSE_FUNCTION(pulse_note_everybody) {
+  pulse::note_everybody();
   PG_RETURN_BOOL(true);
 }
 

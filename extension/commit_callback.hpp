@@ -23,6 +23,9 @@ void note_parked_due(TimestampTz run_at);
 // Somebody is to sweep then.
 void note_sweep_due(TimestampTz at);
 
+// Every waiter is to look again.
+void note_everybody();
+
 // This worker is to look at its heartbeat.
 void note_worker(int64 worker_id);
 

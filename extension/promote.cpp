@@ -316,13 +316,33 @@ void mark_fallen_due() {
   table_close(job, AccessShareLock);
 }
 
-int reconcile_queues() {
+// Everything that fell due by now is about to be looked at.
+static void note_full_look(DatabaseState *database) {
+  if (!database) return;
+  auto now = static_cast<uint64>(wall_now());
+  pg_atomic_write_u64(&database->reconciled_at, now);
+  pg_atomic_write_u64(&database->parked_seen, now);
+}
+
+// Marks this queue, or promotes it where there is nowhere to mark. True when it wanted that.
+static bool reconcile_queue(DatabaseState *database, Relation job, Relation index,
+                            Snapshot snapshot, Datum name, int slot) {
+  Queue queue = {};
+  queue.name = name;
+  queue.slot = slot;
+  if (!wants_promotion(job, index, snapshot, &queue)) return false;
+  Look unbounded = {kFallenDueAtOnce, {false, false}};
+  if (database)
+    mark_now(database, slot);
+  else
+    promote_queue(name, slot, &unbounded);
+  return true;
+}
+
+int reconcile_queues(int most) {
+  static int next_slot = 0;  // where a bounded look goes on
   DatabaseState *database = this_database();
-  if (database) {
-    auto now = static_cast<uint64>(wall_now());
-    pg_atomic_write_u64(&database->reconciled_at, now);
-    pg_atomic_write_u64(&database->parked_seen, now);
-  }
+  if (most == 0) note_full_look(database);
   CommandCounterIncrement();
   Relation job = table_open(catalog()->job, AccessShareLock);
   Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
@@ -332,25 +352,21 @@ int reconcile_queues() {
   MemoryContext step =
       AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);
   Datum name = PointerGetDatum(cstring_to_text(""));
-  int slot = 0;
+  int slot = most == 0 ? 0 : next_slot;
+  int looked = 0;
   int marked = 0;
-  Look unbounded = {kFallenDueAtOnce, {false, false}};
-  while (next_queue(scan, row, &slot, &name, false, CurrentMemoryContext)) {
+  while (most == 0 || looked++ < most) {
     CHECK_FOR_INTERRUPTS();
-    MemoryContext old = MemoryContextSwitchTo(step);
-    Queue queue = {};
-    queue.name = name;
-    queue.slot = slot;
-    if (wants_promotion(job, index, snapshot, &queue)) {
-      marked++;
-      if (database)
-        mark_now(database, slot);
-      else
-        promote_queue(name, slot, &unbounded);
+    if (!next_queue(scan, row, &slot, &name, false, CurrentMemoryContext)) {
+      slot = 0;
+      break;
     }
+    MemoryContext old = MemoryContextSwitchTo(step);
+    marked += reconcile_queue(database, job, index, snapshot, name, slot);
     MemoryContextSwitchTo(old);
     MemoryContextReset(step);
   }
+  next_slot = slot;
   MemoryContextDelete(step);
   index_endscan(scan);
   ExecDropSingleTupleTableSlot(row);
@@ -362,15 +378,8 @@ int reconcile_queues() {
 
 }  // namespace pulse
 
-PULSE_FUNCTION(pulse_reconcile_queues) { PG_RETURN_INT32(pulse::reconcile_queues()); }
-
-// pulse._reconciled_within(us)
-PULSE_FUNCTION(pulse_reconciled_within) {
-  pulse::DatabaseState *database = pulse::this_database();
-  if (!database) PG_RETURN_BOOL(false);
-  auto last = static_cast<TimestampTz>(pg_atomic_read_u64(&database->reconciled_at));
-  TimestampTz now = pulse::wall_now();
-  PG_RETURN_BOOL(last <= now && now - last <= PG_GETARG_INT64(0));
+PULSE_FUNCTION(pulse_reconcile_queues) {
+  PG_RETURN_INT32(pulse::reconcile_queues(PG_GETARG_INT32(0)));
 }
 
 PULSE_FUNCTION(pulse_promote_marked) {

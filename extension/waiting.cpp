@@ -262,6 +262,11 @@ void nudge_waiters(uint64 tasks) {
       set_latch_of(&waiters[i]);
 }
 
+void offer_sweep() {
+  DatabaseState *database = this_database();
+  if (database && take_due(&database->sweep_due, wall_now())) ask_for_sweep();
+}
+
 void leave_waiting() {
   if (!own) return;
   uint64 tasks = own->tasks;
@@ -273,6 +278,11 @@ void leave_waiting() {
 }
 
 }  // namespace pulse
+
+PULSE_FUNCTION(pulse_offer_sweep) {
+  pulse::offer_sweep();
+  PG_RETURN_BOOL(true);
+}
 
 // CALL pulse.wait_for_job(worker_id, max_wait): see sql/wait.sql for the contract.
 PULSE_FUNCTION(pulse_wait_for_job) {

@@ -28,6 +28,9 @@ void wake_worker(int64 worker_id);
 // Lets the waiters of these tasks compute their deadlines anew.
 void nudge_waiters(uint64 tasks);
 
+// Asks the caller, by a notice, for a sweep that is due: so a fleet that is too busy to wait hears of it.
+void offer_sweep();
+
 // Gives up the waiter of this backend after an error, passing on a wake-up it may have been given.
 void leave_waiting();
 

@@ -46,6 +46,7 @@ BEGIN
     detached_live_us = NULL
   WHERE h.worker_id = heartbeat.worker_id AND h.verdict NOT IN ('lost', 'stopped')
   RETURNING h.* INTO beat;
+  PERFORM pulse._offer_sweep();
   status := coalesce(beat.verdict, 'lost');
   revoked := '{}';
   cancelled := '{}';

@@ -20,6 +20,16 @@ CREATE OR REPLACE FUNCTION pulse._note_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_worker';
 COMMENT ON FUNCTION pulse._note_worker(bigint) IS 'at commit: wakes this worker from its wait';
 
+CREATE OR REPLACE FUNCTION pulse._note_everybody() RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_everybody';
+COMMENT ON FUNCTION pulse._note_everybody() IS
+  'at commit: ends every wait, because a wake-up may have gone to a worker that is lost';
+
+CREATE OR REPLACE FUNCTION pulse._offer_sweep() RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_offer_sweep';
+COMMENT ON FUNCTION pulse._offer_sweep() IS
+  'asks the caller, by a notice of code PU100, for a sweep that is due';
+
 CREATE OR REPLACE FUNCTION pulse._note_sweep_due(at timestamptz) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_sweep_due';
 COMMENT ON FUNCTION pulse._note_sweep_due(timestamptz) IS
@@ -30,15 +40,10 @@ CREATE OR REPLACE FUNCTION pulse._promote_marked(most int) RETURNS boolean
 COMMENT ON FUNCTION pulse._promote_marked(int) IS
   'promotes marked queues, at most so many marks; true when marks remain';
 
-CREATE OR REPLACE FUNCTION pulse._reconcile_queues() RETURNS int
+CREATE OR REPLACE FUNCTION pulse._reconcile_queues(most int = 0) RETURNS int
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_reconcile_queues';
-COMMENT ON FUNCTION pulse._reconcile_queues() IS
-  'marks every queue that has a place to give away; returns how many';
-
-CREATE OR REPLACE FUNCTION pulse._reconciled_within(us bigint) RETURNS boolean
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_reconciled_within';
-COMMENT ON FUNCTION pulse._reconciled_within(bigint) IS
-  'whether somebody looked at every queue so short a time ago';
+COMMENT ON FUNCTION pulse._reconcile_queues(int) IS
+  'looks at so many queues (0: all) and marks those with a place to give away; returns how many';
 
 CREATE OR REPLACE FUNCTION pulse._lock_queue(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_queue';

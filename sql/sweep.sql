@@ -74,7 +74,7 @@ CREATE OR REPLACE FUNCTION pulse._mark_lost(worker_id bigint, way text, reason t
    WHERE h.worker_id = _mark_lost.worker_id;
   UPDATE pulse.worker AS w SET state = 'lost', ended_at = pulse.now(), reason = _mark_lost.reason
    WHERE w.id = _mark_lost.worker_id;
-  SELECT pulse._note_worker(worker_id);
+  SELECT pulse._note_everybody();
 $$;
 COMMENT ON FUNCTION pulse._mark_lost(bigint, text, text) IS 'writes the verdict of a locked worker';
 
@@ -332,12 +332,10 @@ BEGIN
   IF pulse._room(result, max_jobs) > 0 THEN
     result := pulse._recover_late(result, max_jobs, live_us);
   END IF;
-  -- With many queues this takes a while, which a recovery must not wait for when it was done lately:
-  -- what was recovered has marked its queues, and the next sweep looks at the others.
-  IF (stamped = 0 AND marked = 0 AND pulse._room(result, max_jobs) = max_jobs)
-     OR NOT pulse._reconciled_within(2 * coalesce(pulse._setting_us('sweep_interval'), 0)) THEN
-    PERFORM pulse._reconcile_queues();
-  END IF;
+  -- With many queues a look at all takes a while, which a recovery must not wait for.
+  PERFORM pulse._reconcile_queues(
+    CASE WHEN stamped = 0 AND marked = 0 AND pulse._room(result, max_jobs) = max_jobs
+      THEN 0 ELSE 1000 END);
   PERFORM pulse._promote_marked(256);
   DELETE FROM pulse.heartbeat AS h
    WHERE h.worker_id IN (SELECT o.worker_id FROM pulse.heartbeat AS o
