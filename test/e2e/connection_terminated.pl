@@ -1,5 +1,5 @@
-# P1, P4, P6: pg_terminate_backend of each connection of a worker, again and again, while jobs come and
-# go: none is lost, no attempt is burned, and the worker is never taken for dead.
+# P1, P4, P6: pg_terminate_backend of each connection of a worker, again and again, while jobs come
+# and go: none is lost, no attempt is burned, and the worker is never taken for dead.
 use strict;
 use warnings FATAL => 'all';
 
@@ -16,17 +16,18 @@ my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' =>
 my $tasks = Pulse::Tasks->new(run => 'tell ran', linger => 'tell began; wait_at lingerers');
 my $worker =
   Pulse::Worker->start_registered($node, 'worker', tasks => $tasks, concurrency => 4);
-my $lingering = value($node, q{SELECT id FROM pulse.add_job('linger')});
+my $lingering = add_job($node, 'linger');
 my $process = $tasks->process($tasks->wait_for('began', job => $lingering));
-my %pid = map { ($_ => $worker->wait_for('connected', connection => $_)->{backend_pid}) } @connections;
+my %pid =
+  map { ($_ => $worker->wait_for('connected', connection => $_)->{backend_pid}) } @connections;
 
 # Ends these connections, and returns when the worker has opened them again.
 sub terminate {
     my (@names) = @_;
     my $from = $worker->lines->position;
     my $pids = join ',', map { $pid{$_} } @names;
-    is(value($node, "SELECT bool_and(pg_terminate_backend(pid)) FROM unnest('{$pids}'::int[]) AS pid"),
-        't', "terminated: @names");
+    is( value($node, "SELECT bool_and(pg_terminate_backend(pid))
+            FROM unnest('{$pids}'::int[]) AS pid"), 't', "terminated: @names");
     for (@names) {
         $pid{$_} = $worker->wait_for('connected', connection => $_, from => $from)->{backend_pid};
     }
@@ -36,10 +37,9 @@ sub terminate {
 my @jobs;
 for my $names ((map { [$_] } @connections) x ROUNDS, [@connections]) {
     # Jobs that are on their way when it happens, and that come afterwards.
-    push @jobs, split /\n/, value($node, q{SELECT id FROM pulse.add_jobs(
-        array_fill('(run,,,,,,,)'::pulse.job_spec, '{10}'))});
+    push @jobs, add_jobs($node, 'run', 10);
     terminate(@$names);
-    my $id = value($node, q{SELECT id FROM pulse.add_job('run')});
+    my $id = add_job($node, 'run');
     $worker->wait_for('completed', job => $id);
     push @jobs, $id;
 }

@@ -1,5 +1,5 @@
-# How pulse-worker stops: drained, forced, after --once, or because it cannot work at all; with which
-# exit code, and what becomes of its jobs.
+# How pulse-worker stops: drained, forced, after --once, or because it cannot work at all; with
+# which exit code, and what becomes of its jobs.
 use strict;
 use warnings FATAL => 'all';
 
@@ -24,25 +24,10 @@ sub start {
     return Pulse::Worker->start_registered($node, 'worker-' . ++$workers, tasks => $tasks, @_);
 }
 
-sub add_job {
-    my ($task, $more) = @_;
-    return value($node, "SELECT id FROM pulse.add_job('$task'" . ($more ? ", $more" : '') . ')');
-}
-
 sub live {
     my ($id) = @_;
-    return value($node, "SELECT state, attempts, crashes, run_at <= now() FROM pulse.job WHERE id = $id");
-}
-
-sub finished {
-    my ($id) = @_;
-    return value($node, "SELECT state, attempts, crashes FROM pulse.finished_job WHERE id = $id");
-}
-
-sub outcomes {
-    my ($id) = @_;
     return value($node,
-        "SELECT string_agg(outcome, ' ' ORDER BY token) FROM pulse.attempt WHERE job_id = $id");
+        "SELECT state, attempts, crashes, run_at <= now() FROM pulse.job WHERE id = $id");
 }
 
 sub state_of {
@@ -54,7 +39,7 @@ sub state_of {
 sub start_with_job {
     my ($task, $more, @options) = @_;
     my $worker = start(options => \@options);
-    my $job = add_job($task, $more);
+    my $job = add_job($node, $task, $more);
     return ($worker, $job, $tasks->process($tasks->wait_for('began', job => $job)));
 }
 
@@ -62,12 +47,12 @@ subtest 'drained: what runs may finish, and nothing new begins' => sub {
     my ($worker, $job) = start_with_job('linger');
     $worker->signal('TERM');
     $worker->wait_for('draining');
-    my $later = add_job('run');
+    my $later = add_job($node, 'run');
     $worker->wait_for('heartbeat', status => 'alive', from => $worker->lines->position, count => 2);
     is(live($later), 'ready|0|0|t', 'a job that comes now is left to others');
     $tasks->open_gate('lingerers');
     is($worker->wait_exit, DRAINED, 'exit code');
-    is(finished($job), 'completed|1|0', 'the job that ran is completed');
+    is(finished($node, $job), 'completed|1|0', 'the job that ran is completed');
     is(state_of($worker), 'stopped', 'the worker has said good-bye');
     is(live($later), 'ready|0|0|t', 'the other job still waits');
     value($node, "SELECT pulse.cancel_job($later)");
@@ -75,8 +60,7 @@ subtest 'drained: what runs may finish, and nothing new begins' => sub {
 
 subtest 'drained: jobs that it had not started go back as if never claimed' => sub {
     my $worker = start();
-    my @jobs = split /\n/, value($node, q{SELECT id FROM pulse.add_jobs(
-        array_fill('(run,,,,,,,)'::pulse.job_spec, '{300}'))});
+    my @jobs = add_jobs($node, 'run', 300);
     $worker->wait_for('completed', count => 60);
     $worker->signal('INT');
     is($worker->wait_exit, DRAINED, 'exit code');
@@ -95,8 +79,8 @@ subtest 'drained: jobs that it had not started go back as if never claimed' => s
 };
 
 subtest 'once: until nothing is ready' => sub {
-    my $failing = add_job('fall', q{priority => -1});
-    my $future = add_job('run', q{run_at => now() + interval '1 day'});
+    my $failing = add_job($node, 'fall', q{priority => -1});
+    my $future = add_job($node, 'run', q{run_at => now() + interval '1 day'});
     my $worker = start(concurrency => 3, options => ['--once']);
     is($worker->wait_exit, DRAINED, 'exit code');
     is(value($node, 'SELECT string_agg(id::text, \' \' ORDER BY id) FROM pulse.job'),
@@ -112,7 +96,7 @@ subtest 'forced: when the grace is over' => sub {
     $worker->signal('TERM');
     is($worker->wait_exit, FORCED, 'exit code');
     ok($process->wait_gone, 'the task is gone');
-    is(outcomes($job), 'interrupted', 'the attempt was interrupted');
+    is(outcomes($node, $job), 'interrupted', 'the attempt was interrupted');
     is(live($job), 'ready|1|0|t', 'it is consumed, no crash, ready at once');
     is(state_of($worker), 'stopped', 'the worker has said good-bye');
     value($node, "SELECT pulse.cancel_job($job)");
@@ -125,7 +109,7 @@ subtest 'forced: at the second signal' => sub {
     $worker->signal('TERM');
     is($worker->wait_exit, FORCED, 'exit code');
     ok($process->wait_gone, 'the task is gone');
-    is(outcomes($job), 'interrupted', 'the attempt was interrupted');
+    is(outcomes($node, $job), 'interrupted', 'the attempt was interrupted');
     is(live($job), 'ready|1|0|t', 'it is consumed, no crash, ready at once');
     my $next = start();
     $tasks->wait_for('began', job => $job, attempt => 2);
@@ -139,8 +123,8 @@ subtest 'forced: in the last attempt' => sub {
     my ($worker, $job) = start_with_job('linger', 'max_attempts => 1', '--grace', '0ms');
     $worker->signal('TERM');
     is($worker->wait_exit, FORCED, 'exit code');
-    is(finished($job), 'failed|1|0', 'the job failed');
-    is(outcomes($job), 'interrupted', 'because it was interrupted');
+    is(finished($node, $job), 'failed|1|0', 'the job failed');
+    is(outcomes($node, $job), 'interrupted', 'because it was interrupted');
 };
 
 subtest 'drained: also while the server is away' => sub {
@@ -162,7 +146,8 @@ sub complaint {
 }
 
 subtest 'usage' => sub {
-    for my $options (['--concurrency', '0'], ['--no-such-option'], ['--grace', 'soon'], ['surplus']) {
+    for my $options (
+        ['--concurrency', '0'], ['--no-such-option'], ['--grace', 'soon'], ['surplus']) {
         my ($code, $said) = complaint('usage-' . ++$workers, options => $options);
         is($code, USAGE, "@$options");
         isnt($said, '', 'it says why');

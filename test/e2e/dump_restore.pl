@@ -1,5 +1,5 @@
-# pg_dump and pg_restore into another server, with jobs of every state: every row comes back, running
-# jobs are recovered there by the next sweep, and no id or token is given out twice.
+# pg_dump and pg_restore into another server, with jobs of every state: every row comes back,
+# running jobs are recovered there by the next sweep, and no id or token is given out twice.
 use strict;
 use warnings FATAL => 'all';
 
@@ -13,18 +13,13 @@ my $old = start_server('old', settings => { %PATIENT, 'pulse.max_crashes' => 1 }
 my $new = new_server('new', settings => \%PATIENT);
 $new->start;
 
-sub add_job {
-    my ($task, $more) = @_;
-    return value($old, "SELECT id FROM pulse.add_job('$task'" . ($more ? ", $more" : '') . ')');
-}
-
 # One job of each state, in an order in which each claim has only one to take.
 my $worker = Pulse::SqlWorker->new($old, 'old worker');
 my %job;
 
 sub claim_job {
     my ($task, $more) = @_;
-    my $id = add_job($task, $more);
+    my $id = add_job($old, $task, $more);
     my $claim = $worker->must_claim;
     is($claim->{id}, $id, "$task is claimed");
     return $claim;
@@ -39,11 +34,11 @@ $worker->query("SELECT pulse.fail($claim->{id}, $claim->{token}, 'no')");
 $claim = claim_job('retried');
 $job{retried} = $claim->{id};
 $worker->query("SELECT pulse.fail($claim->{id}, $claim->{token}, 'not yet', retry_in => '1 day')");
-$job{cancelled} = add_job('cancelled');
+$job{cancelled} = add_job($old, 'cancelled');
 value($old, "SELECT pulse.cancel_job($job{cancelled})");
 
 my $doomed = Pulse::SqlWorker->new($old, 'doomed');
-$job{quarantined} = add_job('quarantined');
+$job{quarantined} = add_job($old, 'quarantined');
 $doomed->must_claim;
 value($old, 'SELECT pulse.declare_lost(' . $doomed->id . q{, 'it is gone')});
 
@@ -51,9 +46,9 @@ $claim = claim_job('running', q{queue_name => 'serial', job_key => 'running'});
 $job{running} = $claim->{id};
 my $token = $claim->{token};
 $worker->query("SELECT pulse.progress($job{running}, $token, checkpoint => '[1]')");
-$job{parked} = add_job('parked', q{queue_name => 'serial'});
-$job{future} = add_job('future', q{run_at => '2100-01-01'});
-$job{ready} = add_job('ready', q{payload => '[null]', priority => 5, flags => '{f}'});
+$job{parked} = add_job($old, 'parked', q{queue_name => 'serial'});
+$job{future} = add_job($old, 'future', q{run_at => '2100-01-01'});
+$job{ready} = add_job($old, 'ready', q{payload => '[null]', priority => 5, flags => '{f}'});
 value($old, q{SELECT pulse.set_task('ready', max_attempts => 7, backoff => 'fixed')});
 value($old, q{SELECT pulse.set_queue('other', 3, true)});
 
@@ -90,7 +85,7 @@ subtest 'the running job is recovered by the next sweep' => sub {
 };
 
 subtest 'P2: ids and tokens go on where they were' => sub {
-    my $id = value($new, q{SELECT id FROM pulse.add_job('new')});
+    my $id = add_job($new, 'new');
     cmp_ok($id, '>', value($new, 'SELECT max(id) FROM pulse.finished_job'), 'a new job id');
     cmp_ok($id, '>', $job{ready}, 'beyond every live one');
     my $next = Pulse::SqlWorker->new($new, 'new worker');

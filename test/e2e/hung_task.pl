@@ -1,6 +1,6 @@
-# P5d: a task that hangs in a living worker is found by the job's own clocks: by stall_timeout since its
-# last progress, by timeout since the claim. The server finds it where the worker cannot, and the
-# worker where nobody sweeps.
+# P5d: a task that hangs in a living worker is found by the job's own clocks: by stall_timeout since
+# its last progress, by timeout since the claim. The server finds it where the worker cannot, and
+# the worker where nobody sweeps.
 use strict;
 use warnings FATAL => 'all';
 
@@ -34,12 +34,11 @@ value($node, "SELECT pulse.set_task('$_', timeout => '600 ms', backoff => 'none'
 # The first attempt hangs and the second does not; returns the outcome and error of the first.
 sub run_hanging {
     my ($worker, $task) = @_;
-    my $id = value($node, "SELECT id FROM pulse.add_job('$task')");
+    my $id = add_job($node, $task);
     my $first = $tasks->process($tasks->wait_for('began', job => $id));
     $worker->wait_for('completed', job => $id);
     ok($first->wait_gone, "$task: the process that hung is gone");
-    is(value($node, "SELECT attempts FROM pulse.finished_job WHERE id = $id"),
-        2, "$task: the job completed in its second attempt");
+    is(finished($node, $id), 'completed|2|0', "$task: the job completed in its second attempt");
     return split /\|/, value($node,
         "SELECT outcome, error FROM pulse.attempt WHERE job_id = $id AND outcome <> 'completed'");
 }
@@ -51,7 +50,7 @@ subtest 'found by sweeps: a task that does not heed its worker' => sub {
     is_deeply([ run_hanging($worker, 'stubborn_timeout') ],
         [ 'timed_out', 'timed out after 00:00:00.6' ], 'by timeout');
     is_deeply([ $worker->events('lost') ], [], 'the worker lives on');
-    my $id = value($node, q{SELECT id FROM pulse.add_job('run')});
+    my $id = add_job($node, 'run');
     $worker->wait_for('completed', job => $id);
     $worker->signal('TERM');
     is($worker->wait_exit, 0, 'and drains');
@@ -59,21 +58,21 @@ subtest 'found by sweeps: a task that does not heed its worker' => sub {
 
 subtest 'a task that reports progress does not stall' => sub {
     my $worker = Pulse::Worker->start_registered($node, 'patient', tasks => $tasks);
-    my $id = value($node, q{SELECT id FROM pulse.add_job('progress')});
+    my $id = add_job($node, 'progress');
     $worker->wait_for('completed', job => $id);
-    is(value($node, "SELECT attempts FROM pulse.finished_job WHERE id = $id"),
-        1, 'though it takes longer than stall_timeout');
+    is(finished($node, $id), 'completed|1|0', 'though it takes longer than stall_timeout');
     $worker->signal('TERM');
     is($worker->wait_exit, 0, 'the worker drains');
 };
 
 subtest 'found by sweeps: a job of a worker that speaks SQL' => sub {
     my $worker = Pulse::SqlWorker->new($node, 'sql');
-    my $id = value($node, q{SELECT id FROM pulse.add_job('timeout')});
+    my $id = add_job($node, 'timeout');
     my $claim = $worker->must_claim;
     wait_until($node, q{SELECT jobs_timed_out = 1 FROM pulse.sweep()}, 'it is found');
     is($worker->beat, 'alive', 'the worker is alive');
-    is($worker->refusal("SELECT pulse.complete($id, $claim->{token})"), 'PU001', 'its claim is lost');
+    is($worker->refusal("SELECT pulse.complete($id, $claim->{token})"), 'PU001',
+        'its claim is lost');
     my $again = $worker->must_claim;
     is($again->{recovered}, 'timeout', 'and it may claim the job again');
     $worker->complete($again);

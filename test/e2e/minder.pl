@@ -23,7 +23,8 @@ my $tasks = Pulse::Tasks->new(
     leaving => "$fork_twice tell began; wait_at leavers",
     run => 'tell ran',
     flood => 'tell began; head -c 1G /dev/zero; tell ended',
-    flood_errors => 'tell began; yes "an error" | head -c 256M >&2; echo "the last one" >&2; exit 1');
+    flood_errors => q{tell began; yes 'an error' | head -c 256M >&2
+        echo 'the last one' >&2; exit 1});
 
 # A worker that runs such a task, and all the processes that must not survive it.
 sub start_family {
@@ -31,10 +32,11 @@ sub start_family {
     my $worker = Pulse::Worker->start_registered(
         $node, "$task-" . Pulse::Tasks::lines($tasks)->position,
         tasks => $tasks, options => \@options);
-    my $job = value($node, "SELECT id FROM pulse.add_job('$task', max_attempts => 1)");
-    my %process = map { ($_ => $tasks->process($tasks->wait_for($_, job => $job))) } qw(began daemon);
+    my $job = add_job($node, $task, 'max_attempts => 1');
+    my ($process, $daemon) =
+      map { $tasks->process($tasks->wait_for($_, job => $job)) } qw(began daemon);
     my (undef, $minder) = Pulse::Process->family($worker->pid);
-    return ($worker, $job, { task => $process{began}, daemon => $process{daemon}, minder => $minder });
+    return ($worker, $job, { task => $process, daemon => $daemon, minder => $minder });
 }
 
 sub expect_no_survivor {
@@ -42,17 +44,12 @@ sub expect_no_survivor {
     ok($family->{$_}->wait_gone, "no survivor: the $_") for sort keys %$family;
 }
 
-sub state_of {
-    my ($job) = @_;
-    return value($node, "SELECT state, last_error FROM pulse.finished_job WHERE id = $job");
-}
-
 subtest 'SIGKILL of the worker' => sub {
     my ($worker, $job, $family) = start_family('stubborn');
     $worker->kill;
     expect_no_survivor($family);
-    wait_until($node, "SELECT workers_lost >= 0 AND (SELECT state FROM pulse.get_job($job)) = 'failed'
-        FROM pulse.sweep()", 'the job is recovered');
+    wait_until($node, "SELECT workers_lost >= 0
+        AND (SELECT state FROM pulse.get_job($job)) = 'failed' FROM pulse.sweep()", 'recovery');
 };
 
 subtest 'SIGSTOP of the worker' => sub {
@@ -69,7 +66,7 @@ subtest 'SIGKILL of the minder' => sub {
     kill 'KILL', $family->{minder}->pid;
     expect_no_survivor($family);
     wait_until($node, "SELECT state = 'failed' FROM pulse.get_job($job)", 'the job failed');
-    my $next = value($node, q{SELECT id FROM pulse.add_job('run')});
+    my $next = add_job($node, 'run');
     $worker->wait_for('completed', job => $next);
     $worker->signal('TERM');
     is($worker->wait_exit, 0, 'the worker lives on and drains');
@@ -102,15 +99,15 @@ subtest 'a flood of output' => sub {
     my $worker =
       Pulse::Worker->start_registered($node, 'flooded', tasks => $tasks, concurrency => 3);
     my $from = $worker->lines->position;
-    my $job = value($node, q{SELECT id FROM pulse.add_job('flood')});
-    my $errors = value($node, q{SELECT id FROM pulse.add_job('flood_errors', max_attempts => 1)});
+    my $job = add_job($node, 'flood');
+    my $errors = add_job($node, 'flood_errors', 'max_attempts => 1');
     $tasks->wait_for('began', job => $_) for $job, $errors;
-    my $other = value($node, q{SELECT id FROM pulse.add_job('run')});
+    my $other = add_job($node, 'run');
     $worker->wait_for('completed', job => $other);
     is($worker->wait_for('completed', job => $job)->{attempt}, 1, '1 GB on stdout does not matter');
     $worker->wait_for('failed', job => $errors);
-    my ($length, $end) = split /\|/, value($node,
-        "SELECT length(last_error), right(last_error, 12) FROM pulse.finished_job WHERE id = $errors");
+    my ($length, $end) = split /\|/, value($node, "SELECT length(last_error), right(last_error, 12)
+        FROM pulse.finished_job WHERE id = $errors");
     cmp_ok($length, '<', 100_000, 'of errors the last few are kept');
     is($end, 'the last one', 'to the end');
 

@@ -1,6 +1,6 @@
-# A server that does not preload the library: whoever waits is woken all the same, by a new job and by
-# the end of a worker's session. Nobody polls or sweeps by the clock here, so every wait that ends was
-# ended by somebody.
+# A server that does not preload the library: whoever waits is woken all the same, by a new job and
+# by the end of a worker's session. Nobody polls or sweeps by the clock here, so every wait that
+# ends was ended by somebody.
 use strict;
 use warnings FATAL => 'all';
 
@@ -20,15 +20,15 @@ my $second = Pulse::SqlWorker->new($node, 'second');
 
 sub wait_until_parked {
     my ($worker) = @_;
+    my $pid = $worker->backend_pid;
     wait_until($node,
-        'SELECT wait_event = \'Extension\' FROM pg_stat_activity WHERE pid = ' . $worker->backend_pid,
-        'it waits');
+        "SELECT wait_event = 'Extension' FROM pg_stat_activity WHERE pid = $pid", 'it waits');
 }
 
 subtest 'P5: a commit wakes one who waits' => sub {
     $first->start_waiting;
     wait_until_parked($first);
-    my $id = value($node, q{SELECT id FROM pulse.add_job('work')});
+    my $id = add_job($node, 'work');
     $first->answer;
     ok(!$first->was_asked_to_sweep, 'it is not a sweep that it was woken for');
     my $job = $first->must_claim;
@@ -40,7 +40,7 @@ subtest 'a rolled-back job wakes nobody' => sub {
     $first->start_waiting;
     wait_until_parked($first);
     value($node, q{BEGIN; SELECT pulse.add_job('work'); ROLLBACK});
-    my $id = value($node, q{SELECT id FROM pulse.add_job('work')});
+    my $id = add_job($node, 'work');
     $first->answer;
     my $job = $first->must_claim;
     is($job->{id}, $id, 'the one that was committed does');
@@ -50,15 +50,14 @@ subtest 'a rolled-back job wakes nobody' => sub {
 subtest 'a job that falls due wakes one who waits' => sub {
     $first->start_waiting;
     wait_until_parked($first);
-    my $id = value($node,
-        q{SELECT id FROM pulse.add_job('work', run_at => now() + interval '300 ms')});
+    my $id = add_job($node, 'work', q{run_at => now() + interval '300 ms'});
     my $job = ($first->answer, $first->wait_for_claim);
     is($job->{id}, $id, 'it claims the job when that is due');
     $first->complete($job);
 };
 
 subtest 'P5a: the end of a session is recovered by wake-up' => sub {
-    my $id = value($node, q{SELECT id FROM pulse.add_job('work')});
+    my $id = add_job($node, 'work');
     $second->must_claim;
     $first->start_waiting;
     wait_until_parked($first);

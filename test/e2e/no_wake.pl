@@ -7,6 +7,8 @@ use Test::More;
 
 use Pulse::Server;
 use Pulse::SqlWorker;
+use Pulse::Tasks;
+use Pulse::Worker;
 
 use constant PLACES => 4;
 
@@ -55,8 +57,8 @@ subtest 'a wait ends soon, and the worker looks again' => sub {
 
 subtest 'jobs are found' => sub {
     $worker->start_waiting;
-    my $id = value($node, q{SELECT id FROM pulse.add_job('work')}, $polling);
-    my $queued = value($node, q{SELECT id FROM pulse.add_job('work', queue_name => 'q')}, $polling);
+    my $id = add_job($node, 'work', undef, $polling);
+    my $queued = add_job($node, 'work', q{queue_name => 'q'}, $polling);
     $worker->answer;
     my %seen;
     while (keys %seen < 2) {
@@ -70,7 +72,7 @@ subtest 'jobs are found' => sub {
 subtest 'P5a: the end of a session is recovered by sweeps' => sub {
     value($node, q{SELECT pulse.set_task('work', backoff => 'none')}, $polling);
     my $lost = start_worker_in($polling);
-    my $id = value($node, q{SELECT id FROM pulse.add_job('work')}, $polling);
+    my $id = add_job($node, 'work', undef, $polling);
     $lost->must_claim;
     $lost->kill;
     my $job = poll_for_claim($worker);
@@ -78,9 +80,22 @@ subtest 'P5a: the end of a session is recovered by sweeps' => sub {
     $worker->complete($job);
 };
 
+subtest 'pulse-worker looks again by itself' => sub {
+    my $tasks = Pulse::Tasks->new(run => 'tell ran');
+    my $process =
+      Pulse::Worker->start_registered($node, 'polling', tasks => $tasks, database => $polling);
+    $process->wait_for('sweep');
+    my @ids = map { add_job($node, 'run', "queue_name => $_", $polling) } qw(NULL 'q' 'q');
+    $process->wait_for('completed', job => $_) for @ids;
+    is_deeply([ map { $_->{job} } $tasks->told('ran', task => 'run') ],
+        [ sort { $a <=> $b } @ids ], 'jobs are found, also those in a queue');
+    $process->signal('TERM');
+    is($process->wait_exit, 0, 'it drains');
+};
+
 subtest 'the others are still woken' => sub {
     ok(!$patient->has_answered, 'the wait goes on');
-    my $id = value($node, q{SELECT id FROM pulse.add_job('work')}, $woken[-1]);
+    my $id = add_job($node, 'work', undef, $woken[-1]);
     $patient->answer;
     my $job = $patient->must_claim;
     is($job->{id}, $id, 'a job ends it');

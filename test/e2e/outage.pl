@@ -1,5 +1,5 @@
-# P4, P6: the server is away for ten times the threshold, while a task runs that lasts twelve. The job
-# takes one attempt and is finished once, and nobody is dead afterwards.
+# P4, P6: the server is away for ten times the threshold, while a task runs that lasts twelve. The
+# job takes one attempt and is finished once, and nobody is dead afterwards.
 use strict;
 use warnings FATAL => 'all';
 
@@ -27,12 +27,12 @@ my @workers =
 
 # A worker that speaks SQL, with a threshold of its own: it has to be told of the end of the outage.
 my $session = Pulse::SqlWorker->new($node, 'sql', before => q{SET pulse.sweep_threshold = '5s'});
-my $held = value($node, q{SELECT id FROM pulse.add_job('held')});
+my $held = add_job($node, 'held');
 my $token = $session->query("SELECT (job).token FROM pulse.claim_job($session->{id}, $held)");
 
-my $careful = value($node, q{SELECT id FROM pulse.add_job('careful')});
+my $careful = add_job($node, 'careful');
 my $first = $tasks->wait_for('began', job => $careful);
-my $ticking = value($node, q{SELECT id FROM pulse.add_job('tick')});
+my $ticking = add_job($node, 'tick');
 my $process = $tasks->process($tasks->wait_for('tick_1', job => $ticking));
 my %from = map { ($_->name => $_->lines->position) } @workers;
 $node->stop('immediate');
@@ -55,17 +55,14 @@ $_->wait_for('sweep', from => $from{ $_->name }, count => 5) for @workers;
 $tasks->wait_for('tick_12', job => $ticking);
 $tasks->open_gate('careful');
 $tasks->wait_for('ended', job => $careful, attempt => 2);
-my @ids = map { value($node, q{SELECT id FROM pulse.add_job('run')}) } 1 .. 10;
+my @ids = map { add_job($node, 'run') } 1 .. 10;
 wait_until($node, 'SELECT count(*) = 0 FROM pulse.job', 'all jobs are done');
 
-is( value($node, "SELECT state, attempts FROM pulse.finished_job WHERE id = $ticking"),
-    'completed|1', 'the long job completed in one attempt');
-is( value($node, "SELECT state, attempts FROM pulse.finished_job WHERE id = $held"),
-    'completed|1', 'as did the one of the SQL worker');
+is(finished($node, $ticking), 'completed|1|0', 'the long job completed in one attempt');
+is(finished($node, $held), 'completed|1|0', 'as did the one of the SQL worker');
 is(scalar($tasks->told('tick_12')), 1, 'its task ran to its end once');
-is( value($node, "SELECT string_agg(outcome, ' ' ORDER BY token) FROM pulse.attempt
-        WHERE job_id = $careful"), 'failed completed', 'the careful one failed and was tried again');
-is( value($node, "SELECT crashes FROM pulse.finished_job WHERE id = $careful"), 0, 'without a crash');
+is(outcomes($node, $careful), 'failed completed', 'the careful one failed and was tried again');
+is(finished($node, $careful), 'completed|2|0', 'in its second attempt');
 is( value($node, q{SELECT string_agg(name, ' ' ORDER BY name) FROM pulse.worker
         WHERE state = 'alive'}), 'first second sql third', 'nobody is dead');
 is(value($node, 'SELECT count(*) FROM pulse.worker'), 4, 'and nobody had to register anew');

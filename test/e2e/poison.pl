@@ -30,8 +30,7 @@ sub start_worker {
 
 sub add_neighbours {
     my ($count) = @_;
-    my @ids = split /\n/, value($node, "SELECT id FROM pulse.add_jobs(
-        array_fill('(neighbour,,,,,,,)'::pulse.job_spec, '{$count}'))");
+    my @ids = add_jobs($node, 'neighbour', $count);
     push @neighbours, @ids;
     return @ids;
 }
@@ -44,7 +43,7 @@ sub end_neighbours {
         'the neighbours are done');
 }
 
-my $poison = value($node, q{SELECT id FROM pulse.add_job('poison')});
+my $poison = add_job($node, 'poison');
 my $worker = start_worker();
 
 # Twice the poison takes with it whoever is there. They run again before it is due.
@@ -88,13 +87,13 @@ subtest 'and is alone' => sub {
     my $dead = $worker->id;
     $worker = start_worker();
     end_neighbours(3);
-    wait_until($node, "SELECT state = 'quarantined' FROM pulse.get_job($poison)", 'it is recovered');
-    is( value($node, "SELECT job_id FROM pulse.attempt WHERE outcome = 'lost' AND worker_id = $dead"),
+    wait_until($node, "SELECT state = 'quarantined' FROM pulse.get_job($poison)", 'quarantine');
+    is( value($node, "SELECT job_id FROM pulse.attempt
+            WHERE outcome = 'lost' AND worker_id = $dead"),
         $poison, 'nobody else was there at the third death');
 };
 
-is(value($node, "SELECT state, attempts, crashes FROM pulse.finished_job WHERE id = $poison"),
-    'quarantined|3|3', 'the poison is quarantined at the third death');
+is(finished($node, $poison), 'quarantined|3|3', 'the poison is quarantined at the third death');
 like(value($node, "SELECT last_error FROM pulse.finished_job WHERE id = $poison"),
     qr/^worker \d+ \(worker-3\) was lost: its session ended/, 'with the reason');
 

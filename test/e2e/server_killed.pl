@@ -1,5 +1,6 @@
 # P1, P3: kill -9 of the whole server under load, a few times. A ledger of what clients were told
-# stands against the tables afterwards: every acknowledged add is there, no accepted completion is undone.
+# stands against the tables afterwards: every acknowledged add is there, no accepted completion is
+# undone.
 use strict;
 use warnings FATAL => 'all';
 
@@ -96,8 +97,9 @@ is_deeply([ grep { $told{completed}{$_} > 1 } keys %{ $told{completed} } ],
 subtest 'what was running is recovered, and all is done in the end' => sub {
     # The sessions of earlier runs of the server say nothing, so silence decides, after two seconds.
     wait_until($node, q{SELECT jobs_requeued >= 0 AND NOT EXISTS (
-            SELECT FROM pulse.job WHERE state = 'running') FROM pulse.sweep()}, 'all are recovered');
-    is(value($node, q{SELECT count(*) FROM pulse.worker WHERE state = 'alive'}), 0, 'all were lost');
+        SELECT FROM pulse.job WHERE state = 'running') FROM pulse.sweep()}, 'recovery of all');
+    is(value($node, q{SELECT count(*) FROM pulse.worker WHERE state = 'alive'}),
+        0, 'all were lost');
     my $worker = Pulse::SqlWorker->new($node, 'last');
     while (value($node, 'SELECT count(*) FROM pulse.job')) {
         $worker->complete($worker->claim(500));

@@ -1,5 +1,5 @@
-# P4, P6: the server restarts under living workers: in order, after kill -9 of a backend, and after an
-# immediate stop. No worker is lost, no task is killed, and each job takes one attempt.
+# P4, P6: the server restarts under living workers: in order, after kill -9 of a backend, and after
+# an immediate stop. No worker is lost, no task is killed, and each job takes one attempt.
 use strict;
 use warnings FATAL => 'all';
 
@@ -21,10 +21,9 @@ my @killed;
 # What goes on before, during and after.
 sub expect_survival {
     my ($restart) = @_;
-    my @lingering = map { value($node, q{SELECT id FROM pulse.add_job('linger')}) } 1 .. 3;
+    my @lingering = map { add_job($node, 'linger') } 1 .. 3;
     my @processes = map { $tasks->process($tasks->wait_for('began', job => $_)) } @lingering;
-    my @queued = split /\n/,
-      value($node, q{SELECT id FROM pulse.add_jobs(array_fill('(run,,q,,,,,)'::pulse.job_spec, '{30}'))});
+    my @queued = add_jobs($node, 'run', 30, 'q');
     my %from = map { ($_->name => $_->lines->position) } @workers;
 
     $restart->();
@@ -88,7 +87,7 @@ subtest 'a worker that is started while the server is away' => sub {
     $worker->wait_for('registered');
     $_->signal('TERM') for @workers;
     is($_->wait_exit, 0, $_->name . ' leaves') for @workers;
-    my $id = value($node, q{SELECT id FROM pulse.add_job('run')});
+    my $id = add_job($node, 'run');
     $worker->wait_for('completed', job => $id);
 };
 

@@ -13,8 +13,6 @@ use Pulse::SqlWorker;
 my $node = start_server('main', settings => \%PATIENT);
 value($node, q{SELECT pulse.set_task('work', backoff => 'none')});
 
-sub add_job { return value($node, q{SELECT id FROM pulse.add_job('work')}) }
-
 sub worker_state {
     my ($worker) = @_;
     return value($node, 'SELECT state FROM pulse.worker WHERE id = ' . $worker->id);
@@ -31,14 +29,15 @@ sub wait_until_backend_is_gone {
     wait_until($node, "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid", 'it ends');
 }
 
-# Waits for jobs and sweeps when told, and nobody else does; never silent, so that time can be moved.
+# Waits for jobs and sweeps when told, and nobody else does; never silent, so that time can be
+# moved.
 my $next = Pulse::SqlWorker->new($node, 'next', interval => '0');
 
 # The job of a worker that ends as told is run by the one that waits.
 sub expect_recovery {
     my ($end) = @_;
     my $lost = Pulse::SqlWorker->new($node, 'lost');
-    my $id = add_job();
+    my $id = add_job($node, 'work');
     my $claim = $lost->must_claim;
     $next->start_waiting;
 
@@ -58,8 +57,7 @@ sub expect_recovery {
     is($next->refusal("SELECT pulse.complete($id, $claim->{token})"), 'PU001',
         'a completion by the lost claim is refused');
     $next->complete($again);
-    is( value($node, "SELECT outcome FROM pulse.attempt WHERE job_id = $id ORDER BY token"),
-        "lost\ncompleted", 'it completed once');
+    is(outcomes($node, $id), 'lost completed', 'it completed once');
 }
 
 subtest 'P5a: a killed client is recovered by wake-up' => sub {
@@ -72,7 +70,7 @@ subtest 'P5a: a client that hangs up without a word is recovered by wake-up' => 
 
 subtest 'P6: a session that the server ended does not count' => sub {
     my $worker = Pulse::SqlWorker->new($node, 'terminated');
-    my $id = add_job();
+    my $id = add_job($node, 'work');
     my $claim = $worker->must_claim;
     my $pid = $worker->backend_pid;
     value($node, "SELECT pg_terminate_backend($pid)");
@@ -85,10 +83,9 @@ subtest 'P6: a session that the server ended does not count' => sub {
     is($again->query('SELECT status FROM pulse.heartbeat(' . $worker->id . ')'),
         'alive', 'the worker goes on from another session');
     $again->query("SELECT pulse.complete($id, $claim->{token})");
-    is(value($node, "SELECT attempts FROM pulse.finished_job WHERE id = $id"),
-        1, 'and completes its job in one attempt');
+    is(finished($node, $id), 'completed|1|0', 'and completes its job in one attempt');
 
-    $id = add_job();
+    $id = add_job($node, 'work');
     $again->query('SELECT id FROM pulse.claim(' . $worker->id . ')');
     is(sweep_after('121s'), 1, 'silence still decides');
     is(value($node, "SELECT recovered FROM pulse.job WHERE id = $id"),
@@ -100,7 +97,7 @@ subtest 'P6: a session that the server ended does not count' => sub {
 subtest 'P5a: whoever attaches again within the grace is not lost' => sub {
     set($node, 'pulse.disconnect_grace' => '50s');
     my $worker = Pulse::SqlWorker->new($node, 'attached again');
-    my $id = add_job();
+    my $id = add_job($node, 'work');
     my $claim = $worker->must_claim;
     my $pid = $worker->backend_pid;
     $worker->kill;
@@ -111,10 +108,9 @@ subtest 'P5a: whoever attaches again within the grace is not lost' => sub {
     $again->query('SELECT pulse.attach_worker(' . $worker->id . ')');
     is(sweep_after('51s'), 0, 'beyond it the worker lives');
     $again->query("SELECT pulse.complete($id, $claim->{token})");
-    is(value($node, "SELECT attempts FROM pulse.finished_job WHERE id = $id"),
-        1, 'and completes its job in one attempt');
+    is(finished($node, $id), 'completed|1|0', 'and completes its job in one attempt');
 
-    add_job();
+    add_job($node, 'work');
     $again->query('SELECT id FROM pulse.claim(' . $worker->id . ')');
     $pid = $again->backend_pid;
     $again->kill;
@@ -127,7 +123,7 @@ subtest 'P5a: whoever attaches again within the grace is not lost' => sub {
 subtest 'P5a: with a grace of -1 the end of a session is ignored' => sub {
     set($node, 'pulse.disconnect_grace' => '-1');
     my $worker = Pulse::SqlWorker->new($node, 'ignored');
-    my $id = add_job();
+    my $id = add_job($node, 'work');
     $worker->must_claim;
     my $pid = $worker->backend_pid;
     $worker->kill;
@@ -142,7 +138,7 @@ subtest 'P5a: with a grace of -1 the end of a session is ignored' => sub {
 
 subtest 'a worker without heartbeats lives exactly as long as its session' => sub {
     my $worker = Pulse::SqlWorker->new($node, 'session', interval => '0');
-    my $id = add_job();
+    my $id = add_job($node, 'work');
     $worker->must_claim;
     is(sweep_after('1d'), 0, 'a day of silence does not matter');
     is(worker_state($worker), 'alive', 'it is alive');
@@ -162,7 +158,7 @@ subtest 'P5a: another session that ends within the grace does not hide the first
     my $lost = Pulse::SqlWorker->new($node, 'lost');
     my $other = Pulse::SqlWorker->new($node, 'other');
     $other->query('SELECT pulse.deregister_worker(' . $other->id . ')');
-    my $id = add_job();
+    my $id = add_job($node, 'work');
     $lost->must_claim;
     $next->start_waiting;
     $lost->kill;

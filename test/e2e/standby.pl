@@ -8,6 +8,8 @@ use Test::More;
 use Pulse::Server;
 use Pulse::Session;
 use Pulse::SqlWorker;
+use Pulse::Tasks;
+use Pulse::Worker;
 
 # With these a worker is lost after two seconds of silence.
 my $primary = start_server('primary', streaming => 1, settings => \%QUICK);
@@ -17,15 +19,15 @@ $standby->init_from_backup($primary, 'copy', has_streaming => 1);
 $standby->start;
 
 my $worker = Pulse::SqlWorker->new($primary, 'living');
-my ($id, $other) =
-  split /\n/, value($primary, q{SELECT id FROM pulse.add_jobs('{"(work,,,,,,,)","(work,,,,,,,)"}')});
+my ($id, $other) = add_jobs($primary, 'work', 2);
 my $claim = $worker->must_claim;
 $primary->wait_for_catchup($standby);
 
 sub tables {
     my ($node) = @_;
     return value($node, q{SELECT (SELECT json_agg(j ORDER BY j.id) FROM pulse.job AS j),
-        (SELECT json_agg(h) FROM pulse.heartbeat AS h), (SELECT json_agg(w) FROM pulse.worker AS w)});
+        (SELECT json_agg(h) FROM pulse.heartbeat AS h),
+        (SELECT json_agg(w) FROM pulse.worker AS w)});
 }
 
 my $before = tables($standby);
@@ -55,17 +57,32 @@ subtest 'calls on a standby are refused' => sub {
     is(tables($standby), $before, 'nothing has changed');
 };
 
+# A pulse-worker that knows both servers, with a task that ticks every second.
+my $tasks = Pulse::Tasks->new(
+    tick => 'for tick in {1..6}; do read -r -t 1 _ <"$gates/none"; tell "tick_$tick"; done;
+             : wait_at none',
+    run => 'tell ran');
+my $process = Pulse::Worker->start_registered($primary, 'process', tasks => $tasks,
+    host => join(',', $primary->host, $standby->host),
+    port => join(',', $primary->port, $standby->port));
+my $ticking = add_job($primary, 'tick');
+$tasks->wait_for('tick_1', job => $ticking);
+
 subtest 'P6: after a promotion living workers go on' => sub {
+    $primary->wait_for_catchup($standby);
     $primary->stop('immediate');
     $worker->quit;
+    # Longer than the threshold.
+    $tasks->wait_for('tick_5', job => $ticking);
     $standby->promote;
-    is(value($standby, 'SELECT workers_lost FROM pulse.sweep()'), 0, 'the first sweep finds nobody lost');
+    is(value($standby, 'SELECT workers_lost FROM pulse.sweep()'),
+        0, 'the first sweep finds nobody lost');
     my $again = Pulse::Session->new($standby);
     my $worker_id = $worker->id;
-    is($again->query("SELECT status FROM pulse.heartbeat($worker_id)"), 'alive', 'the worker is alive');
+    is($again->query("SELECT status FROM pulse.heartbeat($worker_id)"),
+        'alive', 'the worker is alive');
     $again->query("SELECT pulse.complete($claim->{id}, $claim->{token})");
-    is(value($standby, "SELECT state, attempts FROM pulse.finished_job WHERE id = $id"),
-        'completed|1', 'its claim of before is accepted');
+    is(finished($standby, $id), 'completed|1|0', 'its claim of before is accepted');
 
     my ($next, $token) = split /\|/, $again->query("SELECT id, token FROM pulse.claim($worker_id)");
     is($next, $other, 'it claims the next job');
@@ -75,6 +92,15 @@ subtest 'P6: after a promotion living workers go on' => sub {
     cmp_ok($new->id >> 40, '>', $worker_id >> 40, 'as is the id of a new worker');
     $new->quit;
     $again->quit;
+};
+
+subtest 'P6: pulse-worker finds the promoted server, and its task goes on' => sub {
+    $process->wait_for('completed', job => $ticking);
+    is(finished($standby, $ticking), 'completed|1|0', 'the job completed in one attempt');
+    my $next = add_job($standby, 'run');
+    is($process->wait_for('completed', job => $next)->{worker},
+        $process->id, 'it works as before');
+    is_deeply([ $process->events('lost') ], [], 'and was never told that it is lost');
 };
 
 expect_healthy($standby);

@@ -1,5 +1,5 @@
-# P4, P5a: kill -9 of pulse-worker at each stage of a job. Another worker is told of it (nobody sweeps
-# by the clock here) and runs the job again: the attempt counts, and the job completes once.
+# P4, P5a: kill -9 of pulse-worker at each stage of a job. Another worker is told of it (nobody
+# sweeps by the clock here) and runs the job again: the attempt counts, and the job completes once.
 use strict;
 use warnings FATAL => 'all';
 
@@ -18,11 +18,6 @@ my $tasks = Pulse::Tasks->new(
     linger => 'tell began; wait_at lingerers; tell ended');
 value($node, "SELECT pulse.set_task('$_', backoff => 'none')") for qw(run linger);
 my $workers = 0;
-
-sub add_job {
-    my ($task) = @_;
-    return value($node, "SELECT id FROM pulse.add_job('$task')");
-}
 
 sub start_doomed {
     my $doomed = Pulse::Worker->start_registered(
@@ -44,10 +39,8 @@ sub expect_recovery {
     is($claim->{attempt}, 2, 'the lost attempt counts');
     $tasks->open_gate($gate) if $gate;
     $rescuer->wait_for('completed', job => $job);
-    is( value($node, "SELECT outcome FROM pulse.attempt WHERE job_id = $job ORDER BY token"),
-        "lost\ncompleted", 'the job completed once');
-    is(value($node, "SELECT attempts FROM pulse.finished_job WHERE id = $job"),
-        2, 'in two attempts');
+    is(outcomes($node, $job), 'lost completed', 'the job completed once');
+    is(finished($node, $job), 'completed|2|0', 'in two attempts');
     is(value($node, 'SELECT state, reason FROM pulse.worker WHERE id = ' . $doomed->id),
         'lost|its session ended', 'the worker was lost by session end');
     $rescuer->signal('TERM');
@@ -57,7 +50,7 @@ sub expect_recovery {
 subtest 'before it has read the reply of its claim' => sub {
     my $doomed = start_doomed();
     $proxy->arm('hold_reply', 'pulse\.claim\(');
-    my $job = add_job('run');
+    my $job = add_job($node, 'run');
     $proxy->wait_for_action('hold_reply');
     is(value($node, "SELECT state FROM pulse.get_job($job)"), 'running', 'the claim is committed');
     expect_recovery($doomed, $job);
@@ -68,7 +61,7 @@ subtest 'before it has read the reply of its claim' => sub {
 
 subtest 'while the task runs' => sub {
     my $doomed = start_doomed();
-    my $job = add_job('linger');
+    my $job = add_job($node, 'linger');
     my $first = $tasks->wait_for('began', job => $job);
     my $process = $tasks->process($first);
     expect_recovery($doomed, $job, 'lingerers');
@@ -81,7 +74,7 @@ subtest 'while the task runs' => sub {
 subtest 'after the task has ended, before its completion is sent' => sub {
     my $doomed = start_doomed();
     $proxy->arm('hold_request', 'pulse\.complete_many\(');
-    my $job = add_job('run');
+    my $job = add_job($node, 'run');
     $proxy->wait_for_action('hold_request');
     expect_recovery($doomed, $job);
     is(scalar($tasks->told('ran', job => $job)), 2, 'the task ran twice');
@@ -90,14 +83,13 @@ subtest 'after the task has ended, before its completion is sent' => sub {
 subtest 'after its completion is committed, before it has read the reply' => sub {
     my $doomed = start_doomed();
     $proxy->arm('hold_reply', 'pulse\.complete_many\(');
-    my $job = add_job('run');
+    my $job = add_job($node, 'run');
     $proxy->wait_for_action('hold_reply');
     is($doomed->kill, 'signal 9', 'the worker is killed');
     my $rescuer = Pulse::Worker->start_registered($node, "rescuer-$workers", tasks => $tasks);
     wait_until($node, q{SELECT state = 'lost' FROM pulse.worker WHERE id = } . $doomed->id,
         'it is lost');
-    is(value($node, "SELECT outcome FROM pulse.attempt WHERE job_id = $job"),
-        'completed', 'the job is done, in one attempt');
+    is(outcomes($node, $job), 'completed', 'the job is done, in one attempt');
     is(scalar($tasks->told('ran', job => $job)), 1, 'and is not run again');
     $rescuer->signal('TERM');
     is($rescuer->wait_exit, 0, 'the other one drains');
@@ -105,7 +97,7 @@ subtest 'after its completion is committed, before it has read the reply' => sub
 
 subtest 'while it drains' => sub {
     my $doomed = start_doomed();
-    my $job = add_job('linger');
+    my $job = add_job($node, 'linger');
     my $process = $tasks->process($tasks->wait_for('began', job => $job));
     $doomed->signal('TERM');
     $doomed->wait_for('draining');
@@ -115,8 +107,7 @@ subtest 'while it drains' => sub {
 
 subtest 'with jobs that it had not started' => sub {
     my $doomed = start_doomed(concurrency => 3);
-    my @jobs = split /\n/, value($node,
-        q{SELECT id FROM pulse.add_jobs(array_fill('(linger,,,,,,,)'::pulse.job_spec, '{9}'))});
+    my @jobs = add_jobs($node, 'linger', 9);
     my @processes =
       map { $tasks->process($tasks->wait_for('began', job => $_)) } @jobs[ 0 .. 2 ];
     my $held = value($node, 'SELECT count(*) FROM pulse.held(' . $doomed->id . ')');
@@ -127,8 +118,8 @@ subtest 'with jobs that it had not started' => sub {
     $tasks->open_gate('lingerers', 9);
     $rescuer->wait_for('completed', job => $_) for @jobs;
     my $in = join ',', @jobs;
-    is( value($node, "SELECT count(*) FROM pulse.attempt WHERE outcome = 'lost' AND job_id IN ($in)"),
-        $held, 'each job that it held was lost once');
+    is( value($node, "SELECT count(*) FROM pulse.attempt
+            WHERE outcome = 'lost' AND job_id IN ($in)"), $held, 'each that it held was lost once');
     is( value($node, "SELECT count(*) FROM pulse.attempt
             WHERE outcome = 'completed' AND job_id IN ($in)"), 9, 'and each completed once');
     $rescuer->signal('TERM');

@@ -1,5 +1,6 @@
-# P5c, P2: SIGSTOP of pulse-worker. Beyond the threshold it is lost by silence: its minders have ended
-# its tasks before, another worker runs the jobs, and when it goes on it knows that it has lost them.
+# P5c, P2: SIGSTOP of pulse-worker. Beyond the threshold it is lost by silence: its minders have
+# ended its tasks before, another worker runs the jobs, and when it goes on it knows that it has
+# lost them.
 use strict;
 use warnings FATAL => 'all';
 
@@ -18,11 +19,6 @@ my $tasks = Pulse::Tasks->new(
     finish => 'tell began; wait_at finishers; tell ended');
 value($node, "SELECT pulse.set_task('$_', backoff => 'none')") for qw(run linger finish);
 
-sub add_job {
-    my ($task) = @_;
-    return value($node, "SELECT id FROM pulse.add_job('$task')");
-}
-
 sub is_stopped {
     my ($worker) = @_;
     return slurp_file('/proc/' . $worker->pid . '/stat') =~ /\) T / ? 1 : 0;
@@ -31,7 +27,7 @@ sub is_stopped {
 subtest 'beyond the threshold it is lost' => sub {
     my $stopped =
       Pulse::Worker->start_registered($node, 'stopped', tasks => $tasks, concurrency => 2);
-    my %job = map { ($_ => add_job($_)) } qw(linger finish);
+    my %job = map { ($_ => add_job($node, $_)) } qw(linger finish);
     my %first = map { ($_ => $tasks->wait_for('began', job => $job{$_})) } keys %job;
     my %process = map { ($_ => $tasks->process($first{$_})) } keys %job;
     my $next = Pulse::Worker->start_registered($node, 'next', tasks => $tasks, concurrency => 2);
@@ -51,8 +47,10 @@ subtest 'beyond the threshold it is lost' => sub {
     note sprintf 'by %.0f ms', ($ended - $terminated) * 1000;
     $tasks->open_gate($_) for qw(lingerers finishers);
     $next->wait_for('completed', job => $job{$_}) for keys %job;
-    is($tasks->wait_for('ended', job => $_, attempt => 2)->{recovered}, 'silence', 'found by silence')
-      for values %job;
+    for (values %job) {
+        is($tasks->wait_for('ended', job => $_, attempt => 2)->{recovered},
+            'silence', 'found by silence');
+    }
 
     my $session = Pulse::Session->new($node);
     is($session->refusal("SELECT pulse.complete($job{$_}, $first{$_}{token})"),
@@ -67,14 +65,13 @@ subtest 'beyond the threshold it is lost' => sub {
     cmp_ok($again, '>', $stopped->id, 'when it goes on it registers anew');
     $next->signal('TERM');
     is($next->wait_exit, 0, 'the other one leaves');
-    my $job = add_job('run');
-    is($stopped->wait_for('completed', job => $job)->{worker}, $again, 'and it runs jobs as before');
+    my $job = add_job($node, 'run');
+    is($stopped->wait_for('completed', job => $job)->{worker},
+        $again, 'and it runs jobs as before');
 
     is_deeply([ $stopped->events('completed', worker => $stopped->id) ],
         [], 'nothing that it did before counts');
-    is( value($node, "SELECT string_agg(outcome, ' ' ORDER BY token) FROM pulse.attempt
-            WHERE job_id = $job{$_}"), 'lost completed', "$_ completed once")
-      for sort keys %job;
+    is(outcomes($node, $job{$_}), 'lost completed', "$_ completed once") for sort keys %job;
     $stopped->signal('TERM');
     is($stopped->wait_exit, 0, 'it drains');
 };
@@ -83,7 +80,7 @@ subtest 'P6: below the threshold nothing happens' => sub {
     set($node, 'pulse.sweep_threshold' => '30s');
     my $stopped = Pulse::Worker->start_registered($node, 'paused', tasks => $tasks);
     my $other = Pulse::Worker->start_registered($node, 'other', tasks => $tasks);
-    my $id = add_job('linger');
+    my $id = add_job($node, 'linger');
     my $first = $tasks->wait_for('began', job => $id);
     my ($owner) = grep { $_->events('claimed', job => $id) } $stopped, $other;
     my $sweeper = $owner == $stopped ? $other : $stopped;
@@ -95,8 +92,7 @@ subtest 'P6: below the threshold nothing happens' => sub {
     $tasks->open_gate('lingerers');
     $owner->wait_for('completed', job => $id);
     is_deeply([ $owner->events('lost') ], [], 'it is not lost');
-    is(value($node, "SELECT attempts FROM pulse.finished_job WHERE id = $id"),
-        1, 'and its job took one attempt');
+    is(finished($node, $id), 'completed|1|0', 'and its job took one attempt');
     is(scalar($tasks->told('terminated', job => $id)), 0, 'which nobody ended');
 };
 

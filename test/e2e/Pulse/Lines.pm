@@ -1,5 +1,6 @@
 # Lines that other processes write: logs of workers, what tasks tell, answers of a proxy. Waiting
-# for a line of one reads what all have written, so that none of them is ever blocked by a full pipe.
+# for a line of one reads what all have written, so that none of them is ever blocked by a full
+# pipe.
 package Pulse::Lines;
 
 use strict;

@@ -26,7 +26,8 @@ sub start {
     my $server = $node->host . '/.s.PGSQL.' . $node->port;
     my $self = $class->SUPER::start(
         $name,
-        [ $^X, dirname(__FILE__) . '/proxy.pl', "$host/.s.PGSQL." . PORT, $server, fileno $orders ]);
+        [ $^X, dirname(__FILE__) . '/proxy.pl',
+            "$host/.s.PGSQL." . PORT, $server, fileno $orders ]);
     @$self{qw(host steer)} = ($host, $steer);
     $self->lines->wait_for('the proxy', sub { $_[0] eq 'listening' });
     return $self;

@@ -12,7 +12,8 @@ BEGIN { $ENV{PG_TEST_TIMEOUT_DEFAULT} //= 60 }
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(new_server start_server set value wait_until expect_healthy %QUICK %PATIENT);
+our @EXPORT = qw(new_server start_server set value wait_until add_job add_jobs finished outcomes
+  expect_healthy %QUICK %PATIENT);
 
 # A death is noticed by silence within two or three seconds.
 our %QUICK = (
@@ -77,6 +78,34 @@ sub wait_until {
     my ($node, $query, $what) = @_;
     $node->poll_query_until('postgres', $query) or die "never: $what\n";
     return;
+}
+
+# Adds a job of this task; `more`: further arguments of add_job, as SQL. Returns its id.
+sub add_job {
+    my ($node, $task, $more, $database) = @_;
+    my $arguments = join ', ', "'$task'", $more // ();
+    return value($node, "SELECT id FROM pulse.add_job($arguments)", $database);
+}
+
+# Adds as many jobs of this task, in a named queue if there is one, and returns their ids.
+sub add_jobs {
+    my ($node, $task, $count, $queue) = @_;
+    $queue //= '';
+    return split /\n/, value($node, "SELECT id FROM pulse.add_jobs(
+        array_fill('($task,,$queue,,,,,)'::pulse.job_spec, '{$count}'))");
+}
+
+# How a job ended: "state|attempts|crashes".
+sub finished {
+    my ($node, $id) = @_;
+    return value($node, "SELECT state, attempts, crashes FROM pulse.finished_job WHERE id = $id");
+}
+
+# How its attempts ended, in order.
+sub outcomes {
+    my ($node, $id) = @_;
+    return value($node,
+        "SELECT string_agg(outcome, ' ' ORDER BY token) FROM pulse.attempt WHERE job_id = $id");
 }
 
 # The end of every test: no promise is broken, and nobody crashed but whom the test killed. `killed`

@@ -33,9 +33,11 @@ sub answer {
     my ($self) = @_;
     my $psql = $self->{psql};
     my $banner = qr/$self->{banner}\r?\n/;
-    $psql->{run}->pump
-      until $psql->{stdout} =~ $banner && $psql->{stderr} =~ $banner || $psql->{timeout}->is_expired;
-    croak "no answer in time; so far: $psql->{stdout}$psql->{stderr}" if $psql->{timeout}->is_expired;
+    until ($psql->{stdout} =~ $banner && $psql->{stderr} =~ $banner) {
+        $psql->{run}->pump;
+        croak "no answer in time; so far: $psql->{stdout}$psql->{stderr}"
+          if $psql->{timeout}->is_expired;
+    }
     ($self->{said} = $psql->{stderr}) =~ s/$banner//;
     (my $answer = $psql->{stdout}) =~ s/\n?$banner//;
     return $answer;

@@ -8,13 +8,15 @@ use parent 'Pulse::Session';
 
 use Carp qw(croak);
 
-# Registered and attached. `interval`: its heartbeat_interval; `before`: a statement before it registers.
+# Registered and attached. `interval`: its heartbeat_interval; `before`: a statement before it
+# registers.
 sub new {
     my ($class, $node, $name, %options) = @_;
     my $self = $class->SUPER::new($node, %options);
     $self->query($options{before}) if $options{before};
     my $interval = defined $options{interval} ? "'$options{interval}'" : 'NULL';
-    $self->{id} = $self->query("SELECT id FROM pulse.register_worker('$name', NULL, NULL, $interval)");
+    $self->{id} =
+      $self->query("SELECT id FROM pulse.register_worker('$name', NULL, NULL, $interval)");
     $self->attach;
     return $self;
 }
@@ -30,8 +32,9 @@ sub attach {
 # Claims at most so many jobs; returns each as { id, token, attempts, recovered }.
 sub claim {
     my ($self, $most) = @_;
+    $most //= 1;
     my $rows = $self->query(
-        "SELECT id, token, attempts, recovered FROM pulse.claim($self->{id}, " . ($most // 1) . ')');
+        "SELECT id, token, attempts, recovered FROM pulse.claim($self->{id}, $most)");
     my @jobs;
     for (split /\n/, $rows) {
         my %job;
@@ -81,8 +84,8 @@ sub was_asked_to_sweep {
     return $self->said =~ /NOTICE:  PU100:/ ? 1 : 0;
 }
 
-# What a worker does while it is idle: looks, waits, and sweeps when told, until there is a job. Never
-# polls: each wait lasts until somebody ends it.
+# What a worker does while it is idle: looks, waits, and sweeps when told, until there is a job.
+# Never polls: each wait lasts until somebody ends it.
 sub wait_for_claim {
     my ($self) = @_;
     while (1) {

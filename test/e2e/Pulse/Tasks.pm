@@ -1,5 +1,5 @@
-# A folder of tasks. What they tell comes as lines through a named pipe, and where they wait at a gate
-# the test lets them through one by one, so that nobody needs a clock.
+# A folder of tasks. What they tell comes as lines through a named pipe, and where they wait at a
+# gate the test lets them through one by one, so that nobody needs a clock.
 package Pulse::Tasks;
 
 use strict;

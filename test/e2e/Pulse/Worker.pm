@@ -10,8 +10,9 @@ use JSON::PP qw(decode_json);
 
 use Pulse::Server qw(wait_until);
 
-# `tasks`: its Pulse::Tasks, or `folder`: a folder. `host` and `port`: of a proxy, or of several servers, in place of the
-# server's own. `options`: more of its command line. Returns at once; see start_registered.
+# `tasks`: its Pulse::Tasks, or `folder`: a folder. `host` and `port`: of a proxy, or of several
+# servers, in place of the server's own. `options`: more of its command line. Returns at once; see
+# start_registered.
 sub start {
     my ($class, $node, $name, %options) = @_;
     my ($host, $port) = ($options{host} // $node->host, $options{port} // $node->port);

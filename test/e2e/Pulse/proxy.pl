@@ -1,5 +1,5 @@
-# The process behind Pulse::Proxy. Passes whole messages of PostgreSQL's protocol between clients and
-# the server; one of the client's statements may be spoiled as ordered.
+# The process behind Pulse::Proxy. Passes whole messages of PostgreSQL's protocol between clients
+# and the server; one of the client's statements may be spoiled as ordered.
 # usage: proxy.pl SOCKET_TO_LISTEN_ON SOCKET_OF_SERVER FD_OF_ORDERS
 use strict;
 use warnings FATAL => 'all';
