@@ -19,8 +19,8 @@ SELECT given_worker() AS ann \gset
 -- --- what is stored -----------------------------------------------------------------------------
 
 CREATE TEMP TABLE added AS
-  SELECT * FROM pulse.add_job('mail', '{"to": "bob"}', 'post', now() + interval '1 hour', 7, 'k', -3,
-                              '{b,a,b}');
+  SELECT * FROM pulse.add_job('mail', '{"to": "bob"}', 'post', now() + interval '1 hour', 7, 'k',
+                              -3, '{b,a,b}');
 SELECT answers(
   'SELECT identifier::text, payload::text, queue_name::text, run_at, max_attempts::int,
           job_key::text, priority::int, flags FROM added',
@@ -74,7 +74,7 @@ SELECT isnt((pulse.add_job('mail', job_key => 'K')).id, :first::bigint,
 DELETE FROM pulse.job;
 
 SELECT given_job('mail', 'post', job_key => 'k') AS parked \gset
-SELECT answers($$SELECT id, state::text, queue_name::text FROM pulse.add_job('mail', job_key => 'k')$$,
+SELECT answers($$SELECT id, state, queue_name FROM pulse.add_job('mail', job_key => 'k')$$,
   ROW(:parked::bigint, 'ready'::text, NULL::text), 'a parked job that loses its queue is ready');
 SELECT answers(
   $$SELECT id, state::text FROM pulse.add_job('mail', job_key => 'k', queue_name => 'post')$$,
@@ -123,8 +123,9 @@ SELECT lives_ok(
   $$SELECT pulse.add_jobs(ARRAY[('b', NULL, NULL, NULL, NULL, 'k', NULL, NULL)::pulse.job_spec],
                           NULL)$$, 'job_key_preserve_run_at of NULL means false');
 SELECT is(count(*)::int, 1000, 'add_jobs adds a thousand jobs in one call')
-  FROM pulse.add_jobs(ARRAY(SELECT ('bulk', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec
-                              FROM generate_series(1, 1000)));
+  FROM pulse.add_jobs(ARRAY(
+    SELECT ('bulk', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec
+      FROM generate_series(1, 1000)));
 DELETE FROM pulse.job;
 
 -- --- remove_job ---------------------------------------------------------------------------------
@@ -140,8 +141,9 @@ SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 SELECT refuses($$SELECT pulse.add_job('mail', job_key => 'k', job_key_mode => 'ignore')$$, 'PU004',
   'an unknown job_key_mode is refused');
 SELECT refuses(
-  $$SELECT pulse.add_jobs(ARRAY[('a', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec,
-                                ('../a', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec])$$,
+  $$SELECT pulse.add_jobs(ARRAY[
+      ('a', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec,
+      ('../a', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec])$$,
   'PU004', 'one bad spec refuses all');
 SELECT refuses($$SELECT pulse.add_jobs(ARRAY[NULL::pulse.job_spec])$$, 'PU004',
   'a spec of NULL is refused');

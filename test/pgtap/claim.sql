@@ -1,4 +1,5 @@
--- sql/claim.sql: claim hands out the best due jobs, claim_job one by its id, held repeats what is held.
+-- sql/claim.sql: claim hands out the best due jobs, claim_job one by its id, held repeats what is
+-- held.
 \ir support/setup.psql
 SELECT plan(79);
 
@@ -25,8 +26,8 @@ SELECT answers(
   ROW('running', 1, :ann, :token, true, true),
   'a claim consumes an attempt and names its worker, its token and its time');
 SELECT answers(
-  format('SELECT id, identifier, payload, attempts, max_attempts, crashes, job_key, flags, recovered,
-                 created_at = now() FROM pulse.held(%s)', :ann),
+  format('SELECT id, identifier, payload, attempts, max_attempts, crashes, job_key, flags,
+                 recovered, created_at = now() FROM pulse.held(%s)', :ann),
   ROW(:job, 'mail', '{"to": "eve"}', 1, 25, 0, 'k', '{f}'::text[], NULL, true),
   'held tells the worker what it holds');
 SELECT is_empty(format('SELECT * FROM pulse.held(%s)', :bob), 'and nobody else');
@@ -58,7 +59,8 @@ SELECT given_job('mail', priority => 1) AS lesser \gset
 SELECT (pulse.add_job('ink', run_at => now() - interval '1 min')).id AS early \gset
 SELECT (pulse.add_job('mail', run_at => now() - interval '1 min')).id AS twin \gset
 SELECT given_job('paper', priority => -1) AS urgent \gset
-SELECT (pulse.add_job('mail', run_at => now() + interval '1 min', priority => -9)).id AS future \gset
+SELECT (pulse.add_job('mail', run_at => now() + interval '1 min', priority => -9)).id
+  AS future \gset
 SAVEPOINT all_waiting;
 SELECT is(claimed_ids(:ann, 10), ARRAY[:urgent, :early, :twin, :lesser]::bigint[],
   'jobs of all tasks come by priority, then run_at, then id');
@@ -146,7 +148,8 @@ DELETE FROM pulse.job;
 
 CREATE FUNCTION silence_of(worker bigint) RETURNS bigint
   LANGUAGE sql AS $$
-  SELECT (pulse._live_now_us() - beat_live_us) / 1000000 FROM pulse.heartbeat WHERE worker_id = worker
+  SELECT (pulse._live_now_us() - beat_live_us) / 1000000 FROM pulse.heartbeat
+   WHERE worker_id = worker
 $$;
 SELECT travel('10 s');
 SELECT claimed_ids(:ann) \g /dev/null
@@ -160,8 +163,8 @@ SELECT reason, (job).id AS job, (job).token FROM pulse.claim_job(:ann, given_job
 SELECT is(:'reason'::text, 'claimed', 'claim_job claims a ready job');
 SELECT answers(format('SELECT state, attempts, worker_id FROM pulse.job WHERE id = %s', :job),
   ROW('running', 1, :ann), 'like a claim does');
-SELECT answers(format('SELECT reason, (job).id, (job).token, (job).attempts FROM pulse.claim_job(%s, %s)',
-                      :ann, :job),
+SELECT answers(format('SELECT reason, (job).id, (job).token, (job).attempts
+                         FROM pulse.claim_job(%s, %s)', :ann, :job),
   ROW('yours', :job, :token, 1), 'its own claim is told again, with the same token');
 SELECT answers(format('SELECT reason, job IS NULL FROM pulse.claim_job(%s, %s)', :bob, :job),
   ROW('running', true), 'another worker hears that it is running');
@@ -189,11 +192,11 @@ SELECT travel('25 s');
 SELECT pulse.heartbeat(:ann) \g /dev/null
 SAVEPOINT silent;
 SELECT answers(
-  format('SELECT reason, (job).attempts, (job).crashes, (job).token > %s FROM pulse.claim_job(%s, %s)',
-         :token, :ann, :job),
+  format('SELECT reason, (job).attempts, (job).crashes, (job).token > %s
+            FROM pulse.claim_job(%s, %s)', :token, :ann, :job),
   ROW('claimed', 2, 1, true), 'from one that was silent for longer it is taken');
-SELECT answers(format('SELECT attempt, worker_id, token, outcome FROM pulse.attempt WHERE job_id = %s',
-                      :job),
+SELECT answers(format('SELECT attempt, worker_id, token, outcome FROM pulse.attempt
+                        WHERE job_id = %s', :job),
   ROW(1, :bob, :token, 'lost'), 'whose attempt is recorded as lost');
 SELECT refuses(format('SELECT pulse.complete(%s, %s)', :job, :token), 'PU001',
   'and whose token is stale');

@@ -149,7 +149,8 @@ DELETE FROM pulse.task;
 SELECT given_job() FROM generate_series(1, 2) \g /dev/null
 SELECT array_agg(id) AS jobs, max(token) AS token FROM pulse.claim(:ann, 2) \gset
 SELECT answers(
-  format('SELECT id, outcome FROM pulse.complete_many(%L, ARRAY[%s, %s])', :'jobs', :token, :token - 1),
+  format('SELECT id, outcome FROM pulse.complete_many(%L, ARRAY[%s, %s])', :'jobs', :token,
+         :token - 1),
   lines(format('VALUES (%s, ''accepted''), (%s, ''stale'')', (:'jobs'::bigint[])[1],
                (:'jobs'::bigint[])[2])),
   'complete_many accepts the current token and answers stale to another');
@@ -172,7 +173,8 @@ SELECT answers(
   format($$SELECT outcome FROM pulse.complete_many(%L, %L, ARRAY['{"n": 1}', NULL]::json[])$$,
          :'jobs', :'tokens'),
   lines($$VALUES ('accepted'), ('accepted')$$), 'complete_many takes results');
-SELECT answers(format('SELECT result FROM pulse.finished_job WHERE id = ANY (%L) ORDER BY id', :'jobs'),
+SELECT answers(format('SELECT result FROM pulse.finished_job WHERE id = ANY (%L) ORDER BY id',
+                      :'jobs'),
   lines($$VALUES ('{"n": 1}'), (NULL)$$), 'and keeps each with its job');
 SELECT answers(format('SELECT outcome FROM pulse.complete_many(%L, %L)', :'jobs', :'tokens'),
   lines($$VALUES ('accepted'), ('accepted')$$), 'a repeat is accepted where that is recorded');
@@ -185,8 +187,10 @@ SELECT answers(
            ARRAY[true, false, NULL], ARRAY[NULL, NULL, '1 min']::interval[],
            ARRAY[NULL, NULL, '[3]']::json[])$$, :'jobs', :token, :token - 1),
   lines($$VALUES ('accepted'), ('accepted'), ('stale')$$), 'fail_many answers for each job');
-SELECT is(fate_of((:'jobs'::bigint[])[1]), 'failed, attempts 1, a', 'the last attempt fails for good');
-SELECT is(fate_of((:'jobs'::bigint[])[2]), 'failed, attempts 1, b', 'so does one not to be retried');
+SELECT is(fate_of((:'jobs'::bigint[])[1]), 'failed, attempts 1, a',
+  'the last attempt fails for good');
+SELECT is(fate_of((:'jobs'::bigint[])[2]), 'failed, attempts 1, b',
+  'so does one not to be retried');
 SELECT is(fate_of((:'jobs'::bigint[])[3]), 'running, attempts 1', 'the stale one changed nothing');
 SELECT answers(
   format($$SELECT outcome FROM pulse.fail_many(ARRAY[%s], ARRAY[%s], ARRAY['c'],

@@ -117,7 +117,8 @@ SELECT is(open_job('post'), :third::bigint, 'so does removing it');
 SELECT given_job('mail', 'post', job_key => 'l', priority => -1) AS fourth \gset
 SELECT open_job('post') \g /dev/null
 SELECT pulse.add_job('mail', queue_name => 'elsewhere', job_key => 'l') \g /dev/null
-SELECT is(open_job('post'), :third::bigint, 'a job that is moved to another queue leaves its place');
+SELECT is(open_job('post'), :third::bigint,
+  'a job that is moved to another queue leaves its place');
 SELECT is(open_job('elsewhere'), :fourth::bigint, 'and opens there');
 DELETE FROM pulse.job;
 
@@ -135,7 +136,8 @@ SELECT promote_queues();
 SELECT is(claimed_ids(:ann, 10, '{mail}'), ARRAY[:other]::bigint[],
   'a queue whose next job nobody serves waits, and the others go on');
 DELETE FROM pulse.job;
-SELECT array_agg(given_job('mail', 'post') ORDER BY n) AS jobs FROM generate_series(1, 20) AS n \gset
+SELECT array_agg(given_job('mail', 'post') ORDER BY n) AS jobs
+  FROM generate_series(1, 20) AS n \gset
 SELECT promote_queues();
 SELECT is(claimed_ids(:ann, 20), (:'jobs'::bigint[])[1:1],
   'a claim of many takes no more of a queue than may run');

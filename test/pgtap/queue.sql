@@ -3,7 +3,8 @@
 SELECT plan(55);
 
 SELECT expect_function('set_queue',
-  'queue_name text, concurrency integer DEFAULT NULL::integer, paused boolean DEFAULT NULL::boolean',
+  'queue_name text, concurrency integer DEFAULT NULL::integer, '
+  'paused boolean DEFAULT NULL::boolean',
   'pulse.queue', 'volatile', 'definer');
 SELECT expect_function('pause_queue', 'queue_name text', 'pulse.queue', 'volatile', 'definer');
 SELECT expect_function('resume_queue', 'queue_name text', 'pulse.queue', 'volatile', 'definer');

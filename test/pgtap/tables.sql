@@ -1,12 +1,10 @@
 -- sql/tables.sql: what is stored, and what a dump takes along.
 \ir support/setup.psql
-SELECT plan(71);
+SELECT plan(66);
 
 SELECT has_table('pulse', name, format('pulse.%s is a table', name))
-  FROM unnest(ARRAY['job', 'finished_job', 'attempt', 'worker', 'heartbeat', 'queue', 'task',
-                    'schedule']) AS name;
-SELECT has_view('pulse', name, format('pulse.%s is a view', name))
-  FROM unnest(ARRAY['settings', 'worker_status', 'stale', 'stats']) AS name;
+  FROM unnest(ARRAY['job', 'finished_job', 'attempt', 'worker', 'heartbeat', 'queue', 'task'])
+       AS name;
 
 -- --- columns ------------------------------------------------------------------------------------
 
@@ -65,7 +63,7 @@ CREATE FUNCTION dumped() RETURNS SETOF text
    WHERE e.extname = 'pg_pulse'
 $$;
 SELECT set_has('SELECT dumped()',
-  $$VALUES ('job'), ('finished_job'), ('attempt'), ('queue'), ('task'), ('schedule')$$,
+  $$VALUES ('job'), ('finished_job'), ('attempt'), ('queue'), ('task')$$,
   'jobs, their history and the settings survive a dump');
 SELECT set_has('SELECT dumped()', $$VALUES ('job_id_seq'), ('token_seq'), ('worker_id_seq')$$,
   'no id or token is given out again after a restore');
@@ -79,7 +77,8 @@ CREATE EXTENSION pg_pulse;
 SELECT is_empty(
   $$SELECT d FROM dumped() AS d WHERE d NOT LIKE '%_seq' AND rows_of(d) > 0$$,
   'the install script inserts no row into a dumped table');
-SELECT is(state_of(given_job()), 'ready', 'a session can add a job after the extension was replaced');
+SELECT is(state_of(given_job()), 'ready',
+  'a session can add a job after the extension was replaced');
 SELECT is(cardinality(claimed_ids(given_worker())), 1, 'and claim it');
 
 SELECT * FROM finish();

@@ -6,7 +6,8 @@ SELECT expect_function('set_task',
   'identifier text, max_attempts integer DEFAULT NULL::integer, '
   'timeout interval DEFAULT NULL::interval, stall_timeout interval DEFAULT NULL::interval, '
   'backoff text DEFAULT NULL::text, backoff_base interval DEFAULT NULL::interval, '
-  'backoff_cap interval DEFAULT NULL::interval, jitter double precision DEFAULT NULL::double precision, '
+  'backoff_cap interval DEFAULT NULL::interval, '
+  'jitter double precision DEFAULT NULL::double precision, '
   'keep_completed interval DEFAULT NULL::interval, max_crashes integer DEFAULT NULL::integer, '
   'on_unreachable text DEFAULT NULL::text, handler regprocedure DEFAULT NULL::regprocedure',
   'pulse.task', 'volatile', 'definer');

@@ -56,7 +56,8 @@ SELECT matches(
   (refusal_of($$SELECT pulse.register_worker('x', heartbeat_interval => '6.26 s')$$)).hint,
   '2 x heartbeat_interval \+ 1\.5 x sweep_interval', 'and the hint tells the formula');
 SET LOCAL pulse.sweep_interval = '10s';
-SELECT refuses($$SELECT pulse.register_worker('x')$$, 'PU003', 'rarer sweeps need a longer threshold');
+SELECT refuses($$SELECT pulse.register_worker('x')$$, 'PU003',
+  'rarer sweeps need a longer threshold');
 SET LOCAL pulse.sweep_threshold = '25s';
 SELECT lives_ok($$SELECT pulse.register_worker('x')$$, 'which is accepted');
 SET LOCAL pulse.sweep_interval = '5s';
@@ -110,7 +111,8 @@ SELECT is(array_agg(DISTINCT outcome), '{interrupted}', 'their attempts were int
 SELECT isnt(last_error, NULL, 'and the job tells why') FROM pulse.job WHERE id = :job;
 SELECT refuses(format('SELECT pulse.complete(%s, %s)', :job, :token), 'PU001',
   'the worker''s token is stale');
-SELECT is((SELECT status FROM pulse.heartbeat(:fay)), 'lost', 'a stopped worker hears that it is lost');
+SELECT is((SELECT status FROM pulse.heartbeat(:fay)), 'lost',
+  'a stopped worker hears that it is lost');
 SELECT refuses(format('SELECT pulse.attach_worker(%s)', :fay), 'PU002',
   'a stopped worker cannot attach');
 SELECT changes_nothing(format('SELECT pulse.deregister_worker(%s)', :fay),

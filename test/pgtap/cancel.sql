@@ -1,0 +1,95 @@
+-- sql/cancel.sql: looking at one job and cancelling it.
+\ir support/setup.psql
+SELECT plan(44);
+
+SELECT expect_function('cancel_job', 'job_id bigint, reason text DEFAULT NULL::text', 'text',
+  'volatile', 'definer');
+SELECT expect_function('get_job', 'job_id bigint, OUT state text, OUT job json', 'record', 'stable',
+  'definer');
+
+SELECT given_worker() AS ann \gset
+
+-- --- get_job ------------------------------------------------------------------------------------
+
+SELECT (pulse.add_job('mail', '{"to": "eve"}', 'post')).id AS job \gset
+SELECT answers(
+  format($$SELECT state, job ->> 'id', job -> 'payload', job ->> 'queue_name', job ->> 'attempts'
+             FROM pulse.get_job(%s)$$, :job),
+  ROW('parked', :job, '{"to": "eve"}', 'post', '0'), 'get_job shows a live job');
+SELECT id AS job, token FROM given_claimed_job(:ann) \gset
+SELECT is((SELECT state FROM pulse.get_job(:job)), 'running', 'a running one too');
+SELECT pulse.fail(:job, :token, 'boom', retry => false) \g /dev/null
+SELECT answers(format($$SELECT state, job ->> 'last_error' FROM pulse.get_job(%s)$$, :job),
+  ROW('failed', 'boom'), 'and a finished one');
+SELECT refuses('SELECT pulse.get_job(0)', 'PU005', 'an unknown job cannot be shown');
+SELECT refuses('SELECT pulse.get_job(NULL)', 'PU005', 'nor can NULL');
+
+-- --- a waiting job ------------------------------------------------------------------------------
+
+SELECT (pulse.add_job('mail', job_key => 'k', run_at => now() + interval '1 hour')).id AS job \gset
+SELECT is(pulse.cancel_job(:job, 'not needed'), 'cancelled', 'a waiting job is cancelled at once');
+SELECT answers(format('SELECT state, last_error, job_key, attempts FROM pulse.finished_job
+                        WHERE id = %s', :job),
+  ROW('cancelled', 'not needed', 'k', 0), 'it is kept with the reason');
+SELECT is((SELECT count(*)::int FROM pulse.job WHERE id = :job), 0, 'and is not live');
+SELECT isnt((pulse.add_job('mail', job_key => 'k')).id, :job::bigint, 'its key is free');
+SELECT is(pulse.cancel_job(:job), 'cancelled', 'cancelling it again says how it ended');
+SELECT given_job('mail', 'post2') AS job \gset
+SELECT is(pulse.cancel_job(:job), 'cancelled', 'a parked job is cancelled at once');
+DELETE FROM pulse.job;
+
+-- --- a running job ------------------------------------------------------------------------------
+
+SELECT id AS job, token FROM given_claimed_job(:ann) \gset
+SELECT is(pulse.cancel_job(:job, 'too late'), 'running', 'a running job is flagged');
+SELECT is((SELECT cancelled FROM pulse.heartbeat(:ann)), ARRAY[:job]::bigint[],
+  'and its worker told');
+SELECT lives_ok(format('SELECT pulse.cancel_job(%s)', :job), 'flagging it again is no error');
+SELECT lives_ok(format('SELECT pulse.progress(%s, %s)', :job, :token), 'it may still report');
+SELECT lives_ok(format('SELECT pulse.complete(%s, %s)', :job, :token),
+  'a completion that comes first wins');
+SELECT is(state_of(:job), 'gone', 'the job is completed');
+SELECT is_empty('SELECT * FROM pulse.attempt WHERE outcome = ''cancelled''', 'not cancelled');
+
+-- Any other end is cancelled.
+CREATE FUNCTION end_of_flagged(ending text) RETURNS text
+  LANGUAGE plpgsql AS $$
+DECLARE
+  worker bigint := given_worker('sue');
+  flagged pulse.claimed_job := given_claimed_job(worker);
+BEGIN
+  PERFORM pulse.cancel_job(flagged.id, 'unwanted');
+  EXECUTE format(ending, flagged.id, flagged.token, worker);
+  RETURN concat_ws(', ', state_of(flagged.id),
+    (SELECT outcome FROM pulse.attempt WHERE job_id = flagged.id));
+END $$;
+SELECT is(end_of_flagged(e.ending), 'cancelled, cancelled',
+          e.name || ' ends a job that is to be cancelled')
+  FROM (VALUES ('fail', 'SELECT pulse.fail(%s, %s, ''boom'')'),
+               ('a final fail', 'SELECT pulse.fail(%s, %s, ''boom'', false)'),
+               ('fail_many', 'SELECT pulse.fail_many(ARRAY[%s], ARRAY[%s], ARRAY[''boom''])'),
+               ('release', 'SELECT pulse.release(ARRAY[%s], ARRAY[%s])'),
+               ('snooze', 'SELECT pulse.snooze(%s, %s, ''1 min'')'),
+               ('deregister_worker', 'SELECT pulse.deregister_worker(%3$s)'),
+               ('the loss of its worker', 'SELECT pulse.declare_lost(%3$s, ''gone'')'))
+       AS e (name, ending);
+SELECT is(pulse.fail(id, token, 'boom'), 'cancelled', 'fail tells that the job is cancelled')
+  FROM (SELECT c.*, pulse.cancel_job(c.id) FROM given_claimed_job(:ann) AS c OFFSET 0) AS flagged;
+
+-- --- ended before -------------------------------------------------------------------------------
+
+SELECT id AS job, token FROM given_claimed_job(:ann) \gset
+SELECT pulse.fail(:job, :token, 'boom', retry => false) \g /dev/null
+SELECT is(pulse.cancel_job(:job), 'failed', 'a job that has failed stays so');
+SET LOCAL pulse.keep_completed = -1;
+SELECT id AS job, token FROM given_claimed_job(:ann) \gset
+SELECT pulse.complete(:job, :token) \g /dev/null
+SELECT changes_nothing(format('SELECT pulse.cancel_job(%s)', :job),
+  'nor is a completed one changed');
+SELECT is(pulse.cancel_job(:job), 'completed', 'which is told');
+SELECT refuses('SELECT pulse.cancel_job(0)', 'PU005', 'an unknown job cannot be cancelled');
+SELECT refuses('SELECT pulse.cancel_job(NULL)', 'PU005', 'nor can NULL');
+SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
+
+SELECT * FROM finish();
+ROLLBACK;

@@ -1,0 +1,71 @@
+-- sql/monitor.sql: what operators look at.
+\ir support/setup.psql
+SELECT plan(16);
+
+SELECT has_view('pulse', name, format('pulse.%s is a view', name))
+  FROM unnest(ARRAY['settings', 'worker_status', 'stale']) AS name;
+SELECT is_empty(
+  $$SELECT c.oid::regclass, a.attname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+     WHERE c.relnamespace = 'pulse'::regnamespace AND c.relkind = 'v' AND c.relname NOT LIKE '\_%'
+       AND a.attname ~ 'payload|token|checkpoint|result'$$,
+  'no view shows a payload or a token');
+
+-- --- settings -----------------------------------------------------------------------------------
+
+SELECT set_eq('SELECT name FROM pulse.settings',
+  $$SELECT name FROM pg_settings WHERE name LIKE 'pulse.%'$$, 'the view settings shows each setting');
+SET LOCAL pulse.sweep_threshold = '77s';
+SELECT is((SELECT (setting || unit)::interval FROM pulse.settings
+            WHERE name = 'pulse.sweep_threshold'), interval '77 s', 'as this session has it');
+SET LOCAL pulse.sweep_threshold = '20s';
+
+-- --- worker_status ------------------------------------------------------------------------------
+
+SELECT id AS ann FROM pulse.register_worker('ann', '{mail}', '{"hostname": "h1", "pid": 7}') \gset
+SELECT given_worker('bob') AS bob \gset
+SELECT pulse.attach_worker(:bob) \g /dev/null
+SELECT given_claimed_job(:ann) FROM generate_series(1, 2) \g /dev/null
+SELECT travel('10 s');
+SELECT pulse.heartbeat(:bob) \g /dev/null
+SELECT answers(
+  'SELECT name, hostname, pid, tasks, state, running_jobs, attached, heartbeat_interval,
+          sweep_threshold, last_heartbeat_at < now() + interval ''10 s'',
+          silent_for >= ''10 s'' FROM pulse.worker_status WHERE name = ''ann''',
+  ROW('ann', 'h1', 7, '{mail}'::text[], 'alive', 2, false, interval '5 s', interval '20 s', true,
+      true),
+  'worker_status shows a worker, what it holds and how long it has been silent');
+SELECT answers(
+  'SELECT state, running_jobs, attached, last_heartbeat_at >= now() + interval ''10 s'',
+          silent_for < ''10 s'' FROM pulse.worker_status WHERE name = ''bob''',
+  ROW('alive', 0, true, true, true), 'one that has just beaten is not silent');
+
+-- --- stale --------------------------------------------------------------------------------------
+
+SELECT is_empty('SELECT * FROM pulse.stale', 'jobs of living workers are not stale');
+SELECT given_claimed_job(:ann, 'ink') \g /dev/null
+SELECT travel('40 s');
+SELECT pulse.heartbeat(:bob) \g /dev/null
+SELECT answers('SELECT identifier, jobs, oldest_claim <= now() + interval ''40 s'' FROM pulse.stale
+                 ORDER BY identifier',
+  lines($$VALUES ('ink', 1, true), ('mail', 2, true)$$),
+  'jobs of one that is silent beyond its threshold are, counted by task');
+SELECT pulse.sweep() \g /dev/null
+SELECT is_empty('SELECT * FROM pulse.stale', 'until the next sweep recovers them');
+SELECT answers('SELECT state, verdict, running_jobs, reason <> '''', ended_at IS NOT NULL
+                  FROM pulse.worker_status WHERE name = ''ann''',
+  ROW('lost', 'lost', 0, true, true), 'a lost worker is shown with the reason');
+SELECT pulse.deregister_worker(:bob) \g /dev/null
+SELECT answers('SELECT state, last_heartbeat_at, attached FROM pulse.worker_status
+                 WHERE name = ''bob''',
+  ROW('stopped', NULL, false), 'a stopped one without a heartbeat');
+
+-- --- who may look -------------------------------------------------------------------------------
+
+CREATE ROLE pulse_stranger;
+GRANT USAGE ON SCHEMA pulse TO pulse_stranger;
+SELECT refuses('SELECT * FROM pulse.' || name, '42501', 'a role without rights cannot read ' || name,
+               'pulse_stranger')
+  FROM unnest(ARRAY['settings', 'worker_status', 'stale']) AS name;
+
+SELECT * FROM finish();
+ROLLBACK;

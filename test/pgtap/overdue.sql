@@ -1,0 +1,150 @@
+-- sql/sweep.sql: jobs past their own clocks, and how much one sweep does.
+\ir support/setup.psql
+SELECT plan(38);
+
+-- What a sweep did, without what was nothing.
+CREATE FUNCTION swept(max_jobs int = 1000) RETURNS text
+  LANGUAGE sql AS $$
+  SELECT coalesce(string_agg(t.key || ' ' || t.value, ', '), 'nothing')
+    FROM (SELECT to_json(s) AS done FROM pulse.sweep(max_jobs) AS s) AS q,
+         json_each_text(q.done) AS t
+   WHERE t.value <> '0' AND t.key <> 'skipped_time'
+$$;
+-- Goes there while this worker keeps beating.
+CREATE FUNCTION travel_beating(how_far interval, worker_id bigint) RETURNS void
+  LANGUAGE sql AS $$
+  SELECT travel(how_far);
+  SELECT pulse.heartbeat(worker_id);
+$$;
+SELECT given_worker() AS ann \gset
+
+-- --- timeout ------------------------------------------------------------------------------------
+
+SELECT pulse.set_task('slow', timeout => '1 min') \g /dev/null
+SELECT id AS job, token FROM given_claimed_job(:ann, 'slow') \gset
+SELECT id AS other FROM given_claimed_job(:ann, 'mail') \gset
+SELECT travel_beating('59 s', :ann);
+SELECT pulse.progress(:job, :token) \g /dev/null
+SELECT is(swept(), 'nothing', 'a job within its timeout runs on');
+SELECT travel_beating('61 s', :ann);
+SELECT is(swept(), 'jobs_requeued 1, jobs_timed_out 1',
+  'a job past its timeout is recovered, whatever progress it made');
+SELECT answers(
+  format('SELECT state, attempts, crashes, recovered, last_error FROM pulse.job
+           WHERE id = %s', :job),
+  ROW('ready', 1, 0, 'timeout', 'timed out after 00:01:00'),
+  'its attempt is consumed, no crash counted, and the error tells');
+SELECT is((SELECT outcome FROM pulse.attempt WHERE job_id = :job), 'timed_out',
+  'the attempt timed out');
+SELECT is(backoff_of(:job), 3, 'the backoff follows');
+SELECT refuses(format('SELECT pulse.complete(%s, %s)', :job, :token), 'PU001',
+  'its token is stale');
+SELECT is((SELECT revoked FROM pulse.heartbeat(:ann, ARRAY[:job, :other])), ARRAY[:job]::bigint[],
+  'and its living worker hears that it is revoked');
+SELECT is(state_of(:other), 'running', 'a job of a task without timeout runs on');
+SELECT travel('0');
+DELETE FROM pulse.job;
+SELECT id AS job FROM given_claimed_job(:ann, 'slow', max_attempts => 1) \gset
+SELECT travel_beating('61 s', :ann);
+SELECT is(swept(), 'jobs_failed 1, jobs_timed_out 1', 'on its last attempt it has failed');
+SELECT travel('0');
+
+SET LOCAL pulse.default_timeout = '10s';
+SELECT id AS job FROM given_claimed_job(:ann, 'mail') \gset
+SELECT id AS slow FROM given_claimed_job(:ann, 'slow') \gset
+SELECT travel_beating('11 s', :ann);
+SELECT is(swept(), 'jobs_requeued 1, jobs_timed_out 1', 'pulse.default_timeout is for all tasks');
+SELECT is(state_of(:slow), 'running', 'but those with a timeout of their own');
+SET LOCAL pulse.default_timeout = -1;
+SELECT travel('0');
+DELETE FROM pulse.job;
+
+-- --- stall_timeout ------------------------------------------------------------------------------
+
+SELECT pulse.set_task('chatty', stall_timeout => '30 s') \g /dev/null
+SELECT id AS job, token FROM given_claimed_job(:ann, 'chatty') \gset
+SELECT travel_beating('29 s', :ann);
+SELECT is(swept(), 'nothing', 'a job that was claimed lately has not stalled');
+SELECT pulse.progress(:job, :token) \g /dev/null
+SELECT travel_beating('58 s', :ann);
+SELECT is(swept(), 'nothing', 'nor has one that reported lately');
+SELECT travel_beating('60 s', :ann);
+SELECT is(swept(), 'jobs_requeued 1, jobs_stalled 1', 'one that was silent for longer has');
+SELECT answers(
+  format('SELECT state, attempts, crashes, recovered, last_error FROM pulse.job
+           WHERE id = %s', :job),
+  ROW('ready', 1, 0, 'stall', 'no progress for 00:00:30'),
+  'its attempt is consumed, no crash counted, and the error tells');
+SELECT is((SELECT outcome FROM pulse.attempt WHERE job_id = :job), 'stalled',
+  'the attempt stalled');
+SELECT is((SELECT status FROM pulse.heartbeat(:ann)), 'alive',
+  'a hung job does not cost the worker');
+SELECT pulse.cancel_job(id) FROM given_claimed_job(:ann, 'chatty') \g /dev/null
+SELECT travel_beating('95 s', :ann);
+SELECT is(swept(), 'jobs_failed 1, jobs_stalled 1', 'one that was to be cancelled has ended');
+SELECT is((SELECT count(*)::int FROM pulse.finished_job WHERE state = 'cancelled'), 1,
+  'as cancelled');
+SELECT travel('0');
+DELETE FROM pulse.job;
+
+-- --- both, and queues ---------------------------------------------------------------------------
+
+SELECT pulse.set_task('both', timeout => '1 min', stall_timeout => '1 min') \g /dev/null
+SELECT id AS job FROM given_claimed_job(:ann, 'both', 'post') \gset
+SELECT given_job('mail', 'post') AS second \gset
+SELECT travel('2 min');
+SELECT is(swept(), 'workers_lost 1, jobs_requeued 1',
+  'a job of a lost worker is lost, not timed out as well');
+SELECT is(state_of(:second), 'ready', 'its queue goes on');
+SELECT travel('0');
+DELETE FROM pulse.job;
+SELECT given_worker() AS ann \gset
+SELECT id AS job FROM given_claimed_job(:ann, 'both', 'post') \gset
+SELECT given_job('mail', 'post') AS second \gset
+SELECT travel_beating('2 min', :ann);
+SELECT matches(swept(), '^jobs_requeued 1, jobs_(timed_out|stalled) 1$',
+  'a job past both of its clocks is counted once');
+SELECT is(state_of(:second), 'ready', 'its queue goes on');
+SELECT travel('0');
+DELETE FROM pulse.job;
+DELETE FROM pulse.worker;
+DELETE FROM pulse.heartbeat;
+
+-- --- bounds -------------------------------------------------------------------------------------
+
+SELECT given_worker('ann') AS ann \gset
+SELECT travel('2 s');
+SELECT given_worker('bob') AS bob \gset
+SELECT given_job('mail') FROM generate_series(1, 5) \g /dev/null
+SELECT claimed_ids(:bob, 2) AS of_bob, claimed_ids(:ann, 3) AS of_ann \gset
+SELECT travel('30 s');
+SELECT is(swept(2), 'workers_lost 2, jobs_requeued 2', 'a sweep recovers at most max_jobs jobs');
+SELECT is((SELECT count(*)::int FROM pulse.held(:ann)), 1, 'those of the oldest beat first');
+SELECT is((SELECT status FROM pulse.heartbeat(:bob)), 'lost', 'a worker with jobs left stays lost');
+SELECT is(swept(2), 'jobs_requeued 2', 'the next sweep goes on');
+SELECT is(swept(2), 'jobs_requeued 1', 'until none is left');
+SELECT is(swept(2), 'nothing', 'and returns less than its limit');
+SELECT travel('0');
+DELETE FROM pulse.job;
+SELECT given_worker() AS ann \gset
+SELECT given_job('slow') FROM generate_series(1, 3) \g /dev/null
+SELECT claimed_ids(:ann, 3) \g /dev/null
+SELECT travel_beating('2 min', :ann);
+SELECT is(swept(2), 'jobs_requeued 2, jobs_timed_out 2', 'jobs past their clocks count too');
+SELECT is(swept(2), 'jobs_requeued 1, jobs_timed_out 1', 'and are left to the next sweep');
+SELECT travel('0');
+SELECT refuses(format('SELECT pulse.sweep(%s)', n), 'PU004',
+  'a sweep of ' || n || ' jobs is refused')
+  FROM unnest(ARRAY['0', '-1', 'NULL', '2000000000']) AS n;
+DELETE FROM pulse.job;
+SELECT given_worker() AS ann \gset
+SELECT given_job('bulk') FROM generate_series(1, 2500) \g /dev/null
+SELECT cardinality(claimed_ids(:ann, 2500)) \g /dev/null
+SELECT travel('30 s');
+SELECT is(jobs_requeued, 1000, 'a sweep takes a thousand unless it is told otherwise')
+  FROM pulse.sweep();
+SELECT is(jobs_requeued, 1500, 'or as many as it is told') FROM pulse.sweep(10000);
+SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
+
+SELECT * FROM finish();
+ROLLBACK;
