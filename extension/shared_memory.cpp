@@ -20,9 +20,8 @@ Size state_size(int databases, int waiters) {
   return add_size(size, mul_size(waiters, sizeof(Waiter)));
 }
 
-void init_database(DatabaseState *database) {
-  pg_atomic_init_u32(&database->oid, 0);
-  pg_atomic_init_u64(&database->reconciled_at, 0);
+// Everything but the oid: the first claim then looks at all queues.
+void reset_database(DatabaseState *database) {
   pg_atomic_init_u64(&database->any_generation, 0);
   pg_atomic_init_u64(&database->parked_due, kNever);
   pg_atomic_init_u64(&database->parked_seen, 0);
@@ -32,6 +31,7 @@ void init_database(DatabaseState *database) {
     pg_atomic_init_u64(&database->next_due[i], kNever);
   }
   for (int i = 0; i < kMarkWords; i++) pg_atomic_init_u64(&database->marks[i], 0);
+  pg_atomic_init_u64(&database->reconciled_at, 0);
 }
 
 void init_state(SharedState *fresh, int databases, int waiters) {
@@ -44,7 +44,10 @@ void init_state(SharedState *fresh, int databases, int waiters) {
   pg_atomic_init_u32(&fresh->waiting, 0);
   pg_atomic_init_u64(&fresh->excused_count, 0);
   for (int i = 0; i < kExcusedEnds; i++) pg_atomic_init_u64(&fresh->excused[i], 0);
-  for (int i = 0; i < databases; i++) init_database(&fresh->database[i]);
+  for (int i = 0; i < databases; i++) {
+    pg_atomic_init_u32(&fresh->database[i].oid, 0);
+    reset_database(&fresh->database[i]);
+  }
   Waiter *waiter = waiter_array(fresh);
   for (int i = 0; i < waiters; i++) pg_atomic_init_u64(&waiter[i].word, kFree);
 }
@@ -89,6 +92,31 @@ void take_slack() {
                   errhint("Add pg_pulse to shared_preload_libraries.")));
 }
 
+// Takes over the place of a database that has been dropped. Another backend of this database may use it
+// before it is reset: what it then loses is found by the look at all queues that follows.
+DatabaseState *take_over_dropped(SharedState *all) {
+  for (int i = 0; i < all->databases; i++) {
+    DatabaseState *candidate = &all->database[i];
+    uint32 oid = pg_atomic_read_u32(&candidate->oid);
+    if (oid == MyDatabaseId) return candidate;
+    if (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(oid))) continue;
+    if (!pg_atomic_compare_exchange_u32(&candidate->oid, &oid, MyDatabaseId)) continue;
+    reset_database(candidate);
+    return candidate;
+  }
+  return nullptr;
+}
+
+void tell_no_place() {
+  static bool told = false;
+  if (told) return;
+  told = true;
+  ereport(LOG,
+          (errmsg("no place in pg_pulse's shared memory for this database: its workers poll"),
+           errhint("With pg_pulse in shared_preload_libraries there are %d places.",
+                   kPreloadedDatabases)));
+}
+
 }  // namespace
 
 void request_shared_memory() {
@@ -114,7 +142,9 @@ DatabaseState *this_database() {
       oid = MyDatabaseId;
     if (oid == MyDatabaseId) return own_database = candidate;
   }
-  return nullptr;
+  if (IsTransactionState()) own_database = take_over_dropped(all);
+  if (!own_database) tell_no_place();
+  return own_database;
 }
 
 DatabaseState *this_database_if_known() { return own_database; }
