@@ -87,8 +87,8 @@ subtest 'pulse-worker looks again by itself' => sub {
     $process->wait_for('sweep');
     my @ids = map { add_job($node, 'run', "queue_name => $_", $polling) } qw(NULL 'q' 'q');
     $process->wait_for('completed', job => $_) for @ids;
-    is_deeply([ map { $_->{job} } $tasks->told('ran', task => 'run') ],
-        [ sort { $a <=> $b } @ids ], 'jobs are found, also those in a queue');
+    is_deeply([ sort map { $_->{job} } $tasks->told('ran') ],
+        [ sort @ids ], 'jobs are found, also those in a queue');
     $process->signal('TERM');
     is($process->wait_exit, 0, 'it drains');
 };

@@ -172,5 +172,27 @@ subtest 'P5a: another session that ends within the grace does not hide the first
     set($node, 'pulse.disconnect_grace' => '200ms');
 };
 
+# A dying worker's other session, in which it waits, may be the one that is told of its end.
+subtest 'P5a: a notice that nobody acts on is given to another' => sub {
+    my $lost = Pulse::SqlWorker->new($node, 'lost');
+    my $id = add_job($node, 'work');
+    my $waiting = Pulse::Session->new($node);
+    my $claimed = $waiting->query('SELECT id FROM pulse.claim(' . $lost->id . ', 2)');
+    is($claimed, $id, 'one session of the worker claims a job');
+    $waiting->query('SELECT id FROM pulse.claim(' . $lost->id . ')');
+    $waiting->ask('CALL pulse.wait_for_job(' . $lost->id . q{, '1 hour')});
+    my $pid = $waiting->backend_pid;
+    wait_until($node, "SELECT wait_event = 'Extension' FROM pg_stat_activity WHERE pid = $pid",
+        'it waits');
+    $waiting->signal('STOP');
+    $lost->kill;
+    wait_until($node, "SELECT state = 'idle' FROM pg_stat_activity WHERE pid = $pid",
+        'it is told first');
+    $waiting->kill;
+    my $again = $next->wait_for_claim;
+    is("$again->{id} $again->{recovered}", "$id session", 'the job is recovered all the same');
+    $next->complete($again);
+};
+
 expect_healthy($node);
 done_testing();

@@ -75,6 +75,13 @@ sub refusal {
 
 sub backend_pid { return $_[0]{backend_pid} }
 
+# To the client.
+sub signal {
+    my ($self, $signal) = @_;
+    $self->{psql}{run}->signal($signal);
+    return;
+}
+
 # As a crash of the client.
 sub kill {
     my ($self) = @_;

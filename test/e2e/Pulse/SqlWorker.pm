@@ -63,25 +63,43 @@ sub beat {
     return $self->query("SELECT status FROM pulse.heartbeat($self->{id})");
 }
 
+# Whether the server has said, since this was asked last, that a sweep is due.
+sub was_asked_to_sweep {
+    my ($self) = @_;
+    return delete $self->{asked_to_sweep} // 0;
+}
+
+# Every answer may bring the notice.
+sub answer {
+    my ($self) = @_;
+    my $answer = $self->SUPER::answer;
+    $self->{asked_to_sweep} = 1 if $self->said =~ /NOTICE:  PU100:/;
+    return $answer;
+}
+
+sub sweep_if_asked {
+    my ($self) = @_;
+    $self->query('SELECT pulse.sweep()') while $self->was_asked_to_sweep;
+    return;
+}
+
+sub wait_for_job {
+    my ($self, $most) = @_;
+    return $self->query("CALL pulse.wait_for_job($self->{id}, '$most')");
+}
+
 # Waits in the background; see has_answered and answer. A claim that finds nothing comes first: only
 # who has looked is woken for what comes later. Sweeps that were due before are done before.
 sub start_waiting {
     my ($self) = @_;
-    my @unexpected = $self->claim;
-    croak 'something to claim, so there is nothing to wait for' if @unexpected;
-    $self->query("CALL pulse.wait_for_job($self->{id}, '0')");
-    while ($self->was_asked_to_sweep) {
-        $self->query('SELECT pulse.sweep()');
-        $self->query("CALL pulse.wait_for_job($self->{id}, '0')");
-    }
+    do {
+        $self->sweep_if_asked;
+        my @unexpected = $self->claim;
+        croak 'something to claim, so there is nothing to wait for' if @unexpected;
+        $self->wait_for_job('0');
+    } while $self->{asked_to_sweep};
     $self->ask("CALL pulse.wait_for_job($self->{id}, '1 hour')");
     return;
-}
-
-# Whether the wait ended because a sweep is due.
-sub was_asked_to_sweep {
-    my ($self) = @_;
-    return $self->said =~ /NOTICE:  PU100:/ ? 1 : 0;
 }
 
 # What a worker does while it is idle: looks, waits, and sweeps when told, until there is a job.
@@ -91,8 +109,8 @@ sub wait_for_claim {
     while (1) {
         my $job = $self->claim;
         return $job if $job;
-        $self->query("CALL pulse.wait_for_job($self->{id}, '1 hour')");
-        $self->query('SELECT pulse.sweep()') if $self->was_asked_to_sweep;
+        $self->wait_for_job('1 hour') if !$self->{asked_to_sweep};
+        $self->sweep_if_asked;
     }
 }
 
