@@ -1,6 +1,6 @@
 -- sql/add.sql: producers add, replace and remove jobs in their own transaction.
 \ir support/setup.psql
-SELECT plan(59);
+SELECT plan(69);
 
 SELECT expect_function('add_job',
   'identifier text, payload json DEFAULT NULL::json, queue_name text DEFAULT NULL::text, '
@@ -103,6 +103,26 @@ SELECT answers(
   'unsafe_dedupe leaves a running job alone but for its revision');
 SELECT is((SELECT count(*)::int FROM pulse.job), 1, 'and adds none');
 SELECT lives_ok(format('SELECT pulse.complete(%s, %s)', :job, :token), 'which then completes');
+
+-- A running job whose key was taken, or removed, does not run again however its attempt ends.
+CREATE FUNCTION fate_without_key(taken text, ending text) RETURNS text
+  LANGUAGE plpgsql AS $$
+DECLARE
+  worker bigint := given_worker('sue');
+  first pulse.claimed_job := given_claimed_job(worker, job_key => 'k');
+BEGIN
+  EXECUTE 'SELECT pulse.' || taken;
+  EXECUTE 'SELECT pulse.' || format(ending, first.id, first.token, worker);
+  PERFORM pulse.remove_job('k');
+  RETURN state_of(first.id);
+END $$;
+SELECT is(fate_without_key(t.taken, e.ending), 'failed',
+          format('%s does not bring back a job whose key %s took', split_part(e.ending, '(', 1),
+                 split_part(t.taken, '(', 1)))
+  FROM (VALUES ('add_job(''mail'', job_key => ''k'')'), ('remove_job(''k'')')) AS t (taken),
+       (VALUES ('fail(%s, %s, ''boom'')'), ('release(ARRAY[%s], ARRAY[%s])'),
+               ('snooze(%s, %s, ''1 min'')'), ('deregister_worker(%3$s)'),
+               ('declare_lost(%3$s, ''gone'')')) AS e (ending);
 
 -- --- add_jobs -----------------------------------------------------------------------------------
 

@@ -61,15 +61,16 @@ SELECT (pulse.add_job('mail', run_at => now() - interval '1 min')).id AS twin \g
 SELECT given_job('paper', priority => -1) AS urgent \gset
 SELECT (pulse.add_job('mail', run_at => now() + interval '1 min', priority => -9)).id
   AS future \gset
+SELECT (pulse.add_job('paper', run_at => now() - interval '2 min')).id AS earliest \gset
 SAVEPOINT all_waiting;
-SELECT is(claimed_ids(:ann, 10), ARRAY[:urgent, :early, :twin, :lesser]::bigint[],
+SELECT is(claimed_ids(:ann, 10), ARRAY[:urgent, :earliest, :early, :twin, :lesser]::bigint[],
   'jobs of all tasks come by priority, then run_at, then id');
 SELECT is(state_of(:future), 'ready', 'a job of the future is left');
 ROLLBACK TO all_waiting;
 SELECT is(claimed_ids(:bob, 10), ARRAY[:early, :twin, :lesser]::bigint[],
   'a worker gets jobs of its tasks only');
 ROLLBACK TO all_waiting;
-SELECT is(claimed_ids(:ann, 10, '{ink,paper}'), ARRAY[:urgent, :early]::bigint[],
+SELECT is(claimed_ids(:ann, 10, '{ink,paper}'), ARRAY[:urgent, :earliest, :early]::bigint[],
   'a claim may name tasks');
 ROLLBACK TO all_waiting;
 SELECT is(claimed_ids(:ann, 10, '{}'), '{}', 'a claim that names no task gets nothing');
@@ -77,8 +78,8 @@ SELECT is(claimed_ids(:ann, 10, '{nobody}'), '{}', 'nor one that names a task wi
 SELECT is(claimed_ids(:ann, 10, '{ink,ink}'), ARRAY[:early]::bigint[],
   'a task that is named twice is served once');
 ROLLBACK TO all_waiting;
-SELECT is(claimed_ids(:ann, 2), ARRAY[:urgent, :early]::bigint[], 'max_jobs bounds a claim');
-SELECT is(claimed_ids(:ann, NULL), ARRAY[:twin]::bigint[], 'max_jobs of NULL is one');
+SELECT is(claimed_ids(:ann, 2), ARRAY[:urgent, :earliest]::bigint[], 'max_jobs bounds a claim');
+SELECT is(claimed_ids(:ann, NULL), ARRAY[:early]::bigint[], 'max_jobs of NULL is one');
 ROLLBACK TO all_waiting;
 SELECT travel('2 min');
 SELECT pulse.heartbeat(:ann) \g /dev/null

@@ -1,6 +1,6 @@
 -- sql/heartbeat.sql: a beat keeps the worker alive, tells the verdict, and settles lost replies.
 \ir support/setup.psql
-SELECT plan(43);
+SELECT plan(44);
 
 SELECT expect_function('heartbeat',
   'worker_id bigint, job_ids bigint[] DEFAULT NULL::bigint[], OUT status text, '
@@ -34,7 +34,13 @@ SELECT is(beat(:bob, '{7,8}'), 'lost revoked {7,8} cancelled {}',
   'and that all its jobs are revoked');
 SELECT is((SELECT verdict FROM pulse.heartbeat WHERE worker_id = :bob), 'lost',
   'a late beat does not bring it back');
-SELECT is(beat(0), 'lost revoked {} cancelled {}', 'so does an unknown worker');
+SELECT given_worker('late') AS late \gset
+SELECT id AS job FROM given_claimed_job(:late) \gset
+UPDATE pulse.heartbeat SET verdict = 'lost' WHERE worker_id = :late;
+SELECT is(beat(:late, ARRAY[:job]), format('lost revoked {%s} cancelled {}', :job),
+  'also those that nobody recovered yet');
+DELETE FROM pulse.job;
+SELECT is(beat(0), 'lost revoked {} cancelled {}', 'an unknown worker hears that it is lost');
 SELECT is(beat(NULL), 'lost revoked {} cancelled {}', 'and NULL');
 SELECT given_worker('cat') AS cat \gset
 SELECT pulse.deregister_worker(:cat) \g /dev/null

@@ -1,7 +1,7 @@
 -- sql/sweep.sql and sql/claim.sql: a crash costs little. A job that was present at all but the last
 -- of the worker deaths it may be present at gets its last chance alone, then it is quarantined.
 \ir support/setup.psql
-SELECT plan(42);
+SELECT plan(43);
 
 CREATE FUNCTION fate_of(job_id bigint) RETURNS text
   LANGUAGE sql AS $$
@@ -114,6 +114,15 @@ SELECT is(claimed_ids(:ann, 10, start_jobs => 0), ARRAY[:plain, :plain2]::bigint
   'a suspect is not prefetched');
 ROLLBACK TO suspected;
 
+-- A job whose owner dies silently at its last crash but one becomes a suspect by that.
+UPDATE pulse.job SET attempts = 1, crashes = 1 WHERE id = :suspect;
+SELECT claimed_ids(:bob, 1, '{bomb}') \g /dev/null
+SELECT travel('30 s');
+SELECT pulse.heartbeat(:ann) \g /dev/null
+SELECT claimed_ids(:ann, 1, '{mail}') \g /dev/null
+SELECT isnt((SELECT reason FROM pulse.claim_job(:ann, :suspect)), 'claimed',
+  'nor does a busy worker get by its id what becomes a suspect by its recovery');
+ROLLBACK TO suspected;
 -- A suspect that sorts behind others: the claim that took those has become busy.
 UPDATE pulse.job SET priority = 5 WHERE id = :suspect;
 SELECT is(claimed_ids(:ann, 10), ARRAY[:plain, :plain2]::bigint[],

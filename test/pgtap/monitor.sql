@@ -5,7 +5,8 @@ SELECT plan(16);
 SELECT has_view('pulse', name, format('pulse.%s is a view', name))
   FROM unnest(ARRAY['settings', 'worker_status', 'stale']) AS name;
 SELECT is_empty(
-  $$SELECT c.oid::regclass, a.attname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+  $$SELECT c.oid::regclass, a.attname
+      FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
      WHERE c.relnamespace = 'pulse'::regnamespace AND c.relkind = 'v' AND c.relname NOT LIKE '\_%'
        AND a.attname ~ 'payload|token|checkpoint|result'$$,
   'no view shows a payload or a token');
@@ -13,7 +14,8 @@ SELECT is_empty(
 -- --- settings -----------------------------------------------------------------------------------
 
 SELECT set_eq('SELECT name FROM pulse.settings',
-  $$SELECT name FROM pg_settings WHERE name LIKE 'pulse.%'$$, 'the view settings shows each setting');
+  $$SELECT name FROM pg_settings WHERE name LIKE 'pulse.%'$$,
+  'the view settings shows each setting');
 SET LOCAL pulse.sweep_threshold = '77s';
 SELECT is((SELECT (setting || unit)::interval FROM pulse.settings
             WHERE name = 'pulse.sweep_threshold'), interval '77 s', 'as this session has it');
@@ -63,8 +65,8 @@ SELECT answers('SELECT state, last_heartbeat_at, attached FROM pulse.worker_stat
 
 CREATE ROLE pulse_stranger;
 GRANT USAGE ON SCHEMA pulse TO pulse_stranger;
-SELECT refuses('SELECT * FROM pulse.' || name, '42501', 'a role without rights cannot read ' || name,
-               'pulse_stranger')
+SELECT refuses('SELECT * FROM pulse.' || name, '42501',
+               'a role without rights cannot read ' || name, 'pulse_stranger')
   FROM unnest(ARRAY['settings', 'worker_status', 'stale']) AS name;
 
 SELECT * FROM finish();

@@ -1,6 +1,6 @@
 -- sql/sweep.sql: the sweep finds the lost and recovers their jobs.
 \ir support/setup.psql
-SELECT plan(75);
+SELECT plan(76);
 
 SELECT expect_function('sweep',
   'max_jobs integer DEFAULT 1000, dry_run boolean DEFAULT false, OUT workers_lost integer, '
@@ -158,6 +158,10 @@ ROLLBACK TO in_grace;
 SELECT pulse.heartbeat(:ann) \g /dev/null
 SELECT travel('4 s');
 SELECT is(swept(), 'nothing', 'nor one that beats from another session');
+ROLLBACK TO in_grace;
+UPDATE pulse.heartbeat SET beat_live_us = pulse._live_now_us() WHERE worker_id = :ann;
+SELECT travel('4 s');
+SELECT is(swept(), 'nothing', 'nor one that has claimed since, which is a beat too');
 ROLLBACK TO detached;
 UPDATE pulse.heartbeat SET incarnation = incarnation - 1 WHERE worker_id = :ann;
 SELECT is(swept(), 'nothing', 'a session of an earlier run of the server says nothing');

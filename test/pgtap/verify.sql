@@ -1,6 +1,6 @@
 -- sql/verify.sql: the promises as queries. Empty is good; each kind of corruption is named.
 \ir support/setup.psql
-SELECT plan(40);
+SELECT plan(42);
 
 SELECT expect_function('verify', '', 'TABLE(promise text, job_id bigint, detail text)', 'stable',
   'definer');
@@ -47,6 +47,9 @@ SELECT is_empty('SELECT * FROM pulse.verify()',
   'no state that the functions lead to is a violation');
 SELECT is((SELECT count(DISTINCT state)::int FROM pulse.job), 3, 'given jobs in every live state');
 SELECT is((SELECT count(DISTINCT state)::int FROM pulse.finished_job), 4, 'and every finished one');
+SELECT pulse.set_task('mail', max_crashes => 1) \g /dev/null
+SELECT pulse.set_queue('busy', paused => true) \g /dev/null
+SELECT is_empty('SELECT * FROM pulse.verify()', 'nor is a setting that has become stricter since');
 SELECT travel('2 min');
 SELECT pulse.sweep() \g /dev/null
 SELECT is_empty('SELECT * FROM pulse.verify()', 'nor is what a sweep makes of them later');
@@ -55,6 +58,7 @@ DELETE FROM pulse.job;
 DELETE FROM pulse.attempt;
 DELETE FROM pulse.finished_job;
 DELETE FROM pulse.queue;
+DELETE FROM pulse.task;
 SET LOCAL pulse.keep_completed = 0;
 
 -- --- corruptions --------------------------------------------------------------------------------
@@ -72,7 +76,7 @@ SELECT promote_queues();
 SELECT is_empty('SELECT * FROM pulse.verify()', 'given a queue without a violation');
 
 -- One assertion: after this statement, in which $1 is the id of the job so named, verify() names
--- the promise and the job. What the statement did is undone.
+-- the promise and the job, or any where none is named. What the statement did is undone.
 CREATE FUNCTION is_named(corruption text, promise text, job text, description text) RETURNS text
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -82,7 +86,8 @@ DECLARE
 BEGIN
   BEGIN
     EXECUTE corruption USING id;
-    SELECT string_agg(v::text, ' '), bool_or(v.promise = is_named.promise AND v.job_id = id)
+    SELECT string_agg(v::text, ' '),
+           bool_or(v.promise = is_named.promise AND v.job_id = coalesce(id, v.job_id))
       INTO told, named FROM pulse.verify() AS v;
     RAISE EXCEPTION 'undo' USING ERRCODE = 'ZZ000';
   EXCEPTION WHEN SQLSTATE 'ZZ000' THEN
@@ -113,6 +118,8 @@ SELECT is_named(c.corruption, c.promise, c.job, c.description) FROM (VALUES
   ('SELECT finish_too($1, ''failed'')', 'P1', 'ready', 'a job is live and finished at once'),
   ('UPDATE pulse.job SET queue_name = NULL WHERE id = $1', 'P1', 'behind',
    'a job is parked without a queue, so nobody opens it'),
+  ('UPDATE pulse.job SET id = id + 1000000 WHERE $1 IS NULL', 'P1', NULL,
+   'an id was never given out'),
   ('UPDATE pulse.job SET token = NULL WHERE id = $1', 'P2', 'running',
    'a job runs without a token'),
   ('UPDATE pulse.job SET worker_id = NULL WHERE id = $1', 'P2', 'running',
