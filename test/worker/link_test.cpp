@@ -201,6 +201,17 @@ TEST_F(LinkTest, the_same_reason_again_and_again_is_one_line_above_debug) {
   EXPECT_EQ(text.find("warning reconnecting", first + 1), std::string::npos);
 }
 
+TEST_F(LinkTest, an_answer_of_another_version_is_a_refusal) {
+  link_->add_sender([this] {
+    link_->send(kAsk, {}, 2s,
+                [](const Reply& reply) { (void)std::get<Rows>(reply)[0].integer("id"); });
+    return true;
+  });
+  given_open();
+  connection_.answer(done());
+  EXPECT_EQ(refused_, std::vector<std::string>{"ask: the server returned no column id"});
+}
+
 TEST_F(LinkTest, after_close_nothing_happens_any_more) {
   given_open();
   ask();

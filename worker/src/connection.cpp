@@ -180,7 +180,8 @@ class LibpqConnection final : public Connection {
   void close() noexcept override;
 
  private:
-  void take(Attempt& attempt);
+  void post(std::function<void()> callback);
+  void take();
   void start_watching();
   void watch(int events);
   void on_socket(int status, int events);
@@ -196,6 +197,7 @@ class LibpqConnection final : public Connection {
   // Attempts whose thread has not ended, also abandoned ones; counted by the threads.
   std::shared_ptr<std::atomic<int>> attempts_ = std::make_shared<std::atomic<int>>(0);
   std::shared_ptr<Attempt> attempt_;  // while connecting
+  int generation_ = 0;                // what was posted before a close is not for now
   OpenHandler opened_;
 
   ConnectionPtr connection_;
@@ -207,16 +209,14 @@ class LibpqConnection final : public Connection {
 
 void LibpqConnection::open(OpenHandler handler) {
   if (attempts_->load() >= kMostAttempts) {
-    loop_.post([handler] { handler(OpenFailure{"name resolution does not answer", false}); });
-    return;
+    return post([handler] { handler(OpenFailure{"name resolution does not answer", false}); });
   }
   opened_ = std::move(handler);
   attempt_ = std::make_shared<Attempt>();
   attempt_->options = options_.list();
-  attempt_->report = [this, attempt = attempt_.get()] {
-    loop_.post([this, attempt] {
-      // Closed and perhaps opened anew between the post and now.
-      if (attempt_.get() == attempt) take(*attempt);
+  attempt_->report = [this, generation = generation_] {
+    loop_.post([this, generation] {
+      if (generation == generation_) take();
     });
   };
   ++*attempts_;
@@ -226,8 +226,16 @@ void LibpqConnection::open(OpenHandler handler) {
   }).detach();
 }
 
-void LibpqConnection::take(Attempt& attempt) {
-  const std::shared_ptr<Attempt> keep = std::move(attempt_);
+// For callers who do not expect their handler before they return.
+void LibpqConnection::post(std::function<void()> callback) {
+  loop_.post([this, generation = generation_, callback = std::move(callback)] {
+    if (generation == generation_) callback();
+  });
+}
+
+void LibpqConnection::take() {
+  const std::shared_ptr<Attempt> done = std::move(attempt_);
+  Attempt& attempt = *done;
   attempt_.reset();
   const OpenHandler handler = std::move(opened_);
   opened_ = nullptr;
@@ -270,10 +278,7 @@ void LibpqConnection::execute(const Statement& statement, const Params& params,
                         values.data(), nullptr, nullptr, /*resultFormat=*/0);
   const int unsent = sent == 1 ? PQflush(connection_.get()) : -1;
   if (unsent < 0) {
-    // Not from inside the caller: it does not expect its handler before it returns.
-    loop_.post([this, connection = connection_.get(), reason = last_error()] {
-      if (connection_.get() == connection) lose(reason);
-    });
+    post([this, reason = last_error()] { lose(reason); });
   } else if (unsent > 0) {
     watch(UV_READABLE | UV_WRITABLE);
   }
@@ -351,6 +356,7 @@ void LibpqConnection::close() noexcept {
 }
 
 void LibpqConnection::finish() noexcept {
+  ++generation_;
   handler_ = nullptr;
   result_.reset();
   farewell_.clear();

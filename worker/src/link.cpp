@@ -1,6 +1,7 @@
 #include "link.hpp"
 
 #include <cassert>
+#include <stdexcept>
 
 #include "array_literal.hpp"
 #include "statements.hpp"
@@ -113,7 +114,14 @@ void Link::answer(Reply reply) {
   }
   state_ = State::free;
   wake();
-  handler(std::move(reply));
+  try {
+    handler(std::move(reply));
+  } catch (const std::runtime_error& error) {
+    // The answer has another shape than expected: the extension is of another version.
+    const std::string reason = std::string(running_) + ": " + error.what();
+    log_.error("unreadable_answer", {{"connection", config_.name}, {"reason", reason}});
+    if (on_refused) on_refused(reason);
+  }
 }
 
 void Link::give_up() {
