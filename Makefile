@@ -117,6 +117,8 @@ endif
 STAGE = $(CURDIR)/build/stage
 TOOL  = PG_CONFIG='$(PG_CONFIG)' PULSE_BUILD='$(CURDIR)/build' $(SRC)/test/support
 JOBS ?= $(shell nproc)
+# For recipes that build: as parallel as was asked for, else as the machine can.
+PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
 ifneq ($(filter check,$(MAKECMDGOALS)),)
 check: ## packages, lint, one build, and every suite, with and without preloading
@@ -124,7 +126,7 @@ check: ## packages, lint, one build, and every suite, with and without preloadin
 endif
 
 demo: packages ## install what is missing, build, and show a crash being recovered
-	+$(AGAIN) -j$(JOBS) stage
+	+$(AGAIN) $(PARALLEL) stage
 	$(TOOL)/cluster run demo --fsync -- $(SRC)/test/demo/run
 
 check-pgtap: ## each function's contract
@@ -135,7 +137,7 @@ check-nopreload: stage ## pgTAP and isolation without shared_preload_libraries
 	$(TOOL)/suite pgtap --no-preload
 	$(TOOL)/suite isolation --no-preload
 check-worker: ## the worker's unit tests
-	+$(AGAIN) worker-build WORKER_TESTS=ON
+	+$(AGAIN) $(PARALLEL) worker-build WORKER_TESTS=ON
 	$(TOOL)/suite worker
 check-e2e: stage ## whole processes that are killed, cut off, promoted
 	$(TOOL)/suite e2e
@@ -146,7 +148,7 @@ ASSERTS = $(CURDIR)/build/asserts
 check-asserts: ## pgTAP and isolation on a build with assertions and trapped undefined behaviour
 	rm -rf $(ASSERTS) && mkdir -p $(ASSERTS)
 	cp -R $(SRC)/Makefile $(SRC)/extension $(SRC)/sql $(ASSERTS) && rm -f $(ASSERTS)/extension/*.o
-	+$(MAKE) -C $(ASSERTS) -j$(JOBS) stage VPATH= WORKER=no PULSE_CXXFLAGS='-DUSE_ASSERT_CHECKING \
+	+$(MAKE) -C $(ASSERTS) $(PARALLEL) stage VPATH= WORKER=no PULSE_CXXFLAGS='-DUSE_ASSERT_CHECKING \
 	  -fsanitize=undefined -fno-sanitize=vptr -fsanitize-undefined-trap-on-error'
 	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite pgtap
 	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite isolation
@@ -159,7 +161,8 @@ check-asan check-tsan: export TSAN_OPTIONS = halt_on_error=1
 check-asan: ## the worker under AddressSanitizer and UBSan: unit tests, and jobs of each outcome
 check-tsan: ## the same under ThreadSanitizer
 check-asan check-tsan: check-%: stage
-	+$(AGAIN) worker-build WORKER_BUILD=build/$* WORKER_TESTS=ON WORKER_SANITIZE=$(SANITIZE)
+	+$(AGAIN) $(PARALLEL) worker-build WORKER_BUILD=build/$* WORKER_TESTS=ON \
+	  WORKER_SANITIZE=$(SANITIZE)
 	PULSE_WORKER_BUILD=$(CURDIR)/build/$* PULSE_LABEL=$* $(TOOL)/suite worker
 	$(TOOL)/cluster run smoke-$* -- $(SRC)/test/support/smoke $(CURDIR)/build/$*/pulse-worker
 
