@@ -5,6 +5,7 @@ use warnings FATAL => 'all';
 
 use Test::More;
 
+use Pulse::Proxy;
 use Pulse::Server;
 use Pulse::Session;
 use Pulse::SqlWorker;
@@ -66,6 +67,30 @@ is(finished($node, $careful), 'completed|2|0', 'in its second attempt');
 is( value($node, q{SELECT string_agg(name, ' ' ORDER BY name) FROM pulse.worker
         WHERE state = 'alive'}), 'first second sql third', 'nobody is dead');
 is(value($node, 'SELECT count(*) FROM pulse.worker'), 4, 'and nobody had to register anew');
+
+$_->signal('TERM') for @workers;
+is($_->wait_exit, 0, $_->name . ' drains') for @workers;
+
+# Nobody sweeps while all workers are cut off from a server that runs on. The first one that is back
+# must not take the others for dead.
+subtest 'P6: the network is away, and the server is not' => sub {
+    set($node, 'pulse.disconnect_grace' => '10s');
+    my $proxy = Pulse::Proxy->start($node, 'network');
+    my @remote =
+      map { Pulse::Worker->start_registered($node, $_, tasks => $tasks, $proxy->address) }
+      qw(fourth fifth);
+    my $id = add_job($node, 'tick');
+    $tasks->wait_for('tick_1', job => $id);
+    my %back = map { ($_->name => $_->lines->position) } @remote;
+    $proxy->signal('STOP');
+    $tasks->wait_for('tick_5', job => $id);
+    $proxy->signal('CONT');
+    $_->wait_for('heartbeat', status => 'alive', from => $back{ $_->name }) for @remote;
+    $_->wait_for('sweep', from => $back{ $_->name }, count => 5) for @remote;
+    is_deeply([ map { $_->events('lost') } @remote ], [], 'nobody is lost');
+    wait_until($node, 'SELECT count(*) = 0 FROM pulse.job', 'the job is done');
+    is(finished($node, $id), 'completed|1|0', 'the job completed in one attempt');
+};
 
 expect_healthy($node);
 done_testing();
