@@ -17,7 +17,7 @@ DATA_built = build/$(EXT)--$(EXTVERSION).sql
 # upgrade replays them. A listed part that is missing and a part that no list names fail the build.
 SQL_STRUCTURE = preamble types tables
 SQL_FUNCTIONS = settings clock task queue promote add finish claim worker heartbeat progress cancel \
-  fence sweep wait monitor verify grants
+  fence lost sweep wait monitor verify grants
 
 # What `make installcheck` runs besides pgTAP, on the server that PGHOST and PGPORT name.
 ISOLATION     := $(sort $(basename $(notdir $(wildcard $(SRC)/test/isolation/specs/*.spec))))

@@ -1,5 +1,5 @@
-// pulse._checked_spec: one job as it is stored, checked and with its defaults. In C because add_jobs
-// calls it once per job; what is done with it is in sql/add.sql.
+// pulse._checked_spec: one job as it is stored, checked and with its defaults. In C because
+// add_jobs calls it once per job; what is done with it is in sql/add.sql.
 #include "prelude.hpp"
 
 #include "catalog.hpp"
@@ -33,9 +33,9 @@ struct Spec {
   }
 };
 
-int compare_text(const void *a, const void *b) {
-  text *left = DatumGetTextPP(*static_cast<const Datum *>(a));
-  text *right = DatumGetTextPP(*static_cast<const Datum *>(b));
+int compare_text(const void* a, const void* b) {
+  text* left = DatumGetTextPP(*static_cast<const Datum*>(a));
+  text* right = DatumGetTextPP(*static_cast<const Datum*>(b));
   int left_size = VARSIZE_ANY_EXHDR(left);
   int right_size = VARSIZE_ANY_EXHDR(right);
   int order = memcmp(VARDATA_ANY(left), VARDATA_ANY(right), Min(left_size, right_size));
@@ -43,13 +43,13 @@ int compare_text(const void *a, const void *b) {
 }
 
 // Flags are a set: sorted, without repeats, NULL when there is none.
-void settle_flags(Spec *spec) {
+void settle_flags(Spec* spec) {
   if (spec->nulls[kSpecFlags]) return;
-  ArrayType *flags = DatumGetArrayTypeP(spec->values[kSpecFlags]);
+  ArrayType* flags = DatumGetArrayTypeP(spec->values[kSpecFlags]);
   if (ARR_NDIM(flags) > 1 || array_contains_nulls(flags))
     ereport(ERROR, (errcode(kOutOfRange), errmsg("flags must be a flat array without nulls"),
                     errhint("Use for example ARRAY['slow'].")));
-  Datum *elements;
+  Datum* elements;
   int count;
   deconstruct_array(flags, TEXTOID, -1, false, TYPALIGN_INT, &elements, nullptr, &count);
   qsort(elements, count, sizeof(Datum), compare_text);
@@ -63,7 +63,7 @@ void settle_flags(Spec *spec) {
         PointerGetDatum(construct_array(elements, kept, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-void check_names(const Spec &spec) {
+void check_names(const Spec& spec) {
   if (spec.nulls[kSpecIdentifier])
     ereport(ERROR, (errcode(kOutOfRange), errmsg("identifier must not be null"),
                     errhint("Name the task.")));
@@ -74,7 +74,7 @@ void check_names(const Spec &spec) {
     check_name("job_key", DatumGetTextPP(spec.values[kSpecJobKey]), kLongestKey);
 }
 
-void settle_run_at(Spec *spec) {
+void settle_run_at(Spec* spec) {
   if (spec->nulls[kSpecRunAt])
     spec->set(kSpecRunAt, TimestampTzGetDatum(transaction_now()));
   else if (TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(spec->values[kSpecRunAt])))
@@ -82,12 +82,11 @@ void settle_run_at(Spec *spec) {
                     errhint("Give a moment, or leave it out for now.")));
 }
 
-void settle_numbers(Spec *spec) {
+void settle_numbers(Spec* spec) {
   if (spec->nulls[kSpecPriority]) spec->set(kSpecPriority, Int32GetDatum(0));
   check_number("priority", DatumGetInt32(spec->values[kSpecPriority]), PG_INT16_MIN, PG_INT16_MAX);
   if (spec->nulls[kSpecMaxAttempts])
-    spec->set(kSpecMaxAttempts,
-              Int32GetDatum(task_max_attempts(spec->values[kSpecIdentifier])));
+    spec->set(kSpecMaxAttempts, Int32GetDatum(task_max_attempts(spec->values[kSpecIdentifier])));
   check_number("max_attempts", DatumGetInt32(spec->values[kSpecMaxAttempts]), 1, PG_INT16_MAX);
 }
 

@@ -14,15 +14,16 @@ extern "C" void pulse_relation_changed(Datum, Oid relation) {
 
 extern "C" void pulse_namespace_changed(Datum, int, uint32) { valid = false; }
 
-Oid relation_named(const char *name) {
+Oid relation_named(const char* name) {
   Oid oid = get_relname_relid(name, known.schema);
   if (!OidIsValid(oid))
-    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation \"pulse.%s\" is missing", name),
-                    errhint("Install the extension again: CREATE EXTENSION pg_pulse.")));
+    ereport(ERROR,
+            (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation \"pulse.%s\" is missing", name),
+             errhint("Install the extension again: CREATE EXTENSION pg_pulse.")));
   return oid;
 }
 
-Oid state_named(const char *name) {
+Oid state_named(const char* name) {
   Oid type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("job_state"),
                              ObjectIdGetDatum(known.schema));
   Oid oid = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type),
@@ -63,7 +64,7 @@ void look_up() {
 
 }  // namespace
 
-const Catalog *catalog() {
+const Catalog* catalog() {
   if (!registered) {
     CacheRegisterRelcacheCallback(pulse_relation_changed, 0);
     CacheRegisterSyscacheCallback(NAMESPACEOID, pulse_namespace_changed, 0);

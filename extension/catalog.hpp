@@ -33,7 +33,7 @@ struct Catalog {
 };
 
 // Raises when the extension is not installed here.
-const Catalog *catalog();
+const Catalog* catalog();
 
 // Columns of pulse.job by number; the install script and this list change together.
 enum JobColumn : AttrNumber {

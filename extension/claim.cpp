@@ -1,9 +1,10 @@
-// pulse.claim: hands out the best due jobs. A walk over the claim index, one stream per task, merged
-// by (priority, run_at, id); each row is locked without waiting, updated and returned. No planner
-// decides anything here, so no statistics can make it slow.
+// pulse.claim: hands out the best due jobs. A walk over the claim index, one stream per task,
+// merged by (priority, run_at, id); each row is locked without waiting, updated and returned. No
+// planner decides anything here, so no statistics can make it slow.
 #include "prelude.hpp"
 
 #include "catalog.hpp"
+#include "claim.hpp"
 #include "claimer.hpp"
 #include "commit_callback.hpp"
 #include "due_scan.hpp"
@@ -24,46 +25,16 @@ namespace {
 constexpr int kMostJobs = 10000;
 constexpr int kMostPromotions = 32;
 
-struct Stream {
-  DueScan scan;
-  Datum identifier;
-  int bit;
-  bool due;
-  bool settings_read;
-  TaskSettings settings;
-};
-
-struct Claim {
-  Claimer claimer;
-  int max_jobs;
-  int start_jobs;
-  Datum *forbidden_flags;
-  int forbidden_count;
-  JobTable table;
-  Relation index;
-  Stream *streams;
-  int stream_count;
-  int claimed;
-  bool closed;        // nothing more is given in this call
-  bool suspect_waits;  // a suspect waits for this worker, or another, to be idle
-  MemoryContext row_context;  // reset for each row that is looked at
-  int64 token;
-  TimestampTz now;
-  int64 live_now;
-  ReturnSetInfo *results;
-};
-
 // --- streams ------------------------------------------------------------------------------------
 
-void add_stream(Claim *claim, Datum identifier, int *capacity) {
+void add_stream(Claim* claim, Datum identifier, int* capacity) {
   if (claim->stream_count == *capacity) {
     *capacity *= 2;
-    claim->streams =
-        static_cast<Stream *>(repalloc(claim->streams, sizeof(Stream) * *capacity));
+    claim->streams = static_cast<Stream*>(repalloc(claim->streams, sizeof(Stream) * *capacity));
   }
-  Stream *stream = &claim->streams[claim->stream_count++];
+  Stream* stream = &claim->streams[claim->stream_count++];
   memset(stream, 0, sizeof(*stream));
-  text *name = DatumGetTextPP(identifier);
+  text* name = DatumGetTextPP(identifier);
   stream->identifier = identifier;
   stream->bit = task_bit(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
   stream->scan.relation = claim->table.relation;
@@ -75,8 +46,8 @@ void add_stream(Claim *claim, Datum identifier, int *capacity) {
 }
 
 // Every task with ready jobs, by a skip scan over the index's first column.
-void add_every_task(Claim *claim, int *capacity) {
-  TupleTableSlot *row = table_slot_create(claim->table.relation, nullptr);
+void add_every_task(Claim* claim, int* capacity) {
+  TupleTableSlot* row = table_slot_create(claim->table.relation, nullptr);
   IndexScanDesc scan =
       index_beginscan(claim->table.relation, claim->index, claim->table.snapshot, 1, 0);
   Datum last = PointerGetDatum(cstring_to_text(""));
@@ -93,9 +64,9 @@ void add_every_task(Claim *claim, int *capacity) {
   ExecDropSingleTupleTableSlot(row);
 }
 
-void open_streams(Claim *claim) {
+void open_streams(Claim* claim) {
   int capacity = Max(4, claim->claimer.task_count);
-  claim->streams = static_cast<Stream *>(palloc(sizeof(Stream) * capacity));
+  claim->streams = static_cast<Stream*>(palloc(sizeof(Stream) * capacity));
   claim->stream_count = 0;
   if (claim->claimer.task_count == kEveryTask)
     add_every_task(claim, &capacity);
@@ -104,20 +75,20 @@ void open_streams(Claim *claim) {
       add_stream(claim, claim->claimer.tasks[i], &capacity);
 }
 
-Stream *best_stream(Claim *claim) {
-  Stream *best = nullptr;
+Stream* best_stream(Claim* claim) {
+  Stream* best = nullptr;
   for (int i = 0; i < claim->stream_count; i++) {
-    Stream *stream = &claim->streams[i];
+    Stream* stream = &claim->streams[i];
     if (stream->due && (!best || sorts_before(&stream->scan, &best->scan))) best = stream;
   }
   return best;
 }
 
 // Tells waiters when the next job of each of these tasks falls due, and that there was more.
-void close_streams(Claim *claim) {
-  DatabaseState *database = this_database();
+void close_streams(Claim* claim) {
+  DatabaseState* database = this_database();
   for (int i = 0; i < claim->stream_count; i++) {
-    Stream *stream = &claim->streams[i];
+    Stream* stream = &claim->streams[i];
     if (stream->scan.next_due && database)
       lower_due(&database->next_due[stream->bit], stream->scan.next_due);
     if (stream->due && claim->claimed == claim->max_jobs) note_more(stream->bit);
@@ -127,35 +98,32 @@ void close_streams(Claim *claim) {
 
 // --- which rows this worker may have ------------------------------------------------------------
 
-bool is_null(TupleTableSlot *row, int column) {
+bool is_null(TupleTableSlot* row, int column) {
   bool isnull;
   slot_getattr(row, column, &isnull);
   return isnull;
 }
 
-int16 int2_of(TupleTableSlot *row, int column) {
-  bool isnull;
-  return DatumGetInt16(slot_getattr(row, column, &isnull));
-}
-
-bool has_forbidden_flag(const Claim *claim, TupleTableSlot *row) {
+bool has_forbidden_flag(const Claim* claim, TupleTableSlot* row) {
   if (claim->forbidden_count == 0 || is_null(row, kJobFlags)) return false;
   MemoryContextReset(claim->row_context);
   MemoryContext old = MemoryContextSwitchTo(claim->row_context);
   bool isnull;
   int count;
-  Datum *flags =
+  Datum* flags =
       text_elements(DatumGetArrayTypeP(slot_getattr(row, kJobFlags, &isnull)), "flags", &count);
   bool found = false;
   for (int i = 0; i < count && !found; i++)
     for (int j = 0; j < claim->forbidden_count && !found; j++)
-      found = DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID, flags[i],
-                                                   claim->forbidden_flags[j]));
+      found = DatumGetBool(
+          DirectFunctionCall2Coll(texteq, C_COLLATION_OID, flags[i], claim->forbidden_flags[j]));
   MemoryContextSwitchTo(old);
   return found;
 }
 
-const TaskSettings &settings_of(Claim *claim, Stream *stream) {
+}  // namespace
+
+const TaskSettings& settings_of(Claim* claim, Stream* stream) {
   if (!stream->settings_read) {
     stream->settings = task_settings(stream->identifier, claim->table.snapshot);
     stream->settings_read = true;
@@ -163,62 +131,37 @@ const TaskSettings &settings_of(Claim *claim, Stream *stream) {
   return stream->settings;
 }
 
-// A job that was present at all but the last of the worker deaths it may be present at.
-bool is_suspect(Claim *claim, Stream *stream) {
-  int crashes = int2_of(stream->scan.slot, kJobCrashes);
-  if (crashes == 0) return false;
-  int limit = settings_of(claim, stream).max_crashes;
-  return limit >= 0 && crashes >= Max(limit - 1, 1);
-}
+namespace {
 
 // Prefetched jobs must be able to wait: not on their last attempt, and in no queue.
-bool may_be_prefetched(TupleTableSlot *row) {
+bool may_be_prefetched(TupleTableSlot* row) {
   return is_null(row, kJobQueueName) &&
          int2_of(row, kJobAttempts) + 1 < int2_of(row, kJobMaxAttempts);
 }
 
-bool take_row(Claim *claim, Stream *stream);
-
-// Keeps this worker free for a suspect that waited too long for an idle one.
-void reserve_if_overdue(Claim *claim, Stream *stream) {
-  TupleTableSlot *row = stream->scan.slot;
-  int64 threshold_us = settings.sweep_threshold_ms * INT64CONST(1000);
-  if (claim->now - stream->scan.run_at <= threshold_us) return;
-  bool unreserved;
-  Datum owner = slot_getattr(row, kJobWorkerId, &unreserved);
-  if (!unreserved && worker_is_alive(DatumGetInt64(owner), claim->table.snapshot)) return;
-  if (!try_lock_row(&claim->table, row)) return;
-  JobChange change = {};
-  change.set(kJobWorkerId, Int64GetDatum(claim->claimer.worker_id));
-  update_locked_row(&claim->table, &change);
-  set_alone_job(claim->claimer.worker_id, stream->scan.id);
-  claim->closed = true;
-}
-
-// A suspect is given alone, to a worker that holds nothing and gets nothing else.
-void consider_suspect(Claim *claim, Stream *stream) {
-  bool idle = claim->claimed == 0 && claim->start_jobs > 0 &&
-              !holds_jobs(claim->claimer.worker_id, claim->table.relation, claim->table.snapshot);
-  // Alone also means beside no other claim of this worker that is under way.
-  if (!idle || !try_lock_private(LockKind::kWorker, static_cast<uint64>(claim->claimer.worker_id),
-                                 ExclusiveLock)) {
-    claim->suspect_waits = true;
-    reserve_if_overdue(claim, stream);
-    return;
-  }
-  if (!take_row(claim, stream)) return;
-  set_alone_job(claim->claimer.worker_id, stream->scan.id);
-  claim->closed = true;
-}
-
 // --- handing out --------------------------------------------------------------------------------
 
-void return_row(Claim *claim, TupleTableSlot *row, const TaskSettings &task, Datum attempts) {
-  static const int columns[] = {kJobId,       0,           kJobIdentifier,  kJobPayload,
-                                kJobQueueName, kJobPriority, kJobRunAt,       0,
-                                kJobMaxAttempts, kJobCrashes, kJobKey,       kJobFlags,
-                                kJobCheckpoint, kJobLastError, kJobRecovered, 0,
-                                0,             0,           0,               kJobCreatedAt};
+void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task, Datum attempts) {
+  static const int columns[] = {kJobId,
+                                0,
+                                kJobIdentifier,
+                                kJobPayload,
+                                kJobQueueName,
+                                kJobPriority,
+                                kJobRunAt,
+                                0,
+                                kJobMaxAttempts,
+                                kJobCrashes,
+                                kJobKey,
+                                kJobFlags,
+                                kJobCheckpoint,
+                                kJobLastError,
+                                kJobRecovered,
+                                0,
+                                0,
+                                0,
+                                0,
+                                kJobCreatedAt};
   constexpr int kColumns = lengthof(columns);
   Datum values[kColumns];
   bool nulls[kColumns];
@@ -237,13 +180,15 @@ void return_row(Claim *claim, TupleTableSlot *row, const TaskSettings &task, Dat
   tuplestore_putvalues(claim->results->setResult, claim->results->setDesc, values, nulls);
 }
 
-bool take_row(Claim *claim, Stream *stream) {
+}  // namespace
+
+bool take_row(Claim* claim, Stream* stream) {
   if (!try_lock_row(&claim->table, stream->scan.slot)) return false;
   if (claim->token == 0) {
     claim->token = next_token();
     claim->live_now = live_now_us();
   }
-  TupleTableSlot *row = claim->table.locked;
+  TupleTableSlot* row = claim->table.locked;
   Datum attempts = Int16GetDatum(int2_of(row, kJobAttempts) + 1);
   JobChange change = {};
   change.set(kJobState, ObjectIdGetDatum(catalog()->state_running));
@@ -263,8 +208,10 @@ bool take_row(Claim *claim, Stream *stream) {
   return true;
 }
 
-void consider(Claim *claim, Stream *stream) {
-  TupleTableSlot *row = stream->scan.slot;
+namespace {
+
+void consider(Claim* claim, Stream* stream) {
+  TupleTableSlot* row = stream->scan.slot;
   if (has_forbidden_flag(claim, row)) return;
   if (is_suspect(claim, stream)) {
     consider_suspect(claim, stream);
@@ -274,53 +221,12 @@ void consider(Claim *claim, Stream *stream) {
   take_row(claim, stream);
 }
 
-// Gives a worker the suspect that was kept for it, once it has become idle.
-void take_reserved(Claim *claim, TupleTableSlot *row) {
-  claim->closed = true;
-  if (claim->start_jobs == 0 ||
-      holds_jobs(claim->claimer.worker_id, claim->table.relation, claim->table.snapshot) ||
-      !try_lock_private(LockKind::kWorker, static_cast<uint64>(claim->claimer.worker_id),
-                        ExclusiveLock))
-    return;
-  bool isnull;
-  Stream stream = {};
-  stream.scan.slot = row;
-  stream.identifier = slot_getattr(row, kJobIdentifier, &isnull);
-  take_row(claim, &stream);
-}
-
-// A worker with a suspect of its own gets nothing but that: not while it runs, and not before this
-// worker has become idle. Forgets a suspect that has gone elsewhere.
-void settle_alone_job(Claim *claim) {
-  int64 job_id = claim->claimer.alone_job_id;
-  if (job_id == 0) return;
-  ScanKeyData key;
-  ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(job_id));
-  Relation index = index_open(catalog()->job_key, AccessShareLock);
-  TupleTableSlot *row = table_slot_create(claim->table.relation, nullptr);
-  IndexScanDesc scan = index_beginscan(claim->table.relation, index, claim->table.snapshot, 1, 0);
-  index_rescan(scan, &key, 1, nullptr, 0);
-  if (index_getnext_slot(scan, ForwardScanDirection, row)) {
-    bool isnull;
-    Datum owner = slot_getattr(row, kJobWorkerId, &isnull);
-    bool mine = !isnull && DatumGetInt64(owner) == claim->claimer.worker_id;
-    Oid state = DatumGetObjectId(slot_getattr(row, kJobState, &isnull));
-    TimestampTz run_at = DatumGetTimestampTz(slot_getattr(row, kJobRunAt, &isnull));
-    if (mine && state == catalog()->state_running) claim->closed = true;
-    if (mine && state == catalog()->state_ready && run_at <= claim->now) take_reserved(claim, row);
-  }
-  index_endscan(scan);
-  ExecDropSingleTupleTableSlot(row);
-  index_close(index, AccessShareLock);
-  if (!claim->closed) set_alone_job(claim->claimer.worker_id, 0);
-}
-
-void hand_out(Claim *claim) {
+void hand_out(Claim* claim) {
   settle_alone_job(claim);
   if (claim->closed) return;
   open_streams(claim);
   while (claim->claimed < claim->max_jobs && !claim->closed) {
-    Stream *stream = best_stream(claim);
+    Stream* stream = best_stream(claim);
     if (!stream) break;
     consider(claim, stream);
     stream->due = next_due(&stream->scan);
@@ -341,14 +247,13 @@ void check_admission() {
   PreventCommandIfReadOnly("claim");
   PreventCommandDuringRecovery("claim");
   if (XactIsoLevel != XACT_READ_COMMITTED)
-    ereport(ERROR, (errcode(kWrongIsolation),
-                    errmsg("claim needs isolation level READ COMMITTED"),
+    ereport(ERROR, (errcode(kWrongIsolation), errmsg("claim needs isolation level READ COMMITTED"),
                     errdetail("Under another level it could not step over rows that others took."),
                     errhint("SET TRANSACTION ISOLATION LEVEL READ COMMITTED.")));
   require_claims_on();
 }
 
-int checked_count(FunctionCallInfo fcinfo, int argument, const char *name, int least, int unset) {
+int checked_count(FunctionCallInfo fcinfo, int argument, const char* name, int least, int unset) {
   if (PG_ARGISNULL(argument)) return unset;
   int value = PG_GETARG_INT32(argument);
   if (value < least || value > kMostJobs)
@@ -357,7 +262,7 @@ int checked_count(FunctionCallInfo fcinfo, int argument, const char *name, int l
   return value;
 }
 
-void read_arguments(Claim *claim, FunctionCallInfo fcinfo) {
+void read_arguments(Claim* claim, FunctionCallInfo fcinfo) {
   if (PG_ARGISNULL(0))
     ereport(ERROR, (errcode(kOutOfRange), errmsg("worker_id must not be null"),
                     errhint("Use the id that pulse.register_worker() returned.")));
@@ -369,14 +274,14 @@ void read_arguments(Claim *claim, FunctionCallInfo fcinfo) {
 }
 
 // Opens what queues have to give, no more than this claim can use: the rest is the next one's.
-Promotion promote_for(const Claim *claim) {
-  DatabaseState *database = this_database();
+Promotion promote_for(const Claim* claim) {
+  DatabaseState* database = this_database();
   if (database && pg_atomic_read_u64(&database->reconciled_at) == 0) reconcile_queues(0);
   mark_fallen_due();
   return promote_marked(Min(claim->max_jobs, kMostPromotions));
 }
 
-void run_claim(Claim *claim, FunctionCallInfo fcinfo) {
+void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   admit_claimer(&claim->claimer, PG_GETARG_INT64(0));
   choose_tasks(&claim->claimer, PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2));
   sample_generations(claim->claimer.worker_id, claim->claimer.task_bits);
@@ -405,7 +310,7 @@ PULSE_FUNCTION(pulse_claim) {
   pulse::check_admission();
   pulse::read_arguments(&claim, fcinfo);
   InitMaterializedSRF(fcinfo, 0);
-  claim.results = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+  claim.results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   pulse::run_claim(&claim, fcinfo);
   return static_cast<Datum>(0);
 }

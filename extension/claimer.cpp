@@ -29,13 +29,13 @@ constexpr int kWorkerTasks = 8;
 struct KnownTasks {
   int64 worker_id;
   Oid job;  // of which installation
-  ArrayType *tasks;
+  ArrayType* tasks;
   bool valid;
 };
 KnownTasks known_tasks;
 
-bool fetch_row(Oid relation, Oid key_index, int64 id, Snapshot snapshot, TupleTableSlot **slot,
-               Relation *table) {
+bool fetch_row(Oid relation, Oid key_index, int64 id, Snapshot snapshot, TupleTableSlot** slot,
+               Relation* table) {
   *table = table_open(relation, AccessShareLock);
   Relation index = index_open(key_index, AccessShareLock);
   *slot = table_slot_create(*table, nullptr);
@@ -50,21 +50,22 @@ bool fetch_row(Oid relation, Oid key_index, int64 id, Snapshot snapshot, TupleTa
   return found;
 }
 
-void drop_row(TupleTableSlot *slot, Relation table) {
+void drop_row(TupleTableSlot* slot, Relation table) {
   ExecDropSingleTupleTableSlot(slot);
   table_close(table, AccessShareLock);
 }
 
-bool text_is(Datum value, const char *expected) {
-  text *have = DatumGetTextPP(value);
+bool text_is(Datum value, const char* expected) {
+  text* have = DatumGetTextPP(value);
   int length = static_cast<int>(strlen(expected));
   return VARSIZE_ANY_EXHDR(have) == static_cast<Size>(length) &&
          memcmp(VARDATA_ANY(have), expected, length) == 0;
 }
 
-[[noreturn]] void refuse(int64 worker_id, const char *state) {
-  ereport(ERROR, (errcode(kWorkerNotAlive), errmsg("worker " INT64_FORMAT " is %s", worker_id, state),
-                  errhint("Register anew with pulse.register_worker() and use the new id.")));
+[[noreturn]] void refuse(int64 worker_id, const char* state) {
+  ereport(ERROR,
+          (errcode(kWorkerNotAlive), errmsg("worker " INT64_FORMAT " is %s", worker_id, state),
+           errhint("Register anew with pulse.register_worker() and use the new id.")));
   pg_unreachable();
 }
 
@@ -92,7 +93,7 @@ void beat(int64 worker_id) {
   SPI_finish();
 }
 
-bool beat_is_due(TupleTableSlot *slot) {
+bool beat_is_due(TupleTableSlot* slot) {
   bool isnull;
   int64 interval = DatumGetInt64(slot_getattr(slot, kBeatInterval, &isnull));
   if (interval == 0 || in_client_block()) return false;
@@ -100,22 +101,21 @@ bool beat_is_due(TupleTableSlot *slot) {
   return live_now_us() - last > interval / 2;
 }
 
-uint64 bits_of(const Datum *tasks, int count) {
+uint64 bits_of(const Datum* tasks, int count) {
   uint64 bits = 0;
   for (int i = 0; i < count; i++) {
-    text *task = DatumGetTextPP(tasks[i]);
+    text* task = DatumGetTextPP(tasks[i]);
     bits |= UINT64CONST(1) << task_bit(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));
   }
   return bits;
 }
 
 // The registered tasks, or NULL for every task.
-ArrayType *registered_tasks(int64 worker_id) {
-  if (known_tasks.valid && known_tasks.worker_id == worker_id &&
-      known_tasks.job == catalog()->job)
+ArrayType* registered_tasks(int64 worker_id) {
+  if (known_tasks.valid && known_tasks.worker_id == worker_id && known_tasks.job == catalog()->job)
     return known_tasks.tasks;
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  TupleTableSlot *slot;
+  TupleTableSlot* slot;
   Relation table;
   bool found =
       fetch_row(catalog()->worker, catalog()->worker_key, worker_id, snapshot, &slot, &table);
@@ -138,16 +138,16 @@ ArrayType *registered_tasks(int64 worker_id) {
 
 }  // namespace
 
-void admit_claimer(Claimer *claimer, int64 worker_id) {
+void admit_claimer(Claimer* claimer, int64 worker_id) {
   claimer->worker_id = worker_id;
   // Waits only for one who is declaring this very worker lost.
   lock_private(LockKind::kWorker, static_cast<uint64>(worker_id), ShareLock);
   CommandCounterIncrement();
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  TupleTableSlot *slot;
+  TupleTableSlot* slot;
   Relation table;
-  bool found = fetch_row(catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot, &slot,
-                         &table);
+  bool found =
+      fetch_row(catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot, &slot, &table);
   UnregisterSnapshot(snapshot);
   if (!found) refuse(worker_id, "unknown or stopped");
   bool isnull;
@@ -162,8 +162,8 @@ void admit_claimer(Claimer *claimer, int64 worker_id) {
   if (due && !claimer->draining) beat(worker_id);
 }
 
-void choose_tasks(Claimer *claimer, ArrayType *given) {
-  ArrayType *tasks = given ? given : registered_tasks(claimer->worker_id);
+void choose_tasks(Claimer* claimer, ArrayType* given) {
+  ArrayType* tasks = given ? given : registered_tasks(claimer->worker_id);
   if (!tasks) {
     claimer->tasks = nullptr;
     claimer->task_count = kEveryTask;
@@ -175,7 +175,7 @@ void choose_tasks(Claimer *claimer, ArrayType *given) {
 }
 
 bool worker_is_alive(int64 worker_id, Snapshot snapshot) {
-  TupleTableSlot *slot;
+  TupleTableSlot* slot;
   Relation table;
   bool alive = false;
   if (fetch_row(catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot, &slot,
@@ -189,7 +189,7 @@ bool worker_is_alive(int64 worker_id, Snapshot snapshot) {
 
 bool holds_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
   Relation index = index_open(catalog()->job_running_idx, AccessShareLock);
-  TupleTableSlot *slot = table_slot_create(job, nullptr);
+  TupleTableSlot* slot = table_slot_create(job, nullptr);
   ScanKeyData key;
   ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(worker_id));
   IndexScanDesc scan = index_beginscan(job, index, snapshot, 1, 0);
@@ -213,11 +213,11 @@ void set_alone_job(int64 worker_id, int64 job_id) {
   SPI_finish();
 }
 
-Datum *text_elements(ArrayType *array, const char *what, int *count) {
+Datum* text_elements(ArrayType* array, const char* what, int* count) {
   if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
     ereport(ERROR, (errcode(kOutOfRange), errmsg("%s must be a flat array without nulls", what),
                     errhint("Give each name once, or NULL for none.")));
-  Datum *elements;
+  Datum* elements;
   deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, nullptr, count);
   return elements;
 }

@@ -30,28 +30,31 @@ struct Pending {
   TimestampTz parked_due;
   TimestampTz sweep_due;
   bool everybody;
+  bool sweeps;  // a sweep is under way: the request for one is answered
   int workers;
   int64 worker[kNotedWorkers];
 };
 
 Pending pending;
 
-void set_marks(DatabaseState *database, const uint64 *marks) {
+void set_marks(DatabaseState* database, const uint64* marks) {
   for (int i = 0; i < kMarkWords; i++)
     if (marks[i]) pg_atomic_fetch_or_u64(&database->marks[i], marks[i]);
 }
 
-void tell_due_times(DatabaseState *database) {
+void tell_due_times(DatabaseState* database) {
   uint64 nudged = 0;
   for (int bit = 0; bit < kTaskBits; bit++)
     if ((pending.due_bits >> bit) & 1)
-      if (lower_due(&database->next_due[bit], pending.next_due[bit])) nudged |= UINT64CONST(1) << bit;
-  if (pending.parked_due && lower_due(&database->parked_due, pending.parked_due)) nudged = kAllTasks;
+      if (lower_due(&database->next_due[bit], pending.next_due[bit]))
+        nudged |= UINT64CONST(1) << bit;
+  if (pending.parked_due && lower_due(&database->parked_due, pending.parked_due))
+    nudged = kAllTasks;
   if (pending.sweep_due && lower_due(&database->sweep_due, pending.sweep_due)) nudged = kAllTasks;
   if (nudged) nudge_waiters(nudged);
 }
 
-void tell_commit(DatabaseState *database) {
+void tell_commit(DatabaseState* database) {
   if (pending.any_queue) set_marks(database, pending.marks);
   if (pending.any_returned) set_marks(database, pending.returned);
   for (int bit = 0; bit < kTaskBits; bit++)
@@ -66,7 +69,8 @@ void tell_commit(DatabaseState *database) {
   if (pending.everybody) nudge_waiters(kAllTasks);
 }
 
-void tell_abort(DatabaseState *database) {
+void tell_abort(DatabaseState* database) {
+  if (pending.sweeps && lower_due(&database->sweep_due, wall_now())) nudge_waiters(kAllTasks);
   if (!pending.any_taken && !pending.any_returned) return;
   set_marks(database, pending.taken);
   set_marks(database, pending.returned);
@@ -78,13 +82,11 @@ void forget() {
   if (pending.any) memset(&pending, 0, sizeof(pending));
 }
 
-extern "C" void pulse_transaction_callback(XactEvent event, void *) {
-  DatabaseState *database = this_database_if_known();
+extern "C" void pulse_transaction_callback(XactEvent event, void*) {
+  DatabaseState* database = this_database_if_known();
   switch (event) {
     case XACT_EVENT_PRE_COMMIT:
-    case XACT_EVENT_PRE_PREPARE:
-      check_fences();
-      break;
+    case XACT_EVENT_PRE_PREPARE: check_fences(); break;
     case XACT_EVENT_COMMIT:
       if (pending.any && database) tell_commit(database);
       forget();
@@ -100,13 +102,12 @@ extern "C" void pulse_transaction_callback(XactEvent event, void *) {
       forget_key_locks();
       leave_waiting();
       break;
-    default:
-      break;
+    default: break;
   }
 }
 
-// What a rolled-back savepoint promoted is closed again, and its marks are to be found again: all marks
-// taken so far go back, because one too many is harmless.
+// What a rolled-back savepoint promoted is closed again, and its marks are to be found again: all
+// marks taken so far go back, because one too many is harmless.
 void return_taken() {
   if (!pending.any_taken) return;
   for (int i = 0; i < kMarkWords; i++) pending.returned[i] |= pending.taken[i];
@@ -114,7 +115,7 @@ void return_taken() {
 }
 
 extern "C" void pulse_subtransaction_callback(SubXactEvent event, SubTransactionId mine,
-                                              SubTransactionId parent, void *) {
+                                              SubTransactionId parent, void*) {
   if (event == SUBXACT_EVENT_ABORT_SUB) {
     drop_fences(mine);
     forget_key_locks();
@@ -143,7 +144,7 @@ void register_commit_callback() {
   RegisterSubXactCallback(pulse_subtransaction_callback, nullptr);
 }
 
-void note_ready(const char *identifier, int length, TimestampTz run_at) {
+void note_ready(const char* identifier, int length, TimestampTz run_at) {
   if (!start_note()) return;
   int bit = task_bit(identifier, length);
   if (run_at > wall_now()) {
@@ -180,6 +181,13 @@ void note_everybody() {
   if (start_note()) pending.everybody = true;
 }
 
+void start_sweep() {
+  if (!start_note()) return;
+  // Before it looks: a session that ends from now on asks anew.
+  pg_atomic_write_u64(&this_database()->sweep_due, kNever);
+  pending.sweeps = true;
+}
+
 void note_worker(int64 worker_id) {
   if (!start_note()) return;
   // More than fit are woken by their heartbeat.
@@ -187,7 +195,7 @@ void note_worker(int64 worker_id) {
 }
 
 // A mark of this transaction's own doing. It is told at commit all the same.
-static bool take_fresh_mark(int *slot) {
+static bool take_fresh_mark(int* slot) {
   for (int i = 0; pending.any_queue && i < kMarkWords; i++) {
     if (!pending.fresh[i]) continue;
     int bit = __builtin_ctzll(pending.fresh[i]);
@@ -198,11 +206,11 @@ static bool take_fresh_mark(int *slot) {
   return false;
 }
 
-bool take_mark(int *slot) {
+bool take_mark(int* slot) {
   if (take_fresh_mark(slot)) return true;
   // Each look goes on where the last one ended, so that no mark waits behind busier ones.
   static int next_word = 0;
-  DatabaseState *database = this_database();
+  DatabaseState* database = this_database();
   if (!database) return false;
   for (int i = 0; i < kMarkWords; i++) {
     int at = (next_word + i) % kMarkWords;
@@ -224,7 +232,7 @@ bool take_mark(int *slot) {
 }
 
 bool marks_remain() {
-  DatabaseState *database = this_database();
+  DatabaseState* database = this_database();
   for (int i = 0; database && i < kMarkWords; i++)
     if (pending.fresh[i] || pg_atomic_read_u64(&database->marks[i])) return true;
   return false;
@@ -241,7 +249,7 @@ bool in_client_block() { return IsTransactionBlock(); }
 
 // pulse._note_job(identifier, queue_name, run_at): this job is ready, or parked behind its queue.
 PULSE_FUNCTION(pulse_note_job) {
-  text *identifier = PG_GETARG_TEXT_PP(0);
+  text* identifier = PG_GETARG_TEXT_PP(0);
   TimestampTz run_at = PG_GETARG_TIMESTAMPTZ(2);
   if (PG_ARGISNULL(1)) {
     pulse::note_ready(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier), run_at);
@@ -262,7 +270,7 @@ PULSE_FUNCTION(pulse_note_queue) {
 }
 
 PULSE_FUNCTION(pulse_is_marked) {
-  pulse::DatabaseState *database = pulse::this_database();
+  pulse::DatabaseState* database = pulse::this_database();
   int slot = pulse::queue_slot(PG_GETARG_TEXT_PP(0));
   PG_RETURN_BOOL(database && (pg_atomic_read_u64(&database->marks[slot / 64]) &
                               (UINT64CONST(1) << (slot % 64))) != 0);
@@ -275,6 +283,11 @@ PULSE_FUNCTION(pulse_note_worker) {
 
 PULSE_FUNCTION(pulse_note_everybody) {
   pulse::note_everybody();
+  PG_RETURN_BOOL(true);
+}
+
+PULSE_FUNCTION(pulse_start_sweep) {
+  pulse::start_sweep();
   PG_RETURN_BOOL(true);
 }
 

@@ -12,7 +12,7 @@ namespace pulse {
 void register_commit_callback();
 
 // A job of this task was made ready, due at run_at.
-void note_ready(const char *identifier, int length, TimestampTz run_at);
+void note_ready(const char* identifier, int length, TimestampTz run_at);
 
 // A queue may have a free place or a new job.
 void note_queue_slot(int slot);
@@ -22,6 +22,9 @@ void note_parked_due(TimestampTz run_at);
 
 // Somebody is to sweep then.
 void note_sweep_due(TimestampTz at);
+
+// This transaction answers the request for a sweep; an abort makes the request anew.
+void start_sweep();
 
 // Every waiter is to look again.
 void note_everybody();
@@ -33,7 +36,7 @@ void note_worker(int64 worker_id);
 void note_more(int bit);
 
 // Takes one mark out of shared memory; an abort puts it back. False when there is none.
-bool take_mark(int *slot);
+bool take_mark(int* slot);
 
 // Whether others are left.
 bool marks_remain();

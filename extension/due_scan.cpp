@@ -9,12 +9,12 @@ extern "C" {
 namespace pulse {
 namespace {
 
-void init_priority_key(DueScan *scan, StrategyNumber strategy, Oid function, int16 priority) {
+void init_priority_key(DueScan* scan, StrategyNumber strategy, Oid function, int16 priority) {
   ScanKeyInit(&scan->keys[scan->prefix], static_cast<AttrNumber>(scan->prefix + 1), strategy,
               function, Int16GetDatum(priority));
 }
 
-bool settle(DueScan *scan) {
+bool settle(DueScan* scan) {
   while (index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot)) {
     CHECK_FOR_INTERRUPTS();
     bool isnull;
@@ -37,19 +37,19 @@ void init_text_key(ScanKey key, int column, StrategyNumber strategy, Oid functio
                          C_COLLATION_OID, function, value);
 }
 
-void fix_text(DueScan *scan, Datum value) {
+void fix_text(DueScan* scan, Datum value) {
   init_text_key(&scan->keys[scan->prefix], scan->prefix + 1, BTEqualStrategyNumber, F_TEXTEQ,
                 value);
   scan->prefix++;
 }
 
-void fix_int2(DueScan *scan, int16 value) {
+void fix_int2(DueScan* scan, int16 value) {
   ScanKeyInit(&scan->keys[scan->prefix], static_cast<AttrNumber>(scan->prefix + 1),
               BTEqualStrategyNumber, F_INT2EQ, Int16GetDatum(value));
   scan->prefix++;
 }
 
-bool first_due(DueScan *scan) {
+bool first_due(DueScan* scan) {
   scan->slot = table_slot_create(scan->relation, nullptr);
   scan->next_due = 0;
   init_priority_key(scan, BTGreaterEqualStrategyNumber, F_INT2GE, PG_INT16_MIN);
@@ -58,14 +58,14 @@ bool first_due(DueScan *scan) {
   return settle(scan);
 }
 
-bool next_due(DueScan *scan) { return settle(scan); }
+bool next_due(DueScan* scan) { return settle(scan); }
 
-void end_due(DueScan *scan) {
+void end_due(DueScan* scan) {
   index_endscan(scan->scan);
   ExecDropSingleTupleTableSlot(scan->slot);
 }
 
-bool sorts_before(const DueScan *a, const DueScan *b) {
+bool sorts_before(const DueScan* a, const DueScan* b) {
   if (a->priority != b->priority) return a->priority < b->priority;
   if (a->run_at != b->run_at) return a->run_at < b->run_at;
   return a->id < b->id;

@@ -12,10 +12,10 @@ struct DueScan {
   Relation index;
   Snapshot snapshot;
   TimestampTz now;
-  int prefix;             // how many leading columns are fixed, at most 2
-  ScanKeyData keys[3];    // the fixed ones; the scan adds its own
+  int prefix;           // how many leading columns are fixed, at most 2
+  ScanKeyData keys[3];  // the fixed ones; the scan adds its own
   // the row at hand, valid after true was returned
-  TupleTableSlot *slot;
+  TupleTableSlot* slot;
   int16 priority;
   TimestampTz run_at;
   int64 id;
@@ -24,16 +24,16 @@ struct DueScan {
   IndexScanDesc scan;
 };
 
-void fix_text(DueScan *scan, Datum value);
-void fix_int2(DueScan *scan, int16 value);
+void fix_text(DueScan* scan, Datum value);
+void fix_int2(DueScan* scan, int16 value);
 
 // Positions on the first due row; false when there is none.
-bool first_due(DueScan *scan);
-bool next_due(DueScan *scan);
-void end_due(DueScan *scan);
+bool first_due(DueScan* scan);
+bool next_due(DueScan* scan);
+void end_due(DueScan* scan);
 
 // True when a sorts before b in the order of promise P8.
-bool sorts_before(const DueScan *a, const DueScan *b);
+bool sorts_before(const DueScan* a, const DueScan* b);
 
 // Equality or greater-than keys on a text column under the C collation.
 void init_text_key(ScanKey key, int column, StrategyNumber strategy, Oid function, Datum value);

@@ -13,25 +13,24 @@ struct Fence {
 };
 
 // In TopTransactionContext, which frees it.
-Fence *fences = nullptr;
+Fence* fences = nullptr;
 int count = 0;
 int capacity = 0;
-// Set when a fence found its claim lost. A rolled-back savepoint does not clear it: whoever swallows
-// PU001 would otherwise commit the effects of a lost claim.
+// Set when a fence found its claim lost. A rolled-back savepoint does not clear it: whoever
+// swallows PU001 would otherwise commit the effects of a lost claim.
 bool doomed = false;
 int64 doomed_job = 0;
 
-[[noreturn]] void refuse(int64 job_id, const char *detail) {
+[[noreturn]] void refuse(int64 job_id, const char* detail) {
   doomed = true;
   doomed_job = job_id;
-  ereport(ERROR, (errcode(kClaimLost),
-                  errmsg("the claim of job " INT64_FORMAT " is lost", job_id),
+  ereport(ERROR, (errcode(kClaimLost), errmsg("the claim of job " INT64_FORMAT " is lost", job_id),
                   errdetail_internal("%s", detail),
                   errhint("Roll back: another attempt owns the job, or it has ended.")));
   pg_unreachable();
 }
 
-bool token_matches(TupleTableSlot *slot, int64 token) {
+bool token_matches(TupleTableSlot* slot, int64 token) {
   bool isnull;
   Datum stored = slot_getattr(slot, kJobToken, &isnull);
   return !isnull && DatumGetInt64(stored) == token;
@@ -48,7 +47,7 @@ IndexScanDesc scan_job(Relation job, Relation key, Snapshot snapshot, int64 job_
 // Whether this transaction itself ended the claim: then there is nothing left to protect.
 bool finished_here(Relation job, Relation key, int64 job_id, int64 token) {
   bool finished = false;
-  TupleTableSlot *slot = table_slot_create(job, nullptr);
+  TupleTableSlot* slot = table_slot_create(job, nullptr);
   IndexScanDesc scan = scan_job(job, key, SnapshotAny, job_id);
   while (!finished && index_getnext_slot(scan, ForwardScanDirection, slot)) {
     bool should_free;
@@ -66,7 +65,7 @@ bool finished_here(Relation job, Relation key, int64 job_id, int64 token) {
 
 // Locks the row that the snapshot shows and looks at its last version. Waits for whoever holds it:
 // a sweep that is recovering the job makes the token stale, and this transaction fail.
-bool lock_and_match(Relation job, TupleTableSlot *slot, Snapshot snapshot, int64 token) {
+bool lock_and_match(Relation job, TupleTableSlot* slot, Snapshot snapshot, int64 token) {
   TM_FailureData failure;
   ItemPointerData tid = slot->tts_tid;
   TM_Result result = table_tuple_lock(job, &tid, snapshot, slot, GetCurrentCommandId(false),
@@ -76,19 +75,19 @@ bool lock_and_match(Relation job, TupleTableSlot *slot, Snapshot snapshot, int64
 }
 
 // Why the claim is not current; NULL when it is.
-const char *loss(const Fence &fence, bool lock) {
+const char* loss(const Fence& fence, bool lock) {
   CommandCounterIncrement();
   Relation job = table_open(catalog()->job, RowShareLock);
   Relation key = index_open(catalog()->job_key, AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  TupleTableSlot *slot = table_slot_create(job, nullptr);
+  TupleTableSlot* slot = table_slot_create(job, nullptr);
   IndexScanDesc scan = scan_job(job, key, snapshot, fence.job_id);
   bool found = index_getnext_slot(scan, ForwardScanDirection, slot);
   bool current = found && (lock ? lock_and_match(job, slot, snapshot, fence.token)
                                 : token_matches(slot, fence.token));
   index_endscan(scan);
   ExecDropSingleTupleTableSlot(slot);
-  const char *reason = nullptr;
+  const char* reason = nullptr;
   if (!current && !finished_here(job, key, fence.job_id, fence.token))
     reason = found ? "the token is not that of the job's current claim" : "no live job";
   UnregisterSnapshot(snapshot);
@@ -102,7 +101,7 @@ const char *loss(const Fence &fence, bool lock) {
 void check_fences() {
   if (doomed) refuse(doomed_job, "a fence found the claim lost earlier in this transaction");
   for (int i = 0; i < count; i++)
-    if (const char *reason = loss(fences[i], true)) refuse(fences[i].job_id, reason);
+    if (const char* reason = loss(fences[i], true)) refuse(fences[i].job_id, reason);
 }
 
 void forget_fences() {
@@ -130,14 +129,14 @@ PULSE_FUNCTION(pulse_fence) {
   using pulse::Fence;
   PreventCommandIfReadOnly("fence");
   PreventCommandDuringRecovery("fence");
-  Fence fence = {PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0),
-                 PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1), GetCurrentSubTransactionId()};
+  Fence fence = {PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0), PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1),
+                 GetCurrentSubTransactionId()};
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1)) pulse::refuse(0, "job_id and token must not be null");
-  if (const char *reason = pulse::loss(fence, false)) pulse::refuse(fence.job_id, reason);
+  if (const char* reason = pulse::loss(fence, false)) pulse::refuse(fence.job_id, reason);
   if (pulse::count == pulse::capacity) {
     int wanted = Max(8, pulse::capacity * 2);
-    auto *grown = static_cast<Fence *>(
-        MemoryContextAlloc(TopTransactionContext, sizeof(Fence) * wanted));
+    auto* grown =
+        static_cast<Fence*>(MemoryContextAlloc(TopTransactionContext, sizeof(Fence) * wanted));
     if (pulse::count) memcpy(grown, pulse::fences, sizeof(Fence) * pulse::count);
     pulse::fences = grown;
     pulse::capacity = wanted;

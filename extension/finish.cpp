@@ -21,27 +21,27 @@ struct Asked {
   Datum result;
   bool result_null;
   int position;
-  const char *outcome;
+  const char* outcome;
 };
 
 struct Completion {
   JobTable table;
   Relation key;
   IndexScanDesc scan;
-  TupleTableSlot *row;
+  TupleTableSlot* row;
   bool some_task_keeps;
 };
 
-int by_id(const void *a, const void *b) {
-  int64 left = static_cast<const Asked *>(a)->id;
-  int64 right = static_cast<const Asked *>(b)->id;
+int by_id(const void* a, const void* b) {
+  int64 left = static_cast<const Asked*>(a)->id;
+  int64 right = static_cast<const Asked*>(b)->id;
   return left < right ? -1 : left > right;
 }
 
 // Whether any task has a retention of its own; then each completed job is looked at by SQL.
 bool some_task_keeps(Snapshot snapshot) {
   Relation table = table_open(catalog()->task, AccessShareLock);
-  TupleTableSlot *row = table_slot_create(table, nullptr);
+  TupleTableSlot* row = table_slot_create(table, nullptr);
   TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
   bool found = false;
   while (!found && table_scan_getnextslot(scan, ForwardScanDirection, row)) {
@@ -56,7 +56,7 @@ bool some_task_keeps(Snapshot snapshot) {
 }
 
 // One job through SQL: kept by retention, or a repeat of what this token completed before.
-const char *complete_by_sql(const Asked &asked) {
+const char* complete_by_sql(const Asked& asked) {
   static SPIPlanPtr plan = nullptr;
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   if (!plan) {
@@ -68,33 +68,33 @@ const char *complete_by_sql(const Asked &asked) {
   char nulls[] = {' ', ' ', asked.result_null ? 'n' : ' '};
   if (SPI_execute_plan(plan, values, nulls, false, 0) != SPI_OK_SELECT || SPI_processed != 1)
     elog(ERROR, "could not complete job " INT64_FORMAT, asked.id);
-  char *outcome = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-  const char *known = strcmp(outcome, "accepted") == 0 ? "accepted"
+  char* outcome = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+  const char* known = strcmp(outcome, "accepted") == 0 ? "accepted"
                       : strcmp(outcome, "busy") == 0   ? "busy"
                                                        : "stale";
   SPI_finish();
   return known;
 }
 
-bool is_current(TupleTableSlot *row, int64 token) {
+bool is_current(TupleTableSlot* row, int64 token) {
   bool isnull;
   Datum stored = slot_getattr(row, kJobToken, &isnull);
   if (isnull || DatumGetInt64(stored) != token) return false;
   return DatumGetObjectId(slot_getattr(row, kJobState, &isnull)) == catalog()->state_running;
 }
 
-TM_Result delete_row(Completion *completion, TupleTableSlot *row, bool wait) {
+TM_Result delete_row(Completion* completion, TupleTableSlot* row, bool wait) {
   TM_FailureData failure;
   ItemPointerData tid = row->tts_tid;
   return table_tuple_delete(completion->table.relation, &tid, GetCurrentCommandId(true),
                             completion->table.snapshot, InvalidSnapshot, wait, &failure, false);
 }
 
-const char *complete_row(Completion *completion, const Asked &asked) {
+const char* complete_row(Completion* completion, const Asked& asked) {
   ScanKeyData key;
   ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(asked.id));
   index_rescan(completion->scan, &key, 1, nullptr, 0);
-  TupleTableSlot *row = completion->row;
+  TupleTableSlot* row = completion->row;
   if (!index_getnext_slot(completion->scan, ForwardScanDirection, row) ||
       !is_current(row, asked.token) || completion->some_task_keeps)
     return complete_by_sql(asked);
@@ -102,7 +102,8 @@ const char *complete_row(Completion *completion, const Asked &asked) {
   Datum queue = slot_getattr(row, kJobQueueName, &no_queue);
   int slot = no_queue ? 0 : queue_slot(DatumGetTextPP(queue));
   TM_Result result = delete_row(completion, row, false);
-  // A lock of this very transaction also reads as "being modified": taking it again tells whose it is.
+  // A lock of this very transaction also reads as "being modified": taking it again tells whose it
+  // is.
   if (result == TM_BeingModified && try_lock_row(&completion->table, row))
     result = delete_row(completion, row, true);
   // Held or changed by somebody meanwhile: the caller asks again and hears how that ended.
@@ -111,13 +112,13 @@ const char *complete_row(Completion *completion, const Asked &asked) {
   return "accepted";
 }
 
-void complete_all(Asked *asked, int count) {
+void complete_all(Asked* asked, int count) {
   Completion completion = {};
   open_job_table(&completion.table);
   completion.key = index_open(catalog()->job_key, AccessShareLock);
   completion.row = table_slot_create(completion.table.relation, nullptr);
-  completion.scan = index_beginscan(completion.table.relation, completion.key,
-                                    completion.table.snapshot, 1, 0);
+  completion.scan =
+      index_beginscan(completion.table.relation, completion.key, completion.table.snapshot, 1, 0);
   completion.some_task_keeps =
       settings.keep_completed_s != 0 || some_task_keeps(completion.table.snapshot);
   // In id order, so that two callers with the same jobs never wait for one another.
@@ -125,8 +126,7 @@ void complete_all(Asked *asked, int count) {
   for (int i = 0; i < count; i++) {
     CHECK_FOR_INTERRUPTS();
     bool repeated = i > 0 && asked[i].id == asked[i - 1].id && asked[i].token == asked[i - 1].token;
-    asked[i].outcome =
-        repeated ? asked[i - 1].outcome : complete_row(&completion, asked[i]);
+    asked[i].outcome = repeated ? asked[i - 1].outcome : complete_row(&completion, asked[i]);
   }
   index_endscan(completion.scan);
   ExecDropSingleTupleTableSlot(completion.row);
@@ -134,16 +134,16 @@ void complete_all(Asked *asked, int count) {
   close_job_table(&completion.table);
 }
 
-void int8_elements(ArrayType *array, const char *what, Datum **elements, int *count) {
+void int8_elements(ArrayType* array, const char* what, Datum** elements, int* count) {
   if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
     ereport(ERROR, (errcode(kOutOfRange), errmsg("%s must be a flat array without nulls", what),
                     errhint("Give the id and the token of each claimed job.")));
   deconstruct_array(array, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, elements, nullptr, count);
 }
 
-Asked *read_asked(FunctionCallInfo fcinfo, int *count) {
+Asked* read_asked(FunctionCallInfo fcinfo, int* count) {
   Datum *ids, *tokens, *results = nullptr;
-  bool *result_nulls = nullptr;
+  bool* result_nulls = nullptr;
   int token_count, result_count;
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
     ereport(ERROR, (errcode(kOutOfRange), errmsg("job_ids and tokens must not be null"),
@@ -159,11 +159,15 @@ Asked *read_asked(FunctionCallInfo fcinfo, int *count) {
                     errdetail("There are %d job_ids, %d tokens and %d results.", *count,
                               token_count, result_count),
                     errhint("Give one element per job in each.")));
-  auto *asked = static_cast<Asked *>(palloc0(sizeof(Asked) * Max(*count, 1)));
+  auto* asked = static_cast<Asked*>(palloc0(sizeof(Asked) * Max(*count, 1)));
   for (int i = 0; i < *count; i++) {
     bool no_result = !results || result_nulls[i];
-    asked[i] = {DatumGetInt64(ids[i]), DatumGetInt64(tokens[i]),
-                no_result ? static_cast<Datum>(0) : results[i], no_result, i, nullptr};
+    asked[i] = {DatumGetInt64(ids[i]),
+                DatumGetInt64(tokens[i]),
+                no_result ? static_cast<Datum>(0) : results[i],
+                no_result,
+                i,
+                nullptr};
   }
   return asked;
 }
@@ -177,9 +181,9 @@ PULSE_FUNCTION(pulse_complete_many) {
   PreventCommandDuringRecovery("complete_many");
   (void)pulse::this_database();
   int count;
-  pulse::Asked *asked = pulse::read_asked(fcinfo, &count);
+  pulse::Asked* asked = pulse::read_asked(fcinfo, &count);
   InitMaterializedSRF(fcinfo, 0);
-  auto *results = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
+  auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   pulse::complete_all(asked, count);
   for (int i = 0; i < count; i++) {
     Datum values[] = {Int64GetDatum(asked[i].id), CStringGetTextDatum(asked[i].outcome)};

@@ -5,9 +5,9 @@
 namespace pulse {
 namespace {
 
-EState *new_estate(Relation relation, ResultRelInfo **result) {
-  EState *estate = CreateExecutorState();
-  RangeTblEntry *entry = makeNode(RangeTblEntry);
+EState* new_estate(Relation relation, ResultRelInfo** result) {
+  EState* estate = CreateExecutorState();
+  RangeTblEntry* entry = makeNode(RangeTblEntry);
   entry->rtekind = RTE_RELATION;
   entry->relid = RelationGetRelid(relation);
   entry->relkind = relation->rd_rel->relkind;
@@ -22,7 +22,7 @@ EState *new_estate(Relation relation, ResultRelInfo **result) {
 
 }  // namespace
 
-void open_job_table(JobTable *table) {
+void open_job_table(JobTable* table) {
   CommandCounterIncrement();
   table->relation = table_open(catalog()->job, RowExclusiveLock);
   table->snapshot = RegisterSnapshot(GetLatestSnapshot());
@@ -32,7 +32,7 @@ void open_job_table(JobTable *table) {
 }
 
 // Built at the first update, because most claims of an idle worker find nothing.
-static void prepare_updates(JobTable *table) {
+static void prepare_updates(JobTable* table) {
   if (table->estate) return;
   table->estate = new_estate(table->relation, &table->result);
   table->estate->es_snapshot = table->snapshot;
@@ -41,7 +41,7 @@ static void prepare_updates(JobTable *table) {
   ExecOpenIndices(table->result, false);
 }
 
-void close_job_table(JobTable *table) {
+void close_job_table(JobTable* table) {
   if (table->estate) {
     EvalPlanQualEnd(&table->epq);
     ExecCloseIndices(table->result);
@@ -54,7 +54,7 @@ void close_job_table(JobTable *table) {
   table_close(table->relation, NoLock);
 }
 
-bool try_lock_row(JobTable *table, TupleTableSlot *seen) {
+bool try_lock_row(JobTable* table, TupleTableSlot* seen) {
   TM_FailureData failure;
   ItemPointerData tid = seen->tts_tid;
   return table_tuple_lock(table->relation, &tid, table->snapshot, table->locked,
@@ -62,7 +62,7 @@ bool try_lock_row(JobTable *table, TupleTableSlot *seen) {
                           &failure) == TM_Ok;
 }
 
-void update_locked_row(JobTable *table, JobChange *change) {
+void update_locked_row(JobTable* table, JobChange* change) {
   prepare_updates(table);
   bool should_free;
   HeapTuple old_tuple = ExecFetchSlotHeapTuple(table->locked, false, &should_free);

@@ -9,11 +9,11 @@ namespace pulse {
 struct JobTable {
   Relation relation;
   Snapshot snapshot;
-  EState *estate;
-  ResultRelInfo *result;
+  EState* estate;
+  ResultRelInfo* result;
   EPQState epq;
-  TupleTableSlot *locked;  // the row that was locked last
-  TupleTableSlot *changed;
+  TupleTableSlot* locked;  // the row that was locked last
+  TupleTableSlot* changed;
 };
 
 // What an update changes; columns are numbered from 1 as in JobColumn.
@@ -34,14 +34,14 @@ struct JobChange {
 };
 
 // Opens the table under a new snapshot that also shows what this transaction did so far.
-void open_job_table(JobTable *table);
-void close_job_table(JobTable *table);
+void open_job_table(JobTable* table);
+void close_job_table(JobTable* table);
 
 // Locks the very version that the snapshot showed. False when somebody holds or has changed it:
 // such a row is another's to handle, and nobody is waited for.
-bool try_lock_row(JobTable *table, TupleTableSlot *seen);
+bool try_lock_row(JobTable* table, TupleTableSlot* seen);
 
 // Updates the row that was locked last.
-void update_locked_row(JobTable *table, JobChange *change);
+void update_locked_row(JobTable* table, JobChange* change);
 
 }  // namespace pulse

@@ -12,9 +12,7 @@ constexpr uint64 kBuckets = 256;
 int exact_keys = 0;
 uint64 held_buckets[kBuckets / 64];
 
-uint64 hash_of(const text *key) {
-  return fnv1a(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key));
-}
+uint64 hash_of(const text* key) { return fnv1a(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key)); }
 
 uint64 bucket_of(uint64 hash) { return (hash >> 40) % kBuckets; }
 
@@ -44,20 +42,20 @@ bool acquire_key(uint64 hash, bool wait) {
   return true;
 }
 
-int by_value(const void *a, const void *b) {
-  uint64 left = *static_cast<const uint64 *>(a);
-  uint64 right = *static_cast<const uint64 *>(b);
+int by_value(const void* a, const void* b) {
+  uint64 left = *static_cast<const uint64*>(a);
+  uint64 right = *static_cast<const uint64*>(b);
   return left < right ? -1 : left > right;
 }
 
 }  // namespace
 
-void lock_key(const text *key) { acquire_key(hash_of(key), true); }
+void lock_key(const text* key) { acquire_key(hash_of(key), true); }
 
-bool try_lock_key(const text *key) { return acquire_key(hash_of(key), false); }
+bool try_lock_key(const text* key) { return acquire_key(hash_of(key), false); }
 
-void lock_keys(const Datum *keys, int count) {
-  auto *hashes = static_cast<uint64 *>(palloc(sizeof(uint64) * Max(count, 1)));
+void lock_keys(const Datum* keys, int count) {
+  auto* hashes = static_cast<uint64*>(palloc(sizeof(uint64) * Max(count, 1)));
   bool by_bucket = exact_keys + count > kExactKeys;
   for (int i = 0; i < count; i++) {
     uint64 hash = hash_of(DatumGetTextPP(keys[i]));
@@ -86,8 +84,8 @@ PULSE_FUNCTION(pulse_try_lock_key) { PG_RETURN_BOOL(pulse::try_lock_key(PG_GETAR
 
 // pulse._lock_keys(keys): nulls are stepped over.
 PULSE_FUNCTION(pulse_lock_keys) {
-  Datum *elements;
-  bool *nulls;
+  Datum* elements;
+  bool* nulls;
   int count;
   deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls,
                     &count);

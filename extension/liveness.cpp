@@ -16,7 +16,7 @@ ClockReading read_clock() {
   ClockReading reading = {0, 0, 0};
   Relation clock = table_open(catalog()->clock, AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  TupleTableSlot *slot = table_slot_create(clock, nullptr);
+  TupleTableSlot* slot = table_slot_create(clock, nullptr);
   TableScanDesc scan = table_beginscan(clock, snapshot, 0, nullptr);
   bool found = false;
   while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
@@ -38,7 +38,7 @@ ClockReading read_clock() {
   return reading;
 }
 
-int64 since_tick_us(const ClockReading &reading) {
+int64 since_tick_us(const ClockReading& reading) {
   // A new timeline adds nothing: nobody could beat between the old primary's end and the promotion.
   if (reading.timeline != current_timeline()) return 0;
   TimestampTz base = Max(reading.last_tick, incarnation_started_at());

@@ -1,6 +1,6 @@
-// The liveness clock: time during which this database was up and swept. A worker's age is measured on
-// it, so that an outage, a restart, a promotion or a step of the wall clock makes nobody look dead:
-// between two ticks it advances by at most 1.25 sweep intervals.
+// The liveness clock: time during which this database was up and swept. A worker's age is measured
+// on it, so that an outage, a restart, a promotion or a step of the wall clock makes nobody look
+// dead: between two ticks it advances by at most 1.25 sweep intervals.
 #pragma once
 
 #include "prelude.hpp"

@@ -58,9 +58,9 @@ extern "C" {
 
 // Declares and registers a function that SQL can call. The declaration comes first because the
 // server's own macro does not export it on every version.
-#define PULSE_FUNCTION(name)                                   \
-  extern "C" {                                                 \
-  extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS);             \
-  PG_FUNCTION_INFO_V1(name);                                   \
-  }                                                            \
+#define PULSE_FUNCTION(name)                       \
+  extern "C" {                                     \
+  extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
+  PG_FUNCTION_INFO_V1(name);                       \
+  }                                                \
   Datum name([[maybe_unused]] FunctionCallInfo fcinfo)

@@ -7,8 +7,8 @@ namespace {
 
 LOCKTAG tag_of(LockKind kind, uint64 key) {
   LOCKTAG tag;
-  SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, static_cast<uint32>(key >> 32),
-                       static_cast<uint32>(key), static_cast<uint16>(kind));
+  SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, static_cast<uint32>(key >> 32), static_cast<uint32>(key),
+                       static_cast<uint16>(kind));
   return tag;
 }
 
@@ -45,13 +45,15 @@ PULSE_FUNCTION(pulse_try_lock_worker) {
                                          static_cast<uint64>(PG_GETARG_INT64(0)), ExclusiveLock));
 }
 
-// pulse._lock_worker(id): the same for one who may wait, but not for a claim. False while claims of the
-// worker are under way; another declarer is waited for, since his transaction is about to end.
+// pulse._lock_worker(id): the same for one who may wait, but not for a claim. False while claims of
+// the worker are under way; another declarer is waited for, since his transaction is about to end.
 PULSE_FUNCTION(pulse_lock_worker) {
   auto worker = static_cast<uint64>(PG_GETARG_INT64(0));
   using pulse::LockKind;
   if (pulse::try_lock_private(LockKind::kWorker, worker, ExclusiveLock)) PG_RETURN_BOOL(true);
-  if (pulse::try_lock_private(LockKind::kWorker, worker, ShareLock)) PG_RETURN_BOOL(false);
+  // Shared with claims, if it is they who hold it; else the declarer has let go since.
+  if (pulse::try_lock_private(LockKind::kWorker, worker, ShareLock))
+    PG_RETURN_BOOL(pulse::try_lock_private(LockKind::kWorker, worker, ExclusiveLock));
   pulse::lock_private(LockKind::kWorker, worker, ExclusiveLock);
   PG_RETURN_BOOL(true);
 }
@@ -63,7 +65,7 @@ PULSE_FUNCTION(pulse_share_worker) {
 }
 
 PULSE_FUNCTION(pulse_lock_queue) {
-  text *name = PG_GETARG_TEXT_PP(0);
+  text* name = PG_GETARG_TEXT_PP(0);
   pulse::lock_private(pulse::LockKind::kQueue,
                       pulse::fnv1a(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)), ExclusiveLock);
   PG_RETURN_BOOL(true);

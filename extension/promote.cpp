@@ -33,17 +33,17 @@ struct Queue {
   int slot;
   int concurrency;
   bool paused;
-  int taken;     // open and running
-  Place *open;   // unclaimed ones, best first
+  int taken;    // open and running
+  Place* open;  // unclaimed ones, best first
   int open_count;
 };
 
-void read_settings(Queue *queue, Snapshot snapshot) {
+void read_settings(Queue* queue, Snapshot snapshot) {
   queue->concurrency = 1;
   queue->paused = false;
   Relation table = table_open(catalog()->queue, AccessShareLock);
   Relation index = index_open(catalog()->queue_key, AccessShareLock);
-  TupleTableSlot *slot = table_slot_create(table, nullptr);
+  TupleTableSlot* slot = table_slot_create(table, nullptr);
   ScanKeyData key;
   init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue->name);
   IndexScanDesc scan = index_beginscan(table, index, snapshot, 1, 0);
@@ -59,13 +59,13 @@ void read_settings(Queue *queue, Snapshot snapshot) {
   table_close(table, AccessShareLock);
 }
 
-bool better(const Place &a, const Place &b) {
+bool better(const Place& a, const Place& b) {
   if (a.priority != b.priority) return a.priority < b.priority;
   if (a.run_at != b.run_at) return a.run_at < b.run_at;
   return a.id < b.id;
 }
 
-void add_open(Queue *queue, TupleTableSlot *slot) {
+void add_open(Queue* queue, TupleTableSlot* slot) {
   bool isnull;
   Place place = {slot->tts_tid, DatumGetInt16(slot_getattr(slot, kJobPriority, &isnull)),
                  DatumGetTimestampTz(slot_getattr(slot, kJobRunAt, &isnull)),
@@ -73,20 +73,20 @@ void add_open(Queue *queue, TupleTableSlot *slot) {
   int capacity = 8;
   while (capacity < queue->open_count) capacity *= 2;
   if (!queue->open)
-    queue->open = static_cast<Place *>(palloc(sizeof(Place) * capacity));
+    queue->open = static_cast<Place*>(palloc(sizeof(Place) * capacity));
   else if (queue->open_count == capacity)
-    queue->open = static_cast<Place *>(repalloc(queue->open, sizeof(Place) * capacity * 2));
+    queue->open = static_cast<Place*>(repalloc(queue->open, sizeof(Place) * capacity * 2));
   int position = queue->open_count++;
   for (; position > 0 && better(place, queue->open[position - 1]); position--)
     queue->open[position] = queue->open[position - 1];
   queue->open[position] = place;
 }
 
-void count_places(Queue *queue, Relation job, Snapshot snapshot) {
+void count_places(Queue* queue, Relation job, Snapshot snapshot) {
   queue->taken = queue->open_count = 0;
   queue->open = nullptr;
   Relation index = index_open(catalog()->job_open_idx, AccessShareLock);
-  TupleTableSlot *slot = table_slot_create(job, nullptr);
+  TupleTableSlot* slot = table_slot_create(job, nullptr);
   ScanKeyData key;
   init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue->name);
   IndexScanDesc scan = index_beginscan(job, index, snapshot, 1, 0);
@@ -103,7 +103,7 @@ void count_places(Queue *queue, Relation job, Snapshot snapshot) {
   index_close(index, AccessShareLock);
 }
 
-bool change_state(JobTable *table, TupleTableSlot *seen, Oid state) {
+bool change_state(JobTable* table, TupleTableSlot* seen, Oid state) {
   if (!try_lock_row(table, seen)) return false;
   JobChange change = {};
   change.set(kJobState, ObjectIdGetDatum(state));
@@ -111,18 +111,17 @@ bool change_state(JobTable *table, TupleTableSlot *seen, Oid state) {
   return true;
 }
 
-bool open_row(JobTable *table, DueScan *parked) {
+bool open_row(JobTable* table, DueScan* parked) {
   bool isnull;
-  text *identifier =
-      DatumGetTextPP(slot_getattr(parked->slot, kJobIdentifier, &isnull));
+  text* identifier = DatumGetTextPP(slot_getattr(parked->slot, kJobIdentifier, &isnull));
   if (!change_state(table, parked->slot, catalog()->state_ready)) return false;
   note_ready(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier), parked->run_at);
   return true;
 }
 
 // Puts back the worst open row when a better one waits. False when somebody is claiming it.
-bool park_worst(JobTable *table, Queue *queue) {
-  TupleTableSlot *slot = table_slot_create(table->relation, nullptr);
+bool park_worst(JobTable* table, Queue* queue) {
+  TupleTableSlot* slot = table_slot_create(table->relation, nullptr);
   Place worst = queue->open[--queue->open_count];
   bool parked = table_tuple_fetch_row_version(table->relation, &worst.tid, table->snapshot, slot) &&
                 change_state(table, slot, catalog()->state_parked);
@@ -130,14 +129,14 @@ bool park_worst(JobTable *table, Queue *queue) {
   return parked;
 }
 
-bool beats_worst(const Queue &queue, const DueScan &parked) {
+bool beats_worst(const Queue& queue, const DueScan& parked) {
   if (queue.open_count == 0) return false;
   Place waiting = {{}, parked.priority, parked.run_at, parked.id};
   return better(waiting, queue.open[queue.open_count - 1]);
 }
 
-void start_parked_scan(DueScan *parked, Relation job, Relation index, Snapshot snapshot,
-                       const Queue &queue) {
+void start_parked_scan(DueScan* parked, Relation job, Relation index, Snapshot snapshot,
+                       const Queue& queue) {
   memset(parked, 0, sizeof(*parked));
   parked->relation = job;
   parked->index = index;
@@ -147,7 +146,7 @@ void start_parked_scan(DueScan *parked, Relation job, Relation index, Snapshot s
   fix_text(parked, queue.name);
 }
 
-void open_lowest(JobTable *table, Relation index, Queue *queue, Look *look) {
+void open_lowest(JobTable* table, Relation index, Queue* queue, Look* look) {
   DueScan parked;
   start_parked_scan(&parked, table->relation, index, table->snapshot, *queue);
   for (bool due = first_due(&parked); due; due = next_due(&parked)) {
@@ -175,8 +174,8 @@ void open_lowest(JobTable *table, Relation index, Queue *queue, Look *look) {
   end_due(&parked);
 }
 
-void promote_queue(Datum name, int slot, Look *look) {
-  text *label = DatumGetTextPP(name);
+void promote_queue(Datum name, int slot, Look* look) {
+  text* label = DatumGetTextPP(name);
   uint64 hash = fnv1a(VARDATA_ANY(label), VARSIZE_ANY_EXHDR(label));
   if (!try_lock_private(LockKind::kQueue, hash, ExclusiveLock)) {
     return_mark(slot);
@@ -200,23 +199,22 @@ void promote_queue(Datum name, int slot, Look *look) {
 }
 
 // Whether promotion would change anything, judged without the queue's lock.
-bool wants_promotion(Relation job, Relation index, Snapshot snapshot, Queue *queue) {
+bool wants_promotion(Relation job, Relation index, Snapshot snapshot, Queue* queue) {
   read_settings(queue, snapshot);
   if (queue->paused) return false;
   count_places(queue, job, snapshot);
   DueScan parked;
   start_parked_scan(&parked, job, index, snapshot, *queue);
   bool due = first_due(&parked);
-  bool wanted =
-      due && (queue->taken < queue->concurrency ||
-              (queue->taken == queue->concurrency && beats_worst(*queue, parked)));
+  bool wanted = due && (queue->taken < queue->concurrency ||
+                        (queue->taken == queue->concurrency && beats_worst(*queue, parked)));
   if (parked.next_due) note_parked_due(parked.next_due);
   end_due(&parked);
   return wanted;
 }
 
 // One step of a skip scan over the parked index: the first queue after (slot, name).
-bool next_queue(IndexScanDesc scan, TupleTableSlot *row, int *slot, Datum *name, bool same_slot,
+bool next_queue(IndexScanDesc scan, TupleTableSlot* row, int* slot, Datum* name, bool same_slot,
                 MemoryContext keep) {
   ScanKeyData keys[2];
   ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT2EQ,
@@ -241,12 +239,12 @@ bool next_queue(IndexScanDesc scan, TupleTableSlot *row, int *slot, Datum *name,
   return true;
 }
 
-void promote_slot(int slot, Look *look) {
+void promote_slot(int slot, Look* look) {
   Relation job = table_open(catalog()->job, AccessShareLock);
   Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
   CommandCounterIncrement();
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  TupleTableSlot *row = table_slot_create(job, nullptr);
+  TupleTableSlot* row = table_slot_create(job, nullptr);
   IndexScanDesc scan = index_beginscan(job, index, snapshot, 2, 0);
   Datum name = PointerGetDatum(cstring_to_text(""));
   int at = slot;
@@ -261,9 +259,8 @@ void promote_slot(int slot, Look *look) {
   table_close(job, AccessShareLock);
 }
 
-void mark_now(DatabaseState *database, int slot) {
-  if (database)
-    pg_atomic_fetch_or_u64(&database->marks[slot / 64], UINT64CONST(1) << (slot % 64));
+void mark_now(DatabaseState* database, int slot) {
+  if (database) pg_atomic_fetch_or_u64(&database->marks[slot / 64], UINT64CONST(1) << (slot % 64));
 }
 
 }  // namespace
@@ -281,7 +278,7 @@ Promotion promote_marked(int limit) {
 }
 
 void mark_fallen_due() {
-  DatabaseState *database = this_database();
+  DatabaseState* database = this_database();
   TimestampTz now = wall_now();
   if (!database || pg_atomic_read_u64(&database->parked_due) > static_cast<uint64>(now)) return;
   pg_atomic_write_u64(&database->parked_due, kNever);
@@ -289,7 +286,7 @@ void mark_fallen_due() {
   Relation job = table_open(catalog()->job, AccessShareLock);
   Relation index = index_open(catalog()->job_parked_due_idx, AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  TupleTableSlot *row = table_slot_create(job, nullptr);
+  TupleTableSlot* row = table_slot_create(job, nullptr);
   ScanKeyData key;
   ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_TIMESTAMPTZ_GT, TimestampTzGetDatum(seen));
   IndexScanDesc scan = index_beginscan(job, index, snapshot, 1, 0);
@@ -317,7 +314,7 @@ void mark_fallen_due() {
 }
 
 // Everything that fell due by now is about to be looked at.
-static void note_full_look(DatabaseState *database) {
+static void note_full_look(DatabaseState* database) {
   if (!database) return;
   auto now = static_cast<uint64>(wall_now());
   pg_atomic_write_u64(&database->reconciled_at, now);
@@ -325,7 +322,7 @@ static void note_full_look(DatabaseState *database) {
 }
 
 // Marks this queue, or promotes it where there is nowhere to mark. True when it wanted that.
-static bool reconcile_queue(DatabaseState *database, Relation job, Relation index,
+static bool reconcile_queue(DatabaseState* database, Relation job, Relation index,
                             Snapshot snapshot, Datum name, int slot) {
   Queue queue = {};
   queue.name = name;
@@ -341,13 +338,13 @@ static bool reconcile_queue(DatabaseState *database, Relation job, Relation inde
 
 int reconcile_queues(int most) {
   static int next_slot = 0;  // where a bounded look goes on
-  DatabaseState *database = this_database();
+  DatabaseState* database = this_database();
   if (most == 0) note_full_look(database);
   CommandCounterIncrement();
   Relation job = table_open(catalog()->job, AccessShareLock);
   Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  TupleTableSlot *row = table_slot_create(job, nullptr);
+  TupleTableSlot* row = table_slot_create(job, nullptr);
   IndexScanDesc scan = index_beginscan(job, index, snapshot, 2, 0);
   MemoryContext step =
       AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);

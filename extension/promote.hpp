@@ -11,16 +11,16 @@ struct Promotion {
   bool busy;  // a queue is being promoted by somebody else: its mark went back
 };
 
-// Takes marks and promotes their queues until that many jobs are opened, looking at no more marks than
-// that either.
+// Takes marks and promotes their queues until that many jobs are opened, looking at no more marks
+// than that either.
 Promotion promote_marked(int limit);
 
 // Marks the queues of parked jobs that fell due since the last look.
 void mark_fallen_due();
 
 // Looks at every queue with parked jobs and marks those with a place to give away. Covers crashes,
-// COMMIT PREPARED and missing shared memory. With a bound it looks at so many queues and goes on there
-// the next time; 0 means all. Returns how many queues it marked.
+// COMMIT PREPARED and missing shared memory. With a bound it looks at so many queues and goes on
+// there the next time; 0 means all. Returns how many queues it marked.
 int reconcile_queues(int most);
 
 }  // namespace pulse

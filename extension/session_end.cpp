@@ -18,15 +18,16 @@ uint64 held[kRemembered];
 int held_count = 0;
 bool callback_registered = false;
 
-void excuse(SharedState *all, uint64 attachment) {
+void excuse(SharedState* all, uint64 attachment) {
   uint64 position = pg_atomic_fetch_add_u64(&all->excused_count, 1);
   pg_atomic_write_u64(&all->excused[position % kExcusedEnds], attachment);
 }
 
-// Runs after this session's locks are released, so that the sweep which it asks for finds them free.
+// Runs after this session's locks are released, so that the sweep which it asks for finds them
+// free.
 extern "C" void pulse_session_exit(int code, Datum) {
-  SharedState *all = shared();
-  DatabaseState *database = this_database_if_known();
+  SharedState* all = shared();
+  DatabaseState* database = this_database_if_known();
   if (!all || !database || held_count == 0) return;
   // A client that went away makes the backend exit with 0, or is noticed as a lost connection.
   // Everything else that ends a session is the server's or an administrator's doing.
@@ -41,7 +42,7 @@ extern "C" void pulse_session_exit(int code, Datum) {
 }
 
 bool is_excused(uint64 attachment) {
-  SharedState *all = shared();
+  SharedState* all = shared();
   if (!all) return false;
   // When more sessions were ended at once than are remembered, silence decides about all of them.
   if (pg_atomic_read_u64(&all->excused_count) > kExcusedEnds) {
@@ -71,8 +72,7 @@ PULSE_FUNCTION(pulse_hold_attachment) {
     on_shmem_exit(pulse::pulse_session_exit, Int32GetDatum(0));
     pulse::callback_registered = true;
   }
-  auto attachment =
-      static_cast<uint64>(nextval_internal(pulse::catalog()->attachment_seq, false));
+  auto attachment = static_cast<uint64>(nextval_internal(pulse::catalog()->attachment_seq, false));
   pulse::hold_attachment(attachment);
   pulse::remember(attachment);
   PG_RETURN_INT64(static_cast<int64>(attachment));
@@ -99,11 +99,11 @@ PULSE_FUNCTION(pulse_holds_attachment) {
   PG_RETURN_BOOL(false);
 }
 
-// pulse._attachment_state(attachment, incarnation): open, ended (by its client) or unknown (ended by
-// the server, or of an earlier incarnation: silence decides).
+// pulse._attachment_state(attachment, incarnation): open, ended (by its client) or unknown (ended
+// by the server, or of an earlier incarnation: silence decides).
 PULSE_FUNCTION(pulse_attachment_state) {
   auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
-  const char *state = "open";
+  const char* state = "open";
   if (PG_GETARG_INT64(1) != pulse::incarnation())
     state = "unknown";
   else if (pulse::attachment_is_free(attachment))

@@ -12,34 +12,34 @@ constexpr int kDayMs = 24 * 3600 * 1000;
 constexpr int kDefaultSweepIntervalMs = 5000;
 
 // 0 would mean "without a pause" or "at once", which no reader of these settings can mean.
-bool refuse_zero(int *value, void **, GucSource) {
+bool refuse_zero(int* value, void**, GucSource) {
   if (*value != 0) return true;
   GUC_check_errmsg("0 is not a duration; use -1 to switch it off");
   return false;
 }
 
-void define_duration(const char *name, const char *description, int *value, int boot, int min,
+void define_duration(const char* name, const char* description, int* value, int boot, int min,
                      int unit, GucIntCheckHook check = nullptr) {
   int max = unit == GUC_UNIT_MS ? kDayMs : INT_MAX;
-  DefineCustomIntVariable(name, description, nullptr, value, boot, min, max, PGC_SUSET, unit,
-                          check, nullptr, nullptr);
+  DefineCustomIntVariable(name, description, nullptr, value, boot, min, max, PGC_SUSET, unit, check,
+                          nullptr, nullptr);
 }
 
 void define_liveness_settings() {
   define_duration("pulse.heartbeat_interval", "How often a worker checks in.",
                   &settings.heartbeat_interval_ms, 5000, 10, GUC_UNIT_MS);
-  define_duration("pulse.sweep_interval",
-                  "How often lost workers are looked for; -1 means by hand only.",
-                  &settings.sweep_interval_ms, kDefaultSweepIntervalMs, -1, GUC_UNIT_MS,
-                  refuse_zero);
+  define_duration(
+      "pulse.sweep_interval", "How often lost workers are looked for; -1 means by hand only.",
+      &settings.sweep_interval_ms, kDefaultSweepIntervalMs, -1, GUC_UNIT_MS, refuse_zero);
   define_duration("pulse.sweep_threshold", "Silence after which a worker is lost.",
                   &settings.sweep_threshold_ms, 20000, 10, GUC_UNIT_MS);
   define_duration("pulse.disconnect_grace",
                   "Time to re-attach after an attached session ended; -1 means its end is ignored.",
                   &settings.disconnect_grace_ms, 2000, -1, GUC_UNIT_MS);
-  define_duration("pulse.default_timeout",
-                  "Absolute limit of an attempt, for tasks without one of their own; -1 means none.",
-                  &settings.default_timeout_ms, -1, -1, GUC_UNIT_MS, refuse_zero);
+  define_duration(
+      "pulse.default_timeout",
+      "Absolute limit of an attempt, for tasks without one of their own; -1 means none.",
+      &settings.default_timeout_ms, -1, -1, GUC_UNIT_MS, refuse_zero);
   define_duration("pulse.poll_interval", "How often a worker looks when nothing can wake it.",
                   &settings.poll_interval_ms, 1000, 10, GUC_UNIT_MS);
   DefineCustomIntVariable("pulse.max_crashes",
@@ -100,8 +100,8 @@ TimestampTz transaction_now() {
 // pulse._setting_us(name): a duration setting in microseconds, NULL when it is -1.
 PULSE_FUNCTION(pulse_setting_us) {
   struct Duration {
-    const char *name;
-    const int *value;
+    const char* name;
+    const int* value;
     int64 unit_us;
   };
   static const Duration durations[] = {
@@ -115,8 +115,8 @@ PULSE_FUNCTION(pulse_setting_us) {
       {"keep_failed", &pulse::settings.keep_failed_s, USECS_PER_SEC},
       {"keep_attempts", &pulse::settings.keep_attempts_s, USECS_PER_SEC},
   };
-  char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-  for (const Duration &duration : durations)
+  char* name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+  for (const Duration& duration : durations)
     if (strcmp(duration.name, name) == 0) {
       if (*duration.value < 0) PG_RETURN_NULL();
       PG_RETURN_INT64(*duration.value * duration.unit_us);

@@ -20,7 +20,7 @@ struct Settings {
   bool claims;
   bool events;
   double clock_offset_s;
-  char *databases;
+  char* databases;
 };
 
 extern Settings settings;
@@ -29,7 +29,8 @@ extern Settings settings;
 void define_settings();
 
 // The longest step of the liveness clock between two ticks, in microseconds: 1.25 sweep intervals.
-// With sweeping switched off, the default interval stands in, so that sweeps by hand still see time pass.
+// With sweeping switched off, the default interval stands in, so that sweeps by hand still see time
+// pass.
 int64 longest_tick_us();
 
 // Wall clock as everything in this extension sees it: moved by pulse.clock_offset.

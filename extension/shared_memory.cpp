@@ -8,8 +8,8 @@ constexpr int kLazyDatabases = 4;
 constexpr int kLazyWaiters = 128;
 constexpr int kPreloadedDatabases = 64;
 
-SharedState *state = nullptr;
-DatabaseState *own_database = nullptr;
+SharedState* state = nullptr;
+DatabaseState* own_database = nullptr;
 bool unavailable = false;
 shmem_request_hook_type previous_request_hook = nullptr;
 shmem_startup_hook_type previous_startup_hook = nullptr;
@@ -21,7 +21,7 @@ Size state_size(int databases, int waiters) {
 }
 
 // Everything but the oid: the first claim then looks at all queues.
-void reset_database(DatabaseState *database) {
+void reset_database(DatabaseState* database) {
   pg_atomic_init_u64(&database->any_generation, 0);
   pg_atomic_init_u64(&database->parked_due, kNever);
   pg_atomic_init_u64(&database->parked_seen, 0);
@@ -34,7 +34,7 @@ void reset_database(DatabaseState *database) {
   pg_atomic_init_u64(&database->reconciled_at, 0);
 }
 
-void init_state(SharedState *fresh, int databases, int waiters) {
+void init_state(SharedState* fresh, int databases, int waiters) {
   fresh->started_at = GetCurrentTimestamp();
   if (!pg_strong_random(&fresh->incarnation, sizeof(fresh->incarnation)))
     fresh->incarnation = static_cast<uint64>(fresh->started_at);
@@ -48,14 +48,14 @@ void init_state(SharedState *fresh, int databases, int waiters) {
     pg_atomic_init_u32(&fresh->database[i].oid, 0);
     reset_database(&fresh->database[i]);
   }
-  Waiter *waiter = waiter_array(fresh);
+  Waiter* waiter = waiter_array(fresh);
   for (int i = 0; i < waiters; i++) pg_atomic_init_u64(&waiter[i].word, kFree);
 }
 
 void create_or_find(int databases, int waiters) {
   bool found;
   LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-  auto *fresh = static_cast<SharedState *>(
+  auto* fresh = static_cast<SharedState*>(
       ShmemInitStruct("pg_pulse", state_size(databases, waiters), &found));
   if (!found) init_state(fresh, databases, waiters);
   LWLockRelease(AddinShmemInitLock);
@@ -76,9 +76,7 @@ extern "C" void pulse_shmem_startup() {
 void take_slack() {
   MemoryContext context = CurrentMemoryContext;
   PG_TRY();
-  {
-    create_or_find(kLazyDatabases, kLazyWaiters);
-  }
+  { create_or_find(kLazyDatabases, kLazyWaiters); }
   PG_CATCH();
   {
     MemoryContextSwitchTo(context);
@@ -92,11 +90,11 @@ void take_slack() {
                   errhint("Add pg_pulse to shared_preload_libraries.")));
 }
 
-// Takes over the place of a database that has been dropped. Another backend of this database may use it
-// before it is reset: what it then loses is found by the look at all queues that follows.
-DatabaseState *take_over_dropped(SharedState *all) {
+// Takes over the place of a database that has been dropped. Another backend of this database may
+// use it before it is reset: what it then loses is found by the look at all queues that follows.
+DatabaseState* take_over_dropped(SharedState* all) {
   for (int i = 0; i < all->databases; i++) {
-    DatabaseState *candidate = &all->database[i];
+    DatabaseState* candidate = &all->database[i];
     uint32 oid = pg_atomic_read_u32(&candidate->oid);
     if (oid == MyDatabaseId) return candidate;
     if (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(oid))) continue;
@@ -111,10 +109,9 @@ void tell_no_place() {
   static bool told = false;
   if (told) return;
   told = true;
-  ereport(LOG,
-          (errmsg("no place in pg_pulse's shared memory for this database: its workers poll"),
-           errhint("With pg_pulse in shared_preload_libraries there are %d places.",
-                   kPreloadedDatabases)));
+  ereport(LOG, (errmsg("no place in pg_pulse's shared memory for this database: its workers poll"),
+                errhint("With pg_pulse in shared_preload_libraries there are %d places.",
+                        kPreloadedDatabases)));
 }
 
 }  // namespace
@@ -126,17 +123,17 @@ void request_shared_memory() {
   shmem_startup_hook = pulse_shmem_startup;
 }
 
-SharedState *shared() {
+SharedState* shared() {
   if (!state && !unavailable && IsUnderPostmaster) take_slack();
   return state;
 }
 
-DatabaseState *this_database() {
+DatabaseState* this_database() {
   if (own_database) return own_database;
-  SharedState *all = shared();
+  SharedState* all = shared();
   if (!all) return nullptr;
   for (int i = 0; i < all->databases; i++) {
-    DatabaseState *candidate = &all->database[i];
+    DatabaseState* candidate = &all->database[i];
     uint32 oid = pg_atomic_read_u32(&candidate->oid);
     if (oid == 0 && pg_atomic_compare_exchange_u32(&candidate->oid, &oid, MyDatabaseId))
       oid = MyDatabaseId;
@@ -147,23 +144,23 @@ DatabaseState *this_database() {
   return own_database;
 }
 
-DatabaseState *this_database_if_known() { return own_database; }
+DatabaseState* this_database_if_known() { return own_database; }
 
-Waiter *waiter_array(SharedState *all) {
-  return reinterpret_cast<Waiter *>(&all->database[all->databases]);
+Waiter* waiter_array(SharedState* all) {
+  return reinterpret_cast<Waiter*>(&all->database[all->databases]);
 }
 
 TimestampTz incarnation_started_at() {
-  SharedState *all = shared();
+  SharedState* all = shared();
   return all && all->started_at > PgStartTime ? all->started_at : PgStartTime;
 }
 
 int64 incarnation() {
-  SharedState *all = shared();
+  SharedState* all = shared();
   return all ? static_cast<int64>(all->incarnation) : PgStartTime;
 }
 
-bool lower_due(pg_atomic_uint64 *due, TimestampTz at) {
+bool lower_due(pg_atomic_uint64* due, TimestampTz at) {
   uint64 wanted = static_cast<uint64>(at);
   uint64 current = pg_atomic_read_u64(due);
   while (wanted < current)
@@ -171,7 +168,7 @@ bool lower_due(pg_atomic_uint64 *due, TimestampTz at) {
   return false;
 }
 
-uint64 fnv1a(const char *data, int length) {
+uint64 fnv1a(const char* data, int length) {
   uint64 hash = UINT64CONST(14695981039346656037);
   for (int i = 0; i < length; i++) {
     hash ^= static_cast<unsigned char>(data[i]);
@@ -180,12 +177,12 @@ uint64 fnv1a(const char *data, int length) {
   return hash;
 }
 
-int queue_slot(const text *name) {
+int queue_slot(const text* name) {
   uint64 hash = fnv1a(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
   return static_cast<int>((hash ^ (hash >> 32)) % kQueueSlots);
 }
 
-int task_bit(const char *identifier, int length) {
+int task_bit(const char* identifier, int length) {
   uint64 hash = fnv1a(identifier, length);
   return static_cast<int>((hash ^ (hash >> 32)) % kTaskBits);
 }

@@ -7,8 +7,8 @@
 
 namespace pulse {
 
-constexpr int kTaskBits = 64;       // a task hashes to one of these bits
-constexpr int kQueueSlots = 8192;   // a queue hashes to one of these marks
+constexpr int kTaskBits = 64;      // a task hashes to one of these bits
+constexpr int kQueueSlots = 8192;  // a queue hashes to one of these marks
 constexpr int kMarkWords = kQueueSlots / 64;
 constexpr int kExcusedEnds = 256;
 constexpr uint64 kNever = PG_INT64_MAX;  // a due time that does not come
@@ -39,7 +39,7 @@ struct Waiter {
 };
 
 struct SharedState {
-  int64 started_at;  // of this server incarnation: constant after creation
+  int64 started_at;    // of this server incarnation: constant after creation
   uint64 incarnation;  // random, names this incarnation: constant after creation
   int32 databases;
   int32 waiters;
@@ -56,28 +56,28 @@ void request_shared_memory();
 
 // The shared struct, taken at run time where the server was started without this library.
 // NULL where there is none to be had: then everything works by polling.
-SharedState *shared();
+SharedState* shared();
 
 // The state of this database, or NULL. May raise; call it before a transaction needs it at commit.
-DatabaseState *this_database();
+DatabaseState* this_database();
 
 // The same without creating it: safe in callbacks.
-DatabaseState *this_database_if_known();
+DatabaseState* this_database_if_known();
 
-Waiter *waiter_array(SharedState *state);
+Waiter* waiter_array(SharedState* state);
 
 // The start of this incarnation of the server, and a number that names it.
 TimestampTz incarnation_started_at();
 int64 incarnation();
 
 // Lowers a due time; true when it was lowered.
-bool lower_due(pg_atomic_uint64 *due, TimestampTz at);
+bool lower_due(pg_atomic_uint64* due, TimestampTz at);
 
 // The mark of a queue; an index holds it, so it never changes.
-int queue_slot(const text *name);
+int queue_slot(const text* name);
 
 // The bit of a task.
-int task_bit(const char *identifier, int length);
-uint64 fnv1a(const char *data, int length);
+int task_bit(const char* identifier, int length);
+uint64 fnv1a(const char* data, int length);
 
 }  // namespace pulse

@@ -22,7 +22,7 @@ TaskSettings defaults() {
   TaskSettings settings_of = {};
   settings_of.timeout_null = settings.default_timeout_ms < 0;
   if (!settings_of.timeout_null) {
-    auto *timeout = static_cast<Interval *>(palloc0(sizeof(Interval)));
+    auto* timeout = static_cast<Interval*>(palloc0(sizeof(Interval)));
     timeout->time = settings.default_timeout_ms * INT64CONST(1000);
     settings_of.timeout = IntervalPGetDatum(timeout);
   }
@@ -34,7 +34,7 @@ TaskSettings defaults() {
 }
 
 // Copies a value that is set, so that it outlives the row; an unset one keeps the default.
-void overlay(TupleTableSlot *row, AttrNumber column, Datum *value, bool *null) {
+void overlay(TupleTableSlot* row, AttrNumber column, Datum* value, bool* null) {
   bool isnull;
   Datum stored = slot_getattr(row, column, &isnull);
   if (isnull) return;
@@ -43,13 +43,12 @@ void overlay(TupleTableSlot *row, AttrNumber column, Datum *value, bool *null) {
   *null = false;
 }
 
-
 // Calls use(row) with the row of this task, if there is one.
 template <typename Use>
 void with_task_row(Datum identifier, Snapshot snapshot, Use use) {
   Relation table = table_open(catalog()->task, AccessShareLock);
   Relation index = index_open(catalog()->task_key, AccessShareLock);
-  TupleTableSlot *row = table_slot_create(table, nullptr);
+  TupleTableSlot* row = table_slot_create(table, nullptr);
   ScanKeyData key;
   init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, identifier);
   IndexScanDesc scan = index_beginscan(table, index, snapshot, 1, 0);
@@ -65,7 +64,7 @@ void with_task_row(Datum identifier, Snapshot snapshot, Use use) {
 
 TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
   TaskSettings found = defaults();
-  with_task_row(identifier, snapshot, [&found](TupleTableSlot *row) {
+  with_task_row(identifier, snapshot, [&found](TupleTableSlot* row) {
     overlay(row, kTaskTimeout, &found.timeout, &found.timeout_null);
     overlay(row, kTaskStallTimeout, &found.stall_timeout, &found.stall_timeout_null);
     overlay(row, kTaskOnUnreachable, &found.on_unreachable, &found.on_unreachable_null);
@@ -79,7 +78,7 @@ TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
 
 int task_max_attempts(Datum identifier) {
   int found = kDefaultMaxAttempts;
-  with_task_row(identifier, GetActiveSnapshot(), [&found](TupleTableSlot *row) {
+  with_task_row(identifier, GetActiveSnapshot(), [&found](TupleTableSlot* row) {
     bool isnull;
     Datum own = slot_getattr(row, kTaskMaxAttempts, &isnull);
     if (!isnull) found = DatumGetInt16(own);

@@ -4,7 +4,7 @@
 #include "settings.hpp"
 
 // From libpq/libpq.h, which cannot be included without Kerberos' headers.
-extern "C" PGDLLIMPORT WaitEventSet *FeBeWaitSet;
+extern "C" PGDLLIMPORT WaitEventSet* FeBeWaitSet;
 
 namespace pulse {
 namespace {
@@ -26,32 +26,32 @@ struct Sample {
 };
 
 Sample sample;
-Waiter *own = nullptr;
+Waiter* own = nullptr;
 
 WaiterState state_of(uint64 word) { return static_cast<WaiterState>(word & kStateMask); }
 
 uint64 next_word(uint64 word, WaiterState state) { return (word & ~kStateMask) + 4 + state; }
 
-bool turn(Waiter *waiter, WaiterState from, WaiterState to) {
+bool turn(Waiter* waiter, WaiterState from, WaiterState to) {
   uint64 word = pg_atomic_read_u64(&waiter->word);
   return state_of(word) == from &&
          pg_atomic_compare_exchange_u64(&waiter->word, &word, next_word(word, to));
 }
 
-void set_latch_of(const Waiter *waiter) {
+void set_latch_of(const Waiter* waiter) {
   SetLatch(&ProcGlobal->allProcs[waiter->backend].procLatch);
 }
 
 // Wakes this waiter if it still is the one that was looked at.
-bool wake(Waiter *waiter, uint64 seen) {
+bool wake(Waiter* waiter, uint64 seen) {
   if (!pg_atomic_compare_exchange_u64(&waiter->word, &seen, next_word(seen, kWoken))) return false;
   set_latch_of(waiter);
   return true;
 }
 
 bool enter_waiting(int64 worker_id, uint64 tasks) {
-  SharedState *all = shared();
-  Waiter *waiters = waiter_array(all);
+  SharedState* all = shared();
+  Waiter* waiters = waiter_array(all);
   for (int i = 0; i < all->waiters; i++) {
     if (!turn(&waiters[i], kFree, kTaken)) continue;
     own = &waiters[i];
@@ -77,7 +77,7 @@ bool exit_waiting() {
   return state_of(word) == kWoken;
 }
 
-bool moved_since_sample(DatabaseState *database) {
+bool moved_since_sample(DatabaseState* database) {
   if (sample.work_left == WorkLeft::kNow) return true;
   if (pg_atomic_read_u64(&database->any_generation) != sample.any_generation) return true;
   for (int bit = 0; bit < kTaskBits; bit++)
@@ -88,14 +88,24 @@ bool moved_since_sample(DatabaseState *database) {
 }
 
 // Takes a due time that has passed, so that one waiter acts on it and the others sleep on.
-bool take_due(pg_atomic_uint64 *due, TimestampTz now) {
+bool take_due(pg_atomic_uint64* due, TimestampTz now) {
   uint64 at = pg_atomic_read_u64(due);
   while (at <= static_cast<uint64>(now))
     if (pg_atomic_compare_exchange_u64(due, &at, kNever)) return true;
   return false;
 }
 
-bool job_fell_due(DatabaseState *database, uint64 tasks, TimestampTz now) {
+// Takes the request for a sweep for a moment: when whoever was asked does not sweep, it is offered
+// anew.
+bool take_sweep_due(DatabaseState* database, TimestampTz now) {
+  uint64 at = pg_atomic_read_u64(&database->sweep_due);
+  uint64 again = static_cast<uint64>(now + settings.poll_interval_ms * INT64CONST(1000));
+  while (at <= static_cast<uint64>(now))
+    if (pg_atomic_compare_exchange_u64(&database->sweep_due, &at, again)) return true;
+  return false;
+}
+
+bool job_fell_due(DatabaseState* database, uint64 tasks, TimestampTz now) {
   bool fell = pg_atomic_read_u64(&database->parked_due) <= static_cast<uint64>(now);
   for (int bit = 0; bit < kTaskBits; bit++)
     if ((tasks >> bit) & 1) fell |= take_due(&database->next_due[bit], now);
@@ -103,7 +113,7 @@ bool job_fell_due(DatabaseState *database, uint64 tasks, TimestampTz now) {
 }
 
 // The next moment at which something falls due.
-TimestampTz next_due(DatabaseState *database, uint64 tasks) {
+TimestampTz next_due(DatabaseState* database, uint64 tasks) {
   uint64 at = pg_atomic_read_u64(&database->parked_due);
   at = Min(at, pg_atomic_read_u64(&database->sweep_due));
   for (int bit = 0; bit < kTaskBits; bit++)
@@ -134,8 +144,8 @@ void sleep_for(int64 wait_us) {
   } else {
     WaitEvent events[kClientWaitEvents];
     ModifyWaitEvent(FeBeWaitSet, kClientSocketPosition, WL_SOCKET_CLOSED, nullptr);
-    int count = WaitEventSetWait(FeBeWaitSet, timeout_ms, events, kClientWaitEvents,
-                                 PG_WAIT_EXTENSION);
+    int count =
+        WaitEventSetWait(FeBeWaitSet, timeout_ms, events, kClientWaitEvents, PG_WAIT_EXTENSION);
     for (int i = 0; i < count; i++) {
       if (events[i].events & WL_POSTMASTER_DEATH) proc_exit(1);
       if (!(events[i].events & WL_SOCKET_CLOSED)) continue;
@@ -149,7 +159,7 @@ void sleep_for(int64 wait_us) {
 
 int64 poll_interval_us() { return settings.poll_interval_ms * INT64CONST(1000); }
 
-void wait_for_wake(DatabaseState *database, int64 worker_id, int64 wait_us) {
+void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
   bool sampled = sample.valid && sample.worker_id == worker_id;
   uint64 tasks = sampled ? sample.tasks : ~UINT64CONST(0);
   int64 end = monotonic_us() + wait_us;
@@ -164,7 +174,7 @@ void wait_for_wake(DatabaseState *database, int64 worker_id, int64 wait_us) {
     if (sampled && moved_since_sample(database)) break;
     if (state_of(pg_atomic_read_u64(&own->word)) == kWoken) break;
     if (left_us <= 0 || job_fell_due(database, tasks, now)) break;
-    if (take_due(&database->sweep_due, now)) {
+    if (take_sweep_due(database, now)) {
       exit_waiting();
       ask_for_sweep();
       return;
@@ -182,7 +192,7 @@ void drop_snapshot() {
   SPI_finish();
 }
 
-int64 checked_wait_us(const Interval *max_wait, bool sampled) {
+int64 checked_wait_us(const Interval* max_wait, bool sampled) {
   int64 days = max_wait->day + max_wait->month * INT64CONST(30);
   int64 wait_us = max_wait->time;
   if (days < 0 || days > 1 || wait_us + days * USECS_PER_DAY < 0 ||
@@ -202,7 +212,7 @@ int64 checked_wait_us(const Interval *max_wait, bool sampled) {
 }  // namespace
 
 void sample_generations(int64 worker_id, uint64 tasks) {
-  DatabaseState *database = this_database();
+  DatabaseState* database = this_database();
   sample.valid = database != nullptr;
   sample.work_left = WorkLeft::kNone;
   sample.worker_id = worker_id;
@@ -219,11 +229,11 @@ void note_work_left(WorkLeft left) {
   sample.busy_looks = left == WorkLeft::kBusy ? Min(sample.busy_looks + 1, kMostBusyLooks) : 0;
 }
 
-void wake_waiters(uint32 *jobs, uint64 task_bits, bool any) {
-  SharedState *all = shared();
+void wake_waiters(uint32* jobs, uint64 task_bits, bool any) {
+  SharedState* all = shared();
   pg_memory_barrier();
   if (pg_atomic_read_u32(&all->waiting) == 0) return;
-  Waiter *waiters = waiter_array(all);
+  Waiter* waiters = waiter_array(all);
   for (int i = 0; i < all->waiters && (task_bits || any); i++) {
     uint64 seen = pg_atomic_read_u64(&waiters[i].word);
     if (state_of(seen) != kWaiting || waiters[i].database != MyDatabaseId) continue;
@@ -240,9 +250,9 @@ void wake_waiters(uint32 *jobs, uint64 task_bits, bool any) {
 }
 
 void wake_worker(int64 worker_id) {
-  SharedState *all = shared();
+  SharedState* all = shared();
   if (!all) return;
-  Waiter *waiters = waiter_array(all);
+  Waiter* waiters = waiter_array(all);
   for (int i = 0; i < all->waiters; i++) {
     uint64 seen = pg_atomic_read_u64(&waiters[i].word);
     if (state_of(seen) == kWaiting && waiters[i].database == MyDatabaseId &&
@@ -252,10 +262,10 @@ void wake_worker(int64 worker_id) {
 }
 
 void nudge_waiters(uint64 tasks) {
-  SharedState *all = shared();
+  SharedState* all = shared();
   pg_memory_barrier();
   if (!all || pg_atomic_read_u32(&all->waiting) == 0) return;
-  Waiter *waiters = waiter_array(all);
+  Waiter* waiters = waiter_array(all);
   for (int i = 0; i < all->waiters; i++)
     if (state_of(pg_atomic_read_u64(&waiters[i].word)) == kWaiting &&
         waiters[i].database == MyDatabaseId && (waiters[i].tasks & tasks))
@@ -263,8 +273,8 @@ void nudge_waiters(uint64 tasks) {
 }
 
 void offer_sweep() {
-  DatabaseState *database = this_database();
-  if (database && take_due(&database->sweep_due, wall_now())) ask_for_sweep();
+  DatabaseState* database = this_database();
+  if (database && take_sweep_due(database, wall_now())) ask_for_sweep();
 }
 
 void leave_waiting() {
@@ -272,7 +282,7 @@ void leave_waiting() {
   uint64 tasks = own->tasks;
   if (!exit_waiting()) return;
   uint32 jobs[kTaskBits];
-  for (uint32 &count : jobs) count = 1;
+  for (uint32& count : jobs) count = 1;
   int bit = tasks ? __builtin_ctzll(tasks) : 0;
   wake_waiters(jobs, UINT64CONST(1) << bit, true);
 }
@@ -286,7 +296,7 @@ PULSE_FUNCTION(pulse_offer_sweep) {
 
 // CALL pulse.wait_for_job(worker_id, max_wait): see sql/wait.sql for the contract.
 PULSE_FUNCTION(pulse_wait_for_job) {
-  auto *call = reinterpret_cast<CallContext *>(fcinfo->context);
+  auto* call = reinterpret_cast<CallContext*>(fcinfo->context);
   if (!call || !IsA(call, CallContext) || call->atomic)
     ereport(ERROR, (errcode(pulse::kNotInTransactionBlock),
                     errmsg("wait_for_job cannot run inside a transaction block"),
@@ -299,7 +309,7 @@ PULSE_FUNCTION(pulse_wait_for_job) {
   int64 worker_id = PG_GETARG_INT64(0);
   bool sampled = pulse::sample.valid && pulse::sample.worker_id == worker_id;
   int64 wait_us = pulse::checked_wait_us(PG_GETARG_INTERVAL_P(1), sampled);
-  pulse::DatabaseState *database = pulse::this_database();
+  pulse::DatabaseState* database = pulse::this_database();
   pulse::drop_snapshot();
   if (database)
     pulse::wait_for_wake(database, worker_id, wait_us);

@@ -4,7 +4,8 @@
 
 CREATE OR REPLACE FUNCTION pulse._lock_key(job_key text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_key';
-COMMENT ON FUNCTION pulse._lock_key(text) IS 'the job key''s lock, until the transaction ends; waits';
+COMMENT ON FUNCTION pulse._lock_key(text) IS
+  'the job key''s lock, until the transaction ends; waits';
 
 CREATE OR REPLACE FUNCTION pulse._try_lock_key(job_key text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_key';
@@ -71,7 +72,8 @@ BEGIN
     queue_name   = spec.queue_name,
     run_at       = CASE WHEN mode = 'preserve_run_at' AND older.attempts = 0
                      THEN older.run_at ELSE spec.run_at END,
-    state        = CASE WHEN spec.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
+    state        = CASE WHEN spec.queue_name IS NULL THEN 'ready'
+                     ELSE 'parked' END::pulse.job_state,
     max_attempts = spec.max_attempts,
     priority     = spec.priority,
     flags        = spec.flags,
@@ -205,7 +207,8 @@ BEGIN
   )
   SELECT a.* FROM added AS a WHERE pulse._note_job(a.identifier, a.queue_name, a.run_at);
 END $$;
-COMMENT ON FUNCTION pulse._add_unkeyed(pulse.job_spec[]) IS 'adds many jobs without keys in one statement';
+COMMENT ON FUNCTION pulse._add_unkeyed(pulse.job_spec[]) IS
+  'adds many jobs without keys in one statement';
 
 CREATE OR REPLACE FUNCTION pulse.add_jobs(
     specs pulse.job_spec[], job_key_preserve_run_at boolean = false)
@@ -252,4 +255,5 @@ BEGIN
   RETURN CASE WHEN removed.id IS NOT NULL THEN removed END;
 END $$;
 COMMENT ON FUNCTION pulse.remove_job(text) IS
-  'deletes the waiting job of this key; a running one loses its key and is not retried. NULL when there is none';
+  'deletes the waiting job of this key; a running one loses its key and is not retried. NULL '
+  'when there is none';

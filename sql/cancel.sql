@@ -12,7 +12,8 @@ BEGIN
   END IF;
   IF state IS NULL THEN
     RAISE EXCEPTION 'job % is unknown', coalesce(job_id::text, 'NULL') USING
-      ERRCODE = 'PU005', HINT = 'Completed jobs are deleted unless pulse.keep_completed keeps them.';
+      ERRCODE = 'PU005',
+      HINT = 'Completed jobs are deleted unless pulse.keep_completed keeps them.';
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse.get_job(bigint) IS
@@ -32,7 +33,8 @@ BEGIN
      waiting.revision, waiting.created_at, pulse.now());
   PERFORM pulse._note_queue(waiting.queue_name);
 END $$;
-COMMENT ON FUNCTION pulse._cancel_waiting(pulse.job, text) IS 'ends a locked job that is not running';
+COMMENT ON FUNCTION pulse._cancel_waiting(pulse.job, text) IS
+  'ends a locked job that is not running';
 
 CREATE OR REPLACE FUNCTION pulse.cancel_job(job_id bigint, reason text = NULL) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -57,6 +59,7 @@ BEGIN
   RETURN 'running';
 END $$;
 COMMENT ON FUNCTION pulse.cancel_job(bigint, text) IS
-  'a waiting job is cancelled at once; a running one is flagged and its worker told by every heartbeat: '
+  'a waiting job is cancelled at once; a running one is flagged and its worker told by every '
+  'heartbeat: '
   'a completion that comes first wins, any other end is cancelled. Returns the state: cancelled, '
   'running (flagged), or how the job had ended before. PU005 when there is none';

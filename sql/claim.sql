@@ -1,9 +1,11 @@
--- Taking jobs: claim hands out the best due ones, claim_job one by its id, held repeats what is held.
--- claim itself is in extension/claim.cpp. Lock order: worker (shared), queue (never waited for), row.
+-- Taking jobs: claim hands out the best due ones, claim_job one by its id, held repeats what is
+-- held. claim itself is in extension/claim.cpp. Lock order: worker (shared), queue (never waited
+-- for), row.
 
 CREATE OR REPLACE FUNCTION pulse._next_token() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_token';
-COMMENT ON FUNCTION pulse._next_token() IS 'a number that no claim had before, also across failover';
+COMMENT ON FUNCTION pulse._next_token() IS
+  'a number that no claim had before, also across failover';
 
 CREATE OR REPLACE FUNCTION pulse._require_claims() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_claims';
@@ -34,9 +36,12 @@ CREATE OR REPLACE FUNCTION pulse.claim(
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
   AS 'MODULE_PATHNAME', 'pulse_claim';
 COMMENT ON FUNCTION pulse.claim(bigint, int, text[], text[], int) IS
-  'hands out at most max_jobs due jobs in order of priority, run_at and id; each consumes an attempt. '
-  'The first start_jobs (NULL: all) are started at once, the rest may wait in the worker. PU002 for a '
-  'worker that is unknown, lost or stopped, PU007 outside READ COMMITTED, PU008 while pulse.claims is off';
+  'hands out at most max_jobs due jobs in order of priority, run_at and id; each consumes an '
+  'attempt. '
+  'The first start_jobs (NULL: all) are started at once, the rest may wait in the worker. '
+  'PU002 for a '
+  'worker that is unknown, lost or stopped, PU007 outside READ COMMITTED, PU008 while '
+  'pulse.claims is off';
 
 CREATE OR REPLACE FUNCTION pulse._as_claimed(job pulse.job) RETURNS pulse.claimed_job
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -159,10 +164,6 @@ BEGIN
     reason := coalesce(reason, 'running');
     RETURN;
   END IF;
-  IF pulse._must_wait_alone(wanted, claim_job.worker_id) THEN
-    reason := 'parked';
-    RETURN;
-  END IF;
   IF wanted.state = 'running' THEN
     wanted := pulse._recover_for_claim(wanted);
     IF wanted.id IS NULL THEN
@@ -170,9 +171,16 @@ BEGIN
       RETURN;
     END IF;
   END IF;
+  -- Judged with the crash that the recovery has just counted.
+  IF pulse._must_wait_alone(wanted, claim_job.worker_id) THEN
+    reason := 'parked';
+    RETURN;
+  END IF;
   reason := 'claimed';
   job := pulse._as_claimed(pulse._take_job(wanted, claim_job.worker_id));
 END $$;
 COMMENT ON FUNCTION pulse.claim_job(bigint, bigint) IS
-  'claims one job by its id. reason: claimed, yours (already, same token), running, parked (behind its '
-  'queue, or on its last chance, for which a worker must be idle), future, finished or unknown. Takes a due job, or one whose owner is lost or silent beyond its threshold';
+  'claims one job by its id. reason: claimed, yours (already, same token), running, parked '
+  '(behind its '
+  'queue, or on its last chance, for which a worker must be idle), future, finished or '
+  'unknown. Takes a due job, or one whose owner is lost or silent beyond its threshold';

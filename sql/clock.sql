@@ -29,9 +29,9 @@ CREATE OR REPLACE FUNCTION pulse._longest_tick_us() RETURNS bigint
 COMMENT ON FUNCTION pulse._longest_tick_us() IS
   'by how much the liveness clock advances at most between two ticks';
 
--- Stores how far the clock has come, when the last tick is old enough, and answers how much time was
--- left out since then (an outage, a step of the wall clock). The row is any that nobody holds: all
--- rows are taken only while eight sweeps at once sit in open transactions.
+-- Stores how far the clock has come, when the last tick is old enough, and answers how much time
+-- was left out since then (an outage, a step of the wall clock). The row is any that nobody holds:
+-- all rows are taken only while eight sweeps at once sit in open transactions.
 CREATE OR REPLACE FUNCTION pulse._tick() RETURNS interval
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -32,7 +32,8 @@ CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
            CASE
              WHEN e.outcome = 'released' THEN j.run_at
              WHEN e.outcome = 'interrupted' THEN greatest(j.run_at, pulse.now())
-             ELSE greatest(j.run_at, pulse.now()) + coalesce(e.retry_in, pulse._backoff(t, j.attempts))
+             ELSE greatest(j.run_at, pulse.now())
+                  + coalesce(e.retry_in, pulse._backoff(t, j.attempts))
            END AS run_at
       FROM unnest(endings) AS e
       JOIN pulse.job AS j ON j.id = e.id
@@ -41,9 +42,9 @@ CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
     DELETE FROM pulse.job AS j USING verdict AS v WHERE j.id = (v.job).id AND v.fate <> 'again'
   ), kept AS (
     INSERT INTO pulse.finished_job
-      (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts, crashes,
-       job_key, flags, worker_id, token, claimed_at, checkpoint, last_error, revision, created_at,
-       finished_at)
+      (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts,
+       crashes, job_key, flags, worker_id, token, claimed_at, checkpoint, last_error, revision,
+       created_at, finished_at)
     SELECT (v.job).id, (v.job).identifier, coalesce(v.payload, (v.job).payload), (v.job).queue_name,
            (v.job).priority, (v.job).run_at, v.fate::pulse.finished_state, (v.job).attempts,
            (v.job).max_attempts, (v.job).crashes + v.crashed::int, (v.job).job_key, (v.job).flags,
@@ -120,7 +121,8 @@ CREATE OR REPLACE FUNCTION pulse._keep_completed(job pulse.job, result json) RET
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   keep_us bigint := pulse._setting_us('keep_completed');
-  own interval := (SELECT t.keep_completed FROM pulse.task AS t WHERE t.identifier = job.identifier);
+  own interval := (SELECT t.keep_completed FROM pulse.task AS t
+                    WHERE t.identifier = job.identifier);
 BEGIN
   IF own IS NOT NULL THEN
     keep_us := pulse._us(own);
@@ -166,7 +168,8 @@ BEGIN
   PERFORM pulse._note_queue(done.queue_name);
 END $$;
 COMMENT ON FUNCTION pulse.complete(bigint, bigint, json) IS
-  'ends a claim with success, in the caller''s transaction: it commits or rolls back with the caller''s '
+  'ends a claim with success, in the caller''s transaction: it commits or rolls back with the '
+  'caller''s '
   'rows. PU001 when the claim is lost';
 
 -- One job of complete_many that needs more than a delete: it is kept, or it was done before.
@@ -200,7 +203,8 @@ CREATE OR REPLACE FUNCTION pulse.complete_many(
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   AS 'MODULE_PATHNAME', 'pulse_complete_many';
 COMMENT ON FUNCTION pulse.complete_many(bigint[], bigint[], json[]) IS
-  'ends many claims with success. Per job: accepted, stale (not this claim''s any more) or busy (held by '
+  'ends many claims with success. Per job: accepted, stale (not this claim''s any more) or '
+  'busy (held by '
   'another transaction: ask again). Never waits. PU004 for arrays of unequal length';
 
 -- Locks one job of this claim, waiting for whoever holds it, and its key.
@@ -259,7 +263,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.fail(bigint, bigint, text, boolean, interval, json) IS
   'ends a claim with an error; returns the new state: ready or parked (again after the backoff, or '
-  'after retry_in), failed (the last attempt, or retry => false) or cancelled. PU001 when the claim is lost';
+  'after retry_in), failed (the last attempt, or retry => false) or cancelled. PU001 when the '
+  'claim is lost';
 
 -- Locks what is free of the claims asked for. "busy" are rows and keys that others hold.
 CREATE OR REPLACE FUNCTION pulse._lock_claims(job_ids bigint[], tokens bigint[])
@@ -344,7 +349,8 @@ BEGIN
   RETURN QUERY SELECT * FROM pulse._outcomes(job_ids, tokens, locked, 'released');
 END $$;
 COMMENT ON FUNCTION pulse.release(bigint[], bigint[]) IS
-  'hands back jobs that were never started; only this gives the attempt back. Per job: accepted, stale or busy';
+  'hands back jobs that were never started; only this gives the attempt back. Per job: '
+  'accepted, stale or busy';
 
 CREATE OR REPLACE FUNCTION pulse.snooze(
     job_id bigint, token bigint, delay interval, checkpoint json = NULL)

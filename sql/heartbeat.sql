@@ -1,8 +1,10 @@
--- The heartbeat: one HOT update that reads the verdict in the statement that beats. Were the verdict
--- in another table, a worker could hear "alive" while it is being marked as lost.
+-- The heartbeat: one HOT update that reads the verdict in the statement that beats. Were the
+-- verdict in another table, a worker could hear "alive" while it is being marked as lost.
 
--- Jobs that the worker does not know of in two arrays running go back: their claim's reply was lost.
-CREATE OR REPLACE FUNCTION pulse._settle_missing(beat pulse.heartbeat, job_ids bigint[]) RETURNS void
+-- Jobs that the worker does not know of in two arrays running go back: their claim's reply was
+-- lost.
+CREATE OR REPLACE FUNCTION pulse._settle_missing(beat pulse.heartbeat, job_ids bigint[])
+  RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   ids bigint[];
@@ -66,6 +68,9 @@ BEGIN
    WHERE j.state = 'running' AND j.worker_id = beat.worker_id AND j.cancel_requested_at IS NOT NULL;
 END $$;
 COMMENT ON FUNCTION pulse.heartbeat(bigint, bigint[]) IS
-  'the worker lives. status: alive, draining, stopping or lost (also for an unknown or stopped one). '
-  'job_ids means "exactly these": revoked are those among them that are not this worker''s any more; a '
-  'job missing from two arrays running goes back. cancelled: jobs to end. Never raises for a worker';
+  'the worker lives. status: alive, draining, stopping or lost (also for an unknown or stopped '
+  'one). '
+  'job_ids means "exactly these": revoked are those among them that are not this worker''s any '
+  'more; a '
+  'job missing from two arrays running goes back. cancelled: jobs to end. Never raises for a '
+  'worker';

@@ -18,7 +18,8 @@ CREATE OR REPLACE VIEW pulse.worker_status AS
          w.started_at, w.ended_at, w.reason
     FROM pulse.worker AS w LEFT JOIN pulse.heartbeat AS h ON h.worker_id = w.id;
 COMMENT ON VIEW pulse.worker_status IS
-  'registered workers, when they last checked in and what they hold; silent_for is on the liveness clock';
+  'registered workers, when they last checked in and what they hold; silent_for is on the '
+  'liveness clock';
 
 CREATE OR REPLACE VIEW pulse.stale AS
   SELECT j.identifier, pg_catalog.count(*) AS jobs, pg_catalog.min(j.claimed_at) AS oldest_claim
@@ -27,4 +28,5 @@ CREATE OR REPLACE VIEW pulse.stale AS
      AND (h.worker_id IS NULL OR h.verdict IN ('lost', 'stopped')
           OR pulse._lost_way(h, pulse._live_now_us()) IS NOT NULL)
    GROUP BY j.identifier;
-COMMENT ON VIEW pulse.stale IS 'running jobs whose worker does not live, by task: what the next sweep recovers';
+COMMENT ON VIEW pulse.stale IS
+  'running jobs whose worker does not live, by task: what the next sweep recovers';

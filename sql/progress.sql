@@ -35,5 +35,6 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse.progress(bigint, bigint, text, float8, json, text) IS
-  'reports progress of a running job and stores its checkpoint; NULL leaves a value. Counts as a beat '
+  'reports progress of a running job and stores its checkpoint; NULL leaves a value. Counts as '
+  'a beat '
   'where it is its own transaction. PU001 when the claim is lost';

@@ -30,6 +30,10 @@ CREATE OR REPLACE FUNCTION pulse._offer_sweep() RETURNS boolean
 COMMENT ON FUNCTION pulse._offer_sweep() IS
   'asks the caller, by a notice of code PU100, for a sweep that is due';
 
+CREATE OR REPLACE FUNCTION pulse._start_sweep() RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_start_sweep';
+COMMENT ON FUNCTION pulse._start_sweep() IS 'answers the request for a sweep, if there is one';
+
 CREATE OR REPLACE FUNCTION pulse._note_sweep_due(at timestamptz) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_sweep_due';
 COMMENT ON FUNCTION pulse._note_sweep_due(timestamptz) IS
@@ -47,4 +51,5 @@ COMMENT ON FUNCTION pulse._reconcile_queues(int) IS
 
 CREATE OR REPLACE FUNCTION pulse._lock_queue(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_queue';
-COMMENT ON FUNCTION pulse._lock_queue(text) IS 'the queue''s lock, until the transaction ends; waits';
+COMMENT ON FUNCTION pulse._lock_queue(text) IS
+  'the queue''s lock, until the transaction ends; waits';

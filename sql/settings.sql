@@ -1,5 +1,5 @@
--- The settings as SQL sees them, and the refusals that several parts share.
--- The values live in the library's variables, so reading one never depends on what was loaded before.
+-- The settings as SQL sees them, and the refusals that several parts share. The values live in the
+-- library's variables, so reading one never depends on what was loaded before.
 
 CREATE OR REPLACE FUNCTION pulse.version() RETURNS text
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_version';
@@ -24,7 +24,8 @@ COMMENT ON FUNCTION pulse._in_client_block() IS 'whether the client opened a tra
 
 CREATE OR REPLACE FUNCTION pulse._require_read_committed(what text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_read_committed';
-COMMENT ON FUNCTION pulse._require_read_committed(text) IS 'raises PU007 under another isolation level';
+COMMENT ON FUNCTION pulse._require_read_committed(text) IS
+  'raises PU007 under another isolation level';
 
 CREATE OR REPLACE FUNCTION pulse._us(duration interval) RETURNS bigint
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -39,12 +40,14 @@ COMMENT ON FUNCTION pulse._interval(bigint) IS 'microseconds as a duration';
 -- One place for the refusal of names and numbers: extension/names.cpp.
 CREATE OR REPLACE FUNCTION pulse._check_name(what text, value text, longest int) RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_name';
-COMMENT ON FUNCTION pulse._check_name(text, text, int) IS 'raises PU004 for an empty or over-long name';
+COMMENT ON FUNCTION pulse._check_name(text, text, int) IS
+  'raises PU004 for an empty or over-long name';
 
 CREATE OR REPLACE FUNCTION pulse._check_identifier(identifier text) RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_identifier';
 COMMENT ON FUNCTION pulse._check_identifier(text) IS
-  'raises PU004 for a task name that is empty, over-long, absolute, or leads out of the tasks folder';
+  'raises PU004 for a task name that is empty, over-long, absolute, or leads out of the tasks '
+  'folder';
 
 CREATE OR REPLACE FUNCTION pulse._check_number(what text, value int, lowest int, highest int)
   RETURNS void
@@ -78,4 +81,5 @@ BEGIN
       HINT = 'Give one element per job in each.';
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._check_lengths(int[]) IS 'raises PU004 for arrays that do not belong together';
+COMMENT ON FUNCTION pulse._check_lengths(int[]) IS
+  'raises PU004 for arrays that do not belong together';

@@ -1,173 +1,10 @@
--- The sweep finds the lost and recovers their jobs. Any number may run at once: every step locks what
--- it changes without waiting and judges again on the locked row. Lock order: heartbeat row, worker
--- lock, job rows by id, job keys. Called by every pulse-worker, by whoever wait_for_job asks, by hand.
+-- The sweep finds the lost and recovers their jobs. Any number may run at once: every step locks
+-- what it changes without waiting and judges again on the locked row. Lock order: heartbeat row,
+-- worker lock, job rows by id, job keys. Called by every pulse-worker, by whoever wait_for_job
+-- asks, by hand.
 
--- How this worker was lost, NULL while it is alive. Judged on one version of its heartbeat row.
-CREATE OR REPLACE FUNCTION pulse._lost_way(beat pulse.heartbeat, live_us bigint) RETURNS text
-  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE
-    WHEN beat.verdict IN ('lost', 'stopped') THEN NULL
-    WHEN beat.attachment IS NOT NULL
-         AND live_us - beat.detached_live_us >= pulse._setting_us('disconnect_grace')
-         AND beat.beat_live_us <= beat.detached_live_us THEN 'session'
-    WHEN beat.interval_us = 0 AND beat.attachment IS NOT NULL
-         AND beat.detached_live_us IS NULL THEN NULL
-    WHEN live_us - beat.beat_live_us
-         > greatest(beat.threshold_us, pulse._least_threshold_us(beat.interval_us)) THEN 'silence'
-  END;
-$$;
-COMMENT ON FUNCTION pulse._lost_way(pulse.heartbeat, bigint) IS
-  'session (its attached session ended), silence (no beat for the threshold) or NULL';
-
--- Looks at every attached session: one that its client ended is stamped; one that the server ended is
--- forgotten, so that silence decides.
-CREATE OR REPLACE FUNCTION pulse._stamp_ended_sessions(live_us bigint) RETURNS int
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  stamped int;
-BEGIN
-  WITH judged AS MATERIALIZED (
-    SELECT h.worker_id, pulse._attachment_state(h.attachment, h.incarnation) AS session
-      FROM pulse.heartbeat AS h
-     WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NULL
-       AND h.verdict NOT IN ('lost', 'stopped')
-  ), locked AS MATERIALIZED (
-    SELECT h.worker_id, judged.session
-      FROM pulse.heartbeat AS h JOIN judged ON judged.worker_id = h.worker_id
-     WHERE judged.session <> 'open' AND h.attachment IS NOT NULL
-       FOR UPDATE OF h SKIP LOCKED
-  ), changed AS (
-    UPDATE pulse.heartbeat AS h SET
-      detached_live_us = CASE WHEN locked.session = 'ended' THEN live_us END,
-      attachment = CASE WHEN locked.session = 'ended' THEN h.attachment END
-    FROM locked
-    WHERE h.worker_id = locked.worker_id
-      -- Attached anew since it was judged: then the new session counts.
-      AND pulse._attachment_state(h.attachment, h.incarnation) = locked.session
-    RETURNING locked.session
-  )
-  SELECT count(*) INTO stamped FROM changed WHERE session = 'ended';
-  RETURN stamped;
-END $$;
-COMMENT ON FUNCTION pulse._stamp_ended_sessions(bigint) IS
-  'stamps workers whose attached session has ended, on the liveness clock; returns how many';
-
--- Every sweep asks for the next one anew, for whoever is stamped and not lost: a request that was made
--- before may have been taken by a waiter for another reason, or with it.
-CREATE OR REPLACE FUNCTION pulse._ask_for_grace_end(live_us bigint) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  -- A grace that is over belongs to a worker that somebody holds: no use in asking at once.
-  SELECT pulse._note_sweep_due(clock_timestamp() + pulse._interval(min(
-           CASE WHEN h.detached_live_us + pulse._setting_us('disconnect_grace') > live_us
-             THEN h.detached_live_us + pulse._setting_us('disconnect_grace') - live_us
-             ELSE pulse._setting_us('poll_interval') END)))
-    FROM pulse.heartbeat AS h
-   WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NOT NULL
-     AND h.beat_live_us <= h.detached_live_us AND h.verdict NOT IN ('lost', 'stopped');
-$$;
-COMMENT ON FUNCTION pulse._ask_for_grace_end(bigint) IS
-  'at commit: asks for a sweep when the earliest grace of an ended session is over';
-
-CREATE OR REPLACE FUNCTION pulse._mark_lost(worker_id bigint, way text, reason text) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  UPDATE pulse.heartbeat AS h SET verdict = 'lost', lost_way = way
-   WHERE h.worker_id = _mark_lost.worker_id;
-  UPDATE pulse.worker AS w SET state = 'lost', ended_at = pulse.now(), reason = _mark_lost.reason
-   WHERE w.id = _mark_lost.worker_id;
-  SELECT pulse._note_everybody();
-$$;
-COMMENT ON FUNCTION pulse._mark_lost(bigint, text, text) IS 'writes the verdict of a locked worker';
-
--- Marks the lost, oldest beat first. Returns how many were marked and how many running jobs belong to
--- lost workers that somebody holds right now.
-CREATE OR REPLACE FUNCTION pulse._mark_all_lost(
-    live_us bigint, most int, OUT marked int, OUT skipped int)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  candidate bigint;
-  beat pulse.heartbeat;
-  way text;
-BEGIN
-  marked := 0;
-  skipped := 0;
-  FOR candidate IN
-    SELECT h.worker_id FROM pulse.heartbeat AS h
-     WHERE pulse._lost_way(h, live_us) IS NOT NULL ORDER BY h.beat_live_us
-  LOOP
-    EXIT WHEN marked >= most;
-    SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = candidate
-       FOR UPDATE SKIP LOCKED;
-    way := pulse._lost_way(beat, live_us);
-    IF beat.worker_id IS NOT NULL AND way IS NULL THEN
-      CONTINUE;  -- it has beaten meanwhile
-    END IF;
-    IF beat.worker_id IS NULL OR NOT pulse._try_lock_worker(candidate) THEN
-      skipped := skipped + (SELECT count(*) FROM pulse.job AS j
-                             WHERE j.state = 'running' AND j.worker_id = candidate);
-      CONTINUE;
-    END IF;
-    PERFORM pulse._mark_lost(candidate, way, CASE way
-      WHEN 'session' THEN 'its session ended'
-      ELSE format('no heartbeat for %s', pulse._interval(live_us - beat.beat_live_us)) END);
-    marked := marked + 1;
-  END LOOP;
-END $$;
-COMMENT ON FUNCTION pulse._mark_all_lost(bigint, int) IS 'declares workers lost that are';
-
-CREATE OR REPLACE FUNCTION pulse._lock_running(worker_id bigint, most int) RETURNS bigint[]
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-  WITH free AS MATERIALIZED (
-    SELECT j.id FROM pulse.job AS j
-     WHERE j.state = 'running' AND j.worker_id = _lock_running.worker_id
-     ORDER BY j.id LIMIT most
-       FOR UPDATE SKIP LOCKED
-  )
-  SELECT coalesce(array_agg(f.id), '{}') FROM free AS f JOIN pulse.job AS j ON j.id = f.id
-   WHERE j.job_key IS NULL OR pulse._try_lock_key(j.job_key);
-$$;
-COMMENT ON FUNCTION pulse._lock_running(bigint, int) IS
-  'locks, without waiting, running jobs of a worker; returns their ids';
-
--- Workers that own running jobs and do not live: lost, stopped, or without any row (after a restore).
-CREATE OR REPLACE FUNCTION pulse._dead_owners()
-  RETURNS TABLE (worker_id bigint, outcome text, way text, reason text)
-  LANGUAGE sql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-  WITH RECURSIVE owner AS (
-    (SELECT j.worker_id FROM pulse.job AS j WHERE j.state = 'running' ORDER BY j.worker_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT j.worker_id FROM pulse.job AS j
-             WHERE j.state = 'running' AND j.worker_id > o.worker_id
-             ORDER BY j.worker_id LIMIT 1)
-      FROM owner AS o WHERE o.worker_id IS NOT NULL
-  )
-  SELECT o.worker_id,
-         -- An orderly end is no crash of the job; this row was held while its worker deregistered.
-         CASE WHEN w.state = 'stopped' THEN 'interrupted' ELSE 'lost' END,
-         coalesce(h.lost_way, 'silence'),
-         format('worker %s%s was lost: %s', o.worker_id, ' (' || w.name || ')',
-                coalesce(w.reason, 'it is not registered here'))
-    FROM owner AS o
-    LEFT JOIN pulse.heartbeat AS h ON h.worker_id = o.worker_id
-    LEFT JOIN pulse.worker AS w ON w.id = o.worker_id
-   WHERE o.worker_id IS NOT NULL AND (h.worker_id IS NULL OR h.verdict IN ('lost', 'stopped'))
-   ORDER BY h.beat_live_us NULLS FIRST;
-$$;
-COMMENT ON FUNCTION pulse._dead_owners() IS 'owners of running jobs that do not live, and why';
-
-CREATE OR REPLACE FUNCTION pulse._recover_owner(
-    worker_id bigint, outcome text, way text, reason text, most int)
-  RETURNS TABLE (id bigint, state text)
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
-  SELECT e.id, e.state FROM pulse._end_attempts((
-    SELECT array_agg(ROW(l, outcome, reason, true, NULL, NULL, way)::pulse._ending)
-      FROM unnest(pulse._lock_running(worker_id, most)) AS l)) AS e;
-$$;
-COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, text, int) IS
-  'recovers at most so many running jobs of a worker that does not live';
-
--- Jobs past their own clocks: the timeout since the claim, the stall_timeout since the last sign of life.
+-- Jobs past their own clocks: the timeout since the claim, the stall_timeout since the last sign of
+-- life.
 CREATE OR REPLACE FUNCTION pulse._late(live_us bigint)
   RETURNS TABLE (id bigint, job_key text, outcome text, error text, way text)
   LANGUAGE sql STABLE PARALLEL UNSAFE
@@ -183,7 +20,8 @@ CREATE OR REPLACE FUNCTION pulse._late(live_us bigint)
     CROSS JOIN LATERAL (SELECT CASE
       WHEN live_us - j.claimed_live_us
            > coalesce(pulse._us(t.timeout), pulse._setting_us('default_timeout')) THEN 'timed_out'
-      WHEN live_us - j.activity_live_us > pulse._us(t.stall_timeout) THEN 'stalled' END) AS c (outcome)
+      WHEN live_us - j.activity_live_us > pulse._us(t.stall_timeout) THEN 'stalled' END
+    ) AS c (outcome)
    WHERE j.state = 'running' AND c.outcome IS NOT NULL;
 $$;
 COMMENT ON FUNCTION pulse._late(bigint) IS 'running jobs past their own clocks';
@@ -203,10 +41,13 @@ BEGIN
             FROM pulse._late(live_us) AS l
            WHERE l.id = ANY (locked) AND (l.job_key IS NULL OR pulse._try_lock_key(l.job_key)));
 END $$;
-COMMENT ON FUNCTION pulse._lock_late(bigint, int) IS 'locked jobs past their own clocks, as endings';
+COMMENT ON FUNCTION pulse._lock_late(bigint, int) IS
+  'locked jobs past their own clocks, as endings';
 
--- At most one notification per sweep; a full queue of them must not make the sweep fail at its commit.
-CREATE OR REPLACE FUNCTION pulse._announce(way text, worker_id bigint, job_ids bigint[]) RETURNS void
+-- At most one notification per sweep; a full queue of them must not make the sweep fail at its
+-- commit.
+CREATE OR REPLACE FUNCTION pulse._announce(way text, worker_id bigint, job_ids bigint[])
+  RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF pulse._events_on() AND cardinality(job_ids) > 0 AND pg_notification_queue_usage() < 0.9 THEN
@@ -229,7 +70,8 @@ BEGIN
   result.jobs_quarantined := result.jobs_quarantined
     + (SELECT count(*) FROM unnest(states) AS s WHERE s = 'quarantined');
 END $$;
-COMMENT ON FUNCTION pulse._count_recovered(pulse._sweep_result, text[]) IS 'adds fates to the result';
+COMMENT ON FUNCTION pulse._count_recovered(pulse._sweep_result, text[]) IS
+  'adds fates to the result';
 
 CREATE OR REPLACE FUNCTION pulse._room(result pulse._sweep_result, most int) RETURNS int
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -280,9 +122,11 @@ BEGIN
     RETURN;
   END IF;
   endings := pulse._lock_late(live_us, pulse._room(result, most));
-  SELECT array_agg(e.id), array_agg(e.state) INTO ids, states FROM pulse._end_attempts(endings) AS e;
+  SELECT array_agg(e.id), array_agg(e.state) INTO ids, states
+    FROM pulse._end_attempts(endings) AS e;
   result := pulse._count_recovered(result, states);
-  result.jobs_timed_out := (SELECT count(*) FROM unnest(endings) AS e WHERE e.outcome = 'timed_out');
+  result.jobs_timed_out :=
+    (SELECT count(*) FROM unnest(endings) AS e WHERE e.outcome = 'timed_out');
   result.jobs_stalled := (SELECT count(*) FROM unnest(endings) AS e WHERE e.outcome = 'stalled');
   IF pulse._room(result, most) > 0 THEN
     result.jobs_skipped_locked := result.jobs_skipped_locked
@@ -342,7 +186,8 @@ BEGIN
                           WHERE o.verdict = 'lost'
                             AND o.last_heartbeat_at < pulse.now() - interval '1 day'
                             AND NOT EXISTS (SELECT FROM pulse.job AS j
-                                             WHERE j.state = 'running' AND j.worker_id = o.worker_id)
+                                             WHERE j.state = 'running'
+                                               AND j.worker_id = o.worker_id)
                             FOR UPDATE SKIP LOCKED);
   RETURN result;
 END $$;
@@ -368,6 +213,7 @@ BEGIN
       NULL;  -- undone, and its counts are the answer
     END;
   ELSE
+    PERFORM pulse._start_sweep();
     result := pulse._sweep(max_jobs);
   END IF;
   workers_lost := result.workers_lost;
@@ -380,7 +226,8 @@ BEGIN
   skipped_time := result.skipped_time;
 END $$;
 COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
-  'finds lost workers and jobs past their own clocks and recovers at most max_jobs jobs; call again '
+  'finds lost workers and jobs past their own clocks and recovers at most max_jobs jobs; call '
+  'again '
   'while it returns that many. dry_run answers what it would do. Never waits for anybody: '
   'jobs_skipped_locked counts what others hold. skipped_time: outage or clock step left out of '
   'everybody''s age. PU007 outside READ COMMITTED';
@@ -417,23 +264,6 @@ BEGIN
   RETURN coalesce(cardinality(ids), 0);
 END $$;
 COMMENT ON FUNCTION pulse.declare_lost(bigint, text) IS
-  'marks a worker as lost, whatever its heartbeat says, and recovers its jobs; returns how many. PU002 '
+  'marks a worker as lost, whatever its heartbeat says, and recovers its jobs; returns how '
+  'many. PU002 '
   'for an unknown worker, 55P03 while a claim of it is under way';
-
--- claim_job found the owner of a job dead: the attempt is recorded, and the job is taken at once.
-CREATE OR REPLACE FUNCTION pulse._recover_for_claim(job pulse.job) RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  recovered pulse.job;
-BEGIN
-  IF job.job_key IS NOT NULL THEN
-    PERFORM pulse._lock_key(job.job_key);
-  END IF;
-  PERFORM pulse._end_attempts(ARRAY[
-    ROW(job.id, 'lost', format('worker %s was silent beyond its threshold', job.worker_id), true,
-        NULL, NULL, 'silence')::pulse._ending]);
-  SELECT * INTO recovered FROM pulse.job AS j WHERE j.id = job.id FOR UPDATE;
-  RETURN recovered;
-END $$;
-COMMENT ON FUNCTION pulse._recover_for_claim(pulse.job) IS
-  'ends the attempt of a dead owner; NULLs when that was the job''s end';

@@ -1,12 +1,13 @@
--- What is stored. No foreign keys and no row triggers on job: both would cost a lock or a call per job.
--- Columns of dumped tables are only appended, with defaults, so that older dumps load.
+-- What is stored. No foreign keys and no row triggers on job: both would cost a lock or a call per
+-- job. Columns of dumped tables are only appended, with defaults, so that older dumps load.
 
 CREATE SEQUENCE pulse.job_id_seq AS bigint;
 CREATE SEQUENCE pulse.token_seq AS bigint MAXVALUE 1099511627775 NO CYCLE;
 CREATE SEQUENCE pulse.worker_id_seq AS bigint MAXVALUE 1099511627775 NO CYCLE;
 CREATE SEQUENCE pulse.attachment_seq AS bigint;
 
--- The hash that places a queue among the marks in shared memory; it must never change, an index uses it.
+-- The hash that places a queue among the marks in shared memory; it must never change, an index
+-- uses it.
 CREATE FUNCTION pulse._queue_slot(queue_name text) RETURNS smallint
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_queue_slot';
 COMMENT ON FUNCTION pulse._queue_slot(text) IS
@@ -103,7 +104,8 @@ CREATE TABLE pulse.finished_job (
   finished_at   timestamptz NOT NULL
 );
 COMMENT ON TABLE pulse.finished_job IS
-  'jobs that ended and are kept: completed ones where retention asks, failed, quarantined and cancelled ones';
+  'jobs that ended and are kept: completed ones where retention asks, failed, quarantined and '
+  'cancelled ones';
 CREATE INDEX finished_job_prune_idx ON pulse.finished_job (state, finished_at);
 
 CREATE TABLE pulse.attempt (
@@ -164,10 +166,12 @@ CREATE TABLE pulse.heartbeat (
 );
 COMMENT ON TABLE pulse.heartbeat IS
   'the last beat of each worker that has not ended, and the verdict about it in the same row';
-COMMENT ON COLUMN pulse.heartbeat.beat_live_us IS 'the last beat on the liveness clock, microseconds';
+COMMENT ON COLUMN pulse.heartbeat.beat_live_us IS
+  'the last beat on the liveness clock, microseconds';
 COMMENT ON COLUMN pulse.heartbeat.threshold_us IS
   'silence after which this worker is lost, never below what its settings can keep';
-COMMENT ON COLUMN pulse.heartbeat.attachment IS 'which session lock stands for the attached session';
+COMMENT ON COLUMN pulse.heartbeat.attachment IS
+  'which session lock stands for the attached session';
 COMMENT ON COLUMN pulse.heartbeat.detached_live_us IS
   'when a sweep found the attached session gone, on the liveness clock';
 COMMENT ON COLUMN pulse.heartbeat.interval_us IS
@@ -184,7 +188,8 @@ CREATE TABLE pulse.clock (
   timeline  int NOT NULL
 ) WITH (fillfactor = 20, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 COMMENT ON TABLE pulse.clock IS
-  'the liveness clock: accumulated live time and the moment of the tick that wrote it; the greatest row counts';
+  'the liveness clock: accumulated live time and the moment of the tick that wrote it; the '
+  'greatest row counts';
 INSERT INTO pulse.clock SELECT n, 0, pg_catalog.clock_timestamp(), 0
   FROM pg_catalog.generate_series(1, 8) AS n;
 
@@ -195,7 +200,8 @@ CREATE TABLE pulse.queue (
   created_at  timestamptz NOT NULL DEFAULT pg_catalog.now(),
   updated_at  timestamptz NOT NULL DEFAULT pg_catalog.now()
 );
-COMMENT ON TABLE pulse.queue IS 'settings of named queues; a queue without a row runs one job at a time';
+COMMENT ON TABLE pulse.queue IS
+  'settings of named queues; a queue without a row runs one job at a time';
 
 CREATE TABLE pulse.task (
   identifier     text COLLATE "C" PRIMARY KEY,
@@ -215,8 +221,9 @@ CREATE TABLE pulse.task (
 );
 COMMENT ON TABLE pulse.task IS 'settings of tasks; a task without a row has the defaults';
 
--- What pg_dump keeps: jobs, their history, settings and what ids are made of. Workers are gone after a
--- restore, so worker, heartbeat and clock stay out and the next sweep recovers what they held.
+-- What pg_dump keeps: jobs, their history, settings and what ids are made of. Workers are gone
+-- after a restore, so worker, heartbeat and clock stay out and the next sweep recovers what they
+-- held.
 SELECT pg_catalog.pg_extension_config_dump('pulse.job', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.finished_job', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.attempt', '');

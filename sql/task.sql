@@ -21,7 +21,8 @@ BEGIN
   RETURN make_interval(secs => least(greatest(delay_s, 0), 315360000));
 END $$;
 COMMENT ON FUNCTION pulse._backoff(pulse.task, int) IS
-  'how long a job waits after its n-th attempt: exp(least(10, n)) seconds unless the task says otherwise';
+  'how long a job waits after its n-th attempt: exp(least(10, n)) seconds unless the task says '
+  'otherwise';
 
 CREATE OR REPLACE FUNCTION pulse._check_task_settings(
     backoff text, jitter float8, max_crashes int, on_unreachable text)

@@ -2,7 +2,8 @@
 
 CREATE TYPE pulse.job_state AS ENUM ('ready', 'parked', 'running');
 COMMENT ON TYPE pulse.job_state IS
-  'where a live job stands: ready (due or future, on the claim index), parked (held behind its queue), running';
+  'where a live job stands: ready (due or future, on the claim index), parked (held behind its '
+  'queue), running';
 
 CREATE TYPE pulse.finished_state AS ENUM ('completed', 'failed', 'quarantined', 'cancelled');
 COMMENT ON TYPE pulse.finished_state IS 'how a job ended';
@@ -41,11 +42,13 @@ CREATE TYPE pulse.claimed_job AS (
   handler        regprocedure,
   created_at     timestamptz
 );
-COMMENT ON TYPE pulse.claimed_job IS 'a job as handed to a worker, with the token that names its claim';
+COMMENT ON TYPE pulse.claimed_job IS
+  'a job as handed to a worker, with the token that names its claim';
 
 CREATE TYPE pulse.job_outcome AS (id bigint, outcome text);
 COMMENT ON TYPE pulse.job_outcome IS
-  'the answer of a plural call for one job: accepted, stale (not this claim''s any more) or busy (ask again)';
+  'the answer of a plural call for one job: accepted, stale (not this claim''s any more) or '
+  'busy (ask again)';
 
 CREATE TYPE pulse._ending AS (
   id       bigint,

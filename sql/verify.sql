@@ -1,5 +1,6 @@
--- verify(): the promises as queries over the tables. Empty is good. Each check is a view of its own, so
--- that what it looks for can be read in one place. For people and tests, not for every second.
+-- verify(): the promises as queries over the tables. Empty is good. Each check is a view of its
+-- own, so that what it looks for can be read in one place. For people and tests, not for every
+-- second.
 
 CREATE OR REPLACE VIEW pulse._broken_p1 AS
   SELECT 'P1'::text AS promise, j.id AS job_id, 'live and finished at once'::text AS detail
@@ -69,7 +70,8 @@ CREATE OR REPLACE VIEW pulse._broken_p4 AS
 COMMENT ON VIEW pulse._broken_p4 IS 'violations of P4: attempts are exact';
 
 CREATE OR REPLACE VIEW pulse._broken_p7 AS
-  SELECT 'P7'::text AS promise, j.id AS job_id, 'live although it must be quarantined'::text AS detail
+  SELECT 'P7'::text AS promise, j.id AS job_id,
+         'live although it must be quarantined'::text AS detail
     FROM pulse.job AS j LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
    WHERE coalesce(t.max_crashes, pulse._max_crashes()) >= 0
      AND j.crashes > 0 AND j.crashes >= coalesce(t.max_crashes, pulse._max_crashes())
@@ -92,11 +94,13 @@ COMMENT ON FUNCTION pulse._is_overdue(pulse.job) IS
   'whether a waiting job has been due for more than two sweeps';
 
 CREATE OR REPLACE VIEW pulse._queue_places AS
-  SELECT j.queue_name, coalesce(q.concurrency, 1) AS concurrency, coalesce(q.paused, false) AS paused,
+  SELECT j.queue_name, coalesce(q.concurrency, 1) AS concurrency,
+         coalesce(q.paused, false) AS paused,
          pg_catalog.count(*) FILTER (WHERE j.state <> 'parked') AS taken,
          -- Settings never touch what runs: only what was claimed under them counts against them.
          pg_catalog.count(*) FILTER (
-           WHERE j.state = 'running' AND (q.updated_at IS NULL OR j.claimed_at > q.updated_at)) AS running,
+           WHERE j.state = 'running'
+             AND (q.updated_at IS NULL OR j.claimed_at > q.updated_at)) AS running,
          pg_catalog.count(*) FILTER (WHERE j.state = 'ready') AS open,
          pg_catalog.min(j.id) FILTER (WHERE j.state <> 'parked') AS first_open,
          pg_catalog.min(j.id) FILTER (
@@ -113,12 +117,13 @@ CREATE OR REPLACE VIEW pulse._broken_p8 AS
     FROM pulse._queue_places AS p WHERE p.running > p.concurrency
   UNION ALL
   SELECT 'P8', p.first_open,
-         pg_catalog.format('queue %L has opened %s jobs, its concurrency is %s', p.queue_name, p.taken,
-                           p.concurrency)
+         pg_catalog.format('queue %L has opened %s jobs, its concurrency is %s', p.queue_name,
+                           p.taken, p.concurrency)
     FROM pulse._queue_places AS p
    WHERE p.running <= p.concurrency AND p.open > 0 AND p.taken > p.concurrency
   UNION ALL
-  SELECT 'P8', p.first_open, pg_catalog.format('queue %L is paused and has an open job', p.queue_name)
+  SELECT 'P8', p.first_open,
+         pg_catalog.format('queue %L is paused and has an open job', p.queue_name)
     FROM pulse._queue_places AS p WHERE p.paused AND p.open > 0
   UNION ALL
   SELECT 'P8', p.overdue, pg_catalog.format('stranded behind queue %L', p.queue_name)

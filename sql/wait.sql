@@ -4,6 +4,8 @@
 CREATE OR REPLACE PROCEDURE pulse.wait_for_job(worker_id bigint, max_wait interval = '30 s')
   LANGUAGE c AS 'MODULE_PATHNAME', 'pulse_wait_for_job';
 COMMENT ON PROCEDURE pulse.wait_for_job(bigint, interval) IS
-  'returns when this worker may have something to claim, when it is told to drain or stop, or when the '
-  'time is up; and with a notice of code PU100 when a sweep is due. Wakes are exact for the session '
+  'returns when this worker may have something to claim, when it is told to drain or stop, or '
+  'when the '
+  'time is up; and with a notice of code PU100 when a sweep is due. Wakes are exact for the '
+  'session '
   'that claimed last for this worker. PU006 inside a transaction block';

@@ -3,7 +3,8 @@
 
 CREATE OR REPLACE FUNCTION pulse._next_worker_id() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_worker_id';
-COMMENT ON FUNCTION pulse._next_worker_id() IS 'an id that no worker had before, also across failover';
+COMMENT ON FUNCTION pulse._next_worker_id() IS
+  'an id that no worker had before, also across failover';
 
 CREATE OR REPLACE FUNCTION pulse._hold_attachment() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_hold_attachment';
@@ -12,7 +13,8 @@ COMMENT ON FUNCTION pulse._hold_attachment() IS
 
 CREATE OR REPLACE FUNCTION pulse._holds_attachment(attachment bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_holds_attachment';
-COMMENT ON FUNCTION pulse._holds_attachment(bigint) IS 'whether this session is the one it stands for';
+COMMENT ON FUNCTION pulse._holds_attachment(bigint) IS
+  'whether this session is the one it stands for';
 
 CREATE OR REPLACE FUNCTION pulse._forget_attachment(attachment bigint) RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_forget_attachment';
@@ -57,7 +59,7 @@ BEGIN
      OR (heartbeat_interval > interval '0' AND heartbeat_interval < interval '10 ms') THEN
     RAISE EXCEPTION 'heartbeat_interval is %, out of range', heartbeat_interval USING
       ERRCODE = 'PU004',
-      HINT = 'It must be between 10 ms and 1 day, or 0 for a worker that lives as long as its session.';
+      HINT = 'It must be between 10 ms and 1 day, or 0 for one that lives as long as its session.';
   END IF;
   least_us := pulse._least_threshold_us(pulse._us(heartbeat_interval));
   IF heartbeat_interval > interval '0' AND pulse._setting_us('sweep_threshold') < least_us THEN
@@ -71,14 +73,15 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._check_worker(text, text[], interval) IS
-  'raises PU004 for a name or value out of range, PU003 for settings that would make living workers look lost';
+  'raises PU004 for a name or value out of range, PU003 for settings that would make living '
+  'workers look lost';
 
 CREATE OR REPLACE FUNCTION pulse._warn_in_block(what text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF pulse._in_client_block() THEN
     RAISE WARNING '% inside a transaction block counts only once that commits', what USING
-      HINT = 'Call it by itself; a client library that opens transactions by itself needs autocommit.';
+      HINT = 'Call it by itself; a client library that opens transactions needs autocommit.';
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._warn_in_block(text) IS 'warns where a beat would wait for a commit';
@@ -113,7 +116,8 @@ BEGIN
   RETURN registered;
 END $$;
 COMMENT ON FUNCTION pulse.register_worker(text, text[], json, interval) IS
-  'makes a worker known; this is its first beat. tasks NULL: every task. heartbeat_interval 0: alive '
+  'makes a worker known; this is its first beat. tasks NULL: every task. heartbeat_interval 0: '
+  'alive '
   'exactly as long as its attached session lives. PU003 when the settings contradict each other';
 
 CREATE OR REPLACE FUNCTION pulse._require_alive(worker_id bigint) RETURNS void
@@ -176,5 +180,6 @@ BEGIN
       FROM unnest(pulse._lock_running(deregister_worker.worker_id, NULL)) AS l));
 END $$;
 COMMENT ON FUNCTION pulse.deregister_worker(bigint) IS
-  'the orderly end of a worker. Jobs that it still holds are interrupted: ready again at once, with '
+  'the orderly end of a worker. Jobs that it still holds are interrupted: ready again at once, '
+  'with '
   'the attempt consumed and no crash counted. Once more is no error';

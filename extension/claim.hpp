@@ -1,0 +1,66 @@
+// One call of pulse.claim while it runs, shared by the walk (claim.cpp) and the rule of the last
+// chance (last_chance.cpp).
+#pragma once
+
+#include "prelude.hpp"
+
+#include "claimer.hpp"
+#include "due_scan.hpp"
+#include "job_table.hpp"
+#include "task_settings.hpp"
+
+namespace pulse {
+
+// The due jobs of one task.
+struct Stream {
+  DueScan scan;
+  Datum identifier;
+  int bit;
+  bool due;
+  bool settings_read;
+  TaskSettings settings;
+};
+
+struct Claim {
+  Claimer claimer;
+  int max_jobs;
+  int start_jobs;
+  Datum* forbidden_flags;
+  int forbidden_count;
+  JobTable table;
+  Relation index;
+  Stream* streams;
+  int stream_count;
+  int claimed;
+  bool closed;                // nothing more is given in this call
+  bool suspect_waits;         // a suspect waits for this worker, or another, to be idle
+  MemoryContext row_context;  // reset for each row that is looked at
+  int64 token;
+  TimestampTz now;
+  int64 live_now;
+  ReturnSetInfo* results;
+};
+
+inline int16 int2_of(TupleTableSlot* row, int column) {
+  bool isnull;
+  return DatumGetInt16(slot_getattr(row, column, &isnull));
+}
+
+// The settings of the stream's task, read once per call.
+const TaskSettings& settings_of(Claim* claim, Stream* stream);
+
+// Locks the stream's row, makes it this worker's and adds it to the result. False when somebody
+// else holds it.
+bool take_row(Claim* claim, Stream* stream);
+
+// A job that was present at all but the last of the worker deaths it may be present at.
+bool is_suspect(Claim* claim, Stream* stream);
+
+// A suspect is given alone, to a worker that holds nothing and gets nothing else.
+void consider_suspect(Claim* claim, Stream* stream);
+
+// A worker with a suspect of its own gets nothing but that: not while it runs, and not before this
+// worker has become idle. Forgets a suspect that has gone elsewhere.
+void settle_alone_job(Claim* claim);
+
+}  // namespace pulse
