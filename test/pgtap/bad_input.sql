@@ -67,7 +67,7 @@ ROLLBACK;
 
 \set VERBOSITY default
 \ir support/setup.psql
-SELECT plan(181);
+SELECT plan(187);
 
 SELECT is(r.value, CASE WHEN r.key ~ '^(add_job|register|heartbeat)' THEN '00000' ELSE 'PU007' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END
@@ -84,6 +84,11 @@ SELECT is(r.value, CASE WHEN r.key ~ '^(held|get_job|verify)' THEN '00000' ELSE 
 SELECT is(:'aborted_add'::text, '25P02', 'an aborted transaction adds no job');
 SELECT is(:'aborted_claim'::text, '25P02', 'claims none');
 SELECT is(:'aborted_wait'::text, '25P02', 'and does not wait for one');
+
+-- Stored as it is, because compressing it would take longer than all the rest.
+CREATE TEMP TABLE huge (doc json);
+ALTER TABLE huge ALTER COLUMN doc SET STORAGE EXTERNAL;
+INSERT INTO huge SELECT ('"' || repeat('x', 100 * 1024 * 1024) || '"')::json;
 
 -- --- producers ----------------------------------------------------------------------------------
 
@@ -113,12 +118,11 @@ SELECT refuses(format('SELECT pulse.add_job(%s)', c.arguments), c.code,
                ('''mail'', flags => ''{a,NULL}''', 'PU004', 'a flag of NULL'),
                ('''mail'', ''{"a": ''', '22P02', 'malformed JSON'),
                ('''mail'', ''''', '22P02', 'an empty text as JSON'),
-               ('''mail'', (''"'' || repeat(''x'', 104857600) || ''"'')::json', 'PU004',
-                'a payload of 100 MB'))
+               ('''mail'', (SELECT doc FROM huge)', 'PU004', 'a payload of 100 MB'))
        AS c (arguments, code, what);
 SELECT refuses(
-  $$SELECT pulse.add_jobs(ARRAY[('mail', ('"' || repeat('x', 104857600) || '"')::json, NULL, NULL,
-                                 NULL, NULL, NULL, NULL)::pulse.job_spec])$$,
+  $$SELECT pulse.add_jobs(ARRAY[
+      ('mail', (SELECT doc FROM huge), NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec])$$,
   'PU004', 'add_jobs refuses a payload of 100 MB');
 SELECT refuses(
   $$SELECT pulse.add_jobs(ARRAY[
@@ -167,7 +171,11 @@ SELECT refuses(format('SELECT pulse.' || c.call, :job, :token), c.code,
                ('snooze(%s, %s, NULL)', 'PU004'), ('snooze(%s, %s, ''-1 s'')', 'PU004'),
                ('snooze(%s, %s, ''1000 years'')', 'PU004'),
                ('progress(%s, %s, fraction => 2)', 'PU004'),
-               ('complete(%s, %s, ''{'')', '22P02')) AS c (call, code);
+               ('complete(%s, %s, ''{'')', '22P02'),
+               ('fail(%s, %s, ''boom'', payload => (SELECT doc FROM huge))', 'PU004'),
+               ('progress(%s, %s, checkpoint => (SELECT doc FROM huge))', 'PU004'),
+               ('snooze(%s, %s, ''1 s'', (SELECT doc FROM huge))', 'PU004'),
+               ('complete(%s, %s, (SELECT doc FROM huge))', 'PU004')) AS c (call, code);
 
 -- --- plural calls -------------------------------------------------------------------------------
 
@@ -190,6 +198,10 @@ SELECT refuses(format('SELECT * FROM pulse.' || c.call, :job, :token), 'PU004',
                 'too few payloads'),
                ('fail_many(ARRAY[%s], ARRAY[%s], ARRAY[''a''], retry_in => ''{-1 s}'')',
                 'a negative delay'),
+               ('fail_many(ARRAY[%s], ARRAY[%s], ARRAY[''a''],
+                  payloads => ARRAY(SELECT doc FROM huge))', 'a payload of 100 MB'),
+               ('complete_many(ARRAY[%s], ARRAY[%s], ARRAY(SELECT doc FROM huge))',
+                'a result of 100 MB'),
                ('release(ARRAY[%s], ARRAY[%s, 0])', 'more tokens than jobs'),
                ('release(ARRAY[%s, 0], ARRAY[%s])', 'more jobs than tokens'))
        AS c (call, what);

@@ -1,6 +1,6 @@
 -- sql/finish.sql: how a claim ends. Every call carries the token; a stale one changes nothing.
 \ir support/setup.psql
-SELECT plan(104);
+SELECT plan(105);
 
 SELECT expect_function('complete',
   'job_id bigint, token bigint, result json DEFAULT NULL::json', 'void', 'volatile', 'definer');
@@ -72,6 +72,9 @@ SELECT pulse.set_task('kept', keep_completed => '1 day') \g /dev/null
 SELECT id AS job, token FROM given_claimed_job(:ann, 'kept') \gset
 SELECT pulse.complete(:job, :token) \g /dev/null
 SELECT is(state_of(:job), 'completed', 'a task may ask to keep its completed jobs');
+SELECT id AS job, token FROM given_claimed_job(:ann, 'kept') \gset
+SELECT pulse.complete_many(ARRAY[:job], ARRAY[:token]) \g /dev/null
+SELECT is(state_of(:job), 'completed', 'which complete_many does too');
 SET LOCAL pulse.keep_completed = '1d';
 SELECT pulse.set_task('unkept', keep_completed => '0') \g /dev/null
 SELECT id AS job, token FROM given_claimed_job(:ann, 'unkept') \gset

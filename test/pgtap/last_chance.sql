@@ -1,7 +1,7 @@
 -- sql/sweep.sql and sql/claim.sql: a crash costs little. A job that was present at all but the last
 -- of the worker deaths it may be present at gets its last chance alone, then it is quarantined.
 \ir support/setup.psql
-SELECT plan(43);
+SELECT plan(44);
 
 CREATE FUNCTION fate_of(job_id bigint) RETURNS text
   LANGUAGE sql AS $$
@@ -74,6 +74,8 @@ SELECT is(fate_of(given_crashed_job(6)), 'ready, attempts 6, crashes 6',
 SELECT given_worker() AS ann \gset
 SELECT given_job() AS plain \gset
 SELECT is(cardinality(claimed_ids(:ann, 10, '{bomb,mail}')), 2, 'nor given alone');
+SELECT is((SELECT reason FROM pulse.claim_job(:ann, given_crashed_job(4))), 'claimed',
+  'neither by its id');
 SET LOCAL pulse.max_crashes = 3;
 DELETE FROM pulse.job;
 

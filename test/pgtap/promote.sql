@@ -1,6 +1,6 @@
 -- sql/promote.sql: a queue's jobs wait parked; only promotion opens them, its lowest due one first.
 \ir support/setup.psql
-SELECT plan(40);
+SELECT plan(42);
 SELECT given_worker() AS ann \gset
 
 -- Which job of this queue is open, NULL when none is.
@@ -144,6 +144,11 @@ SELECT is(claimed_ids(:ann, 20), (:'jobs'::bigint[])[1:1],
 SELECT pulse.complete(id, token) FROM pulse.held(:ann) \g /dev/null
 SELECT pulse.sweep() \g /dev/null
 SELECT is(state_of((:'jobs'::bigint[])[2]), 'ready', 'a sweep finds a queue that nobody marked');
+
+UPDATE pulse.job SET priority = -1 WHERE id = (:'jobs'::bigint[])[9];
+SELECT pulse.sweep() \g /dev/null
+SELECT is(state_of((:'jobs'::bigint[])[9]), 'ready', 'and one whose open job is not its lowest');
+SELECT is(state_of((:'jobs'::bigint[])[2]), 'parked', 'which it parks');
 
 -- --- the hash that places a queue among the marks -----------------------------------------------
 
