@@ -205,6 +205,7 @@ bool take_row(Claim* claim, Stream* stream) {
   return_row(claim, row, settings_of(claim, stream), attempts);
   update_locked_row(&claim->table, &change);
   claim->claimed++;
+  note_claimed(stream->bit);
   return true;
 }
 

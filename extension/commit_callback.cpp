@@ -17,6 +17,8 @@ struct Pending {
   bool any;
   uint64 task_bits;
   uint32 jobs[kTaskBits];
+  uint64 claimed_bits;
+  uint32 claimed[kTaskBits];
   bool any_queue;
   uint64 marks[kMarkWords];
   uint64 fresh[kMarkWords];  // those of them at which this transaction has not looked itself
@@ -54,11 +56,15 @@ void tell_due_times(DatabaseState* database) {
   if (nudged) nudge_waiters(nudged);
 }
 
+void bump_generations(DatabaseState* database, uint64 task_bits) {
+  for (int bit = 0; bit < kTaskBits; bit++)
+    if ((task_bits >> bit) & 1) pg_atomic_fetch_add_u64(&database->generation[bit], 1);
+}
+
 void tell_commit(DatabaseState* database) {
   if (pending.any_queue) set_marks(database, pending.marks);
   if (pending.any_returned) set_marks(database, pending.returned);
-  for (int bit = 0; bit < kTaskBits; bit++)
-    if ((pending.task_bits >> bit) & 1) pg_atomic_fetch_add_u64(&database->generation[bit], 1);
+  bump_generations(database, pending.task_bits);
   if (pending.any_queue || pending.undone || pending.everybody)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   tell_due_times(database);
@@ -71,11 +77,15 @@ void tell_commit(DatabaseState* database) {
 
 void tell_abort(DatabaseState* database) {
   if (pending.sweeps && lower_due(&database->sweep_due, wall_now())) nudge_waiters(kAllTasks);
-  if (!pending.any_taken && !pending.any_returned) return;
-  set_marks(database, pending.taken);
-  set_marks(database, pending.returned);
-  pg_atomic_fetch_add_u64(&database->any_generation, 1);
-  wake_waiters(pending.jobs, 0, true);
+  // Who stepped over the rows of an undone claim, and waits, is to look again.
+  bump_generations(database, pending.claimed_bits);
+  bool marks = pending.any_taken || pending.any_returned;
+  if (marks) {
+    set_marks(database, pending.taken);
+    set_marks(database, pending.returned);
+    pg_atomic_fetch_add_u64(&database->any_generation, 1);
+  }
+  if (pending.claimed_bits || marks) wake_waiters(pending.claimed, pending.claimed_bits, marks);
 }
 
 void forget() {
@@ -106,9 +116,11 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
   }
 }
 
-// What a rolled-back savepoint promoted is closed again, and its marks are to be found again: all
-// marks taken so far go back, because one too many is harmless.
-void return_taken() {
+// What a rolled-back savepoint claimed or promoted is to be found again: everything this
+// transaction did so far is told as if undone, because a wake-up too many is harmless.
+void undo_savepoint() {
+  for (int bit = 0; bit < kTaskBits; bit++) pending.jobs[bit] += pending.claimed[bit];
+  pending.task_bits |= pending.claimed_bits;
   if (!pending.any_taken) return;
   for (int i = 0; i < kMarkWords; i++) pending.returned[i] |= pending.taken[i];
   pending.any_returned = pending.undone = true;
@@ -119,7 +131,7 @@ extern "C" void pulse_subtransaction_callback(SubXactEvent event, SubTransaction
   if (event == SUBXACT_EVENT_ABORT_SUB) {
     drop_fences(mine);
     forget_key_locks();
-    return_taken();
+    undo_savepoint();
   }
   if (event == SUBXACT_EVENT_COMMIT_SUB) hand_up_fences(mine, parent);
 }
@@ -152,6 +164,12 @@ void note_ready(const char* identifier, int length, TimestampTz run_at) {
     return;
   }
   note_more(bit);
+}
+
+void note_claimed(int bit) {
+  if (!start_note()) return;
+  pending.claimed_bits |= UINT64CONST(1) << bit;
+  pending.claimed[bit]++;
 }
 
 void note_more(int bit) {

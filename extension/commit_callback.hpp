@@ -32,6 +32,9 @@ void note_everybody();
 // This worker is to look at its heartbeat.
 void note_worker(int64 worker_id);
 
+// A job of this task was claimed: if that is undone, somebody is to look for it again.
+void note_claimed(int bit);
+
 // There is more for this task than its claimer took.
 void note_more(int bit);
 

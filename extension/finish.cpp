@@ -7,6 +7,7 @@
 #include "due_scan.hpp"
 #include "errors.hpp"
 #include "job_table.hpp"
+#include "names.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
 
@@ -162,6 +163,7 @@ Asked* read_asked(FunctionCallInfo fcinfo, int* count) {
   auto* asked = static_cast<Asked*>(palloc0(sizeof(Asked) * Max(*count, 1)));
   for (int i = 0; i < *count; i++) {
     bool no_result = !results || result_nulls[i];
+    if (!no_result) check_document("result", results[i]);
     asked[i] = {DatumGetInt64(ids[i]),
                 DatumGetInt64(tokens[i]),
                 no_result ? static_cast<Datum>(0) : results[i],

@@ -7,6 +7,7 @@
 #include "claim.hpp"
 #include "private_lock.hpp"
 #include "settings.hpp"
+#include "shared_memory.hpp"
 
 namespace pulse {
 namespace {
@@ -39,6 +40,8 @@ void take_reserved(Claim* claim, TupleTableSlot* row) {
   Stream stream = {};
   stream.scan.slot = row;
   stream.identifier = slot_getattr(row, kJobIdentifier, &isnull);
+  text* name = DatumGetTextPP(stream.identifier);
+  stream.bit = task_bit(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
   take_row(claim, &stream);
 }
 
