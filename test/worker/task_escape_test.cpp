@@ -261,8 +261,22 @@ TEST_F(TaskEscapeTest, a_task_that_stops_its_minder_is_ended_all_the_same) {
   start("task");
   wait_for_line("stopped");
   process_->kill();
-  EXPECT_EQ(wait_for_end().stopped_by, StoppedBy::worker);
+  const TaskEnd end = wait_for_end();
+  EXPECT_EQ(end.kind, Kind::signalled) << "its minder went on and told the status";
+  EXPECT_EQ(end.stopped_by, StoppedBy::worker);
   EXPECT_TRUE(line_->ends());
+}
+
+// Then what is left goes to init, and the kernel alone can end the task itself.
+TEST_F(TaskEscapeTest, a_task_dies_with_its_minder_though_nobody_adopts_it) {
+  prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+  given_task("task", "exec 9>" + line_->path() + "; echo $PPID >&9; while :; do :; done");
+  start("task");
+  const auto minder = line_->next_line();
+  ASSERT_TRUE(minder);
+  ASSERT_EQ(::kill(std::stoi(*minder), SIGKILL), 0);
+  EXPECT_TRUE(line_->ends());
+  EXPECT_EQ(wait_for_end().kind, Kind::minder_lost);
 }
 
 TEST_F(TaskEscapeTest, a_task_that_stops_its_minder_again_and_again_is_ended_too) {

@@ -124,19 +124,22 @@ TEST_F(TaskProcessTest, a_later_order_brings_the_kill_forward) {
 }
 
 TEST_F(TaskProcessTest, progress_is_merged_and_its_rest_comes_before_the_end) {
+  ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
   given_task("steps",
-             "echo '{\"progress\":0.1,\"stage\":\"load\"}' >&3\n"
-             "for i in 2 3 4 5 6 7 8 9; do echo \"{\\\"progress\\\":0.$i}\" >&3; done\n"
-             "echo '{\"checkpoint\":{\"row\":1.50}}' >&3\n"
-             "echo 'not json' >&3\n"
-             "echo '{\"result\":1}' >&3; echo '{\"result\":{\"rows\":2}}' >&3");
-  const TaskEnd end = end_of("steps");
+             "echo '{\"progress\":0.1,\"stage\":\"load\"}' >&3; read go <" + path_of("go") +
+                 "\nfor i in 2 3 4 5 6 7 8 9; do echo \"{\\\"progress\\\":0.$i}\" >&3; done\n"
+                 "echo '{\"checkpoint\":{\"row\":1.50}}' >&3\n"
+                 "echo 'not json' >&3\n"
+                 "echo '{\"result\":1}' >&3; echo '{\"result\":{\"rows\":2}}' >&3");
+  start("steps");
+  turn_until([&] { return !progress_.empty(); });
+  EXPECT_EQ(progress_.front().fraction, 0.1);
+  EXPECT_EQ(progress_.front().stage, "load");
+  std::ofstream(path_of("go")) << "go\n";
+  const TaskEnd end = wait_for_end();
   EXPECT_EQ(end.kind, Kind::succeeded);
   EXPECT_EQ(end.result, R"({"rows":2})");
   EXPECT_EQ(end.dropped_lines, 1U);
-  ASSERT_FALSE(progress_.empty());
-  EXPECT_LE(progress_.size(), 2U);
-  EXPECT_EQ(progress_.front().stage, "load");
   EXPECT_EQ(progress_.back().fraction, 0.9);
   EXPECT_EQ(progress_.back().checkpoint, R"({"row":1.50})");
 }
@@ -164,6 +167,22 @@ TEST_F(TaskProcessTest, a_flood_of_lines_makes_the_task_wait_and_not_the_loop) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(BootClock::now() - began).count();
   EXPECT_LE(progress_.size(), static_cast<std::size_t>(seconds) + 1);
   EXPECT_LT(peak_kilobytes() - peak_before, kBoundedKilobytes);
+}
+
+TEST_F(TaskProcessTest, a_late_loop_loses_no_result) {
+  // More than is read in one window, so that the rest waits in the pipe when the task ends.
+  given_task("late", "yes '{\"progress\":0.5}' | head -c 1080000 >&3; echo '\n{\"result\":8}' >&3");
+  uv_check_t lateness;
+  uv_check_init(&loop_, &lateness);
+  uv_check_start(&lateness, [](uv_check_t*) {
+    const auto until = BootClock::now() + milliseconds(150);
+    while (BootClock::now() < until) {
+    }
+  });
+  EXPECT_EQ(end_of("late").result, "8");
+  uv_close(reinterpret_cast<uv_handle_t*>(&lateness), nullptr);
+  process_.reset();
+  uv_run(&loop_, UV_RUN_DEFAULT);  // `lateness` must be closed before it goes out of scope
 }
 
 TEST_F(TaskProcessTest, reading_ends_though_somebody_else_holds_the_pipes) {

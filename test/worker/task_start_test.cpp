@@ -94,10 +94,18 @@ TEST_F(TaskStartTest, the_task_starts_clean_whatever_this_process_is_like) {
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGUSR1);
   sigprocmask(SIG_BLOCK, &blocked, &before);
+  const int ignored = SIGRTMIN + 3;  // libuv itself resets the older ones
   std::signal(SIGHUP, SIG_IGN);
+  std::signal(ignored, SIG_IGN);
+  rlimit core_before{};
+  getrlimit(RLIMIT_CORE, &core_before);
+  const rlimit core{core_before.rlim_max, core_before.rlim_max};
+  setrlimit(RLIMIT_CORE, &core);
   const mode_t mask_before = umask(0077);
   start("status");
   umask(mask_before);
+  setrlimit(RLIMIT_CORE, &core_before);
+  std::signal(ignored, SIG_DFL);
   std::signal(SIGHUP, SIG_DFL);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   ASSERT_EQ(wait_for_end().kind, Kind::succeeded);

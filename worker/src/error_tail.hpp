@@ -9,7 +9,7 @@ namespace pulse {
 
 class ErrorTail {
  public:
-  static constexpr std::size_t kMaxBytes = 8 * 1024;
+  static constexpr std::size_t kMaxBytes = std::size_t{8} * 1024;
 
   // Takes the next bytes, of any length, cut anywhere. Keeps at most 2 × kMaxBytes.
   void feed(std::string_view bytes);

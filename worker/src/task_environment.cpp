@@ -10,7 +10,7 @@ namespace {
 
 // The kernel refuses to execute anything with a longer variable, and one job key must not make its
 // job impossible to run. What is left out here stands on stdin.
-constexpr std::size_t kMaxValueBytes = 32 * 1024;
+constexpr std::size_t kMaxValueBytes = std::size_t{32} * 1024;
 
 constexpr std::array<std::string_view, 8> kInherited = {"PATH",   "HOME", "LANG",    "TZ",
                                                         "TMPDIR", "USER", "LOGNAME", "SHELL"};

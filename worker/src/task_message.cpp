@@ -10,7 +10,7 @@ namespace pulse {
 namespace {
 
 constexpr std::size_t kMaxDepth = 500;  // PostgreSQL reads JSON recursively; this is far within
-constexpr std::size_t kMaxMessageBytes = 8 * 1024;
+constexpr std::size_t kMaxMessageBytes = std::size_t{8} * 1024;
 constexpr std::size_t kMaxStageBytes = 128;
 
 void append_json_string(std::string& text, std::string_view value) {

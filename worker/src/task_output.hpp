@@ -37,7 +37,7 @@ struct TaskProgress {
 
 class TaskOutput {
  public:
-  static constexpr std::size_t kMaxLineBytes = 1024 * 1024;
+  static constexpr std::size_t kMaxLineBytes = std::size_t{1024} * 1024;
   static constexpr std::chrono::seconds kProgressInterval{1};
 
   // Takes the next bytes, of any length, cut anywhere.

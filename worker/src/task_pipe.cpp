@@ -9,9 +9,9 @@
 namespace pulse {
 namespace {
 
-constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kReadBytes = std::size_t{64} * 1024;
 // The most an unprivileged task can make of a pipe (/proc/sys/fs/pipe-max-size by default).
-constexpr int kMostReadsInPipe = 1024 * 1024 / kReadBytes;
+constexpr std::size_t kMostReadsInPipe = std::size_t{1024} * 1024 / kReadBytes;
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void TaskPipe::resume() noexcept {
 }
 
 void TaskPipe::drain() {
-  for (int reads = 0; reads < kMostReadsInPipe && read_once(); ++reads) {
+  for (std::size_t reads = 0; reads < kMostReadsInPipe && read_once(); ++reads) {
   }
 }
 

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 // How long output is awaited after the end: somebody else may hold the pipes open for ever.
 constexpr milliseconds kSettleTime{100};
 // Lines are parsed at no more than this per window, so that a flood costs a part of one core.
-constexpr std::size_t kWindowBytes = 1024 * 1024;
+constexpr std::size_t kWindowBytes = std::size_t{1024} * 1024;
 constexpr milliseconds kWindow{100};
 // Beyond any grace: a minder that does not answer by then is stuck and is killed itself.
 constexpr milliseconds kMinderPatience{5000};
@@ -193,10 +193,7 @@ void TaskProcess::Run::end_with(TaskEnd end) {
   end_ = std::move(end);
   start_timer(settle_timer_, kSettleTime);
   uv_timer_stop(window_timer_.handle.get());
-  for (TaskPipe* pipe : {&stdout_, &stderr_, &pulse_}) {
-    pipe->drain();
-    pipe->resume();
-  }
+  for (TaskPipe* pipe : {&stdout_, &stderr_, &pulse_}) pipe->resume();
   finish_if_read();
 }
 
@@ -207,7 +204,12 @@ void TaskProcess::Run::finish_if_read() {
 }
 
 void TaskProcess::Run::finish() {
-  for (TaskPipe* pipe : {&stdout_, &stderr_, &pulse_}) pipe->close();
+  // A late loop may come here before it has read anything since the end.
+  for (TaskPipe* pipe : {&stdout_, &stderr_, &pulse_}) {
+    pipe->drain();
+    pipe->close();
+  }
+  uv_timer_stop(settle_timer_.handle.get());
   uv_timer_stop(progress_timer_.handle.get());
   output_.finish();
   if (const auto progress = output_.take_rest(); progress && callbacks_.on_progress) {
@@ -239,7 +241,7 @@ TaskProcess::TaskProcess(std::shared_ptr<Run> run) noexcept : run_(std::move(run
 TaskProcess::~TaskProcess() { run_->hang_up(); }
 
 TaskProcess::StartResult TaskProcess::start(uv_loop_t* loop, const TaskExecutable& executable,
-                                            TaskOptions options, TaskCallbacks callbacks) {
+                                            const TaskOptions& options, TaskCallbacks callbacks) {
   auto run = std::make_shared<Run>(loop, executable.path, options.ping_limit, std::move(callbacks));
   if (const int code = run->start(executable, options); code != 0) {
     run->hang_up();

@@ -69,8 +69,8 @@ class TaskProcess {
     std::string error;
   };
   // The executable's descriptors are used during the call only.
-  static StartResult start(uv_loop_t* loop, const TaskExecutable& executable, TaskOptions options,
-                           TaskCallbacks callbacks);
+  static StartResult start(uv_loop_t* loop, const TaskExecutable& executable,
+                           const TaskOptions& options, TaskCallbacks callbacks);
 
   TaskProcess(const TaskProcess&) = delete;
   TaskProcess& operator=(const TaskProcess&) = delete;
