@@ -186,7 +186,7 @@ DELETE FROM pulse.job;
 
 -- From an owner that is gone.
 SELECT id AS job, token FROM given_claimed_job(:bob) \gset
-SELECT travel('15 s');
+SELECT travel('12 s');
 SELECT is((SELECT reason FROM pulse.claim_job(:ann, :job)), 'running',
   'an owner that was silent for less than its threshold keeps its job');
 SELECT travel('25 s');

@@ -184,10 +184,11 @@ SELECT answers(format('SELECT now() - run_at, id = max(id) OVER () FROM pulse.cl
                  ('00:01:00', false)$$),
   'equal priorities go by run_at, and those by id');
 DELETE FROM pulse.job;
-SELECT (pulse.add_job('t', run_at => now() + interval '10 s')).id AS job \gset
-SELECT travel('9 s');
+SELECT (pulse.add_job('t', run_at => now() + interval '1 min')).id AS job \gset
+SELECT travel('30 s');
+SELECT pulse.heartbeat(:ann) \g /dev/null
 SELECT is(claimed_ids(:ann), '{}', 'a future job is not claimed before its time');
-SELECT travel('11 s');
+SELECT travel('61 s');
 SELECT is(claimed_ids(:ann), ARRAY[:job]::bigint[], 'and is claimed after it');
 SELECT travel('0');
 DELETE FROM pulse.job;

@@ -17,14 +17,14 @@ $$;
 -- --- the beat -----------------------------------------------------------------------------------
 
 SELECT is(beat(:ann), 'alive revoked {} cancelled {}', 'a living worker hears that it is alive');
-SELECT travel('19 s');
+SELECT travel('14 s');
 SELECT beat(:ann) \g /dev/null
-SELECT travel('38 s');
+SELECT travel('28 s');
 SELECT is(workers_lost, 1, 'a worker that beats is not lost') FROM pulse.sweep();
 SELECT is((SELECT state FROM pulse.worker WHERE id = :ann), 'alive', 'which is the one that beat');
 SELECT is((SELECT state FROM pulse.worker WHERE id = :bob), 'lost', 'and the silent one was');
 SELECT cmp_ok((SELECT last_heartbeat_at FROM pulse.heartbeat WHERE worker_id = :ann), '>=',
-  now() + interval '19 s', 'its last beat can be read');
+  now() + interval '14 s', 'its last beat can be read');
 SELECT travel('0');
 
 -- --- the verdict --------------------------------------------------------------------------------
@@ -50,9 +50,9 @@ UPDATE pulse.heartbeat SET verdict = 'draining' WHERE worker_id = :dan;
 SELECT is(beat(:dan), 'draining revoked {} cancelled {}', 'a draining worker hears that');
 UPDATE pulse.heartbeat SET verdict = 'stopping' WHERE worker_id = :dan;
 SELECT is(beat(:dan), 'stopping revoked {} cancelled {}', 'and one that is to stop hears that');
-SELECT travel('19 s');
+SELECT travel('14 s');
 SELECT beat(:dan) \g /dev/null
-SELECT travel('30 s');
+SELECT travel('28 s');
 SELECT pulse.sweep() \g /dev/null
 SELECT is(beat(:dan), 'stopping revoked {} cancelled {}', 'either is kept alive by its beats');
 SELECT travel('0');

@@ -144,7 +144,7 @@ ROLLBACK TO suspected;
 -- --- kept free ----------------------------------------------------------------------------------
 
 SELECT is(claimed_ids(:ann, 1, '{mail}'), ARRAY[:plain]::bigint[], 'given a busy worker');
-SELECT travel('19 s');
+SELECT travel('10 s');
 SELECT pulse.heartbeat(w) FROM unnest(ARRAY[:ann, :bob]) AS w \g /dev/null
 SELECT is(claimed_ids(:ann, 1), ARRAY[:plain2]::bigint[],
   'for the time of a threshold a suspect waits for an idle worker');

@@ -41,7 +41,7 @@ SELECT id AS last_one FROM given_claimed_job(:ann, max_attempts => 1) \gset
 SELECT id AS queued FROM given_claimed_job(:ann, 'mail', 'post') \gset
 SELECT given_job('mail', 'post') AS next_of_queue \gset
 SELECT id AS other FROM given_claimed_job(:bob, 'ink') \gset
-SELECT travel('19 s');
+SELECT travel('12 s');
 SELECT pulse.heartbeat(:bob) \g /dev/null
 SELECT is(swept(), 'nothing', 'nobody is lost before the threshold');
 SELECT travel('21 s');
@@ -90,7 +90,7 @@ DELETE FROM pulse.job;
 
 SELECT given_worker() AS ann \gset
 SET LOCAL pulse.sweep_interval = '20s';
-SELECT travel('39 s');
+SELECT travel('30 s');
 SELECT swept() \g /dev/null
 SELECT is((SELECT status FROM pulse.heartbeat(:ann)), 'alive',
   'where sweeps have become rarer than a worker''s threshold allows, a sweep waits longer');
@@ -137,14 +137,15 @@ BEGIN
 END $$;
 SELECT given_worker('bob') AS bob \gset
 SELECT pulse.attach_worker(:bob) \g /dev/null
+SET LOCAL pulse.disconnect_grace = '10s';
 SELECT given_detached_worker() AS ann \gset
 SELECT id AS job FROM given_claimed_job(:ann) \gset
 SAVEPOINT detached;
 SELECT is(swept(), 'nothing', 'when its session has ended, a worker has time to come back');
-SELECT travel('1 s');
+SELECT travel('4 s');
 SELECT is(swept(), 'nothing', 'as long as the grace lasts');
 SAVEPOINT in_grace;
-SELECT travel('2.5 s');
+SELECT travel('12 s');
 SELECT is(swept(), 'workers_lost 1, jobs_requeued 1', 'then it is lost');
 SELECT answers(format('SELECT state, reason FROM pulse.worker WHERE id = %s', :ann),
   ROW('lost', 'its session ended'), 'because of that');
@@ -152,20 +153,20 @@ SELECT is((SELECT recovered FROM pulse.job WHERE id = :job), 'session', 'the job
 SELECT is((SELECT status FROM pulse.heartbeat(:bob)), 'alive', 'whose session is open, lives');
 ROLLBACK TO in_grace;
 SELECT pulse.attach_worker(:ann) \g /dev/null
-SELECT travel('4 s');
+SELECT travel('16 s');
 SELECT is(swept(), 'nothing', 'a worker that attaches anew is not lost');
 ROLLBACK TO in_grace;
 SELECT pulse.heartbeat(:ann) \g /dev/null
-SELECT travel('4 s');
+SELECT travel('16 s');
 SELECT is(swept(), 'nothing', 'nor one that beats from another session');
 ROLLBACK TO in_grace;
 UPDATE pulse.heartbeat SET beat_live_us = pulse._live_now_us() WHERE worker_id = :ann;
-SELECT travel('4 s');
+SELECT travel('16 s');
 SELECT is(swept(), 'nothing', 'nor one that has claimed since, which is a beat too');
 ROLLBACK TO detached;
 UPDATE pulse.heartbeat SET incarnation = incarnation - 1 WHERE worker_id = :ann;
 SELECT is(swept(), 'nothing', 'a session of an earlier run of the server says nothing');
-SELECT travel('10 s');
+SELECT travel('15 s');
 SELECT is(swept(), 'nothing', 'however long ago it ended');
 SELECT travel('30 s');
 SELECT pulse.heartbeat(:bob) \g /dev/null
@@ -176,7 +177,7 @@ SELECT is(swept(), 'workers_lost 1, jobs_requeued 1', 'without a grace it is los
 ROLLBACK TO detached;
 SET LOCAL pulse.disconnect_grace = -1;
 SELECT swept() \g /dev/null
-SELECT travel('10 s');
+SELECT travel('15 s');
 SELECT is(swept(), 'nothing', 'where the end of sessions is ignored, it is not');
 SELECT travel('30 s');
 SELECT pulse.heartbeat(:bob) \g /dev/null

@@ -31,7 +31,7 @@ SELECT is((SELECT status FROM pulse.heartbeat(:ann)), 'alive', 'a registered wor
 SELECT id AS cat FROM pulse.register_worker('cat', '{}') \gset
 SELECT given_job() AS job \gset
 SELECT is(claimed_ids(:cat), '{}', 'a worker that serves no task gets nothing');
-SELECT travel('19 s');
+SELECT travel('12 s');
 SELECT is(workers_lost, 0, 'registration is the first beat') FROM pulse.sweep();
 SELECT travel('0');
 
@@ -76,9 +76,9 @@ SELECT is((SELECT status FROM pulse.heartbeat(:dan)), 'alive',
 SELECT travel('0');
 SELECT lives_ok(format('SELECT pulse.attach_worker(%s)', :dan), 'attaching anew is no error');
 SELECT given_worker('eve') AS eve \gset
-SELECT travel('15 s');
+SELECT travel('14 s');
 SELECT pulse.attach_worker(:eve) \g /dev/null
-SELECT travel('30 s');
+SELECT travel('28 s');
 SELECT pulse.sweep() \g /dev/null
 SELECT is((SELECT state FROM pulse.worker WHERE id = :eve), 'alive', 'attaching is a beat');
 SELECT travel('0');
