@@ -15,7 +15,7 @@ SELECT expect_function('held', 'worker_id bigint', 'SETOF pulse.claimed_job', 's
 SELECT given_worker() AS ann \gset
 SELECT given_worker('bob', '{mail,ink}') AS bob \gset
 
--- --- what a claim does --------------------------------------------------------------------------
+-- --- what a claim does (P2, P4) ------------------------------------------------------------------
 
 SELECT is(claimed_ids(:ann), '{}', 'a claim of an empty queue returns nothing');
 SELECT (pulse.add_job('mail', '{"to": "eve"}', job_key => 'k', flags => '{f}')).id AS job \gset
@@ -36,7 +36,7 @@ SELECT is(claimed_ids(:bob), '{}', 'a running job is not claimed again');
 SELECT pulse.complete(:job, :token) \g /dev/null
 SELECT is_empty(format('SELECT * FROM pulse.held(%s)', :ann), 'a completed job is held no more');
 
--- --- tokens -------------------------------------------------------------------------------------
+-- --- tokens (P2) ---------------------------------------------------------------------------------
 
 SELECT given_job() FROM generate_series(1, 3) \g /dev/null
 SELECT count(*) AS jobs, count(DISTINCT token) AS tokens, max(token) AS second
@@ -53,7 +53,7 @@ SELECT is((SELECT min(token) FROM pulse.held(:ann)), :second::bigint,
   'held repeats the tokens of the claims');
 DELETE FROM pulse.job;
 
--- --- order and selection ------------------------------------------------------------------------
+-- --- order and selection (P8) --------------------------------------------------------------------
 
 SELECT given_job('mail', priority => 1) AS lesser \gset
 SELECT (pulse.add_job('ink', run_at => now() - interval '1 min')).id AS early \gset
@@ -94,7 +94,7 @@ SELECT is(claimed_ids(:ann, 1, forbidden_flags => '{en}'), ARRAY[:flagged]::bigi
   'another flag is not');
 DELETE FROM pulse.job;
 
--- --- prefetch -----------------------------------------------------------------------------------
+-- --- prefetch (P7) -------------------------------------------------------------------------------
 
 SELECT given_job('mail', max_attempts => 1) AS last_attempt \gset
 SELECT given_job('mail', 'post') AS queued \gset

@@ -26,7 +26,7 @@ SELECT is((pulse.add_job('mail')).run_at - transaction_timestamp(), interval '1 
   'a job that is added then is due then');
 SELECT travel('0');
 
--- --- the liveness clock -------------------------------------------------------------------------
+-- --- the liveness clock (P6) ---------------------------------------------------------------------
 
 -- The last tick as it would be if the server had been away, or its clock been set, since then.
 CREATE FUNCTION last_tick_was(ago interval) RETURNS bigint

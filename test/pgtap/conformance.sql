@@ -22,7 +22,7 @@ SELECT is((SELECT count(DISTINCT queue_name)::int FROM pulse.job), 1,
 SAVEPOINT adding;
 SELECT given_job('undone') AS undone \gset
 ROLLBACK TO adding;
-SELECT is(state_of(:undone), 'gone', 'a job whose transaction rolls back never was');
+SELECT is(state_of(:undone), 'gone', 'P1: a job whose transaction rolls back never was');
 SELECT is(claimed_ids(:ann, 10, '{undone}'), '{}', 'and nobody claims it');
 SELECT answers(
   $$SELECT payload FROM pulse.add_jobs(ARRAY(

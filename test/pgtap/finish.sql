@@ -35,7 +35,7 @@ CREATE FUNCTION attempts_of(job_id bigint) RETURNS text
     FROM pulse.attempt AS a WHERE a.job_id = attempts_of.job_id
 $$;
 
--- --- complete -----------------------------------------------------------------------------------
+-- --- complete (P2, P3) ---------------------------------------------------------------------------
 
 SELECT id AS job, token FROM given_claimed_job(:ann) \gset
 SELECT lives_ok(format('SELECT pulse.complete(%s, %s, ''{"sum": 3}'')', :job, :token),
@@ -82,7 +82,7 @@ SELECT pulse.complete(:job, :token) \g /dev/null
 SELECT is(state_of(:job), 'gone', 'or not to keep them');
 SET LOCAL pulse.keep_completed = 0;
 
--- --- fail ---------------------------------------------------------------------------------------
+-- --- fail (P2, P4) -------------------------------------------------------------------------------
 
 SELECT id AS job, token FROM given_claimed_job(:ann, max_attempts => 2) \gset
 SELECT is(pulse.fail(:job, :token, 'boom'), 'ready', 'a failed job is ready for its next attempt');
@@ -121,7 +121,7 @@ SELECT is(pulse.fail(:job, :token, 'boom', retry => NULL, retry_in => '1 min'), 
 SELECT is(backoff_of(:job), 60, 'retry_in says when');
 DELETE FROM pulse.job;
 
--- --- snooze -------------------------------------------------------------------------------------
+-- --- snooze (P4) ---------------------------------------------------------------------------------
 
 SELECT id AS job, token FROM given_claimed_job(:ann, max_attempts => 1) \gset
 SELECT lives_ok(format('SELECT pulse.snooze(%s, %s, ''1 min'', ''{"page": 2}'')', :job, :token),
@@ -145,7 +145,7 @@ SELECT pulse.snooze(:job, :token, '0') \g /dev/null
 SELECT is(state_of(:job), 'parked', 'a snoozed job of a queue is parked behind it');
 DELETE FROM pulse.job;
 
--- --- plural calls -------------------------------------------------------------------------------
+-- --- plural calls (P2, P3) -----------------------------------------------------------------------
 
 -- Busy is what others hold; a single session sees the other two answers.
 DELETE FROM pulse.task;
@@ -208,7 +208,7 @@ SELECT answers(
          (:'jobs'::bigint[])[3], :token),
   ROW('accepted'), 'a repeat is accepted');
 
--- --- release ------------------------------------------------------------------------------------
+-- --- release (P4) --------------------------------------------------------------------------------
 
 SELECT given_job('mail', 'post', max_attempts => 1) AS queued \gset
 SELECT given_job('ink') AS plain \gset

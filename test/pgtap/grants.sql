@@ -1,8 +1,8 @@
 -- sql/grants.sql: nothing is granted to PUBLIC, and what is granted leads no further than it says.
 \ir support/setup.psql
-SELECT plan(22);
+SELECT plan(23);
 
--- --- what nobody has ----------------------------------------------------------------------------
+-- --- what nobody has (P11) -----------------------------------------------------------------------
 
 SELECT ok(NOT has_schema_privilege('public', 'pulse', p),
   'PUBLIC has no right to ' || p || ' in pulse')
@@ -41,6 +41,15 @@ SELECT is_empty(
   $$SELECT oid::regprocedure FROM pg_proc
      WHERE pronamespace = 'pulse'::regnamespace AND prosecdef AND proname LIKE '\_%'$$,
   'no internal function has the rights of its owner');
+SELECT set_eq(
+  $$SELECT proname::text FROM pg_proc
+     WHERE pronamespace = 'pulse'::regnamespace AND proname NOT LIKE '\_%'$$,
+  ARRAY['add_job', 'add_jobs', 'attach_worker', 'cancel_job', 'claim', 'claim_job', 'complete',
+        'complete_many', 'declare_lost', 'deregister_worker', 'fail', 'fail_many', 'fence',
+        'get_job', 'heartbeat', 'held', 'now', 'pause_queue', 'progress', 'register_worker',
+        'release', 'remove_job', 'resume_queue', 'set_queue', 'set_task', 'snooze', 'sweep',
+        'verify', 'version', 'wait_for_job'],
+  'these are the functions for users; each has its tests here');
 SELECT is_empty(
   $$SELECT oid::regprocedure FROM pg_proc
      WHERE pronamespace = 'pulse'::regnamespace AND obj_description(oid, 'pg_proc') IS NULL$$,

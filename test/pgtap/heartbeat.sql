@@ -27,7 +27,7 @@ SELECT cmp_ok((SELECT last_heartbeat_at FROM pulse.heartbeat WHERE worker_id = :
   now() + interval '14 s', 'its last beat can be read');
 SELECT travel('0');
 
--- --- the verdict --------------------------------------------------------------------------------
+-- --- the verdict (P2, P5) ------------------------------------------------------------------------
 
 SELECT is(beat(:bob), 'lost revoked {} cancelled {}', 'a lost worker hears that it is lost');
 SELECT is(beat(:bob, '{7,8}'), 'lost revoked {7,8} cancelled {}',
@@ -81,7 +81,7 @@ SELECT is(beat(:ann, ARRAY[:mine]), format('alive revoked {%s} cancelled {}', :m
 SELECT is(beat(:ann, '{NULL}') LIKE 'alive %', true, 'a NULL in the array does not raise');
 DELETE FROM pulse.job;
 
--- --- exactly these ------------------------------------------------------------------------------
+-- --- exactly these (P1) --------------------------------------------------------------------------
 
 SELECT given_worker('ann') AS ann \gset
 SELECT id AS known FROM given_claimed_job(:ann) \gset

@@ -27,7 +27,7 @@ BEGIN
   RETURN added;
 END $$;
 
--- --- crashes are counted ------------------------------------------------------------------------
+-- --- crashes are counted (P7) --------------------------------------------------------------------
 
 SELECT given_crashed_job(1) AS job \gset
 SELECT is(fate_of(:job), 'ready, attempts 1, crashes 1', 'each death of its worker is counted');
@@ -49,7 +49,7 @@ SELECT is((SELECT crashes::int FROM pulse.finished_job WHERE id = :job), 0,
   'success clears the count');
 SET LOCAL pulse.keep_completed = 0;
 
--- --- quarantine ---------------------------------------------------------------------------------
+-- --- quarantine (P7) -----------------------------------------------------------------------------
 
 SELECT given_crashed_job(3) AS job \gset
 SELECT is(fate_of(:job), 'quarantined, attempts 3, crashes 3', 'at max_crashes it is quarantined');
@@ -79,7 +79,7 @@ SELECT is((SELECT reason FROM pulse.claim_job(:ann, given_crashed_job(4))), 'cla
 SET LOCAL pulse.max_crashes = 3;
 DELETE FROM pulse.job;
 
--- --- alone --------------------------------------------------------------------------------------
+-- --- alone (P7) ----------------------------------------------------------------------------------
 
 SELECT given_worker('ann') AS ann \gset
 SELECT given_worker('bob') AS bob \gset
@@ -141,7 +141,7 @@ SELECT is(claimed_ids(:ann, 10), ARRAY[:suspect]::bigint[],
 SELECT is(claimed_ids(:bob, 10), ARRAY[:second]::bigint[], 'and another the other');
 ROLLBACK TO suspected;
 
--- --- kept free ----------------------------------------------------------------------------------
+-- --- kept free (P7) ------------------------------------------------------------------------------
 
 SELECT is(claimed_ids(:ann, 1, '{mail}'), ARRAY[:plain]::bigint[], 'given a busy worker');
 SELECT travel('10 s');

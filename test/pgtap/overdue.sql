@@ -18,7 +18,7 @@ CREATE FUNCTION travel_beating(how_far interval, worker_id bigint) RETURNS void
 $$;
 SELECT given_worker() AS ann \gset
 
--- --- timeout ------------------------------------------------------------------------------------
+-- --- timeout (P5d) -------------------------------------------------------------------------------
 
 SELECT pulse.set_task('slow', timeout => '1 min') \g /dev/null
 SELECT id AS job, token FROM given_claimed_job(:ann, 'slow') \gset
@@ -59,7 +59,7 @@ SET LOCAL pulse.default_timeout = -1;
 SELECT travel('0');
 DELETE FROM pulse.job;
 
--- --- stall_timeout ------------------------------------------------------------------------------
+-- --- stall_timeout (P5d) -------------------------------------------------------------------------
 
 SELECT pulse.set_task('chatty', stall_timeout => '30 s') \g /dev/null
 SELECT id AS job, token FROM given_claimed_job(:ann, 'chatty') \gset

@@ -10,7 +10,7 @@ CREATE FUNCTION open_job(name text) RETURNS bigint
   SELECT id FROM pulse.job WHERE queue_name = name AND state = 'ready'
 $$;
 
--- --- parked until promoted ----------------------------------------------------------------------
+-- --- parked until promoted (P8) ------------------------------------------------------------------
 
 SELECT is((pulse.add_job('mail', queue_name => 'post')).state::text, 'parked',
   'a job with a queue is added parked');
@@ -26,7 +26,7 @@ SELECT pulse.complete(id, token) FROM pulse.held(:ann) \g /dev/null
 SELECT is(open_job('post'), :second::bigint, 'an end lets the next one open');
 DELETE FROM pulse.job;
 
--- --- order --------------------------------------------------------------------------------------
+-- --- order (P8) ----------------------------------------------------------------------------------
 
 SELECT (pulse.add_job('mail', queue_name => 'post', run_at => now() - interval '2 min')).id
   AS early \gset

@@ -62,7 +62,7 @@ SELECT promote_queues();
 SELECT is(state_of(:third), 'ready', 'until the queue is resumed');
 DELETE FROM pulse.job;
 
--- --- concurrency --------------------------------------------------------------------------------
+-- --- concurrency (P8) ----------------------------------------------------------------------------
 
 SELECT array_agg(given_job('mail', 'post') ORDER BY n) AS jobs
   FROM generate_series(1, 5) AS n \gset

@@ -31,7 +31,7 @@ CREATE FUNCTION outcome_of(job_id bigint) RETURNS text
    ORDER BY token DESC LIMIT 1
 $$;
 
--- --- silence ------------------------------------------------------------------------------------
+-- --- silence (P5c) -------------------------------------------------------------------------------
 
 SELECT is(swept(), 'nothing', 'where nobody is, a sweep does nothing');
 SELECT given_worker() AS ann \gset
@@ -108,7 +108,7 @@ SELECT is((SELECT status FROM pulse.heartbeat(:bob)), 'alive', 'which spares the
 SET LOCAL pulse.sweep_threshold = '20s';
 SELECT travel('0');
 
--- --- an outage is nobody's silence --------------------------------------------------------------
+-- --- an outage is nobody's silence (P6) ----------------------------------------------------------
 
 SELECT pulse.set_task('watched', timeout => '1 min', stall_timeout => '30 s') \g /dev/null
 SELECT given_worker() AS ann \gset
@@ -123,7 +123,7 @@ DELETE FROM pulse.job;
 DELETE FROM pulse.worker;
 DELETE FROM pulse.heartbeat;
 
--- --- session end --------------------------------------------------------------------------------
+-- --- session end (P5a) ---------------------------------------------------------------------------
 
 -- A worker whose attached session has ended: its attachment is one that no session holds.
 CREATE FUNCTION given_detached_worker(name text = 'ann') RETURNS bigint
@@ -193,7 +193,7 @@ DELETE FROM pulse.job;
 DELETE FROM pulse.worker;
 DELETE FROM pulse.heartbeat;
 
--- --- owners that are not there ------------------------------------------------------------------
+-- --- owners that are not there (P1) --------------------------------------------------------------
 
 SELECT given_worker() AS ann \gset
 SELECT id AS job FROM given_claimed_job(:ann) \gset
@@ -214,7 +214,7 @@ SELECT is(fate_of(:job), 'ready, attempts 1, crashes 0', 'without counting a cra
 SELECT is(outcome_of(:job), 'interrupted', 'for its attempt was interrupted');
 ROLLBACK TO owned;
 
--- --- declare_lost -------------------------------------------------------------------------------
+-- --- declare_lost (P5b) --------------------------------------------------------------------------
 
 SELECT is(pulse.declare_lost(:ann, 'its process is gone'), 1,
   'declare_lost tells how many it recovered');

@@ -46,7 +46,7 @@ SELECT refuses(format('SELECT pulse.register_worker(%s)', c.arguments), 'PU004',
                ('''x'', ''{{mail},{ink}}'''), ('''x'', heartbeat_interval => ''-1 s'''),
                ('''x'', heartbeat_interval => ''10 years''')) AS c (arguments);
 
--- --- the threshold must hold two beats and a sweep and a half -----------------------------------
+-- --- the threshold holds two beats and a sweep and a half (P6) -----------------------------------
 
 SELECT lives_ok($$SELECT pulse.register_worker('x', heartbeat_interval => '6.25 s')$$,
   'with 20 s of threshold and 5 s between sweeps, 6.25 s between beats are allowed');
