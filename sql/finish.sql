@@ -12,10 +12,12 @@ COMMENT ON FUNCTION pulse._is_superseded(pulse.job) IS
   'whether a running job has lost its key to another: then it does not run again';
 
 -- Ends attempts whose rows the caller has locked. One statement decides each job's fate, moves it,
--- and writes the audit; the marks and wake-ups follow at commit.
+-- and writes the audit; the marks and wake-ups follow at commit. The arrays of ids and the settings
+-- pin the plan: a vacuum of an empty queue leaves statistics that say "one row" of any table.
 CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
   RETURNS TABLE (id bigint, state text, outcome text)
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
+  SET enable_nestloop = off SET jit = off AS $$
   WITH verdict AS MATERIALIZED (
     SELECT j AS job, e.outcome, e.error, e.payload, e.way,
            e.outcome = 'lost' AS crashed,
@@ -38,8 +40,10 @@ CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
       FROM unnest(endings) AS e
       JOIN pulse.job AS j ON j.id = e.id
       LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
+     WHERE j.id = ANY (ARRAY(SELECT a.id FROM unnest(endings) AS a))
   ), removed AS (
-    DELETE FROM pulse.job AS j USING verdict AS v WHERE j.id = (v.job).id AND v.fate <> 'again'
+    DELETE FROM pulse.job AS j
+     WHERE j.id = ANY (ARRAY(SELECT (v.job).id FROM verdict AS v WHERE v.fate <> 'again'))
   ), kept AS (
     INSERT INTO pulse.finished_job
       (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts,
@@ -63,7 +67,9 @@ CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
       worker_id  = NULL, token = NULL, claimed_at = NULL, claimed_live_us = NULL,
       activity_live_us = NULL,
       updated_at = pulse.now()
-    FROM verdict AS v WHERE j.id = (v.job).id AND v.fate = 'again'
+    FROM verdict AS v
+    WHERE j.id = (v.job).id AND v.fate = 'again'
+      AND j.id = ANY (ARRAY(SELECT (a.job).id FROM verdict AS a WHERE a.fate = 'again'))
   ), audited AS (
     INSERT INTO pulse.attempt
       (job_id, token, attempt, worker_id, claimed_at, ended_at, outcome, error)
@@ -271,15 +277,14 @@ CREATE OR REPLACE FUNCTION pulse._lock_claims(job_ids bigint[], tokens bigint[])
   RETURNS bigint[]
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   WITH free AS MATERIALIZED (
-    SELECT j.id FROM pulse.job AS j
+    SELECT j.id, j.job_key FROM pulse.job AS j
       JOIN unnest(job_ids, tokens) AS a (id, token) ON a.id = j.id AND a.token = j.token
-     WHERE j.state = 'running'
+     WHERE j.state = 'running' AND j.id = ANY (job_ids)
      ORDER BY j.id
        FOR UPDATE OF j SKIP LOCKED
   )
   SELECT coalesce(array_agg(DISTINCT f.id), '{}') FROM free AS f
-    JOIN pulse.job AS j ON j.id = f.id
-   WHERE j.job_key IS NULL OR pulse._try_lock_key(j.job_key);
+   WHERE f.job_key IS NULL OR pulse._try_lock_key(f.job_key);
 $$;
 COMMENT ON FUNCTION pulse._lock_claims(bigint[], bigint[]) IS
   'locks, in id order and without waiting, the jobs of these claims; returns those it got';
@@ -326,7 +331,7 @@ BEGIN
             FROM unnest(job_ids, tokens, errors, fail_many.retry, fail_many.retry_in, payloads)
                  AS u (id, token, error, again, delay, payload)
             JOIN pulse.job AS j ON j.id = u.id AND j.token = u.token
-           WHERE u.id = ANY (locked) ORDER BY u.id) AS a;
+           WHERE j.id = ANY (locked) ORDER BY u.id) AS a;
   PERFORM pulse._end_attempts(endings);
   RETURN QUERY SELECT * FROM pulse._outcomes(job_ids, tokens, locked, 'failed');
 END $$;
@@ -345,7 +350,8 @@ BEGIN
   locked := pulse._lock_claims(job_ids, tokens);
   PERFORM pulse._end_attempts((
     SELECT array_agg(ROW(l, 'released', NULL, true, NULL, NULL, j.recovered)::pulse._ending)
-      FROM unnest(locked) AS l JOIN pulse.job AS j ON j.id = l));
+      FROM unnest(locked) AS l JOIN pulse.job AS j ON j.id = l
+     WHERE j.id = ANY (locked)));
   RETURN QUERY SELECT * FROM pulse._outcomes(job_ids, tokens, locked, 'released');
 END $$;
 COMMENT ON FUNCTION pulse.release(bigint[], bigint[]) IS

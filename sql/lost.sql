@@ -118,13 +118,13 @@ CREATE OR REPLACE FUNCTION pulse._lock_running(worker_id bigint, most int) RETUR
   LANGUAGE sql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
   WITH free AS MATERIALIZED (
-    SELECT j.id FROM pulse.job AS j
+    SELECT j.id, j.job_key FROM pulse.job AS j
      WHERE j.state = 'running' AND j.worker_id = _lock_running.worker_id
      ORDER BY j.id LIMIT most
        FOR UPDATE SKIP LOCKED
   )
-  SELECT coalesce(array_agg(f.id), '{}') FROM free AS f JOIN pulse.job AS j ON j.id = f.id
-   WHERE j.job_key IS NULL OR pulse._try_lock_key(j.job_key);
+  SELECT coalesce(array_agg(f.id), '{}') FROM free AS f
+   WHERE f.job_key IS NULL OR pulse._try_lock_key(f.job_key);
 $$;
 COMMENT ON FUNCTION pulse._lock_running(bigint, int) IS
   'locks, without waiting, running jobs of a worker; returns their ids';
