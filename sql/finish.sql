@@ -19,8 +19,7 @@ CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
   LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
   SET enable_nestloop = off SET jit = off AS $$
   WITH verdict AS MATERIALIZED (
-    SELECT j AS job, e.outcome, e.error, e.payload, e.way,
-           e.outcome = 'lost' AS crashed,
+    SELECT j AS job, e.outcome, e.error, e.payload, e.way, e.outcome = 'lost' AS crashed,
            CASE
              WHEN j.cancel_requested_at IS NOT NULL THEN 'cancelled'
              WHEN e.outcome = 'lost' AND coalesce(t.max_crashes, pulse._max_crashes()) >= 0
@@ -65,8 +64,7 @@ CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
       last_error = coalesce(v.error, j.last_error),
       recovered  = v.way,
       worker_id  = NULL, token = NULL, claimed_at = NULL, claimed_live_us = NULL,
-      activity_live_us = NULL,
-      updated_at = pulse.now()
+      activity_live_us = NULL, updated_at = pulse.now()
     FROM verdict AS v
     WHERE j.id = (v.job).id AND v.fate = 'again'
       AND j.id = ANY (ARRAY(SELECT (a.job).id FROM verdict AS a WHERE a.fate = 'again'))
@@ -279,7 +277,7 @@ CREATE OR REPLACE FUNCTION pulse._lock_claims(job_ids bigint[], tokens bigint[])
   WITH free AS MATERIALIZED (
     SELECT j.id, j.job_key FROM pulse.job AS j
       JOIN unnest(job_ids, tokens) AS a (id, token) ON a.id = j.id AND a.token = j.token
-     WHERE j.state = 'running' AND j.id = ANY (job_ids)
+     WHERE j.id = ANY (job_ids)  -- a matching token tells that it runs
      ORDER BY j.id
        FOR UPDATE OF j SKIP LOCKED
   )

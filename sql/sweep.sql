@@ -34,7 +34,7 @@ DECLARE
 BEGIN
   SELECT array_agg(f.id) INTO locked FROM (
     SELECT j.id FROM pulse.job AS j
-     WHERE j.id = ANY (ARRAY(SELECT l.id FROM pulse._late(live_us) AS l)) AND j.state = 'running'
+     WHERE j.id = ANY (ARRAY(SELECT l.id FROM pulse._late(live_us) AS l))
      ORDER BY j.id LIMIT most
        FOR UPDATE SKIP LOCKED) AS f;
   RETURN (SELECT array_agg(ROW(l.id, l.outcome, l.error, true, NULL, NULL, l.way)::pulse._ending)
