@@ -257,6 +257,23 @@ TEST_F(ClaimerTest, once_asks_again_after_the_last_job_because_it_may_have_added
   EXPECT_EQ(exit_code_, ExitCode::drained);
 }
 
+TEST_F(ClaimerTest, once_asks_again_when_the_last_job_ends_during_an_empty_claim) {
+  given_worker(2, /*once=*/true);
+  claim_.answer(claimed({{.id = 1}}));
+  finish_.accept();
+  turn();
+  ASSERT_EQ(claim_.running(), "claim");  // asked while job 1 ran
+  end_task(1);
+  finish_.answer(outcomes({{1, "accepted"}}));
+  turn();
+  claim_.answer(nothing());
+  turn();
+  ASSERT_EQ(claim_.running(), "claim") << "nobody else would ask";
+  claim_.answer(nothing());
+  turn();
+  EXPECT_EQ(heartbeat_.running(), "deregister_worker");
+}
+
 TEST_F(ClaimerTest, once_on_an_empty_queue_claims_once_and_opens_no_third_connection) {
   given_worker(1, /*once=*/true);
   claim_.answer(nothing());
