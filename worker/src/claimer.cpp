@@ -149,7 +149,8 @@ void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_a
   pause_ = Duration::zero();
   const Rows& rows = std::get<Rows>(reply);
   if (rows.empty()) {
-    // With --once, what was held when the claim was sent may have ended since, and nobody else asks.
+    // With --once, what was held when the claim was sent may have ended since, and nobody else
+    // asks.
     const bool ended_since = config_.once && !held_nothing && held_.empty();
     found_nothing_ = demand.start_jobs > 0 && !ended_since;
     has_no_prefetch_ = demand.start_jobs == 0;
