@@ -23,6 +23,7 @@ fail() {
 exec {silence}<> <(:)
 moment() {
     read -r -t 0.04 -u "$silence" || true
+    if [[ $is_interrupted == yes ]]; then exit 130; fi
 }
 
 # Looks until the command succeeds; gives up when the whole demonstration takes too long.
@@ -96,6 +97,11 @@ ran_elsewhere() { # worker id, job…
 pid_of() { # worker
     awk -v name="$1" '$2 == "started" && $3 == name { pid = $4 } END { print pid }' \
         "$folder/timeline"
+}
+
+live_workers() {
+    awk '$2 == "started" { live[$4] = 1 } $2 == "ended" { delete live[$4] }
+        END { for (pid in live) print pid }' "$folder/timeline"
 }
 
 log_of() { # worker; of its last process
