@@ -59,6 +59,8 @@ sub drain_command {
 }
 
 sub install_graphile {
+    die "bench: the rival needs node and npm; --alone goes without\n"
+      if system("command -v node npm >/dev/null 2>&1") != 0;
     my $target = "$place->{build}/graphile";
     make_path($target);
     command("cp -R '$place->{here}/graphile/.' '$target'");

@@ -250,6 +250,7 @@ void produce(Traffic* traffic, int seed, int jobs) {
   } catch (const std::exception& error) {
     traffic->unexpected(error.what());
   }
+  traffic->producing--;
 }
 
 void claim_and_end(Traffic* traffic, int seed) {

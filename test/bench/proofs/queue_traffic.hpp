@@ -34,7 +34,7 @@ class Traffic {
   void unexpected(const std::string& error);
   std::int64_t random_added(std::mt19937* random);
 
-  std::atomic<bool> all_added = false;
+  std::atomic<int> producing = 0;  // producers that are not done
   std::atomic<bool> stop_claiming = false;
   std::atomic<std::int64_t> ended = 0, failed = 0, released = 0, snoozed = 0, cancelled = 0,
                             rolled_back = 0, paused = 0, refused = 0, overlaps = 0, repeats = 0;

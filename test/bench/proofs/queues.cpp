@@ -36,7 +36,7 @@ Watched watch(Session* session, const Traffic& traffic) {
     Clock::time_point now = Clock::now();
     if (traffic.ended != ended) moved = now;
     ended = traffic.ended;
-    bool all_added = traffic.all_added;
+    bool all_added = traffic.producing == 0;
     if (all_added && session->number("SELECT count(*) FROM pulse.job") == 0) {
       watched.drained = true;
       return watched;
@@ -51,20 +51,20 @@ Watched watch(Session* session, const Traffic& traffic) {
   }
 }
 
+// Ends the claimers, also when looking on fails.
+struct StopClaiming {
+  Traffic* traffic;
+  ~StopClaiming() { traffic->stop_claiming = true; }
+};
+
 Watched run_traffic(Session* session, Traffic* traffic) {
-  std::vector<std::thread> producers, claimers;
-  for (int i = 0; i < kClaimers; i++) claimers.emplace_back(claim_and_end, traffic, 100 + i);
+  traffic->producing = kProducers;
+  std::vector<std::jthread> threads;
+  StopClaiming at_end = {traffic};
+  for (int i = 0; i < kClaimers; i++) threads.emplace_back(claim_and_end, traffic, 100 + i);
   for (int i = 0; i < kProducers; i++)
-    producers.emplace_back(produce, traffic, 1 + i, kJobs / kProducers);
-  std::thread end_of_adds([&] {
-    for (std::thread& producer : producers) producer.join();
-    traffic->all_added = true;
-  });
-  Watched watched = watch(session, *traffic);
-  end_of_adds.join();
-  traffic->stop_claiming = true;
-  for (std::thread& claimer : claimers) claimer.join();
-  return watched;
+    threads.emplace_back(produce, traffic, 1 + i, kJobs / kProducers);
+  return watch(session, *traffic);
 }
 
 void note_stranded(Session* session, Report* report) {
