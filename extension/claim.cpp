@@ -27,7 +27,8 @@ constexpr int kMostPromotions = 32;
 
 // --- streams ------------------------------------------------------------------------------------
 
-void add_stream(Claim* claim, Datum identifier, int* capacity) {
+// A row that is known as the task's first, and not due yet, saves the way to it.
+void add_stream(Claim* claim, Datum identifier, int* capacity, TupleTableSlot* first) {
   if (claim->stream_count == *capacity) {
     *capacity *= 2;
     claim->streams = static_cast<Stream*>(repalloc(claim->streams, sizeof(Stream) * *capacity));
@@ -42,7 +43,11 @@ void add_stream(Claim* claim, Datum identifier, int* capacity) {
   stream->scan.snapshot = claim->table.snapshot;
   stream->scan.now = claim->now;
   fix_text(&stream->scan, identifier);
-  stream->due = first_due(&stream->scan);
+  bool isnull;
+  TimestampTz run_at = first ? DatumGetTimestampTz(slot_getattr(first, kJobRunAt, &isnull)) : 0;
+  stream->due = first && run_at > claim->now
+                    ? first_due_beyond(&stream->scan, int2_of(first, kJobPriority), run_at)
+                    : first_due(&stream->scan);
 }
 
 // Every task with ready jobs, by a skip scan over the index's first column.
@@ -58,7 +63,7 @@ void add_every_task(Claim* claim, int* capacity) {
     if (!index_getnext_slot(scan, ForwardScanDirection, row)) break;
     bool isnull;
     last = PointerGetDatum(DatumGetTextPCopy(slot_getattr(row, kJobIdentifier, &isnull)));
-    add_stream(claim, last, capacity);
+    add_stream(claim, last, capacity, row);
   }
   index_endscan(scan);
   ExecDropSingleTupleTableSlot(row);
@@ -72,7 +77,7 @@ void open_streams(Claim* claim) {
     add_every_task(claim, &capacity);
   else
     for (int i = 0; i < claim->claimer.task_count; i++)
-      add_stream(claim, claim->claimer.tasks[i], &capacity);
+      add_stream(claim, claim->claimer.tasks[i], &capacity, nullptr);
 }
 
 Stream* best_stream(Claim* claim) {
@@ -279,7 +284,7 @@ Promotion promote_for(const Claim* claim) {
   DatabaseState* database = this_database();
   if (database && pg_atomic_read_u64(&database->reconciled_at) == 0) reconcile_queues(0);
   mark_fallen_due();
-  return promote_marked(Min(claim->max_jobs, kMostPromotions));
+  return promote_marked(Min(claim->max_jobs, kMostPromotions), kMostPromotions);
 }
 
 void run_claim(Claim* claim, FunctionCallInfo fcinfo) {

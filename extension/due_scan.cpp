@@ -49,13 +49,27 @@ void fix_int2(DueScan* scan, int16 value) {
   scan->prefix++;
 }
 
-bool first_due(DueScan* scan) {
+namespace {
+
+bool start(DueScan* scan) {
   scan->slot = table_slot_create(scan->relation, nullptr);
-  scan->next_due = 0;
-  init_priority_key(scan, BTGreaterEqualStrategyNumber, F_INT2GE, PG_INT16_MIN);
   scan->scan = index_beginscan(scan->relation, scan->index, scan->snapshot, scan->prefix + 1, 0);
   index_rescan(scan->scan, scan->keys, scan->prefix + 1, nullptr, 0);
   return settle(scan);
+}
+
+}  // namespace
+
+bool first_due_beyond(DueScan* scan, int16 priority, TimestampTz run_at) {
+  scan->next_due = run_at;
+  init_priority_key(scan, BTGreaterStrategyNumber, F_INT2GT, priority);
+  return start(scan);
+}
+
+bool first_due(DueScan* scan) {
+  scan->next_due = 0;
+  init_priority_key(scan, BTGreaterEqualStrategyNumber, F_INT2GE, PG_INT16_MIN);
+  return start(scan);
 }
 
 bool next_due(DueScan* scan) { return settle(scan); }

@@ -29,6 +29,9 @@ void fix_int2(DueScan* scan, int16 value);
 
 // Positions on the first due row; false when there is none.
 bool first_due(DueScan* scan);
+
+// The same where the first row is known, and known to be due only later.
+bool first_due_beyond(DueScan* scan, int16 priority, TimestampTz run_at);
 bool next_due(DueScan* scan);
 void end_due(DueScan* scan);
 

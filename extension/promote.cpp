@@ -265,10 +265,10 @@ void mark_now(DatabaseState* database, int slot) {
 
 }  // namespace
 
-Promotion promote_marked(int limit) {
-  Look look = {limit, {false, false}};
+Promotion promote_marked(int room, int looks) {
+  Look look = {room, {false, false}};
   // One mark at a time: a mark whose queues were not looked at stays for the next.
-  for (int looked = 0; looked < limit && look.room > 0; looked++) {
+  for (int looked = 0; looked < looks && look.room > 0; looked++) {
     int slot;
     if (!take_mark(&slot)) break;
     promote_slot(slot, &look);
@@ -381,5 +381,5 @@ PULSE_FUNCTION(pulse_reconcile_queues) {
 
 PULSE_FUNCTION(pulse_promote_marked) {
   pulse::mark_fallen_due();
-  PG_RETURN_BOOL(pulse::promote_marked(PG_GETARG_INT32(0)).more);
+  PG_RETURN_BOOL(pulse::promote_marked(PG_GETARG_INT32(0), PG_GETARG_INT32(0)).more);
 }

@@ -11,9 +11,8 @@ struct Promotion {
   bool busy;  // a queue is being promoted by somebody else: its mark went back
 };
 
-// Takes marks and promotes their queues until that many jobs are opened, looking at no more marks
-// than that either.
-Promotion promote_marked(int limit);
+// Takes marks and promotes their queues, until so many jobs are opened or so many marks looked at.
+Promotion promote_marked(int room, int looks);
 
 // Marks the queues of parked jobs that fell due since the last look.
 void mark_fallen_due();
