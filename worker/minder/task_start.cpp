@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,10 +39,14 @@ bool prepare(pid_t minder) noexcept {
 }
 
 void reset_signals() noexcept {
-  struct sigaction by_default {};
-  by_default.sa_handler = SIG_DFL;
-  // Fails for SIGKILL, SIGSTOP and the C library's own, which are as they should be.
-  for (int number = 1; number < NSIG; ++number) sigaction(number, &by_default, nullptr);
+  // What the kernel takes for a sigaction: all zero is SIG_DFL. The C library's own function spares
+  // two signals that it uses itself, and they may have been ignored by whoever started the worker.
+  const unsigned long by_default[4] = {};
+  constexpr unsigned long kMaskBytes = 8;
+  // Fails for SIGKILL and SIGSTOP, which are as they should be.
+  for (int number = 1; number < NSIG; ++number) {
+    syscall(SYS_rt_sigaction, number, by_default, nullptr, kMaskBytes);
+  }
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -179,10 +179,9 @@ void TaskProcess::Run::schedule_progress() {
 }
 
 void TaskProcess::Run::report_progress() {
-  if (const auto progress = output_.take_due(BootClock::now());
-      progress && callbacks_.on_progress) {
-    callbacks_.on_progress(*progress);
-  }
+  const auto progress = output_.take_due(BootClock::now());
+  if (!progress) return schedule_progress();  // the loop counts whole milliseconds: a bit early
+  if (callbacks_.on_progress) callbacks_.on_progress(*progress);
 }
 
 void TaskProcess::Run::take_report(const minder::Report& report) {
