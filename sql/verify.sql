@@ -24,10 +24,10 @@ CREATE OR REPLACE VIEW pulse._broken_p2 AS
     FROM pulse.job AS j WHERE j.state <> 'running' AND j.token IS NOT NULL
   UNION ALL
   SELECT 'P2', j.id, 'its token is also the claim of another worker'
-    FROM pulse.job AS j
+    FROM (SELECT o.token FROM pulse.job AS o WHERE o.state = 'running' GROUP BY o.token
+          HAVING pg_catalog.min(o.worker_id) <> pg_catalog.max(o.worker_id)) AS shared
+    JOIN pulse.job AS j ON j.token = shared.token
    WHERE j.state = 'running'
-     AND EXISTS (SELECT FROM pulse.job AS o
-                  WHERE o.state = 'running' AND o.token = j.token AND o.worker_id <> j.worker_id)
   UNION ALL
   SELECT 'P2', j.id, 'a token that was never given out'
     FROM pulse.job AS j
