@@ -27,6 +27,8 @@ print "listening\n";
 
 while (1) {
     for my $ready ($select->can_read) {
+        # Closed a moment ago, together with its peer, which was ready too.
+        next if !defined fileno $ready;
         if ($ready == $listener) { accept_client() }
         elsif ($ready == $orders) { take_order() }
         elsif (my $end = $end_of{ fileno $ready }) { take_bytes($end) }
