@@ -123,6 +123,21 @@ TEST_F(ClaimerTest, after_a_lost_reply_it_asks_what_is_held_and_releases_the_res
   EXPECT_EQ(claim_.running(), "claim");
 }
 
+TEST_F(ClaimerTest, what_ends_while_it_asks_what_is_held_is_not_released) {
+  given_worker(2);
+  given_running({{.id = 1}});
+  claim_.lose();
+  turn();
+  claim_.accept();
+  turn();
+  ASSERT_EQ(claim_.running(), "held");
+  end_task(1);
+  finish_.answer(outcomes({{1, "accepted"}}));
+  claim_.answer(claimed({{.id = 1}}));  // as the server saw it before
+  turn();
+  EXPECT_EQ(finish_.running(), "");
+}
+
 TEST_F(ClaimerTest, a_lost_wait_needs_no_question) {
   given_worker();
   claim_.answer(nothing());

@@ -240,15 +240,18 @@ void Claimer::take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& 
 void Claimer::send_check() {
   activity_ = Activity::checking;
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
+  // What ends until the answer comes may still be in it.
+  const std::vector<ClaimKey> known = held_.claims_of(worker_id);
   link_.send(statements::kHeld, {std::to_string(worker_id)}, kAnswerDeadline,
-             [this, worker_id](const Reply& reply) {
+             [this, worker_id, known](const Reply& reply) {
                activity_ = Activity::none;
-               take_check(worker_id, reply);
+               take_check(worker_id, known, reply);
                become_quiet();
              });
 }
 
-void Claimer::take_check(std::int64_t worker_id, const Reply& reply) {
+void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& known,
+                         const Reply& reply) {
   if (std::holds_alternative<ConnectionLost>(reply)) return;
   if (const auto* error = std::get_if<SqlError>(&reply)) {
     take_refusal("held", worker_id, *error);
@@ -259,6 +262,7 @@ void Claimer::take_check(std::int64_t worker_id, const Reply& reply) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Job job = job_of(rows[i]);
     const ClaimKey claim = job.key();
+    if (std::binary_search(known.begin(), known.end(), claim)) continue;
     if (held_.add(std::move(job), worker_id, timers_.now()) == nullptr) continue;
     finisher_.add(Outcome::released(claim, "the reply of its claim was lost"));
   }

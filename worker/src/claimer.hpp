@@ -68,7 +68,7 @@ class Claimer {
   void send_wait();
   void take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& reply);
   void send_check();
-  void take_check(std::int64_t worker_id, const Reply& reply);
+  void take_check(std::int64_t worker_id, const std::vector<ClaimKey>& known, const Reply& reply);
   void take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error);
   void cancel_wait();
   void release_overdue();

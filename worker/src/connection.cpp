@@ -150,6 +150,9 @@ struct Attempt {
     connection.reset(PQconnectStartParams(keywords.data(), values.data(), /*expand_dbname=*/0));
     if (!connection || PQstatus(connection.get()) == CONNECTION_BAD) return;
     PQsetErrorVerbosity(connection.get(), PQERRORS_VERBOSE);
+    // Without one, libpq writes to standard error.
+    PQsetNoticeReceiver(
+        connection.get(), [](void*, const PGresult*) {}, nullptr);
     PostgresPollingStatusType wish = PGRES_POLLING_WRITING;
     while (wish == PGRES_POLLING_READING || wish == PGRES_POLLING_WRITING) {
       if (!await_socket(wish)) return;

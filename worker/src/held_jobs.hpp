@@ -38,7 +38,7 @@ class HeldJobs {
   void move(HeldJob& job, HeldJob::State state);
   void erase(ClaimKey key);
 
-  // The claims of one worker id that a heartbeat reports: all but the revoked ones.
+  // The claims of one worker id that a heartbeat reports, in order: all but the revoked ones.
   std::vector<ClaimKey> claims_of(std::int64_t worker_id) const;
   std::vector<ClaimKey> in_state(HeldJob::State state) const;
   std::size_t count(HeldJob::State state) const { return counts_.at(index(state)); }
