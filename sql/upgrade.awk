@@ -1,0 +1,81 @@
+# Makes an upgrade script: sql/upgrade/begin.sql, the changes of structure, then all function parts.
+#
+#   awk -v VERSION=NEW -f upgrade.awk role=old INSTALL_SCRIPT_OF_OLD role=structure PARTS
+#     role=print BEGIN DELTA role=functions PARTS
+#
+# A function or view that the old version has keeps its CREATE OR REPLACE, which lets users' grants
+# on it live on. A new one is created plainly, because OR REPLACE would adopt what somebody planted
+# on a server before 14.5. An old one that the new version has no more must be dropped by the delta,
+# as must one whose arguments change.
+
+function fail(place, what) {
+    print place ": " what > "/dev/stderr"
+    failed = 1
+}
+# The name with the arguments as written, defaults and white space apart: what CREATE OR REPLACE
+# goes by, if nobody renames an argument, which it refuses.
+function identity(text) {
+    sub(/^CREATE (OR REPLACE )?/, "", text)
+    if (text ~ /^VIEW /) {
+        sub(/ AS.*/, "", text)
+        return text
+    }
+    gsub(/ = ('[^']*'|[^,()]+)/, "", text)
+    gsub(/[ \t\n]+/, " ", text)
+    gsub(/\( /, "(", text)
+    sub(/\).*/, ")", text)
+    return text
+}
+function name_of(id) {
+    sub(/[(;].*/, "", id)
+    sub(/^[A-Z]+ /, "", id)
+    return id
+}
+# Reads on to the parenthesis that closes the arguments; what was read is in header.
+function read_header(    line) {
+    header = $0
+    if ($2 == "VIEW" || $4 == "VIEW") return
+    while (header !~ /\)/ && (getline line) > 0) header = header "\n" line
+}
+function put_object(    id) {
+    read_header()
+    id = identity(header)
+    current[id] = 1
+    if (!(id in old) || (name_of(id) in dropped)) sub(/ OR REPLACE/, "", header)
+    print header
+}
+
+FNR == 1 && (role == "print" || role == "functions") {
+    part = FILENAME
+    sub(/^.*\/sql\//, "sql/", part)
+    print "-- " part
+}
+/^CREATE (OR REPLACE )?(FUNCTION|PROCEDURE|VIEW) / {
+    if (role == "functions") {
+        put_object()
+        next
+    }
+    read_header()
+    if (role == "old") old[identity(header)] = 1
+    if (role == "structure") current[identity(header)] = 1
+    if (role == "print") print header
+    next
+}
+role == "print" && /^DROP (FUNCTION|PROCEDURE|VIEW) / {
+    dropped[name_of($3)] = 1
+}
+role == "print" || role == "functions" {
+    gsub(/@VERSION@/, VERSION)
+    if (/^[ \t]*CREATE .*(OR REPLACE|IF NOT EXISTS)/) {
+        fail(FILENAME ":" FNR, "an upgrade adopts nothing; use CREATE")
+    }
+    print
+}
+END {
+    for (id in old) {
+        if (!(id in current) && !(name_of(id) in dropped)) {
+            fail("sql/upgrade", "does not drop the " id ", which " VERSION " does not have")
+        }
+    }
+    exit failed
+}

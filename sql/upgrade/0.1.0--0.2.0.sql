@@ -1,0 +1,118 @@
+-- What the functions of 0.2.0 find changed: columns and tables that are new, types that grew, and
+-- functions of 0.1.0 that are gone or have other arguments or results. The functions themselves
+-- follow, put there by the build. After a release this file is replaced by what was built from it.
+
+-- Pruning walks each kind of finished row by age, and keeps dead rows few.
+DROP INDEX pulse.finished_job_prune_idx;
+CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finished_at)
+  WHERE state = 'completed';
+CREATE INDEX finished_job_failed_idx ON pulse.finished_job (finished_at)
+  WHERE state <> 'completed';
+ALTER TABLE pulse.finished_job
+  SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+ALTER TABLE pulse.attempt
+  SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT NULL;
+
+-- Lanes: which indexes have a job no longer depends on its state, so that a claim can be a HOT
+-- update. What depends on the row type goes and comes back with the functions.
+DROP VIEW pulse._broken_p8, pulse._queue_places;
+DROP FUNCTION pulse._is_overdue(pulse.job);
+ALTER TABLE pulse.job
+  ADD COLUMN fresh boolean NOT NULL DEFAULT false,
+  ADD COLUMN holder_id bigint GENERATED ALWAYS AS
+    (CASE WHEN state = 'running' AND NOT fresh THEN worker_id END) STORED,
+  ADD COLUMN lane "char" NOT NULL GENERATED ALWAYS AS
+    (CASE WHEN state = 'parked' THEN 'p' WHEN state = 'running' AND NOT fresh THEN 'h' ELSE 'o' END)
+    STORED,
+  SET (fillfactor = 40);
+COMMENT ON COLUMN pulse.job.fresh IS
+  'while it runs: claimed in place, listed in fresh_claim and not yet in the lane of held jobs';
+COMMENT ON COLUMN pulse.job.holder_id IS 'the owner of a held job';
+COMMENT ON COLUMN pulse.job.lane IS
+  'which indexes have it: o(pen): ready, or fresh; p(arked); h(eld). No index may ask for the '
+  'state: a fresh claim changes it, and is a HOT update because no index has to follow';
+DROP INDEX pulse.job_claim_idx, pulse.job_running_idx, pulse.job_parked_idx,
+  pulse.job_parked_due_idx, pulse.job_open_idx, pulse.job_waiting_key_idx,
+  pulse.job_running_key_idx;
+CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id) WHERE lane = 'o';
+CREATE INDEX job_running_idx ON pulse.job (holder_id, id) WHERE holder_id IS NOT NULL;
+CREATE INDEX job_parked_idx
+  ON pulse.job (pulse._queue_slot(queue_name), queue_name, priority, run_at, id)
+  WHERE lane = 'p';
+CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE lane = 'p';
+CREATE INDEX job_open_idx ON pulse.job (queue_name)
+  WHERE queue_name IS NOT NULL AND lane <> 'p';
+CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
+  WHERE job_key IS NOT NULL AND lane <> 'h';
+CREATE INDEX job_running_key_idx ON pulse.job (job_key)
+  WHERE job_key IS NOT NULL AND lane = 'h';
+
+CREATE TABLE pulse.fresh_claim (
+  worker_id bigint NOT NULL,
+  token     bigint NOT NULL,
+  left_jobs int NOT NULL,
+  job_ids   bigint[] NOT NULL
+) WITH (
+  fillfactor = 70,
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0
+);
+COMMENT ON TABLE pulse.fresh_claim IS
+  'claims whose jobs are not yet in the lane of held jobs: at most 200 jobs of one claim per row';
+COMMENT ON COLUMN pulse.fresh_claim.left_jobs IS
+  'how many of them complete_many() has not ended; others may have ended some of these';
+CREATE INDEX fresh_claim_idx ON pulse.fresh_claim (worker_id, token);
+SELECT pg_catalog.pg_extension_config_dump('pulse.fresh_claim', '');
+
+-- Jobs without keys are added without SQL.
+DROP FUNCTION pulse._add_unkeyed(pulse.job_spec[]);
+
+-- Now one function ends every waiting job.
+DROP FUNCTION pulse._cancel_waiting(pulse.job, text);
+
+-- Written at the first token or worker id; both count from its epoch_base. Dumped, so that a
+-- restored copy is recognised by it; more than one row also tells a copy. A key would make such a
+-- restore fail half-way, and leave its jobs with the wrong row.
+CREATE FUNCTION pulse._installation_changed() RETURNS trigger
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_installation_changed';
+COMMENT ON FUNCTION pulse._installation_changed() IS
+  'makes every session look again at which installation this is';
+CREATE TABLE pulse.installation (
+  id                uuid NOT NULL,
+  system_identifier bigint NOT NULL,
+  database_oid      oid NOT NULL,
+  job_oid           oid NOT NULL,
+  epoch_base        int NOT NULL,
+  timeline          int NOT NULL,
+  created_at        timestamptz NOT NULL,
+  moved_at          timestamptz
+);
+ALTER TABLE pulse.installation REPLICA IDENTITY FULL;
+CREATE TRIGGER installation_changed
+  AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pulse.installation
+  FOR EACH STATEMENT EXECUTE FUNCTION pulse._installation_changed();
+ALTER TABLE pulse.installation ENABLE ALWAYS TRIGGER installation_changed;
+COMMENT ON TABLE pulse.installation IS
+  'which server, database and job table these jobs belong to; elsewhere they are a copy, of which '
+  'none is claimed before pulse.adopt_installation()';
+COMMENT ON COLUMN pulse.installation.epoch_base IS
+  'added to the timeline in each token and worker id; above all of earlier installations';
+COMMENT ON COLUMN pulse.installation.timeline IS 'the last timeline on which a number was made';
+COMMENT ON COLUMN pulse.installation.moved_at IS
+  'when the same tables were last found under another system identifier';
+
+-- Not dumped: a copy that was restored lacks it, even where it has got the same oids.
+CREATE TABLE pulse.witness (
+  installation_id uuid NOT NULL
+);
+ALTER TABLE pulse.witness REPLICA IDENTITY FULL;
+COMMENT ON TABLE pulse.witness IS 'which installation these files belong to, whatever a dump says';
+SELECT pg_catalog.pg_extension_config_dump('pulse.installation', '');
+
+-- pg_upgrade refuses a column of regprocedure.
+ALTER TABLE pulse.task ALTER COLUMN handler TYPE text
+  USING (pg_catalog.pg_identify_object('pg_catalog.pg_proc'::regclass, handler, 0)).identity;
+COMMENT ON COLUMN pulse.task.handler IS
+  'a function by its full name: pg_upgrade would refuse a column of regprocedure';
