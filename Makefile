@@ -11,13 +11,19 @@ EXTENSION  = extension/$(EXT)
 MODULE_big = $(EXT)
 OBJS       = $(patsubst $(SRC)/%.cpp,%.o,$(sort $(wildcard $(SRC)/extension/*.cpp)))
 HPP        = $(wildcard $(SRC)/extension/*.hpp)
-DATA_built = build/$(EXT)--$(EXTVERSION).sql
+DATA       = $(patsubst $(SRC)/%,%,$(wildcard $(SRC)/sql/releases/*.sql))
+INSTALL_SQL = build/$(EXT)--$(EXTVERSION).sql
+UPGRADE_SQL = $(patsubst $(SRC)/sql/upgrade/%,build/$(EXT)--%,$(wildcard \
+  $(SRC)/sql/upgrade/*--$(EXTVERSION).sql))
+DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL)
 
 # SQL parts in load order. Structure is created once; functions use CREATE OR REPLACE, so that an
 # upgrade replays them. A listed part that is missing and a part that no list names fail the build.
 SQL_STRUCTURE = preamble types tables
-SQL_FUNCTIONS = settings clock task queue promote add finish claim worker heartbeat progress cancel \
-  fence lost sweep wait monitor verify grants
+SQL_FUNCTIONS = settings clock installation task queue promote add attempt finish fresh_claim \
+  claim worker \
+  heartbeat progress cancel fence handler lost sweep host prune tick cron retry operators steer wait \
+  stats monitor verify roles drop grants
 
 # What `make installcheck` runs besides pgTAP, on the server that PGHOST and PGPORT name.
 ISOLATION     := $(sort $(basename $(notdir $(wildcard $(SRC)/test/isolation/specs/*.spec))))
@@ -58,12 +64,22 @@ $(OBJS): $(HPP) $(SRC)/Makefile $(SRC)/extension/$(EXT).control | $(CURDIR)/exte
 $(CURDIR)/extension:
 	mkdir -p $@
 
-SQL_PARTS = $(patsubst %,$(SRC)/sql/%.sql,$(SQL_STRUCTURE) $(SQL_FUNCTIONS))
-UNLISTED  = $(filter-out $(SQL_PARTS),$(wildcard $(SRC)/sql/*.sql))
-$(DATA_built): $(SQL_PARTS) $(UNLISTED) $(SRC)/sql/assemble.awk $(SRC)/Makefile
+STRUCTURE = $(SQL_STRUCTURE:%=$(SRC)/sql/%.sql)
+FUNCTIONS = $(SQL_FUNCTIONS:%=$(SRC)/sql/%.sql)
+UNLISTED  = $(filter-out $(STRUCTURE) $(FUNCTIONS),$(wildcard $(SRC)/sql/*.sql))
+$(DATA_built): $(STRUCTURE) $(FUNCTIONS) $(UNLISTED) $(SRC)/Makefile \
+  $(SRC)/extension/$(EXT).control
+$(INSTALL_SQL): $(SRC)/sql/assemble.awk
 	$(if $(UNLISTED),$(error no list of SQL parts in the Makefile names $(UNLISTED)))
 	@mkdir -p $(@D)
-	awk -f $(SRC)/sql/assemble.awk $(SQL_PARTS) >$@
+	awk -f $(SRC)/sql/assemble.awk $(STRUCTURE) $(FUNCTIONS) >$@
+$(UPGRADE_SQL): build/$(EXT)--%--$(EXTVERSION).sql: $(SRC)/sql/upgrade.awk \
+  $(SRC)/sql/upgrade/begin.sql $(SRC)/sql/upgrade/%--$(EXTVERSION).sql \
+  $(SRC)/sql/releases/$(EXT)--%.sql
+	@mkdir -p $(@D)
+	awk -v VERSION=$(EXTVERSION) -f $< role=old $(SRC)/sql/releases/$(EXT)--$*.sql \
+	  role=structure $(STRUCTURE) role=print $(SRC)/sql/upgrade/begin.sql \
+	  $(SRC)/sql/upgrade/$*--$(EXTVERSION).sql role=functions $(FUNCTIONS) >$@
 .DELETE_ON_ERROR:
 
 # The worker. CMake gets neither the extension's flags, which PGXS puts into variables that make
@@ -95,10 +111,13 @@ stage: all ## install into build/stage, where the tests look
 	+$(AGAIN) install DESTDIR='$(STAGE)'
 
 # The C compiler links, so what needs the C++ runtime would fail when it is loaded, or first called.
-check-symbols: all ## nothing of the C++ runtime is needed, no name but ours is exported
+check-symbols: all ## no C++ runtime is needed, no name but ours exported, none of a release gone
 	@! nm -D --undefined-only $(EXT).so | grep -E ' (_Z|__cxa_|__gxx_)' | grep -v __cxa_finalize
 	@! nm -D --defined-only $(EXT).so | grep -vE ' [VWw] ' | \
 	  grep -vE ' (pulse_\w+|pg_finfo_pulse_\w+|Pg_magic_func|_PG_init|_ZNK?5pulse\w+)$$'
+	@for name in $$(sed -n "s/.*'MODULE_PATHNAME', '\(\w*\)'.*/\1/p" $(addprefix $(SRC)/,$(DATA))); \
+	  do nm -D --defined-only $(EXT).so | grep -q " $$name$$" || \
+	  { echo "an older version calls $$name, which is gone"; exit 1; }; done
 
 tidy: worker-build ## let clang-tidy look for mistakes
 	clang-tidy --quiet $(wildcard $(SRC)/extension/*.cpp) -- $(filter -std=% -f%,$(PG_CXXFLAGS)) \
@@ -139,6 +158,8 @@ check-nopreload: stage ## pgTAP and isolation without shared_preload_libraries
 check-worker: ## the worker's unit tests
 	+$(AGAIN) $(PARALLEL) worker-build WORKER_TESTS=ON
 	$(TOOL)/suite worker
+check-cost: stage ## WAL, buffers, statements and plans within their budgets (test/cost/budgets)
+	$(TOOL)/suite cost
 check-e2e: stage ## whole processes that are killed, cut off, promoted
 	$(TOOL)/suite e2e
 
@@ -149,9 +170,13 @@ check-asserts: ## pgTAP and isolation on a build with assertions and trapped und
 	rm -rf $(ASSERTS) && mkdir -p $(ASSERTS)
 	cp -R $(SRC)/Makefile $(SRC)/extension $(SRC)/sql $(ASSERTS) && rm -f $(ASSERTS)/extension/*.o
 	+$(MAKE) -C $(ASSERTS) $(PARALLEL) stage VPATH= WORKER=no PULSE_CXXFLAGS='-DUSE_ASSERT_CHECKING \
-	  -fsanitize=undefined -fno-sanitize=vptr -fsanitize-undefined-trap-on-error'
+	  -DPULSE_FRESH_FROM=2 -fsanitize=undefined -fno-sanitize=vptr -fsanitize-undefined-trap-on-error'
 	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite pgtap
 	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite isolation
+
+check-versions: ## compile against the headers of every server here, or of HEADERS='…'
+	@COMPILE='$(CXX) -O2 $(PG_CXXFLAGS) -D_GNU_SOURCE -DPULSE_VERSION="$(EXTVERSION)"' \
+	  $(TOOL)/versions $(HEADERS)
 
 # The worker is a process of its own, so sanitizers need nothing from the server.
 check-asan: SANITIZE = address,undefined
@@ -166,17 +191,45 @@ check-asan check-tsan: check-%: stage
 	PULSE_WORKER_BUILD=$(CURDIR)/build/$* PULSE_LABEL=$* $(TOOL)/suite worker
 	$(TOOL)/cluster run smoke-$* -- $(SRC)/test/support/smoke $(CURDIR)/build/$*/pulse-worker
 
-check-long: ## what takes long: assertions, sanitizers, clang-tidy, mutants
+# Valgrind sees what sanitizers do not: what was never written, in libraries too. Debian's knows no
+# openat2, without which nothing of a tasks folder is executed, so of those tests only the pure ones.
+VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
+  --show-leak-kinds=definite --child-silent-after-fork=yes
+PURE_TASK_TESTS = ErrorTail*:TaskEnd*:TaskEnvironment*:TaskOutput*
+check-valgrind: stage ## unit tests, and jobs that are functions, under valgrind
+	@$(TOOL)/packages --with valgrind
+	+$(AGAIN) $(PARALLEL) worker-build WORKER_TESTS=ON
+	$(VALGRIND) $(WORKER_BUILD)/test/pulse-worker-tests --gtest_brief=1
+	$(VALGRIND) $(WORKER_BUILD)/test/pulse-task-tests --gtest_brief=1 \
+	  --gtest_filter='$(PURE_TASK_TESTS)'
+	$(VALGRIND) $(WORKER_BUILD)/test/pulse-fuzz-tests --gtest_brief=1
+	$(TOOL)/cluster run smoke-valgrind -- $(SRC)/test/support/smoke_functions $(VALGRIND) \
+	  $(CURDIR)/$(WORKER_BUILD)/pulse-worker
+
+check-e2e-long: stage ## hundreds of escapes and gigabytes of output, where check-e2e has a few
+	PULSE_LONG=1 PULSE_LABEL=long $(TOOL)/suite e2e test/e2e/escape.pl test/e2e/hostile_tasks.pl
+
+fuzz: packages-fuzz ## 10 million fuzzed inputs (FUZZ_INPUTS=…) for the worker's parsers; needs clang
+	$(TOOL)/../fuzz/run $(FUZZ_INPUTS)
+packages-fuzz:
+	@$(TOOL)/packages --with fuzz
+
+check-long: ## all that takes long: the checks above, fuzzing, clang-tidy, mutants
 	+$(AGAIN) check-asserts
+	+$(AGAIN) check-versions
 	+$(AGAIN) check-asan
 	+$(AGAIN) check-tsan
+	+$(AGAIN) check-valgrind
+	+$(AGAIN) check-e2e-long
+	+$(AGAIN) fuzz
 	+$(AGAIN) tidy
 	+$(AGAIN) mutants
 
 mutants: stage ## remove each guard in turn; a named test must turn red
 	$(TOOL)/../mutants/run
-bench: stage ## measure speed (test/bench)
-	$(TOOL)/../bench/run
+bench: stage ## measure speed against floors: WORKLOAD=drain for one, LONG=1 for all there is
+	@$(TOOL)/packages --with bench
+	$(TOOL)/../bench/run workloads $(if $(LONG),--long) $(WORKLOAD)
 
 lint: ## format, budgets, versions, banned words; each finding says what to do
 	@$(TOOL)/lint
@@ -200,5 +253,6 @@ help: ## this list
 
 .DEFAULT_GOAL := all
 .PHONY: $(SERVER_GOALS) installcheck-pgtap check demo check-pgtap check-isolation check-nopreload \
-  check-worker check-e2e check-asserts check-asan check-tsan check-long mutants bench lint format \
-  packages stop-clusters dist help
+  check-worker check-cost check-e2e check-asserts check-versions check-asan check-tsan check-valgrind \
+  check-e2e-long check-long fuzz packages-fuzz mutants bench lint format packages stop-clusters \
+  dist help

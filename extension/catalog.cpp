@@ -40,6 +40,11 @@ void look_up_job() {
   known.job_parked_idx = relation_named("job_parked_idx");
   known.job_parked_due_idx = relation_named("job_parked_due_idx");
   known.job_open_idx = relation_named("job_open_idx");
+  known.job_waiting_key_idx = relation_named("job_waiting_key_idx");
+  known.job_running_key_idx = relation_named("job_running_key_idx");
+  known.has_lanes = get_attnum(known.job, "lane") == kJobLane;
+  known.fresh_claim = known.has_lanes ? relation_named("fresh_claim") : InvalidOid;
+  known.fresh_claim_idx = known.has_lanes ? relation_named("fresh_claim_idx") : InvalidOid;
   known.state_ready = state_named("ready");
   known.state_parked = state_named("parked");
   known.state_running = state_named("running");

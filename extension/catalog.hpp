@@ -15,6 +15,11 @@ struct Catalog {
   Oid job_parked_idx;
   Oid job_parked_due_idx;
   Oid job_open_idx;
+  Oid job_waiting_key_idx;
+  Oid job_running_key_idx;
+  bool has_lanes;  // from 0.2.0 on; the two below are there then
+  Oid fresh_claim;
+  Oid fresh_claim_idx;
   Oid heartbeat;
   Oid heartbeat_key;
   Oid worker;
@@ -31,6 +36,9 @@ struct Catalog {
   Oid state_parked;
   Oid state_running;
 };
+
+// How many of the above are indexes of pulse.job.
+constexpr int kJobIndexes = 8;
 
 // Raises when the extension is not installed here.
 const Catalog* catalog();
@@ -66,6 +74,32 @@ enum JobColumn : AttrNumber {
   kJobActivityLive,
   kJobCancelRequestedAt,
   kJobCancelReason,
+  kJobSuperseded,
+  kJobFresh,
+  kJobHolderId,
+  kJobLane,
 };
+
+// The same of pulse.heartbeat.
+enum HeartbeatColumn : AttrNumber {
+  kBeatWorkerId = 1,
+  kBeatLive,
+  kBeatLastHeartbeatAt,
+  kBeatVerdict,
+  kBeatInterval,
+  kBeatThreshold,
+  kBeatAttachment,
+  kBeatIncarnation,
+  kBeatDetachedLive,
+  kBeatAloneJobId,
+  kBeatLostWay,
+  kBeatMissingJobIds,
+  kBeatMissingTokens,
+};
+
+// Which indexes have a job; see the column's comment.
+constexpr char kLaneOpen = 'o';
+constexpr char kLaneParked = 'p';
+constexpr char kLaneHeld = 'h';
 
 }  // namespace pulse

@@ -9,6 +9,8 @@
 #include "commit_callback.hpp"
 #include "due_scan.hpp"
 #include "errors.hpp"
+#include "fresh_claim.hpp"
+#include "installation.hpp"
 #include "job_table.hpp"
 #include "liveness.hpp"
 #include "private_lock.hpp"
@@ -17,6 +19,7 @@
 #include "shared_memory.hpp"
 #include "task_settings.hpp"
 #include "token.hpp"
+#include "version.hpp"
 #include "waiting.hpp"
 
 namespace pulse {
@@ -31,10 +34,11 @@ constexpr int kMostPromotions = 32;
 void add_stream(Claim* claim, Datum identifier, int* capacity, TupleTableSlot* first) {
   if (claim->stream_count == *capacity) {
     *capacity *= 2;
-    claim->streams = static_cast<Stream*>(repalloc(claim->streams, sizeof(Stream) * *capacity));
+    claim->streams = static_cast<Stream**>(repalloc(claim->streams, sizeof(Stream*) * *capacity));
   }
-  Stream* stream = &claim->streams[claim->stream_count++];
-  memset(stream, 0, sizeof(*stream));
+  // On its own: an index scan keeps the address of a key, so no stream may move.
+  auto* stream = static_cast<Stream*>(palloc0(sizeof(Stream)));
+  claim->streams[claim->stream_count++] = stream;
   text* name = DatumGetTextPP(identifier);
   stream->identifier = identifier;
   stream->bit = task_bit(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
@@ -42,6 +46,10 @@ void add_stream(Claim* claim, Datum identifier, int* capacity, TupleTableSlot* f
   stream->scan.index = claim->index;
   stream->scan.snapshot = claim->table.snapshot;
   stream->scan.now = claim->now;
+  stream->scan.state = catalog()->state_ready;
+  stream->scan.heads = {claim->heads ? claim->heads + stream->bit : nullptr, stream->bit,
+                        head_task(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)),
+                        claim->head_generation[stream->bit], own_ready_from(stream->bit)};
   fix_text(&stream->scan, identifier);
   bool isnull;
   TimestampTz run_at = first ? DatumGetTimestampTz(slot_getattr(first, kJobRunAt, &isnull)) : 0;
@@ -54,16 +62,19 @@ void add_stream(Claim* claim, Datum identifier, int* capacity, TupleTableSlot* f
 void add_every_task(Claim* claim, int* capacity) {
   TupleTableSlot* row = table_slot_create(claim->table.relation, nullptr);
   IndexScanDesc scan =
-      index_beginscan(claim->table.relation, claim->index, claim->table.snapshot, 1, 0);
+      begin_index_scan(claim->table.relation, claim->index, claim->table.snapshot, 1);
+  scan->xs_want_itup = true;
   Datum last = PointerGetDatum(cstring_to_text(""));
   for (;;) {
     ScanKeyData key;
     init_text_key(&key, 1, BTGreaterStrategyNumber, F_TEXT_GT, last);
     index_rescan(scan, &key, 1, nullptr, 0);
-    if (!index_getnext_slot(scan, ForwardScanDirection, row)) break;
+    if (!index_getnext_tid(scan, ForwardScanDirection)) break;
     bool isnull;
-    last = PointerGetDatum(DatumGetTextPCopy(slot_getattr(row, kJobIdentifier, &isnull)));
-    add_stream(claim, last, capacity, row);
+    // From the entry: millions of those behind it may be dead.
+    last = PointerGetDatum(
+        DatumGetTextPCopy(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &isnull)));
+    add_stream(claim, last, capacity, index_fetch_heap(scan, row) ? row : nullptr);
   }
   index_endscan(scan);
   ExecDropSingleTupleTableSlot(row);
@@ -71,7 +82,7 @@ void add_every_task(Claim* claim, int* capacity) {
 
 void open_streams(Claim* claim) {
   int capacity = Max(4, claim->claimer.task_count);
-  claim->streams = static_cast<Stream*>(palloc(sizeof(Stream) * capacity));
+  claim->streams = static_cast<Stream**>(palloc(sizeof(Stream*) * capacity));
   claim->stream_count = 0;
   if (claim->claimer.task_count == kEveryTask)
     add_every_task(claim, &capacity);
@@ -83,7 +94,7 @@ void open_streams(Claim* claim) {
 Stream* best_stream(Claim* claim) {
   Stream* best = nullptr;
   for (int i = 0; i < claim->stream_count; i++) {
-    Stream* stream = &claim->streams[i];
+    Stream* stream = claim->streams[i];
     if (stream->due && (!best || sorts_before(&stream->scan, &best->scan))) best = stream;
   }
   return best;
@@ -93,10 +104,11 @@ Stream* best_stream(Claim* claim) {
 void close_streams(Claim* claim) {
   DatabaseState* database = this_database();
   for (int i = 0; i < claim->stream_count; i++) {
-    Stream* stream = &claim->streams[i];
+    Stream* stream = claim->streams[i];
     if (stream->scan.next_due && database)
       lower_due(&database->next_due[stream->bit], stream->scan.next_due);
     if (stream->due && claim->claimed == claim->max_jobs) note_more(stream->bit);
+    if (stream->due) leave_row(&stream->scan);
     end_due(&stream->scan);
   }
 }
@@ -185,6 +197,12 @@ void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task, Dat
   tuplestore_putvalues(claim->results->setResult, claim->results->setDesc, values, nulls);
 }
 
+// Whatever other indexes follow by key or queue, and what runs alone, is held from the start.
+bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
+  return claim->stays_in_place && is_null(row, kJobQueueName) && is_null(row, kJobKey) &&
+         int2_of(row, kJobCrashes) == 0;
+}
+
 }  // namespace
 
 bool take_row(Claim* claim, Stream* stream) {
@@ -195,10 +213,10 @@ bool take_row(Claim* claim, Stream* stream) {
   }
   TupleTableSlot* row = claim->table.locked;
   Datum attempts = Int16GetDatum(int2_of(row, kJobAttempts) + 1);
+  bool is_fresh = may_stay_in_place(claim, row);
   JobChange change = {};
-  change.set(kJobState, ObjectIdGetDatum(catalog()->state_running));
+  change.set_running(claim->claimer.worker_id, is_fresh);
   change.set(kJobAttempts, attempts);
-  change.set(kJobWorkerId, Int64GetDatum(claim->claimer.worker_id));
   change.set(kJobToken, Int64GetDatum(claim->token));
   change.set(kJobClaimedAt, TimestampTzGetDatum(claim->now));
   change.set(kJobLastActivityAt, TimestampTzGetDatum(claim->now));
@@ -209,6 +227,7 @@ bool take_row(Claim* claim, Stream* stream) {
   change.clear(kJobMessage);
   return_row(claim, row, settings_of(claim, stream), attempts);
   update_locked_row(&claim->table, &change);
+  if (is_fresh) claim->fresh_ids[claim->fresh_count++] = stream->scan.id;
   claim->claimed++;
   note_claimed(stream->bit);
   return true;
@@ -216,15 +235,17 @@ bool take_row(Claim* claim, Stream* stream) {
 
 namespace {
 
-void consider(Claim* claim, Stream* stream) {
+// False when the job is still there for others.
+bool consider(Claim* claim, Stream* stream) {
   TupleTableSlot* row = stream->scan.slot;
-  if (has_forbidden_flag(claim, row)) return;
+  if (is_somebodys(row, &claim->rival)) return false;
+  if (has_forbidden_flag(claim, row)) return false;
   if (is_suspect(claim, stream)) {
     consider_suspect(claim, stream);
-    return;
+    return false;
   }
-  if (claim->claimed >= claim->start_jobs && !may_be_prefetched(row)) return;
-  take_row(claim, stream);
+  if (claim->claimed >= claim->start_jobs && !may_be_prefetched(row)) return false;
+  return take_row(claim, stream);
 }
 
 void hand_out(Claim* claim) {
@@ -234,7 +255,7 @@ void hand_out(Claim* claim) {
   while (claim->claimed < claim->max_jobs && !claim->closed) {
     Stream* stream = best_stream(claim);
     if (!stream) break;
-    consider(claim, stream);
+    if (!consider(claim, stream)) leave_row(&stream->scan);
     stream->due = next_due(&stream->scan);
   }
   close_streams(claim);
@@ -247,6 +268,7 @@ void require_claims_on() {
     ereport(ERROR, (errcode(kClaimsOff), errmsg("this server hands out no jobs"),
                     errdetail("The setting pulse.claims is off."),
                     errhint("Set pulse.claims = on where jobs are to run.")));
+  require_adopted();
 }
 
 void check_admission() {
@@ -287,13 +309,41 @@ Promotion promote_for(const Claim* claim) {
   return promote_marked(Min(claim->max_jobs, kMostPromotions), kMostPromotions);
 }
 
+// Before the snapshot is taken: what is lowered from now on, this claim may not see.
+void remember_heads(Claim* claim) {
+  DatabaseState* database = this_database();
+  claim->heads = database ? head_bucket(place_of_database(database), 0) : nullptr;
+  for (int bit = 0; claim->heads && bit < kTaskBits; bit++)
+    if ((claim->claimer.task_bits >> bit) & 1)
+      claim->head_generation[bit] = head_generation(claim->heads + bit);
+}
+
+// What this claim can take, which is not its tasks alone.
+uint64 kind_of(const Claim* claim) {
+  uint64 kind = claim->claimer.kind;
+  for (int i = 0; i < claim->forbidden_count; i++) {
+    text* flag = DatumGetTextPP(claim->forbidden_flags[i]);
+    kind += ~fnv1a(VARDATA_ANY(flag), VARSIZE_ANY_EXHDR(flag));
+  }
+  return kind;
+}
+
 void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   admit_claimer(&claim->claimer, PG_GETARG_INT64(0));
   choose_tasks(&claim->claimer, PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2));
-  sample_generations(claim->claimer.worker_id, claim->claimer.task_bits);
+  // A draining worker that waits all the same must not take a wake-up from one that can claim.
+  sample_generations(claim->claimer.worker_id,
+                     claim->claimer.draining ? 0 : claim->claimer.task_bits, kind_of(claim),
+                     claim->start_jobs);
   if (claim->claimer.draining) return;
   Promotion left = promote_for(claim);
   claim->now = wall_now();
+  claim->stays_in_place = claims_stay_in_place(claim->max_jobs);
+  if (claim->stays_in_place) {
+    settle_now_and_then(claim->claimer.worker_id);
+    claim->fresh_ids = static_cast<int64*>(palloc(sizeof(int64) * claim->max_jobs));
+  }
+  remember_heads(claim);
   claim->row_context =
       AllocSetContextCreate(CurrentMemoryContext, "pulse claim row", ALLOCSET_SMALL_SIZES);
   open_job_table(&claim->table);
@@ -301,6 +351,7 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   hand_out(claim);
   index_close(claim->index, AccessShareLock);
   close_job_table(&claim->table);
+  list_fresh_claims(claim->claimer.worker_id, claim->token, claim->fresh_ids, claim->fresh_count);
   note_work_left(left.more                               ? WorkLeft::kNow
                  : left.busy                             ? WorkLeft::kBusy
                  : claim->suspect_waits || claim->closed ? WorkLeft::kSoon
@@ -315,13 +366,13 @@ PULSE_FUNCTION(pulse_claim) {
   pulse::Claim claim = {};
   pulse::check_admission();
   pulse::read_arguments(&claim, fcinfo);
-  InitMaterializedSRF(fcinfo, 0);
+  pulse::begin_result_rows(fcinfo);
   claim.results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   pulse::run_claim(&claim, fcinfo);
   return static_cast<Datum>(0);
 }
 
-// pulse._require_claims(): raises PU008 while claims are off.
+// pulse._require_claims(): raises PU008 while claims are off, and in a copy that nobody adopted.
 PULSE_FUNCTION(pulse_require_claims) {
   pulse::require_claims_on();
   PG_RETURN_BOOL(true);

@@ -6,7 +6,9 @@
 
 #include "claimer.hpp"
 #include "due_scan.hpp"
+#include "heads.hpp"
 #include "job_table.hpp"
+#include "shared_memory.hpp"
 #include "task_settings.hpp"
 
 namespace pulse {
@@ -29,9 +31,15 @@ struct Claim {
   int forbidden_count;
   JobTable table;
   Relation index;
-  Stream* streams;
+  Stream** streams;
   int stream_count;
   int claimed;
+  TransactionId rival;  // the last transaction that had a row
+  HeadBucket* heads;    // one per bit; NULL: nothing is remembered
+  uint64 head_generation[kTaskBits];
+  bool stays_in_place;  // plain jobs are claimed in place (fresh_claim.hpp)
+  int64* fresh_ids;     // those that were
+  int fresh_count;
   bool closed;                // nothing more is given in this call
   bool suspect_waits;         // a suspect waits for this worker, or another, to be idle
   MemoryContext row_context;  // reset for each row that is looked at

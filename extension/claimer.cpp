@@ -3,26 +3,16 @@
 #include "catalog.hpp"
 #include "commit_callback.hpp"
 #include "errors.hpp"
+#include "fresh_claim.hpp"
 #include "liveness.hpp"
 #include "private_lock.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
+#include "version.hpp"
 
 namespace pulse {
 namespace {
 
-enum HeartbeatColumn : AttrNumber {
-  kBeatWorkerId = 1,
-  kBeatLive,
-  kBeatLastHeartbeatAt,
-  kBeatVerdict,
-  kBeatInterval,
-  kBeatThreshold,
-  kBeatAttachment,
-  kBeatIncarnation,
-  kBeatDetachedLive,
-  kBeatAloneJobId,
-};
 constexpr int kWorkerTasks = 8;
 
 // The tasks of the worker that claimed last in this session: a registration never changes them.
@@ -41,7 +31,7 @@ bool fetch_row(Oid relation, Oid key_index, int64 id, Snapshot snapshot, TupleTa
   *slot = table_slot_create(*table, nullptr);
   ScanKeyData key;
   ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(id));
-  IndexScanDesc scan = index_beginscan(*table, index, snapshot, 1, 0);
+  IndexScanDesc scan = begin_index_scan(*table, index, snapshot, 1);
   index_rescan(scan, &key, 1, nullptr, 0);
   bool found = index_getnext_slot(scan, ForwardScanDirection, *slot);
   if (found) ExecMaterializeSlot(*slot);
@@ -53,13 +43,6 @@ bool fetch_row(Oid relation, Oid key_index, int64 id, Snapshot snapshot, TupleTa
 void drop_row(TupleTableSlot* slot, Relation table) {
   ExecDropSingleTupleTableSlot(slot);
   table_close(table, AccessShareLock);
-}
-
-bool text_is(Datum value, const char* expected) {
-  text* have = DatumGetTextPP(value);
-  int length = static_cast<int>(strlen(expected));
-  return VARSIZE_ANY_EXHDR(have) == static_cast<Size>(length) &&
-         memcmp(VARDATA_ANY(have), expected, length) == 0;
 }
 
 [[noreturn]] void refuse(int64 worker_id, const char* state) {
@@ -101,13 +84,14 @@ bool beat_is_due(TupleTableSlot* slot) {
   return live_now_us() - last > interval / 2;
 }
 
-uint64 bits_of(const Datum* tasks, int count) {
-  uint64 bits = 0;
-  for (int i = 0; i < count; i++) {
-    text* task = DatumGetTextPP(tasks[i]);
-    bits |= UINT64CONST(1) << task_bit(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));
+void name_tasks(Claimer* claimer) {
+  claimer->task_bits = 0;
+  claimer->kind = 0;
+  for (int i = 0; i < claimer->task_count; i++) {
+    text* task = DatumGetTextPP(claimer->tasks[i]);
+    claimer->task_bits |= UINT64CONST(1) << task_bit(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));
+    claimer->kind += fnv1a(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));  // in any order
   }
-  return bits;
 }
 
 // The registered tasks, or NULL for every task.
@@ -138,6 +122,18 @@ ArrayType* registered_tasks(int64 worker_id) {
 
 }  // namespace
 
+bool text_is(Datum value, const char* expected) {
+  text* have = DatumGetTextPP(value);
+  int length = static_cast<int>(strlen(expected));
+  return VARSIZE_ANY_EXHDR(have) == static_cast<Size>(length) &&
+         memcmp(VARDATA_ANY(have), expected, length) == 0;
+}
+
+bool verdict_is(TupleTableSlot* beat, const char* expected) {
+  bool isnull;
+  return text_is(slot_getattr(beat, kBeatVerdict, &isnull), expected);
+}
+
 void admit_claimer(Claimer* claimer, int64 worker_id) {
   claimer->worker_id = worker_id;
   // Waits only for one who is declaring this very worker lost.
@@ -150,11 +146,10 @@ void admit_claimer(Claimer* claimer, int64 worker_id) {
       fetch_row(catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot, &slot, &table);
   UnregisterSnapshot(snapshot);
   if (!found) refuse(worker_id, "unknown or stopped");
+  if (verdict_is(slot, "lost")) refuse(worker_id, "lost");
+  if (verdict_is(slot, "stopped")) refuse(worker_id, "stopped");
+  claimer->draining = !verdict_is(slot, "alive");
   bool isnull;
-  Datum verdict = slot_getattr(slot, kBeatVerdict, &isnull);
-  if (text_is(verdict, "lost")) refuse(worker_id, "lost");
-  if (text_is(verdict, "stopped")) refuse(worker_id, "stopped");
-  claimer->draining = !text_is(verdict, "alive");
   Datum alone = slot_getattr(slot, kBeatAloneJobId, &isnull);
   claimer->alone_job_id = isnull ? 0 : DatumGetInt64(alone);
   bool due = beat_is_due(slot);
@@ -167,11 +162,11 @@ void choose_tasks(Claimer* claimer, ArrayType* given) {
   if (!tasks) {
     claimer->tasks = nullptr;
     claimer->task_count = kEveryTask;
-    claimer->task_bits = ~UINT64CONST(0);
+    claimer->task_bits = claimer->kind = ~UINT64CONST(0);
     return;
   }
   claimer->tasks = text_elements(tasks, "tasks", &claimer->task_count);
-  claimer->task_bits = bits_of(claimer->tasks, claimer->task_count);
+  name_tasks(claimer);
 }
 
 bool worker_is_alive(int64 worker_id, Snapshot snapshot) {
@@ -180,8 +175,7 @@ bool worker_is_alive(int64 worker_id, Snapshot snapshot) {
   bool alive = false;
   if (fetch_row(catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot, &slot,
                 &table)) {
-    bool isnull;
-    alive = text_is(slot_getattr(slot, kBeatVerdict, &isnull), "alive");
+    alive = verdict_is(slot, "alive");
   }
   drop_row(slot, table);
   return alive;
@@ -192,13 +186,13 @@ bool holds_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
   TupleTableSlot* slot = table_slot_create(job, nullptr);
   ScanKeyData key;
   ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(worker_id));
-  IndexScanDesc scan = index_beginscan(job, index, snapshot, 1, 0);
+  IndexScanDesc scan = begin_index_scan(job, index, snapshot, 1);
   index_rescan(scan, &key, 1, nullptr, 0);
   bool found = index_getnext_slot(scan, ForwardScanDirection, slot);
   index_endscan(scan);
   ExecDropSingleTupleTableSlot(slot);
   index_close(index, AccessShareLock);
-  return found;
+  return found || has_fresh_jobs(worker_id, job, snapshot);
 }
 
 void set_alone_job(int64 worker_id, int64 job_id) {

@@ -10,6 +10,7 @@ struct Claimer {
   Datum* tasks;  // what it serves; NULL with no_tasks = -1: every task
   int task_count;
   uint64 task_bits;
+  uint64 kind;         // names the set of tasks
   bool draining;       // drain or stop was asked for: it gets nothing more
   int64 alone_job_id;  // 0: none; else the suspect it runs alone or is kept free for
 };
@@ -26,6 +27,11 @@ void choose_tasks(Claimer* claimer, ArrayType* given);
 
 // Whether this worker is not known as ended: the owner of a reservation must be alive.
 bool worker_is_alive(int64 worker_id, Snapshot snapshot);
+
+bool text_is(Datum value, const char* expected);
+
+// Whether a heartbeat row says this of its worker.
+bool verdict_is(TupleTableSlot* beat, const char* expected);
 
 // Whether a running job belongs to this worker.
 bool holds_jobs(int64 worker_id, Relation job, Snapshot snapshot);

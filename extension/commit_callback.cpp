@@ -1,8 +1,11 @@
 #include "commit_callback.hpp"
 
+#include "background.hpp"
 #include "fence.hpp"
+#include "heads.hpp"
 #include "key_lock.hpp"
 #include "settings.hpp"
+#include "waiters.hpp"
 #include "waiting.hpp"
 
 namespace pulse {
@@ -17,8 +20,12 @@ struct Pending {
   bool any;
   uint64 task_bits;
   uint32 jobs[kTaskBits];
+  uint64 ready_bits;
+  TimestampTz ready_from[kTaskBits];  // where heads must not be above
   uint64 claimed_bits;
   uint32 claimed[kTaskBits];
+  uint64 passed_bits;
+  TimestampTz passed_from[kTaskBits];  // where heads were raised by this transaction
   bool any_queue;
   uint64 marks[kMarkWords];
   uint64 fresh[kMarkWords];  // those of them at which this transaction has not looked itself
@@ -52,40 +59,52 @@ void tell_due_times(DatabaseState* database) {
         nudged |= UINT64CONST(1) << bit;
   if (pending.parked_due && lower_due(&database->parked_due, pending.parked_due))
     nudged = kAllTasks;
-  if (pending.sweep_due && lower_due(&database->sweep_due, pending.sweep_due)) nudged = kAllTasks;
+  if (pending.sweep_due && lower_due(&database->sweep_due, pending.sweep_due)) {
+    wake_background(database);
+    nudged = kAllTasks;
+  }
   if (nudged) nudge_waiters(nudged);
 }
 
-void bump_generations(DatabaseState* database, uint64 task_bits) {
+void lower(DatabaseState* database, uint64 task_bits, const TimestampTz* from) {
+  if (!heads_are_kept()) return;
   for (int bit = 0; bit < kTaskBits; bit++)
-    if ((task_bits >> bit) & 1) pg_atomic_fetch_add_u64(&database->generation[bit], 1);
+    if ((task_bits >> bit) & 1)
+      lower_heads(head_bucket(place_of_database(database), bit), from[bit]);
 }
 
 void tell_commit(DatabaseState* database) {
+  // Before anybody is told to look.
+  lower(database, pending.ready_bits, pending.ready_from);
   if (pending.any_queue) set_marks(database, pending.marks);
   if (pending.any_returned) set_marks(database, pending.returned);
-  bump_generations(database, pending.task_bits);
-  if (pending.any_queue || pending.undone || pending.everybody)
+  // A worker may be between its claim and its wait: the generation reaches it there.
+  if (pending.any_queue || pending.undone || pending.everybody || pending.workers > 0)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   tell_due_times(database);
   // Whoever found a queue busy because of us left its mark: one waiter takes it up.
   bool wake_any = pending.any_queue || pending.any_taken;
-  if (pending.task_bits || wake_any) wake_waiters(pending.jobs, pending.task_bits, wake_any);
+  if (pending.task_bits || wake_any)
+    tell_waiters(database, pending.jobs, pending.task_bits, wake_any);
   for (int i = 0; i < pending.workers; i++) wake_worker(pending.worker[i]);
-  if (pending.everybody) nudge_waiters(kAllTasks);
+  if (pending.everybody) wake_all_waiters();
 }
 
 void tell_abort(DatabaseState* database) {
-  if (pending.sweeps && lower_due(&database->sweep_due, wall_now())) nudge_waiters(kAllTasks);
-  // Who stepped over the rows of an undone claim, and waits, is to look again.
-  bump_generations(database, pending.claimed_bits);
+  if (pending.sweeps && lower_due(&database->sweep_due, wall_now())) {
+    wake_background(database);
+    nudge_waiters(kAllTasks);
+  }
+  lower(database, pending.passed_bits, pending.passed_from);
   bool marks = pending.any_taken || pending.any_returned;
   if (marks) {
     set_marks(database, pending.taken);
     set_marks(database, pending.returned);
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   }
-  if (pending.claimed_bits || marks) wake_waiters(pending.claimed, pending.claimed_bits, marks);
+  // Who stepped over the rows of an undone claim, and waits, is to look again.
+  if (pending.claimed_bits || marks)
+    tell_waiters(database, pending.claimed, pending.claimed_bits, marks);
 }
 
 void forget() {
@@ -100,6 +119,7 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
     case XACT_EVENT_COMMIT:
       if (pending.any && database) tell_commit(database);
       forget();
+      forget_owed();
       forget_fences();
       forget_key_locks();
       break;
@@ -121,6 +141,8 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
 void undo_savepoint() {
   for (int bit = 0; bit < kTaskBits; bit++) pending.jobs[bit] += pending.claimed[bit];
   pending.task_bits |= pending.claimed_bits;
+  DatabaseState* database = this_database_if_known();
+  if (database) lower(database, pending.passed_bits, pending.passed_from);
   if (!pending.any_taken) return;
   for (int i = 0; i < kMarkWords; i++) pending.returned[i] |= pending.taken[i];
   pending.any_returned = pending.undone = true;
@@ -132,6 +154,7 @@ extern "C" void pulse_subtransaction_callback(SubXactEvent event, SubTransaction
     drop_fences(mine);
     forget_key_locks();
     undo_savepoint();
+    leave_waiting();
   }
   if (event == SUBXACT_EVENT_COMMIT_SUB) hand_up_fences(mine, parent);
 }
@@ -143,10 +166,14 @@ bool start_note() {
   return true;
 }
 
-void note_due(int bit, TimestampTz run_at) {
+void note_from(uint64* bits, TimestampTz* from, int bit, TimestampTz run_at) {
   uint64 mask = UINT64CONST(1) << bit;
-  if (!(pending.due_bits & mask) || run_at < pending.next_due[bit]) pending.next_due[bit] = run_at;
-  pending.due_bits |= mask;
+  if (!(*bits & mask) || run_at < from[bit]) from[bit] = run_at;
+  *bits |= mask;
+}
+
+void note_due(int bit, TimestampTz run_at) {
+  note_from(&pending.due_bits, pending.next_due, bit, run_at);
 }
 
 }  // namespace
@@ -159,11 +186,16 @@ void register_commit_callback() {
 void note_ready(const char* identifier, int length, TimestampTz run_at) {
   if (!start_note()) return;
   int bit = task_bit(identifier, length);
+  note_from(&pending.ready_bits, pending.ready_from, bit, run_at);
   if (run_at > wall_now()) {
     note_due(bit, run_at);
     return;
   }
   note_more(bit);
+}
+
+TimestampTz own_ready_from(int bit) {
+  return (pending.ready_bits >> bit) & 1 ? pending.ready_from[bit] : PG_INT64_MAX;
 }
 
 void note_claimed(int bit) {
@@ -172,10 +204,29 @@ void note_claimed(int bit) {
   pending.claimed[bit]++;
 }
 
+void note_passed(int bit, TimestampTz run_at) {
+  if (start_note()) note_from(&pending.passed_bits, pending.passed_from, bit, run_at);
+}
+
 void note_more(int bit) {
   if (!start_note()) return;
   pending.task_bits |= UINT64CONST(1) << bit;
   pending.jobs[bit]++;
+}
+
+void note_job(const text* identifier, const text* queue_name, TimestampTz run_at) {
+  const char* name = VARDATA_ANY(identifier);
+  int length = VARSIZE_ANY_EXHDR(identifier);
+  if (!queue_name) {
+    note_ready(name, length, run_at);
+    return;
+  }
+  // A future job marks its queue too: it may have fallen due by the time this commits.
+  note_queue_slot(queue_slot(queue_name));
+  if (run_at > wall_now())
+    note_parked_due(run_at);
+  else
+    note_more(task_bit(name, length));
 }
 
 void note_queue_slot(int slot) {
@@ -265,20 +316,10 @@ bool in_client_block() { return IsTransactionBlock(); }
 
 }  // namespace pulse
 
-// pulse._note_job(identifier, queue_name, run_at): this job is ready, or parked behind its queue.
+// pulse._note_job(identifier, queue_name, run_at): see note_job().
 PULSE_FUNCTION(pulse_note_job) {
-  text* identifier = PG_GETARG_TEXT_PP(0);
-  TimestampTz run_at = PG_GETARG_TIMESTAMPTZ(2);
-  if (PG_ARGISNULL(1)) {
-    pulse::note_ready(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier), run_at);
-    PG_RETURN_BOOL(true);
-  }
-  // A future job marks its queue too: it may have fallen due by the time this commits.
-  pulse::note_queue_slot(pulse::queue_slot(PG_GETARG_TEXT_PP(1)));
-  if (run_at > pulse::wall_now())
-    pulse::note_parked_due(run_at);
-  else
-    pulse::note_more(pulse::task_bit(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier)));
+  pulse::note_job(PG_GETARG_TEXT_PP(0), PG_ARGISNULL(1) ? nullptr : PG_GETARG_TEXT_PP(1),
+                  PG_GETARG_TIMESTAMPTZ(2));
   PG_RETURN_BOOL(true);
 }
 

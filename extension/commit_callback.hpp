@@ -14,6 +14,12 @@ void register_commit_callback();
 // A job of this task was made ready, due at run_at.
 void note_ready(const char* identifier, int length, TimestampTz run_at);
 
+// The earliest run_at of those that this transaction made ready so far.
+TimestampTz own_ready_from(int bit);
+
+// This job is ready, or parked behind its queue when it has one.
+void note_job(const text* identifier, const text* queue_name, TimestampTz run_at);
+
 // A queue may have a free place or a new job.
 void note_queue_slot(int slot);
 
@@ -34,6 +40,10 @@ void note_worker(int64 worker_id);
 
 // A job of this task was claimed: if that is undone, somebody is to look for it again.
 void note_claimed(int bit);
+
+// A claim went from there past what is not ready to this transaction, which may be its own doing:
+// if that is undone, claims begin there again.
+void note_passed(int bit, TimestampTz run_at);
 
 // There is more for this task than its claimer took.
 void note_more(int bit);

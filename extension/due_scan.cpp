@@ -1,6 +1,9 @@
 #include "due_scan.hpp"
 
 #include "catalog.hpp"
+#include "commit_callback.hpp"
+#include "settings.hpp"
+#include "version.hpp"
 
 extern "C" {
 #include "catalog/pg_collation.h"
@@ -9,23 +12,152 @@ extern "C" {
 namespace pulse {
 namespace {
 
+constexpr int kOwnKeys = 2;  // where the scan begins, and where it ends
+
 void init_priority_key(DueScan* scan, StrategyNumber strategy, Oid function, int16 priority) {
-  ScanKeyInit(&scan->keys[scan->prefix], static_cast<AttrNumber>(scan->prefix + 1), strategy,
-              function, Int16GetDatum(priority));
+  int place = scan->prefix + (strategy == BTLessEqualStrategyNumber ? 1 : 0);
+  ScanKeyInit(&scan->keys[place], static_cast<AttrNumber>(scan->prefix + 1), strategy, function,
+              Int16GetDatum(priority));
 }
 
-bool settle(DueScan* scan) {
-  while (index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot)) {
+// Begins anew, up to the next priority whose head is remembered.
+void rescan(DueScan* scan) {
+  bool ends = scan->next_known < scan->known_count;
+  init_priority_key(scan, BTLessEqualStrategyNumber, F_INT2LE,
+                    ends ? static_cast<int16>(scan->known[scan->next_known] - 1) : PG_INT16_MAX);
+  index_rescan(scan->scan, scan->keys, scan->prefix + kOwnKeys, nullptr, 0);
+}
+
+// --- heads --------------------------------------------------------------------------------------
+
+// The priority, run_at and id of the index entry at hand.
+Datum entry_column(const DueScan* scan, int column) {
+  bool isnull;
+  return index_getattr(scan->scan->xs_itup, scan->prefix + column, scan->scan->xs_itupdesc,
+                       &isnull);
+}
+
+HeadKey entry_key(const DueScan* scan) {
+  return {DatumGetTimestampTz(entry_column(scan, 2)), DatumGetInt64(entry_column(scan, 3))};
+}
+
+void end_walk(DueScan* scan) {
+  Walk* walk = &scan->walk;
+  if (walk->priority != kNoPriority && scan->heads.bucket) {
+    bool has_passed = walk->begin.run_at != walk->start.run_at || walk->begin.id != walk->start.id;
+    if (has_passed) note_passed(scan->heads.bit, walk->start.run_at);
+    if (has_passed || walk->expires == 0)
+      raise_head(scan->heads, static_cast<int16>(walk->priority), walk->begin, walk->expires,
+                 walk->started);
+  }
+  walk->priority = kNoPriority;
+}
+
+// Goes on at this key of this priority.
+void jump(DueScan* scan, int16 priority, HeadKey key) {
+  ScanKeyData* part = scan->key_parts;
+  const Datum values[] = {Int16GetDatum(priority), TimestampTzGetDatum(key.run_at),
+                          Int64GetDatum(key.id)};
+  const Oid compare[] = {F_BTINT2CMP, F_TIMESTAMPTZ_CMP, F_BTINT8CMP};
+  for (int i = 0; i < 3; i++)
+    ScanKeyEntryInitialize(&part[i], i < 2 ? SK_ROW_MEMBER : SK_ROW_MEMBER | SK_ROW_END,
+                           static_cast<AttrNumber>(scan->prefix + 1 + i),
+                           BTGreaterEqualStrategyNumber, InvalidOid, InvalidOid, compare[i],
+                           values[i]);
+  ScanKey whole = &scan->keys[scan->prefix];
+  memset(whole, 0, sizeof(*whole));
+  whole->sk_flags = SK_ROW_HEADER;
+  whole->sk_attno = part[0].sk_attno;
+  whole->sk_strategy = BTGreaterEqualStrategyNumber;
+  whole->sk_argument = PointerGetDatum(part);
+  rescan(scan);
+}
+
+// Enters the priority of the entry at hand. True when the scan was moved to its head.
+bool enter_priority(DueScan* scan, int16 priority) {
+  end_walk(scan);
+  HeadKey first = entry_key(scan);
+  Walk* walk = &scan->walk;
+  *walk = {priority, first, first, false, 0, wall_now()};
+  HeadKey head;
+  TimestampTz expires;
+  if (scan->front == priority || !find_head(scan->heads, priority, &head, &expires)) return false;
+  if (!precedes(first, head)) return false;
+  walk->start = walk->begin = head;
+  walk->expires = expires;
+  jump(scan, priority, head);
+  return true;
+}
+
+// Goes on with the next priority whose head is remembered. False when there is none.
+bool enter_next_known(DueScan* scan) {
+  end_walk(scan);
+  if (scan->next_known == scan->known_count) return false;
+  int16 priority = scan->known[scan->next_known++];
+  HeadKey head;
+  TimestampTz expires;
+  if (find_head(scan->heads, priority, &head, &expires)) {
+    scan->walk = {priority, head, head, false, expires, wall_now()};
+    jump(scan, priority, head);
+    return true;
+  }
+  scan->front = priority;
+  init_priority_key(scan, BTGreaterEqualStrategyNumber, F_INT2GE, priority);
+  rescan(scan);
+  return true;
+}
+
+// Goes on behind all of this priority. False when nothing follows.
+bool skip_priority(DueScan* scan, int16 priority) {
+  end_walk(scan);
+  bool is_followed = scan->next_known < scan->known_count;
+  if (is_followed && scan->known[scan->next_known] == priority + 1) return enter_next_known(scan);
+  init_priority_key(scan, BTGreaterStrategyNumber, F_INT2GT, priority);
+  rescan(scan);
+  return true;
+}
+
+// The entry at hand belongs to no ready job.
+void pass_entry(DueScan* scan) {
+  if (scan->walk.is_left || !scan->heads.bucket) return;
+  HeadKey key = entry_key(scan);
+  scan->walk.begin = {key.run_at, key.id + 1};
+}
+
+// The next entry whose row is visible.
+bool next_row(DueScan* scan) {
+  for (;;) {
     CHECK_FOR_INTERRUPTS();
+    if (!index_getnext_tid(scan->scan, ForwardScanDirection)) {
+      if (!enter_next_known(scan)) return false;
+      continue;
+    }
+    if (scan->heads.bucket) {
+      auto priority = DatumGetInt16(entry_column(scan, 1));
+      if (priority != scan->walk.priority && enter_priority(scan, priority)) continue;
+    }
+    if (index_fetch_heap(scan->scan, scan->slot)) return true;
+    pass_entry(scan);
+  }
+}
+
+// --- rows ---------------------------------------------------------------------------------------
+
+bool settle(DueScan* scan) {
+  while (next_row(scan)) {
     bool isnull;
+    if (DatumGetObjectId(slot_getattr(scan->slot, kJobState, &isnull)) != scan->state) {
+      pass_entry(scan);
+      continue;
+    }
     scan->priority = DatumGetInt16(slot_getattr(scan->slot, kJobPriority, &isnull));
     scan->run_at = DatumGetTimestampTz(slot_getattr(scan->slot, kJobRunAt, &isnull));
     scan->id = DatumGetInt64(slot_getattr(scan->slot, kJobId, &isnull));
     if (scan->run_at <= scan->now) return true;
     if (!scan->next_due || scan->run_at < scan->next_due) scan->next_due = scan->run_at;
     // Everything behind it in this priority is later still.
-    init_priority_key(scan, BTGreaterStrategyNumber, F_INT2GT, scan->priority);
-    index_rescan(scan->scan, scan->keys, scan->prefix + 1, nullptr, 0);
+    leave_row(scan);
+    if (!skip_priority(scan, scan->priority)) return false;
   }
   return false;
 }
@@ -51,30 +183,54 @@ void fix_int2(DueScan* scan, int16 value) {
 
 namespace {
 
-bool start(DueScan* scan) {
+void begin(DueScan* scan) {
   scan->slot = table_slot_create(scan->relation, nullptr);
-  scan->scan = index_beginscan(scan->relation, scan->index, scan->snapshot, scan->prefix + 1, 0);
-  index_rescan(scan->scan, scan->keys, scan->prefix + 1, nullptr, 0);
-  return settle(scan);
+  scan->scan =
+      begin_index_scan(scan->relation, scan->index, scan->snapshot, scan->prefix + kOwnKeys);
+  scan->scan->xs_want_itup = scan->heads.bucket != nullptr;
+  scan->walk.priority = kNoPriority;
+  scan->front = kNoPriority;
+  scan->known_count = known_priorities(scan->heads, scan->known);
 }
 
 }  // namespace
 
 bool first_due_beyond(DueScan* scan, int16 priority, TimestampTz run_at) {
+  begin(scan);
   scan->next_due = run_at;
-  init_priority_key(scan, BTGreaterStrategyNumber, F_INT2GT, priority);
-  return start(scan);
+  while (scan->next_known < scan->known_count && scan->known[scan->next_known] <= priority)
+    scan->next_known++;
+  return skip_priority(scan, priority) && settle(scan);
 }
 
 bool first_due(DueScan* scan) {
+  begin(scan);
   scan->next_due = 0;
-  init_priority_key(scan, BTGreaterEqualStrategyNumber, F_INT2GE, PG_INT16_MIN);
-  return start(scan);
+  if (scan->known_count > 0 && scan->known[0] == PG_INT16_MIN) {
+    enter_next_known(scan);
+  } else {
+    init_priority_key(scan, BTGreaterEqualStrategyNumber, F_INT2GE, PG_INT16_MIN);
+    rescan(scan);
+  }
+  return settle(scan);
 }
 
-bool next_due(DueScan* scan) { return settle(scan); }
+bool next_due(DueScan* scan) {
+  [[maybe_unused]] const ScanKeyData* last = &scan->keys[scan->prefix];
+  Assert(!(last->sk_flags & SK_ROW_HEADER) ||
+         DatumGetPointer(last->sk_argument) == reinterpret_cast<char*>(scan->key_parts));
+  // What pass_entry would read in the entry is known of the row.
+  if (!scan->walk.is_left) scan->walk.begin = {scan->run_at, scan->id + 1};
+  return settle(scan);
+}
+
+void leave_row(DueScan* scan) {
+  if (!scan->walk.is_left) scan->walk.begin = {scan->run_at, scan->id};
+  scan->walk.is_left = true;
+}
 
 void end_due(DueScan* scan) {
+  end_walk(scan);
   index_endscan(scan->scan);
   ExecDropSingleTupleTableSlot(scan->slot);
 }

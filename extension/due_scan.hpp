@@ -2,9 +2,21 @@
 // What is not due yet costs one step per priority, however much of it there is.
 #pragma once
 
+#include "heads.hpp"
 #include "prelude.hpp"
 
 namespace pulse {
+
+// What a scan has seen of the priority that it is in.
+struct Walk {
+  int priority;         // kNoPriority before the first
+  HeadKey start;        // where it began
+  HeadKey begin;        // the first key that may be a ready job's
+  bool is_left;         // such a job was left to others: the walk says nothing of what follows it
+  TimestampTz expires;  // of the head where the walk began; 0: it began at the front
+  TimestampTz started;
+};
+constexpr int kNoPriority = PG_INT32_MAX;
 
 struct DueScan {
   // set by the caller
@@ -13,7 +25,9 @@ struct DueScan {
   Snapshot snapshot;
   TimestampTz now;
   int prefix;           // how many leading columns are fixed, at most 2
-  ScanKeyData keys[3];  // the fixed ones; the scan adds its own
+  ScanKeyData keys[4];  // the fixed ones; the scan adds where it begins and ends
+  Oid state;            // rows in another state are stepped over
+  HeadView heads;       // where to begin in each priority, if anything is remembered
   // the row at hand, valid after true was returned
   TupleTableSlot* slot;
   int16 priority;
@@ -22,6 +36,14 @@ struct DueScan {
   // the earliest run_at that was stepped over; 0 when there was none
   TimestampTz next_due;
   IndexScanDesc scan;
+  ScanKeyData key_parts[3];  // of a key that is a row; `scan` keeps their address
+  Walk walk;
+  // Priorities whose heads are remembered: the scan ends before each and goes on at its head, so
+  // that it never looks for the first entry of one behind pages of dead ones.
+  int16 known[kHeadsPerBit];
+  int known_count;
+  int next_known;
+  int front;  // the priority whose head has expired: this scan walks from its front
 };
 
 void fix_text(DueScan* scan, Datum value);
@@ -33,6 +55,9 @@ bool first_due(DueScan* scan);
 // The same where the first row is known, and known to be due only later.
 bool first_due_beyond(DueScan* scan, int16 priority, TimestampTz run_at);
 bool next_due(DueScan* scan);
+
+// The row at hand stays for others.
+void leave_row(DueScan* scan);
 void end_due(DueScan* scan);
 
 // True when a sorts before b in the order of promise P8.

@@ -2,6 +2,7 @@
 
 #include "catalog.hpp"
 #include "errors.hpp"
+#include "version.hpp"
 
 namespace pulse {
 namespace {
@@ -39,7 +40,7 @@ bool token_matches(TupleTableSlot* slot, int64 token) {
 IndexScanDesc scan_job(Relation job, Relation key, Snapshot snapshot, int64 job_id) {
   ScanKeyData scan_key;
   ScanKeyInit(&scan_key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(job_id));
-  IndexScanDesc scan = index_beginscan(job, key, snapshot, 1, 0);
+  IndexScanDesc scan = begin_index_scan(job, key, snapshot, 1);
   index_rescan(scan, &scan_key, 1, nullptr, 0);
   return scan;
 }

@@ -6,10 +6,12 @@
 #include "commit_callback.hpp"
 #include "due_scan.hpp"
 #include "errors.hpp"
+#include "fresh_claim.hpp"
 #include "job_table.hpp"
 #include "names.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
+#include "version.hpp"
 
 namespace pulse {
 namespace {
@@ -30,7 +32,11 @@ struct Completion {
   Relation key;
   IndexScanDesc scan;
   TupleTableSlot* row;
+  bool is_dense;  // the ids asked for lie so close that one walk meets them all
+  bool is_at_row;
   bool some_task_keeps;
+  FreshEnd* fresh;  // those that were completed in place
+  int fresh_count;
 };
 
 int by_id(const void* a, const void* b) {
@@ -84,31 +90,65 @@ bool is_current(TupleTableSlot* row, int64 token) {
   return DatumGetObjectId(slot_getattr(row, kJobState, &isnull)) == catalog()->state_running;
 }
 
-TM_Result delete_row(Completion* completion, TupleTableSlot* row, bool wait) {
-  TM_FailureData failure;
-  ItemPointerData tid = row->tts_tid;
-  return table_tuple_delete(completion->table.relation, &tid, GetCurrentCommandId(true),
-                            completion->table.snapshot, InvalidSnapshot, wait, &failure, false);
+void note_fresh_end(Completion* completion, TupleTableSlot* row, const Asked& asked) {
+  bool isnull;
+  if (!catalog()->has_lanes || !DatumGetBool(slot_getattr(row, kJobFresh, &isnull))) return;
+  int64 worker_id = DatumGetInt64(slot_getattr(row, kJobWorkerId, &isnull));
+  completion->fresh[completion->fresh_count++] = {worker_id, asked.token, asked.id};
+}
+
+int64 id_of(TupleTableSlot* row) {
+  bool isnull;
+  return DatumGetInt64(slot_getattr(row, kJobId, &isnull));
+}
+
+void start_at(Completion* completion, StrategyNumber strategy, Oid function, int64 id) {
+  ScanKeyData key;
+  ScanKeyInit(&key, 1, strategy, function, Int64GetDatum(id));
+  index_rescan(completion->scan, &key, 1, nullptr, 0);
+}
+
+// Puts the job's row at hand. Ids come in ascending order, so where they are dense the walk goes on
+// from the last one, which spares the way down the index.
+bool find_row(Completion* completion, int64 id) {
+  if (!completion->is_dense) {
+    start_at(completion, BTEqualStrategyNumber, F_INT8EQ, id);
+    return index_getnext_slot(completion->scan, ForwardScanDirection, completion->row);
+  }
+  while (completion->is_at_row && id_of(completion->row) < id)
+    completion->is_at_row =
+        index_getnext_slot(completion->scan, ForwardScanDirection, completion->row);
+  return completion->is_at_row && id_of(completion->row) == id;
+}
+
+void start_walk(Completion* completion, const Asked* asked, int count) {
+  constexpr int kFewest = 8;
+  constexpr int kSparsest = 2;
+  if (count < kFewest) return;
+  uint64 span = static_cast<uint64>(asked[count - 1].id) - static_cast<uint64>(asked[0].id);
+  if (span > static_cast<uint64>(count) * kSparsest) return;
+  completion->is_dense = true;
+  start_at(completion, BTGreaterEqualStrategyNumber, F_INT8GE, asked[0].id);
+  completion->is_at_row =
+      index_getnext_slot(completion->scan, ForwardScanDirection, completion->row);
 }
 
 const char* complete_row(Completion* completion, const Asked& asked) {
-  ScanKeyData key;
-  ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(asked.id));
-  index_rescan(completion->scan, &key, 1, nullptr, 0);
   TupleTableSlot* row = completion->row;
-  if (!index_getnext_slot(completion->scan, ForwardScanDirection, row) ||
-      !is_current(row, asked.token) || completion->some_task_keeps)
+  if (!find_row(completion, asked.id) || !is_current(row, asked.token) ||
+      completion->some_task_keeps)
     return complete_by_sql(asked);
   bool no_queue;
   Datum queue = slot_getattr(row, kJobQueueName, &no_queue);
   int slot = no_queue ? 0 : queue_slot(DatumGetTextPP(queue));
-  TM_Result result = delete_row(completion, row, false);
+  TM_Result result = try_delete_row(&completion->table, row);
   // A lock of this very transaction also reads as "being modified": taking it again tells whose it
   // is.
   if (result == TM_BeingModified && try_lock_row(&completion->table, row))
-    result = delete_row(completion, row, true);
+    result = try_delete_row(&completion->table, row, true);
   // Held or changed by somebody meanwhile: the caller asks again and hears how that ended.
   if (result != TM_Ok) return "busy";
+  note_fresh_end(completion, row, asked);
   if (!no_queue) note_queue_slot(slot);
   return "accepted";
 }
@@ -119,11 +159,13 @@ void complete_all(Asked* asked, int count) {
   completion.key = index_open(catalog()->job_key, AccessShareLock);
   completion.row = table_slot_create(completion.table.relation, nullptr);
   completion.scan =
-      index_beginscan(completion.table.relation, completion.key, completion.table.snapshot, 1, 0);
+      begin_index_scan(completion.table.relation, completion.key, completion.table.snapshot, 1);
   completion.some_task_keeps =
       settings.keep_completed_s != 0 || some_task_keeps(completion.table.snapshot);
+  completion.fresh = static_cast<FreshEnd*>(palloc(sizeof(FreshEnd) * Max(count, 1)));
   // In id order, so that two callers with the same jobs never wait for one another.
   qsort(asked, count, sizeof(Asked), by_id);
+  start_walk(&completion, asked, count);
   for (int i = 0; i < count; i++) {
     CHECK_FOR_INTERRUPTS();
     bool repeated = i > 0 && asked[i].id == asked[i - 1].id && asked[i].token == asked[i - 1].token;
@@ -133,6 +175,7 @@ void complete_all(Asked* asked, int count) {
   ExecDropSingleTupleTableSlot(completion.row);
   index_close(completion.key, AccessShareLock);
   close_job_table(&completion.table);
+  unlist_fresh_claims(completion.fresh, completion.fresh_count);
 }
 
 void int8_elements(ArrayType* array, const char* what, Datum** elements, int* count) {
@@ -184,7 +227,7 @@ PULSE_FUNCTION(pulse_complete_many) {
   (void)pulse::this_database();
   int count;
   pulse::Asked* asked = pulse::read_asked(fcinfo, &count);
-  InitMaterializedSRF(fcinfo, 0);
+  pulse::begin_result_rows(fcinfo);
   auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   pulse::complete_all(asked, count);
   for (int i = 0; i < count; i++) {

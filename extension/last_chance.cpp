@@ -8,6 +8,7 @@
 #include "private_lock.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
+#include "version.hpp"
 
 namespace pulse {
 namespace {
@@ -76,7 +77,7 @@ void settle_alone_job(Claim* claim) {
   ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(job_id));
   Relation index = index_open(catalog()->job_key, AccessShareLock);
   TupleTableSlot* row = table_slot_create(claim->table.relation, nullptr);
-  IndexScanDesc scan = index_beginscan(claim->table.relation, index, claim->table.snapshot, 1, 0);
+  IndexScanDesc scan = begin_index_scan(claim->table.relation, index, claim->table.snapshot, 1);
   index_rescan(scan, &key, 1, nullptr, 0);
   if (index_getnext_slot(scan, ForwardScanDirection, row)) {
     bool isnull;

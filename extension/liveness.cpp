@@ -3,6 +3,7 @@
 #include "catalog.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
+#include "version.hpp"
 
 namespace pulse {
 namespace {
@@ -51,7 +52,7 @@ int64 since_tick_us(const ClockReading& reading) {
 int32 current_timeline() {
   // A standby inserts into no timeline.
   PreventCommandDuringRecovery("pg_pulse's liveness clock");
-  return static_cast<int32>(GetWALInsertionTimeLine());
+  return static_cast<int32>(insertion_timeline());
 }
 
 int64 live_base_us() {

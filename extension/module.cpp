@@ -3,6 +3,8 @@
 #include "prelude.hpp"
 
 #include "commit_callback.hpp"
+#include "drop.hpp"
+#include "launcher.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
 
@@ -14,8 +16,10 @@ PGDLLEXPORT void _PG_init(void);
 void _PG_init(void) {
   pulse::define_settings();
   pulse::register_commit_callback();
-  if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade)
-    pulse::request_shared_memory();
+  pulse::guard_drop();
+  if (!process_shared_preload_libraries_in_progress || IsBinaryUpgrade) return;
+  pulse::request_shared_memory();
+  pulse::register_launcher();
 }
 
 PULSE_FUNCTION(pulse_version) { PG_RETURN_TEXT_P(cstring_to_text(PULSE_VERSION)); }

@@ -1,6 +1,7 @@
 #include "private_lock.hpp"
 
 #include "shared_memory.hpp"
+#include "version.hpp"
 
 namespace pulse {
 namespace {
@@ -31,7 +32,7 @@ void hold_attachment(uint64 attachment) {
 
 bool attachment_is_free(uint64 attachment) {
   LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
-  if (LockHeldByMe(&tag, ExclusiveLock)) return false;
+  if (holds_lock(&tag, ExclusiveLock)) return false;
   if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL) return false;
   LockRelease(&tag, ShareLock, false);
   return true;

@@ -7,6 +7,7 @@
 #include "private_lock.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
+#include "version.hpp"
 
 namespace pulse {
 namespace {
@@ -46,7 +47,7 @@ void read_settings(Queue* queue, Snapshot snapshot) {
   TupleTableSlot* slot = table_slot_create(table, nullptr);
   ScanKeyData key;
   init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue->name);
-  IndexScanDesc scan = index_beginscan(table, index, snapshot, 1, 0);
+  IndexScanDesc scan = begin_index_scan(table, index, snapshot, 1);
   index_rescan(scan, &key, 1, nullptr, 0);
   if (index_getnext_slot(scan, ForwardScanDirection, slot)) {
     bool isnull;
@@ -89,7 +90,7 @@ void count_places(Queue* queue, Relation job, Snapshot snapshot) {
   TupleTableSlot* slot = table_slot_create(job, nullptr);
   ScanKeyData key;
   init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue->name);
-  IndexScanDesc scan = index_beginscan(job, index, snapshot, 1, 0);
+  IndexScanDesc scan = begin_index_scan(job, index, snapshot, 1);
   index_rescan(scan, &key, 1, nullptr, 0);
   while (index_getnext_slot(scan, ForwardScanDirection, slot)) {
     CHECK_FOR_INTERRUPTS();
@@ -106,7 +107,7 @@ void count_places(Queue* queue, Relation job, Snapshot snapshot) {
 bool change_state(JobTable* table, TupleTableSlot* seen, Oid state) {
   if (!try_lock_row(table, seen)) return false;
   JobChange change = {};
-  change.set(kJobState, ObjectIdGetDatum(state));
+  change.set_waiting(state);
   update_locked_row(table, &change);
   return true;
 }
@@ -143,6 +144,7 @@ void start_parked_scan(DueScan* parked, Relation job, Relation index, Snapshot s
   parked->snapshot = snapshot;
   parked->now = wall_now();
   fix_int2(parked, static_cast<int16>(queue.slot));
+  parked->state = catalog()->state_parked;
   fix_text(parked, queue.name);
 }
 
@@ -245,7 +247,7 @@ void promote_slot(int slot, Look* look) {
   CommandCounterIncrement();
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   TupleTableSlot* row = table_slot_create(job, nullptr);
-  IndexScanDesc scan = index_beginscan(job, index, snapshot, 2, 0);
+  IndexScanDesc scan = begin_index_scan(job, index, snapshot, 2);
   Datum name = PointerGetDatum(cstring_to_text(""));
   int at = slot;
   while (next_queue(scan, row, &at, &name, true, CurrentMemoryContext)) {
@@ -283,13 +285,15 @@ void mark_fallen_due() {
   if (!database || pg_atomic_read_u64(&database->parked_due) > static_cast<uint64>(now)) return;
   pg_atomic_write_u64(&database->parked_due, kNever);
   TimestampTz seen = static_cast<TimestampTz>(pg_atomic_read_u64(&database->parked_seen));
+  // The server's clock was turned back: what falls due until then was not seen.
+  if (seen > GetCurrentTimestamp()) seen = 0;
   Relation job = table_open(catalog()->job, AccessShareLock);
   Relation index = index_open(catalog()->job_parked_due_idx, AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   TupleTableSlot* row = table_slot_create(job, nullptr);
   ScanKeyData key;
   ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_TIMESTAMPTZ_GT, TimestampTzGetDatum(seen));
-  IndexScanDesc scan = index_beginscan(job, index, snapshot, 1, 0);
+  IndexScanDesc scan = begin_index_scan(job, index, snapshot, 1);
   index_rescan(scan, &key, 1, nullptr, 0);
   int marked = 0;
   while (index_getnext_slot(scan, ForwardScanDirection, row)) {
@@ -305,6 +309,8 @@ void mark_fallen_due() {
     marked++;
     mark_now(database, queue_slot(DatumGetTextPP(slot_getattr(row, kJobQueueName, &isnull))));
   }
+  // A session that moves its own time (pulse.clock_offset) has seen nothing for the others.
+  seen = Min(seen, GetCurrentTimestamp());
   pg_atomic_write_u64(&database->parked_seen, static_cast<uint64>(seen));
   index_endscan(scan);
   ExecDropSingleTupleTableSlot(row);
@@ -316,7 +322,7 @@ void mark_fallen_due() {
 // Everything that fell due by now is about to be looked at.
 static void note_full_look(DatabaseState* database) {
   if (!database) return;
-  auto now = static_cast<uint64>(wall_now());
+  auto now = static_cast<uint64>(Min(wall_now(), GetCurrentTimestamp()));
   pg_atomic_write_u64(&database->reconciled_at, now);
   pg_atomic_write_u64(&database->parked_seen, now);
 }
@@ -345,7 +351,7 @@ int reconcile_queues(int most) {
   Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   TupleTableSlot* row = table_slot_create(job, nullptr);
-  IndexScanDesc scan = index_beginscan(job, index, snapshot, 2, 0);
+  IndexScanDesc scan = begin_index_scan(job, index, snapshot, 2);
   MemoryContext step =
       AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);
   Datum name = PointerGetDatum(cstring_to_text(""));

@@ -1,13 +1,14 @@
 // The end of an attached session, without SQL in any exit path: a session lock stands for the
 // session, and an exit callback that touches shared memory only asks for a sweep. The sweep finds
 // the lock free and judges. Ends that the server caused are remembered as excused.
-#include "prelude.hpp"
+#include "session_end.hpp"
 
+#include "background.hpp"
 #include "catalog.hpp"
 #include "private_lock.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
-#include "waiting.hpp"
+#include "waiters.hpp"
 
 namespace pulse {
 namespace {
@@ -38,6 +39,7 @@ extern "C" void pulse_session_exit(int code, Datum) {
   }
   if (settings.disconnect_grace_ms < 0) return;
   lower_due(&database->sweep_due, wall_now());
+  wake_background(database);
   nudge_waiters(~UINT64CONST(0));
 }
 
@@ -63,6 +65,13 @@ void remember(uint64 attachment) {
 }
 
 }  // namespace
+
+bool holds_attachment(uint64 attachment) {
+  for (int i = 0; i < held_count; i++)
+    if (held[i] == attachment && !attachment_is_free(attachment)) return true;
+  return false;
+}
+
 }  // namespace pulse
 
 // pulse._hold_attachment(): a new attachment, held by this session until it ends.
@@ -92,11 +101,7 @@ PULSE_FUNCTION(pulse_incarnation) { PG_RETURN_INT64(pulse::incarnation()); }
 
 // pulse._holds_attachment(attachment): whether it is this session's.
 PULSE_FUNCTION(pulse_holds_attachment) {
-  auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
-  for (int i = 0; i < pulse::held_count; i++)
-    if (pulse::held[i] == attachment && !pulse::attachment_is_free(attachment))
-      PG_RETURN_BOOL(true);
-  PG_RETURN_BOOL(false);
+  PG_RETURN_BOOL(pulse::holds_attachment(static_cast<uint64>(PG_GETARG_INT64(0))));
 }
 
 // pulse._attachment_state(attachment, incarnation): open, ended (by its client) or unknown (ended

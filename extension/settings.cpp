@@ -1,5 +1,10 @@
 #include "settings.hpp"
 
+#include "heads.hpp"
+#include "shared_memory.hpp"
+
+#include "version.hpp"
+
 #include <climits>
 
 namespace pulse {
@@ -16,6 +21,17 @@ bool refuse_zero(int* value, void**, GucSource) {
   if (*value != 0) return true;
   GUC_check_errmsg("0 is not a duration; use -1 to switch it off");
   return false;
+}
+
+// A list that cannot be read is refused here, so that the background worker always can.
+bool check_databases(char** value, void**, GucSource) {
+  char* list = pstrdup(*value);
+  List* names = NIL;
+  bool readable = SplitGUCList(list, ',', &names);
+  list_free(names);
+  pfree(list);
+  if (!readable) GUC_check_errdetail("It must be a list of names, separated by commas.");
+  return readable;
 }
 
 void define_duration(const char* name, const char* description, int* value, int boot, int min,
@@ -53,6 +69,15 @@ void define_liveness_settings() {
                            nullptr, nullptr, nullptr);
 }
 
+// Nobody sets it: what is shown is looked up.
+bool background_sweeps = false;
+
+extern "C" const char* pulse_show_background_sweeps() {
+  DatabaseState* database = this_database_if_known();
+  if (!database && heads_are_kept() && IsTransactionState()) database = this_database();
+  return database && pg_atomic_read_u32(&database->keeper.is_serving) ? "on" : "off";
+}
+
 void define_retention_settings() {
   define_duration("pulse.keep_completed",
                   "How long completed jobs are kept; 0 means not at all, -1 for ever.",
@@ -74,10 +99,17 @@ void define_settings() {
   DefineCustomBoolVariable("pulse.events", "Whether recoveries are announced on pulse_events.",
                            nullptr, &settings.events, true, PGC_SUSET, 0, nullptr, nullptr,
                            nullptr);
-  DefineCustomStringVariable("pulse.databases",
-                             "Databases in which the background worker is to run.", nullptr,
-                             &settings.databases, "", PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
-  MarkGUCPrefixReserved("pulse");
+  DefineCustomBoolVariable(
+      "pulse.allow_drop", "Whether the extension may be dropped while there are live jobs.",
+      nullptr, &settings.allow_drop, false, PGC_SUSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomStringVariable("pulse.databases", "Databases in which the background worker runs.",
+                             nullptr, &settings.databases, "", PGC_SIGHUP, GUC_LIST_INPUT,
+                             check_databases, nullptr, nullptr);
+  DefineCustomBoolVariable(
+      "pulse.background_sweeps", "Whether the background worker sweeps in this database.", nullptr,
+      &background_sweeps, false, PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE, nullptr,
+      nullptr, pulse_show_background_sweeps);
+  reserve_settings("pulse");
 }
 
 int64 longest_tick_us() {
@@ -88,6 +120,12 @@ int64 longest_tick_us() {
 
 TimestampTz wall_now() {
   return GetCurrentTimestamp() + static_cast<int64>(settings.clock_offset_s * USECS_PER_SEC);
+}
+
+int64 monotonic_us() {
+  instr_time now;
+  INSTR_TIME_SET_CURRENT(now);
+  return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
 }
 
 TimestampTz transaction_now() {

@@ -19,6 +19,7 @@ struct Settings {
   int keep_attempts_s;
   bool claims;
   bool events;
+  bool allow_drop;
   double clock_offset_s;
   char* databases;
 };
@@ -38,5 +39,8 @@ TimestampTz wall_now();
 
 // The start of the transaction on the same clock: what a job added now is due at.
 TimestampTz transaction_now();
+
+// The clock on which intervals and limits of waits are kept, whatever people do to the other one.
+int64 monotonic_us();
 
 }  // namespace pulse

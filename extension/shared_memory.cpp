@@ -1,5 +1,8 @@
 #include "shared_memory.hpp"
 
+#include "heads.hpp"
+#include "version.hpp"
+
 namespace pulse {
 namespace {
 
@@ -20,6 +23,17 @@ Size state_size(int databases, int waiters) {
   return add_size(size, mul_size(waiters, sizeof(Waiter)));
 }
 
+void reset_keeper(KeeperState* keeper) {
+  pg_atomic_init_u32(&keeper->process, 0);
+  pg_atomic_init_u32(&keeper->has_swept, 0);
+  pg_atomic_init_u32(&keeper->is_serving, 0);
+  pg_atomic_init_u32(&keeper->end, static_cast<uint32>(KeeperEnd::kDied));
+  pg_atomic_init_u64(&keeper->next_start, 0);
+  pg_atomic_init_u64(&keeper->last_sweep, 0);
+  pg_atomic_init_u64(&keeper->told_at, 0);
+  pg_atomic_init_u32(&keeper->told_sqlstate, 0);
+}
+
 // Everything but the oid: the first claim then looks at all queues.
 void reset_database(DatabaseState* database) {
   pg_atomic_init_u64(&database->any_generation, 0);
@@ -31,7 +45,16 @@ void reset_database(DatabaseState* database) {
     pg_atomic_init_u64(&database->next_due[i], kNever);
   }
   for (int i = 0; i < kMarkWords; i++) pg_atomic_init_u64(&database->marks[i], 0);
+  reset_keeper(&database->keeper);
   pg_atomic_init_u64(&database->reconciled_at, 0);
+}
+
+// Never reset: sessions count themselves in and out.
+void init_kind(KindPlace* place) {
+  pg_atomic_init_u32(&place->users, 0);
+  pg_atomic_init_u64(&place->kind, 0);
+  pg_atomic_init_u64(&place->tasks, 0);
+  pg_atomic_init_u64(&place->generation, 0);
 }
 
 void init_state(SharedState* fresh, int databases, int waiters) {
@@ -41,15 +64,22 @@ void init_state(SharedState* fresh, int databases, int waiters) {
   fresh->incarnation &= PG_INT64_MAX;
   fresh->databases = databases;
   fresh->waiters = waiters;
+  pg_atomic_init_u32(&fresh->launcher, 0);
+  pg_atomic_init_u32(&fresh->is_news, 0);
+  pg_atomic_init_u32(&fresh->is_crowded, 0);
   pg_atomic_init_u32(&fresh->waiting, 0);
   pg_atomic_init_u64(&fresh->excused_count, 0);
   for (int i = 0; i < kExcusedEnds; i++) pg_atomic_init_u64(&fresh->excused[i], 0);
   for (int i = 0; i < databases; i++) {
     pg_atomic_init_u32(&fresh->database[i].oid, 0);
     reset_database(&fresh->database[i]);
+    for (KindPlace& place : fresh->database[i].kinds) init_kind(&place);
   }
   Waiter* waiter = waiter_array(fresh);
-  for (int i = 0; i < waiters; i++) pg_atomic_init_u64(&waiter[i].word, kFree);
+  for (int i = 0; i < waiters; i++) {
+    pg_atomic_init_u64(&waiter[i].word, kFree);
+    pg_atomic_init_u64(&waiter[i].woken_at, 0);
+  }
 }
 
 void create_or_find(int databases, int waiters) {
@@ -64,12 +94,14 @@ void create_or_find(int databases, int waiters) {
 
 extern "C" void pulse_shmem_request() {
   if (previous_request_hook) previous_request_hook();
-  RequestAddinShmemSpace(state_size(kPreloadedDatabases, MaxBackends));
+  RequestAddinShmemSpace(
+      add_size(state_size(kPreloadedDatabases, most_backends()), heads_size(kPreloadedDatabases)));
 }
 
 extern "C" void pulse_shmem_startup() {
   if (previous_startup_hook) previous_startup_hook();
-  create_or_find(kPreloadedDatabases, MaxBackends);
+  create_or_find(kPreloadedDatabases, most_backends());
+  create_heads(kPreloadedDatabases);
 }
 
 // The slack may be used up: then this backend polls, and says so once.
@@ -92,14 +124,15 @@ void take_slack() {
 
 // Takes over the place of a database that has been dropped. Another backend of this database may
 // use it before it is reset: what it then loses is found by the look at all queues that follows.
-DatabaseState* take_over_dropped(SharedState* all) {
+DatabaseState* take_over_dropped(SharedState* all, Oid database) {
   for (int i = 0; i < all->databases; i++) {
     DatabaseState* candidate = &all->database[i];
     uint32 oid = pg_atomic_read_u32(&candidate->oid);
-    if (oid == MyDatabaseId) return candidate;
+    if (oid == database) return candidate;
     if (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(oid))) continue;
-    if (!pg_atomic_compare_exchange_u32(&candidate->oid, &oid, MyDatabaseId)) continue;
+    if (!pg_atomic_compare_exchange_u32(&candidate->oid, &oid, database)) continue;
     reset_database(candidate);
+    reset_heads(i);
     return candidate;
   }
   return nullptr;
@@ -117,8 +150,7 @@ void tell_no_place() {
 }  // namespace
 
 void request_shared_memory() {
-  previous_request_hook = shmem_request_hook;
-  shmem_request_hook = pulse_shmem_request;
+  previous_request_hook = replace_shmem_request_hook(pulse_shmem_request);
   previous_startup_hook = shmem_startup_hook;
   shmem_startup_hook = pulse_shmem_startup;
 }
@@ -128,23 +160,32 @@ SharedState* shared() {
   return state;
 }
 
-DatabaseState* this_database() {
-  if (own_database) return own_database;
+DatabaseState* database_state(Oid database) {
   SharedState* all = shared();
   if (!all) return nullptr;
   for (int i = 0; i < all->databases; i++) {
     DatabaseState* candidate = &all->database[i];
     uint32 oid = pg_atomic_read_u32(&candidate->oid);
-    if (oid == 0 && pg_atomic_compare_exchange_u32(&candidate->oid, &oid, MyDatabaseId))
-      oid = MyDatabaseId;
-    if (oid == MyDatabaseId) return own_database = candidate;
+    if (oid == 0 && pg_atomic_compare_exchange_u32(&candidate->oid, &oid, database)) oid = database;
+    if (oid == database) return candidate;
   }
-  if (IsTransactionState()) own_database = take_over_dropped(all);
-  if (!own_database) tell_no_place();
+  // Who has no database itself has no cache that knows the others.
+  bool can_look = IsTransactionState() && OidIsValid(MyDatabaseId);
+  return can_look ? take_over_dropped(all, database) : nullptr;
+}
+
+DatabaseState* this_database() {
+  if (own_database) return own_database;
+  own_database = database_state(MyDatabaseId);
+  if (!own_database && shared()) tell_no_place();
   return own_database;
 }
 
 DatabaseState* this_database_if_known() { return own_database; }
+
+int place_of_database(const DatabaseState* database) {
+  return static_cast<int>(database - state->database);
+}
 
 Waiter* waiter_array(SharedState* all) {
   return reinterpret_cast<Waiter*>(&all->database[all->databases]);

@@ -3,6 +3,7 @@
 #include "catalog.hpp"
 #include "due_scan.hpp"
 #include "settings.hpp"
+#include "version.hpp"
 
 namespace pulse {
 namespace {
@@ -43,6 +44,22 @@ void overlay(TupleTableSlot* row, AttrNumber column, Datum* value, bool* null) {
   *null = false;
 }
 
+// Text in the table, because pg_upgrade refuses the type regprocedure, which 0.1.0 had there. A
+// function that is gone is none.
+void overlay_handler(TupleTableSlot* row, TaskSettings* found) {
+  if (TupleDescAttr(row->tts_tupleDescriptor, kTaskHandler - 1)->atttypid == REGPROCEDUREOID)
+    return overlay(row, kTaskHandler, &found->handler, &found->handler_null);
+  bool isnull;
+  Datum stored = slot_getattr(row, kTaskHandler, &isnull);
+  if (isnull) return;
+  LOCAL_FCINFO(call, 1);
+  InitFunctionCallInfoData(*call, nullptr, 1, InvalidOid, nullptr, nullptr);
+  call->args[0].value = stored;
+  call->args[0].isnull = false;
+  found->handler = to_regprocedure(call);
+  found->handler_null = call->isnull;
+}
+
 // Calls use(row) with the row of this task, if there is one.
 template <typename Use>
 void with_task_row(Datum identifier, Snapshot snapshot, Use use) {
@@ -51,7 +68,7 @@ void with_task_row(Datum identifier, Snapshot snapshot, Use use) {
   TupleTableSlot* row = table_slot_create(table, nullptr);
   ScanKeyData key;
   init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, identifier);
-  IndexScanDesc scan = index_beginscan(table, index, snapshot, 1, 0);
+  IndexScanDesc scan = begin_index_scan(table, index, snapshot, 1);
   index_rescan(scan, &key, 1, nullptr, 0);
   if (index_getnext_slot(scan, ForwardScanDirection, row)) use(row);
   index_endscan(scan);
@@ -68,7 +85,7 @@ TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
     overlay(row, kTaskTimeout, &found.timeout, &found.timeout_null);
     overlay(row, kTaskStallTimeout, &found.stall_timeout, &found.stall_timeout_null);
     overlay(row, kTaskOnUnreachable, &found.on_unreachable, &found.on_unreachable_null);
-    overlay(row, kTaskHandler, &found.handler, &found.handler_null);
+    overlay_handler(row, &found);
     bool isnull;
     Datum crashes = slot_getattr(row, kTaskMaxCrashes, &isnull);
     if (!isnull) found.max_crashes = DatumGetInt32(crashes);

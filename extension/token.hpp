@@ -1,4 +1,5 @@
-// Numbers that are never given twice, also across failover: the timeline above 40 bits of sequence.
+// Numbers that are never given twice, also across failover, restore and pg_upgrade:
+// the installation's epoch_base and the timeline above 40 bits of sequence.
 #pragma once
 
 #include "prelude.hpp"

@@ -1,7 +1,10 @@
 #include "waiting.hpp"
 
 #include "errors.hpp"
+#include "kinds.hpp"
 #include "settings.hpp"
+#include "version.hpp"
+#include "waiters.hpp"
 
 // From libpq/libpq.h, which cannot be included without Kerberos' headers.
 extern "C" PGDLLIMPORT WaitEventSet* FeBeWaitSet;
@@ -12,7 +15,6 @@ namespace {
 constexpr int kMostBusyLooks = 10;
 constexpr int kClientSocketPosition = 0;
 constexpr int kClientWaitEvents = 3;
-constexpr uint64 kStateMask = 3;
 
 // What the last claim of this session saw.
 struct Sample {
@@ -21,71 +23,36 @@ struct Sample {
   int busy_looks;  // how often in a row a queue was found busy
   int64 worker_id;
   uint64 tasks;
+  uint64 kind;
+  uint32 capacity;
+  KindPlace* place;  // of the kind; NULL: the generations of its tasks stand in for it
+  uint64 kind_generation;
   uint64 generation[kTaskBits];
   uint64 any_generation;
 };
 
 Sample sample;
-Waiter* own = nullptr;
-
-WaiterState state_of(uint64 word) { return static_cast<WaiterState>(word & kStateMask); }
-
-uint64 next_word(uint64 word, WaiterState state) { return (word & ~kStateMask) + 4 + state; }
-
-bool turn(Waiter* waiter, WaiterState from, WaiterState to) {
-  uint64 word = pg_atomic_read_u64(&waiter->word);
-  return state_of(word) == from &&
-         pg_atomic_compare_exchange_u64(&waiter->word, &word, next_word(word, to));
-}
-
-void set_latch_of(const Waiter* waiter) {
-  SetLatch(&ProcGlobal->allProcs[waiter->backend].procLatch);
-}
-
-// Wakes this waiter if it still is the one that was looked at.
-bool wake(Waiter* waiter, uint64 seen) {
-  if (!pg_atomic_compare_exchange_u64(&waiter->word, &seen, next_word(seen, kWoken))) return false;
-  set_latch_of(waiter);
-  return true;
-}
-
-bool enter_waiting(int64 worker_id, uint64 tasks) {
-  SharedState* all = shared();
-  Waiter* waiters = waiter_array(all);
-  for (int i = 0; i < all->waiters; i++) {
-    if (!turn(&waiters[i], kFree, kTaken)) continue;
-    own = &waiters[i];
-    own->database = MyDatabaseId;
-    own->backend = MyProc->pgprocno;
-    own->tasks = tasks;
-    own->worker_id = worker_id;
-    pg_atomic_fetch_add_u32(&all->waiting, 1);
-    turn(own, kTaken, kWaiting);
-    return true;
-  }
-  return false;
-}
-
-// Frees the waiter; true when somebody had woken it.
-bool exit_waiting() {
-  if (!own) return false;
-  uint64 word = pg_atomic_read_u64(&own->word);
-  while (!pg_atomic_compare_exchange_u64(&own->word, &word, next_word(word, kFree))) {
-  }
-  own = nullptr;
-  pg_atomic_fetch_sub_u32(&shared()->waiting, 1);
-  return state_of(word) == kWoken;
-}
+Wake owed;  // what the claim of this transaction was woken for
+bool is_waiting = false;
 
 bool moved_since_sample(DatabaseState* database) {
   if (sample.work_left == WorkLeft::kNow) return true;
   if (pg_atomic_read_u64(&database->any_generation) != sample.any_generation) return true;
+  if (sample.place) return pg_atomic_read_u64(&sample.place->generation) != sample.kind_generation;
   for (int bit = 0; bit < kTaskBits; bit++)
     if (((sample.tasks >> bit) & 1) &&
         pg_atomic_read_u64(&database->generation[bit]) != sample.generation[bit])
       return true;
   return false;
 }
+
+struct OneEach {
+  uint32 jobs[kTaskBits];
+  constexpr OneEach() : jobs() {
+    for (uint32& count : jobs) count = 1;
+  }
+};
+constexpr OneEach kOneEach;
 
 // Takes a due time that has passed, so that one waiter acts on it and the others sleep on.
 bool take_due(pg_atomic_uint64* due, TimestampTz now) {
@@ -95,38 +62,42 @@ bool take_due(pg_atomic_uint64* due, TimestampTz now) {
   return false;
 }
 
+int64 poll_interval_us() { return settings.poll_interval_ms * INT64CONST(1000); }
+
+// When a sweep is due, as far as clients are concerned: the background worker is asked first.
+uint64 sweep_due_here(DatabaseState* database, uint64 at) {
+  if (at == kNever || !pg_atomic_read_u32(&database->keeper.is_serving)) return at;
+  return at + static_cast<uint64>(poll_interval_us());
+}
+
 // Takes the request for a sweep for a moment: when whoever was asked does not sweep, it is offered
 // anew.
 bool take_sweep_due(DatabaseState* database, TimestampTz now) {
   uint64 at = pg_atomic_read_u64(&database->sweep_due);
-  uint64 again = static_cast<uint64>(now + settings.poll_interval_ms * INT64CONST(1000));
-  while (at <= static_cast<uint64>(now))
+  uint64 again = static_cast<uint64>(now + poll_interval_us());
+  while (sweep_due_here(database, at) <= static_cast<uint64>(now))
     if (pg_atomic_compare_exchange_u64(&database->sweep_due, &at, again)) return true;
   return false;
 }
 
 bool job_fell_due(DatabaseState* database, uint64 tasks, TimestampTz now) {
   bool fell = pg_atomic_read_u64(&database->parked_due) <= static_cast<uint64>(now);
+  uint64 taken = 0;
   for (int bit = 0; bit < kTaskBits; bit++)
-    if ((tasks >> bit) & 1) fell |= take_due(&database->next_due[bit], now);
-  return fell;
+    if (((tasks >> bit) & 1) && take_due(&database->next_due[bit], now))
+      taken |= UINT64CONST(1) << bit;
+  // It may be another kind's job.
+  if (taken) tell_waiters(database, kOneEach.jobs, taken, false);
+  return fell || taken != 0;
 }
 
 // The next moment at which something falls due.
 TimestampTz next_due(DatabaseState* database, uint64 tasks) {
   uint64 at = pg_atomic_read_u64(&database->parked_due);
-  at = Min(at, pg_atomic_read_u64(&database->sweep_due));
+  at = Min(at, sweep_due_here(database, pg_atomic_read_u64(&database->sweep_due)));
   for (int bit = 0; bit < kTaskBits; bit++)
     if ((tasks >> bit) & 1) at = Min(at, pg_atomic_read_u64(&database->next_due[bit]));
   return static_cast<TimestampTz>(at);
-}
-
-// The limit of a wait is kept on the monotonic clock: a step of the wall clock neither ends a wait
-// nor makes it endless.
-int64 monotonic_us() {
-  instr_time now;
-  INSTR_TIME_SET_CURRENT(now);
-  return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
 }
 
 void ask_for_sweep() {
@@ -138,17 +109,17 @@ void ask_for_sweep() {
 // waited frees its connection at once, whatever client_connection_check_interval says.
 void sleep_for(int64 wait_us) {
   long timeout_ms = static_cast<long>((Max(wait_us, 0) + 999) / 1000);
-  if (!FeBeWaitSet) {
+  if (!FeBeWaitSet || kSocketClosed == 0) {
     WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, timeout_ms,
               PG_WAIT_EXTENSION);
   } else {
     WaitEvent events[kClientWaitEvents];
-    ModifyWaitEvent(FeBeWaitSet, kClientSocketPosition, WL_SOCKET_CLOSED, nullptr);
+    ModifyWaitEvent(FeBeWaitSet, kClientSocketPosition, kSocketClosed, nullptr);
     int count =
         WaitEventSetWait(FeBeWaitSet, timeout_ms, events, kClientWaitEvents, PG_WAIT_EXTENSION);
     for (int i = 0; i < count; i++) {
       if (events[i].events & WL_POSTMASTER_DEATH) proc_exit(1);
-      if (!(events[i].events & WL_SOCKET_CLOSED)) continue;
+      if (!(events[i].events & kSocketClosed)) continue;
       ClientConnectionLost = true;
       InterruptPending = true;
     }
@@ -157,32 +128,61 @@ void sleep_for(int64 wait_us) {
   CHECK_FOR_INTERRUPTS();
 }
 
-int64 poll_interval_us() { return settings.poll_interval_ms * INT64CONST(1000); }
+void pass_owed() {
+  if (!owed.is_passed) pass_wake(owed);
+  owed = {};
+}
 
-void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
-  bool sampled = sample.valid && sample.worker_id == worker_id;
-  uint64 tasks = sampled ? sample.tasks : ~UINT64CONST(0);
-  int64 end = monotonic_us() + wait_us;
-  if (!enter_waiting(worker_id, tasks)) {
-    // More waiters than there are places: look again soon instead.
-    sleep_for(Min(wait_us, poll_interval_us()));
-    return;
-  }
-  for (;;) {
+extern "C" void pulse_waiter_exit(int, Datum) {
+  pass_wake(take_wake());
+  leave_kind();
+}
+
+void register_session_end() {
+  static bool is_registered = false;
+  if (!is_registered) on_shmem_exit(pulse_waiter_exit, Int32GetDatum(0));
+  is_registered = true;
+}
+
+// Until somebody wakes it, something falls due, or the time is up.
+void wait_in_place(DatabaseState* database, uint64 tasks, bool sampled, int64 end) {
+  // Looked at once: whoever commits from now on finds this waiter and wakes it, if it is the one. A
+  // commit for which another was woken must not end every wait at the next nudge.
+  if (sampled && moved_since_sample(database)) return;
+  while (!is_woken()) {
     TimestampTz now = wall_now();
     int64 left_us = end - monotonic_us();
-    if (sampled && moved_since_sample(database)) break;
-    if (state_of(pg_atomic_read_u64(&own->word)) == kWoken) break;
-    if (left_us <= 0 || job_fell_due(database, tasks, now)) break;
+    if (left_us <= 0 || job_fell_due(database, tasks, now)) return;
     if (take_sweep_due(database, now)) {
-      exit_waiting();
       ask_for_sweep();
       return;
     }
     TimestampTz due = next_due(database, tasks);
     sleep_for(due < now + left_us ? due - now : left_us);
   }
-  exit_waiting();
+}
+
+void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
+  bool sampled = sample.valid && sample.worker_id == worker_id;
+  uint64 tasks = sampled ? sample.tasks : ~UINT64CONST(0);
+  uint64 kind = sampled ? sample.kind : ~static_cast<uint64>(worker_id);
+  // On the monotonic clock: a step of the wall clock neither ends a wait nor makes it endless.
+  int64 end = monotonic_us() + wait_us;
+  if (int64 woken_id; has_place(&woken_id)) {
+    // Woken, and it has not claimed.
+    if (woken_id == worker_id) return;
+    leave_waiting();
+  }
+  register_session_end();
+  if (!enter_waiting({worker_id, tasks, kind, sampled ? sample.capacity : 1})) {
+    // More waiters than there are places: look again soon instead.
+    sleep_for(Min(wait_us, poll_interval_us()));
+    return;
+  }
+  is_waiting = true;
+  wait_in_place(database, tasks, sampled, end);
+  is_waiting = false;
+  stop_waiting();
 }
 
 // Ends the statement's transaction, so that the wait holds neither snapshot nor transaction id.
@@ -211,13 +211,21 @@ int64 checked_wait_us(const Interval* max_wait, bool sampled) {
 
 }  // namespace
 
-void sample_generations(int64 worker_id, uint64 tasks) {
+void sample_generations(int64 worker_id, uint64 tasks, uint64 kind, int capacity) {
   DatabaseState* database = this_database();
+  if (Wake wake = take_wake(); wake.jobs > 0) owed = wake;
+  if (tasks == 0 || kind != owed.kind) pass_owed();
   sample.valid = database != nullptr;
   sample.work_left = WorkLeft::kNone;
   sample.worker_id = worker_id;
   sample.tasks = tasks;
+  sample.kind = kind;
+  sample.capacity = static_cast<uint32>(capacity);
+  sample.place = nullptr;
   if (!database) return;
+  register_session_end();
+  if (tasks != 0) sample.place = join_kind(database, kind, tasks);
+  if (sample.place) sample.kind_generation = pg_atomic_read_u64(&sample.place->generation);
   sample.any_generation = pg_atomic_read_u64(&database->any_generation);
   for (int bit = 0; bit < kTaskBits; bit++)
     sample.generation[bit] = pg_atomic_read_u64(&database->generation[bit]);
@@ -227,49 +235,8 @@ void sample_generations(int64 worker_id, uint64 tasks) {
 void note_work_left(WorkLeft left) {
   sample.work_left = left;
   sample.busy_looks = left == WorkLeft::kBusy ? Min(sample.busy_looks + 1, kMostBusyLooks) : 0;
-}
-
-void wake_waiters(uint32* jobs, uint64 task_bits, bool any) {
-  SharedState* all = shared();
-  pg_memory_barrier();
-  if (pg_atomic_read_u32(&all->waiting) == 0) return;
-  Waiter* waiters = waiter_array(all);
-  for (int i = 0; i < all->waiters && (task_bits || any); i++) {
-    uint64 seen = pg_atomic_read_u64(&waiters[i].word);
-    if (state_of(seen) != kWaiting || waiters[i].database != MyDatabaseId) continue;
-    uint64 served = waiters[i].tasks & task_bits;
-    if (!served && !any) continue;
-    if (!wake(&waiters[i], seen)) continue;
-    if (!served) {
-      any = false;
-      continue;
-    }
-    int bit = __builtin_ctzll(served);
-    if (--jobs[bit] == 0) task_bits &= ~(UINT64CONST(1) << bit);
-  }
-}
-
-void wake_worker(int64 worker_id) {
-  SharedState* all = shared();
-  if (!all) return;
-  Waiter* waiters = waiter_array(all);
-  for (int i = 0; i < all->waiters; i++) {
-    uint64 seen = pg_atomic_read_u64(&waiters[i].word);
-    if (state_of(seen) == kWaiting && waiters[i].database == MyDatabaseId &&
-        waiters[i].worker_id == worker_id)
-      wake(&waiters[i], seen);
-  }
-}
-
-void nudge_waiters(uint64 tasks) {
-  SharedState* all = shared();
-  pg_memory_barrier();
-  if (!all || pg_atomic_read_u32(&all->waiting) == 0) return;
-  Waiter* waiters = waiter_array(all);
-  for (int i = 0; i < all->waiters; i++)
-    if (state_of(pg_atomic_read_u64(&waiters[i].word)) == kWaiting &&
-        waiters[i].database == MyDatabaseId && (waiters[i].tasks & tasks))
-      set_latch_of(&waiters[i]);
+  // What this worker may not have now is perhaps for another.
+  if (left == WorkLeft::kSoon) pass_owed();
 }
 
 void offer_sweep() {
@@ -277,14 +244,15 @@ void offer_sweep() {
   if (database && take_sweep_due(database, wall_now())) ask_for_sweep();
 }
 
+void forget_owed() { owed = {}; }
+
 void leave_waiting() {
-  if (!own) return;
-  uint64 tasks = own->tasks;
-  if (!exit_waiting()) return;
-  uint32 jobs[kTaskBits];
-  for (uint32& count : jobs) count = 1;
-  int bit = tasks ? __builtin_ctzll(tasks) : 0;
-  wake_waiters(jobs, UINT64CONST(1) << bit, true);
+  Wake wake = take_wake();
+  if (wake.jobs == 0) wake = owed;
+  // A claim that fails may fail everywhere: it is passed on once.
+  if (is_waiting || !wake.is_passed) pass_wake(wake);
+  is_waiting = false;
+  owed = {};
 }
 
 }  // namespace pulse

@@ -18,18 +18,19 @@ COMMENT ON FUNCTION pulse._lock_keys(text[]) IS
 
 -- Two array payloads of one key are concatenated as text, so that nothing in them changes.
 CREATE OR REPLACE FUNCTION pulse._merged_payload(older json, newer json) RETURNS json
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE
-    WHEN json_typeof(older) = 'array' AND json_typeof(newer) = 'array' THEN
-      (SELECT coalesce(json_agg(e.value ORDER BY e.half, e.ord), '[]'::json)
-         FROM (SELECT 1 AS half, o.ord, o.value
-                 FROM json_array_elements(older) WITH ORDINALITY AS o (value, ord)
-               UNION ALL
-               SELECT 2, n.ord, n.value
-                 FROM json_array_elements(newer) WITH ORDINALITY AS n (value, ord)) AS e)
-    ELSE newer
-  END;
-$$;
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF coalesce(json_typeof(older) <> 'array' OR json_typeof(newer) <> 'array', true) THEN
+    RETURN newer;
+  END IF;
+  RETURN (
+    SELECT coalesce(json_agg(e.value ORDER BY e.half, e.ord), '[]'::json)
+      FROM (SELECT 1 AS half, o.ord, o.value
+              FROM json_array_elements(older) WITH ORDINALITY AS o (value, ord)
+            UNION ALL
+            SELECT 2, n.ord, n.value
+              FROM json_array_elements(newer) WITH ORDINALITY AS n (value, ord)) AS e);
+END $$;
 COMMENT ON FUNCTION pulse._merged_payload(json, json) IS
   'payload of a replaced job: both arrays in order, or else the newer one';
 
@@ -40,27 +41,13 @@ COMMENT ON FUNCTION pulse._checked_spec(pulse.job_spec) IS
   'a job as it is stored, or PU004 for a name or value out of range';
 
 CREATE OR REPLACE FUNCTION pulse._insert_job(spec pulse.job_spec) RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  added pulse.job;
-BEGIN
-  INSERT INTO pulse.job
-    (identifier, payload, queue_name, run_at, state, max_attempts, job_key, priority, flags,
-     created_at, updated_at)
-  VALUES
-    (spec.identifier, spec.payload, spec.queue_name, spec.run_at,
-     CASE WHEN spec.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
-     spec.max_attempts, spec.job_key, spec.priority, spec.flags,
-     pulse._transaction_now(), pulse._transaction_now())
-  RETURNING * INTO added;
-  PERFORM pulse._note_job(added.identifier, added.queue_name, added.run_at);
-  RETURN added;
-END $$;
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job';
 COMMENT ON FUNCTION pulse._insert_job(pulse.job_spec) IS 'stores a checked job';
 
 CREATE OR REPLACE FUNCTION pulse._replace_job(older pulse.job, spec pulse.job_spec, mode text)
   RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   replaced pulse.job;
   merged json := pulse._merged_payload(older.payload, spec.payload);
@@ -97,30 +84,39 @@ COMMENT ON FUNCTION pulse._replace_job(pulse.job, pulse.job_spec, text) IS
 -- A row that a worker holds right now keeps its key; its end then finds the newer job and does not
 -- retry. So a producer never waits for a worker here.
 CREATE OR REPLACE FUNCTION pulse._take_key_from_running(job_key text) RETURNS SETOF pulse.job
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY
   UPDATE pulse.job AS j SET job_key = NULL, max_attempts = j.attempts, superseded = true
    WHERE j.id IN (SELECT r.id FROM pulse.job AS r
-                   WHERE r.job_key = _take_key_from_running.job_key AND r.state = 'running'
+                   WHERE r.job_key = _take_key_from_running.job_key AND r.lane = 'h'
                      FOR UPDATE SKIP LOCKED)
   RETURNING j.*;
-$$;
+END $$;
 COMMENT ON FUNCTION pulse._take_key_from_running(text) IS
   'a running job loses its key and its retries to the job that is added now';
 
+-- Waiting and running keys are in two indexes, so both are asked for.
 CREATE OR REPLACE FUNCTION pulse._dedupe_job(job_key text) RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   existing pulse.job;
 BEGIN
   UPDATE pulse.job AS j
      SET revision = j.revision + 1, updated_at = pulse._transaction_now()
    WHERE j.id IN (SELECT r.id FROM pulse.job AS r
-                   WHERE r.job_key = _dedupe_job.job_key FOR UPDATE SKIP LOCKED)
+                   WHERE r.job_key = _dedupe_job.job_key AND r.lane <> 'h'
+                      OR r.job_key = _dedupe_job.job_key AND r.lane = 'h'
+                     FOR UPDATE SKIP LOCKED)
   RETURNING j.* INTO existing;
   IF existing.id IS NULL THEN
     -- Held by a worker at this moment: it exists, and that is all this mode asks.
     SELECT * INTO existing FROM pulse.job AS j
-     WHERE j.job_key = _dedupe_job.job_key ORDER BY j.state <> 'running' DESC, j.id DESC LIMIT 1;
+     WHERE j.job_key = _dedupe_job.job_key AND j.lane <> 'h'
+        OR j.job_key = _dedupe_job.job_key AND j.lane = 'h'
+     ORDER BY j.state <> 'running' DESC, j.id DESC LIMIT 1;
   END IF;
   RETURN existing;
 END $$;
@@ -128,7 +124,8 @@ COMMENT ON FUNCTION pulse._dedupe_job(text) IS
   'the live job of this key with its revision counted up, or NULL when there is none';
 
 CREATE OR REPLACE FUNCTION pulse._add_keyed(spec pulse.job_spec, mode text) RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   existing pulse.job;
 BEGIN
@@ -141,7 +138,7 @@ BEGIN
     END IF;
   END IF;
   SELECT * INTO existing FROM pulse.job AS j
-   WHERE j.job_key = spec.job_key AND j.state <> 'running'
+   WHERE j.job_key = spec.job_key AND j.lane <> 'h'
      FOR UPDATE;
   IF existing.id IS NOT NULL THEN
     RETURN pulse._replace_job(existing, spec, mode);
@@ -163,66 +160,22 @@ CREATE OR REPLACE FUNCTION pulse.add_job(
     flags text[] = NULL,
     job_key_mode text = 'replace')
   RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  spec pulse.job_spec;
-BEGIN
-  IF job_key_mode NOT IN ('replace', 'preserve_run_at', 'unsafe_dedupe') THEN
-    RAISE EXCEPTION 'job_key_mode % is not known', quote_literal(job_key_mode) USING
-      ERRCODE = 'PU004', HINT = 'Use replace, preserve_run_at or unsafe_dedupe.';
-  END IF;
-  spec := pulse._checked_spec(ROW(identifier, payload, queue_name, run_at, max_attempts, job_key,
-                                  priority, flags)::pulse.job_spec);
-  IF spec.job_key IS NULL THEN
-    RETURN pulse._insert_job(spec);
-  END IF;
-  RETURN pulse._add_keyed(spec, coalesce(job_key_mode, 'replace'));
-END $$;
+  LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp
+  AS 'MODULE_PATHNAME', 'pulse_add_job';
 COMMENT ON FUNCTION pulse.add_job(text, json, text, timestamptz, int, text, int, text[], text) IS
   'adds a job in the caller''s transaction. With a job_key, a waiting job of that key is replaced '
   '(replace), keeps its run_at (preserve_run_at) or is left alone (unsafe_dedupe). '
   'PU004 for a name or value out of range';
 
-CREATE OR REPLACE FUNCTION pulse._add_unkeyed(specs pulse.job_spec[]) RETURNS SETOF pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1000
-  SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN QUERY
-  WITH spec AS MATERIALIZED (
-    -- The inner query is kept apart, or every column would check the job anew.
-    SELECT (c.checked).*
-      FROM (SELECT pulse._checked_spec(s::pulse.job_spec) AS checked FROM unnest(specs) AS s
-            OFFSET 0) AS c
-  ), added AS (
-    INSERT INTO pulse.job
-      (identifier, payload, queue_name, run_at, state, max_attempts, priority, flags,
-       created_at, updated_at)
-    SELECT s.identifier, s.payload, s.queue_name, s.run_at,
-           CASE WHEN s.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
-           s.max_attempts, s.priority, s.flags,
-           pulse._transaction_now(), pulse._transaction_now()
-      FROM spec AS s
-    RETURNING *
-  )
-  SELECT a.* FROM added AS a WHERE pulse._note_job(a.identifier, a.queue_name, a.run_at);
-END $$;
-COMMENT ON FUNCTION pulse._add_unkeyed(pulse.job_spec[]) IS
-  'adds many jobs without keys in one statement';
-
-CREATE OR REPLACE FUNCTION pulse.add_jobs(
-    specs pulse.job_spec[], job_key_preserve_run_at boolean = false)
+CREATE OR REPLACE FUNCTION pulse._add_with_keys(
+    specs pulse.job_spec[], job_key_preserve_run_at boolean)
   RETURNS SETOF pulse.job
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 1000
-  SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   spec pulse.job_spec;
   mode text := CASE WHEN job_key_preserve_run_at THEN 'preserve_run_at' ELSE 'replace' END;
 BEGIN
-  IF NOT EXISTS (SELECT FROM unnest(specs) AS s WHERE s.job_key IS NOT NULL) THEN
-    RETURN QUERY SELECT * FROM pulse._add_unkeyed(specs);
-    RETURN;
-  END IF;
   -- Keys are locked in one order, so that two calls with the same keys never wait in a circle.
   PERFORM pulse._lock_keys((SELECT array_agg(DISTINCT s.job_key) FROM unnest(specs) AS s));
   FOREACH spec IN ARRAY specs LOOP
@@ -234,18 +187,27 @@ BEGIN
     END IF;
   END LOOP;
 END $$;
+COMMENT ON FUNCTION pulse._add_with_keys(pulse.job_spec[], boolean) IS
+  'add_jobs() where some have keys';
+
+CREATE OR REPLACE FUNCTION pulse.add_jobs(
+    specs pulse.job_spec[], job_key_preserve_run_at boolean = false)
+  RETURNS SETOF pulse.job
+  LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 1000
+  SET search_path = pg_catalog, pg_temp
+  AS 'MODULE_PATHNAME', 'pulse_add_jobs';
 COMMENT ON FUNCTION pulse.add_jobs(pulse.job_spec[], boolean) IS
   'adds many jobs; of two with the same key the last wins, array payloads are concatenated';
 
 CREATE OR REPLACE FUNCTION pulse.remove_job(job_key text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   removed pulse.job;
 BEGIN
   PERFORM pulse._lock_key(remove_job.job_key);
   DELETE FROM pulse.job AS j
-   WHERE j.job_key = remove_job.job_key AND j.state <> 'running'
+   WHERE j.job_key = remove_job.job_key AND j.lane <> 'h'
   RETURNING j.* INTO removed;
   IF removed.id IS NULL THEN
     SELECT * INTO removed FROM pulse._take_key_from_running(remove_job.job_key);

@@ -5,11 +5,13 @@
 CREATE OR REPLACE FUNCTION pulse._next_token() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_token';
 COMMENT ON FUNCTION pulse._next_token() IS
-  'a number that no claim had before, also across failover';
+  'a number that no claim had before, also across failover, restore and pg_upgrade; raises PU008 '
+  'in a copy that has not been adopted';
 
 CREATE OR REPLACE FUNCTION pulse._require_claims() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_claims';
-COMMENT ON FUNCTION pulse._require_claims() IS 'raises PU008 while pulse.claims is off';
+COMMENT ON FUNCTION pulse._require_claims() IS
+  'raises PU008 while pulse.claims is off, and in a copy that has not been adopted';
 
 CREATE OR REPLACE FUNCTION pulse._share_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_share_worker';
@@ -41,27 +43,34 @@ COMMENT ON FUNCTION pulse.claim(bigint, int, text[], text[], int) IS
   'The first start_jobs (NULL: all) are started at once, the rest may wait in the worker. '
   'PU002 for a '
   'worker that is unknown, lost or stopped, PU007 outside READ COMMITTED, PU008 while '
-  'pulse.claims is off';
+  'pulse.claims is off and in a copy that has not been adopted';
 
+-- In PL/pgSQL, which keeps its plans: SQL would plan anew in each statement that calls it.
 CREATE OR REPLACE FUNCTION pulse._as_claimed(job pulse.job) RETURNS pulse.claimed_job
-  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT ROW(job.id, job.token, job.identifier, job.payload, job.queue_name, job.priority,
-             job.run_at, job.attempts, job.max_attempts, job.crashes, job.job_key, job.flags,
-             job.checkpoint, job.last_error, job.recovered,
-             coalesce(t.timeout, pulse._interval(pulse._setting_us('default_timeout'))),
-             t.stall_timeout, coalesce(t.on_unreachable, 'continue'), t.handler,
-             job.created_at)::pulse.claimed_job
-    FROM (SELECT) AS one LEFT JOIN pulse.task AS t ON t.identifier = job.identifier;
-$$;
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  task pulse.task;
+BEGIN
+  SELECT * INTO task FROM pulse.task AS t WHERE t.identifier = job.identifier;
+  RETURN ROW(
+    job.id, job.token, job.identifier, job.payload, job.queue_name, job.priority, job.run_at,
+    job.attempts, job.max_attempts, job.crashes, job.job_key, job.flags, job.checkpoint,
+    job.last_error, job.recovered,
+    coalesce(task.timeout, pulse._interval(pulse._setting_us('default_timeout'))),
+    task.stall_timeout, coalesce(task.on_unreachable, 'continue'), to_regprocedure(task.handler),
+    job.created_at);
+END $$;
 COMMENT ON FUNCTION pulse._as_claimed(pulse.job) IS 'a running job as its worker sees it';
 
 CREATE OR REPLACE FUNCTION pulse.held(worker_id bigint) RETURNS SETOF pulse.claimed_job
-  LANGUAGE sql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
-  SET search_path = pg_catalog, pg_temp AS $$
-  SELECT (pulse._as_claimed(j)).* FROM pulse.job AS j
-   WHERE j.state = 'running' AND j.worker_id = held.worker_id
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY
+  SELECT c.* FROM pulse.job AS j CROSS JOIN LATERAL pulse._as_claimed(j) AS c
+   WHERE j.id = ANY (pulse._running_ids(held.worker_id))
    ORDER BY j.id;
-$$;
+END $$;
 COMMENT ON FUNCTION pulse.held(bigint) IS 'what this worker holds, for after a lost reply';
 
 -- Why a job cannot be taken by this worker; NULL when it can. Called with the row locked.
@@ -87,7 +96,8 @@ COMMENT ON FUNCTION pulse._refusal(pulse.job) IS
 
 -- A suspect runs alone (see claim): not beside other jobs of its worker, and they not beside it.
 CREATE OR REPLACE FUNCTION pulse._must_wait_alone(job pulse.job, worker_id bigint) RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   crash_limit int := coalesce(
     (SELECT t.max_crashes FROM pulse.task AS t WHERE t.identifier = job.identifier),
@@ -99,8 +109,7 @@ BEGIN
     RETURN true;
   ELSIF crash_limit < 0 OR job.crashes < greatest(crash_limit - 1, 1) THEN
     RETURN false;
-  ELSIF EXISTS (SELECT FROM pulse.job AS r
-                 WHERE r.state = 'running' AND r.worker_id = _must_wait_alone.worker_id)
+  ELSIF cardinality(pulse._running_ids(_must_wait_alone.worker_id, 1)) > 0
         OR NOT pulse._try_lock_worker(_must_wait_alone.worker_id) THEN
     RETURN true;
   END IF;
@@ -112,13 +121,14 @@ COMMENT ON FUNCTION pulse._must_wait_alone(pulse.job, bigint) IS
   'whether the rule of the last chance forbids this worker this job now';
 
 CREATE OR REPLACE FUNCTION pulse._take_job(job pulse.job, worker_id bigint) RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   live_us bigint := pulse._live_now_us();
   taken pulse.job;
 BEGIN
   UPDATE pulse.job AS j SET
-    state = 'running', attempts = j.attempts + 1, worker_id = _take_job.worker_id,
+    state = 'running', fresh = false, attempts = j.attempts + 1, worker_id = _take_job.worker_id,
     token = pulse._next_token(), claimed_at = pulse.now(), last_activity_at = pulse.now(),
     claimed_live_us = live_us, activity_live_us = live_us,
     stage = NULL, progress = NULL, message = NULL
@@ -131,7 +141,7 @@ COMMENT ON FUNCTION pulse._take_job(pulse.job, bigint) IS 'claims a locked job t
 CREATE OR REPLACE FUNCTION pulse.claim_job(
     worker_id bigint, job_id bigint, OUT reason text, OUT job pulse.claimed_job)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   wanted pulse.job;
   status text;

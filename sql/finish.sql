@@ -2,95 +2,11 @@
 -- token; a stale one changes nothing. Lock order: rows by id, then the job key's lock, which plural
 -- calls never wait for.
 
--- Its key may also be another's while the row still shows it: whoever took it found the row held.
-CREATE OR REPLACE FUNCTION pulse._is_superseded(job pulse.job) RETURNS boolean
-  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT job.superseded OR (job.job_key IS NOT NULL AND EXISTS (
-    SELECT FROM pulse.job AS k WHERE k.job_key = job.job_key AND k.state <> 'running'));
-$$;
-COMMENT ON FUNCTION pulse._is_superseded(pulse.job) IS
-  'whether a running job has lost its key to another: then it does not run again';
-
--- Ends attempts whose rows the caller has locked. One statement decides each job's fate, moves it,
--- and writes the audit; the marks and wake-ups follow at commit. The arrays of ids and the settings
--- pin the plan: a vacuum of an empty queue leaves statistics that say "one row" of any table.
-CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
-  RETURNS TABLE (id bigint, state text, outcome text)
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
-  SET enable_nestloop = off SET jit = off AS $$
-  WITH verdict AS MATERIALIZED (
-    SELECT j AS job, e.outcome, e.error, e.payload, e.way, e.outcome = 'lost' AS crashed,
-           CASE
-             WHEN j.cancel_requested_at IS NOT NULL THEN 'cancelled'
-             WHEN e.outcome = 'lost' AND coalesce(t.max_crashes, pulse._max_crashes()) >= 0
-                  AND j.crashes + 1 >= coalesce(t.max_crashes, pulse._max_crashes())
-               THEN 'quarantined'
-             WHEN j.superseded OR j.job_key IS NOT NULL AND pulse._is_superseded(j) THEN 'failed'
-             WHEN e.outcome = 'released' THEN 'again'
-             WHEN e.retry IS FALSE OR j.attempts >= j.max_attempts THEN 'failed'
-             ELSE 'again'
-           END AS fate,
-           CASE
-             WHEN e.outcome = 'released' THEN j.run_at
-             WHEN e.outcome = 'interrupted' THEN greatest(j.run_at, pulse.now())
-             ELSE greatest(j.run_at, pulse.now())
-                  + coalesce(e.retry_in, pulse._backoff(t, j.attempts))
-           END AS run_at
-      FROM unnest(endings) AS e
-      JOIN pulse.job AS j ON j.id = e.id
-      LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
-     WHERE j.id = ANY (ARRAY(SELECT a.id FROM unnest(endings) AS a))
-  ), removed AS (
-    DELETE FROM pulse.job AS j
-     WHERE j.id = ANY (ARRAY(SELECT (v.job).id FROM verdict AS v WHERE v.fate <> 'again'))
-  ), kept AS (
-    INSERT INTO pulse.finished_job
-      (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts,
-       crashes, job_key, flags, worker_id, token, claimed_at, checkpoint, last_error, revision,
-       created_at, finished_at)
-    SELECT (v.job).id, (v.job).identifier, coalesce(v.payload, (v.job).payload), (v.job).queue_name,
-           (v.job).priority, (v.job).run_at, v.fate::pulse.finished_state, (v.job).attempts,
-           (v.job).max_attempts, (v.job).crashes + v.crashed::int, (v.job).job_key, (v.job).flags,
-           (v.job).worker_id, (v.job).token, (v.job).claimed_at, (v.job).checkpoint,
-           coalesce(v.error, (v.job).last_error), (v.job).revision, (v.job).created_at, pulse.now()
-      FROM verdict AS v WHERE v.fate <> 'again'
-  ), requeued AS (
-    UPDATE pulse.job AS j SET
-      state      = CASE WHEN j.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
-      attempts   = j.attempts - (v.outcome = 'released')::int,
-      crashes    = j.crashes + v.crashed::int,
-      run_at     = v.run_at,
-      payload    = coalesce(v.payload, j.payload),
-      last_error = coalesce(v.error, j.last_error),
-      recovered  = v.way,
-      worker_id  = NULL, token = NULL, claimed_at = NULL, claimed_live_us = NULL,
-      activity_live_us = NULL, updated_at = pulse.now()
-    FROM verdict AS v
-    WHERE j.id = (v.job).id AND v.fate = 'again'
-      AND j.id = ANY (ARRAY(SELECT (a.job).id FROM verdict AS a WHERE a.fate = 'again'))
-  ), audited AS (
-    INSERT INTO pulse.attempt
-      (job_id, token, attempt, worker_id, claimed_at, ended_at, outcome, error)
-    SELECT (v.job).id, (v.job).token, (v.job).attempts, (v.job).worker_id, (v.job).claimed_at,
-           pulse.now(), CASE WHEN v.fate = 'cancelled' THEN 'cancelled' ELSE v.outcome END, v.error
-      FROM verdict AS v
-  )
-  SELECT (v.job).id,
-         CASE WHEN v.fate <> 'again' THEN v.fate
-              WHEN (v.job).queue_name IS NULL THEN 'ready' ELSE 'parked' END,
-         v.outcome
-    FROM verdict AS v
-   WHERE CASE WHEN v.fate = 'again'
-           THEN pulse._note_job((v.job).identifier, (v.job).queue_name, v.run_at)
-           ELSE coalesce(pulse._note_queue((v.job).queue_name), true) END;
-$$;
-COMMENT ON FUNCTION pulse._end_attempts(pulse._ending[]) IS
-  'ends attempts of locked jobs: cancelled, quarantined, failed, or again after the backoff';
-
 -- Why this token is refused; NULL when the same token ended this attempt in the same way before.
 CREATE OR REPLACE FUNCTION pulse._refused_token(job_id bigint, token bigint, outcome text)
   RETURNS text
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   live pulse.job;
 BEGIN
@@ -152,7 +68,7 @@ COMMENT ON FUNCTION pulse._keep_completed(pulse.job, json) IS
 CREATE OR REPLACE FUNCTION pulse.complete(job_id bigint, token bigint, result json = NULL)
   RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   done pulse.job;
   reason text;
@@ -179,7 +95,8 @@ COMMENT ON FUNCTION pulse.complete(bigint, bigint, json) IS
 -- One job of complete_many that needs more than a delete: it is kept, or it was done before.
 CREATE OR REPLACE FUNCTION pulse._complete_one(job_id bigint, token bigint, result json)
   RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   done pulse.job;
 BEGIN
@@ -213,7 +130,8 @@ COMMENT ON FUNCTION pulse.complete_many(bigint[], bigint[], json[]) IS
 
 -- Locks one job of this claim, waiting for whoever holds it, and its key.
 CREATE OR REPLACE FUNCTION pulse._lock_claim(job_id bigint, token bigint) RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   locked pulse.job;
 BEGIN
@@ -244,7 +162,7 @@ CREATE OR REPLACE FUNCTION pulse.fail(
     payload json = NULL)
   RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   locked pulse.job;
   reason text;
@@ -273,17 +191,21 @@ COMMENT ON FUNCTION pulse.fail(bigint, bigint, text, boolean, interval, json) IS
 -- Locks what is free of the claims asked for. "busy" are rows and keys that others hold.
 CREATE OR REPLACE FUNCTION pulse._lock_claims(job_ids bigint[], tokens bigint[])
   RETURNS bigint[]
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  WITH free AS MATERIALIZED (
-    SELECT j.id, j.job_key FROM pulse.job AS j
-      JOIN unnest(job_ids, tokens) AS a (id, token) ON a.id = j.id AND a.token = j.token
-     WHERE j.id = ANY (job_ids)  -- a matching token tells that it runs
-     ORDER BY j.id
-       FOR UPDATE OF j SKIP LOCKED
-  )
-  SELECT coalesce(array_agg(DISTINCT f.id), '{}') FROM free AS f
-   WHERE f.job_key IS NULL OR pulse._try_lock_key(f.job_key);
-$$;
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN (
+    WITH free AS MATERIALIZED (
+      SELECT j.id, j.job_key FROM pulse.job AS j
+        JOIN unnest(job_ids, tokens) AS a (id, token) ON a.id = j.id AND a.token = j.token
+       WHERE j.id = ANY (job_ids)  -- a matching token tells that it runs
+       ORDER BY j.id
+         FOR UPDATE OF j SKIP LOCKED
+    )
+    SELECT coalesce(array_agg(DISTINCT f.id), '{}') FROM free AS f
+     WHERE f.job_key IS NULL OR pulse._try_lock_key(f.job_key)
+  );
+END $$;
 COMMENT ON FUNCTION pulse._lock_claims(bigint[], bigint[]) IS
   'locks, in id order and without waiting, the jobs of these claims; returns those it got';
 
@@ -291,7 +213,10 @@ COMMENT ON FUNCTION pulse._lock_claims(bigint[], bigint[]) IS
 CREATE OR REPLACE FUNCTION pulse._outcomes(
     job_ids bigint[], tokens bigint[], ended bigint[], outcome text)
   RETURNS SETOF pulse.job_outcome
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY
   SELECT a.id, CASE
       WHEN a.id = ANY (ended) AND EXISTS (
         SELECT FROM pulse.attempt AS t WHERE t.job_id = a.id AND t.token = a.token) THEN 'accepted'
@@ -300,7 +225,7 @@ CREATE OR REPLACE FUNCTION pulse._outcomes(
            AND pulse._refused_token(a.id, a.token, outcome) IS NULL THEN 'accepted'
       ELSE 'stale' END
     FROM unnest(job_ids, tokens) AS a (id, token);
-$$;
+END $$;
 COMMENT ON FUNCTION pulse._outcomes(bigint[], bigint[], bigint[], text) IS
   'accepted, stale or busy for each job asked for';
 
@@ -309,7 +234,7 @@ CREATE OR REPLACE FUNCTION pulse.fail_many(
     retry_in interval[] = NULL, payloads json[] = NULL)
   RETURNS SETOF pulse.job_outcome
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   locked bigint[];
   endings pulse._ending[];
@@ -339,7 +264,7 @@ COMMENT ON FUNCTION pulse.fail_many(bigint[], bigint[], text[], boolean[], inter
 CREATE OR REPLACE FUNCTION pulse.release(job_ids bigint[], tokens bigint[])
   RETURNS SETOF pulse.job_outcome
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   locked bigint[];
 BEGIN
@@ -360,7 +285,7 @@ CREATE OR REPLACE FUNCTION pulse.snooze(
     job_id bigint, token bigint, delay interval, checkpoint json = NULL)
   RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   locked pulse.job;
 BEGIN

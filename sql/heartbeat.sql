@@ -5,14 +5,15 @@
 -- lost.
 CREATE OR REPLACE FUNCTION pulse._settle_missing(beat pulse.heartbeat, job_ids bigint[])
   RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   ids bigint[];
   tokens bigint[];
 BEGIN
   SELECT array_agg(j.id ORDER BY j.id), array_agg(j.token ORDER BY j.id) INTO ids, tokens
     FROM pulse.job AS j
-   WHERE j.state = 'running' AND j.worker_id = beat.worker_id AND j.id <> ALL (job_ids);
+   WHERE j.holder_id = beat.worker_id AND j.id <> ALL (job_ids);
   IF ids IS NOT NULL AND beat.missing_job_ids IS NOT NULL THEN
     PERFORM pulse._end_attempts((
       SELECT array_agg(ROW(l, 'interrupted', 'the worker does not know of this claim', true, NULL,
@@ -28,16 +29,20 @@ END $$;
 COMMENT ON FUNCTION pulse._settle_missing(pulse.heartbeat, bigint[]) IS
   'gives back jobs that were missing from the last array of this worker too';
 
-CREATE OR REPLACE FUNCTION pulse.heartbeat(
-    worker_id bigint, job_ids bigint[] = NULL,
+-- What a beat does that extension/heartbeat.cpp leaves: of a worker that holds jobs, names some, is
+-- asked something, or is not alive; in a transaction block; and where it cannot write.
+CREATE OR REPLACE FUNCTION pulse._heartbeat_in_full(
+    worker_id bigint, job_ids bigint[],
     OUT status text, OUT revoked bigint[], OUT cancelled bigint[])
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   beat pulse.heartbeat;
+  done boolean;
 BEGIN
-  PERFORM pulse._warn_in_block('heartbeat');
-  IF NOT pulse._in_client_block() THEN
+  IF pulse._in_client_block() THEN
+    PERFORM pulse._warn_in_block('heartbeat');
+  ELSE
     -- A beat that a crash loses is followed by another; one that waits for a standby is late.
     PERFORM set_config('synchronous_commit', 'off', true);
   END IF;
@@ -46,14 +51,26 @@ BEGIN
     last_heartbeat_at = pulse.now(),
     attachment = CASE WHEN pulse._holds_attachment(h.attachment) THEN h.attachment END,
     detached_live_us = NULL
-  WHERE h.worker_id = heartbeat.worker_id AND h.verdict NOT IN ('lost', 'stopped')
+  WHERE h.worker_id = _heartbeat_in_full.worker_id AND h.verdict NOT IN ('lost', 'stopped')
   RETURNING h.* INTO beat;
-  PERFORM pulse._offer_sweep();
+  done := pulse._offer_sweep();
   status := coalesce(beat.verdict, 'lost');
   revoked := '{}';
   cancelled := '{}';
   IF beat.worker_id IS NULL THEN
     revoked := coalesce(job_ids, '{}');
+    RETURN;
+  END IF;
+  -- So that a worker hears of a new handler within two of its intervals.
+  IF EXISTS (SELECT FROM pulse.task AS t
+              WHERE t.handler IS NOT NULL
+                AND t.updated_at > pulse.now() - pulse._interval(2 * beat.interval_us)) THEN
+    PERFORM pulse._tell_new_handlers();
+  END IF;
+  done := pulse._settle_claims(beat.worker_id);
+  -- What follows costs more than all before it, and most beats are of workers that hold nothing.
+  IF NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.holder_id = beat.worker_id)
+     AND beat.missing_job_ids IS NULL AND coalesce(job_ids, '{}') = '{}' THEN
     RETURN;
   END IF;
   IF job_ids IS NOT NULL THEN
@@ -65,8 +82,15 @@ BEGIN
   END IF;
   SELECT coalesce(array_agg(j.id), '{}') INTO cancelled
     FROM pulse.job AS j
-   WHERE j.state = 'running' AND j.worker_id = beat.worker_id AND j.cancel_requested_at IS NOT NULL;
+   WHERE j.holder_id = beat.worker_id AND j.cancel_requested_at IS NOT NULL;
 END $$;
+COMMENT ON FUNCTION pulse._heartbeat_in_full(bigint, bigint[]) IS
+  'a beat with all that may come with it';
+
+CREATE OR REPLACE FUNCTION pulse.heartbeat(
+    worker_id bigint, job_ids bigint[] = NULL,
+    OUT status text, OUT revoked bigint[], OUT cancelled bigint[])
+  LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_heartbeat';
 COMMENT ON FUNCTION pulse.heartbeat(bigint, bigint[]) IS
   'the worker lives. status: alive, draining, stopping or lost (also for an unknown or stopped '
   'one). '

@@ -4,18 +4,7 @@
 
 -- How this worker was lost, NULL while it is alive. Judged on one version of its heartbeat row.
 CREATE OR REPLACE FUNCTION pulse._lost_way(beat pulse.heartbeat, live_us bigint) RETURNS text
-  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE
-    WHEN beat.verdict IN ('lost', 'stopped') THEN NULL
-    WHEN beat.attachment IS NOT NULL
-         AND live_us - beat.detached_live_us >= pulse._setting_us('disconnect_grace')
-         AND beat.beat_live_us <= beat.detached_live_us THEN 'session'
-    WHEN beat.interval_us = 0 AND beat.attachment IS NOT NULL
-         AND beat.detached_live_us IS NULL THEN NULL
-    WHEN live_us - beat.beat_live_us
-         > greatest(beat.threshold_us, pulse._least_threshold_us(beat.interval_us)) THEN 'silence'
-  END;
-$$;
+  LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lost_way';
 COMMENT ON FUNCTION pulse._lost_way(pulse.heartbeat, bigint) IS
   'session (its attached session ended), silence (no beat for the threshold) or NULL';
 
@@ -55,27 +44,30 @@ COMMENT ON FUNCTION pulse._stamp_ended_sessions(bigint) IS
 -- Every sweep asks for the next one anew, for whoever is stamped and not lost: a request that was
 -- made before may have been taken by a waiter for another reason, or with it.
 CREATE OR REPLACE FUNCTION pulse._ask_for_grace_end(live_us bigint) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
   -- A grace that is over belongs to a worker that somebody holds: no use in asking at once.
-  SELECT pulse._note_sweep_due(clock_timestamp() + pulse._interval(min(
+  PERFORM pulse._note_sweep_due(clock_timestamp() + pulse._interval(min(
            CASE WHEN h.detached_live_us + pulse._setting_us('disconnect_grace') > live_us
              THEN h.detached_live_us + pulse._setting_us('disconnect_grace') - live_us
              ELSE pulse._setting_us('poll_interval') END)))
     FROM pulse.heartbeat AS h
    WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NOT NULL
-     AND h.beat_live_us <= h.detached_live_us AND h.verdict NOT IN ('lost', 'stopped');
-$$;
+     AND h.beat_live_us <= h.detached_live_us AND h.verdict NOT IN ('lost', 'stopped')
+     AND pulse._setting_us('disconnect_grace') IS NOT NULL;
+END $$;
 COMMENT ON FUNCTION pulse._ask_for_grace_end(bigint) IS
   'at commit: asks for a sweep when the earliest grace of an ended session is over';
 
 CREATE OR REPLACE FUNCTION pulse._mark_lost(worker_id bigint, way text, reason text) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
   UPDATE pulse.heartbeat AS h SET verdict = 'lost', lost_way = way
    WHERE h.worker_id = _mark_lost.worker_id;
   UPDATE pulse.worker AS w SET state = 'lost', ended_at = pulse.now(), reason = _mark_lost.reason
    WHERE w.id = _mark_lost.worker_id;
-  SELECT pulse._note_everybody();
-$$;
+  PERFORM pulse._note_everybody();
+END $$;
 COMMENT ON FUNCTION pulse._mark_lost(bigint, text, text) IS 'writes the verdict of a locked worker';
 
 -- Marks the lost, oldest beat first. Returns how many were marked and how many running jobs belong
@@ -92,7 +84,8 @@ BEGIN
   skipped := 0;
   FOR candidate IN
     SELECT h.worker_id FROM pulse.heartbeat AS h
-     WHERE pulse._lost_way(h, live_us) IS NOT NULL ORDER BY h.beat_live_us
+     WHERE h.verdict NOT IN ('lost', 'stopped') AND pulse._lost_way(h, live_us) IS NOT NULL
+     ORDER BY h.beat_live_us
   LOOP
     EXIT WHEN marked >= most;
     SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = candidate
@@ -102,8 +95,7 @@ BEGIN
       CONTINUE;  -- it has beaten meanwhile
     END IF;
     IF beat.worker_id IS NULL OR NOT pulse._try_lock_worker(candidate) THEN
-      skipped := skipped + (SELECT count(*) FROM pulse.job AS j
-                             WHERE j.state = 'running' AND j.worker_id = candidate);
+      skipped := skipped + cardinality(pulse._running_ids(candidate));
       CONTINUE;
     END IF;
     PERFORM pulse._mark_lost(candidate, way, CASE way
@@ -115,17 +107,30 @@ END $$;
 COMMENT ON FUNCTION pulse._mark_all_lost(bigint, int) IS 'declares workers lost that are';
 
 CREATE OR REPLACE FUNCTION pulse._lock_running(worker_id bigint, most int) RETURNS bigint[]
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-  WITH free AS MATERIALIZED (
-    SELECT j.id, j.job_key FROM pulse.job AS j
-     WHERE j.state = 'running' AND j.worker_id = _lock_running.worker_id
-     ORDER BY j.id LIMIT most
-       FOR UPDATE SKIP LOCKED
-  )
-  SELECT coalesce(array_agg(f.id), '{}') FROM free AS f
-   WHERE f.job_key IS NULL OR pulse._try_lock_key(f.job_key);
-$$;
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
+DECLARE
+  bound int := most;
+  ids bigint[];
+  locked bigint[];
+BEGIN
+  LOOP
+    ids := pulse._running_ids(_lock_running.worker_id, bound);
+    WITH free AS MATERIALIZED (
+      SELECT j.id, j.job_key FROM pulse.job AS j
+       WHERE j.id = ANY (ids) AND j.state = 'running' AND j.worker_id = _lock_running.worker_id
+       ORDER BY j.id LIMIT most
+         FOR UPDATE SKIP LOCKED
+    )
+    SELECT coalesce(array_agg(f.id), '{}') INTO locked FROM free AS f
+     WHERE f.job_key IS NULL OR pulse._try_lock_key(f.job_key);
+    -- Where others hold some of the first ones, all are looked at.
+    EXIT WHEN bound IS NULL OR cardinality(ids) < bound OR cardinality(locked) = most;
+    bound := NULL;
+  END LOOP;
+  RETURN locked;
+END $$;
 COMMENT ON FUNCTION pulse._lock_running(bigint, int) IS
   'locks, without waiting, running jobs of a worker; returns their ids';
 
@@ -133,15 +138,20 @@ COMMENT ON FUNCTION pulse._lock_running(bigint, int) IS
 -- restore).
 CREATE OR REPLACE FUNCTION pulse._dead_owners()
   RETURNS TABLE (worker_id bigint, outcome text, way text, reason text)
-  LANGUAGE sql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-  WITH RECURSIVE owner AS (
-    (SELECT j.worker_id FROM pulse.job AS j WHERE j.state = 'running' ORDER BY j.worker_id LIMIT 1)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY
+  WITH RECURSIVE holder (worker_id) AS (
+    (SELECT j.holder_id FROM pulse.job AS j
+      WHERE j.holder_id IS NOT NULL ORDER BY j.holder_id LIMIT 1)
     UNION ALL
-    SELECT (SELECT j.worker_id FROM pulse.job AS j
-             WHERE j.state = 'running' AND j.worker_id > o.worker_id
-             ORDER BY j.worker_id LIMIT 1)
-      FROM owner AS o WHERE o.worker_id IS NOT NULL
+    SELECT (SELECT j.holder_id FROM pulse.job AS j
+             WHERE j.holder_id > h.worker_id ORDER BY j.holder_id LIMIT 1)
+      FROM holder AS h WHERE h.worker_id IS NOT NULL
+  ), owner AS (
+    SELECT h.worker_id FROM holder AS h UNION SELECT c.worker_id FROM pulse.fresh_claim AS c
   )
   SELECT o.worker_id,
          -- An orderly end is no crash of the job; this row was held while its worker deregistered.
@@ -154,23 +164,26 @@ CREATE OR REPLACE FUNCTION pulse._dead_owners()
     LEFT JOIN pulse.worker AS w ON w.id = o.worker_id
    WHERE o.worker_id IS NOT NULL AND (h.worker_id IS NULL OR h.verdict IN ('lost', 'stopped'))
    ORDER BY h.beat_live_us NULLS FIRST;
-$$;
+END $$;
 COMMENT ON FUNCTION pulse._dead_owners() IS 'owners of running jobs that do not live, and why';
 
 CREATE OR REPLACE FUNCTION pulse._recover_owner(
     worker_id bigint, outcome text, way text, reason text, most int)
   RETURNS TABLE (id bigint, state text)
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN QUERY
   SELECT e.id, e.state FROM pulse._end_attempts((
     SELECT array_agg(ROW(l, outcome, reason, true, NULL, NULL, way)::pulse._ending)
       FROM unnest(pulse._lock_running(worker_id, most)) AS l)) AS e;
-$$;
+END $$;
 COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, text, int) IS
   'recovers at most so many running jobs of a worker that does not live';
 
 -- claim_job found the owner of a job dead: the attempt is recorded, and the job is taken at once.
 CREATE OR REPLACE FUNCTION pulse._recover_for_claim(job pulse.job) RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   recovered pulse.job;
 BEGIN

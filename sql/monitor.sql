@@ -11,22 +11,28 @@ COMMENT ON VIEW pulse.settings IS 'the settings as this session sees them';
 CREATE OR REPLACE VIEW pulse.worker_status AS
   SELECT w.id, w.name, w.hostname, w.pid, w.tasks, w.state, coalesce(h.verdict, w.state) AS verdict,
          h.last_heartbeat_at, w.heartbeat_interval, w.sweep_threshold,
-         pulse._interval(pulse._live_now_us() - h.beat_live_us) AS silent_for,
+         pulse._interval((SELECT pulse._live_now_us()) - h.beat_live_us) AS silent_for,
          h.attachment IS NOT NULL AS attached,
-         (SELECT pg_catalog.count(*) FROM pulse.job AS j
-           WHERE j.state = 'running' AND j.worker_id = w.id) AS running_jobs,
+         pg_catalog.cardinality(pulse._running_ids(w.id))::bigint AS running_jobs,
          w.started_at, w.ended_at, w.reason
-    FROM pulse.worker AS w LEFT JOIN pulse.heartbeat AS h ON h.worker_id = w.id;
+    FROM pulse.worker AS w LEFT JOIN pulse.heartbeat AS h ON h.worker_id = w.id
+   -- Both arms have an index: workers that ended long ago are many.
+   WHERE w.state IN ('alive', 'draining') OR w.ended_at > (SELECT pulse.now()) - interval '1 day';
 COMMENT ON VIEW pulse.worker_status IS
-  'registered workers, when they last checked in and what they hold; silent_for is on the '
-  'liveness clock';
+  'registered workers and those that ended within a day, when they last checked in and what they '
+  'hold; silent_for is on the liveness clock';
 
 CREATE OR REPLACE VIEW pulse.stale AS
+  -- Judged once per worker, not once per job.
+  WITH living AS MATERIALIZED (
+    SELECT h.worker_id FROM pulse.heartbeat AS h
+     WHERE h.verdict NOT IN ('lost', 'stopped')
+       AND pulse._lost_way(h, (SELECT pulse._live_now_us())) IS NULL
+  )
   SELECT j.identifier, pg_catalog.count(*) AS jobs, pg_catalog.min(j.claimed_at) AS oldest_claim
-    FROM pulse.job AS j LEFT JOIN pulse.heartbeat AS h ON h.worker_id = j.worker_id
-   WHERE j.state = 'running'
-     AND (h.worker_id IS NULL OR h.verdict IN ('lost', 'stopped')
-          OR pulse._lost_way(h, pulse._live_now_us()) IS NOT NULL)
+    FROM pulse.job AS j
+   WHERE j.id = ANY (pulse._running_ids(NULL))
+     AND NOT EXISTS (SELECT FROM living AS l WHERE l.worker_id = j.worker_id)
    GROUP BY j.identifier;
 COMMENT ON VIEW pulse.stale IS
   'running jobs whose worker does not live, by task: what the next sweep recovers';

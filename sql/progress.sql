@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION pulse.progress(
     checkpoint json = NULL, stage text = NULL)
   RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   owner bigint;
 BEGIN

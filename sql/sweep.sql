@@ -7,8 +7,10 @@
 -- life.
 CREATE OR REPLACE FUNCTION pulse._late(live_us bigint)
   RETURNS TABLE (id bigint, job_key text, outcome text, error text, way text)
-  LANGUAGE sql STABLE PARALLEL UNSAFE
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY
   SELECT j.id, j.job_key, c.outcome,
          CASE c.outcome WHEN 'timed_out'
            THEN format('timed out after %s',
@@ -22,13 +24,14 @@ CREATE OR REPLACE FUNCTION pulse._late(live_us bigint)
            > coalesce(pulse._us(t.timeout), pulse._setting_us('default_timeout')) THEN 'timed_out'
       WHEN live_us - j.activity_live_us > pulse._us(t.stall_timeout) THEN 'stalled' END
     ) AS c (outcome)
-   WHERE j.state = 'running' AND c.outcome IS NOT NULL;
-$$;
+   WHERE j.id = ANY (pulse._running_ids(NULL)) AND c.outcome IS NOT NULL;
+END $$;
 COMMENT ON FUNCTION pulse._late(bigint) IS 'running jobs past their own clocks';
 
 -- Locks late jobs without waiting, and judges again under the lock.
 CREATE OR REPLACE FUNCTION pulse._lock_late(live_us bigint, most int) RETURNS pulse._ending[]
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   locked bigint[];
 BEGIN
@@ -62,21 +65,25 @@ COMMENT ON FUNCTION pulse._announce(text, bigint, bigint[]) IS
 CREATE OR REPLACE FUNCTION pulse._count_recovered(
     INOUT result pulse._sweep_result, states text[])
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  fates record;
 BEGIN
-  result.jobs_requeued := result.jobs_requeued
-    + (SELECT count(*) FROM unnest(states) AS s WHERE s IN ('ready', 'parked'));
-  result.jobs_failed := result.jobs_failed
-    + (SELECT count(*) FROM unnest(states) AS s WHERE s IN ('failed', 'cancelled'));
-  result.jobs_quarantined := result.jobs_quarantined
-    + (SELECT count(*) FROM unnest(states) AS s WHERE s = 'quarantined');
+  SELECT count(*) FILTER (WHERE s IN ('ready', 'parked')) AS again,
+         count(*) FILTER (WHERE s IN ('failed', 'cancelled')) AS ended,
+         count(*) FILTER (WHERE s = 'quarantined') AS quarantined
+    INTO fates FROM unnest(states) AS s;
+  result.jobs_requeued := result.jobs_requeued + fates.again;
+  result.jobs_failed := result.jobs_failed + fates.ended;
+  result.jobs_quarantined := result.jobs_quarantined + fates.quarantined;
 END $$;
 COMMENT ON FUNCTION pulse._count_recovered(pulse._sweep_result, text[]) IS
   'adds fates to the result';
 
 CREATE OR REPLACE FUNCTION pulse._room(result pulse._sweep_result, most int) RETURNS int
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT most - result.jobs_requeued - result.jobs_failed - result.jobs_quarantined;
-$$;
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN most - result.jobs_requeued - result.jobs_failed - result.jobs_quarantined;
+END $$;
 COMMENT ON FUNCTION pulse._room(pulse._sweep_result, int) IS 'how many more jobs a sweep may end';
 
 CREATE OR REPLACE FUNCTION pulse._recover_lost(INOUT result pulse._sweep_result, most int)
@@ -85,20 +92,25 @@ DECLARE
   owner record;
   ids bigint[];
   states text[];
+  still_listed int;
   event_way text;
   event_worker bigint;
   event_ids bigint[] := '{}';
 BEGIN
+  IF NOT pulse._has_claims() THEN
+    RETURN;  -- the background worker comes with a new process, which would plan all that follows
+  END IF;
   FOR owner IN SELECT * FROM pulse._dead_owners() LOOP
     EXIT WHEN pulse._room(result, most) <= 0;
-    SELECT array_agg(r.id), array_agg(r.state) INTO ids, states
+    SELECT array_agg(r.id ORDER BY r.id), array_agg(r.state) INTO ids, states
       FROM pulse._recover_owner(
         owner.worker_id, owner.outcome, owner.way, owner.reason, pulse._room(result, most)) AS r;
     result := pulse._count_recovered(result, states);
+    still_listed := pulse._unlist_ended(owner.worker_id, coalesce(ids, '{}'),
+      CASE WHEN pulse._room(result, most) > 0 THEN 1000000 ELSE 1 END);
     IF pulse._room(result, most) > 0 THEN
-      result.jobs_skipped_locked := result.jobs_skipped_locked
-        + (SELECT count(*) FROM pulse.job AS j
-            WHERE j.state = 'running' AND j.worker_id = owner.worker_id);
+      result.jobs_skipped_locked := result.jobs_skipped_locked + still_listed
+        + (SELECT count(*) FROM pulse.job AS j WHERE j.holder_id = owner.worker_id);
     END IF;
     event_way := coalesce(event_way, owner.way);
     event_worker := CASE WHEN event_ids = '{}' THEN owner.worker_id END;
@@ -113,6 +125,7 @@ CREATE OR REPLACE FUNCTION pulse._recover_late(
     INOUT result pulse._sweep_result, most int, live_us bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+  is_first boolean := pulse._room(result, most) = most;  -- nothing was recovered and told before
   endings pulse._ending[];
   ids bigint[];
   states text[];
@@ -122,7 +135,7 @@ BEGIN
     RETURN;
   END IF;
   endings := pulse._lock_late(live_us, pulse._room(result, most));
-  SELECT array_agg(e.id), array_agg(e.state) INTO ids, states
+  SELECT array_agg(e.id ORDER BY e.id), array_agg(e.state) INTO ids, states
     FROM pulse._end_attempts(endings) AS e;
   result := pulse._count_recovered(result, states);
   result.jobs_timed_out :=
@@ -132,7 +145,7 @@ BEGIN
     result.jobs_skipped_locked := result.jobs_skipped_locked
       + (SELECT count(*) FROM pulse._late(live_us));
   END IF;
-  IF result.workers_lost = 0 THEN
+  IF is_first THEN
     PERFORM pulse._announce(endings[1].way, NULL, ids);
   END IF;
 END $$;
@@ -158,6 +171,7 @@ CREATE OR REPLACE FUNCTION pulse._sweep(max_jobs int) RETURNS pulse._sweep_resul
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result pulse._sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
+  told timestamptz := pulse.now() - interval '1 day';  -- by now a lost worker has heard of it
   live_us bigint;
   stamped int;
   marked int;
@@ -183,11 +197,8 @@ BEGIN
   PERFORM pulse._promote_marked(256);
   DELETE FROM pulse.heartbeat AS h
    WHERE h.worker_id IN (SELECT o.worker_id FROM pulse.heartbeat AS o
-                          WHERE o.verdict = 'lost'
-                            AND o.last_heartbeat_at < pulse.now() - interval '1 day'
-                            AND NOT EXISTS (SELECT FROM pulse.job AS j
-                                             WHERE j.state = 'running'
-                                               AND j.worker_id = o.worker_id)
+                          WHERE o.verdict = 'lost' AND o.last_heartbeat_at < told
+                            AND cardinality(pulse._running_ids(o.worker_id, 1)) = 0
                             FOR UPDATE SKIP LOCKED);
   RETURN result;
 END $$;
@@ -213,6 +224,10 @@ BEGIN
       NULL;  -- undone, and its counts are the answer
     END;
   ELSE
+    IF NOT pulse._in_client_block() THEN
+      -- What a crash takes back, another sweep does again: the owners are dead then as well.
+      PERFORM set_config('synchronous_commit', 'off', true);
+    END IF;
     PERFORM pulse._start_sweep();
     result := pulse._sweep(max_jobs);
   END IF;
@@ -232,36 +247,50 @@ COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
   'jobs_skipped_locked counts what others hold. skipped_time: outage or clock step left out of '
   'everybody''s age. PU007 outside READ COMMITTED';
 
-CREATE OR REPLACE FUNCTION pulse.declare_lost(worker_id bigint, reason text) RETURNS int
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+-- NULL while a claim of the worker is under way.
+CREATE OR REPLACE FUNCTION pulse._declare_lost(worker_id bigint, reason text) RETURNS bigint[]
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   status text;
   ids bigint[];
 BEGIN
-  PERFORM pulse._require_read_committed('declare_lost');
   SELECT h.verdict INTO status FROM pulse.heartbeat AS h
-   WHERE h.worker_id = declare_lost.worker_id FOR UPDATE;
-  IF status IS NULL THEN
-    IF EXISTS (SELECT FROM pulse.worker AS w WHERE w.id = declare_lost.worker_id) THEN
-      RETURN 0;
-    END IF;
-    RAISE EXCEPTION 'worker % is unknown', coalesce(declare_lost.worker_id::text, 'NULL') USING
-      ERRCODE = 'PU002', HINT = 'pulse.worker lists the registered ones.';
-  END IF;
-  IF status <> 'lost' THEN
-    IF NOT pulse._lock_worker(declare_lost.worker_id) THEN
-      RAISE EXCEPTION 'a claim of worker % is under way', declare_lost.worker_id USING
-        ERRCODE = 'lock_not_available', HINT = 'Try again when its transaction has ended.';
+   WHERE h.worker_id = _declare_lost.worker_id FOR UPDATE;
+  IF status IS NULL AND NOT EXISTS (SELECT FROM pulse.worker AS w
+                                     WHERE w.id = _declare_lost.worker_id) THEN
+    PERFORM pulse._raise_unknown_worker(_declare_lost.worker_id);
+  ELSIF status <> 'lost' THEN
+    IF NOT pulse._lock_worker(_declare_lost.worker_id) THEN
+      RETURN NULL;
     END IF;
     PERFORM pulse._mark_lost(
-      declare_lost.worker_id, 'host', coalesce(declare_lost.reason, 'declared lost'));
+      _declare_lost.worker_id, 'host', coalesce(_declare_lost.reason, 'declared lost'));
   END IF;
-  SELECT array_agg(r.id) INTO ids FROM pulse._dead_owners() AS o,
+  -- Also of a worker that has ended: a row may have been held while it deregistered.
+  SELECT array_agg(r.id ORDER BY r.id) INTO ids FROM pulse._dead_owners() AS o,
     LATERAL pulse._recover_owner(o.worker_id, o.outcome, o.way, o.reason, NULL) AS r
-   WHERE o.worker_id = declare_lost.worker_id;
-  PERFORM pulse._announce('host', declare_lost.worker_id, ids);
-  RETURN coalesce(cardinality(ids), 0);
+   WHERE o.worker_id = _declare_lost.worker_id;
+  PERFORM pulse._unlist_ended(_declare_lost.worker_id, coalesce(ids, '{}'));
+  RETURN coalesce(ids, '{}');
+END $$;
+COMMENT ON FUNCTION pulse._declare_lost(bigint, text) IS
+  'marks a worker as lost and recovers its jobs, whose ids it returns; NULL while a claim of it is '
+  'under way';
+
+CREATE OR REPLACE FUNCTION pulse.declare_lost(worker_id bigint, reason text) RETURNS int
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  recovered bigint[];
+BEGIN
+  PERFORM pulse._require_read_committed('declare_lost');
+  recovered := pulse._declare_lost(declare_lost.worker_id, declare_lost.reason);
+  IF recovered IS NULL THEN
+    RAISE EXCEPTION 'a claim of worker % is under way', declare_lost.worker_id USING
+      ERRCODE = 'lock_not_available', HINT = 'Try again when its transaction has ended.';
+  END IF;
+  PERFORM pulse._announce('host', declare_lost.worker_id, recovered);
+  RETURN cardinality(recovered);
 END $$;
 COMMENT ON FUNCTION pulse.declare_lost(bigint, text) IS
   'marks a worker as lost, whatever its heartbeat says, and recovers its jobs; returns how '

@@ -43,13 +43,20 @@ CREATE TABLE pulse.job (
   activity_live_us    bigint,
   cancel_requested_at timestamptz,
   cancel_reason       text,
-  superseded          boolean NOT NULL DEFAULT false
+  superseded          boolean NOT NULL DEFAULT false,
+  fresh               boolean NOT NULL DEFAULT false,
+  holder_id           bigint GENERATED ALWAYS AS
+    (CASE WHEN state = 'running' AND NOT fresh THEN worker_id END) STORED,
+  lane                "char" NOT NULL GENERATED ALWAYS AS
+    (CASE WHEN state = 'parked' THEN 'p' WHEN state = 'running' AND NOT fresh THEN 'h' ELSE 'o' END)
+    STORED
 ) WITH (
   autovacuum_vacuum_scale_factor = 0.01,
   autovacuum_vacuum_threshold = 5000,
   autovacuum_vacuum_cost_delay = 0,
   autovacuum_analyze_scale_factor = 0.2,
-  vacuum_truncate = off
+  vacuum_truncate = off,
+  fillfactor = 40
 );
 COMMENT ON TABLE pulse.job IS 'live jobs: ready, parked behind their queue, or running';
 COMMENT ON COLUMN pulse.job.worker_id IS
@@ -57,28 +64,55 @@ COMMENT ON COLUMN pulse.job.worker_id IS
 COMMENT ON COLUMN pulse.job.token IS 'names the current claim; only while running';
 COMMENT ON COLUMN pulse.job.superseded IS
   'while it ran, its key was given to another job or removed: it does not run again';
+COMMENT ON COLUMN pulse.job.fresh IS
+  'while it runs: claimed in place, listed in fresh_claim and not yet in the lane of held jobs';
+COMMENT ON COLUMN pulse.job.holder_id IS 'the owner of a held job';
+COMMENT ON COLUMN pulse.job.lane IS
+  'which indexes have it: o(pen): ready, or fresh; p(arked); h(eld). No index may ask for the '
+  'state: a fresh claim changes it, and is a HOT update because no index has to follow';
 COMMENT ON COLUMN pulse.job.claimed_live_us IS 'the claim on the liveness clock, microseconds';
 COMMENT ON COLUMN pulse.job.activity_live_us IS
   'the last progress report or the claim on the liveness clock, microseconds';
 
--- The order of P8; a claim walks it per task and priority, so what is not due costs one step.
-CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id) WHERE state = 'ready';
--- Recovery, held() and heartbeats find a worker's jobs here.
-CREATE INDEX job_running_idx ON pulse.job (worker_id, id) WHERE state = 'running';
+-- The order of P8; a claim walks it per task and priority, so what is not due costs one step. Fresh
+-- claims stay on it, and are stepped over, until they end or settle.
+CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id) WHERE lane = 'o';
+-- Recovery, held() and heartbeats find a worker's jobs here, and in fresh_claim.
+CREATE INDEX job_running_idx ON pulse.job (holder_id, id) WHERE holder_id IS NOT NULL;
 -- Promotion: the waiting jobs of one queue in order, and a skip scan over queues by mark.
 CREATE INDEX job_parked_idx
   ON pulse.job (pulse._queue_slot(queue_name), queue_name, priority, run_at, id)
-  WHERE state = 'parked';
+  WHERE lane = 'p';
 -- Which parked jobs fell due since the last look.
-CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE state = 'parked';
+CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE lane = 'p';
 -- The places a queue has given away: its open and its running jobs.
 CREATE INDEX job_open_idx ON pulse.job (queue_name)
-  WHERE queue_name IS NOT NULL AND state <> 'parked';
--- A key is unique among waiting jobs only: a running job has lost it to whoever adds it next.
+  WHERE queue_name IS NOT NULL AND lane <> 'p';
+-- A key is unique among waiting jobs only: a running job has lost it to whoever adds it next. Jobs
+-- with a key or a queue are never fresh.
 CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND state <> 'running';
+  WHERE job_key IS NOT NULL AND lane <> 'h';
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND state = 'running';
+  WHERE job_key IS NOT NULL AND lane = 'h';
+
+-- Claims whose jobs were updated in place: who has them. A row goes when its last job has ended, or
+-- when a beat of its worker moves those that still run to the lane of held jobs.
+CREATE TABLE pulse.fresh_claim (
+  worker_id bigint NOT NULL,
+  token     bigint NOT NULL,
+  left_jobs int NOT NULL,
+  job_ids   bigint[] NOT NULL
+) WITH (
+  fillfactor = 70,
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0
+);
+COMMENT ON TABLE pulse.fresh_claim IS
+  'claims whose jobs are not yet in the lane of held jobs: at most 200 jobs of one claim per row';
+COMMENT ON COLUMN pulse.fresh_claim.left_jobs IS
+  'how many of them complete_many() has not ended; others may have ended some of these';
+CREATE INDEX fresh_claim_idx ON pulse.fresh_claim (worker_id, token);
 
 CREATE TABLE pulse.finished_job (
   id            bigint PRIMARY KEY,
@@ -102,11 +136,15 @@ CREATE TABLE pulse.finished_job (
   revision      int NOT NULL,
   created_at    timestamptz NOT NULL,
   finished_at   timestamptz NOT NULL
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 COMMENT ON TABLE pulse.finished_job IS
   'jobs that ended and are kept: completed ones where retention asks, failed, quarantined and '
   'cancelled ones';
-CREATE INDEX finished_job_prune_idx ON pulse.finished_job (state, finished_at);
+-- Pruning takes the oldest: of each task, where it may have an age of its own.
+CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finished_at)
+  WHERE state = 'completed';
+CREATE INDEX finished_job_failed_idx ON pulse.finished_job (finished_at)
+  WHERE state <> 'completed';
 
 CREATE TABLE pulse.attempt (
   job_id     bigint NOT NULL,
@@ -118,7 +156,7 @@ CREATE TABLE pulse.attempt (
   outcome    text NOT NULL,
   error      text,
   PRIMARY KEY (job_id, token)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 COMMENT ON TABLE pulse.attempt IS
   'audit: one row for each attempt that did not simply succeed, successes where retention asks';
 CREATE INDEX attempt_prune_idx ON pulse.attempt (ended_at);
@@ -142,6 +180,7 @@ CREATE TABLE pulse.worker (
 );
 COMMENT ON TABLE pulse.worker IS 'one row per registered process; an id is never used twice';
 CREATE INDEX worker_alive_idx ON pulse.worker (id) WHERE state IN ('alive', 'draining');
+CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT NULL;
 
 -- Narrow, and no index but the key, so that every beat is a HOT update.
 CREATE TABLE pulse.heartbeat (
@@ -215,16 +254,57 @@ CREATE TABLE pulse.task (
   keep_completed interval,
   max_crashes    int,
   on_unreachable text,
-  handler        regprocedure,
+  handler        text,
   created_at     timestamptz NOT NULL DEFAULT pg_catalog.now(),
   updated_at     timestamptz NOT NULL DEFAULT pg_catalog.now()
 );
+COMMENT ON COLUMN pulse.task.handler IS
+  'a function by its full name: pg_upgrade would refuse a column of regprocedure';
 COMMENT ON TABLE pulse.task IS 'settings of tasks; a task without a row has the defaults';
 
--- What pg_dump keeps: jobs, their history, settings and what ids are made of. Workers are gone
--- after a restore, so worker, heartbeat and clock stay out and the next sweep recovers what they
--- held.
+-- Written at the first token or worker id; both count from its epoch_base. Dumped, so that a
+-- restored copy is recognised by it; more than one row also tells a copy. A key would make such a
+-- restore fail half-way, and leave its jobs with the wrong row.
+CREATE FUNCTION pulse._installation_changed() RETURNS trigger
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_installation_changed';
+COMMENT ON FUNCTION pulse._installation_changed() IS
+  'makes every session look again at which installation this is';
+CREATE TABLE pulse.installation (
+  id                uuid NOT NULL,
+  system_identifier bigint NOT NULL,
+  database_oid      oid NOT NULL,
+  job_oid           oid NOT NULL,
+  epoch_base        int NOT NULL,
+  timeline          int NOT NULL,
+  created_at        timestamptz NOT NULL,
+  moved_at          timestamptz
+);
+ALTER TABLE pulse.installation REPLICA IDENTITY FULL;
+CREATE TRIGGER installation_changed
+  AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pulse.installation
+  FOR EACH STATEMENT EXECUTE FUNCTION pulse._installation_changed();
+ALTER TABLE pulse.installation ENABLE ALWAYS TRIGGER installation_changed;
+COMMENT ON TABLE pulse.installation IS
+  'which server, database and job table these jobs belong to; elsewhere they are a copy, of which '
+  'none is claimed before pulse.adopt_installation()';
+COMMENT ON COLUMN pulse.installation.epoch_base IS
+  'added to the timeline in each token and worker id; above all of earlier installations';
+COMMENT ON COLUMN pulse.installation.timeline IS 'the last timeline on which a number was made';
+COMMENT ON COLUMN pulse.installation.moved_at IS
+  'when the same tables were last found under another system identifier';
+
+-- Not dumped: a copy that was restored lacks it, even where it has got the same oids.
+CREATE TABLE pulse.witness (
+  installation_id uuid NOT NULL
+);
+ALTER TABLE pulse.witness REPLICA IDENTITY FULL;
+COMMENT ON TABLE pulse.witness IS 'which installation these files belong to, whatever a dump says';
+
+-- What pg_dump keeps: jobs, their history, settings, what ids are made of and where they belong.
+-- Workers are gone after a restore, so worker, heartbeat and clock stay out and the next sweep
+-- recovers what they held.
 SELECT pg_catalog.pg_extension_config_dump('pulse.job', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.fresh_claim', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.finished_job', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.attempt', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.queue', '');
@@ -232,3 +312,4 @@ SELECT pg_catalog.pg_extension_config_dump('pulse.task', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.job_id_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.token_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.worker_id_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.installation', '');

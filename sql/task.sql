@@ -1,25 +1,18 @@
 -- Settings of tasks, and the backoff that follows from them.
 
+-- One expression, so that a statement over many jobs has it as its own. The default is Graphile
+-- Worker's: e to the power of the attempts, at most ten of them.
 CREATE OR REPLACE FUNCTION pulse._backoff(task pulse.task, attempts int) RETURNS interval
-  LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  delay_s float8;
-BEGIN
-  -- The default is Graphile Worker's: e to the power of the attempts, at most ten of them.
-  delay_s := CASE coalesce(task.backoff, 'exponential')
-    WHEN 'none' THEN 0
-    WHEN 'fixed' THEN extract(epoch FROM coalesce(task.backoff_base, interval '10 s'))
-    ELSE CASE WHEN task.backoff_base IS NULL THEN exp(least(10, attempts))
-         ELSE extract(epoch FROM task.backoff_base) * power(2, least(attempts, 40) - 1) END
-  END;
-  IF task.backoff_cap IS NOT NULL THEN
-    delay_s := least(delay_s, extract(epoch FROM task.backoff_cap));
-  END IF;
-  IF task.jitter > 0 THEN
-    delay_s := delay_s * (1 + task.jitter * (2 * random() - 1));
-  END IF;
-  RETURN make_interval(secs => least(greatest(delay_s, 0), 315360000));
-END $$;
+  LANGUAGE sql VOLATILE PARALLEL SAFE
+  RETURN make_interval(secs => least(315360000, greatest(0,
+    least(date_part('epoch', task.backoff_cap),
+          CASE coalesce(task.backoff, 'exponential')
+            WHEN 'none' THEN 0
+            WHEN 'fixed' THEN date_part('epoch', coalesce(task.backoff_base, interval '10 s'))
+            ELSE CASE WHEN task.backoff_base IS NULL THEN exp(least(10, attempts)::float8)
+                 ELSE date_part('epoch', task.backoff_base)
+                      * power(2::float8, least(attempts, 40) - 1) END END)
+    * CASE WHEN task.jitter > 0 THEN 1 + task.jitter * (2 * random() - 1) ELSE 1 END)));
 COMMENT ON FUNCTION pulse._backoff(pulse.task, int) IS
   'how long a job waits after its n-th attempt: exp(least(10, n)) seconds unless the task says '
   'otherwise';
@@ -72,14 +65,16 @@ BEGIN
   PERFORM pulse._check_duration('keep_completed', set_task.keep_completed, interval '0');
   PERFORM pulse._check_task_settings(
     set_task.backoff, set_task.jitter, set_task.max_crashes, set_task.on_unreachable);
+  PERFORM pulse._check_handler(set_task.handler);
   INSERT INTO pulse.task AS t
     (identifier, max_attempts, timeout, stall_timeout, backoff, backoff_base, backoff_cap, jitter,
      keep_completed, max_crashes, on_unreachable, handler, created_at, updated_at)
   VALUES
     (set_task.identifier, set_task.max_attempts, set_task.timeout, set_task.stall_timeout,
      set_task.backoff, set_task.backoff_base, set_task.backoff_cap, set_task.jitter,
-     set_task.keep_completed, set_task.max_crashes, set_task.on_unreachable, set_task.handler,
-     pulse.now(), pulse.now())
+     set_task.keep_completed, set_task.max_crashes, set_task.on_unreachable,
+     (pg_identify_object('pg_proc'::regclass, set_task.handler, 0)).identity, pulse.now(),
+     pulse.now())
   ON CONFLICT ON CONSTRAINT task_pkey DO UPDATE SET
     max_attempts   = coalesce(excluded.max_attempts, t.max_attempts),
     timeout        = coalesce(excluded.timeout, t.timeout),

@@ -31,7 +31,21 @@ CREATE OR REPLACE VIEW pulse._broken_p2 AS
   UNION ALL
   SELECT 'P2', j.id, 'a token that was never given out'
     FROM pulse.job AS j
-   WHERE j.token & 1099511627775 > (SELECT s.last_value FROM pulse.token_seq AS s);
+   WHERE j.token & 1099511627775 > (SELECT s.last_value FROM pulse.token_seq AS s)
+  UNION ALL
+  SELECT 'P2', j.id, 'a token above all that this installation has made'
+    FROM pulse.job AS j
+   WHERE j.token >> 40 > (SELECT pg_catalog.max(i.epoch_base + i.timeline)
+                            FROM pulse.installation AS i)
+  UNION ALL
+  -- Nobody would find it when its worker is lost.
+  SELECT 'P2', j.id, 'claimed in place and not listed'
+    FROM pulse.job AS j
+   WHERE j.state = 'running' AND j.fresh
+     AND (j.queue_name IS NOT NULL OR j.job_key IS NOT NULL
+          OR NOT EXISTS (SELECT FROM pulse.fresh_claim AS c
+                          WHERE c.worker_id = j.worker_id AND c.token = j.token
+                            AND j.id = ANY (c.job_ids)));
 COMMENT ON VIEW pulse._broken_p2 IS 'violations of P2: one owner';
 
 CREATE OR REPLACE VIEW pulse._broken_p3 AS

@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION pulse._next_worker_id() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_worker_id';
 COMMENT ON FUNCTION pulse._next_worker_id() IS
-  'an id that no worker had before, also across failover';
+  'an id that no worker had before, also across failover, restore and pg_upgrade';
 
 CREATE OR REPLACE FUNCTION pulse._hold_attachment() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_hold_attachment';
@@ -33,9 +33,7 @@ COMMENT ON FUNCTION pulse._incarnation() IS 'names this run of the server';
 
 -- What every worker's settings must keep: two beats and a sweep and a half fit into the threshold.
 CREATE OR REPLACE FUNCTION pulse._least_threshold_us(interval_us bigint) RETURNS bigint
-  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT 2 * interval_us + coalesce(pulse._setting_us('sweep_interval'), 0) * 3 / 2;
-$$;
+  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_least_threshold_us';
 COMMENT ON FUNCTION pulse._least_threshold_us(bigint) IS
   '2 x heartbeat_interval + 1.5 x sweep_interval, microseconds';
 
@@ -120,6 +118,14 @@ COMMENT ON FUNCTION pulse.register_worker(text, text[], json, interval) IS
   'alive '
   'exactly as long as its attached session lives. PU003 when the settings contradict each other';
 
+CREATE OR REPLACE FUNCTION pulse._raise_unknown_worker(worker_id bigint) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION 'worker % is unknown', coalesce(worker_id::text, 'NULL') USING
+    ERRCODE = 'PU002', HINT = 'pulse.worker lists the registered ones.';
+END $$;
+COMMENT ON FUNCTION pulse._raise_unknown_worker(bigint) IS 'raises PU002';
+
 CREATE OR REPLACE FUNCTION pulse._require_alive(worker_id bigint) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -165,8 +171,7 @@ BEGIN
   PERFORM pulse._forget_attachment(last_beat.attachment);
   IF last_beat.worker_id IS NULL THEN
     IF NOT EXISTS (SELECT FROM pulse.worker AS w WHERE w.id = deregister_worker.worker_id) THEN
-      RAISE EXCEPTION 'worker % is unknown', worker_id USING
-        ERRCODE = 'PU002', HINT = 'pulse.worker lists the registered ones.';
+      PERFORM pulse._raise_unknown_worker(deregister_worker.worker_id);
     END IF;
     RETURN;
   END IF;
@@ -178,6 +183,7 @@ BEGIN
     SELECT array_agg(ROW(l, 'interrupted', format('worker %s (%s) stopped', last_worker.id,
                          last_worker.name), true, NULL, NULL, NULL)::pulse._ending)
       FROM unnest(pulse._lock_running(deregister_worker.worker_id, NULL)) AS l));
+  PERFORM pulse._unlist_ended(deregister_worker.worker_id);
 END $$;
 COMMENT ON FUNCTION pulse.deregister_worker(bigint) IS
   'the orderly end of a worker. Jobs that it still holds are interrupted: ready again at once, '

@@ -1,0 +1,146 @@
+#include "heads.hpp"
+
+#include "catalog.hpp"
+#include "settings.hpp"
+#include "shared_memory.hpp"
+
+namespace pulse {
+namespace {
+
+// A walk from the front takes at most a fiftieth of the time between two of them.
+constexpr int64 kWalksApart = 50;
+constexpr int64 kShortestUs = 1000000;
+constexpr int64 kLongestUs = 60000000;
+
+HeadBucket* buckets = nullptr;
+
+// The head of this lane, a free place or the one that expires first.
+Head* place_of(HeadBucket* bucket, uint64 task, int16 priority) {
+  Head* place = &bucket->head[0];
+  for (Head& head : bucket->head) {
+    if (head.task == task && head.priority == priority) return &head;
+    if (head.task == 0 || head.expires < place->expires) place = &head;
+  }
+  return place;
+}
+
+// False when more was lowered than is remembered.
+bool limit_to_recent(const HeadBucket* bucket, uint64 seen, HeadKey* key) {
+  if (bucket->generation - seen > kRecentKeys) return false;
+  for (uint64 i = seen; i != bucket->generation; i++) {
+    HeadKey lowered = {bucket->recent[i % kRecentKeys], PG_INT64_MIN};
+    if (precedes(lowered, *key)) *key = lowered;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool precedes(HeadKey a, HeadKey b) {
+  return a.run_at != b.run_at ? a.run_at < b.run_at : a.id < b.id;
+}
+
+Size heads_size(int databases) {
+  return mul_size(mul_size(databases, kTaskBits), sizeof(HeadBucket));
+}
+
+void create_heads(int databases) {
+  bool found;
+  buckets =
+      static_cast<HeadBucket*>(ShmemInitStruct("pg_pulse heads", heads_size(databases), &found));
+  if (found) return;
+  memset(buckets, 0, heads_size(databases));
+  for (int i = 0; i < databases * kTaskBits; i++) SpinLockInit(&buckets[i].lock);
+}
+
+void reset_heads(int database) {
+  for (int bit = 0; buckets && bit < kTaskBits; bit++) {
+    HeadBucket* bucket = head_bucket(database, bit);
+    SpinLockAcquire(&bucket->lock);
+    memset(bucket->head, 0, sizeof(bucket->head));
+    SpinLockRelease(&bucket->lock);
+  }
+}
+
+HeadBucket* head_bucket(int database, int bit) {
+  return buckets ? &buckets[database * kTaskBits + bit] : nullptr;
+}
+
+bool heads_are_kept() { return buckets != nullptr; }
+
+uint64 head_generation(HeadBucket* bucket) {
+  SpinLockAcquire(&bucket->lock);
+  uint64 generation = bucket->generation;
+  SpinLockRelease(&bucket->lock);
+  return generation;
+}
+
+uint64 head_task(const char* identifier, int length) {
+  // The table's oid, so that a new installation in this database finds nothing of the old one.
+  uint64 task = fnv1a(identifier, length) ^ (static_cast<uint64>(catalog()->job) << 32);
+  return task ? task : 1;
+}
+
+int known_priorities(const HeadView& view, int16* priorities) {
+  if (!view.bucket) return 0;
+  int count = 0;
+  SpinLockAcquire(&view.bucket->lock);
+  for (const Head& head : view.bucket->head) {
+    if (head.task != view.task) continue;
+    int place = count++;
+    for (; place > 0 && priorities[place - 1] > head.priority; place--)
+      priorities[place] = priorities[place - 1];
+    priorities[place] = head.priority;
+  }
+  SpinLockRelease(&view.bucket->lock);
+  return count;
+}
+
+bool find_head(const HeadView& view, int16 priority, HeadKey* key, TimestampTz* expires) {
+  if (!view.bucket) return false;
+  TimestampTz now = wall_now();
+  bool found = false;
+  SpinLockAcquire(&view.bucket->lock);
+  for (Head& head : view.bucket->head) {
+    if (head.task != view.task || head.priority != priority) continue;
+    found = head.expires > now && head.expires - now <= kLongestUs;
+    *key = head.key;
+    *expires = head.expires;
+    if (found) continue;
+    // This claim walks from the front for all; should it not come back, another will.
+    head.is_renewed = true;
+    head.expires = now + kShortestUs;
+  }
+  SpinLockRelease(&view.bucket->lock);
+  if (view.own <= key->run_at) *key = {view.own, PG_INT64_MIN};
+  return found;
+}
+
+void raise_head(const HeadView& view, int16 priority, HeadKey key, TimestampTz expires,
+                TimestampTz walk_started) {
+  if (!view.bucket) return;
+  TimestampTz now = wall_now();
+  bool is_new = expires == 0;
+  if (is_new) expires = now + Min(Max((now - walk_started) * kWalksApart, kShortestUs), kLongestUs);
+  SpinLockAcquire(&view.bucket->lock);
+  if (limit_to_recent(view.bucket, view.generation, &key)) {
+    Head* head = place_of(view.bucket, view.task, priority);
+    bool is_same = head->task == view.task && head->priority == priority;
+    // Another claim may have come further meanwhile.
+    if (!is_same || head->expires <= now || precedes(head->key, key) ||
+        (is_new && head->is_renewed))
+      *head = {view.task, priority, key, expires, is_same && head->is_renewed && !is_new};
+  }
+  SpinLockRelease(&view.bucket->lock);
+}
+
+void lower_heads(HeadBucket* bucket, TimestampTz run_at) {
+  SpinLockAcquire(&bucket->lock);
+  bucket->recent[bucket->generation % kRecentKeys] = run_at;
+  bucket->generation++;
+  for (Head& head : bucket->head)
+    if (run_at <= head.key.run_at) head.key = {run_at, PG_INT64_MIN};
+  SpinLockRelease(&bucket->lock);
+}
+
+}  // namespace pulse

@@ -1,0 +1,83 @@
+// Where the jobs that can be claimed begin. A claim walks its index from the front, where entries
+// of ended and fresh claims lie: thousands after a busy second, millions while an old snapshot
+// keeps vacuum from them. Shared memory remembers, per task and priority, a key below which no job
+// is ready, and the next claim starts there.
+//
+// A head is raised by a claim over what it walked, and lowered by every transaction that makes a
+// job ready below it, after its commit is visible. A claim that raises a head may have missed such
+// a commit: so each bucket counts the lowerings and keeps the last keys, and a claim raises no
+// further than those that came since before its snapshot. What never told anybody (a prepared
+// transaction, a row written by hand) is found when the head expires.
+#pragma once
+
+#include "prelude.hpp"
+
+namespace pulse {
+
+constexpr int kHeadsPerBit = 4;
+constexpr int kRecentKeys = 16;
+
+struct HeadKey {
+  TimestampTz run_at;
+  int64 id;
+};
+
+bool precedes(HeadKey a, HeadKey b);
+
+struct Head {
+  uint64 task;  // 0: free
+  int16 priority;
+  HeadKey key;
+  TimestampTz expires;
+  bool is_renewed;  // it had expired: one claim walks from the front, the others go on with it
+};
+
+// The heads of all tasks that share a bit.
+struct HeadBucket {
+  slock_t lock;
+  uint64 generation;                // how often it was lowered
+  TimestampTz recent[kRecentKeys];  // to what, at generation % kRecentKeys
+  Head head[kHeadsPerBit];
+};
+
+// One task of a claim.
+struct HeadView {
+  HeadBucket* bucket;  // NULL: nothing is remembered
+  int bit;
+  uint64 task;
+  uint64 generation;  // before the claim's snapshot was taken
+  TimestampTz own;    // the first job that this transaction itself made ready
+};
+
+// Memory for so many databases; only there where the server preloads this library.
+Size heads_size(int databases);
+void create_heads(int databases);
+
+// A place was given to another database.
+void reset_heads(int database);
+
+// Of the database at this place; NULL where nothing is remembered.
+HeadBucket* head_bucket(int database, int bit);
+bool heads_are_kept();
+
+// Call it before the snapshot of the claim is taken.
+uint64 head_generation(HeadBucket* bucket);
+
+// A name for this task of this job table.
+uint64 head_task(const char* identifier, int length);
+
+// The priorities of which a head is remembered, in order, at most kHeadsPerBit; how many they are.
+int known_priorities(const HeadView& view, int16* priorities);
+
+// Where to begin; false when nothing is known.
+bool find_head(const HeadView& view, int16 priority, HeadKey* key, TimestampTz* expires);
+
+// No job of this priority is ready below the key. `expires`: of the head where the walk began, or 0
+// when it began at the front.
+void raise_head(const HeadView& view, int16 priority, HeadKey key, TimestampTz expires,
+                TimestampTz walk_started);
+
+// A job may be ready from here on. Never raises: it is called after a commit.
+void lower_heads(HeadBucket* bucket, TimestampTz run_at);
+
+}  // namespace pulse

@@ -1,0 +1,218 @@
+// pulse.heartbeat: most beats are of workers that hold nothing and of which nobody asks anything.
+// They are made here, without planner and plans: each is the first thing that its session does for
+// seconds, so what counts is how much memory it touches. Before anything is changed, every other
+// beat is left to _heartbeat_in_full (sql/heartbeat.sql).
+#include "prelude.hpp"
+
+#include "catalog.hpp"
+#include "claimer.hpp"
+#include "commit_callback.hpp"
+#include "job_table.hpp"
+#include "liveness.hpp"
+#include "session_end.hpp"
+#include "settings.hpp"
+#include "version.hpp"
+#include "waiting.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr AttrNumber kTaskHandler = 12;
+constexpr AttrNumber kTaskUpdatedAt = 14;
+// More than any heartbeat row without missing jobs.
+constexpr Size kRoomForBeat = 256;
+
+// --- looking ------------------------------------------------------------------------------------
+
+// Stores the version of a row that the snapshot shows, of those that begin there. A scan would
+// prune the page at each visit, because it is filled beyond its fillfactor by beats alone, and ask
+// all sessions first what they may see: a quarter of a beat. Here a page is pruned when it is full.
+bool fetch_version(Relation table, ItemPointerData tid, Snapshot snapshot, TupleTableSlot* row) {
+  Buffer buffer = ReadBuffer(table, ItemPointerGetBlockNumber(&tid));
+  if (PageGetHeapFreeSpace(BufferGetPage(buffer)) < kRoomForBeat)
+    heap_page_prune_opt(table, buffer);
+  LockBuffer(buffer, BUFFER_LOCK_SHARE);
+  HeapTuple tuple = &reinterpret_cast<BufferHeapTupleTableSlot*>(row)->base.tupdata;
+  bool found = heap_hot_search_buffer(&tid, table, buffer, snapshot, tuple, nullptr, true);
+  LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+  if (!found) {
+    ReleaseBuffer(buffer);
+    return false;
+  }
+  tuple->t_self = tid;
+  ExecStorePinnedBufferHeapTuple(tuple, row, buffer);
+  row->tts_tableOid = RelationGetRelid(table);
+  return true;
+}
+
+IndexScanDesc scan_for(Relation table, Relation index, int64 worker_id, Snapshot snapshot) {
+  ScanKeyData key;
+  ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(worker_id));
+  IndexScanDesc scan = begin_index_scan(table, index, snapshot, 1);
+  index_rescan(scan, &key, 1, nullptr, 0);
+  return scan;
+}
+
+bool find_beat(Relation table, int64 worker_id, Snapshot snapshot, TupleTableSlot* row) {
+  Relation index = index_open(catalog()->heartbeat_key, AccessShareLock);
+  IndexScanDesc scan = scan_for(table, index, worker_id, snapshot);
+  bool found = false;
+  ItemPointer tid;
+  while (!found && (tid = index_getnext_tid(scan, ForwardScanDirection)))
+    found = fetch_version(table, *tid, snapshot, row);
+  if (found) pgstat_count_heap_fetch(index);
+  index_endscan(scan);
+  index_close(index, AccessShareLock);
+  return found;
+}
+
+// Whether this index, which begins with workers, has a row of this one.
+bool has_row(Oid table_oid, Oid index_oid, int64 worker_id, Snapshot snapshot) {
+  Relation table = table_open(table_oid, AccessShareLock);
+  Relation index = index_open(index_oid, AccessShareLock);
+  TupleTableSlot* row = table_slot_create(table, nullptr);
+  IndexScanDesc scan = scan_for(table, index, worker_id, snapshot);
+  bool found = index_getnext_slot(scan, ForwardScanDirection, row);
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  index_close(index, AccessShareLock);
+  table_close(table, AccessShareLock);
+  return found;
+}
+
+// Whether a task got its handler, or another, after this.
+bool handlers_changed_since(TimestampTz moment, Snapshot snapshot) {
+  Relation table = table_open(catalog()->task, AccessShareLock);
+  TupleTableSlot* row = table_slot_create(table, nullptr);
+  TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
+  bool found = false;
+  while (!found && table_scan_getnextslot(scan, ForwardScanDirection, row)) {
+    CHECK_FOR_INTERRUPTS();
+    bool isnull;
+    (void)slot_getattr(row, kTaskHandler, &isnull);
+    found = !isnull && DatumGetTimestampTz(slot_getattr(row, kTaskUpdatedAt, &isnull)) > moment;
+  }
+  table_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  table_close(table, AccessShareLock);
+  return found;
+}
+
+bool is_null(TupleTableSlot* row, int column) {
+  bool isnull;
+  slot_getattr(row, column, &isnull);
+  return isnull;
+}
+
+// What somebody hung on the table is theirs, and gets what a statement would give it.
+bool is_plain(Relation table) {
+  TupleConstr* constraints = RelationGetDescr(table)->constr;
+  return table->rd_rel->relam == HEAP_TABLE_AM_OID &&
+         RelationGetNumberOfAttributes(table) == kBeatMissingTokens && !table->trigdesc &&
+         !table->rd_rules && !table->rd_rel->relrowsecurity && !table->rd_rel->relhassubclass &&
+         (!constraints || (constraints->num_check == 0 && !constraints->has_generated_stored));
+}
+
+bool holds_nothing(int64 worker_id, Snapshot snapshot) {
+  const Catalog* known = catalog();
+  return !has_row(known->job, known->job_running_idx, worker_id, snapshot) &&
+         !has_row(known->fresh_claim, known->fresh_claim_idx, worker_id, snapshot);
+}
+
+bool is_asked_nothing(TupleTableSlot* beat, Snapshot snapshot) {
+  bool isnull;
+  int64 interval_us = DatumGetInt64(slot_getattr(beat, kBeatInterval, &isnull));
+  return verdict_is(beat, "alive") && is_null(beat, kBeatMissingJobIds) &&
+         !handlers_changed_since(wall_now() - 2 * interval_us, snapshot);
+}
+
+// --- beating ------------------------------------------------------------------------------------
+
+// A beat that a crash loses is followed by another; one that waits for a standby is late.
+void commit_without_flush() {
+  if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF) return;
+  (void)set_config_option("synchronous_commit", "off", superuser() ? PGC_SUSET : PGC_USERSET,
+                          PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+}
+
+// False when the row that was seen is not the last one: the verdict may be in its successor.
+bool write_beat(JobTable* table) {
+  TupleTableSlot* seen = table->locked;
+  JobChange change = {};
+  bool isnull;
+  Datum attachment = slot_getattr(seen, kBeatAttachment, &isnull);
+  if (!isnull && !holds_attachment(static_cast<uint64>(DatumGetInt64(attachment))))
+    change.clear(kBeatAttachment);
+  change.clear(kBeatDetachedLive);
+  change.set(kBeatLive, Int64GetDatum(live_now_us()));
+  change.set(kBeatLastHeartbeatAt, TimestampTzGetDatum(wall_now()));
+  return try_update_row(table, seen, &change);
+}
+
+// Whether this was a beat of a worker that holds nothing; else nothing was done.
+bool beat_idle(int64 worker_id) {
+  if (in_client_block() || XactReadOnly || IsolationUsesXactSnapshot() || RecoveryInProgress())
+    return false;
+  JobTable table;
+  open_own_table(&table, catalog()->heartbeat);
+  bool is_done = is_plain(table.relation) &&
+                 find_beat(table.relation, worker_id, table.snapshot, table.locked) &&
+                 is_asked_nothing(table.locked, table.snapshot) &&
+                 holds_nothing(worker_id, table.snapshot);
+  if (is_done) {
+    commit_without_flush();
+    is_done = write_beat(&table);
+  }
+  close_job_table(&table);
+  if (!is_done) return false;
+  CommandCounterIncrement();
+  offer_sweep();
+  return true;
+}
+
+// --- answering ----------------------------------------------------------------------------------
+
+TupleDesc answer_shape() {
+  static TupleDesc shape = nullptr;
+  if (shape) return shape;
+  MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+  TupleDesc made = CreateTemplateTupleDesc(3);
+  TupleDescInitEntry(made, 1, "status", TEXTOID, -1, 0);
+  TupleDescInitEntry(made, 2, "revoked", INT8ARRAYOID, -1, 0);
+  TupleDescInitEntry(made, 3, "cancelled", INT8ARRAYOID, -1, 0);
+  shape = BlessTupleDesc(made);
+  MemoryContextSwitchTo(old);
+  return shape;
+}
+
+Datum alive() {
+  Datum none = PointerGetDatum(construct_empty_array(INT8OID));
+  Datum values[] = {CStringGetTextDatum("alive"), none, none};
+  bool nulls[] = {false, false, false};
+  return HeapTupleGetDatum(heap_form_tuple(answer_shape(), values, nulls));
+}
+
+Datum beat_in_full(FunctionCallInfo given) {
+  List* name = list_make2(makeString(pstrdup("pulse")), makeString(pstrdup("_heartbeat_in_full")));
+  Oid types[] = {INT8OID, INT8ARRAYOID};
+  FmgrInfo function;
+  fmgr_info(LookupFuncName(name, 2, types, false), &function);
+  LOCAL_FCINFO(call, 2);
+  InitFunctionCallInfoData(*call, &function, 2, InvalidOid, nullptr, nullptr);
+  call->args[0] = given->args[0];
+  call->args[1] = given->args[1];
+  Datum answer = FunctionCallInvoke(call);
+  given->isnull = call->isnull;
+  return answer;
+}
+
+}  // namespace
+}  // namespace pulse
+
+// pulse.heartbeat(worker_id, job_ids): see sql/heartbeat.sql for the contract.
+PULSE_FUNCTION(pulse_heartbeat) {
+  bool names_jobs = !PG_ARGISNULL(1) && ARR_NDIM(PG_GETARG_ARRAYTYPE_P(1)) > 0;
+  if (PG_ARGISNULL(0) || names_jobs || !pulse::beat_idle(PG_GETARG_INT64(0)))
+    return pulse::beat_in_full(fcinfo);
+  return pulse::alive();
+}

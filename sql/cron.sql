@@ -1,0 +1,33 @@
+-- pg_cron as the clock that calls tick(). It lives in one database, mostly another one than ours,
+-- and need not be there at all: so this is text, to be run where pg_cron is. Names of databases and
+-- roles are quoted in it and stand in no comment, because a superuser runs it.
+
+CREATE OR REPLACE FUNCTION pulse.cron_setup_sql(
+    schedule text = '* * * * *', username name = NULL, keep interval = '7 days')
+  RETURNS text
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  tick text := format('pg_pulse tick %s', current_database());
+  purge text := format('pg_pulse purge %s', current_database());
+BEGIN
+  IF schedule IS NULL OR schedule !~ '\S' THEN
+    RAISE EXCEPTION 'schedule must not be empty' USING
+      ERRCODE = 'PU004', HINT = 'Use five fields as crontab has them, such as ''* * * * *''.';
+  END IF;
+  PERFORM pulse._check_duration('keep', keep, interval '0');
+  RETURN concat(
+    E'-- For the database that cron.database_name names, as superuser. Repeating it is harmless.\n',
+    format(E'SELECT cron.schedule_in_database(%L, %L, %L, %L, %L);\n',
+           tick, schedule, 'SELECT pulse.tick()', current_database(), username),
+    CASE WHEN keep IS NOT NULL THEN
+      E'-- pg_cron remembers each run for ever; these runs it forgets when they are old.\n'
+      || format(E'SELECT cron.schedule(%L, %L, %L);\n', purge, '17 * * * *', format(
+           'DELETE FROM cron.job_run_details'
+           ' WHERE coalesce(end_time, start_time) < now() - interval %L'
+           ' AND jobid IN (SELECT jobid FROM cron.job WHERE jobname IN (%L, %L))',
+           keep, tick, purge)) END,
+    E'-- cron.unschedule() with these names ends it.\n');
+END $$;
+COMMENT ON FUNCTION pulse.cron_setup_sql(text, name, interval) IS
+  'what to run in pg_cron''s database so that it calls tick() here as this user (NULL: who runs '
+  'it), and forgets its records of that after a while (NULL: never). For pg_cron 1.4 and later';

@@ -1,0 +1,112 @@
+-- Tasks that are functions of the database: the worker calls perform_job, which runs the function
+-- and completes the job in one transaction, so that what the function does happens exactly once.
+
+CREATE OR REPLACE FUNCTION pulse._check_handler(handler regprocedure) RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF handler IS NOT NULL AND NOT EXISTS (
+    SELECT FROM pg_proc AS p
+     WHERE p.oid = handler AND p.prokind = 'f' AND NOT p.proretset AND p.pronargs = 1
+       AND p.provariadic = 0
+       AND p.proargtypes[0] IN ('json'::regtype, 'jsonb'::regtype, 'pulse.claimed_job'::regtype))
+  THEN
+    RAISE EXCEPTION 'handler % cannot take a job', handler USING
+      ERRCODE = 'PU004',
+      HINT = 'It must be a function with one argument, the payload as json or jsonb or the whole '
+             'job as pulse.claimed_job, that returns one value or void.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._check_handler(regprocedure) IS
+  'raises PU004 for a function that cannot be called with a job; NULL passes';
+
+-- A task whose function is gone is named by nobody: its jobs wait until it has one again.
+CREATE OR REPLACE FUNCTION pulse.handler_tasks() RETURNS text[]
+  LANGUAGE sql STABLE SECURITY DEFINER PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(array_agg(t.identifier::text ORDER BY t.identifier), '{}')
+    FROM pulse.task AS t
+   WHERE to_regprocedure(t.handler) IS NOT NULL
+     AND has_function_privilege(session_user, to_regprocedure(t.handler), 'EXECUTE');
+$$;
+COMMENT ON FUNCTION pulse.handler_tasks() IS
+  'the tasks with a handler that the session''s user may execute';
+
+CREATE OR REPLACE FUNCTION pulse._require_claim(job_id bigint, token bigint) RETURNS pulse.job
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  claimed pulse.job;
+BEGIN
+  SELECT * INTO claimed FROM pulse.job AS j
+   WHERE j.id = _require_claim.job_id AND j.token = _require_claim.token AND j.state = 'running';
+  IF claimed.id IS NULL THEN
+    PERFORM pulse._raise_stale(job_id, 'no live job');
+  END IF;
+  RETURN claimed;
+END $$;
+COMMENT ON FUNCTION pulse._require_claim(bigint, bigint) IS
+  'the job of this claim; PU001 when the claim is over';
+
+CREATE OR REPLACE FUNCTION pulse.held_job(job_id bigint, token bigint) RETURNS pulse.claimed_job
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN pulse._as_claimed(pulse._require_claim(job_id, token));
+END $$;
+COMMENT ON FUNCTION pulse.held_job(bigint, bigint) IS
+  'the job of this claim as claim() hands it over; PU001 when the claim is over';
+
+-- The call as text, because the function is known by its name only. A function in FROM is called
+-- whatever it is declared as, also when nobody reads what it returns.
+CREATE OR REPLACE FUNCTION pulse.handler_call(job_id bigint, token bigint) RETURNS text
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  task_name text := (pulse._require_claim(job_id, token)).identifier;
+  handler regprocedure := (SELECT to_regprocedure(t.handler) FROM pulse.task AS t
+                            WHERE t.identifier = task_name);
+  function record;
+BEGIN
+  SELECT format('%I.%I', n.nspname, p.proname) AS name, p.proargtypes[0]::regtype AS takes,
+         p.prorettype = 'void'::regtype AS is_void
+    INTO function
+    FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = handler;
+  IF function.name IS NULL THEN
+    RAISE EXCEPTION 'task % has no handler', quote_literal(task_name) USING
+      ERRCODE = 'PU005',
+      HINT = 'pulse.set_task(identifier, handler => …) gives it a function of this database.';
+  END IF;
+  RETURN format('SELECT %s FROM pulse.held_job($1, $2) AS job, LATERAL %s(%s) AS result',
+    CASE WHEN function.is_void THEN 'NULL::pg_catalog.json' ELSE 'pg_catalog.to_json(result)' END,
+    function.name,
+    CASE function.takes WHEN 'json'::regtype THEN 'job.payload'
+                        WHEN 'jsonb'::regtype THEN 'job.payload::pg_catalog.jsonb'
+                        ELSE 'job' END);
+END $$;
+COMMENT ON FUNCTION pulse.handler_call(bigint, bigint) IS
+  'the statement that calls the handler of this claim''s task; PU005 when it has none';
+
+-- With the rights and the settings of the caller, because the handler is the caller's business:
+-- without SECURITY DEFINER, and without SET, which the handler would inherit.
+CREATE OR REPLACE FUNCTION pulse.perform_job(job_id bigint, token bigint) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
+DECLARE
+  result pg_catalog.json;
+BEGIN
+  PERFORM pulse.fence(job_id, token);
+  EXECUTE pulse.handler_call(job_id, token) INTO result USING job_id, token;
+  PERFORM pulse.complete(job_id, token, result);
+END $$;
+COMMENT ON FUNCTION pulse.perform_job(bigint, bigint) IS
+  'calls the handler of the job''s task and completes the job with what it returned, in the '
+  'caller''s transaction and with the caller''s rights. When it fails, report that by fail() in '
+  'another transaction. PU001 when the claim is lost, at the latest at COMMIT; PU005 when the task '
+  'has no handler';
+
+CREATE OR REPLACE FUNCTION pulse._tell_new_handlers() RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE NOTICE 'tasks with a handler have changed' USING
+    ERRCODE = 'PU102', HINT = 'pulse.handler_tasks() lists them.';
+END $$;
+COMMENT ON FUNCTION pulse._tell_new_handlers() IS
+  'tells the caller, by a notice of code PU102, that handlers were set lately';

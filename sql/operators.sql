@@ -1,0 +1,176 @@
+-- Graphile Worker's three functions for operators: they complete, fail or reschedule jobs by id,
+-- without a token, and therefore never one that runs. Rows are locked in id order and without
+-- waiting; what is left alone is told. A job only leaves the waiting ones, so no key is locked.
+
+CREATE OR REPLACE FUNCTION pulse._tell_left(job_ids bigint[], what text, hint text) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  left_alone int := cardinality(job_ids);
+BEGIN
+  IF left_alone > 0 THEN
+    RAISE NOTICE '% left alone: %',
+        CASE left_alone WHEN 1 THEN '1 job is' ELSE left_alone || ' jobs are' END, what USING
+      DETAIL = format('Ids: %s%s.', array_to_string(job_ids[1:100], ', '),
+                      CASE WHEN left_alone > 100 THEN ', …' ELSE '' END),
+      HINT = hint;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._tell_left(bigint[], text, text) IS
+  'tells which of the jobs asked for were not touched';
+
+CREATE OR REPLACE FUNCTION pulse._lock_waiting(job_ids bigint[], fenced text) RETURNS bigint[]
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  locked bigint[];
+  running bigint[];
+  busy bigint[];
+BEGIN
+  SELECT coalesce(array_agg(f.id), '{}') INTO locked
+    FROM (SELECT j.id FROM pulse.job AS j
+           WHERE j.id = ANY (job_ids) AND j.state <> 'running'
+           ORDER BY j.id
+             FOR UPDATE SKIP LOCKED) AS f;
+  SELECT array_agg(j.id ORDER BY j.id) FILTER (WHERE j.state = 'running'),
+         array_agg(j.id ORDER BY j.id) FILTER (WHERE j.state <> 'running')
+    INTO running, busy
+    FROM pulse.job AS j
+   WHERE j.id = ANY (ARRAY(SELECT unnest(job_ids) EXCEPT SELECT unnest(locked)));
+  PERFORM pulse._tell_left(running, 'running',
+    format('Only the claim''s own %s, or cancel_job or requeue_job, ends an attempt.', fenced));
+  PERFORM pulse._tell_left(busy, 'held by other transactions', 'Ask again for them.');
+  RETURN locked;
+END $$;
+COMMENT ON FUNCTION pulse._lock_waiting(bigint[], text) IS
+  'locks, in id order and without waiting, those of these jobs that wait; tells about the others';
+
+-- The end of locked jobs that do not run.
+CREATE OR REPLACE FUNCTION pulse._finish_waiting(
+    job_ids bigint[], how pulse.finished_state, error text)
+  RETURNS SETOF pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY
+  WITH ended AS MATERIALIZED (
+    DELETE FROM pulse.job AS j WHERE j.id = ANY (job_ids) AND j.state <> 'running' RETURNING j.*
+  ), kept AS (
+    INSERT INTO pulse.finished_job
+      (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts,
+       crashes, job_key, flags, checkpoint, last_error, revision, created_at, finished_at)
+    SELECT e.id, e.identifier, e.payload, e.queue_name, e.priority, e.run_at, how, e.attempts,
+           e.max_attempts, CASE WHEN how <> 'completed' THEN e.crashes ELSE 0 END, e.job_key,
+           e.flags, e.checkpoint, coalesce(error, e.last_error), e.revision, e.created_at,
+           pulse.now()
+      FROM ended AS e LEFT JOIN pulse.task AS t ON t.identifier = e.identifier
+     WHERE how <> 'completed'
+        OR coalesce(pulse._us(t.keep_completed), pulse._setting_us('keep_completed'))
+           IS DISTINCT FROM 0
+  )
+  SELECT e.* FROM ended AS e WHERE coalesce(pulse._note_queue(e.queue_name), true) ORDER BY e.id;
+END $$;
+COMMENT ON FUNCTION pulse._finish_waiting(bigint[], pulse.finished_state, text) IS
+  'ends locked jobs that do not run; returns them as they were';
+
+CREATE OR REPLACE FUNCTION pulse.complete_jobs(job_ids bigint[]) RETURNS SETOF pulse.job
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN QUERY SELECT * FROM pulse._finish_waiting(
+    pulse._lock_waiting(complete_jobs.job_ids, 'complete(job_id, token)'), 'completed', NULL);
+END $$;
+COMMENT ON FUNCTION pulse.complete_jobs(bigint[]) IS
+  'completes waiting jobs by hand and returns them as they were; kept where keep_completed asks. '
+  'Running ones are left alone, with a notice';
+
+CREATE OR REPLACE FUNCTION pulse.permanently_fail_jobs(job_ids bigint[], error_message text = NULL)
+  RETURNS SETOF pulse.job
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  message text := coalesce(error_message, 'Manually marked as failed');
+  ended pulse.job;
+BEGIN
+  FOR ended IN SELECT * FROM pulse._finish_waiting(
+    pulse._lock_waiting(permanently_fail_jobs.job_ids,
+                        'fail(job_id, token, error, retry => false)'), 'failed', message)
+  LOOP
+    ended.last_error := message;
+    RETURN NEXT ended;
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse.permanently_fail_jobs(bigint[], text) IS
+  'ends waiting jobs as failed, with this message, and returns them. Running ones are left alone, '
+  'with a notice';
+
+CREATE OR REPLACE FUNCTION pulse._check_attempts_left(
+    job_ids bigint[], attempts int, max_attempts int)
+  RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  spent pulse.job;
+BEGIN
+  SELECT * INTO spent FROM pulse.job AS j
+   WHERE j.id = ANY (job_ids)
+     AND coalesce(_check_attempts_left.attempts, j.attempts)
+         >= coalesce(_check_attempts_left.max_attempts, j.max_attempts)
+   ORDER BY j.id LIMIT 1;
+  IF spent.id IS NOT NULL THEN
+    RAISE EXCEPTION 'job % would have no attempt left', spent.id USING
+      ERRCODE = 'PU004',
+      DETAIL = format('It has used %s of %s.', coalesce(attempts, spent.attempts),
+                      coalesce(max_attempts, spent.max_attempts)),
+      HINT = 'Give it fewer attempts or more max_attempts, or end it with permanently_fail_jobs.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._check_attempts_left(bigint[], int, int) IS
+  'raises PU004 when a waiting job would be left without an attempt';
+
+CREATE OR REPLACE FUNCTION pulse.reschedule_jobs(
+    job_ids bigint[], run_at timestamptz = NULL, priority int = NULL, attempts int = NULL,
+    max_attempts int = NULL)
+  RETURNS SETOF pulse.job
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  locked bigint[];
+BEGIN
+  PERFORM pulse._check_number('priority', reschedule_jobs.priority, -32768, 32767);
+  PERFORM pulse._check_number('attempts', reschedule_jobs.attempts, 0, 32766);
+  PERFORM pulse._check_number('max_attempts', reschedule_jobs.max_attempts, 1, 32767);
+  IF NOT isfinite(reschedule_jobs.run_at) THEN
+    RAISE EXCEPTION 'run_at is infinite, which is no time' USING
+      ERRCODE = 'PU004', HINT = 'Cancel a job that is not to run.';
+  END IF;
+  locked := pulse._lock_waiting(reschedule_jobs.job_ids, 'snooze(job_id, token, delay)');
+  PERFORM pulse._check_attempts_left(
+    locked, reschedule_jobs.attempts, reschedule_jobs.max_attempts);
+  RETURN QUERY
+  WITH changed AS (
+    UPDATE pulse.job AS j SET
+      run_at       = coalesce(reschedule_jobs.run_at, j.run_at),
+      priority     = coalesce(reschedule_jobs.priority, j.priority),
+      attempts     = coalesce(reschedule_jobs.attempts, j.attempts),
+      max_attempts = coalesce(reschedule_jobs.max_attempts, j.max_attempts),
+      -- Each crash was one of its attempts.
+      crashes      = least(j.crashes, reschedule_jobs.attempts),
+      state        = CASE WHEN j.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
+      worker_id    = NULL,
+      revision     = j.revision + 1,
+      updated_at   = pulse.now()
+    WHERE j.id = ANY (locked)
+    RETURNING j.*
+  )
+  SELECT c.* FROM changed AS c
+   WHERE pulse._note_job(c.identifier, c.queue_name, c.run_at) ORDER BY c.id;
+  IF reschedule_jobs.attempts IS NOT NULL OR reschedule_jobs.max_attempts IS NOT NULL THEN
+    RETURN QUERY SELECT * FROM pulse._revive_failed(
+      reschedule_jobs.job_ids, reschedule_jobs.run_at, reschedule_jobs.priority,
+      reschedule_jobs.attempts, reschedule_jobs.max_attempts);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse.reschedule_jobs(bigint[], timestamptz, int, int, int) IS
+  'changes waiting jobs and returns them; NULL leaves a value as it is. A failed job that is given '
+  'an attempt again, by attempts or max_attempts, waits anew. Running ones are left alone, with a '
+  'notice. PU004 for a number out of range, or a job that would be left without an attempt';

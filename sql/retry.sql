@@ -1,0 +1,151 @@
+-- Jobs that run once more because somebody says so: an ended one that goes live again, a running
+-- one that is taken back. Lock order: the job key's lock, then the row.
+
+-- Waiting and running keys are in two indexes, so both are asked for.
+CREATE OR REPLACE FUNCTION pulse._key_holder(job_key text) RETURNS bigint
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN (
+    SELECT j.id FROM pulse.job AS j
+     WHERE j.job_key = _key_holder.job_key AND j.lane <> 'h'
+        OR j.job_key = _key_holder.job_key AND j.lane = 'h'
+     ORDER BY j.state = 'running', j.id LIMIT 1
+  );
+END $$;
+COMMENT ON FUNCTION pulse._key_holder(text) IS 'a live job of this key';
+
+-- The revision tells that its attempts may have started again.
+CREATE OR REPLACE FUNCTION pulse._revive(ended pulse.finished_job) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  revived pulse.job;
+BEGIN
+  DELETE FROM pulse.finished_job AS f WHERE f.id = ended.id;
+  INSERT INTO pulse.job
+    (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts, crashes,
+     job_key, flags, checkpoint, last_error, revision, created_at, updated_at)
+  VALUES
+    (ended.id, ended.identifier, ended.payload, ended.queue_name, ended.priority, ended.run_at,
+     CASE WHEN ended.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
+     ended.attempts, ended.max_attempts, ended.crashes, ended.job_key, ended.flags,
+     ended.checkpoint, ended.last_error, ended.revision + 1, ended.created_at, pulse.now())
+  RETURNING * INTO revived;
+  PERFORM pulse._note_job(revived.identifier, revived.queue_name, revived.run_at);
+  RETURN revived;
+END $$;
+COMMENT ON FUNCTION pulse._revive(pulse.finished_job) IS
+  'makes a locked finished job, whose key is locked and free, live again with these values';
+
+CREATE OR REPLACE FUNCTION pulse._revive_failed(
+    job_ids bigint[], run_at timestamptz, priority int, attempts int, max_attempts int)
+  RETURNS SETOF pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  ended pulse.finished_job;
+  taken bigint[] := '{}';
+BEGIN
+  FOR ended IN
+    SELECT * FROM pulse.finished_job AS f
+     WHERE f.id = ANY (_revive_failed.job_ids) AND f.state = 'failed'
+       AND coalesce(_revive_failed.attempts, f.attempts)
+           < coalesce(_revive_failed.max_attempts, f.max_attempts)
+     ORDER BY f.id
+       FOR UPDATE SKIP LOCKED
+  LOOP
+    IF ended.job_key IS NOT NULL AND (NOT pulse._try_lock_key(ended.job_key)
+                                      OR pulse._key_holder(ended.job_key) IS NOT NULL) THEN
+      taken := taken || ended.id;
+      CONTINUE;
+    END IF;
+    ended.run_at := coalesce(_revive_failed.run_at, ended.run_at);
+    ended.priority := coalesce(_revive_failed.priority, ended.priority);
+    ended.attempts := coalesce(_revive_failed.attempts, ended.attempts);
+    ended.max_attempts := coalesce(_revive_failed.max_attempts, ended.max_attempts);
+    ended.crashes := least(ended.crashes, _revive_failed.attempts);
+    RETURN NEXT pulse._revive(ended);
+  END LOOP;
+  PERFORM pulse._tell_left(taken, 'failed, and another job has the key',
+    'A later job replaced them; add a job without the key if both are to run.');
+END $$;
+COMMENT ON FUNCTION pulse._revive_failed(bigint[], timestamptz, int, int, int) IS
+  'makes failed jobs live again that have attempts left with these values; never waits';
+
+CREATE OR REPLACE FUNCTION pulse._check_retry(ended pulse.finished_job) RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  holder bigint;
+BEGIN
+  IF ended.state = 'completed' THEN
+    RAISE EXCEPTION 'job % is completed', ended.id USING
+      ERRCODE = 'PU010', DETAIL = 'A job completes once.',
+      HINT = 'Add a new job to do the work again.';
+  END IF;
+  holder := pulse._key_holder(ended.job_key);
+  IF holder IS NOT NULL THEN
+    RAISE EXCEPTION 'the key of job % is taken', ended.id USING
+      ERRCODE = 'PU010',
+      DETAIL = format('Job %s has the key %s now.', holder, quote_literal(ended.job_key)),
+      HINT = 'Wait for that job or remove it, or add a job without the key.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._check_retry(pulse.finished_job) IS
+  'raises PU010 for a job that must not run again';
+
+CREATE OR REPLACE FUNCTION pulse.retry_job(job_id bigint) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  ended pulse.finished_job;
+  live pulse.job;
+BEGIN
+  PERFORM pulse._lock_key((SELECT f.job_key FROM pulse.finished_job AS f
+                            WHERE f.id = retry_job.job_id));
+  SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = retry_job.job_id FOR UPDATE;
+  IF ended.id IS NULL THEN
+    SELECT * INTO live FROM pulse.job AS j WHERE j.id = retry_job.job_id;
+    IF live.id IS NULL THEN
+      PERFORM pulse._raise_unknown_job(retry_job.job_id);
+    END IF;
+    RAISE NOTICE 'job % has not ended, it is %', live.id, live.state USING
+      HINT = 'reschedule_jobs changes when it runs; requeue_job takes it back while it runs.';
+    RETURN live;
+  END IF;
+  PERFORM pulse._check_retry(ended);
+  ended.run_at := pulse.now();
+  ended.attempts := 0;
+  ended.crashes := 0;
+  RETURN pulse._revive(ended);
+END $$;
+COMMENT ON FUNCTION pulse.retry_job(bigint) IS
+  'a failed, quarantined or cancelled job waits again, due now, with its id, its checkpoint and '
+  'all its attempts; a live one is returned as it is. PU005 when there is none, PU010 for a '
+  'completed one and while another live job has its key';
+
+CREATE OR REPLACE FUNCTION pulse.requeue_job(job_id bigint, reason text) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  found_job pulse.job;
+BEGIN
+  PERFORM pulse._lock_key((SELECT j.job_key FROM pulse.job AS j WHERE j.id = requeue_job.job_id));
+  SELECT * INTO found_job FROM pulse.job AS j WHERE j.id = requeue_job.job_id FOR UPDATE;
+  IF found_job.id IS NULL THEN
+    PERFORM pulse.get_job(requeue_job.job_id);  -- raises when there is none
+    RETURN false;
+  ELSIF found_job.state <> 'running' THEN
+    RETURN false;
+  END IF;
+  -- No worker died, so no crash is counted and nothing has to cool down.
+  PERFORM pulse._end_attempts(ARRAY[
+    ROW(found_job.id, 'interrupted', concat_ws(': ', 'requeued by hand', reason), true, NULL, NULL,
+        'hand')::pulse._ending]);
+  PERFORM pulse._note_worker(found_job.worker_id);
+  RETURN true;
+END $$;
+COMMENT ON FUNCTION pulse.requeue_job(bigint, text) IS
+  'takes a running job from its worker, whose token is void from now on: interrupted, with the '
+  'attempt consumed and no crash, ready again at once, failed if that was the last attempt. False '
+  'for a job that does not run. PU005 when there is none';

@@ -1,0 +1,197 @@
+-- Who may do what: four kinds of role. What a kind may use stands here once; granting, revoking and
+-- the tests read it. Rights of the caller, so that a grant needs the owner's.
+
+CREATE OR REPLACE FUNCTION pulse._functions_of(kind text) RETURNS text[]
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT ARRAY['now', 'version'] || CASE kind
+    WHEN 'producer' THEN ARRAY['add_job', 'add_jobs', 'remove_job']
+    WHEN 'worker' THEN ARRAY[
+      'attach_worker', 'check_host', 'claim', 'claim_job', 'complete', 'complete_many',
+      'declare_lost', 'deregister_worker', 'fail', 'fail_many', 'fence', 'get_job', 'handler_call',
+      'handler_tasks', 'heartbeat', 'held', 'held_job', 'perform_job', 'progress',
+      'register_worker', 'release', 'snooze', 'sweep', 'wait_for_job']
+    WHEN 'operator' THEN ARRAY[
+      'adopt_installation', 'cancel_job', 'complete_jobs', 'cron_setup_sql', 'declare_lost',
+      'drain_worker', 'force_unlock_workers', 'get_job', 'pause_queue', 'permanently_fail_jobs',
+      'requeue_job', 'reschedule_jobs', 'resume_queue', 'retry_job', 'set_queue', 'set_task',
+      'stop_worker', 'sweep', 'tick', 'verify']
+    ELSE '{}' END
+  -- What the views call is called with the rights of their reader.
+  || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
+      '_interval', '_least_threshold_us', '_live_now_us', '_lost_way', '_running_ids',
+      '_setting_us', 'stats'] END;
+$$;
+COMMENT ON FUNCTION pulse._functions_of(text) IS 'the functions that a kind of role may execute';
+
+-- No view shows a payload, an error of a job or a token; the tables do.
+CREATE OR REPLACE FUNCTION pulse._relations_of(kind text) RETURNS text[]
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN kind IN ('operator', 'observer')
+           THEN ARRAY['settings', 'stale', 'stats', 'worker_status'] ELSE '{}' END
+      || CASE WHEN kind = 'operator' THEN ARRAY[
+           'attempt', 'finished_job', 'heartbeat', 'installation', 'job', 'queue', 'task',
+           'worker'] END;
+$$;
+COMMENT ON FUNCTION pulse._relations_of(text) IS
+  'the tables and views that a kind of role may read';
+
+-- To declare variables of them in functions of one's own; calling ours needs no right to a type.
+CREATE OR REPLACE FUNCTION pulse._types_of(kind text) RETURNS text[]
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE kind
+    WHEN 'producer' THEN ARRAY['job_spec', 'job_state']
+    WHEN 'worker' THEN ARRAY['claimed_job', 'job_outcome']
+    WHEN 'operator' THEN ARRAY['finished_state', 'job_state']
+    ELSE '{}' END;
+$$;
+COMMENT ON FUNCTION pulse._types_of(text) IS 'the types that a kind of role may use';
+
+CREATE OR REPLACE FUNCTION pulse._rights_of(kind text)
+  RETURNS TABLE (privilege text, object text)
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  WITH member AS (
+    -- Not what somebody else put into the schema.
+    SELECT d.classid, d.objid FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
+     WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND e.extname = 'pg_pulse'
+  )
+  SELECT 'USAGE', 'SCHEMA pulse'
+  UNION ALL
+  SELECT 'EXECUTE', 'ROUTINE ' || p.oid::regprocedure
+    FROM member AS m JOIN pg_proc AS p ON p.oid = m.objid
+   WHERE m.classid = 'pg_proc'::regclass AND p.proname = ANY (pulse._functions_of(kind))
+  UNION ALL
+  SELECT 'SELECT', 'TABLE ' || c.oid::regclass
+    FROM member AS m JOIN pg_class AS c ON c.oid = m.objid
+   WHERE m.classid = 'pg_class'::regclass AND c.relkind IN ('r', 'v')
+     AND c.relname = ANY (pulse._relations_of(kind))
+  UNION ALL
+  SELECT 'USAGE', 'TYPE ' || t.oid::regtype
+    FROM member AS m JOIN pg_type AS t ON t.oid = m.objid
+   WHERE m.classid = 'pg_type'::regclass AND t.typname = ANY (pulse._types_of(kind));
+$$;
+COMMENT ON FUNCTION pulse._rights_of(text) IS
+  'the rights of a kind of role: producer, worker, operator or observer';
+
+-- Told by one function that only this kind has; an operator has all that an observer has.
+CREATE OR REPLACE FUNCTION pulse._kinds_of(role regrole) RETURNS text[]
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(array_agg(mark.kind), '{}')
+    FROM (VALUES ('producer', 'add_job', NULL), ('worker', 'claim', NULL),
+                 ('operator', 'retry_job', NULL), ('observer', NULL, 'worker_status'))
+         AS mark (kind, routine, relation)
+   WHERE EXISTS (SELECT FROM pg_proc AS p, aclexplode(p.proacl) AS a
+                  WHERE p.pronamespace = 'pulse'::regnamespace AND p.proname = mark.routine
+                    AND a.grantee = role)
+      OR EXISTS (SELECT FROM pg_class AS c, aclexplode(c.relacl) AS a
+                  WHERE c.relnamespace = 'pulse'::regnamespace AND c.relname = mark.relation
+                    AND a.grantee = role AND a.privilege_type = 'SELECT');
+$$;
+COMMENT ON FUNCTION pulse._kinds_of(regrole) IS 'the kinds that were granted to this role itself';
+
+CREATE OR REPLACE FUNCTION pulse._check_grant(role regrole) RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_extension AS e
+                  WHERE e.extname = 'pg_pulse' AND pg_has_role(e.extowner, 'USAGE')) THEN
+    RAISE EXCEPTION 'only the owner of pg_pulse grants its rights' USING
+      ERRCODE = 'insufficient_privilege', HINT = 'Ask a superuser.';
+  ELSIF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.oid = role) OR role IS NULL THEN
+    RAISE EXCEPTION 'role % does not exist', coalesce(role::text, 'NULL') USING
+      ERRCODE = 'undefined_object', HINT = 'CREATE ROLE makes one.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._check_grant(regrole) IS
+  'refuses a caller who is not the owner, and a role that does not exist';
+
+CREATE OR REPLACE FUNCTION pulse._grant(kind text, role regrole) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  entry record;
+BEGIN
+  PERFORM pulse._check_grant(role);
+  -- The objects and the role are printed by the server, quoted where they need it.
+  FOR entry IN SELECT * FROM pulse._rights_of(kind) LOOP
+    EXECUTE format('GRANT %s ON %s TO %s', entry.privilege, entry.object, role);
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse._grant(text, regrole) IS 'gives a role the rights of a kind';
+
+-- What another kind of the same role needs stays.
+CREATE OR REPLACE FUNCTION pulse._revoke(kind text, role regrole) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  entry record;
+BEGIN
+  PERFORM pulse._check_grant(role);
+  FOR entry IN
+    SELECT r.privilege, r.object FROM pulse._rights_of(kind) AS r
+    EXCEPT
+    SELECT r.privilege, r.object
+      FROM unnest(pulse._kinds_of(role)) AS k, LATERAL pulse._rights_of(k) AS r
+     WHERE k <> kind AND (k <> 'observer' OR kind <> 'operator')
+  LOOP
+    EXECUTE format('REVOKE %s ON %s FROM %s', entry.privilege, entry.object, role);
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse._revoke(text, regrole) IS
+  'takes from a role the rights of a kind, but for those that its other kinds have too';
+
+CREATE OR REPLACE FUNCTION pulse.grant_producer(role regrole) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse._grant('producer', role);
+$$;
+COMMENT ON FUNCTION pulse.grant_producer(regrole) IS
+  'the role may add jobs and remove them by key. '
+  'Repeat it after an upgrade: a new version may have more functions';
+
+CREATE OR REPLACE FUNCTION pulse.revoke_producer(role regrole) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse._revoke('producer', role);
+$$;
+COMMENT ON FUNCTION pulse.revoke_producer(regrole) IS
+  'takes back what grant_producer gave, but for what other kinds of the same role need';
+
+CREATE OR REPLACE FUNCTION pulse.grant_worker(role regrole) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse._grant('worker', role);
+$$;
+COMMENT ON FUNCTION pulse.grant_worker(regrole) IS
+  'the role may run jobs: all that pulse-worker calls, and workers in other languages. '
+  'Repeat it after an upgrade: a new version may have more functions';
+
+CREATE OR REPLACE FUNCTION pulse.revoke_worker(role regrole) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse._revoke('worker', role);
+$$;
+COMMENT ON FUNCTION pulse.revoke_worker(regrole) IS
+  'takes back what grant_worker gave, but for what other kinds of the same role need';
+
+CREATE OR REPLACE FUNCTION pulse.grant_operator(role regrole) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse._grant('operator', role);
+$$;
+COMMENT ON FUNCTION pulse.grant_operator(regrole) IS
+  'the role may steer queues, jobs and workers, and read everything, payloads too. '
+  'Repeat it after an upgrade: a new version may have more functions';
+
+CREATE OR REPLACE FUNCTION pulse.revoke_operator(role regrole) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse._revoke('operator', role);
+$$;
+COMMENT ON FUNCTION pulse.revoke_operator(regrole) IS
+  'takes back what grant_operator gave, but for what other kinds of the same role need';
+
+CREATE OR REPLACE FUNCTION pulse.grant_observer(role regrole) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse._grant('observer', role);
+$$;
+COMMENT ON FUNCTION pulse.grant_observer(regrole) IS
+  'the role may read the views, which show neither payloads nor tokens. '
+  'Repeat it after an upgrade: a new version may have more functions';
+
+CREATE OR REPLACE FUNCTION pulse.revoke_observer(role regrole) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse._revoke('observer', role);
+$$;
+COMMENT ON FUNCTION pulse.revoke_observer(regrole) IS
+  'takes back what grant_observer gave, but for what other kinds of the same role need';

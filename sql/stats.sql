@@ -1,0 +1,237 @@
+-- Depth and age of what waits and runs, cheap enough to be polled: counted from indexes as far as a
+-- bound allows, and estimated from a sample of the table's pages beyond it. What is estimated says
+-- so. Ages are exact: the oldest job of each lane (a task's or queue's jobs of one priority) stands
+-- first on its index.
+
+CREATE OR REPLACE FUNCTION pulse._sampled_part(pages int) RETURNS float8
+  LANGUAGE sql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT least(1, pages::float8 * current_setting('block_size')::int
+                  / greatest(pg_relation_size('pulse.job'), 1));
+$$;
+COMMENT ON FUNCTION pulse._sampled_part(int) IS
+  'the part of the job table that so many pages are; 1: it has no more';
+
+CREATE OR REPLACE FUNCTION pulse._sample_jobs(part float8)
+  RETURNS TABLE (identifier text, queue_name text, ready bigint, future bigint, parked bigint,
+                 running bigint)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
+  SET jit = off AS $$
+DECLARE
+  moment timestamptz := pulse.now();
+BEGIN
+  RETURN QUERY
+  SELECT j.identifier, j.queue_name,
+         round(count(*) FILTER (WHERE j.state = 'ready' AND j.run_at <= moment) / part)::bigint,
+         round(count(*) FILTER (WHERE j.state = 'ready' AND j.run_at > moment) / part)::bigint,
+         round(count(*) FILTER (WHERE j.state = 'parked') / part)::bigint,
+         round(count(*) FILTER (WHERE j.state = 'running') / part)::bigint
+    FROM pulse.job AS j TABLESAMPLE SYSTEM (part * 100)
+   GROUP BY j.identifier, j.queue_name;
+END $$;
+COMMENT ON FUNCTION pulse._sample_jobs(float8) IS
+  'jobs per task and queue on a part of the table''s pages, as many as the whole would have';
+
+-- Open jobs of each task. A lane that has more than its share of the bound is cut off there.
+CREATE OR REPLACE FUNCTION pulse._count_tasks(most int, bound int)
+  RETURNS TABLE (identifier text, ready bigint, future bigint, oldest timestamptz, cut boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  RETURN QUERY
+  WITH RECURSIVE walk (identifier, priority) AS (
+    (SELECT j.identifier, j.priority FROM pulse.job AS j
+      WHERE j.lane = 'o' AND j.state = 'ready' ORDER BY j.identifier, j.priority LIMIT 1)
+    UNION ALL
+    SELECT n.identifier, n.priority FROM walk AS w CROSS JOIN LATERAL (
+      SELECT j.identifier, j.priority FROM pulse.job AS j
+       WHERE j.lane = 'o' AND j.state = 'ready'
+         AND (j.identifier, j.priority) > (w.identifier, w.priority)
+       ORDER BY j.identifier, j.priority LIMIT 1) AS n
+  ), lane AS MATERIALIZED (
+    SELECT w.identifier, w.priority, bound / count(*) OVER () + 1 AS share
+      FROM (SELECT * FROM walk LIMIT most) AS w
+  ), moment AS MATERIALIZED (SELECT pulse.now() AS now)
+  SELECT l.identifier, sum(due.jobs)::bigint, sum(future.jobs)::bigint, min(due.oldest),
+         bool_or(greatest(due.jobs, future.jobs) >= l.share)
+    FROM lane AS l CROSS JOIN moment AS m
+   CROSS JOIN LATERAL (
+     SELECT count(*) AS jobs, min(d.run_at) AS oldest FROM (
+       SELECT j.run_at FROM pulse.job AS j
+        WHERE j.lane = 'o' AND j.state = 'ready'
+          AND j.identifier = l.identifier AND j.priority = l.priority
+          AND j.run_at <= m.now
+        ORDER BY j.run_at LIMIT l.share) AS d) AS due
+   CROSS JOIN LATERAL (
+     SELECT count(*) AS jobs FROM (
+       SELECT FROM pulse.job AS j
+        WHERE j.lane = 'o' AND j.state = 'ready'
+          AND j.identifier = l.identifier AND j.priority = l.priority
+          AND j.run_at > m.now
+        LIMIT l.share) AS d) AS future
+   GROUP BY l.identifier;
+END $$;
+COMMENT ON FUNCTION pulse._count_tasks(int, int) IS
+  'ready and future jobs and the oldest due one per task, in the first so many lanes; cut: there '
+  'are more than were counted';
+
+-- Queues in the order of their index, and those of the jobs that have been due for longest.
+CREATE OR REPLACE FUNCTION pulse._waiting_queues(most int) RETURNS SETOF text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  RETURN QUERY
+  WITH RECURSIVE walk (slot, queue_name) AS (
+    (SELECT pulse._queue_slot(j.queue_name), j.queue_name FROM pulse.job AS j
+      WHERE j.lane = 'p' ORDER BY pulse._queue_slot(j.queue_name), j.queue_name LIMIT 1)
+    UNION ALL
+    SELECT n.slot, n.queue_name FROM walk AS w CROSS JOIN LATERAL (
+      SELECT pulse._queue_slot(j.queue_name) AS slot, j.queue_name FROM pulse.job AS j
+       WHERE j.lane = 'p'
+         AND (pulse._queue_slot(j.queue_name), j.queue_name) > (w.slot, w.queue_name)
+       ORDER BY pulse._queue_slot(j.queue_name), j.queue_name LIMIT 1) AS n
+  ), late AS (
+    SELECT o.queue_name, min(o.run_at) AS run_at FROM (
+      SELECT j.queue_name, j.run_at FROM pulse.job AS j
+       WHERE j.lane = 'p' ORDER BY j.run_at LIMIT most * 10) AS o
+     GROUP BY o.queue_name ORDER BY 2 LIMIT most / 2
+  ), known (queue_name, rank) AS (
+    SELECT l.queue_name, 1 FROM late AS l
+    UNION ALL (SELECT j.queue_name, 2 FROM pulse.job AS j
+                WHERE j.queue_name IS NOT NULL AND j.lane <> 'p' LIMIT most)
+    UNION ALL (SELECT w.queue_name, 3 FROM walk AS w LIMIT most)
+  )
+  SELECT k.queue_name FROM known AS k GROUP BY k.queue_name ORDER BY min(k.rank) LIMIT most;
+END $$;
+COMMENT ON FUNCTION pulse._waiting_queues(int) IS
+  'at most so many queues with live jobs: all, or else some and those that wait for longest';
+
+CREATE OR REPLACE FUNCTION pulse._count_queues(most int, bound int)
+  RETURNS TABLE (queue_name text, ready bigint, parked bigint, running bigint, oldest timestamptz,
+                 cut boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  RETURN QUERY
+  WITH chosen AS MATERIALIZED (
+    SELECT q.queue_name, pulse._queue_slot(q.queue_name) AS slot,
+           bound / count(*) OVER () + 1 AS share, pulse.now() AS now
+      FROM pulse._waiting_queues(most) AS q (queue_name)
+  )
+  SELECT c.queue_name, taken.ready, waiting.jobs, taken.running,
+         least(taken.oldest, waiting.oldest), greatest(waiting.jobs, taken.jobs) >= c.share
+    FROM chosen AS c
+   CROSS JOIN LATERAL (
+     SELECT count(*) AS jobs, count(*) FILTER (WHERE t.state = 'ready') AS ready,
+            count(*) FILTER (WHERE t.state = 'running') AS running,
+            min(t.run_at) FILTER (WHERE t.state = 'ready' AND t.run_at <= c.now) AS oldest
+       FROM (SELECT j.state, j.run_at FROM pulse.job AS j
+              WHERE j.queue_name = c.queue_name AND j.queue_name IS NOT NULL AND j.lane <> 'p'
+              LIMIT c.share) AS t) AS taken
+   CROSS JOIN LATERAL (
+     WITH RECURSIVE lane (priority, run_at) AS (
+       (SELECT j.priority, j.run_at FROM pulse.job AS j
+         WHERE j.lane = 'p' AND pulse._queue_slot(j.queue_name) = c.slot
+           AND j.queue_name = c.queue_name
+         ORDER BY j.priority, j.run_at LIMIT 1)
+       UNION ALL
+       SELECT n.priority, n.run_at FROM lane AS l CROSS JOIN LATERAL (
+         SELECT j.priority, j.run_at FROM pulse.job AS j
+          WHERE j.lane = 'p' AND pulse._queue_slot(j.queue_name) = c.slot
+            AND j.queue_name = c.queue_name AND j.priority > l.priority
+          ORDER BY j.priority, j.run_at LIMIT 1) AS n
+     )
+     SELECT (SELECT min(o.run_at) FROM (SELECT * FROM lane LIMIT 20) AS o
+              WHERE o.run_at <= c.now) AS oldest,
+            (SELECT count(*) FROM (
+               SELECT FROM pulse.job AS j
+                WHERE j.lane = 'p' AND pulse._queue_slot(j.queue_name) = c.slot
+                  AND j.queue_name = c.queue_name LIMIT c.share) AS p) AS jobs) AS waiting;
+END $$;
+COMMENT ON FUNCTION pulse._count_queues(int, int) IS
+  'parked, open and running jobs and the oldest due one of so many queues; cut: there are more '
+  'than were counted';
+
+CREATE OR REPLACE FUNCTION pulse._count_running(bound int)
+  RETURNS TABLE (identifier text, running bigint, cut boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  RETURN QUERY
+  SELECT r.identifier, count(*), sum(count(*)) OVER () >= bound
+    FROM (SELECT j.identifier FROM pulse.job AS j
+           WHERE j.id = ANY (pulse._running_ids(NULL, bound))) AS r
+   GROUP BY r.identifier;
+END $$;
+COMMENT ON FUNCTION pulse._count_running(int) IS
+  'running jobs per task; cut: there are more than were counted';
+
+-- A count that was cut off says "at least so many"; the sample may know better.
+CREATE OR REPLACE FUNCTION pulse._best_count(
+    counted bigint, sampled bigint, cut boolean, whole boolean)
+  RETURNS bigint
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN CASE WHEN whole THEN coalesce(sampled, 0)
+              WHEN cut THEN greatest(counted, sampled)
+              ELSE coalesce(counted, 0) END;
+COMMENT ON FUNCTION pulse._best_count(bigint, bigint, boolean, boolean) IS
+  'what to believe of a count from an index and one from a sample';
+
+-- A small table is
+-- sampled as a whole, and nothing is an estimate.
+CREATE OR REPLACE FUNCTION pulse.stats(most int = 50)
+  RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
+                 oldest_due_at timestamptz, oldest_due_age interval, estimated boolean)
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  bound CONSTANT int := 1000;
+  part float8 := pulse._sampled_part(60);
+  whole boolean := part >= 1;
+  moment timestamptz := pulse.now();
+  -- No index tells whose they are, so with them a task's row is an estimate.
+  any_parked boolean := EXISTS (SELECT FROM pulse.job AS j WHERE j.lane = 'p');
+BEGIN
+  PERFORM pulse._check_number('most', coalesce(stats.most, 0), 2, 10000);
+  RETURN QUERY
+  WITH sample AS MATERIALIZED (
+    SELECT * FROM pulse._sample_jobs(part)
+  ), task AS (
+    SELECT s.identifier, sum(s.ready)::bigint AS ready, sum(s.future)::bigint AS future,
+           sum(s.parked)::bigint AS parked, sum(s.running)::bigint AS running
+      FROM sample AS s GROUP BY s.identifier
+  ), queue AS (
+    SELECT s.queue_name, sum(s.parked)::bigint AS parked, sum(s.running)::bigint AS running
+      FROM sample AS s WHERE s.queue_name IS NOT NULL GROUP BY s.queue_name
+  )
+  SELECT 'task', coalesce(c.identifier, s.identifier, r.identifier),
+         pulse._best_count(c.ready, s.ready, c.cut, whole),
+         pulse._best_count(c.future, s.future, c.cut, whole), coalesce(s.parked, 0),
+         pulse._best_count(r.running, s.running, r.cut, whole), c.oldest, moment - c.oldest,
+         NOT whole AND (coalesce(c.cut, false) OR coalesce(r.cut, false) OR any_parked)
+    FROM pulse._count_tasks(stats.most, bound) AS c
+    FULL JOIN task AS s ON s.identifier = c.identifier
+    FULL JOIN pulse._count_running(bound) AS r
+              ON r.identifier = coalesce(c.identifier, s.identifier)
+  UNION ALL
+  SELECT 'queue', c.queue_name, c.ready, NULL,
+         pulse._best_count(c.parked, s.parked, c.cut, whole),
+         pulse._best_count(c.running, s.running, c.cut, whole), c.oldest, moment - c.oldest,
+         NOT whole AND c.cut
+    FROM pulse._count_queues(stats.most, bound) AS c
+    LEFT JOIN queue AS s ON s.queue_name = c.queue_name;
+END $$;
+COMMENT ON FUNCTION pulse.stats(int) IS
+  'depth and age of each task and queue, at most so many of either kind (of more queues, some and '
+  'those that wait for longest). A queue''s ready jobs are its open ones, its parked ones include '
+  'future ones. estimated: a count is not exact';
+
+CREATE OR REPLACE VIEW pulse.stats AS
+  SELECT s.kind, s.name, s.ready, s.future, s.parked, s.running, s.oldest_due_at, s.oldest_due_age,
+         s.estimated
+    FROM pulse.stats() AS s;
+COMMENT ON VIEW pulse.stats IS
+  'depth and age of what waits and runs, one row per task and per queue, cheap enough to be polled';
