@@ -9,6 +9,7 @@ set(PULSE_TASK_SOURCES
   minder/children.cpp
   src/boot_clock.cpp
   src/error_tail.cpp
+  src/json_text.cpp
   src/strangers.cpp
   src/task_end.cpp
   src/task_environment.cpp
@@ -32,9 +33,23 @@ set(PULSE_MINDER_SOURCES
 set(PULSE_MINDER_COMPILE_OPTIONS -Os -fno-exceptions -fno-rtti -ffunction-sections)
 set(PULSE_MINDER_LINK_OPTIONS -static -Wl,--gc-sections)
 
+# One starts with every task, too: with musl in a third of the time that glibc takes.
+find_program(PULSE_MUSL_GCC musl-gcc)
+if(PULSE_MUSL_GCC AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  file(STRINGS ${PULSE_MUSL_GCC} musl_wrapper REGEX "musl-gcc[.]specs")
+  string(REGEX MATCH "/[^\" ]*musl-gcc[.]specs" musl_specs "${musl_wrapper}")
+  if(EXISTS "${musl_specs}")
+    list(APPEND PULSE_MINDER_COMPILE_OPTIONS -specs=${musl_specs})
+    list(APPEND PULSE_MINDER_LINK_OPTIONS -specs=${musl_specs} -nodefaultlibs)
+    set(PULSE_MINDER_LIBRARIES c gcc)
+  endif()
+endif()
+
 set(PULSE_TASK_TESTS
   ../test/worker/error_tail_test.cpp
   ../test/worker/minder_test.cpp
+  ../test/worker/process_tasks_test.cpp
+  ../test/worker/strangers_test.cpp
   ../test/worker/task_end_test.cpp
   ../test/worker/task_environment_test.cpp
   ../test/worker/task_escape_test.cpp

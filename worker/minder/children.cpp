@@ -2,19 +2,21 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 namespace pulse::minder {
 namespace {
 
 struct PidList {
   pid_t* pids;
-  std::size_t capacity;
-  std::size_t count;
+  size_t capacity;
+  size_t count;
 
   void add(pid_t pid) noexcept {
     if (count < capacity) pids[count++] = pid;
@@ -74,7 +76,7 @@ pid_t parent_of(pid_t pid) noexcept {
 
 }  // namespace
 
-std::size_t list_children(pid_t* pids, std::size_t capacity) noexcept {
+size_t list_children(pid_t* pids, size_t capacity) noexcept {
   PidList list{pids, capacity, 0};
   bool has_files = false;
   // Children are listed by the thread that started or adopted them.
@@ -86,7 +88,27 @@ std::size_t list_children(pid_t* pids, std::size_t capacity) noexcept {
   return has_files ? list.count : list_children_by_parent(pids, capacity);
 }
 
-std::size_t list_children_by_parent(pid_t* pids, std::size_t capacity) noexcept {
+bool is_zombie(pid_t child) noexcept {
+  siginfo_t ended{};
+  return waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         ended.si_pid == child;
+}
+
+size_t kill_living_children() noexcept {
+  // Static, so that it takes memory only where there are many. One that is not listed now is the
+  // next time.
+  static pid_t children[kMostChildren];
+  const size_t count = list_children(children, kMostChildren);
+  size_t living = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (is_zombie(children[i])) continue;
+    ++living;
+    kill(children[i], SIGKILL);
+  }
+  return living;
+}
+
+size_t list_children_by_parent(pid_t* pids, size_t capacity) noexcept {
   PidList list{pids, capacity, 0};
   const pid_t self = getpid();
   for_each_number("/proc", [&](pid_t pid) {

@@ -4,15 +4,24 @@
 
 #include <sys/types.h>
 
-#include <cstddef>
+#include <stddef.h>
 
 namespace pulse::minder {
 
+// As many as one look takes.
+constexpr size_t kMostChildren = 8192;
+
 // Fills `pids` with at most `capacity` children and returns how many. A child that comes or goes
 // meanwhile may be missed: callers repeat until there is none.
-std::size_t list_children(pid_t* pids, std::size_t capacity) noexcept;
+size_t list_children(pid_t* pids, size_t capacity) noexcept;
 
 // The same by looking at every process: for kernels without CONFIG_PROC_CHILDREN.
-std::size_t list_children_by_parent(pid_t* pids, std::size_t capacity) noexcept;
+size_t list_children_by_parent(pid_t* pids, size_t capacity) noexcept;
+
+// Whether a child has ended and nobody has reaped it yet.
+bool is_zombie(pid_t child) noexcept;
+
+// Sends SIGKILL to each child that lives; returns how many there were.
+size_t kill_living_children() noexcept;
 
 }  // namespace pulse::minder

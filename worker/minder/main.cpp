@@ -1,15 +1,18 @@
 // pulse-minder: the parent of one task. See README.md.
 //
-// usage: pulse-minder JOB_ID SILENCE_GRACE_MS PATH, with the descriptors of protocol.hpp.
+// usage: pulse-minder [-p] [-n OPEN_FILES] JOB_ID SILENCE_GRACE_MS PATH [NAME ARGUMENT...], with
+// the descriptors of protocol.hpp. -p: the task may gain privileges; -n: its soft limit on open
+// descriptors; NAME: what the task is called as, instead of PATH.
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <cstdlib>
 
 #include "minder.hpp"
 #include "protocol.hpp"
@@ -19,9 +22,14 @@ namespace {
 constexpr int kUsage = 64;
 constexpr int kUnable = 71;
 
+// Newer than some C libraries that this is built with.
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
 // Nothing but the descriptors of the protocol may reach the task, whatever the worker had open.
 void close_strange_descriptors() noexcept {
-  if (close_range(pulse::minder::kFdCount, ~0U, 0) == 0) return;
+  if (syscall(SYS_close_range, pulse::minder::kFdCount, ~0U, 0) == 0) return;
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   for (rlim_t fd = pulse::minder::kFdCount; fd < limit.rlim_cur; ++fd) close(static_cast<int>(fd));
@@ -34,14 +42,39 @@ bool keep_own_descriptors_from_task() noexcept {
   return true;
 }
 
+// A whole number that is not negative, or -1.
+long long number_of(const char* text) noexcept {
+  char* end = nullptr;
+  const long long number = strtoll(text, &end, 10);
+  return end == text || *end != '\0' || number < 0 ? -1 : number;
+}
+
+// Advances `arguments` behind the options; false when they are no such.
+bool read_options(char**& arguments, pulse::minder::TaskRules& rules) noexcept {
+  for (; *arguments != nullptr && **arguments == '-'; ++arguments) {
+    if (strcmp(*arguments, "-p") == 0) {
+      rules.may_gain_privileges = true;
+      continue;
+    }
+    if (strcmp(*arguments, "-n") != 0 || arguments[1] == nullptr) return false;
+    const long long open_files = number_of(*++arguments);
+    if (open_files <= 0) return false;
+    rules.open_files = static_cast<rlim_t>(open_files);
+  }
+  return true;
+}
+
 }  // namespace
 
 int main(int count, char** arguments, char** environment) {
-  constexpr int kArguments = 4;
-  if (count != kArguments) return kUsage;
-  char* end = nullptr;
-  const long long grace_ms = strtoll(arguments[2], &end, 10);
-  if (end == arguments[2] || *end != '\0' || grace_ms < 0) return kUsage;
+  pulse::minder::TaskRules rules;
+  char** const end = arguments + count;
+  constexpr int kFewestArguments = 3;
+  if (count < 1 || !read_options(++arguments, rules) || end - arguments < kFewestArguments) {
+    return kUsage;
+  }
+  const long long grace_ms = number_of(arguments[1]);
+  if (grace_ms < 0) return kUsage;
   if (!keep_own_descriptors_from_task()) return kUsage;
   close_strange_descriptors();
 
@@ -54,6 +87,7 @@ int main(int count, char** arguments, char** environment) {
   if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return kUnable;
 
   constexpr long long kNanosecondsPerMillisecond = 1'000'000;
-  pulse::minder::Minder minder(arguments[3], environment, grace_ms * kNanosecondsPerMillisecond);
+  pulse::minder::Minder minder(arguments + 2, environment, rules,
+                               grace_ms * kNanosecondsPerMillisecond);
   return minder.run() ? 0 : kUnable;
 }

@@ -10,18 +10,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <initializer_list>
+#include <errno.h>
 
 #include "children.hpp"
-#include "task_start.hpp"
 
 namespace pulse::minder {
 namespace {
 
-constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
 
-std::int64_t boot_now() noexcept {
+int64_t boot_now() noexcept {
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
   return now.tv_sec * kNanosecondsPerSecond + now.tv_nsec;
@@ -63,7 +61,7 @@ bool Minder::start_task() noexcept {
   }
   const pid_t self = getpid();
   task_ = fork();
-  if (task_ == 0) become_task(self, path_, environment_, start[1]);
+  if (task_ == 0) become_task(self, command_, environment_, rules_, start[1]);
   if (task_ < 0) {
     report(Report::kNotStarted, errno, Report::kFork);
     return false;
@@ -72,9 +70,8 @@ bool Minder::start_task() noexcept {
   start_fd_ = start[0];
   // The task's descriptors must close when it closes them. The directory stays open: the task
   // finds its executable through it.
-  for (const int fd : {kStdinFd, kStdoutFd, kStderrFd, kPulseFd, kFileFd, kWorkDirectoryFd}) {
-    close(fd);
-  }
+  constexpr int kOfTask[] = {kStdinFd, kStdoutFd, kStderrFd, kPulseFd, kFileFd, kWorkDirectoryFd};
+  for (const int fd : kOfTask) close(fd);
   return true;
 }
 
@@ -87,7 +84,7 @@ void Minder::turn() noexcept {
                       {timer_fd_, POLLIN, 0}};
   if (poll(watched, sizeof watched / sizeof watched[0], -1) < 0) return;
   discard<signalfd_siginfo>(child_fd_);
-  discard<std::uint64_t>(timer_fd_);
+  discard<uint64_t>(timer_fd_);
   // Orders before the clock: a ping that waits on the line may have moved the deadline. The start
   // before the end: a task that could not be started has ended too.
   read_orders();
@@ -144,7 +141,7 @@ void Minder::reap() noexcept {
 }
 
 void Minder::check_time() noexcept {
-  const std::int64_t now = boot_now();
+  const int64_t now = boot_now();
   if (!is_terminating_ && deadline_ != 0 && now >= deadline_) {
     terminate(Report::kSilence, now + silence_grace_ns_);
   }
@@ -155,14 +152,14 @@ void Minder::check_time() noexcept {
 }
 
 void Minder::arm_timer() noexcept {
-  const std::int64_t next = is_terminating_ ? kill_at_ : deadline_;
+  const int64_t next = is_terminating_ ? kill_at_ : deadline_;
   itimerspec due{};  // all zero disarms
   due.it_value.tv_sec = next / kNanosecondsPerSecond;
   due.it_value.tv_nsec = next % kNanosecondsPerSecond;
   timerfd_settime(timer_fd_, TFD_TIMER_ABSTIME, &due, nullptr);
 }
 
-void Minder::terminate(Report::StoppedBy cause, std::int64_t kill_at) noexcept {
+void Minder::terminate(Report::StoppedBy cause, int64_t kill_at) noexcept {
   if (is_terminating_) {
     if (kill_at_ != 0 && kill_at < kill_at_) kill_at_ = kill_at;
     return;
@@ -191,15 +188,15 @@ void Minder::kill_leftovers() noexcept {
   constexpr int kLongestWaitMs = 1000;
   for (int wait_ms = kFirstWaitMs;;
        wait_ms = wait_ms * 2 < kLongestWaitMs ? wait_ms * 2 : kLongestWaitMs) {
-    pid_t reaped = 0;
-    while ((reaped = waitpid(-1, nullptr, WNOHANG)) > 0) {
-    }
-    if (reaped < 0 && errno == ECHILD) return;
     // What left the group was adopted when its parent died; killing it brings its children here.
-    constexpr std::size_t kBatch = 256;
-    pid_t children[kBatch];
-    const std::size_t count = list_children(children, kBatch);
-    for (std::size_t i = 0; i < count; ++i) kill(children[i], SIGKILL);
+    // The dead are left as they are while others live: under a limit on processes they take the
+    // room in which a fork bomb would go on.
+    if (kill_living_children() == 0) {
+      pid_t reaped = 0;
+      while ((reaped = waitpid(-1, nullptr, WNOHANG)) > 0) {
+      }
+      if (reaped < 0 && errno == ECHILD) return;
+    }
     pollfd child_ended{child_fd_, POLLIN, 0};
     poll(&child_ended, 1, wait_ms);
     discard<signalfd_siginfo>(child_fd_);

@@ -7,16 +7,23 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
+#include <stdint.h>
 
 #include "protocol.hpp"
+#include "task_start.hpp"
 
 namespace pulse::minder {
 
 class Minder {
  public:
-  Minder(const char* path, char** environment, std::int64_t silence_grace_ns) noexcept
-      : path_(path), environment_(environment), silence_grace_ns_(silence_grace_ns) {}
+  // `command`: the path, and behind it the task's arguments, its name first; without any, the path
+  // is its name.
+  Minder(char** command, char** environment, const TaskRules& rules,
+         int64_t silence_grace_ns) noexcept
+      : command_(command),
+        environment_(environment),
+        rules_(rules),
+        silence_grace_ns_(silence_grace_ns) {}
 
   // Returns when nothing of the task is left; false when the minder could not do its work (then
   // nothing was started, or the worker takes over).
@@ -31,14 +38,15 @@ class Minder {
   void reap() noexcept;
   void check_time() noexcept;
   void arm_timer() noexcept;
-  void terminate(Report::StoppedBy cause, std::int64_t kill_at) noexcept;
+  void terminate(Report::StoppedBy cause, int64_t kill_at) noexcept;
   void signal_group(int number) const noexcept;
   void report(Report::Kind kind, int value, int detail) noexcept;
   void kill_leftovers() noexcept;
 
-  const char* const path_;
+  char** const command_;
   char** const environment_;
-  const std::int64_t silence_grace_ns_;
+  const TaskRules rules_;
+  const int64_t silence_grace_ns_;
 
   int child_fd_ = -1;  // signalfd: a child ended
   int timer_fd_ = -1;  // timerfd on CLOCK_BOOTTIME, absolute
@@ -47,9 +55,9 @@ class Minder {
 
   pid_t task_ = 0;
   bool has_ended_ = false;
-  std::int64_t deadline_ = 0;  // of the last ping; 0 before the first
+  int64_t deadline_ = 0;  // of the last ping; 0 before the first
   bool is_terminating_ = false;
-  std::int64_t kill_at_ = 0;  // while terminating; 0 once SIGKILL is sent
+  int64_t kill_at_ = 0;  // while terminating; 0 once SIGKILL is sent
   Report::StoppedBy stopped_by_ = Report::kNobody;
 };
 

@@ -4,7 +4,7 @@
 // a reset hides what was said before it.)
 #pragma once
 
-#include <cstdint>
+#include <stdint.h>
 
 namespace pulse::minder {
 
@@ -22,35 +22,35 @@ constexpr int kFdCount = 8;
 // Worker to minder. Times are CLOCK_BOOTTIME in nanoseconds: a message that waited while the
 // minder was stopped says as much as it said when it was sent.
 struct Order {
-  enum Kind : std::int32_t {
+  enum Kind : int32_t {
     kPing = 1,       // `at`: when SIGTERM is due unless another ping comes
     kTerminate = 2,  // SIGTERM now; `at`: when SIGKILL follows
   };
-  std::int32_t kind;
-  std::int32_t reserved;
-  std::int64_t at;
+  int32_t kind;
+  int32_t reserved;
+  int64_t at;
 };
 
 // Minder to worker. After kStarted comes kEnded, and after kNotStarted or kEnded nothing. The
 // minder exits with 0 when nothing of the task is left.
 struct Report {
-  enum Kind : std::int32_t {
+  enum Kind : int32_t {
     kStarted = 1,
     kNotStarted = 2,  // `value`: errno; `detail`: Stage
     kExited = 3,      // `value`: exit code; `detail`: StoppedBy
     kSignalled = 4,   // `value`: signal; `detail`: StoppedBy
   };
-  enum Stage : std::int32_t {
+  enum Stage : int32_t {
     kFork = 1,
     kPrepare = 2,
     kWorkDirectory = 3,
     kChanged = 4,  // the name does not mean the checked file any more
     kExecute = 5,
   };
-  enum StoppedBy : std::int32_t { kNobody = 0, kWorker = 1, kSilence = 2 };
-  std::int32_t kind;
-  std::int32_t value;
-  std::int32_t detail;
+  enum StoppedBy : int32_t { kNobody = 0, kWorker = 1, kSilence = 2 };
+  int32_t kind;
+  int32_t value;
+  int32_t detail;
 };
 
 }  // namespace pulse::minder

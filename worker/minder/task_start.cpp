@@ -9,9 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "protocol.hpp"
 
@@ -25,17 +25,25 @@ namespace {
   _exit(written == sizeof failure ? 127 : 126);
 }
 
-bool prepare(pid_t minder) noexcept {
+// Changes the soft limit only, so that a task can have back what the worker's user may have.
+template <typename Resource>  // a type of its own in one C library, a number in another
+bool lower_limit(Resource resource, rlim_t soft) noexcept {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0) return false;
+  limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
+  return setrlimit(resource, &limit) == 0;
+}
+
+bool prepare(pid_t minder, const TaskRules& rules) noexcept {
   if (setsid() < 0) return false;
   // A second line of defence: if the minder is killed, the task is too. It does not reach the
   // task's children, and a change of credentials clears it, so nothing relies on it.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
   if (getppid() != minder) _exit(126);
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
-  const rlimit no_core{0, 0};
-  if (setrlimit(RLIMIT_CORE, &no_core) != 0) return false;
-  umask(022);
-  return true;
+  if (!rules.may_gain_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
+  // A crash leaves no payload on a disk, unless the task asks for dumps.
+  if (!lower_limit(RLIMIT_CORE, 0)) return false;
+  return rules.open_files == 0 || lower_limit(RLIMIT_NOFILE, rules.open_files);
 }
 
 void reset_signals() noexcept {
@@ -64,10 +72,12 @@ bool names_checked_file(const char* name) noexcept {
 
 }  // namespace
 
-void become_task(pid_t minder, const char* path, char** environment, int failure_pipe) noexcept {
-  if (!prepare(minder)) give_up(failure_pipe, Report::kPrepare, errno);
+void become_task(pid_t minder, char** command, char** environment, const TaskRules& rules,
+                 int failure_pipe) noexcept {
+  if (!prepare(minder, rules)) give_up(failure_pipe, Report::kPrepare, errno);
   if (fchdir(kWorkDirectoryFd) != 0) give_up(failure_pipe, Report::kWorkDirectory, errno);
 
+  const char* path = command[0];
   const char* slash = strrchr(path, '/');
   const char* name = slash != nullptr ? slash + 1 : path;
   if (!names_checked_file(name)) give_up(failure_pipe, Report::kChanged, ESTALE);
@@ -82,8 +92,7 @@ void become_task(pid_t minder, const char* path, char** environment, int failure
     give_up(failure_pipe, Report::kExecute, ENAMETOOLONG);
   }
   reset_signals();
-  char* const arguments[] = {const_cast<char*>(path), nullptr};
-  execve(executable, arguments, environment);
+  execve(executable, command[1] != nullptr ? command + 1 : command, environment);
   give_up(failure_pipe, Report::kExecute, errno);
 }
 

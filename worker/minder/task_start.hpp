@@ -1,6 +1,7 @@
 // The task's own side of its start: from fork to execve.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 namespace pulse::minder {
@@ -11,9 +12,15 @@ struct StartFailure {
   int error;  // errno
 };
 
-// Turns this freshly forked child into the task; never returns. `path` is for people: argv[0], and
-// its last component names the file in kDirectoryFd.
-[[noreturn]] void become_task(pid_t minder, const char* path, char** environment,
-                              int failure_pipe) noexcept;
+// What the worker says of the tasks it starts.
+struct TaskRules {
+  bool may_gain_privileges = false;  // by setuid and file capabilities: sudo works
+  rlim_t open_files = 0;             // the soft RLIMIT_NOFILE; 0: what the minder has
+};
+
+// Turns this freshly forked child into the task; never returns. The last component of the path,
+// command[0], names the file in kDirectoryFd.
+[[noreturn]] void become_task(pid_t minder, char** command, char** environment,
+                              const TaskRules& rules, int failure_pipe) noexcept;
 
 }  // namespace pulse::minder

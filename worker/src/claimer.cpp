@@ -10,7 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kAnswerDeadline = 15s;
+constexpr Duration kAnswerDeadline = 10s;
+constexpr Duration kWaitSlack = 5s;
 constexpr Duration kLongestWait = 30s;
 // While something is held: a job that is only given to a worker that holds nothing is not announced
 // to a worker that became idle while it waited.
@@ -18,8 +19,6 @@ constexpr Duration kWaitWhileBusy = 5s;
 constexpr Duration kFirstPause = 100ms;
 constexpr Duration kLongestPause = 5s;
 constexpr Duration kClaimsOffPause = 5s;
-// A cancel that arrives before its statement does nothing, so it is sent until there is an answer.
-constexpr Duration kCancelAgain = 50ms;
 // A wait that ends sooner than this waited for nothing; after a few in a row something is odd.
 constexpr Duration kQuickWait = 2ms;
 constexpr int kMostQuickWaits = 3;
@@ -27,6 +26,8 @@ constexpr int kMostQuickWaits = 3;
 std::string milliseconds_text(Duration duration) {
   return std::to_string(duration.count()) + " milliseconds";
 }
+
+constexpr const char* kNoBeat = "no good heartbeat lately";
 
 }  // namespace
 
@@ -39,8 +40,8 @@ Claimer::Claimer(ClaimerConfig config, Link& link, Heartbeat& heartbeat, HeldJob
       finisher_(finisher),
       timers_(timers),
       log_(log),
+      prefetch_(config_.prefetch),
       holding_off_(timers, [this] { link_.wake(); }),
-      cancelling_(timers, [this] { cancel_wait(); }),
       prefetch_limit_(timers, [this] { release_overdue(); }) {
   link_.add_sender([this] { return send_next(); });
 }
@@ -63,20 +64,18 @@ void Claimer::serve(std::vector<std::string> tasks) {
 
 void Claimer::stop() {
   is_stopping_ = true;
-  for (const ClaimKey claim : held_.in_state(HeldJob::State::prefetched)) {
-    finisher_.add(Outcome::released(claim, "draining"));
+  for (const ClaimKey claim : waiting_jobs()) {
+    if (may_go_back(claim)) finisher_.add(Outcome::released(claim, "draining"));
   }
   cancel_wait();
 }
 
 void Claimer::cancel_wait() {
-  if (activity_ != Activity::waiting) return;
-  link_.cancel();
-  cancelling_.start_in(kCancelAgain);
+  if (activity_ == Activity::waiting) link_.cancel();
 }
 
 bool Claimer::send_next() {
-  if (!heartbeat_.registration() || holding_off_.is_running()) return false;
+  if (!heartbeat_.is_established() || holding_off_.is_running()) return false;
   if (is_unsure_) {
     send_check();
     return true;
@@ -96,20 +95,23 @@ bool Claimer::send_next() {
 // Who cannot beat does not claim.
 bool Claimer::may_claim() {
   if (heartbeat_.is_fresh()) {
-    last_skip_.clear();
+    if (last_skip_ == kNoBeat) last_skip_.clear();
     return true;
   }
-  skip("no good heartbeat lately");
+  skip(kNoBeat);
   heartbeat_.beat_now();  // its answer wakes us
   return false;
 }
 
 Claimer::Demand Claimer::demand() const {
-  const std::size_t busy =
-      held_.count(HeldJob::State::running) + held_.count(HeldJob::State::revoked);
-  const std::size_t prefetched = held_.count(HeldJob::State::prefetched);
-  const std::size_t taken = std::min(config_.concurrency, busy + prefetched);
-  const std::size_t start_jobs = config_.concurrency - taken;
+  // Tasks with a queue hold more than there are slots: that is prefetched as well.
+  const std::size_t held = held_.count(HeldJob::State::running) +
+                           held_.count(HeldJob::State::revoked) +
+                           held_.count(HeldJob::State::prefetched);
+  const std::size_t slots = config_.concurrency + (extra_slots ? extra_slots() : 0);
+  const std::size_t taken = std::min(slots, held);
+  const std::size_t start_jobs = slots - taken;
+  const std::size_t prefetched = held - taken;
   const auto target =
       static_cast<std::size_t>(prefetch_.target(static_cast<int>(config_.concurrency)));
   const std::size_t missing = target > prefetched ? target - prefetched : 0;
@@ -126,14 +128,25 @@ void Claimer::send_claim(Demand demand) {
   const bool held_nothing = held_.empty();
   std::optional<std::string> tasks;
   if (tasks_) tasks = array_literal(*tasks_);
-  link_.send(statements::kClaim,
-             {std::to_string(worker_id), std::to_string(demand.max_jobs), tasks,
-              std::to_string(demand.start_jobs)},
-             kAnswerDeadline, [=, this](const Reply& reply) {
-               activity_ = Activity::none;
-               take_claim(demand, worker_id, sent_at, held_nothing, reply);
-               become_quiet();
-             });
+  Calls calls;
+  std::vector<ReplyHandler> handlers;
+  Commit commit = Commit::each;
+  // A pooler gets one statement at a time, as it likes best.
+  auto company = link_.is_pooled() ? std::nullopt : finisher_.take_company();
+  if (company) {
+    commit = company->commit;
+    calls.push_back(std::move(company->call));
+    handlers.push_back(std::move(company->take_reply));
+  }
+  calls.push_back({statements::kClaim,
+                   {std::to_string(worker_id), std::to_string(demand.max_jobs), tasks,
+                    std::to_string(demand.start_jobs)}});
+  handlers.emplace_back([=, this](const Reply& reply) {
+    activity_ = Activity::none;
+    take_claim(demand, worker_id, sent_at, held_nothing, reply);
+    become_quiet();
+  });
+  link_.send(std::move(calls), commit, kAnswerDeadline, std::move(handlers));
 }
 
 void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at,
@@ -142,13 +155,18 @@ void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_a
     is_unsure_ = true;
     return;
   }
+  if (std::holds_alternative<RolledBack>(reply)) return;  // what went with it was refused
   if (const auto* error = std::get_if<SqlError>(&reply)) {
     take_refusal("claim", worker_id, *error);
     return;
   }
   pause_ = Duration::zero();
+  last_skip_.clear();
+  const bool was_woken = std::exchange(was_woken_, false);
   const Rows& rows = std::get<Rows>(reply);
   if (rows.empty()) {
+    // Not for a job, then: one that runs is cancelled, or this worker is told to drain.
+    if (was_woken) heartbeat_.beat_now();
     // With --once, what was held when the claim was sent may have ended since, and nobody else
     // asks.
     const bool ended_since = config_.once && !held_nothing && held_.empty();
@@ -183,7 +201,25 @@ void Claimer::take_jobs(const Rows& rows, std::int64_t worker_id, TimePoint sent
     }
   }
   if (on_claimed) on_claimed();
-  release_overdue();
+  if (!take_back) {
+    release_overdue();
+  } else if (registration && !prefetch_limit_.is_running()) {
+    // What has just been queued is about to begin, however long its claim took.
+    prefetch_limit_.start_in(registration->heartbeat_interval / 2);
+  }
+}
+
+// Those that nothing has run of yet, and those of which only their task knows.
+std::vector<ClaimKey> Claimer::waiting_jobs() const {
+  std::vector<ClaimKey> claims = held_.in_state(HeldJob::State::prefetched);
+  if (!take_back) return claims;
+  const std::vector<ClaimKey> running = held_.in_state(HeldJob::State::running);
+  claims.insert(claims.end(), running.begin(), running.end());
+  return claims;
+}
+
+bool Claimer::may_go_back(ClaimKey claim) const {
+  return held_.find(claim)->state == HeldJob::State::prefetched || take_back(claim);
 }
 
 // What has waited for a slot for half a heartbeat interval goes back: somebody else may be free,
@@ -193,9 +229,10 @@ void Claimer::release_overdue() {
   if (!registration) return;
   const Duration bound = registration->heartbeat_interval / 2;
   std::optional<TimePoint> next;
-  for (const ClaimKey claim : held_.in_state(HeldJob::State::prefetched)) {
+  for (const ClaimKey claim : waiting_jobs()) {
     const TimePoint limit = held_.find(claim)->claimed_at + bound;
     if (limit <= timers_.now()) {
+      if (!may_go_back(claim)) continue;
       prefetch_.job_took(bound);
       finisher_.add(Outcome::released(claim, "prefetched for too long"));
     } else if (!next || limit < *next) {
@@ -211,9 +248,8 @@ void Claimer::send_wait() {
   const TimePoint sent_at = timers_.now();
   const Duration longest = held_.empty() ? kLongestWait : kWaitWhileBusy;
   link_.send(statements::kWaitForJob, {std::to_string(worker_id), milliseconds_text(longest)},
-             longest + kAnswerDeadline, [=, this](const Reply& reply) {
+             longest + kWaitSlack, [=, this](const Reply& reply) {
                activity_ = Activity::none;
-               cancelling_.stop();
                take_wait(worker_id, sent_at, reply);
                become_quiet();
              });
@@ -228,6 +264,8 @@ void Claimer::take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& 
     take_refusal("wait_for_job", worker_id, *error);
     return;
   }
+  // Woken, perhaps not for a job: if the next claim brings none, a beat may tell more.
+  was_woken_ = error == nullptr && !held_.empty() && timers_.now() - sent_at < kWaitWhileBusy;
   if (timers_.now() - sent_at > kQuickWait) {
     quick_waits_ = 0;
   } else if (++quick_waits_ > kMostQuickWaits) {
@@ -259,13 +297,18 @@ void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& kn
   }
   is_unsure_ = false;
   const Rows& rows = std::get<Rows>(reply);
+  std::int64_t released = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Job job = job_of(rows[i]);
     const ClaimKey claim = job.key();
     if (std::binary_search(known.begin(), known.end(), claim)) continue;
     if (held_.add(std::move(job), worker_id, timers_.now()) == nullptr) continue;
     finisher_.add(Outcome::released(claim, "the reply of its claim was lost"));
+    ++released;
   }
+  log_.info("reconciled", {{"worker", worker_id},
+                           {"held", static_cast<std::int64_t>(rows.size())},
+                           {"released", released}});
 }
 
 void Claimer::take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error) {

@@ -3,7 +3,8 @@
 // One connection, one thing at a time: claim; if that gave nothing for a free slot, wait_for_job,
 // then claim again. A wait is its own top-level statement. Slots that come free meanwhile need no
 // interruption: there is nothing to claim. After a lost reply held() comes first: what was claimed
-// for us and never reached us is released.
+// for us and never reached us is released. Outcomes that are ready when a claim is sent travel with
+// it, in its transaction where that is one commit less and hides nothing from it.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,8 @@ namespace pulse {
 struct ClaimerConfig {
   std::string worker_name;
   std::size_t concurrency = 1;
-  bool once = false;  // never wait: report when nothing is ready
+  bool once = false;                 // never wait: report when nothing is ready
+  std::optional<int> prefetch = {};  // at most so many held ahead; absent: a few per slot
 };
 
 class Claimer {
@@ -47,6 +49,10 @@ class Claimer {
   std::function<void()> on_claimed;
   // With `once`: nothing is ready and nothing is held.
   std::function<void()> on_exhausted;
+  // Whether a running job has not begun after all, and never will: then it can go back.
+  std::function<bool(ClaimKey)> take_back;
+  // Slots beyond those of the configuration.
+  std::function<std::size_t()> extra_slots;
   // Stopped, and now quiet.
   std::function<void()> on_quiet;
 
@@ -72,6 +78,8 @@ class Claimer {
   void take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error);
   void cancel_wait();
   void release_overdue();
+  std::vector<ClaimKey> waiting_jobs() const;
+  bool may_go_back(ClaimKey claim) const;
   void skip(const std::string& reason);
   void become_quiet();
 
@@ -90,11 +98,11 @@ class Claimer {
   bool is_unsure_ = false;        // a claim's reply was lost
   bool found_nothing_ = false;    // for a free slot: wait before the next claim
   bool has_no_prefetch_ = false;  // nothing to prefetch: ask again when a job has ended
+  bool was_woken_ = false;        // by a wait that ended early, while something is held
   int quick_waits_ = 0;           // in a row that ended at once and for nothing
   Duration pause_{};              // grows while the server refuses
   std::string last_skip_;         // why claims are skipped, so that it is said once
   Timer holding_off_;
-  Timer cancelling_;
   Timer prefetch_limit_;
 };
 

@@ -16,7 +16,13 @@ using namespace std::chrono_literals;
 // Each slot may be a process with pipes; more than this is a mistake, not a wish.
 constexpr int kMostSlots = 10'000;
 
+// Whoever dies takes them along into a recovery.
+constexpr int kMostAhead = 10'000;
+
 constexpr Duration kShortestHeartbeat = 50ms;
+
+// A process may run many jobs at once and be quick: the claims decide how much of this is used.
+constexpr int kProcessPrefetch = 1000;
 
 // Whether `text` is a duration of at least `least`, in the words of an error message.
 std::string duration_problem(const std::string& text, Duration least) {
@@ -28,6 +34,37 @@ std::string duration_problem(const std::string& text, Duration least) {
 
 CLI::Validator duration_at_least(Duration least) {
   return {[least](const std::string& text) { return duration_problem(text, least); }, "DURATION"};
+}
+
+CLI::Validator http_address() {
+  return {[](const std::string& text) {
+            const auto parsed = parse_http_address(text);
+            const auto* problem = std::get_if<std::string>(&parsed);
+            return problem == nullptr ? std::string() : *problem;
+          },
+          "ADDRESS:PORT"};
+}
+
+CLI::Validator process_command() {
+  return {[](const std::string& text) {
+            const auto parsed = parse_process(text);
+            const auto* problem = std::get_if<std::string>(&parsed);
+            return problem == nullptr ? std::string() : *problem;
+          },
+          "NAME=COMMAND"};
+}
+
+// What is wrong with these together, in the words of an error message.
+std::string take_processes(const std::vector<std::string>& texts, Config& config) {
+  for (const std::string& text : texts) {
+    auto command = std::get<ProcessCommand>(parse_process(text));
+    for (const ProcessCommand& other : config.processes) {
+      if (other.task == command.task) return "--process: '" + command.task + "' is given twice\n";
+    }
+    config.processes.push_back(std::move(command));
+  }
+  if (!config.processes.empty() && !config.prefetch) config.prefetch = kProcessPrefetch;
+  return {};
 }
 
 const std::map<std::string, LogFormat> kLogFormats{{"text", LogFormat::text},
@@ -48,6 +85,8 @@ std::vector<std::string> names_of(const std::map<std::string, Value>& values) {
 struct Words {
   std::string grace;
   std::string heartbeat_interval;
+  std::string http;
+  std::vector<std::string> processes;
   std::string log_format = "text";
   std::string log_level = "info";
 };
@@ -55,11 +94,24 @@ struct Words {
 void add_options(CLI::App& app, Config& config, Words& words) {
   app.add_option("-d,--database", config.database,
                  "Database name, connection string or URI (default: libpq's environment)");
-  app.add_option("-t,--tasks", config.tasks, "Folder of executables, one per task")
-      ->capture_default_str();
+  app.add_option("-t,--tasks", config.tasks,
+                 "Folder of executables, one per task; without it, only tasks with a handler run")
+      ->capture_default_str()
+      ->each([&config](const std::string&) { config.is_folder_wanted = true; });
+  app.add_option("--process", words.processes,
+                 "Run the jobs of a task in processes of COMMAND that stay; may be repeated")
+      ->check(process_command())
+      ->allow_extra_args(false);
   app.add_option("-c,--concurrency", config.concurrency, "Jobs to run at once")
       ->check(CLI::Range(1, kMostSlots))
       ->capture_default_str();
+  app.add_option(
+         "--prefetch", config.prefetch,
+         "Jobs to hold ahead at most, of those that the next moments will use (default: four "
+         "per slot; 0: none)")
+      ->check(CLI::Range(0, kMostAhead));
+  app.add_flag("--allow-privileges", config.may_gain_privileges,
+               "Let tasks gain privileges by sudo and other setuid programs");
   app.add_flag("--once", config.once, "Run until no job is ready, then exit");
   app.add_option("--name", config.name, "Label of this worker in views and logs")
       ->capture_default_str();
@@ -69,6 +121,9 @@ void add_options(CLI::App& app, Config& config, Words& words) {
   app.add_option("--heartbeat-interval", words.heartbeat_interval,
                  "How often to check in (default: the server's)")
       ->check(duration_at_least(kShortestHeartbeat));
+  app.add_option("--http", words.http,
+                 "Serve /livez, /readyz and /metrics there; a port alone means the loopback's")
+      ->check(http_address());
   app.add_option("--log-format", words.log_format, "text or json")
       ->check(CLI::IsMember(names_of(kLogFormats)))
       ->option_text("text|json");
@@ -97,9 +152,15 @@ std::variant<Config, EarlyExit> parse_command_line(int argc, const char* const* 
     const int code = app.exit(error, output, output);
     return EarlyExit{code == 0 ? ExitCode::drained : ExitCode::usage, output.str()};
   }
+  if (std::string problem = take_processes(words.processes, config); !problem.empty()) {
+    return EarlyExit{ExitCode::usage, problem};
+  }
   config.grace = *parse_duration(words.grace);
   if (!words.heartbeat_interval.empty()) {
     config.heartbeat_interval = parse_duration(words.heartbeat_interval);
+  }
+  if (!words.http.empty()) {
+    config.http = std::get<HttpAddress>(parse_http_address(words.http));
   }
   config.log_format = kLogFormats.at(words.log_format);
   config.log_level = kLogLevels.at(words.log_level);

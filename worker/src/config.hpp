@@ -7,18 +7,28 @@
 
 #include "duration.hpp"
 #include "exit_code.hpp"
+#include "http_address.hpp"
 #include "log.hpp"
+#include "process_command.hpp"
 
 namespace pulse {
 
 struct Config {
   std::string database;  // a name, a conninfo string or a URI; empty: libpq's environment decides
   std::string tasks = "tasks";
+  std::vector<ProcessCommand> processes;
+  bool is_folder_wanted = false;  // --tasks was given: the folder must be there
   int concurrency = 1;
   bool once = false;
+  bool may_gain_privileges = false;  // tasks, by sudo and the like
   std::string name;
+  // How many jobs may be held ahead; absent: a few per slot. `tasks_queue`: tasks take them as
+  // well.
+  std::optional<int> prefetch;
+  bool tasks_queue = false;
   Duration grace = std::chrono::seconds(25);
   std::optional<Duration> heartbeat_interval;  // absent: the server's setting
+  std::optional<HttpAddress> http;             // absent: no status pages
   LogFormat log_format = LogFormat::text;
   LogLevel log_level = LogLevel::info;
 };

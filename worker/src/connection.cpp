@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <mutex>
-#include <thread>
 
+#include "blocking_calls.hpp"
+#include "pipeline.hpp"
 #include "unique_fd.hpp"
 
 namespace pulse {
@@ -22,21 +22,12 @@ struct ConnectionDeleter {
 };
 using ConnectionPtr = std::unique_ptr<PGconn, ConnectionDeleter>;
 
-struct ResultDeleter {
-  void operator()(PGresult* result) const noexcept { PQclear(result); }
-};
-using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
-
 constexpr std::size_t kSqlstateLength = 5;
 
 std::string without_final_newline(const char* text) {
   std::string line = text == nullptr ? "" : text;
   while (!line.empty() && line.back() == '\n') line.pop_back();
   return line;
-}
-
-std::string field_of(const PGresult* result, int field) {
-  return without_final_newline(PQresultErrorField(result, field));
 }
 
 // What the server said about a refused connection has no fields in libpq, only text. In verbose
@@ -71,40 +62,6 @@ OpenFailure failure_of(const PGconn* connection) {
   const bool permanent = is_permanent(std::string_view(reason).substr(code, kSqlstateLength));
   reason.resize(std::min(reason.size(), reason.find('\n', code)));  // the rest is a source location
   return {std::move(reason), permanent};
-}
-
-Rows rows_of(const PGresult* result) {
-  const int width = PQnfields(result);
-  const int height = PQntuples(result);
-  std::vector<std::string> columns;
-  for (int column = 0; column < width; ++column) columns.emplace_back(PQfname(result, column));
-  std::vector<Rows::Cell> cells;
-  cells.reserve(static_cast<std::size_t>(width) * static_cast<std::size_t>(height));
-  for (int row = 0; row < height; ++row) {
-    for (int column = 0; column < width; ++column) {
-      if (PQgetisnull(result, row, column)) {
-        cells.emplace_back();
-      } else {
-        cells.emplace_back(std::in_place, PQgetvalue(result, row, column),
-                           static_cast<std::size_t>(PQgetlength(result, row, column)));
-      }
-    }
-  }
-  return {std::move(columns), std::move(cells)};
-}
-
-Reply reply_of(const PGresult* result) {
-  switch (PQresultStatus(result)) {
-    case PGRES_TUPLES_OK:
-    case PGRES_COMMAND_OK: return rows_of(result);
-    default: break;
-  }
-  const std::string severity = field_of(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-  if (severity == "FATAL" || severity == "PANIC") {
-    return ConnectionLost{field_of(result, PG_DIAG_MESSAGE_PRIMARY)};
-  }
-  return SqlError{field_of(result, PG_DIAG_SQLSTATE), field_of(result, PG_DIAG_MESSAGE_PRIMARY),
-                  field_of(result, PG_DIAG_MESSAGE_DETAIL), field_of(result, PG_DIAG_MESSAGE_HINT)};
 }
 
 // One try to connect, on a thread of its own. Shared by the thread and the loop; the thread leaves
@@ -169,7 +126,12 @@ struct Attempt {
 };
 
 // A name server that does not answer holds a thread for as long as the resolver likes.
-constexpr int kMostAttempts = 8;
+constexpr int kMostThreads = 8;
+
+std::string why_no_thread(const std::error_code& refused) {
+  if (refused == std::errc::device_or_resource_busy) return "name resolution does not answer";
+  return "cannot start a thread to connect: " + refused.message();
+}
 
 class LibpqConnection final : public Connection {
  public:
@@ -178,7 +140,8 @@ class LibpqConnection final : public Connection {
   ~LibpqConnection() override { close(); }
 
   void open(OpenHandler handler) override;
-  void execute(const Statement& statement, const Params& params, ReplyHandler handler) override;
+  void execute(const Calls& calls, Commit commit, RepliesHandler handler) override;
+  void keep_statements(bool is_ours) override { pipeline_.keep_statements(is_ours); }
   void cancel() override;
   void close() noexcept override;
 
@@ -197,36 +160,32 @@ class LibpqConnection final : public Connection {
   EventLoop& loop_;
   ConnectOptions options_;
 
-  // Attempts whose thread has not ended, also abandoned ones; counted by the threads.
-  std::shared_ptr<std::atomic<int>> attempts_ = std::make_shared<std::atomic<int>>(0);
-  std::shared_ptr<Attempt> attempt_;  // while connecting
-  int generation_ = 0;                // what was posted before a close is not for now
+  BlockingCalls threads_{kMostThreads};  // of attempts, also abandoned ones, and cancellations
+  std::shared_ptr<Attempt> attempt_;     // while connecting
+  int generation_ = 0;                   // what was posted before a close is not for now
   OpenHandler opened_;
 
   ConnectionPtr connection_;
   std::unique_ptr<uv_poll_t> socket_;
-  ReplyHandler handler_;  // while a statement runs
-  ResultPtr result_;      // its last result so far
-  std::string farewell_;  // what the server said when it ended an idle session
+  Pipeline pipeline_;
+  RepliesHandler handler_;  // while something is under way
+  std::string farewell_;    // what the server said when it ended an idle session
 };
 
 void LibpqConnection::open(OpenHandler handler) {
-  if (attempts_->load() >= kMostAttempts) {
-    return post([handler] { handler(OpenFailure{"name resolution does not answer", false}); });
-  }
-  opened_ = std::move(handler);
-  attempt_ = std::make_shared<Attempt>();
-  attempt_->options = options_.list();
-  attempt_->report = [this, generation = generation_] {
+  const auto attempt = std::make_shared<Attempt>();
+  attempt->options = options_.list();
+  attempt->report = [this, generation = generation_] {
     loop_.post([this, generation] {
       if (generation == generation_) take();
     });
   };
-  ++*attempts_;
-  std::thread([attempt = attempt_, attempts = attempts_] {
-    attempt->run();
-    --*attempts;
-  }).detach();
+  const std::error_code refused = threads_.run([attempt] { attempt->run(); });
+  if (refused) {
+    return post([handler, refused] { handler(OpenFailure{why_no_thread(refused), false}); });
+  }
+  opened_ = std::move(handler);
+  attempt_ = attempt;
 }
 
 // For callers who do not expect their handler before they return.
@@ -253,6 +212,8 @@ void LibpqConnection::take() {
   PQsetErrorVerbosity(connection_.get(), PQERRORS_DEFAULT);
   PQsetNoticeReceiver(connection_.get(), receive_notice, this);
   PQsetnonblocking(connection_.get(), 1);
+  PQenterPipelineMode(connection_.get());
+  pipeline_.start_session();
   start_watching();
   handler(Opened{PQbackendPID(connection_.get()), PQserverVersion(connection_.get())});
 }
@@ -270,16 +231,10 @@ void LibpqConnection::watch(int events) {
   });
 }
 
-void LibpqConnection::execute(const Statement& statement, const Params& params,
-                              ReplyHandler handler) {
-  std::vector<const char*> values;
-  values.reserve(params.size());
-  for (const auto& param : params) values.push_back(param ? param->c_str() : nullptr);
+void LibpqConnection::execute(const Calls& calls, Commit commit, RepliesHandler handler) {
   handler_ = std::move(handler);
-  const int sent =
-      PQsendQueryParams(connection_.get(), statement.sql, static_cast<int>(values.size()), nullptr,
-                        values.data(), nullptr, nullptr, /*resultFormat=*/0);
-  const int unsent = sent == 1 ? PQflush(connection_.get()) : -1;
+  const bool is_queued = pipeline_.send(connection_.get(), calls, commit);
+  const int unsent = is_queued ? PQflush(connection_.get()) : -1;
   if (unsent < 0) {
     post([this, reason = last_error()] { lose(reason); });
   } else if (unsent > 0) {
@@ -299,38 +254,22 @@ void LibpqConnection::on_socket(int status, int events) {
 }
 
 void LibpqConnection::read_results() {
-  while (PQisBusy(connection_.get()) == 0) {
-    ResultPtr next(PQgetResult(connection_.get()));
-    if (next) {
-      // After an error nothing of the statement follows that says more.
-      const bool has_error = result_ && PQresultStatus(result_.get()) == PGRES_FATAL_ERROR;
-      if (!has_error) result_ = std::move(next);
-      if (PQstatus(connection_.get()) == CONNECTION_BAD) return lose(last_error());
-      continue;
-    }
-    if (!handler_ || !result_) return;
-    Reply reply = reply_of(result_.get());
-    result_.reset();
-    if (auto* lost = std::get_if<ConnectionLost>(&reply)) return lose(std::move(lost->reason));
-    const ReplyHandler handler = std::move(handler_);
-    handler_ = nullptr;
-    handler(std::move(reply));
-    return;
-  }
+  const Pipeline::Progress progress = pipeline_.take_results(connection_.get());
+  if (progress == Pipeline::Progress::lost) return lose(last_error());
+  if (progress == Pipeline::Progress::waiting) return;
+  const RepliesHandler handler = std::exchange(handler_, nullptr);
+  handler(pipeline_.finish());
 }
 
 void LibpqConnection::lose(std::string reason) {
-  if (result_) {
-    // The server says why before it hangs up.
-    const Reply reply = reply_of(result_.get());
-    if (const auto* lost = std::get_if<ConnectionLost>(&reply)) reason = lost->reason;
-  } else if (!farewell_.empty()) {
-    reason = farewell_;
-  }
-  const ReplyHandler handler = std::move(handler_);
+  // The server says why before it hangs up.
+  if (!farewell_.empty()) reason = farewell_;
+  if (!pipeline_.farewell().empty()) reason = pipeline_.farewell();
+  const RepliesHandler handler = std::move(handler_);
+  Replies replies = pipeline_.give_up(reason);
   finish();
   if (handler) {
-    handler(ConnectionLost{std::move(reason)});
+    handler(std::move(replies));
   } else if (on_lost) {
     on_lost(ConnectionLost{std::move(reason)});
   }
@@ -341,11 +280,10 @@ void LibpqConnection::cancel() {
   PGcancel* cancel = PQgetCancel(connection_.get());
   if (cancel == nullptr) return;
   // libpq 15 can only cancel by waiting. If nothing comes of it, the asker's deadline closes.
-  std::thread([cancel] {
+  threads_.run([cancel = std::shared_ptr<PGcancel>(cancel, PQfreeCancel)] {
     std::array<char, 256> error{};
-    PQcancel(cancel, error.data(), static_cast<int>(error.size()));
-    PQfreeCancel(cancel);
-  }).detach();
+    PQcancel(cancel.get(), error.data(), static_cast<int>(error.size()));
+  });
 }
 
 void LibpqConnection::close() noexcept {
@@ -361,7 +299,6 @@ void LibpqConnection::close() noexcept {
 void LibpqConnection::finish() noexcept {
   ++generation_;
   handler_ = nullptr;
-  result_.reset();
   farewell_.clear();
   if (socket_) {
     // Stopped now, before libpq closes the descriptor; freed when libuv lets go of it.

@@ -1,16 +1,17 @@
 // One session with the database, without waiting: every answer comes by callback from the loop.
 //
-// The interface exists for the tests' scripted double; connection.cpp has the real one;
-// it and connection_options.cpp are the only users of libpq. Connecting happens on a thread of its
-// own, because libpq resolves names, reads password files and may talk to other services while it
-// connects. All functions and callbacks belong to the loop's thread. There are no deadlines here:
-// who asks sets one and closes the connection when it passes (see link.hpp).
+// The interface exists for the tests' scripted double; connection.cpp has the real one; it,
+// pipeline.cpp and connection_options.cpp are the only users of libpq. Connecting happens on a
+// thread of its own, because libpq resolves names, reads password files and may talk to other
+// services while it connects. All functions and callbacks belong to the loop's thread. There are no
+// deadlines here: who asks sets one and closes the connection when it passes (see link.hpp).
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "connection_options.hpp"
 #include "event_loop.hpp"
@@ -25,6 +26,7 @@ struct SqlError {
   std::string message;
   std::string detail;
   std::string hint;
+  std::string context;
 };
 
 // The session is gone; what was asked last may or may not have happened.
@@ -32,8 +34,12 @@ struct ConnectionLost {
   std::string reason;
 };
 
-using Reply = std::variant<Rows, SqlError, ConnectionLost>;
-using ReplyHandler = std::function<void(Reply)>;
+// Another call of the same transaction was refused, so this one has not happened either.
+struct RolledBack {};
+
+using Reply = std::variant<Rows, SqlError, ConnectionLost, RolledBack>;
+using Replies = std::vector<Reply>;  // one for each call, in their order
+using RepliesHandler = std::function<void(Replies)>;
 
 struct Opened {
   int backend_pid = 0;  // as told at connecting; a pooler makes one up
@@ -60,9 +66,13 @@ class Connection {
   // Only when closed. The handler is called exactly once, unless close() comes first.
   virtual void open(OpenHandler handler) = 0;
 
-  // Only when open and nothing is running. The handler is called exactly once, unless close() comes
-  // first; after ConnectionLost the connection is closed.
-  virtual void execute(const Statement& statement, const Params& params, ReplyHandler handler) = 0;
+  // Only when open and nothing is running. All calls travel in one round trip. The handler is
+  // called exactly once, when the last transaction has ended, unless close() comes first; after
+  // ConnectionLost the connection is closed.
+  virtual void execute(const Calls& calls, Commit commit, RepliesHandler handler) = 0;
+
+  // Whether the server's session is ours alone, so that it may keep prepared statements.
+  virtual void keep_statements(bool is_ours) = 0;
 
   // Asks the server to cancel what is running; the reply still comes to its handler.
   virtual void cancel() = 0;

@@ -35,10 +35,10 @@ EventLoop::EventLoop(const Clock& clock) : timers_(clock) {
            [](uv_prepare_t* handle) { static_cast<EventLoop*>(handle->data)->arm_timer(); }),
        "uv_prepare_start");
   must(uv_check_init(&loop_, &after_poll_), "uv_check_init");
-  must(uv_check_start(
-           &after_poll_,
-           [](uv_check_t* handle) { static_cast<EventLoop*>(handle->data)->timers_.run_due(); }),
-       "uv_check_start");
+  must(
+      uv_check_start(&after_poll_,
+                     [](uv_check_t* handle) { static_cast<EventLoop*>(handle->data)->end_turn(); }),
+      "uv_check_start");
   must(uv_async_init(
            &loop_, &posted_ready_,
            [](uv_async_t* handle) { static_cast<EventLoop*>(handle->data)->run_posted(); }),
@@ -78,6 +78,11 @@ void EventLoop::run_posted() {
     posted.swap(posted_);
   }
   for (const auto& callback : posted) callback();
+}
+
+void EventLoop::end_turn() {
+  timers_.run_due();
+  if (on_turn) on_turn();
 }
 
 void EventLoop::arm_timer() {

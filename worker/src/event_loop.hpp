@@ -28,12 +28,16 @@ class EventLoop {
   // that may. Callbacks that come after the last turn of the loop are dropped.
   void post(std::function<void()> callback);
 
+  // Called at the end of each turn.
+  std::function<void()> on_turn;
+
   // Turns until stop() is called.
   void run();
   void stop();
 
  private:
   void run_posted();
+  void end_turn();
   void arm_timer();
 
   uv_loop_t loop_{};

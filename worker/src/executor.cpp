@@ -18,16 +18,24 @@ std::string with_tail(std::string error, const std::string& tail) {
 
 // In few words, for the log.
 std::string reason_of(const TaskEnd& end) {
+  if (!end.reason.empty()) return end.reason;
   switch (end.kind) {
-    case TaskEnd::Kind::succeeded: return {};
+    case TaskEnd::Kind::succeeded:
+    case TaskEnd::Kind::snoozed: return {};
     case TaskEnd::Kind::failed:
     case TaskEnd::Kind::failed_for_good: return "exit code " + std::to_string(end.exit_code);
     case TaskEnd::Kind::signalled: return "signal " + std::to_string(end.signal);
     case TaskEnd::Kind::not_started: return "not started";
     case TaskEnd::Kind::minder_lost: return "minder lost";
+    case TaskEnd::Kind::completed: return {};
+    case TaskEnd::Kind::refused: return "sqlstate " + end.sqlstate;
+    case TaskEnd::Kind::session_lost: return "session lost";
   }
   return {};
 }
+
+// Nothing where there is none.
+std::string text_of(EndReason reason) { return reason == EndReason::none ? "" : name_of(reason); }
 
 }  // namespace
 
@@ -38,11 +46,12 @@ struct Executor::Running {
   TimePoint claimed_at{};
   TimePoint last_activity{};  // the last progress, or the claim
   EndReason reason = EndReason::none;
+  bool is_queued = false;  // its slot is the queue's
 };
 
-Executor::Executor(std::size_t concurrency, StartTask start_task, Heartbeat& heartbeat,
+Executor::Executor(ExecutorConfig config, StartTask start_task, Heartbeat& heartbeat,
                    HeldJobs& held, Finisher& finisher, Timers& timers, Log& log)
-    : concurrency_(concurrency),
+    : config_(config),
       start_task_(std::move(start_task)),
       heartbeat_(heartbeat),
       held_(held),
@@ -56,11 +65,21 @@ Executor::~Executor() = default;
 
 void Executor::fill_slots() {
   // A stale loop must not start what may be another's by now; the next good beat calls again.
-  while (running_.size() < concurrency_ && heartbeat_.is_fresh()) {
+  while (heartbeat_.is_fresh()) {
     HeldJob* job = held_.first_prefetched();
-    if (job == nullptr) return;
+    if (job == nullptr || !has_slot_for(*job)) return;
     start(*job);
   }
+}
+
+std::size_t Executor::slots_taken() const {
+  return running_.size() - queued_ + (queue_ != nullptr ? queue_->busy() : 0);
+}
+
+bool Executor::has_slot_for(const HeldJob& job) const {
+  if (queue_ != nullptr && queue_->takes(job)) return true;
+  const std::size_t reserved = queue_ != nullptr ? queue_->reserved() : 0;
+  return slots_taken() + reserved < config_.concurrency + config_.ahead;
 }
 
 void Executor::start(HeldJob& job) {
@@ -87,8 +106,10 @@ void Executor::start(HeldJob& job) {
   running.started_at = timers_.now();
   running.claimed_at = job.claimed_at - heartbeat_.missed();
   running.last_activity = running.claimed_at;
-  running_.emplace(claim, std::move(running));
-  check_limits();
+  running.is_queued = queue_ != nullptr && queue_->takes(job);
+  if (running.is_queued) ++queued_;
+  const auto entry = running_.emplace(claim, std::move(running)).first;
+  await_limit(entry->second, job);
   start_pinging();
 }
 
@@ -104,29 +125,57 @@ void Executor::take_end(ClaimKey claim, const TaskEnd& end) {
   if (entry == running_.end()) return;
   const Running running = std::move(entry->second);
   running_.erase(entry);
+  if (running.is_queued) --queued_;
   HeldJob* job = held_.find(claim);
-  const auto ran_for = timers_.now() - running.started_at;
+  const std::chrono::nanoseconds ran_for = end.ran_for.value_or(timers_.now() - running.started_at);
   if (end.dropped_lines > 0) {
     log_.warning("lines_dropped",
                  {{"job", claim.job_id}, {"count", static_cast<std::int64_t>(end.dropped_lines)}});
   }
-  const bool is_reported = job != nullptr && running.reason != EndReason::revoked &&
-                           running.reason != EndReason::interrupted;
-  if (is_reported) {
+  if (end.kind == TaskEnd::Kind::completed) {
+    // Even if it was revoked meanwhile: a beat after its commit does not find the job any more.
+    Outcome outcome = Outcome::completed(claim, std::nullopt);
+    outcome.ran_for = ran_for;
+    finisher_.note_completed(std::move(outcome));
+    if (on_job_took) on_job_took(ran_for);
+    if (on_slot_free) on_slot_free();
+    return;
+  }
+  if (job != nullptr && is_reported(running, end)) {
     Outcome outcome = outcome_of(running, *job, end);
-    outcome.ran_for = std::chrono::duration_cast<Duration>(ran_for);
+    outcome.ran_for = ran_for;
     const bool exhausted = outcome.kind == Outcome::Kind::release;
     finisher_.add(std::move(outcome));
     if (exhausted && on_exhausted) on_exhausted(end.error);
-    if (on_job_took) on_job_took(ran_for);
+    if (on_job_took) on_job_took(end.occupied_for.value_or(ran_for));
   } else {
     finisher_.revoke(claim);
+    log_unreported(running.reason == EndReason::interrupted ? "interrupted" : "revoked", claim,
+                   ran_for);
     held_.erase(claim);
-    log_.info(running.reason == EndReason::interrupted ? "interrupted" : "revoked",
-              {{"job", claim.job_id},
-               {"duration_ms", std::chrono::duration_cast<Duration>(ran_for).count()}});
   }
   if (on_slot_free) on_slot_free();
+}
+
+// The end of a claim that nobody is told of.
+void Executor::log_unreported(const char* outcome, ClaimKey claim,
+                              std::chrono::nanoseconds ran_for) {
+  const HeldJob* job = held_.find(claim);
+  if (job == nullptr) return;
+  log_.info(outcome, {{"job", claim.job_id},
+                      {"task", job->job.input.identifier},
+                      {"attempt", job->job.input.attempt},
+                      {"worker", job->worker_id},
+                      {"outcome", outcome},
+                      {"duration_ms", ran_for}});
+}
+
+bool Executor::is_reported(const Running& running, const TaskEnd& end) const {
+  if (running.reason == EndReason::interrupted) {
+    return end.is_answer &&
+           (end.kind == TaskEnd::Kind::succeeded || end.kind == TaskEnd::Kind::snoozed);
+  }
+  return running.reason != EndReason::revoked;
 }
 
 Outcome Executor::outcome_of(const Running& running, const HeldJob& job, const TaskEnd& end) const {
@@ -152,16 +201,23 @@ Outcome Executor::outcome_of(const Running& running, const HeldJob& job, const T
     default: break;
   }
   if (end.kind == TaskEnd::Kind::succeeded) return Outcome::completed(claim, end.result);
+  if (end.kind == TaskEnd::Kind::snoozed) {
+    return Outcome::snoozed(claim, end.again_in.value_or(Duration::zero()), end.checkpoint);
+  }
   if (end.kind == TaskEnd::Kind::not_started && end.is_transient) {
     return Outcome::released(claim, "not started");
   }
   const bool may_retry = end.kind != TaskEnd::Kind::failed_for_good;
-  return Outcome::failed(claim, end.error, may_retry, reason_of(end));
+  Outcome outcome = Outcome::failed(claim, end.error, may_retry, reason_of(end));
+  outcome.is_unsure = end.kind == TaskEnd::Kind::session_lost;
+  outcome.again_in = end.again_in;
+  return outcome;
 }
 
 void Executor::end_early(Running& running, EndReason reason, Duration grace) {
   // Being revoked overrides: there is nobody left to report to.
   if (running.reason == EndReason::none || reason == EndReason::revoked) running.reason = reason;
+  running.task->explain(running.reason);
   running.task->terminate(grace);
 }
 
@@ -185,11 +241,39 @@ void Executor::revoke(ClaimKey claim) {
     held_.move(*job, HeldJob::State::revoked);
     end_early(entry->second, EndReason::revoked, Duration::zero());
   } else if (job->state == HeldJob::State::prefetched) {
-    log_.info("revoked", {{"job", claim.job_id}});
+    log_unreported("revoked", claim, std::chrono::nanoseconds::zero());
     held_.erase(claim);
   } else {
     finisher_.revoke(claim);
   }
+}
+
+void Executor::tell_running() const {
+  const TimePoint now = timers_.now();
+  for (const auto& [claim, running] : running_) {
+    const HeldJob* job = held_.find(claim);
+    if (job == nullptr) continue;
+    const Limit next = running.reason == EndReason::none ? next_limit(running, *job) : Limit{};
+    std::optional<std::chrono::nanoseconds> left;
+    if (next.reason != EndReason::none) left = next.at - now;
+    log_.answer("running", {{"job", claim.job_id},
+                            {"task", job->job.input.identifier},
+                            {"attempt", job->job.input.attempt},
+                            {"worker", job->worker_id},
+                            {"duration_ms", now - running.started_at},
+                            {"pid", running.task->pid()},
+                            {"ending", text_of(running.reason)},
+                            {"limit", text_of(next.reason)},
+                            {"limit_in_ms", left}});
+  }
+}
+
+bool Executor::take_back(ClaimKey claim) {
+  const auto entry = running_.find(claim);
+  if (entry == running_.end() || !entry->second.task->take_back()) return false;
+  if (entry->second.is_queued) --queued_;
+  running_.erase(entry);
+  return true;
 }
 
 void Executor::interrupt_all() {
@@ -219,6 +303,13 @@ void Executor::check_limits() {
   } else {
     limits_.stop();
   }
+}
+
+// The same for one that was just started; what has passed already is for the next turn.
+void Executor::await_limit(const Running& running, const HeldJob& job) {
+  const Limit limit = next_limit(running, job);
+  if (limit.reason == EndReason::none) return;
+  if (!limits_.is_running() || limit.at < limits_.due()) limits_.start_at(limit.at);
 }
 
 Executor::Limit Executor::next_limit(const Running& running, const HeldJob& job) const {

@@ -1,9 +1,10 @@
 #include "finisher.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 
-#include "array_literal.hpp"
+#include "outcome_call.hpp"
 #include "statements.hpp"
 
 namespace pulse {
@@ -21,29 +22,11 @@ constexpr Duration kLongestPause = 5s;
 
 // The values were refused, not the moment: the same statement can never succeed.
 bool is_about_data(const std::string& sqlstate) {
-  return sqlstate.starts_with("22") || sqlstate.starts_with("54");
+  return sqlstate.starts_with("22") || sqlstate.starts_with("54") || sqlstate == "PU004";
 }
 
 bool is_live(const std::string& state) {
   return state == "ready" || state == "parked" || state == "running";
-}
-
-const char* name_of(Outcome::Kind kind) {
-  switch (kind) {
-    case Outcome::Kind::complete: return "completed";
-    case Outcome::Kind::fail: return "failed";
-    case Outcome::Kind::release: return "released";
-  }
-  return "";
-}
-
-const Statement& statement_of(Outcome::Kind kind) {
-  switch (kind) {
-    case Outcome::Kind::complete: return statements::kCompleteMany;
-    case Outcome::Kind::fail: return statements::kFailMany;
-    case Outcome::Kind::release: break;
-  }
-  return statements::kRelease;
 }
 
 std::string ascii_of(std::string text) {
@@ -64,17 +47,6 @@ std::size_t size_of(const Outcome& outcome) {
   return outcome.error.size() + (outcome.result ? outcome.result->size() : 0);
 }
 
-Params progress_params(ClaimKey claim, const TaskProgress& progress) {
-  std::optional<std::string> fraction;
-  if (progress.fraction) fraction = std::to_string(*progress.fraction);
-  return {std::to_string(claim.job_id),
-          std::to_string(claim.token),
-          progress.message,
-          fraction,
-          progress.checkpoint,
-          progress.stage};
-}
-
 }  // namespace
 
 Finisher::Finisher(Link& link, Heartbeat& heartbeat, HeldJobs& held, Timers& timers, Log& log)
@@ -89,8 +61,16 @@ Finisher::Finisher(Link& link, Heartbeat& heartbeat, HeldJobs& held, Timers& tim
 
 void Finisher::add(Outcome outcome) {
   if (HeldJob* job = held_.find(outcome.claim)) held_.move(*job, HeldJob::State::ended);
-  waiting_.push_back(Pending{std::move(outcome)});
+  Pending pending{std::move(outcome)};
+  pending.was_sent = pending.outcome.is_unsure;
+  waiting_.push_back(std::move(pending));
   link_.wake();
+}
+
+void Finisher::note_completed(Outcome outcome) {
+  progress_.erase(outcome.claim);
+  conclude(Pending{std::move(outcome)}, "completed", counters_.completed, LogLevel::info);
+  if (on_settled) on_settled();
 }
 
 void Finisher::report_progress(ClaimKey claim, const TaskProgress& progress) {
@@ -115,6 +95,7 @@ bool Finisher::send_next() {
     heartbeat_.beat_now();  // its answer wakes us
     return false;
   }
+  if (on_sending) on_sending();
   // In turn, so that neither starves the other.
   if (was_progress_last_) return send_outcomes() || send_progress();
   return send_progress() || send_outcomes();
@@ -153,26 +134,49 @@ bool Finisher::send_progress() {
 }
 
 bool Finisher::send_outcomes() {
-  std::vector<Pending> batch = take_batch();
+  Batch batch = take_batch([](const Pending&) { return true; });
   if (batch.empty()) return false;
   was_progress_last_ = false;
   if (batch.front().is_doubtful) {
     ask_about(std::move(batch.front()));
-  } else {
-    send_batch(std::move(batch));
+    return true;
   }
+  Call call;
+  ReplyHandler take_reply = send_off(std::move(batch), call);
+  link_.send(call.statement, std::move(call.params), kAnswerDeadline, std::move(take_reply));
   return true;
 }
 
+// Only what answers for each job: what raises would undo the other call as well.
+std::optional<Finisher::Company> Finisher::take_company() {
+  if (waiting_.empty() || !heartbeat_.is_fresh()) return std::nullopt;
+  Batch batch = take_batch([](const Pending& pending) {
+    const Outcome::Kind kind = pending.outcome.kind;
+    return !is_single(pending) && (kind == Outcome::Kind::complete || kind == Outcome::Kind::fail);
+  });
+  if (batch.empty()) return std::nullopt;
+  // The commit of what ends in a queue lets its next job go, which the claim should see.
+  const bool frees_queues = std::any_of(batch.begin(), batch.end(), [&](const Pending& pending) {
+    const HeldJob* job = held_.find(pending.outcome.claim);
+    return job != nullptr && job->job.input.queue_name.has_value();
+  });
+  Company company;
+  company.commit = frees_queues ? Commit::each : Commit::together;
+  company.take_reply = send_off(std::move(batch), company.call);
+  return company;
+}
+
 // The oldest that may go, and everything else that may travel in the same statement.
-std::vector<Finisher::Pending> Finisher::take_batch() {
+template <class MayGo>
+Finisher::Batch Finisher::take_batch(MayGo may_go) {
   const TimePoint now = timers_.now();
-  std::vector<Pending> batch;
+  Batch batch;
   std::set<std::int64_t> job_ids;  // one answer per id: two claims of one job go one by one
   std::size_t bytes = 0;
   std::deque<Pending> rest;
   for (Pending& pending : waiting_) {
-    bool goes = pending.not_before <= now && progress_.count(pending.outcome.claim) == 0;
+    bool goes =
+        pending.not_before <= now && progress_.count(pending.outcome.claim) == 0 && may_go(pending);
     if (goes && !batch.empty()) {
       goes = travel_together(batch.front(), pending) && batch.size() < kMostJobs &&
              bytes + size_of(pending.outcome) <= kMostBytes &&
@@ -190,60 +194,53 @@ std::vector<Finisher::Pending> Finisher::take_batch() {
   return batch;
 }
 
+bool Finisher::is_single(const Pending& pending) {
+  return pending.goes_alone || pending.is_doubtful || pending.outcome.kind == Outcome::Kind::snooze;
+}
+
 bool Finisher::travel_together(const Pending& one, const Pending& other) {
-  const auto is_single = [](const Pending& pending) {
-    return pending.goes_alone || pending.is_doubtful;
-  };
   return one.outcome.kind == other.outcome.kind && !is_single(one) && !is_single(other);
 }
 
-void Finisher::send_batch(std::vector<Pending> batch) {
-  const Outcome::Kind kind = batch.front().outcome.kind;
-  std::vector<std::int64_t> ids;
-  std::vector<std::int64_t> tokens;
-  std::vector<std::optional<std::string>> results;
-  std::vector<std::string> errors;
-  std::vector<bool> may_retry;
-  for (const Pending& pending : batch) {
-    ids.push_back(pending.outcome.claim.job_id);
-    tokens.push_back(pending.outcome.claim.token);
-    results.push_back(pending.outcome.result);
-    errors.push_back(pending.outcome.error);
-    may_retry.push_back(pending.outcome.may_retry);
-  }
-  Params params{array_literal(ids), array_literal(tokens)};
-  if (kind == Outcome::Kind::complete) {
-    const bool has_results = std::any_of(results.begin(), results.end(),
-                                         [](const auto& result) { return result.has_value(); });
-    params.push_back(has_results ? std::optional(array_literal(results)) : std::nullopt);
-  }
-  if (kind == Outcome::Kind::fail) {
-    params.emplace_back(array_literal(errors));
-    params.emplace_back(array_literal(may_retry));
-  }
-  under_way_ = std::move(batch);
-  link_.send(statement_of(kind), params, kAnswerDeadline,
-             [this](const Reply& reply) { take_answers(reply); });
+// The call that reports a batch, and what takes its reply.
+ReplyHandler Finisher::send_off(Batch batch, Call& call) {
+  std::vector<const Outcome*> outcomes;
+  outcomes.reserve(batch.size());
+  for (const Pending& pending : batch) outcomes.push_back(&pending.outcome);
+  call = call_for(outcomes);
+  under_way_ += batch.size();
+  const auto sent = std::make_shared<Batch>(std::move(batch));
+  return [this, sent](const Reply& reply) {
+    under_way_ -= sent->size();
+    take_reply(std::move(*sent), reply);
+  };
 }
 
-void Finisher::take_answers(const Reply& reply) {
-  if (const auto* error = std::get_if<SqlError>(&reply)) return take_refusal(*error);
-  std::vector<Pending> answered = std::move(under_way_);
-  under_way_.clear();
-  if (std::holds_alternative<ConnectionLost>(reply)) {
-    for (auto pending = answered.rbegin(); pending != answered.rend(); ++pending) {
-      pending->was_sent = true;
-      waiting_.push_front(std::move(*pending));
-    }
-    return;
+void Finisher::take_reply(Batch batch, const Reply& reply) {
+  if (const auto* rows = std::get_if<Rows>(&reply)) return take_answers(std::move(batch), *rows);
+  if (const auto* error = std::get_if<SqlError>(&reply)) {
+    return take_refusal(std::move(batch), *error);
   }
+  if (std::holds_alternative<ConnectionLost>(reply)) {
+    for (Pending& pending : batch) pending.was_sent = true;
+  }
+  put_back(std::move(batch));
+}
+
+void Finisher::put_back(Batch batch) {
+  for (auto pending = batch.rbegin(); pending != batch.rend(); ++pending) {
+    waiting_.push_front(std::move(*pending));
+  }
+  link_.wake();
+}
+
+void Finisher::take_answers(Batch batch, const Rows& rows) {
   pause_ = Duration::zero();
-  const Rows& rows = std::get<Rows>(reply);
   std::map<std::int64_t, std::string> answers;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     answers[rows[i].integer("id")] = rows[i].text("outcome");
   }
-  for (Pending& pending : answered) {
+  for (Pending& pending : batch) {
     const std::string answer = answers[pending.outcome.claim.job_id];
     settle(std::move(pending), answer);
   }
@@ -265,6 +262,8 @@ void Finisher::settle(Pending pending, const std::string& answer) {
       return conclude(pending, "failed", counters_.failed, LogLevel::warning);
     case Outcome::Kind::release:
       return conclude(pending, "released", counters_.released, LogLevel::info);
+    case Outcome::Kind::snooze:
+      return conclude(pending, "snoozed", counters_.snoozed, LogLevel::info);
   }
 }
 
@@ -277,32 +276,35 @@ void Finisher::settle_stale(Pending pending) {
 // Whether a claim that is over was ended by us, after a reply that never came.
 void Finisher::ask_about(Pending pending) {
   const std::string job_id = std::to_string(pending.outcome.claim.job_id);
-  under_way_.push_back(std::move(pending));
-  link_.send(statements::kGetJob, {job_id}, kAnswerDeadline, [this](const Reply& reply) {
-    const Pending asked = std::move(under_way_.front());
-    under_way_.clear();
-    if (std::holds_alternative<ConnectionLost>(reply)) {
-      waiting_.push_front(asked);
-      return;
-    }
-    const auto* rows = std::get_if<Rows>(&reply);
-    // A completed job is not live: a live one shows that our completion was refused. A failed or
-    // released one is live again either way.
-    const bool is_refused = rows != nullptr && !rows->empty() &&
-                            is_live((*rows)[0].text("state")) &&
-                            asked.outcome.kind == Outcome::Kind::complete;
-    if (is_refused) {
-      conclude(asked, "stale", counters_.stale, LogLevel::warning);
-    } else {
-      conclude(asked, "unknown", counters_.unknown, LogLevel::warning);
-    }
-    if (on_settled) on_settled();
-  });
+  ++under_way_;
+  link_.send(statements::kGetJob, {job_id}, kAnswerDeadline,
+             [this, asked = std::move(pending)](const Reply& reply) {
+               --under_way_;
+               if (std::holds_alternative<ConnectionLost>(reply)) {
+                 waiting_.push_front(asked);
+                 return;
+               }
+               const auto* rows = std::get_if<Rows>(&reply);
+               // A completed job is not live: a live one shows that our completion was refused. A
+               // failed or released one is live again either way.
+               const bool is_refused = rows != nullptr && !rows->empty() &&
+                                       is_live((*rows)[0].text("state")) &&
+                                       asked.outcome.kind == Outcome::Kind::complete;
+               if (is_refused) {
+                 conclude(asked, "stale", counters_.stale, LogLevel::warning);
+               } else {
+                 conclude(asked, "unknown", counters_.unknown, LogLevel::warning);
+               }
+               if (on_settled) on_settled();
+             });
 }
 
-void Finisher::take_refusal(const SqlError& error) {
-  std::vector<Pending> refused = std::move(under_way_);
-  under_way_.clear();
+void Finisher::take_refusal(Batch refused, const SqlError& error) {
+  if (error.sqlstate == "PU001") {  // of snooze(), which ends one claim at a time
+    settle(std::move(refused.front()), "stale");
+    if (on_settled) on_settled();
+    return;
+  }
   log_.warning("outcome_refused", {{"jobs", static_cast<std::int64_t>(refused.size())},
                                    {"sqlstate", error.sqlstate},
                                    {"reason", error.message}});
@@ -333,6 +335,9 @@ bool Finisher::rewrite(Pending& pending, const SqlError& error) {
   if (outcome.kind == Outcome::Kind::complete) {
     outcome = Outcome::failed(outcome.claim, "the result cannot be stored: " + error.message,
                               /*may_retry=*/false, "result refused");
+  } else if (outcome.kind == Outcome::Kind::snooze) {
+    outcome = Outcome::failed(outcome.claim, "it cannot be snoozed so: " + error.message,
+                              /*may_retry=*/false, "snooze refused");
   }
   outcome.error = ascii_of(outcome.error);
   return true;
@@ -349,7 +354,7 @@ void Finisher::conclude(const Pending& pending, const char* event, std::int64_t&
               {"attempt", job == nullptr ? 0 : job->job.input.attempt},
               {"worker", job == nullptr ? 0 : job->worker_id},
               {"outcome", name_of(outcome.kind)},
-              {"duration_ms", outcome.ran_for.count()},
+              {"duration_ms", outcome.ran_for},
               {"reason", outcome.reason}});
   held_.erase(outcome.claim);
 }

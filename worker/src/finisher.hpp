@@ -1,7 +1,8 @@
 // Reports how claims ended, and progress before that.
 //
 // What is ready when the connection is free travels together, one kind at a time; nothing is held
-// back to wait for more. An outcome stays here until the server has answered for it:
+// back to wait for more. A claim that is sent at that moment takes it along on its own connection.
+// An outcome stays here until the server has answered for it:
 //   accepted  done
 //   busy      somebody holds the row: asked again shortly
 //   stale     the claim was over: refused, counted, logged
@@ -28,6 +29,7 @@ class Finisher {
     std::int64_t completed = 0;
     std::int64_t failed = 0;
     std::int64_t released = 0;
+    std::int64_t snoozed = 0;
     std::int64_t stale = 0;
     std::int64_t unknown = 0;
   };
@@ -36,16 +38,28 @@ class Finisher {
 
   // Takes over the end of a held job, which leaves `held` once the server has answered.
   void add(Outcome outcome);
+  // A held job that its task has completed by itself.
+  void note_completed(Outcome outcome);
   // Merged with what was reported before and is not sent yet.
   void report_progress(ClaimKey claim, const TaskProgress& progress);
   // The claim is over: what it had to report is not sent any more. An outcome that may have been
   // accepted already is still asked about.
   void revoke(ClaimKey claim);
 
-  bool is_empty() const { return waiting_.empty() && under_way_.empty(); }
-  std::size_t size() const { return waiting_.size() + under_way_.size(); }
+  // Outcomes for somebody who is about to send something else in the same round trip.
+  struct Company {
+    Call call;
+    Commit commit = Commit::together;  // what the other call needs to see of this one
+    ReplyHandler take_reply;
+  };
+  std::optional<Company> take_company();
+
+  bool is_empty() const { return size() == 0; }
+  std::size_t size() const { return waiting_.size() + under_way_; }
   const Counters& counters() const { return counters_; }
 
+  // Something is about to be sent: who wants to take it along does so now.
+  std::function<void()> on_sending;
   // An outcome has its answer.
   std::function<void()> on_settled;
   // The server refused progress because the claim is over.
@@ -62,16 +76,22 @@ class Finisher {
     TimePoint not_before{};
   };
 
+  using Batch = std::vector<Pending>;
+
   bool send_next();
   bool send_progress();
   bool send_outcomes();
-  std::vector<Pending> take_batch();
+  template <class MayGo>
+  Batch take_batch(MayGo may_go);
+  static bool is_single(const Pending& pending);
   static bool travel_together(const Pending& one, const Pending& other);
-  void send_batch(std::vector<Pending> batch);
-  void take_answers(const Reply& reply);
+  ReplyHandler send_off(Batch batch, Call& call);
+  void take_reply(Batch batch, const Reply& reply);
+  void take_answers(Batch batch, const Rows& rows);
+  void put_back(Batch batch);
   void settle(Pending pending, const std::string& answer);
   void settle_stale(Pending pending);
-  void take_refusal(const SqlError& error);
+  void take_refusal(Batch refused, const SqlError& error);
   bool rewrite(Pending& pending, const SqlError& error);
   void ask_about(Pending pending);
   void conclude(const Pending& pending, const char* event, std::int64_t& counter, LogLevel level);
@@ -85,7 +105,7 @@ class Finisher {
   Log& log_;
 
   std::deque<Pending> waiting_;
-  std::vector<Pending> under_way_;  // in the statement that runs
+  std::size_t under_way_ = 0;  // outcomes in statements that run
   std::map<ClaimKey, TaskProgress> progress_;
   bool was_progress_last_ = false;
   Counters counters_;

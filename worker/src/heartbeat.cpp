@@ -14,6 +14,8 @@ using namespace std::chrono_literals;
 constexpr Duration kRegistrationDeadline = 10s;
 constexpr Duration kRegistrationPause = 1s;
 constexpr Duration kShortestAnswerDeadline = 2s;
+// The SQL of 0.1.0 knows no handlers.
+constexpr const char* kUndefinedFunction = "42883";
 
 std::vector<std::int64_t> job_ids(const std::vector<ClaimKey>& claims) {
   std::set<std::int64_t> ids;
@@ -88,6 +90,8 @@ bool Heartbeat::send_next() {
     send_registration();
   } else if (needs_attachment_ && !link_.is_pooled()) {
     send_attachment();
+  } else if (needs_handlers_) {
+    send_handlers();
   } else if (is_beat_wanted_ || !next_beat_.is_running()) {
     send_beat();
   } else {
@@ -119,6 +123,8 @@ void Heartbeat::take_registration(TimePoint sent_at, const Reply& reply) {
   registration_ = registration_of((*rows)[0]);
   last_good_ = sent_at;
   needs_attachment_ = true;
+  needs_handlers_ = true;
+  is_established_ = false;
   is_beat_wanted_ = false;
   next_beat_.start_at(sent_at + registration_->heartbeat_interval);
   log_.info("registered", {{"worker", registration_->worker_id},
@@ -128,14 +134,43 @@ void Heartbeat::take_registration(TimePoint sent_at, const Reply& reply) {
   if (on_registered) on_registered();
 }
 
+void Heartbeat::look_for_handlers() {
+  needs_handlers_ = true;
+  link_.wake();
+}
+
+void Heartbeat::send_handlers() {
+  needs_handlers_ = false;
+  link_.send(statements::kHandlerTasks, {}, answer_deadline(),
+             [this](const Reply& reply) { take_handlers(reply); });
+}
+
+void Heartbeat::take_handlers(const Reply& reply) {
+  if (std::holds_alternative<ConnectionLost>(reply)) {
+    needs_handlers_ = true;
+    return;
+  }
+  if (const auto* rows = std::get_if<Rows>(&reply)) {
+    if (on_handler_tasks) on_handler_tasks(json_strings((*rows)[0].optional_text("tasks")));
+  } else if (std::get<SqlError>(reply).sqlstate != kUndefinedFunction) {
+    log_failure("handler_tasks", reply);
+  }
+  settle_in();
+}
+
+void Heartbeat::settle_in() {
+  if (is_established_) return;
+  is_established_ = true;
+  if (on_established) on_established();
+}
+
 void Heartbeat::send_attachment() {
   const std::int64_t worker_id = registration_->worker_id;
   link_.send(statements::kAttachWorker, {std::to_string(worker_id)}, answer_deadline(),
              [this, worker_id](const Reply& reply) {
                needs_attachment_ = false;
-               if (std::holds_alternative<Rows>(reply)) return;
-               log_failure("attach_worker", reply);
                const auto* error = std::get_if<SqlError>(&reply);
+               if (!std::holds_alternative<Rows>(reply)) log_failure("attach_worker", reply);
                if (error != nullptr && error->sqlstate == "PU002") {
                  declare_lost(worker_id, error->message);
                }
@@ -186,6 +221,8 @@ void Heartbeat::take_status(const Rows::Row& row, const std::vector<ClaimKey>& c
   if (!revoked.empty() && on_revoked) on_revoked(revoked);
   const std::vector<ClaimKey> cancelled = named(claims, row.integers("cancelled"));
   if (!cancelled.empty() && on_cancelled) on_cancelled(cancelled);
+  const bool sweeps = !row.is_null("background_sweeps") && row.text("background_sweeps") == "on";
+  if (on_background_sweeps) on_background_sweeps(sweeps);
   const std::string& status = row.text("status");
   if (!on_order) return;
   if (status == "draining") on_order(Order::drain);
@@ -235,8 +272,10 @@ void Heartbeat::log_failure(const char* statement, const Reply& reply) {
                                     {"reason", error == nullptr ? lost->reason : error->message}});
 }
 
+// Short enough that another connection can still beat before claims are doubted.
 Duration Heartbeat::answer_deadline() const {
-  return std::max(registration_->heartbeat_interval, kShortestAnswerDeadline);
+  const Duration patient = std::max(registration_->heartbeat_interval, kShortestAnswerDeadline);
+  return std::min(patient, registration_->silence_limit() / 2);
 }
 
 }  // namespace pulse

@@ -34,6 +34,9 @@ class Heartbeat {
 
   // Empty before the first registration and between being lost and registering anew.
   const std::optional<Registration>& registration() const { return registration_; }
+  // Registered, and attached where that is possible: should this process die, what it has claimed
+  // is found at once. Stays so while the connection comes back.
+  bool is_established() const { return registration_ && is_established_; }
   // When the last beat that was answered well had been sent.
   TimePoint last_good() const { return last_good_; }
   // The last good beat is recent enough that no claim of ours can have been given to another.
@@ -45,6 +48,8 @@ class Heartbeat {
   // outage of the database times out no job.
   std::chrono::nanoseconds missed() const;
 
+  // Asks the server anew which tasks have a handler.
+  void look_for_handlers();
   // Beats as soon as the connection is free, whatever the schedule says.
   void beat_now();
   // Somebody heard that this worker is not known any more.
@@ -53,12 +58,17 @@ class Heartbeat {
   void deregister(Duration deadline, std::function<void()> done);
 
   std::function<void()> on_registered;
+  std::function<void()> on_established;
+  // The tasks that are functions of the database; comes before on_established.
+  std::function<void(std::vector<std::string>)> on_handler_tasks;
   std::function<void()> on_good_beat;
   // Not for us any more: kill and report nothing.
   std::function<void(std::int64_t worker_id)> on_lost;
   std::function<void(const std::vector<ClaimKey>&)> on_revoked;
   std::function<void(const std::vector<ClaimKey>&)> on_cancelled;
   std::function<void(Order)> on_order;
+  // Whether the server's background worker sweeps here, at each good beat.
+  std::function<void(bool)> on_background_sweeps;
   // Registering can never work: with these settings, or without the extension.
   std::function<void(ExitCode, const std::string& reason)> on_refused;
   // Whether a claim is under way whose jobs are not in `held` yet.
@@ -69,6 +79,9 @@ class Heartbeat {
   void send_registration();
   void take_registration(TimePoint sent_at, const Reply& reply);
   void send_attachment();
+  void send_handlers();
+  void take_handlers(const Reply& reply);
+  void settle_in();
   void send_beat();
   void take_beat(std::int64_t worker_id, TimePoint sent_at, const std::vector<ClaimKey>& claims,
                  const Reply& reply);
@@ -90,6 +103,8 @@ class Heartbeat {
   TimePoint last_good_{};
   std::chrono::nanoseconds missed_{};  // up to the last good beat
   bool needs_attachment_ = false;
+  bool needs_handlers_ = false;
+  bool is_established_ = false;
   bool is_beat_wanted_ = false;  // before its time
   Duration farewell_deadline_{};
   std::function<void()> farewell_done_;

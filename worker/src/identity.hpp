@@ -2,6 +2,7 @@
 // machine to tell whether it is gone.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <sys/types.h>
 
@@ -21,6 +22,10 @@ Identity read_identity();
 
 // When the process started, empty if there is none.
 std::string read_process_start(pid_t pid);
+
+// Whether the process of this pid that started then has ended. Only of this pid namespace; where
+// something cannot be seen, as in another user's process, it counts as alive.
+bool is_process_gone(std::int64_t pid, const std::string& process_start);
 
 // The info argument of register_worker.
 std::string identity_json(const Identity& identity);

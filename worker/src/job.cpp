@@ -8,10 +8,21 @@ namespace {
 
 // A JSON string's content; a timestamp comes as one because that is ISO 8601 in every session.
 std::string json_string(const std::string& text) {
+  const bool is_plain = text.size() >= 2 && text.front() == '"' && text.back() == '"' &&
+                        text.find('\\') == std::string::npos;
+  if (is_plain) return text.substr(1, text.size() - 2);
   const auto value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!value.is_string()) throw std::runtime_error("the server returned no JSON string");
   return value.get<std::string>();
 }
+
+// Limits of zero or below are none.
+std::optional<Duration> limit_of(const Rows::Row& row, std::string_view column) {
+  const auto limit = row.optional_seconds(column);
+  return limit && *limit > Duration::zero() ? limit : std::nullopt;
+}
+
+}  // namespace
 
 std::vector<std::string> json_strings(const Rows::Cell& text) {
   std::vector<std::string> strings;
@@ -22,14 +33,6 @@ std::vector<std::string> json_strings(const Rows::Cell& text) {
   }
   return strings;
 }
-
-// Limits of zero or below are none.
-std::optional<Duration> limit_of(const Rows::Row& row, std::string_view column) {
-  const auto limit = row.optional_seconds(column);
-  return limit && *limit > Duration::zero() ? limit : std::nullopt;
-}
-
-}  // namespace
 
 Job job_of(const Rows::Row& row) {
   Job job;
@@ -52,6 +55,7 @@ Job job_of(const Rows::Row& row) {
   job.timeout = limit_of(row, "timeout");
   job.stall_timeout = limit_of(row, "stall_timeout");
   if (row.optional_text("on_unreachable") == "kill") job.on_unreachable = OnUnreachable::kill;
+  job.has_handler = row.optional_text("has_handler") == "t";
   return job;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "duration.hpp"
 #include "rows.hpp"
@@ -27,9 +28,13 @@ struct Job {
   std::optional<Duration> timeout;
   std::optional<Duration> stall_timeout;
   OnUnreachable on_unreachable = OnUnreachable::keep_running;
+  bool has_handler = false;  // its task is a function of the database
 
   ClaimKey key() const { return {input.job_id, input.token}; }
 };
+
+// The strings of a JSON array; none for NULL.
+std::vector<std::string> json_strings(const Rows::Cell& text);
 
 // One row of claim() or held(). The worker's id and name are not in the row.
 Job job_of(const Rows::Row& row);

@@ -2,11 +2,18 @@
 
 #include <cassert>
 #include <stdexcept>
+#include <utility>
 
 #include "array_literal.hpp"
 #include "statements.hpp"
 
 namespace pulse {
+namespace {
+
+// A cancel that arrives before its statement does nothing, so it is sent until there is an answer.
+constexpr Duration kCancelAgain = std::chrono::milliseconds(50);
+
+}  // namespace
 
 Link::Link(LinkConfig config, Connection& connection, Timers& timers, Reconnect reconnect, Log& log)
     : config_(std::move(config)),
@@ -14,6 +21,7 @@ Link::Link(LinkConfig config, Connection& connection, Timers& timers, Reconnect 
       reconnect_(std::move(reconnect)),
       log_(log),
       deadline_(timers, [this] { give_up(); }),
+      cancelling_(timers, [this] { cancel(); }),
       pause_(timers, [this] { start_opening(); }),
       asking_(timers, [this] { ask_senders(); }),
       timers_(timers) {
@@ -30,8 +38,9 @@ void Link::open() {
 void Link::close() {
   connection_.close();
   state_ = State::closed;
-  handler_ = nullptr;
+  handlers_.clear();
   deadline_.stop();
+  cancelling_.stop();
   pause_.stop();
   asking_.stop();
 }
@@ -56,9 +65,10 @@ void Link::set_up(const Opened& opened) {
     values.push_back(value);
   }
   connection_.execute(
-      statements::kSetUp,
-      {std::to_string(opened.backend_pid), array_literal(names), array_literal(values)},
-      [this, opened](const Reply& reply) { finish_set_up(opened, reply); });
+      {{statements::kSetUp,
+        {std::to_string(opened.backend_pid), array_literal(names), array_literal(values)}}},
+      Commit::each,
+      [this, opened](const Replies& replies) { finish_set_up(opened, replies.front()); });
 }
 
 void Link::finish_set_up(const Opened& opened, const Reply& reply) {
@@ -79,6 +89,7 @@ void Link::finish_set_up(const Opened& opened, const Reply& reply) {
                              "a pooler stands between: the session is not attached, so the "
                              "end of this process is noticed by silence only"}});
   }
+  connection_.keep_statements(!is_pooled_);
   state_ = State::free;
   opened_at_ = timers_.now();
   last_reason_.clear();
@@ -87,47 +98,56 @@ void Link::finish_set_up(const Opened& opened, const Reply& reply) {
   wake();
 }
 
-void Link::send(const Statement& statement, const Params& params, Duration deadline,
+void Link::send(const Statement& statement, Params params, Duration deadline,
                 ReplyHandler handler) {
-  assert(state_ == State::free);
+  send(Calls{{statement, std::move(params)}}, Commit::each, deadline, {std::move(handler)});
+}
+
+void Link::send(Calls calls, Commit commit, Duration deadline, std::vector<ReplyHandler> handlers) {
+  assert(state_ == State::free && calls.size() == handlers.size());
   state_ = State::busy;
-  running_ = statement.name;
-  handler_ = std::move(handler);
+  running_.clear();
+  for (const Call& call : calls)
+    running_ += (running_.empty() ? "" : ", ") + std::string(call.statement.name);
+  handlers_ = std::move(handlers);
   deadline_.start_in(deadline);
-  connection_.execute(statement, params, [this](Reply reply) { answer(std::move(reply)); });
+  connection_.execute(calls, commit, [this](Replies replies) { answer(std::move(replies)); });
 }
 
 void Link::cancel() {
-  if (state_ == State::busy) connection_.cancel();
+  if (state_ != State::busy) return;
+  connection_.cancel();
+  cancelling_.start_in(kCancelAgain);
 }
 
-void Link::answer(Reply reply) {
+void Link::answer(Replies replies) {
   deadline_.stop();
-  const ReplyHandler handler = std::move(handler_);
-  handler_ = nullptr;
-  if (const auto* lost = std::get_if<ConnectionLost>(&reply)) {
-    const std::string reason = lost->reason;
-    state_ = State::opening;  // nothing may be sent from inside the handler
-    handler(std::move(reply));
-    if (state_ != State::closed) lose(reason);
-    return;
-  }
-  state_ = State::free;
-  wake();
+  cancelling_.stop();
+  const std::vector<ReplyHandler> handlers = std::exchange(handlers_, {});
+  // What is lost is the rest: the last one tells.
+  const auto* lost = std::get_if<ConnectionLost>(&replies.back());
+  const bool is_lost = lost != nullptr;
+  const std::string reason = is_lost ? lost->reason : std::string();
+  state_ = is_lost ? State::opening : State::free;  // when lost, handlers may send nothing
+  if (!is_lost) wake();
   try {
-    handler(std::move(reply));
+    for (std::size_t i = 0; i < handlers.size() && state_ != State::closed; ++i) {
+      handlers[i](std::move(replies[i]));
+    }
   } catch (const std::runtime_error& error) {
     // The answer has another shape than expected: the extension is of another version.
-    const std::string reason = std::string(running_) + ": " + error.what();
-    log_.error("unreadable_answer", {{"connection", config_.name}, {"reason", reason}});
-    if (on_refused) on_refused(reason);
+    const std::string problem = running_ + ": " + error.what();
+    log_.error("unreadable_answer", {{"connection", config_.name}, {"reason", problem}});
+    if (on_refused) on_refused(problem);
   }
+  if (is_lost && state_ != State::closed) lose(reason);
 }
 
 void Link::give_up() {
   connection_.close();
   if (state_ == State::busy) {
-    return answer(ConnectionLost{std::string("no answer to ") + running_ + " in time"});
+    return answer(
+        Replies(handlers_.size(), ConnectionLost{"no answer to " + running_ + " in time"}));
   }
   lose("no connection in time");
 }

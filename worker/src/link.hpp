@@ -23,6 +23,8 @@ struct LinkConfig {
   std::vector<std::pair<std::string, std::string>> settings;  // of the session, name and value
 };
 
+using ReplyHandler = std::function<void(Reply)>;
+
 class Link {
  public:
   // Sends one statement with send() and returns true, or has nothing to send.
@@ -41,10 +43,14 @@ class Link {
   // Somebody has something to send: the senders are asked at the end of this turn of the loop.
   void wake() { asking_.start_soon(); }
 
-  // Only from a sender. `handler` gets ConnectionLost if there is no answer within `deadline`.
-  void send(const Statement& statement, const Params& params, Duration deadline,
-            ReplyHandler handler);
-  // Cancels what is running; its handler gets the server's answer.
+  // The senders are asked now, if the connection is free.
+  void ask_senders();
+
+  // Only from a sender. The handler gets ConnectionLost if there is no answer within `deadline`.
+  void send(const Statement& statement, Params params, Duration deadline, ReplyHandler handler);
+  // Several in one round trip; each has its handler, called in their order when all are over.
+  void send(Calls calls, Commit commit, Duration deadline, std::vector<ReplyHandler> handlers);
+  // Cancels what is running, until there is an answer; its handler gets that.
   void cancel();
 
   bool is_open() const { return state_ == State::free || state_ == State::busy; }
@@ -66,10 +72,9 @@ class Link {
   void start_opening();
   void set_up(const Opened& opened);
   void finish_set_up(const Opened& opened, const Reply& reply);
-  void answer(Reply reply);
+  void answer(Replies replies);
   void give_up();
   void lose(const std::string& reason);
-  void ask_senders();
 
   const LinkConfig config_;
   Connection& connection_;
@@ -79,13 +84,14 @@ class Link {
   State state_ = State::closed;
   bool is_pooled_ = false;
   TimePoint opened_at_{};
-  ReplyHandler handler_;
-  const char* running_ = "";  // name of the statement under way
-  std::string last_reason_;   // of the last loss, so that an outage is one line and not a stream
+  std::vector<ReplyHandler> handlers_;
+  std::string running_;      // names of the statements under way
+  std::string last_reason_;  // of the last loss, so that an outage is one line and not a stream
   std::vector<Sender> senders_;
   std::size_t next_sender_ = 0;
 
   Timer deadline_;
+  Timer cancelling_;
   Timer pause_;
   Timer asking_;
   Timers& timers_;

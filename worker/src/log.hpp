@@ -4,69 +4,106 @@
 // Payloads and tokens never appear: callers pass ids, names and numbers.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <initializer_list>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <variant>
+#include <vector>
 
 namespace pulse {
 
 enum class LogLevel { debug, info, warning, error };
 enum class LogFormat { text, json };
+enum class LogColour { none, by_outcome };  // none: also for terminals that want none
 
 struct LogField {
   std::string_view key;
-  std::variant<std::int64_t, std::string> value;
+  std::variant<std::string, std::int64_t, std::chrono::nanoseconds> value;  // no text: nothing
 
   LogField(std::string_view key, std::int64_t number) : key(key), value(number) {}
+  // Nothing is left out.
+  template <typename Value>
+  LogField(std::string_view key, const std::optional<Value>& optional) : key(key) {
+    if (optional) value = *optional;
+  }
+  // In milliseconds, with what is left of them.
+  LogField(std::string_view key, std::chrono::nanoseconds time) : key(key), value(time) {}
   LogField(std::string_view key, std::string text) : key(key), value(std::move(text)) {}
 };
 
 class Log {
  public:
-  // Writes to `descriptor`, which stays the caller's.
-  Log(LogFormat format, LogLevel threshold, int descriptor);
+  // Takes one line, without its end, on the writing thread.
+  using Sink = std::function<void(std::string_view line)>;
+  // Hears of every event, also of those below the threshold, on the thread that tells of it.
+  using Fields = std::initializer_list<LogField>;
+  using Listener = std::function<void(std::string_view event, Fields fields)>;
+
+  // What stands below the lines now; asked on the writing thread.
+  using LastText = std::function<std::string()>;
+
+  // Writes to `descriptor`, which stays the caller's. Colours are of the text format.
+  Log(LogFormat format, LogLevel threshold, int descriptor, LogColour colour = LogColour::none);
+  Log(LogFormat format, LogLevel threshold, Sink sink);
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  // May be called from any thread; never blocks on the descriptor.
-  void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
+  // Before other threads tell anything. So what is counted is what is logged.
+  void listen(Listener listener) { listeners_.push_back(std::move(listener)); }
+  // When nobody tells anything any more.
+  void forget_listeners() { listeners_.clear(); }
 
-  void debug(std::string_view event, std::initializer_list<LogField> fields = {}) {
-    write(LogLevel::debug, event, fields);
-  }
-  void info(std::string_view event, std::initializer_list<LogField> fields = {}) {
-    write(LogLevel::info, event, fields);
-  }
-  void warning(std::string_view event, std::initializer_list<LogField> fields = {}) {
+  // From now on lines wait for a moment, because this text, on a terminal, is rewritten below them
+  // ten times a second at most. It is gone once the log is closed.
+  void keep_below(LastText text);
+
+  // May be called from any thread; never blocks on the descriptor.
+  void write(LogLevel level, std::string_view event, Fields fields = {});
+
+  void debug(std::string_view event, Fields fields = {}) { write(LogLevel::debug, event, fields); }
+  void info(std::string_view event, Fields fields = {}) { write(LogLevel::info, event, fields); }
+  void warning(std::string_view event, Fields fields = {}) {
     write(LogLevel::warning, event, fields);
   }
-  void error(std::string_view event, std::initializer_list<LogField> fields = {}) {
-    write(LogLevel::error, event, fields);
-  }
+  void error(std::string_view event, Fields fields = {}) { write(LogLevel::error, event, fields); }
+
+  // Whatever the threshold is: somebody has asked.
+  void answer(std::string_view event, Fields fields) { put(LogLevel::info, event, fields); }
 
   // Writes what is waiting and stops the writer; gives up on a reader that takes nothing for a
   // second. Later lines are dropped.
   void close() noexcept;
 
  private:
+  void put(LogLevel level, std::string_view event, Fields fields);
+  void tell_listeners(std::string_view event, Fields fields) const;
   void run_writer() noexcept;
+  void wait_for_more(std::unique_lock<std::mutex>& lock);
+  std::string take_waiting();
   bool write_out(std::string_view lines) noexcept;
+  void tell_sink(std::string_view lines) noexcept;
 
   const LogFormat format_;
   const LogLevel threshold_;
-  const int descriptor_;
+  const int descriptor_ = -1;
+  const LogColour colour_ = LogColour::none;
+  const Sink sink_;
+  std::vector<Listener> listeners_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::string> waiting_;  // guarded by mutex_
   std::int64_t dropped_ = 0;         // guarded by mutex_
+  LastText last_text_;               // guarded by mutex_
   bool closing_ = false;             // guarded by mutex_
   std::thread writer_;
 };

@@ -25,8 +25,7 @@ int Prefetch::target(int concurrency) const {
       static_cast<double>(round_trip_.count()) / static_cast<double>(job_duration_.count());
   if (jobs_per_round_trip < kNoise) return 0;
   const double wanted = std::ceil(jobs_per_round_trip * kReserve * concurrency);
-  return static_cast<int>(
-      std::min<double>(wanted, static_cast<double>(kMostPerSlot) * concurrency));
+  return static_cast<int>(std::min<double>(wanted, most_.value_or(kMostPerSlot * concurrency)));
 }
 
 void Prefetch::blend(Nanoseconds& average, Nanoseconds sample) {

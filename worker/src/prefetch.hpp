@@ -3,12 +3,16 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 
 namespace pulse {
 
 class Prefetch {
  public:
   using Nanoseconds = std::chrono::nanoseconds;
+
+  // At most `most` ahead; without it, a few per slot.
+  explicit Prefetch(std::optional<int> most = std::nullopt) : most_(most) {}
 
   void claim_took(Nanoseconds round_trip) { blend(round_trip_, round_trip); }
   void job_took(Nanoseconds duration) { blend(job_duration_, duration); }
@@ -20,6 +24,7 @@ class Prefetch {
  private:
   static void blend(Nanoseconds& average, Nanoseconds sample);
 
+  std::optional<int> most_;
   Nanoseconds round_trip_{};    // zero: not known yet
   Nanoseconds job_duration_{};  // zero: not known yet
 };

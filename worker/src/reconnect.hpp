@@ -21,6 +21,9 @@ class Reconnect {
   // not, or a server that kills every session would be called without a pause.
   Duration next_delay(Duration lived);
 
+  // Ends the series.
+  void succeeded() { failures_ = 0; }
+
   // The heartbeat interval, once the server has said it.
   void set_cap(Duration cap) { cap_ = cap; }
 

@@ -10,9 +10,20 @@ namespace pulse {
 struct Statement {
   const char* name;
   const char* sql;
+  // Sent again and again: parsed and planned once in a session that is ours alone.
+  bool is_repeated = false;
 };
 
 // Parameters travel as text beside the statement, never inside it. Empty optional: NULL.
 using Params = std::vector<std::optional<std::string>>;
+
+struct Call {
+  Statement statement;
+  Params params;
+};
+
+// What is sent in one round trip: transactions of one call or several each.
+using Calls = std::vector<Call>;
+enum class Commit { together, each };
 
 }  // namespace pulse

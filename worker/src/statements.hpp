@@ -38,39 +38,64 @@ inline constexpr Statement kDeregisterWorker{"deregister_worker",
   " pg_catalog.to_json(j.flags) AS flags, j.checkpoint, j.last_error, j.recovered,"            \
   " EXTRACT(epoch FROM j.timeout) AS timeout,"                                                 \
   " EXTRACT(epoch FROM j.stall_timeout) AS stall_timeout, j.on_unreachable,"                   \
+  " j.handler IS NOT NULL AS has_handler,"                                                     \
   " pg_catalog.to_json(j.created_at) AS created_at "
 inline constexpr Statement kClaim{
-    "claim", PULSE_CLAIMED_JOB_COLUMNS
-    "FROM pulse.claim($1::bigint, $2::integer, $3::pg_catalog.text[], NULL, $4::integer) AS j"};
+    "claim",
+    PULSE_CLAIMED_JOB_COLUMNS
+    "FROM pulse.claim($1::bigint, $2::integer, $3::pg_catalog.text[], NULL, $4::integer) AS j",
+    true};
 inline constexpr Statement kHeld{"held",
                                  PULSE_CLAIMED_JOB_COLUMNS "FROM pulse.held($1::bigint) AS j"};
 #undef PULSE_CLAIMED_JOB_COLUMNS
 inline constexpr Statement kWaitForJob{
     "wait_for_job", "CALL pulse.wait_for_job($1::bigint, $2::pg_catalog.interval)"};
 
+// Tasks that are functions of the database. perform_job is not kept in the session: what it calls
+// may drop all that is.
+inline constexpr Statement kHandlerTasks{
+    "handler_tasks",
+    "SELECT pg_catalog.to_json(h.tasks) AS tasks FROM pulse.handler_tasks() AS h(tasks)"};
+inline constexpr Statement kPerformJob{"perform_job",
+                                       "SELECT pulse.perform_job($1::bigint, $2::bigint)"};
+
 // Beating.
 inline constexpr Statement kHeartbeat{"heartbeat",
-                                      "SELECT h.status, h.revoked, h.cancelled"
-                                      " FROM pulse.heartbeat($1::bigint, $2::bigint[]) AS h"};
+                                      "SELECT h.status, h.revoked, h.cancelled,"
+                                      // NULL of an older library.
+                                      " pg_catalog.current_setting('pulse.background_sweeps', true)"
+                                      " AS background_sweeps"
+                                      " FROM pulse.heartbeat($1::bigint, $2::bigint[]) AS h",
+                                      true};
 
 // Finishing.
 inline constexpr Statement kCompleteMany{
     "complete_many",
     "SELECT o.id, o.outcome"
-    " FROM pulse.complete_many($1::bigint[], $2::bigint[], $3::pg_catalog.json[]) AS o"};
+    " FROM pulse.complete_many($1::bigint[], $2::bigint[], $3::pg_catalog.json[]) AS o",
+    true};
 inline constexpr Statement kFailMany{
     "fail_many",
     "SELECT o.id, o.outcome FROM pulse.fail_many($1::bigint[], $2::bigint[],"
-    " $3::pg_catalog.text[], $4::boolean[]) AS o"};
+    " $3::pg_catalog.text[], $4::boolean[], $5::pg_catalog.interval[]) AS o",
+    true};
+// Raises PU001 where the others answer "stale".
+inline constexpr Statement kSnooze{
+    "snooze",
+    "SELECT $1::bigint AS id, 'accepted'::pg_catalog.text AS outcome,"
+    " pulse.snooze($1::bigint, $2::bigint, $3::pg_catalog.interval, $4::pg_catalog.json)"};
 inline constexpr Statement kRelease{
     "release", "SELECT o.id, o.outcome FROM pulse.release($1::bigint[], $2::bigint[]) AS o"};
 inline constexpr Statement kProgress{
     "progress",
     "SELECT pulse.progress($1::bigint, $2::bigint, $3::pg_catalog.text, $4::double precision,"
-    " $5::pg_catalog.json, $6::pg_catalog.text)"};
+    " $5::pg_catalog.json, $6::pg_catalog.text)",
+    true};
 inline constexpr Statement kGetJob{"get_job", "SELECT g.state FROM pulse.get_job($1::bigint) AS g"};
 
 // Looking for the lost.
+inline constexpr Statement kCheckHost{
+    "check_host", "SELECT c.id, c.pid, c.process_start FROM pulse.check_host($1::bigint) AS c"};
 inline constexpr Statement kSweep{
     "sweep",
     "SELECT s.workers_lost, s.jobs_requeued, s.jobs_failed, s.jobs_quarantined, s.jobs_timed_out,"

@@ -11,7 +11,8 @@ namespace pulse {
 // Kills and reaps the strangers; returns how many it met. The children of those come here as they
 // die, so it is to be repeated until it meets none. Strangers are told by their session: a task
 // always has another one than this process, a minder never. Reaps by number only, so libuv's own
-// children are untouched. Any thread may call.
+// children are untouched. For the thread of the loop: one that ended between being listed and being
+// judged must still have its number, so nobody may reap meanwhile.
 std::size_t reap_strangers() noexcept;
 
 }  // namespace pulse

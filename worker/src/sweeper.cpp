@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kAnswerDeadline = 30s;
+constexpr Duration kAnswerDeadline = 15s;
 
 // Workers that were started together drift apart, and never beyond the interval.
 constexpr double kShortest = 0.8;
@@ -23,12 +23,13 @@ Sweeper::Sweeper(Link& link, Timers& timers, Random random, Log& log)
     : link_(link),
       random_(std::move(random)),
       log_(log),
-      next_sweep_(timers, [this] { sweep_now(); }) {
+      next_sweep_(timers, [this] { take_turn(); }) {
   link_.add_sender([this] { return send_next(); });
 }
 
 void Sweeper::start(const Registration& registration) {
   interval_ = registration.sweep_interval;
+  is_left_ = false;
   schedule();
 }
 
@@ -36,6 +37,13 @@ void Sweeper::stop() {
   interval_.reset();
   is_wanted_ = false;
   next_sweep_.stop();
+}
+
+void Sweeper::take_turn() {
+  if (is_left_)
+    schedule();
+  else
+    sweep_now();
 }
 
 void Sweeper::sweep_now() {

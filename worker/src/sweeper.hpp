@@ -1,4 +1,5 @@
-// Looks for lost workers and recovers their jobs, on the sweep interval and at once when told.
+// Looks for lost workers and recovers their jobs, on the sweep interval, unless the server's
+// background worker does, and at once when told.
 //
 // A sweep travels on the connection of the finisher: there it may delay completions by the
 // milliseconds it takes, which is harmless, while on the connection of the heartbeat a slow one
@@ -22,17 +23,21 @@ class Sweeper {
   void stop();
   // The server says that something is due.
   void sweep_now();
+  // While somebody else sweeps on the interval, only what is asked for is left to do.
+  void leave_interval_to_others(bool is_left) { is_left_ = is_left; }
 
  private:
   bool send_next();
   void take_report(const Reply& reply);
   void schedule();
+  void take_turn();
 
   Link& link_;
   Random random_;
   Log& log_;
   std::optional<Duration> interval_;
   bool is_wanted_ = false;
+  bool is_left_ = false;
   Timer next_sweep_;
 };
 

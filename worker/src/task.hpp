@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "clock.hpp"
@@ -13,12 +14,24 @@
 
 namespace pulse {
 
+// Why a task is ended before it ends by itself.
+enum class EndReason { none, timeout, stall, cancelled, unreachable, revoked, interrupted };
+// In the words of the log and of the lines to processes.
+const char* name_of(EndReason reason);
+
 class Task {
  public:
   virtual ~Task() = default;
   // Its minder may let it run until alive_as_of + the silence limit.
   virtual void ping(TimePoint alive_as_of) = 0;
   virtual void terminate(Duration grace) = 0;
+  // Of the process that runs it, once there is one.
+  virtual std::optional<std::int64_t> pid() const { return std::nullopt; }
+  // Comes before terminate(), for code that can be told.
+  virtual void explain(EndReason /*reason*/) {}
+  // Takes it out of the queue in front of its code, if it has one. True: nothing of it has run or
+  // will, and no callback comes.
+  virtual bool take_back() { return false; }
 };
 
 struct TaskStart {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "json_text.hpp"
 
 namespace pulse {
 namespace {
@@ -50,10 +51,46 @@ class Environment {
   std::vector<std::string> variables_;
 };
 
-template <typename Value>
-nlohmann::ordered_json or_null(const std::optional<Value>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
-}
+// Members of the job object, one behind the other.
+class JobMembers {
+ public:
+  explicit JobMembers(std::string& text) : text_(text) {}
+
+  void add(std::string_view name, std::int64_t value) {
+    begin(name);
+    text_ += std::to_string(value);
+  }
+  void add(std::string_view name, std::string_view value) {
+    begin(name);
+    append_json_string(text_, value);
+  }
+  void add(std::string_view name, const std::optional<std::string>& value) {
+    value ? add(name, std::string_view(*value)) : add_json(name, std::nullopt);
+  }
+  void add(std::string_view name, const std::vector<std::string>& values) {
+    begin(name);
+    text_ += '[';
+    for (const std::string& value : values) {
+      if (text_.back() != '[') text_ += ',';
+      append_json_string(text_, value);
+    }
+    text_ += ']';
+  }
+  void add_json(std::string_view name, const std::optional<std::string>& json) {
+    begin(name);
+    text_ += json ? std::string_view(*json) : "null";
+  }
+
+ private:
+  void begin(std::string_view name) {
+    if (text_.back() != '{') text_ += ',';
+    text_ += '"';
+    text_ += name;
+    text_ += "\":";
+  }
+
+  std::string& text_;
+};
 
 }  // namespace
 
@@ -84,34 +121,42 @@ std::vector<std::string> task_environment(const TaskInput& input, const char* co
   return environment.take();
 }
 
-std::string task_stdin(const TaskInput& input) {
-  const nlohmann::ordered_json job = {
-      {"id", input.job_id},
-      {"token", input.token},
-      {"identifier", input.identifier},
-      {"queue_name", or_null(input.queue_name)},
-      {"priority", input.priority},
-      {"run_at", input.run_at},
-      {"created_at", input.created_at},
-      {"attempt", input.attempt},
-      {"attempts", input.attempt},
-      {"max_attempts", input.max_attempts},
-      {"crashes", input.crashes},
-      {"job_key", or_null(input.job_key)},
-      {"flags", input.flags},
-      {"last_error", or_null(input.last_error)},
-      {"recovered", or_null(input.recovered)},
-      {"worker_id", input.worker_id},
-      {"worker_name", input.worker_name},
-  };
-  std::string text = "{\"payload\":";
-  text += input.payload_json.value_or("null");
-  text += ",\"job\":";
-  text += job.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  text.pop_back();  // the brace of `job`, so that the checkpoint keeps its own text too
-  text += ",\"checkpoint\":";
-  text += input.checkpoint_json.value_or("null");
+std::vector<std::string> process_environment(std::string_view task, const char* const* inherited) {
+  Environment environment;
+  environment.inherit(inherited);
+  environment.set("PULSE_TASK", task);
+  return environment.take();
+}
+
+void append_task_stdin(std::string& text, const TaskInput& input) {
+  text += "{\"payload\":";
+  text += input.payload_json ? std::string_view(*input.payload_json) : "null";
+  text += ",\"job\":{";
+  JobMembers job(text);
+  job.add("id", input.job_id);
+  job.add("token", input.token);
+  job.add("identifier", std::string_view(input.identifier));
+  job.add("queue_name", input.queue_name);
+  job.add("priority", input.priority);
+  job.add("run_at", std::string_view(input.run_at));
+  job.add("created_at", std::string_view(input.created_at));
+  job.add("attempt", input.attempt);
+  job.add("attempts", input.attempt);
+  job.add("max_attempts", input.max_attempts);
+  job.add("crashes", input.crashes);
+  job.add("job_key", input.job_key);
+  job.add("flags", input.flags);
+  job.add("last_error", input.last_error);
+  job.add("recovered", input.recovered);
+  job.add("worker_id", input.worker_id);
+  job.add("worker_name", std::string_view(input.worker_name));
+  job.add_json("checkpoint", input.checkpoint_json);
   text += "}}\n";
+}
+
+std::string task_stdin(const TaskInput& input) {
+  std::string text;
+  append_task_stdin(text, input);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace pulse {
@@ -40,8 +41,12 @@ struct TaskInput {
 // Checkpoint and last error are on stdin only: a variable holds at most 128 KiB.
 std::vector<std::string> task_environment(const TaskInput& input, const char* const* inherited);
 
+// That of a process that runs the jobs of a task: what is inherited, and PULSE_TASK.
+std::vector<std::string> process_environment(std::string_view task, const char* const* inherited);
+
 // {"payload":…,"job":{…}}: the payload keeps its own text, every number and the order of keys. The
 // job object has the columns of claimed_job by name, `attempt` beside `attempts`, and the worker.
 std::string task_stdin(const TaskInput& input);
+void append_task_stdin(std::string& text, const TaskInput& input);
 
 }  // namespace pulse

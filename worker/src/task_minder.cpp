@@ -21,9 +21,19 @@ constexpr int kMostStrangerRounds = 500;
 
 TaskMinder* owner(void* data) noexcept { return static_cast<TaskMinder*>(data); }
 
-std::vector<char*> as_pointers(const std::vector<std::string>& texts, const char* first = nullptr) {
+// How pulse-minder is called; see its main.cpp.
+std::vector<std::string> command_of(const TaskMinder::Plan& plan) {
+  std::vector<std::string> command{plan.minder_path};
+  if (plan.rules.may_gain_privileges) command.emplace_back("-p");
+  if (plan.rules.open_files != 0) {
+    command.insert(command.end(), {"-n", std::to_string(plan.rules.open_files)});
+  }
+  command.insert(command.end(), plan.arguments.begin(), plan.arguments.end());
+  return command;
+}
+
+std::vector<char*> as_pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
-  if (first != nullptr) pointers.push_back(const_cast<char*>(first));
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;
@@ -85,7 +95,8 @@ int TaskMinder::spawn(const Plan& plan, int line_fd) {
   inherit(minder::kFileFd, plan.file_fd);
   inherit(minder::kWorkDirectoryFd, plan.work_directory_fd);
 
-  std::vector<char*> arguments = as_pointers(plan.arguments, plan.minder_path.c_str());
+  const std::vector<std::string> command = command_of(plan);
+  std::vector<char*> arguments = as_pointers(command);
   std::vector<char*> environment = as_pointers(plan.environment);
   uv_process_options_t options{};
   options.file = plan.minder_path.c_str();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "../minder/protocol.hpp"
+#include "../minder/task_start.hpp"
 #include "boot_clock.hpp"
 #include "loop_handle.hpp"
 #include "unique_fd.hpp"
@@ -24,7 +25,8 @@ class TaskMinder : public std::enable_shared_from_this<TaskMinder> {
  public:
   struct Plan {
     std::string minder_path;
-    std::vector<std::string> arguments;  // after the program's name
+    minder::TaskRules rules;
+    std::vector<std::string> arguments;  // after the options
     std::vector<std::string> environment;
     // What the minder inherits, in the protocol's order, but for the line; used during start()
     // only.

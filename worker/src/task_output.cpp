@@ -15,6 +15,13 @@ void take_newer(std::optional<Value>& kept, std::optional<Value>& newer) {
 
 }  // namespace
 
+void TaskProgress::take_newer(TaskProgress newer) {
+  pulse::take_newer(fraction, newer.fraction);
+  pulse::take_newer(message, newer.message);
+  pulse::take_newer(stage, newer.stage);
+  pulse::take_newer(checkpoint, newer.checkpoint);
+}
+
 void TaskOutput::feed(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::size_t newline = bytes.find('\n');
@@ -55,10 +62,7 @@ void TaskOutput::end_line(std::string_view line) {
     ++dropped_lines_;
     return;
   }
-  take_newer(pending_.fraction, message->progress.fraction);
-  take_newer(pending_.message, message->progress.message);
-  take_newer(pending_.stage, message->progress.stage);
-  take_newer(pending_.checkpoint, message->progress.checkpoint);
+  pending_.take_newer(std::move(message->progress));
   take_newer(result_, message->result);
 }
 
@@ -69,7 +73,7 @@ std::optional<BootClock::time_point> TaskOutput::next_report() const noexcept {
 
 std::optional<TaskProgress> TaskOutput::take_due(BootClock::time_point now) {
   if (pending_.empty() || now < not_before_) return std::nullopt;
-  not_before_ = now + kProgressInterval;
+  not_before_ = now + progress_interval_;
   return take_rest();
 }
 

@@ -14,6 +14,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -25,20 +26,31 @@
 namespace pulse {
 
 struct TaskProgress {
-  std::optional<double> fraction;
-  std::optional<std::string> message;
-  std::optional<std::string> stage;
-  std::optional<std::string> checkpoint;  // JSON text
+  std::optional<double> fraction = {};
+  std::optional<std::string> message = {};
+  std::optional<std::string> stage = {};
+  std::optional<std::string> checkpoint = {};  // JSON text
 
   [[nodiscard]] bool empty() const noexcept {
     return !fraction && !message && !stage && !checkpoint;
   }
+  // The newer report wins, value by value.
+  void take_newer(TaskProgress newer);
 };
 
 class TaskOutput {
  public:
   static constexpr std::size_t kMaxLineBytes = std::size_t{1024} * 1024;
   static constexpr std::chrono::seconds kProgressInterval{1};
+  // Twice within a stall_timeout: a task that reports in time is seen in time.
+  static std::chrono::milliseconds interval_for(
+      const std::optional<std::chrono::milliseconds>& stall_timeout) {
+    const std::chrono::milliseconds longest = kProgressInterval;
+    return stall_timeout ? std::min(longest, *stall_timeout / 2) : longest;
+  }
+
+  explicit TaskOutput(std::chrono::milliseconds progress_interval = kProgressInterval)
+      : progress_interval_(progress_interval) {}
 
   // Takes the next bytes, of any length, cut anywhere.
   void feed(std::string_view bytes);
@@ -58,6 +70,7 @@ class TaskOutput {
  private:
   void end_line(std::string_view line);
 
+  std::chrono::milliseconds progress_interval_;
   std::string partial_;       // the line that has begun, never beyond kMaxLineBytes
   bool is_overlong_ = false;  // the line that has begun is being dropped
   TaskProgress pending_;

@@ -27,11 +27,12 @@ constexpr milliseconds kMinderPatience{5000};
 // something when the caller destroys the object.
 class TaskProcess::Run : public std::enable_shared_from_this<TaskProcess::Run> {
  public:
-  Run(uv_loop_t* loop, std::string path, milliseconds ping_limit, TaskCallbacks callbacks)
+  Run(uv_loop_t* loop, std::string path, const TaskOptions& options, TaskCallbacks callbacks)
       : loop_(loop),
         path_(std::move(path)),
-        ping_limit_(ping_limit),
-        callbacks_(std::move(callbacks)) {}
+        ping_limit_(options.ping_limit),
+        callbacks_(std::move(callbacks)),
+        output_(options.progress_interval) {}
 
   int start(const TaskExecutable& executable, const TaskOptions& options);
   void ping(BootClock::time_point alive_as_of) noexcept {
@@ -42,6 +43,7 @@ class TaskProcess::Run : public std::enable_shared_from_this<TaskProcess::Run> {
     minder_->terminate(grace);
   }
   void hang_up() noexcept;
+  std::optional<std::int64_t> pid() const noexcept { return pid_; }
 
  private:
   using Step = void (Run::*)();
@@ -78,6 +80,7 @@ class TaskProcess::Run : public std::enable_shared_from_this<TaskProcess::Run> {
   TaskOutput output_;
   std::size_t window_bytes_ = 0;
   std::optional<TaskEnd> end_;  // known, while the last output is awaited
+  std::optional<std::int64_t> pid_;
   bool is_told_to_end_ = false;
   bool is_hung_up_ = false;
   Timer progress_timer_;
@@ -99,6 +102,7 @@ int TaskProcess::Run::start(const TaskExecutable& executable, const TaskOptions&
 
   TaskMinder::Plan plan;
   plan.minder_path = options.minder_path;
+  plan.rules = options.rules;
   plan.arguments = {std::to_string(options.job_id), std::to_string(options.silence_grace.count()),
                     executable.path};
   plan.environment = options.environment;
@@ -185,7 +189,11 @@ void TaskProcess::Run::report_progress() {
 }
 
 void TaskProcess::Run::take_report(const minder::Report& report) {
-  if (report.kind != minder::Report::kStarted) end_with(describe_end(report, path_));
+  if (report.kind == minder::Report::kStarted) {
+    pid_ = report.value;
+    return;
+  }
+  end_with(describe_end(report, path_));
 }
 
 void TaskProcess::Run::end_with(TaskEnd end) {
@@ -241,7 +249,7 @@ TaskProcess::~TaskProcess() { run_->hang_up(); }
 
 TaskProcess::StartResult TaskProcess::start(uv_loop_t* loop, const TaskExecutable& executable,
                                             const TaskOptions& options, TaskCallbacks callbacks) {
-  auto run = std::make_shared<Run>(loop, executable.path, options.ping_limit, std::move(callbacks));
+  auto run = std::make_shared<Run>(loop, executable.path, options, std::move(callbacks));
   if (const int code = run->start(executable, options); code != 0) {
     run->hang_up();
     return {nullptr, code, "cannot start " + options.minder_path + ": " + uv_strerror(code)};
@@ -250,6 +258,8 @@ TaskProcess::StartResult TaskProcess::start(uv_loop_t* loop, const TaskExecutabl
 }
 
 void TaskProcess::ping(BootClock::time_point alive_as_of) noexcept { run_->ping(alive_as_of); }
+
+std::optional<std::int64_t> TaskProcess::pid() const noexcept { return run_->pid(); }
 
 void TaskProcess::terminate(milliseconds grace) noexcept { run_->terminate(grace); }
 

@@ -21,10 +21,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "../minder/task_start.hpp"
 #include "boot_clock.hpp"
 #include "task_end.hpp"
 #include "task_folder.hpp"
@@ -34,12 +36,14 @@ namespace pulse {
 
 struct TaskOptions {
   std::string minder_path;
+  minder::TaskRules rules;
   // At the last ping + ping_limit the minder sends SIGTERM, silence_grace later SIGKILL. Give
   // sweep_threshold − margin; silence_grace should fit into the min(1 s, threshold/10) of it.
   std::chrono::milliseconds ping_limit{0};
   std::chrono::milliseconds silence_grace{200};
   // What the first ping_limit is counted from: the send time of the last good heartbeat or claim.
   BootClock::time_point alive_as_of = BootClock::now();
+  std::chrono::milliseconds progress_interval = TaskOutput::kProgressInterval;
   std::int64_t job_id = 0;               // shown in the minder's arguments, for people
   std::vector<std::string> environment;  // see task_environment()
   std::string stdin_text;                // see task_stdin()
@@ -47,7 +51,8 @@ struct TaskOptions {
 };
 
 struct TaskCallbacks {
-  // At most one a second; reports in between are merged, the newest value of each field wins.
+  // At most one per progress_interval; what is said in between is merged, the newest value of each
+  // field wins.
   // What is still unreported comes just before on_end. May carry a checkpoint.
   std::function<void(const TaskProgress&)> on_progress;
   // Exactly once, unless the object is destroyed first. Comes when the task has ended and its
@@ -83,6 +88,8 @@ class TaskProcess {
   // bring the SIGKILL forward. on_end follows, at the latest 5 s after the grace: even a minder
   // that its task has stopped is overcome.
   void terminate(std::chrono::milliseconds grace) noexcept;
+  // Of the task itself, from when it has been executed.
+  std::optional<std::int64_t> pid() const noexcept;
   void kill() noexcept { terminate(std::chrono::milliseconds::zero()); }
 
  private:

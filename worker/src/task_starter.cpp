@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -14,6 +15,7 @@ class ExecutableTask final : public Task {
   explicit ExecutableTask(std::unique_ptr<TaskProcess> process) : process_(std::move(process)) {}
   void ping(TimePoint alive_as_of) override { process_->ping(alive_as_of); }
   void terminate(Duration grace) override { process_->terminate(grace); }
+  std::optional<std::int64_t> pid() const override { return process_->pid(); }
 
  private:
   std::unique_ptr<TaskProcess> process_;
@@ -28,16 +30,18 @@ std::string folder_of_this_program() {
 }
 
 TaskStart start(EventLoop& loop, const TaskFolder& folder, const std::string& minder_path,
-                const HeldJob& job, const Registration& registration, TimePoint alive_as_of,
-                TaskCallbacks callbacks) {
+                const minder::TaskRules& rules, const HeldJob& job,
+                const Registration& registration, TimePoint alive_as_of, TaskCallbacks callbacks) {
   TaskRefusal refusal;
   const auto executable = folder.find(job.job.input.identifier, refusal);
   if (!executable) return {nullptr, refusal.is_transient(), refusal.reason};
   TaskOptions options;
   options.minder_path = minder_path;
+  options.rules = rules;
   options.ping_limit = registration.silence_limit();
   options.silence_grace = registration.kill_allowance();
   options.alive_as_of = alive_as_of;
+  options.progress_interval = TaskOutput::interval_for(job.job.stall_timeout);
   options.job_id = job.job.input.job_id;
   options.environment = task_environment(job.job.input, environ);
   options.stdin_text = task_stdin(job.job.input);
@@ -62,11 +66,13 @@ std::string find_minder() {
   return {};
 }
 
-StartTask task_starter(EventLoop& loop, const TaskFolder& folder, std::string minder_path) {
-  return [&loop, &folder, minder_path = std::move(minder_path)](
+StartTask task_starter(EventLoop& loop, const TaskFolder& folder, std::string minder_path,
+                       const minder::TaskRules& rules) {
+  return [&loop, &folder, rules, minder_path = std::move(minder_path)](
              const HeldJob& job, const Registration& registration, TimePoint alive_as_of,
              TaskCallbacks callbacks) {
-    return start(loop, folder, minder_path, job, registration, alive_as_of, std::move(callbacks));
+    return start(loop, folder, minder_path, rules, job, registration, alive_as_of,
+                 std::move(callbacks));
   };
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "../minder/task_start.hpp"
 #include "event_loop.hpp"
 #include "task.hpp"
 
@@ -13,6 +14,7 @@ namespace pulse {
 std::string find_minder();
 
 // Starts tasks from `folder`, which must outlive the result.
-StartTask task_starter(EventLoop& loop, const TaskFolder& folder, std::string minder_path);
+StartTask task_starter(EventLoop& loop, const TaskFolder& folder, std::string minder_path,
+                       const minder::TaskRules& rules);
 
 }  // namespace pulse

@@ -1,5 +1,7 @@
 #include "worker.hpp"
 
+#include <algorithm>
+
 namespace pulse {
 namespace {
 
@@ -29,6 +31,11 @@ LinkConfig link_config(const char* name, Duration open_deadline, const char* sta
   return config;
 }
 
+ExecutorConfig executor_config(const Config& config) {
+  const int ahead = config.tasks_queue ? config.prefetch.value_or(0) : 0;
+  return {static_cast<std::size_t>(config.concurrency), static_cast<std::size_t>(ahead)};
+}
+
 }  // namespace
 
 Worker::Worker(const Config& config, std::string info_json, Duration open_deadline,
@@ -47,10 +54,12 @@ Worker::Worker(const Config& config, std::string info_json, Duration open_deadli
                  timers, held_, log),
       finisher_(finish_link_, heartbeat_, held_, timers, log),
       sweeper_(finish_link_, timers, random, log),
-      claimer_({config.name, static_cast<std::size_t>(config.concurrency), config.once},
-               claim_link_, heartbeat_, held_, finisher_, timers, log),
-      executor_(static_cast<std::size_t>(config.concurrency), std::move(start_task), heartbeat_,
-                held_, finisher_, timers, log),
+      same_host_(finish_link_, timers, log),
+      claimer_(
+          {config.name, static_cast<std::size_t>(config.concurrency), config.once, config.prefetch},
+          claim_link_, heartbeat_, held_, finisher_, timers, log),
+      executor_(executor_config(config), std::move(start_task), heartbeat_, held_, finisher_,
+                timers, log),
       grace_(timers, [this] { force("grace is over"); }),
       last_call_(timers, [this] { finish(); }) {
   wire_links();
@@ -65,6 +74,7 @@ void Worker::wire_links() {
     };
     link->on_notice = [this](const Notice& notice) {
       if (notice.sqlstate == "PU100") sweeper_.sweep_now();
+      if (notice.sqlstate == "PU102") heartbeat_.look_for_handlers();
     };
   }
 }
@@ -78,13 +88,22 @@ void Worker::wire_heartbeat() {
       link->set_reconnect_cap(registration.heartbeat_interval);
     }
     sweeper_.start(registration);
-    claim_link_.wake();
+    same_host_.start(registration, is_process_gone);
     finish_link_.wake();
+  };
+  heartbeat_.on_established = [this] { claim_link_.wake(); };
+  heartbeat_.on_handler_tasks = [this](std::vector<std::string> tasks) {
+    if (tasks == functions_) return;
+    functions_ = std::move(tasks);
+    serve_all();
   };
   heartbeat_.on_good_beat = [this] {
     executor_.take_good_beat();
     claim_link_.wake();
     finish_link_.wake();
+  };
+  heartbeat_.on_background_sweeps = [this](bool sweeps) {
+    sweeper_.leave_interval_to_others(sweeps);
   };
   heartbeat_.on_lost = [this](std::int64_t worker_id) { drop_claims_of(worker_id); };
   heartbeat_.on_revoked = [this](const std::vector<ClaimKey>& claims) {
@@ -110,7 +129,9 @@ void Worker::wire_jobs() {
   };
   claimer_.on_exhausted = [this] { drain("nothing is ready"); };
   claimer_.on_quiet = [this] { advance(); };
+  if (config_.tasks_queue) let_jobs_go_back();
   executor_.on_slot_free = [this] {
+    if (queue_ != nullptr) queue_->look_again();
     executor_.fill_slots();
     claimer_.look_again();
     advance();
@@ -121,6 +142,7 @@ void Worker::wire_jobs() {
   executor_.on_exhausted = [this](const std::string& reason) {
     claimer_.hold_off(kExhaustedPause, reason);
   };
+  finisher_.on_sending = [this] { claim_link_.ask_senders(); };
   finisher_.on_settled = [this] {
     claimer_.look_again();
     advance();
@@ -128,9 +150,34 @@ void Worker::wire_jobs() {
   finisher_.on_claim_lost = [this](ClaimKey claim) { executor_.revoke(claim); };
 }
 
-void Worker::serve(const std::vector<std::string>& tasks) {
+void Worker::let_jobs_go_back() {
+  claimer_.take_back = [this](ClaimKey claim) { return executor_.take_back(claim); };
+}
+
+void Worker::set_queue(TaskQueue& queue) {
+  queue_ = &queue;
+  queue.has_free_slot = [this] {
+    return executor_.slots_taken() < static_cast<std::size_t>(config_.concurrency);
+  };
+  queue.on_more_extra = [this] { claimer_.look_again(); };
+  executor_.set_queue(&queue);
+  claimer_.extra_slots = [&queue] { return queue.extra(); };
+  let_jobs_go_back();
+}
+
+void Worker::serve(std::vector<std::string> tasks) {
+  executables_ = std::move(tasks);
+  serve_all();
+  if (heartbeat_.registration()) heartbeat_.look_for_handlers();
+}
+
+void Worker::serve_all() {
+  std::vector<std::string> tasks = executables_;
+  tasks.insert(tasks.end(), functions_.begin(), functions_.end());
+  std::sort(tasks.begin(), tasks.end());
+  tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
   heartbeat_.serve(tasks);
-  if (was_registered_) claimer_.serve(tasks);
+  if (was_registered_) claimer_.serve(std::move(tasks));
 }
 
 void Worker::start() {
@@ -174,6 +221,41 @@ void Worker::drop_claims_of(std::int64_t worker_id) {
   advance();
 }
 
+WorkerState Worker::state() const {
+  WorkerState state;
+  state.is_established = heartbeat_.is_established();
+  state.is_draining = phase_ != Phase::running;
+  if (const auto& registration = heartbeat_.registration()) {
+    state.worker_id = registration->worker_id;
+    state.silence_limit = registration->silence_limit();
+  }
+  state.last_good = heartbeat_.last_good();
+  state.running = static_cast<std::int64_t>(held_.count(HeldJob::State::running));
+  state.prefetched = static_cast<std::int64_t>(held_.count(HeldJob::State::prefetched));
+  state.held = state.running + state.prefetched +
+               static_cast<std::int64_t>(held_.count(HeldJob::State::ended));
+  state.concurrency = config_.concurrency;
+  return state;
+}
+
+void Worker::tell_running() const {
+  executor_.tell_running();
+  const WorkerState now = state();
+  std::optional<std::int64_t> worker_id;
+  std::optional<std::chrono::nanoseconds> heartbeat_age;
+  std::optional<std::chrono::nanoseconds> grace_left;
+  if (now.worker_id != 0) worker_id = now.worker_id;
+  if (now.last_good != TimePoint{}) heartbeat_age = timers_.now() - now.last_good;
+  if (grace_.is_running()) grace_left = grace_.due() - timers_.now();
+  log_.answer("summary", {{"worker", worker_id},
+                          {"running", now.running},
+                          {"slots", now.concurrency},
+                          {"prefetched", now.prefetched},
+                          {"held", now.held},
+                          {"heartbeat_age_ms", heartbeat_age},
+                          {"grace_left_ms", grace_left}});
+}
+
 void Worker::start_grace() { grace_.start_in(config_.grace); }
 
 void Worker::drain(const char* why) {
@@ -182,6 +264,7 @@ void Worker::drain(const char* why) {
             {{"reason", why},
              {"running", static_cast<std::int64_t>(held_.count(HeldJob::State::running))}});
   claimer_.stop();
+  if (queue_ != nullptr) queue_->drain();
   advance();
 }
 
@@ -207,6 +290,7 @@ void Worker::leave() {
   phase_ = Phase::leaving;
   grace_.stop();
   sweeper_.stop();
+  same_host_.stop();
   if (!last_call_.is_running()) last_call_.start_in(kLastCall);
   heartbeat_.deregister(kFarewellDeadline, [this] { finish(); });
 }
@@ -224,6 +308,7 @@ void Worker::finish() {
                         {"completed", counters.completed},
                         {"failed", counters.failed},
                         {"released", counters.released},
+                        {"snoozed", counters.snoozed},
                         {"stale", counters.stale},
                         {"unknown", counters.unknown},
                         {"unreported", static_cast<std::int64_t>(finisher_.size())}});

@@ -15,7 +15,9 @@
 #include "claimer.hpp"
 #include "config.hpp"
 #include "executor.hpp"
+#include "same_host.hpp"
 #include "sweeper.hpp"
+#include "vitals.hpp"
 
 namespace pulse {
 
@@ -31,12 +33,20 @@ class Worker {
          const Connections& connections, StartTask start_task, Timers& timers, const Random& random,
          Log& log);
 
-  // Serves these tasks and no others from now on.
-  void serve(const std::vector<std::string>& tasks);
+  // Tasks that wait in a queue of their own; set before start(). The queue outlives this.
+  void set_queue(TaskQueue& queue);
+  // Serves these tasks and those that have a handler, and no others, from now on.
+  void serve(std::vector<std::string> tasks);
   void start();
   // The first call drains, a second one forces.
   void stop();
 
+  WorkerState state() const;
+  // Tells the log what runs, whatever its threshold.
+  void tell_running() const;
+
+  // Looks at other processes of this machine; set before start(). Without it nobody looks.
+  SameHost::IsGone is_process_gone;
   // Everything is over and closed.
   std::function<void(ExitCode)> on_finished;
 
@@ -48,6 +58,8 @@ class Worker {
   void wire_jobs();
   void take_refusal(ExitCode code, const std::string& reason);
   void drop_claims_of(std::int64_t worker_id);
+  void serve_all();
+  void let_jobs_go_back();
   void start_grace();
   void drain(const char* why);
   void force(const char* why);
@@ -65,9 +77,13 @@ class Worker {
   Heartbeat heartbeat_;
   Finisher finisher_;
   Sweeper sweeper_;
+  SameHost same_host_;
   Claimer claimer_;
   Executor executor_;
+  TaskQueue* queue_ = nullptr;
 
+  std::vector<std::string> executables_;
+  std::vector<std::string> functions_;
   Phase phase_ = Phase::running;
   ExitCode exit_code_ = ExitCode::drained;
   bool was_registered_ = false;

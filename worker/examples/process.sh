@@ -1,0 +1,14 @@
+#!/bin/sh
+# Greets, one job at a time: pulse-worker --process 'greet=worker/examples/process.sh'
+# A shell reads no JSON: this takes the id, which is always in front, and a name of plain letters.
+while IFS= read -r line; do
+  case $line in '{"cancel":'*) continue ;; esac
+  id=${line#'{"id":'}
+  id=${id%%,*}
+  name=$(printf '%s\n' "$line" | sed -n 's/^[^}]*"name": *"\([A-Za-z ]*\)".*/\1/p')
+  if [ -n "$name" ]; then
+    printf '{"id":%s,"result":{"greeted":"%s"}}\n' "$id" "$name"
+  else
+    printf '{"id":%s,"error":"nobody to greet","retry":false}\n' "$id"
+  fi
+done

@@ -1,0 +1,243 @@
+// pg_pulse::Worker: a worker whose tasks are the handlers of this program.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <stdexcept>
+#include <thread>
+
+#include "error_tail.hpp"
+#include "handler_tasks.hpp"
+#include "identity.hpp"
+#include "pulse/worker.hpp"
+#include "signals.hpp"
+#include "signals_blocked.hpp"
+#include "stop_requests.hpp"
+#include "worker.hpp"
+
+namespace pg_pulse {
+namespace {
+
+constexpr int kMostThreads = 10'000;
+constexpr int kMostAhead = 10'000;
+constexpr std::size_t kMostAtOnce = 10'000;
+
+void must(bool is_right, const std::string& message) {
+  if (!is_right) throw std::invalid_argument("pg_pulse::Worker: " + message);
+}
+
+std::string own_name() { return pulse::read_hostname() + "-" + std::to_string(getpid()); }
+
+// The options with what they leave open.
+Options completed(Options options) {
+  if (options.name.empty()) options.name = own_name();
+  if (options.concurrency == 0) {
+    options.concurrency = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  }
+  must(options.concurrency > 0 && options.concurrency <= kMostThreads, "concurrency out of range");
+  must(options.prefetch >= 0 && options.prefetch <= kMostAhead, "prefetch out of range");
+  must(options.grace.count() >= 0, "grace is negative");
+  must(options.stop_grace.count() > 0, "stop_grace is not positive");
+  must(!options.heartbeat_interval || options.heartbeat_interval->count() >= 50,
+       "heartbeat_interval is shorter than 50 ms");
+  return options;
+}
+
+pulse::ConnectOptions read_connection(const Options& options) {
+  auto read = pulse::ConnectOptions::read(options.database, "pulse-worker " + options.name);
+  if (const auto* problem = std::get_if<std::string>(&read)) must(false, "database: " + *problem);
+  return std::get<pulse::ConnectOptions>(std::move(read));
+}
+
+std::string storable(const std::string& error) {
+  pulse::ErrorTail text;
+  text.feed(error);
+  return text.text();
+}
+
+std::vector<Job> jobs_of(std::span<const pulse::HandlerRunPtr> runs) {
+  std::vector<Job> jobs;
+  jobs.reserve(runs.size());
+  for (const pulse::HandlerRunPtr& run : runs) jobs.emplace_back(run);
+  return jobs;
+}
+
+}  // namespace
+
+class __attribute__((visibility("hidden"))) Worker::Impl {
+ public:
+  explicit Impl(Options options)
+      : options_(completed(std::move(options))), connection_(read_connection(options_)) {}
+
+  static pulse::TaskEnd end_of(Outcome outcome);
+  void add(std::string task, std::size_t most, pulse::HandlerCode code);
+  int run();
+  void stop() noexcept { stop_requests_.add(); }
+
+ private:
+  pulse::Config config() const;
+  std::vector<std::string> tasks() const;
+  std::unique_ptr<pulse::Log> make_log() const;
+  pulse::HandlerPolicy policy(pulse::Log& log) const;
+  int run_loop(pulse::Log& log);
+
+  const Options options_;
+  const pulse::ConnectOptions connection_;
+  pulse::StopRequests stop_requests_;
+  pulse::Handlers handlers_;
+  std::size_t largest_batch_ = 1;
+  bool has_run_ = false;
+};
+
+pulse::TaskEnd Worker::Impl::end_of(Outcome outcome) {
+  pulse::TaskEnd end;
+  switch (outcome.kind_) {
+    case Outcome::Kind::success:
+      end.kind = pulse::TaskEnd::Kind::succeeded;
+      end.result = std::move(outcome.text_);
+      break;
+    case Outcome::Kind::failure:
+    case Outcome::Kind::final_failure:
+      end.kind = outcome.kind_ == Outcome::Kind::failure ? pulse::TaskEnd::Kind::failed
+                                                         : pulse::TaskEnd::Kind::failed_for_good;
+      end.error = storable(outcome.text_.value_or(""));
+      end.reason = "its answer";
+      end.again_in = outcome.delay_;
+      break;
+    case Outcome::Kind::snooze:
+      end.kind = pulse::TaskEnd::Kind::snoozed;
+      end.checkpoint = std::move(outcome.text_);
+      end.again_in = outcome.delay_;
+      break;
+  }
+  return end;
+}
+
+void Worker::Impl::add(std::string task, std::size_t most, pulse::HandlerCode code) {
+  if (has_run_) throw std::logic_error("pg_pulse::Worker: it runs already");
+  must(!task.empty(), "a task has no name");
+  must(most > 0 && most <= kMostAtOnce, "batch of " + task + " out of range");
+  must(!handlers_.contains(task), "two handlers for " + task);
+  handlers_[std::move(task)] = {most, std::move(code)};
+  largest_batch_ = std::max(largest_batch_, most);
+}
+
+// A slot for each job that the threads can have in their hands at once.
+pulse::Config Worker::Impl::config() const {
+  pulse::Config config;
+  config.name = options_.name;
+  config.concurrency = options_.concurrency * static_cast<int>(largest_batch_);
+  config.once = options_.once;
+  config.prefetch = options_.prefetch;
+  config.tasks_queue = true;
+  config.grace = options_.grace;
+  config.heartbeat_interval = options_.heartbeat_interval;
+  return config;
+}
+
+std::vector<std::string> Worker::Impl::tasks() const {
+  std::vector<std::string> tasks;
+  for (const auto& [task, entry] : handlers_) tasks.push_back(task);
+  std::sort(tasks.begin(), tasks.end());
+  return tasks;
+}
+
+std::unique_ptr<pulse::Log> Worker::Impl::make_log() const {
+  const auto format = static_cast<pulse::LogFormat>(options_.log_format);
+  const auto level = static_cast<pulse::LogLevel>(options_.log_level);
+  const pulse::SignalsBlocked blocked;
+  if (options_.log_sink) return std::make_unique<pulse::Log>(format, level, options_.log_sink);
+  return std::make_unique<pulse::Log>(format, level, STDERR_FILENO);
+}
+
+pulse::HandlerPolicy Worker::Impl::policy(pulse::Log& log) const {
+  pulse::HandlerPolicy policy;
+  policy.stop_grace = options_.stop_grace;
+  if (options_.on_stubborn) {
+    policy.on_stubborn = [this](const pulse::HandlerRunPtr& run) {
+      return options_.on_stubborn(Job(run));
+    };
+  }
+  policy.end_process = [&log] {
+    log.close();
+    std::_Exit(static_cast<int>(pulse::ExitCode::forced));
+  };
+  return policy;
+}
+
+int Worker::Impl::run() {
+  if (has_run_) throw std::logic_error("pg_pulse::Worker: it runs only once");
+  if (handlers_.empty()) throw std::logic_error("pg_pulse::Worker: it has no handler");
+  has_run_ = true;
+  const std::unique_ptr<pulse::Log> log = make_log();
+  return run_loop(*log);
+}
+
+int Worker::Impl::run_loop(pulse::Log& log) {
+  const pulse::SystemClock clock;
+  pulse::EventLoop loop(clock);
+  pulse::HandlerTasks* listener = nullptr;
+  const auto outbox = std::make_shared<pulse::HandlerOutbox>(
+      [&] { loop.post([&listener] { listener->take_messages(); }); });
+  pulse::HandlerPool pool(static_cast<std::size_t>(options_.concurrency), handlers_, outbox);
+  pulse::HandlerTasks tasks_of_pool(policy(log), pool, outbox, loop.timers(), log);
+  listener = &tasks_of_pool;
+  const auto claim = make_connection(loop, connection_);
+  const auto finish = make_connection(loop, connection_);
+  const auto heartbeat = make_connection(loop, connection_);
+  const auto engine = std::make_shared<std::mt19937_64>(std::random_device{}());
+  pulse::Worker worker(
+      config(), identity_json(pulse::read_identity()), connection_.deadline(),
+      {*claim, *finish, *heartbeat}, tasks_of_pool.starter(), loop.timers(),
+      [engine] { return std::uniform_real_distribution<double>(0.0, 1.0)(*engine); }, log);
+  auto exit_code = pulse::ExitCode::drained;
+  worker.is_process_gone = pulse::is_process_gone;
+  worker.on_finished = [&](pulse::ExitCode code) {
+    exit_code = code;
+    loop.stop();
+  };
+  pulse::Signals signals(loop);
+  if (options_.handle_signals) {
+    for (const int number : {SIGTERM, SIGINT}) signals.on(number, [this] { stop(); });
+  }
+  worker.serve(tasks());
+  worker.start();
+  const std::function<void()> on_stop = [&] { worker.stop(); };
+  const auto listening = stop_requests_.listen(loop, on_stop);
+  loop.run();
+  outbox->close();
+  return static_cast<int>(exit_code);
+}
+
+Worker::Worker(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+
+Worker::~Worker() = default;
+
+Worker& Worker::add(std::string task, Handler code) {
+  impl_->add(std::move(task), 1,
+             [code = std::move(code)](std::span<const pulse::HandlerRunPtr> runs) {
+               Job job(runs.front());
+               std::vector<pulse::TaskEnd> ends;
+               ends.push_back(Impl::end_of(code(job)));
+               return ends;
+             });
+  return *this;
+}
+
+Worker& Worker::handle_batch(std::string task, std::size_t most, BatchHandler code) {
+  impl_->add(std::move(task), most,
+             [code = std::move(code)](std::span<const pulse::HandlerRunPtr> runs) {
+               std::vector<Job> jobs = jobs_of(runs);
+               std::vector<pulse::TaskEnd> ends;
+               for (Outcome& outcome : code(jobs)) ends.push_back(Impl::end_of(std::move(outcome)));
+               return ends;
+             });
+  return *this;
+}
+
+int Worker::run() { return impl_->run(); }
+
+void Worker::stop() noexcept { impl_->stop(); }
+
+}  // namespace pg_pulse
