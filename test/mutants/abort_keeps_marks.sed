@@ -1,4 +1,4 @@
 # An aborted claim does not put back the marks that it took.
-# file: extension/commit_callback.cpp
+# in: extension
 # red: isolation promote_vs_finish
-/^void tell_abort(/,/^}/ s/^  set_marks(database, pending\.\(taken\|returned\));//
+/^void tell_abort(/,/^}/ s/^ *set_marks(database, pending\.\(taken\|returned\));//

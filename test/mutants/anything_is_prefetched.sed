@@ -1,4 +1,4 @@
 # A job on its last attempt, or of a queue, is prefetched.
-# file: extension/claim.cpp
+# in: extension
 # red: pgtap claim
-s/ \&\& !may_be_prefetched(row)) return;/ \&\& false) return;/
+s/ \&\& !may_be_prefetched(row)) return false;/ \&\& false) return false;/

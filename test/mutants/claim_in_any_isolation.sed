@@ -1,4 +1,4 @@
 # claim() runs under any isolation level.
-# file: extension/claim.cpp
+# in: extension
 # red: isolation claim_vs_isolation
 /^void check_admission(/,/^}/ s/XactIsoLevel != XACT_READ_COMMITTED/false/

@@ -1,4 +1,4 @@
 # claim() does not hold the lock of its worker.
-# file: extension/claimer.cpp
+# in: extension
 # red: isolation claim_vs_declare_lost
 /^void admit_claimer(/,/^}/ s/^  lock_private(LockKind::kWorker.*$//

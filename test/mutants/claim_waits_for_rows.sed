@@ -1,4 +1,4 @@
 # claim() waits for whoever holds the row of a job.
-# file: extension/job_table.cpp
+# in: extension
 # red: isolation claim_vs_claim
-s/LockWaitSkip/LockWaitBlock/
+/^bool try_lock_row(/,/^}/ s/LockWaitSkip/LockWaitBlock/

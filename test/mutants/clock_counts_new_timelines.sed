@@ -1,4 +1,4 @@
 # The time between two primaries counts as silence.
-# file: extension/liveness.cpp
+# in: extension
 # red: pgtap clock
 s/^  if (reading.timeline != current_timeline()) return 0;//

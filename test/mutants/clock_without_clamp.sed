@@ -1,4 +1,4 @@
 # An outage counts as silence of everybody.
-# file: extension/liveness.cpp
-# red: pgtap clock
+# in: extension
+# red: isolation outage_vs_sweep
 s/return Min(Max(elapsed, 0), longest_tick_us());/return Max(elapsed, 0);/

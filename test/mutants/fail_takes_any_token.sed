@@ -1,4 +1,4 @@
 # fail() and snooze() do not test the token.
-# file: sql/finish.sql
+# in: sql
 # red: isolation zombie_heartbeat
 /^CREATE.* pulse._lock_claim(/,/^END/ s/ AND j.token = _lock_claim.token//

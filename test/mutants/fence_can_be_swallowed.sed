@@ -1,4 +1,4 @@
 # Who swallows PU001 may commit.
-# file: extension/fence.cpp
+# in: extension
 # red: isolation fence_vs_sweep
 s/^  doomed = true;//

@@ -1,4 +1,4 @@
 # A fence of a rolled-back savepoint stays in force.
-# file: extension/fence.cpp
+# in: extension
 # red: isolation fence_vs_sweep
 /^void drop_fences(/,/^}/ s/fences\[i\].savepoint != savepoint/true/

@@ -1,4 +1,4 @@
 # A claim that is newer than the last array goes back with it.
-# file: sql/heartbeat.sql
+# in: sql
 # red: isolation heartbeat_vs_claim
 s/pulse._lock_claims(beat.missing_job_ids, beat.missing_tokens)/pulse._lock_claims(ids, tokens)/

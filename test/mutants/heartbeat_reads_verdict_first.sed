@@ -1,6 +1,6 @@
 # A heartbeat reads the verdict in a statement before the one that beats.
-# file: sql/heartbeat.sql
+# in: sql
 # red: isolation heartbeat_vs_sweep
 /^  UPDATE pulse.heartbeat AS h SET$/ i\
-  status := (SELECT h.verdict FROM pulse.heartbeat AS h WHERE h.worker_id = heartbeat.worker_id);
+  status := (SELECT h.verdict FROM pulse.heartbeat AS h WHERE h.worker_id = _heartbeat_in_full.worker_id);
 s/^  status := coalesce(beat.verdict, 'lost');/  status := coalesce(status, 'lost');/

@@ -1,4 +1,4 @@
 # progress() does not test the token.
-# file: sql/progress.sql
+# in: sql
 # red: isolation zombie_heartbeat
 s/ AND j.token = progress.token//

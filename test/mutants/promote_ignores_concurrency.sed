@@ -1,4 +1,4 @@
 # A promotion opens one job too many.
-# file: extension/promote.cpp
+# in: extension
 # red: isolation promote_vs_finish
 /^void read_settings(/,/^}/ s/queue->concurrency = 1;/queue->concurrency = 2;/

@@ -1,4 +1,4 @@
 # A recovery gives the attempt back.
-# file: sql/finish.sql
+# in: sql
 # red: isolation complete_vs_sweep
 /attempts   = j.attempts/ s/v.outcome = 'released'/v.outcome IN ('released', 'lost')/

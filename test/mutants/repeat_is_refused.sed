@@ -1,4 +1,4 @@
 # A repeated completion is refused, although it is recorded.
-# file: sql/finish.sql
+# in: sql
 # red: isolation complete_vs_complete
 /^CREATE.* pulse._refused_token(/,/^END/ s/RETURN NULL;/RETURN 'repeated';/

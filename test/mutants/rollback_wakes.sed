@@ -1,4 +1,4 @@
 # A rolled-back enqueue wakes waiters.
-# file: extension/commit_callback.cpp
+# in: extension
 # red: isolation add_vs_claim
 /if (pending.any/ s/tell_abort(database);/tell_commit(database);/

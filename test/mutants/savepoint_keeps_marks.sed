@@ -1,4 +1,4 @@
 # A rolled-back savepoint does not put back the marks that were taken in it.
-# file: extension/commit_callback.cpp
+# in: extension
 # red: isolation promote_vs_finish
-s/^    return_taken();//
+/^extern "C" void pulse_subtransaction_callback(/,/^}/ s/^    undo_savepoint();//

@@ -1,4 +1,4 @@
 # A suspect is given to a worker that holds others.
-# file: extension/claim.cpp
+# in: extension
 # red: isolation claim_vs_alone
 /^void consider_suspect(/,/^}/ s/!holds_jobs(/holds_jobs(/

@@ -1,4 +1,4 @@
 # A recovery does not lock the key of the job.
-# file: sql/sweep.sql
+# in: sql
 # red: isolation keyed_add_vs_fail
-/^CREATE.* pulse._lock_running(/,/^COMMENT/ s/ OR pulse._try_lock_key(j.job_key)/ OR true/
+/^CREATE.* pulse._lock_running(/,/^COMMENT/ s/ OR pulse._try_lock_key(..job_key)/ OR true/

@@ -1,4 +1,4 @@
 # A running job is put back under a key that another one waits under.
-# file: sql/finish.sql
+# in: sql
 # red: isolation keyed_add_vs_fail
-/^CREATE.* pulse._is_superseded(/,/^COMMENT/ s/job.job_key IS NOT NULL AND EXISTS/false AND EXISTS/
+s/WHEN j.superseded OR j.job_key IS NOT NULL AND pulse._is_taken(j.job_key) THEN/WHEN j.superseded THEN/

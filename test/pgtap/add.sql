@@ -1,6 +1,6 @@
 -- sql/add.sql: producers add, replace and remove jobs in their own transaction.
 \ir support/setup.psql
-SELECT plan(69);
+SELECT plan(81);
 
 SELECT expect_function('add_job',
   'identifier text, payload json DEFAULT NULL::json, queue_name text DEFAULT NULL::text, '
@@ -154,6 +154,62 @@ SELECT given_job('mail', 'post', job_key => 'k') AS job \gset
 SELECT is((pulse.remove_job('k')).id, :job::bigint, 'remove_job returns the job that it removed');
 SELECT is(state_of(:job), 'gone', 'which is gone');
 SELECT is(pulse.remove_job('k'), NULL, 'once more it returns NULL');
+SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
+
+-- --- what others hang on the table, and where a call sees its jobs -------------------------------
+
+DELETE FROM pulse.job;
+CREATE FUNCTION seen_by_block() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  added pulse.job;
+BEGIN
+  added := pulse.add_job('mail');
+  RETURN (SELECT count(*) FROM pulse.job AS j WHERE j.id = added.id AND j::text = added::text);
+END $$;
+SELECT is(seen_by_block(), 1::bigint, 'the next expression sees the job, as it was returned');
+SELECT pulse.set_task('mail', max_attempts => 7) \g /dev/null
+SELECT is((SELECT array_agg(a.max_attempts ORDER BY a.id) FROM pulse.add_jobs(ARRAY[
+    ('mail', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec,
+    ('mailbox', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec,
+    ('mail', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec,
+    ('mail', NULL, NULL, NULL, 3, NULL, NULL, NULL)::pulse.job_spec]) AS a),
+  '{7,25,7,3}'::smallint[], 'each job has the max_attempts of its own task');
+CREATE TABLE public.heard (id bigint, lane "char", moment text);
+CREATE FUNCTION hear() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO public.heard VALUES (NEW.id, NEW.lane, TG_WHEN);
+  NEW.priority := 7;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER hear_before BEFORE INSERT ON pulse.job FOR EACH ROW EXECUTE FUNCTION hear();
+CREATE TRIGGER hear_after AFTER INSERT ON pulse.job FOR EACH ROW EXECUTE FUNCTION hear();
+SELECT given_job('mail') AS one \gset
+SELECT given_job('mail', 'post') AS parked \gset
+SELECT count(*) FROM pulse.add_jobs(ARRAY(
+  SELECT ('mail', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec
+    FROM generate_series(1, 3))) \g /dev/null
+SELECT is((pulse.add_job('mail')).priority, 7::smallint, 'what a trigger changes is returned');
+SELECT is((SELECT count(*)::int FROM public.heard WHERE moment = 'BEFORE'), 6,
+  'a trigger on the table fires before each job');
+SELECT is((SELECT count(*)::int FROM public.heard WHERE moment = 'AFTER'), 6, 'and after it');
+SELECT is((SELECT array_agg(lane ORDER BY id) FROM public.heard WHERE moment = 'AFTER'
+             AND id IN (:one, :parked)), '{o,p}'::"char"[], 'and sees its lane');
+DROP TRIGGER hear_before ON pulse.job;
+DROP TRIGGER hear_after ON pulse.job;
+ALTER TABLE pulse.job ADD CONSTRAINT no_letters CHECK (identifier <> 'letter');
+SELECT throws_ok($$SELECT pulse.add_job('letter')$$, '23514', NULL,
+  'a constraint on the table refuses a job');
+ALTER TABLE pulse.job DROP CONSTRAINT no_letters;
+ALTER TABLE pulse.job ADD COLUMN note text;
+SELECT is((pulse.add_job('mail')).note, NULL, 'a column that somebody has added stays empty');
+SELECT is((SELECT count(j.note)::int FROM pulse.add_jobs(ARRAY(
+    SELECT ('mail', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec
+      FROM generate_series(1, 3))) AS j), 0, 'in many jobs, too');
+UPDATE pulse.job SET note = 'old';
+ALTER TABLE pulse.job ALTER COLUMN note SET NOT NULL;
+SELECT throws_ok($$SELECT pulse.add_job('mail')$$, '23502', NULL, 'if it may be');
+ALTER TABLE pulse.job DROP COLUMN note;
+SELECT is((pulse.add_job('mail')).state, 'ready', 'one that is gone again is in nobody''s way');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 -- --- refusals: see also bad_input.sql -----------------------------------------------------------

@@ -20,7 +20,8 @@ SELECT jsonb_object_agg(c.call, pg_temp.code_of('SELECT pulse.' || format(c.call
     AS serializable
   FROM (VALUES ('register_worker(''bob'')'), ('add_job(''mail'')'), ('heartbeat(%s)'),
                ('claim(%s)'), ('claim_job(%s, 1)'), ('sweep()'), ('sweep(dry_run => true)'),
-               ('declare_lost(%s, ''gone'')')) AS c (call) \gset
+               ('declare_lost(%s, ''gone'')'), ('adopt_installation()'), ('check_host(%s)'))
+       AS c (call) \gset
 ROLLBACK;
 
 BEGIN ISOLATION LEVEL REPEATABLE READ;
@@ -49,7 +50,8 @@ SELECT jsonb_object_agg(c.call, pg_temp.code_of(
     ('fail_many(ARRAY[%2$s], ARRAY[%3$s], ARRAY[''boom''])'),
     ('release(ARRAY[%2$s], ARRAY[%3$s])'), ('fence(%2$s, %3$s)'), ('deregister_worker(%s)'),
     ('declare_lost(%s, ''gone'')'), ('sweep()'), ('sweep(dry_run => true)'), ('cancel_job(%2$s)'),
-    ('set_task(''mail'')'), ('set_queue(''post'')'), ('pause_queue(''post'')'), ('held(%s)'),
+    ('set_task(''mail'')'), ('set_queue(''post'')'), ('pause_queue(''post'')'),
+    ('adopt_installation()'), ('check_host(%s)'), ('held(%s)'),
     ('get_job(%2$s)'), ('verify()')) AS c (call) \gset
 ROLLBACK;
 
@@ -67,7 +69,7 @@ ROLLBACK;
 
 \set VERBOSITY default
 \ir support/setup.psql
-SELECT plan(187);
+SELECT plan(191);
 
 SELECT is(r.value, CASE WHEN r.key ~ '^(add_job|register|heartbeat)' THEN '00000' ELSE 'PU007' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END

@@ -7,13 +7,13 @@ SELECT expect_function('now', '', 'timestamp with time zone', 'volatile', 'invok
 
 -- --- pulse.clock_offset -------------------------------------------------------------------------
 
-SELECT cmp_ok(pulse.now() - clock_timestamp(), '<=', interval '1 s',
+SELECT cmp_ok(pulse.now() - clock_timestamp(), '<=', interval '1 min',
   'pulse.now() is the server''s clock');
 SELECT travel('1 hour');
-SELECT cmp_ok(pulse.now() - clock_timestamp(), '>=', interval '59 min 59 s',
+SELECT cmp_ok(pulse.now() - clock_timestamp(), '>=', interval '59 min',
   'pulse.clock_offset moves it on');
 SELECT travel('-1 hour');
-SELECT cmp_ok(pulse.now() - clock_timestamp(), '<=', interval '-59 min 59 s',
+SELECT cmp_ok(pulse.now() - clock_timestamp(), '<=', interval '-59 min',
   'and back');
 SELECT travel('0');
 SELECT pulse._live_now_us() AS live \gset
@@ -58,11 +58,11 @@ SELECT is(pulse._live_now_us(), :ticked::bigint, 'a new timeline adds nothing');
 
 -- --- sweeps advance it --------------------------------------------------------------------------
 
-SELECT last_tick_was('3 s') AS ticked \gset
+SELECT last_tick_was('3 s') AS ticked, clock_timestamp() AS since \gset
 SELECT lives_ok('SELECT pulse.sweep()', 'a sweep takes note of the time');
 SELECT cmp_ok(max(vt_us), '>', :ticked::bigint, 'a sweep advances the liveness clock')
   FROM pulse.clock;
-SELECT cmp_ok(clock_timestamp() - max(last_tick), '<', interval '3 s',
+SELECT cmp_ok(max(last_tick), '>=', :'since'::timestamptz,
   'and stores when it did') FROM pulse.clock;
 SELECT last_tick_was('1 hour') AS ticked \gset
 SELECT cmp_ok((SELECT skipped_time FROM pulse.sweep()), '>=', interval '59 min',

@@ -1,7 +1,7 @@
 -- What users of Graphile Worker know: adding, keys, claiming, completing and retrying behave as
 -- there, or differently where that is a fix. What takes several sessions is in test/isolation.
 \ir support/setup.psql
-SELECT plan(87);
+SELECT plan(88);
 
 SELECT given_worker() AS ann \gset
 SELECT given_worker('bob') AS bob \gset
@@ -124,6 +124,10 @@ SELECT is(shown(pulse.add_job('t', run_at => now() + interval '9 min', job_key =
                               job_key_mode => 'preserve_run_at')),
   ROW('t', '{}', NULL, interval '9 min', 25, 0, NULL, 0, NULL, 1)::text,
   'preserve_run_at replaces the time of a job that was tried');
+ROLLBACK TO failed;
+SELECT is(ROW(a.payload::text, a.attempts, a.last_error, a.revision)::text,
+  ROW('{}', 1, 'E', 1)::text, 'unsafe_dedupe leaves a job that failed as it is')
+  FROM pulse.add_job('u', '{"n": 2}', job_key => 'k', job_key_mode => 'unsafe_dedupe') AS a;
 DELETE FROM pulse.job;
 
 -- A running job.

@@ -1,6 +1,7 @@
 -- sql/grants.sql: nothing is granted to PUBLIC, and what is granted leads no further than it says.
+-- roles.sql has the grid of who may do what.
 \ir support/setup.psql
-SELECT plan(23);
+SELECT plan(22);
 
 -- --- what nobody has (P11) -----------------------------------------------------------------------
 
@@ -41,15 +42,6 @@ SELECT is_empty(
   $$SELECT oid::regprocedure FROM pg_proc
      WHERE pronamespace = 'pulse'::regnamespace AND prosecdef AND proname LIKE '\_%'$$,
   'no internal function has the rights of its owner');
-SELECT set_eq(
-  $$SELECT proname::text FROM pg_proc
-     WHERE pronamespace = 'pulse'::regnamespace AND proname NOT LIKE '\_%'$$,
-  ARRAY['add_job', 'add_jobs', 'attach_worker', 'cancel_job', 'claim', 'claim_job', 'complete',
-        'complete_many', 'declare_lost', 'deregister_worker', 'fail', 'fail_many', 'fence',
-        'get_job', 'heartbeat', 'held', 'now', 'pause_queue', 'progress', 'register_worker',
-        'release', 'remove_job', 'resume_queue', 'set_queue', 'set_task', 'snooze', 'sweep',
-        'verify', 'version', 'wait_for_job'],
-  'these are the functions for users; each has its tests here');
 SELECT is_empty(
   $$SELECT oid::regprocedure FROM pg_proc
      WHERE pronamespace = 'pulse'::regnamespace AND obj_description(oid, 'pg_proc') IS NULL$$,
@@ -70,10 +62,11 @@ INSERT INTO calls VALUES
   ('progress(1, 1)'), ('complete(1, 1)'), ('fail(1, 1, ''boom'')'), ('snooze(1, 1, ''1 s'')'),
   ('complete_many(''{1}'', ''{1}'')'), ('fail_many(''{1}'', ''{1}'', ''{boom}'')'),
   ('release(''{1}'', ''{1}'')'), ('fence(1, 1)'), ('deregister_worker(1)'),
-  ('declare_lost(1, ''gone'')'), ('sweep()'), ('cancel_job(1)'), ('get_job(1)'),
+  ('declare_lost(1, ''gone'')'), ('sweep()'), ('tick()'), ('cancel_job(1)'), ('get_job(1)'),
   ('set_task(''mail'')'), ('set_queue(''post'')'), ('pause_queue(''post'')'),
   ('resume_queue(''post'')'), ('verify()'), ('version()'), ('now()'), ('_next_token()'),
-  ('_end_attempts(''{}'')');
+  ('_end_attempts(''{}'')'), ('adopt_installation()'),
+  ('check_host(1)');
 SELECT is_empty(
   $$SELECT call FROM calls
      WHERE (refusal_of('SELECT pulse.' || call, 'pulse_stranger')).code <> '42501'$$,

@@ -1,6 +1,6 @@
 -- sql/heartbeat.sql: a beat keeps the worker alive, tells the verdict, and settles lost replies.
 \ir support/setup.psql
-SELECT plan(44);
+SELECT plan(47);
 
 SELECT expect_function('heartbeat',
   'worker_id bigint, job_ids bigint[] DEFAULT NULL::bigint[], OUT status text, '
@@ -144,6 +144,13 @@ UPDATE pulse.heartbeat SET attachment = attachment + 1000000 WHERE worker_id = :
 SELECT beat(:ann) \g /dev/null
 SELECT is((SELECT attachment FROM pulse.heartbeat WHERE worker_id = :ann), NULL,
   'a beat from another session detaches, so that silence decides');
+
+-- --- what others hang on the table ---------------------------------------------------------------
+
+ALTER TABLE pulse.heartbeat ADD COLUMN note text DEFAULT 'theirs';
+SELECT is((pulse.heartbeat(:ann)).status, 'alive', 'a column of somebody''s is no obstacle');
+SELECT is((pulse.sweep()).workers_lost, 0, 'nor to a sweep');
+SELECT is((SELECT note FROM pulse.heartbeat WHERE worker_id = :ann), 'theirs', 'and is kept');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 SELECT * FROM finish();

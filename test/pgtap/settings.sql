@@ -26,7 +26,7 @@ SELECT is((SELECT boot_val FROM pg_settings WHERE name = 'pulse.' || d.setting),
 
 SELECT is_empty(
   $$SELECT name FROM pg_settings
-     WHERE name LIKE 'pulse.%' AND context NOT IN ('superuser', 'sighup')$$,
+     WHERE name LIKE 'pulse.%' AND context NOT IN ('superuser', 'sighup', 'internal')$$,
   'only a superuser changes a setting');
 SELECT is((SELECT context FROM pg_settings WHERE name = 'pulse.sweep_threshold'), 'superuser',
   'a setting can be set per database');

@@ -1,6 +1,6 @@
 -- sql/tables.sql: what is stored, and what a dump takes along.
 \ir support/setup.psql
-SELECT plan(66);
+SELECT plan(67);
 
 SELECT has_table('pulse', name, format('pulse.%s is a table', name))
   FROM unnest(ARRAY['job', 'finished_job', 'attempt', 'worker', 'heartbeat', 'queue', 'task'])
@@ -54,6 +54,15 @@ SELECT ok(
     WHERE seqrelid IN ('pulse.token_seq'::regclass, 'pulse.worker_id_seq'::regclass)),
   'their numbers stay below the bits of the timeline');
 
+SELECT is_empty(
+  $$SELECT attrelid::regclass, attname FROM pg_attribute
+     WHERE atttypid IN ('regproc'::regtype, 'regprocedure'::regtype, 'regoper'::regtype,
+                        'regoperator'::regtype, 'regnamespace'::regtype, 'regconfig'::regtype,
+                        'regdictionary'::regtype, 'regcollation'::regtype)
+       AND attrelid IN (SELECT oid FROM pg_class
+                         WHERE relnamespace = 'pulse'::regnamespace AND relkind = 'r')$$,
+  'no table has a column of a type that pg_upgrade refuses');
+
 -- --- dump ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION dumped() RETURNS SETOF text
@@ -67,8 +76,8 @@ SELECT set_has('SELECT dumped()',
   'jobs, their history and the settings survive a dump');
 SELECT set_has('SELECT dumped()', $$VALUES ('job_id_seq'), ('token_seq'), ('worker_id_seq')$$,
   'no id or token is given out again after a restore');
-SELECT set_hasnt('SELECT dumped()', $$VALUES ('worker'), ('heartbeat'), ('clock')$$,
-  'workers and their clock are not restored');
+SELECT set_hasnt('SELECT dumped()', $$VALUES ('worker'), ('heartbeat'), ('clock'), ('witness')$$,
+  'workers, their clock and the witness of the files are not restored');
 
 -- --- created anew -------------------------------------------------------------------------------
 

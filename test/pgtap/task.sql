@@ -26,8 +26,8 @@ SELECT answers(
       pulse.set_task('mail', timeout => '2 min')$$,
   ROW(5, interval '2 min', interval '10 s', 'fixed'::text, 'kill'::text),
   'NULL leaves a setting as it is');
-SELECT is((pulse.set_task('mail', handler => 'pg_catalog.now()')).handler,
-  'pg_catalog.now()'::regprocedure, 'a task may have a function as its handler');
+SELECT is((pulse.set_task('mail', handler => 'pg_catalog.json_typeof(json)')).handler,
+  'pg_catalog.json_typeof(pg_catalog.json)', 'a task may have a function as its handler');
 
 -- --- what a job gets of it ----------------------------------------------------------------------
 
@@ -37,11 +37,11 @@ SELECT is((pulse.add_job('mail', max_attempts => 2)).max_attempts::int, 2,
 SELECT given_worker() AS ann \gset
 SELECT answers(
   format('SELECT timeout, stall_timeout, on_unreachable, handler FROM pulse.claim(%s)', :ann),
-  ROW(interval '2 min', interval '10 s', 'kill'::text, 'pg_catalog.now()'::regprocedure),
+  ROW(interval '2 min', interval '10 s', 'kill'::text, 'json_typeof(json)'::regprocedure),
   'a claimed job carries the settings of its task');
 SELECT answers(
   format('SELECT timeout, stall_timeout, on_unreachable, handler FROM pulse.held(%s)', :ann),
-  ROW(interval '2 min', interval '10 s', 'kill'::text, 'pg_catalog.now()'::regprocedure),
+  ROW(interval '2 min', interval '10 s', 'kill'::text, 'json_typeof(json)'::regprocedure),
   'so does a held one');
 SELECT answers(
   format($$SELECT timeout, stall_timeout, on_unreachable, handler

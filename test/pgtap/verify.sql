@@ -1,6 +1,6 @@
 -- sql/verify.sql: the promises as queries. Empty is good; each kind of corruption is named.
 \ir support/setup.psql
-SELECT plan(42);
+SELECT plan(43);
 
 SELECT expect_function('verify', '', 'TABLE(promise text, job_id bigint, detail text)', 'stable',
   'definer');
@@ -125,6 +125,8 @@ SELECT is_named(c.corruption, c.promise, c.job, c.description) FROM (VALUES
   ('UPDATE pulse.job SET worker_id = NULL WHERE id = $1', 'P2', 'running',
    'a job runs without a worker'),
   ('UPDATE pulse.job SET token = 7 WHERE id = $1', 'P2', 'ready', 'a waiting job has a token'),
+  ('UPDATE pulse.job SET token = 99::bigint << 40 WHERE id = $1', 'P2', 'running',
+   'a token is of an epoch that has not come'),
   ('UPDATE pulse.job SET token = (SELECT j.token FROM pulse.job AS j, given AS g
      WHERE g.name = ''other'' AND j.id = g.id) WHERE id = $1', 'P2', 'running',
    'two workers claim with one token'),

@@ -121,6 +121,24 @@ TEST_F(ClaimerTest, after_a_lost_reply_it_asks_what_is_held_and_releases_the_res
   EXPECT_EQ(finish_.params(), (Params{"{2}", "{200}"}));
   EXPECT_EQ(started_, (std::vector<std::int64_t>{1}));
   EXPECT_EQ(claim_.running(), "claim");
+  EXPECT_TRUE(capture_.has("reconciled worker=7 held=2 released=1"));
+}
+
+TEST_F(ClaimerTest, a_wake_up_that_brings_no_job_while_one_runs_asks_for_a_beat) {
+  given_worker(2);
+  given_running({{.id = 1}});
+  claim_.answer(nothing());
+  turn();
+  ASSERT_EQ(claim_.running(), "wait_for_job");
+  pass_time(1s);
+  ASSERT_EQ(heartbeat_.running(), "") << "no beat is due";
+  claim_.answer(done());
+  turn();
+  ASSERT_EQ(claim_.running(), "claim");
+  EXPECT_EQ(heartbeat_.running(), "") << "perhaps it was for a job";
+  claim_.answer(nothing());
+  turn();
+  EXPECT_EQ(heartbeat_.running(), "heartbeat");
 }
 
 TEST_F(ClaimerTest, what_ends_while_it_asks_what_is_held_is_not_released) {
@@ -155,7 +173,8 @@ TEST_F(ClaimerTest, who_cannot_beat_does_not_claim) {
   claim_.answer(nothing());
   turn();
   heartbeat_.lose();
-  pass_time(13s);
+  pass_time(9s);  // the wait was for 5 s, and its answer is late
+  clock_.advance(4s);
   claim_.answer(nothing());  // the wait is over
   turn();
   EXPECT_EQ(claim_.running(), "");
@@ -258,10 +277,8 @@ TEST_F(ClaimerTest, once_asks_again_after_the_last_job_because_it_may_have_added
   finish_.accept();
   turn();
   end_task(1);
-  ASSERT_EQ(claim_.running(), "claim");
-  claim_.answer(nothing());  // asked while job 1 was not yet reported
-  turn();
-  finish_.answer(outcomes({{1, "accepted"}}));
+  ASSERT_EQ(claim_.running(), "claim");  // asked while job 1 was not yet reported
+  claim_.answer_all({outcomes({{1, "accepted"}}), nothing()});
   turn();
   ASSERT_EQ(claim_.running(), "claim");
   EXPECT_FALSE(exit_code_);

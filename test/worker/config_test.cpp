@@ -37,26 +37,51 @@ TEST(CommandLine, nothing_is_needed) {
   EXPECT_EQ(config.database, "");
   EXPECT_EQ(config.tasks, "tasks");
   EXPECT_GE(config.concurrency, 1);
+  EXPECT_EQ(config.prefetch, std::nullopt);
   EXPECT_FALSE(config.once);
+  EXPECT_FALSE(config.may_gain_privileges);
   EXPECT_FALSE(config.name.empty());
   EXPECT_EQ(config.grace, 25s);
   EXPECT_FALSE(config.heartbeat_interval);
+  EXPECT_FALSE(config.http);
   EXPECT_EQ(config.log_format, LogFormat::text);
   EXPECT_EQ(config.log_level, LogLevel::info);
 }
 
 TEST(CommandLine, every_option_arrives) {
-  const Config config =
-      must_parse({"--database", "postgresql://h/db", "--tasks", "/srv/tasks", "--concurrency", "8",
-                  "--once", "--name", "mail-1", "--grace", "1min", "--heartbeat-interval", "500ms",
-                  "--log-format", "json", "--log-level", "debug"});
+  const Config config = must_parse({"--database",
+                                    "postgresql://h/db",
+                                    "--tasks",
+                                    "/srv/tasks",
+                                    "--prefetch",
+                                    "0",
+                                    "--concurrency",
+                                    "8",
+                                    "--once",
+                                    "--allow-privileges",
+                                    "--name",
+                                    "mail-1",
+                                    "--grace",
+                                    "1min",
+                                    "--heartbeat-interval",
+                                    "500ms",
+                                    "--log-format",
+                                    "json",
+                                    "--log-level",
+                                    "debug",
+                                    "--http",
+                                    "[::1]:9187"});
   EXPECT_EQ(config.database, "postgresql://h/db");
   EXPECT_EQ(config.tasks, "/srv/tasks");
   EXPECT_EQ(config.concurrency, 8);
+  EXPECT_EQ(config.prefetch, 0);
   EXPECT_TRUE(config.once);
+  EXPECT_TRUE(config.may_gain_privileges);
   EXPECT_EQ(config.name, "mail-1");
   EXPECT_EQ(config.grace, 1min);
   EXPECT_EQ(config.heartbeat_interval, Duration(500));
+  ASSERT_TRUE(config.http);
+  EXPECT_EQ(config.http->text(), "[::1]:9187");
   EXPECT_EQ(config.log_format, LogFormat::json);
   EXPECT_EQ(config.log_level, LogLevel::debug);
 }
@@ -65,8 +90,13 @@ TEST(CommandLine, bad_usage_names_the_value) {
   expect_usage_error({"--grace", "5"}, "'5'");
   expect_usage_error({"--grace", "-1s"}, "'-1s'");
   expect_usage_error({"--heartbeat-interval", "1ms"}, "'1ms'");
+  expect_usage_error({"--http", "localhost:80"}, "'localhost:80'");
+  expect_usage_error({"--http", "99999"}, "'99999'");
   expect_usage_error({"--concurrency", "0"}, "0");
   expect_usage_error({"--concurrency", "many"}, "many");
+  expect_usage_error({"--prefetch", "-1"}, "-1");
+  expect_usage_error({"--prefetch", "some"}, "some");
+  expect_usage_error({"--prefetch", "10001"}, "10001");
   expect_usage_error({"--log-format", "xml"}, "xml");
   expect_usage_error({"--log-format", "1"}, "1 not in");
   expect_usage_error({"--log-level", "loud"}, "loud");

@@ -63,6 +63,23 @@ TEST_F(EventLoopTest, soon_is_after_everything_that_was_ready) {
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
 }
 
+TEST_F(EventLoopTest, a_turn_ends_after_all_that_happens_in_it) {
+  std::vector<int> order;
+  Timer soon(loop_.timers(), [&] {
+    order.push_back(2);
+    loop_.stop();
+  });
+  loop_.post([&] {
+    order.push_back(1);
+    soon.start_soon();
+  });
+  loop_.on_turn = [&] {
+    if (!order.empty()) order.push_back(3);
+  };
+  loop_.run();
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
+}
+
 TEST_F(EventLoopTest, a_signal_is_a_call) {
   int calls = 0;
   Signals signals(loop_);

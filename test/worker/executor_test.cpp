@@ -6,6 +6,8 @@ namespace {
 
 class ExecutorTest : public WorkerBench {
  protected:
+  ExecutorTest() { are_outcomes_apart_ = true; }
+
   void report_progress(std::int64_t job_id) {
     TaskProgress progress;
     progress.fraction = 0.5;
@@ -226,6 +228,73 @@ TEST_F(ExecutorTest, after_a_pause_of_the_loop_nothing_is_started_before_a_beat)
   const auto on_end = tasks_.at(1)->callbacks.on_end;
   on_end(success());
   EXPECT_EQ(started_, (std::vector<std::int64_t>{1}));
+}
+
+TEST_F(ExecutorTest, a_function_that_completed_its_job_leaves_nothing_to_report) {
+  given_worker();
+  given_running({{.id = 1, .has_handler = true}});
+  TaskEnd end;
+  end.kind = TaskEnd::Kind::completed;
+  end_task(1, end);
+  EXPECT_EQ(finish_.running(), "");
+  EXPECT_TRUE(capture_.has("completed job=1"));
+  pass_time(5s);
+  EXPECT_EQ(heartbeat_.param(1), "{}");
+}
+
+TEST_F(ExecutorTest, a_beat_that_misses_a_completed_job_does_not_make_it_stale) {
+  given_worker();
+  given_running({{.id = 1, .has_handler = true}});
+  pass_time(5s);
+  heartbeat_.answer(beat("alive", "{1}"));  // committed, but its session has not answered yet
+  turn();
+  EXPECT_TRUE(was_terminated(1));
+  TaskEnd end;
+  end.kind = TaskEnd::Kind::completed;
+  end_task(1, end);
+  EXPECT_TRUE(capture_.has("completed job=1"));
+}
+
+TEST_F(ExecutorTest, an_error_of_a_function_fails_its_job) {
+  given_worker();
+  given_running({{.id = 1, .has_handler = true}});
+  TaskEnd end;
+  end.kind = TaskEnd::Kind::refused;
+  end.sqlstate = "P0002";
+  end.error = "P0002: no such customer";
+  end_task(1, end);
+  ASSERT_EQ(finish_.running(), "fail_many");
+  EXPECT_EQ(finish_.param(2), R"({"P0002: no such customer"})");
+  EXPECT_EQ(finish_.param(3), "{t}");
+  finish_.answer(outcomes({{1, "accepted"}}));
+  EXPECT_TRUE(capture_.has("reason=\"sqlstate P0002\""));
+}
+
+TEST_F(ExecutorTest, after_a_lost_session_a_refused_failure_is_unknown) {
+  given_worker();
+  given_running({{.id = 1, .has_handler = true}});
+  TaskEnd end;
+  end.kind = TaskEnd::Kind::session_lost;
+  end.error = "the session of its function was lost: gone";
+  end_task(1, end);
+  ASSERT_EQ(finish_.running(), "fail_many");
+  finish_.answer(outcomes({{1, "stale"}}));
+  turn();
+  ASSERT_EQ(finish_.running(), "get_job");
+  finish_.refuse_statement("PU005");
+  turn();
+  EXPECT_TRUE(capture_.has("unknown job=1"));
+}
+
+TEST_F(ExecutorTest, what_is_not_reported_is_told_as_completely_in_the_log) {
+  given_worker(2);
+  given_running({{.id = 1}});
+  pass_time(5s);
+  heartbeat_.answer(beat("alive", "{1}"));
+  turn();
+  end_task(1, killed());
+  EXPECT_TRUE(
+      capture_.has("revoked job=1 task=mail attempt=1 worker=7 outcome=revoked duration_ms="));
 }
 
 }  // namespace

@@ -20,14 +20,16 @@ class FakeConnection final : public Connection {
     ++opens_;
     opening_ = std::move(handler);
   }
-  void execute(const Statement& statement, const Params& params, ReplyHandler handler) override {
-    EXPECT_TRUE(is_open_) << statement.name << " on a closed connection";
-    EXPECT_FALSE(handler_) << statement.name << " while " << name_ << " is running";
-    name_ = statement.name;
-    params_ = params;
+  void execute(const Calls& calls, Commit commit, RepliesHandler handler) override {
+    EXPECT_TRUE(is_open_) << calls.back().statement.name << " on a closed connection";
+    EXPECT_FALSE(handler_) << calls.back().statement.name << " while " << running()
+                           << " is running";
+    calls_ = calls;
+    commit_ = commit;
     handler_ = std::move(handler);
-    sent_.push_back(name_);
+    for (const Call& call : calls) sent_.emplace_back(call.statement.name);
   }
+  void keep_statements(bool is_ours) override { keeps_statements_ = is_ours; }
   void cancel() override { ++cancels_; }
   void close() noexcept override {
     ++closes_;
@@ -40,10 +42,17 @@ class FakeConnection final : public Connection {
   bool is_opening() const { return static_cast<bool>(opening_); }
   bool is_open() const { return is_open_; }
   bool is_busy() const { return static_cast<bool>(handler_); }
-  // The statement that waits for its answer, empty if none does.
-  std::string running() const { return handler_ ? name_ : std::string(); }
-  const Params& params() const { return params_; }
-  std::string param(std::size_t number) const { return params_.at(number).value_or("NULL"); }
+  // The statement that waits for its answer, empty if none does; of several in one round trip the
+  // last one, and company() is the one before it.
+  std::string running() const { return handler_ ? calls_.back().statement.name : std::string(); }
+  std::string company() const {
+    return handler_ && calls_.size() > 1 ? calls_.front().statement.name : std::string();
+  }
+  Commit commit() const { return commit_; }
+  bool keeps_statements() const { return keeps_statements_; }
+  const Params& params() const { return calls_.back().params; }
+  const Params& company_params() const { return calls_.front().params; }
+  std::string param(std::size_t number) const { return params().at(number).value_or("NULL"); }
   int opens() const { return opens_; }
   int closes() const { return closes_; }
   int cancels() const { return cancels_; }
@@ -61,18 +70,23 @@ class FakeConnection final : public Connection {
     std::exchange(opening_, nullptr)(OpenFailure{reason, is_permanent});
   }
   void answer(Reply reply) {
+    ASSERT_EQ(calls_.size(), 1U) << company() << " waits for an answer as well";
+    answer_all({std::move(reply)});
+  }
+  void answer_all(Replies replies) {
     ASSERT_TRUE(handler_) << "nothing is running";
-    const ReplyHandler handler = std::exchange(handler_, nullptr);
-    if (std::holds_alternative<ConnectionLost>(reply)) is_open_ = false;
-    handler(std::move(reply));
+    ASSERT_EQ(replies.size(), calls_.size());
+    const RepliesHandler handler = std::exchange(handler_, nullptr);
+    if (std::holds_alternative<ConnectionLost>(replies.back())) is_open_ = false;
+    handler(std::move(replies));
   }
   void refuse_statement(const std::string& sqlstate, const std::string& message = "no") {
-    answer(SqlError{sqlstate, message, "", ""});
+    answer(SqlError{sqlstate, message, "", "", ""});
   }
   // The session ends, whatever it was doing.
   void lose(const std::string& reason = "gone") {
     if (handler_) {
-      answer(ConnectionLost{reason});
+      answer_all(Replies(calls_.size(), ConnectionLost{reason}));
       return;
     }
     is_open_ = false;
@@ -83,9 +97,10 @@ class FakeConnection final : public Connection {
  private:
   bool is_open_ = false;
   OpenHandler opening_;
-  ReplyHandler handler_;
-  std::string name_;
-  Params params_;
+  RepliesHandler handler_;
+  Calls calls_;
+  Commit commit_ = Commit::each;
+  bool keeps_statements_ = false;
   std::vector<std::string> sent_;
   int opens_ = 0;
   int closes_ = 0;

@@ -4,13 +4,15 @@
 namespace pulse {
 namespace {
 
-class HeartbeatTest : public WorkerBench {};
+class HeartbeatTest : public WorkerBench {
+ protected:
+  HeartbeatTest() { are_outcomes_apart_ = true; }
+};
 
 TEST_F(HeartbeatTest, it_registers_once_and_attaches) {
   given_worker();
-  EXPECT_EQ(heartbeat_.sent(),
-            (std::vector<std::string>{"set_up", "register_worker", "attach_worker"}));
-  EXPECT_EQ(heartbeat_.param(0), "7");
+  EXPECT_EQ(heartbeat_.sent(), (std::vector<std::string>{"set_up", "register_worker",
+                                                         "attach_worker", "handler_tasks"}));
 }
 
 TEST_F(HeartbeatTest, registration_names_the_tasks_and_who_runs) {
@@ -107,7 +109,7 @@ TEST_F(HeartbeatTest, a_cancelled_job_is_terminated_and_fails_for_good) {
   ASSERT_EQ(finish_.running(), "fail_many");
   EXPECT_EQ(finish_.params(), (Params{"{1}", "{100}", R"({"cancelled
 killed by signal 9"})",
-                                      "{f}"}));
+                                      "{f}", std::nullopt}));
 }
 
 TEST_F(HeartbeatTest, a_lost_worker_kills_its_tasks_and_goes_on_under_a_new_id) {
@@ -123,6 +125,8 @@ TEST_F(HeartbeatTest, a_lost_worker_kills_its_tasks_and_goes_on_under_a_new_id) 
   ASSERT_EQ(heartbeat_.running(), "attach_worker");
   EXPECT_EQ(heartbeat_.param(0), "8");
   heartbeat_.answer(done());
+  turn();
+  heartbeat_.answer(handler_tasks());
   end_task(1, killed());
   EXPECT_EQ(finish_.running(), "");
   ASSERT_EQ(claim_.running(), "claim");
@@ -157,6 +161,9 @@ TEST_F(HeartbeatTest, behind_a_pooler_it_does_not_attach) {
   turn();
   heartbeat_.answer(registered(7));
   turn();
+  ASSERT_EQ(heartbeat_.running(), "handler_tasks");
+  heartbeat_.answer(handler_tasks());
+  turn();
   EXPECT_EQ(heartbeat_.running(), "");
   pass_time(5s);
   EXPECT_EQ(heartbeat_.running(), "heartbeat");
@@ -170,6 +177,99 @@ TEST_F(HeartbeatTest, a_beat_without_an_answer_closes_its_connection) {
   EXPECT_EQ(heartbeat_.closes(), 1);
   EXPECT_TRUE(heartbeat_.is_opening());
   EXPECT_TRUE(capture_.has("heartbeat_failed statement=heartbeat"));
+}
+
+TEST_F(HeartbeatTest, it_doubts_an_unanswered_beat_while_another_can_still_be_in_time) {
+  given_unregistered_worker();
+  heartbeat_.accept();
+  turn();
+  heartbeat_.answer(registered(7, "5.000000", "12.500000"));  // fresh for 6.25 s
+  turn();
+  heartbeat_.answer(done());
+  turn();
+  heartbeat_.answer(handler_tasks());
+  pass_time(5s);
+  ASSERT_EQ(heartbeat_.running(), "heartbeat");
+  pass_time(3100ms);
+  EXPECT_EQ(heartbeat_.closes(), 0);
+  pass_time(100ms);
+  EXPECT_EQ(heartbeat_.closes(), 1);
+}
+
+TEST_F(HeartbeatTest, it_claims_once_its_end_would_be_found_at_once) {
+  given_unregistered_worker();
+  heartbeat_.accept();
+  claim_.accept();
+  turn();
+  heartbeat_.answer(registered(7));
+  turn();
+  ASSERT_EQ(heartbeat_.running(), "attach_worker");
+  heartbeat_.answer(done());
+  turn();
+  EXPECT_EQ(claim_.running(), "");
+  heartbeat_.answer(handler_tasks());
+  turn();
+  EXPECT_EQ(claim_.running(), "claim");
+}
+
+TEST_F(HeartbeatTest, it_claims_although_it_may_not_attach) {
+  given_unregistered_worker();
+  heartbeat_.accept();
+  claim_.accept();
+  turn();
+  heartbeat_.answer(registered(7));
+  turn();
+  heartbeat_.refuse_statement("53200");
+  turn();
+  heartbeat_.answer(handler_tasks());
+  turn();
+  EXPECT_EQ(claim_.running(), "claim");
+}
+
+TEST_F(HeartbeatTest, tasks_with_a_handler_are_served_beside_those_of_the_folder) {
+  given_unregistered_worker();
+  heartbeat_.accept();
+  claim_.accept();
+  turn();
+  heartbeat_.answer(registered(7));
+  turn();
+  heartbeat_.answer(done());
+  turn();
+  heartbeat_.answer(handler_tasks(R"(["invoice","mail"])"));
+  turn();
+  ASSERT_EQ(claim_.running(), "claim");
+  EXPECT_EQ(claim_.param(2), R"({"invoice","mail","report"})");
+}
+
+TEST_F(HeartbeatTest, a_new_handler_is_served_as_soon_as_the_server_tells) {
+  given_worker();
+  claim_.answer(nothing());
+  turn();
+  ASSERT_EQ(claim_.running(), "wait_for_job");
+  heartbeat_.notice("PU102");
+  turn();
+  ASSERT_EQ(heartbeat_.running(), "handler_tasks");
+  heartbeat_.answer(handler_tasks(R"(["invoice"])"));
+  turn();
+  EXPECT_EQ(claim_.cancels(), 1);
+  claim_.refuse_statement("57014");
+  turn();
+  ASSERT_EQ(claim_.running(), "claim");
+  EXPECT_EQ(claim_.param(2), R"({"invoice","mail","report"})");
+}
+
+TEST_F(HeartbeatTest, an_older_extension_has_no_handlers) {
+  given_unregistered_worker();
+  heartbeat_.accept();
+  claim_.accept();
+  turn();
+  heartbeat_.answer(registered(7));
+  turn();
+  heartbeat_.answer(done());
+  turn();
+  heartbeat_.refuse_statement("42883");
+  turn();
+  EXPECT_EQ(claim_.running(), "claim");
 }
 
 TEST_F(HeartbeatTest, a_refused_beat_is_said_and_repeated) {

@@ -34,6 +34,22 @@ TEST(IdentityTest, a_dead_process_has_no_start_even_before_it_is_waited_for) {
   EXPECT_EQ(read_process_start(child), "");
 }
 
+TEST(IdentityTest, a_process_is_gone_when_its_pid_is_or_is_somebody_elses) {
+  const std::string start = read_process_start(getpid());
+  EXPECT_FALSE(is_process_gone(getpid(), start));
+  EXPECT_TRUE(is_process_gone(getpid(), start + "0")) << "another process has the pid now";
+  EXPECT_FALSE(is_process_gone(getpid(), "")) << "not known by its start";
+  EXPECT_FALSE(is_process_gone(0, start));
+  EXPECT_FALSE(is_process_gone(1LL << 40, start));
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_TRUE(is_process_gone(child, start)) << "dead, only not yet waited for";
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(is_process_gone(child, ""));
+}
+
 TEST(IdentityTest, the_server_is_told_in_json) {
   Identity identity;
   identity.hostname = "host";

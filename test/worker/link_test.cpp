@@ -78,6 +78,29 @@ TEST_F(LinkTest, another_backend_than_told_is_a_poolers) {
   connection_.accept(FakeConnection::kBackendPid + 1);
   EXPECT_TRUE(link_->is_pooled());
   EXPECT_TRUE(capture_.has("pooled connection=test"));
+  EXPECT_FALSE(connection_.keeps_statements());
+}
+
+TEST_F(LinkTest, a_session_of_our_own_keeps_statements) {
+  given_open();
+  EXPECT_TRUE(connection_.keeps_statements());
+}
+
+TEST_F(LinkTest, what_shares_a_round_trip_is_answered_in_order) {
+  std::vector<std::string> answered;
+  const auto taker = [&](const std::string& name) {
+    return [&answered, name](const Reply& reply) {
+      answered.push_back(name + (std::holds_alternative<Rows>(reply) ? " rows" : " lost"));
+    };
+  };
+  link_->add_sender([this, taker] {
+    link_->send({{kAsk, {}}, {kAsk, {}}}, Commit::each, 2s, {taker("first"), taker("second")});
+    return true;
+  });
+  given_open();
+  connection_.answer_all({done(), ConnectionLost{"gone"}});
+  EXPECT_EQ(answered, (std::vector<std::string>{"first rows", "second lost"}));
+  EXPECT_EQ(lost_, (std::vector<std::string>{"gone"}));
 }
 
 TEST_F(LinkTest, one_statement_at_a_time) {

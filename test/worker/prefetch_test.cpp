@@ -41,6 +41,15 @@ TEST(PrefetchTest, bounded_per_slot_for_the_shortest_jobs) {
   EXPECT_EQ(given(10ms, 0ns).target(8), 32);
 }
 
+TEST(PrefetchTest, never_more_than_was_asked_for) {
+  for (const int most : {0, 3}) {
+    Prefetch prefetch(most);
+    prefetch.claim_took(10ms);
+    prefetch.job_took(1us);
+    EXPECT_EQ(prefetch.target(8), most);
+  }
+}
+
 TEST(PrefetchTest, adapts_within_a_few_jobs) {
   Prefetch prefetch = given(1ms, 1ms);
   ASSERT_GT(prefetch.target(4), 0);

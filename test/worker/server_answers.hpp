@@ -17,6 +17,8 @@ struct GivenJob {
   std::optional<std::string> timeout = std::nullopt;        // seconds
   std::optional<std::string> stall_timeout = std::nullopt;  // seconds
   std::string on_unreachable = "continue";
+  bool has_handler = false;
+  std::optional<std::string> queue_name = std::nullopt;
 };
 
 inline Rows claimed(const std::vector<GivenJob>& jobs) {
@@ -26,7 +28,7 @@ inline Rows claimed(const std::vector<GivenJob>& jobs) {
                                       std::to_string(job.token),
                                       job.identifier,
                                       R"({"n":1})",
-                                      std::nullopt,
+                                      job.queue_name,
                                       "0",
                                       R"("2026-01-01T00:00:00+00:00")",
                                       std::to_string(job.attempts),
@@ -40,26 +42,32 @@ inline Rows claimed(const std::vector<GivenJob>& jobs) {
                                       job.timeout,
                                       job.stall_timeout,
                                       job.on_unreachable,
+                                      job.has_handler ? "t" : "f",
                                       R"("2026-01-01T00:00:00+00:00")"};
     cells.insert(cells.end(), row.begin(), row.end());
   }
-  return Rows(
-      {"id", "token", "identifier", "payload", "queue_name", "priority", "run_at", "attempts",
-       "max_attempts", "crashes", "job_key", "flags", "checkpoint", "last_error", "recovered",
-       "timeout", "stall_timeout", "on_unreachable", "created_at"},
-      std::move(cells));
+  return Rows({"id",       "token",         "identifier",     "payload",      "queue_name",
+               "priority", "run_at",        "attempts",       "max_attempts", "crashes",
+               "job_key",  "flags",         "checkpoint",     "last_error",   "recovered",
+               "timeout",  "stall_timeout", "on_unreachable", "has_handler",  "created_at"},
+              std::move(cells));
 }
 
 // Interval 5 s, threshold 20 s: a margin of 7.25 s and a silence limit of 12.75 s, with sweeps
 // every 5 s as well as without any.
-inline Rows registered(std::int64_t worker_id, const std::string& sweep_interval = "-1.000000") {
+inline Rows registered(std::int64_t worker_id, const std::string& sweep_interval = "-1.000000",
+                       const std::string& sweep_threshold = "20.000000") {
   return Rows({"id", "heartbeat_interval", "sweep_threshold", "sweep_interval"},
-              {std::to_string(worker_id), "5.000000", "20.000000", sweep_interval});
+              {std::to_string(worker_id), "5.000000", sweep_threshold, sweep_interval});
 }
 
+// A JSON array of names.
+inline Rows handler_tasks(const std::string& names = "[]") { return Rows({"tasks"}, {names}); }
+
 inline Rows beat(const std::string& status = "alive", const std::string& revoked = "{}",
-                 const std::string& cancelled = "{}") {
-  return Rows({"status", "revoked", "cancelled"}, {status, revoked, cancelled});
+                 const std::string& cancelled = "{}", const Rows::Cell& background = "off") {
+  return Rows({"status", "revoked", "cancelled", "background_sweeps"},
+              {status, revoked, cancelled, background});
 }
 
 // {{1, "accepted"}, …}

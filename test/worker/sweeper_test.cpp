@@ -6,7 +6,10 @@ namespace {
 
 class SweeperTest : public WorkerBench {
  protected:
-  SweeperTest() { sweep_interval_ = "5.000000"; }
+  SweeperTest() {
+    sweep_interval_ = "5.000000";
+    are_outcomes_apart_ = true;
+  }
 
   // Time up to the first sweep, beating on the way.
   std::chrono::nanoseconds until_sweep() {
@@ -48,6 +51,27 @@ TEST_F(SweeperTest, the_server_may_ask_for_one_at_once) {
   claim_.notice("PU100");
   turn();
   EXPECT_EQ(finish_.running(), "sweep");
+}
+
+TEST_F(SweeperTest, the_interval_is_left_to_the_background_worker_while_that_sweeps) {
+  background_sweeps_ = "on";
+  given_worker();
+  (void)until_sweep();  // no beat has told it yet
+  finish_.answer(swept(0));
+  pass_beating(1s);
+  EXPECT_GE(until_sweep(), 1min) << "it would have swept a dozen times";
+  claim_.notice("PU100");
+  turn();
+  EXPECT_EQ(finish_.running(), "sweep") << "what it is asked for it does";
+  finish_.answer(swept(0));
+  background_sweeps_ = "off";
+  EXPECT_LE(until_sweep(), 10s) << "a beat to hear of it, and an interval";
+}
+
+TEST_F(SweeperTest, a_library_that_says_nothing_sweeps_for_nobody) {
+  background_sweeps_ = std::nullopt;
+  given_worker();
+  EXPECT_LE(until_sweep(), 5s);
 }
 
 TEST_F(SweeperTest, a_full_sweep_is_repeated_until_there_is_less) {

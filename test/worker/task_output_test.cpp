@@ -166,6 +166,16 @@ TEST(TaskOutput, message_and_stage_are_cut_and_storable) {
             "b");
 }
 
+TEST(TaskOutput, a_shorter_interval_hands_progress_over_sooner) {
+  TaskOutput output(50ms);
+  output.feed("{\"progress\":0.1}\n");
+  ASSERT_TRUE(output.take_due(kStart));
+  output.feed("{\"progress\":0.2}\n");
+  EXPECT_EQ(output.next_report(), kStart + 50ms);
+  EXPECT_FALSE(output.take_due(kStart + 49ms));
+  EXPECT_TRUE(output.take_due(kStart + 50ms));
+}
+
 TEST(TaskOutput, progress_is_handed_over_at_once_and_then_once_a_second) {
   TaskOutput output;
   EXPECT_FALSE(output.next_report());

@@ -1,4 +1,5 @@
 // Starting one executable: which file it is, and what it starts with.
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -7,6 +8,7 @@
 #include <map>
 #include <sstream>
 
+#include "open_files.hpp"
 #include "task_bench.hpp"
 
 namespace pulse {
@@ -98,7 +100,7 @@ TEST_F(TaskStartTest, ten_megabytes_that_nobody_reads_are_no_trouble) {
 }
 
 TEST_F(TaskStartTest, the_task_starts_clean_whatever_this_process_is_like) {
-  given_task("status", "#!/bin/sh\nulimit -c\npwd\nexec cat /proc/self/status /proc/self/stat");
+  given_task("status", "#!/bin/sh\nulimit -Sc\npwd\nexec cat /proc/self/status /proc/self/stat");
   reads_stdout_ = true;
   sigset_t blocked;
   sigset_t before;
@@ -115,9 +117,9 @@ TEST_F(TaskStartTest, the_task_starts_clean_whatever_this_process_is_like) {
   getrlimit(RLIMIT_CORE, &core_before);
   const rlimit core{core_before.rlim_max, core_before.rlim_max};
   setrlimit(RLIMIT_CORE, &core);
-  const mode_t mask_before = umask(0077);
+  std::signal(SIGPIPE, SIG_IGN);
   start("status");
-  umask(mask_before);
+  std::signal(SIGPIPE, SIG_DFL);
   setrlimit(RLIMIT_CORE, &core_before);
   exchange_handler(kOfTheLibrary, library_before);
   std::signal(ignored, SIG_DFL);
@@ -137,7 +139,6 @@ TEST_F(TaskStartTest, the_task_starts_clean_whatever_this_process_is_like) {
   }
   EXPECT_EQ(core_limit, "0");
   EXPECT_EQ(directory, std::filesystem::canonical(folder_path()));
-  EXPECT_EQ(status["Umask"], "0022");
   EXPECT_EQ(status["SigBlk"], "0000000000000000");
   EXPECT_EQ(status["SigIgn"], "0000000000000000");
   EXPECT_EQ(status["NoNewPrivs"], "1");
@@ -150,6 +151,62 @@ TEST_F(TaskStartTest, the_task_starts_clean_whatever_this_process_is_like) {
   stat >> state >> parent >> group >> session;
   EXPECT_EQ(std::to_string(group), status["Pid"]);
   EXPECT_EQ(std::to_string(session), status["Pid"]);
+}
+
+TEST_F(TaskStartTest, the_umask_and_the_hard_limit_on_dumps_are_those_of_this_process) {
+  given_task("inherited", "#!/bin/sh\numask; ulimit -Hc");
+  reads_stdout_ = true;
+  rlimit core{};
+  getrlimit(RLIMIT_CORE, &core);
+  const std::string hard =
+      core.rlim_max == RLIM_INFINITY ? "unlimited" : std::to_string(core.rlim_max / 512);
+  const mode_t mask_before = umask(0027);
+  start("inherited");
+  umask(mask_before);
+  ASSERT_EQ(wait_for_end().kind, Kind::succeeded);
+  EXPECT_EQ(stdout_, "0027\n" + hard + "\n");
+}
+
+// A descriptor above 1023 is the death of a program that calls select().
+TEST_F(TaskStartTest, descriptors_that_this_process_may_have_more_of_are_not_the_tasks) {
+  given_task("limit", "ulimit -Sn; ulimit -Hn");
+  reads_stdout_ = true;
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit low{64, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  const OpenFiles files = raise_open_files(10);
+  TaskOptions options = options_for("limit");
+  options.rules.open_files = files.before;
+  start("limit", options);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(files.before, 64U);
+  EXPECT_EQ(files.now, std::min<rlim_t>(files.wanted, before.rlim_max));
+  EXPECT_GT(files.now, 64U);
+  ASSERT_EQ(wait_for_end().kind, Kind::succeeded);
+  EXPECT_EQ(stdout_, "64\n" + std::to_string(before.rlim_max) + "\n");
+}
+
+TEST_F(TaskStartTest, a_higher_limit_on_descriptors_is_left_alone) {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const OpenFiles files = raise_open_files(0);
+  EXPECT_EQ(files.now, before.rlim_cur);
+  rlimit after{};
+  getrlimit(RLIMIT_NOFILE, &after);
+  EXPECT_EQ(after.rlim_cur, before.rlim_cur);
+}
+
+TEST_F(TaskStartTest, privileges_can_be_gained_only_where_that_is_allowed) {
+  given_task("status", "exec grep NoNewPrivs /proc/self/status");
+  reads_stdout_ = true;
+  TaskOptions options = options_for("status");
+  options.rules.may_gain_privileges = true;
+  start("status", options);
+  ASSERT_EQ(wait_for_end().kind, Kind::succeeded);
+  // Somebody above may have forbidden it for all that is below.
+  EXPECT_EQ(stdout_,
+            "NoNewPrivs:\t" + std::to_string(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)) + "\n");
 }
 
 TEST_F(TaskStartTest, the_task_inherits_descriptors_0_to_3_and_no_more) {

@@ -45,7 +45,7 @@ class WorkerBench : public ::testing::Test {
   void given_worker(int concurrency = 1, bool once = false) {
     given_unregistered_worker(concurrency, once);
     heartbeat_.accept();
-    claim_.accept();
+    claim_.accept(FakeConnection::kBackendPid + (are_outcomes_apart_ ? 1 : 0));
     if (finish_.is_opening()) finish_.accept();
     turn();
     ASSERT_EQ(heartbeat_.running(), "register_worker");
@@ -54,20 +54,21 @@ class WorkerBench : public ::testing::Test {
     ASSERT_EQ(heartbeat_.running(), "attach_worker");
     heartbeat_.answer(done());
     turn();
+    ASSERT_EQ(heartbeat_.running(), "handler_tasks");
+    heartbeat_.answer(handler_tasks());
+    turn();
     ASSERT_EQ(claim_.running(), "claim");
   }
 
   void given_unregistered_worker(int concurrency = 1, bool once = false) {
-    Config config;
-    config.name = "bench";
-    config.concurrency = concurrency;
-    config.once = once;
+    config_.name = "bench";
+    config_.concurrency = concurrency;
+    config_.once = once;
     worker_ = std::make_unique<Worker>(
-        config, "{}", 5s, Connections{claim_, finish_, heartbeat_},
-        [this](const HeldJob& job, const Registration&, TimePoint alive_as_of,
-               TaskCallbacks callbacks) { return start_task(job, alive_as_of, callbacks); },
-        timers_, [this] { return random_; }, capture_.log());
+        config_, "{}", 5s, Connections{claim_, finish_, heartbeat_}, start_task_, timers_,
+        [this] { return random_; }, capture_.log());
     worker_->on_finished = [this](ExitCode code) { exit_code_ = code; };
+    worker_->is_process_gone = is_process_gone_;
     worker_->serve({"mail", "report"});
     worker_->start();
   }
@@ -146,7 +147,7 @@ class WorkerBench : public ::testing::Test {
   void pass_time(std::chrono::nanoseconds by) { pass(clock_, timers_, by); }
   void answer_beat() {
     while (heartbeat_.running() == "heartbeat") {
-      heartbeat_.answer(beat());
+      heartbeat_.answer(beat("alive", "{}", "{}", background_sweeps_));
       turn();
     }
   }
@@ -159,6 +160,7 @@ class WorkerBench : public ::testing::Test {
   FakeClock clock_;
   Timers timers_{clock_};
   double random_ = 0.5;
+  Rows::Cell background_sweeps_ = "off";
   std::string sweep_interval_ = "-1.000000";  // off, so that sweeps are in no other test's way
   LogCapture capture_;
   FakeConnection claim_;
@@ -167,7 +169,14 @@ class WorkerBench : public ::testing::Test {
   std::map<std::int64_t, Refusal> refusals_;  // tasks that do not start, by job
   std::map<std::int64_t, std::shared_ptr<FakeTaskState>> tasks_;
   std::vector<std::int64_t> started_;
+  SameHost::IsGone is_process_gone_;  // none, so that the look is in no other test's way
+  bool are_outcomes_apart_ = false;   // as behind a pooler: no claim takes them along
   std::optional<ExitCode> exit_code_;
+  Config config_;
+  StartTask start_task_ = [this](const HeldJob& job, const Registration&, TimePoint alive_as_of,
+                                 TaskCallbacks callbacks) {
+    return start_task(job, alive_as_of, std::move(callbacks));
+  };
   std::unique_ptr<Worker> worker_;
 };
 

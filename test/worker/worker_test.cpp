@@ -6,6 +6,8 @@ namespace {
 
 class WorkerTest : public WorkerBench {
  protected:
+  WorkerTest() { are_outcomes_apart_ = true; }
+
   void answer_farewell() {
     turn();
     ASSERT_EQ(heartbeat_.running(), "deregister_worker");

@@ -1,0 +1,94 @@
+-- What a claim reads: of a hundred jobs, and of none, whatever else lies in the table.
+
+-- A head expires after a second at the earliest, and the next claim walks from the front again; so
+-- the least of several claims counts.
+CREATE PROCEDURE cost.claim_in(place text, tasks text[] = '{no_op}')
+  LANGUAGE plpgsql AS $$
+DECLARE
+  worker bigint := cost.worker(tasks);
+  hundred text := format('SELECT * FROM pulse.claim(%s, 100)', worker);
+  least_full int;
+  least_empty int;
+  cost record;
+  since pg_lsn;
+  until pg_lsn;
+BEGIN
+  COMMIT;
+  FOR i IN 1 .. 5 LOOP
+    cost := cost.explained(hundred);
+    COMMIT;
+    ASSERT cost.rows = 100, format('%s: claimed %s', place, cost.rows);
+    least_full := least(least_full, cost.buffers);
+  END LOOP;
+  WHILE EXISTS (SELECT FROM pulse.claim(worker, 10000)) LOOP
+    COMMIT;
+  END LOOP;
+  COMMIT;
+  since := cost.place();
+  FOR i IN 1 .. 5 LOOP
+    cost := cost.explained(hundred);
+    COMMIT;
+    ASSERT cost.rows = 0, format('%s: claimed %s', place, cost.rows);
+    least_empty := least(least_empty, cost.buffers);
+  END LOOP;
+  until := cost.place();
+  CALL cost.flush();
+  PERFORM cost.note('claim_100_buffers_' || place, least_full);
+  PERFORM cost.note('claim_0_buffers_' || place, least_empty);
+  PERFORM cost.note('claim_0_wal_' || place, w.bytes) FROM cost.written(since, until) AS w;
+END $$;
+
+-- With these in front of the jobs, or behind them, or beside.
+CREATE PROCEDURE cost.fill(specs pulse.job_spec[])
+  LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM count(*) FROM pulse.add_jobs(specs);
+  COMMIT;
+  PERFORM count(*) FROM pulse.add_jobs(cost.jobs(700));
+  COMMIT;
+END $$;
+
+-- Until none is left: of completed jobs the table holds dead rows, and its indexes dead entries.
+CREATE PROCEDURE cost.complete_all()
+  LANGUAGE plpgsql AS $$
+DECLARE
+  worker bigint := cost.worker();
+  ids bigint[];
+  tokens bigint[];
+BEGIN
+  LOOP
+    SELECT array_agg(c.id), array_agg(c.token) INTO ids, tokens
+      FROM pulse.claim(worker, 1000) AS c;
+    EXIT WHEN ids IS NULL;
+    PERFORM count(*) FROM pulse.complete_many(ids, tokens);
+    COMMIT;
+  END LOOP;
+END $$;
+
+CALL cost.fill('{}');
+CALL cost.claim_in('alone');
+TRUNCATE pulse.job, pulse.fresh_claim;
+CALL cost.fill(cost.jobs(50000));
+CALL cost.claim_in('ready');
+TRUNCATE pulse.job, pulse.fresh_claim;
+CALL cost.fill(cost.jobs(50000, run_at => now() + interval '1 day'));
+CALL cost.claim_in('future');
+TRUNCATE pulse.job, pulse.fresh_claim;
+CALL cost.fill(cost.jobs(50000, 'other'));
+CALL cost.claim_in('other');
+TRUNCATE pulse.job, pulse.fresh_claim;
+CALL cost.fill(cost.jobs(50000, queue_name => 'busy'));
+CALL cost.claim_in('parked');
+TRUNCATE pulse.job, pulse.fresh_claim;
+CALL cost.fill(cost.jobs(50000));
+CALL cost.complete_all();
+-- Whoever walks over dead entries marks them, and scans step over them page by page from then on.
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_indexonlyscan = off;
+SELECT FROM pulse.job WHERE identifier = 'no_op' AND lane = 'o' ORDER BY priority, run_at, id;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+RESET enable_indexonlyscan;
+CALL cost.fill('{}');
+CALL cost.claim_in('done');

@@ -1,0 +1,58 @@
+// What a persistent process says, line by line.
+#include "process_line.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "target.hpp"
+#include "utf8.hpp"
+
+namespace pulse::fuzz {
+namespace {
+
+void check_end(const TaskEnd& end) {
+  constexpr std::size_t kMostError = 8192;
+  promise(end.error.size() <= kMostError, "an error is cut");
+  for (std::string_view rest = end.error; !rest.empty();) {
+    const std::size_t length = utf8_character_length(rest);
+    promise(length > 0 && rest.front() != '\0', "an error can be stored");
+    rest.remove_prefix(length);
+  }
+  if (end.again_in) promise(end.again_in->count() >= 0, "a delay is not negative");
+  if (end.result) promise(nlohmann::json::accept(*end.result), "a result is JSON");
+  if (end.checkpoint) promise(nlohmann::json::accept(*end.checkpoint), "a checkpoint is JSON");
+}
+
+// What another reader understands; it also takes names that are spelled with escapes.
+void check_against_tree(std::string_view line, const ProcessLine& parsed) {
+  if (line.find('\\') != std::string_view::npos) return;
+  const auto tree = nlohmann::json::parse(line);
+  if (parsed.takes) {
+    promise(tree.at("takes") == *parsed.takes, "the number of jobs is what was said");
+    return;
+  }
+  promise(tree.at("id") == parsed.job_id, "the job is the one that was said");
+  promise(parsed.end.has_value() ==
+              (tree.contains("error") || tree.contains("snooze") || tree.contains("result")),
+          "an end is one");
+}
+
+}  // namespace
+
+void process_line(std::string_view input) {
+  const std::string_view line = input.substr(0, input.find('\n'));
+  std::string why;
+  const auto parsed = parse_process_line(line, why);
+  if (!parsed) {
+    promise(!why.empty(), "a refusal says why");
+    return;
+  }
+  promise(looks_like_answer(line), "what means something looks like an answer");
+  constexpr std::int64_t kMostAtOnce = 10'000;
+  if (parsed->takes) {
+    promise(*parsed->takes >= 1 && *parsed->takes <= kMostAtOnce, "a number of jobs is in range");
+  }
+  if (parsed->end) check_end(*parsed->end);
+  check_against_tree(line, *parsed);
+}
+
+}  // namespace pulse::fuzz

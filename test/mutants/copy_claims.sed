@@ -1,0 +1,4 @@
+# A copy hands out jobs.
+# in: extension
+# red: pgtap installation
+s/^  require_adopted();$//

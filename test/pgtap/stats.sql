@@ -1,0 +1,118 @@
+-- sql/stats.sql: depth and age of each task and queue.
+\ir support/setup.psql
+SELECT plan(28);
+
+SELECT expect_function('stats', 'most integer DEFAULT 50',
+  'TABLE(kind text, name text, ready bigint, future bigint, parked bigint, running bigint, '
+  'oldest_due_at timestamp with time zone, oldest_due_age interval, estimated boolean)',
+  'volatile', 'definer');
+
+-- What is told of a task or queue, its age in seconds: whole minutes, whatever this took until now.
+CREATE FUNCTION told(name text, kind text = 'task') RETURNS text
+  LANGUAGE sql AS $$
+  SELECT ROW(s.ready, s.future, s.parked, s.running,
+             extract(epoch FROM date_trunc('minute', s.oldest_due_age))::int, s.estimated)::text
+    FROM pulse.stats AS s WHERE s.name = told.name AND s.kind = told.kind
+$$;
+-- What other tests left of pages is no part of this one.
+TRUNCATE pulse.job;
+SELECT is_empty('SELECT * FROM pulse.stats', 'where no job is, nothing is told');
+
+-- --- a task -------------------------------------------------------------------------------------
+
+SELECT given_worker() AS ann \gset
+SELECT given_claimed_job(:ann) FROM generate_series(1, 2) \g /dev/null
+SELECT pulse.add_job('mail', run_at => now() - interval '10 min', priority => 5) \g /dev/null
+SELECT pulse.add_job('mail', run_at => now() - interval '20 min', priority => 7) \g /dev/null
+SELECT pulse.add_job('mail', run_at => now() - interval '5 min', priority => -1) \g /dev/null
+SELECT pulse.add_job('mail', run_at => now() + interval '1 h', priority => p)
+  FROM unnest('{0,1,2,3}'::int[]) AS p \g /dev/null
+SELECT given_job('mail', 'post') FROM generate_series(1, 6) \g /dev/null
+SELECT pulse.add_job('ink', run_at => now() + interval '1 h') \g /dev/null
+SELECT is(told('mail'), ROW(3, 4, 6, 2, 1200, false)::text,
+  'a task: what is due, in the future, parked and running, and how long the oldest has been due');
+SELECT is(told('ink'), ROW(0, 1, 0, 0, NULL, false)::text, 'nothing due has no age');
+SELECT travel('2 h');
+SELECT is(told('mail'), ROW(7, 0, 6, 2, 8400, false)::text, 'the time is that of pg_pulse');
+SELECT travel('0');
+
+-- --- a queue ------------------------------------------------------------------------------------
+
+SELECT promote_queues() \g /dev/null
+SELECT pulse.add_job('mail', queue_name => 'post', run_at => now() - interval '30 min',
+                     priority => 9) \g /dev/null
+SELECT pulse.add_job('ink', queue_name => 'post', run_at => now() - interval '3 min') \g /dev/null
+SELECT is(told('post', 'queue'), ROW(1, NULL, 7, 0, 1800, false)::text,
+  'a queue: what it has opened and what waits behind it, whatever its priority');
+SELECT pulse.add_job('ink', queue_name => 'later', run_at => now() + interval '1 h') \g /dev/null
+SELECT is(told('later', 'queue'), ROW(0, NULL, 1, 0, NULL, false)::text,
+  'a queue whose jobs are all in the future has no age');
+DELETE FROM pulse.job;
+SELECT given_claimed_job(:ann, 'mail', 'post') \g /dev/null
+SELECT is(told('post', 'queue'), ROW(0, NULL, 0, 1, NULL, false)::text,
+  'a queue of which nothing waits is told while it runs');
+DELETE FROM pulse.job;
+
+-- --- many ---------------------------------------------------------------------------------------
+
+INSERT INTO pulse.job (identifier, priority, run_at, payload)
+SELECT 'bulk', n % 3, now() - interval '1 s' * n, to_json(repeat('x', 300))
+  FROM generate_series(1, 20000) AS n;
+INSERT INTO pulse.job (identifier, run_at) VALUES
+  ('rare', now() - interval '7 min'), ('rare', now() - interval '3 min'),
+  ('rare', now() + interval '3 min');
+INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+SELECT 'queued', 'queue_' || n % 500, 'parked', now() - interval '1 s' * n
+  FROM generate_series(1, 1000) AS n;
+INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+SELECT 'queued', 'long', 'parked', now() - interval '1 h' FROM generate_series(1, 5000) AS n;
+INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+SELECT 'queued', 'slow', 'parked', now() - interval '1 day';
+SELECT answers('SELECT ready BETWEEN 5000 AND 80000, oldest_due_age > ''20000 s'', estimated
+                  FROM pulse.stats WHERE name = ''bulk''', ROW(true, true, true),
+  'a great many are estimated and it is said so; the age is exact');
+SELECT is(told('rare'), ROW(2, 1, 0, 0, 420, true)::text, 'a few are counted, beside them too');
+SELECT is(told('slow', 'queue'), ROW(0, NULL, 1, 0, 86400, false)::text,
+  'of many queues those are told that have waited for longest');
+SELECT answers('SELECT ready, parked BETWEEN 20 AND 20000, running, estimated
+                  FROM pulse.stats WHERE name = ''long''', ROW(0, true, 0, true),
+  'a long one is estimated');
+SELECT is((SELECT count(*)::int FROM pulse.stats WHERE kind = 'queue'), 50,
+  'no more than fifty of them');
+SELECT is((SELECT count(*)::int FROM pulse.stats(10) WHERE kind = 'queue'), 10,
+  'or as many as are asked for');
+SELECT set_has('SELECT name FROM pulse.stats', $$VALUES ('bulk'), ('rare'), ('queued')$$,
+  'every task is told');
+
+-- Pages that a statement reads, the second time.
+CREATE FUNCTION pages_of(statement text) RETURNS int
+  LANGUAGE plpgsql AS $$
+DECLARE
+  plan json;
+BEGIN
+  FOR i IN 1 .. 2 LOOP
+    EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ' || statement INTO plan;
+  END LOOP;
+  RETURN (plan -> 0 -> 'Plan' ->> 'Shared Hit Blocks')::int
+       + (plan -> 0 -> 'Plan' ->> 'Shared Read Blocks')::int;
+END $$;
+ANALYZE pulse.job;
+SELECT cmp_ok(pages_of('SELECT * FROM pulse.stats'), '<', 2500,
+  'tens of thousands of jobs are not all read');
+DELETE FROM pulse.job WHERE state = 'parked';
+SELECT is(told('rare'), ROW(2, 1, 0, 0, 420, false)::text,
+  'where nothing is parked, nothing of theirs is an estimate');
+
+-- --- refusals -----------------------------------------------------------------------------------
+
+SELECT refuses(format('SELECT pulse.stats(%s)', n), 'PU004', n || ' rows cannot be asked for')
+  FROM unnest(ARRAY['0', '-1', 'NULL', '100000']) AS n;
+CREATE ROLE pulse_stranger;
+SELECT pulse.grant_observer('pulse_stranger') \g /dev/null
+SELECT is((refusal_of('SELECT * FROM pulse.stats', 'pulse_stranger')).code, '00000',
+  'an observer reads the view');
+SELECT is((refusal_of('SELECT * FROM pulse.job', 'pulse_stranger')).code, '42501',
+  'and no job');
+
+SELECT * FROM finish();
+ROLLBACK;

@@ -1,0 +1,41 @@
+// What the server hands over as a job.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "job.hpp"
+#include "server_answers.hpp"
+
+namespace pulse {
+namespace {
+
+Job with_run_at(const std::string& text) {
+  const Rows rows = claimed({{.id = 1}});
+  std::vector<std::string> columns{
+      "id",       "token",         "identifier",     "payload",      "queue_name",
+      "priority", "run_at",        "attempts",       "max_attempts", "crashes",
+      "job_key",  "flags",         "checkpoint",     "last_error",   "recovered",
+      "timeout",  "stall_timeout", "on_unreachable", "has_handler",  "created_at"};
+  std::vector<Rows::Cell> cells;
+  for (const std::string& column : columns) {
+    cells.push_back(column == "run_at" ? text : rows[0].optional_text(column));
+  }
+  return job_of(Rows(columns, cells)[0]);
+}
+
+TEST(JobTest, a_time_comes_without_its_quotes) {
+  EXPECT_EQ(with_run_at(R"("2026-01-01T00:00:00+00:00")").input.run_at,
+            "2026-01-01T00:00:00+00:00");
+}
+
+TEST(JobTest, what_is_escaped_is_read_as_json) {
+  EXPECT_EQ(with_run_at(R"("2026\u002d01")").input.run_at, "2026-01");
+}
+
+TEST(JobTest, what_is_no_string_comes_from_another_version) {
+  EXPECT_THROW(with_run_at("17"), std::runtime_error);
+  EXPECT_THROW(with_run_at("\""), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace pulse
