@@ -15,6 +15,7 @@ use constant { DRAINED => 0, USAGE => 64, DATABASE_GONE => 69, FORCED => 75, CON
 my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' => '30s' });
 my $tasks = Pulse::Tasks->new(
     run => 'tell ran',
+    pass => 'wait_at passers; tell ran',
     fall => 'exit 1',
     linger => 'tell began; wait_at lingerers; tell ended',
     stubborn => q{trap '' TERM; tell began; while :; do wait_at never; done});
@@ -60,9 +61,12 @@ subtest 'drained: what runs may finish, and nothing new begins' => sub {
 
 subtest 'drained: jobs that it had not started go back as if never claimed' => sub {
     my $worker = start();
-    my @jobs = add_jobs($node, 'run', 300);
+    my @jobs = add_jobs($node, 'pass', 300);
+    $tasks->open_gate('passers', 60);
     $worker->wait_for('completed', count => 60);
     $worker->signal('INT');
+    $worker->wait_for('draining');
+    $tasks->open_gate('passers', 300);
     is($worker->wait_exit, DRAINED, 'exit code');
     note scalar($worker->events('released')) . ' jobs were released';
     is( value($node, q{SELECT DISTINCT state, attempts, crashes FROM pulse.job}),
@@ -79,6 +83,9 @@ subtest 'drained: jobs that it had not started go back as if never claimed' => s
 };
 
 subtest 'once: until nothing is ready' => sub {
+    # However slow the machine is, its next attempt is not due before the rest is done.
+    value($node, q{SELECT pulse.set_task('fall', backoff_base => '1 hour',
+        backoff_cap => '1 day')});
     my $failing = add_job($node, 'fall', q{priority => -1});
     my $future = add_job($node, 'run', q{run_at => now() + interval '1 day'});
     my $worker = start(concurrency => 3, options => ['--once']);

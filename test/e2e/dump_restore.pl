@@ -1,5 +1,6 @@
-# pg_dump and pg_restore into another server, with jobs of every state: every row comes back,
-# running jobs are recovered there by the next sweep, and no id or token is given out twice.
+# pg_dump and pg_restore with jobs of every state, beside production in another server and in
+# another database: every row comes back, nothing is claimed there until somebody adopts it, and no
+# token or worker id is made twice.
 use strict;
 use warnings FATAL => 'all';
 
@@ -7,95 +8,175 @@ use Test::More;
 
 use PostgreSQL::Test::Utils;
 use Pulse::Server;
+use Pulse::Session;
 use Pulse::SqlWorker;
+use Pulse::States;
+use Pulse::Tasks;
+use Pulse::Worker;
 
-my $old = start_server('old', settings => { %PATIENT, 'pulse.max_crashes' => 1 });
+my $old = start_server('old', settings => \%PATIENT);
 my $new = new_server('new', settings => \%PATIENT);
 $new->start;
 
-# One job of each state, in an order in which each claim has only one to take.
-my $worker = Pulse::SqlWorker->new($old, 'old worker');
-my %job;
-
-sub claim_job {
-    my ($task, $more) = @_;
-    my $id = add_job($old, $task, $more);
-    my $claim = $worker->must_claim;
-    is($claim->{id}, $id, "$task is claimed");
-    return $claim;
-}
-
-my $claim = claim_job('completed', q{payload => '{"n": 1.50}'});
-$job{completed} = $claim->{id};
-$worker->query("SELECT pulse.complete($claim->{id}, $claim->{token}, '{\"sum\": 3}')");
-$claim = claim_job('failed', 'max_attempts => 1');
-$job{failed} = $claim->{id};
-$worker->query("SELECT pulse.fail($claim->{id}, $claim->{token}, 'no')");
-$claim = claim_job('retried');
-$job{retried} = $claim->{id};
-$worker->query("SELECT pulse.fail($claim->{id}, $claim->{token}, 'not yet', retry_in => '1 day')");
-$job{cancelled} = add_job($old, 'cancelled');
-value($old, "SELECT pulse.cancel_job($job{cancelled})");
-
-my $doomed = Pulse::SqlWorker->new($old, 'doomed');
-$job{quarantined} = add_job($old, 'quarantined');
-$doomed->must_claim;
-value($old, 'SELECT pulse.declare_lost(' . $doomed->id . q{, 'it is gone')});
-
-$claim = claim_job('running', q{queue_name => 'serial', job_key => 'running'});
-$job{running} = $claim->{id};
-my $token = $claim->{token};
-$worker->query("SELECT pulse.progress($job{running}, $token, checkpoint => '[1]')");
-$job{parked} = add_job($old, 'parked', q{queue_name => 'serial'});
-$job{future} = add_job($old, 'future', q{run_at => '2100-01-01'});
-$job{ready} = add_job($old, 'ready', q{payload => '[null]', priority => 5, flags => '{f}'});
-value($old, q{SELECT pulse.set_task('ready', max_attempts => 7, backoff => 'fixed')});
-value($old, q{SELECT pulse.set_queue('other', 3, true)});
-
-# Everything that a table holds, as text.
-sub rows {
-    my ($node, $table) = @_;
-    return value($node, "SELECT to_json(t) FROM pulse.$table AS t ORDER BY to_json(t)::text");
-}
-
-my @tables = qw(job finished_job attempt queue task);
-my %before = map { ($_ => rows($old, $_)) } @tables;
+my $given = given_every_state($old, 'postgres');
+my $id = $given->{id};
 is(value($old, 'SELECT count(*) FROM pulse.job'), 5, 'five jobs are live');
 is( value($old, 'SELECT string_agg(state::text, \' \' ORDER BY state) FROM pulse.finished_job'),
     'completed failed quarantined cancelled', 'and one ended in each way');
+my $before = tables($old, 'postgres');
+my $dumped = numbers($old, 'postgres');
 
-my $file = PostgreSQL::Test::Utils::tempdir . '/dump';
-$old->command_ok([ 'pg_dump', '-Fc', '-f', $file, $old->connstr('postgres') ], 'pg_dump');
-$new->command_ok([ 'pg_restore', '--exit-on-error', '-d', $new->connstr('postgres'), $file ],
-    'pg_restore');
-is(rows($new, $_), $before{$_}, "every row of $_ is back as it was") for @tables;
-is(value($new, 'SELECT * FROM pulse.verify()'), '', 'no promise is broken by the restore');
+sub dump_of {
+    my ($node, $database) = @_;
+    my $file = PostgreSQL::Test::Utils::tempdir . '/dump';
+    $node->command_ok([ 'pg_dump', '-Fc', '-f', $file, $node->connstr($database) ],
+        "pg_dump of $database");
+    return $file;
+}
 
-subtest 'the running job is recovered by the next sweep' => sub {
-    is(value($new, 'SELECT jobs_requeued FROM pulse.sweep()'), 1, 'it finds one');
-    is( value($new,
-            "SELECT state, attempts, crashes, checkpoint FROM pulse.job WHERE id = $job{running}"),
-        'parked|1|1|[1]', 'the attempt counts, and the checkpoint is kept');
-    is( value($new, "SELECT outcome FROM pulse.attempt WHERE job_id = $job{running}"),
+sub restore {
+    my ($file, $node, $database, @more) = @_;
+    $node->command_ok(
+        [ 'pg_restore', '--exit-on-error', @more, '-d', $node->connstr($database), $file ],
+        "pg_restore @more into $database");
+    return;
+}
+
+my $file = dump_of($old, 'postgres');
+
+# Production goes on where the dump begins.
+my $production = Pulse::SqlWorker->new($old, 'production');
+
+sub production_works {
+    my $job = add_job($old, 'production', 'priority => -1');
+    my $claim = $production->must_claim;
+    is($claim->{id}, $job, 'production claims meanwhile');
+    $production->complete($claim);
+    return;
+}
+
+sub running_job_is_recovered {
+    my ($node, $database) = @_;
+    is(value($node, 'SELECT jobs_requeued FROM pulse.sweep()', $database),
+        1, 'the next sweep recovers the job that ran');
+    is( value($node,
+            "SELECT attempts, crashes, checkpoint FROM pulse.job WHERE id = $id->{running}",
+            $database),
+        '1|1|[1]', 'the attempt counts, and the checkpoint is kept');
+    is( value($node, "SELECT outcome FROM pulse.attempt WHERE job_id = $id->{running}", $database),
         'lost', 'the attempt is recorded');
-    my $error = "SELECT pulse.complete($job{running}, $token)";
-    my $late = Pulse::Session->new($new);
-    is($late->refusal($error), 'PU001', 'the old claim is over here');
+    my $late = Pulse::Session->new($node, database => $database);
+    is($late->refusal("SELECT pulse.complete($id->{running}, $given->{token})"),
+        'PU001', 'its claim is over here');
     $late->quit;
+    return;
+}
+
+# Two databases that work side by side: whatever was made since the dump was made once.
+sub nothing_was_made_twice {
+    my ($node, $database) = @_;
+    my ($here, $there) = (numbers($node, $database), numbers($old, 'postgres'));
+    is_deeply([ grep { $there->{$_} && !$dumped->{$_} } keys %$here ],
+        [], 'no token or worker id is production\'s too');
+    return;
+}
+
+sub is_copy_until_adopted {
+    my ($node, $database) = @_;
+    my $added = refuses_claims($node, $database, $given);
+    production_works();
+    running_job_is_recovered($node, $database);
+    value($node, 'SELECT pulse.adopt_installation()', $database);
+    works_as_its_own($node, $database, numbers($node, $database),
+        @$id{qw(ready parked running)}, $added);
+    production_works();
+    nothing_was_made_twice($node, $database);
+    return;
+}
+
+subtest 'into another server' => sub {
+    restore($file, $new, 'postgres');
+    is_deeply(tables($new, 'postgres'), $before, 'every row is back as it was');
+    my @where = map { value($_, q{SELECT oid, 'pulse.job'::regclass::oid FROM pg_database
+        WHERE datname = 'postgres'}) } $old, $new;
+    note("production and copy, database and job table: @where");
+    is_copy_until_adopted($new, 'postgres');
 };
 
-subtest 'P2: ids and tokens go on where they were' => sub {
-    my $id = add_job($new, 'new');
-    cmp_ok($id, '>', value($new, 'SELECT max(id) FROM pulse.finished_job'), 'a new job id');
-    cmp_ok($id, '>', $job{ready}, 'beyond every live one');
-    my $next = Pulse::SqlWorker->new($new, 'new worker');
-    cmp_ok($next->id, '>', $doomed->id, 'a new worker id');
-    my @claims = $next->claim(10);
-    is_deeply([ sort { $a <=> $b } map { $_->{id} } @claims ],
-        [ $job{parked}, $job{ready}, $id ], 'what is due is claimed there');
-    cmp_ok($_->{token}, '>', $token, 'a new token') for @claims;
-    $next->complete($_) for @claims;
+subtest 'into another database of the same server' => sub {
+    value($old, 'CREATE DATABASE staging');
+    restore($file, $old, 'staging');
+    is_deeply(tables($old, 'staging'), $before, 'every row is back as it was');
+    is_copy_until_adopted($old, 'staging');
 };
 
+subtest 'into the same database, after it was emptied' => sub {
+    local $ENV{PGOPTIONS} = '-c pulse.allow_drop=on';
+    restore($file, $new, 'postgres', '--clean');
+    is_copy_until_adopted($new, 'postgres');
+};
+
+subtest 'over an installation in use' => sub {
+    value($old, 'CREATE DATABASE used');
+    value($old, 'CREATE EXTENSION pg_pulse', 'used');
+    my $early = Pulse::SqlWorker->new($old, 'early', database => 'used');
+    is_deeply([ $early->claim ], [], 'somebody uses it already');
+    restore($file, $old, 'used', '--data-only');
+    is($early->refusal('SELECT pulse.claim(' . $early->id . ')'),
+        'PU008', 'a worker that claimed before the restore does not claim production\'s jobs');
+    my $added = refuses_claims($old, 'used', $given);
+    # It got its id before the restore could tell which are taken, and seems to own what ran.
+    $early->quit;
+    $old->poll_query_until('used', 'SELECT jobs_requeued = 1 FROM pulse.sweep()')
+      or die "the job that ran is never recovered\n";
+    value($old, 'SELECT pulse.adopt_installation()', 'used');
+    works_as_its_own($old, 'used', numbers($old, 'used'), @$id{qw(ready parked running)}, $added);
+    nothing_was_made_twice($old, 'used');
+};
+
+subtest 'a database made from a template' => sub {
+    value($old, 'CREATE DATABASE twin TEMPLATE staging');
+    refuses_claims($old, 'twin', $given);
+    value($old, 'ALTER DATABASE staging RENAME TO stage');
+    my $worker = Pulse::SqlWorker->new($old, 'after', database => 'stage');
+    my $job = add_job($old, 'task', undef, 'stage');
+    is($worker->must_claim->{id}, $job, 'while a renamed database is what it was');
+    $worker->quit;
+};
+
+subtest 'a pulse-worker in a copy waits until it is adopted' => sub {
+    value($new, 'CREATE DATABASE waiting');
+    restore($file, $new, 'waiting');
+    my $tasks = Pulse::Tasks->new(ready => 'tell ran');
+    my $process = Pulse::Worker->start_registered($new, 'process', tasks => $tasks,
+        database => 'waiting');
+    like($process->wait_for('claim_skipped')->{reason}, qr/PU008/, 'it says why it claims nothing');
+    $process->wait_for('heartbeat');
+    value($new, 'SELECT pulse.adopt_installation()', 'waiting');
+    $process->wait_for('completed', job => $id->{ready});
+    is(scalar $process->events('claim_skipped'), 1, 'it said so once');
+    is(value($new, 'SELECT * FROM pulse.verify()', 'waiting'), '', 'no promise is broken');
+    $process->signal('TERM');
+    is($process->wait_exit, 0, 'and stops in order');
+};
+
+subtest 'what 0.1.0 dumped is not known as a copy, and no number is made twice' => sub {
+    value($old, 'CREATE DATABASE older');
+    value($old, q{CREATE EXTENSION pg_pulse VERSION '0.1.0'}, 'older');
+    $given = given_every_state($old, 'older');
+    $given->{worker}->quit;
+    value($new, 'CREATE DATABASE newer');
+    restore(dump_of($old, 'older'), $new, 'newer');
+    my $worker = Pulse::SqlWorker->new($new, 'new', database => 'newer');
+    my $taken = numbers($old, 'older');
+    ok(!$taken->{ 'worker ' . $worker->id }, 'a new worker id');
+    my $claim = $worker->must_claim;
+    is($claim->{id}, $given->{id}{ready}, 'its jobs are claimed at once');
+    ok(!$taken->{"token $claim->{token}"}, 'with a new token');
+    $worker->quit;
+    is(value($new, 'SELECT * FROM pulse.verify()', 'newer'), '', 'no promise is broken');
+};
+
+$_->quit for $production, $given->{worker};
 expect_healthy($_) for $old, $new;
 done_testing();

@@ -18,16 +18,16 @@ my $tasks = Pulse::Tasks->new(
     (map { ($_ => "trap '' TERM; $hang") } qw(stubborn_stall stubborn_timeout)),
     (map { ($_ => $hang) } qw(stall timeout)),
     progress => <<'SH');
-for step in {1..8}; do
-    read -r -t 0.3 _ <"$gates/none"
+for step in {1..9}; do
+    read -r -t 0.8 _ <"$gates/none"
     echo "{\"progress\": 0.$step}" >&"$PULSE_FD"
 done
 : wait_at none
 SH
 value($node, "SELECT pulse.set_task('$_', stall_timeout => '600 ms', backoff => 'none')")
   for qw(stubborn_stall stall);
-# Reports travel at most once a second.
-value($node, q{SELECT pulse.set_task('progress', stall_timeout => '1.5 s', backoff => 'none')});
+# Reports travel at most once a second; the task takes seven.
+value($node, q{SELECT pulse.set_task('progress', stall_timeout => '6 s', backoff => 'none')});
 value($node, "SELECT pulse.set_task('$_', timeout => '600 ms', backoff => 'none')")
   for qw(stubborn_timeout timeout);
 

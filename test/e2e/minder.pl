@@ -22,9 +22,8 @@ my $tasks = Pulse::Tasks->new(
     stubborn => "$fork_twice tell began; wait_at never",
     leaving => "$fork_twice tell began; wait_at leavers",
     run => 'tell ran',
-    flood => 'tell began; head -c 1G /dev/zero; tell ended',
-    flood_errors => q{tell began; yes 'an error' | head -c 256M >&2
-        echo 'the last one' >&2; exit 1});
+    status => q{privileges=$(grep -c 'NoNewPrivs:.0' /proc/self/status)
+        tell "files=$(ulimit -Sn),umask=$(umask),privileges=$privileges"});
 
 # A worker that runs such a task, and all the processes that must not survive it.
 sub start_family {
@@ -43,6 +42,36 @@ sub expect_no_survivor {
     my ($family) = @_;
     ok($family->{$_}->wait_gone, "no survivor: the $_") for sort keys %$family;
 }
+
+# The limits of the worker in /proc: how many descriptors it may have open.
+sub open_files {
+    my ($worker) = @_;
+    my ($soft) = slurp_file('/proc/' . $worker->pid . '/limits') =~ /^Max open files +(\d+)/m;
+    return $soft;
+}
+
+subtest 'what a task starts with' => sub {
+    my @options = (tasks => $tasks, concurrency => 50, under => [qw(prlimit --nofile=200:1000)]);
+    my $before = umask 0027;
+    my $worker = Pulse::Worker->start_registered($node, 'limited', @options);
+    umask $before;
+    cmp_ok(open_files($worker), '>', 200, 'the worker has raised its limit on descriptors');
+    my $job = add_job($node, 'status');
+    ok($tasks->wait_for('files=200,umask=0027,privileges=0', job => $job),
+        'its tasks have the one it was started with, its umask, and no way to gain privileges');
+    $worker->signal('TERM');
+    is($worker->wait_exit, 0, 'it drains');
+
+    my ($forbidden) = slurp_file('/proc/self/status') =~ /^NoNewPrivs:\s+(\d)/m;
+    return note 'no_new_privs is set for all that is started here' if $forbidden;
+    my $open = Pulse::Worker->start_registered($node, 'open', @options,
+        options => ['--allow-privileges']);
+    $job = add_job($node, 'status');
+    ok($tasks->wait_for(sprintf('files=200,umask=%04o,privileges=1', $before), job => $job),
+        '--allow-privileges allows them');
+    $open->signal('TERM');
+    is($open->wait_exit, 0, 'it drains');
+};
 
 subtest 'SIGKILL of the worker' => sub {
     my ($worker, $job, $family) = start_family('stubborn');
@@ -86,38 +115,6 @@ subtest 'the end of the task itself' => sub {
     expect_no_survivor($family);
     $worker->signal('TERM');
     is($worker->wait_exit, 0, 'the worker drains');
-};
-
-# The most memory that a process ever had, in megabytes.
-sub peak_memory {
-    my ($worker) = @_;
-    my ($kilobytes) = slurp_file('/proc/' . $worker->pid . '/status') =~ /^VmHWM:\s+(\d+) kB/m;
-    return $kilobytes / 1024;
-}
-
-subtest 'a flood of output' => sub {
-    my $worker =
-      Pulse::Worker->start_registered($node, 'flooded', tasks => $tasks, concurrency => 3);
-    my $from = $worker->lines->position;
-    my $job = add_job($node, 'flood');
-    my $errors = add_job($node, 'flood_errors', 'max_attempts => 1');
-    $tasks->wait_for('began', job => $_) for $job, $errors;
-    my $other = add_job($node, 'run');
-    $worker->wait_for('completed', job => $other);
-    is($worker->wait_for('completed', job => $job)->{attempt}, 1, '1 GB on stdout does not matter');
-    $worker->wait_for('failed', job => $errors);
-    my ($length, $end) = split /\|/, value($node, "SELECT length(last_error), right(last_error, 12)
-        FROM pulse.finished_job WHERE id = $errors");
-    cmp_ok($length, '<', 100_000, 'of errors the last few are kept');
-    is($end, 'the last one', 'to the end');
-
-    my @beats = $worker->wait_for('heartbeat', status => 'alive', from => $from, count => 2);
-    is(scalar(@beats), 2, 'the worker beat meanwhile');
-    is_deeply([ $worker->events('lost') ], [], 'and was not lost');
-    cmp_ok(peak_memory($worker), '<', 64, 'its memory stayed small');
-    note sprintf 'peak memory %.0f MB', peak_memory($worker);
-    $worker->signal('TERM');
-    is($worker->wait_exit, 0, 'it drains');
 };
 
 expect_healthy($node);

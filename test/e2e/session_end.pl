@@ -129,6 +129,13 @@ subtest 'P5a: with a grace of -1 the end of a session is ignored' => sub {
     $worker->kill;
     wait_until_backend_is_gone($pid);
     is(sweep_after('0s') + sweep_after('100s'), 0, 'no sweep takes it as lost');
+    do {
+        $next->query('SELECT pulse.sweep()');
+        $next->claim;
+        $next->wait_for_job('0');
+    } while $next->was_asked_to_sweep;
+    $next->wait_for_job('2 s');
+    ok(!$next->was_asked_to_sweep, 'nor asks for another one because of it');
     is(sweep_after('121s'), 1, 'until silence decides');
     is(value($node, "SELECT recovered FROM pulse.job WHERE id = $id"),
         'silence', 'and the job says so');

@@ -11,8 +11,9 @@ use Pulse::SqlWorker;
 use Pulse::Tasks;
 use Pulse::Worker;
 
-# With these a worker is lost after two seconds of silence.
-my $primary = start_server('primary', streaming => 1, settings => \%QUICK);
+# With these a worker is lost after eight seconds of silence.
+my $primary = start_server('primary', streaming => 1,
+    settings => { %QUICK, 'pulse.sweep_threshold' => '8s' });
 $primary->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'copy', has_streaming => 1);
@@ -47,7 +48,7 @@ subtest 'calls on a standby are refused' => sub {
         "snooze($claimed, '1 s')", "complete_many($array)", "fail_many($array, ARRAY['no'])",
         "release($array)", 'sweep()', 'sweep(dry_run => true)', "cancel_job($other)",
         q{set_task('work', max_attempts => 2)}, q{set_queue('q', 2)}, q{pause_queue('q')},
-        "fence($claimed)",
+        "fence($claimed)", "check_host($worker_id)", 'adopt_installation()',
     );
     is($session->refusal("SELECT * FROM pulse.$_"), '25006', $_) for @calls;
     is($session->query("SELECT state FROM pulse.get_job($id)"), 'running', 'reading works');
@@ -59,7 +60,7 @@ subtest 'calls on a standby are refused' => sub {
 
 # A pulse-worker that knows both servers, with a task that ticks every second.
 my $tasks = Pulse::Tasks->new(
-    tick => 'for tick in {1..6}; do read -r -t 1 _ <"$gates/none"; tell "tick_$tick"; done;
+    tick => 'for tick in {1..11}; do read -r -t 1 _ <"$gates/none"; tell "tick_$tick"; done;
              : wait_at none',
     run => 'tell ran');
 my $process = Pulse::Worker->start_registered($primary, 'process', tasks => $tasks,
@@ -69,11 +70,12 @@ my $ticking = add_job($primary, 'tick');
 $tasks->wait_for('tick_1', job => $ticking);
 
 subtest 'P6: after a promotion living workers go on' => sub {
+    $worker->beat;
     $primary->wait_for_catchup($standby);
     $primary->stop('immediate');
     $worker->quit;
     # Longer than the threshold.
-    $tasks->wait_for('tick_5', job => $ticking);
+    $tasks->wait_for('tick_10', job => $ticking);
     $standby->promote;
     is(value($standby, 'SELECT workers_lost FROM pulse.sweep()'),
         0, 'the first sweep finds nobody lost');

@@ -28,10 +28,12 @@ sub start_doomed {
 }
 
 # Kills the worker, lets another one run its job, and looks at how that came about. `gate`: the one
-# at which the job waits in its second attempt.
+# at which the job waits in its second attempt; `hurry`: the other one must not look around first.
 sub expect_recovery {
-    my ($doomed, $job, $gate) = @_;
+    my ($doomed, $job, $gate, $hurry) = @_;
     my $rescuer = Pulse::Worker->start_registered($node, "rescuer-$workers", tasks => $tasks);
+    # It looks twice whether others of this machine are gone; that is not what is tried here.
+    $rescuer->wait_for('host_checked', count => 2) if !$hurry;
     my $began = time;
     is($doomed->kill, 'signal 9', 'the worker is killed');
     my $claim = $rescuer->wait_for('claimed', job => $job);
@@ -41,22 +43,25 @@ sub expect_recovery {
     $rescuer->wait_for('completed', job => $job);
     is(outcomes($node, $job), 'lost completed', 'the job completed once');
     is(finished($node, $job), 'completed|2|0', 'in two attempts');
-    is(value($node, 'SELECT state, reason FROM pulse.worker WHERE id = ' . $doomed->id),
-        'lost|its session ended', 'the worker was lost by session end');
+    my $seen = $hurry ? qr/its session ended|its process \d+ is gone/ : qr/its session ended/;
+    like(value($node, 'SELECT state, reason FROM pulse.worker WHERE id = ' . $doomed->id),
+        qr/^lost\|(?:$seen)$/, 'the worker was lost by session end');
     $rescuer->signal('TERM');
     is($rescuer->wait_exit, 0, 'the other one drains');
 }
 
 subtest 'before it has read the reply of its claim' => sub {
-    my $doomed = start_doomed();
+    # Two heartbeats more, and the worker's ignorance would give the job back.
+    my $doomed = start_doomed(options => [ '--heartbeat-interval', '10s' ]);
     $proxy->arm('hold_reply', 'pulse\.claim\(');
     my $job = add_job($node, 'run');
     $proxy->wait_for_action('hold_reply');
     is(value($node, "SELECT state FROM pulse.get_job($job)"), 'running', 'the claim is committed');
-    expect_recovery($doomed, $job);
+    expect_recovery($doomed, $job, undef, 1);
     is_deeply([ $doomed->events('claimed') ], [], 'the worker never knew');
     is(scalar($tasks->told('ran', job => $job)), 1, 'the task ran once');
-    is($tasks->wait_for('ran', job => $job)->{recovered}, 'session', 'and was told why again');
+    like($tasks->wait_for('ran', job => $job)->{recovered}, qr/^(?:session|host)$/,
+        'and was told why again');
 };
 
 subtest 'while the task runs' => sub {
@@ -106,20 +111,27 @@ subtest 'while it drains' => sub {
 };
 
 subtest 'with jobs that it had not started' => sub {
-    my $doomed = start_doomed(concurrency => 3);
+    my $doomed = start_doomed(concurrency => 3, options => [ '--heartbeat-interval', '10s' ]);
+    # So that it knows that jobs are short, and claims ahead.
+    $doomed->wait_for('completed', job => $_) for add_jobs($node, 'run', 20);
     my @jobs = add_jobs($node, 'linger', 9);
     my @processes =
       map { $tasks->process($tasks->wait_for('began', job => $_)) } @jobs[ 0 .. 2 ];
-    my $held = value($node, 'SELECT count(*) FROM pulse.held(' . $doomed->id . ')');
+    wait_until($node, 'SELECT count(*) > 3 FROM pulse.held(' . $doomed->id . ')', 'it holds more');
+    is($doomed->kill, 'signal 9', 'the worker is killed');
     my $rescuer =
       Pulse::Worker->start_registered($node, "rescuer-$workers", tasks => $tasks, concurrency => 9);
-    is($doomed->kill, 'signal 9', 'the worker is killed');
     ok($_->wait_gone, 'a task of it is gone') for @processes;
     $tasks->open_gate('lingerers', 9);
     $rescuer->wait_for('completed', job => $_) for @jobs;
     my $in = join ',', @jobs;
-    is( value($node, "SELECT count(*) FROM pulse.attempt
-            WHERE outcome = 'lost' AND job_id IN ($in)"), $held, 'each that it held was lost once');
+    # What is claimed ahead for too long goes back before.
+    is( value($node, "SELECT count(*) >= 3, count(*) = count(DISTINCT job_id) FROM pulse.attempt
+            WHERE outcome <> 'released' AND job_id IN ($in) AND worker_id = " . $doomed->id),
+        't|t', 'each that it held was ended once');
+    is( value($node, "SELECT max(n) FROM (SELECT count(*) AS n FROM pulse.attempt
+            WHERE outcome = 'lost' AND job_id IN ($in) GROUP BY job_id) AS lost"),
+        1, 'and lost once');
     is( value($node, "SELECT count(*) FROM pulse.attempt
             WHERE outcome = 'completed' AND job_id IN ($in)"), 9, 'and each completed once');
     $rescuer->signal('TERM');

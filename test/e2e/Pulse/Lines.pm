@@ -1,66 +1,53 @@
-# Lines that other processes write: logs of workers, what tasks tell, answers of a proxy. Waiting
-# for a line of one reads what all have written, so that none of them is ever blocked by a full
-# pipe.
+# Lines that other processes append to a file: logs of workers, what tasks tell, answers of a proxy.
+# A file, because a pipe fills up while its reader is busy, and stops or disturbs who writes.
 package Pulse::Lines;
 
 use strict;
 use warnings FATAL => 'all';
 
 use Carp qw(croak);
-use Fcntl qw(F_GETFL F_SETFL O_NONBLOCK);
-use IO::Select;
 use Time::HiRes qw(time);
 
 use PostgreSQL::Test::Utils ();
 
-my $readable = IO::Select->new;
-my %source_of;    # by file descriptor
-
-# `copy`: a file that gets every line, to look at when a test has failed.
+# What is appended to this file from now on; it is made if there is none.
 sub new {
-    my ($class, $handle, %options) = @_;
-    my $flags = fcntl($handle, F_GETFL, 0) or croak "fcntl: $!";
-    fcntl($handle, F_SETFL, $flags | O_NONBLOCK) or croak "fcntl: $!";
-    my $self = bless { handle => $handle, rest => '', lines => [], is_open => 1 }, $class;
-    if (defined $options{copy}) {
-        open $self->{copy}, '>>', $options{copy} or croak "$options{copy}: $!";
-        $self->{copy}->autoflush(1);
-    }
-    $readable->add($handle);
-    $source_of{ fileno $handle } = $self;
-    return $self;
+    my ($class, $path) = @_;
+    open my $handle, '+>>', $path or croak "$path: $!";
+    seek $handle, 0, 2 or croak "$path: $!";
+    return bless { handle => $handle, rest => '', lines => [] }, $class;
 }
 
-sub _take {
-    my ($self) = @_;
-    my $count = sysread $self->{handle}, my $text, 1 << 16;
-    return if !defined $count && $!{EAGAIN};
-    if (!$count) {
-        $self->{is_open} = 0;
-        $readable->remove($self->{handle});
-        delete $source_of{ fileno $self->{handle} };
-        return;
-    }
-    print { $self->{copy} } $text if $self->{copy};
-    my @pieces = split /\n/, $self->{rest} . $text, -1;
-    $self->{rest} = pop @pieces;
-    push @{ $self->{lines} }, @pieces;
+# Nothing more is written when this Pulse::Process is gone.
+sub end_with {
+    my ($self, $writer) = @_;
+    $self->{writer} = $writer;
     return;
 }
 
-# Reads what has been written so far; waits at most so long for the first of it.
-sub read_all {
-    my ($class, $seconds) = @_;
-    while (my @ready = $readable->can_read($seconds)) {
-        $source_of{ fileno $_ }->_take for @ready;
-        $seconds = 0;
+# Reads what has been written so far.
+sub _read {
+    my ($self) = @_;
+    while (1) {
+        my $count = sysread $self->{handle}, my $text, 1 << 16;
+        croak "read: $!" if !defined $count;
+        last if $count == 0;
+        my @pieces = split /\n/, $self->{rest} . $text, -1;
+        $self->{rest} = pop @pieces;
+        push @{ $self->{lines} }, @pieces;
     }
+    return;
+}
+
+# Between two looks at what changes without a word.
+sub pause {
+    Time::HiRes::sleep(0.02);
     return;
 }
 
 sub lines {
     my ($self) = @_;
-    __PACKAGE__->read_all(0);
+    $self->_read;
     return @{ $self->{lines} };
 }
 
@@ -80,16 +67,19 @@ sub wait_for {
     my $end = time + $PostgreSQL::Test::Utils::timeout_default;
     my @found;
     while (1) {
+        # Before the last look.
+        my $why = $self->{writer} && $self->{writer}->is_gone ? 'no more lines come'
+          : time > $end ? 'time is up' : undef;
+        $self->_read;
         for (; $next < @{ $self->{lines} } && @found < $count; $next++) {
             my $line = $read->($self->{lines}[$next]);
             push @found, $line if defined $line && $wanted->($line);
         }
         return wantarray ? @found : $found[0] if @found >= $count;
-        my $why = !$self->{is_open} ? 'no more lines come' : time > $end ? 'time is up' : undef;
         croak "waiting for $what: $why, last of " . @{ $self->{lines} } . ' lines: '
           . ($self->{lines}[-1] // 'none')
           if $why;
-        __PACKAGE__->read_all(1);
+        pause();
     }
 }
 

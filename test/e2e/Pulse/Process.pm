@@ -56,4 +56,17 @@ sub family {
     return map { $class->new($_) } @family;
 }
 
+# All processes of this user that have a variable in their environment, given as NAME=VALUE.
+sub with_environment {
+    my ($class, $variable) = @_;
+    my @found;
+    for my $path (glob '/proc/[0-9]*/environ') {
+        open my $file, '<', $path or next;
+        my $environment = do { local $/ = undef; <$file> } // next;
+        next if !grep { $_ eq $variable } split /\0/, $environment;
+        push @found, $path =~ /(\d+)/;
+    }
+    return map { $class->new($_) } @found;
+}
+
 1;

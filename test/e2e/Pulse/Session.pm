@@ -16,10 +16,18 @@ sub new {
     return $self;
 }
 
+# What is waited for has its time from now on; else all that a session does would share it.
+sub _start_timer {
+    my ($self) = @_;
+    $self->{psql}{timeout}->start;
+    return;
+}
+
 # Sends without waiting for the answer.
 sub ask {
     my ($self, $query) = @_;
     my $psql = $self->{psql};
+    $self->_start_timer;
     my $banner = 'answered ' . ++$self->{asked};
     $psql->{stdout} = $psql->{stderr} = '';
     $psql->{stdin} .= "$query\n;\n\\echo '$banner'\n\\warn '$banner'\n";
@@ -33,6 +41,7 @@ sub answer {
     my ($self) = @_;
     my $psql = $self->{psql};
     my $banner = qr/$self->{banner}\r?\n/;
+    $self->_start_timer;
     until ($psql->{stdout} =~ $banner && $psql->{stderr} =~ $banner) {
         $psql->{run}->pump;
         croak "no answer in time; so far: $psql->{stdout}$psql->{stderr}"
@@ -45,6 +54,7 @@ sub answer {
 
 sub has_answered {
     my ($self) = @_;
+    $self->_start_timer;
     $self->{psql}{run}->pump_nb;
     return $self->{psql}{stdout} =~ /$self->{banner}\r?\n/ ? 1 : 0;
 }
@@ -94,6 +104,7 @@ sub kill {
 # The client says good-bye. Its backend may have gone before.
 sub quit {
     my ($self) = @_;
+    $self->_start_timer;
     eval { $self->{psql}->quit };
     return;
 }

@@ -1,5 +1,5 @@
-# A folder of tasks. What they tell comes as lines through a named pipe, and where they wait at a
-# gate the test lets them through one by one, so that nobody needs a clock.
+# A folder of tasks. What they tell comes as lines of a file, and where they wait at a gate, a named
+# pipe, the test lets them through one by one, so that nobody needs a clock.
 package Pulse::Tasks;
 
 use strict;
@@ -38,8 +38,7 @@ sub new {
     my $root = PostgreSQL::Test::Utils::tempdir('tasks');
     my $self = bless { root => $root, gates => {} }, $class;
     mkdir "$root/$_" or croak "$root/$_: $!" for qw(tasks gates);
-    $self->{told} = _open_pipe("$root/told");
-    $self->{lines} = Pulse::Lines->new($self->{told}, copy => "$root/told.log");
+    $self->{lines} = Pulse::Lines->new("$root/told");
     $self->add($_, $scripts{$_}) for sort keys %scripts;
     return $self;
 }

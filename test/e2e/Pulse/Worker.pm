@@ -11,18 +11,22 @@ use JSON::PP qw(decode_json);
 use Pulse::Server qw(wait_until);
 
 # `tasks`: its Pulse::Tasks, or `folder`: a folder. `host` and `port`: of a proxy, or of several
-# servers, in place of the server's own. `options`: more of its command line. Returns at once; see
-# start_registered.
+# servers, in place of the server's own. `options`: more of its command line; `under`: what runs it;
+# `program`: another program that takes these options; `level`: of its log. With neither
+# tasks nor folder it runs functions only. Returns at once; see start_registered.
 sub start {
     my ($class, $node, $name, %options) = @_;
     my ($host, $port) = ($options{host} // $node->host, $options{port} // $node->port);
     my $database = $options{database} // 'postgres';
+    my $folder = $options{folder} // ($options{tasks} ? $options{tasks}->folder : undef);
     my $self = $class->SUPER::start(
         $name,
         [
-            'pulse-worker', '--name', $name, '--log-format', 'json', '--log-level', 'debug',
+            @{ $options{under} // [] },
+            $options{program} // 'pulse-worker', '--name', $name,
+            '--log-format', 'json', '--log-level', $options{level} // 'debug',
             '--database', "host=$host port=$port dbname=$database",
-            '--tasks', $options{folder} // $options{tasks}->folder,
+            (defined $folder ? ('--tasks', $folder) : ()),
             '--concurrency', $options{concurrency} // 1,
             @{ $options{options} // [] },
         ],

@@ -97,11 +97,27 @@ sub next_message {
     return substr $end->{bytes}, 0, $length, '';
 }
 
+# What a message of a client asks for: its text is in the message, or was in an earlier one that
+# gave it a name.
+sub statement {
+    my ($end, $letter, $content) = @_;
+    return $content if $letter eq 'Q';
+    if ($letter eq 'P') {
+        my ($name, $sql) = unpack 'Z* Z*', $content;
+        $end->{statements}{$name} = $sql;
+        return $sql;
+    }
+    return '' if $letter ne 'B';
+    my (undef, $name) = unpack 'Z* Z*', $content;
+    return $name eq '' ? '' : $end->{statements}{$name} // '';
+}
+
 # Returns false when the connection was cut.
 sub pass {
     my ($end, $message) = @_;
     my $letter = substr $message, 0, 1;
-    if ($end->{is_client} && $armed && $letter =~ /[PQ]/ && $message =~ $armed->{pattern}) {
+    my $sql = $end->{is_client} ? statement($end, $letter, substr $message, MESSAGE_HEADER) : '';
+    if ($armed && $sql =~ $armed->{pattern}) {
         spoil($end, $armed->{action}) or return 0;
     }
     if ($end->{is_holding} || $end->{is_dropping}) { $end->{held} .= $message }

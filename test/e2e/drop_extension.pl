@@ -1,0 +1,69 @@
+# DROP EXTENSION with live jobs, in sessions that know nothing of pg_pulse and on a server that does
+# not preload it: refused, however it is said, until somebody allows it. A database can be dropped.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+
+use PostgreSQL::Test::Utils;
+use Pulse::Server;
+
+my $node = start_server('main', preload => 0);
+value($node, 'CREATE ROLE installer SUPERUSER');
+for my $database (qw(owned dropped restored)) {
+    $node->safe_psql('postgres', "CREATE DATABASE $database");
+}
+value($node, 'SET ROLE installer; CREATE EXTENSION pg_pulse', 'owned');
+value($node, 'CREATE EXTENSION pg_pulse', 'dropped');
+add_job($node, 'task', 'run_at => now() + interval \'1 day\'', $_) for qw(postgres owned dropped);
+
+# The code that a statement is refused with in a session of its own, or nothing.
+sub code_of {
+    my ($statement, $database) = @_;
+    my ($status, $out, $error) = $node->psql($database // 'postgres', "\\set VERBOSITY verbose
+        $statement");
+    return $error =~ /ERROR:  (\w{5}):/ ? $1 : '';
+}
+
+sub is_installed {
+    my ($database) = @_;
+    return value($node, q{SELECT count(*) FROM pg_extension WHERE extname = 'pg_pulse'}, $database);
+}
+
+subtest 'it is refused in a session that never loaded the library' => sub {
+    is(code_of('DROP EXTENSION pg_pulse'), 'PU009', 'by itself');
+    is(code_of('DROP EXTENSION pg_pulse CASCADE'), 'PU009', 'with what depends on it');
+    is(code_of('DROP SCHEMA pulse CASCADE'), 'PU009', 'with its schema');
+    is(code_of('DROP OWNED BY installer CASCADE', 'owned'), 'PU009', 'with what its owner has');
+    is(is_installed($_), 1, "it is still there in $_") for qw(postgres owned);
+};
+
+subtest 'a dump is restored, guard and all' => sub {
+    my $file = PostgreSQL::Test::Utils::tempdir . '/dump';
+    $node->command_ok([ 'pg_dump', '-Fc', '-f', $file, $node->connstr('postgres') ], 'pg_dump');
+    $node->command_ok(
+        [ 'pg_restore', '--exit-on-error', '-d', $node->connstr('restored'), $file ],
+        'pg_restore');
+    is(code_of('DROP EXTENSION pg_pulse', 'restored'), 'PU009', 'it guards the restored jobs');
+};
+
+subtest 'what says that live jobs may go lets them go' => sub {
+    my $drop = 'DROP EXTENSION pg_pulse';
+    is(code_of("SET pulse.allow_drop = on; $drop"), '', 'a setting of the session');
+    is(is_installed('postgres'), 0, 'it is gone');
+    value($node, 'ALTER DATABASE owned SET pulse.allow_drop = on');
+    is(code_of('DROP OWNED BY installer CASCADE', 'owned'), '', 'or of the database');
+    is(is_installed('owned'), 0, 'it is gone there too');
+};
+
+subtest 'others are not concerned' => sub {
+    is(code_of('DROP DATABASE dropped'), '', 'a database is dropped with its jobs');
+    value($node, 'CREATE EXTENSION pg_pulse');
+    value($node, 'CREATE SCHEMA other; CREATE TABLE other.job AS SELECT 1');
+    is(code_of('DROP SCHEMA other CASCADE'), '', 'so is another schema');
+    is(code_of('DROP EXTENSION pg_pulse'), '', 'and the extension when there are no jobs');
+    value($node, 'CREATE EXTENSION pg_pulse');
+};
+
+expect_healthy($node);
+done_testing();
