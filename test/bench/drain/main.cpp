@@ -10,23 +10,25 @@
 #include <vector>
 
 #include "drainer.hpp"
+#include "graphile_drainer.hpp"
 
 namespace {
 
 constexpr const char* kUsage =
-    "usage: bench-drain [--connections N] [--batch N] [--task NAME] [--commit together|each]\n";
+    "usage: bench-drain [--connections N] [--batch N] [--task NAME] [--commit together|each]\n"
+    "                   [--system pulse|graphile]\n";
 
 struct Options {
   int connections = 4;
+  bool is_graphile = false;
   bench::DrainOptions drain;
 };
 
 Options read_options(int argc, char** argv) {
-  static const option names[] = {{"connections", required_argument, nullptr, 'n'},
-                                 {"batch", required_argument, nullptr, 'b'},
-                                 {"task", required_argument, nullptr, 't'},
-                                 {"commit", required_argument, nullptr, 'c'},
-                                 {nullptr, 0, nullptr, 0}};
+  static const option names[] = {
+      {"connections", required_argument, nullptr, 'n'}, {"batch", required_argument, nullptr, 'b'},
+      {"task", required_argument, nullptr, 't'},        {"commit", required_argument, nullptr, 'c'},
+      {"system", required_argument, nullptr, 's'},      {nullptr, 0, nullptr, 0}};
   Options options;
   for (int name; (name = getopt_long(argc, argv, "", names, nullptr)) != -1;) {
     std::string value = optarg ? optarg : "";
@@ -36,6 +38,8 @@ Options read_options(int argc, char** argv) {
       options.drain.batch = std::atoi(optarg);
     } else if (name == 't') {
       options.drain.task = value;
+    } else if (name == 's' && (value == "pulse" || value == "graphile")) {
+      options.is_graphile = value == "graphile";
     } else if (name == 'c' && (value == "together" || value == "each")) {
       options.drain.commit = value == "each" ? bench::DrainOptions::Commit::kEach
                                              : bench::DrainOptions::Commit::kTogether;
@@ -47,12 +51,17 @@ Options read_options(int argc, char** argv) {
   return options;
 }
 
+bench::Drained drain_alone(const Options& options, int number) {
+  std::string name = "bench_drain_" + std::to_string(number);
+  if (options.is_graphile) return bench::GraphileDrainer(name, options.drain).run();
+  return bench::Drainer(name, options.drain).run();
+}
+
 bench::Drained drain(const Options& options) {
   std::vector<std::future<bench::Drained>> drainers;
   for (int i = 0; i < options.connections; i++)
-    drainers.push_back(std::async(std::launch::async, [&options, i] {
-      return bench::Drainer("bench_drain_" + std::to_string(i), options.drain).run();
-    }));
+    drainers.push_back(
+        std::async(std::launch::async, [&options, i] { return drain_alone(options, i); }));
   bench::Drained total;
   for (auto& drainer : drainers) {
     bench::Drained part = drainer.get();

@@ -6,16 +6,22 @@ const concurrentJobs = Number(process.env.BENCH_CONCURRENCY);
 const size = Number(process.env.BENCH_LOCAL_QUEUE);
 const mostConnections = 20;
 
+const must = {
+  connectionString: process.env.BENCH_GRAPHILE_URL,
+  taskDirectory: process.env.BENCH_TASKS || `${__dirname}/tasks`,
+};
+const batched = {
+  localQueue: { size, refetchDelay: { durationMs: 10 } },
+  completeJobBatchDelay: 0,
+  failJobBatchDelay: 0,
+};
+const best = {
+  fileExtensions: [".js"],
+  gracefulShutdownAbortTimeout: 2500,
+  concurrentJobs,
+  maxPoolSize: Math.min(concurrentJobs + 1, mostConnections),
+};
+
 module.exports = {
-  worker: {
-    connectionString: process.env.BENCH_GRAPHILE_URL,
-    taskDirectory: `${__dirname}/tasks`,
-    fileExtensions: [".js"],
-    gracefulShutdownAbortTimeout: 2500,
-    concurrentJobs,
-    maxPoolSize: Math.min(concurrentJobs + 1, mostConnections),
-    localQueue: { size, refetchDelay: { durationMs: 10 } },
-    completeJobBatchDelay: 0,
-    failJobBatchDelay: 0,
-  },
+  worker: process.env.BENCH_DEFAULTS ? must : { ...must, ...best, ...(size > 1 ? batched : {}) },
 };

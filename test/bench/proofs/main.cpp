@@ -25,6 +25,9 @@ const std::map<std::string, Proof> kProofs = {
     {"empty_claims", alone(bench::prove_empty_claims)},
     {"wait_latency", alone(bench::prove_wait_latency)},
     {"server_kills", bench::prove_server_kills},
+    {"sweep", alone(bench::prove_sweep)},
+    {"cron", alone(bench::prove_cron)},
+    {"views", alone(bench::prove_views)},
 };
 
 }  // namespace

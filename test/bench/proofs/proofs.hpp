@@ -23,6 +23,12 @@ void prove_wait_latency(Report* report);
 // The whole server killed under load: no acknowledged add is lost, no accepted completion undone.
 // restart_command starts the server again.
 void prove_server_kills(Report* report, const std::vector<std::string>& restart_command);
+// 100,000 running jobs of 200 dead workers recovered in bounded transactions, while others claim.
+void prove_sweep(Report* report);
+// pg_cron alone calling tick() each minute, nothing of ours preloaded: ten workers die.
+void prove_cron(Report* report);
+// What polling the views costs with a million ready and two million finished jobs.
+void prove_views(Report* report);
 
 std::int64_t register_worker(Session* session, const std::string& name, const std::string& task);
 // One call of add_jobs. {i} in a column stands for the number of the job.

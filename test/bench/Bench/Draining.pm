@@ -1,0 +1,68 @@
+# One drain: jobs that do nothing are added, then the clock runs until none is left.
+package Bench::Draining;
+
+use strict;
+use warnings;
+
+use Bench::Graphile;
+use Bench::Measure;
+use Bench::Pulse;
+use Bench::Server;
+
+my %side = (
+    pulse => { table => Bench::Pulse::TABLE, fill => \&Bench::Pulse::fill,
+               command => \&Bench::Pulse::drain_command },
+    graphile => { table => Bench::Graphile::TABLE, fill => \&Bench::Graphile::fill,
+                  command => \&Bench::Graphile::drain_command },
+    graphile_sql => { table => Bench::Graphile::TABLE, fill => \&Bench::Graphile::fill,
+                      command => \&Bench::Graphile::sql_drain_command },
+);
+
+# Dead rows are vacuumed away where the option says so, and a checkpoint comes before the jobs, so
+# that none falls into the drain and pages were logged whole already, for every side alike.
+# Options: system, database, jobs, command (or those of the side's drain command), vacuum, field.
+sub drain {
+    my ($at, %option) = @_;
+    my ($database, $jobs) = @option{qw(database jobs)};
+    my $side = $side{$option{system}};
+    my $command = $option{command} // $side->{command}->($at, $database, %option);
+    Bench::Server::sql($database, "VACUUM (ANALYZE) $side->{table}") if $option{vacuum} // 1;
+    Bench::Server::sql($database, 'CHECKPOINT');
+    my $others = Bench::Server::sql($database, "SELECT count(*) FROM $side->{table}");
+    $side->{fill}->($database, $jobs, %{$option{field} // {}});
+    my $run = Bench::Measure::timed($at, $database, $command);
+    my $left = Bench::Server::sql($database, "SELECT count(*) FROM $side->{table}") - $others;
+    die "bench: $option{system} left $left jobs, see $at->{log}\n" if $left != 0;
+    # As Graphile Worker's authors do: the start of one process, although several start at once. It
+    # comes afterwards, so that the drain finds nothing that this start has looked up.
+    my $startup = Bench::Measure::timed($at, $database, $command =~ s{seq \d+}{seq 1}r);
+    return { jobs => $jobs, seconds => $run->{seconds}, startup => $startup->{seconds},
+             load => $run->{load}, cost => Bench::Measure::per_job($run, $jobs) };
+}
+
+# Jobs per second without the time to start and stop, which is a median because it is short.
+sub rate {
+    my (@runs) = @_;
+    my $startup = Bench::Measure::median(map { $_->{startup} } @runs);
+    $_->{rate} = $_->{jobs} / ($_->{seconds} - $startup) for @runs;
+    return;
+}
+
+# Drains in turn, after one of each that counts for nothing, and their rates: lists of runs by name.
+sub in_turn {
+    my ($at, @drains) = @_;
+    my %runs;
+    for my $repeat (0 .. $at->{repeats}) {
+        for my $drain (@drains) {
+            my $run = drain($at, %$drain);
+            next if $repeat == 0;
+            push @{$runs{$drain->{name}}}, $run;
+            printf "%d %-18s %7.2f s, start and stop %.2f s (load %s)\n", $repeat, $drain->{name},
+              @{$run}{qw(seconds startup load)};
+        }
+    }
+    rate(@$_) for values %runs;
+    return \%runs;
+}
+
+1;
