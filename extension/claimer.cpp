@@ -4,11 +4,11 @@
 #include "commit_callback.hpp"
 #include "errors.hpp"
 #include "fresh_claim.hpp"
+#include "id_scan.hpp"
 #include "liveness.hpp"
 #include "private_lock.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
-#include "version.hpp"
 
 namespace pulse {
 namespace {
@@ -24,25 +24,15 @@ struct KnownTasks {
 };
 KnownTasks known_tasks;
 
-bool fetch_row(Oid relation, Oid key_index, int64 id, Snapshot snapshot, TupleTableSlot** slot,
-               Relation* table) {
-  *table = table_open(relation, AccessShareLock);
-  Relation index = index_open(key_index, AccessShareLock);
-  *slot = table_slot_create(*table, nullptr);
-  ScanKeyData key;
-  ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(id));
-  IndexScanDesc scan = begin_index_scan(*table, index, snapshot, 1);
-  index_rescan(scan, &key, 1, nullptr, 0);
-  bool found = index_getnext_slot(scan, ForwardScanDirection, *slot);
-  if (found) ExecMaterializeSlot(*slot);
-  index_endscan(scan);
-  index_close(index, AccessShareLock);
-  return found;
+// Whether there is such a row; it is at hand until close_row.
+bool open_row(IdScan* row, Oid table, Oid key_index, int64 id, Snapshot snapshot) {
+  open_id_scan(row, table_open(table, AccessShareLock), key_index, snapshot);
+  return find_id(row, id);
 }
 
-void drop_row(TupleTableSlot* slot, Relation table) {
-  ExecDropSingleTupleTableSlot(slot);
-  table_close(table, AccessShareLock);
+void close_row(IdScan* row) {
+  close_id_scan(row);
+  table_close(row->table, AccessShareLock);
 }
 
 [[noreturn]] void refuse(int64 worker_id, const char* state) {
@@ -99,21 +89,19 @@ ArrayType* registered_tasks(int64 worker_id) {
   if (known_tasks.valid && known_tasks.worker_id == worker_id && known_tasks.job == catalog()->job)
     return known_tasks.tasks;
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  TupleTableSlot* slot;
-  Relation table;
-  bool found =
-      fetch_row(catalog()->worker, catalog()->worker_key, worker_id, snapshot, &slot, &table);
-  UnregisterSnapshot(snapshot);
-  if (!found) refuse(worker_id, "unknown");
+  IdScan worker;
+  if (!open_row(&worker, catalog()->worker, catalog()->worker_key, worker_id, snapshot))
+    refuse(worker_id, "unknown");
   bool isnull;
-  Datum tasks = slot_getattr(slot, kWorkerTasks, &isnull);
+  Datum tasks = slot_getattr(worker.row, kWorkerTasks, &isnull);
   known_tasks.valid = false;
   if (known_tasks.tasks) pfree(known_tasks.tasks);
   known_tasks.tasks = nullptr;
   MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
   if (!isnull) known_tasks.tasks = DatumGetArrayTypePCopy(tasks);
   MemoryContextSwitchTo(old);
-  drop_row(slot, table);
+  close_row(&worker);
+  UnregisterSnapshot(snapshot);
   known_tasks.worker_id = worker_id;
   known_tasks.job = catalog()->job;
   known_tasks.valid = true;
@@ -140,20 +128,18 @@ void admit_claimer(Claimer* claimer, int64 worker_id) {
   lock_private(LockKind::kWorker, static_cast<uint64>(worker_id), ShareLock);
   CommandCounterIncrement();
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  TupleTableSlot* slot;
-  Relation table;
-  bool found =
-      fetch_row(catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot, &slot, &table);
-  UnregisterSnapshot(snapshot);
-  if (!found) refuse(worker_id, "unknown or stopped");
-  if (verdict_is(slot, "lost")) refuse(worker_id, "lost");
-  if (verdict_is(slot, "stopped")) refuse(worker_id, "stopped");
-  claimer->draining = !verdict_is(slot, "alive");
+  IdScan last;
+  if (!open_row(&last, catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot))
+    refuse(worker_id, "unknown or stopped");
+  if (verdict_is(last.row, "lost")) refuse(worker_id, "lost");
+  if (verdict_is(last.row, "stopped")) refuse(worker_id, "stopped");
+  claimer->draining = !verdict_is(last.row, "alive");
   bool isnull;
-  Datum alone = slot_getattr(slot, kBeatAloneJobId, &isnull);
+  Datum alone = slot_getattr(last.row, kBeatAloneJobId, &isnull);
   claimer->alone_job_id = isnull ? 0 : DatumGetInt64(alone);
-  bool due = beat_is_due(slot);
-  drop_row(slot, table);
+  bool due = beat_is_due(last.row);
+  close_row(&last);
+  UnregisterSnapshot(snapshot);
   if (due && !claimer->draining) beat(worker_id);
 }
 
@@ -170,28 +156,19 @@ void choose_tasks(Claimer* claimer, ArrayType* given) {
 }
 
 bool worker_is_alive(int64 worker_id, Snapshot snapshot) {
-  TupleTableSlot* slot;
-  Relation table;
-  bool alive = false;
-  if (fetch_row(catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot, &slot,
-                &table)) {
-    alive = verdict_is(slot, "alive");
-  }
-  drop_row(slot, table);
-  return alive;
+  IdScan last;
+  bool is_alive =
+      open_row(&last, catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot) &&
+      verdict_is(last.row, "alive");
+  close_row(&last);
+  return is_alive;
 }
 
 bool holds_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
-  Relation index = index_open(catalog()->job_running_idx, AccessShareLock);
-  TupleTableSlot* slot = table_slot_create(job, nullptr);
-  ScanKeyData key;
-  ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(worker_id));
-  IndexScanDesc scan = begin_index_scan(job, index, snapshot, 1);
-  index_rescan(scan, &key, 1, nullptr, 0);
-  bool found = index_getnext_slot(scan, ForwardScanDirection, slot);
-  index_endscan(scan);
-  ExecDropSingleTupleTableSlot(slot);
-  index_close(index, AccessShareLock);
+  IdScan running;
+  open_id_scan(&running, job, catalog()->job_running_idx, snapshot);
+  bool found = find_id(&running, worker_id);
+  close_id_scan(&running);
   return found || has_fresh_jobs(worker_id, job, snapshot);
 }
 

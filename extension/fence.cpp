@@ -2,7 +2,7 @@
 
 #include "catalog.hpp"
 #include "errors.hpp"
-#include "version.hpp"
+#include "id_scan.hpp"
 
 namespace pulse {
 namespace {
@@ -37,30 +37,22 @@ bool token_matches(TupleTableSlot* slot, int64 token) {
   return !isnull && DatumGetInt64(stored) == token;
 }
 
-IndexScanDesc scan_job(Relation job, Relation key, Snapshot snapshot, int64 job_id) {
-  ScanKeyData scan_key;
-  ScanKeyInit(&scan_key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(job_id));
-  IndexScanDesc scan = begin_index_scan(job, key, snapshot, 1);
-  index_rescan(scan, &scan_key, 1, nullptr, 0);
-  return scan;
-}
-
 // Whether this transaction itself ended the claim: then there is nothing left to protect.
-bool finished_here(Relation job, Relation key, int64 job_id, int64 token) {
+bool finished_here(Relation job, int64 job_id, int64 token) {
   bool finished = false;
-  TupleTableSlot* slot = table_slot_create(job, nullptr);
-  IndexScanDesc scan = scan_job(job, key, SnapshotAny, job_id);
-  while (!finished && index_getnext_slot(scan, ForwardScanDirection, slot)) {
+  IdScan versions;
+  open_id_scan(&versions, job, catalog()->job_key, SnapshotAny);
+  seek_id(&versions, job_id);
+  while (!finished && next_of_id(&versions)) {
     bool should_free;
-    HeapTuple tuple = ExecFetchSlotHeapTuple(slot, false, &should_free);
+    HeapTuple tuple = ExecFetchSlotHeapTuple(versions.row, false, &should_free);
     bool ended = !(tuple->t_data->t_infomask & HEAP_XMAX_INVALID) &&
                  !HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_data->t_infomask);
-    finished = ended && token_matches(slot, token) &&
+    finished = ended && token_matches(versions.row, token) &&
                TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data));
     if (should_free) heap_freetuple(tuple);
   }
-  index_endscan(scan);
-  ExecDropSingleTupleTableSlot(slot);
+  close_id_scan(&versions);
   return finished;
 }
 
@@ -79,20 +71,17 @@ bool lock_and_match(Relation job, TupleTableSlot* slot, Snapshot snapshot, int64
 const char* loss(const Fence& fence, bool lock) {
   CommandCounterIncrement();
   Relation job = table_open(catalog()->job, RowShareLock);
-  Relation key = index_open(catalog()->job_key, AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  TupleTableSlot* slot = table_slot_create(job, nullptr);
-  IndexScanDesc scan = scan_job(job, key, snapshot, fence.job_id);
-  bool found = index_getnext_slot(scan, ForwardScanDirection, slot);
-  bool current = found && (lock ? lock_and_match(job, slot, snapshot, fence.token)
-                                : token_matches(slot, fence.token));
-  index_endscan(scan);
-  ExecDropSingleTupleTableSlot(slot);
+  IdScan jobs;
+  open_id_scan(&jobs, job, catalog()->job_key, snapshot);
+  bool found = find_id(&jobs, fence.job_id);
+  bool current = found && (lock ? lock_and_match(job, jobs.row, snapshot, fence.token)
+                                : token_matches(jobs.row, fence.token));
+  close_id_scan(&jobs);
   const char* reason = nullptr;
-  if (!current && !finished_here(job, key, fence.job_id, fence.token))
+  if (!current && !finished_here(job, fence.job_id, fence.token))
     reason = found ? "the token is not that of the job's current claim" : "no live job";
   UnregisterSnapshot(snapshot);
-  index_close(key, AccessShareLock);
   table_close(job, NoLock);
   return reason;
 }

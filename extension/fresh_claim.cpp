@@ -2,6 +2,7 @@
 
 #include "catalog.hpp"
 #include "heads.hpp"
+#include "id_scan.hpp"
 #include "job_table.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
@@ -102,32 +103,9 @@ void add_row(JobTable* table, int64 worker_id, int64 token, const int64* ids, in
 
 // --- their jobs ---------------------------------------------------------------------------------
 
-struct Jobs {
-  Relation relation;
-  Relation key;
-  IndexScanDesc scan;
-  TupleTableSlot* row;
-};
-
-void open_jobs(Jobs* jobs, Relation relation, Snapshot snapshot) {
-  jobs->relation = relation;
-  jobs->key = index_open(catalog()->job_key, AccessShareLock);
-  jobs->row = table_slot_create(relation, nullptr);
-  jobs->scan = begin_index_scan(relation, jobs->key, snapshot, 1);
-}
-
-void close_jobs(Jobs* jobs) {
-  index_endscan(jobs->scan);
-  ExecDropSingleTupleTableSlot(jobs->row);
-  index_close(jobs->key, AccessShareLock);
-}
-
 // Whether this job still runs under the claim that put it on the list; then the row is at hand.
-bool find_fresh(Jobs* jobs, int64 id, int64 token) {
-  ScanKeyData key;
-  ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(id));
-  index_rescan(jobs->scan, &key, 1, nullptr, 0);
-  if (!index_getnext_slot(jobs->scan, ForwardScanDirection, jobs->row)) return false;
+bool find_fresh(IdScan* jobs, int64 id, int64 token) {
+  if (!find_id(jobs, id)) return false;
   bool isnull;
   Datum stored = slot_getattr(jobs->row, kJobToken, &isnull);
   return !isnull && DatumGetInt64(stored) == token &&
@@ -142,7 +120,8 @@ int by_value(const void* a, const void* b) {
 }
 
 // How many still run, without a look at those of which the caller knows that they have ended.
-int count_running(Jobs* jobs, const Listed& listed, const int64* ended, int ended_count, int most) {
+int count_running(IdScan* jobs, const Listed& listed, const int64* ended, int ended_count,
+                  int most) {
   int running = 0;
   for (int i = 0; i < listed.count && running < most; i++) {
     const int64* id = &listed.job_ids[i];
@@ -155,7 +134,7 @@ int count_running(Jobs* jobs, const Listed& listed, const int64* ended, int ende
 // --- settling -----------------------------------------------------------------------------------
 
 // Moves the jobs of one row that still run. Those that somebody holds stay on the list.
-void settle_row(List* list, JobTable* table, Jobs* jobs) {
+void settle_row(List* list, JobTable* table, IdScan* jobs) {
   if (!try_lock_row(&list->table, list->row)) return;
   Listed listed = read_row(list, list->table.locked);
   int held = 0;
@@ -180,12 +159,12 @@ void for_rows_of(int64 worker_id, Each each) {
   look_for(&list, worker_id, nullptr);
   if (next_row(&list)) {
     JobTable table;
-    Jobs jobs;
+    IdScan jobs;
     open_job_table(&table);
-    open_jobs(&jobs, table.relation, table.snapshot);
+    open_id_scan(&jobs, table.relation, catalog()->job_key, table.snapshot);
     do each(&list, &table, &jobs);
     while (next_row(&list));
-    close_jobs(&jobs);
+    close_id_scan(&jobs);
     close_job_table(&table);
   }
   close_list(&list);
@@ -260,9 +239,9 @@ void add_held(Ids* ids, Relation job, Snapshot snapshot, const int64* worker_id)
 }
 
 void add_fresh(Ids* ids, Relation job, Snapshot snapshot, const int64* worker_id) {
-  Jobs jobs;
+  IdScan jobs;
   List list;
-  open_jobs(&jobs, job, snapshot);
+  open_id_scan(&jobs, job, catalog()->job_key, snapshot);
   open_list(&list, snapshot, worker_id ? 1 : 0);
   if (worker_id) look_for(&list, *worker_id, nullptr);
   while (ids->count < ids->most && next_row(&list)) {
@@ -271,7 +250,7 @@ void add_fresh(Ids* ids, Relation job, Snapshot snapshot, const int64* worker_id
       if (find_fresh(&jobs, listed.job_ids[i], listed.token)) add_id(ids, listed.job_ids[i]);
   }
   close_list(&list);
-  close_jobs(&jobs);
+  close_id_scan(&jobs);
 }
 
 }  // namespace
@@ -340,7 +319,7 @@ PULSE_FUNCTION(pulse_unlist_ended) {
   qsort(ended, count, sizeof(int64), pulse::by_value);
   int most = PG_GETARG_INT32(2);
   int left = 0;
-  auto unlist = [&](List* list, pulse::JobTable*, pulse::Jobs* jobs) {
+  auto unlist = [&](List* list, pulse::JobTable*, pulse::IdScan* jobs) {
     int running = pulse::count_running(jobs, pulse::read_row(list, list->row), ended, count, most);
     if (running == 0) (void)pulse::try_delete_row(&list->table, list->row);
     left += running;

@@ -7,6 +7,7 @@
 #include "catalog.hpp"
 #include "claimer.hpp"
 #include "commit_callback.hpp"
+#include "id_scan.hpp"
 #include "job_table.hpp"
 #include "liveness.hpp"
 #include "session_end.hpp"
@@ -45,37 +46,26 @@ bool fetch_version(Relation table, ItemPointerData tid, Snapshot snapshot, Tuple
   return true;
 }
 
-IndexScanDesc scan_for(Relation table, Relation index, int64 worker_id, Snapshot snapshot) {
-  ScanKeyData key;
-  ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(worker_id));
-  IndexScanDesc scan = begin_index_scan(table, index, snapshot, 1);
-  index_rescan(scan, &key, 1, nullptr, 0);
-  return scan;
-}
-
 bool find_beat(Relation table, int64 worker_id, Snapshot snapshot, TupleTableSlot* row) {
-  Relation index = index_open(catalog()->heartbeat_key, AccessShareLock);
-  IndexScanDesc scan = scan_for(table, index, worker_id, snapshot);
+  IdScan beats;
+  open_id_scan(&beats, table, catalog()->heartbeat_key, snapshot);
+  seek_id(&beats, worker_id);
   bool found = false;
   ItemPointer tid;
-  while (!found && (tid = index_getnext_tid(scan, ForwardScanDirection)))
+  while (!found && (tid = index_getnext_tid(beats.scan, ForwardScanDirection)))
     found = fetch_version(table, *tid, snapshot, row);
-  if (found) pgstat_count_heap_fetch(index);
-  index_endscan(scan);
-  index_close(index, AccessShareLock);
+  if (found) pgstat_count_heap_fetch(beats.index);
+  close_id_scan(&beats);
   return found;
 }
 
 // Whether this index, which begins with workers, has a row of this one.
-bool has_row(Oid table_oid, Oid index_oid, int64 worker_id, Snapshot snapshot) {
+bool has_row(Oid table_oid, Oid index, int64 worker_id, Snapshot snapshot) {
   Relation table = table_open(table_oid, AccessShareLock);
-  Relation index = index_open(index_oid, AccessShareLock);
-  TupleTableSlot* row = table_slot_create(table, nullptr);
-  IndexScanDesc scan = scan_for(table, index, worker_id, snapshot);
-  bool found = index_getnext_slot(scan, ForwardScanDirection, row);
-  index_endscan(scan);
-  ExecDropSingleTupleTableSlot(row);
-  index_close(index, AccessShareLock);
+  IdScan rows;
+  open_id_scan(&rows, table, index, snapshot);
+  bool found = find_id(&rows, worker_id);
+  close_id_scan(&rows);
   table_close(table, AccessShareLock);
   return found;
 }

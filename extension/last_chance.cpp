@@ -5,10 +5,10 @@
 
 #include "catalog.hpp"
 #include "claim.hpp"
+#include "id_scan.hpp"
 #include "private_lock.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
-#include "version.hpp"
 
 namespace pulse {
 namespace {
@@ -73,13 +73,10 @@ void consider_suspect(Claim* claim, Stream* stream) {
 void settle_alone_job(Claim* claim) {
   int64 job_id = claim->claimer.alone_job_id;
   if (job_id == 0) return;
-  ScanKeyData key;
-  ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(job_id));
-  Relation index = index_open(catalog()->job_key, AccessShareLock);
-  TupleTableSlot* row = table_slot_create(claim->table.relation, nullptr);
-  IndexScanDesc scan = begin_index_scan(claim->table.relation, index, claim->table.snapshot, 1);
-  index_rescan(scan, &key, 1, nullptr, 0);
-  if (index_getnext_slot(scan, ForwardScanDirection, row)) {
+  IdScan jobs;
+  open_id_scan(&jobs, claim->table.relation, catalog()->job_key, claim->table.snapshot);
+  if (find_id(&jobs, job_id)) {
+    TupleTableSlot* row = jobs.row;
     bool isnull;
     Datum owner = slot_getattr(row, kJobWorkerId, &isnull);
     bool mine = !isnull && DatumGetInt64(owner) == claim->claimer.worker_id;
@@ -88,9 +85,7 @@ void settle_alone_job(Claim* claim) {
     if (mine && state == catalog()->state_running) claim->closed = true;
     if (mine && state == catalog()->state_ready && run_at <= claim->now) take_reserved(claim, row);
   }
-  index_endscan(scan);
-  ExecDropSingleTupleTableSlot(row);
-  index_close(index, AccessShareLock);
+  close_id_scan(&jobs);
   if (!claim->closed) set_alone_job(claim->claimer.worker_id, 0);
 }
 
