@@ -4,6 +4,7 @@
 #include "commit_callback.hpp"
 #include "errors.hpp"
 #include "fresh_claim.hpp"
+#include "heartbeat.hpp"
 #include "id_scan.hpp"
 #include "liveness.hpp"
 #include "private_lock.hpp"
@@ -40,30 +41,6 @@ void close_row(IdScan* row) {
           (errcode(kWorkerNotAlive), errmsg("worker " INT64_FORMAT " is %s", worker_id, state),
            errhint("Register anew with pulse.register_worker() and use the new id.")));
   pg_unreachable();
-}
-
-// Steps over a row that a sweep holds: a claim waits for nobody.
-void beat(int64 worker_id) {
-  static SPIPlanPtr plan = nullptr;
-  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  if (!plan) {
-    Oid types[] = {INT8OID, INT8OID, TIMESTAMPTZOID};
-    plan = SPI_prepare(
-        "UPDATE pulse.heartbeat AS h"
-        " SET beat_live_us = $2, last_heartbeat_at = $3"
-        " FROM (SELECT worker_id FROM pulse.heartbeat"
-        "       WHERE worker_id OPERATOR(pg_catalog.=) $1"
-        "       AND verdict OPERATOR(pg_catalog.=) 'alive'::pg_catalog.text"
-        "       FOR UPDATE SKIP LOCKED) AS free"
-        " WHERE h.worker_id OPERATOR(pg_catalog.=) free.worker_id",
-        3, types);
-    if (!plan || SPI_keepplan(plan)) elog(ERROR, "could not prepare the beat of a claim");
-  }
-  Datum values[] = {Int64GetDatum(worker_id), Int64GetDatum(live_now_us()),
-                    TimestampTzGetDatum(wall_now())};
-  if (SPI_execute_plan(plan, values, nullptr, false, 0) != SPI_OK_UPDATE)
-    elog(ERROR, "could not record the beat of a claim");
-  SPI_finish();
 }
 
 bool beat_is_due(TupleTableSlot* slot) {
@@ -140,7 +117,7 @@ void admit_claimer(Claimer* claimer, int64 worker_id) {
   bool due = beat_is_due(last.row);
   close_row(&last);
   UnregisterSnapshot(snapshot);
-  if (due && !claimer->draining) beat(worker_id);
+  if (due && !claimer->draining) beat_beside_claim(worker_id);
 }
 
 void choose_tasks(Claimer* claimer, ArrayType* given) {

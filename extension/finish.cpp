@@ -1,5 +1,5 @@
-// pulse.complete_many: ends many claims in one call. Rows are deleted straight from the heap; what
-// must be kept, or was ended before, goes through the SQL functions of sql/finish.sql.
+// pulse.complete and complete_many: rows are deleted straight from the heap; what must be kept, or
+// was ended before, goes through the SQL functions of sql/finish.sql.
 #include "prelude.hpp"
 
 #include "catalog.hpp"
@@ -7,6 +7,7 @@
 #include "due_scan.hpp"
 #include "errors.hpp"
 #include "fresh_claim.hpp"
+#include "full_call.hpp"
 #include "job_table.hpp"
 #include "names.hpp"
 #include "settings.hpp"
@@ -34,7 +35,7 @@ struct Completion {
   TupleTableSlot* row;
   bool is_dense;  // the ids asked for lie so close that one walk meets them all
   bool is_at_row;
-  bool some_task_keeps;
+  bool by_sql;      // some jobs are kept, or somebody's triggers look on
   FreshEnd* fresh;  // those that were completed in place
   int fresh_count;
 };
@@ -133,11 +134,9 @@ void start_walk(Completion* completion, const Asked* asked, int count) {
       index_getnext_slot(completion->scan, ForwardScanDirection, completion->row);
 }
 
-const char* complete_row(Completion* completion, const Asked& asked) {
+// The row at hand. False when others hold it or have changed it meanwhile.
+bool delete_row(Completion* completion, const Asked& asked) {
   TupleTableSlot* row = completion->row;
-  if (!find_row(completion, asked.id) || !is_current(row, asked.token) ||
-      completion->some_task_keeps)
-    return complete_by_sql(asked);
   bool no_queue;
   Datum queue = slot_getattr(row, kJobQueueName, &no_queue);
   int slot = no_queue ? 0 : queue_slot(DatumGetTextPP(queue));
@@ -146,23 +145,46 @@ const char* complete_row(Completion* completion, const Asked& asked) {
   // is.
   if (result == TM_BeingModified && try_lock_row(&completion->table, row))
     result = try_delete_row(&completion->table, row, true);
-  // Held or changed by somebody meanwhile: the caller asks again and hears how that ended.
-  if (result != TM_Ok) return "busy";
+  if (result != TM_Ok) return false;
   note_fresh_end(completion, row, asked);
   if (!no_queue) note_queue_slot(slot);
-  return "accepted";
+  return true;
+}
+
+// Whether the claim is current and its job needs no more than a delete.
+bool is_plain_end(Completion* completion, const Asked& asked) {
+  return find_row(completion, asked.id) && is_current(completion->row, asked.token) &&
+         !completion->by_sql;
+}
+
+const char* complete_row(Completion* completion, const Asked& asked) {
+  if (!is_plain_end(completion, asked)) return complete_by_sql(asked);
+  // Who is told busy asks again, and hears how that ended.
+  return delete_row(completion, asked) ? "accepted" : "busy";
+}
+
+void open_completion(Completion* completion, int count) {
+  *completion = {};
+  JobTable* table = &completion->table;
+  open_job_table(table);
+  completion->key = index_open(catalog()->job_key, AccessShareLock);
+  completion->row = table_slot_create(table->relation, nullptr);
+  completion->scan = begin_index_scan(table->relation, completion->key, table->snapshot, 1);
+  completion->by_sql = settings.keep_completed_s != 0 || table->relation->trigdesc ||
+                       some_task_keeps(table->snapshot);
+  completion->fresh = static_cast<FreshEnd*>(palloc(sizeof(FreshEnd) * Max(count, 1)));
+}
+
+void close_completion(Completion* completion) {
+  index_endscan(completion->scan);
+  ExecDropSingleTupleTableSlot(completion->row);
+  index_close(completion->key, AccessShareLock);
+  close_job_table(&completion->table);
 }
 
 void complete_all(Asked* asked, int count) {
-  Completion completion = {};
-  open_job_table(&completion.table);
-  completion.key = index_open(catalog()->job_key, AccessShareLock);
-  completion.row = table_slot_create(completion.table.relation, nullptr);
-  completion.scan =
-      begin_index_scan(completion.table.relation, completion.key, completion.table.snapshot, 1);
-  completion.some_task_keeps =
-      settings.keep_completed_s != 0 || some_task_keeps(completion.table.snapshot);
-  completion.fresh = static_cast<FreshEnd*>(palloc(sizeof(FreshEnd) * Max(count, 1)));
+  Completion completion;
+  open_completion(&completion, count);
   // In id order, so that two callers with the same jobs never wait for one another.
   qsort(asked, count, sizeof(Asked), by_id);
   start_walk(&completion, asked, count);
@@ -171,11 +193,23 @@ void complete_all(Asked* asked, int count) {
     bool repeated = i > 0 && asked[i].id == asked[i - 1].id && asked[i].token == asked[i - 1].token;
     asked[i].outcome = repeated ? asked[i - 1].outcome : complete_row(&completion, asked[i]);
   }
-  index_endscan(completion.scan);
-  ExecDropSingleTupleTableSlot(completion.row);
-  index_close(completion.key, AccessShareLock);
-  close_job_table(&completion.table);
+  close_completion(&completion);
   unlist_fresh_claims(completion.fresh, completion.fresh_count);
+}
+
+// False when nothing was done, because it takes more, or because somebody has to be waited for.
+// What was claimed in place stays listed until its worker's next beat: to strike it off would
+// rewrite the list.
+bool complete_at_once(int64 id, int64 token) {
+  // Such a transaction must not see what came after its snapshot.
+  if (IsolationUsesXactSnapshot()) return false;
+  Asked asked = {id, token, static_cast<Datum>(0), true, 0, nullptr};
+  Completion completion;
+  open_completion(&completion, 1);
+  bool is_done = is_plain_end(&completion, asked) && delete_row(&completion, asked);
+  close_completion(&completion);
+  if (is_done) CommandCounterIncrement();
+  return is_done;
 }
 
 void int8_elements(ArrayType* array, const char* what, Datum** elements, int* count) {
@@ -220,7 +254,19 @@ Asked* read_asked(FunctionCallInfo fcinfo, int* count) {
 }  // namespace
 }  // namespace pulse
 
-// pulse.complete_many(job_ids, tokens, results): see sql/finish.sql for the contract.
+// pulse.complete(job_id, token, result): see sql/finish.sql for the contract of both.
+PULSE_FUNCTION(pulse_complete) {
+  PreventCommandIfReadOnly("complete");
+  PreventCommandDuringRecovery("complete");
+  (void)pulse::this_database();
+  if (!PG_ARGISNULL(2)) pulse::check_document("result", PG_GETARG_DATUM(2));
+  bool names_claim = !PG_ARGISNULL(0) && !PG_ARGISNULL(1);
+  if (!names_claim || !pulse::complete_at_once(PG_GETARG_INT64(0), PG_GETARG_INT64(1)))
+    (void)pulse::call_in_full("_complete_in_full", fcinfo);
+  PG_RETURN_VOID();
+}
+
+// pulse.complete_many(job_ids, tokens, results).
 PULSE_FUNCTION(pulse_complete_many) {
   PreventCommandIfReadOnly("complete_many");
   PreventCommandDuringRecovery("complete_many");

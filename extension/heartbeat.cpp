@@ -2,11 +2,12 @@
 // They are made here, without planner and plans: each is the first thing that its session does for
 // seconds, so what counts is how much memory it touches. Before anything is changed, every other
 // beat is left to _heartbeat_in_full (sql/heartbeat.sql).
-#include "prelude.hpp"
+#include "heartbeat.hpp"
 
 #include "catalog.hpp"
 #include "claimer.hpp"
 #include "commit_callback.hpp"
+#include "full_call.hpp"
 #include "id_scan.hpp"
 #include "job_table.hpp"
 #include "liveness.hpp"
@@ -125,6 +126,11 @@ void commit_without_flush() {
                           PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
 }
 
+void set_moment(JobChange* change) {
+  change->set(kBeatLive, Int64GetDatum(live_now_us()));
+  change->set(kBeatLastHeartbeatAt, TimestampTzGetDatum(wall_now()));
+}
+
 // False when the row that was seen is not the last one: the verdict may be in its successor.
 bool write_beat(JobTable* table) {
   TupleTableSlot* seen = table->locked;
@@ -134,8 +140,7 @@ bool write_beat(JobTable* table) {
   if (!isnull && !holds_attachment(static_cast<uint64>(DatumGetInt64(attachment))))
     change.clear(kBeatAttachment);
   change.clear(kBeatDetachedLive);
-  change.set(kBeatLive, Int64GetDatum(live_now_us()));
-  change.set(kBeatLastHeartbeatAt, TimestampTzGetDatum(wall_now()));
+  set_moment(&change);
   return try_update_row(table, seen, &change);
 }
 
@@ -182,27 +187,31 @@ Datum alive() {
   return HeapTupleGetDatum(heap_form_tuple(answer_shape(), values, nulls));
 }
 
-Datum beat_in_full(FunctionCallInfo given) {
-  List* name = list_make2(makeString(pstrdup("pulse")), makeString(pstrdup("_heartbeat_in_full")));
-  Oid types[] = {INT8OID, INT8ARRAYOID};
-  FmgrInfo function;
-  fmgr_info(LookupFuncName(name, 2, types, false), &function);
-  LOCAL_FCINFO(call, 2);
-  InitFunctionCallInfoData(*call, &function, 2, InvalidOid, nullptr, nullptr);
-  call->args[0] = given->args[0];
-  call->args[1] = given->args[1];
-  Datum answer = FunctionCallInvoke(call);
-  given->isnull = call->isnull;
-  return answer;
+}  // namespace
+
+void beat_beside_claim(int64 worker_id) {
+  JobTable table;
+  open_own_table(&table, catalog()->heartbeat);
+  check_columns(RelationGetDescr(table.relation), "heartbeat");
+  IdScan beats;
+  open_id_scan(&beats, table.relation, catalog()->heartbeat_key, table.snapshot);
+  if (find_id(&beats, worker_id) && verdict_is(beats.row, "alive") &&
+      try_lock_row(&table, beats.row)) {
+    JobChange change = {};
+    set_moment(&change);
+    update_locked_row(&table, &change);
+  }
+  close_id_scan(&beats);
+  close_job_table(&table);
+  CommandCounterIncrement();
 }
 
-}  // namespace
 }  // namespace pulse
 
 // pulse.heartbeat(worker_id, job_ids): see sql/heartbeat.sql for the contract.
 PULSE_FUNCTION(pulse_heartbeat) {
   bool names_jobs = !PG_ARGISNULL(1) && ARR_NDIM(PG_GETARG_ARRAYTYPE_P(1)) > 0;
   if (PG_ARGISNULL(0) || names_jobs || !pulse::beat_idle(PG_GETARG_INT64(0)))
-    return pulse::beat_in_full(fcinfo);
+    return pulse::call_in_full("_heartbeat_in_full", fcinfo);
   return pulse::alive();
 }

@@ -21,6 +21,35 @@ EState* new_estate(Relation relation, ResultRelInfo** result) {
   return estate;
 }
 
+HeapTuple modified(JobTable* table, TupleTableSlot* row, JobChange* change) {
+  bool should_free;
+  HeapTuple old_tuple = ExecFetchSlotHeapTuple(row, false, &should_free);
+  HeapTuple tuple = heap_modify_tuple(old_tuple, RelationGetDescr(table->relation), change->values,
+                                      change->nulls, change->replaces);
+  if (should_free) heap_freetuple(old_tuple);
+  return tuple;
+}
+
+// The slot frees the tuple.
+void put_changed(JobTable* table, HeapTuple tuple) {
+  if (!table->changed) {
+    MemoryContext old = MemoryContextSwitchTo(table->context);
+    table->changed = MakeSingleTupleTableSlot(RelationGetDescr(table->relation), &TTSOpsHeapTuple);
+    MemoryContextSwitchTo(old);
+  }
+  tuple->t_tableOid = RelationGetRelid(table->relation);
+  ExecForceStoreHeapTuple(tuple, table->changed, true);
+}
+
+// Brings the indexes after an update.
+void follow(JobTable* table, IndexesToFollow indexes) {
+  if (indexes == kNoIndexes) return;
+  if (table->is_plain) return enter_changed_job(&table->indexes, table->changed);
+  prepare_executor(table);
+  update_indexes(table->result, table->estate, table->changed, indexes);
+  ResetPerTupleExprContext(table->estate);
+}
+
 }  // namespace
 
 void check_columns(TupleDesc shape, const char* name) {
@@ -34,29 +63,35 @@ void check_columns(TupleDesc shape, const char* name) {
 void open_job_table(JobTable* table) {
   open_own_table(table, catalog()->job);
   check_columns(RelationGetDescr(table->relation), "job");
+  table->is_plain = is_plain_job_table(table->relation);
 }
 
 void open_own_table(JobTable* table, Oid relation) {
   CommandCounterIncrement();
+  table->context = CurrentMemoryContext;
   table->relation = table_open(relation, RowExclusiveLock);
   table->snapshot = RegisterSnapshot(GetLatestSnapshot());
+  table->is_plain = false;
+  open_job_indexes(&table->indexes, table->relation);
   table->estate = nullptr;
   table->locked = table_slot_create(table->relation, nullptr);
   table->changed = nullptr;
 }
 
-void prepare_updates(JobTable* table) {
+void prepare_executor(JobTable* table) {
   if (table->estate) return;
+  MemoryContext old = MemoryContextSwitchTo(table->context);
   table->estate = new_estate(table->relation, &table->result);
   table->estate->es_snapshot = table->snapshot;
-  table->changed = MakeSingleTupleTableSlot(RelationGetDescr(table->relation), &TTSOpsHeapTuple);
   ExecOpenIndices(table->result, false);
+  MemoryContextSwitchTo(old);
 }
 
 void close_job_table(JobTable* table) {
+  close_job_indexes(&table->indexes);
+  if (table->changed) ExecDropSingleTupleTableSlot(table->changed);
   if (table->estate) {
     ExecCloseIndices(table->result);
-    ExecDropSingleTupleTableSlot(table->changed);
     ExecResetTupleTable(table->estate->es_tupleTable, false);
     FreeExecutorState(table->estate);
   }
@@ -88,53 +123,34 @@ bool try_lock_row(JobTable* table, TupleTableSlot* seen) {
 }
 
 void update_locked_row(JobTable* table, JobChange* change) {
-  prepare_updates(table);
-  bool should_free;
-  HeapTuple old_tuple = ExecFetchSlotHeapTuple(table->locked, false, &should_free);
-  HeapTuple new_tuple = heap_modify_tuple(old_tuple, RelationGetDescr(table->relation),
-                                          change->values, change->nulls, change->replaces);
-  new_tuple->t_tableOid = RelationGetRelid(table->relation);
-  ExecForceStoreHeapTuple(new_tuple, table->changed, false);
-  update_row(table->relation, &table->locked->tts_tid, table->result, table->estate,
-             table->snapshot, table->changed);
+  put_changed(table, modified(table, table->locked, change));
+  IndexesToFollow indexes = kNoIndexes;
+  simple_table_tuple_update(table->relation, &table->locked->tts_tid, table->changed,
+                            table->snapshot, &indexes);
+  follow(table, indexes);
   ExecClearTuple(table->changed);
-  heap_freetuple(new_tuple);
-  if (should_free) heap_freetuple(old_tuple);
-  ResetPerTupleExprContext(table->estate);
 }
 
 bool try_update_row(JobTable* table, TupleTableSlot* seen, JobChange* change) {
-  TupleDesc shape = RelationGetDescr(table->relation);
-  bool should_free;
-  HeapTuple old_tuple = ExecFetchSlotHeapTuple(seen, false, &should_free);
-  HeapTuple new_tuple =
-      heap_modify_tuple(old_tuple, shape, change->values, change->nulls, change->replaces);
-  new_tuple->t_tableOid = RelationGetRelid(table->relation);
-  // Most updates need no executor state, which costs more than they do.
-  TupleTableSlot* changed = MakeSingleTupleTableSlot(shape, &TTSOpsHeapTuple);
-  ExecForceStoreHeapTuple(new_tuple, changed, false);
+  put_changed(table, modified(table, seen, change));
   IndexesToFollow indexes = kNoIndexes;
-  bool is_done =
-      update_version(table->relation, &seen->tts_tid, table->snapshot, changed, &indexes) == TM_Ok;
-  if (is_done && indexes != kNoIndexes) {
-    prepare_updates(table);
-    update_indexes(table->result, table->estate, changed, indexes);
-  }
-  ExecDropSingleTupleTableSlot(changed);
-  heap_freetuple(new_tuple);
-  if (should_free) heap_freetuple(old_tuple);
+  bool is_done = update_version(table->relation, &seen->tts_tid, table->snapshot, table->changed,
+                                &indexes) == TM_Ok;
+  if (is_done) follow(table, indexes);
+  ExecClearTuple(table->changed);
   return is_done;
 }
 
-void insert_row(JobTable* table, Datum* values, bool* nulls) {
-  prepare_updates(table);
-  HeapTuple tuple = heap_form_tuple(RelationGetDescr(table->relation), values, nulls);
-  tuple->t_tableOid = RelationGetRelid(table->relation);
-  ExecForceStoreHeapTuple(tuple, table->changed, false);
+void insert_tuple(JobTable* table, HeapTuple tuple) {
+  prepare_executor(table);
+  put_changed(table, tuple);
   ExecSimpleRelationInsert(table->result, table->estate, table->changed);
-  ExecClearTuple(table->changed);
-  heap_freetuple(tuple);
   ResetPerTupleExprContext(table->estate);
+}
+
+void insert_row(JobTable* table, Datum* values, bool* nulls) {
+  insert_tuple(table, heap_form_tuple(RelationGetDescr(table->relation), values, nulls));
+  ExecClearTuple(table->changed);
 }
 
 TM_Result try_delete_row(JobTable* table, TupleTableSlot* row, bool wait) {

@@ -3,14 +3,18 @@
 #pragma once
 
 #include "catalog.hpp"
+#include "job_index.hpp"
 #include "prelude.hpp"
 
 namespace pulse {
 
 struct JobTable {
+  MemoryContext context;  // of what is made when it is needed
   Relation relation;
   Snapshot snapshot;
-  EState* estate;
+  bool is_plain;  // pulse.job, and nobody hung anything on it
+  JobIndexes indexes;
+  EState* estate;  // where it is not plain
   ResultRelInfo* result;
   TupleTableSlot* locked;  // the row that was locked last
   TupleTableSlot* changed;
@@ -56,16 +60,17 @@ struct JobChange {
   }
 };
 
-// Opens the table under a new snapshot that also shows what this transaction did so far.
+// Opens the table, in the present memory context, under a new snapshot that also shows what this
+// transaction did so far.
 void open_job_table(JobTable* table);
 void close_job_table(JobTable* table);
 
 // Refuses a table with more columns than there is room for.
 void check_columns(TupleDesc shape, const char* name);
 
-// For updates and inserts, in the present memory context. The first one does it by itself, because
-// most claims of an idle worker find nothing.
-void prepare_updates(JobTable* table);
+// For what goes through the executor, in the present memory context. What needs it does it by
+// itself, because most updates need none, and it costs more than they do.
+void prepare_executor(JobTable* table);
 
 // As open_job_table, for another table of ours without row triggers and generated columns.
 void open_own_table(JobTable* table, Oid relation);
@@ -78,7 +83,8 @@ bool is_somebodys(TupleTableSlot* seen, TransactionId* known);
 // such a row is another's to handle, and nobody is waited for.
 bool try_lock_row(JobTable* table, TupleTableSlot* seen);
 
-// Updates the row that was locked last; its indexes only where they have to follow.
+// Updates the row that was locked last; its indexes only where they have to follow. Of pulse.job it
+// changes the lane, or nothing that an index has.
 void update_locked_row(JobTable* table, JobChange* change);
 
 // Updates the version that the snapshot showed. Waits for whoever has it, as a statement does;
@@ -86,6 +92,10 @@ void update_locked_row(JobTable* table, JobChange* change);
 bool try_update_row(JobTable* table, TupleTableSlot* seen, JobChange* change);
 
 void insert_row(JobTable* table, Datum* values, bool* nulls);
+
+// As a statement does, triggers included; `changed` has the row as they made it. Frees the tuple
+// with the next one.
+void insert_tuple(JobTable* table, HeapTuple tuple);
 
 // Without waiting: TM_Ok, or who else has it.
 TM_Result try_delete_row(JobTable* table, TupleTableSlot* row, bool wait = false);

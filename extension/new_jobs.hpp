@@ -2,13 +2,11 @@
 // cost several times what the table itself costs.
 #pragma once
 
+#include "job_index.hpp"
 #include "job_table.hpp"
 #include "prelude.hpp"
 
 namespace pulse {
-
-// Indexes of pulse.job that a job which waits can be in.
-enum NewJobIndex { kNewKey, kNewClaim, kNewParked, kNewParkedDue, kNewWaitingKey, kNewJobIndexes };
 
 constexpr int kNewJobsAtOnce = 500;
 
@@ -16,11 +14,8 @@ struct NewJobs {
   MemoryContext context;
   Relation table;
   CommandId command;
-  // Whether the table has our columns and indexes only, and neither triggers nor constraints: what
-  // somebody hung on it is theirs, and gets what a statement would give it. A column stays empty.
-  bool is_plain;
-  Relation index[kNewJobIndexes];  // opened when a job needs it
-  IndexInfo* index_info[kNewJobIndexes];
+  bool is_plain;  // see is_plain_job_table; a column of others stays empty
+  JobIndexes indexes;
   JobTable slow;  // where it is not plain
   int slots;
   TupleTableSlot* slot[kNewJobsAtOnce];

@@ -147,14 +147,6 @@ inline void update_indexes(ResultRelInfo* result, EState* estate, TupleTableSlot
 #endif
 }
 
-// Updates a row that is locked, and the indexes that have to follow: none after a HOT update.
-inline void update_row(Relation table, ItemPointer old, ResultRelInfo* result, EState* estate,
-                       Snapshot snapshot, TupleTableSlot* changed) {
-  IndexesToFollow indexes = kNoIndexes;
-  simple_table_tuple_update(table, old, changed, snapshot, &indexes);
-  if (indexes != kNoIndexes) update_indexes(result, estate, changed, indexes);
-}
-
 // Updates this version of a row unless it was changed, and waits for whoever is about to.
 inline TM_Result update_version(Relation table, ItemPointer old, Snapshot snapshot,
                                 TupleTableSlot* changed, IndexesToFollow* indexes) {

@@ -65,21 +65,23 @@ END $$;
 COMMENT ON FUNCTION pulse._keep_completed(pulse.job, json) IS
   'stores a completed job and its attempt, unless completed jobs of its task are not kept';
 
-CREATE OR REPLACE FUNCTION pulse.complete(job_id bigint, token bigint, result json = NULL)
+-- Waits for whoever holds the job, keeps it where retention asks for it, and says why a claim is
+-- lost.
+CREATE OR REPLACE FUNCTION pulse._complete_in_full(job_id bigint, token bigint, result json)
   RETURNS void
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   done pulse.job;
   reason text;
 BEGIN
-  PERFORM pulse._check_document('result', result);
   DELETE FROM pulse.job AS j
-   WHERE j.id = complete.job_id AND j.token = complete.token AND j.state = 'running'
+   WHERE j.id = _complete_in_full.job_id AND j.token = _complete_in_full.token
+     AND j.state = 'running'
   RETURNING j.* INTO done;
   IF done.id IS NULL THEN
-    reason := pulse._refused_token(job_id, complete.token, 'completed');
-    IF reason IS NOT NULL OR complete.token IS NULL OR job_id IS NULL THEN
+    reason := pulse._refused_token(job_id, _complete_in_full.token, 'completed');
+    IF reason IS NOT NULL OR _complete_in_full.token IS NULL OR job_id IS NULL THEN
       PERFORM pulse._raise_stale(job_id, reason);
     END IF;
     RETURN;
@@ -87,6 +89,14 @@ BEGIN
   PERFORM pulse._keep_completed(done, result);
   PERFORM pulse._note_queue(done.queue_name);
 END $$;
+COMMENT ON FUNCTION pulse._complete_in_full(bigint, bigint, json) IS
+  'complete() where it takes more than a delete';
+
+-- C: extension/finish.cpp.
+CREATE OR REPLACE FUNCTION pulse.complete(job_id bigint, token bigint, result json = NULL)
+  RETURNS void
+  LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  AS 'MODULE_PATHNAME', 'pulse_complete';
 COMMENT ON FUNCTION pulse.complete(bigint, bigint, json) IS
   'ends a claim with success, in the caller''s transaction: it commits or rolls back with the '
   'caller''s '

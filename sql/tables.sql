@@ -201,7 +201,11 @@ CREATE TABLE pulse.heartbeat (
   fillfactor = 50,
   autovacuum_vacuum_scale_factor = 0,
   autovacuum_vacuum_threshold = 1000,
-  autovacuum_vacuum_cost_delay = 0
+  autovacuum_vacuum_cost_delay = 0,
+  -- Beats change nothing that a plan depends on, and each analysis makes every session of every
+  -- worker look the table up anew.
+  autovacuum_analyze_scale_factor = 0,
+  autovacuum_analyze_threshold = 1000000
 );
 COMMENT ON TABLE pulse.heartbeat IS
   'the last beat of each worker that has not ended, and the verdict about it in the same row';

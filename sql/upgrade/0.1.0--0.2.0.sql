@@ -12,6 +12,9 @@ ALTER TABLE pulse.finished_job
   SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 ALTER TABLE pulse.attempt
   SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+-- Beats change nothing that a plan depends on.
+ALTER TABLE pulse.heartbeat
+  SET (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 1000000);
 CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT NULL;
 
 -- Lanes: which indexes have a job no longer depends on its state, so that a claim can be a HOT

@@ -1,6 +1,6 @@
 -- sql/finish.sql: how a claim ends. Every call carries the token; a stale one changes nothing.
 \ir support/setup.psql
-SELECT plan(105);
+SELECT plan(107);
 
 SELECT expect_function('complete',
   'job_id bigint, token bigint, result json DEFAULT NULL::json', 'void', 'volatile', 'definer');
@@ -243,6 +243,19 @@ SELECT refuses(format('SELECT pulse.snooze(%s, %s, ''-1 s'')', :plain, :next), '
   'which is not in the past');
 SELECT unalike((refusal_of(format('SELECT pulse.complete(%s, %s)', :plain, :next - 1)))::text,
   '%' || (:next - 1) || '%', 'a refusal does not tell the token');
+
+-- --- what others hung on the table ---------------------------------------------------------------
+
+CREATE TABLE parcel (job_id bigint REFERENCES pulse.job ON DELETE CASCADE);
+SELECT pulse.add_job('parcel') FROM generate_series(1, 2) \g /dev/null
+INSERT INTO parcel SELECT id FROM pulse.job WHERE identifier = 'parcel';
+SELECT min(id) AS job, max(id) AS other, min(token) AS token
+  FROM pulse.claim(:ann, 2, tasks => '{parcel}') \gset
+SELECT pulse.complete(:job, :token) \g /dev/null
+SELECT results_eq('SELECT job_id FROM parcel', ARRAY[:other::bigint],
+  'a row that refers to a job goes with it when that completes');
+SELECT count(*) FROM pulse.complete_many(ARRAY[:other::bigint], ARRAY[:token::bigint]) \g /dev/null
+SELECT is_empty('SELECT * FROM parcel', 'or when many do');
 
 SELECT * FROM finish();
 ROLLBACK;
