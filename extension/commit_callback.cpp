@@ -4,6 +4,7 @@
 #include "fence.hpp"
 #include "heads.hpp"
 #include "key_lock.hpp"
+#include "lazy_commit.hpp"
 #include "settings.hpp"
 #include "waiters.hpp"
 #include "waiting.hpp"
@@ -114,9 +115,13 @@ void forget() {
 extern "C" void pulse_transaction_callback(XactEvent event, void*) {
   DatabaseState* database = this_database_if_known();
   switch (event) {
-    case XACT_EVENT_PRE_COMMIT:
     case XACT_EVENT_PRE_PREPARE: check_fences(); break;
+    case XACT_EVENT_PRE_COMMIT:
+      check_fences();
+      prepare_lazy_commit();
+      break;
     case XACT_EVENT_COMMIT:
+      forget_lazy_writes();
       if (pending.any && database) tell_commit(database);
       forget();
       forget_owed();
@@ -125,6 +130,7 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
       break;
     case XACT_EVENT_ABORT:
     case XACT_EVENT_PREPARE:
+      forget_lazy_writes();
       // A prepared transaction commits elsewhere; reconciling finds what it left.
       if (pending.any && database) tell_abort(database);
       forget();

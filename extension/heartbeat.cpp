@@ -10,6 +10,7 @@
 #include "full_call.hpp"
 #include "id_scan.hpp"
 #include "job_table.hpp"
+#include "lazy_commit.hpp"
 #include "liveness.hpp"
 #include "session_end.hpp"
 #include "settings.hpp"
@@ -119,13 +120,6 @@ bool is_asked_nothing(TupleTableSlot* beat, Snapshot snapshot) {
 
 // --- beating ------------------------------------------------------------------------------------
 
-// A beat that a crash loses is followed by another; one that waits for a standby is late.
-void commit_without_flush() {
-  if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF) return;
-  (void)set_config_option("synchronous_commit", "off", superuser() ? PGC_SUSET : PGC_USERSET,
-                          PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
-}
-
 void set_moment(JobChange* change) {
   change->set(kBeatLive, Int64GetDatum(live_now_us()));
   change->set(kBeatLastHeartbeatAt, TimestampTzGetDatum(wall_now()));
@@ -154,10 +148,7 @@ bool beat_idle(int64 worker_id) {
                  find_beat(table.relation, worker_id, table.snapshot, table.locked) &&
                  is_asked_nothing(table.locked, table.snapshot) &&
                  holds_nothing(worker_id, table.snapshot);
-  if (is_done) {
-    commit_without_flush();
-    is_done = write_beat(&table);
-  }
+  is_done = is_done && write_beat(&table);
   close_job_table(&table);
   if (!is_done) return false;
   CommandCounterIncrement();
@@ -190,6 +181,7 @@ Datum alive() {
 }  // namespace
 
 void beat_beside_claim(int64 worker_id) {
+  begin_lazy_write();
   JobTable table;
   open_own_table(&table, catalog()->heartbeat);
   check_columns(RelationGetDescr(table.relation), "heartbeat");
@@ -201,6 +193,7 @@ void beat_beside_claim(int64 worker_id) {
     set_moment(&change);
     update_locked_row(&table, &change);
   }
+  end_lazy_write();
   close_id_scan(&beats);
   close_job_table(&table);
   CommandCounterIncrement();
@@ -211,7 +204,11 @@ void beat_beside_claim(int64 worker_id) {
 // pulse.heartbeat(worker_id, job_ids): see sql/heartbeat.sql for the contract.
 PULSE_FUNCTION(pulse_heartbeat) {
   bool names_jobs = !PG_ARGISNULL(1) && ARR_NDIM(PG_GETARG_ARRAYTYPE_P(1)) > 0;
-  if (PG_ARGISNULL(0) || names_jobs || !pulse::beat_idle(PG_GETARG_INT64(0)))
-    return pulse::call_in_full("_heartbeat_in_full", fcinfo);
-  return pulse::alive();
+  bool may_be_idle = !PG_ARGISNULL(0) && !names_jobs;
+  pulse::begin_lazy_write();
+  Datum answer = may_be_idle && pulse::beat_idle(PG_GETARG_INT64(0))
+                     ? pulse::alive()
+                     : pulse::call_in_full("_heartbeat_in_full", fcinfo);
+  pulse::end_lazy_write();
+  return answer;
 }

@@ -179,6 +179,16 @@ bool has_place(int64* worker_id) {
   return own != nullptr;
 }
 
+bool is_among_first_waiters() {
+  constexpr int kFew = 4;
+  if (!own) return true;
+  int before = 0;
+  for (Waiter* other = waiter_array(shared()); other < own && before < kFew; other++)
+    if (state_of(pg_atomic_read_u64(&other->word)) == kWaiting && other->database == MyDatabaseId)
+      before++;
+  return before < kFew;
+}
+
 void stop_waiting() {
   if (!own) return;
   uint64 word = pg_atomic_read_u64(&own->word);

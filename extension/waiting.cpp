@@ -64,10 +64,12 @@ bool take_due(pg_atomic_uint64* due, TimestampTz now) {
 
 int64 poll_interval_us() { return settings.poll_interval_ms * INT64CONST(1000); }
 
-// When a sweep is due, as far as clients are concerned: the background worker is asked first.
+// When a sweep is due, as far as clients are concerned: the background worker is asked first, then
+// a few, and the rest once they have waited for long.
 uint64 sweep_due_here(DatabaseState* database, uint64 at) {
+  constexpr int64 kLongUs = 30000000;
   if (at == kNever || !pg_atomic_read_u32(&database->keeper.is_serving)) return at;
-  return at + static_cast<uint64>(poll_interval_us());
+  return at + static_cast<uint64>(poll_interval_us() + (is_among_first_waiters() ? 0 : kLongUs));
 }
 
 // Takes the request for a sweep for a moment: when whoever was asked does not sweep, it is offered

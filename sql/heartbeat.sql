@@ -42,9 +42,6 @@ DECLARE
 BEGIN
   IF pulse._in_client_block() THEN
     PERFORM pulse._warn_in_block('heartbeat');
-  ELSE
-    -- A beat that a crash loses is followed by another; one that waits for a standby is late.
-    PERFORM set_config('synchronous_commit', 'off', true);
   END IF;
   UPDATE pulse.heartbeat AS h SET
     beat_live_us = pulse._live_now_us(),

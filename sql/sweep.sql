@@ -224,12 +224,11 @@ BEGIN
       NULL;  -- undone, and its counts are the answer
     END;
   ELSE
-    IF NOT pulse._in_client_block() THEN
-      -- What a crash takes back, another sweep does again: the owners are dead then as well.
-      PERFORM set_config('synchronous_commit', 'off', true);
-    END IF;
+    -- What a crash takes back, another sweep does again: the owners are dead then as well.
+    PERFORM pulse._begin_lazy_write();
     PERFORM pulse._start_sweep();
     result := pulse._sweep(max_jobs);
+    PERFORM pulse._end_lazy_write();
   END IF;
   workers_lost := result.workers_lost;
   jobs_requeued := result.jobs_requeued;

@@ -1,0 +1,53 @@
+#include "lazy_commit.hpp"
+
+namespace pulse {
+namespace {
+
+struct LazyWrites {
+  bool any;
+  bool nothing_else;
+  XLogRecPtr end;  // of what the last one of them logged
+};
+
+LazyWrites writes;
+int level_before_commit;
+bool is_lowered = false;
+
+}  // namespace
+
+void begin_lazy_write() {
+  bool is_clean = writes.any ? writes.nothing_else && XactLastRecEnd == writes.end
+                             : !TransactionIdIsValid(GetTopTransactionIdIfAny());
+  writes = {true, is_clean, InvalidXLogRecPtr};
+}
+
+void end_lazy_write() { writes.end = XactLastRecEnd; }
+
+// The variable is what the commit reads, also for whether it waits for a standby. Its setting is
+// not touched: that could fail, and takes longer than the whole beat may.
+void prepare_lazy_commit() {
+  if (!writes.any || !writes.nothing_else || XactLastRecEnd != writes.end) return;
+  if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF) return;
+  level_before_commit = synchronous_commit;
+  synchronous_commit = SYNCHRONOUS_COMMIT_OFF;
+  is_lowered = true;
+}
+
+void forget_lazy_writes() {
+  if (is_lowered) synchronous_commit = level_before_commit;
+  is_lowered = false;
+  writes = {};
+}
+
+}  // namespace pulse
+
+// pulse._begin_lazy_write() and pulse._end_lazy_write(): see sql/settings.sql.
+PULSE_FUNCTION(pulse_begin_lazy_write) {
+  pulse::begin_lazy_write();
+  PG_RETURN_VOID();
+}
+
+PULSE_FUNCTION(pulse_end_lazy_write) {
+  pulse::end_lazy_write();
+  PG_RETURN_VOID();
+}
