@@ -179,14 +179,13 @@ bool has_place(int64* worker_id) {
   return own != nullptr;
 }
 
-bool is_among_first_waiters() {
-  constexpr int kFew = 4;
+bool is_among_first_waiters(int count) {
   if (!own) return true;
   int before = 0;
-  for (Waiter* other = waiter_array(shared()); other < own && before < kFew; other++)
+  for (Waiter* other = waiter_array(shared()); other < own && before < count; other++)
     if (state_of(pg_atomic_read_u64(&other->word)) == kWaiting && other->database == MyDatabaseId)
       before++;
-  return before < kFew;
+  return before < count;
 }
 
 void stop_waiting() {

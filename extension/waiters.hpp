@@ -25,9 +25,9 @@ bool enter_waiting(const WaiterTerms& terms);
 bool is_woken();
 bool has_place(int64* worker_id);
 
-// Whether at most a few of this database have lower places. What all could see to, these do,
+// Whether fewer than `count` of this database have lower places. What all could see to, these do,
 // because a thousand that wake for it cost more than the thing itself. True for who does not wait.
-bool is_among_first_waiters();
+bool is_among_first_waiters(int count);
 
 // Gives the place up, unless it was woken for a job.
 void stop_waiting();

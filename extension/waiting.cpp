@@ -15,6 +15,11 @@ namespace {
 constexpr int kMostBusyLooks = 10;
 constexpr int kClientSocketPosition = 0;
 constexpr int kClientWaitEvents = 3;
+// Of the waiters of a database, who sees to a sweep that is late, and who claims now and then
+// without being told to, should something have been missed.
+constexpr int kSweepingWaiters = 4;
+constexpr int kLookingWaiters = 32;
+constexpr int64 kLookAfterUs = 30000000;
 
 // What the last claim of this session saw.
 struct Sample {
@@ -67,9 +72,9 @@ int64 poll_interval_us() { return settings.poll_interval_ms * INT64CONST(1000); 
 // When a sweep is due, as far as clients are concerned: the background worker is asked first, then
 // a few, and the rest once they have waited for long.
 uint64 sweep_due_here(DatabaseState* database, uint64 at) {
-  constexpr int64 kLongUs = 30000000;
   if (at == kNever || !pg_atomic_read_u32(&database->keeper.is_serving)) return at;
-  return at + static_cast<uint64>(poll_interval_us() + (is_among_first_waiters() ? 0 : kLongUs));
+  int64 behind_us = is_among_first_waiters(kSweepingWaiters) ? 0 : kLookAfterUs;
+  return at + static_cast<uint64>(poll_interval_us() + behind_us);
 }
 
 // Takes the request for a sweep for a moment: when whoever was asked does not sweep, it is offered
@@ -181,6 +186,7 @@ void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
     sleep_for(Min(wait_us, poll_interval_us()));
     return;
   }
+  if (is_among_first_waiters(kLookingWaiters)) end = Min(end, monotonic_us() + kLookAfterUs);
   is_waiting = true;
   wait_in_place(database, tasks, sampled, end);
   is_waiting = false;

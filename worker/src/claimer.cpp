@@ -12,7 +12,9 @@ using namespace std::chrono_literals;
 
 constexpr Duration kAnswerDeadline = 10s;
 constexpr Duration kWaitSlack = 5s;
-constexpr Duration kLongestWait = 30s;
+// The server ends the waits of a few after 30 s, so that somebody looks; in a crowd all that looked
+// would cost more than what they do.
+constexpr Duration kLongestWait = 2min;
 // While something is held: a job that is only given to a worker that holds nothing is not announced
 // to a worker that became idle while it waited.
 constexpr Duration kWaitWhileBusy = 5s;

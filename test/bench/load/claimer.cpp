@@ -18,8 +18,17 @@ const std::vector<std::string> kStatements = {
     " array_fill('this job fails'::text, ARRAY[cardinality($1)]),"
     " array_fill($3::boolean, ARRAY[cardinality($1)]),"
     " array_fill(interval '0', ARRAY[cardinality($1)])) WHERE outcome <> 'accepted'",
-    "CALL pulse.wait_for_job($1::bigint, '30 s')",
+    "CALL pulse.wait_for_job($1::bigint, $2::bigint * interval '1 ms')",
 };
+
+// As pulse-worker waits.
+constexpr std::int64_t kLongestWaitMs = 120000;
+
+// The first waits end at different moments, as those of workers that were not started together.
+std::int64_t first_wait_ms(std::int64_t worker_id) {
+  constexpr std::int64_t kPrime = 7919;
+  return worker_id % kLongestWaitMs * kPrime % kLongestWaitMs;
+}
 
 }  // namespace
 
@@ -27,6 +36,7 @@ Claimer::Claimer(Loop* loop, std::int64_t worker_id, const ClaimerOptions& optio
                  Listener* listener)
     : link_(loop, "bench-load worker", kStatements),
       worker_id_(worker_id),
+      wait_ms_(first_wait_ms(worker_id)),
       options_(options),
       total_(total),
       listener_(listener) {}
@@ -62,9 +72,11 @@ void Claimer::claim() {
 
 void Claimer::wait() {
   is_at_rest_ = true;
-  link_.ask({{kWait, {std::to_string(worker_id_)}}}, [this](std::vector<Rows>&) {
-    if (!is_stopping_) claim();
-  });
+  std::int64_t wait_ms = std::exchange(wait_ms_, kLongestWaitMs);
+  link_.ask({{kWait, {std::to_string(worker_id_), std::to_string(wait_ms)}}},
+            [this](std::vector<Rows>&) {
+              if (!is_stopping_) claim();
+            });
 }
 
 void Claimer::on_answer(std::vector<Rows>& rows, const Held& ended) {

@@ -57,6 +57,7 @@ class Claimer {
 
   Link link_;
   std::int64_t worker_id_;
+  std::int64_t wait_ms_;  // of the next wait
   ClaimerOptions options_;
   Claims* total_;
   Listener* listener_;
