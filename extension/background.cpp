@@ -42,6 +42,8 @@ bool sleep_in_background(int64 wait_us) {
   ResetLatch(MyLatch);
   // Without the word FATAL in the log that an interrupt of a statement would leave.
   if (ProcDiePending) proc_exit(1);
+  // There is no statement to be cancelled, and an error here would end the process.
+  QueryCancelPending = false;
   CHECK_FOR_INTERRUPTS();
   if (!ConfigReloadPending) return false;
   ConfigReloadPending = false;

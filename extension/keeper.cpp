@@ -11,8 +11,12 @@ namespace pulse {
 namespace {
 
 constexpr int64 kSecondUs = USECS_PER_SEC;
-constexpr int64 kLongestLifeUs = 2 * kSecondUs;
+// A new process costs ten sweeps, so where processes are plenty one lives on between sweeps. Not
+// for long: what people set for the database counts from the next one on.
+constexpr int64 kLongLifeUs = 30 * kSecondUs;
+constexpr int64 kShortLifeUs = 2 * kSecondUs;
 constexpr int64 kWorthWaitingUs = kSecondUs / 2;  // what falls due sooner is waited for
+constexpr int64 kLookForOthersUs = kSecondUs / 2;
 // Without sweeps there is nothing to do but to see whether that was changed for the database.
 constexpr int64 kLookAtSettingsUs = 60 * kSecondUs;
 constexpr int kBatch = 1000;
@@ -56,21 +60,31 @@ int64 next_interval_in_us(const Keeper* keeper) {
   proc_exit(0);
 }
 
-// Whether it is worth to stay.
+// Unless it is worth to stay.
 void end_if_time_is_up(const Keeper* keeper, int64 idle_us) {
   bool is_crowded = pg_atomic_read_u32(&shared()->is_crowded) != 0;
+  bool may_stay = pg_atomic_read_u32(&shared()->may_stay) != 0;
   int64 now = monotonic_us();
-  if (idle_us > kWorthWaitingUs || (idle_us > 0 && is_crowded) ||
-      now - keeper->began > kLongestLifeUs)
+  if ((idle_us > 0 && is_crowded) || (idle_us > kWorthWaitingUs && !may_stay) ||
+      now - keeper->began > (may_stay ? kLongLifeUs : kShortLifeUs))
     end_keeper(keeper, KeeperEnd::kRan, now + idle_us);
+}
+
+// Sleeps, and makes way for whoever comes to have the database for himself, and for a keeper with
+// other settings.
+void rest(const Keeper* keeper, int64 idle_us) {
+  bool is_reloaded = sleep_in_background(Min(idle_us, kLookForOthersUs));
+  if (is_reloaded) end_keeper(keeper, KeeperEnd::kRan, monotonic_us());
+  if (is_in_the_way()) end_keeper(keeper, KeeperEnd::kBusy, 0);
 }
 
 int64 run(const Keeper* keeper, const char* statement) {
   int64 answer = 0;
   switch (run_step(keeper->state, statement, &answer)) {
     case StepEnd::kDone: break;
-    case StepEnd::kBusy: end_keeper(keeper, KeeperEnd::kBusy, 0);
-    case StepEnd::kGone: end_keeper(keeper, KeeperEnd::kNotInstalled, 0);
+    // What went may have come back since: the next one looks.
+    case StepEnd::kBusy:
+    case StepEnd::kGone: end_keeper(keeper, KeeperEnd::kBusy, 0);
     case StepEnd::kFailed: end_keeper(keeper, KeeperEnd::kFailed, 0);
   }
   return answer;
@@ -106,7 +120,7 @@ void look_after_database(Keeper* keeper) {
       keeper->prune_on = run(keeper, kPrune) >= kBatch;
     } else {
       end_if_time_is_up(keeper, idle_us);
-      sleep_in_background(idle_us);
+      rest(keeper, idle_us);
     }
     CHECK_FOR_INTERRUPTS();
   }

@@ -1,7 +1,7 @@
-// A keeper: the process that sweeps, promotes and prunes in one database. It lives for a moment
-// only, so that whoever has to have the database for himself need not wait: it ends when nothing
-// falls due soon, when somebody wants the database, and after two seconds at the latest. The
-// launcher starts the next one.
+// A keeper: the process that sweeps, promotes and prunes in one database. It ends within half a
+// second when somebody has to have the database for himself, at once when the settings are read
+// anew, and after half a minute at the latest; where databases are many and processes few, when
+// nothing falls due soon, and after two seconds. The launcher starts the next one.
 #pragma once
 
 #include "prelude.hpp"

@@ -123,6 +123,15 @@ bool find_extension(bool* can_prune) {
   return OidIsValid(own.extension);
 }
 
+bool is_in_the_way() {
+  SetCurrentStatementStartTimestamp();
+  StartTransactionCommand();
+  bool is_wanted = database_is_wanted(MyDatabaseId);
+  CommitTransactionCommand();
+  MemoryContextSwitchTo(TopMemoryContext);
+  return is_wanted;
+}
+
 StepEnd run_step(KeeperState* state, const char* statement, int64* answer) {
   volatile StepEnd end = StepEnd::kDone;
   SetCurrentStatementStartTimestamp();

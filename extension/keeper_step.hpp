@@ -19,4 +19,7 @@ enum class StepEnd { kDone, kBusy, kGone, kFailed };
 // Runs a statement that answers one bigint.
 StepEnd run_step(KeeperState* state, const char* statement, int64* answer);
 
+// Whether somebody wants the database for himself.
+bool is_in_the_way();
+
 }  // namespace pulse

@@ -44,6 +44,9 @@ bool must_read_databases = true;
 // Half of what the server has for all who want processes.
 int most_keepers() { return Max(1, (max_worker_processes - 1) / 2); }
 
+// Of which so few may be in use all the time.
+int most_lasting_keepers() { return Max(1, max_worker_processes / 8); }
+
 int keepers_at_work() {
   int count = 0;
   for (int i = 0; i < served_count; i++) count += served[i].keeper != nullptr;
@@ -299,6 +302,7 @@ void read_databases() {
   if (!SplitGUCList(list, ',', &names)) names = NIL;
   drop_unlisted(names);
   add_listed(names);
+  pg_atomic_write_u32(&shared()->may_stay, served_count <= most_lasting_keepers() ? 1 : 0);
   forgive_all();
 }
 
