@@ -154,8 +154,11 @@ void set_alone_job(int64 worker_id, int64 job_id) {
   Oid types[] = {INT8OID, INT8OID};
   Datum values[] = {Int64GetDatum(worker_id), Int64GetDatum(job_id)};
   char nulls[] = {' ', job_id ? ' ' : 'n'};
-  if (SPI_execute_with_args("UPDATE pulse.heartbeat SET alone_job_id = $2"
-                            " WHERE worker_id OPERATOR(pg_catalog.=) $1",
+  // Beats overwrite a row that is not locked.
+  if (SPI_execute_with_args("UPDATE pulse.heartbeat AS h SET alone_job_id = $2"
+                            " FROM (SELECT o.worker_id FROM pulse.heartbeat AS o"
+                            " WHERE o.worker_id OPERATOR(pg_catalog.=) $1 FOR UPDATE) AS locked"
+                            " WHERE h.worker_id OPERATOR(pg_catalog.=) locked.worker_id",
                             2, types, values, nulls, false, 0) != SPI_OK_UPDATE)
     elog(ERROR, "could not record which job runs alone");
   SPI_finish();

@@ -1,7 +1,8 @@
 // pulse.heartbeat: most beats are of workers that hold nothing and of which nobody asks anything.
 // They are made here, without planner and plans: each is the first thing that its session does for
-// seconds, so what counts is how much memory it touches. Before anything is changed, every other
-// beat is left to _heartbeat_in_full (sql/heartbeat.sql).
+// seconds, so what counts is how much memory it touches. The moment is overwritten in the row, as
+// it is true whatever becomes of the transaction. Before anything is changed, every other beat is
+// left to _heartbeat_in_full (sql/heartbeat.sql).
 #include "heartbeat.hpp"
 
 #include "catalog.hpp"
@@ -12,6 +13,7 @@
 #include "job_table.hpp"
 #include "lazy_commit.hpp"
 #include "liveness.hpp"
+#include "overwrite.hpp"
 #include "session_end.hpp"
 #include "settings.hpp"
 #include "version.hpp"
@@ -120,22 +122,29 @@ bool is_asked_nothing(TupleTableSlot* beat, Snapshot snapshot) {
 
 // --- beating ------------------------------------------------------------------------------------
 
-void set_moment(JobChange* change) {
-  change->set(kBeatLive, Int64GetDatum(live_now_us()));
-  change->set(kBeatLastHeartbeatAt, TimestampTzGetDatum(wall_now()));
+// Another session than the attached one beats, or a sweep has found the attached one gone.
+bool is_to_detach(TupleTableSlot* beat) {
+  bool isnull;
+  Datum attachment = slot_getattr(beat, kBeatAttachment, &isnull);
+  bool is_anothers = !isnull && !holds_attachment(static_cast<uint64>(DatumGetInt64(attachment)));
+  return is_anothers || !is_null(beat, kBeatDetachedLive);
 }
 
-// False when the row that was seen is not the last one: the verdict may be in its successor.
-bool write_beat(JobTable* table) {
-  TupleTableSlot* seen = table->locked;
+// False when the row that was seen is not the last one, or is held: the verdict may be in its
+// successor. Not for a client's block: tests turn the clock in one, and roll it back.
+bool overwrite_moment(Relation table, TupleTableSlot* seen) {
+  FixedColumn moment[] = {{kBeatLive, live_now_us()}, {kBeatLastHeartbeatAt, wall_now()}};
+  return overwrite_row(table, seen, moment, lengthof(moment));
+}
+
+// False when somebody holds the row.
+bool update_moment(JobTable* table, TupleTableSlot* seen) {
+  if (!try_lock_row(table, seen)) return false;
   JobChange change = {};
-  bool isnull;
-  Datum attachment = slot_getattr(seen, kBeatAttachment, &isnull);
-  if (!isnull && !holds_attachment(static_cast<uint64>(DatumGetInt64(attachment))))
-    change.clear(kBeatAttachment);
-  change.clear(kBeatDetachedLive);
-  set_moment(&change);
-  return try_update_row(table, seen, &change);
+  change.set(kBeatLive, Int64GetDatum(live_now_us()));
+  change.set(kBeatLastHeartbeatAt, TimestampTzGetDatum(wall_now()));
+  update_locked_row(table, &change);
+  return true;
 }
 
 // Whether this was a beat of a worker that holds nothing; else nothing was done.
@@ -146,14 +155,12 @@ bool beat_idle(int64 worker_id) {
   open_own_table(&table, catalog()->heartbeat);
   bool is_done = is_plain(table.relation) &&
                  find_beat(table.relation, worker_id, table.snapshot, table.locked) &&
-                 is_asked_nothing(table.locked, table.snapshot) &&
-                 holds_nothing(worker_id, table.snapshot);
-  is_done = is_done && write_beat(&table);
+                 is_asked_nothing(table.locked, table.snapshot) && !is_to_detach(table.locked) &&
+                 holds_nothing(worker_id, table.snapshot) &&
+                 overwrite_moment(table.relation, table.locked);
   close_job_table(&table);
-  if (!is_done) return false;
-  CommandCounterIncrement();
-  offer_sweep();
-  return true;
+  if (is_done) offer_sweep();
+  return is_done;
 }
 
 // --- answering ----------------------------------------------------------------------------------
@@ -187,16 +194,13 @@ void beat_beside_claim(int64 worker_id) {
   check_columns(RelationGetDescr(table.relation), "heartbeat");
   IdScan beats;
   open_id_scan(&beats, table.relation, catalog()->heartbeat_key, table.snapshot);
-  if (find_id(&beats, worker_id) && verdict_is(beats.row, "alive") &&
-      try_lock_row(&table, beats.row)) {
-    JobChange change = {};
-    set_moment(&change);
-    update_locked_row(&table, &change);
-  }
+  bool is_alive = find_id(&beats, worker_id) && verdict_is(beats.row, "alive");
+  bool is_updated =
+      is_alive && !overwrite_moment(table.relation, beats.row) && update_moment(&table, beats.row);
   end_lazy_write();
   close_id_scan(&beats);
   close_job_table(&table);
-  CommandCounterIncrement();
+  if (is_updated) CommandCounterIncrement();
 }
 
 }  // namespace pulse

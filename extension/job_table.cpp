@@ -131,16 +131,6 @@ void update_locked_row(JobTable* table, JobChange* change) {
   ExecClearTuple(table->changed);
 }
 
-bool try_update_row(JobTable* table, TupleTableSlot* seen, JobChange* change) {
-  put_changed(table, modified(table, seen, change));
-  IndexesToFollow indexes = kNoIndexes;
-  bool is_done = update_version(table->relation, &seen->tts_tid, table->snapshot, table->changed,
-                                &indexes) == TM_Ok;
-  if (is_done) follow(table, indexes);
-  ExecClearTuple(table->changed);
-  return is_done;
-}
-
 void insert_tuple(JobTable* table, HeapTuple tuple) {
   prepare_executor(table);
   put_changed(table, tuple);

@@ -87,10 +87,6 @@ bool try_lock_row(JobTable* table, TupleTableSlot* seen);
 // changes the lane, or nothing that an index has.
 void update_locked_row(JobTable* table, JobChange* change);
 
-// Updates the version that the snapshot showed. Waits for whoever has it, as a statement does;
-// false when it was changed meanwhile, and then nothing was done.
-bool try_update_row(JobTable* table, TupleTableSlot* seen, JobChange* change);
-
 void insert_row(JobTable* table, Datum* values, bool* nulls);
 
 // As a statement does, triggers included; `changed` has the row as they made it. Frees the tuple

@@ -7,6 +7,7 @@ extern "C" {
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/generic_xlog.h"
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/relscan.h"

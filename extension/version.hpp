@@ -147,15 +147,6 @@ inline void update_indexes(ResultRelInfo* result, EState* estate, TupleTableSlot
 #endif
 }
 
-// Updates this version of a row unless it was changed, and waits for whoever is about to.
-inline TM_Result update_version(Relation table, ItemPointer old, Snapshot snapshot,
-                                TupleTableSlot* changed, IndexesToFollow* indexes) {
-  TM_FailureData failure;
-  LockTupleMode mode;
-  return table_tuple_update(table, old, changed, GetCurrentCommandId(true), snapshot,
-                            InvalidSnapshot, true, &failure, &mode, indexes);
-}
-
 // --- results -------------------------------------------------------------------------------------
 
 // A function that returns a set fills the tuplestore that this puts into its ReturnSetInfo.

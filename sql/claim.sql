@@ -113,6 +113,8 @@ BEGIN
         OR NOT pulse._try_lock_worker(_must_wait_alone.worker_id) THEN
     RETURN true;
   END IF;
+  -- Beats overwrite a row that is not locked.
+  PERFORM 1 FROM pulse.heartbeat AS h WHERE h.worker_id = _must_wait_alone.worker_id FOR UPDATE;
   UPDATE pulse.heartbeat AS h SET alone_job_id = job.id
    WHERE h.worker_id = _must_wait_alone.worker_id;
   RETURN false;

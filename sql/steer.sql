@@ -6,6 +6,8 @@ CREATE OR REPLACE FUNCTION pulse._order_worker(worker_id bigint, verdict text) R
 DECLARE
   status text;
 BEGIN
+  -- Beats overwrite a row that is not locked.
+  PERFORM 1 FROM pulse.heartbeat AS h WHERE h.worker_id = _order_worker.worker_id FOR UPDATE;
   UPDATE pulse.heartbeat AS h
      -- To stop is more than to drain.
      SET verdict = CASE WHEN h.verdict = 'stopping' THEN h.verdict ELSE _order_worker.verdict END

@@ -1,4 +1,4 @@
 # A beat of a worker that holds nothing does not look whether its row is still the last one.
 # in: extension
 # red: isolation idle_heartbeat_vs_sweep
-s/&indexes) == TM_Ok;/\&indexes) != TM_Deleted;/
+s/buffer) == TM_Ok;/buffer) != TM_Deleted;/

@@ -9,7 +9,7 @@ Beats::Beats(Loop* loop, const Ids& workers, int sessions, Clock::duration inter
   for (int i = 0; i < sessions; i++)
     links_.push_back(std::make_unique<Link>(
         loop, "bench-load heartbeat",
-        std::vector<std::string>{"SELECT status FROM pulse.heartbeat($1::bigint, " + jobs + ")"}));
+        std::vector<std::string>{"SELECT (pulse.heartbeat($1::bigint, " + jobs + ")).status"}));
   if (!workers.empty()) every_ = interval / workers.size();
 }
 
