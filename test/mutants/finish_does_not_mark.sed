@@ -1,4 +1,4 @@
 # The end of a job does not mark its queue.
-# in: sql
+# in: extension
 # red: isolation promote_vs_finish
-/^CREATE.* pulse.complete(/,/^END/ s/PERFORM pulse._note_queue(done.queue_name);//
+s/^  if (!no_queue) note_queue_slot(slot);$//
