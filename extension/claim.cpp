@@ -20,6 +20,7 @@
 #include "task_settings.hpp"
 #include "token.hpp"
 #include "version.hpp"
+#include "waiters.hpp"
 #include "waiting.hpp"
 
 namespace pulse {
@@ -100,17 +101,21 @@ Stream* best_stream(Claim* claim) {
   return best;
 }
 
-// Tells waiters when the next job of each of these tasks falls due, and that there was more.
+// Tells waiters when the next job of each of these tasks falls due, and that there was more. At
+// once: this worker may be at work when it does.
 void close_streams(Claim* claim) {
   DatabaseState* database = this_database();
+  uint64 lowered = 0;
   for (int i = 0; i < claim->stream_count; i++) {
     Stream* stream = claim->streams[i];
-    if (stream->scan.next_due && database)
-      lower_due(&database->next_due[stream->bit], stream->scan.next_due);
+    if (stream->scan.next_due && database &&
+        lower_due(&database->next_due[stream->bit], stream->scan.next_due))
+      lowered |= UINT64CONST(1) << stream->bit;
     if (stream->due && claim->claimed == claim->max_jobs) note_more(stream->bit);
     if (stream->due) leave_row(&stream->scan);
     end_due(&stream->scan);
   }
+  if (lowered) nudge_timekeepers(lowered);
 }
 
 // --- which rows this worker may have ------------------------------------------------------------

@@ -13,7 +13,6 @@ namespace pulse {
 namespace {
 
 constexpr int kNotedWorkers = 16;
-constexpr uint64 kAllTasks = ~UINT64CONST(0);
 
 // Lives for one transaction. A rolled-back savepoint leaves its notes here: a wake-up too many is
 // harmless, one too few is not.
@@ -53,18 +52,21 @@ void set_marks(DatabaseState* database, const uint64* marks) {
 }
 
 void tell_due_times(DatabaseState* database) {
-  uint64 nudged = 0;
+  uint64 lowered = 0;
+  bool all = false;
   for (int bit = 0; bit < kTaskBits; bit++)
     if ((pending.due_bits >> bit) & 1)
       if (lower_due(&database->next_due[bit], pending.next_due[bit]))
-        nudged |= UINT64CONST(1) << bit;
-  if (pending.parked_due && lower_due(&database->parked_due, pending.parked_due))
-    nudged = kAllTasks;
+        lowered |= UINT64CONST(1) << bit;
+  if (pending.parked_due && lower_due(&database->parked_due, pending.parked_due)) all = true;
   if (pending.sweep_due && lower_due(&database->sweep_due, pending.sweep_due)) {
     wake_background(database);
-    nudged = kAllTasks;
+    all = true;
   }
-  if (nudged) nudge_waiters(nudged);
+  if (all)
+    nudge_waiters();
+  else if (lowered)
+    nudge_timekeepers(lowered);
 }
 
 void lower(DatabaseState* database, uint64 task_bits, const TimestampTz* from) {
@@ -94,7 +96,7 @@ void tell_commit(DatabaseState* database) {
 void tell_abort(DatabaseState* database) {
   if (pending.sweeps && lower_due(&database->sweep_due, wall_now())) {
     wake_background(database);
-    nudge_waiters(kAllTasks);
+    nudge_waiters();
   }
   lower(database, pending.passed_bits, pending.passed_from);
   bool marks = pending.any_taken || pending.any_returned;

@@ -40,7 +40,7 @@ extern "C" void pulse_session_exit(int code, Datum) {
   if (settings.disconnect_grace_ms < 0) return;
   lower_due(&database->sweep_due, wall_now());
   wake_background(database);
-  nudge_waiters(~UINT64CONST(0));
+  nudge_waiters();
 }
 
 bool is_excused(uint64 attachment) {

@@ -53,6 +53,60 @@ bool give_more(Waiter* waiter, uint64 seen, int64 now) {
          pg_atomic_compare_exchange_u64(&waiter->word, &seen, seen - kSpare);
 }
 
+bool is_waiting_here(Waiter* waiter) {
+  return state_of(pg_atomic_read_u64(&waiter->word)) == kWaiting &&
+         waiter->database == MyDatabaseId;
+}
+
+// --- who sees to jobs that fall due --------------------------------------------------------------
+
+// Several, because one that was woken for a job, or has stopped, sees to nothing.
+constexpr int kTimekeepers = 4;
+
+enum class Rank { kNone, kFew, kLast };
+
+// Counts, in the order of their places, who waits for these tasks.
+struct Ranks {
+  uint64 open;  // tasks that have not enough yet
+  uint8 count[kTaskBits];
+
+  explicit Ranks(uint64 tasks) : open(tasks), count() {}
+
+  // Whether this one is a timekeeper of a task, or even the last one that a task needs.
+  Rank enter(uint64 tasks) {
+    uint64 served = tasks & open;
+    Rank rank = served ? Rank::kFew : Rank::kNone;
+    for (; served; served &= served - 1) {
+      int bit = __builtin_ctzll(served);
+      if (++count[bit] < kTimekeepers) continue;
+      open &= ~(UINT64CONST(1) << bit);
+      rank = Rank::kLast;
+    }
+    return rank;
+  }
+};
+
+// Who saw to nothing until now, and comes after those who do.
+void tell_successors(uint64 tasks) {
+  DatabaseState* database = this_database_if_known();
+  SharedState* all = shared();
+  if (!database || pg_atomic_read_u32(&all->waiting) == 0) return;
+  tasks = tasks_with_due_jobs(database, tasks);
+  Waiter* waiters = waiter_array(all);
+  Ranks ranks(tasks);
+  for (int i = 0; i < all->waiters && ranks.open; i++)
+    if (is_waiting_here(&waiters[i]) && ranks.enter(waiters[i].tasks) == Rank::kLast)
+      set_latch_of(waiters[i].backend);
+}
+
+// The place is free already.
+void leave_place() {
+  uint64 tasks = own->tasks;
+  own = nullptr;
+  pg_atomic_fetch_sub_u32(&shared()->waiting, 1);
+  tell_successors(tasks);
+}
+
 // --- what a commit has to give ------------------------------------------------------------------
 
 // What is left to be given to one kind of waiter.
@@ -153,6 +207,15 @@ void tell(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool an
 
 // --- the own place ------------------------------------------------------------------------------
 
+uint64 tasks_with_due_jobs(DatabaseState* database, uint64 tasks) {
+  uint64 found = 0;
+  for (; tasks; tasks &= tasks - 1) {
+    int bit = __builtin_ctzll(tasks);
+    if (pg_atomic_read_u64(&database->next_due[bit]) != kNever) found |= UINT64CONST(1) << bit;
+  }
+  return found;
+}
+
 bool enter_waiting(const WaiterTerms& terms) {
   SharedState* all = shared();
   Waiter* waiters = waiter_array(all);
@@ -183,9 +246,16 @@ bool is_among_first_waiters(int count) {
   if (!own) return true;
   int before = 0;
   for (Waiter* other = waiter_array(shared()); other < own && before < count; other++)
-    if (state_of(pg_atomic_read_u64(&other->word)) == kWaiting && other->database == MyDatabaseId)
-      before++;
+    if (is_waiting_here(other)) before++;
   return before < count;
+}
+
+uint64 timed_by_own(uint64 tasks) {
+  if (!own) return tasks;
+  Ranks ranks(tasks);
+  for (Waiter* other = waiter_array(shared()); other < own && ranks.open; other++)
+    if (is_waiting_here(other)) (void)ranks.enter(other->tasks);
+  return ranks.open;
 }
 
 void stop_waiting() {
@@ -193,8 +263,7 @@ void stop_waiting() {
   uint64 word = pg_atomic_read_u64(&own->word);
   while (!(word & kIsGiven))
     if (pg_atomic_compare_exchange_u64(&own->word, &word, next_word(word, kFree))) {
-      own = nullptr;
-      pg_atomic_fetch_sub_u32(&shared()->waiting, 1);
+      leave_place();
       return;
     }
 }
@@ -207,8 +276,7 @@ Wake take_wake() {
   }
   if (word & kIsGiven)
     wake = {own->tasks, own->kind, own->capacity - spare_of(word), (word & kIsPassed) != 0};
-  own = nullptr;
-  pg_atomic_fetch_sub_u32(&shared()->waiting, 1);
+  leave_place();
   return wake;
 }
 
@@ -248,14 +316,23 @@ void wake_all_waiters() {
   }
 }
 
-void nudge_waiters(uint64 tasks) {
+void nudge_waiters() {
   SharedState* all = shared();
   pg_memory_barrier();
   if (!all || pg_atomic_read_u32(&all->waiting) == 0) return;
   Waiter* waiters = waiter_array(all);
   for (int i = 0; i < all->waiters; i++)
-    if (state_of(pg_atomic_read_u64(&waiters[i].word)) == kWaiting &&
-        waiters[i].database == MyDatabaseId && (waiters[i].tasks & tasks))
+    if (is_waiting_here(&waiters[i])) set_latch_of(waiters[i].backend);
+}
+
+void nudge_timekeepers(uint64 tasks) {
+  SharedState* all = shared();
+  pg_memory_barrier();
+  if (!all || pg_atomic_read_u32(&all->waiting) == 0) return;
+  Waiter* waiters = waiter_array(all);
+  Ranks ranks(tasks);
+  for (int i = 0; i < all->waiters && ranks.open; i++)
+    if (is_waiting_here(&waiters[i]) && ranks.enter(waiters[i].tasks) != Rank::kNone)
       set_latch_of(waiters[i].backend);
 }
 

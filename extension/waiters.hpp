@@ -58,7 +58,17 @@ void wake_worker(int64 worker_id);
 // Wakes every waiter of this database.
 void wake_all_waiters();
 
-// Lets the waiters of these tasks compute their deadlines anew.
-void nudge_waiters(uint64 tasks);
+// Lets all waiters of this database compute their deadlines anew.
+void nudge_waiters();
+
+// Of each task the first few that wait for it see to its jobs that fall due, and the others sleep
+// on: a thousand timers would wake a thousand for one job. Who leaves tells his successor.
+uint64 tasks_with_due_jobs(DatabaseState* database, uint64 tasks);
+
+// Which of these tasks this session sees to.
+uint64 timed_by_own(uint64 tasks);
+
+// Lets those who see to these tasks compute their deadlines anew.
+void nudge_timekeepers(uint64 tasks);
 
 }  // namespace pulse

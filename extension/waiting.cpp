@@ -87,23 +87,25 @@ bool take_sweep_due(DatabaseState* database, TimestampTz now) {
   return false;
 }
 
-bool job_fell_due(DatabaseState* database, uint64 tasks, TimestampTz now) {
-  bool fell = pg_atomic_read_u64(&database->parked_due) <= static_cast<uint64>(now);
+// One of each kind is woken for a job that falls due, perhaps this one.
+void tell_what_fell_due(DatabaseState* database, uint64 tasks, TimestampTz now) {
   uint64 taken = 0;
   for (int bit = 0; bit < kTaskBits; bit++)
     if (((tasks >> bit) & 1) && take_due(&database->next_due[bit], now))
       taken |= UINT64CONST(1) << bit;
-  // It may be another kind's job.
   if (taken) tell_waiters(database, kOneEach.jobs, taken, false);
-  return fell || taken != 0;
 }
 
-// The next moment at which something falls due.
+bool parked_job_fell_due(DatabaseState* database, TimestampTz now) {
+  return pg_atomic_read_u64(&database->parked_due) <= static_cast<uint64>(now);
+}
+
+// The next moment at which something falls due that this session sees to.
 TimestampTz next_due(DatabaseState* database, uint64 tasks) {
   uint64 at = pg_atomic_read_u64(&database->parked_due);
   at = Min(at, sweep_due_here(database, pg_atomic_read_u64(&database->sweep_due)));
-  for (int bit = 0; bit < kTaskBits; bit++)
-    if ((tasks >> bit) & 1) at = Min(at, pg_atomic_read_u64(&database->next_due[bit]));
+  for (uint64 timed = timed_by_own(tasks_with_due_jobs(database, tasks)); timed; timed &= timed - 1)
+    at = Min(at, pg_atomic_read_u64(&database->next_due[__builtin_ctzll(timed)]));
   return static_cast<TimestampTz>(at);
 }
 
@@ -159,7 +161,8 @@ void wait_in_place(DatabaseState* database, uint64 tasks, bool sampled, int64 en
   while (!is_woken()) {
     TimestampTz now = wall_now();
     int64 left_us = end - monotonic_us();
-    if (left_us <= 0 || job_fell_due(database, tasks, now)) return;
+    if (left_us <= 0 || parked_job_fell_due(database, now)) return;
+    tell_what_fell_due(database, tasks, now);
     if (take_sweep_due(database, now)) {
       ask_for_sweep();
       return;

@@ -8,7 +8,8 @@ use Test::More;
 use Pulse::Server;
 use Pulse::Session;
 
-my $node = start_server('main', settings => \%PATIENT);
+# Its timer would make those who wait look up each second.
+my $node = start_server('main', settings => { %PATIENT, client_connection_check_interval => 0 });
 
 # Shared memory has 64 places for tasks: these two fall into one.
 use constant { FIRST => 'video', SECOND => 'resize' };
@@ -18,11 +19,25 @@ sub register {
     return $session->query("SELECT id FROM pulse.register_worker('w', ARRAY[$tasks])");
 }
 
-# Claims, finds nothing, and waits: for so long that nobody but a wake-up ends it.
+# The server's own timer of a session that was idle makes those who wait look up after 10 s: what
+# ends sooner than this was woken.
+use constant LOOK_S => 8;
+
+sub expect_told {
+    my ($worker, $what) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    $worker->{session}->answer;
+    cmp_ok(time - $worker->{since}, '<', LOOK_S, $what);
+    is($worker->{session}->said, '', 'not for a sweep');
+    return;
+}
+
+# Claims, finds nothing, and waits.
 sub start_waiting {
     my ($worker, $flags) = @_;
     my $claim = "SELECT count(*) FROM pulse.claim($worker->{id}, 1, forbidden_flags => $flags)";
     is($worker->{session}->query($claim), 0, 'nothing to do yet');
+    $worker->{since} = time;
     $worker->{session}->ask("CALL pulse.wait_for_job($worker->{id}, '1 hour')");
     wait_until($node, 'SELECT wait_event = $$Extension$$ FROM pg_stat_activity WHERE pid = '
           . $worker->{session}->backend_pid, 'it waits');
@@ -44,8 +59,7 @@ sub expect_woken {
     my ($other, $worker, $job, $what) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     value($node, "SELECT pulse.add_job($job)");
-    $worker->{session}->answer;
-    is($worker->{session}->said, '', $what);    # not for a sweep
+    expect_told($worker, $what);
     value($node, 'DELETE FROM pulse.job; SELECT pulse._note_everybody()');
     for ($other, $worker) {
         $_->{session}->answer if $_ == $other;
@@ -70,8 +84,7 @@ sub expect_passed_on {
     value($node, q{SELECT pulse.add_job('task')});
     $first->{session}->answer;
     $drop_out->($first->{session}, $first->{id});
-    $second->{session}->answer;
-    is($second->{session}->said, '', "the other is woken by the end of a wait where $what");
+    expect_told($second, "the other is woken by the end of a wait where $what");
     is($second->{session}->query("SELECT count(*) FROM pulse.claim($second->{id})"),
         1, 'and has the job');
     for ($first, $second) {
@@ -96,6 +109,42 @@ expect_passed_on('its claim is undone', sub {
 expect_passed_on('its next transaction fails', sub {
         is($_[0]->refusal('SELECT 1 / 0'), '22012', 'failed');
     });
+
+# Jobs that fall due. Four who wait see to them, and whoever leaves has a successor.
+sub leave {
+    my (@workers) = @_;
+    for (@workers) {
+        value($node, "SELECT pulse.deregister_worker($_->{id})");
+        $_->{session}->quit;
+    }
+    return;
+}
+
+sub expect_claim {
+    my ($worker, $what) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    expect_told($worker, $what);
+    is($worker->{session}->query("SELECT count(*) FROM pulse.claim($worker->{id})"),
+        1, 'and has the job');
+    return;
+}
+
+my ($first, $second) = (new_worker(q{'task'}), new_worker(q{'task'}));
+value($node, "SELECT pulse.add_job('task', run_at => now() + $_ * interval '300 ms')") for 1, 2;
+expect_claim($first, 'the first of two jobs falls due');
+expect_claim($second, 'the second, while the one who had the first is at work');
+leave($first, $second);
+value($node, 'DELETE FROM pulse.job; SELECT pulse.sweep()');
+
+my @workers = map { new_worker(q{'task'}) } 1 .. 6;
+my $last = pop @workers;
+value($node, q{SELECT pulse.add_job('task', run_at => now() + interval '600 ms')});
+$_->{session}->kill for @workers;
+wait_until($node, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'CALL%'},
+    'one waits');
+expect_claim($last, 'the last of those who waited, when the others have gone');
+value($node, "SELECT pulse.deregister_worker($_->{id})") for @workers;
+leave($last);
 
 expect_healthy($node);
 done_testing();
