@@ -4,11 +4,12 @@ package Bench::Workload::IdleStart;
 use strict;
 use warnings;
 
+use Bench::Disk;
 use Bench::Graphile;
 use Bench::Measure;
 use Bench::Pulse;
 
-use constant SAMPLES => 1000;
+use constant { SAMPLES => 1000, FLUSH_EVERY_MS => 2, FLUSHES_S => 2 };
 
 sub latency {
     my ($at, $database, $command) = @_;
@@ -21,6 +22,13 @@ sub latency {
              p99 => Bench::Measure::percentile(0.99, @ms),
              p999 => Bench::Measure::percentile(0.999, @ms),
              cost => Bench::Measure::per_job($run, SAMPLES) };
+}
+
+# An add and a claim wait for a flush each, one after the other: what is left without them.
+sub two_flushes {
+    my ($at) = @_;
+    my (undef, $disk) = Bench::Disk::beside($at, FLUSH_EVERY_MS, sub { sleep FLUSHES_S });
+    return { map { ($_ => 2 * $disk->{$_}) } qw(p50 p99) };
 }
 
 sub measure {
@@ -41,6 +49,7 @@ sub measure {
             printf "%d %-18s p50 %.3f, p99 %.3f, p99.9 %.3f ms (load %s)\n", $repeat, $name,
               @{$run}{qw(p50 p99 p999 load)};
         }
+        push @{$runs{disk}}, two_flushes($at);
     }
     return \%runs;
 }
@@ -56,8 +65,11 @@ return {
     title => 'enqueue to start, idle, one at a time',
     unit => 'ms',
     rows => sub {
-        return map { row($_) } qw(mean p50 p99 p999);
+        return (map({ row($_) } qw(mean p50 p99 p999)),
+                map { { name => "idle_start.disk.$_", what => "two flushes alone, $_",
+                        ours => 'disk', figure => $_ } } qw(p50 p99));
     },
-    labels => sub { return (pulse => 'ours', graphile => 'Graphile Worker') },
+    labels => sub { return (pulse => 'ours', graphile => 'Graphile Worker',
+                        disk => 'two flushes alone') },
     measure => \&measure,
 };
