@@ -39,17 +39,17 @@ sub measure {
 }
 
 sub rows {
+    my @of_disk = ([p50 => 'p50'], [p99 => 'p99'], [max => 'longest']);
     my @of_half = ([p50 => 'p50'], [p99 => 'p99'], [p999 => 'p99.9']);
     return (
         { name => 'latency_load.ceiling', what => 'ceiling', ours => 'ceiling', figure => 'rate',
           unit => 'jobs/s' },
         { name => 'latency_load.rate', what => 'at half of it', ours => 'half', figure => 'rate',
           unit => 'jobs/s' },
-        map { { name => "latency_load.$_->[0]", what => "  scheduled to started, $_->[1]",
-                ours => 'half', figure => $_->[0], unit => 'ms' } } @of_half,
-        map { { name => "latency_load.disk.$_->[0]", what => "  a flush alone meanwhile, $_->[1]",
-                ours => 'disk', figure => $_->[0], unit => 'ms' } }
-          ([p50 => 'p50'], [p99 => 'p99'], [max => 'longest']));
+        (map { +{ name => "latency_load.$_->[0]", what => "  scheduled to started, $_->[1]",
+                  ours => 'half', figure => $_->[0], unit => 'ms' } } @of_half),
+        (map { +{ name => "latency_load.disk.$_->[0]", what => "  a flush alone meanwhile, $_->[1]",
+                  ours => 'disk', figure => $_->[0], unit => 'ms' } } @of_disk));
 }
 
 return {
