@@ -86,17 +86,21 @@ struct Ranks {
   }
 };
 
-// Who saw to nothing until now, and comes after those who do.
-void tell_successors(uint64 tasks) {
-  DatabaseState* database = this_database_if_known();
+// Of those who wait for these tasks, in the order of their places.
+void nudge_ranked(uint64 tasks, Rank least) {
   SharedState* all = shared();
-  if (!database || pg_atomic_read_u32(&all->waiting) == 0) return;
-  tasks = tasks_with_due_jobs(database, tasks);
   Waiter* waiters = waiter_array(all);
   Ranks ranks(tasks);
   for (int i = 0; i < all->waiters && ranks.open; i++)
-    if (is_waiting_here(&waiters[i]) && ranks.enter(waiters[i].tasks) == Rank::kLast)
+    if (is_waiting_here(&waiters[i]) && ranks.enter(waiters[i].tasks) >= least)
       set_latch_of(waiters[i].backend);
+}
+
+// Who saw to nothing until now, and comes after those who do.
+void tell_successors(uint64 tasks) {
+  DatabaseState* database = this_database_if_known();
+  if (!database || pg_atomic_read_u32(&shared()->waiting) == 0) return;
+  nudge_ranked(tasks_with_due_jobs(database, tasks), Rank::kLast);
 }
 
 // The place is free already.
@@ -329,11 +333,7 @@ void nudge_timekeepers(uint64 tasks) {
   SharedState* all = shared();
   pg_memory_barrier();
   if (!all || pg_atomic_read_u32(&all->waiting) == 0) return;
-  Waiter* waiters = waiter_array(all);
-  Ranks ranks(tasks);
-  for (int i = 0; i < all->waiters && ranks.open; i++)
-    if (is_waiting_here(&waiters[i]) && ranks.enter(waiters[i].tasks) != Rank::kNone)
-      set_latch_of(waiters[i].backend);
+  nudge_ranked(tasks, Rank::kFew);
 }
 
 }  // namespace pulse
