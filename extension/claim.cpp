@@ -65,6 +65,8 @@ void add_every_task(Claim* claim, int* capacity) {
   IndexScanDesc scan =
       begin_index_scan(claim->table.relation, claim->index, claim->table.snapshot, 1);
   scan->xs_want_itup = true;
+  // Any entry names its task: to step over those that are known as dead is to read all their pages.
+  scan->ignore_killed_tuples = false;
   Datum last = PointerGetDatum(cstring_to_text(""));
   for (;;) {
     ScanKeyData key;

@@ -92,3 +92,5 @@ RESET enable_bitmapscan;
 RESET enable_indexonlyscan;
 CALL cost.fill('{}');
 CALL cost.claim_in('done');
+CALL cost.fill('{}');
+CALL cost.claim_in('done_every', NULL);
