@@ -4,20 +4,19 @@
 
 #include "catalog.hpp"
 #include "commit_callback.hpp"
-#include "due_scan.hpp"
 #include "errors.hpp"
 #include "fresh_claim.hpp"
 #include "full_call.hpp"
+#include "id_scan.hpp"
 #include "job_table.hpp"
 #include "names.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
+#include "task_row.hpp"
 #include "version.hpp"
 
 namespace pulse {
 namespace {
-
-constexpr int kTaskKeepCompleted = 9;
 
 struct Asked {
   int64 id;
@@ -30,11 +29,7 @@ struct Asked {
 
 struct Completion {
   JobTable table;
-  Relation key;
-  IndexScanDesc scan;
-  TupleTableSlot* row;
-  bool is_dense;  // the ids asked for lie so close that one walk meets them all
-  bool is_at_row;
+  IdScan ids;
   bool by_sql;      // some jobs are kept, or somebody's triggers look on
   FreshEnd* fresh;  // those that were completed in place
   int fresh_count;
@@ -98,45 +93,9 @@ void note_fresh_end(Completion* completion, TupleTableSlot* row, const Asked& as
   completion->fresh[completion->fresh_count++] = {worker_id, asked.token, asked.id};
 }
 
-int64 id_of(TupleTableSlot* row) {
-  bool isnull;
-  return DatumGetInt64(slot_getattr(row, kJobId, &isnull));
-}
-
-void start_at(Completion* completion, StrategyNumber strategy, Oid function, int64 id) {
-  ScanKeyData key;
-  ScanKeyInit(&key, 1, strategy, function, Int64GetDatum(id));
-  index_rescan(completion->scan, &key, 1, nullptr, 0);
-}
-
-// Puts the job's row at hand. Ids come in ascending order, so where they are dense the walk goes on
-// from the last one, which spares the way down the index.
-bool find_row(Completion* completion, int64 id) {
-  if (!completion->is_dense) {
-    start_at(completion, BTEqualStrategyNumber, F_INT8EQ, id);
-    return index_getnext_slot(completion->scan, ForwardScanDirection, completion->row);
-  }
-  while (completion->is_at_row && id_of(completion->row) < id)
-    completion->is_at_row =
-        index_getnext_slot(completion->scan, ForwardScanDirection, completion->row);
-  return completion->is_at_row && id_of(completion->row) == id;
-}
-
-void start_walk(Completion* completion, const Asked* asked, int count) {
-  constexpr int kFewest = 8;
-  constexpr int kSparsest = 2;
-  if (count < kFewest) return;
-  uint64 span = static_cast<uint64>(asked[count - 1].id) - static_cast<uint64>(asked[0].id);
-  if (span > static_cast<uint64>(count) * kSparsest) return;
-  completion->is_dense = true;
-  start_at(completion, BTGreaterEqualStrategyNumber, F_INT8GE, asked[0].id);
-  completion->is_at_row =
-      index_getnext_slot(completion->scan, ForwardScanDirection, completion->row);
-}
-
 // The row at hand. False when others hold it or have changed it meanwhile.
 bool delete_row(Completion* completion, const Asked& asked) {
-  TupleTableSlot* row = completion->row;
+  TupleTableSlot* row = completion->ids.row;
   bool no_queue;
   Datum queue = slot_getattr(row, kJobQueueName, &no_queue);
   int slot = no_queue ? 0 : queue_slot(DatumGetTextPP(queue));
@@ -153,7 +112,7 @@ bool delete_row(Completion* completion, const Asked& asked) {
 
 // Whether the claim is current and its job needs no more than a delete.
 bool is_plain_end(Completion* completion, const Asked& asked) {
-  return find_row(completion, asked.id) && is_current(completion->row, asked.token) &&
+  return find_id(&completion->ids, asked.id) && is_current(completion->ids.row, asked.token) &&
          !completion->by_sql;
 }
 
@@ -167,18 +126,14 @@ void open_completion(Completion* completion, int count) {
   *completion = {};
   JobTable* table = &completion->table;
   open_job_table(table);
-  completion->key = index_open(catalog()->job_key, AccessShareLock);
-  completion->row = table_slot_create(table->relation, nullptr);
-  completion->scan = begin_index_scan(table->relation, completion->key, table->snapshot, 1);
+  open_id_scan(&completion->ids, table->relation, catalog()->job_key, table->snapshot);
   completion->by_sql = settings.keep_completed_s != 0 || table->relation->trigdesc ||
                        some_task_keeps(table->snapshot);
   completion->fresh = static_cast<FreshEnd*>(palloc(sizeof(FreshEnd) * Max(count, 1)));
 }
 
 void close_completion(Completion* completion) {
-  index_endscan(completion->scan);
-  ExecDropSingleTupleTableSlot(completion->row);
-  index_close(completion->key, AccessShareLock);
+  close_id_scan(&completion->ids);
   close_job_table(&completion->table);
 }
 
@@ -187,7 +142,7 @@ void complete_all(Asked* asked, int count) {
   open_completion(&completion, count);
   // In id order, so that two callers with the same jobs never wait for one another.
   qsort(asked, count, sizeof(Asked), by_id);
-  start_walk(&completion, asked, count);
+  if (count > 0) expect_ids(&completion.ids, asked[0].id, asked[count - 1].id, count);
   for (int i = 0; i < count; i++) {
     CHECK_FOR_INTERRUPTS();
     bool repeated = i > 0 && asked[i].id == asked[i - 1].id && asked[i].token == asked[i - 1].token;

@@ -10,6 +10,8 @@ struct IdScan {
   Relation index;
   IndexScanDesc scan;
   TupleTableSlot* row;  // the one that was found last
+  bool walks;           // see expect_ids
+  bool is_at_row;
 };
 
 // The table stays open for as long as the scan; nothing is found before the first seek.
@@ -21,9 +23,11 @@ void seek_id(IdScan* ids, int64 id);
 bool next_of_id(IdScan* ids);
 
 // Puts the first row of this id at hand.
-inline bool find_id(IdScan* ids, int64 id) {
-  seek_id(ids, id);
-  return next_of_id(ids);
-}
+bool find_id(IdScan* ids, int64 id);
+
+// Of a table whose first column is the id: these will be looked for, by find_id alone and in this
+// order, which ascends. Where they lie so close that one walk meets them all, it spares the way
+// down the index.
+void expect_ids(IdScan* ids, int64 first, int64 last, int count);
 
 }  // namespace pulse

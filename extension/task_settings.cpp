@@ -1,23 +1,12 @@
 #include "task_settings.hpp"
 
-#include "catalog.hpp"
-#include "due_scan.hpp"
 #include "settings.hpp"
-#include "version.hpp"
+#include "task_row.hpp"
 
 namespace pulse {
 namespace {
 
 constexpr int kDefaultMaxAttempts = 25;
-
-enum TaskColumn : AttrNumber {
-  kTaskMaxAttempts = 2,
-  kTaskTimeout = 3,
-  kTaskStallTimeout = 4,
-  kTaskMaxCrashes = 10,
-  kTaskOnUnreachable = 11,
-  kTaskHandler = 12,
-};
 
 TaskSettings defaults() {
   TaskSettings settings_of = {};
@@ -58,23 +47,6 @@ void overlay_handler(TupleTableSlot* row, TaskSettings* found) {
   call->args[0].isnull = false;
   found->handler = to_regprocedure(call);
   found->handler_null = call->isnull;
-}
-
-// Calls use(row) with the row of this task, if there is one.
-template <typename Use>
-void with_task_row(Datum identifier, Snapshot snapshot, Use use) {
-  Relation table = table_open(catalog()->task, AccessShareLock);
-  Relation index = index_open(catalog()->task_key, AccessShareLock);
-  TupleTableSlot* row = table_slot_create(table, nullptr);
-  ScanKeyData key;
-  init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, identifier);
-  IndexScanDesc scan = begin_index_scan(table, index, snapshot, 1);
-  index_rescan(scan, &key, 1, nullptr, 0);
-  if (index_getnext_slot(scan, ForwardScanDirection, row)) use(row);
-  index_endscan(scan);
-  ExecDropSingleTupleTableSlot(row);
-  index_close(index, AccessShareLock);
-  table_close(table, AccessShareLock);
 }
 
 }  // namespace
