@@ -23,12 +23,12 @@ Oid relation_named(const char* name) {
   return oid;
 }
 
-Oid state_named(const char* name) {
-  Oid type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("job_state"),
+Oid state_named(const char* type_name, const char* name) {
+  Oid type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(type_name),
                              ObjectIdGetDatum(known.schema));
   Oid oid = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type),
                             CStringGetDatum(name));
-  if (!OidIsValid(oid)) elog(ERROR, "job state \"%s\" is missing", name);
+  if (!OidIsValid(oid)) elog(ERROR, "state \"%s\" is missing", name);
   return oid;
 }
 
@@ -45,9 +45,9 @@ void look_up_job() {
   known.has_lanes = get_attnum(known.job, "lane") == kJobLane;
   known.fresh_claim = known.has_lanes ? relation_named("fresh_claim") : InvalidOid;
   known.fresh_claim_idx = known.has_lanes ? relation_named("fresh_claim_idx") : InvalidOid;
-  known.state_ready = state_named("ready");
-  known.state_parked = state_named("parked");
-  known.state_running = state_named("running");
+  known.state_ready = state_named("job_state", "ready");
+  known.state_parked = state_named("job_state", "parked");
+  known.state_running = state_named("job_state", "running");
 }
 
 void look_up() {
@@ -57,6 +57,10 @@ void look_up() {
   known.heartbeat_key = relation_named("heartbeat_pkey");
   known.worker = relation_named("worker");
   known.worker_key = relation_named("worker_pkey");
+  known.attempt = relation_named("attempt");
+  known.finished_job = relation_named("finished_job");
+  known.finished_failed = state_named("finished_state", "failed");
+  known.finished_quarantined = state_named("finished_state", "quarantined");
   known.task = relation_named("task");
   known.task_key = relation_named("task_pkey");
   known.queue = relation_named("queue");

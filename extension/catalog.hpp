@@ -24,6 +24,8 @@ struct Catalog {
   Oid heartbeat_key;
   Oid worker;
   Oid worker_key;
+  Oid attempt;
+  Oid finished_job;
   Oid task;
   Oid task_key;
   Oid queue;
@@ -35,6 +37,8 @@ struct Catalog {
   Oid state_ready;
   Oid state_parked;
   Oid state_running;
+  Oid finished_failed;
+  Oid finished_quarantined;
 };
 
 // How many of the above are indexes of pulse.job.

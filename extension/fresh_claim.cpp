@@ -113,6 +113,17 @@ bool find_fresh(IdScan* jobs, int64 id, int64 token) {
          DatumGetObjectId(slot_getattr(jobs->row, kJobState, &isnull)) == catalog()->state_running;
 }
 
+// Most claims take jobs in the order of their ids.
+void expect_listed(IdScan* jobs, const Listed& listed) {
+  bool ascends = listed.count > 0;
+  for (int i = 1; i < listed.count && ascends; i++)
+    ascends = listed.job_ids[i - 1] < listed.job_ids[i];
+  if (ascends)
+    expect_ids(jobs, listed.job_ids[0], listed.job_ids[listed.count - 1], listed.count);
+  else
+    expect_ids(jobs, 0, 0, 0);
+}
+
 int by_value(const void* a, const void* b) {
   int64 left = *static_cast<const int64*>(a);
   int64 right = *static_cast<const int64*>(b);
@@ -205,14 +216,7 @@ void unlist_row(List* list, const FreshEnd* ends, int count) {
 
 // --- what runs ----------------------------------------------------------------------------------
 
-struct Ids {
-  int64* elements;
-  int count;
-  int capacity;
-  int most;
-};
-
-void add_id(Ids* ids, int64 id) {
+void add_id(RunningIds* ids, int64 id) {
   if (ids->count == ids->capacity) {
     ids->capacity *= 2;
     ids->elements =
@@ -221,7 +225,7 @@ void add_id(Ids* ids, int64 id) {
   ids->elements[ids->count++] = id;
 }
 
-void add_held(Ids* ids, Relation job, Snapshot snapshot, const int64* worker_id) {
+void add_held(RunningIds* ids, Relation job, Snapshot snapshot, const int64* worker_id) {
   Relation index = index_open(catalog()->job_running_idx, AccessShareLock);
   TupleTableSlot* row = table_slot_create(job, nullptr);
   ScanKeyData key;
@@ -238,7 +242,7 @@ void add_held(Ids* ids, Relation job, Snapshot snapshot, const int64* worker_id)
   index_close(index, AccessShareLock);
 }
 
-void add_fresh(Ids* ids, Relation job, Snapshot snapshot, const int64* worker_id) {
+void add_fresh(RunningIds* ids, Relation job, Snapshot snapshot, const int64* worker_id) {
   IdScan jobs;
   List list;
   open_id_scan(&jobs, job, catalog()->job_key, snapshot);
@@ -246,6 +250,7 @@ void add_fresh(Ids* ids, Relation job, Snapshot snapshot, const int64* worker_id
   if (worker_id) look_for(&list, *worker_id, nullptr);
   while (ids->count < ids->most && next_row(&list)) {
     Listed listed = read_row(&list, list.row);
+    expect_listed(&jobs, listed);
     for (int i = 0; i < listed.count && ids->count < ids->most; i++)
       if (find_fresh(&jobs, listed.job_ids[i], listed.token)) add_id(ids, listed.job_ids[i]);
   }
@@ -254,6 +259,14 @@ void add_fresh(Ids* ids, Relation job, Snapshot snapshot, const int64* worker_id
 }
 
 }  // namespace
+
+RunningIds running_ids(const int64* worker_id, int most, Relation job, Snapshot snapshot) {
+  constexpr int kFirst = 64;
+  RunningIds ids = {static_cast<int64*>(palloc(sizeof(int64) * kFirst)), 0, kFirst, most};
+  add_held(&ids, job, snapshot, worker_id);
+  add_fresh(&ids, job, snapshot, worker_id);
+  return ids;
+}
 
 bool claims_stay_in_place(int max_jobs) {
   return max_jobs >= kFewestJobs && catalog()->has_lanes && this_database() && heads_are_kept();
@@ -298,7 +311,7 @@ void unlist_fresh_claims(FreshEnd* ends, int count) {
 
 bool has_fresh_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
   if (!catalog()->has_lanes) return false;
-  Ids ids = {static_cast<int64*>(palloc(sizeof(int64))), 0, 1, 1};
+  RunningIds ids = {static_cast<int64*>(palloc(sizeof(int64))), 0, 1, 1};
   add_fresh(&ids, job, snapshot, &worker_id);
   return ids.count > 0;
 }
@@ -331,13 +344,9 @@ PULSE_FUNCTION(pulse_unlist_ended) {
 PULSE_FUNCTION(pulse_running_ids) {
   int64 worker_id = PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0);
   const int64* only = PG_ARGISNULL(0) ? nullptr : &worker_id;
-  constexpr int kFirst = 64;
-  pulse::Ids ids = {static_cast<int64*>(palloc(sizeof(int64) * kFirst)), 0, kFirst,
-                    PG_ARGISNULL(1) ? PG_INT32_MAX : PG_GETARG_INT32(1)};
-  Snapshot snapshot = GetActiveSnapshot();
+  int most = PG_ARGISNULL(1) ? PG_INT32_MAX : PG_GETARG_INT32(1);
   Relation job = table_open(pulse::catalog()->job, AccessShareLock);
-  pulse::add_held(&ids, job, snapshot, only);
-  pulse::add_fresh(&ids, job, snapshot, only);
+  pulse::RunningIds ids = pulse::running_ids(only, most, job, GetActiveSnapshot());
   table_close(job, AccessShareLock);
   return pulse::array_of(ids.elements, ids.count);
 }
@@ -346,7 +355,7 @@ PULSE_FUNCTION(pulse_running_ids) {
 PULSE_FUNCTION(pulse_has_claims) {
   Snapshot snapshot = GetActiveSnapshot();
   int64 id;
-  pulse::Ids ids = {&id, 0, 1, 1};
+  pulse::RunningIds ids = {&id, 0, 1, 1};
   Relation job = table_open(pulse::catalog()->job, AccessShareLock);
   pulse::add_held(&ids, job, snapshot, nullptr);
   table_close(job, AccessShareLock);

@@ -30,6 +30,17 @@ struct FreshEnd {
 // Takes them off the list. A row that somebody holds keeps them, which does no harm.
 void unlist_fresh_claims(FreshEnd* ends, int count);
 
+// Ids of running jobs, in no order.
+struct RunningIds {
+  int64* elements;
+  int count;
+  int capacity;
+  int most;
+};
+
+// At most so many of this worker, or with NULL of all.
+RunningIds running_ids(const int64* worker_id, int most, Relation job, Snapshot snapshot);
+
 // Whether any job on the list of this worker still runs.
 bool has_fresh_jobs(int64 worker_id, Relation job, Snapshot snapshot);
 

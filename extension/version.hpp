@@ -10,6 +10,10 @@ extern "C" {
 #include "replication/walsender.h"
 }
 using shmem_request_hook_type = void (*)();
+#else
+extern "C" {
+#include "common/pg_prng.h"
+}
 #endif
 
 namespace pulse {
@@ -42,6 +46,15 @@ inline shmem_request_hook_type replace_shmem_request_hook(shmem_request_hook_typ
 #else
   request();
   return nullptr;
+#endif
+}
+
+// At least 0 and below 1.
+inline double random_fraction() {
+#if PG_VERSION_NUM >= 150000
+  return pg_prng_double(&pg_global_prng_state);
+#else
+  return DatumGetFloat8(OidFunctionCall0(F_RANDOM));
 #endif
 }
 

@@ -22,7 +22,7 @@ COMMENT ON FUNCTION pulse._is_superseded(pulse.job) IS
 -- and writes the audit; the marks and wake-ups follow at commit. It is planned once per session,
 -- and the arrays of ids and the settings pin the plan: a vacuum of an empty queue leaves statistics
 -- that say "one row" of any table. A locked row stays in its place, so it is found there again.
-CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
+CREATE OR REPLACE FUNCTION pulse._end_attempts_in_full(endings pulse._ending[])
   RETURNS TABLE (id bigint, state text, outcome text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off SET plan_cache_mode = force_generic_plan
@@ -92,5 +92,12 @@ BEGIN
            THEN pulse._note_job(v.identifier, v.queue_name, v.run_at)
            ELSE coalesce(pulse._note_queue(v.queue_name), true) END;
 END $$;
+COMMENT ON FUNCTION pulse._end_attempts_in_full(pulse._ending[]) IS
+  '_end_attempts() for jobs that may end';
+
+-- C: extension/end_attempts.cpp.
+CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
+  RETURNS TABLE (id bigint, state text, outcome text)
+  LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100 AS 'MODULE_PATHNAME', 'pulse_end_attempts';
 COMMENT ON FUNCTION pulse._end_attempts(pulse._ending[]) IS
   'ends attempts of locked jobs: cancelled, quarantined, failed, or again after the backoff';

@@ -167,11 +167,10 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse._check_error(text) IS 'raises PU004 for a missing reason';
 
-CREATE OR REPLACE FUNCTION pulse.fail(
-    job_id bigint, token bigint, error text, retry boolean = true, retry_in interval = NULL,
-    payload json = NULL)
+CREATE OR REPLACE FUNCTION pulse._fail_in_full(
+    job_id bigint, token bigint, error text, retry boolean, retry_in interval, payload json)
   RETURNS text
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   locked pulse.job;
@@ -182,8 +181,8 @@ BEGIN
   PERFORM pulse._check_document('payload', payload);
   locked := pulse._lock_claim(job_id, token);
   IF locked.id IS NULL THEN
-    reason := pulse._refused_token(job_id, fail.token, 'failed');
-    IF reason IS NOT NULL OR fail.token IS NULL OR job_id IS NULL THEN
+    reason := pulse._refused_token(job_id, _fail_in_full.token, 'failed');
+    IF reason IS NOT NULL OR _fail_in_full.token IS NULL OR job_id IS NULL THEN
       PERFORM pulse._raise_stale(job_id, reason);
     END IF;
     RETURN coalesce((SELECT j.state::text FROM pulse.job AS j WHERE j.id = job_id),
@@ -193,6 +192,15 @@ BEGIN
     ROW(job_id, 'failed', error, coalesce(retry, true), retry_in, payload, NULL)::pulse._ending
   ]) AS e);
 END $$;
+COMMENT ON FUNCTION pulse._fail_in_full(bigint, bigint, text, boolean, interval, json) IS
+  'fail() where it takes more than one look at the job';
+
+-- C: extension/fail.cpp.
+CREATE OR REPLACE FUNCTION pulse.fail(
+    job_id bigint, token bigint, error text, retry boolean = true, retry_in interval = NULL,
+    payload json = NULL)
+  RETURNS text
+  LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_fail';
 COMMENT ON FUNCTION pulse.fail(bigint, bigint, text, boolean, interval, json) IS
   'ends a claim with an error; returns the new state: ready or parked (again after the backoff, or '
   'after retry_in), failed (the last attempt, or retry => false) or cancelled. PU001 when the '
@@ -239,11 +247,11 @@ END $$;
 COMMENT ON FUNCTION pulse._outcomes(bigint[], bigint[], bigint[], text) IS
   'accepted, stale or busy for each job asked for';
 
-CREATE OR REPLACE FUNCTION pulse.fail_many(
-    job_ids bigint[], tokens bigint[], errors text[], retry boolean[] = NULL,
-    retry_in interval[] = NULL, payloads json[] = NULL)
+CREATE OR REPLACE FUNCTION pulse._fail_many_in_full(
+    job_ids bigint[], tokens bigint[], errors text[], retry boolean[], retry_in interval[],
+    payloads json[])
   RETURNS SETOF pulse.job_outcome
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   locked bigint[];
@@ -261,19 +269,30 @@ BEGIN
                        NULL)::pulse._ending)
     INTO endings
     FROM (SELECT DISTINCT ON (u.id) u.*
-            FROM unnest(job_ids, tokens, errors, fail_many.retry, fail_many.retry_in, payloads)
+            FROM unnest(job_ids, tokens, errors, _fail_many_in_full.retry,
+                        _fail_many_in_full.retry_in, payloads)
                  AS u (id, token, error, again, delay, payload)
             JOIN pulse.job AS j ON j.id = u.id AND j.token = u.token
            WHERE j.id = ANY (locked) ORDER BY u.id) AS a;
   PERFORM pulse._end_attempts(endings);
   RETURN QUERY SELECT * FROM pulse._outcomes(job_ids, tokens, locked, 'failed');
 END $$;
+COMMENT ON FUNCTION pulse._fail_many_in_full(
+  bigint[], bigint[], text[], boolean[], interval[], json[]) IS
+  'fail_many() for what takes more than one look at a job';
+
+CREATE OR REPLACE FUNCTION pulse.fail_many(
+    job_ids bigint[], tokens bigint[], errors text[], retry boolean[] = NULL,
+    retry_in interval[] = NULL, payloads json[] = NULL)
+  RETURNS SETOF pulse.job_outcome
+  LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  AS 'MODULE_PATHNAME', 'pulse_fail_many';
 COMMENT ON FUNCTION pulse.fail_many(bigint[], bigint[], text[], boolean[], interval[], json[]) IS
   'ends many claims with an error each. Per job: accepted, stale or busy (ask again). Never waits';
 
-CREATE OR REPLACE FUNCTION pulse.release(job_ids bigint[], tokens bigint[])
+CREATE OR REPLACE FUNCTION pulse._release_in_full(job_ids bigint[], tokens bigint[])
   RETURNS SETOF pulse.job_outcome
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   locked bigint[];
@@ -287,6 +306,13 @@ BEGIN
      WHERE j.id = ANY (locked)));
   RETURN QUERY SELECT * FROM pulse._outcomes(job_ids, tokens, locked, 'released');
 END $$;
+COMMENT ON FUNCTION pulse._release_in_full(bigint[], bigint[]) IS
+  'release() for what takes more than one look at a job';
+
+CREATE OR REPLACE FUNCTION pulse.release(job_ids bigint[], tokens bigint[])
+  RETURNS SETOF pulse.job_outcome
+  LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  AS 'MODULE_PATHNAME', 'pulse_release';
 COMMENT ON FUNCTION pulse.release(bigint[], bigint[]) IS
   'hands back jobs that were never started; only this gives the attempt back. Per job: '
   'accepted, stale or busy';

@@ -167,7 +167,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse._dead_owners() IS 'owners of running jobs that do not live, and why';
 
-CREATE OR REPLACE FUNCTION pulse._recover_owner(
+CREATE OR REPLACE FUNCTION pulse._recover_in_full(
     worker_id bigint, outcome text, way text, reason text, most int)
   RETURNS TABLE (id bigint, state text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
@@ -177,8 +177,16 @@ BEGIN
     SELECT array_agg(ROW(l, outcome, reason, true, NULL, NULL, way)::pulse._ending)
       FROM unnest(pulse._lock_running(worker_id, most)) AS l)) AS e;
 END $$;
+COMMENT ON FUNCTION pulse._recover_in_full(bigint, text, text, text, int) IS
+  '_recover_owner() for jobs with a key, and whatever else takes more than one look';
+
+-- C: extension/recover.cpp.
+CREATE OR REPLACE FUNCTION pulse._recover_owner(
+    worker_id bigint, outcome text, way text, reason text, most int)
+  RETURNS TABLE (id bigint, state text)
+  LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100 AS 'MODULE_PATHNAME', 'pulse_recover_owner';
 COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, text, int) IS
-  'recovers at most so many running jobs of a worker that does not live';
+  'recovers at most so many running jobs of a worker that does not live; never waits';
 
 -- claim_job found the owner of a job dead: the attempt is recorded, and the job is taken at once.
 CREATE OR REPLACE FUNCTION pulse._recover_for_claim(job pulse.job) RETURNS pulse.job

@@ -3,16 +3,7 @@
 -- One expression, so that a statement over many jobs has it as its own. The default is Graphile
 -- Worker's: e to the power of the attempts, at most ten of them.
 CREATE OR REPLACE FUNCTION pulse._backoff(task pulse.task, attempts int) RETURNS interval
-  LANGUAGE sql VOLATILE PARALLEL SAFE
-  RETURN make_interval(secs => least(315360000, greatest(0,
-    least(date_part('epoch', task.backoff_cap),
-          CASE coalesce(task.backoff, 'exponential')
-            WHEN 'none' THEN 0
-            WHEN 'fixed' THEN date_part('epoch', coalesce(task.backoff_base, interval '10 s'))
-            ELSE CASE WHEN task.backoff_base IS NULL THEN exp(least(10, attempts)::float8)
-                 ELSE date_part('epoch', task.backoff_base)
-                      * power(2::float8, least(attempts, 40) - 1) END END)
-    * CASE WHEN task.jitter > 0 THEN 1 + task.jitter * (2 * random() - 1) ELSE 1 END)));
+  LANGUAGE c VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_backoff';
 COMMENT ON FUNCTION pulse._backoff(pulse.task, int) IS
   'how long a job waits after its n-th attempt: exp(least(10, n)) seconds unless the task says '
   'otherwise';

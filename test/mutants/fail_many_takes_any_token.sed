@@ -2,4 +2,4 @@
 # in: sql
 # red: isolation zombie_heartbeat
 /^CREATE.* pulse._lock_claims(/,/^COMMENT/ s/ AND a.token = j.token//
-/^CREATE.* pulse.fail_many(/,/^END/ s/ AND j.token = u.token//
+/^CREATE.* pulse._fail_many_in_full(/,/^END/ s/ AND j.token = u.token//

@@ -1,4 +1,4 @@
 # A recovery gives the attempt back.
-# in: sql
+# in: extension
 # red: isolation complete_vs_sweep
-/attempts   = j.attempts/ s/v.outcome = 'released'/v.outcome IN ('released', 'lost')/
+s/int given_back = ending.kind == Ending::kReleased;/int given_back = ending.kind != Ending::kOther;/

@@ -1,4 +1,4 @@
 # release() consumes the attempt.
-# in: sql
+# in: extension
 # red: isolation release_vs_sweep
-s/attempts   = j.attempts - (v.outcome = 'released')::int,/attempts   = j.attempts,/
+s/int given_back = ending.kind == Ending::kReleased;/int given_back = 0;/

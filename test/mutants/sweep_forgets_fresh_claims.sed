@@ -1,4 +1,4 @@
 # A sweep looks for running jobs in the lane of held ones only.
 # in: extension
 # red: pgtap fresh_claim
-/^PULSE_FUNCTION(pulse_running_ids)/,/^}/s/pulse::add_fresh(&ids.*//
+/^RunningIds running_ids(/,/^}/s/^  add_fresh(&ids.*//

@@ -2,7 +2,7 @@
 -- of its new version. Each index is compared with the rows that it should have (amcheck).
 \ir support/setup.psql
 CREATE EXTENSION IF NOT EXISTS amcheck;
-SELECT plan(32);
+SELECT plan(48);
 
 CREATE FUNCTION complete_indexes(stage text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -60,6 +60,20 @@ SELECT pulse.complete(id, token) FROM pulse.job
 SELECT is((SELECT count(*)::int FROM pulse.claim(:worker, 3, tasks => '{others}')),
   2, 'and what the end of one opens');
 SELECT * FROM complete_indexes('beside an index of others');
+DROP INDEX pulse.job_message_idx;
+SELECT count(*) FROM pulse.add_jobs(ARRAY(
+  SELECT ('again', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec
+    FROM generate_series(1, 20)));
+SELECT pulse.claim(:worker, 100, tasks => '{again}');
+SELECT outcome FROM pulse.release(
+  ARRAY(SELECT id FROM pulse.job WHERE fresh ORDER BY id LIMIT 10),
+  ARRAY(SELECT token FROM pulse.job WHERE fresh ORDER BY id LIMIT 10));
+SELECT * FROM complete_indexes('released');
+SELECT outcome FROM pulse.fail_many(
+  ARRAY(SELECT id FROM pulse.job WHERE state = 'running' ORDER BY id),
+  ARRAY(SELECT token FROM pulse.job WHERE state = 'running' ORDER BY id),
+  ARRAY(SELECT 'wrong' FROM pulse.job WHERE state = 'running'));
+SELECT * FROM complete_indexes('failed');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 SELECT * FROM finish();

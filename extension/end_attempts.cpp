@@ -1,0 +1,116 @@
+// pulse._end_attempts(endings): see sql/attempt.sql.
+#include "prelude.hpp"
+
+#include "attempt_end.hpp"
+#include "claimer.hpp"
+#include "version.hpp"
+
+namespace pulse {
+namespace {
+
+// Of type pulse._ending.
+enum EndingColumn {
+  kEndingJobId,
+  kEndingOutcome,
+  kEndingError,
+  kEndingRetry,
+  kEndingRetryIn,
+  kEndingPayload,
+  kEndingWay,
+  kEndingColumns,
+};
+
+Ending::Kind kind_of(Datum outcome) {
+  if (text_is(outcome, "lost")) return Ending::kLost;
+  if (text_is(outcome, "released")) return Ending::kReleased;
+  return text_is(outcome, "interrupted") ? Ending::kInterrupted : Ending::kOther;
+}
+
+Ending read_ending(Datum element) {
+  HeapTupleHeader header = DatumGetHeapTupleHeader(element);
+  TupleDesc shape =
+      lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header), HeapTupleHeaderGetTypMod(header));
+  if (shape->natts != kEndingColumns)
+    ereport(ERROR,
+            (errcode(ERRCODE_DATATYPE_MISMATCH),
+             errmsg("type pulse._ending has %d attributes, not %d", shape->natts,
+                    static_cast<int>(kEndingColumns)),
+             errhint("Somebody has altered it. ALTER EXTENSION pg_pulse UPDATE, or undo that.")));
+  HeapTupleData tuple = {};
+  tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+  tuple.t_data = header;
+  Datum values[kEndingColumns];
+  bool nulls[kEndingColumns];
+  heap_deform_tuple(&tuple, shape, values, nulls);
+  ReleaseTupleDesc(shape);
+  auto field = [&](EndingColumn column) -> NullableDatum {
+    return {values[column], nulls[column]};
+  };
+  bool may_retry = nulls[kEndingRetry] || DatumGetBool(values[kEndingRetry]);
+  return {DatumGetInt64(values[kEndingJobId]),
+          values[kEndingOutcome],
+          kind_of(values[kEndingOutcome]),
+          may_retry,
+          false,
+          field(kEndingError),
+          field(kEndingRetryIn),
+          field(kEndingPayload),
+          field(kEndingWay)};
+}
+
+void answer(ReturnSetInfo* results, const Ending& ending, const char* state) {
+  Datum values[] = {Int64GetDatum(ending.job_id), CStringGetTextDatum(state), ending.outcome};
+  bool nulls[] = {false, false, false};
+  tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
+}
+
+void end_in_full(ReturnSetInfo* results, Oid type, ArrayType* endings) {
+  static SPIPlanPtr plan = nullptr;
+  static Oid plan_type = InvalidOid;
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  if (plan_type != type) {
+    plan = SPI_prepare("SELECT id, state, outcome FROM pulse._end_attempts_in_full($1)", 1, &type);
+    if (!plan || SPI_keepplan(plan)) elog(ERROR, "could not prepare the end of attempts");
+    plan_type = type;
+  }
+  Datum values[] = {PointerGetDatum(endings)};
+  if (SPI_execute_plan(plan, values, nullptr, false, 0) != SPI_OK_SELECT)
+    elog(ERROR, "could not end attempts");
+  for (uint64 i = 0; i < SPI_processed; i++)
+    tuplestore_puttuple(results->setResult, SPI_tuptable->vals[i]);
+  SPI_finish();
+}
+
+void end_attempts(ReturnSetInfo* results, Oid type, ArrayType* endings) {
+  Datum* elements;
+  bool* nulls;
+  int count, left = 0;
+  Oid element = ARR_ELEMTYPE(endings);
+  deconstruct_array(endings, element, -1, false, TYPALIGN_DOUBLE, &elements, &nulls, &count);
+  AttemptEnds ends;
+  open_attempt_ends(&ends);
+  for (int i = 0; i < count; i++) {
+    CHECK_FOR_INTERRUPTS();
+    if (nulls[i]) continue;
+    Ending ending = read_ending(elements[i]);
+    if (const char* state = end_attempt(&ends, ending, {0, 0}))
+      answer(results, ending, state);
+    else
+      elements[left++] = elements[i];
+  }
+  close_attempt_ends(&ends);
+  if (left > 0)
+    end_in_full(results, type,
+                construct_array(elements, left, element, -1, false, TYPALIGN_DOUBLE));
+}
+
+}  // namespace
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_end_attempts) {
+  pulse::begin_result_rows(fcinfo);
+  if (!PG_ARGISNULL(0))
+    pulse::end_attempts(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo),
+                        get_fn_expr_argtype(fcinfo->flinfo, 0), PG_GETARG_ARRAYTYPE_P(0));
+  return static_cast<Datum>(0);
+}
