@@ -90,6 +90,12 @@ SELECT FROM pulse.job WHERE identifier = 'no_op' AND lane = 'o' ORDER BY priorit
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 RESET enable_indexonlyscan;
+-- Late answers for ten of them.
+SELECT cost.note('complete_lost_buffers', (cost.explained(format(
+         'SELECT * FROM pulse.complete_many(ARRAY(SELECT %s + generate_series(1, 10)),
+                                            ARRAY(SELECT 0 * generate_series(1, 10)))',
+         last_value - 40000))).buffers)
+  FROM pulse.job_id_seq;
 CALL cost.fill('{}');
 CALL cost.claim_in('done');
 CALL cost.fill('{}');
