@@ -12,6 +12,8 @@ extern "C" {
 namespace pulse {
 namespace {
 
+// Entries below a head: about a third of a millisecond.
+constexpr int kLookAtOnce = 1000;
 constexpr int kOwnKeys = 2;  // where the scan begins, and where it ends
 
 void init_priority_key(DueScan* scan, StrategyNumber strategy, Oid function, int16 priority) {
@@ -73,19 +75,33 @@ void jump(DueScan* scan, int16 priority, HeadKey key) {
   rescan(scan);
 }
 
-// Enters the priority of the entry at hand. True when the scan was moved to its head.
+void walk_from(DueScan* scan, int16 priority, HeadKey key, TimestampTz expires) {
+  scan->walk = {priority, key, key, false, expires, wall_now()};
+  jump(scan, priority, key);
+}
+
+void begin_to_look(DueScan* scan, int16 priority, const HeadFound& head) {
+  scan->checked = priority;
+  scan->left_to_look = kLookAtOnce;
+  scan->look_end = head.key;
+}
+
+// Enters the priority of the entry at hand. True when the scan was moved.
 bool enter_priority(DueScan* scan, int16 priority) {
   end_walk(scan);
   HeadKey first = entry_key(scan);
-  Walk* walk = &scan->walk;
-  *walk = {priority, first, first, false, 0, wall_now()};
-  HeadKey head;
-  TimestampTz expires;
-  if (scan->front == priority || !find_head(scan->heads, priority, &head, &expires)) return false;
-  if (!precedes(first, head)) return false;
-  walk->start = walk->begin = head;
-  walk->expires = expires;
-  jump(scan, priority, head);
+  scan->walk = {priority, first, first, false, 0, wall_now()};
+  if (scan->checked == priority) return false;
+  scan->left_to_look = 0;
+  HeadFound head = find_head(scan->heads, priority);
+  if (!head.is_known || !precedes(first, head.key)) return false;
+  if (head.is_to_check) {
+    begin_to_look(scan, priority, head);
+    if (!precedes(first, head.checked)) return false;
+    jump(scan, priority, head.checked);
+    return true;
+  }
+  walk_from(scan, priority, head.key, head.expires);
   return true;
 }
 
@@ -94,16 +110,37 @@ bool enter_next_known(DueScan* scan) {
   end_walk(scan);
   if (scan->next_known == scan->known_count) return false;
   int16 priority = scan->known[scan->next_known++];
-  HeadKey head;
-  TimestampTz expires;
-  if (find_head(scan->heads, priority, &head, &expires)) {
-    scan->walk = {priority, head, head, false, expires, wall_now()};
-    jump(scan, priority, head);
+  HeadFound head = find_head(scan->heads, priority);
+  if (head.is_known && !head.is_to_check) {
+    walk_from(scan, priority, head.key, head.expires);
     return true;
   }
-  scan->front = priority;
-  init_priority_key(scan, BTGreaterEqualStrategyNumber, F_INT2GE, priority);
-  rescan(scan);
+  scan->checked = priority;
+  if (head.is_to_check) begin_to_look(scan, priority, head);
+  // What lies there enters the priority.
+  jump(scan, priority, head.checked);
+  return true;
+}
+
+// The look below the head has taken its time: the scan goes on at the head.
+bool end_look(DueScan* scan) {
+  if (scan->left_to_look == 0) return false;
+  HeadKey at = entry_key(scan);
+  if (!precedes(at, scan->look_end)) {
+    scan->left_to_look = 0;
+    return false;
+  }
+  if (--scan->left_to_look > 0) return false;
+  auto priority = static_cast<int16>(scan->walk.priority);
+  bool is_left = scan->walk.is_left;
+  TimestampTz expires = scan->walk.started;
+  if (is_left)
+    end_walk(scan);
+  else
+    expires = note_checked(scan->heads, priority, at, scan->walk.started);
+  walk_from(scan, priority, scan->look_end, expires);
+  // What was left there is where the next claim begins.
+  scan->walk.is_left = is_left;
   return true;
 }
 
@@ -135,6 +172,7 @@ bool next_row(DueScan* scan) {
     if (scan->heads.bucket) {
       auto priority = DatumGetInt16(entry_column(scan, 1));
       if (priority != scan->walk.priority && enter_priority(scan, priority)) continue;
+      if (end_look(scan)) continue;
     }
     if (index_fetch_heap(scan->scan, scan->slot)) return true;
     pass_entry(scan);
@@ -189,7 +227,8 @@ void begin(DueScan* scan) {
       begin_index_scan(scan->relation, scan->index, scan->snapshot, scan->prefix + kOwnKeys);
   scan->scan->xs_want_itup = scan->heads.bucket != nullptr;
   scan->walk.priority = kNoPriority;
-  scan->front = kNoPriority;
+  scan->checked = kNoPriority;
+  scan->left_to_look = 0;
   scan->known_count = known_priorities(scan->heads, scan->known);
 }
 
@@ -219,6 +258,7 @@ bool next_due(DueScan* scan) {
   [[maybe_unused]] const ScanKeyData* last = &scan->keys[scan->prefix];
   Assert(!(last->sk_flags & SK_ROW_HEADER) ||
          DatumGetPointer(last->sk_argument) == reinterpret_cast<char*>(scan->key_parts));
+  if (scan->left_to_look > 0) note_passed(scan->heads.bit, scan->run_at);
   // What pass_entry would read in the entry is known of the row.
   if (!scan->walk.is_left) scan->walk.begin = {scan->run_at, scan->id + 1};
   return settle(scan);

@@ -43,7 +43,9 @@ struct DueScan {
   int16 known[kHeadsPerBit];
   int known_count;
   int next_known;
-  int front;  // the priority whose head has expired: this scan walks from its front
+  int checked;       // the priority below whose head this scan looks for what nobody told of
+  int left_to_look;  // at so many entries; 0: no more
+  HeadKey look_end;  // the head
 };
 
 void fix_text(DueScan* scan, Datum value);

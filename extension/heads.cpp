@@ -7,12 +7,20 @@
 namespace pulse {
 namespace {
 
-// A walk from the front takes at most a fiftieth of the time between two of them.
-constexpr int64 kWalksApart = 50;
+// Looks below the head take at most a fiftieth of the time between them.
+constexpr int64 kLooksApart = 50;
+constexpr HeadKey kFront = {PG_INT64_MIN, PG_INT64_MIN};
 constexpr int64 kShortestUs = 1000000;
 constexpr int64 kLongestUs = 60000000;
 
 HeadBucket* buckets = nullptr;
+
+// The head of this lane, if there is one.
+Head* existing(const HeadView& view, int16 priority) {
+  for (Head& head : view.bucket->head)
+    if (head.task == view.task && head.priority == priority) return &head;
+  return nullptr;
+}
 
 // The head of this lane, a free place or the one that expires first.
 Head* place_of(HeadBucket* bucket, uint64 task, int16 priority) {
@@ -96,24 +104,39 @@ int known_priorities(const HeadView& view, int16* priorities) {
   return count;
 }
 
-bool find_head(const HeadView& view, int16 priority, HeadKey* key, TimestampTz* expires) {
-  if (!view.bucket) return false;
+HeadFound find_head(const HeadView& view, int16 priority) {
+  HeadFound found = {};
+  found.checked = kFront;
+  if (!view.bucket) return found;
   TimestampTz now = wall_now();
-  bool found = false;
   SpinLockAcquire(&view.bucket->lock);
-  for (Head& head : view.bucket->head) {
-    if (head.task != view.task || head.priority != priority) continue;
-    found = head.expires > now && head.expires - now <= kLongestUs;
-    *key = head.key;
-    *expires = head.expires;
-    if (found) continue;
-    // This claim walks from the front for all; should it not come back, another will.
-    head.is_renewed = true;
-    head.expires = now + kShortestUs;
+  if (Head* head = existing(view, priority)) {
+    found = {true, head->expires <= now || head->expires - now > kLongestUs, head->key,
+             head->checked, head->expires};
+    // Should this claim not come back, another will look.
+    if (found.is_to_check) {
+      head->is_checked = true;
+      head->expires = now + kShortestUs;
+    }
   }
   SpinLockRelease(&view.bucket->lock);
-  if (view.own <= key->run_at) *key = {view.own, PG_INT64_MIN};
+  if (view.own <= found.key.run_at) found.key = {view.own, PG_INT64_MIN};
+  if (!precedes(found.checked, found.key)) found.checked = kFront;
   return found;
+}
+
+TimestampTz note_checked(const HeadView& view, int16 priority, HeadKey checked,
+                         TimestampTz look_started) {
+  TimestampTz now = wall_now();
+  TimestampTz expires = now + Min(Max(now - look_started, 1) * kLooksApart, kLongestUs);
+  SpinLockAcquire(&view.bucket->lock);
+  if (Head* head = existing(view, priority)) {
+    head->is_checked = false;
+    head->checked = checked;
+    head->expires = expires;
+  }
+  SpinLockRelease(&view.bucket->lock);
+  return expires;
 }
 
 void raise_head(const HeadView& view, int16 priority, HeadKey key, TimestampTz expires,
@@ -121,15 +144,20 @@ void raise_head(const HeadView& view, int16 priority, HeadKey key, TimestampTz e
   if (!view.bucket) return;
   TimestampTz now = wall_now();
   bool is_new = expires == 0;
-  if (is_new) expires = now + Min(Max((now - walk_started) * kWalksApart, kShortestUs), kLongestUs);
+  if (is_new) expires = now + Min(Max((now - walk_started) * kLooksApart, kShortestUs), kLongestUs);
   SpinLockAcquire(&view.bucket->lock);
   if (limit_to_recent(view.bucket, view.generation, &key)) {
     Head* head = place_of(view.bucket, view.task, priority);
     bool is_same = head->task == view.task && head->priority == priority;
     // Another claim may have come further meanwhile.
     if (!is_same || head->expires <= now || precedes(head->key, key) ||
-        (is_new && head->is_renewed))
-      *head = {view.task, priority, key, expires, is_same && head->is_renewed && !is_new};
+        (is_new && head->is_checked))
+      *head = {view.task,
+               priority,
+               key,
+               expires,
+               is_same && head->is_checked && !is_new,
+               is_same && !is_new ? head->checked : kFront};
   }
   SpinLockRelease(&view.bucket->lock);
 }

@@ -6,8 +6,12 @@
 // A head is raised by a claim over what it walked, and lowered by every transaction that makes a
 // job ready below it, after its commit is visible. A claim that raises a head may have missed such
 // a commit: so each bucket counts the lowerings and keeps the last keys, and a claim raises no
-// further than those that came since before its snapshot. What never told anybody (a prepared
-// transaction, a row written by hand) is found when the head expires.
+// further than those that came since before its snapshot.
+//
+// What never told anybody (a prepared transaction, a row written by hand) is found because heads
+// expire: one claim then looks at a part of what lies below the head, and goes on at the head; the
+// next one to come after a while looks at the next part. However much an old snapshot keeps there,
+// no claim takes long, and all of them together a fiftieth of the time.
 #pragma once
 
 #include "prelude.hpp"
@@ -29,7 +33,8 @@ struct Head {
   int16 priority;
   HeadKey key;
   TimestampTz expires;
-  bool is_renewed;  // it had expired: one claim walks from the front, the others go on with it
+  bool is_checked;  // it had expired: one claim looks below it, the others go on with it
+  HeadKey checked;  // how far those looks have come
 };
 
 // The heads of all tasks that share a bit.
@@ -69,8 +74,20 @@ uint64 head_task(const char* identifier, int length);
 // The priorities of which a head is remembered, in order, at most kHeadsPerBit; how many they are.
 int known_priorities(const HeadView& view, int16* priorities);
 
-// Where to begin; false when nothing is known.
-bool find_head(const HeadView& view, int16 priority, HeadKey* key, TimestampTz* expires);
+// Where to begin.
+struct HeadFound {
+  bool is_known;
+  bool is_to_check;  // this claim is to look below it, for all, from `checked` on
+  HeadKey key;
+  HeadKey checked;
+  TimestampTz expires;
+};
+HeadFound find_head(const HeadView& view, int16 priority);
+
+// No job is ready below `checked`, as far as the look that began then saw: somebody goes on there
+// later. Returns when the head expires.
+TimestampTz note_checked(const HeadView& view, int16 priority, HeadKey checked,
+                         TimestampTz look_started);
 
 // No job of this priority is ready below the key. `expires`: of the head where the walk began, or 0
 // when it began at the front.

@@ -100,3 +100,40 @@ CALL cost.fill('{}');
 CALL cost.claim_in('done');
 CALL cost.fill('{}');
 CALL cost.claim_in('done_every', NULL);
+TRUNCATE pulse.job, pulse.fresh_claim;
+-- Dead rows that somebody's transaction keeps. A head that has expired makes one claim look below
+-- it, at a part: what nobody told of is found by and by.
+CREATE PROCEDURE cost.look_below_the_head()
+  LANGUAGE plpgsql AS $$
+DECLARE
+  worker bigint := cost.worker();
+  claim text := format('SELECT * FROM pulse.claim(%s, 1)', worker);
+  most int := 0;
+  claims int := 0;
+  cost record;
+  minute int;
+BEGIN
+  INSERT INTO pulse.job (identifier, run_at) SELECT 'no_op', last_at FROM cost.dead;
+  COMMIT;
+  FOR minute IN 1 .. 100 LOOP
+    PERFORM set_config('pulse.clock_offset', (minute * 70) || 's', false);
+    cost := cost.explained(claim);
+    COMMIT;
+    claims := claims + 1;
+    most := greatest(most, cost.buffers);
+    EXIT WHEN cost.rows = 1;
+  END LOOP;
+  PERFORM set_config('pulse.clock_offset', '0s', false);
+  PERFORM cost.note('look_buffers', most);
+  PERFORM cost.note('look_claims', CASE WHEN cost.rows = 1 THEN claims ELSE 1000 END);
+END $$;
+
+BEGIN;
+SELECT pg_current_xact_id();
+PREPARE TRANSACTION 'cost_keeps_dead_rows';
+CALL cost.fill(cost.jobs(50000));
+CREATE TABLE cost.dead AS SELECT min(run_at) + interval '1 us' AS last_at FROM pulse.job;
+CALL cost.complete_all();
+SELECT FROM pulse.claim(cost.worker());
+CALL cost.look_below_the_head();
+ROLLBACK PREPARED 'cost_keeps_dead_rows';

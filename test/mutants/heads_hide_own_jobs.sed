@@ -1,4 +1,4 @@
 # A transaction's own jobs lie behind the place where its claims begin.
 # in: extension
 # red: isolation claim_vs_heads
-s/if (view.own <= key->run_at) .*/(void)view.own;/
+s/^  if (view.own <= found.key.run_at) .*/  (void)view.own;/
