@@ -11,7 +11,7 @@ use Bench::Pulse;
 use Bench::Server;
 
 # Rates are of the time after the first seconds, in which 64 new sessions still load and plan.
-use constant { SECONDS => 7, FIRST => 2 };
+use constant { SECONDS => 6, FIRST => 2 };
 
 my %side = (
     pulse => { database => 'postgres', table => Bench::Pulse::TABLE,

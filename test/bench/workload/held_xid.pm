@@ -49,6 +49,7 @@ return {
     title => 'drain beside a transaction that has written, with 1,000,000 dead row versions',
     figure => 'rate',
     unit => 'jobs/s',
+    is_long => 1,
     rows => sub {
         return map { { name => "held_xid.$_->[0]", what => "batches of $_->[0]",
                        ours => "held.$_->[0]", against => "clean.$_->[0]" } } @drains;
