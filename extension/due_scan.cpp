@@ -108,6 +108,7 @@ bool enter_priority(DueScan* scan, int16 priority) {
 // Goes on with the next priority whose head is remembered. False when there is none.
 bool enter_next_known(DueScan* scan) {
   end_walk(scan);
+  scan->left_to_look = 0;
   if (scan->next_known == scan->known_count) return false;
   int16 priority = scan->known[scan->next_known++];
   HeadFound head = find_head(scan->heads, priority);
@@ -147,6 +148,7 @@ bool end_look(DueScan* scan) {
 // Goes on behind all of this priority. False when nothing follows.
 bool skip_priority(DueScan* scan, int16 priority) {
   end_walk(scan);
+  scan->left_to_look = 0;
   bool is_followed = scan->next_known < scan->known_count;
   if (is_followed && scan->known[scan->next_known] == priority + 1) return enter_next_known(scan);
   init_priority_key(scan, BTGreaterStrategyNumber, F_INT2GT, priority);

@@ -113,9 +113,10 @@ HeadFound find_head(const HeadView& view, int16 priority) {
   if (Head* head = existing(view, priority)) {
     found = {true, head->expires <= now || head->expires - now > kLongestUs, head->key,
              head->checked, head->expires};
-    // Should this claim not come back, another will look.
+    // Should this claim not come back, or come to the end, another begins anew.
     if (found.is_to_check) {
       head->is_checked = true;
+      head->checked = kFront;
       head->expires = now + kShortestUs;
     }
   }

@@ -103,37 +103,48 @@ CALL cost.claim_in('done_every', NULL);
 TRUNCATE pulse.job, pulse.fresh_claim;
 -- Dead rows that somebody's transaction keeps. A head that has expired makes one claim look below
 -- it, at a part: what nobody told of is found by and by.
-CREATE PROCEDURE cost.look_below_the_head()
+CREATE PROCEDURE cost.look(most int, INOUT claims int = 0, INOUT buffers int = 0)
   LANGUAGE plpgsql AS $$
 DECLARE
-  worker bigint := cost.worker();
-  claim text := format('SELECT * FROM pulse.claim(%s, 1)', worker);
-  most int := 0;
-  claims int := 0;
+  claim text := format('SELECT * FROM pulse.claim(%s, 1)', cost.worker());
   cost record;
-  minute int;
+  moment interval;
 BEGIN
-  INSERT INTO pulse.job (identifier, run_at) SELECT 'no_op', last_at FROM cost.dead;
   COMMIT;
-  FOR minute IN 1 .. 100 LOOP
-    PERFORM set_config('pulse.clock_offset', (minute * 70) || 's', false);
+  LOOP
+    UPDATE cost.dead SET moment = dead.moment + interval '70 s' RETURNING dead.moment INTO moment;
+    PERFORM set_config('pulse.clock_offset', extract(epoch FROM moment) || 's', false);
     cost := cost.explained(claim);
     COMMIT;
     claims := claims + 1;
-    most := greatest(most, cost.buffers);
-    EXIT WHEN cost.rows = 1;
+    buffers := greatest(buffers, cost.buffers);
+    EXIT WHEN cost.rows = 1 OR claims = most;
   END LOOP;
   PERFORM set_config('pulse.clock_offset', '0s', false);
-  PERFORM cost.note('look_buffers', most);
-  PERFORM cost.note('look_claims', CASE WHEN cost.rows = 1 THEN claims ELSE 1000 END);
+END $$;
+
+CREATE PROCEDURE cost.find_what_nobody_told_of(figure text, beside interval)
+  LANGUAGE plpgsql AS $$
+DECLARE
+  claims int := 0;
+  buffers int := 0;
+BEGIN
+  INSERT INTO pulse.job (identifier, run_at) SELECT 'no_op', run_at + beside FROM cost.dead;
+  CALL cost.look(100, claims, buffers);
+  PERFORM cost.note(figure || '_buffers', buffers);
+  PERFORM cost.note(figure || '_claims', claims);
 END $$;
 
 BEGIN;
 SELECT pg_current_xact_id();
 PREPARE TRANSACTION 'cost_keeps_dead_rows';
 CALL cost.fill(cost.jobs(50000));
-CREATE TABLE cost.dead AS SELECT min(run_at) + interval '1 us' AS last_at FROM pulse.job;
+CREATE TABLE cost.dead AS
+  SELECT min(run_at) AS run_at, interval '0' AS moment FROM pulse.job;
 CALL cost.complete_all();
-SELECT FROM pulse.claim(cost.worker());
-CALL cost.look_below_the_head();
+CALL cost.find_what_nobody_told_of('look', '1 us');
+-- They go while such looks are half-way through them.
+CALL cost.look(20);
 ROLLBACK PREPARED 'cost_keeps_dead_rows';
+VACUUM pulse.job;
+CALL cost.find_what_nobody_told_of('late_look', '-1 us');
