@@ -89,7 +89,7 @@ TimestampTz next_run_at(const AttemptEnds* ends, TupleTableSlot* row, const Endi
 }
 
 int crashes_after(TupleTableSlot* row, const Ending& ending) {
-  return int2_of(row, kJobCrashes) + (ending.kind == Ending::kLost);
+  return Min(int2_of(row, kJobCrashes) + (ending.kind == Ending::kLost), PG_INT16_MAX);
 }
 
 // --- what is written ----------------------------------------------------------------------------

@@ -34,7 +34,8 @@ BEGIN
   RETURN QUERY
   WITH verdict AS MATERIALIZED (
     SELECT j.id, j.ctid AS place, j.identifier, j.queue_name, j.token, j.attempts, j.worker_id,
-           j.claimed_at, e.outcome, e.error, e.payload, e.way, (e.outcome = 'lost')::int AS crashed,
+           j.claimed_at, e.outcome, e.error, e.payload, e.way,
+           least(j.crashes + (e.outcome = 'lost')::int, 32767) AS crashes,
            CASE
              WHEN j.cancel_requested_at IS NOT NULL THEN 'cancelled'
              WHEN e.outcome = 'lost' AND coalesce(t.max_crashes, most_crashes)
@@ -47,8 +48,7 @@ BEGIN
              WHEN 'interrupted' THEN greatest(j.run_at, moment)
              ELSE greatest(j.run_at, moment) + coalesce(e.retry_in, pulse._backoff(t, j.attempts))
            END AS run_at
-      FROM unnest(endings) AS e
-      JOIN pulse.job AS j ON j.id = e.id
+      FROM unnest(endings) AS e JOIN pulse.job AS j ON j.id = e.id
       LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
      WHERE j.id = ANY (ARRAY(SELECT a.id FROM unnest(endings) AS a))
   ), removed AS (
@@ -61,7 +61,7 @@ BEGIN
        crashes, job_key, flags, worker_id, token, claimed_at, checkpoint, last_error, revision,
        created_at, finished_at)
     SELECT r.id, r.identifier, coalesce(v.payload, r.payload), r.queue_name, r.priority, r.run_at,
-           v.fate::pulse.finished_state, r.attempts, r.max_attempts, r.crashes + v.crashed,
+           v.fate::pulse.finished_state, r.attempts, r.max_attempts, v.crashes,
            r.job_key, r.flags, r.worker_id, r.token, r.claimed_at, r.checkpoint,
            coalesce(v.error, r.last_error), r.revision, r.created_at, moment
       FROM removed AS r JOIN verdict AS v ON v.id = r.id
@@ -69,7 +69,7 @@ BEGIN
     UPDATE pulse.job AS j SET
       state      = CASE WHEN j.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
       attempts   = j.attempts - (v.outcome = 'released')::int,
-      crashes    = j.crashes + v.crashed,
+      crashes    = v.crashes,
       run_at     = v.run_at,
       payload    = coalesce(v.payload, j.payload),
       last_error = coalesce(v.error, j.last_error),

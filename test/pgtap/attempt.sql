@@ -16,7 +16,7 @@ INSERT INTO kind
   SELECT concat_ws(' ', task, 'attempt', attempts, crashes, 'crashes'), task, NULL, NULL, attempts,
          crashes, false, false, interval '-1 s'
     FROM unnest('{plain,steady,prompt,doubling,capped,endless}'::text[]) AS task,
-         unnest('{1,3,24,25}'::int[]) AS attempts, unnest('{0,1,2,3}'::int[]) AS crashes;
+         unnest('{1,3,24,25}'::int[]) AS attempts, unnest('{0,1,2,3,32767}'::int[]) AS crashes;
 INSERT INTO kind
   SELECT concat_ws(' ', what, how), 'plain', CASE WHEN how = 'queued' THEN 'q' END,
          CASE what WHEN 'keyed' THEN 'k' || how WHEN 'taken' THEN 't' || how END, 1, 0,
