@@ -7,6 +7,7 @@
 
 extern "C" {
 #include "catalog/pg_collation.h"
+#include "executor/instrument.h"
 }
 
 namespace pulse {
@@ -14,6 +15,7 @@ namespace {
 
 // Entries below a head: about a third of a millisecond.
 constexpr int kLookAtOnce = 1000;
+constexpr int64 kFewPages = 8;
 constexpr int kOwnKeys = 2;  // where the scan begins, and where it ends
 
 void init_priority_key(DueScan* scan, StrategyNumber strategy, Oid function, int16 priority) {
@@ -80,10 +82,22 @@ void walk_from(DueScan* scan, int16 priority, HeadKey key, TimestampTz expires) 
   jump(scan, priority, key);
 }
 
+int64 pages_read() { return pgBufferUsage.shared_blks_hit + pgBufferUsage.shared_blks_read; }
+
 void begin_to_look(DueScan* scan, int16 priority, const HeadFound& head) {
+  scan->look_pages = head.checked.run_at == PG_INT64_MIN ? pages_read() : -1;
   scan->checked = priority;
   scan->left_to_look = kLookAtOnce;
   scan->look_end = head.key;
+}
+
+// A head costs a way down the index. A priority that has no entry, nor pages of dead ones, needs
+// none.
+void forget_if_empty(DueScan* scan) {
+  bool is_empty = scan->left_to_look == kLookAtOnce && scan->look_pages >= 0;
+  if (is_empty && pages_read() - scan->look_pages <= kFewPages)
+    forget_head(scan->heads, static_cast<int16>(scan->checked));
+  scan->left_to_look = 0;
 }
 
 // Enters the priority of the entry at hand. True when the scan was moved.
@@ -92,7 +106,7 @@ bool enter_priority(DueScan* scan, int16 priority) {
   HeadKey first = entry_key(scan);
   scan->walk = {priority, first, first, false, 0, wall_now()};
   if (scan->checked == priority) return false;
-  scan->left_to_look = 0;
+  forget_if_empty(scan);
   HeadFound head = find_head(scan->heads, priority);
   if (!head.is_known || !precedes(first, head.key)) return false;
   if (head.is_to_check) {
@@ -108,7 +122,7 @@ bool enter_priority(DueScan* scan, int16 priority) {
 // Goes on with the next priority whose head is remembered. False when there is none.
 bool enter_next_known(DueScan* scan) {
   end_walk(scan);
-  scan->left_to_look = 0;
+  forget_if_empty(scan);
   if (scan->next_known == scan->known_count) return false;
   int16 priority = scan->known[scan->next_known++];
   HeadFound head = find_head(scan->heads, priority);

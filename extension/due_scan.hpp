@@ -46,6 +46,7 @@ struct DueScan {
   int checked;       // the priority below whose head this scan looks for what nobody told of
   int left_to_look;  // at so many entries; 0: no more
   HeadKey look_end;  // the head
+  int64 look_pages;  // read before it; -1 where it does not begin at the front
 };
 
 void fix_text(DueScan* scan, Datum value);

@@ -140,6 +140,12 @@ TimestampTz note_checked(const HeadView& view, int16 priority, HeadKey checked,
   return expires;
 }
 
+void forget_head(const HeadView& view, int16 priority) {
+  SpinLockAcquire(&view.bucket->lock);
+  if (Head* head = existing(view, priority)) head->task = 0;
+  SpinLockRelease(&view.bucket->lock);
+}
+
 void raise_head(const HeadView& view, int16 priority, HeadKey key, TimestampTz expires,
                 TimestampTz walk_started) {
   if (!view.bucket) return;

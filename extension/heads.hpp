@@ -89,6 +89,9 @@ HeadFound find_head(const HeadView& view, int16 priority);
 TimestampTz note_checked(const HeadView& view, int16 priority, HeadKey checked,
                          TimestampTz look_started);
 
+// Nothing is left of this priority, and a claim finds that out without a head.
+void forget_head(const HeadView& view, int16 priority);
+
 // No job of this priority is ready below the key. `expires`: of the head where the walk began, or 0
 // when it began at the front.
 void raise_head(const HeadView& view, int16 priority, HeadKey key, TimestampTz expires,
