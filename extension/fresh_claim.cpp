@@ -9,6 +9,13 @@
 #include "version.hpp"
 
 namespace pulse {
+
+int by_value(const void* a, const void* b) {
+  int64 left = *static_cast<const int64*>(a);
+  int64 right = *static_cast<const int64*>(b);
+  return left < right ? -1 : left > right;
+}
+
 namespace {
 
 // Below this the row in fresh_claim and its index entry cost more than they save. The build with
@@ -122,12 +129,6 @@ void expect_listed(IdScan* jobs, const Listed& listed) {
     expect_ids(jobs, listed.job_ids[0], listed.job_ids[listed.count - 1], listed.count);
   else
     expect_ids(jobs, 0, 0, 0);
-}
-
-int by_value(const void* a, const void* b) {
-  int64 left = *static_cast<const int64*>(a);
-  int64 right = *static_cast<const int64*>(b);
-  return left < right ? -1 : left > right;
 }
 
 // How many still run, without a look at those of which the caller knows that they have ended.

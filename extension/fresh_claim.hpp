@@ -38,6 +38,9 @@ struct RunningIds {
   int most;
 };
 
+// Orders ids, for qsort.
+int by_value(const void* a, const void* b);
+
 // At most so many of this worker, or with NULL of all.
 RunningIds running_ids(const int64* worker_id, int most, Relation job, Snapshot snapshot);
 

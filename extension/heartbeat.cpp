@@ -16,14 +16,13 @@
 #include "overwrite.hpp"
 #include "session_end.hpp"
 #include "settings.hpp"
+#include "task_row.hpp"
 #include "version.hpp"
 #include "waiting.hpp"
 
 namespace pulse {
 namespace {
 
-constexpr AttrNumber kTaskHandler = 12;
-constexpr AttrNumber kTaskUpdatedAt = 14;
 // More than any heartbeat row without missing jobs.
 constexpr Size kRoomForBeat = 256;
 

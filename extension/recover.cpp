@@ -23,12 +23,6 @@ Ending ending_of(FunctionCallInfo fcinfo) {
   return ending;
 }
 
-int by_id(const void* a, const void* b) {
-  int64 left = *static_cast<const int64*>(a);
-  int64 right = *static_cast<const int64*>(b);
-  return left < right ? -1 : left > right;
-}
-
 // How many more the call may end; 0 also when nothing is left.
 int recover_plain(FunctionCallInfo fcinfo, Tuplestorestate* results, TupleDesc shape) {
   int64 worker_id = PG_GETARG_INT64(kWorkerId);
@@ -38,7 +32,7 @@ int recover_plain(FunctionCallInfo fcinfo, Tuplestorestate* results, TupleDesc s
   open_attempt_ends(&ends);
   RunningIds ids = running_ids(&worker_id, most, ends.jobs.relation, ends.jobs.snapshot);
   bool are_all = ids.count < most;
-  qsort(ids.elements, ids.count, sizeof(int64), by_id);
+  qsort(ids.elements, ids.count, sizeof(int64), by_value);
   if (ids.count > 0) expect_ids(&ends.ids, ids.elements[0], ids.elements[ids.count - 1], ids.count);
   int ended = 0;
   for (int i = 0; i < ids.count; i++) {

@@ -21,6 +21,8 @@ enum TaskColumn : AttrNumber {
   kTaskMaxCrashes,
   kTaskOnUnreachable,
   kTaskHandler,
+  kTaskCreatedAt,
+  kTaskUpdatedAt,
 };
 
 // Calls use(row) with the row of this task, if there is one.
