@@ -13,7 +13,7 @@ extern "C" {
 namespace pulse {
 namespace {
 
-// Entries below a head: about a third of a millisecond.
+// Entries below a head.
 constexpr int kLookAtOnce = 1000;
 constexpr int64 kFewPages = 8;
 constexpr int kOwnKeys = 2;  // where the scan begins, and where it ends
