@@ -223,8 +223,8 @@ void require_adopted() {
 
 }  // namespace pulse
 
-// pulse._installation_changed(): every session looks at the rows again.
-PULSE_FUNCTION(pulse_installation_changed) {
+// pulse._rows_changed(): every session forgets what it remembers of the table with this trigger.
+PULSE_FUNCTION(pulse_rows_changed) {
   if (!CALLED_AS_TRIGGER(fcinfo)) elog(ERROR, "not called as a trigger");
   CacheInvalidateRelcache(reinterpret_cast<TriggerData*>(fcinfo->context)->tg_relation);
   return PointerGetDatum(nullptr);
