@@ -1,6 +1,7 @@
 #include "claimer.hpp"
 
 #include "catalog.hpp"
+#include "claim_count.hpp"
 #include "commit_callback.hpp"
 #include "errors.hpp"
 #include "fresh_claim.hpp"
@@ -103,6 +104,7 @@ void admit_claimer(Claimer* claimer, int64 worker_id) {
   claimer->worker_id = worker_id;
   // Waits only for one who is declaring this very worker lost.
   lock_private(LockKind::kWorker, static_cast<uint64>(worker_id), ShareLock);
+  count_claim(worker_id);
   CommandCounterIncrement();
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   IdScan last;

@@ -39,12 +39,49 @@ ClockReading read_clock() {
   return reading;
 }
 
+// Since the reading's tick, in this incarnation of the server.
+int64 elapsed_us(const ClockReading& reading) {
+  return GetCurrentTimestamp() - Max(reading.last_tick, incarnation_started_at());
+}
+
 int64 since_tick_us(const ClockReading& reading) {
   // A new timeline adds nothing: nobody could beat between the old primary's end and the promotion.
   if (reading.timeline != current_timeline()) return 0;
-  TimestampTz base = Max(reading.last_tick, incarnation_started_at());
-  int64 elapsed = GetCurrentTimestamp() - base;
-  return Min(Max(elapsed, 0), longest_tick_us());
+  return Min(Max(elapsed_us(reading), 0), longest_tick_us());
+}
+
+int64 shifted(int64 base_us) {
+  return base_us + static_cast<int64>(settings.clock_offset_s * USECS_PER_SEC);
+}
+
+// More than the two clocks of a machine drift apart between two ticks, less than matters to a beat.
+constexpr int64 kMostSkewUs = 10000;
+
+// Changes when the wall clock is set.
+int64 skew_us() { return GetCurrentTimestamp() - monotonic_us(); }
+
+bool holds_now(const RecalledClock& known) {
+  int64 elapsed = elapsed_us(known.reading);
+  return known.clock == catalog()->clock && known.reading.timeline == current_timeline() &&
+         elapsed >= 0 && elapsed <= longest_tick_us() &&
+         llabs(skew_us() - known.skew_us) < kMostSkewUs;
+}
+
+// Not by who may have moved the clock in this very transaction.
+void share(RecalledClock* shared, const RecalledClock& fresh) {
+  if (TransactionIdIsValid(GetTopTransactionIdIfAny())) return;
+  SpinLockAcquire(&shared->lock);
+  shared->clock = fresh.clock;
+  shared->reading = fresh.reading;
+  shared->skew_us = fresh.skew_us;
+  SpinLockRelease(&shared->lock);
+}
+
+RecalledClock copy_of(RecalledClock* shared) {
+  SpinLockAcquire(&shared->lock);
+  RecalledClock copy = *shared;
+  SpinLockRelease(&shared->lock);
+  return copy;
 }
 
 }  // namespace
@@ -55,13 +92,30 @@ int32 current_timeline() {
   return static_cast<int32>(insertion_timeline());
 }
 
+void forget_clock(RecalledClock* shared) {
+  SpinLockAcquire(&shared->lock);
+  shared->clock = InvalidOid;
+  SpinLockRelease(&shared->lock);
+}
+
 int64 live_base_us() {
   ClockReading reading = read_clock();
   return reading.vt_us + since_tick_us(reading);
 }
 
-int64 live_now_us() {
-  return live_base_us() + static_cast<int64>(settings.clock_offset_s * USECS_PER_SEC);
+int64 live_now_us() { return shifted(live_base_us()); }
+
+int64 recall_live_now_us() {
+  DatabaseState* database = this_database();
+  if (!database) return live_now_us();
+  RecalledClock known = copy_of(&database->recalled_clock);
+  if (!holds_now(known)) {
+    known.skew_us = skew_us();
+    known.reading = read_clock();
+    known.clock = catalog()->clock;
+    share(&database->recalled_clock, known);
+  }
+  return shifted(known.reading.vt_us + since_tick_us(known.reading));
 }
 
 }  // namespace pulse

@@ -20,36 +20,91 @@ bool are_in_place(TupleDesc shape, const FixedColumn* columns, int count) {
   return true;
 }
 
-// Of a row whose page is locked.
-bool is_last_and_free(Relation table, HeapTuple seen, Buffer buffer) {
-  HeapTupleData row = *seen;
-  row.t_tableOid = RelationGetRelid(table);
-  return HeapTupleSatisfiesUpdate(&row, GetCurrentCommandId(false), buffer) == TM_Ok;
+// --- of a row whose page is locked ---------------------------------------------------------------
+
+HeapTupleHeader row_at(Page page, OffsetNumber offset) {
+  return reinterpret_cast<HeapTupleHeader>(PageGetItem(page, PageGetItemId(page, offset)));
 }
 
-void write_logged(Relation table, HeapTuple seen, Buffer buffer, const FixedColumn* columns,
+bool is_last_and_free(HeapTuple row, Buffer buffer) {
+  return HeapTupleSatisfiesUpdate(row, GetCurrentCommandId(false), buffer) == TM_Ok;
+}
+
+void write_logged(Relation table, HeapTuple row, Buffer buffer, const FixedColumn* columns,
                   int count) {
   GenericXLogState* record = GenericXLogStart(table);
   Page page = GenericXLogRegisterBuffer(record, buffer, 0);
-  auto* row = reinterpret_cast<HeapTupleHeader>(
-      PageGetItem(page, PageGetItemId(page, ItemPointerGetOffsetNumber(&seen->t_self))));
-  char* data = reinterpret_cast<char*>(row) + row->t_hoff;
+  HeapTupleHeader copy = row_at(page, ItemPointerGetOffsetNumber(&row->t_self));
+  char* data = reinterpret_cast<char*>(copy) + copy->t_hoff;
   for (int i = 0; i < count; i++)
     memcpy(data + (columns[i].column - 1) * sizeof(int64), &columns[i].value, sizeof(int64));
   GenericXLogFinish(record);
 }
 
+// Whether there is a row; what others did to the page since may have moved or removed it.
+bool fetch_row(Relation table, ItemPointerData tid, Buffer buffer, HeapTuple row) {
+  Page page = BufferGetPage(buffer);
+  OffsetNumber offset = ItemPointerGetOffsetNumber(&tid);
+  if (offset > PageGetMaxOffsetNumber(page)) return false;
+  ItemId item = PageGetItemId(page, offset);
+  if (!ItemIdIsNormal(item)) return false;
+  row->t_self = tid;
+  row->t_tableOid = RelationGetRelid(table);
+  row->t_len = ItemIdGetLength(item);
+  row->t_data = row_at(page, offset);
+  return true;
+}
+
+// From the length of the header on: which columns are null, and the values of the others.
+constexpr Size kImageFrom = offsetof(HeapTupleHeaderData, t_hoff);
+
+void take_image(RowImage* image, HeapTuple row, Buffer buffer) {
+  image->tid = row->t_self;
+  image->buffer = buffer;
+  image->length = row->t_len - kImageFrom;
+  if (image->length > sizeof(image->bytes))
+    image->length = 0;
+  else
+    memcpy(image->bytes, reinterpret_cast<char*>(row->t_data) + kImageFrom, image->length);
+}
+
+bool is_like_image(HeapTuple row, const RowImage* image) {
+  return row->t_len == kImageFrom + image->length &&
+         memcmp(reinterpret_cast<char*>(row->t_data) + kImageFrom, image->bytes, image->length) ==
+             0;
+}
+
 }  // namespace
 
-bool overwrite_row(Relation table, TupleTableSlot* seen, const FixedColumn* columns, int count) {
+bool overwrite_row(Relation table, TupleTableSlot* seen, const FixedColumn* columns, int count,
+                   RowImage* image) {
   if (!TTS_IS_BUFFERTUPLE(seen) || !are_in_place(RelationGetDescr(table), columns, count))
     return false;
   auto* slot = reinterpret_cast<BufferHeapTupleTableSlot*>(seen);
+  HeapTupleData row = *slot->base.tuple;
+  row.t_tableOid = RelationGetRelid(table);
   LockBuffer(slot->buffer, BUFFER_LOCK_EXCLUSIVE);
-  bool is_free = is_last_and_free(table, slot->base.tuple, slot->buffer);
-  if (is_free) write_logged(table, slot->base.tuple, slot->buffer, columns, count);
+  bool is_free = is_last_and_free(&row, slot->buffer);
+  if (is_free) write_logged(table, &row, slot->buffer, columns, count);
+  if (is_free && image) take_image(image, &row, slot->buffer);
   LockBuffer(slot->buffer, BUFFER_LOCK_UNLOCK);
   return is_free;
+}
+
+bool overwrite_image(Relation table, RowImage* image, const FixedColumn* columns, int count) {
+  if (image->length == 0 || !are_in_place(RelationGetDescr(table), columns, count) ||
+      !pin_recent_buffer(table, ItemPointerGetBlockNumber(&image->tid), image->buffer))
+    return false;
+  HeapTupleData row;
+  LockBuffer(image->buffer, BUFFER_LOCK_EXCLUSIVE);
+  bool is_same = fetch_row(table, image->tid, image->buffer, &row) && is_like_image(&row, image) &&
+                 is_last_and_free(&row, image->buffer);
+  if (is_same) {
+    write_logged(table, &row, image->buffer, columns, count);
+    take_image(image, &row, image->buffer);
+  }
+  UnlockReleaseBuffer(image->buffer);
+  return is_same;
 }
 
 }  // namespace pulse

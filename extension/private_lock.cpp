@@ -25,6 +25,13 @@ bool try_lock_private(LockKind kind, uint64 key, LOCKMODE mode) {
   return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
+bool private_is_free(LockKind kind, uint64 key) {
+  LOCKTAG tag = tag_of(kind, key);
+  int others;
+  pfree(GetLockConflicts(&tag, ExclusiveLock, &others));
+  return others == 0;
+}
+
 void hold_attachment(uint64 attachment) {
   LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
   (void)LockAcquire(&tag, ExclusiveLock, true, false);

@@ -1,5 +1,6 @@
 #include "shared_memory.hpp"
 
+#include "claim_count.hpp"
 #include "heads.hpp"
 #include "version.hpp"
 
@@ -36,6 +37,7 @@ void reset_keeper(KeeperState* keeper) {
 
 // Everything but the oid: the first claim then looks at all queues.
 void reset_database(DatabaseState* database) {
+  forget_clock(&database->recalled_clock);
   pg_atomic_init_u64(&database->any_generation, 0);
   pg_atomic_init_u64(&database->parked_due, kNever);
   pg_atomic_init_u64(&database->parked_seen, 0);
@@ -73,6 +75,7 @@ void init_state(SharedState* fresh, int databases, int waiters) {
   for (int i = 0; i < kExcusedEnds; i++) pg_atomic_init_u64(&fresh->excused[i], 0);
   for (int i = 0; i < databases; i++) {
     pg_atomic_init_u32(&fresh->database[i].oid, 0);
+    SpinLockInit(&fresh->database[i].recalled_clock.lock);
     reset_database(&fresh->database[i]);
     for (KindPlace& place : fresh->database[i].kinds) init_kind(&place);
   }
@@ -95,14 +98,16 @@ void create_or_find(int databases, int waiters) {
 
 extern "C" void pulse_shmem_request() {
   if (previous_request_hook) previous_request_hook();
-  RequestAddinShmemSpace(
-      add_size(state_size(kPreloadedDatabases, most_backends()), heads_size(kPreloadedDatabases)));
+  Size size = state_size(kPreloadedDatabases, most_backends());
+  size = add_size(size, heads_size(kPreloadedDatabases));
+  RequestAddinShmemSpace(add_size(size, claim_counts_size()));
 }
 
 extern "C" void pulse_shmem_startup() {
   if (previous_startup_hook) previous_startup_hook();
   create_or_find(kPreloadedDatabases, most_backends());
   create_heads(kPreloadedDatabases);
+  create_claim_counts();
 }
 
 // The slack may be used up: then this backend polls, and says so once.

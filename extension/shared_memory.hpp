@@ -3,6 +3,7 @@
 // Every field is an atomic or is written only by the owner of its waiter; there is no lock.
 #pragma once
 
+#include "liveness.hpp"
 #include "prelude.hpp"
 
 namespace pulse {
@@ -49,6 +50,7 @@ struct DatabaseState {
   pg_atomic_uint64 parked_seen;            // parked jobs due before this have marked their queue
   pg_atomic_uint64 sweep_due;              // when a sweep is wanted before its interval ends
   pg_atomic_uint64 marks[kMarkWords];      // queues that may be promoted
+  RecalledClock recalled_clock;
   KeeperState keeper;
 };
 

@@ -1,0 +1,24 @@
+// How many claims of a worker have begun: a worker that held nothing, when none of its claims was
+// open, holds nothing while the count is the same. Kept only where the server preloads this
+// library, and for several workers together: one too many costs a beat its short cut.
+#pragma once
+
+#include "prelude.hpp"
+
+namespace pulse {
+
+// Memory for the counts of all databases.
+Size claim_counts_size();
+void create_claim_counts();
+
+// A claim of this worker begins. Its transaction has the worker's lock and no job yet.
+void count_claim(int64 worker_id);
+
+// The count of this worker. False where none is kept.
+bool read_claim_count(int64 worker_id, uint64* count);
+
+// Whether every claim that is in the count has ended; what it took can be seen then. Asked after
+// the count was read.
+bool claims_have_ended(int64 worker_id);
+
+}  // namespace pulse
