@@ -44,8 +44,9 @@ sub drain {
 }
 
 # Fills and drains: dead rows are vacuumed away first unless the option vacuum says no, and a
-# checkpoint comes before the jobs. A fill of its own is a statement. What was there before must be
-# as much afterwards.
+# checkpoint comes before the jobs; of old jobs another comes after them, so that the drain logs
+# their pages whole. A fill of its own is a statement. What was there before must be as much
+# afterwards.
 sub fill_and_drain {
     my ($at, $database, %option) = @_;
     my $count = 'SELECT count(*) FROM ' . Bench::Pulse::TABLE;
@@ -54,6 +55,7 @@ sub fill_and_drain {
     Bench::Server::sql($database, 'CHECKPOINT');
     if ($option{fill}) { Bench::Server::sql($database, $option{fill}) }
     else { Bench::Pulse::fill($database, $option{jobs}, %{$option{field} // {}}) }
+    Bench::Server::sql($database, 'CHECKPOINT') if $option{old};
     my $run = drain($at, $database, %option);
     my $left = Bench::Server::sql($database, $count) - $before;
     die "bench: $left jobs are left, see $at->{log}\n" if $left != 0;
