@@ -3,6 +3,7 @@
 
 #include "catalog.hpp"
 #include "commit_callback.hpp"
+#include "composite.hpp"
 #include "errors.hpp"
 #include "names.hpp"
 #include "new_jobs.hpp"
@@ -126,14 +127,7 @@ void read_spec(Spec* spec, HeapTupleHeader header, TupleDesc descriptor) {
         (errcode(ERRCODE_DATATYPE_MISMATCH),
          errmsg("type pulse.job_spec has %d attributes, not %d", descriptor->natts, kSpecColumns),
          errhint("Somebody has altered it. ALTER EXTENSION pg_pulse UPDATE, or undo that.")));
-  HeapTupleData tuple = {};
-  tuple.t_len = HeapTupleHeaderGetDatumLength(header);
-  tuple.t_data = header;
-  heap_deform_tuple(&tuple, descriptor, spec->values, spec->nulls);
-}
-
-TupleDesc shape_of(HeapTupleHeader header) {
-  return lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header), HeapTupleHeaderGetTypMod(header));
+  read_fields(header, descriptor, spec->values, spec->nulls);
 }
 
 void check_spec(Spec* spec, LastTask* last) {

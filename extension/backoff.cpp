@@ -1,6 +1,7 @@
 #include "backoff.hpp"
 
 #include "claimer.hpp"
+#include "composite.hpp"
 #include "settings.hpp"
 #include "task_row.hpp"
 #include "version.hpp"
@@ -80,14 +81,10 @@ PULSE_FUNCTION(pulse_backoff) {
   pulse::RetryRule rule = pulse::default_rule();
   if (!PG_ARGISNULL(0)) {
     HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(0);
-    TupleDesc shape =
-        lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header), HeapTupleHeaderGetTypMod(header));
-    HeapTupleData tuple = {};
-    tuple.t_len = HeapTupleHeaderGetDatumLength(header);
-    tuple.t_data = header;
+    TupleDesc shape = pulse::shape_of(header);
     auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * shape->natts));
     auto* nulls = static_cast<bool*>(palloc(sizeof(bool) * shape->natts));
-    heap_deform_tuple(&tuple, shape, values, nulls);
+    pulse::read_fields(header, shape, values, nulls);
     ReleaseTupleDesc(shape);
     rule = pulse::rule_of(values, nulls);
   }

@@ -3,6 +3,8 @@
 
 #include "attempt_end.hpp"
 #include "claimer.hpp"
+#include "composite.hpp"
+#include "kept_query.hpp"
 #include "version.hpp"
 
 namespace pulse {
@@ -28,20 +30,16 @@ Ending::Kind kind_of(Datum outcome) {
 
 Ending read_ending(Datum element) {
   HeapTupleHeader header = DatumGetHeapTupleHeader(element);
-  TupleDesc shape =
-      lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header), HeapTupleHeaderGetTypMod(header));
+  TupleDesc shape = shape_of(header);
   if (shape->natts != kEndingColumns)
     ereport(ERROR,
             (errcode(ERRCODE_DATATYPE_MISMATCH),
              errmsg("type pulse._ending has %d attributes, not %d", shape->natts,
                     static_cast<int>(kEndingColumns)),
              errhint("Somebody has altered it. ALTER EXTENSION pg_pulse UPDATE, or undo that.")));
-  HeapTupleData tuple = {};
-  tuple.t_len = HeapTupleHeaderGetDatumLength(header);
-  tuple.t_data = header;
   Datum values[kEndingColumns];
   bool nulls[kEndingColumns];
-  heap_deform_tuple(&tuple, shape, values, nulls);
+  read_fields(header, shape, values, nulls);
   ReleaseTupleDesc(shape);
   auto field = [&](EndingColumn column) -> NullableDatum {
     return {values[column], nulls[column]};
@@ -65,20 +63,13 @@ void answer(ReturnSetInfo* results, const Ending& ending, const char* state) {
 }
 
 void end_in_full(ReturnSetInfo* results, Oid type, ArrayType* endings) {
-  static SPIPlanPtr plan = nullptr;
-  static Oid plan_type = InvalidOid;
-  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  if (plan_type != type) {
-    plan = SPI_prepare("SELECT id, state, outcome FROM pulse._end_attempts_in_full($1)", 1, &type);
-    if (!plan || SPI_keepplan(plan)) elog(ERROR, "could not prepare the end of attempts");
-    plan_type = type;
-  }
+  static KeptQuery query = {
+      "SELECT id, state, outcome FROM pulse._end_attempts_in_full($1)", 1, {}, nullptr};
+  set_parameter_type(&query, 0, type);
   Datum values[] = {PointerGetDatum(endings)};
-  if (SPI_execute_plan(plan, values, nullptr, false, 0) != SPI_OK_SELECT)
-    elog(ERROR, "could not end attempts");
-  for (uint64 i = 0; i < SPI_processed; i++)
-    tuplestore_puttuple(results->setResult, SPI_tuptable->vals[i]);
-  SPI_finish();
+  run_kept_query(&query, values, nullptr, [results](HeapTuple* rows, uint64 count) {
+    for (uint64 i = 0; i < count; i++) tuplestore_puttuple(results->setResult, rows[i]);
+  });
 }
 
 void end_attempts(ReturnSetInfo* results, Oid type, ArrayType* endings) {

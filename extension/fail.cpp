@@ -7,6 +7,7 @@
 #include "catalog.hpp"
 #include "claimer.hpp"
 #include "full_call.hpp"
+#include "kept_query.hpp"
 #include "names.hpp"
 #include "shared_memory.hpp"
 #include "version.hpp"
@@ -192,44 +193,26 @@ Datum what_is_left(const Calls& calls, int argument, int left) {
                                             length, by_value, align));
 }
 
-struct FullCall {
-  const char* query;
-  SPIPlanPtr plan;
-};
-FullCall fail_in_full = {"SELECT id, outcome FROM pulse._fail_many_in_full($1,$2,$3,$4,$5,$6)",
-                         nullptr};
-FullCall release_in_full = {"SELECT id, outcome FROM pulse._release_in_full($1,$2)", nullptr};
-
-void prepare(FullCall* call, int arguments) {
-  static Oid types[] = {INT8ARRAYOID, INT8ARRAYOID,     TEXTARRAYOID,
-                        BOOLARRAYOID, INTERVALARRAYOID, JSONARRAYOID};
-  if (call->plan) return;
-  SPIPlanPtr plan = SPI_prepare(call->query, arguments, types);
-  if (!plan || SPI_keepplan(plan)) elog(ERROR, "could not prepare the end of attempts");
-  call->plan = plan;
-}
-
-// Runs with the result rows at hand.
-template <typename Use>
-void call_full(FullCall* call, int arguments, Datum* values, const char* nulls, Use use) {
-  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  prepare(call, arguments);
-  if (SPI_execute_plan(call->plan, values, nulls, false, 0) != SPI_OK_SELECT)
-    elog(ERROR, "could not end attempts");
-  use(SPI_tuptable->vals, SPI_processed);
-  SPI_finish();
-}
+KeptQuery fail_in_full = {
+    "SELECT id, outcome FROM pulse._fail_many_in_full($1, $2, $3, $4, $5, $6)",
+    kArguments,
+    {INT8ARRAYOID, INT8ARRAYOID, TEXTARRAYOID, BOOLARRAYOID, INTERVALARRAYOID, JSONARRAYOID},
+    nullptr};
+KeptQuery release_in_full = {"SELECT id, outcome FROM pulse._release_in_full($1, $2)",
+                             kReleaseArguments,
+                             {INT8ARRAYOID, INT8ARRAYOID},
+                             nullptr};
 
 // All of it through SQL, which says what is wrong.
-void end_all_in_full(FullCall* call, FunctionCallInfo fcinfo, int arguments) {
+void end_all_in_full(KeptQuery* query, FunctionCallInfo fcinfo) {
   auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   Datum values[kArguments];
   char nulls[kArguments];
-  for (int i = 0; i < arguments; i++) {
+  for (int i = 0; i < query->count; i++) {
     values[i] = fcinfo->args[i].value;
     nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
   }
-  call_full(call, arguments, values, nulls, [results](HeapTuple* rows, uint64 count) {
+  run_kept_query(query, values, nulls, [results](HeapTuple* rows, uint64 count) {
     for (uint64 i = 0; i < count; i++) tuplestore_puttuple(results->setResult, rows[i]);
   });
 }
@@ -243,25 +226,25 @@ const char* known_outcome(HeapTuple row) {
   elog(ERROR, "an outcome that is not known");
 }
 
-void end_what_is_left(Calls* calls, FullCall* call, int left) {
+void end_what_is_left(Calls* calls, KeptQuery* query, int left) {
   Datum values[kArguments];
   char nulls[kArguments];
   for (int i = 0; i < calls->arguments; i++) {
     nulls[i] = calls->column[i].is_given ? ' ' : 'n';
     values[i] = calls->column[i].is_given ? what_is_left(*calls, i, left) : static_cast<Datum>(0);
   }
-  call_full(call, calls->arguments, values, nulls, [calls](HeapTuple* rows, uint64 count) {
+  run_kept_query(query, values, nulls, [calls](HeapTuple* rows, uint64 count) {
     uint64 next = 0;
     for (int i = 0; i < calls->count && next < count; i++)
       if (!calls->outcomes[i]) calls->outcomes[i] = known_outcome(rows[next++]);
   });
 }
 
-void end_many(FullCall* call, FunctionCallInfo fcinfo, int arguments) {
+void end_many(KeptQuery* query, FunctionCallInfo fcinfo) {
   begin_result_rows(fcinfo);
   Calls calls;
-  if (!read_calls(&calls, fcinfo, arguments)) return end_all_in_full(call, fcinfo, arguments);
-  if (int left = end_what_is_plain(&calls); left > 0) end_what_is_left(&calls, call, left);
+  if (!read_calls(&calls, fcinfo, query->count)) return end_all_in_full(query, fcinfo);
+  if (int left = end_what_is_plain(&calls); left > 0) end_what_is_left(&calls, query, left);
   auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   for (int i = 0; i < calls.count; i++) {
     Datum values[] = {calls.column[kIds].values[i], CStringGetTextDatum(calls.outcomes[i])};
@@ -290,7 +273,7 @@ PULSE_FUNCTION(pulse_fail_many) {
   PreventCommandIfReadOnly("fail_many");
   PreventCommandDuringRecovery("fail_many");
   (void)pulse::this_database();
-  pulse::end_many(&pulse::fail_in_full, fcinfo, pulse::kArguments);
+  pulse::end_many(&pulse::fail_in_full, fcinfo);
   return static_cast<Datum>(0);
 }
 
@@ -299,6 +282,6 @@ PULSE_FUNCTION(pulse_release) {
   PreventCommandIfReadOnly("release");
   PreventCommandDuringRecovery("release");
   (void)pulse::this_database();
-  pulse::end_many(&pulse::release_in_full, fcinfo, pulse::kReleaseArguments);
+  pulse::end_many(&pulse::release_in_full, fcinfo);
   return static_cast<Datum>(0);
 }

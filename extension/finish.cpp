@@ -9,6 +9,7 @@
 #include "full_call.hpp"
 #include "id_scan.hpp"
 #include "job_table.hpp"
+#include "kept_query.hpp"
 #include "names.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
@@ -60,22 +61,16 @@ bool some_task_keeps(Snapshot snapshot) {
 
 // One job through SQL: kept by retention, or a repeat of what this token completed before.
 const char* complete_by_sql(const Asked& asked) {
-  static SPIPlanPtr plan = nullptr;
-  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  if (!plan) {
-    Oid types[] = {INT8OID, INT8OID, JSONOID};
-    plan = SPI_prepare("SELECT pulse._complete_one($1, $2, $3)", 3, types);
-    if (!plan || SPI_keepplan(plan)) elog(ERROR, "could not prepare the completion of a job");
-  }
+  static KeptQuery query = {
+      "SELECT pulse._complete_one($1, $2, $3)", 3, {INT8OID, INT8OID, JSONOID}, nullptr};
   Datum values[] = {Int64GetDatum(asked.id), Int64GetDatum(asked.token), asked.result};
   char nulls[] = {' ', ' ', asked.result_null ? 'n' : ' '};
-  if (SPI_execute_plan(plan, values, nulls, false, 0) != SPI_OK_SELECT || SPI_processed != 1)
-    elog(ERROR, "could not complete job " INT64_FORMAT, asked.id);
-  char* outcome = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-  const char* known = strcmp(outcome, "accepted") == 0 ? "accepted"
-                      : strcmp(outcome, "busy") == 0   ? "busy"
-                                                       : "stale";
-  SPI_finish();
+  const char* known = "stale";
+  run_kept_query(&query, values, nulls, [&known](HeapTuple* rows, uint64) {
+    const char* outcome = SPI_getvalue(rows[0], SPI_tuptable->tupdesc, 1);
+    if (strcmp(outcome, "accepted") == 0) known = "accepted";
+    if (strcmp(outcome, "busy") == 0) known = "busy";
+  });
   return known;
 }
 

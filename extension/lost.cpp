@@ -4,6 +4,7 @@
 
 #include "catalog.hpp"
 #include "claimer.hpp"
+#include "composite.hpp"
 #include "job_table.hpp"
 #include "settings.hpp"
 
@@ -25,13 +26,9 @@ struct Beat {
 };
 
 void read_beat(Beat* beat, HeapTupleHeader header) {
-  TupleDesc shape =
-      lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header), HeapTupleHeaderGetTypMod(header));
+  TupleDesc shape = shape_of(header);
   check_columns(shape, "heartbeat");
-  HeapTupleData tuple = {};
-  tuple.t_len = HeapTupleHeaderGetDatumLength(header);
-  tuple.t_data = header;
-  heap_deform_tuple(&tuple, shape, beat->values, beat->nulls);
+  read_fields(header, shape, beat->values, beat->nulls);
   ReleaseTupleDesc(shape);
 }
 

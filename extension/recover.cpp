@@ -5,6 +5,7 @@
 #include "catalog.hpp"
 #include "claimer.hpp"
 #include "fresh_claim.hpp"
+#include "kept_query.hpp"
 #include "version.hpp"
 
 namespace pulse {
@@ -51,14 +52,10 @@ int recover_plain(FunctionCallInfo fcinfo, Tuplestorestate* results, TupleDesc s
 
 // What has a key or is to be cancelled, and where others hold some of the first ones, the rest.
 void recover_in_full(FunctionCallInfo fcinfo, Tuplestorestate* results, int most) {
-  static SPIPlanPtr plan = nullptr;
-  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  if (!plan) {
-    Oid types[] = {INT8OID, TEXTOID, TEXTOID, TEXTOID, INT4OID};
-    plan = SPI_prepare("SELECT id, state FROM pulse._recover_in_full($1, $2, $3, $4, $5)",
-                       kArguments, types);
-    if (!plan || SPI_keepplan(plan)) elog(ERROR, "could not prepare the recovery of jobs");
-  }
+  static KeptQuery query = {"SELECT id, state FROM pulse._recover_in_full($1, $2, $3, $4, $5)",
+                            kArguments,
+                            {INT8OID, TEXTOID, TEXTOID, TEXTOID, INT4OID},
+                            nullptr};
   Datum values[kArguments];
   char nulls[kArguments];
   for (int i = 0; i < kArguments; i++) {
@@ -67,10 +64,9 @@ void recover_in_full(FunctionCallInfo fcinfo, Tuplestorestate* results, int most
   }
   values[kMost] = Int32GetDatum(most);
   nulls[kMost] = ' ';
-  if (SPI_execute_plan(plan, values, nulls, false, 0) != SPI_OK_SELECT)
-    elog(ERROR, "could not recover jobs");
-  for (uint64 i = 0; i < SPI_processed; i++) tuplestore_puttuple(results, SPI_tuptable->vals[i]);
-  SPI_finish();
+  run_kept_query(&query, values, nulls, [results](HeapTuple* rows, uint64 count) {
+    for (uint64 i = 0; i < count; i++) tuplestore_puttuple(results, rows[i]);
+  });
 }
 
 }  // namespace
