@@ -122,11 +122,17 @@ bool is_asked_nothing(TupleTableSlot* beat, Snapshot snapshot) {
 
 // --- beating ------------------------------------------------------------------------------------
 
-// Another session than the attached one beats, or a sweep has found the attached one gone.
-bool is_to_detach(TupleTableSlot* beat) {
+// 0: none.
+uint64 attachment_of(TupleTableSlot* beat) {
   bool isnull;
   Datum attachment = slot_getattr(beat, kBeatAttachment, &isnull);
-  bool is_anothers = !isnull && !holds_attachment(static_cast<uint64>(DatumGetInt64(attachment)));
+  return isnull ? 0 : static_cast<uint64>(DatumGetInt64(attachment));
+}
+
+// Another session than the attached one beats, or a sweep has found the attached one gone.
+bool is_to_detach(TupleTableSlot* beat) {
+  uint64 attachment = attachment_of(beat);
+  bool is_anothers = attachment != 0 && !holds_attachment(attachment);
   return is_anothers || !is_null(beat, kBeatDetachedLive);
 }
 
@@ -158,8 +164,9 @@ bool look_and_beat(int64 worker_id) {
                  is_asked_nothing(table.locked, table.snapshot) && !is_to_detach(table.locked) &&
                  holds_nothing(worker_id, table.snapshot) &&
                  overwrite_moment(table.relation, table.locked, &left);
+  uint64 attachment = is_done ? attachment_of(table.locked) : 0;
   close_job_table(&table);
-  if (is_done) remember_beat(look, left);
+  if (is_done) remember_beat(look, left, attachment);
   return is_done;
 }
 

@@ -1,5 +1,6 @@
 #include "private_lock.hpp"
 
+#include "claim_count.hpp"
 #include "shared_memory.hpp"
 #include "version.hpp"
 
@@ -69,6 +70,7 @@ PULSE_FUNCTION(pulse_lock_worker) {
 // pulse._share_worker(id): as a claim does.
 PULSE_FUNCTION(pulse_share_worker) {
   pulse::lock_private(pulse::LockKind::kWorker, static_cast<uint64>(PG_GETARG_INT64(0)), ShareLock);
+  pulse::count_claim(PG_GETARG_INT64(0));
   PG_RETURN_BOOL(true);
 }
 

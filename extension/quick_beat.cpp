@@ -3,6 +3,7 @@
 #include "catalog.hpp"
 #include "claim_count.hpp"
 #include "liveness.hpp"
+#include "session_end.hpp"
 #include "settings.hpp"
 
 namespace pulse {
@@ -16,7 +17,8 @@ struct Remembered {
   int64 worker_id;
   int64 until_us;  // on the monotonic clock
   uint64 claims;
-  Oid heartbeat;  // of which installation
+  uint64 attachment;  // 0: none
+  Oid heartbeat;      // of which installation
   RowImage row;
 };
 Remembered remembered;
@@ -33,7 +35,9 @@ extern "C" void pulse_beat_stale(Datum, Oid relation) {
 }
 
 void listen() {
-  if (!OidIsValid(known_task)) CacheRegisterRelcacheCallback(pulse_beat_stale, 0);
+  static bool is_registered = false;
+  if (!is_registered) CacheRegisterRelcacheCallback(pulse_beat_stale, 0);
+  is_registered = true;
   known_task = catalog()->task;
 }
 
@@ -41,7 +45,8 @@ bool is_as_remembered(int64 worker_id) {
   uint64 claims;
   return remembered.is_valid && remembered.worker_id == worker_id &&
          remembered.heartbeat == catalog()->heartbeat && monotonic_us() < remembered.until_us &&
-         read_claim_count(worker_id, &claims) && claims == remembered.claims;
+         read_claim_count(worker_id, &claims) && claims == remembered.claims &&
+         (remembered.attachment == 0 || holds_attachment(remembered.attachment));
 }
 
 }  // namespace
@@ -53,21 +58,24 @@ BeatLook begin_beat_look(int64 worker_id) {
   return look;
 }
 
-void remember_beat(const BeatLook& look, const RowImage& row) {
-  // The SQL of 0.1.0 has no such trigger.
-  remembered.is_valid = look.is_counted && look.changes == changes && catalog()->has_lanes;
+void remember_beat(const BeatLook& look, const RowImage& row, uint64 attachment) {
+  // What this transaction has done itself may be undone. The SQL of 0.1.0 has no such trigger.
+  remembered.is_valid = look.is_counted && look.changes == changes && catalog()->has_lanes &&
+                        !TransactionIdIsValid(GetTopTransactionIdIfAny());
   remembered.worker_id = look.worker_id;
   remembered.until_us = monotonic_us() + kLongestUs;
   remembered.claims = look.claims;
+  remembered.attachment = attachment;
   remembered.heartbeat = catalog()->heartbeat;
   remembered.row = row;
 }
 
 bool beat_quickly(int64 worker_id) {
+  // Not all news come with the lock: an earlier beat of the same transaction may have it.
+  AcceptInvalidationMessages();
   if (!is_as_remembered(worker_id)) return false;
   Relation table = table_open(remembered.heartbeat, RowExclusiveLock);
   FixedColumn moment[] = {{kBeatLive, recall_live_now_us()}, {kBeatLastHeartbeatAt, wall_now()}};
-  // News come with the lock.
   bool is_done =
       remembered.is_valid && overwrite_image(table, &remembered.row, moment, lengthof(moment));
   remembered.is_valid = is_done;

@@ -18,8 +18,9 @@ struct BeatLook {
 
 BeatLook begin_beat_look(int64 worker_id);
 
-// That look found nothing, and left the row so.
-void remember_beat(const BeatLook& look, const RowImage& row);
+// That look found nothing, and left the row so, of a worker that this session is attached to or
+// (0) nobody.
+void remember_beat(const BeatLook& look, const RowImage& row, uint64 attachment);
 
 // False when more has to be looked at; then nothing was done.
 bool beat_quickly(int64 worker_id);

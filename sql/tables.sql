@@ -272,8 +272,8 @@ COMMENT ON COLUMN pulse.task.handler IS
   'a function by its full name: pg_upgrade would refuse a column of regprocedure';
 COMMENT ON TABLE pulse.task IS 'settings of tasks; a task without a row has the defaults';
 CREATE TRIGGER task_changed
-  AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pulse.task
-  FOR EACH STATEMENT EXECUTE FUNCTION pulse._rows_changed();
+  AFTER INSERT OR UPDATE ON pulse.task
+  FOR EACH ROW EXECUTE FUNCTION pulse._rows_changed();
 ALTER TABLE pulse.task ENABLE ALWAYS TRIGGER task_changed;
 
 -- Written at the first token or worker id; both count from its epoch_base. Dumped, so that a

@@ -82,8 +82,8 @@ COMMENT ON FUNCTION pulse._rows_changed() IS
   'makes every session look again at what it remembers of this table';
 
 CREATE TRIGGER task_changed
-  AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pulse.task
-  FOR EACH STATEMENT EXECUTE FUNCTION pulse._rows_changed();
+  AFTER INSERT OR UPDATE ON pulse.task
+  FOR EACH ROW EXECUTE FUNCTION pulse._rows_changed();
 ALTER TABLE pulse.task ENABLE ALWAYS TRIGGER task_changed;
 
 -- Written at the first token or worker id; both count from its epoch_base. Dumped, so that a
