@@ -28,7 +28,8 @@ void create_claim_counts() {
   LWLockRelease(AddinShmemInitLock);
 }
 
-void count_claim(int64 worker_id) {
+void begin_claim(int64 worker_id) {
+  lock_private(LockKind::kWorker, static_cast<uint64>(worker_id), ShareLock);
   if (counts) pg_atomic_fetch_add_u64(count_of(worker_id), 1);
 }
 
@@ -45,3 +46,9 @@ bool claims_have_ended(int64 worker_id) {
 }
 
 }  // namespace pulse
+
+// pulse._share_worker(id): what claim() does itself.
+PULSE_FUNCTION(pulse_share_worker) {
+  pulse::begin_claim(PG_GETARG_INT64(0));
+  PG_RETURN_BOOL(true);
+}

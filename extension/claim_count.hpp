@@ -11,8 +11,9 @@ namespace pulse {
 Size claim_counts_size();
 void create_claim_counts();
 
-// A claim of this worker begins. Its transaction has the worker's lock and no job yet.
-void count_claim(int64 worker_id);
+// Every claim of this worker begins so, before it takes a job: with the worker's lock, to the end
+// of the transaction, and counted. Waits only for one who is declaring this very worker lost.
+void begin_claim(int64 worker_id);
 
 // The count of this worker. False where none is kept.
 bool read_claim_count(int64 worker_id, uint64* count);

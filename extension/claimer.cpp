@@ -8,7 +8,6 @@
 #include "heartbeat.hpp"
 #include "id_scan.hpp"
 #include "liveness.hpp"
-#include "private_lock.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
 
@@ -102,9 +101,7 @@ bool verdict_is(TupleTableSlot* beat, const char* expected) {
 
 void admit_claimer(Claimer* claimer, int64 worker_id) {
   claimer->worker_id = worker_id;
-  // Waits only for one who is declaring this very worker lost.
-  lock_private(LockKind::kWorker, static_cast<uint64>(worker_id), ShareLock);
-  count_claim(worker_id);
+  begin_claim(worker_id);
   CommandCounterIncrement();
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   IdScan last;

@@ -1,6 +1,5 @@
 #include "private_lock.hpp"
 
-#include "claim_count.hpp"
 #include "shared_memory.hpp"
 #include "version.hpp"
 
@@ -64,13 +63,6 @@ PULSE_FUNCTION(pulse_lock_worker) {
   if (pulse::try_lock_private(LockKind::kWorker, worker, ShareLock))
     PG_RETURN_BOOL(pulse::try_lock_private(LockKind::kWorker, worker, ExclusiveLock));
   pulse::lock_private(LockKind::kWorker, worker, ExclusiveLock);
-  PG_RETURN_BOOL(true);
-}
-
-// pulse._share_worker(id): as a claim does.
-PULSE_FUNCTION(pulse_share_worker) {
-  pulse::lock_private(pulse::LockKind::kWorker, static_cast<uint64>(PG_GETARG_INT64(0)), ShareLock);
-  pulse::count_claim(PG_GETARG_INT64(0));
   PG_RETURN_BOOL(true);
 }
 
