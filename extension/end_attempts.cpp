@@ -67,9 +67,7 @@ void end_in_full(ReturnSetInfo* results, Oid type, ArrayType* endings) {
       "SELECT id, state, outcome FROM pulse._end_attempts_in_full($1)", 1, {}, nullptr};
   set_parameter_type(&query, 0, type);
   Datum values[] = {PointerGetDatum(endings)};
-  run_kept_query(&query, values, nullptr, [results](HeapTuple* rows, uint64 count) {
-    for (uint64 i = 0; i < count; i++) tuplestore_puttuple(results->setResult, rows[i]);
-  });
+  put_kept_rows(&query, values, nullptr, results->setResult);
 }
 
 void end_attempts(ReturnSetInfo* results, Oid type, ArrayType* endings) {

@@ -212,9 +212,7 @@ void end_all_in_full(KeptQuery* query, FunctionCallInfo fcinfo) {
     values[i] = fcinfo->args[i].value;
     nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
   }
-  run_kept_query(query, values, nulls, [results](HeapTuple* rows, uint64 count) {
-    for (uint64 i = 0; i < count; i++) tuplestore_puttuple(results->setResult, rows[i]);
-  });
+  put_kept_rows(query, values, nulls, results->setResult);
 }
 
 const char* known_outcome(HeapTuple row) {

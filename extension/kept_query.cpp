@@ -26,4 +26,10 @@ void begin_kept_query(KeptQuery* query, Datum* values, const char* nulls) {
     elog(ERROR, "could not run: %s", query->text);
 }
 
+void put_kept_rows(KeptQuery* query, Datum* values, const char* nulls, Tuplestorestate* results) {
+  run_kept_query(query, values, nulls, [results](HeapTuple* rows, uint64 count) {
+    for (uint64 i = 0; i < count; i++) tuplestore_puttuple(results, rows[i]);
+  });
+}
+
 }  // namespace pulse

@@ -28,4 +28,7 @@ void run_kept_query(KeptQuery* query, Datum* values, const char* nulls, Use use)
   SPI_finish();
 }
 
+// The same, handing its rows on.
+void put_kept_rows(KeptQuery* query, Datum* values, const char* nulls, Tuplestorestate* results);
+
 }  // namespace pulse

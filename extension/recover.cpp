@@ -64,9 +64,7 @@ void recover_in_full(FunctionCallInfo fcinfo, Tuplestorestate* results, int most
   }
   values[kMost] = Int32GetDatum(most);
   nulls[kMost] = ' ';
-  run_kept_query(&query, values, nulls, [results](HeapTuple* rows, uint64 count) {
-    for (uint64 i = 0; i < count; i++) tuplestore_puttuple(results, rows[i]);
-  });
+  put_kept_rows(&query, values, nulls, results);
 }
 
 }  // namespace
