@@ -1,6 +1,7 @@
 // What the backends of one server share: wake-ups and marks. Nothing durable lives here; after a
 // restart it is empty and the first claim or sweep rebuilds what it needs from the tables.
-// Every field is an atomic or is written only by the owner of its waiter; there is no lock.
+// Every field is an atomic or is written only by the owner of its waiter; there is no lock
+// but the spinlock of the clock.
 #pragma once
 
 #include "liveness.hpp"
