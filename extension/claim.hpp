@@ -1,5 +1,5 @@
-// One call of pulse.claim while it runs, shared by the walk (claim.cpp) and the rule of the last
-// chance (last_chance.cpp).
+// One call of pulse.claim while it runs, shared by the walk (streams.cpp), the handing out
+// (claim.cpp) and the rule of the last chance (last_chance.cpp).
 #pragma once
 
 #include "prelude.hpp"
@@ -53,6 +53,16 @@ inline int16 int2_of(TupleTableSlot* row, int column) {
   bool isnull;
   return DatumGetInt16(slot_getattr(row, column, &isnull));
 }
+
+// The due jobs of the tasks that the claimer serves.
+void open_streams(Claim* claim);
+
+// The one whose job comes first; NULL when none has any.
+Stream* best_stream(Claim* claim);
+
+// Tells waiters when the next job of each of these tasks falls due, and that there was more. At
+// once: this worker may be at work when it does.
+void close_streams(Claim* claim);
 
 // The settings of the stream's task, read once per call.
 const TaskSettings& settings_of(Claim* claim, Stream* stream);
