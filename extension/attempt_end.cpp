@@ -197,7 +197,7 @@ const char* end_attempt(AttemptEnds* ends, const Ending& ending, AttemptOf of) {
   if (ends->by_sql || !find_id(&ends->ids, ending.job_id) || !is_running(row, of)) return nullptr;
   Fate fate = fate_of(ends, row, ending);
   // Not before: with a key, its lock comes first.
-  if (fate == Fate::kInDoubt || !try_lock_row(&ends->jobs, row)) return nullptr;
+  if (fate == Fate::kInDoubt || !try_lock_row(&ends->jobs, row->tts_tid)) return nullptr;
   row = ends->jobs.locked;
   write_attempt(ends, row, ending);
   return fate == Fate::kAgain ? put_back(ends, row, ending) : put_away(ends, row, ending, fate);

@@ -17,6 +17,7 @@
 #include "promote.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
+#include "stretch.hpp"
 #include "task_settings.hpp"
 #include "token.hpp"
 #include "version.hpp"
@@ -121,13 +122,15 @@ bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
 
 }  // namespace
 
-bool take_row(Claim* claim, Stream* stream) {
-  if (!try_lock_row(&claim->table, stream->scan.slot)) return false;
+bool take_row(Claim* claim, Stream* stream, const ItemPointerData& tid) {
+  if (!try_lock_row(&claim->table, tid)) return false;
   if (claim->token == 0) {
     claim->token = next_token();
     claim->live_now = live_now_us();
   }
   TupleTableSlot* row = claim->table.locked;
+  bool isnull;
+  int64 id = DatumGetInt64(slot_getattr(row, kJobId, &isnull));
   Datum attempts = Int16GetDatum(int2_of(row, kJobAttempts) + 1);
   bool is_fresh = may_stay_in_place(claim, row);
   JobChange change = {};
@@ -143,25 +146,29 @@ bool take_row(Claim* claim, Stream* stream) {
   change.clear(kJobMessage);
   return_row(claim, row, settings_of(claim, stream), attempts);
   update_locked_row(&claim->table, &change);
-  if (is_fresh) claim->fresh_ids[claim->fresh_count++] = stream->scan.id;
+  if (is_fresh) claim->fresh_ids[claim->fresh_count++] = id;
   claim->claimed++;
-  note_claimed(stream->bit);
   return true;
+}
+
+Fit fit_of_row(Claim* claim, Stream* stream, int in_view) {
+  TupleTableSlot* row = stream->scan.slot;
+  if (is_somebodys(row, &claim->rival) || has_forbidden_flag(claim, row)) return Fit::kNot;
+  if (is_suspect(claim, stream)) return Fit::kAlone;
+  bool can_start = claim->claimed + in_view < claim->start_jobs;
+  return can_start || may_be_prefetched(row) ? Fit::kGood : Fit::kNot;
 }
 
 namespace {
 
 // False when the job is still there for others.
 bool consider(Claim* claim, Stream* stream) {
-  TupleTableSlot* row = stream->scan.slot;
-  if (is_somebodys(row, &claim->rival)) return false;
-  if (has_forbidden_flag(claim, row)) return false;
-  if (is_suspect(claim, stream)) {
-    consider_suspect(claim, stream);
-    return false;
-  }
-  if (claim->claimed >= claim->start_jobs && !may_be_prefetched(row)) return false;
-  return take_row(claim, stream);
+  Fit fit = fit_of_row(claim, stream, 0);
+  if (fit == Fit::kAlone) consider_suspect(claim, stream);
+  if (fit != Fit::kGood) return false;
+  announce_walk(stream);
+  note_claimed(stream->bit);
+  return take_row(claim, stream, stream->scan.slot->tts_tid);
 }
 
 void hand_out(Claim* claim) {
@@ -171,6 +178,7 @@ void hand_out(Claim* claim) {
   while (claim->claimed < claim->max_jobs && !claim->closed) {
     Stream* stream = best_stream(claim);
     if (!stream) break;
+    if (go_past_others(claim, stream) || take_stretch(claim, stream)) continue;
     if (!consider(claim, stream)) leave_row(&stream->scan);
     stream->due = next_due(&stream->scan);
   }

@@ -4,6 +4,7 @@
 
 #include "prelude.hpp"
 
+#include "announced.hpp"
 #include "claimer.hpp"
 #include "due_scan.hpp"
 #include "heads.hpp"
@@ -34,8 +35,10 @@ struct Claim {
   Stream** streams;
   int stream_count;
   int claimed;
-  TransactionId rival;  // the last transaction that had a row
-  HeadBucket* heads;    // one per bit; NULL: nothing is remembered
+  TransactionId rival;      // the last transaction that had a row
+  TransactionId announcer;  // the last one that was asked for its announcement
+  Announcement announcement;
+  HeadBucket* heads;  // one per bit; NULL: nothing is remembered
   uint64 head_generation[kTaskBits];
   bool stays_in_place;  // plain jobs are claimed in place (fresh_claim.hpp)
   int64* fresh_ids;     // those that were
@@ -67,9 +70,17 @@ void close_streams(Claim* claim);
 // The settings of the stream's task, read once per call.
 const TaskSettings& settings_of(Claim* claim, Stream* stream);
 
-// Locks the stream's row, makes it this worker's and adds it to the result. False when somebody
-// else holds it.
-bool take_row(Claim* claim, Stream* stream);
+// Whether the worker may have the row at hand, with so many more of the same call in view.
+enum class Fit {
+  kGood,
+  kAlone,  // it is a suspect
+  kNot     // somebody holds it, the worker asked not to get such, or it cannot wait for a start
+};
+Fit fit_of_row(Claim* claim, Stream* stream, int in_view);
+
+// Locks this row of the stream, makes it this worker's and adds it to the result. False when
+// somebody else holds it.
+bool take_row(Claim* claim, Stream* stream, const ItemPointerData& tid);
 
 // A job that was present at all but the last of the worker deaths it may be present at.
 bool is_suspect(Claim* claim, Stream* stream);

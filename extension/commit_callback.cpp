@@ -1,5 +1,6 @@
 #include "commit_callback.hpp"
 
+#include "announced.hpp"
 #include "background.hpp"
 #include "fence.hpp"
 #include "heads.hpp"
@@ -124,6 +125,7 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
       break;
     case XACT_EVENT_COMMIT:
       forget_lazy_writes();
+      withdraw_announcements();
       if (pending.any && database) tell_commit(database);
       forget();
       forget_owed();
@@ -133,6 +135,7 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
     case XACT_EVENT_ABORT:
     case XACT_EVENT_PREPARE:
       forget_lazy_writes();
+      withdraw_announcements();
       // A prepared transaction commits elsewhere; reconciling finds what it left.
       if (pending.any && database) tell_abort(database);
       forget();

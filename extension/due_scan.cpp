@@ -45,9 +45,21 @@ HeadKey entry_key(const DueScan* scan) {
   return {DatumGetTimestampTz(entry_column(scan, 2)), DatumGetInt64(entry_column(scan, 3))};
 }
 
+void advance(DueScan* scan, HeadKey to) {
+  Walk* walk = &scan->walk;
+  scan->stretch.is_open = false;
+  note_passed(scan->heads.bit, walk->start.run_at);
+  scan->stretch.outcome =
+      advance_head(scan->heads, static_cast<int16>(walk->priority), to, &walk->head);
+  scan->stretch.walk.head = walk->head;
+  walk->expires = walk->head.expires;
+}
+
 void end_walk(DueScan* scan) {
   Walk* walk = &scan->walk;
-  if (walk->priority != kNoPriority && scan->heads.bucket) {
+  if (scan->stretch.is_open) {
+    advance(scan, walk->begin);
+  } else if (walk->priority != kNoPriority && scan->heads.bucket) {
     bool has_passed = walk->begin.run_at != walk->start.run_at || walk->begin.id != walk->start.id;
     if (has_passed) note_passed(scan->heads.bit, walk->start.run_at);
     if (has_passed || walk->expires == 0)
@@ -77,9 +89,16 @@ void jump(DueScan* scan, int16 priority, HeadKey key) {
   rescan(scan);
 }
 
-void walk_from(DueScan* scan, int16 priority, HeadKey key, TimestampTz expires) {
-  scan->walk = {priority, key, key, false, expires, wall_now()};
-  jump(scan, priority, key);
+// A transaction's own jobs may lie below a head, and nobody else sees them.
+bool sees_what_others_see(const DueScan* scan) {
+  return scan->heads.bucket && scan->heads.own == PG_INT64_MAX;
+}
+
+void walk_from(DueScan* scan, int16 priority, const HeadFound& head) {
+  scan->walk = {
+      priority, head.key, head.key, false, head.expires, wall_now(), sees_what_others_see(scan),
+      head};
+  jump(scan, priority, head.key);
 }
 
 int64 pages_read() { return pgBufferUsage.shared_blks_hit + pgBufferUsage.shared_blks_read; }
@@ -104,10 +123,12 @@ void forget_if_empty(DueScan* scan) {
 bool enter_priority(DueScan* scan, int16 priority) {
   end_walk(scan);
   HeadKey first = entry_key(scan);
-  scan->walk = {priority, first, first, false, 0, wall_now()};
+  scan->walk = {priority, first, first, false, 0, wall_now(), false, {}};
   if (scan->checked == priority) return false;
   forget_if_empty(scan);
   HeadFound head = find_head(scan->heads, priority);
+  scan->walk.may_advance = sees_what_others_see(scan) && !head.is_to_check;
+  scan->walk.head = head;
   if (!head.is_known || !precedes(first, head.key)) return false;
   if (head.is_to_check) {
     begin_to_look(scan, priority, head);
@@ -115,7 +136,7 @@ bool enter_priority(DueScan* scan, int16 priority) {
     jump(scan, priority, head.checked);
     return true;
   }
-  walk_from(scan, priority, head.key, head.expires);
+  walk_from(scan, priority, head);
   return true;
 }
 
@@ -127,7 +148,7 @@ bool enter_next_known(DueScan* scan) {
   int16 priority = scan->known[scan->next_known++];
   HeadFound head = find_head(scan->heads, priority);
   if (head.is_known && !head.is_to_check) {
-    walk_from(scan, priority, head.key, head.expires);
+    walk_from(scan, priority, head);
     return true;
   }
   scan->checked = priority;
@@ -153,9 +174,10 @@ bool end_look(DueScan* scan) {
     end_walk(scan);
   else
     expires = note_checked(scan->heads, priority, at, scan->walk.started);
-  walk_from(scan, priority, scan->look_end, expires);
+  walk_from(scan, priority, {true, false, scan->look_end, scan->look_end, expires});
   // What was left there is where the next claim begins.
   scan->walk.is_left = is_left;
+  if (is_left) scan->walk.may_advance = false;
   return true;
 }
 
@@ -280,9 +302,55 @@ bool next_due(DueScan* scan) {
   return settle(scan);
 }
 
+bool catch_up(DueScan* scan, bool* due) {
+  Walk* walk = &scan->walk;
+  auto priority = static_cast<int16>(walk->priority);
+  // Nothing lay between the two heads for a walk that began at the first.
+  if (!walk->may_advance || !head_has_moved(scan->heads, priority, &walk->head)) return false;
+  if (!precedes({scan->run_at, scan->id}, walk->head.key)) return false;
+  walk_from(scan, priority, walk->head);
+  *due = settle(scan);
+  return true;
+}
+
+void begin_stretch(DueScan* scan) {
+  scan->stretch = {
+      true, {scan->run_at, scan->id}, scan->walk, scan->next_known, scan->checked, Advance::kNo};
+}
+
+bool end_stretch(DueScan* scan, bool with_row_at_hand, bool* due) {
+  Stretch* stretch = &scan->stretch;
+  if (stretch->is_open)
+    advance(scan, with_row_at_hand ? HeadKey{scan->run_at, scan->id + 1} : scan->walk.begin);
+  if (stretch->outcome == Advance::kDone) return true;
+  scan->walk = stretch->walk;
+  scan->next_known = stretch->next_known;
+  scan->checked = stretch->checked;
+  scan->left_to_look = 0;
+  auto priority = static_cast<int16>(scan->walk.priority);
+  if (stretch->outcome == Advance::kBehind) {
+    walk_from(scan, priority, scan->walk.head);
+  } else {
+    scan->walk.may_advance = false;
+    jump(scan, priority, stretch->first);
+  }
+  *due = settle(scan);
+  return false;
+}
+
+void give_back_row(DueScan* scan, int16 priority, HeadKey key) {
+  give_back(scan->heads, priority, key);
+  // The walk may have gone on to another priority.
+  if (scan->walk.priority != priority) return;
+  if (precedes(key, scan->walk.begin)) scan->walk.begin = key;
+  scan->walk.is_left = true;
+  scan->walk.may_advance = false;
+}
+
 void leave_row(DueScan* scan) {
   if (!scan->walk.is_left) scan->walk.begin = {scan->run_at, scan->id};
   scan->walk.is_left = true;
+  scan->walk.may_advance = false;
 }
 
 void end_due(DueScan* scan) {

@@ -15,8 +15,21 @@ struct Walk {
   bool is_left;         // such a job was left to others: the walk says nothing of what follows it
   TimestampTz expires;  // of the head where the walk began; 0: it began at the front
   TimestampTz started;
+  bool may_advance;  // what it has seen is all there is behind the head
+  HeadFound head;    // as this walk has found or left it
 };
 constexpr int kNoPriority = PG_INT32_MAX;
+
+// Rows that the caller has in view, from begin_stretch() to end_stretch(), and where to go back to
+// should somebody be faster.
+struct Stretch {
+  bool is_open;  // and the walk is still in its priority
+  HeadKey first;
+  Walk walk;
+  int next_known;
+  int checked;
+  Advance outcome;
+};
 
 struct DueScan {
   // set by the caller
@@ -47,6 +60,7 @@ struct DueScan {
   int left_to_look;  // at so many entries; 0: no more
   HeadKey look_end;  // the head
   int64 look_pages;  // read before it; -1 where it does not begin at the front
+  Stretch stretch;
 };
 
 void fix_text(DueScan* scan, Datum value);
@@ -58,6 +72,21 @@ bool first_due(DueScan* scan);
 // The same where the first row is known, and known to be due only later.
 bool first_due_beyond(DueScan* scan, int16 priority, TimestampTz run_at);
 bool next_due(DueScan* scan);
+
+// Goes on behind what others have taken for themselves since, if the scan is not there yet. True
+// when it was moved; `*due` then says whether there is a row at hand.
+bool catch_up(DueScan* scan, bool* due);
+
+// The caller wants the row at hand, and may want those that follow. Only while walk.may_advance.
+void begin_stretch(DueScan* scan);
+
+// What the caller wants ends before the row at hand, or with it. True when all of it is for this
+// claim alone; else the scan has gone back, or on behind others, and `*due` says whether there is
+// a row at hand.
+bool end_stretch(DueScan* scan, bool with_row_at_hand, bool* due);
+
+// Somebody else has this row of a stretch.
+void give_back_row(DueScan* scan, int16 priority, HeadKey key);
 
 // The row at hand stays for others.
 void leave_row(DueScan* scan);

@@ -97,7 +97,7 @@ bool delete_row(Completion* completion, const Asked& asked) {
   TM_Result result = try_delete_row(&completion->table, row);
   // A lock of this very transaction also reads as "being modified": taking it again tells whose it
   // is.
-  if (result == TM_BeingModified && try_lock_row(&completion->table, row))
+  if (result == TM_BeingModified && try_lock_row(&completion->table, row->tts_tid))
     result = try_delete_row(&completion->table, row, true);
   if (result != TM_Ok) return false;
   note_fresh_end(completion, row, asked);

@@ -147,12 +147,12 @@ int count_running(IdScan* jobs, const Listed& listed, const int64* ended, int en
 
 // Moves the jobs of one row that still run. Those that somebody holds stay on the list.
 void settle_row(List* list, JobTable* table, IdScan* jobs) {
-  if (!try_lock_row(&list->table, list->row)) return;
+  if (!try_lock_row(&list->table, list->row->tts_tid)) return;
   Listed listed = read_row(list, list->table.locked);
   int held = 0;
   for (int i = 0; i < listed.count; i++) {
     if (!find_fresh(jobs, listed.job_ids[i], listed.token)) continue;
-    if (try_lock_row(table, jobs->row)) {
+    if (try_lock_row(table, jobs->row->tts_tid)) {
       JobChange change = {};
       change.set_running(listed.worker_id, false);
       update_locked_row(table, &change);
@@ -202,7 +202,7 @@ int count_ends(const Listed& listed, const FreshEnd* ends, int count) {
 }
 
 void unlist_row(List* list, const FreshEnd* ends, int count) {
-  if (!try_lock_row(&list->table, list->row)) return;
+  if (!try_lock_row(&list->table, list->row->tts_tid)) return;
   Listed listed = read_row(list, list->table.locked);
   int ended = count_ends(listed, ends, count);
   if (ended == 0) return;

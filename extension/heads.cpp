@@ -32,6 +32,10 @@ Head* place_of(HeadBucket* bucket, uint64 task, int16 priority) {
   return place;
 }
 
+bool is_further(const Head* head, const HeadFound& found) {
+  return head && (!found.is_known || precedes(found.key, head->key));
+}
+
 // False when more was lowered than is remembered.
 bool limit_to_recent(const HeadBucket* bucket, uint64 seen, HeadKey* key) {
   if (bucket->generation - seen > kRecentKeys) return false;
@@ -124,6 +128,49 @@ HeadFound find_head(const HeadView& view, int16 priority) {
   if (view.own <= found.key.run_at) found.key = {view.own, PG_INT64_MIN};
   if (!precedes(found.checked, found.key)) found.checked = kFront;
   return found;
+}
+
+bool head_has_moved(const HeadView& view, int16 priority, HeadFound* found) {
+  SpinLockAcquire(&view.bucket->lock);
+  Head* head = existing(view, priority);
+  bool has_moved = is_further(head, *found);
+  if (has_moved) *found = {true, false, head->key, kFront, head->expires};
+  SpinLockRelease(&view.bucket->lock);
+  return has_moved;
+}
+
+Advance advance_head(const HeadView& view, int16 priority, HeadKey to, HeadFound* found) {
+  TimestampTz now = wall_now();
+  Advance advance = Advance::kNo;
+  SpinLockAcquire(&view.bucket->lock);
+  Head* head = existing(view, priority);
+  bool is_same = found->is_known == (head != nullptr) && !(head && precedes(head->key, found->key));
+  HeadKey key = to;
+  if (is_further(head, *found)) {
+    advance = Advance::kBehind;
+    *found = {true, false, head->key, kFront, head->expires};
+  } else if (is_same && limit_to_recent(view.bucket, view.generation, &key) && !precedes(key, to)) {
+    advance = Advance::kDone;
+    if (!head) {
+      head = place_of(view.bucket, view.task, priority);
+      *head = {view.task, priority, to, now + kShortestUs, false, kFront};
+    }
+    head->key = to;
+    *found = {true, false, to, kFront, head->expires};
+  }
+  SpinLockRelease(&view.bucket->lock);
+  return advance;
+}
+
+void give_back(const HeadView& view, int16 priority, HeadKey key) {
+  HeadBucket* bucket = view.bucket;
+  SpinLockAcquire(&bucket->lock);
+  // Whoever went past it meanwhile may not raise the head over it.
+  bucket->recent[bucket->generation % kRecentKeys] = key.run_at;
+  bucket->generation++;
+  Head* head = existing(view, priority);
+  if (head && precedes(key, head->key)) head->key = key;
+  SpinLockRelease(&bucket->lock);
 }
 
 TimestampTz note_checked(const HeadView& view, int16 priority, HeadKey checked,

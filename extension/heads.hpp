@@ -8,6 +8,11 @@
 // a commit: so each bucket counts the lowerings and keeps the last keys, and a claim raises no
 // further than those that came since before its snapshot.
 //
+// A claim moves the head over the jobs that it is about to take before it locks any of them, if
+// nobody was faster, and others go on behind them: so no two claims look at the same rows, and
+// each takes its own in one piece. What it then cannot have it gives back; if it is undone, the
+// head is lowered as for any claim (announced.hpp).
+//
 // What never told anybody (a prepared transaction, a row written by hand) is found because heads
 // expire: one claim then looks at a part of what lies below the head, and goes on at the head; the
 // next one to come after a while looks at the next part. However much an old snapshot keeps there,
@@ -83,6 +88,21 @@ struct HeadFound {
   TimestampTz expires;
 };
 HeadFound find_head(const HeadView& view, int16 priority);
+
+// Whether others have gone further since; then `found` has the head as it is now.
+bool head_has_moved(const HeadView& view, int16 priority, HeadFound* found);
+
+// Moves the head from where the walk found or left it on to `to`, for this claim alone. Call it
+// after note_passed(): whatever becomes of the claim, nothing between them may be lost.
+enum class Advance {
+  kDone,
+  kBehind,  // somebody was faster: `head` has where it is now
+  kNo       // it was lowered, or is not remembered any more
+};
+Advance advance_head(const HeadView& view, int16 priority, HeadKey to, HeadFound* head);
+
+// A job that a head was moved over is left to others.
+void give_back(const HeadView& view, int16 priority, HeadKey key);
 
 // No job is ready below `checked`, as far as the look that began then saw: somebody goes on there
 // later. Returns when the head expires.

@@ -145,7 +145,7 @@ bool overwrite_moment(Relation table, TupleTableSlot* seen, RowImage* left = nul
 
 // False when somebody holds the row.
 bool update_moment(JobTable* table, TupleTableSlot* seen) {
-  if (!try_lock_row(table, seen)) return false;
+  if (!try_lock_row(table, seen->tts_tid)) return false;
   JobChange change = {};
   change.set(kBeatLive, Int64GetDatum(live_now_us()));
   change.set(kBeatLastHeartbeatAt, TimestampTzGetDatum(wall_now()));

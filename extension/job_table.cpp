@@ -114,9 +114,9 @@ bool is_somebodys(TupleTableSlot* seen, TransactionId* known) {
   return true;
 }
 
-bool try_lock_row(JobTable* table, TupleTableSlot* seen) {
+bool try_lock_row(JobTable* table, const ItemPointerData& seen) {
   TM_FailureData failure;
-  ItemPointerData tid = seen->tts_tid;
+  ItemPointerData tid = seen;
   return table_tuple_lock(table->relation, &tid, table->snapshot, table->locked,
                           GetCurrentCommandId(false), LockTupleNoKeyExclusive, LockWaitSkip, 0,
                           &failure) == TM_Ok;

@@ -81,7 +81,7 @@ bool is_somebodys(TupleTableSlot* seen, TransactionId* known);
 
 // Locks the very version that the snapshot showed. False when somebody holds or has changed it:
 // such a row is another's to handle, and nobody is waited for.
-bool try_lock_row(JobTable* table, TupleTableSlot* seen);
+bool try_lock_row(JobTable* table, const ItemPointerData& seen);
 
 // Updates the row that was locked last; its indexes only where they have to follow. Of pulse.job it
 // changes the lane, or nothing that an index has.

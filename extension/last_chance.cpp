@@ -5,6 +5,7 @@
 
 #include "catalog.hpp"
 #include "claim.hpp"
+#include "commit_callback.hpp"
 #include "id_scan.hpp"
 #include "private_lock.hpp"
 #include "settings.hpp"
@@ -21,7 +22,7 @@ void reserve_if_overdue(Claim* claim, Stream* stream) {
   bool unreserved;
   Datum owner = slot_getattr(row, kJobWorkerId, &unreserved);
   if (!unreserved && worker_is_alive(DatumGetInt64(owner), claim->table.snapshot)) return;
-  if (!try_lock_row(&claim->table, row)) return;
+  if (!try_lock_row(&claim->table, row->tts_tid)) return;
   JobChange change = {};
   change.set(kJobWorkerId, Int64GetDatum(claim->claimer.worker_id));
   update_locked_row(&claim->table, &change);
@@ -43,7 +44,8 @@ void take_reserved(Claim* claim, TupleTableSlot* row) {
   stream.identifier = slot_getattr(row, kJobIdentifier, &isnull);
   text* name = DatumGetTextPP(stream.identifier);
   stream.bit = task_bit(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
-  take_row(claim, &stream);
+  note_claimed(stream.bit);
+  take_row(claim, &stream, row->tts_tid);
 }
 
 }  // namespace
@@ -65,7 +67,8 @@ void consider_suspect(Claim* claim, Stream* stream) {
     reserve_if_overdue(claim, stream);
     return;
   }
-  if (!take_row(claim, stream)) return;
+  note_claimed(stream->bit);
+  if (!take_row(claim, stream, stream->scan.slot->tts_tid)) return;
   set_alone_job(claim->claimer.worker_id, stream->scan.id);
   claim->closed = true;
 }

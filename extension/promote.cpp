@@ -105,7 +105,7 @@ void count_places(Queue* queue, Relation job, Snapshot snapshot) {
 }
 
 bool change_state(JobTable* table, TupleTableSlot* seen, Oid state) {
-  if (!try_lock_row(table, seen)) return false;
+  if (!try_lock_row(table, seen->tts_tid)) return false;
   JobChange change = {};
   change.set_waiting(state);
   update_locked_row(table, &change);

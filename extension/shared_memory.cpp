@@ -1,5 +1,6 @@
 #include "shared_memory.hpp"
 
+#include "announced.hpp"
 #include "claim_count.hpp"
 #include "heads.hpp"
 #include "version.hpp"
@@ -100,6 +101,7 @@ extern "C" void pulse_shmem_request() {
   if (previous_request_hook) previous_request_hook();
   Size size = state_size(kPreloadedDatabases, most_backends());
   size = add_size(size, heads_size(kPreloadedDatabases));
+  size = add_size(size, announcements_size());
   RequestAddinShmemSpace(add_size(size, claim_counts_size()));
 }
 
@@ -107,6 +109,7 @@ extern "C" void pulse_shmem_startup() {
   if (previous_startup_hook) previous_startup_hook();
   create_or_find(kPreloadedDatabases, most_backends());
   create_heads(kPreloadedDatabases);
+  create_announcements();
   create_claim_counts();
 }
 
