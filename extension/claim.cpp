@@ -122,12 +122,16 @@ bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
 
 }  // namespace
 
+void prepare_to_take(Claim* claim, Stream* stream) {
+  settings_of(claim, stream);
+  if (claim->token != 0) return;
+  claim->token = next_token();
+  claim->live_now = live_now_us();
+}
+
 bool take_row(Claim* claim, Stream* stream, const ItemPointerData& tid) {
   if (!try_lock_row(&claim->table, tid)) return false;
-  if (claim->token == 0) {
-    claim->token = next_token();
-    claim->live_now = live_now_us();
-  }
+  prepare_to_take(claim, stream);
   TupleTableSlot* row = claim->table.locked;
   bool isnull;
   int64 id = DatumGetInt64(slot_getattr(row, kJobId, &isnull));

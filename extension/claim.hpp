@@ -78,6 +78,9 @@ enum class Fit {
 };
 Fit fit_of_row(Claim* claim, Stream* stream, int in_view);
 
+// Whatever may wait for somebody before a row is taken.
+void prepare_to_take(Claim* claim, Stream* stream);
+
 // Locks this row of the stream, makes it this worker's and adds it to the result. False when
 // somebody else holds it.
 bool take_row(Claim* claim, Stream* stream, const ItemPointerData& tid);

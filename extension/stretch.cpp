@@ -83,6 +83,8 @@ bool take_stretch(Claim* claim, Stream* stream) {
   Rows rows;
   if (!view_rows(claim, stream, most, &rows)) return false;
   bool is_full = rows.count == most;
+  // Others who find nothing because of us should not have to wait for long.
+  prepare_to_take(claim, stream);
   if (!end_stretch(scan, is_full, &stream->due)) return true;
   announce_claim(stream->bit, from);
   take_rows(claim, stream, rows);

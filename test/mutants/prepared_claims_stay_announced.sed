@@ -1,0 +1,4 @@
+# Claims go past what a prepared transaction holds, which nobody tells when it is undone.
+# in: extension
+# red: isolation stretches
+/if (place->xid == own\[i\])/d
