@@ -114,10 +114,10 @@ void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task, Dat
   tuplestore_putvalues(claim->results->setResult, claim->results->setDesc, values, nulls);
 }
 
-// Whatever other indexes follow by key or queue, and what runs alone, is held from the start.
+// The indexes by key tell a running job from a waiting one, and what runs alone is held from the
+// start; for its queue a job is the same, open or running.
 bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
-  return claim->stays_in_place && is_null(row, kJobQueueName) && is_null(row, kJobKey) &&
-         int2_of(row, kJobCrashes) == 0;
+  return claim->stays_in_place && is_null(row, kJobKey) && int2_of(row, kJobCrashes) == 0;
 }
 
 }  // namespace

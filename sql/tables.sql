@@ -89,7 +89,7 @@ CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE lane = 'p';
 CREATE INDEX job_open_idx ON pulse.job (queue_name)
   WHERE queue_name IS NOT NULL AND lane <> 'p';
 -- A key is unique among waiting jobs only: a running job has lost it to whoever adds it next. Jobs
--- with a key or a queue are never fresh.
+-- with a key are never fresh.
 CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND lane <> 'h';
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)

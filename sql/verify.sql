@@ -42,7 +42,7 @@ CREATE OR REPLACE VIEW pulse._broken_p2 AS
   SELECT 'P2', j.id, 'claimed in place and not listed'
     FROM pulse.job AS j
    WHERE j.state = 'running' AND j.fresh
-     AND (j.queue_name IS NOT NULL OR j.job_key IS NOT NULL
+     AND (j.job_key IS NOT NULL
           OR NOT EXISTS (SELECT FROM pulse.fresh_claim AS c
                           WHERE c.worker_id = j.worker_id AND c.token = j.token
                             AND j.id = ANY (c.job_ids)));

@@ -1,7 +1,7 @@
 -- extension/fresh_claim.cpp, sql/fresh_claim.sql: claims in place. They need the library preloaded;
 -- elsewhere every claim is held at once, and all else that is said here holds as well.
 \ir support/setup.psql
-SELECT plan(60);
+SELECT plan(69);
 
 SELECT current_setting('shared_preload_libraries') ~ 'pg_pulse' AS in_place \gset
 -- The lanes of running jobs, with how many are in each.
@@ -75,11 +75,27 @@ SELECT claimed_ids(:ann, 1) \g /dev/null
 SELECT is(lanes(), 'h 1', 'the job of a small claim is not worth a row: it is held at once');
 SELECT clear();
 SELECT given_jobs(10) \g /dev/null
-SELECT given_job(queue_name => 'q'), given_job(job_key => 'k') \g /dev/null
-SELECT promote_queues();
+SELECT given_job(job_key => 'k') \g /dev/null
 SELECT claimed_ids(:ann, 20) \g /dev/null
-SELECT is(lanes(), CASE WHEN :'in_place' THEN 'h 2, o 10' ELSE 'h 12' END,
-  'so is what has a queue or a key');
+SELECT is(lanes(), CASE WHEN :'in_place' THEN 'h 1, o 10' ELSE 'h 11' END, 'so is what has a key');
+SELECT is_empty('SELECT * FROM pulse.verify()', 'no promise is broken');
+
+-- --- queues --------------------------------------------------------------------------------------
+
+SELECT clear();
+SELECT given_job(queue_name => 'q') AS first, given_job(queue_name => 'q') AS second,
+       given_job(queue_name => 'q') AS third \gset
+SELECT is(claimed_ids(:ann, 20), ARRAY[:first]::bigint[], 'a queue gives out its first job');
+SELECT is(lanes(), CASE WHEN :'in_place' THEN 'o 1' ELSE 'h 1' END, 'in place, as any other');
+SELECT is(claimed_ids(:bob, 20), '{}', 'and no other beside it');
+SELECT pulse.heartbeat(:ann, ARRAY[:first]) \g /dev/null
+SELECT is(lanes(), 'h 1', 'a beat settles it');
+SELECT is(claimed_ids(:bob, 20), '{}', 'which frees no place');
+SELECT completed(ARRAY[:first]) \g /dev/null
+SELECT is(claimed_ids(:bob, 20), ARRAY[:second]::bigint[], 'its end opens the next one');
+SELECT pulse.fail(j.id, j.token, 'no') FROM pulse.job AS j WHERE id = :second \g /dev/null
+SELECT is(claimed_ids(:ann, 20), ARRAY[:third]::bigint[], 'so does a failure');
+SELECT is((SELECT lane FROM pulse.job WHERE id = :second), 'p', 'which waits in its queue again');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'no promise is broken');
 
 -- --- how they end --------------------------------------------------------------------------------

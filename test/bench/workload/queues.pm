@@ -1,23 +1,30 @@
 # Jobs of twenty thousand named queues, five of each, against as many of no queue: a job of a queue
-# is opened by the end of the one before it.
+# is opened by the end of the one before it. Graphile Worker drains the same queues.
 package Bench::Workload::Queues;
 
 use strict;
 use warnings;
 
+use Bench::Draining;
+use Bench::Graphile;
 use Bench::Load;
 use Bench::Pulse;
 
-use constant { JOBS => 100_000, QUEUES => 20_000, BATCH => 100 };
+use constant { JOBS => 100_000, QUEUES => 20_000, BATCH => 100, RIVAL_BATCH => 500 };
 
 sub measure {
     my ($at) = @_;
     Bench::Pulse::create($at, $_) for qw(postgres queues);
+    Bench::Graphile::create($at, 'graphile');
+    my $field = { queue => sprintf q{'queue-' || i %% %d}, QUEUES };
     my %same = (jobs => JOBS, batch => BATCH);
-    my $queue = sprintf q{'queue-' || i %% %d}, QUEUES;
-    return Bench::Load::in_turn(
+    my $ours = Bench::Load::in_turn(
         $at, { %same, name => 'none', database => 'postgres' },
-        { %same, name => 'queues', database => 'queues', field => { queue => $queue } });
+        { %same, name => 'queues', database => 'queues', field => $field });
+    my $theirs = Bench::Draining::in_turn(
+        $at, { system => 'graphile', name => 'graphile', database => 'graphile', jobs => JOBS,
+               batch => RIVAL_BATCH, field => $field });
+    return { %$ours, %$theirs };
 }
 
 return {
@@ -26,8 +33,12 @@ return {
     figure => 'rate',
     unit => 'jobs/s',
     rows => sub {
-        return { name => 'queues', what => '20,000 queues', ours => 'queues', against => 'none' };
+        my %row = (what => '20,000 queues', ours => 'queues');
+        return ({ %row, name => 'queues', against => 'none' },
+                { %row, name => 'queues.graphile', against => 'graphile' });
     },
-    labels => sub { return (none => 'no queue', queues => '20,000 queues') },
+    labels => sub {
+        return (none => 'no queue', queues => '20,000 queues', graphile => 'Graphile Worker');
+    },
     measure => \&measure,
 };
