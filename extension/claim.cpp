@@ -256,6 +256,8 @@ uint64 kind_of(const Claim* claim) {
   return kind;
 }
 
+bool is_kept_waiting(const Claim* claim) { return claim->is_job_held && claim->claimed == 0; }
+
 void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   admit_claimer(&claim->claimer, PG_GETARG_INT64(0));
   choose_tasks(&claim->claimer, PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2));
@@ -281,7 +283,7 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   close_job_table(&claim->table);
   list_fresh_claims(claim->claimer.worker_id, claim->token, claim->fresh_ids, claim->fresh_count);
   note_work_left(left.more                               ? WorkLeft::kNow
-                 : left.busy                             ? WorkLeft::kBusy
+                 : left.busy || is_kept_waiting(claim)   ? WorkLeft::kBusy
                  : claim->suspect_waits || claim->closed ? WorkLeft::kSoon
                                                          : WorkLeft::kNone);
   offer_sweep();

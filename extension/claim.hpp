@@ -44,6 +44,7 @@ struct Claim {
   int64* fresh_ids;     // those that were
   int fresh_count;
   bool closed;                // nothing more is given in this call
+  bool is_job_held;           // somebody who is no claim has a job that it could have had
   bool suspect_waits;         // a suspect waits for this worker, or another, to be idle
   MemoryContext row_context;  // reset for each row that is looked at
   int64 token;

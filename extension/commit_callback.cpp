@@ -150,10 +150,11 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
 // What a rolled-back savepoint claimed or promoted is to be found again: everything this
 // transaction did so far is told as if undone, because a wake-up too many is harmless.
 void undo_savepoint() {
-  for (int bit = 0; bit < kTaskBits; bit++) pending.jobs[bit] += pending.claimed[bit];
-  pending.task_bits |= pending.claimed_bits;
   DatabaseState* database = this_database_if_known();
-  if (database) lower(database, pending.passed_bits, pending.passed_from);
+  if (database) {
+    lower(database, pending.passed_bits, pending.passed_from);
+    if (pending.claimed_bits) tell_waiters(database, pending.claimed, pending.claimed_bits, false);
+  }
   if (!pending.any_taken) return;
   for (int i = 0; i < kMarkWords; i++) pending.returned[i] |= pending.taken[i];
   pending.any_returned = pending.undone = true;

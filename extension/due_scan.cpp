@@ -51,6 +51,7 @@ void advance(DueScan* scan, HeadKey to) {
   note_passed(scan->heads.bit, walk->start.run_at);
   scan->stretch.outcome =
       advance_head(scan->heads, static_cast<int16>(walk->priority), to, &walk->head);
+  scan->stretch.is_lost = scan->stretch.outcome != Advance::kDone;
   scan->stretch.walk.head = walk->head;
   walk->expires = walk->head.expires;
 }
@@ -122,6 +123,7 @@ void forget_if_empty(DueScan* scan) {
 // Enters the priority of the entry at hand. True when the scan was moved.
 bool enter_priority(DueScan* scan, int16 priority) {
   end_walk(scan);
+  if (scan->stretch.is_lost) return true;
   HeadKey first = entry_key(scan);
   scan->walk = {priority, first, first, false, 0, wall_now(), false, {}};
   if (scan->checked == priority) return false;
@@ -143,6 +145,7 @@ bool enter_priority(DueScan* scan, int16 priority) {
 // Goes on with the next priority whose head is remembered. False when there is none.
 bool enter_next_known(DueScan* scan) {
   end_walk(scan);
+  if (scan->stretch.is_lost) return false;
   forget_if_empty(scan);
   if (scan->next_known == scan->known_count) return false;
   int16 priority = scan->known[scan->next_known++];
@@ -184,6 +187,7 @@ bool end_look(DueScan* scan) {
 // Goes on behind all of this priority. False when nothing follows.
 bool skip_priority(DueScan* scan, int16 priority) {
   end_walk(scan);
+  if (scan->stretch.is_lost) return false;
   scan->left_to_look = 0;
   bool is_followed = scan->next_known < scan->known_count;
   if (is_followed && scan->known[scan->next_known] == priority + 1) return enter_next_known(scan);
@@ -203,6 +207,7 @@ void pass_entry(DueScan* scan) {
 bool next_row(DueScan* scan) {
   for (;;) {
     CHECK_FOR_INTERRUPTS();
+    if (scan->stretch.is_lost) return false;
     if (!index_getnext_tid(scan->scan, ForwardScanDirection)) {
       if (!enter_next_known(scan)) return false;
       continue;
@@ -314,8 +319,7 @@ bool catch_up(DueScan* scan, bool* due) {
 }
 
 void begin_stretch(DueScan* scan) {
-  scan->stretch = {
-      true, {scan->run_at, scan->id}, scan->walk, scan->next_known, scan->checked, Advance::kNo};
+  scan->stretch = {true, {scan->run_at, scan->id}, scan->walk, Advance::kNo, false};
 }
 
 bool end_stretch(DueScan* scan, bool with_row_at_hand, bool* due) {
@@ -323,10 +327,8 @@ bool end_stretch(DueScan* scan, bool with_row_at_hand, bool* due) {
   if (stretch->is_open)
     advance(scan, with_row_at_hand ? HeadKey{scan->run_at, scan->id + 1} : scan->walk.begin);
   if (stretch->outcome == Advance::kDone) return true;
+  stretch->is_lost = false;
   scan->walk = stretch->walk;
-  scan->next_known = stretch->next_known;
-  scan->checked = stretch->checked;
-  scan->left_to_look = 0;
   auto priority = static_cast<int16>(scan->walk.priority);
   if (stretch->outcome == Advance::kBehind) {
     walk_from(scan, priority, scan->walk.head);

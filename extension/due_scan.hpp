@@ -26,9 +26,8 @@ struct Stretch {
   bool is_open;  // and the walk is still in its priority
   HeadKey first;
   Walk walk;
-  int next_known;
-  int checked;
   Advance outcome;
+  bool is_lost;  // somebody was faster: the scan ends here, and end_stretch() goes back
 };
 
 struct DueScan {

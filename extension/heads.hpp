@@ -24,7 +24,7 @@
 namespace pulse {
 
 constexpr int kHeadsPerBit = 4;
-constexpr int kRecentKeys = 16;
+constexpr int kRecentKeys = 64;
 
 struct HeadKey {
   TimestampTz run_at;

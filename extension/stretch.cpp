@@ -1,6 +1,7 @@
 #include "stretch.hpp"
 
 #include "announced.hpp"
+#include "catalog.hpp"
 #include "commit_callback.hpp"
 
 namespace pulse {
@@ -23,6 +24,8 @@ bool view_rows(Claim* claim, Stream* stream, int most, Rows* rows) {
   rows->count = 0;
   rows->priority = scan->priority;
   if (fit_of_row(claim, stream, 0) != Fit::kGood) return false;
+  // Others find nothing where this claim has set rows aside: it waits for nobody from then on.
+  prepare_to_take(claim, stream);
   begin_stretch(scan);
   do {
     rows->tid[rows->count] = scan->slot->tts_tid;
@@ -47,23 +50,49 @@ void take_rows(Claim* claim, Stream* stream, const Rows& rows) {
   }
 }
 
-// Whether another claim that is under way has the row at hand, and looks after it.
+// Whether the transaction made the row at hand a running job.
+bool was_claimed_by(Claim* claim, TupleTableSlot* row, TransactionId xid) {
+  auto* seen = reinterpret_cast<BufferHeapTupleTableSlot*>(row);
+  HeapTupleHeader header = seen->base.tuple->t_data;
+  LockBuffer(seen->buffer, BUFFER_LOCK_SHARE);
+  bool is_changed = header->t_choice.t_heap.t_xmax == xid &&
+                    !HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
+                    !ItemPointerEquals(&header->t_ctid, &row->tts_tid);
+  ItemPointerData next = header->t_ctid;
+  LockBuffer(seen->buffer, BUFFER_LOCK_UNLOCK);
+  TupleTableSlot* changed = claim->table.locked;
+  bool isnull;
+  bool is_claimed =
+      is_changed &&
+      table_tuple_fetch_row_version(claim->table.relation, &next, SnapshotAny, changed) &&
+      DatumGetTransactionId(slot_getsysattr(changed, MinTransactionIdAttributeNumber, &isnull)) ==
+          xid &&
+      DatumGetObjectId(slot_getattr(changed, kJobState, &isnull)) == catalog()->state_running;
+  ExecClearTuple(changed);
+  return is_claimed;
+}
+
+// Whether the row at hand is with another claim that is under way and announced.
 bool is_with_other_claim(Claim* claim, Stream* stream) {
-  if (!stream->scan.heads.bucket) return false;
-  if (!is_somebodys(stream->scan.slot, &claim->rival)) return false;
   if (claim->announcer != claim->rival) {
     claim->announcement = announcement_of(claim->rival);
     claim->announcer = claim->rival;
   }
   return ((claim->announcement.bits >> stream->bit) & 1) &&
-         stream->scan.run_at >= claim->announcement.from;
+         stream->scan.run_at >= claim->announcement.from &&
+         was_claimed_by(claim, stream->scan.slot, claim->rival);
 }
 
 }  // namespace
 
 bool go_past_others(Claim* claim, Stream* stream) {
   if (catch_up(&stream->scan, &stream->due)) return true;
-  if (!is_with_other_claim(claim, stream)) return false;
+  if (!is_somebodys(stream->scan.slot, &claim->rival)) return false;
+  if (!is_with_other_claim(claim, stream)) {
+    // Who only locks or edits a job tells nobody when he lets go of it.
+    claim->is_job_held = true;
+    return false;
+  }
   stream->due = next_due(&stream->scan);
   return true;
 }
@@ -83,8 +112,6 @@ bool take_stretch(Claim* claim, Stream* stream) {
   Rows rows;
   if (!view_rows(claim, stream, most, &rows)) return false;
   bool is_full = rows.count == most;
-  // Others who find nothing because of us should not have to wait for long.
-  prepare_to_take(claim, stream);
   if (!end_stretch(scan, is_full, &stream->due)) return true;
   announce_claim(stream->bit, from);
   take_rows(claim, stream, rows);

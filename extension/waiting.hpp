@@ -14,7 +14,8 @@ void sample_generations(int64 worker_id, uint64 tasks, uint64 kind, int capacity
 // Called by claim at its end. kNow: there is more for this worker, a wait returns at once. kSoon:
 // there is a job that waits for this worker to be idle, which no commit tells: a wait lasts one
 // poll interval. kBusy: somebody was promoting a queue; commits wake others before they let go of
-// their locks, so the next look is a moment later, and later each time.
+// their locks; or somebody locks a job, and need not tell when he lets go of it. So the next look
+// is a moment later, and later each time.
 enum class WorkLeft { kNone, kNow, kSoon, kBusy };
 void note_work_left(WorkLeft left);
 
