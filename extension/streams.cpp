@@ -1,11 +1,15 @@
 #include "catalog.hpp"
 #include "claim.hpp"
 #include "commit_callback.hpp"
+#include "stretch.hpp"
 #include "version.hpp"
 #include "waiters.hpp"
 
 namespace pulse {
 namespace {
+
+// At jobs of other claims, when this one has all that it asked for.
+constexpr int kFewLooks = 16;
 
 // A row that is known as the task's first, and not due yet, saves the way to it.
 void add_stream(Claim* claim, Datum identifier, int* capacity, TupleTableSlot* first) {
@@ -81,6 +85,18 @@ Stream* best_stream(Claim* claim) {
   return best;
 }
 
+namespace {
+
+// Whether the stream has a job that this claim leaves to others, as far as a short look tells.
+bool has_more(Claim* claim, Stream* stream) {
+  if (claim->claimed < claim->max_jobs) return false;
+  for (int i = 0; i < kFewLooks && stream->due; i++)
+    if (!go_past_others(claim, stream)) return true;
+  return stream->due;
+}
+
+}  // namespace
+
 void close_streams(Claim* claim) {
   DatabaseState* database = this_database();
   uint64 lowered = 0;
@@ -89,7 +105,7 @@ void close_streams(Claim* claim) {
     if (stream->scan.next_due && database &&
         lower_due(&database->next_due[stream->bit], stream->scan.next_due))
       lowered |= UINT64CONST(1) << stream->bit;
-    if (stream->due && claim->claimed == claim->max_jobs) note_more(stream->bit);
+    if (has_more(claim, stream)) note_more(stream->bit);
     if (stream->due) leave_row(&stream->scan);
     end_due(&stream->scan);
   }
