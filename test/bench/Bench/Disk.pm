@@ -6,10 +6,6 @@ use strict;
 use warnings;
 
 use Bench::Measure;
-use Bench::Server;
-
-# What is still to be written from before would be written while the clock runs.
-sub settle { Bench::Server::command('sync'); return }
 
 # Calls the code meanwhile, and returns what it returns and what flushes took, in milliseconds.
 sub beside {

@@ -4,7 +4,6 @@ package Bench::Draining;
 use strict;
 use warnings;
 
-use Bench::Disk;
 use Bench::Graphile;
 use Bench::Measure;
 use Bench::Pulse;
@@ -31,7 +30,6 @@ sub drain {
     Bench::Server::sql($database, 'CHECKPOINT');
     my $others = Bench::Server::sql($database, "SELECT count(*) FROM $side->{table}");
     $side->{fill}->($database, $jobs, %{$option{field} // {}});
-    Bench::Disk::settle();
     my $run = Bench::Measure::timed($at, $database, $command);
     my $left = Bench::Server::sql($database, "SELECT count(*) FROM $side->{table}") - $others;
     die "bench: $option{system} left $left jobs, see $at->{log}\n" if $left != 0;

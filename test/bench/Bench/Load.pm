@@ -5,7 +5,6 @@ use strict;
 use warnings;
 use JSON::PP ();
 
-use Bench::Disk;
 use Bench::Measure;
 use Bench::Pulse;
 use Bench::Server;
@@ -57,7 +56,6 @@ sub fill_and_drain {
     if ($option{fill}) { Bench::Server::sql($database, $option{fill}) }
     else { Bench::Pulse::fill($database, $option{jobs}, %{$option{field} // {}}) }
     Bench::Server::sql($database, 'CHECKPOINT') if $option{old};
-    Bench::Disk::settle();
     my $run = drain($at, $database, %option);
     my $left = Bench::Server::sql($database, $count) - $before;
     die "bench: $left jobs are left, see $at->{log}\n" if $left != 0;

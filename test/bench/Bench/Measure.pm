@@ -45,6 +45,8 @@ sub state {
 # somebody holds meanwhile are counted in $at->{holders}.
 sub timed {
     my ($at, $database, $command) = @_;
+    # What the system has still to write from before would be written while the clock runs.
+    Bench::Server::command('sync');
     my $before = state($at, $database);
     my $start = time;
     my $output = `($command) 2>>'$at->{log}'`;
