@@ -31,14 +31,11 @@ Size announcements_size() { return kPlaces * sizeof(Place); }
 
 void create_announcements() {
   bool found;
-  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
   places = static_cast<Place*>(
       ShmemInitStruct("pg_pulse announced claims", announcements_size(), &found));
-  if (!found) {
-    memset(places, 0, announcements_size());
-    for (int i = 0; i < kPlaces; i++) SpinLockInit(&places[i].lock);
-  }
-  LWLockRelease(AddinShmemInitLock);
+  if (found) return;
+  memset(places, 0, announcements_size());
+  for (int i = 0; i < kPlaces; i++) SpinLockInit(&places[i].lock);
 }
 
 void announce_claim(int bit, TimestampTz from) {

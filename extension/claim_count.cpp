@@ -21,11 +21,9 @@ Size claim_counts_size() { return kCounts * sizeof(pg_atomic_uint64); }
 
 void create_claim_counts() {
   bool found;
-  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
   counts = static_cast<pg_atomic_uint64*>(
       ShmemInitStruct("pg_pulse claim counts", claim_counts_size(), &found));
   for (uint64 i = 0; !found && i < kCounts; i++) pg_atomic_init_u64(&counts[i], 0);
-  LWLockRelease(AddinShmemInitLock);
 }
 
 void begin_claim(int64 worker_id) {

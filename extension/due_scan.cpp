@@ -45,13 +45,14 @@ HeadKey entry_key(const DueScan* scan) {
   return {DatumGetTimestampTz(entry_column(scan, 2)), DatumGetInt64(entry_column(scan, 3))};
 }
 
+bool is_lost(const DueScan* scan) { return scan->stretch.outcome != Advance::kDone; }
+
 void advance(DueScan* scan, HeadKey to) {
   Walk* walk = &scan->walk;
   scan->stretch.is_open = false;
   note_passed(scan->heads.bit, walk->start.run_at);
   scan->stretch.outcome =
       advance_head(scan->heads, static_cast<int16>(walk->priority), to, &walk->head);
-  scan->stretch.is_lost = scan->stretch.outcome != Advance::kDone;
   scan->stretch.walk.head = walk->head;
   walk->expires = walk->head.expires;
 }
@@ -123,7 +124,7 @@ void forget_if_empty(DueScan* scan) {
 // Enters the priority of the entry at hand. True when the scan was moved.
 bool enter_priority(DueScan* scan, int16 priority) {
   end_walk(scan);
-  if (scan->stretch.is_lost) return true;
+  if (is_lost(scan)) return true;
   HeadKey first = entry_key(scan);
   scan->walk = {priority, first, first, false, 0, wall_now(), false, {}};
   if (scan->checked == priority) return false;
@@ -145,7 +146,7 @@ bool enter_priority(DueScan* scan, int16 priority) {
 // Goes on with the next priority whose head is remembered. False when there is none.
 bool enter_next_known(DueScan* scan) {
   end_walk(scan);
-  if (scan->stretch.is_lost) return false;
+  if (is_lost(scan)) return false;
   forget_if_empty(scan);
   if (scan->next_known == scan->known_count) return false;
   int16 priority = scan->known[scan->next_known++];
@@ -187,7 +188,7 @@ bool end_look(DueScan* scan) {
 // Goes on behind all of this priority. False when nothing follows.
 bool skip_priority(DueScan* scan, int16 priority) {
   end_walk(scan);
-  if (scan->stretch.is_lost) return false;
+  if (is_lost(scan)) return false;
   scan->left_to_look = 0;
   bool is_followed = scan->next_known < scan->known_count;
   if (is_followed && scan->known[scan->next_known] == priority + 1) return enter_next_known(scan);
@@ -207,7 +208,7 @@ void pass_entry(DueScan* scan) {
 bool next_row(DueScan* scan) {
   for (;;) {
     CHECK_FOR_INTERRUPTS();
-    if (scan->stretch.is_lost) return false;
+    if (is_lost(scan)) return false;
     if (!index_getnext_tid(scan->scan, ForwardScanDirection)) {
       if (!enter_next_known(scan)) return false;
       continue;
@@ -319,18 +320,19 @@ bool catch_up(DueScan* scan, bool* due) {
 }
 
 void begin_stretch(DueScan* scan) {
-  scan->stretch = {true, {scan->run_at, scan->id}, scan->walk, Advance::kNo, false};
+  scan->stretch = {true, {scan->run_at, scan->id}, scan->walk, Advance::kDone};
 }
 
 bool end_stretch(DueScan* scan, bool with_row_at_hand, bool* due) {
   Stretch* stretch = &scan->stretch;
   if (stretch->is_open)
     advance(scan, with_row_at_hand ? HeadKey{scan->run_at, scan->id + 1} : scan->walk.begin);
-  if (stretch->outcome == Advance::kDone) return true;
-  stretch->is_lost = false;
+  Advance outcome = stretch->outcome;
+  stretch->outcome = Advance::kDone;
+  if (outcome == Advance::kDone) return true;
   scan->walk = stretch->walk;
   auto priority = static_cast<int16>(scan->walk.priority);
-  if (stretch->outcome == Advance::kBehind) {
+  if (outcome == Advance::kBehind) {
     walk_from(scan, priority, scan->walk.head);
   } else {
     scan->walk.may_advance = false;

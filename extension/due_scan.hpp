@@ -26,8 +26,7 @@ struct Stretch {
   bool is_open;  // and the walk is still in its priority
   HeadKey first;
   Walk walk;
-  Advance outcome;
-  bool is_lost;  // somebody was faster: the scan ends here, and end_stretch() goes back
+  Advance outcome;  // unless kDone, the scan ends here, and end_stretch() goes back
 };
 
 struct DueScan {

@@ -32,6 +32,14 @@ Head* place_of(HeadBucket* bucket, uint64 task, int16 priority) {
   return place;
 }
 
+HeadFound as_found(const Head& head) { return {true, false, head.key, kFront, head.expires}; }
+
+// Whoever raises a head after a walk that began before this goes no further.
+void remember_lowering(HeadBucket* bucket, TimestampTz run_at) {
+  bucket->recent[bucket->generation % kRecentKeys] = run_at;
+  bucket->generation++;
+}
+
 bool is_further(const Head* head, const HeadFound& found) {
   return head && (!found.is_known || precedes(found.key, head->key));
 }
@@ -134,7 +142,7 @@ bool head_has_moved(const HeadView& view, int16 priority, HeadFound* found) {
   SpinLockAcquire(&view.bucket->lock);
   Head* head = existing(view, priority);
   bool has_moved = is_further(head, *found);
-  if (has_moved) *found = {true, false, head->key, kFront, head->expires};
+  if (has_moved) *found = as_found(*head);
   SpinLockRelease(&view.bucket->lock);
   return has_moved;
 }
@@ -148,7 +156,7 @@ Advance advance_head(const HeadView& view, int16 priority, HeadKey to, HeadFound
   HeadKey key = to;
   if (is_further(head, *found)) {
     advance = Advance::kBehind;
-    *found = {true, false, head->key, kFront, head->expires};
+    *found = as_found(*head);
   } else if (is_same && limit_to_recent(view.bucket, view.generation, &key) && !precedes(key, to)) {
     advance = Advance::kDone;
     if (!head) {
@@ -156,21 +164,18 @@ Advance advance_head(const HeadView& view, int16 priority, HeadKey to, HeadFound
       *head = {view.task, priority, to, now + kShortestUs, false, kFront};
     }
     head->key = to;
-    *found = {true, false, to, kFront, head->expires};
+    *found = as_found(*head);
   }
   SpinLockRelease(&view.bucket->lock);
   return advance;
 }
 
 void give_back(const HeadView& view, int16 priority, HeadKey key) {
-  HeadBucket* bucket = view.bucket;
-  SpinLockAcquire(&bucket->lock);
-  // Whoever went past it meanwhile may not raise the head over it.
-  bucket->recent[bucket->generation % kRecentKeys] = key.run_at;
-  bucket->generation++;
+  SpinLockAcquire(&view.bucket->lock);
+  remember_lowering(view.bucket, key.run_at);
   Head* head = existing(view, priority);
   if (head && precedes(key, head->key)) head->key = key;
-  SpinLockRelease(&bucket->lock);
+  SpinLockRelease(&view.bucket->lock);
 }
 
 TimestampTz note_checked(const HeadView& view, int16 priority, HeadKey checked,
@@ -218,8 +223,7 @@ void raise_head(const HeadView& view, int16 priority, HeadKey key, TimestampTz e
 
 void lower_heads(HeadBucket* bucket, TimestampTz run_at) {
   SpinLockAcquire(&bucket->lock);
-  bucket->recent[bucket->generation % kRecentKeys] = run_at;
-  bucket->generation++;
+  remember_lowering(bucket, run_at);
   for (Head& head : bucket->head)
     if (run_at <= head.key.run_at) head.key = {run_at, PG_INT64_MIN};
   SpinLockRelease(&bucket->lock);

@@ -108,9 +108,11 @@ extern "C" void pulse_shmem_request() {
 extern "C" void pulse_shmem_startup() {
   if (previous_startup_hook) previous_startup_hook();
   create_or_find(kPreloadedDatabases, most_backends());
+  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
   create_heads(kPreloadedDatabases);
   create_announcements();
   create_claim_counts();
+  LWLockRelease(AddinShmemInitLock);
 }
 
 // The slack may be used up: then this backend polls, and says so once.
