@@ -5,6 +5,7 @@
 #include "commit_callback.hpp"
 #include "composite.hpp"
 #include "errors.hpp"
+#include "lazy_commit.hpp"
 #include "names.hpp"
 #include "new_jobs.hpp"
 #include "settings.hpp"
@@ -146,6 +147,16 @@ Oid spec_type() {
 
 // --- storing ------------------------------------------------------------------------------------
 
+// Whoever is woken for new jobs may be told of them before they are on disk; not of what a trigger
+// of somebody else writes meanwhile.
+void begin_storing(const NewJobs& jobs) {
+  if (jobs.is_plain) begin_lazy_write(FlushDue::kBeforeReply);
+}
+
+void end_storing(const NewJobs& jobs) {
+  if (jobs.is_plain) end_lazy_write();
+}
+
 struct Adding {
   NewJobs jobs;
   Oid sequence;
@@ -198,7 +209,9 @@ HeapTuple form_job(Adding* adding, const Spec& spec) {
 Datum add_one(const Spec& spec) {
   Adding adding;
   start_adding(&adding);
+  begin_storing(adding.jobs);
   Datum stored = store_new_job(&adding.jobs, form_job(&adding, spec));
+  end_storing(adding.jobs);
   close_new_jobs(&adding.jobs);
   return stored;
 }
@@ -249,6 +262,7 @@ void add_specs(const Specs& specs, Adding* adding, Tuplestorestate* results) {
   HeapTuple rows[kNewJobsAtOnce];
   int count = 0;
   Size bytes = 0;
+  begin_storing(adding->jobs);
   for (int i = 0; i < specs.count; i++) {
     CHECK_FOR_INTERRUPTS();
     Spec spec;
@@ -262,6 +276,7 @@ void add_specs(const Specs& specs, Adding* adding, Tuplestorestate* results) {
     count = 0;
     bytes = 0;
   }
+  end_storing(adding->jobs);
   MemoryContextSwitchTo(old);
   MemoryContextDelete(batch);
 }

@@ -7,6 +7,7 @@
 #include "key_lock.hpp"
 #include "lazy_commit.hpp"
 #include "settings.hpp"
+#include "told_commit.hpp"
 #include "waiters.hpp"
 #include "waiting.hpp"
 
@@ -77,7 +78,8 @@ void lower(DatabaseState* database, uint64 task_bits, const TimestampTz* from) {
       lower_heads(head_bucket(place_of_database(database), bit), from[bit]);
 }
 
-void tell_commit(DatabaseState* database) {
+// True when somebody was woken for a job.
+bool tell_commit(DatabaseState* database) {
   // Before anybody is told to look.
   lower(database, pending.ready_bits, pending.ready_from);
   if (pending.any_queue) set_marks(database, pending.marks);
@@ -88,10 +90,11 @@ void tell_commit(DatabaseState* database) {
   tell_due_times(database);
   // Whoever found a queue busy because of us left its mark: one waiter takes it up.
   bool wake_any = pending.any_queue || pending.any_taken;
-  if (pending.task_bits || wake_any)
-    tell_waiters(database, pending.jobs, pending.task_bits, wake_any);
+  bool is_somebody_woken = (pending.task_bits || wake_any) &&
+                           tell_waiters(database, pending.jobs, pending.task_bits, wake_any);
   for (int i = 0; i < pending.workers; i++) wake_worker(pending.worker[i]);
   if (pending.everybody) wake_all_waiters();
+  return is_somebody_woken;
 }
 
 void tell_abort(DatabaseState* database) {
@@ -123,15 +126,17 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
       check_fences();
       prepare_lazy_commit();
       break;
-    case XACT_EVENT_COMMIT:
-      forget_lazy_writes();
+    case XACT_EVENT_COMMIT: {
+      bool is_flush_due = forget_lazy_writes();
       withdraw_announcements();
-      if (pending.any && database) tell_commit(database);
+      bool is_somebody_woken = pending.any && database && tell_commit(database);
+      if (is_flush_due) flush_told_commit(is_somebody_woken);
       forget();
       forget_owed();
       forget_fences();
       forget_key_locks();
       break;
+    }
     case XACT_EVENT_ABORT:
     case XACT_EVENT_PREPARE:
       forget_lazy_writes();

@@ -1,11 +1,14 @@
 #include "lazy_commit.hpp"
 
+#include "told_commit.hpp"
+
 namespace pulse {
 namespace {
 
 struct LazyWrites {
   bool any;
   bool nothing_else;
+  FlushDue due;
   XLogRecPtr end;  // of what the last one of them logged
 };
 
@@ -15,10 +18,10 @@ bool is_lowered = false;
 
 }  // namespace
 
-void begin_lazy_write() {
+void begin_lazy_write(FlushDue due) {
   bool is_clean = writes.any ? writes.nothing_else && XactLastRecEnd == writes.end
                              : !TransactionIdIsValid(GetTopTransactionIdIfAny());
-  writes = {true, is_clean, InvalidXLogRecPtr};
+  writes = {true, is_clean, Max(writes.due, due), InvalidXLogRecPtr};
 }
 
 void end_lazy_write() { writes.end = XactLastRecEnd; }
@@ -28,15 +31,18 @@ void end_lazy_write() { writes.end = XactLastRecEnd; }
 void prepare_lazy_commit() {
   if (!writes.any || !writes.nothing_else || XactLastRecEnd != writes.end) return;
   if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF) return;
+  if (writes.due == FlushDue::kBeforeReply && !may_tell_before_flush()) return;
   level_before_commit = synchronous_commit;
   synchronous_commit = SYNCHRONOUS_COMMIT_OFF;
   is_lowered = true;
 }
 
-void forget_lazy_writes() {
+bool forget_lazy_writes() {
+  bool is_flush_due = is_lowered && writes.due == FlushDue::kBeforeReply;
   if (is_lowered) synchronous_commit = level_before_commit;
   is_lowered = false;
   writes = {};
+  return is_flush_due;
 }
 
 }  // namespace pulse

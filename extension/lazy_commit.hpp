@@ -1,20 +1,24 @@
-// Commits that do not wait for the disk: of transactions that wrote only what is written anew
-// anyway. A beat that a crash takes back is followed by another; what a sweep loses, another sweep
-// finds. A transaction that wrote anything else, by the same caller before or after, is flushed as
-// ever.
+// Commits that are not flushed at once: of transactions that wrote nothing else than what bears it.
+// A beat that a crash takes back is followed by another; what a sweep loses, another sweep finds.
+// New jobs are flushed after others were told of them (see told_commit.hpp). A transaction that
+// wrote anything else, by the same caller before or after, is flushed as ever.
 #pragma once
 
 #include "prelude.hpp"
 
 namespace pulse {
 
+// kSomeTime: whenever the server writes its log. kBeforeReply: before the caller hears of it.
+enum class FlushDue { kSomeTime, kBeforeReply };
+
 // Around such a write, as often as one likes. After an error between them the transaction is
-// flushed.
-void begin_lazy_write();
+// flushed as ever.
+void begin_lazy_write(FlushDue due = FlushDue::kSomeTime);
 void end_lazy_write();
 
-// Before the transaction's commit is recorded, and after its end.
+// Before the transaction's commit is recorded, and after its end; true when what is committed has
+// to be flushed now.
 void prepare_lazy_commit();
-void forget_lazy_writes();
+bool forget_lazy_writes();
 
 }  // namespace pulse

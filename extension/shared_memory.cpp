@@ -71,6 +71,8 @@ void init_state(SharedState* fresh, int databases, int waiters) {
   pg_atomic_init_u32(&fresh->is_news, 0);
   pg_atomic_init_u32(&fresh->is_crowded, 0);
   pg_atomic_init_u32(&fresh->may_stay, 0);
+  pg_atomic_init_u32(&fresh->told_commits, 0);
+  pg_atomic_init_u32(&fresh->flush_us, 0);
   pg_atomic_init_u32(&fresh->waiting, 0);
   pg_atomic_init_u64(&fresh->excused_count, 0);
   for (int i = 0; i < kExcusedEnds; i++) pg_atomic_init_u64(&fresh->excused[i], 0);

@@ -76,10 +76,12 @@ struct SharedState {
   uint64 incarnation;  // random, names this incarnation: constant after creation
   int32 databases;
   int32 waiters;
-  pg_atomic_uint32 launcher;    // its index into ProcGlobal->allProcs, plus one; 0: none
-  pg_atomic_uint32 is_news;     // databases that it could not serve are to be looked at again
-  pg_atomic_uint32 is_crowded;  // keepers with nothing to do at once make place for others
-  pg_atomic_uint32 may_stay;    // there are processes enough for a keeper in each database
+  pg_atomic_uint32 launcher;      // its index into ProcGlobal->allProcs, plus one; 0: none
+  pg_atomic_uint32 is_news;       // databases that it could not serve are to be looked at again
+  pg_atomic_uint32 is_crowded;    // keepers with nothing to do at once make place for others
+  pg_atomic_uint32 may_stay;      // there are processes enough for a keeper in each database
+  pg_atomic_uint32 told_commits;  // that others were told of before their flush
+  pg_atomic_uint32 flush_us;      // what a flush takes; 0: not known yet
   pg_atomic_uint32 waiting;  // how many places of waiters are in use: most commits look no further
   // Attachments whose session was ended by the server: their end says nothing about the worker.
   pg_atomic_uint64 excused[kExcusedEnds];

@@ -49,8 +49,8 @@ void pass_wake(const Wake& wake);
 // Tells of new jobs: wakes one waiter per job among those that serve its task, and with `any` one
 // more whoever it is. Tasks may share a bit, and some claims forbid flags: so one per job of each
 // kind of waiter. Where that is not enough, those who are about to wait look again instead.
-// Callable from a commit callback.
-void tell_waiters(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any);
+// Callable from a commit callback. True when somebody was woken.
+bool tell_waiters(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any);
 
 // Wakes the waiter of one worker.
 void wake_worker(int64 worker_id);

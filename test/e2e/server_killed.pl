@@ -7,7 +7,6 @@ use warnings FATAL => 'all';
 use Test::More;
 
 use PostgreSQL::Test::Utils;
-use Pulse::Process;
 use Pulse::Program;
 use Pulse::Server;
 use Pulse::SqlWorker;
@@ -38,20 +37,6 @@ sub start_client {
             '-f', "$scripts/$kind" ]);
 }
 
-sub kill_server {
-    # No child may be born unseen.
-    my $postmaster = $node->{_pid};
-    kill 'STOP', $postmaster;
-    my @family = Pulse::Process->family($postmaster);
-    kill 'KILL', map { $_->pid } @family;
-    $_->wait_gone or die 'a backend survives' for @family;
-    $node->kill9;
-    # Until somebody reaps it, a dead postmaster looks like one that runs.
-    unlink $node->data_dir . '/postmaster.pid',
-      $node->host . '/.s.PGSQL.' . $node->port . '.lock';
-    return;
-}
-
 my %told = (added => {}, completed => {});
 
 sub read_ledger {
@@ -69,7 +54,7 @@ for my $round (1 .. ROUNDS) {
     my @workers = map { start_client('worker', "$round-$_") } 1 .. WORKERS;
     $_->lines->wait_for('adds', sub { 1 }, count => ADDS) for @producers;
     $_->lines->wait_for('completions', sub { 1 }, count => COMPLETIONS) for @workers;
-    kill_server();
+    kill_server($node);
     my @codes = map { $_->wait_exit } @producers, @workers;
     is_deeply(\@codes, [ (2) x @codes ], "round $round: every client lost its connection");
     read_ledger(@producers, @workers);

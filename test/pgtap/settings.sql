@@ -1,6 +1,6 @@
 -- sql/settings.sql: the settings, their defaults and ranges, and the refusals that parts share.
 \ir support/setup.psql
-SELECT plan(71);
+SELECT plan(72);
 
 SELECT expect_function('version', '', 'text', 'stable', 'invoker');
 SELECT is(pulse.version(), (SELECT extversion FROM pg_extension WHERE extname = 'pg_pulse'),
@@ -19,7 +19,8 @@ SELECT is(default_of(d.setting), d.value, format('%s is %s by default', d.settin
 SELECT is((SELECT boot_val FROM pg_settings WHERE name = 'pulse.' || d.setting), d.value,
           format('%s is %L by default', d.setting, d.value))
   FROM (VALUES ('max_crashes', '3'), ('default_timeout', '-1'), ('keep_failed', '-1'),
-               ('databases', ''), ('claims', 'on'), ('events', 'on'), ('clock_offset', '0'))
+               ('databases', ''), ('claims', 'on'), ('events', 'on'),
+               ('wake_before_flush', 'on'), ('clock_offset', '0'))
        AS d (setting, value);
 
 -- --- who may set them ---------------------------------------------------------------------------

@@ -11,9 +11,10 @@ use Test::More;
 BEGIN { $ENV{PG_TEST_TIMEOUT_DEFAULT} //= 60 }
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Pulse::Process;
 
 our @EXPORT = qw(new_server start_server set value wait_until add_job add_jobs finished outcomes
-  expect_healthy %QUICK %PATIENT);
+  kill_server expect_healthy %QUICK %PATIENT);
 
 # A death is noticed by silence within two or three seconds.
 our %QUICK = (
@@ -106,6 +107,22 @@ sub outcomes {
     my ($node, $id) = @_;
     return value($node,
         "SELECT string_agg(outcome, ' ' ORDER BY token) FROM pulse.attempt WHERE job_id = $id");
+}
+
+# kill -9 of the whole server.
+sub kill_server {
+    my ($node) = @_;
+    # No child may be born unseen.
+    my $postmaster = $node->{_pid};
+    kill 'STOP', $postmaster;
+    my @family = Pulse::Process->family($postmaster);
+    kill 'KILL', map { $_->pid } @family;
+    $_->wait_gone or die 'a backend survives' for @family;
+    $node->kill9;
+    # Until somebody reaps it, a dead postmaster looks like one that runs.
+    unlink $node->data_dir . '/postmaster.pid',
+      $node->host . '/.s.PGSQL.' . $node->port . '.lock';
+    return;
 }
 
 # The end of every test: no promise is broken, and nobody crashed but whom the test killed. `killed`

@@ -1,0 +1,4 @@
+# What a trigger on the table of jobs writes elsewhere is seen before it is on disk.
+# in: extension
+# red: e2e shared_flush
+/^void \(begin\|end\)_storing(/,/^}/ s/^  if (jobs.is_plain) /  (void)jobs, /
