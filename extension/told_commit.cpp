@@ -15,8 +15,8 @@ namespace {
 constexpr int64 kClaimUs = 200;
 // Where a flush is faster than this, sharing it gains less than the wait costs.
 constexpr uint32 kSlowFlushUs = 100;
-// The timer is coarser than this; it is the shortest sleep there is.
-constexpr long kLookEveryUs = 10;
+// The timer adds as much again: twice in all, then.
+constexpr long kLookEveryUs = 50;
 // One flush in so many is made at once, which tells how long a flush takes now.
 constexpr uint32 kMeasuredEvery = 32;
 // What is measured may be the rest of a flush that others began, so what is longer counts more.
