@@ -147,14 +147,14 @@ Oid spec_type() {
 
 // --- storing ------------------------------------------------------------------------------------
 
-// Whoever is woken for new jobs may be told of them before they are on disk; not of what a trigger
-// of somebody else writes meanwhile.
-void begin_storing(const NewJobs& jobs) {
-  if (jobs.is_plain) begin_lazy_write(FlushDue::kBeforeReply);
+// Whoever is woken for new jobs may be told of them before they are on disk: not of what a trigger
+// of somebody else writes meanwhile, and not of those whose key is locked until then.
+void begin_storing(const NewJobs& jobs, bool has_key = false) {
+  if (jobs.is_plain && !has_key) begin_lazy_write(FlushDue::kBeforeReply);
 }
 
-void end_storing(const NewJobs& jobs) {
-  if (jobs.is_plain) end_lazy_write();
+void end_storing(const NewJobs& jobs, bool has_key = false) {
+  if (jobs.is_plain && !has_key) end_lazy_write();
 }
 
 struct Adding {
@@ -209,9 +209,10 @@ HeapTuple form_job(Adding* adding, const Spec& spec) {
 Datum add_one(const Spec& spec) {
   Adding adding;
   start_adding(&adding);
-  begin_storing(adding.jobs);
+  bool has_key = !spec.nulls[kSpecJobKey];
+  begin_storing(adding.jobs, has_key);
   Datum stored = store_new_job(&adding.jobs, form_job(&adding, spec));
-  end_storing(adding.jobs);
+  end_storing(adding.jobs, has_key);
   close_new_jobs(&adding.jobs);
   return stored;
 }

@@ -1,7 +1,7 @@
 // Commits that are not flushed at once: of transactions that wrote nothing else than what bears it.
 // A beat that a crash takes back is followed by another; what a sweep loses, another sweep finds.
-// New jobs are flushed after others were told of them (see told_commit.hpp). A transaction that
-// wrote anything else, by the same caller before or after, is flushed as ever.
+// New jobs without keys are flushed after others were told of them (see told_commit.hpp). A
+// transaction that wrote anything else, by the same caller before or after, is flushed as ever.
 #pragma once
 
 #include "prelude.hpp"

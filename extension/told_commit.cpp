@@ -22,17 +22,17 @@ constexpr uint32 kMeasuredEvery = 32;
 // What is measured may be the rest of a flush that others began, so what is longer counts more.
 constexpr int64 kWeightOfLonger = 4;
 constexpr int64 kWeightOfShorter = 16;
-constexpr int64 kLongestUs = 10000;
 
-// Two that measure at once: the last one counts.
+// Two that measure at once: the last one counts. A disk that stalls once is not slow for that: a
+// flush counts as no longer than twice what is known.
 void measure(SharedState* all, int64 took_us) {
-  int64 known_us = pg_atomic_read_u32(&all->flush_us);
-  int64 more_us = Min(took_us, kLongestUs) - known_us;
+  int64 known_us = Max(pg_atomic_read_u32(&all->flush_us), kSlowFlushUs);
+  int64 more_us = Min(took_us, 2 * known_us) - known_us;
   int64 now_us = known_us + more_us / (more_us > 0 ? kWeightOfLonger : kWeightOfShorter);
   pg_atomic_write_u32(&all->flush_us, static_cast<uint32>(now_us));
 }
 
-// What the server does to a commit that it cannot flush, this does too.
+// As the server flushes a commit: a failure is a PANIC.
 void flush(XLogRecPtr end) {
   START_CRIT_SECTION();
   XLogFlush(end);
@@ -74,6 +74,8 @@ void flush_told_commit(bool is_somebody_woken) {
   } else {
     flush_and_measure(all, end);
   }
+  // One may have been named that this session, in the middle of a statement, does not know of.
+  SyncRepWaitForLSN(end, true);
 }
 
 }  // namespace pulse

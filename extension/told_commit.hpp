@@ -10,13 +10,13 @@
 
 namespace pulse {
 
-// Whether it is worth it, and right: somebody waits for jobs, and no standby has to hear of commits
-// first. Asked before the commit is recorded.
+// Whether it is worth it, and right: somebody waits for jobs, and no standby that this session
+// knows of has to hear of commits first. Asked before the commit is recorded.
 bool may_tell_before_flush();
 
 // After others were told of it: flushes the commit that this session has just recorded. When a
 // waiter was woken for it, lets his claim's flush do it, for about as long as a flush takes.
-// Callable from a commit callback: like a commit itself, it cannot fail but by a PANIC.
+// Callable from a commit callback: like the commit itself, it cannot fail but by a PANIC.
 void flush_told_commit(bool is_somebody_woken);
 
 }  // namespace pulse

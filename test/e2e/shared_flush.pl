@@ -9,15 +9,15 @@ use Test::More;
 use Pulse::Server;
 use Pulse::Session;
 
-my $node = start_server('main', streaming => 1, settings => { %PATIENT, fsync => 'on' });
+# Nothing but what is asked for here may write to the log, or need a page that waits for it.
+my $node = start_server('main', streaming => 1, settings => { %PATIENT,
+    fsync => 'on', autovacuum => 'off', wal_log_hints => 'off', shared_buffers => '16MB' });
 value($node, q{CREATE TABLE others (of text);
     CREATE FUNCTION copy_job() RETURNS trigger LANGUAGE plpgsql
       AS 'BEGIN INSERT INTO public.others VALUES (NEW.identifier); RETURN NEW; END'});
 
 my %session = map { $_ => Pulse::Session->new($node) } qw(observer flusher witness producer worker);
 my $id = $session{worker}->query(q{SELECT id FROM pulse.register_worker('w')});
-value($node, 'SELECT pulse.sweep()');    # so that nobody is asked for one
-
 # What a session reads for the first time it may also tidy up, which is written to the log as well.
 $session{producer}->query(q{BEGIN\; SELECT pulse.add_job('early')\; ROLLBACK});
 
@@ -25,8 +25,8 @@ sub seen { return $session{observer}->query($_[0]) }
 
 sub is_waiting_for {
     my ($name, $event) = @_;
-    return seen("SELECT state = 'active' AND wait_event = '$event' FROM pg_stat_activity
-        WHERE pid = " . $session{$name}->backend_pid) eq 't';
+    return seen("SELECT state = 'active' AND wait_event = '$event' AND wait_event_type <> 'IO'
+        FROM pg_stat_activity WHERE pid = " . $session{$name}->backend_pid) eq 't';
 }
 
 # Looks without a pause.
@@ -55,7 +55,7 @@ sub stop_log {
             sub { is_waiting_for('witness', 'WALWrite') || $session{witness}->has_answered });
         kill 'STOP', $pid;
         seen('SELECT 1') for 1 .. 20;
-        return if is_waiting_for('witness', 'WALWrite');
+        return if is_waiting_for('witness', 'WALWrite') && !is_waiting_for('flusher', 'WALWrite');
         kill 'CONT', $pid;
         $session{$_}->answer for qw(flusher witness);
     }
@@ -70,6 +70,7 @@ sub continue_log {
 
 # Claims, finds nothing, and waits; then claims again.
 sub start_waiting {
+    value($node, 'SELECT pulse.sweep()');    # so that nobody is asked for one
     is($session{worker}->query("SELECT count(*) FROM pulse.claim($id)"), 0, 'nothing to do yet');
     $session{worker}->ask("CALL pulse.wait_for_job($id, '1 hour');
         SELECT identifier, token FROM pulse.claim($id)");
@@ -127,6 +128,9 @@ expect_flushed_first(
     q{BEGIN\; SET LOCAL pulse.wake_before_flush = off\; SELECT pulse.add_job('late')\; COMMIT},
     'an add of somebody who does not want it');
 
+expect_flushed_first(q{SELECT pulse.add_job('late', job_key => 'its key')},
+    'an add that locks a key, which a worker must not find locked');
+
 value($node, 'CREATE TRIGGER copies BEFORE INSERT ON pulse.job
     FOR EACH ROW EXECUTE FUNCTION copy_job()');
 expect_flushed_first(q{SELECT pulse.add_job('late')}, 'an add whose trigger writes elsewhere');
@@ -134,25 +138,54 @@ expect_flushed_first(q{SELECT pulse.add_jobs(ARRAY['(late,,,,,,,)']::pulse.job_s
     'the same with many');
 value($node, 'DROP TRIGGER copies ON pulse.job');
 
-subtest 'where a standby has to hear of commits first' => sub {
-    start_waiting();
+# Nobody is there to confirm anything. A setting reaches each process at a time of its own: all heed
+# it when commits wait.
+sub require_standby {
     $node->append_conf('postgresql.conf', q{synchronous_standby_names = 'nobody'});
     $node->reload;
-    # A setting reaches each process at a time of its own: all heed it when commits wait.
-    wait_for('the setting',
-        sub { $session{producer}->query('SHOW synchronous_standby_names') eq 'nobody' });
+    wait_for('the setting', sub { seen('SHOW synchronous_standby_names') eq 'nobody' });
     do {
         $session{witness}->ask(q{INSERT INTO others VALUES ('witness')});
         wait_for('the witness waits or is done',
             sub { is_waiting_for('witness', 'SyncRep') || $session{witness}->has_answered });
     } until is_waiting_for('witness', 'SyncRep');
+    return;
+}
+
+sub forget_standby {
+    $node->append_conf('postgresql.conf', q{synchronous_standby_names = ''});
+    $node->reload;
+    $session{witness}->answer;
+    return;
+}
+
+subtest 'where a standby has to hear of commits first' => sub {
+    start_waiting();
+    require_standby();
+    wait_for('the setting',
+        sub { $session{producer}->query('SHOW synchronous_standby_names') eq 'nobody' });
     $session{producer}->ask(q{SELECT pulse.add_job('late')});
     wait_for_event('producer', 'SyncRep');
     is(visible_jobs(), 0, 'the job is not seen');
     ok(is_waiting_for('worker', 'Extension'), 'nobody was woken');
-    $node->append_conf('postgresql.conf', q{synchronous_standby_names = ''});
-    $node->reload;
-    $session{$_}->answer for qw(witness producer);
+    forget_standby();
+    $session{producer}->answer;
+    finish('late');
+};
+
+subtest 'where one is named in the middle of a statement that commits' => sub {
+    start_waiting();
+    seen('SELECT pg_advisory_lock(1)');
+    $session{producer}->ask(q{DO $$BEGIN
+        PERFORM pg_advisory_xact_lock_shared(1); COMMIT;
+        PERFORM pulse.add_job('late'); COMMIT; END$$});
+    wait_for_event('producer', 'advisory');
+    require_standby();
+    seen('SELECT pg_advisory_unlock(1)');
+    wait_for_event('producer', 'SyncRep');
+    ok(!$session{producer}->has_answered, 'the producer has no answer');
+    forget_standby();
+    $session{producer}->answer;
     finish('late');
 };
 
@@ -173,7 +206,6 @@ subtest 'what was answered survives a crash in the same moment' => sub {
         $session{worker} = $worker;
         $session{observer} = Pulse::Session->new($node);
         $id = $worker->query(q{SELECT id FROM pulse.register_worker('w')});
-        value($node, 'SELECT pulse.sweep()');
         start_waiting();
         my $job = $producer->query(q{SELECT id FROM pulse.add_job('kept')});
         my ($token) = $worker->answer =~ /^kept\|(\d+)$/;
