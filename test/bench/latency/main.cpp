@@ -1,6 +1,6 @@
 // bench-latency [SAMPLES]: from the moment a producer sends an add to the moment the job is in a
-// worker's hands, one at a time: the next is added when the last has been completed. Prints each in
-// milliseconds.
+// worker's hands, one at a time: the next is added when the last has been completed. Prints of each
+// the milliseconds to the start, and to the producer's answer.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -77,12 +77,22 @@ class Worker {
   std::thread thread_;
 };
 
-double sample(bench::Session* producer, Worker* worker) {
+struct Sample {
+  double start_ms;
+  double answer_ms;
+};
+
+double ms_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+Sample sample(bench::Session* producer, Worker* worker) {
   Clock::time_point sent = Clock::now();
   producer->run("SELECT id FROM pulse.add_job('no_op', '{\"id\": 1}')");
-  double ms = std::chrono::duration<double, std::milli>(worker->started_at() - sent).count();
+  Clock::time_point answered = Clock::now();
+  Sample taken = {ms_between(sent, worker->started_at()), ms_between(sent, answered)};
   worker->wait_for_end();
-  return ms;
+  return taken;
 }
 
 }  // namespace
@@ -94,7 +104,10 @@ int main(int argc, char** argv) {
     bench::Session producer("latency_producer");
     Worker worker(kWarm + samples);
     for (int i = 0; i < kWarm; i++) sample(&producer, &worker);
-    for (int i = 0; i < samples; i++) std::printf("%.4f\n", sample(&producer, &worker));
+    for (int i = 0; i < samples; i++) {
+      Sample taken = sample(&producer, &worker);
+      std::printf("%.4f %.4f\n", taken.start_ms, taken.answer_ms);
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bench-latency: %s\n", error.what());
     std::_Exit(1);

@@ -11,32 +11,38 @@ use Bench::Pulse;
 
 use constant { SAMPLES => 1000, FLUSH_EVERY_MS => 2, FLUSHES_S => 2 };
 
+# Of each job the time to its start; ours also tells when its producer was answered.
 sub latency {
     my ($at, $database, $command) = @_;
     my $run = Bench::Measure::timed($at, $database, $command);
-    my @ms = grep { /^\d+\.\d+$/ } split /\n/, $run->{output};
-    die "bench: not so many samples, see $at->{log}\n" if @ms != SAMPLES;
+    my @samples = map { [split] } grep { /^\d+\.\d+(?: \d+\.\d+)?$/ } split /\n/, $run->{output};
+    die "bench: not so many samples, see $at->{log}\n" if @samples != SAMPLES;
+    my @ms = map { $_->[0] } @samples;
+    my @answers = grep { defined } map { $_->[1] } @samples;
     return { mean => Bench::Measure::mean(@ms), load => $run->{load},
              samples => [map { 0 + $_ } @ms],
              p50 => Bench::Measure::percentile(0.50, @ms),
              p99 => Bench::Measure::percentile(0.99, @ms),
              p999 => Bench::Measure::percentile(0.999, @ms),
+             @answers ? (answer => Bench::Measure::percentile(0.50, @answers)) : (),
              cost => Bench::Measure::per_job($run, SAMPLES) };
 }
 
-# An add and a claim wait for a flush each, one after the other: what is left without them.
-sub two_flushes {
+# What is left when nothing else takes time: an add and the claim that it wakes share one.
+sub flush_alone {
     my ($at) = @_;
     my (undef, $disk) = Bench::Disk::beside($at, FLUSH_EVERY_MS, sub { sleep FLUSHES_S });
-    return { map { ($_ => 2 * $disk->{$_}) } qw(p50 p99) };
+    return $disk;
 }
 
 sub measure {
     my ($at) = @_;
     Bench::Pulse::create($at, 'postgres');
     Bench::Graphile::create($at, 'graphile');
+    my $ours = "PGDATABASE=postgres %s '$at->{build}/client/bench-latency' ";
     my @sides = (
-        [pulse => 'postgres', "PGDATABASE=postgres '$at->{build}/client/bench-latency' "],
+        [pulse => 'postgres', sprintf $ours, ''],
+        [flushed => 'postgres', sprintf $ours, q{PGOPTIONS='-c pulse.wake_before_flush=off'}],
         [graphile => 'graphile',
          Bench::Graphile::environment($at, 'graphile') . ' node latency.js '],
     );
@@ -49,7 +55,7 @@ sub measure {
             printf "%d %-18s p50 %.3f, p99 %.3f, p99.9 %.3f ms (load %s)\n", $repeat, $name,
               @{$run}{qw(p50 p99 p999 load)};
         }
-        push @{$runs{disk}}, two_flushes($at);
+        push @{$runs{disk}}, flush_alone($at);
     }
     return \%runs;
 }
@@ -61,15 +67,22 @@ sub row {
              figure => $figure };
 }
 
+sub row_of_shared {
+    my ($figure, $what) = @_;
+    return { name => "idle_start.shared.$figure", what => "$what, sharing a flush",
+             ours => 'pulse', against => 'flushed', figure => $figure };
+}
+
 return {
     title => 'enqueue to start, idle, one at a time',
     unit => 'ms',
     rows => sub {
         return (map({ row($_) } qw(mean p50 p99 p999)),
-                map { { name => "idle_start.disk.$_", what => "two flushes alone, $_",
+                row_of_shared(p50 => 'p50'), row_of_shared(answer => 'answer to the add'),
+                map { { name => "idle_start.disk.$_", what => "a flush alone, $_",
                         ours => 'disk', figure => $_ } } qw(p50 p99));
     },
-    labels => sub { return (pulse => 'ours', graphile => 'Graphile Worker',
-                        disk => 'two flushes alone') },
+    labels => sub { return (pulse => 'ours', flushed => 'ours, flushed first',
+                        graphile => 'Graphile Worker', disk => 'a flush alone') },
     measure => \&measure,
 };
