@@ -124,7 +124,7 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
     case XACT_EVENT_PRE_PREPARE: check_fences(); break;
     case XACT_EVENT_PRE_COMMIT:
       check_fences();
-      prepare_lazy_commit();
+      prepare_lazy_commit(pending.task_bits != 0);
       break;
     case XACT_EVENT_COMMIT: {
       bool is_flush_due = forget_lazy_writes();

@@ -28,10 +28,10 @@ void end_lazy_write() { writes.end = XactLastRecEnd; }
 
 // The variable is what the commit reads, also for whether it waits for a standby. Its setting is
 // not touched: that could fail, and takes longer than the whole beat may.
-void prepare_lazy_commit() {
+void prepare_lazy_commit(bool is_work) {
   if (!writes.any || !writes.nothing_else || XactLastRecEnd != writes.end) return;
   if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF) return;
-  if (writes.due == FlushDue::kBeforeReply && !may_tell_before_flush()) return;
+  if (writes.due == FlushDue::kBeforeReply && !(is_work && may_tell_before_flush())) return;
   level_before_commit = synchronous_commit;
   synchronous_commit = SYNCHRONOUS_COMMIT_OFF;
   is_lowered = true;

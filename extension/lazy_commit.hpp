@@ -16,9 +16,10 @@ enum class FlushDue { kSomeTime, kBeforeReply };
 void begin_lazy_write(FlushDue due = FlushDue::kSomeTime);
 void end_lazy_write();
 
-// Before the transaction's commit is recorded, and after its end; true when what is committed has
-// to be flushed now.
-void prepare_lazy_commit();
+// Before the transaction's commit is recorded; `is_work` when it has jobs that can be claimed now.
+void prepare_lazy_commit(bool is_work);
+
+// After its end; true when what is committed has to be flushed now.
 bool forget_lazy_writes();
 
 }  // namespace pulse

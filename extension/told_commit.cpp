@@ -45,7 +45,7 @@ void flush_and_measure(SharedState* all, XLogRecPtr end) {
   measure(all, monotonic_us() - began);
 }
 
-bool is_worth_sharing(SharedState* all) {
+bool is_to_be_shared(SharedState* all) {
   return pg_atomic_fetch_add_u32(&all->told_commits, 1) % kMeasuredEvery != 0 &&
          pg_atomic_read_u32(&all->flush_us) >= kSlowFlushUs;
 }
@@ -68,7 +68,7 @@ bool may_tell_before_flush() {
 void flush_told_commit(bool is_somebody_woken) {
   SharedState* all = shared();
   XLogRecPtr end = XactLastCommitEnd;
-  if (is_somebody_woken && is_worth_sharing(all)) {
+  if (is_somebody_woken && is_to_be_shared(all)) {
     wait_for_claim(end);
     flush(end);
   } else {

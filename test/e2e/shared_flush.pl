@@ -113,6 +113,7 @@ sub expect_flushed_first {
         ok(is_waiting_for('worker', 'Extension'), 'nobody was woken');
         continue_log();
         $session{producer}->answer;
+        value($node, 'SELECT pulse.reschedule_jobs(ARRAY[id], now()) FROM pulse.job');
         finish('late');
     };
     return;
@@ -128,6 +129,8 @@ expect_flushed_first(
     q{BEGIN\; SET LOCAL pulse.wake_before_flush = off\; SELECT pulse.add_job('late')\; COMMIT},
     'an add of somebody who does not want it');
 
+expect_flushed_first(q{SELECT pulse.add_job('late', run_at => now() + interval '1 hour')},
+    'an add that wakes nobody');
 expect_flushed_first(q{SELECT pulse.add_job('late', job_key => 'its key')},
     'an add that locks a key, which a worker must not find locked');
 
