@@ -43,6 +43,15 @@ sub wait_for_event {
     return;
 }
 
+# Commits something, which makes him wait for what commits wait for now, if for anything.
+sub commit_by_witness {
+    my ($event) = @_;
+    $session{witness}->ask(q{INSERT INTO others VALUES ('witness')});
+    wait_for('the witness waits or is done',
+        sub { is_waiting_for('witness', $event) || $session{witness}->has_answered });
+    return;
+}
+
 # The flusher sleeps before it flushes, with the lock that every flush needs, and is stopped there.
 # The witness shows that it has the lock: he wants it, and still does a while after the stop.
 sub stop_log {
@@ -50,9 +59,7 @@ sub stop_log {
     $session{flusher}->query('SET commit_delay = 100000; SET commit_siblings = 0');
     for (1 .. 50) {
         $session{flusher}->ask(q{INSERT INTO others VALUES ('flusher')});
-        $session{witness}->ask(q{INSERT INTO others VALUES ('witness')});
-        wait_for('the witness waits or is done',
-            sub { is_waiting_for('witness', 'WALWrite') || $session{witness}->has_answered });
+        commit_by_witness('WALWrite');
         kill 'STOP', $pid;
         seen('SELECT 1') for 1 .. 20;
         return if is_waiting_for('witness', 'WALWrite') && !is_waiting_for('flusher', 'WALWrite');
@@ -147,11 +154,7 @@ sub require_standby {
     $node->append_conf('postgresql.conf', q{synchronous_standby_names = 'nobody'});
     $node->reload;
     wait_for('the setting', sub { seen('SHOW synchronous_standby_names') eq 'nobody' });
-    do {
-        $session{witness}->ask(q{INSERT INTO others VALUES ('witness')});
-        wait_for('the witness waits or is done',
-            sub { is_waiting_for('witness', 'SyncRep') || $session{witness}->has_answered });
-    } until is_waiting_for('witness', 'SyncRep');
+    do { commit_by_witness('SyncRep') } until is_waiting_for('witness', 'SyncRep');
     return;
 }
 
