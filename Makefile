@@ -146,7 +146,7 @@ endif
 
 demo: packages ## install what is missing, build, and show a crash being recovered
 	+$(AGAIN) $(PARALLEL) stage
-	$(TOOL)/cluster run demo --fsync -- $(SRC)/test/demo/run
+	$(TOOL)/cluster run demo --fsync --set pulse.databases=demo -- $(SRC)/test/demo/run
 
 check-pgtap: ## each function's contract
 check-isolation: ## each pair of conflicting operations
