@@ -1,6 +1,7 @@
 #include "job_table.hpp"
 
 #include "catalog.hpp"
+#include "own_path.hpp"
 #include "version.hpp"
 
 namespace pulse {
@@ -46,8 +47,25 @@ void follow(JobTable* table, IndexesToFollow indexes) {
   if (indexes == kNoIndexes) return;
   if (table->is_plain) return enter_changed_job(&table->indexes, table->changed);
   prepare_executor(table);
-  update_indexes(table->result, table->estate, table->changed, indexes);
+  under_own_path([&] { update_indexes(table->result, table->estate, table->changed, indexes); });
   ResetPerTupleExprContext(table->estate);
+}
+
+// Whether anything of somebody else's may be called when a row is inserted.
+bool calls_others(const JobTable* table) {
+  if (table->relation->trigdesc) return true;
+  const TupleConstr* constraints = table->relation->rd_att->constr;
+  if (constraints && constraints->num_check > 0) return true;
+  for (int i = 0; i < table->result->ri_NumIndices; i++)
+    if (table->result->ri_IndexRelationInfo[i]->ii_Expressions != NIL) return true;
+  return false;
+}
+
+// No query is under way that would fire what comes after the row.
+void insert_with_triggers(JobTable* table) {
+  if (table->relation->trigdesc) AfterTriggerBeginQuery();
+  ExecSimpleRelationInsert(table->result, table->estate, table->changed);
+  if (table->relation->trigdesc) AfterTriggerEndQuery(table->estate);
 }
 
 }  // namespace
@@ -139,7 +157,13 @@ void insert_tuple(JobTable* table, HeapTuple tuple) {
 }
 
 void insert_row(JobTable* table, Datum* values, bool* nulls) {
-  insert_tuple(table, heap_form_tuple(RelationGetDescr(table->relation), values, nulls));
+  prepare_executor(table);
+  put_changed(table, heap_form_tuple(RelationGetDescr(table->relation), values, nulls));
+  if (calls_others(table))
+    under_own_path([&] { insert_with_triggers(table); });
+  else
+    ExecSimpleRelationInsert(table->result, table->estate, table->changed);
+  ResetPerTupleExprContext(table->estate);
   ExecClearTuple(table->changed);
 }
 

@@ -1,6 +1,7 @@
 #include "new_jobs.hpp"
 
 #include "catalog.hpp"
+#include "own_path.hpp"
 #include "version.hpp"
 
 namespace pulse {
@@ -30,7 +31,7 @@ void store_plain(NewJobs* jobs, HeapTuple* rows, int count) {
 // Returns it as triggers made it.
 HeapTuple store_as_a_statement(NewJobs* jobs, HeapTuple row) {
   JobTable* table = &jobs->slow;
-  insert_tuple(table, row);
+  under_own_path([&] { insert_tuple(table, row); });
   HeapTuple stored = ExecCopySlotHeapTuple(table->changed);
   ExecClearTuple(table->changed);
   return stored;
@@ -58,7 +59,7 @@ void close_new_jobs(NewJobs* jobs) {
   close_job_indexes(&jobs->indexes);
   for (int i = 0; i < jobs->slots; i++) ExecDropSingleTupleTableSlot(jobs->slot[i]);
   if (!jobs->is_plain) {
-    if (jobs->table->trigdesc) AfterTriggerEndQuery(jobs->slow.estate);
+    if (jobs->table->trigdesc) under_own_path([&] { AfterTriggerEndQuery(jobs->slow.estate); });
     close_job_table(&jobs->slow);
   }
   table_close(jobs->table, NoLock);

@@ -161,7 +161,6 @@ CREATE OR REPLACE FUNCTION pulse.add_job(
     job_key_mode text = 'replace')
   RETURNS pulse.job
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp
   AS 'MODULE_PATHNAME', 'pulse_add_job';
 COMMENT ON FUNCTION pulse.add_job(text, json, text, timestamptz, int, text, int, text[], text) IS
   'adds a job in the caller''s transaction. With a job_key, a waiting job of that key is replaced '
@@ -194,7 +193,6 @@ CREATE OR REPLACE FUNCTION pulse.add_jobs(
     specs pulse.job_spec[], job_key_preserve_run_at boolean = false)
   RETURNS SETOF pulse.job
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 1000
-  SET search_path = pg_catalog, pg_temp
   AS 'MODULE_PATHNAME', 'pulse_add_jobs';
 COMMENT ON FUNCTION pulse.add_jobs(pulse.job_spec[], boolean) IS
   'adds many jobs; of two with the same key the last wins, array payloads are concatenated';

@@ -1,0 +1,72 @@
+-- What others hang on our tables runs with our rights, so it finds names where we do and not where
+-- the caller looks.
+\ir support/setup.psql
+SELECT plan(9);
+
+CREATE TABLE public.heard (place text, path text);
+CREATE FUNCTION public.hear() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO public.heard
+    VALUES (format('%s %s', TG_TABLE_NAME, TG_WHEN), current_setting('search_path'));
+  RETURN NEW;
+END $$;
+-- An index may call nothing that writes to a table.
+CREATE FUNCTION public.seen(id bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  PERFORM set_config('test.seen', current_setting('search_path'), false);
+  RETURN id;
+END $$;
+CREATE FUNCTION public.heard_at(place text) RETURNS text[] LANGUAGE sql
+  RETURN (SELECT array_agg(h.path) FROM public.heard AS h WHERE h.place = heard_at.place);
+CREATE SCHEMA caller;
+
+-- --- triggers -----------------------------------------------------------------------------------
+
+CREATE TRIGGER hear_before BEFORE INSERT ON pulse.job
+  FOR EACH ROW EXECUTE FUNCTION public.hear();
+CREATE TRIGGER hear_after AFTER INSERT ON pulse.job
+  FOR EACH ROW EXECUTE FUNCTION public.hear();
+SELECT given_worker('ann') AS ann \gset
+SET LOCAL search_path = caller, public, pg_catalog;
+SELECT id FROM pulse.add_job('mail') \g /dev/null
+SELECT id FROM pulse.add_jobs(
+  ARRAY[('mail', NULL, NULL, NULL, NULL, NULL, NULL, NULL)]::pulse.job_spec[]) \g /dev/null
+SELECT is(current_setting('search_path'), 'caller, public, pg_catalog',
+  'who adds jobs keeps the path');
+SELECT is(public.heard_at('job BEFORE'), '{"pg_catalog, pg_temp","pg_catalog, pg_temp"}',
+  'a trigger before a job is added does not see the caller''s path');
+SELECT is(public.heard_at('job AFTER'), '{"pg_catalog, pg_temp","pg_catalog, pg_temp"}',
+  'nor one after it');
+DROP TRIGGER hear_before ON pulse.job;
+DROP TRIGGER hear_after ON pulse.job;
+
+CREATE TRIGGER hear_before BEFORE INSERT ON pulse.fresh_claim
+  FOR EACH ROW EXECUTE FUNCTION public.hear();
+CREATE TRIGGER hear_after AFTER INSERT ON pulse.fresh_claim
+  FOR EACH ROW EXECUTE FUNCTION public.hear();
+SELECT is((SELECT count(*)::int FROM pulse.claim(:ann, 10)), 2,
+  'a claim works under triggers of others');
+-- None is noted where the library is not preloaded.
+SELECT CASE WHEN EXISTS (SELECT FROM pulse.fresh_claim)
+         THEN '{"pg_catalog, pg_temp"}' ELSE '' END AS ours \gset
+SELECT is(public.heard_at('fresh_claim BEFORE'), nullif(:'ours', '')::text[],
+  'a trigger before a claim is noted does not see the caller''s path');
+SELECT is(public.heard_at('fresh_claim AFTER'), nullif(:'ours', '')::text[], 'nor one after it');
+DROP TRIGGER hear_before ON pulse.fresh_claim;
+DROP TRIGGER hear_after ON pulse.fresh_claim;
+
+-- --- index expressions --------------------------------------------------------------------------
+
+SELECT count(*) FROM pulse.claim(:ann, 10) \g /dev/null
+CREATE INDEX ON pulse.job (public.seen(id));
+SELECT set_config('test.seen', '', false) \g /dev/null
+SELECT id FROM pulse.add_job('mail', job_key => 'k') \g /dev/null
+SELECT is(current_setting('test.seen'), 'pg_catalog, pg_temp',
+  'nor does an index where a job is added');
+SELECT set_config('test.seen', '', false) \g /dev/null
+SELECT is((SELECT count(*)::int FROM pulse.claim(:ann, 1)), 1, 'a job with a key is claimed');
+SELECT is(current_setting('test.seen'), 'pg_catalog, pg_temp',
+  'nor does an index where a job is claimed');
+
+SELECT * FROM finish();
+ROLLBACK;
