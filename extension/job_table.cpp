@@ -62,9 +62,9 @@ bool calls_others(const JobTable* table) {
 }
 
 // No query is under way that would fire what comes after the row.
-void insert_with_triggers(JobTable* table) {
+void insert_with_triggers(JobTable* table, HeapTuple tuple) {
   if (table->relation->trigdesc) AfterTriggerBeginQuery();
-  ExecSimpleRelationInsert(table->result, table->estate, table->changed);
+  insert_tuple(table, tuple);
   if (table->relation->trigdesc) AfterTriggerEndQuery(table->estate);
 }
 
@@ -157,13 +157,12 @@ void insert_tuple(JobTable* table, HeapTuple tuple) {
 }
 
 void insert_row(JobTable* table, Datum* values, bool* nulls) {
+  HeapTuple tuple = heap_form_tuple(RelationGetDescr(table->relation), values, nulls);
   prepare_executor(table);
-  put_changed(table, heap_form_tuple(RelationGetDescr(table->relation), values, nulls));
   if (calls_others(table))
-    under_own_path([&] { insert_with_triggers(table); });
+    under_own_path([&] { insert_with_triggers(table, tuple); });
   else
-    ExecSimpleRelationInsert(table->result, table->estate, table->changed);
-  ResetPerTupleExprContext(table->estate);
+    insert_tuple(table, tuple);
   ExecClearTuple(table->changed);
 }
 
