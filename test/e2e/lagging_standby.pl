@@ -1,6 +1,7 @@
-# P2, P6: a standby that lags is promoted under twenty living workers. What it had not received is
-# gone, as everywhere; but no worker is lost, claims of the lost time are refused, tokens are above
-# all that the old primary gave, and the background worker is there at once.
+# P2, P6: what a beat writes over in place is the same on a standby. One that lags is promoted under
+# twenty living workers. What it had not received is gone, as everywhere; but no worker is lost,
+# claims of the lost time are refused, tokens are above all that the old primary gave, and the
+# background worker is there at once.
 use strict;
 use warnings FATAL => 'all';
 
@@ -39,6 +40,17 @@ subtest 'a standby has no background worker' => sub {
     is(value($standby, q{SELECT count(*) FROM pg_stat_activity
         WHERE backend_type LIKE 'pg_pulse%'}), 0, 'no process');
     unlike(slurp_file($standby->logfile), qr/pg_pulse looks after/, 'not a word');
+};
+
+# The first writes its row anew, or makes the page be logged whole; the last does neither.
+subtest 'beats arrive as they were written' => sub {
+    my $idle = Pulse::SqlWorker->new($primary, 'idle', interval => '0');
+    is($idle->beat, 'alive', "beat $_") for 1 .. 3;
+    $primary->wait_for_catchup($standby);
+    my $row = 'SELECT h FROM pulse.heartbeat AS h WHERE worker_id = ' . $idle->id;
+    is(value($standby, $row), value($primary, $row), 'the row is the same');
+    $idle->query('SELECT pulse.deregister_worker(' . $idle->id . ')');
+    $idle->quit;
 };
 
 # From here on the standby receives nothing.
