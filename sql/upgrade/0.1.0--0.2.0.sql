@@ -38,7 +38,8 @@ COMMENT ON COLUMN pulse.job.lane IS
 DROP INDEX pulse.job_claim_idx, pulse.job_running_idx, pulse.job_parked_idx,
   pulse.job_parked_due_idx, pulse.job_open_idx, pulse.job_waiting_key_idx,
   pulse.job_running_key_idx;
-CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id) WHERE lane = 'o';
+CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id)
+  WITH (deduplicate_items = off) WHERE lane = 'o';
 CREATE INDEX job_running_idx ON pulse.job (holder_id, id) WHERE holder_id IS NOT NULL;
 CREATE INDEX job_parked_idx
   ON pulse.job (pulse._queue_slot(queue_name), queue_name, priority, run_at, id)
