@@ -19,20 +19,39 @@ my %side = (
 );
 
 # Dead rows are vacuumed away where the option says so, and a checkpoint comes before the jobs, so
-# that none falls into the drain and pages were logged whole already, for every side alike.
-# Options: system, database, jobs, command (or those of the side's drain command), vacuum, field.
-sub drain {
+# that none falls into the drain and pages were logged whole already, for every side alike. Of old
+# jobs another one comes after them, so that the drain logs their pages whole.
+# Returns how many jobs were there before.
+sub fill {
     my ($at, %option) = @_;
-    my ($database, $jobs) = @option{qw(database jobs)};
-    my $side = $side{$option{system}};
-    my $command = $option{command} // $side->{command}->($at, $database, %option);
+    my ($database, $side) = ($option{database}, $side{$option{system}});
     Bench::Server::sql($database, "VACUUM (ANALYZE) $side->{table}") if $option{vacuum} // 1;
     Bench::Server::sql($database, 'CHECKPOINT');
     my $others = Bench::Server::sql($database, "SELECT count(*) FROM $side->{table}");
-    $side->{fill}->($database, $jobs, %{$option{field} // {}});
-    my $run = Bench::Measure::timed($at, $database, $command);
-    my $left = Bench::Server::sql($database, "SELECT count(*) FROM $side->{table}") - $others;
+    $side->{fill}->($database, $option{jobs}, %{$option{field} // {}});
+    Bench::Server::sql($database, 'CHECKPOINT') if $option{old};
+    return $others;
+}
+
+# Dies if not as many are left as there were before.
+sub check_left {
+    my ($at, $others, %option) = @_;
+    my $table = $side{$option{system}}{table};
+    my $left = Bench::Server::sql($option{database}, "SELECT count(*) FROM $table") - $others;
     die "bench: $option{system} left $left jobs, see $at->{log}\n" if $left != 0;
+    return;
+}
+
+# Options: system, database, jobs, command (or those of the side's drain command), vacuum, old,
+# field.
+sub drain {
+    my ($at, %option) = @_;
+    my ($database, $jobs) = @option{qw(database jobs)};
+    my $command = $option{command}
+      // $side{$option{system}}{command}->($at, $database, %option);
+    my $others = fill($at, %option);
+    my $run = Bench::Measure::timed($at, $database, $command);
+    check_left($at, $others, %option);
     # As Graphile Worker's authors do: the start of one process, although several start at once. It
     # comes afterwards, so that the drain finds nothing that this start has looked up.
     my $startup = Bench::Measure::timed($at, $database, $command =~ s{seq \d+}{seq 1}r);

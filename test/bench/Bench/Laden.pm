@@ -1,5 +1,5 @@
 # Jobs that are ready beside much that is not: the same drain in a clean database and in a laden
-# one, in turn, one by one and in batches, and Graphile Worker's in a database laden alike.
+# one, by turns, one by one and in batches, and Graphile Worker's in a database laden alike.
 package Bench::Laden;
 
 use strict;
@@ -7,6 +7,7 @@ use warnings;
 
 use Bench::Draining;
 use Bench::Graphile;
+use Bench::Portions;
 use Bench::Pulse;
 use Bench::Server;
 
@@ -20,16 +21,23 @@ sub measure {
     Bench::Graphile::create($at, 'graphile');
     my @held = grep { ref } $load{pulse}->($at, 'laden'), $load{graphile}->($at, 'graphile');
     my %laden = (vacuum => $load{vacuum} // 1);
-    my @drains = map {
+    my @pairs = map {
         my %same = (system => 'pulse', batch => $_, jobs => $_ == 1 ? ONE_BY_ONE : BATCHED);
-        ({ %same, name => "clean.$_", database => 'clean' },
-         { %same, %laden, name => "laden.$_", database => 'laden' });
+        [{ %same, name => "clean.$_", database => 'clean' },
+         { %same, %laden, name => "laden.$_", database => 'laden' }];
     } (1, 100);
-    my $runs = Bench::Draining::in_turn($at, @drains,
-        { %laden, name => 'graphile', system => 'graphile', database => 'graphile',
-          jobs => $load{rivals} // RIVALS });
+    my @rivals;
+    my $runs = Bench::Portions::in_turn($at, \@pairs, sub {
+        my ($repeat) = @_;
+        my $run = Bench::Draining::drain($at, %laden, system => 'graphile',
+                                         database => 'graphile', jobs => $load{rivals} // RIVALS);
+        push @rivals, $run;
+        printf "%d graphile %.2f s, start and stop %.2f s (load %s)\n", $repeat,
+          @{$run}{qw(seconds startup load)};
+    });
+    Bench::Draining::rate(@rivals);
     Bench::Server::let_go($at, $_) for @held;
-    return $runs;
+    return { %$runs, graphile => \@rivals };
 }
 
 sub rows {

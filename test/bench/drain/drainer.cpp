@@ -22,31 +22,35 @@ Drainer::Drainer(const std::string& name, const DrainOptions& options)
   session_.prepare(kComplete);
 }
 
-Drained Drainer::run() {
+Drained Drainer::run(Portion& portion) {
+  total_ = {};
   session_.start_pipeline();
   Claim held;
   do {
-    held = next_claim(held);
+    held = next_claim(held, portion.take(options_.batch));
   } while (!held.ids.empty());
   session_.stop_pipeline();
-  session_.run("SELECT pulse.deregister_worker($1)", {worker_id_});
   return total_;
 }
 
-Drainer::Claim Drainer::next_claim(const Claim& done) {
+void Drainer::deregister() { session_.run("SELECT pulse.deregister_worker($1)", {worker_id_}); }
+
+// Completes what is done, and claims so many.
+Drainer::Claim Drainer::next_claim(const Claim& done, int most) {
   bool each = options_.commit == DrainOptions::Commit::kEach;
   if (!done.ids.empty()) {
     session_.send(kComplete, {done.ids, done.tokens});
     if (each) session_.flush();
   }
-  session_.send(kClaim, {worker_id_, std::int64_t{options_.batch}});
-  session_.flush();
+  bool claims = most > 0;
+  if (claims) session_.send(kClaim, {worker_id_, std::int64_t{most}});
+  if (claims || !each) session_.flush();
   if (!done.ids.empty()) {
     read_completion();
     if (each) session_.end_of_flush();
   }
-  Claim claim = read_claim();
-  session_.end_of_flush();
+  Claim claim = claims ? read_claim() : Claim{};
+  if (claims || !each) session_.end_of_flush();
   // Everything that was accepted is durable now; what others held is asked for again.
   total_.jobs += static_cast<std::int64_t>(done.ids.size() - busy_.size());
   complete_again(std::exchange(busy_, {}), done);

@@ -1,10 +1,12 @@
-// Takes jobs of a task that does nothing until none is ready, over one session with the database.
+// Takes jobs of a task that does nothing until none is ready, or its portion is drained, over one
+// session with the database.
 // The jobs of one claim are completed in the round trip, and the transaction, of the next one.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "portion.hpp"
 #include "session.hpp"
 
 namespace bench {
@@ -25,15 +27,16 @@ struct Drained {
 class Drainer {
  public:
   Drainer(const std::string& name, const DrainOptions& options);
-  // Throws when a completion is refused: nobody else touches these jobs.
-  Drained run();
+  // May be called again. Throws when a completion is refused: nobody else touches these jobs.
+  Drained run(Portion& portion);
+  void deregister();
 
  private:
   struct Claim {
     Ids ids;
     Ids tokens;
   };
-  Claim next_claim(const Claim& done);
+  Claim next_claim(const Claim& done, int most);
   Claim read_claim();
   void read_completion();
   void complete_again(Ids busy, const Claim& done);

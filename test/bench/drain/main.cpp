@@ -1,11 +1,15 @@
 // bench-drain: N sessions take all ready jobs of one task. Prints what was done as a line of JSON.
+// In portions: as many jobs as each line of its input says, and a line for each of them.
 #include <getopt.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <future>
+#include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,19 +20,23 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: bench-drain [--connections N] [--batch N] [--task NAME] [--commit together|each]\n"
-    "                   [--system pulse|graphile]\n";
+    "                   [--system pulse|graphile | --portions]\n";
 
 struct Options {
   int connections = 4;
   bool is_graphile = false;
+  bool in_portions = false;
   bench::DrainOptions drain;
 };
 
 Options read_options(int argc, char** argv) {
-  static const option names[] = {
-      {"connections", required_argument, nullptr, 'n'}, {"batch", required_argument, nullptr, 'b'},
-      {"task", required_argument, nullptr, 't'},        {"commit", required_argument, nullptr, 'c'},
-      {"system", required_argument, nullptr, 's'},      {nullptr, 0, nullptr, 0}};
+  static const option names[] = {{"connections", required_argument, nullptr, 'n'},
+                                 {"batch", required_argument, nullptr, 'b'},
+                                 {"task", required_argument, nullptr, 't'},
+                                 {"commit", required_argument, nullptr, 'c'},
+                                 {"system", required_argument, nullptr, 's'},
+                                 {"portions", no_argument, nullptr, 'p'},
+                                 {nullptr, 0, nullptr, 0}};
   Options options;
   for (int name; (name = getopt_long(argc, argv, "", names, nullptr)) != -1;) {
     std::string value = optarg ? optarg : "";
@@ -38,6 +46,8 @@ Options read_options(int argc, char** argv) {
       options.drain.batch = std::atoi(optarg);
     } else if (name == 't') {
       options.drain.task = value;
+    } else if (name == 'p') {
+      options.in_portions = true;
     } else if (name == 's' && (value == "pulse" || value == "graphile")) {
       options.is_graphile = value == "graphile";
     } else if (name == 'c' && (value == "together" || value == "each")) {
@@ -48,28 +58,52 @@ Options read_options(int argc, char** argv) {
       std::exit(64);
     }
   }
+  if (options.in_portions && options.is_graphile) {
+    std::fputs(kUsage, stderr);
+    std::exit(64);
+  }
   return options;
 }
 
+std::string name_of(int number) { return "bench_drain_" + std::to_string(number); }
+
 bench::Drained drain_alone(const Options& options, int number) {
-  std::string name = "bench_drain_" + std::to_string(number);
-  if (options.is_graphile) return bench::GraphileDrainer(name, options.drain).run();
-  return bench::Drainer(name, options.drain).run();
+  if (options.is_graphile) return bench::GraphileDrainer(name_of(number), options.drain).run();
+  bench::Drainer drainer(name_of(number), options.drain);
+  bench::Portion all;
+  bench::Drained drained = drainer.run(all);
+  drainer.deregister();
+  return drained;
 }
 
-bench::Drained drain(const Options& options) {
-  std::vector<std::future<bench::Drained>> drainers;
-  for (int i = 0; i < options.connections; i++)
-    drainers.push_back(
-        std::async(std::launch::async, [&options, i] { return drain_alone(options, i); }));
+// Every session does its part at the same time. Prints what was done.
+void drain(int connections, const std::function<bench::Drained(int)>& part) {
+  auto start = std::chrono::steady_clock::now();
+  std::vector<std::future<bench::Drained>> parts;
+  for (int i = 0; i < connections; i++) parts.push_back(std::async(std::launch::async, part, i));
   bench::Drained total;
-  for (auto& drainer : drainers) {
-    bench::Drained part = drainer.get();
-    total.jobs += part.jobs;
-    total.claims += part.claims;
-    total.payload_bytes += part.payload_bytes;
+  for (auto& each : parts) {
+    bench::Drained done = each.get();
+    total.jobs += done.jobs;
+    total.claims += done.claims;
+    total.payload_bytes += done.payload_bytes;
   }
-  return total;
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  std::printf("{\"jobs\": %lld, \"seconds\": %.4f, \"claims\": %lld, \"payload_bytes\": %lld}\n",
+              static_cast<long long>(total.jobs), took.count(),
+              static_cast<long long>(total.claims), static_cast<long long>(total.payload_bytes));
+  std::fflush(stdout);
+}
+
+void drain_in_portions(const Options& options) {
+  std::vector<std::unique_ptr<bench::Drainer>> drainers;
+  for (int i = 0; i < options.connections; i++)
+    drainers.push_back(std::make_unique<bench::Drainer>(name_of(i), options.drain));
+  for (std::int64_t jobs; std::cin >> jobs;) {
+    bench::Portion portion(jobs);
+    drain(options.connections, [&](int i) { return drainers[i]->run(portion); });
+  }
+  for (auto& drainer : drainers) drainer->deregister();
 }
 
 }  // namespace
@@ -77,12 +111,10 @@ bench::Drained drain(const Options& options) {
 int main(int argc, char** argv) {
   Options options = read_options(argc, argv);
   try {
-    auto start = std::chrono::steady_clock::now();
-    bench::Drained total = drain(options);
-    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    std::printf("{\"jobs\": %lld, \"seconds\": %.4f, \"claims\": %lld, \"payload_bytes\": %lld}\n",
-                static_cast<long long>(total.jobs), took.count(),
-                static_cast<long long>(total.claims), static_cast<long long>(total.payload_bytes));
+    if (options.in_portions)
+      drain_in_portions(options);
+    else
+      drain(options.connections, [&](int i) { return drain_alone(options, i); });
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bench-drain: %s\n", error.what());
     return 1;

@@ -5,7 +5,7 @@ package Bench::Workload::Backlog;
 use strict;
 use warnings;
 
-use Bench::Load;
+use Bench::Portions;
 use Bench::Pulse;
 use Bench::Server;
 
@@ -19,9 +19,10 @@ sub measure {
     Bench::Server::sql('backlog', Bench::Pulse::fill_statement(CALL)) for 1 .. size($at) / CALL;
     Bench::Server::sql('backlog', 'VACUUM ANALYZE ' . Bench::Pulse::TABLE);
     # A backlog is older than the last checkpoint, and so are the jobs that it is compared with.
-    my %same = (jobs => JOBS, batch => BATCH, old => 1);
-    return Bench::Load::in_turn($at, { %same, name => 'clean', database => 'postgres' },
-                                { %same, name => 'backlog', database => 'backlog' });
+    my %same = (system => 'pulse', jobs => JOBS, batch => BATCH, old => 1);
+    return Bench::Portions::in_turn($at, [[
+        { %same, name => 'clean', database => 'postgres' },
+        { %same, name => 'backlog', database => 'backlog' }]]);
 }
 
 return {

@@ -10,7 +10,7 @@ use Bench::Load;
 use Bench::Pulse;
 use Bench::Server;
 
-use constant { PROBES => 50, MANY => 1000, FLUSH_EVERY_MS => 100 };
+use constant { PROBES => 100, MANY => 1000, FLUSH_EVERY_MS => 100 };
 
 # Workers, and milliseconds between two beats of one: the default, and in the long form a harder
 # setting.
