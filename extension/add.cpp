@@ -6,10 +6,10 @@
 #include "composite.hpp"
 #include "errors.hpp"
 #include "lazy_commit.hpp"
+#include "max_attempts.hpp"
 #include "names.hpp"
 #include "new_jobs.hpp"
 #include "settings.hpp"
-#include "task_settings.hpp"
 #include "version.hpp"
 
 extern "C" {

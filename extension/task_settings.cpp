@@ -6,8 +6,6 @@
 namespace pulse {
 namespace {
 
-constexpr int kDefaultMaxAttempts = 25;
-
 TaskSettings defaults() {
   TaskSettings settings_of = {};
   settings_of.timeout_null = settings.default_timeout_ms < 0;
@@ -61,16 +59,6 @@ TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
     bool isnull;
     Datum crashes = slot_getattr(row, kTaskMaxCrashes, &isnull);
     if (!isnull) found.max_crashes = DatumGetInt32(crashes);
-  });
-  return found;
-}
-
-int task_max_attempts(Datum identifier) {
-  int found = kDefaultMaxAttempts;
-  with_task_row(identifier, GetActiveSnapshot(), [&found](TupleTableSlot* row) {
-    bool isnull;
-    Datum own = slot_getattr(row, kTaskMaxAttempts, &isnull);
-    if (!isnull) found = DatumGetInt16(own);
   });
   return found;
 }

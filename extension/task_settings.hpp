@@ -20,7 +20,4 @@ struct TaskSettings {
 // Reads them under the snapshot; a task without a row has the defaults.
 TaskSettings task_settings(Datum identifier, Snapshot snapshot);
 
-// How many attempts a new job of this task has, unless it says otherwise.
-int task_max_attempts(Datum identifier);
-
 }  // namespace pulse

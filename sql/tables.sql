@@ -274,7 +274,7 @@ COMMENT ON COLUMN pulse.task.handler IS
   'a function by its full name: pg_upgrade would refuse a column of regprocedure';
 COMMENT ON TABLE pulse.task IS 'settings of tasks; a task without a row has the defaults';
 CREATE TRIGGER task_changed
-  AFTER INSERT OR UPDATE ON pulse.task
+  AFTER INSERT OR UPDATE OR DELETE ON pulse.task
   FOR EACH ROW EXECUTE FUNCTION pulse._rows_changed();
 ALTER TABLE pulse.task ENABLE ALWAYS TRIGGER task_changed;
 

@@ -83,7 +83,7 @@ COMMENT ON FUNCTION pulse._rows_changed() IS
   'makes every session look again at what it remembers of this table';
 
 CREATE TRIGGER task_changed
-  AFTER INSERT OR UPDATE ON pulse.task
+  AFTER INSERT OR UPDATE OR DELETE ON pulse.task
   FOR EACH ROW EXECUTE FUNCTION pulse._rows_changed();
 ALTER TABLE pulse.task ENABLE ALWAYS TRIGGER task_changed;
 
