@@ -10,7 +10,7 @@ constexpr std::string_view kHead = "{\"at\":";
 
 std::vector<std::string> statements(const ProducerOptions& options) {
   std::string task = "'" + options.task + "'";
-  if (options.together == 1) return {"SELECT id FROM pulse.add_job(" + task + ", $1::json)"};
+  if (options.together == 1) return {"SELECT (pulse.add_job(" + task + ", $1::json)).id"};
   return {"SELECT count(*) FROM pulse.add_jobs(ARRAY(SELECT ROW(" + task +
           ", $1::json, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec"
           " FROM generate_series(1, " +

@@ -15,13 +15,13 @@ use constant { SECONDS => 6, FIRST => 2 };
 
 my %side = (
     pulse => { database => 'postgres', table => Bench::Pulse::TABLE,
-        sql => q{SELECT id FROM pulse.add_job('no_op', '{"id": 1}')} },
+        sql => q{SELECT (pulse.add_job('no_op', '{"id": 1}')).id} },
     bare => { database => 'postgres', table => Bench::Pulse::TABLE,
         sql => q{INSERT INTO pulse.job (identifier, payload, run_at, state, max_attempts, priority,
             created_at, updated_at) VALUES ('no_op', '{"id": 1}', now(), 'ready', 25, 0, now(),
             now()) RETURNING id} =~ s/\s+/ /gr },
     graphile => { database => 'graphile', table => Bench::Graphile::TABLE,
-        sql => q{SELECT id FROM graphile_worker.add_job('no_op', '{"id": 1}')} },
+        sql => q{SELECT (graphile_worker.add_job('no_op', '{"id": 1}')).id} },
 );
 my @sides = qw(pulse bare graphile);
 
