@@ -1,13 +1,10 @@
 # A throw-away server of the staged build for one benchmark, and what is asked of it. Flushes are
-# on; all else is at its default but for the memory that any real server is given, and what a
-# benchmark says.
+# on; all else is at its default but for what a benchmark says.
 package Bench::Server;
 
 use strict;
 use warnings;
 use IO::Handle ();
-
-use constant SETTINGS => ('shared_buffers=1GB');
 
 sub command {
     my ($command) = @_;
@@ -24,7 +21,7 @@ sub run_with {
     my $pid = $$;
     my $stop = sub { system($cluster, 'stop', $name) if $$ == $pid };
     local $SIG{INT} = local $SIG{TERM} = sub { $stop->(); exit 130 };
-    system($cluster, 'start', $name, '--fsync', map { ('--set', $_) } SETTINGS, @$settings) == 0
+    system($cluster, 'start', $name, '--fsync', map { ('--set', $_) } @$settings) == 0
       or die "bench: no server\n";
     local %ENV = %ENV;
     my $result = eval {

@@ -63,8 +63,10 @@ sub measure {
     Bench::Server::sql('graphile', $side{graphile}{sql});    # its task is known from now on
     my %runs;
     for my $repeat (1 .. $at->{repeats}) {
+        # Whoever comes later adds to a longer table.
+        my @clients = $repeat % 2 ? clients($at) : reverse clients($at);
         for my $name (@sides) {
-            for my $clients (clients($at)) {
+            for my $clients (@clients) {
                 my $run = add($at, $name, $clients);
                 push @{$runs{"$name.$clients"}}, $run;
                 printf "%d %-18s %8.0f/s (load %s)\n", $repeat, "$name.$clients",

@@ -27,6 +27,7 @@ sub measure {
 
 return {
     title => 'drain of 200,000 from a backlog, batches of 100',
+    settings => [Bench::Portions::MEMORY],
     figure => 'rate',
     unit => 'jobs/s',
     rows => sub {

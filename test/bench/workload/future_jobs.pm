@@ -6,6 +6,7 @@ use warnings;
 
 use Bench::Graphile;
 use Bench::Laden;
+use Bench::Portions;
 use Bench::Pulse;
 use Bench::Server;
 
@@ -21,6 +22,7 @@ sub load {
 
 return {
     title => 'drain of ready jobs beside 1,000,000 future ones',
+    settings => [Bench::Portions::MEMORY],
     figure => 'rate',
     unit => 'jobs/s',
     rows => sub { return Bench::Laden::rows('future_jobs') },

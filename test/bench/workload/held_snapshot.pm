@@ -6,6 +6,7 @@ use warnings;
 
 use Bench::Graphile;
 use Bench::Laden;
+use Bench::Portions;
 use Bench::Pulse;
 use Bench::Server;
 
@@ -38,6 +39,7 @@ sub load_graphile {
 
 return {
     title => 'drain after 1,000,000 jobs that are gone and a held snapshot keeps',
+    settings => [Bench::Portions::MEMORY],
     figure => 'rate',
     unit => 'jobs/s',
     rows => sub { return Bench::Laden::rows('held_snapshot') },

@@ -7,6 +7,7 @@ use warnings;
 
 use Bench::Graphile;
 use Bench::Laden;
+use Bench::Portions;
 use Bench::Pulse;
 use Bench::Server;
 
@@ -33,6 +34,7 @@ sub load_graphile {
 
 return {
     title => 'drain of ready jobs behind 100,000 that wait for two busy queues',
+    settings => [Bench::Portions::MEMORY],
     figure => 'rate',
     unit => 'jobs/s',
     rows => sub { return Bench::Laden::rows('stuck_queues') },

@@ -6,6 +6,7 @@ use warnings;
 
 use Bench::Graphile;
 use Bench::Laden;
+use Bench::Portions;
 use Bench::Pulse;
 
 use constant UNSERVED => 200_000;
@@ -14,6 +15,7 @@ my %unserved = (task => q{'unserved_' || i % 100}, run_at => q{now() - interval 
 
 return {
     title => 'drain of ready jobs behind 200,000 of tasks that are not served',
+    settings => [Bench::Portions::MEMORY],
     figure => 'rate',
     unit => 'jobs/s',
     rows => sub { return Bench::Laden::rows('unserved_tasks') },
