@@ -1,5 +1,7 @@
 #include "catalog.hpp"
 
+#include "invalidation.hpp"
+
 namespace pulse {
 namespace {
 
@@ -8,7 +10,7 @@ bool valid = false;
 bool registered = false;
 
 // Anything that happens to a relation of ours, or to all, makes us look again; lookups are few.
-extern "C" void pulse_relation_changed(Datum, Oid relation) {
+void relation_changed(Oid relation) {
   if (relation == InvalidOid || relation == known.job || relation == known.schema) valid = false;
 }
 
@@ -75,7 +77,7 @@ void look_up() {
 
 const Catalog* catalog() {
   if (!registered) {
-    CacheRegisterRelcacheCallback(pulse_relation_changed, 0);
+    listen_to_invalidations(relation_changed);
     CacheRegisterSyscacheCallback(NAMESPACEOID, pulse_namespace_changed, 0);
     registered = true;
   }

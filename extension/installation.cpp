@@ -2,6 +2,7 @@
 
 #include "catalog.hpp"
 #include "errors.hpp"
+#include "invalidation.hpp"
 #include "liveness.hpp"
 
 namespace pulse {
@@ -44,7 +45,7 @@ Reading known;
 bool registered = false;
 
 // The table has a trigger that tells everybody of a change.
-extern "C" void pulse_installation_stale(Datum, Oid relation) {
+void installation_stale(Oid relation) {
   if (relation == InvalidOid || relation == known.table || relation == known.witness)
     known.valid = false;
 }
@@ -101,7 +102,7 @@ void read_tables(Reading* reading) {
 const Reading& look() {
   if (known.valid && known.job == catalog()->job) return known;
   if (!registered) {
-    CacheRegisterRelcacheCallback(pulse_installation_stale, 0);
+    listen_to_invalidations(installation_stale);
     registered = true;
   }
   Reading reading = {};

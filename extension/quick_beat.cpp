@@ -2,6 +2,7 @@
 
 #include "catalog.hpp"
 #include "claim_count.hpp"
+#include "invalidation.hpp"
 #include "liveness.hpp"
 #include "session_end.hpp"
 #include "settings.hpp"
@@ -28,7 +29,7 @@ Remembered remembered;
 uint64 changes = 0;
 Oid known_task = InvalidOid;
 
-extern "C" void pulse_beat_stale(Datum, Oid relation) {
+void beat_stale(Oid relation) {
   if (OidIsValid(relation) && relation != known_task && relation != remembered.heartbeat) return;
   changes++;
   remembered.is_valid = false;
@@ -36,7 +37,7 @@ extern "C" void pulse_beat_stale(Datum, Oid relation) {
 
 void listen() {
   static bool is_registered = false;
-  if (!is_registered) CacheRegisterRelcacheCallback(pulse_beat_stale, 0);
+  if (!is_registered) listen_to_invalidations(beat_stale);
   is_registered = true;
   known_task = catalog()->task;
 }

@@ -1,6 +1,7 @@
 #include "task_changes.hpp"
 
 #include "catalog.hpp"
+#include "invalidation.hpp"
 
 namespace pulse {
 namespace {
@@ -8,7 +9,7 @@ namespace {
 uint64 changes = 0;
 Oid known_task = InvalidOid;
 
-extern "C" void pulse_task_changed(Datum, Oid relation) {
+void task_changed(Oid relation) {
   if (!OidIsValid(relation) || relation == known_task) changes++;
 }
 
@@ -18,7 +19,7 @@ bool task_changes_are_told() { return catalog()->has_lanes; }
 
 uint64 task_changes() {
   static bool is_registered = false;
-  if (!is_registered) CacheRegisterRelcacheCallback(pulse_task_changed, 0);
+  if (!is_registered) listen_to_invalidations(task_changed);
   is_registered = true;
   if (known_task != catalog()->task) changes++;
   known_task = catalog()->task;
