@@ -1,5 +1,6 @@
 #include "task_settings.hpp"
 
+#include "known_task.hpp"
 #include "settings.hpp"
 #include "task_row.hpp"
 
@@ -51,6 +52,7 @@ void overlay_handler(TupleTableSlot* row, TaskSettings* found) {
 
 TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
   TaskSettings found = defaults();
+  if (task_is_unset(identifier)) return found;
   with_task_row(identifier, snapshot, [&found](TupleTableSlot* row) {
     overlay(row, kTaskTimeout, &found.timeout, &found.timeout_null);
     overlay(row, kTaskStallTimeout, &found.stall_timeout, &found.stall_timeout_null);
