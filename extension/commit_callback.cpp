@@ -7,6 +7,7 @@
 #include "key_lock.hpp"
 #include "lazy_commit.hpp"
 #include "settings.hpp"
+#include "task_changes.hpp"
 #include "told_commit.hpp"
 #include "waiters.hpp"
 #include "waiting.hpp"
@@ -139,6 +140,7 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
     }
     case XACT_EVENT_ABORT:
     case XACT_EVENT_PREPARE:
+      count_rollback_as_task_change();
       forget_lazy_writes();
       withdraw_announcements();
       // A prepared transaction commits elsewhere; reconciling finds what it left.
@@ -170,6 +172,7 @@ extern "C" void pulse_subtransaction_callback(SubXactEvent event, SubTransaction
   if (event == SUBXACT_EVENT_ABORT_SUB) {
     drop_fences(mine);
     forget_key_locks();
+    count_rollback_as_task_change();
     undo_savepoint();
     leave_waiting();
   }

@@ -27,4 +27,6 @@ uint64 task_changes() {
   return changes;
 }
 
+void count_rollback_as_task_change() { changes++; }
+
 }  // namespace pulse

@@ -1,6 +1,6 @@
-// How often this session has heard that pulse.task was changed. A trigger of the table tells every
-// session, after the change can be seen; the session's own changes count from its next statement,
-// and once more when they are undone.
+// How often what pulse.task says may have changed for this session. A trigger of the table tells
+// every session, after the change can be seen. A statement of its own sees what it has written
+// before the trigger tells, so whatever is rolled back counts too.
 #pragma once
 
 #include "prelude.hpp"
@@ -12,5 +12,8 @@ bool task_changes_are_told();
 
 // Listens to what others have said so far.
 uint64 task_changes();
+
+// For callbacks: never raises.
+void count_rollback_as_task_change();
 
 }  // namespace pulse

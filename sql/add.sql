@@ -36,7 +36,7 @@ COMMENT ON FUNCTION pulse._merged_payload(json, json) IS
 
 -- Checks a job and fills in the defaults; everything after it can trust the values.
 CREATE OR REPLACE FUNCTION pulse._checked_spec(spec pulse.job_spec) RETURNS pulse.job_spec
-  LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_checked_spec';
+  LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_checked_spec';
 COMMENT ON FUNCTION pulse._checked_spec(pulse.job_spec) IS
   'a job as it is stored, or PU004 for a name or value out of range';
 

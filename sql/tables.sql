@@ -75,8 +75,8 @@ COMMENT ON COLUMN pulse.job.activity_live_us IS
   'the last progress report or the claim on the liveness clock, microseconds';
 
 -- The order of P8; a claim walks it per task and priority, so what is not due costs one step. Fresh
--- claims stay on it, and are stepped over, until they end or settle. No two entries are alike, so a
--- full page is not searched for such.
+-- claims stay on it, and are stepped over, until they end or settle. Entries are alike only of
+-- versions of one job, which is rare, so a full page is not searched for such.
 CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id)
   WITH (deduplicate_items = off) WHERE lane = 'o';
 -- Recovery, held() and heartbeats find a worker's jobs here, and in fresh_claim.
