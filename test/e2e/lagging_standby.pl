@@ -28,6 +28,19 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'copy', has_streaming => 1);
 $standby->start;
 
+# The first writes its row anew, or makes the page be logged whole; the last does neither. Beats are
+# not flushed: the commit takes them along.
+subtest 'beats arrive as they were written' => sub {
+    my $idle = Pulse::SqlWorker->new($primary, 'idle', interval => '0');
+    is($idle->beat, 'alive', "beat $_") for 1 .. 3;
+    $idle->query('SELECT pg_current_xact_id()');
+    $primary->wait_for_catchup($standby);
+    my $row = 'SELECT h FROM pulse.heartbeat AS h WHERE worker_id = ' . $idle->id;
+    is(value($standby, $row), value($primary, $row), 'the row is the same');
+    $idle->query('SELECT pulse.deregister_worker(' . $idle->id . ')');
+    $idle->quit;
+};
+
 my $worker = Pulse::SqlWorker->new($primary, 'living', interval => '0');
 my $fleet = Pulse::Fleet->start('fleet', WORKERS, servers => [ $primary, $standby ]);
 my @kept = add_jobs($primary, 'kept', 2);
@@ -40,17 +53,6 @@ subtest 'a standby has no background worker' => sub {
     is(value($standby, q{SELECT count(*) FROM pg_stat_activity
         WHERE backend_type LIKE 'pg_pulse%'}), 0, 'no process');
     unlike(slurp_file($standby->logfile), qr/pg_pulse looks after/, 'not a word');
-};
-
-# The first writes its row anew, or makes the page be logged whole; the last does neither.
-subtest 'beats arrive as they were written' => sub {
-    my $idle = Pulse::SqlWorker->new($primary, 'idle', interval => '0');
-    is($idle->beat, 'alive', "beat $_") for 1 .. 3;
-    $primary->wait_for_catchup($standby);
-    my $row = 'SELECT h FROM pulse.heartbeat AS h WHERE worker_id = ' . $idle->id;
-    is(value($standby, $row), value($primary, $row), 'the row is the same');
-    $idle->query('SELECT pulse.deregister_worker(' . $idle->id . ')');
-    $idle->quit;
 };
 
 # From here on the standby receives nothing.
