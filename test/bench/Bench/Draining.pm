@@ -18,19 +18,23 @@ my %side = (
                       command => \&Bench::Graphile::sql_drain_command },
 );
 
-# Dead rows are vacuumed away where the option says so, and a checkpoint comes before the jobs, so
-# that none falls into the drain and pages were logged whole already, for every side alike. Of old
-# jobs another one comes after them, so that the drain logs their pages whole.
-# Returns how many jobs were there before.
+# Fills for all drains that follow. Dead rows are vacuumed away where the option says so, and a
+# checkpoint comes before the jobs of any, because it is of the whole server, so that none falls
+# into a drain and pages were logged whole already, for every side alike. Of old jobs another one
+# comes after them, so that the drains log their pages whole.
+# Returns how many jobs were there before, of each.
 sub fill {
-    my ($at, %option) = @_;
-    my ($database, $side) = ($option{database}, $side{$option{system}});
-    Bench::Server::sql($database, "VACUUM (ANALYZE) $side->{table}") if $option{vacuum} // 1;
-    Bench::Server::sql($database, 'CHECKPOINT');
-    my $others = Bench::Server::sql($database, "SELECT count(*) FROM $side->{table}");
-    $side->{fill}->($database, $option{jobs}, %{$option{field} // {}});
-    Bench::Server::sql($database, 'CHECKPOINT') if $option{old};
-    return $others;
+    my ($at, @drains) = @_;
+    my @others;
+    for my $drain (@drains) {
+        my $table = $side{$drain->{system}}{table};
+        Bench::Server::sql($drain->{database}, "VACUUM (ANALYZE) $table") if $drain->{vacuum} // 1;
+        push @others, Bench::Server::sql($drain->{database}, "SELECT count(*) FROM $table");
+    }
+    Bench::Server::sql('postgres', 'CHECKPOINT');
+    $side{$_->{system}}{fill}->($_->{database}, $_->{jobs}, %{$_->{field} // {}}) for @drains;
+    Bench::Server::sql('postgres', 'CHECKPOINT') if $drains[0]{old};
+    return @others;
 }
 
 # Dies if not as many are left as there were before.
@@ -49,7 +53,7 @@ sub drain {
     my ($database, $jobs) = @option{qw(database jobs)};
     my $command = $option{command}
       // $side{$option{system}}{command}->($at, $database, %option);
-    my $others = fill($at, %option);
+    my ($others) = fill($at, \%option);
     my $run = Bench::Measure::timed($at, $database, $command);
     check_left($at, $others, %option);
     # As Graphile Worker's authors do: the start of one process, although several start at once. It

@@ -23,7 +23,7 @@ sub command {
 # What a drain at once costs per job.
 sub cost {
     my ($at, %option) = @_;
-    my $others = Bench::Draining::fill($at, %option);
+    my ($others) = Bench::Draining::fill($at, \%option);
     my $run = Bench::Measure::timed($at, $option{database},
                                     "echo $option{jobs} | " . command($at, %option));
     Bench::Draining::check_left($at, $others, %option);
@@ -42,6 +42,7 @@ sub drain_portion {
     $drainer->{orders}->flush;
     my $line = readline($drainer->{said}) // die "bench: a drain failed, see $at->{log}\n";
     my $done = JSON::PP::decode_json($line);
+    die "bench: $done->{jobs} of $jobs jobs were drained\n" if $done->{jobs} != $jobs;
     $drainer->{$_} += $done->{$_} for qw(seconds jobs);
     return;
 }
@@ -57,8 +58,10 @@ sub stop {
 # Each of the two is first in every other round. Returns a run of each.
 sub pair {
     my ($at, @drains) = @_;
-    my @others = map { Bench::Draining::fill($at, %$_) } @drains;
+    my @others = Bench::Draining::fill($at, @drains);
     Bench::Server::command('sync');
+    # A drain that has died says so by its silence.
+    local $SIG{PIPE} = 'IGNORE';
     my @drainers = map { start($at, %$_) } @drains;
     for my $round (1 .. PORTIONS) {
         drain_portion($at, $drainers[$_], $drains[$_]{jobs} / PORTIONS)
