@@ -10,12 +10,12 @@ let beat = { status: 'alive' }, stop = false, job, work
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => { stop = true })
 setInterval(async () => { // 0: no job; what a lost reply claimed goes back
   beat = (await beats.query('SELECT * FROM pulse.heartbeat($1, $2)', [me, [job?.id ?? 0]])).rows[0]
-  if (beat.revoked.concat(beat.cancelled).includes(job?.id)) work.abort()
-}, 1000)
+  if (beat.revoked.concat(beat.cancelled).includes(job?.id)) work.abort() }, 1000)
 while (!stop && beat.status === 'alive') {
   await db.query('SELECT pulse.sweep()')
   await db.query("CALL pulse.wait_for_job($1, '2 s')", [me])
-  job = (await db.query('SELECT id, token, payload FROM pulse.claim($1)', [me])).rows[0]
+  job = (await db.query('SELECT id, token, payload FROM pulse.claim($1)', [me]) // PU002: lost
+    .catch(error => { if (error.code === 'PU002') stop = true; else throw error }))?.rows[0]
   if (job) await fetch(job.payload?.url, work = new AbortController())
     .then(page => db.query('SELECT pulse.complete($1, $2, $3)', [job.id, job.token, page.status]))
     // PU001 too: the claim is lost, and this is only "stale".
