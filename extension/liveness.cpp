@@ -39,19 +39,16 @@ ClockReading read_clock() {
   return reading;
 }
 
-// Since the reading's tick, in this incarnation of the server.
-int64 elapsed_us(const ClockReading& reading) {
-  return GetCurrentTimestamp() - Max(reading.last_tick, incarnation_started_at());
+// From the reading's tick to this moment, in this incarnation of the server.
+int64 elapsed_us(const ClockReading& reading, TimestampTz at) {
+  return at - Max(reading.last_tick, incarnation_started_at());
 }
 
-int64 since_tick_us(const ClockReading& reading) {
+// A moment before the tick counts as the tick: late rather than early.
+int64 base_us_at(const ClockReading& reading, TimestampTz at) {
   // A new timeline adds nothing: nobody could beat between the old primary's end and the promotion.
-  if (reading.timeline != current_timeline()) return 0;
-  return Min(Max(elapsed_us(reading), 0), longest_tick_us());
-}
-
-int64 shifted(int64 base_us) {
-  return base_us + static_cast<int64>(settings.clock_offset_s * USECS_PER_SEC);
+  if (reading.timeline != current_timeline()) return reading.vt_us;
+  return reading.vt_us + Min(Max(elapsed_us(reading, at), 0), longest_tick_us());
 }
 
 // More than the two clocks of a machine drift apart between two ticks, less than matters to a beat.
@@ -61,7 +58,7 @@ constexpr int64 kMostSkewUs = 10000;
 int64 skew_us() { return GetCurrentTimestamp() - monotonic_us(); }
 
 bool holds_now(const RecalledClock& known) {
-  int64 elapsed = elapsed_us(known.reading);
+  int64 elapsed = elapsed_us(known.reading, GetCurrentTimestamp());
   return known.clock == catalog()->clock && known.reading.timeline == current_timeline() &&
          elapsed >= 0 && elapsed <= longest_tick_us() &&
          llabs(skew_us() - known.skew_us) < kMostSkewUs;
@@ -98,12 +95,11 @@ void forget_clock(RecalledClock* shared) {
   SpinLockRelease(&shared->lock);
 }
 
-int64 live_base_us() {
-  ClockReading reading = read_clock();
-  return reading.vt_us + since_tick_us(reading);
-}
+int64 live_base_us_at(TimestampTz at) { return base_us_at(read_clock(), at); }
 
-int64 live_now_us() { return shifted(live_base_us()); }
+int64 live_base_us() { return live_base_us_at(GetCurrentTimestamp()); }
+
+int64 live_now_us() { return live_base_us() + clock_offset_us(); }
 
 int64 recall_live_now_us() {
   DatabaseState* database = this_database();
@@ -115,7 +111,7 @@ int64 recall_live_now_us() {
     known.clock = catalog()->clock;
     share(&database->recalled_clock, known);
   }
-  return shifted(known.reading.vt_us + since_tick_us(known.reading));
+  return base_us_at(known.reading, GetCurrentTimestamp()) + clock_offset_us();
 }
 
 }  // namespace pulse

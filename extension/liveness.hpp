@@ -27,6 +27,9 @@ void forget_clock(RecalledClock* shared);
 // What a tick stores: the clock without the session's test offset.
 int64 live_base_us();
 
+// The same as of another moment, on the wall clock; a moment before the last tick counts as that.
+int64 live_base_us_at(TimestampTz at);
+
 // Microseconds of live time now. Reads the clock table under a snapshot of its own.
 int64 live_now_us();
 

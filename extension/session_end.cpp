@@ -1,10 +1,11 @@
 // The end of an attached session, without SQL in any exit path: a session lock stands for the
-// session, and an exit callback that touches shared memory only asks for a sweep. The sweep finds
-// the lock free and judges. Ends that the server caused are remembered as excused.
+// session. An exit callback notes in shared memory how it ended, another one asks for a sweep. The
+// sweep finds the lock free and judges.
 #include "session_end.hpp"
 
 #include "background.hpp"
 #include "catalog.hpp"
+#include "liveness.hpp"
 #include "private_lock.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
@@ -17,45 +18,55 @@ namespace {
 constexpr int kRemembered = 16;
 uint64 held[kRemembered];
 int held_count = 0;
-bool callback_registered = false;
+bool callbacks_registered = false;
 
-void excuse(SharedState* all, uint64 attachment) {
-  uint64 position = pg_atomic_fetch_add_u64(&all->excused_count, 1);
-  pg_atomic_write_u64(&all->excused[position % kExcusedEnds], attachment);
+// A client that went away makes the backend exit with 0, or is noticed as a lost connection.
+// Everything else that ends a session is the server's or an administrator's doing.
+bool is_ended_by_client(int code) { return code == 0 || ClientConnectionLost; }
+
+// Runs while this session still holds its locks.
+extern "C" void pulse_session_ends(int code, Datum) {
+  DatabaseState* database = this_database_if_known();
+  if (!database) return;
+  bool by_client = is_ended_by_client(code);
+  TimestampTz now = GetCurrentTimestamp();
+  for (int i = 0; i < held_count; i++) {
+    if (by_client)
+      note_ended(&database->ended_sessions, {held[i], now, clock_offset_us()});
+    else
+      note_excused(&database->ended_sessions, held[i]);
+  }
 }
 
 // Runs after this session's locks are released, so that the sweep which it asks for finds them
 // free.
-extern "C" void pulse_session_exit(int code, Datum) {
-  SharedState* all = shared();
+extern "C" void pulse_session_has_ended(int code, Datum) {
   DatabaseState* database = this_database_if_known();
-  if (!all || !database || held_count == 0) return;
-  // A client that went away makes the backend exit with 0, or is noticed as a lost connection.
-  // Everything else that ends a session is the server's or an administrator's doing.
-  bool by_client = code == 0 || ClientConnectionLost;
-  if (!by_client) {
-    for (int i = 0; i < held_count; i++) excuse(all, held[i]);
-    return;
-  }
+  if (!database || held_count == 0 || !is_ended_by_client(code)) return;
   if (settings.disconnect_grace_ms < 0) return;
   lower_due(&database->sweep_due, wall_now());
   wake_background(database);
   nudge_waiters();
 }
 
-bool is_excused(uint64 attachment) {
-  SharedState* all = shared();
-  if (!all) return false;
-  // When more sessions were ended at once than are remembered, silence decides about all of them.
-  if (pg_atomic_read_u64(&all->excused_count) > kExcusedEnds) {
-    uint64 oldest = PG_UINT64_MAX;
-    for (int i = 0; i < kExcusedEnds; i++)
-      oldest = Min(oldest, pg_atomic_read_u64(&all->excused[i]));
-    if (attachment < oldest) return true;
-  }
-  for (int i = 0; i < kExcusedEnds; i++)
-    if (pg_atomic_read_u64(&all->excused[i]) == attachment) return true;
-  return false;
+void register_callbacks() {
+  if (callbacks_registered) return;
+  before_shmem_exit(pulse_session_ends, Int32GetDatum(0));
+  on_shmem_exit(pulse_session_has_ended, Int32GetDatum(0));
+  callbacks_registered = true;
+}
+
+// Of another database, and of an installation that was dropped while sessions of it went on, no
+// number is given out again: the upper half is the installation's.
+uint64 next_attachment() {
+  Oid sequence = catalog()->attachment_seq;
+  auto number = static_cast<uint32>(nextval_internal(sequence, false));
+  return static_cast<uint64>(sequence & PG_INT32_MAX) << 32 | number;
+}
+
+bool was_excused(uint64 attachment) {
+  DatabaseState* database = this_database();
+  return database && is_excused(&database->ended_sessions, attachment);
 }
 
 void remember(uint64 attachment) {
@@ -77,11 +88,8 @@ bool holds_attachment(uint64 attachment) {
 // pulse._hold_attachment(): a new attachment, held by this session until it ends.
 PULSE_FUNCTION(pulse_hold_attachment) {
   (void)pulse::this_database();
-  if (!pulse::callback_registered) {
-    on_shmem_exit(pulse::pulse_session_exit, Int32GetDatum(0));
-    pulse::callback_registered = true;
-  }
-  auto attachment = static_cast<uint64>(nextval_internal(pulse::catalog()->attachment_seq, false));
+  pulse::register_callbacks();
+  uint64 attachment = pulse::next_attachment();
   pulse::hold_attachment(attachment);
   pulse::remember(attachment);
   PG_RETURN_INT64(static_cast<int64>(attachment));
@@ -112,6 +120,16 @@ PULSE_FUNCTION(pulse_attachment_state) {
   if (PG_GETARG_INT64(1) != pulse::incarnation())
     state = "unknown";
   else if (pulse::attachment_is_free(attachment))
-    state = pulse::is_excused(attachment) ? "unknown" : "ended";
+    state = pulse::was_excused(attachment) ? "unknown" : "ended";
   PG_RETURN_TEXT_P(cstring_to_text(state));
+}
+
+// pulse._ended_live_us(attachment): when its client ended the session, on the liveness clock; NULL
+// where that is not known.
+PULSE_FUNCTION(pulse_ended_live_us) {
+  pulse::DatabaseState* database = pulse::this_database();
+  auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
+  pulse::TimedEnd end;
+  if (!database || !pulse::find_end(&database->ended_sessions, attachment, &end)) PG_RETURN_NULL();
+  PG_RETURN_INT64(pulse::live_base_us_at(end.at) + end.offset_us);
 }

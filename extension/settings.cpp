@@ -122,9 +122,9 @@ int64 longest_tick_us() {
   return static_cast<int64>(interval_ms) * 1250;
 }
 
-TimestampTz wall_now() {
-  return GetCurrentTimestamp() + static_cast<int64>(settings.clock_offset_s * USECS_PER_SEC);
-}
+int64 clock_offset_us() { return static_cast<int64>(settings.clock_offset_s * USECS_PER_SEC); }
+
+TimestampTz wall_now() { return GetCurrentTimestamp() + clock_offset_us(); }
 
 int64 monotonic_us() {
   instr_time now;
@@ -132,10 +132,7 @@ int64 monotonic_us() {
   return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
 }
 
-TimestampTz transaction_now() {
-  return GetCurrentTransactionStartTimestamp() +
-         static_cast<int64>(settings.clock_offset_s * USECS_PER_SEC);
-}
+TimestampTz transaction_now() { return GetCurrentTransactionStartTimestamp() + clock_offset_us(); }
 
 }  // namespace pulse
 

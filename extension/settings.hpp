@@ -35,6 +35,9 @@ void define_settings();
 // pass.
 int64 longest_tick_us();
 
+// pulse.clock_offset in microseconds.
+int64 clock_offset_us();
+
 // Wall clock as everything in this extension sees it: moved by pulse.clock_offset.
 TimestampTz wall_now();
 

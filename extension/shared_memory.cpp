@@ -39,6 +39,7 @@ void reset_keeper(KeeperState* keeper) {
 // Everything but the oid: the first claim then looks at all queues.
 void reset_database(DatabaseState* database) {
   forget_clock(&database->recalled_clock);
+  forget_ended_sessions(&database->ended_sessions);
   pg_atomic_init_u64(&database->any_generation, 0);
   pg_atomic_init_u64(&database->parked_due, kNever);
   pg_atomic_init_u64(&database->parked_seen, 0);
@@ -74,11 +75,10 @@ void init_state(SharedState* fresh, int databases, int waiters) {
   pg_atomic_init_u32(&fresh->told_commits, 0);
   pg_atomic_init_u32(&fresh->flush_us, 0);
   pg_atomic_init_u32(&fresh->waiting, 0);
-  pg_atomic_init_u64(&fresh->excused_count, 0);
-  for (int i = 0; i < kExcusedEnds; i++) pg_atomic_init_u64(&fresh->excused[i], 0);
   for (int i = 0; i < databases; i++) {
     pg_atomic_init_u32(&fresh->database[i].oid, 0);
     SpinLockInit(&fresh->database[i].recalled_clock.lock);
+    SpinLockInit(&fresh->database[i].ended_sessions.lock);
     reset_database(&fresh->database[i]);
     for (KindPlace& place : fresh->database[i].kinds) init_kind(&place);
   }

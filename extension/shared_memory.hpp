@@ -1,9 +1,10 @@
 // What the backends of one server share: wake-ups and marks. Nothing durable lives here; after a
 // restart it is empty and the first claim or sweep rebuilds what it needs from the tables.
 // Every field is an atomic or is written only by the owner of its waiter; there is no lock
-// but the spinlock of the clock.
+// but the spinlocks of the clock and of the ended sessions.
 #pragma once
 
+#include "ended_sessions.hpp"
 #include "liveness.hpp"
 #include "prelude.hpp"
 
@@ -12,8 +13,7 @@ namespace pulse {
 constexpr int kTaskBits = 64;      // a task hashes to one of these bits
 constexpr int kQueueSlots = 8192;  // a queue hashes to one of these marks
 constexpr int kMarkWords = kQueueSlots / 64;
-constexpr int kKindPlaces = 32;  // kinds of claimers at once
-constexpr int kExcusedEnds = 256;
+constexpr int kKindPlaces = 32;          // kinds of claimers at once
 constexpr uint64 kNever = PG_INT64_MAX;  // a due time that does not come
 
 // How a keeper (keeper.hpp) ended, for the launcher. A keeper that said nothing has died.
@@ -52,6 +52,7 @@ struct DatabaseState {
   pg_atomic_uint64 sweep_due;              // when a sweep is wanted before its interval ends
   pg_atomic_uint64 marks[kMarkWords];      // queues that may be promoted
   RecalledClock recalled_clock;
+  EndedSessions ended_sessions;
   KeeperState keeper;
 };
 
@@ -83,9 +84,6 @@ struct SharedState {
   pg_atomic_uint32 told_commits;  // that others were told of before their flush
   pg_atomic_uint32 flush_us;      // what a flush takes; 0: not known yet
   pg_atomic_uint32 waiting;  // how many places of waiters are in use: most commits look no further
-  // Attachments whose session was ended by the server: their end says nothing about the worker.
-  pg_atomic_uint64 excused[kExcusedEnds];
-  pg_atomic_uint64 excused_count;
   DatabaseState database[FLEXIBLE_ARRAY_MEMBER];
   // followed by Waiter[waiters]
 };

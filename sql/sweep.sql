@@ -177,10 +177,10 @@ DECLARE
   marked int;
   skipped int;
 BEGIN
+  stamped := pulse._stamp_ended_sessions(pulse._live_now_us());
   result.skipped_time := pulse._tick();
   live_us := pulse._live_now_us();
   PERFORM pulse._warn_of_short_thresholds();
-  stamped := pulse._stamp_ended_sessions(live_us);
   SELECT m.marked, m.skipped INTO marked, skipped
     FROM pulse._mark_all_lost(live_us, max_jobs) AS m;
   PERFORM pulse._ask_for_grace_end(live_us);

@@ -27,6 +27,12 @@ CREATE OR REPLACE FUNCTION pulse._attachment_state(attachment bigint, incarnatio
 COMMENT ON FUNCTION pulse._attachment_state(bigint, bigint) IS
   'open, ended (by its client) or unknown (the server ended it: silence decides)';
 
+CREATE OR REPLACE FUNCTION pulse._ended_live_us(attachment bigint) RETURNS bigint
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_ended_live_us';
+COMMENT ON FUNCTION pulse._ended_live_us(bigint) IS
+  'when its client ended the session, on the liveness clock (no earlier than the last tick); NULL '
+  'where that is not remembered';
+
 CREATE OR REPLACE FUNCTION pulse._incarnation() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_incarnation';
 COMMENT ON FUNCTION pulse._incarnation() IS 'names this run of the server';

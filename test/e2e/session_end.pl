@@ -201,5 +201,29 @@ subtest 'P5a: a notice that nobody acts on is given to another' => sub {
     $next->complete($again);
 };
 
+# Nobody sweeps while all are busy: then the first sweep may come after the grace.
+subtest 'P5a: the grace begins at the end, not at the sweep that sees it' => sub {
+    my $lost = Pulse::SqlWorker->new($node, 'lost');
+    my $other = Pulse::SqlWorker->new($node, 'other', before => q{SET pulse.clock_offset = '1s'});
+    for my $worker ($lost, $other) {
+        add_job($node, 'work');
+        $worker->must_claim;
+    }
+    # A sweep that finds so old a tick makes one of its own, and that must not hide the end.
+    value($node, q{UPDATE pulse.clock SET last_tick = last_tick - interval '30 s'});
+    for my $worker ($lost, $other) {
+        my $pid = $worker->backend_pid;
+        $worker->kill;
+        wait_until_backend_is_gone($pid);
+    }
+    my $end = value($node, 'SELECT clock_timestamp()');
+    wait_until($node, "SELECT clock_timestamp() > '$end'::timestamptz + interval '200 ms'",
+        'the grace is over');
+    is(sweep_after('0s'), 1, 'the first sweep after it finds the worker lost');
+    is(sweep_after('0.9s'), 0, 'but not one whose clock was ahead when it ended');
+    is(sweep_after('1.3s'), 1, 'before its grace is over, too');
+    value($node, 'SELECT pulse.cancel_job(id) FROM pulse.job');
+};
+
 expect_healthy($node);
 done_testing();

@@ -1,4 +1,4 @@
 # An outage counts as silence of everybody.
 # in: extension
 # red: isolation outage_vs_sweep
-s/return Min(Max(elapsed_us(reading), 0), longest_tick_us());/return Max(elapsed_us(reading), 0);/
+s/Min(Max(elapsed_us(reading, at), 0), longest_tick_us())/Max(elapsed_us(reading, at), 0)/
