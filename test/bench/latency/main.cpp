@@ -1,6 +1,6 @@
 // bench-latency [SAMPLES]: from the moment a producer sends an add to the moment the job is in a
-// worker's hands, one at a time: the next is added when the last has been completed. Prints of each
-// the milliseconds to the start, and to the producer's answer.
+// worker's hands, one at a time: the next is added when the last has been completed and the worker
+// waits again. Prints of each the milliseconds to the start, and to the producer's answer.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -19,6 +19,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kLongest = std::chrono::seconds(10);
 const std::string kWait = "CALL pulse.wait_for_job($1, '30 s')";
+const std::string kIsWaiting =
+    "SELECT FROM pg_stat_get_activity($1::int) WHERE wait_event_type = 'Extension'";
 const std::string kClaim = "SELECT id, token FROM pulse.claim($1)";
 
 // Waits and claims in one round trip of two transactions, so that the claim follows in the server
@@ -27,6 +29,7 @@ class Worker {
  public:
   explicit Worker(int jobs) : session_("latency_worker"), jobs_(jobs) {
     worker_id_ = session_.number("SELECT id FROM pulse.register_worker('latency')");
+    process_ = session_.number("SELECT pg_backend_pid()");
     session_.prepare(kWait);
     session_.prepare(kClaim);
     thread_ = std::thread([this] { run(); });
@@ -38,6 +41,7 @@ class Worker {
     return started_at_;
   }
   void wait_for_end() { ended_.acquire(); }
+  std::int64_t process() const { return process_; }
 
  private:
   void run() {
@@ -71,10 +75,28 @@ class Worker {
   bench::Session session_;
   int jobs_;
   std::int64_t worker_id_ = 0;
+  std::int64_t process_ = 0;
   Clock::time_point started_at_;
   std::binary_semaphore started_{0};
   std::binary_semaphore ended_{0};
   std::thread thread_;
+};
+
+// Looks on from a session of its own. Without it every other add would meet the worker on its way
+// to wait, whichever of two threads the processor went to first.
+class Watcher {
+ public:
+  explicit Watcher(std::int64_t process) : session_("latency_watcher"), process_(process) {
+    session_.prepare(kIsWaiting);
+  }
+  void wait_until_waiting() {
+    while (session_.run(kIsWaiting, {process_}).count() == 0) {
+    }
+  }
+
+ private:
+  bench::Session session_;
+  std::int64_t process_;
 };
 
 struct Sample {
@@ -86,7 +108,8 @@ double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
-Sample sample(bench::Session* producer, Worker* worker) {
+Sample sample(bench::Session* producer, Worker* worker, Watcher* watcher) {
+  watcher->wait_until_waiting();
   Clock::time_point sent = Clock::now();
   producer->run("SELECT (pulse.add_job('no_op', '{\"id\": 1}')).id");
   Clock::time_point answered = Clock::now();
@@ -103,9 +126,10 @@ int main(int argc, char** argv) {
   try {
     bench::Session producer("latency_producer");
     Worker worker(kWarm + samples);
-    for (int i = 0; i < kWarm; i++) sample(&producer, &worker);
+    Watcher watcher(worker.process());
+    for (int i = 0; i < kWarm; i++) sample(&producer, &worker, &watcher);
     for (int i = 0; i < samples; i++) {
-      Sample taken = sample(&producer, &worker);
+      Sample taken = sample(&producer, &worker, &watcher);
       std::printf("%.4f %.4f\n", taken.start_ms, taken.answer_ms);
     }
   } catch (const std::exception& error) {
