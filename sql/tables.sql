@@ -6,6 +6,13 @@ CREATE SEQUENCE pulse.token_seq AS bigint MAXVALUE 1099511627775 NO CYCLE;
 CREATE SEQUENCE pulse.worker_id_seq AS bigint MAXVALUE 1099511627775 NO CYCLE;
 CREATE SEQUENCE pulse.attachment_seq AS bigint;
 
+-- They begin anywhere in the first sixteenth, so that a worker which outlives its installation has
+-- no token that a job of the next one has, nor the id of one of its workers.
+SELECT pg_catalog.setval(s.name::pg_catalog.regclass, 1 +
+    ('x0000000' || pg_catalog.translate(
+       pg_catalog.left(pg_catalog.gen_random_uuid()::text, 10), '-', ''))::bit(64)::bigint, false)
+  FROM (VALUES ('pulse.token_seq'), ('pulse.worker_id_seq')) AS s (name);
+
 -- The hash that places a queue among the marks in shared memory; it must never change, an index
 -- uses it.
 CREATE FUNCTION pulse._queue_slot(queue_name text) RETURNS smallint

@@ -52,16 +52,27 @@ subtest 'P6: more ends by the server than are remembered excuse those before' =>
     is(session_of($young), 'ended', 'a younger one that its client ended is');
 };
 
-subtest 'a session of a dropped installation is in nobody\'s way' => sub {
+subtest 'P2: a worker of a dropped installation is none of the next' => sub {
     my $old = Pulse::SqlWorker->new($node, 'old', database => 'again');
-    value($node, 'DROP EXTENSION pg_pulse; CREATE EXTENSION pg_pulse', 'again');
+    my $id = add_job($node, 'work', undef, 'again');
+    my $claim = $old->must_claim;
+    value($node, 'SET pulse.allow_drop = on; DROP EXTENSION pg_pulse; CREATE EXTENSION pg_pulse',
+        'again');
+
     my $new = Pulse::SqlWorker->new($node, 'new', database => 'again');
-    is(value($node, 'SELECT state FROM pulse.worker', 'again'), 'alive',
-        'a worker of the new one attaches while the old session goes on');
+    pass('a worker of the next one attaches while the old session goes on');
+    is(add_job($node, 'work', undef, 'again'), $id, 'its first job has the number of the old one');
+    my $again = $new->must_claim;
+    is($old->refusal("SELECT pulse.complete($id, $claim->{token})"), 'PU001',
+        'the old worker cannot end it');
+    is($old->refusal('SELECT pulse.claim(' . $old->id . ')'), 'PU002', 'nor claim another');
+    like($old->query('SELECT status FROM pulse.heartbeat(' . $old->id . ')'),
+        qr/lost/, 'nor beat for its worker');
+
     end_session($old, sub { value($node, "SELECT pg_terminate_backend($_[1])") });
     end_session($new, sub { $_[0]->kill });
     is(value($node, "SET pulse.clock_offset = '3s'; SELECT workers_lost FROM pulse.sweep()",
-            'again'), 1, 'and is lost by the end of its own');
+            'again'), 1, 'which is lost by the end of its own session');
 };
 
 expect_healthy($node);
