@@ -7,14 +7,20 @@ namespace {
 
 Catalog known;
 bool valid = false;
+uint64 news = 0;
 bool registered = false;
+
+void forget() {
+  valid = false;
+  news++;
+}
 
 // Anything that happens to a relation of ours, or to all, makes us look again; lookups are few.
 void relation_changed(Oid relation) {
-  if (relation == InvalidOid || relation == known.job || relation == known.schema) valid = false;
+  if (relation == InvalidOid || relation == known.job || relation == known.schema) forget();
 }
 
-extern "C" void pulse_namespace_changed(Datum, int, uint32) { valid = false; }
+extern "C" void pulse_namespace_changed(Datum, int, uint32) { forget(); }
 
 Oid relation_named(const char* name) {
   Oid oid = get_relname_relid(name, known.schema);
@@ -82,9 +88,10 @@ const Catalog* catalog() {
     registered = true;
   }
   while (!valid) {
-    // A change that arrives during the look-up makes us look again.
-    valid = true;
+    // A change that arrives during the look-up makes us look again, and so does a failure.
+    uint64 heard = news;
     look_up();
+    valid = news == heard;
   }
   return &known;
 }

@@ -42,12 +42,14 @@ struct Reading {
   int64 highest;  // epoch of any row
 };
 Reading known;
+uint64 news = 0;
 bool registered = false;
 
 // The table has a trigger that tells everybody of a change.
 void installation_stale(Oid relation) {
-  if (relation == InvalidOid || relation == known.table || relation == known.witness)
-    known.valid = false;
+  if (relation != InvalidOid && relation != known.table && relation != known.witness) return;
+  known.valid = false;
+  news++;
 }
 
 template <typename Use>
@@ -111,11 +113,11 @@ const Reading& look() {
   reading.witness = get_relname_relid("witness", catalog()->schema);
   // An older SQL version is looked at again each time, because an update may come at any.
   if (!OidIsValid(reading.table) || !OidIsValid(reading.witness)) return known = reading;
+  // Which news count. Nothing is known before all is read, which can fail.
   known = reading;
-  // A change that arrives while the rows are read makes us look again the next time.
-  known.valid = true;
+  uint64 heard = news;
   read_tables(&reading);
-  reading.valid = known.valid;
+  reading.valid = news == heard;
   return known = reading;
 }
 
