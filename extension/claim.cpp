@@ -15,6 +15,7 @@
 #include "liveness.hpp"
 #include "private_lock.hpp"
 #include "promote.hpp"
+#include "queue_memory.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
 #include "stretch.hpp"
@@ -231,8 +232,7 @@ void read_arguments(Claim* claim, FunctionCallInfo fcinfo) {
 
 // Opens what queues have to give, no more than this claim can use: the rest is the next one's.
 Promotion promote_for(const Claim* claim) {
-  DatabaseState* database = this_database();
-  if (database && pg_atomic_read_u64(&database->reconciled_at) == 0) reconcile_queues(0);
+  if (is_look_at_all_due()) reconcile_queues(0);
   mark_fallen_due();
   return promote_marked(Min(claim->max_jobs, kMostPromotions), kMostPromotions);
 }

@@ -6,6 +6,8 @@
 #include "heads.hpp"
 #include "key_lock.hpp"
 #include "lazy_commit.hpp"
+#include "queue_memory.hpp"
+#include "session_end.hpp"
 #include "settings.hpp"
 #include "task_changes.hpp"
 #include "told_commit.hpp"
@@ -43,6 +45,7 @@ struct Pending {
   TimestampTz sweep_due;
   bool everybody;
   bool sweeps;  // a sweep is under way: the request for one is answered
+  SubTransactionId sweeps_in;
   int workers;
   int64 worker[kNotedWorkers];
 };
@@ -98,11 +101,14 @@ bool tell_commit(DatabaseState* database) {
   return is_somebody_woken;
 }
 
+void ask_for_sweep(DatabaseState* database) {
+  if (!lower_due(&database->sweep_due, wall_now())) return;
+  wake_background(database);
+  nudge_waiters();
+}
+
 void tell_abort(DatabaseState* database) {
-  if (pending.sweeps && lower_due(&database->sweep_due, wall_now())) {
-    wake_background(database);
-    nudge_waiters();
-  }
+  if (pending.sweeps) ask_for_sweep(database);
   lower(database, pending.passed_bits, pending.passed_from);
   bool marks = pending.any_taken || pending.any_returned;
   if (marks) {
@@ -136,6 +142,8 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
       forget_owed();
       forget_fences();
       forget_key_locks();
+      settle_left_attachments(true);
+      settle_queue_looks(true);
       break;
     }
     case XACT_EVENT_ABORT:
@@ -148,6 +156,8 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
       forget();
       forget_fences();
       forget_key_locks();
+      settle_left_attachments(false);
+      settle_queue_looks(false);
       leave_waiting();
       break;
     default: break;
@@ -156,9 +166,11 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
 
 // What a rolled-back savepoint claimed or promoted is to be found again: everything this
 // transaction did so far is told as if undone, because a wake-up too many is harmless.
-void undo_savepoint() {
+void undo_savepoint(SubTransactionId undone) {
   DatabaseState* database = this_database_if_known();
   if (database) {
+    // One that began later began within it.
+    if (pending.sweeps && pending.sweeps_in >= undone) ask_for_sweep(database);
     lower(database, pending.passed_bits, pending.passed_from);
     if (pending.claimed_bits) tell_waiters(database, pending.claimed, pending.claimed_bits, false);
   }
@@ -173,7 +185,9 @@ extern "C" void pulse_subtransaction_callback(SubXactEvent event, SubTransaction
     drop_fences(mine);
     forget_key_locks();
     count_rollback_as_task_change();
-    undo_savepoint();
+    settle_left_attachments(false);
+    settle_queue_looks(false);
+    undo_savepoint(mine);
     leave_waiting();
   }
   if (event == SUBXACT_EVENT_COMMIT_SUB) hand_up_fences(mine, parent);
@@ -275,6 +289,7 @@ void start_sweep() {
   // Before it looks: a session that ends from now on asks anew.
   pg_atomic_write_u64(&this_database()->sweep_due, kNever);
   pending.sweeps = true;
+  pending.sweeps_in = GetCurrentSubTransactionId();
 }
 
 void note_worker(int64 worker_id) {

@@ -3,19 +3,25 @@
 namespace pulse {
 namespace {
 
-// Attachments of one installation share the upper half and are counted in the lower one.
-bool is_before(uint64 attachment, uint64 other) {
-  return attachment >> 32 == other >> 32 && attachment < other;
+const TimedEnd* find_timed(const EndedSessions* ended, uint64 attachment) {
+  uint64 kept = Min(ended->timed_count, kTimedEnds);
+  for (uint64 i = 0; i < kept; i++)
+    if (ended->timed[i].attachment == attachment) return &ended->timed[i];
+  return nullptr;
 }
 
-bool is_excused_locked(const EndedSessions* ended, uint64 attachment) {
-  int kept = static_cast<int>(Min(ended->excused_count, kExcusedEnds));
-  bool was_seen_older = ended->excused_count <= kExcusedEnds;
-  for (int i = 0; i < kept; i++) {
+bool is_excused(const EndedSessions* ended, uint64 attachment) {
+  uint64 kept = Min(ended->excused_count, kExcusedEnds);
+  for (uint64 i = 0; i < kept; i++)
     if (ended->excused[i] == attachment) return true;
-    if (!is_before(attachment, ended->excused[i])) was_seen_older = true;
-  }
-  return !was_seen_older;
+  return false;
+}
+
+bool is_by_client(const EndedSessions* ended, uint64 attachment) {
+  if (find_timed(ended, attachment)) return true;
+  bool has_lost_excused = ended->excused_count > kExcusedEnds;
+  bool has_lost_timed = ended->timed_count > kTimedEnds;
+  return has_lost_timed && !has_lost_excused && !is_excused(ended, attachment);
 }
 
 }  // namespace
@@ -39,24 +45,19 @@ void note_ended(EndedSessions* ended, const TimedEnd& end) {
   SpinLockRelease(&ended->lock);
 }
 
-bool is_excused(EndedSessions* ended, uint64 attachment) {
+bool is_ended_by_client(EndedSessions* ended, uint64 attachment) {
   SpinLockAcquire(&ended->lock);
-  bool is = is_excused_locked(ended, attachment);
+  bool is = is_by_client(ended, attachment);
   SpinLockRelease(&ended->lock);
   return is;
 }
 
 bool find_end(EndedSessions* ended, uint64 attachment, TimedEnd* end) {
-  bool found = false;
   SpinLockAcquire(&ended->lock);
-  int kept = static_cast<int>(Min(ended->timed_count, kTimedEnds));
-  for (int i = 0; i < kept && !found; i++) {
-    if (ended->timed[i].attachment != attachment) continue;
-    *end = ended->timed[i];
-    found = true;
-  }
+  const TimedEnd* found = find_timed(ended, attachment);
+  if (found) *end = *found;
   SpinLockRelease(&ended->lock);
-  return found;
+  return found != nullptr;
 }
 
 }  // namespace pulse

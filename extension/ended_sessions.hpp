@@ -1,6 +1,6 @@
 // What is remembered of attached sessions that ended: which of them the server ended, and when the
 // others did. Written while their locks are still held, so that whoever finds a lock free finds
-// this as well.
+// this as well; who does not find it has met a lock that was let go of by other means.
 #pragma once
 
 #include "prelude.hpp"
@@ -8,7 +8,7 @@
 namespace pulse {
 
 constexpr int kExcusedEnds = 256;
-constexpr int kTimedEnds = 128;
+constexpr int kTimedEnds = 256;
 
 struct TimedEnd {
   uint64 attachment;
@@ -31,9 +31,9 @@ void forget_ended_sessions(EndedSessions* ended);
 void note_excused(EndedSessions* ended, uint64 attachment);
 void note_ended(EndedSessions* ended, const TimedEnd& end);
 
-// Whether the server ended the session. When it ended more than are remembered, so it is said of
-// all that are older: silence decides about them.
-bool is_excused(EndedSessions* ended, uint64 attachment);
+// Whether its client ended the session, rather than the server or an administrator, or nobody. When
+// more ended than are remembered, that is sure of none that the server may have ended.
+bool is_ended_by_client(EndedSessions* ended, uint64 attachment);
 
 // When the session's client ended it; false where that is not known or not remembered.
 bool find_end(EndedSessions* ended, uint64 attachment, TimedEnd* end);

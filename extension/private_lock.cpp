@@ -37,9 +37,19 @@ void hold_attachment(uint64 attachment) {
   (void)LockAcquire(&tag, ExclusiveLock, true, false);
 }
 
-bool attachment_is_free(uint64 attachment) {
+bool holds_attachment(uint64 attachment) {
   LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
-  if (holds_lock(&tag, ExclusiveLock)) return false;
+  return holds_lock(&tag, ExclusiveLock);
+}
+
+void release_attachment(uint64 attachment) {
+  LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
+  if (holds_lock(&tag, ExclusiveLock)) LockRelease(&tag, ExclusiveLock, true);
+}
+
+bool attachment_is_free(uint64 attachment) {
+  if (holds_attachment(attachment)) return false;
+  LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
   if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL) return false;
   LockRelease(&tag, ShareLock, false);
   return true;

@@ -1,6 +1,6 @@
 // Locks that only this extension takes: advisory locks with a class of their own, which no SQL
 // function can name. They live until the transaction ends; the session lock of an attached worker
-// until its session ends.
+// until its session ends, or lets go of all (pg_advisory_unlock_all, DISCARD ALL).
 #pragma once
 
 #include "prelude.hpp"
@@ -27,6 +27,10 @@ bool private_is_free(LockKind kind, uint64 key);
 
 // The session lock that stands for an attached worker.
 void hold_attachment(uint64 attachment);
+void release_attachment(uint64 attachment);
+
+// Whether this session is the one that the attachment stands for.
+bool holds_attachment(uint64 attachment);
 
 // Whether no session holds it, without keeping it.
 bool attachment_is_free(uint64 attachment);

@@ -5,6 +5,7 @@
 #include "due_scan.hpp"
 #include "job_table.hpp"
 #include "private_lock.hpp"
+#include "queue_memory.hpp"
 #include "settings.hpp"
 #include "shared_memory.hpp"
 #include "version.hpp"
@@ -261,10 +262,6 @@ void promote_slot(int slot, Look* look) {
   table_close(job, AccessShareLock);
 }
 
-void mark_now(DatabaseState* database, int slot) {
-  if (database) pg_atomic_fetch_or_u64(&database->marks[slot / 64], UINT64CONST(1) << (slot % 64));
-}
-
 }  // namespace
 
 Promotion promote_marked(int room, int looks) {
@@ -280,13 +277,10 @@ Promotion promote_marked(int room, int looks) {
 }
 
 void mark_fallen_due() {
-  DatabaseState* database = this_database();
+  DatabaseState* database = queue_memory();
   TimestampTz now = wall_now();
   if (!database || pg_atomic_read_u64(&database->parked_due) > static_cast<uint64>(now)) return;
-  pg_atomic_write_u64(&database->parked_due, kNever);
-  TimestampTz seen = static_cast<TimestampTz>(pg_atomic_read_u64(&database->parked_seen));
-  // The server's clock was turned back: what falls due until then was not seen.
-  if (seen > GetCurrentTimestamp()) seen = 0;
+  TimestampTz seen = begin_fallen_due_look(database);
   Relation job = table_open(catalog()->job, AccessShareLock);
   Relation index = index_open(catalog()->job_parked_due_idx, AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
@@ -307,24 +301,14 @@ void mark_fallen_due() {
     }
     seen = run_at;
     marked++;
-    mark_now(database, queue_slot(DatumGetTextPP(slot_getattr(row, kJobQueueName, &isnull))));
+    mark_queue(database, queue_slot(DatumGetTextPP(slot_getattr(row, kJobQueueName, &isnull))));
   }
-  // A session that moves its own time (pulse.clock_offset) has seen nothing for the others.
-  seen = Min(seen, GetCurrentTimestamp());
-  pg_atomic_write_u64(&database->parked_seen, static_cast<uint64>(seen));
+  end_fallen_due_look(database, seen);
   index_endscan(scan);
   ExecDropSingleTupleTableSlot(row);
   UnregisterSnapshot(snapshot);
   index_close(index, AccessShareLock);
   table_close(job, AccessShareLock);
-}
-
-// Everything that fell due by now is about to be looked at.
-static void note_full_look(DatabaseState* database) {
-  if (!database) return;
-  auto now = static_cast<uint64>(Min(wall_now(), GetCurrentTimestamp()));
-  pg_atomic_write_u64(&database->reconciled_at, now);
-  pg_atomic_write_u64(&database->parked_seen, now);
 }
 
 // Marks this queue, or promotes it where there is nowhere to mark. True when it wanted that.
@@ -336,7 +320,7 @@ static bool reconcile_queue(DatabaseState* database, Relation job, Relation inde
   if (!wants_promotion(job, index, snapshot, &queue)) return false;
   Look unbounded = {kFallenDueAtOnce, {false, false}};
   if (database)
-    mark_now(database, slot);
+    mark_queue(database, slot);
   else
     promote_queue(name, slot, &unbounded);
   return true;
@@ -344,7 +328,7 @@ static bool reconcile_queue(DatabaseState* database, Relation job, Relation inde
 
 int reconcile_queues(int most) {
   static int next_slot = 0;  // where a bounded look goes on
-  DatabaseState* database = this_database();
+  DatabaseState* database = queue_memory();
   if (most == 0) note_full_look(database);
   CommandCounterIncrement();
   Relation job = table_open(catalog()->job, AccessShareLock);

@@ -4,7 +4,7 @@
 #include "claim_count.hpp"
 #include "invalidation.hpp"
 #include "liveness.hpp"
-#include "session_end.hpp"
+#include "private_lock.hpp"
 #include "settings.hpp"
 
 namespace pulse {

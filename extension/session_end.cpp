@@ -14,27 +14,41 @@
 namespace pulse {
 namespace {
 
-// Attachments of this session, newest last; a session seldom has more than one.
-constexpr int kRemembered = 16;
-uint64 held[kRemembered];
+// An attachment of this session. It is left when its worker ends in order, once that is committed;
+// its lock is let go of before the next one is taken, as a commit must not fail.
+enum class Hold { kHeld, kLeaving, kLeft };
+
+struct Attachment {
+  uint64 number;
+  Hold hold;
+};
+
+Attachment* held = nullptr;
 int held_count = 0;
+int held_room = 0;
 bool callbacks_registered = false;
 
 // A client that went away makes the backend exit with 0, or is noticed as a lost connection.
 // Everything else that ends a session is the server's or an administrator's doing.
-bool is_ended_by_client(int code) { return code == 0 || ClientConnectionLost; }
+bool is_client_gone(int code) { return code == 0 || ClientConnectionLost; }
+
+bool is_any_held() {
+  for (int i = 0; i < held_count; i++)
+    if (held[i].hold != Hold::kLeft) return true;
+  return false;
+}
 
 // Runs while this session still holds its locks.
 extern "C" void pulse_session_ends(int code, Datum) {
   DatabaseState* database = this_database_if_known();
   if (!database) return;
-  bool by_client = is_ended_by_client(code);
   TimestampTz now = GetCurrentTimestamp();
   for (int i = 0; i < held_count; i++) {
-    if (by_client)
-      note_ended(&database->ended_sessions, {held[i], now, clock_offset_us()});
+    if (held[i].hold == Hold::kLeft) continue;
+    if (is_client_gone(code))
+      note_ended(&database->ended_sessions, {held[i].number, now, clock_offset_us()});
     else
-      note_excused(&database->ended_sessions, held[i]);
+      note_excused(&database->ended_sessions, held[i].number);
   }
 }
 
@@ -42,7 +56,7 @@ extern "C" void pulse_session_ends(int code, Datum) {
 // free.
 extern "C" void pulse_session_has_ended(int code, Datum) {
   DatabaseState* database = this_database_if_known();
-  if (!database || held_count == 0 || !is_ended_by_client(code)) return;
+  if (!database || !is_any_held() || !is_client_gone(code)) return;
   if (settings.disconnect_grace_ms < 0) return;
   lower_due(&database->sweep_due, wall_now());
   wake_background(database);
@@ -56,6 +70,26 @@ void register_callbacks() {
   callbacks_registered = true;
 }
 
+void make_room() {
+  if (held_count < held_room) return;
+  int room = held_room == 0 ? 8 : 2 * held_room;
+  Size size = room * sizeof(Attachment);
+  held = static_cast<Attachment*>(held ? repalloc(held, size)
+                                       : MemoryContextAlloc(TopMemoryContext, size));
+  held_room = room;
+}
+
+void release_left() {
+  int kept = 0;
+  for (int i = 0; i < held_count; i++) {
+    if (held[i].hold == Hold::kLeft)
+      release_attachment(held[i].number);
+    else
+      held[kept++] = held[i];
+  }
+  held_count = kept;
+}
+
 // Of another database, and of an installation that was dropped while sessions of it went on, no
 // number is given out again: the upper half is the installation's.
 uint64 next_attachment() {
@@ -64,23 +98,17 @@ uint64 next_attachment() {
   return static_cast<uint64>(sequence & PG_INT32_MAX) << 32 | number;
 }
 
-bool was_excused(uint64 attachment) {
+// Where nothing is remembered of any end, none is held against a worker.
+bool was_ended_by_client(uint64 attachment) {
   DatabaseState* database = this_database();
-  return database && is_excused(&database->ended_sessions, attachment);
-}
-
-void remember(uint64 attachment) {
-  // More than fit: the oldest is the least likely to be still in force.
-  if (held_count == kRemembered) memmove(held, held + 1, sizeof(uint64) * --held_count);
-  held[held_count++] = attachment;
+  return database && is_ended_by_client(&database->ended_sessions, attachment);
 }
 
 }  // namespace
 
-bool holds_attachment(uint64 attachment) {
+void settle_left_attachments(bool is_committed) {
   for (int i = 0; i < held_count; i++)
-    if (held[i] == attachment && !attachment_is_free(attachment)) return true;
-  return false;
+    if (held[i].hold == Hold::kLeaving) held[i].hold = is_committed ? Hold::kLeft : Hold::kHeld;
 }
 
 }  // namespace pulse
@@ -89,19 +117,20 @@ bool holds_attachment(uint64 attachment) {
 PULSE_FUNCTION(pulse_hold_attachment) {
   (void)pulse::this_database();
   pulse::register_callbacks();
+  pulse::release_left();
+  pulse::make_room();
   uint64 attachment = pulse::next_attachment();
   pulse::hold_attachment(attachment);
-  pulse::remember(attachment);
+  pulse::held[pulse::held_count++] = {attachment, pulse::Hold::kHeld};
   PG_RETURN_INT64(static_cast<int64>(attachment));
 }
 
-// pulse._forget_attachment(attachment): its worker ended in order; the session's end tells nobody.
+// pulse._forget_attachment(attachment): its worker ended in order; the session's end tells nobody,
+// from the commit on.
 PULSE_FUNCTION(pulse_forget_attachment) {
   auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
-  int kept = 0;
   for (int i = 0; i < pulse::held_count; i++)
-    if (pulse::held[i] != attachment) pulse::held[kept++] = pulse::held[i];
-  pulse::held_count = kept;
+    if (pulse::held[i].number == attachment) pulse::held[i].hold = pulse::Hold::kLeaving;
   PG_RETURN_VOID();
 }
 
@@ -113,14 +142,14 @@ PULSE_FUNCTION(pulse_holds_attachment) {
 }
 
 // pulse._attachment_state(attachment, incarnation): open, ended (by its client) or unknown (ended
-// by the server, or of an earlier incarnation: silence decides).
+// by the server, of an earlier incarnation, or nobody remembers: silence decides).
 PULSE_FUNCTION(pulse_attachment_state) {
   auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
   const char* state = "open";
   if (PG_GETARG_INT64(1) != pulse::incarnation())
     state = "unknown";
   else if (pulse::attachment_is_free(attachment))
-    state = pulse::was_excused(attachment) ? "unknown" : "ended";
+    state = pulse::was_ended_by_client(attachment) ? "ended" : "unknown";
   PG_RETURN_TEXT_P(cstring_to_text(state));
 }
 

@@ -5,7 +5,8 @@
 
 namespace pulse {
 
-// Whether this session is the one that the attachment stands for.
-bool holds_attachment(uint64 attachment);
+// At the end of a transaction, or when a savepoint is rolled back: what becomes of the attachments
+// whose workers it ended. Cannot fail.
+void settle_left_attachments(bool is_committed);
 
 }  // namespace pulse

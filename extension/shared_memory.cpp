@@ -51,6 +51,7 @@ void reset_database(DatabaseState* database) {
   for (int i = 0; i < kMarkWords; i++) pg_atomic_init_u64(&database->marks[i], 0);
   reset_keeper(&database->keeper);
   pg_atomic_init_u64(&database->reconciled_at, 0);
+  pg_atomic_init_u32(&database->job, InvalidOid);
 }
 
 // Never reset: sessions count themselves in and out.
@@ -135,18 +136,33 @@ void take_slack() {
                   errhint("Add pg_pulse to shared_preload_libraries.")));
 }
 
-// Takes over the place of a database that has been dropped. Another backend of this database may
-// use it before it is reset: what it then loses is found by the look at all queues that follows.
+bool is_dropped(Oid database) {
+  return !SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(database));
+}
+
+// Under the lock: nobody else takes a place over meanwhile, and nobody uses this one.
+DatabaseState* find_or_take(SharedState* all, int place, Oid dropped, Oid database) {
+  for (int i = 0; i < all->databases; i++)
+    if (pg_atomic_read_u32(&all->database[i].oid) == database) return &all->database[i];
+  DatabaseState* candidate = &all->database[place];
+  if (pg_atomic_read_u32(&candidate->oid) != dropped) return nullptr;
+  reset_database(candidate);
+  reset_heads(place);
+  pg_atomic_write_u32(&candidate->oid, database);
+  return candidate;
+}
+
+// Takes over the place of a database that has been dropped. What a look at the catalog may wait for
+// is done before the lock is taken.
 DatabaseState* take_over_dropped(SharedState* all, Oid database) {
   for (int i = 0; i < all->databases; i++) {
-    DatabaseState* candidate = &all->database[i];
-    uint32 oid = pg_atomic_read_u32(&candidate->oid);
-    if (oid == database) return candidate;
-    if (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(oid))) continue;
-    if (!pg_atomic_compare_exchange_u32(&candidate->oid, &oid, database)) continue;
-    reset_database(candidate);
-    reset_heads(i);
-    return candidate;
+    Oid oid = pg_atomic_read_u32(&all->database[i].oid);
+    if (oid == database) return &all->database[i];
+    if (!is_dropped(oid)) continue;
+    LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+    DatabaseState* found = find_or_take(all, i, oid, database);
+    LWLockRelease(AddinShmemInitLock);
+    if (found) return found;
   }
   return nullptr;
 }

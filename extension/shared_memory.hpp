@@ -42,6 +42,7 @@ struct KindPlace {
 // Per database; taken by the first backend that needs it and kept until the server restarts.
 struct DatabaseState {
   pg_atomic_uint32 oid;                    // 0: free
+  pg_atomic_uint32 job;                    // the table that what is said of queues is about
   pg_atomic_uint64 reconciled_at;          // the last look at all queues; 0: none since the start
   pg_atomic_uint64 generation[kTaskBits];  // bumped by each commit that may have work for the bit
   KindPlace kinds[kKindPlaces];            // the same, exactly

@@ -22,14 +22,16 @@ BEGIN
      WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NULL
        AND h.verdict NOT IN ('lost', 'stopped')
   ), locked AS MATERIALIZED (
-    SELECT h.worker_id, judged.session
+    SELECT h.worker_id, judged.session, pulse._ended_live_us(h.attachment) AS ended_live_us
       FROM pulse.heartbeat AS h JOIN judged ON judged.worker_id = h.worker_id
      WHERE judged.session <> 'open' AND h.attachment IS NOT NULL
        FOR UPDATE OF h SKIP LOCKED
   ), changed AS (
     UPDATE pulse.heartbeat AS h SET
-      detached_live_us = CASE WHEN locked.session = 'ended' THEN
-        greatest(coalesce(pulse._ended_live_us(h.attachment), live_us), h.beat_live_us) END,
+      -- Of one that has beaten since, from another session, a grace begins now.
+      detached_live_us = CASE WHEN locked.session <> 'ended' THEN NULL
+        WHEN locked.ended_live_us >= h.beat_live_us THEN locked.ended_live_us
+        ELSE live_us END,
       attachment = CASE WHEN locked.session = 'ended' THEN h.attachment END
     FROM locked
     WHERE h.worker_id = locked.worker_id

@@ -225,7 +225,7 @@ COMMENT ON COLUMN pulse.heartbeat.threshold_us IS
 COMMENT ON COLUMN pulse.heartbeat.attachment IS
   'which session lock stands for the attached session';
 COMMENT ON COLUMN pulse.heartbeat.detached_live_us IS
-  'when a sweep found the attached session gone, on the liveness clock';
+  'when the attached session ended, on the liveness clock';
 COMMENT ON COLUMN pulse.heartbeat.interval_us IS
   'how often the worker checks in; 0: alive exactly as long as its attached session lives';
 COMMENT ON COLUMN pulse.heartbeat.lost_way IS 'how the loss was noticed: session, host or silence';

@@ -25,7 +25,8 @@ CREATE OR REPLACE FUNCTION pulse._attachment_state(attachment bigint, incarnatio
   RETURNS text
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_attachment_state';
 COMMENT ON FUNCTION pulse._attachment_state(bigint, bigint) IS
-  'open, ended (by its client) or unknown (the server ended it: silence decides)';
+  'open, ended (by its client) or unknown (the server ended it, or nobody remembers its end: '
+  'silence decides)';
 
 CREATE OR REPLACE FUNCTION pulse._ended_live_us(attachment bigint) RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_ended_live_us';
@@ -155,7 +156,8 @@ BEGIN
   PERFORM 1 FROM pulse.heartbeat AS h WHERE h.worker_id = attach_worker.worker_id FOR UPDATE;
   PERFORM pulse._require_alive(attach_worker.worker_id);
   UPDATE pulse.heartbeat AS h SET
-    attachment = pulse._hold_attachment(), incarnation = pulse._incarnation(),
+    attachment = CASE WHEN pulse._holds_attachment(h.attachment) THEN h.attachment
+      ELSE pulse._hold_attachment() END, incarnation = pulse._incarnation(),
     detached_live_us = NULL, beat_live_us = pulse._live_now_us(), last_heartbeat_at = pulse.now()
   WHERE h.worker_id = attach_worker.worker_id;
 END $$;

@@ -127,3 +127,6 @@ ALTER TABLE pulse.task ALTER COLUMN handler TYPE text
   USING (pg_catalog.pg_identify_object('pg_catalog.pg_proc'::regclass, handler, 0)).identity;
 COMMENT ON COLUMN pulse.task.handler IS
   'a function by its full name: pg_upgrade would refuse a column of regprocedure';
+
+COMMENT ON COLUMN pulse.heartbeat.detached_live_us IS
+  'when the attached session ended, on the liveness clock';

@@ -56,6 +56,20 @@ subtest 'what says that live jobs may go lets them go' => sub {
     is(is_installed('owned'), 0, 'it is gone there too');
 };
 
+subtest 'what was known of its queues goes with it' => sub {
+    my $run = sub { value($node, $_[0], 'again') };
+    $node->safe_psql('postgres', 'CREATE DATABASE again');
+    $run->('CREATE EXTENSION pg_pulse');
+    add_job($node, 'task', q{queue_name => 'queue'}, 'again');
+    my $file = PostgreSQL::Test::Utils::tempdir . '/jobs';
+    $run->("COPY pulse.job TO '$file'");
+    $run->('DELETE FROM pulse.job; SELECT pulse.sweep()');
+    $run->('DROP EXTENSION pg_pulse; CREATE EXTENSION pg_pulse');
+    $run->("COPY pulse.job FROM '$file'");
+    is($run->(q{SELECT count(c.id) FROM pulse.register_worker('new') AS w, pulse.claim(w.id) AS c}),
+        1, 'a claim of the next one finds what was restored behind a queue');
+};
+
 subtest 'others are not concerned' => sub {
     is(code_of('DROP DATABASE dropped'), '', 'a database is dropped with its jobs');
     value($node, 'CREATE EXTENSION pg_pulse');

@@ -16,17 +16,20 @@ for my $database (qw(other again)) {
 }
 
 sub end_session {
-    my ($worker, $how) = @_;
-    my $pid = $worker->backend_pid;
-    $how->($worker, $pid);
+    my ($session, $how) = @_;
+    my $pid = $session->backend_pid;
+    $how->($session, $pid);
     wait_until($node, "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid", 'it ends');
     return;
 }
 
+my $killed = sub { $_[0]->kill };
+my $terminated = sub { value($node, "SELECT pg_terminate_backend($_[1])") };
+
 sub session_of {
-    my ($worker) = @_;
+    my ($worker, $database) = @_;
     return value($node, 'SELECT pulse._attachment_state(attachment, incarnation)'
-          . ' FROM pulse.heartbeat WHERE worker_id = ' . $worker->id);
+          . ' FROM pulse.heartbeat WHERE worker_id = ' . $worker->id, $database);
 }
 
 subtest 'P5a: what the server ended in another database excuses nobody here' => sub {
@@ -34,22 +37,88 @@ subtest 'P5a: what the server ended in another database excuses nobody here' => 
     my $number = value($node, 'SELECT last_value FROM pulse.attachment_seq');
     value($node, "SELECT setval('pulse.attachment_seq', $number, false)", 'other');
     my $namesake = Pulse::SqlWorker->new($node, 'terminated', database => 'other');
-    end_session($namesake, sub { value($node, "SELECT pg_terminate_backend($_[1])") });
+    end_session($namesake, $terminated);
     is(session_of($worker), 'open', 'the session here goes on');
-    end_session($worker, sub { $_[0]->kill });
+    end_session($worker, $killed);
     is(session_of($worker), 'ended', 'and its end is that of its worker');
 };
 
-subtest 'P6: more ends by the server than are remembered excuse those before' => sub {
-    my $old = Pulse::SqlWorker->new($node, 'terminated');
-    my @crowd = map { Pulse::Session->new($node) } 1 .. 17;
-    $_->query('SELECT pulse._hold_attachment() FROM generate_series(1, 16)') for @crowd;
-    my $young = Pulse::SqlWorker->new($node, 'killed');
-    my $terminate = sub { value($node, "SELECT pg_terminate_backend($_[1])") };
-    end_session($_, $terminate) for $old, @crowd;
-    is(session_of($old), 'unknown', 'the first of them is not taken for one that its client ended');
-    end_session($young, sub { $_[0]->kill });
-    is(session_of($young), 'ended', 'a younger one that its client ended is');
+# A session with more attachments than ends are remembered.
+sub end_crowd {
+    my ($how, $database) = @_;
+    my $crowd = Pulse::Session->new($node, database => $database);
+    $crowd->query('SELECT count(pulse._hold_attachment()) FROM generate_series(1, 300)');
+    end_session($crowd, $how);
+    return;
+}
+
+subtest 'P5a: more ends by clients than are remembered are still theirs' => sub {
+    my @workers = map { Pulse::SqlWorker->new($node, $_, database => 'other') }
+      qw(killed terminated);
+    end_session($workers[0], $killed);
+    end_session($workers[1], $terminated);
+    end_crowd($killed, 'other');
+    is(session_of($workers[0], 'other'), 'ended', 'one of them is known as such');
+    is(session_of($workers[1], 'other'), 'unknown', 'and one that the server ended, too');
+};
+
+subtest 'P6: more ends by the server than are remembered are nobody\'s loss' => sub {
+    my $old = Pulse::SqlWorker->new($node, 'old');
+    my $young = Pulse::SqlWorker->new($node, 'young');
+    end_session($_, $terminated) for $old, $young;
+    end_crowd($terminated);
+    is(session_of($_), 'unknown', 'no client is said to have ended the first of them') for $old,
+      $young;
+    my $lost = Pulse::SqlWorker->new($node, 'killed');
+    end_session($lost, $killed);
+    is(session_of($lost), 'ended', 'it is of one that its client ended');
+};
+
+subtest 'P6: a session that lets go of all its locks has not ended' => sub {
+    my $worker = Pulse::SqlWorker->new($node, 'forgetful');
+    $worker->query('SELECT pg_advisory_unlock_all()');
+    is(session_of($worker), 'unknown', 'so nobody takes it for ended');
+    value($node, "SET pulse.clock_offset = '3s'; SELECT pulse.sweep()");
+    is(value($node, 'SELECT state FROM pulse.worker WHERE id = ' . $worker->id), 'alive',
+        'nor its worker for lost');
+};
+
+subtest 'one session can be that of many workers' => sub {
+    my $session = Pulse::SqlWorker->new($node, 'first of many');
+    my $ids = $session->query(q{SELECT string_agg(w.id::text, ',') FROM
+        (SELECT (pulse.register_worker('many')).id FROM generate_series(1, 40)) AS w});
+    my $states = "SELECT string_agg(DISTINCT
+            pulse._attachment_state(attachment, incarnation), ' ')
+          FROM pulse.heartbeat WHERE worker_id IN ($ids)";
+    $session->query("SELECT pulse.attach_worker(w) FROM unnest('{$ids}'::bigint[]) AS w")
+      for 1 .. 2;
+    my $pid = $session->backend_pid;
+    is(value($node, "SELECT count(*) FROM pg_locks WHERE pid = $pid AND locktype = 'advisory'"),
+        41, 'it holds one lock for each, however often they attach');
+    $session->query("SELECT pulse.heartbeat(w) FROM unnest('{$ids}'::bigint[]) AS w");
+    is(value($node, $states), 'open', 'all stay attached when they beat');
+    end_session($session, $terminated);
+    is(value($node, $states), 'unknown', 'and none is held responsible when the server ends it');
+};
+
+subtest 'an end in order counts when it is committed' => sub {
+    my ($worker, $other) = map { Pulse::SqlWorker->new($node, $_) } qw(undecided other);
+    for my $undone ("BEGIN; %s; ROLLBACK", "BEGIN; SAVEPOINT a; %s; ROLLBACK TO a; COMMIT") {
+        $worker->query(sprintf $undone, 'SELECT pulse.deregister_worker(' . $worker->id . ')');
+    }
+    $worker->query('SELECT pulse.heartbeat(' . $worker->id . ')');
+    is(session_of($worker), 'open', 'a worker that did not end stays attached');
+    end_session($worker, $killed);
+    is(session_of($worker), 'ended', 'and is held to its session');
+
+    my $locks = q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = }
+      . $other->backend_pid;
+    for (1 .. 3) {
+        $other->query('SELECT pulse.deregister_worker(' . $other->id . ')');
+        $other->{id} = $other->query(q{SELECT id FROM pulse.register_worker('other')});
+        $other->query('SELECT pulse.attach_worker(' . $other->id . ')');
+    }
+    is(value($node, $locks), 1, 'those that did leave no locks behind');
 };
 
 subtest 'P2: a worker of a dropped installation is none of the next' => sub {
@@ -69,8 +138,8 @@ subtest 'P2: a worker of a dropped installation is none of the next' => sub {
     like($old->query('SELECT status FROM pulse.heartbeat(' . $old->id . ')'),
         qr/lost/, 'nor beat for its worker');
 
-    end_session($old, sub { value($node, "SELECT pg_terminate_backend($_[1])") });
-    end_session($new, sub { $_[0]->kill });
+    end_session($old, $terminated);
+    end_session($new, $killed);
     is(value($node, "SET pulse.clock_offset = '3s'; SELECT workers_lost FROM pulse.sweep()",
             'again'), 1, 'which is lost by the end of its own session');
 };

@@ -30,10 +30,11 @@ CREATE FUNCTION checked(worker_id bigint) RETURNS text
     FROM pulse.check_host(worker_id) AS c
 $$;
 
--- Pretends that the client of a worker's attached session has ended it.
-CREATE FUNCTION end_session(worker bigint) RETURNS void
+\ir support/ended_session.psql
+-- Pretends that this was the attached session of a worker.
+CREATE FUNCTION end_session(worker bigint, ended bigint) RETURNS void
   LANGUAGE sql AS $$
-  UPDATE pulse.heartbeat SET attachment = -1, incarnation = pulse._incarnation()
+  UPDATE pulse.heartbeat SET attachment = ended, incarnation = pulse._incarnation()
    WHERE worker_id = worker
 $$;
 
@@ -82,7 +83,7 @@ ROLLBACK TO all_live;
 
 -- --- sessions ------------------------------------------------------------------------------------
 
-SELECT end_session(:container), end_session(:sibling), end_session(:elsewhere) \g /dev/null
+SELECT end_session(w, :ended) FROM unnest(ARRAY[:container, :sibling, :elsewhere]) AS w \g /dev/null
 SELECT travel('2 s');
 SELECT checked(:me) \g /dev/null
 SELECT is(lost(), 'nobody', 'a worker whose session ended may come back until it misses a beat');
@@ -103,7 +104,7 @@ SELECT travel('1 h');
 SELECT checked(:me) \g /dev/null
 SELECT is((SELECT state FROM pulse.worker WHERE id = :bound), 'alive',
   'who lives as long as its session is not silent');
-SELECT end_session(:bound) \g /dev/null
+SELECT end_session(:bound, :ended) \g /dev/null
 SELECT checked(:me) \g /dev/null
 SELECT is((SELECT state FROM pulse.worker WHERE id = :bound), 'lost', 'and ends with it');
 ROLLBACK TO all_live;

@@ -125,20 +125,21 @@ DELETE FROM pulse.heartbeat;
 
 -- --- session end (P5a) ---------------------------------------------------------------------------
 
--- A worker whose attached session has ended: its attachment is one that no session holds.
-CREATE FUNCTION given_detached_worker(name text = 'ann') RETURNS bigint
+\ir support/ended_session.psql
+-- A worker whose attached session has ended.
+CREATE FUNCTION given_detached_worker(ended bigint, name text = 'ann') RETURNS bigint
   LANGUAGE plpgsql AS $$
 DECLARE
   worker bigint := given_worker(name);
 BEGIN
   PERFORM pulse.attach_worker(worker);
-  UPDATE pulse.heartbeat SET attachment = attachment + 1000000 WHERE worker_id = worker;
+  UPDATE pulse.heartbeat SET attachment = ended WHERE worker_id = worker;
   RETURN worker;
 END $$;
 SELECT given_worker('bob') AS bob \gset
 SELECT pulse.attach_worker(:bob) \g /dev/null
 SET LOCAL pulse.disconnect_grace = '10s';
-SELECT given_detached_worker() AS ann \gset
+SELECT given_detached_worker(:ended) AS ann \gset
 SELECT id AS job FROM given_claimed_job(:ann) \gset
 SAVEPOINT detached;
 SELECT is(swept(), 'nothing', 'when its session has ended, a worker has time to come back');
