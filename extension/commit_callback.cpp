@@ -142,7 +142,7 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
       forget_owed();
       forget_fences();
       forget_key_locks();
-      settle_left_attachments(true);
+      leave_attachments();
       settle_queue_looks(true);
       break;
     }
@@ -156,7 +156,7 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
       forget();
       forget_fences();
       forget_key_locks();
-      settle_left_attachments(false);
+      keep_attachments(TopSubTransactionId);
       settle_queue_looks(false);
       leave_waiting();
       break;
@@ -185,7 +185,7 @@ extern "C" void pulse_subtransaction_callback(SubXactEvent event, SubTransaction
     drop_fences(mine);
     forget_key_locks();
     count_rollback_as_task_change();
-    settle_left_attachments(false);
+    keep_attachments(mine);
     settle_queue_looks(false);
     undo_savepoint(mine);
     leave_waiting();

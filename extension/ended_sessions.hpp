@@ -1,41 +1,37 @@
-// What is remembered of attached sessions that ended: which of them the server ended, and when the
-// others did. Written while their locks are still held, so that whoever finds a lock free finds
-// this as well; who does not find it has met a lock that was let go of by other means.
+// Which attached sessions were ended by their clients, and when: it is noted while their locks are
+// still held, so that whoever finds a lock free finds this as well. What is not found here was
+// ended by the server or an administrator, or has let go of its locks without an end.
 #pragma once
 
 #include "prelude.hpp"
 
 namespace pulse {
 
-constexpr int kExcusedEnds = 256;
-constexpr int kTimedEnds = 256;
+// Numbers that follow each other lie in different buckets, so that only as many as fit into all
+// of them push out another.
+constexpr int kEndsPerBucket = 8;
+constexpr int kLazyEndBuckets = 64;
+constexpr int kPreloadedEndBuckets = 512;
 
-struct TimedEnd {
+struct EndedSession {
+  Oid database;  // 0: free
   uint64 attachment;
   TimestampTz at;
   int64 offset_us;  // the session's pulse.clock_offset
 };
 
-// Of one database. The lock is held for one pass over an array, and nothing raises under it.
-struct EndedSessions {
+struct EndBucket {
   slock_t lock;
-  uint64 excused_count;          // ever; the newest are kept
-  uint64 excused[kExcusedEnds];  // ended by the server: that says nothing about the worker
-  uint64 timed_count;            // ever; the newest are kept
-  TimedEnd timed[kTimedEnds];    // ended by their clients
+  uint32 noted;  // ever; the newest are kept
+  EndedSession end[kEndsPerBucket];
 };
 
-void forget_ended_sessions(EndedSessions* ended);
+void init_end_buckets(EndBucket* buckets, int count);
 
-// May run in exit callbacks.
-void note_excused(EndedSessions* ended, uint64 attachment);
-void note_ended(EndedSessions* ended, const TimedEnd& end);
+// May run in an exit callback.
+void note_ended(EndBucket* buckets, int count, const EndedSession& end);
 
-// Whether its client ended the session, rather than the server or an administrator, or nobody. When
-// more ended than are remembered, that is sure of none that the server may have ended.
-bool is_ended_by_client(EndedSessions* ended, uint64 attachment);
-
-// When the session's client ended it; false where that is not known or not remembered.
-bool find_end(EndedSessions* ended, uint64 attachment, TimedEnd* end);
+// False where it is not known that the client of this session ended it.
+bool find_end(EndBucket* buckets, int count, Oid database, uint64 attachment, EndedSession* end);
 
 }  // namespace pulse

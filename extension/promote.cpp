@@ -280,13 +280,13 @@ void mark_fallen_due() {
   DatabaseState* database = queue_memory();
   TimestampTz now = wall_now();
   if (!database || pg_atomic_read_u64(&database->parked_due) > static_cast<uint64>(now)) return;
-  TimestampTz seen = begin_fallen_due_look(database);
+  FallenDueLook look = begin_fallen_due_look(database);
   Relation job = table_open(catalog()->job, AccessShareLock);
   Relation index = index_open(catalog()->job_parked_due_idx, AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   TupleTableSlot* row = table_slot_create(job, nullptr);
   ScanKeyData key;
-  ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_TIMESTAMPTZ_GT, TimestampTzGetDatum(seen));
+  ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_TIMESTAMPTZ_GT, TimestampTzGetDatum(look.seen));
   IndexScanDesc scan = begin_index_scan(job, index, snapshot, 1);
   index_rescan(scan, &key, 1, nullptr, 0);
   int marked = 0;
@@ -295,15 +295,15 @@ void mark_fallen_due() {
     bool isnull;
     TimestampTz run_at = DatumGetTimestampTz(slot_getattr(row, kJobRunAt, &isnull));
     // The bound leaves the rest to the next look, which is due at once.
-    if (run_at > now || (marked >= kFallenDueAtOnce && run_at > seen)) {
+    if (run_at > now || (marked >= kFallenDueAtOnce && run_at > look.seen)) {
       lower_due(&database->parked_due, run_at);
       break;
     }
-    seen = run_at;
+    look.seen = run_at;
     marked++;
     mark_queue(database, queue_slot(DatumGetTextPP(slot_getattr(row, kJobQueueName, &isnull))));
   }
-  end_fallen_due_look(database, seen);
+  end_fallen_due_look(database, look);
   index_endscan(scan);
   ExecDropSingleTupleTableSlot(row);
   UnregisterSnapshot(snapshot);

@@ -10,15 +10,11 @@ namespace {
 // The looks of this transaction.
 struct Looks {
   bool any;
-  bool any_full;
   uint64 seen_before;
 };
 Looks looks;
 
-void note_look(DatabaseState* database, bool is_full) {
-  uint64 seen = pg_atomic_read_u64(&database->parked_seen);
-  looks = {true, looks.any_full || is_full, looks.any ? Min(looks.seen_before, seen) : seen};
-}
+void note_look(uint64 seen) { looks = {true, looks.any ? Min(looks.seen_before, seen) : seen}; }
 
 }  // namespace
 
@@ -43,35 +39,44 @@ void mark_queue(DatabaseState* database, int slot) {
 
 void note_full_look(DatabaseState* database) {
   if (!database) return;
-  note_look(database, true);
+  note_look(pg_atomic_read_u64(&database->parked_seen));
   auto now = static_cast<uint64>(Min(wall_now(), GetCurrentTimestamp()));
   pg_atomic_write_u64(&database->reconciled_at, now);
   pg_atomic_write_u64(&database->parked_seen, now);
 }
 
-TimestampTz begin_fallen_due_look(DatabaseState* database) {
-  note_look(database, false);
+FallenDueLook begin_fallen_due_look(DatabaseState* database) {
+  uint64 known = pg_atomic_read_u64(&database->parked_seen);
+  note_look(known);
   pg_atomic_write_u64(&database->parked_due, kNever);
-  auto seen = static_cast<TimestampTz>(pg_atomic_read_u64(&database->parked_seen));
+  auto seen = static_cast<TimestampTz>(known);
   // The server's clock was turned back: what falls due until then was not seen.
-  return seen > GetCurrentTimestamp() ? 0 : seen;
+  return {known, seen > GetCurrentTimestamp() ? 0 : seen};
 }
 
-void end_fallen_due_look(DatabaseState* database, TimestampTz seen) {
+void end_fallen_due_look(DatabaseState* database, const FallenDueLook& look) {
   // A session that moves its own time (pulse.clock_offset) has seen nothing for the others.
-  seen = Min(seen, GetCurrentTimestamp());
-  pg_atomic_write_u64(&database->parked_seen, static_cast<uint64>(seen));
+  auto seen = static_cast<uint64>(Min(look.seen, GetCurrentTimestamp()));
+  // Another look has moved it: further, or back because what it saw is undone.
+  uint64 known = look.known;
+  pg_atomic_compare_exchange_u64(&database->parked_seen, &known, seen);
 }
 
 void settle_queue_looks(bool is_committed) {
   DatabaseState* database = this_database_if_known();
   if (looks.any && !is_committed && database) {
-    if (looks.any_full) pg_atomic_write_u64(&database->reconciled_at, 0);
     auto seen = static_cast<TimestampTz>(looks.seen_before);
     lower_due(&database->parked_seen, seen);
-    if (lower_due(&database->parked_due, seen)) nudge_waiters();
+    // All queues need not be looked at again: their parked jobs that are due are seen by this.
+    if (lower_due(&database->parked_due, Min(seen, GetCurrentTimestamp()))) nudge_waiters();
   }
   looks = {};
 }
 
 }  // namespace pulse
+
+// pulse._keep_queue_looks(): what this transaction saw of queues counts, even if it is undone.
+PULSE_FUNCTION(pulse_keep_queue_looks) {
+  pulse::settle_queue_looks(true);
+  PG_RETURN_VOID();
+}

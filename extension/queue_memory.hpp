@@ -18,9 +18,13 @@ void mark_queue(DatabaseState* database, int slot);
 // Everything that fell due by now is about to be looked at.
 void note_full_look(DatabaseState* database);
 
-// What parked jobs that fell due after the answer are about to be looked at.
-TimestampTz begin_fallen_due_look(DatabaseState* database);
-void end_fallen_due_look(DatabaseState* database, TimestampTz seen);
+// A look at parked jobs that fell due: after which moment, and at its end up to which.
+struct FallenDueLook {
+  uint64 known;
+  TimestampTz seen;
+};
+FallenDueLook begin_fallen_due_look(DatabaseState* database);
+void end_fallen_due_look(DatabaseState* database, const FallenDueLook& look);
 
 // At the end of a transaction, or when a savepoint is rolled back: what was seen with what is
 // undone now, or not to its end, is to be looked at again. Cannot fail.

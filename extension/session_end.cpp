@@ -21,6 +21,7 @@ enum class Hold { kHeld, kLeaving, kLeft };
 struct Attachment {
   uint64 number;
   Hold hold;
+  SubTransactionId leaving_in;
 };
 
 Attachment* held = nullptr;
@@ -40,16 +41,13 @@ bool is_any_held() {
 
 // Runs while this session still holds its locks.
 extern "C" void pulse_session_ends(int code, Datum) {
-  DatabaseState* database = this_database_if_known();
-  if (!database) return;
+  if (!is_any_held() || !is_client_gone(code)) return;
+  SharedState* all = shared();
   TimestampTz now = GetCurrentTimestamp();
-  for (int i = 0; i < held_count; i++) {
-    if (held[i].hold == Hold::kLeft) continue;
-    if (is_client_gone(code))
-      note_ended(&database->ended_sessions, {held[i].number, now, clock_offset_us()});
-    else
-      note_excused(&database->ended_sessions, held[i].number);
-  }
+  for (int i = 0; all && i < held_count; i++)
+    if (held[i].hold != Hold::kLeft)
+      note_ended(end_bucket_array(all), all->end_buckets,
+                 {MyDatabaseId, held[i].number, now, clock_offset_us()});
 }
 
 // Runs after this session's locks are released, so that the sweep which it asks for finds them
@@ -98,17 +96,21 @@ uint64 next_attachment() {
   return static_cast<uint64>(sequence & PG_INT32_MAX) << 32 | number;
 }
 
-// Where nothing is remembered of any end, none is held against a worker.
-bool was_ended_by_client(uint64 attachment) {
-  DatabaseState* database = this_database();
-  return database && is_ended_by_client(&database->ended_sessions, attachment);
+bool find_own_end(uint64 attachment, EndedSession* end) {
+  SharedState* all = shared();
+  return all && find_end(end_bucket_array(all), all->end_buckets, MyDatabaseId, attachment, end);
 }
 
 }  // namespace
 
-void settle_left_attachments(bool is_committed) {
+void leave_attachments() {
   for (int i = 0; i < held_count; i++)
-    if (held[i].hold == Hold::kLeaving) held[i].hold = is_committed ? Hold::kLeft : Hold::kHeld;
+    if (held[i].hold == Hold::kLeaving) held[i].hold = Hold::kLeft;
+}
+
+void keep_attachments(SubTransactionId undone) {
+  for (int i = 0; i < held_count; i++)
+    if (held[i].hold == Hold::kLeaving && held[i].leaving_in >= undone) held[i].hold = Hold::kHeld;
 }
 
 }  // namespace pulse
@@ -121,7 +123,7 @@ PULSE_FUNCTION(pulse_hold_attachment) {
   pulse::make_room();
   uint64 attachment = pulse::next_attachment();
   pulse::hold_attachment(attachment);
-  pulse::held[pulse::held_count++] = {attachment, pulse::Hold::kHeld};
+  pulse::held[pulse::held_count++] = {attachment, pulse::Hold::kHeld, InvalidSubTransactionId};
   PG_RETURN_INT64(static_cast<int64>(attachment));
 }
 
@@ -130,7 +132,8 @@ PULSE_FUNCTION(pulse_hold_attachment) {
 PULSE_FUNCTION(pulse_forget_attachment) {
   auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
   for (int i = 0; i < pulse::held_count; i++)
-    if (pulse::held[i].number == attachment) pulse::held[i].hold = pulse::Hold::kLeaving;
+    if (pulse::held[i].number == attachment)
+      pulse::held[i] = {attachment, pulse::Hold::kLeaving, GetCurrentSubTransactionId()};
   PG_RETURN_VOID();
 }
 
@@ -146,19 +149,18 @@ PULSE_FUNCTION(pulse_holds_attachment) {
 PULSE_FUNCTION(pulse_attachment_state) {
   auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
   const char* state = "open";
+  pulse::EndedSession end;
   if (PG_GETARG_INT64(1) != pulse::incarnation())
     state = "unknown";
   else if (pulse::attachment_is_free(attachment))
-    state = pulse::was_ended_by_client(attachment) ? "ended" : "unknown";
+    state = pulse::find_own_end(attachment, &end) ? "ended" : "unknown";
   PG_RETURN_TEXT_P(cstring_to_text(state));
 }
 
 // pulse._ended_live_us(attachment): when its client ended the session, on the liveness clock; NULL
 // where that is not known.
 PULSE_FUNCTION(pulse_ended_live_us) {
-  pulse::DatabaseState* database = pulse::this_database();
-  auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
-  pulse::TimedEnd end;
-  if (!database || !pulse::find_end(&database->ended_sessions, attachment, &end)) PG_RETURN_NULL();
+  pulse::EndedSession end;
+  if (!pulse::find_own_end(static_cast<uint64>(PG_GETARG_INT64(0)), &end)) PG_RETURN_NULL();
   PG_RETURN_INT64(pulse::live_base_us_at(end.at) + end.offset_us);
 }

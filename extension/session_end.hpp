@@ -5,8 +5,9 @@
 
 namespace pulse {
 
-// At the end of a transaction, or when a savepoint is rolled back: what becomes of the attachments
-// whose workers it ended. Cannot fail.
-void settle_left_attachments(bool is_committed);
+// What becomes of the attachments whose workers this transaction ended: left at its commit, kept
+// where it is undone, or all of it from a savepoint on. Neither can fail.
+void leave_attachments();
+void keep_attachments(SubTransactionId undone);
 
 }  // namespace pulse

@@ -19,10 +19,20 @@ bool unavailable = false;
 shmem_request_hook_type previous_request_hook = nullptr;
 shmem_startup_hook_type previous_startup_hook = nullptr;
 
-Size state_size(int databases, int waiters) {
+// How much there is of what.
+struct Extent {
+  int databases;
+  int waiters;
+  int end_buckets;
+};
+
+Extent preloaded_extent() { return {kPreloadedDatabases, most_backends(), kPreloadedEndBuckets}; }
+
+Size state_size(Extent extent) {
   Size size = offsetof(SharedState, database);
-  size = add_size(size, mul_size(databases, sizeof(DatabaseState)));
-  return add_size(size, mul_size(waiters, sizeof(Waiter)));
+  size = add_size(size, mul_size(extent.databases, sizeof(DatabaseState)));
+  size = add_size(size, mul_size(extent.waiters, sizeof(Waiter)));
+  return add_size(size, mul_size(extent.end_buckets, sizeof(EndBucket)));
 }
 
 void reset_keeper(KeeperState* keeper) {
@@ -39,7 +49,6 @@ void reset_keeper(KeeperState* keeper) {
 // Everything but the oid: the first claim then looks at all queues.
 void reset_database(DatabaseState* database) {
   forget_clock(&database->recalled_clock);
-  forget_ended_sessions(&database->ended_sessions);
   pg_atomic_init_u64(&database->any_generation, 0);
   pg_atomic_init_u64(&database->parked_due, kNever);
   pg_atomic_init_u64(&database->parked_seen, 0);
@@ -62,13 +71,14 @@ void init_kind(KindPlace* place) {
   pg_atomic_init_u64(&place->generation, 0);
 }
 
-void init_state(SharedState* fresh, int databases, int waiters) {
+void init_state(SharedState* fresh, Extent extent) {
   fresh->started_at = GetCurrentTimestamp();
   if (!pg_strong_random(&fresh->incarnation, sizeof(fresh->incarnation)))
     fresh->incarnation = static_cast<uint64>(fresh->started_at);
   fresh->incarnation &= PG_INT64_MAX;
-  fresh->databases = databases;
-  fresh->waiters = waiters;
+  fresh->databases = extent.databases;
+  fresh->waiters = extent.waiters;
+  fresh->end_buckets = extent.end_buckets;
   pg_atomic_init_u32(&fresh->launcher, 0);
   pg_atomic_init_u32(&fresh->is_news, 0);
   pg_atomic_init_u32(&fresh->is_crowded, 0);
@@ -76,33 +86,32 @@ void init_state(SharedState* fresh, int databases, int waiters) {
   pg_atomic_init_u32(&fresh->told_commits, 0);
   pg_atomic_init_u32(&fresh->flush_us, 0);
   pg_atomic_init_u32(&fresh->waiting, 0);
-  for (int i = 0; i < databases; i++) {
+  for (int i = 0; i < extent.databases; i++) {
     pg_atomic_init_u32(&fresh->database[i].oid, 0);
     SpinLockInit(&fresh->database[i].recalled_clock.lock);
-    SpinLockInit(&fresh->database[i].ended_sessions.lock);
     reset_database(&fresh->database[i]);
     for (KindPlace& place : fresh->database[i].kinds) init_kind(&place);
   }
   Waiter* waiter = waiter_array(fresh);
-  for (int i = 0; i < waiters; i++) {
+  for (int i = 0; i < extent.waiters; i++) {
     pg_atomic_init_u64(&waiter[i].word, kFree);
     pg_atomic_init_u64(&waiter[i].woken_at, 0);
   }
+  init_end_buckets(end_bucket_array(fresh), extent.end_buckets);
 }
 
-void create_or_find(int databases, int waiters) {
+void create_or_find(Extent extent) {
   bool found;
   LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-  auto* fresh = static_cast<SharedState*>(
-      ShmemInitStruct("pg_pulse", state_size(databases, waiters), &found));
-  if (!found) init_state(fresh, databases, waiters);
+  auto* fresh = static_cast<SharedState*>(ShmemInitStruct("pg_pulse", state_size(extent), &found));
+  if (!found) init_state(fresh, extent);
   LWLockRelease(AddinShmemInitLock);
   state = fresh;
 }
 
 extern "C" void pulse_shmem_request() {
   if (previous_request_hook) previous_request_hook();
-  Size size = state_size(kPreloadedDatabases, most_backends());
+  Size size = state_size(preloaded_extent());
   size = add_size(size, heads_size(kPreloadedDatabases));
   size = add_size(size, announcements_size());
   RequestAddinShmemSpace(add_size(size, claim_counts_size()));
@@ -110,7 +119,7 @@ extern "C" void pulse_shmem_request() {
 
 extern "C" void pulse_shmem_startup() {
   if (previous_startup_hook) previous_startup_hook();
-  create_or_find(kPreloadedDatabases, most_backends());
+  create_or_find(preloaded_extent());
   LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
   create_heads(kPreloadedDatabases);
   create_announcements();
@@ -122,7 +131,7 @@ extern "C" void pulse_shmem_startup() {
 void take_slack() {
   MemoryContext context = CurrentMemoryContext;
   PG_TRY();
-  { create_or_find(kLazyDatabases, kLazyWaiters); }
+  { create_or_find({kLazyDatabases, kLazyWaiters, kLazyEndBuckets}); }
   PG_CATCH();
   {
     MemoryContextSwitchTo(context);
@@ -148,6 +157,7 @@ DatabaseState* find_or_take(SharedState* all, int place, Oid dropped, Oid databa
   if (pg_atomic_read_u32(&candidate->oid) != dropped) return nullptr;
   reset_database(candidate);
   reset_heads(place);
+  pg_write_barrier();  // who finds it without the lock finds it reset
   pg_atomic_write_u32(&candidate->oid, database);
   return candidate;
 }
@@ -218,6 +228,10 @@ int place_of_database(const DatabaseState* database) {
 
 Waiter* waiter_array(SharedState* all) {
   return reinterpret_cast<Waiter*>(&all->database[all->databases]);
+}
+
+EndBucket* end_bucket_array(SharedState* all) {
+  return reinterpret_cast<EndBucket*>(&waiter_array(all)[all->waiters]);
 }
 
 TimestampTz incarnation_started_at() {

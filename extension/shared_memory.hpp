@@ -53,7 +53,6 @@ struct DatabaseState {
   pg_atomic_uint64 sweep_due;              // when a sweep is wanted before its interval ends
   pg_atomic_uint64 marks[kMarkWords];      // queues that may be promoted
   RecalledClock recalled_clock;
-  EndedSessions ended_sessions;
   KeeperState keeper;
 };
 
@@ -78,6 +77,7 @@ struct SharedState {
   uint64 incarnation;  // random, names this incarnation: constant after creation
   int32 databases;
   int32 waiters;
+  int32 end_buckets;
   pg_atomic_uint32 launcher;      // its index into ProcGlobal->allProcs, plus one; 0: none
   pg_atomic_uint32 is_news;       // databases that it could not serve are to be looked at again
   pg_atomic_uint32 is_crowded;    // keepers with nothing to do at once make place for others
@@ -86,7 +86,7 @@ struct SharedState {
   pg_atomic_uint32 flush_us;      // what a flush takes; 0: not known yet
   pg_atomic_uint32 waiting;  // how many places of waiters are in use: most commits look no further
   DatabaseState database[FLEXIBLE_ARRAY_MEMBER];
-  // followed by Waiter[waiters]
+  // followed by Waiter[waiters] and EndBucket[end_buckets]
 };
 
 // Reserves shared memory; called from _PG_init while the server preloads libraries.
@@ -109,6 +109,7 @@ DatabaseState* this_database_if_known();
 int place_of_database(const DatabaseState* database);
 
 Waiter* waiter_array(SharedState* state);
+EndBucket* end_bucket_array(SharedState* state);
 
 // The start of this incarnation of the server, and a number that names it.
 TimestampTz incarnation_started_at();

@@ -31,8 +31,11 @@ BEGIN
       -- Of one that has beaten since, from another session, a grace begins now.
       detached_live_us = CASE WHEN locked.session <> 'ended' THEN NULL
         WHEN locked.ended_live_us >= h.beat_live_us THEN locked.ended_live_us
-        ELSE live_us END,
-      attachment = CASE WHEN locked.session = 'ended' THEN h.attachment END
+        ELSE greatest(live_us, h.beat_live_us) END,
+      attachment = CASE WHEN locked.session = 'ended' THEN h.attachment END,
+      -- Its session was all that one without heartbeats had: silence begins now.
+      beat_live_us = CASE WHEN locked.session = 'unknown' AND h.interval_us = 0
+        THEN greatest(live_us, h.beat_live_us) ELSE h.beat_live_us END
     FROM locked
     WHERE h.worker_id = locked.worker_id
       -- Attached anew since it was judged: then the new session counts.

@@ -44,6 +44,11 @@ CREATE OR REPLACE FUNCTION pulse._promote_marked(most int) RETURNS boolean
 COMMENT ON FUNCTION pulse._promote_marked(int) IS
   'promotes marked queues, at most so many marks; true when marks remain';
 
+CREATE OR REPLACE FUNCTION pulse._keep_queue_looks() RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_keep_queue_looks';
+COMMENT ON FUNCTION pulse._keep_queue_looks() IS
+  'what this transaction saw of queues counts, even if it is undone';
+
 CREATE OR REPLACE FUNCTION pulse._reconcile_queues(most int = 0) RETURNS int
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_reconcile_queues';
 COMMENT ON FUNCTION pulse._reconcile_queues(int) IS

@@ -219,6 +219,8 @@ BEGIN
   IF dry_run THEN
     BEGIN
       result := pulse._sweep(max_jobs);
+      -- It takes no parked job away, and gives back the marks of what it promoted.
+      PERFORM pulse._keep_queue_looks();
       RAISE EXCEPTION 'dry run' USING ERRCODE = 'PU101';
     EXCEPTION WHEN SQLSTATE 'PU101' THEN
       NULL;  -- undone, and its counts are the answer

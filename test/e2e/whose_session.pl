@@ -43,35 +43,46 @@ subtest 'P5a: what the server ended in another database excuses nobody here' => 
     is(session_of($worker), 'ended', 'and its end is that of its worker');
 };
 
-# A session with more attachments than ends are remembered.
+# As if many sessions ended.
 sub end_crowd {
-    my ($how, $database) = @_;
+    my ($how, $database, $count) = @_;
     my $crowd = Pulse::Session->new($node, database => $database);
-    $crowd->query('SELECT count(pulse._hold_attachment()) FROM generate_series(1, 300)');
+    $crowd->query("SELECT count(pulse._hold_attachment()) FROM generate_series(1, $count)");
     end_session($crowd, $how);
     return;
 }
 
-subtest 'P5a: more ends by clients than are remembered are still theirs' => sub {
+subtest 'P5a: many ends by clients are all remembered' => sub {
     my @workers = map { Pulse::SqlWorker->new($node, $_, database => 'other') }
       qw(killed terminated);
     end_session($workers[0], $killed);
     end_session($workers[1], $terminated);
-    end_crowd($killed, 'other');
+    end_crowd($killed, 'other', 1000);
     is(session_of($workers[0], 'other'), 'ended', 'one of them is known as such');
     is(session_of($workers[1], 'other'), 'unknown', 'and one that the server ended, too');
 };
 
-subtest 'P6: more ends by the server than are remembered are nobody\'s loss' => sub {
-    my $old = Pulse::SqlWorker->new($node, 'old');
-    my $young = Pulse::SqlWorker->new($node, 'young');
-    end_session($_, $terminated) for $old, $young;
-    end_crowd($terminated);
-    is(session_of($_), 'unknown', 'no client is said to have ended the first of them') for $old,
-      $young;
+subtest 'P6: more ends by clients than are remembered are nobody\'s loss' => sub {
+    my ($old, $terminated_one) = map { Pulse::SqlWorker->new($node, $_) } qw(old terminated);
+    end_session($old, $killed);
+    end_session($terminated_one, $terminated);
+    end_crowd($killed, 'postgres', 5000);
+    is(session_of($_), 'unknown', 'silence decides about the first') for $old, $terminated_one;
     my $lost = Pulse::SqlWorker->new($node, 'killed');
     end_session($lost, $killed);
-    is(session_of($lost), 'ended', 'it is of one that its client ended');
+    is(session_of($lost), 'ended', 'the last is known');
+};
+
+subtest 'P6: a worker without heartbeats whose session the server ends may come back' => sub {
+    my $worker = Pulse::SqlWorker->new($node, 'without', interval => '0');
+    my $sweep_after = sub {
+        value($node, "SET pulse.clock_offset = '$_[0]'; SELECT pulse.sweep()");
+        return value($node, 'SELECT state FROM pulse.worker WHERE id = ' . $worker->id);
+    };
+    is($sweep_after->('1h'), 'alive', 'it has been silent for long');
+    end_session($worker, $terminated);
+    is($sweep_after->('1h'), 'alive', 'from the end of its session on its silence counts');
+    is($sweep_after->('2h'), 'lost', 'as that of any other');
 };
 
 subtest 'P6: a session that lets go of all its locks has not ended' => sub {
