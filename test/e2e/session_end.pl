@@ -222,6 +222,12 @@ subtest 'P5a: the grace begins at the end, not at the sweep that sees it' => sub
     is(sweep_after('0s'), 1, 'the first sweep after it finds the worker lost');
     is(sweep_after('30s'), 0, 'but not one whose clock was ahead when it ended');
     is(sweep_after('61s'), 1, 'before its grace is over, too');
+
+    my $ahead = Pulse::SqlWorker->new($node, 'ahead', before => q{SET pulse.clock_offset = '60s'});
+    my $pid = $ahead->backend_pid;
+    $ahead->kill;
+    wait_until_backend_is_gone($pid);
+    is(sweep_after('70s'), 1, 'which the first sweep that sees it finds on that clock');
     value($node, 'SELECT pulse.cancel_job(id) FROM pulse.job');
 };
 
