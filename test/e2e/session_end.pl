@@ -29,6 +29,21 @@ sub wait_until_backend_is_gone {
     wait_until($node, "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid", 'it ends');
 }
 
+# Returns when the server has seen the end of it.
+sub kill_client {
+    my ($session) = @_;
+    $session->kill;
+    wait_until_backend_is_gone($session->backend_pid);
+    return;
+}
+
+sub wait_until_grace_is_over {
+    my $now = value($node, 'SELECT clock_timestamp()');
+    wait_until($node, "SELECT clock_timestamp() > '$now'::timestamptz + interval '200 ms'",
+        'the grace is over');
+    return;
+}
+
 # Waits for jobs and sweeps when told, and nobody else does; never silent, so that time can be
 # moved.
 my $next = Pulse::SqlWorker->new($node, 'next', interval => '0');
@@ -99,9 +114,7 @@ subtest 'P5a: whoever attaches again within the grace is not lost' => sub {
     my $worker = Pulse::SqlWorker->new($node, 'attached again');
     my $id = add_job($node, 'work');
     my $claim = $worker->must_claim;
-    my $pid = $worker->backend_pid;
-    $worker->kill;
-    wait_until_backend_is_gone($pid);
+    kill_client($worker);
     is(sweep_after('0s'), 0, 'within the grace nobody is lost');
 
     my $again = Pulse::Session->new($node);
@@ -112,9 +125,7 @@ subtest 'P5a: whoever attaches again within the grace is not lost' => sub {
 
     add_job($node, 'work');
     $again->query('SELECT id FROM pulse.claim(' . $worker->id . ')');
-    $pid = $again->backend_pid;
-    $again->kill;
-    wait_until_backend_is_gone($pid);
+    kill_client($again);
     is(sweep_after('0s'), 0, 'the end of the new session begins a new grace');
     is(sweep_after('51s'), 1, 'and counts when that is over');
     value($node, 'SELECT pulse.cancel_job(id) FROM pulse.job');
@@ -125,9 +136,7 @@ subtest 'P5a: with a grace of -1 the end of a session is ignored' => sub {
     my $worker = Pulse::SqlWorker->new($node, 'ignored');
     my $id = add_job($node, 'work');
     $worker->must_claim;
-    my $pid = $worker->backend_pid;
-    $worker->kill;
-    wait_until_backend_is_gone($pid);
+    kill_client($worker);
     is(sweep_after('0s') + sweep_after('100s'), 0, 'no sweep takes it as lost');
     do {
         $next->query('SELECT pulse.sweep()');
@@ -211,22 +220,14 @@ subtest 'P5a: the grace begins at the end, not at the sweep that sees it' => sub
     }
     # A sweep that finds so old a tick makes one of its own, and that must not hide the end.
     value($node, q{UPDATE pulse.clock SET last_tick = last_tick - interval '30 s'});
-    for my $worker ($lost, $other) {
-        my $pid = $worker->backend_pid;
-        $worker->kill;
-        wait_until_backend_is_gone($pid);
-    }
-    my $end = value($node, 'SELECT clock_timestamp()');
-    wait_until($node, "SELECT clock_timestamp() > '$end'::timestamptz + interval '200 ms'",
-        'the grace is over');
+    kill_client($_) for $lost, $other;
+    wait_until_grace_is_over();
     is(sweep_after('0s'), 1, 'the first sweep after it finds the worker lost');
     is(sweep_after('30s'), 0, 'but not one whose clock was ahead when it ended');
     is(sweep_after('61s'), 1, 'before its grace is over, too');
 
     my $ahead = Pulse::SqlWorker->new($node, 'ahead', before => q{SET pulse.clock_offset = '60s'});
-    my $pid = $ahead->backend_pid;
-    $ahead->kill;
-    wait_until_backend_is_gone($pid);
+    kill_client($ahead);
     is(sweep_after('70s'), 1, 'which the first sweep that sees it finds on that clock');
     value($node, 'SELECT pulse.cancel_job(id) FROM pulse.job');
 };
@@ -234,9 +235,7 @@ subtest 'P5a: the grace begins at the end, not at the sweep that sees it' => sub
 subtest 'P6: a beat from another session after the end gives a whole grace' => sub {
     set($node, 'pulse.disconnect_grace' => '50s');
     my $worker = Pulse::SqlWorker->new($node, 'elsewhere');
-    my $pid = $worker->backend_pid;
-    $worker->kill;
-    wait_until_backend_is_gone($pid);
+    kill_client($worker);
     my $id = add_job($node, 'work');
     is(value($node, q{SET pulse.clock_offset = '49s';} . ' SELECT id FROM pulse.claim('
                 . $worker->id . ')'), $id, 'it claims from another session');
@@ -251,12 +250,8 @@ subtest 'P5a: a sweep that is undone with a savepoint is asked for again' => sub
     my $lost = Pulse::SqlWorker->new($node, 'lost');
     add_job($node, 'work');
     $lost->must_claim;
-    my $pid = $lost->backend_pid;
-    $lost->kill;
-    wait_until_backend_is_gone($pid);
-    my $end = value($node, 'SELECT clock_timestamp()');
-    wait_until($node, "SELECT clock_timestamp() > '$end'::timestamptz + interval '200 ms'",
-        'the grace is over');
+    kill_client($lost);
+    wait_until_grace_is_over();
     is(value($node, 'BEGIN; SAVEPOINT a; SELECT workers_lost FROM pulse.sweep();'
                 . ' ROLLBACK TO a; COMMIT'), 1, 'it found the worker lost');
     $next->claim;
