@@ -1,6 +1,6 @@
 // The end of an attached session, without SQL in any exit path: a session lock stands for the
-// session. An exit callback notes in shared memory how it ended, another one asks for a sweep. The
-// sweep finds the lock free and judges.
+// session. An exit callback notes in shared memory when the client ended it, another one asks for
+// a sweep. The sweep finds the lock free and judges.
 #include "session_end.hpp"
 
 #include "background.hpp"

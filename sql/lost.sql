@@ -8,9 +8,9 @@ CREATE OR REPLACE FUNCTION pulse._lost_way(beat pulse.heartbeat, live_us bigint)
 COMMENT ON FUNCTION pulse._lost_way(pulse.heartbeat, bigint) IS
   'session (its attached session ended), silence (no beat for the threshold) or NULL';
 
--- Looks at every attached session: one that its client ended is stamped with the moment of that, or
--- with this one where nobody remembers; one that the server ended is forgotten, so that silence
--- decides. Before a tick of the clock, which would hide what came before it.
+-- Looks at every attached session: one that its client ended is stamped with the moment of that;
+-- one that the server ended, or of whose end nobody knows, is forgotten, so that silence decides.
+-- Before a tick of the clock, which would hide what came before it.
 CREATE OR REPLACE FUNCTION pulse._stamp_ended_sessions(live_us bigint) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
