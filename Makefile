@@ -9,8 +9,10 @@ EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(SRC)/extensi
 # What is built.
 EXTENSION  = extension/$(EXT)
 MODULE_big = $(EXT)
-OBJS       = $(patsubst $(SRC)/%.cpp,%.o,$(sort $(wildcard $(SRC)/extension/*.cpp)))
-HPP        = $(wildcard $(SRC)/extension/*.hpp)
+SOURCES    = $(wildcard $(SRC)/extension/*.cpp $(SRC)/extension/*/*.cpp)
+OBJS       = $(patsubst $(SRC)/%.cpp,%.o,$(sort $(SOURCES)))
+OBJECT_FOLDERS = $(sort $(dir $(OBJS)))
+HPP        = $(wildcard $(SRC)/extension/*/*.hpp)
 DATA       = $(patsubst $(SRC)/%,%,$(wildcard $(SRC)/sql/releases/*.sql))
 INSTALL_SQL = build/$(EXT)--$(EXTVERSION).sql
 UPGRADE_SQL = $(patsubst $(SRC)/sql/upgrade/%,build/$(EXT)--%,$(wildcard \
@@ -37,7 +39,7 @@ ISOLATION_OPTS = --inputdir=$(SRC)/test/isolation --load-extension=$(EXT)
 #   with_llvm          off: bitcode helps to inline functions into JIT-compiled expressions, where no
 #                      function of a queue occurs; it would double the build and need clang
 override with_llvm = no
-PG_CPPFLAGS = -isystem $(includedir_server) -DPULSE_VERSION='"$(EXTVERSION)"'
+PG_CPPFLAGS = -isystem $(includedir_server) -I$(SRC)/extension -DPULSE_VERSION='"$(EXTVERSION)"'
 PG_CXXFLAGS = -std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wno-register \
               -Wall -Wextra $(PULSE_CXXFLAGS)
 EXTRA_CLEAN = build output_iso
@@ -60,8 +62,8 @@ else
 include $(PGXS)
 
 # Generated files. PGXS tracks no headers, and a VPATH build has no directory for objects yet.
-$(OBJS): $(HPP) $(SRC)/Makefile $(SRC)/extension/$(EXT).control | $(CURDIR)/extension
-$(CURDIR)/extension:
+$(OBJS): $(HPP) $(SRC)/Makefile $(SRC)/extension/$(EXT).control | $(OBJECT_FOLDERS)
+$(OBJECT_FOLDERS):
 	mkdir -p $@
 
 STRUCTURE = $(SQL_STRUCTURE:%=$(SRC)/sql/%.sql)
@@ -120,7 +122,7 @@ check-symbols: all ## no C++ runtime is needed, no name but ours exported, none 
 	  { echo "an older version calls $$name, which is gone"; exit 1; }; done
 
 tidy: worker-build ## let clang-tidy look for mistakes
-	clang-tidy --quiet $(wildcard $(SRC)/extension/*.cpp) -- $(filter -std=% -f%,$(PG_CXXFLAGS)) \
+	clang-tidy --quiet $(SOURCES) -- $(filter -std=% -f%,$(PG_CXXFLAGS)) \
 	  -Wno-register $(PG_CPPFLAGS)
 	clang-tidy --quiet -p $(WORKER_BUILD) $(wildcard $(SRC)/worker/src/*.cpp)
 
@@ -168,14 +170,15 @@ check-e2e: stage ## whole processes that are killed, cut off, promoted
 ASSERTS = $(CURDIR)/build/asserts
 check-asserts: ## pgTAP and isolation on a build with assertions and trapped undefined behaviour
 	rm -rf $(ASSERTS) && mkdir -p $(ASSERTS)
-	cp -R $(SRC)/Makefile $(SRC)/extension $(SRC)/sql $(ASSERTS) && rm -f $(ASSERTS)/extension/*.o
+	cp -R $(SRC)/Makefile $(SRC)/extension $(SRC)/sql $(ASSERTS)
+	find $(ASSERTS)/extension -name '*.o' -delete
 	+$(MAKE) -C $(ASSERTS) $(PARALLEL) stage VPATH= WORKER=no PULSE_CXXFLAGS='-DUSE_ASSERT_CHECKING \
 	  -DPULSE_FRESH_FROM=2 -fsanitize=undefined -fno-sanitize=vptr -fsanitize-undefined-trap-on-error'
 	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite pgtap
 	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite isolation
 
 check-versions: ## compile against the headers of every server here, or of HEADERS='…'
-	@COMPILE='$(CXX) -O2 $(PG_CXXFLAGS) -D_GNU_SOURCE -DPULSE_VERSION="$(EXTVERSION)"' \
+	@COMPILE='$(CXX) -O2 $(PG_CXXFLAGS) -D_GNU_SOURCE -I$(SRC)/extension -DPULSE_VERSION="$(EXTVERSION)"' \
 	  $(TOOL)/versions $(HEADERS)
 
 # The worker is a process of its own, so sanitizers need nothing from the server.
@@ -234,7 +237,7 @@ bench: stage ## measure speed against floors: WORKLOAD=drain for one, LONG=1 for
 lint: ## format, budgets, versions, banned words; each finding says what to do
 	@$(TOOL)/lint
 format: ## format the C++ sources in place
-	cd $(SRC) && clang-format -i extension/*.?pp $$(find worker test -name '*.?pp')
+	cd $(SRC) && clang-format -i $$(find extension worker test -name '*.?pp')
 packages: ## install the Debian packages that are missing
 	@$(TOOL)/packages
 stop-clusters:

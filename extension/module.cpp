@@ -1,12 +1,12 @@
 // What happens when the server loads this library. Everything works after a plain CREATE EXTENSION;
 // with shared_preload_libraries the shared memory is sized for the whole server.
-#include "prelude.hpp"
+#include "server/postgres.hpp"
 
-#include "commit_callback.hpp"
-#include "drop.hpp"
-#include "launcher.hpp"
-#include "settings.hpp"
-#include "shared_memory.hpp"
+#include "background/launcher.hpp"
+#include "install/drop_guard.hpp"
+#include "server/settings.hpp"
+#include "server/shared_memory.hpp"
+#include "wake/pending_wakes.hpp"
 
 extern "C" {
 PG_MODULE_MAGIC;

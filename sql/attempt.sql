@@ -95,7 +95,7 @@ END $$;
 COMMENT ON FUNCTION pulse._end_attempts_in_full(pulse._ending[]) IS
   '_end_attempts() for jobs that may end';
 
--- C: extension/end_attempts.cpp.
+-- C: extension/finish/end_attempts.cpp.
 CREATE OR REPLACE FUNCTION pulse._end_attempts(endings pulse._ending[])
   RETURNS TABLE (id bigint, state text, outcome text)
   LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100 AS 'MODULE_PATHNAME', 'pulse_end_attempts';

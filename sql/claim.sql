@@ -1,6 +1,6 @@
 -- Taking jobs: claim hands out the best due ones, claim_job one by its id, held repeats what is
--- held. claim itself is in extension/claim.cpp. Lock order: worker (shared), queue (never waited
--- for), row.
+-- held. claim itself is in extension/claim/claim.cpp. Lock order: worker (shared), queue (never
+-- waited for), row.
 
 CREATE OR REPLACE FUNCTION pulse._next_token() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_token';

@@ -1,6 +1,6 @@
 -- DROP EXTENSION deletes every job, so it is refused while there are live ones. The refusal is a
--- hook of the library (extension/drop.cpp); the event trigger sees to it that the session which is
--- about to drop something has the library loaded.
+-- hook of the library (extension/install/drop_guard.cpp); the event trigger sees to it that the
+-- session which is about to drop something has the library loaded.
 
 CREATE OR REPLACE FUNCTION pulse._guard_drop() RETURNS event_trigger
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_guard_drop';

@@ -1,4 +1,4 @@
--- Fencing the caller's own rows: see extension/fence.cpp.
+-- Fencing the caller's own rows: see extension/finish/fence.cpp.
 
 CREATE OR REPLACE FUNCTION pulse.fence(job_id bigint, token bigint) RETURNS void
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_fence';

@@ -92,7 +92,7 @@ END $$;
 COMMENT ON FUNCTION pulse._complete_in_full(bigint, bigint, json) IS
   'complete() where it takes more than a delete';
 
--- C: extension/finish.cpp.
+-- C: extension/finish/complete.cpp.
 CREATE OR REPLACE FUNCTION pulse.complete(job_id bigint, token bigint, result json = NULL)
   RETURNS void
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -195,7 +195,7 @@ END $$;
 COMMENT ON FUNCTION pulse._fail_in_full(bigint, bigint, text, boolean, interval, json) IS
   'fail() where it takes more than one look at the job';
 
--- C: extension/fail.cpp.
+-- C: extension/finish/fail.cpp.
 CREATE OR REPLACE FUNCTION pulse.fail(
     job_id bigint, token bigint, error text, retry boolean = true, retry_in interval = NULL,
     payload json = NULL)

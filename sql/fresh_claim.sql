@@ -1,6 +1,6 @@
--- Which jobs run. Those claimed in place (extension/fresh_claim.hpp) are not in the lane of held
--- jobs, so whoever looks for running jobs asks here; each answers ids, because no planner can then
--- choose to read the whole table.
+-- Which jobs run. Those claimed in place (extension/claim/in_place_claim.hpp) are not in the lane
+-- of held jobs, so whoever looks for running jobs asks here; each answers ids, because no planner
+-- can then choose to read the whole table.
 
 CREATE OR REPLACE FUNCTION pulse._running_ids(worker_id bigint, most int = NULL) RETURNS bigint[]
   LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_running_ids';

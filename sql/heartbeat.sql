@@ -29,8 +29,8 @@ END $$;
 COMMENT ON FUNCTION pulse._settle_missing(pulse.heartbeat, bigint[]) IS
   'gives back jobs that were missing from the last array of this worker too';
 
--- What a beat does that extension/heartbeat.cpp leaves: of a worker that holds jobs, names some, is
--- asked something, or is not alive; in a transaction block; and where it cannot write.
+-- What a beat does that extension/liveness/heartbeat.cpp leaves: of a worker that holds jobs, names
+-- some, is asked something, or is not alive; in a transaction block; and where it cannot write.
 CREATE OR REPLACE FUNCTION pulse._heartbeat_in_full(
     worker_id bigint, job_ids bigint[],
     OUT status text, OUT revoked bigint[], OUT cancelled bigint[])

@@ -1,5 +1,5 @@
 -- Which installation the jobs belong to: a copy hands out none until somebody adopts it. The row is
--- written, judged and kept up to date in extension/installation.cpp.
+-- written, judged and kept up to date in extension/install/installation.cpp.
 
 CREATE OR REPLACE FUNCTION pulse._installation_standing() RETURNS text
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_installation_standing';

@@ -187,7 +187,7 @@ END $$;
 COMMENT ON FUNCTION pulse._recover_in_full(bigint, text, text, text, int) IS
   '_recover_owner() for jobs with a key, and whatever else takes more than one look';
 
--- C: extension/recover.cpp.
+-- C: extension/finish/recover.cpp.
 CREATE OR REPLACE FUNCTION pulse._recover_owner(
     worker_id bigint, outcome text, way text, reason text, most int)
   RETURNS TABLE (id bigint, state text)

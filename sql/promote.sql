@@ -1,5 +1,5 @@
 -- Marks and promotion: what a commit tells the others, and the one way a queue's job is opened.
--- The work is in extension/promote.cpp and extension/commit_callback.cpp.
+-- The work is in extension/queue/promote.cpp and extension/wake/pending_wakes.cpp.
 
 CREATE OR REPLACE FUNCTION pulse._note_job(identifier text, queue_name text, run_at timestamptz)
   RETURNS boolean

@@ -1,4 +1,4 @@
--- Waiting for work without holding back vacuum: see extension/waiting.cpp.
+-- Waiting for work without holding back vacuum: see extension/wake/wait_for_job.cpp.
 -- SECURITY INVOKER and without SET, because either would make the call atomic and pin a snapshot.
 
 CREATE OR REPLACE PROCEDURE pulse.wait_for_job(worker_id bigint, max_wait interval = '30 s')

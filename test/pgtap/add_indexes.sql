@@ -1,5 +1,5 @@
--- extension/new_jobs.cpp: whoever adds a job also makes its index entries. Each index is compared
--- with the rows that it should have (amcheck), and each must have found the job.
+-- extension/job/insert_jobs.cpp: whoever adds a job also makes its index entries. Each index is
+-- compared with the rows that it should have (amcheck), and each must have found the job.
 \ir support/setup.psql
 CREATE EXTENSION IF NOT EXISTS amcheck;
 SELECT plan(26);

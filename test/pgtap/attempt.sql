@@ -1,5 +1,6 @@
--- sql/attempt.sql and extension/requeue.cpp: whoever ends attempts, C for a job that surely runs
--- again and SQL for all, every job comes to the same fate. Each kind of job meets each kind of end.
+-- sql/attempt.sql and extension/finish/attempt_end.cpp: whoever ends attempts, C for a job that
+-- surely runs again and SQL for all, every job comes to the same fate. Each kind of job meets each
+-- kind of end.
 \ir support/setup.psql
 SELECT plan(12);
 

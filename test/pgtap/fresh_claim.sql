@@ -1,5 +1,5 @@
--- extension/fresh_claim.cpp, sql/fresh_claim.sql: claims in place. They need the library preloaded;
--- elsewhere every claim is held at once, and all else that is said here holds as well.
+-- extension/claim/in_place_claim.cpp, sql/fresh_claim.sql: claims in place. They need the library
+-- preloaded; elsewhere every claim is held at once, and all else that is said here holds as well.
 \ir support/setup.psql
 SELECT plan(69);
 

@@ -1,0 +1,99 @@
+#include "access/catalog.hpp"
+
+#include "server/invalidation.hpp"
+
+namespace pulse {
+namespace {
+
+Catalog known;
+bool valid = false;
+uint64 news = 0;
+bool registered = false;
+
+void forget() {
+  valid = false;
+  news++;
+}
+
+// Anything that happens to a relation of ours, or to all, makes us look again; lookups are few.
+void relation_changed(Oid relation) {
+  if (relation == InvalidOid || relation == known.job || relation == known.schema) forget();
+}
+
+extern "C" void pulse_namespace_changed(Datum, int, uint32) { forget(); }
+
+Oid relation_named(const char* name) {
+  Oid oid = get_relname_relid(name, known.schema);
+  if (!OidIsValid(oid))
+    ereport(ERROR,
+            (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation \"pulse.%s\" is missing", name),
+             errhint("Install the extension again: CREATE EXTENSION pg_pulse.")));
+  return oid;
+}
+
+Oid state_named(const char* type_name, const char* name) {
+  Oid type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(type_name),
+                             ObjectIdGetDatum(known.schema));
+  Oid oid = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type),
+                            CStringGetDatum(name));
+  if (!OidIsValid(oid)) elog(ERROR, "state \"%s\" is missing", name);
+  return oid;
+}
+
+void look_up_job() {
+  known.job = relation_named("job");
+  known.job_key = relation_named("job_pkey");
+  known.job_claim_idx = relation_named("job_claim_idx");
+  known.job_running_idx = relation_named("job_running_idx");
+  known.job_parked_idx = relation_named("job_parked_idx");
+  known.job_parked_due_idx = relation_named("job_parked_due_idx");
+  known.job_open_idx = relation_named("job_open_idx");
+  known.job_waiting_key_idx = relation_named("job_waiting_key_idx");
+  known.job_running_key_idx = relation_named("job_running_key_idx");
+  known.has_lanes = get_attnum(known.job, "lane") == kJobLane;
+  known.fresh_claim = known.has_lanes ? relation_named("fresh_claim") : InvalidOid;
+  known.fresh_claim_idx = known.has_lanes ? relation_named("fresh_claim_idx") : InvalidOid;
+  known.state_ready = state_named("job_state", "ready");
+  known.state_parked = state_named("job_state", "parked");
+  known.state_running = state_named("job_state", "running");
+}
+
+void look_up() {
+  known.schema = get_namespace_oid("pulse", false);
+  look_up_job();
+  known.heartbeat = relation_named("heartbeat");
+  known.heartbeat_key = relation_named("heartbeat_pkey");
+  known.worker = relation_named("worker");
+  known.worker_key = relation_named("worker_pkey");
+  known.attempt = relation_named("attempt");
+  known.finished_job = relation_named("finished_job");
+  known.finished_failed = state_named("finished_state", "failed");
+  known.finished_quarantined = state_named("finished_state", "quarantined");
+  known.task = relation_named("task");
+  known.task_key = relation_named("task_pkey");
+  known.queue = relation_named("queue");
+  known.queue_key = relation_named("queue_pkey");
+  known.clock = relation_named("clock");
+  known.token_seq = relation_named("token_seq");
+  known.worker_id_seq = relation_named("worker_id_seq");
+  known.attachment_seq = relation_named("attachment_seq");
+}
+
+}  // namespace
+
+const Catalog* catalog() {
+  if (!registered) {
+    listen_to_invalidations(relation_changed);
+    CacheRegisterSyscacheCallback(NAMESPACEOID, pulse_namespace_changed, 0);
+    registered = true;
+  }
+  while (!valid) {
+    // A change that arrives during the look-up makes us look again, and so does a failure.
+    uint64 heard = news;
+    look_up();
+    valid = news == heard;
+  }
+  return &known;
+}
+
+}  // namespace pulse

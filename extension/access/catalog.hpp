@@ -1,0 +1,109 @@
+// Where our tables, indexes and enum values are in this database: looked up once per session and
+// again after CREATE, DROP or ALTER EXTENSION gave them other identities.
+#pragma once
+
+#include "server/postgres.hpp"
+
+namespace pulse {
+
+struct Catalog {
+  Oid schema;
+  Oid job;
+  Oid job_key;
+  Oid job_claim_idx;
+  Oid job_running_idx;
+  Oid job_parked_idx;
+  Oid job_parked_due_idx;
+  Oid job_open_idx;
+  Oid job_waiting_key_idx;
+  Oid job_running_key_idx;
+  bool has_lanes;  // from 0.2.0 on; the two below are there then
+  Oid fresh_claim;
+  Oid fresh_claim_idx;
+  Oid heartbeat;
+  Oid heartbeat_key;
+  Oid worker;
+  Oid worker_key;
+  Oid attempt;
+  Oid finished_job;
+  Oid task;
+  Oid task_key;
+  Oid queue;
+  Oid queue_key;
+  Oid clock;
+  Oid token_seq;
+  Oid worker_id_seq;
+  Oid attachment_seq;
+  Oid state_ready;
+  Oid state_parked;
+  Oid state_running;
+  Oid finished_failed;
+  Oid finished_quarantined;
+};
+
+// How many of the above are indexes of pulse.job.
+constexpr int kJobIndexes = 8;
+
+// Raises when the extension is not installed here.
+const Catalog* catalog();
+
+// Columns of pulse.job by number; the install script and this list change together.
+enum JobColumn : AttrNumber {
+  kJobId = 1,
+  kJobIdentifier,
+  kJobPayload,
+  kJobQueueName,
+  kJobPriority,
+  kJobRunAt,
+  kJobState,
+  kJobAttempts,
+  kJobMaxAttempts,
+  kJobCrashes,
+  kJobKey,
+  kJobFlags,
+  kJobWorkerId,
+  kJobToken,
+  kJobClaimedAt,
+  kJobLastActivityAt,
+  kJobStage,
+  kJobProgress,
+  kJobMessage,
+  kJobCheckpoint,
+  kJobLastError,
+  kJobRecovered,
+  kJobRevision,
+  kJobCreatedAt,
+  kJobUpdatedAt,
+  kJobClaimedLive,
+  kJobActivityLive,
+  kJobCancelRequestedAt,
+  kJobCancelReason,
+  kJobSuperseded,
+  kJobFresh,
+  kJobHolderId,
+  kJobLane,
+};
+
+// The same of pulse.heartbeat.
+enum HeartbeatColumn : AttrNumber {
+  kBeatWorkerId = 1,
+  kBeatLive,
+  kBeatLastHeartbeatAt,
+  kBeatVerdict,
+  kBeatInterval,
+  kBeatThreshold,
+  kBeatAttachment,
+  kBeatIncarnation,
+  kBeatDetachedLive,
+  kBeatAloneJobId,
+  kBeatLostWay,
+  kBeatMissingJobIds,
+  kBeatMissingTokens,
+};
+
+// Which indexes have a job; see the column's comment.
+constexpr char kLaneOpen = 'o';
+constexpr char kLaneParked = 'p';
+constexpr char kLaneHeld = 'h';
+
+}  // namespace pulse

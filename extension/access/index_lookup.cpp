@@ -1,0 +1,64 @@
+#include "access/index_lookup.hpp"
+
+#include "server/compat.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr int kKeys = 2;
+
+// Not further than to the last: behind it may lie any number of dead rows.
+void seek_between(IdScan* ids, int64 first, int64 last) {
+  ScanKeyData keys[kKeys];
+  ScanKeyInit(&keys[0], 1, BTGreaterEqualStrategyNumber, F_INT8GE, Int64GetDatum(first));
+  ScanKeyInit(&keys[1], 1, BTLessEqualStrategyNumber, F_INT8LE, Int64GetDatum(last));
+  index_rescan(ids->scan, keys, kKeys, nullptr, 0);
+}
+
+int64 id_at_hand(const IdScan* ids) {
+  bool isnull;
+  return DatumGetInt64(slot_getattr(ids->row, 1, &isnull));
+}
+
+}  // namespace
+
+void open_id_scan(IdScan* ids, Relation table, Oid index, Snapshot snapshot) {
+  ids->table = table;
+  ids->index = index_open(index, AccessShareLock);
+  ids->row = table_slot_create(table, nullptr);
+  ids->scan = begin_index_scan(table, ids->index, snapshot, kKeys);
+  ids->walks = false;
+}
+
+void close_id_scan(IdScan* ids) {
+  index_endscan(ids->scan);
+  ExecDropSingleTupleTableSlot(ids->row);
+  index_close(ids->index, AccessShareLock);
+}
+
+void seek_id(IdScan* ids, int64 id) { seek_between(ids, id, id); }
+
+bool next_of_id(IdScan* ids) {
+  return index_getnext_slot(ids->scan, ForwardScanDirection, ids->row);
+}
+
+bool find_id(IdScan* ids, int64 id) {
+  if (!ids->walks) {
+    seek_id(ids, id);
+    return next_of_id(ids);
+  }
+  while (ids->is_at_row && id_at_hand(ids) < id) ids->is_at_row = next_of_id(ids);
+  return ids->is_at_row && id_at_hand(ids) == id;
+}
+
+void expect_ids(IdScan* ids, int64 first, int64 last, int count) {
+  constexpr int kFewest = 8;
+  constexpr int kSparsest = 2;
+  uint64 span = static_cast<uint64>(last) - static_cast<uint64>(first);
+  ids->walks = count >= kFewest && last > first && span <= static_cast<uint64>(count) * kSparsest;
+  if (!ids->walks) return;
+  seek_between(ids, first, last);
+  ids->is_at_row = next_of_id(ids);
+}
+
+}  // namespace pulse

@@ -1,0 +1,35 @@
+#include "access/saved_plan.hpp"
+
+namespace pulse {
+namespace {
+
+void prepare(KeptQuery* query) {
+  if (query->plan) return;
+  SPIPlanPtr plan = SPI_prepare(query->text, query->count, query->types);
+  if (!plan || SPI_keepplan(plan)) elog(ERROR, "could not prepare: %s", query->text);
+  query->plan = plan;
+}
+
+}  // namespace
+
+void set_parameter_type(KeptQuery* query, int parameter, Oid type) {
+  if (query->types[parameter] == type) return;
+  if (query->plan) SPI_freeplan(query->plan);
+  query->plan = nullptr;
+  query->types[parameter] = type;
+}
+
+void begin_kept_query(KeptQuery* query, Datum* values, const char* nulls) {
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  prepare(query);
+  if (SPI_execute_plan(query->plan, values, nulls, false, 0) != SPI_OK_SELECT)
+    elog(ERROR, "could not run: %s", query->text);
+}
+
+void put_kept_rows(KeptQuery* query, Datum* values, const char* nulls, Tuplestorestate* results) {
+  run_kept_query(query, values, nulls, [results](HeapTuple* rows, uint64 count) {
+    for (uint64 i = 0; i < count; i++) tuplestore_puttuple(results, rows[i]);
+  });
+}
+
+}  // namespace pulse

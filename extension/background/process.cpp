@@ -1,0 +1,87 @@
+#include "background/process.hpp"
+
+#include "server/compat.hpp"
+#include "server/settings.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr int64 kDayUs = USECS_PER_DAY;
+
+void set_latch_at(pg_atomic_uint32* place) {
+  uint32 process = pg_atomic_read_u32(place);
+  if (process != 0) SetLatch(&ProcGlobal->allProcs[process - 1].procLatch);
+}
+
+uint32 own_number() { return static_cast<uint32>(own_proc_number()) + 1; }
+
+extern "C" void pulse_process_exit(int, Datum place) {
+  uint32 expected = own_number();
+  pg_atomic_compare_exchange_u32(reinterpret_cast<pg_atomic_uint32*>(DatumGetPointer(place)),
+                                 &expected, 0);
+}
+
+}  // namespace
+
+void start_background_process() {
+  pqsignal(SIGTERM, die);
+  pqsignal(SIGHUP, SignalHandlerForConfigReload);
+  BackgroundWorkerUnblockSignals();
+}
+
+void publish_process(pg_atomic_uint32* place) {
+  pg_atomic_write_u32(place, own_number());
+  on_shmem_exit(pulse_process_exit, PointerGetDatum(place));
+}
+
+bool sleep_in_background(int64 wait_us) {
+  // A day at most: longer waits do not fit into a latch's milliseconds on every machine.
+  long timeout_ms = static_cast<long>((Min(Max(wait_us, 0), kDayUs) + 999) / 1000);
+  WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, timeout_ms,
+            background_wait_event());
+  ResetLatch(MyLatch);
+  // Without the word FATAL in the log that an interrupt of a statement would leave.
+  if (ProcDiePending) proc_exit(1);
+  // There is no statement to be cancelled, and an error here would end the process.
+  QueryCancelPending = false;
+  CHECK_FOR_INTERRUPTS();
+  if (!ConfigReloadPending) return false;
+  ConfigReloadPending = false;
+  ProcessConfigFile(PGC_SIGHUP);
+  return true;
+}
+
+bool database_is_wanted(Oid database) {
+  LOCKTAG tag;
+  SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
+  // As a starting session takes it.
+  if (LockAcquire(&tag, RowExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL) return true;
+  LockRelease(&tag, RowExclusiveLock, false);
+  return false;
+}
+
+int64 sweep_due_in_us(DatabaseState* database) {
+  uint64 at = pg_atomic_read_u64(&database->sweep_due);
+  if (at == kNever) return PG_INT64_MAX / 2;
+  return static_cast<int64>(at) - wall_now();
+}
+
+void wake_background(DatabaseState* database) {
+  SharedState* all = shared();
+  if (!all || pg_atomic_read_u32(&all->launcher) == 0) return;
+  set_latch_at(&database->keeper.process);
+  set_latch_at(&all->launcher);
+}
+
+void wake_keeper(DatabaseState* database) { set_latch_at(&database->keeper.process); }
+
+void tell_news() {
+  SharedState* all = shared();
+  if (!all || pg_atomic_read_u32(&all->launcher) == 0) return;
+  DatabaseState* database = this_database();
+  if (database && pg_atomic_read_u32(&database->keeper.is_serving)) return;
+  pg_atomic_write_u32(&all->is_news, 1);
+  set_latch_at(&all->launcher);
+}
+
+}  // namespace pulse

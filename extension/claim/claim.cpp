@@ -1,0 +1,319 @@
+// pulse.claim: hands out the best due jobs. A walk over the claim index, one stream per task,
+// merged by (priority, run_at, id); each row is locked without waiting, updated and returned. No
+// planner decides anything here, so no statistics can make it slow.
+#include "server/postgres.hpp"
+
+#include "access/catalog.hpp"
+#include "claim/claim.hpp"
+#include "claim/claiming_worker.hpp"
+#include "claim/due_scan.hpp"
+#include "claim/in_place_claim.hpp"
+#include "claim/reserved_range.hpp"
+#include "claim/token.hpp"
+#include "install/installation.hpp"
+#include "job/job_table.hpp"
+#include "job/task_settings.hpp"
+#include "liveness/liveness_clock.hpp"
+#include "queue/promote.hpp"
+#include "queue/queue_marks.hpp"
+#include "server/advisory_lock.hpp"
+#include "server/compat.hpp"
+#include "server/errors.hpp"
+#include "server/settings.hpp"
+#include "server/shared_memory.hpp"
+#include "wake/pending_wakes.hpp"
+#include "wake/wait_for_job.hpp"
+#include "wake/waiters.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr int kMostJobs = 10000;
+constexpr int kMostPromotions = 32;
+
+// --- which rows this worker may have ------------------------------------------------------------
+
+bool is_null(TupleTableSlot* row, int column) {
+  bool isnull;
+  slot_getattr(row, column, &isnull);
+  return isnull;
+}
+
+bool has_forbidden_flag(const Claim* claim, TupleTableSlot* row) {
+  if (claim->forbidden_count == 0 || is_null(row, kJobFlags)) return false;
+  MemoryContextReset(claim->row_context);
+  MemoryContext old = MemoryContextSwitchTo(claim->row_context);
+  bool isnull;
+  int count;
+  Datum* flags =
+      text_elements(DatumGetArrayTypeP(slot_getattr(row, kJobFlags, &isnull)), "flags", &count);
+  bool found = false;
+  for (int i = 0; i < count && !found; i++)
+    for (int j = 0; j < claim->forbidden_count && !found; j++)
+      found = DatumGetBool(
+          DirectFunctionCall2Coll(texteq, C_COLLATION_OID, flags[i], claim->forbidden_flags[j]));
+  MemoryContextSwitchTo(old);
+  return found;
+}
+
+}  // namespace
+
+const TaskSettings& settings_of(Claim* claim, Stream* stream) {
+  if (!stream->settings_read) {
+    stream->settings = task_settings(stream->identifier, claim->table.snapshot);
+    stream->settings_read = true;
+  }
+  return stream->settings;
+}
+
+namespace {
+
+// Prefetched jobs must be able to wait: not on their last attempt, and in no queue.
+bool may_be_prefetched(TupleTableSlot* row) {
+  return is_null(row, kJobQueueName) &&
+         int2_of(row, kJobAttempts) + 1 < int2_of(row, kJobMaxAttempts);
+}
+
+// --- handing out --------------------------------------------------------------------------------
+
+void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task, Datum attempts) {
+  static const int columns[] = {kJobId,
+                                0,
+                                kJobIdentifier,
+                                kJobPayload,
+                                kJobQueueName,
+                                kJobPriority,
+                                kJobRunAt,
+                                0,
+                                kJobMaxAttempts,
+                                kJobCrashes,
+                                kJobKey,
+                                kJobFlags,
+                                kJobCheckpoint,
+                                kJobLastError,
+                                kJobRecovered,
+                                0,
+                                0,
+                                0,
+                                0,
+                                kJobCreatedAt};
+  constexpr int kColumns = lengthof(columns);
+  Datum values[kColumns];
+  bool nulls[kColumns];
+  for (int i = 0; i < kColumns; i++)
+    if (columns[i]) values[i] = slot_getattr(row, columns[i], &nulls[i]);
+  auto put = [&](int i, Datum value, bool null) {
+    values[i] = value;
+    nulls[i] = null;
+  };
+  put(1, Int64GetDatum(claim->token), false);
+  put(7, attempts, false);
+  put(15, task.timeout, task.timeout_null);
+  put(16, task.stall_timeout, task.stall_timeout_null);
+  put(17, task.on_unreachable, task.on_unreachable_null);
+  put(18, task.handler, task.handler_null);
+  tuplestore_putvalues(claim->results->setResult, claim->results->setDesc, values, nulls);
+}
+
+// The indexes by key tell a running job from a waiting one, and what runs alone is held from the
+// start; for its queue a job is the same, open or running.
+bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
+  return claim->stays_in_place && is_null(row, kJobKey) && int2_of(row, kJobCrashes) == 0;
+}
+
+}  // namespace
+
+void prepare_to_take(Claim* claim, Stream* stream) {
+  settings_of(claim, stream);
+  if (claim->token != 0) return;
+  claim->token = next_token();
+  claim->live_now = live_now_us();
+}
+
+bool take_row(Claim* claim, Stream* stream, const ItemPointerData& tid) {
+  if (!try_lock_row(&claim->table, tid)) return false;
+  prepare_to_take(claim, stream);
+  TupleTableSlot* row = claim->table.locked;
+  bool isnull;
+  int64 id = DatumGetInt64(slot_getattr(row, kJobId, &isnull));
+  Datum attempts = Int16GetDatum(int2_of(row, kJobAttempts) + 1);
+  bool is_fresh = may_stay_in_place(claim, row);
+  JobChange change = {};
+  change.set_running(claim->claimer.worker_id, is_fresh);
+  change.set(kJobAttempts, attempts);
+  change.set(kJobToken, Int64GetDatum(claim->token));
+  change.set(kJobClaimedAt, TimestampTzGetDatum(claim->now));
+  change.set(kJobLastActivityAt, TimestampTzGetDatum(claim->now));
+  change.set(kJobClaimedLive, Int64GetDatum(claim->live_now));
+  change.set(kJobActivityLive, Int64GetDatum(claim->live_now));
+  change.clear(kJobStage);
+  change.clear(kJobProgress);
+  change.clear(kJobMessage);
+  return_row(claim, row, settings_of(claim, stream), attempts);
+  update_locked_row(&claim->table, &change);
+  if (is_fresh) claim->fresh_ids[claim->fresh_count++] = id;
+  claim->claimed++;
+  return true;
+}
+
+Fit fit_of_row(Claim* claim, Stream* stream, int in_view) {
+  TupleTableSlot* row = stream->scan.slot;
+  if (is_somebodys(row, &claim->rival) || has_forbidden_flag(claim, row)) return Fit::kNot;
+  if (is_suspect(claim, stream)) return Fit::kAlone;
+  bool can_start = claim->claimed + in_view < claim->start_jobs;
+  return can_start || may_be_prefetched(row) ? Fit::kGood : Fit::kNot;
+}
+
+namespace {
+
+// False when the job is still there for others.
+bool consider(Claim* claim, Stream* stream) {
+  Fit fit = fit_of_row(claim, stream, 0);
+  if (fit == Fit::kAlone) consider_suspect(claim, stream);
+  if (fit != Fit::kGood) return false;
+  announce_walk(stream);
+  note_claimed(stream->bit);
+  return take_row(claim, stream, stream->scan.slot->tts_tid);
+}
+
+void hand_out(Claim* claim) {
+  settle_alone_job(claim);
+  if (claim->closed) return;
+  open_streams(claim);
+  while (claim->claimed < claim->max_jobs && !claim->closed) {
+    Stream* stream = best_stream(claim);
+    if (!stream) break;
+    if (go_past_others(claim, stream) || take_stretch(claim, stream)) continue;
+    if (!consider(claim, stream)) leave_row(&stream->scan);
+    stream->due = next_due(&stream->scan);
+  }
+  close_streams(claim);
+}
+
+// --- the call -----------------------------------------------------------------------------------
+
+void require_claims_on() {
+  if (!settings.claims)
+    ereport(ERROR, (errcode(kClaimsOff), errmsg("this server hands out no jobs"),
+                    errdetail("The setting pulse.claims is off."),
+                    errhint("Set pulse.claims = on where jobs are to run.")));
+  require_adopted();
+}
+
+void check_admission() {
+  PreventCommandIfReadOnly("claim");
+  PreventCommandDuringRecovery("claim");
+  if (XactIsoLevel != XACT_READ_COMMITTED)
+    ereport(ERROR, (errcode(kWrongIsolation), errmsg("claim needs isolation level READ COMMITTED"),
+                    errdetail("Under another level it could not step over rows that others took."),
+                    errhint("SET TRANSACTION ISOLATION LEVEL READ COMMITTED.")));
+  require_claims_on();
+}
+
+int checked_count(FunctionCallInfo fcinfo, int argument, const char* name, int least, int unset) {
+  if (PG_ARGISNULL(argument)) return unset;
+  int value = PG_GETARG_INT32(argument);
+  if (value < least || value > kMostJobs)
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s is %d, out of range", name, value),
+                    errhint("It must be between %d and %d.", least, kMostJobs)));
+  return value;
+}
+
+void read_arguments(Claim* claim, FunctionCallInfo fcinfo) {
+  if (PG_ARGISNULL(0))
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("worker_id must not be null"),
+                    errhint("Use the id that pulse.register_worker() returned.")));
+  claim->max_jobs = checked_count(fcinfo, 1, "max_jobs", 1, 1);
+  claim->start_jobs = checked_count(fcinfo, 4, "start_jobs", 0, claim->max_jobs);
+  if (!PG_ARGISNULL(3))
+    claim->forbidden_flags =
+        text_elements(PG_GETARG_ARRAYTYPE_P(3), "forbidden_flags", &claim->forbidden_count);
+}
+
+// Opens what queues have to give, no more than this claim can use: the rest is the next one's.
+Promotion promote_for(const Claim* claim) {
+  if (is_look_at_all_due()) reconcile_queues(0);
+  mark_fallen_due();
+  return promote_marked(Min(claim->max_jobs, kMostPromotions), kMostPromotions);
+}
+
+// Before the snapshot is taken: what is lowered from now on, this claim may not see.
+void remember_heads(Claim* claim) {
+  DatabaseState* database = this_database();
+  claim->heads = database ? head_bucket(place_of_database(database), 0) : nullptr;
+  for (int bit = 0; claim->heads && bit < kTaskBits; bit++)
+    if ((claim->claimer.task_bits >> bit) & 1)
+      claim->head_generation[bit] = head_generation(claim->heads + bit);
+}
+
+// What this claim can take, which is not its tasks alone.
+uint64 kind_of(const Claim* claim) {
+  uint64 kind = claim->claimer.kind;
+  for (int i = 0; i < claim->forbidden_count; i++) {
+    text* flag = DatumGetTextPP(claim->forbidden_flags[i]);
+    kind += ~fnv1a(VARDATA_ANY(flag), VARSIZE_ANY_EXHDR(flag));
+  }
+  return kind;
+}
+
+bool is_kept_waiting(const Claim* claim) { return claim->is_job_held && claim->claimed == 0; }
+
+void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
+  admit_claimer(&claim->claimer, PG_GETARG_INT64(0));
+  choose_tasks(&claim->claimer, PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2));
+  // A draining worker that waits all the same must not take a wake-up from one that can claim.
+  sample_generations(claim->claimer.worker_id,
+                     claim->claimer.draining ? 0 : claim->claimer.task_bits, kind_of(claim),
+                     claim->start_jobs);
+  if (claim->claimer.draining) return;
+  Promotion left = promote_for(claim);
+  claim->now = wall_now();
+  claim->stays_in_place = claims_stay_in_place(claim->max_jobs);
+  if (claim->stays_in_place) {
+    settle_now_and_then(claim->claimer.worker_id);
+    claim->fresh_ids = static_cast<int64*>(palloc(sizeof(int64) * claim->max_jobs));
+  }
+  remember_heads(claim);
+  claim->row_context =
+      AllocSetContextCreate(CurrentMemoryContext, "pulse claim row", ALLOCSET_SMALL_SIZES);
+  open_job_table(&claim->table);
+  claim->index = index_open(catalog()->job_claim_idx, AccessShareLock);
+  hand_out(claim);
+  index_close(claim->index, AccessShareLock);
+  close_job_table(&claim->table);
+  list_fresh_claims(claim->claimer.worker_id, claim->token, claim->fresh_ids, claim->fresh_count);
+  note_work_left(left.more                               ? WorkLeft::kNow
+                 : left.busy || is_kept_waiting(claim)   ? WorkLeft::kBusy
+                 : claim->suspect_waits || claim->closed ? WorkLeft::kSoon
+                                                         : WorkLeft::kNone);
+  offer_sweep();
+}
+
+}  // namespace
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_claim) {
+  pulse::Claim claim = {};
+  pulse::check_admission();
+  pulse::read_arguments(&claim, fcinfo);
+  pulse::begin_result_rows(fcinfo);
+  claim.results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  pulse::run_claim(&claim, fcinfo);
+  return static_cast<Datum>(0);
+}
+
+// pulse._require_claims(): raises PU008 while claims are off, and in a copy that nobody adopted.
+PULSE_FUNCTION(pulse_require_claims) {
+  pulse::require_claims_on();
+  PG_RETURN_BOOL(true);
+}
+
+// pulse._require_read_committed(what): raises PU007 elsewhere.
+PULSE_FUNCTION(pulse_require_read_committed) {
+  if (XactIsoLevel != XACT_READ_COMMITTED)
+    ereport(ERROR, (errcode(pulse::kWrongIsolation),
+                    errmsg("%s needs isolation level READ COMMITTED",
+                           text_to_cstring(PG_GETARG_TEXT_PP(0))),
+                    errhint("SET TRANSACTION ISOLATION LEVEL READ COMMITTED.")));
+  PG_RETURN_BOOL(true);
+}

@@ -1,0 +1,99 @@
+// One call of pulse.claim while it runs, shared by the walk (task_cursors.cpp), the handing out
+// (claim.cpp) and the rule of the last chance (last_chance.cpp).
+#pragma once
+
+#include "server/postgres.hpp"
+
+#include "claim/claiming_worker.hpp"
+#include "claim/claims_in_progress.hpp"
+#include "claim/due_scan.hpp"
+#include "claim/low_water_mark.hpp"
+#include "job/job_table.hpp"
+#include "job/task_settings.hpp"
+#include "server/shared_memory.hpp"
+
+namespace pulse {
+
+// The due jobs of one task.
+struct Stream {
+  DueScan scan;
+  Datum identifier;
+  int bit;
+  bool due;
+  bool settings_read;
+  TaskSettings settings;
+};
+
+struct Claim {
+  Claimer claimer;
+  int max_jobs;
+  int start_jobs;
+  Datum* forbidden_flags;
+  int forbidden_count;
+  JobTable table;
+  Relation index;
+  Stream** streams;
+  int stream_count;
+  int claimed;
+  TransactionId rival;      // the last transaction that had a row
+  TransactionId announcer;  // the last one that was asked for its announcement
+  Announcement announcement;
+  HeadBucket* heads;  // one per bit; NULL: nothing is remembered
+  uint64 head_generation[kTaskBits];
+  bool stays_in_place;  // plain jobs are claimed in place (in_place_claim.hpp)
+  int64* fresh_ids;     // those that were
+  int fresh_count;
+  bool closed;                // nothing more is given in this call
+  bool is_job_held;           // somebody who is no claim has a job that it could have had
+  bool suspect_waits;         // a suspect waits for this worker, or another, to be idle
+  MemoryContext row_context;  // reset for each row that is looked at
+  int64 token;
+  TimestampTz now;
+  int64 live_now;
+  ReturnSetInfo* results;
+};
+
+inline int16 int2_of(TupleTableSlot* row, int column) {
+  bool isnull;
+  return DatumGetInt16(slot_getattr(row, column, &isnull));
+}
+
+// The due jobs of the tasks that the claimer serves.
+void open_streams(Claim* claim);
+
+// The one whose job comes first; NULL when none has any.
+Stream* best_stream(Claim* claim);
+
+// Tells waiters when the next job of each of these tasks falls due, and that there was more. At
+// once: this worker may be at work when it does.
+void close_streams(Claim* claim);
+
+// The settings of the stream's task, read once per call.
+const TaskSettings& settings_of(Claim* claim, Stream* stream);
+
+// Whether the worker may have the row at hand, with so many more of the same call in view.
+enum class Fit {
+  kGood,
+  kAlone,  // it is a suspect
+  kNot     // somebody holds it, the worker asked not to get such, or it cannot wait for a start
+};
+Fit fit_of_row(Claim* claim, Stream* stream, int in_view);
+
+// Whatever may wait for somebody before a row is taken.
+void prepare_to_take(Claim* claim, Stream* stream);
+
+// Locks this row of the stream, makes it this worker's and adds it to the result. False when
+// somebody else holds it.
+bool take_row(Claim* claim, Stream* stream, const ItemPointerData& tid);
+
+// A job that was present at all but the last of the worker deaths it may be present at.
+bool is_suspect(Claim* claim, Stream* stream);
+
+// A suspect is given alone, to a worker that holds nothing and gets nothing else.
+void consider_suspect(Claim* claim, Stream* stream);
+
+// A worker with a suspect of its own gets nothing but that: not while it runs, and not before this
+// worker has become idle. Forgets a suspect that has gone elsewhere.
+void settle_alone_job(Claim* claim);
+
+}  // namespace pulse

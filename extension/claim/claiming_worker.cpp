@@ -1,0 +1,175 @@
+#include "claim/claiming_worker.hpp"
+
+#include "access/catalog.hpp"
+#include "access/index_lookup.hpp"
+#include "claim/claim_count.hpp"
+#include "claim/in_place_claim.hpp"
+#include "liveness/heartbeat.hpp"
+#include "liveness/liveness_clock.hpp"
+#include "server/errors.hpp"
+#include "server/settings.hpp"
+#include "server/shared_memory.hpp"
+#include "wake/pending_wakes.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr int kWorkerTasks = 8;
+
+// The tasks of the worker that claimed last in this session: a registration never changes them.
+struct KnownTasks {
+  int64 worker_id;
+  Oid job;  // of which installation
+  ArrayType* tasks;
+  bool valid;
+};
+KnownTasks known_tasks;
+
+// Whether there is such a row; it is at hand until close_row.
+bool open_row(IdScan* row, Oid table, Oid key_index, int64 id, Snapshot snapshot) {
+  open_id_scan(row, table_open(table, AccessShareLock), key_index, snapshot);
+  return find_id(row, id);
+}
+
+void close_row(IdScan* row) {
+  close_id_scan(row);
+  table_close(row->table, AccessShareLock);
+}
+
+[[noreturn]] void refuse(int64 worker_id, const char* state) {
+  ereport(ERROR,
+          (errcode(kWorkerNotAlive), errmsg("worker " INT64_FORMAT " is %s", worker_id, state),
+           errhint("Register anew with pulse.register_worker() and use the new id.")));
+  pg_unreachable();
+}
+
+bool beat_is_due(TupleTableSlot* slot) {
+  bool isnull;
+  int64 interval = DatumGetInt64(slot_getattr(slot, kBeatInterval, &isnull));
+  if (interval == 0 || in_client_block()) return false;
+  int64 last = DatumGetInt64(slot_getattr(slot, kBeatLive, &isnull));
+  return live_now_us() - last > interval / 2;
+}
+
+void name_tasks(Claimer* claimer) {
+  claimer->task_bits = 0;
+  claimer->kind = 0;
+  for (int i = 0; i < claimer->task_count; i++) {
+    text* task = DatumGetTextPP(claimer->tasks[i]);
+    claimer->task_bits |= UINT64CONST(1) << task_bit(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));
+    claimer->kind += fnv1a(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));  // in any order
+  }
+}
+
+// The registered tasks, or NULL for every task.
+ArrayType* registered_tasks(int64 worker_id) {
+  if (known_tasks.valid && known_tasks.worker_id == worker_id && known_tasks.job == catalog()->job)
+    return known_tasks.tasks;
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  IdScan worker;
+  if (!open_row(&worker, catalog()->worker, catalog()->worker_key, worker_id, snapshot))
+    refuse(worker_id, "unknown");
+  bool isnull;
+  Datum tasks = slot_getattr(worker.row, kWorkerTasks, &isnull);
+  known_tasks.valid = false;
+  if (known_tasks.tasks) pfree(known_tasks.tasks);
+  known_tasks.tasks = nullptr;
+  MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+  if (!isnull) known_tasks.tasks = DatumGetArrayTypePCopy(tasks);
+  MemoryContextSwitchTo(old);
+  close_row(&worker);
+  UnregisterSnapshot(snapshot);
+  known_tasks.worker_id = worker_id;
+  known_tasks.job = catalog()->job;
+  known_tasks.valid = true;
+  return known_tasks.tasks;
+}
+
+}  // namespace
+
+bool text_is(Datum value, const char* expected) {
+  text* have = DatumGetTextPP(value);
+  int length = static_cast<int>(strlen(expected));
+  return VARSIZE_ANY_EXHDR(have) == static_cast<Size>(length) &&
+         memcmp(VARDATA_ANY(have), expected, length) == 0;
+}
+
+bool verdict_is(TupleTableSlot* beat, const char* expected) {
+  bool isnull;
+  return text_is(slot_getattr(beat, kBeatVerdict, &isnull), expected);
+}
+
+void admit_claimer(Claimer* claimer, int64 worker_id) {
+  claimer->worker_id = worker_id;
+  begin_claim(worker_id);
+  CommandCounterIncrement();
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  IdScan last;
+  if (!open_row(&last, catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot))
+    refuse(worker_id, "unknown or stopped");
+  if (verdict_is(last.row, "lost")) refuse(worker_id, "lost");
+  if (verdict_is(last.row, "stopped")) refuse(worker_id, "stopped");
+  claimer->draining = !verdict_is(last.row, "alive");
+  bool isnull;
+  Datum alone = slot_getattr(last.row, kBeatAloneJobId, &isnull);
+  claimer->alone_job_id = isnull ? 0 : DatumGetInt64(alone);
+  bool due = beat_is_due(last.row);
+  close_row(&last);
+  UnregisterSnapshot(snapshot);
+  if (due && !claimer->draining) beat_beside_claim(worker_id);
+}
+
+void choose_tasks(Claimer* claimer, ArrayType* given) {
+  ArrayType* tasks = given ? given : registered_tasks(claimer->worker_id);
+  if (!tasks) {
+    claimer->tasks = nullptr;
+    claimer->task_count = kEveryTask;
+    claimer->task_bits = claimer->kind = ~UINT64CONST(0);
+    return;
+  }
+  claimer->tasks = text_elements(tasks, "tasks", &claimer->task_count);
+  name_tasks(claimer);
+}
+
+bool worker_is_alive(int64 worker_id, Snapshot snapshot) {
+  IdScan last;
+  bool is_alive =
+      open_row(&last, catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot) &&
+      verdict_is(last.row, "alive");
+  close_row(&last);
+  return is_alive;
+}
+
+bool holds_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
+  IdScan running;
+  open_id_scan(&running, job, catalog()->job_running_idx, snapshot);
+  bool found = find_id(&running, worker_id);
+  close_id_scan(&running);
+  return found || has_fresh_jobs(worker_id, job, snapshot);
+}
+
+void set_alone_job(int64 worker_id, int64 job_id) {
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  Oid types[] = {INT8OID, INT8OID};
+  Datum values[] = {Int64GetDatum(worker_id), Int64GetDatum(job_id)};
+  char nulls[] = {' ', job_id ? ' ' : 'n'};
+  // Beats overwrite a row that is not locked.
+  if (SPI_execute_with_args("UPDATE pulse.heartbeat AS h SET alone_job_id = $2"
+                            " FROM (SELECT o.worker_id FROM pulse.heartbeat AS o"
+                            " WHERE o.worker_id OPERATOR(pg_catalog.=) $1 FOR UPDATE) AS locked"
+                            " WHERE h.worker_id OPERATOR(pg_catalog.=) locked.worker_id",
+                            2, types, values, nulls, false, 0) != SPI_OK_UPDATE)
+    elog(ERROR, "could not record which job runs alone");
+  SPI_finish();
+}
+
+Datum* text_elements(ArrayType* array, const char* what, int* count) {
+  if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s must be a flat array without nulls", what),
+                    errhint("Give each name once, or NULL for none.")));
+  Datum* elements;
+  deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, nullptr, count);
+  return elements;
+}
+
+}  // namespace pulse

@@ -1,0 +1,32 @@
+// Claims under way that lower the heads again should they be undone (low_water_mark.hpp). Other
+// claims may go past the jobs that such a one holds, as if they were claimed already; past what
+// anybody else holds they may not, because nobody would tell them that it is free again.
+//
+// Only where the server preloads this library. A place that two transactions would share belongs to
+// the later one: what the other holds is then stepped over each time, as without an announcement.
+#pragma once
+
+#include "server/postgres.hpp"
+
+namespace pulse {
+
+// The bits of whose heads it promises so, and from where on.
+struct Announcement {
+  uint64 bits;
+  TimestampTz from;
+};
+
+Size announcements_size();
+void create_announcements();
+
+// This transaction lowers the heads of this bit to `from`, or further, if it is undone. Call it
+// after note_passed(bit, from).
+void announce_claim(int bit, TimestampTz from);
+
+// What the transaction, which is still in progress, has announced.
+Announcement announcement_of(TransactionId xid);
+
+// At the end of the transaction, before heads are lowered. Never raises.
+void withdraw_announcements();
+
+}  // namespace pulse

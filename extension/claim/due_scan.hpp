@@ -1,0 +1,99 @@
+// The due rows below one prefix of an index that goes on with (priority, run_at, id), in order.
+// What is not due yet costs one step per priority, however much of it there is.
+#pragma once
+
+#include "claim/low_water_mark.hpp"
+#include "server/postgres.hpp"
+
+namespace pulse {
+
+// What a scan has seen of the priority that it is in.
+struct Walk {
+  int priority;         // kNoPriority before the first
+  HeadKey start;        // where it began
+  HeadKey begin;        // the first key that may be a ready job's
+  bool is_left;         // such a job was left to others: the walk says nothing of what follows it
+  TimestampTz expires;  // of the head where the walk began; 0: it began at the front
+  TimestampTz started;
+  bool may_advance;  // what it has seen is all there is behind the head
+  HeadFound head;    // as this walk has found or left it
+};
+constexpr int kNoPriority = PG_INT32_MAX;
+
+// Rows that the caller has in view, from begin_stretch() to end_stretch(), and where to go back to
+// should somebody be faster.
+struct Stretch {
+  bool is_open;  // and the walk is still in its priority
+  HeadKey first;
+  Walk walk;
+  Advance outcome;  // unless kDone, the scan ends here, and end_stretch() goes back
+};
+
+struct DueScan {
+  // set by the caller
+  Relation relation;
+  Relation index;
+  Snapshot snapshot;
+  TimestampTz now;
+  int prefix;           // how many leading columns are fixed, at most 2
+  ScanKeyData keys[4];  // the fixed ones; the scan adds where it begins and ends
+  Oid state;            // rows in another state are stepped over
+  HeadView heads;       // where to begin in each priority, if anything is remembered
+  // the row at hand, valid after true was returned
+  TupleTableSlot* slot;
+  int16 priority;
+  TimestampTz run_at;
+  int64 id;
+  // the earliest run_at that was stepped over; 0 when there was none
+  TimestampTz next_due;
+  IndexScanDesc scan;
+  ScanKeyData key_parts[3];  // of a key that is a row; `scan` keeps their address
+  Walk walk;
+  // Priorities whose heads are remembered: the scan ends before each and goes on at its head, so
+  // that it never looks for the first entry of one behind pages of dead ones.
+  int16 known[kHeadsPerBit];
+  int known_count;
+  int next_known;
+  int checked;       // the priority below whose head this scan looks for what nobody told of
+  int left_to_look;  // at so many entries; 0: no more
+  HeadKey look_end;  // the head
+  int64 look_pages;  // read before it; -1 where it does not begin at the front
+  Stretch stretch;
+};
+
+void fix_text(DueScan* scan, Datum value);
+void fix_int2(DueScan* scan, int16 value);
+
+// Positions on the first due row; false when there is none.
+bool first_due(DueScan* scan);
+
+// The same where the first row is known, and known to be due only later.
+bool first_due_beyond(DueScan* scan, int16 priority, TimestampTz run_at);
+bool next_due(DueScan* scan);
+
+// Goes on behind what others have taken for themselves since, if the scan is not there yet. True
+// when it was moved; `*due` then says whether there is a row at hand.
+bool catch_up(DueScan* scan, bool* due);
+
+// The caller wants the row at hand, and may want those that follow. Only while walk.may_advance.
+void begin_stretch(DueScan* scan);
+
+// What the caller wants ends before the row at hand, or with it. True when all of it is for this
+// claim alone; else the scan has gone back, or on behind others, and `*due` says whether there is
+// a row at hand.
+bool end_stretch(DueScan* scan, bool with_row_at_hand, bool* due);
+
+// Somebody else has this row of a stretch.
+void give_back_row(DueScan* scan, int16 priority, HeadKey key);
+
+// The row at hand stays for others.
+void leave_row(DueScan* scan);
+void end_due(DueScan* scan);
+
+// True when a sorts before b in the order of promise P8.
+bool sorts_before(const DueScan* a, const DueScan* b);
+
+// Equality or greater-than keys on a text column under the C collation.
+void init_text_key(ScanKey key, int column, StrategyNumber strategy, Oid function, Datum value);
+
+}  // namespace pulse

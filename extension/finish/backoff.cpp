@@ -1,0 +1,94 @@
+#include "finish/backoff.hpp"
+
+#include "claim/claiming_worker.hpp"
+#include "job/task_row.hpp"
+#include "server/compat.hpp"
+#include "server/settings.hpp"
+#include "server/values.hpp"
+
+extern "C" {
+#include <math.h>
+}
+
+namespace pulse {
+namespace {
+
+constexpr double kLongestS = 315360000;  // ten years
+constexpr double kFixedS = 10;
+constexpr int kMostPowersOfE = 10;
+constexpr int kMostDoublings = 40;
+
+RetryRule default_rule() {
+  return {RetryRule::kExponential, false, 0, false, 0, 0, settings.max_crashes};
+}
+
+// As date_part('epoch', …) has it.
+double seconds_of(Datum interval) {
+  const Interval* span = DatumGetIntervalP(interval);
+  constexpr double kDay = SECS_PER_DAY;
+  return static_cast<double>(span->time) / USECS_PER_SEC +
+         DAYS_PER_YEAR * kDay * (span->month / MONTHS_PER_YEAR) +
+         DAYS_PER_MONTH * kDay * (span->month % MONTHS_PER_YEAR) + kDay * span->day;
+}
+
+RetryRule rule_of(const Datum* values, const bool* nulls) {
+  RetryRule rule = default_rule();
+  auto has = [nulls](TaskColumn column) { return !nulls[column - 1]; };
+  auto value = [values](TaskColumn column) { return values[column - 1]; };
+  if (has(kTaskBackoff) && text_is(value(kTaskBackoff), "fixed")) rule.kind = RetryRule::kFixed;
+  if (has(kTaskBackoff) && text_is(value(kTaskBackoff), "none")) rule.kind = RetryRule::kNone;
+  rule.has_base = has(kTaskBackoffBase);
+  if (rule.has_base) rule.base_s = seconds_of(value(kTaskBackoffBase));
+  rule.has_cap = has(kTaskBackoffCap);
+  if (rule.has_cap) rule.cap_s = seconds_of(value(kTaskBackoffCap));
+  if (has(kTaskJitter)) rule.jitter = DatumGetFloat8(value(kTaskJitter));
+  if (has(kTaskMaxCrashes)) rule.max_crashes = DatumGetInt32(value(kTaskMaxCrashes));
+  return rule;
+}
+
+double plain_seconds(const RetryRule& rule, int attempts) {
+  switch (rule.kind) {
+    case RetryRule::kNone: return 0;
+    case RetryRule::kFixed: return rule.has_base ? rule.base_s : kFixedS;
+    default:
+      if (!rule.has_base) return exp(Min(kMostPowersOfE, attempts));
+      return rule.base_s * pow(2, Min(kMostDoublings, attempts) - 1);
+  }
+}
+
+}  // namespace
+
+RetryRule retry_rule(Datum identifier, Snapshot snapshot) {
+  RetryRule rule = default_rule();
+  with_task_row(identifier, snapshot, [&rule](TupleTableSlot* row) {
+    slot_getallattrs(row);
+    rule = rule_of(row->tts_values, row->tts_isnull);
+  });
+  return rule;
+}
+
+int64 backoff_us(const RetryRule& rule, int attempts) {
+  double seconds = plain_seconds(rule, attempts);
+  if (rule.has_cap) seconds = Min(seconds, rule.cap_s);
+  if (rule.jitter > 0) seconds *= 1 + rule.jitter * (2 * random_fraction() - 1);
+  return static_cast<int64>(rint(Min(Max(seconds, 0), kLongestS) * USECS_PER_SEC));
+}
+
+}  // namespace pulse
+
+// pulse._backoff(task, attempts)
+PULSE_FUNCTION(pulse_backoff) {
+  pulse::RetryRule rule = pulse::default_rule();
+  if (!PG_ARGISNULL(0)) {
+    HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(0);
+    TupleDesc shape = pulse::shape_of(header);
+    auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * shape->natts));
+    auto* nulls = static_cast<bool*>(palloc(sizeof(bool) * shape->natts));
+    pulse::read_fields(header, shape, values, nulls);
+    ReleaseTupleDesc(shape);
+    rule = pulse::rule_of(values, nulls);
+  }
+  auto* delay = static_cast<Interval*>(palloc0(sizeof(Interval)));
+  delay->time = pulse::backoff_us(rule, PG_GETARG_INT32(1));
+  PG_RETURN_INTERVAL_P(delay);
+}

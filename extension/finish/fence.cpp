@@ -1,0 +1,136 @@
+#include "finish/fence.hpp"
+
+#include "access/catalog.hpp"
+#include "access/index_lookup.hpp"
+#include "server/errors.hpp"
+
+namespace pulse {
+namespace {
+
+struct Fence {
+  int64 job_id;
+  int64 token;
+  SubTransactionId savepoint;
+};
+
+// In TopTransactionContext, which frees it.
+Fence* fences = nullptr;
+int count = 0;
+int capacity = 0;
+// Set when a fence found its claim lost. A rolled-back savepoint does not clear it: whoever
+// swallows PU001 would otherwise commit the effects of a lost claim.
+bool doomed = false;
+int64 doomed_job = 0;
+
+[[noreturn]] void refuse(int64 job_id, const char* detail) {
+  doomed = true;
+  doomed_job = job_id;
+  ereport(ERROR, (errcode(kClaimLost), errmsg("the claim of job " INT64_FORMAT " is lost", job_id),
+                  errdetail_internal("%s", detail),
+                  errhint("Roll back: another attempt owns the job, or it has ended.")));
+  pg_unreachable();
+}
+
+bool token_matches(TupleTableSlot* slot, int64 token) {
+  bool isnull;
+  Datum stored = slot_getattr(slot, kJobToken, &isnull);
+  return !isnull && DatumGetInt64(stored) == token;
+}
+
+// Whether this transaction itself ended the claim: then there is nothing left to protect.
+bool finished_here(Relation job, int64 job_id, int64 token) {
+  bool finished = false;
+  IdScan versions;
+  open_id_scan(&versions, job, catalog()->job_key, SnapshotAny);
+  seek_id(&versions, job_id);
+  while (!finished && next_of_id(&versions)) {
+    bool should_free;
+    HeapTuple tuple = ExecFetchSlotHeapTuple(versions.row, false, &should_free);
+    bool ended = !(tuple->t_data->t_infomask & HEAP_XMAX_INVALID) &&
+                 !HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_data->t_infomask);
+    finished = ended && token_matches(versions.row, token) &&
+               TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data));
+    if (should_free) heap_freetuple(tuple);
+  }
+  close_id_scan(&versions);
+  return finished;
+}
+
+// Locks the row that the snapshot shows and looks at its last version. Waits for whoever holds it:
+// a sweep that is recovering the job makes the token stale, and this transaction fail.
+bool lock_and_match(Relation job, TupleTableSlot* slot, Snapshot snapshot, int64 token) {
+  TM_FailureData failure;
+  ItemPointerData tid = slot->tts_tid;
+  TM_Result result = table_tuple_lock(job, &tid, snapshot, slot, GetCurrentCommandId(false),
+                                      LockTupleNoKeyExclusive, LockWaitBlock,
+                                      TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
+  return result == TM_Ok && token_matches(slot, token);
+}
+
+// Why the claim is not current; NULL when it is.
+const char* loss(const Fence& fence, bool lock) {
+  CommandCounterIncrement();
+  Relation job = table_open(catalog()->job, RowShareLock);
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  IdScan jobs;
+  open_id_scan(&jobs, job, catalog()->job_key, snapshot);
+  bool found = find_id(&jobs, fence.job_id);
+  bool current = found && (lock ? lock_and_match(job, jobs.row, snapshot, fence.token)
+                                : token_matches(jobs.row, fence.token));
+  close_id_scan(&jobs);
+  const char* reason = nullptr;
+  if (!current && !finished_here(job, fence.job_id, fence.token))
+    reason = found ? "the token is not that of the job's current claim" : "no live job";
+  UnregisterSnapshot(snapshot);
+  table_close(job, NoLock);
+  return reason;
+}
+
+}  // namespace
+
+void check_fences() {
+  if (doomed) refuse(doomed_job, "a fence found the claim lost earlier in this transaction");
+  for (int i = 0; i < count; i++)
+    if (const char* reason = loss(fences[i], true)) refuse(fences[i].job_id, reason);
+}
+
+void forget_fences() {
+  fences = nullptr;
+  count = capacity = 0;
+  doomed = false;
+}
+
+void drop_fences(SubTransactionId savepoint) {
+  int kept = 0;
+  for (int i = 0; i < count; i++)
+    if (fences[i].savepoint != savepoint) fences[kept++] = fences[i];
+  count = kept;
+}
+
+void hand_up_fences(SubTransactionId savepoint, SubTransactionId parent) {
+  for (int i = 0; i < count; i++)
+    if (fences[i].savepoint == savepoint) fences[i].savepoint = parent;
+}
+
+}  // namespace pulse
+
+// pulse.fence(job_id, token): see sql/fence.sql for the contract.
+PULSE_FUNCTION(pulse_fence) {
+  using pulse::Fence;
+  PreventCommandIfReadOnly("fence");
+  PreventCommandDuringRecovery("fence");
+  Fence fence = {PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0), PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1),
+                 GetCurrentSubTransactionId()};
+  if (PG_ARGISNULL(0) || PG_ARGISNULL(1)) pulse::refuse(0, "job_id and token must not be null");
+  if (const char* reason = pulse::loss(fence, false)) pulse::refuse(fence.job_id, reason);
+  if (pulse::count == pulse::capacity) {
+    int wanted = Max(8, pulse::capacity * 2);
+    auto* grown =
+        static_cast<Fence*>(MemoryContextAlloc(TopTransactionContext, sizeof(Fence) * wanted));
+    if (pulse::count) memcpy(grown, pulse::fences, sizeof(Fence) * pulse::count);
+    pulse::fences = grown;
+    pulse::capacity = wanted;
+  }
+  pulse::fences[pulse::count++] = fence;
+  PG_RETURN_VOID();
+}

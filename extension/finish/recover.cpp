@@ -1,0 +1,79 @@
+// pulse._recover_owner: what a worker ran that does not live. See sql/lost.sql.
+#include "server/postgres.hpp"
+
+#include "access/catalog.hpp"
+#include "access/saved_plan.hpp"
+#include "claim/claiming_worker.hpp"
+#include "claim/in_place_claim.hpp"
+#include "finish/attempt_end.hpp"
+#include "server/compat.hpp"
+
+namespace pulse {
+namespace {
+
+enum Argument { kWorkerId, kOutcome, kWay, kReason, kMost, kArguments };
+
+Ending ending_of(FunctionCallInfo fcinfo) {
+  Ending ending = {};
+  ending.outcome = fcinfo->args[kOutcome].value;
+  ending.kind = text_is(ending.outcome, "lost") ? Ending::kLost : Ending::kInterrupted;
+  ending.may_retry = true;
+  ending.error = fcinfo->args[kReason];
+  ending.retry_in.isnull = ending.payload.isnull = true;
+  ending.way = fcinfo->args[kWay];
+  return ending;
+}
+
+// How many more the call may end; 0 also when nothing is left.
+int recover_plain(FunctionCallInfo fcinfo, Tuplestorestate* results, TupleDesc shape) {
+  int64 worker_id = PG_GETARG_INT64(kWorkerId);
+  int most = PG_ARGISNULL(kMost) ? PG_INT32_MAX : PG_GETARG_INT32(kMost);
+  Ending ending = ending_of(fcinfo);
+  AttemptEnds ends;
+  open_attempt_ends(&ends);
+  RunningIds ids = running_ids(&worker_id, most, ends.jobs.relation, ends.jobs.snapshot);
+  bool are_all = ids.count < most;
+  qsort(ids.elements, ids.count, sizeof(int64), by_value);
+  if (ids.count > 0) expect_ids(&ends.ids, ids.elements[0], ids.elements[ids.count - 1], ids.count);
+  int ended = 0;
+  for (int i = 0; i < ids.count; i++) {
+    CHECK_FOR_INTERRUPTS();
+    ending.job_id = ids.elements[i];
+    const char* state = end_attempt(&ends, ending, {kJobWorkerId, worker_id});
+    if (!state) continue;
+    ended++;
+    Datum values[] = {Int64GetDatum(ending.job_id), CStringGetTextDatum(state)};
+    bool nulls[] = {false, false};
+    tuplestore_putvalues(results, shape, values, nulls);
+  }
+  close_attempt_ends(&ends);
+  return are_all && ended == ids.count ? 0 : most - ended;
+}
+
+// What has a key or is to be cancelled, and where others hold some of the first ones, the rest.
+void recover_in_full(FunctionCallInfo fcinfo, Tuplestorestate* results, int most) {
+  static KeptQuery query = {"SELECT id, state FROM pulse._recover_in_full($1, $2, $3, $4, $5)",
+                            kArguments,
+                            {INT8OID, TEXTOID, TEXTOID, TEXTOID, INT4OID},
+                            nullptr};
+  Datum values[kArguments];
+  char nulls[kArguments];
+  for (int i = 0; i < kArguments; i++) {
+    values[i] = fcinfo->args[i].value;
+    nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
+  }
+  values[kMost] = Int32GetDatum(most);
+  nulls[kMost] = ' ';
+  put_kept_rows(&query, values, nulls, results);
+}
+
+}  // namespace
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_recover_owner) {
+  pulse::begin_result_rows(fcinfo);
+  auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  int most = pulse::recover_plain(fcinfo, results->setResult, results->setDesc);
+  if (most > 0) pulse::recover_in_full(fcinfo, results->setResult, most);
+  return static_cast<Datum>(0);
+}

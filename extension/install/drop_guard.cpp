@@ -1,0 +1,105 @@
+#include "install/drop_guard.hpp"
+
+#include "access/extension_tables.hpp"
+#include "server/errors.hpp"
+#include "server/postgres.hpp"
+#include "server/settings.hpp"
+
+extern "C" {
+#include "catalog/dependency.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "commands/event_trigger.h"
+#include "commands/extension.h"
+}
+
+namespace pulse {
+namespace {
+
+// More are not counted: the hint is for people.
+constexpr int kMostCounted = 10000;
+
+object_access_hook_type next_hook = nullptr;
+
+bool is_job_table(Oid relation) {
+  const char* name = get_rel_name(relation);
+  if (!name || strcmp(name, "job") != 0) return false;
+  Oid extension = get_extension_oid("pg_pulse", true);
+  return OidIsValid(extension) && getExtensionOfObject(RelationRelationId, relation) == extension;
+}
+
+// Its indexes may be gone by now, so it is read as it lies. The deletion holds its lock, hence the
+// latest snapshot shows every job that anybody added.
+int count_jobs(Oid relation) {
+  Relation job = table_open(relation, NoLock);
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  TupleTableSlot* slot = table_slot_create(job, nullptr);
+  TableScanDesc scan = table_beginscan(job, snapshot, 0, nullptr);
+  int count = 0;
+  while (count <= kMostCounted && table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
+    CHECK_FOR_INTERRUPTS();
+    count++;
+  }
+  table_endscan(scan);
+  ExecDropSingleTupleTableSlot(slot);
+  UnregisterSnapshot(snapshot);
+  table_close(job, NoLock);
+  return count;
+}
+
+void refuse_to_lose(int jobs) {
+  const char* more = jobs > kMostCounted ? "more than " : "";
+  ereport(ERROR, (errcode(kLiveJobs),
+                  errmsg("%s%d live %s would be deleted", more, Min(jobs, kMostCounted),
+                         jobs == 1 ? "job" : "jobs"),
+                  errdetail("Jobs are rows of the extension and go with it, as do finished ones."),
+                  errhint("Let them run, or cancel them. To delete them all: SET pulse.allow_drop "
+                          "= on, then drop again.")));
+}
+
+// The extension itself goes last, when its tables are gone already: so its job table is watched.
+extern "C" void pulse_object_access(ObjectAccessType access, Oid class_id, Oid object, int part,
+                                    void* argument) {
+  if (next_hook) next_hook(access, class_id, object, part, argument);
+  if (access != OAT_DROP || class_id != RelationRelationId || part != 0) return;
+  if (settings.allow_drop || IsBinaryUpgrade || !is_job_table(object)) return;
+  int jobs = count_jobs(object);
+  if (jobs > 0) refuse_to_lose(jobs);
+}
+
+bool drops_extension(const Node* statement) {
+  if (!statement || !IsA(statement, DropStmt)) return false;
+  auto* drop = reinterpret_cast<const DropStmt*>(statement);
+  if (drop->removeType != OBJECT_EXTENSION) return false;
+  ListCell* cell;
+  foreach (cell, drop->objects)
+    if (strcmp(strVal(lfirst(cell)), "pg_pulse") == 0) return true;
+  return false;
+}
+
+// The server locks table by table, while workers wait for one and hold another: all at once first.
+// Only for those who may drop it.
+void make_way_for_drop() {
+  OwnTables own = find_own_tables();
+  if (OidIsValid(own.extension) && has_privs_of_role(GetUserId(), own.owner))
+    lock_own_tables_alone(&own);
+}
+
+}  // namespace
+
+void guard_drop() {
+  next_hook = object_access_hook;
+  object_access_hook = pulse_object_access;
+}
+
+}  // namespace pulse
+
+// pulse._guard_drop(): being called, this library is loaded, and its hook in place.
+PULSE_FUNCTION(pulse_guard_drop) {
+  if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+    ereport(ERROR, (errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
+                    errmsg("_guard_drop is called by an event trigger only")));
+  auto* trigger = reinterpret_cast<EventTriggerData*>(fcinfo->context);
+  if (pulse::drops_extension(trigger->parsetree)) pulse::make_way_for_drop();
+  PG_RETURN_NULL();
+}

@@ -1,0 +1,251 @@
+#include "install/installation.hpp"
+
+#include "access/catalog.hpp"
+#include "liveness/liveness_clock.hpp"
+#include "server/errors.hpp"
+#include "server/invalidation.hpp"
+
+namespace pulse {
+namespace {
+
+enum class Standing {
+  kNone,    // the SQL of 0.1.0, which has no such table
+  kUnused,  // no number was made yet, or by 0.1.0
+  kOurs,
+  kMoved,  // the same tables under another server: pg_upgrade, a restore by file
+  kCopy,   // restored from a dump, or copied from another database
+};
+
+enum InstallationColumn : AttrNumber {
+  kId = 1,
+  kSystemIdentifier,
+  kDatabaseOid,
+  kJobOid,
+  kEpochBase,
+  kTimeline,
+};
+
+// The rows as they were last read, and the judgement; one row in all but a copy.
+struct Reading {
+  bool valid;
+  Standing standing;
+  Oid table;
+  Oid witness;
+  Oid job;  // of which installation
+  int rows;
+  pg_uuid_t id;
+  int64 system_identifier;
+  Oid database_oid;
+  Oid job_oid;
+  int64 epoch_base;
+  int32 timeline;
+  int64 highest;  // epoch of any row
+};
+Reading known;
+uint64 news = 0;
+bool registered = false;
+
+// The table has a trigger that tells everybody of a change.
+void installation_stale(Oid relation) {
+  if (relation != InvalidOid && relation != known.table && relation != known.witness) return;
+  known.valid = false;
+  news++;
+}
+
+template <typename Use>
+void each_row(Oid oid, Use use) {
+  Relation table = table_open(oid, AccessShareLock);
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  TupleTableSlot* slot = table_slot_create(table, nullptr);
+  TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
+  while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) use(slot);
+  table_endscan(scan);
+  ExecDropSingleTupleTableSlot(slot);
+  UnregisterSnapshot(snapshot);
+  table_close(table, AccessShareLock);
+}
+
+void read_row(Reading* reading, TupleTableSlot* slot) {
+  bool isnull;
+  reading->rows++;
+  reading->id = *DatumGetUUIDP(slot_getattr(slot, kId, &isnull));
+  reading->system_identifier = DatumGetInt64(slot_getattr(slot, kSystemIdentifier, &isnull));
+  reading->database_oid = DatumGetObjectId(slot_getattr(slot, kDatabaseOid, &isnull));
+  reading->job_oid = DatumGetObjectId(slot_getattr(slot, kJobOid, &isnull));
+  reading->epoch_base = DatumGetInt32(slot_getattr(slot, kEpochBase, &isnull));
+  reading->timeline = DatumGetInt32(slot_getattr(slot, kTimeline, &isnull));
+  reading->highest = Max(reading->highest, reading->epoch_base + reading->timeline);
+}
+
+int64 this_system() { return static_cast<int64>(GetSystemIdentifier()); }
+
+// A dump takes the installation's row along, but not the witness: without it a copy in a server
+// that was made by the same script, with the same oids, would look like an upgraded one.
+Standing judge(const Reading& reading, bool has_witness) {
+  if (reading.rows == 0) return Standing::kUnused;
+  // A second row came with a dump that was restored over an installation in use.
+  if (reading.rows > 1 || !has_witness || reading.database_oid != MyDatabaseId ||
+      reading.job_oid != catalog()->job)
+    return Standing::kCopy;
+  return reading.system_identifier == this_system() ? Standing::kOurs : Standing::kMoved;
+}
+
+void read_tables(Reading* reading) {
+  each_row(reading->table, [reading](TupleTableSlot* slot) { read_row(reading, slot); });
+  bool has_witness = false;
+  each_row(reading->witness, [reading, &has_witness](TupleTableSlot* slot) {
+    bool isnull;
+    pg_uuid_t* id = DatumGetUUIDP(slot_getattr(slot, 1, &isnull));
+    has_witness |= memcmp(id->data, reading->id.data, UUID_LEN) == 0;
+  });
+  reading->standing = judge(*reading, has_witness);
+}
+
+const Reading& look() {
+  if (known.valid && known.job == catalog()->job) return known;
+  if (!registered) {
+    listen_to_invalidations(installation_stale);
+    registered = true;
+  }
+  Reading reading = {};
+  reading.job = catalog()->job;
+  reading.table = get_relname_relid("installation", catalog()->schema);
+  reading.witness = get_relname_relid("witness", catalog()->schema);
+  // An older SQL version is looked at again each time, because an update may come at any.
+  if (!OidIsValid(reading.table) || !OidIsValid(reading.witness)) return known = reading;
+  // Which news count. Nothing is known before all is read, which can fail.
+  known = reading;
+  uint64 heard = news;
+  read_tables(&reading);
+  reading.valid = news == heard;
+  return known = reading;
+}
+
+bool is_settled(const Reading& reading) {
+  switch (reading.standing) {
+    case Standing::kNone:
+    case Standing::kCopy: return true;
+    case Standing::kOurs: return reading.timeline == current_timeline();
+    case Standing::kUnused:
+    case Standing::kMoved: return false;
+  }
+  pg_unreachable();
+}
+
+// Under the latest snapshot whatever the isolation level: what another session wrote while we
+// waited for it must count.
+void write(const char* statement, int count, Oid* types, Datum* values) {
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  SPIPlanPtr plan = SPI_prepare(statement, count, types);
+  if (!plan ||
+      SPI_execute_snapshot(plan, values, nullptr, GetLatestSnapshot(), nullptr, false, true, 0) < 0)
+    elog(ERROR, "could not write pulse.installation: %s", statement);
+  SPI_finish();
+}
+
+void write_first_row() {
+  Oid types[] = {INT8OID, OIDOID, OIDOID, INT4OID};
+  Datum values[] = {Int64GetDatum(this_system()), ObjectIdGetDatum(MyDatabaseId),
+                    ObjectIdGetDatum(catalog()->job), Int32GetDatum(current_timeline())};
+  write("DELETE FROM pulse.witness", 0, nullptr, nullptr);
+  write(
+      "WITH first AS (INSERT INTO pulse.installation"
+      " (id, system_identifier, database_oid, job_oid, epoch_base, timeline, created_at)"
+      " VALUES (pg_catalog.gen_random_uuid(), $1, $2, $3, pulse._first_epoch_base($4), $4,"
+      " pulse.now()) RETURNING id)"
+      " INSERT INTO pulse.witness (installation_id) SELECT id FROM first",
+      4, types, values);
+}
+
+// A later timeline by itself makes greater numbers. Under another server, or after a timeline was
+// given up, the base rises above all that was ever made.
+void move(const Reading& reading) {
+  bool raise = reading.standing == Standing::kMoved || reading.timeline > current_timeline();
+  int64 epoch_base = raise ? reading.highest + 1 : reading.epoch_base;
+  Oid types[] = {INT8OID, INT4OID, INT4OID, BOOLOID};
+  Datum values[] = {Int64GetDatum(this_system()), Int32GetDatum(static_cast<int32>(epoch_base)),
+                    Int32GetDatum(current_timeline()), BoolGetDatum(raise)};
+  write(
+      "UPDATE pulse.installation SET system_identifier = $1, epoch_base = $2, timeline = $3,"
+      " moved_at = CASE WHEN $4 THEN pulse.now() ELSE moved_at END",
+      4, types, values);
+  if (raise)
+    ereport(LOG, (errmsg("pg_pulse goes on in database %u under another server", MyDatabaseId),
+                  errdetail("The system identifier was " INT64_FORMAT " and is " INT64_FORMAT
+                            "; the tables are the same, as after pg_upgrade. Tokens and worker ids "
+                            "count from epoch " INT64_FORMAT ".",
+                            reading.system_identifier, this_system(), epoch_base)));
+}
+
+const char* name_of(Standing standing) {
+  switch (standing) {
+    case Standing::kNone: return "none";
+    case Standing::kUnused: return "unused";
+    case Standing::kOurs: return "ours";
+    case Standing::kMoved: return "moved";
+    case Standing::kCopy: return "copy";
+  }
+  pg_unreachable();
+}
+
+}  // namespace
+
+void settle_installation() {
+  if (is_settled(look())) return;
+  // Waits for another first user; everybody afterwards finds the row.
+  LockRelationOid(known.table, ShareRowExclusiveLock);
+  known.valid = false;
+  if (is_settled(look())) return;
+  if (known.standing == Standing::kUnused)
+    write_first_row();
+  else
+    move(known);
+  CommandCounterIncrement();
+  known.valid = false;
+  look();
+}
+
+int64 number_epoch() {
+  const Reading& reading = look();
+  // A worker may register in a copy; its id is none that the original gives out.
+  if (reading.standing == Standing::kCopy) return reading.highest + current_timeline();
+  return reading.epoch_base + current_timeline();
+}
+
+void require_adopted() {
+  const Reading& reading = look();
+  if (reading.standing != Standing::kCopy) return;
+  ereport(
+      ERROR,
+      (errcode(kClaimsOff), errmsg("this copy has not been adopted"),
+       errdetail("Its jobs came from database %u of system " INT64_FORMAT ", where they may still"
+                 " run; this is database %u of system " INT64_FORMAT ".",
+                 reading.database_oid, reading.system_identifier, MyDatabaseId, this_system()),
+       errhint("If they are to run here: SELECT pulse.adopt_installation().")));
+}
+
+}  // namespace pulse
+
+// pulse._rows_changed(): every session forgets what it remembers of the table with this trigger.
+PULSE_FUNCTION(pulse_rows_changed) {
+  if (!CALLED_AS_TRIGGER(fcinfo)) elog(ERROR, "not called as a trigger");
+  CacheInvalidateRelcache(reinterpret_cast<TriggerData*>(fcinfo->context)->tg_relation);
+  return PointerGetDatum(nullptr);
+}
+
+// pulse._installation_standing(): unused, ours, moved or copy.
+PULSE_FUNCTION(pulse_installation_standing) {
+  PG_RETURN_TEXT_P(cstring_to_text(pulse::name_of(pulse::look().standing)));
+}
+
+// pulse._lock_numbers(): waits for every transaction that has made a token or a worker id, and
+// keeps others from it. In the order in which a worker makes them.
+PULSE_FUNCTION(pulse_lock_numbers) {
+  PreventCommandIfReadOnly("adopt_installation");
+  PreventCommandDuringRecovery("adopt_installation");
+  LockRelationOid(pulse::catalog()->worker_id_seq, ShareRowExclusiveLock);
+  LockRelationOid(pulse::catalog()->token_seq, ShareRowExclusiveLock);
+  LockRelationOid(get_relname_relid("installation", pulse::catalog()->schema),
+                  ShareRowExclusiveLock);
+  PG_RETURN_VOID();
+}

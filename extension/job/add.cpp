@@ -1,0 +1,379 @@
+// Adding jobs: each is checked and gets its defaults. What keys ask for is in sql/add.sql.
+#include "server/postgres.hpp"
+
+#include "access/catalog.hpp"
+#include "job/insert_jobs.hpp"
+#include "job/known_task.hpp"
+#include "server/argument_checks.hpp"
+#include "server/compat.hpp"
+#include "server/errors.hpp"
+#include "server/settings.hpp"
+#include "server/values.hpp"
+#include "wake/async_commit.hpp"
+#include "wake/pending_wakes.hpp"
+
+extern "C" {
+#include "parser/parse_func.h"
+}
+
+namespace pulse {
+namespace {
+
+enum SpecColumn {
+  kSpecIdentifier,
+  kSpecPayload,
+  kSpecQueueName,
+  kSpecRunAt,
+  kSpecMaxAttempts,
+  kSpecJobKey,
+  kSpecPriority,
+  kSpecFlags,
+  kSpecColumns,
+};
+
+struct Spec {
+  Datum values[kSpecColumns];
+  bool nulls[kSpecColumns];
+
+  void set(int column, Datum value) {
+    values[column] = value;
+    nulls[column] = false;
+  }
+};
+
+int compare_text(const void* a, const void* b) {
+  text* left = DatumGetTextPP(*static_cast<const Datum*>(a));
+  text* right = DatumGetTextPP(*static_cast<const Datum*>(b));
+  int left_size = VARSIZE_ANY_EXHDR(left);
+  int right_size = VARSIZE_ANY_EXHDR(right);
+  int order = memcmp(VARDATA_ANY(left), VARDATA_ANY(right), Min(left_size, right_size));
+  return order ? order : left_size - right_size;
+}
+
+// Flags are a set: sorted, without repeats, NULL when there is none.
+void settle_flags(Spec* spec) {
+  if (spec->nulls[kSpecFlags]) return;
+  ArrayType* flags = DatumGetArrayTypeP(spec->values[kSpecFlags]);
+  if (ARR_NDIM(flags) > 1 || array_contains_nulls(flags))
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("flags must be a flat array without nulls"),
+                    errhint("Use for example ARRAY['slow'].")));
+  Datum* elements;
+  int count;
+  deconstruct_array(flags, TEXTOID, -1, false, TYPALIGN_INT, &elements, nullptr, &count);
+  qsort(elements, count, sizeof(Datum), compare_text);
+  int kept = 0;
+  for (int i = 0; i < count; i++)
+    if (kept == 0 || compare_text(&elements[i], &elements[kept - 1]) != 0)
+      elements[kept++] = elements[i];
+  spec->nulls[kSpecFlags] = kept == 0;
+  if (kept)
+    spec->values[kSpecFlags] =
+        PointerGetDatum(construct_array(elements, kept, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+void check_names(const Spec& spec) {
+  if (spec.nulls[kSpecIdentifier])
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("identifier must not be null"),
+                    errhint("Name the task.")));
+  check_identifier(DatumGetTextPP(spec.values[kSpecIdentifier]));
+  if (!spec.nulls[kSpecQueueName])
+    check_name("queue_name", DatumGetTextPP(spec.values[kSpecQueueName]), kLongestName);
+  if (!spec.nulls[kSpecJobKey])
+    check_name("job_key", DatumGetTextPP(spec.values[kSpecJobKey]), kLongestKey);
+}
+
+void settle_run_at(Spec* spec) {
+  if (spec->nulls[kSpecRunAt])
+    spec->set(kSpecRunAt, TimestampTzGetDatum(transaction_now()));
+  else if (TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(spec->values[kSpecRunAt])))
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("run_at is infinite, which is no time"),
+                    errhint("Give a moment, or leave it out for now.")));
+}
+
+// What the task of the job before said, within one call: most have one task only.
+struct LastTask {
+  MemoryContext context;  // where the name is kept
+  text* identifier;
+  int max_attempts;
+};
+
+int max_attempts_of(Datum identifier, LastTask* last) {
+  text* name = DatumGetTextPP(identifier);
+  if (last && last->identifier && VARSIZE_ANY_EXHDR(name) == VARSIZE_ANY_EXHDR(last->identifier) &&
+      memcmp(VARDATA_ANY(name), VARDATA_ANY(last->identifier), VARSIZE_ANY_EXHDR(name)) == 0)
+    return last->max_attempts;
+  int max_attempts = task_max_attempts(identifier);
+  if (!last) return max_attempts;
+  if (last->identifier) pfree(last->identifier);
+  MemoryContext old = MemoryContextSwitchTo(last->context);
+  last->identifier = DatumGetTextPCopy(identifier);
+  last->max_attempts = max_attempts;
+  MemoryContextSwitchTo(old);
+  return max_attempts;
+}
+
+void settle_numbers(Spec* spec, LastTask* last) {
+  if (spec->nulls[kSpecPriority]) spec->set(kSpecPriority, Int32GetDatum(0));
+  check_number("priority", DatumGetInt32(spec->values[kSpecPriority]), PG_INT16_MIN, PG_INT16_MAX);
+  if (spec->nulls[kSpecMaxAttempts])
+    spec->set(kSpecMaxAttempts,
+              Int32GetDatum(max_attempts_of(spec->values[kSpecIdentifier], last)));
+  check_number("max_attempts", DatumGetInt32(spec->values[kSpecMaxAttempts]), 1, PG_INT16_MAX);
+}
+
+void read_spec(Spec* spec, HeapTupleHeader header, TupleDesc descriptor) {
+  if (descriptor->natts != kSpecColumns)
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_DATATYPE_MISMATCH),
+         errmsg("type pulse.job_spec has %d attributes, not %d", descriptor->natts, kSpecColumns),
+         errhint("Somebody has altered it. ALTER EXTENSION pg_pulse UPDATE, or undo that.")));
+  read_fields(header, descriptor, spec->values, spec->nulls);
+}
+
+void check_spec(Spec* spec, LastTask* last) {
+  check_names(*spec);
+  if (spec->nulls[kSpecPayload]) spec->set(kSpecPayload, CStringGetTextDatum("{}"));
+  check_document("payload", spec->values[kSpecPayload]);
+  settle_run_at(spec);
+  settle_numbers(spec, last);
+  settle_flags(spec);
+}
+
+Oid spec_type() {
+  return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("job_spec"),
+                         ObjectIdGetDatum(catalog()->schema));
+}
+
+// --- storing ------------------------------------------------------------------------------------
+
+// Whoever is woken for new jobs may be told of them before they are on disk: not of what a trigger
+// of somebody else writes meanwhile, and not of those whose key is locked until then.
+void begin_storing(const NewJobs& jobs, bool has_key = false) {
+  if (jobs.is_plain && !has_key) begin_lazy_write(FlushDue::kBeforeReply);
+}
+
+void end_storing(const NewJobs& jobs, bool has_key = false) {
+  if (jobs.is_plain && !has_key) end_lazy_write();
+}
+
+struct Adding {
+  NewJobs jobs;
+  Oid sequence;
+  Datum now;
+};
+
+void start_adding(Adding* adding) {
+  PreventCommandIfReadOnly("add_job");
+  open_new_jobs(&adding->jobs);
+  adding->sequence = get_relname_relid("job_id_seq", catalog()->schema);
+  adding->now = TimestampTzGetDatum(transaction_now());
+}
+
+HeapTuple form_job(Adding* adding, const Spec& spec) {
+  Datum values[kMostColumns];
+  bool nulls[kMostColumns];
+  memset(nulls, true, sizeof(nulls));
+  auto put = [&](int column, Datum value, bool is_null = false) {
+    values[column - 1] = value;
+    nulls[column - 1] = is_null;
+  };
+  auto put_spec = [&](int column, SpecColumn from) {
+    put(column, spec.values[from], spec.nulls[from]);
+  };
+  bool is_parked = !spec.nulls[kSpecQueueName];
+  put(kJobId, Int64GetDatum(nextval_internal(adding->sequence, false)));
+  put_spec(kJobIdentifier, kSpecIdentifier);
+  put_spec(kJobPayload, kSpecPayload);
+  put_spec(kJobQueueName, kSpecQueueName);
+  put(kJobPriority, Int16GetDatum(DatumGetInt32(spec.values[kSpecPriority])));
+  put_spec(kJobRunAt, kSpecRunAt);
+  put(kJobState, ObjectIdGetDatum(is_parked ? catalog()->state_parked : catalog()->state_ready));
+  put(kJobAttempts, Int16GetDatum(0));
+  put(kJobMaxAttempts, Int16GetDatum(DatumGetInt32(spec.values[kSpecMaxAttempts])));
+  put(kJobCrashes, Int16GetDatum(0));
+  put_spec(kJobKey, kSpecJobKey);
+  put_spec(kJobFlags, kSpecFlags);
+  put(kJobRevision, Int32GetDatum(0));
+  put(kJobCreatedAt, adding->now);
+  put(kJobUpdatedAt, adding->now);
+  put(kJobSuperseded, BoolGetDatum(false));
+  put(kJobFresh, BoolGetDatum(false));
+  note_job(DatumGetTextPP(spec.values[kSpecIdentifier]),
+           is_parked ? DatumGetTextPP(spec.values[kSpecQueueName]) : nullptr,
+           DatumGetTimestampTz(spec.values[kSpecRunAt]));
+  return form_new_job(&adding->jobs, values, nulls);
+}
+
+// Checked before.
+Datum add_one(const Spec& spec) {
+  Adding adding;
+  start_adding(&adding);
+  bool has_key = !spec.nulls[kSpecJobKey];
+  begin_storing(adding.jobs, has_key);
+  Datum stored = store_new_job(&adding.jobs, form_job(&adding, spec));
+  end_storing(adding.jobs, has_key);
+  close_new_jobs(&adding.jobs);
+  return stored;
+}
+
+[[noreturn]] void refuse_null() {
+  ereport(ERROR, (errcode(kOutOfRange), errmsg("a job must not be null"),
+                  errhint("Leave it out of the array.")));
+  pg_unreachable();
+}
+
+// --- many ---------------------------------------------------------------------------------------
+
+// Rows are stored in batches of about so many bytes.
+constexpr Size kBatchBytes = 65536;
+
+struct Specs {
+  Datum* elements;
+  bool* nulls;
+  int count;
+  TupleDesc shape;
+};
+
+Specs read_specs(ArrayType* array) {
+  Specs specs = {};
+  deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_DOUBLE, &specs.elements,
+                    &specs.nulls, &specs.count);
+  for (int i = 0; i < specs.count; i++)
+    if (specs.nulls[i]) refuse_null();
+  if (specs.count > 0) specs.shape = shape_of(DatumGetHeapTupleHeader(specs.elements[0]));
+  return specs;
+}
+
+bool any_key(const Specs& specs) {
+  for (int i = 0; i < specs.count; i++) {
+    HeapTupleData tuple = {};
+    tuple.t_data = DatumGetHeapTupleHeader(specs.elements[i]);
+    if (!heap_attisnull(&tuple, kSpecJobKey + 1, specs.shape)) return true;
+  }
+  return false;
+}
+
+// Jobs without keys.
+void add_specs(const Specs& specs, Adding* adding, Tuplestorestate* results) {
+  LastTask last = {CurrentMemoryContext, nullptr, 0};
+  MemoryContext batch =
+      AllocSetContextCreate(CurrentMemoryContext, "pg_pulse added jobs", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext old = MemoryContextSwitchTo(batch);
+  HeapTuple rows[kNewJobsAtOnce];
+  int count = 0;
+  Size bytes = 0;
+  begin_storing(adding->jobs);
+  for (int i = 0; i < specs.count; i++) {
+    CHECK_FOR_INTERRUPTS();
+    Spec spec;
+    read_spec(&spec, DatumGetHeapTupleHeader(specs.elements[i]), specs.shape);
+    check_spec(&spec, &last);
+    rows[count] = form_job(adding, spec);
+    bytes += rows[count++]->t_len;
+    if (count < kNewJobsAtOnce && bytes < kBatchBytes && i + 1 < specs.count) continue;
+    store_new_jobs(&adding->jobs, rows, count, results);
+    MemoryContextReset(batch);
+    count = 0;
+    bytes = 0;
+  }
+  end_storing(adding->jobs);
+  MemoryContextSwitchTo(old);
+  MemoryContextDelete(batch);
+}
+
+// Jobs of which some have keys: in SQL, where each goes its own way.
+void add_specs_with_keys(Datum specs, bool preserve_run_at, Tuplestorestate* results) {
+  Oid types[] = {get_array_type(spec_type()), BOOLOID};
+  Datum values[] = {specs, BoolGetDatum(preserve_run_at)};
+  SPI_connect();
+  if (SPI_execute_with_args("SELECT * FROM pulse._add_with_keys($1, $2)", 2, types, values, nullptr,
+                            false, 0) != SPI_OK_SELECT)
+    elog(ERROR, "pulse._add_with_keys() failed");
+  for (uint64 i = 0; i < SPI_processed; i++) tuplestore_puttuple(results, SPI_tuptable->vals[i]);
+  SPI_finish();
+}
+
+// --- one ----------------------------------------------------------------------------------------
+
+const char* mode_named(text* name) {
+  const char* mode = text_to_cstring(name);
+  if (strcmp(mode, "replace") != 0 && strcmp(mode, "preserve_run_at") != 0 &&
+      strcmp(mode, "unsafe_dedupe") != 0)
+    ereport(ERROR,
+            (errcode(kOutOfRange), errmsg("job_key_mode %s is not known", quote_literal_cstr(mode)),
+             errhint("Use replace, preserve_run_at or unsafe_dedupe.")));
+  return mode;
+}
+
+Datum add_keyed(Spec* spec, const char* mode) {
+  Oid arguments[] = {spec_type(), TEXTOID};
+  Oid function =
+      LookupFuncName(list_make2(makeString(pstrdup("pulse")), makeString(pstrdup("_add_keyed"))), 2,
+                     arguments, false);
+  TupleDesc shape = lookup_rowtype_tupdesc(arguments[0], -1);
+  HeapTuple checked = heap_form_tuple(shape, spec->values, spec->nulls);
+  ReleaseTupleDesc(shape);
+  return OidFunctionCall2(function, HeapTupleGetDatum(checked), CStringGetTextDatum(mode));
+}
+
+}  // namespace
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_checked_spec) {
+  if (PG_ARGISNULL(0)) pulse::refuse_null();
+  HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(0);
+  pulse::Spec spec;
+  TupleDesc shape = pulse::shape_of(header);
+  pulse::read_spec(&spec, header, shape);
+  pulse::check_spec(&spec, nullptr);
+  HeapTuple checked = heap_form_tuple(shape, spec.values, spec.nulls);
+  ReleaseTupleDesc(shape);
+  PG_RETURN_DATUM(HeapTupleGetDatum(checked));
+}
+
+// pulse._insert_job(spec): of a checked job.
+PULSE_FUNCTION(pulse_insert_job) {
+  HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(0);
+  pulse::Spec spec;
+  TupleDesc shape = pulse::shape_of(header);
+  pulse::read_spec(&spec, header, shape);
+  ReleaseTupleDesc(shape);
+  PG_RETURN_DATUM(pulse::add_one(spec));
+}
+
+// pulse.add_job(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags,
+// job_key_mode): the columns of a specification, and what a key means.
+PULSE_FUNCTION(pulse_add_job) {
+  pulse::Spec spec;
+  for (int i = 0; i < pulse::kSpecColumns; i++) {
+    spec.values[i] = PG_GETARG_DATUM(i);
+    spec.nulls[i] = PG_ARGISNULL(i);
+  }
+  const char* mode = PG_ARGISNULL(pulse::kSpecColumns)
+                         ? "replace"
+                         : pulse::mode_named(PG_GETARG_TEXT_PP(pulse::kSpecColumns));
+  pulse::check_spec(&spec, nullptr);
+  PG_RETURN_DATUM(spec.nulls[pulse::kSpecJobKey] ? pulse::add_one(spec)
+                                                 : pulse::add_keyed(&spec, mode));
+}
+
+// pulse.add_jobs(specs, job_key_preserve_run_at)
+PULSE_FUNCTION(pulse_add_jobs) {
+  pulse::Adding adding;
+  // First, so that the results have the columns that the table has when nobody changes it any more.
+  pulse::start_adding(&adding);
+  pulse::begin_result_rows(fcinfo);
+  Tuplestorestate* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo)->setResult;
+  if (!PG_ARGISNULL(0)) {
+    pulse::Specs specs = pulse::read_specs(PG_GETARG_ARRAYTYPE_P(0));
+    if (pulse::any_key(specs))
+      pulse::add_specs_with_keys(PG_GETARG_DATUM(0), !PG_ARGISNULL(1) && PG_GETARG_BOOL(1),
+                                 results);
+    else
+      pulse::add_specs(specs, &adding, results);
+    if (specs.shape) ReleaseTupleDesc(specs.shape);
+  }
+  pulse::close_new_jobs(&adding.jobs);
+  return static_cast<Datum>(0);
+}

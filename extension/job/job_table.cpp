@@ -1,0 +1,176 @@
+#include "job/job_table.hpp"
+
+#include "access/catalog.hpp"
+#include "access/search_path.hpp"
+#include "server/compat.hpp"
+
+namespace pulse {
+namespace {
+
+EState* new_estate(Relation relation, ResultRelInfo** result) {
+  EState* estate = CreateExecutorState();
+  RangeTblEntry* entry = makeNode(RangeTblEntry);
+  entry->rtekind = RTE_RELATION;
+  entry->relid = RelationGetRelid(relation);
+  entry->relkind = relation->rd_rel->relkind;
+  entry->rellockmode = RowExclusiveLock;
+  init_range_table(estate, entry);
+  *result = makeNode(ResultRelInfo);
+  InitResultRelInfo(*result, relation, 1, nullptr, 0);
+  estate->es_opened_result_relations = lappend(estate->es_opened_result_relations, *result);
+  estate->es_output_cid = GetCurrentCommandId(true);
+  return estate;
+}
+
+HeapTuple modified(JobTable* table, TupleTableSlot* row, JobChange* change) {
+  bool should_free;
+  HeapTuple old_tuple = ExecFetchSlotHeapTuple(row, false, &should_free);
+  HeapTuple tuple = heap_modify_tuple(old_tuple, RelationGetDescr(table->relation), change->values,
+                                      change->nulls, change->replaces);
+  if (should_free) heap_freetuple(old_tuple);
+  return tuple;
+}
+
+// The slot frees the tuple.
+void put_changed(JobTable* table, HeapTuple tuple) {
+  if (!table->changed) {
+    MemoryContext old = MemoryContextSwitchTo(table->context);
+    table->changed = MakeSingleTupleTableSlot(RelationGetDescr(table->relation), &TTSOpsHeapTuple);
+    MemoryContextSwitchTo(old);
+  }
+  tuple->t_tableOid = RelationGetRelid(table->relation);
+  ExecForceStoreHeapTuple(tuple, table->changed, true);
+}
+
+// Brings the indexes after an update.
+void follow(JobTable* table, IndexesToFollow indexes) {
+  if (indexes == kNoIndexes) return;
+  if (table->is_plain) return enter_changed_job(&table->indexes, table->changed);
+  prepare_executor(table);
+  under_own_path([&] { update_indexes(table->result, table->estate, table->changed, indexes); });
+  ResetPerTupleExprContext(table->estate);
+}
+
+// Whether anything of somebody else's may be called when a row is inserted.
+bool calls_others(const JobTable* table) {
+  if (table->relation->trigdesc) return true;
+  const TupleConstr* constraints = table->relation->rd_att->constr;
+  if (constraints && constraints->num_check > 0) return true;
+  for (int i = 0; i < table->result->ri_NumIndices; i++)
+    if (table->result->ri_IndexRelationInfo[i]->ii_Expressions != NIL) return true;
+  return false;
+}
+
+// No query is under way that would fire what comes after the row.
+void insert_with_triggers(JobTable* table, HeapTuple tuple) {
+  if (table->relation->trigdesc) AfterTriggerBeginQuery();
+  insert_tuple(table, tuple);
+  if (table->relation->trigdesc) AfterTriggerEndQuery(table->estate);
+}
+
+}  // namespace
+
+void check_columns(TupleDesc shape, const char* name) {
+  if (shape->natts > kMostColumns)
+    ereport(ERROR,
+            (errcode(ERRCODE_TOO_MANY_COLUMNS),
+             errmsg("pulse.%s has %d columns, more than %d", name, shape->natts, kMostColumns),
+             errhint("Keep what you add in a table of your own.")));
+}
+
+void open_job_table(JobTable* table) {
+  open_own_table(table, catalog()->job);
+  check_columns(RelationGetDescr(table->relation), "job");
+  table->is_plain = is_plain_job_table(table->relation);
+}
+
+void open_own_table(JobTable* table, Oid relation) {
+  CommandCounterIncrement();
+  table->context = CurrentMemoryContext;
+  table->relation = table_open(relation, RowExclusiveLock);
+  table->snapshot = RegisterSnapshot(GetLatestSnapshot());
+  table->is_plain = false;
+  open_job_indexes(&table->indexes, table->relation);
+  table->estate = nullptr;
+  table->locked = table_slot_create(table->relation, nullptr);
+  table->changed = nullptr;
+}
+
+void prepare_executor(JobTable* table) {
+  if (table->estate) return;
+  MemoryContext old = MemoryContextSwitchTo(table->context);
+  table->estate = new_estate(table->relation, &table->result);
+  table->estate->es_snapshot = table->snapshot;
+  ExecOpenIndices(table->result, false);
+  MemoryContextSwitchTo(old);
+}
+
+void close_job_table(JobTable* table) {
+  close_job_indexes(&table->indexes);
+  if (table->changed) ExecDropSingleTupleTableSlot(table->changed);
+  if (table->estate) {
+    ExecCloseIndices(table->result);
+    ExecResetTupleTable(table->estate->es_tupleTable, false);
+    FreeExecutorState(table->estate);
+  }
+  ExecDropSingleTupleTableSlot(table->locked);
+  UnregisterSnapshot(table->snapshot);
+  table_close(table->relation, NoLock);
+}
+
+bool is_somebodys(TupleTableSlot* seen, TransactionId* known) {
+  if (!TTS_IS_BUFFERTUPLE(seen)) return false;
+  HeapTupleHeader header = reinterpret_cast<BufferHeapTupleTableSlot*>(seen)->base.tuple->t_data;
+  // What others change in the page meanwhile is one word, old or new.
+  uint16 flags = *const_cast<volatile uint16*>(&header->t_infomask);
+  TransactionId xid = *const_cast<volatile TransactionId*>(&header->t_choice.t_heap.t_xmax);
+  if ((flags & (HEAP_XMAX_INVALID | HEAP_XMAX_IS_MULTI)) || !TransactionIdIsValid(xid))
+    return false;
+  if (xid == *known) return true;
+  if (TransactionIdIsCurrentTransactionId(xid) || !TransactionIdIsInProgress(xid)) return false;
+  *known = xid;
+  return true;
+}
+
+bool try_lock_row(JobTable* table, const ItemPointerData& seen) {
+  TM_FailureData failure;
+  ItemPointerData tid = seen;
+  return table_tuple_lock(table->relation, &tid, table->snapshot, table->locked,
+                          GetCurrentCommandId(false), LockTupleNoKeyExclusive, LockWaitSkip, 0,
+                          &failure) == TM_Ok;
+}
+
+void update_locked_row(JobTable* table, JobChange* change) {
+  put_changed(table, modified(table, table->locked, change));
+  IndexesToFollow indexes = kNoIndexes;
+  simple_table_tuple_update(table->relation, &table->locked->tts_tid, table->changed,
+                            table->snapshot, &indexes);
+  follow(table, indexes);
+  ExecClearTuple(table->changed);
+}
+
+void insert_tuple(JobTable* table, HeapTuple tuple) {
+  prepare_executor(table);
+  put_changed(table, tuple);
+  ExecSimpleRelationInsert(table->result, table->estate, table->changed);
+  ResetPerTupleExprContext(table->estate);
+}
+
+void insert_row(JobTable* table, Datum* values, bool* nulls) {
+  HeapTuple tuple = heap_form_tuple(RelationGetDescr(table->relation), values, nulls);
+  prepare_executor(table);
+  if (calls_others(table))
+    under_own_path([&] { insert_with_triggers(table, tuple); });
+  else
+    insert_tuple(table, tuple);
+  ExecClearTuple(table->changed);
+}
+
+TM_Result try_delete_row(JobTable* table, TupleTableSlot* row, bool wait) {
+  TM_FailureData failure;
+  ItemPointerData tid = row->tts_tid;
+  return table_tuple_delete(table->relation, &tid, GetCurrentCommandId(true), table->snapshot,
+                            InvalidSnapshot, wait, &failure, false);
+}
+
+}  // namespace pulse

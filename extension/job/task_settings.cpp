@@ -1,0 +1,68 @@
+#include "job/task_settings.hpp"
+
+#include "job/known_task.hpp"
+#include "job/task_row.hpp"
+#include "server/settings.hpp"
+
+namespace pulse {
+namespace {
+
+TaskSettings defaults() {
+  TaskSettings settings_of = {};
+  settings_of.timeout_null = settings.default_timeout_ms < 0;
+  if (!settings_of.timeout_null) {
+    auto* timeout = static_cast<Interval*>(palloc0(sizeof(Interval)));
+    timeout->time = settings.default_timeout_ms * INT64CONST(1000);
+    settings_of.timeout = IntervalPGetDatum(timeout);
+  }
+  settings_of.stall_timeout_null = true;
+  settings_of.on_unreachable = CStringGetTextDatum("continue");
+  settings_of.handler_null = true;
+  settings_of.max_crashes = settings.max_crashes;
+  return settings_of;
+}
+
+// Copies a value that is set, so that it outlives the row; an unset one keeps the default.
+void overlay(TupleTableSlot* row, AttrNumber column, Datum* value, bool* null) {
+  bool isnull;
+  Datum stored = slot_getattr(row, column, &isnull);
+  if (isnull) return;
+  Form_pg_attribute attribute = TupleDescAttr(row->tts_tupleDescriptor, column - 1);
+  *value = datumCopy(stored, attribute->attbyval, attribute->attlen);
+  *null = false;
+}
+
+// Text in the table, because pg_upgrade refuses the type regprocedure, which 0.1.0 had there. A
+// function that is gone is none.
+void overlay_handler(TupleTableSlot* row, TaskSettings* found) {
+  if (TupleDescAttr(row->tts_tupleDescriptor, kTaskHandler - 1)->atttypid == REGPROCEDUREOID)
+    return overlay(row, kTaskHandler, &found->handler, &found->handler_null);
+  bool isnull;
+  Datum stored = slot_getattr(row, kTaskHandler, &isnull);
+  if (isnull) return;
+  LOCAL_FCINFO(call, 1);
+  InitFunctionCallInfoData(*call, nullptr, 1, InvalidOid, nullptr, nullptr);
+  call->args[0].value = stored;
+  call->args[0].isnull = false;
+  found->handler = to_regprocedure(call);
+  found->handler_null = call->isnull;
+}
+
+}  // namespace
+
+TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
+  TaskSettings found = defaults();
+  if (task_is_unset(identifier)) return found;
+  with_task_row(identifier, snapshot, [&found](TupleTableSlot* row) {
+    overlay(row, kTaskTimeout, &found.timeout, &found.timeout_null);
+    overlay(row, kTaskStallTimeout, &found.stall_timeout, &found.stall_timeout_null);
+    overlay(row, kTaskOnUnreachable, &found.on_unreachable, &found.on_unreachable_null);
+    overlay_handler(row, &found);
+    bool isnull;
+    Datum crashes = slot_getattr(row, kTaskMaxCrashes, &isnull);
+    if (!isnull) found.max_crashes = DatumGetInt32(crashes);
+  });
+  return found;
+}
+
+}  // namespace pulse

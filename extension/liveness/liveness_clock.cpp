@@ -1,0 +1,127 @@
+#include "liveness/liveness_clock.hpp"
+
+#include "access/catalog.hpp"
+#include "server/compat.hpp"
+#include "server/settings.hpp"
+#include "server/shared_memory.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr int kClockVt = 2;
+constexpr int kClockLastTick = 3;
+constexpr int kClockTimeline = 4;
+
+// The row that has come furthest counts: older ones belong to sweeps that started before it.
+ClockReading read_clock() {
+  ClockReading reading = {0, 0, 0};
+  Relation clock = table_open(catalog()->clock, AccessShareLock);
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  TupleTableSlot* slot = table_slot_create(clock, nullptr);
+  TableScanDesc scan = table_beginscan(clock, snapshot, 0, nullptr);
+  bool found = false;
+  while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
+    bool isnull;
+    int64 vt = DatumGetInt64(slot_getattr(slot, kClockVt, &isnull));
+    if (found && vt < reading.vt_us) continue;
+    TimestampTz tick = DatumGetTimestampTz(slot_getattr(slot, kClockLastTick, &isnull));
+    if (found && vt == reading.vt_us && tick < reading.last_tick) continue;
+    reading = {vt, tick, DatumGetInt32(slot_getattr(slot, kClockTimeline, &isnull))};
+    found = true;
+  }
+  table_endscan(scan);
+  ExecDropSingleTupleTableSlot(slot);
+  UnregisterSnapshot(snapshot);
+  table_close(clock, AccessShareLock);
+  if (!found)
+    ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("table pulse.clock is empty"),
+                    errhint("Restore its rows: INSERT INTO pulse.clock VALUES (1, 0, now(), 0).")));
+  return reading;
+}
+
+// From the reading's tick to this moment, in this incarnation of the server.
+int64 elapsed_us(const ClockReading& reading, TimestampTz at) {
+  return at - Max(reading.last_tick, incarnation_started_at());
+}
+
+// A moment before the tick counts as the tick: late rather than early.
+int64 base_us_at(const ClockReading& reading, TimestampTz at) {
+  // A new timeline adds nothing: nobody could beat between the old primary's end and the promotion.
+  if (reading.timeline != current_timeline()) return reading.vt_us;
+  return reading.vt_us + Min(Max(elapsed_us(reading, at), 0), longest_tick_us());
+}
+
+// More than the two clocks of a machine drift apart between two ticks, less than matters to a beat.
+constexpr int64 kMostSkewUs = 10000;
+
+// Changes when the wall clock is set.
+int64 skew_us() { return GetCurrentTimestamp() - monotonic_us(); }
+
+bool holds_now(const RecalledClock& known) {
+  int64 elapsed = elapsed_us(known.reading, GetCurrentTimestamp());
+  return known.clock == catalog()->clock && known.reading.timeline == current_timeline() &&
+         elapsed >= 0 && elapsed <= longest_tick_us() &&
+         llabs(skew_us() - known.skew_us) < kMostSkewUs;
+}
+
+// Not by who may have moved the clock in this very transaction.
+void share(RecalledClock* shared, const RecalledClock& fresh) {
+  if (TransactionIdIsValid(GetTopTransactionIdIfAny())) return;
+  SpinLockAcquire(&shared->lock);
+  shared->clock = fresh.clock;
+  shared->reading = fresh.reading;
+  shared->skew_us = fresh.skew_us;
+  SpinLockRelease(&shared->lock);
+}
+
+RecalledClock copy_of(RecalledClock* shared) {
+  SpinLockAcquire(&shared->lock);
+  RecalledClock copy = *shared;
+  SpinLockRelease(&shared->lock);
+  return copy;
+}
+
+}  // namespace
+
+int32 current_timeline() {
+  // A standby inserts into no timeline.
+  PreventCommandDuringRecovery("pg_pulse's liveness clock");
+  return static_cast<int32>(insertion_timeline());
+}
+
+void forget_clock(RecalledClock* shared) {
+  SpinLockAcquire(&shared->lock);
+  shared->clock = InvalidOid;
+  SpinLockRelease(&shared->lock);
+}
+
+int64 live_base_us_at(TimestampTz at) { return base_us_at(read_clock(), at); }
+
+int64 live_base_us() { return live_base_us_at(GetCurrentTimestamp()); }
+
+int64 live_now_us() { return live_base_us() + clock_offset_us(); }
+
+int64 recall_live_now_us() {
+  DatabaseState* database = this_database();
+  if (!database) return live_now_us();
+  RecalledClock known = copy_of(&database->recalled_clock);
+  if (!holds_now(known)) {
+    known.skew_us = skew_us();
+    known.reading = read_clock();
+    known.clock = catalog()->clock;
+    share(&database->recalled_clock, known);
+  }
+  return base_us_at(known.reading, GetCurrentTimestamp()) + clock_offset_us();
+}
+
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_live_base_us) { PG_RETURN_INT64(pulse::live_base_us()); }
+
+PULSE_FUNCTION(pulse_live_now_us) { PG_RETURN_INT64(pulse::live_now_us()); }
+
+// pulse._current_timeline()
+PULSE_FUNCTION(pulse_current_timeline) { PG_RETURN_INT32(pulse::current_timeline()); }
+
+// pulse._longest_tick_us()
+PULSE_FUNCTION(pulse_longest_tick_us) { PG_RETURN_INT64(pulse::longest_tick_us()); }

@@ -1,0 +1,375 @@
+#include "queue/promote.hpp"
+
+#include "access/catalog.hpp"
+#include "claim/due_scan.hpp"
+#include "job/job_table.hpp"
+#include "queue/queue_marks.hpp"
+#include "server/advisory_lock.hpp"
+#include "server/compat.hpp"
+#include "server/settings.hpp"
+#include "server/shared_memory.hpp"
+#include "wake/pending_wakes.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr int kQueueConcurrency = 2;
+constexpr int kQueuePaused = 3;
+constexpr int kFallenDueAtOnce = 1000;
+
+// How many more jobs this look may open, and what it left.
+struct Look {
+  int room;
+  Promotion left;
+};
+
+struct Place {
+  ItemPointerData tid;
+  int16 priority;
+  TimestampTz run_at;
+  int64 id;
+};
+
+struct Queue {
+  Datum name;
+  int slot;
+  int concurrency;
+  bool paused;
+  int taken;    // open and running
+  Place* open;  // unclaimed ones, best first
+  int open_count;
+};
+
+void read_settings(Queue* queue, Snapshot snapshot) {
+  queue->concurrency = 1;
+  queue->paused = false;
+  Relation table = table_open(catalog()->queue, AccessShareLock);
+  Relation index = index_open(catalog()->queue_key, AccessShareLock);
+  TupleTableSlot* slot = table_slot_create(table, nullptr);
+  ScanKeyData key;
+  init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue->name);
+  IndexScanDesc scan = begin_index_scan(table, index, snapshot, 1);
+  index_rescan(scan, &key, 1, nullptr, 0);
+  if (index_getnext_slot(scan, ForwardScanDirection, slot)) {
+    bool isnull;
+    queue->concurrency = DatumGetInt32(slot_getattr(slot, kQueueConcurrency, &isnull));
+    queue->paused = DatumGetBool(slot_getattr(slot, kQueuePaused, &isnull));
+  }
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(slot);
+  index_close(index, AccessShareLock);
+  table_close(table, AccessShareLock);
+}
+
+bool better(const Place& a, const Place& b) {
+  if (a.priority != b.priority) return a.priority < b.priority;
+  if (a.run_at != b.run_at) return a.run_at < b.run_at;
+  return a.id < b.id;
+}
+
+void add_open(Queue* queue, TupleTableSlot* slot) {
+  bool isnull;
+  Place place = {slot->tts_tid, DatumGetInt16(slot_getattr(slot, kJobPriority, &isnull)),
+                 DatumGetTimestampTz(slot_getattr(slot, kJobRunAt, &isnull)),
+                 DatumGetInt64(slot_getattr(slot, kJobId, &isnull))};
+  int capacity = 8;
+  while (capacity < queue->open_count) capacity *= 2;
+  if (!queue->open)
+    queue->open = static_cast<Place*>(palloc(sizeof(Place) * capacity));
+  else if (queue->open_count == capacity)
+    queue->open = static_cast<Place*>(repalloc(queue->open, sizeof(Place) * capacity * 2));
+  int position = queue->open_count++;
+  for (; position > 0 && better(place, queue->open[position - 1]); position--)
+    queue->open[position] = queue->open[position - 1];
+  queue->open[position] = place;
+}
+
+void count_places(Queue* queue, Relation job, Snapshot snapshot) {
+  queue->taken = queue->open_count = 0;
+  queue->open = nullptr;
+  Relation index = index_open(catalog()->job_open_idx, AccessShareLock);
+  TupleTableSlot* slot = table_slot_create(job, nullptr);
+  ScanKeyData key;
+  init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue->name);
+  IndexScanDesc scan = begin_index_scan(job, index, snapshot, 1);
+  index_rescan(scan, &key, 1, nullptr, 0);
+  while (index_getnext_slot(scan, ForwardScanDirection, slot)) {
+    CHECK_FOR_INTERRUPTS();
+    bool isnull;
+    queue->taken++;
+    if (DatumGetObjectId(slot_getattr(slot, kJobState, &isnull)) == catalog()->state_ready)
+      add_open(queue, slot);
+  }
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(slot);
+  index_close(index, AccessShareLock);
+}
+
+bool change_state(JobTable* table, TupleTableSlot* seen, Oid state) {
+  if (!try_lock_row(table, seen->tts_tid)) return false;
+  JobChange change = {};
+  change.set_waiting(state);
+  update_locked_row(table, &change);
+  return true;
+}
+
+bool open_row(JobTable* table, DueScan* parked) {
+  bool isnull;
+  text* identifier = DatumGetTextPP(slot_getattr(parked->slot, kJobIdentifier, &isnull));
+  if (!change_state(table, parked->slot, catalog()->state_ready)) return false;
+  note_ready(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier), parked->run_at);
+  return true;
+}
+
+// Puts back the worst open row when a better one waits. False when somebody is claiming it.
+bool park_worst(JobTable* table, Queue* queue) {
+  TupleTableSlot* slot = table_slot_create(table->relation, nullptr);
+  Place worst = queue->open[--queue->open_count];
+  bool parked = table_tuple_fetch_row_version(table->relation, &worst.tid, table->snapshot, slot) &&
+                change_state(table, slot, catalog()->state_parked);
+  ExecDropSingleTupleTableSlot(slot);
+  return parked;
+}
+
+bool beats_worst(const Queue& queue, const DueScan& parked) {
+  if (queue.open_count == 0) return false;
+  Place waiting = {{}, parked.priority, parked.run_at, parked.id};
+  return better(waiting, queue.open[queue.open_count - 1]);
+}
+
+void start_parked_scan(DueScan* parked, Relation job, Relation index, Snapshot snapshot,
+                       const Queue& queue) {
+  memset(parked, 0, sizeof(*parked));
+  parked->relation = job;
+  parked->index = index;
+  parked->snapshot = snapshot;
+  parked->now = wall_now();
+  fix_int2(parked, static_cast<int16>(queue.slot));
+  parked->state = catalog()->state_parked;
+  fix_text(parked, queue.name);
+}
+
+void open_lowest(JobTable* table, Relation index, Queue* queue, Look* look) {
+  DueScan parked;
+  start_parked_scan(&parked, table->relation, index, table->snapshot, *queue);
+  for (bool due = first_due(&parked); due; due = next_due(&parked)) {
+    bool full = queue->taken >= queue->concurrency;
+    if (full && (queue->taken > queue->concurrency || !beats_worst(*queue, parked))) break;
+    if (look->room <= 0) {
+      return_mark(queue->slot);
+      look->left.more = true;
+      break;
+    }
+    if (full) {
+      // Swapping goes one way per row, so it ends: each step opens a better job than it parks.
+      if (!park_worst(table, queue)) {
+        return_mark(queue->slot);
+        break;
+      }
+      queue->taken--;
+    }
+    if (open_row(table, &parked)) {
+      queue->taken++;
+      look->room--;
+    }
+  }
+  if (parked.next_due) note_parked_due(parked.next_due);
+  end_due(&parked);
+}
+
+void promote_queue(Datum name, int slot, Look* look) {
+  text* label = DatumGetTextPP(name);
+  uint64 hash = fnv1a(VARDATA_ANY(label), VARSIZE_ANY_EXHDR(label));
+  if (!try_lock_private(LockKind::kQueue, hash, ExclusiveLock)) {
+    return_mark(slot);
+    look->left.busy = true;
+    return;
+  }
+  // The snapshot is taken after the lock: it shows every opening that was committed before.
+  JobTable table;
+  open_job_table(&table);
+  Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
+  Queue queue = {};
+  queue.name = name;
+  queue.slot = slot;
+  read_settings(&queue, table.snapshot);
+  if (!queue.paused) {
+    count_places(&queue, table.relation, table.snapshot);
+    open_lowest(&table, index, &queue, look);
+  }
+  index_close(index, AccessShareLock);
+  close_job_table(&table);
+}
+
+// Whether promotion would change anything, judged without the queue's lock.
+bool wants_promotion(Relation job, Relation index, Snapshot snapshot, Queue* queue) {
+  read_settings(queue, snapshot);
+  if (queue->paused) return false;
+  count_places(queue, job, snapshot);
+  DueScan parked;
+  start_parked_scan(&parked, job, index, snapshot, *queue);
+  bool due = first_due(&parked);
+  bool wanted = due && (queue->taken < queue->concurrency ||
+                        (queue->taken == queue->concurrency && beats_worst(*queue, parked)));
+  if (parked.next_due) note_parked_due(parked.next_due);
+  end_due(&parked);
+  return wanted;
+}
+
+// One step of a skip scan over the parked index: the first queue after (slot, name).
+bool next_queue(IndexScanDesc scan, TupleTableSlot* row, int* slot, Datum* name, bool same_slot,
+                MemoryContext keep) {
+  ScanKeyData keys[2];
+  ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT2EQ,
+              Int16GetDatum(static_cast<int16>(*slot)));
+  init_text_key(&keys[1], 2, BTGreaterStrategyNumber, F_TEXT_GT, *name);
+  index_rescan(scan, keys, 2, nullptr, 0);
+  bool found = index_getnext_slot(scan, ForwardScanDirection, row);
+  if (!found && same_slot) return false;
+  if (!found) {
+    ScanKeyInit(&keys[0], 1, BTGreaterStrategyNumber, F_INT2GT,
+                Int16GetDatum(static_cast<int16>(*slot)));
+    init_text_key(&keys[1], 2, BTGreaterEqualStrategyNumber, F_TEXT_GE,
+                  PointerGetDatum(cstring_to_text("")));
+    index_rescan(scan, keys, 2, nullptr, 0);
+    if (!index_getnext_slot(scan, ForwardScanDirection, row)) return false;
+  }
+  bool isnull;
+  MemoryContext old = MemoryContextSwitchTo(keep);
+  *name = PointerGetDatum(DatumGetTextPCopy(slot_getattr(row, kJobQueueName, &isnull)));
+  MemoryContextSwitchTo(old);
+  *slot = queue_slot(DatumGetTextPP(*name));
+  return true;
+}
+
+void promote_slot(int slot, Look* look) {
+  Relation job = table_open(catalog()->job, AccessShareLock);
+  Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
+  CommandCounterIncrement();
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  TupleTableSlot* row = table_slot_create(job, nullptr);
+  IndexScanDesc scan = begin_index_scan(job, index, snapshot, 2);
+  Datum name = PointerGetDatum(cstring_to_text(""));
+  int at = slot;
+  while (next_queue(scan, row, &at, &name, true, CurrentMemoryContext)) {
+    CHECK_FOR_INTERRUPTS();
+    promote_queue(name, slot, look);
+  }
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  UnregisterSnapshot(snapshot);
+  index_close(index, AccessShareLock);
+  table_close(job, AccessShareLock);
+}
+
+}  // namespace
+
+Promotion promote_marked(int room, int looks) {
+  Look look = {room, {false, false}};
+  // One mark at a time: a mark whose queues were not looked at stays for the next.
+  for (int looked = 0; looked < looks && look.room > 0; looked++) {
+    int slot;
+    if (!take_mark(&slot)) break;
+    promote_slot(slot, &look);
+  }
+  look.left.more |= marks_remain();
+  return look.left;
+}
+
+void mark_fallen_due() {
+  DatabaseState* database = queue_memory();
+  TimestampTz now = wall_now();
+  if (!database || pg_atomic_read_u64(&database->parked_due) > static_cast<uint64>(now)) return;
+  FallenDueLook look = begin_fallen_due_look(database);
+  Relation job = table_open(catalog()->job, AccessShareLock);
+  Relation index = index_open(catalog()->job_parked_due_idx, AccessShareLock);
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  TupleTableSlot* row = table_slot_create(job, nullptr);
+  ScanKeyData key;
+  ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_TIMESTAMPTZ_GT, TimestampTzGetDatum(look.seen));
+  IndexScanDesc scan = begin_index_scan(job, index, snapshot, 1);
+  index_rescan(scan, &key, 1, nullptr, 0);
+  int marked = 0;
+  while (index_getnext_slot(scan, ForwardScanDirection, row)) {
+    CHECK_FOR_INTERRUPTS();
+    bool isnull;
+    TimestampTz run_at = DatumGetTimestampTz(slot_getattr(row, kJobRunAt, &isnull));
+    // The bound leaves the rest to the next look, which is due at once.
+    if (run_at > now || (marked >= kFallenDueAtOnce && run_at > look.seen)) {
+      lower_due(&database->parked_due, run_at);
+      break;
+    }
+    look.seen = run_at;
+    marked++;
+    mark_queue(database, queue_slot(DatumGetTextPP(slot_getattr(row, kJobQueueName, &isnull))));
+  }
+  end_fallen_due_look(database, look);
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  UnregisterSnapshot(snapshot);
+  index_close(index, AccessShareLock);
+  table_close(job, AccessShareLock);
+}
+
+// Marks this queue, or promotes it where there is nowhere to mark. True when it wanted that.
+static bool reconcile_queue(DatabaseState* database, Relation job, Relation index,
+                            Snapshot snapshot, Datum name, int slot) {
+  Queue queue = {};
+  queue.name = name;
+  queue.slot = slot;
+  if (!wants_promotion(job, index, snapshot, &queue)) return false;
+  Look unbounded = {kFallenDueAtOnce, {false, false}};
+  if (database)
+    mark_queue(database, slot);
+  else
+    promote_queue(name, slot, &unbounded);
+  return true;
+}
+
+int reconcile_queues(int most) {
+  static int next_slot = 0;  // where a bounded look goes on
+  DatabaseState* database = queue_memory();
+  if (most == 0) note_full_look(database);
+  CommandCounterIncrement();
+  Relation job = table_open(catalog()->job, AccessShareLock);
+  Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  TupleTableSlot* row = table_slot_create(job, nullptr);
+  IndexScanDesc scan = begin_index_scan(job, index, snapshot, 2);
+  MemoryContext step =
+      AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);
+  Datum name = PointerGetDatum(cstring_to_text(""));
+  int slot = most == 0 ? 0 : next_slot;
+  int looked = 0;
+  int marked = 0;
+  while (most == 0 || looked++ < most) {
+    CHECK_FOR_INTERRUPTS();
+    if (!next_queue(scan, row, &slot, &name, false, CurrentMemoryContext)) {
+      slot = 0;
+      break;
+    }
+    MemoryContext old = MemoryContextSwitchTo(step);
+    marked += reconcile_queue(database, job, index, snapshot, name, slot);
+    MemoryContextSwitchTo(old);
+    MemoryContextReset(step);
+  }
+  next_slot = slot;
+  MemoryContextDelete(step);
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  UnregisterSnapshot(snapshot);
+  index_close(index, AccessShareLock);
+  table_close(job, AccessShareLock);
+  return marked;
+}
+
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_reconcile_queues) {
+  PG_RETURN_INT32(pulse::reconcile_queues(PG_GETARG_INT32(0)));
+}
+
+PULSE_FUNCTION(pulse_promote_marked) {
+  pulse::mark_fallen_due();
+  PG_RETURN_BOOL(pulse::promote_marked(PG_GETARG_INT32(0), PG_GETARG_INT32(0)).more);
+}

@@ -1,0 +1,84 @@
+#include "server/advisory_lock.hpp"
+
+#include "server/compat.hpp"
+#include "server/shared_memory.hpp"
+
+namespace pulse {
+namespace {
+
+LOCKTAG tag_of(LockKind kind, uint64 key) {
+  LOCKTAG tag;
+  SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, static_cast<uint32>(key >> 32), static_cast<uint32>(key),
+                       static_cast<uint16>(kind));
+  return tag;
+}
+
+}  // namespace
+
+void lock_private(LockKind kind, uint64 key, LOCKMODE mode) {
+  LOCKTAG tag = tag_of(kind, key);
+  (void)LockAcquire(&tag, mode, false, false);
+}
+
+bool try_lock_private(LockKind kind, uint64 key, LOCKMODE mode) {
+  LOCKTAG tag = tag_of(kind, key);
+  return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+bool private_is_free(LockKind kind, uint64 key) {
+  LOCKTAG tag = tag_of(kind, key);
+  int others;
+  pfree(GetLockConflicts(&tag, ExclusiveLock, &others));
+  return others == 0;
+}
+
+void hold_attachment(uint64 attachment) {
+  LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
+  (void)LockAcquire(&tag, ExclusiveLock, true, false);
+}
+
+bool holds_attachment(uint64 attachment) {
+  LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
+  return holds_lock(&tag, ExclusiveLock);
+}
+
+void release_attachment(uint64 attachment) {
+  LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
+  if (holds_lock(&tag, ExclusiveLock)) LockRelease(&tag, ExclusiveLock, true);
+}
+
+bool attachment_is_free(uint64 attachment) {
+  if (holds_attachment(attachment)) return false;
+  LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
+  if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL) return false;
+  LockRelease(&tag, ShareLock, false);
+  return true;
+}
+
+}  // namespace pulse
+
+// pulse._try_lock_worker(id): exclusively, as the one who declares it lost.
+PULSE_FUNCTION(pulse_try_lock_worker) {
+  PG_RETURN_BOOL(pulse::try_lock_private(pulse::LockKind::kWorker,
+                                         static_cast<uint64>(PG_GETARG_INT64(0)), ExclusiveLock));
+}
+
+// pulse._lock_worker(id): the same for one who may wait, but not for a claim. False while claims of
+// the worker are under way; another declarer is waited for, since his transaction is about to end.
+PULSE_FUNCTION(pulse_lock_worker) {
+  auto worker = static_cast<uint64>(PG_GETARG_INT64(0));
+  using pulse::LockKind;
+  if (pulse::try_lock_private(LockKind::kWorker, worker, ExclusiveLock)) PG_RETURN_BOOL(true);
+  // Shared with claims, if it is they who hold it; else the declarer has let go since.
+  if (pulse::try_lock_private(LockKind::kWorker, worker, ShareLock))
+    PG_RETURN_BOOL(pulse::try_lock_private(LockKind::kWorker, worker, ExclusiveLock));
+  pulse::lock_private(LockKind::kWorker, worker, ExclusiveLock);
+  PG_RETURN_BOOL(true);
+}
+
+PULSE_FUNCTION(pulse_lock_queue) {
+  text* name = PG_GETARG_TEXT_PP(0);
+  pulse::lock_private(pulse::LockKind::kQueue,
+                      pulse::fnv1a(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)), ExclusiveLock);
+  PG_RETURN_BOOL(true);
+}

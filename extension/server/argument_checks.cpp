@@ -1,0 +1,100 @@
+#include "server/argument_checks.hpp"
+
+#include "server/errors.hpp"
+
+extern "C" {
+#include "access/detoast.h"
+#include "mb/pg_wchar.h"
+}
+
+namespace pulse {
+namespace {
+
+bool is_step(const char* component, int length) {
+  return length == 0 || (length == 1 && component[0] == '.') ||
+         (length == 2 && component[0] == '.' && component[1] == '.');
+}
+
+bool stays_beneath(const char* name, int length) {
+  int start = 0;
+  for (int i = 0; i <= length; i++) {
+    if (i < length &&
+        (static_cast<unsigned char>(name[i]) < ' ' || name[i] == 0x7f || name[i] == '\\'))
+      return false;
+    if (i < length && name[i] != '/') continue;
+    if (is_step(name + start, i - start)) return false;
+    start = i + 1;
+  }
+  return true;
+}
+
+}  // namespace
+
+void check_name(const char* what, text* name, int longest) {
+  int characters = pg_mbstrlen_with_len(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+  if (characters < 1 || characters > longest)
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s has %d characters", what, characters),
+                    errhint("It must have 1 to %d.", longest)));
+}
+
+void check_identifier(text* identifier) {
+  check_name("identifier", identifier, kLongestName);
+  if (!stays_beneath(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier)))
+    ereport(ERROR,
+            (errcode(kOutOfRange),
+             errmsg("identifier %s cannot name a task",
+                    quote_literal_cstr(text_to_cstring(identifier))),
+             errhint("Use letters, digits and the like, with single slashes between folders.")));
+}
+
+void check_document(const char* what, Datum document) {
+  Size size = toast_raw_datum_size(document) - VARHDRSZ;
+  if (size > kLargestDocument)
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s has %zu bytes, out of range", what, size),
+                    errhint("It may have %zu. Store the data elsewhere and pass a reference.",
+                            kLargestDocument)));
+}
+
+void check_number(const char* what, int64 value, int64 lowest, int64 highest) {
+  if (value < lowest || value > highest)
+    ereport(
+        ERROR,
+        (errcode(kOutOfRange), errmsg("%s is " INT64_FORMAT ", out of range", what, value),
+         errhint("It must be between " INT64_FORMAT " and " INT64_FORMAT ".", lowest, highest)));
+}
+
+}  // namespace pulse
+
+// pulse._check_name(what, value, longest)
+PULSE_FUNCTION(pulse_check_name) {
+  char* what = text_to_cstring(PG_GETARG_TEXT_PP(0));
+  if (PG_ARGISNULL(1))
+    ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("%s must not be null", what),
+                    errhint("Give it a name of 1 to %d characters.", PG_GETARG_INT32(2))));
+  pulse::check_name(what, PG_GETARG_TEXT_PP(1), PG_GETARG_INT32(2));
+  PG_RETURN_VOID();
+}
+
+// pulse._check_identifier(identifier)
+PULSE_FUNCTION(pulse_check_identifier) {
+  if (PG_ARGISNULL(0))
+    ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("identifier must not be null"),
+                    errhint("Name the task.")));
+  pulse::check_identifier(PG_GETARG_TEXT_PP(0));
+  PG_RETURN_VOID();
+}
+
+// pulse._check_number(what, value, lowest, highest): a null passes.
+PULSE_FUNCTION(pulse_check_number) {
+  if (!PG_ARGISNULL(1))
+    pulse::check_number(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1),
+                        PG_GETARG_INT32(2), PG_GETARG_INT32(3));
+  PG_RETURN_VOID();
+}
+
+// pulse._check_document(what, document): a null passes.
+PULSE_FUNCTION(pulse_check_document) {
+  if (!PG_ARGISNULL(1))
+    pulse::check_document(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_DATUM(1));
+  PG_RETURN_VOID();
+}

@@ -1,0 +1,205 @@
+// What differs between the server's major versions, and the only place that asks for one. Each
+// function means what the newest version calls it by.
+#pragma once
+
+#include "server/postgres.hpp"
+
+#if PG_VERSION_NUM < 150000
+extern "C" {
+#include "postmaster/autovacuum.h"
+#include "replication/walsender.h"
+}
+using shmem_request_hook_type = void (*)();
+#else
+extern "C" {
+#include "common/pg_prng.h"
+}
+#endif
+
+namespace pulse {
+
+// --- starting ------------------------------------------------------------------------------------
+
+inline void reserve_settings(const char* prefix) {
+#if PG_VERSION_NUM >= 150000
+  MarkGUCPrefixReserved(prefix);
+#else
+  EmitWarningsOnPlaceholders(prefix);
+#endif
+}
+
+// 14 asks for shared memory while it loads the library, when it has not counted its backends yet.
+inline int most_backends() {
+#if PG_VERSION_NUM >= 150000
+  return MaxBackends;
+#else
+  return MaxConnections + autovacuum_max_workers + 1 + max_worker_processes + max_wal_senders;
+#endif
+}
+
+// Returns the hook that was there.
+inline shmem_request_hook_type replace_shmem_request_hook(shmem_request_hook_type request) {
+#if PG_VERSION_NUM >= 150000
+  shmem_request_hook_type previous = shmem_request_hook;
+  shmem_request_hook = request;
+  return previous;
+#else
+  request();
+  return nullptr;
+#endif
+}
+
+// At least 0 and below 1.
+inline double random_fraction() {
+#if PG_VERSION_NUM >= 150000
+  return pg_prng_double(&pg_global_prng_state);
+#else
+  return DatumGetFloat8(OidFunctionCall0(F_RANDOM));
+#endif
+}
+
+// --- the log -------------------------------------------------------------------------------------
+
+inline XLogRecPtr flushed_up_to() {
+#if PG_VERSION_NUM >= 150000
+  return GetFlushRecPtr(nullptr);
+#else
+  return GetFlushRecPtr();
+#endif
+}
+
+// --- processes -----------------------------------------------------------------------------------
+
+inline int own_proc_number() {
+#if PG_VERSION_NUM >= 170000
+  return MyProcNumber;
+#else
+  return MyProc->pgprocno;
+#endif
+}
+
+// What a sleeping process of ours is seen to wait for.
+inline uint32 background_wait_event() {
+#if PG_VERSION_NUM >= 170000
+  static uint32 event = 0;
+  if (event == 0) event = WaitEventExtensionNew("PulseBackgroundWorker");
+  return event;
+#else
+  return PG_WAIT_EXTENSION;
+#endif
+}
+
+// Lets whoever drops or copies a database end our process there; before 19 that is not known.
+#ifdef BGWORKER_INTERRUPTIBLE
+constexpr int kInterruptibleProcess = BGWORKER_INTERRUPTIBLE;
+#else
+constexpr int kInterruptibleProcess = 0;
+#endif
+
+// Whether there is a transaction_timeout.
+constexpr bool kLimitsTransactions = PG_VERSION_NUM >= 170000;
+
+// Whether a wait can notice that the client has gone. Before 15 only
+// client_connection_check_interval does.
+#if PG_VERSION_NUM >= 150000
+constexpr uint32 kSocketClosed = WL_SOCKET_CLOSED;
+#else
+constexpr uint32 kSocketClosed = 0;
+#endif
+
+inline bool holds_lock(const LOCKTAG* tag, LOCKMODE mode) {
+#if PG_VERSION_NUM >= 170000
+  return LockHeldByMe(tag, mode, false);
+#else
+  return LockHeldByMe(tag, mode);
+#endif
+}
+
+// Not in recovery.
+inline TimeLineID insertion_timeline() {
+#if PG_VERSION_NUM >= 150000
+  return GetWALInsertionTimeLine();
+#else
+  // What asked whether this is a standby has set it.
+  return ThisTimeLineID;
+#endif
+}
+
+// --- tables --------------------------------------------------------------------------------------
+
+// Whether this buffer still has the block; it is pinned then.
+inline bool pin_recent_buffer(Relation table, BlockNumber block, Buffer buffer) {
+#if PG_VERSION_NUM >= 160000
+  return ReadRecentBuffer(table->rd_locator, MAIN_FORKNUM, block, buffer);
+#else
+  return ReadRecentBuffer(table->rd_node, MAIN_FORKNUM, block, buffer);
+#endif
+}
+
+inline IndexScanDesc begin_index_scan(Relation table, Relation index, Snapshot snapshot, int keys) {
+#if PG_VERSION_NUM >= 180000
+  return index_beginscan(table, index, snapshot, nullptr, keys, 0);
+#else
+  return index_beginscan(table, index, snapshot, keys, 0);
+#endif
+}
+
+inline void init_range_table(EState* estate, RangeTblEntry* only) {
+#if PG_VERSION_NUM >= 160000
+  RTEPermissionInfo* permissions = makeNode(RTEPermissionInfo);
+  permissions->relid = only->relid;
+  only->perminfoindex = 1;
+#endif
+#if PG_VERSION_NUM >= 180000
+  ExecInitRangeTable(estate, list_make1(only), list_make1(permissions), bms_make_singleton(1));
+#elif PG_VERSION_NUM >= 160000
+  ExecInitRangeTable(estate, list_make1(only), list_make1(permissions));
+#else
+  ExecInitRangeTable(estate, list_make1(only));
+#endif
+}
+
+#if PG_VERSION_NUM >= 160000
+using IndexesToFollow = TU_UpdateIndexes;
+constexpr IndexesToFollow kNoIndexes = TU_None;
+#else
+using IndexesToFollow = bool;
+constexpr IndexesToFollow kNoIndexes = false;
+#endif
+
+// Brings indexes after an update that was no HOT one.
+inline void update_indexes(ResultRelInfo* result, EState* estate, TupleTableSlot* changed,
+                           [[maybe_unused]] IndexesToFollow indexes) {
+  if (result->ri_NumIndices == 0) return;
+#if PG_VERSION_NUM >= 160000
+  ExecInsertIndexTuples(result, changed, estate, true, false, nullptr, NIL,
+                        indexes == TU_Summarizing);
+#else
+  ExecInsertIndexTuples(result, changed, estate, true, false, nullptr, NIL);
+#endif
+}
+
+// --- results -------------------------------------------------------------------------------------
+
+// A function that returns a set fills the tuplestore that this puts into its ReturnSetInfo.
+inline void begin_result_rows(FunctionCallInfo fcinfo) {
+#if PG_VERSION_NUM >= 150000
+  InitMaterializedSRF(fcinfo, 0);
+#else
+  auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  if (!results || !IsA(results, ReturnSetInfo) || !(results->allowedModes & SFRM_Materialize))
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("set-valued function called where no set is accepted")));
+  MemoryContext context = MemoryContextSwitchTo(results->econtext->ecxt_per_query_memory);
+  TupleDesc shape;
+  if (get_call_result_type(fcinfo, nullptr, &shape) != TYPEFUNC_COMPOSITE)
+    elog(ERROR, "return type must be a row type");
+  bool random = (results->allowedModes & SFRM_Materialize_Random) != 0;
+  results->returnMode = SFRM_Materialize;
+  results->setResult = tuplestore_begin_heap(random, false, work_mem);
+  results->setDesc = shape;
+  MemoryContextSwitchTo(context);
+#endif
+}
+
+}  // namespace pulse

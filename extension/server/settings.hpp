@@ -1,0 +1,50 @@
+// The settings of DESIGN-level meaning: name, unit, default, bounds. Durations are held in
+// milliseconds or seconds as the server parses them; -1 means off or for ever where documented.
+#pragma once
+
+#include "server/postgres.hpp"
+
+namespace pulse {
+
+struct Settings {
+  int heartbeat_interval_ms;
+  int sweep_interval_ms;  // -1: sweeps by hand only
+  int sweep_threshold_ms;
+  int disconnect_grace_ms;  // -1: session end says nothing
+  int max_crashes;          // -1: never quarantine
+  int default_timeout_ms;   // -1: none
+  int poll_interval_ms;
+  int keep_completed_s;  // 0: delete at once, -1: for ever
+  int keep_failed_s;
+  int keep_attempts_s;
+  bool claims;
+  bool events;
+  bool wake_before_flush;
+  bool allow_drop;
+  double clock_offset_s;
+  char* databases;
+};
+
+extern Settings settings;
+
+// Defines the settings; called once, from _PG_init.
+void define_settings();
+
+// The longest step of the liveness clock between two ticks, in microseconds: 1.25 sweep intervals.
+// With sweeping switched off, the default interval stands in, so that sweeps by hand still see time
+// pass.
+int64 longest_tick_us();
+
+// pulse.clock_offset in microseconds.
+int64 clock_offset_us();
+
+// Wall clock as everything in this extension sees it: moved by pulse.clock_offset.
+TimestampTz wall_now();
+
+// The start of the transaction on the same clock: what a job added now is due at.
+TimestampTz transaction_now();
+
+// The clock on which intervals and limits of waits are kept, whatever people do to the other one.
+int64 monotonic_us();
+
+}  // namespace pulse

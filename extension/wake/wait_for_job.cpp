@@ -1,0 +1,298 @@
+#include "wake/wait_for_job.hpp"
+
+#include "server/compat.hpp"
+#include "server/errors.hpp"
+#include "server/settings.hpp"
+#include "wake/waiters.hpp"
+#include "wake/wake_groups.hpp"
+
+// From libpq/libpq.h, which cannot be included without Kerberos' headers.
+extern "C" PGDLLIMPORT WaitEventSet* FeBeWaitSet;
+
+namespace pulse {
+namespace {
+
+constexpr int kMostBusyLooks = 10;
+constexpr int kClientSocketPosition = 0;
+constexpr int kClientWaitEvents = 3;
+// Of the waiters of a database, who sees to a sweep that is late, and who claims now and then
+// without being told to, should something have been missed.
+constexpr int kSweepingWaiters = 4;
+constexpr int kLookingWaiters = 32;
+constexpr int64 kLookAfterUs = 30000000;
+
+// What the last claim of this session saw.
+struct Sample {
+  bool valid;
+  WorkLeft work_left;
+  int busy_looks;  // how often in a row a queue was found busy
+  int64 worker_id;
+  uint64 tasks;
+  uint64 kind;
+  uint32 capacity;
+  KindPlace* place;  // of the kind; NULL: the generations of its tasks stand in for it
+  uint64 kind_generation;
+  uint64 generation[kTaskBits];
+  uint64 any_generation;
+};
+
+Sample sample;
+Wake owed;  // what the claim of this transaction was woken for
+bool is_waiting = false;
+
+bool moved_since_sample(DatabaseState* database) {
+  if (sample.work_left == WorkLeft::kNow) return true;
+  if (pg_atomic_read_u64(&database->any_generation) != sample.any_generation) return true;
+  if (sample.place) return pg_atomic_read_u64(&sample.place->generation) != sample.kind_generation;
+  for (int bit = 0; bit < kTaskBits; bit++)
+    if (((sample.tasks >> bit) & 1) &&
+        pg_atomic_read_u64(&database->generation[bit]) != sample.generation[bit])
+      return true;
+  return false;
+}
+
+struct OneEach {
+  uint32 jobs[kTaskBits];
+  constexpr OneEach() : jobs() {
+    for (uint32& count : jobs) count = 1;
+  }
+};
+constexpr OneEach kOneEach;
+
+// Takes a due time that has passed, so that one waiter acts on it and the others sleep on.
+bool take_due(pg_atomic_uint64* due, TimestampTz now) {
+  uint64 at = pg_atomic_read_u64(due);
+  while (at <= static_cast<uint64>(now))
+    if (pg_atomic_compare_exchange_u64(due, &at, kNever)) return true;
+  return false;
+}
+
+int64 poll_interval_us() { return settings.poll_interval_ms * INT64CONST(1000); }
+
+// When a sweep is due, as far as clients are concerned: the background worker is asked first, then
+// a few, and the rest once they have waited for long.
+uint64 sweep_due_here(DatabaseState* database, uint64 at) {
+  if (at == kNever || !pg_atomic_read_u32(&database->keeper.is_serving)) return at;
+  int64 behind_us = is_among_first_waiters(kSweepingWaiters) ? 0 : kLookAfterUs;
+  return at + static_cast<uint64>(poll_interval_us() + behind_us);
+}
+
+// Takes the request for a sweep for a moment: when whoever was asked does not sweep, it is offered
+// anew.
+bool take_sweep_due(DatabaseState* database, TimestampTz now) {
+  uint64 at = pg_atomic_read_u64(&database->sweep_due);
+  uint64 again = static_cast<uint64>(now + poll_interval_us());
+  while (sweep_due_here(database, at) <= static_cast<uint64>(now))
+    if (pg_atomic_compare_exchange_u64(&database->sweep_due, &at, again)) return true;
+  return false;
+}
+
+// One of each kind is woken for a job that falls due, perhaps this one.
+void tell_what_fell_due(DatabaseState* database, uint64 tasks, TimestampTz now) {
+  uint64 taken = 0;
+  for (int bit = 0; bit < kTaskBits; bit++)
+    if (((tasks >> bit) & 1) && take_due(&database->next_due[bit], now))
+      taken |= UINT64CONST(1) << bit;
+  if (taken) tell_waiters(database, kOneEach.jobs, taken, false);
+}
+
+bool parked_job_fell_due(DatabaseState* database, TimestampTz now) {
+  return pg_atomic_read_u64(&database->parked_due) <= static_cast<uint64>(now);
+}
+
+// The next moment at which something falls due that this session sees to.
+TimestampTz next_due(DatabaseState* database, uint64 tasks) {
+  uint64 at = pg_atomic_read_u64(&database->parked_due);
+  at = Min(at, sweep_due_here(database, pg_atomic_read_u64(&database->sweep_due)));
+  for (uint64 timed = timed_by_own(tasks_with_due_jobs(database, tasks)); timed; timed &= timed - 1)
+    at = Min(at, pg_atomic_read_u64(&database->next_due[__builtin_ctzll(timed)]));
+  return static_cast<TimestampTz>(at);
+}
+
+void ask_for_sweep() {
+  ereport(NOTICE, (errcode(kSweepDue), errmsg("a sweep is due"),
+                   errhint("Call pulse.sweep() now; it recovers the jobs of lost workers.")));
+}
+
+// Sleeps until the latch is set, the time is up or the client has gone: a worker that died while it
+// waited frees its connection at once, whatever client_connection_check_interval says.
+void sleep_for(int64 wait_us) {
+  long timeout_ms = static_cast<long>((Max(wait_us, 0) + 999) / 1000);
+  if (!FeBeWaitSet || kSocketClosed == 0) {
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, timeout_ms,
+              PG_WAIT_EXTENSION);
+  } else {
+    WaitEvent events[kClientWaitEvents];
+    ModifyWaitEvent(FeBeWaitSet, kClientSocketPosition, kSocketClosed, nullptr);
+    int count =
+        WaitEventSetWait(FeBeWaitSet, timeout_ms, events, kClientWaitEvents, PG_WAIT_EXTENSION);
+    for (int i = 0; i < count; i++) {
+      if (events[i].events & WL_POSTMASTER_DEATH) proc_exit(1);
+      if (!(events[i].events & kSocketClosed)) continue;
+      ClientConnectionLost = true;
+      InterruptPending = true;
+    }
+  }
+  ResetLatch(MyLatch);
+  CHECK_FOR_INTERRUPTS();
+}
+
+void pass_owed() {
+  if (!owed.is_passed) pass_wake(owed);
+  owed = {};
+}
+
+extern "C" void pulse_waiter_exit(int, Datum) {
+  pass_wake(take_wake());
+  leave_kind();
+}
+
+void register_session_end() {
+  static bool is_registered = false;
+  if (!is_registered) on_shmem_exit(pulse_waiter_exit, Int32GetDatum(0));
+  is_registered = true;
+}
+
+// Until somebody wakes it, something falls due, or the time is up.
+void wait_in_place(DatabaseState* database, uint64 tasks, bool sampled, int64 end) {
+  // Looked at once: whoever commits from now on finds this waiter and wakes it, if it is the one. A
+  // commit for which another was woken must not end every wait at the next nudge.
+  if (sampled && moved_since_sample(database)) return;
+  while (!is_woken()) {
+    TimestampTz now = wall_now();
+    int64 left_us = end - monotonic_us();
+    if (left_us <= 0 || parked_job_fell_due(database, now)) return;
+    tell_what_fell_due(database, tasks, now);
+    if (take_sweep_due(database, now)) {
+      ask_for_sweep();
+      return;
+    }
+    TimestampTz due = next_due(database, tasks);
+    sleep_for(due < now + left_us ? due - now : left_us);
+  }
+}
+
+void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
+  bool sampled = sample.valid && sample.worker_id == worker_id;
+  uint64 tasks = sampled ? sample.tasks : ~UINT64CONST(0);
+  uint64 kind = sampled ? sample.kind : ~static_cast<uint64>(worker_id);
+  // On the monotonic clock: a step of the wall clock neither ends a wait nor makes it endless.
+  int64 end = monotonic_us() + wait_us;
+  if (int64 woken_id; has_place(&woken_id)) {
+    // Woken, and it has not claimed.
+    if (woken_id == worker_id) return;
+    leave_waiting();
+  }
+  register_session_end();
+  if (!enter_waiting({worker_id, tasks, kind, sampled ? sample.capacity : 1})) {
+    // More waiters than there are places: look again soon instead.
+    sleep_for(Min(wait_us, poll_interval_us()));
+    return;
+  }
+  if (is_among_first_waiters(kLookingWaiters)) end = Min(end, monotonic_us() + kLookAfterUs);
+  is_waiting = true;
+  wait_in_place(database, tasks, sampled, end);
+  is_waiting = false;
+  stop_waiting();
+}
+
+// Ends the statement's transaction, so that the wait holds neither snapshot nor transaction id.
+void drop_snapshot() {
+  if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  SPI_commit();
+  SPI_finish();
+}
+
+int64 checked_wait_us(const Interval* max_wait, bool sampled) {
+  int64 days = max_wait->day + max_wait->month * INT64CONST(30);
+  int64 wait_us = max_wait->time;
+  if (days < 0 || days > 1 || wait_us + days * USECS_PER_DAY < 0 ||
+      wait_us + days * USECS_PER_DAY > USECS_PER_DAY)
+    ereport(ERROR,
+            (errcode(kOutOfRange), errmsg("max_wait must be between 0 and 1 day"),
+             errhint("30 seconds is a good value: a dead client frees its connection then.")));
+  wait_us += days * USECS_PER_DAY;
+  // Without a claim in this session nothing tells what happened since it: look again soon.
+  int64 longest_us = wait_us;
+  if (!sampled || sample.work_left == WorkLeft::kSoon) longest_us = poll_interval_us();
+  if (sampled && sample.work_left == WorkLeft::kBusy)
+    longest_us = Min(poll_interval_us(), INT64CONST(1000) << sample.busy_looks);
+  return Min(wait_us, longest_us);
+}
+
+}  // namespace
+
+void sample_generations(int64 worker_id, uint64 tasks, uint64 kind, int capacity) {
+  DatabaseState* database = this_database();
+  if (Wake wake = take_wake(); wake.jobs > 0) owed = wake;
+  if (tasks == 0 || kind != owed.kind) pass_owed();
+  sample.valid = database != nullptr;
+  sample.work_left = WorkLeft::kNone;
+  sample.worker_id = worker_id;
+  sample.tasks = tasks;
+  sample.kind = kind;
+  sample.capacity = static_cast<uint32>(capacity);
+  sample.place = nullptr;
+  if (!database) return;
+  register_session_end();
+  if (tasks != 0) sample.place = join_kind(database, kind, tasks);
+  if (sample.place) sample.kind_generation = pg_atomic_read_u64(&sample.place->generation);
+  sample.any_generation = pg_atomic_read_u64(&database->any_generation);
+  for (int bit = 0; bit < kTaskBits; bit++)
+    sample.generation[bit] = pg_atomic_read_u64(&database->generation[bit]);
+  pg_read_barrier();
+}
+
+void note_work_left(WorkLeft left) {
+  sample.work_left = left;
+  sample.busy_looks = left == WorkLeft::kBusy ? Min(sample.busy_looks + 1, kMostBusyLooks) : 0;
+  // What this worker may not have now is perhaps for another.
+  if (left == WorkLeft::kSoon) pass_owed();
+}
+
+void offer_sweep() {
+  DatabaseState* database = this_database();
+  if (database && take_sweep_due(database, wall_now())) ask_for_sweep();
+}
+
+void forget_owed() { owed = {}; }
+
+void leave_waiting() {
+  Wake wake = take_wake();
+  if (wake.jobs == 0) wake = owed;
+  // A claim that fails may fail everywhere: it is passed on once.
+  if (is_waiting || !wake.is_passed) pass_wake(wake);
+  is_waiting = false;
+  owed = {};
+}
+
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_offer_sweep) {
+  pulse::offer_sweep();
+  PG_RETURN_BOOL(true);
+}
+
+// CALL pulse.wait_for_job(worker_id, max_wait): see sql/wait.sql for the contract.
+PULSE_FUNCTION(pulse_wait_for_job) {
+  auto* call = reinterpret_cast<CallContext*>(fcinfo->context);
+  if (!call || !IsA(call, CallContext) || call->atomic)
+    ereport(ERROR, (errcode(pulse::kNotInTransactionBlock),
+                    errmsg("wait_for_job cannot run inside a transaction block"),
+                    errdetail("Waiting there would hold back vacuum."),
+                    errhint("Call it by itself, outside BEGIN and outside functions.")));
+  if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+    ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("worker_id and max_wait must not be null"),
+                    errhint("Use the id that pulse.register_worker() returned.")));
+  PreventCommandDuringRecovery("wait_for_job");
+  int64 worker_id = PG_GETARG_INT64(0);
+  bool sampled = pulse::sample.valid && pulse::sample.worker_id == worker_id;
+  int64 wait_us = pulse::checked_wait_us(PG_GETARG_INTERVAL_P(1), sampled);
+  pulse::DatabaseState* database = pulse::this_database();
+  pulse::drop_snapshot();
+  if (database)
+    pulse::wait_for_wake(database, worker_id, wait_us);
+  else
+    pulse::sleep_for(Min(wait_us, pulse::poll_interval_us()));
+  PG_RETURN_VOID();
+}
