@@ -5,8 +5,8 @@
 #include "background/launcher.hpp"
 #include "install/drop_guard.hpp"
 #include "server/settings.hpp"
-#include "server/shared_memory.hpp"
-#include "wake/pending_wakes.hpp"
+#include "shared_setup.hpp"
+#include "transaction_end.hpp"
 
 extern "C" {
 PG_MODULE_MAGIC;
@@ -15,10 +15,10 @@ PGDLLEXPORT void _PG_init(void);
 
 void _PG_init(void) {
   pulse::define_settings();
-  pulse::register_commit_callback();
+  pulse::register_transaction_end();
   pulse::guard_drop();
   if (!process_shared_preload_libraries_in_progress || IsBinaryUpgrade) return;
-  pulse::request_shared_memory();
+  pulse::register_shared_setup();
   pulse::register_launcher();
 }
 

@@ -1,5 +1,6 @@
 #include "access/extension_tables.hpp"
 
+#include "server/clocks.hpp"
 #include "server/settings.hpp"
 
 namespace pulse {

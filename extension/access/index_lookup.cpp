@@ -61,4 +61,9 @@ void expect_ids(IdScan* ids, int64 first, int64 last, int count) {
   ids->is_at_row = next_of_id(ids);
 }
 
+void init_text_key(ScanKey key, int column, StrategyNumber strategy, Oid function, Datum value) {
+  ScanKeyEntryInitialize(key, 0, static_cast<AttrNumber>(column), strategy, InvalidOid,
+                         C_COLLATION_OID, function, value);
+}
+
 }  // namespace pulse

@@ -30,4 +30,7 @@ bool find_id(IdScan* ids, int64 id);
 // down the index.
 void expect_ids(IdScan* ids, int64 first, int64 last, int count);
 
+// A key on a text column under the C collation, to be equal to or greater than.
+void init_text_key(ScanKey key, int column, StrategyNumber strategy, Oid function, Datum value);
+
 }  // namespace pulse

@@ -2,8 +2,10 @@
 
 #include "background/maintainer.hpp"
 #include "background/process.hpp"
+#include "server/clocks.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
+#include "wake/background_wake.hpp"
 
 namespace pulse {
 namespace {

@@ -2,9 +2,11 @@
 
 #include "background/maintenance_step.hpp"
 #include "background/process.hpp"
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
+#include "wake/background_wake.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {

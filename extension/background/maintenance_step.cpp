@@ -2,6 +2,7 @@
 
 #include "access/extension_tables.hpp"
 #include "background/process.hpp"
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
 

@@ -1,5 +1,6 @@
 #include "background/process.hpp"
 
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
 
@@ -7,11 +8,6 @@ namespace pulse {
 namespace {
 
 constexpr int64 kDayUs = USECS_PER_DAY;
-
-void set_latch_at(pg_atomic_uint32* place) {
-  uint32 process = pg_atomic_read_u32(place);
-  if (process != 0) SetLatch(&ProcGlobal->allProcs[process - 1].procLatch);
-}
 
 uint32 own_number() { return static_cast<uint32>(own_proc_number()) + 1; }
 
@@ -64,24 +60,6 @@ int64 sweep_due_in_us(DatabaseState* database) {
   uint64 at = pg_atomic_read_u64(&database->sweep_due);
   if (at == kNever) return PG_INT64_MAX / 2;
   return static_cast<int64>(at) - wall_now();
-}
-
-void wake_background(DatabaseState* database) {
-  SharedState* all = shared();
-  if (!all || pg_atomic_read_u32(&all->launcher) == 0) return;
-  set_latch_at(&database->keeper.process);
-  set_latch_at(&all->launcher);
-}
-
-void wake_keeper(DatabaseState* database) { set_latch_at(&database->keeper.process); }
-
-void tell_news() {
-  SharedState* all = shared();
-  if (!all || pg_atomic_read_u32(&all->launcher) == 0) return;
-  DatabaseState* database = this_database();
-  if (database && pg_atomic_read_u32(&database->keeper.is_serving)) return;
-  pg_atomic_write_u32(&all->is_news, 1);
-  set_latch_at(&all->launcher);
 }
 
 }  // namespace pulse

@@ -1,5 +1,5 @@
 // What the two kinds of process of the background worker have in common: the launcher, which no
-// database sees, and the keepers that it starts in databases for a moment. And how they are woken.
+// database sees, and the keepers that it starts in databases for a moment.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -23,14 +23,5 @@ bool database_is_wanted(Oid database);
 
 // How long until a sweep is due that was asked for: negative when it is late.
 int64 sweep_due_in_us(DatabaseState* database);
-
-// Tells the background worker that something fell due earlier. Touches shared memory only.
-void wake_background(DatabaseState* database);
-
-// Only the keeper of a database, if there is one now.
-void wake_keeper(DatabaseState* database);
-
-// Tells it that a database which it could not serve may have become one that it can.
-void tell_news();
 
 }  // namespace pulse

@@ -17,10 +17,14 @@
 #include "queue/promote.hpp"
 #include "queue/queue_marks.hpp"
 #include "server/advisory_lock.hpp"
+#include "server/argument_checks.hpp"
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
+#include "server/hash.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
+#include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
 #include "wake/wait_for_job.hpp"
 #include "wake/waiters.hpp"
@@ -305,15 +309,5 @@ PULSE_FUNCTION(pulse_claim) {
 // pulse._require_claims(): raises PU008 while claims are off, and in a copy that nobody adopted.
 PULSE_FUNCTION(pulse_require_claims) {
   pulse::require_claims_on();
-  PG_RETURN_BOOL(true);
-}
-
-// pulse._require_read_committed(what): raises PU007 elsewhere.
-PULSE_FUNCTION(pulse_require_read_committed) {
-  if (XactIsoLevel != XACT_READ_COMMITTED)
-    ereport(ERROR, (errcode(pulse::kWrongIsolation),
-                    errmsg("%s needs isolation level READ COMMITTED",
-                           text_to_cstring(PG_GETARG_TEXT_PP(0))),
-                    errhint("SET TRANSACTION ISOLATION LEVEL READ COMMITTED.")));
   PG_RETURN_BOOL(true);
 }

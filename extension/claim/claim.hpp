@@ -53,11 +53,6 @@ struct Claim {
   ReturnSetInfo* results;
 };
 
-inline int16 int2_of(TupleTableSlot* row, int column) {
-  bool isnull;
-  return DatumGetInt16(slot_getattr(row, column, &isnull));
-}
-
 // The due jobs of the tasks that the claimer serves.
 void open_streams(Claim* claim);
 

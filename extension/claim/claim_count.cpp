@@ -1,6 +1,7 @@
 #include "claim/claim_count.hpp"
 
 #include "server/advisory_lock.hpp"
+#include "server/shared_memory.hpp"
 
 namespace pulse {
 namespace {
@@ -20,10 +21,11 @@ pg_atomic_uint64* count_of(int64 worker_id) {
 Size claim_counts_size() { return kCounts * sizeof(pg_atomic_uint64); }
 
 void create_claim_counts() {
-  bool found;
   counts = static_cast<pg_atomic_uint64*>(
-      ShmemInitStruct("pg_pulse claim counts", claim_counts_size(), &found));
-  for (uint64 i = 0; !found && i < kCounts; i++) pg_atomic_init_u64(&counts[i], 0);
+      shared_area("pg_pulse claim counts", claim_counts_size(), [](void* area, Size) {
+        for (uint64 i = 0; i < kCounts; i++)
+          pg_atomic_init_u64(&static_cast<pg_atomic_uint64*>(area)[i], 0);
+      }));
 }
 
 void begin_claim(int64 worker_id) {

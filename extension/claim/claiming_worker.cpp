@@ -6,9 +6,12 @@
 #include "claim/in_place_claim.hpp"
 #include "liveness/heartbeat.hpp"
 #include "liveness/liveness_clock.hpp"
+#include "server/argument_checks.hpp"
 #include "server/errors.hpp"
+#include "server/hash.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
+#include "server/transaction_checks.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {
@@ -87,18 +90,6 @@ ArrayType* registered_tasks(int64 worker_id) {
 
 }  // namespace
 
-bool text_is(Datum value, const char* expected) {
-  text* have = DatumGetTextPP(value);
-  int length = static_cast<int>(strlen(expected));
-  return VARSIZE_ANY_EXHDR(have) == static_cast<Size>(length) &&
-         memcmp(VARDATA_ANY(have), expected, length) == 0;
-}
-
-bool verdict_is(TupleTableSlot* beat, const char* expected) {
-  bool isnull;
-  return text_is(slot_getattr(beat, kBeatVerdict, &isnull), expected);
-}
-
 void admit_claimer(Claimer* claimer, int64 worker_id) {
   claimer->worker_id = worker_id;
   begin_claim(worker_id);
@@ -161,15 +152,6 @@ void set_alone_job(int64 worker_id, int64 job_id) {
                             2, types, values, nulls, false, 0) != SPI_OK_UPDATE)
     elog(ERROR, "could not record which job runs alone");
   SPI_finish();
-}
-
-Datum* text_elements(ArrayType* array, const char* what, int* count) {
-  if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
-    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s must be a flat array without nulls", what),
-                    errhint("Give each name once, or NULL for none.")));
-  Datum* elements;
-  deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, nullptr, count);
-  return elements;
 }
 
 }  // namespace pulse

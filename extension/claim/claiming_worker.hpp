@@ -28,18 +28,10 @@ void choose_tasks(Claimer* claimer, ArrayType* given);
 // Whether this worker is not known as ended: the owner of a reservation must be alive.
 bool worker_is_alive(int64 worker_id, Snapshot snapshot);
 
-bool text_is(Datum value, const char* expected);
-
-// Whether a heartbeat row says this of its worker.
-bool verdict_is(TupleTableSlot* beat, const char* expected);
-
 // Whether a running job belongs to this worker.
 bool holds_jobs(int64 worker_id, Relation job, Snapshot snapshot);
 
 // Remembers, or with 0 forgets, the suspect that this worker is to run alone.
 void set_alone_job(int64 worker_id, int64 job_id);
-
-// The elements of an array of texts; NULLs are refused with PU004.
-Datum* text_elements(ArrayType* array, const char* what, int* count);
 
 }  // namespace pulse

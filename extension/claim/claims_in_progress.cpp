@@ -1,5 +1,7 @@
 #include "claim/claims_in_progress.hpp"
 
+#include "server/shared_memory.hpp"
+
 namespace pulse {
 namespace {
 
@@ -30,12 +32,11 @@ bool is_own(TransactionId xid) {
 Size announcements_size() { return kPlaces * sizeof(Place); }
 
 void create_announcements() {
-  bool found;
   places = static_cast<Place*>(
-      ShmemInitStruct("pg_pulse announced claims", announcements_size(), &found));
-  if (found) return;
-  memset(places, 0, announcements_size());
-  for (int i = 0; i < kPlaces; i++) SpinLockInit(&places[i].lock);
+      shared_area("pg_pulse announced claims", announcements_size(), [](void* area, Size size) {
+        memset(area, 0, size);
+        for (int i = 0; i < kPlaces; i++) SpinLockInit(&static_cast<Place*>(area)[i].lock);
+      }));
 }
 
 void announce_claim(int bit, TimestampTz from) {

@@ -1,12 +1,10 @@
 #include "claim/due_scan.hpp"
 
-#include "access/catalog.hpp"
-#include "server/compat.hpp"
+#include "server/clocks.hpp"
 #include "server/settings.hpp"
 #include "wake/pending_wakes.hpp"
 
 extern "C" {
-#include "catalog/pg_collation.h"
 #include "executor/instrument.h"
 }
 
@@ -16,20 +14,11 @@ namespace {
 // Entries below a head.
 constexpr int kLookAtOnce = 1000;
 constexpr int64 kFewPages = 8;
-constexpr int kOwnKeys = 2;  // where the scan begins, and where it ends
 
-void init_priority_key(DueScan* scan, StrategyNumber strategy, Oid function, int16 priority) {
-  int place = scan->prefix + (strategy == BTLessEqualStrategyNumber ? 1 : 0);
-  ScanKeyInit(&scan->keys[place], static_cast<AttrNumber>(scan->prefix + 1), strategy, function,
-              Int16GetDatum(priority));
-}
-
-// Begins anew, up to the next priority whose head is remembered.
-void rescan(DueScan* scan) {
+// The priority before the next one whose head is remembered: up to there the scan goes.
+int16 last_priority(const DueScan* scan) {
   bool ends = scan->next_known < scan->known_count;
-  init_priority_key(scan, BTLessEqualStrategyNumber, F_INT2LE,
-                    ends ? static_cast<int16>(scan->known[scan->next_known] - 1) : PG_INT16_MAX);
-  index_rescan(scan->scan, scan->keys, scan->prefix + kOwnKeys, nullptr, 0);
+  return ends ? static_cast<int16>(scan->known[scan->next_known] - 1) : PG_INT16_MAX;
 }
 
 // --- heads --------------------------------------------------------------------------------------
@@ -88,7 +77,7 @@ void jump(DueScan* scan, int16 priority, HeadKey key) {
   whole->sk_attno = part[0].sk_attno;
   whole->sk_strategy = BTGreaterEqualStrategyNumber;
   whole->sk_argument = PointerGetDatum(part);
-  rescan(scan);
+  rescan_up_to(scan, last_priority(scan));
 }
 
 // A transaction's own jobs may lie below a head, and nobody else sees them.
@@ -192,8 +181,7 @@ bool skip_priority(DueScan* scan, int16 priority) {
   scan->left_to_look = 0;
   bool is_followed = scan->next_known < scan->known_count;
   if (is_followed && scan->known[scan->next_known] == priority + 1) return enter_next_known(scan);
-  init_priority_key(scan, BTGreaterStrategyNumber, F_INT2GT, priority);
-  rescan(scan);
+  rescan_priorities(scan, BTGreaterStrategyNumber, F_INT2GT, priority, last_priority(scan));
   return true;
 }
 
@@ -227,16 +215,11 @@ bool next_row(DueScan* scan) {
 
 bool settle(DueScan* scan) {
   while (next_row(scan)) {
-    bool isnull;
-    if (DatumGetObjectId(slot_getattr(scan->slot, kJobState, &isnull)) != scan->state) {
+    if (!read_ordered_row(scan)) {
       pass_entry(scan);
       continue;
     }
-    scan->priority = DatumGetInt16(slot_getattr(scan->slot, kJobPriority, &isnull));
-    scan->run_at = DatumGetTimestampTz(slot_getattr(scan->slot, kJobRunAt, &isnull));
-    scan->id = DatumGetInt64(slot_getattr(scan->slot, kJobId, &isnull));
-    if (scan->run_at <= scan->now) return true;
-    if (!scan->next_due || scan->run_at < scan->next_due) scan->next_due = scan->run_at;
+    if (is_row_due(scan)) return true;
     // Everything behind it in this priority is later still.
     leave_row(scan);
     if (!skip_priority(scan, scan->priority)) return false;
@@ -244,31 +227,8 @@ bool settle(DueScan* scan) {
   return false;
 }
 
-}  // namespace
-
-void init_text_key(ScanKey key, int column, StrategyNumber strategy, Oid function, Datum value) {
-  ScanKeyEntryInitialize(key, 0, static_cast<AttrNumber>(column), strategy, InvalidOid,
-                         C_COLLATION_OID, function, value);
-}
-
-void fix_text(DueScan* scan, Datum value) {
-  init_text_key(&scan->keys[scan->prefix], scan->prefix + 1, BTEqualStrategyNumber, F_TEXTEQ,
-                value);
-  scan->prefix++;
-}
-
-void fix_int2(DueScan* scan, int16 value) {
-  ScanKeyInit(&scan->keys[scan->prefix], static_cast<AttrNumber>(scan->prefix + 1),
-              BTEqualStrategyNumber, F_INT2EQ, Int16GetDatum(value));
-  scan->prefix++;
-}
-
-namespace {
-
 void begin(DueScan* scan) {
-  scan->slot = table_slot_create(scan->relation, nullptr);
-  scan->scan =
-      begin_index_scan(scan->relation, scan->index, scan->snapshot, scan->prefix + kOwnKeys);
+  begin_ordered_scan(scan);
   scan->scan->xs_want_itup = scan->heads.bucket != nullptr;
   scan->walk.priority = kNoPriority;
   scan->checked = kNoPriority;
@@ -288,12 +248,11 @@ bool first_due_beyond(DueScan* scan, int16 priority, TimestampTz run_at) {
 
 bool first_due(DueScan* scan) {
   begin(scan);
-  scan->next_due = 0;
   if (scan->known_count > 0 && scan->known[0] == PG_INT16_MIN) {
     enter_next_known(scan);
   } else {
-    init_priority_key(scan, BTGreaterEqualStrategyNumber, F_INT2GE, PG_INT16_MIN);
-    rescan(scan);
+    rescan_priorities(scan, BTGreaterEqualStrategyNumber, F_INT2GE, PG_INT16_MIN,
+                      last_priority(scan));
   }
   return settle(scan);
 }
@@ -359,14 +318,7 @@ void leave_row(DueScan* scan) {
 
 void end_due(DueScan* scan) {
   end_walk(scan);
-  index_endscan(scan->scan);
-  ExecDropSingleTupleTableSlot(scan->slot);
-}
-
-bool sorts_before(const DueScan* a, const DueScan* b) {
-  if (a->priority != b->priority) return a->priority < b->priority;
-  if (a->run_at != b->run_at) return a->run_at < b->run_at;
-  return a->id < b->id;
+  end_ordered_scan(scan);
 }
 
 }  // namespace pulse

@@ -1,7 +1,8 @@
-// The due rows below one prefix of an index that goes on with (priority, run_at, id), in order.
-// What is not due yet costs one step per priority, however much of it there is.
+// The due rows of one task, in order, for a claim: an ordered scan that begins each priority at its
+// head, raises the head over what it walked, and can set rows aside for its claim alone.
 #pragma once
 
+#include "access/ordered_scan.hpp"
 #include "claim/low_water_mark.hpp"
 #include "server/postgres.hpp"
 
@@ -29,24 +30,9 @@ struct Stretch {
   Advance outcome;  // unless kDone, the scan ends here, and end_stretch() goes back
 };
 
-struct DueScan {
-  // set by the caller
-  Relation relation;
-  Relation index;
-  Snapshot snapshot;
-  TimestampTz now;
-  int prefix;           // how many leading columns are fixed, at most 2
-  ScanKeyData keys[4];  // the fixed ones; the scan adds where it begins and ends
-  Oid state;            // rows in another state are stepped over
-  HeadView heads;       // where to begin in each priority, if anything is remembered
-  // the row at hand, valid after true was returned
-  TupleTableSlot* slot;
-  int16 priority;
-  TimestampTz run_at;
-  int64 id;
-  // the earliest run_at that was stepped over; 0 when there was none
-  TimestampTz next_due;
-  IndexScanDesc scan;
+struct DueScan : OrderedScan {
+  HeadView heads;  // where to begin in each priority, if anything is remembered; set by the caller
+
   ScanKeyData key_parts[3];  // of a key that is a row; `scan` keeps their address
   Walk walk;
   // Priorities whose heads are remembered: the scan ends before each and goes on at its head, so
@@ -60,9 +46,6 @@ struct DueScan {
   int64 look_pages;  // read before it; -1 where it does not begin at the front
   Stretch stretch;
 };
-
-void fix_text(DueScan* scan, Datum value);
-void fix_int2(DueScan* scan, int16 value);
 
 // Positions on the first due row; false when there is none.
 bool first_due(DueScan* scan);
@@ -89,11 +72,5 @@ void give_back_row(DueScan* scan, int16 priority, HeadKey key);
 // The row at hand stays for others.
 void leave_row(DueScan* scan);
 void end_due(DueScan* scan);
-
-// True when a sorts before b in the order of promise P8.
-bool sorts_before(const DueScan* a, const DueScan* b);
-
-// Equality or greater-than keys on a text column under the C collation.
-void init_text_key(ScanKey key, int column, StrategyNumber strategy, Oid function, Datum value);
 
 }  // namespace pulse

@@ -4,6 +4,7 @@
 #include "access/index_lookup.hpp"
 #include "claim/low_water_mark.hpp"
 #include "job/job_table.hpp"
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
@@ -270,7 +271,7 @@ RunningIds running_ids(const int64* worker_id, int most, Relation job, Snapshot 
 }
 
 bool claims_stay_in_place(int max_jobs) {
-  return max_jobs >= kFewestJobs && catalog()->has_lanes && this_database() && heads_are_kept();
+  return max_jobs >= kFewestJobs && catalog()->has_lanes && this_database() && is_preloaded();
 }
 
 void settle_now_and_then(int64 worker_id) {

@@ -9,6 +9,7 @@
 #include "server/advisory_lock.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
+#include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {

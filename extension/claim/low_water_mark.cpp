@@ -1,6 +1,8 @@
 #include "claim/low_water_mark.hpp"
 
 #include "access/catalog.hpp"
+#include "server/clocks.hpp"
+#include "server/hash.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
 
@@ -65,12 +67,12 @@ Size heads_size(int databases) {
 }
 
 void create_heads(int databases) {
-  bool found;
-  buckets =
-      static_cast<HeadBucket*>(ShmemInitStruct("pg_pulse heads", heads_size(databases), &found));
-  if (found) return;
-  memset(buckets, 0, heads_size(databases));
-  for (int i = 0; i < databases * kTaskBits; i++) SpinLockInit(&buckets[i].lock);
+  buckets = static_cast<HeadBucket*>(
+      shared_area("pg_pulse heads", heads_size(databases), [](void* area, Size size) {
+        memset(area, 0, size);
+        auto* all = static_cast<HeadBucket*>(area);
+        for (Size i = 0; i < size / sizeof(HeadBucket); i++) SpinLockInit(&all[i].lock);
+      }));
 }
 
 void reset_heads(int database) {
@@ -85,8 +87,6 @@ void reset_heads(int database) {
 HeadBucket* head_bucket(int database, int bit) {
   return buckets ? &buckets[database * kTaskBits + bit] : nullptr;
 }
-
-bool heads_are_kept() { return buckets != nullptr; }
 
 uint64 head_generation(HeadBucket* bucket) {
   SpinLockAcquire(&bucket->lock);
@@ -221,12 +221,24 @@ void raise_head(const HeadView& view, int16 priority, HeadKey key, TimestampTz e
   SpinLockRelease(&view.bucket->lock);
 }
 
+namespace {
+
 void lower_heads(HeadBucket* bucket, TimestampTz run_at) {
   SpinLockAcquire(&bucket->lock);
   remember_lowering(bucket, run_at);
   for (Head& head : bucket->head)
     if (run_at <= head.key.run_at) head.key = {run_at, PG_INT64_MIN};
   SpinLockRelease(&bucket->lock);
+}
+
+}  // namespace
+
+void lower_heads_to(const EarliestRunAt& earliest) {
+  DatabaseState* database = this_database_if_known();
+  if (!buckets || !database) return;
+  for (int bit = 0; bit < kTaskBits; bit++)
+    if ((earliest.bits >> bit) & 1)
+      lower_heads(head_bucket(place_of_database(database), bit), earliest.at[bit]);
 }
 
 }  // namespace pulse

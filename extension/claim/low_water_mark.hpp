@@ -20,6 +20,7 @@
 #pragma once
 
 #include "server/postgres.hpp"
+#include "wake/pending_wakes.hpp"
 
 namespace pulse {
 
@@ -68,7 +69,9 @@ void reset_heads(int database);
 
 // Of the database at this place; NULL where nothing is remembered.
 HeadBucket* head_bucket(int database, int bit);
-bool heads_are_kept();
+
+// Lowers the heads of this database, each to the earliest run_at of its task bit. Never raises.
+void lower_heads_to(const EarliestRunAt& earliest);
 
 // Call it before the snapshot of the claim is taken.
 uint64 head_generation(HeadBucket* bucket);
@@ -116,8 +119,5 @@ void forget_head(const HeadView& view, int16 priority);
 // when it began at the front.
 void raise_head(const HeadView& view, int16 priority, HeadKey key, TimestampTz expires,
                 TimestampTz walk_started);
-
-// A job may be ready from here on. Never raises: it is called after a commit.
-void lower_heads(HeadBucket* bucket, TimestampTz run_at);
 
 }  // namespace pulse

@@ -1,7 +1,10 @@
 #include "access/catalog.hpp"
+#include "access/index_lookup.hpp"
 #include "claim/claim.hpp"
 #include "claim/reserved_range.hpp"
 #include "server/compat.hpp"
+#include "server/shared_memory.hpp"
+#include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
 #include "wake/waiters.hpp"
 

@@ -1,8 +1,8 @@
 #include "claim/token.hpp"
 
 #include "access/catalog.hpp"
-#include "background/process.hpp"
 #include "install/installation.hpp"
+#include "wake/background_wake.hpp"
 
 namespace pulse {
 namespace {

@@ -2,8 +2,10 @@
 
 #include "access/catalog.hpp"
 #include "claim/claim.hpp"
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
+#include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {

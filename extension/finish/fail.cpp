@@ -11,6 +11,7 @@
 #include "server/argument_checks.hpp"
 #include "server/compat.hpp"
 #include "server/shared_memory.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 namespace {

@@ -7,6 +7,7 @@
 #include "claim/in_place_claim.hpp"
 #include "finish/attempt_end.hpp"
 #include "server/compat.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 namespace {

@@ -5,6 +5,7 @@
 #include "job/insert_jobs.hpp"
 #include "job/known_task.hpp"
 #include "server/argument_checks.hpp"
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
 #include "server/settings.hpp"

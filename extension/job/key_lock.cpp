@@ -1,6 +1,7 @@
 #include "job/key_lock.hpp"
 
 #include "server/advisory_lock.hpp"
+#include "server/hash.hpp"
 #include "server/shared_memory.hpp"
 
 namespace pulse {

@@ -2,6 +2,8 @@
 
 #include "job/task_changes.hpp"
 #include "job/task_row.hpp"
+#include "server/clocks.hpp"
+#include "server/hash.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
 

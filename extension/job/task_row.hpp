@@ -2,7 +2,7 @@
 #pragma once
 
 #include "access/catalog.hpp"
-#include "claim/due_scan.hpp"
+#include "access/index_lookup.hpp"
 #include "server/compat.hpp"
 #include "server/postgres.hpp"
 

@@ -4,11 +4,13 @@
 #include "liveness/attachment.hpp"
 
 #include "access/catalog.hpp"
-#include "background/process.hpp"
+#include "liveness/ended_sessions.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/advisory_lock.hpp"
+#include "server/clocks.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
+#include "wake/background_wake.hpp"
 #include "wake/waiters.hpp"
 
 namespace pulse {
@@ -42,12 +44,10 @@ bool is_any_held() {
 // Runs while this session still holds its locks.
 extern "C" void pulse_session_ends(int code, Datum) {
   if (!is_any_held() || !is_client_gone(code)) return;
-  SharedState* all = shared();
   TimestampTz now = GetCurrentTimestamp();
-  for (int i = 0; all && i < held_count; i++)
+  for (int i = 0; i < held_count; i++)
     if (held[i].hold != Hold::kLeft)
-      note_ended(end_bucket_array(all), all->end_buckets,
-                 {MyDatabaseId, held[i].number, now, clock_offset_us()});
+      note_ended({MyDatabaseId, held[i].number, now, clock_offset_us()});
 }
 
 // Runs after this session's locks are released, so that the sweep which it asks for finds them
@@ -96,11 +96,6 @@ uint64 next_attachment() {
   return static_cast<uint64>(sequence & PG_INT32_MAX) << 32 | number;
 }
 
-bool find_own_end(uint64 attachment, EndedSession* end) {
-  SharedState* all = shared();
-  return all && find_end(end_bucket_array(all), all->end_buckets, MyDatabaseId, attachment, end);
-}
-
 }  // namespace
 
 void leave_attachments() {
@@ -118,6 +113,7 @@ void keep_attachments(SubTransactionId undone) {
 // pulse._hold_attachment(): a new attachment, held by this session until it ends.
 PULSE_FUNCTION(pulse_hold_attachment) {
   (void)pulse::this_database();
+  pulse::find_ended_sessions();
   pulse::register_callbacks();
   pulse::release_left();
   pulse::make_room();
@@ -153,7 +149,7 @@ PULSE_FUNCTION(pulse_attachment_state) {
   if (PG_GETARG_INT64(1) != pulse::incarnation())
     state = "unknown";
   else if (pulse::attachment_is_free(attachment))
-    state = pulse::find_own_end(attachment, &end) ? "ended" : "unknown";
+    state = pulse::find_end(MyDatabaseId, attachment, &end) ? "ended" : "unknown";
   PG_RETURN_TEXT_P(cstring_to_text(state));
 }
 
@@ -161,6 +157,7 @@ PULSE_FUNCTION(pulse_attachment_state) {
 // where that is not known.
 PULSE_FUNCTION(pulse_ended_live_us) {
   pulse::EndedSession end;
-  if (!pulse::find_own_end(static_cast<uint64>(PG_GETARG_INT64(0)), &end)) PG_RETURN_NULL();
+  if (!pulse::find_end(MyDatabaseId, static_cast<uint64>(PG_GETARG_INT64(0)), &end))
+    PG_RETURN_NULL();
   PG_RETURN_INT64(pulse::live_base_us_at(end.at) + end.offset_us);
 }

@@ -1,28 +1,65 @@
 #include "liveness/ended_sessions.hpp"
 
+#include "server/shared_memory.hpp"
+
 namespace pulse {
 namespace {
 
-EndBucket* bucket_of(EndBucket* buckets, int count, Oid database, uint64 attachment) {
-  return &buckets[(attachment + database) % static_cast<uint64>(count)];
+constexpr int kEndsPerBucket = 8;
+
+struct EndBucket {
+  slock_t lock;
+  uint32 noted;  // ever; the newest are kept
+  EndedSession end[kEndsPerBucket];
+};
+
+constexpr int kPreloadedBuckets = 512;
+constexpr int kLazyBuckets = 64;
+
+EndBucket* buckets = nullptr;
+int bucket_count = 0;
+
+void init_buckets(void* area, Size size) {
+  memset(area, 0, size);
+  auto* all = static_cast<EndBucket*>(area);
+  for (Size i = 0; i < size / sizeof(EndBucket); i++) SpinLockInit(&all[i].lock);
+}
+
+// Numbers that follow each other lie in different buckets, so that only as many as fit into all
+// of them push out another.
+EndBucket* bucket_of(Oid database, uint64 attachment) {
+  return &buckets[(attachment + database) % static_cast<uint64>(bucket_count)];
 }
 
 }  // namespace
 
-void init_end_buckets(EndBucket* buckets, int count) {
-  memset(buckets, 0, count * sizeof(EndBucket));
-  for (int i = 0; i < count; i++) SpinLockInit(&buckets[i].lock);
+Size ended_sessions_size() { return kPreloadedBuckets * sizeof(EndBucket); }
+
+void create_ended_sessions() {
+  buckets = static_cast<EndBucket*>(
+      shared_area("pg_pulse ended sessions", ended_sessions_size(), init_buckets));
+  bucket_count = kPreloadedBuckets;
 }
 
-void note_ended(EndBucket* buckets, int count, const EndedSession& end) {
-  EndBucket* bucket = bucket_of(buckets, count, end.database, end.attachment);
+void find_ended_sessions() {
+  if (buckets || !shared()) return;
+  buckets = static_cast<EndBucket*>(
+      area_of_slack("pg_pulse ended sessions", kLazyBuckets * sizeof(EndBucket), init_buckets));
+  bucket_count = kLazyBuckets;
+}
+
+void note_ended(const EndedSession& end) {
+  if (!buckets) return;
+  EndBucket* bucket = bucket_of(end.database, end.attachment);
   SpinLockAcquire(&bucket->lock);
   bucket->end[bucket->noted++ % kEndsPerBucket] = end;
   SpinLockRelease(&bucket->lock);
 }
 
-bool find_end(EndBucket* buckets, int count, Oid database, uint64 attachment, EndedSession* end) {
-  EndBucket* bucket = bucket_of(buckets, count, database, attachment);
+bool find_end(Oid database, uint64 attachment, EndedSession* end) {
+  find_ended_sessions();
+  if (!buckets) return false;
+  EndBucket* bucket = bucket_of(database, attachment);
   bool found = false;
   SpinLockAcquire(&bucket->lock);
   for (const EndedSession& noted : bucket->end) {

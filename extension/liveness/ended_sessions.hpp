@@ -7,12 +7,6 @@
 
 namespace pulse {
 
-// Numbers that follow each other lie in different buckets, so that only as many as fit into all
-// of them push out another.
-constexpr int kEndsPerBucket = 8;
-constexpr int kLazyEndBuckets = 64;
-constexpr int kPreloadedEndBuckets = 512;
-
 struct EndedSession {
   Oid database;  // 0: free
   uint64 attachment;
@@ -20,18 +14,17 @@ struct EndedSession {
   int64 offset_us;  // the session's pulse.clock_offset
 };
 
-struct EndBucket {
-  slock_t lock;
-  uint32 noted;  // ever; the newest are kept
-  EndedSession end[kEndsPerBucket];
-};
+Size ended_sessions_size();
+void create_ended_sessions();
 
-void init_end_buckets(EndBucket* buckets, int count);
+// Before a session of this backend may be noted: takes the area where the server did not preload
+// this library.
+void find_ended_sessions();
 
 // May run in an exit callback.
-void note_ended(EndBucket* buckets, int count, const EndedSession& end);
+void note_ended(const EndedSession& end);
 
 // False where it is not known that the client of this session ended it.
-bool find_end(EndBucket* buckets, int count, Oid database, uint64 attachment, EndedSession* end);
+bool find_end(Oid database, uint64 attachment, EndedSession* end);
 
 }  // namespace pulse

@@ -8,15 +8,17 @@
 #include "access/catalog.hpp"
 #include "access/index_lookup.hpp"
 #include "access/slow_path.hpp"
-#include "claim/claiming_worker.hpp"
 #include "job/job_table.hpp"
 #include "job/task_row.hpp"
 #include "liveness/inplace_update.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "liveness/quick_beat.hpp"
 #include "server/advisory_lock.hpp"
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
+#include "server/transaction_checks.hpp"
+#include "server/values.hpp"
 #include "wake/async_commit.hpp"
 #include "wake/pending_wakes.hpp"
 #include "wake/wait_for_job.hpp"
@@ -201,6 +203,11 @@ Datum alive() {
 }
 
 }  // namespace
+
+bool verdict_is(TupleTableSlot* beat, const char* expected) {
+  bool isnull;
+  return text_is(slot_getattr(beat, kBeatVerdict, &isnull), expected);
+}
 
 void beat_beside_claim(int64 worker_id) {
   begin_lazy_write();

@@ -8,4 +8,7 @@ namespace pulse {
 // claim waits for nobody; does nothing for a worker that is no longer alive.
 void beat_beside_claim(int64 worker_id);
 
+// Whether a heartbeat row says this of its worker.
+bool verdict_is(TupleTableSlot* beat, const char* expected);
+
 }  // namespace pulse

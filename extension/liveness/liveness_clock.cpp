@@ -1,6 +1,7 @@
 #include "liveness/liveness_clock.hpp"
 
 #include "access/catalog.hpp"
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"

@@ -3,7 +3,6 @@
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
-#include "claim/claiming_worker.hpp"
 #include "job/job_table.hpp"
 #include "server/settings.hpp"
 #include "server/values.hpp"

@@ -4,6 +4,7 @@
 #include "claim/claim_count.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/advisory_lock.hpp"
+#include "server/clocks.hpp"
 #include "server/invalidation.hpp"
 #include "server/settings.hpp"
 

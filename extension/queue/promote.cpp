@@ -1,11 +1,14 @@
 #include "queue/promote.hpp"
 
 #include "access/catalog.hpp"
-#include "claim/due_scan.hpp"
+#include "access/index_lookup.hpp"
+#include "access/ordered_scan.hpp"
 #include "job/job_table.hpp"
 #include "queue/queue_marks.hpp"
 #include "server/advisory_lock.hpp"
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
+#include "server/hash.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
 #include "wake/pending_wakes.hpp"
@@ -113,7 +116,7 @@ bool change_state(JobTable* table, TupleTableSlot* seen, Oid state) {
   return true;
 }
 
-bool open_row(JobTable* table, DueScan* parked) {
+bool open_row(JobTable* table, OrderedScan* parked) {
   bool isnull;
   text* identifier = DatumGetTextPP(slot_getattr(parked->slot, kJobIdentifier, &isnull));
   if (!change_state(table, parked->slot, catalog()->state_ready)) return false;
@@ -131,13 +134,13 @@ bool park_worst(JobTable* table, Queue* queue) {
   return parked;
 }
 
-bool beats_worst(const Queue& queue, const DueScan& parked) {
+bool beats_worst(const Queue& queue, const OrderedScan& parked) {
   if (queue.open_count == 0) return false;
   Place waiting = {{}, parked.priority, parked.run_at, parked.id};
   return better(waiting, queue.open[queue.open_count - 1]);
 }
 
-void start_parked_scan(DueScan* parked, Relation job, Relation index, Snapshot snapshot,
+void start_parked_scan(OrderedScan* parked, Relation job, Relation index, Snapshot snapshot,
                        const Queue& queue) {
   memset(parked, 0, sizeof(*parked));
   parked->relation = job;
@@ -150,9 +153,9 @@ void start_parked_scan(DueScan* parked, Relation job, Relation index, Snapshot s
 }
 
 void open_lowest(JobTable* table, Relation index, Queue* queue, Look* look) {
-  DueScan parked;
+  OrderedScan parked;
   start_parked_scan(&parked, table->relation, index, table->snapshot, *queue);
-  for (bool due = first_due(&parked); due; due = next_due(&parked)) {
+  for (bool due = first_due_in_order(&parked); due; due = next_due_in_order(&parked)) {
     bool full = queue->taken >= queue->concurrency;
     if (full && (queue->taken > queue->concurrency || !beats_worst(*queue, parked))) break;
     if (look->room <= 0) {
@@ -174,7 +177,7 @@ void open_lowest(JobTable* table, Relation index, Queue* queue, Look* look) {
     }
   }
   if (parked.next_due) note_parked_due(parked.next_due);
-  end_due(&parked);
+  end_ordered_scan(&parked);
 }
 
 void promote_queue(Datum name, int slot, Look* look) {
@@ -206,13 +209,13 @@ bool wants_promotion(Relation job, Relation index, Snapshot snapshot, Queue* que
   read_settings(queue, snapshot);
   if (queue->paused) return false;
   count_places(queue, job, snapshot);
-  DueScan parked;
+  OrderedScan parked;
   start_parked_scan(&parked, job, index, snapshot, *queue);
-  bool due = first_due(&parked);
+  bool due = first_due_in_order(&parked);
   bool wanted = due && (queue->taken < queue->concurrency ||
                         (queue->taken == queue->concurrency && beats_worst(*queue, parked)));
   if (parked.next_due) note_parked_due(parked.next_due);
-  end_due(&parked);
+  end_ordered_scan(&parked);
   return wanted;
 }
 

@@ -1,6 +1,7 @@
 #include "queue/queue_marks.hpp"
 
 #include "access/catalog.hpp"
+#include "server/clocks.hpp"
 #include "server/settings.hpp"
 #include "wake/waiters.hpp"
 

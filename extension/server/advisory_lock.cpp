@@ -1,6 +1,7 @@
 #include "server/advisory_lock.hpp"
 
 #include "server/compat.hpp"
+#include "server/hash.hpp"
 #include "server/shared_memory.hpp"
 
 namespace pulse {

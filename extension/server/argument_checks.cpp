@@ -63,6 +63,15 @@ void check_number(const char* what, int64 value, int64 lowest, int64 highest) {
          errhint("It must be between " INT64_FORMAT " and " INT64_FORMAT ".", lowest, highest)));
 }
 
+Datum* text_elements(ArrayType* array, const char* what, int* count) {
+  if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s must be a flat array without nulls", what),
+                    errhint("Give each name once, or NULL for none.")));
+  Datum* elements;
+  deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, nullptr, count);
+  return elements;
+}
+
 }  // namespace pulse
 
 // pulse._check_name(what, value, longest)

@@ -24,4 +24,7 @@ void check_document(const char* what, Datum document);
 // Raises unless lowest <= value <= highest.
 void check_number(const char* what, int64 value, int64 lowest, int64 highest);
 
+// The elements of an array of texts. Raises for more than one dimension and for NULLs.
+Datum* text_elements(ArrayType* array, const char* what, int* count);
+
 }  // namespace pulse

@@ -1,6 +1,5 @@
 #include "server/settings.hpp"
 
-#include "claim/low_water_mark.hpp"
 #include "server/shared_memory.hpp"
 
 #include "server/compat.hpp"
@@ -74,7 +73,7 @@ bool background_sweeps = false;
 
 extern "C" const char* pulse_show_background_sweeps() {
   DatabaseState* database = this_database_if_known();
-  if (!database && heads_are_kept() && IsTransactionState()) database = this_database();
+  if (!database && is_preloaded() && IsTransactionState()) database = this_database();
   return database && pg_atomic_read_u32(&database->keeper.is_serving) ? "on" : "off";
 }
 
@@ -122,18 +121,6 @@ int64 longest_tick_us() {
   return static_cast<int64>(interval_ms) * 1250;
 }
 
-int64 clock_offset_us() { return static_cast<int64>(settings.clock_offset_s * USECS_PER_SEC); }
-
-TimestampTz wall_now() { return GetCurrentTimestamp() + clock_offset_us(); }
-
-int64 monotonic_us() {
-  instr_time now;
-  INSTR_TIME_SET_CURRENT(now);
-  return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
-}
-
-TimestampTz transaction_now() { return GetCurrentTransactionStartTimestamp() + clock_offset_us(); }
-
 }  // namespace pulse
 
 // pulse._setting_us(name): a duration setting in microseconds, NULL when it is -1.
@@ -166,7 +153,3 @@ PULSE_FUNCTION(pulse_setting_us) {
 PULSE_FUNCTION(pulse_max_crashes) { PG_RETURN_INT32(pulse::settings.max_crashes); }
 
 PULSE_FUNCTION(pulse_events_on) { PG_RETURN_BOOL(pulse::settings.events); }
-
-PULSE_FUNCTION(pulse_clock_timestamp) { PG_RETURN_TIMESTAMPTZ(pulse::wall_now()); }
-
-PULSE_FUNCTION(pulse_transaction_timestamp) { PG_RETURN_TIMESTAMPTZ(pulse::transaction_now()); }

@@ -35,16 +35,4 @@ void define_settings();
 // pass.
 int64 longest_tick_us();
 
-// pulse.clock_offset in microseconds.
-int64 clock_offset_us();
-
-// Wall clock as everything in this extension sees it: moved by pulse.clock_offset.
-TimestampTz wall_now();
-
-// The start of the transaction on the same clock: what a job added now is due at.
-TimestampTz transaction_now();
-
-// The clock on which intervals and limits of waits are kept, whatever people do to the other one.
-int64 monotonic_us();
-
 }  // namespace pulse

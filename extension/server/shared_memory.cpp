@@ -1,9 +1,7 @@
 #include "server/shared_memory.hpp"
 
-#include "claim/claim_count.hpp"
-#include "claim/claims_in_progress.hpp"
-#include "claim/low_water_mark.hpp"
 #include "server/compat.hpp"
+#include "server/hash.hpp"
 
 namespace pulse {
 namespace {
@@ -11,28 +9,24 @@ namespace {
 // Without preloading the struct must fit into the slack that the server leaves for small users.
 constexpr int kLazyDatabases = 4;
 constexpr int kLazyWaiters = 128;
-constexpr int kPreloadedDatabases = 64;
 
 SharedState* state = nullptr;
 DatabaseState* own_database = nullptr;
 bool unavailable = false;
-shmem_request_hook_type previous_request_hook = nullptr;
-shmem_startup_hook_type previous_startup_hook = nullptr;
+bool preloaded = false;
 
 // How much there is of what.
 struct Extent {
   int databases;
   int waiters;
-  int end_buckets;
 };
 
-Extent preloaded_extent() { return {kPreloadedDatabases, most_backends(), kPreloadedEndBuckets}; }
+Extent preloaded_extent() { return {kPreloadedDatabases, most_backends()}; }
 
 Size state_size(Extent extent) {
   Size size = offsetof(SharedState, database);
   size = add_size(size, mul_size(extent.databases, sizeof(DatabaseState)));
-  size = add_size(size, mul_size(extent.waiters, sizeof(Waiter)));
-  return add_size(size, mul_size(extent.end_buckets, sizeof(EndBucket)));
+  return add_size(size, mul_size(extent.waiters, sizeof(Waiter)));
 }
 
 void reset_keeper(KeeperState* keeper) {
@@ -78,7 +72,6 @@ void init_state(SharedState* fresh, Extent extent) {
   fresh->incarnation &= PG_INT64_MAX;
   fresh->databases = extent.databases;
   fresh->waiters = extent.waiters;
-  fresh->end_buckets = extent.end_buckets;
   pg_atomic_init_u32(&fresh->launcher, 0);
   pg_atomic_init_u32(&fresh->is_news, 0);
   pg_atomic_init_u32(&fresh->is_crowded, 0);
@@ -97,52 +90,19 @@ void init_state(SharedState* fresh, Extent extent) {
     pg_atomic_init_u64(&waiter[i].word, kFree);
     pg_atomic_init_u64(&waiter[i].woken_at, 0);
   }
-  init_end_buckets(end_bucket_array(fresh), extent.end_buckets);
-}
-
-void create_or_find(Extent extent) {
-  bool found;
-  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-  auto* fresh = static_cast<SharedState*>(ShmemInitStruct("pg_pulse", state_size(extent), &found));
-  if (!found) init_state(fresh, extent);
-  LWLockRelease(AddinShmemInitLock);
-  state = fresh;
-}
-
-extern "C" void pulse_shmem_request() {
-  if (previous_request_hook) previous_request_hook();
-  Size size = state_size(preloaded_extent());
-  size = add_size(size, heads_size(kPreloadedDatabases));
-  size = add_size(size, announcements_size());
-  RequestAddinShmemSpace(add_size(size, claim_counts_size()));
-}
-
-extern "C" void pulse_shmem_startup() {
-  if (previous_startup_hook) previous_startup_hook();
-  create_or_find(preloaded_extent());
-  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-  create_heads(kPreloadedDatabases);
-  create_announcements();
-  create_claim_counts();
-  LWLockRelease(AddinShmemInitLock);
 }
 
 // The slack may be used up: then this backend polls, and says so once.
 void take_slack() {
-  MemoryContext context = CurrentMemoryContext;
-  PG_TRY();
-  { create_or_find({kLazyDatabases, kLazyWaiters, kLazyEndBuckets}); }
-  PG_CATCH();
-  {
-    MemoryContextSwitchTo(context);
-    FlushErrorState();
-    LWLockReleaseAll();
-    unavailable = true;
-  }
-  PG_END_TRY();
-  if (unavailable)
-    ereport(LOG, (errmsg("no shared memory left for pg_pulse: workers of this server poll"),
-                  errhint("Add pg_pulse to shared_preload_libraries.")));
+  Extent extent = {kLazyDatabases, kLazyWaiters};
+  state =
+      static_cast<SharedState*>(area_of_slack("pg_pulse", state_size(extent), [](void* area, Size) {
+        init_state(static_cast<SharedState*>(area), {kLazyDatabases, kLazyWaiters});
+      }));
+  if (state) return;
+  unavailable = true;
+  ereport(LOG, (errmsg("no shared memory left for pg_pulse: workers of this server poll"),
+                errhint("Add pg_pulse to shared_preload_libraries.")));
 }
 
 bool is_dropped(Oid database) {
@@ -156,7 +116,7 @@ DatabaseState* find_or_take(SharedState* all, int place, Oid dropped, Oid databa
   DatabaseState* candidate = &all->database[place];
   if (pg_atomic_read_u32(&candidate->oid) != dropped) return nullptr;
   reset_database(candidate);
-  reset_heads(place);
+  if (on_place_taken_over) on_place_taken_over(place);
   pg_write_barrier();  // who finds it without the lock finds it reset
   pg_atomic_write_u32(&candidate->oid, database);
   return candidate;
@@ -188,11 +148,43 @@ void tell_no_place() {
 
 }  // namespace
 
-void request_shared_memory() {
-  previous_request_hook = replace_shmem_request_hook(pulse_shmem_request);
-  previous_startup_hook = shmem_startup_hook;
-  shmem_startup_hook = pulse_shmem_startup;
+void (*on_place_taken_over)(int place) = nullptr;
+
+void* shared_area(const char* name, Size size, InitArea init) {
+  bool found;
+  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+  void* area = ShmemInitStruct(name, size, &found);
+  if (!found) init(area, size);
+  LWLockRelease(AddinShmemInitLock);
+  return area;
 }
+
+void* area_of_slack(const char* name, Size size, InitArea init) {
+  MemoryContext context = CurrentMemoryContext;
+  void* volatile area = nullptr;
+  PG_TRY();
+  { area = shared_area(name, size, init); }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(context);
+    FlushErrorState();
+    LWLockReleaseAll();
+  }
+  PG_END_TRY();
+  return area;
+}
+
+Size shared_state_size() { return state_size(preloaded_extent()); }
+
+void create_shared_state() {
+  state =
+      static_cast<SharedState*>(shared_area("pg_pulse", shared_state_size(), [](void* area, Size) {
+        init_state(static_cast<SharedState*>(area), preloaded_extent());
+      }));
+  preloaded = true;
+}
+
+bool is_preloaded() { return preloaded; }
 
 SharedState* shared() {
   if (!state && !unavailable && IsUnderPostmaster) take_slack();
@@ -230,10 +222,6 @@ Waiter* waiter_array(SharedState* all) {
   return reinterpret_cast<Waiter*>(&all->database[all->databases]);
 }
 
-EndBucket* end_bucket_array(SharedState* all) {
-  return reinterpret_cast<EndBucket*>(&waiter_array(all)[all->waiters]);
-}
-
 TimestampTz incarnation_started_at() {
   SharedState* all = shared();
   return all && all->started_at > PgStartTime ? all->started_at : PgStartTime;
@@ -250,15 +238,6 @@ bool lower_due(pg_atomic_uint64* due, TimestampTz at) {
   while (wanted < current)
     if (pg_atomic_compare_exchange_u64(due, &current, wanted)) return true;
   return false;
-}
-
-uint64 fnv1a(const char* data, int length) {
-  uint64 hash = UINT64CONST(14695981039346656037);
-  for (int i = 0; i < length; i++) {
-    hash ^= static_cast<unsigned char>(data[i]);
-    hash *= UINT64CONST(1099511628211);
-  }
-  return hash;
 }
 
 int queue_slot(const text* name) {

@@ -4,7 +4,6 @@
 // but the spinlocks of the clock and of the ended sessions.
 #pragma once
 
-#include "liveness/ended_sessions.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/postgres.hpp"
 
@@ -77,7 +76,6 @@ struct SharedState {
   uint64 incarnation;  // random, names this incarnation: constant after creation
   int32 databases;
   int32 waiters;
-  int32 end_buckets;
   pg_atomic_uint32 launcher;      // its index into ProcGlobal->allProcs, plus one; 0: none
   pg_atomic_uint32 is_news;       // databases that it could not serve are to be looked at again
   pg_atomic_uint32 is_crowded;    // keepers with nothing to do at once make place for others
@@ -86,11 +84,27 @@ struct SharedState {
   pg_atomic_uint32 flush_us;      // what a flush takes; 0: not known yet
   pg_atomic_uint32 waiting;  // how many places of waiters are in use: most commits look no further
   DatabaseState database[FLEXIBLE_ARRAY_MEMBER];
-  // followed by Waiter[waiters] and EndBucket[end_buckets]
+  // followed by Waiter[waiters]
 };
 
-// Reserves shared memory; called from _PG_init while the server preloads libraries.
-void request_shared_memory();
+constexpr int kPreloadedDatabases = 64;
+
+// An area of shared memory, made and filled by the first process that asks for it.
+using InitArea = void (*)(void* area, Size size);
+void* shared_area(const char* name, Size size, InitArea init);
+
+// The same at run time, of what the server leaves for small users; NULL where nothing is left.
+void* area_of_slack(const char* name, Size size, InitArea init);
+
+// The area of this file; only where the server preloads this library.
+Size shared_state_size();
+void create_shared_state();
+
+// Whether the server preloaded this library, and so has room for everything.
+bool is_preloaded();
+
+// Called with the place of a dropped database that another takes over, before that can be found.
+extern void (*on_place_taken_over)(int place);
 
 // The shared struct, taken at run time where the server was started without this library.
 // NULL where there is none to be had: then everything works by polling.
@@ -109,7 +123,6 @@ DatabaseState* this_database_if_known();
 int place_of_database(const DatabaseState* database);
 
 Waiter* waiter_array(SharedState* state);
-EndBucket* end_bucket_array(SharedState* state);
 
 // The start of this incarnation of the server, and a number that names it.
 TimestampTz incarnation_started_at();
@@ -123,6 +136,5 @@ int queue_slot(const text* name);
 
 // The bit of a task.
 int task_bit(const char* identifier, int length);
-uint64 fnv1a(const char* data, int length);
 
 }  // namespace pulse

@@ -1,4 +1,4 @@
-// A composite value: its shape and its fields.
+// Values as the server hands them over: fields of rows, texts, arrays, composites.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -15,6 +15,17 @@ inline void read_fields(HeapTupleHeader value, TupleDesc shape, Datum* values, b
   tuple.t_len = HeapTupleHeaderGetDatumLength(value);
   tuple.t_data = value;
   heap_deform_tuple(&tuple, shape, values, nulls);
+}
+
+inline int16 int2_of(TupleTableSlot* row, int column) {
+  bool isnull;
+  return DatumGetInt16(slot_getattr(row, column, &isnull));
+}
+
+inline bool text_is(Datum value, const char* expected) {
+  text* have = DatumGetTextPP(value);
+  Size length = strlen(expected);
+  return VARSIZE_ANY_EXHDR(have) == length && memcmp(VARDATA_ANY(have), expected, length) == 0;
 }
 
 }  // namespace pulse

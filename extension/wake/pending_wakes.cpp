@@ -1,17 +1,7 @@
 #include "wake/pending_wakes.hpp"
 
-#include "background/process.hpp"
-#include "claim/claims_in_progress.hpp"
-#include "claim/low_water_mark.hpp"
-#include "finish/fence.hpp"
-#include "job/key_lock.hpp"
-#include "job/task_changes.hpp"
-#include "liveness/attachment.hpp"
-#include "queue/queue_marks.hpp"
-#include "server/settings.hpp"
-#include "wake/async_commit.hpp"
-#include "wake/told_commit.hpp"
-#include "wake/wait_for_job.hpp"
+#include "server/clocks.hpp"
+#include "wake/background_wake.hpp"
 #include "wake/waiters.hpp"
 
 namespace pulse {
@@ -25,12 +15,10 @@ struct Pending {
   bool any;
   uint64 task_bits;
   uint32 jobs[kTaskBits];
-  uint64 ready_bits;
-  TimestampTz ready_from[kTaskBits];  // where heads must not be above
+  EarliestRunAt ready;  // where heads must not be above
   uint64 claimed_bits;
   uint32 claimed[kTaskBits];
-  uint64 passed_bits;
-  TimestampTz passed_from[kTaskBits];  // where heads were raised by this transaction
+  EarliestRunAt passed;  // where heads were raised by this transaction
   bool any_queue;
   uint64 marks[kMarkWords];
   uint64 fresh[kMarkWords];  // those of them at which this transaction has not looked itself
@@ -39,8 +27,7 @@ struct Pending {
   bool any_returned;
   bool undone;  // a savepoint's promotions were rolled back
   uint64 returned[kMarkWords];
-  TimestampTz next_due[kTaskBits];
-  uint64 due_bits;
+  EarliestRunAt due;
   TimestampTz parked_due;
   TimestampTz sweep_due;
   bool everybody;
@@ -61,8 +48,8 @@ void tell_due_times(DatabaseState* database) {
   uint64 lowered = 0;
   bool all = false;
   for (int bit = 0; bit < kTaskBits; bit++)
-    if ((pending.due_bits >> bit) & 1)
-      if (lower_due(&database->next_due[bit], pending.next_due[bit]))
+    if ((pending.due.bits >> bit) & 1)
+      if (lower_due(&database->next_due[bit], pending.due.at[bit]))
         lowered |= UINT64CONST(1) << bit;
   if (pending.parked_due && lower_due(&database->parked_due, pending.parked_due)) all = true;
   if (pending.sweep_due && lower_due(&database->sweep_due, pending.sweep_due)) {
@@ -75,17 +62,8 @@ void tell_due_times(DatabaseState* database) {
     nudge_timekeepers(lowered);
 }
 
-void lower(DatabaseState* database, uint64 task_bits, const TimestampTz* from) {
-  if (!heads_are_kept()) return;
-  for (int bit = 0; bit < kTaskBits; bit++)
-    if ((task_bits >> bit) & 1)
-      lower_heads(head_bucket(place_of_database(database), bit), from[bit]);
-}
-
 // True when somebody was woken for a job.
 bool tell_commit(DatabaseState* database) {
-  // Before anybody is told to look.
-  lower(database, pending.ready_bits, pending.ready_from);
   if (pending.any_queue) set_marks(database, pending.marks);
   if (pending.any_returned) set_marks(database, pending.returned);
   // A worker may be between its claim and its wait: the generation reaches it there.
@@ -109,7 +87,6 @@ void ask_for_sweep(DatabaseState* database) {
 
 void tell_abort(DatabaseState* database) {
   if (pending.sweeps) ask_for_sweep(database);
-  lower(database, pending.passed_bits, pending.passed_from);
   bool marks = pending.any_taken || pending.any_returned;
   if (marks) {
     set_marks(database, pending.taken);
@@ -125,74 +102,6 @@ void forget() {
   if (pending.any) memset(&pending, 0, sizeof(pending));
 }
 
-extern "C" void pulse_transaction_callback(XactEvent event, void*) {
-  DatabaseState* database = this_database_if_known();
-  switch (event) {
-    case XACT_EVENT_PRE_PREPARE: check_fences(); break;
-    case XACT_EVENT_PRE_COMMIT:
-      check_fences();
-      prepare_lazy_commit(pending.task_bits != 0);
-      break;
-    case XACT_EVENT_COMMIT: {
-      bool is_flush_due = forget_lazy_writes();
-      withdraw_announcements();
-      bool is_somebody_woken = pending.any && database && tell_commit(database);
-      if (is_flush_due) flush_told_commit(is_somebody_woken);
-      forget();
-      forget_owed();
-      forget_fences();
-      forget_key_locks();
-      leave_attachments();
-      settle_queue_looks(true);
-      break;
-    }
-    case XACT_EVENT_ABORT:
-    case XACT_EVENT_PREPARE:
-      count_rollback_as_task_change();
-      forget_lazy_writes();
-      withdraw_announcements();
-      // A prepared transaction commits elsewhere; reconciling finds what it left.
-      if (pending.any && database) tell_abort(database);
-      forget();
-      forget_fences();
-      forget_key_locks();
-      keep_attachments(TopSubTransactionId);
-      settle_queue_looks(false);
-      leave_waiting();
-      break;
-    default: break;
-  }
-}
-
-// What a rolled-back savepoint claimed or promoted is to be found again: everything this
-// transaction did so far is told as if undone, because a wake-up too many is harmless.
-void undo_savepoint(SubTransactionId undone) {
-  DatabaseState* database = this_database_if_known();
-  if (database) {
-    // One that began later began within it.
-    if (pending.sweeps && pending.sweeps_in >= undone) ask_for_sweep(database);
-    lower(database, pending.passed_bits, pending.passed_from);
-    if (pending.claimed_bits) tell_waiters(database, pending.claimed, pending.claimed_bits, false);
-  }
-  if (!pending.any_taken) return;
-  for (int i = 0; i < kMarkWords; i++) pending.returned[i] |= pending.taken[i];
-  pending.any_returned = pending.undone = true;
-}
-
-extern "C" void pulse_subtransaction_callback(SubXactEvent event, SubTransactionId mine,
-                                              SubTransactionId parent, void*) {
-  if (event == SUBXACT_EVENT_ABORT_SUB) {
-    drop_fences(mine);
-    forget_key_locks();
-    count_rollback_as_task_change();
-    keep_attachments(mine);
-    settle_queue_looks(false);
-    undo_savepoint(mine);
-    leave_waiting();
-  }
-  if (event == SUBXACT_EVENT_COMMIT_SUB) hand_up_fences(mine, parent);
-}
-
 // True when there is anybody to tell. Takes the shared struct now, because a callback must not.
 bool start_note() {
   if (!this_database()) return false;
@@ -200,37 +109,32 @@ bool start_note() {
   return true;
 }
 
-void note_from(uint64* bits, TimestampTz* from, int bit, TimestampTz run_at) {
+void note_from(EarliestRunAt* earliest, int bit, TimestampTz run_at) {
   uint64 mask = UINT64CONST(1) << bit;
-  if (!(*bits & mask) || run_at < from[bit]) from[bit] = run_at;
-  *bits |= mask;
-}
-
-void note_due(int bit, TimestampTz run_at) {
-  note_from(&pending.due_bits, pending.next_due, bit, run_at);
+  if (!(earliest->bits & mask) || run_at < earliest->at[bit]) earliest->at[bit] = run_at;
+  earliest->bits |= mask;
 }
 
 }  // namespace
 
-void register_commit_callback() {
-  RegisterXactCallback(pulse_transaction_callback, nullptr);
-  RegisterSubXactCallback(pulse_subtransaction_callback, nullptr);
-}
-
 void note_ready(const char* identifier, int length, TimestampTz run_at) {
   if (!start_note()) return;
   int bit = task_bit(identifier, length);
-  note_from(&pending.ready_bits, pending.ready_from, bit, run_at);
+  note_from(&pending.ready, bit, run_at);
   if (run_at > wall_now()) {
-    note_due(bit, run_at);
+    note_from(&pending.due, bit, run_at);
     return;
   }
   note_more(bit);
 }
 
+const EarliestRunAt& made_ready() { return pending.ready; }
+
 TimestampTz own_ready_from(int bit) {
-  return (pending.ready_bits >> bit) & 1 ? pending.ready_from[bit] : PG_INT64_MAX;
+  return (pending.ready.bits >> bit) & 1 ? pending.ready.at[bit] : PG_INT64_MAX;
 }
+
+const EarliestRunAt& gone_past() { return pending.passed; }
 
 void note_claimed(int bit) {
   if (!start_note()) return;
@@ -239,7 +143,7 @@ void note_claimed(int bit) {
 }
 
 void note_passed(int bit, TimestampTz run_at) {
-  if (start_note()) note_from(&pending.passed_bits, pending.passed_from, bit, run_at);
+  if (start_note()) note_from(&pending.passed, bit, run_at);
 }
 
 void note_more(int bit) {
@@ -347,7 +251,35 @@ void return_mark(int slot) {
   pending.returned[slot / 64] |= UINT64CONST(1) << (slot % 64);
 }
 
-bool in_client_block() { return IsTransactionBlock(); }
+bool has_jobs_to_claim() { return pending.task_bits != 0; }
+
+bool wake_for_commit() {
+  DatabaseState* database = this_database_if_known();
+  bool is_woken = pending.any && database && tell_commit(database);
+  forget();
+  return is_woken;
+}
+
+// A prepared transaction commits elsewhere; reconciling finds what it left.
+void wake_for_abort() {
+  DatabaseState* database = this_database_if_known();
+  if (pending.any && database) tell_abort(database);
+  forget();
+}
+
+// What a rolled-back savepoint claimed or promoted is to be found again: everything this
+// transaction did so far is told as if undone, because a wake-up too many is harmless.
+void wake_for_undone_savepoint(SubTransactionId undone) {
+  DatabaseState* database = this_database_if_known();
+  if (database) {
+    // One that began later began within it.
+    if (pending.sweeps && pending.sweeps_in >= undone) ask_for_sweep(database);
+    if (pending.claimed_bits) tell_waiters(database, pending.claimed, pending.claimed_bits, false);
+  }
+  if (!pending.any_taken) return;
+  for (int i = 0; i < kMarkWords; i++) pending.returned[i] |= pending.taken[i];
+  pending.any_returned = pending.undone = true;
+}
 
 }  // namespace pulse
 
@@ -389,5 +321,3 @@ PULSE_FUNCTION(pulse_note_sweep_due) {
   pulse::note_sweep_due(PG_GETARG_TIMESTAMPTZ(0));
   PG_RETURN_BOOL(true);
 }
-
-PULSE_FUNCTION(pulse_in_client_block) { PG_RETURN_BOOL(pulse::in_client_block()); }

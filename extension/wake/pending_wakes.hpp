@@ -8,14 +8,21 @@
 
 namespace pulse {
 
-// Registers the callbacks; called once, from _PG_init.
-void register_commit_callback();
-
 // A job of this task was made ready, due at run_at.
 void note_ready(const char* identifier, int length, TimestampTz run_at);
 
-// The earliest run_at of those that this transaction made ready so far.
+// The earliest run_at per task bit.
+struct EarliestRunAt {
+  uint64 bits;
+  TimestampTz at[kTaskBits];
+};
+
+// Of the jobs that this transaction made ready so far.
+const EarliestRunAt& made_ready();
 TimestampTz own_ready_from(int bit);
+
+// Of the jobs that claims of this transaction have gone past.
+const EarliestRunAt& gone_past();
 
 // This job is ready, or parked behind its queue when it has one.
 void note_job(const text* identifier, const text* queue_name, TimestampTz run_at);
@@ -57,7 +64,13 @@ bool marks_remain();
 // Puts one mark back at the end of this transaction, whichever it is: its queue was busy.
 void return_mark(int slot);
 
-// Whether this transaction block was opened by the client: then nothing commits with the call.
-bool in_client_block();
+// Whether this transaction has jobs that can be claimed when it commits.
+bool has_jobs_to_claim();
+
+// At the end of the transaction, or of a savepoint that is rolled back. None of them can fail. True
+// when a waiter was woken for a job.
+bool wake_for_commit();
+void wake_for_abort();
+void wake_for_undone_savepoint(SubTransactionId undone);
 
 }  // namespace pulse

@@ -1,5 +1,6 @@
 #include "wake/told_commit.hpp"
 
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"

@@ -1,5 +1,6 @@
 #include "wake/wait_for_job.hpp"
 
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
 #include "server/settings.hpp"

@@ -1,5 +1,6 @@
 #include "wake/waiters.hpp"
 
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
 

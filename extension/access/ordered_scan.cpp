@@ -1,0 +1,91 @@
+#include "access/ordered_scan.hpp"
+
+#include "access/catalog.hpp"
+#include "access/index_lookup.hpp"
+#include "server/compat.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr int kOwnKeys = 2;  // where the scan begins, and where it ends
+
+bool seek_due_row(OrderedScan* scan) {
+  while (index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot)) {
+    CHECK_FOR_INTERRUPTS();
+    if (!read_ordered_row(scan)) continue;
+    if (is_row_due(scan)) return true;
+    // Everything behind it in this priority is later still.
+    rescan_priorities(scan, BTGreaterStrategyNumber, F_INT2GT, scan->priority, PG_INT16_MAX);
+  }
+  return false;
+}
+
+}  // namespace
+
+void fix_text(OrderedScan* scan, Datum value) {
+  init_text_key(&scan->keys[scan->prefix], scan->prefix + 1, BTEqualStrategyNumber, F_TEXTEQ,
+                value);
+  scan->prefix++;
+}
+
+void fix_int2(OrderedScan* scan, int16 value) {
+  ScanKeyInit(&scan->keys[scan->prefix], static_cast<AttrNumber>(scan->prefix + 1),
+              BTEqualStrategyNumber, F_INT2EQ, Int16GetDatum(value));
+  scan->prefix++;
+}
+
+bool first_due_in_order(OrderedScan* scan) {
+  begin_ordered_scan(scan);
+  rescan_priorities(scan, BTGreaterEqualStrategyNumber, F_INT2GE, PG_INT16_MIN, PG_INT16_MAX);
+  return seek_due_row(scan);
+}
+
+bool next_due_in_order(OrderedScan* scan) { return seek_due_row(scan); }
+
+void end_ordered_scan(OrderedScan* scan) {
+  index_endscan(scan->scan);
+  ExecDropSingleTupleTableSlot(scan->slot);
+}
+
+bool sorts_before(const OrderedScan* a, const OrderedScan* b) {
+  if (a->priority != b->priority) return a->priority < b->priority;
+  if (a->run_at != b->run_at) return a->run_at < b->run_at;
+  return a->id < b->id;
+}
+
+void begin_ordered_scan(OrderedScan* scan) {
+  scan->next_due = 0;
+  scan->slot = table_slot_create(scan->relation, nullptr);
+  scan->scan =
+      begin_index_scan(scan->relation, scan->index, scan->snapshot, scan->prefix + kOwnKeys);
+}
+
+void rescan_priorities(OrderedScan* scan, StrategyNumber strategy, Oid function, int16 bound,
+                       int16 last) {
+  ScanKeyInit(&scan->keys[scan->prefix], static_cast<AttrNumber>(scan->prefix + 1), strategy,
+              function, Int16GetDatum(bound));
+  rescan_up_to(scan, last);
+}
+
+void rescan_up_to(OrderedScan* scan, int16 last) {
+  ScanKeyInit(&scan->keys[scan->prefix + 1], static_cast<AttrNumber>(scan->prefix + 1),
+              BTLessEqualStrategyNumber, F_INT2LE, Int16GetDatum(last));
+  index_rescan(scan->scan, scan->keys, scan->prefix + kOwnKeys, nullptr, 0);
+}
+
+bool read_ordered_row(OrderedScan* scan) {
+  bool isnull;
+  if (DatumGetObjectId(slot_getattr(scan->slot, kJobState, &isnull)) != scan->state) return false;
+  scan->priority = DatumGetInt16(slot_getattr(scan->slot, kJobPriority, &isnull));
+  scan->run_at = DatumGetTimestampTz(slot_getattr(scan->slot, kJobRunAt, &isnull));
+  scan->id = DatumGetInt64(slot_getattr(scan->slot, kJobId, &isnull));
+  return true;
+}
+
+bool is_row_due(OrderedScan* scan) {
+  if (scan->run_at <= scan->now) return true;
+  if (!scan->next_due || scan->run_at < scan->next_due) scan->next_due = scan->run_at;
+  return false;
+}
+
+}  // namespace pulse

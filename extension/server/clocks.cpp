@@ -1,0 +1,23 @@
+#include "server/clocks.hpp"
+
+#include "server/settings.hpp"
+
+namespace pulse {
+
+int64 clock_offset_us() { return static_cast<int64>(settings.clock_offset_s * USECS_PER_SEC); }
+
+TimestampTz wall_now() { return GetCurrentTimestamp() + clock_offset_us(); }
+
+int64 monotonic_us() {
+  instr_time now;
+  INSTR_TIME_SET_CURRENT(now);
+  return static_cast<int64>(INSTR_TIME_GET_MICROSEC(now));
+}
+
+TimestampTz transaction_now() { return GetCurrentTransactionStartTimestamp() + clock_offset_us(); }
+
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_clock_timestamp) { PG_RETURN_TIMESTAMPTZ(pulse::wall_now()); }
+
+PULSE_FUNCTION(pulse_transaction_timestamp) { PG_RETURN_TIMESTAMPTZ(pulse::transaction_now()); }

@@ -1,0 +1,21 @@
+#include "server/transaction_checks.hpp"
+
+#include "server/errors.hpp"
+
+namespace pulse {
+
+bool in_client_block() { return IsTransactionBlock(); }
+
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_in_client_block) { PG_RETURN_BOOL(pulse::in_client_block()); }
+
+// pulse._require_read_committed(what): raises PU007 elsewhere.
+PULSE_FUNCTION(pulse_require_read_committed) {
+  if (XactIsoLevel != XACT_READ_COMMITTED)
+    ereport(ERROR, (errcode(pulse::kWrongIsolation),
+                    errmsg("%s needs isolation level READ COMMITTED",
+                           text_to_cstring(PG_GETARG_TEXT_PP(0))),
+                    errhint("SET TRANSACTION ISOLATION LEVEL READ COMMITTED.")));
+  PG_RETURN_BOOL(true);
+}

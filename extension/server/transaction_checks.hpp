@@ -1,0 +1,11 @@
+// What kind of transaction a call runs in.
+#pragma once
+
+#include "server/postgres.hpp"
+
+namespace pulse {
+
+// Whether the client opened this transaction block: then nothing commits with the call.
+bool in_client_block();
+
+}  // namespace pulse

@@ -1,0 +1,90 @@
+// Only what runs before a commit may raise: that is how a fence refuses. What runs at a commit, an
+// abort or the end of a savepoint cannot: it allocates nothing, runs no SQL and touches shared
+// memory that was found before.
+#include "transaction_end.hpp"
+
+#include "claim/claims_in_progress.hpp"
+#include "claim/low_water_mark.hpp"
+#include "finish/fence.hpp"
+#include "job/key_lock.hpp"
+#include "job/task_changes.hpp"
+#include "liveness/attachment.hpp"
+#include "queue/queue_marks.hpp"
+#include "server/postgres.hpp"
+#include "wake/async_commit.hpp"
+#include "wake/pending_wakes.hpp"
+#include "wake/told_commit.hpp"
+#include "wake/wait_for_job.hpp"
+
+namespace pulse {
+namespace {
+
+void before_commit() {
+  check_fences();
+  prepare_lazy_commit(has_jobs_to_claim());
+}
+
+void on_commit() {
+  bool is_flush_due = forget_lazy_writes();
+  withdraw_announcements();
+  // A claim that is woken has to find the jobs of this transaction.
+  lower_heads_to(made_ready());
+  bool is_woken = wake_for_commit();
+  if (is_flush_due) flush_told_commit(is_woken);
+  forget_owed();
+  forget_fences();
+  forget_key_locks();
+  leave_attachments();
+  settle_queue_looks(true);
+}
+
+void on_abort() {
+  count_rollback_as_task_change();
+  forget_lazy_writes();
+  withdraw_announcements();
+  // What this transaction went past is to be looked at again.
+  lower_heads_to(gone_past());
+  wake_for_abort();
+  forget_fences();
+  forget_key_locks();
+  keep_attachments(TopSubTransactionId);
+  settle_queue_looks(false);
+  leave_waiting();
+}
+
+void on_savepoint_abort(SubTransactionId undone) {
+  drop_fences(undone);
+  forget_key_locks();
+  count_rollback_as_task_change();
+  keep_attachments(undone);
+  settle_queue_looks(false);
+  lower_heads_to(gone_past());
+  wake_for_undone_savepoint(undone);
+  leave_waiting();
+}
+
+extern "C" void pulse_transaction_callback(XactEvent event, void*) {
+  switch (event) {
+    case XACT_EVENT_PRE_PREPARE: check_fences(); break;
+    case XACT_EVENT_PRE_COMMIT: before_commit(); break;
+    case XACT_EVENT_COMMIT: on_commit(); break;
+    case XACT_EVENT_ABORT:
+    case XACT_EVENT_PREPARE: on_abort(); break;
+    default: break;
+  }
+}
+
+extern "C" void pulse_subtransaction_callback(SubXactEvent event, SubTransactionId mine,
+                                              SubTransactionId parent, void*) {
+  if (event == SUBXACT_EVENT_ABORT_SUB) on_savepoint_abort(mine);
+  if (event == SUBXACT_EVENT_COMMIT_SUB) hand_up_fences(mine, parent);
+}
+
+}  // namespace
+
+void register_transaction_end() {
+  RegisterXactCallback(pulse_transaction_callback, nullptr);
+  RegisterSubXactCallback(pulse_subtransaction_callback, nullptr);
+}
+
+}  // namespace pulse

@@ -1,0 +1,17 @@
+// Waking the processes of the background worker. Each call touches shared memory only.
+#pragma once
+
+#include "server/shared_memory.hpp"
+
+namespace pulse {
+
+// Tells the background worker that something fell due earlier.
+void wake_background(DatabaseState* database);
+
+// Only the keeper of a database, if there is one now.
+void wake_keeper(DatabaseState* database);
+
+// Tells it that a database which it could not serve may have become one that it can.
+void tell_news();
+
+}  // namespace pulse
