@@ -1,0 +1,43 @@
+package Lint::Names;
+
+# What files may be called, what may not be left undone, and the version that several files name.
+use strict;
+use warnings;
+use Lint::Tree qw(found slurp files sources is_of_lint);
+
+sub check_names {
+    for (grep { !m{^test/} } files()) {
+        found($_, 'a junk drawer; name the file after its concept')
+          if m{(?:^|/)(?:util|utils|common|misc|helpers)\.};
+    }
+    for my $file (grep { !is_of_lint($_) } sources()) {
+        my $number = 0;
+        for (slurp($file)) {
+            $number++;
+            found("$file:$number", 'left undone; do it, or leave it out')
+              if /\b(?:TODO|FIXME|XXX)\b/;
+        }
+    }
+    return;
+}
+
+sub check_versions {
+    my ($version) = map { /^default_version = '(.*)'/ } slurp('extension/pg_pulse.control');
+    my %pattern = (
+        'META.json' => qr/^\s*"version": "\Q$version\E"/,
+        'CHANGELOG.md' => qr/^## \[?\Q$version\E\b/,
+        'worker/CMakeLists.txt' => qr/\bVERSION \Q$version\E\b/,
+    );
+    for my $file (sort keys %pattern) {
+        next if !-f $file && $file eq 'worker/CMakeLists.txt';
+        found($file, "does not name version $version, as the control file does; make them agree")
+          if !grep { $_ =~ $pattern{$file} } slurp($file);
+    }
+    for (grep { /"version"/ } slurp('META.json')) {
+        found('META.json', "$_; the control file says $version, and the specification 1.0.0")
+          if !/"\Q$version\E"/ && !/"1\.0\.0"/;
+    }
+    return;
+}
+
+1;

@@ -1,0 +1,78 @@
+package Lint::Tests;
+
+# What every test keeps to, and what the list of statements and the mutants say of tests.
+use strict;
+use warnings;
+use File::Basename qw(basename);
+use Lint::Tree qw(found findings slurp files sources is_of_lint each_line_of_code);
+
+# A test that waits by time is slow or flaky, most often both.
+sub check_tests {
+    my $by_time = qr/\b(?:pg_sleep(?:_for|_until)?|usleep|nanosleep|sleep_for|sleep_until)\b
+        |(?:^|[\s;&|(`'"])sleep\s*(?:[\d\$("']|$)|\bselect\s*\(?\s*undef\b/x;
+    each_line_of_code(
+        sub { found($_[0], 'waits by time; wait for a state or a line of the log') if /$by_time/ },
+        grep { m{^test/} && !m{^test/bench/} && !is_of_lint($_) } sources());
+    check_specs();
+    return;
+}
+
+sub check_specs {
+    my %expected = map { (basename($_, ".out") => 1) }
+      grep { m{^test/isolation/expected/} } files();
+    for my $spec (grep { m{^test/isolation/specs/.*\.spec$} } files()) {
+        my $name = basename($spec, '.spec');
+        found($spec, "has no expected output; check its result and keep it as expected/$name.out")
+          if !delete $expected{$name} && !grep { /^\Q$name\E_\d$/ } keys %expected;
+        found("$spec:1", 'the first line must be a comment that states the property')
+          if (slurp($spec))[0] !~ /^#\s*\S/;
+    }
+    for (sort keys %expected) {
+        (my $stem = $_) =~ s/_\d$//;
+        found("test/isolation/expected/$_.out", 'belongs to no spec; remove it')
+          if !-f "test/isolation/specs/$stem.spec";
+    }
+    return;
+}
+
+# Statements 75 to 80 are about cron schedules. A test is named by its file, and by words in it.
+sub check_conformance {
+    my $table = 'test/conformance.md';
+    my %missing = map { ($_ => 1) } 1 .. 74, 81 .. 84;
+    for my $line (slurp($table)) {
+        my ($number, $tests) = $line =~ /^\| (\d+) \|.*\| (.*) \|$/ or next;
+        found($table, "$number stands there twice, or is none") if !delete $missing{$number};
+        found($table, "$number names no test") if $tests !~ /^`/;
+        while ($tests =~ /`([^`]+)`((?: "[^"]+")*)/g) {
+            my ($file, $words) = ("test/$1", $2);
+            $file =~ s{/(isolation)/(\w+)$}{/$1/specs/$2.spec};
+            if (!-f $file) {
+                found($table, "$number: there is no $file");
+                next;
+            }
+            my $text = join ' ', slurp($file);
+            $text =~ s/''|\\'/'/g;
+            $text =~ s/\s+/ /g;
+            for ($words =~ /"([^"]+)"/g) {
+                found($table, "$number: $file has no test '$_'") if index($text, $_) < 0;
+            }
+        }
+    }
+    found($table, "says nothing of statement $_") for sort { $a <=> $b } keys %missing;
+    return;
+}
+
+# A mutant that changes nothing proves nothing.
+sub check_mutants {
+    my $before = findings();
+    open my $said, '-|', 'test/mutants/run', '--check' or die "lint: test/mutants/run: $!\n";
+    while (<$said>) {
+        chomp;
+        found(/^(\S+): (.*)/ ? ($1, $2) : ('test/mutants/run', $_));
+    }
+    found('test/mutants/run', 'cannot check the mutants; see above')
+      if !close $said && findings() == $before;
+    return;
+}
+
+1;

@@ -1,0 +1,73 @@
+package Lint::Walls;
+
+# What each of the three parts (server, worker, SQL) must leave to another.
+use strict;
+use warnings;
+use Lint::Tree qw(found slurp files cpp_files without_strings each_line_of_code);
+
+# Nothing in the server may need the C++ runtime: it would throw, or allocate behind palloc.
+sub check_extension {
+    my $banned = qr/\b(?:new|delete|throw|try|catch|dynamic_cast|typeid|thread_local)\b
+        |\bstd::(?:string|vector|map|set|list|deque|unordered_\w+|function|thread|mutex|\w+_ptr)\b
+        |\#\s*include\s*<(?:iostream|string|vector|map|set|list|mutex|thread|functional|memory)>/x;
+    each_line_of_code(
+        sub {
+            my ($place) = @_;
+            $_ = without_strings($_);
+            s/= *delete\b//;
+            found($place,
+                'asks for the version; put what differs into extension/server/compat.hpp')
+              if /\bPG_VERSION_NUM\b/ && $place !~ m{^extension/server/compat\.hpp:};
+            found($place, "'$&' in the server; use palloc, ereport and plain structs") if /$banned/;
+        },
+        grep { m{^extension/} } cpp_files());
+    return;
+}
+
+# The worker calls functions: what a table looks like is the extension's own affair.
+sub check_worker {
+    my %relation = map { $_ => 1 }
+      map { /^CREATE (?:OR REPLACE )?(?:UNLOGGED )?(?:TABLE|VIEW|SEQUENCE) pulse\.(\w+)/ ? $1 : () }
+      map { slurp($_) } grep { m{^sql/.*\.sql$} } files();
+    my $names = join '|', sort keys %relation or return;
+    each_line_of_code(
+        sub {
+            found($_[0], "'$&' names a relation; call a function of the schema pulse instead")
+              if /\bpulse\.(?:$names)\b(?!\s*\()/
+              || /\b(?:from|update|into)\s+pulse\.\w+\b(?!\s*\()/i;
+        },
+        grep { m{^worker/} } cpp_files());
+    return;
+}
+
+# The value of a list of the Makefile, lists that it names included.
+sub list_of {
+    my ($makefile, $name) = @_;
+    my $value = join ' ', $makefile =~ /^\Q$name\E\s*[:+]?=(.*)$/mg;
+    $value =~ s/\$\((\w+)\)/list_of($makefile, $1)/ge;
+    return $value;
+}
+
+sub check_sql_parts {
+    my $makefile = join "\n", slurp('Makefile');
+    $makefile =~ s/\\\n//g;
+    my ($structure, $functions) = map { list_of($makefile, $_) } qw(SQL_STRUCTURE SQL_FUNCTIONS);
+    my @listed = split ' ', "$structure $functions";
+    my %listed = map { ("sql/$_.sql" => 1) } @listed;
+    found('Makefile', "lists $_, which does not exist; write it or take it off the list")
+      for grep { !-f } sort keys %listed;
+    found($_, 'is in no list of SQL parts; add it to the Makefile in load order')
+      for grep { m{^sql/[^/]*\.sql$} && !$listed{$_} } files();
+    for my $part (split ' ', $functions) {
+        next if !-f "sql/$part.sql";
+        each_line_of_code(
+            sub {
+                found($_[0], 'cannot be replayed by an upgrade; write CREATE OR REPLACE')
+                  if /^CREATE (?:FUNCTION|PROCEDURE|VIEW) /;
+            },
+            "sql/$part.sql");
+    }
+    return;
+}
+
+1;
