@@ -1,11 +1,39 @@
 package Lint::Pages;
 
-# The examples that pages show.
+# How long pages may be, and the examples that they show.
 use strict;
 use warnings;
 use Lint::Tree qw(found slurp files);
 
-use constant { MAX_EXAMPLE_LINES => 20 };
+use constant { MAX_VERSION_LINES => 40, MAX_EXAMPLE_LINES => 20 };
+
+my %max_lines = ('README.md' => 150, 'extension/README.md' => 130);
+
+sub check_lengths {
+    for my $page (grep { -f } sort keys %max_lines) {
+        my $lines = slurp($page);
+        found($page, "$lines lines, more than $max_lines{$page}; move what few need into docs/")
+          if $lines > $max_lines{$page};
+    }
+    return;
+}
+
+# The older versions stay as they were released.
+sub check_changelog {
+    my ($start, $end, $number);
+    for (slurp('CHANGELOG.md')) {
+        $number++;
+        last if /^## / && defined $start;
+        $start //= $number if /^## /;
+        $end = $number if defined $start && /\S/;
+    }
+    return if !defined $start;
+    my $lines = $end - $start + 1;
+    found("CHANGELOG.md:$start", "$lines lines of the newest version, more than "
+          . MAX_VERSION_LINES . '; say what users notice, verb first')
+      if $lines > MAX_VERSION_LINES;
+    return;
+}
 
 # A page shows the example workers as they are, each of no more lines of code than it says.
 sub check_examples {
