@@ -1,0 +1,37 @@
+package Page;
+
+# The pages for users, and the fenced blocks of one.
+use strict;
+use warnings;
+use File::Find qw(find);
+
+# Paths from the root of the tree.
+sub all {
+    my ($root) = @_;
+    my @pages;
+    find({ no_chdir => 1, wanted => sub { push @pages, $_ if /\.md$/ } }, "$root/docs")
+      if -d "$root/docs";
+    return 'README.md', sort map { substr $_, length("$root/") } @pages;
+}
+
+# Language, text and first line of each block; no_run if its info string says so.
+sub blocks {
+    my ($root, $page) = @_;
+    open my $handle, '<:encoding(UTF-8)', "$root/$page" or die "run_blocks: $page: $!\n";
+    my (@blocks, $block, $indent, $fence);
+    while (my $line = <$handle>) {
+        if ($block) {
+            if ($line =~ /^\s*\Q$fence\E`*\s*$/) { push @blocks, $block; undef $block }
+            else { $block->{text} .= $line =~ s/^ {0,$indent}//r }
+        }
+        elsif ($line =~ /^(\s*)(```+)\s*(\w*)\s*(.*)$/) {
+            ($indent, $fence) = (length $1, $2);
+            $block = { page => $page, line => $., language => lc $3, text => '',
+                no_run => $4 =~ /\bno-run\b/ ? 1 : 0 };
+        }
+    }
+    die "run_blocks: $page:$block->{line}: the block has no end\n" if $block;
+    return @blocks;
+}
+
+1;
