@@ -19,13 +19,26 @@ UPGRADE_SQL = $(patsubst $(SRC)/sql/upgrade/%,build/$(EXT)--%,$(wildcard \
   $(SRC)/sql/upgrade/*--$(EXTVERSION).sql))
 DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL)
 
-# SQL parts in load order. Structure is created once; functions use CREATE OR REPLACE, so that an
-# upgrade replays them. A listed part that is missing and a part that no list names fail the build.
-SQL_STRUCTURE = preamble types tables
-SQL_FUNCTIONS = settings clock installation task queue promote add attempt finish fresh_claim \
-  claim worker \
-  heartbeat progress cancel fence handler lost sweep host prune tick cron retry operators steer wait \
-  stats monitor verify roles drop grants
+# SQL parts in load order: what a part creates may use only what stands above it. Structure is created
+# once; functions use CREATE OR REPLACE, so that an upgrade replays them. A listed part that is
+# missing and a part that no list names fail the build.
+SQL_STRUCTURE  = preamble types tables
+# Foundations
+SQL_FUNCTIONS  = settings clock installation
+# Tasks and queues
+SQL_FUNCTIONS += task queue promote
+# Producers
+SQL_FUNCTIONS += add cancel
+# Workers
+SQL_FUNCTIONS += worker claim fresh_claim heartbeat progress wait attempt finish fence handler
+# Recovery
+SQL_FUNCTIONS += lost sweep host
+# Operators
+SQL_FUNCTIONS += retry operators steer prune tick cron
+# Monitoring
+SQL_FUNCTIONS += stats monitor verify
+# Guards
+SQL_FUNCTIONS += roles drop grants
 
 # What `make installcheck` runs besides pgTAP, on the server that PGHOST and PGPORT name.
 ISOLATION     := $(sort $(basename $(notdir $(wildcard $(SRC)/test/isolation/specs/*.spec))))
