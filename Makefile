@@ -3,7 +3,6 @@
 # Names and version. The control file is the version of record.
 EXT        = pg_pulse
 SRC       := $(or $(VPATH),.)
-AGAIN      = $(MAKE) -f $(abspath $(firstword $(MAKEFILE_LIST)))
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(SRC)/extension/$(EXT).control)
 
 # What is built.
@@ -57,19 +56,14 @@ PG_CXXFLAGS = -std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wno-
               -Wall -Wextra $(PULSE_CXXFLAGS)
 EXTRA_CLEAN = build output_iso
 
-# PGXS. Its own `check` only says that it has none, and ours installs missing packages first, so it
-# is left out where `check` is asked for; other goals of such a call run in a make of their own.
+# A make of its own with the same makefile: for a goal that needs other variables or a fresh look.
+AGAIN = $(MAKE) -f $(abspath $(firstword $(MAKEFILE_LIST)))
+
 PG_CONFIG ?= pg_config
-SERVER_GOALS = all install uninstall installdirs installcheck clean stage check-symbols tidy \
-  worker-build worker-install worker-uninstall
-ifneq ($(filter check,$(MAKECMDGOALS)),)
-$(SERVER_GOALS):
-	+$(AGAIN) $@
-else
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifeq ($(wildcard $(PGXS)),)
-$(SERVER_GOALS):
-	@echo '$(PG_CONFIG) leads to no server with its development files: try `make packages`' >&2
+.DEFAULT:
+	@echo '$@: $(PG_CONFIG) leads to no server with its development files: try `make packages`' >&2
 	@exit 1
 else
 include $(PGXS)
@@ -106,7 +100,7 @@ uninstall: worker-uninstall
 endif
 WORKER_BUILD = build/worker
 CMAKE ?= cmake
-# Tests are built once somebody asked for them in this build tree.
+# Tests are built once a goal has asked for them in this build tree.
 WORKER_TESTS ?= $(if $(wildcard $(WORKER_BUILD)/CMakeCache.txt),,OFF)
 PLAIN = env -u VPATH -u CFLAGS -u CPPFLAGS -u CXXFLAGS -u LDFLAGS MAKEFLAGS="$${MAKEFLAGS%% -- *}"
 
@@ -143,7 +137,8 @@ installcheck: installcheck-pgtap
 installcheck-pgtap:
 	$(TOOL)/pgtap
 clean: stop-clusters
-endif
+
+.PHONY: worker-build worker-install worker-uninstall stage check-symbols tidy installcheck-pgtap
 endif
 
 # Checks. The tools under test/support do the work; each suite has one server, and one build serves
@@ -154,10 +149,12 @@ JOBS ?= $(shell nproc)
 # For recipes that build: as parallel as was asked for, else as the machine can.
 PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
-ifneq ($(filter check,$(MAKECMDGOALS)),)
-check: ## packages, lint, one build, and every suite, with and without preloading
+# PGXS has a rule for `check` that only prints that there are no checks. A second recipe would replace
+# it with a warning, so ours is a prerequisite, and that of PGXS runs in a shell that does nothing.
+check: all-suites ## packages, lint, one build, and every suite, with and without preloading
+check: private SHELL = true
+all-suites:
 	+@BUILD='$(AGAIN)' JOBS=$(JOBS) $(TOOL)/check
-endif
 
 demo: packages ## install what is missing, build, and show a crash being recovered
 	+$(AGAIN) $(PARALLEL) stage
@@ -268,7 +265,6 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]*:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(SRC)/Makefile
 
 .DEFAULT_GOAL := all
-.PHONY: $(SERVER_GOALS) installcheck-pgtap check demo check-pgtap check-isolation check-nopreload \
-  check-worker check-cost check-e2e check-asserts check-versions check-asan check-tsan check-valgrind \
-  check-e2e-long check-long fuzz packages-fuzz mutants bench lint format packages stop-clusters \
-  dist help
+.PHONY: check all-suites demo check-pgtap check-isolation check-nopreload check-worker check-cost \
+  check-e2e check-asserts check-versions check-asan check-tsan check-valgrind check-e2e-long \
+  check-long fuzz packages-fuzz mutants bench lint format packages stop-clusters dist help
