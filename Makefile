@@ -10,8 +10,8 @@ EXTENSION  = extension/$(EXT)
 MODULE_big = $(EXT)
 SOURCES    = $(wildcard $(SRC)/extension/*.cpp $(SRC)/extension/*/*.cpp)
 OBJS       = $(patsubst $(SRC)/%.cpp,%.o,$(sort $(SOURCES)))
-OBJECT_FOLDERS = $(sort $(dir $(OBJS)))
-HPP        = $(wildcard $(SRC)/extension/*/*.hpp)
+OBJECT_FOLDERS = $(sort $(patsubst %/,$(CURDIR)/%,$(dir $(OBJS))))
+HPP        = $(wildcard $(SRC)/extension/*.hpp $(SRC)/extension/*/*.hpp)
 DATA       = $(patsubst $(SRC)/%,%,$(wildcard $(SRC)/sql/releases/*.sql))
 INSTALL_SQL = build/$(EXT)--$(EXTVERSION).sql
 UPGRADE_SQL = $(patsubst $(SRC)/sql/upgrade/%,build/$(EXT)--%,$(wildcard \
@@ -68,7 +68,7 @@ ifeq ($(wildcard $(PGXS)),)
 else
 include $(PGXS)
 
-# Generated files. PGXS tracks no headers, and a VPATH build has no directory for objects yet.
+# Generated files. PGXS tracks no headers, and a VPATH build has no folders for objects yet.
 $(OBJS): $(HPP) $(SRC)/Makefile $(SRC)/extension/$(EXT).control | $(OBJECT_FOLDERS)
 $(OBJECT_FOLDERS):
 	mkdir -p $@
@@ -131,7 +131,7 @@ check-symbols: all ## no C++ runtime is needed, no name but ours exported, none 
 tidy: worker-build ## let clang-tidy look for mistakes
 	clang-tidy --quiet $(SOURCES) -- $(filter -std=% -f%,$(PG_CXXFLAGS)) \
 	  -Wno-register $(PG_CPPFLAGS)
-	clang-tidy --quiet -p $(WORKER_BUILD) $(wildcard $(SRC)/worker/src/*.cpp)
+	clang-tidy --quiet -p $(WORKER_BUILD) $(shell find $(SRC)/worker/src -name '*.cpp')
 
 installcheck: installcheck-pgtap
 installcheck-pgtap:
