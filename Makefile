@@ -18,9 +18,9 @@ UPGRADE_SQL = $(patsubst $(SRC)/sql/upgrade/%,build/$(EXT)--%,$(wildcard \
   $(SRC)/sql/upgrade/*--$(EXTVERSION).sql))
 DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL)
 
-# SQL parts in load order: what a part creates may use only what stands above it. Structure is created
-# once; functions use CREATE OR REPLACE, so that an upgrade replays them. A listed part that is
-# missing and a part that no list names fail the build.
+# SQL parts in load order: a part uses only what stands above it when it is created. Structure is
+# created once; functions use CREATE OR REPLACE, so that an upgrade replays them. A listed part
+# that is missing and a part that no list names fail the build.
 SQL_STRUCTURE  = preamble types tables
 # Foundations
 SQL_FUNCTIONS  = settings clock installation
@@ -116,142 +116,16 @@ worker-install: worker-build
 worker-uninstall:
 	sed "s:^:$(DESTDIR):" $(WORKER_BUILD)/install_manifest.txt | xargs -d '\n' rm -f
 
+STAGE = $(CURDIR)/build/stage
 stage: all ## install into build/stage, where the tests look
 	+$(AGAIN) install DESTDIR='$(STAGE)'
 
-# The C compiler links, so what needs the C++ runtime would fail when it is loaded, or first called.
-check-symbols: all ## no C++ runtime is needed, no name but ours exported, none of a release gone
-	@! nm -D --undefined-only $(EXT).so | grep -E ' (_Z|__cxa_|__gxx_)' | grep -v __cxa_finalize
-	@! nm -D --defined-only $(EXT).so | grep -vE ' [VWw] ' | \
-	  grep -vE ' (pulse_\w+|pg_finfo_pulse_\w+|Pg_magic_func|_PG_init|_ZNK?5pulse\w+)$$'
-	@for name in $$(sed -n "s/.*'MODULE_PATHNAME', '\(\w*\)'.*/\1/p" $(addprefix $(SRC)/,$(DATA))); \
-	  do nm -D --defined-only $(EXT).so | grep -q " $$name$$" || \
-	  { echo "an older version calls $$name, which is gone"; exit 1; }; done
-
-tidy: worker-build ## let clang-tidy look for mistakes
-	clang-tidy --quiet $(SOURCES) -- $(filter -std=% -f%,$(PG_CXXFLAGS)) \
-	  -Wno-register $(PG_CPPFLAGS)
-	clang-tidy --quiet -p $(WORKER_BUILD) $(shell find $(SRC)/worker/src -name '*.cpp')
-
-installcheck: installcheck-pgtap
-installcheck-pgtap:
-	$(TOOL)/pgtap
-clean: stop-clusters
-
-.PHONY: worker-build worker-install worker-uninstall stage check-symbols tidy installcheck-pgtap
+.PHONY: stage worker-build worker-install worker-uninstall
 endif
 
-# Checks. The tools under test/support do the work; each suite has one server, and one build serves
-# them all.
-STAGE = $(CURDIR)/build/stage
-TOOL  = PG_CONFIG='$(PG_CONFIG)' PULSE_BUILD='$(CURDIR)/build' $(SRC)/test/support
-JOBS ?= $(shell nproc)
-# For recipes that build: as parallel as was asked for, else as the machine can.
-PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
+# The tests and other checks; a copy of the sources without them builds too.
+include $(wildcard $(SRC)/test/test.mk)
 
-# PGXS has a rule for `check` that only prints that there are no checks. A second recipe would replace
-# it with a warning, so ours is a prerequisite, and that of PGXS runs in a shell that does nothing.
-check: all-suites ## packages, lint, one build, and every suite, with and without preloading
-check: private SHELL = true
-all-suites:
-	+@BUILD='$(AGAIN)' JOBS=$(JOBS) $(TOOL)/check
-
-demo: packages ## install what is missing, build, and show a crash being recovered
-	+$(AGAIN) $(PARALLEL) stage
-	$(TOOL)/cluster run demo --fsync --set pulse.databases=demo -- $(SRC)/test/demo/run
-
-check-pgtap: ## each function's contract
-check-isolation: ## each pair of conflicting operations
-check-pgtap check-isolation: check-%: stage
-	$(TOOL)/suite $*
-check-nopreload: stage ## pgTAP and isolation without shared_preload_libraries
-	$(TOOL)/suite pgtap --no-preload
-	$(TOOL)/suite isolation --no-preload
-check-worker: ## the worker's unit tests
-	+$(AGAIN) $(PARALLEL) worker-build WORKER_TESTS=ON
-	$(TOOL)/suite worker
-check-cost: stage ## WAL, buffers, statements and plans within their budgets (test/cost/budgets)
-	$(TOOL)/suite cost
-check-e2e: stage ## whole processes that are killed, cut off, promoted
-	$(TOOL)/suite e2e
-
-# The server's own assertions in our code, and undefined behaviour as a crash: both end in the
-# server's log as a signal. A copy of the sources, because a tree with objects hides VPATH's.
-ASSERTS = $(CURDIR)/build/asserts
-check-asserts: ## pgTAP and isolation on a build with assertions and trapped undefined behaviour
-	rm -rf $(ASSERTS) && mkdir -p $(ASSERTS)
-	cp -R $(SRC)/Makefile $(SRC)/extension $(SRC)/sql $(ASSERTS)
-	find $(ASSERTS)/extension -name '*.o' -delete
-	+$(MAKE) -C $(ASSERTS) $(PARALLEL) stage VPATH= WORKER=no PULSE_CXXFLAGS='-DUSE_ASSERT_CHECKING \
-	  -DPULSE_FRESH_FROM=2 -fsanitize=undefined -fno-sanitize=vptr -fsanitize-undefined-trap-on-error'
-	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite pgtap
-	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite isolation
-
-check-versions: ## compile against the headers of every server here, or of HEADERS='…'
-	@COMPILE='$(CXX) -O2 $(PG_CXXFLAGS) -D_GNU_SOURCE -I$(SRC)/extension -DPULSE_VERSION="$(EXTVERSION)"' \
-	  $(TOOL)/versions $(HEADERS)
-
-# The worker is a process of its own, so sanitizers need nothing from the server.
-check-asan: SANITIZE = address,undefined
-check-tsan: SANITIZE = thread
-check-asan check-tsan: export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
-check-asan check-tsan: export TSAN_OPTIONS = halt_on_error=1
-check-asan: ## the worker under AddressSanitizer and UBSan: unit tests, and jobs of each outcome
-check-tsan: ## the same under ThreadSanitizer
-check-asan check-tsan: check-%: stage
-	+$(AGAIN) $(PARALLEL) worker-build WORKER_BUILD=build/$* WORKER_TESTS=ON \
-	  WORKER_SANITIZE=$(SANITIZE)
-	PULSE_WORKER_BUILD=$(CURDIR)/build/$* PULSE_LABEL=$* $(TOOL)/suite worker
-	$(TOOL)/cluster run smoke-$* -- $(SRC)/test/support/smoke $(CURDIR)/build/$*/pulse-worker
-
-# Valgrind sees what sanitizers do not: what was never written, in libraries too. Debian's knows no
-# openat2, without which nothing of a tasks folder is executed, so of those tests only the pure ones.
-VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
-  --show-leak-kinds=definite --child-silent-after-fork=yes
-PURE_TASK_TESTS = ErrorTail*:TaskEnd*:TaskEnvironment*:TaskOutput*
-check-valgrind: stage ## unit tests, and jobs that are functions, under valgrind
-	@$(TOOL)/packages --with valgrind
-	+$(AGAIN) $(PARALLEL) worker-build WORKER_TESTS=ON
-	$(VALGRIND) $(WORKER_BUILD)/test/pulse-worker-tests --gtest_brief=1
-	$(VALGRIND) $(WORKER_BUILD)/test/pulse-task-tests --gtest_brief=1 \
-	  --gtest_filter='$(PURE_TASK_TESTS)'
-	$(VALGRIND) $(WORKER_BUILD)/test/pulse-fuzz-tests --gtest_brief=1
-	$(TOOL)/cluster run smoke-valgrind -- $(SRC)/test/support/smoke_functions $(VALGRIND) \
-	  $(CURDIR)/$(WORKER_BUILD)/pulse-worker
-
-check-e2e-long: stage ## hundreds of escapes and gigabytes of output, where check-e2e has a few
-	PULSE_LONG=1 PULSE_LABEL=long $(TOOL)/suite e2e test/e2e/escape.pl test/e2e/hostile_tasks.pl
-
-fuzz: packages-fuzz ## 10 million fuzzed inputs (FUZZ_INPUTS=…) for the worker's parsers; needs clang
-	$(TOOL)/../fuzz/run $(FUZZ_INPUTS)
-packages-fuzz:
-	@$(TOOL)/packages --with fuzz
-
-check-long: ## all that takes long: the checks above, fuzzing, clang-tidy, mutants
-	+$(AGAIN) check-asserts
-	+$(AGAIN) check-versions
-	+$(AGAIN) check-asan
-	+$(AGAIN) check-tsan
-	+$(AGAIN) check-valgrind
-	+$(AGAIN) check-e2e-long
-	+$(AGAIN) fuzz
-	+$(AGAIN) tidy
-	+$(AGAIN) mutants
-
-mutants: stage ## remove each guard in turn; a named test must turn red
-	$(TOOL)/../mutants/run
-bench: stage ## measure speed against floors: WORKLOAD=drain for one, LONG=1 for all there is
-	@$(TOOL)/packages --with bench
-	$(TOOL)/../bench/run workloads $(if $(LONG),--long) $(WORKLOAD)
-
-lint: ## format, budgets, versions, banned words; each finding says what to do
-	@$(TOOL)/lint
-format: ## format the C++ sources in place
-	cd $(SRC) && clang-format -i $$(find extension worker test -name '*.?pp')
-packages: ## install the Debian packages that are missing
-	@$(TOOL)/packages
-stop-clusters:
-	$(TOOL)/cluster stop --all
 dist: ## the release archive, from the last commit
 	mkdir -p build
 	git -C $(SRC) archive --prefix=$(EXT)-$(EXTVERSION)/ \
@@ -262,9 +136,8 @@ help: ## this list
 	@echo 'make install         install both; DESTDIR and PG_CONFIG are honoured'
 	@echo 'make installcheck    pgTAP and isolation tests on the server of PGHOST and PGPORT'
 	@echo 'make clean           remove what was built, and stop servers of this tree'
-	@awk -F ':.*## ' '/^[a-z0-9-]*:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(SRC)/Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]*:.*## / { printf "make %-15s %s\n", $$1, $$2 }' \
+	  $(SRC)/Makefile $(wildcard $(SRC)/test/test.mk)
 
 .DEFAULT_GOAL := all
-.PHONY: check all-suites demo check-pgtap check-isolation check-nopreload check-worker check-cost \
-  check-e2e check-asserts check-versions check-asan check-tsan check-valgrind check-e2e-long \
-  check-long fuzz packages-fuzz mutants bench lint format packages stop-clusters dist help
+.PHONY: dist help
