@@ -29,15 +29,15 @@ SQL_FUNCTIONS += task queue promote
 # Producers
 SQL_FUNCTIONS += add cancel
 # Workers
-SQL_FUNCTIONS += worker claim fresh_claim heartbeat progress wait attempt finish fence handler
+SQL_FUNCTIONS += worker claim in_place_claim heartbeat progress wait attempt finish fence handler
 # Recovery
-SQL_FUNCTIONS += lost sweep host
+SQL_FUNCTIONS += lost sweep host_check
 # Operators
-SQL_FUNCTIONS += retry operators steer prune tick cron
+SQL_FUNCTIONS += retry operators worker_control prune tick cron
 # Monitoring
-SQL_FUNCTIONS += stats monitor verify
+SQL_FUNCTIONS += stats views verify
 # Guards
-SQL_FUNCTIONS += roles drop grants
+SQL_FUNCTIONS += roles drop_guard grants
 
 # What `make installcheck` runs besides pgTAP, on the server that PGHOST and PGPORT name.
 ISOLATION     := $(sort $(basename $(notdir $(wildcard $(SRC)/test/isolation/specs/*.spec))))

@@ -16,8 +16,8 @@ shmem_startup_hook_type previous_startup_hook = nullptr;
 extern "C" void pulse_shmem_request() {
   if (previous_request_hook) previous_request_hook();
   RequestAddinShmemSpace(shared_state_size());
-  RequestAddinShmemSpace(heads_size(kPreloadedDatabases));
-  RequestAddinShmemSpace(announcements_size());
+  RequestAddinShmemSpace(low_water_marks_size(kPreloadedDatabases));
+  RequestAddinShmemSpace(claims_in_progress_size());
   RequestAddinShmemSpace(claim_counts_size());
   RequestAddinShmemSpace(ended_sessions_size());
 }
@@ -25,8 +25,8 @@ extern "C" void pulse_shmem_request() {
 extern "C" void pulse_shmem_startup() {
   if (previous_startup_hook) previous_startup_hook();
   create_shared_state();
-  create_heads(kPreloadedDatabases);
-  create_announcements();
+  create_low_water_marks(kPreloadedDatabases);
+  create_claims_in_progress();
   create_claim_counts();
   create_ended_sessions();
 }
@@ -37,7 +37,7 @@ void register_shared_setup() {
   previous_request_hook = replace_shmem_request_hook(pulse_shmem_request);
   previous_startup_hook = shmem_startup_hook;
   shmem_startup_hook = pulse_shmem_startup;
-  on_place_taken_over = reset_heads;
+  on_place_taken_over = reset_low_water_marks;
 }
 
 }  // namespace pulse

@@ -21,17 +21,17 @@ namespace {
 
 void before_commit() {
   check_fences();
-  prepare_lazy_commit(has_jobs_to_claim());
+  prepare_async_commit(has_jobs_to_claim());
 }
 
 void on_commit() {
-  bool is_flush_due = forget_lazy_writes();
-  withdraw_announcements();
+  bool is_flush_due = forget_async_writes();
+  withdraw_claims();
   // A claim that is woken has to find the jobs of this transaction.
-  lower_heads_to(made_ready());
+  lower_marks_to(made_ready());
   bool is_woken = wake_for_commit();
   if (is_flush_due) flush_told_commit(is_woken);
-  forget_owed();
+  forget_unused_wakeup();
   forget_fences();
   forget_key_locks();
   leave_attachments();
@@ -40,10 +40,10 @@ void on_commit() {
 
 void on_abort() {
   count_rollback_as_task_change();
-  forget_lazy_writes();
-  withdraw_announcements();
+  forget_async_writes();
+  withdraw_claims();
   // What this transaction went past is to be looked at again.
-  lower_heads_to(gone_past());
+  lower_marks_to(gone_past());
   wake_for_abort();
   forget_fences();
   forget_key_locks();
@@ -58,7 +58,7 @@ void on_savepoint_abort(SubTransactionId undone) {
   count_rollback_as_task_change();
   keep_attachments(undone);
   settle_queue_looks(false);
-  lower_heads_to(gone_past());
+  lower_marks_to(gone_past());
   wake_for_undone_savepoint(undone);
   leave_waiting();
 }

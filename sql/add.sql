@@ -90,7 +90,7 @@ BEGIN
   RETURN QUERY
   UPDATE pulse.job AS j SET job_key = NULL, max_attempts = j.attempts, superseded = true
    WHERE j.id IN (SELECT r.id FROM pulse.job AS r
-                   WHERE r.job_key = _take_key_from_running.job_key AND r.lane = 'h'
+                   WHERE r.job_key = _take_key_from_running.job_key AND r.index_lane = 'h'
                      FOR UPDATE SKIP LOCKED)
   RETURNING j.*;
 END $$;
@@ -107,15 +107,15 @@ BEGIN
   UPDATE pulse.job AS j
      SET revision = j.revision + 1, updated_at = pulse._transaction_now()
    WHERE j.id IN (SELECT r.id FROM pulse.job AS r
-                   WHERE r.job_key = _dedupe_job.job_key AND r.lane <> 'h'
-                      OR r.job_key = _dedupe_job.job_key AND r.lane = 'h'
+                   WHERE r.job_key = _dedupe_job.job_key AND r.index_lane <> 'h'
+                      OR r.job_key = _dedupe_job.job_key AND r.index_lane = 'h'
                      FOR UPDATE SKIP LOCKED)
   RETURNING j.* INTO existing;
   IF existing.id IS NULL THEN
     -- Held by a worker at this moment: it exists, and that is all this mode asks.
     SELECT * INTO existing FROM pulse.job AS j
-     WHERE j.job_key = _dedupe_job.job_key AND j.lane <> 'h'
-        OR j.job_key = _dedupe_job.job_key AND j.lane = 'h'
+     WHERE j.job_key = _dedupe_job.job_key AND j.index_lane <> 'h'
+        OR j.job_key = _dedupe_job.job_key AND j.index_lane = 'h'
      ORDER BY j.state <> 'running' DESC, j.id DESC LIMIT 1;
   END IF;
   RETURN existing;
@@ -138,7 +138,7 @@ BEGIN
     END IF;
   END IF;
   SELECT * INTO existing FROM pulse.job AS j
-   WHERE j.job_key = spec.job_key AND j.lane <> 'h'
+   WHERE j.job_key = spec.job_key AND j.index_lane <> 'h'
      FOR UPDATE;
   IF existing.id IS NOT NULL THEN
     RETURN pulse._replace_job(existing, spec, mode);
@@ -205,7 +205,7 @@ DECLARE
 BEGIN
   PERFORM pulse._lock_key(remove_job.job_key);
   DELETE FROM pulse.job AS j
-   WHERE j.job_key = remove_job.job_key AND j.lane <> 'h'
+   WHERE j.job_key = remove_job.job_key AND j.index_lane <> 'h'
   RETURNING j.* INTO removed;
   IF removed.id IS NULL THEN
     SELECT * INTO removed FROM pulse._take_key_from_running(remove_job.job_key);

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION pulse._is_taken(key text) RETURNS boolean
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  RETURN EXISTS (SELECT FROM pulse.job AS k WHERE k.job_key = key AND k.lane <> 'h');
+  RETURN EXISTS (SELECT FROM pulse.job AS k WHERE k.job_key = key AND k.index_lane <> 'h');
 END $$;
 COMMENT ON FUNCTION pulse._is_taken(text) IS 'whether a waiting job has this key';
 
@@ -34,7 +34,7 @@ BEGIN
   RETURN QUERY
   WITH verdict AS MATERIALIZED (
     SELECT j.id, j.ctid AS place, j.identifier, j.queue_name, j.token, j.attempts, j.worker_id,
-           j.claimed_at, e.outcome, e.error, e.payload, e.way,
+           j.claimed_at, e.outcome, e.error, e.payload, e.cause,
            least(j.crashes + (e.outcome = 'lost')::int, 32767) AS crashes,
            CASE
              WHEN j.cancel_requested_at IS NOT NULL THEN 'cancelled'
@@ -73,7 +73,7 @@ BEGIN
       run_at     = v.run_at,
       payload    = coalesce(v.payload, j.payload),
       last_error = coalesce(v.error, j.last_error),
-      recovered  = v.way, worker_id = NULL, token = NULL, claimed_at = NULL,
+      recovered  = v.cause, worker_id = NULL, token = NULL, claimed_at = NULL,
       claimed_live_us = NULL, activity_live_us = NULL, updated_at = moment
     FROM verdict AS v
     WHERE j.ctid = v.place AND v.fate = 'again'

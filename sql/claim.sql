@@ -13,9 +13,9 @@ CREATE OR REPLACE FUNCTION pulse._require_claims() RETURNS boolean
 COMMENT ON FUNCTION pulse._require_claims() IS
   'raises PU008 while pulse.claims is off, and in a copy that has not been adopted';
 
-CREATE OR REPLACE FUNCTION pulse._share_worker(worker_id bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse._lock_worker_shared(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_share_worker';
-COMMENT ON FUNCTION pulse._share_worker(bigint) IS
+COMMENT ON FUNCTION pulse._lock_worker_shared(bigint) IS
   'until the transaction ends nobody declares this worker lost';
 
 CREATE OR REPLACE FUNCTION pulse._try_lock_worker(worker_id bigint) RETURNS boolean
@@ -74,7 +74,7 @@ END $$;
 COMMENT ON FUNCTION pulse.held(bigint) IS 'what this worker holds, for after a lost reply';
 
 -- Why a job cannot be taken by this worker; NULL when it can. Called with the row locked.
-CREATE OR REPLACE FUNCTION pulse._refusal(job pulse.job) RETURNS text
+CREATE OR REPLACE FUNCTION pulse._unclaimable_reason(job pulse.job) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   owner pulse.heartbeat;
@@ -85,17 +85,18 @@ BEGIN
     RETURN CASE WHEN job.run_at > pulse.now() THEN 'future' END;
   END IF;
   SELECT * INTO owner FROM pulse.heartbeat AS h WHERE h.worker_id = job.worker_id;
-  IF owner.worker_id IS NULL OR owner.verdict IN ('lost', 'stopped')
-     OR pulse._lost_way(owner, pulse._live_now_us()) IS NOT NULL THEN
+  IF owner.worker_id IS NULL OR owner.status IN ('lost', 'stopped')
+     OR pulse._lost_cause(owner, pulse._live_now_us()) IS NOT NULL THEN
     RETURN NULL;
   END IF;
   RETURN 'running';
 END $$;
-COMMENT ON FUNCTION pulse._refusal(pulse.job) IS
+COMMENT ON FUNCTION pulse._unclaimable_reason(pulse.job) IS
   'parked, future or running (by a living owner); NULL when the job may be claimed';
 
 -- A suspect runs alone (see claim): not beside other jobs of its worker, and they not beside it.
-CREATE OR REPLACE FUNCTION pulse._must_wait_alone(job pulse.job, worker_id bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse._must_wait_isolated(job pulse.job, worker_id bigint)
+  RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -103,23 +104,23 @@ DECLARE
     (SELECT t.max_crashes FROM pulse.task AS t WHERE t.identifier = job.identifier),
     pulse._max_crashes());
 BEGIN
-  IF EXISTS (SELECT FROM pulse.heartbeat AS h JOIN pulse.job AS a ON a.id = h.alone_job_id
-              WHERE h.worker_id = _must_wait_alone.worker_id
-                AND a.state = 'running' AND a.worker_id = _must_wait_alone.worker_id) THEN
+  IF EXISTS (SELECT FROM pulse.heartbeat AS h JOIN pulse.job AS a ON a.id = h.isolated_job_id
+              WHERE h.worker_id = _must_wait_isolated.worker_id
+                AND a.state = 'running' AND a.worker_id = _must_wait_isolated.worker_id) THEN
     RETURN true;
   ELSIF crash_limit < 0 OR job.crashes < greatest(crash_limit - 1, 1) THEN
     RETURN false;
-  ELSIF cardinality(pulse._running_ids(_must_wait_alone.worker_id, 1)) > 0
-        OR NOT pulse._try_lock_worker(_must_wait_alone.worker_id) THEN
+  ELSIF cardinality(pulse._running_ids(_must_wait_isolated.worker_id, 1)) > 0
+        OR NOT pulse._try_lock_worker(_must_wait_isolated.worker_id) THEN
     RETURN true;
   END IF;
   -- Beats overwrite a row that is not locked.
-  PERFORM 1 FROM pulse.heartbeat AS h WHERE h.worker_id = _must_wait_alone.worker_id FOR UPDATE;
-  UPDATE pulse.heartbeat AS h SET alone_job_id = job.id
-   WHERE h.worker_id = _must_wait_alone.worker_id;
+  PERFORM 1 FROM pulse.heartbeat AS h WHERE h.worker_id = _must_wait_isolated.worker_id FOR UPDATE;
+  UPDATE pulse.heartbeat AS h SET isolated_job_id = job.id
+   WHERE h.worker_id = _must_wait_isolated.worker_id;
   RETURN false;
 END $$;
-COMMENT ON FUNCTION pulse._must_wait_alone(pulse.job, bigint) IS
+COMMENT ON FUNCTION pulse._must_wait_isolated(pulse.job, bigint) IS
   'whether the rule of the last chance forbids this worker this job now';
 
 CREATE OR REPLACE FUNCTION pulse._take_job(job pulse.job, worker_id bigint) RETURNS pulse.job
@@ -130,7 +131,7 @@ DECLARE
   taken pulse.job;
 BEGIN
   UPDATE pulse.job AS j SET
-    state = 'running', fresh = false, attempts = j.attempts + 1, worker_id = _take_job.worker_id,
+    state = 'running', in_place = false, attempts = j.attempts + 1, worker_id = _take_job.worker_id,
     token = pulse._next_token(), claimed_at = pulse.now(), last_activity_at = pulse.now(),
     claimed_live_us = live_us, activity_live_us = live_us,
     stage = NULL, progress = NULL, message = NULL
@@ -150,8 +151,8 @@ DECLARE
 BEGIN
   PERFORM pulse._require_read_committed('claim_job');
   PERFORM pulse._require_claims();
-  PERFORM pulse._share_worker(claim_job.worker_id);
-  SELECT h.verdict INTO status FROM pulse.heartbeat AS h WHERE h.worker_id = claim_job.worker_id;
+  PERFORM pulse._lock_worker_shared(claim_job.worker_id);
+  SELECT h.status INTO status FROM pulse.heartbeat AS h WHERE h.worker_id = claim_job.worker_id;
   IF status IS NULL OR status IN ('lost', 'stopped') THEN
     RAISE EXCEPTION 'worker % is %', claim_job.worker_id, coalesce(status, 'unknown or stopped')
       USING ERRCODE = 'PU002',
@@ -171,7 +172,7 @@ BEGIN
     job := pulse._as_claimed(wanted);
     RETURN;
   END IF;
-  reason := pulse._refusal(wanted);
+  reason := pulse._unclaimable_reason(wanted);
   IF reason IS NOT NULL OR status <> 'alive' THEN
     reason := coalesce(reason, 'running');
     RETURN;
@@ -184,7 +185,7 @@ BEGIN
     END IF;
   END IF;
   -- Judged with the crash that the recovery has just counted.
-  IF pulse._must_wait_alone(wanted, claim_job.worker_id) THEN
+  IF pulse._must_wait_isolated(wanted, claim_job.worker_id) THEN
     reason := 'parked';
     RETURN;
   END IF;

@@ -13,7 +13,7 @@ DECLARE
 BEGIN
   SELECT array_agg(j.id ORDER BY j.id), array_agg(j.token ORDER BY j.id) INTO ids, tokens
     FROM pulse.job AS j
-   WHERE j.holder_id = beat.worker_id AND j.id <> ALL (job_ids);
+   WHERE j.running_worker_id = beat.worker_id AND j.id <> ALL (job_ids);
   IF ids IS NOT NULL AND beat.missing_job_ids IS NOT NULL THEN
     PERFORM pulse._end_attempts((
       SELECT array_agg(ROW(l, 'interrupted', 'the worker does not know of this claim', true, NULL,
@@ -48,10 +48,10 @@ BEGIN
     last_heartbeat_at = pulse.now(),
     attachment = CASE WHEN pulse._holds_attachment(h.attachment) THEN h.attachment END,
     detached_live_us = NULL
-  WHERE h.worker_id = _heartbeat_in_full.worker_id AND h.verdict NOT IN ('lost', 'stopped')
+  WHERE h.worker_id = _heartbeat_in_full.worker_id AND h.status NOT IN ('lost', 'stopped')
   RETURNING h.* INTO beat;
   done := pulse._offer_sweep();
-  status := coalesce(beat.verdict, 'lost');
+  status := coalesce(beat.status, 'lost');
   revoked := '{}';
   cancelled := '{}';
   IF beat.worker_id IS NULL THEN
@@ -62,11 +62,11 @@ BEGIN
   IF EXISTS (SELECT FROM pulse.task AS t
               WHERE t.handler IS NOT NULL
                 AND t.updated_at > pulse.now() - pulse._interval(2 * beat.interval_us)) THEN
-    PERFORM pulse._tell_new_handlers();
+    PERFORM pulse._notify_new_handlers();
   END IF;
-  done := pulse._settle_claims(beat.worker_id);
+  done := pulse._index_running(beat.worker_id);
   -- What follows costs more than all before it, and most beats are of workers that hold nothing.
-  IF NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.holder_id = beat.worker_id)
+  IF NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.running_worker_id = beat.worker_id)
      AND beat.missing_job_ids IS NULL AND coalesce(job_ids, '{}') = '{}' THEN
     RETURN;
   END IF;
@@ -79,7 +79,7 @@ BEGIN
   END IF;
   SELECT coalesce(array_agg(j.id), '{}') INTO cancelled
     FROM pulse.job AS j
-   WHERE j.holder_id = beat.worker_id AND j.cancel_requested_at IS NOT NULL;
+   WHERE j.running_worker_id = beat.worker_id AND j.cancel_requested_at IS NOT NULL;
 END $$;
 COMMENT ON FUNCTION pulse._heartbeat_in_full(bigint, bigint[]) IS
   'a beat with all that may come with it';

@@ -54,20 +54,20 @@ BEGIN
                   (SELECT max(n.stored >> 40) FROM pulse._highest_numbers AS n), -1) + 1
     INTO adopted.epoch_base;
   DELETE FROM pulse.installation;
-  DELETE FROM pulse.witness;
+  DELETE FROM pulse.installation_witness;
   INSERT INTO pulse.installation
     (id, system_identifier, database_oid, job_oid, epoch_base, timeline, created_at)
   SELECT gen_random_uuid(), s.system_identifier, d.oid, 'pulse.job'::regclass, adopted.epoch_base,
          pulse._current_timeline(), pulse.now()
     FROM pg_control_system() AS s, pg_database AS d WHERE d.datname = current_database()
   RETURNING * INTO adopted;
-  INSERT INTO pulse.witness (installation_id) VALUES (adopted.id);
+  INSERT INTO pulse.installation_witness (installation_id) VALUES (adopted.id);
   -- A copy of the jobs alone lacks the list of claims in place, without which no sweep finds them.
-  UPDATE pulse.job AS j SET fresh = false
-   WHERE j.id IN (SELECT f.id FROM pulse.job AS f WHERE f.fresh AND f.state = 'running'
+  UPDATE pulse.job AS j SET in_place = false
+   WHERE j.id IN (SELECT f.id FROM pulse.job AS f WHERE f.in_place AND f.state = 'running'
                      FOR UPDATE SKIP LOCKED);
-  PERFORM pulse._unlist_ended(c.worker_id)
-     FROM (SELECT DISTINCT f.worker_id FROM pulse.fresh_claim AS f) AS c;
+  PERFORM pulse._forget_ended(c.worker_id)
+     FROM (SELECT DISTINCT f.worker_id FROM pulse.claim_batch AS f) AS c;
   RAISE LOG 'pg_pulse: the jobs in database % were adopted; tokens count from epoch %',
     adopted.database_oid, adopted.epoch_base;
   RETURN adopted;

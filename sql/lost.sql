@@ -3,9 +3,9 @@
 -- heartbeat row, worker lock, job rows by id, job keys.
 
 -- How this worker was lost, NULL while it is alive. Judged on one version of its heartbeat row.
-CREATE OR REPLACE FUNCTION pulse._lost_way(beat pulse.heartbeat, live_us bigint) RETURNS text
+CREATE OR REPLACE FUNCTION pulse._lost_cause(beat pulse.heartbeat, live_us bigint) RETURNS text
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lost_way';
-COMMENT ON FUNCTION pulse._lost_way(pulse.heartbeat, bigint) IS
+COMMENT ON FUNCTION pulse._lost_cause(pulse.heartbeat, bigint) IS
   'session (its attached session ended), silence (no beat for the threshold) or NULL';
 
 -- Looks at every attached session: one that its client ended is stamped with the moment of that;
@@ -20,7 +20,7 @@ BEGIN
     SELECT h.worker_id, pulse._attachment_state(h.attachment, h.incarnation) AS session
       FROM pulse.heartbeat AS h
      WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NULL
-       AND h.verdict NOT IN ('lost', 'stopped')
+       AND h.status NOT IN ('lost', 'stopped')
   ), locked AS MATERIALIZED (
     SELECT h.worker_id, judged.session, pulse._ended_live_us(h.attachment) AS ended_live_us
       FROM pulse.heartbeat AS h JOIN judged ON judged.worker_id = h.worker_id
@@ -60,16 +60,16 @@ BEGIN
              ELSE pulse._setting_us('poll_interval') END)))
     FROM pulse.heartbeat AS h
    WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NOT NULL
-     AND h.beat_live_us <= h.detached_live_us AND h.verdict NOT IN ('lost', 'stopped')
+     AND h.beat_live_us <= h.detached_live_us AND h.status NOT IN ('lost', 'stopped')
      AND pulse._setting_us('disconnect_grace') IS NOT NULL;
 END $$;
 COMMENT ON FUNCTION pulse._ask_for_grace_end(bigint) IS
   'at commit: asks for a sweep when the earliest grace of an ended session is over';
 
-CREATE OR REPLACE FUNCTION pulse._mark_lost(worker_id bigint, way text, reason text) RETURNS void
+CREATE OR REPLACE FUNCTION pulse._mark_lost(worker_id bigint, cause text, reason text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  UPDATE pulse.heartbeat AS h SET verdict = 'lost', lost_way = way
+  UPDATE pulse.heartbeat AS h SET status = 'lost', lost_cause = cause
    WHERE h.worker_id = _mark_lost.worker_id;
   UPDATE pulse.worker AS w SET state = 'lost', ended_at = pulse.now(), reason = _mark_lost.reason
    WHERE w.id = _mark_lost.worker_id;
@@ -80,32 +80,32 @@ COMMENT ON FUNCTION pulse._mark_lost(bigint, text, text) IS 'writes the verdict 
 -- Marks the lost, oldest beat first. Returns how many were marked and how many running jobs belong
 -- to lost workers that somebody holds right now.
 CREATE OR REPLACE FUNCTION pulse._mark_all_lost(
-    live_us bigint, most int, OUT marked int, OUT skipped int)
+    live_us bigint, max_count int, OUT marked int, OUT skipped int)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   candidate bigint;
   beat pulse.heartbeat;
-  way text;
+  cause text;
 BEGIN
   marked := 0;
   skipped := 0;
   FOR candidate IN
     SELECT h.worker_id FROM pulse.heartbeat AS h
-     WHERE h.verdict NOT IN ('lost', 'stopped') AND pulse._lost_way(h, live_us) IS NOT NULL
+     WHERE h.status NOT IN ('lost', 'stopped') AND pulse._lost_cause(h, live_us) IS NOT NULL
      ORDER BY h.beat_live_us
   LOOP
-    EXIT WHEN marked >= most;
+    EXIT WHEN marked >= max_count;
     SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = candidate
        FOR UPDATE SKIP LOCKED;
-    way := pulse._lost_way(beat, live_us);
-    IF beat.worker_id IS NOT NULL AND way IS NULL THEN
+    cause := pulse._lost_cause(beat, live_us);
+    IF beat.worker_id IS NOT NULL AND cause IS NULL THEN
       CONTINUE;  -- it has beaten meanwhile
     END IF;
     IF beat.worker_id IS NULL OR NOT pulse._try_lock_worker(candidate) THEN
       skipped := skipped + cardinality(pulse._running_ids(candidate));
       CONTINUE;
     END IF;
-    PERFORM pulse._mark_lost(candidate, way, CASE way
+    PERFORM pulse._mark_lost(candidate, cause, CASE cause
       WHEN 'session' THEN 'its session ended'
       ELSE format('no heartbeat for %s', pulse._interval(live_us - beat.beat_live_us)) END);
     marked := marked + 1;
@@ -113,12 +113,12 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse._mark_all_lost(bigint, int) IS 'declares workers lost that are';
 
-CREATE OR REPLACE FUNCTION pulse._lock_running(worker_id bigint, most int) RETURNS bigint[]
+CREATE OR REPLACE FUNCTION pulse._lock_running(worker_id bigint, max_count int) RETURNS bigint[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
-  bound int := most;
+  bound int := max_count;
   ids bigint[];
   locked bigint[];
 BEGIN
@@ -127,13 +127,13 @@ BEGIN
     WITH free AS MATERIALIZED (
       SELECT j.id, j.job_key FROM pulse.job AS j
        WHERE j.id = ANY (ids) AND j.state = 'running' AND j.worker_id = _lock_running.worker_id
-       ORDER BY j.id LIMIT most
+       ORDER BY j.id LIMIT max_count
          FOR UPDATE SKIP LOCKED
     )
     SELECT coalesce(array_agg(f.id), '{}') INTO locked FROM free AS f
      WHERE f.job_key IS NULL OR pulse._try_lock_key(f.job_key);
     -- Where others hold some of the first ones, all are looked at.
-    EXIT WHEN bound IS NULL OR cardinality(ids) < bound OR cardinality(locked) = most;
+    EXIT WHEN bound IS NULL OR cardinality(ids) < bound OR cardinality(locked) = max_count;
     bound := NULL;
   END LOOP;
   RETURN locked;
@@ -144,52 +144,52 @@ COMMENT ON FUNCTION pulse._lock_running(bigint, int) IS
 -- Workers that own running jobs and do not live: lost, stopped, or without any row (after a
 -- restore).
 CREATE OR REPLACE FUNCTION pulse._dead_owners()
-  RETURNS TABLE (worker_id bigint, outcome text, way text, reason text)
+  RETURNS TABLE (worker_id bigint, outcome text, cause text, reason text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
   SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   RETURN QUERY
   WITH RECURSIVE holder (worker_id) AS (
-    (SELECT j.holder_id FROM pulse.job AS j
-      WHERE j.holder_id IS NOT NULL ORDER BY j.holder_id LIMIT 1)
+    (SELECT j.running_worker_id FROM pulse.job AS j
+      WHERE j.running_worker_id IS NOT NULL ORDER BY j.running_worker_id LIMIT 1)
     UNION ALL
-    SELECT (SELECT j.holder_id FROM pulse.job AS j
-             WHERE j.holder_id > h.worker_id ORDER BY j.holder_id LIMIT 1)
+    SELECT (SELECT j.running_worker_id FROM pulse.job AS j
+             WHERE j.running_worker_id > h.worker_id ORDER BY j.running_worker_id LIMIT 1)
       FROM holder AS h WHERE h.worker_id IS NOT NULL
   ), owner AS (
-    SELECT h.worker_id FROM holder AS h UNION SELECT c.worker_id FROM pulse.fresh_claim AS c
+    SELECT h.worker_id FROM holder AS h UNION SELECT c.worker_id FROM pulse.claim_batch AS c
   )
   SELECT o.worker_id,
          -- An orderly end is no crash of the job; this row was held while its worker deregistered.
          CASE WHEN w.state = 'stopped' THEN 'interrupted' ELSE 'lost' END,
-         coalesce(h.lost_way, 'silence'),
+         coalesce(h.lost_cause, 'silence'),
          format('worker %s%s was lost: %s', o.worker_id, ' (' || w.name || ')',
                 coalesce(w.reason, 'it is not registered here'))
     FROM owner AS o
     LEFT JOIN pulse.heartbeat AS h ON h.worker_id = o.worker_id
     LEFT JOIN pulse.worker AS w ON w.id = o.worker_id
-   WHERE o.worker_id IS NOT NULL AND (h.worker_id IS NULL OR h.verdict IN ('lost', 'stopped'))
+   WHERE o.worker_id IS NOT NULL AND (h.worker_id IS NULL OR h.status IN ('lost', 'stopped'))
    ORDER BY h.beat_live_us NULLS FIRST;
 END $$;
 COMMENT ON FUNCTION pulse._dead_owners() IS 'owners of running jobs that do not live, and why';
 
 CREATE OR REPLACE FUNCTION pulse._recover_in_full(
-    worker_id bigint, outcome text, way text, reason text, most int)
+    worker_id bigint, outcome text, cause text, reason text, max_count int)
   RETURNS TABLE (id bigint, state text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY
   SELECT e.id, e.state FROM pulse._end_attempts((
-    SELECT array_agg(ROW(l, outcome, reason, true, NULL, NULL, way)::pulse._ending)
-      FROM unnest(pulse._lock_running(worker_id, most)) AS l)) AS e;
+    SELECT array_agg(ROW(l, outcome, reason, true, NULL, NULL, cause)::pulse._ending)
+      FROM unnest(pulse._lock_running(worker_id, max_count)) AS l)) AS e;
 END $$;
 COMMENT ON FUNCTION pulse._recover_in_full(bigint, text, text, text, int) IS
   '_recover_owner() for jobs with a key, and whatever else takes more than one look';
 
 -- C: extension/finish/recover.cpp.
 CREATE OR REPLACE FUNCTION pulse._recover_owner(
-    worker_id bigint, outcome text, way text, reason text, most int)
+    worker_id bigint, outcome text, cause text, reason text, max_count int)
   RETURNS TABLE (id bigint, state text)
   LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100 AS 'MODULE_PATHNAME', 'pulse_recover_owner';
 COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, text, int) IS

@@ -2,7 +2,7 @@
 -- without a token, and therefore never one that runs. Rows are locked in id order and without
 -- waiting; what is left alone is told. A job only leaves the waiting ones, so no key is locked.
 
-CREATE OR REPLACE FUNCTION pulse._tell_left(job_ids bigint[], what text, hint text) RETURNS void
+CREATE OR REPLACE FUNCTION pulse._report_skipped(job_ids bigint[], what text, hint text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   left_alone int := cardinality(job_ids);
@@ -15,7 +15,7 @@ BEGIN
       HINT = hint;
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._tell_left(bigint[], text, text) IS
+COMMENT ON FUNCTION pulse._report_skipped(bigint[], text, text) IS
   'tells which of the jobs asked for were not touched';
 
 CREATE OR REPLACE FUNCTION pulse._lock_waiting(job_ids bigint[], fenced text) RETURNS bigint[]
@@ -36,9 +36,9 @@ BEGIN
     INTO running, busy
     FROM pulse.job AS j
    WHERE j.id = ANY (ARRAY(SELECT unnest(job_ids) EXCEPT SELECT unnest(locked)));
-  PERFORM pulse._tell_left(running, 'running',
+  PERFORM pulse._report_skipped(running, 'running',
     format('Only the claim''s own %s, or cancel_job or requeue_job, ends an attempt.', fenced));
-  PERFORM pulse._tell_left(busy, 'held by other transactions', 'Ask again for them.');
+  PERFORM pulse._report_skipped(busy, 'held by other transactions', 'Ask again for them.');
   RETURN locked;
 END $$;
 COMMENT ON FUNCTION pulse._lock_waiting(bigint[], text) IS

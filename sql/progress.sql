@@ -30,7 +30,7 @@ BEGIN
   IF NOT pulse._in_client_block() THEN
     UPDATE pulse.heartbeat AS h
        SET beat_live_us = pulse._live_now_us(), last_heartbeat_at = pulse.now()
-     WHERE h.worker_id = owner AND h.verdict NOT IN ('lost', 'stopped') AND h.interval_us > 0
+     WHERE h.worker_id = owner AND h.status NOT IN ('lost', 'stopped') AND h.interval_us > 0
        AND pulse._live_now_us() - h.beat_live_us > h.interval_us / 2;
   END IF;
 END $$;

@@ -39,7 +39,7 @@ CREATE OR REPLACE FUNCTION pulse._note_sweep_due(at timestamptz) RETURNS boolean
 COMMENT ON FUNCTION pulse._note_sweep_due(timestamptz) IS
   'at commit: asks for a sweep at that time, before its interval ends';
 
-CREATE OR REPLACE FUNCTION pulse._promote_marked(most int) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse._promote_marked(max_count int) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_promote_marked';
 COMMENT ON FUNCTION pulse._promote_marked(int) IS
   'promotes marked queues, at most so many marks; true when marks remain';
@@ -49,7 +49,7 @@ CREATE OR REPLACE FUNCTION pulse._keep_queue_looks() RETURNS void
 COMMENT ON FUNCTION pulse._keep_queue_looks() IS
   'what this transaction saw of queues counts, even if it is undone';
 
-CREATE OR REPLACE FUNCTION pulse._reconcile_queues(most int = 0) RETURNS int
+CREATE OR REPLACE FUNCTION pulse._reconcile_queues(max_count int = 0) RETURNS int
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_reconcile_queues';
 COMMENT ON FUNCTION pulse._reconcile_queues(int) IS
   'looks at so many queues (0: all) and marks those with a place to give away; returns how many';

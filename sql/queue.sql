@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION pulse._park_open(queue_name text) RETURNS void
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   UPDATE pulse.job AS j SET state = 'parked'
-   WHERE j.queue_name = _park_open.queue_name AND j.state = 'ready' AND j.lane <> 'p';
+   WHERE j.queue_name = _park_open.queue_name AND j.state = 'ready' AND j.index_lane <> 'p';
   PERFORM pulse._note_queue(queue_name);
 END $$;
 COMMENT ON FUNCTION pulse._park_open(text) IS 'puts the unclaimed open jobs of a queue back';

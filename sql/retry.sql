@@ -8,8 +8,8 @@ CREATE OR REPLACE FUNCTION pulse._key_holder(job_key text) RETURNS bigint
 BEGIN
   RETURN (
     SELECT j.id FROM pulse.job AS j
-     WHERE j.job_key = _key_holder.job_key AND j.lane <> 'h'
-        OR j.job_key = _key_holder.job_key AND j.lane = 'h'
+     WHERE j.job_key = _key_holder.job_key AND j.index_lane <> 'h'
+        OR j.job_key = _key_holder.job_key AND j.index_lane = 'h'
      ORDER BY j.state = 'running', j.id LIMIT 1
   );
 END $$;
@@ -67,7 +67,7 @@ BEGIN
     ended.crashes := least(ended.crashes, _revive_failed.attempts);
     RETURN NEXT pulse._revive(ended);
   END LOOP;
-  PERFORM pulse._tell_left(taken, 'failed, and another job has the key',
+  PERFORM pulse._report_skipped(taken, 'failed, and another job has the key',
     'A later job replaced them; add a job without the key if both are to run.');
 END $$;
 COMMENT ON FUNCTION pulse._revive_failed(bigint[], timestamptz, int, int, int) IS

@@ -22,15 +22,15 @@ CREATE OR REPLACE FUNCTION pulse._in_client_block() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_in_client_block';
 COMMENT ON FUNCTION pulse._in_client_block() IS 'whether the client opened a transaction block';
 
-CREATE OR REPLACE FUNCTION pulse._begin_lazy_write() RETURNS void
+CREATE OR REPLACE FUNCTION pulse._begin_async_write() RETURNS void
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_begin_lazy_write';
-COMMENT ON FUNCTION pulse._begin_lazy_write() IS
-  'what is written from here to _end_lazy_write() is written anew after a crash: a transaction of '
+COMMENT ON FUNCTION pulse._begin_async_write() IS
+  'what is written from here to _end_async_write() is written anew after a crash: a transaction of '
   'nothing else commits without waiting for the disk';
 
-CREATE OR REPLACE FUNCTION pulse._end_lazy_write() RETURNS void
+CREATE OR REPLACE FUNCTION pulse._end_async_write() RETURNS void
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_end_lazy_write';
-COMMENT ON FUNCTION pulse._end_lazy_write() IS 'the end of what _begin_lazy_write() began';
+COMMENT ON FUNCTION pulse._end_async_write() IS 'the end of what _begin_async_write() began';
 
 CREATE OR REPLACE FUNCTION pulse._require_read_committed(what text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_read_committed';

@@ -32,7 +32,7 @@ COMMENT ON FUNCTION pulse._sample_jobs(float8) IS
   'jobs per task and queue on a part of the table''s pages, as many as the whole would have';
 
 -- Open jobs of each task. A lane that has more than its share of the bound is cut off there.
-CREATE OR REPLACE FUNCTION pulse._count_tasks(most int, bound int)
+CREATE OR REPLACE FUNCTION pulse._count_tasks(max_count int, bound int)
   RETURNS TABLE (identifier text, ready bigint, future bigint, oldest timestamptz, cut boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off
@@ -41,16 +41,16 @@ BEGIN
   RETURN QUERY
   WITH RECURSIVE walk (identifier, priority) AS (
     (SELECT j.identifier, j.priority FROM pulse.job AS j
-      WHERE j.lane = 'o' AND j.state = 'ready' ORDER BY j.identifier, j.priority LIMIT 1)
+      WHERE j.index_lane = 'o' AND j.state = 'ready' ORDER BY j.identifier, j.priority LIMIT 1)
     UNION ALL
     SELECT n.identifier, n.priority FROM walk AS w CROSS JOIN LATERAL (
       SELECT j.identifier, j.priority FROM pulse.job AS j
-       WHERE j.lane = 'o' AND j.state = 'ready'
+       WHERE j.index_lane = 'o' AND j.state = 'ready'
          AND (j.identifier, j.priority) > (w.identifier, w.priority)
        ORDER BY j.identifier, j.priority LIMIT 1) AS n
   ), lane AS MATERIALIZED (
     SELECT w.identifier, w.priority, bound / count(*) OVER () + 1 AS share
-      FROM (SELECT * FROM walk LIMIT most) AS w
+      FROM (SELECT * FROM walk LIMIT max_count) AS w
   ), moment AS MATERIALIZED (SELECT pulse.now() AS now)
   SELECT l.identifier, sum(due.jobs)::bigint, sum(future.jobs)::bigint, min(due.oldest),
          bool_or(greatest(due.jobs, future.jobs) >= l.share)
@@ -58,14 +58,14 @@ BEGIN
    CROSS JOIN LATERAL (
      SELECT count(*) AS jobs, min(d.run_at) AS oldest FROM (
        SELECT j.run_at FROM pulse.job AS j
-        WHERE j.lane = 'o' AND j.state = 'ready'
+        WHERE j.index_lane = 'o' AND j.state = 'ready'
           AND j.identifier = l.identifier AND j.priority = l.priority
           AND j.run_at <= m.now
         ORDER BY j.run_at LIMIT l.share) AS d) AS due
    CROSS JOIN LATERAL (
      SELECT count(*) AS jobs FROM (
        SELECT FROM pulse.job AS j
-        WHERE j.lane = 'o' AND j.state = 'ready'
+        WHERE j.index_lane = 'o' AND j.state = 'ready'
           AND j.identifier = l.identifier AND j.priority = l.priority
           AND j.run_at > m.now
         LIMIT l.share) AS d) AS future
@@ -76,7 +76,7 @@ COMMENT ON FUNCTION pulse._count_tasks(int, int) IS
   'are more than were counted';
 
 -- Queues in the order of their index, and those of the jobs that have been due for longest.
-CREATE OR REPLACE FUNCTION pulse._waiting_queues(most int) RETURNS SETOF text
+CREATE OR REPLACE FUNCTION pulse._waiting_queues(max_count int) RETURNS SETOF text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
   SET plan_cache_mode = force_generic_plan AS $$
@@ -84,30 +84,30 @@ BEGIN
   RETURN QUERY
   WITH RECURSIVE walk (slot, queue_name) AS (
     (SELECT pulse._queue_slot(j.queue_name), j.queue_name FROM pulse.job AS j
-      WHERE j.lane = 'p' ORDER BY pulse._queue_slot(j.queue_name), j.queue_name LIMIT 1)
+      WHERE j.index_lane = 'p' ORDER BY pulse._queue_slot(j.queue_name), j.queue_name LIMIT 1)
     UNION ALL
     SELECT n.slot, n.queue_name FROM walk AS w CROSS JOIN LATERAL (
       SELECT pulse._queue_slot(j.queue_name) AS slot, j.queue_name FROM pulse.job AS j
-       WHERE j.lane = 'p'
+       WHERE j.index_lane = 'p'
          AND (pulse._queue_slot(j.queue_name), j.queue_name) > (w.slot, w.queue_name)
        ORDER BY pulse._queue_slot(j.queue_name), j.queue_name LIMIT 1) AS n
   ), late AS (
     SELECT o.queue_name, min(o.run_at) AS run_at FROM (
       SELECT j.queue_name, j.run_at FROM pulse.job AS j
-       WHERE j.lane = 'p' ORDER BY j.run_at LIMIT most * 10) AS o
-     GROUP BY o.queue_name ORDER BY 2 LIMIT most / 2
+       WHERE j.index_lane = 'p' ORDER BY j.run_at LIMIT max_count * 10) AS o
+     GROUP BY o.queue_name ORDER BY 2 LIMIT max_count / 2
   ), known (queue_name, rank) AS (
     SELECT l.queue_name, 1 FROM late AS l
     UNION ALL (SELECT j.queue_name, 2 FROM pulse.job AS j
-                WHERE j.queue_name IS NOT NULL AND j.lane <> 'p' LIMIT most)
-    UNION ALL (SELECT w.queue_name, 3 FROM walk AS w LIMIT most)
+                WHERE j.queue_name IS NOT NULL AND j.index_lane <> 'p' LIMIT max_count)
+    UNION ALL (SELECT w.queue_name, 3 FROM walk AS w LIMIT max_count)
   )
-  SELECT k.queue_name FROM known AS k GROUP BY k.queue_name ORDER BY min(k.rank) LIMIT most;
+  SELECT k.queue_name FROM known AS k GROUP BY k.queue_name ORDER BY min(k.rank) LIMIT max_count;
 END $$;
 COMMENT ON FUNCTION pulse._waiting_queues(int) IS
   'at most so many queues with live jobs: all, or else some and those that wait for longest';
 
-CREATE OR REPLACE FUNCTION pulse._count_queues(most int, bound int)
+CREATE OR REPLACE FUNCTION pulse._count_queues(max_count int, bound int)
   RETURNS TABLE (queue_name text, ready bigint, parked bigint, running bigint, oldest timestamptz,
                  cut boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
@@ -118,7 +118,7 @@ BEGIN
   WITH chosen AS MATERIALIZED (
     SELECT q.queue_name, pulse._queue_slot(q.queue_name) AS slot,
            bound / count(*) OVER () + 1 AS share, pulse.now() AS now
-      FROM pulse._waiting_queues(most) AS q (queue_name)
+      FROM pulse._waiting_queues(max_count) AS q (queue_name)
   )
   SELECT c.queue_name, taken.ready, waiting.jobs, taken.running,
          least(taken.oldest, waiting.oldest), greatest(waiting.jobs, taken.jobs) >= c.share
@@ -128,18 +128,18 @@ BEGIN
             count(*) FILTER (WHERE t.state = 'running') AS running,
             min(t.run_at) FILTER (WHERE t.state = 'ready' AND t.run_at <= c.now) AS oldest
        FROM (SELECT j.state, j.run_at FROM pulse.job AS j
-              WHERE j.queue_name = c.queue_name AND j.queue_name IS NOT NULL AND j.lane <> 'p'
+              WHERE j.queue_name = c.queue_name AND j.queue_name IS NOT NULL AND j.index_lane <> 'p'
               LIMIT c.share) AS t) AS taken
    CROSS JOIN LATERAL (
      WITH RECURSIVE lane (priority, run_at) AS (
        (SELECT j.priority, j.run_at FROM pulse.job AS j
-         WHERE j.lane = 'p' AND pulse._queue_slot(j.queue_name) = c.slot
+         WHERE j.index_lane = 'p' AND pulse._queue_slot(j.queue_name) = c.slot
            AND j.queue_name = c.queue_name
          ORDER BY j.priority, j.run_at LIMIT 1)
        UNION ALL
        SELECT n.priority, n.run_at FROM lane AS l CROSS JOIN LATERAL (
          SELECT j.priority, j.run_at FROM pulse.job AS j
-          WHERE j.lane = 'p' AND pulse._queue_slot(j.queue_name) = c.slot
+          WHERE j.index_lane = 'p' AND pulse._queue_slot(j.queue_name) = c.slot
             AND j.queue_name = c.queue_name AND j.priority > l.priority
           ORDER BY j.priority, j.run_at LIMIT 1) AS n
      )
@@ -147,7 +147,7 @@ BEGIN
               WHERE o.run_at <= c.now) AS oldest,
             (SELECT count(*) FROM (
                SELECT FROM pulse.job AS j
-                WHERE j.lane = 'p' AND pulse._queue_slot(j.queue_name) = c.slot
+                WHERE j.index_lane = 'p' AND pulse._queue_slot(j.queue_name) = c.slot
                   AND j.queue_name = c.queue_name LIMIT c.share) AS p) AS jobs) AS waiting;
 END $$;
 COMMENT ON FUNCTION pulse._count_queues(int, int) IS
@@ -182,7 +182,7 @@ COMMENT ON FUNCTION pulse._best_count(bigint, bigint, boolean, boolean) IS
 
 -- A small table is
 -- sampled as a whole, and nothing is an estimate.
-CREATE OR REPLACE FUNCTION pulse.stats(most int = 50)
+CREATE OR REPLACE FUNCTION pulse.stats(max_rows int = 50)
   RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
                  oldest_due_at timestamptz, oldest_due_age interval, estimated boolean)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
@@ -193,9 +193,9 @@ DECLARE
   whole boolean := part >= 1;
   moment timestamptz := pulse.now();
   -- No index tells whose they are, so with them a task's row is an estimate.
-  any_parked boolean := EXISTS (SELECT FROM pulse.job AS j WHERE j.lane = 'p');
+  any_parked boolean := EXISTS (SELECT FROM pulse.job AS j WHERE j.index_lane = 'p');
 BEGIN
-  PERFORM pulse._check_number('most', coalesce(stats.most, 0), 2, 10000);
+  PERFORM pulse._check_number('max_rows', coalesce(stats.max_rows, 0), 2, 10000);
   RETURN QUERY
   WITH sample AS MATERIALIZED (
     SELECT * FROM pulse._sample_jobs(part)
@@ -212,7 +212,7 @@ BEGIN
          pulse._best_count(c.future, s.future, c.cut, whole), coalesce(s.parked, 0),
          pulse._best_count(r.running, s.running, r.cut, whole), c.oldest, moment - c.oldest,
          NOT whole AND (coalesce(c.cut, false) OR coalesce(r.cut, false) OR any_parked)
-    FROM pulse._count_tasks(stats.most, bound) AS c
+    FROM pulse._count_tasks(stats.max_rows, bound) AS c
     FULL JOIN task AS s ON s.identifier = c.identifier
     FULL JOIN pulse._count_running(bound) AS r
               ON r.identifier = coalesce(c.identifier, s.identifier)
@@ -221,7 +221,7 @@ BEGIN
          pulse._best_count(c.parked, s.parked, c.cut, whole),
          pulse._best_count(c.running, s.running, c.cut, whole), c.oldest, moment - c.oldest,
          NOT whole AND c.cut
-    FROM pulse._count_queues(stats.most, bound) AS c
+    FROM pulse._count_queues(stats.max_rows, bound) AS c
     LEFT JOIN queue AS s ON s.queue_name = c.queue_name;
 END $$;
 COMMENT ON FUNCTION pulse.stats(int) IS

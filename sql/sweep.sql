@@ -5,8 +5,8 @@
 
 -- Jobs past their own clocks: the timeout since the claim, the stall_timeout since the last sign of
 -- life.
-CREATE OR REPLACE FUNCTION pulse._late(live_us bigint)
-  RETURNS TABLE (id bigint, job_key text, outcome text, error text, way text)
+CREATE OR REPLACE FUNCTION pulse._overdue(live_us bigint)
+  RETURNS TABLE (id bigint, job_key text, outcome text, error text, cause text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
@@ -26,10 +26,10 @@ BEGIN
     ) AS c (outcome)
    WHERE j.id = ANY (pulse._running_ids(NULL)) AND c.outcome IS NOT NULL;
 END $$;
-COMMENT ON FUNCTION pulse._late(bigint) IS 'running jobs past their own clocks';
+COMMENT ON FUNCTION pulse._overdue(bigint) IS 'running jobs past their own clocks';
 
 -- Locks late jobs without waiting, and judges again under the lock.
-CREATE OR REPLACE FUNCTION pulse._lock_late(live_us bigint, most int) RETURNS pulse._ending[]
+CREATE OR REPLACE FUNCTION pulse._lock_overdue(live_us bigint, max_count int) RETURNS pulse._ending[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -37,29 +37,29 @@ DECLARE
 BEGIN
   SELECT array_agg(f.id) INTO locked FROM (
     SELECT j.id FROM pulse.job AS j
-     WHERE j.id = ANY (ARRAY(SELECT l.id FROM pulse._late(live_us) AS l))
-     ORDER BY j.id LIMIT most
+     WHERE j.id = ANY (ARRAY(SELECT l.id FROM pulse._overdue(live_us) AS l))
+     ORDER BY j.id LIMIT max_count
        FOR UPDATE SKIP LOCKED) AS f;
-  RETURN (SELECT array_agg(ROW(l.id, l.outcome, l.error, true, NULL, NULL, l.way)::pulse._ending)
-            FROM pulse._late(live_us) AS l
+  RETURN (SELECT array_agg(ROW(l.id, l.outcome, l.error, true, NULL, NULL, l.cause)::pulse._ending)
+            FROM pulse._overdue(live_us) AS l
            WHERE l.id = ANY (locked) AND (l.job_key IS NULL OR pulse._try_lock_key(l.job_key)));
 END $$;
-COMMENT ON FUNCTION pulse._lock_late(bigint, int) IS
+COMMENT ON FUNCTION pulse._lock_overdue(bigint, int) IS
   'locked jobs past their own clocks, as endings';
 
 -- At most one notification per sweep; a full queue of them must not make the sweep fail at its
 -- commit.
-CREATE OR REPLACE FUNCTION pulse._announce(way text, worker_id bigint, job_ids bigint[])
+CREATE OR REPLACE FUNCTION pulse._notify_recovered(cause text, worker_id bigint, job_ids bigint[])
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF pulse._events_on() AND cardinality(job_ids) > 0 AND pg_notification_queue_usage() < 0.9 THEN
     PERFORM pg_notify('pulse_events', json_build_object(
-      'event', 'recovered', 'way', way, 'worker', worker_id, 'count', cardinality(job_ids),
+      'event', 'recovered', 'cause', cause, 'worker', worker_id, 'count', cardinality(job_ids),
       'job_ids', job_ids[1:100])::text);
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._announce(text, bigint, bigint[]) IS
+COMMENT ON FUNCTION pulse._notify_recovered(text, bigint, bigint[]) IS
   'tells listeners of pulse_events which jobs were recovered';
 
 CREATE OR REPLACE FUNCTION pulse._count_recovered(
@@ -79,21 +79,21 @@ END $$;
 COMMENT ON FUNCTION pulse._count_recovered(pulse._sweep_result, text[]) IS
   'adds fates to the result';
 
-CREATE OR REPLACE FUNCTION pulse._room(result pulse._sweep_result, most int) RETURNS int
+CREATE OR REPLACE FUNCTION pulse._remaining(result pulse._sweep_result, max_count int) RETURNS int
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN most - result.jobs_requeued - result.jobs_failed - result.jobs_quarantined;
+  RETURN max_count - result.jobs_requeued - result.jobs_failed - result.jobs_quarantined;
 END $$;
-COMMENT ON FUNCTION pulse._room(pulse._sweep_result, int) IS 'how many more jobs a sweep may end';
+COMMENT ON FUNCTION pulse._remaining(pulse._sweep_result, int) IS 'how many more jobs a sweep may end';
 
-CREATE OR REPLACE FUNCTION pulse._recover_lost(INOUT result pulse._sweep_result, most int)
+CREATE OR REPLACE FUNCTION pulse._recover_lost(INOUT result pulse._sweep_result, max_count int)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   owner record;
   ids bigint[];
   states text[];
   still_listed int;
-  event_way text;
+  event_cause text;
   event_worker bigint;
   event_ids bigint[] := '{}';
 BEGIN
@@ -101,31 +101,31 @@ BEGIN
     RETURN;  -- the background worker comes with a new process, which would plan all that follows
   END IF;
   FOR owner IN SELECT * FROM pulse._dead_owners() LOOP
-    EXIT WHEN pulse._room(result, most) <= 0;
+    EXIT WHEN pulse._remaining(result, max_count) <= 0;
     SELECT array_agg(r.id ORDER BY r.id), array_agg(r.state) INTO ids, states
       FROM pulse._recover_owner(
-        owner.worker_id, owner.outcome, owner.way, owner.reason, pulse._room(result, most)) AS r;
+        owner.worker_id, owner.outcome, owner.cause, owner.reason, pulse._remaining(result, max_count)) AS r;
     result := pulse._count_recovered(result, states);
-    still_listed := pulse._unlist_ended(owner.worker_id, coalesce(ids, '{}'),
-      CASE WHEN pulse._room(result, most) > 0 THEN 1000000 ELSE 1 END);
-    IF pulse._room(result, most) > 0 THEN
+    still_listed := pulse._forget_ended(owner.worker_id, coalesce(ids, '{}'),
+      CASE WHEN pulse._remaining(result, max_count) > 0 THEN 1000000 ELSE 1 END);
+    IF pulse._remaining(result, max_count) > 0 THEN
       result.jobs_skipped_locked := result.jobs_skipped_locked + still_listed
-        + (SELECT count(*) FROM pulse.job AS j WHERE j.holder_id = owner.worker_id);
+        + (SELECT count(*) FROM pulse.job AS j WHERE j.running_worker_id = owner.worker_id);
     END IF;
-    event_way := coalesce(event_way, owner.way);
+    event_cause := coalesce(event_cause, owner.cause);
     event_worker := CASE WHEN event_ids = '{}' THEN owner.worker_id END;
     event_ids := event_ids || ids;
   END LOOP;
-  PERFORM pulse._announce(event_way, event_worker, event_ids);
+  PERFORM pulse._notify_recovered(event_cause, event_worker, event_ids);
 END $$;
 COMMENT ON FUNCTION pulse._recover_lost(pulse._sweep_result, int) IS
   'recovers running jobs whose owners do not live, as many as there is room for';
 
-CREATE OR REPLACE FUNCTION pulse._recover_late(
-    INOUT result pulse._sweep_result, most int, live_us bigint)
+CREATE OR REPLACE FUNCTION pulse._recover_overdue(
+    INOUT result pulse._sweep_result, max_count int, live_us bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  is_first boolean := pulse._room(result, most) = most;  -- nothing was recovered and told before
+  is_first boolean := pulse._remaining(result, max_count) = max_count;  -- nothing was recovered and told before
   endings pulse._ending[];
   ids bigint[];
   states text[];
@@ -134,29 +134,29 @@ BEGIN
        SELECT FROM pulse.task AS t WHERE t.timeout IS NOT NULL OR t.stall_timeout IS NOT NULL) THEN
     RETURN;
   END IF;
-  endings := pulse._lock_late(live_us, pulse._room(result, most));
+  endings := pulse._lock_overdue(live_us, pulse._remaining(result, max_count));
   SELECT array_agg(e.id ORDER BY e.id), array_agg(e.state) INTO ids, states
     FROM pulse._end_attempts(endings) AS e;
   result := pulse._count_recovered(result, states);
   result.jobs_timed_out :=
     (SELECT count(*) FROM unnest(endings) AS e WHERE e.outcome = 'timed_out');
   result.jobs_stalled := (SELECT count(*) FROM unnest(endings) AS e WHERE e.outcome = 'stalled');
-  IF pulse._room(result, most) > 0 THEN
+  IF pulse._remaining(result, max_count) > 0 THEN
     result.jobs_skipped_locked := result.jobs_skipped_locked
-      + (SELECT count(*) FROM pulse._late(live_us));
+      + (SELECT count(*) FROM pulse._overdue(live_us));
   END IF;
   IF is_first THEN
-    PERFORM pulse._announce(endings[1].way, NULL, ids);
+    PERFORM pulse._notify_recovered(endings[1].cause, NULL, ids);
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._recover_late(pulse._sweep_result, int, bigint) IS
+COMMENT ON FUNCTION pulse._recover_overdue(pulse._sweep_result, int, bigint) IS
   'ends attempts past their own clocks, as many as there is room for';
 
 CREATE OR REPLACE FUNCTION pulse._warn_of_short_thresholds() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   short int := (SELECT count(*) FROM pulse.heartbeat AS h
-                 WHERE h.verdict NOT IN ('lost', 'stopped') AND h.interval_us > 0
+                 WHERE h.status NOT IN ('lost', 'stopped') AND h.interval_us > 0
                    AND h.threshold_us < pulse._least_threshold_us(h.interval_us));
 BEGIN
   IF short > 0 THEN
@@ -187,17 +187,17 @@ BEGIN
   result.workers_lost := marked;
   result.jobs_skipped_locked := skipped;
   result := pulse._recover_lost(result, max_jobs);
-  IF pulse._room(result, max_jobs) > 0 THEN
-    result := pulse._recover_late(result, max_jobs, live_us);
+  IF pulse._remaining(result, max_jobs) > 0 THEN
+    result := pulse._recover_overdue(result, max_jobs, live_us);
   END IF;
   -- With many queues a look at all takes a while, which a recovery must not wait for.
   PERFORM pulse._reconcile_queues(
-    CASE WHEN stamped = 0 AND marked = 0 AND pulse._room(result, max_jobs) = max_jobs
+    CASE WHEN stamped = 0 AND marked = 0 AND pulse._remaining(result, max_jobs) = max_jobs
       THEN 0 ELSE 1000 END);
   PERFORM pulse._promote_marked(256);
   DELETE FROM pulse.heartbeat AS h
    WHERE h.worker_id IN (SELECT o.worker_id FROM pulse.heartbeat AS o
-                          WHERE o.verdict = 'lost' AND o.last_heartbeat_at < told
+                          WHERE o.status = 'lost' AND o.last_heartbeat_at < told
                             AND cardinality(pulse._running_ids(o.worker_id, 1)) = 0
                             FOR UPDATE SKIP LOCKED);
   RETURN result;
@@ -227,10 +227,10 @@ BEGIN
     END;
   ELSE
     -- What a crash takes back, another sweep does again: the owners are dead then as well.
-    PERFORM pulse._begin_lazy_write();
+    PERFORM pulse._begin_async_write();
     PERFORM pulse._start_sweep();
     result := pulse._sweep(max_jobs);
-    PERFORM pulse._end_lazy_write();
+    PERFORM pulse._end_async_write();
   END IF;
   workers_lost := result.workers_lost;
   jobs_requeued := result.jobs_requeued;
@@ -255,7 +255,7 @@ DECLARE
   status text;
   ids bigint[];
 BEGIN
-  SELECT h.verdict INTO status FROM pulse.heartbeat AS h
+  SELECT h.status INTO status FROM pulse.heartbeat AS h
    WHERE h.worker_id = _declare_lost.worker_id FOR UPDATE;
   IF status IS NULL AND NOT EXISTS (SELECT FROM pulse.worker AS w
                                      WHERE w.id = _declare_lost.worker_id) THEN
@@ -269,9 +269,9 @@ BEGIN
   END IF;
   -- Also of a worker that has ended: a row may have been held while it deregistered.
   SELECT array_agg(r.id ORDER BY r.id) INTO ids FROM pulse._dead_owners() AS o,
-    LATERAL pulse._recover_owner(o.worker_id, o.outcome, o.way, o.reason, NULL) AS r
+    LATERAL pulse._recover_owner(o.worker_id, o.outcome, o.cause, o.reason, NULL) AS r
    WHERE o.worker_id = _declare_lost.worker_id;
-  PERFORM pulse._unlist_ended(_declare_lost.worker_id, coalesce(ids, '{}'));
+  PERFORM pulse._forget_ended(_declare_lost.worker_id, coalesce(ids, '{}'));
   RETURN coalesce(ids, '{}');
 END $$;
 COMMENT ON FUNCTION pulse._declare_lost(bigint, text) IS
@@ -290,7 +290,7 @@ BEGIN
     RAISE EXCEPTION 'a claim of worker % is under way', declare_lost.worker_id USING
       ERRCODE = 'lock_not_available', HINT = 'Try again when its transaction has ended.';
   END IF;
-  PERFORM pulse._announce('host', declare_lost.worker_id, recovered);
+  PERFORM pulse._notify_recovered('host', declare_lost.worker_id, recovered);
   RETURN cardinality(recovered);
 END $$;
 COMMENT ON FUNCTION pulse.declare_lost(bigint, text) IS

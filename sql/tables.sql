@@ -51,11 +51,11 @@ CREATE TABLE pulse.job (
   cancel_requested_at timestamptz,
   cancel_reason       text,
   superseded          boolean NOT NULL DEFAULT false,
-  fresh               boolean NOT NULL DEFAULT false,
-  holder_id           bigint GENERATED ALWAYS AS
-    (CASE WHEN state = 'running' AND NOT fresh THEN worker_id END) STORED,
-  lane                "char" NOT NULL GENERATED ALWAYS AS
-    (CASE WHEN state = 'parked' THEN 'p' WHEN state = 'running' AND NOT fresh THEN 'h' ELSE 'o' END)
+  in_place               boolean NOT NULL DEFAULT false,
+  running_worker_id           bigint GENERATED ALWAYS AS
+    (CASE WHEN state = 'running' AND NOT in_place THEN worker_id END) STORED,
+  index_lane                "char" NOT NULL GENERATED ALWAYS AS
+    (CASE WHEN state = 'parked' THEN 'p' WHEN state = 'running' AND NOT in_place THEN 'h' ELSE 'o' END)
     STORED
 ) WITH (
   autovacuum_vacuum_scale_factor = 0.01,
@@ -67,14 +67,14 @@ CREATE TABLE pulse.job (
 );
 COMMENT ON TABLE pulse.job IS 'live jobs: ready, parked behind their queue, or running';
 COMMENT ON COLUMN pulse.job.worker_id IS
-  'running: the owner; ready: the one worker that may run this suspect alone (see claim)';
+  'running: the owner; ready: the one worker that may run this poison suspect (see claim)';
 COMMENT ON COLUMN pulse.job.token IS 'names the current claim; only while running';
 COMMENT ON COLUMN pulse.job.superseded IS
   'while it ran, its key was given to another job or removed: it does not run again';
-COMMENT ON COLUMN pulse.job.fresh IS
-  'while it runs: claimed in place, listed in fresh_claim and not yet in the lane of held jobs';
-COMMENT ON COLUMN pulse.job.holder_id IS 'the owner of a held job';
-COMMENT ON COLUMN pulse.job.lane IS
+COMMENT ON COLUMN pulse.job.in_place IS
+  'while it runs: claimed in place, listed in claim_batch and not yet in the lane of held jobs';
+COMMENT ON COLUMN pulse.job.running_worker_id IS 'the owner of a held job';
+COMMENT ON COLUMN pulse.job.index_lane IS
   'which indexes have it: o(pen): ready, or fresh; p(arked); h(eld). No index may ask for the '
   'state: a fresh claim changes it, and is a HOT update because no index has to follow';
 COMMENT ON COLUMN pulse.job.claimed_live_us IS 'the claim on the liveness clock, microseconds';
@@ -85,31 +85,31 @@ COMMENT ON COLUMN pulse.job.activity_live_us IS
 -- claims stay on it, and are stepped over, until they end or settle. Entries are alike only of
 -- versions of one job, which is rare, so a full page is not searched for such.
 CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id)
-  WITH (deduplicate_items = off) WHERE lane = 'o';
--- Recovery, held() and heartbeats find a worker's jobs here, and in fresh_claim.
-CREATE INDEX job_running_idx ON pulse.job (holder_id, id) WHERE holder_id IS NOT NULL;
+  WITH (deduplicate_items = off) WHERE index_lane = 'o';
+-- Recovery, held() and heartbeats find a worker's jobs here, and in claim_batch.
+CREATE INDEX job_running_idx ON pulse.job (running_worker_id, id) WHERE running_worker_id IS NOT NULL;
 -- Promotion: the waiting jobs of one queue in order, and a skip scan over queues by mark.
 CREATE INDEX job_parked_idx
   ON pulse.job (pulse._queue_slot(queue_name), queue_name, priority, run_at, id)
-  WHERE lane = 'p';
+  WHERE index_lane = 'p';
 -- Which parked jobs fell due since the last look.
-CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE lane = 'p';
+CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';
 -- The places a queue has given away: its open and its running jobs.
 CREATE INDEX job_open_idx ON pulse.job (queue_name)
-  WHERE queue_name IS NOT NULL AND lane <> 'p';
+  WHERE queue_name IS NOT NULL AND index_lane <> 'p';
 -- A key is unique among waiting jobs only: a running job has lost it to whoever adds it next. Jobs
 -- with a key are never fresh.
 CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND lane <> 'h';
+  WHERE job_key IS NOT NULL AND index_lane <> 'h';
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND lane = 'h';
+  WHERE job_key IS NOT NULL AND index_lane = 'h';
 
 -- Claims whose jobs were updated in place: who has them. A row goes when its last job has ended, or
 -- when a beat of its worker moves those that still run to the lane of held jobs.
-CREATE TABLE pulse.fresh_claim (
+CREATE TABLE pulse.claim_batch (
   worker_id bigint NOT NULL,
   token     bigint NOT NULL,
-  left_jobs int NOT NULL,
+  remaining_jobs int NOT NULL,
   job_ids   bigint[] NOT NULL
 ) WITH (
   fillfactor = 70,
@@ -117,11 +117,11 @@ CREATE TABLE pulse.fresh_claim (
   autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0
 );
-COMMENT ON TABLE pulse.fresh_claim IS
+COMMENT ON TABLE pulse.claim_batch IS
   'claims whose jobs are not yet in the lane of held jobs: at most 200 jobs of one claim per row';
-COMMENT ON COLUMN pulse.fresh_claim.left_jobs IS
+COMMENT ON COLUMN pulse.claim_batch.remaining_jobs IS
   'how many of them complete_many() has not ended; others may have ended some of these';
-CREATE INDEX fresh_claim_idx ON pulse.fresh_claim (worker_id, token);
+CREATE INDEX claim_batch_idx ON pulse.claim_batch (worker_id, token);
 
 CREATE TABLE pulse.finished_job (
   id            bigint PRIMARY KEY,
@@ -196,14 +196,14 @@ CREATE TABLE pulse.heartbeat (
   worker_id         bigint PRIMARY KEY,
   beat_live_us      bigint NOT NULL,
   last_heartbeat_at timestamptz NOT NULL,
-  verdict           text COLLATE "C" NOT NULL DEFAULT 'alive',
+  status           text COLLATE "C" NOT NULL DEFAULT 'alive',
   interval_us       bigint NOT NULL,
   threshold_us      bigint NOT NULL,
   attachment        bigint,
   incarnation       bigint,
   detached_live_us  bigint,
-  alone_job_id      bigint,
-  lost_way          text,
+  isolated_job_id      bigint,
+  lost_cause          text,
   missing_job_ids   bigint[],
   missing_tokens    bigint[]
 ) WITH (
@@ -217,7 +217,7 @@ CREATE TABLE pulse.heartbeat (
   autovacuum_analyze_threshold = 1000000
 );
 COMMENT ON TABLE pulse.heartbeat IS
-  'the last beat of each worker that has not ended, and the verdict about it in the same row';
+  'the last beat of each worker that has not ended, and its status in the same row';
 COMMENT ON COLUMN pulse.heartbeat.beat_live_us IS
   'the last beat on the liveness clock, microseconds';
 COMMENT ON COLUMN pulse.heartbeat.threshold_us IS
@@ -228,9 +228,9 @@ COMMENT ON COLUMN pulse.heartbeat.detached_live_us IS
   'when the attached session ended, on the liveness clock';
 COMMENT ON COLUMN pulse.heartbeat.interval_us IS
   'how often the worker checks in; 0: alive exactly as long as its attached session lives';
-COMMENT ON COLUMN pulse.heartbeat.lost_way IS 'how the loss was noticed: session, host or silence';
-COMMENT ON COLUMN pulse.heartbeat.alone_job_id IS
-  'the suspect that this worker runs alone, or is kept free for';
+COMMENT ON COLUMN pulse.heartbeat.lost_cause IS 'how the loss was noticed: session, host or silence';
+COMMENT ON COLUMN pulse.heartbeat.isolated_job_id IS
+  'the poison suspect that this worker runs isolated, or is kept free for';
 
 -- Several rows, so that a sweep in somebody's open transaction holds one and stops nobody's clock.
 CREATE TABLE pulse.clock (
@@ -313,17 +313,17 @@ COMMENT ON COLUMN pulse.installation.moved_at IS
   'when the same tables were last found under another system identifier';
 
 -- Not dumped: a copy that was restored lacks it, even where it has got the same oids.
-CREATE TABLE pulse.witness (
+CREATE TABLE pulse.installation_witness (
   installation_id uuid NOT NULL
 );
-ALTER TABLE pulse.witness REPLICA IDENTITY FULL;
-COMMENT ON TABLE pulse.witness IS 'which installation these files belong to, whatever a dump says';
+ALTER TABLE pulse.installation_witness REPLICA IDENTITY FULL;
+COMMENT ON TABLE pulse.installation_witness IS 'which installation these files belong to, whatever a dump says';
 
 -- What pg_dump keeps: jobs, their history, settings, what ids are made of and where they belong.
 -- Workers are gone after a restore, so worker, heartbeat and clock stay out and the next sweep
 -- recovers what they held.
 SELECT pg_catalog.pg_extension_config_dump('pulse.job', '');
-SELECT pg_catalog.pg_extension_config_dump('pulse.fresh_claim', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.claim_batch', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.finished_job', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.attempt', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.queue', '');

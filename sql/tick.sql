@@ -18,20 +18,20 @@ COMMENT ON FUNCTION pulse._swept_just_now() IS
 CREATE OR REPLACE FUNCTION pulse._sweep_for(budget interval, OUT result json, OUT more boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  most CONSTANT int := 1000;
+  max_count CONSTANT int := 1000;
   ends timestamptz := clock_timestamp() + budget;
   done pulse._sweep_result;
   total pulse._sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
 BEGIN
   LOOP
-    SELECT * INTO done FROM pulse.sweep(most);
+    SELECT * INTO done FROM pulse.sweep(max_count);
     total := ROW(total.workers_lost + done.workers_lost,
                  total.jobs_requeued + done.jobs_requeued, total.jobs_failed + done.jobs_failed,
                  total.jobs_quarantined + done.jobs_quarantined,
                  total.jobs_timed_out + done.jobs_timed_out,
                  total.jobs_stalled + done.jobs_stalled, done.jobs_skipped_locked,
                  total.skipped_time + done.skipped_time);
-    more := pulse._room(done, most) <= 0 OR done.workers_lost >= most;
+    more := pulse._remaining(done, max_count) <= 0 OR done.workers_lost >= max_count;
     EXIT WHEN NOT more OR clock_timestamp() >= ends;
   END LOOP;
   result := row_to_json(total);
@@ -42,15 +42,15 @@ COMMENT ON FUNCTION pulse._sweep_for(interval) IS
 CREATE OR REPLACE FUNCTION pulse._prune_for(budget interval, OUT pruned int, OUT more boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  most CONSTANT int := 1000;
+  max_count CONSTANT int := 1000;
   ends timestamptz := clock_timestamp() + budget;
   step int;
 BEGIN
   pruned := 0;
   LOOP
-    step := pulse._prune(most);
+    step := pulse._prune(max_count);
     pruned := pruned + step;
-    more := step >= most;
+    more := step >= max_count;
     EXIT WHEN NOT more OR clock_timestamp() >= ends;
   END LOOP;
 END $$;

@@ -57,7 +57,7 @@ CREATE TYPE pulse._ending AS (
   retry    boolean,
   retry_in interval,
   payload  json,
-  way      text
+  cause      text
 );
 COMMENT ON TYPE pulse._ending IS 'how one attempt ends, the argument of _end_attempts';
 

@@ -6,7 +6,7 @@
 # A function or view that the old version has keeps its CREATE OR REPLACE, which lets users' grants
 # on it live on. A new one is created plainly, because OR REPLACE would adopt what somebody planted
 # on a server before 14.5. An old one that the new version has no more must be dropped by the delta,
-# as must one whose arguments change.
+# as must one whose arguments change. One that only got another name is renamed by the delta.
 
 function fail(place, what) {
     print place ": " what > "/dev/stderr"
@@ -41,7 +41,7 @@ function put_object(    id) {
     read_header()
     id = identity(header)
     current[id] = 1
-    if (!(id in old) || (name_of(id) in dropped)) sub(/ OR REPLACE/, "", header)
+    if (!(id in old || name_of(id) in exists) || name_of(id) in dropped) sub(/ OR REPLACE/, "", header)
     print header
 }
 
@@ -63,6 +63,13 @@ FNR == 1 && (role == "print" || role == "functions") {
 }
 role == "print" && /^DROP (FUNCTION|PROCEDURE|VIEW) / {
     dropped[name_of($3)] = 1
+}
+# What was renamed keeps what depends on it, and is replaced under its new name.
+role == "print" && /^ALTER (FUNCTION|PROCEDURE|VIEW) .* RENAME TO / {
+    dropped[name_of($3)] = 1
+    renamed = "pulse." $NF
+    sub(/;$/, "", renamed)
+    exists[name_of(renamed)] = 1
 }
 role == "print" || role == "functions" {
     gsub(/@VERSION@/, VERSION)

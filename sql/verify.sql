@@ -41,9 +41,9 @@ CREATE OR REPLACE VIEW pulse._broken_p2 AS
   -- Nobody would find it when its worker is lost.
   SELECT 'P2', j.id, 'claimed in place and not listed'
     FROM pulse.job AS j
-   WHERE j.state = 'running' AND j.fresh
+   WHERE j.state = 'running' AND j.in_place
      AND (j.job_key IS NOT NULL
-          OR NOT EXISTS (SELECT FROM pulse.fresh_claim AS c
+          OR NOT EXISTS (SELECT FROM pulse.claim_batch AS c
                           WHERE c.worker_id = j.worker_id AND c.token = j.token
                             AND j.id = ANY (c.job_ids)));
 COMMENT ON VIEW pulse._broken_p2 IS 'violations of P2: one owner';

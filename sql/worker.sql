@@ -136,7 +136,7 @@ COMMENT ON FUNCTION pulse._raise_unknown_worker(bigint) IS 'raises PU002';
 CREATE OR REPLACE FUNCTION pulse._require_alive(worker_id bigint) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  status text := (SELECT h.verdict FROM pulse.heartbeat AS h
+  status text := (SELECT h.status FROM pulse.heartbeat AS h
                    WHERE h.worker_id = _require_alive.worker_id);
 BEGIN
   IF status IS NULL OR status IN ('lost', 'stopped') THEN
@@ -174,7 +174,7 @@ DECLARE
 BEGIN
   PERFORM pulse._require_read_committed('deregister_worker');
   DELETE FROM pulse.heartbeat AS h
-   WHERE h.worker_id = deregister_worker.worker_id AND h.verdict <> 'lost'
+   WHERE h.worker_id = deregister_worker.worker_id AND h.status <> 'lost'
   RETURNING h.* INTO last_beat;
   PERFORM pulse._forget_attachment(last_beat.attachment);
   IF last_beat.worker_id IS NULL THEN
@@ -191,7 +191,7 @@ BEGIN
     SELECT array_agg(ROW(l, 'interrupted', format('worker %s (%s) stopped', last_worker.id,
                          last_worker.name), true, NULL, NULL, NULL)::pulse._ending)
       FROM unnest(pulse._lock_running(deregister_worker.worker_id, NULL)) AS l));
-  PERFORM pulse._unlist_ended(deregister_worker.worker_id);
+  PERFORM pulse._forget_ended(deregister_worker.worker_id);
 END $$;
 COMMENT ON FUNCTION pulse.deregister_worker(bigint) IS
   'the orderly end of a worker. Jobs that it still holds are interrupted: ready again at once, '

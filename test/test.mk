@@ -39,7 +39,7 @@ check-asserts: ## pgTAP and isolation on a build with assertions and trapped und
 	cp -R $(SRC)/Makefile $(SRC)/extension $(SRC)/sql $(ASSERTS)
 	find $(ASSERTS)/extension -name '*.o' -delete
 	+$(MAKE) -C $(ASSERTS) $(PARALLEL) stage VPATH= WORKER=no PULSE_CXXFLAGS='-DUSE_ASSERT_CHECKING \
-	  -DPULSE_FRESH_FROM=2 -fsanitize=undefined -fno-sanitize=vptr -fsanitize-undefined-trap-on-error'
+	  -DPULSE_IN_PLACE_FROM=2 -fsanitize=undefined -fno-sanitize=vptr -fsanitize-undefined-trap-on-error'
 	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite pgtap
 	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite isolation
 

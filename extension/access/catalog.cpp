@@ -50,9 +50,9 @@ void look_up_job() {
   known.job_open_idx = relation_named("job_open_idx");
   known.job_waiting_key_idx = relation_named("job_waiting_key_idx");
   known.job_running_key_idx = relation_named("job_running_key_idx");
-  known.has_lanes = get_attnum(known.job, "lane") == kJobLane;
-  known.fresh_claim = known.has_lanes ? relation_named("fresh_claim") : InvalidOid;
-  known.fresh_claim_idx = known.has_lanes ? relation_named("fresh_claim_idx") : InvalidOid;
+  known.has_index_lanes = get_attnum(known.job, "index_lane") == kJobIndexLane;
+  known.claim_batch = known.has_index_lanes ? relation_named("claim_batch") : InvalidOid;
+  known.claim_batch_idx = known.has_index_lanes ? relation_named("claim_batch_idx") : InvalidOid;
   known.state_ready = state_named("job_state", "ready");
   known.state_parked = state_named("job_state", "parked");
   known.state_running = state_named("job_state", "running");

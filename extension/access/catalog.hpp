@@ -17,9 +17,9 @@ struct Catalog {
   Oid job_open_idx;
   Oid job_waiting_key_idx;
   Oid job_running_key_idx;
-  bool has_lanes;  // from 0.2.0 on; the two below are there then
-  Oid fresh_claim;
-  Oid fresh_claim_idx;
+  bool has_index_lanes;  // from 0.2.0 on; the two below are there then
+  Oid claim_batch;
+  Oid claim_batch_idx;
   Oid heartbeat;
   Oid heartbeat_key;
   Oid worker;
@@ -79,9 +79,9 @@ enum JobColumn : AttrNumber {
   kJobCancelRequestedAt,
   kJobCancelReason,
   kJobSuperseded,
-  kJobFresh,
-  kJobHolderId,
-  kJobLane,
+  kJobInPlace,
+  kJobRunningWorkerId,
+  kJobIndexLane,
 };
 
 // The same of pulse.heartbeat.
@@ -89,14 +89,14 @@ enum HeartbeatColumn : AttrNumber {
   kBeatWorkerId = 1,
   kBeatLive,
   kBeatLastHeartbeatAt,
-  kBeatVerdict,
+  kBeatStatus,
   kBeatInterval,
   kBeatThreshold,
   kBeatAttachment,
   kBeatIncarnation,
   kBeatDetachedLive,
-  kBeatAloneJobId,
-  kBeatLostWay,
+  kBeatIsolatedJobId,
+  kBeatLostCause,
   kBeatMissingJobIds,
   kBeatMissingTokens,
 };
@@ -104,6 +104,6 @@ enum HeartbeatColumn : AttrNumber {
 // Which indexes have a job; see the column's comment.
 constexpr char kLaneOpen = 'o';
 constexpr char kLaneParked = 'p';
-constexpr char kLaneHeld = 'h';
+constexpr char kLaneRunning = 'h';
 
 }  // namespace pulse

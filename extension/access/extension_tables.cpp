@@ -6,10 +6,10 @@
 namespace pulse {
 namespace {
 
-constexpr int kMostPatienceMs = 100;
+constexpr int kMaxPatienceMs = 100;
 constexpr long kPauseMs = 100;
 
-void find_extension_row(OwnTables* own) {
+void find_extension_row(ExtensionTables* own) {
   Relation extensions = table_open(ExtensionRelationId, AccessShareLock);
   ScanKeyData key;
   ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
@@ -34,8 +34,8 @@ int rank_of(Oid table) {
   return strcmp(name, "heartbeat") == 0 ? 0 : strcmp(name, "job") == 0 ? 1 : 2;
 }
 
-void add_table(OwnTables* own, Oid table) {
-  if (own->count == kMostTables || get_rel_relkind(table) != RELKIND_RELATION) return;
+void add_table(ExtensionTables* own, Oid table) {
+  if (own->count == kMaxTables || get_rel_relkind(table) != RELKIND_RELATION) return;
   int position = own->count++;
   for (; position > 0 && rank_of(table) < rank_of(own->table[position - 1]); position--)
     own->table[position] = own->table[position - 1];
@@ -51,7 +51,7 @@ void set_lock_timeout(int ms) {
 }
 
 // True when all are locked; whatever was locked is free again otherwise.
-bool try_lock_alone(const OwnTables* own) {
+bool try_lock_exclusively(const ExtensionTables* own) {
   MemoryContext context = CurrentMemoryContext;
   ResourceOwner resources = CurrentResourceOwner;
   volatile bool is_locked = true;
@@ -78,7 +78,7 @@ bool try_lock_alone(const OwnTables* own) {
 }
 
 // Whoever uses the first two in the other order in one transaction is let through the next time.
-void take_turns(OwnTables* own) {
+void take_turns(ExtensionTables* own) {
   if (own->count < 2) return;
   Oid first = own->table[0];
   own->table[0] = own->table[1];
@@ -94,8 +94,8 @@ void pause_for_others() {
 
 }  // namespace
 
-OwnTables find_own_tables() {
-  OwnTables own = {};
+ExtensionTables find_extension_tables() {
+  ExtensionTables own = {};
   find_extension_row(&own);
   if (!OidIsValid(own.extension)) return own;
   Relation depend = table_open(DependRelationId, AccessShareLock);
@@ -114,15 +114,15 @@ OwnTables find_own_tables() {
   return own;
 }
 
-void lock_own_tables_alone(OwnTables* own) {
+void lock_extension_tables(ExtensionTables* own) {
   int limit_ms = LockTimeout;
   int64 end = monotonic_us() + limit_ms * INT64CONST(1000);
-  int patience_ms = Max(1, Min(kMostPatienceMs, DeadlockTimeout / 2));
+  int patience_ms = Max(1, Min(kMaxPatienceMs, DeadlockTimeout / 2));
   for (;;) {
     bool is_last = limit_ms > 0 && monotonic_us() >= end;
     int nest = NewGUCNestLevel();
     set_lock_timeout(is_last ? 1 : patience_ms);
-    bool is_locked = try_lock_alone(own);
+    bool is_locked = try_lock_exclusively(own);
     AtEOXact_GUC(true, nest);
     if (is_locked) return;
     if (is_last)

@@ -5,22 +5,22 @@
 
 namespace pulse {
 
-constexpr int kMostTables = 64;
+constexpr int kMaxTables = 64;
 
-struct OwnTables {
+struct ExtensionTables {
   Oid extension;  // invalid where it is not installed
   Oid owner;
   int count;
-  Oid table[kMostTables];
+  Oid table[kMaxTables];
 };
 
 // Needs a transaction.
-OwnTables find_own_tables();
+ExtensionTables find_extension_tables();
 
 // Locks them all for this transaction against everybody, to drop them. Each is waited for shorter
 // than anybody looks for deadlocks, and when one is not to be had all are given up for a while:
 // whoever uses the queue is held up for moments only, and no transaction is a victim. lock_timeout
 // limits the whole of it.
-void lock_own_tables_alone(OwnTables* own);
+void lock_extension_tables(ExtensionTables* own);
 
 }  // namespace pulse

@@ -8,21 +8,21 @@ namespace {
 constexpr int kKeys = 2;
 
 // Not further than to the last: behind it may lie any number of dead rows.
-void seek_between(IdScan* ids, int64 first, int64 last) {
+void seek_between(IndexLookup* ids, int64 first, int64 last) {
   ScanKeyData keys[kKeys];
   ScanKeyInit(&keys[0], 1, BTGreaterEqualStrategyNumber, F_INT8GE, Int64GetDatum(first));
   ScanKeyInit(&keys[1], 1, BTLessEqualStrategyNumber, F_INT8LE, Int64GetDatum(last));
   index_rescan(ids->scan, keys, kKeys, nullptr, 0);
 }
 
-int64 id_at_hand(const IdScan* ids) {
+int64 id_at_hand(const IndexLookup* ids) {
   bool isnull;
   return DatumGetInt64(slot_getattr(ids->row, 1, &isnull));
 }
 
 }  // namespace
 
-void open_id_scan(IdScan* ids, Relation table, Oid index, Snapshot snapshot) {
+void open_index_lookup(IndexLookup* ids, Relation table, Oid index, Snapshot snapshot) {
   ids->table = table;
   ids->index = index_open(index, AccessShareLock);
   ids->row = table_slot_create(table, nullptr);
@@ -30,19 +30,19 @@ void open_id_scan(IdScan* ids, Relation table, Oid index, Snapshot snapshot) {
   ids->walks = false;
 }
 
-void close_id_scan(IdScan* ids) {
+void close_index_lookup(IndexLookup* ids) {
   index_endscan(ids->scan);
   ExecDropSingleTupleTableSlot(ids->row);
   index_close(ids->index, AccessShareLock);
 }
 
-void seek_id(IdScan* ids, int64 id) { seek_between(ids, id, id); }
+void seek_id(IndexLookup* ids, int64 id) { seek_between(ids, id, id); }
 
-bool next_of_id(IdScan* ids) {
+bool next_of_id(IndexLookup* ids) {
   return index_getnext_slot(ids->scan, ForwardScanDirection, ids->row);
 }
 
-bool find_id(IdScan* ids, int64 id) {
+bool find_id(IndexLookup* ids, int64 id) {
   if (!ids->walks) {
     seek_id(ids, id);
     return next_of_id(ids);
@@ -51,11 +51,11 @@ bool find_id(IdScan* ids, int64 id) {
   return ids->is_at_row && id_at_hand(ids) == id;
 }
 
-void expect_ids(IdScan* ids, int64 first, int64 last, int count) {
-  constexpr int kFewest = 8;
+void expect_ids(IndexLookup* ids, int64 first, int64 last, int count) {
+  constexpr int kMin = 8;
   constexpr int kSparsest = 2;
   uint64 span = static_cast<uint64>(last) - static_cast<uint64>(first);
-  ids->walks = count >= kFewest && last > first && span <= static_cast<uint64>(count) * kSparsest;
+  ids->walks = count >= kMin && last > first && span <= static_cast<uint64>(count) * kSparsest;
   if (!ids->walks) return;
   seek_between(ids, first, last);
   ids->is_at_row = next_of_id(ids);

@@ -5,7 +5,7 @@
 
 namespace pulse {
 
-struct IdScan {
+struct IndexLookup {
   Relation table;
   Relation index;
   IndexScanDesc scan;
@@ -15,20 +15,20 @@ struct IdScan {
 };
 
 // The table stays open for as long as the scan; nothing is found before the first seek.
-void open_id_scan(IdScan* ids, Relation table, Oid index, Snapshot snapshot);
-void close_id_scan(IdScan* ids);
+void open_index_lookup(IndexLookup* ids, Relation table, Oid index, Snapshot snapshot);
+void close_index_lookup(IndexLookup* ids);
 
 // Begins with the rows of this id; again as often as one likes.
-void seek_id(IdScan* ids, int64 id);
-bool next_of_id(IdScan* ids);
+void seek_id(IndexLookup* ids, int64 id);
+bool next_of_id(IndexLookup* ids);
 
 // Puts the first row of this id at hand.
-bool find_id(IdScan* ids, int64 id);
+bool find_id(IndexLookup* ids, int64 id);
 
 // Of a table whose first column is the id: these will be looked for, by find_id alone and in this
 // order, which ascends. Where they lie so close that one walk meets them all, it spares the way
 // down the index.
-void expect_ids(IdScan* ids, int64 first, int64 last, int count);
+void expect_ids(IndexLookup* ids, int64 first, int64 last, int count);
 
 // A key on a text column under the C collation, to be equal to or greater than.
 void init_text_key(ScanKey key, int column, StrategyNumber strategy, Oid function, Datum value);

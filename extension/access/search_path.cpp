@@ -2,13 +2,13 @@
 
 namespace pulse {
 
-int begin_own_path() {
+int begin_secure_search_path() {
   int level = NewGUCNestLevel();
   (void)set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
                           GUC_ACTION_SAVE, true, 0, false);
   return level;
 }
 
-void end_own_path(int level) { AtEOXact_GUC(true, level); }
+void end_secure_search_path(int level) { AtEOXact_GUC(true, level); }
 
 }  // namespace pulse

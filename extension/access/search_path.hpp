@@ -9,14 +9,14 @@
 namespace pulse {
 
 // To be ended in the reverse order; an error ends it too.
-int begin_own_path();
-void end_own_path(int level);
+int begin_secure_search_path();
+void end_secure_search_path(int level);
 
 template <typename Run>
-void under_own_path(Run run) {
-  int level = begin_own_path();
+void under_secure_search_path(Run run) {
+  int level = begin_secure_search_path();
   run();
-  end_own_path(level);
+  end_secure_search_path(level);
 }
 
 }  // namespace pulse

@@ -10,75 +10,75 @@
 namespace pulse {
 namespace {
 
-constexpr int kMostServed = 64;
+constexpr int kMaxServed = 64;
 constexpr int kRestartAfterS = 1;
 constexpr int64 kMsUs = 1000;
 constexpr int64 kLookAgainUs = 60 * USECS_PER_SEC;
-// A keeper is started so long before a sweep that was asked for, to be there in time.
+// A maintainer is started so long before a sweep that was asked for, to be there in time.
 constexpr int64 kStartUs = 150 * kMsUs;
 // After the first failure, and doubled with each further one.
 constexpr int64 kFirstPauseUs = 250 * kMsUs;
-constexpr int kMostDoublings = 7;
+constexpr int kMaxDoublings = 7;
 // Trouble that shows without starting a process is looked at more often.
-constexpr int kMostCheapDoublings = 4;
+constexpr int kMaxCheapDoublings = 4;
 constexpr int kInvalidConnectionLimit = -2;  // of a database whose DROP was interrupted
 
 enum class Trouble { kNone, kUnknown, kClosed, kNoPlace, kWanted, kNoProcess };
 
 // One name of pulse.databases.
-struct Served {
+struct ServedDatabase {
   char name[NAMEDATALEN];
   Oid oid;
   DatabaseState* database;
-  BackgroundWorkerHandle* keeper;  // while there is one
-  int64 start_at;                  // on the monotonic clock, if nothing is asked for earlier
-  int failures;                    // in a row
-  bool is_off;                     // there is nothing to be asked for
-  int state;                       // what kept us from it, or how its last keeper ended
-  int told;                        // the state that the log knows
+  BackgroundWorkerHandle* maintainer;  // while there is one
+  int64 start_at;                      // on the monotonic clock, if nothing is asked for earlier
+  int failures;                        // in a row
+  bool is_off;                         // there is nothing to be asked for
+  int state;                           // what kept us from it, or how its last maintainer ended
+  int told;                            // the state that the log knows
 };
 
-Served served[kMostServed];
+ServedDatabase served[kMaxServed];
 int served_count = 0;
 MemoryContext pass_context = nullptr;
 bool must_read_databases = true;
 
 // Half of what the server has for all who want processes.
-int most_keepers() { return Max(1, (max_worker_processes - 1) / 2); }
+int max_maintainers() { return Max(1, (max_worker_processes - 1) / 2); }
 
 // Of which so few may be in use all the time.
-int most_lasting_keepers() { return Max(1, max_worker_processes / 8); }
+int max_lasting_maintainers() { return Max(1, max_worker_processes / 8); }
 
-int keepers_at_work() {
+int maintainers_at_work() {
   int count = 0;
-  for (int i = 0; i < served_count; i++) count += served[i].keeper != nullptr;
+  for (int i = 0; i < served_count; i++) count += served[i].maintainer != nullptr;
   return count;
 }
 
-void set_serving(Served* one, bool is_serving) {
-  if (one->database) pg_atomic_write_u32(&one->database->keeper.is_serving, is_serving ? 1 : 0);
+void set_serving(ServedDatabase* one, bool is_serving) {
+  if (one->database) pg_atomic_write_u32(&one->database->maintainer.is_serving, is_serving ? 1 : 0);
 }
 
 int state_of(Trouble trouble) { return static_cast<int>(trouble); }
 
 constexpr int kEnds = 100;
 
-int state_of(KeeperEnd end) { return kEnds + static_cast<int>(end); }
+int state_of(MaintainerEnd end) { return kEnds + static_cast<int>(end); }
 
 // True when the state is to be told: it is another than the log knows, and not one that passes.
-bool enter_state(Served* one, int state) {
+bool enter_state(ServedDatabase* one, int state) {
   if (one->state != state) one->failures = 0;
   one->state = state;
   if (state == one->told || state == state_of(Trouble::kWanted) ||
-      state == state_of(KeeperEnd::kBusy))
+      state == state_of(MaintainerEnd::kBusy))
     return false;
-  // The place of a keeper that has just ended may not be free yet.
+  // The place of a maintainer that has just ended may not be free yet.
   if (state == state_of(Trouble::kNoProcess) && one->failures < 2) return false;
   one->told = state;
   return true;
 }
 
-void tell_trouble(const Served* one, Trouble trouble) {
+void report_trouble(const ServedDatabase* one, Trouble trouble) {
   switch (trouble) {
     case Trouble::kUnknown:
       ereport(LOG, (errmsg("pg_pulse: database \"%s\" does not exist", one->name),
@@ -99,19 +99,19 @@ void tell_trouble(const Served* one, Trouble trouble) {
   }
 }
 
-void tell_end(const Served* one, KeeperEnd end) {
+void report_end(const ServedDatabase* one, MaintainerEnd end) {
   switch (end) {
-    case KeeperEnd::kRan:
+    case MaintainerEnd::kRan:
       ereport(LOG, (errmsg("pg_pulse looks after database \"%s\"", one->name)));
       break;
-    case KeeperEnd::kOff:
+    case MaintainerEnd::kOff:
       ereport(LOG, (errmsg("pg_pulse: sweeps are switched off in database \"%s\"", one->name)));
       break;
-    case KeeperEnd::kNotInstalled:
+    case MaintainerEnd::kNotInstalled:
       ereport(LOG, (errmsg("pg_pulse: database \"%s\" has no extension pg_pulse", one->name),
                     errhint("CREATE EXTENSION pg_pulse there, or take it off pulse.databases.")));
       break;
-    case KeeperEnd::kDied:
+    case MaintainerEnd::kDied:
       ereport(LOG,
               (errmsg("pg_pulse: the process that looked after database \"%s\" died", one->name),
                errhint("What it said before is in this log.")));
@@ -120,47 +120,47 @@ void tell_end(const Served* one, KeeperEnd end) {
   }
 }
 
-void pause_after_failure(Served* one, int64 now, int most_doublings) {
-  one->start_at = now + (kFirstPauseUs << Min(one->failures, most_doublings));
+void pause_after_failure(ServedDatabase* one, int64 now, int max_doublings) {
+  one->start_at = now + (kFirstPauseUs << Min(one->failures, max_doublings));
   one->failures++;
   set_serving(one, false);
 }
 
-void have_trouble(Served* one, Trouble trouble, int64 now) {
-  if (enter_state(one, state_of(trouble))) tell_trouble(one, trouble);
-  pause_after_failure(one, now, kMostCheapDoublings);
+void have_trouble(ServedDatabase* one, Trouble trouble, int64 now) {
+  if (enter_state(one, state_of(trouble))) report_trouble(one, trouble);
+  pause_after_failure(one, now, kMaxCheapDoublings);
 }
 
-// Its keeper has ended: how, and when the next one is to start.
-void judge_end(Served* one, int64 now) {
-  pfree(one->keeper);
-  one->keeper = nullptr;
-  KeeperState* state = &one->database->keeper;
-  auto end = static_cast<KeeperEnd>(pg_atomic_read_u32(&state->end));
-  if (enter_state(one, state_of(end))) tell_end(one, end);
-  one->is_off = end == KeeperEnd::kOff;
-  if (end == KeeperEnd::kRan || end == KeeperEnd::kOff) {
+// Its maintainer has ended: how, and when the next one is to start.
+void judge_end(ServedDatabase* one, int64 now) {
+  pfree(one->maintainer);
+  one->maintainer = nullptr;
+  MaintainerState* state = &one->database->maintainer;
+  auto end = static_cast<MaintainerEnd>(pg_atomic_read_u32(&state->end));
+  if (enter_state(one, state_of(end))) report_end(one, end);
+  one->is_off = end == MaintainerEnd::kOff;
+  if (end == MaintainerEnd::kRan || end == MaintainerEnd::kOff) {
     one->failures = 0;
     one->start_at = static_cast<int64>(pg_atomic_read_u64(&state->next_start));
-    set_serving(one, end == KeeperEnd::kRan);
+    set_serving(one, end == MaintainerEnd::kRan);
     return;
   }
-  pause_after_failure(one, now, end == KeeperEnd::kBusy ? kMostCheapDoublings : kMostDoublings);
+  pause_after_failure(one, now, end == MaintainerEnd::kBusy ? kMaxCheapDoublings : kMaxDoublings);
 }
 
-// Its keeper has swept for the first time, or for the first time after trouble. One whose last
+// Its maintainer has swept for the first time, or for the first time after trouble. One whose last
 // ended badly has to end well.
-void welcome(Served* one) {
-  bool is_doubtful =
-      one->state == state_of(KeeperEnd::kFailed) || one->state == state_of(KeeperEnd::kDied);
-  if (is_doubtful || !pg_atomic_read_u32(&one->database->keeper.has_swept)) return;
-  if (enter_state(one, state_of(KeeperEnd::kRan))) tell_end(one, KeeperEnd::kRan);
+void welcome(ServedDatabase* one) {
+  bool is_doubtful = one->state == state_of(MaintainerEnd::kFailed) ||
+                     one->state == state_of(MaintainerEnd::kDied);
+  if (is_doubtful || !pg_atomic_read_u32(&one->database->maintainer.has_swept)) return;
+  if (enter_state(one, state_of(MaintainerEnd::kRan))) report_end(one, MaintainerEnd::kRan);
   set_serving(one, true);
 }
 
 // Looks the database up anew each time: it may have been dropped, and created again. By a scan,
 // because a process without a database may have no cache that knows the way.
-Trouble look_up(Served* one) {
+Trouble look_up(ServedDatabase* one) {
   Oid before = one->oid;
   one->oid = InvalidOid;
   bool is_closed = false;
@@ -187,32 +187,32 @@ Trouble look_up(Served* one) {
   return database_is_wanted(one->oid) ? Trouble::kWanted : Trouble::kNone;
 }
 
-void try_to_start(Served* one, int64 now) {
+void try_to_start(ServedDatabase* one, int64 now) {
   one->database = nullptr;
   SetCurrentStatementStartTimestamp();
   StartTransactionCommand();
   Trouble trouble = look_up(one);
   CommitTransactionCommand();
   if (trouble == Trouble::kNone) {
-    pg_atomic_write_u32(&one->database->keeper.end, static_cast<uint32>(KeeperEnd::kDied));
-    pg_atomic_write_u32(&one->database->keeper.has_swept, 0);
+    pg_atomic_write_u32(&one->database->maintainer.end, static_cast<uint32>(MaintainerEnd::kDied));
+    pg_atomic_write_u32(&one->database->maintainer.has_swept, 0);
     MemoryContextSwitchTo(TopMemoryContext);
-    one->keeper = start_keeper(one->oid, one->name);
+    one->maintainer = start_maintainer(one->oid, one->name);
     MemoryContextSwitchTo(pass_context);
-    if (one->keeper) return;
+    if (one->maintainer) return;
     trouble = Trouble::kNoProcess;
   }
   have_trouble(one, trouble, now);
 }
 
-bool keeper_has_ended(const Served* one) {
+bool maintainer_has_ended(const ServedDatabase* one) {
   pid_t pid;
-  BgwHandleStatus status = GetBackgroundWorkerPid(one->keeper, &pid);
+  BgwHandleStatus status = GetBackgroundWorkerPid(one->maintainer, &pid);
   return status == BGWH_STOPPED || status == BGWH_POSTMASTER_DIED;
 }
 
-// When a keeper of this database is to start next.
-int64 start_time(const Served* one, int64 now) {
+// When a maintainer of this database is to start next.
+int64 start_time(const ServedDatabase* one, int64 now) {
   if (one->failures > 0 || one->is_off || !one->database) return one->start_at;
   return Min(one->start_at, now + sweep_due_in_us(one->database) - kStartUs);
 }
@@ -224,16 +224,17 @@ int64 look_at_all() {
   int64 next = now + (served_count > 0 ? kLookAgainUs : USECS_PER_DAY);
   bool is_crowded = false;
   for (int i = 0; i < served_count; i++) {
-    Served* one = &served[(first + static_cast<unsigned>(i)) % static_cast<unsigned>(served_count)];
-    if (one->keeper && keeper_has_ended(one)) judge_end(one, now);
-    if (one->keeper) {
+    ServedDatabase* one =
+        &served[(first + static_cast<unsigned>(i)) % static_cast<unsigned>(served_count)];
+    if (one->maintainer && maintainer_has_ended(one)) judge_end(one, now);
+    if (one->maintainer) {
       welcome(one);
       continue;  // its end wakes us
     }
     int64 at = start_time(one, now);
-    if (at <= now && keepers_at_work() < most_keepers()) {
+    if (at <= now && maintainers_at_work() < max_maintainers()) {
       try_to_start(one, now);
-      at = one->keeper ? next : one->start_at;
+      at = one->maintainer ? next : one->start_at;
     } else if (at <= now) {
       is_crowded = true;
       at = next;
@@ -243,7 +244,7 @@ int64 look_at_all() {
   first++;
   pg_atomic_write_u32(&shared()->is_crowded, is_crowded ? 1 : 0);
   for (int i = 0; is_crowded && i < served_count; i++)
-    if (served[i].keeper) wake_keeper(served[i].database);
+    if (served[i].maintainer) wake_maintainer(served[i].database);
   return Max(next - monotonic_us(), 0);
 }
 
@@ -268,7 +269,7 @@ bool is_served(const char* name) {
   return false;
 }
 
-// A keeper of a database that is no longer listed ends by itself soon.
+// A maintainer of a database that is no longer listed ends by itself soon.
 void drop_unlisted(List* names) {
   int kept = 0;
   for (int i = 0; i < served_count; i++) {
@@ -277,7 +278,7 @@ void drop_unlisted(List* names) {
       continue;
     }
     set_serving(&served[i], false);
-    if (served[i].keeper) pfree(served[i].keeper);
+    if (served[i].maintainer) pfree(served[i].maintainer);
   }
   served_count = kept;
 }
@@ -287,12 +288,12 @@ void add_listed(List* names) {
   foreach (cell, names) {
     const char* name = static_cast<char*>(lfirst(cell));
     if (is_served(name)) continue;
-    if (served_count == kMostServed) {
-      ereport(LOG, (errmsg("pg_pulse looks after %d databases only", kMostServed),
+    if (served_count == kMaxServed) {
+      ereport(LOG, (errmsg("pg_pulse looks after %d databases only", kMaxServed),
                     errdetail("Database \"%s\" is left out.", name)));
       continue;
     }
-    Served* one = &served[served_count++];
+    ServedDatabase* one = &served[served_count++];
     memset(one, 0, sizeof(*one));
     strlcpy(one->name, name, NAMEDATALEN);
   }
@@ -304,7 +305,7 @@ void read_databases() {
   if (!SplitGUCList(list, ',', &names)) names = NIL;
   drop_unlisted(names);
   add_listed(names);
-  pg_atomic_write_u32(&shared()->may_stay, served_count <= most_lasting_keepers() ? 1 : 0);
+  pg_atomic_write_u32(&shared()->may_stay, served_count <= max_lasting_maintainers() ? 1 : 0);
   forgive_all();
 }
 
@@ -367,7 +368,7 @@ void pulse_launcher_main(Datum) {
   pulse::SharedState* all = pulse::shared();
   pulse::publish_process(&all->launcher);
   for (;;) {
-    if (pg_atomic_exchange_u32(&all->is_news, 0)) pulse::forgive_all();
+    if (pg_atomic_exchange_u32(&all->has_news, 0)) pulse::forgive_all();
     int64 wait_us = pulse::look_without_dying();
     if (pulse::sleep_in_background(wait_us)) pulse::must_read_databases = true;
   }

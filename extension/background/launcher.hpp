@@ -1,6 +1,6 @@
 // The launcher: the one process of the background worker that is always there. It is in no
-// database, so it is in nobody's way; it starts a keeper in each database of pulse.databases when
-// something is due there.
+// database, so it is in nobody's way; it starts a maintainer in each database of pulse.databases
+// when something is due there.
 #pragma once
 
 #include "server/postgres.hpp"

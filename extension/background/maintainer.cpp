@@ -32,9 +32,9 @@ constexpr const char kPromote[] =
     "SELECT pulse._promote_marked(most => 256)::pg_catalog.int4::pg_catalog.int8";
 constexpr const char kPrune[] = "SELECT pulse._prune(most => 1000)::pg_catalog.int8";
 
-struct Keeper {
+struct Maintainer {
   DatabaseState* database;
-  KeeperState* state;
+  MaintainerState* state;
   bool can_prune;  // an older version of the extension has nothing to prune with
   int64 began;
   // What is left to do now, whatever falls due.
@@ -46,83 +46,85 @@ struct Keeper {
 int64 interval_us() { return settings.sweep_interval_ms * INT64CONST(1000); }
 
 // Negative when a sweep is due by its interval.
-int64 next_interval_in_us(const Keeper* keeper) {
-  auto last = static_cast<int64>(pg_atomic_read_u64(&keeper->state->last_sweep));
+int64 next_interval_in_us(const Maintainer* maintainer) {
+  auto last = static_cast<int64>(pg_atomic_read_u64(&maintainer->state->last_sweep));
   return last == 0 ? 0 : last + interval_us() - monotonic_us();
 }
 
-[[noreturn]] void end_keeper(const Keeper* keeper, KeeperEnd end, int64 next_start) {
-  if (keeper->sweep_on || keeper->prune_on) {
+[[noreturn]] void end_maintainer(const Maintainer* maintainer, MaintainerEnd end,
+                                 int64 next_start) {
+  if (maintainer->sweep_on || maintainer->prune_on) {
     // The next one starts with all of it.
-    pg_atomic_write_u64(&keeper->state->last_sweep, 0);
+    pg_atomic_write_u64(&maintainer->state->last_sweep, 0);
     next_start = monotonic_us();
   }
-  pg_atomic_write_u64(&keeper->state->next_start, static_cast<uint64>(next_start));
-  pg_atomic_write_u32(&keeper->state->end, static_cast<uint32>(end));
+  pg_atomic_write_u64(&maintainer->state->next_start, static_cast<uint64>(next_start));
+  pg_atomic_write_u32(&maintainer->state->end, static_cast<uint32>(end));
   proc_exit(0);
 }
 
 // Unless it is worth to stay.
-void end_if_time_is_up(const Keeper* keeper, int64 idle_us) {
+void end_if_time_is_up(const Maintainer* maintainer, int64 idle_us) {
   bool is_crowded = pg_atomic_read_u32(&shared()->is_crowded) != 0;
   bool may_stay = pg_atomic_read_u32(&shared()->may_stay) != 0;
   int64 now = monotonic_us();
   if ((idle_us > 0 && is_crowded) || (idle_us > kWorthWaitingUs && !may_stay) ||
-      now - keeper->began > (may_stay ? kLongLifeUs : kShortLifeUs))
-    end_keeper(keeper, KeeperEnd::kRan, now + idle_us);
+      now - maintainer->began > (may_stay ? kLongLifeUs : kShortLifeUs))
+    end_maintainer(maintainer, MaintainerEnd::kRan, now + idle_us);
 }
 
-// Sleeps, and makes way for whoever comes to have the database for himself, and for a keeper with
-// other settings.
-void rest(const Keeper* keeper, int64 idle_us) {
+// Sleeps, and makes way for whoever comes to have the database for himself, and for a maintainer
+// with other settings.
+void rest(const Maintainer* maintainer, int64 idle_us) {
   bool is_reloaded = sleep_in_background(Min(idle_us, kLookForOthersUs));
-  if (is_reloaded) end_keeper(keeper, KeeperEnd::kRan, monotonic_us());
-  if (is_in_the_way()) end_keeper(keeper, KeeperEnd::kBusy, 0);
+  if (is_reloaded) end_maintainer(maintainer, MaintainerEnd::kRan, monotonic_us());
+  if (is_in_the_way()) end_maintainer(maintainer, MaintainerEnd::kBusy, 0);
 }
 
-int64 run(const Keeper* keeper, const char* statement) {
+int64 run(const Maintainer* maintainer, const char* statement) {
   int64 answer = 0;
-  switch (run_step(keeper->state, statement, &answer)) {
+  switch (run_step(maintainer->state, statement, &answer)) {
     case StepEnd::kDone: break;
     // What went may have come back since: the next one looks.
     case StepEnd::kBusy:
-    case StepEnd::kGone: end_keeper(keeper, KeeperEnd::kBusy, 0);
-    case StepEnd::kFailed: end_keeper(keeper, KeeperEnd::kFailed, 0);
+    case StepEnd::kGone: end_maintainer(maintainer, MaintainerEnd::kBusy, 0);
+    case StepEnd::kFailed: end_maintainer(maintainer, MaintainerEnd::kFailed, 0);
   }
   return answer;
 }
 
-void sweep(Keeper* keeper) {
+void sweep(Maintainer* maintainer) {
   int64 now = monotonic_us();
-  bool by_interval = next_interval_in_us(keeper) <= 0;
-  keeper->sweep_on = run(keeper, kSweep) >= kBatch;
+  bool by_interval = next_interval_in_us(maintainer) <= 0;
+  maintainer->sweep_on = run(maintainer, kSweep) >= kBatch;
   if (by_interval) {
-    pg_atomic_write_u64(&keeper->state->last_sweep, static_cast<uint64>(now));
-    keeper->prune_on = keeper->can_prune;
+    pg_atomic_write_u64(&maintainer->state->last_sweep, static_cast<uint64>(now));
+    maintainer->prune_on = maintainer->can_prune;
   }
-  keeper->promotions = kPromotionsPerSweep;
+  maintainer->promotions = kPromotionsPerSweep;
 }
 
-void look_after_database(Keeper* keeper) {
+void maintain_database(Maintainer* maintainer) {
   // Once at the start, whatever falls due: the one that is waited for then finds everything known.
-  sweep(keeper);
-  pg_atomic_write_u32(&keeper->state->has_swept, 1);
-  if (!pg_atomic_read_u32(&keeper->state->is_serving)) wake_background(keeper->database);
+  sweep(maintainer);
+  pg_atomic_write_u32(&maintainer->state->has_swept, 1);
+  if (!pg_atomic_read_u32(&maintainer->state->is_serving)) wake_background(maintainer->database);
   for (;;) {
-    int64 idle_us = Max(Min(next_interval_in_us(keeper), sweep_due_in_us(keeper->database)), 0);
-    if (idle_us == 0 || keeper->sweep_on) {
-      end_if_time_is_up(keeper, 0);
-      sweep(keeper);
-    } else if (keeper->promotions > 0 && marks_remain()) {
-      end_if_time_is_up(keeper, 0);
-      keeper->promotions--;
-      run(keeper, kPromote);
-    } else if (keeper->prune_on) {
-      end_if_time_is_up(keeper, 0);
-      keeper->prune_on = run(keeper, kPrune) >= kBatch;
+    int64 idle_us =
+        Max(Min(next_interval_in_us(maintainer), sweep_due_in_us(maintainer->database)), 0);
+    if (idle_us == 0 || maintainer->sweep_on) {
+      end_if_time_is_up(maintainer, 0);
+      sweep(maintainer);
+    } else if (maintainer->promotions > 0 && queue_marks_remain()) {
+      end_if_time_is_up(maintainer, 0);
+      maintainer->promotions--;
+      run(maintainer, kPromote);
+    } else if (maintainer->prune_on) {
+      end_if_time_is_up(maintainer, 0);
+      maintainer->prune_on = run(maintainer, kPrune) >= kBatch;
     } else {
-      end_if_time_is_up(keeper, idle_us);
-      rest(keeper, idle_us);
+      end_if_time_is_up(maintainer, idle_us);
+      rest(maintainer, idle_us);
     }
     CHECK_FOR_INTERRUPTS();
   }
@@ -130,13 +132,13 @@ void look_after_database(Keeper* keeper) {
 
 }  // namespace
 
-BackgroundWorkerHandle* start_keeper(Oid database, const char* name) {
+BackgroundWorkerHandle* start_maintainer(Oid database, const char* name) {
   BackgroundWorker worker;
   memset(&worker, 0, sizeof(worker));
-  snprintf(worker.bgw_name, BGW_MAXLEN, "pg_pulse keeper of %s", name);
-  snprintf(worker.bgw_type, BGW_MAXLEN, "pg_pulse keeper");
+  snprintf(worker.bgw_name, BGW_MAXLEN, "pg_pulse maintainer of %s", name);
+  snprintf(worker.bgw_type, BGW_MAXLEN, "pg_pulse maintainer");
   snprintf(worker.bgw_library_name, BGW_MAXLEN, "pg_pulse");
-  snprintf(worker.bgw_function_name, BGW_MAXLEN, "pulse_keeper_main");
+  snprintf(worker.bgw_function_name, BGW_MAXLEN, "pulse_maintainer_main");
   worker.bgw_flags =
       BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION | kInterruptibleProcess;
   worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
@@ -149,22 +151,22 @@ BackgroundWorkerHandle* start_keeper(Oid database, const char* name) {
 
 }  // namespace pulse
 
-extern "C" PGDLLEXPORT void pulse_keeper_main(Datum database);
+extern "C" PGDLLEXPORT void pulse_maintainer_main(Datum database);
 
-void pulse_keeper_main(Datum database) {
+void pulse_maintainer_main(Datum database) {
   pulse::start_background_process();
   BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid, 0);
   pulse::pin_settings();
-  pulse::Keeper keeper = {};
-  keeper.began = pulse::monotonic_us();
-  bool is_installed = pulse::find_extension(&keeper.can_prune);
-  keeper.database = pulse::this_database();
-  if (!keeper.database) proc_exit(0);
-  keeper.state = &keeper.database->keeper;
-  pulse::publish_process(&keeper.state->process);
-  if (!is_installed) pulse::end_keeper(&keeper, pulse::KeeperEnd::kNotInstalled, 0);
+  pulse::Maintainer maintainer = {};
+  maintainer.began = pulse::monotonic_us();
+  bool is_installed = pulse::find_extension(&maintainer.can_prune);
+  maintainer.database = pulse::this_database();
+  if (!maintainer.database) proc_exit(0);
+  maintainer.state = &maintainer.database->maintainer;
+  pulse::publish_process(&maintainer.state->process);
+  if (!is_installed) pulse::end_maintainer(&maintainer, pulse::MaintainerEnd::kNotInstalled, 0);
   if (pulse::settings.sweep_interval_ms < 0)
-    pulse::end_keeper(&keeper, pulse::KeeperEnd::kOff,
-                      pulse::monotonic_us() + pulse::kLookAtSettingsUs);
-  pulse::look_after_database(&keeper);
+    pulse::end_maintainer(&maintainer, pulse::MaintainerEnd::kOff,
+                          pulse::monotonic_us() + pulse::kLookAtSettingsUs);
+  pulse::maintain_database(&maintainer);
 }

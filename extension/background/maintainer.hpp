@@ -1,4 +1,4 @@
-// A keeper: the process that sweeps, promotes and prunes in one database. It ends within half a
+// A maintainer: the process that sweeps, promotes and prunes in one database. It ends within half a
 // second when somebody has to have the database for himself, at once when the settings are read
 // anew, and after half a minute at the latest; where databases are many and processes few, when
 // nothing falls due soon, and after two seconds. The launcher starts the next one.
@@ -8,8 +8,8 @@
 
 namespace pulse {
 
-// Asks the server for a keeper of this database, and to be told when it ends. NULL when no process
-// is free.
-BackgroundWorkerHandle* start_keeper(Oid database, const char* name);
+// Asks the server for a maintainer of this database, and to be told when it ends. NULL when no
+// process is free.
+BackgroundWorkerHandle* start_maintainer(Oid database, const char* name);
 
 }  // namespace pulse

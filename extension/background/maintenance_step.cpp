@@ -9,9 +9,9 @@
 namespace pulse {
 namespace {
 
-constexpr int64 kTellAgainUs = 600 * USECS_PER_SEC;
+constexpr int64 kReportAgainUs = 600 * USECS_PER_SEC;
 
-OwnTables own;
+ExtensionTables own;
 char database_name[NAMEDATALEN];
 MemoryContext step_context = nullptr;
 
@@ -65,14 +65,16 @@ StepEnd judge(int sqlstate) {
   }
 }
 
-// Each kind of error once in a while: the next keeper meets it again.
-void complain(KeeperState* state, const char* statement, const ErrorData* error) {
+// Each kind of error once in a while: the next maintainer meets it again.
+void complain(MaintainerState* state, const char* statement, const ErrorData* error) {
   int64 now = monotonic_us();
-  auto told_at = static_cast<int64>(pg_atomic_read_u64(&state->told_at));
+  auto reported_at = static_cast<int64>(pg_atomic_read_u64(&state->reported_at));
   auto sqlstate = static_cast<uint32>(error->sqlerrcode);
-  if (pg_atomic_read_u32(&state->told_sqlstate) == sqlstate && now - told_at < kTellAgainUs) return;
-  pg_atomic_write_u32(&state->told_sqlstate, sqlstate);
-  pg_atomic_write_u64(&state->told_at, static_cast<uint64>(now));
+  if (pg_atomic_read_u32(&state->reported_sqlstate) == sqlstate &&
+      now - reported_at < kReportAgainUs)
+    return;
+  pg_atomic_write_u32(&state->reported_sqlstate, sqlstate);
+  pg_atomic_write_u64(&state->reported_at, static_cast<uint64>(now));
   ereport(WARNING, (errcode(error->sqlerrcode),
                     errmsg("pg_pulse's background worker failed in database \"%s\": %s",
                            database_name, error->message),
@@ -115,7 +117,7 @@ bool find_extension(bool* can_prune) {
   StartTransactionCommand();
   PushActiveSnapshot(GetTransactionSnapshot());
   strlcpy(database_name, get_database_name(MyDatabaseId), NAMEDATALEN);
-  own = find_own_tables();
+  own = find_extension_tables();
   if (OidIsValid(own.extension)) *can_prune = prune_exists();
   // Now, while there is a transaction to look up dropped databases with.
   (void)this_database();
@@ -133,7 +135,7 @@ bool is_in_the_way() {
   return is_wanted;
 }
 
-StepEnd run_step(KeeperState* state, const char* statement, int64* answer) {
+StepEnd run_step(MaintainerState* state, const char* statement, int64* answer) {
   volatile StepEnd end = StepEnd::kDone;
   SetCurrentStatementStartTimestamp();
   debug_query_string = statement;

@@ -1,4 +1,4 @@
-// One step of a keeper: a statement of ours in a transaction of its own, with the rights of the
+// One step of a maintainer: a statement of ours in a transaction of its own, with the rights of the
 // extension's owner and nothing more. It waits for no table, and an error ends the step only.
 #pragma once
 
@@ -17,7 +17,7 @@ bool find_extension(bool* can_prune);
 enum class StepEnd { kDone, kBusy, kGone, kFailed };
 
 // Runs a statement that answers one bigint.
-StepEnd run_step(KeeperState* state, const char* statement, int64* answer);
+StepEnd run_step(MaintainerState* state, const char* statement, int64* answer);
 
 // Whether somebody wants the database for himself.
 bool is_in_the_way();

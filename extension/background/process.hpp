@@ -1,5 +1,5 @@
 // What the two kinds of process of the background worker have in common: the launcher, which no
-// database sees, and the keepers that it starts in databases for a moment.
+// database sees, and the maintainers that it starts in databases for a moment.
 #pragma once
 
 #include "server/postgres.hpp"

@@ -1,4 +1,4 @@
-// pulse.claim: hands out the best due jobs. A walk over the claim index, one stream per task,
+// pulse.claim: hands out the best due jobs. A walk over the claim index, one cursor per task,
 // merged by (priority, run_at, id); each row is locked without waiting, updated and returned. No
 // planner decides anything here, so no statistics can make it slow.
 #include "server/postgres.hpp"
@@ -32,8 +32,8 @@
 namespace pulse {
 namespace {
 
-constexpr int kMostJobs = 10000;
-constexpr int kMostPromotions = 32;
+constexpr int kMaxJobs = 10000;
+constexpr int kMaxPromotions = 32;
 
 // --- which rows this worker may have ------------------------------------------------------------
 
@@ -62,12 +62,12 @@ bool has_forbidden_flag(const Claim* claim, TupleTableSlot* row) {
 
 }  // namespace
 
-const TaskSettings& settings_of(Claim* claim, Stream* stream) {
-  if (!stream->settings_read) {
-    stream->settings = task_settings(stream->identifier, claim->table.snapshot);
-    stream->settings_read = true;
+const TaskSettings& settings_of(Claim* claim, TaskCursor* cursor) {
+  if (!cursor->settings_read) {
+    cursor->settings = task_settings(cursor->identifier, claim->table.snapshot);
+    cursor->settings_read = true;
   }
-  return stream->settings;
+  return cursor->settings;
 }
 
 namespace {
@@ -127,23 +127,23 @@ bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
 
 }  // namespace
 
-void prepare_to_take(Claim* claim, Stream* stream) {
-  settings_of(claim, stream);
+void prepare_to_take(Claim* claim, TaskCursor* cursor) {
+  settings_of(claim, cursor);
   if (claim->token != 0) return;
   claim->token = next_token();
   claim->live_now = live_now_us();
 }
 
-bool take_row(Claim* claim, Stream* stream, const ItemPointerData& tid) {
+bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid) {
   if (!try_lock_row(&claim->table, tid)) return false;
-  prepare_to_take(claim, stream);
+  prepare_to_take(claim, cursor);
   TupleTableSlot* row = claim->table.locked;
   bool isnull;
   int64 id = DatumGetInt64(slot_getattr(row, kJobId, &isnull));
   Datum attempts = Int16GetDatum(int2_of(row, kJobAttempts) + 1);
-  bool is_fresh = may_stay_in_place(claim, row);
+  bool is_in_place = may_stay_in_place(claim, row);
   JobChange change = {};
-  change.set_running(claim->claimer.worker_id, is_fresh);
+  change.set_running(claim->worker.worker_id, is_in_place);
   change.set(kJobAttempts, attempts);
   change.set(kJobToken, Int64GetDatum(claim->token));
   change.set(kJobClaimedAt, TimestampTzGetDatum(claim->now));
@@ -153,17 +153,18 @@ bool take_row(Claim* claim, Stream* stream, const ItemPointerData& tid) {
   change.clear(kJobStage);
   change.clear(kJobProgress);
   change.clear(kJobMessage);
-  return_row(claim, row, settings_of(claim, stream), attempts);
+  return_row(claim, row, settings_of(claim, cursor), attempts);
   update_locked_row(&claim->table, &change);
-  if (is_fresh) claim->fresh_ids[claim->fresh_count++] = id;
+  if (is_in_place) claim->in_place_ids[claim->in_place_count++] = id;
   claim->claimed++;
   return true;
 }
 
-Fit fit_of_row(Claim* claim, Stream* stream, int in_view) {
-  TupleTableSlot* row = stream->scan.slot;
-  if (is_somebodys(row, &claim->rival) || has_forbidden_flag(claim, row)) return Fit::kNot;
-  if (is_suspect(claim, stream)) return Fit::kAlone;
+Fit fit_of_row(Claim* claim, TaskCursor* cursor, int in_view) {
+  TupleTableSlot* row = cursor->scan.slot;
+  if (is_locked_by_other(row, &claim->blocking_xid) || has_forbidden_flag(claim, row))
+    return Fit::kNot;
+  if (is_poison_suspect(claim, cursor)) return Fit::kIsolated;
   bool can_start = claim->claimed + in_view < claim->start_jobs;
   return can_start || may_be_prefetched(row) ? Fit::kGood : Fit::kNot;
 }
@@ -171,27 +172,27 @@ Fit fit_of_row(Claim* claim, Stream* stream, int in_view) {
 namespace {
 
 // False when the job is still there for others.
-bool consider(Claim* claim, Stream* stream) {
-  Fit fit = fit_of_row(claim, stream, 0);
-  if (fit == Fit::kAlone) consider_suspect(claim, stream);
+bool consider(Claim* claim, TaskCursor* cursor) {
+  Fit fit = fit_of_row(claim, cursor, 0);
+  if (fit == Fit::kIsolated) consider_poison_suspect(claim, cursor);
   if (fit != Fit::kGood) return false;
-  announce_walk(stream);
-  note_claimed(stream->bit);
-  return take_row(claim, stream, stream->scan.slot->tts_tid);
+  publish_walk(cursor);
+  note_claimed(cursor->bit);
+  return take_row(claim, cursor, cursor->scan.slot->tts_tid);
 }
 
 void hand_out(Claim* claim) {
-  settle_alone_job(claim);
+  check_isolated_job(claim);
   if (claim->closed) return;
-  open_streams(claim);
+  open_cursors(claim);
   while (claim->claimed < claim->max_jobs && !claim->closed) {
-    Stream* stream = best_stream(claim);
-    if (!stream) break;
-    if (go_past_others(claim, stream) || take_stretch(claim, stream)) continue;
-    if (!consider(claim, stream)) leave_row(&stream->scan);
-    stream->due = next_due(&stream->scan);
+    TaskCursor* cursor = best_cursor(claim);
+    if (!cursor) break;
+    if (skip_claimed(claim, cursor) || take_range(claim, cursor)) continue;
+    if (!consider(claim, cursor)) leave_row(&cursor->scan);
+    cursor->due = next_due(&cursor->scan);
   }
-  close_streams(claim);
+  close_cursors(claim);
 }
 
 // --- the call -----------------------------------------------------------------------------------
@@ -217,9 +218,9 @@ void check_admission() {
 int checked_count(FunctionCallInfo fcinfo, int argument, const char* name, int least, int unset) {
   if (PG_ARGISNULL(argument)) return unset;
   int value = PG_GETARG_INT32(argument);
-  if (value < least || value > kMostJobs)
+  if (value < least || value > kMaxJobs)
     ereport(ERROR, (errcode(kOutOfRange), errmsg("%s is %d, out of range", name, value),
-                    errhint("It must be between %d and %d.", least, kMostJobs)));
+                    errhint("It must be between %d and %d.", least, kMaxJobs)));
   return value;
 }
 
@@ -238,46 +239,45 @@ void read_arguments(Claim* claim, FunctionCallInfo fcinfo) {
 Promotion promote_for(const Claim* claim) {
   if (is_look_at_all_due()) reconcile_queues(0);
   mark_fallen_due();
-  return promote_marked(Min(claim->max_jobs, kMostPromotions), kMostPromotions);
+  return promote_marked(Min(claim->max_jobs, kMaxPromotions), kMaxPromotions);
 }
 
 // Before the snapshot is taken: what is lowered from now on, this claim may not see.
-void remember_heads(Claim* claim) {
+void remember_marks(Claim* claim) {
   DatabaseState* database = this_database();
-  claim->heads = database ? head_bucket(place_of_database(database), 0) : nullptr;
-  for (int bit = 0; claim->heads && bit < kTaskBits; bit++)
-    if ((claim->claimer.task_bits >> bit) & 1)
-      claim->head_generation[bit] = head_generation(claim->heads + bit);
+  claim->marks = database ? mark_bucket(place_of_database(database), 0) : nullptr;
+  for (int bit = 0; claim->marks && bit < kTaskBits; bit++)
+    if ((claim->worker.task_bits >> bit) & 1)
+      claim->mark_generation[bit] = mark_generation(claim->marks + bit);
 }
 
 // What this claim can take, which is not its tasks alone.
-uint64 kind_of(const Claim* claim) {
-  uint64 kind = claim->claimer.kind;
+uint64 wake_group_of(const Claim* claim) {
+  uint64 wake_group = claim->worker.wake_group;
   for (int i = 0; i < claim->forbidden_count; i++) {
     text* flag = DatumGetTextPP(claim->forbidden_flags[i]);
-    kind += ~fnv1a(VARDATA_ANY(flag), VARSIZE_ANY_EXHDR(flag));
+    wake_group += ~fnv1a(VARDATA_ANY(flag), VARSIZE_ANY_EXHDR(flag));
   }
-  return kind;
+  return wake_group;
 }
 
 bool is_kept_waiting(const Claim* claim) { return claim->is_job_held && claim->claimed == 0; }
 
 void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
-  admit_claimer(&claim->claimer, PG_GETARG_INT64(0));
-  choose_tasks(&claim->claimer, PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2));
+  admit_worker(&claim->worker, PG_GETARG_INT64(0));
+  choose_tasks(&claim->worker, PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2));
   // A draining worker that waits all the same must not take a wake-up from one that can claim.
-  sample_generations(claim->claimer.worker_id,
-                     claim->claimer.draining ? 0 : claim->claimer.task_bits, kind_of(claim),
-                     claim->start_jobs);
-  if (claim->claimer.draining) return;
+  sample_generations(claim->worker.worker_id, claim->worker.draining ? 0 : claim->worker.task_bits,
+                     wake_group_of(claim), claim->start_jobs);
+  if (claim->worker.draining) return;
   Promotion left = promote_for(claim);
   claim->now = wall_now();
   claim->stays_in_place = claims_stay_in_place(claim->max_jobs);
   if (claim->stays_in_place) {
-    settle_now_and_then(claim->claimer.worker_id);
-    claim->fresh_ids = static_cast<int64*>(palloc(sizeof(int64) * claim->max_jobs));
+    index_running_now_and_then(claim->worker.worker_id);
+    claim->in_place_ids = static_cast<int64*>(palloc(sizeof(int64) * claim->max_jobs));
   }
-  remember_heads(claim);
+  remember_marks(claim);
   claim->row_context =
       AllocSetContextCreate(CurrentMemoryContext, "pulse claim row", ALLOCSET_SMALL_SIZES);
   open_job_table(&claim->table);
@@ -285,11 +285,12 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   hand_out(claim);
   index_close(claim->index, AccessShareLock);
   close_job_table(&claim->table);
-  list_fresh_claims(claim->claimer.worker_id, claim->token, claim->fresh_ids, claim->fresh_count);
-  note_work_left(left.more                               ? WorkLeft::kNow
-                 : left.busy || is_kept_waiting(claim)   ? WorkLeft::kBusy
-                 : claim->suspect_waits || claim->closed ? WorkLeft::kSoon
-                                                         : WorkLeft::kNone);
+  add_claim_batches(claim->worker.worker_id, claim->token, claim->in_place_ids,
+                    claim->in_place_count);
+  note_work_left(left.more                                      ? WorkLeft::kNow
+                 : left.busy || is_kept_waiting(claim)          ? WorkLeft::kBusy
+                 : claim->poison_suspect_waits || claim->closed ? WorkLeft::kSoon
+                                                                : WorkLeft::kNone);
   offer_sweep();
 }
 

@@ -15,7 +15,7 @@
 namespace pulse {
 
 // The due jobs of one task.
-struct Stream {
+struct TaskCursor {
   DueScan scan;
   Datum identifier;
   int bit;
@@ -25,27 +25,27 @@ struct Stream {
 };
 
 struct Claim {
-  Claimer claimer;
+  ClaimingWorker worker;
   int max_jobs;
   int start_jobs;
   Datum* forbidden_flags;
   int forbidden_count;
   JobTable table;
   Relation index;
-  Stream** streams;
-  int stream_count;
+  TaskCursor** cursors;
+  int cursor_count;
   int claimed;
-  TransactionId rival;      // the last transaction that had a row
-  TransactionId announcer;  // the last one that was asked for its announcement
-  Announcement announcement;
-  HeadBucket* heads;  // one per bit; NULL: nothing is remembered
-  uint64 head_generation[kTaskBits];
+  TransactionId blocking_xid;  // the last transaction that had a row
+  TransactionId checked_xid;   // the last one that was asked for its claims in progress
+  ClaimInProgress claim_in_progress;
+  MarkBucket* marks;  // one per bit; NULL: nothing is remembered
+  uint64 mark_generation[kTaskBits];
   bool stays_in_place;  // plain jobs are claimed in place (in_place_claim.hpp)
-  int64* fresh_ids;     // those that were
-  int fresh_count;
+  int64* in_place_ids;  // those that were
+  int in_place_count;
   bool closed;                // nothing more is given in this call
   bool is_job_held;           // somebody who is no claim has a job that it could have had
-  bool suspect_waits;         // a suspect waits for this worker, or another, to be idle
+  bool poison_suspect_waits;  // a poison suspect waits for this worker, or another, to be idle
   MemoryContext row_context;  // reset for each row that is looked at
   int64 token;
   TimestampTz now;
@@ -53,42 +53,42 @@ struct Claim {
   ReturnSetInfo* results;
 };
 
-// The due jobs of the tasks that the claimer serves.
-void open_streams(Claim* claim);
+// The due jobs of the tasks that the claiming worker serves.
+void open_cursors(Claim* claim);
 
 // The one whose job comes first; NULL when none has any.
-Stream* best_stream(Claim* claim);
+TaskCursor* best_cursor(Claim* claim);
 
 // Tells waiters when the next job of each of these tasks falls due, and that there was more. At
 // once: this worker may be at work when it does.
-void close_streams(Claim* claim);
+void close_cursors(Claim* claim);
 
-// The settings of the stream's task, read once per call.
-const TaskSettings& settings_of(Claim* claim, Stream* stream);
+// The settings of the cursor's task, read once per call.
+const TaskSettings& settings_of(Claim* claim, TaskCursor* cursor);
 
 // Whether the worker may have the row at hand, with so many more of the same call in view.
 enum class Fit {
   kGood,
-  kAlone,  // it is a suspect
-  kNot     // somebody holds it, the worker asked not to get such, or it cannot wait for a start
+  kIsolated,  // it is a poison suspect
+  kNot        // somebody holds it, the worker asked not to get such, or it cannot wait for a start
 };
-Fit fit_of_row(Claim* claim, Stream* stream, int in_view);
+Fit fit_of_row(Claim* claim, TaskCursor* cursor, int in_view);
 
 // Whatever may wait for somebody before a row is taken.
-void prepare_to_take(Claim* claim, Stream* stream);
+void prepare_to_take(Claim* claim, TaskCursor* cursor);
 
-// Locks this row of the stream, makes it this worker's and adds it to the result. False when
+// Locks this row of the cursor, makes it this worker's and adds it to the result. False when
 // somebody else holds it.
-bool take_row(Claim* claim, Stream* stream, const ItemPointerData& tid);
+bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid);
 
 // A job that was present at all but the last of the worker deaths it may be present at.
-bool is_suspect(Claim* claim, Stream* stream);
+bool is_poison_suspect(Claim* claim, TaskCursor* cursor);
 
-// A suspect is given alone, to a worker that holds nothing and gets nothing else.
-void consider_suspect(Claim* claim, Stream* stream);
+// A poison suspect is given alone, to a worker that holds nothing and gets nothing else.
+void consider_poison_suspect(Claim* claim, TaskCursor* cursor);
 
-// A worker with a suspect of its own gets nothing but that: not while it runs, and not before this
-// worker has become idle. Forgets a suspect that has gone elsewhere.
-void settle_alone_job(Claim* claim);
+// A worker with a poison suspect of its own gets nothing but that: not while it runs, and not
+// before this worker has become idle. Forgets a poison suspect that has gone elsewhere.
+void check_isolated_job(Claim* claim);
 
 }  // namespace pulse

@@ -29,7 +29,7 @@ void create_claim_counts() {
 }
 
 void begin_claim(int64 worker_id) {
-  lock_private(LockKind::kWorker, static_cast<uint64>(worker_id), ShareLock);
+  advisory_lock(LockKind::kWorker, static_cast<uint64>(worker_id), ShareLock);
   if (counts) pg_atomic_fetch_add_u64(count_of(worker_id), 1);
 }
 
@@ -42,12 +42,12 @@ bool read_claim_count(int64 worker_id, uint64* count) {
 
 // One that began before has the worker's lock to its end, also when it was prepared.
 bool claims_have_ended(int64 worker_id) {
-  return private_is_free(LockKind::kWorker, static_cast<uint64>(worker_id));
+  return advisory_lock_is_free(LockKind::kWorker, static_cast<uint64>(worker_id));
 }
 
 }  // namespace pulse
 
-// pulse._share_worker(id): what claim() does itself.
+// pulse._lock_worker_shared(id): what claim() does itself.
 PULSE_FUNCTION(pulse_share_worker) {
   pulse::begin_claim(PG_GETARG_INT64(0));
   PG_RETURN_BOOL(true);

@@ -29,13 +29,13 @@ struct KnownTasks {
 KnownTasks known_tasks;
 
 // Whether there is such a row; it is at hand until close_row.
-bool open_row(IdScan* row, Oid table, Oid key_index, int64 id, Snapshot snapshot) {
-  open_id_scan(row, table_open(table, AccessShareLock), key_index, snapshot);
+bool open_row(IndexLookup* row, Oid table, Oid key_index, int64 id, Snapshot snapshot) {
+  open_index_lookup(row, table_open(table, AccessShareLock), key_index, snapshot);
   return find_id(row, id);
 }
 
-void close_row(IdScan* row) {
-  close_id_scan(row);
+void close_row(IndexLookup* row) {
+  close_index_lookup(row);
   table_close(row->table, AccessShareLock);
 }
 
@@ -54,13 +54,13 @@ bool beat_is_due(TupleTableSlot* slot) {
   return live_now_us() - last > interval / 2;
 }
 
-void name_tasks(Claimer* claimer) {
-  claimer->task_bits = 0;
-  claimer->kind = 0;
-  for (int i = 0; i < claimer->task_count; i++) {
-    text* task = DatumGetTextPP(claimer->tasks[i]);
-    claimer->task_bits |= UINT64CONST(1) << task_bit(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));
-    claimer->kind += fnv1a(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));  // in any order
+void name_tasks(ClaimingWorker* worker) {
+  worker->task_bits = 0;
+  worker->wake_group = 0;
+  for (int i = 0; i < worker->task_count; i++) {
+    text* task = DatumGetTextPP(worker->tasks[i]);
+    worker->task_bits |= UINT64CONST(1) << task_bit(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));
+    worker->wake_group += fnv1a(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));  // in any order
   }
 }
 
@@ -69,7 +69,7 @@ ArrayType* registered_tasks(int64 worker_id) {
   if (known_tasks.valid && known_tasks.worker_id == worker_id && known_tasks.job == catalog()->job)
     return known_tasks.tasks;
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  IdScan worker;
+  IndexLookup worker;
   if (!open_row(&worker, catalog()->worker, catalog()->worker_key, worker_id, snapshot))
     refuse(worker_id, "unknown");
   bool isnull;
@@ -90,67 +90,67 @@ ArrayType* registered_tasks(int64 worker_id) {
 
 }  // namespace
 
-void admit_claimer(Claimer* claimer, int64 worker_id) {
-  claimer->worker_id = worker_id;
+void admit_worker(ClaimingWorker* worker, int64 worker_id) {
+  worker->worker_id = worker_id;
   begin_claim(worker_id);
   CommandCounterIncrement();
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  IdScan last;
+  IndexLookup last;
   if (!open_row(&last, catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot))
     refuse(worker_id, "unknown or stopped");
-  if (verdict_is(last.row, "lost")) refuse(worker_id, "lost");
-  if (verdict_is(last.row, "stopped")) refuse(worker_id, "stopped");
-  claimer->draining = !verdict_is(last.row, "alive");
+  if (status_is(last.row, "lost")) refuse(worker_id, "lost");
+  if (status_is(last.row, "stopped")) refuse(worker_id, "stopped");
+  worker->draining = !status_is(last.row, "alive");
   bool isnull;
-  Datum alone = slot_getattr(last.row, kBeatAloneJobId, &isnull);
-  claimer->alone_job_id = isnull ? 0 : DatumGetInt64(alone);
+  Datum isolated = slot_getattr(last.row, kBeatIsolatedJobId, &isnull);
+  worker->isolated_job_id = isnull ? 0 : DatumGetInt64(isolated);
   bool due = beat_is_due(last.row);
   close_row(&last);
   UnregisterSnapshot(snapshot);
-  if (due && !claimer->draining) beat_beside_claim(worker_id);
+  if (due && !worker->draining) beat_beside_claim(worker_id);
 }
 
-void choose_tasks(Claimer* claimer, ArrayType* given) {
-  ArrayType* tasks = given ? given : registered_tasks(claimer->worker_id);
+void choose_tasks(ClaimingWorker* worker, ArrayType* given) {
+  ArrayType* tasks = given ? given : registered_tasks(worker->worker_id);
   if (!tasks) {
-    claimer->tasks = nullptr;
-    claimer->task_count = kEveryTask;
-    claimer->task_bits = claimer->kind = ~UINT64CONST(0);
+    worker->tasks = nullptr;
+    worker->task_count = kEveryTask;
+    worker->task_bits = worker->wake_group = ~UINT64CONST(0);
     return;
   }
-  claimer->tasks = text_elements(tasks, "tasks", &claimer->task_count);
-  name_tasks(claimer);
+  worker->tasks = text_elements(tasks, "tasks", &worker->task_count);
+  name_tasks(worker);
 }
 
 bool worker_is_alive(int64 worker_id, Snapshot snapshot) {
-  IdScan last;
+  IndexLookup last;
   bool is_alive =
       open_row(&last, catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot) &&
-      verdict_is(last.row, "alive");
+      status_is(last.row, "alive");
   close_row(&last);
   return is_alive;
 }
 
 bool holds_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
-  IdScan running;
-  open_id_scan(&running, job, catalog()->job_running_idx, snapshot);
+  IndexLookup running;
+  open_index_lookup(&running, job, catalog()->job_running_idx, snapshot);
   bool found = find_id(&running, worker_id);
-  close_id_scan(&running);
-  return found || has_fresh_jobs(worker_id, job, snapshot);
+  close_index_lookup(&running);
+  return found || has_in_place_jobs(worker_id, job, snapshot);
 }
 
-void set_alone_job(int64 worker_id, int64 job_id) {
+void set_isolated_job(int64 worker_id, int64 job_id) {
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   Oid types[] = {INT8OID, INT8OID};
   Datum values[] = {Int64GetDatum(worker_id), Int64GetDatum(job_id)};
   char nulls[] = {' ', job_id ? ' ' : 'n'};
   // Beats overwrite a row that is not locked.
-  if (SPI_execute_with_args("UPDATE pulse.heartbeat AS h SET alone_job_id = $2"
+  if (SPI_execute_with_args("UPDATE pulse.heartbeat AS h SET isolated_job_id = $2"
                             " FROM (SELECT o.worker_id FROM pulse.heartbeat AS o"
                             " WHERE o.worker_id OPERATOR(pg_catalog.=) $1 FOR UPDATE) AS locked"
                             " WHERE h.worker_id OPERATOR(pg_catalog.=) locked.worker_id",
                             2, types, values, nulls, false, 0) != SPI_OK_UPDATE)
-    elog(ERROR, "could not record which job runs alone");
+    elog(ERROR, "could not record which job runs isolated");
   SPI_finish();
 }
 

@@ -11,17 +11,17 @@ extern "C" {
 namespace pulse {
 namespace {
 
-// Entries below a head.
+// Entries below a mark.
 constexpr int kLookAtOnce = 1000;
 constexpr int64 kFewPages = 8;
 
-// The priority before the next one whose head is remembered: up to there the scan goes.
+// The priority before the next one whose mark is remembered: up to there the scan goes.
 int16 last_priority(const DueScan* scan) {
   bool ends = scan->next_known < scan->known_count;
   return ends ? static_cast<int16>(scan->known[scan->next_known] - 1) : PG_INT16_MAX;
 }
 
-// --- heads --------------------------------------------------------------------------------------
+// --- marks --------------------------------------------------------------------------------------
 
 // The priority, run_at and id of the index entry at hand.
 Datum entry_column(const DueScan* scan, int column) {
@@ -30,38 +30,38 @@ Datum entry_column(const DueScan* scan, int column) {
                        &isnull);
 }
 
-HeadKey entry_key(const DueScan* scan) {
+OrderKey entry_key(const DueScan* scan) {
   return {DatumGetTimestampTz(entry_column(scan, 2)), DatumGetInt64(entry_column(scan, 3))};
 }
 
-bool is_lost(const DueScan* scan) { return scan->stretch.outcome != Advance::kDone; }
+bool is_lost(const DueScan* scan) { return scan->range.outcome != Advance::kDone; }
 
-void advance(DueScan* scan, HeadKey to) {
+void advance(DueScan* scan, OrderKey to) {
   Walk* walk = &scan->walk;
-  scan->stretch.is_open = false;
-  note_passed(scan->heads.bit, walk->start.run_at);
-  scan->stretch.outcome =
-      advance_head(scan->heads, static_cast<int16>(walk->priority), to, &walk->head);
-  scan->stretch.walk.head = walk->head;
-  walk->expires = walk->head.expires;
+  scan->range.is_open = false;
+  note_passed(scan->marks.bit, walk->start.run_at);
+  scan->range.outcome =
+      advance_mark(scan->marks, static_cast<int16>(walk->priority), to, &walk->mark);
+  scan->range.walk.mark = walk->mark;
+  walk->expires = walk->mark.expires;
 }
 
 void end_walk(DueScan* scan) {
   Walk* walk = &scan->walk;
-  if (scan->stretch.is_open) {
+  if (scan->range.is_open) {
     advance(scan, walk->begin);
-  } else if (walk->priority != kNoPriority && scan->heads.bucket) {
+  } else if (walk->priority != kNoPriority && scan->marks.bucket) {
     bool has_passed = walk->begin.run_at != walk->start.run_at || walk->begin.id != walk->start.id;
-    if (has_passed) note_passed(scan->heads.bit, walk->start.run_at);
+    if (has_passed) note_passed(scan->marks.bit, walk->start.run_at);
     if (has_passed || walk->expires == 0)
-      raise_head(scan->heads, static_cast<int16>(walk->priority), walk->begin, walk->expires,
+      raise_mark(scan->marks, static_cast<int16>(walk->priority), walk->begin, walk->expires,
                  walk->started);
   }
   walk->priority = kNoPriority;
 }
 
 // Goes on at this key of this priority.
-void jump(DueScan* scan, int16 priority, HeadKey key) {
+void jump(DueScan* scan, int16 priority, OrderKey key) {
   ScanKeyData* part = scan->key_parts;
   const Datum values[] = {Int16GetDatum(priority), TimestampTzGetDatum(key.run_at),
                           Int64GetDatum(key.id)};
@@ -80,33 +80,33 @@ void jump(DueScan* scan, int16 priority, HeadKey key) {
   rescan_up_to(scan, last_priority(scan));
 }
 
-// A transaction's own jobs may lie below a head, and nobody else sees them.
+// A transaction's own jobs may lie below a mark, and nobody else sees them.
 bool sees_what_others_see(const DueScan* scan) {
-  return scan->heads.bucket && scan->heads.own == PG_INT64_MAX;
+  return scan->marks.bucket && scan->marks.own == PG_INT64_MAX;
 }
 
-void walk_from(DueScan* scan, int16 priority, const HeadFound& head) {
+void walk_from(DueScan* scan, int16 priority, const FoundMark& mark) {
   scan->walk = {
-      priority, head.key, head.key, false, head.expires, wall_now(), sees_what_others_see(scan),
-      head};
-  jump(scan, priority, head.key);
+      priority, mark.key, mark.key, false, mark.expires, wall_now(), sees_what_others_see(scan),
+      mark};
+  jump(scan, priority, mark.key);
 }
 
 int64 pages_read() { return pgBufferUsage.shared_blks_hit + pgBufferUsage.shared_blks_read; }
 
-void begin_to_look(DueScan* scan, int16 priority, const HeadFound& head) {
-  scan->look_pages = head.checked.run_at == PG_INT64_MIN ? pages_read() : -1;
+void begin_to_look(DueScan* scan, int16 priority, const FoundMark& mark) {
+  scan->look_pages = mark.checked.run_at == PG_INT64_MIN ? pages_read() : -1;
   scan->checked = priority;
   scan->left_to_look = kLookAtOnce;
-  scan->look_end = head.key;
+  scan->look_end = mark.key;
 }
 
-// A head costs a way down the index. A priority that has no entry, nor pages of dead ones, needs
+// A mark costs a way down the index. A priority that has no entry, nor pages of dead ones, needs
 // none.
 void forget_if_empty(DueScan* scan) {
   bool is_empty = scan->left_to_look == kLookAtOnce && scan->look_pages >= 0;
   if (is_empty && pages_read() - scan->look_pages <= kFewPages)
-    forget_head(scan->heads, static_cast<int16>(scan->checked));
+    forget_mark(scan->marks, static_cast<int16>(scan->checked));
   scan->left_to_look = 0;
 }
 
@@ -114,47 +114,47 @@ void forget_if_empty(DueScan* scan) {
 bool enter_priority(DueScan* scan, int16 priority) {
   end_walk(scan);
   if (is_lost(scan)) return true;
-  HeadKey first = entry_key(scan);
+  OrderKey first = entry_key(scan);
   scan->walk = {priority, first, first, false, 0, wall_now(), false, {}};
   if (scan->checked == priority) return false;
   forget_if_empty(scan);
-  HeadFound head = find_head(scan->heads, priority);
-  scan->walk.may_advance = sees_what_others_see(scan) && !head.is_to_check;
-  scan->walk.head = head;
-  if (!head.is_known || !precedes(first, head.key)) return false;
-  if (head.is_to_check) {
-    begin_to_look(scan, priority, head);
-    if (!precedes(first, head.checked)) return false;
-    jump(scan, priority, head.checked);
+  FoundMark mark = find_mark(scan->marks, priority);
+  scan->walk.can_reserve = sees_what_others_see(scan) && !mark.is_to_check;
+  scan->walk.mark = mark;
+  if (!mark.is_known || !precedes(first, mark.key)) return false;
+  if (mark.is_to_check) {
+    begin_to_look(scan, priority, mark);
+    if (!precedes(first, mark.checked)) return false;
+    jump(scan, priority, mark.checked);
     return true;
   }
-  walk_from(scan, priority, head);
+  walk_from(scan, priority, mark);
   return true;
 }
 
-// Goes on with the next priority whose head is remembered. False when there is none.
+// Goes on with the next priority whose mark is remembered. False when there is none.
 bool enter_next_known(DueScan* scan) {
   end_walk(scan);
   if (is_lost(scan)) return false;
   forget_if_empty(scan);
   if (scan->next_known == scan->known_count) return false;
   int16 priority = scan->known[scan->next_known++];
-  HeadFound head = find_head(scan->heads, priority);
-  if (head.is_known && !head.is_to_check) {
-    walk_from(scan, priority, head);
+  FoundMark mark = find_mark(scan->marks, priority);
+  if (mark.is_known && !mark.is_to_check) {
+    walk_from(scan, priority, mark);
     return true;
   }
   scan->checked = priority;
-  if (head.is_to_check) begin_to_look(scan, priority, head);
+  if (mark.is_to_check) begin_to_look(scan, priority, mark);
   // What lies there enters the priority.
-  jump(scan, priority, head.checked);
+  jump(scan, priority, mark.checked);
   return true;
 }
 
-// The look below the head has taken its time: the scan goes on at the head.
+// The look below the mark has taken its time: the scan goes on at the mark.
 bool end_look(DueScan* scan) {
   if (scan->left_to_look == 0) return false;
-  HeadKey at = entry_key(scan);
+  OrderKey at = entry_key(scan);
   if (!precedes(at, scan->look_end)) {
     scan->left_to_look = 0;
     return false;
@@ -166,11 +166,11 @@ bool end_look(DueScan* scan) {
   if (is_left)
     end_walk(scan);
   else
-    expires = note_checked(scan->heads, priority, at, scan->walk.started);
+    expires = note_checked(scan->marks, priority, at, scan->walk.started);
   walk_from(scan, priority, {true, false, scan->look_end, scan->look_end, expires});
   // What was left there is where the next claim begins.
   scan->walk.is_left = is_left;
-  if (is_left) scan->walk.may_advance = false;
+  if (is_left) scan->walk.can_reserve = false;
   return true;
 }
 
@@ -187,8 +187,8 @@ bool skip_priority(DueScan* scan, int16 priority) {
 
 // The entry at hand belongs to no ready job.
 void pass_entry(DueScan* scan) {
-  if (scan->walk.is_left || !scan->heads.bucket) return;
-  HeadKey key = entry_key(scan);
+  if (scan->walk.is_left || !scan->marks.bucket) return;
+  OrderKey key = entry_key(scan);
   scan->walk.begin = {key.run_at, key.id + 1};
 }
 
@@ -201,7 +201,7 @@ bool next_row(DueScan* scan) {
       if (!enter_next_known(scan)) return false;
       continue;
     }
-    if (scan->heads.bucket) {
+    if (scan->marks.bucket) {
       auto priority = DatumGetInt16(entry_column(scan, 1));
       if (priority != scan->walk.priority && enter_priority(scan, priority)) continue;
       if (end_look(scan)) continue;
@@ -229,11 +229,11 @@ bool settle(DueScan* scan) {
 
 void begin(DueScan* scan) {
   begin_ordered_scan(scan);
-  scan->scan->xs_want_itup = scan->heads.bucket != nullptr;
+  scan->scan->xs_want_itup = scan->marks.bucket != nullptr;
   scan->walk.priority = kNoPriority;
   scan->checked = kNoPriority;
   scan->left_to_look = 0;
-  scan->known_count = known_priorities(scan->heads, scan->known);
+  scan->known_count = marked_priorities(scan->marks, scan->known);
 }
 
 }  // namespace
@@ -261,7 +261,7 @@ bool next_due(DueScan* scan) {
   [[maybe_unused]] const ScanKeyData* last = &scan->keys[scan->prefix];
   Assert(!(last->sk_flags & SK_ROW_HEADER) ||
          DatumGetPointer(last->sk_argument) == reinterpret_cast<char*>(scan->key_parts));
-  if (scan->left_to_look > 0) note_passed(scan->heads.bit, scan->run_at);
+  if (scan->left_to_look > 0) note_passed(scan->marks.bit, scan->run_at);
   // What pass_entry would read in the entry is known of the row.
   if (!scan->walk.is_left) scan->walk.begin = {scan->run_at, scan->id + 1};
   return settle(scan);
@@ -270,50 +270,50 @@ bool next_due(DueScan* scan) {
 bool catch_up(DueScan* scan, bool* due) {
   Walk* walk = &scan->walk;
   auto priority = static_cast<int16>(walk->priority);
-  // Nothing lay between the two heads for a walk that began at the first.
-  if (!walk->may_advance || !head_has_moved(scan->heads, priority, &walk->head)) return false;
-  if (!precedes({scan->run_at, scan->id}, walk->head.key)) return false;
-  walk_from(scan, priority, walk->head);
+  // Nothing lay between the two marks for a walk that began at the first.
+  if (!walk->can_reserve || !mark_has_moved(scan->marks, priority, &walk->mark)) return false;
+  if (!precedes({scan->run_at, scan->id}, walk->mark.key)) return false;
+  walk_from(scan, priority, walk->mark);
   *due = settle(scan);
   return true;
 }
 
-void begin_stretch(DueScan* scan) {
-  scan->stretch = {true, {scan->run_at, scan->id}, scan->walk, Advance::kDone};
+void begin_range(DueScan* scan) {
+  scan->range = {true, {scan->run_at, scan->id}, scan->walk, Advance::kDone};
 }
 
-bool end_stretch(DueScan* scan, bool with_row_at_hand, bool* due) {
-  Stretch* stretch = &scan->stretch;
-  if (stretch->is_open)
-    advance(scan, with_row_at_hand ? HeadKey{scan->run_at, scan->id + 1} : scan->walk.begin);
-  Advance outcome = stretch->outcome;
-  stretch->outcome = Advance::kDone;
+bool end_range(DueScan* scan, bool with_row_at_hand, bool* due) {
+  ReservedRange* range = &scan->range;
+  if (range->is_open)
+    advance(scan, with_row_at_hand ? OrderKey{scan->run_at, scan->id + 1} : scan->walk.begin);
+  Advance outcome = range->outcome;
+  range->outcome = Advance::kDone;
   if (outcome == Advance::kDone) return true;
-  scan->walk = stretch->walk;
+  scan->walk = range->walk;
   auto priority = static_cast<int16>(scan->walk.priority);
   if (outcome == Advance::kBehind) {
-    walk_from(scan, priority, scan->walk.head);
+    walk_from(scan, priority, scan->walk.mark);
   } else {
-    scan->walk.may_advance = false;
-    jump(scan, priority, stretch->first);
+    scan->walk.can_reserve = false;
+    jump(scan, priority, range->first);
   }
   *due = settle(scan);
   return false;
 }
 
-void give_back_row(DueScan* scan, int16 priority, HeadKey key) {
-  give_back(scan->heads, priority, key);
+void give_back_row(DueScan* scan, int16 priority, OrderKey key) {
+  return_to_mark(scan->marks, priority, key);
   // The walk may have gone on to another priority.
   if (scan->walk.priority != priority) return;
   if (precedes(key, scan->walk.begin)) scan->walk.begin = key;
   scan->walk.is_left = true;
-  scan->walk.may_advance = false;
+  scan->walk.can_reserve = false;
 }
 
 void leave_row(DueScan* scan) {
   if (!scan->walk.is_left) scan->walk.begin = {scan->run_at, scan->id};
   scan->walk.is_left = true;
-  scan->walk.may_advance = false;
+  scan->walk.can_reserve = false;
 }
 
 void end_due(DueScan* scan) {

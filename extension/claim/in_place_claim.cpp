@@ -19,16 +19,21 @@ int by_value(const void* a, const void* b) {
 
 namespace {
 
-// Below this the row in fresh_claim and its index entry cost more than they save. The build with
+// Below this the row in claim_batch and its index entry cost more than they save. The build with
 // assertions has less, so that its tests claim in place wherever they can.
-#ifndef PULSE_FRESH_FROM
-#define PULSE_FRESH_FROM 8
+#ifndef PULSE_IN_PLACE_FROM
+#define PULSE_IN_PLACE_FROM 8
 #endif
-constexpr int kFewestJobs = PULSE_FRESH_FROM;
+constexpr int kMinJobs = PULSE_IN_PLACE_FROM;
 // Such a row is not toasted.
-constexpr int kMostPerRow = 200;
+constexpr int kMaxPerRow = 200;
 
-enum FreshColumn : AttrNumber { kFreshWorkerId = 1, kFreshToken, kFreshLeftJobs, kFreshJobIds };
+enum BatchColumn : AttrNumber {
+  kBatchWorkerId = 1,
+  kBatchToken,
+  kBatchRemainingJobs,
+  kBatchJobIds
+};
 
 // --- the list -----------------------------------------------------------------------------------
 
@@ -42,17 +47,17 @@ struct List {
   MemoryContext row_context;
 };
 
-struct Listed {
+struct ClaimBatch {
   int64 worker_id;
   int64 token;
-  int left_jobs;
+  int remaining_jobs;
   int64* job_ids;
   int count;
 };
 
 void open_list(List* list, Snapshot snapshot, int keys) {
-  open_own_table(&list->table, catalog()->fresh_claim);
-  list->index = index_open(catalog()->fresh_claim_idx, AccessShareLock);
+  open_extension_table(&list->table, catalog()->claim_batch);
+  list->index = index_open(catalog()->claim_batch_idx, AccessShareLock);
   list->row = table_slot_create(list->table.relation, nullptr);
   list->row_context =
       AllocSetContextCreate(CurrentMemoryContext, "pulse fresh claim", ALLOCSET_DEFAULT_SIZES);
@@ -71,9 +76,9 @@ void close_list(List* list) {
 
 void look_for(List* list, int64 worker_id, const int64* token) {
   ScanKeyData keys[2];
-  ScanKeyInit(&keys[0], kFreshWorkerId, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(worker_id));
+  ScanKeyInit(&keys[0], kBatchWorkerId, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(worker_id));
   if (token)
-    ScanKeyInit(&keys[1], kFreshToken, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(*token));
+    ScanKeyInit(&keys[1], kBatchToken, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(*token));
   index_rescan(list->scan, keys, token ? 2 : 1, nullptr, 0);
 }
 
@@ -83,15 +88,15 @@ bool next_row(List* list) {
 }
 
 // Valid until the next row is read.
-Listed read_row(List* list, TupleTableSlot* row) {
+ClaimBatch read_row(List* list, TupleTableSlot* row) {
   bool isnull;
   MemoryContextReset(list->row_context);
   MemoryContext old = MemoryContextSwitchTo(list->row_context);
-  ArrayType* ids = DatumGetArrayTypePCopy(slot_getattr(row, kFreshJobIds, &isnull));
+  ArrayType* ids = DatumGetArrayTypePCopy(slot_getattr(row, kBatchJobIds, &isnull));
   MemoryContextSwitchTo(old);
-  return {DatumGetInt64(slot_getattr(row, kFreshWorkerId, &isnull)),
-          DatumGetInt64(slot_getattr(row, kFreshToken, &isnull)),
-          DatumGetInt32(slot_getattr(row, kFreshLeftJobs, &isnull)),
+  return {DatumGetInt64(slot_getattr(row, kBatchWorkerId, &isnull)),
+          DatumGetInt64(slot_getattr(row, kBatchToken, &isnull)),
+          DatumGetInt32(slot_getattr(row, kBatchRemainingJobs, &isnull)),
           reinterpret_cast<int64*>(ARR_DATA_PTR(ids)), ARR_NDIM(ids) == 0 ? 0 : ARR_DIMS(ids)[0]};
 }
 
@@ -112,17 +117,17 @@ void add_row(JobTable* table, int64 worker_id, int64 token, const int64* ids, in
 // --- their jobs ---------------------------------------------------------------------------------
 
 // Whether this job still runs under the claim that put it on the list; then the row is at hand.
-bool find_fresh(IdScan* jobs, int64 id, int64 token) {
+bool find_in_place(IndexLookup* jobs, int64 id, int64 token) {
   if (!find_id(jobs, id)) return false;
   bool isnull;
   Datum stored = slot_getattr(jobs->row, kJobToken, &isnull);
   return !isnull && DatumGetInt64(stored) == token &&
-         DatumGetBool(slot_getattr(jobs->row, kJobFresh, &isnull)) &&
+         DatumGetBool(slot_getattr(jobs->row, kJobInPlace, &isnull)) &&
          DatumGetObjectId(slot_getattr(jobs->row, kJobState, &isnull)) == catalog()->state_running;
 }
 
 // Most claims take jobs in the order of their ids.
-void expect_listed(IdScan* jobs, const Listed& listed) {
+void expect_listed(IndexLookup* jobs, const ClaimBatch& listed) {
   bool ascends = listed.count > 0;
   for (int i = 1; i < listed.count && ascends; i++)
     ascends = listed.job_ids[i - 1] < listed.job_ids[i];
@@ -133,13 +138,13 @@ void expect_listed(IdScan* jobs, const Listed& listed) {
 }
 
 // How many still run, without a look at those of which the caller knows that they have ended.
-int count_running(IdScan* jobs, const Listed& listed, const int64* ended, int ended_count,
-                  int most) {
+int count_running(IndexLookup* jobs, const ClaimBatch& listed, const int64* ended, int ended_count,
+                  int max_count) {
   int running = 0;
-  for (int i = 0; i < listed.count && running < most; i++) {
+  for (int i = 0; i < listed.count && running < max_count; i++) {
     const int64* id = &listed.job_ids[i];
     if (bsearch(id, ended, ended_count, sizeof(int64), by_value)) continue;
-    if (find_fresh(jobs, *id, listed.token)) running++;
+    if (find_in_place(jobs, *id, listed.token)) running++;
   }
   return running;
 }
@@ -147,12 +152,12 @@ int count_running(IdScan* jobs, const Listed& listed, const int64* ended, int en
 // --- settling -----------------------------------------------------------------------------------
 
 // Moves the jobs of one row that still run. Those that somebody holds stay on the list.
-void settle_row(List* list, JobTable* table, IdScan* jobs) {
+void settle_row(List* list, JobTable* table, IndexLookup* jobs) {
   if (!try_lock_row(&list->table, list->row->tts_tid)) return;
-  Listed listed = read_row(list, list->table.locked);
+  ClaimBatch listed = read_row(list, list->table.locked);
   int held = 0;
   for (int i = 0; i < listed.count; i++) {
-    if (!find_fresh(jobs, listed.job_ids[i], listed.token)) continue;
+    if (!find_in_place(jobs, listed.job_ids[i], listed.token)) continue;
     if (try_lock_row(table, jobs->row->tts_tid)) {
       JobChange change = {};
       change.set_running(listed.worker_id, false);
@@ -172,12 +177,12 @@ void for_rows_of(int64 worker_id, Each each) {
   look_for(&list, worker_id, nullptr);
   if (next_row(&list)) {
     JobTable table;
-    IdScan jobs;
+    IndexLookup jobs;
     open_job_table(&table);
-    open_id_scan(&jobs, table.relation, catalog()->job_key, table.snapshot);
+    open_index_lookup(&jobs, table.relation, catalog()->job_key, table.snapshot);
     do each(&list, &table, &jobs);
     while (next_row(&list));
-    close_id_scan(&jobs);
+    close_index_lookup(&jobs);
     close_job_table(&table);
   }
   close_list(&list);
@@ -186,33 +191,33 @@ void for_rows_of(int64 worker_id, Each each) {
 // --- ends ---------------------------------------------------------------------------------------
 
 int by_claim(const void* a, const void* b) {
-  auto* left = static_cast<const FreshEnd*>(a);
-  auto* right = static_cast<const FreshEnd*>(b);
+  auto* left = static_cast<const InPlaceEnd*>(a);
+  auto* right = static_cast<const InPlaceEnd*>(b);
   if (left->worker_id != right->worker_id) return left->worker_id < right->worker_id ? -1 : 1;
   if (left->token != right->token) return left->token < right->token ? -1 : 1;
   return left->job_id < right->job_id ? -1 : left->job_id > right->job_id;
 }
 
-int count_ends(const Listed& listed, const FreshEnd* ends, int count) {
+int count_ends(const ClaimBatch& listed, const InPlaceEnd* ends, int count) {
   int found = 0;
   for (int i = 0; i < listed.count; i++) {
-    FreshEnd wanted = {listed.worker_id, listed.token, listed.job_ids[i]};
-    if (bsearch(&wanted, ends, count, sizeof(FreshEnd), by_claim)) found++;
+    InPlaceEnd wanted = {listed.worker_id, listed.token, listed.job_ids[i]};
+    if (bsearch(&wanted, ends, count, sizeof(InPlaceEnd), by_claim)) found++;
   }
   return found;
 }
 
-void unlist_row(List* list, const FreshEnd* ends, int count) {
+void unlist_row(List* list, const InPlaceEnd* ends, int count) {
   if (!try_lock_row(&list->table, list->row->tts_tid)) return;
-  Listed listed = read_row(list, list->table.locked);
+  ClaimBatch listed = read_row(list, list->table.locked);
   int ended = count_ends(listed, ends, count);
   if (ended == 0) return;
-  if (ended >= listed.left_jobs) {
+  if (ended >= listed.remaining_jobs) {
     (void)try_delete_row(&list->table, list->table.locked, true);
     return;
   }
   JobChange change = {};
-  change.set(kFreshLeftJobs, Int32GetDatum(listed.left_jobs - ended));
+  change.set(kBatchRemainingJobs, Int32GetDatum(listed.remaining_jobs - ended));
   update_locked_row(&list->table, &change);
 }
 
@@ -235,7 +240,7 @@ void add_held(RunningIds* ids, Relation job, Snapshot snapshot, const int64* wor
   IndexScanDesc scan = begin_index_scan(job, index, snapshot, worker_id ? 1 : 0);
   index_rescan(scan, &key, worker_id ? 1 : 0, nullptr, 0);
   bool isnull;
-  while (ids->count < ids->most && index_getnext_slot(scan, ForwardScanDirection, row)) {
+  while (ids->count < ids->max_count && index_getnext_slot(scan, ForwardScanDirection, row)) {
     CHECK_FOR_INTERRUPTS();
     add_id(ids, DatumGetInt64(slot_getattr(row, kJobId, &isnull)));
   }
@@ -244,37 +249,37 @@ void add_held(RunningIds* ids, Relation job, Snapshot snapshot, const int64* wor
   index_close(index, AccessShareLock);
 }
 
-void add_fresh(RunningIds* ids, Relation job, Snapshot snapshot, const int64* worker_id) {
-  IdScan jobs;
+void add_in_place(RunningIds* ids, Relation job, Snapshot snapshot, const int64* worker_id) {
+  IndexLookup jobs;
   List list;
-  open_id_scan(&jobs, job, catalog()->job_key, snapshot);
+  open_index_lookup(&jobs, job, catalog()->job_key, snapshot);
   open_list(&list, snapshot, worker_id ? 1 : 0);
   if (worker_id) look_for(&list, *worker_id, nullptr);
-  while (ids->count < ids->most && next_row(&list)) {
-    Listed listed = read_row(&list, list.row);
+  while (ids->count < ids->max_count && next_row(&list)) {
+    ClaimBatch listed = read_row(&list, list.row);
     expect_listed(&jobs, listed);
-    for (int i = 0; i < listed.count && ids->count < ids->most; i++)
-      if (find_fresh(&jobs, listed.job_ids[i], listed.token)) add_id(ids, listed.job_ids[i]);
+    for (int i = 0; i < listed.count && ids->count < ids->max_count; i++)
+      if (find_in_place(&jobs, listed.job_ids[i], listed.token)) add_id(ids, listed.job_ids[i]);
   }
   close_list(&list);
-  close_id_scan(&jobs);
+  close_index_lookup(&jobs);
 }
 
 }  // namespace
 
-RunningIds running_ids(const int64* worker_id, int most, Relation job, Snapshot snapshot) {
+RunningIds running_ids(const int64* worker_id, int max_count, Relation job, Snapshot snapshot) {
   constexpr int kFirst = 64;
-  RunningIds ids = {static_cast<int64*>(palloc(sizeof(int64) * kFirst)), 0, kFirst, most};
+  RunningIds ids = {static_cast<int64*>(palloc(sizeof(int64) * kFirst)), 0, kFirst, max_count};
   add_held(&ids, job, snapshot, worker_id);
-  add_fresh(&ids, job, snapshot, worker_id);
+  add_in_place(&ids, job, snapshot, worker_id);
   return ids;
 }
 
 bool claims_stay_in_place(int max_jobs) {
-  return max_jobs >= kFewestJobs && catalog()->has_lanes && this_database() && is_preloaded();
+  return max_jobs >= kMinJobs && catalog()->has_index_lanes && this_database() && is_preloaded();
 }
 
-void settle_now_and_then(int64 worker_id) {
+void index_running_now_and_then(int64 worker_id) {
   constexpr int64 kApartUs = 10000000;
   static int64 last_worker = 0;
   static TimestampTz last_at = 0;
@@ -285,18 +290,18 @@ void settle_now_and_then(int64 worker_id) {
   last_at = now;
 }
 
-void list_fresh_claims(int64 worker_id, int64 token, const int64* job_ids, int count) {
+void add_claim_batches(int64 worker_id, int64 token, const int64* job_ids, int count) {
   if (count == 0) return;
   JobTable table;
-  open_own_table(&table, catalog()->fresh_claim);
-  for (int done = 0; done < count; done += kMostPerRow)
-    add_row(&table, worker_id, token, job_ids + done, Min(count - done, kMostPerRow));
+  open_extension_table(&table, catalog()->claim_batch);
+  for (int done = 0; done < count; done += kMaxPerRow)
+    add_row(&table, worker_id, token, job_ids + done, Min(count - done, kMaxPerRow));
   close_job_table(&table);
 }
 
-void unlist_fresh_claims(FreshEnd* ends, int count) {
+void remove_from_batches(InPlaceEnd* ends, int count) {
   if (count == 0) return;
-  qsort(ends, count, sizeof(FreshEnd), by_claim);
+  qsort(ends, count, sizeof(InPlaceEnd), by_claim);
   List list;
   open_list(&list, nullptr, 2);
   int next;
@@ -311,16 +316,16 @@ void unlist_fresh_claims(FreshEnd* ends, int count) {
   close_list(&list);
 }
 
-bool has_fresh_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
-  if (!catalog()->has_lanes) return false;
+bool has_in_place_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
+  if (!catalog()->has_index_lanes) return false;
   RunningIds ids = {static_cast<int64*>(palloc(sizeof(int64))), 0, 1, 1};
-  add_fresh(&ids, job, snapshot, &worker_id);
+  add_in_place(&ids, job, snapshot, &worker_id);
   return ids.count > 0;
 }
 
 }  // namespace pulse
 
-// pulse._settle_claims(worker_id): see sql/fresh_claim.sql for these three.
+// pulse._index_running(worker_id): see sql/claim_batch.sql for these three.
 PULSE_FUNCTION(pulse_settle_claims) {
   pulse::for_rows_of(PG_GETARG_INT64(0), pulse::settle_row);
   PG_RETURN_BOOL(true);
@@ -332,10 +337,11 @@ PULSE_FUNCTION(pulse_unlist_ended) {
   auto* ended = reinterpret_cast<int64*>(ARR_DATA_PTR(array));
   int count = ARR_NDIM(array) == 0 ? 0 : ARR_DIMS(array)[0];
   qsort(ended, count, sizeof(int64), pulse::by_value);
-  int most = PG_GETARG_INT32(2);
+  int max_count = PG_GETARG_INT32(2);
   int left = 0;
-  auto unlist = [&](List* list, pulse::JobTable*, pulse::IdScan* jobs) {
-    int running = pulse::count_running(jobs, pulse::read_row(list, list->row), ended, count, most);
+  auto unlist = [&](List* list, pulse::JobTable*, pulse::IndexLookup* jobs) {
+    int running =
+        pulse::count_running(jobs, pulse::read_row(list, list->row), ended, count, max_count);
     if (running == 0) (void)pulse::try_delete_row(&list->table, list->row);
     left += running;
   };
@@ -346,9 +352,9 @@ PULSE_FUNCTION(pulse_unlist_ended) {
 PULSE_FUNCTION(pulse_running_ids) {
   int64 worker_id = PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0);
   const int64* only = PG_ARGISNULL(0) ? nullptr : &worker_id;
-  int most = PG_ARGISNULL(1) ? PG_INT32_MAX : PG_GETARG_INT32(1);
+  int max_count = PG_ARGISNULL(1) ? PG_INT32_MAX : PG_GETARG_INT32(1);
   Relation job = table_open(pulse::catalog()->job, AccessShareLock);
-  pulse::RunningIds ids = pulse::running_ids(only, most, job, GetActiveSnapshot());
+  pulse::RunningIds ids = pulse::running_ids(only, max_count, job, GetActiveSnapshot());
   table_close(job, AccessShareLock);
   return pulse::array_of(ids.elements, ids.count);
 }

@@ -8,44 +8,44 @@ namespace pulse {
 namespace {
 
 // As many rows as are looked at before any is locked. What somebody faster has taken meanwhile was
-// looked at for nothing; moving the head costs a spinlock.
-constexpr int kMostRows = 64;
+// looked at for nothing; moving the mark costs a spinlock.
+constexpr int kMaxRows = 64;
 
 struct Rows {
   int count;
   int16 priority;
-  ItemPointerData tid[kMostRows];
-  HeadKey key[kMostRows];
+  ItemPointerData tid[kMaxRows];
+  OrderKey key[kMaxRows];
 };
 
 // Puts the rows that come first into view. False when the row at hand is not for this claim.
-bool view_rows(Claim* claim, Stream* stream, int most, Rows* rows) {
-  DueScan* scan = &stream->scan;
+bool view_rows(Claim* claim, TaskCursor* cursor, int max_count, Rows* rows) {
+  DueScan* scan = &cursor->scan;
   rows->count = 0;
   rows->priority = scan->priority;
-  if (fit_of_row(claim, stream, 0) != Fit::kGood) return false;
+  if (fit_of_row(claim, cursor, 0) != Fit::kGood) return false;
   // Others find nothing where this claim has set rows aside: it waits for nobody from then on.
-  prepare_to_take(claim, stream);
-  begin_stretch(scan);
+  prepare_to_take(claim, cursor);
+  begin_range(scan);
   do {
     rows->tid[rows->count] = scan->slot->tts_tid;
     rows->key[rows->count++] = {scan->run_at, scan->id};
     // If this is undone, somebody is to look for them.
-    note_claimed(stream->bit);
-    if (rows->count == most) break;
-    stream->due = next_due(scan);
-  } while (stream->due && scan->priority == rows->priority && best_stream(claim) == stream &&
-           fit_of_row(claim, stream, rows->count) == Fit::kGood);
+    note_claimed(cursor->bit);
+    if (rows->count == max_count) break;
+    cursor->due = next_due(scan);
+  } while (cursor->due && scan->priority == rows->priority && best_cursor(claim) == cursor &&
+           fit_of_row(claim, cursor, rows->count) == Fit::kGood);
   return true;
 }
 
-void take_rows(Claim* claim, Stream* stream, const Rows& rows) {
+void take_rows(Claim* claim, TaskCursor* cursor, const Rows& rows) {
   bool is_given_back = false;
   for (int i = 0; i < rows.count; i++) {
-    if (take_row(claim, stream, rows.tid[i]) || is_given_back) continue;
-    give_back_row(&stream->scan, rows.priority, rows.key[i]);
+    if (take_row(claim, cursor, rows.tid[i]) || is_given_back) continue;
+    give_back_row(&cursor->scan, rows.priority, rows.key[i]);
     // Others went past it because of us, and whoever has it now need not tell them.
-    note_more(stream->bit);
+    note_more(cursor->bit);
     is_given_back = true;
   }
 }
@@ -72,50 +72,50 @@ bool was_claimed_by(Claim* claim, TupleTableSlot* row, TransactionId xid) {
   return is_claimed;
 }
 
-// Whether the row at hand is with another claim that is under way and announced.
-bool is_with_other_claim(Claim* claim, Stream* stream) {
-  if (claim->announcer != claim->rival) {
-    claim->announcement = announcement_of(claim->rival);
-    claim->announcer = claim->rival;
+// Whether the row at hand is with another claim that is under way and published.
+bool is_with_other_claim(Claim* claim, TaskCursor* cursor) {
+  if (claim->checked_xid != claim->blocking_xid) {
+    claim->claim_in_progress = claim_of_transaction(claim->blocking_xid);
+    claim->checked_xid = claim->blocking_xid;
   }
-  return ((claim->announcement.bits >> stream->bit) & 1) &&
-         stream->scan.run_at >= claim->announcement.from &&
-         was_claimed_by(claim, stream->scan.slot, claim->rival);
+  return ((claim->claim_in_progress.bits >> cursor->bit) & 1) &&
+         cursor->scan.run_at >= claim->claim_in_progress.from &&
+         was_claimed_by(claim, cursor->scan.slot, claim->blocking_xid);
 }
 
 }  // namespace
 
-bool go_past_others(Claim* claim, Stream* stream) {
-  if (catch_up(&stream->scan, &stream->due)) return true;
-  if (!is_somebodys(stream->scan.slot, &claim->rival)) return false;
-  if (!is_with_other_claim(claim, stream)) {
+bool skip_claimed(Claim* claim, TaskCursor* cursor) {
+  if (catch_up(&cursor->scan, &cursor->due)) return true;
+  if (!is_locked_by_other(cursor->scan.slot, &claim->blocking_xid)) return false;
+  if (!is_with_other_claim(claim, cursor)) {
     // Who only locks or edits a job tells nobody when he lets go of it.
     claim->is_job_held = true;
     return false;
   }
-  stream->due = next_due(&stream->scan);
+  cursor->due = next_due(&cursor->scan);
   return true;
 }
 
-void announce_walk(Stream* stream) {
-  const DueScan& scan = stream->scan;
-  if (!scan.heads.bucket) return;
-  note_passed(stream->bit, scan.walk.start.run_at);
-  announce_claim(stream->bit, scan.walk.start.run_at);
+void publish_walk(TaskCursor* cursor) {
+  const DueScan& scan = cursor->scan;
+  if (!scan.marks.bucket) return;
+  note_passed(cursor->bit, scan.walk.start.run_at);
+  publish_claim(cursor->bit, scan.walk.start.run_at);
 }
 
-bool take_stretch(Claim* claim, Stream* stream) {
-  DueScan* scan = &stream->scan;
-  if (!scan->walk.may_advance) return false;
+bool take_range(Claim* claim, TaskCursor* cursor) {
+  DueScan* scan = &cursor->scan;
+  if (!scan->walk.can_reserve) return false;
   TimestampTz from = scan->walk.start.run_at;
-  int most = Min(kMostRows, claim->max_jobs - claim->claimed);
+  int max_count = Min(kMaxRows, claim->max_jobs - claim->claimed);
   Rows rows;
-  if (!view_rows(claim, stream, most, &rows)) return false;
-  bool is_full = rows.count == most;
-  if (!end_stretch(scan, is_full, &stream->due)) return true;
-  announce_claim(stream->bit, from);
-  take_rows(claim, stream, rows);
-  if (is_full) stream->due = next_due(scan);
+  if (!view_rows(claim, cursor, max_count, &rows)) return false;
+  bool is_full = rows.count == max_count;
+  if (!end_range(scan, is_full, &cursor->due)) return true;
+  publish_claim(cursor->bit, from);
+  take_rows(claim, cursor, rows);
+  if (is_full) cursor->due = next_due(scan);
   return true;
 }
 

@@ -15,31 +15,32 @@ namespace {
 constexpr int kFewLooks = 16;
 
 // A row that is known as the task's first, and not due yet, saves the way to it.
-void add_stream(Claim* claim, Datum identifier, int* capacity, TupleTableSlot* first) {
-  if (claim->stream_count == *capacity) {
+void add_cursor(Claim* claim, Datum identifier, int* capacity, TupleTableSlot* first) {
+  if (claim->cursor_count == *capacity) {
     *capacity *= 2;
-    claim->streams = static_cast<Stream**>(repalloc(claim->streams, sizeof(Stream*) * *capacity));
+    claim->cursors =
+        static_cast<TaskCursor**>(repalloc(claim->cursors, sizeof(TaskCursor*) * *capacity));
   }
-  // On its own: an index scan keeps the address of a key, so no stream may move.
-  auto* stream = static_cast<Stream*>(palloc0(sizeof(Stream)));
-  claim->streams[claim->stream_count++] = stream;
+  // On its own: an index scan keeps the address of a key, so no cursor may move.
+  auto* cursor = static_cast<TaskCursor*>(palloc0(sizeof(TaskCursor)));
+  claim->cursors[claim->cursor_count++] = cursor;
   text* name = DatumGetTextPP(identifier);
-  stream->identifier = identifier;
-  stream->bit = task_bit(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
-  stream->scan.relation = claim->table.relation;
-  stream->scan.index = claim->index;
-  stream->scan.snapshot = claim->table.snapshot;
-  stream->scan.now = claim->now;
-  stream->scan.state = catalog()->state_ready;
-  stream->scan.heads = {claim->heads ? claim->heads + stream->bit : nullptr, stream->bit,
-                        head_task(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)),
-                        claim->head_generation[stream->bit], own_ready_from(stream->bit)};
-  fix_text(&stream->scan, identifier);
+  cursor->identifier = identifier;
+  cursor->bit = task_bit(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+  cursor->scan.relation = claim->table.relation;
+  cursor->scan.index = claim->index;
+  cursor->scan.snapshot = claim->table.snapshot;
+  cursor->scan.now = claim->now;
+  cursor->scan.state = catalog()->state_ready;
+  cursor->scan.marks = {claim->marks ? claim->marks + cursor->bit : nullptr, cursor->bit,
+                        mark_task(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)),
+                        claim->mark_generation[cursor->bit], own_ready_from(cursor->bit)};
+  fix_text(&cursor->scan, identifier);
   bool isnull;
   TimestampTz run_at = first ? DatumGetTimestampTz(slot_getattr(first, kJobRunAt, &isnull)) : 0;
-  stream->due = first && run_at > claim->now
-                    ? first_due_beyond(&stream->scan, int2_of(first, kJobPriority), run_at)
-                    : first_due(&stream->scan);
+  cursor->due = first && run_at > claim->now
+                    ? first_due_beyond(&cursor->scan, int2_of(first, kJobPriority), run_at)
+                    : first_due(&cursor->scan);
 }
 
 // Every task with ready jobs, by a skip scan over the index's first column.
@@ -60,7 +61,7 @@ void add_every_task(Claim* claim, int* capacity) {
     // From the entry: millions of those behind it may be dead.
     last = PointerGetDatum(
         DatumGetTextPCopy(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &isnull)));
-    add_stream(claim, last, capacity, index_fetch_heap(scan, row) ? row : nullptr);
+    add_cursor(claim, last, capacity, index_fetch_heap(scan, row) ? row : nullptr);
   }
   index_endscan(scan);
   ExecDropSingleTupleTableSlot(row);
@@ -68,51 +69,51 @@ void add_every_task(Claim* claim, int* capacity) {
 
 }  // namespace
 
-void open_streams(Claim* claim) {
-  int capacity = Max(4, claim->claimer.task_count);
-  claim->streams = static_cast<Stream**>(palloc(sizeof(Stream*) * capacity));
-  claim->stream_count = 0;
-  if (claim->claimer.task_count == kEveryTask)
+void open_cursors(Claim* claim) {
+  int capacity = Max(4, claim->worker.task_count);
+  claim->cursors = static_cast<TaskCursor**>(palloc(sizeof(TaskCursor*) * capacity));
+  claim->cursor_count = 0;
+  if (claim->worker.task_count == kEveryTask)
     add_every_task(claim, &capacity);
   else
-    for (int i = 0; i < claim->claimer.task_count; i++)
-      add_stream(claim, claim->claimer.tasks[i], &capacity, nullptr);
+    for (int i = 0; i < claim->worker.task_count; i++)
+      add_cursor(claim, claim->worker.tasks[i], &capacity, nullptr);
 }
 
-Stream* best_stream(Claim* claim) {
-  Stream* best = nullptr;
-  for (int i = 0; i < claim->stream_count; i++) {
-    Stream* stream = claim->streams[i];
-    if (stream->due && (!best || sorts_before(&stream->scan, &best->scan))) best = stream;
+TaskCursor* best_cursor(Claim* claim) {
+  TaskCursor* best = nullptr;
+  for (int i = 0; i < claim->cursor_count; i++) {
+    TaskCursor* cursor = claim->cursors[i];
+    if (cursor->due && (!best || sorts_before(&cursor->scan, &best->scan))) best = cursor;
   }
   return best;
 }
 
 namespace {
 
-// Whether the stream has a job that this claim leaves to others, as far as a short look tells.
-bool has_more(Claim* claim, Stream* stream) {
+// Whether the cursor has a job that this claim leaves to others, as far as a short look tells.
+bool has_more(Claim* claim, TaskCursor* cursor) {
   if (claim->claimed < claim->max_jobs) return false;
-  for (int i = 0; i < kFewLooks && stream->due; i++)
-    if (!go_past_others(claim, stream)) return true;
-  return stream->due;
+  for (int i = 0; i < kFewLooks && cursor->due; i++)
+    if (!skip_claimed(claim, cursor)) return true;
+  return cursor->due;
 }
 
 }  // namespace
 
-void close_streams(Claim* claim) {
+void close_cursors(Claim* claim) {
   DatabaseState* database = this_database();
   uint64 lowered = 0;
-  for (int i = 0; i < claim->stream_count; i++) {
-    Stream* stream = claim->streams[i];
-    if (stream->scan.next_due && database &&
-        lower_due(&database->next_due[stream->bit], stream->scan.next_due))
-      lowered |= UINT64CONST(1) << stream->bit;
-    if (has_more(claim, stream)) note_more(stream->bit);
-    if (stream->due) leave_row(&stream->scan);
-    end_due(&stream->scan);
+  for (int i = 0; i < claim->cursor_count; i++) {
+    TaskCursor* cursor = claim->cursors[i];
+    if (cursor->scan.next_due && database &&
+        lower_due(&database->next_due[cursor->bit], cursor->scan.next_due))
+      lowered |= UINT64CONST(1) << cursor->bit;
+    if (has_more(claim, cursor)) note_more(cursor->bit);
+    if (cursor->due) leave_row(&cursor->scan);
+    end_due(&cursor->scan);
   }
-  if (lowered) nudge_timekeepers(lowered);
+  if (lowered) signal_timer_owners(lowered);
 }
 
 }  // namespace pulse

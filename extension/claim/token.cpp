@@ -32,6 +32,6 @@ PULSE_FUNCTION(pulse_next_token) { PG_RETURN_INT64(pulse::next_token()); }
 
 PULSE_FUNCTION(pulse_next_worker_id) {
   // Somebody comes to work here, so there may be an extension where there was none.
-  pulse::tell_news();
+  pulse::signal_launcher();
   PG_RETURN_INT64(pulse::next_number(pulse::catalog()->worker_id_seq));
 }

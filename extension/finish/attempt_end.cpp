@@ -35,7 +35,7 @@ enum FinishedColumn {
   kFinishedColumns = 21,
 };
 
-enum class Fate { kAgain, kFailed, kQuarantined, kInDoubt };
+enum class NextState { kRetry, kFailed, kQuarantined, kInDoubt };
 
 bool is_set(TupleTableSlot* row, JobColumn column) { return !slot_attisnull(row, column); }
 
@@ -67,16 +67,16 @@ bool is_one_crash_too_many(const RetryRule& rule, TupleTableSlot* row) {
   return rule.max_crashes >= 0 && int2_of(row, kJobCrashes) + 1 >= rule.max_crashes;
 }
 
-Fate fate_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
+NextState next_state_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
   if (is_set(row, kJobCancelRequestedAt) || is_set(row, kJobKey) ||
       DatumGetBool(value_of(row, kJobSuperseded)))
-    return Fate::kInDoubt;
+    return NextState::kInDoubt;
   find_rule(ends, value_of(row, kJobIdentifier));
   if (ending.kind == Ending::kLost && is_one_crash_too_many(ends->rule, row))
-    return Fate::kQuarantined;
-  if (ending.kind == Ending::kReleased) return Fate::kAgain;
+    return NextState::kQuarantined;
+  if (ending.kind == Ending::kReleased) return NextState::kRetry;
   bool has_more = int2_of(row, kJobAttempts) < int2_of(row, kJobMaxAttempts);
-  return ending.may_retry && has_more ? Fate::kAgain : Fate::kFailed;
+  return ending.may_retry && has_more ? NextState::kRetry : NextState::kFailed;
 }
 
 TimestampTz next_run_at(const AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
@@ -113,7 +113,7 @@ void set_unless_null(JobChange* change, JobColumn column, const NullableDatum& v
   if (!value.isnull) change->set(column, value.value);
 }
 
-const char* put_back(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
+const char* requeue(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
   static const JobColumn of_the_claim[] = {kJobWorkerId, kJobToken, kJobClaimedAt, kJobClaimedLive,
                                            kJobActivityLive};
   bool has_queue = is_set(row, kJobQueueName);
@@ -128,9 +128,9 @@ const char* put_back(AttemptEnds* ends, TupleTableSlot* row, const Ending& endin
   change.set(kJobRunAt, TimestampTzGetDatum(run_at));
   set_unless_null(&change, kJobPayload, ending.payload);
   set_unless_null(&change, kJobLastError, ending.error);
-  if (!ending.keeps_way) {
+  if (!ending.keeps_cause) {
     change.clear(kJobRecovered);
-    set_unless_null(&change, kJobRecovered, ending.way);
+    set_unless_null(&change, kJobRecovered, ending.cause);
   }
   for (JobColumn column : of_the_claim) change.clear(column);
   change.set(kJobUpdatedAt, TimestampTzGetDatum(ends->now));
@@ -138,13 +138,14 @@ const char* put_back(AttemptEnds* ends, TupleTableSlot* row, const Ending& endin
   return has_queue ? "parked" : "ready";
 }
 
-const char* put_away(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending, Fate fate) {
+const char* archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
+                    NextState next_state) {
   static const JobColumn from[kFinishedColumns] = {
       kJobId,       kJobIdentifier, kJobPayload,     kJobQueueName,  kJobPriority,   kJobRunAt,
       kJobState,    kJobAttempts,   kJobMaxAttempts, kJobCrashes,    kJobKey,        kJobFlags,
       kJobWorkerId, kJobToken,      kJobClaimedAt,   kJobCheckpoint, kJobCheckpoint, kJobLastError,
       kJobRevision, kJobCreatedAt,  kJobUpdatedAt};
-  bool is_failed = fate == Fate::kFailed;
+  bool is_failed = next_state == NextState::kFailed;
   Datum values[kFinishedColumns];
   bool nulls[kFinishedColumns];
   for (int i = 0; i < kFinishedColumns; i++) values[i] = slot_getattr(row, from[i], &nulls[i]);
@@ -178,16 +179,16 @@ void open_attempt_ends(AttemptEnds* ends) {
   ends->now = wall_now();
   ends->rule_is_of = nullptr;
   open_job_table(&ends->jobs);
-  open_own_table(&ends->attempts, catalog()->attempt);
-  open_own_table(&ends->finished, catalog()->finished_job);
-  open_id_scan(&ends->ids, ends->jobs.relation, catalog()->job_key, ends->jobs.snapshot);
+  open_extension_table(&ends->attempts, catalog()->attempt);
+  open_extension_table(&ends->finished, catalog()->finished_job);
+  open_index_lookup(&ends->ids, ends->jobs.relation, catalog()->job_key, ends->jobs.snapshot);
   // A transaction with one snapshot must not see what came after it.
   ends->by_sql = !ends->jobs.is_plain || !is_plain(ends->attempts, kAttemptColumns) ||
                  !is_plain(ends->finished, kFinishedColumns) || IsolationUsesXactSnapshot();
 }
 
 void close_attempt_ends(AttemptEnds* ends) {
-  close_id_scan(&ends->ids);
+  close_index_lookup(&ends->ids);
   close_job_table(&ends->jobs);
   close_job_table(&ends->finished);
   close_job_table(&ends->attempts);
@@ -197,12 +198,13 @@ void close_attempt_ends(AttemptEnds* ends) {
 const char* end_attempt(AttemptEnds* ends, const Ending& ending, AttemptOf of) {
   TupleTableSlot* row = ends->ids.row;
   if (ends->by_sql || !find_id(&ends->ids, ending.job_id) || !is_running(row, of)) return nullptr;
-  Fate fate = fate_of(ends, row, ending);
+  NextState next_state = next_state_of(ends, row, ending);
   // Not before: with a key, its lock comes first.
-  if (fate == Fate::kInDoubt || !try_lock_row(&ends->jobs, row->tts_tid)) return nullptr;
+  if (next_state == NextState::kInDoubt || !try_lock_row(&ends->jobs, row->tts_tid)) return nullptr;
   row = ends->jobs.locked;
   write_attempt(ends, row, ending);
-  return fate == Fate::kAgain ? put_back(ends, row, ending) : put_away(ends, row, ending, fate);
+  return next_state == NextState::kRetry ? requeue(ends, row, ending)
+                                         : archive(ends, row, ending, next_state);
 }
 
 }  // namespace pulse

@@ -18,18 +18,18 @@ struct Ending {
   Datum outcome;  // text
   Kind kind;
   bool may_retry;
-  bool keeps_way;  // the way of the last recovery is still told
+  bool keeps_cause;  // the way of the last recovery is still told
   NullableDatum error;
   NullableDatum retry_in;
   NullableDatum payload;
-  NullableDatum way;
+  NullableDatum cause;
 };
 
 struct AttemptEnds {
   JobTable jobs;
   JobTable attempts;
   JobTable finished;
-  IdScan ids;
+  IndexLookup ids;
   TimestampTz now;
   RetryRule rule;
   text* rule_is_of;  // the task of the job before; most have one task only

@@ -13,10 +13,10 @@ extern "C" {
 namespace pulse {
 namespace {
 
-constexpr double kLongestS = 315360000;  // ten years
+constexpr double kMaxS = 315360000;  // ten years
 constexpr double kFixedS = 10;
-constexpr int kMostPowersOfE = 10;
-constexpr int kMostDoublings = 40;
+constexpr int kMaxPowersOfE = 10;
+constexpr int kMaxDoublings = 40;
 
 RetryRule default_rule() {
   return {RetryRule::kExponential, false, 0, false, 0, 0, settings.max_crashes};
@@ -51,8 +51,8 @@ double plain_seconds(const RetryRule& rule, int attempts) {
     case RetryRule::kNone: return 0;
     case RetryRule::kFixed: return rule.has_base ? rule.base_s : kFixedS;
     default:
-      if (!rule.has_base) return exp(Min(kMostPowersOfE, attempts));
-      return rule.base_s * pow(2, Min(kMostDoublings, attempts) - 1);
+      if (!rule.has_base) return exp(Min(kMaxPowersOfE, attempts));
+      return rule.base_s * pow(2, Min(kMaxDoublings, attempts) - 1);
   }
 }
 
@@ -71,7 +71,7 @@ int64 backoff_us(const RetryRule& rule, int attempts) {
   double seconds = plain_seconds(rule, attempts);
   if (rule.has_cap) seconds = Min(seconds, rule.cap_s);
   if (rule.jitter > 0) seconds *= 1 + rule.jitter * (2 * random_fraction() - 1);
-  return static_cast<int64>(rint(Min(Max(seconds, 0), kLongestS) * USECS_PER_SEC));
+  return static_cast<int64>(rint(Min(Max(seconds, 0), kMaxS) * USECS_PER_SEC));
 }
 
 }  // namespace pulse

@@ -19,7 +19,7 @@
 namespace pulse {
 namespace {
 
-struct Asked {
+struct CompletionRequest {
   int64 id;
   int64 token;
   Datum result;
@@ -30,15 +30,15 @@ struct Asked {
 
 struct Completion {
   JobTable table;
-  IdScan ids;
-  bool by_sql;      // some jobs are kept, or somebody's triggers look on
-  FreshEnd* fresh;  // those that were completed in place
-  int fresh_count;
+  IndexLookup ids;
+  bool by_sql;        // some jobs are kept, or somebody's triggers look on
+  InPlaceEnd* fresh;  // those that were completed in place
+  int in_place_count;
 };
 
 int by_id(const void* a, const void* b) {
-  int64 left = static_cast<const Asked*>(a)->id;
-  int64 right = static_cast<const Asked*>(b)->id;
+  int64 left = static_cast<const CompletionRequest*>(a)->id;
+  int64 right = static_cast<const CompletionRequest*>(b)->id;
   return left < right ? -1 : left > right;
 }
 
@@ -60,13 +60,13 @@ bool some_task_keeps(Snapshot snapshot) {
 }
 
 // One job through SQL: kept by retention, or a repeat of what this token completed before.
-const char* complete_by_sql(const Asked& asked) {
-  static KeptQuery query = {
+const char* complete_by_sql(const CompletionRequest& asked) {
+  static SavedPlan query = {
       "SELECT pulse._complete_one($1, $2, $3)", 3, {INT8OID, INT8OID, JSONOID}, nullptr};
   Datum values[] = {Int64GetDatum(asked.id), Int64GetDatum(asked.token), asked.result};
   char nulls[] = {' ', ' ', asked.result_null ? 'n' : ' '};
   const char* known = "stale";
-  run_kept_query(&query, values, nulls, [&known](HeapTuple* rows, uint64) {
+  run_saved_plan(&query, values, nulls, [&known](HeapTuple* rows, uint64) {
     const char* outcome = SPI_getvalue(rows[0], SPI_tuptable->tupdesc, 1);
     if (strcmp(outcome, "accepted") == 0) known = "accepted";
     if (strcmp(outcome, "busy") == 0) known = "busy";
@@ -81,15 +81,16 @@ bool is_current(TupleTableSlot* row, int64 token) {
   return DatumGetObjectId(slot_getattr(row, kJobState, &isnull)) == catalog()->state_running;
 }
 
-void note_fresh_end(Completion* completion, TupleTableSlot* row, const Asked& asked) {
+void note_in_place_end(Completion* completion, TupleTableSlot* row,
+                       const CompletionRequest& asked) {
   bool isnull;
-  if (!catalog()->has_lanes || !DatumGetBool(slot_getattr(row, kJobFresh, &isnull))) return;
+  if (!catalog()->has_index_lanes || !DatumGetBool(slot_getattr(row, kJobInPlace, &isnull))) return;
   int64 worker_id = DatumGetInt64(slot_getattr(row, kJobWorkerId, &isnull));
-  completion->fresh[completion->fresh_count++] = {worker_id, asked.token, asked.id};
+  completion->fresh[completion->in_place_count++] = {worker_id, asked.token, asked.id};
 }
 
 // The row at hand. False when others hold it or have changed it meanwhile.
-bool delete_row(Completion* completion, const Asked& asked) {
+bool delete_row(Completion* completion, const CompletionRequest& asked) {
   TupleTableSlot* row = completion->ids.row;
   bool no_queue;
   Datum queue = slot_getattr(row, kJobQueueName, &no_queue);
@@ -100,18 +101,18 @@ bool delete_row(Completion* completion, const Asked& asked) {
   if (result == TM_BeingModified && try_lock_row(&completion->table, row->tts_tid))
     result = try_delete_row(&completion->table, row, true);
   if (result != TM_Ok) return false;
-  note_fresh_end(completion, row, asked);
+  note_in_place_end(completion, row, asked);
   if (!no_queue) note_queue_slot(slot);
   return true;
 }
 
 // Whether the claim is current and its job needs no more than a delete.
-bool is_plain_end(Completion* completion, const Asked& asked) {
+bool is_plain_end(Completion* completion, const CompletionRequest& asked) {
   return find_id(&completion->ids, asked.id) && is_current(completion->ids.row, asked.token) &&
          !completion->by_sql;
 }
 
-const char* complete_row(Completion* completion, const Asked& asked) {
+const char* complete_row(Completion* completion, const CompletionRequest& asked) {
   if (!is_plain_end(completion, asked)) return complete_by_sql(asked);
   // Who is told busy asks again, and hears how that ended.
   return delete_row(completion, asked) ? "accepted" : "busy";
@@ -121,22 +122,22 @@ void open_completion(Completion* completion, int count) {
   *completion = {};
   JobTable* table = &completion->table;
   open_job_table(table);
-  open_id_scan(&completion->ids, table->relation, catalog()->job_key, table->snapshot);
+  open_index_lookup(&completion->ids, table->relation, catalog()->job_key, table->snapshot);
   completion->by_sql = settings.keep_completed_s != 0 || table->relation->trigdesc ||
                        some_task_keeps(table->snapshot);
-  completion->fresh = static_cast<FreshEnd*>(palloc(sizeof(FreshEnd) * Max(count, 1)));
+  completion->fresh = static_cast<InPlaceEnd*>(palloc(sizeof(InPlaceEnd) * Max(count, 1)));
 }
 
 void close_completion(Completion* completion) {
-  close_id_scan(&completion->ids);
+  close_index_lookup(&completion->ids);
   close_job_table(&completion->table);
 }
 
-void complete_all(Asked* asked, int count) {
+void complete_all(CompletionRequest* asked, int count) {
   Completion completion;
   open_completion(&completion, count);
   // In id order, so that two callers with the same jobs never wait for one another.
-  qsort(asked, count, sizeof(Asked), by_id);
+  qsort(asked, count, sizeof(CompletionRequest), by_id);
   if (count > 0) expect_ids(&completion.ids, asked[0].id, asked[count - 1].id, count);
   for (int i = 0; i < count; i++) {
     CHECK_FOR_INTERRUPTS();
@@ -144,7 +145,7 @@ void complete_all(Asked* asked, int count) {
     asked[i].outcome = repeated ? asked[i - 1].outcome : complete_row(&completion, asked[i]);
   }
   close_completion(&completion);
-  unlist_fresh_claims(completion.fresh, completion.fresh_count);
+  remove_from_batches(completion.fresh, completion.in_place_count);
 }
 
 // False when nothing was done, because it takes more, or because somebody has to be waited for.
@@ -153,7 +154,7 @@ void complete_all(Asked* asked, int count) {
 bool complete_at_once(int64 id, int64 token) {
   // Such a transaction must not see what came after its snapshot.
   if (IsolationUsesXactSnapshot()) return false;
-  Asked asked = {id, token, static_cast<Datum>(0), true, 0, nullptr};
+  CompletionRequest asked = {id, token, static_cast<Datum>(0), true, 0, nullptr};
   Completion completion;
   open_completion(&completion, 1);
   bool is_done = is_plain_end(&completion, asked) && delete_row(&completion, asked);
@@ -169,7 +170,7 @@ void int8_elements(ArrayType* array, const char* what, Datum** elements, int* co
   deconstruct_array(array, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, elements, nullptr, count);
 }
 
-Asked* read_asked(FunctionCallInfo fcinfo, int* count) {
+CompletionRequest* read_asked(FunctionCallInfo fcinfo, int* count) {
   Datum *ids, *tokens, *results = nullptr;
   bool* result_nulls = nullptr;
   int token_count, result_count;
@@ -187,7 +188,8 @@ Asked* read_asked(FunctionCallInfo fcinfo, int* count) {
                     errdetail("There are %d job_ids, %d tokens and %d results.", *count,
                               token_count, result_count),
                     errhint("Give one element per job in each.")));
-  auto* asked = static_cast<Asked*>(palloc0(sizeof(Asked) * Max(*count, 1)));
+  auto* asked =
+      static_cast<CompletionRequest*>(palloc0(sizeof(CompletionRequest) * Max(*count, 1)));
   for (int i = 0; i < *count; i++) {
     bool no_result = !results || result_nulls[i];
     if (!no_result) check_document("result", results[i]);
@@ -222,7 +224,7 @@ PULSE_FUNCTION(pulse_complete_many) {
   PreventCommandDuringRecovery("complete_many");
   (void)pulse::this_database();
   int count;
-  pulse::Asked* asked = pulse::read_asked(fcinfo, &count);
+  pulse::CompletionRequest* asked = pulse::read_asked(fcinfo, &count);
   pulse::begin_result_rows(fcinfo);
   auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   pulse::complete_all(asked, count);

@@ -18,7 +18,7 @@ enum EndingColumn {
   kEndingRetry,
   kEndingRetryIn,
   kEndingPayload,
-  kEndingWay,
+  kEndingCause,
   kEndingColumns,
 };
 
@@ -53,7 +53,7 @@ Ending read_ending(Datum element) {
           field(kEndingError),
           field(kEndingRetryIn),
           field(kEndingPayload),
-          field(kEndingWay)};
+          field(kEndingCause)};
 }
 
 void answer(ReturnSetInfo* results, const Ending& ending, const char* state) {
@@ -63,11 +63,11 @@ void answer(ReturnSetInfo* results, const Ending& ending, const char* state) {
 }
 
 void end_in_full(ReturnSetInfo* results, Oid type, ArrayType* endings) {
-  static KeptQuery query = {
+  static SavedPlan query = {
       "SELECT id, state, outcome FROM pulse._end_attempts_in_full($1)", 1, {}, nullptr};
   set_parameter_type(&query, 0, type);
   Datum values[] = {PointerGetDatum(endings)};
-  put_kept_rows(&query, values, nullptr, results->setResult);
+  put_plan_rows(&query, values, nullptr, results->setResult);
 }
 
 void end_attempts(ReturnSetInfo* results, Oid type, ArrayType* endings) {

@@ -60,7 +60,7 @@ Ending failure(int64 job_id, Datum error, const NullableDatum& retry, const Null
   ending.error = {error, false};
   ending.retry_in = retry_in;
   ending.payload = payload;
-  ending.way.isnull = true;
+  ending.cause.isnull = true;
   return ending;
 }
 
@@ -69,8 +69,8 @@ Ending release_of(int64 job_id) {
   ending.job_id = job_id;
   ending.outcome = CStringGetTextDatum("released");
   ending.kind = Ending::kReleased;
-  ending.may_retry = ending.keeps_way = true;
-  ending.error.isnull = ending.retry_in.isnull = ending.payload.isnull = ending.way.isnull = true;
+  ending.may_retry = ending.keeps_cause = true;
+  ending.error.isnull = ending.retry_in.isnull = ending.payload.isnull = ending.cause.isnull = true;
   return ending;
 }
 
@@ -194,18 +194,18 @@ Datum what_is_left(const Calls& calls, int argument, int left) {
                                             length, by_value, align));
 }
 
-KeptQuery fail_in_full = {
+SavedPlan fail_in_full = {
     "SELECT id, outcome FROM pulse._fail_many_in_full($1, $2, $3, $4, $5, $6)",
     kArguments,
     {INT8ARRAYOID, INT8ARRAYOID, TEXTARRAYOID, BOOLARRAYOID, INTERVALARRAYOID, JSONARRAYOID},
     nullptr};
-KeptQuery release_in_full = {"SELECT id, outcome FROM pulse._release_in_full($1, $2)",
+SavedPlan release_in_full = {"SELECT id, outcome FROM pulse._release_in_full($1, $2)",
                              kReleaseArguments,
                              {INT8ARRAYOID, INT8ARRAYOID},
                              nullptr};
 
 // All of it through SQL, which says what is wrong.
-void end_all_in_full(KeptQuery* query, FunctionCallInfo fcinfo) {
+void end_all_in_full(SavedPlan* query, FunctionCallInfo fcinfo) {
   auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   Datum values[kArguments];
   char nulls[kArguments];
@@ -213,7 +213,7 @@ void end_all_in_full(KeptQuery* query, FunctionCallInfo fcinfo) {
     values[i] = fcinfo->args[i].value;
     nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
   }
-  put_kept_rows(query, values, nulls, results->setResult);
+  put_plan_rows(query, values, nulls, results->setResult);
 }
 
 const char* known_outcome(HeapTuple row) {
@@ -225,21 +225,21 @@ const char* known_outcome(HeapTuple row) {
   elog(ERROR, "an outcome that is not known");
 }
 
-void end_what_is_left(Calls* calls, KeptQuery* query, int left) {
+void end_what_is_left(Calls* calls, SavedPlan* query, int left) {
   Datum values[kArguments];
   char nulls[kArguments];
   for (int i = 0; i < calls->arguments; i++) {
     nulls[i] = calls->column[i].is_given ? ' ' : 'n';
     values[i] = calls->column[i].is_given ? what_is_left(*calls, i, left) : static_cast<Datum>(0);
   }
-  run_kept_query(query, values, nulls, [calls](HeapTuple* rows, uint64 count) {
+  run_saved_plan(query, values, nulls, [calls](HeapTuple* rows, uint64 count) {
     uint64 next = 0;
     for (int i = 0; i < calls->count && next < count; i++)
       if (!calls->outcomes[i]) calls->outcomes[i] = known_outcome(rows[next++]);
   });
 }
 
-void end_many(KeptQuery* query, FunctionCallInfo fcinfo) {
+void end_many(SavedPlan* query, FunctionCallInfo fcinfo) {
   begin_result_rows(fcinfo);
   Calls calls;
   if (!read_calls(&calls, fcinfo, query->count)) return end_all_in_full(query, fcinfo);

@@ -40,8 +40,8 @@ bool token_matches(TupleTableSlot* slot, int64 token) {
 // Whether this transaction itself ended the claim: then there is nothing left to protect.
 bool finished_here(Relation job, int64 job_id, int64 token) {
   bool finished = false;
-  IdScan versions;
-  open_id_scan(&versions, job, catalog()->job_key, SnapshotAny);
+  IndexLookup versions;
+  open_index_lookup(&versions, job, catalog()->job_key, SnapshotAny);
   seek_id(&versions, job_id);
   while (!finished && next_of_id(&versions)) {
     bool should_free;
@@ -52,7 +52,7 @@ bool finished_here(Relation job, int64 job_id, int64 token) {
                TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data));
     if (should_free) heap_freetuple(tuple);
   }
-  close_id_scan(&versions);
+  close_index_lookup(&versions);
   return finished;
 }
 
@@ -72,12 +72,12 @@ const char* loss(const Fence& fence, bool lock) {
   CommandCounterIncrement();
   Relation job = table_open(catalog()->job, RowShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  IdScan jobs;
-  open_id_scan(&jobs, job, catalog()->job_key, snapshot);
+  IndexLookup jobs;
+  open_index_lookup(&jobs, job, catalog()->job_key, snapshot);
   bool found = find_id(&jobs, fence.job_id);
   bool current = found && (lock ? lock_and_match(job, jobs.row, snapshot, fence.token)
                                 : token_matches(jobs.row, fence.token));
-  close_id_scan(&jobs);
+  close_index_lookup(&jobs);
   const char* reason = nullptr;
   if (!current && !finished_here(job, fence.job_id, fence.token))
     reason = found ? "the token is not that of the job's current claim" : "no live job";

@@ -17,7 +17,7 @@ namespace pulse {
 namespace {
 
 // More are not counted: the hint is for people.
-constexpr int kMostCounted = 10000;
+constexpr int kMaxCounted = 10000;
 
 object_access_hook_type next_hook = nullptr;
 
@@ -36,7 +36,7 @@ int count_jobs(Oid relation) {
   TupleTableSlot* slot = table_slot_create(job, nullptr);
   TableScanDesc scan = table_beginscan(job, snapshot, 0, nullptr);
   int count = 0;
-  while (count <= kMostCounted && table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
+  while (count <= kMaxCounted && table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
     CHECK_FOR_INTERRUPTS();
     count++;
   }
@@ -48,9 +48,9 @@ int count_jobs(Oid relation) {
 }
 
 void refuse_to_lose(int jobs) {
-  const char* more = jobs > kMostCounted ? "more than " : "";
+  const char* more = jobs > kMaxCounted ? "more than " : "";
   ereport(ERROR, (errcode(kLiveJobs),
-                  errmsg("%s%d live %s would be deleted", more, Min(jobs, kMostCounted),
+                  errmsg("%s%d live %s would be deleted", more, Min(jobs, kMaxCounted),
                          jobs == 1 ? "job" : "jobs"),
                   errdetail("Jobs are rows of the extension and go with it, as do finished ones."),
                   errhint("Let them run, or cancel them. To delete them all: SET pulse.allow_drop "
@@ -80,9 +80,9 @@ bool drops_extension(const Node* statement) {
 // The server locks table by table, while workers wait for one and hold another: all at once first.
 // Only for those who may drop it.
 void make_way_for_drop() {
-  OwnTables own = find_own_tables();
+  ExtensionTables own = find_extension_tables();
   if (OidIsValid(own.extension) && has_privs_of_role(GetUserId(), own.owner))
-    lock_own_tables_alone(&own);
+    lock_extension_tables(&own);
 }
 
 }  // namespace

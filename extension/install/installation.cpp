@@ -110,7 +110,7 @@ const Reading& look() {
   Reading reading = {};
   reading.job = catalog()->job;
   reading.table = get_relname_relid("installation", catalog()->schema);
-  reading.witness = get_relname_relid("witness", catalog()->schema);
+  reading.witness = get_relname_relid("installation_witness", catalog()->schema);
   // An older SQL version is looked at again each time, because an update may come at any.
   if (!OidIsValid(reading.table) || !OidIsValid(reading.witness)) return known = reading;
   // Which news count. Nothing is known before all is read, which can fail.
@@ -147,13 +147,13 @@ void write_first_row() {
   Oid types[] = {INT8OID, OIDOID, OIDOID, INT4OID};
   Datum values[] = {Int64GetDatum(this_system()), ObjectIdGetDatum(MyDatabaseId),
                     ObjectIdGetDatum(catalog()->job), Int32GetDatum(current_timeline())};
-  write("DELETE FROM pulse.witness", 0, nullptr, nullptr);
+  write("DELETE FROM pulse.installation_witness", 0, nullptr, nullptr);
   write(
       "WITH first AS (INSERT INTO pulse.installation"
       " (id, system_identifier, database_oid, job_oid, epoch_base, timeline, created_at)"
       " VALUES (pg_catalog.gen_random_uuid(), $1, $2, $3, pulse._first_epoch_base($4), $4,"
       " pulse.now()) RETURNING id)"
-      " INSERT INTO pulse.witness (installation_id) SELECT id FROM first",
+      " INSERT INTO pulse.installation_witness (installation_id) SELECT id FROM first",
       4, types, values);
 }
 

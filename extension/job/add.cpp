@@ -78,9 +78,9 @@ void check_names(const Spec& spec) {
                     errhint("Name the task.")));
   check_identifier(DatumGetTextPP(spec.values[kSpecIdentifier]));
   if (!spec.nulls[kSpecQueueName])
-    check_name("queue_name", DatumGetTextPP(spec.values[kSpecQueueName]), kLongestName);
+    check_name("queue_name", DatumGetTextPP(spec.values[kSpecQueueName]), kMaxName);
   if (!spec.nulls[kSpecJobKey])
-    check_name("job_key", DatumGetTextPP(spec.values[kSpecJobKey]), kLongestKey);
+    check_name("job_key", DatumGetTextPP(spec.values[kSpecJobKey]), kMaxKey);
 }
 
 void settle_run_at(Spec* spec) {
@@ -151,29 +151,29 @@ Oid spec_type() {
 // Whoever is woken for new jobs may be told of them before they are on disk: not of what a trigger
 // of somebody else writes meanwhile, and not of those whose key is locked until then.
 void begin_storing(const NewJobs& jobs, bool has_key = false) {
-  if (jobs.is_plain && !has_key) begin_lazy_write(FlushDue::kBeforeReply);
+  if (jobs.is_plain && !has_key) begin_async_write(FlushDue::kBeforeReply);
 }
 
 void end_storing(const NewJobs& jobs, bool has_key = false) {
-  if (jobs.is_plain && !has_key) end_lazy_write();
+  if (jobs.is_plain && !has_key) end_async_write();
 }
 
-struct Adding {
+struct AddCall {
   NewJobs jobs;
   Oid sequence;
   Datum now;
 };
 
-void start_adding(Adding* adding) {
+void start_adding(AddCall* adding) {
   PreventCommandIfReadOnly("add_job");
   open_new_jobs(&adding->jobs);
   adding->sequence = get_relname_relid("job_id_seq", catalog()->schema);
   adding->now = TimestampTzGetDatum(transaction_now());
 }
 
-HeapTuple form_job(Adding* adding, const Spec& spec) {
-  Datum values[kMostColumns];
-  bool nulls[kMostColumns];
+HeapTuple form_job(AddCall* adding, const Spec& spec) {
+  Datum values[kMaxColumns];
+  bool nulls[kMaxColumns];
   memset(nulls, true, sizeof(nulls));
   auto put = [&](int column, Datum value, bool is_null = false) {
     values[column - 1] = value;
@@ -199,7 +199,7 @@ HeapTuple form_job(Adding* adding, const Spec& spec) {
   put(kJobCreatedAt, adding->now);
   put(kJobUpdatedAt, adding->now);
   put(kJobSuperseded, BoolGetDatum(false));
-  put(kJobFresh, BoolGetDatum(false));
+  put(kJobInPlace, BoolGetDatum(false));
   note_job(DatumGetTextPP(spec.values[kSpecIdentifier]),
            is_parked ? DatumGetTextPP(spec.values[kSpecQueueName]) : nullptr,
            DatumGetTimestampTz(spec.values[kSpecRunAt]));
@@ -208,7 +208,7 @@ HeapTuple form_job(Adding* adding, const Spec& spec) {
 
 // Checked before.
 Datum add_one(const Spec& spec) {
-  Adding adding;
+  AddCall adding;
   start_adding(&adding);
   bool has_key = !spec.nulls[kSpecJobKey];
   begin_storing(adding.jobs, has_key);
@@ -256,7 +256,7 @@ bool any_key(const Specs& specs) {
 }
 
 // Jobs without keys.
-void add_specs(const Specs& specs, Adding* adding, Tuplestorestate* results) {
+void add_specs(const Specs& specs, AddCall* adding, Tuplestorestate* results) {
   LastTask last = {CurrentMemoryContext, nullptr, 0};
   MemoryContext batch =
       AllocSetContextCreate(CurrentMemoryContext, "pg_pulse added jobs", ALLOCSET_DEFAULT_SIZES);
@@ -361,7 +361,7 @@ PULSE_FUNCTION(pulse_add_job) {
 
 // pulse.add_jobs(specs, job_key_preserve_run_at)
 PULSE_FUNCTION(pulse_add_jobs) {
-  pulse::Adding adding;
+  pulse::AddCall adding;
   // First, so that the results have the columns that the table has when nobody changes it any more.
   pulse::start_adding(&adding);
   pulse::begin_result_rows(fcinfo);

@@ -31,7 +31,7 @@ void store_plain(NewJobs* jobs, HeapTuple* rows, int count) {
 // Returns it as triggers made it.
 HeapTuple store_as_a_statement(NewJobs* jobs, HeapTuple row) {
   JobTable* table = &jobs->slow;
-  under_own_path([&] { insert_tuple(table, row); });
+  under_secure_search_path([&] { insert_tuple(table, row); });
   HeapTuple stored = ExecCopySlotHeapTuple(table->changed);
   ExecClearTuple(table->changed);
   return stored;
@@ -59,7 +59,8 @@ void close_new_jobs(NewJobs* jobs) {
   close_job_indexes(&jobs->indexes);
   for (int i = 0; i < jobs->slots; i++) ExecDropSingleTupleTableSlot(jobs->slot[i]);
   if (!jobs->is_plain) {
-    if (jobs->table->trigdesc) under_own_path([&] { AfterTriggerEndQuery(jobs->slow.estate); });
+    if (jobs->table->trigdesc)
+      under_secure_search_path([&] { AfterTriggerEndQuery(jobs->slow.estate); });
     close_job_table(&jobs->slow);
   }
   table_close(jobs->table, NoLock);
@@ -68,8 +69,8 @@ void close_new_jobs(NewJobs* jobs) {
 
 HeapTuple form_new_job(NewJobs* jobs, Datum* values, bool* nulls) {
   bool is_parked = DatumGetObjectId(values[kJobState - 1]) == catalog()->state_parked;
-  values[kJobLane - 1] = CharGetDatum(is_parked ? kLaneParked : kLaneOpen);
-  nulls[kJobLane - 1] = false;
+  values[kJobIndexLane - 1] = CharGetDatum(is_parked ? kLaneParked : kLaneOpen);
+  nulls[kJobIndexLane - 1] = false;
   HeapTuple row = heap_form_tuple(RelationGetDescr(jobs->table), values, nulls);
   row->t_tableOid = RelationGetRelid(jobs->table);
   return row;

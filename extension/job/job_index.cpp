@@ -81,7 +81,7 @@ void enter_open(JobIndexes* indexes, TupleTableSlot* row) {
 
 void enter_held(JobIndexes* indexes, TupleTableSlot* row) {
   Entry entry = {};
-  entry.add(value_of(row, kJobHolderId));
+  entry.add(value_of(row, kJobRunningWorkerId));
   entry.add(value_of(row, kJobId));
   enter(indexes, kRunningIndex, row, &entry, false);
 }
@@ -98,27 +98,27 @@ void enter_parked(JobIndexes* indexes, TupleTableSlot* row) {
 
 // As the predicates of the indexes have it (sql/tables.sql). A change of lane comes to an index
 // that has no entry of the row, but for the places of a queue, which open and held jobs share.
-void enter_by_lane(JobIndexes* indexes, TupleTableSlot* row, bool is_changed) {
-  char lane = DatumGetChar(value_of(row, kJobLane));
+void enter_by_index_lane(JobIndexes* indexes, TupleTableSlot* row, bool is_changed) {
+  char lane = DatumGetChar(value_of(row, kJobIndexLane));
   switch (lane) {
     case kLaneParked: return enter_parked(indexes, row);
-    case kLaneHeld: enter_held(indexes, row); break;
+    case kLaneRunning: enter_held(indexes, row); break;
     default: enter_open(indexes, row); break;
   }
   if (has(row, kJobQueueName))
-    enter(indexes, kOpenIndex, row, kJobQueueName, is_changed && lane == kLaneHeld);
+    enter(indexes, kOpenIndex, row, kJobQueueName, is_changed && lane == kLaneRunning);
 }
 
 void enter_by_key(JobIndexes* indexes, TupleTableSlot* row) {
   if (!has(row, kJobKey)) return;
-  bool is_held = DatumGetChar(value_of(row, kJobLane)) == kLaneHeld;
+  bool is_held = DatumGetChar(value_of(row, kJobIndexLane)) == kLaneRunning;
   enter(indexes, is_held ? kRunningKeyIndex : kWaitingKeyIndex, row, kJobKey, false);
 }
 
 }  // namespace
 
 bool is_plain_job_table(Relation table) {
-  if (RelationGetNumberOfAttributes(table) != kJobLane || table->trigdesc ||
+  if (RelationGetNumberOfAttributes(table) != kJobIndexLane || table->trigdesc ||
       table->rd_att->constr->num_check > 0)
     return false;
   List* indexes = RelationGetIndexList(table);
@@ -143,13 +143,13 @@ void close_job_indexes(JobIndexes* indexes) {
 // One index after the other: neighbours go to the same page.
 void enter_new_jobs(JobIndexes* indexes, TupleTableSlot** rows, int count) {
   for (int i = 0; i < count; i++) enter(indexes, kKeyIndex, rows[i], kJobId, false);
-  for (int i = 0; i < count; i++) enter_by_lane(indexes, rows[i], false);
+  for (int i = 0; i < count; i++) enter_by_index_lane(indexes, rows[i], false);
   for (int i = 0; i < count; i++) enter_by_key(indexes, rows[i]);
 }
 
 void enter_changed_job(JobIndexes* indexes, TupleTableSlot* row) {
   enter(indexes, kKeyIndex, row, kJobId, true);
-  enter_by_lane(indexes, row, true);
+  enter_by_index_lane(indexes, row, true);
   enter_by_key(indexes, row);
 }
 

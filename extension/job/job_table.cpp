@@ -47,7 +47,8 @@ void follow(JobTable* table, IndexesToFollow indexes) {
   if (indexes == kNoIndexes) return;
   if (table->is_plain) return enter_changed_job(&table->indexes, table->changed);
   prepare_executor(table);
-  under_own_path([&] { update_indexes(table->result, table->estate, table->changed, indexes); });
+  under_secure_search_path(
+      [&] { update_indexes(table->result, table->estate, table->changed, indexes); });
   ResetPerTupleExprContext(table->estate);
 }
 
@@ -71,20 +72,20 @@ void insert_with_triggers(JobTable* table, HeapTuple tuple) {
 }  // namespace
 
 void check_columns(TupleDesc shape, const char* name) {
-  if (shape->natts > kMostColumns)
+  if (shape->natts > kMaxColumns)
     ereport(ERROR,
             (errcode(ERRCODE_TOO_MANY_COLUMNS),
-             errmsg("pulse.%s has %d columns, more than %d", name, shape->natts, kMostColumns),
+             errmsg("pulse.%s has %d columns, more than %d", name, shape->natts, kMaxColumns),
              errhint("Keep what you add in a table of your own.")));
 }
 
 void open_job_table(JobTable* table) {
-  open_own_table(table, catalog()->job);
+  open_extension_table(table, catalog()->job);
   check_columns(RelationGetDescr(table->relation), "job");
   table->is_plain = is_plain_job_table(table->relation);
 }
 
-void open_own_table(JobTable* table, Oid relation) {
+void open_extension_table(JobTable* table, Oid relation) {
   CommandCounterIncrement();
   table->context = CurrentMemoryContext;
   table->relation = table_open(relation, RowExclusiveLock);
@@ -118,7 +119,7 @@ void close_job_table(JobTable* table) {
   table_close(table->relation, NoLock);
 }
 
-bool is_somebodys(TupleTableSlot* seen, TransactionId* known) {
+bool is_locked_by_other(TupleTableSlot* seen, TransactionId* known) {
   if (!TTS_IS_BUFFERTUPLE(seen)) return false;
   HeapTupleHeader header = reinterpret_cast<BufferHeapTupleTableSlot*>(seen)->base.tuple->t_data;
   // What others change in the page meanwhile is one word, old or new.
@@ -160,7 +161,7 @@ void insert_row(JobTable* table, Datum* values, bool* nulls) {
   HeapTuple tuple = heap_form_tuple(RelationGetDescr(table->relation), values, nulls);
   prepare_executor(table);
   if (calls_others(table))
-    under_own_path([&] { insert_with_triggers(table, tuple); });
+    under_secure_search_path([&] { insert_with_triggers(table, tuple); });
   else
     insert_tuple(table, tuple);
   ExecClearTuple(table->changed);

@@ -21,13 +21,13 @@ struct JobTable {
 };
 
 // Of a table of ours, with room for some that somebody else has added.
-constexpr int kMostColumns = 40;
+constexpr int kMaxColumns = 40;
 
 // What an update changes; columns are numbered from 1 as in JobColumn.
 struct JobChange {
-  Datum values[kMostColumns];
-  bool nulls[kMostColumns];
-  bool replaces[kMostColumns];
+  Datum values[kMaxColumns];
+  bool nulls[kMaxColumns];
+  bool replaces[kMaxColumns];
 
   void set(int column, Datum value) {
     values[column - 1] = value;
@@ -42,21 +42,22 @@ struct JobChange {
   void set_waiting(Oid state) {
     set(kJobState, ObjectIdGetDatum(state));
     bool is_parked = state == catalog()->state_parked;
-    set_lane(is_parked ? kLaneParked : kLaneOpen, false);
-    if (catalog()->has_lanes) clear(kJobHolderId);
+    set_index_lane(is_parked ? kLaneParked : kLaneOpen, false);
+    if (catalog()->has_index_lanes) clear(kJobRunningWorkerId);
   }
   // A fresh claim stays in the lane of open jobs, and so changes no column that an index has.
-  void set_running(int64 worker_id, bool is_fresh) {
+  void set_running(int64 worker_id, bool is_in_place) {
     set(kJobState, ObjectIdGetDatum(catalog()->state_running));
     set(kJobWorkerId, Int64GetDatum(worker_id));
-    set_lane(is_fresh ? kLaneOpen : kLaneHeld, is_fresh);
-    if (catalog()->has_lanes && !is_fresh) set(kJobHolderId, Int64GetDatum(worker_id));
+    set_index_lane(is_in_place ? kLaneOpen : kLaneRunning, is_in_place);
+    if (catalog()->has_index_lanes && !is_in_place)
+      set(kJobRunningWorkerId, Int64GetDatum(worker_id));
   }
   // Nobody computes generated columns here.
-  void set_lane(char lane, bool is_fresh) {
-    if (!catalog()->has_lanes) return;
-    set(kJobLane, CharGetDatum(lane));
-    set(kJobFresh, BoolGetDatum(is_fresh));
+  void set_index_lane(char lane, bool is_in_place) {
+    if (!catalog()->has_index_lanes) return;
+    set(kJobIndexLane, CharGetDatum(lane));
+    set(kJobInPlace, BoolGetDatum(is_in_place));
   }
 };
 
@@ -73,11 +74,11 @@ void check_columns(TupleDesc shape, const char* name);
 void prepare_executor(JobTable* table);
 
 // As open_job_table, for another table of ours without row triggers and generated columns.
-void open_own_table(JobTable* table, Oid relation);
+void open_extension_table(JobTable* table, Oid relation);
 
 // Whether another transaction that is under way has the row, as far as one look tells: a twentieth
 // of what a refused lock costs. `known` remembers its id from row to row.
-bool is_somebodys(TupleTableSlot* seen, TransactionId* known);
+bool is_locked_by_other(TupleTableSlot* seen, TransactionId* known);
 
 // Locks the very version that the snapshot showed. False when somebody holds or has changed it:
 // such a row is another's to handle, and nobody is waited for.

@@ -20,8 +20,8 @@ uint64 bucket_of(uint64 hash) { return (hash >> 40) % kBuckets; }
 bool holds_bucket(uint64 bucket) { return (held_buckets[bucket / 64] >> (bucket % 64)) & 1; }
 
 bool acquire(LockKind kind, uint64 key, LOCKMODE mode, bool wait) {
-  if (!wait) return try_lock_private(kind, key, mode);
-  lock_private(kind, key, mode);
+  if (!wait) return try_advisory_lock(kind, key, mode);
+  advisory_lock(kind, key, mode);
   return true;
 }
 

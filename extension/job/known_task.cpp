@@ -13,7 +13,7 @@ namespace {
 constexpr int kDefaultMaxAttempts = 25;
 
 // Somebody may have switched the trigger off that tells of changes.
-constexpr int64 kLongestUs = 60 * USECS_PER_SEC;
+constexpr int64 kMaxUs = 60 * USECS_PER_SEC;
 
 struct TaskFacts {
   bool has_row;
@@ -69,7 +69,7 @@ const TaskFacts* known_facts(Datum identifier) {
   known->length = 0;
   known->facts = read_latest_facts(identifier);
   known->changes = changes;
-  known->until_us = monotonic_us() + kLongestUs;
+  known->until_us = monotonic_us() + kMaxUs;
   memcpy(known->name, name, length);
   known->length = length;
   return &known->facts;

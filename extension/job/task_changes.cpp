@@ -15,7 +15,7 @@ void task_changed(Oid relation) {
 
 }  // namespace
 
-bool task_changes_are_told() { return catalog()->has_lanes; }
+bool task_changes_are_told() { return catalog()->has_index_lanes; }
 
 uint64 task_changes() {
   static bool is_registered = false;

@@ -58,7 +58,7 @@ extern "C" void pulse_session_has_ended(int code, Datum) {
   if (settings.disconnect_grace_ms < 0) return;
   lower_due(&database->sweep_due, wall_now());
   wake_background(database);
-  nudge_waiters();
+  signal_waiters();
 }
 
 void register_callbacks() {

@@ -14,7 +14,7 @@ struct EndBucket {
 };
 
 constexpr int kPreloadedBuckets = 512;
-constexpr int kLazyBuckets = 64;
+constexpr int kSlackBuckets = 64;
 
 EndBucket* buckets = nullptr;
 int bucket_count = 0;
@@ -44,8 +44,8 @@ void create_ended_sessions() {
 void find_ended_sessions() {
   if (buckets || !shared()) return;
   buckets = static_cast<EndBucket*>(
-      area_of_slack("pg_pulse ended sessions", kLazyBuckets * sizeof(EndBucket), init_buckets));
-  bucket_count = kLazyBuckets;
+      area_of_slack("pg_pulse ended sessions", kSlackBuckets * sizeof(EndBucket), init_buckets));
+  bucket_count = kSlackBuckets;
 }
 
 void note_ended(const EndedSession& end) {

@@ -53,25 +53,25 @@ bool fetch_version(Relation table, ItemPointerData tid, Snapshot snapshot, Tuple
 }
 
 bool find_beat(Relation table, int64 worker_id, Snapshot snapshot, TupleTableSlot* row) {
-  IdScan beats;
-  open_id_scan(&beats, table, catalog()->heartbeat_key, snapshot);
+  IndexLookup beats;
+  open_index_lookup(&beats, table, catalog()->heartbeat_key, snapshot);
   seek_id(&beats, worker_id);
   bool found = false;
   ItemPointer tid;
   while (!found && (tid = index_getnext_tid(beats.scan, ForwardScanDirection)))
     found = fetch_version(table, *tid, snapshot, row);
   if (found) pgstat_count_heap_fetch(beats.index);
-  close_id_scan(&beats);
+  close_index_lookup(&beats);
   return found;
 }
 
 // Whether this index, which begins with workers, has a row of this one.
 bool has_row(Oid table_oid, Oid index, int64 worker_id, Snapshot snapshot) {
   Relation table = table_open(table_oid, AccessShareLock);
-  IdScan rows;
-  open_id_scan(&rows, table, index, snapshot);
+  IndexLookup rows;
+  open_index_lookup(&rows, table, index, snapshot);
   bool found = find_id(&rows, worker_id);
-  close_id_scan(&rows);
+  close_index_lookup(&rows);
   table_close(table, AccessShareLock);
   return found;
 }
@@ -112,13 +112,13 @@ bool is_plain(Relation table) {
 bool holds_nothing(int64 worker_id, Snapshot snapshot) {
   const Catalog* known = catalog();
   return !has_row(known->job, known->job_running_idx, worker_id, snapshot) &&
-         !has_row(known->fresh_claim, known->fresh_claim_idx, worker_id, snapshot);
+         !has_row(known->claim_batch, known->claim_batch_idx, worker_id, snapshot);
 }
 
 bool is_asked_nothing(TupleTableSlot* beat, Snapshot snapshot) {
   bool isnull;
   int64 interval_us = DatumGetInt64(slot_getattr(beat, kBeatInterval, &isnull));
-  return verdict_is(beat, "alive") && is_null(beat, kBeatMissingJobIds) &&
+  return status_is(beat, "alive") && is_null(beat, kBeatMissingJobIds) &&
          !handlers_changed_since(wall_now() - 2 * interval_us, snapshot);
 }
 
@@ -138,7 +138,7 @@ bool is_to_detach(TupleTableSlot* beat) {
   return is_anothers || !is_null(beat, kBeatDetachedLive);
 }
 
-// False when the row that was seen is not the last one, or is held: the verdict may be in its
+// False when the row that was seen is not the last one, or is held: the status may be in its
 // successor. Not for a client's block: tests turn the clock in one, and roll it back.
 bool overwrite_moment(Relation table, TupleTableSlot* seen, RowImage* left = nullptr) {
   FixedColumn moment[] = {{kBeatLive, live_now_us()}, {kBeatLastHeartbeatAt, wall_now()}};
@@ -160,7 +160,7 @@ bool look_and_beat(int64 worker_id) {
   BeatLook look = begin_beat_look(worker_id);
   RowImage left;
   JobTable table;
-  open_own_table(&table, catalog()->heartbeat);
+  open_extension_table(&table, catalog()->heartbeat);
   bool is_done = is_plain(table.relation) &&
                  find_beat(table.relation, worker_id, table.snapshot, table.locked) &&
                  is_asked_nothing(table.locked, table.snapshot) && !is_to_detach(table.locked) &&
@@ -204,23 +204,23 @@ Datum alive() {
 
 }  // namespace
 
-bool verdict_is(TupleTableSlot* beat, const char* expected) {
+bool status_is(TupleTableSlot* beat, const char* expected) {
   bool isnull;
-  return text_is(slot_getattr(beat, kBeatVerdict, &isnull), expected);
+  return text_is(slot_getattr(beat, kBeatStatus, &isnull), expected);
 }
 
 void beat_beside_claim(int64 worker_id) {
-  begin_lazy_write();
+  begin_async_write();
   JobTable table;
-  open_own_table(&table, catalog()->heartbeat);
+  open_extension_table(&table, catalog()->heartbeat);
   check_columns(RelationGetDescr(table.relation), "heartbeat");
-  IdScan beats;
-  open_id_scan(&beats, table.relation, catalog()->heartbeat_key, table.snapshot);
-  bool is_alive = find_id(&beats, worker_id) && verdict_is(beats.row, "alive");
+  IndexLookup beats;
+  open_index_lookup(&beats, table.relation, catalog()->heartbeat_key, table.snapshot);
+  bool is_alive = find_id(&beats, worker_id) && status_is(beats.row, "alive");
   bool is_updated =
       is_alive && !overwrite_moment(table.relation, beats.row) && update_moment(&table, beats.row);
-  end_lazy_write();
-  close_id_scan(&beats);
+  end_async_write();
+  close_index_lookup(&beats);
   close_job_table(&table);
   if (is_updated) CommandCounterIncrement();
 }
@@ -231,10 +231,10 @@ void beat_beside_claim(int64 worker_id) {
 PULSE_FUNCTION(pulse_heartbeat) {
   bool names_jobs = !PG_ARGISNULL(1) && ARR_NDIM(PG_GETARG_ARRAYTYPE_P(1)) > 0;
   bool may_be_idle = !PG_ARGISNULL(0) && !names_jobs;
-  pulse::begin_lazy_write();
+  pulse::begin_async_write();
   Datum answer = may_be_idle && pulse::beat_idle(PG_GETARG_INT64(0))
                      ? pulse::alive()
                      : pulse::call_in_full("_heartbeat_in_full", fcinfo);
-  pulse::end_lazy_write();
+  pulse::end_async_write();
   return answer;
 }

@@ -9,6 +9,6 @@ namespace pulse {
 void beat_beside_claim(int64 worker_id);
 
 // Whether a heartbeat row says this of its worker.
-bool verdict_is(TupleTableSlot* beat, const char* expected);
+bool status_is(TupleTableSlot* beat, const char* expected);
 
 }  // namespace pulse

@@ -53,7 +53,7 @@ int64 base_us_at(const ClockReading& reading, TimestampTz at) {
 }
 
 // More than the two clocks of a machine drift apart between two ticks, less than matters to a beat.
-constexpr int64 kMostSkewUs = 10000;
+constexpr int64 kMaxSkewUs = 10000;
 
 // Changes when the wall clock is set.
 int64 skew_us() { return GetCurrentTimestamp() - monotonic_us(); }
@@ -62,7 +62,7 @@ bool holds_now(const RecalledClock& known) {
   int64 elapsed = elapsed_us(known.reading, GetCurrentTimestamp());
   return known.clock == catalog()->clock && known.reading.timeline == current_timeline() &&
          elapsed >= 0 && elapsed <= longest_tick_us() &&
-         llabs(skew_us() - known.skew_us) < kMostSkewUs;
+         llabs(skew_us() - known.skew_us) < kMaxSkewUs;
 }
 
 // Not by who may have moved the clock in this very transaction.

@@ -17,8 +17,8 @@ int64 least_threshold_us(int64 interval_us) {
 }
 
 struct Beat {
-  Datum values[kMostColumns];
-  bool nulls[kMostColumns];
+  Datum values[kMaxColumns];
+  bool nulls[kMaxColumns];
 
   bool has(HeartbeatColumn column) const { return !nulls[column - 1]; }
   int64 number(HeartbeatColumn column) const { return DatumGetInt64(values[column - 1]); }
@@ -32,11 +32,11 @@ void read_beat(Beat* beat, HeapTupleHeader header) {
 }
 
 // NULL while it is alive, or has ended already.
-const char* lost_way(const Beat& beat, int64 live_us) {
+const char* lost_cause(const Beat& beat, int64 live_us) {
   // That of no worker at all.
-  if (!beat.has(kBeatVerdict)) return nullptr;
-  Datum verdict = beat.values[kBeatVerdict - 1];
-  if (text_is(verdict, "lost") || text_is(verdict, "stopped")) return nullptr;
+  if (!beat.has(kBeatStatus)) return nullptr;
+  Datum status = beat.values[kBeatStatus - 1];
+  if (text_is(status, "lost") || text_is(status, "stopped")) return nullptr;
   bool is_attached = beat.has(kBeatAttachment);
   int64 beaten_us = beat.number(kBeatLive);
   if (is_attached && beat.has(kBeatDetachedLive) && settings.disconnect_grace_ms >= 0) {
@@ -59,11 +59,11 @@ PULSE_FUNCTION(pulse_least_threshold_us) {
   PG_RETURN_INT64(pulse::least_threshold_us(PG_GETARG_INT64(0)));
 }
 
-// pulse._lost_way(beat, live_us)
+// pulse._lost_cause(beat, live_us)
 PULSE_FUNCTION(pulse_lost_way) {
   pulse::Beat beat;
   pulse::read_beat(&beat, PG_GETARG_HEAPTUPLEHEADER(0));
-  const char* way = pulse::lost_way(beat, PG_GETARG_INT64(1));
-  if (!way) PG_RETURN_NULL();
-  PG_RETURN_TEXT_P(cstring_to_text(way));
+  const char* cause = pulse::lost_cause(beat, PG_GETARG_INT64(1));
+  if (!cause) PG_RETURN_NULL();
+  PG_RETURN_TEXT_P(cstring_to_text(cause));
 }

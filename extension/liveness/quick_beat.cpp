@@ -12,7 +12,7 @@ namespace pulse {
 namespace {
 
 // Whatever may have been written by hand is found after a minute.
-constexpr int64 kLongestUs = 60 * USECS_PER_SEC;
+constexpr int64 kMaxUs = 60 * USECS_PER_SEC;
 
 struct Remembered {
   bool is_valid;
@@ -62,10 +62,10 @@ BeatLook begin_beat_look(int64 worker_id) {
 
 void remember_beat(const BeatLook& look, const RowImage& row, uint64 attachment) {
   // What this transaction has done itself may be undone. The SQL of 0.1.0 has no such trigger.
-  remembered.is_valid = look.is_counted && look.changes == changes && catalog()->has_lanes &&
+  remembered.is_valid = look.is_counted && look.changes == changes && catalog()->has_index_lanes &&
                         !TransactionIdIsValid(GetTopTransactionIdIfAny());
   remembered.worker_id = look.worker_id;
-  remembered.until_us = monotonic_us() + kLongestUs;
+  remembered.until_us = monotonic_us() + kMaxUs;
   remembered.claims = look.claims;
   remembered.attachment = attachment;
   remembered.heartbeat = catalog()->heartbeat;

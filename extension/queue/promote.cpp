@@ -159,14 +159,14 @@ void open_lowest(JobTable* table, Relation index, Queue* queue, Look* look) {
     bool full = queue->taken >= queue->concurrency;
     if (full && (queue->taken > queue->concurrency || !beats_worst(*queue, parked))) break;
     if (look->room <= 0) {
-      return_mark(queue->slot);
+      return_queue_mark(queue->slot);
       look->left.more = true;
       break;
     }
     if (full) {
       // Swapping goes one way per row, so it ends: each step opens a better job than it parks.
       if (!park_worst(table, queue)) {
-        return_mark(queue->slot);
+        return_queue_mark(queue->slot);
         break;
       }
       queue->taken--;
@@ -183,8 +183,8 @@ void open_lowest(JobTable* table, Relation index, Queue* queue, Look* look) {
 void promote_queue(Datum name, int slot, Look* look) {
   text* label = DatumGetTextPP(name);
   uint64 hash = fnv1a(VARDATA_ANY(label), VARSIZE_ANY_EXHDR(label));
-  if (!try_lock_private(LockKind::kQueue, hash, ExclusiveLock)) {
-    return_mark(slot);
+  if (!try_advisory_lock(LockKind::kQueue, hash, ExclusiveLock)) {
+    return_queue_mark(slot);
     look->left.busy = true;
     return;
   }
@@ -272,10 +272,10 @@ Promotion promote_marked(int room, int looks) {
   // One mark at a time: a mark whose queues were not looked at stays for the next.
   for (int looked = 0; looked < looks && look.room > 0; looked++) {
     int slot;
-    if (!take_mark(&slot)) break;
+    if (!take_queue_mark(&slot)) break;
     promote_slot(slot, &look);
   }
-  look.left.more |= marks_remain();
+  look.left.more |= queue_marks_remain();
   return look.left;
 }
 
@@ -329,10 +329,10 @@ static bool reconcile_queue(DatabaseState* database, Relation job, Relation inde
   return true;
 }
 
-int reconcile_queues(int most) {
+int reconcile_queues(int max_count) {
   static int next_slot = 0;  // where a bounded look goes on
   DatabaseState* database = queue_memory();
-  if (most == 0) note_full_look(database);
+  if (max_count == 0) note_full_look(database);
   CommandCounterIncrement();
   Relation job = table_open(catalog()->job, AccessShareLock);
   Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
@@ -342,10 +342,10 @@ int reconcile_queues(int most) {
   MemoryContext step =
       AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);
   Datum name = PointerGetDatum(cstring_to_text(""));
-  int slot = most == 0 ? 0 : next_slot;
+  int slot = max_count == 0 ? 0 : next_slot;
   int looked = 0;
   int marked = 0;
-  while (most == 0 || looked++ < most) {
+  while (max_count == 0 || looked++ < max_count) {
     CHECK_FOR_INTERRUPTS();
     if (!next_queue(scan, row, &slot, &name, false, CurrentMemoryContext)) {
       slot = 0;

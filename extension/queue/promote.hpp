@@ -20,6 +20,6 @@ void mark_fallen_due();
 // Looks at every queue with parked jobs and marks those with a place to give away. Covers crashes,
 // COMMIT PREPARED and missing shared memory. With a bound it looks at so many queues and goes on
 // there the next time; 0 means all. Returns how many queues it marked.
-int reconcile_queues(int most);
+int reconcile_queues(int max_count);
 
 }  // namespace pulse

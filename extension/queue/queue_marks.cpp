@@ -35,7 +35,8 @@ bool is_look_at_all_due() {
 }
 
 void mark_queue(DatabaseState* database, int slot) {
-  if (database) pg_atomic_fetch_or_u64(&database->marks[slot / 64], UINT64CONST(1) << (slot % 64));
+  if (database)
+    pg_atomic_fetch_or_u64(&database->queue_marks[slot / 64], UINT64CONST(1) << (slot % 64));
 }
 
 void note_full_look(DatabaseState* database) {
@@ -69,7 +70,7 @@ void settle_queue_looks(bool is_committed) {
     auto seen = static_cast<TimestampTz>(looks.seen_before);
     lower_due(&database->parked_seen, seen);
     // All queues need not be looked at again: their parked jobs that are due are seen by this.
-    if (lower_due(&database->parked_due, Min(seen, GetCurrentTimestamp()))) nudge_waiters();
+    if (lower_due(&database->parked_due, Min(seen, GetCurrentTimestamp()))) signal_waiters();
   }
   looks = {};
 }

@@ -16,17 +16,17 @@ LOCKTAG tag_of(LockKind kind, uint64 key) {
 
 }  // namespace
 
-void lock_private(LockKind kind, uint64 key, LOCKMODE mode) {
+void advisory_lock(LockKind kind, uint64 key, LOCKMODE mode) {
   LOCKTAG tag = tag_of(kind, key);
   (void)LockAcquire(&tag, mode, false, false);
 }
 
-bool try_lock_private(LockKind kind, uint64 key, LOCKMODE mode) {
+bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode) {
   LOCKTAG tag = tag_of(kind, key);
   return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
-bool private_is_free(LockKind kind, uint64 key) {
+bool advisory_lock_is_free(LockKind kind, uint64 key) {
   LOCKTAG tag = tag_of(kind, key);
   int others;
   pfree(GetLockConflicts(&tag, ExclusiveLock, &others));
@@ -60,8 +60,8 @@ bool attachment_is_free(uint64 attachment) {
 
 // pulse._try_lock_worker(id): exclusively, as the one who declares it lost.
 PULSE_FUNCTION(pulse_try_lock_worker) {
-  PG_RETURN_BOOL(pulse::try_lock_private(pulse::LockKind::kWorker,
-                                         static_cast<uint64>(PG_GETARG_INT64(0)), ExclusiveLock));
+  PG_RETURN_BOOL(pulse::try_advisory_lock(pulse::LockKind::kWorker,
+                                          static_cast<uint64>(PG_GETARG_INT64(0)), ExclusiveLock));
 }
 
 // pulse._lock_worker(id): the same for one who may wait, but not for a claim. False while claims of
@@ -69,17 +69,17 @@ PULSE_FUNCTION(pulse_try_lock_worker) {
 PULSE_FUNCTION(pulse_lock_worker) {
   auto worker = static_cast<uint64>(PG_GETARG_INT64(0));
   using pulse::LockKind;
-  if (pulse::try_lock_private(LockKind::kWorker, worker, ExclusiveLock)) PG_RETURN_BOOL(true);
+  if (pulse::try_advisory_lock(LockKind::kWorker, worker, ExclusiveLock)) PG_RETURN_BOOL(true);
   // Shared with claims, if it is they who hold it; else the declarer has let go since.
-  if (pulse::try_lock_private(LockKind::kWorker, worker, ShareLock))
-    PG_RETURN_BOOL(pulse::try_lock_private(LockKind::kWorker, worker, ExclusiveLock));
-  pulse::lock_private(LockKind::kWorker, worker, ExclusiveLock);
+  if (pulse::try_advisory_lock(LockKind::kWorker, worker, ShareLock))
+    PG_RETURN_BOOL(pulse::try_advisory_lock(LockKind::kWorker, worker, ExclusiveLock));
+  pulse::advisory_lock(LockKind::kWorker, worker, ExclusiveLock);
   PG_RETURN_BOOL(true);
 }
 
 PULSE_FUNCTION(pulse_lock_queue) {
   text* name = PG_GETARG_TEXT_PP(0);
-  pulse::lock_private(pulse::LockKind::kQueue,
-                      pulse::fnv1a(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)), ExclusiveLock);
+  pulse::advisory_lock(pulse::LockKind::kQueue,
+                       pulse::fnv1a(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)), ExclusiveLock);
   PG_RETURN_BOOL(true);
 }

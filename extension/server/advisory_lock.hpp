@@ -17,13 +17,13 @@ enum class LockKind : uint16 {
 };
 
 // Waits.
-void lock_private(LockKind kind, uint64 key, LOCKMODE mode);
+void advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
 // Never waits; false when somebody else has it.
-bool try_lock_private(LockKind kind, uint64 key, LOCKMODE mode);
+bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
 // Whether nobody else has it in any mode; whoever tries to get it meanwhile does not notice.
-bool private_is_free(LockKind kind, uint64 key);
+bool advisory_lock_is_free(LockKind kind, uint64 key);
 
 // The session lock that stands for an attached worker.
 void hold_attachment(uint64 attachment);

@@ -38,7 +38,7 @@ void check_name(const char* what, text* name, int longest) {
 }
 
 void check_identifier(text* identifier) {
-  check_name("identifier", identifier, kLongestName);
+  check_name("identifier", identifier, kMaxName);
   if (!stays_beneath(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier)))
     ereport(ERROR,
             (errcode(kOutOfRange),
@@ -49,10 +49,10 @@ void check_identifier(text* identifier) {
 
 void check_document(const char* what, Datum document) {
   Size size = toast_raw_datum_size(document) - VARHDRSZ;
-  if (size > kLargestDocument)
+  if (size > kMaxDocument)
     ereport(ERROR, (errcode(kOutOfRange), errmsg("%s has %zu bytes, out of range", what, size),
                     errhint("It may have %zu. Store the data elsewhere and pass a reference.",
-                            kLargestDocument)));
+                            kMaxDocument)));
 }
 
 void check_number(const char* what, int64 value, int64 lowest, int64 highest) {

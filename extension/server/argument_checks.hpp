@@ -5,8 +5,8 @@
 
 namespace pulse {
 
-constexpr int kLongestName = 128;  // of tasks and queues, in characters
-constexpr int kLongestKey = 512;
+constexpr int kMaxName = 128;  // of tasks and queues, in characters
+constexpr int kMaxKey = 512;
 
 // Raises for a name that is empty or has more than that many characters.
 void check_name(const char* what, text* name, int longest);
@@ -16,9 +16,9 @@ void check_name(const char* what, text* name, int longest);
 void check_identifier(text* identifier);
 
 // Payloads, results and checkpoints travel whole between server, worker and task.
-constexpr Size kLargestDocument = 64 * 1024 * 1024;
+constexpr Size kMaxDocument = 64 * 1024 * 1024;
 
-// Raises for a JSON document above kLargestDocument.
+// Raises for a JSON document above kMaxDocument.
 void check_document(const char* what, Datum document);
 
 // Raises unless lowest <= value <= highest.

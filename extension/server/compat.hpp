@@ -29,7 +29,7 @@ inline void reserve_settings(const char* prefix) {
 }
 
 // 14 asks for shared memory while it loads the library, when it has not counted its backends yet.
-inline int most_backends() {
+inline int max_backends() {
 #if PG_VERSION_NUM >= 150000
   return MaxBackends;
 #else

@@ -3,8 +3,8 @@
 namespace pulse {
 namespace {
 
-constexpr int kMostListeners = 4;
-InvalidationListener listeners[kMostListeners];
+constexpr int kMaxListeners = 4;
+InvalidationListener listeners[kMaxListeners];
 int count = 0;
 
 extern "C" void pulse_relation_changed(Datum, Oid relation) {
@@ -14,7 +14,7 @@ extern "C" void pulse_relation_changed(Datum, Oid relation) {
 }  // namespace
 
 void listen_to_invalidations(InvalidationListener listener) {
-  if (count == kMostListeners) elog(ERROR, "more listeners to invalidations than expected");
+  if (count == kMaxListeners) elog(ERROR, "more listeners to invalidations than expected");
   if (count == 0) CacheRegisterRelcacheCallback(pulse_relation_changed, 0);
   listeners[count++] = listener;
 }

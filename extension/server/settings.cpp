@@ -74,7 +74,7 @@ bool background_sweeps = false;
 extern "C" const char* pulse_show_background_sweeps() {
   DatabaseState* database = this_database_if_known();
   if (!database && is_preloaded() && IsTransactionState()) database = this_database();
-  return database && pg_atomic_read_u32(&database->keeper.is_serving) ? "on" : "off";
+  return database && pg_atomic_read_u32(&database->maintainer.is_serving) ? "on" : "off";
 }
 
 void define_retention_settings() {

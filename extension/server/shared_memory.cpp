@@ -7,8 +7,8 @@ namespace pulse {
 namespace {
 
 // Without preloading the struct must fit into the slack that the server leaves for small users.
-constexpr int kLazyDatabases = 4;
-constexpr int kLazyWaiters = 128;
+constexpr int kSlackDatabases = 4;
+constexpr int kSlackWaiters = 128;
 
 SharedState* state = nullptr;
 DatabaseState* own_database = nullptr;
@@ -21,7 +21,7 @@ struct Extent {
   int waiters;
 };
 
-Extent preloaded_extent() { return {kPreloadedDatabases, most_backends()}; }
+Extent preloaded_extent() { return {kPreloadedDatabases, max_backends()}; }
 
 Size state_size(Extent extent) {
   Size size = offsetof(SharedState, database);
@@ -29,15 +29,15 @@ Size state_size(Extent extent) {
   return add_size(size, mul_size(extent.waiters, sizeof(Waiter)));
 }
 
-void reset_keeper(KeeperState* keeper) {
-  pg_atomic_init_u32(&keeper->process, 0);
-  pg_atomic_init_u32(&keeper->has_swept, 0);
-  pg_atomic_init_u32(&keeper->is_serving, 0);
-  pg_atomic_init_u32(&keeper->end, static_cast<uint32>(KeeperEnd::kDied));
-  pg_atomic_init_u64(&keeper->next_start, 0);
-  pg_atomic_init_u64(&keeper->last_sweep, 0);
-  pg_atomic_init_u64(&keeper->told_at, 0);
-  pg_atomic_init_u32(&keeper->told_sqlstate, 0);
+void reset_maintainer(MaintainerState* maintainer) {
+  pg_atomic_init_u32(&maintainer->process, 0);
+  pg_atomic_init_u32(&maintainer->has_swept, 0);
+  pg_atomic_init_u32(&maintainer->is_serving, 0);
+  pg_atomic_init_u32(&maintainer->end, static_cast<uint32>(MaintainerEnd::kDied));
+  pg_atomic_init_u64(&maintainer->next_start, 0);
+  pg_atomic_init_u64(&maintainer->last_sweep, 0);
+  pg_atomic_init_u64(&maintainer->reported_at, 0);
+  pg_atomic_init_u32(&maintainer->reported_sqlstate, 0);
 }
 
 // Everything but the oid: the first claim then looks at all queues.
@@ -51,16 +51,16 @@ void reset_database(DatabaseState* database) {
     pg_atomic_init_u64(&database->generation[i], 0);
     pg_atomic_init_u64(&database->next_due[i], kNever);
   }
-  for (int i = 0; i < kMarkWords; i++) pg_atomic_init_u64(&database->marks[i], 0);
-  reset_keeper(&database->keeper);
+  for (int i = 0; i < kMarkWords; i++) pg_atomic_init_u64(&database->queue_marks[i], 0);
+  reset_maintainer(&database->maintainer);
   pg_atomic_init_u64(&database->reconciled_at, 0);
   pg_atomic_init_u32(&database->job, InvalidOid);
 }
 
 // Never reset: sessions count themselves in and out.
-void init_kind(KindPlace* place) {
+void init_wake_group(WakeGroup* place) {
   pg_atomic_init_u32(&place->users, 0);
-  pg_atomic_init_u64(&place->kind, 0);
+  pg_atomic_init_u64(&place->wake_group, 0);
   pg_atomic_init_u64(&place->tasks, 0);
   pg_atomic_init_u64(&place->generation, 0);
 }
@@ -73,7 +73,7 @@ void init_state(SharedState* fresh, Extent extent) {
   fresh->databases = extent.databases;
   fresh->waiters = extent.waiters;
   pg_atomic_init_u32(&fresh->launcher, 0);
-  pg_atomic_init_u32(&fresh->is_news, 0);
+  pg_atomic_init_u32(&fresh->has_news, 0);
   pg_atomic_init_u32(&fresh->is_crowded, 0);
   pg_atomic_init_u32(&fresh->may_stay, 0);
   pg_atomic_init_u32(&fresh->told_commits, 0);
@@ -83,7 +83,7 @@ void init_state(SharedState* fresh, Extent extent) {
     pg_atomic_init_u32(&fresh->database[i].oid, 0);
     SpinLockInit(&fresh->database[i].recalled_clock.lock);
     reset_database(&fresh->database[i]);
-    for (KindPlace& place : fresh->database[i].kinds) init_kind(&place);
+    for (WakeGroup& place : fresh->database[i].wake_groups) init_wake_group(&place);
   }
   Waiter* waiter = waiter_array(fresh);
   for (int i = 0; i < extent.waiters; i++) {
@@ -94,10 +94,10 @@ void init_state(SharedState* fresh, Extent extent) {
 
 // The slack may be used up: then this backend polls, and says so once.
 void take_slack() {
-  Extent extent = {kLazyDatabases, kLazyWaiters};
+  Extent extent = {kSlackDatabases, kSlackWaiters};
   state =
       static_cast<SharedState*>(area_of_slack("pg_pulse", state_size(extent), [](void* area, Size) {
-        init_state(static_cast<SharedState*>(area), {kLazyDatabases, kLazyWaiters});
+        init_state(static_cast<SharedState*>(area), {kSlackDatabases, kSlackWaiters});
       }));
   if (state) return;
   unavailable = true;
@@ -137,7 +137,7 @@ DatabaseState* take_over_dropped(SharedState* all, Oid database) {
   return nullptr;
 }
 
-void tell_no_place() {
+void report_no_place() {
   static bool told = false;
   if (told) return;
   told = true;
@@ -208,7 +208,7 @@ DatabaseState* database_state(Oid database) {
 DatabaseState* this_database() {
   if (own_database) return own_database;
   own_database = database_state(MyDatabaseId);
-  if (!own_database && shared()) tell_no_place();
+  if (!own_database && shared()) report_no_place();
   return own_database;
 }
 

@@ -12,47 +12,48 @@ namespace pulse {
 constexpr int kTaskBits = 64;      // a task hashes to one of these bits
 constexpr int kQueueSlots = 8192;  // a queue hashes to one of these marks
 constexpr int kMarkWords = kQueueSlots / 64;
-constexpr int kKindPlaces = 32;          // kinds of claimers at once
+constexpr int kWakeGroupPlaces = 32;     // kinds of claiming workers at once
 constexpr uint64 kNever = PG_INT64_MAX;  // a due time that does not come
 
-// How a keeper (maintainer.hpp) ended, for the launcher. A keeper that said nothing has died.
-enum class KeeperEnd : uint32 { kDied, kRan, kOff, kNotInstalled, kBusy, kFailed };
+// How a maintainer (maintainer.hpp) ended, for the launcher. A maintainer that said nothing has
+// died.
+enum class MaintainerEnd : uint32 { kDied, kRan, kOff, kNotInstalled, kBusy, kFailed };
 
 // The background worker in one database. Times are of the monotonic clock, in microseconds.
-struct KeeperState {
-  pg_atomic_uint32 process;        // a keeper at work: index into ProcGlobal->allProcs, plus one
-  pg_atomic_uint32 has_swept;      // the one at work has come so far
-  pg_atomic_uint32 is_serving;     // one has swept: who waits leaves sweeps to it for a moment
-  pg_atomic_uint32 end;            // KeeperEnd of the last one
-  pg_atomic_uint64 next_start;     // when it wants to be started again
-  pg_atomic_uint64 last_sweep;     // by the interval; 0: the next keeper sweeps at once
-  pg_atomic_uint64 told_at;        // when it complained, and
-  pg_atomic_uint32 told_sqlstate;  // about what
+struct MaintainerState {
+  pg_atomic_uint32 process;      // a maintainer at work: index into ProcGlobal->allProcs, plus one
+  pg_atomic_uint32 has_swept;    // the one at work has come so far
+  pg_atomic_uint32 is_serving;   // one has swept: who waits leaves sweeps to it for a moment
+  pg_atomic_uint32 end;          // MaintainerEnd of the last one
+  pg_atomic_uint64 next_start;   // when it wants to be started again
+  pg_atomic_uint64 last_sweep;   // by the interval; 0: the next maintainer sweeps at once
+  pg_atomic_uint64 reported_at;  // when it complained, and
+  pg_atomic_uint32 reported_sqlstate;  // about what
 };
 
 // Sessions that claim exactly the same (wake_groups.hpp).
-struct KindPlace {
+struct WakeGroup {
   pg_atomic_uint32 users;       // sessions; 0: free
-  pg_atomic_uint64 kind;        // names what they claim
+  pg_atomic_uint64 wake_group;  // names what they claim
   pg_atomic_uint64 tasks;       // the bits of it
   pg_atomic_uint64 generation;  // bumped by each commit that may have a job for them, woke too few
 };
 
 // Per database; taken by the first backend that needs it and kept until the server restarts.
 struct DatabaseState {
-  pg_atomic_uint32 oid;                    // 0: free
-  pg_atomic_uint32 job;                    // the table that what is said of queues is about
-  pg_atomic_uint64 reconciled_at;          // the last look at all queues; 0: none since the start
-  pg_atomic_uint64 generation[kTaskBits];  // bumped by each commit that may have work for the bit
-  KindPlace kinds[kKindPlaces];            // the same, exactly
-  pg_atomic_uint64 any_generation;         // bumped by each commit that may have work for anybody
-  pg_atomic_uint64 next_due[kTaskBits];    // when the earliest known future job falls due
-  pg_atomic_uint64 parked_due;             // the same for jobs behind a queue
-  pg_atomic_uint64 parked_seen;            // parked jobs due before this have marked their queue
-  pg_atomic_uint64 sweep_due;              // when a sweep is wanted before its interval ends
-  pg_atomic_uint64 marks[kMarkWords];      // queues that may be promoted
+  pg_atomic_uint32 oid;                      // 0: free
+  pg_atomic_uint32 job;                      // the table that what is said of queues is about
+  pg_atomic_uint64 reconciled_at;            // the last look at all queues; 0: none since the start
+  pg_atomic_uint64 generation[kTaskBits];    // bumped by each commit that may have work for the bit
+  WakeGroup wake_groups[kWakeGroupPlaces];   // the same, exactly
+  pg_atomic_uint64 any_generation;           // bumped by each commit that may have work for anybody
+  pg_atomic_uint64 next_due[kTaskBits];      // when the earliest known future job falls due
+  pg_atomic_uint64 parked_due;               // the same for jobs behind a queue
+  pg_atomic_uint64 parked_seen;              // parked jobs due before this have marked their queue
+  pg_atomic_uint64 sweep_due;                // when a sweep is wanted before its interval ends
+  pg_atomic_uint64 queue_marks[kMarkWords];  // queues that may be promoted
   RecalledClock recalled_clock;
-  KeeperState keeper;
+  MaintainerState maintainer;
 };
 
 // One backend that waits, or was woken and has not claimed since. The word has its state, how many
@@ -67,7 +68,7 @@ struct Waiter {
   int32 backend;              // index into ProcGlobal->allProcs
   uint32 capacity;            // how many jobs it starts at once
   uint64 tasks;               // the bits of what it serves
-  uint64 kind;  // names what it serves exactly: those of one kind can stand in for each other
+  uint64 wake_group;  // names what it serves exactly: those of one kind can stand in for each other
   int64 worker_id;
 };
 
@@ -77,9 +78,9 @@ struct SharedState {
   int32 databases;
   int32 waiters;
   pg_atomic_uint32 launcher;      // its index into ProcGlobal->allProcs, plus one; 0: none
-  pg_atomic_uint32 is_news;       // databases that it could not serve are to be looked at again
-  pg_atomic_uint32 is_crowded;    // keepers with nothing to do at once make place for others
-  pg_atomic_uint32 may_stay;      // there are processes enough for a keeper in each database
+  pg_atomic_uint32 has_news;      // databases that it could not serve are to be looked at again
+  pg_atomic_uint32 is_crowded;    // maintainers with nothing to do at once make place for others
+  pg_atomic_uint32 may_stay;      // there are processes enough for a maintainer in each database
   pg_atomic_uint32 told_commits;  // that others were told of before their flush
   pg_atomic_uint32 flush_us;      // what a flush takes; 0: not known yet
   pg_atomic_uint32 waiting;  // how many places of waiters are in use: most commits look no further

@@ -5,30 +5,30 @@
 namespace pulse {
 namespace {
 
-struct LazyWrites {
+struct AsyncWrites {
   bool any;
   bool nothing_else;
   FlushDue due;
   XLogRecPtr end;  // of what the last one of them logged
 };
 
-LazyWrites writes;
+AsyncWrites writes;
 int level_before_commit;
 bool is_lowered = false;
 
 }  // namespace
 
-void begin_lazy_write(FlushDue due) {
+void begin_async_write(FlushDue due) {
   bool is_clean = writes.any ? writes.nothing_else && XactLastRecEnd == writes.end
                              : !TransactionIdIsValid(GetTopTransactionIdIfAny());
   writes = {true, is_clean, Max(writes.due, due), InvalidXLogRecPtr};
 }
 
-void end_lazy_write() { writes.end = XactLastRecEnd; }
+void end_async_write() { writes.end = XactLastRecEnd; }
 
 // The variable is what the commit reads, also for whether it waits for a standby. Its setting is
 // not touched: that could fail, and takes longer than the whole beat may.
-void prepare_lazy_commit(bool is_work) {
+void prepare_async_commit(bool is_work) {
   if (!writes.any || !writes.nothing_else || XactLastRecEnd != writes.end) return;
   if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF) return;
   if (writes.due == FlushDue::kBeforeReply && !(is_work && may_tell_before_flush())) return;
@@ -37,7 +37,7 @@ void prepare_lazy_commit(bool is_work) {
   is_lowered = true;
 }
 
-bool forget_lazy_writes() {
+bool forget_async_writes() {
   bool is_flush_due = is_lowered && writes.due == FlushDue::kBeforeReply;
   if (is_lowered) synchronous_commit = level_before_commit;
   is_lowered = false;
@@ -47,13 +47,13 @@ bool forget_lazy_writes() {
 
 }  // namespace pulse
 
-// pulse._begin_lazy_write() and pulse._end_lazy_write(): see sql/settings.sql.
+// pulse._begin_async_write() and pulse._end_async_write(): see sql/settings.sql.
 PULSE_FUNCTION(pulse_begin_lazy_write) {
-  pulse::begin_lazy_write();
+  pulse::begin_async_write();
   PG_RETURN_VOID();
 }
 
 PULSE_FUNCTION(pulse_end_lazy_write) {
-  pulse::end_lazy_write();
+  pulse::end_async_write();
   PG_RETURN_VOID();
 }

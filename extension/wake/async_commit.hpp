@@ -13,13 +13,13 @@ enum class FlushDue { kSomeTime, kBeforeReply };
 
 // Around such a write, as often as one likes. After an error between them the transaction is
 // flushed as ever.
-void begin_lazy_write(FlushDue due = FlushDue::kSomeTime);
-void end_lazy_write();
+void begin_async_write(FlushDue due = FlushDue::kSomeTime);
+void end_async_write();
 
 // Before the transaction's commit is recorded; `is_work` when it has jobs that can be claimed now.
-void prepare_lazy_commit(bool is_work);
+void prepare_async_commit(bool is_work);
 
 // After its end; true when what is committed has to be flushed now.
-bool forget_lazy_writes();
+bool forget_async_writes();
 
 }  // namespace pulse

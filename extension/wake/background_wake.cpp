@@ -13,18 +13,18 @@ void set_latch_at(pg_atomic_uint32* place) {
 void wake_background(DatabaseState* database) {
   SharedState* all = shared();
   if (!all || pg_atomic_read_u32(&all->launcher) == 0) return;
-  set_latch_at(&database->keeper.process);
+  set_latch_at(&database->maintainer.process);
   set_latch_at(&all->launcher);
 }
 
-void wake_keeper(DatabaseState* database) { set_latch_at(&database->keeper.process); }
+void wake_maintainer(DatabaseState* database) { set_latch_at(&database->maintainer.process); }
 
-void tell_news() {
+void signal_launcher() {
   SharedState* all = shared();
   if (!all || pg_atomic_read_u32(&all->launcher) == 0) return;
   DatabaseState* database = this_database();
-  if (database && pg_atomic_read_u32(&database->keeper.is_serving)) return;
-  pg_atomic_write_u32(&all->is_news, 1);
+  if (database && pg_atomic_read_u32(&database->maintainer.is_serving)) return;
+  pg_atomic_write_u32(&all->has_news, 1);
   set_latch_at(&all->launcher);
 }
 

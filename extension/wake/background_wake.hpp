@@ -8,10 +8,10 @@ namespace pulse {
 // Tells the background worker that something fell due earlier.
 void wake_background(DatabaseState* database);
 
-// Only the keeper of a database, if there is one now.
-void wake_keeper(DatabaseState* database);
+// Only the maintainer of a database, if there is one now.
+void wake_maintainer(DatabaseState* database);
 
 // Tells it that a database which it could not serve may have become one that it can.
-void tell_news();
+void signal_launcher();
 
 }  // namespace pulse

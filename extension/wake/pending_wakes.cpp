@@ -15,13 +15,14 @@ struct Pending {
   bool any;
   uint64 task_bits;
   uint32 jobs[kTaskBits];
-  EarliestRunAt ready;  // where heads must not be above
+  EarliestRunAt ready;  // where marks must not be above
   uint64 claimed_bits;
   uint32 claimed[kTaskBits];
-  EarliestRunAt passed;  // where heads were raised by this transaction
+  EarliestRunAt passed;  // where marks were raised by this transaction
   bool any_queue;
-  uint64 marks[kMarkWords];
-  uint64 fresh[kMarkWords];  // those of them at which this transaction has not looked itself
+  uint64 queue_marks[kMarkWords];
+  uint64
+      own_queue_marks[kMarkWords];  // those of them at which this transaction has not looked itself
   bool any_taken;
   uint64 taken[kMarkWords];
   bool any_returned;
@@ -30,7 +31,7 @@ struct Pending {
   EarliestRunAt due;
   TimestampTz parked_due;
   TimestampTz sweep_due;
-  bool everybody;
+  bool all_waiters;
   bool sweeps;  // a sweep is under way: the request for one is answered
   SubTransactionId sweeps_in;
   int workers;
@@ -39,12 +40,12 @@ struct Pending {
 
 Pending pending;
 
-void set_marks(DatabaseState* database, const uint64* marks) {
+void set_queue_marks(DatabaseState* database, const uint64* marks) {
   for (int i = 0; i < kMarkWords; i++)
-    if (marks[i]) pg_atomic_fetch_or_u64(&database->marks[i], marks[i]);
+    if (marks[i]) pg_atomic_fetch_or_u64(&database->queue_marks[i], marks[i]);
 }
 
-void tell_due_times(DatabaseState* database) {
+void publish_due_times(DatabaseState* database) {
   uint64 lowered = 0;
   bool all = false;
   for (int bit = 0; bit < kTaskBits; bit++)
@@ -57,45 +58,45 @@ void tell_due_times(DatabaseState* database) {
     all = true;
   }
   if (all)
-    nudge_waiters();
+    signal_waiters();
   else if (lowered)
-    nudge_timekeepers(lowered);
+    signal_timer_owners(lowered);
 }
 
 // True when somebody was woken for a job.
-bool tell_commit(DatabaseState* database) {
-  if (pending.any_queue) set_marks(database, pending.marks);
-  if (pending.any_returned) set_marks(database, pending.returned);
+bool wake_after_commit(DatabaseState* database) {
+  if (pending.any_queue) set_queue_marks(database, pending.queue_marks);
+  if (pending.any_returned) set_queue_marks(database, pending.returned);
   // A worker may be between its claim and its wait: the generation reaches it there.
-  if (pending.any_queue || pending.undone || pending.everybody || pending.workers > 0)
+  if (pending.any_queue || pending.undone || pending.all_waiters || pending.workers > 0)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
-  tell_due_times(database);
+  publish_due_times(database);
   // Whoever found a queue busy because of us left its mark: one waiter takes it up.
   bool wake_any = pending.any_queue || pending.any_taken;
-  bool is_somebody_woken = (pending.task_bits || wake_any) &&
-                           tell_waiters(database, pending.jobs, pending.task_bits, wake_any);
+  bool is_woken_for_job = (pending.task_bits || wake_any) &&
+                          wake_waiters(database, pending.jobs, pending.task_bits, wake_any);
   for (int i = 0; i < pending.workers; i++) wake_worker(pending.worker[i]);
-  if (pending.everybody) wake_all_waiters();
-  return is_somebody_woken;
+  if (pending.all_waiters) wake_all_waiters();
+  return is_woken_for_job;
 }
 
 void ask_for_sweep(DatabaseState* database) {
   if (!lower_due(&database->sweep_due, wall_now())) return;
   wake_background(database);
-  nudge_waiters();
+  signal_waiters();
 }
 
-void tell_abort(DatabaseState* database) {
+void wake_after_abort(DatabaseState* database) {
   if (pending.sweeps) ask_for_sweep(database);
   bool marks = pending.any_taken || pending.any_returned;
   if (marks) {
-    set_marks(database, pending.taken);
-    set_marks(database, pending.returned);
+    set_queue_marks(database, pending.taken);
+    set_queue_marks(database, pending.returned);
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   }
   // Who stepped over the rows of an undone claim, and waits, is to look again.
   if (pending.claimed_bits || marks)
-    tell_waiters(database, pending.claimed, pending.claimed_bits, marks);
+    wake_waiters(database, pending.claimed, pending.claimed_bits, marks);
 }
 
 void forget() {
@@ -170,8 +171,8 @@ void note_job(const text* identifier, const text* queue_name, TimestampTz run_at
 void note_queue_slot(int slot) {
   if (!start_note()) return;
   pending.any_queue = true;
-  pending.marks[slot / 64] |= UINT64CONST(1) << (slot % 64);
-  pending.fresh[slot / 64] |= UINT64CONST(1) << (slot % 64);
+  pending.queue_marks[slot / 64] |= UINT64CONST(1) << (slot % 64);
+  pending.own_queue_marks[slot / 64] |= UINT64CONST(1) << (slot % 64);
 }
 
 void note_parked_due(TimestampTz run_at) {
@@ -184,8 +185,8 @@ void note_sweep_due(TimestampTz at) {
   if (!pending.sweep_due || at < pending.sweep_due) pending.sweep_due = at;
 }
 
-void note_everybody() {
-  if (start_note()) pending.everybody = true;
+void note_all_waiters() {
+  if (start_note()) pending.all_waiters = true;
 }
 
 void start_sweep() {
@@ -203,32 +204,32 @@ void note_worker(int64 worker_id) {
 }
 
 // A mark of this transaction's own doing. It is told at commit all the same.
-static bool take_fresh_mark(int* slot) {
+static bool take_own_queue_mark(int* slot) {
   for (int i = 0; pending.any_queue && i < kMarkWords; i++) {
-    if (!pending.fresh[i]) continue;
-    int bit = __builtin_ctzll(pending.fresh[i]);
-    pending.fresh[i] &= ~(UINT64CONST(1) << bit);
+    if (!pending.own_queue_marks[i]) continue;
+    int bit = __builtin_ctzll(pending.own_queue_marks[i]);
+    pending.own_queue_marks[i] &= ~(UINT64CONST(1) << bit);
     *slot = i * 64 + bit;
     return true;
   }
   return false;
 }
 
-bool take_mark(int* slot) {
-  if (take_fresh_mark(slot)) return true;
+bool take_queue_mark(int* slot) {
+  if (take_own_queue_mark(slot)) return true;
   // Each look goes on where the last one ended, so that no mark waits behind busier ones.
   static int next_word = 0;
   DatabaseState* database = this_database();
   if (!database) return false;
   for (int i = 0; i < kMarkWords; i++) {
     int at = (next_word + i) % kMarkWords;
-    uint64 word = pg_atomic_read_u64(&database->marks[at]);
+    uint64 word = pg_atomic_read_u64(&database->queue_marks[at]);
     while (word) {
       int bit = __builtin_ctzll(word);
       uint64 mask = UINT64CONST(1) << bit;
       word &= ~mask;
       // Clear first, then promote: a mark set meanwhile stays for the next look.
-      if (!(pg_atomic_fetch_and_u64(&database->marks[at], ~mask) & mask)) continue;
+      if (!(pg_atomic_fetch_and_u64(&database->queue_marks[at], ~mask) & mask)) continue;
       pending.any = pending.any_taken = true;
       pending.taken[at] |= mask;
       *slot = at * 64 + bit;
@@ -239,14 +240,14 @@ bool take_mark(int* slot) {
   return false;
 }
 
-bool marks_remain() {
+bool queue_marks_remain() {
   DatabaseState* database = this_database();
   for (int i = 0; database && i < kMarkWords; i++)
-    if (pending.fresh[i] || pg_atomic_read_u64(&database->marks[i])) return true;
+    if (pending.own_queue_marks[i] || pg_atomic_read_u64(&database->queue_marks[i])) return true;
   return false;
 }
 
-void return_mark(int slot) {
+void return_queue_mark(int slot) {
   pending.any = pending.any_returned = true;
   pending.returned[slot / 64] |= UINT64CONST(1) << (slot % 64);
 }
@@ -255,7 +256,7 @@ bool has_jobs_to_claim() { return pending.task_bits != 0; }
 
 bool wake_for_commit() {
   DatabaseState* database = this_database_if_known();
-  bool is_woken = pending.any && database && tell_commit(database);
+  bool is_woken = pending.any && database && wake_after_commit(database);
   forget();
   return is_woken;
 }
@@ -263,7 +264,7 @@ bool wake_for_commit() {
 // A prepared transaction commits elsewhere; reconciling finds what it left.
 void wake_for_abort() {
   DatabaseState* database = this_database_if_known();
-  if (pending.any && database) tell_abort(database);
+  if (pending.any && database) wake_after_abort(database);
   forget();
 }
 
@@ -274,7 +275,7 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
   if (database) {
     // One that began later began within it.
     if (pending.sweeps && pending.sweeps_in >= undone) ask_for_sweep(database);
-    if (pending.claimed_bits) tell_waiters(database, pending.claimed, pending.claimed_bits, false);
+    if (pending.claimed_bits) wake_waiters(database, pending.claimed, pending.claimed_bits, false);
   }
   if (!pending.any_taken) return;
   for (int i = 0; i < kMarkWords; i++) pending.returned[i] |= pending.taken[i];
@@ -298,7 +299,7 @@ PULSE_FUNCTION(pulse_note_queue) {
 PULSE_FUNCTION(pulse_is_marked) {
   pulse::DatabaseState* database = pulse::this_database();
   int slot = pulse::queue_slot(PG_GETARG_TEXT_PP(0));
-  PG_RETURN_BOOL(database && (pg_atomic_read_u64(&database->marks[slot / 64]) &
+  PG_RETURN_BOOL(database && (pg_atomic_read_u64(&database->queue_marks[slot / 64]) &
                               (UINT64CONST(1) << (slot % 64))) != 0);
 }
 
@@ -308,7 +309,7 @@ PULSE_FUNCTION(pulse_note_worker) {
 }
 
 PULSE_FUNCTION(pulse_note_everybody) {
-  pulse::note_everybody();
+  pulse::note_all_waiters();
   PG_RETURN_BOOL(true);
 }
 

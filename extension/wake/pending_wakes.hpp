@@ -40,7 +40,7 @@ void note_sweep_due(TimestampTz at);
 void start_sweep();
 
 // Every waiter is to look again.
-void note_everybody();
+void note_all_waiters();
 
 // This worker is to look at its heartbeat.
 void note_worker(int64 worker_id);
@@ -52,17 +52,17 @@ void note_claimed(int bit);
 // if that is undone, claims begin there again.
 void note_passed(int bit, TimestampTz run_at);
 
-// There is more for this task than its claimer took.
+// There is more for this task than its claiming worker took.
 void note_more(int bit);
 
 // Takes one mark out of shared memory; an abort puts it back. False when there is none.
-bool take_mark(int* slot);
+bool take_queue_mark(int* slot);
 
 // Whether others are left.
-bool marks_remain();
+bool queue_marks_remain();
 
 // Puts one mark back at the end of this transaction, whichever it is: its queue was busy.
-void return_mark(int slot);
+void return_queue_mark(int slot);
 
 // Whether this transaction has jobs that can be claimed when it commits.
 bool has_jobs_to_claim();

@@ -66,10 +66,10 @@ bool may_tell_before_flush() {
   return !SyncRepStandbyNames || SyncRepStandbyNames[0] == '\0';
 }
 
-void flush_told_commit(bool is_somebody_woken) {
+void flush_told_commit(bool is_woken_for_job) {
   SharedState* all = shared();
   XLogRecPtr end = XactLastCommitEnd;
-  if (is_somebody_woken && is_to_be_shared(all)) {
+  if (is_woken_for_job && is_to_be_shared(all)) {
     wait_for_claim(end);
     flush(end);
   } else {

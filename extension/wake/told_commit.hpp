@@ -16,6 +16,6 @@ bool may_tell_before_flush();
 // After others were told of it: flushes the commit that this session has just recorded. When a
 // waiter was woken for it, leaves that to his claim for 0.2 ms.
 // Callable from a commit callback: like the commit itself, it cannot fail but by a PANIC.
-void flush_told_commit(bool is_somebody_woken);
+void flush_told_commit(bool is_woken_for_job);
 
 }  // namespace pulse

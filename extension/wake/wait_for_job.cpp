@@ -13,7 +13,7 @@ extern "C" PGDLLIMPORT WaitEventSet* FeBeWaitSet;
 namespace pulse {
 namespace {
 
-constexpr int kMostBusyLooks = 10;
+constexpr int kMaxBusyLooks = 10;
 constexpr int kClientSocketPosition = 0;
 constexpr int kClientWaitEvents = 3;
 // Of the waiters of a database, who sees to a sweep that is late, and who claims now and then
@@ -23,28 +23,29 @@ constexpr int kLookingWaiters = 32;
 constexpr int64 kLookAfterUs = 30000000;
 
 // What the last claim of this session saw.
-struct Sample {
+struct WakeState {
   bool valid;
   WorkLeft work_left;
   int busy_looks;  // how often in a row a queue was found busy
   int64 worker_id;
   uint64 tasks;
-  uint64 kind;
+  uint64 wake_group;
   uint32 capacity;
-  KindPlace* place;  // of the kind; NULL: the generations of its tasks stand in for it
-  uint64 kind_generation;
+  WakeGroup* place;  // of the wake group; NULL: the generations of its tasks stand in for it
+  uint64 wake_group_generation;
   uint64 generation[kTaskBits];
   uint64 any_generation;
 };
 
-Sample sample;
-Wake owed;  // what the claim of this transaction was woken for
+WakeState sample;
+Wake unused_wakeup;  // what the claim of this transaction was woken for
 bool is_waiting = false;
 
 bool moved_since_sample(DatabaseState* database) {
   if (sample.work_left == WorkLeft::kNow) return true;
   if (pg_atomic_read_u64(&database->any_generation) != sample.any_generation) return true;
-  if (sample.place) return pg_atomic_read_u64(&sample.place->generation) != sample.kind_generation;
+  if (sample.place)
+    return pg_atomic_read_u64(&sample.place->generation) != sample.wake_group_generation;
   for (int bit = 0; bit < kTaskBits; bit++)
     if (((sample.tasks >> bit) & 1) &&
         pg_atomic_read_u64(&database->generation[bit]) != sample.generation[bit])
@@ -73,7 +74,7 @@ int64 poll_interval_us() { return settings.poll_interval_ms * INT64CONST(1000); 
 // When a sweep is due, as far as clients are concerned: the background worker is asked first, then
 // a few, and the rest once they have waited for long.
 uint64 sweep_due_here(DatabaseState* database, uint64 at) {
-  if (at == kNever || !pg_atomic_read_u32(&database->keeper.is_serving)) return at;
+  if (at == kNever || !pg_atomic_read_u32(&database->maintainer.is_serving)) return at;
   int64 behind_us = is_among_first_waiters(kSweepingWaiters) ? 0 : kLookAfterUs;
   return at + static_cast<uint64>(poll_interval_us() + behind_us);
 }
@@ -88,13 +89,13 @@ bool take_sweep_due(DatabaseState* database, TimestampTz now) {
   return false;
 }
 
-// One of each kind is woken for a job that falls due, perhaps this one.
-void tell_what_fell_due(DatabaseState* database, uint64 tasks, TimestampTz now) {
+// One of each wake group is woken for a job that falls due, perhaps this one.
+void publish_what_fell_due(DatabaseState* database, uint64 tasks, TimestampTz now) {
   uint64 taken = 0;
   for (int bit = 0; bit < kTaskBits; bit++)
     if (((tasks >> bit) & 1) && take_due(&database->next_due[bit], now))
       taken |= UINT64CONST(1) << bit;
-  if (taken) tell_waiters(database, kOneEach.jobs, taken, false);
+  if (taken) wake_waiters(database, kOneEach.jobs, taken, false);
 }
 
 bool parked_job_fell_due(DatabaseState* database, TimestampTz now) {
@@ -105,7 +106,8 @@ bool parked_job_fell_due(DatabaseState* database, TimestampTz now) {
 TimestampTz next_due(DatabaseState* database, uint64 tasks) {
   uint64 at = pg_atomic_read_u64(&database->parked_due);
   at = Min(at, sweep_due_here(database, pg_atomic_read_u64(&database->sweep_due)));
-  for (uint64 timed = timed_by_own(tasks_with_due_jobs(database, tasks)); timed; timed &= timed - 1)
+  for (uint64 timed = tasks_timed_here(tasks_with_due_jobs(database, tasks)); timed;
+       timed &= timed - 1)
     at = Min(at, pg_atomic_read_u64(&database->next_due[__builtin_ctzll(timed)]));
   return static_cast<TimestampTz>(at);
 }
@@ -138,14 +140,14 @@ void sleep_for(int64 wait_us) {
   CHECK_FOR_INTERRUPTS();
 }
 
-void pass_owed() {
-  if (!owed.is_passed) pass_wake(owed);
-  owed = {};
+void hand_over_unused() {
+  if (!unused_wakeup.is_passed) hand_over_wakeup(unused_wakeup);
+  unused_wakeup = {};
 }
 
 extern "C" void pulse_waiter_exit(int, Datum) {
-  pass_wake(take_wake());
-  leave_kind();
+  hand_over_wakeup(consume_wakeup());
+  leave_wake_group();
 }
 
 void register_session_end() {
@@ -157,13 +159,13 @@ void register_session_end() {
 // Until somebody wakes it, something falls due, or the time is up.
 void wait_in_place(DatabaseState* database, uint64 tasks, bool sampled, int64 end) {
   // Looked at once: whoever commits from now on finds this waiter and wakes it, if it is the one. A
-  // commit for which another was woken must not end every wait at the next nudge.
+  // commit for which another was woken must not end every wait at the next signal.
   if (sampled && moved_since_sample(database)) return;
   while (!is_woken()) {
     TimestampTz now = wall_now();
     int64 left_us = end - monotonic_us();
     if (left_us <= 0 || parked_job_fell_due(database, now)) return;
-    tell_what_fell_due(database, tasks, now);
+    publish_what_fell_due(database, tasks, now);
     if (take_sweep_due(database, now)) {
       ask_for_sweep();
       return;
@@ -176,7 +178,7 @@ void wait_in_place(DatabaseState* database, uint64 tasks, bool sampled, int64 en
 void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
   bool sampled = sample.valid && sample.worker_id == worker_id;
   uint64 tasks = sampled ? sample.tasks : ~UINT64CONST(0);
-  uint64 kind = sampled ? sample.kind : ~static_cast<uint64>(worker_id);
+  uint64 wake_group = sampled ? sample.wake_group : ~static_cast<uint64>(worker_id);
   // On the monotonic clock: a step of the wall clock neither ends a wait nor makes it endless.
   int64 end = monotonic_us() + wait_us;
   if (int64 woken_id; has_place(&woken_id)) {
@@ -185,7 +187,7 @@ void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
     leave_waiting();
   }
   register_session_end();
-  if (!enter_waiting({worker_id, tasks, kind, sampled ? sample.capacity : 1})) {
+  if (!enter_waiting({worker_id, tasks, wake_group, sampled ? sample.capacity : 1})) {
     // More waiters than there are places: look again soon instead.
     sleep_for(Min(wait_us, poll_interval_us()));
     return;
@@ -223,21 +225,21 @@ int64 checked_wait_us(const Interval* max_wait, bool sampled) {
 
 }  // namespace
 
-void sample_generations(int64 worker_id, uint64 tasks, uint64 kind, int capacity) {
+void sample_generations(int64 worker_id, uint64 tasks, uint64 wake_group, int capacity) {
   DatabaseState* database = this_database();
-  if (Wake wake = take_wake(); wake.jobs > 0) owed = wake;
-  if (tasks == 0 || kind != owed.kind) pass_owed();
+  if (Wake wake = consume_wakeup(); wake.jobs > 0) unused_wakeup = wake;
+  if (tasks == 0 || wake_group != unused_wakeup.wake_group) hand_over_unused();
   sample.valid = database != nullptr;
   sample.work_left = WorkLeft::kNone;
   sample.worker_id = worker_id;
   sample.tasks = tasks;
-  sample.kind = kind;
+  sample.wake_group = wake_group;
   sample.capacity = static_cast<uint32>(capacity);
   sample.place = nullptr;
   if (!database) return;
   register_session_end();
-  if (tasks != 0) sample.place = join_kind(database, kind, tasks);
-  if (sample.place) sample.kind_generation = pg_atomic_read_u64(&sample.place->generation);
+  if (tasks != 0) sample.place = join_wake_group(database, wake_group, tasks);
+  if (sample.place) sample.wake_group_generation = pg_atomic_read_u64(&sample.place->generation);
   sample.any_generation = pg_atomic_read_u64(&database->any_generation);
   for (int bit = 0; bit < kTaskBits; bit++)
     sample.generation[bit] = pg_atomic_read_u64(&database->generation[bit]);
@@ -246,9 +248,9 @@ void sample_generations(int64 worker_id, uint64 tasks, uint64 kind, int capacity
 
 void note_work_left(WorkLeft left) {
   sample.work_left = left;
-  sample.busy_looks = left == WorkLeft::kBusy ? Min(sample.busy_looks + 1, kMostBusyLooks) : 0;
+  sample.busy_looks = left == WorkLeft::kBusy ? Min(sample.busy_looks + 1, kMaxBusyLooks) : 0;
   // What this worker may not have now is perhaps for another.
-  if (left == WorkLeft::kSoon) pass_owed();
+  if (left == WorkLeft::kSoon) hand_over_unused();
 }
 
 void offer_sweep() {
@@ -256,15 +258,15 @@ void offer_sweep() {
   if (database && take_sweep_due(database, wall_now())) ask_for_sweep();
 }
 
-void forget_owed() { owed = {}; }
+void forget_unused_wakeup() { unused_wakeup = {}; }
 
 void leave_waiting() {
-  Wake wake = take_wake();
-  if (wake.jobs == 0) wake = owed;
+  Wake wake = consume_wakeup();
+  if (wake.jobs == 0) wake = unused_wakeup;
   // A claim that fails may fail everywhere: it is passed on once.
-  if (is_waiting || !wake.is_passed) pass_wake(wake);
+  if (is_waiting || !wake.is_passed) hand_over_wakeup(wake);
   is_waiting = false;
-  owed = {};
+  unused_wakeup = {};
 }
 
 }  // namespace pulse

@@ -8,8 +8,8 @@
 namespace pulse {
 
 // Called by claim, before its snapshot: remembers the generations of these tasks in this session.
-// `kind` names exactly what is claimed; `capacity` jobs are started at once.
-void sample_generations(int64 worker_id, uint64 tasks, uint64 kind, int capacity);
+// `wake group` names exactly what is claimed; `capacity` jobs are started at once.
+void sample_generations(int64 worker_id, uint64 tasks, uint64 wake_group, int capacity);
 
 // Called by claim at its end. kNow: there is more for this worker, a wait returns at once. kSoon:
 // there is a job that waits for this worker to be idle, which no commit tells: a wait lasts one
@@ -24,7 +24,7 @@ void note_work_left(WorkLeft left);
 void offer_sweep();
 
 // The transaction of a claim that was woken has committed.
-void forget_owed();
+void forget_unused_wakeup();
 
 // Gives up the waiter of this backend after an error, passing on a wake-up that it, or the claim
 // that failed, was given.

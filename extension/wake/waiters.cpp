@@ -10,7 +10,7 @@ namespace {
 // Parts of a waiter's word.
 constexpr uint64 kStateMask = 3;
 constexpr int kSpareShift = 2;
-constexpr uint64 kMostSpare = 0x3fff;
+constexpr uint64 kMaxSpare = 0x3fff;
 constexpr uint64 kSpare = UINT64CONST(1) << kSpareShift;
 constexpr uint64 kIsGiven = UINT64CONST(1) << 16;  // it was woken for a job
 constexpr uint64 kIsPassed = UINT64CONST(1) << 17;
@@ -23,7 +23,7 @@ Waiter* own = nullptr;
 
 WaiterState state_of(uint64 word) { return static_cast<WaiterState>(word & kStateMask); }
 
-uint32 spare_of(uint64 word) { return static_cast<uint32>((word >> kSpareShift) & kMostSpare); }
+uint32 spare_of(uint64 word) { return static_cast<uint32>((word >> kSpareShift) & kMaxSpare); }
 
 uint64 next_word(uint64 word, WaiterState state) {
   return (word & ~(kSequence - 1)) + kSequence + state;
@@ -62,7 +62,7 @@ bool is_waiting_here(Waiter* waiter) {
 // --- who sees to jobs that fall due --------------------------------------------------------------
 
 // Several, because one that was woken for a job, or has stopped, sees to nothing.
-constexpr int kTimekeepers = 4;
+constexpr int kTimerOwners = 4;
 
 enum class Rank { kNone, kFew, kLast };
 
@@ -73,13 +73,13 @@ struct Ranks {
 
   explicit Ranks(uint64 tasks) : open(tasks), count() {}
 
-  // Whether this one is a timekeeper of a task, or even the last one that a task needs.
+  // Whether this one is a timer_owner of a task, or even the last one that a task needs.
   Rank enter(uint64 tasks) {
     uint64 served = tasks & open;
     Rank rank = served ? Rank::kFew : Rank::kNone;
     for (; served; served &= served - 1) {
       int bit = __builtin_ctzll(served);
-      if (++count[bit] < kTimekeepers) continue;
+      if (++count[bit] < kTimerOwners) continue;
       open &= ~(UINT64CONST(1) << bit);
       rank = Rank::kLast;
     }
@@ -88,7 +88,7 @@ struct Ranks {
 };
 
 // Of those who wait for these tasks, in the order of their places.
-void nudge_ranked(uint64 tasks, Rank least) {
+void signal_ranked(uint64 tasks, Rank least) {
   SharedState* all = shared();
   Waiter* waiters = waiter_array(all);
   Ranks ranks(tasks);
@@ -98,10 +98,10 @@ void nudge_ranked(uint64 tasks, Rank least) {
 }
 
 // Who saw to nothing until now, and comes after those who do.
-void tell_successors(uint64 tasks) {
+void signal_successors(uint64 tasks) {
   DatabaseState* database = this_database_if_known();
   if (!database || pg_atomic_read_u32(&shared()->waiting) == 0) return;
-  nudge_ranked(tasks_with_due_jobs(database, tasks), Rank::kLast);
+  signal_ranked(tasks_with_due_jobs(database, tasks), Rank::kLast);
 }
 
 // The place is free already.
@@ -109,54 +109,55 @@ void leave_place() {
   uint64 tasks = own->tasks;
   own = nullptr;
   pg_atomic_fetch_sub_u32(&shared()->waiting, 1);
-  tell_successors(tasks);
+  signal_successors(tasks);
 }
 
 // --- what a commit has to give ------------------------------------------------------------------
 
-// What is left to be given to one kind of waiter.
-struct Demand {
-  uint64 kind;
+// What is left to be given to one wake group of waiter.
+struct WakeDemand {
+  uint64 wake_group;
   uint64 task_bits;
   uint32 jobs[kTaskBits];
 };
-constexpr int kMostKinds = 8;
+constexpr int kMaxWakeGroups = 8;
 
-struct Offer {
+struct WakeOffer {
   const uint32* jobs;
   uint64 task_bits;
   bool any;
   bool is_passed;
   bool is_anybody_woken;
-  int kinds;
-  Demand demands[kMostKinds];
+  int wake_groups;
+  WakeDemand demands[kMaxWakeGroups];
 };
 
-// Kinds beyond those that are told apart share a demand that is never met: all of them wake.
-Demand* demand_of(Offer* offer, uint64 kind) {
-  for (int i = 0; i < offer->kinds; i++)
-    if (offer->demands[i].kind == kind || i == kMostKinds - 1) return &offer->demands[i];
-  Demand* demand = &offer->demands[offer->kinds++];
-  demand->kind = kind;
+// WakeGroups beyond those that are told apart share a demand that is never met: all of them wake.
+WakeDemand* demand_of(WakeOffer* offer, uint64 wake_group) {
+  for (int i = 0; i < offer->wake_groups; i++)
+    if (offer->demands[i].wake_group == wake_group || i == kMaxWakeGroups - 1)
+      return &offer->demands[i];
+  WakeDemand* demand = &offer->demands[offer->wake_groups++];
+  demand->wake_group = wake_group;
   demand->task_bits = offer->task_bits;
   memcpy(demand->jobs, offer->jobs, sizeof(demand->jobs));
-  if (offer->kinds == kMostKinds) memset(demand->jobs, 0xff, sizeof(demand->jobs));
+  if (offer->wake_groups == kMaxWakeGroups) memset(demand->jobs, 0xff, sizeof(demand->jobs));
   return demand;
 }
 
-void take_from(Demand* demand, int bit) {
+void take_from(WakeDemand* demand, int bit) {
   if (--demand->jobs[bit] == 0) demand->task_bits &= ~(UINT64CONST(1) << bit);
 }
 
 // Gives to those in this state, one job each.
-void give_to(Offer* offer, WaiterState state, int64 now) {
+void give_to(WakeOffer* offer, WaiterState state, int64 now) {
   SharedState* all = shared();
   Waiter* waiters = waiter_array(all);
   for (int i = 0; i < all->waiters && (offer->task_bits || offer->any); i++) {
     Waiter* waiter = &waiters[i];
     uint64 seen = pg_atomic_read_u64(&waiter->word);
     if (state_of(seen) != state || waiter->database != MyDatabaseId) continue;
-    Demand* demand = demand_of(offer, waiter->kind);
+    WakeDemand* demand = demand_of(offer, waiter->wake_group);
     uint64 served = waiter->tasks & demand->task_bits;
     bool is_any = !served && offer->any && waiter->tasks && state == kWaiting;
     if (!served && !is_any) continue;
@@ -170,7 +171,7 @@ void give_to(Offer* offer, WaiterState state, int64 now) {
   }
 }
 
-void give(Offer* offer) {
+void give(WakeOffer* offer) {
   pg_memory_barrier();
   if (pg_atomic_read_u32(&shared()->waiting) == 0) return;
   // What is passed on goes to others than those who were about to claim anyway.
@@ -178,18 +179,19 @@ void give(Offer* offer) {
   give_to(offer, kWaiting, 0);
 }
 
-bool is_met(const Offer* offer, uint64 kind, uint64 tasks) {
-  for (int i = 0; i < offer->kinds && i < kMostKinds - 1; i++)
-    if (offer->demands[i].kind == kind) return !(offer->demands[i].task_bits & tasks);
+bool is_met(const WakeOffer* offer, uint64 wake_group, uint64 tasks) {
+  for (int i = 0; i < offer->wake_groups && i < kMaxWakeGroups - 1; i++)
+    if (offer->demands[i].wake_group == wake_group) return !(offer->demands[i].task_bits & tasks);
   return !(offer->task_bits & tasks);
 }
 
-// Of the kinds of which too few were woken. True when there are any.
-bool bump_unmet(DatabaseState* database, const Offer* offer) {
+// Of the wake groups of which too few were woken. True when there are any.
+bool bump_unmet(DatabaseState* database, const WakeOffer* offer) {
   bool any = false;
-  for (KindPlace& place : database->kinds) {
+  for (WakeGroup& place : database->wake_groups) {
     if (pg_atomic_read_u32(&place.users) == 0) continue;
-    if (is_met(offer, pg_atomic_read_u64(&place.kind), pg_atomic_read_u64(&place.tasks))) continue;
+    if (is_met(offer, pg_atomic_read_u64(&place.wake_group), pg_atomic_read_u64(&place.tasks)))
+      continue;
     pg_atomic_fetch_add_u64(&place.generation, 1);
     any = true;
   }
@@ -197,13 +199,13 @@ bool bump_unmet(DatabaseState* database, const Offer* offer) {
 }
 
 bool tell(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any, bool is_passed) {
-  Offer offer;
+  WakeOffer offer;
   offer.jobs = jobs;
   offer.task_bits = task_bits;
   offer.any = any;
   offer.is_passed = is_passed;
   offer.is_anybody_woken = false;
-  offer.kinds = 0;
+  offer.wake_groups = 0;
   for (int bit = 0; bit < kTaskBits; bit++)
     if ((task_bits >> bit) & 1) pg_atomic_fetch_add_u64(&database->generation[bit], 1);
   give(&offer);
@@ -233,9 +235,9 @@ bool enter_waiting(const WaiterTerms& terms) {
     own = &waiters[i];
     own->database = MyDatabaseId;
     own->backend = own_proc_number();
-    own->capacity = static_cast<uint32>(Min(Max(terms.capacity, 1), kMostSpare));
+    own->capacity = static_cast<uint32>(Min(Max(terms.capacity, 1), kMaxSpare));
     own->tasks = terms.tasks;
-    own->kind = terms.kind;
+    own->wake_group = terms.wake_group;
     own->worker_id = terms.worker_id;
     pg_atomic_fetch_add_u32(&all->waiting, 1);
     turn(own, kTaken, kWaiting);
@@ -259,7 +261,7 @@ bool is_among_first_waiters(int count) {
   return before < count;
 }
 
-uint64 timed_by_own(uint64 tasks) {
+uint64 tasks_timed_here(uint64 tasks) {
   if (!own) return tasks;
   Ranks ranks(tasks);
   for (Waiter* other = waiter_array(shared()); other < own && ranks.open; other++)
@@ -277,19 +279,19 @@ void stop_waiting() {
     }
 }
 
-Wake take_wake() {
+Wake consume_wakeup() {
   Wake wake = {};
   if (!own) return wake;
   uint64 word = pg_atomic_read_u64(&own->word);
   while (!pg_atomic_compare_exchange_u64(&own->word, &word, next_word(word, kFree))) {
   }
   if (word & kIsGiven)
-    wake = {own->tasks, own->kind, own->capacity - spare_of(word), (word & kIsPassed) != 0};
+    wake = {own->tasks, own->wake_group, own->capacity - spare_of(word), (word & kIsPassed) != 0};
   leave_place();
   return wake;
 }
 
-void pass_wake(const Wake& wake) {
+void hand_over_wakeup(const Wake& wake) {
   DatabaseState* database = this_database_if_known();
   if (!database || wake.jobs == 0) return;
   uint32 jobs[kTaskBits];
@@ -297,7 +299,7 @@ void pass_wake(const Wake& wake) {
   tell(database, jobs, wake.tasks, true, true);
 }
 
-bool tell_waiters(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any) {
+bool wake_waiters(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any) {
   return tell(database, jobs, task_bits, any, false);
 }
 
@@ -325,7 +327,7 @@ void wake_all_waiters() {
   }
 }
 
-void nudge_waiters() {
+void signal_waiters() {
   SharedState* all = shared();
   pg_memory_barrier();
   if (!all || pg_atomic_read_u32(&all->waiting) == 0) return;
@@ -334,11 +336,11 @@ void nudge_waiters() {
     if (is_waiting_here(&waiters[i])) set_latch_of(waiters[i].backend);
 }
 
-void nudge_timekeepers(uint64 tasks) {
+void signal_timer_owners(uint64 tasks) {
   SharedState* all = shared();
   pg_memory_barrier();
   if (!all || pg_atomic_read_u32(&all->waiting) == 0) return;
-  nudge_ranked(tasks, Rank::kFew);
+  signal_ranked(tasks, Rank::kFew);
 }
 
 }  // namespace pulse

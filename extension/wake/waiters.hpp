@@ -10,11 +10,12 @@
 
 namespace pulse {
 
-// Whom a waiter stands for. `kind` names exactly what it claims; it starts `capacity` jobs at once.
+// Whom a waiter stands for. `wake group` names exactly what it claims; it starts `capacity` jobs at
+// once.
 struct WaiterTerms {
   int64 worker_id;
   uint64 tasks;
-  uint64 kind;
+  uint64 wake_group;
   uint32 capacity;
 };
 
@@ -35,22 +36,22 @@ void stop_waiting();
 // What somebody was woken for.
 struct Wake {
   uint64 tasks;
-  uint64 kind;
+  uint64 wake_group;
   uint32 jobs;     // 0: for none
   bool is_passed;  // by another who was woken for it first
 };
 
 // Gives the place up, for a claim that begins: what is committed by now, it finds.
-Wake take_wake();
+Wake consume_wakeup();
 
 // Tells others, as if their jobs had been committed now.
-void pass_wake(const Wake& wake);
+void hand_over_wakeup(const Wake& wake);
 
 // Tells of new jobs: wakes one waiter per job among those that serve its task, and with `any` one
 // more whoever it is. Tasks may share a bit, and some claims forbid flags: so one per job of each
-// kind of waiter. Where that is not enough, those who are about to wait look again instead.
+// wake group of waiter. Where that is not enough, those who are about to wait look again instead.
 // Callable from a commit callback. True when somebody was woken.
-bool tell_waiters(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any);
+bool wake_waiters(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any);
 
 // Wakes the waiter of one worker.
 void wake_worker(int64 worker_id);
@@ -59,16 +60,16 @@ void wake_worker(int64 worker_id);
 void wake_all_waiters();
 
 // Lets all waiters of this database compute their deadlines anew.
-void nudge_waiters();
+void signal_waiters();
 
 // Of each task the first few that wait for it see to its jobs that fall due, and the others sleep
 // on: a thousand timers would wake a thousand for one job. Who leaves tells his successor.
 uint64 tasks_with_due_jobs(DatabaseState* database, uint64 tasks);
 
 // Which of these tasks this session sees to.
-uint64 timed_by_own(uint64 tasks);
+uint64 tasks_timed_here(uint64 tasks);
 
 // Lets those who see to these tasks compute their deadlines anew.
-void nudge_timekeepers(uint64 tasks);
+void signal_timer_owners(uint64 tasks);
 
 }  // namespace pulse

@@ -17,45 +17,79 @@ ALTER TABLE pulse.heartbeat
   SET (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 1000000);
 CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT NULL;
 
--- Lanes: which indexes have a job no longer depends on its state, so that a claim can be a HOT
+-- One word for one thing: the status of a worker, the cause of a recovery, the job that runs
+-- isolated. Views keep their grants.
+ALTER TABLE pulse.heartbeat RENAME COLUMN verdict TO status;
+ALTER TABLE pulse.heartbeat RENAME COLUMN lost_way TO lost_cause;
+ALTER TABLE pulse.heartbeat RENAME COLUMN alone_job_id TO isolated_job_id;
+COMMENT ON TABLE pulse.heartbeat IS
+  'the last beat of each worker that has not ended, and its status in the same row';
+COMMENT ON COLUMN pulse.heartbeat.lost_cause IS
+  'how the loss was noticed: session, host or silence';
+COMMENT ON COLUMN pulse.heartbeat.isolated_job_id IS
+  'the poison suspect that this worker runs isolated, or is kept free for';
+COMMENT ON COLUMN pulse.job.worker_id IS
+  'running: the owner; ready: the one worker that may run this poison suspect (see claim)';
+ALTER TYPE pulse._ending RENAME ATTRIBUTE way TO cause;
+ALTER VIEW pulse.worker_status RENAME COLUMN verdict TO status;
+ALTER FUNCTION pulse._lost_way(pulse.heartbeat, bigint) RENAME TO _lost_cause;
+ALTER FUNCTION pulse._share_worker(bigint) RENAME TO _lock_worker_shared;
+ALTER FUNCTION pulse._must_wait_alone(pulse.job, bigint) RENAME TO _must_wait_isolated;
+ALTER FUNCTION pulse._refusal(pulse.job) RENAME TO _unclaimable_reason;
+-- A replaced function keeps the names of its arguments, so these are made anew.
+DROP FUNCTION pulse._room(pulse._sweep_result, int);
+DROP FUNCTION pulse._recover_owner(bigint, text, text, text, int);
+DROP FUNCTION pulse._lock_late(bigint, int);
+DROP FUNCTION pulse._recover_lost(pulse._sweep_result, int);
+DROP FUNCTION pulse._mark_lost(bigint, text, text);
+DROP FUNCTION pulse._recover_late(pulse._sweep_result, int, bigint);
+DROP FUNCTION pulse._promote_marked(int);
+DROP FUNCTION pulse._mark_all_lost(bigint, int);
+DROP FUNCTION pulse._reconcile_queues(int);
+DROP FUNCTION pulse._announce(text, bigint, bigint[]);
+DROP FUNCTION pulse._lock_running(bigint, int);
+DROP FUNCTION pulse._dead_owners();
+DROP FUNCTION pulse._late(bigint);
+
+-- Which indexes have a job no longer depends on its state, so that a claim can be a HOT
 -- update. What depends on the row type goes and comes back with the functions.
 DROP VIEW pulse._broken_p8, pulse._queue_places;
 DROP FUNCTION pulse._is_overdue(pulse.job);
 ALTER TABLE pulse.job
-  ADD COLUMN fresh boolean NOT NULL DEFAULT false,
-  ADD COLUMN holder_id bigint GENERATED ALWAYS AS
-    (CASE WHEN state = 'running' AND NOT fresh THEN worker_id END) STORED,
-  ADD COLUMN lane "char" NOT NULL GENERATED ALWAYS AS
-    (CASE WHEN state = 'parked' THEN 'p' WHEN state = 'running' AND NOT fresh THEN 'h' ELSE 'o' END)
+  ADD COLUMN in_place boolean NOT NULL DEFAULT false,
+  ADD COLUMN running_worker_id bigint GENERATED ALWAYS AS
+    (CASE WHEN state = 'running' AND NOT in_place THEN worker_id END) STORED,
+  ADD COLUMN index_lane "char" NOT NULL GENERATED ALWAYS AS
+    (CASE WHEN state = 'parked' THEN 'p' WHEN state = 'running' AND NOT in_place THEN 'h' ELSE 'o' END)
     STORED,
   SET (fillfactor = 40);
-COMMENT ON COLUMN pulse.job.fresh IS
-  'while it runs: claimed in place, listed in fresh_claim and not yet in the lane of held jobs';
-COMMENT ON COLUMN pulse.job.holder_id IS 'the owner of a held job';
-COMMENT ON COLUMN pulse.job.lane IS
+COMMENT ON COLUMN pulse.job.in_place IS
+  'while it runs: claimed in place, listed in claim_batch and not yet in the lane of held jobs';
+COMMENT ON COLUMN pulse.job.running_worker_id IS 'the owner of a held job';
+COMMENT ON COLUMN pulse.job.index_lane IS
   'which indexes have it: o(pen): ready, or fresh; p(arked); h(eld). No index may ask for the '
   'state: a fresh claim changes it, and is a HOT update because no index has to follow';
 DROP INDEX pulse.job_claim_idx, pulse.job_running_idx, pulse.job_parked_idx,
   pulse.job_parked_due_idx, pulse.job_open_idx, pulse.job_waiting_key_idx,
   pulse.job_running_key_idx;
 CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id)
-  WITH (deduplicate_items = off) WHERE lane = 'o';
-CREATE INDEX job_running_idx ON pulse.job (holder_id, id) WHERE holder_id IS NOT NULL;
+  WITH (deduplicate_items = off) WHERE index_lane = 'o';
+CREATE INDEX job_running_idx ON pulse.job (running_worker_id, id) WHERE running_worker_id IS NOT NULL;
 CREATE INDEX job_parked_idx
   ON pulse.job (pulse._queue_slot(queue_name), queue_name, priority, run_at, id)
-  WHERE lane = 'p';
-CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE lane = 'p';
+  WHERE index_lane = 'p';
+CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';
 CREATE INDEX job_open_idx ON pulse.job (queue_name)
-  WHERE queue_name IS NOT NULL AND lane <> 'p';
+  WHERE queue_name IS NOT NULL AND index_lane <> 'p';
 CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND lane <> 'h';
+  WHERE job_key IS NOT NULL AND index_lane <> 'h';
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND lane = 'h';
+  WHERE job_key IS NOT NULL AND index_lane = 'h';
 
-CREATE TABLE pulse.fresh_claim (
+CREATE TABLE pulse.claim_batch (
   worker_id bigint NOT NULL,
   token     bigint NOT NULL,
-  left_jobs int NOT NULL,
+  remaining_jobs int NOT NULL,
   job_ids   bigint[] NOT NULL
 ) WITH (
   fillfactor = 70,
@@ -63,12 +97,12 @@ CREATE TABLE pulse.fresh_claim (
   autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0
 );
-COMMENT ON TABLE pulse.fresh_claim IS
+COMMENT ON TABLE pulse.claim_batch IS
   'claims whose jobs are not yet in the lane of held jobs: at most 200 jobs of one claim per row';
-COMMENT ON COLUMN pulse.fresh_claim.left_jobs IS
+COMMENT ON COLUMN pulse.claim_batch.remaining_jobs IS
   'how many of them complete_many() has not ended; others may have ended some of these';
-CREATE INDEX fresh_claim_idx ON pulse.fresh_claim (worker_id, token);
-SELECT pg_catalog.pg_extension_config_dump('pulse.fresh_claim', '');
+CREATE INDEX claim_batch_idx ON pulse.claim_batch (worker_id, token);
+SELECT pg_catalog.pg_extension_config_dump('pulse.claim_batch', '');
 
 -- Jobs without keys are added without SQL.
 DROP FUNCTION pulse._add_unkeyed(pulse.job_spec[]);
@@ -115,11 +149,11 @@ COMMENT ON COLUMN pulse.installation.moved_at IS
   'when the same tables were last found under another system identifier';
 
 -- Not dumped: a copy that was restored lacks it, even where it has got the same oids.
-CREATE TABLE pulse.witness (
+CREATE TABLE pulse.installation_witness (
   installation_id uuid NOT NULL
 );
-ALTER TABLE pulse.witness REPLICA IDENTITY FULL;
-COMMENT ON TABLE pulse.witness IS 'which installation these files belong to, whatever a dump says';
+ALTER TABLE pulse.installation_witness REPLICA IDENTITY FULL;
+COMMENT ON TABLE pulse.installation_witness IS 'which installation these files belong to, whatever a dump says';
 SELECT pg_catalog.pg_extension_config_dump('pulse.installation', '');
 
 -- pg_upgrade refuses a column of regprocedure.

@@ -71,7 +71,7 @@ SELECT $$SELECT pulse.complete_many(current_setting('cost.ids')::bigint[],
        $$SELECT pulse.add_job('no_op', '{"n": 1}')$$ AS add,
        $$SELECT pulse.add_job('no_op', '{"n": 1}', job_key => 'key')$$ AS keyed_add,
        $$SELECT pulse.remove_job('key')$$ AS remove \gset
-\set forget 'TRUNCATE pulse.job, pulse.fresh_claim'
+\set forget 'TRUNCATE pulse.job, pulse.claim_batch'
 
 -- One job at a time.
 CALL cost.measure('{add_1, claim_1, complete_many_1}',

@@ -67,26 +67,26 @@ END $$;
 
 CALL cost.fill('{}');
 CALL cost.claim_in('alone');
-TRUNCATE pulse.job, pulse.fresh_claim;
+TRUNCATE pulse.job, pulse.claim_batch;
 CALL cost.fill(cost.jobs(50000));
 CALL cost.claim_in('ready');
-TRUNCATE pulse.job, pulse.fresh_claim;
+TRUNCATE pulse.job, pulse.claim_batch;
 CALL cost.fill(cost.jobs(50000, run_at => now() + interval '1 day'));
 CALL cost.claim_in('future');
-TRUNCATE pulse.job, pulse.fresh_claim;
+TRUNCATE pulse.job, pulse.claim_batch;
 CALL cost.fill(cost.jobs(50000, 'other'));
 CALL cost.claim_in('other');
-TRUNCATE pulse.job, pulse.fresh_claim;
+TRUNCATE pulse.job, pulse.claim_batch;
 CALL cost.fill(cost.jobs(50000, queue_name => 'busy'));
 CALL cost.claim_in('parked');
-TRUNCATE pulse.job, pulse.fresh_claim;
+TRUNCATE pulse.job, pulse.claim_batch;
 CALL cost.fill(cost.jobs(50000));
 CALL cost.complete_all();
 -- Whoever walks over dead entries marks them, and scans step over them page by page from then on.
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SET enable_indexonlyscan = off;
-SELECT FROM pulse.job WHERE identifier = 'no_op' AND lane = 'o' ORDER BY priority, run_at, id;
+SELECT FROM pulse.job WHERE identifier = 'no_op' AND index_lane = 'o' ORDER BY priority, run_at, id;
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 RESET enable_indexonlyscan;
@@ -100,7 +100,7 @@ CALL cost.fill('{}');
 CALL cost.claim_in('done');
 CALL cost.fill('{}');
 CALL cost.claim_in('done_every', NULL);
-TRUNCATE pulse.job, pulse.fresh_claim;
+TRUNCATE pulse.job, pulse.claim_batch;
 -- Dead rows that somebody's transaction keeps. A head that has expired makes one claim look below
 -- it, at a part: what nobody told of is found by and by.
 CREATE PROCEDURE cost.look(most int, INOUT claims int = 0, INOUT buffers int = 0)

@@ -46,10 +46,10 @@ $$;
 
 \set jobs 2000
 CALL cost.live(:jobs, 100, NULL, NULL);
-VACUUM pulse.job, pulse.fresh_claim;
+VACUUM pulse.job, pulse.claim_batch;
 CALL cost.live(:jobs, 100, NULL, NULL) \gset
 SELECT cost.place() AS since \gset
-VACUUM pulse.job, pulse.fresh_claim;
+VACUUM pulse.job, pulse.claim_batch;
 CALL cost.flush();
 SELECT cost.place() AS until \gset
 SELECT cost.note_lives('life_100', :jobs, :'added', :'ended');

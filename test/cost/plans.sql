@@ -67,7 +67,7 @@ CREATE VIEW cost.scans AS
 -- The first claim in a database looks for the highest number that was ever given out.
 SELECT count(*) FROM pulse.claim(cost.worker());
 SET pulse.keep_completed = -1;
-VACUUM (ANALYZE) pulse.job, pulse.finished_job, pulse.attempt, pulse.fresh_claim, pulse.task,
+VACUUM (ANALYZE) pulse.job, pulse.finished_job, pulse.attempt, pulse.claim_batch, pulse.task,
   pulse.queue, pulse.worker, pulse.heartbeat;
 SELECT pg_stat_force_next_flush();
 CREATE TEMPORARY TABLE before AS TABLE cost.scans;

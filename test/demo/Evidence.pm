@@ -55,7 +55,7 @@ sub timeline {
         continued => [qw(worker name pid)],
         gone      => [qw(worker)],
         ended     => [qw(name pid status)],
-        recovered => [qw(way worker count jobs)],
+        recovered => [qw(cause worker count jobs)],
     );
     my %timeline = map { $_ => [] } keys %fields;
     for (lines_of($file)) {

@@ -14,7 +14,7 @@ use Pulse::SqlWorker;
 
 use constant { WITHIN => 5, WORKERS => 10 };
 
-# So short an interval that a keeper is there nearly always.
+# So short an interval that a maintainer is there nearly always.
 my $node = new_server('main', settings => {
     %QUICK,
     'pulse.sweep_interval' => '50ms',
@@ -26,7 +26,7 @@ $node->start;
 
 sub log_end { return -s $node->logfile }
 
-# A database with the extension in which a keeper is at work. Before: where the log was.
+# A database with the extension in which a maintainer is at work. Before: where the log was.
 sub make_shop {
     my ($version) = @_;
     my $from = log_end();
@@ -41,7 +41,7 @@ sub make_shop {
 
 sub wait_for_keeper {
     wait_until($node, q{SELECT count(*) > 0 FROM pg_stat_activity
-        WHERE backend_type = 'pg_pulse keeper' AND datname = 'shop'}, 'a keeper');
+        WHERE backend_type = 'pg_pulse maintainer' AND datname = 'shop'}, 'a maintainer');
     return;
 }
 

@@ -39,7 +39,7 @@ sub start_holder {
 # "state|how it was lost"
 sub fate {
     my ($worker_id) = @_;
-    return value($node, "SELECT w.state, h.lost_way FROM pulse.worker AS w
+    return value($node, "SELECT w.state, h.lost_cause FROM pulse.worker AS w
         LEFT JOIN pulse.heartbeat AS h ON h.worker_id = w.id WHERE w.id = $worker_id");
 }
 

@@ -1,4 +1,4 @@
 # Nobody finds what a lost worker had claimed in place.
 # in: extension
-# red: pgtap fresh_claim
-/^void list_fresh_claims/,/^}/s/if (count == 0) return;/return;/
+# red: pgtap in_place_claim
+/^void add_claim_batches/,/^}/s/if (count == 0) return;/return;/

@@ -1,4 +1,4 @@
 # Claims that walk at the same time take jobs in turns.
 # in: extension
-# red: isolation stretches
-s/^  if (!scan->walk.may_advance) return false;/  return false;/
+# red: isolation reserved_ranges
+s/^  if (!scan->walk.can_reserve) return false;/  return false;/

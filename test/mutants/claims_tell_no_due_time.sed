@@ -1,4 +1,4 @@
 # Who takes a job that fell due does not tell others when the next one does.
 # in: extension
 # red: e2e woken
-s/^  if (lowered) nudge_timekeepers(lowered);$//
+s/^  if (lowered) signal_timer_owners(lowered);$//

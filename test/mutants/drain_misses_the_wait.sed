@@ -1,4 +1,4 @@
 # An order does not reach a worker on the way from its claim to its wait.
 # in: extension
-# red: isolation steer_vs_claim
+# red: isolation worker_control_vs_claim
 s/ || pending.workers > 0)/)/

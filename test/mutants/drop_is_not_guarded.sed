@@ -1,4 +1,4 @@
 # DROP EXTENSION deletes live jobs without a word.
 # in: extension
-# red: pgtap drop
+# red: pgtap drop_guard
 s/^  if (jobs > 0) refuse_to_lose(jobs);//

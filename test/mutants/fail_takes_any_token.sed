@@ -1,4 +1,4 @@
 # fail() and snooze() do not test the token.
 # in: sql
-# red: isolation zombie_heartbeat
+# red: isolation zombie_vs_sweep
 /^CREATE.* pulse._lock_claim(/,/^END/ s/ AND j.token = _lock_claim.token//

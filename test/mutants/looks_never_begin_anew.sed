@@ -1,4 +1,4 @@
 # Looks below a head go on where there is nothing left, and see no row before it.
 # in: extension
 # red: cost claims
-s/^      head->checked = kFront;$//
+s/^      mark->checked = kFront;$//

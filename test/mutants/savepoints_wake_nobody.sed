@@ -1,4 +1,4 @@
 # Who found nothing because of a claim that a savepoint undoes is not woken.
 # in: extension
-# red: isolation stretches
-/if (pending.claimed_bits) tell_waiters/d
+# red: isolation reserved_ranges
+/if (pending.claimed_bits) wake_waiters/d

@@ -1,4 +1,4 @@
 # A sweep looks for running jobs in the lane of held ones only.
 # in: extension
-# red: pgtap fresh_claim
-/^RunningIds running_ids(/,/^}/s/^  add_fresh(&ids.*//
+# red: pgtap in_place_claim
+/^RunningIds running_ids(/,/^}/s/^  add_in_place(&ids.*//

@@ -177,7 +177,7 @@ SELECT is((SELECT array_agg(a.max_attempts ORDER BY a.id) FROM pulse.add_jobs(AR
 CREATE TABLE public.heard (id bigint, lane "char", moment text);
 CREATE FUNCTION hear() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO public.heard VALUES (NEW.id, NEW.lane, TG_WHEN);
+  INSERT INTO public.heard VALUES (NEW.id, NEW.index_lane, TG_WHEN);
   NEW.priority := 7;
   RETURN NEW;
 END $$;

@@ -27,7 +27,7 @@ INSERT INTO kind
          unnest('{alone,queued}'::text[]) AS how;
 
 CREATE TABLE ending (name text, outcome text, error text, retry boolean, retry_in interval,
-                     payload json, way text);
+                     payload json, cause text);
 INSERT INTO ending VALUES
   ('lost', 'lost', 'gone', true, NULL, NULL, 'silence'),
   ('failed', 'failed', 'wrong', true, NULL, NULL, NULL),
@@ -54,7 +54,7 @@ INSERT INTO pulse.job (identifier, job_key)
   SELECT 'other', job_key FROM pulse.job WHERE job_key LIKE 't%';
 
 CREATE FUNCTION endings(kinds text = '%') RETURNS pulse._ending[] LANGUAGE sql AS $$
-  SELECT array_agg(ROW(j.id, e.outcome, e.error, e.retry, e.retry_in, e.payload, e.way)
+  SELECT array_agg(ROW(j.id, e.outcome, e.error, e.retry, e.retry_in, e.payload, e.cause)
                    ::pulse._ending ORDER BY j.id)
     FROM pulse.job AS j JOIN ending AS e ON e.name = j.payload ->> 'ending'
    WHERE j.state = 'running' AND j.payload ->> 'kind' LIKE kinds
@@ -69,7 +69,7 @@ DECLARE
 BEGIN
   EXECUTE format('SELECT count(*) FROM pulse.%I(endings())', function_name);
   RETURN QUERY
-    SELECT 'job', j.id, (to_jsonb(j) - '{updated_at,run_at,fresh}'::text[]
+    SELECT 'job', j.id, (to_jsonb(j) - '{updated_at,run_at,in_place}'::text[]
              || jsonb_build_object('updated', j.updated_at - a.ended_at,
                                    'run', CASE WHEN j.run_at = j.created_at THEN 'as it was'
                                      ELSE round(extract(epoch FROM

@@ -20,8 +20,8 @@ BEGIN
 END $$;
 
 CREATE FUNCTION lanes() RETURNS text LANGUAGE sql AS $$
-  SELECT string_agg(format('%s %s: %s', state, lane, many), ', ' ORDER BY state, lane)
-    FROM (SELECT state, lane, count(*) AS many FROM pulse.job GROUP BY 1, 2) AS j
+  SELECT string_agg(format('%s %s: %s', state, index_lane, many), ', ' ORDER BY state, index_lane)
+    FROM (SELECT state, index_lane, count(*) AS many FROM pulse.job GROUP BY 1, 2) AS j
 $$;
 
 CREATE FUNCTION one_of_each(task text) RETURNS void LANGUAGE sql AS $$
@@ -48,7 +48,7 @@ SELECT count(*) FROM pulse.add_jobs(ARRAY(
 SELECT cmp_ok((SELECT count(*)::int FROM pulse.claim(:worker, 100, tasks => '{many}')), '>=', 24,
   'what is plain is claimed in place, the rest is held');
 SELECT pulse.heartbeat(:worker);
-SELECT is((SELECT count(*)::int FROM pulse.job WHERE fresh), 0, 'a beat settles what is in place');
+SELECT is((SELECT count(*)::int FROM pulse.job WHERE in_place), 0, 'a beat settles what is in place');
 SELECT * FROM complete_indexes('settled');
 
 CREATE INDEX job_message_idx ON pulse.job (attempts, (payload::text)) WHERE attempts > 0;
@@ -66,8 +66,8 @@ SELECT count(*) FROM pulse.add_jobs(ARRAY(
     FROM generate_series(1, 20)));
 SELECT pulse.claim(:worker, 100, tasks => '{again}');
 SELECT outcome FROM pulse.release(
-  ARRAY(SELECT id FROM pulse.job WHERE fresh ORDER BY id LIMIT 10),
-  ARRAY(SELECT token FROM pulse.job WHERE fresh ORDER BY id LIMIT 10));
+  ARRAY(SELECT id FROM pulse.job WHERE in_place ORDER BY id LIMIT 10),
+  ARRAY(SELECT token FROM pulse.job WHERE in_place ORDER BY id LIMIT 10));
 SELECT * FROM complete_indexes('released');
 SELECT outcome FROM pulse.fail_many(
   ARRAY(SELECT id FROM pulse.job WHERE state = 'running' ORDER BY id),

@@ -181,7 +181,7 @@ SELECT is_empty(
 SELECT set_eq($$SELECT DISTINCT outcome FROM pulse.attempt$$,
   ARRAY['cancelled', 'completed', 'failed', 'interrupted', 'lost', 'released'],
   'attempts have ended in many ways');
-SELECT is((SELECT alone_job_id FROM pulse.heartbeat WHERE worker_id = :eve), :job::bigint,
+SELECT is((SELECT isolated_job_id FROM pulse.heartbeat WHERE worker_id = :eve), :job::bigint,
   'and a suspect is alone');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 

@@ -7,7 +7,7 @@ SELECT expect_function('adopt_installation', '', 'pulse.installation', 'volatile
 
 -- As after CREATE EXTENSION.
 DELETE FROM pulse.installation;
-DELETE FROM pulse.witness;
+DELETE FROM pulse.installation_witness;
 
 CREATE FUNCTION standing() RETURNS text
   LANGUAGE sql AS $$ SELECT pulse._installation_standing() $$;
@@ -45,7 +45,7 @@ SELECT answers(
       'pulse.job'::regclass::oid, (SELECT system_identifier FROM pg_control_system()), 0,
       pulse._current_timeline(), NULL::text),
   'the first worker id writes where this is');
-SELECT results_eq('SELECT installation_id FROM pulse.witness', 'SELECT id FROM pulse.installation',
+SELECT results_eq('SELECT installation_id FROM pulse.installation_witness', 'SELECT id FROM pulse.installation',
   'and its witness');
 SELECT is(standing(), 'ours', 'from then on the installation is known');
 SELECT is(epoch(:ann), pulse._current_timeline(), 'it begins with the timeline');
@@ -111,11 +111,11 @@ UPDATE pulse.installation SET job_oid = 1, system_identifier = 1;
 SELECT refuses_copy('another job table under another server');
 ROLLBACK TO used;
 
-DELETE FROM pulse.witness;
+DELETE FROM pulse.installation_witness;
 SELECT refuses_copy('a dump, restored to the same oids');
 ROLLBACK TO used;
 
-UPDATE pulse.witness SET installation_id = gen_random_uuid();
+UPDATE pulse.installation_witness SET installation_id = gen_random_uuid();
 SELECT refuses_copy('a dump, restored over another installation of the same oids');
 ROLLBACK TO used;
 
@@ -129,7 +129,7 @@ UPDATE pulse.job SET token = 50::bigint << 40, worker_id = 60::bigint << 40
  WHERE state = 'running';
 SELECT epoch_base FROM pulse.adopt_installation() \gset
 SELECT is(standing(), 'ours', 'an adopted copy is an installation of its own');
-SELECT is(rows_of('installation') || ' ' || rows_of('witness'), '1 1',
+SELECT is(rows_of('installation') || ' ' || rows_of('installation_witness'), '1 1',
   'with one row and one witness');
 SELECT isnt((SELECT id FROM pulse.installation), :'old_id'::uuid, 'and a name of its own');
 SELECT is(:epoch_base, 61, 'its base is above every stored token and worker id');
@@ -143,7 +143,7 @@ ROLLBACK TO used;
 -- --- what 0.1.0 left -----------------------------------------------------------------------------
 
 DELETE FROM pulse.installation;
-DELETE FROM pulse.witness;
+DELETE FROM pulse.installation_witness;
 SELECT given_worker() AS cat \gset
 SELECT is(epoch(:cat), epoch(:ann), 'numbers go on where 0.1.0 made them');
 ROLLBACK TO used;

@@ -40,20 +40,20 @@ SELECT is(public.heard_at('job AFTER'), '{"pg_catalog, pg_temp","pg_catalog, pg_
 DROP TRIGGER hear_before ON pulse.job;
 DROP TRIGGER hear_after ON pulse.job;
 
-CREATE TRIGGER hear_before BEFORE INSERT ON pulse.fresh_claim
+CREATE TRIGGER hear_before BEFORE INSERT ON pulse.claim_batch
   FOR EACH ROW EXECUTE FUNCTION public.hear();
-CREATE TRIGGER hear_after AFTER INSERT ON pulse.fresh_claim
+CREATE TRIGGER hear_after AFTER INSERT ON pulse.claim_batch
   FOR EACH ROW EXECUTE FUNCTION public.hear();
 SELECT is((SELECT count(*)::int FROM pulse.claim(:ann, 10)), 2,
   'a claim works under triggers of others');
 -- None is noted where the library is not preloaded.
-SELECT CASE WHEN EXISTS (SELECT FROM pulse.fresh_claim)
+SELECT CASE WHEN EXISTS (SELECT FROM pulse.claim_batch)
          THEN '{"pg_catalog, pg_temp"}' ELSE '' END AS ours \gset
-SELECT is(public.heard_at('fresh_claim BEFORE'), nullif(:'ours', '')::text[],
+SELECT is(public.heard_at('claim_batch BEFORE'), nullif(:'ours', '')::text[],
   'a trigger before a claim is noted does not see the caller''s path');
-SELECT is(public.heard_at('fresh_claim AFTER'), nullif(:'ours', '')::text[], 'nor one after it');
-DROP TRIGGER hear_before ON pulse.fresh_claim;
-DROP TRIGGER hear_after ON pulse.fresh_claim;
+SELECT is(public.heard_at('claim_batch AFTER'), nullif(:'ours', '')::text[], 'nor one after it');
+DROP TRIGGER hear_before ON pulse.claim_batch;
+DROP TRIGGER hear_after ON pulse.claim_batch;
 
 -- --- index expressions --------------------------------------------------------------------------
 

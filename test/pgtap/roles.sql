@@ -37,13 +37,13 @@ INSERT INTO grid
     ('grant_observer grant_operator grant_producer grant_worker revoke_observer revoke_operator '
      'revoke_producer revoke_worker', ''),
     -- What the views call.
-    ('_interval _least_threshold_us _live_now_us _lost_way _running_ids _setting_us stats', 'ob')
+    ('_interval _least_threshold_us _live_now_us _lost_cause _running_ids _setting_us stats', 'ob')
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES
     ('settings stale stats worker_status', 'ob'),
     ('attempt finished_job heartbeat installation job queue task worker', 'o'),
-    ('clock fresh_claim witness', '')
+    ('clock claim_batch installation_witness', '')
   ) AS g (names, letters);
 INSERT INTO grid VALUES
   ('type', 'claimed_job', 'w'), ('type', 'finished_state', 'o'), ('type', 'job_outcome', 'w'),

@@ -2,7 +2,7 @@
 \ir support/setup.psql
 SELECT plan(28);
 
-SELECT expect_function('stats', 'most integer DEFAULT 50',
+SELECT expect_function('stats', 'max_rows integer DEFAULT 50',
   'TABLE(kind text, name text, ready bigint, future bigint, parked bigint, running bigint, '
   'oldest_due_at timestamp with time zone, oldest_due_age interval, estimated boolean)',
   'volatile', 'definer');

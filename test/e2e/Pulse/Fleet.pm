@@ -30,7 +30,7 @@ sub wait_until_beating {
     my ($self, $node, $since) = @_;
     $since = defined $since ? "'$since'" : 'pg_postmaster_start_time()';
     wait_until($node, qq{SELECT count(*) = $self->{count} FROM pulse.worker_status
-        WHERE name = 'fleet' AND attached AND verdict = 'alive' AND last_heartbeat_at > $since},
+        WHERE name = 'fleet' AND attached AND status = 'alive' AND last_heartbeat_at > $since},
         'all beat');
     return;
 }

@@ -1,4 +1,4 @@
--- extension/claim/in_place_claim.cpp, sql/fresh_claim.sql: claims in place. They need the library
+-- extension/claim/in_place_claim.cpp, sql/claim_batch.sql: claims in place. They need the library
 -- preloaded; elsewhere every claim is held at once, and all else that is said here holds as well.
 \ir support/setup.psql
 SELECT plan(69);
@@ -7,15 +7,15 @@ SELECT current_setting('shared_preload_libraries') ~ 'pg_pulse' AS in_place \gse
 -- The lanes of running jobs, with how many are in each.
 CREATE FUNCTION lanes() RETURNS text
   LANGUAGE sql AS $$
-  SELECT string_agg(concat_ws(' ', t.lane, t.jobs), ', ' ORDER BY t.lane)
-    FROM (SELECT j.lane, count(*) AS jobs FROM pulse.job AS j WHERE j.state = 'running'
-           GROUP BY j.lane) AS t
+  SELECT string_agg(concat_ws(' ', t.index_lane, t.jobs), ', ' ORDER BY t.index_lane)
+    FROM (SELECT j.index_lane, count(*) AS jobs FROM pulse.job AS j WHERE j.state = 'running'
+           GROUP BY j.index_lane) AS t
 $$;
 -- How many jobs are listed as not ended, row by row.
 CREATE FUNCTION listed() RETURNS text
   LANGUAGE sql AS $$
-  SELECT string_agg(c.left_jobs || '/' || cardinality(c.job_ids), ' ' ORDER BY c.job_ids)
-    FROM pulse.fresh_claim AS c
+  SELECT string_agg(c.remaining_jobs || '/' || cardinality(c.job_ids), ' ' ORDER BY c.job_ids)
+    FROM pulse.claim_batch AS c
 $$;
 -- What is true of claims in place, where there are any.
 CREATE FUNCTION in_place(expected text) RETURNS text
@@ -36,18 +36,18 @@ $$;
 CREATE FUNCTION clear() RETURNS void
   LANGUAGE sql AS $$
   DELETE FROM pulse.job;
-  DELETE FROM pulse.fresh_claim;
+  DELETE FROM pulse.claim_batch;
   SELECT travel('0');
 $$;
 SELECT given_worker() AS ann, given_worker('bob') AS bob \gset
 
 -- --- which claims --------------------------------------------------------------------------------
 
-SELECT expect_function('_running_ids', 'worker_id bigint, most integer DEFAULT NULL::integer',
+SELECT expect_function('_running_ids', 'worker_id bigint, max_count integer DEFAULT NULL::integer',
   'bigint[]', 'stable', 'invoker');
-SELECT expect_function('_settle_claims', 'worker_id bigint', 'boolean', 'volatile', 'invoker');
-SELECT expect_function('_unlist_ended',
-  'worker_id bigint, ended bigint[] DEFAULT ''{}''::bigint[], most integer DEFAULT 1', 'integer',
+SELECT expect_function('_index_running', 'worker_id bigint', 'boolean', 'volatile', 'invoker');
+SELECT expect_function('_forget_ended',
+  'worker_id bigint, ended bigint[] DEFAULT ''{}''::bigint[], max_count integer DEFAULT 1', 'integer',
   'volatile', 'invoker');
 SELECT given_jobs(450) AS jobs \gset
 SELECT n_tup_upd - n_tup_hot_upd AS followed FROM pg_stat_xact_all_tables
@@ -95,7 +95,7 @@ SELECT completed(ARRAY[:first]) \g /dev/null
 SELECT is(claimed_ids(:bob, 20), ARRAY[:second]::bigint[], 'its end opens the next one');
 SELECT pulse.fail(j.id, j.token, 'no') FROM pulse.job AS j WHERE id = :second \g /dev/null
 SELECT is(claimed_ids(:ann, 20), ARRAY[:third]::bigint[], 'so does a failure');
-SELECT is((SELECT lane FROM pulse.job WHERE id = :second), 'p', 'which waits in its queue again');
+SELECT is((SELECT index_lane FROM pulse.job WHERE id = :second), 'p', 'which waits in its queue again');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'no promise is broken');
 
 -- --- how they end --------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ SELECT is((SELECT jobs_timed_out FROM pulse.sweep()), 12, 'a timeout reaches the
 SELECT clear();
 SELECT given_jobs(12) AS jobs \gset
 SELECT claimed_ids(:ann, 12) \g /dev/null
-DELETE FROM pulse.fresh_claim;
+DELETE FROM pulse.claim_batch;
 SELECT is((SELECT count(*) FROM pulse.verify() WHERE detail = 'claimed in place and not listed'),
   CASE WHEN :'in_place' THEN 12 ELSE 0 END::bigint,
   'verify() finds what is in place and on no list');

@@ -53,7 +53,7 @@ SELECT answers('SELECT identifier, jobs, oldest_claim <= now() + interval ''40 s
   'jobs of one that is silent beyond its threshold are, counted by task');
 SELECT pulse.sweep() \g /dev/null
 SELECT is_empty('SELECT * FROM pulse.stale', 'until the next sweep recovers them');
-SELECT answers('SELECT state, verdict, running_jobs, reason <> '''', ended_at IS NOT NULL
+SELECT answers('SELECT state, status, running_jobs, reason <> '''', ended_at IS NOT NULL
                   FROM pulse.worker_status WHERE name = ''ann''',
   ROW('lost', 'lost', 0, true, true), 'a lost worker is shown with the reason');
 SELECT pulse.deregister_worker(:bob) \g /dev/null

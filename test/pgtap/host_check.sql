@@ -19,9 +19,9 @@ $$;
 -- Those who are lost, by name.
 CREATE FUNCTION lost() RETURNS text
   LANGUAGE sql AS $$
-  SELECT coalesce(string_agg(w.name || ' by ' || h.lost_way, ', ' ORDER BY w.id), 'nobody')
+  SELECT coalesce(string_agg(w.name || ' by ' || h.lost_cause, ', ' ORDER BY w.id), 'nobody')
     FROM pulse.worker AS w JOIN pulse.heartbeat AS h ON h.worker_id = w.id
-   WHERE h.verdict = 'lost' AND w.state = 'lost'
+   WHERE h.status = 'lost' AND w.state = 'lost'
 $$;
 
 CREATE FUNCTION checked(worker_id bigint) RETURNS text

@@ -1,7 +1,7 @@
 -- What operators tell workers: take no more (drain), stop, or be gone (force_unlock). The verdict
 -- of the heartbeat row carries it, so the next beat hears it, and every claim from now on.
 
-CREATE OR REPLACE FUNCTION pulse._order_worker(worker_id bigint, verdict text) RETURNS text
+CREATE OR REPLACE FUNCTION pulse._order_worker(worker_id bigint, wanted text) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   status text;
@@ -10,9 +10,9 @@ BEGIN
   PERFORM 1 FROM pulse.heartbeat AS h WHERE h.worker_id = _order_worker.worker_id FOR UPDATE;
   UPDATE pulse.heartbeat AS h
      -- To stop is more than to drain.
-     SET verdict = CASE WHEN h.verdict = 'stopping' THEN h.verdict ELSE _order_worker.verdict END
-   WHERE h.worker_id = _order_worker.worker_id AND h.verdict NOT IN ('lost', 'stopped')
-  RETURNING h.verdict INTO status;
+     SET status = CASE WHEN h.status = 'stopping' THEN h.status ELSE _order_worker.wanted END
+   WHERE h.worker_id = _order_worker.worker_id AND h.status NOT IN ('lost', 'stopped')
+  RETURNING h.status INTO status;
   IF status IS NULL THEN
     SELECT w.state INTO status FROM pulse.worker AS w WHERE w.id = _order_worker.worker_id;
     IF status IS NULL THEN
@@ -75,7 +75,7 @@ BEGIN
       claiming := claiming || named;
     END IF;
   END LOOP;
-  PERFORM pulse._announce('host', NULL, total);
+  PERFORM pulse._notify_recovered('host', NULL, total);
   IF claiming <> '{}' THEN
     RAISE WARNING 'claims of workers are under way' USING
       DETAIL = format('They were left alone: %s.', array_to_string(claiming, ', ')),
