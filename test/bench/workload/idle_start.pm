@@ -28,7 +28,7 @@ sub latency {
              cost => Bench::Measure::per_job($run, SAMPLES) };
 }
 
-# What is left when nothing else takes time: an add and the claim that it wakes share one.
+# What is left when nothing else takes time: two of them, for the add and for its claim.
 sub flush_alone {
     my ($at) = @_;
     my (undef, $disk) = Bench::Disk::beside($at, FLUSH_EVERY_MS, sub { sleep FLUSHES_S });
@@ -42,7 +42,6 @@ sub measure {
     my $ours = "PGDATABASE=postgres %s '$at->{build}/client/bench-latency' ";
     my @sides = (
         [pulse => 'postgres', sprintf $ours, ''],
-        [flushed => 'postgres', sprintf $ours, q{PGOPTIONS='-c pulse.wake_before_flush=off'}],
         [graphile => 'graphile',
          Bench::Graphile::environment($at, 'graphile') . ' node latency.js '],
     );
@@ -67,22 +66,17 @@ sub row {
              figure => $figure };
 }
 
-sub row_of_shared {
-    my ($figure, $what) = @_;
-    return { name => "idle_start.shared.$figure", what => "$what, sharing a flush",
-             ours => 'pulse', against => 'flushed', figure => $figure };
-}
-
 return {
     title => 'enqueue to start, idle, one at a time',
     unit => 'ms',
     rows => sub {
         return (map({ row($_) } qw(mean p50 p99 p999)),
-                row_of_shared(p50 => 'p50'), row_of_shared(answer => 'answer to the add'),
+                { name => 'idle_start.answer', what => 'answer to the add, p50', ours => 'pulse',
+                  figure => 'answer' },
                 map { { name => "idle_start.disk.$_", what => "a flush alone, $_",
                         ours => 'disk', figure => $_ } } qw(p50 p99));
     },
-    labels => sub { return (pulse => 'ours', flushed => 'ours, flushed first',
-                        graphile => 'Graphile Worker', disk => 'a flush alone') },
+    labels => sub { return (pulse => 'ours', graphile => 'Graphile Worker',
+                        disk => 'a flush alone') },
     measure => \&measure,
 };
