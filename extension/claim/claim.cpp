@@ -80,15 +80,16 @@ bool may_be_prefetched(TupleTableSlot* row) {
 
 // --- handing out --------------------------------------------------------------------------------
 
-void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task, Datum attempts) {
+// Of a claimed row, as it was stored.
+void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task) {
   static const int columns[] = {kJobId,
-                                0,
+                                kJobToken,
                                 kJobIdentifier,
                                 kJobPayload,
                                 kJobQueueName,
                                 kJobPriority,
                                 kJobRunAt,
-                                0,
+                                kJobAttempts,
                                 kJobMaxAttempts,
                                 kJobCrashes,
                                 kJobKey,
@@ -110,8 +111,6 @@ void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task, Dat
     values[i] = value;
     nulls[i] = null;
   };
-  put(1, Int64GetDatum(claim->token), false);
-  put(7, attempts, false);
   put(15, task.timeout, task.timeout_null);
   put(16, task.stall_timeout, task.stall_timeout_null);
   put(17, task.on_unreachable, task.on_unreachable_null);
@@ -140,11 +139,10 @@ bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid) {
   TupleTableSlot* row = claim->table.locked;
   bool isnull;
   int64 id = DatumGetInt64(slot_getattr(row, kJobId, &isnull));
-  Datum attempts = Int16GetDatum(int2_of(row, kJobAttempts) + 1);
   bool is_in_place = may_stay_in_place(claim, row);
   JobChange change = {};
   change.set_running(claim->worker.worker_id, is_in_place);
-  change.set(kJobAttempts, attempts);
+  change.set(kJobAttempts, Int16GetDatum(int2_of(row, kJobAttempts) + 1));
   change.set(kJobToken, Int64GetDatum(claim->token));
   change.set(kJobClaimedAt, TimestampTzGetDatum(claim->now));
   change.set(kJobLastActivityAt, TimestampTzGetDatum(claim->now));
@@ -153,8 +151,8 @@ bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid) {
   change.clear(kJobStage);
   change.clear(kJobProgress);
   change.clear(kJobMessage);
-  return_row(claim, row, settings_of(claim, cursor), attempts);
   update_locked_row(&claim->table, &change);
+  return_row(claim, claim->table.changed, settings_of(claim, cursor));
   if (is_in_place) claim->in_place_ids[claim->in_place_count++] = id;
   claim->claimed++;
   return true;

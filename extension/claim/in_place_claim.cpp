@@ -111,7 +111,7 @@ void add_row(JobTable* table, int64 worker_id, int64 token, const int64* ids, in
   Datum values[] = {Int64GetDatum(worker_id), Int64GetDatum(token), Int32GetDatum(count),
                     array_of(ids, count)};
   bool nulls[] = {false, false, false, false};
-  insert_row(table, values, nulls);
+  insert_row(table, values, nulls, lengthof(values));
 }
 
 // --- their jobs ---------------------------------------------------------------------------------

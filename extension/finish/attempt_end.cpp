@@ -106,7 +106,7 @@ void write_attempt(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending)
   values[kAttemptOutcome] = ending.outcome;
   values[kAttemptError] = ending.error.value;
   nulls[kAttemptError] = ending.error.isnull;
-  insert_row(&ends->attempts, values, nulls);
+  insert_row(&ends->attempts, values, nulls, kAttemptColumns);
 }
 
 void set_unless_null(JobChange* change, JobColumn column, const NullableDatum& value) {
@@ -161,7 +161,7 @@ const char* archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending
   values[kFinishedCrashes] = Int16GetDatum(crashes_after(row, ending));
   nulls[kFinishedResult] = true;
   values[kFinishedAt] = TimestampTzGetDatum(ends->now);
-  insert_row(&ends->finished, values, nulls);
+  insert_row(&ends->finished, values, nulls, kFinishedColumns);
   if (is_set(row, kJobQueueName))
     note_queue_slot(queue_slot(DatumGetTextPP(value_of(row, kJobQueueName))));
   if (try_delete_row(&ends->jobs, row, true) != TM_Ok)

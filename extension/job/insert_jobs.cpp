@@ -1,8 +1,8 @@
 #include "job/insert_jobs.hpp"
 
 #include "access/catalog.hpp"
-#include "access/search_path.hpp"
-#include "server/compat.hpp"
+#include "job/job_table.hpp"
+#include "job/statement_write.hpp"
 
 namespace pulse {
 namespace {
@@ -28,13 +28,13 @@ void store_plain(NewJobs* jobs, HeapTuple* rows, int count) {
   for (int i = 0; i < count; i++) ExecClearTuple(jobs->slot[i]);
 }
 
-// Returns it as triggers made it.
-HeapTuple store_as_a_statement(NewJobs* jobs, HeapTuple row) {
-  JobTable* table = &jobs->slow;
-  under_secure_search_path([&] { insert_tuple(table, row); });
-  HeapTuple stored = ExecCopySlotHeapTuple(table->changed);
-  ExecClearTuple(table->changed);
-  return stored;
+// Returns it as it was stored.
+HeapTuple store_by_statement(NewJobs* jobs, HeapTuple row) {
+  Datum values[kMaxColumns];
+  bool nulls[kMaxColumns];
+  heap_deform_tuple(row, RelationGetDescr(jobs->table), values, nulls);
+  return insert_by_statement(jobs->table, values, nulls,
+                             catalog()->has_index_lanes ? kJobIndexLane : kJobSuperseded);
 }
 
 }  // namespace
@@ -48,21 +48,11 @@ void open_new_jobs(NewJobs* jobs) {
   jobs->is_plain = is_plain_job_table(jobs->table);
   jobs->command = GetCurrentCommandId(true);
   open_job_indexes(&jobs->indexes, jobs->table);
-  if (jobs->is_plain) return;
-  open_job_table(&jobs->slow);
-  prepare_executor(&jobs->slow);
-  // Where an expression of PL/pgSQL is all that calls, no query is under way that would fire them.
-  if (jobs->table->trigdesc) AfterTriggerBeginQuery();
 }
 
 void close_new_jobs(NewJobs* jobs) {
   close_job_indexes(&jobs->indexes);
   for (int i = 0; i < jobs->slots; i++) ExecDropSingleTupleTableSlot(jobs->slot[i]);
-  if (!jobs->is_plain) {
-    if (jobs->table->trigdesc)
-      under_secure_search_path([&] { AfterTriggerEndQuery(jobs->slow.estate); });
-    close_job_table(&jobs->slow);
-  }
   table_close(jobs->table, NoLock);
   CommandCounterIncrement();
 }
@@ -78,14 +68,14 @@ HeapTuple form_new_job(NewJobs* jobs, Datum* values, bool* nulls) {
 
 void store_new_jobs(NewJobs* jobs, HeapTuple* rows, int count, Tuplestorestate* results) {
   for (int i = 0; i < count; i++) {
-    if (!jobs->is_plain) rows[i] = store_as_a_statement(jobs, rows[i]);
+    if (!jobs->is_plain) rows[i] = store_by_statement(jobs, rows[i]);
     tuplestore_puttuple(results, rows[i]);
   }
   if (jobs->is_plain && count > 0) store_plain(jobs, rows, count);
 }
 
 Datum store_new_job(NewJobs* jobs, HeapTuple row) {
-  if (!jobs->is_plain) row = store_as_a_statement(jobs, row);
+  if (!jobs->is_plain) row = store_by_statement(jobs, row);
   Datum stored = heap_copy_tuple_as_datum(row, RelationGetDescr(jobs->table));
   if (jobs->is_plain) store_plain(jobs, &row, 1);
   return stored;

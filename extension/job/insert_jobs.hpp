@@ -1,9 +1,9 @@
-// New rows of pulse.job with their index entries, stored without planner and executor, which would
-// cost several times what the table itself costs.
+// New rows of pulse.job. A plain table gets them with their index entries without planner and
+// executor, which would cost several times what the table itself costs; any other gets them by
+// statements, one by one (statement_write.hpp).
 #pragma once
 
 #include "job/job_index.hpp"
-#include "job/job_table.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
@@ -14,9 +14,8 @@ struct NewJobs {
   MemoryContext context;
   Relation table;
   CommandId command;
-  bool is_plain;  // see is_plain_job_table; a column of others stays empty
+  bool is_plain;  // see is_plain_job_table
   JobIndexes indexes;
-  JobTable slow;  // where it is not plain
   int slots;
   TupleTableSlot* slot[kNewJobsAtOnce];
 };

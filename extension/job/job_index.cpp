@@ -1,5 +1,6 @@
 #include "job/job_index.hpp"
 
+#include "job/statement_write.hpp"
 #include "server/shared_memory.hpp"
 
 namespace pulse {
@@ -118,8 +119,7 @@ void enter_by_key(JobIndexes* indexes, TupleTableSlot* row) {
 }  // namespace
 
 bool is_plain_job_table(Relation table) {
-  if (RelationGetNumberOfAttributes(table) != kJobIndexLane || table->trigdesc ||
-      table->rd_att->constr->num_check > 0)
+  if (RelationGetNumberOfAttributes(table) != kJobIndexLane || asks_for_statements(table))
     return false;
   List* indexes = RelationGetIndexList(table);
   bool all_ours = list_length(indexes) == kJobIndexes;

@@ -25,8 +25,8 @@ struct JobIndexes {
   IndexInfo* info[kJobIndexes];
 };
 
-// Whether this is our table with our columns and indexes only, and neither triggers nor
-// constraints: what somebody hung on it is theirs, and gets what a statement would give it.
+// Whether this is our table with our columns and indexes only, and asks for no statements
+// (statement_write.hpp).
 bool is_plain_job_table(Relation table);
 
 // Of a plain table that stays open, in the present memory context.

@@ -2,6 +2,7 @@
 
 #include "access/catalog.hpp"
 #include "access/search_path.hpp"
+#include "job/statement_write.hpp"
 #include "server/compat.hpp"
 
 namespace pulse {
@@ -42,31 +43,37 @@ void put_changed(JobTable* table, HeapTuple tuple) {
   ExecForceStoreHeapTuple(tuple, table->changed, true);
 }
 
+// Most updates need none, and it costs more than they do.
+void prepare_executor(JobTable* table) {
+  if (table->estate) return;
+  MemoryContext old = MemoryContextSwitchTo(table->context);
+  table->estate = new_estate(table->relation, &table->result);
+  table->estate->es_snapshot = table->snapshot;
+  ExecOpenIndices(table->result, false);
+  MemoryContextSwitchTo(old);
+}
+
 // Brings the indexes after an update.
 void follow(JobTable* table, IndexesToFollow indexes) {
   if (indexes == kNoIndexes) return;
-  if (table->is_plain) return enter_changed_job(&table->indexes, table->changed);
+  if (table->is_job) return enter_changed_job(&table->indexes, table->changed);
   prepare_executor(table);
   under_secure_search_path(
       [&] { update_indexes(table->result, table->estate, table->changed, indexes); });
   ResetPerTupleExprContext(table->estate);
 }
 
-// Whether anything of somebody else's may be called when a row is inserted.
-bool calls_others(const JobTable* table) {
-  if (table->relation->trigdesc) return true;
-  const TupleConstr* constraints = table->relation->rd_att->constr;
-  if (constraints && constraints->num_check > 0) return true;
+// An expression calls functions, which run under the search path of statements only.
+bool has_index_expressions(const JobTable* table) {
   for (int i = 0; i < table->result->ri_NumIndices; i++)
     if (table->result->ri_IndexRelationInfo[i]->ii_Expressions != NIL) return true;
   return false;
 }
 
-// No query is under way that would fire what comes after the row.
-void insert_with_triggers(JobTable* table, HeapTuple tuple) {
-  if (table->relation->trigdesc) AfterTriggerBeginQuery();
-  insert_tuple(table, tuple);
-  if (table->relation->trigdesc) AfterTriggerEndQuery(table->estate);
+void insert_directly(JobTable* table, Datum* values, bool* nulls) {
+  put_changed(table, heap_form_tuple(RelationGetDescr(table->relation), values, nulls));
+  ExecSimpleRelationInsert(table->result, table->estate, table->changed);
+  ResetPerTupleExprContext(table->estate);
 }
 
 }  // namespace
@@ -82,6 +89,7 @@ void check_columns(TupleDesc shape, const char* name) {
 void open_job_table(JobTable* table) {
   open_extension_table(table, catalog()->job);
   check_columns(RelationGetDescr(table->relation), "job");
+  table->is_job = true;
   table->is_plain = is_plain_job_table(table->relation);
 }
 
@@ -90,20 +98,14 @@ void open_extension_table(JobTable* table, Oid relation) {
   table->context = CurrentMemoryContext;
   table->relation = table_open(relation, RowExclusiveLock);
   table->snapshot = RegisterSnapshot(GetLatestSnapshot());
-  table->is_plain = false;
+  table->is_job = false;
+  const TupleConstr* constraints = table->relation->rd_att->constr;
+  table->is_plain =
+      !asks_for_statements(table->relation) && !(constraints && constraints->has_generated_stored);
   open_job_indexes(&table->indexes, table->relation);
   table->estate = nullptr;
   table->locked = table_slot_create(table->relation, nullptr);
   table->changed = nullptr;
-}
-
-void prepare_executor(JobTable* table) {
-  if (table->estate) return;
-  MemoryContext old = MemoryContextSwitchTo(table->context);
-  table->estate = new_estate(table->relation, &table->result);
-  table->estate->es_snapshot = table->snapshot;
-  ExecOpenIndices(table->result, false);
-  MemoryContextSwitchTo(old);
 }
 
 void close_job_table(JobTable* table) {
@@ -142,36 +144,48 @@ bool try_lock_row(JobTable* table, const ItemPointerData& seen) {
 }
 
 void update_locked_row(JobTable* table, JobChange* change) {
-  put_changed(table, modified(table, table->locked, change));
-  IndexesToFollow indexes = kNoIndexes;
-  simple_table_tuple_update(table->relation, &table->locked->tts_tid, table->changed,
-                            table->snapshot, &indexes);
-  follow(table, indexes);
-  ExecClearTuple(table->changed);
+  MemoryContext old = MemoryContextSwitchTo(table->context);
+  if (table->is_plain) {
+    put_changed(table, modified(table, table->locked, change));
+    IndexesToFollow indexes = kNoIndexes;
+    simple_table_tuple_update(table->relation, &table->locked->tts_tid, table->changed,
+                              table->snapshot, &indexes);
+    follow(table, indexes);
+  } else {
+    put_changed(table, update_by_statement(table->relation, table->snapshot,
+                                           &table->locked->tts_tid, *change));
+  }
+  MemoryContextSwitchTo(old);
 }
 
-void insert_tuple(JobTable* table, HeapTuple tuple) {
-  prepare_executor(table);
-  put_changed(table, tuple);
-  ExecSimpleRelationInsert(table->result, table->estate, table->changed);
-  ResetPerTupleExprContext(table->estate);
-}
-
-void insert_row(JobTable* table, Datum* values, bool* nulls) {
-  HeapTuple tuple = heap_form_tuple(RelationGetDescr(table->relation), values, nulls);
-  prepare_executor(table);
-  if (calls_others(table))
-    under_secure_search_path([&] { insert_with_triggers(table, tuple); });
+void insert_row(JobTable* table, Datum* values, bool* nulls, int columns) {
+  bool is_direct = table->is_plain && RelationGetNumberOfAttributes(table->relation) == columns;
+  if (is_direct) {
+    prepare_executor(table);
+    is_direct = !has_index_expressions(table);
+  }
+  MemoryContext old = MemoryContextSwitchTo(table->context);
+  if (is_direct)
+    insert_directly(table, values, nulls);
   else
-    insert_tuple(table, tuple);
-  ExecClearTuple(table->changed);
+    put_changed(table, insert_by_statement(table->relation, values, nulls, columns));
+  MemoryContextSwitchTo(old);
 }
 
 TM_Result try_delete_row(JobTable* table, TupleTableSlot* row, bool wait) {
   TM_FailureData failure;
   ItemPointerData tid = row->tts_tid;
-  return table_tuple_delete(table->relation, &tid, GetCurrentCommandId(true), table->snapshot,
-                            InvalidSnapshot, wait, &failure, false);
+  CommandId command = GetCurrentCommandId(true);
+  if (table->is_plain)
+    return table_tuple_delete(table->relation, &tid, command, table->snapshot, InvalidSnapshot,
+                              wait, &failure, false);
+  // A statement would wait for the row.
+  TM_Result result =
+      table_tuple_lock(table->relation, &tid, table->snapshot, table->locked, command,
+                       LockTupleExclusive, wait ? LockWaitBlock : LockWaitSkip, 0, &failure);
+  if (result != TM_Ok) return result == TM_WouldBlock ? TM_BeingModified : result;
+  delete_by_statement(table->relation, table->snapshot, &tid);
+  return TM_Ok;
 }
 
 }  // namespace pulse

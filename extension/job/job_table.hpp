@@ -1,5 +1,16 @@
-// Rows of pulse.job changed without planner and executor: lock one row or step over it, then update
-// it and its indexes. Only for rows that this extension's own functions write.
+// The one way to write rows of pulse.job, and of the other tables that C code writes. A caller
+// locks a row or steps over it, then updates or deletes it; how the row is written is decided here
+// alone.
+//
+// A plain table has nothing but what this extension made: such rows, and their index entries, are
+// written without planner and executor. On any other table, statements write the same rows
+// (statement_write.hpp), so that triggers, rules and indexes of a DBA see each of them. A function
+// that writes here needs no other path for such a table. What differs for it:
+//   - a statement may run a trigger, which may raise an error or change the row: what was stored is
+//     in `changed` after an insert or update;
+//   - a suppressed row raises an error (sqlstate 09000), so a write that returns has happened;
+//   - a table that is not plain gets its generated columns from the server, and a plain one from
+//     JobChange::set_index_lane.
 #pragma once
 
 #include "access/catalog.hpp"
@@ -12,12 +23,13 @@ struct JobTable {
   MemoryContext context;  // of what is made when it is needed
   Relation relation;
   Snapshot snapshot;
-  bool is_plain;  // pulse.job, and nobody hung anything on it
+  bool is_job;    // pulse.job, of which JobIndexes knows every index
+  bool is_plain;  // rows are written directly
   JobIndexes indexes;
-  EState* estate;  // where it is not plain
+  EState* estate;  // for index entries of a plain table other than pulse.job
   ResultRelInfo* result;
-  TupleTableSlot* locked;  // the row that was locked last
-  TupleTableSlot* changed;
+  TupleTableSlot* locked;   // the row that was locked last
+  TupleTableSlot* changed;  // the row that was inserted or updated last, as it was stored
 };
 
 // Of a table of ours, with room for some that somebody else has added.
@@ -69,11 +81,7 @@ void close_job_table(JobTable* table);
 // Refuses a table with more columns than there is room for.
 void check_columns(TupleDesc shape, const char* name);
 
-// For what goes through the executor, in the present memory context. What needs it does it by
-// itself, because most updates need none, and it costs more than they do.
-void prepare_executor(JobTable* table);
-
-// As open_job_table, for another table of ours without row triggers and generated columns.
+// As open_job_table, for another table of ours, which has no generated columns.
 void open_extension_table(JobTable* table, Oid relation);
 
 // Whether another transaction that is under way has the row, as far as one look tells: a twentieth
@@ -88,13 +96,12 @@ bool try_lock_row(JobTable* table, const ItemPointerData& seen);
 // changes the lane, or nothing that an index has.
 void update_locked_row(JobTable* table, JobChange* change);
 
-void insert_row(JobTable* table, Datum* values, bool* nulls);
+// Inserts into a table opened by open_extension_table, of which this many columns are known. More
+// columns get their defaults. (Jobs are inserted by insert_jobs.hpp.)
+void insert_row(JobTable* table, Datum* values, bool* nulls, int columns);
 
-// As a statement does, triggers included; `changed` has the row as they made it. Frees the tuple
-// with the next one.
-void insert_tuple(JobTable* table, HeapTuple tuple);
-
-// Without waiting: TM_Ok, or who else has it.
+// Deletes a row that was locked, or only seen. Without waiting: TM_Ok, or who else has it. `locked`
+// may have the row afterwards.
 TM_Result try_delete_row(JobTable* table, TupleTableSlot* row, bool wait = false);
 
 }  // namespace pulse

@@ -1,0 +1,184 @@
+#include "job/statement_write.hpp"
+
+#include "access/catalog.hpp"
+#include "access/search_path.hpp"
+#include "job/job_table.hpp"
+
+extern "C" {
+#include "lib/stringinfo.h"
+}
+
+namespace pulse {
+namespace {
+
+constexpr int kMaxParameters = kMaxColumns + 1;
+
+struct Statement {
+  StringInfoData text;
+  int count;
+  Oid types[kMaxParameters];
+  Datum values[kMaxParameters];
+  char nulls[kMaxParameters + 1];
+};
+
+// A plan that this session keeps. There are few: one per table and set of changed columns.
+struct Plan {
+  Plan* next;
+  char* text;
+  SPIPlanPtr plan;
+};
+
+Plan* plans;
+Oid plans_are_of;  // which installation: another one has other types
+
+void forget_plans() {
+  while (Plan* plan = plans) {
+    plans = plan->next;
+    SPI_freeplan(plan->plan);
+    pfree(plan->text);
+    pfree(plan);
+  }
+  plans_are_of = catalog()->job;
+}
+
+SPIPlanPtr plan_of(Statement* statement) {
+  if (plans_are_of != catalog()->job) forget_plans();
+  for (Plan* plan = plans; plan; plan = plan->next)
+    if (strcmp(plan->text, statement->text.data) == 0) return plan->plan;
+  SPIPlanPtr prepared = SPI_prepare(statement->text.data, statement->count, statement->types);
+  if (!prepared) elog(ERROR, "could not prepare: %s", statement->text.data);
+  auto* plan = static_cast<Plan*>(MemoryContextAlloc(TopMemoryContext, sizeof(Plan)));
+  plan->text = MemoryContextStrdup(TopMemoryContext, statement->text.data);
+  if (SPI_keepplan(prepared)) elog(ERROR, "could not keep: %s", statement->text.data);
+  plan->plan = prepared;
+  plan->next = plans;
+  plans = plan;
+  return prepared;
+}
+
+const char* name_of(Relation table) {
+  return quote_qualified_identifier(get_namespace_name(RelationGetNamespace(table)),
+                                    RelationGetRelationName(table));
+}
+
+Statement* new_statement() {
+  auto* statement = static_cast<Statement*>(palloc0(sizeof(Statement)));
+  initStringInfo(&statement->text);
+  return statement;
+}
+
+// The parameter's number.
+int add_parameter(Statement* statement, Oid type, Datum value, bool is_null) {
+  int at = statement->count++;
+  statement->types[at] = type;
+  statement->values[at] = is_null ? static_cast<Datum>(0) : value;
+  statement->nulls[at] = is_null ? 'n' : ' ';
+  return statement->count;
+}
+
+bool is_written(Form_pg_attribute column) {
+  return !column->attisdropped && column->attgenerated == '\0';
+}
+
+void add_place(Statement* statement, ItemPointer tid) {
+  appendStringInfo(&statement->text, " WHERE this_row.ctid OPERATOR(pg_catalog.=) $%d",
+                   add_parameter(statement, TIDOID, PointerGetDatum(tid), false));
+}
+
+[[noreturn]] void refuse_suppression(Relation table) {
+  ereport(ERROR,
+          (errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+           errmsg("a trigger, rule or policy of pulse.%s suppressed a row",
+                  RelationGetRelationName(table)),
+           errdetail("Without the row, what pg_pulse answers would not be true."),
+           errhint("Let BEFORE ROW triggers return the row, or raise an error of their own.")));
+  pg_unreachable();
+}
+
+// The row that RETURNING gave.
+HeapTuple returned_row(Relation table, MemoryContext context) {
+  bool isnull;
+  Datum row = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+  HeapTupleHeader header = DatumGetHeapTupleHeader(row);
+  HeapTupleData stored = {};
+  stored.t_len = HeapTupleHeaderGetDatumLength(header);
+  ItemPointerSetInvalid(&stored.t_self);
+  stored.t_tableOid = RelationGetRelid(table);
+  stored.t_data = header;
+  MemoryContext old = MemoryContextSwitchTo(context);
+  HeapTuple copy = heap_copytuple(&stored);
+  MemoryContextSwitchTo(old);
+  return copy;
+}
+
+// No small table may lead to a plan that reads the table when it has grown.
+void forbid_reading_all() {
+  (void)set_config_option("enable_seqscan", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+                          true, 0, false);
+}
+
+// Without a snapshot, under the transaction's.
+HeapTuple run(Relation table, Statement* statement, Snapshot snapshot, bool returns) {
+  MemoryContext context = CurrentMemoryContext;
+  HeapTuple row = nullptr;
+  under_secure_search_path([&] {
+    forbid_reading_all();
+    if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+    int done = SPI_execute_snapshot(plan_of(statement), statement->values, statement->nulls,
+                                    snapshot, InvalidSnapshot, false, true, 0);
+    if (done < 0) elog(ERROR, "could not run: %s", statement->text.data);
+    if (SPI_processed == 0 || (returns && !SPI_tuptable)) refuse_suppression(table);
+    if (returns) row = returned_row(table, context);
+    SPI_finish();
+  });
+  pfree(statement->text.data);
+  pfree(statement);
+  return row;
+}
+
+}  // namespace
+
+HeapTuple insert_by_statement(Relation table, const Datum* values, const bool* nulls, int columns) {
+  Statement* statement = new_statement();
+  TupleDesc shape = RelationGetDescr(table);
+  appendStringInfo(&statement->text, "INSERT INTO %s AS this_row (", name_of(table));
+  for (int i = 0; i < columns; i++) {
+    Form_pg_attribute column = TupleDescAttr(shape, i);
+    if (!is_written(column)) continue;
+    appendStringInfo(&statement->text, "%s%s", statement->count ? ", " : "",
+                     quote_identifier(NameStr(column->attname)));
+    (void)add_parameter(statement, column->atttypid, values[i], nulls[i]);
+  }
+  appendStringInfoString(&statement->text, ") VALUES (");
+  for (int i = 1; i <= statement->count; i++)
+    appendStringInfo(&statement->text, "%s$%d", i > 1 ? ", " : "", i);
+  appendStringInfoString(&statement->text, ") RETURNING this_row");
+  return run(table, statement, InvalidSnapshot, true);
+}
+
+HeapTuple update_by_statement(Relation table, Snapshot snapshot, ItemPointer tid,
+                              const JobChange& change) {
+  Statement* statement = new_statement();
+  TupleDesc shape = RelationGetDescr(table);
+  appendStringInfo(&statement->text, "UPDATE %s AS this_row SET ", name_of(table));
+  for (int i = 0; i < Min(shape->natts, kMaxColumns); i++) {
+    Form_pg_attribute column = TupleDescAttr(shape, i);
+    if (!change.replaces[i] || !is_written(column)) continue;
+    const char* comma = statement->count ? ", " : "";
+    appendStringInfo(&statement->text, "%s%s = $%d", comma,
+                     quote_identifier(NameStr(column->attname)),
+                     add_parameter(statement, column->atttypid, change.values[i], change.nulls[i]));
+  }
+  add_place(statement, tid);
+  appendStringInfoString(&statement->text, " RETURNING this_row");
+  return run(table, statement, snapshot, true);
+}
+
+void delete_by_statement(Relation table, Snapshot snapshot, ItemPointer tid) {
+  Statement* statement = new_statement();
+  appendStringInfo(&statement->text, "DELETE FROM %s AS this_row", name_of(table));
+  add_place(statement, tid);
+  (void)run(table, statement, snapshot, false);
+}
+
+}  // namespace pulse
