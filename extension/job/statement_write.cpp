@@ -138,6 +138,12 @@ HeapTuple run(Relation table, Statement* statement, Snapshot snapshot, bool retu
 
 }  // namespace
 
+bool asks_for_statements(Relation table) {
+  const TupleConstr* constraints = table->rd_att->constr;
+  return table->trigdesc || table->rd_rules || table->rd_rel->relforcerowsecurity ||
+         (constraints && constraints->num_check > 0);
+}
+
 HeapTuple insert_by_statement(Relation table, const Datum* values, const bool* nulls, int columns) {
   Statement* statement = new_statement();
   TupleDesc shape = RelationGetDescr(table);

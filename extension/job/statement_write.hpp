@@ -16,10 +16,7 @@ struct JobChange;
 
 // Whether rules, triggers, constraints or policies ask for statements; indexes and columns are the
 // caller's to check. A look at what the relation cache has.
-inline bool asks_for_statements(Relation table) {
-  return table->trigdesc || table->rd_rules || table->rd_rel->relforcerowsecurity ||
-         (table->rd_att->constr && table->rd_att->constr->num_check > 0);
-}
+bool asks_for_statements(Relation table);
 
 // Columns behind the given ones get their defaults. The result is in the present memory context.
 HeapTuple insert_by_statement(Relation table, const Datum* values, const bool* nulls, int columns);
