@@ -28,6 +28,11 @@ CREATE OR REPLACE FUNCTION pulse._lock_worker(worker_id bigint) RETURNS boolean
 COMMENT ON FUNCTION pulse._lock_worker(bigint) IS
   'the same, waiting for another who declares it lost; false while a claim of it is under way';
 
+CREATE OR REPLACE FUNCTION pulse._require_alive(worker_id bigint) RETURNS text
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_alive';
+COMMENT ON FUNCTION pulse._require_alive(bigint) IS
+  'the verdict about this worker; raises PU002 when it is unknown, lost or stopped';
+
 CREATE OR REPLACE FUNCTION pulse.claim(
     worker_id bigint,
     max_jobs int = 1,
@@ -45,21 +50,8 @@ COMMENT ON FUNCTION pulse.claim(bigint, int, text[], text[], int) IS
   'worker that is unknown, lost or stopped, PU007 outside READ COMMITTED, PU008 while '
   'pulse.claims is off and in a copy that has not been adopted';
 
--- In PL/pgSQL, which keeps its plans: SQL would plan anew in each statement that calls it.
 CREATE OR REPLACE FUNCTION pulse._as_claimed(job pulse.job) RETURNS pulse.claimed_job
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  task pulse.task;
-BEGIN
-  SELECT * INTO task FROM pulse.task AS t WHERE t.identifier = job.identifier;
-  RETURN ROW(
-    job.id, job.token, job.identifier, job.payload, job.queue_name, job.priority, job.run_at,
-    job.attempts, job.max_attempts, job.crashes, job.job_key, job.flags, job.checkpoint,
-    job.last_error, job.recovered,
-    coalesce(task.timeout, pulse._interval(pulse._setting_us('default_timeout'))),
-    task.stall_timeout, coalesce(task.on_unreachable, 'continue'), to_regprocedure(task.handler),
-    job.created_at);
-END $$;
+  LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_as_claimed';
 COMMENT ON FUNCTION pulse._as_claimed(pulse.job) IS 'a running job as its worker sees it';
 
 CREATE OR REPLACE FUNCTION pulse.held(worker_id bigint) RETURNS SETOF pulse.claimed_job
@@ -94,51 +86,14 @@ END $$;
 COMMENT ON FUNCTION pulse._unclaimable_reason(pulse.job) IS
   'parked, future or running (by a living owner); NULL when the job may be claimed';
 
--- A suspect runs alone (see claim): not beside other jobs of its worker, and they not beside it.
-CREATE OR REPLACE FUNCTION pulse._must_wait_isolated(job pulse.job, worker_id bigint)
-  RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  crash_limit int := coalesce(
-    (SELECT t.max_crashes FROM pulse.task AS t WHERE t.identifier = job.identifier),
-    pulse._max_crashes());
-BEGIN
-  IF EXISTS (SELECT FROM pulse.heartbeat AS h JOIN pulse.job AS a ON a.id = h.isolated_job_id
-              WHERE h.worker_id = _must_wait_isolated.worker_id
-                AND a.state = 'running' AND a.worker_id = _must_wait_isolated.worker_id) THEN
-    RETURN true;
-  ELSIF crash_limit < 0 OR job.crashes < greatest(crash_limit - 1, 1) THEN
-    RETURN false;
-  ELSIF cardinality(pulse._running_ids(_must_wait_isolated.worker_id, 1)) > 0
-        OR NOT pulse._try_lock_worker(_must_wait_isolated.worker_id) THEN
-    RETURN true;
-  END IF;
-  -- Beats overwrite a row that is not locked.
-  PERFORM 1 FROM pulse.heartbeat AS h WHERE h.worker_id = _must_wait_isolated.worker_id FOR UPDATE;
-  UPDATE pulse.heartbeat AS h SET isolated_job_id = job.id
-   WHERE h.worker_id = _must_wait_isolated.worker_id;
-  RETURN false;
-END $$;
+CREATE OR REPLACE FUNCTION pulse._must_wait_isolated(job pulse.job, worker_id bigint) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_must_wait_alone';
 COMMENT ON FUNCTION pulse._must_wait_isolated(pulse.job, bigint) IS
-  'whether the rule of the last chance forbids this worker this job now';
+  'whether the rule of the last chance forbids this worker this locked job now. Where it allows a '
+  'suspect, the worker gets nothing else until that has ended';
 
 CREATE OR REPLACE FUNCTION pulse._take_job(job pulse.job, worker_id bigint) RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  live_us bigint := pulse._live_now_us();
-  taken pulse.job;
-BEGIN
-  UPDATE pulse.job AS j SET
-    state = 'running', in_place = false, attempts = j.attempts + 1, worker_id = _take_job.worker_id,
-    token = pulse._next_token(), claimed_at = pulse.now(), last_activity_at = pulse.now(),
-    claimed_live_us = live_us, activity_live_us = live_us,
-    stage = NULL, progress = NULL, message = NULL
-  WHERE j.id = job.id
-  RETURNING j.* INTO taken;
-  RETURN taken;
-END $$;
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_take_job';
 COMMENT ON FUNCTION pulse._take_job(pulse.job, bigint) IS 'claims a locked job that may be claimed';
 
 CREATE OR REPLACE FUNCTION pulse.claim_job(
@@ -152,12 +107,7 @@ BEGIN
   PERFORM pulse._require_read_committed('claim_job');
   PERFORM pulse._require_claims();
   PERFORM pulse._lock_worker_shared(claim_job.worker_id);
-  SELECT h.status INTO status FROM pulse.heartbeat AS h WHERE h.worker_id = claim_job.worker_id;
-  IF status IS NULL OR status IN ('lost', 'stopped') THEN
-    RAISE EXCEPTION 'worker % is %', claim_job.worker_id, coalesce(status, 'unknown or stopped')
-      USING ERRCODE = 'PU002',
-            HINT = 'Register anew with pulse.register_worker() and use the new id.';
-  END IF;
+  status := pulse._require_alive(claim_job.worker_id);
   SELECT * INTO wanted FROM pulse.job AS j WHERE j.id = claim_job.job_id FOR UPDATE SKIP LOCKED;
   IF wanted.id IS NULL THEN
     reason := (SELECT CASE WHEN EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = job_id)

@@ -133,21 +133,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse._raise_unknown_worker(bigint) IS 'raises PU002';
 
-CREATE OR REPLACE FUNCTION pulse._require_alive(worker_id bigint) RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  status text := (SELECT h.status FROM pulse.heartbeat AS h
-                   WHERE h.worker_id = _require_alive.worker_id);
-BEGIN
-  IF status IS NULL OR status IN ('lost', 'stopped') THEN
-    RAISE EXCEPTION 'worker % is %', worker_id, coalesce(status, 'unknown or stopped') USING
-      ERRCODE = 'PU002',
-      HINT = 'Register anew with pulse.register_worker() and use the new id.';
-  END IF;
-END $$;
-COMMENT ON FUNCTION pulse._require_alive(bigint) IS
-  'raises PU002 for a worker that is unknown, lost or stopped';
-
 CREATE OR REPLACE FUNCTION pulse.attach_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$

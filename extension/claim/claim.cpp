@@ -80,41 +80,11 @@ bool may_be_prefetched(TupleTableSlot* row) {
 
 // --- handing out --------------------------------------------------------------------------------
 
-// Of a claimed row, as it was stored.
 void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task) {
-  static const int columns[] = {kJobId,
-                                kJobToken,
-                                kJobIdentifier,
-                                kJobPayload,
-                                kJobQueueName,
-                                kJobPriority,
-                                kJobRunAt,
-                                kJobAttempts,
-                                kJobMaxAttempts,
-                                kJobCrashes,
-                                kJobKey,
-                                kJobFlags,
-                                kJobCheckpoint,
-                                kJobLastError,
-                                kJobRecovered,
-                                0,
-                                0,
-                                0,
-                                0,
-                                kJobCreatedAt};
-  constexpr int kColumns = lengthof(columns);
-  Datum values[kColumns];
-  bool nulls[kColumns];
-  for (int i = 0; i < kColumns; i++)
-    if (columns[i]) values[i] = slot_getattr(row, columns[i], &nulls[i]);
-  auto put = [&](int i, Datum value, bool null) {
-    values[i] = value;
-    nulls[i] = null;
-  };
-  put(15, task.timeout, task.timeout_null);
-  put(16, task.stall_timeout, task.stall_timeout_null);
-  put(17, task.on_unreachable, task.on_unreachable_null);
-  put(18, task.handler, task.handler_null);
+  Datum values[kClaimedColumns];
+  bool nulls[kClaimedColumns];
+  slot_getallattrs(row);
+  read_claimed(row->tts_values, row->tts_isnull, task, values, nulls);
   tuplestore_putvalues(claim->results->setResult, claim->results->setDesc, values, nulls);
 }
 
@@ -128,9 +98,9 @@ bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
 
 void prepare_to_take(Claim* claim, TaskCursor* cursor) {
   settings_of(claim, cursor);
-  if (claim->token != 0) return;
-  claim->token = next_token();
-  claim->live_now = live_now_us();
+  if (claim->stamp.token != 0) return;
+  claim->stamp.token = next_token();
+  claim->stamp.live_now = live_now_us();
 }
 
 bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid) {
@@ -140,18 +110,7 @@ bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid) {
   bool isnull;
   int64 id = DatumGetInt64(slot_getattr(row, kJobId, &isnull));
   bool is_in_place = may_stay_in_place(claim, row);
-  JobChange change = {};
-  change.set_running(claim->worker.worker_id, is_in_place);
-  change.set(kJobAttempts, Int16GetDatum(int2_of(row, kJobAttempts) + 1));
-  change.set(kJobToken, Int64GetDatum(claim->token));
-  change.set(kJobClaimedAt, TimestampTzGetDatum(claim->now));
-  change.set(kJobLastActivityAt, TimestampTzGetDatum(claim->now));
-  change.set(kJobClaimedLive, Int64GetDatum(claim->live_now));
-  change.set(kJobActivityLive, Int64GetDatum(claim->live_now));
-  change.clear(kJobStage);
-  change.clear(kJobProgress);
-  change.clear(kJobMessage);
-  update_locked_row(&claim->table, &change);
+  claim_locked_row(&claim->table, claim->stamp, is_in_place);
   return_row(claim, claim->table.changed, settings_of(claim, cursor));
   if (is_in_place) claim->in_place_ids[claim->in_place_count++] = id;
   claim->claimed++;
@@ -269,7 +228,8 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
                      wake_group_of(claim), claim->start_jobs);
   if (claim->worker.draining) return;
   Promotion left = promote_for(claim);
-  claim->now = wall_now();
+  claim->stamp.worker_id = claim->worker.worker_id;
+  claim->stamp.now = wall_now();
   claim->stays_in_place = claims_stay_in_place(claim->max_jobs);
   if (claim->stays_in_place) {
     index_running_now_and_then(claim->worker.worker_id);
@@ -283,7 +243,7 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   hand_out(claim);
   index_close(claim->index, AccessShareLock);
   close_job_table(&claim->table);
-  add_claim_batches(claim->worker.worker_id, claim->token, claim->in_place_ids,
+  add_claim_batches(claim->worker.worker_id, claim->stamp.token, claim->in_place_ids,
                     claim->in_place_count);
   note_work_left(left.more                                      ? WorkLeft::kNow
                  : left.busy || is_kept_waiting(claim)          ? WorkLeft::kBusy

@@ -4,6 +4,7 @@
 
 #include "server/postgres.hpp"
 
+#include "claim/claimed_job.hpp"
 #include "claim/claiming_worker.hpp"
 #include "claim/claims_in_progress.hpp"
 #include "claim/due_scan.hpp"
@@ -47,9 +48,7 @@ struct Claim {
   bool is_job_held;           // somebody who is no claim has a job that it could have had
   bool poison_suspect_waits;  // a poison suspect waits for this worker, or another, to be idle
   MemoryContext row_context;  // reset for each row that is looked at
-  int64 token;
-  TimestampTz now;
-  int64 live_now;
+  ClaimStamp stamp;           // a token of 0: none was needed so far
   ReturnSetInfo* results;
 };
 

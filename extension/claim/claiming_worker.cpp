@@ -39,11 +39,42 @@ void close_row(IndexLookup* row) {
   table_close(row->table, AccessShareLock);
 }
 
-[[noreturn]] void refuse(int64 worker_id, const char* state) {
-  ereport(ERROR,
-          (errcode(kWorkerNotAlive), errmsg("worker " INT64_FORMAT " is %s", worker_id, state),
-           errhint("Register anew with pulse.register_worker() and use the new id.")));
+[[noreturn]] void refuse(const char* worker_id, const char* state) {
+  ereport(ERROR, (errcode(kWorkerNotAlive), errmsg("worker %s is %s", worker_id, state),
+                  errhint("Register anew with pulse.register_worker() and use the new id.")));
   pg_unreachable();
+}
+
+[[noreturn]] void refuse(int64 worker_id, const char* state) {
+  refuse(psprintf(INT64_FORMAT, worker_id), state);
+}
+
+// The last beat of a worker.
+struct LastBeat {
+  Snapshot snapshot;
+  IndexLookup row;
+};
+
+// Raises PU002 for a worker that is unknown, lost or stopped.
+void open_last_beat(LastBeat* last, int64 worker_id) {
+  CommandCounterIncrement();
+  last->snapshot = RegisterSnapshot(GetLatestSnapshot());
+  if (!open_row(&last->row, catalog()->heartbeat, catalog()->heartbeat_key, worker_id,
+                last->snapshot))
+    refuse(worker_id, "unknown or stopped");
+  if (status_is(last->row.row, "lost")) refuse(worker_id, "lost");
+  if (status_is(last->row.row, "stopped")) refuse(worker_id, "stopped");
+}
+
+void close_last_beat(LastBeat* last) {
+  close_row(&last->row);
+  UnregisterSnapshot(last->snapshot);
+}
+
+int64 alone_job_in(TupleTableSlot* beat) {
+  bool isnull;
+  Datum job_id = slot_getattr(beat, kBeatIsolatedJobId, &isnull);
+  return isnull ? 0 : DatumGetInt64(job_id);
 }
 
 bool beat_is_due(TupleTableSlot* slot) {
@@ -93,20 +124,12 @@ ArrayType* registered_tasks(int64 worker_id) {
 void admit_worker(ClaimingWorker* worker, int64 worker_id) {
   worker->worker_id = worker_id;
   begin_claim(worker_id);
-  CommandCounterIncrement();
-  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  IndexLookup last;
-  if (!open_row(&last, catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot))
-    refuse(worker_id, "unknown or stopped");
-  if (status_is(last.row, "lost")) refuse(worker_id, "lost");
-  if (status_is(last.row, "stopped")) refuse(worker_id, "stopped");
-  worker->draining = !status_is(last.row, "alive");
-  bool isnull;
-  Datum isolated = slot_getattr(last.row, kBeatIsolatedJobId, &isnull);
-  worker->isolated_job_id = isnull ? 0 : DatumGetInt64(isolated);
-  bool due = beat_is_due(last.row);
-  close_row(&last);
-  UnregisterSnapshot(snapshot);
+  LastBeat last;
+  open_last_beat(&last, worker_id);
+  worker->draining = !status_is(last.row.row, "alive");
+  worker->isolated_job_id = alone_job_in(last.row.row);
+  bool due = beat_is_due(last.row.row);
+  close_last_beat(&last);
   if (due && !worker->draining) beat_beside_claim(worker_id);
 }
 
@@ -129,6 +152,15 @@ bool worker_is_alive(int64 worker_id, Snapshot snapshot) {
       status_is(last.row, "alive");
   close_row(&last);
   return is_alive;
+}
+
+int64 alone_job_of(int64 worker_id, Snapshot snapshot) {
+  IndexLookup last;
+  bool is_known =
+      open_row(&last, catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot);
+  int64 job_id = is_known ? alone_job_in(last.row) : 0;
+  close_row(&last);
+  return job_id;
 }
 
 bool holds_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
@@ -155,3 +187,14 @@ void set_isolated_job(int64 worker_id, int64 job_id) {
 }
 
 }  // namespace pulse
+
+// pulse._require_alive(worker_id): its status, or PU002.
+PULSE_FUNCTION(pulse_require_alive) {
+  if (PG_ARGISNULL(0)) pulse::refuse("NULL", "unknown or stopped");
+  pulse::LastBeat last;
+  pulse::open_last_beat(&last, PG_GETARG_INT64(0));
+  bool isnull;
+  text* status = DatumGetTextPCopy(slot_getattr(last.row.row, pulse::kBeatStatus, &isnull));
+  pulse::close_last_beat(&last);
+  PG_RETURN_TEXT_P(status);
+}

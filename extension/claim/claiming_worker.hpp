@@ -31,6 +31,9 @@ bool worker_is_alive(int64 worker_id, Snapshot snapshot);
 // Whether a running job belongs to this worker.
 bool holds_jobs(int64 worker_id, Relation job, Snapshot snapshot);
 
+// The poison suspect that this worker runs alone or is kept free for; 0: none.
+int64 alone_job_of(int64 worker_id, Snapshot snapshot);
+
 // Remembers, or with 0 forgets, the poison suspect that this worker is to run alone.
 void set_isolated_job(int64 worker_id, int64 job_id);
 

@@ -30,7 +30,7 @@ void add_cursor(Claim* claim, Datum identifier, int* capacity, TupleTableSlot* f
   cursor->scan.relation = claim->table.relation;
   cursor->scan.index = claim->index;
   cursor->scan.snapshot = claim->table.snapshot;
-  cursor->scan.now = claim->now;
+  cursor->scan.now = claim->stamp.now;
   cursor->scan.state = catalog()->state_ready;
   cursor->scan.marks = {claim->marks ? claim->marks + cursor->bit : nullptr, cursor->bit,
                         mark_task(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)),
@@ -38,7 +38,7 @@ void add_cursor(Claim* claim, Datum identifier, int* capacity, TupleTableSlot* f
   fix_text(&cursor->scan, identifier);
   bool isnull;
   TimestampTz run_at = first ? DatumGetTimestampTz(slot_getattr(first, kJobRunAt, &isnull)) : 0;
-  cursor->due = first && run_at > claim->now
+  cursor->due = first && run_at > claim->stamp.now
                     ? first_due_beyond(&cursor->scan, int2_of(first, kJobPriority), run_at)
                     : first_due(&cursor->scan);
 }

@@ -110,6 +110,9 @@ DROP FUNCTION pulse._add_unkeyed(pulse.job_spec[]);
 -- Now one function ends every waiting job.
 DROP FUNCTION pulse._cancel_waiting(pulse.job, text);
 
+-- It returns the verdict.
+DROP FUNCTION pulse._require_alive(bigint);
+
 -- For tables of which sessions remember what they have read.
 CREATE FUNCTION pulse._rows_changed() RETURNS trigger
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_rows_changed';

@@ -1,0 +1,110 @@
+#include "claim/claimed_job.hpp"
+
+#include "access/catalog.hpp"
+#include "access/index_lookup.hpp"
+#include "claim/token.hpp"
+#include "liveness/liveness_clock.hpp"
+#include "server/settings.hpp"
+#include "server/values.hpp"
+
+namespace pulse {
+namespace {
+
+// Where the values of a claimed job come from: a column of pulse.job, or of its task's settings.
+enum TaskValue { kTimeout = -4, kStallTimeout, kOnUnreachable, kHandler };
+
+constexpr int kSources[kClaimedColumns] = {
+    kJobId,       kJobToken,     kJobIdentifier, kJobPayload,     kJobQueueName,
+    kJobPriority, kJobRunAt,     kJobAttempts,   kJobMaxAttempts, kJobCrashes,
+    kJobKey,      kJobFlags,     kJobCheckpoint, kJobLastError,   kJobRecovered,
+    kTimeout,     kStallTimeout, kOnUnreachable, kHandler,        kJobCreatedAt};
+
+NullableDatum task_value(const TaskSettings& task, int which) {
+  switch (which) {
+    case kTimeout: return {task.timeout, task.timeout_null};
+    case kStallTimeout: return {task.stall_timeout, task.stall_timeout_null};
+    case kOnUnreachable: return {task.on_unreachable, task.on_unreachable_null};
+    default: return {task.handler, task.handler_null};
+  }
+}
+
+Datum claim_by_id(int64 job_id, int64 worker_id) {
+  ClaimStamp stamp = {worker_id, next_token(), wall_now(), live_now_us()};
+  JobTable table;
+  IndexLookup jobs;
+  open_job_table(&table);
+  open_index_lookup(&jobs, table.relation, catalog()->job_key, table.snapshot);
+  if (!find_id(&jobs, job_id) || !try_lock_row(&table, jobs.row->tts_tid))
+    elog(ERROR, "job " INT64_FORMAT " is not locked by its claim", job_id);
+  claim_locked_row(&table, stamp, false);
+  bool should_free;
+  HeapTuple row = ExecFetchSlotHeapTuple(table.changed, false, &should_free);
+  Datum claimed = heap_copy_tuple_as_datum(row, RelationGetDescr(table.relation));
+  close_index_lookup(&jobs);
+  close_job_table(&table);
+  CommandCounterIncrement();
+  return claimed;
+}
+
+}  // namespace
+
+void read_job(JobValue* job, HeapTupleHeader header) {
+  TupleDesc shape = shape_of(header);
+  check_columns(shape, "job");
+  read_fields(header, shape, job->values, job->nulls);
+  ReleaseTupleDesc(shape);
+}
+
+void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place) {
+  bool isnull;
+  int attempts = DatumGetInt16(slot_getattr(table->locked, kJobAttempts, &isnull));
+  JobChange change = {};
+  change.set_running(stamp.worker_id, is_in_place);
+  change.set(kJobAttempts, Int16GetDatum(attempts + 1));
+  change.set(kJobToken, Int64GetDatum(stamp.token));
+  change.set(kJobClaimedAt, TimestampTzGetDatum(stamp.now));
+  change.set(kJobLastActivityAt, TimestampTzGetDatum(stamp.now));
+  change.set(kJobClaimedLive, Int64GetDatum(stamp.live_now));
+  change.set(kJobActivityLive, Int64GetDatum(stamp.live_now));
+  change.clear(kJobStage);
+  change.clear(kJobProgress);
+  change.clear(kJobMessage);
+  update_locked_row(table, &change);
+}
+
+void read_claimed(const Datum* job, const bool* job_nulls, const TaskSettings& task, Datum* values,
+                  bool* nulls) {
+  for (int i = 0; i < kClaimedColumns; i++) {
+    int source = kSources[i];
+    NullableDatum value = source > 0 ? NullableDatum{job[source - 1], job_nulls[source - 1]}
+                                     : task_value(task, source);
+    values[i] = value.value;
+    nulls[i] = value.isnull;
+  }
+}
+
+}  // namespace pulse
+
+// pulse._take_job(job, worker_id): of a job that this transaction has locked.
+PULSE_FUNCTION(pulse_take_job) {
+  pulse::JobValue job;
+  pulse::read_job(&job, PG_GETARG_HEAPTUPLEHEADER(0));
+  PG_RETURN_DATUM(
+      pulse::claim_by_id(DatumGetInt64(job.values[pulse::kJobId - 1]), PG_GETARG_INT64(1)));
+}
+
+// pulse._as_claimed(job)
+PULSE_FUNCTION(pulse_as_claimed) {
+  pulse::JobValue job;
+  pulse::read_job(&job, PG_GETARG_HEAPTUPLEHEADER(0));
+  TupleDesc shape;
+  if (get_call_result_type(fcinfo, nullptr, &shape) != TYPEFUNC_COMPOSITE ||
+      shape->natts != pulse::kClaimedColumns)
+    elog(ERROR, "type pulse.claimed_job is not as it was made");
+  Datum values[pulse::kClaimedColumns];
+  bool nulls[pulse::kClaimedColumns];
+  pulse::TaskSettings task =
+      pulse::task_settings(job.values[pulse::kJobIdentifier - 1], GetActiveSnapshot());
+  pulse::read_claimed(job.values, job.nulls, task, values, nulls);
+  PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(shape), values, nulls)));
+}
