@@ -2,6 +2,13 @@
 -- own, so that what it looks for can be read in one place. For people and tests, not for every
 -- second.
 
+-- For a test, which compares the answer with the columns and indexes of sql/tables.sql.
+CREATE OR REPLACE FUNCTION pulse._index_rules(
+    job pulse.job, OUT index_lane "char", OUT running_worker_id bigint, OUT indexes text[])
+  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_index_rules';
+COMMENT ON FUNCTION pulse._index_rules(pulse.job) IS
+  'the generated columns and the indexes that C code gives such a job';
+
 CREATE OR REPLACE VIEW pulse._broken_p1 AS
   SELECT 'P1'::text AS promise, j.id AS job_id, 'live and finished at once'::text AS detail
     FROM pulse.job AS j JOIN pulse.finished_job AS f ON f.id = j.id

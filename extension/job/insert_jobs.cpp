@@ -58,8 +58,8 @@ void close_new_jobs(NewJobs* jobs) {
 }
 
 HeapTuple form_new_job(NewJobs* jobs, Datum* values, bool* nulls) {
-  bool is_parked = DatumGetObjectId(values[kJobState - 1]) == catalog()->state_parked;
-  values[kJobIndexLane - 1] = CharGetDatum(is_parked ? kLaneParked : kLaneOpen);
+  values[kJobIndexLane - 1] =
+      CharGetDatum(index_lane(DatumGetObjectId(values[kJobState - 1]), false));
   nulls[kJobIndexLane - 1] = false;
   HeapTuple row = heap_form_tuple(RelationGetDescr(jobs->table), values, nulls);
   row->t_tableOid = RelationGetRelid(jobs->table);

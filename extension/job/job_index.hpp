@@ -3,20 +3,10 @@
 #pragma once
 
 #include "access/catalog.hpp"
+#include "job/index_lane.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
-
-enum JobIndex {
-  kKeyIndex,
-  kClaimIndex,
-  kRunningIndex,
-  kParkedIndex,
-  kParkedDueIndex,
-  kOpenIndex,
-  kWaitingKeyIndex,
-  kRunningKeyIndex
-};
 
 struct JobIndexes {
   MemoryContext context;

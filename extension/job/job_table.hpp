@@ -10,7 +10,7 @@
 //     in `changed` after an insert or update;
 //   - a suppressed row raises an error (sqlstate 09000), so a write that returns has happened;
 //   - a table that is not plain gets its generated columns from the server, and a plain one from
-//     JobChange::set_index_lane.
+//     JobChange::set_state.
 #pragma once
 
 #include "access/catalog.hpp"
@@ -50,26 +50,23 @@ struct JobChange {
     nulls[column - 1] = true;
     replaces[column - 1] = true;
   }
-  // Waiting jobs have no holder.
-  void set_waiting(Oid state) {
-    set(kJobState, ObjectIdGetDatum(state));
-    bool is_parked = state == catalog()->state_parked;
-    set_index_lane(is_parked ? kLaneParked : kLaneOpen, false);
-    if (catalog()->has_index_lanes) clear(kJobRunningWorkerId);
-  }
-  // A fresh claim stays in the lane of open jobs, and so changes no column that an index has.
+  void set_waiting(Oid state) { set_state(state, false, 0); }
+  // A claim in place stays in the lane of open jobs, and so changes no column that an index has.
   void set_running(int64 worker_id, bool is_in_place) {
-    set(kJobState, ObjectIdGetDatum(catalog()->state_running));
     set(kJobWorkerId, Int64GetDatum(worker_id));
-    set_index_lane(is_in_place ? kLaneOpen : kLaneRunning, is_in_place);
-    if (catalog()->has_index_lanes && !is_in_place)
-      set(kJobRunningWorkerId, Int64GetDatum(worker_id));
+    set_state(catalog()->state_running, is_in_place, worker_id);
   }
-  // Nobody computes generated columns here.
-  void set_index_lane(char lane, bool is_in_place) {
+  // With the generated columns, which the server does not compute for a direct write.
+  void set_state(Oid state, bool is_in_place, int64 worker_id) {
+    set(kJobState, ObjectIdGetDatum(state));
     if (!catalog()->has_index_lanes) return;
+    char lane = index_lane(state, is_in_place);
     set(kJobIndexLane, CharGetDatum(lane));
     set(kJobInPlace, BoolGetDatum(is_in_place));
+    if (lane == kLaneRunning)
+      set(kJobRunningWorkerId, Int64GetDatum(worker_id));
+    else
+      clear(kJobRunningWorkerId);
   }
 };
 

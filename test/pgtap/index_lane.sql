@@ -1,0 +1,60 @@
+-- extension/job/index_lane.cpp: C code that writes a job gives it the generated columns and the
+-- indexes that sql/tables.sql says. A change of one side alone turns this red.
+\ir support/setup.psql
+SELECT plan(13);
+
+-- Every kind of job that an expression could tell from another. A running job has a worker.
+INSERT INTO pulse.job (identifier, state, fresh, worker_id, queue_name, job_key)
+SELECT 'mail', state, fresh, worker_id, queue_name,
+       CASE WHEN has_key THEN format('%s', row_number() OVER ()) END
+  FROM unnest(enum_range(NULL::pulse.job_state)) AS state,
+       unnest(ARRAY[true, false]) AS fresh, unnest(ARRAY[7, NULL]) AS worker_id,
+       unnest(ARRAY['q', NULL]) AS queue_name, unnest(ARRAY[true, false]) AS has_key
+ WHERE state <> 'running' OR worker_id IS NOT NULL;
+
+SELECT is((SELECT count(*)::int FROM pulse.job), 40, 'there is a job of every kind');
+SELECT set_eq(
+  $$SELECT attname::text FROM pg_attribute
+     WHERE attrelid = 'pulse.job'::regclass AND attgenerated <> ''$$,
+  $$VALUES ('lane'), ('running_worker_id')$$, 'C code knows each generated column');
+SELECT is_empty(
+  $$SELECT j.id, j.index_lane, r.index_lane, pg_get_expr(d.adbin, d.adrelid)
+      FROM pulse.job AS j CROSS JOIN LATERAL pulse._index_rules(j) AS r
+      JOIN pg_attrdef AS d ON d.adrelid = 'pulse.job'::regclass
+      JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum AND a.attname = 'lane'
+     WHERE j.index_lane <> r.index_lane$$,
+  'and computes the lane as it does');
+SELECT is_empty(
+  $$SELECT j.id, j.running_worker_id, r.running_worker_id, pg_get_expr(d.adbin, d.adrelid)
+      FROM pulse.job AS j CROSS JOIN LATERAL pulse._index_rules(j) AS r
+      JOIN pg_attrdef AS d ON d.adrelid = 'pulse.job'::regclass
+      JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+       AND a.attname = 'running_worker_id'
+     WHERE j.running_worker_id IS DISTINCT FROM r.running_worker_id$$,
+  'and the holder');
+
+SELECT set_eq(
+  $$SELECT i.indexrelid::regclass::text FROM pg_index AS i WHERE i.indrelid = 'pulse.job'::regclass$$,
+  $$SELECT DISTINCT 'pulse.' || unnest(r.indexes)
+      FROM pulse.job AS j CROSS JOIN LATERAL pulse._index_rules(j) AS r$$,
+  'C code knows each index');
+
+-- Whether C code enters just the jobs that the predicate asks for.
+CREATE FUNCTION follows(index regclass) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  name text := (SELECT c.relname FROM pg_class AS c WHERE c.oid = index);
+  predicate text := coalesce((SELECT pg_get_expr(i.indpred, i.indrelid) FROM pg_index AS i
+                               WHERE i.indexrelid = index), 'true');
+  answer text;
+BEGIN
+  EXECUTE format(
+    'SELECT is_empty($q$SELECT job.id, job.state, job.in_place FROM pulse.job
+      WHERE (%s) <> (%L = ANY ((pulse._index_rules(job)).indexes))$q$, %L)',
+    predicate, name, format('%s has the jobs where %s', name, predicate)) INTO answer;
+  RETURN answer;
+END $$;
+SELECT follows(i.indexrelid) FROM pg_index AS i
+ WHERE i.indrelid = 'pulse.job'::regclass ORDER BY i.indexrelid::regclass::text;
+
+SELECT * FROM finish();
+ROLLBACK;
