@@ -20,22 +20,9 @@ $admin->query('CREATE EXTENSION amcheck');
 
 # --- the load -------------------------------------------------------------------------------------
 
-my $produce = q{DO $$
-DECLARE n int := 0;
-BEGIN
-  WHILE EXISTS (SELECT FROM go_on) LOOP
-    n := n + 1;
-    PERFORM pulse.add_jobs(array_fill('(work,,,,,,,)'::pulse.job_spec, '{20}'));
-    PERFORM pulse.add_job('work', queue_name => 'q' || n % 8);
-    PERFORM pulse.add_job('work', job_key => pg_backend_pid() || 'x' || n);
-    COMMIT;
-    PERFORM pg_sleep(0.01);
-  END LOOP;
-END $$};
-
-# Claims so many jobs at a time. Now and then one fails and is retried, and a beat settles what was
-# claimed in place.
-sub consume {
+# Works jobs off, so many at a time, and adds as many, of each kind. Now and then one fails and is
+# retried, and a beat settles what was claimed in place.
+sub work {
     my ($id, $many) = @_;
     return qq{DO \$\$
 DECLARE ids bigint[]; tokens bigint[]; refused bigint; n int := 0;
@@ -44,6 +31,13 @@ BEGIN
     n := n + 1;
     SELECT array_agg(c.id), array_agg(c.token) INTO ids, tokens FROM pulse.claim($id, $many) AS c;
     COMMIT;
+    IF EXISTS (SELECT FROM go_on) THEN
+      PERFORM pulse.add_job('work', queue_name => 'q' || n % 8);
+      PERFORM pulse.add_job('work', job_key => '$id x' || n) WHERE $many > 1;
+      PERFORM pulse.add_jobs(array_fill('(work,,,,,,,)'::pulse.job_spec, '{$many}'))
+        WHERE $many > 2;
+      COMMIT;
+    END IF;
     IF n % 5 = 0 THEN
       PERFORM pulse.heartbeat($id);
       COMMIT;
@@ -79,16 +73,14 @@ sub under_load {
     my ($meanwhile) = @_;
     $admin->query('TRUNCATE pulse.finished_job');
     $admin->query('CREATE TABLE go_on AS SELECT 1 AS yes');
-    my @producers = map { Pulse::Session->new($node) } 1 .. 2;
-    my @consumers = map { Pulse::SqlWorker->new($node, "consumer $_", interval => '0') } 1 .. 3;
-    my @at_once = (1, 7, 50);
-    $_->ask($produce) for @producers;
-    $_->ask(consume($_->id, shift @at_once)) for @consumers;
+    my @workers = map { Pulse::SqlWorker->new($node, "worker $_", interval => '0') } 1 .. 5;
+    my @at_once = (1, 1, 7, 20, 50);
+    $_->ask(work($_->id, shift @at_once)) for @workers;
     wait_for_more();
     $meanwhile->();
     wait_for_more();
     $admin->query('DELETE FROM go_on');
-    for (@producers, @consumers) {
+    for (@workers) {
         $_->answer;
         unlike($_->said, qr/ERROR|FATAL/, 'no transaction failed');
         $_->quit;
@@ -100,7 +92,8 @@ sub under_load {
     is( value($node, q{SELECT count(*) FROM pulse.finished_job AS f WHERE f.attempts <>
             (SELECT count(*) FROM pulse.attempt AS a WHERE a.job_id = f.id)}),
         0, 'in as many attempts as are told of');
-    is( value($node, q{SELECT count(*) FROM pulse.attempt WHERE outcome NOT IN ('completed', 'failed')}),
+    is( value($node, q{SELECT count(*) FROM pulse.attempt
+            WHERE outcome NOT IN ('completed', 'failed')}),
         0, 'none of which was lost');
     is(value($node, 'SELECT count(*) FROM pulse.job'), 0, 'none is left');
     is(value($node, 'SELECT * FROM pulse.verify()'), '', 'no promise is broken');
@@ -116,10 +109,8 @@ sub repack_job {
     my $file = value($node, q{SELECT pg_relation_filenode('pulse.job')});
     my $options = join ' ', '--no-order --no-kill-backend --table pulse.job --dbname postgres',
       '--host', $node->host, '--port', $node->port;
-    my ($status, $said) = (0);
-    $said = `$repack $options 2>&1`;
-    $status = $?;
-    is($status, 0, 'pg_repack succeeds') or diag $said;
+    my $said = `$repack $options 2>&1`;
+    is($?, 0, 'pg_repack succeeds') or diag $said;
     isnt(value($node, q{SELECT pg_relation_filenode('pulse.job')}), $file, 'the table is another');
     is(value($node, q{SELECT count(*) FROM pg_trigger WHERE tgrelid = 'pulse.job'::regclass}),
         0, 'nothing hangs on it any more');
@@ -132,9 +123,8 @@ for my $round (1 .. 3) {
 
 # The first change that a trigger sees of a job may be any; from then on it sees each.
 my $unseen = q{
-    SELECT count(*) FROM (SELECT a.*, lag(a.became) OVER (PARTITION BY a.id ORDER BY a.seq) AS before,
-                                 lag(a.seq) OVER (PARTITION BY a.id ORDER BY a.seq) AS at
-                            FROM audit AS a) AS s
+    SELECT count(*) FROM (SELECT a.*, lag(a.became) OVER w AS before, lag(a.seq) OVER w AS at
+                            FROM audit AS a WINDOW w AS (PARTITION BY a.id ORDER BY a.seq)) AS s
      WHERE s.at IS NOT NULL AND s.was IS DISTINCT FROM s.before};
 
 sub audit_jobs {

@@ -112,7 +112,7 @@ SELECT ids[1:2] AS ids, tokens[1:2] AS tokens FROM running() \gset
 SELECT pulse.complete_many(:'ids', :'tokens') \g /dev/null
 SELECT is(seen(), '2 DELETE', 'many completions are seen');
 SELECT ids[1:2] AS ids, tokens[1:2] AS tokens FROM running() \gset
-SELECT pulse.fail_many(:'ids', :'tokens', ARRAY['wrong', 'wrong'], ARRAY[true, false]) \g /dev/null
+SELECT pulse.fail_many(:'ids', :'tokens', '{wrong,wrong}', '{true,false}') \g /dev/null
 SELECT is(seen(), '1 DELETE, 1 UPDATE', 'failures are seen, the last one too');
 SELECT ids[1] AS id, tokens[1] AS token FROM running() \gset
 SELECT pulse.fail(:id, :token, 'wrong') \g /dev/null
@@ -157,7 +157,8 @@ SELECT pulse.complete(:soonest, :token) \g /dev/null
 SELECT pulse.set_task('bomb', max_crashes => 2) \g /dev/null
 DELETE FROM pulse.job;
 SELECT given_job('bomb') AS bomb \gset
-UPDATE pulse.job SET attempts = 1, crashes = 1, run_at = run_at - interval '1 hour' WHERE id = :bomb;
+UPDATE pulse.job SET attempts = 1, crashes = 1, run_at = run_at - interval '1 hour'
+ WHERE id = :bomb;
 SELECT given_job('safe') AS safe \gset
 SELECT (pulse.claim_job(:eve, :safe)).reason \g /dev/null
 SELECT seen() \g /dev/null
@@ -186,7 +187,7 @@ SET LOCAL session_replication_role = origin;
 DROP TRIGGER audit_row ON pulse.job;
 CREATE TRIGGER audit_row AFTER UPDATE OF message, run_at ON pulse.job
   FOR EACH ROW EXECUTE FUNCTION public.audit_row();
-SELECT is(cardinality(claimed_ids(:fay)), 1, 'a job is claimed where a trigger is for some columns');
+SELECT is(cardinality(claimed_ids(:fay)), 1, 'a job is claimed where a trigger is for columns');
 SELECT is(seen(), '1 UPDATE', 'one of which a claim clears');
 DROP TRIGGER audit_row ON pulse.job;
 CREATE TRIGGER audit_row AFTER UPDATE OF run_at, payload ON pulse.job

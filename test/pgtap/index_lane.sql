@@ -34,7 +34,8 @@ SELECT is_empty(
   'and the holder');
 
 SELECT set_eq(
-  $$SELECT i.indexrelid::regclass::text FROM pg_index AS i WHERE i.indrelid = 'pulse.job'::regclass$$,
+  $$SELECT i.indexrelid::regclass::text FROM pg_index AS i
+     WHERE i.indrelid = 'pulse.job'::regclass$$,
   $$SELECT DISTINCT 'pulse.' || unnest(r.indexes)
       FROM pulse.job AS j CROSS JOIN LATERAL pulse._index_rules(j) AS r$$,
   'C code knows each index');
