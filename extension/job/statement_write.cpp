@@ -166,7 +166,7 @@ HeapTuple update_by_statement(Relation table, Snapshot snapshot, ItemPointer tid
                               const JobChange& change) {
   Statement* statement = new_statement();
   TupleDesc shape = RelationGetDescr(table);
-  appendStringInfo(&statement->text, "UPDATE %s AS this_row SET ", name_of(table));
+  appendStringInfo(&statement->text, "UPDATE ONLY %s AS this_row SET ", name_of(table));
   for (int i = 0; i < Min(shape->natts, kMaxColumns); i++) {
     Form_pg_attribute column = TupleDescAttr(shape, i);
     if (!change.replaces[i] || !is_written(column)) continue;
@@ -182,7 +182,7 @@ HeapTuple update_by_statement(Relation table, Snapshot snapshot, ItemPointer tid
 
 void delete_by_statement(Relation table, Snapshot snapshot, ItemPointer tid) {
   Statement* statement = new_statement();
-  appendStringInfo(&statement->text, "DELETE FROM %s AS this_row", name_of(table));
+  appendStringInfo(&statement->text, "DELETE FROM ONLY %s AS this_row", name_of(table));
   add_place(statement, tid);
   (void)run(table, statement, snapshot, false);
 }

@@ -1,7 +1,7 @@
 -- extension/job/statement_write.cpp: a DBA's triggers on pulse.job see every change of every job,
 -- however it is made, and none is lost when a trigger suppresses it.
 \ir support/setup.psql
-SELECT plan(55);
+SELECT plan(60);
 
 -- --- an audit, by row and by statement -----------------------------------------------------------
 
@@ -258,6 +258,21 @@ SELECT token FROM pulse.claim(:fay, tasks => '{noted}') \gset
 SELECT pulse.complete_many(ARRAY[:noted], ARRAY[:token]) \g /dev/null
 SELECT is((SELECT count(*)::int FROM public.note WHERE job IS NULL), 1,
   'a foreign key of others follows a job that ends');
+
+
+-- --- columns of a DBA ----------------------------------------------------------------------------
+
+ALTER TABLE pulse.job ADD COLUMN note text;
+ALTER TABLE pulse.job ALTER COLUMN note SET DEFAULT 'theirs';
+SELECT given_job('noted') AS noted \gset
+SELECT is((SELECT note FROM pulse.job WHERE id = :noted), 'theirs',
+  'an added job has the default of a column that it knows nothing of');
+SELECT is(claimed_ids(:fay, tasks => '{noted}'), ARRAY[:noted]::bigint[], 'it is claimed');
+SELECT is((SELECT note FROM pulse.job WHERE id = :noted), 'theirs', 'which changes nothing there');
+SELECT token FROM pulse.job WHERE id = :noted \gset
+SELECT pulse.complete(:noted, :token) \g /dev/null
+SELECT is(state_of(:noted), 'gone', 'and completed');
+SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 SELECT * FROM finish();
 ROLLBACK;
