@@ -113,34 +113,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse._mark_all_lost(bigint, int) IS 'declares workers lost that are';
 
-CREATE OR REPLACE FUNCTION pulse._lock_running(worker_id bigint, max_count int) RETURNS bigint[]
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
-DECLARE
-  bound int := max_count;
-  ids bigint[];
-  locked bigint[];
-BEGIN
-  LOOP
-    ids := pulse._running_ids(_lock_running.worker_id, bound);
-    WITH free AS MATERIALIZED (
-      SELECT j.id, j.job_key FROM pulse.job AS j
-       WHERE j.id = ANY (ids) AND j.state = 'running' AND j.worker_id = _lock_running.worker_id
-       ORDER BY j.id LIMIT max_count
-         FOR UPDATE SKIP LOCKED
-    )
-    SELECT coalesce(array_agg(f.id), '{}') INTO locked FROM free AS f
-     WHERE f.job_key IS NULL OR pulse._try_lock_key(f.job_key);
-    -- Where others hold some of the first ones, all are looked at.
-    EXIT WHEN bound IS NULL OR cardinality(ids) < bound OR cardinality(locked) = max_count;
-    bound := NULL;
-  END LOOP;
-  RETURN locked;
-END $$;
-COMMENT ON FUNCTION pulse._lock_running(bigint, int) IS
-  'locks, without waiting, running jobs of a worker; returns their ids';
-
 -- Workers that own running jobs and do not live: lost, stopped, or without any row (after a
 -- restore).
 CREATE OR REPLACE FUNCTION pulse._dead_owners()
@@ -174,26 +146,13 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse._dead_owners() IS 'owners of running jobs that do not live, and why';
 
-CREATE OR REPLACE FUNCTION pulse._recover_in_full(
-    worker_id bigint, outcome text, cause text, reason text, max_count int)
-  RETURNS TABLE (id bigint, state text)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN QUERY
-  SELECT e.id, e.state FROM pulse._end_attempts((
-    SELECT array_agg(ROW(l, outcome, reason, true, NULL, NULL, cause)::pulse._ending)
-      FROM unnest(pulse._lock_running(worker_id, max_count)) AS l)) AS e;
-END $$;
-COMMENT ON FUNCTION pulse._recover_in_full(bigint, text, text, text, int) IS
-  '_recover_owner() for jobs with a key, and whatever else takes more than one look';
-
--- C: extension/finish/recover.cpp.
 CREATE OR REPLACE FUNCTION pulse._recover_owner(
     worker_id bigint, outcome text, cause text, reason text, max_count int)
   RETURNS TABLE (id bigint, state text)
   LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100 AS 'MODULE_PATHNAME', 'pulse_recover_owner';
 COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, text, int) IS
-  'recovers at most so many running jobs of a worker that does not live; never waits';
+  'ends attempts of at most so many running jobs of a worker that does not live, all with NULL; '
+  'never waits';
 
 -- claim_job found the owner of a job dead: the attempt is recorded, and the job is taken at once.
 CREATE OR REPLACE FUNCTION pulse._recover_for_claim(job pulse.job) RETURNS pulse.job
@@ -207,7 +166,7 @@ BEGIN
   END IF;
   PERFORM pulse._end_attempts(ARRAY[
     ROW(job.id, 'lost', format('worker %s was silent beyond its threshold', job.worker_id), true,
-        NULL, NULL, 'silence')::pulse._ending]);
+        NULL, NULL, 'silence', job.token)::pulse._ending]);
   SELECT * INTO recovered FROM pulse.job AS j WHERE j.id = job.id FOR UPDATE;
   RETURN recovered;
 END $$;

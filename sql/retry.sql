@@ -141,7 +141,7 @@ BEGIN
   -- No worker died, so no crash is counted and nothing has to cool down.
   PERFORM pulse._end_attempts(ARRAY[
     ROW(found_job.id, 'interrupted', concat_ws(': ', 'requeued by hand', reason), true, NULL, NULL,
-        'hand')::pulse._ending]);
+        'hand', found_job.token)::pulse._ending]);
   PERFORM pulse._note_worker(found_job.worker_id);
   RETURN true;
 END $$;

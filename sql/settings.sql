@@ -72,24 +72,6 @@ COMMENT ON FUNCTION pulse._check_document(text, json) IS
 
 CREATE OR REPLACE FUNCTION pulse._check_duration(what text, value interval, lowest interval)
   RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF value < lowest OR value > interval '10 years' THEN
-    RAISE EXCEPTION '% is %, out of range', what, value USING
-      ERRCODE = 'PU004', HINT = format('It must be between %s and 10 years.', lowest);
-  END IF;
-END $$;
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_duration';
 COMMENT ON FUNCTION pulse._check_duration(text, interval, interval) IS
   'raises PU004 for a duration out of range; NULL passes';
-
-CREATE OR REPLACE FUNCTION pulse._check_lengths(lengths int[]) RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF (SELECT count(DISTINCT l) FROM unnest(lengths) AS l WHERE l IS NOT NULL) > 1 THEN
-    RAISE EXCEPTION 'the arrays have different lengths' USING
-      ERRCODE = 'PU004', DETAIL = format('They have %s elements.', lengths),
-      HINT = 'Give one element per job in each.';
-  END IF;
-END $$;
-COMMENT ON FUNCTION pulse._check_lengths(int[]) IS
-  'raises PU004 for arrays that do not belong together';

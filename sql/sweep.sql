@@ -6,12 +6,12 @@
 -- Jobs past their own clocks: the timeout since the claim, the stall_timeout since the last sign of
 -- life.
 CREATE OR REPLACE FUNCTION pulse._overdue(live_us bigint)
-  RETURNS TABLE (id bigint, job_key text, outcome text, error text, cause text)
+  RETURNS TABLE (id bigint, token bigint, outcome text, error text, cause text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   RETURN QUERY
-  SELECT j.id, j.job_key, c.outcome,
+  SELECT j.id, j.token, c.outcome,
          CASE c.outcome WHEN 'timed_out'
            THEN format('timed out after %s',
                        coalesce(t.timeout, pulse._interval(pulse._setting_us('default_timeout'))))
@@ -40,9 +40,9 @@ BEGIN
      WHERE j.id = ANY (ARRAY(SELECT l.id FROM pulse._overdue(live_us) AS l))
      ORDER BY j.id LIMIT max_count
        FOR UPDATE SKIP LOCKED) AS f;
-  RETURN (SELECT array_agg(ROW(l.id, l.outcome, l.error, true, NULL, NULL, l.cause)::pulse._ending)
-            FROM pulse._overdue(live_us) AS l
-           WHERE l.id = ANY (locked) AND (l.job_key IS NULL OR pulse._try_lock_key(l.job_key)));
+  RETURN (SELECT array_agg(ROW(l.id, l.outcome, l.error, true, NULL, NULL, l.cause, l.token)
+                           ::pulse._ending ORDER BY l.id)
+            FROM pulse._overdue(live_us) AS l WHERE l.id = ANY (locked));
 END $$;
 COMMENT ON FUNCTION pulse._lock_overdue(bigint, int) IS
   'locked jobs past their own clocks, as endings';
@@ -135,18 +135,19 @@ BEGIN
     RETURN;
   END IF;
   endings := pulse._lock_overdue(live_us, pulse._remaining(result, max_count));
-  SELECT array_agg(e.id ORDER BY e.id), array_agg(e.state) INTO ids, states
+  SELECT array_agg(e.id ORDER BY e.id), array_agg(e.state),
+         count(*) FILTER (WHERE e.outcome = 'timed_out'),
+         count(*) FILTER (WHERE e.outcome = 'stalled')
+    INTO ids, states, result.jobs_timed_out, result.jobs_stalled
     FROM pulse._end_attempts(endings) AS e;
   result := pulse._count_recovered(result, states);
-  result.jobs_timed_out :=
-    (SELECT count(*) FROM unnest(endings) AS e WHERE e.outcome = 'timed_out');
-  result.jobs_stalled := (SELECT count(*) FROM unnest(endings) AS e WHERE e.outcome = 'stalled');
   IF pulse._remaining(result, max_count) > 0 THEN
     result.jobs_skipped_locked := result.jobs_skipped_locked
       + (SELECT count(*) FROM pulse._overdue(live_us));
   END IF;
   IF is_first THEN
-    PERFORM pulse._notify_recovered(endings[1].cause, NULL, ids);
+    PERFORM pulse._notify_recovered(
+      (SELECT e.cause FROM unnest(endings) AS e WHERE e.id = ids[1]), NULL, ids);
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._recover_overdue(pulse._sweep_result, int, bigint) IS

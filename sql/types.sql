@@ -57,9 +57,11 @@ CREATE TYPE pulse._ending AS (
   retry    boolean,
   retry_in interval,
   payload  json,
-  cause      text
+  cause      text,
+  token    bigint
 );
-COMMENT ON TYPE pulse._ending IS 'how one attempt ends, the argument of _end_attempts';
+COMMENT ON TYPE pulse._ending IS
+  'how one attempt ends, the argument of _end_attempts; token NULL: whichever attempt runs';
 
 CREATE TYPE pulse._sweep_result AS (
   workers_lost        int,

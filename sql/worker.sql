@@ -172,10 +172,8 @@ BEGIN
    WHERE w.id = deregister_worker.worker_id
   RETURNING * INTO last_worker;
   -- Rows that somebody holds right now are found by the next sweep.
-  PERFORM pulse._end_attempts((
-    SELECT array_agg(ROW(l, 'interrupted', format('worker %s (%s) stopped', last_worker.id,
-                         last_worker.name), true, NULL, NULL, NULL)::pulse._ending)
-      FROM unnest(pulse._lock_running(deregister_worker.worker_id, NULL)) AS l));
+  PERFORM pulse._recover_owner(deregister_worker.worker_id, 'interrupted', NULL,
+    format('worker %s (%s) stopped', last_worker.id, last_worker.name), NULL);
   PERFORM pulse._forget_ended(deregister_worker.worker_id);
 END $$;
 COMMENT ON FUNCTION pulse.deregister_worker(bigint) IS

@@ -67,8 +67,10 @@ void look_up() {
   known.worker_key = relation_named("worker_pkey");
   known.attempt = relation_named("attempt");
   known.finished_job = relation_named("finished_job");
+  known.finished_completed = state_named("finished_state", "completed");
   known.finished_failed = state_named("finished_state", "failed");
   known.finished_quarantined = state_named("finished_state", "quarantined");
+  known.finished_cancelled = state_named("finished_state", "cancelled");
   known.task = relation_named("task");
   known.task_key = relation_named("task_pkey");
   known.queue = relation_named("queue");

@@ -37,8 +37,10 @@ struct Catalog {
   Oid state_ready;
   Oid state_parked;
   Oid state_running;
+  Oid finished_completed;
   Oid finished_failed;
   Oid finished_quarantined;
+  Oid finished_cancelled;
 };
 
 // How many of the above are indexes of pulse.job.

@@ -2,40 +2,20 @@
 
 #include "access/catalog.hpp"
 #include "claim/claim.hpp"
-#include "server/clocks.hpp"
-#include "server/compat.hpp"
-#include "server/settings.hpp"
-#include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {
 namespace {
 
-// Columns of pulse.attempt.
-enum AttemptColumn {
-  kAttemptJobId,
-  kAttemptToken,
-  kAttemptNumber,
-  kAttemptWorkerId,
-  kAttemptClaimedAt,
-  kAttemptEndedAt,
-  kAttemptOutcome,
-  kAttemptError,
-  kAttemptColumns,
-};
+enum NextState { kReady, kParked, kFailed, kQuarantined, kCancelled };
 
-// Of pulse.finished_job those that are not what they were in pulse.job.
-enum FinishedColumn {
-  kFinishedPayload = 2,
-  kFinishedState = 6,
-  kFinishedCrashes = 9,
-  kFinishedResult = 16,
-  kFinishedLastError = 17,
-  kFinishedAt = 20,
-  kFinishedColumns = 21,
+// How a job goes on after an attempt.
+struct Decision {
+  NextState state;
+  int attempts;
+  int crashes;
+  TimestampTz run_at;
 };
-
-enum class NextState { kRetry, kFailed, kQuarantined, kInDoubt };
 
 bool is_set(TupleTableSlot* row, JobColumn column) { return !slot_attisnull(row, column); }
 
@@ -44,167 +24,180 @@ Datum value_of(TupleTableSlot* row, JobColumn column) {
   return slot_getattr(row, column, &isnull);
 }
 
-// --- fates, as sql/attempt.sql has them ---------------------------------------------------------
-
-bool is_running(TupleTableSlot* row, AttemptOf of) {
-  if (DatumGetObjectId(value_of(row, kJobState)) != catalog()->state_running) return false;
-  bool isnull = false;
-  return of.column == 0 ||
-         (DatumGetInt64(slot_getattr(row, of.column, &isnull)) == of.number && !isnull);
+const char* name_of(NextState state) {
+  static const char* const names[] = {"ready", "parked", "failed", "quarantined", "cancelled"};
+  return names[state];
 }
 
-void find_rule(AttemptEnds* ends, Datum identifier) {
+// --- the decision -------------------------------------------------------------------------------
+
+const TaskRule& rule_of(AttemptEnds* ends, TupleTableSlot* row) {
+  Datum identifier = value_of(row, kJobIdentifier);
   text* name = DatumGetTextPP(identifier);
   text* last = ends->rule_is_of;
-  if (last && VARSIZE_ANY_EXHDR(last) == VARSIZE_ANY_EXHDR(name) &&
-      memcmp(VARDATA_ANY(last), VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)) == 0)
-    return;
-  ends->rule = retry_rule(identifier, ends->jobs.snapshot);
-  ends->rule_is_of = DatumGetTextPCopy(identifier);
-}
-
-bool is_one_crash_too_many(const RetryRule& rule, TupleTableSlot* row) {
-  return rule.max_crashes >= 0 && int2_of(row, kJobCrashes) + 1 >= rule.max_crashes;
-}
-
-NextState next_state_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
-  if (is_set(row, kJobCancelRequestedAt) || is_set(row, kJobKey) ||
-      DatumGetBool(value_of(row, kJobSuperseded)))
-    return NextState::kInDoubt;
-  find_rule(ends, value_of(row, kJobIdentifier));
-  if (ending.kind == Ending::kLost && is_one_crash_too_many(ends->rule, row))
-    return NextState::kQuarantined;
-  if (ending.kind == Ending::kReleased) return NextState::kRetry;
-  bool has_more = int2_of(row, kJobAttempts) < int2_of(row, kJobMaxAttempts);
-  return ending.may_retry && has_more ? NextState::kRetry : NextState::kFailed;
-}
-
-TimestampTz next_run_at(const AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
-  TimestampTz run_at = DatumGetTimestampTz(value_of(row, kJobRunAt));
-  if (ending.kind == Ending::kReleased) return run_at;
-  run_at = Max(run_at, ends->now);
-  if (ending.kind == Ending::kInterrupted) return run_at;
-  if (!ending.retry_in.isnull)
-    return DatumGetTimestampTz(DirectFunctionCall2(
-        timestamptz_pl_interval, TimestampTzGetDatum(run_at), ending.retry_in.value));
-  return run_at + backoff_us(ends->rule, int2_of(row, kJobAttempts));
+  if (!last || VARSIZE_ANY_EXHDR(last) != VARSIZE_ANY_EXHDR(name) ||
+      memcmp(VARDATA_ANY(last), VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)) != 0) {
+    ends->rule = task_rule(identifier, ends->jobs.table.snapshot);
+    ends->rule_is_of = DatumGetTextPCopy(identifier);
+  }
+  return ends->rule;
 }
 
 int crashes_after(TupleTableSlot* row, const Ending& ending) {
   return Min(int2_of(row, kJobCrashes) + (ending.kind == Ending::kLost), PG_INT16_MAX);
 }
 
-// --- what is written ----------------------------------------------------------------------------
-
-void write_attempt(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
-  static const JobColumn from[] = {kJobId, kJobToken, kJobAttempts, kJobWorkerId, kJobClaimedAt};
-  Datum values[kAttemptColumns];
-  bool nulls[kAttemptColumns] = {};
-  for (int i = 0; i < static_cast<int>(lengthof(from)); i++)
-    values[i] = slot_getattr(row, from[i], &nulls[i]);
-  values[kAttemptEndedAt] = TimestampTzGetDatum(ends->now);
-  values[kAttemptOutcome] = ending.outcome;
-  values[kAttemptError] = ending.error.value;
-  nulls[kAttemptError] = ending.error.isnull;
-  insert_row(&ends->attempts, values, nulls, kAttemptColumns);
+bool is_one_crash_too_many(const TaskRule& rule, TupleTableSlot* row) {
+  return rule.max_crashes >= 0 && int2_of(row, kJobCrashes) + 1 >= rule.max_crashes;
 }
+
+// A job that lost its key to another does not run again. The row may still show the key: a producer
+// leaves it to a row that it finds held.
+bool is_superseded(AttemptEnds* ends, TupleTableSlot* row) {
+  if (DatumGetBool(value_of(row, kJobSuperseded))) return true;
+  return is_set(row, kJobKey) && is_key_taken(&ends->jobs, value_of(row, kJobKey));
+}
+
+bool gives_attempt_back(const Ending& ending) {
+  return ending.kind == Ending::kReleased || ending.kind == Ending::kSnoozed;
+}
+
+bool may_run_again(TupleTableSlot* row, const Ending& ending) {
+  if (gives_attempt_back(ending)) return true;
+  return ending.may_retry && int2_of(row, kJobAttempts) < int2_of(row, kJobMaxAttempts);
+}
+
+NextState next_state_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
+  if (is_set(row, kJobCancelRequestedAt)) return kCancelled;
+  if (ending.kind == Ending::kLost && is_one_crash_too_many(rule_of(ends, row), row))
+    return kQuarantined;
+  if (is_superseded(ends, row) || !may_run_again(row, ending)) return kFailed;
+  return is_set(row, kJobQueueName) ? kParked : kReady;
+}
+
+TimestampTz later_by(TimestampTz moment, Datum interval) {
+  return DatumGetTimestampTz(
+      DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(moment), interval));
+}
+
+TimestampTz next_run_at(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
+  TimestampTz now = ends->records.now;
+  TimestampTz run_at = DatumGetTimestampTz(value_of(row, kJobRunAt));
+  if (ending.kind == Ending::kReleased) return run_at;
+  if (ending.kind == Ending::kSnoozed) return later_by(now, ending.retry_in.value);
+  run_at = Max(run_at, now);
+  if (ending.kind == Ending::kInterrupted) return run_at;
+  if (!ending.retry_in.isnull) return later_by(run_at, ending.retry_in.value);
+  return run_at + backoff_us(rule_of(ends, row), int2_of(row, kJobAttempts));
+}
+
+Decision decide(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
+  Decision decision = {};
+  decision.state = next_state_of(ends, row, ending);
+  decision.crashes = crashes_after(row, ending);
+  if (decision.state > kParked) return decision;
+  decision.attempts = int2_of(row, kJobAttempts) - gives_attempt_back(ending);
+  decision.run_at = next_run_at(ends, row, ending);
+  return decision;
+}
+
+// --- what is written ----------------------------------------------------------------------------
 
 void set_unless_null(JobChange* change, JobColumn column, const NullableDatum& value) {
   if (!value.isnull) change->set(column, value.value);
 }
 
-const char* requeue(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
-  static const JobColumn of_the_claim[] = {kJobWorkerId, kJobToken, kJobClaimedAt, kJobClaimedLive,
-                                           kJobActivityLive};
+void tell_waiting(TupleTableSlot* row, TimestampTz run_at) {
   bool has_queue = is_set(row, kJobQueueName);
-  TimestampTz run_at = next_run_at(ends, row, ending);
   note_job(DatumGetTextPP(value_of(row, kJobIdentifier)),
            has_queue ? DatumGetTextPP(value_of(row, kJobQueueName)) : nullptr, run_at);
+}
+
+// The one place where a running job becomes a waiting one.
+void requeue(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
+             const Decision& decision) {
+  static const JobColumn of_the_claim[] = {kJobWorkerId, kJobToken, kJobClaimedAt, kJobClaimedLive,
+                                           kJobActivityLive};
+  tell_waiting(row, decision.run_at);
   JobChange change = {};
-  change.set_waiting(has_queue ? catalog()->state_parked : catalog()->state_ready);
-  int given_back = ending.kind == Ending::kReleased;
-  change.set(kJobAttempts, Int16GetDatum(int2_of(row, kJobAttempts) - given_back));
-  change.set(kJobCrashes, Int16GetDatum(crashes_after(row, ending)));
-  change.set(kJobRunAt, TimestampTzGetDatum(run_at));
+  change.set_waiting(decision.state == kParked ? catalog()->state_parked : catalog()->state_ready);
+  change.set(kJobAttempts, Int16GetDatum(decision.attempts));
+  change.set(kJobCrashes, Int16GetDatum(decision.crashes));
+  change.set(kJobRunAt, TimestampTzGetDatum(decision.run_at));
   set_unless_null(&change, kJobPayload, ending.payload);
-  set_unless_null(&change, kJobLastError, ending.error);
+  set_unless_null(&change, kJobCheckpoint, ending.checkpoint);
+  if (ending.kind != Ending::kSnoozed) set_unless_null(&change, kJobLastError, ending.error);
   if (!ending.keeps_cause) {
     change.clear(kJobRecovered);
     set_unless_null(&change, kJobRecovered, ending.cause);
   }
   for (JobColumn column : of_the_claim) change.clear(column);
-  change.set(kJobUpdatedAt, TimestampTzGetDatum(ends->now));
-  update_locked_row(&ends->jobs, &change);
-  return has_queue ? "parked" : "ready";
+  change.set(kJobUpdatedAt, TimestampTzGetDatum(ends->records.now));
+  update_locked_row(&ends->jobs.table, &change);
 }
 
-const char* archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
-                    NextState next_state) {
-  static const JobColumn from[kFinishedColumns] = {
-      kJobId,       kJobIdentifier, kJobPayload,     kJobQueueName,  kJobPriority,   kJobRunAt,
-      kJobState,    kJobAttempts,   kJobMaxAttempts, kJobCrashes,    kJobKey,        kJobFlags,
-      kJobWorkerId, kJobToken,      kJobClaimedAt,   kJobCheckpoint, kJobCheckpoint, kJobLastError,
-      kJobRevision, kJobCreatedAt,  kJobUpdatedAt};
-  bool is_failed = next_state == NextState::kFailed;
-  Datum values[kFinishedColumns];
-  bool nulls[kFinishedColumns];
-  for (int i = 0; i < kFinishedColumns; i++) values[i] = slot_getattr(row, from[i], &nulls[i]);
-  auto put = [&](FinishedColumn column, const NullableDatum& value) {
-    if (value.isnull) return;
-    values[column] = value.value;
-    nulls[column] = false;
-  };
-  put(kFinishedPayload, ending.payload);
-  put(kFinishedLastError, ending.error);
-  values[kFinishedState] =
-      ObjectIdGetDatum(is_failed ? catalog()->finished_failed : catalog()->finished_quarantined);
-  values[kFinishedCrashes] = Int16GetDatum(crashes_after(row, ending));
-  nulls[kFinishedResult] = true;
-  values[kFinishedAt] = TimestampTzGetDatum(ends->now);
-  insert_row(&ends->finished, values, nulls, kFinishedColumns);
+Oid finished_state_of(NextState state) {
+  switch (state) {
+    case kQuarantined: return catalog()->finished_quarantined;
+    case kCancelled: return catalog()->finished_cancelled;
+    default: return catalog()->finished_failed;
+  }
+}
+
+void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
+             const Decision& decision) {
+  FinishedJob finished = {};
+  finished.state = finished_state_of(decision.state);
+  finished.crashes = decision.crashes;
+  finished.payload = ending.payload;
+  finished.last_error = ending.error;
+  finished.result.isnull = true;
+  record_finished_job(&ends->records, row, finished);
   if (is_set(row, kJobQueueName))
     note_queue_slot(queue_slot(DatumGetTextPP(value_of(row, kJobQueueName))));
-  if (try_delete_row(&ends->jobs, row, true) != TM_Ok)
+  if (try_delete_row(&ends->jobs.table, row, true) != TM_Ok)
     elog(ERROR, "could not delete a job that was locked");
-  return is_failed ? "failed" : "quarantined";
 }
 
-bool is_plain(const JobTable& table, int columns) {
-  return !table.relation->trigdesc && RelationGetNumberOfAttributes(table.relation) == columns;
+void write(AttemptEnds* ends, const Ending& ending, const Decision& decision) {
+  TupleTableSlot* row = ends->jobs.table.locked;
+  bool runs_again = decision.state <= kParked;
+  // A job that sleeps goes on with its attempt.
+  if (ending.kind != Ending::kSnoozed || !runs_again)
+    record_attempt(&ends->records, row,
+                   decision.state == kCancelled ? CStringGetTextDatum("cancelled") : ending.outcome,
+                   ending.error);
+  if (runs_again)
+    requeue(ends, row, ending, decision);
+  else
+    archive(ends, row, ending, decision);
 }
 
 }  // namespace
 
+Ending new_ending(Datum outcome, Ending::Kind kind) {
+  constexpr NullableDatum kNull = {0, true};
+  return {0, outcome, kind, true, false, kNull, kNull, kNull, kNull, kNull};
+}
+
 void open_attempt_ends(AttemptEnds* ends) {
-  ends->now = wall_now();
+  open_running_jobs(&ends->jobs);
+  open_attempt_records(&ends->records);
   ends->rule_is_of = nullptr;
-  open_job_table(&ends->jobs);
-  open_extension_table(&ends->attempts, catalog()->attempt);
-  open_extension_table(&ends->finished, catalog()->finished_job);
-  open_index_lookup(&ends->ids, ends->jobs.relation, catalog()->job_key, ends->jobs.snapshot);
-  // A transaction with one snapshot must not see what came after it.
-  ends->by_sql = !ends->jobs.is_plain || !is_plain(ends->attempts, kAttemptColumns) ||
-                 !is_plain(ends->finished, kFinishedColumns) || IsolationUsesXactSnapshot();
 }
 
 void close_attempt_ends(AttemptEnds* ends) {
-  close_index_lookup(&ends->ids);
-  close_job_table(&ends->jobs);
-  close_job_table(&ends->finished);
-  close_job_table(&ends->attempts);
+  close_attempt_records(&ends->records);
+  close_running_jobs(&ends->jobs);
   CommandCounterIncrement();
 }
 
-const char* end_attempt(AttemptEnds* ends, const Ending& ending, AttemptOf of) {
-  TupleTableSlot* row = ends->ids.row;
-  if (ends->by_sql || !find_id(&ends->ids, ending.job_id) || !is_running(row, of)) return nullptr;
-  NextState next_state = next_state_of(ends, row, ending);
-  // Not before: with a key, its lock comes first.
-  if (next_state == NextState::kInDoubt || !try_lock_row(&ends->jobs, row->tts_tid)) return nullptr;
-  row = ends->jobs.locked;
-  write_attempt(ends, row, ending);
-  return next_state == NextState::kRetry ? requeue(ends, row, ending)
-                                         : archive(ends, row, ending, next_state);
+EndedAttempt end_attempt(AttemptEnds* ends, const Ending& ending, AttemptOf of, Patience patience) {
+  Hold hold = hold_attempt(&ends->jobs, ending.job_id, of, patience);
+  if (hold != Hold::kHeld) return {hold, nullptr};
+  Decision decision = decide(ends, ends->jobs.table.locked, ending);
+  write(ends, ending, decision);
+  return {Hold::kHeld, name_of(decision.state)};
 }
 
 }  // namespace pulse

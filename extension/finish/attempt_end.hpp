@@ -1,54 +1,51 @@
-// How an attempt ends that does not simply succeed: its job runs again, or is kept as ended, and
-// the audit tells of it. Rows are changed without planner and executor. Of what needs more, SQL
-// decides (sql/attempt.sql): a job whose cancellation was asked for, one with a key, which another
-// may have taken, and all where somebody hung triggers on the tables.
+// How an attempt ends that does not simply succeed. Each such end is decided here and only here:
+// the next state of the job, its next run_at, its attempts and its crashes. sql/README.md has the
+// table of transitions.
 #pragma once
 
-#include "access/index_lookup.hpp"
+#include "finish/attempt_record.hpp"
 #include "finish/backoff.hpp"
-#include "job/job_table.hpp"
+#include "finish/running_job.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// As type pulse._ending.
+// What the caller says of the end. As type pulse._ending, but for the checkpoint.
 struct Ending {
-  enum Kind { kOther, kLost, kReleased, kInterrupted };
+  enum Kind { kOther, kLost, kReleased, kInterrupted, kSnoozed };
   int64 job_id;
   Datum outcome;  // text
   Kind kind;
   bool may_retry;
-  bool keeps_cause;  // the way of the last recovery is still told
+  bool keeps_cause;  // the cause of the last recovery is still told
   NullableDatum error;
   NullableDatum retry_in;
   NullableDatum payload;
+  NullableDatum checkpoint;
   NullableDatum cause;
 };
 
+// All fields that may be NULL are.
+Ending new_ending(Datum outcome, Ending::Kind kind);
+
 struct AttemptEnds {
-  JobTable jobs;
-  JobTable attempts;
-  JobTable finished;
-  IndexLookup ids;
-  TimestampTz now;
-  RetryRule rule;
+  RunningJobs jobs;
+  AttemptRecords records;
+  TaskRule rule;
   text* rule_is_of;  // the task of the job before; most have one task only
-  bool by_sql;       // all of them
 };
 
 void open_attempt_ends(AttemptEnds* ends);
 // What follows in this transaction sees what was done.
 void close_attempt_ends(AttemptEnds* ends);
 
-// Whose attempt it must be for it to end: that of the claim with this token, any of this worker
-// (kJobWorkerId), or with column 0 anybody's.
-struct AttemptOf {
-  int column;
-  int64 number;
+struct EndedAttempt {
+  Hold hold;
+  const char* state;  // of the job, when the attempt was held
 };
 
-// Ends the attempt of a running job and returns the job's new state. NULL, and nothing is done or
-// locked, where SQL is to decide, also of a job that somebody holds or that is not there.
-const char* end_attempt(AttemptEnds* ends, const Ending& ending, AttemptOf of);
+// Ends the attempt of a running job.
+EndedAttempt end_attempt(AttemptEnds* ends, const Ending& ending, AttemptOf of,
+                         Patience patience = Patience::kNeverWaits);
 
 }  // namespace pulse

@@ -18,8 +18,9 @@ constexpr double kFixedS = 10;
 constexpr int kMaxPowersOfE = 10;
 constexpr int kMaxDoublings = 40;
 
-RetryRule default_rule() {
-  return {RetryRule::kExponential, false, 0, false, 0, 0, settings.max_crashes};
+TaskRule default_rule() {
+  return {TaskRule::kExponential,        false, 0, false, 0, 0, settings.max_crashes,
+          settings.keep_completed_s != 0};
 }
 
 // As date_part('epoch', …) has it.
@@ -31,25 +32,27 @@ double seconds_of(Datum interval) {
          DAYS_PER_MONTH * kDay * (span->month % MONTHS_PER_YEAR) + kDay * span->day;
 }
 
-RetryRule rule_of(const Datum* values, const bool* nulls) {
-  RetryRule rule = default_rule();
+TaskRule rule_of(const Datum* values, const bool* nulls) {
+  TaskRule rule = default_rule();
   auto has = [nulls](TaskColumn column) { return !nulls[column - 1]; };
   auto value = [values](TaskColumn column) { return values[column - 1]; };
-  if (has(kTaskBackoff) && text_is(value(kTaskBackoff), "fixed")) rule.kind = RetryRule::kFixed;
-  if (has(kTaskBackoff) && text_is(value(kTaskBackoff), "none")) rule.kind = RetryRule::kNone;
+  if (has(kTaskBackoff) && text_is(value(kTaskBackoff), "fixed")) rule.kind = TaskRule::kFixed;
+  if (has(kTaskBackoff) && text_is(value(kTaskBackoff), "none")) rule.kind = TaskRule::kNone;
   rule.has_base = has(kTaskBackoffBase);
   if (rule.has_base) rule.base_s = seconds_of(value(kTaskBackoffBase));
   rule.has_cap = has(kTaskBackoffCap);
   if (rule.has_cap) rule.cap_s = seconds_of(value(kTaskBackoffCap));
   if (has(kTaskJitter)) rule.jitter = DatumGetFloat8(value(kTaskJitter));
   if (has(kTaskMaxCrashes)) rule.max_crashes = DatumGetInt32(value(kTaskMaxCrashes));
+  if (has(kTaskKeepCompleted))
+    rule.keeps_completed = trunc(seconds_of(value(kTaskKeepCompleted)) * USECS_PER_SEC) != 0;
   return rule;
 }
 
-double plain_seconds(const RetryRule& rule, int attempts) {
+double plain_seconds(const TaskRule& rule, int attempts) {
   switch (rule.kind) {
-    case RetryRule::kNone: return 0;
-    case RetryRule::kFixed: return rule.has_base ? rule.base_s : kFixedS;
+    case TaskRule::kNone: return 0;
+    case TaskRule::kFixed: return rule.has_base ? rule.base_s : kFixedS;
     default:
       if (!rule.has_base) return exp(Min(kMaxPowersOfE, attempts));
       return rule.base_s * pow(2, Min(kMaxDoublings, attempts) - 1);
@@ -58,8 +61,8 @@ double plain_seconds(const RetryRule& rule, int attempts) {
 
 }  // namespace
 
-RetryRule retry_rule(Datum identifier, Snapshot snapshot) {
-  RetryRule rule = default_rule();
+TaskRule task_rule(Datum identifier, Snapshot snapshot) {
+  TaskRule rule = default_rule();
   with_task_row(identifier, snapshot, [&rule](TupleTableSlot* row) {
     slot_getallattrs(row);
     rule = rule_of(row->tts_values, row->tts_isnull);
@@ -67,7 +70,21 @@ RetryRule retry_rule(Datum identifier, Snapshot snapshot) {
   return rule;
 }
 
-int64 backoff_us(const RetryRule& rule, int attempts) {
+bool some_task_keeps_completed(Snapshot snapshot) {
+  if (settings.keep_completed_s != 0) return true;
+  Relation table = table_open(catalog()->task, AccessShareLock);
+  TupleTableSlot* row = table_slot_create(table, nullptr);
+  TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
+  bool found = false;
+  while (!found && table_scan_getnextslot(scan, ForwardScanDirection, row))
+    found = !slot_attisnull(row, kTaskKeepCompleted);
+  table_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  table_close(table, AccessShareLock);
+  return found;
+}
+
+int64 backoff_us(const TaskRule& rule, int attempts) {
   double seconds = plain_seconds(rule, attempts);
   if (rule.has_cap) seconds = Min(seconds, rule.cap_s);
   if (rule.jitter > 0) seconds *= 1 + rule.jitter * (2 * random_fraction() - 1);
@@ -78,7 +95,7 @@ int64 backoff_us(const RetryRule& rule, int attempts) {
 
 // pulse._backoff(task, attempts)
 PULSE_FUNCTION(pulse_backoff) {
-  pulse::RetryRule rule = pulse::default_rule();
+  pulse::TaskRule rule = pulse::default_rule();
   if (!PG_ARGISNULL(0)) {
     HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(0);
     TupleDesc shape = pulse::shape_of(header);

@@ -1,15 +1,13 @@
-// pulse.fail, fail_many and release: see sql/finish.sql for their contract. What is as it should be
-// is done here; whatever is not, and every refusal, is left to the SQL functions of the same
-// arguments.
+// pulse.fail, fail_many, release and snooze: see sql/finish.sql for their contract.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
-#include "access/saved_plan.hpp"
-#include "access/slow_path.hpp"
-#include "claim/claiming_worker.hpp"
 #include "finish/attempt_end.hpp"
+#include "finish/claim_list.hpp"
+#include "finish/past_claim.hpp"
 #include "server/argument_checks.hpp"
 #include "server/compat.hpp"
+#include "server/errors.hpp"
 #include "server/shared_memory.hpp"
 #include "server/values.hpp"
 
@@ -20,236 +18,130 @@ namespace {
 enum Argument { kIds, kTokens, kErrors, kRetries, kDelays, kPayloads, kArguments };
 constexpr int kReleaseArguments = kTokens + 1;
 
-constexpr int kMonthsOfTenYears = 120;
+// Arguments of snooze behind the claim.
+enum SnoozeArgument { kDelay = kTokens + 1, kCheckpoint };
 
-// One argument of a plural call.
-struct Column {
-  bool is_given;
-  Datum* values;
-  bool* nulls;
-
-  bool has(int i) const { return is_given && !nulls[i]; }
-  NullableDatum at(int i) const {
-    return has(i) ? NullableDatum{values[i], false} : NullableDatum{static_cast<Datum>(0), true};
-  }
-};
-
-struct Calls {
-  FunctionCallInfo given;
-  int arguments;
-  int count;
-  Column column[kArguments];
-  int* order;  // by id, so that two callers with the same jobs never wait for one another
-  const char** outcomes;  // NULL: SQL is to decide
-};
-
-bool is_allowed_delay(Datum delay) {
-  Interval none = {};
-  Interval longest = {};
-  longest.month = kMonthsOfTenYears;
-  return DatumGetBool(DirectFunctionCall2(interval_ge, delay, IntervalPGetDatum(&none))) &&
-         DatumGetBool(DirectFunctionCall2(interval_le, delay, IntervalPGetDatum(&longest)));
+void check_error(const NullableDatum& error) {
+  if (error.isnull)
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("error must not be null"),
+                    errhint("Say what went wrong; it is stored as last_error.")));
 }
 
-Ending failure(int64 job_id, Datum error, const NullableDatum& retry, const NullableDatum& retry_in,
-               const NullableDatum& payload) {
-  Ending ending = {};
-  ending.job_id = job_id;
-  ending.outcome = CStringGetTextDatum("failed");
+void check_delay(const char* what, const NullableDatum& delay) {
+  Interval none = {};
+  if (!delay.isnull) check_duration(what, delay.value, IntervalPGetDatum(&none));
+}
+
+void check_document_if_any(const char* what, const NullableDatum& document) {
+  if (!document.isnull) check_document(what, document.value);
+}
+
+Ending failure(const NullableDatum& error, const NullableDatum& retry,
+               const NullableDatum& retry_in, const NullableDatum& payload) {
+  Ending ending = new_ending(CStringGetTextDatum("failed"), Ending::kOther);
   ending.may_retry = retry.isnull || DatumGetBool(retry.value);
-  ending.error = {error, false};
+  ending.error = error;
   ending.retry_in = retry_in;
   ending.payload = payload;
-  ending.cause.isnull = true;
   return ending;
 }
 
-Ending release_of(int64 job_id) {
-  Ending ending = {};
-  ending.job_id = job_id;
-  ending.outcome = CStringGetTextDatum("released");
-  ending.kind = Ending::kReleased;
-  ending.may_retry = ending.keeps_cause = true;
-  ending.error.isnull = ending.retry_in.isnull = ending.payload.isnull = ending.cause.isnull = true;
+Ending release_ending() {
+  Ending ending = new_ending(CStringGetTextDatum("released"), Ending::kReleased);
+  ending.keeps_cause = true;
+  return ending;
+}
+
+// Of a job that may not run again a snooze is a failure.
+Ending snooze_ending(const NullableDatum& delay, const NullableDatum& checkpoint) {
+  Ending ending = new_ending(CStringGetTextDatum("failed"), Ending::kSnoozed);
+  ending.keeps_cause = true;
+  ending.error = {CStringGetTextDatum("snoozed"), false};
+  ending.retry_in = delay;
+  ending.checkpoint = checkpoint;
   return ending;
 }
 
 // --- one job ------------------------------------------------------------------------------------
 
-bool is_ordinary(FunctionCallInfo fcinfo) {
-  if (PG_ARGISNULL(kIds) || PG_ARGISNULL(kTokens) || PG_ARGISNULL(kErrors)) return false;
-  return PG_ARGISNULL(kDelays) || is_allowed_delay(PG_GETARG_DATUM(kDelays));
-}
-
-// NULL where SQL is to decide.
-const char* fail_at_once(FunctionCallInfo fcinfo) {
-  if (!is_ordinary(fcinfo)) return nullptr;
-  const NullableDatum* given = fcinfo->args;
-  int64 token = DatumGetInt64(given[kTokens].value);
+// The new state, or NULL when no such attempt runs. Waits for whoever holds the job.
+const char* end_one(const NullableDatum& job_id, const NullableDatum& token, Ending ending) {
+  if (job_id.isnull || token.isnull) return nullptr;
+  ending.job_id = DatumGetInt64(job_id.value);
   AttemptEnds ends;
   open_attempt_ends(&ends);
-  const char* state = end_attempt(&ends,
-                                  failure(DatumGetInt64(given[kIds].value), given[kErrors].value,
-                                          given[kRetries], given[kDelays], given[kPayloads]),
-                                  {kJobToken, token});
+  EndedAttempt ended =
+      end_attempt(&ends, ending, {kJobToken, DatumGetInt64(token.value)}, Patience::kWaits);
   close_attempt_ends(&ends);
-  return state;
+  return ended.state;
+}
+
+text* fail_one(const NullableDatum* given) {
+  check_error(given[kErrors]);
+  check_delay("retry_in", given[kDelays]);
+  check_document_if_any("payload", given[kPayloads]);
+  Ending ending = failure(given[kErrors], given[kRetries], given[kDelays], given[kPayloads]);
+  const char* state = end_one(given[kIds], given[kTokens], ending);
+  if (state) return cstring_to_text(state);
+  require_repeat(given[kIds], given[kTokens], "failed");
+  return state_of_job(given[kIds].value);
+}
+
+void snooze_one(const NullableDatum* given) {
+  if (given[kDelay].isnull)
+    ereport(ERROR, (errcode(kOutOfRange), errmsg("delay must not be null"),
+                    errhint("Say for how long the job sleeps.")));
+  check_delay("delay", given[kDelay]);
+  check_document_if_any("checkpoint", given[kCheckpoint]);
+  Ending ending = snooze_ending(given[kDelay], given[kCheckpoint]);
+  if (!end_one(given[kIds], given[kTokens], ending))
+    require_repeat(given[kIds], given[kTokens], "snoozed");
 }
 
 // --- many ---------------------------------------------------------------------------------------
 
-bool read_column(Calls* calls, int argument) {
-  FunctionCallInfo fcinfo = calls->given;
-  Column* column = &calls->column[argument];
-  if (PG_ARGISNULL(argument)) return argument > kErrors;
-  ArrayType* array = PG_GETARG_ARRAYTYPE_P(argument);
-  if (ARR_NDIM(array) > 1 || (argument <= kErrors && array_contains_nulls(array))) return false;
-  int16 length;
-  bool by_value;
-  char align;
-  int count;
-  get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &align);
-  deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, align, &column->values,
-                    &column->nulls, &count);
-  column->is_given = true;
-  if (argument == kIds) calls->count = count;
-  return count == calls->count;
-}
-
-// False when something is not as it should be.
-bool read_calls(Calls* calls, FunctionCallInfo fcinfo, int arguments) {
-  *calls = {};
-  calls->given = fcinfo;
-  calls->arguments = arguments;
-  for (int i = 0; i < arguments; i++)
-    if (!read_column(calls, i)) return false;
-  const Column& delays = calls->column[kDelays];
-  const Column& payloads = calls->column[kPayloads];
-  for (int i = 0; i < calls->count; i++) {
-    if (delays.has(i) && !is_allowed_delay(delays.values[i])) return false;
-    if (payloads.has(i)) check_document("payload", payloads.values[i]);
-  }
-  return true;
-}
-
-int by_id(const void* a, const void* b, void* ids) {
-  auto* values = static_cast<Datum*>(ids);
-  int64 left = DatumGetInt64(values[*static_cast<const int*>(a)]);
-  int64 right = DatumGetInt64(values[*static_cast<const int*>(b)]);
-  return left < right ? -1 : left > right;
-}
-
-Ending ending_of(const Calls& calls, int i) {
-  int64 id = DatumGetInt64(calls.column[kIds].values[i]);
-  if (calls.arguments == kReleaseArguments) return release_of(id);
-  return failure(id, calls.column[kErrors].values[i], calls.column[kRetries].at(i),
-                 calls.column[kDelays].at(i), calls.column[kPayloads].at(i));
-}
-
-// How many are left to SQL.
-int end_what_is_plain(Calls* calls) {
-  calls->order = static_cast<int*>(palloc(sizeof(int) * Max(calls->count, 1)));
-  calls->outcomes = static_cast<const char**>(palloc0(sizeof(char*) * Max(calls->count, 1)));
-  for (int i = 0; i < calls->count; i++) calls->order[i] = i;
-  qsort_arg(calls->order, calls->count, sizeof(int), by_id, calls->column[kIds].values);
+template <typename EndingOf>
+void end_many(FunctionCallInfo fcinfo, const ArgumentArray* arrays, const char* outcome,
+              EndingOf ending_of) {
+  begin_result_rows(fcinfo);
+  ClaimList list = read_claims(arrays[kIds], arrays[kTokens]);
   AttemptEnds ends;
   open_attempt_ends(&ends);
-  auto id_at = [calls](int n) {
-    return DatumGetInt64(calls->column[kIds].values[calls->order[n]]);
-  };
-  if (calls->count > 0) expect_ids(&ends.ids, id_at(0), id_at(calls->count - 1), calls->count);
-  int left = 0;
-  for (int n = 0; n < calls->count; n++) {
-    CHECK_FOR_INTERRUPTS();
-    int i = calls->order[n];
-    int64 token = DatumGetInt64(calls->column[kTokens].values[i]);
-    if (end_attempt(&ends, ending_of(*calls, i), {kJobToken, token}))
-      calls->outcomes[i] = "accepted";
-    else
-      left++;
-  }
+  end_each(&list, &ends.jobs, [&](const NamedClaim& claim) {
+    Ending ending = ending_of(claim.position);
+    ending.job_id = claim.job_id;
+    return outcome_of(end_attempt(&ends, ending, {kJobToken, claim.token}).hold);
+  });
   close_attempt_ends(&ends);
-  return left;
+  answer_claims(&list, arrays[kIds], outcome, fcinfo);
 }
 
-// Of an argument what belongs to the jobs that are left.
-Datum what_is_left(const Calls& calls, int argument, int left) {
-  FunctionCallInfo fcinfo = calls.given;
-  const Column& column = calls.column[argument];
-  auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * left));
-  auto* nulls = static_cast<bool*>(palloc(sizeof(bool) * left));
-  int count = 0;
-  for (int i = 0; i < calls.count; i++) {
-    if (calls.outcomes[i]) continue;
-    values[count] = column.values[i];
-    nulls[count++] = column.nulls[i];
+void fail_many(FunctionCallInfo fcinfo) {
+  ArgumentArray arrays[kArguments];
+  for (int i = 0; i < kArguments; i++) arrays[i] = read_array(fcinfo, i);
+  check_lengths(arrays, kArguments, kRetries);
+  for (int i = 0; i < arrays[kIds].count; i++) {
+    check_error(arrays[kErrors].at(i));
+    check_delay("retry_in", arrays[kDelays].at(i));
+    check_document_if_any("payload", arrays[kPayloads].at(i));
   }
-  int16 length;
-  bool by_value;
-  char align;
-  Oid element = ARR_ELEMTYPE(PG_GETARG_ARRAYTYPE_P(argument));
-  get_typlenbyvalalign(element, &length, &by_value, &align);
-  int dimension = count, lower_bound = 1;
-  return PointerGetDatum(construct_md_array(values, nulls, 1, &dimension, &lower_bound, element,
-                                            length, by_value, align));
-}
-
-SavedPlan fail_in_full = {
-    "SELECT id, outcome FROM pulse._fail_many_in_full($1, $2, $3, $4, $5, $6)",
-    kArguments,
-    {INT8ARRAYOID, INT8ARRAYOID, TEXTARRAYOID, BOOLARRAYOID, INTERVALARRAYOID, JSONARRAYOID},
-    nullptr};
-SavedPlan release_in_full = {"SELECT id, outcome FROM pulse._release_in_full($1, $2)",
-                             kReleaseArguments,
-                             {INT8ARRAYOID, INT8ARRAYOID},
-                             nullptr};
-
-// All of it through SQL, which says what is wrong.
-void end_all_in_full(SavedPlan* query, FunctionCallInfo fcinfo) {
-  auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-  Datum values[kArguments];
-  char nulls[kArguments];
-  for (int i = 0; i < query->count; i++) {
-    values[i] = fcinfo->args[i].value;
-    nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
-  }
-  put_plan_rows(query, values, nulls, results->setResult);
-}
-
-const char* known_outcome(HeapTuple row) {
-  static const char* const outcomes[] = {"accepted", "busy", "stale"};
-  bool isnull;
-  Datum outcome = SPI_getbinval(row, SPI_tuptable->tupdesc, 2, &isnull);
-  for (const char* known : outcomes)
-    if (!isnull && text_is(outcome, known)) return known;
-  elog(ERROR, "an outcome that is not known");
-}
-
-void end_what_is_left(Calls* calls, SavedPlan* query, int left) {
-  Datum values[kArguments];
-  char nulls[kArguments];
-  for (int i = 0; i < calls->arguments; i++) {
-    nulls[i] = calls->column[i].is_given ? ' ' : 'n';
-    values[i] = calls->column[i].is_given ? what_is_left(*calls, i, left) : static_cast<Datum>(0);
-  }
-  run_saved_plan(query, values, nulls, [calls](HeapTuple* rows, uint64 count) {
-    uint64 next = 0;
-    for (int i = 0; i < calls->count && next < count; i++)
-      if (!calls->outcomes[i]) calls->outcomes[i] = known_outcome(rows[next++]);
+  end_many(fcinfo, arrays, "failed", [&arrays](int i) {
+    return failure(arrays[kErrors].at(i), arrays[kRetries].at(i), arrays[kDelays].at(i),
+                   arrays[kPayloads].at(i));
   });
 }
 
-void end_many(SavedPlan* query, FunctionCallInfo fcinfo) {
-  begin_result_rows(fcinfo);
-  Calls calls;
-  if (!read_calls(&calls, fcinfo, query->count)) return end_all_in_full(query, fcinfo);
-  if (int left = end_what_is_plain(&calls); left > 0) end_what_is_left(&calls, query, left);
-  auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-  for (int i = 0; i < calls.count; i++) {
-    Datum values[] = {calls.column[kIds].values[i], CStringGetTextDatum(calls.outcomes[i])};
-    bool nulls[] = {false, false};
-    tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
-  }
+void release(FunctionCallInfo fcinfo) {
+  ArgumentArray arrays[kReleaseArguments];
+  for (int i = 0; i < kReleaseArguments; i++) arrays[i] = read_array(fcinfo, i);
+  check_lengths(arrays, kReleaseArguments, kReleaseArguments);
+  end_many(fcinfo, arrays, "released", [](int) { return release_ending(); });
+}
+
+void prevent_in_read_only(const char* function) {
+  PreventCommandIfReadOnly(function);
+  PreventCommandDuringRecovery(function);
+  (void)this_database();
 }
 
 }  // namespace
@@ -257,30 +149,29 @@ void end_many(SavedPlan* query, FunctionCallInfo fcinfo) {
 
 // pulse.fail(job_id, token, error, retry, retry_in, payload).
 PULSE_FUNCTION(pulse_fail) {
-  PreventCommandIfReadOnly("fail");
-  PreventCommandDuringRecovery("fail");
-  (void)pulse::this_database();
-  if (!PG_ARGISNULL(pulse::kPayloads))
-    pulse::check_document("payload", PG_GETARG_DATUM(pulse::kPayloads));
-  const char* state = pulse::fail_at_once(fcinfo);
-  if (!state) return pulse::call_in_full("_fail_in_full", fcinfo);
-  PG_RETURN_TEXT_P(cstring_to_text(state));
+  pulse::prevent_in_read_only("fail");
+  text* state = pulse::fail_one(fcinfo->args);
+  if (!state) PG_RETURN_NULL();
+  PG_RETURN_TEXT_P(state);
 }
 
 // pulse.fail_many(job_ids, tokens, errors, retry, retry_in, payloads).
 PULSE_FUNCTION(pulse_fail_many) {
-  PreventCommandIfReadOnly("fail_many");
-  PreventCommandDuringRecovery("fail_many");
-  (void)pulse::this_database();
-  pulse::end_many(&pulse::fail_in_full, fcinfo);
+  pulse::prevent_in_read_only("fail_many");
+  pulse::fail_many(fcinfo);
   return static_cast<Datum>(0);
 }
 
 // pulse.release(job_ids, tokens).
 PULSE_FUNCTION(pulse_release) {
-  PreventCommandIfReadOnly("release");
-  PreventCommandDuringRecovery("release");
-  (void)pulse::this_database();
-  pulse::end_many(&pulse::release_in_full, fcinfo);
+  pulse::prevent_in_read_only("release");
+  pulse::release(fcinfo);
   return static_cast<Datum>(0);
+}
+
+// pulse.snooze(job_id, token, delay, checkpoint).
+PULSE_FUNCTION(pulse_snooze) {
+  pulse::prevent_in_read_only("snooze");
+  pulse::snooze_one(fcinfo->args);
+  PG_RETURN_VOID();
 }

@@ -1,8 +1,8 @@
-// pulse._recover_owner: what a worker ran that does not live. See sql/lost.sql.
+// pulse._recover_owner: what a worker ran that does not live; see sql/lost.sql. And
+// pulse._end_attempts: attempts that SQL functions end; see sql/attempt.sql.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
-#include "access/saved_plan.hpp"
 #include "claim/claiming_worker.hpp"
 #include "claim/in_place_claim.hpp"
 #include "finish/attempt_end.hpp"
@@ -12,69 +12,153 @@
 namespace pulse {
 namespace {
 
-enum Argument { kWorkerId, kOutcome, kCause, kReason, kMax, kArguments };
+Ending::Kind kind_of(Datum outcome) {
+  if (text_is(outcome, "lost")) return Ending::kLost;
+  if (text_is(outcome, "released")) return Ending::kReleased;
+  return text_is(outcome, "interrupted") ? Ending::kInterrupted : Ending::kOther;
+}
 
-Ending ending_of(FunctionCallInfo fcinfo) {
-  Ending ending = {};
-  ending.outcome = fcinfo->args[kOutcome].value;
-  ending.kind = text_is(ending.outcome, "lost") ? Ending::kLost : Ending::kInterrupted;
-  ending.may_retry = true;
-  ending.error = fcinfo->args[kReason];
-  ending.retry_in.isnull = ending.payload.isnull = true;
-  ending.cause = fcinfo->args[kCause];
+// --- the jobs of a worker -----------------------------------------------------------------------
+
+enum Argument { kWorkerId, kOutcome, kCause, kReason, kMaxJobs };
+
+struct Recovery {
+  AttemptEnds ends;
+  Ending ending;
+  int64 worker_id;
+  int max_jobs;
+  int ended;
+  ReturnSetInfo* results;
+};
+
+Recovery read_recovery(FunctionCallInfo fcinfo) {
+  Recovery recovery = {};
+  Datum outcome = PG_GETARG_DATUM(kOutcome);
+  recovery.ending = new_ending(outcome, kind_of(outcome));
+  recovery.ending.cause = fcinfo->args[kCause];
+  recovery.ending.error = fcinfo->args[kReason];
+  recovery.worker_id = PG_GETARG_INT64(kWorkerId);
+  recovery.max_jobs = PG_ARGISNULL(kMaxJobs) ? PG_INT32_MAX : PG_GETARG_INT32(kMaxJobs);
+  recovery.results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  return recovery;
+}
+
+void recover(Recovery* recovery, RunningIds ids) {
+  AttemptEnds* ends = &recovery->ends;
+  qsort(ids.elements, ids.count, sizeof(int64), by_value);
+  if (ids.count > 0)
+    expect_ids(&ends->jobs.ids, ids.elements[0], ids.elements[ids.count - 1], ids.count);
+  for (int i = 0; i < ids.count && recovery->ended < recovery->max_jobs; i++) {
+    CHECK_FOR_INTERRUPTS();
+    recovery->ending.job_id = ids.elements[i];
+    const char* state =
+        end_attempt(ends, recovery->ending, {kJobWorkerId, recovery->worker_id}).state;
+    if (!state) continue;
+    recovery->ended++;
+    Datum values[] = {Int64GetDatum(ids.elements[i]), CStringGetTextDatum(state)};
+    bool nulls[] = {false, false};
+    tuplestore_putvalues(recovery->results->setResult, recovery->results->setDesc, values, nulls);
+  }
+}
+
+void recover_owner(Recovery* recovery) {
+  RunningJobs* jobs = &recovery->ends.jobs;
+  open_attempt_ends(&recovery->ends);
+  auto ids_of_worker = [&](int max_count) {
+    return running_ids(&recovery->worker_id, max_count, jobs->table.relation, jobs->table.snapshot);
+  };
+  RunningIds ids = ids_of_worker(recovery->max_jobs);
+  bool are_all = ids.count < recovery->max_jobs;
+  recover(recovery, ids);
+  // Where other transactions hold some of the first ones, all are looked at.
+  if (!are_all && recovery->ended < recovery->max_jobs) {
+    look_again(jobs);
+    recover(recovery, ids_of_worker(PG_INT32_MAX));
+  }
+  close_attempt_ends(&recovery->ends);
+}
+
+// --- endings ------------------------------------------------------------------------------------
+
+// Of type pulse._ending.
+enum EndingColumn {
+  kEndingJobId,
+  kEndingOutcome,
+  kEndingError,
+  kEndingRetry,
+  kEndingRetryIn,
+  kEndingPayload,
+  kEndingCause,
+  kEndingToken,
+  kEndingColumns,
+};
+
+// One element of the array, and whose attempt it is about.
+Ending read_ending(Datum element, AttemptOf* of) {
+  HeapTupleHeader header = DatumGetHeapTupleHeader(element);
+  TupleDesc shape = shape_of(header);
+  if (shape->natts != kEndingColumns)
+    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                    errmsg("type pulse._ending has %d attributes, not %d", shape->natts,
+                           static_cast<int>(kEndingColumns)),
+                    errhint("ALTER EXTENSION pg_pulse UPDATE, or undo what was altered.")));
+  Datum values[kEndingColumns];
+  bool nulls[kEndingColumns];
+  read_fields(header, shape, values, nulls);
+  ReleaseTupleDesc(shape);
+  auto field = [&](EndingColumn column) -> NullableDatum {
+    return {values[column], nulls[column]};
+  };
+  Ending ending = new_ending(values[kEndingOutcome], kind_of(values[kEndingOutcome]));
+  ending.job_id = DatumGetInt64(values[kEndingJobId]);
+  ending.may_retry = nulls[kEndingRetry] || DatumGetBool(values[kEndingRetry]);
+  ending.error = field(kEndingError);
+  ending.retry_in = field(kEndingRetryIn);
+  ending.payload = field(kEndingPayload);
+  ending.cause = field(kEndingCause);
+  *of = nulls[kEndingToken] ? AttemptOf{0, 0}
+                            : AttemptOf{kJobToken, DatumGetInt64(values[kEndingToken])};
   return ending;
 }
 
-// How many more the call may end; 0 also when nothing is left.
-int recover_plain(FunctionCallInfo fcinfo, Tuplestorestate* results, TupleDesc shape) {
-  int64 worker_id = PG_GETARG_INT64(kWorkerId);
-  int max_count = PG_ARGISNULL(kMax) ? PG_INT32_MAX : PG_GETARG_INT32(kMax);
-  Ending ending = ending_of(fcinfo);
+void end_attempts(ReturnSetInfo* results, ArrayType* endings) {
+  Datum* elements;
+  bool* nulls;
+  int count;
+  deconstruct_array(endings, ARR_ELEMTYPE(endings), -1, false, TYPALIGN_DOUBLE, &elements, &nulls,
+                    &count);
   AttemptEnds ends;
   open_attempt_ends(&ends);
-  RunningIds ids = running_ids(&worker_id, max_count, ends.jobs.relation, ends.jobs.snapshot);
-  bool are_all = ids.count < max_count;
-  qsort(ids.elements, ids.count, sizeof(int64), by_value);
-  if (ids.count > 0) expect_ids(&ends.ids, ids.elements[0], ids.elements[ids.count - 1], ids.count);
-  int ended = 0;
-  for (int i = 0; i < ids.count; i++) {
+  for (int i = 0; i < count; i++) {
     CHECK_FOR_INTERRUPTS();
-    ending.job_id = ids.elements[i];
-    const char* state = end_attempt(&ends, ending, {kJobWorkerId, worker_id});
+    if (nulls[i]) continue;
+    AttemptOf of;
+    Ending ending = read_ending(elements[i], &of);
+    const char* state = end_attempt(&ends, ending, of).state;
     if (!state) continue;
-    ended++;
-    Datum values[] = {Int64GetDatum(ending.job_id), CStringGetTextDatum(state)};
-    bool nulls[] = {false, false};
-    tuplestore_putvalues(results, shape, values, nulls);
+    Datum values[] = {Int64GetDatum(ending.job_id), CStringGetTextDatum(state), ending.outcome};
+    bool no_nulls[] = {false, false, false};
+    tuplestore_putvalues(results->setResult, results->setDesc, values, no_nulls);
   }
   close_attempt_ends(&ends);
-  return are_all && ended == ids.count ? 0 : max_count - ended;
-}
-
-// What has a key or is to be cancelled, and where others hold some of the first ones, the rest.
-void recover_in_full(FunctionCallInfo fcinfo, Tuplestorestate* results, int max_count) {
-  static SavedPlan query = {"SELECT id, state FROM pulse._recover_in_full($1, $2, $3, $4, $5)",
-                            kArguments,
-                            {INT8OID, TEXTOID, TEXTOID, TEXTOID, INT4OID},
-                            nullptr};
-  Datum values[kArguments];
-  char nulls[kArguments];
-  for (int i = 0; i < kArguments; i++) {
-    values[i] = fcinfo->args[i].value;
-    nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
-  }
-  values[kMax] = Int32GetDatum(max_count);
-  nulls[kMax] = ' ';
-  put_plan_rows(&query, values, nulls, results);
 }
 
 }  // namespace
 }  // namespace pulse
 
+// pulse._recover_owner(worker_id, outcome, way, reason, most)
 PULSE_FUNCTION(pulse_recover_owner) {
   pulse::begin_result_rows(fcinfo);
-  auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-  int max_count = pulse::recover_plain(fcinfo, results->setResult, results->setDesc);
-  if (max_count > 0) pulse::recover_in_full(fcinfo, results->setResult, max_count);
+  pulse::Recovery recovery = pulse::read_recovery(fcinfo);
+  pulse::recover_owner(&recovery);
+  return static_cast<Datum>(0);
+}
+
+// pulse._end_attempts(endings)
+PULSE_FUNCTION(pulse_end_attempts) {
+  pulse::begin_result_rows(fcinfo);
+  if (!PG_ARGISNULL(0))
+    pulse::end_attempts(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo),
+                        PG_GETARG_ARRAYTYPE_P(0));
   return static_cast<Datum>(0);
 }

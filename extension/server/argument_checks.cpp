@@ -10,6 +10,8 @@ extern "C" {
 namespace pulse {
 namespace {
 
+constexpr int kMonthsOfTenYears = 120;
+
 bool is_step(const char* component, int length) {
   return length == 0 || (length == 1 && component[0] == '.') ||
          (length == 2 && component[0] == '.' && component[1] == '.');
@@ -53,6 +55,19 @@ void check_document(const char* what, Datum document) {
     ereport(ERROR, (errcode(kOutOfRange), errmsg("%s has %zu bytes, out of range", what, size),
                     errhint("It may have %zu. Store the data elsewhere and pass a reference.",
                             kMaxDocument)));
+}
+
+void check_duration(const char* what, Datum value, Datum lowest) {
+  Interval highest = {};
+  highest.month = kMonthsOfTenYears;
+  if (DatumGetBool(DirectFunctionCall2(interval_ge, value, lowest)) &&
+      DatumGetBool(DirectFunctionCall2(interval_le, value, IntervalPGetDatum(&highest))))
+    return;
+  auto text_of = [](Datum interval) {
+    return DatumGetCString(DirectFunctionCall1(interval_out, interval));
+  };
+  ereport(ERROR, (errcode(kOutOfRange), errmsg("%s is %s, out of range", what, text_of(value)),
+                  errhint("It must be between %s and 10 years.", text_of(lowest))));
 }
 
 void check_number(const char* what, int64 value, int64 lowest, int64 highest) {
@@ -105,5 +120,13 @@ PULSE_FUNCTION(pulse_check_number) {
 PULSE_FUNCTION(pulse_check_document) {
   if (!PG_ARGISNULL(1))
     pulse::check_document(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_DATUM(1));
+  PG_RETURN_VOID();
+}
+
+// pulse._check_duration(what, value, lowest): a null passes.
+PULSE_FUNCTION(pulse_check_duration) {
+  if (!PG_ARGISNULL(1))
+    pulse::check_duration(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_DATUM(1),
+                          PG_GETARG_DATUM(2));
   PG_RETURN_VOID();
 }

@@ -21,6 +21,9 @@ constexpr Size kMaxDocument = 64 * 1024 * 1024;
 // Raises for a JSON document above kMaxDocument.
 void check_document(const char* what, Datum document);
 
+// Raises for an interval below the lowest one or above ten years.
+void check_duration(const char* what, Datum value, Datum lowest);
+
 // Raises unless lowest <= value <= highest.
 void check_number(const char* what, int64 value, int64 lowest, int64 highest);
 

@@ -107,6 +107,21 @@ SELECT pg_catalog.pg_extension_config_dump('pulse.claim_batch', '');
 -- Jobs without keys are added without SQL.
 DROP FUNCTION pulse._add_unkeyed(pulse.job_spec[]);
 
+-- The library ends every attempt.
+DROP FUNCTION pulse._is_superseded(pulse.job);
+DROP FUNCTION pulse._keep_completed(pulse.job, json);
+DROP FUNCTION pulse._complete_one(bigint, bigint, json);
+DROP FUNCTION pulse._lock_claim(bigint, bigint);
+DROP FUNCTION pulse._lock_claims(bigint[], bigint[]);
+DROP FUNCTION pulse._outcomes(bigint[], bigint[], bigint[], text);
+DROP FUNCTION pulse._check_error(text);
+DROP FUNCTION pulse._check_lengths(int[]);
+DROP FUNCTION pulse._lock_running(bigint, int);
+DROP FUNCTION pulse._overdue(bigint);
+ALTER TYPE pulse._ending ADD ATTRIBUTE token bigint;
+COMMENT ON TYPE pulse._ending IS
+  'how one attempt ends, the argument of _end_attempts; token NULL: whichever attempt runs';
+
 -- Now one function ends every waiting job.
 DROP FUNCTION pulse._cancel_waiting(pulse.job, text);
 

@@ -1,4 +1,4 @@
 # fail() and snooze() do not test the token.
-# in: sql
+# in: extension
 # red: isolation zombie_vs_sweep
-/^CREATE.* pulse._lock_claim(/,/^END/ s/ AND j.token = _lock_claim.token//
+/^const char\* end_one(/,/^}/ s/{kJobToken, DatumGetInt64(token.value)}/{0, 0}/

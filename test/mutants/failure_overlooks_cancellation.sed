@@ -1,4 +1,4 @@
 # A failure puts a job back whose cancellation was asked for.
 # in: extension
 # red: isolation claim_vs_cancel
-s/is_set(row, kJobCancelRequestedAt) || //
+s/^  if (is_set(row, kJobCancelRequestedAt)) return kCancelled;$//

@@ -1,4 +1,4 @@
 # A recovery gives the attempt back.
 # in: extension
 # red: isolation complete_vs_sweep
-s/int given_back = ending.kind == Ending::kReleased;/int given_back = ending.kind != Ending::kOther;/
+/^bool gives_attempt_back(/,/^}/ s/return .*;/return ending.kind != Ending::kOther;/

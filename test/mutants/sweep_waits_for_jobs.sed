@@ -1,4 +1,4 @@
-# A recovery waits for whoever holds a row of a job.
-# in: sql
+# A recovery, and a plural call, waits for the transaction that holds the row of a job.
+# in: extension
 # red: isolation sweep_vs_idle_transaction
-/^CREATE.* pulse._lock_running(/,/^COMMENT/ s/FOR UPDATE SKIP LOCKED/FOR UPDATE/
+s/patience == Patience::kWaits ? LockWaitBlock : LockWaitSkip;/LockWaitBlock;/

@@ -1,0 +1,95 @@
+#include "finish/attempt_record.hpp"
+
+#include "access/catalog.hpp"
+#include "server/settings.hpp"
+
+namespace pulse {
+namespace {
+
+// Columns of pulse.attempt.
+enum AttemptColumn {
+  kAttemptJobId,
+  kAttemptToken,
+  kAttemptNumber,
+  kAttemptWorkerId,
+  kAttemptClaimedAt,
+  kAttemptEndedAt,
+  kAttemptOutcome,
+  kAttemptError,
+  kAttemptColumns,
+};
+
+// Of pulse.finished_job those that are not what they were in pulse.job.
+enum FinishedColumn {
+  kFinishedPayload = 2,
+  kFinishedState = 6,
+  kFinishedCrashes = 9,
+  kFinishedResult = 16,
+  kFinishedLastError = 17,
+  kFinishedAt = 20,
+  kFinishedColumns = 21,
+};
+
+JobTable* attempts_of(AttemptRecords* records) {
+  if (!records->has_attempts) open_extension_table(&records->attempts, catalog()->attempt);
+  records->has_attempts = true;
+  return &records->attempts;
+}
+
+JobTable* finished_of(AttemptRecords* records) {
+  if (!records->has_finished) open_extension_table(&records->finished, catalog()->finished_job);
+  records->has_finished = true;
+  return &records->finished;
+}
+
+}  // namespace
+
+void open_attempt_records(AttemptRecords* records) {
+  records->now = wall_now();
+  records->has_attempts = records->has_finished = false;
+}
+
+void close_attempt_records(AttemptRecords* records) {
+  if (records->has_finished) close_job_table(&records->finished);
+  if (records->has_attempts) close_job_table(&records->attempts);
+}
+
+void record_attempt(AttemptRecords* records, TupleTableSlot* row, Datum outcome,
+                    const NullableDatum& error) {
+  static const JobColumn from[] = {kJobId, kJobToken, kJobAttempts, kJobWorkerId, kJobClaimedAt};
+  Datum values[kAttemptColumns];
+  bool nulls[kAttemptColumns] = {};
+  for (int i = 0; i < static_cast<int>(lengthof(from)); i++)
+    values[i] = slot_getattr(row, from[i], &nulls[i]);
+  values[kAttemptEndedAt] = TimestampTzGetDatum(records->now);
+  values[kAttemptOutcome] = outcome;
+  values[kAttemptError] = error.value;
+  nulls[kAttemptError] = error.isnull;
+  insert_row(attempts_of(records), values, nulls, kAttemptColumns);
+}
+
+void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const FinishedJob& job) {
+  static const JobColumn from[kFinishedColumns] = {
+      kJobId,       kJobIdentifier, kJobPayload,     kJobQueueName,  kJobPriority,   kJobRunAt,
+      kJobState,    kJobAttempts,   kJobMaxAttempts, kJobCrashes,    kJobKey,        kJobFlags,
+      kJobWorkerId, kJobToken,      kJobClaimedAt,   kJobCheckpoint, kJobCheckpoint, kJobLastError,
+      kJobRevision, kJobCreatedAt,  kJobUpdatedAt};
+  Datum values[kFinishedColumns];
+  bool nulls[kFinishedColumns];
+  for (int i = 0; i < kFinishedColumns; i++) values[i] = slot_getattr(row, from[i], &nulls[i]);
+  auto put = [&](FinishedColumn column, const NullableDatum& value) {
+    if (value.isnull) return;
+    values[column] = value.value;
+    nulls[column] = false;
+  };
+  nulls[kFinishedResult] = true;
+  put(kFinishedResult, job.result);
+  put(kFinishedPayload, job.payload);
+  put(kFinishedLastError, job.last_error);
+  values[kFinishedState] = ObjectIdGetDatum(job.state);
+  values[kFinishedCrashes] = Int16GetDatum(job.crashes);
+  values[kFinishedAt] = TimestampTzGetDatum(records->now);
+  insert_row(finished_of(records), values, nulls, kFinishedColumns);
+}
+
+}  // namespace pulse

@@ -1,0 +1,126 @@
+#include "finish/running_job.hpp"
+
+#include "access/catalog.hpp"
+#include "claim/due_scan.hpp"
+#include "job/key_lock.hpp"
+#include "server/compat.hpp"
+
+namespace pulse {
+namespace {
+
+Snapshot new_snapshot(const RunningJobs* jobs) {
+  CommandCounterIncrement();
+  return RegisterSnapshot(jobs->keeps_snapshot ? GetTransactionSnapshot() : GetLatestSnapshot());
+}
+
+void open(RunningJobs* jobs, bool keeps_snapshot) {
+  open_job_table(&jobs->table);
+  jobs->keeps_snapshot = keeps_snapshot;
+  if (keeps_snapshot) {
+    UnregisterSnapshot(jobs->table.snapshot);
+    jobs->table.snapshot = new_snapshot(jobs);
+  }
+  open_index_lookup(&jobs->ids, jobs->table.relation, catalog()->job_key, jobs->table.snapshot);
+}
+
+void look_with_new_snapshot(RunningJobs* jobs) {
+  close_index_lookup(&jobs->ids);
+  UnregisterSnapshot(jobs->table.snapshot);
+  jobs->table.snapshot = new_snapshot(jobs);
+  open_index_lookup(&jobs->ids, jobs->table.relation, catalog()->job_key, jobs->table.snapshot);
+}
+
+bool matches(TupleTableSlot* row, AttemptOf of) {
+  bool isnull;
+  if (DatumGetObjectId(slot_getattr(row, kJobState, &isnull)) != catalog()->state_running)
+    return false;
+  if (of.column == 0) return true;
+  Datum number = slot_getattr(row, of.column, &isnull);
+  return !isnull && DatumGetInt64(number) == of.number;
+}
+
+// The key of a row, or NULL.
+text* key_of(TupleTableSlot* row) {
+  bool isnull;
+  Datum key = slot_getattr(row, kJobKey, &isnull);
+  return isnull ? nullptr : DatumGetTextPP(key);
+}
+
+// The row may have changed while this waited.
+void wait_for_key(RunningJobs* jobs, int64 job_id, AttemptOf of) {
+  if (!find_attempt(jobs, job_id, of)) return;
+  text* key = key_of(jobs->ids.row);
+  if (!key) return;
+  lock_key(key);
+  look_with_new_snapshot(jobs);
+}
+
+bool has_key_lock(TupleTableSlot* row) {
+  text* key = key_of(row);
+  return !key || try_lock_key(key);
+}
+
+// Locks the very version that the snapshot shows.
+TM_Result lock_row(RunningJobs* jobs, Patience patience) {
+  JobTable* table = &jobs->table;
+  TM_FailureData failure;
+  ItemPointerData tid = jobs->ids.row->tts_tid;
+  LockWaitPolicy policy = patience == Patience::kWaits ? LockWaitBlock : LockWaitSkip;
+  return table_tuple_lock(table->relation, &tid, table->snapshot, table->locked,
+                          GetCurrentCommandId(false), LockTupleNoKeyExclusive, policy, 0, &failure);
+}
+
+}  // namespace
+
+void open_running_jobs(RunningJobs* jobs) { open(jobs, IsolationUsesXactSnapshot()); }
+
+void open_running_jobs_anew(RunningJobs* jobs) { open(jobs, false); }
+
+void close_running_jobs(RunningJobs* jobs) {
+  close_index_lookup(&jobs->ids);
+  close_job_table(&jobs->table);
+}
+
+bool find_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of) {
+  return find_id(&jobs->ids, job_id) && matches(jobs->ids.row, of);
+}
+
+Hold hold_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of, Patience patience) {
+  bool waits = patience == Patience::kWaits;
+  if (waits) wait_for_key(jobs, job_id, of);
+  while (find_attempt(jobs, job_id, of)) {
+    TM_Result result = lock_row(jobs, patience);
+    if (result == TM_Ok)
+      return waits || has_key_lock(jobs->table.locked) ? Hold::kHeld : Hold::kBusy;
+    if (result == TM_WouldBlock) return Hold::kBusy;
+    if (result != TM_Updated && result != TM_Deleted) return Hold::kOver;
+    look_again(jobs);
+  }
+  return Hold::kOver;
+}
+
+void look_again(RunningJobs* jobs) {
+  if (jobs->keeps_snapshot)
+    ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                    errmsg("could not serialize access due to concurrent update")));
+  look_with_new_snapshot(jobs);
+}
+
+bool is_key_taken(RunningJobs* jobs, Datum key) {
+  Relation table = jobs->table.relation;
+  Snapshot snapshot = new_snapshot(jobs);
+  Relation index = index_open(catalog()->job_waiting_key_idx, AccessShareLock);
+  TupleTableSlot* row = table_slot_create(table, nullptr);
+  ScanKeyData is_key;
+  init_text_key(&is_key, 1, BTEqualStrategyNumber, F_TEXTEQ, key);
+  IndexScanDesc scan = begin_index_scan(table, index, snapshot, 1);
+  index_rescan(scan, &is_key, 1, nullptr, 0);
+  bool is_taken = index_getnext_slot(scan, ForwardScanDirection, row);
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  index_close(index, AccessShareLock);
+  UnregisterSnapshot(snapshot);
+  return is_taken;
+}
+
+}  // namespace pulse
