@@ -62,10 +62,7 @@ BEGIN
            e.max_attempts, CASE WHEN how <> 'completed' THEN e.crashes ELSE 0 END, e.job_key,
            e.flags, e.checkpoint, coalesce(error, e.last_error), e.revision, e.created_at,
            pulse.now()
-      FROM ended AS e LEFT JOIN pulse.task AS t ON t.identifier = e.identifier
-     WHERE how <> 'completed'
-        OR coalesce(pulse._us(t.keep_completed), pulse._setting_us('keep_completed'))
-           IS DISTINCT FROM 0
+      FROM ended AS e WHERE how <> 'completed' OR pulse._keeps_completed(e.identifier)
   )
   SELECT e.* FROM ended AS e WHERE coalesce(pulse._note_queue(e.queue_name), true) ORDER BY e.id;
 END $$;

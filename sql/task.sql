@@ -1,12 +1,9 @@
--- Settings of tasks, and the backoff that follows from them.
+-- Settings of tasks. extension/finish/backoff.cpp has what follows from them at the end of a job.
 
--- One expression, so that a statement over many jobs has it as its own. The default is Graphile
--- Worker's: e to the power of the attempts, at most ten of them.
-CREATE OR REPLACE FUNCTION pulse._backoff(task pulse.task, attempts int) RETURNS interval
-  LANGUAGE c VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_backoff';
-COMMENT ON FUNCTION pulse._backoff(pulse.task, int) IS
-  'how long a job waits after its n-th attempt: exp(least(10, n)) seconds unless the task says '
-  'otherwise';
+CREATE OR REPLACE FUNCTION pulse._keeps_completed(identifier text) RETURNS boolean
+  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_keeps_completed';
+COMMENT ON FUNCTION pulse._keeps_completed(text) IS
+  'whether completed jobs of this task are kept: as it says, or else pulse.keep_completed';
 
 CREATE OR REPLACE FUNCTION pulse._check_task_settings(
     backoff text, jitter float8, max_crashes int, on_unreachable text)

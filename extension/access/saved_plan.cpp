@@ -12,24 +12,11 @@ void prepare(SavedPlan* query) {
 
 }  // namespace
 
-void set_parameter_type(SavedPlan* query, int parameter, Oid type) {
-  if (query->types[parameter] == type) return;
-  if (query->plan) SPI_freeplan(query->plan);
-  query->plan = nullptr;
-  query->types[parameter] = type;
-}
-
 void begin_saved_plan(SavedPlan* query, Datum* values, const char* nulls) {
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   prepare(query);
   if (SPI_execute_plan(query->plan, values, nulls, false, 0) != SPI_OK_SELECT)
     elog(ERROR, "could not run: %s", query->text);
-}
-
-void put_plan_rows(SavedPlan* query, Datum* values, const char* nulls, Tuplestorestate* results) {
-  run_saved_plan(query, values, nulls, [results](HeapTuple* rows, uint64 count) {
-    for (uint64 i = 0; i < count; i++) tuplestore_puttuple(results, rows[i]);
-  });
 }
 
 }  // namespace pulse

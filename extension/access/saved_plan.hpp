@@ -14,9 +14,6 @@ struct SavedPlan {
   SPIPlanPtr plan;
 };
 
-// Of a type that gets another identity with each installation.
-void set_parameter_type(SavedPlan* query, int parameter, Oid type);
-
 // Connects to SPI and runs it, a SELECT. `nulls` as SPI has them, or NULL.
 void begin_saved_plan(SavedPlan* query, Datum* values, const char* nulls);
 
@@ -27,8 +24,5 @@ void run_saved_plan(SavedPlan* query, Datum* values, const char* nulls, Use use)
   use(SPI_tuptable->vals, SPI_processed);
   SPI_finish();
 }
-
-// The same, handing its rows on.
-void put_plan_rows(SavedPlan* query, Datum* values, const char* nulls, Tuplestorestate* results);
 
 }  // namespace pulse

@@ -29,6 +29,10 @@ const char* name_of(NextState state) {
   return names[state];
 }
 
+bool waits_again(const Decision& decision) {
+  return decision.state == kReady || decision.state == kParked;
+}
+
 // --- the decision -------------------------------------------------------------------------------
 
 const TaskRule& rule_of(AttemptEnds* ends, TupleTableSlot* row) {
@@ -95,7 +99,7 @@ Decision decide(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
   Decision decision = {};
   decision.state = next_state_of(ends, row, ending);
   decision.crashes = crashes_after(row, ending);
-  if (decision.state > kParked) return decision;
+  if (!waits_again(decision)) return decision;
   decision.attempts = int2_of(row, kJobAttempts) - gives_attempt_back(ending);
   decision.run_at = next_run_at(ends, row, ending);
   return decision;
@@ -161,13 +165,12 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
 
 void write(AttemptEnds* ends, const Ending& ending, const Decision& decision) {
   TupleTableSlot* row = ends->jobs.table.locked;
-  bool runs_again = decision.state <= kParked;
   // A job that sleeps goes on with its attempt.
-  if (ending.kind != Ending::kSnoozed || !runs_again)
+  if (ending.kind != Ending::kSnoozed || !waits_again(decision))
     record_attempt(&ends->records, row,
                    decision.state == kCancelled ? CStringGetTextDatum("cancelled") : ending.outcome,
                    ending.error);
-  if (runs_again)
+  if (waits_again(decision))
     requeue(ends, row, ending, decision);
   else
     archive(ends, row, ending, decision);

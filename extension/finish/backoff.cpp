@@ -4,7 +4,6 @@
 #include "job/task_row.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
-#include "server/values.hpp"
 
 extern "C" {
 #include <math.h>
@@ -93,19 +92,7 @@ int64 backoff_us(const TaskRule& rule, int attempts) {
 
 }  // namespace pulse
 
-// pulse._backoff(task, attempts)
-PULSE_FUNCTION(pulse_backoff) {
-  pulse::TaskRule rule = pulse::default_rule();
-  if (!PG_ARGISNULL(0)) {
-    HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(0);
-    TupleDesc shape = pulse::shape_of(header);
-    auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * shape->natts));
-    auto* nulls = static_cast<bool*>(palloc(sizeof(bool) * shape->natts));
-    pulse::read_fields(header, shape, values, nulls);
-    ReleaseTupleDesc(shape);
-    rule = pulse::rule_of(values, nulls);
-  }
-  auto* delay = static_cast<Interval*>(palloc0(sizeof(Interval)));
-  delay->time = pulse::backoff_us(rule, PG_GETARG_INT32(1));
-  PG_RETURN_INTERVAL_P(delay);
+// pulse._keeps_completed(identifier)
+PULSE_FUNCTION(pulse_keeps_completed) {
+  PG_RETURN_BOOL(pulse::task_rule(PG_GETARG_DATUM(0), GetActiveSnapshot()).keeps_completed);
 }
