@@ -4,6 +4,7 @@
 #include "access/index_lookup.hpp"
 #include "claim/token.hpp"
 #include "liveness/liveness_clock.hpp"
+#include "server/clocks.hpp"
 #include "server/settings.hpp"
 #include "server/values.hpp"
 

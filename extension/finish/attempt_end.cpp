@@ -2,6 +2,7 @@
 
 #include "access/catalog.hpp"
 #include "claim/claim.hpp"
+#include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {

@@ -1,6 +1,7 @@
 #include "finish/attempt_record.hpp"
 
 #include "access/catalog.hpp"
+#include "server/clocks.hpp"
 #include "server/settings.hpp"
 
 namespace pulse {

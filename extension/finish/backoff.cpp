@@ -4,6 +4,7 @@
 #include "job/task_row.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
+#include "server/values.hpp"
 
 extern "C" {
 #include <math.h>
