@@ -64,7 +64,7 @@ Ending snooze_ending(const NullableDatum& delay, const NullableDatum& checkpoint
 
 // --- one job ------------------------------------------------------------------------------------
 
-// The new state, or NULL when no such attempt runs. Waits for whoever holds the job.
+// The new state, or NULL when no such attempt runs. Waits for transactions that hold the job.
 const char* end_one(const NullableDatum& job_id, const NullableDatum& token, Ending ending) {
   if (job_id.isnull || token.isnull) return nullptr;
   ending.job_id = DatumGetInt64(job_id.value);

@@ -42,7 +42,7 @@ bool find_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of);
 // first, as producers do; one that never waits may have the row first.
 Hold hold_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of, Patience patience);
 
-// A row changed since the snapshot: looks from here on at what there is now. Raises a serialization
+// A row changed since the snapshot: takes a new one, which later looks use. Raises a serialization
 // failure in a transaction that keeps its snapshot.
 void look_again(RunningJobs* jobs);
 

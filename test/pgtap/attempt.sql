@@ -1,7 +1,7 @@
 -- extension/finish/attempt_end.cpp decides how an attempt ends. Each kind of job meets each kind of
 -- end here, and the tables say afterwards what the expectations below say, column by column.
 \ir support/setup.psql
-SELECT plan(22);
+SELECT plan(23);
 
 SELECT pulse.set_task('steady', backoff => 'fixed', backoff_base => '1 month 2 days 3 s',
                       max_crashes => 3) \g /dev/null
@@ -269,7 +269,19 @@ SELECT is((SELECT count(*)::int FROM before AS b, LATERAL pulse._end_attempts(AR
             WHERE b.kind = 'past alone'), 0, 'nor does that of another token');
 ROLLBACK TO before;
 
--- --- what others hang on the tables -------------------------------------------------------------
+-- --- one key, two running jobs ------------------------------------------------------------------
+
+-- A producer adds under the key of a running job whose row is held; then both run.
+INSERT INTO pulse.job (identifier, job_key, state, attempts, worker_id, token)
+  SELECT 'plain', 'twice', 'running', 1, 77, n FROM generate_series(1, 2) AS n;
+SELECT is((SELECT array_agg(e.state ORDER BY e.id) FROM pulse._end_attempts(
+             (SELECT array_agg(ROW(j.id, 'failed', 'wrong', true, NULL, NULL, NULL, j.token)
+                               ::pulse._ending ORDER BY j.id)
+                FROM pulse.job AS j WHERE j.job_key = 'twice')) AS e),
+  '{ready,failed}', 'of two that fail in one call one waits again');
+ROLLBACK TO before;
+
+-- --- triggers of the operator -------------------------------------------------------------------
 
 CREATE TRIGGER look AFTER UPDATE ON pulse.job FOR EACH ROW EXECUTE FUNCTION see();
 SELECT count(*) FROM pulse._end_attempts(endings('past%')) \g /dev/null
