@@ -75,8 +75,8 @@ COMMENT ON COLUMN pulse.job.in_place IS
   'while it runs: claimed in place, listed in claim_batch and not yet in the lane of held jobs';
 COMMENT ON COLUMN pulse.job.running_worker_id IS 'the owner of a held job';
 COMMENT ON COLUMN pulse.job.index_lane IS
-  'which indexes have it: o(pen): ready, or fresh; p(arked); h(eld). No index may ask for the '
-  'state: a fresh claim changes it, and is a HOT update because no index has to follow';
+  'which indexes have it: o(pen): ready, or claimed in place; p(arked); h(eld). No index may ask for the '
+  'state: a claim in place changes it, and is a HOT update because no index has to follow';
 COMMENT ON COLUMN pulse.job.claimed_live_us IS 'the claim on the liveness clock, microseconds';
 COMMENT ON COLUMN pulse.job.activity_live_us IS
   'the last progress report or the claim on the liveness clock, microseconds';
@@ -98,7 +98,7 @@ CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';
 CREATE INDEX job_open_idx ON pulse.job (queue_name)
   WHERE queue_name IS NOT NULL AND index_lane <> 'p';
 -- A key is unique among waiting jobs only: a running job has lost it to whoever adds it next. Jobs
--- with a key are never fresh.
+-- with a key are never claimed in place.
 CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND index_lane <> 'h';
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)

@@ -24,7 +24,7 @@ struct Completion {
   RunningJobs jobs;
   AttemptRecords records;
   bool may_keep;
-  InPlaceEnd* fresh;  // those that were completed in place
+  InPlaceEnd* in_place;  // those that were completed in place
   int in_place_count;
 };
 
@@ -46,7 +46,7 @@ void note_in_place_end(Completion* completion, TupleTableSlot* row, const NamedC
   bool isnull;
   if (!catalog()->has_index_lanes || !DatumGetBool(slot_getattr(row, kJobInPlace, &isnull))) return;
   int64 worker_id = DatumGetInt64(slot_getattr(row, kJobWorkerId, &isnull));
-  completion->fresh[completion->in_place_count++] = {worker_id, claim.token, claim.job_id};
+  completion->in_place[completion->in_place_count++] = {worker_id, claim.token, claim.job_id};
 }
 
 // The row at hand.
@@ -92,7 +92,7 @@ Hold complete_job(Completion* completion, const NamedClaim& claim, const Nullabl
 void open_completion(Completion* completion, int count) {
   open_attempt_records(&completion->records);
   completion->may_keep = some_task_keeps_completed(completion->jobs.table.snapshot);
-  completion->fresh = static_cast<InPlaceEnd*>(palloc(sizeof(InPlaceEnd) * Max(count, 1)));
+  completion->in_place = static_cast<InPlaceEnd*>(palloc(sizeof(InPlaceEnd) * Max(count, 1)));
   completion->in_place_count = 0;
 }
 
@@ -110,7 +110,7 @@ void complete_all(ClaimList* list, const ArgumentArray& results) {
         complete_job(&completion, claim, results.at(claim.position), Patience::kNeverWaits));
   });
   close_completion(&completion);
-  remove_from_batches(completion.fresh, completion.in_place_count);
+  remove_from_batches(completion.in_place, completion.in_place_count);
 }
 
 // False when no such attempt runs. What was claimed in place stays listed until its worker's next

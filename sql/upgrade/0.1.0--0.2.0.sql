@@ -67,8 +67,8 @@ COMMENT ON COLUMN pulse.job.in_place IS
   'while it runs: claimed in place, listed in claim_batch and not yet in the lane of held jobs';
 COMMENT ON COLUMN pulse.job.running_worker_id IS 'the owner of a held job';
 COMMENT ON COLUMN pulse.job.index_lane IS
-  'which indexes have it: o(pen): ready, or fresh; p(arked); h(eld). No index may ask for the '
-  'state: a fresh claim changes it, and is a HOT update because no index has to follow';
+  'which indexes have it: o(pen): ready, or claimed in place; p(arked); h(eld). No index may ask for the '
+  'state: a claim in place changes it, and is a HOT update because no index has to follow';
 DROP INDEX pulse.job_claim_idx, pulse.job_running_idx, pulse.job_parked_idx,
   pulse.job_parked_due_idx, pulse.job_open_idx, pulse.job_waiting_key_idx,
   pulse.job_running_key_idx;
@@ -117,8 +117,6 @@ DROP FUNCTION pulse._lock_claims(bigint[], bigint[]);
 DROP FUNCTION pulse._outcomes(bigint[], bigint[], bigint[], text);
 DROP FUNCTION pulse._check_error(text);
 DROP FUNCTION pulse._check_lengths(int[]);
-DROP FUNCTION pulse._lock_running(bigint, int);
-DROP FUNCTION pulse._overdue(bigint);
 ALTER TYPE pulse._ending ADD ATTRIBUTE token bigint;
 COMMENT ON TYPE pulse._ending IS
   'how one attempt ends, the argument of _end_attempts; token NULL: whichever attempt runs';

@@ -1,4 +1,4 @@
 # A claim of a job with a key enters it among those that wait.
 # in: extension
 # red: pgtap change_indexes
-s/ (index_lane == kLaneRunning ? kRunningKeyIndex : kWaitingKeyIndex);$/ kWaitingKeyIndex;/
+s/ (lane == kLaneRunning ? kRunningKeyIndex : kWaitingKeyIndex);$/ kWaitingKeyIndex;/

@@ -104,9 +104,9 @@ SELECT is(seen(), '1 DELETE', 'a completion is seen');
 SELECT is((SELECT count(*)::int FROM pulse.claim(:ann, 11)), 11, 'many are claimed');
 SELECT is(seen(), '11 UPDATE', 'each of which is seen');
 SELECT is_empty('SELECT unseen()', 'claimed jobs are as they were seen');
-SELECT (SELECT count(*) FROM pulse.job WHERE in_place) AS fresh \gset
+SELECT (SELECT count(*) FROM pulse.job WHERE in_place) AS in_place \gset
 SELECT pulse.heartbeat(:ann) \g /dev/null
-SELECT is(seen(), CASE :fresh WHEN 0 THEN 'nothing' ELSE '11 UPDATE' END,
+SELECT is(seen(), CASE :in_place WHEN 0 THEN 'nothing' ELSE '11 UPDATE' END,
   'a beat that settles what was claimed in place is seen');
 SELECT ids[1:2] AS ids, tokens[1:2] AS tokens FROM running() \gset
 SELECT pulse.complete_many(:'ids', :'tokens') \g /dev/null
@@ -216,7 +216,7 @@ UPDATE pulse.job SET flags = NULL WHERE identifier = 'letter';
 SELECT is((SELECT array_agg(DISTINCT flags::text)
              FROM pulse.claim(:fay, 10, tasks => '{letter}')), '{"{seen}"}', 'and claim');
 SELECT is((SELECT count(*)::int FROM pulse.job
-            WHERE identifier = 'letter' AND index_lane = CASE WHEN fresh THEN 'o' ELSE 'h' END::"char"
+            WHERE identifier = 'letter' AND index_lane = CASE WHEN in_place THEN 'o' ELSE 'h' END::"char"
               AND running_worker_id IS NOT DISTINCT FROM CASE WHEN NOT in_place THEN worker_id END), 10,
   'generated columns are computed');
 DROP TRIGGER alter_row ON pulse.job;

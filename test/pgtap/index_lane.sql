@@ -4,11 +4,11 @@
 SELECT plan(13);
 
 -- Every kind of job that an expression could tell from another. A running job has a worker.
-INSERT INTO pulse.job (identifier, state, fresh, worker_id, queue_name, job_key)
-SELECT 'mail', state, fresh, worker_id, queue_name,
+INSERT INTO pulse.job (identifier, state, in_place, worker_id, queue_name, job_key)
+SELECT 'mail', state, in_place, worker_id, queue_name,
        CASE WHEN has_key THEN format('%s', row_number() OVER ()) END
   FROM unnest(enum_range(NULL::pulse.job_state)) AS state,
-       unnest(ARRAY[true, false]) AS fresh, unnest(ARRAY[7, NULL]) AS worker_id,
+       unnest(ARRAY[true, false]) AS in_place, unnest(ARRAY[7, NULL]) AS worker_id,
        unnest(ARRAY['q', NULL]) AS queue_name, unnest(ARRAY[true, false]) AS has_key
  WHERE state <> 'running' OR worker_id IS NOT NULL;
 
@@ -16,14 +16,14 @@ SELECT is((SELECT count(*)::int FROM pulse.job), 40, 'there is a job of every ki
 SELECT set_eq(
   $$SELECT attname::text FROM pg_attribute
      WHERE attrelid = 'pulse.job'::regclass AND attgenerated <> ''$$,
-  $$VALUES ('lane'), ('running_worker_id')$$, 'C code knows each generated column');
+  $$VALUES ('index_lane'), ('running_worker_id')$$, 'C code knows each generated column');
 SELECT is_empty(
   $$SELECT j.id, j.index_lane, r.index_lane, pg_get_expr(d.adbin, d.adrelid)
       FROM pulse.job AS j CROSS JOIN LATERAL pulse._index_rules(j) AS r
       JOIN pg_attrdef AS d ON d.adrelid = 'pulse.job'::regclass
-      JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum AND a.attname = 'lane'
+      JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum AND a.attname = 'index_lane'
      WHERE j.index_lane <> r.index_lane$$,
-  'and computes the lane as it does');
+  'and computes the index lane as it does');
 SELECT is_empty(
   $$SELECT j.id, j.running_worker_id, r.running_worker_id, pg_get_expr(d.adbin, d.adrelid)
       FROM pulse.job AS j CROSS JOIN LATERAL pulse._index_rules(j) AS r
