@@ -13,7 +13,6 @@
 #include "server/postgres.hpp"
 #include "wake/async_commit.hpp"
 #include "wake/pending_wakes.hpp"
-#include "wake/told_commit.hpp"
 #include "wake/wait_for_job.hpp"
 
 namespace pulse {
@@ -21,16 +20,15 @@ namespace {
 
 void before_commit() {
   check_fences();
-  prepare_async_commit(has_jobs_to_claim());
+  prepare_async_commit();
 }
 
 void on_commit() {
-  bool is_flush_due = forget_async_writes();
+  forget_async_writes();
   withdraw_claims();
   // A claim that is woken has to find the jobs of this transaction.
   lower_marks_to(made_ready());
-  bool is_woken = wake_for_commit();
-  if (is_flush_due) flush_told_commit(is_woken);
+  wake_for_commit();
   forget_unused_wakeup();
   forget_fences();
   forget_key_locks();

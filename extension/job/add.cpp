@@ -11,7 +11,6 @@
 #include "server/errors.hpp"
 #include "server/settings.hpp"
 #include "server/values.hpp"
-#include "wake/async_commit.hpp"
 #include "wake/pending_wakes.hpp"
 
 extern "C" {
@@ -149,16 +148,6 @@ Oid spec_type() {
 
 // --- storing ------------------------------------------------------------------------------------
 
-// Whoever is woken for new jobs may be told of them before they are on disk: not of what a trigger
-// of somebody else writes meanwhile, and not of those whose key is locked until then.
-void begin_storing(const NewJobs& jobs, bool has_key = false) {
-  if (jobs.is_plain && !has_key) begin_async_write(FlushDue::kBeforeReply);
-}
-
-void end_storing(const NewJobs& jobs, bool has_key = false) {
-  if (jobs.is_plain && !has_key) end_async_write();
-}
-
 struct AddCall {
   NewJobs jobs;
   Oid sequence;
@@ -211,10 +200,7 @@ HeapTuple form_job(AddCall* adding, const Spec& spec) {
 Datum add_one(const Spec& spec) {
   AddCall adding;
   start_adding(&adding);
-  bool has_key = !spec.nulls[kSpecJobKey];
-  begin_storing(adding.jobs, has_key);
   Datum stored = store_new_job(&adding.jobs, form_job(&adding, spec));
-  end_storing(adding.jobs, has_key);
   close_new_jobs(&adding.jobs);
   return stored;
 }
@@ -265,7 +251,6 @@ void add_specs(const Specs& specs, AddCall* adding, Tuplestorestate* results) {
   HeapTuple rows[kNewJobsAtOnce];
   int count = 0;
   Size bytes = 0;
-  begin_storing(adding->jobs);
   for (int i = 0; i < specs.count; i++) {
     CHECK_FOR_INTERRUPTS();
     Spec spec;
@@ -279,7 +264,6 @@ void add_specs(const Specs& specs, AddCall* adding, Tuplestorestate* results) {
     count = 0;
     bytes = 0;
   }
-  end_storing(adding->jobs);
   MemoryContextSwitchTo(old);
   MemoryContextDelete(batch);
 }

@@ -58,16 +58,6 @@ inline double random_fraction() {
 #endif
 }
 
-// --- the log -------------------------------------------------------------------------------------
-
-inline XLogRecPtr flushed_up_to() {
-#if PG_VERSION_NUM >= 150000
-  return GetFlushRecPtr(nullptr);
-#else
-  return GetFlushRecPtr();
-#endif
-}
-
 // --- processes -----------------------------------------------------------------------------------
 
 inline int own_proc_number() {

@@ -99,10 +99,6 @@ void define_settings() {
                            nullptr, &settings.events, true, PGC_SUSET, 0, nullptr, nullptr,
                            nullptr);
   DefineCustomBoolVariable(
-      "pulse.wake_before_flush",
-      "Whether an add wakes a worker before it is on disk, so that both share a flush.", nullptr,
-      &settings.wake_before_flush, true, PGC_SUSET, 0, nullptr, nullptr, nullptr);
-  DefineCustomBoolVariable(
       "pulse.allow_drop", "Whether the extension may be dropped while there are live jobs.",
       nullptr, &settings.allow_drop, false, PGC_SUSET, 0, nullptr, nullptr, nullptr);
   DefineCustomStringVariable("pulse.databases", "Databases in which the background worker runs.",

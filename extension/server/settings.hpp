@@ -19,7 +19,6 @@ struct Settings {
   int keep_attempts_s;
   bool claims;
   bool events;
-  bool wake_before_flush;
   bool allow_drop;
   double clock_offset_s;
   char* databases;

@@ -76,8 +76,6 @@ void init_state(SharedState* fresh, Extent extent) {
   pg_atomic_init_u32(&fresh->has_news, 0);
   pg_atomic_init_u32(&fresh->is_crowded, 0);
   pg_atomic_init_u32(&fresh->may_stay, 0);
-  pg_atomic_init_u32(&fresh->told_commits, 0);
-  pg_atomic_init_u32(&fresh->flush_us, 0);
   pg_atomic_init_u32(&fresh->waiting, 0);
   for (int i = 0; i < extent.databases; i++) {
     pg_atomic_init_u32(&fresh->database[i].oid, 0);

@@ -77,12 +77,10 @@ struct SharedState {
   uint64 incarnation;  // random, names this incarnation: constant after creation
   int32 databases;
   int32 waiters;
-  pg_atomic_uint32 launcher;      // its index into ProcGlobal->allProcs, plus one; 0: none
-  pg_atomic_uint32 has_news;      // databases that it could not serve are to be looked at again
-  pg_atomic_uint32 is_crowded;    // maintainers with nothing to do at once make place for others
-  pg_atomic_uint32 may_stay;      // there are processes enough for a maintainer in each database
-  pg_atomic_uint32 told_commits;  // that others were told of before their flush
-  pg_atomic_uint32 flush_us;      // what a flush takes; 0: not known yet
+  pg_atomic_uint32 launcher;    // its index into ProcGlobal->allProcs, plus one; 0: none
+  pg_atomic_uint32 has_news;    // databases that it could not serve are to be looked at again
+  pg_atomic_uint32 is_crowded;  // maintainers with nothing to do at once make place for others
+  pg_atomic_uint32 may_stay;    // there are processes enough for a maintainer in each database
   pg_atomic_uint32 waiting;  // how many places of waiters are in use: most commits look no further
   DatabaseState database[FLEXIBLE_ARRAY_MEMBER];
   // followed by Waiter[waiters]

@@ -1,14 +1,11 @@
 #include "wake/async_commit.hpp"
 
-#include "wake/told_commit.hpp"
-
 namespace pulse {
 namespace {
 
 struct AsyncWrites {
   bool any;
   bool nothing_else;
-  FlushDue due;
   XLogRecPtr end;  // of what the last one of them logged
 };
 
@@ -18,31 +15,28 @@ bool is_lowered = false;
 
 }  // namespace
 
-void begin_async_write(FlushDue due) {
+void begin_async_write() {
   bool is_clean = writes.any ? writes.nothing_else && XactLastRecEnd == writes.end
                              : !TransactionIdIsValid(GetTopTransactionIdIfAny());
-  writes = {true, is_clean, Max(writes.due, due), InvalidXLogRecPtr};
+  writes = {true, is_clean, InvalidXLogRecPtr};
 }
 
 void end_async_write() { writes.end = XactLastRecEnd; }
 
 // The variable is what the commit reads, also for whether it waits for a standby. Its setting is
 // not touched: that could fail, and takes longer than the whole beat may.
-void prepare_async_commit(bool is_work) {
+void prepare_async_commit() {
   if (!writes.any || !writes.nothing_else || XactLastRecEnd != writes.end) return;
   if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF) return;
-  if (writes.due == FlushDue::kBeforeReply && !(is_work && may_tell_before_flush())) return;
   level_before_commit = synchronous_commit;
   synchronous_commit = SYNCHRONOUS_COMMIT_OFF;
   is_lowered = true;
 }
 
-bool forget_async_writes() {
-  bool is_flush_due = is_lowered && writes.due == FlushDue::kBeforeReply;
+void forget_async_writes() {
   if (is_lowered) synchronous_commit = level_before_commit;
   is_lowered = false;
   writes = {};
-  return is_flush_due;
 }
 
 }  // namespace pulse

@@ -1,25 +1,21 @@
-// Commits that are not flushed at once: of transactions that wrote nothing else than what bears it.
-// A beat that a crash takes back is followed by another; what a sweep loses, another sweep finds.
-// New jobs without keys are flushed after others were told of them (see told_commit.hpp). A
-// transaction that wrote anything else, by the same caller before or after, is flushed as ever.
+// Asynchronous commits: a transaction that wrote nothing but heartbeats and sweeps does not wait
+// for the disk. The next beat repeats a beat that a crash takes back, and the next sweep repeats
+// what a sweep loses. A transaction with any other write, before or after these, is flushed as
+// usual.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// kSomeTime: whenever the server writes its log. kBeforeReply: before the caller hears of it.
-enum class FlushDue { kSomeTime, kBeforeReply };
-
-// Around such a write, as often as one likes. After an error between them the transaction is
-// flushed as ever.
-void begin_async_write(FlushDue due = FlushDue::kSomeTime);
+// Around each such write. After an error between the two calls the transaction is flushed as usual.
+void begin_async_write();
 void end_async_write();
 
-// Before the transaction's commit is recorded; `is_work` when it has jobs that can be claimed now.
-void prepare_async_commit(bool is_work);
+// Before the transaction's commit is recorded.
+void prepare_async_commit();
 
-// After its end; true when what is committed has to be flushed now.
-bool forget_async_writes();
+// After the transaction's end.
+void forget_async_writes();
 
 }  // namespace pulse

@@ -63,8 +63,7 @@ void publish_due_times(DatabaseState* database) {
     signal_timer_owners(lowered);
 }
 
-// True when somebody was woken for a job.
-bool wake_after_commit(DatabaseState* database) {
+void wake_after_commit(DatabaseState* database) {
   if (pending.any_queue) set_queue_marks(database, pending.queue_marks);
   if (pending.any_returned) set_queue_marks(database, pending.returned);
   // A worker may be between its claim and its wait: the generation reaches it there.
@@ -73,11 +72,10 @@ bool wake_after_commit(DatabaseState* database) {
   publish_due_times(database);
   // Whoever found a queue busy because of us left its mark: one waiter takes it up.
   bool wake_any = pending.any_queue || pending.any_taken;
-  bool is_woken_for_job = (pending.task_bits || wake_any) &&
-                          wake_waiters(database, pending.jobs, pending.task_bits, wake_any);
+  if (pending.task_bits || wake_any)
+    wake_waiters(database, pending.jobs, pending.task_bits, wake_any);
   for (int i = 0; i < pending.workers; i++) wake_worker(pending.worker[i]);
   if (pending.all_waiters) wake_all_waiters();
-  return is_woken_for_job;
 }
 
 void ask_for_sweep(DatabaseState* database) {
@@ -252,13 +250,10 @@ void return_queue_mark(int slot) {
   pending.returned[slot / 64] |= UINT64CONST(1) << (slot % 64);
 }
 
-bool has_jobs_to_claim() { return pending.task_bits != 0; }
-
-bool wake_for_commit() {
+void wake_for_commit() {
   DatabaseState* database = this_database_if_known();
-  bool is_woken = pending.any && database && wake_after_commit(database);
+  if (pending.any && database) wake_after_commit(database);
   forget();
-  return is_woken;
 }
 
 // A prepared transaction commits elsewhere; reconciling finds what it left.

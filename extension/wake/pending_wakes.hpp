@@ -64,12 +64,8 @@ bool queue_marks_remain();
 // Puts one mark back at the end of this transaction, whichever it is: its queue was busy.
 void return_queue_mark(int slot);
 
-// Whether this transaction has jobs that can be claimed when it commits.
-bool has_jobs_to_claim();
-
-// At the end of the transaction, or of a savepoint that is rolled back. None of them can fail. True
-// when a waiter was woken for a job.
-bool wake_for_commit();
+// At the end of the transaction, or of a savepoint that is rolled back. None of them can fail.
+void wake_for_commit();
 void wake_for_abort();
 void wake_for_undone_savepoint(SubTransactionId undone);
 

@@ -127,7 +127,6 @@ struct WakeOffer {
   uint64 task_bits;
   bool any;
   bool is_passed;
-  bool is_anybody_woken;
   int wake_groups;
   WakeDemand demands[kMaxWakeGroups];
 };
@@ -163,7 +162,6 @@ void give_to(WakeOffer* offer, WaiterState state, int64 now) {
     if (!served && !is_any) continue;
     uint64 given = kIsGiven + (offer->is_passed ? kIsPassed : (waiter->capacity - 1) * kSpare);
     if (!(state == kWoken ? give_more(waiter, seen, now) : wake(waiter, seen, given))) continue;
-    if (state == kWaiting) offer->is_anybody_woken = true;
     if (served)
       take_from(demand, __builtin_ctzll(served));
     else
@@ -198,20 +196,18 @@ bool bump_unmet(DatabaseState* database, const WakeOffer* offer) {
   return any;
 }
 
-bool tell(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any, bool is_passed) {
+void tell(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any, bool is_passed) {
   WakeOffer offer;
   offer.jobs = jobs;
   offer.task_bits = task_bits;
   offer.any = any;
   offer.is_passed = is_passed;
-  offer.is_anybody_woken = false;
   offer.wake_groups = 0;
   for (int bit = 0; bit < kTaskBits; bit++)
     if ((task_bits >> bit) & 1) pg_atomic_fetch_add_u64(&database->generation[bit], 1);
   give(&offer);
   // Whoever began to wait meanwhile may have looked before.
   if (task_bits && bump_unmet(database, &offer)) give(&offer);
-  return offer.is_anybody_woken;
 }
 
 }  // namespace
@@ -299,8 +295,8 @@ void hand_over_wakeup(const Wake& wake) {
   tell(database, jobs, wake.tasks, true, true);
 }
 
-bool wake_waiters(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any) {
-  return tell(database, jobs, task_bits, any, false);
+void wake_waiters(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any) {
+  tell(database, jobs, task_bits, any, false);
 }
 
 void wake_worker(int64 worker_id) {

@@ -50,8 +50,8 @@ void hand_over_wakeup(const Wake& wake);
 // Tells of new jobs: wakes one waiter per job among those that serve its task, and with `any` one
 // more whoever it is. Tasks may share a bit, and some claims forbid flags: so one per job of each
 // wake group of waiter. Where that is not enough, those who are about to wait look again instead.
-// Callable from a commit callback. True when somebody was woken.
-bool wake_waiters(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any);
+// Callable from a commit callback.
+void wake_waiters(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any);
 
 // Wakes the waiter of one worker.
 void wake_worker(int64 worker_id);
