@@ -1,6 +1,5 @@
 #include "shared_setup.hpp"
 
-#include "claim/claim_count.hpp"
 #include "claim/claims_in_progress.hpp"
 #include "claim/low_water_mark.hpp"
 #include "liveness/ended_sessions.hpp"
@@ -18,7 +17,6 @@ extern "C" void pulse_shmem_request() {
   RequestAddinShmemSpace(shared_state_size());
   RequestAddinShmemSpace(low_water_marks_size(kPreloadedDatabases));
   RequestAddinShmemSpace(claims_in_progress_size());
-  RequestAddinShmemSpace(claim_counts_size());
   RequestAddinShmemSpace(ended_sessions_size());
 }
 
@@ -27,7 +25,6 @@ extern "C" void pulse_shmem_startup() {
   create_shared_state();
   create_low_water_marks(kPreloadedDatabases);
   create_claims_in_progress();
-  create_claim_counts();
   create_ended_sessions();
 }
 

@@ -2,10 +2,10 @@
 
 #include "access/catalog.hpp"
 #include "access/index_lookup.hpp"
-#include "claim/claim_count.hpp"
 #include "claim/in_place_claim.hpp"
 #include "liveness/heartbeat.hpp"
 #include "liveness/liveness_clock.hpp"
+#include "server/advisory_lock.hpp"
 #include "server/argument_checks.hpp"
 #include "server/errors.hpp"
 #include "server/hash.hpp"
@@ -123,7 +123,7 @@ ArrayType* registered_tasks(int64 worker_id) {
 
 void admit_worker(ClaimingWorker* worker, int64 worker_id) {
   worker->worker_id = worker_id;
-  begin_claim(worker_id);
+  advisory_lock(LockKind::kWorker, static_cast<uint64>(worker_id), ShareLock);
   LastBeat last;
   open_last_beat(&last, worker_id);
   worker->draining = !status_is(last.row.row, "alive");

@@ -12,7 +12,6 @@
 #include "job/task_row.hpp"
 #include "liveness/inplace_update.hpp"
 #include "liveness/liveness_clock.hpp"
-#include "liveness/quick_beat.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
@@ -140,9 +139,9 @@ bool is_to_detach(TupleTableSlot* beat) {
 
 // False when the row that was seen is not the last one, or is held: the status may be in its
 // successor. Not for a client's block: tests turn the clock in one, and roll it back.
-bool overwrite_moment(Relation table, TupleTableSlot* seen, RowImage* left = nullptr) {
+bool overwrite_moment(Relation table, TupleTableSlot* seen) {
   FixedColumn moment[] = {{kBeatLive, live_now_us()}, {kBeatLastHeartbeatAt, wall_now()}};
-  return overwrite_row(table, seen, moment, lengthof(moment), left);
+  return overwrite_row(table, seen, moment, lengthof(moment));
 }
 
 // False when somebody holds the row.
@@ -157,25 +156,21 @@ bool update_moment(JobTable* table, TupleTableSlot* seen) {
 
 // Whether this was a beat of a worker that holds nothing; else nothing was done.
 bool look_and_beat(int64 worker_id) {
-  BeatLook look = begin_beat_look(worker_id);
-  RowImage left;
   JobTable table;
   open_extension_table(&table, catalog()->heartbeat);
   bool is_done = is_plain(table.relation) &&
                  find_beat(table.relation, worker_id, table.snapshot, table.locked) &&
                  is_asked_nothing(table.locked, table.snapshot) && !is_to_detach(table.locked) &&
                  holds_nothing(worker_id, table.snapshot) &&
-                 overwrite_moment(table.relation, table.locked, &left);
-  uint64 attachment = is_done ? attachment_of(table.locked) : 0;
+                 overwrite_moment(table.relation, table.locked);
   close_job_table(&table);
-  if (is_done) remember_beat(look, left, attachment);
   return is_done;
 }
 
 bool beat_idle(int64 worker_id) {
   if (in_client_block() || XactReadOnly || IsolationUsesXactSnapshot() || RecoveryInProgress())
     return false;
-  bool is_done = beat_quickly(worker_id) || look_and_beat(worker_id);
+  bool is_done = look_and_beat(worker_id);
   if (is_done) offer_sweep();
   return is_done;
 }

@@ -22,10 +22,6 @@ bool are_in_place(TupleDesc shape, const FixedColumn* columns, int count) {
 
 // --- of a row whose page is locked ---------------------------------------------------------------
 
-HeapTupleHeader row_at(Page page, OffsetNumber offset) {
-  return reinterpret_cast<HeapTupleHeader>(PageGetItem(page, PageGetItemId(page, offset)));
-}
-
 bool is_last_and_free(HeapTuple row, Buffer buffer) {
   return HeapTupleSatisfiesUpdate(row, GetCurrentCommandId(false), buffer) == TM_Ok;
 }
@@ -75,43 +71,9 @@ void write_logged(Relation table, HeapTuple row, Buffer buffer, const FixedColum
   END_CRIT_SECTION();
 }
 
-// Whether there is a row; what others did to the page since may have moved or removed it.
-bool fetch_row(Relation table, ItemPointerData tid, Buffer buffer, HeapTuple row) {
-  Page page = BufferGetPage(buffer);
-  OffsetNumber offset = ItemPointerGetOffsetNumber(&tid);
-  if (offset > PageGetMaxOffsetNumber(page)) return false;
-  ItemId item = PageGetItemId(page, offset);
-  if (!ItemIdIsNormal(item)) return false;
-  row->t_self = tid;
-  row->t_tableOid = RelationGetRelid(table);
-  row->t_len = ItemIdGetLength(item);
-  row->t_data = row_at(page, offset);
-  return true;
-}
-
-// From the length of the header on: which columns are null, and the values of the others.
-constexpr Size kImageFrom = offsetof(HeapTupleHeaderData, t_hoff);
-
-void take_image(RowImage* image, HeapTuple row, Buffer buffer) {
-  image->tid = row->t_self;
-  image->buffer = buffer;
-  image->length = row->t_len - kImageFrom;
-  if (image->length > sizeof(image->bytes))
-    image->length = 0;
-  else
-    memcpy(image->bytes, reinterpret_cast<char*>(row->t_data) + kImageFrom, image->length);
-}
-
-bool is_like_image(HeapTuple row, const RowImage* image) {
-  return row->t_len == kImageFrom + image->length &&
-         memcmp(reinterpret_cast<char*>(row->t_data) + kImageFrom, image->bytes, image->length) ==
-             0;
-}
-
 }  // namespace
 
-bool overwrite_row(Relation table, TupleTableSlot* seen, const FixedColumn* columns, int count,
-                   RowImage* image) {
+bool overwrite_row(Relation table, TupleTableSlot* seen, const FixedColumn* columns, int count) {
   if (!TTS_IS_BUFFERTUPLE(seen) || !are_in_place(RelationGetDescr(table), columns, count))
     return false;
   auto* slot = reinterpret_cast<BufferHeapTupleTableSlot*>(seen);
@@ -120,25 +82,8 @@ bool overwrite_row(Relation table, TupleTableSlot* seen, const FixedColumn* colu
   LockBuffer(slot->buffer, BUFFER_LOCK_EXCLUSIVE);
   bool is_free = is_last_and_free(&row, slot->buffer);
   if (is_free) write_logged(table, &row, slot->buffer, columns, count);
-  if (is_free && image) take_image(image, &row, slot->buffer);
   LockBuffer(slot->buffer, BUFFER_LOCK_UNLOCK);
   return is_free;
-}
-
-bool overwrite_image(Relation table, RowImage* image, const FixedColumn* columns, int count) {
-  if (image->length == 0 || !are_in_place(RelationGetDescr(table), columns, count) ||
-      !pin_recent_buffer(table, ItemPointerGetBlockNumber(&image->tid), image->buffer))
-    return false;
-  HeapTupleData row;
-  LockBuffer(image->buffer, BUFFER_LOCK_EXCLUSIVE);
-  bool is_same = fetch_row(table, image->tid, image->buffer, &row) && is_like_image(&row, image) &&
-                 is_last_and_free(&row, image->buffer);
-  if (is_same) {
-    write_logged(table, &row, image->buffer, columns, count);
-    take_image(image, &row, image->buffer);
-  }
-  UnlockReleaseBuffer(image->buffer);
-  return is_same;
 }
 
 }  // namespace pulse

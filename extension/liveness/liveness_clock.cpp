@@ -52,36 +52,6 @@ int64 base_us_at(const ClockReading& reading, TimestampTz at) {
   return reading.vt_us + Min(Max(elapsed_us(reading, at), 0), longest_tick_us());
 }
 
-// More than the two clocks of a machine drift apart between two ticks, less than matters to a beat.
-constexpr int64 kMaxSkewUs = 10000;
-
-// Changes when the wall clock is set.
-int64 skew_us() { return GetCurrentTimestamp() - monotonic_us(); }
-
-bool holds_now(const RecalledClock& known) {
-  int64 elapsed = elapsed_us(known.reading, GetCurrentTimestamp());
-  return known.clock == catalog()->clock && known.reading.timeline == current_timeline() &&
-         elapsed >= 0 && elapsed <= longest_tick_us() &&
-         llabs(skew_us() - known.skew_us) < kMaxSkewUs;
-}
-
-// Not by who may have moved the clock in this very transaction.
-void share(RecalledClock* shared, const RecalledClock& fresh) {
-  if (TransactionIdIsValid(GetTopTransactionIdIfAny())) return;
-  SpinLockAcquire(&shared->lock);
-  shared->clock = fresh.clock;
-  shared->reading = fresh.reading;
-  shared->skew_us = fresh.skew_us;
-  SpinLockRelease(&shared->lock);
-}
-
-RecalledClock copy_of(RecalledClock* shared) {
-  SpinLockAcquire(&shared->lock);
-  RecalledClock copy = *shared;
-  SpinLockRelease(&shared->lock);
-  return copy;
-}
-
 }  // namespace
 
 int32 current_timeline() {
@@ -90,30 +60,11 @@ int32 current_timeline() {
   return static_cast<int32>(insertion_timeline());
 }
 
-void forget_clock(RecalledClock* shared) {
-  SpinLockAcquire(&shared->lock);
-  shared->clock = InvalidOid;
-  SpinLockRelease(&shared->lock);
-}
-
 int64 live_base_us_at(TimestampTz at) { return base_us_at(read_clock(), at); }
 
 int64 live_base_us() { return live_base_us_at(GetCurrentTimestamp()); }
 
 int64 live_now_us() { return live_base_us() + clock_offset_us(); }
-
-int64 recall_live_now_us() {
-  DatabaseState* database = this_database();
-  if (!database) return live_now_us();
-  RecalledClock known = copy_of(&database->recalled_clock);
-  if (!holds_now(known)) {
-    known.skew_us = skew_us();
-    known.reading = read_clock();
-    known.clock = catalog()->clock;
-    share(&database->recalled_clock, known);
-  }
-  return base_us_at(known.reading, GetCurrentTimestamp()) + clock_offset_us();
-}
 
 }  // namespace pulse
 

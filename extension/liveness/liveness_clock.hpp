@@ -14,16 +14,6 @@ struct ClockReading {
   int32 timeline;
 };
 
-// What sessions share of it.
-struct RecalledClock {
-  slock_t lock;
-  Oid clock;  // of which installation; 0: nothing
-  ClockReading reading;
-  int64 skew_us;  // of the wall clock to the monotonic one then
-};
-
-void forget_clock(RecalledClock* shared);
-
 // What a tick stores: the clock without the session's test offset.
 int64 live_base_us();
 
@@ -32,11 +22,6 @@ int64 live_base_us_at(TimestampTz at);
 
 // Microseconds of live time now. Reads the clock table under a snapshot of its own.
 int64 live_now_us();
-
-// The same, from what any session of this database has read before, as long as the table is sure to
-// say the same: ticks add to the clock what passes anyway, unless they stay out for longer than
-// they may or the wall clock is set.
-int64 recall_live_now_us();
 
 // The timeline into which this server writes.
 int32 current_timeline();

@@ -26,13 +26,6 @@ bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode) {
   return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
-bool advisory_lock_is_free(LockKind kind, uint64 key) {
-  LOCKTAG tag = tag_of(kind, key);
-  int others;
-  pfree(GetLockConflicts(&tag, ExclusiveLock, &others));
-  return others == 0;
-}
-
 void hold_attachment(uint64 attachment) {
   LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
   (void)LockAcquire(&tag, ExclusiveLock, true, false);
@@ -57,6 +50,13 @@ bool attachment_is_free(uint64 attachment) {
 }
 
 }  // namespace pulse
+
+// pulse._lock_worker_shared(id): what claim() does itself.
+PULSE_FUNCTION(pulse_share_worker) {
+  pulse::advisory_lock(pulse::LockKind::kWorker, static_cast<uint64>(PG_GETARG_INT64(0)),
+                       ShareLock);
+  PG_RETURN_BOOL(true);
+}
 
 // pulse._try_lock_worker(id): exclusively, as the one who declares it lost.
 PULSE_FUNCTION(pulse_try_lock_worker) {

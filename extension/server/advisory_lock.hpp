@@ -22,9 +22,6 @@ void advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 // Never waits; false when somebody else has it.
 bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
-// Whether nobody else has it in any mode; whoever tries to get it meanwhile does not notice.
-bool advisory_lock_is_free(LockKind kind, uint64 key);
-
 // The session lock that stands for an attached worker.
 void hold_attachment(uint64 attachment);
 void release_attachment(uint64 attachment);

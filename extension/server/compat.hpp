@@ -117,15 +117,6 @@ inline TimeLineID insertion_timeline() {
 
 // --- tables --------------------------------------------------------------------------------------
 
-// Whether this buffer still has the block; it is pinned then.
-inline bool pin_recent_buffer(Relation table, BlockNumber block, Buffer buffer) {
-#if PG_VERSION_NUM >= 160000
-  return ReadRecentBuffer(table->rd_locator, MAIN_FORKNUM, block, buffer);
-#else
-  return ReadRecentBuffer(table->rd_node, MAIN_FORKNUM, block, buffer);
-#endif
-}
-
 inline IndexScanDesc begin_index_scan(Relation table, Relation index, Snapshot snapshot, int keys) {
 #if PG_VERSION_NUM >= 180000
   return index_beginscan(table, index, snapshot, nullptr, keys, 0);

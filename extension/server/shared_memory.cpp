@@ -42,7 +42,6 @@ void reset_maintainer(MaintainerState* maintainer) {
 
 // Everything but the oid: the first claim then looks at all queues.
 void reset_database(DatabaseState* database) {
-  forget_clock(&database->recalled_clock);
   pg_atomic_init_u64(&database->any_generation, 0);
   pg_atomic_init_u64(&database->parked_due, kNever);
   pg_atomic_init_u64(&database->parked_seen, 0);
@@ -79,7 +78,6 @@ void init_state(SharedState* fresh, Extent extent) {
   pg_atomic_init_u32(&fresh->waiting, 0);
   for (int i = 0; i < extent.databases; i++) {
     pg_atomic_init_u32(&fresh->database[i].oid, 0);
-    SpinLockInit(&fresh->database[i].recalled_clock.lock);
     reset_database(&fresh->database[i]);
     for (WakeGroup& place : fresh->database[i].wake_groups) init_wake_group(&place);
   }

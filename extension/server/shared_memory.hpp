@@ -1,10 +1,8 @@
 // What the backends of one server share: wake-ups and marks. Nothing durable lives here; after a
 // restart it is empty and the first claim or sweep rebuilds what it needs from the tables.
-// Every field is an atomic or is written only by the owner of its waiter; there is no lock
-// but the spinlocks of the clock and of the ended sessions.
+// Every field is an atomic or is written only by the owner of its waiter; there is no lock.
 #pragma once
 
-#include "liveness/liveness_clock.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
@@ -52,7 +50,6 @@ struct DatabaseState {
   pg_atomic_uint64 parked_seen;              // parked jobs due before this have marked their queue
   pg_atomic_uint64 sweep_due;                // when a sweep is wanted before its interval ends
   pg_atomic_uint64 queue_marks[kMarkWords];  // queues that may be promoted
-  RecalledClock recalled_clock;
   MaintainerState maintainer;
 };
 

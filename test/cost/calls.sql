@@ -117,7 +117,6 @@ DECLARE
   least_add int;
   least_complete int;
   least_beat int;
-  least_next_beat int;
 BEGIN
   FOR i IN 1 .. 10 LOOP
     least_add := least(least_add, (cost.explained(cost.add_jobs(100))).buffers);
@@ -131,14 +130,10 @@ BEGIN
     least_beat := least(least_beat, (cost.explained(
       format('SELECT * FROM pulse.heartbeat(%s, ''{}'')', worker))).buffers);
     COMMIT;
-    least_next_beat := least(least_next_beat, (cost.explained(
-      format('SELECT * FROM pulse.heartbeat(%s, ''{}'')', worker))).buffers);
-    COMMIT;
   END LOOP;
   PERFORM cost.note('add_100_buffers', least_add),
           cost.note('complete_100_buffers', least_complete),
-          cost.note('beat_0_buffers', least_beat),
-          cost.note('next_beat_0_buffers', least_next_beat);
+          cost.note('beat_0_buffers', least_beat);
 END $$;
 
 CALL cost.note_buffers(current_setting('cost.worker')::bigint);

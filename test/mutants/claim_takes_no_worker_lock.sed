@@ -1,4 +1,4 @@
 # claim() does not hold the lock of its worker.
 # in: extension
 # red: isolation claim_vs_declare_lost
-/^void admit_worker(/,/^}/ s/^  begin_claim(worker_id);$//
+/^void admit_worker(/,/^}/ s/^  advisory_lock(LockKind::kWorker, .*ShareLock);$//

@@ -39,9 +39,9 @@ sub measure {
     my ($at) = @_;
     Bench::Pulse::create($at, 'postgres');
     Bench::Graphile::create($at, 'graphile');
-    my $ours = "PGDATABASE=postgres %s '$at->{build}/client/bench-latency' ";
+    my $ours = "PGDATABASE=postgres '$at->{build}/client/bench-latency' ";
     my @sides = (
-        [pulse => 'postgres', sprintf $ours, ''],
+        [pulse => 'postgres', $ours],
         [graphile => 'graphile',
          Bench::Graphile::environment($at, 'graphile') . ' node latency.js '],
     );
