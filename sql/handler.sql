@@ -101,12 +101,3 @@ COMMENT ON FUNCTION pulse.perform_job(bigint, bigint) IS
   'caller''s transaction and with the caller''s rights. When it fails, report that by fail() in '
   'another transaction. PU001 when the claim is lost, at the latest at COMMIT; PU005 when the task '
   'has no handler';
-
-CREATE OR REPLACE FUNCTION pulse._notify_new_handlers() RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RAISE NOTICE 'tasks with a handler have changed' USING
-    ERRCODE = 'PU102', HINT = 'pulse.handler_tasks() lists them.';
-END $$;
-COMMENT ON FUNCTION pulse._notify_new_handlers() IS
-  'tells the caller, by a notice of code PU102, that handlers were set lately';

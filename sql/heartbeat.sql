@@ -1,5 +1,5 @@
--- The heartbeat: one HOT update that reads the verdict in the statement that beats. Were the
--- verdict in another table, a worker could hear "alive" while it is being marked as lost.
+-- The heartbeat. The beat itself is in extension/liveness/heartbeat.cpp; here is what it answers to
+-- a worker that holds jobs, or that names some.
 
 -- Jobs that the worker does not know of in two arrays running go back: their claim's reply was
 -- lost.
@@ -29,47 +29,19 @@ END $$;
 COMMENT ON FUNCTION pulse._settle_missing(pulse.heartbeat, bigint[]) IS
   'gives back jobs that were missing from the last array of this worker too';
 
--- What a beat does that extension/liveness/heartbeat.cpp leaves: of a worker that holds jobs, names
--- some, is asked something, or is not alive; in a transaction block; and where it cannot write.
-CREATE OR REPLACE FUNCTION pulse._heartbeat_in_full(
+-- Called with the worker's row locked by its beat.
+CREATE OR REPLACE FUNCTION pulse._answer_for_jobs(
     worker_id bigint, job_ids bigint[],
     OUT status text, OUT revoked bigint[], OUT cancelled bigint[])
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   beat pulse.heartbeat;
-  done boolean;
+  done boolean := pulse._index_running(worker_id);
 BEGIN
-  IF pulse._in_client_block() THEN
-    PERFORM pulse._warn_in_block('heartbeat');
-  END IF;
-  UPDATE pulse.heartbeat AS h SET
-    beat_live_us = pulse._live_now_us(),
-    last_heartbeat_at = pulse.now(),
-    attachment = CASE WHEN pulse._holds_attachment(h.attachment) THEN h.attachment END,
-    detached_live_us = NULL
-  WHERE h.worker_id = _heartbeat_in_full.worker_id AND h.status NOT IN ('lost', 'stopped')
-  RETURNING h.* INTO beat;
-  done := pulse._offer_sweep();
-  status := coalesce(beat.status, 'lost');
+  SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = _answer_for_jobs.worker_id;
+  status := beat.status;
   revoked := '{}';
-  cancelled := '{}';
-  IF beat.worker_id IS NULL THEN
-    revoked := coalesce(job_ids, '{}');
-    RETURN;
-  END IF;
-  -- So that a worker hears of a new handler within two of its intervals.
-  IF EXISTS (SELECT FROM pulse.task AS t
-              WHERE t.handler IS NOT NULL
-                AND t.updated_at > pulse.now() - pulse._interval(2 * beat.interval_us)) THEN
-    PERFORM pulse._notify_new_handlers();
-  END IF;
-  done := pulse._index_running(beat.worker_id);
-  -- What follows costs more than all before it, and most beats are of workers that hold nothing.
-  IF NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.running_worker_id = beat.worker_id)
-     AND beat.missing_job_ids IS NULL AND coalesce(job_ids, '{}') = '{}' THEN
-    RETURN;
-  END IF;
   IF job_ids IS NOT NULL THEN
     PERFORM pulse._settle_missing(beat, job_ids);
     SELECT coalesce(array_agg(a.id), '{}') INTO revoked
@@ -81,8 +53,14 @@ BEGIN
     FROM pulse.job AS j
    WHERE j.running_worker_id = beat.worker_id AND j.cancel_requested_at IS NOT NULL;
 END $$;
-COMMENT ON FUNCTION pulse._heartbeat_in_full(bigint, bigint[]) IS
-  'a beat with all that may come with it';
+COMMENT ON FUNCTION pulse._answer_for_jobs(bigint, bigint[]) IS
+  'what the beat of a worker answers that holds jobs, names some, or did so before';
+
+CREATE OR REPLACE FUNCTION pulse._beat_beside(worker_id bigint) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_beat_beside';
+COMMENT ON FUNCTION pulse._beat_beside(bigint) IS
+  'the beat of a call that does something else, where it is its own transaction and half the '
+  'interval is over';
 
 CREATE OR REPLACE FUNCTION pulse.heartbeat(
     worker_id bigint, job_ids bigint[] = NULL,

@@ -27,12 +27,7 @@ BEGIN
     PERFORM pulse._raise_stale(
       job_id, coalesce(pulse._refused_token(job_id, progress.token, 'progress'), 'no live job'));
   END IF;
-  IF NOT pulse._in_client_block() THEN
-    UPDATE pulse.heartbeat AS h
-       SET beat_live_us = pulse._live_now_us(), last_heartbeat_at = pulse.now()
-     WHERE h.worker_id = owner AND h.status NOT IN ('lost', 'stopped') AND h.interval_us > 0
-       AND pulse._live_now_us() - h.beat_live_us > h.interval_us / 2;
-  END IF;
+  PERFORM pulse._beat_beside(owner);
 END $$;
 COMMENT ON FUNCTION pulse.progress(bigint, bigint, text, float8, json, text) IS
   'reports progress of a running job and stores its checkpoint; NULL leaves a value. Counts as '

@@ -82,13 +82,7 @@ COMMENT ON FUNCTION pulse._check_worker(text, text[], interval) IS
   'workers look lost';
 
 CREATE OR REPLACE FUNCTION pulse._warn_in_block(what text) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF pulse._in_client_block() THEN
-    RAISE WARNING '% inside a transaction block counts only once that commits', what USING
-      HINT = 'Call it by itself; a client library that opens transactions needs autocommit.';
-  END IF;
-END $$;
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_warn_in_block';
 COMMENT ON FUNCTION pulse._warn_in_block(text) IS 'warns where a beat would wait for a commit';
 
 CREATE OR REPLACE FUNCTION pulse.register_worker(

@@ -6,8 +6,6 @@ CREATE OR REPLACE FUNCTION pulse._order_worker(worker_id bigint, wanted text) RE
 DECLARE
   status text;
 BEGIN
-  -- Beats overwrite a row that is not locked.
-  PERFORM 1 FROM pulse.heartbeat AS h WHERE h.worker_id = _order_worker.worker_id FOR UPDATE;
   UPDATE pulse.heartbeat AS h
      -- To stop is more than to drain.
      SET status = CASE WHEN h.status = 'stopping' THEN h.status ELSE _order_worker.wanted END

@@ -77,14 +77,6 @@ int64 alone_job_in(TupleTableSlot* beat) {
   return isnull ? 0 : DatumGetInt64(job_id);
 }
 
-bool beat_is_due(TupleTableSlot* slot) {
-  bool isnull;
-  int64 interval = DatumGetInt64(slot_getattr(slot, kBeatInterval, &isnull));
-  if (interval == 0 || in_client_block()) return false;
-  int64 last = DatumGetInt64(slot_getattr(slot, kBeatLive, &isnull));
-  return live_now_us() - last > interval / 2;
-}
-
 void name_tasks(ClaimingWorker* worker) {
   worker->task_bits = 0;
   worker->wake_group = 0;
@@ -130,7 +122,7 @@ void admit_worker(ClaimingWorker* worker, int64 worker_id) {
   worker->isolated_job_id = alone_job_in(last.row.row);
   bool due = beat_is_due(last.row.row);
   close_last_beat(&last);
-  if (due && !worker->draining) beat_beside_claim(worker_id);
+  if (due) beat_beside(worker_id);
 }
 
 void choose_tasks(ClaimingWorker* worker, ArrayType* given) {
@@ -176,11 +168,8 @@ void set_isolated_job(int64 worker_id, int64 job_id) {
   Oid types[] = {INT8OID, INT8OID};
   Datum values[] = {Int64GetDatum(worker_id), Int64GetDatum(job_id)};
   char nulls[] = {' ', job_id ? ' ' : 'n'};
-  // Beats overwrite a row that is not locked.
   if (SPI_execute_with_args("UPDATE pulse.heartbeat AS h SET isolated_job_id = $2"
-                            " FROM (SELECT o.worker_id FROM pulse.heartbeat AS o"
-                            " WHERE o.worker_id OPERATOR(pg_catalog.=) $1 FOR UPDATE) AS locked"
-                            " WHERE h.worker_id OPERATOR(pg_catalog.=) locked.worker_id",
+                            " WHERE h.worker_id OPERATOR(pg_catalog.=) $1",
                             2, types, values, nulls, false, 0) != SPI_OK_UPDATE)
     elog(ERROR, "could not record which job runs isolated");
   SPI_finish();

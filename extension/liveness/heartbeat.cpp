@@ -1,8 +1,7 @@
-// pulse.heartbeat: most beats are of workers that hold nothing and of which nobody asks anything.
-// They are made here, without planner and plans: each is the first thing that its session does for
-// seconds, so what counts is how much memory it touches. The moment is overwritten in the row, as
-// it is true whatever becomes of the transaction. Before anything is changed, every other beat is
-// left to _heartbeat_in_full (sql/heartbeat.sql).
+// A beat writes a new version of the worker's row in pulse.heartbeat. It locks the last version of
+// the row first, and reads the status there: either the beat comes before a status, and the sweep
+// that judges again finds it, or the beat waits for the status and answers it. Beats of 1,000 idle
+// workers are a steady load, so they need no planner; sql/heartbeat.sql answers for jobs.
 #include "liveness/heartbeat.hpp"
 
 #include "access/catalog.hpp"
@@ -10,59 +9,92 @@
 #include "access/slow_path.hpp"
 #include "job/job_table.hpp"
 #include "job/task_row.hpp"
-#include "liveness/inplace_update.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
-#include "server/settings.hpp"
+#include "server/errors.hpp"
 #include "server/transaction_checks.hpp"
 #include "server/values.hpp"
 #include "wake/async_commit.hpp"
-#include "wake/pending_wakes.hpp"
 #include "wake/wait_for_job.hpp"
 
 namespace pulse {
 namespace {
 
-// More than any heartbeat row without missing jobs.
-constexpr Size kRoomForBeat = 256;
+// --- the row ------------------------------------------------------------------------------------
 
-// --- looking ------------------------------------------------------------------------------------
+void take_snapshot(JobTable* beats, Snapshot snapshot) {
+  UnregisterSnapshot(beats->snapshot);
+  beats->snapshot = RegisterSnapshot(snapshot);
+}
 
-// Stores the version of a row that the snapshot shows, of those that begin there. A scan would
-// prune the page at each visit, because it is filled beyond its fillfactor by beats alone, and ask
-// all sessions first what they may see: a quarter of a beat. Here a page is pruned when it is full.
-bool fetch_version(Relation table, ItemPointerData tid, Snapshot snapshot, TupleTableSlot* row) {
-  Buffer buffer = ReadBuffer(table, ItemPointerGetBlockNumber(&tid));
-  if (PageGetHeapFreeSpace(BufferGetPage(buffer)) < kRoomForBeat)
-    heap_page_prune_opt(table, buffer);
-  LockBuffer(buffer, BUFFER_LOCK_SHARE);
-  HeapTuple tuple = &reinterpret_cast<BufferHeapTupleTableSlot*>(row)->base.tupdata;
-  bool found = heap_hot_search_buffer(&tid, table, buffer, snapshot, tuple, nullptr, true);
-  LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-  if (!found) {
-    ReleaseBuffer(buffer);
-    return false;
-  }
-  tuple->t_self = tid;
-  ExecStorePinnedBufferHeapTuple(tuple, row, buffer);
-  row->tts_tableOid = RelationGetRelid(table);
+// A transaction with one snapshot for all its statements beats with that one, as an UPDATE does.
+void open_beats(JobTable* beats) {
+  open_extension_table(beats, catalog()->heartbeat);
+  check_columns(RelationGetDescr(beats->relation), "heartbeat");
+  if (IsolationUsesXactSnapshot()) take_snapshot(beats, GetTransactionSnapshot());
+}
+
+// Locks the last version of the row that was seen. False when the row is gone or, for LockWaitSkip,
+// when another transaction holds it.
+bool lock_last_version(JobTable* beats, ItemPointerData seen, LockWaitPolicy wait) {
+  TM_FailureData failure;
+  uint8 flags = IsolationUsesXactSnapshot() ? 0 : TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
+  TM_Result result =
+      table_tuple_lock(beats->relation, &seen, beats->snapshot, beats->locked,
+                       GetCurrentCommandId(false), LockTupleNoKeyExclusive, wait, flags, &failure);
+  if (result == TM_WouldBlock) return false;
+  if (result != TM_Ok && IsolationUsesXactSnapshot())
+    ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                    errmsg("could not serialize access due to concurrent update")));
+  if (result == TM_Deleted) return false;
+  if (result != TM_Ok) elog(ERROR, "could not lock a heartbeat: %d", result);
+  if (!IsolationUsesXactSnapshot()) take_snapshot(beats, GetLatestSnapshot());
   return true;
 }
 
-bool find_beat(Relation table, int64 worker_id, Snapshot snapshot, TupleTableSlot* row) {
-  IndexLookup beats;
-  open_index_lookup(&beats, table, catalog()->heartbeat_key, snapshot);
-  seek_id(&beats, worker_id);
-  bool found = false;
-  ItemPointer tid;
-  while (!found && (tid = index_getnext_tid(beats.scan, ForwardScanDirection)))
-    found = fetch_version(table, *tid, snapshot, row);
-  if (found) pgstat_count_heap_fetch(beats.index);
-  close_index_lookup(&beats);
-  return found;
+bool is_null(TupleTableSlot* row, int column) {
+  bool isnull;
+  slot_getattr(row, column, &isnull);
+  return isnull;
 }
+
+int64 number_in(TupleTableSlot* row, int column) {
+  bool isnull;
+  return DatumGetInt64(slot_getattr(row, column, &isnull));
+}
+
+void set_moment(JobChange* beat) {
+  beat->set(kBeatLive, Int64GetDatum(live_now_us()));
+  beat->set(kBeatLastHeartbeatAt, TimestampTzGetDatum(wall_now()));
+}
+
+// A beat from another session than the attached one detaches the worker: silence decides then.
+void set_attachment(JobChange* beat, TupleTableSlot* row) {
+  beat->clear(kBeatDetachedLive);
+  bool isnull;
+  int64 attachment = DatumGetInt64(slot_getattr(row, kBeatAttachment, &isnull));
+  if (!isnull && !holds_attachment(static_cast<uint64>(attachment))) beat->clear(kBeatAttachment);
+}
+
+using Condition = bool (*)(TupleTableSlot* row);
+bool always(TupleTableSlot*) { return true; }
+
+bool lives(TupleTableSlot* row) { return !status_is(row, "lost") && !status_is(row, "stopped"); }
+
+// Whether the worker lives; then its row is locked. Not where the row as it was seen is no reason.
+bool lock_living(JobTable* beats, int64 worker_id, LockWaitPolicy wait, Condition reason) {
+  IndexLookup rows;
+  open_index_lookup(&rows, beats->relation, catalog()->heartbeat_key, beats->snapshot);
+  bool is_locked = find_id(&rows, worker_id) && reason(rows.row) &&
+                   lock_last_version(beats, rows.row->tts_tid, wait);
+  bool is_living = is_locked && lives(beats->locked);
+  close_index_lookup(&rows);
+  return is_living;
+}
+
+// --- what the worker is asked -------------------------------------------------------------------
 
 // Whether this index, which begins with workers, has a row of this one.
 bool has_row(Oid table_oid, Oid index, int64 worker_id, Snapshot snapshot) {
@@ -75,6 +107,12 @@ bool has_row(Oid table_oid, Oid index, int64 worker_id, Snapshot snapshot) {
   return found;
 }
 
+bool holds_nothing(int64 worker_id, Snapshot snapshot) {
+  const Catalog* known = catalog();
+  return !has_row(known->job, known->job_running_idx, worker_id, snapshot) &&
+         !has_row(known->claim_batch, known->claim_batch_idx, worker_id, snapshot);
+}
+
 // Whether a task got its handler, or another, after this.
 bool handlers_changed_since(TimestampTz moment, Snapshot snapshot) {
   Relation table = table_open(catalog()->task, AccessShareLock);
@@ -84,8 +122,8 @@ bool handlers_changed_since(TimestampTz moment, Snapshot snapshot) {
   while (!found && table_scan_getnextslot(scan, ForwardScanDirection, row)) {
     CHECK_FOR_INTERRUPTS();
     bool isnull;
-    (void)slot_getattr(row, kTaskHandler, &isnull);
-    found = !isnull && DatumGetTimestampTz(slot_getattr(row, kTaskUpdatedAt, &isnull)) > moment;
+    found = !is_null(row, kTaskHandler) &&
+            DatumGetTimestampTz(slot_getattr(row, kTaskUpdatedAt, &isnull)) > moment;
   }
   table_endscan(scan);
   ExecDropSingleTupleTableSlot(row);
@@ -93,86 +131,9 @@ bool handlers_changed_since(TimestampTz moment, Snapshot snapshot) {
   return found;
 }
 
-bool is_null(TupleTableSlot* row, int column) {
-  bool isnull;
-  slot_getattr(row, column, &isnull);
-  return isnull;
-}
-
-// What somebody hung on the table is theirs, and gets what a statement would give it.
-bool is_plain(Relation table) {
-  TupleConstr* constraints = RelationGetDescr(table)->constr;
-  return table->rd_rel->relam == HEAP_TABLE_AM_OID &&
-         RelationGetNumberOfAttributes(table) == kBeatMissingTokens && !table->trigdesc &&
-         !table->rd_rules && !table->rd_rel->relrowsecurity && !table->rd_rel->relhassubclass &&
-         (!constraints || (constraints->num_check == 0 && !constraints->has_generated_stored));
-}
-
-bool holds_nothing(int64 worker_id, Snapshot snapshot) {
-  const Catalog* known = catalog();
-  return !has_row(known->job, known->job_running_idx, worker_id, snapshot) &&
-         !has_row(known->claim_batch, known->claim_batch_idx, worker_id, snapshot);
-}
-
-bool is_asked_nothing(TupleTableSlot* beat, Snapshot snapshot) {
-  bool isnull;
-  int64 interval_us = DatumGetInt64(slot_getattr(beat, kBeatInterval, &isnull));
-  return status_is(beat, "alive") && is_null(beat, kBeatMissingJobIds) &&
-         !handlers_changed_since(wall_now() - 2 * interval_us, snapshot);
-}
-
-// --- beating ------------------------------------------------------------------------------------
-
-// 0: none.
-uint64 attachment_of(TupleTableSlot* beat) {
-  bool isnull;
-  Datum attachment = slot_getattr(beat, kBeatAttachment, &isnull);
-  return isnull ? 0 : static_cast<uint64>(DatumGetInt64(attachment));
-}
-
-// Another session than the attached one beats, or a sweep has found the attached one gone.
-bool is_to_detach(TupleTableSlot* beat) {
-  uint64 attachment = attachment_of(beat);
-  bool is_anothers = attachment != 0 && !holds_attachment(attachment);
-  return is_anothers || !is_null(beat, kBeatDetachedLive);
-}
-
-// False when the row that was seen is not the last one, or is held: the status may be in its
-// successor. Not for a client's block: tests turn the clock in one, and roll it back.
-bool overwrite_moment(Relation table, TupleTableSlot* seen) {
-  FixedColumn moment[] = {{kBeatLive, live_now_us()}, {kBeatLastHeartbeatAt, wall_now()}};
-  return overwrite_row(table, seen, moment, lengthof(moment));
-}
-
-// False when somebody holds the row.
-bool update_moment(JobTable* table, TupleTableSlot* seen) {
-  if (!try_lock_row(table, seen->tts_tid)) return false;
-  JobChange change = {};
-  change.set(kBeatLive, Int64GetDatum(live_now_us()));
-  change.set(kBeatLastHeartbeatAt, TimestampTzGetDatum(wall_now()));
-  update_locked_row(table, &change);
-  return true;
-}
-
-// Whether this was a beat of a worker that holds nothing; else nothing was done.
-bool look_and_beat(int64 worker_id) {
-  JobTable table;
-  open_extension_table(&table, catalog()->heartbeat);
-  bool is_done = is_plain(table.relation) &&
-                 find_beat(table.relation, worker_id, table.snapshot, table.locked) &&
-                 is_asked_nothing(table.locked, table.snapshot) && !is_to_detach(table.locked) &&
-                 holds_nothing(worker_id, table.snapshot) &&
-                 overwrite_moment(table.relation, table.locked);
-  close_job_table(&table);
-  return is_done;
-}
-
-bool beat_idle(int64 worker_id) {
-  if (in_client_block() || XactReadOnly || IsolationUsesXactSnapshot() || RecoveryInProgress())
-    return false;
-  bool is_done = look_and_beat(worker_id);
-  if (is_done) offer_sweep();
-  return is_done;
+void tell_new_handlers() {
+  ereport(NOTICE, (errcode(kHandlersChanged), errmsg("tasks with a handler have changed"),
+                   errhint("pulse.handler_tasks() lists them.")));
 }
 
 // --- answering ----------------------------------------------------------------------------------
@@ -190,11 +151,49 @@ TupleDesc answer_shape() {
   return shape;
 }
 
-Datum alive() {
-  Datum none = PointerGetDatum(construct_empty_array(INT8OID));
-  Datum values[] = {CStringGetTextDatum("alive"), none, none};
+Datum answer(Datum status, Datum revoked) {
+  Datum values[] = {status, revoked, PointerGetDatum(construct_empty_array(INT8OID))};
   bool nulls[] = {false, false, false};
   return HeapTupleGetDatum(heap_form_tuple(answer_shape(), values, nulls));
+}
+
+Datum no_jobs() { return PointerGetDatum(construct_empty_array(INT8OID)); }
+
+// Every job of a worker that has ended, or that nobody knows, is revoked.
+Datum answer_lost(FunctionCallInfo call) {
+  return answer(CStringGetTextDatum("lost"),
+                call->args[1].isnull ? no_jobs() : call->args[1].value);
+}
+
+bool names_jobs(FunctionCallInfo call) {
+  return !call->args[1].isnull && ARR_NDIM(DatumGetArrayTypeP(call->args[1].value)) > 0;
+}
+
+Datum heartbeat(int64 worker_id, FunctionCallInfo call) {
+  JobTable beats;
+  open_beats(&beats);
+  if (!lock_living(&beats, worker_id, LockWaitBlock, always)) {
+    close_job_table(&beats);
+    offer_sweep();
+    return answer_lost(call);
+  }
+  TupleTableSlot* row = beats.locked;
+  bool isnull;
+  Datum status = datumCopy(slot_getattr(row, kBeatStatus, &isnull), false, -1);
+  int64 interval_us = number_in(row, kBeatInterval);
+  bool is_about_jobs = names_jobs(call) || !is_null(row, kBeatMissingJobIds) ||
+                       !holds_nothing(worker_id, beats.snapshot);
+  // A worker hears of a new handler within two of its intervals.
+  bool has_news = handlers_changed_since(wall_now() - 2 * interval_us, beats.snapshot);
+  JobChange beat = {};
+  set_moment(&beat);
+  set_attachment(&beat, row);
+  update_locked_row(&beats, &beat);
+  close_job_table(&beats);
+  CommandCounterIncrement();
+  offer_sweep();
+  if (has_news) tell_new_handlers();
+  return is_about_jobs ? call_in_full("_answer_for_jobs", call) : answer(status, no_jobs());
 }
 
 }  // namespace
@@ -204,32 +203,42 @@ bool status_is(TupleTableSlot* beat, const char* expected) {
   return text_is(slot_getattr(beat, kBeatStatus, &isnull), expected);
 }
 
-void beat_beside_claim(int64 worker_id) {
+bool beat_is_due(TupleTableSlot* row) {
+  int64 interval_us = number_in(row, kBeatInterval);
+  return interval_us > 0 && !in_client_block() &&
+         live_now_us() - number_in(row, kBeatLive) > interval_us / 2;
+}
+
+void beat_beside(int64 worker_id) {
   begin_async_write();
-  JobTable table;
-  open_extension_table(&table, catalog()->heartbeat);
-  check_columns(RelationGetDescr(table.relation), "heartbeat");
-  IndexLookup beats;
-  open_index_lookup(&beats, table.relation, catalog()->heartbeat_key, table.snapshot);
-  bool is_alive = find_id(&beats, worker_id) && status_is(beats.row, "alive");
-  bool is_updated =
-      is_alive && !overwrite_moment(table.relation, beats.row) && update_moment(&table, beats.row);
+  JobTable beats;
+  open_beats(&beats);
+  bool is_beating = lock_living(&beats, worker_id, LockWaitSkip, beat_is_due);
+  if (is_beating) {
+    JobChange beat = {};
+    set_moment(&beat);
+    update_locked_row(&beats, &beat);
+  }
+  close_job_table(&beats);
   end_async_write();
-  close_index_lookup(&beats);
-  close_job_table(&table);
-  if (is_updated) CommandCounterIncrement();
+  if (is_beating) CommandCounterIncrement();
 }
 
 }  // namespace pulse
 
 // pulse.heartbeat(worker_id, job_ids): see sql/heartbeat.sql for the contract.
 PULSE_FUNCTION(pulse_heartbeat) {
-  bool names_jobs = !PG_ARGISNULL(1) && ARR_NDIM(PG_GETARG_ARRAYTYPE_P(1)) > 0;
-  bool may_be_idle = !PG_ARGISNULL(0) && !names_jobs;
+  PreventCommandIfReadOnly("heartbeat");
+  pulse::warn_in_block("heartbeat");
+  if (PG_ARGISNULL(0)) return pulse::answer_lost(fcinfo);
   pulse::begin_async_write();
-  Datum answer = may_be_idle && pulse::beat_idle(PG_GETARG_INT64(0))
-                     ? pulse::alive()
-                     : pulse::call_in_full("_heartbeat_in_full", fcinfo);
+  Datum answer = pulse::heartbeat(PG_GETARG_INT64(0), fcinfo);
   pulse::end_async_write();
   return answer;
+}
+
+// pulse._beat_beside(worker_id): the beat of a call that does something else.
+PULSE_FUNCTION(pulse_beat_beside) {
+  pulse::beat_beside(PG_GETARG_INT64(0));
+  PG_RETURN_BOOL(true);
 }

@@ -14,5 +14,7 @@ constexpr int kClaimsOff = MAKE_SQLSTATE('P', 'U', '0', '0', '8');
 constexpr int kLiveJobs = MAKE_SQLSTATE('P', 'U', '0', '0', '9');
 // Not an error: the SQLSTATE of the notice by which wait_for_job asks its caller to sweep.
 constexpr int kSweepDue = MAKE_SQLSTATE('P', 'U', '1', '0', '0');
+// Neither: the notice by which a heartbeat tells of handlers that were set lately.
+constexpr int kHandlersChanged = MAKE_SQLSTATE('P', 'U', '1', '0', '2');
 
 }  // namespace pulse

@@ -6,9 +6,23 @@ namespace pulse {
 
 bool in_client_block() { return IsTransactionBlock(); }
 
+void warn_in_block(const char* what) {
+  if (!in_client_block()) return;
+  ereport(
+      WARNING,
+      (errmsg("%s inside a transaction block counts only once that commits", what),
+       errhint("Call it by itself; a client library that opens transactions needs autocommit.")));
+}
+
 }  // namespace pulse
 
 PULSE_FUNCTION(pulse_in_client_block) { PG_RETURN_BOOL(pulse::in_client_block()); }
+
+// pulse._warn_in_block(what)
+PULSE_FUNCTION(pulse_warn_in_block) {
+  pulse::warn_in_block(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+  PG_RETURN_VOID();
+}
 
 // pulse._require_read_committed(what): raises PU007 elsewhere.
 PULSE_FUNCTION(pulse_require_read_committed) {

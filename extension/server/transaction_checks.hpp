@@ -8,4 +8,7 @@ namespace pulse {
 // Whether the client opened this transaction block: then nothing commits with the call.
 bool in_client_block();
 
+// Warns there that this call counts only once the block commits.
+void warn_in_block(const char* what);
+
 }  // namespace pulse
