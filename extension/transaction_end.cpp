@@ -7,7 +7,6 @@
 #include "claim/low_water_mark.hpp"
 #include "finish/fence.hpp"
 #include "job/key_lock.hpp"
-#include "job/task_changes.hpp"
 #include "liveness/attachment.hpp"
 #include "queue/queue_marks.hpp"
 #include "server/postgres.hpp"
@@ -37,7 +36,6 @@ void on_commit() {
 }
 
 void on_abort() {
-  count_rollback_as_task_change();
   forget_async_writes();
   withdraw_claims();
   // What this transaction went past is to be looked at again.
@@ -53,7 +51,6 @@ void on_abort() {
 void on_savepoint_abort(SubTransactionId undone) {
   drop_fences(undone);
   forget_key_locks();
-  count_rollback_as_task_change();
   keep_attachments(undone);
   settle_queue_looks(false);
   lower_marks_to(gone_past());

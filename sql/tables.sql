@@ -255,12 +255,6 @@ CREATE TABLE pulse.queue (
 COMMENT ON TABLE pulse.queue IS
   'settings of named queues; a queue without a row runs one job at a time';
 
--- For tables of which sessions remember what they have read.
-CREATE FUNCTION pulse._rows_changed() RETURNS trigger
-  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_rows_changed';
-COMMENT ON FUNCTION pulse._rows_changed() IS
-  'makes every session look again at what it remembers of this table';
-
 CREATE TABLE pulse.task (
   identifier     text COLLATE "C" PRIMARY KEY,
   max_attempts   smallint,
@@ -280,10 +274,12 @@ CREATE TABLE pulse.task (
 COMMENT ON COLUMN pulse.task.handler IS
   'a function by its full name: pg_upgrade would refuse a column of regprocedure';
 COMMENT ON TABLE pulse.task IS 'settings of tasks; a task without a row has the defaults';
-CREATE TRIGGER task_changed
-  AFTER INSERT OR UPDATE OR DELETE ON pulse.task
-  FOR EACH ROW EXECUTE FUNCTION pulse._rows_changed();
-ALTER TABLE pulse.task ENABLE ALWAYS TRIGGER task_changed;
+
+-- For tables of which sessions remember what they have read.
+CREATE FUNCTION pulse._rows_changed() RETURNS trigger
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_rows_changed';
+COMMENT ON FUNCTION pulse._rows_changed() IS
+  'makes every session look again at what it remembers of this table';
 
 -- Written at the first token or worker id; both count from its epoch_base. Dumped, so that a
 -- restored copy is recognised by it; more than one row also tells a copy. A key would make such a

@@ -1,7 +1,7 @@
 #include "finish/backoff.hpp"
 
 #include "claim/claiming_worker.hpp"
-#include "job/task_row.hpp"
+#include "job/task_settings.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
 #include "server/values.hpp"

@@ -4,7 +4,7 @@
 #include "access/catalog.hpp"
 #include "job/insert_jobs.hpp"
 #include "job/job_table.hpp"
-#include "job/known_task.hpp"
+#include "job/task_settings.hpp"
 #include "server/argument_checks.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"

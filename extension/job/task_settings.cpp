@@ -1,11 +1,11 @@
 #include "job/task_settings.hpp"
 
-#include "job/known_task.hpp"
-#include "job/task_row.hpp"
 #include "server/settings.hpp"
 
 namespace pulse {
 namespace {
+
+constexpr int kDefaultMaxAttempts = 25;
 
 TaskSettings defaults() {
   TaskSettings settings_of = {};
@@ -52,7 +52,6 @@ void overlay_handler(TupleTableSlot* row, TaskSettings* found) {
 
 TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
   TaskSettings found = defaults();
-  if (task_is_unset(identifier)) return found;
   with_task_row(identifier, snapshot, [&found](TupleTableSlot* row) {
     overlay(row, kTaskTimeout, &found.timeout, &found.timeout_null);
     overlay(row, kTaskStallTimeout, &found.stall_timeout, &found.stall_timeout_null);
@@ -63,6 +62,19 @@ TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
     if (!isnull) found.max_crashes = DatumGetInt32(crashes);
   });
   return found;
+}
+
+int task_max_attempts(Datum identifier) {
+  Snapshot snapshot =
+      RegisterSnapshot(IsolationUsesXactSnapshot() ? GetActiveSnapshot() : GetLatestSnapshot());
+  int max_attempts = kDefaultMaxAttempts;
+  with_task_row(identifier, snapshot, [&max_attempts](TupleTableSlot* row) {
+    bool isnull;
+    Datum own = slot_getattr(row, kTaskMaxAttempts, &isnull);
+    if (!isnull) max_attempts = DatumGetInt16(own);
+  });
+  UnregisterSnapshot(snapshot);
+  return max_attempts;
 }
 
 }  // namespace pulse

@@ -8,7 +8,7 @@
 #include "access/index_lookup.hpp"
 #include "access/slow_path.hpp"
 #include "job/job_table.hpp"
-#include "job/task_row.hpp"
+#include "job/task_settings.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
@@ -115,20 +115,11 @@ bool holds_nothing(int64 worker_id, Snapshot snapshot) {
 
 // Whether a task got its handler, or another, after this.
 bool handlers_changed_since(TimestampTz moment, Snapshot snapshot) {
-  Relation table = table_open(catalog()->task, AccessShareLock);
-  TupleTableSlot* row = table_slot_create(table, nullptr);
-  TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
-  bool found = false;
-  while (!found && table_scan_getnextslot(scan, ForwardScanDirection, row)) {
-    CHECK_FOR_INTERRUPTS();
+  return any_task(snapshot, [moment](TupleTableSlot* row) {
     bool isnull;
-    found = !is_null(row, kTaskHandler) &&
-            DatumGetTimestampTz(slot_getattr(row, kTaskUpdatedAt, &isnull)) > moment;
-  }
-  table_endscan(scan);
-  ExecDropSingleTupleTableSlot(row);
-  table_close(table, AccessShareLock);
-  return found;
+    return !is_null(row, kTaskHandler) &&
+           DatumGetTimestampTz(slot_getattr(row, kTaskUpdatedAt, &isnull)) > moment;
+  });
 }
 
 void tell_new_handlers() {

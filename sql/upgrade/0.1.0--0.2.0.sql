@@ -133,11 +133,6 @@ CREATE FUNCTION pulse._rows_changed() RETURNS trigger
 COMMENT ON FUNCTION pulse._rows_changed() IS
   'makes every session look again at what it remembers of this table';
 
-CREATE TRIGGER task_changed
-  AFTER INSERT OR UPDATE OR DELETE ON pulse.task
-  FOR EACH ROW EXECUTE FUNCTION pulse._rows_changed();
-ALTER TABLE pulse.task ENABLE ALWAYS TRIGGER task_changed;
-
 -- Written at the first token or worker id; both count from its epoch_base. Dumped, so that a
 -- restored copy is recognised by it; more than one row also tells a copy. A key would make such a
 -- restore fail half-way, and leave its jobs with the wrong row.
