@@ -72,16 +72,8 @@ TaskRule task_rule(Datum identifier, Snapshot snapshot) {
 
 bool some_task_keeps_completed(Snapshot snapshot) {
   if (settings.keep_completed_s != 0) return true;
-  Relation table = table_open(catalog()->task, AccessShareLock);
-  TupleTableSlot* row = table_slot_create(table, nullptr);
-  TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
-  bool found = false;
-  while (!found && table_scan_getnextslot(scan, ForwardScanDirection, row))
-    found = !slot_attisnull(row, kTaskKeepCompleted);
-  table_endscan(scan);
-  ExecDropSingleTupleTableSlot(row);
-  table_close(table, AccessShareLock);
-  return found;
+  return any_task(snapshot,
+                  [](TupleTableSlot* row) { return !slot_attisnull(row, kTaskKeepCompleted); });
 }
 
 int64 backoff_us(const TaskRule& rule, int attempts) {
