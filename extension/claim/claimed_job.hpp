@@ -30,7 +30,9 @@ void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place
 // Columns of pulse.claimed_job.
 constexpr int kClaimedColumns = 20;
 
-// What the worker sees of a claimed row, whose values come in the order of JobColumn.
+// What the worker sees of a claimed row, whose values come in the order of JobColumn. Later columns
+// than this one are not asked for.
+constexpr int kClaimedFrom = kJobCreatedAt;
 void read_claimed(const Datum* job, const bool* job_nulls, const TaskSettings& task, Datum* values,
                   bool* nulls);
 

@@ -28,13 +28,10 @@ void store_plain(NewJobs* jobs, HeapTuple* rows, int count) {
   for (int i = 0; i < count; i++) ExecClearTuple(jobs->slot[i]);
 }
 
-// Returns it as it was stored.
-HeapTuple store_by_statement(NewJobs* jobs, HeapTuple row) {
-  Datum values[kMaxColumns];
-  bool nulls[kMaxColumns];
-  heap_deform_tuple(row, RelationGetDescr(jobs->table), values, nulls);
-  return insert_by_statement(jobs->table, values, nulls,
-                             catalog()->has_index_lanes ? kJobIndexLane : kJobSuperseded);
+// Puts the rows as they were stored into their places.
+void store_by_statement(NewJobs* jobs, HeapTuple* rows, int count) {
+  insert_by_statement(jobs->table, rows, count,
+                      catalog()->has_index_lanes ? kJobIndexLane : kJobSuperseded);
 }
 
 }  // namespace
@@ -67,15 +64,13 @@ HeapTuple form_new_job(NewJobs* jobs, Datum* values, bool* nulls) {
 }
 
 void store_new_jobs(NewJobs* jobs, HeapTuple* rows, int count, Tuplestorestate* results) {
-  for (int i = 0; i < count; i++) {
-    if (!jobs->is_plain) rows[i] = store_by_statement(jobs, rows[i]);
-    tuplestore_puttuple(results, rows[i]);
-  }
+  if (!jobs->is_plain && count > 0) store_by_statement(jobs, rows, count);
+  for (int i = 0; i < count; i++) tuplestore_puttuple(results, rows[i]);
   if (jobs->is_plain && count > 0) store_plain(jobs, rows, count);
 }
 
 Datum store_new_job(NewJobs* jobs, HeapTuple row) {
-  if (!jobs->is_plain) row = store_by_statement(jobs, row);
+  if (!jobs->is_plain) store_by_statement(jobs, &row, 1);
   Datum stored = heap_copy_tuple_as_datum(row, RelationGetDescr(jobs->table));
   if (jobs->is_plain) store_plain(jobs, &row, 1);
   return stored;

@@ -1,6 +1,6 @@
 // New rows of pulse.job. A plain table gets them with their index entries without planner and
 // executor, which would cost several times what the table itself costs; any other gets them by
-// statements, one by one (statement_write.hpp).
+// statements (statement_write.hpp).
 #pragma once
 
 #include "job/job_index.hpp"

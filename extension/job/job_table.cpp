@@ -76,6 +76,19 @@ void insert_directly(JobTable* table, Datum* values, bool* nulls) {
   ResetPerTupleExprContext(table->estate);
 }
 
+HeapTuple inserted_by_statement(Relation relation, const Datum* values, const bool* nulls,
+                                int columns) {
+  Datum all[kMaxColumns];
+  bool are_null[kMaxColumns];
+  check_columns(RelationGetDescr(relation), RelationGetRelationName(relation));
+  memset(are_null, true, sizeof(are_null));
+  memcpy(all, values, sizeof(Datum) * columns);
+  memcpy(are_null, nulls, sizeof(bool) * columns);
+  HeapTuple row = heap_form_tuple(RelationGetDescr(relation), all, are_null);
+  insert_by_statement(relation, &row, 1, columns);
+  return row;
+}
+
 }  // namespace
 
 void check_columns(TupleDesc shape, const char* name) {
@@ -168,7 +181,7 @@ void insert_row(JobTable* table, Datum* values, bool* nulls, int columns) {
   if (is_direct)
     insert_directly(table, values, nulls);
   else
-    put_changed(table, insert_by_statement(table->relation, values, nulls, columns));
+    put_changed(table, inserted_by_statement(table->relation, values, nulls, columns));
   MemoryContextSwitchTo(old);
 }
 

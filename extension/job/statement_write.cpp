@@ -95,10 +95,10 @@ void add_place(Statement* statement, ItemPointer tid) {
   pg_unreachable();
 }
 
-// The row that RETURNING gave.
-HeapTuple returned_row(Relation table, MemoryContext context) {
+// A row that RETURNING gave.
+HeapTuple returned_row(Relation table, uint64 at, MemoryContext context) {
   bool isnull;
-  Datum row = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+  Datum row = SPI_getbinval(SPI_tuptable->vals[at], SPI_tuptable->tupdesc, 1, &isnull);
   HeapTupleHeader header = DatumGetHeapTupleHeader(row);
   HeapTupleData stored = {};
   stored.t_len = HeapTupleHeaderGetDatumLength(header);
@@ -117,23 +117,42 @@ void forbid_reading_all() {
                           true, 0, false);
 }
 
-// Without a snapshot, under the transaction's.
-HeapTuple run(Relation table, Statement* statement, Snapshot snapshot, bool returns) {
+// Without a snapshot, under the transaction's. The statement has to write so many rows; where
+// `rows` are wanted, it returns them.
+void run(Relation table, Statement* statement, Snapshot snapshot, uint64 count, HeapTuple* rows) {
   MemoryContext context = CurrentMemoryContext;
-  HeapTuple row = nullptr;
   under_secure_search_path([&] {
     forbid_reading_all();
     if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
     int done = SPI_execute_snapshot(plan_of(statement), statement->values, statement->nulls,
                                     snapshot, InvalidSnapshot, false, true, 0);
     if (done < 0) elog(ERROR, "could not run: %s", statement->text.data);
-    if (SPI_processed == 0 || (returns && !SPI_tuptable)) refuse_suppression(table);
-    if (returns) row = returned_row(table, context);
+    if (SPI_processed != count || (rows && !SPI_tuptable)) refuse_suppression(table);
+    for (uint64 i = 0; rows && i < count; i++) rows[i] = returned_row(table, i, context);
     SPI_finish();
   });
   pfree(statement->text.data);
   pfree(statement);
-  return row;
+}
+
+// The rows as an array of the table's row type.
+Datum array_of_rows(Relation table, HeapTuple* rows, int count) {
+  auto* elements = static_cast<Datum*>(palloc(sizeof(Datum) * count));
+  for (int i = 0; i < count; i++)
+    elements[i] = heap_copy_tuple_as_datum(rows[i], RelationGetDescr(table));
+  return PointerGetDatum(
+      construct_array(elements, count, table->rd_rel->reltype, -1, false, TYPALIGN_DOUBLE));
+}
+
+void add_names(Statement* statement, TupleDesc shape, int columns, const char* of) {
+  const char* comma = "";
+  for (int i = 0; i < columns; i++) {
+    Form_pg_attribute column = TupleDescAttr(shape, i);
+    if (!is_written(column)) continue;
+    appendStringInfo(&statement->text, "%s%s%s", comma, of,
+                     quote_identifier(NameStr(column->attname)));
+    comma = ", ";
+  }
 }
 
 }  // namespace
@@ -144,22 +163,18 @@ bool asks_for_statements(Relation table) {
          (constraints && constraints->num_check > 0);
 }
 
-HeapTuple insert_by_statement(Relation table, const Datum* values, const bool* nulls, int columns) {
+void insert_by_statement(Relation table, HeapTuple* rows, int count, int columns) {
   Statement* statement = new_statement();
   TupleDesc shape = RelationGetDescr(table);
   appendStringInfo(&statement->text, "INSERT INTO %s AS this_row (", name_of(table));
-  for (int i = 0; i < columns; i++) {
-    Form_pg_attribute column = TupleDescAttr(shape, i);
-    if (!is_written(column)) continue;
-    appendStringInfo(&statement->text, "%s%s", statement->count ? ", " : "",
-                     quote_identifier(NameStr(column->attname)));
-    (void)add_parameter(statement, column->atttypid, values[i], nulls[i]);
-  }
-  appendStringInfoString(&statement->text, ") VALUES (");
-  for (int i = 1; i <= statement->count; i++)
-    appendStringInfo(&statement->text, "%s$%d", i > 1 ? ", " : "", i);
-  appendStringInfoString(&statement->text, ") RETURNING this_row");
-  return run(table, statement, InvalidSnapshot, true);
+  add_names(statement, shape, columns, "");
+  appendStringInfoString(&statement->text, ") SELECT ");
+  add_names(statement, shape, columns, "new_row.");
+  (void)add_parameter(statement, get_array_type(table->rd_rel->reltype),
+                      array_of_rows(table, rows, count), false);
+  appendStringInfoString(&statement->text,
+                         " FROM pg_catalog.unnest($1) AS new_row RETURNING this_row");
+  run(table, statement, InvalidSnapshot, count, rows);
 }
 
 HeapTuple update_by_statement(Relation table, Snapshot snapshot, ItemPointer tid,
@@ -177,14 +192,16 @@ HeapTuple update_by_statement(Relation table, Snapshot snapshot, ItemPointer tid
   }
   add_place(statement, tid);
   appendStringInfoString(&statement->text, " RETURNING this_row");
-  return run(table, statement, snapshot, true);
+  HeapTuple row;
+  run(table, statement, snapshot, 1, &row);
+  return row;
 }
 
 void delete_by_statement(Relation table, Snapshot snapshot, ItemPointer tid) {
   Statement* statement = new_statement();
   appendStringInfo(&statement->text, "DELETE FROM ONLY %s AS this_row", name_of(table));
   add_place(statement, tid);
-  (void)run(table, statement, snapshot, false);
+  run(table, statement, snapshot, 1, nullptr);
 }
 
 }  // namespace pulse
