@@ -6,21 +6,22 @@ namespace pulse {
 namespace {
 
 Catalog known;
-bool valid = false;
-uint64 news = 0;
-bool registered = false;
+bool is_valid = false;
+uint64 invalidations = 0;
+bool is_registered = false;
 
-void forget() {
-  valid = false;
-  news++;
+void invalidate() {
+  is_valid = false;
+  invalidations++;
 }
 
-// Anything that happens to a relation of ours, or to all, makes us look again; lookups are few.
+// A change of pulse.job, of the schema or of an unnamed relation empties the cache: lookups are
+// cheap and rare.
 void relation_changed(Oid relation) {
-  if (relation == InvalidOid || relation == known.job || relation == known.schema) forget();
+  if (relation == InvalidOid || relation == known.job || relation == known.schema) invalidate();
 }
 
-extern "C" void pulse_namespace_changed(Datum, int, uint32) { forget(); }
+extern "C" void pulse_namespace_changed(Datum, int, uint32) { invalidate(); }
 
 Oid relation_named(const char* name) {
   Oid oid = get_relname_relid(name, known.schema);
@@ -40,7 +41,7 @@ Oid state_named(const char* type_name, const char* name) {
   return oid;
 }
 
-void look_up_job() {
+void load_job() {
   known.job = relation_named("job");
   known.job_key = relation_named("job_pkey");
   known.job_claim_idx = relation_named("job_claim_idx");
@@ -58,9 +59,9 @@ void look_up_job() {
   known.state_running = state_named("job_state", "running");
 }
 
-void look_up() {
+void load_catalog() {
   known.schema = get_namespace_oid("pulse", false);
-  look_up_job();
+  load_job();
   known.heartbeat = relation_named("heartbeat");
   known.heartbeat_key = relation_named("heartbeat_pkey");
   known.worker = relation_named("worker");
@@ -84,16 +85,16 @@ void look_up() {
 }  // namespace
 
 const Catalog* catalog() {
-  if (!registered) {
+  if (!is_registered) {
     listen_to_invalidations(relation_changed);
     CacheRegisterSyscacheCallback(NAMESPACEOID, pulse_namespace_changed, 0);
-    registered = true;
+    is_registered = true;
   }
-  while (!valid) {
-    // A change that arrives during the look-up makes us look again, and so does a failure.
-    uint64 heard = news;
-    look_up();
-    valid = news == heard;
+  while (!is_valid) {
+    // An invalidation during the lookups repeats them; after an error the cache stays empty.
+    uint64 before = invalidations;
+    load_catalog();
+    is_valid = invalidations == before;
   }
   return &known;
 }

@@ -1,5 +1,5 @@
-// Where our tables, indexes and enum values are in this database: looked up once per session and
-// again after CREATE, DROP or ALTER EXTENSION gave them other identities.
+// The oids of the extension's tables, indexes and enum values in this database. A session looks
+// them up once, and again after CREATE, DROP or ALTER EXTENSION.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -17,7 +17,7 @@ struct Catalog {
   Oid job_open_idx;
   Oid job_waiting_key_idx;
   Oid job_running_key_idx;
-  bool has_index_lanes;  // from 0.2.0 on; the two below are there then
+  bool has_index_lanes;  // since 0.2.0; the next two oids are invalid without it
   Oid claim_batch;
   Oid claim_batch_idx;
   Oid heartbeat;
@@ -43,13 +43,13 @@ struct Catalog {
   Oid finished_cancelled;
 };
 
-// How many of the above are indexes of pulse.job.
+// The number of indexes of pulse.job above.
 constexpr int kJobIndexes = 8;
 
 // Raises when the extension is not installed here.
 const Catalog* catalog();
 
-// Columns of pulse.job by number; the install script and this list change together.
+// Attribute numbers of pulse.job; the install script creates the columns in this order.
 enum JobColumn : AttrNumber {
   kJobId = 1,
   kJobIdentifier,
@@ -86,7 +86,7 @@ enum JobColumn : AttrNumber {
   kJobIndexLane,
 };
 
-// The same of pulse.heartbeat.
+// Attribute numbers of pulse.heartbeat.
 enum HeartbeatColumn : AttrNumber {
   kBeatWorkerId = 1,
   kBeatLive,
@@ -103,7 +103,7 @@ enum HeartbeatColumn : AttrNumber {
   kBeatMissingTokens,
 };
 
-// Which indexes have a job; see the column's comment.
+// Values of pulse.job.index_lane: which partial indexes contain the job's row.
 constexpr char kLaneOpen = 'o';
 constexpr char kLaneParked = 'p';
 constexpr char kLaneRunning = 'h';

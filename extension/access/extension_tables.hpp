@@ -1,4 +1,5 @@
-// The tables of the extension, as the catalogue knows them, and how to have them all.
+// The extension's tables according to the system catalogs, and how DROP EXTENSION locks all of
+// them.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -8,7 +9,7 @@ namespace pulse {
 constexpr int kMaxTables = 64;
 
 struct ExtensionTables {
-  Oid extension;  // invalid where it is not installed
+  Oid extension;  // InvalidOid: not installed
   Oid owner;
   int count;
   Oid table[kMaxTables];
@@ -17,10 +18,10 @@ struct ExtensionTables {
 // Needs a transaction.
 ExtensionTables find_extension_tables();
 
-// Locks them all for this transaction against everybody, to drop them. Each is waited for shorter
-// than anybody looks for deadlocks, and when one is not to be had all are given up for a while:
-// whoever uses the queue is held up for moments only, and no transaction is a victim. lock_timeout
-// limits the whole of it.
-void lock_extension_tables(ExtensionTables* own);
+// Locks all tables in ACCESS EXCLUSIVE mode until the transaction ends. Each wait is shorter than
+// deadlock_timeout; after a failed wait, all locks are released for a while. So sessions that use
+// the queue wait for moments only, and no transaction becomes a deadlock victim. lock_timeout
+// limits the total time.
+void lock_extension_tables(ExtensionTables* tables);
 
 }  // namespace pulse

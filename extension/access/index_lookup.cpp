@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kKeys = 2;
 
-// Not further than to the last: behind it may lie any number of dead rows.
+// The upper bound matters: any number of dead rows may follow the last id.
 void seek_between(IndexLookup* ids, int64 first, int64 last) {
   ScanKeyData keys[kKeys];
   ScanKeyInit(&keys[0], 1, BTGreaterEqualStrategyNumber, F_INT8GE, Int64GetDatum(first));
@@ -15,7 +15,7 @@ void seek_between(IndexLookup* ids, int64 first, int64 last) {
   index_rescan(ids->scan, keys, kKeys, nullptr, 0);
 }
 
-int64 id_at_hand(const IndexLookup* ids) {
+int64 current_id(const IndexLookup* ids) {
   bool isnull;
   return DatumGetInt64(slot_getattr(ids->row, 1, &isnull));
 }
@@ -27,7 +27,7 @@ void open_index_lookup(IndexLookup* ids, Relation table, Oid index, Snapshot sna
   ids->index = index_open(index, AccessShareLock);
   ids->row = table_slot_create(table, nullptr);
   ids->scan = begin_index_scan(table, ids->index, snapshot, kKeys);
-  ids->walks = false;
+  ids->uses_range_scan = false;
 }
 
 void close_index_lookup(IndexLookup* ids) {
@@ -43,22 +43,23 @@ bool next_of_id(IndexLookup* ids) {
 }
 
 bool find_id(IndexLookup* ids, int64 id) {
-  if (!ids->walks) {
+  if (!ids->uses_range_scan) {
     seek_id(ids, id);
     return next_of_id(ids);
   }
-  while (ids->is_at_row && id_at_hand(ids) < id) ids->is_at_row = next_of_id(ids);
-  return ids->is_at_row && id_at_hand(ids) == id;
+  while (ids->has_row && current_id(ids) < id) ids->has_row = next_of_id(ids);
+  return ids->has_row && current_id(ids) == id;
 }
 
 void expect_ids(IndexLookup* ids, int64 first, int64 last, int count) {
   constexpr int kMin = 8;
-  constexpr int kSparsest = 2;
+  constexpr int kMaxIdsPerRow = 2;
   uint64 span = static_cast<uint64>(last) - static_cast<uint64>(first);
-  ids->walks = count >= kMin && last > first && span <= static_cast<uint64>(count) * kSparsest;
-  if (!ids->walks) return;
+  ids->uses_range_scan =
+      count >= kMin && last > first && span <= static_cast<uint64>(count) * kMaxIdsPerRow;
+  if (!ids->uses_range_scan) return;
   seek_between(ids, first, last);
-  ids->is_at_row = next_of_id(ids);
+  ids->has_row = next_of_id(ids);
 }
 
 void init_text_key(ScanKey key, int column, StrategyNumber strategy, Oid function, Datum value) {

@@ -7,14 +7,14 @@
 namespace pulse {
 namespace {
 
-constexpr int kOwnKeys = 2;  // where the scan begins, and where it ends
+constexpr int kBoundKeys = 2;  // its lower and its upper bound
 
 bool seek_due_row(OrderedScan* scan) {
   while (index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot)) {
     CHECK_FOR_INTERRUPTS();
     if (!read_ordered_row(scan)) continue;
     if (is_row_due(scan)) return true;
-    // Everything behind it in this priority is later still.
+    // Every later entry of this priority is due later still.
     rescan_priorities(scan, BTGreaterStrategyNumber, F_INT2GT, scan->priority, PG_INT16_MAX);
   }
   return false;
@@ -57,7 +57,7 @@ void begin_ordered_scan(OrderedScan* scan) {
   scan->next_due = 0;
   scan->slot = table_slot_create(scan->relation, nullptr);
   scan->scan =
-      begin_index_scan(scan->relation, scan->index, scan->snapshot, scan->prefix + kOwnKeys);
+      begin_index_scan(scan->relation, scan->index, scan->snapshot, scan->prefix + kBoundKeys);
 }
 
 void rescan_priorities(OrderedScan* scan, StrategyNumber strategy, Oid function, int16 bound,
@@ -70,7 +70,7 @@ void rescan_priorities(OrderedScan* scan, StrategyNumber strategy, Oid function,
 void rescan_up_to(OrderedScan* scan, int16 last) {
   ScanKeyInit(&scan->keys[scan->prefix + 1], static_cast<AttrNumber>(scan->prefix + 1),
               BTLessEqualStrategyNumber, F_INT2LE, Int16GetDatum(last));
-  index_rescan(scan->scan, scan->keys, scan->prefix + kOwnKeys, nullptr, 0);
+  index_rescan(scan->scan, scan->keys, scan->prefix + kBoundKeys, nullptr, 0);
 }
 
 bool read_ordered_row(OrderedScan* scan) {

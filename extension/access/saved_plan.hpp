@@ -1,4 +1,4 @@
-// A query of ours that a session plans once, for what is left to SQL.
+// A query of the extension that a session plans once, for work that SQL does.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -14,10 +14,10 @@ struct SavedPlan {
   SPIPlanPtr plan;
 };
 
-// Connects to SPI and runs it, a SELECT. `nulls` as SPI has them, or NULL.
+// Connects to SPI and runs the query, a SELECT. `nulls` is an array as SPI defines it, or NULL.
 void begin_saved_plan(SavedPlan* query, Datum* values, const char* nulls);
 
-// The same, with the rows at hand for `use`, which gets them and their number.
+// Runs the query and calls use(rows, count) before it disconnects from SPI.
 template <typename Use>
 void run_saved_plan(SavedPlan* query, Datum* values, const char* nulls, Use use) {
   begin_saved_plan(query, values, nulls);

@@ -1,14 +1,14 @@
-// Where names are looked for while code of others runs that hangs on our tables: triggers, index
-// expressions, checks. It runs with our rights, so it must not find what our caller put in its
-// search_path. Our own code names everything in full and needs no path, which is worth it: one that
-// is set for a function costs a tenth of an add.
+// A safe search_path for user code that runs on the extension's tables: triggers, index
+// expressions, checks. That code runs with the extension owner's rights, so the caller's
+// search_path must not apply. The extension's own code names every object in full and needs no
+// path: a SET clause on a function costs a tenth of an add.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// To be ended in the reverse order; an error ends it too.
+// Calls nest and end in reverse order; an error ends them too.
 int begin_secure_search_path();
 void end_secure_search_path(int level);
 

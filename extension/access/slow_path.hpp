@@ -1,12 +1,11 @@
-// Fast functions do what is usual in C and leave everything else to a function in SQL.
+// C functions handle the usual case and leave every other case to an SQL function.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// Calls the function of schema pulse of this name, with the arguments of the one that is running
-// and of the same types.
+// Calls pulse.<name> with the arguments, and the argument types, of the running call.
 Datum call_in_full(const char* name, FunctionCallInfo given);
 
 }  // namespace pulse
