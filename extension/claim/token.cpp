@@ -10,11 +10,11 @@ namespace {
 constexpr int kSequenceBits = 40;
 
 int64 next_number(Oid sequence) {
-  settle_installation();
-  // From here on this transaction holds the sequence, and adopt_installation() waits for it; what
-  // that changed before is seen by looking once more.
+  record_installation();
+  // From here on, this transaction holds the sequence's lock, and adopt_installation() waits for
+  // it. The second call sees what an earlier adoption changed.
   int64 number = nextval_internal(sequence, false);
-  settle_installation();
+  record_installation();
   return number_epoch() << kSequenceBits | number;
 }
 
@@ -31,7 +31,7 @@ int64 next_token() {
 PULSE_FUNCTION(pulse_next_token) { PG_RETURN_INT64(pulse::next_token()); }
 
 PULSE_FUNCTION(pulse_next_worker_id) {
-  // Somebody comes to work here, so there may be an extension where there was none.
+  // A worker registers, so this database may have the extension since a short time.
   pulse::signal_launcher();
   PG_RETURN_INT64(pulse::next_number(pulse::catalog()->worker_id_seq));
 }

@@ -1,12 +1,12 @@
-// Numbers that are never given twice, also across failover, restore and pg_upgrade:
-// the installation's epoch_base and the timeline above 40 bits of sequence.
+// Numbers that are never used twice, also across failover, restore and pg_upgrade. They are the
+// installation's epoch_base and the timeline, above 40 bits of a sequence.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// Names one claim call; grows per job.
+// The token of one claim call. Tokens of one job grow.
 int64 next_token();
 
 }  // namespace pulse

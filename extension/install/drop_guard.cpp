@@ -16,7 +16,7 @@ extern "C" {
 namespace pulse {
 namespace {
 
-// More are not counted: the hint is for people.
+// The hint is for people, so larger numbers are not counted.
 constexpr int kMaxCounted = 10000;
 
 object_access_hook_type next_hook = nullptr;
@@ -28,8 +28,8 @@ bool is_job_table(Oid relation) {
   return OidIsValid(extension) && getExtensionOfObject(RelationRelationId, relation) == extension;
 }
 
-// Its indexes may be gone by now, so it is read as it lies. The deletion holds its lock, hence the
-// latest snapshot shows every job that anybody added.
+// Counts with a sequential scan, because the indexes may already be dropped. The deletion holds the
+// table's lock, so the latest snapshot shows every added job.
 int count_jobs(Oid relation) {
   Relation job = table_open(relation, NoLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
@@ -47,7 +47,7 @@ int count_jobs(Oid relation) {
   return count;
 }
 
-void refuse_to_lose(int jobs) {
+void refuse_drop(int jobs) {
   const char* more = jobs > kMaxCounted ? "more than " : "";
   ereport(ERROR, (errcode(kLiveJobs),
                   errmsg("%s%d live %s would be deleted", more, Min(jobs, kMaxCounted),
@@ -57,14 +57,14 @@ void refuse_to_lose(int jobs) {
                           "= on, then drop again.")));
 }
 
-// The extension itself goes last, when its tables are gone already: so its job table is watched.
+// The server drops the extension after its tables, so the guard watches the job table.
 extern "C" void pulse_object_access(ObjectAccessType access, Oid class_id, Oid object, int part,
                                     void* argument) {
   if (next_hook) next_hook(access, class_id, object, part, argument);
   if (access != OAT_DROP || class_id != RelationRelationId || part != 0) return;
   if (settings.allow_drop || IsBinaryUpgrade || !is_job_table(object)) return;
   int jobs = count_jobs(object);
-  if (jobs > 0) refuse_to_lose(jobs);
+  if (jobs > 0) refuse_drop(jobs);
 }
 
 bool drops_extension(const Node* statement) {
@@ -77,12 +77,12 @@ bool drops_extension(const Node* statement) {
   return false;
 }
 
-// The server locks table by table, while workers wait for one and hold another: all at once first.
-// Only for those who may drop it.
-void make_way_for_drop() {
-  ExtensionTables own = find_extension_tables();
-  if (OidIsValid(own.extension) && has_privs_of_role(GetUserId(), own.owner))
-    lock_extension_tables(&own);
+// DROP EXTENSION locks table by table and could deadlock with workers, so all tables are locked
+// first. Only a role that may drop the extension gets that far.
+void lock_tables_for_drop() {
+  ExtensionTables tables = find_extension_tables();
+  if (OidIsValid(tables.extension) && has_privs_of_role(GetUserId(), tables.owner))
+    lock_extension_tables(&tables);
 }
 
 }  // namespace
@@ -94,12 +94,12 @@ void guard_drop() {
 
 }  // namespace pulse
 
-// pulse._guard_drop(): being called, this library is loaded, and its hook in place.
+// pulse._guard_drop(): the call itself makes the server load this library, which installs the hook.
 PULSE_FUNCTION(pulse_guard_drop) {
   if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
     ereport(ERROR, (errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
                     errmsg("_guard_drop is called by an event trigger only")));
   auto* trigger = reinterpret_cast<EventTriggerData*>(fcinfo->context);
-  if (pulse::drops_extension(trigger->parsetree)) pulse::make_way_for_drop();
+  if (pulse::drops_extension(trigger->parsetree)) pulse::lock_tables_for_drop();
   PG_RETURN_NULL();
 }

@@ -1,9 +1,9 @@
-// Refuses to drop the extension while there are live jobs, which would go with it.
+// Refuses to drop the extension while live jobs exist, because the drop would delete them.
 #pragma once
 
 namespace pulse {
 
-// Hooks into the server's deletion of objects; called once, from _PG_init.
+// Installs the object access hook; called once, from _PG_init.
 void guard_drop();
 
 }  // namespace pulse

@@ -10,10 +10,10 @@ namespace {
 
 enum class Standing {
   kNone,    // the SQL of 0.1.0, which has no such table
-  kUnused,  // no number was made yet, or by 0.1.0
+  kUnused,  // no number was generated yet, or only by 0.1.0
   kOurs,
-  kMoved,  // the same tables under another server: pg_upgrade, a restore by file
-  kCopy,   // restored from a dump, or copied from another database
+  kMoved,  // the same tables under another server: pg_upgrade, physical restore
+  kCopy,   // restored from a dump, or cloned from another database
 };
 
 enum InstallationColumn : AttrNumber {
@@ -25,13 +25,14 @@ enum InstallationColumn : AttrNumber {
   kTimeline,
 };
 
-// The rows as they were last read, and the judgement; one row in all but a copy.
+// The rows of pulse.installation as last read, and what they mean. Only a copy can have more than
+// one row.
 struct Reading {
   bool valid;
   Standing standing;
   Oid table;
   Oid witness;
-  Oid job;  // of which installation
+  Oid job;  // oid of pulse.job, which identifies the installation
   int rows;
   pg_uuid_t id;
   int64 system_identifier;
@@ -39,17 +40,17 @@ struct Reading {
   Oid job_oid;
   int64 epoch_base;
   int32 timeline;
-  int64 highest;  // epoch of any row
+  int64 highest;  // highest epoch of all rows
 };
-Reading known;
-uint64 news = 0;
-bool registered = false;
+Reading cached;
+uint64 invalidations = 0;
+bool is_registered = false;
 
-// The table has a trigger that tells everybody of a change.
-void installation_stale(Oid relation) {
-  if (relation != InvalidOid && relation != known.table && relation != known.witness) return;
-  known.valid = false;
-  news++;
+// A trigger on both tables sends this invalidation to every session.
+void on_installation_change(Oid relation) {
+  if (relation != InvalidOid && relation != cached.table && relation != cached.witness) return;
+  cached.valid = false;
+  invalidations++;
 }
 
 template <typename Use>
@@ -65,7 +66,7 @@ void each_row(Oid oid, Use use) {
   table_close(table, AccessShareLock);
 }
 
-void read_row(Reading* reading, TupleTableSlot* slot) {
+void read_installation_row(Reading* reading, TupleTableSlot* slot) {
   bool isnull;
   reading->rows++;
   reading->id = *DatumGetUUIDP(slot_getattr(slot, kId, &isnull));
@@ -79,11 +80,11 @@ void read_row(Reading* reading, TupleTableSlot* slot) {
 
 int64 this_system() { return static_cast<int64>(GetSystemIdentifier()); }
 
-// A dump takes the installation's row along, but not the witness: without it a copy in a server
-// that was made by the same script, with the same oids, would look like an upgraded one.
-Standing judge(const Reading& reading, bool has_witness) {
+// A dump contains the installation's row but not the witness. Without the witness, a copy could
+// pass for an upgraded server: a server made by the same script can have the same oids.
+Standing standing_of(const Reading& reading, bool has_witness) {
   if (reading.rows == 0) return Standing::kUnused;
-  // A second row came with a dump that was restored over an installation in use.
+  // A dump restored over an installation in use adds a second row.
   if (reading.rows > 1 || !has_witness || reading.database_oid != MyDatabaseId ||
       reading.job_oid != catalog()->job)
     return Standing::kCopy;
@@ -91,37 +92,39 @@ Standing judge(const Reading& reading, bool has_witness) {
 }
 
 void read_tables(Reading* reading) {
-  each_row(reading->table, [reading](TupleTableSlot* slot) { read_row(reading, slot); });
+  each_row(reading->table,
+           [reading](TupleTableSlot* slot) { read_installation_row(reading, slot); });
   bool has_witness = false;
   each_row(reading->witness, [reading, &has_witness](TupleTableSlot* slot) {
     bool isnull;
     pg_uuid_t* id = DatumGetUUIDP(slot_getattr(slot, 1, &isnull));
     has_witness |= memcmp(id->data, reading->id.data, UUID_LEN) == 0;
   });
-  reading->standing = judge(*reading, has_witness);
+  reading->standing = standing_of(*reading, has_witness);
 }
 
-const Reading& look() {
-  if (known.valid && known.job == catalog()->job) return known;
-  if (!registered) {
-    listen_to_invalidations(installation_stale);
-    registered = true;
+const Reading& current_reading() {
+  if (cached.valid && cached.job == catalog()->job) return cached;
+  if (!is_registered) {
+    listen_to_invalidations(on_installation_change);
+    is_registered = true;
   }
   Reading reading = {};
   reading.job = catalog()->job;
   reading.table = get_relname_relid("installation", catalog()->schema);
   reading.witness = get_relname_relid("installation_witness", catalog()->schema);
-  // An older SQL version is looked at again each time, because an update may come at any.
-  if (!OidIsValid(reading.table) || !OidIsValid(reading.witness)) return known = reading;
-  // Which news count. Nothing is known before all is read, which can fail.
-  known = reading;
-  uint64 heard = news;
+  // An older SQL version is not cached, because ALTER EXTENSION UPDATE may follow at any time.
+  if (!OidIsValid(reading.table) || !OidIsValid(reading.witness)) return cached = reading;
+  // The invalidation callback needs these oids. The reading stays invalid until all is read,
+  // because reading can fail.
+  cached = reading;
+  uint64 before = invalidations;
   read_tables(&reading);
-  reading.valid = news == heard;
-  return known = reading;
+  reading.valid = invalidations == before;
+  return cached = reading;
 }
 
-bool is_settled(const Reading& reading) {
+bool is_up_to_date(const Reading& reading) {
   switch (reading.standing) {
     case Standing::kNone:
     case Standing::kCopy: return true;
@@ -132,9 +135,9 @@ bool is_settled(const Reading& reading) {
   pg_unreachable();
 }
 
-// Under the latest snapshot whatever the isolation level: what another session wrote while we
-// waited for it must count.
-void write(const char* statement, int count, Oid* types, Datum* values) {
+// Runs under the latest snapshot at any isolation level, so that it sees what another session
+// committed during the wait for the lock.
+void run_write(const char* statement, int count, Oid* types, Datum* values) {
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   SPIPlanPtr plan = SPI_prepare(statement, count, types);
   if (!plan ||
@@ -147,8 +150,8 @@ void write_first_row() {
   Oid types[] = {INT8OID, OIDOID, OIDOID, INT4OID};
   Datum values[] = {Int64GetDatum(this_system()), ObjectIdGetDatum(MyDatabaseId),
                     ObjectIdGetDatum(catalog()->job), Int32GetDatum(current_timeline())};
-  write("DELETE FROM pulse.installation_witness", 0, nullptr, nullptr);
-  write(
+  run_write("DELETE FROM pulse.installation_witness", 0, nullptr, nullptr);
+  run_write(
       "WITH first AS (INSERT INTO pulse.installation"
       " (id, system_identifier, database_oid, job_oid, epoch_base, timeline, created_at)"
       " VALUES (pg_catalog.gen_random_uuid(), $1, $2, $3, pulse._first_epoch_base($4), $4,"
@@ -157,20 +160,20 @@ void write_first_row() {
       4, types, values);
 }
 
-// A later timeline by itself makes greater numbers. Under another server, or after a timeline was
-// given up, the base rises above all that was ever made.
-void move(const Reading& reading) {
+// A later timeline alone makes greater numbers. Under another server, or back on an earlier
+// timeline, the base rises above every epoch used before.
+void move_installation(const Reading& reading) {
   bool raise = reading.standing == Standing::kMoved || reading.timeline > current_timeline();
   int64 epoch_base = raise ? reading.highest + 1 : reading.epoch_base;
   Oid types[] = {INT8OID, INT4OID, INT4OID, BOOLOID};
   Datum values[] = {Int64GetDatum(this_system()), Int32GetDatum(static_cast<int32>(epoch_base)),
                     Int32GetDatum(current_timeline()), BoolGetDatum(raise)};
-  write(
+  run_write(
       "UPDATE pulse.installation SET system_identifier = $1, epoch_base = $2, timeline = $3,"
       " moved_at = CASE WHEN $4 THEN pulse.now() ELSE moved_at END",
       4, types, values);
   if (raise)
-    ereport(LOG, (errmsg("pg_pulse goes on in database %u under another server", MyDatabaseId),
+    ereport(LOG, (errmsg("pg_pulse continues in database %u under another server", MyDatabaseId),
                   errdetail("The system identifier was " INT64_FORMAT " and is " INT64_FORMAT
                             "; the tables are the same, as after pg_upgrade. Tokens and worker ids "
                             "count from epoch " INT64_FORMAT ".",
@@ -190,30 +193,30 @@ const char* name_of(Standing standing) {
 
 }  // namespace
 
-void settle_installation() {
-  if (is_settled(look())) return;
-  // Waits for another first user; everybody afterwards finds the row.
-  LockRelationOid(known.table, ShareRowExclusiveLock);
-  known.valid = false;
-  if (is_settled(look())) return;
-  if (known.standing == Standing::kUnused)
+void record_installation() {
+  if (is_up_to_date(current_reading())) return;
+  // Waits for another session that writes the first row; later sessions find the row.
+  LockRelationOid(cached.table, ShareRowExclusiveLock);
+  cached.valid = false;
+  if (is_up_to_date(current_reading())) return;
+  if (cached.standing == Standing::kUnused)
     write_first_row();
   else
-    move(known);
+    move_installation(cached);
   CommandCounterIncrement();
-  known.valid = false;
-  look();
+  cached.valid = false;
+  current_reading();
 }
 
 int64 number_epoch() {
-  const Reading& reading = look();
-  // A worker may register in a copy; its id is none that the original gives out.
+  const Reading& reading = current_reading();
+  // A worker may register in a copy; its id is one that the original installation never generates.
   if (reading.standing == Standing::kCopy) return reading.highest + current_timeline();
   return reading.epoch_base + current_timeline();
 }
 
 void require_adopted() {
-  const Reading& reading = look();
+  const Reading& reading = current_reading();
   if (reading.standing != Standing::kCopy) return;
   ereport(
       ERROR,
@@ -226,7 +229,7 @@ void require_adopted() {
 
 }  // namespace pulse
 
-// pulse._rows_changed(): every session forgets what it remembers of the table with this trigger.
+// pulse._rows_changed(): every session discards its cached rows of the trigger's table.
 PULSE_FUNCTION(pulse_rows_changed) {
   if (!CALLED_AS_TRIGGER(fcinfo)) elog(ERROR, "not called as a trigger");
   CacheInvalidateRelcache(reinterpret_cast<TriggerData*>(fcinfo->context)->tg_relation);
@@ -235,11 +238,11 @@ PULSE_FUNCTION(pulse_rows_changed) {
 
 // pulse._installation_standing(): unused, ours, moved or copy.
 PULSE_FUNCTION(pulse_installation_standing) {
-  PG_RETURN_TEXT_P(cstring_to_text(pulse::name_of(pulse::look().standing)));
+  PG_RETURN_TEXT_P(cstring_to_text(pulse::name_of(pulse::current_reading().standing)));
 }
 
-// pulse._lock_numbers(): waits for every transaction that has made a token or a worker id, and
-// keeps others from it. In the order in which a worker makes them.
+// pulse._lock_numbers(): waits for every transaction that generated a token or a worker id, and
+// blocks new ones. The lock order is that in which a worker generates them.
 PULSE_FUNCTION(pulse_lock_numbers) {
   PreventCommandIfReadOnly("adopt_installation");
   PreventCommandDuringRecovery("adopt_installation");

@@ -1,21 +1,21 @@
-// Which installation the jobs of this database belong to. Its row is written at the first token or
-// worker id and dumped with the jobs, so that a restored copy is recognised and production's jobs
-// are not run twice; tokens and worker ids count from its epoch_base.
+// Identifies the installation that owns the jobs of this database. The first token or worker id
+// writes its row, and a dump contains the row. So a restored copy is recognised and does not run
+// production's jobs again. Tokens and worker ids count from the row's epoch_base.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// Writes the row at its first use, and brings it up to date where the server is another than the
-// row says and the tables are the same: after pg_upgrade, a restore by file, a promotion. Called
-// before a number is made; costs nothing once it is known.
-void settle_installation();
+// Writes the row at first use. Updates it if the tables are the same but the server or the timeline
+// differs: after pg_upgrade, a physical restore, a promotion. Called before a number is generated;
+// cached afterwards.
+void record_installation();
 
-// What goes above the 40 bits of a sequence; only after settle_installation().
+// The epoch above the 40 bits of a sequence; valid only after record_installation().
 int64 number_epoch();
 
-// Raises PU008 in a copy that nobody has adopted.
+// Raises PU008 in a copy that has not been adopted.
 void require_adopted();
 
 }  // namespace pulse

@@ -43,7 +43,7 @@ sub goes_on {
     works_as_its_own($node, 'postgres', $before, @$id{qw(ready parked running)});
     cmp_ok(value($node, 'SELECT epoch_base FROM pulse.installation'),
         '>', $epoch, 'the base of the numbers rose');
-    like(slurp_file($node->logfile), qr/LOG:  pg_pulse goes on in database \d+ under another/,
+    like(slurp_file($node->logfile), qr/LOG:  pg_pulse continues in database \d+ under another/,
         'and the log says so');
     is(value($node, 'SELECT system_identifier FROM pulse.installation'),
         system_identifier($node), 'the server is known from now on');

@@ -1,4 +1,4 @@
 # A dump that is restored to the same oids looks like an upgrade.
 # in: extension
 # red: pgtap installation
-/^Standing judge(/,/^}/ s/ !has_witness ||//
+/^Standing standing_of(/,/^}/ s/ !has_witness ||//
