@@ -1,6 +1,6 @@
-// Only what runs before a commit may raise: that is how a fence refuses. What runs at a commit, an
-// abort or the end of a savepoint cannot: it allocates nothing, runs no SQL and touches shared
-// memory that was found before.
+// Callbacks for the end of a transaction or savepoint. Only a pre-commit callback may raise, which
+// is how a fence refuses. Callbacks of a commit, an abort or a savepoint's end must not fail. They
+// allocate nothing, run no SQL and use only shared memory looked up before.
 #include "transaction_end.hpp"
 
 #include "claim/claims_in_progress.hpp"
@@ -25,26 +25,27 @@ void before_commit() {
 void on_commit() {
   forget_async_writes();
   withdraw_claims();
-  // A claim that is woken has to find the jobs of this transaction.
+  // Marks are lowered before workers are woken, so that a woken claim finds the jobs of this
+  // transaction.
   lower_marks_to(made_ready());
   wake_for_commit();
   forget_unused_wakeup();
   forget_fences();
   forget_key_locks();
   leave_attachments();
-  settle_queue_looks(true);
+  end_queue_checks(true);
 }
 
 void on_abort() {
   forget_async_writes();
   withdraw_claims();
-  // What this transaction went past is to be looked at again.
+  // Later claims check again the entries that this transaction moved marks over.
   lower_marks_to(gone_past());
   wake_for_abort();
   forget_fences();
   forget_key_locks();
   keep_attachments(TopSubTransactionId);
-  settle_queue_looks(false);
+  end_queue_checks(false);
   leave_waiting();
 }
 
@@ -52,7 +53,7 @@ void on_savepoint_abort(SubTransactionId undone) {
   drop_fences(undone);
   forget_key_locks();
   keep_attachments(undone);
-  settle_queue_looks(false);
+  end_queue_checks(false);
   lower_marks_to(gone_past());
   wake_for_undone_savepoint(undone);
   leave_waiting();

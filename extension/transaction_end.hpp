@@ -1,4 +1,4 @@
-// What happens when a transaction or a savepoint ends.
+// What the extension does when a transaction or a savepoint ends.
 #pragma once
 
 namespace pulse {

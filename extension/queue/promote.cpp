@@ -20,13 +20,13 @@ constexpr int kQueueConcurrency = 2;
 constexpr int kQueuePaused = 3;
 constexpr int kFallenDueAtOnce = 1000;
 
-// How many more jobs this look may open, and what it left.
-struct Look {
+// How many more jobs may be promoted, and what remains.
+struct PromotionBudget {
   int room;
   Promotion left;
 };
 
-struct Place {
+struct OpenJob {
   ItemPointerData tid;
   int16 priority;
   TimestampTz run_at;
@@ -38,8 +38,8 @@ struct Queue {
   int slot;
   int concurrency;
   bool paused;
-  int taken;    // open and running
-  Place* open;  // unclaimed ones, best first
+  int taken;      // jobs that use a slot of the queue: open or running
+  OpenJob* open;  // the open jobs that no claim has taken, best first
   int open_count;
 };
 
@@ -64,7 +64,7 @@ void read_settings(Queue* queue, Snapshot snapshot) {
   table_close(table, AccessShareLock);
 }
 
-bool better(const Place& a, const Place& b) {
+bool is_better(const OpenJob& a, const OpenJob& b) {
   if (a.priority != b.priority) return a.priority < b.priority;
   if (a.run_at != b.run_at) return a.run_at < b.run_at;
   return a.id < b.id;
@@ -72,22 +72,22 @@ bool better(const Place& a, const Place& b) {
 
 void add_open(Queue* queue, TupleTableSlot* slot) {
   bool isnull;
-  Place place = {slot->tts_tid, DatumGetInt16(slot_getattr(slot, kJobPriority, &isnull)),
-                 DatumGetTimestampTz(slot_getattr(slot, kJobRunAt, &isnull)),
-                 DatumGetInt64(slot_getattr(slot, kJobId, &isnull))};
+  OpenJob open_job = {slot->tts_tid, DatumGetInt16(slot_getattr(slot, kJobPriority, &isnull)),
+                      DatumGetTimestampTz(slot_getattr(slot, kJobRunAt, &isnull)),
+                      DatumGetInt64(slot_getattr(slot, kJobId, &isnull))};
   int capacity = 8;
   while (capacity < queue->open_count) capacity *= 2;
   if (!queue->open)
-    queue->open = static_cast<Place*>(palloc(sizeof(Place) * capacity));
+    queue->open = static_cast<OpenJob*>(palloc(sizeof(OpenJob) * capacity));
   else if (queue->open_count == capacity)
-    queue->open = static_cast<Place*>(repalloc(queue->open, sizeof(Place) * capacity * 2));
+    queue->open = static_cast<OpenJob*>(repalloc(queue->open, sizeof(OpenJob) * capacity * 2));
   int position = queue->open_count++;
-  for (; position > 0 && better(place, queue->open[position - 1]); position--)
+  for (; position > 0 && is_better(open_job, queue->open[position - 1]); position--)
     queue->open[position] = queue->open[position - 1];
-  queue->open[position] = place;
+  queue->open[position] = open_job;
 }
 
-void count_places(Queue* queue, Relation job, Snapshot snapshot) {
+void read_open_jobs(Queue* queue, Relation job, Snapshot snapshot) {
   queue->taken = queue->open_count = 0;
   queue->open = nullptr;
   Relation index = index_open(catalog()->job_open_idx, AccessShareLock);
@@ -116,7 +116,7 @@ bool change_state(JobTable* table, TupleTableSlot* seen, Oid state) {
   return true;
 }
 
-bool open_row(JobTable* table, OrderedScan* parked) {
+bool open_parked_job(JobTable* table, OrderedScan* parked) {
   bool isnull;
   text* identifier = DatumGetTextPP(slot_getattr(parked->slot, kJobIdentifier, &isnull));
   if (!change_state(table, parked->slot, catalog()->state_ready)) return false;
@@ -124,20 +124,21 @@ bool open_row(JobTable* table, OrderedScan* parked) {
   return true;
 }
 
-// Puts back the worst open row when a better one waits. False when somebody is claiming it.
+// Parks the worst_job open job because a is_better one is parked. False when a claim is taking it.
 bool park_worst(JobTable* table, Queue* queue) {
   TupleTableSlot* slot = table_slot_create(table->relation, nullptr);
-  Place worst = queue->open[--queue->open_count];
-  bool parked = table_tuple_fetch_row_version(table->relation, &worst.tid, table->snapshot, slot) &&
-                change_state(table, slot, catalog()->state_parked);
+  OpenJob worst_job = queue->open[--queue->open_count];
+  bool parked =
+      table_tuple_fetch_row_version(table->relation, &worst_job.tid, table->snapshot, slot) &&
+      change_state(table, slot, catalog()->state_parked);
   ExecDropSingleTupleTableSlot(slot);
   return parked;
 }
 
-bool beats_worst(const Queue& queue, const OrderedScan& parked) {
+bool precedes_worst(const Queue& queue, const OrderedScan& parked) {
   if (queue.open_count == 0) return false;
-  Place waiting = {{}, parked.priority, parked.run_at, parked.id};
-  return better(waiting, queue.open[queue.open_count - 1]);
+  OpenJob waiting = {{}, parked.priority, parked.run_at, parked.id};
+  return is_better(waiting, queue.open[queue.open_count - 1]);
 }
 
 void start_parked_scan(OrderedScan* parked, Relation job, Relation index, Snapshot snapshot,
@@ -152,43 +153,43 @@ void start_parked_scan(OrderedScan* parked, Relation job, Relation index, Snapsh
   fix_text(parked, queue.name);
 }
 
-void open_lowest(JobTable* table, Relation index, Queue* queue, Look* look) {
+void open_lowest(JobTable* table, Relation index, Queue* queue, PromotionBudget* budget) {
   OrderedScan parked;
   start_parked_scan(&parked, table->relation, index, table->snapshot, *queue);
   for (bool due = first_due_in_order(&parked); due; due = next_due_in_order(&parked)) {
     bool full = queue->taken >= queue->concurrency;
-    if (full && (queue->taken > queue->concurrency || !beats_worst(*queue, parked))) break;
-    if (look->room <= 0) {
+    if (full && (queue->taken > queue->concurrency || !precedes_worst(*queue, parked))) break;
+    if (budget->room <= 0) {
       return_queue_mark(queue->slot);
-      look->left.more = true;
+      budget->left.more = true;
       break;
     }
     if (full) {
-      // Swapping goes one way per row, so it ends: each step opens a better job than it parks.
+      // Each swap opens a is_better job than it parks, so the loop ends.
       if (!park_worst(table, queue)) {
         return_queue_mark(queue->slot);
         break;
       }
       queue->taken--;
     }
-    if (open_row(table, &parked)) {
+    if (open_parked_job(table, &parked)) {
       queue->taken++;
-      look->room--;
+      budget->room--;
     }
   }
   if (parked.next_due) note_parked_due(parked.next_due);
   end_ordered_scan(&parked);
 }
 
-void promote_queue(Datum name, int slot, Look* look) {
+void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   text* label = DatumGetTextPP(name);
   uint64 hash = fnv1a(VARDATA_ANY(label), VARSIZE_ANY_EXHDR(label));
   if (!try_advisory_lock(LockKind::kQueue, hash, ExclusiveLock)) {
     return_queue_mark(slot);
-    look->left.busy = true;
+    budget->left.busy = true;
     return;
   }
-  // The snapshot is taken after the lock: it shows every opening that was committed before.
+  // The lock precedes the snapshot, so the snapshot shows every promotion committed before.
   JobTable table;
   open_job_table(&table);
   Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
@@ -197,29 +198,29 @@ void promote_queue(Datum name, int slot, Look* look) {
   queue.slot = slot;
   read_settings(&queue, table.snapshot);
   if (!queue.paused) {
-    count_places(&queue, table.relation, table.snapshot);
-    open_lowest(&table, index, &queue, look);
+    read_open_jobs(&queue, table.relation, table.snapshot);
+    open_lowest(&table, index, &queue, budget);
   }
   index_close(index, AccessShareLock);
   close_job_table(&table);
 }
 
-// Whether promotion would change anything, judged without the queue's lock.
+// True when promotion would change something, judged without the queue's lock.
 bool wants_promotion(Relation job, Relation index, Snapshot snapshot, Queue* queue) {
   read_settings(queue, snapshot);
   if (queue->paused) return false;
-  count_places(queue, job, snapshot);
+  read_open_jobs(queue, job, snapshot);
   OrderedScan parked;
   start_parked_scan(&parked, job, index, snapshot, *queue);
   bool due = first_due_in_order(&parked);
   bool wanted = due && (queue->taken < queue->concurrency ||
-                        (queue->taken == queue->concurrency && beats_worst(*queue, parked)));
+                        (queue->taken == queue->concurrency && precedes_worst(*queue, parked)));
   if (parked.next_due) note_parked_due(parked.next_due);
   end_ordered_scan(&parked);
   return wanted;
 }
 
-// One step of a skip scan over the parked index: the first queue after (slot, name).
+// One step of a skip scan over the parked index: finds the first queue after (slot, name).
 bool next_queue(IndexScanDesc scan, TupleTableSlot* row, int* slot, Datum* name, bool same_slot,
                 MemoryContext keep) {
   ScanKeyData keys[2];
@@ -245,7 +246,7 @@ bool next_queue(IndexScanDesc scan, TupleTableSlot* row, int* slot, Datum* name,
   return true;
 }
 
-void promote_slot(int slot, Look* look) {
+void promote_queues_of_slot(int slot, PromotionBudget* budget) {
   Relation job = table_open(catalog()->job, AccessShareLock);
   Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
   CommandCounterIncrement();
@@ -256,7 +257,7 @@ void promote_slot(int slot, Look* look) {
   int at = slot;
   while (next_queue(scan, row, &at, &name, true, CurrentMemoryContext)) {
     CHECK_FOR_INTERRUPTS();
-    promote_queue(name, slot, look);
+    promote_queue(name, slot, budget);
   }
   index_endscan(scan);
   ExecDropSingleTupleTableSlot(row);
@@ -267,29 +268,30 @@ void promote_slot(int slot, Look* look) {
 
 }  // namespace
 
-Promotion promote_marked(int room, int looks) {
-  Look look = {room, {false, false}};
-  // One mark at a time: a mark whose queues were not looked at stays for the next.
-  for (int looked = 0; looked < looks && look.room > 0; looked++) {
+Promotion promote_marked(int room, int max_marks) {
+  PromotionBudget budget = {room, {false, false}};
+  // Takes one mark at a time, so that the mark of an unchecked queue stays set.
+  for (int checked_count = 0; checked_count < max_marks && budget.room > 0; checked_count++) {
     int slot;
     if (!take_queue_mark(&slot)) break;
-    promote_slot(slot, &look);
+    promote_queues_of_slot(slot, &budget);
   }
-  look.left.more |= queue_marks_remain();
-  return look.left;
+  budget.left.more |= queue_marks_remain();
+  return budget.left;
 }
 
 void mark_fallen_due() {
-  DatabaseState* database = queue_memory();
+  DatabaseState* database = queue_state();
   TimestampTz now = wall_now();
   if (!database || pg_atomic_read_u64(&database->parked_due) > static_cast<uint64>(now)) return;
-  FallenDueLook look = begin_fallen_due_look(database);
+  FallenDueScan fallen_due = begin_fallen_due_scan(database);
   Relation job = table_open(catalog()->job, AccessShareLock);
   Relation index = index_open(catalog()->job_parked_due_idx, AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   TupleTableSlot* row = table_slot_create(job, nullptr);
   ScanKeyData key;
-  ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_TIMESTAMPTZ_GT, TimestampTzGetDatum(look.seen));
+  ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_TIMESTAMPTZ_GT,
+              TimestampTzGetDatum(fallen_due.seen_until));
   IndexScanDesc scan = begin_index_scan(job, index, snapshot, 1);
   index_rescan(scan, &key, 1, nullptr, 0);
   int marked = 0;
@@ -297,16 +299,16 @@ void mark_fallen_due() {
     CHECK_FOR_INTERRUPTS();
     bool isnull;
     TimestampTz run_at = DatumGetTimestampTz(slot_getattr(row, kJobRunAt, &isnull));
-    // The bound leaves the rest to the next look, which is due at once.
-    if (run_at > now || (marked >= kFallenDueAtOnce && run_at > look.seen)) {
+    // At the limit the rest is left to the next scan, which is due at once.
+    if (run_at > now || (marked >= kFallenDueAtOnce && run_at > fallen_due.seen_until)) {
       lower_due(&database->parked_due, run_at);
       break;
     }
-    look.seen = run_at;
+    fallen_due.seen_until = run_at;
     marked++;
     mark_queue(database, queue_slot(DatumGetTextPP(slot_getattr(row, kJobQueueName, &isnull))));
   }
-  end_fallen_due_look(database, look);
+  end_fallen_due_scan(database, fallen_due);
   index_endscan(scan);
   ExecDropSingleTupleTableSlot(row);
   UnregisterSnapshot(snapshot);
@@ -314,25 +316,26 @@ void mark_fallen_due() {
   table_close(job, AccessShareLock);
 }
 
-// Marks this queue, or promotes it where there is nowhere to mark. True when it wanted that.
-static bool reconcile_queue(DatabaseState* database, Relation job, Relation index,
-                            Snapshot snapshot, Datum name, int slot) {
+// Marks the queue if promotion would change something; without shared memory, promotes it. True in
+// either case.
+static bool mark_if_promotable(DatabaseState* database, Relation job, Relation index,
+                               Snapshot snapshot, Datum name, int slot) {
   Queue queue = {};
   queue.name = name;
   queue.slot = slot;
   if (!wants_promotion(job, index, snapshot, &queue)) return false;
-  Look unbounded = {kFallenDueAtOnce, {false, false}};
+  PromotionBudget unbounded_budget = {kFallenDueAtOnce, {false, false}};
   if (database)
     mark_queue(database, slot);
   else
-    promote_queue(name, slot, &unbounded);
+    promote_queue(name, slot, &unbounded_budget);
   return true;
 }
 
 int reconcile_queues(int max_count) {
-  static int next_slot = 0;  // where a bounded look goes on
-  DatabaseState* database = queue_memory();
-  if (max_count == 0) note_full_look(database);
+  static int next_slot = 0;  // where the next bounded call continues
+  DatabaseState* database = queue_state();
+  if (max_count == 0) record_full_check(database);
   CommandCounterIncrement();
   Relation job = table_open(catalog()->job, AccessShareLock);
   Relation index = index_open(catalog()->job_parked_idx, AccessShareLock);
@@ -343,16 +346,16 @@ int reconcile_queues(int max_count) {
       AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);
   Datum name = PointerGetDatum(cstring_to_text(""));
   int slot = max_count == 0 ? 0 : next_slot;
-  int looked = 0;
+  int checked_count = 0;
   int marked = 0;
-  while (max_count == 0 || looked++ < max_count) {
+  while (max_count == 0 || checked_count++ < max_count) {
     CHECK_FOR_INTERRUPTS();
     if (!next_queue(scan, row, &slot, &name, false, CurrentMemoryContext)) {
       slot = 0;
       break;
     }
     MemoryContext old = MemoryContextSwitchTo(step);
-    marked += reconcile_queue(database, job, index, snapshot, name, slot);
+    marked += mark_if_promotable(database, job, index, snapshot, name, slot);
     MemoryContextSwitchTo(old);
     MemoryContextReset(step);
   }

@@ -1,25 +1,27 @@
-// Promotion: the only thing that opens a job of a named queue. See sql/README.md, "Queues".
+// Promotion: the only code that opens a job of a named queue. docs/design/queues.md explains
+// queues.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// What a look at the marks left behind.
+// What promote_marked() left undone.
 struct Promotion {
-  bool more;  // marks remain, or a queue had more to give than was asked for
-  bool busy;  // a queue is being promoted by somebody else: its mark went back
+  bool more;  // marks remain, or a queue has more jobs to open than `room` allowed
+  bool busy;  // another transaction is promoting a queue: its mark was set again
 };
 
-// Takes marks and promotes their queues, until so many jobs are opened or so many marks looked at.
-Promotion promote_marked(int room, int looks);
+// Takes queue marks and promotes their queues, until `room` jobs are opened or `max_marks` marks
+// are taken.
+Promotion promote_marked(int room, int max_marks);
 
-// Marks the queues of parked jobs that fell due since the last look.
+// Marks the queues of parked jobs that became due since the last call.
 void mark_fallen_due();
 
-// Looks at every queue with parked jobs and marks those with a place to give away. Covers crashes,
-// COMMIT PREPARED and missing shared memory. With a bound it looks at so many queues and goes on
-// there the next time; 0 means all. Returns how many queues it marked.
+// Checks queues with parked jobs and marks those with a free slot. It covers crashes, COMMIT
+// PREPARED and missing shared memory. With a bound it checks that many queues and continues there
+// the next time; 0 checks all. Returns the number of marked queues.
 int reconcile_queues(int max_count);
 
 }  // namespace pulse

@@ -8,21 +8,24 @@
 namespace pulse {
 namespace {
 
-// The looks of this transaction.
-struct Looks {
+// The checks that this transaction made; an undone check must be repeated.
+struct QueueChecks {
   bool any;
   uint64 seen_before;
 };
-Looks looks;
+QueueChecks checks;
 
-void note_look(uint64 seen) { looks = {true, looks.any ? Min(looks.seen_before, seen) : seen}; }
+void record_check(uint64 seen) {
+  checks = {true, checks.any ? Min(checks.seen_before, seen) : seen};
+}
 
 }  // namespace
 
-DatabaseState* queue_memory() {
+DatabaseState* queue_state() {
   DatabaseState* database = this_database();
   if (!database || pg_atomic_read_u32(&database->job) == catalog()->job) return database;
-  // Two that find it new at once: all that the second takes back is looked at once more.
+  // If two sessions find a new installation at once, the second resets what the first did, and
+  // those queues are checked again.
   pg_atomic_write_u64(&database->reconciled_at, 0);
   pg_atomic_write_u64(&database->parked_seen, 0);
   pg_atomic_write_u32(&database->job, catalog()->job);
@@ -30,7 +33,7 @@ DatabaseState* queue_memory() {
 }
 
 bool is_look_at_all_due() {
-  DatabaseState* database = queue_memory();
+  DatabaseState* database = queue_state();
   return database && pg_atomic_read_u64(&database->reconciled_at) == 0;
 }
 
@@ -39,46 +42,47 @@ void mark_queue(DatabaseState* database, int slot) {
     pg_atomic_fetch_or_u64(&database->queue_marks[slot / 64], UINT64CONST(1) << (slot % 64));
 }
 
-void note_full_look(DatabaseState* database) {
+void record_full_check(DatabaseState* database) {
   if (!database) return;
-  note_look(pg_atomic_read_u64(&database->parked_seen));
+  record_check(pg_atomic_read_u64(&database->parked_seen));
   auto now = static_cast<uint64>(Min(wall_now(), GetCurrentTimestamp()));
   pg_atomic_write_u64(&database->reconciled_at, now);
   pg_atomic_write_u64(&database->parked_seen, now);
 }
 
-FallenDueLook begin_fallen_due_look(DatabaseState* database) {
+FallenDueScan begin_fallen_due_scan(DatabaseState* database) {
   uint64 known = pg_atomic_read_u64(&database->parked_seen);
-  note_look(known);
+  record_check(known);
   pg_atomic_write_u64(&database->parked_due, kNever);
   auto seen = static_cast<TimestampTz>(known);
-  // The server's clock was turned back: what falls due until then was not seen.
+  // The server's clock was set back, so jobs that became due until then were not seen.
   return {known, seen > GetCurrentTimestamp() ? 0 : seen};
 }
 
-void end_fallen_due_look(DatabaseState* database, const FallenDueLook& look) {
-  // A session that moves its own time (pulse.clock_offset) has seen nothing for the others.
-  auto seen = static_cast<uint64>(Min(look.seen, GetCurrentTimestamp()));
-  // Another look has moved it: further, or back because what it saw is undone.
-  uint64 known = look.known;
+void end_fallen_due_scan(DatabaseState* database, const FallenDueScan& scan) {
+  // A session under pulse.clock_offset sees the future, which must not count for other sessions.
+  auto seen = static_cast<uint64>(Min(scan.seen_until, GetCurrentTimestamp()));
+  // If another session has changed parked_seen, forward or back after an undone check, its value
+  // stands.
+  uint64 known = scan.seen_before;
   pg_atomic_compare_exchange_u64(&database->parked_seen, &known, seen);
 }
 
-void settle_queue_looks(bool is_committed) {
+void end_queue_checks(bool is_committed) {
   DatabaseState* database = this_database_if_known();
-  if (looks.any && !is_committed && database) {
-    auto seen = static_cast<TimestampTz>(looks.seen_before);
+  if (checks.any && !is_committed && database) {
+    auto seen = static_cast<TimestampTz>(checks.seen_before);
     lower_due(&database->parked_seen, seen);
-    // All queues need not be looked at again: their parked jobs that are due are seen by this.
+    // The next scan of due parked jobs finds their queues, so reconciled_at stays.
     if (lower_due(&database->parked_due, Min(seen, GetCurrentTimestamp()))) signal_waiters();
   }
-  looks = {};
+  checks = {};
 }
 
 }  // namespace pulse
 
-// pulse._keep_queue_looks(): what this transaction saw of queues counts, even if it is undone.
+// pulse._keep_queue_looks(): the queue checks of this transaction count even if it is rolled back.
 PULSE_FUNCTION(pulse_keep_queue_looks) {
-  pulse::settle_queue_looks(true);
+  pulse::end_queue_checks(true);
   PG_RETURN_VOID();
 }

@@ -1,33 +1,34 @@
-// What shared memory says of queues: which may have something to promote (their marks), up to when
-// parked jobs that fell due have marked theirs, and when all queues were looked at. It is said of
-// one installation; the next one begins anew.
+// Shared memory about queues: the queue marks, parked_seen and reconciled_at of DatabaseState. A
+// mark says that a queue may have something to promote. All of it belongs to one installation; the
+// next installation starts empty.
 #pragma once
 
 #include "server/shared_memory.hpp"
 
 namespace pulse {
 
-// The state of this database, NULL where there is none; about the queues of this installation.
-DatabaseState* queue_memory();
+// The state of this database, reset if it belongs to another installation; NULL where there is
+// none.
+DatabaseState* queue_state();
 
-// Where nobody has looked at all queues since the server started or the extension was created.
+// True when no session has checked all queues since the server's start or CREATE EXTENSION.
 bool is_look_at_all_due();
 
 void mark_queue(DatabaseState* database, int slot);
 
-// Everything that fell due by now is about to be looked at.
-void note_full_look(DatabaseState* database);
+// Records that the caller is about to check all queues, hence every job due by this moment.
+void record_full_check(DatabaseState* database);
 
-// A look at parked jobs that fell due: after which moment, and at its end up to which.
-struct FallenDueLook {
-  uint64 known;
-  TimestampTz seen;
+// A scan of the parked jobs that became due.
+struct FallenDueScan {
+  uint64 seen_before;      // parked_seen when the scan began
+  TimestampTz seen_until;  // the scan has seen all jobs due by then
 };
-FallenDueLook begin_fallen_due_look(DatabaseState* database);
-void end_fallen_due_look(DatabaseState* database, const FallenDueLook& look);
+FallenDueScan begin_fallen_due_scan(DatabaseState* database);
+void end_fallen_due_scan(DatabaseState* database, const FallenDueScan& scan);
 
-// At the end of a transaction, or when a savepoint is rolled back: what was seen with what is
-// undone now, or not to its end, is to be looked at again. Cannot fail.
-void settle_queue_looks(bool is_committed);
+// Called at the end of a transaction and when a savepoint is rolled back. If not committed, the
+// checks of this transaction are to be repeated. Cannot fail.
+void end_queue_checks(bool is_committed);
 
 }  // namespace pulse
