@@ -7,35 +7,43 @@
 namespace pulse {
 namespace {
 
-constexpr int kNotedWorkers = 16;
+constexpr int kMaxWorkers = 16;
 
-// Lives for one transaction. A rolled-back savepoint leaves its notes here: a wake-up too many is
-// harmless, one too few is not.
+// Lives for one transaction. A rolled-back savepoint keeps its entries: an extra wake-up is
+// harmless, a missing one is not.
 struct Pending {
   bool any;
+  // Jobs to wake workers for at commit, per task bit.
   uint64 task_bits;
   uint32 jobs[kTaskBits];
-  EarliestRunAt ready;  // where marks must not be above
+  // The earliest run_at of the jobs made ready, also of future ones: marks must not be above it.
+  EarliestRunAt ready;
+  // Jobs that this transaction claimed, and where it raised marks.
   uint64 claimed_bits;
   uint32 claimed[kTaskBits];
-  EarliestRunAt passed;  // where marks were raised by this transaction
+  EarliestRunAt passed;
+  // Queue marks to set at commit, and those of them that this transaction has not promoted itself.
   bool any_queue;
   uint64 queue_marks[kMarkWords];
-  uint64
-      own_queue_marks[kMarkWords];  // those of them at which this transaction has not looked itself
+  uint64 own_queue_marks[kMarkWords];
+  // Queue marks taken from shared memory; an abort sets them again.
   bool any_taken;
   uint64 taken[kMarkWords];
+  // Queue marks to set again at the end, committed or not.
   bool any_returned;
-  bool undone;  // a savepoint's promotions were rolled back
+  bool undone;  // promotions of a savepoint were rolled back
   uint64 returned[kMarkWords];
+  // Due times to publish at commit; 0: none.
   EarliestRunAt due;
   TimestampTz parked_due;
   TimestampTz sweep_due;
   bool all_waiters;
-  bool sweeps;  // a sweep is under way: the request for one is answered
+  // A sweep runs in this transaction, begun in that subtransaction, and answers the request.
+  bool sweeps;
   SubTransactionId sweeps_in;
+  // Workers that must call their heartbeat.
   int workers;
-  int64 worker[kNotedWorkers];
+  int64 worker[kMaxWorkers];
 };
 
 Pending pending;
@@ -66,11 +74,12 @@ void publish_due_times(DatabaseState* database) {
 void wake_after_commit(DatabaseState* database) {
   if (pending.any_queue) set_queue_marks(database, pending.queue_marks);
   if (pending.any_returned) set_queue_marks(database, pending.returned);
-  // A worker may be between its claim and its wait: the generation reaches it there.
+  // A worker may be between its claim and its wait; the generation reaches it there.
   if (pending.any_queue || pending.undone || pending.all_waiters || pending.workers > 0)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   publish_due_times(database);
-  // Whoever found a queue busy because of us left its mark: one waiter takes it up.
+  // A session that found a queue busy because of this transaction set the mark again: one waiter
+  // takes it.
   bool wake_any = pending.any_queue || pending.any_taken;
   if (pending.task_bits || wake_any)
     wake_waiters(database, pending.jobs, pending.task_bits, wake_any);
@@ -78,21 +87,21 @@ void wake_after_commit(DatabaseState* database) {
   if (pending.all_waiters) wake_all_waiters();
 }
 
-void ask_for_sweep(DatabaseState* database) {
+void request_sweep(DatabaseState* database) {
   if (!lower_due(&database->sweep_due, wall_now())) return;
   wake_background(database);
   signal_waiters();
 }
 
 void wake_after_abort(DatabaseState* database) {
-  if (pending.sweeps) ask_for_sweep(database);
+  if (pending.sweeps) request_sweep(database);
   bool marks = pending.any_taken || pending.any_returned;
   if (marks) {
     set_queue_marks(database, pending.taken);
     set_queue_marks(database, pending.returned);
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   }
-  // Who stepped over the rows of an undone claim, and waits, is to look again.
+  // Waiters that skipped the rows of the undone claim must claim again.
   if (pending.claimed_bits || marks)
     wake_waiters(database, pending.claimed, pending.claimed_bits, marks);
 }
@@ -101,14 +110,14 @@ void forget() {
   if (pending.any) memset(&pending, 0, sizeof(pending));
 }
 
-// True when there is anybody to tell. Takes the shared struct now, because a callback must not.
-bool start_note() {
+// True when shared memory exists. Looks it up now, because the callback must not.
+bool begin_pending() {
   if (!this_database()) return false;
   pending.any = true;
   return true;
 }
 
-void note_from(EarliestRunAt* earliest, int bit, TimestampTz run_at) {
+void lower_earliest(EarliestRunAt* earliest, int bit, TimestampTz run_at) {
   uint64 mask = UINT64CONST(1) << bit;
   if (!(earliest->bits & mask) || run_at < earliest->at[bit]) earliest->at[bit] = run_at;
   earliest->bits |= mask;
@@ -117,11 +126,11 @@ void note_from(EarliestRunAt* earliest, int bit, TimestampTz run_at) {
 }  // namespace
 
 void note_ready(const char* identifier, int length, TimestampTz run_at) {
-  if (!start_note()) return;
+  if (!begin_pending()) return;
   int bit = task_bit(identifier, length);
-  note_from(&pending.ready, bit, run_at);
+  lower_earliest(&pending.ready, bit, run_at);
   if (run_at > wall_now()) {
-    note_from(&pending.due, bit, run_at);
+    lower_earliest(&pending.due, bit, run_at);
     return;
   }
   note_more(bit);
@@ -136,17 +145,17 @@ TimestampTz own_ready_from(int bit) {
 const EarliestRunAt& gone_past() { return pending.passed; }
 
 void note_claimed(int bit) {
-  if (!start_note()) return;
+  if (!begin_pending()) return;
   pending.claimed_bits |= UINT64CONST(1) << bit;
   pending.claimed[bit]++;
 }
 
 void note_passed(int bit, TimestampTz run_at) {
-  if (start_note()) note_from(&pending.passed, bit, run_at);
+  if (begin_pending()) lower_earliest(&pending.passed, bit, run_at);
 }
 
 void note_more(int bit) {
-  if (!start_note()) return;
+  if (!begin_pending()) return;
   pending.task_bits |= UINT64CONST(1) << bit;
   pending.jobs[bit]++;
 }
@@ -158,7 +167,7 @@ void note_job(const text* identifier, const text* queue_name, TimestampTz run_at
     note_ready(name, length, run_at);
     return;
   }
-  // A future job marks its queue too: it may have fallen due by the time this commits.
+  // A future job also marks its queue, because it may be due when this transaction commits.
   note_queue_slot(queue_slot(queue_name));
   if (run_at > wall_now())
     note_parked_due(run_at);
@@ -167,41 +176,41 @@ void note_job(const text* identifier, const text* queue_name, TimestampTz run_at
 }
 
 void note_queue_slot(int slot) {
-  if (!start_note()) return;
+  if (!begin_pending()) return;
   pending.any_queue = true;
   pending.queue_marks[slot / 64] |= UINT64CONST(1) << (slot % 64);
   pending.own_queue_marks[slot / 64] |= UINT64CONST(1) << (slot % 64);
 }
 
 void note_parked_due(TimestampTz run_at) {
-  if (!start_note()) return;
+  if (!begin_pending()) return;
   if (!pending.parked_due || run_at < pending.parked_due) pending.parked_due = run_at;
 }
 
 void note_sweep_due(TimestampTz at) {
-  if (!start_note()) return;
+  if (!begin_pending()) return;
   if (!pending.sweep_due || at < pending.sweep_due) pending.sweep_due = at;
 }
 
 void note_all_waiters() {
-  if (start_note()) pending.all_waiters = true;
+  if (begin_pending()) pending.all_waiters = true;
 }
 
 void start_sweep() {
-  if (!start_note()) return;
-  // Before it looks: a session that ends from now on asks anew.
+  if (!begin_pending()) return;
+  // Cleared before the sweep reads anything: a session that ends later makes a new request.
   pg_atomic_write_u64(&this_database()->sweep_due, kNever);
   pending.sweeps = true;
   pending.sweeps_in = GetCurrentSubTransactionId();
 }
 
 void note_worker(int64 worker_id) {
-  if (!start_note()) return;
-  // More than fit are woken by their heartbeat.
-  if (pending.workers < kNotedWorkers) pending.worker[pending.workers++] = worker_id;
+  if (!begin_pending()) return;
+  // Workers beyond the limit learn of it at their next heartbeat.
+  if (pending.workers < kMaxWorkers) pending.worker[pending.workers++] = worker_id;
 }
 
-// A mark of this transaction's own doing. It is told at commit all the same.
+// Takes a mark set by this transaction itself. The commit still publishes it.
 static bool take_own_queue_mark(int* slot) {
   for (int i = 0; pending.any_queue && i < kMarkWords; i++) {
     if (!pending.own_queue_marks[i]) continue;
@@ -215,7 +224,7 @@ static bool take_own_queue_mark(int* slot) {
 
 bool take_queue_mark(int* slot) {
   if (take_own_queue_mark(slot)) return true;
-  // Each look goes on where the last one ended, so that no mark waits behind busier ones.
+  // Each call continues where the last one stopped, so that no mark waits behind busier ones.
   static int next_word = 0;
   DatabaseState* database = this_database();
   if (!database) return false;
@@ -226,7 +235,7 @@ bool take_queue_mark(int* slot) {
       int bit = __builtin_ctzll(word);
       uint64 mask = UINT64CONST(1) << bit;
       word &= ~mask;
-      // Clear first, then promote: a mark set meanwhile stays for the next look.
+      // The mark is cleared before the promotion, so a mark set meanwhile stays.
       if (!(pg_atomic_fetch_and_u64(&database->queue_marks[at], ~mask) & mask)) continue;
       pending.any = pending.any_taken = true;
       pending.taken[at] |= mask;
@@ -256,20 +265,21 @@ void wake_for_commit() {
   forget();
 }
 
-// A prepared transaction commits elsewhere; reconciling finds what it left.
+// Also runs at PREPARE: the transaction commits in another session, and reconcile_queues() finds
+// its jobs.
 void wake_for_abort() {
   DatabaseState* database = this_database_if_known();
   if (pending.any && database) wake_after_abort(database);
   forget();
 }
 
-// What a rolled-back savepoint claimed or promoted is to be found again: everything this
-// transaction did so far is told as if undone, because a wake-up too many is harmless.
+// Jobs that a rolled-back savepoint claimed or promoted must be found again. All claims and
+// promotions so far are signalled as undone, because an extra wake-up is harmless.
 void wake_for_undone_savepoint(SubTransactionId undone) {
   DatabaseState* database = this_database_if_known();
   if (database) {
-    // One that began later began within it.
-    if (pending.sweeps && pending.sweeps_in >= undone) ask_for_sweep(database);
+    // A subtransaction with a higher id began within the undone one.
+    if (pending.sweeps && pending.sweeps_in >= undone) request_sweep(database);
     if (pending.claimed_bits) wake_waiters(database, pending.claimed, pending.claimed_bits, false);
   }
   if (!pending.any_taken) return;

@@ -1,6 +1,6 @@
-// What a transaction will tell the others when it commits: which tasks have work, which queues may
-// be promoted, when something falls due. Collected during the transaction, told by the commit
-// callback, which cannot raise: it touches shared memory only. No NOTIFY is on the enqueue path.
+// Wake-ups that a transaction sends when it ends: tasks with ready jobs, queues to promote, due
+// times. They are collected during the transaction and sent by the commit callback, which must not
+// raise and touches shared memory only. Adding a job uses no NOTIFY.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -8,7 +8,7 @@
 
 namespace pulse {
 
-// A job of this task was made ready, due at run_at.
+// A job of this task became ready, due at run_at.
 void note_ready(const char* identifier, int length, TimestampTz run_at);
 
 // The earliest run_at per task bit.
@@ -17,54 +17,54 @@ struct EarliestRunAt {
   TimestampTz at[kTaskBits];
 };
 
-// Of the jobs that this transaction made ready so far.
+// The jobs that this transaction made ready so far.
 const EarliestRunAt& made_ready();
 TimestampTz own_ready_from(int bit);
 
-// Of the jobs that claims of this transaction have gone past.
+// The jobs over which claims of this transaction raised marks.
 const EarliestRunAt& gone_past();
 
-// This job is ready, or parked behind its queue when it has one.
+// This job is ready; if it has a queue, it is parked there.
 void note_job(const text* identifier, const text* queue_name, TimestampTz run_at);
 
-// A queue may have a free place or a new job.
+// A queue may have a free slot or a new job.
 void note_queue_slot(int slot);
 
-// A parked job falls due then.
+// A parked job is due at run_at.
 void note_parked_due(TimestampTz run_at);
 
-// Somebody is to sweep then.
+// A sweep is requested at that time.
 void note_sweep_due(TimestampTz at);
 
-// This transaction answers the request for a sweep; an abort makes the request anew.
+// This transaction sweeps, which answers the request; an abort renews the request.
 void start_sweep();
 
-// Every waiter is to look again.
+// Every waiter must claim again.
 void note_all_waiters();
 
-// This worker is to look at its heartbeat.
+// This worker must call its heartbeat.
 void note_worker(int64 worker_id);
 
-// A job of this task was claimed: if that is undone, somebody is to look for it again.
+// This transaction claimed a job of this task bit; if undone, waiters must claim again.
 void note_claimed(int bit);
 
-// A claim went from there past what is not ready to this transaction, which may be its own doing:
-// if that is undone, claims begin there again.
+// A claim raised a mark from `run_at` over entries that are not ready for this transaction, perhaps
+// by its own changes. If undone, the mark is lowered to `run_at`.
 void note_passed(int bit, TimestampTz run_at);
 
-// There is more for this task than its claiming worker took.
+// The task has more ready jobs than this claim took.
 void note_more(int bit);
 
-// Takes one mark out of shared memory; an abort puts it back. False when there is none.
+// Takes one queue mark from shared memory; an abort sets it again. False when no mark is set.
 bool take_queue_mark(int* slot);
 
-// Whether others are left.
+// True when a queue mark is still set.
 bool queue_marks_remain();
 
-// Puts one mark back at the end of this transaction, whichever it is: its queue was busy.
+// Sets the mark again when this transaction ends, committed or not, because its queue was busy.
 void return_queue_mark(int slot);
 
-// At the end of the transaction, or of a savepoint that is rolled back. None of them can fail.
+// Called at the end of the transaction, or of a rolled-back savepoint. None of them can fail.
 void wake_for_commit();
 void wake_for_abort();
 void wake_for_undone_savepoint(SubTransactionId undone);

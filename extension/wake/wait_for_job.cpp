@@ -13,39 +13,39 @@ extern "C" PGDLLIMPORT WaitEventSet* FeBeWaitSet;
 namespace pulse {
 namespace {
 
-constexpr int kMaxBusyLooks = 10;
+constexpr int kMaxBusyDoublings = 10;
 constexpr int kClientSocketPosition = 0;
 constexpr int kClientWaitEvents = 3;
-// Of the waiters of a database, who sees to a sweep that is late, and who claims now and then
-// without being told to, should something have been missed.
+// Of a database's waiters, the first four handle overdue sweeps. The first 32 also claim now and
+// then without a wake-up, in case one was lost.
 constexpr int kSweepingWaiters = 4;
-constexpr int kLookingWaiters = 32;
-constexpr int64 kLookAfterUs = 30000000;
+constexpr int kCheckingWaiters = 32;
+constexpr int64 kCheckAfterUs = 30000000;
 
-// What the last claim of this session saw.
+// State that the last claim of this session left for the wait that follows.
 struct WakeState {
   bool valid;
   WorkLeft work_left;
-  int busy_looks;  // how often in a row a queue was found busy
+  int busy_claims;  // consecutive claims that found a busy queue or job
   int64 worker_id;
   uint64 tasks;
   uint64 wake_group;
   uint32 capacity;
-  WakeGroup* place;  // of the wake group; NULL: the generations of its tasks stand in for it
+  WakeGroup* group_slot;  // of the wake group; NULL: the generations of its tasks are used
   uint64 wake_group_generation;
   uint64 generation[kTaskBits];
   uint64 any_generation;
 };
 
 WakeState sample;
-Wake unused_wakeup;  // what the claim of this transaction was woken for
+Wake unused_wakeup;  // the wake-up that this transaction's claim consumed
 bool is_waiting = false;
 
 bool moved_since_sample(DatabaseState* database) {
   if (sample.work_left == WorkLeft::kNow) return true;
   if (pg_atomic_read_u64(&database->any_generation) != sample.any_generation) return true;
-  if (sample.place)
-    return pg_atomic_read_u64(&sample.place->generation) != sample.wake_group_generation;
+  if (sample.group_slot)
+    return pg_atomic_read_u64(&sample.group_slot->generation) != sample.wake_group_generation;
   for (int bit = 0; bit < kTaskBits; bit++)
     if (((sample.tasks >> bit) & 1) &&
         pg_atomic_read_u64(&database->generation[bit]) != sample.generation[bit])
@@ -53,15 +53,15 @@ bool moved_since_sample(DatabaseState* database) {
   return false;
 }
 
-struct OneEach {
+struct OneJobPerBit {
   uint32 jobs[kTaskBits];
-  constexpr OneEach() : jobs() {
+  constexpr OneJobPerBit() : jobs() {
     for (uint32& count : jobs) count = 1;
   }
 };
-constexpr OneEach kOneEach;
+constexpr OneJobPerBit kOneJobPerBit;
 
-// Takes a due time that has passed, so that one waiter acts on it and the others sleep on.
+// Takes a due time that has passed, so that one waiter acts on it and the others stay asleep.
 bool take_due(pg_atomic_uint64* due, TimestampTz now) {
   uint64 at = pg_atomic_read_u64(due);
   while (at <= static_cast<uint64>(now))
@@ -71,41 +71,41 @@ bool take_due(pg_atomic_uint64* due, TimestampTz now) {
 
 int64 poll_interval_us() { return settings.poll_interval_ms * INT64CONST(1000); }
 
-// When a sweep is due, as far as clients are concerned: the background worker is asked first, then
-// a few, and the rest once they have waited for long.
-uint64 sweep_due_here(DatabaseState* database, uint64 at) {
+// When this session handles a sweep due at `at`. The background worker comes first, then the first
+// waiters, then the others after a long delay.
+uint64 sweep_due_for_session(DatabaseState* database, uint64 at) {
   if (at == kNever || !pg_atomic_read_u32(&database->maintainer.is_serving)) return at;
-  int64 behind_us = is_among_first_waiters(kSweepingWaiters) ? 0 : kLookAfterUs;
+  int64 behind_us = is_among_first_waiters(kSweepingWaiters) ? 0 : kCheckAfterUs;
   return at + static_cast<uint64>(poll_interval_us() + behind_us);
 }
 
-// Takes the request for a sweep for a moment: when whoever was asked does not sweep, it is offered
-// anew.
+// Postpones the sweep request by a poll interval. If the notified client does not sweep, the
+// request is due postponed.
 bool take_sweep_due(DatabaseState* database, TimestampTz now) {
   uint64 at = pg_atomic_read_u64(&database->sweep_due);
-  uint64 again = static_cast<uint64>(now + poll_interval_us());
-  while (sweep_due_here(database, at) <= static_cast<uint64>(now))
-    if (pg_atomic_compare_exchange_u64(&database->sweep_due, &at, again)) return true;
+  uint64 postponed = static_cast<uint64>(now + poll_interval_us());
+  while (sweep_due_for_session(database, at) <= static_cast<uint64>(now))
+    if (pg_atomic_compare_exchange_u64(&database->sweep_due, &at, postponed)) return true;
   return false;
 }
 
-// One of each wake group is woken for a job that falls due, perhaps this one.
-void publish_what_fell_due(DatabaseState* database, uint64 tasks, TimestampTz now) {
-  uint64 taken = 0;
+// Wakes one waiter of each wake group for a job that became due, perhaps this one.
+void wake_for_due_jobs(DatabaseState* database, uint64 tasks, TimestampTz now) {
+  uint64 taken_bits = 0;
   for (int bit = 0; bit < kTaskBits; bit++)
     if (((tasks >> bit) & 1) && take_due(&database->next_due[bit], now))
-      taken |= UINT64CONST(1) << bit;
-  if (taken) wake_waiters(database, kOneEach.jobs, taken, false);
+      taken_bits |= UINT64CONST(1) << bit;
+  if (taken_bits) wake_waiters(database, kOneJobPerBit.jobs, taken_bits, false);
 }
 
 bool parked_job_fell_due(DatabaseState* database, TimestampTz now) {
   return pg_atomic_read_u64(&database->parked_due) <= static_cast<uint64>(now);
 }
 
-// The next moment at which something falls due that this session sees to.
-TimestampTz next_due(DatabaseState* database, uint64 tasks) {
+// The next time at which work for this session becomes due.
+TimestampTz next_deadline(DatabaseState* database, uint64 tasks) {
   uint64 at = pg_atomic_read_u64(&database->parked_due);
-  at = Min(at, sweep_due_here(database, pg_atomic_read_u64(&database->sweep_due)));
+  at = Min(at, sweep_due_for_session(database, pg_atomic_read_u64(&database->sweep_due)));
   for (uint64 timed = tasks_timed_here(tasks_with_due_jobs(database, tasks)); timed;
        timed &= timed - 1)
     at = Min(at, pg_atomic_read_u64(&database->next_due[__builtin_ctzll(timed)]));
@@ -117,8 +117,8 @@ void ask_for_sweep() {
                    errhint("Call pulse.sweep() now; it recovers the jobs of lost workers.")));
 }
 
-// Sleeps until the latch is set, the time is up or the client has gone: a worker that died while it
-// waited frees its connection at once, whatever client_connection_check_interval says.
+// Sleeps until the latch is set, the time has passed or the client has disconnected. So a dead
+// worker frees its connection at once, whatever client_connection_check_interval says.
 void sleep_for(int64 wait_us) {
   long timeout_ms = static_cast<long>((Max(wait_us, 0) + 999) / 1000);
   if (!FeBeWaitSet || kSocketClosed == 0) {
@@ -141,7 +141,7 @@ void sleep_for(int64 wait_us) {
 }
 
 void hand_over_unused() {
-  if (!unused_wakeup.is_passed) hand_over_wakeup(unused_wakeup);
+  if (!unused_wakeup.is_handed_over) hand_over_wakeup(unused_wakeup);
   unused_wakeup = {};
 }
 
@@ -156,21 +156,21 @@ void register_session_end() {
   is_registered = true;
 }
 
-// Until somebody wakes it, something falls due, or the time is up.
-void wait_in_place(DatabaseState* database, uint64 tasks, bool sampled, int64 end) {
-  // Looked at once: whoever commits from now on finds this waiter and wakes it, if it is the one. A
-  // commit for which another was woken must not end every wait at the next signal.
+// Waits until a wake-up, a due time or the end of the time.
+void wait_in_slot(DatabaseState* database, uint64 tasks, bool sampled, int64 end) {
+  // Checked only once: later commits find this waiter and wake it if it is their choice. A second
+  // check would end the wait for commits that woke another waiter.
   if (sampled && moved_since_sample(database)) return;
   while (!is_woken()) {
     TimestampTz now = wall_now();
     int64 left_us = end - monotonic_us();
     if (left_us <= 0 || parked_job_fell_due(database, now)) return;
-    publish_what_fell_due(database, tasks, now);
+    wake_for_due_jobs(database, tasks, now);
     if (take_sweep_due(database, now)) {
       ask_for_sweep();
       return;
     }
-    TimestampTz due = next_due(database, tasks);
+    TimestampTz due = next_deadline(database, tasks);
     sleep_for(due < now + left_us ? due - now : left_us);
   }
 }
@@ -179,27 +179,27 @@ void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
   bool sampled = sample.valid && sample.worker_id == worker_id;
   uint64 tasks = sampled ? sample.tasks : ~UINT64CONST(0);
   uint64 wake_group = sampled ? sample.wake_group : ~static_cast<uint64>(worker_id);
-  // On the monotonic clock: a step of the wall clock neither ends a wait nor makes it endless.
+  // Monotonic, so that setting the wall clock neither ends a wait nor makes it endless.
   int64 end = monotonic_us() + wait_us;
-  if (int64 woken_id; has_place(&woken_id)) {
-    // Woken, and it has not claimed.
+  if (int64 woken_id; has_slot(&woken_id)) {
+    // The worker was woken and has not claimed since.
     if (woken_id == worker_id) return;
     leave_waiting();
   }
   register_session_end();
   if (!enter_waiting({worker_id, tasks, wake_group, sampled ? sample.capacity : 1})) {
-    // More waiters than there are places: look again soon instead.
+    // No slot is free, so the worker polls.
     sleep_for(Min(wait_us, poll_interval_us()));
     return;
   }
-  if (is_among_first_waiters(kLookingWaiters)) end = Min(end, monotonic_us() + kLookAfterUs);
+  if (is_among_first_waiters(kCheckingWaiters)) end = Min(end, monotonic_us() + kCheckAfterUs);
   is_waiting = true;
-  wait_in_place(database, tasks, sampled, end);
+  wait_in_slot(database, tasks, sampled, end);
   is_waiting = false;
   stop_waiting();
 }
 
-// Ends the statement's transaction, so that the wait holds neither snapshot nor transaction id.
+// Commits, so that the wait holds neither a snapshot nor a transaction id.
 void drop_snapshot() {
   if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   SPI_commit();
@@ -215,11 +215,11 @@ int64 checked_wait_us(const Interval* max_wait, bool sampled) {
             (errcode(kOutOfRange), errmsg("max_wait must be between 0 and 1 day"),
              errhint("30 seconds is a good value: a dead client frees its connection then.")));
   wait_us += days * USECS_PER_DAY;
-  // Without a claim in this session nothing tells what happened since it: look again soon.
+  // Without a claim in this session, commits since then cannot be detected, so the wait is short.
   int64 longest_us = wait_us;
   if (!sampled || sample.work_left == WorkLeft::kSoon) longest_us = poll_interval_us();
   if (sampled && sample.work_left == WorkLeft::kBusy)
-    longest_us = Min(poll_interval_us(), INT64CONST(1000) << sample.busy_looks);
+    longest_us = Min(poll_interval_us(), INT64CONST(1000) << sample.busy_claims);
   return Min(wait_us, longest_us);
 }
 
@@ -235,11 +235,12 @@ void sample_generations(int64 worker_id, uint64 tasks, uint64 wake_group, int ca
   sample.tasks = tasks;
   sample.wake_group = wake_group;
   sample.capacity = static_cast<uint32>(capacity);
-  sample.place = nullptr;
+  sample.group_slot = nullptr;
   if (!database) return;
   register_session_end();
-  if (tasks != 0) sample.place = join_wake_group(database, wake_group, tasks);
-  if (sample.place) sample.wake_group_generation = pg_atomic_read_u64(&sample.place->generation);
+  if (tasks != 0) sample.group_slot = join_wake_group(database, wake_group, tasks);
+  if (sample.group_slot)
+    sample.wake_group_generation = pg_atomic_read_u64(&sample.group_slot->generation);
   sample.any_generation = pg_atomic_read_u64(&database->any_generation);
   for (int bit = 0; bit < kTaskBits; bit++)
     sample.generation[bit] = pg_atomic_read_u64(&database->generation[bit]);
@@ -248,8 +249,8 @@ void sample_generations(int64 worker_id, uint64 tasks, uint64 wake_group, int ca
 
 void note_work_left(WorkLeft left) {
   sample.work_left = left;
-  sample.busy_looks = left == WorkLeft::kBusy ? Min(sample.busy_looks + 1, kMaxBusyLooks) : 0;
-  // What this worker may not have now is perhaps for another.
+  sample.busy_claims = left == WorkLeft::kBusy ? Min(sample.busy_claims + 1, kMaxBusyDoublings) : 0;
+  // Another worker may be allowed the job that this worker must not take yet.
   if (left == WorkLeft::kSoon) hand_over_unused();
 }
 
@@ -263,8 +264,8 @@ void forget_unused_wakeup() { unused_wakeup = {}; }
 void leave_waiting() {
   Wake wake = consume_wakeup();
   if (wake.jobs == 0) wake = unused_wakeup;
-  // A claim that fails may fail everywhere: it is passed on once.
-  if (is_waiting || !wake.is_passed) hand_over_wakeup(wake);
+  // A wake-up is handed over once only, because a failing claim may fail in every session.
+  if (is_waiting || !wake.is_handed_over) hand_over_wakeup(wake);
   is_waiting = false;
   unused_wakeup = {};
 }

@@ -1,5 +1,5 @@
-// Parked workers: how they wait without a snapshot. A claim samples the generations before its
-// snapshot, so nothing committed between the claim and the wait is missed.
+// pulse.wait_for_job(): waits without a snapshot. A claim samples the generations before its
+// snapshot, so the wait misses no commit between the two.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -7,27 +7,30 @@
 
 namespace pulse {
 
-// Called by claim, before its snapshot: remembers the generations of these tasks in this session.
-// `wake group` names exactly what is claimed; `capacity` jobs are started at once.
+// Called by a claim before its snapshot; stores the generations of these tasks in this session. The
+// wake group is a hash of the claim's terms. The worker starts `capacity` jobs at once.
 void sample_generations(int64 worker_id, uint64 tasks, uint64 wake_group, int capacity);
 
-// Called by claim at its end. kNow: there is more for this worker, a wait returns at once. kSoon:
-// there is a job that waits for this worker to be idle, which no commit tells: a wait lasts one
-// poll interval. kBusy: somebody was promoting a queue; commits wake others before they let go of
-// their locks; or somebody locks a job, and need not tell when he lets go of it. So the next look
-// is a moment later, and later each time.
+// Called by a claim at its end.
+//
+// kNow: more jobs are ready for this worker; a wait returns at once.
+//
+// kSoon: a job requires that this worker be idle, which no commit signals; a wait lasts one poll
+// interval.
+//
+// kBusy: another backend was promoting a queue, or holds a job's row lock. Neither sends a wake-up
+// when it releases its lock, so the worker polls with growing delay.
 enum class WorkLeft { kNone, kNow, kSoon, kBusy };
 void note_work_left(WorkLeft left);
 
-// Asks the caller, by a notice, for a sweep that is due: so a fleet that is too busy to wait hears
-// of it.
+// Sends the client a notice if a sweep is due, so that a fleet too busy to wait also sweeps.
 void offer_sweep();
 
-// The transaction of a claim that was woken has committed.
+// Called when the transaction of a claim has committed: the wake-up it consumed was used.
 void forget_unused_wakeup();
 
-// Gives up the waiter of this backend after an error, passing on a wake-up that it, or the claim
-// that failed, was given.
+// Frees this backend's slot after an error. Hands over the wake-up that the waiter or the failed
+// claim had received.
 void leave_waiting();
 
 }  // namespace pulse

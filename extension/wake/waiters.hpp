@@ -1,8 +1,8 @@
-// The places of those who wait, and who of them is told of what a commit has for them.
+// Slots of waiting backends, and the choice of waiters that a commit wakes.
 //
-// A waiter that was woken keeps its place until it claims. Until then it may be given more: a claim
-// that is about to be made finds what is committed now, and nobody else need be woken for it. If it
-// does not come to claim, because its session ends or fails, what it was given is passed on.
+// A woken waiter keeps its slot until it claims. Until then it may be given more jobs: its claim
+// will find what is committed by then, so no other waiter need wake. If its session ends or fails
+// before it claims, its wake-up is handed over to other waiters.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -10,7 +10,7 @@
 
 namespace pulse {
 
-// Whom a waiter stands for. `wake group` names exactly what it claims; it starts `capacity` jobs at
+// What a waiter serves. `wake_group` is a hash of its claim terms; it starts `capacity` jobs at
 // once.
 struct WaiterTerms {
   int64 worker_id;
@@ -19,38 +19,40 @@ struct WaiterTerms {
   uint32 capacity;
 };
 
-// Takes a place; false when there is none.
+// Takes a slot; false when none is free.
 bool enter_waiting(const WaiterTerms& terms);
 
-// Whether this session was woken and has not claimed since; whose place it has, if it has one.
+// True when this session was woken and has not claimed since; has_slot() also returns the worker
+// of its slot.
 bool is_woken();
-bool has_place(int64* worker_id);
+bool has_slot(int64* worker_id);
 
-// Whether fewer than `count` of this database have lower places. What all could see to, these do,
-// because a thousand that wake for it cost more than the thing itself. True for who does not wait.
+// True when fewer than `count` waiters of this database have lower slots, or when this session does
+// not wait. Only these do work that every waiter could do, because waking a thousand costs more
+// than the work.
 bool is_among_first_waiters(int count);
 
-// Gives the place up, unless it was woken for a job.
+// Frees the slot, unless the waiter was woken for a job.
 void stop_waiting();
 
-// What somebody was woken for.
+// The jobs for which a waiter was woken.
 struct Wake {
   uint64 tasks;
   uint64 wake_group;
-  uint32 jobs;     // 0: for none
-  bool is_passed;  // by another who was woken for it first
+  uint32 jobs;          // 0: no wake-up
+  bool is_handed_over;  // another waiter received it first
 };
 
-// Gives the place up, for a claim that begins: what is committed by now, it finds.
+// Frees the slot when a claim begins, because the claim finds what is committed by now.
 Wake consume_wakeup();
 
-// Tells others, as if their jobs had been committed now.
+// Wakes other waiters as if the jobs had been committed now.
 void hand_over_wakeup(const Wake& wake);
 
-// Tells of new jobs: wakes one waiter per job among those that serve its task, and with `any` one
-// more whoever it is. Tasks may share a bit, and some claims forbid flags: so one per job of each
-// wake group of waiter. Where that is not enough, those who are about to wait look again instead.
-// Callable from a commit callback.
+// Announces committed jobs: wakes one waiter per job among those that serve its task. With `any`,
+// one further waiter wakes, whatever it serves. Tasks may share a bit and some claims exclude
+// flags, so each wake group gets one waiter per job. If a group has too few waiters, its sessions
+// that are about to wait claim again instead. Safe in a commit callback.
 void wake_waiters(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any);
 
 // Wakes the waiter of one worker.
@@ -59,17 +61,20 @@ void wake_worker(int64 worker_id);
 // Wakes every waiter of this database.
 void wake_all_waiters();
 
-// Lets all waiters of this database compute their deadlines anew.
+// Makes all waiters of this database recompute their deadlines.
 void signal_waiters();
 
-// Of each task the first few that wait for it see to its jobs that fall due, and the others sleep
-// on: a thousand timers would wake a thousand for one job. Who leaves tells his successor.
+// Each task has a few timer owners, its first waiters, which act on jobs that become due. The
+// others stay asleep: a thousand timers would wake a thousand waiters for one job. A leaving owner
+// signals its successor.
+//
+// Returns the tasks of these that have a future job.
 uint64 tasks_with_due_jobs(DatabaseState* database, uint64 tasks);
 
-// Which of these tasks this session sees to.
+// The tasks of these that this session owns the timer of.
 uint64 tasks_timed_here(uint64 tasks);
 
-// Lets those who see to these tasks compute their deadlines anew.
+// Makes the timer owners of these tasks recompute their deadlines.
 void signal_timer_owners(uint64 tasks);
 
 }  // namespace pulse

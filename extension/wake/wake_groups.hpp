@@ -1,7 +1,7 @@
-// WakeGroups: sessions that claim exactly the same, tasks and forbidden flags, so that each can
-// stand in for any other. A commit that woke enough waiters of a wake group has nothing to tell to
-// the others of it, which are about to wait; of the other wake groups it moves the generation,
-// which ends their wait.
+// Wake groups: sessions with the same claim terms, tasks and excluded flags, so that each can
+// replace any other. A commit that woke enough waiters of a wake group leaves the group's
+// generation alone. It increments the generations of the other wake groups, which ends the next
+// wait of their sessions.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -9,8 +9,8 @@
 
 namespace pulse {
 
-// The place of this wake group, which this session keeps until it joins another or ends; NULL where
-// none is left. Call it before the snapshot of the claim is taken.
+// The slot of this wake group. The session keeps it until it joins another group or ends. NULL when
+// no slot is free. Call it before the claim's snapshot.
 WakeGroup* join_wake_group(DatabaseState* database, uint64 wake_group, uint64 tasks);
 void leave_wake_group();
 

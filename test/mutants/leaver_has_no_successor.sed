@@ -1,4 +1,4 @@
 # Nobody sees to what falls due when the first who waited have gone.
 # in: extension
 # red: e2e woken
-/^void leave_place() {/,/^}/ s/^  signal_successors(tasks);$//
+/^void after_slot_freed() {/,/^}/ s/^  signal_successors(tasks);$//
