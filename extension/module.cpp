@@ -1,5 +1,5 @@
-// What happens when the server loads this library. Everything works after a plain CREATE EXTENSION;
-// with shared_preload_libraries the shared memory is sized for the whole server.
+// What the server runs when it loads the library. Everything works after a plain CREATE EXTENSION.
+// With shared_preload_libraries, shared memory is sized for the whole server.
 #include "server/postgres.hpp"
 
 #include "background/launcher.hpp"

@@ -34,7 +34,7 @@ void register_shared_setup() {
   previous_request_hook = replace_shmem_request_hook(pulse_shmem_request);
   previous_startup_hook = shmem_startup_hook;
   shmem_startup_hook = pulse_shmem_startup;
-  on_place_taken_over = reset_low_water_marks;
+  on_slot_taken_over = reset_low_water_marks;
 }
 
 }  // namespace pulse

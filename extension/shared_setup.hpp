@@ -1,4 +1,4 @@
-// The areas of shared memory of a server that preloads this library.
+// Requests and creates every area of shared memory, in a server that preloads the library.
 #pragma once
 
 namespace pulse {

@@ -13,228 +13,239 @@ namespace {
 constexpr int kMaxServed = 64;
 constexpr int kRestartAfterS = 1;
 constexpr int64 kMsUs = 1000;
-constexpr int64 kLookAgainUs = 60 * USECS_PER_SEC;
-// A maintainer is started so long before a sweep that was asked for, to be there in time.
-constexpr int64 kStartUs = 150 * kMsUs;
-// After the first failure, and doubled with each further one.
+constexpr int64 kMaxIdleUs = 60 * USECS_PER_SEC;
+// Lead time of a maintainer's start before a requested sweep, so that the sweep is on time.
+constexpr int64 kStartLeadUs = 150 * kMsUs;
+// Pause after the first failure; each further failure doubles it.
 constexpr int64 kFirstPauseUs = 250 * kMsUs;
 constexpr int kMaxDoublings = 7;
-// Trouble that shows without starting a process is looked at more often.
+// Fewer doublings for failures detected without starting a process, so that they are checked more
+// often.
 constexpr int kMaxCheapDoublings = 4;
-constexpr int kInvalidConnectionLimit = -2;  // of a database whose DROP was interrupted
+// The datconnlimit of a database whose DROP was interrupted.
+constexpr int kInvalidConnectionLimit = -2;
 
 enum class Trouble { kNone, kUnknown, kClosed, kNoPlace, kWanted, kNoProcess };
 
-// One name of pulse.databases.
+// One database listed in pulse.databases.
 struct ServedDatabase {
   char name[NAMEDATALEN];
   Oid oid;
   DatabaseState* database;
-  BackgroundWorkerHandle* maintainer;  // while there is one
-  int64 start_at;                      // on the monotonic clock, if nothing is asked for earlier
-  int failures;                        // in a row
-  bool is_off;                         // there is nothing to be asked for
-  int state;                           // what kept us from it, or how its last maintainer ended
-  int told;                            // the state that the log knows
+  BackgroundWorkerHandle* maintainer;  // handle of the running maintainer; NULL: none
+  int64 start_at;    // next start on the monotonic clock, unless a sweep is requested earlier
+  int failures;      // consecutive failures
+  bool is_off;       // sweeps are switched off there, so no request counts
+  int state;         // the last Trouble or MaintainerEnd, as a serving state
+  int logged_state;  // the serving state logged last
 };
 
-ServedDatabase served[kMaxServed];
-int served_count = 0;
+ServedDatabase databases[kMaxServed];
+int database_count = 0;
 MemoryContext pass_context = nullptr;
 bool must_read_databases = true;
 
-// Half of what the server has for all who want processes.
+// Half of max_worker_processes, so that other extensions get processes too.
 int max_maintainers() { return Max(1, (max_worker_processes - 1) / 2); }
 
-// Of which so few may be in use all the time.
+// The number of databases up to which each may keep its maintainer.
 int max_lasting_maintainers() { return Max(1, max_worker_processes / 8); }
 
 int maintainers_at_work() {
   int count = 0;
-  for (int i = 0; i < served_count; i++) count += served[i].maintainer != nullptr;
+  for (int i = 0; i < database_count; i++) count += databases[i].maintainer != nullptr;
   return count;
 }
 
-void set_serving(ServedDatabase* one, bool is_serving) {
-  if (one->database) pg_atomic_write_u32(&one->database->maintainer.is_serving, is_serving ? 1 : 0);
+void set_serving(ServedDatabase* entry, bool is_serving) {
+  if (entry->database)
+    pg_atomic_write_u32(&entry->database->maintainer.is_serving, is_serving ? 1 : 0);
 }
 
-int state_of(Trouble trouble) { return static_cast<int>(trouble); }
+int serving_state(Trouble trouble) { return static_cast<int>(trouble); }
 
-constexpr int kEnds = 100;
+constexpr int kFirstEndState = 100;
 
-int state_of(MaintainerEnd end) { return kEnds + static_cast<int>(end); }
+int serving_state(MaintainerEnd end) { return kFirstEndState + static_cast<int>(end); }
 
-// True when the state is to be told: it is another than the log knows, and not one that passes.
-bool enter_state(ServedDatabase* one, int state) {
-  if (one->state != state) one->failures = 0;
-  one->state = state;
-  if (state == one->told || state == state_of(Trouble::kWanted) ||
-      state == state_of(MaintainerEnd::kBusy))
+// Sets the serving state. True when it is to be logged: it differs from the logged entry and is not
+// transient.
+bool set_state_to_log(ServedDatabase* entry, int state) {
+  if (entry->state != state) entry->failures = 0;
+  entry->state = state;
+  if (state == entry->logged_state || state == serving_state(Trouble::kWanted) ||
+      state == serving_state(MaintainerEnd::kBusy))
     return false;
-  // The place of a maintainer that has just ended may not be free yet.
-  if (state == state_of(Trouble::kNoProcess) && one->failures < 2) return false;
-  one->told = state;
+  // A maintainer that has just ended may still occupy its worker slot.
+  if (state == serving_state(Trouble::kNoProcess) && entry->failures < 2) return false;
+  entry->logged_state = state;
   return true;
 }
 
-void report_trouble(const ServedDatabase* one, Trouble trouble) {
+void report_trouble(const ServedDatabase* entry, Trouble trouble) {
   switch (trouble) {
     case Trouble::kUnknown:
-      ereport(LOG, (errmsg("pg_pulse: database \"%s\" does not exist", one->name),
-                    errhint("Create it, or take it off pulse.databases.")));
+      ereport(LOG, (errmsg("database \"%s\" in pulse.databases does not exist", entry->name),
+                    errhint("Create it, or remove it from pulse.databases.")));
       break;
     case Trouble::kClosed:
-      ereport(LOG, (errmsg("pg_pulse: database \"%s\" takes no connections", one->name),
-                    errhint("Take it off pulse.databases.")));
+      ereport(LOG, (errmsg("database \"%s\" in pulse.databases does not accept connections",
+                           entry->name),
+                    errhint("Remove it from pulse.databases.")));
       break;
     case Trouble::kNoPlace:
-      ereport(LOG, (errmsg("pg_pulse: no place in shared memory for database \"%s\"", one->name)));
+      ereport(LOG, (errmsg("no pg_pulse shared memory is left for database \"%s\"", entry->name)));
       break;
     case Trouble::kNoProcess:
-      ereport(LOG, (errmsg("pg_pulse: no process is free to look after database \"%s\"", one->name),
-                    errhint("Raise max_worker_processes.")));
+      ereport(
+          LOG,
+          (errmsg("no background worker slot is free for pg_pulse maintenance of database \"%s\"",
+                  entry->name),
+           errhint("Raise max_worker_processes.")));
       break;
     default: break;
   }
 }
 
-void report_end(const ServedDatabase* one, MaintainerEnd end) {
+void report_end(const ServedDatabase* entry, MaintainerEnd end) {
   switch (end) {
     case MaintainerEnd::kRan:
-      ereport(LOG, (errmsg("pg_pulse looks after database \"%s\"", one->name)));
+      ereport(LOG, (errmsg("pg_pulse maintenance started in database \"%s\"", entry->name)));
       break;
     case MaintainerEnd::kOff:
-      ereport(LOG, (errmsg("pg_pulse: sweeps are switched off in database \"%s\"", one->name)));
+      ereport(LOG, (errmsg("pg_pulse sweeps are switched off in database \"%s\"", entry->name)));
       break;
     case MaintainerEnd::kNotInstalled:
-      ereport(LOG, (errmsg("pg_pulse: database \"%s\" has no extension pg_pulse", one->name),
-                    errhint("CREATE EXTENSION pg_pulse there, or take it off pulse.databases.")));
+      ereport(LOG,
+              (errmsg("database \"%s\" in pulse.databases has no extension pg_pulse", entry->name),
+               errhint("Run CREATE EXTENSION pg_pulse there, or remove it from pulse.databases.")));
       break;
     case MaintainerEnd::kDied:
-      ereport(LOG,
-              (errmsg("pg_pulse: the process that looked after database \"%s\" died", one->name),
-               errhint("What it said before is in this log.")));
+      ereport(LOG, (errmsg("pg_pulse maintenance process of database \"%s\" died", entry->name),
+                    errhint("See earlier log entries of that process.")));
       break;
     default: break;
   }
 }
 
-void pause_after_failure(ServedDatabase* one, int64 now, int max_doublings) {
-  one->start_at = now + (kFirstPauseUs << Min(one->failures, max_doublings));
-  one->failures++;
-  set_serving(one, false);
+void pause_after_failure(ServedDatabase* entry, int64 now, int max_doublings) {
+  entry->start_at = now + (kFirstPauseUs << Min(entry->failures, max_doublings));
+  entry->failures++;
+  set_serving(entry, false);
 }
 
-void have_trouble(ServedDatabase* one, Trouble trouble, int64 now) {
-  if (enter_state(one, state_of(trouble))) report_trouble(one, trouble);
-  pause_after_failure(one, now, kMaxCheapDoublings);
+void handle_trouble(ServedDatabase* entry, Trouble trouble, int64 now) {
+  if (set_state_to_log(entry, serving_state(trouble))) report_trouble(entry, trouble);
+  pause_after_failure(entry, now, kMaxCheapDoublings);
 }
 
-// Its maintainer has ended: how, and when the next one is to start.
-void judge_end(ServedDatabase* one, int64 now) {
-  pfree(one->maintainer);
-  one->maintainer = nullptr;
-  MaintainerState* state = &one->database->maintainer;
+// The maintainer has ended: logs how, and sets when the next entry starts.
+void handle_end(ServedDatabase* entry, int64 now) {
+  pfree(entry->maintainer);
+  entry->maintainer = nullptr;
+  MaintainerState* state = &entry->database->maintainer;
   auto end = static_cast<MaintainerEnd>(pg_atomic_read_u32(&state->end));
-  if (enter_state(one, state_of(end))) report_end(one, end);
-  one->is_off = end == MaintainerEnd::kOff;
+  if (set_state_to_log(entry, serving_state(end))) report_end(entry, end);
+  entry->is_off = end == MaintainerEnd::kOff;
   if (end == MaintainerEnd::kRan || end == MaintainerEnd::kOff) {
-    one->failures = 0;
-    one->start_at = static_cast<int64>(pg_atomic_read_u64(&state->next_start));
-    set_serving(one, end == MaintainerEnd::kRan);
+    entry->failures = 0;
+    entry->start_at = static_cast<int64>(pg_atomic_read_u64(&state->next_start));
+    set_serving(entry, end == MaintainerEnd::kRan);
     return;
   }
-  pause_after_failure(one, now, end == MaintainerEnd::kBusy ? kMaxCheapDoublings : kMaxDoublings);
+  pause_after_failure(entry, now, end == MaintainerEnd::kBusy ? kMaxCheapDoublings : kMaxDoublings);
 }
 
-// Its maintainer has swept for the first time, or for the first time after trouble. One whose last
-// ended badly has to end well.
-void welcome(ServedDatabase* one) {
-  bool is_doubtful = one->state == state_of(MaintainerEnd::kFailed) ||
-                     one->state == state_of(MaintainerEnd::kDied);
-  if (is_doubtful || !pg_atomic_read_u32(&one->database->maintainer.has_swept)) return;
-  if (enter_state(one, state_of(MaintainerEnd::kRan))) report_end(one, MaintainerEnd::kRan);
-  set_serving(one, true);
+// Logs the first sweep of a maintainer, also the first after a failure. After a failed or died
+// maintainer, the next entry has to end well first.
+void report_first_sweep(ServedDatabase* entry) {
+  bool is_doubtful = entry->state == serving_state(MaintainerEnd::kFailed) ||
+                     entry->state == serving_state(MaintainerEnd::kDied);
+  if (is_doubtful || !pg_atomic_read_u32(&entry->database->maintainer.has_swept)) return;
+  if (set_state_to_log(entry, serving_state(MaintainerEnd::kRan)))
+    report_end(entry, MaintainerEnd::kRan);
+  set_serving(entry, true);
 }
 
-// Looks the database up anew each time: it may have been dropped, and created again. By a scan,
-// because a process without a database may have no cache that knows the way.
-Trouble look_up(ServedDatabase* one) {
-  Oid before = one->oid;
-  one->oid = InvalidOid;
+// Looks the database up each time, because it may have been dropped and created again. It scans
+// pg_database, because a process without a database may lack the relcache entries for an index
+// scan.
+Trouble find_database(ServedDatabase* entry) {
+  Oid before = entry->oid;
+  entry->oid = InvalidOid;
   bool is_closed = false;
-  Relation databases = table_open(DatabaseRelationId, AccessShareLock);
+  Relation pg_database = table_open(DatabaseRelationId, AccessShareLock);
   ScanKeyData key;
   ScanKeyInit(&key, Anum_pg_database_datname, BTEqualStrategyNumber, F_NAMEEQ,
-              CStringGetDatum(one->name));
-  SysScanDesc scan = systable_beginscan(databases, DatabaseNameIndexId,
+              CStringGetDatum(entry->name));
+  SysScanDesc scan = systable_beginscan(pg_database, DatabaseNameIndexId,
                                         criticalSharedRelcachesBuilt, nullptr, 1, &key);
   HeapTuple tuple = systable_getnext(scan);
   if (HeapTupleIsValid(tuple)) {
     auto* row = reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple));
-    one->oid = row->oid;
+    entry->oid = row->oid;
     is_closed = !row->datallowconn || row->datconnlimit == kInvalidConnectionLimit;
   }
   systable_endscan(scan);
-  table_close(databases, AccessShareLock);
-  if (!OidIsValid(one->oid)) return Trouble::kUnknown;
-  // Another database of the same name is news.
-  if (one->oid != before) one->told = 0;
+  table_close(pg_database, AccessShareLock);
+  if (!OidIsValid(entry->oid)) return Trouble::kUnknown;
+  // A new database of the same name is logged anew.
+  if (entry->oid != before) entry->logged_state = 0;
   if (is_closed) return Trouble::kClosed;
-  one->database = database_state(one->oid);
-  if (!one->database) return Trouble::kNoPlace;
-  return database_is_wanted(one->oid) ? Trouble::kWanted : Trouble::kNone;
+  entry->database = database_state(entry->oid);
+  if (!entry->database) return Trouble::kNoPlace;
+  return database_is_wanted(entry->oid) ? Trouble::kWanted : Trouble::kNone;
 }
 
-void try_to_start(ServedDatabase* one, int64 now) {
-  one->database = nullptr;
+void try_to_start(ServedDatabase* entry, int64 now) {
+  entry->database = nullptr;
   SetCurrentStatementStartTimestamp();
   StartTransactionCommand();
-  Trouble trouble = look_up(one);
+  Trouble trouble = find_database(entry);
   CommitTransactionCommand();
   if (trouble == Trouble::kNone) {
-    pg_atomic_write_u32(&one->database->maintainer.end, static_cast<uint32>(MaintainerEnd::kDied));
-    pg_atomic_write_u32(&one->database->maintainer.has_swept, 0);
+    pg_atomic_write_u32(&entry->database->maintainer.end,
+                        static_cast<uint32>(MaintainerEnd::kDied));
+    pg_atomic_write_u32(&entry->database->maintainer.has_swept, 0);
     MemoryContextSwitchTo(TopMemoryContext);
-    one->maintainer = start_maintainer(one->oid, one->name);
+    entry->maintainer = start_maintainer(entry->oid, entry->name);
     MemoryContextSwitchTo(pass_context);
-    if (one->maintainer) return;
+    if (entry->maintainer) return;
     trouble = Trouble::kNoProcess;
   }
-  have_trouble(one, trouble, now);
+  handle_trouble(entry, trouble, now);
 }
 
-bool maintainer_has_ended(const ServedDatabase* one) {
+bool maintainer_has_ended(const ServedDatabase* entry) {
   pid_t pid;
-  BgwHandleStatus status = GetBackgroundWorkerPid(one->maintainer, &pid);
+  BgwHandleStatus status = GetBackgroundWorkerPid(entry->maintainer, &pid);
   return status == BGWH_STOPPED || status == BGWH_POSTMASTER_DIED;
 }
 
-// When a maintainer of this database is to start next.
-int64 start_time(const ServedDatabase* one, int64 now) {
-  if (one->failures > 0 || one->is_off || !one->database) return one->start_at;
-  return Min(one->start_at, now + sweep_due_in_us(one->database) - kStartUs);
+// When the next maintainer of this database is to start.
+int64 start_time(const ServedDatabase* entry, int64 now) {
+  if (entry->failures > 0 || entry->is_off || !entry->database) return entry->start_at;
+  return Min(entry->start_at, now + sweep_due_in_us(entry->database) - kStartLeadUs);
 }
 
-// Starts what is due, in turn, and returns for how long there is nothing to do.
-int64 look_at_all() {
+// Starts the maintainers that are due, in turn; returns the time until the next entry is due.
+int64 serve_databases() {
   static unsigned first = 0;
   int64 now = monotonic_us();
-  int64 next = now + (served_count > 0 ? kLookAgainUs : USECS_PER_DAY);
+  int64 next = now + (database_count > 0 ? kMaxIdleUs : USECS_PER_DAY);
   bool is_crowded = false;
-  for (int i = 0; i < served_count; i++) {
-    ServedDatabase* one =
-        &served[(first + static_cast<unsigned>(i)) % static_cast<unsigned>(served_count)];
-    if (one->maintainer && maintainer_has_ended(one)) judge_end(one, now);
-    if (one->maintainer) {
-      welcome(one);
-      continue;  // its end wakes us
+  for (int i = 0; i < database_count; i++) {
+    ServedDatabase* entry =
+        &databases[(first + static_cast<unsigned>(i)) % static_cast<unsigned>(database_count)];
+    if (entry->maintainer && maintainer_has_ended(entry)) handle_end(entry, now);
+    if (entry->maintainer) {
+      report_first_sweep(entry);
+      continue;  // the maintainer's end sets this process's latch
     }
-    int64 at = start_time(one, now);
+    int64 at = start_time(entry, now);
     if (at <= now && maintainers_at_work() < max_maintainers()) {
-      try_to_start(one, now);
-      at = one->maintainer ? next : one->start_at;
+      try_to_start(entry, now);
+      at = entry->maintainer ? next : entry->start_at;
     } else if (at <= now) {
       is_crowded = true;
       at = next;
@@ -243,16 +254,16 @@ int64 look_at_all() {
   }
   first++;
   pg_atomic_write_u32(&shared()->is_crowded, is_crowded ? 1 : 0);
-  for (int i = 0; is_crowded && i < served_count; i++)
-    if (served[i].maintainer) wake_maintainer(served[i].database);
+  for (int i = 0; is_crowded && i < database_count; i++)
+    if (databases[i].maintainer) wake_maintainer(databases[i].database);
   return Max(next - monotonic_us(), 0);
 }
 
-// Databases that could not be served are looked at again now.
-void forgive_all() {
-  for (int i = 0; i < served_count; i++) {
-    served[i].failures = 0;
-    served[i].start_at = 0;
+// Lets every database be tried again at once.
+void retry_all() {
+  for (int i = 0; i < database_count; i++) {
+    databases[i].failures = 0;
+    databases[i].start_at = 0;
   }
 }
 
@@ -264,23 +275,23 @@ bool is_listed(List* names, const char* name) {
 }
 
 bool is_served(const char* name) {
-  for (int i = 0; i < served_count; i++)
-    if (strcmp(served[i].name, name) == 0) return true;
+  for (int i = 0; i < database_count; i++)
+    if (strcmp(databases[i].name, name) == 0) return true;
   return false;
 }
 
-// A maintainer of a database that is no longer listed ends by itself soon.
+// The maintainer of an unlisted database ends by itself soon.
 void drop_unlisted(List* names) {
   int kept = 0;
-  for (int i = 0; i < served_count; i++) {
-    if (is_listed(names, served[i].name)) {
-      served[kept++] = served[i];
+  for (int i = 0; i < database_count; i++) {
+    if (is_listed(names, databases[i].name)) {
+      databases[kept++] = databases[i];
       continue;
     }
-    set_serving(&served[i], false);
-    if (served[i].maintainer) pfree(served[i].maintainer);
+    set_serving(&databases[i], false);
+    if (databases[i].maintainer) pfree(databases[i].maintainer);
   }
-  served_count = kept;
+  database_count = kept;
 }
 
 void add_listed(List* names) {
@@ -288,14 +299,14 @@ void add_listed(List* names) {
   foreach (cell, names) {
     const char* name = static_cast<char*>(lfirst(cell));
     if (is_served(name)) continue;
-    if (served_count == kMaxServed) {
-      ereport(LOG, (errmsg("pg_pulse looks after %d databases only", kMaxServed),
-                    errdetail("Database \"%s\" is left out.", name)));
+    if (database_count == kMaxServed) {
+      ereport(LOG, (errmsg("pg_pulse maintains at most %d databases", kMaxServed),
+                    errdetail("Database \"%s\" is ignored.", name)));
       continue;
     }
-    ServedDatabase* one = &served[served_count++];
-    memset(one, 0, sizeof(*one));
-    strlcpy(one->name, name, NAMEDATALEN);
+    ServedDatabase* entry = &databases[database_count++];
+    memset(entry, 0, sizeof(*entry));
+    strlcpy(entry->name, name, NAMEDATALEN);
   }
 }
 
@@ -305,18 +316,19 @@ void read_databases() {
   if (!SplitGUCList(list, ',', &names)) names = NIL;
   drop_unlisted(names);
   add_listed(names);
-  pg_atomic_write_u32(&shared()->may_stay, served_count <= max_lasting_maintainers() ? 1 : 0);
-  forgive_all();
+  pg_atomic_write_u32(&shared()->may_stay, database_count <= max_lasting_maintainers() ? 1 : 0);
+  retry_all();
 }
 
-// An error here is none of a database's: shared catalogs cannot be read, or there is no memory.
-int64 look_without_dying() {
+// An error here concerns no single database: shared catalogs cannot be read, or memory is
+// exhausted.
+int64 serve_databases_safely() {
   volatile int64 wait_us = 0;
   PG_TRY();
   {
     if (must_read_databases) read_databases();
     must_read_databases = false;
-    wait_us = look_at_all();
+    wait_us = serve_databases();
   }
   PG_CATCH();
   {
@@ -334,7 +346,7 @@ int64 look_without_dying() {
 }
 
 extern "C" void pulse_launcher_exit(int, Datum) {
-  for (int i = 0; i < served_count; i++) set_serving(&served[i], false);
+  for (int i = 0; i < database_count; i++) set_serving(&databases[i], false);
 }
 
 }  // namespace
@@ -347,7 +359,7 @@ void register_launcher() {
   snprintf(worker.bgw_library_name, BGW_MAXLEN, "pg_pulse");
   snprintf(worker.bgw_function_name, BGW_MAXLEN, "pulse_launcher_main");
   worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-  // Not on a standby; as soon as it is promoted.
+  // Starts on a primary only; on a standby as soon as it is promoted.
   worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
   worker.bgw_restart_time = kRestartAfterS;
   RegisterBackgroundWorker(&worker);
@@ -368,8 +380,8 @@ void pulse_launcher_main(Datum) {
   pulse::SharedState* all = pulse::shared();
   pulse::publish_process(&all->launcher);
   for (;;) {
-    if (pg_atomic_exchange_u32(&all->has_news, 0)) pulse::forgive_all();
-    int64 wait_us = pulse::look_without_dying();
+    if (pg_atomic_exchange_u32(&all->must_retry, 0)) pulse::retry_all();
+    int64 wait_us = pulse::serve_databases_safely();
     if (pulse::sleep_in_background(wait_us)) pulse::must_read_databases = true;
   }
 }

@@ -1,6 +1,6 @@
-// The launcher: the one process of the background worker that is always there. It is in no
-// database, so it is in nobody's way; it starts a maintainer in each database of pulse.databases
-// when something is due there.
+// The launcher: the permanent process of the background worker. It connects to no database, so it
+// blocks no DROP or CREATE DATABASE. It starts a maintainer in a database of pulse.databases when
+// work is due there.
 #pragma once
 
 #include "server/postgres.hpp"

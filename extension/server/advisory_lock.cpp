@@ -51,26 +51,29 @@ bool attachment_is_free(uint64 attachment) {
 
 }  // namespace pulse
 
-// pulse._lock_worker_shared(id): what claim() does itself.
+// pulse._lock_worker_shared(id): takes the lock that a claim of this worker takes.
 PULSE_FUNCTION(pulse_share_worker) {
   pulse::advisory_lock(pulse::LockKind::kWorker, static_cast<uint64>(PG_GETARG_INT64(0)),
                        ShareLock);
   PG_RETURN_BOOL(true);
 }
 
-// pulse._try_lock_worker(id): exclusively, as the one who declares it lost.
+// pulse._try_lock_worker(id): takes the worker's lock exclusively, as a transaction that declares
+// it lost.
 PULSE_FUNCTION(pulse_try_lock_worker) {
   PG_RETURN_BOOL(pulse::try_advisory_lock(pulse::LockKind::kWorker,
                                           static_cast<uint64>(PG_GETARG_INT64(0)), ExclusiveLock));
 }
 
-// pulse._lock_worker(id): the same for one who may wait, but not for a claim. False while claims of
-// the worker are under way; another declarer is waited for, since his transaction is about to end.
+// pulse._lock_worker(id): takes the same lock and may wait, but never for a claim. It returns false
+// while claims of the worker are in progress. It waits for another transaction that declares the
+// worker lost, because that one is about to end.
 PULSE_FUNCTION(pulse_lock_worker) {
   auto worker = static_cast<uint64>(PG_GETARG_INT64(0));
   using pulse::LockKind;
   if (pulse::try_advisory_lock(LockKind::kWorker, worker, ExclusiveLock)) PG_RETURN_BOOL(true);
-  // Shared with claims, if it is they who hold it; else the declarer has let go since.
+  // Claims hold the lock in share mode. If the share lock succeeds, either claims hold it or the
+  // exclusive holder has released it.
   if (pulse::try_advisory_lock(LockKind::kWorker, worker, ShareLock))
     PG_RETURN_BOOL(pulse::try_advisory_lock(LockKind::kWorker, worker, ExclusiveLock));
   pulse::advisory_lock(LockKind::kWorker, worker, ExclusiveLock);

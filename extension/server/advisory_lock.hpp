@@ -1,6 +1,6 @@
-// Locks that only this extension takes: advisory locks with a class of their own, which no SQL
-// function can name. They live until the transaction ends; the session lock of an attached worker
-// until its session ends, or lets go of all (pg_advisory_unlock_all, DISCARD ALL).
+// Advisory locks of this extension, in a lock class that no SQL function can name. They last until
+// the transaction ends. Only the session lock of an attached worker lasts until its session ends or
+// releases all locks (pg_advisory_unlock_all, DISCARD ALL).
 #pragma once
 
 #include "server/postgres.hpp"
@@ -19,17 +19,17 @@ enum class LockKind : uint16 {
 // Waits.
 void advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
-// Never waits; false when somebody else has it.
+// Never waits; false when another transaction holds a conflicting lock.
 bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
-// The session lock that stands for an attached worker.
+// The session-level lock that represents an attached worker.
 void hold_attachment(uint64 attachment);
 void release_attachment(uint64 attachment);
 
-// Whether this session is the one that the attachment stands for.
+// True when this session holds the lock of the attachment.
 bool holds_attachment(uint64 attachment);
 
-// Whether no session holds it, without keeping it.
+// True when no session holds the lock; the check keeps nothing.
 bool attachment_is_free(uint64 attachment);
 
 }  // namespace pulse

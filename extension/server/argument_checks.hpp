@@ -1,4 +1,4 @@
-// What may be a name, and the refusal that every layer gives for what may not: PU004.
+// Checks of names and values given by a caller; all raise PU004.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -8,14 +8,15 @@ namespace pulse {
 constexpr int kMaxName = 128;  // of tasks and queues, in characters
 constexpr int kMaxKey = 512;
 
-// Raises for a name that is empty or has more than that many characters.
+// Raises for a name that is empty or has more than `longest` characters.
 void check_name(const char* what, text* name, int longest);
 
-// Raises also for a task name that could lead out of the tasks folder: absolute, with an empty, "."
-// or ".." component, a backslash or a control character.
+// Also raises for a task name that could lead out of the tasks folder. Such a name is absolute, has
+// an empty, "." or ".." component, or contains a backslash or a control character.
 void check_identifier(text* identifier);
 
-// Payloads, results and checkpoints travel whole between server, worker and task.
+// Size limit of a JSON document in bytes: payloads, results and checkpoints pass whole between
+// server, worker and task.
 constexpr Size kMaxDocument = 64 * 1024 * 1024;
 
 // Raises for a JSON document above kMaxDocument.
@@ -27,7 +28,7 @@ void check_duration(const char* what, Datum value, Datum lowest);
 // Raises unless lowest <= value <= highest.
 void check_number(const char* what, int64 value, int64 lowest, int64 highest);
 
-// The elements of an array of texts. Raises for more than one dimension and for NULLs.
+// Returns the elements of a text array. Raises for more than one dimension and for NULLs.
 Datum* text_elements(ArrayType* array, const char* what, int* count);
 
 }  // namespace pulse

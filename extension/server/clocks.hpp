@@ -1,4 +1,4 @@
-// The clocks of this extension: the wall clock as tests may move it, and the monotonic one.
+// The wall clock, which tests may shift, and the monotonic clock.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -8,13 +8,13 @@ namespace pulse {
 // pulse.clock_offset in microseconds.
 int64 clock_offset_us();
 
-// Wall clock as everything in this extension sees it: moved by pulse.clock_offset.
+// The wall clock as the whole extension reads it, shifted by pulse.clock_offset.
 TimestampTz wall_now();
 
-// The start of the transaction on the same clock: what a job added now is due at.
+// The transaction's start on the same clock; a new job without a run_at is due then.
 TimestampTz transaction_now();
 
-// The clock for intervals and limits of waits: no change of the wall clock moves it.
+// The clock for intervals and timeouts, in microseconds; setting the wall clock does not change it.
 int64 monotonic_us();
 
 }  // namespace pulse

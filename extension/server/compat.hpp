@@ -1,5 +1,5 @@
-// What differs between the server's major versions, and the only place that asks for one. Each
-// function means what the newest version calls it by.
+// Differences between PostgreSQL's major versions. No other file tests PG_VERSION_NUM. Each
+// function behaves as in the newest version.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -28,7 +28,7 @@ inline void reserve_settings(const char* prefix) {
 #endif
 }
 
-// 14 asks for shared memory while it loads the library, when it has not counted its backends yet.
+// PostgreSQL 14 requests shared memory while it loads the library, before it computes MaxBackends.
 inline int max_backends() {
 #if PG_VERSION_NUM >= 150000
   return MaxBackends;
@@ -37,7 +37,7 @@ inline int max_backends() {
 #endif
 }
 
-// Returns the hook that was there.
+// Installs the hook and returns the previous one.
 inline shmem_request_hook_type replace_shmem_request_hook(shmem_request_hook_type request) {
 #if PG_VERSION_NUM >= 150000
   shmem_request_hook_type previous = shmem_request_hook;
@@ -49,7 +49,7 @@ inline shmem_request_hook_type replace_shmem_request_hook(shmem_request_hook_typ
 #endif
 }
 
-// At least 0 and below 1.
+// A random number in [0, 1).
 inline double random_fraction() {
 #if PG_VERSION_NUM >= 150000
   return pg_prng_double(&pg_global_prng_state);
@@ -68,7 +68,7 @@ inline int own_proc_number() {
 #endif
 }
 
-// What a sleeping process of ours is seen to wait for.
+// The wait event of a sleeping background process, as pg_stat_activity shows it.
 inline uint32 background_wait_event() {
 #if PG_VERSION_NUM >= 170000
   static uint32 event = 0;
@@ -79,18 +79,19 @@ inline uint32 background_wait_event() {
 #endif
 }
 
-// Lets whoever drops or copies a database end our process there; before 19 that is not known.
+// Allows DROP DATABASE and CREATE DATABASE ... TEMPLATE to terminate the process; servers before 19
+// have no such flag.
 #ifdef BGWORKER_INTERRUPTIBLE
 constexpr int kInterruptibleProcess = BGWORKER_INTERRUPTIBLE;
 #else
 constexpr int kInterruptibleProcess = 0;
 #endif
 
-// Whether there is a transaction_timeout.
+// Whether the server has the setting transaction_timeout.
 constexpr bool kLimitsTransactions = PG_VERSION_NUM >= 170000;
 
-// Whether a wait can notice that the client has gone. Before 15 only
-// client_connection_check_interval does.
+// The wait event for a closed client socket. Servers before 15 notice it only by
+// client_connection_check_interval.
 #if PG_VERSION_NUM >= 150000
 constexpr uint32 kSocketClosed = WL_SOCKET_CLOSED;
 #else
@@ -105,12 +106,12 @@ inline bool holds_lock(const LOCKTAG* tag, LOCKMODE mode) {
 #endif
 }
 
-// Not in recovery.
+// The timeline that this server writes to; must not be called in recovery.
 inline TimeLineID insertion_timeline() {
 #if PG_VERSION_NUM >= 150000
   return GetWALInsertionTimeLine();
 #else
-  // What asked whether this is a standby has set it.
+  // RecoveryInProgress() has set it.
   return ThisTimeLineID;
 #endif
 }
@@ -148,7 +149,7 @@ using IndexesToFollow = bool;
 constexpr IndexesToFollow kNoIndexes = false;
 #endif
 
-// Brings indexes after an update that was no HOT one.
+// Inserts the index entries of an update that was not HOT.
 inline void update_indexes(ResultRelInfo* result, EState* estate, TupleTableSlot* changed,
                            [[maybe_unused]] IndexesToFollow indexes) {
   if (result->ri_NumIndices == 0) return;
@@ -162,7 +163,7 @@ inline void update_indexes(ResultRelInfo* result, EState* estate, TupleTableSlot
 
 // --- results -------------------------------------------------------------------------------------
 
-// A function that returns a set fills the tuplestore that this puts into its ReturnSetInfo.
+// Prepares the tuplestore in ReturnSetInfo that a set-returning function fills.
 inline void begin_result_rows(FunctionCallInfo fcinfo) {
 #if PG_VERSION_NUM >= 150000
   InitMaterializedSRF(fcinfo, 0);

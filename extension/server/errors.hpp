@@ -1,4 +1,4 @@
-// SQLSTATE class PU: one code for each way a call is refused. sql/README.md has the table.
+// SQLSTATE class PU: one code per reason for which a call is refused. docs/errors.md has the table.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -12,7 +12,7 @@ constexpr int kNotInTransactionBlock = MAKE_SQLSTATE('P', 'U', '0', '0', '6');
 constexpr int kWrongIsolation = MAKE_SQLSTATE('P', 'U', '0', '0', '7');
 constexpr int kClaimsOff = MAKE_SQLSTATE('P', 'U', '0', '0', '8');
 constexpr int kLiveJobs = MAKE_SQLSTATE('P', 'U', '0', '0', '9');
-// Not an error: the SQLSTATE of the notice by which wait_for_job asks its caller to sweep.
+// Not an error: the SQLSTATE of the notice that asks a waiting client to sweep.
 constexpr int kSweepDue = MAKE_SQLSTATE('P', 'U', '1', '0', '0');
 // Neither: the notice by which a heartbeat tells of handlers that were set lately.
 constexpr int kHandlersChanged = MAKE_SQLSTATE('P', 'U', '1', '0', '2');

@@ -1,5 +1,5 @@
-// FNV-1a, 64 bits (Fowler, Noll, Vo: draft-eastlake-fnv). Indexes and locks hold its values, so it
-// never changes.
+// FNV-1a with 64 bits (Fowler, Noll, Vo: draft-eastlake-fnv). Its values are stored in indexes and
+// lock tags, so the function must never change.
 #pragma once
 
 #include "server/postgres.hpp"

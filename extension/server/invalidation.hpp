@@ -1,16 +1,16 @@
-// Whoever remembers what was in a relation hears here that it was changed. The server has ten
-// places for such listeners, for itself and all extensions together: ours share one.
+// Relcache invalidations for the extension's session caches. The server has ten slots for such
+// callbacks, shared by all extensions, so the extension registers one and passes it on.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// Of which relation; InvalidOid: perhaps of any. Must not raise, and may be called in the middle of
-// anything that locks a relation.
+// Called with the changed relation; InvalidOid means any relation. Must not raise, because any lock
+// of a relation may call it.
 using InvalidationListener = void (*)(Oid relation);
 
-// Once for each listener, from when on it is called.
+// Registers a listener; call it once per listener.
 void listen_to_invalidations(InvalidationListener listener);
 
 }  // namespace pulse

@@ -15,14 +15,14 @@ namespace {
 constexpr int kDayMs = 24 * 3600 * 1000;
 constexpr int kDefaultSweepIntervalMs = 5000;
 
-// 0 would mean "without a pause" or "at once", which no reader of these settings can mean.
+// 0 would mean "without a pause" or "at once", which is a valid value for none of these settings.
 bool refuse_zero(int* value, void**, GucSource) {
   if (*value != 0) return true;
   GUC_check_errmsg("0 is not a duration; use -1 to switch it off");
   return false;
 }
 
-// A list that cannot be read is refused here, so that the background worker always can.
+// A malformed list is refused here, so the background worker can always parse the value.
 bool check_databases(char** value, void**, GucSource) {
   char* list = pstrdup(*value);
   List* names = NIL;
@@ -41,34 +41,36 @@ void define_duration(const char* name, const char* description, int* value, int 
 }
 
 void define_liveness_settings() {
-  define_duration("pulse.heartbeat_interval", "How often a worker checks in.",
+  define_duration("pulse.heartbeat_interval", "Interval between heartbeats of a worker.",
                   &settings.heartbeat_interval_ms, 5000, 10, GUC_UNIT_MS);
-  define_duration(
-      "pulse.sweep_interval", "How often lost workers are looked for; -1 means by hand only.",
-      &settings.sweep_interval_ms, kDefaultSweepIntervalMs, -1, GUC_UNIT_MS, refuse_zero);
-  define_duration("pulse.sweep_threshold", "Silence after which a worker is lost.",
+  define_duration("pulse.sweep_interval",
+                  "Interval between sweeps for lost workers; -1 disables automatic sweeps.",
+                  &settings.sweep_interval_ms, kDefaultSweepIntervalMs, -1, GUC_UNIT_MS,
+                  refuse_zero);
+  define_duration("pulse.sweep_threshold", "Time without a heartbeat after which a worker is lost.",
                   &settings.sweep_threshold_ms, 20000, 10, GUC_UNIT_MS);
-  define_duration("pulse.disconnect_grace",
-                  "Time to re-attach after an attached session ended; -1 means its end is ignored.",
-                  &settings.disconnect_grace_ms, 2000, -1, GUC_UNIT_MS);
   define_duration(
-      "pulse.default_timeout",
-      "Absolute limit of an attempt, for tasks without one of their own; -1 means none.",
-      &settings.default_timeout_ms, -1, -1, GUC_UNIT_MS, refuse_zero);
-  define_duration("pulse.poll_interval", "How often a worker looks when nothing can wake it.",
+      "pulse.disconnect_grace",
+      "Time a worker has to re-attach after its attached session ended; -1 ignores the end.",
+      &settings.disconnect_grace_ms, 2000, -1, GUC_UNIT_MS);
+  define_duration("pulse.default_timeout",
+                  "Time limit of an attempt, for tasks without a timeout; -1 means none.",
+                  &settings.default_timeout_ms, -1, -1, GUC_UNIT_MS, refuse_zero);
+  define_duration("pulse.poll_interval",
+                  "Interval between claims of a worker that no commit can wake.",
                   &settings.poll_interval_ms, 1000, 10, GUC_UNIT_MS);
   DefineCustomIntVariable("pulse.max_crashes",
-                          "Worker deaths a job may be present at before it is quarantined; "
+                          "Worker losses after which a job running at each of them is quarantined; "
                           "-1 means never.",
                           nullptr, &settings.max_crashes, 3, -1, 32767, PGC_SUSET, 0, nullptr,
                           nullptr, nullptr);
   DefineCustomRealVariable("pulse.clock_offset",
-                           "Moves the time that pg_pulse sees in this session; for tests only.",
+                           "Shifts the time that pg_pulse sees in this session; for tests only.",
                            nullptr, &settings.clock_offset_s, 0.0, -1e9, 1e9, PGC_SUSET, GUC_UNIT_S,
                            nullptr, nullptr, nullptr);
 }
 
-// Nobody sets it: what is shown is looked up.
+// Storage that the server requires; the show hook computes the displayed value.
 bool background_sweeps = false;
 
 extern "C" const char* pulse_show_background_sweeps() {
@@ -79,12 +81,12 @@ extern "C" const char* pulse_show_background_sweeps() {
 
 void define_retention_settings() {
   define_duration("pulse.keep_completed",
-                  "How long completed jobs are kept; 0 means not at all, -1 for ever.",
+                  "Time completed jobs are kept; 0 deletes them at once, -1 keeps them for ever.",
                   &settings.keep_completed_s, 0, -1, GUC_UNIT_S);
   define_duration("pulse.keep_failed",
-                  "How long failed, quarantined and cancelled jobs are kept; -1 means for ever.",
+                  "Time failed, quarantined and cancelled jobs are kept; -1 keeps them for ever.",
                   &settings.keep_failed_s, -1, -1, GUC_UNIT_S);
-  define_duration("pulse.keep_attempts", "How long attempts are kept; -1 means for ever.",
+  define_duration("pulse.keep_attempts", "Time attempts are kept; -1 keeps them for ever.",
                   &settings.keep_attempts_s, 30 * 24 * 3600, -1, GUC_UNIT_S);
 }
 
@@ -93,21 +95,22 @@ void define_retention_settings() {
 void define_settings() {
   define_liveness_settings();
   define_retention_settings();
-  DefineCustomBoolVariable("pulse.claims", "Whether this server hands out jobs.", nullptr,
+  DefineCustomBoolVariable("pulse.claims", "Allows claims on this server.", nullptr,
                            &settings.claims, true, PGC_SUSET, 0, nullptr, nullptr, nullptr);
-  DefineCustomBoolVariable("pulse.events", "Whether recoveries are announced on pulse_events.",
-                           nullptr, &settings.events, true, PGC_SUSET, 0, nullptr, nullptr,
+  DefineCustomBoolVariable(
+      "pulse.events", "Sends a notification on channel pulse_events for each recovery.", nullptr,
+      &settings.events, true, PGC_SUSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomBoolVariable(
+"pulse.allow_drop", "Allows DROP EXTENSION while live jobs exist.",
+                           nullptr, &settings.allow_drop, false, PGC_SUSET, 0, nullptr, nullptr,
                            nullptr);
+  DefineCustomStringVariable(
+      "pulse.databases", "Sets the databases in which the background worker runs.", nullptr,
+      &settings.databases, "", PGC_SIGHUP, GUC_LIST_INPUT, check_databases, nullptr, nullptr);
   DefineCustomBoolVariable(
-      "pulse.allow_drop", "Whether the extension may be dropped while there are live jobs.",
-      nullptr, &settings.allow_drop, false, PGC_SUSET, 0, nullptr, nullptr, nullptr);
-  DefineCustomStringVariable("pulse.databases", "Databases in which the background worker runs.",
-                             nullptr, &settings.databases, "", PGC_SIGHUP, GUC_LIST_INPUT,
-                             check_databases, nullptr, nullptr);
-  DefineCustomBoolVariable(
-      "pulse.background_sweeps", "Whether the background worker sweeps in this database.", nullptr,
-      &background_sweeps, false, PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE, nullptr,
-      nullptr, pulse_show_background_sweeps);
+      "pulse.background_sweeps", "Shows whether the background worker sweeps in this database.",
+      nullptr, &background_sweeps, false, PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+      nullptr, nullptr, pulse_show_background_sweeps);
   reserve_settings("pulse");
 }
 

@@ -1,5 +1,5 @@
-// The settings of DESIGN-level meaning: name, unit, default, bounds. Durations are held in
-// milliseconds or seconds as the server parses them; -1 means off or for ever where documented.
+// The values of the settings pulse.*. Durations are in milliseconds or seconds, as the suffix says;
+// -1 means off or for ever.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -10,7 +10,7 @@ struct Settings {
   int heartbeat_interval_ms;
   int sweep_interval_ms;  // -1: sweeps by hand only
   int sweep_threshold_ms;
-  int disconnect_grace_ms;  // -1: session end says nothing
+  int disconnect_grace_ms;  // -1: the end of a session is ignored
   int max_crashes;          // -1: never quarantine
   int default_timeout_ms;   // -1: none
   int poll_interval_ms;
@@ -30,7 +30,7 @@ extern Settings settings;
 void define_settings();
 
 // The longest step of the liveness clock between two ticks, in microseconds: 1.25 sweep intervals.
-// With sweeping switched off, the default interval stands in, so that sweeps by hand still see time
+// If sweeps are switched off, the default interval applies, so that manual sweeps still see time
 // pass.
 int64 longest_tick_us();
 

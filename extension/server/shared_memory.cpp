@@ -6,16 +6,17 @@
 namespace pulse {
 namespace {
 
-// Without preloading the struct must fit into the slack that the server leaves for small users.
+// Without preloading, the area must fit into the spare memory that the server reserves for small
+// requests.
 constexpr int kSlackDatabases = 4;
 constexpr int kSlackWaiters = 128;
 
 SharedState* state = nullptr;
-DatabaseState* own_database = nullptr;
+DatabaseState* cached_database = nullptr;
 bool unavailable = false;
 bool preloaded = false;
 
-// How much there is of what.
+// Sizes of the arrays in shared memory.
 struct Extent {
   int databases;
   int waiters;
@@ -40,7 +41,7 @@ void reset_maintainer(MaintainerState* maintainer) {
   pg_atomic_init_u32(&maintainer->reported_sqlstate, 0);
 }
 
-// Everything but the oid: the first claim then looks at all queues.
+// Resets all but the oid; the first claim then checks every queue.
 void reset_database(DatabaseState* database) {
   pg_atomic_init_u64(&database->any_generation, 0);
   pg_atomic_init_u64(&database->parked_due, kNever);
@@ -56,40 +57,40 @@ void reset_database(DatabaseState* database) {
   pg_atomic_init_u32(&database->job, InvalidOid);
 }
 
-// Never reset: sessions count themselves in and out.
-void init_wake_group(WakeGroup* place) {
-  pg_atomic_init_u32(&place->users, 0);
-  pg_atomic_init_u64(&place->wake_group, 0);
-  pg_atomic_init_u64(&place->tasks, 0);
-  pg_atomic_init_u64(&place->generation, 0);
+// Wake groups are never reset, because sessions increment and decrement their user counts.
+void init_wake_group(WakeGroup* slot) {
+  pg_atomic_init_u32(&slot->users, 0);
+  pg_atomic_init_u64(&slot->wake_group, 0);
+  pg_atomic_init_u64(&slot->tasks, 0);
+  pg_atomic_init_u64(&slot->generation, 0);
 }
 
-void init_state(SharedState* fresh, Extent extent) {
-  fresh->started_at = GetCurrentTimestamp();
-  if (!pg_strong_random(&fresh->incarnation, sizeof(fresh->incarnation)))
-    fresh->incarnation = static_cast<uint64>(fresh->started_at);
-  fresh->incarnation &= PG_INT64_MAX;
-  fresh->databases = extent.databases;
-  fresh->waiters = extent.waiters;
-  pg_atomic_init_u32(&fresh->launcher, 0);
-  pg_atomic_init_u32(&fresh->has_news, 0);
-  pg_atomic_init_u32(&fresh->is_crowded, 0);
-  pg_atomic_init_u32(&fresh->may_stay, 0);
-  pg_atomic_init_u32(&fresh->waiting, 0);
+void init_state(SharedState* created, Extent extent) {
+  created->started_at = GetCurrentTimestamp();
+  if (!pg_strong_random(&created->incarnation, sizeof(created->incarnation)))
+    created->incarnation = static_cast<uint64>(created->started_at);
+  created->incarnation &= PG_INT64_MAX;
+  created->databases = extent.databases;
+  created->waiters = extent.waiters;
+  pg_atomic_init_u32(&created->launcher, 0);
+  pg_atomic_init_u32(&created->must_retry, 0);
+  pg_atomic_init_u32(&created->is_crowded, 0);
+  pg_atomic_init_u32(&created->may_stay, 0);
+  pg_atomic_init_u32(&created->waiting, 0);
   for (int i = 0; i < extent.databases; i++) {
-    pg_atomic_init_u32(&fresh->database[i].oid, 0);
-    reset_database(&fresh->database[i]);
-    for (WakeGroup& place : fresh->database[i].wake_groups) init_wake_group(&place);
+    pg_atomic_init_u32(&created->database[i].oid, 0);
+    reset_database(&created->database[i]);
+    for (WakeGroup& slot : created->database[i].wake_groups) init_wake_group(&slot);
   }
-  Waiter* waiter = waiter_array(fresh);
+  Waiter* waiter = waiter_array(created);
   for (int i = 0; i < extent.waiters; i++) {
     pg_atomic_init_u64(&waiter[i].word, kFree);
     pg_atomic_init_u64(&waiter[i].woken_at, 0);
   }
 }
 
-// The slack may be used up: then this backend polls, and says so once.
-void take_slack() {
+// If no spare memory is left, this backend polls and logs it once.
+void allocate_from_spare() {
   Extent extent = {kSlackDatabases, kSlackWaiters};
   state =
       static_cast<SharedState*>(area_of_slack("pg_pulse", state_size(extent), [](void* area, Size) {
@@ -97,7 +98,7 @@ void take_slack() {
       }));
   if (state) return;
   unavailable = true;
-  ereport(LOG, (errmsg("no shared memory left for pg_pulse: workers of this server poll"),
+  ereport(LOG, (errmsg("no shared memory is left for pg_pulse; workers of this server poll"),
                 errhint("Add pg_pulse to shared_preload_libraries.")));
 }
 
@@ -105,21 +106,21 @@ bool is_dropped(Oid database) {
   return !SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(database));
 }
 
-// Under the lock: nobody else takes a place over meanwhile, and nobody uses this one.
-DatabaseState* find_or_take(SharedState* all, int place, Oid dropped, Oid database) {
+// The caller holds AddinShmemInitLock, so no other backend takes over a slot meanwhile, and no
+// session of the dropped database is left.
+DatabaseState* find_or_take(SharedState* all, int slot, Oid dropped, Oid database) {
   for (int i = 0; i < all->databases; i++)
     if (pg_atomic_read_u32(&all->database[i].oid) == database) return &all->database[i];
-  DatabaseState* candidate = &all->database[place];
-  if (pg_atomic_read_u32(&candidate->oid) != dropped) return nullptr;
-  reset_database(candidate);
-  if (on_place_taken_over) on_place_taken_over(place);
-  pg_write_barrier();  // who finds it without the lock finds it reset
-  pg_atomic_write_u32(&candidate->oid, database);
-  return candidate;
+  DatabaseState* slot_state = &all->database[slot];
+  if (pg_atomic_read_u32(&slot_state->oid) != dropped) return nullptr;
+  reset_database(slot_state);
+  if (on_slot_taken_over) on_slot_taken_over(slot);
+  pg_write_barrier();  // a backend that finds the oid without the lock finds the slot reset
+  pg_atomic_write_u32(&slot_state->oid, database);
+  return slot_state;
 }
 
-// Takes over the place of a database that has been dropped. What a look at the catalog may wait for
-// is done before the lock is taken.
+// Takes over the slot of a dropped database. Catalog lookups may wait, so they precede the lock.
 DatabaseState* take_over_dropped(SharedState* all, Oid database) {
   for (int i = 0; i < all->databases; i++) {
     Oid oid = pg_atomic_read_u32(&all->database[i].oid);
@@ -133,18 +134,19 @@ DatabaseState* take_over_dropped(SharedState* all, Oid database) {
   return nullptr;
 }
 
-void report_no_place() {
-  static bool told = false;
-  if (told) return;
-  told = true;
-  ereport(LOG, (errmsg("no place in pg_pulse's shared memory for this database: its workers poll"),
-                errhint("With pg_pulse in shared_preload_libraries there are %d places.",
-                        kPreloadedDatabases)));
+void report_no_slot() {
+  static bool is_reported = false;
+  if (is_reported) return;
+  is_reported = true;
+  ereport(LOG,
+          (errmsg("no pg_pulse shared memory is left for this database; its workers poll"),
+           errhint("With pg_pulse in shared_preload_libraries, %d databases have shared memory.",
+                   kPreloadedDatabases)));
 }
 
 }  // namespace
 
-void (*on_place_taken_over)(int place) = nullptr;
+void (*on_slot_taken_over)(int slot) = nullptr;
 
 void* shared_area(const char* name, Size size, InitArea init) {
   bool found;
@@ -183,7 +185,7 @@ void create_shared_state() {
 bool is_preloaded() { return preloaded; }
 
 SharedState* shared() {
-  if (!state && !unavailable && IsUnderPostmaster) take_slack();
+  if (!state && !unavailable && IsUnderPostmaster) allocate_from_spare();
   return state;
 }
 
@@ -191,24 +193,25 @@ DatabaseState* database_state(Oid database) {
   SharedState* all = shared();
   if (!all) return nullptr;
   for (int i = 0; i < all->databases; i++) {
-    DatabaseState* candidate = &all->database[i];
-    uint32 oid = pg_atomic_read_u32(&candidate->oid);
-    if (oid == 0 && pg_atomic_compare_exchange_u32(&candidate->oid, &oid, database)) oid = database;
-    if (oid == database) return candidate;
+    DatabaseState* slot_state = &all->database[i];
+    uint32 oid = pg_atomic_read_u32(&slot_state->oid);
+    if (oid == 0 && pg_atomic_compare_exchange_u32(&slot_state->oid, &oid, database))
+      oid = database;
+    if (oid == database) return slot_state;
   }
-  // Who has no database itself has no cache that knows the others.
+  // A process without a database has no syscache to check whether the others were dropped.
   bool can_look = IsTransactionState() && OidIsValid(MyDatabaseId);
   return can_look ? take_over_dropped(all, database) : nullptr;
 }
 
 DatabaseState* this_database() {
-  if (own_database) return own_database;
-  own_database = database_state(MyDatabaseId);
-  if (!own_database && shared()) report_no_place();
-  return own_database;
+  if (cached_database) return cached_database;
+  cached_database = database_state(MyDatabaseId);
+  if (!cached_database && shared()) report_no_slot();
+  return cached_database;
 }
 
-DatabaseState* this_database_if_known() { return own_database; }
+DatabaseState* this_database_if_known() { return cached_database; }
 
 int place_of_database(const DatabaseState* database) {
   return static_cast<int>(database - state->database);

@@ -1,136 +1,154 @@
-// What the backends of one server share: wake-ups and marks. Nothing durable lives here; after a
-// restart it is empty and the first claim or sweep rebuilds what it needs from the tables.
-// Every field is an atomic or is written only by the owner of its waiter; there is no lock.
+// Shared memory of the backends: waiters, wake-ups and queue marks. It holds nothing durable: after
+// a restart it is empty, and the first claim or sweep rebuilds it from the tables. Every field is
+// an atomic or belongs to the owner of its waiter.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-constexpr int kTaskBits = 64;      // a task hashes to one of these bits
-constexpr int kQueueSlots = 8192;  // a queue hashes to one of these marks
+constexpr int kTaskBits = 64;      // number of task bits; a task hashes to one of them
+constexpr int kQueueSlots = 8192;  // number of queue marks; a queue hashes to one of them
 constexpr int kMarkWords = kQueueSlots / 64;
-constexpr int kWakeGroupPlaces = 32;     // kinds of claiming workers at once
-constexpr uint64 kNever = PG_INT64_MAX;  // a due time that does not come
+constexpr int kMaxWakeGroups = 32;       // wake groups per database
+constexpr uint64 kNever = PG_INT64_MAX;  // a due time that never comes
 
-// How a maintainer (maintainer.hpp) ended, for the launcher. A maintainer that said nothing has
-// died.
+// How a maintainer (maintainer.hpp) ended, for the launcher. kDied is the initial value, so a crash
+// needs no report.
 enum class MaintainerEnd : uint32 { kDied, kRan, kOff, kNotInstalled, kBusy, kFailed };
 
-// The background worker in one database. Times are of the monotonic clock, in microseconds.
+// State of the background worker in one database. Times are microseconds of the monotonic clock.
 struct MaintainerState {
-  pg_atomic_uint32 process;      // a maintainer at work: index into ProcGlobal->allProcs, plus one
-  pg_atomic_uint32 has_swept;    // the one at work has come so far
-  pg_atomic_uint32 is_serving;   // one has swept: who waits leaves sweeps to it for a moment
-  pg_atomic_uint32 end;          // MaintainerEnd of the last one
-  pg_atomic_uint64 next_start;   // when it wants to be started again
-  pg_atomic_uint64 last_sweep;   // by the interval; 0: the next maintainer sweeps at once
-  pg_atomic_uint64 reported_at;  // when it complained, and
-  pg_atomic_uint32 reported_sqlstate;  // about what
+  // The running maintainer: index into ProcGlobal->allProcs, plus one; 0: none.
+  pg_atomic_uint32 process;
+  // 1: the running maintainer has completed a sweep.
+  pg_atomic_uint32 has_swept;
+  // 1: maintainers sweep here, so waiting clients leave sweeps to them at first.
+  pg_atomic_uint32 is_serving;
+  // MaintainerEnd of the last maintainer.
+  pg_atomic_uint32 end;
+  // When the next maintainer is to start.
+  pg_atomic_uint64 next_start;
+  // When the last sweep by the interval began; 0: the next maintainer sweeps at once.
+  pg_atomic_uint64 last_sweep;
+  // When a maintainer last logged a failure, and the SQLSTATE of that failure.
+  pg_atomic_uint64 reported_at;
+  pg_atomic_uint32 reported_sqlstate;
 };
 
-// Sessions that claim exactly the same (wake_groups.hpp).
+// Sessions with the same claim terms (wake_groups.hpp).
 struct WakeGroup {
-  pg_atomic_uint32 users;       // sessions; 0: free
-  pg_atomic_uint64 wake_group;  // names what they claim
-  pg_atomic_uint64 tasks;       // the bits of it
-  pg_atomic_uint64 generation;  // bumped by each commit that may have a job for them, woke too few
+  pg_atomic_uint32 users;       // number of sessions; 0: free
+  pg_atomic_uint64 wake_group;  // hash of what they claim
+  pg_atomic_uint64 tasks;       // task bits of what they claim
+  // Incremented by a commit that may have a job for the group and woke too few of it.
+  pg_atomic_uint64 generation;
 };
 
-// Per database; taken by the first backend that needs it and kept until the server restarts.
+// State of one database. The first backend that needs it takes the slot, which stays taken until a
+// restart or until the database is dropped.
 struct DatabaseState {
-  pg_atomic_uint32 oid;                      // 0: free
-  pg_atomic_uint32 job;                      // the table that what is said of queues is about
-  pg_atomic_uint64 reconciled_at;            // the last look at all queues; 0: none since the start
-  pg_atomic_uint64 generation[kTaskBits];    // bumped by each commit that may have work for the bit
-  WakeGroup wake_groups[kWakeGroupPlaces];   // the same, exactly
-  pg_atomic_uint64 any_generation;           // bumped by each commit that may have work for anybody
-  pg_atomic_uint64 next_due[kTaskBits];      // when the earliest known future job falls due
-  pg_atomic_uint64 parked_due;               // the same for jobs behind a queue
-  pg_atomic_uint64 parked_seen;              // parked jobs due before this have marked their queue
-  pg_atomic_uint64 sweep_due;                // when a sweep is wanted before its interval ends
-  pg_atomic_uint64 queue_marks[kMarkWords];  // queues that may be promoted
+  // The database; 0: the slot is free.
+  pg_atomic_uint32 oid;
+  // The oid of pulse.job, to which the queue fields apply.
+  pg_atomic_uint32 job;
+  // When all queues were last checked; 0: not since the start.
+  pg_atomic_uint64 reconciled_at;
+  // Incremented by a commit that may have a job for the task bit, the wake group, any worker.
+  pg_atomic_uint64 generation[kTaskBits];
+  WakeGroup wake_groups[kMaxWakeGroups];
+  pg_atomic_uint64 any_generation;
+  // The earliest known run_at of a future job per task bit, and of a parked future job.
+  pg_atomic_uint64 next_due[kTaskBits];
+  pg_atomic_uint64 parked_due;
+  // Parked jobs due before this time have marked their queue.
+  pg_atomic_uint64 parked_seen;
+  // When a sweep is requested, before its interval ends.
+  pg_atomic_uint64 sweep_due;
+  // Queue marks: one bit per queue slot, set when the queue may be promoted.
+  pg_atomic_uint64 queue_marks[kMarkWords];
   MaintainerState maintainer;
 };
 
-// One backend that waits, or was woken and has not claimed since. The word has its state, how many
-// more jobs than the one it was woken for it may be given, and a sequence number, so that a waker's
-// compare-and-swap fails when the waiter it looked at has gone and another took its place.
+// A backend that waits, or that was woken and has not claimed since. `word` packs the state, the
+// number of further jobs the waiter may be given, and a sequence number. The sequence number makes
+// a waker's compare-and-swap fail when another backend took the slot.
 enum WaiterState : uint64 { kFree = 0, kTaken = 1, kWaiting = 2, kWoken = 3 };
 
 struct Waiter {
   pg_atomic_uint64 word;
-  pg_atomic_uint64 woken_at;  // on the monotonic clock
-  uint32 database;            // the fields below: written by the owner while kTaken, then constant
+  pg_atomic_uint64 woken_at;  // monotonic clock, in microseconds
+  uint32 database;            // from here on: written by the owner while kTaken, then constant
   int32 backend;              // index into ProcGlobal->allProcs
-  uint32 capacity;            // how many jobs it starts at once
-  uint64 tasks;               // the bits of what it serves
-  uint64 wake_group;  // names what it serves exactly: those of one kind can stand in for each other
+  uint32 capacity;            // number of jobs it starts at once
+  uint64 tasks;               // task bits it serves
+  uint64 wake_group;  // hash of its claim terms; waiters of one wake group can replace each other
   int64 worker_id;
 };
 
 struct SharedState {
-  int64 started_at;    // of this server incarnation: constant after creation
-  uint64 incarnation;  // random, names this incarnation: constant after creation
+  int64 started_at;    // start of this server incarnation: constant after creation
+  uint64 incarnation;  // random number of this incarnation: constant after creation
   int32 databases;
   int32 waiters;
-  pg_atomic_uint32 launcher;    // its index into ProcGlobal->allProcs, plus one; 0: none
-  pg_atomic_uint32 has_news;    // databases that it could not serve are to be looked at again
-  pg_atomic_uint32 is_crowded;  // maintainers with nothing to do at once make place for others
-  pg_atomic_uint32 may_stay;    // there are processes enough for a maintainer in each database
-  pg_atomic_uint32 waiting;  // how many places of waiters are in use: most commits look no further
+  pg_atomic_uint32 launcher;    // the launcher: index into ProcGlobal->allProcs, plus one; 0: none
+  pg_atomic_uint32 must_retry;  // 1: the launcher retries databases that it could not serve
+  pg_atomic_uint32 is_crowded;  // 1: idle maintainers end, to free processes for other databases
+  pg_atomic_uint32 may_stay;    // 1: every listed database can keep a maintainer
+  pg_atomic_uint32 waiting;       // waiter slots in use; a commit that reads 0 wakes no waiter
   DatabaseState database[FLEXIBLE_ARRAY_MEMBER];
   // followed by Waiter[waiters]
 };
 
 constexpr int kPreloadedDatabases = 64;
 
-// An area of shared memory, made and filled by the first process that asks for it.
+// Returns a named area of shared memory; the first process that asks creates and initialises it.
 using InitArea = void (*)(void* area, Size size);
 void* shared_area(const char* name, Size size, InitArea init);
 
-// The same at run time, of what the server leaves for small users; NULL where nothing is left.
+// Allocates the area at run time, from the server's spare memory. NULL when none is left.
 void* area_of_slack(const char* name, Size size, InitArea init);
 
-// The area of this file; only where the server preloads this library.
+// The size and the creation of this file's area; only for a server that preloads the library.
 Size shared_state_size();
 void create_shared_state();
 
-// Whether the server preloaded this library, and so has room for everything.
+// Whether the server preloaded the library, so that every area has its full size.
 bool is_preloaded();
 
-// Called with the place of a dropped database that another takes over, before that can be found.
-extern void (*on_place_taken_over)(int place);
+// Called with the slot of a dropped database before another database takes it over.
+extern void (*on_slot_taken_over)(int slot);
 
-// The shared struct, taken at run time where the server was started without this library.
-// NULL where there is none to be had: then everything works by polling.
+// The shared state, allocated at run time if the library was not preloaded. NULL when no memory is
+// left: then workers poll.
 SharedState* shared();
 
-// The state of a database, or NULL where there is no place left.
+// The state of a database. NULL when no slot is left.
 DatabaseState* database_state(Oid database);
 
-// The state of this database, or NULL. May raise; call it before a transaction needs it at commit.
+// The state of this database, or NULL. May raise, so a transaction calls it before its commit
+// callback needs it.
 DatabaseState* this_database();
 
-// The same without creating it: safe in callbacks.
+// The state of this database if the session has looked it up; safe in callbacks.
 DatabaseState* this_database_if_known();
 
-// Which place this database has.
+// The slot number of this database.
 int place_of_database(const DatabaseState* database);
 
 Waiter* waiter_array(SharedState* state);
 
-// The start of this incarnation of the server, and a number that names it.
+// The start of this server incarnation, and its number.
 TimestampTz incarnation_started_at();
 int64 incarnation();
 
-// Lowers a due time; true when it was lowered.
+// Lowers a due time to `at`; true when it was later before.
 bool lower_due(pg_atomic_uint64* due, TimestampTz at);
 
-// The mark of a queue; an index holds it, so it never changes.
+// The slot of a queue. An index stores it, so the function must never change.
 int queue_slot(const text* name);
 
-// The bit of a task.
+// The task bit of an identifier.
 int task_bit(const char* identifier, int length);
 
 }  // namespace pulse

@@ -24,7 +24,7 @@ PULSE_FUNCTION(pulse_warn_in_block) {
   PG_RETURN_VOID();
 }
 
-// pulse._require_read_committed(what): raises PU007 elsewhere.
+// pulse._require_read_committed(what): raises PU007 at any other isolation level.
 PULSE_FUNCTION(pulse_require_read_committed) {
   if (XactIsoLevel != XACT_READ_COMMITTED)
     ereport(ERROR, (errcode(pulse::kWrongIsolation),

@@ -1,11 +1,12 @@
-// What kind of transaction a call runs in.
+// Checks of the transaction in which a call runs.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// Whether the client opened this transaction block: then nothing commits with the call.
+// True when the client opened a transaction block, so that the call's work is not committed with
+// it.
 bool in_client_block();
 
 // Warns there that this call counts only once the block commits.

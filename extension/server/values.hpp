@@ -1,11 +1,11 @@
-// Values as the server hands them over: fields of rows, texts, arrays, composites.
+// Access to values of the server: fields of rows, texts, composites.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// To be released.
+// The caller releases the result with ReleaseTupleDesc().
 inline TupleDesc shape_of(HeapTupleHeader value) {
   return lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(value), HeapTupleHeaderGetTypMod(value));
 }

@@ -3,9 +3,9 @@
 namespace pulse {
 namespace {
 
-void set_latch_at(pg_atomic_uint32* place) {
-  uint32 process = pg_atomic_read_u32(place);
-  if (process != 0) SetLatch(&ProcGlobal->allProcs[process - 1].procLatch);
+void set_latch_at(pg_atomic_uint32* process_field) {
+  uint32 process_number = pg_atomic_read_u32(process_field);
+  if (process_number != 0) SetLatch(&ProcGlobal->allProcs[process_number - 1].procLatch);
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ void signal_launcher() {
   if (!all || pg_atomic_read_u32(&all->launcher) == 0) return;
   DatabaseState* database = this_database();
   if (database && pg_atomic_read_u32(&database->maintainer.is_serving)) return;
-  pg_atomic_write_u32(&all->has_news, 1);
+  pg_atomic_write_u32(&all->must_retry, 1);
   set_latch_at(&all->launcher);
 }
 

@@ -1,17 +1,17 @@
-// Waking the processes of the background worker. Each call touches shared memory only.
+// Wakes the processes of the background worker. Each call touches shared memory only.
 #pragma once
 
 #include "server/shared_memory.hpp"
 
 namespace pulse {
 
-// Tells the background worker that something fell due earlier.
+// Wakes the launcher and the database's maintainer, because work became due earlier.
 void wake_background(DatabaseState* database);
 
-// Only the maintainer of a database, if there is one now.
+// Wakes the database's maintainer, if one is running.
 void wake_maintainer(DatabaseState* database);
 
-// Tells it that a database which it could not serve may have become one that it can.
+// Wakes the launcher, because a database that it could not serve may have changed.
 void signal_launcher();
 
 }  // namespace pulse
