@@ -13,14 +13,15 @@ namespace pulse {
 namespace {
 
 constexpr int64 kSecondUs = USECS_PER_SEC;
-// A new process costs ten sweeps, so where processes are plenty one lives on between sweeps. Not
-// for long: what people set for the database counts from the next one on.
+// Starting a process costs as much as ten sweeps, so a maintainer stays between sweeps while
+// processes are plenty. It ends after a while, because settings of the database or role apply only
+// to a new process.
 constexpr int64 kLongLifeUs = 30 * kSecondUs;
 constexpr int64 kShortLifeUs = 2 * kSecondUs;
-constexpr int64 kWorthWaitingUs = kSecondUs / 2;  // what falls due sooner is waited for
-constexpr int64 kLookForOthersUs = kSecondUs / 2;
-// Without sweeps there is nothing to do but to see whether that was changed for the database.
-constexpr int64 kLookAtSettingsUs = 60 * kSecondUs;
+constexpr int64 kWorthWaitingUs = kSecondUs / 2;  // work due sooner is worth waiting for
+constexpr int64 kCheckLocksUs = kSecondUs / 2;
+// With sweeps switched off, a maintainer starts only to read the setting again.
+constexpr int64 kCheckSettingsUs = 60 * kSecondUs;
 constexpr int kBatch = 1000;
 constexpr int kPromotionsPerSweep = 16;
 
@@ -29,15 +30,15 @@ constexpr const char kSweep[] =
     " OPERATOR(pg_catalog.+) s.jobs_quarantined)::pg_catalog.int8"
     " FROM pulse.sweep(max_jobs => 1000, dry_run => false) AS s";
 constexpr const char kPromote[] =
-    "SELECT pulse._promote_marked(most => 256)::pg_catalog.int4::pg_catalog.int8";
-constexpr const char kPrune[] = "SELECT pulse._prune(most => 1000)::pg_catalog.int8";
+    "SELECT pulse._promote_marked(256)::pg_catalog.int4::pg_catalog.int8";
+constexpr const char kPrune[] = "SELECT pulse._prune(1000)::pg_catalog.int8";
 
 struct Maintainer {
   DatabaseState* database;
   MaintainerState* state;
-  bool can_prune;  // an older version of the extension has nothing to prune with
+  bool can_prune;  // false with an older version of the extension, which has no _prune
   int64 began;
-  // What is left to do now, whatever falls due.
+  // Work that remains now, whatever is due.
   bool sweep_on;
   int promotions;
   bool prune_on;
@@ -45,7 +46,7 @@ struct Maintainer {
 
 int64 interval_us() { return settings.sweep_interval_ms * INT64CONST(1000); }
 
-// Negative when a sweep is due by its interval.
+// Time until the next sweep by the interval; negative when it is overdue.
 int64 next_interval_in_us(const Maintainer* maintainer) {
   auto last = static_cast<int64>(pg_atomic_read_u64(&maintainer->state->last_sweep));
   return last == 0 ? 0 : last + interval_us() - monotonic_us();
@@ -54,7 +55,7 @@ int64 next_interval_in_us(const Maintainer* maintainer) {
 [[noreturn]] void end_maintainer(const Maintainer* maintainer, MaintainerEnd end,
                                  int64 next_start) {
   if (maintainer->sweep_on || maintainer->prune_on) {
-    // The next one starts with all of it.
+    // The next maintainer starts at once and does the remaining work.
     pg_atomic_write_u64(&maintainer->state->last_sweep, 0);
     next_start = monotonic_us();
   }
@@ -63,7 +64,7 @@ int64 next_interval_in_us(const Maintainer* maintainer) {
   proc_exit(0);
 }
 
-// Unless it is worth to stay.
+// Ends the maintainer, unless it may stay until the next work is due.
 void end_if_time_is_up(const Maintainer* maintainer, int64 idle_us) {
   bool is_crowded = pg_atomic_read_u32(&shared()->is_crowded) != 0;
   bool may_stay = pg_atomic_read_u32(&shared()->may_stay) != 0;
@@ -73,24 +74,24 @@ void end_if_time_is_up(const Maintainer* maintainer, int64 idle_us) {
     end_maintainer(maintainer, MaintainerEnd::kRan, now + idle_us);
 }
 
-// Sleeps, and makes way for whoever comes to have the database for himself, and for a maintainer
-// with other settings.
-void rest(const Maintainer* maintainer, int64 idle_us) {
-  bool is_reloaded = sleep_in_background(Min(idle_us, kLookForOthersUs));
+// Sleeps. Ends the maintainer when another session needs the database alone, or when settings were
+// reloaded.
+void sleep_idle(const Maintainer* maintainer, int64 idle_us) {
+  bool is_reloaded = sleep_in_background(Min(idle_us, kCheckLocksUs));
   if (is_reloaded) end_maintainer(maintainer, MaintainerEnd::kRan, monotonic_us());
-  if (is_in_the_way()) end_maintainer(maintainer, MaintainerEnd::kBusy, 0);
+  if (is_database_wanted()) end_maintainer(maintainer, MaintainerEnd::kBusy, 0);
 }
 
 int64 run(const Maintainer* maintainer, const char* statement) {
-  int64 answer = 0;
-  switch (run_step(maintainer->state, statement, &answer)) {
+  int64 result = 0;
+  switch (run_step(maintainer->state, statement, &result)) {
     case StepEnd::kDone: break;
-    // What went may have come back since: the next one looks.
+    // The extension may have been created again since: the next maintainer checks.
     case StepEnd::kBusy:
     case StepEnd::kGone: end_maintainer(maintainer, MaintainerEnd::kBusy, 0);
     case StepEnd::kFailed: end_maintainer(maintainer, MaintainerEnd::kFailed, 0);
   }
-  return answer;
+  return result;
 }
 
 void sweep(Maintainer* maintainer) {
@@ -105,7 +106,8 @@ void sweep(Maintainer* maintainer) {
 }
 
 void maintain_database(Maintainer* maintainer) {
-  // Once at the start, whatever falls due: the one that is waited for then finds everything known.
+  // Sweeps once at the start, so that every table and function is in the caches when the requested
+  // sweep is due.
   sweep(maintainer);
   pg_atomic_write_u32(&maintainer->state->has_swept, 1);
   if (!pg_atomic_read_u32(&maintainer->state->is_serving)) wake_background(maintainer->database);
@@ -124,7 +126,7 @@ void maintain_database(Maintainer* maintainer) {
       maintainer->prune_on = run(maintainer, kPrune) >= kBatch;
     } else {
       end_if_time_is_up(maintainer, idle_us);
-      rest(maintainer, idle_us);
+      sleep_idle(maintainer, idle_us);
     }
     CHECK_FOR_INTERRUPTS();
   }
@@ -167,6 +169,6 @@ void pulse_maintainer_main(Datum database) {
   if (!is_installed) pulse::end_maintainer(&maintainer, pulse::MaintainerEnd::kNotInstalled, 0);
   if (pulse::settings.sweep_interval_ms < 0)
     pulse::end_maintainer(&maintainer, pulse::MaintainerEnd::kOff,
-                          pulse::monotonic_us() + pulse::kLookAtSettingsUs);
+                          pulse::monotonic_us() + pulse::kCheckSettingsUs);
   pulse::maintain_database(&maintainer);
 }

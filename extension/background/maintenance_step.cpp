@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64 kReportAgainUs = 600 * USECS_PER_SEC;
 
-ExtensionTables own;
+ExtensionTables extension_tables;
 char database_name[NAMEDATALEN];
 MemoryContext step_context = nullptr;
 
@@ -21,40 +21,41 @@ bool prune_exists() {
   return OidIsValid(LookupFuncName(name, 1, &argument, true));
 }
 
-// All of them now, or none: a step that holds one table never waits for another, so it is in no
-// deadlock with ALTER or DROP EXTENSION.
+// Locks all tables without waiting. A step never waits for a table while it holds another, so it
+// takes part in no deadlock with ALTER or DROP EXTENSION.
 StepEnd lock_tables() {
   if (database_is_wanted(MyDatabaseId)) return StepEnd::kBusy;
-  for (int i = 0; i < own.count; i++) {
-    if (!ConditionalLockRelationOid(own.table[i], RowExclusiveLock)) return StepEnd::kBusy;
-    if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(own.table[i]))) return StepEnd::kGone;
+  for (int i = 0; i < extension_tables.count; i++) {
+    if (!ConditionalLockRelationOid(extension_tables.table[i], RowExclusiveLock))
+      return StepEnd::kBusy;
+    if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(extension_tables.table[i])))
+      return StepEnd::kGone;
   }
   return StepEnd::kDone;
 }
 
-void execute(const char* statement, int64* answer) {
+void execute(const char* statement, int64* result) {
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   PushActiveSnapshot(GetTransactionSnapshot());
   Oid user;
   int context;
   GetUserIdAndSecContext(&user, &context);
-  // Nothing that runs here can take the superuser's identity back, or leave anything in the
-  // session.
-  SetUserIdAndSecContext(own.owner, context | SECURITY_RESTRICTED_OPERATION);
-  int result = SPI_execute(statement, false, 0);
-  if (result != SPI_OK_SELECT || SPI_processed != 1)
-    elog(ERROR, "unexpected answer %d to: %s", result, statement);
+  // The statement runs as the extension's owner. The security restriction keeps it from regaining
+  // the superuser's identity and from leaving state in the session.
+  SetUserIdAndSecContext(extension_tables.owner, context | SECURITY_RESTRICTED_OPERATION);
+  int status = SPI_execute(statement, false, 0);
+  if (status != SPI_OK_SELECT || SPI_processed != 1)
+    elog(ERROR, "unexpected result %d of: %s", status, statement);
   bool isnull;
   Datum value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
-  *answer = isnull ? 0 : DatumGetInt64(value);
+  *result = isnull ? 0 : DatumGetInt64(value);
   SetUserIdAndSecContext(user, context);
   SPI_finish();
   PopActiveSnapshot();
 }
 
-// Locks that a statement needs beside its tables', and what others do to the extension meanwhile,
-// are no errors.
-StepEnd judge(int sqlstate) {
+// Failed locks beyond the tables', and concurrent changes of the extension, are no failures.
+StepEnd step_end_of(int sqlstate) {
   switch (sqlstate) {
     case ERRCODE_LOCK_NOT_AVAILABLE:
     case ERRCODE_T_R_DEADLOCK_DETECTED: return StepEnd::kBusy;
@@ -65,8 +66,8 @@ StepEnd judge(int sqlstate) {
   }
 }
 
-// Each kind of error once in a while: the next maintainer meets it again.
-void complain(MaintainerState* state, const char* statement, const ErrorData* error) {
+// Logs each SQLSTATE at most every ten minutes, because the next maintainer meets the same error.
+void report_failure(MaintainerState* state, const char* statement, const ErrorData* error) {
   int64 now = monotonic_us();
   auto reported_at = static_cast<int64>(pg_atomic_read_u64(&state->reported_at));
   auto sqlstate = static_cast<uint32>(error->sqlerrcode);
@@ -76,16 +77,16 @@ void complain(MaintainerState* state, const char* statement, const ErrorData* er
   pg_atomic_write_u32(&state->reported_sqlstate, sqlstate);
   pg_atomic_write_u64(&state->reported_at, static_cast<uint64>(now));
   ereport(WARNING, (errcode(error->sqlerrcode),
-                    errmsg("pg_pulse's background worker failed in database \"%s\": %s",
-                           database_name, error->message),
+                    errmsg("pg_pulse maintenance failed in database \"%s\": %s", database_name,
+                           error->message),
                     error->detail ? errdetail_internal("%s", error->detail) : 0,
-                    errhint("It tries again, and tells of the same error every ten minutes."),
+                    errhint("It is retried; the same error is logged every ten minutes."),
                     errcontext("statement: %s", statement)));
 }
 
-StepEnd attempt_step(const char* statement, int64* answer) {
+StepEnd attempt_step(const char* statement, int64* result) {
   StepEnd end = lock_tables();
-  if (end == StepEnd::kDone) execute(statement, answer);
+  if (end == StepEnd::kDone) execute(statement, result);
   return end;
 }
 
@@ -100,9 +101,9 @@ void pin_settings() {
       {"statement_timeout", "0"},
       {"idle_in_transaction_session_timeout", "0"},
       {"idle_session_timeout", "0"},
-      // Less than a deadlock_timeout: whoever waits for us in a circle wins.
+      // Shorter than deadlock_timeout, so that in a deadlock the other session wins.
       {"lock_timeout", "500ms"},
-      // A recovery that a crash takes back is made again by the next sweep.
+      // A recovery lost in a crash is repeated by the next sweep.
       {"synchronous_commit", "off"},
       {"application_name", "pg_pulse"},
   };
@@ -117,16 +118,16 @@ bool find_extension(bool* can_prune) {
   StartTransactionCommand();
   PushActiveSnapshot(GetTransactionSnapshot());
   strlcpy(database_name, get_database_name(MyDatabaseId), NAMEDATALEN);
-  own = find_extension_tables();
-  if (OidIsValid(own.extension)) *can_prune = prune_exists();
-  // Now, while there is a transaction to look up dropped databases with.
+  extension_tables = find_extension_tables();
+  if (OidIsValid(extension_tables.extension)) *can_prune = prune_exists();
+  // Done here because looking up dropped databases needs a transaction.
   (void)this_database();
   PopActiveSnapshot();
   CommitTransactionCommand();
-  return OidIsValid(own.extension);
+  return OidIsValid(extension_tables.extension);
 }
 
-bool is_in_the_way() {
+bool is_database_wanted() {
   SetCurrentStatementStartTimestamp();
   StartTransactionCommand();
   bool is_wanted = database_is_wanted(MyDatabaseId);
@@ -135,7 +136,7 @@ bool is_in_the_way() {
   return is_wanted;
 }
 
-StepEnd run_step(MaintainerState* state, const char* statement, int64* answer) {
+StepEnd run_step(MaintainerState* state, const char* statement, int64* result) {
   volatile StepEnd end = StepEnd::kDone;
   SetCurrentStatementStartTimestamp();
   debug_query_string = statement;
@@ -143,7 +144,7 @@ StepEnd run_step(MaintainerState* state, const char* statement, int64* answer) {
   PG_TRY();
   {
     StartTransactionCommand();
-    end = attempt_step(statement, answer);
+    end = attempt_step(statement, result);
     CommitTransactionCommand();
   }
   PG_CATCH();
@@ -154,8 +155,8 @@ StepEnd run_step(MaintainerState* state, const char* statement, int64* answer) {
     FlushErrorState();
     AbortCurrentTransaction();
     RESUME_INTERRUPTS();
-    end = judge(error->sqlerrcode);
-    if (end == StepEnd::kFailed) complain(state, statement, error);
+    end = step_end_of(error->sqlerrcode);
+    if (end == StepEnd::kFailed) report_failure(state, statement, error);
   }
   PG_END_TRY();
   MemoryContextSwitchTo(TopMemoryContext);

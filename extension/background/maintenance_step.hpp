@@ -1,5 +1,5 @@
-// One step of a maintainer: a statement of ours in a transaction of its own, with the rights of the
-// extension's owner and nothing more. It waits for no table, and an error ends the step only.
+// One step of a maintainer: a statement in a transaction of its own, with the rights of the
+// extension's owner only. It waits for no table, and an error ends only the step.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -7,19 +7,20 @@
 
 namespace pulse {
 
-// What databases and roles may have been given for people's sessions is not for this one.
+// Overrides settings that a database or role may have set for client sessions.
 void pin_settings();
 
-// Finds out who owns the extension and which tables it has. False when it is not installed.
+// Reads the extension's owner and tables. False when the extension is not installed.
 bool find_extension(bool* can_prune);
 
-// kBusy: somebody has a table, or wants the database, for himself. kGone: the extension went.
+// kBusy: another session locks a table, or needs the database alone. kGone: the extension was
+// dropped.
 enum class StepEnd { kDone, kBusy, kGone, kFailed };
 
-// Runs a statement that answers one bigint.
-StepEnd run_step(MaintainerState* state, const char* statement, int64* answer);
+// Runs a statement that returns one bigint.
+StepEnd run_step(MaintainerState* state, const char* statement, int64* result);
 
-// Whether somebody wants the database for himself.
-bool is_in_the_way();
+// True when another session needs this database alone.
+bool is_database_wanted();
 
 }  // namespace pulse

@@ -9,11 +9,11 @@ namespace {
 
 constexpr int64 kDayUs = USECS_PER_DAY;
 
-uint32 own_number() { return static_cast<uint32>(own_proc_number()) + 1; }
+uint32 process_number_of_self() { return static_cast<uint32>(own_proc_number()) + 1; }
 
-extern "C" void pulse_process_exit(int, Datum place) {
-  uint32 expected = own_number();
-  pg_atomic_compare_exchange_u32(reinterpret_cast<pg_atomic_uint32*>(DatumGetPointer(place)),
+extern "C" void pulse_process_exit(int, Datum field) {
+  uint32 expected = process_number_of_self();
+  pg_atomic_compare_exchange_u32(reinterpret_cast<pg_atomic_uint32*>(DatumGetPointer(field)),
                                  &expected, 0);
 }
 
@@ -25,20 +25,20 @@ void start_background_process() {
   BackgroundWorkerUnblockSignals();
 }
 
-void publish_process(pg_atomic_uint32* place) {
-  pg_atomic_write_u32(place, own_number());
-  on_shmem_exit(pulse_process_exit, PointerGetDatum(place));
+void publish_process(pg_atomic_uint32* field) {
+  pg_atomic_write_u32(field, process_number_of_self());
+  on_shmem_exit(pulse_process_exit, PointerGetDatum(field));
 }
 
 bool sleep_in_background(int64 wait_us) {
-  // A day at most: longer waits do not fit into a latch's milliseconds on every machine.
+  // At most a day, because longer timeouts overflow a 32-bit long in milliseconds.
   long timeout_ms = static_cast<long>((Min(Max(wait_us, 0), kDayUs) + 999) / 1000);
   WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, timeout_ms,
             background_wait_event());
   ResetLatch(MyLatch);
-  // Without the word FATAL in the log that an interrupt of a statement would leave.
+  // Exits here, because the usual interrupt would log FATAL.
   if (ProcDiePending) proc_exit(1);
-  // There is no statement to be cancelled, and an error here would end the process.
+  // There is no statement to cancel, and an error here would end the process.
   QueryCancelPending = false;
   CHECK_FOR_INTERRUPTS();
   if (!ConfigReloadPending) return false;
@@ -50,7 +50,7 @@ bool sleep_in_background(int64 wait_us) {
 bool database_is_wanted(Oid database) {
   LOCKTAG tag;
   SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
-  // As a starting session takes it.
+  // The same lock as a starting session takes.
   if (LockAcquire(&tag, RowExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL) return true;
   LockRelease(&tag, RowExclusiveLock, false);
   return false;

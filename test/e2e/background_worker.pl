@@ -29,7 +29,7 @@ sub start_served {
     my $node = new_server($name, settings => { 'pulse.databases' => 'postgres', %settings });
     $node->start;
     $node->safe_psql('postgres', 'CREATE EXTENSION pg_pulse');
-    $node->wait_for_log(qr/pg_pulse looks after database "postgres"/);
+    $node->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/);
     value($node, q{SELECT pulse.set_task('work', backoff => 'none')});
     return $node;
 }
@@ -105,7 +105,7 @@ subtest 'after kill -9 of a backend the background worker is back' => sub {
     push @killed, $session->backend_pid;
     kill 'KILL', $session->backend_pid;
     $patient->wait_for_log(qr/ready to accept connections/, $from);
-    $patient->wait_for_log(qr/pg_pulse looks after database "postgres"/, $from);
+    $patient->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/, $from);
     my $id = add_job($patient, 'work');
     my $again = Pulse::SqlWorker->new($patient, 'after the crash');
     $again->must_claim;
@@ -120,7 +120,7 @@ subtest 'a launcher that is terminated comes back' => sub {
     my $from = log_end($patient);
     value($patient, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE backend_type = 'pg_pulse launcher'});
-    $patient->wait_for_log(qr/pg_pulse looks after database "postgres"/, $from);
+    $patient->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/, $from);
     is(told_since($patient, $from, qr/FATAL/), 0, 'without a fatal error');
 };
 
@@ -130,16 +130,16 @@ subtest 'databases come and go' => sub {
       for 'CREATE DATABASE empty', 'CREATE DATABASE closed ALLOW_CONNECTIONS false',
       'CREATE DATABASE "Odd, name"';
     set_databases($patient, 'postgres, later, empty, closed, "Odd, name"');
-    $patient->wait_for_log(qr/pg_pulse: database "later" does not exist/, $from);
-    $patient->wait_for_log(qr/pg_pulse: database "empty" has no extension pg_pulse/, $from);
-    $patient->wait_for_log(qr/pg_pulse: database "closed" takes no connections/, $from);
+    $patient->wait_for_log(qr/database "later" in pulse\.databases does not exist/, $from);
+    $patient->wait_for_log(qr/database "empty" in pulse\.databases has no extension pg_pulse/, $from);
+    $patient->wait_for_log(qr/database "closed" in pulse\.databases does not accept connections/, $from);
     $patient->safe_psql('Odd, name', 'CREATE EXTENSION pg_pulse');
-    $patient->wait_for_log(qr/pg_pulse looks after database "Odd, name"/, $from);
+    $patient->wait_for_log(qr/pg_pulse maintenance started in database "Odd, name"/, $from);
 
     value($patient, 'CREATE DATABASE later');
     $patient->safe_psql('later', 'CREATE EXTENSION pg_pulse');
     my $worker = Pulse::SqlWorker->new($patient, 'elsewhere', database => 'later');
-    $patient->wait_for_log(qr/pg_pulse looks after database "later"/, $from);
+    $patient->wait_for_log(qr/pg_pulse maintenance started in database "later"/, $from);
     my $id = add_job($patient, 'work', undef, 'later');
     $worker->must_claim;
     $worker->kill;
@@ -208,7 +208,7 @@ subtest 'what is set for people\'s sessions does not stop it' => sub {
           . q{SELECT pulse.set_task('work', backoff => 'none')});
     value($quick, "ALTER DATABASE hostile SET $_ = '$hostile{$_}'") for sort keys %hostile;
     set_databases($quick, 'postgres,hostile');
-    $quick->wait_for_log(qr/pg_pulse looks after database "hostile"/, $from);
+    $quick->wait_for_log(qr/pg_pulse maintenance started in database "hostile"/, $from);
     local $ENV{PGOPTIONS} = '-c default_transaction_read_only=off -c statement_timeout=0'
       . ' -c default_transaction_isolation=read\ committed -c idle_session_timeout=0'
       . ' -c lock_timeout=0 -c idle_in_transaction_session_timeout=0';
@@ -224,10 +224,10 @@ subtest 'the settings of a database apply there' => sub {
     my $from = log_end($quick);
     value($quick, 'ALTER DATABASE hostile SET pulse.sweep_interval = -1');
     $quick->reload;
-    $quick->wait_for_log(qr/pg_pulse: sweeps are switched off in database "hostile"/, $from);
+    $quick->wait_for_log(qr/pg_pulse sweeps are switched off in database "hostile"/, $from);
     value($quick, 'ALTER DATABASE hostile RESET pulse.sweep_interval');
     $quick->reload;
-    $quick->wait_for_log(qr/pg_pulse looks after database "hostile"/, $from);
+    $quick->wait_for_log(qr/pg_pulse maintenance started in database "hostile"/, $from);
     pass('off, and on again');
 };
 
@@ -240,7 +240,7 @@ subtest 'an error is told once, and overcome' => sub {
     $quick->reload;
     value($quick, q{DROP FUNCTION pulse._tick(); ALTER FUNCTION pulse.hidden() RENAME TO _tick});
     $quick->reload;
-    $quick->wait_for_log(qr/pg_pulse looks after database "postgres"/, $from);
+    $quick->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/, $from);
     is(told_since($quick, $from, qr/failed in database .*: broken/), 1, 'told once');
 };
 
@@ -277,13 +277,13 @@ subtest 'without a free process it says so, and tries again' => sub {
         %QUICK, 'pulse.databases' => 'postgres', max_worker_processes => 2 });
     # Two have one already: the launcher, and the server's own of logical replication.
     $node->start;
-    $node->wait_for_log(qr/pg_pulse: no process is free to look after database "postgres"/);
+    $node->wait_for_log(qr/no background worker slot is free for pg_pulse maintenance of database "postgres"/);
     $node->append_conf('postgresql.conf', 'max_worker_processes = 3');
     $node->restart;
     my $from = log_end($node);
     value($node, 'CREATE EXTENSION pg_pulse');
-    $node->wait_for_log(qr/pg_pulse looks after database "postgres"/);
-    is(told_since($node, 0, qr/no process is free/), 1, 'it said so once');
+    $node->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/);
+    is(told_since($node, 0, qr/no background worker slot is free/), 1, 'it said so once');
     $node->stop;
 };
 

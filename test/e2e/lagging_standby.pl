@@ -24,7 +24,7 @@ my $primary = start_server('primary', streaming => 1, settings => {
     log_statement => 'none',
     wal_consistency_checking => 'all',
 });
-$primary->wait_for_log(qr/pg_pulse looks after database "postgres"/);
+$primary->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/);
 $primary->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'copy', has_streaming => 1);
@@ -77,7 +77,7 @@ $primary->wait_for_catchup($standby);
 subtest 'a standby has no background worker' => sub {
     is(value($standby, q{SELECT count(*) FROM pg_stat_activity
         WHERE backend_type LIKE 'pg_pulse%'}), 0, 'no process');
-    unlike(slurp_file($standby->logfile), qr/pg_pulse looks after/, 'not a word');
+    unlike(slurp_file($standby->logfile), qr/pg_pulse maintenance started/, 'not a word');
 };
 
 # From here on the standby receives nothing.
@@ -99,10 +99,10 @@ my $since = value($standby, 'SELECT clock_timestamp()');
 $standby->promote;
 
 subtest 'the background worker is there' => sub {
-    $standby->wait_for_log(qr/pg_pulse looks after database "postgres"/, $log);
+    $standby->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/, $log);
     my $text = substr slurp_file($standby->logfile), $log;
     my ($ready) = $text =~ /^\S+ \d\d:\d\d:([\d.]+).*ready to accept connections/m;
-    my ($looks) = $text =~ /^\S+ \d\d:\d\d:([\d.]+).*pg_pulse looks after/m;
+    my ($looks) = $text =~ /^\S+ \d\d:\d\d:([\d.]+).*pg_pulse maintenance started/m;
     my $seconds = $looks - $ready;
     $seconds += 60 if $seconds < 0;
     # A second is what it should take; a slow machine is no reason to fail.

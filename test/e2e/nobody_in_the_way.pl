@@ -34,7 +34,7 @@ sub make_shop {
     $version = $version ? " VERSION '$version'" : '';
     value($node, "CREATE EXTENSION pg_pulse$version; SELECT pulse.add_job('work')", 'shop');
     $node->reload;
-    $node->wait_for_log(qr/pg_pulse looks after database "shop"/, $from);
+    $node->wait_for_log(qr/pg_pulse maintenance started in database "shop"/, $from);
     wait_for_keeper();
     return;
 }

@@ -16,7 +16,7 @@ my $node = start_server('main', settings => {
     'pulse.databases' => 'postgres',
     log_statement => 'all',
 });
-$node->wait_for_log(qr/pg_pulse looks after database "postgres"/);
+$node->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/);
 
 my $worker = Pulse::Worker->start_registered($node, 'idle');
 
