@@ -5,77 +5,77 @@
 namespace pulse {
 namespace {
 
-struct Place {
+struct Slot {
   slock_t lock;
   TransactionId xid;
   ClaimInProgress claim_in_progress;
 };
 
-constexpr int kPlaces = 1024;
-Place* places = nullptr;
+constexpr int kSlots = 1024;
+Slot* slots = nullptr;
 
-// Savepoints have ids of their own.
-constexpr int kMaxOwn = 8;
-TransactionId own[kMaxOwn];
-int own_count = 0;
+// The xids under which this transaction has published claims; each savepoint has its own_xids xid.
+constexpr int kMaxOwnXids = 8;
+TransactionId own_xids[kMaxOwnXids];
+int own_xid_count = 0;
 
-Place* place_of(TransactionId xid) { return &places[xid % kPlaces]; }
+Slot* slot_of_xid(TransactionId xid) { return &slots[xid % kSlots]; }
 
-bool is_own(TransactionId xid) {
-  for (int i = 0; i < own_count; i++)
-    if (own[i] == xid) return true;
+bool is_own_xid(TransactionId xid) {
+  for (int i = 0; i < own_xid_count; i++)
+    if (own_xids[i] == xid) return true;
   return false;
 }
 
 }  // namespace
 
-Size claims_in_progress_size() { return kPlaces * sizeof(Place); }
+Size claims_in_progress_size() { return kSlots * sizeof(Slot); }
 
 void create_claims_in_progress() {
-  places = static_cast<Place*>(shared_area("pg_pulse published claims", claims_in_progress_size(),
-                                           [](void* area, Size size) {
-                                             memset(area, 0, size);
-                                             for (int i = 0; i < kPlaces; i++)
-                                               SpinLockInit(&static_cast<Place*>(area)[i].lock);
-                                           }));
+  slots = static_cast<Slot*>(shared_area("pg_pulse claims in progress", claims_in_progress_size(),
+                                         [](void* area, Size size) {
+                                           memset(area, 0, size);
+                                           for (int i = 0; i < kSlots; i++)
+                                             SpinLockInit(&static_cast<Slot*>(area)[i].lock);
+                                         }));
 }
 
 void publish_claim(int bit, TimestampTz from) {
-  if (!places) return;
+  if (!slots) return;
   TransactionId xid = GetCurrentTransactionId();
-  if (!is_own(xid)) {
-    if (own_count == kMaxOwn) return;
-    own[own_count++] = xid;
+  if (!is_own_xid(xid)) {
+    if (own_xid_count == kMaxOwnXids) return;
+    own_xids[own_xid_count++] = xid;
   }
-  Place* place = place_of(xid);
-  SpinLockAcquire(&place->lock);
-  if (place->xid != xid) {
-    place->xid = xid;
-    place->claim_in_progress = {0, from};
+  Slot* slot = slot_of_xid(xid);
+  SpinLockAcquire(&slot->lock);
+  if (slot->xid != xid) {
+    slot->xid = xid;
+    slot->claim_in_progress = {0, from};
   }
-  place->claim_in_progress.bits |= UINT64CONST(1) << bit;
-  place->claim_in_progress.from = Max(place->claim_in_progress.from, from);
-  SpinLockRelease(&place->lock);
+  slot->claim_in_progress.bits |= UINT64CONST(1) << bit;
+  slot->claim_in_progress.from = Max(slot->claim_in_progress.from, from);
+  SpinLockRelease(&slot->lock);
 }
 
 ClaimInProgress claim_of_transaction(TransactionId xid) {
   ClaimInProgress claim_in_progress = {0, 0};
-  if (!places) return claim_in_progress;
-  Place* place = place_of(xid);
-  SpinLockAcquire(&place->lock);
-  if (place->xid == xid) claim_in_progress = place->claim_in_progress;
-  SpinLockRelease(&place->lock);
+  if (!slots) return claim_in_progress;
+  Slot* slot = slot_of_xid(xid);
+  SpinLockAcquire(&slot->lock);
+  if (slot->xid == xid) claim_in_progress = slot->claim_in_progress;
+  SpinLockRelease(&slot->lock);
   return claim_in_progress;
 }
 
 void withdraw_claims() {
-  for (int i = 0; i < own_count; i++) {
-    Place* place = place_of(own[i]);
-    SpinLockAcquire(&place->lock);
-    if (place->xid == own[i]) place->xid = InvalidTransactionId;
-    SpinLockRelease(&place->lock);
+  for (int i = 0; i < own_xid_count; i++) {
+    Slot* slot = slot_of_xid(own_xids[i]);
+    SpinLockAcquire(&slot->lock);
+    if (slot->xid == own_xids[i]) slot->xid = InvalidTransactionId;
+    SpinLockRelease(&slot->lock);
   }
-  own_count = 0;
+  own_xid_count = 0;
 }
 
 }  // namespace pulse

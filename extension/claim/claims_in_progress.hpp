@@ -1,17 +1,17 @@
-// Claims under way that lower the marks again should they be undone (low_water_mark.hpp). Other
-// claims may go past the jobs that such a one holds, as if they were claimed already; past what
-// anybody else holds they may not, because nobody would tell them that it is free again.
+// Publishes transactions whose claims lower the marks again if they are undone
+// (low_water_mark.hpp). Other claims skip the jobs that such a transaction holds. They must not
+// skip jobs locked by any other transaction, because no wake-up follows when it releases them.
 //
-// Only where the server preloads this library. A place that two transactions would share belongs to
-// the later one: what the other holds is then stepped over each time, as without an claims in
-// progress.
+// Only a server that preloads the library has this area. If two transactions hash to one slot, the
+// later one keeps it. Jobs of the other are then checked by each claim.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// The bits of whose marks it promises so, and from where on.
+// The task bits whose marks the transaction lowers if undone, and the run_at from which jobs may be
+// skipped.
 struct ClaimInProgress {
   uint64 bits;
   TimestampTz from;
@@ -20,14 +20,14 @@ struct ClaimInProgress {
 Size claims_in_progress_size();
 void create_claims_in_progress();
 
-// This transaction lowers the marks of this bit to `from`, or further, if it is undone. Call it
-// after note_passed(bit, from).
+// Publishes that this transaction, if undone, lowers the marks of this bit to `from` or further.
+// Call it after note_passed(bit, from).
 void publish_claim(int bit, TimestampTz from);
 
-// What the transaction, which is still in progress, has published.
+// What the transaction, still in progress, has published.
 ClaimInProgress claim_of_transaction(TransactionId xid);
 
-// At the end of the transaction, before marks are lowered. Never raises.
+// Called at the end of the transaction, before marks are lowered. Never raises.
 void withdraw_claims();
 
 }  // namespace pulse

@@ -11,11 +11,11 @@ extern "C" {
 namespace pulse {
 namespace {
 
-// Entries below a mark.
-constexpr int kLookAtOnce = 1000;
+// Maximum number of index entries that one claim checks below an expired mark.
+constexpr int kMaxChecked = 1000;
 constexpr int64 kFewPages = 8;
 
-// The priority before the next one whose mark is remembered: up to there the scan goes.
+// The last priority that the scan reads before the next one with a known mark.
 int16 last_priority(const DueScan* scan) {
   bool ends = scan->next_known < scan->known_count;
   return ends ? static_cast<int16>(scan->known[scan->next_known] - 1) : PG_INT16_MAX;
@@ -23,7 +23,7 @@ int16 last_priority(const DueScan* scan) {
 
 // --- marks --------------------------------------------------------------------------------------
 
-// The priority, run_at and id of the index entry at hand.
+// Column 1, 2 or 3 after the prefix of the current index entry: priority, run_at, id.
 Datum entry_column(const DueScan* scan, int column) {
   bool isnull;
   return index_getattr(scan->scan->xs_itup, scan->prefix + column, scan->scan->xs_itupdesc,
@@ -60,7 +60,7 @@ void end_walk(DueScan* scan) {
   walk->priority = kNoPriority;
 }
 
-// Goes on at this key of this priority.
+// Repositions the scan at this key of this priority.
 void jump(DueScan* scan, int16 priority, OrderKey key) {
   ScanKeyData* part = scan->key_parts;
   const Datum values[] = {Int16GetDatum(priority), TimestampTzGetDatum(key.run_at),
@@ -80,37 +80,37 @@ void jump(DueScan* scan, int16 priority, OrderKey key) {
   rescan_up_to(scan, last_priority(scan));
 }
 
-// A transaction's own jobs may lie below a mark, and nobody else sees them.
-bool sees_what_others_see(const DueScan* scan) {
-  return scan->marks.bucket && scan->marks.own == PG_INT64_MAX;
+// False in a transaction that made jobs ready: they may lie below the mark, invisible to other
+// claims.
+bool has_common_view(const DueScan* scan) {
+  return scan->marks.bucket && scan->marks.own_run_at == PG_INT64_MAX;
 }
 
 void walk_from(DueScan* scan, int16 priority, const FoundMark& mark) {
   scan->walk = {
-      priority, mark.key, mark.key, false, mark.expires, wall_now(), sees_what_others_see(scan),
-      mark};
+      priority, mark.key, mark.key, false, mark.expires, wall_now(), has_common_view(scan), mark};
   jump(scan, priority, mark.key);
 }
 
 int64 pages_read() { return pgBufferUsage.shared_blks_hit + pgBufferUsage.shared_blks_read; }
 
-void begin_to_look(DueScan* scan, int16 priority, const FoundMark& mark) {
-  scan->look_pages = mark.checked.run_at == PG_INT64_MIN ? pages_read() : -1;
+void begin_check(DueScan* scan, int16 priority, const FoundMark& mark) {
+  scan->check_pages = mark.checked.run_at == PG_INT64_MIN ? pages_read() : -1;
   scan->checked = priority;
-  scan->left_to_look = kLookAtOnce;
-  scan->look_end = mark.key;
+  scan->left_to_check = kMaxChecked;
+  scan->check_end = mark.key;
 }
 
-// A mark costs a way down the index. A priority that has no entry, nor pages of dead ones, needs
-// none.
+// A mark costs each claim an index descent. A priority without entries and without pages of dead
+// entries needs none.
 void forget_if_empty(DueScan* scan) {
-  bool is_empty = scan->left_to_look == kLookAtOnce && scan->look_pages >= 0;
-  if (is_empty && pages_read() - scan->look_pages <= kFewPages)
+  bool is_empty = scan->left_to_check == kMaxChecked && scan->check_pages >= 0;
+  if (is_empty && pages_read() - scan->check_pages <= kFewPages)
     forget_mark(scan->marks, static_cast<int16>(scan->checked));
-  scan->left_to_look = 0;
+  scan->left_to_check = 0;
 }
 
-// Enters the priority of the entry at hand. True when the scan was moved.
+// Enters the priority of the current entry. True when the scan was repositioned.
 bool enter_priority(DueScan* scan, int16 priority) {
   end_walk(scan);
   if (is_lost(scan)) return true;
@@ -119,11 +119,11 @@ bool enter_priority(DueScan* scan, int16 priority) {
   if (scan->checked == priority) return false;
   forget_if_empty(scan);
   FoundMark mark = find_mark(scan->marks, priority);
-  scan->walk.can_reserve = sees_what_others_see(scan) && !mark.is_to_check;
+  scan->walk.can_reserve = has_common_view(scan) && !mark.is_to_check;
   scan->walk.mark = mark;
   if (!mark.is_known || !precedes(first, mark.key)) return false;
   if (mark.is_to_check) {
-    begin_to_look(scan, priority, mark);
+    begin_check(scan, priority, mark);
     if (!precedes(first, mark.checked)) return false;
     jump(scan, priority, mark.checked);
     return true;
@@ -132,7 +132,7 @@ bool enter_priority(DueScan* scan, int16 priority) {
   return true;
 }
 
-// Goes on with the next priority whose mark is remembered. False when there is none.
+// Continues with the next priority that has a known mark. False when there is none.
 bool enter_next_known(DueScan* scan) {
   end_walk(scan);
   if (is_lost(scan)) return false;
@@ -145,55 +145,55 @@ bool enter_next_known(DueScan* scan) {
     return true;
   }
   scan->checked = priority;
-  if (mark.is_to_check) begin_to_look(scan, priority, mark);
-  // What lies there enters the priority.
+  if (mark.is_to_check) begin_check(scan, priority, mark);
+  // The entry found there enters the priority.
   jump(scan, priority, mark.checked);
   return true;
 }
 
-// The look below the mark has taken its time: the scan goes on at the mark.
-bool end_look(DueScan* scan) {
-  if (scan->left_to_look == 0) return false;
+// Ends the check below the mark after its entries are used up; the scan continues at the mark.
+bool end_check(DueScan* scan) {
+  if (scan->left_to_check == 0) return false;
   OrderKey at = entry_key(scan);
-  if (!precedes(at, scan->look_end)) {
-    scan->left_to_look = 0;
+  if (!precedes(at, scan->check_end)) {
+    scan->left_to_check = 0;
     return false;
   }
-  if (--scan->left_to_look > 0) return false;
+  if (--scan->left_to_check > 0) return false;
   auto priority = static_cast<int16>(scan->walk.priority);
   bool is_left = scan->walk.is_left;
   TimestampTz expires = scan->walk.started;
   if (is_left)
     end_walk(scan);
   else
-    expires = note_checked(scan->marks, priority, at, scan->walk.started);
-  walk_from(scan, priority, {true, false, scan->look_end, scan->look_end, expires});
-  // What was left there is where the next claim begins.
+    expires = record_checked(scan->marks, priority, at, scan->walk.started);
+  walk_from(scan, priority, {true, false, scan->check_end, scan->check_end, expires});
+  // The next claim begins at the job left below the mark.
   scan->walk.is_left = is_left;
   if (is_left) scan->walk.can_reserve = false;
   return true;
 }
 
-// Goes on behind all of this priority. False when nothing follows.
+// Continues after this priority. False when nothing follows.
 bool skip_priority(DueScan* scan, int16 priority) {
   end_walk(scan);
   if (is_lost(scan)) return false;
-  scan->left_to_look = 0;
+  scan->left_to_check = 0;
   bool is_followed = scan->next_known < scan->known_count;
   if (is_followed && scan->known[scan->next_known] == priority + 1) return enter_next_known(scan);
   rescan_priorities(scan, BTGreaterStrategyNumber, F_INT2GT, priority, last_priority(scan));
   return true;
 }
 
-// The entry at hand belongs to no ready job.
+// The current entry belongs to no ready job.
 void pass_entry(DueScan* scan) {
   if (scan->walk.is_left || !scan->marks.bucket) return;
   OrderKey key = entry_key(scan);
   scan->walk.begin = {key.run_at, key.id + 1};
 }
 
-// The next entry whose row is visible.
-bool next_row(DueScan* scan) {
+// Moves to the next entry whose row is visible.
+bool next_visible_row(DueScan* scan) {
   for (;;) {
     CHECK_FOR_INTERRUPTS();
     if (is_lost(scan)) return false;
@@ -204,7 +204,7 @@ bool next_row(DueScan* scan) {
     if (scan->marks.bucket) {
       auto priority = DatumGetInt16(entry_column(scan, 1));
       if (priority != scan->walk.priority && enter_priority(scan, priority)) continue;
-      if (end_look(scan)) continue;
+      if (end_check(scan)) continue;
     }
     if (index_fetch_heap(scan->scan, scan->slot)) return true;
     pass_entry(scan);
@@ -213,14 +213,14 @@ bool next_row(DueScan* scan) {
 
 // --- rows ---------------------------------------------------------------------------------------
 
-bool settle(DueScan* scan) {
-  while (next_row(scan)) {
+bool find_due_row(DueScan* scan) {
+  while (next_visible_row(scan)) {
     if (!read_ordered_row(scan)) {
       pass_entry(scan);
       continue;
     }
     if (is_row_due(scan)) return true;
-    // Everything behind it in this priority is later still.
+    // Every later entry of this priority is due later still.
     leave_row(scan);
     if (!skip_priority(scan, scan->priority)) return false;
   }
@@ -232,7 +232,7 @@ void begin(DueScan* scan) {
   scan->scan->xs_want_itup = scan->marks.bucket != nullptr;
   scan->walk.priority = kNoPriority;
   scan->checked = kNoPriority;
-  scan->left_to_look = 0;
+  scan->left_to_check = 0;
   scan->known_count = marked_priorities(scan->marks, scan->known);
 }
 
@@ -243,7 +243,7 @@ bool first_due_beyond(DueScan* scan, int16 priority, TimestampTz run_at) {
   scan->next_due = run_at;
   while (scan->next_known < scan->known_count && scan->known[scan->next_known] <= priority)
     scan->next_known++;
-  return skip_priority(scan, priority) && settle(scan);
+  return skip_priority(scan, priority) && find_due_row(scan);
 }
 
 bool first_due(DueScan* scan) {
@@ -254,27 +254,27 @@ bool first_due(DueScan* scan) {
     rescan_priorities(scan, BTGreaterEqualStrategyNumber, F_INT2GE, PG_INT16_MIN,
                       last_priority(scan));
   }
-  return settle(scan);
+  return find_due_row(scan);
 }
 
 bool next_due(DueScan* scan) {
   [[maybe_unused]] const ScanKeyData* last = &scan->keys[scan->prefix];
   Assert(!(last->sk_flags & SK_ROW_HEADER) ||
          DatumGetPointer(last->sk_argument) == reinterpret_cast<char*>(scan->key_parts));
-  if (scan->left_to_look > 0) note_passed(scan->marks.bit, scan->run_at);
-  // What pass_entry would read in the entry is known of the row.
+  if (scan->left_to_check > 0) note_passed(scan->marks.bit, scan->run_at);
+  // The key comes from the row, so pass_entry() need not read the entry.
   if (!scan->walk.is_left) scan->walk.begin = {scan->run_at, scan->id + 1};
-  return settle(scan);
+  return find_due_row(scan);
 }
 
 bool catch_up(DueScan* scan, bool* due) {
   Walk* walk = &scan->walk;
   auto priority = static_cast<int16>(walk->priority);
-  // Nothing lay between the two marks for a walk that began at the first.
+  // Requires a walk that has seen everything since the mark where it began.
   if (!walk->can_reserve || !mark_has_moved(scan->marks, priority, &walk->mark)) return false;
   if (!precedes({scan->run_at, scan->id}, walk->mark.key)) return false;
   walk_from(scan, priority, walk->mark);
-  *due = settle(scan);
+  *due = find_due_row(scan);
   return true;
 }
 
@@ -297,13 +297,13 @@ bool end_range(DueScan* scan, bool with_row_at_hand, bool* due) {
     scan->walk.can_reserve = false;
     jump(scan, priority, range->first);
   }
-  *due = settle(scan);
+  *due = find_due_row(scan);
   return false;
 }
 
 void give_back_row(DueScan* scan, int16 priority, OrderKey key) {
   return_to_mark(scan->marks, priority, key);
-  // The walk may have gone on to another priority.
+  // The walk may have moved to another priority.
   if (scan->walk.priority != priority) return;
   if (precedes(key, scan->walk.begin)) scan->walk.begin = key;
   scan->walk.is_left = true;

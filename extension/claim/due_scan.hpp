@@ -1,5 +1,6 @@
-// The due rows of one task, in order, for a claim: an ordered scan that begins each priority at its
-// mark, raises the mark over what it walked, and can set rows aside for its claim alone.
+// Scans the due rows of one task in order, for a claim. The scan begins each priority at its
+// low-water mark and raises the mark over the entries it has passed. It can also reserve a range of
+// rows for its claim.
 #pragma once
 
 #include "access/ordered_scan.hpp"
@@ -8,68 +9,68 @@
 
 namespace pulse {
 
-// What a scan has seen of the priority that it is in.
+// What a scan has seen of its current priority.
 struct Walk {
-  int priority;         // kNoPriority before the first
-  OrderKey start;       // where it began
-  OrderKey begin;       // the first key that may be a ready job's
-  bool is_left;         // such a job was left to others: the walk says nothing of what follows it
-  TimestampTz expires;  // of the mark where the walk began; 0: it began at the front
+  int priority;         // kNoPriority before the first one
+  OrderKey start;       // first key of the walk
+  OrderKey begin;       // no ready job lies between `start` and this key
+  bool is_left;         // a ready job was left for other claims, so `begin` stays
+  TimestampTz expires;  // expiry of the mark where the walk began; 0: it began at the front
   TimestampTz started;
-  bool can_reserve;  // what it has seen is all there is behind the mark
-  FoundMark mark;    // as this walk has found or left it
+  bool can_reserve;  // the walk has seen every entry since the mark
+  FoundMark mark;    // as this walk found or last moved it
 };
 constexpr int kNoPriority = PG_INT32_MAX;
 
-// Rows that the caller has in view, from begin_range() to end_range(), and where to go back to
-// should somebody be faster.
+// The rows from begin_range() to end_range(), and where the scan returns if another claim reserved
+// them first.
 struct ReservedRange {
   bool is_open;  // and the walk is still in its priority
   OrderKey first;
   Walk walk;
-  Advance outcome;  // unless kDone, the scan ends here, and end_range() goes back
+  Advance outcome;  // unless kDone, the scan stops, and end_range() goes back
 };
 
 struct DueScan : OrderedScan {
-  MarkView marks;  // where to begin in each priority, if anything is remembered; set by the caller
+  MarkView marks;  // marks of the task, set by the caller; without a bucket there are none
 
-  ScanKeyData key_parts[3];  // of a key that is a row; `scan` keeps their address
+  ScanKeyData key_parts[3];  // of a row comparison key; `scan` keeps their address
   Walk walk;
-  // Priorities whose marks are remembered: the scan ends before each and goes on at its mark, so
-  // that it never looks for the first entry of one behind pages of dead ones.
+  // Priorities with a known mark. The scan ends before each of them and restarts at its mark. So it
+  // never searches for a priority's first entry behind pages of dead entries.
   int16 known[kMarksPerBit];
   int known_count;
   int next_known;
-  int checked;        // the priority below whose mark this scan looks for what nobody told of
-  int left_to_look;   // at so many entries; 0: no more
-  OrderKey look_end;  // the mark
-  int64 look_pages;   // read before it; -1 where it does not begin at the front
+  int checked;         // priority whose expired mark this scan checks below
+  int left_to_check;   // entries still to check below the mark; 0: the check is over
+  OrderKey check_end;  // the mark, where the check ends
+  int64 check_pages;   // pages read before the check; -1: it does not begin at the front
   ReservedRange range;
 };
 
 // Positions on the first due row; false when there is none.
 bool first_due(DueScan* scan);
 
-// The same where the first row is known, and known to be due only later.
+// The same for a task whose first row is known and not due yet; skips that row's priority.
 bool first_due_beyond(DueScan* scan, int16 priority, TimestampTz run_at);
 bool next_due(DueScan* scan);
 
-// Goes on behind what others have taken for themselves since, if the scan is not there yet. True
-// when it was moved; `*due` then says whether there is a row at hand.
+// Continues after the ranges that other claims have reserved since, if the scan is before their
+// end. True when it moved; `*due` then says whether it has a current row.
 bool catch_up(DueScan* scan, bool* due);
 
-// The caller wants the row at hand, and may want those that follow. Only while walk.can_reserve.
+// Begins a range at the current row. Requires walk.can_reserve.
 void begin_range(DueScan* scan);
 
-// What the caller wants ends before the row at hand, or with it. True when all of it is for this
-// claim alone; else the scan has gone back, or on behind others, and `*due` says whether there is
-// a row at hand.
+// Ends the range before the current row, or with it. True when the range is reserved for this
+// claim. Otherwise the scan has gone back, or past the ranges of other claims, and `*due` says
+// whether it has a current row.
 bool end_range(DueScan* scan, bool with_row_at_hand, bool* due);
 
-// Somebody else has this row of a range.
+// Returns a row of the range, because another transaction holds it.
 void give_back_row(DueScan* scan, int16 priority, OrderKey key);
 
-// The row at hand stays for others.
+// Leaves the current row to other claims.
 void leave_row(DueScan* scan);
 void end_due(DueScan* scan);
 

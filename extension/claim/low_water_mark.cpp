@@ -9,36 +9,36 @@
 namespace pulse {
 namespace {
 
-// Looks below the mark take at most a fiftieth of the time between them.
-constexpr int64 kLooksApart = 50;
+// Checks below a mark take at most a fiftieth of the time between them.
+constexpr int64 kCheckShare = 50;
 constexpr OrderKey kFront = {PG_INT64_MIN, PG_INT64_MIN};
-constexpr int64 kMinUs = 1000000;
-constexpr int64 kMaxUs = 60000000;
+constexpr int64 kMinExpiryUs = 1000000;
+constexpr int64 kMaxExpiryUs = 60000000;
 
 MarkBucket* buckets = nullptr;
 
-// The mark of this lane, if there is one.
-LowWaterMark* existing(const MarkView& view, int16 priority) {
+// The mark of this task and priority, if there is one.
+LowWaterMark* mark_in_bucket(const MarkView& view, int16 priority) {
   for (LowWaterMark& mark : view.bucket->mark)
     if (mark.task == view.task && mark.priority == priority) return &mark;
   return nullptr;
 }
 
-// The mark of this lane, a free place or the one that expires first.
-LowWaterMark* place_of(MarkBucket* bucket, uint64 task, int16 priority) {
-  LowWaterMark* place = &bucket->mark[0];
+// The mark of this task and priority, else a free slot, else the one that expires first.
+LowWaterMark* slot_for_mark(MarkBucket* bucket, uint64 task, int16 priority) {
+  LowWaterMark* slot = &bucket->mark[0];
   for (LowWaterMark& mark : bucket->mark) {
     if (mark.task == task && mark.priority == priority) return &mark;
-    if (mark.task == 0 || mark.expires < place->expires) place = &mark;
+    if (mark.task == 0 || mark.expires < slot->expires) slot = &mark;
   }
-  return place;
+  return slot;
 }
 
-FoundMark as_found(const LowWaterMark& mark) {
+FoundMark found_from(const LowWaterMark& mark) {
   return {true, false, mark.key, kFront, mark.expires};
 }
 
-// Whoever raises a mark after a walk that began before this goes no further.
+// A claim whose snapshot is older raises the mark no further than this key.
 void remember_lowering(MarkBucket* bucket, TimestampTz run_at) {
   bucket->recent[bucket->generation % kRecentKeys] = run_at;
   bucket->generation++;
@@ -48,10 +48,10 @@ bool is_further(const LowWaterMark* mark, const FoundMark& found) {
   return mark && (!found.is_known || precedes(found.key, mark->key));
 }
 
-// False when more was lowered than is remembered.
-bool limit_to_recent(const MarkBucket* bucket, uint64 seen, OrderKey* key) {
-  if (bucket->generation - seen > kRecentKeys) return false;
-  for (uint64 i = seen; i != bucket->generation; i++) {
+// False when more lowerings happened than the bucket keeps.
+bool limit_to_recent(const MarkBucket* bucket, uint64 known_generation, OrderKey* key) {
+  if (bucket->generation - known_generation > kRecentKeys) return false;
+  for (uint64 i = known_generation; i != bucket->generation; i++) {
     OrderKey lowered = {bucket->recent[i % kRecentKeys], PG_INT64_MIN};
     if (precedes(lowered, *key)) *key = lowered;
   }
@@ -69,8 +69,8 @@ Size low_water_marks_size(int databases) {
 }
 
 void create_low_water_marks(int databases) {
-  buckets = static_cast<MarkBucket*>(
-      shared_area("pg_pulse marks", low_water_marks_size(databases), [](void* area, Size size) {
+  buckets = static_cast<MarkBucket*>(shared_area(
+      "pg_pulse low-water marks", low_water_marks_size(databases), [](void* area, Size size) {
         memset(area, 0, size);
         auto* all = static_cast<MarkBucket*>(area);
         for (Size i = 0; i < size / sizeof(MarkBucket); i++) SpinLockInit(&all[i].lock);
@@ -98,7 +98,7 @@ uint64 mark_generation(MarkBucket* bucket) {
 }
 
 uint64 mark_task(const char* identifier, int length) {
-  // The table's oid, so that a new installation in this database finds nothing of the old one.
+  // Includes the table's oid, so that a new installation in this database ignores the old marks.
   uint64 task = fnv1a(identifier, length) ^ (static_cast<uint64>(catalog()->job) << 32);
   return task ? task : 1;
 }
@@ -109,10 +109,10 @@ int marked_priorities(const MarkView& view, int16* priorities) {
   SpinLockAcquire(&view.bucket->lock);
   for (const LowWaterMark& mark : view.bucket->mark) {
     if (mark.task != view.task) continue;
-    int place = count++;
-    for (; place > 0 && priorities[place - 1] > mark.priority; place--)
-      priorities[place] = priorities[place - 1];
-    priorities[place] = mark.priority;
+    int slot = count++;
+    for (; slot > 0 && priorities[slot - 1] > mark.priority; slot--)
+      priorities[slot] = priorities[slot - 1];
+    priorities[slot] = mark.priority;
   }
   SpinLockRelease(&view.bucket->lock);
   return count;
@@ -124,27 +124,27 @@ FoundMark find_mark(const MarkView& view, int16 priority) {
   if (!view.bucket) return found;
   TimestampTz now = wall_now();
   SpinLockAcquire(&view.bucket->lock);
-  if (LowWaterMark* mark = existing(view, priority)) {
-    found = {true, mark->expires <= now || mark->expires - now > kMaxUs, mark->key, mark->checked,
-             mark->expires};
-    // Should this claim not come back, or come to the end, another begins anew.
+  if (LowWaterMark* mark = mark_in_bucket(view, priority)) {
+    found = {true, mark->expires <= now || mark->expires - now > kMaxExpiryUs, mark->key,
+             mark->checked, mark->expires};
+    // If this claim does not report back, or finishes the check, another claim starts anew.
     if (found.is_to_check) {
       mark->is_checked = true;
       mark->checked = kFront;
-      mark->expires = now + kMinUs;
+      mark->expires = now + kMinExpiryUs;
     }
   }
   SpinLockRelease(&view.bucket->lock);
-  if (view.own <= found.key.run_at) found.key = {view.own, PG_INT64_MIN};
+  if (view.own_run_at <= found.key.run_at) found.key = {view.own_run_at, PG_INT64_MIN};
   if (!precedes(found.checked, found.key)) found.checked = kFront;
   return found;
 }
 
 bool mark_has_moved(const MarkView& view, int16 priority, FoundMark* found) {
   SpinLockAcquire(&view.bucket->lock);
-  LowWaterMark* mark = existing(view, priority);
+  LowWaterMark* mark = mark_in_bucket(view, priority);
   bool has_moved = is_further(mark, *found);
-  if (has_moved) *found = as_found(*mark);
+  if (has_moved) *found = found_from(*mark);
   SpinLockRelease(&view.bucket->lock);
   return has_moved;
 }
@@ -153,20 +153,20 @@ Advance advance_mark(const MarkView& view, int16 priority, OrderKey to, FoundMar
   TimestampTz now = wall_now();
   Advance advance = Advance::kNo;
   SpinLockAcquire(&view.bucket->lock);
-  LowWaterMark* mark = existing(view, priority);
+  LowWaterMark* mark = mark_in_bucket(view, priority);
   bool is_same = found->is_known == (mark != nullptr) && !(mark && precedes(mark->key, found->key));
   OrderKey key = to;
   if (is_further(mark, *found)) {
     advance = Advance::kBehind;
-    *found = as_found(*mark);
+    *found = found_from(*mark);
   } else if (is_same && limit_to_recent(view.bucket, view.generation, &key) && !precedes(key, to)) {
     advance = Advance::kDone;
     if (!mark) {
-      mark = place_of(view.bucket, view.task, priority);
-      *mark = {view.task, priority, to, now + kMinUs, false, kFront};
+      mark = slot_for_mark(view.bucket, view.task, priority);
+      *mark = {view.task, priority, to, now + kMinExpiryUs, false, kFront};
     }
     mark->key = to;
-    *found = as_found(*mark);
+    *found = found_from(*mark);
   }
   SpinLockRelease(&view.bucket->lock);
   return advance;
@@ -175,17 +175,17 @@ Advance advance_mark(const MarkView& view, int16 priority, OrderKey to, FoundMar
 void return_to_mark(const MarkView& view, int16 priority, OrderKey key) {
   SpinLockAcquire(&view.bucket->lock);
   remember_lowering(view.bucket, key.run_at);
-  LowWaterMark* mark = existing(view, priority);
+  LowWaterMark* mark = mark_in_bucket(view, priority);
   if (mark && precedes(key, mark->key)) mark->key = key;
   SpinLockRelease(&view.bucket->lock);
 }
 
-TimestampTz note_checked(const MarkView& view, int16 priority, OrderKey checked,
-                         TimestampTz look_started) {
+TimestampTz record_checked(const MarkView& view, int16 priority, OrderKey checked,
+                           TimestampTz check_started) {
   TimestampTz now = wall_now();
-  TimestampTz expires = now + Min(Max(now - look_started, 1) * kLooksApart, kMaxUs);
+  TimestampTz expires = now + Min(Max(now - check_started, 1) * kCheckShare, kMaxExpiryUs);
   SpinLockAcquire(&view.bucket->lock);
-  if (LowWaterMark* mark = existing(view, priority)) {
+  if (LowWaterMark* mark = mark_in_bucket(view, priority)) {
     mark->is_checked = false;
     mark->checked = checked;
     mark->expires = expires;
@@ -196,7 +196,7 @@ TimestampTz note_checked(const MarkView& view, int16 priority, OrderKey checked,
 
 void forget_mark(const MarkView& view, int16 priority) {
   SpinLockAcquire(&view.bucket->lock);
-  if (LowWaterMark* mark = existing(view, priority)) mark->task = 0;
+  if (LowWaterMark* mark = mark_in_bucket(view, priority)) mark->task = 0;
   SpinLockRelease(&view.bucket->lock);
 }
 
@@ -205,12 +205,13 @@ void raise_mark(const MarkView& view, int16 priority, OrderKey key, TimestampTz 
   if (!view.bucket) return;
   TimestampTz now = wall_now();
   bool is_new = expires == 0;
-  if (is_new) expires = now + Min(Max((now - walk_started) * kLooksApart, kMinUs), kMaxUs);
+  if (is_new)
+    expires = now + Min(Max((now - walk_started) * kCheckShare, kMinExpiryUs), kMaxExpiryUs);
   SpinLockAcquire(&view.bucket->lock);
   if (limit_to_recent(view.bucket, view.generation, &key)) {
-    LowWaterMark* mark = place_of(view.bucket, view.task, priority);
+    LowWaterMark* mark = slot_for_mark(view.bucket, view.task, priority);
     bool is_same = mark->task == view.task && mark->priority == priority;
-    // Another claim may have come further meanwhile.
+    // Another claim may have raised the mark further meanwhile.
     if (!is_same || mark->expires <= now || precedes(mark->key, key) ||
         (is_new && mark->is_checked))
       *mark = {view.task,

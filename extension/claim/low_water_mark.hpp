@@ -1,22 +1,21 @@
-// Where the jobs that can be claimed begin. A claim walks its index from the front, where entries
-// of ended and claims in place lie: thousands after a busy second, millions while an old snapshot
-// keeps vacuum from them. Shared memory remembers, per task and priority, a key below which no job
-// is ready, and the next claim starts there.
+// Low-water marks: for each task and priority, a key below which no job is ready. Claims start
+// there. At the front of the index lie dead entries and entries of running in-place claims:
+// thousands after a busy second, millions while an old snapshot holds back vacuum.
 //
-// A mark is raised by a claim over what it walked, and lowered by every transaction that makes a
-// job ready below it, after its commit is visible. A claim that raises a mark may have missed such
-// a commit: so each bucket counts the lowerings and keeps the last keys, and a claim raises no
-// further than those that came since before its snapshot.
+// A claim raises a mark over the entries it has passed. A transaction that makes a job ready below
+// a mark lowers it, after its commit is visible. A claim may have missed such a commit when it
+// raises a mark. So each bucket counts lowerings and keeps the last keys, and a claim raises a mark
+// no further than the keys added since before its snapshot.
 //
-// A claim moves the mark over the jobs that it is about to take before it locks any of them, if
-// nobody was faster, and others go on behind them: so no two claims look at the same rows, and
-// each takes its own in one piece. What it then cannot have it gives back; if it is undone, the
-// mark is lowered as for any claim (claims_in_progress.hpp).
+// A claim moves the mark over the jobs that it is about to take, before it locks any of them. Other
+// claims continue after them, so no two claims read the same rows. If another claim moved the mark
+// first, it reserves nothing. Jobs of the range that it cannot lock lower the mark again. If its
+// transaction is undone, the mark is lowered as for any claim (claims_in_progress.hpp).
 //
-// What never told anybody (a prepared transaction, a row written by hand) is found because marks
-// expire: one claim then looks at a part of what lies below the mark, and goes on at the mark; the
-// next one to come after a while looks at the next part. However much an old snapshot keeps there,
-// no claim takes long, and all of them together a fiftieth of the time.
+// Some rows become ready without lowering a mark: rows of a prepared transaction, rows written by
+// hand. So marks expire. The next claim then checks up to 1,000 entries below the mark and
+// continues at the mark; a later claim checks the next entries. So no claim takes long, however
+// many entries an old snapshot keeps there, and all checks together take a fiftieth of the time.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -39,84 +38,86 @@ struct LowWaterMark {
   int16 priority;
   OrderKey key;
   TimestampTz expires;
-  bool is_checked;   // it had expired: one claim looks below it, the others go on with it
-  OrderKey checked;  // how far those looks have come
+  bool is_checked;   // it expired and one claim checks below it; other claims start at it
+  OrderKey checked;  // the key up to which the checks have come
 };
 
-// The marks of all tasks that share a bit.
+// The marks of all tasks that share a task bit.
 struct MarkBucket {
   slock_t lock;
-  uint64 generation;                // how often it was lowered
-  TimestampTz recent[kRecentKeys];  // to what, at generation % kRecentKeys
+  uint64 generation;                // number of lowerings
+  TimestampTz recent[kRecentKeys];  // run_at of the last lowerings, at generation % kRecentKeys
   LowWaterMark mark[kMarksPerBit];
 };
 
-// One task of a claim.
+// What a claim needs to use the marks of one task.
 struct MarkView {
-  MarkBucket* bucket;  // NULL: nothing is remembered
+  MarkBucket* bucket;  // NULL: this server keeps no marks
   int bit;
   uint64 task;
-  uint64 generation;  // before the claim's snapshot was taken
-  TimestampTz own;    // the first job that this transaction itself made ready
+  uint64 generation;       // of the bucket, read before the claim's snapshot
+  TimestampTz own_run_at;  // run_at of the first job that this transaction made ready
 };
 
-// Memory for so many databases; only there where the server preloads this library.
+// Shared memory for that many databases; only in a server that preloads the library.
 Size low_water_marks_size(int databases);
 void create_low_water_marks(int databases);
 
-// A place was given to another database.
+// Clears the marks of a slot that another database takes over.
 void reset_low_water_marks(int database);
 
-// Of the database at this place; NULL where nothing is remembered.
+// The bucket of a task bit, for the database in this slot; NULL when this server keeps no marks.
 MarkBucket* mark_bucket(int database, int bit);
 
-// Lowers the marks of this database, each to the earliest run_at of its task bit. Never raises.
+// Lowers the marks of this database, each to the earliest run_at of its task bit. Never raises an
+// error.
 void lower_marks_to(const EarliestRunAt& earliest);
 
-// Call it before the snapshot of the claim is taken.
+// The bucket's generation; call it before the claim's snapshot is taken.
 uint64 mark_generation(MarkBucket* bucket);
 
-// A name for this task of this job table.
+// A hash that identifies the task in this job table; never 0.
 uint64 mark_task(const char* identifier, int length);
 
-// The priorities of which a mark is remembered, in order, at most kMarksPerBit; how many they are.
+// Stores the priorities with a mark, in ascending order, at most kMarksPerBit; returns their
+// number.
 int marked_priorities(const MarkView& view, int16* priorities);
 
-// Where to begin.
+// The mark at which a claim begins.
 struct FoundMark {
   bool is_known;
-  bool is_to_check;  // this claim is to look below it, for all, from `checked` on
+  bool is_to_check;  // the mark expired: this claim checks below it, from `checked` on
   OrderKey key;
   OrderKey checked;
   TimestampTz expires;
 };
 FoundMark find_mark(const MarkView& view, int16 priority);
 
-// Whether others have gone further since; then `found` has the mark as it is now.
+// True when other claims have raised the mark since; `found` then becomes the current mark.
 bool mark_has_moved(const MarkView& view, int16 priority, FoundMark* found);
 
-// Moves the mark from where the walk found or left it on to `to`, for this claim alone. Call it
-// after note_passed(): whatever becomes of the claim, nothing between them may be lost.
+// Moves the mark from `found` to `to`, which reserves the jobs between for this claim. Call it
+// after note_passed(), so that an abort lowers the mark again.
 enum class Advance {
   kDone,
-  kBehind,  // somebody was faster: `mark` has where it is now
-  kNo       // it was lowered, or is not remembered any more
+  kBehind,  // another claim moved it first: `found` is the current mark
+  kNo       // it was lowered, or is gone
 };
 Advance advance_mark(const MarkView& view, int16 priority, OrderKey to, FoundMark* mark);
 
-// A job that a mark was moved over is left to others.
+// Lowers the mark to a job that the claim leaves to other claims.
 void return_to_mark(const MarkView& view, int16 priority, OrderKey key);
 
-// No job is ready below `checked`, as far as the look that began then saw: somebody goes on there
-// later. Returns when the mark expires.
-TimestampTz note_checked(const MarkView& view, int16 priority, OrderKey checked,
-                         TimestampTz look_started);
+// Records that no job is ready below `checked`, as a check begun at that time saw. A later check
+// continues there. Returns when the mark expires.
+TimestampTz record_checked(const MarkView& view, int16 priority, OrderKey checked,
+                           TimestampTz check_started);
 
-// Nothing is left of this priority, and a claim finds that out without a mark.
+// Removes the mark: the priority has no entries, and a claim finds that out without it.
 void forget_mark(const MarkView& view, int16 priority);
 
-// No job of this priority is ready below the key. `expires`: of the mark where the walk began, or 0
-// when it began at the front.
+// Raises the mark: no job of this priority is ready below the key. `expires` belongs to the mark
+// where the walk began; 0 if it began at the front.
 void raise_mark(const MarkView& view, int16 priority, OrderKey key, TimestampTz expires,
                 TimestampTz walk_started);
 

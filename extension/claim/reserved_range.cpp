@@ -7,8 +7,8 @@
 namespace pulse {
 namespace {
 
-// As many rows as are looked at before any is locked. What somebody faster has taken meanwhile was
-// looked at for nothing; moving the mark costs a spinlock.
+// Maximum number of rows read before any is locked. Reading rows that a faster claim takes is
+// wasted work; moving a mark costs only a spinlock.
 constexpr int kMaxRows = 64;
 
 struct Rows {
@@ -18,19 +18,19 @@ struct Rows {
   OrderKey key[kMaxRows];
 };
 
-// Puts the rows that come first into view. False when the row at hand is not for this claim.
-bool view_rows(Claim* claim, TaskCursor* cursor, int max_count, Rows* rows) {
+// Reads the first rows of the cursor. False when this claim must not take the current row.
+bool read_rows(Claim* claim, TaskCursor* cursor, int max_count, Rows* rows) {
   DueScan* scan = &cursor->scan;
   rows->count = 0;
   rows->priority = scan->priority;
   if (fit_of_row(claim, cursor, 0) != Fit::kGood) return false;
-  // Others find nothing where this claim has set rows aside: it waits for nobody from then on.
+  // Other claims skip the reserved rows, so this claim must not wait from then on.
   prepare_to_take(claim, cursor);
   begin_range(scan);
   do {
     rows->tid[rows->count] = scan->slot->tts_tid;
     rows->key[rows->count++] = {scan->run_at, scan->id};
-    // If this is undone, somebody is to look for them.
+    // If this transaction is undone, waiters must claim these jobs.
     note_claimed(cursor->bit);
     if (rows->count == max_count) break;
     cursor->due = next_due(scan);
@@ -44,22 +44,22 @@ void take_rows(Claim* claim, TaskCursor* cursor, const Rows& rows) {
   for (int i = 0; i < rows.count; i++) {
     if (take_row(claim, cursor, rows.tid[i]) || is_given_back) continue;
     give_back_row(&cursor->scan, rows.priority, rows.key[i]);
-    // Others went past it because of us, and whoever has it now need not tell them.
+    // Other claims skipped the row because of this one, and its present holder need not wake them.
     note_more(cursor->bit);
     is_given_back = true;
   }
 }
 
-// Whether the transaction made the row at hand a running job.
+// True when this transaction made the current row a running job.
 bool was_claimed_by(Claim* claim, TupleTableSlot* row, TransactionId xid) {
-  auto* seen = reinterpret_cast<BufferHeapTupleTableSlot*>(row);
-  HeapTupleHeader header = seen->base.tuple->t_data;
-  LockBuffer(seen->buffer, BUFFER_LOCK_SHARE);
+  auto* buffered = reinterpret_cast<BufferHeapTupleTableSlot*>(row);
+  HeapTupleHeader header = buffered->base.tuple->t_data;
+  LockBuffer(buffered->buffer, BUFFER_LOCK_SHARE);
   bool is_changed = header->t_choice.t_heap.t_xmax == xid &&
                     !HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
                     !ItemPointerEquals(&header->t_ctid, &row->tts_tid);
   ItemPointerData next = header->t_ctid;
-  LockBuffer(seen->buffer, BUFFER_LOCK_UNLOCK);
+  LockBuffer(buffered->buffer, BUFFER_LOCK_UNLOCK);
   TupleTableSlot* changed = claim->table.locked;
   bool isnull;
   bool is_claimed =
@@ -72,7 +72,7 @@ bool was_claimed_by(Claim* claim, TupleTableSlot* row, TransactionId xid) {
   return is_claimed;
 }
 
-// Whether the row at hand is with another claim that is under way and published.
+// True when a published claim in progress holds the current row.
 bool is_with_other_claim(Claim* claim, TaskCursor* cursor) {
   if (claim->checked_xid != claim->blocking_xid) {
     claim->claim_in_progress = claim_of_transaction(claim->blocking_xid);
@@ -89,7 +89,7 @@ bool skip_claimed(Claim* claim, TaskCursor* cursor) {
   if (catch_up(&cursor->scan, &cursor->due)) return true;
   if (!is_locked_by_other(cursor->scan.slot, &claim->blocking_xid)) return false;
   if (!is_with_other_claim(claim, cursor)) {
-    // Who only locks or edits a job tells nobody when he lets go of it.
+    // A transaction that only locks or edits a job sends no wake-up when it ends.
     claim->is_job_held = true;
     return false;
   }
@@ -110,7 +110,7 @@ bool take_range(Claim* claim, TaskCursor* cursor) {
   TimestampTz from = scan->walk.start.run_at;
   int max_count = Min(kMaxRows, claim->max_jobs - claim->claimed);
   Rows rows;
-  if (!view_rows(claim, cursor, max_count, &rows)) return false;
+  if (!read_rows(claim, cursor, max_count, &rows)) return false;
   bool is_full = rows.count == max_count;
   if (!end_range(scan, is_full, &cursor->due)) return true;
   publish_claim(cursor->bit, from);

@@ -11,17 +11,18 @@
 namespace pulse {
 namespace {
 
-// At jobs of other claims, when this one has all that it asked for.
-constexpr int kFewLooks = 16;
+// Maximum number of other claims' jobs that a finished claim skips in search of a free one.
+constexpr int kMaxSkipped = 16;
 
-// A row that is known as the task's first, and not due yet, saves the way to it.
+// `first` is the task's first row, if known; a row that is not due yet saves the index descent to
+// it.
 void add_cursor(Claim* claim, Datum identifier, int* capacity, TupleTableSlot* first) {
   if (claim->cursor_count == *capacity) {
     *capacity *= 2;
     claim->cursors =
         static_cast<TaskCursor**>(repalloc(claim->cursors, sizeof(TaskCursor*) * *capacity));
   }
-  // On its own: an index scan keeps the address of a key, so no cursor may move.
+  // Allocated separately, because an index scan keeps the address of its keys.
   auto* cursor = static_cast<TaskCursor*>(palloc0(sizeof(TaskCursor)));
   claim->cursors[claim->cursor_count++] = cursor;
   text* name = DatumGetTextPP(identifier);
@@ -43,13 +44,13 @@ void add_cursor(Claim* claim, Datum identifier, int* capacity, TupleTableSlot* f
                     : first_due(&cursor->scan);
 }
 
-// Every task with ready jobs, by a skip scan over the index's first column.
+// Adds every task with ready jobs, by a skip scan over the index's first column.
 void add_every_task(Claim* claim, int* capacity) {
   TupleTableSlot* row = table_slot_create(claim->table.relation, nullptr);
   IndexScanDesc scan =
       begin_index_scan(claim->table.relation, claim->index, claim->table.snapshot, 1);
   scan->xs_want_itup = true;
-  // Any entry names its task: to step over those that are known as dead is to read all their pages.
+  // Dead entries also name their task; skipping entries marked dead would read all their pages.
   scan->ignore_killed_tuples = false;
   Datum last = PointerGetDatum(cstring_to_text(""));
   for (;;) {
@@ -58,7 +59,7 @@ void add_every_task(Claim* claim, int* capacity) {
     index_rescan(scan, &key, 1, nullptr, 0);
     if (!index_getnext_tid(scan, ForwardScanDirection)) break;
     bool isnull;
-    // From the entry: millions of those behind it may be dead.
+    // Read from the index entry, because millions of dead entries may follow.
     last = PointerGetDatum(
         DatumGetTextPCopy(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &isnull)));
     add_cursor(claim, last, capacity, index_fetch_heap(scan, row) ? row : nullptr);
@@ -91,10 +92,10 @@ TaskCursor* best_cursor(Claim* claim) {
 
 namespace {
 
-// Whether the cursor has a job that this claim leaves to others, as far as a short look tells.
+// True when the cursor has a job that this claim leaves to other claims, as far as a few rows show.
 bool has_more(Claim* claim, TaskCursor* cursor) {
   if (claim->claimed < claim->max_jobs) return false;
-  for (int i = 0; i < kFewLooks && cursor->due; i++)
+  for (int i = 0; i < kMaxSkipped && cursor->due; i++)
     if (!skip_claimed(claim, cursor)) return true;
   return cursor->due;
 }

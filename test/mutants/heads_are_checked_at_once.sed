@@ -1,4 +1,4 @@
 # One claim looks at everything below an expired head.
 # in: extension
 # red: cost claims
-s/^constexpr int kLookAtOnce = 1000;/constexpr int kLookAtOnce = 1000000;/
+s/^constexpr int kMaxChecked = 1000;/constexpr int kMaxChecked = 1000000;/

@@ -1,4 +1,4 @@
 # Claims go past what a prepared transaction holds, which nobody tells when it is undone.
 # in: extension
 # red: isolation reserved_ranges
-/if (place->xid == own\[i\])/d
+/if (slot->xid == own_xids\[i\])/d
