@@ -199,7 +199,7 @@ DatabaseState* database_state(Oid database) {
       oid = database;
     if (oid == database) return slot_state;
   }
-  // A process without a database has no syscache to check whether the others were dropped.
+  // A process without a database has no syscache to check whether another database was dropped.
   bool can_look = IsTransactionState() && OidIsValid(MyDatabaseId);
   return can_look ? take_over_dropped(all, database) : nullptr;
 }

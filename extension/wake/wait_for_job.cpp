@@ -61,7 +61,7 @@ struct OneJobPerBit {
 };
 constexpr OneJobPerBit kOneJobPerBit;
 
-// Takes a due time that has passed, so that one waiter acts on it and the others stay asleep.
+// Takes a due time that has passed, so that only one waiter acts on it.
 bool take_due(pg_atomic_uint64* due, TimestampTz now) {
   uint64 at = pg_atomic_read_u64(due);
   while (at <= static_cast<uint64>(now))
@@ -72,7 +72,7 @@ bool take_due(pg_atomic_uint64* due, TimestampTz now) {
 int64 poll_interval_us() { return settings.poll_interval_ms * INT64CONST(1000); }
 
 // When this session handles a sweep due at `at`. The background worker comes first, then the first
-// waiters, then the others after a long delay.
+// waiters, then every waiter after a long delay.
 uint64 sweep_due_for_session(DatabaseState* database, uint64 at) {
   if (at == kNever || !pg_atomic_read_u32(&database->maintainer.is_serving)) return at;
   int64 behind_us = is_among_first_waiters(kSweepingWaiters) ? 0 : kCheckAfterUs;

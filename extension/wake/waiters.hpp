@@ -65,7 +65,7 @@ void wake_all_waiters();
 void signal_waiters();
 
 // Each task has a few timer owners, its first waiters, which act on jobs that become due. The
-// others stay asleep: a thousand timers would wake a thousand waiters for one job. A leaving owner
+// rest stay asleep: a thousand timers would wake a thousand waiters for one job. A leaving owner
 // signals its successor.
 //
 // Returns the tasks of these that have a future job.
