@@ -100,8 +100,7 @@ void define_settings() {
   DefineCustomBoolVariable(
       "pulse.events", "Sends a notification on channel pulse_events for each recovery.", nullptr,
       &settings.events, true, PGC_SUSET, 0, nullptr, nullptr, nullptr);
-  DefineCustomBoolVariable(
-"pulse.allow_drop", "Allows DROP EXTENSION while live jobs exist.",
+  DefineCustomBoolVariable("pulse.allow_drop", "Allows DROP EXTENSION while live jobs exist.",
                            nullptr, &settings.allow_drop, false, PGC_SUSET, 0, nullptr, nullptr,
                            nullptr);
   DefineCustomStringVariable(

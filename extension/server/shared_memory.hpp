@@ -95,7 +95,7 @@ struct SharedState {
   pg_atomic_uint32 must_retry;  // 1: the launcher retries databases that it could not serve
   pg_atomic_uint32 is_crowded;  // 1: idle maintainers end, to free processes for other databases
   pg_atomic_uint32 may_stay;    // 1: every listed database can keep a maintainer
-  pg_atomic_uint32 waiting;       // waiter slots in use; a commit that reads 0 wakes no waiter
+  pg_atomic_uint32 waiting;     // waiter slots in use; a commit that reads 0 wakes no waiter
   DatabaseState database[FLEXIBLE_ARRAY_MEMBER];
   // followed by Waiter[waiters]
 };
