@@ -23,7 +23,7 @@ DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL)
 # that is missing and a part that no list names fail the build.
 SQL_STRUCTURE  = preamble types tables
 # Foundations
-SQL_FUNCTIONS  = settings clock installation
+SQL_FUNCTIONS  = table_comments settings clock installation
 # Tasks and queues
 SQL_FUNCTIONS += task queue promote
 # Producers

@@ -1,5 +1,5 @@
-# Joins the SQL parts into an install script. Parts that an upgrade replays say CREATE OR REPLACE;
-# an install script must not, because it would adopt objects that somebody planted (CVE-2022-2625).
+# Joins the SQL parts into an install script. Parts that an upgrade replays say CREATE OR REPLACE.
+# An install script must not: it would adopt objects that another role planted (CVE-2022-2625).
 FNR == 1 {
     part = FILENAME
     sub(/^.*\/sql\//, "sql/", part)

@@ -1,11 +1,11 @@
 -- Refuses to be sourced by hand: psql obeys this line, CREATE EXTENSION ignores it.
 \echo Use "CREATE EXTENSION pg_pulse" to load this file. \quit
 
--- The server puts the schema pulse first; nobody's objects there shall serve this script.
+-- The server puts the schema pulse first; this script must not call an object planted there.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
--- A schema of this name may have been there before. Its owner, and whoever may create in it, could
--- put functions beside ours that then run with the rights of the owner of ours.
+-- A schema of this name may exist already. Its owner, and every role that may create in it, could
+-- add functions that then run with the rights of the extension's owner.
 DO $$
 DECLARE
   home pg_namespace;
@@ -19,9 +19,9 @@ BEGIN
       HINT = 'ALTER SCHEMA pulse OWNER TO the role that creates the extension, or drop it.';
   ELSIF EXISTS (SELECT FROM aclexplode(home.nspacl) AS a
                  WHERE a.privilege_type = 'CREATE' AND a.grantee <> home.nspowner) THEN
-    RAISE EXCEPTION 'others than its owner may create objects in schema pulse' USING
+    RAISE EXCEPTION 'schema pulse lets roles besides its owner create objects' USING
       ERRCODE = 'insufficient_privilege',
-      HINT = 'REVOKE CREATE ON SCHEMA pulse from them; \dn+ pulse shows who they are.';
+      HINT = 'REVOKE CREATE ON SCHEMA pulse FROM those roles; \dn+ pulse lists them.';
   END IF;
   SELECT pg_describe_object(d.classid, d.objid, d.objsubid) INTO planted FROM pg_depend AS d
    WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = home.oid

@@ -1,12 +1,9 @@
--- The words of the queue as types. Values are only ever appended: they are dumped and restored.
+-- States, and the rows that functions take and return. Enum values are only appended, because dumps
+-- contain them.
 
 CREATE TYPE pulse.job_state AS ENUM ('ready', 'parked', 'running');
-COMMENT ON TYPE pulse.job_state IS
-  'where a live job stands: ready (due or future, on the claim index), parked (held behind its '
-  'queue), running';
 
 CREATE TYPE pulse.finished_state AS ENUM ('completed', 'failed', 'quarantined', 'cancelled');
-COMMENT ON TYPE pulse.finished_state IS 'how a job ended';
 
 CREATE TYPE pulse.job_spec AS (
   identifier   text,
@@ -18,7 +15,6 @@ CREATE TYPE pulse.job_spec AS (
   priority     int,
   flags        text[]
 );
-COMMENT ON TYPE pulse.job_spec IS 'one job to add, the argument of add_jobs';
 
 CREATE TYPE pulse.claimed_job AS (
   id             bigint,
@@ -42,13 +38,8 @@ CREATE TYPE pulse.claimed_job AS (
   handler        regprocedure,
   created_at     timestamptz
 );
-COMMENT ON TYPE pulse.claimed_job IS
-  'a job as handed to a worker, with the token that names its claim';
 
 CREATE TYPE pulse.job_outcome AS (id bigint, outcome text);
-COMMENT ON TYPE pulse.job_outcome IS
-  'the answer of a plural call for one job: accepted, stale (not this claim''s any more) or '
-  'busy (ask again)';
 
 CREATE TYPE pulse._ending AS (
   id       bigint,
@@ -57,7 +48,7 @@ CREATE TYPE pulse._ending AS (
   retry    boolean,
   retry_in interval,
   payload  json,
-  cause      text,
+  cause    text,
   token    bigint
 );
 COMMENT ON TYPE pulse._ending IS
@@ -73,4 +64,3 @@ CREATE TYPE pulse._sweep_result AS (
   jobs_skipped_locked int,
   skipped_time        interval
 );
-COMMENT ON TYPE pulse._sweep_result IS 'what a sweep did';

@@ -3,17 +3,17 @@
 #   awk -v VERSION=NEW -f upgrade.awk role=old INSTALL_SCRIPT_OF_OLD role=structure PARTS
 #     role=print BEGIN DELTA role=functions PARTS
 #
-# A function or view that the old version has keeps its CREATE OR REPLACE, which lets users' grants
-# on it live on. A new one is created plainly, because OR REPLACE would adopt what somebody planted
-# on a server before 14.5. An old one that the new version has no more must be dropped by the delta,
-# as must one whose arguments change. One that only got another name is renamed by the delta.
+# A function or view of the old version keeps its CREATE OR REPLACE, so users' grants on it stay. A
+# new one gets a plain CREATE, because OR REPLACE would adopt an object that another role planted on
+# a server before 14.5. The delta drops each old one that the new version lacks, or whose arguments
+# change, and renames each that only has another name.
 
 function fail(place, what) {
     print place ": " what > "/dev/stderr"
     failed = 1
 }
-# The name with the arguments as written, defaults and white space apart: what CREATE OR REPLACE
-# goes by, if nobody renames an argument, which it refuses.
+# The name with the arguments as written, without defaults and white space. CREATE OR REPLACE finds
+# a function by these, and refuses to rename an argument.
 function identity(text) {
     sub(/^CREATE (OR REPLACE )?/, "", text)
     if (text ~ /^VIEW /) {
@@ -31,7 +31,7 @@ function name_of(id) {
     sub(/^[A-Z]+ /, "", id)
     return id
 }
-# Reads on to the parenthesis that closes the arguments; what was read is in header.
+# Reads up to the parenthesis that closes the arguments, into header.
 function read_header(    line) {
     header = $0
     if ($2 == "VIEW" || $4 == "VIEW") return
@@ -41,7 +41,9 @@ function put_object(    id) {
     read_header()
     id = identity(header)
     current[id] = 1
-    if (!(id in old || name_of(id) in exists) || name_of(id) in dropped) sub(/ OR REPLACE/, "", header)
+    if (!(id in old || name_of(id) in exists) || name_of(id) in dropped) {
+        sub(/ OR REPLACE/, "", header)
+    }
     print header
 }
 
@@ -64,7 +66,7 @@ FNR == 1 && (role == "print" || role == "functions") {
 role == "print" && /^DROP (FUNCTION|PROCEDURE|VIEW) / {
     dropped[name_of($3)] = 1
 }
-# What was renamed keeps what depends on it, and is replaced under its new name.
+# A renamed object keeps its dependents, and is replaced under its new name.
 role == "print" && /^ALTER (FUNCTION|PROCEDURE|VIEW) .* RENAME TO / {
     dropped[name_of($3)] = 1
     renamed = "pulse." $NF

@@ -1,10 +1,10 @@
 -- Refuses to be sourced by hand: psql obeys this line, ALTER EXTENSION ignores it.
 \echo Use "ALTER EXTENSION pg_pulse UPDATE TO '@VERSION@'" to load this file. \quit
 
--- The server puts the schema pulse first; nobody's objects there shall serve this script.
+-- The server puts the schema pulse first; this script must not call an object planted there.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
--- Functions of the new version need its library; an open session, or a server that preloaded the
+-- Functions of the new version need its library. An open session, or a server that preloads the
 -- library and was not restarted, still has the old one.
 DO $$
 BEGIN
@@ -17,9 +17,9 @@ BEGIN
   END IF;
 END $$;
 
--- All locks first. Each is waited for shorter than anybody looks for deadlocks, and when one is not
--- to be had all are given up for a while: whoever uses the queue is held up for moments only, and
--- no transaction is a victim of the update. lock_timeout limits the whole of it.
+-- The update takes all locks first. It waits for each less than deadlock_timeout; if one is not
+-- free, it releases all of them and pauses. So the update blocks users of the queue for moments
+-- only, and never makes their transaction fail. lock_timeout limits the whole.
 DO $$
 DECLARE
   statements text[];
@@ -29,10 +29,10 @@ DECLARE
   moment int;
   begun timestamptz := clock_timestamp();
 BEGIN
-  -- LOCK TABLE of a view would go on to the server's own relations below it; the owner stays. The
-  -- order is that of the most frequent transactions: a beat or a claim has its heartbeat when it
-  -- comes to the jobs, and whoever begins with the jobs needs no heartbeat. In another order busy
-  -- workers and the update would stand in each other's way again and again.
+  -- LOCK TABLE on a view would also lock the server's relations below it, so a view gets the owner
+  -- that it has. Heartbeats come before jobs, as in most transactions: a heartbeat or claim locks
+  -- its heartbeat row first, and a transaction that begins with jobs needs no heartbeat. In another
+  -- order busy workers and the update would block each other again and again.
   SELECT array_agg(CASE c.relkind
                      WHEN 'v' THEN format('ALTER VIEW %s OWNER TO %I', c.oid::regclass,
                                           pg_get_userbyid(c.relowner))
@@ -58,7 +58,7 @@ BEGIN
       END IF;
     END;
     PERFORM pg_sleep(0.2);
-    -- Whoever uses both tables in the other order in one transaction is let through the next time.
+    -- The next round takes the two tables in the other order, for transactions that do so.
     statements := ARRAY[statements[2], statements[1]] || statements[3:];
   END LOOP;
   PERFORM set_config('lock_timeout', limit_before, true);

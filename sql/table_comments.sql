@@ -1,0 +1,176 @@
+-- What the tables, columns and types of tables.sql and types.sql hold. Every upgrade replays these
+-- comments, so the delta repeats none. docs/functions.md prints them.
+
+COMMENT ON FUNCTION pulse._queue_slot(text) IS
+  'Hashes a queue''s name to 0 to 8191 (FNV-1a): the bit that marks the queue for promotion.';
+COMMENT ON FUNCTION pulse._rows_changed() IS
+  'Makes every session read this table again instead of its cached rows.';
+COMMENT ON TYPE pulse.job_state IS
+  'States of a live job: ready (due or future, open to claims), parked (behind its queue) and '
+  'running.';
+COMMENT ON TYPE pulse.finished_state IS 'How a job ended.';
+COMMENT ON TYPE pulse.job_spec IS
+  'One job to add, an element of the argument of add_jobs. NULL takes the default that add_job '
+  'has.';
+
+COMMENT ON TYPE pulse.claimed_job IS
+  'A job as a claim hands it to its worker, with the token that names the claim.';
+COMMENT ON COLUMN pulse.claimed_job.token IS
+  'Names this claim; each report about the job carries it';
+COMMENT ON COLUMN pulse.claimed_job.attempts IS 'Number of this attempt, from 1';
+COMMENT ON COLUMN pulse.claimed_job.crashes IS 'Attempts that ended with the death of their worker';
+COMMENT ON COLUMN pulse.claimed_job.checkpoint IS
+  'Last checkpoint of an earlier attempt; NULL without one';
+COMMENT ON COLUMN pulse.claimed_job.last_error IS 'Error of the last attempt that ended with one';
+COMMENT ON COLUMN pulse.claimed_job.recovered IS
+  'Why an earlier attempt was recovered: session, host, silence, timeout, stall or hand; NULL if '
+  'it was not';
+COMMENT ON COLUMN pulse.claimed_job.timeout IS
+  'Limit of this attempt since its claim; NULL means none';
+COMMENT ON COLUMN pulse.claimed_job.stall_timeout IS
+  'Limit between two progress reports; NULL means none';
+COMMENT ON COLUMN pulse.claimed_job.on_unreachable IS
+  'What the worker does while the database is out of reach: continue or kill';
+COMMENT ON COLUMN pulse.claimed_job.handler IS
+  'Function of this database that runs the job; NULL without one';
+
+COMMENT ON TYPE pulse.job_outcome IS
+  'The answer of a plural call for one job: accepted, stale (the claim is over) or busy (another '
+  'transaction holds the job: call again).';
+COMMENT ON TYPE pulse._sweep_result IS 'The counts that a sweep returns.';
+
+COMMENT ON TABLE pulse.job IS 'Live jobs: ready, parked behind their queue, or running.';
+COMMENT ON COLUMN pulse.job.identifier IS 'Name of the task';
+COMMENT ON COLUMN pulse.job.priority IS 'A lower number is claimed first';
+COMMENT ON COLUMN pulse.job.run_at IS 'Time at which the job falls due';
+COMMENT ON COLUMN pulse.job.attempts IS 'Attempts consumed, the running one included';
+COMMENT ON COLUMN pulse.job.crashes IS 'Attempts that ended with the death of their worker';
+COMMENT ON COLUMN pulse.job.worker_id IS
+  'Of a running job, its owner; of a ready one, the only worker that may run this poison suspect '
+  '(see claim)';
+COMMENT ON COLUMN pulse.job.token IS 'Names the current claim; NULL unless the job runs';
+COMMENT ON COLUMN pulse.job.last_activity_at IS 'Last progress report, or the claim';
+COMMENT ON COLUMN pulse.job.progress IS 'Reported fraction, 0 to 1';
+COMMENT ON COLUMN pulse.job.checkpoint IS 'Reported by the task, handed to the next attempt';
+COMMENT ON COLUMN pulse.job.last_error IS 'Error of the last attempt that ended with one';
+COMMENT ON COLUMN pulse.job.recovered IS
+  'Why an earlier attempt was recovered: session, host, silence, timeout, stall or hand; NULL if '
+  'it was not';
+COMMENT ON COLUMN pulse.job.revision IS
+  'Counts the changes by which attempts may have started again';
+COMMENT ON COLUMN pulse.job.claimed_live_us IS 'The claim on the liveness clock, in microseconds';
+COMMENT ON COLUMN pulse.job.activity_live_us IS
+  'The last progress report or the claim on the liveness clock, in microseconds';
+COMMENT ON COLUMN pulse.job.cancel_requested_at IS
+  'Time at which cancel_job flagged the running job';
+COMMENT ON COLUMN pulse.job.superseded IS
+  'While the job ran, its key was given to another job or removed: it does not run again';
+COMMENT ON COLUMN pulse.job.in_place IS
+  'The running job was claimed in place: claim_batch lists it, and no heartbeat has indexed it';
+COMMENT ON COLUMN pulse.job.running_worker_id IS
+  'Owner of a running job that is indexed as running';
+COMMENT ON COLUMN pulse.job.index_lane IS
+  'The index that has the job: o(pen): ready, or claimed in place; p(arked); h(eld): indexed as '
+  'running. No index may use the state: a claim in place changes it, and is a HOT update because '
+  'no index has to follow';
+
+COMMENT ON TABLE pulse.claim_batch IS
+  'Claims in place whose jobs are not indexed as running: one row for up to 200 jobs of one '
+  'claim.';
+COMMENT ON COLUMN pulse.claim_batch.remaining_jobs IS
+  'How many of the jobs complete_many() has not ended; other calls may have ended some of these';
+
+COMMENT ON TABLE pulse.finished_job IS
+  'Jobs that ended and are kept: failed, quarantined and cancelled ones, and completed ones where '
+  'keep_completed asks for it.';
+COMMENT ON COLUMN pulse.finished_job.worker_id IS
+  'Owner of the last attempt; NULL if the job ended while it waited';
+COMMENT ON COLUMN pulse.finished_job.token IS 'The claim that ended the job';
+COMMENT ON COLUMN pulse.finished_job.result IS
+  'Stored by complete(); NULL for a job that did not complete';
+
+COMMENT ON TABLE pulse.attempt IS
+  'The audit trail: one row for each attempt that did not simply succeed, and one for each '
+  'success where its job is kept.';
+COMMENT ON COLUMN pulse.attempt.attempt IS 'Number of the attempt, from 1';
+
+COMMENT ON TABLE pulse.worker IS 'Registered workers, one row per process; no id is used twice.';
+COMMENT ON COLUMN pulse.worker.boot_id IS 'Names this boot of the machine';
+COMMENT ON COLUMN pulse.worker.process_start IS
+  'Start of the process as its machine records it, which tells it from a later process of the '
+  'same pid';
+COMMENT ON COLUMN pulse.worker.tasks IS 'Tasks that the worker serves; NULL means every task';
+COMMENT ON COLUMN pulse.worker.sweep_threshold IS
+  'Silence after which the worker is lost, as set when it registered';
+COMMENT ON COLUMN pulse.worker.state IS
+  'alive, draining (asked to drain or to stop), lost or stopped';
+COMMENT ON COLUMN pulse.worker.reason IS 'Why the worker ended';
+COMMENT ON COLUMN pulse.worker.info IS 'What the worker told about itself and its machine';
+
+COMMENT ON TABLE pulse.heartbeat IS
+  'The last heartbeat of each worker that has not ended, and the worker''s status in the same '
+  'row.';
+COMMENT ON COLUMN pulse.heartbeat.beat_live_us IS
+  'The last heartbeat on the liveness clock, in microseconds';
+COMMENT ON COLUMN pulse.heartbeat.status IS
+  'What the next heartbeat tells the worker: alive, draining, stopping or lost';
+COMMENT ON COLUMN pulse.heartbeat.interval_us IS
+  'Interval of the worker''s heartbeats, in microseconds; 0: the worker lives exactly as long as '
+  'its attached session';
+COMMENT ON COLUMN pulse.heartbeat.threshold_us IS
+  'Silence after which the worker is lost, in microseconds; the sweep uses the least that its '
+  'settings allow if that is longer';
+COMMENT ON COLUMN pulse.heartbeat.attachment IS
+  'Number of the session lock that stands for the attached session; NULL without one';
+COMMENT ON COLUMN pulse.heartbeat.incarnation IS
+  'The run of the server in which the worker attached';
+COMMENT ON COLUMN pulse.heartbeat.detached_live_us IS
+  'When the attached session ended, on the liveness clock in microseconds';
+COMMENT ON COLUMN pulse.heartbeat.isolated_job_id IS
+  'The poison suspect that this worker runs isolated, or is kept free for';
+COMMENT ON COLUMN pulse.heartbeat.lost_cause IS
+  'How the loss was noticed: session, host or silence';
+COMMENT ON COLUMN pulse.heartbeat.missing_job_ids IS
+  'Jobs that the last heartbeat did not name; the next one that does not name them either ends '
+  'their attempts';
+
+COMMENT ON TABLE pulse.clock IS
+  'The liveness clock: accumulated live time and the moment of the tick that wrote it. The '
+  'greatest row counts.';
+COMMENT ON COLUMN pulse.clock.vt_us IS 'Accumulated live time, in microseconds';
+
+COMMENT ON TABLE pulse.queue IS
+  'Settings of named queues. A queue without a row runs one job at a time.';
+COMMENT ON COLUMN pulse.queue.concurrency IS 'How many jobs of the queue run at a time';
+
+COMMENT ON TABLE pulse.task IS 'Settings of tasks; NULL, or no row, takes the default.';
+COMMENT ON COLUMN pulse.task.max_attempts IS 'Attempts of a job that is added without max_attempts';
+COMMENT ON COLUMN pulse.task.timeout IS
+  'Limit of an attempt since its claim; NULL takes pulse.default_timeout';
+COMMENT ON COLUMN pulse.task.stall_timeout IS 'Limit between two progress reports; NULL means none';
+COMMENT ON COLUMN pulse.task.backoff IS
+  'How the wait before the next attempt grows: exponential, fixed or none';
+COMMENT ON COLUMN pulse.task.jitter IS 'Random part of the wait, as a fraction of it, 0 to 1';
+COMMENT ON COLUMN pulse.task.keep_completed IS
+  'How long completed jobs are kept; NULL takes pulse.keep_completed';
+COMMENT ON COLUMN pulse.task.max_crashes IS
+  'Deaths of workers after which a job is quarantined; -1 means never, NULL takes '
+  'pulse.max_crashes';
+COMMENT ON COLUMN pulse.task.on_unreachable IS
+  'What a worker does with the task while the database is out of reach: continue or kill; NULL '
+  'means continue';
+COMMENT ON COLUMN pulse.task.handler IS
+  'Full name of the function that runs the task; text, because pg_upgrade refuses a column of '
+  'regprocedure';
+
+COMMENT ON TABLE pulse.installation IS
+  'The server, database and job table that these jobs belong to. Elsewhere they are a copy: no '
+  'worker claims any before adopt_installation().';
+COMMENT ON COLUMN pulse.installation.epoch_base IS
+  'Added to the timeline in each token and worker id; above those of all earlier installations';
+COMMENT ON COLUMN pulse.installation.timeline IS 'The last timeline on which a number was made';
+COMMENT ON COLUMN pulse.installation.moved_at IS
+  'When the same tables were last found under another system identifier';
+
+COMMENT ON TABLE pulse.installation_witness IS
+  'The installation that these files belong to; no dump contains it.';
