@@ -1,39 +1,40 @@
--- The one source of time: the wall clock for what people schedule, the liveness clock for how long
--- somebody was silent. pulse.clock_offset moves both, for tests.
+-- The one source of time: the wall clock for schedules, the liveness clock for the silence of
+-- workers. pulse.clock_offset moves both, for tests.
 
 CREATE OR REPLACE FUNCTION pulse.now() RETURNS timestamptz
   LANGUAGE c VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_clock_timestamp';
 COMMENT ON FUNCTION pulse.now() IS
-  'the time as pg_pulse sees it: the server''s clock, moved by pulse.clock_offset';
+  'Returns the time by which jobs fall due: the server''s clock, moved by pulse.clock_offset.';
 
 CREATE OR REPLACE FUNCTION pulse._transaction_now() RETURNS timestamptz
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_transaction_timestamp';
 COMMENT ON FUNCTION pulse._transaction_now() IS
-  'the start of the transaction, moved by pulse.clock_offset';
+  'Returns the start of the transaction, moved by pulse.clock_offset.';
 
 CREATE OR REPLACE FUNCTION pulse._live_now_us() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_live_now_us';
-COMMENT ON FUNCTION pulse._live_now_us() IS 'the liveness clock, microseconds';
+COMMENT ON FUNCTION pulse._live_now_us() IS 'Returns the liveness clock in microseconds.';
 
 CREATE OR REPLACE FUNCTION pulse._live_base_us() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_live_base_us';
 COMMENT ON FUNCTION pulse._live_base_us() IS
-  'the liveness clock without pulse.clock_offset: what a tick stores';
+  'Returns the liveness clock without pulse.clock_offset, in microseconds: the value that a tick '
+  'stores.';
 
 CREATE OR REPLACE FUNCTION pulse._current_timeline() RETURNS int
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_current_timeline';
-COMMENT ON FUNCTION pulse._current_timeline() IS 'the timeline that this server writes';
+COMMENT ON FUNCTION pulse._current_timeline() IS 'Returns the timeline that this server writes.';
 
 CREATE OR REPLACE FUNCTION pulse._longest_tick_us() RETURNS bigint
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_longest_tick_us';
 COMMENT ON FUNCTION pulse._longest_tick_us() IS
-  'by how much the liveness clock advances at most between two ticks';
+  'Returns the most that the liveness clock advances between two ticks, in microseconds.';
 
--- Stores how far the clock has come, when the last tick is old enough, and answers how much time
--- was left out since then (an outage, a step of the wall clock). The row is any that nobody holds:
--- all rows are taken only while eight sweeps at once sit in open transactions. It is ahead of every
--- other, if by a microsecond: among equals a tick from before the wall clock was turned back would
--- win, and the clock would stand until that time comes again.
+-- Stores the clock when the last tick is old enough, and returns the time that it left out since
+-- then (an outage, a step of the wall clock). A tick writes any row that no transaction locks, and
+-- skips the write while eight open sweeps lock them all. The written row exceeds every other by a
+-- microsecond at least. Among equal rows a tick from before a backward step of the wall clock would
+-- win, and the liveness clock would stand still until that time.
 CREATE OR REPLACE FUNCTION pulse._tick() RETURNS interval
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -56,4 +57,4 @@ BEGIN
   RETURN greatest(elapsed - pulse._interval(live_us - newest.vt_us), interval '0');
 END $$;
 COMMENT ON FUNCTION pulse._tick() IS
-  'advances the liveness clock; returns the time that it left out since the last tick';
+  'Advances the liveness clock and returns the time since the last tick that it left out.';

@@ -1,18 +1,19 @@
--- Which installation the jobs belong to: a copy hands out none until somebody adopts it. The row is
--- written, judged and kept up to date in extension/install/installation.cpp.
+-- Which installation the jobs belong to: a copy hands out none before adopt_installation().
+-- extension/install/installation.cpp writes the row, compares it and keeps it up to date.
 
 CREATE OR REPLACE FUNCTION pulse._installation_standing() RETURNS text
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_installation_standing';
 COMMENT ON FUNCTION pulse._installation_standing() IS
-  'unused (no number made yet), ours, moved (the same tables under another server: adopted at the '
-  'next number) or copy (claims are refused)';
+  'Tells how this database relates to its installation row: unused (no number made yet), ours, '
+  'moved (same tables, another server: adopted at the next number) or copy (claims are refused).';
 
 CREATE OR REPLACE FUNCTION pulse._lock_numbers() RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_numbers';
 COMMENT ON FUNCTION pulse._lock_numbers() IS
-  'until the transaction ends nobody else makes a token or a worker id; waits for who has';
+  'Locks the numbers until the transaction ends: no other transaction makes a token or a worker '
+  'id. Waits for transactions that are making one.';
 
--- Reads every kept job: for the first use and for an adoption.
+-- Reads every kept job, at the first use and at an adoption only.
 CREATE OR REPLACE VIEW pulse._highest_numbers AS
   SELECT 'token'::text AS what,
          greatest((SELECT pg_catalog.max(j.token) FROM pulse.job AS j),
@@ -29,10 +30,10 @@ CREATE OR REPLACE VIEW pulse._highest_numbers AS
          s.last_value + s.is_called::int
     FROM pulse.worker_id_seq AS s;
 COMMENT ON VIEW pulse._highest_numbers IS
-  'the highest stored token and worker id, and what their sequences give next';
+  'The highest stored token and worker id, and the next number of each sequence.';
 
--- 0 in a new database, and in one in which 0.1.0 made what is stored; with jobs that 0.1.0 dumped
--- on a later timeline, or that came without its sequences, above all of them.
+-- 0 in a new database, and in one whose rows 0.1.0 wrote. Above all stored numbers where 0.1.0
+-- dumped the jobs on a later timeline, or where they were restored without the sequences.
 CREATE OR REPLACE FUNCTION pulse._first_epoch_base(timeline int) RETURNS int
   LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(max(CASE WHEN n.stored >= (timeline::bigint << 40 | n.next)
@@ -40,7 +41,7 @@ CREATE OR REPLACE FUNCTION pulse._first_epoch_base(timeline int) RETURNS int
     FROM pulse._highest_numbers AS n;
 $$;
 COMMENT ON FUNCTION pulse._first_epoch_base(int) IS
-  'the least epoch_base with which each new number is above all stored ones';
+  'Returns the least epoch_base that puts every new number above all stored ones.';
 
 CREATE OR REPLACE FUNCTION pulse.adopt_installation() RETURNS pulse.installation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -62,7 +63,7 @@ BEGIN
     FROM pg_control_system() AS s, pg_database AS d WHERE d.datname = current_database()
   RETURNING * INTO adopted;
   INSERT INTO pulse.installation_witness (installation_id) VALUES (adopted.id);
-  -- A copy of the jobs alone lacks the list of claims in place, without which no sweep finds them.
+  -- A copy of the job table alone lacks claim_batch, without which no sweep finds claims in place.
   UPDATE pulse.job AS j SET in_place = false
    WHERE j.id IN (SELECT f.id FROM pulse.job AS f WHERE f.in_place AND f.state = 'running'
                      FOR UPDATE SKIP LOCKED);
@@ -73,6 +74,6 @@ BEGIN
   RETURN adopted;
 END $$;
 COMMENT ON FUNCTION pulse.adopt_installation() IS
-  'makes the jobs of a copy this database''s own, so that they are claimed here; the new tokens '
-  'and worker ids are above all that are stored. Also after data was restored over data. PU007 '
-  'outside READ COMMITTED';
+  'Makes the jobs of a copy this database''s own, so that workers claim them here, and returns '
+  'the new installation. New tokens and worker ids are above all stored ones. Call it also after '
+  'restoring data over data. Raises PU007 outside READ COMMITTED.';

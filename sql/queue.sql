@@ -1,6 +1,7 @@
 -- Settings of named queues. A change takes the queue's lock, so that no promotion runs beside it.
 
--- Open jobs that nobody claimed go back behind the queue, which is then promoted anew.
+-- Unclaimed open jobs go back behind the queue, which the next promotion opens under the new
+-- settings.
 CREATE OR REPLACE FUNCTION pulse._park_open(queue_name text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -9,7 +10,8 @@ BEGIN
    WHERE j.queue_name = _park_open.queue_name AND j.state = 'ready' AND j.index_lane <> 'p';
   PERFORM pulse._note_queue(queue_name);
 END $$;
-COMMENT ON FUNCTION pulse._park_open(text) IS 'puts the unclaimed open jobs of a queue back';
+COMMENT ON FUNCTION pulse._park_open(text) IS
+  'Parks the unclaimed open jobs of a queue and marks the queue for promotion.';
 
 CREATE OR REPLACE FUNCTION pulse.set_queue(
     queue_name text, concurrency int = NULL, paused boolean = NULL)
@@ -34,14 +36,17 @@ BEGIN
   RETURN stored;
 END $$;
 COMMENT ON FUNCTION pulse.set_queue(text, int, boolean) IS
-  'stores settings of a queue; NULL leaves a setting as it is. Running jobs are not touched';
+  'Stores settings of a queue and returns them; NULL leaves a setting as it is. concurrency (1 to '
+  '1000000) is how many of its jobs run at a time. Running jobs go on. Raises PU004 for a value '
+  'out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.pause_queue(queue_name text) RETURNS pulse.queue
   LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT pulse.set_queue(queue_name, NULL, true);
 $$;
 COMMENT ON FUNCTION pulse.pause_queue(text) IS
-  'once this commits, no job of the queue is claimed until resume_queue';
+  'Pauses a queue: once this commits, no worker claims a job of it before resume_queue. Running '
+  'jobs go on. Raises PU004 for a name that is empty or too long.';
 
 CREATE OR REPLACE FUNCTION pulse.resume_queue(queue_name text) RETURNS pulse.queue
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -53,4 +58,5 @@ BEGIN
   END IF;
   RETURN pulse.set_queue(resume_queue.queue_name, NULL, false);
 END $$;
-COMMENT ON FUNCTION pulse.resume_queue(text) IS 'ends a pause. PU005 for a queue without settings';
+COMMENT ON FUNCTION pulse.resume_queue(text) IS
+  'Ends the pause of a queue. Raises PU005 for a queue without stored settings.';

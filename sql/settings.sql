@@ -1,77 +1,79 @@
--- The settings as SQL sees them, and the refusals that several parts share. The values live in the
--- library's variables, so reading one never depends on what was loaded before.
+-- The settings as SQL sees them, and the argument checks that several parts share. A setting is
+-- read through the library, so it is known before the session has loaded the library.
 
 CREATE OR REPLACE FUNCTION pulse.version() RETURNS text
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_version';
-COMMENT ON FUNCTION pulse.version() IS 'version of the loaded library';
+COMMENT ON FUNCTION pulse.version() IS 'Returns the version of the loaded library, such as 0.2.0.';
 
 CREATE OR REPLACE FUNCTION pulse._setting_us(name text) RETURNS bigint
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_setting_us';
 COMMENT ON FUNCTION pulse._setting_us(text) IS
-  'a duration setting in microseconds; NULL when it is -1';
+  'Returns a duration setting, named without its prefix, in microseconds; NULL when it is -1.';
 
 CREATE OR REPLACE FUNCTION pulse._max_crashes() RETURNS int
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_max_crashes';
-COMMENT ON FUNCTION pulse._max_crashes() IS 'the setting pulse.max_crashes';
+COMMENT ON FUNCTION pulse._max_crashes() IS 'Returns the setting pulse.max_crashes.';
 
 CREATE OR REPLACE FUNCTION pulse._events_on() RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_events_on';
-COMMENT ON FUNCTION pulse._events_on() IS 'the setting pulse.events';
+COMMENT ON FUNCTION pulse._events_on() IS 'Returns the setting pulse.events.';
 
 CREATE OR REPLACE FUNCTION pulse._in_client_block() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_in_client_block';
-COMMENT ON FUNCTION pulse._in_client_block() IS 'whether the client opened a transaction block';
+COMMENT ON FUNCTION pulse._in_client_block() IS
+  'Returns whether the client has opened a transaction block.';
 
 CREATE OR REPLACE FUNCTION pulse._begin_async_write() RETURNS void
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_begin_lazy_write';
 COMMENT ON FUNCTION pulse._begin_async_write() IS
-  'what is written from here to _end_async_write() is written anew after a crash: a transaction of '
-  'nothing else commits without waiting for the disk';
+  'Begins writes that a later sweep repeats if a crash loses them. A transaction that writes '
+  'nothing else commits asynchronously.';
 
 CREATE OR REPLACE FUNCTION pulse._end_async_write() RETURNS void
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_end_lazy_write';
-COMMENT ON FUNCTION pulse._end_async_write() IS 'the end of what _begin_async_write() began';
+COMMENT ON FUNCTION pulse._end_async_write() IS 'Ends the writes that _begin_async_write() began.';
 
 CREATE OR REPLACE FUNCTION pulse._require_read_committed(what text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_read_committed';
 COMMENT ON FUNCTION pulse._require_read_committed(text) IS
-  'raises PU007 under another isolation level';
+  'Raises PU007 under an isolation level other than READ COMMITTED.';
 
 CREATE OR REPLACE FUNCTION pulse._us(duration interval) RETURNS bigint
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   RETURN pg_catalog.trunc(pg_catalog.date_part('epoch', duration) * 1000000)::bigint;
-COMMENT ON FUNCTION pulse._us(interval) IS 'a duration in microseconds; a month counts as 30 days';
+COMMENT ON FUNCTION pulse._us(interval) IS
+  'Converts a duration to microseconds; a month counts as 30 days.';
 
 CREATE OR REPLACE FUNCTION pulse._interval(us bigint) RETURNS interval
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   RETURN pg_catalog.make_interval(secs => us / 1000000.0::float8);
-COMMENT ON FUNCTION pulse._interval(bigint) IS 'microseconds as a duration';
+COMMENT ON FUNCTION pulse._interval(bigint) IS 'Converts microseconds to a duration.';
 
--- One place for the refusal of names and numbers: extension/server/argument_checks.cpp.
+-- Names and numbers are checked in one place: extension/server/argument_checks.cpp.
 CREATE OR REPLACE FUNCTION pulse._check_name(what text, value text, longest int) RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_name';
 COMMENT ON FUNCTION pulse._check_name(text, text, int) IS
-  'raises PU004 for an empty or over-long name';
+  'Raises PU004 for a name that is empty or too long.';
 
 CREATE OR REPLACE FUNCTION pulse._check_identifier(identifier text) RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_identifier';
 COMMENT ON FUNCTION pulse._check_identifier(text) IS
-  'raises PU004 for a task name that is empty, over-long, absolute, or leads out of the tasks '
-  'folder';
+  'Raises PU004 for a task name that is empty, too long, absolute, or leads out of the tasks '
+  'folder.';
 
 CREATE OR REPLACE FUNCTION pulse._check_number(what text, value int, lowest int, highest int)
   RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_number';
 COMMENT ON FUNCTION pulse._check_number(text, int, int, int) IS
-  'raises PU004 for a number out of range; NULL passes';
+  'Raises PU004 for a number out of range; NULL passes.';
 
 CREATE OR REPLACE FUNCTION pulse._check_document(what text, document json) RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_document';
 COMMENT ON FUNCTION pulse._check_document(text, json) IS
-  'raises PU004 for a document of more than 64 MiB; NULL passes';
+  'Raises PU004 for a document of more than 64 MiB; NULL passes.';
 
 CREATE OR REPLACE FUNCTION pulse._check_duration(what text, value interval, lowest interval)
   RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_duration';
 COMMENT ON FUNCTION pulse._check_duration(text, interval, interval) IS
-  'raises PU004 for a duration out of range; NULL passes';
+  'Raises PU004 for a duration below the given one or above 10 years; NULL passes.';

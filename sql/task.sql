@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pulse._keeps_completed(identifier text) RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_keeps_completed';
 COMMENT ON FUNCTION pulse._keeps_completed(text) IS
-  'whether completed jobs of this task are kept: as it says, or else pulse.keep_completed';
+  'Returns whether completed jobs of this task are kept, by its keep_completed or the setting.';
 
 CREATE OR REPLACE FUNCTION pulse._check_task_settings(
     backoff text, jitter float8, max_crashes int, on_unreachable text)
@@ -23,7 +23,7 @@ BEGIN
   PERFORM pulse._check_number('max_crashes', max_crashes, -1, 32767);
 END $$;
 COMMENT ON FUNCTION pulse._check_task_settings(text, float8, int, text) IS
-  'raises PU004 for settings that no task can have';
+  'Raises PU004 for settings that no task can have.';
 
 CREATE OR REPLACE FUNCTION pulse.set_task(
     identifier text,
@@ -81,4 +81,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.set_task(text, int, interval, interval, text, interval, interval, float8,
                                    interval, int, text, regprocedure) IS
-  'stores settings of a task; NULL leaves a setting as it is. PU004 for a value out of range';
+  'Stores settings of a task and returns them all; NULL leaves a setting as it is. The table '
+  'pulse.task describes each setting. Raises PU004 for a value out of range and for a handler '
+  'that cannot take a job.';
