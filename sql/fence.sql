@@ -1,8 +1,7 @@
--- Fencing the caller's own rows: see extension/finish/fence.cpp.
+-- Commits of the caller's own rows only under a current claim: see extension/finish/fence.cpp.
 
 CREATE OR REPLACE FUNCTION pulse.fence(job_id bigint, token bigint) RETURNS void
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_fence';
 COMMENT ON FUNCTION pulse.fence(bigint, bigint) IS
-  'makes this transaction fail at COMMIT, with PU001, unless the claim is still current then '
-  'or was '
-  'ended by this transaction. PU001 at once when it is lost already';
+  'Ties this transaction to a claim: COMMIT fails with PU001 unless the claim is then still '
+  'current or was ended by this transaction. Raises PU001 at once when the claim is already lost.';

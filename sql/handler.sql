@@ -1,5 +1,5 @@
--- Tasks that are functions of the database: the worker calls perform_job, which runs the function
--- and completes the job in one transaction, so that what the function does happens exactly once.
+-- Tasks that are functions of the database. The worker calls perform_job, which runs the function
+-- and completes the job in one transaction, so the function's effects happen exactly once.
 
 CREATE OR REPLACE FUNCTION pulse._check_handler(handler regprocedure) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -17,9 +17,9 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._check_handler(regprocedure) IS
-  'raises PU004 for a function that cannot be called with a job; NULL passes';
+  'Raises PU004 for a function that cannot be called with a job; NULL passes.';
 
--- A task whose function is gone is named by nobody: its jobs wait until it has one again.
+-- A task whose function was dropped is left out: its jobs wait until it has a handler again.
 CREATE OR REPLACE FUNCTION pulse.handler_tasks() RETURNS text[]
   LANGUAGE sql STABLE SECURITY DEFINER PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(array_agg(t.identifier::text ORDER BY t.identifier), '{}')
@@ -28,7 +28,7 @@ CREATE OR REPLACE FUNCTION pulse.handler_tasks() RETURNS text[]
      AND has_function_privilege(session_user, to_regprocedure(t.handler), 'EXECUTE');
 $$;
 COMMENT ON FUNCTION pulse.handler_tasks() IS
-  'the tasks with a handler that the session''s user may execute';
+  'Returns the names of the tasks whose handler the session''s user may execute.';
 
 CREATE OR REPLACE FUNCTION pulse._require_claim(job_id bigint, token bigint) RETURNS pulse.job
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -44,7 +44,7 @@ BEGIN
   RETURN claimed;
 END $$;
 COMMENT ON FUNCTION pulse._require_claim(bigint, bigint) IS
-  'the job of this claim; PU001 when the claim is over';
+  'Returns the job of this claim; raises PU001 when the claim is over.';
 
 CREATE OR REPLACE FUNCTION pulse.held_job(job_id bigint, token bigint) RETURNS pulse.claimed_job
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
@@ -53,10 +53,10 @@ BEGIN
   RETURN pulse._as_claimed(pulse._require_claim(job_id, token));
 END $$;
 COMMENT ON FUNCTION pulse.held_job(bigint, bigint) IS
-  'the job of this claim as claim() hands it over; PU001 when the claim is over';
+  'Returns the job of this claim as claim() hands it out. Raises PU001 when the claim is over.';
 
--- The call as text, because the function is known by its name only. A function in FROM is called
--- whatever it is declared as, also when nobody reads what it returns.
+-- The call is text, because the handler is known by name only. A function in FROM is called even
+-- if it is declared IMMUTABLE and no clause reads its result.
 CREATE OR REPLACE FUNCTION pulse.handler_call(job_id bigint, token bigint) RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
@@ -83,10 +83,11 @@ BEGIN
                         ELSE 'job' END);
 END $$;
 COMMENT ON FUNCTION pulse.handler_call(bigint, bigint) IS
-  'the statement that calls the handler of this claim''s task; PU005 when it has none';
+  'Returns the statement that calls the handler of this job, with job_id as $1 and token as $2. '
+  'Raises PU001 when the claim is over, PU005 when the task has no handler.';
 
--- With the rights and the settings of the caller, because the handler is the caller's business:
--- without SECURITY DEFINER, and without SET, which the handler would inherit.
+-- The handler runs with the rights and the settings of the caller. So this function has neither
+-- SECURITY DEFINER nor SET, which the handler would inherit.
 CREATE OR REPLACE FUNCTION pulse.perform_job(job_id bigint, token bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
 DECLARE
@@ -97,7 +98,7 @@ BEGIN
   PERFORM pulse.complete(job_id, token, result);
 END $$;
 COMMENT ON FUNCTION pulse.perform_job(bigint, bigint) IS
-  'calls the handler of the job''s task and completes the job with what it returned, in the '
-  'caller''s transaction and with the caller''s rights. When it fails, report that by fail() in '
-  'another transaction. PU001 when the claim is lost, at the latest at COMMIT; PU005 when the task '
-  'has no handler';
+  'Calls the handler of the job''s task and completes the job with its result, in the caller''s '
+  'transaction and with the caller''s rights. If the call fails, report the error with fail() in '
+  'another transaction. Raises PU001 when the claim is lost, at the latest at COMMIT; PU005 when '
+  'the task has no handler.';

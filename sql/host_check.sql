@@ -1,9 +1,9 @@
--- Same host: what a starting worker finds out about others of its machine, before their silence
--- does. Which of them may be judged, and by what, is decided here; only whether a process exists
--- can be seen there alone.
+-- Same host: a starting worker finds dead workers of its machine before their silence is noticed.
+-- The database decides which workers may be judged, and by which signs. Only the calling worker can
+-- see whether a process exists.
 
--- No row where nothing is known of the machine. Pids mean something only within one run of the
--- kernel and one namespace of pids.
+-- A worker that did not describe its machine has no pair. Pids are comparable only within one boot
+-- of the kernel and one pid namespace.
 CREATE OR REPLACE VIEW pulse._host_pairs AS
   SELECT me.id AS asking_id, other.id AS worker_id, other.pid, other.process_start, other.hostname,
          coalesce(other.boot_id <> '' AND other.boot_id = me.boot_id AND other.pid_namespace <> ''
@@ -12,10 +12,12 @@ CREATE OR REPLACE VIEW pulse._host_pairs AS
     JOIN pulse.worker AS other ON other.id <> me.id AND other.state IN ('alive', 'draining')
    WHERE other.hostname = me.hostname OR other.boot_id = me.boot_id;
 COMMENT ON VIEW pulse._host_pairs IS
-  'workers of one machine; shares_pids: each can see whether the other''s process exists';
+  'Pairs of workers on one machine; shares_pids: each can see whether the other''s process '
+  'exists.';
 
--- An outage lets everybody's age grow by one longest tick; the formula of thresholds has room for
--- that and two beats. A client that lost only its connection is back within one interval.
+-- An outage adds at most one longest tick to the silence of every worker; the least threshold has
+-- room for that and two heartbeats. A client that lost only its connection returns within one
+-- interval.
 CREATE OR REPLACE FUNCTION pulse._is_gone_from_host(beat pulse.heartbeat, live_us bigint)
   RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -28,8 +30,8 @@ BEGIN
     ELSE live_us - beat.beat_live_us > pulse._least_threshold_us(beat.interval_us) END;
 END $$;
 COMMENT ON FUNCTION pulse._is_gone_from_host(pulse.heartbeat, bigint) IS
-  'whether a worker of another boot or namespace has gone: its session ended and it missed a beat, '
-  'or it missed two';
+  'Returns whether a worker of another boot or pid namespace has gone: its session ended and it '
+  'missed one heartbeat, or it missed two.';
 
 CREATE OR REPLACE FUNCTION pulse.check_host(worker_id bigint)
   RETURNS TABLE (id bigint, pid int, process_start text)
@@ -48,7 +50,7 @@ BEGIN
      ORDER BY h.worker_id
        FOR UPDATE OF h SKIP LOCKED
   LOOP
-    -- A claim of it that is under way has to end first; then a sweep finds it.
+    -- A worker with a claim in progress is left to the next sweep.
     IF pulse._try_lock_worker(gone.worker_id) THEN
       PERFORM pulse.declare_lost(gone.worker_id, format('gone from host %s', gone.hostname));
     END IF;
@@ -61,7 +63,8 @@ BEGIN
      ORDER BY p.worker_id;
 END $$;
 COMMENT ON FUNCTION pulse.check_host(bigint) IS
-  'what a worker asks when it has registered. Declares lost those of its hostname, but of another '
-  'boot or pid namespace, whose session ended or who missed two beats. Returns those whose '
-  'processes the caller can see: where one is gone (no such pid, or another start), it calls '
-  'declare_lost()';
+  'Checks, for a worker that has just registered, the other workers of its machine. Those of '
+  'another boot or pid namespace are declared lost when their session ended or they missed two '
+  'heartbeats. Returns the workers whose processes the caller can see: for each without such a '
+  'process (no such pid, or another process_start), call declare_lost(). Raises PU002 for a '
+  'caller that is unknown, lost or stopped, PU007 outside READ COMMITTED.';

@@ -1,4 +1,4 @@
--- A running job says that it gets on: this is what stall_timeout watches.
+-- Progress of a running job, which stall_timeout watches.
 
 CREATE OR REPLACE FUNCTION pulse.progress(
     job_id bigint, token bigint, message text = NULL, fraction float8 = NULL,
@@ -30,6 +30,6 @@ BEGIN
   PERFORM pulse._beat_beside(owner);
 END $$;
 COMMENT ON FUNCTION pulse.progress(bigint, bigint, text, float8, json, text) IS
-  'reports progress of a running job and stores its checkpoint; NULL leaves a value. Counts as '
-  'a beat '
-  'where it is its own transaction. PU001 when the claim is lost';
+  'Reports progress of a running job and stores its checkpoint; NULL leaves a value as it is. '
+  'fraction is 0 to 1. The report restarts stall_timeout, and outside a transaction block it '
+  'counts as a heartbeat. Raises PU001 when the claim is lost, PU004 for a value out of range.';

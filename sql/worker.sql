@@ -1,48 +1,50 @@
--- Workers: registration, the attached session, the orderly end. An id is never used twice, so a new
--- process never keeps a dead one's jobs alive.
+-- Workers: registration, the attached session, the orderly end. No id is used twice, so heartbeats
+-- of a new process never keep a dead worker's jobs alive.
 
 CREATE OR REPLACE FUNCTION pulse._next_worker_id() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_worker_id';
 COMMENT ON FUNCTION pulse._next_worker_id() IS
-  'an id that no worker had before, also across failover, restore and pg_upgrade';
+  'Returns an id that no worker has had before, also across failover, restore and pg_upgrade.';
 
 CREATE OR REPLACE FUNCTION pulse._hold_attachment() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_hold_attachment';
 COMMENT ON FUNCTION pulse._hold_attachment() IS
-  'a new session lock that stands for this session; its number';
+  'Takes a new session lock that stands for this session, and returns its number.';
 
 CREATE OR REPLACE FUNCTION pulse._holds_attachment(attachment bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_holds_attachment';
 COMMENT ON FUNCTION pulse._holds_attachment(bigint) IS
-  'whether this session is the one it stands for';
+  'Returns whether this session holds the session lock of this number.';
 
 CREATE OR REPLACE FUNCTION pulse._forget_attachment(attachment bigint) RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_forget_attachment';
 COMMENT ON FUNCTION pulse._forget_attachment(bigint) IS
-  'the worker ended in order: the end of this session asks for no sweep';
+  'Forgets an attachment whose worker has deregistered, so that the end of its session asks for '
+  'no sweep.';
 
 CREATE OR REPLACE FUNCTION pulse._attachment_state(attachment bigint, incarnation bigint)
   RETURNS text
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_attachment_state';
 COMMENT ON FUNCTION pulse._attachment_state(bigint, bigint) IS
-  'open, ended (by its client) or unknown (the server ended it, or nobody remembers its end: '
-  'silence decides)';
+  'Returns the state of an attached session: open, ended (by its client) or unknown (the server '
+  'ended it or has no record of its end, so silence decides).';
 
 CREATE OR REPLACE FUNCTION pulse._ended_live_us(attachment bigint) RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_ended_live_us';
 COMMENT ON FUNCTION pulse._ended_live_us(bigint) IS
-  'when its client ended the session, on the liveness clock (no earlier than the last tick); NULL '
-  'where that is not remembered';
+  'Returns when the client ended the session, in microseconds of the liveness clock and no '
+  'earlier than the last tick; NULL without a record.';
 
 CREATE OR REPLACE FUNCTION pulse._incarnation() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_incarnation';
-COMMENT ON FUNCTION pulse._incarnation() IS 'names this run of the server';
+COMMENT ON FUNCTION pulse._incarnation() IS 'Returns a number that names this run of the server.';
 
--- What every worker's settings must keep: two beats and a sweep and a half fit into the threshold.
+-- Every worker's threshold must have room for two heartbeats and one and a half sweep intervals.
 CREATE OR REPLACE FUNCTION pulse._least_threshold_us(interval_us bigint) RETURNS bigint
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_least_threshold_us';
 COMMENT ON FUNCTION pulse._least_threshold_us(bigint) IS
-  '2 x heartbeat_interval + 1.5 x sweep_interval, microseconds';
+  'Returns 2 x interval_us + 1.5 x sweep_interval in microseconds: the shortest silence that may '
+  'count as a death.';
 
 CREATE OR REPLACE FUNCTION pulse._check_worker(
     name text, tasks text[], heartbeat_interval interval)
@@ -78,12 +80,13 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._check_worker(text, text[], interval) IS
-  'raises PU004 for a name or value out of range, PU003 for settings that would make living '
-  'workers look lost';
+  'Raises PU004 for a name or value out of range, PU003 for settings under which living workers '
+  'would look lost.';
 
 CREATE OR REPLACE FUNCTION pulse._warn_in_block(what text) RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_warn_in_block';
-COMMENT ON FUNCTION pulse._warn_in_block(text) IS 'warns where a beat would wait for a commit';
+COMMENT ON FUNCTION pulse._warn_in_block(text) IS
+  'Warns when the call is inside a transaction block, where its effect waits for the commit.';
 
 CREATE OR REPLACE FUNCTION pulse.register_worker(
     name text, tasks text[] = NULL, info json = NULL, heartbeat_interval interval = NULL)
@@ -115,9 +118,11 @@ BEGIN
   RETURN registered;
 END $$;
 COMMENT ON FUNCTION pulse.register_worker(text, text[], json, interval) IS
-  'makes a worker known; this is its first beat. tasks NULL: every task. heartbeat_interval 0: '
-  'alive '
-  'exactly as long as its attached session lives. PU003 when the settings contradict each other';
+  'Registers a worker, with its first heartbeat, and returns its row. tasks: the tasks that it '
+  'serves; NULL means every task. info: hostname, boot_id, pid_namespace, pid and process_start '
+  'let workers of one machine check on each other. heartbeat_interval: NULL takes '
+  'pulse.heartbeat_interval; 0 means that the worker lives exactly as long as its attached '
+  'session. Raises PU003 when the settings contradict each other, PU004 for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse._raise_unknown_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -125,7 +130,8 @@ BEGIN
   RAISE EXCEPTION 'worker % is unknown', coalesce(worker_id::text, 'NULL') USING
     ERRCODE = 'PU002', HINT = 'pulse.worker lists the registered ones.';
 END $$;
-COMMENT ON FUNCTION pulse._raise_unknown_worker(bigint) IS 'raises PU002';
+COMMENT ON FUNCTION pulse._raise_unknown_worker(bigint) IS
+  'Raises PU002 for a worker that is not registered.';
 
 CREATE OR REPLACE FUNCTION pulse.attach_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -141,8 +147,9 @@ BEGIN
   WHERE h.worker_id = attach_worker.worker_id;
 END $$;
 COMMENT ON FUNCTION pulse.attach_worker(bigint) IS
-  'ties the worker to this session: when its client ends it, the worker is lost after '
-  'pulse.disconnect_grace. Not through a transaction pooler. PU002 for a worker that is not alive';
+  'Ties a worker to this session: when the client ends the session, the worker is lost after '
+  'pulse.disconnect_grace. Do not call it through a transaction pooler. Raises PU002 for a worker '
+  'that is unknown, lost or stopped.';
 
 CREATE OR REPLACE FUNCTION pulse.deregister_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -165,12 +172,12 @@ BEGIN
   UPDATE pulse.worker AS w SET state = 'stopped', ended_at = pulse.now(), reason = 'deregistered'
    WHERE w.id = deregister_worker.worker_id
   RETURNING * INTO last_worker;
-  -- Rows that somebody holds right now are found by the next sweep.
+  -- The next sweep ends the jobs whose rows another transaction locks.
   PERFORM pulse._recover_owner(deregister_worker.worker_id, 'interrupted', NULL,
     format('worker %s (%s) stopped', last_worker.id, last_worker.name), NULL);
   PERFORM pulse._forget_ended(deregister_worker.worker_id);
 END $$;
 COMMENT ON FUNCTION pulse.deregister_worker(bigint) IS
-  'the orderly end of a worker. Jobs that it still holds are interrupted: ready again at once, '
-  'with '
-  'the attempt consumed and no crash counted. Once more is no error';
+  'Ends a worker in order. Jobs that it still runs are interrupted: the attempt is consumed, no '
+  'crash is counted, and they are ready again at once. Repeating the call is harmless. Raises '
+  'PU002 for an unknown worker, PU007 outside READ COMMITTED.';
