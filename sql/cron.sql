@@ -1,6 +1,6 @@
--- pg_cron as the clock that calls tick(). It lives in one database, mostly another one than ours,
--- and need not be there at all: so this is text, to be run where pg_cron is. Names of databases and
--- roles are quoted in it and stand in no comment, because a superuser runs it.
+-- pg_cron as the clock that calls tick(). pg_cron lives in one database, usually not this one, so
+-- this function returns text to be run there. A superuser runs that text, so names of databases and
+-- roles are quoted in it and occur in none of its comments.
 
 CREATE OR REPLACE FUNCTION pulse.cron_setup_sql(
     schedule text = '* * * * *', username name = NULL, keep interval = '7 days')
@@ -29,5 +29,7 @@ BEGIN
     E'-- cron.unschedule() with these names ends it.\n');
 END $$;
 COMMENT ON FUNCTION pulse.cron_setup_sql(text, name, interval) IS
-  'what to run in pg_cron''s database so that it calls tick() here as this user (NULL: who runs '
-  'it), and forgets its records of that after a while (NULL: never). For pg_cron 1.4 and later';
+  'Returns the SQL to run in pg_cron''s database so that pg_cron calls tick() here. schedule: '
+  'five fields as in a crontab. username: the role that ticks; NULL means the one that runs the '
+  'SQL. keep: age after which pg_cron''s records of these runs are deleted; NULL means never. '
+  'Needs pg_cron 1.4 or later. Raises PU004 for a value out of range.';

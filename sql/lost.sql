@@ -1,16 +1,17 @@
--- Who is lost: the judgement about each worker, the verdict, and what is recovered from it. Every
--- step locks what it changes without waiting and judges again on the locked row. Lock order:
--- heartbeat row, worker lock, job rows by id, job keys.
+-- Lost workers: which workers are lost, and the recovery of their jobs. Every step locks the rows
+-- that it changes without waiting, and judges again on the locked row. Lock order: heartbeat row,
+-- worker lock, job rows by id, job keys.
 
--- How this worker was lost, NULL while it is alive. Judged on one version of its heartbeat row.
+-- Judges one version of a heartbeat row.
 CREATE OR REPLACE FUNCTION pulse._lost_cause(beat pulse.heartbeat, live_us bigint) RETURNS text
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lost_way';
 COMMENT ON FUNCTION pulse._lost_cause(pulse.heartbeat, bigint) IS
-  'session (its attached session ended), silence (no beat for the threshold) or NULL';
+  'Returns why this worker counts as lost: session (its attached session ended), silence (no '
+  'heartbeat within its threshold) or NULL (it is alive).';
 
--- Looks at every attached session: one that its client ended is stamped with the moment of that;
--- one that the server ended, or of whose end nobody knows, is forgotten, so that silence decides.
--- Before a tick of the clock, which would hide what came before it.
+-- A session that its client ended is stamped with that moment. A session that the server ended, or
+-- whose end is not recorded, is forgotten, so that silence decides. Runs before the clock's tick,
+-- because an end from before the tick would be stamped with the tick.
 CREATE OR REPLACE FUNCTION pulse._stamp_ended_sessions(live_us bigint) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -28,17 +29,17 @@ BEGIN
        FOR UPDATE OF h SKIP LOCKED
   ), changed AS (
     UPDATE pulse.heartbeat AS h SET
-      -- Of one that has beaten since, from another session, a grace begins now.
+      -- A worker that has beaten since, from another session, gets a grace that begins now.
       detached_live_us = CASE WHEN locked.session <> 'ended' THEN NULL
         WHEN locked.ended_live_us >= h.beat_live_us THEN locked.ended_live_us
         ELSE greatest(live_us, h.beat_live_us) END,
       attachment = CASE WHEN locked.session = 'ended' THEN h.attachment END,
-      -- Its session was all that one without heartbeats had: silence begins now.
+      -- A worker without heartbeats had only its session: its silence begins now.
       beat_live_us = CASE WHEN locked.session = 'unknown' AND h.interval_us = 0
         THEN greatest(live_us, h.beat_live_us) ELSE h.beat_live_us END
     FROM locked
     WHERE h.worker_id = locked.worker_id
-      -- Attached anew since it was judged: then the new session counts.
+      -- A worker that attached anew since the judgement lives by its new session.
       AND pulse._attachment_state(h.attachment, h.incarnation) = locked.session
     RETURNING locked.session
   )
@@ -46,14 +47,15 @@ BEGIN
   RETURN stamped;
 END $$;
 COMMENT ON FUNCTION pulse._stamp_ended_sessions(bigint) IS
-  'stamps workers whose attached session has ended, on the liveness clock; returns how many';
+  'Stamps workers whose attached session has ended with that moment on the liveness clock; '
+  'returns how many.';
 
--- Every sweep asks for the next one anew, for whoever is stamped and not lost: a request that was
--- made before may have been taken by a waiter for another reason, or with it.
+-- Every sweep asks for the next one anew while a stamped worker is not lost. A waiter that has gone
+-- may have taken an earlier request with it.
 CREATE OR REPLACE FUNCTION pulse._ask_for_grace_end(live_us bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  -- A grace that is over belongs to a worker that somebody holds: no use in asking at once.
+  -- A worker past its grace is locked by another transaction, so a sweep at once is of no use.
   PERFORM pulse._note_sweep_due(clock_timestamp() + pulse._interval(min(
            CASE WHEN h.detached_live_us + pulse._setting_us('disconnect_grace') > live_us
              THEN h.detached_live_us + pulse._setting_us('disconnect_grace') - live_us
@@ -64,7 +66,7 @@ BEGIN
      AND pulse._setting_us('disconnect_grace') IS NOT NULL;
 END $$;
 COMMENT ON FUNCTION pulse._ask_for_grace_end(bigint) IS
-  'at commit: asks for a sweep when the earliest grace of an ended session is over';
+  'Arranges that the commit asks for a sweep at the end of the earliest disconnect_grace.';
 
 CREATE OR REPLACE FUNCTION pulse._mark_lost(worker_id bigint, cause text, reason text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -75,10 +77,10 @@ BEGIN
    WHERE w.id = _mark_lost.worker_id;
   PERFORM pulse._note_everybody();
 END $$;
-COMMENT ON FUNCTION pulse._mark_lost(bigint, text, text) IS 'writes the verdict of a locked worker';
+COMMENT ON FUNCTION pulse._mark_lost(bigint, text, text) IS 'Marks a locked worker as lost.';
 
--- Marks the lost, oldest beat first. Returns how many were marked and how many running jobs belong
--- to lost workers that somebody holds right now.
+-- Marks lost workers, oldest heartbeat first. A worker that another transaction locks is skipped,
+-- and its running jobs are counted as skipped.
 CREATE OR REPLACE FUNCTION pulse._mark_all_lost(
     live_us bigint, max_count int, OUT marked int, OUT skipped int)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -111,10 +113,11 @@ BEGIN
     marked := marked + 1;
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse._mark_all_lost(bigint, int) IS 'declares workers lost that are';
+COMMENT ON FUNCTION pulse._mark_all_lost(bigint, int) IS
+  'Marks at most max_count lost workers; returns how many, and how many running jobs belong to '
+  'lost workers that it skipped because of a lock.';
 
--- Workers that own running jobs and do not live: lost, stopped, or without any row (after a
--- restore).
+-- A dead owner is lost, stopped, or has no row (after a restore).
 CREATE OR REPLACE FUNCTION pulse._dead_owners()
   RETURNS TABLE (worker_id bigint, outcome text, cause text, reason text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -133,7 +136,7 @@ BEGIN
     SELECT h.worker_id FROM holder AS h UNION SELECT c.worker_id FROM pulse.claim_batch AS c
   )
   SELECT o.worker_id,
-         -- An orderly end is no crash of the job; this row was held while its worker deregistered.
+         -- An orderly end counts no crash; the job's row was locked while its worker deregistered.
          CASE WHEN w.state = 'stopped' THEN 'interrupted' ELSE 'lost' END,
          coalesce(h.lost_cause, 'silence'),
          format('worker %s%s was lost: %s', o.worker_id, ' (' || w.name || ')',
@@ -144,17 +147,19 @@ BEGIN
    WHERE o.worker_id IS NOT NULL AND (h.worker_id IS NULL OR h.status IN ('lost', 'stopped'))
    ORDER BY h.beat_live_us NULLS FIRST;
 END $$;
-COMMENT ON FUNCTION pulse._dead_owners() IS 'owners of running jobs that do not live, and why';
+COMMENT ON FUNCTION pulse._dead_owners() IS
+  'Returns the owners of running jobs that are not alive, and why.';
 
 CREATE OR REPLACE FUNCTION pulse._recover_owner(
     worker_id bigint, outcome text, cause text, reason text, max_count int)
   RETURNS TABLE (id bigint, state text)
   LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100 AS 'MODULE_PATHNAME', 'pulse_recover_owner';
 COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, text, int) IS
-  'ends attempts of at most so many running jobs of a worker that does not live, all with NULL; '
-  'never waits';
+  'Ends the attempts of at most max_count running jobs of a worker that is not alive; NULL means '
+  'all. Never waits.';
 
--- claim_job found the owner of a job dead: the attempt is recorded, and the job is taken at once.
+-- claim_job calls it for a job whose owner is dead; it records the attempt, so that the claim can
+-- take the job at once.
 CREATE OR REPLACE FUNCTION pulse._recover_for_claim(job pulse.job) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -171,4 +176,4 @@ BEGIN
   RETURN recovered;
 END $$;
 COMMENT ON FUNCTION pulse._recover_for_claim(pulse.job) IS
-  'ends the attempt of a dead owner; NULLs when that was the job''s end';
+  'Ends the attempt of a dead owner and returns the job; all NULL when the job ended with it.';

@@ -1,7 +1,7 @@
--- Retention: what is past its age is deleted, oldest first, in bounded steps. Each kind of row has
--- an index in the order of its ages, so a step reads what it deletes and no more; rows that others
--- hold are stepped over. The plans are pinned, because statistics of a table that was just emptied
--- or filled would choose to read all of it.
+-- Retention: rows past their age are deleted, oldest first, in bounded steps. Each kind of row has
+-- an index in order of age, so a step reads only the rows that it deletes; locked rows are skipped.
+-- The plans are pinned, because fresh statistics of a table that was just emptied or filled would
+-- make the planner read all of it.
 
 CREATE OR REPLACE FUNCTION pulse._retention(keep_us bigint) RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -9,7 +9,7 @@ BEGIN
   RETURN CASE WHEN keep_us >= 0 THEN pulse.now() - pulse._interval(keep_us) END;
 END $$;
 COMMENT ON FUNCTION pulse._retention(bigint) IS
-  'what is older than this is past its age; NULL: it is kept for ever';
+  'Returns the time before which rows are past their retention; NULL: keep them for ever.';
 
 CREATE OR REPLACE FUNCTION pulse._prune_attempts(before timestamptz, max_count int) RETURNS int
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -26,7 +26,7 @@ CREATE OR REPLACE FUNCTION pulse._prune_attempts(before timestamptz, max_count i
   SELECT count(*)::int FROM gone;
 $$;
 COMMENT ON FUNCTION pulse._prune_attempts(timestamptz, int) IS
-  'deletes at most so many of the attempts that ended before; returns how many';
+  'Deletes at most max_count attempts that ended before this time; returns how many.';
 
 -- Jobs that did not complete have one age for all tasks.
 CREATE OR REPLACE FUNCTION pulse._prune_failed(before timestamptz, max_count int) RETURNS int
@@ -44,10 +44,11 @@ CREATE OR REPLACE FUNCTION pulse._prune_failed(before timestamptz, max_count int
   SELECT count(*)::int FROM gone;
 $$;
 COMMENT ON FUNCTION pulse._prune_failed(timestamptz, int) IS
-  'deletes at most so many failed, quarantined and cancelled jobs that ended before';
+  'Deletes at most max_count failed, quarantined and cancelled jobs that ended before this time; '
+  'returns how many.';
 
--- Completed jobs have an age per task, so each task's are looked at by themselves: in one order of
--- age for all, what one task keeps for long would stand before what others do not. A skip scan
+-- Completed jobs have a retention per task, so each task is pruned by itself. In one order of age,
+-- the jobs that one task keeps long would stand before older ones of another task. A skip scan
 -- finds the tasks, one step of the index for each.
 CREATE OR REPLACE FUNCTION pulse._prune_completed(max_count int) RETURNS int
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -82,9 +83,10 @@ CREATE OR REPLACE FUNCTION pulse._prune_completed(max_count int) RETURNS int
   SELECT count(*)::int FROM gone;
 $$;
 COMMENT ON FUNCTION pulse._prune_completed(int) IS
-  'deletes at most so many completed jobs past keep_completed, that of their task if it has one';
+  'Deletes at most max_count completed jobs past keep_completed, their task''s if it has one; '
+  'returns how many.';
 
--- A lost worker's heartbeat stays for a day (see sweep), so that it hears its verdict.
+-- A lost worker's heartbeat row stays for a day (see sweep), so that the worker reads its status.
 CREATE OR REPLACE FUNCTION pulse._prune_workers(before timestamptz, max_count int) RETURNS int
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
@@ -103,7 +105,8 @@ CREATE OR REPLACE FUNCTION pulse._prune_workers(before timestamptz, max_count in
   SELECT count(*)::int FROM gone;
 $$;
 COMMENT ON FUNCTION pulse._prune_workers(timestamptz, int) IS
-  'deletes at most so many workers that ended before and of which nothing is left';
+  'Deletes at most max_count workers that ended before this time and own no job; returns how '
+  'many.';
 
 CREATE OR REPLACE FUNCTION pulse._prune(max_count int) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -124,4 +127,5 @@ BEGIN
   RETURN pruned;
 END $$;
 COMMENT ON FUNCTION pulse._prune(int) IS
-  'deletes at most so many rows past their retention; returns how many: as many, then call again';
+  'Deletes at most max_count rows past their retention and returns how many; max_count means that '
+  'more may remain.';

@@ -1,10 +1,9 @@
--- The sweep finds the lost and recovers their jobs. Any number may run at once: every step locks
--- what it changes without waiting and judges again on the locked row. Lock order: heartbeat row,
--- worker lock, job rows by id, job keys. Called by every pulse-worker, by whoever wait_for_job
--- asks, by hand.
+-- The sweep finds lost workers and recovers their jobs. Any number of sweeps may run at once: every
+-- step locks the rows that it changes without waiting, and judges again on the locked row. Lock
+-- order: heartbeat row, worker lock, job rows by id, job keys. The background worker sweeps, every
+-- pulse-worker does, a waiter that wait_for_job asks, and operators.
 
--- Jobs past their own clocks: the timeout since the claim, the stall_timeout since the last sign of
--- life.
+-- The timeout counts from the claim, the stall_timeout from the last progress report.
 CREATE OR REPLACE FUNCTION pulse._overdue(live_us bigint)
   RETURNS TABLE (id bigint, token bigint, outcome text, error text, cause text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -26,10 +25,12 @@ BEGIN
     ) AS c (outcome)
    WHERE j.id = ANY (pulse._running_ids(NULL)) AND c.outcome IS NOT NULL;
 END $$;
-COMMENT ON FUNCTION pulse._overdue(bigint) IS 'running jobs past their own clocks';
+COMMENT ON FUNCTION pulse._overdue(bigint) IS
+  'Returns the running jobs past their timeout or stall_timeout.';
 
--- Locks late jobs without waiting, and judges again under the lock.
-CREATE OR REPLACE FUNCTION pulse._lock_overdue(live_us bigint, max_count int) RETURNS pulse._ending[]
+-- Judges again under the lock.
+CREATE OR REPLACE FUNCTION pulse._lock_overdue(live_us bigint, max_count int)
+  RETURNS pulse._ending[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -45,10 +46,11 @@ BEGIN
             FROM pulse._overdue(live_us) AS l WHERE l.id = ANY (locked));
 END $$;
 COMMENT ON FUNCTION pulse._lock_overdue(bigint, int) IS
-  'locked jobs past their own clocks, as endings';
+  'Locks at most max_count jobs past their timeout or stall_timeout without waiting; returns them '
+  'as endings.';
 
--- At most one notification per sweep; a full queue of them must not make the sweep fail at its
--- commit.
+-- A sweep sends at most one notification. It sends none while the notification queue is nearly
+-- full, which would make the sweep fail at its commit.
 CREATE OR REPLACE FUNCTION pulse._notify_recovered(cause text, worker_id bigint, job_ids bigint[])
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -60,31 +62,32 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._notify_recovered(text, bigint, bigint[]) IS
-  'tells listeners of pulse_events which jobs were recovered';
+  'Notifies listeners of pulse_events about recovered jobs.';
 
 CREATE OR REPLACE FUNCTION pulse._count_recovered(
     INOUT result pulse._sweep_result, states text[])
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  fates record;
+  counts record;
 BEGIN
-  SELECT count(*) FILTER (WHERE s IN ('ready', 'parked')) AS again,
+  SELECT count(*) FILTER (WHERE s IN ('ready', 'parked')) AS requeued,
          count(*) FILTER (WHERE s IN ('failed', 'cancelled')) AS ended,
          count(*) FILTER (WHERE s = 'quarantined') AS quarantined
-    INTO fates FROM unnest(states) AS s;
-  result.jobs_requeued := result.jobs_requeued + fates.again;
-  result.jobs_failed := result.jobs_failed + fates.ended;
-  result.jobs_quarantined := result.jobs_quarantined + fates.quarantined;
+    INTO counts FROM unnest(states) AS s;
+  result.jobs_requeued := result.jobs_requeued + counts.requeued;
+  result.jobs_failed := result.jobs_failed + counts.ended;
+  result.jobs_quarantined := result.jobs_quarantined + counts.quarantined;
 END $$;
 COMMENT ON FUNCTION pulse._count_recovered(pulse._sweep_result, text[]) IS
-  'adds fates to the result';
+  'Adds the new states of recovered jobs to a sweep''s counts.';
 
 CREATE OR REPLACE FUNCTION pulse._remaining(result pulse._sweep_result, max_count int) RETURNS int
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN max_count - result.jobs_requeued - result.jobs_failed - result.jobs_quarantined;
 END $$;
-COMMENT ON FUNCTION pulse._remaining(pulse._sweep_result, int) IS 'how many more jobs a sweep may end';
+COMMENT ON FUNCTION pulse._remaining(pulse._sweep_result, int) IS
+  'Returns how many more jobs a sweep may end.';
 
 CREATE OR REPLACE FUNCTION pulse._recover_lost(INOUT result pulse._sweep_result, max_count int)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -98,13 +101,14 @@ DECLARE
   event_ids bigint[] := '{}';
 BEGIN
   IF NOT pulse._has_claims() THEN
-    RETURN;  -- the background worker comes with a new process, which would plan all that follows
+    RETURN;  -- each background worker is a new process, which would have to plan what follows
   END IF;
   FOR owner IN SELECT * FROM pulse._dead_owners() LOOP
     EXIT WHEN pulse._remaining(result, max_count) <= 0;
     SELECT array_agg(r.id ORDER BY r.id), array_agg(r.state) INTO ids, states
       FROM pulse._recover_owner(
-        owner.worker_id, owner.outcome, owner.cause, owner.reason, pulse._remaining(result, max_count)) AS r;
+        owner.worker_id, owner.outcome, owner.cause, owner.reason,
+        pulse._remaining(result, max_count)) AS r;
     result := pulse._count_recovered(result, states);
     still_listed := pulse._forget_ended(owner.worker_id, coalesce(ids, '{}'),
       CASE WHEN pulse._remaining(result, max_count) > 0 THEN 1000000 ELSE 1 END);
@@ -119,13 +123,14 @@ BEGIN
   PERFORM pulse._notify_recovered(event_cause, event_worker, event_ids);
 END $$;
 COMMENT ON FUNCTION pulse._recover_lost(pulse._sweep_result, int) IS
-  'recovers running jobs whose owners do not live, as many as there is room for';
+  'Recovers running jobs whose owners are not alive, until the sweep has ended max_count jobs.';
 
 CREATE OR REPLACE FUNCTION pulse._recover_overdue(
     INOUT result pulse._sweep_result, max_count int, live_us bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  is_first boolean := pulse._remaining(result, max_count) = max_count;  -- nothing was recovered and told before
+  -- A sweep that recovered jobs of lost workers has sent its notification.
+  is_first boolean := pulse._remaining(result, max_count) = max_count;
   endings pulse._ending[];
   ids bigint[];
   states text[];
@@ -151,7 +156,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._recover_overdue(pulse._sweep_result, int, bigint) IS
-  'ends attempts past their own clocks, as many as there is room for';
+  'Ends attempts past their timeout or stall_timeout, until the sweep has ended max_count jobs.';
 
 CREATE OR REPLACE FUNCTION pulse._warn_of_short_thresholds() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -166,13 +171,14 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._warn_of_short_thresholds() IS
-  'warns when settings changed since workers registered';
+  'Warns when a change of settings has made the thresholds of registered workers too short.';
 
 CREATE OR REPLACE FUNCTION pulse._sweep(max_jobs int) RETURNS pulse._sweep_result
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result pulse._sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
-  told timestamptz := pulse.now() - interval '1 day';  -- by now a lost worker has heard of it
+  -- A lost worker that still runs has read its status within a day.
+  outdated timestamptz := pulse.now() - interval '1 day';
   live_us bigint;
   stamped int;
   marked int;
@@ -191,19 +197,19 @@ BEGIN
   IF pulse._remaining(result, max_jobs) > 0 THEN
     result := pulse._recover_overdue(result, max_jobs, live_us);
   END IF;
-  -- With many queues a look at all takes a while, which a recovery must not wait for.
+  -- A check of all queues takes long where there are many, and a recovery must not wait for it.
   PERFORM pulse._reconcile_queues(
     CASE WHEN stamped = 0 AND marked = 0 AND pulse._remaining(result, max_jobs) = max_jobs
       THEN 0 ELSE 1000 END);
   PERFORM pulse._promote_marked(256);
   DELETE FROM pulse.heartbeat AS h
    WHERE h.worker_id IN (SELECT o.worker_id FROM pulse.heartbeat AS o
-                          WHERE o.status = 'lost' AND o.last_heartbeat_at < told
+                          WHERE o.status = 'lost' AND o.last_heartbeat_at < outdated
                             AND cardinality(pulse._running_ids(o.worker_id, 1)) = 0
                             FOR UPDATE SKIP LOCKED);
   RETURN result;
 END $$;
-COMMENT ON FUNCTION pulse._sweep(int) IS 'the steps of a sweep, in order';
+COMMENT ON FUNCTION pulse._sweep(int) IS 'Runs the steps of a sweep in order.';
 
 CREATE OR REPLACE FUNCTION pulse.sweep(
     max_jobs int = 1000, dry_run boolean = false,
@@ -220,14 +226,14 @@ BEGIN
   IF dry_run THEN
     BEGIN
       result := pulse._sweep(max_jobs);
-      -- It takes no parked job away, and gives back the marks of what it promoted.
+      -- What the dry run saw of queues stays; the marks of queues that it promoted come back.
       PERFORM pulse._keep_queue_looks();
       RAISE EXCEPTION 'dry run' USING ERRCODE = 'PU101';
     EXCEPTION WHEN SQLSTATE 'PU101' THEN
-      NULL;  -- undone, and its counts are the answer
+      NULL;  -- the changes are undone, and their counts are returned
     END;
   ELSE
-    -- What a crash takes back, another sweep does again: the owners are dead then as well.
+    -- If a crash loses this sweep, the next one repeats it, because the owners are still dead.
     PERFORM pulse._begin_async_write();
     PERFORM pulse._start_sweep();
     result := pulse._sweep(max_jobs);
@@ -243,13 +249,12 @@ BEGIN
   skipped_time := result.skipped_time;
 END $$;
 COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
-  'finds lost workers and jobs past their own clocks and recovers at most max_jobs jobs; call '
-  'again '
-  'while it returns that many. dry_run answers what it would do. Never waits for anybody: '
-  'jobs_skipped_locked counts what others hold. skipped_time: outage or clock step left out of '
-  'everybody''s age. PU007 outside READ COMMITTED';
+  'Finds lost workers and jobs past their timeout or stall_timeout, and recovers at most max_jobs '
+  'jobs; call it again while it ends that many. dry_run => true returns the counts and changes '
+  'nothing. A sweep never waits for a lock: jobs_skipped_locked counts the jobs that it left to '
+  'the next sweep. skipped_time: an outage or clock step that counts for no worker as silence. '
+  'Raises PU004 for max_jobs out of range, PU007 outside READ COMMITTED.';
 
--- NULL while a claim of the worker is under way.
 CREATE OR REPLACE FUNCTION pulse._declare_lost(worker_id bigint, reason text) RETURNS bigint[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -268,7 +273,7 @@ BEGIN
     PERFORM pulse._mark_lost(
       _declare_lost.worker_id, 'host', coalesce(_declare_lost.reason, 'declared lost'));
   END IF;
-  -- Also of a worker that has ended: a row may have been held while it deregistered.
+  -- Jobs of an ended worker too: a row may have been locked while the worker deregistered.
   SELECT array_agg(r.id ORDER BY r.id) INTO ids FROM pulse._dead_owners() AS o,
     LATERAL pulse._recover_owner(o.worker_id, o.outcome, o.cause, o.reason, NULL) AS r
    WHERE o.worker_id = _declare_lost.worker_id;
@@ -276,8 +281,8 @@ BEGIN
   RETURN coalesce(ids, '{}');
 END $$;
 COMMENT ON FUNCTION pulse._declare_lost(bigint, text) IS
-  'marks a worker as lost and recovers its jobs, whose ids it returns; NULL while a claim of it is '
-  'under way';
+  'Marks a worker as lost, recovers its jobs and returns their ids; NULL while a claim of the '
+  'worker is in progress.';
 
 CREATE OR REPLACE FUNCTION pulse.declare_lost(worker_id bigint, reason text) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -295,6 +300,6 @@ BEGIN
   RETURN cardinality(recovered);
 END $$;
 COMMENT ON FUNCTION pulse.declare_lost(bigint, text) IS
-  'marks a worker as lost, whatever its heartbeat says, and recovers its jobs; returns how '
-  'many. PU002 '
-  'for an unknown worker, 55P03 while a claim of it is under way';
+  'Marks a worker as lost, whatever its heartbeat says, recovers its jobs and returns how many. '
+  'reason: NULL means "declared lost". Raises PU002 for an unknown worker, PU007 outside READ '
+  'COMMITTED, 55P03 while a claim of the worker is in progress.';

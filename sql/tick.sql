@@ -1,7 +1,7 @@
--- Everything periodic in one call, for who has no other clock than a scheduler's: pg_cron, a timer
--- of the system, a person.
+-- Everything periodic in one call, for a server whose only clock is a scheduler: pg_cron, a timer
+-- of the system, an operator.
 
--- Half an interval, because who ticks once per interval must not find its own last tick fresh.
+-- Half an interval, because a caller that ticks once per interval must not find its own last sweep.
 CREATE OR REPLACE FUNCTION pulse._swept_just_now() RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -12,9 +12,9 @@ BEGIN
            BETWEEN interval '0' AND pulse._interval(pulse._longest_tick_us() * 2 / 5));
 END $$;
 COMMENT ON FUNCTION pulse._swept_just_now() IS
-  'whether somebody has swept within half a sweep_interval';
+  'Returns whether a sweep has run within the last half sweep_interval.';
 
--- One transaction for all its sweeps: what they recovered is seen when it ends, so it ends soon.
+-- All its sweeps share one transaction. Recovered jobs are visible when it commits, so it is short.
 CREATE OR REPLACE FUNCTION pulse._sweep_for(budget interval, OUT result json, OUT more boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -37,7 +37,7 @@ BEGIN
   result := row_to_json(total);
 END $$;
 COMMENT ON FUNCTION pulse._sweep_for(interval) IS
-  'sweeps until nothing is left or the time is up; more: something is left';
+  'Sweeps until nothing is left or the budget is spent; more: something is left.';
 
 CREATE OR REPLACE FUNCTION pulse._prune_for(budget interval, OUT pruned int, OUT more boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -55,7 +55,7 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse._prune_for(interval) IS
-  'prunes until nothing is left or the time is up; more: something is left';
+  'Prunes until nothing is left or the budget is spent; more: something is left.';
 
 CREATE OR REPLACE FUNCTION pulse.tick() RETURNS json
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -77,6 +77,7 @@ BEGIN
                            'more', swept.more OR pruned.more OR marks_remain);
 END $$;
 COMMENT ON FUNCTION pulse.tick() IS
-  'everything periodic: a sweep unless somebody has just swept, promotion, and deletion by age, '
-  'for some three seconds at most. more: call again, in a new transaction; what remains is done '
-  'by the next tick otherwise. PU007 outside READ COMMITTED';
+  'Does everything periodic, for about three seconds at most: a sweep unless one has just run, '
+  'promotion, and deletion of rows past their retention. Returns json with swept (null without a '
+  'sweep), pruned (rows) and more. If more is true, call it again in a new transaction, or leave '
+  'the rest to the next tick. Raises PU007 outside READ COMMITTED.';
