@@ -1,4 +1,4 @@
--- Looking at one job and cancelling it.
+-- Reading one job and cancelling it.
 
 CREATE OR REPLACE FUNCTION pulse._raise_unknown_job(job_id bigint) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -7,7 +7,8 @@ BEGIN
     ERRCODE = 'PU005',
     HINT = 'Completed jobs are deleted unless pulse.keep_completed keeps them.';
 END $$;
-COMMENT ON FUNCTION pulse._raise_unknown_job(bigint) IS 'raises PU005';
+COMMENT ON FUNCTION pulse._raise_unknown_job(bigint) IS
+  'Raises PU005 for a job that is neither live nor kept.';
 
 CREATE OR REPLACE FUNCTION pulse.get_job(job_id bigint, OUT state text, OUT job json)
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
@@ -24,7 +25,8 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse.get_job(bigint) IS
-  'a live or finished job: its state and everything stored of it. PU005 when there is none';
+  'Returns the state of a live or finished job, and its row as json. Raises PU005 for an unknown '
+  'job.';
 
 CREATE OR REPLACE FUNCTION pulse.cancel_job(job_id bigint, reason text = NULL) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -32,13 +34,13 @@ CREATE OR REPLACE FUNCTION pulse.cancel_job(job_id bigint, reason text = NULL) R
 DECLARE
   found_job pulse.job;
 BEGIN
-  -- The key before the row, as producers do: who cancels a job and adds it anew in one transaction
-  -- would otherwise wait in a circle with another who adds it.
+  -- The key is locked before the row, as producers do. Otherwise a transaction that cancels a job
+  -- and adds it anew would deadlock with a producer of the same key.
   PERFORM pulse._lock_key((SELECT j.job_key FROM pulse.job AS j
                             WHERE j.id = cancel_job.job_id AND j.state <> 'running'));
   SELECT * INTO found_job FROM pulse.job AS j WHERE j.id = cancel_job.job_id FOR UPDATE;
   IF found_job.id IS NULL THEN
-    -- Finished already, or moved there while we waited for its row: its end stands.
+    -- The job has finished, perhaps while this call waited for its row: that end stands.
     RETURN (SELECT g.state FROM pulse.get_job(job_id) AS g);
   END IF;
   IF found_job.state <> 'running' THEN
@@ -53,7 +55,7 @@ BEGIN
   RETURN 'running';
 END $$;
 COMMENT ON FUNCTION pulse.cancel_job(bigint, text) IS
-  'a waiting job is cancelled at once; a running one is flagged and its worker told by every '
-  'heartbeat: '
-  'a completion that comes first wins, any other end is cancelled. Returns the state: cancelled, '
-  'running (flagged), or how the job had ended before. PU005 when there is none';
+  'Cancels a job. A waiting one ends at once. A running one is flagged, and each heartbeat tells '
+  'its worker; if it completes first, the completion wins, and any other end is recorded as '
+  'cancelled. Returns cancelled, running (flagged), or the state in which the job had already '
+  'ended. Raises PU005 for an unknown job.';

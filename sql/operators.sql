@@ -1,8 +1,9 @@
--- Graphile Worker's three functions for operators: they complete, fail or reschedule jobs by id,
--- without a token, and therefore never one that runs. Rows are locked in id order and without
--- waiting; what is left alone is told. A job only leaves the waiting ones, so no key is locked.
+-- Graphile Worker's three functions for operators: they complete, fail or reschedule jobs by id.
+-- They have no token, so they never change a running job. They lock rows in id order without
+-- waiting, and a notice lists the jobs left alone. No key is locked, because no job gains one.
 
-CREATE OR REPLACE FUNCTION pulse._report_skipped(job_ids bigint[], what text, hint text) RETURNS void
+CREATE OR REPLACE FUNCTION pulse._report_skipped(job_ids bigint[], what text, hint text)
+  RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   left_alone int := cardinality(job_ids);
@@ -16,7 +17,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._report_skipped(bigint[], text, text) IS
-  'tells which of the jobs asked for were not touched';
+  'Raises a notice that lists the jobs of a call that were left alone.';
 
 CREATE OR REPLACE FUNCTION pulse._lock_waiting(job_ids bigint[], fenced text) RETURNS bigint[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -42,9 +43,9 @@ BEGIN
   RETURN locked;
 END $$;
 COMMENT ON FUNCTION pulse._lock_waiting(bigint[], text) IS
-  'locks, in id order and without waiting, those of these jobs that wait; tells about the others';
+  'Locks the waiting jobs among these in id order, without waiting, and raises a notice about the '
+  'rest.';
 
--- The end of locked jobs that do not run.
 CREATE OR REPLACE FUNCTION pulse._finish_waiting(
     job_ids bigint[], how pulse.finished_state, error text)
   RETURNS SETOF pulse.job
@@ -67,7 +68,7 @@ BEGIN
   SELECT e.* FROM ended AS e WHERE coalesce(pulse._note_queue(e.queue_name), true) ORDER BY e.id;
 END $$;
 COMMENT ON FUNCTION pulse._finish_waiting(bigint[], pulse.finished_state, text) IS
-  'ends locked jobs that do not run; returns them as they were';
+  'Ends locked jobs that do not run and returns them as they were.';
 
 CREATE OR REPLACE FUNCTION pulse.complete_jobs(job_ids bigint[]) RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
@@ -77,8 +78,9 @@ BEGIN
     pulse._lock_waiting(complete_jobs.job_ids, 'complete(job_id, token)'), 'completed', NULL);
 END $$;
 COMMENT ON FUNCTION pulse.complete_jobs(bigint[]) IS
-  'completes waiting jobs by hand and returns them as they were; kept where keep_completed asks. '
-  'Running ones are left alone, with a notice';
+  'Completes waiting jobs by hand and returns them as they were. keep_completed decides whether '
+  'they are kept. Running jobs, and jobs locked by another transaction, are left alone, with a '
+  'notice.';
 
 CREATE OR REPLACE FUNCTION pulse.permanently_fail_jobs(job_ids bigint[], error_message text = NULL)
   RETURNS SETOF pulse.job
@@ -97,8 +99,9 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse.permanently_fail_jobs(bigint[], text) IS
-  'ends waiting jobs as failed, with this message, and returns them. Running ones are left alone, '
-  'with a notice';
+  'Ends waiting jobs as failed and returns them. error_message becomes their last_error; NULL '
+  'stands for "Manually marked as failed". Running jobs, and jobs locked by another transaction, '
+  'are left alone, with a notice.';
 
 CREATE OR REPLACE FUNCTION pulse._check_attempts_left(
     job_ids bigint[], attempts int, max_attempts int)
@@ -122,7 +125,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._check_attempts_left(bigint[], int, int) IS
-  'raises PU004 when a waiting job would be left without an attempt';
+  'Raises PU004 when a waiting job would be left without an attempt.';
 
 CREATE OR REPLACE FUNCTION pulse.reschedule_jobs(
     job_ids bigint[], run_at timestamptz = NULL, priority int = NULL, attempts int = NULL,
@@ -150,7 +153,7 @@ BEGIN
       priority     = coalesce(reschedule_jobs.priority, j.priority),
       attempts     = coalesce(reschedule_jobs.attempts, j.attempts),
       max_attempts = coalesce(reschedule_jobs.max_attempts, j.max_attempts),
-      -- Each crash was one of its attempts.
+      -- Each crash consumed an attempt, so there are never more crashes than attempts.
       crashes      = least(j.crashes, reschedule_jobs.attempts),
       state        = CASE WHEN j.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
       worker_id    = NULL,
@@ -168,6 +171,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse.reschedule_jobs(bigint[], timestamptz, int, int, int) IS
-  'changes waiting jobs and returns them; NULL leaves a value as it is. A failed job that is given '
-  'an attempt again, by attempts or max_attempts, waits anew. Running ones are left alone, with a '
-  'notice. PU004 for a number out of range, or a job that would be left without an attempt';
+  'Changes waiting jobs and returns them; NULL leaves a value as it is. A failed job that gets an '
+  'attempt again, by attempts or max_attempts, goes live again. Running jobs, and jobs locked by '
+  'another transaction, are left alone, with a notice. Raises PU004 for a value out of range and '
+  'for a job that would be left without an attempt.';

@@ -1,7 +1,7 @@
--- Jobs that run once more because somebody says so: an ended one that goes live again, a running
--- one that is taken back. Lock order: the job key's lock, then the row.
+-- Jobs that an operator runs once more: a finished job goes live again, a running one is taken from
+-- its worker. Lock order: the job key's lock, then the row.
 
--- Waiting and running keys are in two indexes, so both are asked for.
+-- Keys of waiting and of running jobs are in two indexes, so the query reads both.
 CREATE OR REPLACE FUNCTION pulse._key_holder(job_key text) RETURNS bigint
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -13,9 +13,10 @@ BEGIN
      ORDER BY j.state = 'running', j.id LIMIT 1
   );
 END $$;
-COMMENT ON FUNCTION pulse._key_holder(text) IS 'a live job of this key';
+COMMENT ON FUNCTION pulse._key_holder(text) IS
+  'Returns the id of a live job with this key, a waiting one first; NULL without one.';
 
--- The revision tells that its attempts may have started again.
+-- A higher revision says that the attempts may have started again.
 CREATE OR REPLACE FUNCTION pulse._revive(ended pulse.finished_job) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -36,7 +37,7 @@ BEGIN
   RETURN revived;
 END $$;
 COMMENT ON FUNCTION pulse._revive(pulse.finished_job) IS
-  'makes a locked finished job, whose key is locked and free, live again with these values';
+  'Makes a locked finished job, whose key is locked and free, live again with these values.';
 
 CREATE OR REPLACE FUNCTION pulse._revive_failed(
     job_ids bigint[], run_at timestamptz, priority int, attempts int, max_attempts int)
@@ -71,7 +72,7 @@ BEGIN
     'A later job replaced them; add a job without the key if both are to run.');
 END $$;
 COMMENT ON FUNCTION pulse._revive_failed(bigint[], timestamptz, int, int, int) IS
-  'makes failed jobs live again that have attempts left with these values; never waits';
+  'Makes failed jobs live again that have attempts left with these values; never waits.';
 
 CREATE OR REPLACE FUNCTION pulse._check_retry(ended pulse.finished_job) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -92,7 +93,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._check_retry(pulse.finished_job) IS
-  'raises PU010 for a job that must not run again';
+  'Raises PU010 for a job that must not run again.';
 
 CREATE OR REPLACE FUNCTION pulse.retry_job(job_id bigint) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -120,9 +121,10 @@ BEGIN
   RETURN pulse._revive(ended);
 END $$;
 COMMENT ON FUNCTION pulse.retry_job(bigint) IS
-  'a failed, quarantined or cancelled job waits again, due now, with its id, its checkpoint and '
-  'all its attempts; a live one is returned as it is. PU005 when there is none, PU010 for a '
-  'completed one and while another live job has its key';
+  'Makes a failed, quarantined or cancelled job live again, due at once, with its id, its '
+  'checkpoint and all its attempts, and returns it. A job that is still live is returned as it '
+  'is, with a notice. Raises PU005 for an unknown job, PU010 for a completed one and while '
+  'another live job has its key.';
 
 CREATE OR REPLACE FUNCTION pulse.requeue_job(job_id bigint, reason text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -138,7 +140,7 @@ BEGIN
   ELSIF found_job.state <> 'running' THEN
     RETURN false;
   END IF;
-  -- No worker died, so no crash is counted and nothing has to cool down.
+  -- No worker died, so no crash is counted and the job needs no backoff.
   PERFORM pulse._end_attempts(ARRAY[
     ROW(found_job.id, 'interrupted', concat_ws(': ', 'requeued by hand', reason), true, NULL, NULL,
         'hand', found_job.token)::pulse._ending]);
@@ -146,6 +148,6 @@ BEGIN
   RETURN true;
 END $$;
 COMMENT ON FUNCTION pulse.requeue_job(bigint, text) IS
-  'takes a running job from its worker, whose token is void from now on: interrupted, with the '
-  'attempt consumed and no crash, ready again at once, failed if that was the last attempt. False '
-  'for a job that does not run. PU005 when there is none';
+  'Takes a running job from its worker, whose token is void from then on. The attempt is consumed '
+  'and no crash is counted; the job is ready again at once, or failed after its last attempt. '
+  'Returns false for a job that does not run. Raises PU005 for an unknown job.';

@@ -1,5 +1,5 @@
--- What operators tell workers: take no more (drain), stop, or be gone (force_unlock). The verdict
--- of the heartbeat row carries it, so the next beat hears it, and every claim from now on.
+-- What operators ask of workers: to drain, to stop, or to be lost (force_unlock_workers). The
+-- request is the status in the heartbeat row, so the next heartbeat and every later claim read it.
 
 CREATE OR REPLACE FUNCTION pulse._order_worker(worker_id bigint, wanted text) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -7,7 +7,7 @@ DECLARE
   status text;
 BEGIN
   UPDATE pulse.heartbeat AS h
-     -- To stop is more than to drain.
+     -- A worker that was asked to stop is not asked to drain.
      SET status = CASE WHEN h.status = 'stopping' THEN h.status ELSE _order_worker.wanted END
    WHERE h.worker_id = _order_worker.worker_id AND h.status NOT IN ('lost', 'stopped')
   RETURNING h.status INTO status;
@@ -24,7 +24,8 @@ BEGIN
   RETURN status;
 END $$;
 COMMENT ON FUNCTION pulse._order_worker(bigint, text) IS
-  'stores what a worker is told, unless it has ended; returns what it is now';
+  'Stores a request (draining or stopping) in a worker''s status unless the worker has ended, and '
+  'returns its status.';
 
 CREATE OR REPLACE FUNCTION pulse.drain_worker(worker_id bigint) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -34,9 +35,10 @@ BEGIN
   RETURN pulse._order_worker(drain_worker.worker_id, 'draining');
 END $$;
 COMMENT ON FUNCTION pulse.drain_worker(bigint) IS
-  'the worker gets no more jobs, finishes what it has, without a limit, and leaves. Returns its '
-  'state: draining, stopping (told before), or lost or stopped when it has ended. Not inside a '
-  'transaction: the worker cannot beat until it ends. PU002 for an unknown worker';
+  'Asks a worker to drain: it gets no more jobs, finishes those that it has, without a limit, and '
+  'leaves. Returns draining, stopping (asked before), or lost or stopped when it has ended. Call '
+  'it outside a transaction block, which would hold up the worker''s heartbeats. Raises PU002 for '
+  'an unknown worker.';
 
 CREATE OR REPLACE FUNCTION pulse.stop_worker(worker_id bigint) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -46,9 +48,10 @@ BEGIN
   RETURN pulse._order_worker(stop_worker.worker_id, 'stopping');
 END $$;
 COMMENT ON FUNCTION pulse.stop_worker(bigint) IS
-  'the worker gets no more jobs, gives what it has its grace to finish, and leaves. Returns its '
-  'state: stopping, or lost or stopped when it has ended. Not inside a transaction: the worker '
-  'cannot beat until it ends. PU002 for an unknown worker';
+  'Asks a worker to stop: it gets no more jobs, finishes those that it has within its own grace '
+  'period, and leaves. Returns stopping, or lost or stopped when it has ended. Call it outside a '
+  'transaction block, which would hold up the worker''s heartbeats. Raises PU002 for an unknown '
+  'worker.';
 
 CREATE OR REPLACE FUNCTION pulse.force_unlock_workers(worker_names text[]) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -75,12 +78,13 @@ BEGIN
   END LOOP;
   PERFORM pulse._notify_recovered('host', NULL, total);
   IF claiming <> '{}' THEN
-    RAISE WARNING 'claims of workers are under way' USING
+    RAISE WARNING 'claims of workers are in progress' USING
       DETAIL = format('They were left alone: %s.', array_to_string(claiming, ', ')),
       HINT = 'Call again when the transactions of these claims have ended.';
   END IF;
   RETURN cardinality(total);
 END $$;
 COMMENT ON FUNCTION pulse.force_unlock_workers(text[]) IS
-  'declares every worker of these names lost, living ones too, and recovers their jobs; returns '
-  'how many. A worker of which a claim is under way is left alone, with a warning';
+  'Declares every worker of these names lost, living ones too, recovers their jobs and returns '
+  'how many. A worker with a claim in progress is left alone, with a warning. Raises PU007 '
+  'outside READ COMMITTED.';
