@@ -1,6 +1,6 @@
--- Nothing is granted to PUBLIC, neither by us nor by the defaults of the server. Only what this
--- script has created is touched: a REVOKE makes all of an object's grants part of what pg_dump
--- takes as given, so an upgrade would lose users' own grants on older objects from their dumps.
+-- PUBLIC has no right, neither by this script nor by the defaults of the server. Only objects that
+-- this script has created are touched. A REVOKE records all grants of an object as initial ones,
+-- which pg_dump leaves out; on older objects an upgrade would so lose users' grants from dumps.
 
 DO $$
 DECLARE

@@ -1,5 +1,5 @@
--- Who may do what: four kinds of role. What a kind may use stands here once; granting, revoking and
--- the tests read it. Rights of the caller, so that a grant needs the owner's.
+-- Four kinds of role and their rights. The rights of a kind stand here once; granting, revoking and
+-- the tests read them. The functions run with the caller's rights, so a grant needs the owner's.
 
 CREATE OR REPLACE FUNCTION pulse._functions_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -16,12 +16,13 @@ CREATE OR REPLACE FUNCTION pulse._functions_of(kind text) RETURNS text[]
       'requeue_job', 'reschedule_jobs', 'resume_queue', 'retry_job', 'set_queue', 'set_task',
       'stop_worker', 'sweep', 'tick', 'verify']
     ELSE '{}' END
-  -- What the views call is called with the rights of their reader.
+  -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
       '_interval', '_least_threshold_us', '_live_now_us', '_lost_cause', '_running_ids',
       '_setting_us', 'stats'] END;
 $$;
-COMMENT ON FUNCTION pulse._functions_of(text) IS 'the functions that a kind of role may execute';
+COMMENT ON FUNCTION pulse._functions_of(text) IS
+  'Returns the functions that a kind of role may execute.';
 
 -- No view shows a payload, an error of a job or a token; the tables do.
 CREATE OR REPLACE FUNCTION pulse._relations_of(kind text) RETURNS text[]
@@ -33,9 +34,9 @@ CREATE OR REPLACE FUNCTION pulse._relations_of(kind text) RETURNS text[]
            'worker'] END;
 $$;
 COMMENT ON FUNCTION pulse._relations_of(text) IS
-  'the tables and views that a kind of role may read';
+  'Returns the tables and views that a kind of role may read.';
 
--- To declare variables of them in functions of one's own; calling ours needs no right to a type.
+-- A role needs them to declare variables in its own functions, not to call those of pg_pulse.
 CREATE OR REPLACE FUNCTION pulse._types_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE kind
@@ -44,13 +45,13 @@ CREATE OR REPLACE FUNCTION pulse._types_of(kind text) RETURNS text[]
     WHEN 'operator' THEN ARRAY['finished_state', 'job_state']
     ELSE '{}' END;
 $$;
-COMMENT ON FUNCTION pulse._types_of(text) IS 'the types that a kind of role may use';
+COMMENT ON FUNCTION pulse._types_of(text) IS 'Returns the types that a kind of role may use.';
 
 CREATE OR REPLACE FUNCTION pulse._rights_of(kind text)
   RETURNS TABLE (privilege text, object text)
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   WITH member AS (
-    -- Not what somebody else put into the schema.
+    -- Only members of the extension: an object that another role put into the schema is left out.
     SELECT d.classid, d.objid FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
      WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND e.extname = 'pg_pulse'
   )
@@ -70,9 +71,10 @@ CREATE OR REPLACE FUNCTION pulse._rights_of(kind text)
    WHERE m.classid = 'pg_type'::regclass AND t.typname = ANY (pulse._types_of(kind));
 $$;
 COMMENT ON FUNCTION pulse._rights_of(text) IS
-  'the rights of a kind of role: producer, worker, operator or observer';
+  'Returns the rights of a kind of role: producer, worker, operator or observer.';
 
--- Told by one function that only this kind has; an operator has all that an observer has.
+-- A kind is recognised by a function or view that only it has; an operator has all that an observer
+-- has.
 CREATE OR REPLACE FUNCTION pulse._kinds_of(role regrole) RETURNS text[]
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(array_agg(mark.kind), '{}')
@@ -86,7 +88,8 @@ CREATE OR REPLACE FUNCTION pulse._kinds_of(role regrole) RETURNS text[]
                   WHERE c.relnamespace = 'pulse'::regnamespace AND c.relname = mark.relation
                     AND a.grantee = role AND a.privilege_type = 'SELECT');
 $$;
-COMMENT ON FUNCTION pulse._kinds_of(regrole) IS 'the kinds that were granted to this role itself';
+COMMENT ON FUNCTION pulse._kinds_of(regrole) IS
+  'Returns the kinds that were granted to this role itself.';
 
 CREATE OR REPLACE FUNCTION pulse._check_grant(role regrole) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -101,7 +104,7 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._check_grant(regrole) IS
-  'refuses a caller who is not the owner, and a role that does not exist';
+  'Raises 42501 for a caller that does not own pg_pulse, 42704 for a role that does not exist.';
 
 CREATE OR REPLACE FUNCTION pulse._grant(kind text, role regrole) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -114,9 +117,9 @@ BEGIN
     EXECUTE format('GRANT %s ON %s TO %s', entry.privilege, entry.object, role);
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse._grant(text, regrole) IS 'gives a role the rights of a kind';
+COMMENT ON FUNCTION pulse._grant(text, regrole) IS 'Grants a role the rights of a kind.';
 
--- What another kind of the same role needs stays.
+-- A right that another kind of the same role needs stays.
 CREATE OR REPLACE FUNCTION pulse._revoke(kind text, role regrole) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -134,64 +137,72 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse._revoke(text, regrole) IS
-  'takes from a role the rights of a kind, but for those that its other kinds have too';
+  'Revokes from a role the rights of a kind, except those that its other kinds have too.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_producer(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT pulse._grant('producer', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_producer(regrole) IS
-  'the role may add jobs and remove them by key. '
-  'Repeat it after an upgrade: a new version may have more functions';
+  'Lets a role add jobs and remove them by key. Repeat it after an upgrade, because a new version '
+  'may have more functions. Raises 42501 unless the caller owns pg_pulse, 42704 for an unknown '
+  'role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_producer(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT pulse._revoke('producer', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_producer(regrole) IS
-  'takes back what grant_producer gave, but for what other kinds of the same role need';
+  'Takes back what grant_producer gave, except what the role''s other kinds need. Raises 42501 '
+  'and 42704 as grant_producer does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_worker(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT pulse._grant('worker', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_worker(regrole) IS
-  'the role may run jobs: all that pulse-worker calls, and workers in other languages. '
-  'Repeat it after an upgrade: a new version may have more functions';
+  'Lets a role run jobs: it may call what pulse-worker calls, and what workers in other languages '
+  'need. Repeat it after an upgrade, because a new version may have more functions. Raises 42501 '
+  'unless the caller owns pg_pulse, 42704 for an unknown role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_worker(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT pulse._revoke('worker', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_worker(regrole) IS
-  'takes back what grant_worker gave, but for what other kinds of the same role need';
+  'Takes back what grant_worker gave, except what the role''s other kinds need. Raises 42501 and '
+  '42704 as grant_worker does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_operator(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT pulse._grant('operator', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_operator(regrole) IS
-  'the role may steer queues, jobs and workers, and read everything, payloads too. '
-  'Repeat it after an upgrade: a new version may have more functions';
+  'Lets a role control queues, jobs and workers, and read every table, payloads included. Repeat '
+  'it after an upgrade, because a new version may have more functions. Raises 42501 unless the '
+  'caller owns pg_pulse, 42704 for an unknown role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_operator(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT pulse._revoke('operator', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_operator(regrole) IS
-  'takes back what grant_operator gave, but for what other kinds of the same role need';
+  'Takes back what grant_operator gave, except what the role''s other kinds need. Raises 42501 '
+  'and 42704 as grant_operator does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_observer(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT pulse._grant('observer', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_observer(regrole) IS
-  'the role may read the views, which show neither payloads nor tokens. '
-  'Repeat it after an upgrade: a new version may have more functions';
+  'Lets a role read the views, which show neither payloads nor tokens. Repeat it after an '
+  'upgrade, because a new version may have more functions. Raises 42501 unless the caller owns '
+  'pg_pulse, 42704 for an unknown role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_observer(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT pulse._revoke('observer', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_observer(regrole) IS
-  'takes back what grant_observer gave, but for what other kinds of the same role need';
+  'Takes back what grant_observer gave, except what the role''s other kinds need. Raises 42501 '
+  'and 42704 as grant_observer does.';

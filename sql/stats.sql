@@ -1,6 +1,6 @@
--- Depth and age of what waits and runs, cheap enough to be polled: counted from indexes as far as a
--- bound allows, and estimated from a sample of the table's pages beyond it. What is estimated says
--- so. Ages are exact: the oldest job of each lane (a task's or queue's jobs of one priority) stands
+-- Depth and age of waiting and running jobs, cheap enough to be polled. Jobs are counted from
+-- indexes up to a bound, and estimated from a sample of the table's pages beyond it; the column
+-- `estimated` says which. Ages are exact: the oldest job of each priority of a task or queue stands
 -- first on its index.
 
 CREATE OR REPLACE FUNCTION pulse._sampled_part(pages int) RETURNS float8
@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION pulse._sampled_part(pages int) RETURNS float8
                   / greatest(pg_relation_size('pulse.job'), 1));
 $$;
 COMMENT ON FUNCTION pulse._sampled_part(int) IS
-  'the part of the job table that so many pages are; 1: it has no more';
+  'Returns the part of the job table that this many pages are; 1 when it has no more pages.';
 
 CREATE OR REPLACE FUNCTION pulse._sample_jobs(part float8)
   RETURNS TABLE (identifier text, queue_name text, ready bigint, future bigint, parked bigint,
@@ -29,9 +29,9 @@ BEGIN
    GROUP BY j.identifier, j.queue_name;
 END $$;
 COMMENT ON FUNCTION pulse._sample_jobs(float8) IS
-  'jobs per task and queue on a part of the table''s pages, as many as the whole would have';
+  'Counts jobs per task and queue on a part of the table''s pages, scaled up to the whole table.';
 
--- Open jobs of each task. A lane that has more than its share of the bound is cut off there.
+-- Open jobs of each task. The count of a priority stops at its share of the bound.
 CREATE OR REPLACE FUNCTION pulse._count_tasks(max_count int, bound int)
   RETURNS TABLE (identifier text, ready bigint, future bigint, oldest timestamptz, cut boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
@@ -72,10 +72,10 @@ BEGIN
    GROUP BY l.identifier;
 END $$;
 COMMENT ON FUNCTION pulse._count_tasks(int, int) IS
-  'ready and future jobs and the oldest due one per task, in the first so many lanes; cut: there '
-  'are more than were counted';
+  'Counts ready and future jobs per task, with the oldest due one, in the first max_count task '
+  'priorities; cut: a count stopped at its bound.';
 
--- Queues in the order of their index, and those of the jobs that have been due for longest.
+-- Queues in the order of their index, and the queues whose jobs have been due for longest.
 CREATE OR REPLACE FUNCTION pulse._waiting_queues(max_count int) RETURNS SETOF text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
@@ -105,7 +105,8 @@ BEGIN
   SELECT k.queue_name FROM known AS k GROUP BY k.queue_name ORDER BY min(k.rank) LIMIT max_count;
 END $$;
 COMMENT ON FUNCTION pulse._waiting_queues(int) IS
-  'at most so many queues with live jobs: all, or else some and those that wait for longest';
+  'Returns at most max_count queues with live jobs; of more queues, some, among them those that '
+  'have waited longest.';
 
 CREATE OR REPLACE FUNCTION pulse._count_queues(max_count int, bound int)
   RETURNS TABLE (queue_name text, ready bigint, parked bigint, running bigint, oldest timestamptz,
@@ -151,8 +152,8 @@ BEGIN
                   AND j.queue_name = c.queue_name LIMIT c.share) AS p) AS jobs) AS waiting;
 END $$;
 COMMENT ON FUNCTION pulse._count_queues(int, int) IS
-  'parked, open and running jobs and the oldest due one of so many queues; cut: there are more '
-  'than were counted';
+  'Counts parked, open and running jobs of at most max_count queues, with the oldest due one; '
+  'cut: a count stopped at its bound.';
 
 CREATE OR REPLACE FUNCTION pulse._count_running(bound int)
   RETURNS TABLE (identifier text, running bigint, cut boolean)
@@ -167,9 +168,9 @@ BEGIN
    GROUP BY r.identifier;
 END $$;
 COMMENT ON FUNCTION pulse._count_running(int) IS
-  'running jobs per task; cut: there are more than were counted';
+  'Counts running jobs per task; cut: the count stopped at its bound.';
 
--- A count that was cut off says "at least so many"; the sample may know better.
+-- A count that stopped at its bound is a lower limit; the sample may show more.
 CREATE OR REPLACE FUNCTION pulse._best_count(
     counted bigint, sampled bigint, cut boolean, whole boolean)
   RETURNS bigint
@@ -178,10 +179,9 @@ CREATE OR REPLACE FUNCTION pulse._best_count(
               WHEN cut THEN greatest(counted, sampled)
               ELSE coalesce(counted, 0) END;
 COMMENT ON FUNCTION pulse._best_count(bigint, bigint, boolean, boolean) IS
-  'what to believe of a count from an index and one from a sample';
+  'Chooses between a count from an index and an estimate from a sample.';
 
--- A small table is
--- sampled as a whole, and nothing is an estimate.
+-- A small table is sampled as a whole, so nothing is an estimate.
 CREATE OR REPLACE FUNCTION pulse.stats(max_rows int = 50)
   RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
                  oldest_due_at timestamptz, oldest_due_age interval, estimated boolean)
@@ -192,7 +192,7 @@ DECLARE
   part float8 := pulse._sampled_part(60);
   whole boolean := part >= 1;
   moment timestamptz := pulse.now();
-  -- No index tells whose they are, so with them a task's row is an estimate.
+  -- No index gives parked jobs by task, so a task's count of them is an estimate.
   any_parked boolean := EXISTS (SELECT FROM pulse.job AS j WHERE j.index_lane = 'p');
 BEGIN
   PERFORM pulse._check_number('max_rows', coalesce(stats.max_rows, 0), 2, 10000);
@@ -225,13 +225,22 @@ BEGIN
     LEFT JOIN queue AS s ON s.queue_name = c.queue_name;
 END $$;
 COMMENT ON FUNCTION pulse.stats(int) IS
-  'depth and age of each task and queue, at most so many of either kind (of more queues, some and '
-  'those that wait for longest). A queue''s ready jobs are its open ones, its parked ones include '
-  'future ones. estimated: a count is not exact';
+  'Returns depth and age of each task and queue, at most max_rows (2 to 10000) of either kind; of '
+  'more queues it returns some, among them those that have waited longest. The view pulse.stats '
+  'describes the columns. Raises PU004 for max_rows out of range.';
 
 CREATE OR REPLACE VIEW pulse.stats AS
   SELECT s.kind, s.name, s.ready, s.future, s.parked, s.running, s.oldest_due_at, s.oldest_due_age,
          s.estimated
     FROM pulse.stats() AS s;
 COMMENT ON VIEW pulse.stats IS
-  'depth and age of what waits and runs, one row per task and per queue, cheap enough to be polled';
+  'Depth and age of waiting and running jobs, one row per task and per queue, cheap enough to be '
+  'polled.';
+COMMENT ON COLUMN pulse.stats.kind IS 'task or queue';
+COMMENT ON COLUMN pulse.stats.ready IS 'Due jobs of a task; open jobs of a queue, due or not';
+COMMENT ON COLUMN pulse.stats.future IS 'Jobs of a task that are not due yet; NULL for a queue';
+COMMENT ON COLUMN pulse.stats.parked IS 'Jobs behind their queue, future ones included';
+COMMENT ON COLUMN pulse.stats.oldest_due_at IS
+  'run_at of the job that has been due for longest; NULL without one';
+COMMENT ON COLUMN pulse.stats.oldest_due_age IS 'How long that job has been due';
+COMMENT ON COLUMN pulse.stats.estimated IS 'A count of this row is not exact';

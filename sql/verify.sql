@@ -1,6 +1,5 @@
--- verify(): the promises as queries over the tables. Empty is good. Each check is a view of its
--- own, so that what it looks for can be read in one place. For people and tests, not for every
--- second.
+-- verify(): the promises as queries over the tables; no row is good. Each promise is a view of its
+-- own, so that its checks can be read in one place. They read every job: do not poll them.
 
 -- For a test, which compares the answer with the columns and indexes of sql/tables.sql.
 CREATE OR REPLACE FUNCTION pulse._index_rules(
@@ -18,7 +17,7 @@ CREATE OR REPLACE VIEW pulse._broken_p1 AS
   UNION ALL
   SELECT 'P1', j.id, 'an id that was never given out'
     FROM pulse.job AS j WHERE j.id > (SELECT s.last_value FROM pulse.job_id_seq AS s);
-COMMENT ON VIEW pulse._broken_p1 IS 'violations of P1: no job is lost';
+COMMENT ON VIEW pulse._broken_p1 IS 'Violations of P1: no job is lost.';
 
 CREATE OR REPLACE VIEW pulse._broken_p2 AS
   SELECT 'P2'::text AS promise, j.id AS job_id, 'running without a token'::text AS detail
@@ -45,7 +44,7 @@ CREATE OR REPLACE VIEW pulse._broken_p2 AS
    WHERE j.token >> 40 > (SELECT pg_catalog.max(i.epoch_base + i.timeline)
                             FROM pulse.installation AS i)
   UNION ALL
-  -- Nobody would find it when its worker is lost.
+  -- No sweep would find it when its worker is lost.
   SELECT 'P2', j.id, 'claimed in place and not listed'
     FROM pulse.job AS j
    WHERE j.state = 'running' AND j.in_place
@@ -53,7 +52,7 @@ CREATE OR REPLACE VIEW pulse._broken_p2 AS
           OR NOT EXISTS (SELECT FROM pulse.claim_batch AS c
                           WHERE c.worker_id = j.worker_id AND c.token = j.token
                             AND j.id = ANY (c.job_ids)));
-COMMENT ON VIEW pulse._broken_p2 IS 'violations of P2: one owner';
+COMMENT ON VIEW pulse._broken_p2 IS 'Violations of P2: one owner.';
 
 CREATE OR REPLACE VIEW pulse._broken_p3 AS
   SELECT 'P3'::text AS promise, j.id AS job_id,
@@ -68,7 +67,7 @@ CREATE OR REPLACE VIEW pulse._broken_p3 AS
   SELECT 'P3', a.job_id, 'completed more than once'
     FROM pulse.attempt AS a WHERE a.outcome = 'completed'
    GROUP BY a.job_id HAVING pg_catalog.count(*) > 1;
-COMMENT ON VIEW pulse._broken_p3 IS 'violations of P3: one accepted completion';
+COMMENT ON VIEW pulse._broken_p3 IS 'Violations of P3: one accepted completion.';
 
 CREATE OR REPLACE VIEW pulse._broken_p4 AS
   SELECT 'P4'::text AS promise, j.id AS job_id, 'attempts out of range'::text AS detail
@@ -88,7 +87,7 @@ CREATE OR REPLACE VIEW pulse._broken_p4 AS
   UNION ALL
   SELECT 'P4', f.id, 'finished with more attempts than it may have'
     FROM pulse.finished_job AS f WHERE f.attempts > f.max_attempts OR f.attempts < 0;
-COMMENT ON VIEW pulse._broken_p4 IS 'violations of P4: attempts are exact';
+COMMENT ON VIEW pulse._broken_p4 IS 'Violations of P4: attempts are exact.';
 
 CREATE OR REPLACE VIEW pulse._broken_p7 AS
   SELECT 'P7'::text AS promise, j.id AS job_id,
@@ -96,7 +95,7 @@ CREATE OR REPLACE VIEW pulse._broken_p7 AS
     FROM pulse.job AS j LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
    WHERE coalesce(t.max_crashes, pulse._max_crashes()) >= 0
      AND j.crashes > 0 AND j.crashes >= coalesce(t.max_crashes, pulse._max_crashes())
-     -- A limit that was lowered since is for the next crash.
+     -- A limit that was lowered later applies to the next crash.
      AND (t.updated_at IS NULL OR t.updated_at <= j.updated_at)
   UNION ALL
   SELECT 'P7', j.id, 'more crashes than attempts'
@@ -104,7 +103,7 @@ CREATE OR REPLACE VIEW pulse._broken_p7 AS
   UNION ALL
   SELECT 'P7', f.id, 'quarantined without a crash'
     FROM pulse.finished_job AS f WHERE f.state = 'quarantined' AND f.crashes < 1;
-COMMENT ON VIEW pulse._broken_p7 IS 'violations of P7: a crash costs little';
+COMMENT ON VIEW pulse._broken_p7 IS 'Violations of P7: a crash costs little.';
 
 CREATE OR REPLACE FUNCTION pulse._is_overdue(job pulse.job) RETURNS boolean
   LANGUAGE sql STABLE PARALLEL UNSAFE
@@ -112,13 +111,13 @@ CREATE OR REPLACE FUNCTION pulse._is_overdue(job pulse.job) RETURNS boolean
          pulse.now() - pulse._interval(
            coalesce(pulse._setting_us('sweep_interval'), 5000000) * 2);
 COMMENT ON FUNCTION pulse._is_overdue(pulse.job) IS
-  'whether a waiting job has been due for more than two sweeps';
+  'Returns whether a waiting job has been due for more than two sweep intervals.';
 
 CREATE OR REPLACE VIEW pulse._queue_places AS
   SELECT j.queue_name, coalesce(q.concurrency, 1) AS concurrency,
          coalesce(q.paused, false) AS paused,
          pg_catalog.count(*) FILTER (WHERE j.state <> 'parked') AS taken,
-         -- Settings never touch what runs: only what was claimed under them counts against them.
+         -- New settings leave running jobs alone, so only jobs claimed under them count.
          pg_catalog.count(*) FILTER (
            WHERE j.state = 'running'
              AND (q.updated_at IS NULL OR j.claimed_at > q.updated_at)) AS running,
@@ -129,7 +128,8 @@ CREATE OR REPLACE VIEW pulse._queue_places AS
     FROM pulse.job AS j LEFT JOIN pulse.queue AS q ON q.queue_name = j.queue_name
    WHERE j.queue_name IS NOT NULL
    GROUP BY j.queue_name, q.concurrency, q.paused, q.updated_at;
-COMMENT ON VIEW pulse._queue_places IS 'what each queue has given away and what waits behind it';
+COMMENT ON VIEW pulse._queue_places IS
+  'The places that each queue has given away, and the jobs that wait behind it.';
 
 CREATE OR REPLACE VIEW pulse._broken_p8 AS
   SELECT 'P8'::text AS promise, p.first_open AS job_id,
@@ -158,7 +158,7 @@ CREATE OR REPLACE VIEW pulse._broken_p8 AS
    WHERE b.state = 'parked' AND o.state = 'ready' AND pulse._is_overdue(b)
      AND NOT pulse._is_marked(b.queue_name)
      AND (b.priority, b.run_at, b.id) < (o.priority, o.run_at, o.id);
-COMMENT ON VIEW pulse._broken_p8 IS 'violations of P8: order and concurrency of queues';
+COMMENT ON VIEW pulse._broken_p8 IS 'Violations of P8: order and concurrency of queues.';
 
 CREATE OR REPLACE FUNCTION pulse.verify()
   RETURNS TABLE (promise text, job_id bigint, detail text)
@@ -172,5 +172,5 @@ CREATE OR REPLACE FUNCTION pulse.verify()
   ORDER BY 1, 2;
 $$;
 COMMENT ON FUNCTION pulse.verify() IS
-  'checks promises P1 to P4, P7 and P8 over the tables: one row per violation, none is good. Reads '
-  'every job: for people and tests';
+  'Checks promises P1 to P4, P7 and P8 over the tables and returns one row per violation; none is '
+  'good. Reads every job, so do not poll it.';

@@ -1,12 +1,12 @@
--- What operators look at. No view shows a payload or a token.
+-- Views for operators and observers. No view shows a payload or a token.
 
 CREATE OR REPLACE VIEW pulse.settings AS
   SELECT s.name, s.setting, s.unit, s.boot_val AS default_setting, s.source,
          s.short_desc AS description
     FROM pg_catalog.pg_settings AS s
-   -- Reading the version loads the library, without which the server knows no setting of ours.
+   -- Reading the version loads the library, without which the server knows no setting of pg_pulse.
    WHERE pulse.version() IS NOT NULL AND s.name LIKE 'pulse.%';
-COMMENT ON VIEW pulse.settings IS 'the settings as this session sees them';
+COMMENT ON VIEW pulse.settings IS 'The settings of pg_pulse as this session sees them.';
 
 CREATE OR REPLACE VIEW pulse.worker_status AS
   SELECT w.id, w.name, w.hostname, w.pid, w.tasks, w.state, coalesce(h.status, w.state) AS status,
@@ -16,14 +16,23 @@ CREATE OR REPLACE VIEW pulse.worker_status AS
          pg_catalog.cardinality(pulse._running_ids(w.id))::bigint AS running_jobs,
          w.started_at, w.ended_at, w.reason
     FROM pulse.worker AS w LEFT JOIN pulse.heartbeat AS h ON h.worker_id = w.id
-   -- Both arms have an index: workers that ended long ago are many.
+   -- Each condition has an index, because workers that ended long ago are many.
    WHERE w.state IN ('alive', 'draining') OR w.ended_at > (SELECT pulse.now()) - interval '1 day';
 COMMENT ON VIEW pulse.worker_status IS
-  'registered workers and those that ended within a day, when they last checked in and what they '
-  'hold; silent_for is on the liveness clock';
+  'Registered workers, and those that ended within the last day, with their last heartbeat and '
+  'the jobs that they run.';
+COMMENT ON COLUMN pulse.worker_status.state IS
+  'alive, draining (asked to drain or to stop), lost or stopped';
+COMMENT ON COLUMN pulse.worker_status.status IS
+  'What the next heartbeat tells the worker: alive, draining, stopping or lost; the state once '
+  'its row is gone';
+COMMENT ON COLUMN pulse.worker_status.silent_for IS
+  'Time since the last heartbeat on the liveness clock; NULL when its row is gone';
+COMMENT ON COLUMN pulse.worker_status.attached IS 'The worker has an attached session';
+COMMENT ON COLUMN pulse.worker_status.reason IS 'Why the worker ended';
 
 CREATE OR REPLACE VIEW pulse.stale AS
-  -- Judged once per worker, not once per job.
+  -- Each worker is judged once, not once per job.
   WITH living AS MATERIALIZED (
     SELECT h.worker_id FROM pulse.heartbeat AS h
      WHERE h.status NOT IN ('lost', 'stopped')
@@ -35,4 +44,5 @@ CREATE OR REPLACE VIEW pulse.stale AS
      AND NOT EXISTS (SELECT FROM living AS l WHERE l.worker_id = j.worker_id)
    GROUP BY j.identifier;
 COMMENT ON VIEW pulse.stale IS
-  'running jobs whose worker does not live, by task: what the next sweep recovers';
+  'Running jobs whose worker is not alive, by task: the next sweep recovers them.';
+COMMENT ON COLUMN pulse.stale.oldest_claim IS 'The earliest claim of these jobs';
