@@ -252,8 +252,8 @@ COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
   'Finds lost workers and jobs past their timeout or stall_timeout, and recovers at most max_jobs '
   'jobs; call it again while it ends that many. dry_run => true returns the counts and changes '
   'nothing. A sweep never waits for a lock: jobs_skipped_locked counts the jobs that it left to '
-  'the next sweep. skipped_time: an outage or clock step that counts for no worker as silence. '
-  'Raises PU004 for max_jobs out of range, PU007 outside READ COMMITTED.';
+  'the next sweep. skipped_time is the part of an outage or clock step that no worker''s silence '
+  'includes. Raises PU004 for max_jobs out of range, PU007 outside READ COMMITTED.';
 
 CREATE OR REPLACE FUNCTION pulse._declare_lost(worker_id bigint, reason text) RETURNS bigint[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

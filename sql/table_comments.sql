@@ -23,8 +23,8 @@ COMMENT ON COLUMN pulse.claimed_job.checkpoint IS
   'Last checkpoint of an earlier attempt; NULL without one';
 COMMENT ON COLUMN pulse.claimed_job.last_error IS 'Error of the last attempt that ended with one';
 COMMENT ON COLUMN pulse.claimed_job.recovered IS
-  'Why an earlier attempt was recovered: session, host, silence, timeout, stall or hand; NULL if '
-  'it was not';
+  'Why the last attempt was recovered: session, host, silence, timeout, stall or hand; NULL if it '
+  'was not';
 COMMENT ON COLUMN pulse.claimed_job.timeout IS
   'Limit of this attempt since its claim; NULL means none';
 COMMENT ON COLUMN pulse.claimed_job.stall_timeout IS
@@ -41,10 +41,15 @@ COMMENT ON TYPE pulse._sweep_result IS 'The counts that a sweep returns.';
 
 COMMENT ON TABLE pulse.job IS 'Live jobs: ready, parked behind their queue, or running.';
 COMMENT ON COLUMN pulse.job.identifier IS 'Name of the task';
+COMMENT ON COLUMN pulse.job.queue_name IS
+  'Named queue, of which a limited number of jobs run at a time; NULL without one';
 COMMENT ON COLUMN pulse.job.priority IS 'A lower number is claimed first';
 COMMENT ON COLUMN pulse.job.run_at IS 'Time at which the job falls due';
 COMMENT ON COLUMN pulse.job.attempts IS 'Attempts consumed, the running one included';
 COMMENT ON COLUMN pulse.job.crashes IS 'Attempts that ended with the death of their worker';
+COMMENT ON COLUMN pulse.job.job_key IS 'Unique among waiting jobs; NULL without one';
+COMMENT ON COLUMN pulse.job.flags IS
+  'A claim with one of them among its forbidden_flags leaves the job to other workers';
 COMMENT ON COLUMN pulse.job.worker_id IS
   'Of a running job, its owner; of a ready one, the only worker that may run this poison suspect '
   '(see claim)';
@@ -54,8 +59,8 @@ COMMENT ON COLUMN pulse.job.progress IS 'Reported fraction, 0 to 1';
 COMMENT ON COLUMN pulse.job.checkpoint IS 'Reported by the task, handed to the next attempt';
 COMMENT ON COLUMN pulse.job.last_error IS 'Error of the last attempt that ended with one';
 COMMENT ON COLUMN pulse.job.recovered IS
-  'Why an earlier attempt was recovered: session, host, silence, timeout, stall or hand; NULL if '
-  'it was not';
+  'Why the last attempt was recovered: session, host, silence, timeout, stall or hand; NULL if it '
+  'was not';
 COMMENT ON COLUMN pulse.job.revision IS
   'Counts the changes by which attempts may have started again';
 COMMENT ON COLUMN pulse.job.claimed_live_us IS 'The claim on the liveness clock, in microseconds';
@@ -91,8 +96,11 @@ COMMENT ON COLUMN pulse.finished_job.result IS
 
 COMMENT ON TABLE pulse.attempt IS
   'The audit trail: one row for each attempt that did not simply succeed, and one for each '
-  'success where its job is kept.';
+  'success whose job is kept. A snooze leaves none.';
 COMMENT ON COLUMN pulse.attempt.attempt IS 'Number of the attempt, from 1';
+COMMENT ON COLUMN pulse.attempt.outcome IS
+  'How the attempt ended: completed, failed, lost, timed_out, stalled, interrupted, released or '
+  'cancelled';
 
 COMMENT ON TABLE pulse.worker IS 'Registered workers, one row per process; no id is used twice.';
 COMMENT ON COLUMN pulse.worker.boot_id IS 'Names this boot of the machine';
@@ -142,6 +150,7 @@ COMMENT ON COLUMN pulse.clock.vt_us IS 'Accumulated live time, in microseconds';
 COMMENT ON TABLE pulse.queue IS
   'Settings of named queues. A queue without a row runs one job at a time.';
 COMMENT ON COLUMN pulse.queue.concurrency IS 'How many jobs of the queue run at a time';
+COMMENT ON COLUMN pulse.queue.paused IS 'No worker claims a job of a paused queue';
 
 COMMENT ON TABLE pulse.task IS 'Settings of tasks; NULL, or no row, takes the default.';
 COMMENT ON COLUMN pulse.task.max_attempts IS 'Attempts of a job that is added without max_attempts';
@@ -149,8 +158,13 @@ COMMENT ON COLUMN pulse.task.timeout IS
   'Limit of an attempt since its claim; NULL takes pulse.default_timeout';
 COMMENT ON COLUMN pulse.task.stall_timeout IS 'Limit between two progress reports; NULL means none';
 COMMENT ON COLUMN pulse.task.backoff IS
-  'How the wait before the next attempt grows: exponential, fixed or none';
-COMMENT ON COLUMN pulse.task.jitter IS 'Random part of the wait, as a fraction of it, 0 to 1';
+  'Wait before the next attempt: exponential, fixed or none; NULL means exponential';
+COMMENT ON COLUMN pulse.task.backoff_base IS
+  'Of exponential, the first wait, which doubles with each attempt, and NULL means exp(least(10, '
+  'attempts)) seconds; of fixed, the wait, and NULL means 10 s';
+COMMENT ON COLUMN pulse.task.backoff_cap IS 'Longest wait, before jitter; NULL means none';
+COMMENT ON COLUMN pulse.task.jitter IS
+  'Fraction, 0 to 1, by which a wait is lengthened or shortened at random; NULL means 0';
 COMMENT ON COLUMN pulse.task.keep_completed IS
   'How long completed jobs are kept; NULL takes pulse.keep_completed';
 COMMENT ON COLUMN pulse.task.max_crashes IS
