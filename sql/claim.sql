@@ -77,7 +77,7 @@ BEGIN
     RETURN CASE WHEN job.run_at > pulse.now() THEN 'future' END;
   END IF;
   SELECT * INTO owner FROM pulse.heartbeat AS h WHERE h.worker_id = job.worker_id;
-  IF owner.worker_id IS NULL OR owner.status IN ('lost', 'stopped')
+  IF owner.worker_id IS NULL OR owner.verdict IN ('lost', 'stopped')
      OR pulse._lost_cause(owner, pulse._live_now_us()) IS NOT NULL THEN
     RETURN NULL;
   END IF;

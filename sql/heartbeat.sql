@@ -40,7 +40,7 @@ DECLARE
   done boolean := pulse._index_running(worker_id);
 BEGIN
   SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = _answer_for_jobs.worker_id;
-  status := beat.status;
+  status := beat.verdict;
   revoked := '{}';
   IF job_ids IS NOT NULL THEN
     PERFORM pulse._settle_missing(beat, job_ids);

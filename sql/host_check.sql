@@ -22,7 +22,7 @@ CREATE OR REPLACE FUNCTION pulse._is_gone_from_host(beat pulse.heartbeat, live_u
   RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN beat.status NOT IN ('lost', 'stopped') AND CASE
+  RETURN beat.verdict NOT IN ('lost', 'stopped') AND CASE
     WHEN beat.attachment IS NOT NULL
          AND pulse._attachment_state(beat.attachment, beat.incarnation) = 'ended'
       THEN live_us - beat.beat_live_us > beat.interval_us
@@ -59,7 +59,7 @@ BEGIN
     SELECT p.worker_id, p.pid, p.process_start
       FROM pulse._host_pairs AS p JOIN pulse.heartbeat AS h ON h.worker_id = p.worker_id
      WHERE p.asking_id = check_host.worker_id AND p.shares_pids AND p.pid IS NOT NULL
-       AND h.status NOT IN ('lost', 'stopped')
+       AND h.verdict NOT IN ('lost', 'stopped')
      ORDER BY p.worker_id;
 END $$;
 COMMENT ON FUNCTION pulse.check_host(bigint) IS

@@ -21,7 +21,7 @@ BEGIN
     SELECT h.worker_id, pulse._attachment_state(h.attachment, h.incarnation) AS session
       FROM pulse.heartbeat AS h
      WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NULL
-       AND h.status NOT IN ('lost', 'stopped')
+       AND h.verdict NOT IN ('lost', 'stopped')
   ), locked AS MATERIALIZED (
     SELECT h.worker_id, judged.session, pulse._ended_live_us(h.attachment) AS ended_live_us
       FROM pulse.heartbeat AS h JOIN judged ON judged.worker_id = h.worker_id
@@ -62,7 +62,7 @@ BEGIN
              ELSE pulse._setting_us('poll_interval') END)))
     FROM pulse.heartbeat AS h
    WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NOT NULL
-     AND h.beat_live_us <= h.detached_live_us AND h.status NOT IN ('lost', 'stopped')
+     AND h.beat_live_us <= h.detached_live_us AND h.verdict NOT IN ('lost', 'stopped')
      AND pulse._setting_us('disconnect_grace') IS NOT NULL;
 END $$;
 COMMENT ON FUNCTION pulse._ask_for_grace_end(bigint) IS
@@ -71,7 +71,7 @@ COMMENT ON FUNCTION pulse._ask_for_grace_end(bigint) IS
 CREATE OR REPLACE FUNCTION pulse._mark_lost(worker_id bigint, cause text, reason text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  UPDATE pulse.heartbeat AS h SET status = 'lost', lost_cause = cause
+  UPDATE pulse.heartbeat AS h SET verdict = 'lost', lost_cause = cause
    WHERE h.worker_id = _mark_lost.worker_id;
   UPDATE pulse.worker AS w SET state = 'lost', ended_at = pulse.now(), reason = _mark_lost.reason
    WHERE w.id = _mark_lost.worker_id;
@@ -93,7 +93,7 @@ BEGIN
   skipped := 0;
   FOR candidate IN
     SELECT h.worker_id FROM pulse.heartbeat AS h
-     WHERE h.status NOT IN ('lost', 'stopped') AND pulse._lost_cause(h, live_us) IS NOT NULL
+     WHERE h.verdict NOT IN ('lost', 'stopped') AND pulse._lost_cause(h, live_us) IS NOT NULL
      ORDER BY h.beat_live_us
   LOOP
     EXIT WHEN marked >= max_count;
@@ -144,7 +144,7 @@ BEGIN
     FROM owner AS o
     LEFT JOIN pulse.heartbeat AS h ON h.worker_id = o.worker_id
     LEFT JOIN pulse.worker AS w ON w.id = o.worker_id
-   WHERE o.worker_id IS NOT NULL AND (h.worker_id IS NULL OR h.status IN ('lost', 'stopped'))
+   WHERE o.worker_id IS NOT NULL AND (h.worker_id IS NULL OR h.verdict IN ('lost', 'stopped'))
    ORDER BY h.beat_live_us NULLS FIRST;
 END $$;
 COMMENT ON FUNCTION pulse._dead_owners() IS

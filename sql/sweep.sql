@@ -162,7 +162,7 @@ CREATE OR REPLACE FUNCTION pulse._warn_of_short_thresholds() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   short int := (SELECT count(*) FROM pulse.heartbeat AS h
-                 WHERE h.status NOT IN ('lost', 'stopped') AND h.interval_us > 0
+                 WHERE h.verdict NOT IN ('lost', 'stopped') AND h.interval_us > 0
                    AND h.threshold_us < pulse._least_threshold_us(h.interval_us));
 BEGIN
   IF short > 0 THEN
@@ -204,7 +204,7 @@ BEGIN
   PERFORM pulse._promote_marked(256);
   DELETE FROM pulse.heartbeat AS h
    WHERE h.worker_id IN (SELECT o.worker_id FROM pulse.heartbeat AS o
-                          WHERE o.status = 'lost' AND o.last_heartbeat_at < outdated
+                          WHERE o.verdict = 'lost' AND o.last_heartbeat_at < outdated
                             AND cardinality(pulse._running_ids(o.worker_id, 1)) = 0
                             FOR UPDATE SKIP LOCKED);
   RETURN result;
@@ -261,7 +261,7 @@ DECLARE
   status text;
   ids bigint[];
 BEGIN
-  SELECT h.status INTO status FROM pulse.heartbeat AS h
+  SELECT h.verdict INTO status FROM pulse.heartbeat AS h
    WHERE h.worker_id = _declare_lost.worker_id FOR UPDATE;
   IF status IS NULL AND NOT EXISTS (SELECT FROM pulse.worker AS w
                                      WHERE w.id = _declare_lost.worker_id) THEN

@@ -120,7 +120,7 @@ COMMENT ON TABLE pulse.heartbeat IS
   'row.';
 COMMENT ON COLUMN pulse.heartbeat.beat_live_us IS
   'The last heartbeat on the liveness clock, in microseconds';
-COMMENT ON COLUMN pulse.heartbeat.status IS
+COMMENT ON COLUMN pulse.heartbeat.verdict IS
   'What the next heartbeat tells the worker: alive, draining, stopping or lost';
 COMMENT ON COLUMN pulse.heartbeat.interval_us IS
   'Interval of the worker''s heartbeats, in microseconds; 0: the worker lives exactly as long as '

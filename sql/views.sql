@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW pulse.settings AS
 COMMENT ON VIEW pulse.settings IS 'The settings of pg_pulse as this session sees them.';
 
 CREATE OR REPLACE VIEW pulse.worker_status AS
-  SELECT w.id, w.name, w.hostname, w.pid, w.tasks, w.state, coalesce(h.status, w.state) AS status,
+  SELECT w.id, w.name, w.hostname, w.pid, w.tasks, w.state, coalesce(h.verdict, w.state) AS status,
          h.last_heartbeat_at, w.heartbeat_interval, w.sweep_threshold,
          pulse._interval((SELECT pulse._live_now_us()) - h.beat_live_us) AS silent_for,
          h.attachment IS NOT NULL AS attached,
@@ -35,7 +35,7 @@ CREATE OR REPLACE VIEW pulse.stale AS
   -- Each worker is judged once, not once per job.
   WITH living AS MATERIALIZED (
     SELECT h.worker_id FROM pulse.heartbeat AS h
-     WHERE h.status NOT IN ('lost', 'stopped')
+     WHERE h.verdict NOT IN ('lost', 'stopped')
        AND pulse._lost_cause(h, (SELECT pulse._live_now_us())) IS NULL
   )
   SELECT j.identifier, pg_catalog.count(*) AS jobs, pg_catalog.min(j.claimed_at) AS oldest_claim

@@ -160,7 +160,7 @@ DECLARE
 BEGIN
   PERFORM pulse._require_read_committed('deregister_worker');
   DELETE FROM pulse.heartbeat AS h
-   WHERE h.worker_id = deregister_worker.worker_id AND h.status <> 'lost'
+   WHERE h.worker_id = deregister_worker.worker_id AND h.verdict <> 'lost'
   RETURNING h.* INTO last_beat;
   PERFORM pulse._forget_attachment(last_beat.attachment);
   IF last_beat.worker_id IS NULL THEN

@@ -8,9 +8,9 @@ DECLARE
 BEGIN
   UPDATE pulse.heartbeat AS h
      -- A worker that was asked to stop is not asked to drain.
-     SET status = CASE WHEN h.status = 'stopping' THEN h.status ELSE _order_worker.wanted END
-   WHERE h.worker_id = _order_worker.worker_id AND h.status NOT IN ('lost', 'stopped')
-  RETURNING h.status INTO status;
+     SET verdict = CASE WHEN h.verdict = 'stopping' THEN h.verdict ELSE _order_worker.wanted END
+   WHERE h.worker_id = _order_worker.worker_id AND h.verdict NOT IN ('lost', 'stopped')
+  RETURNING h.verdict INTO status;
   IF status IS NULL THEN
     SELECT w.state INTO status FROM pulse.worker AS w WHERE w.id = _order_worker.worker_id;
     IF status IS NULL THEN

@@ -18,7 +18,6 @@ ALTER TABLE pulse.heartbeat
 CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT NULL;
 
 -- Columns and functions with new names. The view is altered, not dropped, so it keeps its grants.
-ALTER TABLE pulse.heartbeat RENAME COLUMN verdict TO status;
 ALTER TABLE pulse.heartbeat RENAME COLUMN lost_way TO lost_cause;
 ALTER TABLE pulse.heartbeat RENAME COLUMN alone_job_id TO isolated_job_id;
 ALTER TYPE pulse._ending RENAME ATTRIBUTE way TO cause;

@@ -132,7 +132,7 @@ SELECT refuses(format('SELECT pulse.claim_job(%s, %s)', :dan, :job), 'PU002',
 SELECT refuses('SELECT pulse.claim(0)', 'PU002', 'an unknown worker cannot claim');
 SELECT refuses(format('SELECT pulse.claim_job(0, %s)', :job), 'PU002', 'nor claim a job by its id');
 SELECT given_worker('eve') AS eve \gset
-UPDATE pulse.heartbeat SET status = 'draining' WHERE worker_id = :eve;
+UPDATE pulse.heartbeat SET verdict = 'draining' WHERE worker_id = :eve;
 SELECT is(claimed_ids(:eve), '{}', 'a draining worker gets nothing');
 SELECT isnt((SELECT reason FROM pulse.claim_job(:eve, :job)), 'claimed', 'nor a job by its id');
 SET LOCAL pulse.claims = off;

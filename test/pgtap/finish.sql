@@ -47,10 +47,10 @@ SELECT refuses(format('SELECT pulse.complete(%s, %s)', :job, :token), 'PU001',
 SELECT is((refusal_of(format('SELECT pulse.complete(%s, %s)', :job, :token))).detail, 'no live job',
   'the refusal tells that there is no live job');
 SELECT id AS job, token FROM given_claimed_job(:ann) \gset
-UPDATE pulse.heartbeat SET status = 'lost' WHERE worker_id = :ann;
+UPDATE pulse.heartbeat SET verdict = 'lost' WHERE worker_id = :ann;
 SELECT lives_ok(format('SELECT pulse.complete(%s, %s)', :job, :token),
   'a job that nobody recovered yet is completed whatever its worker''s state');
-UPDATE pulse.heartbeat SET status = 'alive' WHERE worker_id = :ann;
+UPDATE pulse.heartbeat SET verdict = 'alive' WHERE worker_id = :ann;
 
 SET LOCAL pulse.keep_completed = -1;
 SELECT id AS job, token FROM given_claimed_job(:ann) \gset

@@ -32,11 +32,11 @@ SELECT travel('0');
 SELECT is(beat(:bob), 'lost revoked {} cancelled {}', 'a lost worker hears that it is lost');
 SELECT is(beat(:bob, '{7,8}'), 'lost revoked {7,8} cancelled {}',
   'and that all its jobs are revoked');
-SELECT is((SELECT status FROM pulse.heartbeat WHERE worker_id = :bob), 'lost',
+SELECT is((SELECT verdict FROM pulse.heartbeat WHERE worker_id = :bob), 'lost',
   'a late beat does not bring it back');
 SELECT given_worker('late') AS late \gset
 SELECT id AS job FROM given_claimed_job(:late) \gset
-UPDATE pulse.heartbeat SET status = 'lost' WHERE worker_id = :late;
+UPDATE pulse.heartbeat SET verdict = 'lost' WHERE worker_id = :late;
 SELECT is(beat(:late, ARRAY[:job]), format('lost revoked {%s} cancelled {}', :job),
   'also those that nobody recovered yet');
 DELETE FROM pulse.job;
@@ -46,9 +46,9 @@ SELECT given_worker('cat') AS cat \gset
 SELECT pulse.deregister_worker(:cat) \g /dev/null
 SELECT is(beat(:cat), 'lost revoked {} cancelled {}', 'and a stopped one');
 SELECT given_worker('dan') AS dan \gset
-UPDATE pulse.heartbeat SET status = 'draining' WHERE worker_id = :dan;
+UPDATE pulse.heartbeat SET verdict = 'draining' WHERE worker_id = :dan;
 SELECT is(beat(:dan), 'draining revoked {} cancelled {}', 'a draining worker hears that');
-UPDATE pulse.heartbeat SET status = 'stopping' WHERE worker_id = :dan;
+UPDATE pulse.heartbeat SET verdict = 'stopping' WHERE worker_id = :dan;
 SELECT is(beat(:dan), 'stopping revoked {} cancelled {}', 'and one that is to stop hears that');
 SELECT travel('14 s');
 SELECT beat(:dan) \g /dev/null

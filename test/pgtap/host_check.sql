@@ -21,7 +21,7 @@ CREATE FUNCTION lost() RETURNS text
   LANGUAGE sql AS $$
   SELECT coalesce(string_agg(w.name || ' by ' || h.lost_cause, ', ' ORDER BY w.id), 'nobody')
     FROM pulse.worker AS w JOIN pulse.heartbeat AS h ON h.worker_id = w.id
-   WHERE h.status = 'lost' AND w.state = 'lost'
+   WHERE h.verdict = 'lost' AND w.state = 'lost'
 $$;
 
 CREATE FUNCTION checked(worker_id bigint) RETURNS text

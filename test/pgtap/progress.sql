@@ -61,10 +61,10 @@ SELECT refuses(format('SELECT pulse.progress(%s, %s, fraction => %L)', :job, :ne
   FROM unnest(ARRAY['-0.1', '1.01', 'NaN', 'Infinity', '-Infinity']) AS f;
 SELECT refuses(format('SELECT pulse.progress(%s, %s, checkpoint => ''{'')', :job, :next), '22P02',
   'a checkpoint is JSON');
-UPDATE pulse.heartbeat SET status = 'lost' WHERE worker_id = :ann;
+UPDATE pulse.heartbeat SET verdict = 'lost' WHERE worker_id = :ann;
 SELECT lives_ok(format('SELECT pulse.progress(%s, %s, ''x'')', :job, :next),
   'only the token counts, whatever the worker''s state');
-UPDATE pulse.heartbeat SET status = 'alive' WHERE worker_id = :ann;
+UPDATE pulse.heartbeat SET verdict = 'alive' WHERE worker_id = :ann;
 SELECT pulse.complete(:job, :next) \g /dev/null
 SELECT refuses(format('SELECT pulse.progress(%s, %s)', :job, :next), 'PU001',
   'a completed job makes no progress');

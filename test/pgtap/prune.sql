@@ -153,7 +153,7 @@ SELECT given_worker('stopped') AS stopped \gset
 SELECT given_worker('lost') AS lost \gset
 SELECT pulse.deregister_worker(:stopped) \g /dev/null
 SELECT given_claimed_job(:lost) \g /dev/null
-UPDATE pulse.heartbeat SET status = 'lost' WHERE worker_id = :lost;
+UPDATE pulse.heartbeat SET verdict = 'lost' WHERE worker_id = :lost;
 UPDATE pulse.worker SET state = 'lost', ended_at = now() WHERE id = :lost;
 SELECT travel('29 d');
 SELECT is(pulse._prune(100), 0, 'workers that ended are remembered as long as attempts');

@@ -205,7 +205,7 @@ SELECT is(swept(), 'jobs_requeued 1', 'a job whose worker is not known is recove
 SELECT is(fate_of(:job), 'ready, attempts 1, crashes 1', 'like any other');
 SELECT matches(last_error, :'ann', 'and its error names the worker') FROM pulse.job;
 ROLLBACK TO owned;
-UPDATE pulse.heartbeat SET status = 'lost' WHERE worker_id = :ann;
+UPDATE pulse.heartbeat SET verdict = 'lost' WHERE worker_id = :ann;
 SELECT is(swept(), 'jobs_requeued 1', 'what an earlier sweep left of a lost worker is recovered');
 ROLLBACK TO owned;
 UPDATE pulse.worker SET state = 'stopped' WHERE id = :ann;

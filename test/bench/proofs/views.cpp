@@ -76,7 +76,7 @@ void prove_views(Report* report) {
   given_tables(&session);
   for (const char* view : {"stats", "settings", "worker_status", "stale"})
     check_view(&session, view, report);
-  session.script("UPDATE pulse.heartbeat SET status = 'lost'");
+  session.script("UPDATE pulse.heartbeat SET verdict = 'lost'");
   check_view(&session, "stale", report);
 }
 
