@@ -1,5 +1,6 @@
 #include "access/catalog.hpp"
 
+#include "access/columns.hpp"
 #include "server/invalidation.hpp"
 
 namespace pulse {

@@ -49,60 +49,6 @@ constexpr int kJobIndexes = 8;
 // Raises when the extension is not installed here.
 const Catalog* catalog();
 
-// Attribute numbers of pulse.job; the install script creates the columns in this order.
-enum JobColumn : AttrNumber {
-  kJobId = 1,
-  kJobIdentifier,
-  kJobPayload,
-  kJobQueueName,
-  kJobPriority,
-  kJobRunAt,
-  kJobState,
-  kJobAttempts,
-  kJobMaxAttempts,
-  kJobCrashes,
-  kJobKey,
-  kJobFlags,
-  kJobWorkerId,
-  kJobToken,
-  kJobClaimedAt,
-  kJobLastActivityAt,
-  kJobStage,
-  kJobProgress,
-  kJobMessage,
-  kJobCheckpoint,
-  kJobLastError,
-  kJobRecovered,
-  kJobRevision,
-  kJobCreatedAt,
-  kJobUpdatedAt,
-  kJobClaimedLive,
-  kJobActivityLive,
-  kJobCancelRequestedAt,
-  kJobCancelReason,
-  kJobSuperseded,
-  kJobInPlace,
-  kJobRunningWorkerId,
-  kJobIndexLane,
-};
-
-// Attribute numbers of pulse.heartbeat.
-enum HeartbeatColumn : AttrNumber {
-  kBeatWorkerId = 1,
-  kBeatLive,
-  kBeatLastHeartbeatAt,
-  kBeatStatus,
-  kBeatInterval,
-  kBeatThreshold,
-  kBeatAttachment,
-  kBeatIncarnation,
-  kBeatDetachedLive,
-  kBeatIsolatedJobId,
-  kBeatLostCause,
-  kBeatMissingJobIds,
-  kBeatMissingTokens,
-};
-
 // Values of pulse.job.index_lane: which partial indexes contain the job's row.
 constexpr char kLaneOpen = 'o';
 constexpr char kLaneParked = 'p';

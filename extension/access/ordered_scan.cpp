@@ -1,6 +1,7 @@
 #include "access/ordered_scan.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "server/compat.hpp"
 

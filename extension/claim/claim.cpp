@@ -4,6 +4,7 @@
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "claim/claim.hpp"
 #include "claim/claiming_worker.hpp"
 #include "claim/due_scan.hpp"

@@ -1,6 +1,7 @@
 #include "claim/claimed_job.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "claim/token.hpp"
 #include "liveness/liveness_clock.hpp"

@@ -2,6 +2,7 @@
 // Every way to a claim goes through here: claim() takes the due jobs, claim_job() one by its id.
 #pragma once
 
+#include "access/columns.hpp"
 #include "job/job_table.hpp"
 #include "job/task_settings.hpp"
 #include "server/postgres.hpp"

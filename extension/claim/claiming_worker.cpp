@@ -1,6 +1,7 @@
 #include "claim/claiming_worker.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "claim/in_place_claim.hpp"
 #include "liveness/heartbeat.hpp"
@@ -16,8 +17,6 @@
 
 namespace pulse {
 namespace {
-
-constexpr int kWorkerTasks = 8;
 
 // The tasks of the worker that claimed last in this session: a registration never changes them.
 struct KnownTasks {

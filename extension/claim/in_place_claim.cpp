@@ -1,6 +1,7 @@
 #include "claim/in_place_claim.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "claim/low_water_mark.hpp"
 #include "job/job_table.hpp"
@@ -27,13 +28,6 @@ namespace {
 constexpr int kMinJobs = PULSE_IN_PLACE_FROM;
 // Such a row is not toasted.
 constexpr int kMaxPerRow = 200;
-
-enum BatchColumn : AttrNumber {
-  kBatchWorkerId = 1,
-  kBatchToken,
-  kBatchRemainingJobs,
-  kBatchJobIds
-};
 
 // --- the list -----------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "claim/claim.hpp"
 #include "server/advisory_lock.hpp"

@@ -1,6 +1,7 @@
 #include "claim/reserved_range.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "claim/claims_in_progress.hpp"
 #include "wake/pending_wakes.hpp"
 

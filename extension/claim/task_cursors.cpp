@@ -1,4 +1,5 @@
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "claim/claim.hpp"
 #include "claim/reserved_range.hpp"

@@ -1,6 +1,7 @@
 #include "finish/attempt_end.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "claim/claim.hpp"
 #include "server/values.hpp"
 #include "wake/pending_wakes.hpp"

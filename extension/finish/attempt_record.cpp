@@ -1,35 +1,12 @@
 #include "finish/attempt_record.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
 
 namespace pulse {
 namespace {
-
-// Columns of pulse.attempt.
-enum AttemptColumn {
-  kAttemptJobId,
-  kAttemptToken,
-  kAttemptNumber,
-  kAttemptWorkerId,
-  kAttemptClaimedAt,
-  kAttemptEndedAt,
-  kAttemptOutcome,
-  kAttemptError,
-  kAttemptColumns,
-};
-
-// Of pulse.finished_job those that are not what they were in pulse.job.
-enum FinishedColumn {
-  kFinishedPayload = 2,
-  kFinishedState = 6,
-  kFinishedCrashes = 9,
-  kFinishedResult = 16,
-  kFinishedLastError = 17,
-  kFinishedAt = 20,
-  kFinishedColumns = 21,
-};
 
 JobTable* attempts_of(AttemptRecords* records) {
   if (!records->has_attempts) open_extension_table(&records->attempts, catalog()->attempt);

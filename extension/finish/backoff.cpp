@@ -1,5 +1,6 @@
 #include "finish/backoff.hpp"
 
+#include "access/columns.hpp"
 #include "claim/claiming_worker.hpp"
 #include "job/task_settings.hpp"
 #include "server/compat.hpp"

@@ -4,6 +4,7 @@
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "claim/in_place_claim.hpp"
 #include "finish/attempt_record.hpp"
 #include "finish/backoff.hpp"

@@ -2,6 +2,7 @@
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "finish/attempt_end.hpp"
 #include "finish/claim_list.hpp"
 #include "finish/past_claim.hpp"

@@ -1,6 +1,7 @@
 #include "finish/fence.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "server/errors.hpp"
 

@@ -3,6 +3,7 @@
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "claim/claiming_worker.hpp"
 #include "claim/in_place_claim.hpp"
 #include "finish/attempt_end.hpp"

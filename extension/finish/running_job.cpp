@@ -1,6 +1,7 @@
 #include "finish/running_job.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "claim/due_scan.hpp"
 #include "job/key_lock.hpp"
 #include "server/compat.hpp"

@@ -1,6 +1,7 @@
 // The row of a running job, found and locked so that its attempt can end.
 #pragma once
 
+#include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "job/job_table.hpp"
 #include "server/postgres.hpp"

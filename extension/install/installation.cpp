@@ -1,6 +1,7 @@
 #include "install/installation.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/errors.hpp"
 #include "server/invalidation.hpp"
@@ -14,15 +15,6 @@ enum class Standing {
   kOurs,
   kMoved,  // the same tables under another server: pg_upgrade, physical restore
   kCopy,   // restored from a dump, or cloned from another database
-};
-
-enum InstallationColumn : AttrNumber {
-  kId = 1,
-  kSystemIdentifier,
-  kDatabaseOid,
-  kJobOid,
-  kEpochBase,
-  kTimeline,
 };
 
 // The rows of pulse.installation as last read, and what they mean. Only a copy can have more than
@@ -69,12 +61,13 @@ void each_row(Oid oid, Use use) {
 void read_installation_row(Reading* reading, TupleTableSlot* slot) {
   bool isnull;
   reading->rows++;
-  reading->id = *DatumGetUUIDP(slot_getattr(slot, kId, &isnull));
-  reading->system_identifier = DatumGetInt64(slot_getattr(slot, kSystemIdentifier, &isnull));
-  reading->database_oid = DatumGetObjectId(slot_getattr(slot, kDatabaseOid, &isnull));
-  reading->job_oid = DatumGetObjectId(slot_getattr(slot, kJobOid, &isnull));
-  reading->epoch_base = DatumGetInt32(slot_getattr(slot, kEpochBase, &isnull));
-  reading->timeline = DatumGetInt32(slot_getattr(slot, kTimeline, &isnull));
+  reading->id = *DatumGetUUIDP(slot_getattr(slot, kInstallationId, &isnull));
+  reading->system_identifier =
+      DatumGetInt64(slot_getattr(slot, kInstallationSystemIdentifier, &isnull));
+  reading->database_oid = DatumGetObjectId(slot_getattr(slot, kInstallationDatabaseOid, &isnull));
+  reading->job_oid = DatumGetObjectId(slot_getattr(slot, kInstallationJobOid, &isnull));
+  reading->epoch_base = DatumGetInt32(slot_getattr(slot, kInstallationEpochBase, &isnull));
+  reading->timeline = DatumGetInt32(slot_getattr(slot, kInstallationTimeline, &isnull));
   reading->highest = Max(reading->highest, reading->epoch_base + reading->timeline);
 }
 

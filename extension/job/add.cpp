@@ -2,6 +2,7 @@
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "job/insert_jobs.hpp"
 #include "job/job_table.hpp"
 #include "job/task_settings.hpp"

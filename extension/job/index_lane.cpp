@@ -1,5 +1,6 @@
 #include "job/index_lane.hpp"
 
+#include "access/columns.hpp"
 #include "job/job_table.hpp"
 #include "server/values.hpp"
 

@@ -1,6 +1,7 @@
 #include "job/insert_jobs.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "job/job_table.hpp"
 #include "job/statement_write.hpp"
 

@@ -1,5 +1,6 @@
 #include "job/job_index.hpp"
 
+#include "access/columns.hpp"
 #include "job/statement_write.hpp"
 #include "server/shared_memory.hpp"
 

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "job/job_index.hpp"
 #include "server/postgres.hpp"
 

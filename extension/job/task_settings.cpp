@@ -1,5 +1,6 @@
 #include "job/task_settings.hpp"
 
+#include "access/columns.hpp"
 #include "server/settings.hpp"
 
 namespace pulse {

@@ -8,23 +8,6 @@
 
 namespace pulse {
 
-// Columns of pulse.task by number; the install script and this list change together.
-enum TaskColumn : AttrNumber {
-  kTaskMaxAttempts = 2,
-  kTaskTimeout,
-  kTaskStallTimeout,
-  kTaskBackoff,
-  kTaskBackoffBase,
-  kTaskBackoffCap,
-  kTaskJitter,
-  kTaskKeepCompleted,
-  kTaskMaxCrashes,
-  kTaskOnUnreachable,
-  kTaskHandler,
-  kTaskCreatedAt,
-  kTaskUpdatedAt,
-};
-
 // Calls use(row) with the row of this task, if there is one.
 template <typename Use>
 void with_task_row(Datum identifier, Snapshot snapshot, Use use) {

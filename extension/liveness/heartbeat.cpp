@@ -5,6 +5,7 @@
 #include "liveness/heartbeat.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "access/slow_path.hpp"
 #include "job/job_table.hpp"

@@ -1,6 +1,7 @@
 #include "liveness/liveness_clock.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
@@ -8,10 +9,6 @@
 
 namespace pulse {
 namespace {
-
-constexpr int kClockVt = 2;
-constexpr int kClockLastTick = 3;
-constexpr int kClockTimeline = 4;
 
 // The row that has come furthest counts: older ones belong to sweeps that started before it.
 ClockReading read_clock() {

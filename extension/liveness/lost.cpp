@@ -3,6 +3,7 @@
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "job/job_table.hpp"
 #include "server/settings.hpp"
 #include "server/values.hpp"

@@ -1,6 +1,7 @@
 #include "queue/promote.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "access/ordered_scan.hpp"
 #include "job/job_table.hpp"
@@ -16,8 +17,6 @@
 namespace pulse {
 namespace {
 
-constexpr int kQueueConcurrency = 2;
-constexpr int kQueuePaused = 3;
 constexpr int kFallenDueAtOnce = 1000;
 
 // How many more jobs may be promoted, and what remains.

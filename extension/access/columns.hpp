@@ -1,0 +1,139 @@
+// Columns of the extension's tables by number. sql/tables.sql and this file change together.
+#pragma once
+
+#include "server/postgres.hpp"
+
+namespace pulse {
+
+// pulse.job
+enum JobColumn : AttrNumber {
+  kJobId = 1,
+  kJobIdentifier,
+  kJobPayload,
+  kJobQueueName,
+  kJobPriority,
+  kJobRunAt,
+  kJobState,
+  kJobAttempts,
+  kJobMaxAttempts,
+  kJobCrashes,
+  kJobKey,
+  kJobFlags,
+  kJobWorkerId,
+  kJobToken,
+  kJobClaimedAt,
+  kJobLastActivityAt,
+  kJobStage,
+  kJobProgress,
+  kJobMessage,
+  kJobCheckpoint,
+  kJobLastError,
+  kJobRecovered,
+  kJobRevision,
+  kJobCreatedAt,
+  kJobUpdatedAt,
+  kJobClaimedLive,
+  kJobActivityLive,
+  kJobCancelRequestedAt,
+  kJobCancelReason,
+  kJobSuperseded,
+  kJobInPlace,
+  kJobRunningWorkerId,
+  kJobIndexLane,
+};
+
+// pulse.claim_batch
+enum BatchColumn : AttrNumber {
+  kBatchWorkerId = 1,
+  kBatchToken,
+  kBatchRemainingJobs,
+  kBatchJobIds
+};
+
+// pulse.heartbeat
+enum HeartbeatColumn : AttrNumber {
+  kBeatWorkerId = 1,
+  kBeatLive,
+  kBeatLastHeartbeatAt,
+  kBeatStatus,
+  kBeatInterval,
+  kBeatThreshold,
+  kBeatAttachment,
+  kBeatIncarnation,
+  kBeatDetachedLive,
+  kBeatIsolatedJobId,
+  kBeatLostCause,
+  kBeatMissingJobIds,
+  kBeatMissingTokens,
+};
+
+// pulse.worker
+enum WorkerColumn : AttrNumber {
+  kWorkerTasks = 8,
+};
+
+// pulse.clock
+enum ClockColumn : AttrNumber {
+  kClockVt = 2,
+  kClockLastTick,
+  kClockTimeline,
+};
+
+// pulse.queue
+enum QueueColumn : AttrNumber {
+  kQueueConcurrency = 2,
+  kQueuePaused,
+};
+
+// pulse.task
+enum TaskColumn : AttrNumber {
+  kTaskMaxAttempts = 2,
+  kTaskTimeout,
+  kTaskStallTimeout,
+  kTaskBackoff,
+  kTaskBackoffBase,
+  kTaskBackoffCap,
+  kTaskJitter,
+  kTaskKeepCompleted,
+  kTaskMaxCrashes,
+  kTaskOnUnreachable,
+  kTaskHandler,
+  kTaskCreatedAt,
+  kTaskUpdatedAt,
+};
+
+// pulse.attempt, from 0 as in an array of values
+enum AttemptColumn {
+  kAttemptJobId,
+  kAttemptToken,
+  kAttemptNumber,
+  kAttemptWorkerId,
+  kAttemptClaimedAt,
+  kAttemptEndedAt,
+  kAttemptOutcome,
+  kAttemptError,
+  kAttemptColumns,
+};
+
+// pulse.finished_job, likewise: the columns that are not what they were in pulse.job
+enum FinishedColumn {
+  kFinishedPayload = 2,
+  kFinishedState = 6,
+  kFinishedCrashes = 9,
+  kFinishedResult = 16,
+  kFinishedLastError = 17,
+  kFinishedAt = 20,
+  kFinishedColumns = 21,
+};
+
+// pulse.installation
+enum InstallationColumn : AttrNumber {
+  kInstallationId = 1,
+  kInstallationSystemIdentifier,
+  kInstallationDatabaseOid,
+  kInstallationJobOid,
+  kInstallationEpochBase,
+  kInstallationTimeline,
+};
+
+}  // namespace pulse
