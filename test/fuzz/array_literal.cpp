@@ -1,10 +1,10 @@
 // What tasks wrote, as elements of SQL arrays: read back as PostgreSQL reads them, they are the
 // same.
-#include "array_literal.hpp"
+#include "database/array_literal.hpp"
 
 #include <cstring>
 
-#include "rows.hpp"
+#include "database/query_result.hpp"
 #include "target.hpp"
 
 namespace pulse::fuzz {

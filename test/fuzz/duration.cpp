@@ -1,5 +1,5 @@
 // Durations as people write them.
-#include "duration.hpp"
+#include "loop/duration.hpp"
 
 #include "target.hpp"
 

@@ -1,5 +1,5 @@
 // Where users want the status pages.
-#include "http_address.hpp"
+#include "observe/http_address.hpp"
 
 #include "target.hpp"
 

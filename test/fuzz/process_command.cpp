@@ -1,5 +1,5 @@
 // --process 'NAME=COMMAND'.
-#include "process_command.hpp"
+#include "process/process_command.hpp"
 
 #include "target.hpp"
 

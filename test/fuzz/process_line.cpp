@@ -1,10 +1,10 @@
 // What a persistent process says, line by line.
-#include "process_line.hpp"
+#include "process/process_line.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "target.hpp"
-#include "utf8.hpp"
+#include "text/utf8.hpp"
 
 namespace pulse::fuzz {
 namespace {

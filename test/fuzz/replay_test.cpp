@@ -17,11 +17,11 @@ const std::map<std::string, Target> kTargets{{"array_literal", array_literal},
                                              {"command_line", command_line},
                                              {"connection_options", connection_options},
                                              {"duration", duration},
-                                             {"error_tail", error_tail},
                                              {"http_address", http_address},
                                              {"process_command", process_command},
                                              {"process_line", process_line},
-                                             {"rows", rows},
+                                             {"query_result", query_result},
+                                             {"stderr_tail", stderr_tail},
                                              {"task_message", task_message}};
 
 class ReplayTest : public ::testing::TestWithParam<std::string> {};

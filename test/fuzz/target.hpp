@@ -15,11 +15,11 @@ void array_literal(std::string_view input);
 void command_line(std::string_view input);
 void connection_options(std::string_view input);
 void duration(std::string_view input);
-void error_tail(std::string_view input);
 void http_address(std::string_view input);
 void process_command(std::string_view input);
 void process_line(std::string_view input);
-void rows(std::string_view input);
+void query_result(std::string_view input);
+void stderr_tail(std::string_view input);
 void task_message(std::string_view input);
 
 // Not assert(): that is left out of a release.

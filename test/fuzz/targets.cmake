@@ -1,11 +1,12 @@
 # What is fuzzed: one file here for each target, and the files of worker/ that they are about.
 set(PULSE_FUZZ_TARGETS
-  array_literal command_line connection_options duration error_tail http_address
-  process_command process_line rows task_message)
+  array_literal command_line connection_options duration http_address
+  process_command process_line query_result stderr_tail task_message)
 
 set(PULSE_PARSERS
-  src/array_literal.cpp src/boot_clock.cpp src/config.cpp src/connection_options.cpp
-  src/duration.cpp src/error_tail.cpp src/http_address.cpp src/identity.cpp
-  src/job.cpp src/json_text.cpp src/process_command.cpp src/process_line.cpp src/rows.cpp
-  src/task.cpp src/task_end.cpp src/task_environment.cpp src/task_folder.cpp src/task_message.cpp
-  src/task_output.cpp src/utf8.cpp)
+  src/config.cpp src/database/array_literal.cpp src/database/connection_options.cpp
+  src/database/query_result.cpp src/executable/task_environment.cpp src/executable/task_message.cpp
+  src/executable/task_output.cpp src/executable/tasks_folder.cpp src/jobs/execution.cpp
+  src/jobs/job.cpp src/liveness/identity.cpp src/loop/boot_clock.cpp src/loop/duration.cpp
+  src/observe/http_address.cpp src/process/process_command.cpp src/process/process_line.cpp
+  src/supervised/exit_status.cpp src/text/json_text.cpp src/text/stderr_tail.cpp src/text/utf8.cpp)

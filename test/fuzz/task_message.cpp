@@ -1,13 +1,13 @@
 // Lines of JSON on descriptor 3, cut anywhere by the pipe.
-#include "task_message.hpp"
+#include "executable/task_message.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "executable/task_output.hpp"
 #include "target.hpp"
-#include "task_output.hpp"
-#include "utf8.hpp"
+#include "text/utf8.hpp"
 
 namespace pulse::fuzz {
 namespace {

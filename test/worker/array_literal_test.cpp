@@ -1,5 +1,5 @@
 // Array literals: what goes in comes out, whatever it is.
-#include "array_literal.hpp"
+#include "database/array_literal.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "blocking_calls.hpp"
+#include "loop/blocking_calls.hpp"
 
 #include <gtest/gtest.h>
 

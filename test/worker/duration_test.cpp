@@ -1,5 +1,5 @@
 // Durations on the command line.
-#include "duration.hpp"
+#include "loop/duration.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // The real loop: timers on the real clock, and calls from other threads.
-#include "event_loop.hpp"
+#include "loop/event_loop.hpp"
 
 #include <gtest/gtest.h>
 
 #include <csignal>
 #include <thread>
 
-#include "signals.hpp"
+#include "loop/signals.hpp"
 
 namespace pulse {
 namespace {

@@ -1,7 +1,7 @@
 // A clock that stands still until a test moves it, with the timers on it.
 #pragma once
 
-#include "timers.hpp"
+#include "loop/timers.hpp"
 
 namespace pulse {
 

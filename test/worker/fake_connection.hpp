@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "connection.hpp"
+#include "database/connection.hpp"
 
 namespace pulse {
 

@@ -1,5 +1,5 @@
 // ADDRESS:PORT of --http.
-#include "http_address.hpp"
+#include "observe/http_address.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Telling one process from another.
-#include "identity.hpp"
+#include "liveness/identity.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

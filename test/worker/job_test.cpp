@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "job.hpp"
+#include "jobs/job.hpp"
 #include "server_answers.hpp"
 
 namespace pulse {

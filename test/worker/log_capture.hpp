@@ -7,8 +7,8 @@
 #include <array>
 #include <string>
 
-#include "log.hpp"
-#include "unique_fd.hpp"
+#include "log/log.hpp"
+#include "loop/unique_fd.hpp"
 
 namespace pulse {
 

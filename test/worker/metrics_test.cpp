@@ -1,5 +1,5 @@
 // What is counted of what is logged.
-#include "metrics.hpp"
+#include "observe/metrics.hpp"
 
 #include <gtest/gtest.h>
 

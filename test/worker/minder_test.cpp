@@ -6,8 +6,8 @@
 #include <array>
 #include <csignal>
 
-#include "../../worker/minder/children.hpp"
-#include "../../worker/minder/protocol.hpp"
+#include "minder/children.hpp"
+#include "minder/protocol.hpp"
 #include "task_bench.hpp"
 
 namespace pulse {

@@ -1,5 +1,5 @@
 // How many jobs to hold ahead.
-#include "prefetch.hpp"
+#include "jobs/prefetch.hpp"
 
 #include <gtest/gtest.h>
 

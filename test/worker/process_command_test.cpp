@@ -1,5 +1,5 @@
 // NAME=COMMAND: how it is read, and which program it means.
-#include "process_command.hpp"
+#include "process/process_command.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // When a lost connection is opened again.
-#include "reconnect.hpp"
+#include "database/reconnect.hpp"
 
 #include <gtest/gtest.h>
 

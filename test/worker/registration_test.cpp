@@ -1,5 +1,5 @@
 // The times that follow from what the server said at registration.
-#include "registration.hpp"
+#include "liveness/registration.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rows.hpp"
+#include "database/query_result.hpp"
 
 namespace pulse {
 

@@ -1,5 +1,5 @@
 // What a service manager is told, over its socket.
-#include "service_manager.hpp"
+#include "observe/service_manager.hpp"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

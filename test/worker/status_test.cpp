@@ -1,5 +1,5 @@
 // The status pages over a real socket.
-#include "status.hpp"
+#include "observe/status.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <atomic>
 
 #include "log_capture.hpp"
-#include "unique_fd.hpp"
+#include "loop/unique_fd.hpp"
 
 namespace pulse {
 namespace {

@@ -22,11 +22,11 @@
 #include <string>
 #include <vector>
 
-#include "boot_clock.hpp"
-#include "task_environment.hpp"
-#include "task_folder.hpp"
-#include "task_process.hpp"
-#include "unique_fd.hpp"
+#include "executable/executable_run.hpp"
+#include "executable/task_environment.hpp"
+#include "executable/tasks_folder.hpp"
+#include "loop/boot_clock.hpp"
+#include "loop/unique_fd.hpp"
 
 namespace pulse {
 

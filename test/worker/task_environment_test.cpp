@@ -1,5 +1,5 @@
 // What a task is told about its job, and what it must not be told.
-#include "task_environment.hpp"
+#include "executable/task_environment.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "strangers.hpp"
+#include "supervised/orphans.hpp"
 #include "task_bench.hpp"
 
 namespace pulse {

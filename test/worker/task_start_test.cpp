@@ -8,7 +8,7 @@
 #include <map>
 #include <sstream>
 
-#include "open_files.hpp"
+#include "supervised/fd_limit.hpp"
 #include "task_bench.hpp"
 
 namespace pulse {

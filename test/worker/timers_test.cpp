@@ -1,5 +1,5 @@
 // Timers on a clock that is moved.
-#include "timers.hpp"
+#include "loop/timers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fake_clock.hpp"
-#include "repeat.hpp"
+#include "loop/interval_timer.hpp"
 
 namespace pulse {
 namespace {

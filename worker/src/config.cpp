@@ -6,7 +6,7 @@
 #include <map>
 #include <thread>
 
-#include "identity.hpp"
+#include "liveness/identity.hpp"
 
 namespace pulse {
 namespace {

@@ -5,11 +5,11 @@
 #include <string>
 #include <variant>
 
-#include "duration.hpp"
-#include "exit_code.hpp"
-#include "http_address.hpp"
-#include "log.hpp"
-#include "process_command.hpp"
+#include "liveness/exit_code.hpp"
+#include "log/log.hpp"
+#include "loop/duration.hpp"
+#include "observe/http_address.hpp"
+#include "process/process_command.hpp"
 
 namespace pulse {
 

@@ -7,13 +7,13 @@
 #include <stdexcept>
 #include <thread>
 
-#include "error_tail.hpp"
-#include "handler_tasks.hpp"
-#include "identity.hpp"
+#include "handler/handler_tasks.hpp"
+#include "liveness/identity.hpp"
+#include "loop/signals.hpp"
+#include "loop/signals_blocked.hpp"
+#include "loop/stop_requests.hpp"
 #include "pulse/worker.hpp"
-#include "signals.hpp"
-#include "signals_blocked.hpp"
-#include "stop_requests.hpp"
+#include "text/stderr_tail.hpp"
 #include "worker.hpp"
 
 namespace pg_pulse {

@@ -6,18 +6,18 @@
 #include <memory>
 #include <random>
 
-#include "identity.hpp"
-#include "open_files.hpp"
-#include "process_tasks.hpp"
-#include "progress_line.hpp"
-#include "repeat.hpp"
-#include "service_manager.hpp"
-#include "signals.hpp"
-#include "sql_task.hpp"
-#include "status.hpp"
-#include "strangers.hpp"
-#include "task_starter.hpp"
-#include "terminal.hpp"
+#include "executable/executable_starter.hpp"
+#include "function/function_tasks.hpp"
+#include "liveness/identity.hpp"
+#include "log/terminal.hpp"
+#include "loop/interval_timer.hpp"
+#include "loop/signals.hpp"
+#include "observe/progress_summary.hpp"
+#include "observe/service_manager.hpp"
+#include "observe/status.hpp"
+#include "process/process_tasks.hpp"
+#include "supervised/fd_limit.hpp"
+#include "supervised/orphans.hpp"
 #include "worker.hpp"
 
 namespace pulse {

@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "claimer.hpp"
 #include "config.hpp"
-#include "executor.hpp"
-#include "same_host.hpp"
-#include "sweeper.hpp"
-#include "vitals.hpp"
+#include "jobs/claimer.hpp"
+#include "jobs/executor.hpp"
+#include "liveness/host_check.hpp"
+#include "liveness/sweeper.hpp"
+#include "observe/health.hpp"
 
 namespace pulse {
 

@@ -1,0 +1,141 @@
+// The worker as the second subreaper: it ends what a killed minder left, and libuv's own children
+// are none of its business.
+#include "supervised/orphans.hpp"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <csignal>
+#include <map>
+
+#include "task_bench.hpp"
+
+namespace pulse {
+namespace {
+
+class StrangersTest : public TaskBench {
+ protected:
+  void SetUp() override {
+    TaskBench::SetUp();
+    ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+  }
+  void TearDown() override {
+    TaskBench::TearDown();
+    prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+  }
+
+  // So many processes in sessions of their own, whose parent is gone. All of them hold `reader_`'s
+  // other end.
+  void given_strangers(int count) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+    reader_.reset(ends[0]);
+    UniqueFd writer(ends[1]);
+    const pid_t parent = fork();
+    if (parent == 0) leave_behind(count, writer.get());
+    writer.reset();
+    int status = 0;
+    ASSERT_EQ(waitpid(parent, &status, 0), parent);
+    ASSERT_EQ(status, 0);
+  }
+
+  [[noreturn]] static void leave_behind(int count, int writer) {
+    for (int i = 0; i < count; ++i) {
+      std::array<int, 2> ready{};
+      if (pipe(ready.data()) != 0) _exit(1);
+      const pid_t stranger = fork();
+      if (stranger < 0) _exit(1);
+      if (stranger == 0) {
+        setsid();
+        close(ready[0]);
+        close(ready[1]);
+        for (;;) pause();
+      }
+      close(ready[1]);
+      char byte = 0;
+      // Until it has a session of its own.
+      if (::read(ready[0], &byte, 1) != 0) _exit(1);
+      close(ready[0]);
+    }
+    close(writer);
+    _exit(0);
+  }
+
+  // True once nobody holds the other end.
+  bool strangers_are_gone() {
+    char byte = 0;
+    return is_readable_within(reader_.get(), kTestLimit) && ::read(reader_.get(), &byte, 1) == 0;
+  }
+
+  // A child of libuv's that exits with `code`; its end is told to ended_.
+  void given_child(int code) {
+    const std::string script = "exit " + std::to_string(code);
+    std::array<char*, 4> arguments{const_cast<char*>("sh"), const_cast<char*>("-c"),
+                                   const_cast<char*>(script.c_str()), nullptr};
+    uv_process_options_t options{};
+    options.file = "/bin/sh";
+    options.args = arguments.data();
+    options.exit_cb = [](uv_process_t* process, std::int64_t exit_code, int) {
+      static_cast<StrangersTest*>(process->data)->ended_[process->pid] = exit_code;
+      uv_close(reinterpret_cast<uv_handle_t*>(process), nullptr);
+    };
+    children_.push_back(std::make_unique<uv_process_t>());
+    children_.back()->data = this;
+    ASSERT_EQ(uv_spawn(&loop_, children_.back().get(), &options), 0);
+    expected_[children_.back()->pid] = code;
+  }
+
+  // Ended, and not yet looked at by the loop.
+  void wait_for_zombies() {
+    for (const auto& [pid, code] : expected_) {
+      siginfo_t ended{};
+      ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT), 0);
+    }
+  }
+
+  UniqueFd reader_;
+  std::vector<std::unique_ptr<uv_process_t>> children_;
+  std::map<pid_t, std::int64_t> expected_;
+  std::map<pid_t, std::int64_t> ended_;
+};
+
+TEST_F(StrangersTest, a_crowd_is_ended_and_reaped) {
+  constexpr int kMany = 1500;
+  given_strangers(kMany);
+  std::size_t most = 0;
+  for (std::size_t seen = 0; (seen = reap_strangers()) > 0;) most = std::max(most, seen);
+  EXPECT_GT(most, 0U);
+  EXPECT_TRUE(strangers_are_gone());
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD) << "one was not reaped";
+}
+
+TEST_F(StrangersTest, ended_children_of_the_loop_are_left_to_it) {
+  for (int code = 1; code <= 40; ++code) given_child(code);
+  wait_for_zombies();
+  given_strangers(100);
+  while (reap_strangers() > 0) {
+  }
+  EXPECT_TRUE(strangers_are_gone());
+  turn_until([&] { return ended_.size() == expected_.size(); });
+  EXPECT_EQ(ended_, expected_);
+}
+
+TEST_F(StrangersTest, tasks_go_on_while_strangers_are_ended) {
+  LifeLine line(path_of("line"));
+  ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
+  given_task("task",
+             "exec 9>" + line.path() + "; echo up >&9; read go <" + path_of("go") + "; exit 23");
+  start("task");
+  ASSERT_EQ(line.next_line(), "up");
+  given_strangers(100);
+  while (reap_strangers() > 0) {
+  }
+  EXPECT_TRUE(strangers_are_gone());
+  std::ofstream(path_of("go")) << "go\n";
+  EXPECT_EQ(wait_for_end().exit_code, 23);
+}
+
+}  // namespace
+}  // namespace pulse

@@ -1,0 +1,90 @@
+// One session with the database, without waiting: every answer comes by callback from the loop.
+//
+// The interface exists for the tests' scripted double; connection.cpp has the real one; it,
+// pipeline.cpp and connection_options.cpp are the only users of libpq. Connecting happens on a
+// thread of its own, because libpq resolves names, reads password files and may talk to other
+// services while it connects. All functions and callbacks belong to the loop's thread. There are no
+// deadlines here: who asks sets one and closes the connection when it passes (see link.hpp).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "database/connection_options.hpp"
+#include "database/query_result.hpp"
+#include "database/statement.hpp"
+#include "loop/event_loop.hpp"
+
+namespace pulse {
+
+// The server refused a statement; the session goes on.
+struct SqlError {
+  std::string sqlstate;
+  std::string message;
+  std::string detail;
+  std::string hint;
+  std::string context;
+};
+
+// The session is gone; what was asked last may or may not have happened.
+struct ConnectionLost {
+  std::string reason;
+};
+
+// Another call of the same transaction was refused, so this one has not happened either.
+struct RolledBack {};
+
+using Reply = std::variant<Rows, SqlError, ConnectionLost, RolledBack>;
+using Replies = std::vector<Reply>;  // one for each call, in their order
+using RepliesHandler = std::function<void(Replies)>;
+
+struct Opened {
+  int backend_pid = 0;  // as told at connecting; a pooler makes one up
+  int server_version = 0;
+};
+
+struct OpenFailure {
+  std::string reason;
+  // Trying again cannot help: no such database or role, or the credentials were refused.
+  bool is_permanent = false;
+};
+
+using OpenHandler = std::function<void(std::variant<Opened, OpenFailure>)>;
+
+struct Notice {
+  std::string sqlstate;
+  std::string message;
+};
+
+class Connection {
+ public:
+  virtual ~Connection() = default;
+
+  // Only when closed. The handler is called exactly once, unless close() comes first.
+  virtual void open(OpenHandler handler) = 0;
+
+  // Only when open and nothing is running. All calls travel in one round trip. The handler is
+  // called exactly once, when the last transaction has ended, unless close() comes first; after
+  // ConnectionLost the connection is closed.
+  virtual void execute(const Calls& calls, Commit commit, RepliesHandler handler) = 0;
+
+  // Whether the server's session is ours alone, so that it may keep prepared statements.
+  virtual void keep_statements(bool is_ours) = 0;
+
+  // Asks the server to cancel what is running; the reply still comes to its handler.
+  virtual void cancel() = 0;
+
+  // Forgets whatever is under way: no callback follows.
+  virtual void close() noexcept = 0;
+
+  // The session ended while nothing was running.
+  std::function<void(ConnectionLost)> on_lost;
+  std::function<void(const Notice&)> on_notice;
+};
+
+std::unique_ptr<Connection> make_connection(EventLoop& loop, ConnectOptions options);
+
+}  // namespace pulse

@@ -1,0 +1,119 @@
+#include "database/connection_options.hpp"
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace pulse {
+namespace {
+
+struct ConninfoDeleter {
+  void operator()(PQconninfoOption* options) const noexcept { PQconninfoFree(options); }
+};
+using ConninfoPtr = std::unique_ptr<PQconninfoOption, ConninfoDeleter>;
+
+// The keywords that name servers; their values are lists of equal length, or one for all.
+constexpr std::array<std::string_view, 3> kHostLists{"host", "hostaddr", "port"};
+
+// Dead peers are noticed within about 20 seconds; libpq's own default is over two hours.
+constexpr std::array<std::array<const char*, 2>, 4> kKeepalives{{{"keepalives_idle", "5"},
+                                                                 {"keepalives_interval", "5"},
+                                                                 {"keepalives_count", "3"},
+                                                                 {"tcp_user_timeout", "15000"}}};
+
+// As libpq does: a connection string if it looks like one, else the name of a database.
+bool is_connection_string(std::string_view text) {
+  return text.find('=') != std::string_view::npos || text.starts_with("postgres://") ||
+         text.starts_with("postgresql://");
+}
+
+std::optional<std::string> value_in(const PQconninfoOption* options, std::string_view keyword) {
+  for (; options != nullptr && options->keyword != nullptr; ++options) {
+    if (options->keyword == keyword && options->val != nullptr) return options->val;
+  }
+  return std::nullopt;
+}
+
+// What the environment and the service file say. libpq reads the service that PGSERVICE names; one
+// in the connection string comes first, so it stands in for the variable for this one call.
+ConninfoPtr read_defaults(const std::optional<std::string>& service) {
+  const char* inherited = std::getenv("PGSERVICE");
+  const std::optional<std::string> before =
+      inherited == nullptr ? std::nullopt : std::optional<std::string>(inherited);
+  if (service) setenv("PGSERVICE", service->c_str(), 1);
+  ConninfoPtr defaults(PQconndefaults());
+  if (service && before) setenv("PGSERVICE", before->c_str(), 1);
+  if (service && !before) unsetenv("PGSERVICE");
+  return defaults;
+}
+
+}  // namespace
+
+std::variant<ConnectOptions, std::string> ConnectOptions::read(
+    const std::string& database, const std::string& application_name) {
+  ConninfoPtr said;
+  if (is_connection_string(database)) {
+    char* error = nullptr;
+    said.reset(PQconninfoParse(database.c_str(), &error));
+    const std::unique_ptr<char, void (*)(void*)> owned(error, PQfreemem);
+    // Not the string itself: it may hold a password.
+    if (!said) return std::string(error == nullptr ? "out of memory" : error);
+  }
+  const ConninfoPtr defaults = read_defaults(value_in(said.get(), "service"));
+  const auto find = [&](std::string_view keyword) {
+    auto value = value_in(said.get(), keyword);
+    return value ? value : value_in(defaults.get(), keyword);
+  };
+
+  ConnectOptions options;
+  const auto add = [&](std::string_view keyword, const std::string& value) {
+    options.list_.push_back({std::string(keyword), value});
+  };
+  for (const PQconninfoOption* option = said.get(); option != nullptr && option->keyword != nullptr;
+       ++option) {
+    const bool is_host_list =
+        std::find(kHostLists.begin(), kHostLists.end(), option->keyword) != kHostLists.end();
+    if (option->val != nullptr && !is_host_list) add(option->keyword, option->val);
+  }
+  if (!said && !database.empty()) add("dbname", database);
+  for (const std::string_view keyword : kHostLists) {
+    if (const auto value = find(keyword)) add(keyword, *value);
+  }
+  for (const auto& [keyword, value] : kKeepalives) {
+    if (!find(keyword)) add(keyword, value);
+  }
+  // "any" is also what libpq says for "nobody asked".
+  if (!value_in(said.get(), "target_session_attrs") &&
+      value_in(defaults.get(), "target_session_attrs").value_or("any") == "any") {
+    add("target_session_attrs", "read-write");
+  }
+  const int seconds = std::atoi(find("connect_timeout").value_or("0").c_str());
+  if (seconds > 0) options.deadline_ = std::chrono::seconds(seconds);
+  add("fallback_application_name", application_name);
+  add("client_encoding", "UTF8");
+  return options;
+}
+
+void ConnectOptions::rotate_hosts() {
+  for (Option& option : list_) {
+    const bool is_host_list =
+        std::find(kHostLists.begin(), kHostLists.end(), option.keyword) != kHostLists.end();
+    const std::size_t comma = option.value.find(',');
+    if (!is_host_list || comma == std::string::npos) continue;
+    option.value = option.value.substr(comma + 1) + ',' + option.value.substr(0, comma);
+  }
+}
+
+bool ConnectOptions::has_several_hosts() const {
+  return std::any_of(list_.begin(), list_.end(), [](const Option& option) {
+    return (option.keyword == "host" || option.keyword == "hostaddr") &&
+           option.value.find(',') != std::string::npos;
+  });
+}
+
+}  // namespace pulse

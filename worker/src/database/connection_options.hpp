@@ -1,0 +1,39 @@
+// Which server to connect to, and how.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "loop/duration.hpp"
+
+namespace pulse {
+
+// How to connect: what the user said, libpq's environment and service file, and our defaults under
+// them (keepalives, read-write servers only, an application name).
+class ConnectOptions {
+ public:
+  // Reads the environment, so only before threads are started. An unreadable `database` gives the
+  // reason as text.
+  static std::variant<ConnectOptions, std::string> read(const std::string& database,
+                                                        const std::string& application_name);
+
+  // Puts the next of several hosts first, after one that did not answer in time.
+  void rotate_hosts();
+  bool has_several_hosts() const;
+
+  // For one attempt to connect: connect_timeout if somebody set it, because libpq leaves it to us.
+  Duration deadline() const { return deadline_; }
+
+  struct Option {
+    std::string keyword;
+    std::string value;
+  };
+  const std::vector<Option>& list() const { return list_; }
+
+ private:
+  std::vector<Option> list_;
+  Duration deadline_ = std::chrono::seconds(5);
+};
+
+}  // namespace pulse

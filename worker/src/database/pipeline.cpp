@@ -1,0 +1,168 @@
+#include "database/pipeline.hpp"
+
+#include <memory>
+
+namespace pulse {
+namespace {
+
+struct ResultDeleter {
+  void operator()(PGresult* result) const noexcept { PQclear(result); }
+};
+using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
+
+// Somebody forgot our prepared statements, or has some of these names: a pooler that shows the pid
+// of its backend.
+bool is_about_names(const std::string& sqlstate) {
+  return sqlstate == "26000" || sqlstate == "42P05";
+}
+
+Rows rows_of(const PGresult* result) {
+  const int width = PQnfields(result);
+  const int height = PQntuples(result);
+  std::vector<std::string> columns;
+  for (int column = 0; column < width; ++column) columns.emplace_back(PQfname(result, column));
+  std::vector<Rows::Cell> cells;
+  cells.reserve(static_cast<std::size_t>(width) * static_cast<std::size_t>(height));
+  for (int row = 0; row < height; ++row) {
+    for (int column = 0; column < width; ++column) {
+      if (PQgetisnull(result, row, column)) {
+        cells.emplace_back();
+      } else {
+        cells.emplace_back(std::in_place, PQgetvalue(result, row, column),
+                           static_cast<std::size_t>(PQgetlength(result, row, column)));
+      }
+    }
+  }
+  return {std::move(columns), std::move(cells)};
+}
+
+SqlError error_of(const PGresult* result) {
+  return {field_of(result, PG_DIAG_SQLSTATE), field_of(result, PG_DIAG_MESSAGE_PRIMARY),
+          field_of(result, PG_DIAG_MESSAGE_DETAIL), field_of(result, PG_DIAG_MESSAGE_HINT),
+          field_of(result, PG_DIAG_CONTEXT)};
+}
+
+bool ends_the_session(const PGresult* result) {
+  const std::string severity = field_of(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  return severity == "FATAL" || severity == "PANIC";
+}
+
+}  // namespace
+
+std::string field_of(const PGresult* result, int field) {
+  const char* text = PQresultErrorField(result, field);
+  std::string line = text == nullptr ? "" : text;
+  while (!line.empty() && line.back() == '\n') line.pop_back();
+  return line;
+}
+
+void Pipeline::start_session() { *this = Pipeline(); }
+
+bool Pipeline::send(PGconn* connection, const Calls& calls, Commit commit) {
+  replies_.assign(calls.size(), RolledBack{});
+  ended_ = 0;
+  at_ = 0;
+  is_failed_ = false;
+  names_.clear();
+  std::size_t first = 0;
+  for (std::size_t number = 0; number < calls.size(); ++number) {
+    if (!queue_call(connection, calls[number], number)) return false;
+    if (commit == Commit::together && number + 1 < calls.size()) continue;
+    if (PQpipelineSync(connection) != 1) return false;
+    steps_.push_back({Step::Kind::sync, first, number + 1});
+    first = number + 1;
+  }
+  return true;
+}
+
+bool Pipeline::queue_call(PGconn* connection, const Call& call, std::size_t number) {
+  std::vector<const char*> values;
+  values.reserve(call.params.size());
+  for (const auto& param : call.params) values.push_back(param ? param->c_str() : nullptr);
+  const auto count = static_cast<int>(values.size());
+  const char* name = call.statement.name;
+  names_.push_back(name);
+  if (!may_prepare_ || !call.statement.is_repeated) {
+    steps_.push_back({Step::Kind::run, number});
+    return PQsendQueryParams(connection, call.statement.sql, count, nullptr, values.data(), nullptr,
+                             nullptr, /*resultFormat=*/0) == 1;
+  }
+  if (prepared_.count(name) == 0) {
+    steps_.push_back({Step::Kind::prepare, number});
+    if (PQsendPrepare(connection, name, call.statement.sql, 0, nullptr) != 1) return false;
+  }
+  steps_.push_back({Step::Kind::run, number});
+  return PQsendQueryPrepared(connection, name, count, values.data(), nullptr, nullptr,
+                             /*resultFormat=*/0) == 1;
+}
+
+Pipeline::Progress Pipeline::take_results(PGconn* connection) {
+  while (PQisBusy(connection) == 0) {
+    const ResultPtr result(PQgetResult(connection));
+    if (result && ends_the_session(result.get())) {
+      farewell_ = field_of(result.get(), PG_DIAG_MESSAGE_PRIMARY);
+      return Progress::lost;
+    }
+    if (PQstatus(connection) == CONNECTION_BAD) return Progress::lost;
+    if (!is_under_way()) return Progress::waiting;
+    if (result) {
+      take(result.get());
+    } else if (steps_[at_].kind != Step::Kind::sync) {
+      ++at_;  // all that libpq has to say about a step ends like this, but for a sync
+    } else {
+      return Progress::waiting;
+    }
+    if (at_ == steps_.size()) return Progress::answered;
+  }
+  return Progress::waiting;
+}
+
+void Pipeline::take(const PGresult* result) {
+  const Step step = steps_[at_];
+  switch (PQresultStatus(result)) {
+    case PGRES_TUPLES_OK:
+    case PGRES_COMMAND_OK:
+      if (step.kind == Step::Kind::prepare) prepared_.insert(names_[step.call]);
+      if (step.kind == Step::Kind::run) replies_[step.call] = rows_of(result);
+      break;
+    case PGRES_PIPELINE_SYNC:
+      end_transaction(step);
+      ++at_;
+      break;
+    case PGRES_PIPELINE_ABORTED: break;
+    default: take_error(step, error_of(result)); break;
+  }
+}
+
+// The first error of a transaction is the reason for everything that follows.
+void Pipeline::take_error(const Step& step, SqlError error) {
+  if (is_failed_) return;
+  is_failed_ = true;
+  if (is_about_names(error.sqlstate)) {
+    may_prepare_ = false;
+    prepared_.clear();
+  }
+  replies_[step.call] = std::move(error);
+}
+
+void Pipeline::end_transaction(const Step& sync) {
+  for (std::size_t call = sync.call; call < sync.after && is_failed_; ++call) {
+    if (std::holds_alternative<Rows>(replies_[call])) replies_[call] = RolledBack{};
+  }
+  ended_ = sync.after;
+  is_failed_ = false;
+}
+
+Replies Pipeline::finish() {
+  steps_.clear();
+  return std::exchange(replies_, {});
+}
+
+Replies Pipeline::give_up(const std::string& reason) {
+  for (std::size_t call = ended_; call < replies_.size(); ++call) {
+    replies_[call] = ConnectionLost{reason};
+  }
+  return finish();
+}
+
+}  // namespace pulse

@@ -1,0 +1,80 @@
+#include "database/query_result.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+
+namespace pulse {
+namespace {
+
+std::int64_t to_integer(std::string_view text, std::string_view column) {
+  std::int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || rest != end) {
+    throw std::runtime_error("column " + std::string(column) + " is not a whole number");
+  }
+  return number;
+}
+
+}  // namespace
+
+const Rows::Cell& Rows::Row::cell(std::string_view column) const {
+  for (std::size_t i = 0; i < rows_.columns_.size(); ++i) {
+    if (rows_.columns_[i] == column) return rows_.cells_[number_ * rows_.columns_.size() + i];
+  }
+  throw std::runtime_error("the server returned no column " + std::string(column));
+}
+
+const std::string& Rows::Row::text(std::string_view column) const {
+  const Cell& value = cell(column);
+  if (!value) throw std::runtime_error("column " + std::string(column) + " is null");
+  return *value;
+}
+
+std::int64_t Rows::Row::integer(std::string_view column) const {
+  return to_integer(text(column), column);
+}
+
+std::optional<std::int64_t> Rows::Row::optional_integer(std::string_view column) const {
+  if (is_null(column)) return std::nullopt;
+  return integer(column);
+}
+
+Duration Rows::Row::seconds(std::string_view column) const {
+  const std::string& value = text(column);
+  double number = 0;
+  const char* end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, number);
+  if (error != std::errc{} || rest != end) {
+    throw std::runtime_error("column " + std::string(column) + " is not a number of seconds");
+  }
+  // Longer than 30 years is for ever; it must not overflow in sums with points in time.
+  constexpr double kLongest = 1e9;
+  return Duration(std::llround(std::clamp(number, -kLongest, kLongest) * 1000));
+}
+
+std::optional<Duration> Rows::Row::optional_seconds(std::string_view column) const {
+  if (is_null(column)) return std::nullopt;
+  return seconds(column);
+}
+
+std::vector<std::int64_t> Rows::Row::integers(std::string_view column) const {
+  std::vector<std::int64_t> numbers;
+  const Cell& value = cell(column);
+  if (!value) return numbers;
+  std::string_view rest = *value;
+  if (rest.size() < 2 || rest.front() != '{' || rest.back() != '}') {
+    throw std::runtime_error("column " + std::string(column) + " is not an array");
+  }
+  rest = rest.substr(1, rest.size() - 2);
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    numbers.push_back(to_integer(rest.substr(0, comma), column));
+    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+  }
+  return numbers;
+}
+
+}  // namespace pulse

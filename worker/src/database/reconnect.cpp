@@ -1,0 +1,24 @@
+#include "database/reconnect.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pulse {
+namespace {
+
+constexpr Duration kFirstBound = std::chrono::milliseconds(100);
+constexpr Duration kLongLived = std::chrono::seconds(1);
+constexpr int kMostDoublings = 20;  // beyond every cap, and far from overflow
+
+}  // namespace
+
+Duration Reconnect::next_delay(Duration lived) {
+  if (lived >= kLongLived) failures_ = 0;
+  const int failures = failures_++;
+  if (failures == 0) return Duration::zero();
+  const Duration bound =
+      std::min(cap_, kFirstBound * (1 << std::min(failures - 1, kMostDoublings)));
+  return Duration(std::llround(random_() * static_cast<double>(bound.count())));
+}
+
+}  // namespace pulse

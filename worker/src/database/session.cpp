@@ -1,0 +1,182 @@
+#include "database/session.hpp"
+
+#include <cassert>
+#include <stdexcept>
+#include <utility>
+
+#include "database/array_literal.hpp"
+#include "database/statements.hpp"
+
+namespace pulse {
+namespace {
+
+// A cancel that arrives before its statement does nothing, so it is sent until there is an answer.
+constexpr Duration kCancelAgain = std::chrono::milliseconds(50);
+
+}  // namespace
+
+Link::Link(LinkConfig config, Connection& connection, Timers& timers, Reconnect reconnect, Log& log)
+    : config_(std::move(config)),
+      connection_(connection),
+      reconnect_(std::move(reconnect)),
+      log_(log),
+      deadline_(timers, [this] { give_up(); }),
+      cancelling_(timers, [this] { cancel(); }),
+      pause_(timers, [this] { start_opening(); }),
+      asking_(timers, [this] { ask_senders(); }),
+      timers_(timers) {
+  connection_.on_lost = [this](const ConnectionLost& lost) { lose(lost.reason); };
+  connection_.on_notice = [this](const Notice& notice) {
+    if (on_notice) on_notice(notice);
+  };
+}
+
+void Link::open() {
+  if (state_ == State::closed) start_opening();
+}
+
+void Link::close() {
+  connection_.close();
+  state_ = State::closed;
+  handlers_.clear();
+  deadline_.stop();
+  cancelling_.stop();
+  pause_.stop();
+  asking_.stop();
+}
+
+void Link::start_opening() {
+  state_ = State::opening;
+  deadline_.start_in(config_.open_deadline);
+  connection_.open([this](std::variant<Opened, OpenFailure> outcome) {
+    if (const auto* opened = std::get_if<Opened>(&outcome)) return set_up(*opened);
+    const auto& failure = std::get<OpenFailure>(outcome);
+    if (failure.is_permanent && on_refused) on_refused(failure.reason);
+    if (state_ == State::opening) lose(failure.reason);
+  });
+}
+
+void Link::set_up(const Opened& opened) {
+  state_ = State::setting_up;
+  std::vector<std::string> names;
+  std::vector<std::string> values;
+  for (const auto& [name, value] : config_.settings) {
+    names.push_back(name);
+    values.push_back(value);
+  }
+  connection_.execute(
+      {{statements::kSetUp,
+        {std::to_string(opened.backend_pid), array_literal(names), array_literal(values)}}},
+      Commit::each,
+      [this, opened](const Replies& replies) { finish_set_up(opened, replies.front()); });
+}
+
+void Link::finish_set_up(const Opened& opened, const Reply& reply) {
+  deadline_.stop();
+  if (const auto* lost = std::get_if<ConnectionLost>(&reply)) return lose(lost->reason);
+  is_pooled_ = false;
+  if (const auto* rows = std::get_if<Rows>(&reply)) {
+    is_pooled_ = (*rows)[0].integer("backend_pid") != opened.backend_pid;
+  } else {
+    const auto& error = std::get<SqlError>(reply);
+    log_.warning(
+        "set_up_refused",
+        {{"connection", config_.name}, {"sqlstate", error.sqlstate}, {"reason", error.message}});
+  }
+  if (is_pooled_) {
+    log_.warning("pooled", {{"connection", config_.name},
+                            {"hint",
+                             "a pooler stands between: the session is not attached, so the "
+                             "end of this process is noticed by silence only"}});
+  }
+  connection_.keep_statements(!is_pooled_);
+  state_ = State::free;
+  opened_at_ = timers_.now();
+  last_reason_.clear();
+  log_.debug("connected", {{"connection", config_.name}, {"backend_pid", opened.backend_pid}});
+  if (on_opened) on_opened();
+  wake();
+}
+
+void Link::send(const Statement& statement, Params params, Duration deadline,
+                ReplyHandler handler) {
+  send(Calls{{statement, std::move(params)}}, Commit::each, deadline, {std::move(handler)});
+}
+
+void Link::send(Calls calls, Commit commit, Duration deadline, std::vector<ReplyHandler> handlers) {
+  assert(state_ == State::free && calls.size() == handlers.size());
+  state_ = State::busy;
+  running_.clear();
+  for (const Call& call : calls)
+    running_ += (running_.empty() ? "" : ", ") + std::string(call.statement.name);
+  handlers_ = std::move(handlers);
+  deadline_.start_in(deadline);
+  connection_.execute(calls, commit, [this](Replies replies) { answer(std::move(replies)); });
+}
+
+void Link::cancel() {
+  if (state_ != State::busy) return;
+  connection_.cancel();
+  cancelling_.start_in(kCancelAgain);
+}
+
+void Link::answer(Replies replies) {
+  deadline_.stop();
+  cancelling_.stop();
+  const std::vector<ReplyHandler> handlers = std::exchange(handlers_, {});
+  // What is lost is the rest: the last one tells.
+  const auto* lost = std::get_if<ConnectionLost>(&replies.back());
+  const bool is_lost = lost != nullptr;
+  const std::string reason = is_lost ? lost->reason : std::string();
+  state_ = is_lost ? State::opening : State::free;  // when lost, handlers may send nothing
+  if (!is_lost) wake();
+  try {
+    for (std::size_t i = 0; i < handlers.size() && state_ != State::closed; ++i) {
+      handlers[i](std::move(replies[i]));
+    }
+  } catch (const std::runtime_error& error) {
+    // The answer has another shape than expected: the extension is of another version.
+    const std::string problem = running_ + ": " + error.what();
+    log_.error("unreadable_answer", {{"connection", config_.name}, {"reason", problem}});
+    if (on_refused) on_refused(problem);
+  }
+  if (is_lost && state_ != State::closed) lose(reason);
+}
+
+void Link::give_up() {
+  connection_.close();
+  if (state_ == State::busy) {
+    return answer(
+        Replies(handlers_.size(), ConnectionLost{"no answer to " + running_ + " in time"}));
+  }
+  lose("no connection in time");
+}
+
+void Link::lose(const std::string& reason) {
+  const Duration lived = opened_at_ == TimePoint{}
+                             ? Duration::zero()
+                             : std::chrono::duration_cast<Duration>(timers_.now() - opened_at_);
+  opened_at_ = TimePoint{};
+  deadline_.stop();
+  asking_.stop();
+  const Duration delay = reconnect_.next_delay(lived);
+  const LogLevel level = reason == last_reason_ ? LogLevel::debug : LogLevel::warning;
+  last_reason_ = reason;
+  log_.write(level, "reconnecting",
+             {{"connection", config_.name}, {"reason", reason}, {"delay_ms", delay.count()}});
+  state_ = State::pausing;
+  pause_.start_in(delay);
+  if (on_lost) on_lost(reason);
+}
+
+// Whoever sent last is asked last, so that nobody with much to say keeps the others waiting.
+void Link::ask_senders() {
+  for (std::size_t asked = 0; asked < senders_.size(); ++asked) {
+    if (state_ != State::free) return;
+    const std::size_t turn = next_sender_;
+    next_sender_ = (next_sender_ + 1) % senders_.size();
+    if (senders_[turn]()) return;
+  }
+}
+
+}  // namespace pulse

@@ -1,0 +1,100 @@
+// A connection that comes back: opens, sets the session up, reconnects after a loss, and gives
+// every wait a deadline. After a deadline the socket is closed, never used again.
+//
+// Who has something to send is a sender: asked in turn whenever the connection is free, so that
+// what travels is decided as late as possible and batches fill by themselves. Belongs to the loop's
+// thread.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "database/connection.hpp"
+#include "database/reconnect.hpp"
+#include "log/log.hpp"
+
+namespace pulse {
+
+struct LinkConfig {
+  std::string name;  // in logs
+  Duration open_deadline = std::chrono::seconds(5);
+  std::vector<std::pair<std::string, std::string>> settings;  // of the session, name and value
+};
+
+using ReplyHandler = std::function<void(Reply)>;
+
+class Link {
+ public:
+  // Sends one statement with send() and returns true, or has nothing to send.
+  using Sender = std::function<bool()>;
+
+  Link(LinkConfig config, Connection& connection, Timers& timers, Reconnect reconnect, Log& log);
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // Opens and keeps open until close().
+  void open();
+  // No callback comes afterwards, also not for what is under way.
+  void close();
+
+  void add_sender(Sender sender) { senders_.push_back(std::move(sender)); }
+  // Somebody has something to send: the senders are asked at the end of this turn of the loop.
+  void wake() { asking_.start_soon(); }
+
+  // The senders are asked now, if the connection is free.
+  void ask_senders();
+
+  // Only from a sender. The handler gets ConnectionLost if there is no answer within `deadline`.
+  void send(const Statement& statement, Params params, Duration deadline, ReplyHandler handler);
+  // Several in one round trip; each has its handler, called in their order when all are over.
+  void send(Calls calls, Commit commit, Duration deadline, std::vector<ReplyHandler> handlers);
+  // Cancels what is running, until there is an answer; its handler gets that.
+  void cancel();
+
+  bool is_open() const { return state_ == State::free || state_ == State::busy; }
+  // Session state may not be kept for us: a pooler stands between.
+  bool is_pooled() const { return is_pooled_; }
+  void set_reconnect_cap(Duration cap) { reconnect_.set_cap(cap); }
+
+  // The session is set up; comes before the senders are asked.
+  std::function<void()> on_opened;
+  // The session is gone and will be opened again; comes after the handler of what was running.
+  std::function<void(const std::string& reason)> on_lost;
+  // The server refuses us and will go on refusing; opening goes on all the same.
+  std::function<void(const std::string& reason)> on_refused;
+  std::function<void(const Notice&)> on_notice;
+
+ private:
+  enum class State { closed, pausing, opening, setting_up, free, busy };
+
+  void start_opening();
+  void set_up(const Opened& opened);
+  void finish_set_up(const Opened& opened, const Reply& reply);
+  void answer(Replies replies);
+  void give_up();
+  void lose(const std::string& reason);
+
+  const LinkConfig config_;
+  Connection& connection_;
+  Reconnect reconnect_;
+  Log& log_;
+
+  State state_ = State::closed;
+  bool is_pooled_ = false;
+  TimePoint opened_at_{};
+  std::vector<ReplyHandler> handlers_;
+  std::string running_;      // names of the statements under way
+  std::string last_reason_;  // of the last loss, so that an outage is one line and not a stream
+  std::vector<Sender> senders_;
+  std::size_t next_sender_ = 0;
+
+  Timer deadline_;
+  Timer cancelling_;
+  Timer pause_;
+  Timer asking_;
+  Timers& timers_;
+};
+
+}  // namespace pulse

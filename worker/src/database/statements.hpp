@@ -1,0 +1,111 @@
+// Every SQL text that the worker sends. Each is a call of one function of the extension, with
+// parameters; names are qualified, so no search_path changes what they mean. Intervals come back as
+// numbers of seconds and arrays of text as JSON, so nothing depends on the session's styles.
+#pragma once
+
+#include "database/statement.hpp"
+
+namespace pulse::statements {
+
+// Session. The first statement of every connection says whether its backend is the one that it was
+// started with. Behind a pooler it is not, and then nothing is set: it would stay with somebody
+// else.
+inline constexpr Statement kSetUp{
+    "set_up",
+    "SELECT pg_catalog.pg_backend_pid() AS backend_pid,"
+    " (SELECT pg_catalog.count(pg_catalog.set_config(s.name, s.value, false))"
+    " FROM ROWS FROM (pg_catalog.unnest($2::pg_catalog.text[]),"
+    " pg_catalog.unnest($3::pg_catalog.text[])) AS s(name, value)"
+    " WHERE pg_catalog.int4eq(pg_catalog.pg_backend_pid(), $1::integer)) AS settings_made"};
+
+// Registration.
+inline constexpr Statement kRegisterWorker{
+    "register_worker",
+    "SELECT w.id, EXTRACT(epoch FROM w.heartbeat_interval) AS heartbeat_interval,"
+    " EXTRACT(epoch FROM w.sweep_threshold) AS sweep_threshold,"
+    " EXTRACT(epoch FROM pg_catalog.current_setting('pulse.sweep_interval')"
+    "::pg_catalog.interval) AS sweep_interval"
+    " FROM pulse.register_worker($1::pg_catalog.text, $2::pg_catalog.text[],"
+    " $3::pg_catalog.json, $4::pg_catalog.interval) AS w"};
+inline constexpr Statement kAttachWorker{"attach_worker", "SELECT pulse.attach_worker($1::bigint)"};
+inline constexpr Statement kDeregisterWorker{"deregister_worker",
+                                             "SELECT pulse.deregister_worker($1::bigint)"};
+
+// Claiming. The columns of claimed_job are the same for claim and held.
+#define PULSE_CLAIMED_JOB_COLUMNS                                                              \
+  "SELECT j.id, j.token, j.identifier, j.payload, j.queue_name, j.priority,"                   \
+  " pg_catalog.to_json(j.run_at) AS run_at, j.attempts, j.max_attempts, j.crashes, j.job_key," \
+  " pg_catalog.to_json(j.flags) AS flags, j.checkpoint, j.last_error, j.recovered,"            \
+  " EXTRACT(epoch FROM j.timeout) AS timeout,"                                                 \
+  " EXTRACT(epoch FROM j.stall_timeout) AS stall_timeout, j.on_unreachable,"                   \
+  " j.handler IS NOT NULL AS has_handler,"                                                     \
+  " pg_catalog.to_json(j.created_at) AS created_at "
+inline constexpr Statement kClaim{
+    "claim",
+    PULSE_CLAIMED_JOB_COLUMNS
+    "FROM pulse.claim($1::bigint, $2::integer, $3::pg_catalog.text[], NULL, $4::integer) AS j",
+    true};
+inline constexpr Statement kHeld{"held",
+                                 PULSE_CLAIMED_JOB_COLUMNS "FROM pulse.held($1::bigint) AS j"};
+#undef PULSE_CLAIMED_JOB_COLUMNS
+inline constexpr Statement kWaitForJob{
+    "wait_for_job", "CALL pulse.wait_for_job($1::bigint, $2::pg_catalog.interval)"};
+
+// Tasks that are functions of the database. perform_job is not kept in the session: what it calls
+// may drop all that is.
+inline constexpr Statement kHandlerTasks{
+    "handler_tasks",
+    "SELECT pg_catalog.to_json(h.tasks) AS tasks FROM pulse.handler_tasks() AS h(tasks)"};
+inline constexpr Statement kPerformJob{"perform_job",
+                                       "SELECT pulse.perform_job($1::bigint, $2::bigint)"};
+
+// Beating. A function in FROM would cost a store of rows each time; OFFSET 0 keeps the planner from
+// calling it once for each column.
+inline constexpr Statement kHeartbeat{"heartbeat",
+                                      "SELECT (b.beat).status, (b.beat).revoked,"
+                                      " (b.beat).cancelled,"
+                                      // NULL of an older library.
+                                      " pg_catalog.current_setting('pulse.background_sweeps', true)"
+                                      " AS background_sweeps"
+                                      " FROM (SELECT pulse.heartbeat($1::bigint, $2::bigint[])"
+                                      " AS beat OFFSET 0) AS b",
+                                      true};
+
+// Finishing.
+inline constexpr Statement kCompleteMany{
+    "complete_many",
+    "SELECT o.id, o.outcome"
+    " FROM pulse.complete_many($1::bigint[], $2::bigint[], $3::pg_catalog.json[]) AS o",
+    true};
+inline constexpr Statement kFailMany{
+    "fail_many",
+    "SELECT o.id, o.outcome FROM pulse.fail_many($1::bigint[], $2::bigint[],"
+    " $3::pg_catalog.text[], $4::boolean[], $5::pg_catalog.interval[]) AS o",
+    true};
+// Raises PU001 where the others answer "stale".
+inline constexpr Statement kSnooze{
+    "snooze",
+    "SELECT $1::bigint AS id, 'accepted'::pg_catalog.text AS outcome,"
+    " pulse.snooze($1::bigint, $2::bigint, $3::pg_catalog.interval, $4::pg_catalog.json)"};
+inline constexpr Statement kRelease{
+    "release", "SELECT o.id, o.outcome FROM pulse.release($1::bigint[], $2::bigint[]) AS o"};
+inline constexpr Statement kProgress{
+    "progress",
+    "SELECT pulse.progress($1::bigint, $2::bigint, $3::pg_catalog.text, $4::double precision,"
+    " $5::pg_catalog.json, $6::pg_catalog.text)",
+    true};
+inline constexpr Statement kGetJob{"get_job", "SELECT g.state FROM pulse.get_job($1::bigint) AS g"};
+
+// Looking for the lost.
+inline constexpr Statement kCheckHost{
+    "check_host", "SELECT c.id, c.pid, c.process_start FROM pulse.check_host($1::bigint) AS c"};
+inline constexpr Statement kSweep{
+    "sweep",
+    "SELECT s.workers_lost, s.jobs_requeued, s.jobs_failed, s.jobs_quarantined, s.jobs_timed_out,"
+    " s.jobs_stalled, s.jobs_skipped_locked, EXTRACT(epoch FROM s.skipped_time) AS skipped_time"
+    " FROM pulse.sweep() AS s"};
+inline constexpr Statement kDeclareLost{
+    "declare_lost",
+    "SELECT d.jobs FROM pulse.declare_lost($1::bigint, $2::pg_catalog.text) AS d(jobs)"};
+
+}  // namespace pulse::statements

@@ -1,0 +1,102 @@
+// One run of an executable task, from start to a told end.
+//
+// The task runs under pulse-minder, which is its parent and outlives a stopped or dead worker: see
+// minder/README.md. This process should be a child subreaper (PR_SET_CHILD_SUBREAPER, set in main):
+// then what a killed minder leaves behind comes here, is killed and reaped (strangers.hpp).
+//
+// Everything here belongs to the thread that runs the loop, nothing blocks, and callbacks come from
+// the loop, never from inside start(), ping(), terminate() or kill(). Memory is bounded whatever
+// the task writes: of stderr the last 16 kB are kept, of PULSE_FD one line of 1 MB and the last
+// checkpoint and result; stdout goes to /dev/null unless on_stdout is given.
+//
+// Destroying the object hangs up: no callback comes any more, the minder terminates what is left,
+// and the loop keeps the few handles that are needed to reap it.
+
+#pragma once
+
+#include <uv.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executable/task_output.hpp"
+#include "executable/tasks_folder.hpp"
+#include "loop/boot_clock.hpp"
+#include "minder/task_start.hpp"
+#include "supervised/exit_status.hpp"
+
+namespace pulse {
+
+struct TaskOptions {
+  std::string minder_path;
+  minder::TaskRules rules;
+  // At the last ping + ping_limit the minder sends SIGTERM, silence_grace later SIGKILL. Give
+  // sweep_threshold − margin; silence_grace should fit into the min(1 s, threshold/10) of it.
+  std::chrono::milliseconds ping_limit{0};
+  std::chrono::milliseconds silence_grace{200};
+  // What the first ping_limit is counted from: the send time of the last good heartbeat or claim.
+  BootClock::time_point alive_as_of = BootClock::now();
+  std::chrono::milliseconds progress_interval = TaskOutput::kProgressInterval;
+  std::int64_t job_id = 0;               // shown in the minder's arguments, for people
+  std::vector<std::string> environment;  // see task_environment()
+  std::string stdin_text;                // see task_stdin()
+  int work_directory = -1;               // a directory descriptor; -1 = the tasks folder
+};
+
+struct TaskCallbacks {
+  // At most one per progress_interval; what is said in between is merged, the newest value of each
+  // field wins.
+  // What is still unreported comes just before on_end. May carry a checkpoint.
+  std::function<void(const TaskProgress&)> on_progress;
+  // Exactly once, unless the object is destroyed first. Comes when the task has ended and its
+  // output is read, at most 100 ms later. What it left running is killed by the minder then and
+  // there: children do not outlive their task. The object may be destroyed inside.
+  std::function<void(const TaskEnd&)> on_end;
+  // Optional: raw chunks of stdout, in order; without it stdout is /dev/null. The object must not
+  // be destroyed inside.
+  std::function<void(std::string_view)> on_stdout;
+};
+
+class TaskProcess {
+ public:
+  struct StartResult {
+    std::unique_ptr<TaskProcess> process;  // empty on failure
+    // Negative libuv code and a sentence. UV_ENOENT and UV_EACCES mean the minder itself is not
+    // there (a fault of the installation); all else is exhaustion: release the job.
+    int code = 0;
+    std::string error;
+  };
+  // The executable's descriptors are used during the call only.
+  static StartResult start(uv_loop_t* loop, const TaskExecutable& executable,
+                           const TaskOptions& options, TaskCallbacks callbacks);
+
+  TaskProcess(const TaskProcess&) = delete;
+  TaskProcess& operator=(const TaskProcess&) = delete;
+  ~TaskProcess();
+
+  // Moves the minder's deadline to alive_as_of + ping_limit. Call it at least every ping_limit/4.
+  void ping(BootClock::time_point alive_as_of = BootClock::now()) noexcept;
+
+  // SIGTERM to the process group now, SIGKILL to everything after `grace`. A later call can only
+  // bring the SIGKILL forward. on_end follows, at the latest 5 s after the grace: even a minder
+  // that its task has stopped is overcome.
+  void terminate(std::chrono::milliseconds grace) noexcept;
+  // Of the task itself, from when it has been executed.
+  std::optional<std::int64_t> pid() const noexcept;
+  void kill() noexcept { terminate(std::chrono::milliseconds::zero()); }
+
+ private:
+  class Run;
+  explicit TaskProcess(std::shared_ptr<Run> run) noexcept;
+
+  const std::shared_ptr<Run> run_;  // outlives this object while one of its callbacks runs
+};
+
+}  // namespace pulse

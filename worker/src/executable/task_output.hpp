@@ -1,0 +1,82 @@
+// What a task says on PULSE_FD: one JSON object per line, at most 1 MB each.
+//
+//   {"progress": 0.4}          a number from 0 to 1
+//   {"message": "text"}        what it is doing; cut at 8 kB
+//   {"stage": "text"}          where it is; cut at 128 bytes
+//   {"checkpoint": any JSON}   what the next attempt gets; the newest wins
+//   {"result": any JSON}       stored with the completion; the newest wins
+//
+// One line may carry several of them; other keys are ignored. A line that is not such an object,
+// nests deeper than 500 levels or is longer than 1 MB is dropped as a whole and counted. Empty
+// lines are nothing. Values keep their numbers and key order as written.
+//
+// Pure: no descriptor, no clock of its own. Times are given by the caller and never go backwards.
+
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "loop/boot_clock.hpp"
+
+namespace pulse {
+
+struct TaskProgress {
+  std::optional<double> fraction = {};
+  std::optional<std::string> message = {};
+  std::optional<std::string> stage = {};
+  std::optional<std::string> checkpoint = {};  // JSON text
+
+  [[nodiscard]] bool empty() const noexcept {
+    return !fraction && !message && !stage && !checkpoint;
+  }
+  // The newer report wins, value by value.
+  void take_newer(TaskProgress newer);
+};
+
+class TaskOutput {
+ public:
+  static constexpr std::size_t kMaxLineBytes = std::size_t{1024} * 1024;
+  static constexpr std::chrono::seconds kProgressInterval{1};
+  // Twice within a stall_timeout: a task that reports in time is seen in time.
+  static std::chrono::milliseconds interval_for(
+      const std::optional<std::chrono::milliseconds>& stall_timeout) {
+    const std::chrono::milliseconds longest = kProgressInterval;
+    return stall_timeout ? std::min(longest, *stall_timeout / 2) : longest;
+  }
+
+  explicit TaskOutput(std::chrono::milliseconds progress_interval = kProgressInterval)
+      : progress_interval_(progress_interval) {}
+
+  // Takes the next bytes, of any length, cut anywhere.
+  void feed(std::string_view bytes);
+  // End of file: a last line without a newline counts as a line.
+  void finish();
+
+  // When the merged progress may be reported; nothing when there is none.
+  [[nodiscard]] std::optional<BootClock::time_point> next_report() const noexcept;
+  // Hands over the merged progress if it is due at `now`; starts the next interval.
+  std::optional<TaskProgress> take_due(BootClock::time_point now);
+  // Hands over what is left, due or not.
+  std::optional<TaskProgress> take_rest();
+
+  [[nodiscard]] const std::optional<std::string>& result() const noexcept { return result_; }
+  [[nodiscard]] std::size_t dropped_lines() const noexcept { return dropped_lines_; }
+
+ private:
+  void end_line(std::string_view line);
+
+  std::chrono::milliseconds progress_interval_;
+  std::string partial_;       // the line that has begun, never beyond kMaxLineBytes
+  bool is_overlong_ = false;  // the line that has begun is being dropped
+  TaskProgress pending_;
+  BootClock::time_point not_before_{};
+  std::optional<std::string> result_;
+  std::size_t dropped_lines_ = 0;
+};
+
+}  // namespace pulse

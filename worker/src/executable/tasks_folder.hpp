@@ -1,0 +1,82 @@
+// The tasks folder: which executables there are, and how one is named safely.
+//
+// The folder is opened once. A name is resolved beneath that descriptor one component at a time,
+// with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS), so no name, link or
+// mount of a name can lead out of it, and a folder that is renamed or replaced later stays the one
+// that was checked. The folder, each sub-folder on the way and the file must be owned by root or
+// by the user of this process and be writable by nobody but that owner: whoever may write there
+// decides what this process runs. Set-user-id and set-group-id files are refused.
+//
+// Any thread may call; the object is not changed after it was opened.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loop/unique_fd.hpp"
+
+namespace pulse {
+
+// Why a folder or a name is not served. `reason` is a sentence for the operator and for last_error.
+struct TaskRefusal {
+  enum class Kind {
+    bad_name,        // empty, too long, `..`, leading `/`, control character, hidden
+    not_found,       // nothing of that name
+    not_executable,  // a file without execute permission, or not a regular file
+    unsafe,          // a symlink, set-user-id, a wrong owner, or writable by others
+    exhausted,       // out of descriptors or memory: says nothing about the task; try later
+    unavailable,     // the system could not say (I/O error, no permission, no openat2)
+  };
+  Kind kind = Kind::unavailable;
+  std::string reason;
+
+  // The job is to be released: neither it nor its task is at fault.
+  [[nodiscard]] bool is_transient() const noexcept { return kind == Kind::exhausted; }
+};
+
+// One file that passed every check, held by descriptors (O_PATH, close-on-exec).
+struct TaskExecutable {
+  UniqueFd file;       // the file itself: its identity
+  UniqueFd directory;  // the folder that holds it: names are resolved from here when it is run
+  UniqueFd folder;     // the tasks folder: the working directory of the task
+  std::string path;    // for people: the folder's path and the name
+};
+
+class TaskFolder {
+ public:
+  // Longest name in characters (code points).
+  static constexpr std::size_t kMaxNameLength = 128;
+
+  // Opens and checks the folder; on a refusal returns nothing and fills `refusal`.
+  static std::optional<TaskFolder> open(const std::string& path, TaskRefusal& refusal);
+
+  // Resolves one identifier; on a refusal returns nothing and fills `refusal`.
+  std::optional<TaskExecutable> find(std::string_view identifier, TaskRefusal& refusal) const;
+
+  struct Listing {
+    std::vector<std::string> identifiers;  // sorted; every one of them passes find()
+    std::vector<TaskRefusal> refusals;     // executables that are not served, and why
+  };
+  // What is served now. Sub-folders give `sub/name`; hidden entries and files without execute
+  // permission are passed over without a word.
+  [[nodiscard]] Listing list() const;
+
+  // The folder's path with links resolved, as it was when opened.
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+
+  // 1 to 128 characters of valid UTF-8 without control characters; no leading `/`; no component
+  // that is empty or begins with a dot.
+  static bool is_valid_name(std::string_view identifier) noexcept;
+
+ private:
+  TaskFolder(UniqueFd fd, std::string path) noexcept;
+
+  UniqueFd fd_;
+  std::string path_;
+};
+
+}  // namespace pulse

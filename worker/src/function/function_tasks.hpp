@@ -1,0 +1,48 @@
+// Tasks whose handler is a function of the database: one statement, pulse.perform_job, calls it and
+// completes the job in one transaction. Each runs in a session of its own, which is kept for a
+// while for the next.
+//
+// Ending one early cancels the statement. A session that does not answer to that is closed; the
+// server notices within a second, and whatever the function still does there, its transaction fails
+// once the claim is over.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "database/session.hpp"
+#include "jobs/execution.hpp"
+
+namespace pulse {
+
+class SqlTasks {
+ public:
+  using MakeConnection = std::function<std::unique_ptr<Connection>()>;
+
+  SqlTasks(MakeConnection make_connection, Duration open_deadline, Timers& timers, Random random,
+           Log& log);
+  ~SqlTasks();
+
+  // As StartTask; always starts. Must outlive what it started.
+  TaskStart start(const HeldJob& job, TaskCallbacks callbacks);
+
+ private:
+  class Session;
+  class Running;
+
+  Session& free_session();
+
+  const MakeConnection make_connection_;
+  const Duration open_deadline_;
+  Timers& timers_;
+  const Random random_;
+  Log& log_;
+  std::vector<std::unique_ptr<Session>> sessions_;
+};
+
+// What a refused statement says, for last_error: SQLSTATE, message, detail, hint and context, at
+// most 8 kB.
+std::string describe_error(const SqlError& error);
+
+}  // namespace pulse

@@ -1,0 +1,53 @@
+// C++ handlers as tasks of the executor. Belongs to the loop's thread, and is the loop's side of
+// the pool: jobs that start together are handed over together, and so are their ends.
+//
+// A handler cannot be killed. One that is told to stop and does not return in time outlives its
+// claim, so the process ends: at once, because only that is sure to end it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "handler/handler_pool.hpp"
+#include "jobs/execution.hpp"
+#include "log/log.hpp"
+#include "loop/timers.hpp"
+
+namespace pulse {
+
+struct HandlerPolicy {
+  // How long a handler may go on after it was told to stop; the executor's grace, where there is
+  // one, if that is shorter.
+  Duration stop_grace = std::chrono::seconds(5);
+  // A handler did not return in time: whether the process is to end.
+  std::function<bool(const HandlerRunPtr&)> on_stubborn;
+  std::function<void()> end_process;
+};
+
+class HandlerTasks {
+ public:
+  HandlerTasks(HandlerPolicy policy, HandlerPool& pool, std::shared_ptr<HandlerOutbox> outbox,
+               Timers& timers, Log& log);
+
+  // For the executor; this must outlive it.
+  StartTask starter();
+  // The outbox has something.
+  void take_messages();
+
+ private:
+  friend class HandlerTask;
+  TaskStart start(const HeldJob& job, TaskCallbacks callbacks);
+  void give_up(const HandlerRunPtr& run);
+
+  const HandlerPolicy policy_;
+  HandlerPool& pool_;
+  const std::shared_ptr<HandlerOutbox> outbox_;
+  Timers& timers_;
+  Log& log_;
+
+  std::vector<HandlerRunPtr> starting_;  // since the last turn of the loop
+  Timer handing_over_;
+};
+
+}  // namespace pulse

@@ -1,0 +1,338 @@
+#include "jobs/claimer.hpp"
+
+#include <algorithm>
+
+#include "database/array_literal.hpp"
+#include "database/statements.hpp"
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kAnswerDeadline = 10s;
+constexpr Duration kWaitSlack = 5s;
+// The server ends the waits of a few after 30 s, so that somebody looks; in a crowd all that looked
+// would cost more than what they do.
+constexpr Duration kLongestWait = 2min;
+// While something is held: a job that is only given to a worker that holds nothing is not announced
+// to a worker that became idle while it waited.
+constexpr Duration kWaitWhileBusy = 5s;
+constexpr Duration kFirstPause = 100ms;
+constexpr Duration kLongestPause = 5s;
+constexpr Duration kClaimsOffPause = 5s;
+// A wait that ends sooner than this waited for nothing; after a few in a row something is odd.
+constexpr Duration kQuickWait = 2ms;
+constexpr int kMostQuickWaits = 3;
+
+std::string milliseconds_text(Duration duration) {
+  return std::to_string(duration.count()) + " milliseconds";
+}
+
+constexpr const char* kNoBeat = "no good heartbeat lately";
+
+}  // namespace
+
+Claimer::Claimer(ClaimerConfig config, Link& link, Heartbeat& heartbeat, HeldJobs& held,
+                 Finisher& finisher, Timers& timers, Log& log)
+    : config_(std::move(config)),
+      link_(link),
+      heartbeat_(heartbeat),
+      held_(held),
+      finisher_(finisher),
+      timers_(timers),
+      log_(log),
+      prefetch_(config_.prefetch),
+      holding_off_(timers, [this] { link_.wake(); }),
+      prefetch_limit_(timers, [this] { release_overdue(); }) {
+  link_.add_sender([this] { return send_next(); });
+}
+
+void Claimer::look_again() {
+  has_no_prefetch_ = false;
+  if (config_.once) found_nothing_ = false;
+  link_.wake();
+}
+
+void Claimer::hold_off(Duration pause, const std::string& reason) {
+  skip(reason);
+  holding_off_.start_in(pause);
+}
+
+void Claimer::serve(std::vector<std::string> tasks) {
+  tasks_ = std::move(tasks);
+  cancel_wait();  // it would not be woken for a new task
+}
+
+void Claimer::stop() {
+  is_stopping_ = true;
+  for (const ClaimKey claim : waiting_jobs()) {
+    if (may_go_back(claim)) finisher_.add(Outcome::released(claim, "draining"));
+  }
+  cancel_wait();
+}
+
+void Claimer::cancel_wait() {
+  if (activity_ == Activity::waiting) link_.cancel();
+}
+
+bool Claimer::send_next() {
+  if (!heartbeat_.is_established() || holding_off_.is_running()) return false;
+  if (is_unsure_) {
+    send_check();
+    return true;
+  }
+  if (is_stopping_ || !may_claim()) return false;
+  const Demand wanted = demand();
+  if (wanted.max_jobs == 0) return false;
+  if (found_nothing_ && wanted.start_jobs > 0) {
+    if (config_.once) return false;
+    send_wait();
+  } else {
+    send_claim(wanted);
+  }
+  return true;
+}
+
+// Who cannot beat does not claim.
+bool Claimer::may_claim() {
+  if (heartbeat_.is_fresh()) {
+    if (last_skip_ == kNoBeat) last_skip_.clear();
+    return true;
+  }
+  skip(kNoBeat);
+  heartbeat_.beat_now();  // its answer wakes us
+  return false;
+}
+
+Claimer::Demand Claimer::demand() const {
+  // Tasks with a queue hold more than there are slots: that is prefetched as well.
+  const std::size_t held = held_.count(HeldJob::State::running) +
+                           held_.count(HeldJob::State::revoked) +
+                           held_.count(HeldJob::State::prefetched);
+  const std::size_t slots = config_.concurrency + (extra_slots ? extra_slots() : 0);
+  const std::size_t taken = std::min(slots, held);
+  const std::size_t start_jobs = slots - taken;
+  const std::size_t prefetched = held - taken;
+  const auto target =
+      static_cast<std::size_t>(prefetch_.target(static_cast<int>(config_.concurrency)));
+  const std::size_t missing = target > prefetched ? target - prefetched : 0;
+  // Without a free slot a claim is worth its round trip only when half of the reserve is used.
+  const bool is_low = prefetched * 2 <= target && !has_no_prefetch_;
+  if (start_jobs == 0 && !is_low) return {};
+  return {start_jobs, start_jobs + missing};
+}
+
+void Claimer::send_claim(Demand demand) {
+  activity_ = Activity::claiming;
+  const std::int64_t worker_id = heartbeat_.registration()->worker_id;
+  const TimePoint sent_at = timers_.now();
+  const bool held_nothing = held_.empty();
+  std::optional<std::string> tasks;
+  if (tasks_) tasks = array_literal(*tasks_);
+  Calls calls;
+  std::vector<ReplyHandler> handlers;
+  Commit commit = Commit::each;
+  // A pooler gets one statement at a time, as it likes best.
+  auto company = link_.is_pooled() ? std::nullopt : finisher_.take_company();
+  if (company) {
+    commit = company->commit;
+    calls.push_back(std::move(company->call));
+    handlers.push_back(std::move(company->take_reply));
+  }
+  calls.push_back({statements::kClaim,
+                   {std::to_string(worker_id), std::to_string(demand.max_jobs), tasks,
+                    std::to_string(demand.start_jobs)}});
+  handlers.emplace_back([=, this](const Reply& reply) {
+    activity_ = Activity::none;
+    take_claim(demand, worker_id, sent_at, held_nothing, reply);
+    become_quiet();
+  });
+  link_.send(std::move(calls), commit, kAnswerDeadline, std::move(handlers));
+}
+
+void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at,
+                         bool held_nothing, const Reply& reply) {
+  if (std::holds_alternative<ConnectionLost>(reply)) {
+    is_unsure_ = true;
+    return;
+  }
+  if (std::holds_alternative<RolledBack>(reply)) return;  // what went with it was refused
+  if (const auto* error = std::get_if<SqlError>(&reply)) {
+    take_refusal("claim", worker_id, *error);
+    return;
+  }
+  pause_ = Duration::zero();
+  last_skip_.clear();
+  const bool was_woken = std::exchange(was_woken_, false);
+  const Rows& rows = std::get<Rows>(reply);
+  if (rows.empty()) {
+    // Not for a job, then: one that runs is cancelled, or this worker is told to drain.
+    if (was_woken) heartbeat_.beat_now();
+    // With --once, what was held when the claim was sent may have ended since, and nobody else
+    // asks.
+    const bool ended_since = config_.once && !held_nothing && held_.empty();
+    found_nothing_ = demand.start_jobs > 0 && !ended_since;
+    has_no_prefetch_ = demand.start_jobs == 0;
+    if (config_.once && held_nothing && on_exhausted) on_exhausted();
+    return;
+  }
+  found_nothing_ = false;
+  quick_waits_ = 0;
+  prefetch_.claim_took(timers_.now() - sent_at);
+  // Fewer than there is room for: the rest of a prefetch is not to be had now.
+  has_no_prefetch_ = rows.size() < demand.max_jobs;
+  take_jobs(rows, worker_id, sent_at);
+}
+
+void Claimer::take_jobs(const Rows& rows, std::int64_t worker_id, TimePoint sent_at) {
+  const auto& registration = heartbeat_.registration();
+  const bool is_current = registration && registration->worker_id == worker_id;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Job job = job_of(rows[i]);
+    job.input.worker_id = worker_id;
+    job.input.worker_name = config_.worker_name;
+    log_.info("claimed", {{"job", job.input.job_id},
+                          {"task", job.input.identifier},
+                          {"attempt", job.input.attempt},
+                          {"worker", worker_id}});
+    const ClaimKey claim = job.key();
+    if (held_.add(std::move(job), worker_id, sent_at) == nullptr) continue;
+    if (is_stopping_ || !is_current) {
+      finisher_.add(Outcome::released(claim, is_stopping_ ? "draining" : "worker lost"));
+    }
+  }
+  if (on_claimed) on_claimed();
+  if (!take_back) {
+    release_overdue();
+  } else if (registration && !prefetch_limit_.is_running()) {
+    // What has just been queued is about to begin, however long its claim took.
+    prefetch_limit_.start_in(registration->heartbeat_interval / 2);
+  }
+}
+
+// Those that nothing has run of yet, and those of which only their task knows.
+std::vector<ClaimKey> Claimer::waiting_jobs() const {
+  std::vector<ClaimKey> claims = held_.in_state(HeldJob::State::prefetched);
+  if (!take_back) return claims;
+  const std::vector<ClaimKey> running = held_.in_state(HeldJob::State::running);
+  claims.insert(claims.end(), running.begin(), running.end());
+  return claims;
+}
+
+bool Claimer::may_go_back(ClaimKey claim) const {
+  return held_.find(claim)->state == HeldJob::State::prefetched || take_back(claim);
+}
+
+// What has waited for a slot for half a heartbeat interval goes back: somebody else may be free,
+// and jobs take longer than was thought.
+void Claimer::release_overdue() {
+  const auto& registration = heartbeat_.registration();
+  if (!registration) return;
+  const Duration bound = registration->heartbeat_interval / 2;
+  std::optional<TimePoint> next;
+  for (const ClaimKey claim : waiting_jobs()) {
+    const TimePoint limit = held_.find(claim)->claimed_at + bound;
+    if (limit <= timers_.now()) {
+      if (!may_go_back(claim)) continue;
+      prefetch_.job_took(bound);
+      finisher_.add(Outcome::released(claim, "prefetched for too long"));
+    } else if (!next || limit < *next) {
+      next = limit;
+    }
+  }
+  if (next) prefetch_limit_.start_at(*next);
+}
+
+void Claimer::send_wait() {
+  activity_ = Activity::waiting;
+  const std::int64_t worker_id = heartbeat_.registration()->worker_id;
+  const TimePoint sent_at = timers_.now();
+  const Duration longest = held_.empty() ? kLongestWait : kWaitWhileBusy;
+  link_.send(statements::kWaitForJob, {std::to_string(worker_id), milliseconds_text(longest)},
+             longest + kWaitSlack, [=, this](const Reply& reply) {
+               activity_ = Activity::none;
+               take_wait(worker_id, sent_at, reply);
+               become_quiet();
+             });
+}
+
+void Claimer::take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& reply) {
+  found_nothing_ = false;
+  if (is_stopping_) return;
+  const auto* error = std::get_if<SqlError>(&reply);
+  const bool was_cancelled = error != nullptr && error->sqlstate == "57014";
+  if (error != nullptr && !was_cancelled) {
+    take_refusal("wait_for_job", worker_id, *error);
+    return;
+  }
+  // Woken, perhaps not for a job: if the next claim brings none, a beat may tell more.
+  was_woken_ = error == nullptr && !held_.empty() && timers_.now() - sent_at < kWaitWhileBusy;
+  if (timers_.now() - sent_at > kQuickWait) {
+    quick_waits_ = 0;
+  } else if (++quick_waits_ > kMostQuickWaits) {
+    // Perhaps this worker is told to drain: the next beat says so.
+    heartbeat_.beat_now();
+    holding_off_.start_in(std::min(kFirstPause * (quick_waits_ - kMostQuickWaits), kLongestPause));
+  }
+}
+
+void Claimer::send_check() {
+  activity_ = Activity::checking;
+  const std::int64_t worker_id = heartbeat_.registration()->worker_id;
+  // What ends until the answer comes may still be in it.
+  const std::vector<ClaimKey> known = held_.claims_of(worker_id);
+  link_.send(statements::kHeld, {std::to_string(worker_id)}, kAnswerDeadline,
+             [this, worker_id, known](const Reply& reply) {
+               activity_ = Activity::none;
+               take_check(worker_id, known, reply);
+               become_quiet();
+             });
+}
+
+void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& known,
+                         const Reply& reply) {
+  if (std::holds_alternative<ConnectionLost>(reply)) return;
+  if (const auto* error = std::get_if<SqlError>(&reply)) {
+    take_refusal("held", worker_id, *error);
+    return;
+  }
+  is_unsure_ = false;
+  const Rows& rows = std::get<Rows>(reply);
+  std::int64_t released = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Job job = job_of(rows[i]);
+    const ClaimKey claim = job.key();
+    if (std::binary_search(known.begin(), known.end(), claim)) continue;
+    if (held_.add(std::move(job), worker_id, timers_.now()) == nullptr) continue;
+    finisher_.add(Outcome::released(claim, "the reply of its claim was lost"));
+    ++released;
+  }
+  log_.info("reconciled", {{"worker", worker_id},
+                           {"held", static_cast<std::int64_t>(rows.size())},
+                           {"released", released}});
+}
+
+void Claimer::take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error) {
+  if (error.sqlstate == "PU002") {
+    is_unsure_ = false;  // what was claimed is being recovered
+    heartbeat_.declare_lost(worker_id, error.message);
+    return;
+  }
+  pause_ = error.sqlstate == "PU008" ? kClaimsOffPause
+                                     : std::clamp(pause_ * 2, kFirstPause, kLongestPause);
+  holding_off_.start_in(pause_);
+  skip(std::string(statement) + ": " + error.sqlstate + " " + error.message);
+}
+
+void Claimer::skip(const std::string& reason) {
+  if (reason == last_skip_) return;
+  last_skip_ = reason;
+  log_.warning("claim_skipped", {{"reason", reason}});
+}
+
+void Claimer::become_quiet() {
+  if (is_stopping_ && is_quiet() && on_quiet) on_quiet();
+}
+
+}  // namespace pulse

@@ -1,0 +1,109 @@
+// Decides when and how many jobs to claim, and waits in the server while there are none.
+//
+// One connection, one thing at a time: claim; if that gave nothing for a free slot, wait_for_job,
+// then claim again. A wait is its own top-level statement. Slots that come free meanwhile need no
+// interruption: there is nothing to claim. After a lost reply held() comes first: what was claimed
+// for us and never reached us is released. Outcomes that are ready when a claim is sent travel with
+// it, in its transaction where that is one commit less and hides nothing from it.
+#pragma once
+
+#include <functional>
+
+#include "jobs/finisher.hpp"
+#include "jobs/prefetch.hpp"
+#include "liveness/heartbeat.hpp"
+
+namespace pulse {
+
+struct ClaimerConfig {
+  std::string worker_name;
+  std::size_t concurrency = 1;
+  bool once = false;                 // never wait: report when nothing is ready
+  std::optional<int> prefetch = {};  // at most so many held ahead; absent: a few per slot
+};
+
+class Claimer {
+ public:
+  Claimer(ClaimerConfig config, Link& link, Heartbeat& heartbeat, HeldJobs& held,
+          Finisher& finisher, Timers& timers, Log& log);
+
+  // A slot is free, a job has ended: look again.
+  void look_again();
+  // No claim before this has passed: the machine cannot start tasks now.
+  void hold_off(Duration pause, const std::string& reason);
+  // No new claim; a wait is cancelled, prefetched jobs are released, also those of a claim that is
+  // still under way.
+  void stop();
+  // Claims these tasks from now on, instead of those this worker was registered with.
+  void serve(std::vector<std::string> tasks);
+
+  // Nothing is under way that could bring a job.
+  bool is_quiet() const {
+    return activity_ != Activity::claiming && activity_ != Activity::waiting;
+  }
+  bool has_claim_under_way() const { return activity_ == Activity::claiming || is_unsure_; }
+
+  void job_took(std::chrono::nanoseconds duration) { prefetch_.job_took(duration); }
+
+  // Jobs were added to those held, as prefetched.
+  std::function<void()> on_claimed;
+  // With `once`: nothing is ready and nothing is held.
+  std::function<void()> on_exhausted;
+  // Whether a running job has not begun after all, and never will: then it can go back.
+  std::function<bool(ClaimKey)> take_back;
+  // Slots beyond those of the configuration.
+  std::function<std::size_t()> extra_slots;
+  // Stopped, and now quiet.
+  std::function<void()> on_quiet;
+
+ private:
+  enum class Activity { none, claiming, waiting, checking };
+
+  struct Demand {
+    std::size_t start_jobs = 0;
+    std::size_t max_jobs = 0;
+  };
+
+  bool send_next();
+  bool may_claim();
+  Demand demand() const;
+  void send_claim(Demand demand);
+  void take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at, bool held_nothing,
+                  const Reply& reply);
+  void take_jobs(const Rows& rows, std::int64_t worker_id, TimePoint sent_at);
+  void send_wait();
+  void take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& reply);
+  void send_check();
+  void take_check(std::int64_t worker_id, const std::vector<ClaimKey>& known, const Reply& reply);
+  void take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error);
+  void cancel_wait();
+  void release_overdue();
+  std::vector<ClaimKey> waiting_jobs() const;
+  bool may_go_back(ClaimKey claim) const;
+  void skip(const std::string& reason);
+  void become_quiet();
+
+  const ClaimerConfig config_;
+  Link& link_;
+  Heartbeat& heartbeat_;
+  HeldJobs& held_;
+  Finisher& finisher_;
+  Timers& timers_;
+  Log& log_;
+
+  Prefetch prefetch_;
+  Activity activity_ = Activity::none;
+  std::optional<std::vector<std::string>> tasks_;
+  bool is_stopping_ = false;
+  bool is_unsure_ = false;        // a claim's reply was lost
+  bool found_nothing_ = false;    // for a free slot: wait before the next claim
+  bool has_no_prefetch_ = false;  // nothing to prefetch: ask again when a job has ended
+  bool was_woken_ = false;        // by a wait that ended early, while something is held
+  int quick_waits_ = 0;           // in a row that ended at once and for nothing
+  Duration pause_{};              // grows while the server refuses
+  std::string last_skip_;         // why claims are skipped, so that it is said once
+  Timer holding_off_;
+  Timer prefetch_limit_;
+};
+
+}  // namespace pulse

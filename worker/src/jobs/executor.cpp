@@ -1,0 +1,368 @@
+#include "jobs/executor.hpp"
+
+#include <algorithm>
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Between SIGTERM and SIGKILL.
+constexpr Duration kTermGrace = 5s;
+// When the worker itself must be gone soon.
+constexpr Duration kInterruptGrace = 2s;
+
+std::string with_tail(std::string error, const std::string& tail) {
+  return tail.empty() ? error : std::move(error) + "\n" + tail;
+}
+
+// In few words, for the log.
+std::string reason_of(const TaskEnd& end) {
+  if (!end.reason.empty()) return end.reason;
+  switch (end.kind) {
+    case TaskEnd::Kind::succeeded:
+    case TaskEnd::Kind::snoozed: return {};
+    case TaskEnd::Kind::failed:
+    case TaskEnd::Kind::failed_for_good: return "exit code " + std::to_string(end.exit_code);
+    case TaskEnd::Kind::signalled: return "signal " + std::to_string(end.signal);
+    case TaskEnd::Kind::not_started: return "not started";
+    case TaskEnd::Kind::minder_lost: return "minder lost";
+    case TaskEnd::Kind::completed: return {};
+    case TaskEnd::Kind::refused: return "sqlstate " + end.sqlstate;
+    case TaskEnd::Kind::session_lost: return "session lost";
+  }
+  return {};
+}
+
+// Nothing where there is none.
+std::string text_of(EndReason reason) { return reason == EndReason::none ? "" : name_of(reason); }
+
+}  // namespace
+
+struct Executor::Running {
+  std::unique_ptr<Task> task;
+  TimePoint started_at{};
+  // On a clock that stands still while beats are overdue, as the server's does in an outage.
+  TimePoint claimed_at{};
+  TimePoint last_activity{};  // the last progress, or the claim
+  EndReason reason = EndReason::none;
+  bool is_queued = false;  // its slot is the queue's
+};
+
+Executor::Executor(ExecutorConfig config, StartTask start_task, Heartbeat& heartbeat,
+                   HeldJobs& held, Finisher& finisher, Timers& timers, Log& log)
+    : config_(config),
+      start_task_(std::move(start_task)),
+      heartbeat_(heartbeat),
+      held_(held),
+      finisher_(finisher),
+      timers_(timers),
+      log_(log),
+      limits_(timers, [this] { check_limits(); }),
+      pings_(timers, [this] { ping_all(); }) {}
+
+Executor::~Executor() = default;
+
+void Executor::fill_slots() {
+  // A stale loop must not start what may be another's by now; the next good beat calls again.
+  while (heartbeat_.is_fresh()) {
+    HeldJob* job = held_.first_prefetched();
+    if (job == nullptr || !has_slot_for(*job)) return;
+    start(*job);
+  }
+}
+
+std::size_t Executor::slots_taken() const {
+  return running_.size() - queued_ + (queue_ != nullptr ? queue_->busy() : 0);
+}
+
+bool Executor::has_slot_for(const HeldJob& job) const {
+  if (queue_ != nullptr && queue_->takes(job)) return true;
+  const std::size_t reserved = queue_ != nullptr ? queue_->reserved() : 0;
+  return slots_taken() + reserved < config_.concurrency + config_.ahead;
+}
+
+void Executor::start(HeldJob& job) {
+  const ClaimKey claim = job.key();
+  held_.move(job, HeldJob::State::running);
+  TaskCallbacks callbacks;
+  callbacks.on_progress = [this, claim](const TaskProgress& progress) {
+    take_progress(claim, progress);
+  };
+  callbacks.on_end = [this, claim](const TaskEnd& end) { take_end(claim, end); };
+  TaskStart started =
+      start_task_(job, *heartbeat_.registration(), alive_as_of(job), std::move(callbacks));
+  if (!started.task) {
+    if (started.is_transient) {
+      finisher_.add(Outcome::released(claim, started.error));
+      if (on_exhausted) on_exhausted(started.error);
+    } else {
+      finisher_.add(Outcome::failed(claim, started.error, /*may_retry=*/true, started.error));
+    }
+    return;
+  }
+  Running running;
+  running.task = std::move(started.task);
+  running.started_at = timers_.now();
+  running.claimed_at = job.claimed_at - heartbeat_.missed();
+  running.last_activity = running.claimed_at;
+  running.is_queued = queue_ != nullptr && queue_->takes(job);
+  if (running.is_queued) ++queued_;
+  const auto entry = running_.emplace(claim, std::move(running)).first;
+  await_limit(entry->second, job);
+  start_pinging();
+}
+
+void Executor::take_progress(ClaimKey claim, const TaskProgress& progress) {
+  const auto entry = running_.find(claim);
+  if (entry == running_.end() || entry->second.reason == EndReason::revoked) return;
+  entry->second.last_activity = timers_.now() - heartbeat_.missed();
+  finisher_.report_progress(claim, progress);
+}
+
+void Executor::take_end(ClaimKey claim, const TaskEnd& end) {
+  const auto entry = running_.find(claim);
+  if (entry == running_.end()) return;
+  const Running running = std::move(entry->second);
+  running_.erase(entry);
+  if (running.is_queued) --queued_;
+  HeldJob* job = held_.find(claim);
+  const std::chrono::nanoseconds ran_for = end.ran_for.value_or(timers_.now() - running.started_at);
+  if (end.dropped_lines > 0) {
+    log_.warning("lines_dropped",
+                 {{"job", claim.job_id}, {"count", static_cast<std::int64_t>(end.dropped_lines)}});
+  }
+  if (end.kind == TaskEnd::Kind::completed) {
+    // Even if it was revoked meanwhile: a beat after its commit does not find the job any more.
+    Outcome outcome = Outcome::completed(claim, std::nullopt);
+    outcome.ran_for = ran_for;
+    finisher_.note_completed(std::move(outcome));
+    if (on_job_took) on_job_took(ran_for);
+    if (on_slot_free) on_slot_free();
+    return;
+  }
+  if (job != nullptr && is_reported(running, end)) {
+    Outcome outcome = outcome_of(running, *job, end);
+    outcome.ran_for = ran_for;
+    const bool exhausted = outcome.kind == Outcome::Kind::release;
+    finisher_.add(std::move(outcome));
+    if (exhausted && on_exhausted) on_exhausted(end.error);
+    if (on_job_took) on_job_took(end.occupied_for.value_or(ran_for));
+  } else {
+    finisher_.revoke(claim);
+    log_unreported(running.reason == EndReason::interrupted ? "interrupted" : "revoked", claim,
+                   ran_for);
+    held_.erase(claim);
+  }
+  if (on_slot_free) on_slot_free();
+}
+
+// The end of a claim that nobody is told of.
+void Executor::log_unreported(const char* outcome, ClaimKey claim,
+                              std::chrono::nanoseconds ran_for) {
+  const HeldJob* job = held_.find(claim);
+  if (job == nullptr) return;
+  log_.info(outcome, {{"job", claim.job_id},
+                      {"task", job->job.input.identifier},
+                      {"attempt", job->job.input.attempt},
+                      {"worker", job->worker_id},
+                      {"outcome", outcome},
+                      {"duration_ms", ran_for}});
+}
+
+bool Executor::is_reported(const Running& running, const TaskEnd& end) const {
+  if (running.reason == EndReason::interrupted) {
+    return end.is_answer &&
+           (end.kind == TaskEnd::Kind::succeeded || end.kind == TaskEnd::Kind::snoozed);
+  }
+  return running.reason != EndReason::revoked;
+}
+
+Outcome Executor::outcome_of(const Running& running, const HeldJob& job, const TaskEnd& end) const {
+  const ClaimKey claim = job.key();
+  const auto limit_text = [](const std::optional<Duration>& limit) {
+    return to_string(limit.value_or(Duration::zero()));
+  };
+  switch (running.reason) {
+    case EndReason::timeout: {
+      const std::string error = "timed out after " + limit_text(job.job.timeout);
+      return Outcome::failed(claim, with_tail(error, end.error), true, error);
+    }
+    case EndReason::stall: {
+      const std::string error = "stalled: no progress for " + limit_text(job.job.stall_timeout);
+      return Outcome::failed(claim, with_tail(error, end.error), true, error);
+    }
+    case EndReason::cancelled:
+      return Outcome::failed(claim, with_tail("cancelled", end.error), false, "cancelled");
+    case EndReason::unreachable: {
+      const std::string error = "terminated because the database could not be reached";
+      return Outcome::failed(claim, with_tail(error, end.error), true, error);
+    }
+    default: break;
+  }
+  if (end.kind == TaskEnd::Kind::succeeded) return Outcome::completed(claim, end.result);
+  if (end.kind == TaskEnd::Kind::snoozed) {
+    return Outcome::snoozed(claim, end.again_in.value_or(Duration::zero()), end.checkpoint);
+  }
+  if (end.kind == TaskEnd::Kind::not_started && end.is_transient) {
+    return Outcome::released(claim, "not started");
+  }
+  const bool may_retry = end.kind != TaskEnd::Kind::failed_for_good;
+  Outcome outcome = Outcome::failed(claim, end.error, may_retry, reason_of(end));
+  outcome.is_unsure = end.kind == TaskEnd::Kind::session_lost;
+  outcome.again_in = end.again_in;
+  return outcome;
+}
+
+void Executor::end_early(Running& running, EndReason reason, Duration grace) {
+  // Being revoked overrides: there is nobody left to report to.
+  if (running.reason == EndReason::none || reason == EndReason::revoked) running.reason = reason;
+  running.task->explain(running.reason);
+  running.task->terminate(grace);
+}
+
+void Executor::cancel(ClaimKey claim) {
+  const auto entry = running_.find(claim);
+  if (entry != running_.end()) {
+    end_early(entry->second, EndReason::cancelled, kTermGrace);
+    return;
+  }
+  const HeldJob* job = held_.find(claim);
+  if (job != nullptr && job->state == HeldJob::State::prefetched) {
+    finisher_.add(Outcome::failed(claim, "cancelled", /*may_retry=*/false, "cancelled"));
+  }
+}
+
+void Executor::revoke(ClaimKey claim) {
+  HeldJob* job = held_.find(claim);
+  if (job == nullptr) return;
+  const auto entry = running_.find(claim);
+  if (entry != running_.end()) {
+    held_.move(*job, HeldJob::State::revoked);
+    end_early(entry->second, EndReason::revoked, Duration::zero());
+  } else if (job->state == HeldJob::State::prefetched) {
+    log_unreported("revoked", claim, std::chrono::nanoseconds::zero());
+    held_.erase(claim);
+  } else {
+    finisher_.revoke(claim);
+  }
+}
+
+void Executor::tell_running() const {
+  const TimePoint now = timers_.now();
+  for (const auto& [claim, running] : running_) {
+    const HeldJob* job = held_.find(claim);
+    if (job == nullptr) continue;
+    const Limit next = running.reason == EndReason::none ? next_limit(running, *job) : Limit{};
+    std::optional<std::chrono::nanoseconds> left;
+    if (next.reason != EndReason::none) left = next.at - now;
+    log_.answer("running", {{"job", claim.job_id},
+                            {"task", job->job.input.identifier},
+                            {"attempt", job->job.input.attempt},
+                            {"worker", job->worker_id},
+                            {"duration_ms", now - running.started_at},
+                            {"pid", running.task->pid()},
+                            {"ending", text_of(running.reason)},
+                            {"limit", text_of(next.reason)},
+                            {"limit_in_ms", left}});
+  }
+}
+
+bool Executor::take_back(ClaimKey claim) {
+  const auto entry = running_.find(claim);
+  if (entry == running_.end() || !entry->second.task->take_back()) return false;
+  if (entry->second.is_queued) --queued_;
+  running_.erase(entry);
+  return true;
+}
+
+void Executor::interrupt_all() {
+  for (auto& [claim, running] : running_) {
+    end_early(running, EndReason::interrupted, kInterruptGrace);
+  }
+}
+
+// Ends what has passed one of its limits, and looks again when the next one may be passed. Limits
+// that move, by progress or a good beat, only move on: looking too early costs nothing.
+void Executor::check_limits() {
+  const TimePoint now = timers_.now();
+  std::optional<TimePoint> next;
+  for (auto& [claim, running] : running_) {
+    const HeldJob* job = held_.find(claim);
+    if (job == nullptr || running.reason != EndReason::none) continue;
+    const Limit limit = next_limit(running, *job);
+    if (limit.reason == EndReason::none) continue;
+    if (limit.at <= now) {
+      end_early(running, limit.reason, limit.grace);
+    } else if (!next || limit.at < *next) {
+      next = limit.at;
+    }
+  }
+  if (next) {
+    limits_.start_at(*next);
+  } else {
+    limits_.stop();
+  }
+}
+
+// The same for one that was just started; what has passed already is for the next turn.
+void Executor::await_limit(const Running& running, const HeldJob& job) {
+  const Limit limit = next_limit(running, job);
+  if (limit.reason == EndReason::none) return;
+  if (!limits_.is_running() || limit.at < limits_.due()) limits_.start_at(limit.at);
+}
+
+Executor::Limit Executor::next_limit(const Running& running, const HeldJob& job) const {
+  Limit next;
+  const auto consider = [&](TimePoint at, EndReason reason, Duration grace) {
+    if (next.reason == EndReason::none || at < next.at) next = {at, reason, grace};
+  };
+  // While beats are overdue these stand still; the next good beat looks again.
+  if (!heartbeat_.is_overdue()) {
+    const auto missed = heartbeat_.missed();
+    if (job.job.timeout) {
+      consider(running.claimed_at + *job.job.timeout + missed, EndReason::timeout, kTermGrace);
+    }
+    if (job.job.stall_timeout) {
+      consider(running.last_activity + *job.job.stall_timeout + missed, EndReason::stall,
+               kTermGrace);
+    }
+  }
+  if (job.job.on_unreachable == OnUnreachable::kill && heartbeat_.registration()) {
+    const Registration& registration = *heartbeat_.registration();
+    consider(heartbeat_.last_good() + registration.silence_limit(), EndReason::unreachable,
+             registration.kill_allowance());
+  }
+  return next;
+}
+
+// While beats are good a minder counts from the last one, as the server does. Once the next beat is
+// overdue the database may be out of reach, and a task that is to go on lives as long as this loop.
+TimePoint Executor::alive_as_of(const HeldJob& job) const {
+  const bool goes_on = job.job.on_unreachable == OnUnreachable::keep_running;
+  return heartbeat_.is_overdue() && goes_on ? timers_.now() : heartbeat_.last_good();
+}
+
+void Executor::take_good_beat() {
+  ping_all();
+  check_limits();
+  fill_slots();
+}
+
+void Executor::ping_all() {
+  if (!heartbeat_.registration()) return;
+  for (auto& [claim, running] : running_) {
+    const HeldJob* job = held_.find(claim);
+    if (job != nullptr) running.task->ping(alive_as_of(*job));
+  }
+  pings_.stop();
+  start_pinging();
+}
+
+void Executor::start_pinging() {
+  if (running_.empty() || pings_.is_running()) return;
+  constexpr int kPingsInLimit = 4;
+  pings_.start_in(heartbeat_.registration()->silence_limit() / kPingsInLimit);
+}
+
+}  // namespace pulse

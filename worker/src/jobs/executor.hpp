@@ -1,0 +1,102 @@
+// Runs held jobs in slots, enforces their own limits, and turns how a task ended into an outcome.
+//
+// A task is ended early for one of several reasons, and the first one decides what is reported:
+//   timeout, stall   failed, with the limit in the error
+//   cancelled        failed for good; the server makes it cancelled
+//   unreachable      failed: its job asked to be killed while the database cannot be reached
+//   revoked          nothing: the claim is over
+//   interrupted      nothing: deregistering says it for all; unless the task has an answer
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "jobs/execution.hpp"
+#include "jobs/finisher.hpp"
+#include "jobs/task_queue.hpp"
+#include "liveness/heartbeat.hpp"
+
+namespace pulse {
+
+struct ExecutorConfig {
+  std::size_t concurrency = 1;
+  // Jobs beyond the slots that are given to their tasks at once, to wait there: see take_back().
+  std::size_t ahead = 0;
+};
+
+class Executor {
+ public:
+  Executor(ExecutorConfig config, StartTask start_task, Heartbeat& heartbeat, HeldJobs& held,
+           Finisher& finisher, Timers& timers, Log& log);
+  ~Executor();
+
+  // Starts prefetched jobs while there are slots.
+  void fill_slots();
+  // A beat was answered well: minders hear it, limits go on, slots may be filled.
+  void take_good_beat();
+
+  void cancel(ClaimKey claim);
+  // The claim is over, whatever became of the task.
+  void revoke(ClaimKey claim);
+  // Whether the job was started and yet nothing of it has run, or will: then it may be released.
+  bool take_back(ClaimKey claim);
+  // Ends every task that runs.
+  void interrupt_all();
+
+  // Tasks that this takes wait there instead of here. Set before the first job; outlives this.
+  void set_queue(TaskQueue* queue) { queue_ = queue; }
+  // Slots that are taken, but for those that jobs in the queue wait for.
+  std::size_t slots_taken() const;
+
+  // Tells the log of each running job: for how long, where, and what ends it next.
+  void tell_running() const;
+  bool is_idle() const { return running_.empty(); }
+
+  std::function<void()> on_slot_free;
+  std::function<void(std::chrono::nanoseconds)> on_job_took;
+  // The machine cannot start tasks now.
+  std::function<void(const std::string& reason)> on_exhausted;
+
+ private:
+  struct Running;
+  // When a task is to be ended next, why, and how long SIGKILL waits; no reason means never.
+  struct Limit {
+    TimePoint at{};
+    EndReason reason = EndReason::none;
+    Duration grace{};
+  };
+
+  bool has_slot_for(const HeldJob& job) const;
+  void start(HeldJob& job);
+  void take_progress(ClaimKey claim, const TaskProgress& progress);
+  void take_end(ClaimKey claim, const TaskEnd& end);
+  Outcome outcome_of(const Running& running, const HeldJob& job, const TaskEnd& end) const;
+  void log_unreported(const char* outcome, ClaimKey claim, std::chrono::nanoseconds ran_for);
+  bool is_reported(const Running& running, const TaskEnd& end) const;
+  void end_early(Running& running, EndReason reason, Duration grace);
+  void check_limits();
+  void await_limit(const Running& running, const HeldJob& job);
+  Limit next_limit(const Running& running, const HeldJob& job) const;
+  TimePoint alive_as_of(const HeldJob& job) const;
+  void ping_all();
+  void start_pinging();
+
+  const ExecutorConfig config_;
+  const StartTask start_task_;
+  Heartbeat& heartbeat_;
+  HeldJobs& held_;
+  Finisher& finisher_;
+  Timers& timers_;
+  Log& log_;
+
+  TaskQueue* queue_ = nullptr;
+  std::map<ClaimKey, Running> running_;
+  std::size_t queued_ = 0;  // of those that run, the ones that the queue counts
+  Timer limits_;
+  Timer pings_;
+};
+
+}  // namespace pulse

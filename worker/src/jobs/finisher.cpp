@@ -1,0 +1,375 @@
+#include "jobs/finisher.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "database/statements.hpp"
+#include "jobs/outcome_statement.hpp"
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kMostJobs = 500;
+constexpr std::size_t kMostBytes = 4 * 1024 * 1024;
+constexpr Duration kAnswerDeadline = 15s;
+constexpr Duration kFirstBusyPause = 20ms;
+constexpr Duration kLongestBusyPause = 1s;
+constexpr Duration kFirstPause = 100ms;
+constexpr Duration kLongestPause = 5s;
+
+// The values were refused, not the moment: the same statement can never succeed.
+bool is_about_data(const std::string& sqlstate) {
+  return sqlstate.starts_with("22") || sqlstate.starts_with("54") || sqlstate == "PU004";
+}
+
+bool is_live(const std::string& state) {
+  return state == "ready" || state == "parked" || state == "running";
+}
+
+std::string ascii_of(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c <= 0 || c > '~'; }, '?');
+  return text;
+}
+
+// The newer report wins, value by value.
+void merge(TaskProgress& into, const TaskProgress& newer) {
+  if (newer.fraction) into.fraction = newer.fraction;
+  if (newer.message) into.message = newer.message;
+  if (newer.stage) into.stage = newer.stage;
+  if (newer.checkpoint) into.checkpoint = newer.checkpoint;
+}
+
+std::size_t size_of(const Outcome& outcome) {
+  return outcome.error.size() + (outcome.result ? outcome.result->size() : 0);
+}
+
+}  // namespace
+
+Finisher::Finisher(Link& link, Heartbeat& heartbeat, HeldJobs& held, Timers& timers, Log& log)
+    : link_(link),
+      heartbeat_(heartbeat),
+      held_(held),
+      timers_(timers),
+      log_(log),
+      retry_(timers, [this] { link_.wake(); }) {
+  link_.add_sender([this] { return send_next(); });
+}
+
+void Finisher::add(Outcome outcome) {
+  if (HeldJob* job = held_.find(outcome.claim)) held_.move(*job, HeldJob::State::ended);
+  Pending pending{std::move(outcome)};
+  pending.was_sent = pending.outcome.is_unsure;
+  waiting_.push_back(std::move(pending));
+  link_.wake();
+}
+
+void Finisher::note_completed(Outcome outcome) {
+  progress_.erase(outcome.claim);
+  conclude(Pending{std::move(outcome)}, "completed", counters_.completed, LogLevel::info);
+  if (on_settled) on_settled();
+}
+
+void Finisher::report_progress(ClaimKey claim, const TaskProgress& progress) {
+  merge(progress_[claim], progress);
+  link_.wake();
+}
+
+void Finisher::revoke(ClaimKey claim) {
+  progress_.erase(claim);
+  const auto pending = std::find_if(waiting_.begin(), waiting_.end(), [&](const Pending& each) {
+    return each.outcome.claim == claim && !each.was_sent;
+  });
+  if (pending == waiting_.end()) return;
+  conclude(*pending, "stale", counters_.stale, LogLevel::warning);
+  waiting_.erase(pending);
+  if (on_settled) on_settled();
+}
+
+bool Finisher::send_next() {
+  if (waiting_.empty() && progress_.empty()) return false;
+  if (!heartbeat_.is_fresh()) {
+    heartbeat_.beat_now();  // its answer wakes us
+    return false;
+  }
+  if (on_sending) on_sending();
+  // In turn, so that neither starves the other.
+  if (was_progress_last_) return send_outcomes() || send_progress();
+  return send_progress() || send_outcomes();
+}
+
+bool Finisher::send_progress() {
+  if (progress_.empty()) return false;
+  // A job that has ended first: its outcome waits for this.
+  auto next = progress_.begin();
+  for (auto entry = progress_.begin(); entry != progress_.end(); ++entry) {
+    const HeldJob* job = held_.find(entry->first);
+    if (job != nullptr && job->state == HeldJob::State::ended) next = entry;
+  }
+  const auto [claim, progress] = *next;
+  progress_.erase(next);
+  was_progress_last_ = true;
+  link_.send(statements::kProgress, progress_params(claim, progress), kAnswerDeadline,
+             [this, claim = claim, progress = progress](const Reply& reply) {
+               if (std::holds_alternative<ConnectionLost>(reply)) {
+                 TaskProgress merged = progress;
+                 merge(merged, progress_[claim]);
+                 progress_[claim] = merged;
+                 return;
+               }
+               const auto* error = std::get_if<SqlError>(&reply);
+               if (error == nullptr) return;
+               if (error->sqlstate == "PU001") {
+                 if (on_claim_lost) on_claim_lost(claim);
+                 return;
+               }
+               log_.warning("progress_refused", {{"job", claim.job_id},
+                                                 {"sqlstate", error->sqlstate},
+                                                 {"reason", error->message}});
+             });
+  return true;
+}
+
+bool Finisher::send_outcomes() {
+  Batch batch = take_batch([](const Pending&) { return true; });
+  if (batch.empty()) return false;
+  was_progress_last_ = false;
+  if (batch.front().is_doubtful) {
+    ask_about(std::move(batch.front()));
+    return true;
+  }
+  Call call;
+  ReplyHandler take_reply = send_off(std::move(batch), call);
+  link_.send(call.statement, std::move(call.params), kAnswerDeadline, std::move(take_reply));
+  return true;
+}
+
+// Only what answers for each job: what raises would undo the other call as well.
+std::optional<Finisher::Company> Finisher::take_company() {
+  if (waiting_.empty() || !heartbeat_.is_fresh()) return std::nullopt;
+  Batch batch = take_batch([](const Pending& pending) {
+    const Outcome::Kind kind = pending.outcome.kind;
+    return !is_single(pending) && (kind == Outcome::Kind::complete || kind == Outcome::Kind::fail);
+  });
+  if (batch.empty()) return std::nullopt;
+  // The commit of what ends in a queue lets its next job go, which the claim should see.
+  const bool frees_queues = std::any_of(batch.begin(), batch.end(), [&](const Pending& pending) {
+    const HeldJob* job = held_.find(pending.outcome.claim);
+    return job != nullptr && job->job.input.queue_name.has_value();
+  });
+  Company company;
+  company.commit = frees_queues ? Commit::each : Commit::together;
+  company.take_reply = send_off(std::move(batch), company.call);
+  return company;
+}
+
+// The oldest that may go, and everything else that may travel in the same statement.
+template <class MayGo>
+Finisher::Batch Finisher::take_batch(MayGo may_go) {
+  const TimePoint now = timers_.now();
+  Batch batch;
+  std::set<std::int64_t> job_ids;  // one answer per id: two claims of one job go one by one
+  std::size_t bytes = 0;
+  std::deque<Pending> rest;
+  for (Pending& pending : waiting_) {
+    bool goes =
+        pending.not_before <= now && progress_.count(pending.outcome.claim) == 0 && may_go(pending);
+    if (goes && !batch.empty()) {
+      goes = travel_together(batch.front(), pending) && batch.size() < kMostJobs &&
+             bytes + size_of(pending.outcome) <= kMostBytes &&
+             job_ids.count(pending.outcome.claim.job_id) == 0;
+    }
+    if (goes) {
+      bytes += size_of(pending.outcome);
+      job_ids.insert(pending.outcome.claim.job_id);
+      batch.push_back(std::move(pending));
+    } else {
+      rest.push_back(std::move(pending));
+    }
+  }
+  waiting_ = std::move(rest);
+  return batch;
+}
+
+bool Finisher::is_single(const Pending& pending) {
+  return pending.goes_alone || pending.is_doubtful || pending.outcome.kind == Outcome::Kind::snooze;
+}
+
+bool Finisher::travel_together(const Pending& one, const Pending& other) {
+  return one.outcome.kind == other.outcome.kind && !is_single(one) && !is_single(other);
+}
+
+// The call that reports a batch, and what takes its reply.
+ReplyHandler Finisher::send_off(Batch batch, Call& call) {
+  std::vector<const Outcome*> outcomes;
+  outcomes.reserve(batch.size());
+  for (const Pending& pending : batch) outcomes.push_back(&pending.outcome);
+  call = call_for(outcomes);
+  under_way_ += batch.size();
+  const auto sent = std::make_shared<Batch>(std::move(batch));
+  return [this, sent](const Reply& reply) {
+    under_way_ -= sent->size();
+    take_reply(std::move(*sent), reply);
+  };
+}
+
+void Finisher::take_reply(Batch batch, const Reply& reply) {
+  if (const auto* rows = std::get_if<Rows>(&reply)) return take_answers(std::move(batch), *rows);
+  if (const auto* error = std::get_if<SqlError>(&reply)) {
+    return take_refusal(std::move(batch), *error);
+  }
+  if (std::holds_alternative<ConnectionLost>(reply)) {
+    for (Pending& pending : batch) pending.was_sent = true;
+  }
+  put_back(std::move(batch));
+}
+
+void Finisher::put_back(Batch batch) {
+  for (auto pending = batch.rbegin(); pending != batch.rend(); ++pending) {
+    waiting_.push_front(std::move(*pending));
+  }
+  link_.wake();
+}
+
+void Finisher::take_answers(Batch batch, const Rows& rows) {
+  pause_ = Duration::zero();
+  std::map<std::int64_t, std::string> answers;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    answers[rows[i].integer("id")] = rows[i].text("outcome");
+  }
+  for (Pending& pending : batch) {
+    const std::string answer = answers[pending.outcome.claim.job_id];
+    settle(std::move(pending), answer);
+  }
+  arm_retry();
+  if (on_settled) on_settled();
+}
+
+void Finisher::settle(Pending pending, const std::string& answer) {
+  if (answer == "stale") return settle_stale(std::move(pending));
+  if (answer != "accepted") {
+    pending.busy_pause = std::clamp(pending.busy_pause * 2, kFirstBusyPause, kLongestBusyPause);
+    const Duration pause = pending.busy_pause;
+    return wait_again(std::move(pending), pause);
+  }
+  switch (pending.outcome.kind) {
+    case Outcome::Kind::complete:
+      return conclude(pending, "completed", counters_.completed, LogLevel::info);
+    case Outcome::Kind::fail:
+      return conclude(pending, "failed", counters_.failed, LogLevel::warning);
+    case Outcome::Kind::release:
+      return conclude(pending, "released", counters_.released, LogLevel::info);
+    case Outcome::Kind::snooze:
+      return conclude(pending, "snoozed", counters_.snoozed, LogLevel::info);
+  }
+}
+
+void Finisher::settle_stale(Pending pending) {
+  if (!pending.was_sent) return conclude(pending, "stale", counters_.stale, LogLevel::warning);
+  pending.is_doubtful = true;
+  waiting_.push_back(std::move(pending));
+}
+
+// Whether a claim that is over was ended by us, after a reply that never came.
+void Finisher::ask_about(Pending pending) {
+  const std::string job_id = std::to_string(pending.outcome.claim.job_id);
+  ++under_way_;
+  link_.send(statements::kGetJob, {job_id}, kAnswerDeadline,
+             [this, asked = std::move(pending)](const Reply& reply) {
+               --under_way_;
+               if (std::holds_alternative<ConnectionLost>(reply)) {
+                 waiting_.push_front(asked);
+                 return;
+               }
+               const auto* rows = std::get_if<Rows>(&reply);
+               // A completed job is not live: a live one shows that our completion was refused. A
+               // failed or released one is live again either way.
+               const bool is_refused = rows != nullptr && !rows->empty() &&
+                                       is_live((*rows)[0].text("state")) &&
+                                       asked.outcome.kind == Outcome::Kind::complete;
+               if (is_refused) {
+                 conclude(asked, "stale", counters_.stale, LogLevel::warning);
+               } else {
+                 conclude(asked, "unknown", counters_.unknown, LogLevel::warning);
+               }
+               if (on_settled) on_settled();
+             });
+}
+
+void Finisher::take_refusal(Batch refused, const SqlError& error) {
+  if (error.sqlstate == "PU001") {  // of snooze(), which ends one claim at a time
+    settle(std::move(refused.front()), "stale");
+    if (on_settled) on_settled();
+    return;
+  }
+  log_.warning("outcome_refused", {{"jobs", static_cast<std::int64_t>(refused.size())},
+                                   {"sqlstate", error.sqlstate},
+                                   {"reason", error.message}});
+  const bool is_data = is_about_data(error.sqlstate);
+  if (!is_data) pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
+  for (Pending& pending : refused) {
+    if (is_data && refused.size() > 1) {
+      pending.goes_alone = true;
+      waiting_.push_back(std::move(pending));
+    } else if (!is_data) {
+      wait_again(std::move(pending), pause_);
+    } else if (rewrite(pending, error)) {
+      waiting_.push_back(std::move(pending));
+    } else {
+      // The job goes back to the queue once two heartbeats have not named it.
+      conclude(pending, "unreportable", counters_.unknown, LogLevel::error);
+    }
+  }
+  arm_retry();
+  if (on_settled) on_settled();
+}
+
+// Makes an outcome of one that can be stored; once.
+bool Finisher::rewrite(Pending& pending, const SqlError& error) {
+  if (pending.was_rewritten || pending.outcome.kind == Outcome::Kind::release) return false;
+  pending.was_rewritten = true;
+  Outcome& outcome = pending.outcome;
+  if (outcome.kind == Outcome::Kind::complete) {
+    outcome = Outcome::failed(outcome.claim, "the result cannot be stored: " + error.message,
+                              /*may_retry=*/false, "result refused");
+  } else if (outcome.kind == Outcome::Kind::snooze) {
+    outcome = Outcome::failed(outcome.claim, "it cannot be snoozed so: " + error.message,
+                              /*may_retry=*/false, "snooze refused");
+  }
+  outcome.error = ascii_of(outcome.error);
+  return true;
+}
+
+void Finisher::conclude(const Pending& pending, const char* event, std::int64_t& counter,
+                        LogLevel level) {
+  ++counter;
+  const Outcome& outcome = pending.outcome;
+  const HeldJob* job = held_.find(outcome.claim);
+  log_.write(level, event,
+             {{"job", outcome.claim.job_id},
+              {"task", job == nullptr ? "" : job->job.input.identifier},
+              {"attempt", job == nullptr ? 0 : job->job.input.attempt},
+              {"worker", job == nullptr ? 0 : job->worker_id},
+              {"outcome", name_of(outcome.kind)},
+              {"duration_ms", outcome.ran_for},
+              {"reason", outcome.reason}});
+  held_.erase(outcome.claim);
+}
+
+void Finisher::wait_again(Pending pending, Duration delay) {
+  pending.not_before = timers_.now() + delay;
+  waiting_.push_back(std::move(pending));
+}
+
+void Finisher::arm_retry() {
+  std::optional<TimePoint> next;
+  for (const Pending& pending : waiting_) {
+    if (!next || pending.not_before < *next) next = pending.not_before;
+  }
+  if (next) retry_.start_at(*next);
+}
+
+}  // namespace pulse

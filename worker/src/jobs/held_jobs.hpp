@@ -1,0 +1,57 @@
+// The jobs this process holds: everything it was handed and has not yet accounted for. What a
+// heartbeat reports is read from here, so a job leaves only when its end was accepted or refused,
+// or when the server has taken it back. Belongs to the loop's thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "jobs/job.hpp"
+#include "loop/clock.hpp"
+
+namespace pulse {
+
+struct HeldJob {
+  enum class State {
+    prefetched,  // waits for a slot
+    running,     // has a slot and a task
+    ended,       // its outcome, or its release, is on the way to the server
+    revoked,     // not ours any more; its task is being killed
+  };
+
+  Job job;
+  std::int64_t worker_id = 0;
+  TimePoint claimed_at{};  // when the claim was sent: before the server's clocks start
+  State state = State::prefetched;
+
+  ClaimKey key() const { return job.key(); }
+};
+
+class HeldJobs {
+ public:
+  // Takes up a job as prefetched. Nothing if this very claim is held already.
+  HeldJob* add(Job job, std::int64_t worker_id, TimePoint claimed_at);
+  HeldJob* find(ClaimKey key);
+  void move(HeldJob& job, HeldJob::State state);
+  void erase(ClaimKey key);
+
+  // The claims of one worker id that a heartbeat reports, in order: all but the revoked ones.
+  std::vector<ClaimKey> claims_of(std::int64_t worker_id) const;
+  std::vector<ClaimKey> in_state(HeldJob::State state) const;
+  std::size_t count(HeldJob::State state) const { return counts_.at(index(state)); }
+  bool empty() const { return jobs_.empty(); }
+  // The prefetched job that was handed over first.
+  HeldJob* first_prefetched();
+
+ private:
+  static std::size_t index(HeldJob::State state) { return static_cast<std::size_t>(state); }
+
+  std::map<ClaimKey, HeldJob> jobs_;
+  std::deque<ClaimKey> arrivals_;  // as handed over; those that are not prefetched any more linger
+  std::array<std::size_t, 4> counts_{};
+};
+
+}  // namespace pulse

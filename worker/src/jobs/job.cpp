@@ -1,0 +1,62 @@
+#include "jobs/job.hpp"
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace pulse {
+namespace {
+
+// A JSON string's content; a timestamp comes as one because that is ISO 8601 in every session.
+std::string json_string(const std::string& text) {
+  const bool is_plain = text.size() >= 2 && text.front() == '"' && text.back() == '"' &&
+                        text.find('\\') == std::string::npos;
+  if (is_plain) return text.substr(1, text.size() - 2);
+  const auto value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!value.is_string()) throw std::runtime_error("the server returned no JSON string");
+  return value.get<std::string>();
+}
+
+// Limits of zero or below are none.
+std::optional<Duration> limit_of(const Rows::Row& row, std::string_view column) {
+  const auto limit = row.optional_seconds(column);
+  return limit && *limit > Duration::zero() ? limit : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> json_strings(const Rows::Cell& text) {
+  std::vector<std::string> strings;
+  if (!text) return strings;
+  const auto values = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  for (const auto& value : values) {
+    if (value.is_string()) strings.push_back(value.get<std::string>());
+  }
+  return strings;
+}
+
+Job job_of(const Rows::Row& row) {
+  Job job;
+  job.input.job_id = row.integer("id");
+  job.input.token = row.integer("token");
+  job.input.identifier = row.text("identifier");
+  job.input.attempt = static_cast<int>(row.integer("attempts"));
+  job.input.max_attempts = static_cast<int>(row.integer("max_attempts"));
+  job.input.crashes = static_cast<int>(row.integer("crashes"));
+  job.input.priority = static_cast<int>(row.integer("priority"));
+  job.input.run_at = json_string(row.text("run_at"));
+  job.input.created_at = json_string(row.text("created_at"));
+  job.input.queue_name = row.optional_text("queue_name");
+  job.input.job_key = row.optional_text("job_key");
+  job.input.flags = json_strings(row.optional_text("flags"));
+  job.input.last_error = row.optional_text("last_error");
+  job.input.recovered = row.optional_text("recovered");
+  job.input.checkpoint_json = row.optional_text("checkpoint");
+  job.input.payload_json = row.optional_text("payload");
+  job.timeout = limit_of(row, "timeout");
+  job.stall_timeout = limit_of(row, "stall_timeout");
+  if (row.optional_text("on_unreachable") == "kill") job.on_unreachable = OnUnreachable::kill;
+  job.has_handler = row.optional_text("has_handler") == "t";
+  return job;
+}
+
+}  // namespace pulse

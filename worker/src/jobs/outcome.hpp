@@ -1,0 +1,44 @@
+// How one claim ended, as it is reported to the server.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "jobs/job.hpp"
+#include "loop/duration.hpp"
+
+namespace pulse {
+
+struct Outcome {
+  enum class Kind {
+    complete,
+    fail,
+    release,  // never started: the attempt is given back
+    snooze,   // again later: the attempt is given back
+  };
+
+  ClaimKey claim;
+  Kind kind = Kind::complete;
+  std::optional<std::string> result;  // of complete: JSON text; of snooze: the checkpoint
+  std::string error;                  // of fail: kept with the job
+  bool may_retry = true;              // of fail
+  std::string reason;                 // in few words, for the log; never what a task wrote
+  std::chrono::nanoseconds ran_for{};
+  bool is_unsure = false;  // the server may have accepted an end of this claim already
+  std::optional<Duration> again_in = {};  // of snooze; of fail: instead of the backoff
+
+  static Outcome completed(ClaimKey claim, std::optional<std::string> result) {
+    return {claim, Kind::complete, std::move(result), {}, true, {}, {}, false};
+  }
+  static Outcome failed(ClaimKey claim, std::string error, bool may_retry, std::string reason) {
+    return {claim, Kind::fail, {}, std::move(error), may_retry, std::move(reason), {}, false};
+  }
+  static Outcome snoozed(ClaimKey claim, Duration again_in, std::optional<std::string> checkpoint) {
+    return {claim, Kind::snooze, std::move(checkpoint), {}, true, "snoozed", {}, false, again_in};
+  }
+  static Outcome released(ClaimKey claim, std::string reason) {
+    return {claim, Kind::release, {}, {}, true, std::move(reason), {}, false};
+  }
+};
+
+}  // namespace pulse

@@ -1,0 +1,91 @@
+#include "jobs/outcome_statement.hpp"
+
+#include <algorithm>
+
+#include "database/array_literal.hpp"
+#include "database/statements.hpp"
+
+namespace pulse {
+namespace {
+
+using Texts = std::vector<std::optional<std::string>>;
+
+std::string interval_text(Duration duration) {
+  return std::to_string(duration.count()) + " milliseconds";
+}
+
+// NULL stands for an array of nothing but NULLs.
+std::optional<std::string> optional_array(const Texts& texts) {
+  const auto is_said = [](const auto& text) { return text.has_value(); };
+  if (std::none_of(texts.begin(), texts.end(), is_said)) return std::nullopt;
+  return array_literal(texts);
+}
+
+Call completion(const std::vector<const Outcome*>& outcomes, Params keys) {
+  Texts results;
+  for (const Outcome* outcome : outcomes) results.push_back(outcome->result);
+  keys.push_back(optional_array(results));
+  return {statements::kCompleteMany, std::move(keys)};
+}
+
+Call failure(const std::vector<const Outcome*>& outcomes, Params keys) {
+  std::vector<std::string> errors;
+  std::vector<bool> may_retry;
+  Texts retry_in;
+  for (const Outcome* outcome : outcomes) {
+    errors.push_back(outcome->error);
+    may_retry.push_back(outcome->may_retry);
+    retry_in.emplace_back();
+    if (outcome->again_in) retry_in.back() = interval_text(*outcome->again_in);
+  }
+  keys.emplace_back(array_literal(errors));
+  keys.emplace_back(array_literal(may_retry));
+  keys.push_back(optional_array(retry_in));
+  return {statements::kFailMany, std::move(keys)};
+}
+
+Call snooze(const Outcome& outcome) {
+  return {statements::kSnooze,
+          {std::to_string(outcome.claim.job_id), std::to_string(outcome.claim.token),
+           interval_text(outcome.again_in.value_or(Duration::zero())), outcome.result}};
+}
+
+}  // namespace
+
+Call call_for(const std::vector<const Outcome*>& outcomes) {
+  const Outcome::Kind kind = outcomes.front()->kind;
+  if (kind == Outcome::Kind::snooze) return snooze(*outcomes.front());
+  std::vector<std::int64_t> ids;
+  std::vector<std::int64_t> tokens;
+  for (const Outcome* outcome : outcomes) {
+    ids.push_back(outcome->claim.job_id);
+    tokens.push_back(outcome->claim.token);
+  }
+  Params keys{array_literal(ids), array_literal(tokens)};
+  if (kind == Outcome::Kind::complete) return completion(outcomes, std::move(keys));
+  if (kind == Outcome::Kind::fail) return failure(outcomes, std::move(keys));
+  return {statements::kRelease, std::move(keys)};
+}
+
+Params progress_params(ClaimKey claim, const TaskProgress& progress) {
+  std::optional<std::string> fraction;
+  if (progress.fraction) fraction = std::to_string(*progress.fraction);
+  return {std::to_string(claim.job_id),
+          std::to_string(claim.token),
+          progress.message,
+          fraction,
+          progress.checkpoint,
+          progress.stage};
+}
+
+const char* name_of(Outcome::Kind kind) {
+  switch (kind) {
+    case Outcome::Kind::complete: return "completed";
+    case Outcome::Kind::fail: return "failed";
+    case Outcome::Kind::release: return "released";
+    case Outcome::Kind::snooze: return "snoozed";
+  }
+  return "";
+}
+
+}  // namespace pulse

@@ -1,0 +1,20 @@
+// The statement that reports outcomes of one kind, with its parameters.
+#pragma once
+
+#include <vector>
+
+#include "database/statement.hpp"
+#include "executable/task_output.hpp"
+#include "jobs/outcome.hpp"
+
+namespace pulse {
+
+// At least one, all of the same kind; a snooze alone.
+Call call_for(const std::vector<const Outcome*>& outcomes);
+
+Params progress_params(ClaimKey claim, const TaskProgress& progress);
+
+// In the log.
+const char* name_of(Outcome::Kind kind);
+
+}  // namespace pulse

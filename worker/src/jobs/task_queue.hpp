@@ -1,0 +1,34 @@
+// Tasks that wait in a queue of their own for what runs them. Their jobs are started as soon as
+// they are held, and it is the queue that takes slots.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "jobs/held_jobs.hpp"
+
+namespace pulse {
+
+class TaskQueue {
+ public:
+  virtual ~TaskQueue() = default;
+
+  // Whether the job is of a task that waits here.
+  virtual bool takes(const HeldJob& job) const = 0;
+  // Slots in use.
+  virtual std::size_t busy() const = 0;
+  // Slots that jobs who came before others wait for.
+  virtual std::size_t reserved() const = 0;
+  // How many jobs beyond one for each slot can be run now.
+  virtual std::size_t extra() const = 0;
+  // A slot has come free.
+  virtual void look_again() = 0;
+  // Nothing more will come once what there is has ended.
+  virtual void drain() = 0;
+
+  // Both are set before the first job.
+  std::function<bool()> has_free_slot;
+  std::function<void()> on_more_extra;
+};
+
+}  // namespace pulse

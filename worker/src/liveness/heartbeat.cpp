@@ -1,0 +1,281 @@
+#include "liveness/heartbeat.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "database/array_literal.hpp"
+#include "database/statements.hpp"
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kRegistrationDeadline = 10s;
+constexpr Duration kRegistrationPause = 1s;
+constexpr Duration kShortestAnswerDeadline = 2s;
+// The SQL of 0.1.0 knows no handlers.
+constexpr const char* kUndefinedFunction = "42883";
+
+std::vector<std::int64_t> job_ids(const std::vector<ClaimKey>& claims) {
+  std::set<std::int64_t> ids;
+  for (const ClaimKey& claim : claims) ids.insert(claim.job_id);
+  return {ids.begin(), ids.end()};
+}
+
+// The claims among `claims` whose job the server names.
+std::vector<ClaimKey> named(const std::vector<ClaimKey>& claims,
+                            const std::vector<std::int64_t>& ids) {
+  const std::set<std::int64_t> wanted(ids.begin(), ids.end());
+  std::vector<ClaimKey> found;
+  std::copy_if(claims.begin(), claims.end(), std::back_inserter(found),
+               [&](const ClaimKey& claim) { return wanted.count(claim.job_id) > 0; });
+  return found;
+}
+
+// Why no further try can register this worker, if none can.
+std::optional<ExitCode> final_refusal(const std::string& sqlstate) {
+  if (sqlstate == "PU003") return ExitCode::configuration;  // the settings do not fit together
+  if (sqlstate == "PU004") return ExitCode::configuration;  // a name or value out of range
+  if (sqlstate == "42501") return ExitCode::configuration;  // not granted to this role
+  if (sqlstate == "3F000") return ExitCode::database_gone;  // no schema pulse
+  if (sqlstate == "42883") return ExitCode::database_gone;  // no such function
+  return std::nullopt;
+}
+
+}  // namespace
+
+Heartbeat::Heartbeat(HeartbeatConfig config, Link& link, Timers& timers, const HeldJobs& held,
+                     Log& log)
+    : config_(std::move(config)),
+      link_(link),
+      timers_(timers),
+      held_(held),
+      log_(log),
+      next_beat_(timers, [this] { link_.wake(); }),
+      next_registration_(timers, [this] { link_.wake(); }) {
+  link_.add_sender([this] { return send_next(); });
+  link_.on_opened = [this] {
+    needs_attachment_ = true;
+    is_beat_wanted_ = true;
+  };
+  link_.on_lost = [this](const std::string&) { end_farewell(); };
+}
+
+bool Heartbeat::is_fresh() const {
+  return registration_ && timers_.now() < last_good_ + registration_->silence_limit();
+}
+
+bool Heartbeat::is_overdue() const { return overdue_at(timers_.now()) > Duration::zero(); }
+
+std::chrono::nanoseconds Heartbeat::missed() const { return missed_ + overdue_at(timers_.now()); }
+
+std::chrono::nanoseconds Heartbeat::overdue_at(TimePoint time) const {
+  if (!registration_) return {};
+  // A tenth of the limit is for a beat that is under way.
+  const Duration allowed = registration_->heartbeat_interval + registration_->silence_limit() / 10;
+  return std::max(std::chrono::nanoseconds::zero(), time - last_good_ - allowed);
+}
+
+void Heartbeat::beat_now() {
+  is_beat_wanted_ = true;
+  link_.wake();
+}
+
+bool Heartbeat::send_next() {
+  if (farewell_done_) {
+    send_farewell();
+  } else if (!registration_) {
+    if (next_registration_.is_running()) return false;
+    send_registration();
+  } else if (needs_attachment_ && !link_.is_pooled()) {
+    send_attachment();
+  } else if (needs_handlers_) {
+    send_handlers();
+  } else if (is_beat_wanted_ || !next_beat_.is_running()) {
+    send_beat();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Heartbeat::send_registration() {
+  const TimePoint sent_at = timers_.now();
+  std::optional<std::string> interval;
+  if (config_.interval) interval = std::to_string(config_.interval->count()) + " milliseconds";
+  link_.send(statements::kRegisterWorker,
+             {config_.name, array_literal(tasks_), config_.info_json, interval},
+             kRegistrationDeadline,
+             [this, sent_at](const Reply& reply) { take_registration(sent_at, reply); });
+}
+
+void Heartbeat::take_registration(TimePoint sent_at, const Reply& reply) {
+  const auto* rows = std::get_if<Rows>(&reply);
+  if (rows == nullptr) {
+    log_failure("register_worker", reply);
+    const auto* error = std::get_if<SqlError>(&reply);
+    const auto code = error == nullptr ? std::nullopt : final_refusal(error->sqlstate);
+    if (code && on_refused) on_refused(*code, error->message);
+    next_registration_.start_in(kRegistrationPause);
+    return;
+  }
+  registration_ = registration_of((*rows)[0]);
+  last_good_ = sent_at;
+  needs_attachment_ = true;
+  needs_handlers_ = true;
+  is_established_ = false;
+  is_beat_wanted_ = false;
+  next_beat_.start_at(sent_at + registration_->heartbeat_interval);
+  log_.info("registered", {{"worker", registration_->worker_id},
+                           {"name", config_.name},
+                           {"heartbeat_interval_ms", registration_->heartbeat_interval.count()},
+                           {"sweep_threshold_ms", registration_->sweep_threshold.count()}});
+  if (on_registered) on_registered();
+}
+
+void Heartbeat::look_for_handlers() {
+  needs_handlers_ = true;
+  link_.wake();
+}
+
+void Heartbeat::send_handlers() {
+  needs_handlers_ = false;
+  link_.send(statements::kHandlerTasks, {}, answer_deadline(),
+             [this](const Reply& reply) { take_handlers(reply); });
+}
+
+void Heartbeat::take_handlers(const Reply& reply) {
+  if (std::holds_alternative<ConnectionLost>(reply)) {
+    needs_handlers_ = true;
+    return;
+  }
+  if (const auto* rows = std::get_if<Rows>(&reply)) {
+    if (on_handler_tasks) on_handler_tasks(json_strings((*rows)[0].optional_text("tasks")));
+  } else if (std::get<SqlError>(reply).sqlstate != kUndefinedFunction) {
+    log_failure("handler_tasks", reply);
+  }
+  settle_in();
+}
+
+void Heartbeat::settle_in() {
+  if (is_established_) return;
+  is_established_ = true;
+  if (on_established) on_established();
+}
+
+void Heartbeat::send_attachment() {
+  const std::int64_t worker_id = registration_->worker_id;
+  link_.send(statements::kAttachWorker, {std::to_string(worker_id)}, answer_deadline(),
+             [this, worker_id](const Reply& reply) {
+               needs_attachment_ = false;
+               const auto* error = std::get_if<SqlError>(&reply);
+               if (!std::holds_alternative<Rows>(reply)) log_failure("attach_worker", reply);
+               if (error != nullptr && error->sqlstate == "PU002") {
+                 declare_lost(worker_id, error->message);
+               }
+             });
+}
+
+void Heartbeat::send_beat() {
+  const TimePoint sent_at = timers_.now();
+  const std::int64_t worker_id = registration_->worker_id;
+  const bool is_early = next_beat_.is_running();
+  const std::vector<ClaimKey> claims = held_.claims_of(worker_id);
+  std::optional<std::string> ids = array_literal(job_ids(claims));
+  // Two lists without a job give it back. Beats on schedule are far enough apart for a claim to be
+  // answered in between; one before its time says nothing about jobs while a claim is under way.
+  if (is_early && has_claim_under_way && has_claim_under_way()) ids.reset();
+  is_beat_wanted_ = false;
+  next_beat_.start_at(sent_at + registration_->heartbeat_interval);
+  link_.send(statements::kHeartbeat, {std::to_string(worker_id), ids}, answer_deadline(),
+             [this, worker_id, sent_at, claims](const Reply& reply) {
+               take_beat(worker_id, sent_at, claims, reply);
+             });
+}
+
+void Heartbeat::take_beat(std::int64_t worker_id, TimePoint sent_at,
+                          const std::vector<ClaimKey>& claims, const Reply& reply) {
+  const auto* rows = std::get_if<Rows>(&reply);
+  if (rows == nullptr) {
+    log_failure("heartbeat", reply);
+    return;
+  }
+  if (!registration_ || registration_->worker_id != worker_id) return;
+  const Rows::Row row = (*rows)[0];
+  if (row.text("status") == "lost") {
+    declare_lost(worker_id, "the server says so");
+    return;
+  }
+  missed_ += overdue_at(sent_at);
+  last_good_ = sent_at;
+  log_.debug("heartbeat", {{"worker", worker_id},
+                           {"status", row.text("status")},
+                           {"jobs", static_cast<std::int64_t>(claims.size())}});
+  take_status(row, claims);
+  if (on_good_beat) on_good_beat();
+}
+
+void Heartbeat::take_status(const Rows::Row& row, const std::vector<ClaimKey>& claims) {
+  const std::vector<ClaimKey> revoked = named(claims, row.integers("revoked"));
+  if (!revoked.empty() && on_revoked) on_revoked(revoked);
+  const std::vector<ClaimKey> cancelled = named(claims, row.integers("cancelled"));
+  if (!cancelled.empty() && on_cancelled) on_cancelled(cancelled);
+  const bool sweeps = !row.is_null("background_sweeps") && row.text("background_sweeps") == "on";
+  if (on_background_sweeps) on_background_sweeps(sweeps);
+  const std::string& status = row.text("status");
+  if (!on_order) return;
+  if (status == "draining") on_order(Order::drain);
+  if (status == "stopping") on_order(Order::stop);
+}
+
+void Heartbeat::declare_lost(std::int64_t worker_id, const std::string& reason) {
+  if (!registration_ || registration_->worker_id != worker_id) return;
+  log_.warning("lost", {{"worker", worker_id}, {"reason", reason}});
+  registration_.reset();
+  next_beat_.stop();
+  end_farewell();
+  if (on_lost) on_lost(worker_id);
+  link_.wake();
+}
+
+void Heartbeat::deregister(Duration deadline, std::function<void()> done) {
+  if (!registration_ || !link_.is_open()) {
+    done();
+    return;
+  }
+  farewell_deadline_ = deadline;
+  farewell_done_ = std::move(done);
+  link_.wake();
+}
+
+void Heartbeat::send_farewell() {
+  link_.send(statements::kDeregisterWorker, {std::to_string(registration_->worker_id)},
+             farewell_deadline_, [this](const Reply& reply) {
+               if (!std::holds_alternative<Rows>(reply)) log_failure("deregister_worker", reply);
+               registration_.reset();
+               end_farewell();
+             });
+}
+
+void Heartbeat::end_farewell() {
+  const auto done = std::move(farewell_done_);
+  farewell_done_ = nullptr;
+  if (done) done();
+}
+
+void Heartbeat::log_failure(const char* statement, const Reply& reply) {
+  const auto* error = std::get_if<SqlError>(&reply);
+  const auto* lost = std::get_if<ConnectionLost>(&reply);
+  log_.warning("heartbeat_failed", {{"statement", statement},
+                                    {"sqlstate", error == nullptr ? "" : error->sqlstate},
+                                    {"reason", error == nullptr ? lost->reason : error->message}});
+}
+
+// Short enough that another connection can still beat before claims are doubted.
+Duration Heartbeat::answer_deadline() const {
+  const Duration patient = std::max(registration_->heartbeat_interval, kShortestAnswerDeadline);
+  return std::min(patient, registration_->silence_limit() / 2);
+}
+
+}  // namespace pulse

@@ -1,0 +1,115 @@
+// Registers this process, beats for it, and hears what the server says about it.
+//
+// A beat is sent by the loop that also reports completions, so it proves that completions can be
+// reported. It names exactly the jobs held at that moment. A good beat counts from the moment it
+// was sent: the server cannot have seen it earlier, and what it knows is at least that old.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "database/session.hpp"
+#include "jobs/held_jobs.hpp"
+#include "liveness/exit_code.hpp"
+#include "liveness/registration.hpp"
+
+namespace pulse {
+
+struct HeartbeatConfig {
+  std::string name;
+  std::string info_json;
+  std::optional<Duration> interval;  // absent: the server's setting
+};
+
+class Heartbeat {
+ public:
+  enum class Order { drain, stop };
+
+  Heartbeat(HeartbeatConfig config, Link& link, Timers& timers, const HeldJobs& held, Log& log);
+
+  // What the next registration says this worker serves.
+  void serve(std::vector<std::string> tasks) { tasks_ = std::move(tasks); }
+
+  // Empty before the first registration and between being lost and registering anew.
+  const std::optional<Registration>& registration() const { return registration_; }
+  // Registered, and attached where that is possible: should this process die, what it has claimed
+  // is found at once. Stays so while the connection comes back.
+  bool is_established() const { return registration_ && is_established_; }
+  // When the last beat that was answered well had been sent.
+  TimePoint last_good() const { return last_good_; }
+  // The last good beat is recent enough that no claim of ours can have been given to another.
+  bool is_fresh() const;
+
+  // The next beat is late: perhaps the database cannot be reached.
+  bool is_overdue() const;
+  // How long beats have been overdue so far, all in all. A job's own limits do not count it: an
+  // outage of the database times out no job.
+  std::chrono::nanoseconds missed() const;
+
+  // Asks the server anew which tasks have a handler.
+  void look_for_handlers();
+  // Beats as soon as the connection is free, whatever the schedule says.
+  void beat_now();
+  // Somebody heard that this worker is not known any more.
+  void declare_lost(std::int64_t worker_id, const std::string& reason);
+  // Says good-bye once; `done` comes with the answer, or at once if nobody is there to hear.
+  void deregister(Duration deadline, std::function<void()> done);
+
+  std::function<void()> on_registered;
+  std::function<void()> on_established;
+  // The tasks that are functions of the database; comes before on_established.
+  std::function<void(std::vector<std::string>)> on_handler_tasks;
+  std::function<void()> on_good_beat;
+  // Not for us any more: kill and report nothing.
+  std::function<void(std::int64_t worker_id)> on_lost;
+  std::function<void(const std::vector<ClaimKey>&)> on_revoked;
+  std::function<void(const std::vector<ClaimKey>&)> on_cancelled;
+  std::function<void(Order)> on_order;
+  // Whether the server's background worker sweeps here, at each good beat.
+  std::function<void(bool)> on_background_sweeps;
+  // Registering can never work: with these settings, or without the extension.
+  std::function<void(ExitCode, const std::string& reason)> on_refused;
+  // Whether a claim is under way whose jobs are not in `held` yet.
+  std::function<bool()> has_claim_under_way;
+
+ private:
+  bool send_next();
+  void send_registration();
+  void take_registration(TimePoint sent_at, const Reply& reply);
+  void send_attachment();
+  void send_handlers();
+  void take_handlers(const Reply& reply);
+  void settle_in();
+  void send_beat();
+  void take_beat(std::int64_t worker_id, TimePoint sent_at, const std::vector<ClaimKey>& claims,
+                 const Reply& reply);
+  void take_status(const Rows::Row& row, const std::vector<ClaimKey>& claims);
+  void send_farewell();
+  void end_farewell();
+  std::chrono::nanoseconds overdue_at(TimePoint time) const;
+  void log_failure(const char* statement, const Reply& reply);
+  Duration answer_deadline() const;
+
+  const HeartbeatConfig config_;
+  Link& link_;
+  Timers& timers_;
+  const HeldJobs& held_;
+  Log& log_;
+
+  std::vector<std::string> tasks_;
+  std::optional<Registration> registration_;
+  TimePoint last_good_{};
+  std::chrono::nanoseconds missed_{};  // up to the last good beat
+  bool needs_attachment_ = false;
+  bool needs_handlers_ = false;
+  bool is_established_ = false;
+  bool is_beat_wanted_ = false;  // before its time
+  Duration farewell_deadline_{};
+  std::function<void()> farewell_done_;
+  Timer next_beat_;
+  Timer next_registration_;
+};
+
+}  // namespace pulse

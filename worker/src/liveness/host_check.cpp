@@ -1,0 +1,103 @@
+#include "liveness/host_check.hpp"
+
+#include "database/statements.hpp"
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kAnswerDeadline = 30s;
+// Until a claim of the dead, which the server has not noticed yet, has ended.
+constexpr Duration kPauseForClaim = 1s;
+
+}  // namespace
+
+SameHost::SameHost(Link& link, Timers& timers, Log& log)
+    : link_(link), log_(log), next_look_(timers, [this] { look(); }) {
+  link_.add_sender([this] { return send_next(); });
+}
+
+void SameHost::start(const Registration& registration, IsGone is_gone) {
+  worker_id_ = registration.worker_id;
+  is_gone_ = std::move(is_gone);
+  gone_.clear();
+  if (!is_gone_) return;
+  look();
+  next_look_.start_in(registration.heartbeat_interval * 3 / 2);
+}
+
+void SameHost::stop() {
+  is_wanted_ = false;
+  gone_.clear();
+  next_look_.stop();
+}
+
+void SameHost::look() {
+  is_wanted_ = true;
+  link_.wake();
+}
+
+bool SameHost::send_next() {
+  if (!gone_.empty()) {
+    send_gone();
+    return true;
+  }
+  if (!is_wanted_) return false;
+  is_wanted_ = false;
+  link_.send(statements::kCheckHost, {std::to_string(worker_id_)}, kAnswerDeadline,
+             [this](const Reply& reply) { take_processes(reply); });
+  return true;
+}
+
+void SameHost::take_processes(const Reply& reply) {
+  if (std::holds_alternative<ConnectionLost>(reply)) {
+    is_wanted_ = true;  // asked again on the next connection
+    return;
+  }
+  const auto* rows = std::get_if<Rows>(&reply);
+  if (rows == nullptr) {
+    log_failure("check_host", reply);
+    return;
+  }
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    const Rows::Row row = (*rows)[i];
+    const std::int64_t pid = row.integer("pid");
+    if (!is_gone_(pid, row.optional_text("process_start").value_or(""))) continue;
+    gone_.push_back({row.integer("id"), "its process " + std::to_string(pid) + " is gone"});
+  }
+  log_.debug("host_checked", {{"processes", static_cast<std::int64_t>(rows->size())},
+                              {"gone", static_cast<std::int64_t>(gone_.size())}});
+  link_.wake();
+}
+
+void SameHost::send_gone() {
+  const Gone gone = gone_.front();
+  gone_.pop_front();
+  link_.send(statements::kDeclareLost, {std::to_string(gone.worker_id), gone.reason},
+             kAnswerDeadline, [this, gone](const Reply& reply) { take_declared(gone, reply); });
+}
+
+void SameHost::take_declared(const Gone& gone, const Reply& reply) {
+  const auto* rows = std::get_if<Rows>(&reply);
+  if (rows != nullptr) {
+    log_.info("declared_lost", {{"worker", gone.worker_id},
+                                {"jobs", rows->empty() ? 0 : (*rows)[0].integer("jobs")},
+                                {"reason", gone.reason}});
+    return;
+  }
+  log_failure("declare_lost", reply);
+  const auto* error = std::get_if<SqlError>(&reply);
+  const bool is_claiming = error != nullptr && error->sqlstate == "55P03";
+  if (error == nullptr || is_claiming) next_look_.start_in(kPauseForClaim);
+}
+
+void SameHost::log_failure(const char* statement, const Reply& reply) {
+  const auto* error = std::get_if<SqlError>(&reply);
+  const auto* lost = std::get_if<ConnectionLost>(&reply);
+  log_.warning("same_host_failed", {{"statement", statement},
+                                    {"sqlstate", error == nullptr ? "" : error->sqlstate},
+                                    {"reason", error == nullptr ? lost->reason : error->message}});
+}
+
+}  // namespace pulse

@@ -1,0 +1,48 @@
+// Looks, after registering, whether earlier workers of this machine are gone, and declares those
+// lost: their jobs need not wait until their silence is noticed. The server names the processes to
+// look at; only this machine can say whether they exist.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+
+#include "database/session.hpp"
+#include "liveness/registration.hpp"
+
+namespace pulse {
+
+class SameHost {
+ public:
+  // Whether the process of this pid that started then has gone.
+  using IsGone = std::function<bool(std::int64_t pid, const std::string& process_start)>;
+
+  SameHost(Link& link, Timers& timers, Log& log);
+
+  // Looks now, and once more when workers whose session has just ended have missed a beat.
+  void start(const Registration& registration, IsGone is_gone);
+  void stop();
+
+ private:
+  struct Gone {
+    std::int64_t worker_id;
+    std::string reason;
+  };
+
+  void look();
+  bool send_next();
+  void take_processes(const Reply& reply);
+  void send_gone();
+  void take_declared(const Gone& gone, const Reply& reply);
+  void log_failure(const char* statement, const Reply& reply);
+
+  Link& link_;
+  Log& log_;
+  IsGone is_gone_;
+  std::int64_t worker_id_ = 0;
+  bool is_wanted_ = false;
+  std::deque<Gone> gone_;
+  Timer next_look_;
+};
+
+}  // namespace pulse

@@ -1,0 +1,43 @@
+#include "liveness/registration.hpp"
+
+#include <algorithm>
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The server's default stands in where sweeping is off, as it does in the server's own clock.
+constexpr Duration kDefaultSweepInterval = 5s;
+
+// Below this a beat costs more than it tells.
+constexpr Duration kShortestInterval = 50ms;
+
+}  // namespace
+
+Duration Registration::kill_allowance() const {
+  return std::min<Duration>(1s, sweep_threshold / 10);
+}
+
+Duration Registration::margin() const {
+  const Duration sweep = sweep_interval.value_or(kDefaultSweepInterval);
+  return sweep * 5 / 4 + kill_allowance();
+}
+
+Duration Registration::silence_limit() const {
+  // The server refuses settings that leave less than a heartbeat interval; a worker that must go on
+  // with worse trusts half of the threshold.
+  return std::max(sweep_threshold - margin(), sweep_threshold / 2);
+}
+
+Registration registration_of(const Rows::Row& row) {
+  Registration registration;
+  registration.worker_id = row.integer("id");
+  registration.heartbeat_interval = std::max(row.seconds("heartbeat_interval"), kShortestInterval);
+  registration.sweep_threshold = row.seconds("sweep_threshold");
+  const Duration sweep = row.seconds("sweep_interval");
+  if (sweep > Duration::zero()) registration.sweep_interval = sweep;
+  return registration;
+}
+
+}  // namespace pulse

@@ -1,0 +1,30 @@
+// What the server knows this process as, and the times that follow from it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "database/query_result.hpp"
+#include "loop/duration.hpp"
+
+namespace pulse {
+
+struct Registration {
+  std::int64_t worker_id = 0;
+  Duration heartbeat_interval{};
+  Duration sweep_threshold{};
+  std::optional<Duration> sweep_interval;  // absent: nobody sweeps but by hand
+
+  // How long before the server may take this worker as lost it stops trusting its claims: what one
+  // step of the liveness clock may add, and time to kill a task.
+  Duration margin() const;
+  // From the send time of a good heartbeat: within it every claim is certainly still ours.
+  Duration silence_limit() const;
+  // How long killing may take at the end of the limit.
+  Duration kill_allowance() const;
+};
+
+// The row that register_worker returns.
+Registration registration_of(const Rows::Row& row);
+
+}  // namespace pulse

@@ -1,0 +1,102 @@
+#include "liveness/sweeper.hpp"
+
+#include <cmath>
+
+#include "database/statements.hpp"
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kAnswerDeadline = 15s;
+
+// Workers that were started together drift apart, and never beyond the interval.
+constexpr double kShortest = 0.8;
+
+// What sweep() takes at most in one call: as many may be left.
+constexpr std::int64_t kMostJobs = 1000;
+
+}  // namespace
+
+Sweeper::Sweeper(Link& link, Timers& timers, Random random, Log& log)
+    : link_(link),
+      random_(std::move(random)),
+      log_(log),
+      next_sweep_(timers, [this] { take_turn(); }) {
+  link_.add_sender([this] { return send_next(); });
+}
+
+void Sweeper::start(const Registration& registration) {
+  interval_ = registration.sweep_interval;
+  is_left_ = false;
+  schedule();
+}
+
+void Sweeper::stop() {
+  interval_.reset();
+  is_wanted_ = false;
+  next_sweep_.stop();
+}
+
+void Sweeper::take_turn() {
+  if (is_left_)
+    schedule();
+  else
+    sweep_now();
+}
+
+void Sweeper::sweep_now() {
+  if (!interval_) return;
+  is_wanted_ = true;
+  link_.wake();
+}
+
+bool Sweeper::send_next() {
+  if (!is_wanted_) return false;
+  is_wanted_ = false;
+  schedule();
+  link_.send(statements::kSweep, {}, kAnswerDeadline,
+             [this](const Reply& reply) { take_report(reply); });
+  return true;
+}
+
+void Sweeper::take_report(const Reply& reply) {
+  const auto* rows = std::get_if<Rows>(&reply);
+  if (rows == nullptr) {
+    const auto* error = std::get_if<SqlError>(&reply);
+    const auto* lost = std::get_if<ConnectionLost>(&reply);
+    log_.warning("sweep_failed", {{"sqlstate", error == nullptr ? "" : error->sqlstate},
+                                  {"reason", error == nullptr ? lost->reason : error->message}});
+    return;
+  }
+  if (rows->empty()) return;
+  const Rows::Row row = (*rows)[0];
+  const std::int64_t recovered = row.integer("jobs_requeued") + row.integer("jobs_failed") +
+                                 row.integer("jobs_quarantined") + row.integer("jobs_timed_out") +
+                                 row.integer("jobs_stalled");
+  const Duration skipped = row.optional_seconds("skipped_time").value_or(Duration::zero());
+  const std::int64_t workers_lost = row.integer("workers_lost");
+  const bool found_something = workers_lost + recovered > 0;
+  log_.write(found_something ? LogLevel::info : LogLevel::debug,
+             found_something ? "recovered" : "sweep",
+             {{"workers_lost", workers_lost},
+              {"jobs", recovered},
+              {"requeued", row.integer("jobs_requeued")},
+              {"failed", row.integer("jobs_failed")},
+              {"quarantined", row.integer("jobs_quarantined")},
+              {"timed_out", row.integer("jobs_timed_out")},
+              {"stalled", row.integer("jobs_stalled")},
+              {"skipped_locked", row.integer("jobs_skipped_locked")},
+              {"skipped_ms", skipped.count()}});
+  if (recovered >= kMostJobs) sweep_now();
+}
+
+void Sweeper::schedule() {
+  if (!interval_) return;
+  const double part = kShortest + (1.0 - kShortest) * random_();
+  next_sweep_.start_in(std::chrono::nanoseconds(
+      std::llround(part * static_cast<double>(std::chrono::nanoseconds(*interval_).count()))));
+}
+
+}  // namespace pulse

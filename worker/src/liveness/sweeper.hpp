@@ -1,0 +1,44 @@
+// Looks for lost workers and recovers their jobs, on the sweep interval, unless the server's
+// background worker does, and at once when told.
+//
+// A sweep travels on the connection of the finisher: there it may delay completions by the
+// milliseconds it takes, which is harmless, while on the connection of the heartbeat a slow one
+// would make this worker look dead.
+#pragma once
+
+#include <functional>
+
+#include "database/reconnect.hpp"
+#include "database/session.hpp"
+#include "liveness/registration.hpp"
+
+namespace pulse {
+
+class Sweeper {
+ public:
+  Sweeper(Link& link, Timers& timers, Random random, Log& log);
+
+  // Sweeps from now on, on the interval of the registration; never where sweeping is off.
+  void start(const Registration& registration);
+  void stop();
+  // The server says that something is due.
+  void sweep_now();
+  // While somebody else sweeps on the interval, only what is asked for is left to do.
+  void leave_interval_to_others(bool is_left) { is_left_ = is_left; }
+
+ private:
+  bool send_next();
+  void take_report(const Reply& reply);
+  void schedule();
+  void take_turn();
+
+  Link& link_;
+  Random random_;
+  Log& log_;
+  std::optional<Duration> interval_;
+  bool is_wanted_ = false;
+  bool is_left_ = false;
+  Timer next_sweep_;
+};
+
+}  // namespace pulse

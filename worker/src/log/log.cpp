@@ -1,0 +1,152 @@
+#include "log/log.hpp"
+
+#include <limits.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "log/log_line.hpp"
+#include "log/status_line.hpp"
+
+namespace pulse {
+namespace {
+
+// About a megabyte of lines; a worker that outruns its log by more than this loses lines, not
+// beats.
+constexpr std::size_t kMostWaiting = 10'000;
+
+// How long a reader may take nothing before the writer looks again whether the log is being closed.
+constexpr int kPollMilliseconds = 1'000;
+
+// Between two looks of a text that is kept below: as often as an eye can follow.
+constexpr std::chrono::milliseconds kRewritingPause(100);
+
+}  // namespace
+
+Log::Log(LogFormat format, LogLevel threshold, int descriptor, LogColour colour)
+    : format_(format), threshold_(threshold), descriptor_(descriptor), colour_(colour) {
+  writer_ = std::thread([this] { run_writer(); });
+}
+
+Log::Log(LogFormat format, LogLevel threshold, Sink sink)
+    : format_(format), threshold_(threshold), sink_(std::move(sink)) {
+  writer_ = std::thread([this] { run_writer(); });
+}
+
+Log::~Log() { close(); }
+
+void Log::write(LogLevel level, std::string_view event, Fields fields) {
+  tell_listeners(event, fields);
+  if (level >= threshold_) put(level, event, fields);
+}
+
+void Log::tell_listeners(std::string_view event, Fields fields) const {
+  for (const Listener& listener : listeners_) listener(event, fields);
+}
+
+void Log::keep_below(LastText text) {
+  {
+    const std::lock_guard lock(mutex_);
+    last_text_ = std::move(text);
+  }
+  changed_.notify_one();
+}
+
+void Log::put(LogLevel level, std::string_view event, Fields fields) {
+  std::string line =
+      log_line({format_, colour_}, std::chrono::system_clock::now(), level, event, fields);
+  bool is_dropped = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_) return;
+    is_dropped = waiting_.size() >= kMostWaiting;
+    if (is_dropped) {
+      ++dropped_;
+    } else {
+      waiting_.push_back(std::move(line));
+    }
+  }
+  if (!is_dropped) return changed_.notify_one();
+  tell_listeners("log_lines_dropped", {{"count", 1}});
+}
+
+void Log::close() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_one();
+  if (writer_.joinable()) writer_.join();
+}
+
+void Log::run_writer() noexcept {
+  LastLine last_line;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wait_for_more(lock);
+    const bool is_over = closing_;  // no line comes any more
+    const std::string lines = take_waiting();
+    const LastText last_text = is_over ? nullptr : last_text_;
+    lock.unlock();
+    const bool written = write_out(last_line.write(lines, last_text ? last_text() : ""));
+    lock.lock();
+    if (!written) waiting_.clear();
+    if (is_over || (!written && closing_)) return;
+  }
+}
+
+void Log::wait_for_more(std::unique_lock<std::mutex>& lock) {
+  changed_.wait(lock, [this] { return closing_ || !waiting_.empty() || last_text_; });
+  if (last_text_) changed_.wait_for(lock, kRewritingPause, [this] { return closing_; });
+}
+
+std::string Log::take_waiting() {
+  std::string lines;
+  for (const std::string& line : waiting_) lines += line;
+  waiting_.clear();
+  if (dropped_ > 0) {
+    lines += log_line({format_, colour_}, std::chrono::system_clock::now(), LogLevel::warning,
+                      "log_lines_dropped", {{"count", dropped_}});
+    dropped_ = 0;
+  }
+  return lines;
+}
+
+void Log::tell_sink(std::string_view lines) noexcept {
+  while (!lines.empty()) {
+    const std::size_t end = lines.find('\n');
+    try {
+      sink_(lines.substr(0, end));
+    } catch (...) {  // a log that fails must not end the work
+    }
+    lines.remove_prefix(std::min(lines.size(), end == std::string_view::npos ? end : end + 1));
+  }
+}
+
+// In pieces that a writable pipe takes at once, so that the thread can always be stopped.
+bool Log::write_out(std::string_view lines) noexcept {
+  if (sink_) {
+    tell_sink(lines);
+    return true;
+  }
+  while (!lines.empty()) {
+    pollfd writable{descriptor_, POLLOUT, 0};
+    const int ready = poll(&writable, 1, kPollMilliseconds);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) {
+      const std::lock_guard lock(mutex_);
+      if (closing_) return false;
+      continue;
+    }
+    const std::size_t piece = std::min<std::size_t>(lines.size(), PIPE_BUF);
+    const ssize_t written = ::write(descriptor_, lines.data(), piece);
+    if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (written < 0) return false;
+    lines.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace pulse

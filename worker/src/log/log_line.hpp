@@ -1,0 +1,25 @@
+// How one log line looks, apart from where it goes.
+#pragma once
+
+#include <chrono>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "log/log.hpp"
+
+namespace pulse {
+
+struct LogLook {
+  LogFormat format = LogFormat::text;
+  LogColour colour = LogColour::none;  // of the text format
+
+  LogLook(LogFormat format, LogColour colour = LogColour::none) : format(format), colour(colour) {}
+};
+
+// The line with its final newline. Fields of empty text are left out; no control character is in it
+// but those of its colours.
+std::string log_line(LogLook look, std::chrono::system_clock::time_point at, LogLevel level,
+                     std::string_view event, std::initializer_list<LogField> fields);
+
+}  // namespace pulse

@@ -1,0 +1,30 @@
+// What may be done to the terminal that somebody reads the log on, if it is one.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "log/log.hpp"
+
+namespace pulse {
+
+struct Terminal {
+  bool is_there = false;  // the log goes to a terminal
+  std::string kind;       // TERM: empty or `dumb` for those that know no sequences
+  std::string no_color;   // NO_COLOR: not empty where nobody wants colours
+  int descriptor = -1;
+
+  using Variable = std::function<const char*(const char* name)>;
+  static Terminal look(int descriptor, const Variable& variable);
+
+  // Lines for machines stay as they are, whoever looks at them.
+  bool takes_colour(LogFormat format) const;
+  bool takes_rewriting(LogFormat format) const;
+  // Characters in a line, now: people resize windows.
+  int columns() const;
+
+ private:
+  bool knows_sequences() const { return is_there && !kind.empty() && kind != "dumb"; }
+};
+
+}  // namespace pulse

@@ -1,0 +1,53 @@
+// What the loop says of itself, for threads that ask: written at the end of each of its turns, read
+// whenever somebody wants to know. The loop never waits for a reader.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "loop/clock.hpp"
+#include "loop/duration.hpp"
+
+namespace pulse {
+
+struct WorkerState {
+  bool is_established = false;  // registered, and attached where that is possible
+  bool is_draining = false;     // or stopping, or stopped
+  std::int64_t worker_id = 0;   // 0: not registered
+  TimePoint last_good{};        // when the last beat that was answered well had been sent
+  Duration silence_limit{};     // for so long after it a claim is certainly ours
+  std::int64_t running = 0;
+  std::int64_t prefetched = 0;
+  std::int64_t held = 0;  // running, prefetched, and ended without an answer yet
+  std::int64_t concurrency = 0;
+};
+
+class Vitals {
+ public:
+  struct Seen {
+    WorkerState state;
+    TimePoint last_turn{};
+  };
+
+  // The start counts as a turn.
+  explicit Vitals(TimePoint now) : seen_{{}, now} {}
+
+  // From the loop's thread. What comes while somebody reads is left to the next turn.
+  void publish(const WorkerState& state, TimePoint now);
+  Seen read() const;
+
+ private:
+  mutable std::mutex mutex_;
+  Seen seen_;  // guarded by mutex_
+};
+
+// The loop turns at least so often while somebody looks.
+constexpr Duration kTurnInterval = std::chrono::seconds(1);
+// A loop that has not turned for so long is stuck.
+constexpr Duration kLongestTurn = std::chrono::seconds(10);
+
+// Why the process is not alive, or not ready to run jobs; nothing if it is.
+std::string why_not_alive(const Vitals::Seen& seen, TimePoint now);
+std::string why_not_ready(const Vitals::Seen& seen, TimePoint now);
+
+}  // namespace pulse

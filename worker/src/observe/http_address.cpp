@@ -1,0 +1,52 @@
+#include "observe/http_address.hpp"
+
+#include <arpa/inet.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+
+namespace pulse {
+namespace {
+
+std::optional<std::uint16_t> port_of(const std::string& text) {
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, port);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return port;
+}
+
+bool is_numeric(int family, const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  return inet_pton(family, host.c_str(), bytes.data()) == 1;
+}
+
+}  // namespace
+
+std::string HttpAddress::text() const {
+  const std::string place = is_ipv6() ? '[' + host + ']' : host;
+  return place + ':' + std::to_string(port);
+}
+
+std::variant<HttpAddress, std::string> parse_http_address(const std::string& text) {
+  const std::string problem =
+      '\'' + text + "' is not ADDRESS:PORT, such as 127.0.0.1:9187, [::1]:9187 or 9187";
+  const std::size_t colon = text.rfind(':');
+  const auto port = port_of(colon == std::string::npos ? text : text.substr(colon + 1));
+  if (!port) return problem;
+  HttpAddress address;
+  address.port = *port;
+  std::string host = colon == std::string::npos ? std::string() : text.substr(0, colon);
+  if (host.empty()) return address;
+  if (host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+    if (!is_numeric(AF_INET6, host)) return problem;
+  } else if (!is_numeric(AF_INET, host)) {
+    return problem;
+  }
+  address.host = std::move(host);
+  return address;
+}
+
+}  // namespace pulse

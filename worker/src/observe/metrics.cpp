@@ -1,0 +1,212 @@
+#include "observe/metrics.hpp"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <sstream>
+
+namespace pulse {
+namespace {
+
+// A worker serves the tasks of its folder and of its database: a few. Should they ever be more than
+// this, the rest is counted together, because each costs the scraper a series for each line.
+constexpr std::size_t kMostTasks = 1'000;
+constexpr const char* kOtherTasks = "(other)";
+
+const prometheus::Histogram::BucketBoundaries kSeconds{0.001, 0.005, 0.01, 0.05, 0.1, 0.5,  1,
+                                                       5,     10,    30,   60,   300, 1800, 7200};
+
+double seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+prometheus::MetricFamily gauge(const char* name, const char* help, double value) {
+  prometheus::ClientMetric metric;
+  metric.gauge.value = value;
+  return {name, help, prometheus::MetricType::Gauge, {metric}};
+}
+
+void add_state(std::vector<prometheus::MetricFamily>& families, const Vitals::Seen& seen,
+               TimePoint now) {
+  const WorkerState& state = seen.state;
+  const auto add = [&](const char* name, const char* help, auto value) {
+    families.push_back(gauge(name, help, static_cast<double>(value)));
+  };
+  add("pulse_worker_ready", "Whether /readyz says so.", why_not_ready(seen, now).empty() ? 1 : 0);
+  add("pulse_slots", "Jobs that may run at once.", state.concurrency);
+  add("pulse_jobs_running", "Jobs whose task runs.", state.running);
+  add("pulse_jobs_prefetched", "Jobs that wait for a slot.", state.prefetched);
+  add("pulse_jobs_held", "Jobs that are claimed and not yet accounted for.", state.held);
+  if (state.last_good != TimePoint{}) {
+    add("pulse_heartbeat_age_seconds", "Time since the last beat that was answered well.",
+        seconds(now - state.last_good));
+  }
+}
+
+}  // namespace
+
+// What an event says, by the names that a log line has.
+struct Metrics::Fields {
+  Log::Fields all;
+
+  template <typename Value>
+  const Value* find(std::string_view key) const {
+    for (const LogField& field : all) {
+      if (field.key == key) return std::get_if<Value>(&field.value);
+    }
+    return nullptr;
+  }
+  std::string text(std::string_view key) const {
+    const auto* value = find<std::string>(key);
+    return value == nullptr ? std::string() : *value;
+  }
+  double number(std::string_view key) const {
+    const auto* value = find<std::int64_t>(key);
+    return value == nullptr ? 0 : static_cast<double>(*value);
+  }
+};
+
+Metrics::Metrics(const std::string& version)
+    : version_(version),
+      claimed_(counters("pulse_jobs_claimed_total", "Jobs that were handed to this worker.")),
+      finished_(counters("pulse_jobs_finished_total", "Claims that ended, by task and outcome.")),
+      durations_(prometheus::BuildHistogram()
+                     .Name("pulse_job_duration_seconds")
+                     .Help("How long tasks ran that completed, failed or snoozed.")
+                     .Register(registry_)),
+      stale_(counters("pulse_stale_refusals_total",
+                      "Outcomes that counted for nothing: the claim was over.")),
+      unknown_(counters("pulse_unknown_outcomes_total",
+                        "Outcomes of which nobody can tell whether they counted.")),
+      heartbeat_failures_(
+          counters("pulse_heartbeat_failures_total", "Beats and registrations without success.")),
+      reconnects_(counters("pulse_reconnects_total",
+                           "Connections that were lost or not to be had, by connection.")),
+      losses_(counters("pulse_worker_losses_total", "Times this worker was declared lost.")),
+      recovered_(counters("pulse_jobs_recovered_total",
+                          "Jobs taken back from lost workers or overdue, by who found them.")),
+      lost_workers_(
+          counters("pulse_lost_workers_total", "Other workers found dead, by who found them.")),
+      skipped_(counters("pulse_claims_skipped_total", "Spells in which nothing was claimed.")),
+      dropped_(counters("pulse_log_lines_dropped_total", "Lines whose reader was too slow.")) {
+  for (Counters* single :
+       {&stale_, &unknown_, &heartbeat_failures_, &losses_, &skipped_, &dropped_}) {
+    single->Add({});
+  }
+  for (Counters* by : {&recovered_, &lost_workers_}) {
+    by->Add({{"by", "sweep"}});
+    by->Add({{"by", "host"}});
+  }
+  prometheus::BuildGauge()
+      .Name("pulse_build_info")
+      .Help("Always 1; the label is the version.")
+      .Register(registry_)
+      .Add({{"version", version_}})
+      .Set(1);
+}
+
+Metrics::Counters& Metrics::counters(const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry_);
+}
+
+const std::unordered_map<std::string_view, Metrics::Take>& Metrics::takers() {
+  static const std::unordered_map<std::string_view, Take> kTakers{
+      {"claimed", &Metrics::take_claimed},
+      {"completed", &Metrics::take_completed},
+      {"failed", &Metrics::take_failed},
+      {"snoozed", &Metrics::take_snoozed},
+      {"released", &Metrics::take_released},
+      {"interrupted", &Metrics::take_interrupted},
+      {"revoked", &Metrics::take_revoked},
+      {"stale", &Metrics::take_stale},
+      {"unknown", &Metrics::take_unknown},
+      {"unreportable", &Metrics::take_unknown},
+      {"heartbeat_failed", &Metrics::take_heartbeat_failed},
+      {"reconnecting", &Metrics::take_reconnecting},
+      {"lost", &Metrics::take_lost},
+      {"recovered", &Metrics::take_recovered},
+      {"declared_lost", &Metrics::take_declared_lost},
+      {"claim_skipped", &Metrics::take_claim_skipped},
+      {"log_lines_dropped", &Metrics::take_dropped},
+  };
+  return kTakers;
+}
+
+void Metrics::take_event(std::string_view event, Log::Fields fields) {
+  const auto taker = takers().find(event);
+  if (taker != takers().end()) (this->*taker->second)(Fields{fields});
+}
+
+std::string Metrics::text(const Vitals::Seen& seen, TimePoint now) const {
+  std::vector<prometheus::MetricFamily> families = registry_.Collect();
+  add_state(families, seen, now);
+  std::ostringstream text;
+  prometheus::TextSerializer().Serialize(text, families);
+  return text.str();
+}
+
+Metrics::Task& Metrics::task(const Fields& fields) {
+  std::string name = fields.text("task");
+  if (tasks_.size() >= kMostTasks && !tasks_.contains(name)) name = kOtherTasks;
+  const auto [entry, is_new] = tasks_.try_emplace(name);
+  if (is_new) {
+    entry->second.name = name;
+    entry->second.claimed = &claimed_.Add({{"task", name}});
+    entry->second.duration = &durations_.Add({{"task", name}}, kSeconds);
+  }
+  return entry->second;
+}
+
+void Metrics::take_claimed(const Fields& fields) {
+  const std::lock_guard lock(mutex_);
+  task(fields).claimed->Increment();
+}
+
+void Metrics::count_finished(const Fields& fields, std::string_view outcome, bool has_run) {
+  const std::lock_guard lock(mutex_);
+  Task& counted = task(fields);
+  prometheus::Counter*& counter = counted.finished[outcome];
+  if (counter == nullptr) {
+    counter = &finished_.Add({{"task", counted.name}, {"outcome", std::string(outcome)}});
+  }
+  counter->Increment();
+  const auto* duration = fields.find<std::chrono::nanoseconds>("duration_ms");
+  if (has_run && duration != nullptr) counted.duration->Observe(seconds(*duration));
+}
+
+void Metrics::take_completed(const Fields& fields) { count_finished(fields, "completed", true); }
+void Metrics::take_failed(const Fields& fields) { count_finished(fields, "failed", true); }
+void Metrics::take_snoozed(const Fields& fields) { count_finished(fields, "snoozed", true); }
+void Metrics::take_released(const Fields& fields) { count_finished(fields, "released", false); }
+void Metrics::take_revoked(const Fields& fields) { count_finished(fields, "revoked", false); }
+void Metrics::take_interrupted(const Fields& fields) {
+  count_finished(fields, "interrupted", false);
+}
+
+void Metrics::take_stale(const Fields& /*fields*/) { stale_.Add({}).Increment(); }
+void Metrics::take_unknown(const Fields& /*fields*/) { unknown_.Add({}).Increment(); }
+void Metrics::take_lost(const Fields& /*fields*/) { losses_.Add({}).Increment(); }
+void Metrics::take_claim_skipped(const Fields& /*fields*/) { skipped_.Add({}).Increment(); }
+void Metrics::take_heartbeat_failed(const Fields& /*fields*/) {
+  heartbeat_failures_.Add({}).Increment();
+}
+
+void Metrics::take_reconnecting(const Fields& fields) {
+  reconnects_.Add({{"connection", fields.text("connection")}}).Increment();
+}
+
+void Metrics::take_recovered(const Fields& fields) {
+  recovered_.Add({{"by", "sweep"}}).Increment(fields.number("jobs"));
+  lost_workers_.Add({{"by", "sweep"}}).Increment(fields.number("workers_lost"));
+}
+
+void Metrics::take_declared_lost(const Fields& fields) {
+  recovered_.Add({{"by", "host"}}).Increment(fields.number("jobs"));
+  lost_workers_.Add({{"by", "host"}}).Increment();
+}
+
+void Metrics::take_dropped(const Fields& fields) {
+  dropped_.Add({}).Increment(fields.number("count"));
+}
+
+}  // namespace pulse

@@ -1,0 +1,43 @@
+// How far a worker is, for who waits for it: what has ended, counted from the log's events, and
+// what runs, which the loop tells. The log's writer asks for the text and keeps it below its lines.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "log/log.hpp"
+#include "loop/clock.hpp"
+
+namespace pulse {
+
+class ProgressLine {
+ public:
+  using Columns = std::function<int()>;  // of the terminal; asked on the log's writing thread
+
+  // Time counts from now. Must outlive the logs that show it.
+  ProgressLine(const Clock& clock, Columns columns);
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  // Counts what this log tells, and is shown below it.
+  void show(Log& log);
+  // From any thread.
+  void publish_running(std::int64_t running) { running_ = running; }
+  // One line that leaves the last column free, where some terminals begin a new line.
+  std::string text() const;
+
+ private:
+  void take_event(std::string_view event);
+
+  const Clock& clock_;
+  const Columns columns_;
+  const TimePoint start_;
+  std::atomic<std::int64_t> done_{0};
+  std::atomic<std::int64_t> failed_{0};
+  std::atomic<std::int64_t> running_{0};
+};
+
+}  // namespace pulse

@@ -1,0 +1,56 @@
+// What systemd, or whoever speaks as it does, is told: ready, stopping, a line of status, and that
+// the loop still turns. Without NOTIFY_SOCKET nobody is told, and nothing runs.
+//
+// One datagram a message, so libsystemd is not needed; it would cost each worker a megabyte.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "log/log.hpp"
+#include "loop/interval_timer.hpp"
+#include "loop/unique_fd.hpp"
+#include "observe/health.hpp"
+
+namespace pulse {
+
+class ServiceManager {
+ public:
+  struct Wishes {
+    std::string socket;                // a path, or @ and a name; empty: nobody listens
+    std::optional<Duration> watchdog;  // without a word for so long this process is restarted
+  };
+  // Takes them out of the environment, so that no child takes them for its own. Before any thread
+  // is started.
+  static Wishes take_wishes();
+
+  ServiceManager(const Wishes& wishes, Timers& timers, Log& log);
+  ServiceManager(const ServiceManager&) = delete;
+  ServiceManager& operator=(const ServiceManager&) = delete;
+
+  bool is_listening() const { return socket_.valid(); }
+  // At the end of each turn of the loop.
+  void publish(const WorkerState& state);
+  // The configuration is being read anew; the end of it.
+  void begin_reload();
+  void end_reload();
+
+ private:
+  void send(const std::string& message);
+  void send_waiting();
+  void tell_status();
+
+  UniqueFd socket_;
+  std::string address_;
+  WorkerState state_;
+  bool has_begun_ = false;
+  bool was_ready_ = false;
+  bool was_stopping_ = false;
+  std::string last_status_;
+  std::vector<std::string> waiting_;  // while the listener does not read
+  std::optional<Repeat> watchdog_;
+  std::optional<Repeat> status_;
+};
+
+}  // namespace pulse

@@ -1,0 +1,219 @@
+#include "process/process_child.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "executable/task_environment.hpp"
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long output is awaited after the end: somebody else may hold the pipes open for ever.
+constexpr Duration kSettleTime = 100ms;
+// A child whose stdin or stdout is closed has most likely ended; its minder will say so.
+constexpr Duration kEndPatience = 1s;
+// Lines are read at no more than this per window, so that a flood costs a part of one core.
+constexpr std::size_t kWindowBytes = std::size_t{4} * 1024 * 1024;
+constexpr Duration kWindow = 100ms;
+// Beyond any grace: a minder that does not answer by then is stuck and is killed itself.
+constexpr Duration kMinderPatience = 5s;
+
+int open_pipe(UniqueFd& reader, UniqueFd& writer) noexcept {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return uv_translate_sys_error(errno);
+  reader.reset(ends[0]);
+  writer.reset(ends[1]);
+  return 0;
+}
+
+TaskEnd not_started(std::string error, bool is_transient) {
+  TaskEnd end;
+  end.kind = TaskEnd::Kind::not_started;
+  end.is_transient = is_transient;
+  end.error = std::move(error);
+  return end;
+}
+
+}  // namespace
+
+ProcessChild::ProcessChild(EventLoop& loop, const ProcessCommand& command, Listener listener)
+    : loop_(loop),
+      command_(command),
+      listener_(std::move(listener)),
+      faulty_(loop.timers(), [this] { listener_.on_fault(fault_); }),
+      window_(loop.timers(),
+              [this] {
+                window_bytes_ = 0;
+                stdout_.resume();
+              }),
+      settle_(loop.timers(), [this] { finish(); }) {}
+
+ProcessChild::~ProcessChild() {
+  if (minder_) minder_->hang_up();
+}
+
+std::optional<TaskEnd> ProcessChild::start(const ProcessLimits& limits) {
+  const char* path = std::getenv("PATH");
+  TaskRefusal refusal;
+  const auto program =
+      find_program(command_.words.front(), path != nullptr ? path : "/usr/bin:/bin", refusal);
+  if (!program) return not_started(refusal.reason, refusal.is_transient());
+
+  TaskMinder::Plan plan;
+  plan.minder_path = limits.minder_path;
+  plan.rules = limits.rules;
+  plan.arguments = {command_.task, std::to_string(limits.silence_grace.count()),
+                    program->executable.path, program->name};
+  plan.arguments.insert(plan.arguments.end(), command_.words.begin() + 1, command_.words.end());
+  plan.environment = process_environment(command_.task, environ);
+  plan.directory_fd = program->executable.directory.get();
+  plan.file_fd = program->executable.file.get();
+  plan.work_directory_fd = program->executable.folder.get();
+  plan.patience = limits.silence_grace + kMinderPatience;
+  if (const int code = open_pipes(plan, limits); code != 0) {
+    return not_started("cannot start " + limits.minder_path + ": " + uv_strerror(code), true);
+  }
+  return std::nullopt;
+}
+
+int ProcessChild::open_pipes(TaskMinder::Plan& plan, const ProcessLimits& limits) {
+  UniqueFd stdin_reader, stdout_reader, stdout_writer, stderr_reader, stderr_writer;
+  const UniqueFd null(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (!null.valid()) return uv_translate_sys_error(errno);
+  if (const int code = open_pipe(stdin_reader, stdin_); code != 0) return code;
+  if (const int code = open_pipe(stdout_reader, stdout_writer); code != 0) return code;
+  if (const int code = open_pipe(stderr_reader, stderr_writer); code != 0) return code;
+  auto watch = std::make_unique<uv_poll_t>();
+  // Makes it non-blocking, too; the child's end stays as it is.
+  if (const int code = uv_poll_init(loop_.uv(), watch.get(), stdin_.get()); code != 0) return code;
+  watch->data = this;
+  writable_ = own_handle(std::move(watch));
+  int code = stdout_.open(loop_.uv(), std::move(stdout_reader), [this](std::string_view bytes) {
+    bytes.empty() ? take_stream_end() : take_bytes(bytes);
+  });
+  if (code != 0) return code;
+  code = stderr_.open(loop_.uv(), std::move(stderr_reader), [this](std::string_view bytes) {
+    bytes.empty() ? finish_if_read() : errors_.feed(bytes);
+  });
+  if (code != 0) return code;
+  plan.stdin_fd = stdin_reader.get();
+  plan.stdout_fd = stdout_writer.get();
+  plan.stderr_fd = stderr_writer.get();
+  plan.pulse_fd = null.get();
+  TaskMinder::Listener listener;
+  listener.on_report = [this](const minder::Report& report) {
+    if (report.kind != minder::Report::kStarted) end_with(describe_end(report, command_.words[0]));
+  };
+  listener.on_lost = [this] { end_with(describe_lost_minder()); };
+  return TaskMinder::start(loop_.uv(), plan, limits.deadline, std::move(listener), minder_);
+}
+
+void ProcessChild::flush() {
+  while (backlog() > 0 && stdin_.valid()) {
+    const ssize_t size = ::write(stdin_.get(), output_.data() + written_, backlog());
+    if (size >= 0) {
+      written_ += static_cast<std::size_t>(size);
+    } else if (errno == EAGAIN) {
+      return await_writable();
+    } else if (errno != EINTR) {
+      writable_.reset();
+      stdin_.reset();
+      fail("it has closed its stdin");
+    }
+  }
+  output_.clear();
+  written_ = 0;
+  if (is_last_output_) {
+    writable_.reset();
+    stdin_.reset();
+  }
+}
+
+void ProcessChild::await_writable() {
+  // What is written already need not be kept for long.
+  if (written_ > output_.size() / 2) {
+    output_.erase(0, written_);
+    written_ = 0;
+  }
+  uv_poll_start(writable_.get(), UV_WRITABLE, [](uv_poll_t* watch, int, int) {
+    uv_poll_stop(watch);
+    static_cast<ProcessChild*>(watch->data)->flush();
+  });
+}
+
+void ProcessChild::close_stdin() {
+  is_last_output_ = true;
+  if (backlog() == 0) flush();
+}
+
+void ProcessChild::take_bytes(std::string_view bytes) {
+  window_bytes_ += bytes.size();
+  if (!window_.is_running()) window_.start_in(kWindow);
+  if (window_bytes_ >= kWindowBytes && !end_) stdout_.pause();
+  while (!bytes.empty() && !is_deaf_) {
+    const std::size_t newline = bytes.find('\n');
+    const bool is_whole = newline != std::string_view::npos;
+    const std::string_view part = bytes.substr(0, newline);
+    bytes.remove_prefix(is_whole ? newline + 1 : bytes.size());
+    if (partial_.size() + part.size() > kMostLineBytes) {
+      // It may have been an answer, and what follows is no line.
+      is_deaf_ = true;
+      partial_ = std::string();
+      fail("it wrote a line longer than 1 MB");
+    } else if (!is_whole) {
+      partial_ += part;
+    } else if (partial_.empty()) {
+      listener_.on_line(part);
+    } else {
+      partial_ += part;
+      listener_.on_line(std::exchange(partial_, {}));
+    }
+  }
+}
+
+void ProcessChild::take_stream_end() {
+  if (end_) return finish_if_read();
+  fault_ = "it has closed its stdout";
+  if (!faulty_.is_running()) faulty_.start_in(kEndPatience);
+}
+
+void ProcessChild::fail(std::string why) {
+  if (end_ || faulty_.is_running()) return;
+  fault_ = std::move(why);
+  faulty_.start_in(stdin_.valid() ? Duration::zero() : kEndPatience);
+}
+
+void ProcessChild::end_with(TaskEnd end) {
+  end_ = std::move(end);
+  faulty_.stop();
+  window_.stop();
+  settle_.start_in(kSettleTime);
+  for (TaskPipe* pipe : {&stdout_, &stderr_}) pipe->resume();
+  finish_if_read();
+}
+
+void ProcessChild::finish_if_read() {
+  if (end_ && !stdout_.is_open() && !stderr_.is_open()) settle_.start_soon();
+}
+
+void ProcessChild::finish() {
+  // A late loop may come here before it has read anything since the end.
+  for (TaskPipe* pipe : {&stdout_, &stderr_}) {
+    pipe->drain();
+    pipe->close();
+  }
+  window_.stop();
+  settle_.stop();
+  if (!partial_.empty() && !is_deaf_) listener_.on_line(std::exchange(partial_, {}));
+  const auto on_end = listener_.on_end;
+  on_end(*std::exchange(end_, std::nullopt));
+}
+
+}  // namespace pulse

@@ -1,0 +1,68 @@
+// One job of a persistent process, as the executor knows it: first in the queue of its group, then
+// in flight in a member of it.
+#pragma once
+
+#include <list>
+#include <optional>
+#include <string>
+
+#include "jobs/execution.hpp"
+#include "loop/timers.hpp"
+
+namespace pulse {
+
+class ProcessGroup;
+class ProcessMember;
+
+class ProcessTask final : public Task {
+ public:
+  ProcessTask(ProcessGroup& group, const HeldJob& job, TimePoint alive_as_of,
+              TaskCallbacks callbacks);
+  ~ProcessTask() override;
+  ProcessTask(const ProcessTask&) = delete;
+  ProcessTask& operator=(const ProcessTask&) = delete;
+
+  void ping(TimePoint alive_as_of) override;
+  void explain(EndReason reason) override { reason_ = reason; }
+  void terminate(Duration grace) override;
+  bool take_back() override;
+
+  std::int64_t job_id() const { return job_id_; }
+  const std::string& line() const { return line_; }
+  TimePoint alive_as_of() const { return alive_as_of_; }
+  EndReason reason() const { return reason_; }
+  // Its claim is over, so that it must not go on for any time.
+  bool is_lost() const { return is_lost_; }
+
+  // Its place in the queue, which is the group's business.
+  std::optional<std::list<ProcessTask*>::iterator> place;
+
+  void begin(ProcessMember& member);
+  void take_progress(TaskProgress progress);
+  // Keeps the end until deliver(), which destroys this object.
+  void end_with(TaskEnd end);
+  void deliver(std::optional<std::chrono::nanoseconds> occupied_for);
+
+ private:
+  void lose_patience();
+  void report_progress();
+
+  ProcessGroup& group_;
+  const std::int64_t job_id_;
+  std::string line_;
+  TimePoint alive_as_of_;
+  const Duration progress_interval_;
+  TaskCallbacks callbacks_;
+  ProcessMember* member_ = nullptr;
+  TimePoint began_at_{};
+  EndReason reason_ = EndReason::none;
+  bool is_told_ = false;
+  bool is_lost_ = false;
+  std::optional<TaskEnd> end_;
+  TaskProgress progress_;
+  TimePoint not_before_{};
+  Timer next_progress_;
+  Timer patience_;
+};
+
+}  // namespace pulse

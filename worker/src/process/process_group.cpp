@@ -1,0 +1,163 @@
+#include "process/process_group.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kShortestPause = 100ms;
+constexpr Duration kLongestPause = 5s;
+constexpr int kPingsInLimit = 4;
+
+}  // namespace
+
+ProcessGroup::ProcessGroup(ProcessCommand command, const ProcessSettings& settings,
+                           std::function<bool()> has_free_slot, std::function<void()> on_more_extra)
+    : command_(std::move(command)),
+      settings_(settings),
+      has_free_slot_(std::move(has_free_slot)),
+      on_more_extra_(std::move(on_more_extra)),
+      backoff_(settings.random, kLongestPause),
+      turning_(timers(), [this] { turn(); }),
+      restart_(timers(), [this] { turn(); }),
+      pinging_(timers(), [this] { ping_all(); }) {}
+
+ProcessGroup::~ProcessGroup() = default;
+
+std::unique_ptr<Task> ProcessGroup::add(const HeldJob& job, const Registration& registration,
+                                        TimePoint alive_as_of, TaskCallbacks callbacks) {
+  ping_limit_ = registration.silence_limit();
+  kill_allowance_ = registration.kill_allowance();
+  auto task = std::make_unique<ProcessTask>(*this, job, alive_as_of, std::move(callbacks));
+  task->place = queue_.insert(queue_.end(), task.get());
+  turn_soon();
+  return task;
+}
+
+bool ProcessGroup::withdraw(ProcessTask& task) {
+  if (!task.place) return false;
+  queue_.erase(*std::exchange(task.place, std::nullopt));
+  return true;
+}
+
+std::size_t ProcessGroup::busy() const {
+  return static_cast<std::size_t>(std::count_if(
+      members_.begin(), members_.end(), [](const auto& member) { return member->is_busy(); }));
+}
+
+// Whoever waits and has nothing gets the next slot.
+std::size_t ProcessGroup::reserved() const {
+  return queue_.empty() || restart_.is_running() || busy() > 0 ? 0 : 1;
+}
+
+// It grows with what the processes have in hand, so that nothing is claimed for those that are not
+// used.
+std::size_t ProcessGroup::extra() const {
+  std::size_t extra = 0;
+  for (const auto& member : members_) {
+    extra += std::min(member->takes() - 1, 2 * member->in_flight());
+  }
+  return extra;
+}
+
+void ProcessGroup::drain() {
+  is_draining_ = true;
+  turn_soon();
+}
+
+void ProcessGroup::turn_soon() {
+  if (!is_turning_) turning_.start_soon();
+}
+
+// Once in a turn of the loop, so that what comes together is written together.
+void ProcessGroup::turn() {
+  is_turning_ = true;
+  for (const auto& member : members_) member->deliver();
+  hand_out();
+  for (const auto& member : members_) {
+    member->flush();
+    if (!member->is_busy()) member->rest(is_draining_);
+  }
+  is_turning_ = false;
+  if (extra() > std::exchange(last_extra_, extra())) on_more_extra_();
+}
+
+void ProcessGroup::hand_out() {
+  while (!queue_.empty()) {
+    ProcessTask& task = *queue_.front();
+    ProcessMember* member = free_member(task);
+    if (member == nullptr) member = start_member();
+    // A start that fails has ended the first job, and makes the next wait.
+    if (member == nullptr) return;
+    withdraw(task);
+    member->give(task);
+  }
+}
+
+ProcessMember* ProcessGroup::free_member(const ProcessTask& task) {
+  ProcessMember* best = nullptr;
+  const bool may_begin = has_free_slot_();
+  for (const auto& member : members_) {
+    if (!member->has_room_for(task) || (!member->is_busy() && !may_begin)) continue;
+    if (best == nullptr || member->in_flight() < best->in_flight()) best = member.get();
+  }
+  return best;
+}
+
+ProcessMember* ProcessGroup::start_member() {
+  if (restart_.is_running() || !has_free_slot_()) return nullptr;
+  ProcessTask& task = *queue_.front();
+  auto member = std::make_unique<ProcessMember>(*this);
+  const auto failure = member->start(
+      {settings_.minder_path, settings_.rules, kill_allowance_, task.alive_as_of() + ping_limit_});
+  if (!failure) {
+    settings_.log.info("process_started", {{"task", command_.task}});
+    members_.push_back(std::move(member));
+    if (!pinging_.is_running()) pinging_.start_in(ping_limit_ / kPingsInLimit);
+    return members_.back().get();
+  }
+  log_fault(failure->error);
+  pause();
+  withdraw(task);
+  task.end_with(*failure);
+  task.deliver(std::nullopt);
+  return nullptr;
+}
+
+void ProcessGroup::pause() {
+  restart_.start_in(std::max(kShortestPause, backoff_.next_delay(Duration::zero())));
+}
+
+void ProcessGroup::remove(ProcessMember& member, const TaskEnd& end) {
+  if (member.has_answered()) {
+    backoff_.succeeded();
+  } else if (!member.was_closed()) {
+    pause();
+  }
+  std::string reason = end.signal != 0 ? "signal " + std::to_string(end.signal)
+                                       : "exit code " + std::to_string(end.exit_code);
+  if (end.kind == TaskEnd::Kind::not_started) reason = end.error;
+  if (end.kind == TaskEnd::Kind::minder_lost) reason = "minder lost";
+  settings_.log.info("process_ended", {{"task", command_.task}, {"reason", reason}});
+  std::erase_if(members_, [&](const auto& each) { return each.get() == &member; });
+  turn_soon();
+}
+
+void ProcessGroup::ping_all() {
+  for (const auto& member : members_) member->ping();
+  if (!members_.empty()) pinging_.start_in(ping_limit_ / kPingsInLimit);
+}
+
+void ProcessGroup::log_fault(const std::string& reason) {
+  settings_.log.warning("process_fault", {{"task", command_.task}, {"reason", reason}});
+}
+
+void ProcessGroup::log_dropped(const std::string& reason, std::int64_t count) {
+  settings_.log.warning("lines_dropped",
+                        {{"task", command_.task}, {"reason", reason}, {"count", count}});
+}
+
+}  // namespace pulse

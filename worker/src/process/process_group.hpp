@@ -1,0 +1,84 @@
+// The processes of one task: the queue of its jobs, who runs them, and when a process is started.
+//
+// A job goes to the member that has the least of its kind in hand; when none has room, another is
+// started, as long as there is a slot. One that could not be started, or that ended before it
+// answered anything, makes the next start wait for a random part of a growing pause.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "database/reconnect.hpp"
+#include "jobs/execution.hpp"
+#include "log/log.hpp"
+#include "process/process_child.hpp"
+#include "process/process_member.hpp"
+
+namespace pulse {
+
+struct ProcessSettings {
+  EventLoop& loop;
+  std::string minder_path;
+  minder::TaskRules rules;
+  Random random;
+  Log& log;
+};
+
+class ProcessGroup {
+ public:
+  ProcessGroup(ProcessCommand command, const ProcessSettings& settings,
+               std::function<bool()> has_free_slot, std::function<void()> on_more_extra);
+  ~ProcessGroup();
+
+  std::unique_ptr<Task> add(const HeldJob& job, const Registration& registration,
+                            TimePoint alive_as_of, TaskCallbacks callbacks);
+  bool has_queue() const { return !queue_.empty(); }
+  std::size_t busy() const;
+  std::size_t reserved() const;
+  std::size_t extra() const;
+  void drain();
+
+  // What its tasks and members need.
+  EventLoop& loop() { return settings_.loop; }
+  Timers& timers() { return settings_.loop.timers(); }
+  const ProcessCommand& command() const { return command_; }
+  Duration ping_limit() const { return ping_limit_; }
+  Duration kill_allowance() const { return kill_allowance_; }
+  void turn_soon();
+  void ping_soon() { pinging_.start_soon(); }
+  // True: it was in the queue, and is not any more.
+  bool withdraw(ProcessTask& task);
+  // It has ended like this.
+  void remove(ProcessMember& member, const TaskEnd& end);
+  void log_fault(const std::string& reason);
+  void log_dropped(const std::string& reason, std::int64_t count);
+
+ private:
+  void turn();
+  void hand_out();
+  ProcessMember* free_member(const ProcessTask& task);
+  ProcessMember* start_member();
+  void pause();
+  void ping_all();
+
+  const ProcessCommand command_;
+  const ProcessSettings settings_;
+  const std::function<bool()> has_free_slot_;
+  const std::function<void()> on_more_extra_;
+  Duration ping_limit_{};
+  Duration kill_allowance_{};
+
+  std::list<ProcessTask*> queue_;
+  std::vector<std::unique_ptr<ProcessMember>> members_;
+  Reconnect backoff_;
+  bool is_turning_ = false;
+  bool is_draining_ = false;
+  std::size_t last_extra_ = 0;
+  Timer turning_;
+  Timer restart_;
+  Timer pinging_;
+};
+
+}  // namespace pulse

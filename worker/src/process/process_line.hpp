@@ -1,0 +1,37 @@
+// The lines between the worker and a persistent process; ../processes.md is their contract.
+//
+// Pure: no descriptor, no clock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "executable/task_environment.hpp"
+#include "jobs/execution.hpp"
+
+namespace pulse {
+
+// What executables get on stdin, in one line, with the job's id in front.
+void append_job_line(std::string& text, const TaskInput& input);
+
+// Tells a process that one of its jobs is to stop within so long.
+void append_cancel_line(std::string& text, std::int64_t job_id, EndReason reason, Duration grace);
+
+// What a process said. One of: a hello, the end of a job, or progress of a job.
+struct ProcessLine {
+  std::optional<std::int64_t> takes;  // of a hello: how many jobs at once
+  std::int64_t job_id = 0;
+  std::optional<TaskEnd> end;
+  TaskProgress progress;
+};
+
+// Nothing when the line means nothing; `why` says so.
+std::optional<ProcessLine> parse_process_line(std::string_view line, std::string& why);
+
+// Whether a line that means nothing may have been meant as an answer: then a job would wait for it
+// in vain. Others were perhaps written by a library that does not know what stdout is for.
+bool looks_like_answer(std::string_view line);
+
+}  // namespace pulse

@@ -1,0 +1,173 @@
+#include "process/process_member.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "process/process_group.hpp"
+#include "process/process_line.hpp"
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kKeptIdle = 30s;
+// After the end of its stdin, and then between SIGTERM and SIGKILL.
+constexpr Duration kCloseGrace = 5s;
+// A process that does not read gets no more.
+constexpr std::size_t kMostBacklog = std::size_t{1024} * 1024;
+
+}  // namespace
+
+ProcessMember::ProcessMember(ProcessGroup& group)
+    : group_(group),
+      child_(group.loop(), group.command(),
+             {[this](std::string_view line) { take_line(line); },
+              [this](const std::string& why) { end_because(why); },
+              [this](const TaskEnd& end) { take_end(end); }}),
+      idle_(group.timers(), [this] {
+        if (state_ == State::serving) return close();
+        child_.terminate(kCloseGrace);
+      }) {}
+
+std::optional<TaskEnd> ProcessMember::start(ProcessLimits limits) {
+  alive_as_of_ = limits.deadline;
+  return child_.start(limits);
+}
+
+bool ProcessMember::has_room_for(const ProcessTask& task) const {
+  return state_ == State::serving && in_flight_.size() + answered_.size() < takes_ &&
+         child_.backlog() < kMostBacklog && !in_flight_.contains(task.job_id());
+}
+
+void ProcessMember::give(ProcessTask& task) {
+  if (in_flight_.empty()) {
+    idle_.stop();
+    child_.forget_errors();
+    busy_since_ = group_.timers().now();
+  }
+  child_.to_write() += task.line();
+  in_flight_.emplace(task.job_id(), &task);
+  task.begin(*this);
+  if (task.alive_as_of() != alive_as_of_) ping();
+}
+
+void ProcessMember::forget(ProcessTask& task) {
+  std::erase(answered_, &task);
+  const auto entry = in_flight_.find(task.job_id());
+  if (entry != in_flight_.end() && entry->second == &task) in_flight_.erase(entry);
+}
+
+void ProcessMember::tell_to_stop(const ProcessTask& task, Duration grace) {
+  append_cancel_line(child_.to_write(), task.job_id(), task.reason(), grace);
+  group_.turn_soon();
+}
+
+bool ProcessMember::has_other_work() const {
+  return std::any_of(in_flight_.begin(), in_flight_.end(),
+                     [](const auto& entry) { return entry.second->reason() == EndReason::none; });
+}
+
+void ProcessMember::end_because(std::string why) {
+  if (state_ == State::ending) return;
+  state_ = State::ending;
+  why_ = std::move(why);
+  group_.log_fault(why_);
+  child_.terminate(Duration::zero());
+}
+
+void ProcessMember::ping() {
+  TimePoint oldest = group_.timers().now();
+  for (const auto& [id, task] : in_flight_) oldest = std::min(oldest, task->alive_as_of());
+  if (oldest == alive_as_of_) return;
+  alive_as_of_ = oldest;
+  child_.set_deadline(oldest + group_.ping_limit());
+}
+
+void ProcessMember::take_line(std::string_view line) {
+  if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
+  if (!looks_like_answer(line)) return drop("output that is no line of the protocol", false);
+  std::string why;
+  auto parsed = parse_process_line(line, why);
+  if (!parsed) return drop(why, true);
+  if (parsed->takes) {
+    takes_ = static_cast<std::size_t>(*parsed->takes);
+    return group_.turn_soon();
+  }
+  const auto entry = in_flight_.find(parsed->job_id);
+  if (entry == in_flight_.end()) return drop("an answer for a job that it does not have", false);
+  ProcessTask& task = *entry->second;
+  if (!parsed->progress.empty()) task.take_progress(std::move(parsed->progress));
+  if (!parsed->end) return;
+  has_answered_ = true;
+  task.end_with(std::move(*parsed->end));
+  answered_.push_back(&task);
+  in_flight_.erase(entry);
+  group_.turn_soon();
+}
+
+// A line that may have been an answer leaves a job behind that would never end.
+void ProcessMember::drop(const std::string& why, bool may_be_answer) {
+  // At each doubling, so that a flood is no flood in the log.
+  if (std::has_single_bit(static_cast<std::uint64_t>(++dropped_lines_))) {
+    group_.log_dropped(why, dropped_lines_);
+  }
+  if (may_be_answer) end_because("it wrote " + why);
+}
+
+void ProcessMember::deliver() {
+  if (answered_.empty()) return;
+  const TimePoint now = group_.timers().now();
+  const auto each = (now - std::exchange(busy_since_, now)) / answered_.size();
+  for (ProcessTask* task : std::exchange(answered_, {})) task->deliver(each);
+}
+
+void ProcessMember::rest(bool is_last) {
+  if (state_ != State::serving) return;
+  if (is_last) return close();
+  if (!idle_.is_running()) idle_.start_in(kKeptIdle);
+}
+
+void ProcessMember::close() {
+  state_ = State::closing;
+  was_closed_ = true;
+  child_.close_stdin();
+  idle_.start_in(kCloseGrace);
+}
+
+TaskEnd ProcessMember::end_of_job(const TaskEnd& end) const {
+  TaskEnd told = end;
+  if (end.kind == TaskEnd::Kind::not_started || end.kind == TaskEnd::Kind::minder_lost) return told;
+  // Its exit code says nothing about one job of many.
+  if (end.kind != TaskEnd::Kind::signalled) told.kind = TaskEnd::Kind::failed;
+  if (!why_.empty()) {
+    told.error = "its process was ended: " + why_;
+    told.reason = "process ended";
+  } else if (end.kind == TaskEnd::Kind::signalled) {
+    told.error = "its process was " + end.error;
+  } else {
+    told.error =
+        "its process exited with code " + std::to_string(end.exit_code) + " before it answered";
+  }
+  constexpr std::string_view kSeparator = ": ";
+  const std::string tail =
+      child_.errors(ErrorTail::kMaxBytes - told.error.size() - kSeparator.size());
+  if (!tail.empty()) told.error.append(kSeparator).append(tail);
+  return told;
+}
+
+void ProcessMember::take_end(const TaskEnd& end) {
+  state_ = State::ending;
+  deliver();
+  const TaskEnd told = end_of_job(end);
+  while (!in_flight_.empty()) {
+    ProcessTask* task = in_flight_.begin()->second;
+    in_flight_.erase(in_flight_.begin());
+    task->end_with(told);
+    task->deliver(std::nullopt);
+  }
+  group_.remove(*this, end);
+}
+
+}  // namespace pulse

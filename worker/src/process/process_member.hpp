@@ -1,0 +1,65 @@
+// One process of a group, and the jobs that it has.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "process/process_child.hpp"
+#include "process/process_execution.hpp"
+
+namespace pulse {
+
+class ProcessMember {
+ public:
+  explicit ProcessMember(ProcessGroup& group);
+
+  // On failure the end that its jobs have.
+  std::optional<TaskEnd> start(ProcessLimits limits);
+
+  bool is_busy() const { return !in_flight_.empty(); }
+  bool has_room_for(const ProcessTask& task) const;
+  std::size_t in_flight() const { return in_flight_.size(); }
+  std::size_t takes() const { return takes_; }
+  bool has_answered() const { return has_answered_; }
+
+  void give(ProcessTask& task);
+  void forget(ProcessTask& task);
+  void tell_to_stop(const ProcessTask& task, Duration grace);
+  // Whether some of its jobs may go on.
+  bool has_other_work() const;
+  // Ends the process; its jobs fail with this in their error.
+  void end_because(std::string why);
+  // What was answered in this turn goes to the executor.
+  void deliver();
+  void flush() { child_.flush(); }
+  void ping();
+  // It is idle: it is closed after a while, or now.
+  void rest(bool is_last);
+  bool was_closed() const { return was_closed_; }
+
+ private:
+  enum class State { serving, closing, ending };
+
+  void take_line(std::string_view line);
+  void drop(const std::string& why, bool may_be_answer);
+  void take_end(const TaskEnd& end);
+  TaskEnd end_of_job(const TaskEnd& end) const;
+  void close();
+
+  ProcessGroup& group_;
+  ProcessChild child_;
+  State state_ = State::serving;
+  std::string why_;  // it is ending
+  std::size_t takes_ = 1;
+  std::unordered_map<std::int64_t, ProcessTask*> in_flight_;
+  std::vector<ProcessTask*> answered_;
+  TimePoint busy_since_{};  // since then no answer was delivered
+  TimePoint alive_as_of_{};
+  bool has_answered_ = false;
+  bool was_closed_ = false;
+  std::int64_t dropped_lines_ = 0;
+  Timer idle_;
+};
+
+}  // namespace pulse

@@ -1,0 +1,21 @@
+#include "supervised/fd_limit.hpp"
+
+#include <algorithm>
+
+namespace pulse {
+
+OpenFiles raise_open_files(int slots) noexcept {
+  // A task has three pipes and the line to its minder; starting one takes some more for a moment.
+  constexpr rlim_t kPerSlot = 6;
+  constexpr rlim_t kBesides = 64;
+  OpenFiles files;
+  files.wanted = kBesides + kPerSlot * static_cast<rlim_t>(slots);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return files;
+  files.before = limit.rlim_cur;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min(files.wanted, limit.rlim_max));
+  files.now = setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : files.before;
+  return files;
+}
+
+}  // namespace pulse

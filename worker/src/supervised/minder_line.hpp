@@ -1,0 +1,89 @@
+// The worker's side of one pulse-minder: its start, the line to it, and its death.
+//
+// Lives until the minder is reaped and nothing of its task is left, whoever lets go of it before:
+// it holds itself. All on the loop's thread.
+#pragma once
+
+#include <sys/types.h>
+#include <uv.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "loop/boot_clock.hpp"
+#include "loop/loop_handle.hpp"
+#include "loop/unique_fd.hpp"
+#include "minder/protocol.hpp"
+#include "minder/task_start.hpp"
+
+namespace pulse {
+
+class TaskMinder : public std::enable_shared_from_this<TaskMinder> {
+ public:
+  struct Plan {
+    std::string minder_path;
+    minder::TaskRules rules;
+    std::vector<std::string> arguments;  // after the options
+    std::vector<std::string> environment;
+    // What the minder inherits, in the protocol's order, but for the line; used during start()
+    // only.
+    int stdin_fd = -1;
+    int stdout_fd = -1;
+    int stderr_fd = -1;
+    int pulse_fd = -1;
+    int directory_fd = -1;
+    int file_fd = -1;
+    int work_directory_fd = -1;
+    // How long an order to kill may take before the minder itself is taken for stuck.
+    std::chrono::milliseconds patience{0};
+  };
+  struct Listener {
+    std::function<void(const minder::Report&)> on_report;
+    // The minder ended without telling how the task ended. What it left is being killed.
+    std::function<void()> on_lost;
+  };
+
+  // Returns a libuv code; on success `started` is filled.
+  static int start(uv_loop_t* loop, const Plan& plan, BootClock::time_point first_deadline,
+                   Listener listener, std::shared_ptr<TaskMinder>& started);
+
+  TaskMinder(const TaskMinder&) = delete;
+  TaskMinder& operator=(const TaskMinder&) = delete;
+
+  void set_deadline(BootClock::time_point deadline) noexcept;
+  void terminate(std::chrono::milliseconds grace) noexcept;
+  // No report any more; the closed line makes the minder end the task if it has not ended.
+  void hang_up() noexcept;
+
+ private:
+  TaskMinder(uv_loop_t* loop, Listener listener, std::chrono::milliseconds patience) noexcept;
+
+  int spawn(const Plan& plan, int line_fd);
+  int watch_line();
+  void send(minder::Order::Kind kind, BootClock::time_point at) noexcept;
+  void read_reports();
+  void on_exit(std::int64_t exit_code, int signal);
+  void expect_exit_within(std::chrono::milliseconds limit) noexcept;
+  void take_for_stuck() noexcept;
+  void kill_strangers() noexcept;
+  void run_timer_in(std::chrono::milliseconds delay, uv_timer_cb callback) noexcept;
+  void let_go() noexcept;
+
+  uv_loop_t* const loop_;
+  const Listener listener_;  // kept to the end: it may be what lets go
+  bool is_listening_ = true;
+  const std::chrono::milliseconds patience_;
+  UniqueFd line_;
+  LoopHandle<uv_poll_t> line_watch_;  // closed before line_
+  LoopHandle<uv_process_t> process_;
+  LoopHandle<uv_timer_t> timer_;  // the minder's last moment, then the killing of strangers
+  bool has_reported_end_ = false;
+  BootClock::time_point stuck_at_ = BootClock::time_point::max();
+  int stranger_rounds_ = 0;
+  std::shared_ptr<TaskMinder> self_;  // from start() until let_go()
+};
+
+}  // namespace pulse

@@ -1,0 +1,44 @@
+// The reading end of one of a task's pipes.
+//
+// Reads at most 64 KiB per turn of the loop, so that a task that floods one pipe delays neither the
+// loop nor the other tasks, and holds nothing itself: while nobody reads, the task waits.
+#pragma once
+
+#include <uv.h>
+
+#include <functional>
+#include <string_view>
+
+#include "loop/loop_handle.hpp"
+#include "loop/unique_fd.hpp"
+
+namespace pulse {
+
+class TaskPipe {
+ public:
+  using OnBytes = std::function<void(std::string_view)>;
+
+  TaskPipe() = default;
+
+  // Starts to watch. `on_bytes` gets what comes; an empty view, once, is the end of file. It must
+  // not destroy this pipe. Returns a libuv code.
+  int open(uv_loop_t* loop, UniqueFd fd, OnBytes on_bytes);
+
+  // Between pause() and resume() the task waits once the pipe is full.
+  void pause() noexcept;
+  void resume() noexcept;
+  // Reads what is in the pipe now, at most as much as any pipe holds.
+  void drain();
+  void close() noexcept;
+
+  [[nodiscard]] bool is_open() const noexcept { return watch_ != nullptr; }
+
+ private:
+  bool read_once();
+
+  UniqueFd fd_;
+  LoopHandle<uv_poll_t> watch_;  // closed before fd_
+  OnBytes on_bytes_;
+};
+
+}  // namespace pulse
