@@ -74,7 +74,7 @@ void array_literal(std::string_view input) {
   promise(Reader(pulse::array_literal(texts)).read() ==
               std::vector<Element>(texts.begin(), texts.end()),
           "texts stay the same");
-  const Rows rows({"numbers"}, {pulse::array_literal(numbers)});
+  const QueryResult rows({"numbers"}, {pulse::array_literal(numbers)});
   promise(rows[0].integers("numbers") == numbers, "numbers stay the same");
 }
 

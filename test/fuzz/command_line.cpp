@@ -17,12 +17,12 @@ Parsed parse(const std::vector<std::string>& arguments) {
 }
 
 void check_ranges(const Config& config) {
-  constexpr int kMostSlots = 10'000;
-  promise(config.concurrency >= 1 && config.concurrency <= kMostSlots, "concurrency is in range");
+  constexpr int kMaxSlots = 10'000;
+  promise(config.concurrency >= 1 && config.concurrency <= kMaxSlots, "concurrency is in range");
   promise(config.grace.count() >= 0, "the grace is not negative");
   if (config.heartbeat_interval) {
-    constexpr int kShortest = 50;
-    promise(config.heartbeat_interval->count() >= kShortest, "a heartbeat interval is in range");
+    constexpr int kMin = 50;
+    promise(config.heartbeat_interval->count() >= kMin, "a heartbeat interval is in range");
   }
 }
 
@@ -44,12 +44,11 @@ void check_again(const Config& config) {
 }  // namespace
 
 void command_line(std::string_view input) {
-  constexpr std::size_t kMostArguments = 32;
+  constexpr std::size_t kMaxArguments = 32;
   std::vector<std::string> arguments;
   for (const std::string_view piece : pieces_of(input, '\n')) {
     // An argument ends at its first NUL, as any does.
-    if (arguments.size() < kMostArguments)
-      arguments.emplace_back(piece.substr(0, piece.find('\0')));
+    if (arguments.size() < kMaxArguments) arguments.emplace_back(piece.substr(0, piece.find('\0')));
   }
   const Parsed parsed = parse(arguments);
   if (const auto* early = std::get_if<EarlyExit>(&parsed)) {

@@ -9,9 +9,9 @@
 namespace pulse::fuzz {
 namespace {
 
-void check_end(const TaskEnd& end) {
-  constexpr std::size_t kMostError = 8192;
-  promise(end.error.size() <= kMostError, "an error is cut");
+void check_end(const ExecutionEnd& end) {
+  constexpr std::size_t kMaxError = 8192;
+  promise(end.error.size() <= kMaxError, "an error is cut");
   for (std::string_view rest = end.error; !rest.empty();) {
     const std::size_t length = utf8_character_length(rest);
     promise(length > 0 && rest.front() != '\0', "an error can be stored");
@@ -47,9 +47,9 @@ void process_line(std::string_view input) {
     return;
   }
   promise(looks_like_answer(line), "what means something looks like an answer");
-  constexpr std::int64_t kMostAtOnce = 10'000;
+  constexpr std::int64_t kMaxAtOnce = 10'000;
   if (parsed->takes) {
-    promise(*parsed->takes >= 1 && *parsed->takes <= kMostAtOnce, "a number of jobs is in range");
+    promise(*parsed->takes >= 1 && *parsed->takes <= kMaxAtOnce, "a number of jobs is in range");
   }
   if (parsed->end) check_end(*parsed->end);
   check_against_tree(line, *parsed);

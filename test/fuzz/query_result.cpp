@@ -22,22 +22,22 @@ auto read_or_refuse(Read read) -> std::optional<decltype(read())> {
 }  // namespace
 
 void query_result(std::string_view input) {
-  const Rows table({"cell", "nothing"}, {std::string(input), std::nullopt});
-  const Rows::Row row = table[0];
+  const QueryResult table({"cell", "nothing"}, {std::string(input), std::nullopt});
+  const QueryResult::Row row = table[0];
   promise(row.text("cell") == input, "a text is what came");
   promise(!read_or_refuse([&] { return row.integer("nothing"); }), "NULL is no number");
   promise(!read_or_refuse([&] { return row.text("other"); }),
           "a column that is missing is refused");
   if (const auto number = read_or_refuse([&] { return row.integer("cell"); })) {
-    const Rows again({"cell"}, {std::to_string(*number)});
+    const QueryResult again({"cell"}, {std::to_string(*number)});
     promise(again[0].integer("cell") == *number, "a number written again is the same");
   }
   if (const auto seconds = read_or_refuse([&] { return row.seconds("cell"); })) {
-    constexpr std::int64_t kLongest = 1'000'000'000'000;
-    promise(std::abs(seconds->count()) <= kLongest, "no time can overflow");
+    constexpr std::int64_t kMax = 1'000'000'000'000;
+    promise(std::abs(seconds->count()) <= kMax, "no time can overflow");
   }
   if (const auto numbers = read_or_refuse([&] { return row.integers("cell"); })) {
-    const Rows again({"cell"}, {pulse::array_literal(*numbers)});
+    const QueryResult again({"cell"}, {pulse::array_literal(*numbers)});
     promise(again[0].integers("cell") == *numbers, "numbers written again are the same");
   }
 }

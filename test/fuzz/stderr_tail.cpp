@@ -10,7 +10,7 @@ namespace pulse::fuzz {
 namespace {
 
 std::string tail_of(std::string_view input, std::size_t chunk, std::size_t limit) {
-  ErrorTail tail;
+  StderrTail tail;
   for (; !input.empty(); input.remove_prefix(std::min(chunk, input.size()))) {
     tail.feed(input.substr(0, chunk));
   }
@@ -30,7 +30,7 @@ void check_storable(std::string_view text, std::size_t limit) {
 
 void stderr_tail(std::string_view input) {
   constexpr std::size_t kShort = 16;
-  for (const std::size_t limit : {kShort, ErrorTail::kMaxBytes}) {
+  for (const std::size_t limit : {kShort, StderrTail::kMaxBytes}) {
     const std::string whole = tail_of(input, std::max<std::size_t>(input.size(), 1), limit);
     check_storable(whole, limit);
     for (const std::size_t chunk : {std::size_t{1}, std::size_t{5}}) {

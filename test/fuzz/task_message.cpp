@@ -32,8 +32,8 @@ void check_text(const std::optional<std::string>& text, std::size_t limit) {
 void check_json(const std::optional<std::string>& json, const char* key, std::size_t said) {
   if (!json) return;
   promise(nlohmann::json::accept(*json), "a value is JSON");
-  constexpr std::size_t kMostGrowth = 3;  // a \b of two bytes becomes a \u0008 of six
-  promise(json->size() <= kMostGrowth * said, "a value does not grow");
+  constexpr std::size_t kMaxGrowth = 3;  // a \b of two bytes becomes a \u0008 of six
+  promise(json->size() <= kMaxGrowth * said, "a value does not grow");
   promise(json->find('\n') == std::string::npos, "a value is one line");
   const auto again = parse_task_message("{\"" + std::string(key) + "\":" + *json + "}");
   promise(again.has_value(), "a value can be read again");
@@ -45,10 +45,10 @@ void check_progress(const TaskProgress& progress, std::size_t said) {
   if (progress.fraction) {
     promise(*progress.fraction >= 0 && *progress.fraction <= 1, "a fraction is one");
   }
-  constexpr std::size_t kMostMessage = 8192;
-  constexpr std::size_t kMostStage = 128;
-  check_text(progress.message, kMostMessage);
-  check_text(progress.stage, kMostStage);
+  constexpr std::size_t kMaxMessage = 8192;
+  constexpr std::size_t kMaxStage = 128;
+  check_text(progress.message, kMaxMessage);
+  check_text(progress.stage, kMaxStage);
   check_json(progress.checkpoint, "checkpoint", said);
 }
 

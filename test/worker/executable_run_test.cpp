@@ -8,82 +8,82 @@
 namespace pulse {
 namespace {
 
-using Kind = TaskEnd::Kind;
-using StoppedBy = TaskEnd::StoppedBy;
+using Kind = ExecutionEnd::Kind;
+using StoppedBy = ExecutionEnd::StoppedBy;
 using std::chrono::milliseconds;
 
-class TaskProcessTest : public TaskBench {};
+class ExecutableRunTest : public TaskBench {};
 
-TEST_F(TaskProcessTest, exit_0_is_success) {
+TEST_F(ExecutableRunTest, exit_0_is_success) {
   given_task("good", "exit 0");
-  const TaskEnd end = end_of("good");
+  const ExecutionEnd end = end_of("good");
   EXPECT_EQ(end.kind, Kind::succeeded);
   EXPECT_EQ(end.stopped_by, StoppedBy::nobody);
   EXPECT_EQ(end.error, "");
   EXPECT_FALSE(end.result);
 }
 
-TEST_F(TaskProcessTest, every_other_exit_code_is_told_exactly) {
+TEST_F(ExecutableRunTest, every_other_exit_code_is_told_exactly) {
   given_task("code", "read line; exit $(printf %s \"$line\" | tr -cd 0-9)");
   for (int code = 1; code <= 255; ++code) {
     end_.reset();
-    TaskOptions options = options_for("code");
+    ExecutableOptions options = options_for("code");
     options.stdin_text = std::to_string(code) + "\n";
     start("code", options);
-    const TaskEnd end = wait_for_end();
+    const ExecutionEnd end = wait_for_end();
     EXPECT_EQ(end.kind, code == 100 ? Kind::failed_for_good : Kind::failed);
     EXPECT_EQ(end.exit_code, code);
     EXPECT_EQ(end.error, "exited with code " + std::to_string(code));
   }
 }
 
-TEST_F(TaskProcessTest, a_signal_is_told_exactly) {
+TEST_F(ExecutableRunTest, a_signal_is_told_exactly) {
   given_task("signal", "read number; kill -$number $$; tail -f /dev/null");
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGKILL, SIGSEGV, SIGPIPE, SIGTERM,
                            SIGUSR1, SIGXCPU, SIGSYS, SIGRTMIN + 1, SIGRTMAX}) {
     end_.reset();
-    TaskOptions options = options_for("signal");
+    ExecutableOptions options = options_for("signal");
     options.stdin_text = std::to_string(signal) + "\n";
     start("signal", options);
-    const TaskEnd end = wait_for_end();
+    const ExecutionEnd end = wait_for_end();
     EXPECT_EQ(end.kind, Kind::signalled);
     EXPECT_EQ(end.signal, signal);
     EXPECT_TRUE(end.error.starts_with("ended by signal " + std::to_string(signal))) << end.error;
   }
 }
 
-TEST_F(TaskProcessTest, the_tail_of_stderr_is_in_the_error) {
+TEST_F(ExecutableRunTest, the_tail_of_stderr_is_in_the_error) {
   given_task("loud", "echo first >&2; printf 'cannot \\377 go on\\000\\n' >&2; exit 3");
   EXPECT_EQ(end_of("loud").error,
             "exited with code 3: first\ncannot \xEF\xBF\xBD go on\xEF\xBF\xBD");
 }
 
-TEST_F(TaskProcessTest, a_flood_of_both_outputs_leaves_memory_bounded) {
+TEST_F(ExecutableRunTest, a_flood_of_both_outputs_leaves_memory_bounded) {
   given_task("flood",
              "head -c 209715200 /dev/zero & head -c 209715200 /dev/zero >&2 & wait; exit 9");
   reads_stdout_ = true;
   const long peak_before = peak_kilobytes();
-  const TaskEnd end = end_of("flood");
+  const ExecutionEnd end = end_of("flood");
   EXPECT_EQ(end.exit_code, 9);
   EXPECT_EQ(stdout_bytes_, 209715200U);
   EXPECT_LE(end.error.size(), 8192U);
   EXPECT_LT(peak_kilobytes() - peak_before, kBoundedKilobytes);
 }
 
-TEST_F(TaskProcessTest, stdout_that_nobody_wants_costs_nothing) {
+TEST_F(ExecutableRunTest, stdout_that_nobody_wants_costs_nothing) {
   given_task("chatty", "head -c 209715200 /dev/zero; echo done >/dev/stdout");
   EXPECT_EQ(end_of("chatty").kind, Kind::succeeded);
   EXPECT_EQ(stdout_bytes_, 0U);
 }
 
-TEST_F(TaskProcessTest, a_task_that_ignores_the_request_is_killed_after_the_grace) {
+TEST_F(ExecutableRunTest, a_task_that_ignores_the_request_is_killed_after_the_grace) {
   LifeLine line(path_of("line"));
   given_task("deaf", "trap '' TERM; exec 9>" + line.path() + "; echo up >&9; tail -f /dev/null");
   start("deaf");
   ASSERT_EQ(line.next_line(), "up");
   const auto told = BootClock::now();
   process_->terminate(milliseconds(150));
-  const TaskEnd end = wait_for_end();
+  const ExecutionEnd end = wait_for_end();
   EXPECT_EQ(end.kind, Kind::signalled);
   EXPECT_EQ(end.signal, SIGKILL);
   EXPECT_EQ(end.stopped_by, StoppedBy::worker);
@@ -91,20 +91,20 @@ TEST_F(TaskProcessTest, a_task_that_ignores_the_request_is_killed_after_the_grac
   EXPECT_TRUE(line.ends());
 }
 
-TEST_F(TaskProcessTest, a_task_may_end_well_when_it_is_asked_to) {
+TEST_F(ExecutableRunTest, a_task_may_end_well_when_it_is_asked_to) {
   LifeLine line(path_of("line"));
   given_task("polite", "trap 'echo \"{\\\"result\\\":\\\"half\\\"}\" >&3; exit 0' TERM; exec 9>" +
                            line.path() + "; echo up >&9; tail -f /dev/null & wait");
   start("polite");
   ASSERT_EQ(line.next_line(), "up");
   process_->terminate(std::chrono::seconds(30));
-  const TaskEnd end = wait_for_end();
+  const ExecutionEnd end = wait_for_end();
   EXPECT_EQ(end.kind, Kind::succeeded);
   EXPECT_EQ(end.stopped_by, StoppedBy::worker);
   EXPECT_EQ(end.result, "\"half\"");
 }
 
-TEST_F(TaskProcessTest, a_stopped_task_is_ended_too) {
+TEST_F(ExecutableRunTest, a_stopped_task_is_ended_too) {
   LifeLine line(path_of("line"));
   given_task("stopped", "exec 9>" + line.path() + "; echo up >&9; kill -STOP $$");
   start("stopped");
@@ -113,7 +113,7 @@ TEST_F(TaskProcessTest, a_stopped_task_is_ended_too) {
   EXPECT_EQ(wait_for_end().signal, SIGTERM);
 }
 
-TEST_F(TaskProcessTest, a_later_order_brings_the_kill_forward) {
+TEST_F(ExecutableRunTest, a_later_order_brings_the_kill_forward) {
   LifeLine line(path_of("line"));
   given_task("deaf", "trap '' TERM; exec 9>" + line.path() + "; echo up >&9; tail -f /dev/null");
   start("deaf");
@@ -123,7 +123,7 @@ TEST_F(TaskProcessTest, a_later_order_brings_the_kill_forward) {
   EXPECT_EQ(wait_for_end().signal, SIGKILL);
 }
 
-TEST_F(TaskProcessTest, progress_is_merged_and_its_rest_comes_before_the_end) {
+TEST_F(ExecutableRunTest, progress_is_merged_and_its_rest_comes_before_the_end) {
   ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
   given_task("steps",
              "echo '{\"progress\":0.1,\"stage\":\"load\"}' >&3; read go <" + path_of("go") +
@@ -136,7 +136,7 @@ TEST_F(TaskProcessTest, progress_is_merged_and_its_rest_comes_before_the_end) {
   EXPECT_EQ(progress_.front().fraction, 0.1);
   EXPECT_EQ(progress_.front().stage, "load");
   std::ofstream(path_of("go")) << "go\n";
-  const TaskEnd end = wait_for_end();
+  const ExecutionEnd end = wait_for_end();
   EXPECT_EQ(end.kind, Kind::succeeded);
   EXPECT_EQ(end.result, R"({"rows":2})");
   EXPECT_EQ(end.dropped_lines, 1U);
@@ -144,7 +144,7 @@ TEST_F(TaskProcessTest, progress_is_merged_and_its_rest_comes_before_the_end) {
   EXPECT_EQ(progress_.back().checkpoint, R"({"row":1.50})");
 }
 
-TEST_F(TaskProcessTest, progress_comes_while_the_task_runs_once_a_second) {
+TEST_F(ExecutableRunTest, progress_comes_while_the_task_runs_once_a_second) {
   given_task("alive", "echo '{\"progress\":0.5}' >&3; read go <" + path_of("go") +
                           "; echo '{\"progress\":0.6}' >&3; tail -f /dev/null");
   ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
@@ -161,7 +161,7 @@ TEST_F(TaskProcessTest, progress_comes_while_the_task_runs_once_a_second) {
   wait_for_end();
 }
 
-TEST_F(TaskProcessTest, a_flood_of_lines_makes_the_task_wait_and_not_the_loop) {
+TEST_F(ExecutableRunTest, a_flood_of_lines_makes_the_task_wait_and_not_the_loop) {
   given_task("lines",
              "yes '{\"progress\":0.5,\"message\":\"again and again and again\"}' | "
              "head -c 20000000 >&3");
@@ -175,7 +175,7 @@ TEST_F(TaskProcessTest, a_flood_of_lines_makes_the_task_wait_and_not_the_loop) {
   EXPECT_LT(peak_kilobytes() - peak_before, kBoundedKilobytes);
 }
 
-TEST_F(TaskProcessTest, a_late_loop_loses_no_result) {
+TEST_F(ExecutableRunTest, a_late_loop_loses_no_result) {
   // More than is read in one window, so that the rest waits in the pipe when the task ends.
   given_task("late", "yes '{\"progress\":0.5}' | head -c 1080000 >&3; echo '\n{\"result\":8}' >&3");
   uv_check_t lateness;
@@ -191,7 +191,7 @@ TEST_F(TaskProcessTest, a_late_loop_loses_no_result) {
   uv_run(&loop_, UV_RUN_DEFAULT);  // `lateness` must be closed before it goes out of scope
 }
 
-TEST_F(TaskProcessTest, reading_ends_though_somebody_else_holds_the_pipes) {
+TEST_F(ExecutableRunTest, reading_ends_though_somebody_else_holds_the_pipes) {
   LifeLine line(path_of("line"));
   given_task("holder", "exec 9>" + line.path() + "; echo $$ >&9; exec 9>&-; read go <" +
                            path_of("go") + "; echo '{\"result\":5}' >&3; exit 0");
@@ -204,22 +204,22 @@ TEST_F(TaskProcessTest, reading_ends_though_somebody_else_holds_the_pipes) {
   ASSERT_TRUE(pulse_fd.valid() && error_fd.valid());
   const auto let_go = BootClock::now();
   std::ofstream(path_of("go")) << "go\n";
-  const TaskEnd end = wait_for_end();
+  const ExecutionEnd end = wait_for_end();
   EXPECT_EQ(end.kind, Kind::succeeded);
   EXPECT_EQ(end.result, "5");
   EXPECT_GE(BootClock::now() - let_go, milliseconds(99));  // the loop counts whole ones
 }
 
-TEST_F(TaskProcessTest, the_object_may_be_destroyed_in_its_own_callback) {
+TEST_F(ExecutableRunTest, the_object_may_be_destroyed_in_its_own_callback) {
   given_task("short", "exit 4");
-  const TaskExecutable executable = must_find("short");
+  const Executable executable = must_find("short");
   int code = 0;
-  TaskCallbacks callbacks;
-  callbacks.on_end = [&](const TaskEnd& end) {
+  ExecutionCallbacks callbacks;
+  callbacks.on_end = [&](const ExecutionEnd& end) {
     code = end.exit_code;
     process_.reset();
   };
-  auto started = TaskProcess::start(&loop_, executable, options_for("short"), callbacks);
+  auto started = ExecutableRun::start(&loop_, executable, options_for("short"), callbacks);
   ASSERT_TRUE(started.process) << started.error;
   process_ = std::move(started.process);
   turn_until([&] { return code != 0; });
@@ -227,7 +227,7 @@ TEST_F(TaskProcessTest, the_object_may_be_destroyed_in_its_own_callback) {
   EXPECT_FALSE(process_);
 }
 
-TEST_F(TaskProcessTest, destroying_the_object_ends_the_task_without_a_word) {
+TEST_F(ExecutableRunTest, destroying_the_object_ends_the_task_without_a_word) {
   LifeLine line(path_of("line"));
   given_task("long", "exec 9>" + line.path() + "; echo up >&9; tail -f /dev/null");
   start("long");

@@ -61,8 +61,8 @@ TEST_F(ExecutorTest, a_task_that_is_not_there_fails_with_the_reason) {
 TEST_F(ExecutorTest, a_task_that_the_machine_could_not_start_is_released) {
   given_worker();
   given_running({{.id = 1}});
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::not_started;
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::not_started;
   end.is_transient = true;
   end.error = "out of memory";
   end_task(1, end);
@@ -72,8 +72,8 @@ TEST_F(ExecutorTest, a_task_that_the_machine_could_not_start_is_released) {
 TEST_F(ExecutorTest, a_task_that_cannot_be_executed_fails) {
   given_worker();
   given_running({{.id = 1}});
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::not_started;
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::not_started;
   end.error = "not a program";
   end_task(1, end);
   EXPECT_EQ(finish_.running(), "fail_many");
@@ -233,8 +233,8 @@ TEST_F(ExecutorTest, after_a_pause_of_the_loop_nothing_is_started_before_a_beat)
 TEST_F(ExecutorTest, a_function_that_completed_its_job_leaves_nothing_to_report) {
   given_worker();
   given_running({{.id = 1, .has_handler = true}});
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::completed;
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::completed;
   end_task(1, end);
   EXPECT_EQ(finish_.running(), "");
   EXPECT_TRUE(capture_.has("completed job=1"));
@@ -249,8 +249,8 @@ TEST_F(ExecutorTest, a_beat_that_misses_a_completed_job_does_not_make_it_stale) 
   heartbeat_.answer(beat("alive", "{1}"));  // committed, but its session has not answered yet
   turn();
   EXPECT_TRUE(was_terminated(1));
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::completed;
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::completed;
   end_task(1, end);
   EXPECT_TRUE(capture_.has("completed job=1"));
 }
@@ -258,8 +258,8 @@ TEST_F(ExecutorTest, a_beat_that_misses_a_completed_job_does_not_make_it_stale) 
 TEST_F(ExecutorTest, an_error_of_a_function_fails_its_job) {
   given_worker();
   given_running({{.id = 1, .has_handler = true}});
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::refused;
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::refused;
   end.sqlstate = "P0002";
   end.error = "P0002: no such customer";
   end_task(1, end);
@@ -273,8 +273,8 @@ TEST_F(ExecutorTest, an_error_of_a_function_fails_its_job) {
 TEST_F(ExecutorTest, after_a_lost_session_a_refused_failure_is_unknown) {
   given_worker();
   given_running({{.id = 1, .has_handler = true}});
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::session_lost;
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::session_lost;
   end.error = "the session of its function was lost: gone";
   end_task(1, end);
   ASSERT_EQ(finish_.running(), "fail_many");

@@ -10,31 +10,31 @@ namespace pulse {
 namespace {
 
 using minder::Report;
-using Kind = TaskEnd::Kind;
+using Kind = ExecutionEnd::Kind;
 
-TEST(TaskEnd, exit_codes_have_their_kinds) {
+TEST(ExecutionEnd, exit_codes_have_their_kinds) {
   EXPECT_EQ(describe_end({Report::kExited, 0, 0}, "/t/a").kind, Kind::succeeded);
   EXPECT_EQ(describe_end({Report::kExited, 1, 0}, "/t/a").kind, Kind::failed);
   EXPECT_EQ(describe_end({Report::kExited, 100, 0}, "/t/a").kind, Kind::failed_for_good);
   EXPECT_EQ(describe_end({Report::kExited, 101, 0}, "/t/a").error, "exited with code 101");
 }
 
-TEST(TaskEnd, signals_are_named_where_they_have_a_name) {
+TEST(ExecutionEnd, signals_are_named_where_they_have_a_name) {
   EXPECT_EQ(describe_end({Report::kSignalled, SIGSEGV, 0}, "").error,
             "ended by signal 11 (SIGSEGV)");
   EXPECT_EQ(describe_end({Report::kSignalled, 40, 0}, "").error, "ended by signal 40");
 }
 
-TEST(TaskEnd, who_stopped_it_is_kept) {
+TEST(ExecutionEnd, who_stopped_it_is_kept) {
   EXPECT_EQ(describe_end({Report::kSignalled, SIGTERM, Report::kSilence}, "").stopped_by,
-            TaskEnd::StoppedBy::silence);
+            ExecutionEnd::StoppedBy::silence);
   EXPECT_EQ(describe_end({Report::kExited, 0, Report::kWorker}, "").stopped_by,
-            TaskEnd::StoppedBy::worker);
+            ExecutionEnd::StoppedBy::worker);
 }
 
-TEST(TaskEnd, want_of_resources_is_not_the_fault_of_the_task) {
+TEST(ExecutionEnd, want_of_resources_is_not_the_fault_of_the_task) {
   for (const int error : {EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY}) {
-    const TaskEnd end = describe_end({Report::kNotStarted, error, Report::kExecute}, "/t/a");
+    const ExecutionEnd end = describe_end({Report::kNotStarted, error, Report::kExecute}, "/t/a");
     EXPECT_EQ(end.kind, Kind::not_started);
     EXPECT_TRUE(end.is_transient) << error;
   }
@@ -42,9 +42,9 @@ TEST(TaskEnd, want_of_resources_is_not_the_fault_of_the_task) {
   EXPECT_TRUE(describe_end({Report::kNotStarted, ENOMEM, Report::kFork}, "/t/a").is_transient);
 }
 
-TEST(TaskEnd, a_file_that_cannot_be_executed_is_named_with_the_reason) {
+TEST(ExecutionEnd, a_file_that_cannot_be_executed_is_named_with_the_reason) {
   for (const int error : {ENOEXEC, ENOENT, EACCES, E2BIG}) {
-    const TaskEnd end = describe_end({Report::kNotStarted, error, Report::kExecute}, "/t/a");
+    const ExecutionEnd end = describe_end({Report::kNotStarted, error, Report::kExecute}, "/t/a");
     EXPECT_FALSE(end.is_transient) << error;
     EXPECT_TRUE(end.error.starts_with("cannot execute /t/a: ")) << end.error;
   }

@@ -43,15 +43,15 @@ class FakeConnection final : public Connection {
   bool is_open() const { return is_open_; }
   bool is_busy() const { return static_cast<bool>(handler_); }
   // The statement that waits for its answer, empty if none does; of several in one round trip the
-  // last one, and company() is the one before it.
+  // last one, and with_claim() is the one before it.
   std::string running() const { return handler_ ? calls_.back().statement.name : std::string(); }
-  std::string company() const {
+  std::string with_claim() const {
     return handler_ && calls_.size() > 1 ? calls_.front().statement.name : std::string();
   }
   Commit commit() const { return commit_; }
   bool keeps_statements() const { return keeps_statements_; }
   const Params& params() const { return calls_.back().params; }
-  const Params& company_params() const { return calls_.front().params; }
+  const Params& with_claim_params() const { return calls_.front().params; }
   std::string param(std::size_t number) const { return params().at(number).value_or("NULL"); }
   int opens() const { return opens_; }
   int closes() const { return closes_; }
@@ -64,13 +64,13 @@ class FakeConnection final : public Connection {
     is_open_ = true;
     std::exchange(opening_, nullptr)(Opened{kBackendPid, 150000});
     ASSERT_EQ(running(), "set_up");
-    answer(Rows({"backend_pid", "settings_made"}, {std::to_string(backend_pid), "7"}));
+    answer(QueryResult({"backend_pid", "settings_made"}, {std::to_string(backend_pid), "7"}));
   }
   void refuse(const std::string& reason, bool is_permanent = false) {
     std::exchange(opening_, nullptr)(OpenFailure{reason, is_permanent});
   }
   void answer(Reply reply) {
-    ASSERT_EQ(calls_.size(), 1U) << company() << " waits for an answer as well";
+    ASSERT_EQ(calls_.size(), 1U) << with_claim() << " waits for an answer as well";
     answer_all({std::move(reply)});
   }
   void answer_all(Replies replies) {

@@ -20,7 +20,7 @@ class FinisherTest : public WorkerBench {
     turn();
   }
   // Several tasks end in one turn of the loop.
-  void end_together(const std::vector<std::pair<std::int64_t, TaskEnd>>& ends) {
+  void end_together(const std::vector<std::pair<std::int64_t, ExecutionEnd>>& ends) {
     for (const auto& [job_id, end] : ends) {
       const auto on_end = tasks_.at(job_id)->callbacks.on_end;
       on_end(end);
@@ -137,7 +137,7 @@ TEST_F(FinisherTest, stale_after_a_lost_reply_is_refused_when_the_job_lives) {
   turn();
   finish_.answer(outcomes({{1, "stale"}}));
   turn();
-  finish_.answer(Rows({"state"}, {"running"}));
+  finish_.answer(QueryResult({"state"}, {"running"}));
   EXPECT_TRUE(capture_.has("stale job=1"));
 }
 
@@ -151,7 +151,7 @@ TEST_F(FinisherTest, a_failure_may_have_put_the_job_back_itself) {
   turn();
   finish_.answer(outcomes({{1, "stale"}}));
   turn();
-  finish_.answer(Rows({"state"}, {"ready"}));
+  finish_.answer(QueryResult({"state"}, {"ready"}));
   EXPECT_TRUE(capture_.has("unknown job=1"));
 }
 

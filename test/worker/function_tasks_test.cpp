@@ -13,20 +13,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class SqlTaskTest : public ::testing::Test {
+class FunctionTasksTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Task> start(std::int64_t job_id) {
+  std::unique_ptr<Execution> start(std::int64_t job_id) {
     HeldJob job;
     job.job.input.job_id = job_id;
     job.job.input.token = 100 + job_id;
-    TaskCallbacks callbacks;
-    callbacks.on_end = [this](const TaskEnd& end) { ends_.push_back(end); };
+    ExecutionCallbacks callbacks;
+    callbacks.on_end = [this](const ExecutionEnd& end) { ends_.push_back(end); };
     auto started = tasks_.start(job, std::move(callbacks));
     turn();
-    return std::move(started.task);
+    return std::move(started.execution);
   }
   // The function runs.
-  std::unique_ptr<Task> given_running(std::int64_t job_id) {
+  std::unique_ptr<Execution> given_running(std::int64_t job_id) {
     auto task = start(job_id);
     FakeConnection& session = *sessions_.back();
     if (session.is_opening()) session.accept();
@@ -41,25 +41,25 @@ class SqlTaskTest : public ::testing::Test {
   Timers timers_{clock_};
   LogCapture capture_;
   std::vector<FakeConnection*> sessions_;
-  std::vector<TaskEnd> ends_;
-  SqlTasks tasks_{[this] {
-                    auto connection = std::make_unique<FakeConnection>();
-                    sessions_.push_back(connection.get());
-                    return connection;
-                  },
-                  5s, timers_, [] { return 0.5; }, capture_.log()};
+  std::vector<ExecutionEnd> ends_;
+  FunctionTasks tasks_{[this] {
+                         auto connection = std::make_unique<FakeConnection>();
+                         sessions_.push_back(connection.get());
+                         return connection;
+                       },
+                       5s, timers_, [] { return 0.5; }, capture_.log()};
 };
 
-TEST_F(SqlTaskTest, one_statement_performs_a_job) {
+TEST_F(FunctionTasksTest, one_statement_performs_a_job) {
   const auto task = given_running(7);
   EXPECT_EQ(sessions_[0]->param(0), "7");
   EXPECT_EQ(sessions_[0]->param(1), "107");
   sessions_[0]->answer(done());
   ASSERT_EQ(ends_.size(), 1U);
-  EXPECT_EQ(ends_[0].kind, TaskEnd::Kind::completed);
+  EXPECT_EQ(ends_[0].kind, ExecutionEnd::Kind::completed);
 }
 
-TEST_F(SqlTaskTest, its_session_is_used_again) {
+TEST_F(FunctionTasksTest, its_session_is_used_again) {
   const auto one = given_running(1);
   sessions_[0]->answer(done());
   const auto task = given_running(2);
@@ -67,7 +67,7 @@ TEST_F(SqlTaskTest, its_session_is_used_again) {
   EXPECT_EQ(sessions_[0]->param(0), "2");
 }
 
-TEST_F(SqlTaskTest, jobs_that_run_at_once_have_a_session_each) {
+TEST_F(FunctionTasksTest, jobs_that_run_at_once_have_a_session_each) {
   const auto one = given_running(1);
   const auto two = given_running(2);
   ASSERT_EQ(sessions_.size(), 2U);
@@ -77,7 +77,7 @@ TEST_F(SqlTaskTest, jobs_that_run_at_once_have_a_session_each) {
   EXPECT_EQ(sessions_.size(), 2U);
 }
 
-TEST_F(SqlTaskTest, a_session_that_nobody_uses_is_closed) {
+TEST_F(FunctionTasksTest, a_session_that_nobody_uses_is_closed) {
   const auto one = given_running(1);
   sessions_[0]->answer(done());
   pass_time(9s);
@@ -88,29 +88,29 @@ TEST_F(SqlTaskTest, a_session_that_nobody_uses_is_closed) {
   EXPECT_EQ(sessions_.size(), 1U);
 }
 
-TEST_F(SqlTaskTest, an_error_says_what_the_server_said) {
+TEST_F(FunctionTasksTest, an_error_says_what_the_server_said) {
   const auto task = given_running(1);
   sessions_[0]->answer(SqlError{"P0002", "no such customer", "It is 42.", "Add it.", "line 3"});
   ASSERT_EQ(ends_.size(), 1U);
-  EXPECT_EQ(ends_[0].kind, TaskEnd::Kind::refused);
+  EXPECT_EQ(ends_[0].kind, ExecutionEnd::Kind::refused);
   EXPECT_EQ(ends_[0].sqlstate, "P0002");
   EXPECT_EQ(ends_[0].error,
             "P0002: no such customer\nDETAIL: It is 42.\nHINT: Add it.\nCONTEXT: line 3");
 }
 
-TEST_F(SqlTaskTest, an_error_is_cut_at_8_kilobytes_of_whole_characters) {
+TEST_F(FunctionTasksTest, an_error_is_cut_at_8_kilobytes_of_whole_characters) {
   SqlError error{"22000", std::string(8 * 1024 - 8, 'x') + "\u20ac", "", "", ""};
   EXPECT_EQ(describe_error(error).size(), 8U * 1024 - 1);
 }
 
-TEST_F(SqlTaskTest, after_a_lost_session_nobody_knows) {
+TEST_F(FunctionTasksTest, after_a_lost_session_nobody_knows) {
   const auto task = given_running(1);
   sessions_[0]->lose("server closed the connection");
   ASSERT_EQ(ends_.size(), 1U);
-  EXPECT_EQ(ends_[0].kind, TaskEnd::Kind::session_lost);
+  EXPECT_EQ(ends_[0].kind, ExecutionEnd::Kind::session_lost);
 }
 
-TEST_F(SqlTaskTest, a_lost_idle_session_is_not_opened_again) {
+TEST_F(FunctionTasksTest, a_lost_idle_session_is_not_opened_again) {
   const auto one = given_running(1);
   sessions_[0]->answer(done());
   sessions_[0]->lose();
@@ -118,7 +118,7 @@ TEST_F(SqlTaskTest, a_lost_idle_session_is_not_opened_again) {
   EXPECT_FALSE(sessions_[0]->is_opening());
 }
 
-TEST_F(SqlTaskTest, a_job_waits_for_its_session) {
+TEST_F(FunctionTasksTest, a_job_waits_for_its_session) {
   const auto task = start(1);
   sessions_[0]->refuse("starting up");
   pass_time(1s);
@@ -129,7 +129,7 @@ TEST_F(SqlTaskTest, a_job_waits_for_its_session) {
   EXPECT_EQ(sessions_[0]->running(), "perform_job");
 }
 
-TEST_F(SqlTaskTest, to_end_it_is_to_cancel_until_there_is_an_answer) {
+TEST_F(FunctionTasksTest, to_end_it_is_to_cancel_until_there_is_an_answer) {
   const auto task = given_running(1);
   task->terminate(5s);
   EXPECT_EQ(sessions_[0]->cancels(), 1);
@@ -140,7 +140,7 @@ TEST_F(SqlTaskTest, to_end_it_is_to_cancel_until_there_is_an_answer) {
   EXPECT_EQ(ends_[0].sqlstate, "57014");
 }
 
-TEST_F(SqlTaskTest, a_late_cancellation_meets_no_other_job) {
+TEST_F(FunctionTasksTest, a_late_cancellation_meets_no_other_job) {
   const auto revoked = given_running(1);
   revoked->terminate(5s);
   sessions_[0]->answer(done());
@@ -148,30 +148,30 @@ TEST_F(SqlTaskTest, a_late_cancellation_meets_no_other_job) {
   const auto next = given_running(2);
   sessions_.back()->answer(done());
   ASSERT_EQ(ends_.size(), 2U);
-  EXPECT_EQ(ends_[1].kind, TaskEnd::Kind::completed);
+  EXPECT_EQ(ends_[1].kind, ExecutionEnd::Kind::completed);
 }
 
-TEST_F(SqlTaskTest, a_function_that_swallows_its_cancellation_loses_its_session) {
+TEST_F(FunctionTasksTest, a_function_that_swallows_its_cancellation_loses_its_session) {
   const auto task = given_running(1);
   task->terminate(5s);
   pass_time(4900ms);
   EXPECT_TRUE(ends_.empty());
   pass_time(200ms);
   ASSERT_EQ(ends_.size(), 1U);
-  EXPECT_EQ(ends_[0].kind, TaskEnd::Kind::session_lost);
+  EXPECT_EQ(ends_[0].kind, ExecutionEnd::Kind::session_lost);
   EXPECT_FALSE(sessions_[0]->is_open());
 }
 
-TEST_F(SqlTaskTest, a_revoked_job_may_have_been_completed_and_still_says_so) {
+TEST_F(FunctionTasksTest, a_revoked_job_may_have_been_completed_and_still_says_so) {
   const auto task = given_running(1);
   task->terminate(0s);
   pass_time(500ms);
   sessions_[0]->answer(done());
   ASSERT_EQ(ends_.size(), 1U);
-  EXPECT_EQ(ends_[0].kind, TaskEnd::Kind::completed);
+  EXPECT_EQ(ends_[0].kind, ExecutionEnd::Kind::completed);
 }
 
-TEST_F(SqlTaskTest, what_was_not_sent_ends_at_once) {
+TEST_F(FunctionTasksTest, what_was_not_sent_ends_at_once) {
   const auto task = start(1);
   task->terminate(5s);
   turn();
@@ -179,7 +179,7 @@ TEST_F(SqlTaskTest, what_was_not_sent_ends_at_once) {
   EXPECT_FALSE(sessions_[0]->is_opening());
 }
 
-TEST_F(SqlTaskTest, who_forgets_a_task_closes_its_session) {
+TEST_F(FunctionTasksTest, who_forgets_a_task_closes_its_session) {
   given_running(1).reset();
   EXPECT_FALSE(sessions_[0]->is_open());
   EXPECT_TRUE(ends_.empty());

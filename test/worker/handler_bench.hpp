@@ -32,8 +32,8 @@ class HandlerBench : public WorkerBench {
   }
 
   // A handler that takes `most` jobs at once.
-  void handle(const std::string& task, HandlerCode code, std::size_t most = 1) {
-    handlers_[task] = {most, std::move(code)};
+  void handle(const std::string& task, HandlerCode code, std::size_t max_jobs = 1) {
+    handlers_[task] = {max_jobs, std::move(code)};
   }
 
   void given_handlers(std::size_t threads, int slots, int prefetch = 10) {
@@ -83,7 +83,7 @@ class HandlerBench : public WorkerBench {
     turn();
   }
   // The next beat has this answer.
-  void hear(const Rows& answer) {
+  void hear(const QueryResult& answer) {
     while (heartbeat_.running().empty()) pass_time(1s);
     ASSERT_EQ(heartbeat_.running(), "heartbeat");
     heartbeat_.answer(answer);
@@ -91,7 +91,7 @@ class HandlerBench : public WorkerBench {
   }
 
   // A handler that begins, waits for its stop token, and answers.
-  HandlerCode until_stopped(TaskEnd answer = success()) {
+  HandlerCode until_stopped(ExecutionEnd answer = success()) {
     return [this, answer](std::span<const HandlerRunPtr> runs) {
       begun_.open();
       std::mutex mutex;
@@ -99,7 +99,7 @@ class HandlerBench : public WorkerBench {
       std::unique_lock lock(mutex);
       stopped.wait(lock, runs[0]->stop_token(), [] { return false; });
       reason_ = runs[0]->stop_reason();
-      return std::vector<TaskEnd>{answer};
+      return std::vector<ExecutionEnd>{answer};
     };
   }
   // A handler that begins and waits at the gate, whatever it is told.
@@ -107,19 +107,19 @@ class HandlerBench : public WorkerBench {
     return [this](std::span<const HandlerRunPtr> runs) {
       begun_.open();
       gate_.pass();
-      return std::vector<TaskEnd>(runs.size(), success());
+      return std::vector<ExecutionEnd>(runs.size(), success());
     };
   }
   // A handler that does this and succeeds.
   static HandlerCode doing(std::function<void(HandlerRun&)> action) {
     return [action = std::move(action)](std::span<const HandlerRunPtr> runs) {
       for (const HandlerRunPtr& run : runs) action(*run);
-      return std::vector<TaskEnd>(runs.size(), success());
+      return std::vector<ExecutionEnd>(runs.size(), success());
     };
   }
-  static HandlerCode answering(const TaskEnd& end) {
+  static HandlerCode answering(const ExecutionEnd& end) {
     return [end](std::span<const HandlerRunPtr> runs) {
-      return std::vector<TaskEnd>(runs.size(), end);
+      return std::vector<ExecutionEnd>(runs.size(), end);
     };
   }
 

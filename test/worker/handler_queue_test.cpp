@@ -9,10 +9,10 @@ namespace {
 class HandlerQueueTest : public HandlerBench {
  protected:
   // One thread that job 1 keeps busy until the gate opens, and these behind it.
-  void given_queue(std::vector<GivenJob> jobs, std::size_t most = 1, Duration beat_in = 5s) {
+  void given_queue(std::vector<GivenJob> jobs, std::size_t max_jobs = 1, Duration beat_in = 5s) {
     handle("gate", stubborn());
     handle(
-        "mail", [this](std::span<const HandlerRunPtr> runs) { return run(runs); }, most);
+        "mail", [this](std::span<const HandlerRunPtr> runs) { return run(runs); }, max_jobs);
     given_handlers(1, 1);
     if (beat_in < 5s) {
       claim_.answer(nothing());
@@ -27,7 +27,7 @@ class HandlerQueueTest : public HandlerBench {
     begun_.pass();
   }
 
-  std::vector<TaskEnd> run(std::span<const HandlerRunPtr> runs) {
+  std::vector<ExecutionEnd> run(std::span<const HandlerRunPtr> runs) {
     std::vector<std::int64_t> ids;
     for (const HandlerRunPtr& run : runs) ids.push_back(run->input().job_id);
     {
@@ -35,7 +35,7 @@ class HandlerQueueTest : public HandlerBench {
       ran_.push_back(ids);
     }
     if (does_throw_) throw std::runtime_error("all of them");
-    return std::vector<TaskEnd>(most_answers_.value_or(ids.size()), success());
+    return std::vector<ExecutionEnd>(max_answers_.value_or(ids.size()), success());
   }
 
   // All that handlers were given, in order.
@@ -53,14 +53,14 @@ class HandlerQueueTest : public HandlerBench {
       const bool has_failed = finish_.running() == "fail_many";
       statements_.push_back(finish_.running() + finish_.param(0) +
                             (has_failed ? finish_.param(2) : ""));
-      std::vector<std::int64_t> ids = Rows({"ids"}, {finish_.param(0)})[0].integers("ids");
+      std::vector<std::int64_t> ids = QueryResult({"ids"}, {finish_.param(0)})[0].integers("ids");
       held_ends_ += ids.size();
       accept(ids);
     }
   }
 
   bool does_throw_ = false;
-  std::optional<std::size_t> most_answers_;
+  std::optional<std::size_t> max_answers_;
   std::vector<std::string> statements_;
 
  private:
@@ -91,7 +91,7 @@ TEST_F(HandlerQueueTest, an_exception_fails_the_whole_batch) {
 }
 
 TEST_F(HandlerQueueTest, a_job_without_an_answer_fails) {
-  most_answers_ = 1;
+  max_answers_ = 1;
   given_queue({{.id = 2}, {.id = 3}}, 3);
   run_all(3);
   EXPECT_EQ(statements_.back(), R"(fail_many{3}{"the handler answered for 1 of 2 jobs"})");
@@ -169,7 +169,7 @@ TEST(HandlerPoolTest, a_handler_that_never_returns_is_left_behind) {
                                       gates->begun.open();
                                       gates->go_on.pass();
                                       gates->returned.open();
-                                      return std::vector<TaskEnd>(1);
+                                      return std::vector<ExecutionEnd>(1);
                                     }}}};
   TaskInput input;
   input.identifier = "mail";

@@ -8,9 +8,9 @@ namespace {
 
 using HandlerTest = HandlerBench;
 
-TaskEnd snooze(Duration delay, std::optional<std::string> checkpoint) {
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::snoozed;
+ExecutionEnd snooze(Duration delay, std::optional<std::string> checkpoint) {
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::snoozed;
   end.again_in = delay;
   end.checkpoint = std::move(checkpoint);
   return end;
@@ -68,7 +68,7 @@ TEST_F(HandlerTest, a_job_without_a_handler_fails) {
 }
 
 TEST_F(HandlerTest, a_failure_may_say_when_it_is_tried_again) {
-  TaskEnd end = failure(1, "later");
+  ExecutionEnd end = failure(1, "later");
   end.again_in = 90s;
   handle("mail", answering(end));
   given_handlers(1, 1);

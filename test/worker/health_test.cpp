@@ -10,11 +10,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class VitalsTest : public ::testing::Test {
+class HealthTest : public ::testing::Test {
  protected:
-  void publish() { vitals_.publish(state_, clock_.now()); }
-  std::string not_alive() const { return why_not_alive(vitals_.read(), clock_.now()); }
-  std::string not_ready() const { return why_not_ready(vitals_.read(), clock_.now()); }
+  void publish() { health_.publish(state_, clock_.now()); }
+  std::string not_alive() const { return why_not_alive(health_.read(), clock_.now()); }
+  std::string not_ready() const { return why_not_ready(health_.read(), clock_.now()); }
 
   void given_ready_worker() {
     state_.is_established = true;
@@ -27,23 +27,23 @@ class VitalsTest : public ::testing::Test {
 
   FakeClock clock_;
   WorkerState state_;
-  Vitals vitals_{clock_.now()};
+  Health health_{clock_.now()};
 };
 
-TEST_F(VitalsTest, who_starts_is_alive_but_not_for_ever) {
+TEST_F(HealthTest, who_starts_is_alive_but_not_for_ever) {
   EXPECT_EQ(not_alive(), "");
   EXPECT_EQ(not_ready(), "not registered");
   clock_.advance(11s);
   EXPECT_EQ(not_alive(), "the loop has been silent for 11s");
 }
 
-TEST_F(VitalsTest, a_loop_that_turns_is_alive_and_not_ready_before_it_is_registered) {
+TEST_F(HealthTest, a_loop_that_turns_is_alive_and_not_ready_before_it_is_registered) {
   publish();
   EXPECT_EQ(not_alive(), "");
   EXPECT_EQ(not_ready(), "not registered");
 }
 
-TEST_F(VitalsTest, a_loop_that_does_not_turn_is_neither) {
+TEST_F(HealthTest, a_loop_that_does_not_turn_is_neither) {
   given_ready_worker();
   clock_.advance(10s);
   EXPECT_EQ(not_alive(), "");
@@ -54,7 +54,7 @@ TEST_F(VitalsTest, a_loop_that_does_not_turn_is_neither) {
   EXPECT_EQ(not_alive(), "");
 }
 
-TEST_F(VitalsTest, without_an_answered_heartbeat_it_is_alive_and_not_ready) {
+TEST_F(HealthTest, without_an_answered_heartbeat_it_is_alive_and_not_ready) {
   given_ready_worker();
   clock_.advance(20s);
   publish();
@@ -65,7 +65,7 @@ TEST_F(VitalsTest, without_an_answered_heartbeat_it_is_alive_and_not_ready) {
   EXPECT_EQ(not_ready(), "");
 }
 
-TEST_F(VitalsTest, who_drains_is_not_ready) {
+TEST_F(HealthTest, who_drains_is_not_ready) {
   given_ready_worker();
   state_.is_draining = true;
   publish();

@@ -6,23 +6,23 @@
 namespace pulse {
 namespace {
 
-class SameHostTest : public WorkerBench {
+class HostCheckTest : public WorkerBench {
  protected:
-  SameHostTest() {
+  HostCheckTest() {
     is_process_gone_ = [this](std::int64_t pid, const std::string& start) {
       looked_at_.push_back(std::to_string(pid) + " " + start);
       return gone_.count(pid) > 0;
     };
   }
 
-  static Rows processes(const std::vector<std::array<std::string, 3>>& rows) {
-    std::vector<Rows::Cell> cells;
+  static QueryResult processes(const std::vector<std::array<std::string, 3>>& rows) {
+    std::vector<QueryResult::Cell> cells;
     for (const auto& row : rows) cells.insert(cells.end(), row.begin(), row.end());
-    return Rows({"id", "pid", "process_start"}, std::move(cells));
+    return QueryResult({"id", "pid", "process_start"}, std::move(cells));
   }
-  static Rows recovered(const std::string& jobs) { return Rows({"jobs"}, {jobs}); }
+  static QueryResult recovered(const std::string& jobs) { return QueryResult({"jobs"}, {jobs}); }
 
-  void answer(const Rows& rows) {
+  void answer(const QueryResult& rows) {
     finish_.answer(rows);
     turn();
   }
@@ -31,7 +31,7 @@ class SameHostTest : public WorkerBench {
   std::vector<std::string> looked_at_;
 };
 
-TEST_F(SameHostTest, whose_process_is_gone_is_declared_lost) {
+TEST_F(HostCheckTest, whose_process_is_gone_is_declared_lost) {
   gone_ = {11, 13};
   given_worker();
   ASSERT_EQ(finish_.running(), "check_host");
@@ -48,7 +48,7 @@ TEST_F(SameHostTest, whose_process_is_gone_is_declared_lost) {
   EXPECT_TRUE(capture_.has("declared_lost worker=3 jobs=2"));
 }
 
-TEST_F(SameHostTest, it_looks_once_more_when_a_beat_can_be_missed) {
+TEST_F(HostCheckTest, it_looks_once_more_when_a_beat_can_be_missed) {
   given_worker();
   answer(processes({}));
   pass_beating(7499ms);
@@ -60,7 +60,7 @@ TEST_F(SameHostTest, it_looks_once_more_when_a_beat_can_be_missed) {
   EXPECT_EQ(finish_.running(), "") << "and then no more";
 }
 
-TEST_F(SameHostTest, a_claim_that_is_under_way_is_waited_for) {
+TEST_F(HostCheckTest, a_claim_that_is_under_way_is_waited_for) {
   gone_ = {11};
   given_worker();
   answer(processes({{"3", "11", "100"}}));
@@ -71,7 +71,7 @@ TEST_F(SameHostTest, a_claim_that_is_under_way_is_waited_for) {
   EXPECT_EQ(finish_.running(), "check_host");
 }
 
-TEST_F(SameHostTest, a_server_that_cannot_tell_is_asked_no_further) {
+TEST_F(HostCheckTest, a_server_that_cannot_tell_is_asked_no_further) {
   given_worker();
   finish_.refuse_statement("42883", "function pulse.check_host(bigint) does not exist");
   turn();
@@ -79,7 +79,7 @@ TEST_F(SameHostTest, a_server_that_cannot_tell_is_asked_no_further) {
   EXPECT_TRUE(capture_.has("same_host_failed statement=check_host sqlstate=42883"));
 }
 
-TEST_F(SameHostTest, a_lost_reply_is_asked_for_again) {
+TEST_F(HostCheckTest, a_lost_reply_is_asked_for_again) {
   given_worker();
   finish_.lose("reset by peer");
   turn();
@@ -89,7 +89,7 @@ TEST_F(SameHostTest, a_lost_reply_is_asked_for_again) {
   EXPECT_EQ(finish_.running(), "check_host");
 }
 
-TEST_F(SameHostTest, a_new_registration_looks_anew) {
+TEST_F(HostCheckTest, a_new_registration_looks_anew) {
   given_worker();
   answer(processes({}));
   pass_time(5s);

@@ -10,17 +10,17 @@ namespace pulse {
 namespace {
 
 Job with_run_at(const std::string& text) {
-  const Rows rows = claimed({{.id = 1}});
+  const QueryResult rows = claimed({{.id = 1}});
   std::vector<std::string> columns{
       "id",       "token",         "identifier",     "payload",      "queue_name",
       "priority", "run_at",        "attempts",       "max_attempts", "crashes",
       "job_key",  "flags",         "checkpoint",     "last_error",   "recovered",
       "timeout",  "stall_timeout", "on_unreachable", "has_handler",  "created_at"};
-  std::vector<Rows::Cell> cells;
+  std::vector<QueryResult::Cell> cells;
   for (const std::string& column : columns) {
     cells.push_back(column == "run_at" ? text : rows[0].optional_text(column));
   }
-  return job_of(Rows(columns, cells)[0]);
+  return job_of(QueryResult(columns, cells)[0]);
 }
 
 TEST(JobTest, a_time_comes_without_its_quotes) {

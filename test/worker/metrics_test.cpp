@@ -30,7 +30,7 @@ class MetricsTest : public ::testing::Test {
   // Lines that nobody reads count as well.
   LogCapture capture_{LogFormat::text, LogLevel::error};
   Metrics metrics_{"1.2.3"};
-  Vitals::Seen seen_;
+  Health::Seen seen_;
   TimePoint now_{1h};
 };
 

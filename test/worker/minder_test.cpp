@@ -25,7 +25,7 @@ class MinderTest : public TaskBench {
   // Starts the minder for a task, with the deadline of the first ping and `grace` for silence.
   void start_minder(const std::string& name, BootClock::time_point deadline,
                     milliseconds grace = milliseconds(100)) {
-    const TaskExecutable executable = must_find(name);
+    const Executable executable = must_find(name);
     std::array<int, 2> ends{};
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
     line_.reset(ends[0]);

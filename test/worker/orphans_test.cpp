@@ -14,7 +14,7 @@
 namespace pulse {
 namespace {
 
-class StrangersTest : public TaskBench {
+class OrphansTest : public TaskBench {
  protected:
   void SetUp() override {
     TaskBench::SetUp();
@@ -27,7 +27,7 @@ class StrangersTest : public TaskBench {
 
   // So many processes in sessions of their own, whose parent is gone. All of them hold `reader_`'s
   // other end.
-  void given_strangers(int count) {
+  void given_orphans(int count) {
     std::array<int, 2> ends{};
     ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
     reader_.reset(ends[0]);
@@ -44,9 +44,9 @@ class StrangersTest : public TaskBench {
     for (int i = 0; i < count; ++i) {
       std::array<int, 2> ready{};
       if (pipe(ready.data()) != 0) _exit(1);
-      const pid_t stranger = fork();
-      if (stranger < 0) _exit(1);
-      if (stranger == 0) {
+      const pid_t orphan = fork();
+      if (orphan < 0) _exit(1);
+      if (orphan == 0) {
         setsid();
         close(ready[0]);
         close(ready[1]);
@@ -63,7 +63,7 @@ class StrangersTest : public TaskBench {
   }
 
   // True once nobody holds the other end.
-  bool strangers_are_gone() {
+  bool orphans_are_gone() {
     char byte = 0;
     return is_readable_within(reader_.get(), kTestLimit) && ::read(reader_.get(), &byte, 1) == 0;
   }
@@ -77,7 +77,7 @@ class StrangersTest : public TaskBench {
     options.file = "/bin/sh";
     options.args = arguments.data();
     options.exit_cb = [](uv_process_t* process, std::int64_t exit_code, int) {
-      static_cast<StrangersTest*>(process->data)->ended_[process->pid] = exit_code;
+      static_cast<OrphansTest*>(process->data)->ended_[process->pid] = exit_code;
       uv_close(reinterpret_cast<uv_handle_t*>(process), nullptr);
     };
     children_.push_back(std::make_unique<uv_process_t>());
@@ -100,39 +100,39 @@ class StrangersTest : public TaskBench {
   std::map<pid_t, std::int64_t> ended_;
 };
 
-TEST_F(StrangersTest, a_crowd_is_ended_and_reaped) {
+TEST_F(OrphansTest, a_crowd_is_ended_and_reaped) {
   constexpr int kMany = 1500;
-  given_strangers(kMany);
+  given_orphans(kMany);
   std::size_t most = 0;
-  for (std::size_t seen = 0; (seen = reap_strangers()) > 0;) most = std::max(most, seen);
+  for (std::size_t seen = 0; (seen = reap_orphans()) > 0;) most = std::max(most, seen);
   EXPECT_GT(most, 0U);
-  EXPECT_TRUE(strangers_are_gone());
+  EXPECT_TRUE(orphans_are_gone());
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD) << "one was not reaped";
 }
 
-TEST_F(StrangersTest, ended_children_of_the_loop_are_left_to_it) {
+TEST_F(OrphansTest, ended_children_of_the_loop_are_left_to_it) {
   for (int code = 1; code <= 40; ++code) given_child(code);
   wait_for_zombies();
-  given_strangers(100);
-  while (reap_strangers() > 0) {
+  given_orphans(100);
+  while (reap_orphans() > 0) {
   }
-  EXPECT_TRUE(strangers_are_gone());
+  EXPECT_TRUE(orphans_are_gone());
   turn_until([&] { return ended_.size() == expected_.size(); });
   EXPECT_EQ(ended_, expected_);
 }
 
-TEST_F(StrangersTest, tasks_go_on_while_strangers_are_ended) {
+TEST_F(OrphansTest, tasks_go_on_while_orphans_are_ended) {
   LifeLine line(path_of("line"));
   ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
   given_task("task",
              "exec 9>" + line.path() + "; echo up >&9; read go <" + path_of("go") + "; exit 23");
   start("task");
   ASSERT_EQ(line.next_line(), "up");
-  given_strangers(100);
-  while (reap_strangers() > 0) {
+  given_orphans(100);
+  while (reap_orphans() > 0) {
   }
-  EXPECT_TRUE(strangers_are_gone());
+  EXPECT_TRUE(orphans_are_gone());
   std::ofstream(path_of("go")) << "go\n";
   EXPECT_EQ(wait_for_end().exit_code, 23);
 }

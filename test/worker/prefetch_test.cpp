@@ -42,11 +42,11 @@ TEST(PrefetchTest, bounded_per_slot_for_the_shortest_jobs) {
 }
 
 TEST(PrefetchTest, never_more_than_was_asked_for) {
-  for (const int most : {0, 3}) {
-    Prefetch prefetch(most);
+  for (const int max_ahead : {0, 3}) {
+    Prefetch prefetch(max_ahead);
     prefetch.claim_took(10ms);
     prefetch.job_took(1us);
-    EXPECT_EQ(prefetch.target(8), most);
+    EXPECT_EQ(prefetch.target(8), max_ahead);
   }
 }
 

@@ -41,9 +41,7 @@ class ProcessBench : public ::testing::Test {
         std::vector{command},
         ProcessSettings{*loop_, PULSE_MINDER_PATH, {}, [] { return 0.5; }, capture_.log()});
     processes_->has_free_slot = [this, slots] { return processes_->busy() < slots; };
-    processes_->on_more_extra = [this] {
-      most_extra_ = std::max(most_extra_, processes_->extra());
-    };
+    processes_->on_more_extra = [this] { max_extra_ = std::max(max_extra_, processes_->extra()); };
   }
 
   void start(std::int64_t id, const std::string& payload = "null") {
@@ -52,19 +50,19 @@ class ProcessBench : public ::testing::Test {
     job.job.input.token = 100 + id;
     job.job.input.identifier = "mail";
     job.job.input.payload_json = payload;
-    TaskCallbacks callbacks;
+    ExecutionCallbacks callbacks;
     callbacks.on_progress = [this, id](const TaskProgress& progress) {
       progress_[id].take_newer(progress);
     };
-    callbacks.on_end = [this, id](const TaskEnd& end) {
+    callbacks.on_end = [this, id](const ExecutionEnd& end) {
       EXPECT_FALSE(ends_.contains(id)) << "a second end of " << id;
       ends_[id] = end;
       tasks_.erase(id);
     };
-    TaskStart started =
+    ExecutionStart started =
         processes_->start(job, registration_, loop_->timers().now(), std::move(callbacks));
-    ASSERT_TRUE(started.task);
-    tasks_[id] = std::move(started.task);
+    ASSERT_TRUE(started.execution);
+    tasks_[id] = std::move(started.execution);
   }
   void stop(std::int64_t id, EndReason reason, Duration grace) {
     tasks_.at(id)->explain(reason);
@@ -79,12 +77,12 @@ class ProcessBench : public ::testing::Test {
     while (!is_late && !state()) uv_run(loop_->uv(), UV_RUN_ONCE);
     ASSERT_FALSE(is_late) << "the state did not come";
   }
-  const TaskEnd& end_of(std::int64_t id) {
+  const ExecutionEnd& end_of(std::int64_t id) {
     turn_until([&] { return ends_.contains(id); });
     return ends_[id];
   }
   std::string result_of(std::int64_t id) {
-    const TaskEnd& end = end_of(id);
+    const ExecutionEnd& end = end_of(id);
     return end.result.value_or("none: " + end.error);
   }
   void wait_for_message(std::int64_t id) {
@@ -99,10 +97,10 @@ class ProcessBench : public ::testing::Test {
   LogCapture capture_;
   Registration registration_;
   std::unique_ptr<ProcessTasks> processes_;
-  std::map<std::int64_t, std::unique_ptr<Task>> tasks_;
+  std::map<std::int64_t, std::unique_ptr<Execution>> tasks_;
   std::map<std::int64_t, TaskProgress> progress_;
-  std::map<std::int64_t, TaskEnd> ends_;
-  std::size_t most_extra_ = 0;
+  std::map<std::int64_t, ExecutionEnd> ends_;
+  std::size_t max_extra_ = 0;
 };
 
 // Parts of scripts: takes the next job, whose id is in $id then; says something of it.

@@ -75,31 +75,31 @@ TEST(CancelLineTest, names_the_job_why_and_how_long) {
 TEST(ProcessLineTest, a_result_completes) {
   const ProcessLine line = read(R"({"id": 17, "result": {"n": 1.50, "s": "}\"]"}})");
   EXPECT_EQ(line.job_id, 17);
-  EXPECT_EQ(line.end->kind, TaskEnd::Kind::succeeded);
+  EXPECT_EQ(line.end->kind, ExecutionEnd::Kind::succeeded);
   EXPECT_EQ(line.end->result, R"({"n":1.50,"s":"}\"]"})");
   EXPECT_TRUE(line.end->is_answer);
 }
 
 TEST(ProcessLineTest, a_result_of_null_is_none) {
   const ProcessLine line = read(R"({"result":null,"id":17})");
-  EXPECT_EQ(line.end->kind, TaskEnd::Kind::succeeded);
+  EXPECT_EQ(line.end->kind, ExecutionEnd::Kind::succeeded);
   EXPECT_EQ(line.end->result, std::nullopt);
 }
 
 TEST(ProcessLineTest, an_error_fails_with_its_text) {
   const ProcessLine line = read(R"({"id":17,"error":"no \u0000 page\n"})");
-  EXPECT_EQ(line.end->kind, TaskEnd::Kind::failed);
+  EXPECT_EQ(line.end->kind, ExecutionEnd::Kind::failed);
   EXPECT_EQ(line.end->error, "no \xEF\xBF\xBD page");
-  EXPECT_EQ(read(R"({"id":17,"error":"x","retry":true})").end->kind, TaskEnd::Kind::failed);
+  EXPECT_EQ(read(R"({"id":17,"error":"x","retry":true})").end->kind, ExecutionEnd::Kind::failed);
   EXPECT_EQ(read(R"({"id":17,"error":"x","retry":false})").end->kind,
-            TaskEnd::Kind::failed_for_good);
+            ExecutionEnd::Kind::failed_for_good);
   EXPECT_EQ(read(R"({"id":17,"error":"x","retry_in":1.5})").end->again_in,
             std::chrono::milliseconds(1500));
 }
 
 TEST(ProcessLineTest, a_snooze_keeps_its_checkpoint) {
   const ProcessLine line = read(R"({"id":17,"snooze":60,"checkpoint":[1, 2]})");
-  EXPECT_EQ(line.end->kind, TaskEnd::Kind::snoozed);
+  EXPECT_EQ(line.end->kind, ExecutionEnd::Kind::snoozed);
   EXPECT_EQ(line.end->again_in, std::chrono::seconds(60));
   EXPECT_EQ(line.end->checkpoint, "[1,2]");
   EXPECT_TRUE(line.progress.empty());
@@ -118,7 +118,7 @@ TEST(ProcessLineTest, anything_else_is_progress) {
 TEST(ProcessLineTest, an_answer_may_carry_the_last_checkpoint) {
   const ProcessLine line = read(R"({"id":17,"error":"later","checkpoint":7})");
   EXPECT_EQ(line.progress.checkpoint, "7");
-  EXPECT_EQ(line.end->kind, TaskEnd::Kind::failed);
+  EXPECT_EQ(line.end->kind, ExecutionEnd::Kind::failed);
 }
 
 TEST(ProcessLineTest, a_hello_says_how_many_jobs_it_takes) {
@@ -132,7 +132,7 @@ TEST(ProcessLineTest, what_is_within_values_means_nothing) {
   const ProcessLine line =
       read(R"({"other":{"id":1,"error":"x"},"id":17,"result":{"id":3,"snooze":1,"takes":5}})");
   EXPECT_EQ(line.job_id, 17);
-  EXPECT_EQ(line.end->kind, TaskEnd::Kind::succeeded);
+  EXPECT_EQ(line.end->kind, ExecutionEnd::Kind::succeeded);
 }
 
 TEST(ProcessLineTest, what_means_nothing_is_refused) {

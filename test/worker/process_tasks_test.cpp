@@ -34,7 +34,7 @@ TEST_F(ProcessTasksTest, gets_as_many_as_it_says) {
   const std::string process = result_of(1);
   EXPECT_EQ(result_of(2), process);
   EXPECT_EQ(result_of(3), process);
-  EXPECT_EQ(most_extra_, 2U);
+  EXPECT_EQ(max_extra_, 2U);
 }
 
 TEST_F(ProcessTasksTest, another_is_started_when_none_is_free) {
@@ -54,28 +54,28 @@ TEST_F(ProcessTasksTest, a_death_fails_only_what_it_ran) {
   start(2);
   wait_for_message(2);
   EXPECT_EQ(end_of(1).error, "its process was ended by signal 9 (SIGKILL): oops");
-  EXPECT_EQ(end_of(1).kind, TaskEnd::Kind::signalled);
+  EXPECT_EQ(end_of(1).kind, ExecutionEnd::Kind::signalled);
   stop(2, EndReason::interrupted, 60s);
-  EXPECT_EQ(end_of(2).kind, TaskEnd::Kind::succeeded) << end_of(2).error;
+  EXPECT_EQ(end_of(2).kind, ExecutionEnd::Kind::succeeded) << end_of(2).error;
 }
 
 TEST_F(ProcessTasksTest, an_exit_before_the_answer_fails_the_job) {
   given_script(kTake + "echo tired >&2; exit 100");
   start(1);
   EXPECT_EQ(end_of(1).error, "its process exited with code 100 before it answered: tired");
-  EXPECT_EQ(end_of(1).kind, TaskEnd::Kind::failed) << "100 says nothing about one job";
+  EXPECT_EQ(end_of(1).kind, ExecutionEnd::Kind::failed) << "100 says nothing about one job";
 }
 
 TEST_F(ProcessTasksTest, what_was_answered_before_the_end_counts) {
   given_script(kTake + kDone + "exit 1");
   start(1);
-  EXPECT_EQ(end_of(1).kind, TaskEnd::Kind::succeeded);
+  EXPECT_EQ(end_of(1).kind, ExecutionEnd::Kind::succeeded);
 }
 
 TEST_F(ProcessTasksTest, a_last_line_without_its_end_counts) {
   given_script(kTake + R"(printf '{"id":%s,"result":1}' "$id"; exit 1)");
   start(1);
-  EXPECT_EQ(end_of(1).kind, TaskEnd::Kind::succeeded);
+  EXPECT_EQ(end_of(1).kind, ExecutionEnd::Kind::succeeded);
 }
 
 TEST_F(ProcessTasksTest, one_that_cannot_be_started_fails_a_job_and_makes_the_next_wait) {
@@ -83,7 +83,7 @@ TEST_F(ProcessTasksTest, one_that_cannot_be_started_fails_a_job_and_makes_the_ne
   start(1);
   start(2);
   EXPECT_EQ(end_of(1).error, "cannot start /no/such/program: No such file or directory");
-  EXPECT_EQ(end_of(1).kind, TaskEnd::Kind::not_started);
+  EXPECT_EQ(end_of(1).kind, ExecutionEnd::Kind::not_started);
   EXPECT_FALSE(ends_.contains(2)) << "there was no pause";
   end_of(2);
 }
@@ -133,7 +133,7 @@ TEST_F(ProcessTasksTest, its_neighbours_go_on_if_it_stops_at_once) {
   start(2);
   wait_for_message(2);
   stop(1, EndReason::revoked, 0s);
-  EXPECT_EQ(end_of(2).kind, TaskEnd::Kind::succeeded) << end_of(2).error;
+  EXPECT_EQ(end_of(2).kind, ExecutionEnd::Kind::succeeded) << end_of(2).error;
 }
 
 TEST_F(ProcessTasksTest, what_waits_ends_without_having_begun) {
@@ -149,7 +149,7 @@ TEST_F(ProcessTasksTest, stray_output_is_dropped_and_counted) {
   given_script(kTake + "echo hello; printf 'a\\000b\\377\\n\\n'; " +
                R"(echo '{"id":99,"result":1}'; )" + kDone + "read -r more");
   start(1);
-  EXPECT_EQ(end_of(1).kind, TaskEnd::Kind::succeeded);
+  EXPECT_EQ(end_of(1).kind, ExecutionEnd::Kind::succeeded);
   EXPECT_TRUE(
       capture_.has("lines_dropped task=mail reason=\"output that is no line of the "
                    "protocol\" count=1"));
@@ -176,7 +176,7 @@ TEST_F(ProcessTasksTest, a_flood_of_lines_and_errors_keeps_within_bounds) {
   given_script(kTake + "yes >&2 & yes | head -c 20000000; kill $!; " + kDone + "read -r more");
   const long before = peak_kilobytes();
   start(1);
-  EXPECT_EQ(end_of(1).kind, TaskEnd::Kind::succeeded);
+  EXPECT_EQ(end_of(1).kind, ExecutionEnd::Kind::succeeded);
   EXPECT_LT(peak_kilobytes() - before, kBoundedKilobytes);
 }
 
@@ -189,7 +189,7 @@ TEST_F(ProcessTasksTest, one_that_closes_its_output_is_ended) {
 TEST_F(ProcessTasksTest, one_that_does_not_read_gets_no_more) {
   given_script("echo '{\"takes\":100}'; tail -f /dev/null");
   start(1);
-  turn_until([&] { return most_extra_ > 0; });
+  turn_until([&] { return max_extra_ > 0; });
   const std::string payload = '"' + std::string(700 * 1024, 'x') + '"';
   for (const std::int64_t id : {2, 3, 4, 5}) start(id, payload);
   stop(1, EndReason::cancelled, 20ms);

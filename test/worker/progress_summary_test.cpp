@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class ProgressLineTest : public ::testing::Test {
+class ProgressSummaryTest : public ::testing::Test {
  protected:
   void end_jobs(const char* event, int count) {
     for (int i = 0; i < count; ++i) capture_.log().info(event, {{"job", i}});
@@ -19,15 +19,15 @@ class ProgressLineTest : public ::testing::Test {
 
   FakeClock clock_;
   int columns_ = 80;
-  ProgressLine progress_{clock_, [this] { return columns_; }};
+  ProgressSummary progress_{clock_, [this] { return columns_; }};
   LogCapture capture_{LogFormat::text, LogLevel::error};
 };
 
-TEST_F(ProgressLineTest, it_begins_with_nothing) {
+TEST_F(ProgressSummaryTest, it_begins_with_nothing) {
   EXPECT_EQ(progress_.text(), "done 0, failed 0, running 0, 0:00");
 }
 
-TEST_F(ProgressLineTest, it_counts_what_ends_whether_it_is_logged_or_not) {
+TEST_F(ProgressSummaryTest, it_counts_what_ends_whether_it_is_logged_or_not) {
   progress_.show(capture_.log());
   end_jobs("completed", 12);
   end_jobs("failed", 3);
@@ -38,7 +38,7 @@ TEST_F(ProgressLineTest, it_counts_what_ends_whether_it_is_logged_or_not) {
   EXPECT_EQ(progress_.text(), "done 12, failed 3, running 0, 0:00");
 }
 
-TEST_F(ProgressLineTest, it_tells_for_how_long_and_how_fast) {
+TEST_F(ProgressSummaryTest, it_tells_for_how_long_and_how_fast) {
   progress_.show(capture_.log());
   end_jobs("completed", 18);
   end_jobs("failed", 2);
@@ -50,7 +50,7 @@ TEST_F(ProgressLineTest, it_tells_for_how_long_and_how_fast) {
   EXPECT_EQ(progress_.text(), "done 18, failed 2, running 0, 1:00:08, 0.0/s");
 }
 
-TEST_F(ProgressLineTest, it_leaves_the_last_column_of_the_terminal_free) {
+TEST_F(ProgressSummaryTest, it_leaves_the_last_column_of_the_terminal_free) {
   columns_ = 20;
   EXPECT_EQ(progress_.text(), "done 0, failed 0, r");
   columns_ = 0;

@@ -13,9 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(RowsTest, values_are_read_by_name_and_type) {
-  const Rows rows({"id", "text", "none", "seconds", "ids"},
-                  {"42", "words", std::nullopt, "1.250000", "{1,22,333}"});
+TEST(QueryResultTest, values_are_read_by_name_and_type) {
+  const QueryResult rows({"id", "text", "none", "seconds", "ids"},
+                         {"42", "words", std::nullopt, "1.250000", "{1,22,333}"});
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].integer("id"), 42);
   EXPECT_EQ(rows[0].text("text"), "words");
@@ -27,14 +27,14 @@ TEST(RowsTest, values_are_read_by_name_and_type) {
   EXPECT_TRUE(rows[0].integers("none").empty());
 }
 
-TEST(RowsTest, an_interval_without_end_does_not_overflow) {
-  const Rows rows({"seconds"}, {"9223372036854.775807"});
+TEST(QueryResultTest, an_interval_without_end_does_not_overflow) {
+  const QueryResult rows({"seconds"}, {"9223372036854.775807"});
   EXPECT_LT(rows[0].seconds("seconds"), std::chrono::hours(24 * 366 * 40));
   EXPECT_GT(rows[0].seconds("seconds"), std::chrono::hours(24 * 365 * 30));
 }
 
-TEST(RowsTest, another_shape_than_expected_is_an_error) {
-  const Rows rows({"id", "none"}, {"4x", std::nullopt});
+TEST(QueryResultTest, another_shape_than_expected_is_an_error) {
+  const QueryResult rows({"id", "none"}, {"4x", std::nullopt});
   EXPECT_THROW((void)rows[0].integer("id"), std::runtime_error);
   EXPECT_THROW((void)rows[0].seconds("id"), std::runtime_error);
   EXPECT_THROW((void)rows[0].integers("id"), std::runtime_error);
@@ -42,9 +42,9 @@ TEST(RowsTest, another_shape_than_expected_is_an_error) {
   EXPECT_THROW((void)rows[0].text("missing"), std::runtime_error);
 }
 
-TEST(RowsTest, no_columns_means_no_rows) {
-  EXPECT_TRUE(Rows().empty());
-  EXPECT_TRUE(Rows({"id"}, {}).empty());
+TEST(QueryResultTest, no_columns_means_no_rows) {
+  EXPECT_TRUE(QueryResult().empty());
+  EXPECT_TRUE(QueryResult({"id"}, {}).empty());
 }
 
 TEST(JobRow, a_claimed_job_keeps_what_its_task_is_told) {

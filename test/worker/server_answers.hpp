@@ -1,4 +1,4 @@
-// Rows as the functions of the server return them.
+// QueryResult as the functions of the server return them.
 #pragma once
 
 #include <optional>
@@ -21,72 +21,76 @@ struct GivenJob {
   std::optional<std::string> queue_name = std::nullopt;
 };
 
-inline Rows claimed(const std::vector<GivenJob>& jobs) {
-  std::vector<Rows::Cell> cells;
+inline QueryResult claimed(const std::vector<GivenJob>& jobs) {
+  std::vector<QueryResult::Cell> cells;
   for (const GivenJob& job : jobs) {
-    const std::vector<Rows::Cell> row{std::to_string(job.id),
-                                      std::to_string(job.token),
-                                      job.identifier,
-                                      R"({"n":1})",
-                                      job.queue_name,
-                                      "0",
-                                      R"("2026-01-01T00:00:00+00:00")",
-                                      std::to_string(job.attempts),
-                                      "25",
-                                      "0",
-                                      std::nullopt,
-                                      R"(["a","b"])",
-                                      std::nullopt,
-                                      std::nullopt,
-                                      std::nullopt,
-                                      job.timeout,
-                                      job.stall_timeout,
-                                      job.on_unreachable,
-                                      job.has_handler ? "t" : "f",
-                                      R"("2026-01-01T00:00:00+00:00")"};
+    const std::vector<QueryResult::Cell> row{std::to_string(job.id),
+                                             std::to_string(job.token),
+                                             job.identifier,
+                                             R"({"n":1})",
+                                             job.queue_name,
+                                             "0",
+                                             R"("2026-01-01T00:00:00+00:00")",
+                                             std::to_string(job.attempts),
+                                             "25",
+                                             "0",
+                                             std::nullopt,
+                                             R"(["a","b"])",
+                                             std::nullopt,
+                                             std::nullopt,
+                                             std::nullopt,
+                                             job.timeout,
+                                             job.stall_timeout,
+                                             job.on_unreachable,
+                                             job.has_handler ? "t" : "f",
+                                             R"("2026-01-01T00:00:00+00:00")"};
     cells.insert(cells.end(), row.begin(), row.end());
   }
-  return Rows({"id",       "token",         "identifier",     "payload",      "queue_name",
-               "priority", "run_at",        "attempts",       "max_attempts", "crashes",
-               "job_key",  "flags",         "checkpoint",     "last_error",   "recovered",
-               "timeout",  "stall_timeout", "on_unreachable", "has_handler",  "created_at"},
-              std::move(cells));
+  return QueryResult({"id",       "token",         "identifier",     "payload",      "queue_name",
+                      "priority", "run_at",        "attempts",       "max_attempts", "crashes",
+                      "job_key",  "flags",         "checkpoint",     "last_error",   "recovered",
+                      "timeout",  "stall_timeout", "on_unreachable", "has_handler",  "created_at"},
+                     std::move(cells));
 }
 
 // Interval 5 s, threshold 20 s: a margin of 7.25 s and a silence limit of 12.75 s, with sweeps
 // every 5 s as well as without any.
-inline Rows registered(std::int64_t worker_id, const std::string& sweep_interval = "-1.000000",
-                       const std::string& sweep_threshold = "20.000000") {
-  return Rows({"id", "heartbeat_interval", "sweep_threshold", "sweep_interval"},
-              {std::to_string(worker_id), "5.000000", sweep_threshold, sweep_interval});
+inline QueryResult registered(std::int64_t worker_id,
+                              const std::string& sweep_interval = "-1.000000",
+                              const std::string& sweep_threshold = "20.000000") {
+  return QueryResult({"id", "heartbeat_interval", "sweep_threshold", "sweep_interval"},
+                     {std::to_string(worker_id), "5.000000", sweep_threshold, sweep_interval});
 }
 
 // A JSON array of names.
-inline Rows handler_tasks(const std::string& names = "[]") { return Rows({"tasks"}, {names}); }
+inline QueryResult handler_tasks(const std::string& names = "[]") {
+  return QueryResult({"tasks"}, {names});
+}
 
-inline Rows beat(const std::string& status = "alive", const std::string& revoked = "{}",
-                 const std::string& cancelled = "{}", const Rows::Cell& background = "off") {
-  return Rows({"status", "revoked", "cancelled", "background_sweeps"},
-              {status, revoked, cancelled, background});
+inline QueryResult beat(const std::string& status = "alive", const std::string& revoked = "{}",
+                        const std::string& cancelled = "{}",
+                        const QueryResult::Cell& background = "off") {
+  return QueryResult({"status", "revoked", "cancelled", "background_sweeps"},
+                     {status, revoked, cancelled, background});
 }
 
 // {{1, "accepted"}, …}
-inline Rows outcomes(const std::vector<std::pair<std::int64_t, std::string>>& answers) {
-  std::vector<Rows::Cell> cells;
+inline QueryResult outcomes(const std::vector<std::pair<std::int64_t, std::string>>& answers) {
+  std::vector<QueryResult::Cell> cells;
   for (const auto& [id, outcome] : answers) {
     cells.emplace_back(std::to_string(id));
     cells.emplace_back(outcome);
   }
-  return Rows({"id", "outcome"}, std::move(cells));
+  return QueryResult({"id", "outcome"}, std::move(cells));
 }
 
-inline Rows swept(int recovered) {
-  return Rows({"workers_lost", "jobs_requeued", "jobs_failed", "jobs_quarantined", "jobs_timed_out",
-               "jobs_stalled", "jobs_skipped_locked", "skipped_time"},
-              {"0", std::to_string(recovered), "0", "0", "0", "0", "0", "0.000000"});
+inline QueryResult swept(int recovered) {
+  return QueryResult({"workers_lost", "jobs_requeued", "jobs_failed", "jobs_quarantined",
+                      "jobs_timed_out", "jobs_stalled", "jobs_skipped_locked", "skipped_time"},
+                     {"0", std::to_string(recovered), "0", "0", "0", "0", "0", "0.000000"});
 }
 
-inline Rows nothing() { return Rows({"ignored"}, {}); }
-inline Rows done() { return Rows({"ignored"}, {std::string()}); }
+inline QueryResult nothing() { return QueryResult({"ignored"}, {}); }
+inline QueryResult done() { return QueryResult({"ignored"}, {std::string()}); }
 
 }  // namespace pulse

@@ -15,35 +15,35 @@ using namespace std::chrono_literals;
 
 constexpr Statement kAsk{"ask", "SELECT 1"};
 
-class LinkTest : public ::testing::Test {
+class SessionTest : public ::testing::Test {
  protected:
-  LinkTest() {
-    LinkConfig config;
+  SessionTest() {
+    SessionConfig config;
     config.name = "test";
     config.open_deadline = 5s;
     config.settings = {{"statement_timeout", "60s"}};
-    link_ = std::make_unique<Link>(config, connection_, timers_, Reconnect([] { return 0.5; }, 4s),
-                                   capture_.log());
-    link_->on_opened = [this] { ++opened_; };
-    link_->on_lost = [this](const std::string& reason) { lost_.push_back(reason); };
-    link_->on_refused = [this](const std::string& reason) { refused_.push_back(reason); };
-    link_->add_sender([this] {
+    session_ = std::make_unique<Session>(config, connection_, timers_,
+                                         Reconnect([] { return 0.5; }, 4s), capture_.log());
+    session_->on_opened = [this] { ++opened_; };
+    session_->on_lost = [this](const std::string& reason) { lost_.push_back(reason); };
+    session_->on_refused = [this](const std::string& reason) { refused_.push_back(reason); };
+    session_->add_sender([this] {
       if (questions_ == 0) return false;
       --questions_;
-      link_->send(kAsk, {}, 2s, [this](Reply reply) { replies_.push_back(std::move(reply)); });
+      session_->send(kAsk, {}, 2s, [this](Reply reply) { replies_.push_back(std::move(reply)); });
       return true;
     });
   }
 
   void turn() { settle(timers_); }
   void given_open() {
-    link_->open();
+    session_->open();
     connection_.accept();
     turn();
   }
   void ask(int questions = 1) {
     questions_ += questions;
-    link_->wake();
+    session_->wake();
     turn();
   }
 
@@ -51,7 +51,7 @@ class LinkTest : public ::testing::Test {
   Timers timers_{clock_};
   LogCapture capture_;
   FakeConnection connection_;
-  std::unique_ptr<Link> link_;
+  std::unique_ptr<Session> session_;
   int questions_ = 0;
   std::vector<Reply> replies_;
   int opened_ = 0;
@@ -59,9 +59,9 @@ class LinkTest : public ::testing::Test {
   std::vector<std::string> refused_;
 };
 
-TEST_F(LinkTest, the_session_is_set_up_before_anything_is_sent) {
+TEST_F(SessionTest, the_session_is_set_up_before_anything_is_sent) {
   questions_ = 1;
-  link_->open();
+  session_->open();
   turn();
   EXPECT_TRUE(connection_.is_opening());
   connection_.accept();
@@ -70,31 +70,31 @@ TEST_F(LinkTest, the_session_is_set_up_before_anything_is_sent) {
   EXPECT_EQ(opened_, 1);
   turn();
   EXPECT_EQ(connection_.sent(), (std::vector<std::string>{"set_up", "ask"}));
-  EXPECT_FALSE(link_->is_pooled());
+  EXPECT_FALSE(session_->is_pooled());
 }
 
-TEST_F(LinkTest, another_backend_than_told_is_a_poolers) {
-  link_->open();
+TEST_F(SessionTest, another_backend_than_told_is_a_poolers) {
+  session_->open();
   connection_.accept(FakeConnection::kBackendPid + 1);
-  EXPECT_TRUE(link_->is_pooled());
+  EXPECT_TRUE(session_->is_pooled());
   EXPECT_TRUE(capture_.has("pooled connection=test"));
   EXPECT_FALSE(connection_.keeps_statements());
 }
 
-TEST_F(LinkTest, a_session_of_our_own_keeps_statements) {
+TEST_F(SessionTest, a_session_of_our_own_keeps_statements) {
   given_open();
   EXPECT_TRUE(connection_.keeps_statements());
 }
 
-TEST_F(LinkTest, what_shares_a_round_trip_is_answered_in_order) {
+TEST_F(SessionTest, what_shares_a_round_trip_is_answered_in_order) {
   std::vector<std::string> answered;
   const auto taker = [&](const std::string& name) {
     return [&answered, name](const Reply& reply) {
-      answered.push_back(name + (std::holds_alternative<Rows>(reply) ? " rows" : " lost"));
+      answered.push_back(name + (std::holds_alternative<QueryResult>(reply) ? " rows" : " lost"));
     };
   };
-  link_->add_sender([this, taker] {
-    link_->send({{kAsk, {}}, {kAsk, {}}}, Commit::each, 2s, {taker("first"), taker("second")});
+  session_->add_sender([this, taker] {
+    session_->send({{kAsk, {}}, {kAsk, {}}}, Commit::each, 2s, {taker("first"), taker("second")});
     return true;
   });
   given_open();
@@ -103,7 +103,7 @@ TEST_F(LinkTest, what_shares_a_round_trip_is_answered_in_order) {
   EXPECT_EQ(lost_, (std::vector<std::string>{"gone"}));
 }
 
-TEST_F(LinkTest, one_statement_at_a_time) {
+TEST_F(SessionTest, one_statement_at_a_time) {
   given_open();
   ask(2);
   EXPECT_EQ(connection_.running(), "ask");
@@ -114,17 +114,17 @@ TEST_F(LinkTest, one_statement_at_a_time) {
   EXPECT_EQ(connection_.running(), "ask");
 }
 
-TEST_F(LinkTest, senders_take_turns) {
+TEST_F(SessionTest, senders_take_turns) {
   std::vector<std::string> order;
   const auto sender = [&](const std::string& name) {
     return [this, &order, name] {
       order.push_back(name);
-      link_->send(kAsk, {}, 2s, [](const Reply&) {});
+      session_->send(kAsk, {}, 2s, [](const Reply&) {});
       return true;
     };
   };
-  link_->add_sender(sender("a"));
-  link_->add_sender(sender("b"));
+  session_->add_sender(sender("a"));
+  session_->add_sender(sender("b"));
   given_open();
   for (int i = 0; i < 3; ++i) {
     connection_.answer(done());
@@ -133,7 +133,7 @@ TEST_F(LinkTest, senders_take_turns) {
   EXPECT_EQ(order, (std::vector<std::string>{"a", "b", "a", "b"}));
 }
 
-TEST_F(LinkTest, after_a_deadline_the_socket_is_closed_and_opened_anew) {
+TEST_F(SessionTest, after_a_deadline_the_socket_is_closed_and_opened_anew) {
   given_open();
   ask();
   pass(clock_, timers_, 2s - 1ns);
@@ -146,7 +146,7 @@ TEST_F(LinkTest, after_a_deadline_the_socket_is_closed_and_opened_anew) {
   EXPECT_TRUE(connection_.is_opening());  // at once, because it had lived
 }
 
-TEST_F(LinkTest, an_answer_ends_its_deadline) {
+TEST_F(SessionTest, an_answer_ends_its_deadline) {
   given_open();
   ask();
   connection_.answer(done());
@@ -154,15 +154,15 @@ TEST_F(LinkTest, an_answer_ends_its_deadline) {
   EXPECT_EQ(connection_.closes(), 0);
 }
 
-TEST_F(LinkTest, opening_has_a_deadline) {
-  link_->open();
+TEST_F(SessionTest, opening_has_a_deadline) {
+  session_->open();
   pass(clock_, timers_, 5s);
   EXPECT_EQ(connection_.closes(), 1);
   EXPECT_EQ(connection_.opens(), 2);
 }
 
-TEST_F(LinkTest, a_refused_opening_is_tried_again_with_growing_pauses) {
-  link_->open();
+TEST_F(SessionTest, a_refused_opening_is_tried_again_with_growing_pauses) {
+  session_->open();
   connection_.refuse("down");
   turn();
   EXPECT_EQ(connection_.opens(), 2);
@@ -174,25 +174,25 @@ TEST_F(LinkTest, a_refused_opening_is_tried_again_with_growing_pauses) {
   EXPECT_TRUE(refused_.empty());
 }
 
-TEST_F(LinkTest, a_permanent_refusal_is_told) {
-  link_->open();
+TEST_F(SessionTest, a_permanent_refusal_is_told) {
+  session_->open();
   connection_.refuse("no such database", /*is_permanent=*/true);
   EXPECT_EQ(refused_, std::vector<std::string>{"no such database"});
   turn();
   EXPECT_EQ(connection_.opens(), 2);
 }
 
-TEST_F(LinkTest, a_loss_while_idle_is_told_and_mended) {
+TEST_F(SessionTest, a_loss_while_idle_is_told_and_mended) {
   given_open();
   connection_.lose("terminated");
   EXPECT_EQ(lost_, std::vector<std::string>{"terminated"});
-  EXPECT_FALSE(link_->is_open());
+  EXPECT_FALSE(session_->is_open());
   turn();
   connection_.accept();
   EXPECT_EQ(opened_, 2);
 }
 
-TEST_F(LinkTest, nothing_is_sent_while_it_is_lost) {
+TEST_F(SessionTest, nothing_is_sent_while_it_is_lost) {
   given_open();
   connection_.lose();
   ask();
@@ -203,7 +203,7 @@ TEST_F(LinkTest, nothing_is_sent_while_it_is_lost) {
   EXPECT_EQ(questions_, 0);
 }
 
-TEST_F(LinkTest, a_loss_in_the_middle_of_a_statement_reaches_its_sender_first) {
+TEST_F(SessionTest, a_loss_in_the_middle_of_a_statement_reaches_its_sender_first) {
   given_open();
   ask();
   connection_.lose("crash");
@@ -212,8 +212,8 @@ TEST_F(LinkTest, a_loss_in_the_middle_of_a_statement_reaches_its_sender_first) {
   EXPECT_EQ(lost_, std::vector<std::string>{"crash"});
 }
 
-TEST_F(LinkTest, the_same_reason_again_and_again_is_one_line_above_debug) {
-  link_->open();
+TEST_F(SessionTest, the_same_reason_again_and_again_is_one_line_above_debug) {
+  session_->open();
   for (int i = 0; i < 5; ++i) {
     connection_.refuse("down");
     pass(clock_, timers_, 4s);
@@ -224,10 +224,10 @@ TEST_F(LinkTest, the_same_reason_again_and_again_is_one_line_above_debug) {
   EXPECT_EQ(text.find("warning reconnecting", first + 1), std::string::npos);
 }
 
-TEST_F(LinkTest, an_answer_of_another_version_is_a_refusal) {
-  link_->add_sender([this] {
-    link_->send(kAsk, {}, 2s,
-                [](const Reply& reply) { (void)std::get<Rows>(reply)[0].integer("id"); });
+TEST_F(SessionTest, an_answer_of_another_version_is_a_refusal) {
+  session_->add_sender([this] {
+    session_->send(kAsk, {}, 2s,
+                   [](const Reply& reply) { (void)std::get<QueryResult>(reply)[0].integer("id"); });
     return true;
   });
   given_open();
@@ -235,10 +235,10 @@ TEST_F(LinkTest, an_answer_of_another_version_is_a_refusal) {
   EXPECT_EQ(refused_, std::vector<std::string>{"ask: the server returned no column id"});
 }
 
-TEST_F(LinkTest, after_close_nothing_happens_any_more) {
+TEST_F(SessionTest, after_close_nothing_happens_any_more) {
   given_open();
   ask();
-  link_->close();
+  session_->close();
   pass(clock_, timers_, 1h);
   EXPECT_TRUE(replies_.empty());
   EXPECT_TRUE(lost_.empty());

@@ -131,22 +131,22 @@ class TaskBench : public ::testing::Test {
     ASSERT_EQ(chmod(path.c_str(), mode), 0);
   }
 
-  TaskExecutable must_find(const std::string& name) {
+  Executable must_find(const std::string& name) {
     TaskRefusal refusal;
-    auto folder = TaskFolder::open(folder_path(), refusal);
+    auto folder = TasksFolder::open(folder_path(), refusal);
     EXPECT_TRUE(folder) << refusal.reason;
     auto executable = folder->find(name, refusal);
     EXPECT_TRUE(executable) << refusal.reason;
-    return std::move(executable).value_or(TaskExecutable{});
+    return std::move(executable).value_or(Executable{});
   }
 
   // What the next start uses; a test changes what it is about.
-  TaskOptions options_for(const std::string& name) {
+  ExecutableOptions options_for(const std::string& name) {
     TaskInput input;
     input.job_id = 7;
     input.token = 11;
     input.identifier = name;
-    TaskOptions options;
+    ExecutableOptions options;
     options.minder_path = PULSE_MINDER_PATH;
     options.ping_limit = kTestLimit;
     options.environment = task_environment(input, environ);
@@ -155,13 +155,13 @@ class TaskBench : public ::testing::Test {
   }
 
   void start(const std::string& name) { start(name, options_for(name)); }
-  void start(const std::string& name, TaskOptions options) {
+  void start(const std::string& name, ExecutableOptions options) {
     start(must_find(name), std::move(options));
   }
-  void start(const TaskExecutable& executable, TaskOptions options) {
-    TaskCallbacks callbacks;
+  void start(const Executable& executable, ExecutableOptions options) {
+    ExecutionCallbacks callbacks;
     callbacks.on_progress = [this](const TaskProgress& progress) { progress_.push_back(progress); };
-    callbacks.on_end = [this](const TaskEnd& end) {
+    callbacks.on_end = [this](const ExecutionEnd& end) {
       EXPECT_FALSE(end_) << "a second end";
       end_ = end;
     };
@@ -171,7 +171,8 @@ class TaskBench : public ::testing::Test {
         if (stdout_.size() < kKeptStdout) stdout_ += bytes;
       };
     }
-    auto started = TaskProcess::start(&loop_, executable, std::move(options), std::move(callbacks));
+    auto started =
+        ExecutableRun::start(&loop_, executable, std::move(options), std::move(callbacks));
     ASSERT_TRUE(started.process) << started.error;
     process_ = std::move(started.process);
   }
@@ -189,13 +190,13 @@ class TaskBench : public ::testing::Test {
     ASSERT_FALSE(is_late_) << "the state did not come";
   }
 
-  TaskEnd end_of(const std::string& name) {
+  ExecutionEnd end_of(const std::string& name) {
     start(name);
     return wait_for_end();
   }
-  TaskEnd wait_for_end() {
+  ExecutionEnd wait_for_end() {
     turn_until([this] { return end_.has_value(); });
-    return end_.value_or(TaskEnd{});
+    return end_.value_or(ExecutionEnd{});
   }
 
   static constexpr std::size_t kKeptStdout = 1024 * 1024;
@@ -205,9 +206,9 @@ class TaskBench : public ::testing::Test {
   uv_timer_t watchdog_{};
   bool is_late_ = false;
   bool reads_stdout_ = false;
-  std::unique_ptr<TaskProcess> process_;
+  std::unique_ptr<ExecutableRun> process_;
   std::vector<TaskProgress> progress_;
-  std::optional<TaskEnd> end_;
+  std::optional<ExecutionEnd> end_;
   std::string stdout_;
   std::size_t stdout_bytes_ = 0;
 };

@@ -12,8 +12,8 @@
 namespace pulse {
 namespace {
 
-using Kind = TaskEnd::Kind;
-using StoppedBy = TaskEnd::StoppedBy;
+using Kind = ExecutionEnd::Kind;
+using StoppedBy = ExecutionEnd::StoppedBy;
 using std::chrono::milliseconds;
 
 // Of silence; no machine is so slow that it keeps a worker from pinging for so long.
@@ -52,8 +52,8 @@ class TaskEscapeTest : public TaskBench {
   // A process that does nothing but run `name`, pinging for it as a worker does. It exits with 50
   // and who stopped the task, once that is told.
   pid_t start_worker(const std::string& name, milliseconds limit) {
-    const TaskExecutable executable = must_find(name);
-    TaskOptions options = options_for(name);
+    const Executable executable = must_find(name);
+    ExecutableOptions options = options_for(name);
     options.ping_limit = limit;
     *last_ping_ = options.alive_as_of;
     const pid_t worker = fork();
@@ -61,17 +61,20 @@ class TaskEscapeTest : public TaskBench {
     return worker;
   }
 
-  [[noreturn]] static void run_worker(const TaskExecutable& executable, const TaskOptions& options,
+  [[noreturn]] static void run_worker(const Executable& executable,
+                                      const ExecutableOptions& options,
                                       BootClock::time_point& last_ping) {
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     uv_loop_t loop;
     uv_loop_init(&loop);
-    TaskCallbacks callbacks;
-    callbacks.on_end = [](const TaskEnd& end) { _exit(50 + static_cast<int>(end.stopped_by)); };
-    const auto started = TaskProcess::start(&loop, executable, options, callbacks);
+    ExecutionCallbacks callbacks;
+    callbacks.on_end = [](const ExecutionEnd& end) {
+      _exit(50 + static_cast<int>(end.stopped_by));
+    };
+    const auto started = ExecutableRun::start(&loop, executable, options, callbacks);
     if (!started.process) _exit(1);
     struct Pings {
-      TaskProcess& process;
+      ExecutableRun& process;
       BootClock::time_point& last;
     } pings{*started.process, last_ping};
     uv_timer_t timer;
@@ -97,7 +100,7 @@ class TaskEscapeTest : public TaskBench {
   }
 
   // Those that came here because their worker or minder was killed.
-  static void expect_no_strangers() { EXPECT_EQ(reap_strangers(), 0U); }
+  static void expect_no_orphans() { EXPECT_EQ(reap_orphans(), 0U); }
 
   std::optional<LifeLine> line_;
   BootClock::time_point* last_ping_ = nullptr;  // shared with the worker of start_worker()
@@ -170,7 +173,7 @@ TEST_F(TaskEscapeTest, a_whole_stopped_group_does_not_stop_the_minder) {
 
 TEST_F(TaskEscapeTest, pings_keep_a_task_alive_beyond_the_limit) {
   given_task("task", daemon() + "tail -f /dev/null");
-  TaskOptions options = options_for("task");
+  ExecutableOptions options = options_for("task");
   options.ping_limit = kLimit;
   start("task", options);
   const auto began = BootClock::now();
@@ -186,7 +189,7 @@ TEST_F(TaskEscapeTest, pings_keep_a_task_alive_beyond_the_limit) {
   });
   EXPECT_FALSE(end_);
   uv_close(reinterpret_cast<uv_handle_t*>(&pings), nullptr);
-  const TaskEnd end = wait_for_end();
+  const ExecutionEnd end = wait_for_end();
   EXPECT_EQ(end.stopped_by, StoppedBy::silence);
   EXPECT_GE(BootClock::now() - last_ping, kLimit);
   EXPECT_TRUE(line_->ends());
@@ -215,7 +218,7 @@ TEST_F(TaskEscapeTest, the_limit_counts_from_the_time_a_ping_speaks_of) {
   start("task");
   wait_for_daemon();
   process_->ping(BootClock::now() - kTestLimit);
-  const TaskEnd end = wait_for_end();
+  const ExecutionEnd end = wait_for_end();
   EXPECT_EQ(end.stopped_by, StoppedBy::silence);
   EXPECT_EQ(end.signal, SIGTERM);
 }
@@ -226,14 +229,14 @@ TEST_F(TaskEscapeTest, a_task_that_kills_its_minder_does_not_get_away) {
   start("task");
   wait_for_daemon();
   std::ofstream(path_of("go")) << "go\n";
-  const TaskEnd end = wait_for_end();
+  const ExecutionEnd end = wait_for_end();
   EXPECT_EQ(end.kind, Kind::minder_lost);
   EXPECT_EQ(end.stopped_by, StoppedBy::nobody);
   EXPECT_FALSE(end.error.empty());
   process_.reset();
   uv_run(&loop_, UV_RUN_DEFAULT);
   EXPECT_TRUE(line_->ends());
-  expect_no_strangers();
+  expect_no_orphans();
 }
 
 TEST_F(TaskEscapeTest, a_killed_minder_costs_no_other_task) {
@@ -242,11 +245,11 @@ TEST_F(TaskEscapeTest, a_killed_minder_costs_no_other_task) {
   given_task("other", "exec 9>" + other_line.path() + "; echo up >&9; read go <" + path_of("go") +
                           "; exit 17");
   given_task("task", daemon() + "kill -9 $PPID; tail -f /dev/null");
-  std::optional<TaskEnd> other_end;
-  TaskCallbacks callbacks;
-  callbacks.on_end = [&](const TaskEnd& end) { other_end = end; };
+  std::optional<ExecutionEnd> other_end;
+  ExecutionCallbacks callbacks;
+  callbacks.on_end = [&](const ExecutionEnd& end) { other_end = end; };
   const auto other =
-      TaskProcess::start(&loop_, must_find("other"), options_for("other"), callbacks);
+      ExecutableRun::start(&loop_, must_find("other"), options_for("other"), callbacks);
   ASSERT_TRUE(other.process) << other.error;
   ASSERT_EQ(other_line.next_line(), "up");
   EXPECT_EQ(end_of("task").kind, Kind::minder_lost);
@@ -262,7 +265,7 @@ TEST_F(TaskEscapeTest, a_task_that_stops_its_minder_is_ended_all_the_same) {
   start("task");
   wait_for_line("stopped");
   process_->kill();
-  const TaskEnd end = wait_for_end();
+  const ExecutionEnd end = wait_for_end();
   EXPECT_EQ(end.kind, Kind::signalled) << "its minder went on and told the status";
   EXPECT_EQ(end.stopped_by, StoppedBy::worker);
   EXPECT_TRUE(line_->ends());
@@ -291,7 +294,7 @@ TEST_F(TaskEscapeTest, a_task_that_stops_its_minder_again_and_again_is_ended_too
   process_.reset();
   uv_run(&loop_, UV_RUN_DEFAULT);
   EXPECT_TRUE(line_->ends());
-  expect_no_strangers();
+  expect_no_orphans();
 }
 
 }  // namespace

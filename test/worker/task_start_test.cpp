@@ -14,7 +14,7 @@
 namespace pulse {
 namespace {
 
-using Kind = TaskEnd::Kind;
+using Kind = ExecutionEnd::Kind;
 
 class TaskStartTest : public TaskBench {};
 
@@ -32,7 +32,7 @@ TEST_F(TaskStartTest, a_text_file_without_an_interpreter_is_not_started) {
   const std::string path = path_of("tasks/text");
   std::ofstream(path) << "echo hello\n";
   ASSERT_EQ(chmod(path.c_str(), 0755), 0);
-  const TaskEnd end = end_of("text");
+  const ExecutionEnd end = end_of("text");
   EXPECT_EQ(end.kind, Kind::not_started);
   EXPECT_FALSE(end.is_transient);
   EXPECT_NE(end.error.find("begins with #!"), std::string::npos) << end.error;
@@ -40,7 +40,7 @@ TEST_F(TaskStartTest, a_text_file_without_an_interpreter_is_not_started) {
 
 TEST_F(TaskStartTest, a_missing_interpreter_is_told) {
   given_task("old", "#!/nowhere/interpreter\n");
-  const TaskEnd end = end_of("old");
+  const ExecutionEnd end = end_of("old");
   EXPECT_EQ(end.kind, Kind::not_started);
   EXPECT_FALSE(end.is_transient);
   EXPECT_NE(end.error.find("interpreter"), std::string::npos) << end.error;
@@ -48,18 +48,18 @@ TEST_F(TaskStartTest, a_missing_interpreter_is_told) {
 
 TEST_F(TaskStartTest, a_file_exchanged_after_it_was_checked_is_not_run) {
   given_task("swap", "exit 0");
-  const TaskExecutable checked = must_find("swap");
+  const Executable checked = must_find("swap");
   given_task("other", "echo planted >&2; exit 1");
   std::filesystem::rename(path_of("tasks/other"), path_of("tasks/swap"));
   start(checked, options_for("swap"));
-  const TaskEnd end = wait_for_end();
+  const ExecutionEnd end = wait_for_end();
   EXPECT_EQ(end.kind, Kind::not_started);
   EXPECT_TRUE(end.is_transient);
 }
 
 TEST_F(TaskStartTest, a_folder_exchanged_after_it_was_opened_does_not_count) {
   given_task("here", "exit 21");
-  const TaskExecutable checked = must_find("here");
+  const Executable checked = must_find("here");
   std::filesystem::rename(folder_path(), path_of("moved"));
   given_task("here", "exit 22");
   start(checked, options_for("here"));
@@ -83,7 +83,7 @@ TEST_F(TaskStartTest, stdin_is_the_document_and_then_ends) {
   TaskInput input;
   input.identifier = "copy";
   input.payload_json = R"({"n": 1.10, "big": 12345678901234567890123})";
-  TaskOptions options = options_for("copy");
+  ExecutableOptions options = options_for("copy");
   options.stdin_text = task_stdin(input);
   start("copy", options);
   EXPECT_EQ(wait_for_end().kind, Kind::succeeded);
@@ -93,7 +93,7 @@ TEST_F(TaskStartTest, stdin_is_the_document_and_then_ends) {
 
 TEST_F(TaskStartTest, ten_megabytes_that_nobody_reads_are_no_trouble) {
   given_task("deaf", "exit 0");
-  TaskOptions options = options_for("deaf");
+  ExecutableOptions options = options_for("deaf");
   options.stdin_text.assign(10 * 1024 * 1024, 'x');
   start("deaf", options);
   EXPECT_EQ(wait_for_end().kind, Kind::succeeded);
@@ -175,8 +175,8 @@ TEST_F(TaskStartTest, descriptors_that_this_process_may_have_more_of_are_not_the
   getrlimit(RLIMIT_NOFILE, &before);
   const rlimit low{64, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
-  const OpenFiles files = raise_open_files(10);
-  TaskOptions options = options_for("limit");
+  const FdLimit files = raise_fd_limit(10);
+  ExecutableOptions options = options_for("limit");
   options.rules.open_files = files.before;
   start("limit", options);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -190,7 +190,7 @@ TEST_F(TaskStartTest, descriptors_that_this_process_may_have_more_of_are_not_the
 TEST_F(TaskStartTest, a_higher_limit_on_descriptors_is_left_alone) {
   rlimit before{};
   getrlimit(RLIMIT_NOFILE, &before);
-  const OpenFiles files = raise_open_files(0);
+  const FdLimit files = raise_fd_limit(0);
   EXPECT_EQ(files.now, before.rlim_cur);
   rlimit after{};
   getrlimit(RLIMIT_NOFILE, &after);
@@ -200,7 +200,7 @@ TEST_F(TaskStartTest, a_higher_limit_on_descriptors_is_left_alone) {
 TEST_F(TaskStartTest, privileges_can_be_gained_only_where_that_is_allowed) {
   given_task("status", "exec grep NoNewPrivs /proc/self/status");
   reads_stdout_ = true;
-  TaskOptions options = options_for("status");
+  ExecutableOptions options = options_for("status");
   options.rules.may_gain_privileges = true;
   start("status", options);
   ASSERT_EQ(wait_for_end().kind, Kind::succeeded);
@@ -236,7 +236,7 @@ TEST_F(TaskStartTest, the_environment_is_what_was_given_and_nothing_else) {
   reads_stdout_ = true;
   setenv("PGPASSWORD", "secret", 1);
   setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
-  const TaskOptions options = options_for("environ");
+  const ExecutableOptions options = options_for("environ");
   start("environ", options);
   unsetenv("PGPASSWORD");
   unsetenv("AWS_SECRET_ACCESS_KEY");
@@ -255,16 +255,16 @@ TEST_F(TaskStartTest, the_environment_is_what_was_given_and_nothing_else) {
 
 TEST_F(TaskStartTest, a_missing_minder_is_an_error_value) {
   given_task("good", "exit 0");
-  TaskOptions options = options_for("good");
+  ExecutableOptions options = options_for("good");
   options.minder_path = path_of("no-minder");
-  const auto started = TaskProcess::start(&loop_, must_find("good"), options, {});
+  const auto started = ExecutableRun::start(&loop_, must_find("good"), options, {});
   EXPECT_FALSE(started.process);
   EXPECT_EQ(started.code, UV_ENOENT);
 }
 
 TEST_F(TaskStartTest, want_of_descriptors_is_an_error_value) {
   given_task("good", "exit 0");
-  const TaskExecutable executable = must_find("good");
+  const Executable executable = must_find("good");
   rlimit before{};
   getrlimit(RLIMIT_NOFILE, &before);
   std::vector<UniqueFd> taken;
@@ -273,9 +273,9 @@ TEST_F(TaskStartTest, want_of_descriptors_is_an_error_value) {
   for (int fd = 0; (fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) taken.emplace_back(fd);
   int failures = 0;
   // With each descriptor given back, the start comes one step further, until it succeeds.
-  TaskProcess::StartResult started;
+  ExecutableRun::StartResult started;
   while (!taken.empty()) {
-    started = TaskProcess::start(&loop_, executable, options_for("good"), {});
+    started = ExecutableRun::start(&loop_, executable, options_for("good"), {});
     if (started.process) break;
     EXPECT_EQ(started.code, UV_EMFILE) << started.error;
     ++failures;

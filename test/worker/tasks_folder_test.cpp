@@ -11,11 +11,11 @@ namespace {
 
 using Kind = TaskRefusal::Kind;
 
-class TaskFolderTest : public TaskBench {
+class TasksFolderTest : public TaskBench {
  protected:
-  TaskFolder must_open() {
+  TasksFolder must_open() {
     TaskRefusal refusal;
-    auto folder = TaskFolder::open(folder_path(), refusal);
+    auto folder = TasksFolder::open(folder_path(), refusal);
     EXPECT_TRUE(folder) << refusal.reason;
     return std::move(*folder);
   }
@@ -29,7 +29,7 @@ class TaskFolderTest : public TaskBench {
   }
 };
 
-TEST_F(TaskFolderTest, executables_are_listed_by_name) {
+TEST_F(TasksFolderTest, executables_are_listed_by_name) {
   given_task("send", "");
   given_task("mail/welcome.py", "");
   given_task("mail/deep/er", "");
@@ -42,7 +42,7 @@ TEST_F(TaskFolderTest, executables_are_listed_by_name) {
   EXPECT_TRUE(listing.refusals.empty());
 }
 
-TEST_F(TaskFolderTest, what_is_refused_is_listed_with_the_reason) {
+TEST_F(TasksFolderTest, what_is_refused_is_listed_with_the_reason) {
   given_task("open", "", 0777);
   given_task("good", "");
   std::filesystem::create_symlink("good", path_of("tasks/link"));
@@ -54,7 +54,7 @@ TEST_F(TaskFolderTest, what_is_refused_is_listed_with_the_reason) {
   for (const TaskRefusal& refusal : listing.refusals) EXPECT_EQ(refusal.kind, Kind::unsafe);
 }
 
-TEST_F(TaskFolderTest, a_name_is_found_with_its_path) {
+TEST_F(TasksFolderTest, a_name_is_found_with_its_path) {
   given_task("mail/send", "");
   TaskRefusal refusal;
   const auto found = must_open().find("mail/send", refusal);
@@ -65,14 +65,14 @@ TEST_F(TaskFolderTest, a_name_is_found_with_its_path) {
   }
 }
 
-TEST_F(TaskFolderTest, a_name_is_1_to_128_characters_and_stays_inside) {
+TEST_F(TasksFolderTest, a_name_is_1_to_128_characters_and_stays_inside) {
   const std::string euro = "\xE2\x82\xAC";
   std::string euros;
   for (int i = 0; i < 128; ++i) euros += euro;
   for (const std::string& name :
        {std::string("a"), std::string("a/b/c"), std::string("a..b"), std::string("a./b"),
         std::string("with space"), std::string("-rf"), std::string("$(id);`id`"), euros}) {
-    EXPECT_TRUE(TaskFolder::is_valid_name(name)) << name;
+    EXPECT_TRUE(TasksFolder::is_valid_name(name)) << name;
   }
   for (const std::string& name : {std::string(),
                                   std::string("."),
@@ -96,19 +96,19 @@ TEST_F(TaskFolderTest, a_name_is_1_to_128_characters_and_stays_inside) {
                                   euros + "a",
                                   std::string(129, 'a'),
                                   std::string(4096, 'a')}) {
-    EXPECT_FALSE(TaskFolder::is_valid_name(name)) << name;
+    EXPECT_FALSE(TasksFolder::is_valid_name(name)) << name;
     EXPECT_EQ(refusal_of(name).kind, Kind::bad_name) << name;
   }
 }
 
-TEST_F(TaskFolderTest, a_missing_name_is_not_found) {
+TEST_F(TasksFolderTest, a_missing_name_is_not_found) {
   given_task("file", "");
   EXPECT_EQ(refusal_of("nothing").kind, Kind::not_found);
   EXPECT_EQ(refusal_of("no/folder").kind, Kind::not_found);
   EXPECT_EQ(refusal_of("file/below").kind, Kind::not_found);
 }
 
-TEST_F(TaskFolderTest, what_is_no_executable_file_is_not_executable) {
+TEST_F(TasksFolderTest, what_is_no_executable_file_is_not_executable) {
   given_task("plain", "", 0644);
   given_task("folder/file", "");
   ASSERT_EQ(mkfifo(path_of("tasks/fifo").c_str(), 0755), 0);
@@ -124,7 +124,7 @@ TEST_F(TaskFolderTest, what_is_no_executable_file_is_not_executable) {
   }
 }
 
-TEST_F(TaskFolderTest, links_are_refused_wherever_they_lead) {
+TEST_F(TasksFolderTest, links_are_refused_wherever_they_lead) {
   given_task("good", "");
   given_task("inside/good", "");
   std::filesystem::create_symlink("/bin/true", path_of("tasks/out"));
@@ -138,7 +138,7 @@ TEST_F(TaskFolderTest, links_are_refused_wherever_they_lead) {
   }
 }
 
-TEST_F(TaskFolderTest, what_others_may_write_is_refused) {
+TEST_F(TasksFolderTest, what_others_may_write_is_refused) {
   given_task("good", "");
   given_task("world", "", 0757);
   given_task("group", "", 0775);
@@ -150,19 +150,19 @@ TEST_F(TaskFolderTest, what_others_may_write_is_refused) {
   for (const mode_t mode : {0777, 0775, 01777}) {
     ASSERT_EQ(chmod(folder_path().c_str(), mode), 0);
     TaskRefusal refusal;
-    EXPECT_FALSE(TaskFolder::open(folder_path(), refusal));
+    EXPECT_FALSE(TasksFolder::open(folder_path(), refusal));
     EXPECT_EQ(refusal.kind, Kind::unsafe);
   }
 }
 
-TEST_F(TaskFolderTest, what_gives_rights_is_refused) {
+TEST_F(TasksFolderTest, what_gives_rights_is_refused) {
   given_task("setuid", "", 04755);
   given_task("setgid", "", 02755);
   EXPECT_EQ(refusal_of("setuid").kind, Kind::unsafe);
   EXPECT_EQ(refusal_of("setgid").kind, Kind::unsafe);
 }
 
-TEST_F(TaskFolderTest, what_another_user_owns_is_refused) {
+TEST_F(TasksFolderTest, what_another_user_owns_is_refused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
   constexpr uid_t kOther = 12345;
   given_task("file", "");
@@ -170,24 +170,24 @@ TEST_F(TaskFolderTest, what_another_user_owns_is_refused) {
   EXPECT_EQ(refusal_of("file").kind, Kind::unsafe);
   ASSERT_EQ(chown(folder_path().c_str(), kOther, kOther), 0);
   TaskRefusal refusal;
-  EXPECT_FALSE(TaskFolder::open(folder_path(), refusal));
+  EXPECT_FALSE(TasksFolder::open(folder_path(), refusal));
   EXPECT_EQ(refusal.kind, Kind::unsafe);
 }
 
-TEST_F(TaskFolderTest, a_folder_that_is_not_there_is_told) {
+TEST_F(TasksFolderTest, a_folder_that_is_not_there_is_told) {
   TaskRefusal refusal;
-  EXPECT_FALSE(TaskFolder::open(path_of("nowhere"), refusal));
+  EXPECT_FALSE(TasksFolder::open(path_of("nowhere"), refusal));
   EXPECT_EQ(refusal.kind, Kind::not_found);
   given_task("file", "");
-  EXPECT_FALSE(TaskFolder::open(path_of("tasks/file"), refusal));
+  EXPECT_FALSE(TasksFolder::open(path_of("tasks/file"), refusal));
   EXPECT_EQ(refusal.kind, Kind::not_found);
 }
 
-TEST_F(TaskFolderTest, the_folder_itself_may_be_reached_by_a_link) {
+TEST_F(TasksFolderTest, the_folder_itself_may_be_reached_by_a_link) {
   given_task("good", "");
   std::filesystem::create_directory_symlink("tasks", path_of("current"));
   TaskRefusal refusal;
-  const auto folder = TaskFolder::open(path_of("current"), refusal);
+  const auto folder = TasksFolder::open(path_of("current"), refusal);
   ASSERT_TRUE(folder) << refusal.reason;
   EXPECT_TRUE(folder->find("good", refusal)) << refusal.reason;
 }

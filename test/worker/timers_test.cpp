@@ -100,7 +100,7 @@ TEST_F(TimersTest, one_turn_ends_although_a_callback_starts_itself_anew) {
 
 TEST_F(TimersTest, what_repeats_runs_until_it_is_destroyed) {
   {
-    const Repeat repeat(timers_, 1s, [this] { ran_.push_back(1); });
+    const IntervalTimer repeat(timers_, 1s, [this] { ran_.push_back(1); });
     pass(clock_, timers_, 3s);
     EXPECT_EQ(ran_.size(), 3U);
     EXPECT_EQ(timers_.next_due(), clock_.now() + 1s);

@@ -19,22 +19,22 @@ namespace pulse {
 using namespace std::chrono_literals;
 
 // What the test knows of a task that was started.
-struct FakeTaskState {
-  TaskCallbacks callbacks;
+struct FakeExecutionState {
+  ExecutionCallbacks callbacks;
   TimePoint alive_as_of{};
   std::vector<Duration> terminations;  // the grace of each call
   bool exists = true;
 };
 
-class FakeTask final : public Task {
+class FakeExecution final : public Execution {
  public:
-  explicit FakeTask(std::shared_ptr<FakeTaskState> state) : state_(std::move(state)) {}
-  ~FakeTask() override { state_->exists = false; }
+  explicit FakeExecution(std::shared_ptr<FakeExecutionState> state) : state_(std::move(state)) {}
+  ~FakeExecution() override { state_->exists = false; }
   void ping(TimePoint alive_as_of) override { state_->alive_as_of = alive_as_of; }
   void terminate(Duration grace) override { state_->terminations.push_back(grace); }
 
  private:
-  std::shared_ptr<FakeTaskState> state_;
+  std::shared_ptr<FakeExecutionState> state_;
 };
 
 class WorkerBench : public ::testing::Test {
@@ -80,42 +80,43 @@ class WorkerBench : public ::testing::Test {
     for (const GivenJob& job : jobs) ASSERT_TRUE(is_running(job.id)) << job.id;
   }
 
-  TaskStart start_task(const HeldJob& job, TimePoint alive_as_of, TaskCallbacks callbacks) {
+  ExecutionStart start_task(const HeldJob& job, TimePoint alive_as_of,
+                            ExecutionCallbacks callbacks) {
     started_.push_back(job.job.input.job_id);
     const auto refusal = refusals_.find(job.job.input.job_id);
     if (refusal != refusals_.end()) {
       return {nullptr, refusal->second.is_transient, refusal->second.error};
     }
-    auto state = std::make_shared<FakeTaskState>();
+    auto state = std::make_shared<FakeExecutionState>();
     state->callbacks = std::move(callbacks);
     state->alive_as_of = alive_as_of;
     tasks_[job.job.input.job_id] = state;
-    return {std::make_unique<FakeTask>(state), false, {}};
+    return {std::make_unique<FakeExecution>(state), false, {}};
   }
 
-  static TaskEnd success(std::optional<std::string> result = std::nullopt) {
-    TaskEnd end;
-    end.kind = TaskEnd::Kind::succeeded;
+  static ExecutionEnd success(std::optional<std::string> result = std::nullopt) {
+    ExecutionEnd end;
+    end.kind = ExecutionEnd::Kind::succeeded;
     end.result = std::move(result);
     return end;
   }
-  static TaskEnd failure(int exit_code, const std::string& error) {
-    TaskEnd end;
-    end.kind = exit_code == 100 ? TaskEnd::Kind::failed_for_good : TaskEnd::Kind::failed;
+  static ExecutionEnd failure(int exit_code, const std::string& error) {
+    ExecutionEnd end;
+    end.kind = exit_code == 100 ? ExecutionEnd::Kind::failed_for_good : ExecutionEnd::Kind::failed;
     end.exit_code = exit_code;
     end.error = error;
     return end;
   }
-  static TaskEnd killed() {
-    TaskEnd end;
-    end.kind = TaskEnd::Kind::signalled;
+  static ExecutionEnd killed() {
+    ExecutionEnd end;
+    end.kind = ExecutionEnd::Kind::signalled;
     end.signal = 9;
-    end.stopped_by = TaskEnd::StoppedBy::worker;
+    end.stopped_by = ExecutionEnd::StoppedBy::worker;
     end.error = "killed by signal 9";
     return end;
   }
 
-  void end_task(std::int64_t job_id, TaskEnd end = success()) {
+  void end_task(std::int64_t job_id, ExecutionEnd end = success()) {
     const auto on_end = tasks_.at(job_id)->callbacks.on_end;
     on_end(end);
     turn();
@@ -160,21 +161,21 @@ class WorkerBench : public ::testing::Test {
   FakeClock clock_;
   Timers timers_{clock_};
   double random_ = 0.5;
-  Rows::Cell background_sweeps_ = "off";
+  QueryResult::Cell background_sweeps_ = "off";
   std::string sweep_interval_ = "-1.000000";  // off, so that sweeps are in no other test's way
   LogCapture capture_;
   FakeConnection claim_;
   FakeConnection finish_;
   FakeConnection heartbeat_;
   std::map<std::int64_t, Refusal> refusals_;  // tasks that do not start, by job
-  std::map<std::int64_t, std::shared_ptr<FakeTaskState>> tasks_;
+  std::map<std::int64_t, std::shared_ptr<FakeExecutionState>> tasks_;
   std::vector<std::int64_t> started_;
-  SameHost::IsGone is_process_gone_;  // none, so that the look is in no other test's way
-  bool are_outcomes_apart_ = false;   // as behind a pooler: no claim takes them along
+  HostCheck::IsGone is_process_gone_;  // none, so that the look is in no other test's way
+  bool are_outcomes_apart_ = false;    // as behind a pooler: no claim takes them along
   std::optional<ExitCode> exit_code_;
   Config config_;
-  StartTask start_task_ = [this](const HeldJob& job, const Registration&, TimePoint alive_as_of,
-                                 TaskCallbacks callbacks) {
+  StartExecution start_task_ = [this](const HeldJob& job, const Registration&,
+                                      TimePoint alive_as_of, ExecutionCallbacks callbacks) {
     return start_task(job, alive_as_of, std::move(callbacks));
   };
   std::unique_ptr<Worker> worker_;

@@ -97,8 +97,8 @@ bool is_zombie(pid_t child) noexcept {
 size_t kill_living_children() noexcept {
   // Static, so that it takes memory only where there are many. One that is not listed now is the
   // next time.
-  static pid_t children[kMostChildren];
-  const size_t count = list_children(children, kMostChildren);
+  static pid_t children[kMaxChildren];
+  const size_t count = list_children(children, kMaxChildren);
   size_t living = 0;
   for (size_t i = 0; i < count; ++i) {
     if (is_zombie(children[i])) continue;

@@ -9,7 +9,7 @@
 namespace pulse::minder {
 
 // As many as one look takes.
-constexpr size_t kMostChildren = 8192;
+constexpr size_t kMaxChildren = 8192;
 
 // Fills `pids` with at most `capacity` children and returns how many. A child that comes or goes
 // meanwhile may be missed: callers repeat until there is none.

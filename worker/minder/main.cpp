@@ -69,8 +69,8 @@ bool read_options(char**& arguments, pulse::minder::TaskRules& rules) noexcept {
 int main(int count, char** arguments, char** environment) {
   pulse::minder::TaskRules rules;
   char** const end = arguments + count;
-  constexpr int kFewestArguments = 3;
-  if (count < 1 || !read_options(++arguments, rules) || end - arguments < kFewestArguments) {
+  constexpr int kMinArguments = 3;
+  if (count < 1 || !read_options(++arguments, rules) || end - arguments < kMinArguments) {
     return kUsage;
   }
   const long long grace_ms = number_of(arguments[1]);

@@ -185,9 +185,8 @@ void Minder::report(Report::Kind kind, int value, int detail) noexcept {
 void Minder::kill_leftovers() noexcept {
   signal_group(SIGKILL);
   constexpr int kFirstWaitMs = 10;
-  constexpr int kLongestWaitMs = 1000;
-  for (int wait_ms = kFirstWaitMs;;
-       wait_ms = wait_ms * 2 < kLongestWaitMs ? wait_ms * 2 : kLongestWaitMs) {
+  constexpr int kMaxWaitMs = 1000;
+  for (int wait_ms = kFirstWaitMs;; wait_ms = wait_ms * 2 < kMaxWaitMs ? wait_ms * 2 : kMaxWaitMs) {
     // What left the group was adopted when its parent died; killing it brings its children here.
     // The dead are left as they are while others live: under a limit on processes they take the
     // room in which a fork bomb would go on.

@@ -14,26 +14,27 @@ namespace {
 using namespace std::chrono_literals;
 
 // Each slot may be a process with pipes; more than this is a mistake, not a wish.
-constexpr int kMostSlots = 10'000;
+constexpr int kMaxSlots = 10'000;
 
 // Whoever dies takes them along into a recovery.
-constexpr int kMostAhead = 10'000;
+constexpr int kMaxAhead = 10'000;
 
-constexpr Duration kShortestHeartbeat = 50ms;
+constexpr Duration kMinHeartbeat = 50ms;
 
 // A process may run many jobs at once and be quick: the claims decide how much of this is used.
 constexpr int kProcessPrefetch = 1000;
 
 // Whether `text` is a duration of at least `least`, in the words of an error message.
-std::string duration_problem(const std::string& text, Duration least) {
+std::string duration_problem(const std::string& text, Duration min_duration) {
   const auto duration = parse_duration(text);
   if (!duration) return "'" + text + "' is not a duration such as 500ms, 5s or 1min";
-  if (*duration < least) return "'" + text + "' is shorter than " + to_string(least);
+  if (*duration < min_duration) return "'" + text + "' is shorter than " + to_string(min_duration);
   return {};
 }
 
-CLI::Validator duration_at_least(Duration least) {
-  return {[least](const std::string& text) { return duration_problem(text, least); }, "DURATION"};
+CLI::Validator duration_at_least(Duration min_duration) {
+  return {[min_duration](const std::string& text) { return duration_problem(text, min_duration); },
+          "DURATION"};
 }
 
 CLI::Validator http_address() {
@@ -103,13 +104,13 @@ void add_options(CLI::App& app, Config& config, Words& words) {
       ->check(process_command())
       ->allow_extra_args(false);
   app.add_option("-c,--concurrency", config.concurrency, "Jobs to run at once")
-      ->check(CLI::Range(1, kMostSlots))
+      ->check(CLI::Range(1, kMaxSlots))
       ->capture_default_str();
   app.add_option(
          "--prefetch", config.prefetch,
          "Jobs to hold ahead at most, of those that the next moments will use (default: four "
          "per slot; 0: none)")
-      ->check(CLI::Range(0, kMostAhead));
+      ->check(CLI::Range(0, kMaxAhead));
   app.add_flag("--allow-privileges", config.may_gain_privileges,
                "Let tasks gain privileges by sudo and other setuid programs");
   app.add_flag("--once", config.once, "Run until no job is ready, then exit");
@@ -120,7 +121,7 @@ void add_options(CLI::App& app, Config& config, Words& words) {
       ->capture_default_str();
   app.add_option("--heartbeat-interval", words.heartbeat_interval,
                  "How often to check in (default: the server's)")
-      ->check(duration_at_least(kShortestHeartbeat));
+      ->check(duration_at_least(kMinHeartbeat));
   app.add_option("--http", words.http,
                  "Serve /livez, /readyz and /metrics there; a port alone means the loopback's")
       ->check(http_address());

@@ -19,11 +19,11 @@
 namespace pg_pulse {
 namespace {
 
-constexpr int kMostThreads = 10'000;
-constexpr int kMostAhead = 10'000;
-constexpr std::size_t kMostAtOnce = 10'000;
+constexpr int kMaxThreads = 10'000;
+constexpr int kMaxAhead = 10'000;
+constexpr std::size_t kMaxAtOnce = 10'000;
 
-void must(bool is_right, const std::string& message) {
+void require(bool is_right, const std::string& message) {
   if (!is_right) throw std::invalid_argument("pg_pulse::Worker: " + message);
 }
 
@@ -35,25 +35,21 @@ Options completed(Options options) {
   if (options.concurrency == 0) {
     options.concurrency = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   }
-  must(options.concurrency > 0 && options.concurrency <= kMostThreads, "concurrency out of range");
-  must(options.prefetch >= 0 && options.prefetch <= kMostAhead, "prefetch out of range");
-  must(options.grace.count() >= 0, "grace is negative");
-  must(options.stop_grace.count() > 0, "stop_grace is not positive");
-  must(!options.heartbeat_interval || options.heartbeat_interval->count() >= 50,
-       "heartbeat_interval is shorter than 50 ms");
+  require(options.concurrency > 0 && options.concurrency <= kMaxThreads,
+          "concurrency out of range");
+  require(options.prefetch >= 0 && options.prefetch <= kMaxAhead, "prefetch out of range");
+  require(options.grace.count() >= 0, "grace is negative");
+  require(options.stop_grace.count() > 0, "stop_grace is not positive");
+  require(!options.heartbeat_interval || options.heartbeat_interval->count() >= 50,
+          "heartbeat_interval is shorter than 50 ms");
   return options;
 }
 
 pulse::ConnectOptions read_connection(const Options& options) {
   auto read = pulse::ConnectOptions::read(options.database, "pulse-worker " + options.name);
-  if (const auto* problem = std::get_if<std::string>(&read)) must(false, "database: " + *problem);
+  if (const auto* problem = std::get_if<std::string>(&read))
+    require(false, "database: " + *problem);
   return std::get<pulse::ConnectOptions>(std::move(read));
-}
-
-std::string storable(const std::string& error) {
-  pulse::ErrorTail text;
-  text.feed(error);
-  return text.text();
 }
 
 std::vector<Job> jobs_of(std::span<const pulse::HandlerRunPtr> runs) {
@@ -70,8 +66,8 @@ class __attribute__((visibility("hidden"))) Worker::Impl {
   explicit Impl(Options options)
       : options_(completed(std::move(options))), connection_(read_connection(options_)) {}
 
-  static pulse::TaskEnd end_of(Outcome outcome);
-  void add(std::string task, std::size_t most, pulse::HandlerCode code);
+  static pulse::ExecutionEnd end_of(Outcome outcome);
+  void add(std::string task, std::size_t max_jobs, pulse::HandlerCode code);
   int run();
   void stop() noexcept { stop_requests_.add(); }
 
@@ -90,23 +86,24 @@ class __attribute__((visibility("hidden"))) Worker::Impl {
   bool has_run_ = false;
 };
 
-pulse::TaskEnd Worker::Impl::end_of(Outcome outcome) {
-  pulse::TaskEnd end;
+pulse::ExecutionEnd Worker::Impl::end_of(Outcome outcome) {
+  pulse::ExecutionEnd end;
   switch (outcome.kind_) {
     case Outcome::Kind::success:
-      end.kind = pulse::TaskEnd::Kind::succeeded;
+      end.kind = pulse::ExecutionEnd::Kind::succeeded;
       end.result = std::move(outcome.text_);
       break;
     case Outcome::Kind::failure:
     case Outcome::Kind::final_failure:
-      end.kind = outcome.kind_ == Outcome::Kind::failure ? pulse::TaskEnd::Kind::failed
-                                                         : pulse::TaskEnd::Kind::failed_for_good;
-      end.error = storable(outcome.text_.value_or(""));
+      end.kind = outcome.kind_ == Outcome::Kind::failure
+                     ? pulse::ExecutionEnd::Kind::failed
+                     : pulse::ExecutionEnd::Kind::failed_for_good;
+      end.error = pulse::storable_text(outcome.text_.value_or(""));
       end.reason = "its answer";
       end.again_in = outcome.delay_;
       break;
     case Outcome::Kind::snooze:
-      end.kind = pulse::TaskEnd::Kind::snoozed;
+      end.kind = pulse::ExecutionEnd::Kind::snoozed;
       end.checkpoint = std::move(outcome.text_);
       end.again_in = outcome.delay_;
       break;
@@ -114,13 +111,13 @@ pulse::TaskEnd Worker::Impl::end_of(Outcome outcome) {
   return end;
 }
 
-void Worker::Impl::add(std::string task, std::size_t most, pulse::HandlerCode code) {
+void Worker::Impl::add(std::string task, std::size_t max_jobs, pulse::HandlerCode code) {
   if (has_run_) throw std::logic_error("pg_pulse::Worker: it runs already");
-  must(!task.empty(), "a task has no name");
-  must(most > 0 && most <= kMostAtOnce, "batch of " + task + " out of range");
-  must(!handlers_.contains(task), "two handlers for " + task);
-  handlers_[std::move(task)] = {most, std::move(code)};
-  largest_batch_ = std::max(largest_batch_, most);
+  require(!task.empty(), "a task has no name");
+  require(max_jobs > 0 && max_jobs <= kMaxAtOnce, "batch of " + task + " out of range");
+  require(!handlers_.contains(task), "two handlers for " + task);
+  handlers_[std::move(task)] = {max_jobs, std::move(code)};
+  largest_batch_ = std::max(largest_batch_, max_jobs);
 }
 
 // A slot for each job that the threads can have in their hands at once.
@@ -218,18 +215,18 @@ Worker& Worker::add(std::string task, Handler code) {
   impl_->add(std::move(task), 1,
              [code = std::move(code)](std::span<const pulse::HandlerRunPtr> runs) {
                Job job(runs.front());
-               std::vector<pulse::TaskEnd> ends;
+               std::vector<pulse::ExecutionEnd> ends;
                ends.push_back(Impl::end_of(code(job)));
                return ends;
              });
   return *this;
 }
 
-Worker& Worker::handle_batch(std::string task, std::size_t most, BatchHandler code) {
-  impl_->add(std::move(task), most,
+Worker& Worker::handle_batch(std::string task, std::size_t max_jobs, BatchHandler code) {
+  impl_->add(std::move(task), max_jobs,
              [code = std::move(code)](std::span<const pulse::HandlerRunPtr> runs) {
                std::vector<Job> jobs = jobs_of(runs);
-               std::vector<pulse::TaskEnd> ends;
+               std::vector<pulse::ExecutionEnd> ends;
                for (Outcome& outcome : code(jobs)) ends.push_back(Impl::end_of(std::move(outcome)));
                return ends;
              });

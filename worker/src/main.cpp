@@ -35,11 +35,11 @@ Random random_source() {
 }
 
 // What the folder and the processes serve now; what the folder does not serve is said.
-std::vector<std::string> read_tasks(const std::optional<TaskFolder>& folder,
+std::vector<std::string> read_tasks(const std::optional<TasksFolder>& folder,
                                     const ProcessTasks& processes, Log& log) {
   std::vector<std::string> tasks = processes.names();
   if (!folder) return tasks;
-  TaskFolder::Listing listing = folder->list();
+  TasksFolder::Listing listing = folder->list();
   for (const TaskRefusal& refusal : listing.refusals) {
     log.warning("task_refused", {{"reason", refusal.reason}});
   }
@@ -51,14 +51,14 @@ std::vector<std::string> read_tasks(const std::optional<TaskFolder>& folder,
 }
 
 // A task that has a handler is a function, whatever stands in the folder.
-StartTask starter(SqlTasks& functions, ProcessTasks& processes, EventLoop& loop,
-                  const std::optional<TaskFolder>& folder, const std::string& minder_path,
-                  const minder::TaskRules& rules) {
-  StartTask executables;
-  if (folder) executables = task_starter(loop, *folder, minder_path, rules);
+StartExecution starter(FunctionTasks& functions, ProcessTasks& processes, EventLoop& loop,
+                       const std::optional<TasksFolder>& folder, const std::string& minder_path,
+                       const minder::TaskRules& rules) {
+  StartExecution executables;
+  if (folder) executables = executable_starter(loop, *folder, minder_path, rules);
   return [&functions, &processes, executables](const HeldJob& job, const Registration& registration,
                                                TimePoint alive_as_of,
-                                               TaskCallbacks callbacks) -> TaskStart {
+                                               ExecutionCallbacks callbacks) -> ExecutionStart {
     if (job.job.has_handler) return functions.start(job, std::move(callbacks));
     if (processes.takes(job)) {
       return processes.start(job, registration, alive_as_of, std::move(callbacks));
@@ -70,8 +70,8 @@ StartTask starter(SqlTasks& functions, ProcessTasks& processes, EventLoop& loop,
 
 // What the tasks get of this process's limits: what it was started with.
 minder::TaskRules task_rules(const Config& config, Log& log) {
-  const OpenFiles files =
-      raise_open_files(config.concurrency * static_cast<int>(1 + config.processes.size()));
+  const FdLimit files =
+      raise_fd_limit(config.concurrency * static_cast<int>(1 + config.processes.size()));
   if (files.now < files.wanted) {
     log.warning("few_descriptors", {{"limit", static_cast<std::int64_t>(files.now)},
                                     {"wanted", static_cast<std::int64_t>(files.wanted)}});
@@ -82,12 +82,12 @@ minder::TaskRules task_rules(const Config& config, Log& log) {
 // Who watches this process from outside.
 struct Watchers {
   Status* status = nullptr;
-  ProgressLine* progress = nullptr;
+  ProgressSummary* progress = nullptr;
   ServiceManager::Wishes service_manager;
 };
 
 ExitCode run(const Config& config, const ConnectOptions& options,
-             const std::optional<TaskFolder>& folder, const std::string& minder_path,
+             const std::optional<TasksFolder>& folder, const std::string& minder_path,
              const Watchers& watchers, Log& log) {
   const SystemClock clock;
   EventLoop loop(clock);
@@ -95,8 +95,8 @@ ExitCode run(const Config& config, const ConnectOptions& options,
   const auto finish = make_connection(loop, options);
   const auto heartbeat = make_connection(loop, options);
   const Random random = random_source();
-  SqlTasks functions([&] { return make_connection(loop, options); }, options.deadline(),
-                     loop.timers(), random, log);
+  FunctionTasks functions([&] { return make_connection(loop, options); }, options.deadline(),
+                          loop.timers(), random, log);
   const minder::TaskRules rules = task_rules(config, log);
   ProcessTasks processes(config.processes, {loop, minder_path, rules, random, log});
   Worker worker(
@@ -119,7 +119,7 @@ ExitCode run(const Config& config, const ConnectOptions& options,
     service_manager.end_reload();
   });
   signals.on(SIGUSR1, [&] { worker.tell_running(); });
-  std::optional<Repeat> turning;  // also when there is nothing to do
+  std::optional<IntervalTimer> turning;  // also when there is nothing to do
   if (watchers.status != nullptr) turning.emplace(loop.timers(), kTurnInterval, nullptr);
   if (watchers.status != nullptr || watchers.progress != nullptr ||
       service_manager.is_listening()) {
@@ -133,7 +133,7 @@ ExitCode run(const Config& config, const ConnectOptions& options,
   worker.serve(read_tasks(folder, processes, log));
   worker.start();
   loop.run();
-  reap_strangers();
+  reap_orphans();
   return exit_code;
 }
 
@@ -146,7 +146,7 @@ int run_process(const Config& config) {
     return end_early(ExitCode::usage, "--database: " + *problem + "\n");
   }
   TaskRefusal refusal;
-  const auto folder = TaskFolder::open(config.tasks, refusal);
+  const auto folder = TasksFolder::open(config.tasks, refusal);
   const bool may_be_missing =
       refusal.kind == TaskRefusal::Kind::not_found && !config.is_folder_wanted;
   if (!folder && !may_be_missing) {
@@ -162,7 +162,7 @@ int run_process(const Config& config) {
   const SystemClock clock;
   const Terminal terminal =
       Terminal::look(STDERR_FILENO, [](const char* name) { return getenv(name); });
-  ProgressLine progress(clock, [&] { return terminal.columns(); });
+  ProgressSummary progress(clock, [&] { return terminal.columns(); });
   Log log(config.log_format, config.log_level, STDERR_FILENO,
           terminal.takes_colour(config.log_format) ? LogColour::by_outcome : LogColour::none);
   std::unique_ptr<Status> status;

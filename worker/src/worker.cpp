@@ -15,8 +15,9 @@ constexpr Duration kExhaustedPause = 1s;
 constexpr Duration kLastCall = 5s;
 constexpr Duration kFarewellDeadline = 2s;
 
-LinkConfig link_config(const char* name, Duration open_deadline, const char* statement_timeout) {
-  LinkConfig config;
+SessionConfig session_config(const char* name, Duration open_deadline,
+                             const char* statement_timeout) {
+  SessionConfig config;
   config.name = name;
   config.open_deadline = open_deadline;
   // What the role or the database sets for other programs must not end our waits, and a backend
@@ -39,40 +40,40 @@ ExecutorConfig executor_config(const Config& config) {
 }  // namespace
 
 Worker::Worker(const Config& config, std::string info_json, Duration open_deadline,
-               const Connections& connections, StartTask start_task, Timers& timers,
+               const Connections& connections, StartExecution start_task, Timers& timers,
                const Random& random, Log& log)
     : config_(config),
       timers_(timers),
       log_(log),
-      claim_link_(link_config("claim", open_deadline, "0"), connections.claim, timers,
-                  Reconnect(random, kReconnectCap), log),
-      finish_link_(link_config("finish", open_deadline, "60s"), connections.finish, timers,
-                   Reconnect(random, kReconnectCap), log),
-      heartbeat_link_(link_config("heartbeat", open_deadline, "60s"), connections.heartbeat, timers,
+      claim_session_(session_config("claim", open_deadline, "0"), connections.claim, timers,
+                     Reconnect(random, kReconnectCap), log),
+      finish_session_(session_config("finish", open_deadline, "60s"), connections.finish, timers,
                       Reconnect(random, kReconnectCap), log),
-      heartbeat_({config.name, std::move(info_json), config.heartbeat_interval}, heartbeat_link_,
+      heartbeat_session_(session_config("heartbeat", open_deadline, "60s"), connections.heartbeat,
+                         timers, Reconnect(random, kReconnectCap), log),
+      heartbeat_({config.name, std::move(info_json), config.heartbeat_interval}, heartbeat_session_,
                  timers, held_, log),
-      finisher_(finish_link_, heartbeat_, held_, timers, log),
-      sweeper_(finish_link_, timers, random, log),
-      same_host_(finish_link_, timers, log),
+      finisher_(finish_session_, heartbeat_, held_, timers, log),
+      sweeper_(finish_session_, timers, random, log),
+      host_check_(finish_session_, timers, log),
       claimer_(
           {config.name, static_cast<std::size_t>(config.concurrency), config.once, config.prefetch},
-          claim_link_, heartbeat_, held_, finisher_, timers, log),
+          claim_session_, heartbeat_, held_, finisher_, timers, log),
       executor_(executor_config(config), std::move(start_task), heartbeat_, held_, finisher_,
                 timers, log),
       grace_(timers, [this] { force("grace is over"); }),
       last_call_(timers, [this] { finish(); }) {
-  wire_links();
+  wire_sessions();
   wire_heartbeat();
   wire_jobs();
 }
 
-void Worker::wire_links() {
-  for (Link* link : {&claim_link_, &finish_link_, &heartbeat_link_}) {
-    link->on_refused = [this](const std::string& reason) {
+void Worker::wire_sessions() {
+  for (Session* session : {&claim_session_, &finish_session_, &heartbeat_session_}) {
+    session->on_refused = [this](const std::string& reason) {
       take_refusal(ExitCode::database_gone, reason);
     };
-    link->on_notice = [this](const Notice& notice) {
+    session->on_notice = [this](const Notice& notice) {
       if (notice.sqlstate == "PU100") sweeper_.sweep_now();
       if (notice.sqlstate == "PU102") heartbeat_.look_for_handlers();
     };
@@ -84,14 +85,14 @@ void Worker::wire_heartbeat() {
   heartbeat_.on_registered = [this] {
     was_registered_ = true;
     const Registration& registration = *heartbeat_.registration();
-    for (Link* link : {&claim_link_, &finish_link_, &heartbeat_link_}) {
-      link->set_reconnect_cap(registration.heartbeat_interval);
+    for (Session* session : {&claim_session_, &finish_session_, &heartbeat_session_}) {
+      session->set_reconnect_cap(registration.heartbeat_interval);
     }
     sweeper_.start(registration);
-    same_host_.start(registration, is_process_gone);
-    finish_link_.wake();
+    host_check_.start(registration, is_process_gone);
+    finish_session_.wake();
   };
-  heartbeat_.on_established = [this] { claim_link_.wake(); };
+  heartbeat_.on_established = [this] { claim_session_.wake(); };
   heartbeat_.on_handler_tasks = [this](std::vector<std::string> tasks) {
     if (tasks == functions_) return;
     functions_ = std::move(tasks);
@@ -99,8 +100,8 @@ void Worker::wire_heartbeat() {
   };
   heartbeat_.on_good_beat = [this] {
     executor_.take_good_beat();
-    claim_link_.wake();
-    finish_link_.wake();
+    claim_session_.wake();
+    finish_session_.wake();
   };
   heartbeat_.on_background_sweeps = [this](bool sweeps) {
     sweeper_.leave_interval_to_others(sweeps);
@@ -124,7 +125,7 @@ void Worker::wire_heartbeat() {
 
 void Worker::wire_jobs() {
   claimer_.on_claimed = [this] {
-    finish_link_.open();
+    finish_session_.open();
     executor_.fill_slots();
   };
   claimer_.on_exhausted = [this] { drain("nothing is ready"); };
@@ -142,7 +143,7 @@ void Worker::wire_jobs() {
   executor_.on_exhausted = [this](const std::string& reason) {
     claimer_.hold_off(kExhaustedPause, reason);
   };
-  finisher_.on_sending = [this] { claim_link_.ask_senders(); };
+  finisher_.on_sending = [this] { claim_session_.ask_senders(); };
   finisher_.on_settled = [this] {
     claimer_.look_again();
     advance();
@@ -181,10 +182,10 @@ void Worker::serve_all() {
 }
 
 void Worker::start() {
-  heartbeat_link_.open();
-  claim_link_.open();
+  heartbeat_session_.open();
+  claim_session_.open();
   // With --once there may be nothing to report at all.
-  if (!config_.once) finish_link_.open();
+  if (!config_.once) finish_session_.open();
 }
 
 void Worker::stop() {
@@ -290,7 +291,7 @@ void Worker::leave() {
   phase_ = Phase::leaving;
   grace_.stop();
   sweeper_.stop();
-  same_host_.stop();
+  host_check_.stop();
   if (!last_call_.is_running()) last_call_.start_in(kLastCall);
   heartbeat_.deregister(kFarewellDeadline, [this] { finish(); });
 }
@@ -300,9 +301,9 @@ void Worker::finish() {
   phase_ = Phase::finished;
   grace_.stop();
   last_call_.stop();
-  claim_link_.close();
-  finish_link_.close();
-  heartbeat_link_.close();
+  claim_session_.close();
+  finish_session_.close();
+  heartbeat_session_.close();
   const Finisher::Counters& counters = finisher_.counters();
   log_.info("stopped", {{"exit_code", static_cast<std::int64_t>(exit_code_)},
                         {"completed", counters.completed},

@@ -30,8 +30,8 @@ struct Connections {
 class Worker {
  public:
   Worker(const Config& config, std::string info_json, Duration open_deadline,
-         const Connections& connections, StartTask start_task, Timers& timers, const Random& random,
-         Log& log);
+         const Connections& connections, StartExecution start_task, Timers& timers,
+         const Random& random, Log& log);
 
   // Tasks that wait in a queue of their own; set before start(). The queue outlives this.
   void set_queue(TaskQueue& queue);
@@ -46,14 +46,14 @@ class Worker {
   void tell_running() const;
 
   // Looks at other processes of this machine; set before start(). Without it nobody looks.
-  SameHost::IsGone is_process_gone;
+  HostCheck::IsGone is_process_gone;
   // Everything is over and closed.
   std::function<void(ExitCode)> on_finished;
 
  private:
   enum class Phase { running, draining, forcing, leaving, finished };
 
-  void wire_links();
+  void wire_sessions();
   void wire_heartbeat();
   void wire_jobs();
   void take_refusal(ExitCode code, const std::string& reason);
@@ -70,14 +70,14 @@ class Worker {
   const Config config_;
   Timers& timers_;
   Log& log_;
-  Link claim_link_;
-  Link finish_link_;
-  Link heartbeat_link_;
+  Session claim_session_;
+  Session finish_session_;
+  Session heartbeat_session_;
   HeldJobs held_;
   Heartbeat heartbeat_;
   Finisher finisher_;
   Sweeper sweeper_;
-  SameHost same_host_;
+  HostCheck host_check_;
   Claimer claimer_;
   Executor executor_;
   TaskQueue* queue_ = nullptr;

@@ -179,7 +179,7 @@ class PG_PULSE_API Worker {
   }
   // Takes up to `most` jobs at once, as many as are there: it never waits for more. The worker
   // claims for all of its threads as many as the largest batch.
-  Worker& handle_batch(std::string task, std::size_t most, BatchHandler code);
+  Worker& handle_batch(std::string task, std::size_t max_jobs, BatchHandler code);
 
   // Works until it is stopped. Once only. Returns what pulse-worker exits with: 0 drained (or, with
   // `once`, nothing is ready), 69 the database refuses for good, 75 forced before everything was

@@ -53,7 +53,7 @@ bool is_permanent(std::string_view sqlstate) {
   return std::find(kPermanent.begin(), kPermanent.end(), sqlstate) != kPermanent.end();
 }
 
-OpenFailure failure_of(const PGconn* connection) {
+OpenFailure open_failure(const PGconn* connection) {
   if (connection == nullptr) return {"out of memory", false};
   std::string reason = without_final_newline(PQerrorMessage(connection));
   if (PQconnectionNeedsPassword(connection) != 0) return {std::move(reason), true};
@@ -126,7 +126,7 @@ struct Attempt {
 };
 
 // A name server that does not answer holds a thread for as long as the resolver likes.
-constexpr int kMostThreads = 8;
+constexpr int kMaxThreads = 8;
 
 std::string why_no_thread(const std::error_code& refused) {
   if (refused == std::errc::device_or_resource_busy) return "name resolution does not answer";
@@ -160,9 +160,9 @@ class LibpqConnection final : public Connection {
   EventLoop& loop_;
   ConnectOptions options_;
 
-  BlockingCalls threads_{kMostThreads};  // of attempts, also abandoned ones, and cancellations
-  std::shared_ptr<Attempt> attempt_;     // while connecting
-  int generation_ = 0;                   // what was posted before a close is not for now
+  BlockingCalls threads_{kMaxThreads};  // of attempts, also abandoned ones, and cancellations
+  std::shared_ptr<Attempt> attempt_;    // while connecting
+  int generation_ = 0;                  // what was posted before a close is not for now
   OpenHandler opened_;
 
   ConnectionPtr connection_;
@@ -202,7 +202,7 @@ void LibpqConnection::take() {
   const OpenHandler handler = std::move(opened_);
   opened_ = nullptr;
   if (!attempt.is_open) {
-    OpenFailure failure = failure_of(attempt.connection.get());
+    OpenFailure failure = open_failure(attempt.connection.get());
     attempt.connection.reset();
     failure.is_permanent &= !options_.has_several_hosts();
     handler(std::move(failure));

@@ -4,7 +4,7 @@
 // pipeline.cpp and connection_options.cpp are the only users of libpq. Connecting happens on a
 // thread of its own, because libpq resolves names, reads password files and may talk to other
 // services while it connects. All functions and callbacks belong to the loop's thread. There are no
-// deadlines here: who asks sets one and closes the connection when it passes (see link.hpp).
+// deadlines here: who asks sets one and closes the connection when it passes (see session.hpp).
 #pragma once
 
 #include <functional>
@@ -37,7 +37,7 @@ struct ConnectionLost {
 // Another call of the same transaction was refused, so this one has not happened either.
 struct RolledBack {};
 
-using Reply = std::variant<Rows, SqlError, ConnectionLost, RolledBack>;
+using Reply = std::variant<QueryResult, SqlError, ConnectionLost, RolledBack>;
 using Replies = std::vector<Reply>;  // one for each call, in their order
 using RepliesHandler = std::function<void(Replies)>;
 

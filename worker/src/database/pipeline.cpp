@@ -16,12 +16,12 @@ bool is_about_names(const std::string& sqlstate) {
   return sqlstate == "26000" || sqlstate == "42P05";
 }
 
-Rows rows_of(const PGresult* result) {
+QueryResult rows_of(const PGresult* result) {
   const int width = PQnfields(result);
   const int height = PQntuples(result);
   std::vector<std::string> columns;
   for (int column = 0; column < width; ++column) columns.emplace_back(PQfname(result, column));
-  std::vector<Rows::Cell> cells;
+  std::vector<QueryResult::Cell> cells;
   cells.reserve(static_cast<std::size_t>(width) * static_cast<std::size_t>(height));
   for (int row = 0; row < height; ++row) {
     for (int column = 0; column < width; ++column) {
@@ -147,7 +147,7 @@ void Pipeline::take_error(const Step& step, SqlError error) {
 
 void Pipeline::end_transaction(const Step& sync) {
   for (std::size_t call = sync.call; call < sync.after && is_failed_; ++call) {
-    if (std::holds_alternative<Rows>(replies_[call])) replies_[call] = RolledBack{};
+    if (std::holds_alternative<QueryResult>(replies_[call])) replies_[call] = RolledBack{};
   }
   ended_ = sync.after;
   is_failed_ = false;

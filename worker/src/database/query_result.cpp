@@ -20,29 +20,29 @@ std::int64_t to_integer(std::string_view text, std::string_view column) {
 
 }  // namespace
 
-const Rows::Cell& Rows::Row::cell(std::string_view column) const {
+const QueryResult::Cell& QueryResult::Row::cell(std::string_view column) const {
   for (std::size_t i = 0; i < rows_.columns_.size(); ++i) {
     if (rows_.columns_[i] == column) return rows_.cells_[number_ * rows_.columns_.size() + i];
   }
   throw std::runtime_error("the server returned no column " + std::string(column));
 }
 
-const std::string& Rows::Row::text(std::string_view column) const {
+const std::string& QueryResult::Row::text(std::string_view column) const {
   const Cell& value = cell(column);
   if (!value) throw std::runtime_error("column " + std::string(column) + " is null");
   return *value;
 }
 
-std::int64_t Rows::Row::integer(std::string_view column) const {
+std::int64_t QueryResult::Row::integer(std::string_view column) const {
   return to_integer(text(column), column);
 }
 
-std::optional<std::int64_t> Rows::Row::optional_integer(std::string_view column) const {
+std::optional<std::int64_t> QueryResult::Row::optional_integer(std::string_view column) const {
   if (is_null(column)) return std::nullopt;
   return integer(column);
 }
 
-Duration Rows::Row::seconds(std::string_view column) const {
+Duration QueryResult::Row::seconds(std::string_view column) const {
   const std::string& value = text(column);
   double number = 0;
   const char* end = value.data() + value.size();
@@ -51,16 +51,16 @@ Duration Rows::Row::seconds(std::string_view column) const {
     throw std::runtime_error("column " + std::string(column) + " is not a number of seconds");
   }
   // Longer than 30 years is for ever; it must not overflow in sums with points in time.
-  constexpr double kLongest = 1e9;
-  return Duration(std::llround(std::clamp(number, -kLongest, kLongest) * 1000));
+  constexpr double kMax = 1e9;
+  return Duration(std::llround(std::clamp(number, -kMax, kMax) * 1000));
 }
 
-std::optional<Duration> Rows::Row::optional_seconds(std::string_view column) const {
+std::optional<Duration> QueryResult::Row::optional_seconds(std::string_view column) const {
   if (is_null(column)) return std::nullopt;
   return seconds(column);
 }
 
-std::vector<std::int64_t> Rows::Row::integers(std::string_view column) const {
+std::vector<std::int64_t> QueryResult::Row::integers(std::string_view column) const {
   std::vector<std::int64_t> numbers;
   const Cell& value = cell(column);
   if (!value) return numbers;

@@ -11,7 +11,7 @@
 
 namespace pulse {
 
-class Rows {
+class QueryResult {
  public:
   using Cell = std::optional<std::string>;
 
@@ -31,16 +31,16 @@ class Rows {
     std::vector<std::int64_t> integers(std::string_view column) const;
 
    private:
-    friend class Rows;
-    Row(const Rows& rows, std::size_t number) : rows_(rows), number_(number) {}
+    friend class QueryResult;
+    Row(const QueryResult& rows, std::size_t number) : rows_(rows), number_(number) {}
     const Cell& cell(std::string_view column) const;
 
-    const Rows& rows_;
+    const QueryResult& rows_;
     std::size_t number_;
   };
 
-  Rows() = default;
-  Rows(std::vector<std::string> columns, std::vector<Cell> cells)
+  QueryResult() = default;
+  QueryResult(std::vector<std::string> columns, std::vector<Cell> cells)
       : columns_(std::move(columns)), cells_(std::move(cells)) {}
 
   std::size_t size() const { return columns_.empty() ? 0 : cells_.size() / columns_.size(); }

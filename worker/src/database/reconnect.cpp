@@ -8,7 +8,7 @@ namespace {
 
 constexpr Duration kFirstBound = std::chrono::milliseconds(100);
 constexpr Duration kLongLived = std::chrono::seconds(1);
-constexpr int kMostDoublings = 20;  // beyond every cap, and far from overflow
+constexpr int kMaxDoublings = 20;  // beyond every cap, and far from overflow
 
 }  // namespace
 
@@ -16,8 +16,7 @@ Duration Reconnect::next_delay(Duration lived) {
   if (lived >= kLongLived) failures_ = 0;
   const int failures = failures_++;
   if (failures == 0) return Duration::zero();
-  const Duration bound =
-      std::min(cap_, kFirstBound * (1 << std::min(failures - 1, kMostDoublings)));
+  const Duration bound = std::min(cap_, kFirstBound * (1 << std::min(failures - 1, kMaxDoublings)));
   return Duration(std::llround(random_() * static_cast<double>(bound.count())));
 }
 

@@ -15,7 +15,8 @@ constexpr Duration kCancelAgain = std::chrono::milliseconds(50);
 
 }  // namespace
 
-Link::Link(LinkConfig config, Connection& connection, Timers& timers, Reconnect reconnect, Log& log)
+Session::Session(SessionConfig config, Connection& connection, Timers& timers, Reconnect reconnect,
+                 Log& log)
     : config_(std::move(config)),
       connection_(connection),
       reconnect_(std::move(reconnect)),
@@ -31,11 +32,11 @@ Link::Link(LinkConfig config, Connection& connection, Timers& timers, Reconnect 
   };
 }
 
-void Link::open() {
+void Session::open() {
   if (state_ == State::closed) start_opening();
 }
 
-void Link::close() {
+void Session::close() {
   connection_.close();
   state_ = State::closed;
   handlers_.clear();
@@ -45,7 +46,7 @@ void Link::close() {
   asking_.stop();
 }
 
-void Link::start_opening() {
+void Session::start_opening() {
   state_ = State::opening;
   deadline_.start_in(config_.open_deadline);
   connection_.open([this](std::variant<Opened, OpenFailure> outcome) {
@@ -56,7 +57,7 @@ void Link::start_opening() {
   });
 }
 
-void Link::set_up(const Opened& opened) {
+void Session::set_up(const Opened& opened) {
   state_ = State::setting_up;
   std::vector<std::string> names;
   std::vector<std::string> values;
@@ -71,11 +72,11 @@ void Link::set_up(const Opened& opened) {
       [this, opened](const Replies& replies) { finish_set_up(opened, replies.front()); });
 }
 
-void Link::finish_set_up(const Opened& opened, const Reply& reply) {
+void Session::finish_set_up(const Opened& opened, const Reply& reply) {
   deadline_.stop();
   if (const auto* lost = std::get_if<ConnectionLost>(&reply)) return lose(lost->reason);
   is_pooled_ = false;
-  if (const auto* rows = std::get_if<Rows>(&reply)) {
+  if (const auto* rows = std::get_if<QueryResult>(&reply)) {
     is_pooled_ = (*rows)[0].integer("backend_pid") != opened.backend_pid;
   } else {
     const auto& error = std::get<SqlError>(reply);
@@ -98,12 +99,13 @@ void Link::finish_set_up(const Opened& opened, const Reply& reply) {
   wake();
 }
 
-void Link::send(const Statement& statement, Params params, Duration deadline,
-                ReplyHandler handler) {
+void Session::send(const Statement& statement, Params params, Duration deadline,
+                   ReplyHandler handler) {
   send(Calls{{statement, std::move(params)}}, Commit::each, deadline, {std::move(handler)});
 }
 
-void Link::send(Calls calls, Commit commit, Duration deadline, std::vector<ReplyHandler> handlers) {
+void Session::send(Calls calls, Commit commit, Duration deadline,
+                   std::vector<ReplyHandler> handlers) {
   assert(state_ == State::free && calls.size() == handlers.size());
   state_ = State::busy;
   running_.clear();
@@ -114,13 +116,13 @@ void Link::send(Calls calls, Commit commit, Duration deadline, std::vector<Reply
   connection_.execute(calls, commit, [this](Replies replies) { answer(std::move(replies)); });
 }
 
-void Link::cancel() {
+void Session::cancel() {
   if (state_ != State::busy) return;
   connection_.cancel();
   cancelling_.start_in(kCancelAgain);
 }
 
-void Link::answer(Replies replies) {
+void Session::answer(Replies replies) {
   deadline_.stop();
   cancelling_.stop();
   const std::vector<ReplyHandler> handlers = std::exchange(handlers_, {});
@@ -143,7 +145,7 @@ void Link::answer(Replies replies) {
   if (is_lost && state_ != State::closed) lose(reason);
 }
 
-void Link::give_up() {
+void Session::give_up() {
   connection_.close();
   if (state_ == State::busy) {
     return answer(
@@ -152,7 +154,7 @@ void Link::give_up() {
   lose("no connection in time");
 }
 
-void Link::lose(const std::string& reason) {
+void Session::lose(const std::string& reason) {
   const Duration lived = opened_at_ == TimePoint{}
                              ? Duration::zero()
                              : std::chrono::duration_cast<Duration>(timers_.now() - opened_at_);
@@ -170,7 +172,7 @@ void Link::lose(const std::string& reason) {
 }
 
 // Whoever sent last is asked last, so that nobody with much to say keeps the others waiting.
-void Link::ask_senders() {
+void Session::ask_senders() {
   for (std::size_t asked = 0; asked < senders_.size(); ++asked) {
     if (state_ != State::free) return;
     const std::size_t turn = next_sender_;

@@ -17,7 +17,7 @@
 
 namespace pulse {
 
-struct LinkConfig {
+struct SessionConfig {
   std::string name;  // in logs
   Duration open_deadline = std::chrono::seconds(5);
   std::vector<std::pair<std::string, std::string>> settings;  // of the session, name and value
@@ -25,14 +25,15 @@ struct LinkConfig {
 
 using ReplyHandler = std::function<void(Reply)>;
 
-class Link {
+class Session {
  public:
   // Sends one statement with send() and returns true, or has nothing to send.
   using Sender = std::function<bool()>;
 
-  Link(LinkConfig config, Connection& connection, Timers& timers, Reconnect reconnect, Log& log);
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
+  Session(SessionConfig config, Connection& connection, Timers& timers, Reconnect reconnect,
+          Log& log);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   // Opens and keeps open until close().
   void open();
@@ -76,7 +77,7 @@ class Link {
   void give_up();
   void lose(const std::string& reason);
 
-  const LinkConfig config_;
+  const SessionConfig config_;
   Connection& connection_;
   Reconnect reconnect_;
   Log& log_;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "loop/duration.hpp"
+
 namespace pulse {
 
 struct Statement {
@@ -16,6 +18,11 @@ struct Statement {
 
 // Parameters travel as text beside the statement, never inside it. Empty optional: NULL.
 using Params = std::vector<std::optional<std::string>>;
+
+// For a parameter of type interval.
+inline std::string interval_param(Duration duration) {
+  return std::to_string(duration.count()) + " milliseconds";
+}
 
 struct Call {
   Statement statement;

@@ -25,16 +25,17 @@ constexpr milliseconds kMinderPatience{5000};
 
 // All callbacks but on_stdout are made from timers, so that no pipe or minder is in the middle of
 // something when the caller destroys the object.
-class TaskProcess::Run : public std::enable_shared_from_this<TaskProcess::Run> {
+class ExecutableRun::Run : public std::enable_shared_from_this<ExecutableRun::Run> {
  public:
-  Run(uv_loop_t* loop, std::string path, const TaskOptions& options, TaskCallbacks callbacks)
+  Run(uv_loop_t* loop, std::string path, const ExecutableOptions& options,
+      ExecutionCallbacks callbacks)
       : loop_(loop),
         path_(std::move(path)),
         ping_limit_(options.ping_limit),
         callbacks_(std::move(callbacks)),
         output_(options.progress_interval) {}
 
-  int start(const TaskExecutable& executable, const TaskOptions& options);
+  int start(const Executable& executable, const ExecutableOptions& options);
   void ping(BootClock::time_point alive_as_of) noexcept {
     minder_->set_deadline(alive_as_of + ping_limit_);
   }
@@ -61,7 +62,7 @@ class TaskProcess::Run : public std::enable_shared_from_this<TaskProcess::Run> {
 
   void take_pulse_bytes(std::string_view bytes);
   void take_report(const minder::Report& report);
-  void end_with(TaskEnd end);
+  void end_with(ExecutionEnd end);
   void schedule_progress();
   void report_progress();
   void open_window();
@@ -71,15 +72,15 @@ class TaskProcess::Run : public std::enable_shared_from_this<TaskProcess::Run> {
   uv_loop_t* const loop_;
   const std::string path_;
   const milliseconds ping_limit_;
-  const TaskCallbacks callbacks_;
-  std::shared_ptr<TaskMinder> minder_;
-  TaskPipe stdout_;
-  TaskPipe stderr_;
-  TaskPipe pulse_;
-  ErrorTail errors_;
+  const ExecutionCallbacks callbacks_;
+  std::shared_ptr<MinderLine> minder_;
+  PipeReader stdout_;
+  PipeReader stderr_;
+  PipeReader pulse_;
+  StderrTail errors_;
   TaskOutput output_;
   std::size_t window_bytes_ = 0;
-  std::optional<TaskEnd> end_;  // known, while the last output is awaited
+  std::optional<ExecutionEnd> end_;  // known, while the last output is awaited
   std::optional<std::int64_t> pid_;
   bool is_told_to_end_ = false;
   bool is_hung_up_ = false;
@@ -88,7 +89,7 @@ class TaskProcess::Run : public std::enable_shared_from_this<TaskProcess::Run> {
   Timer settle_timer_;
 };
 
-int TaskProcess::Run::start(const TaskExecutable& executable, const TaskOptions& options) {
+int ExecutableRun::Run::start(const Executable& executable, const ExecutableOptions& options) {
   TaskStdio stdio;
   const auto stdout_use =
       callbacks_.on_stdout ? TaskStdio::Stdout::read : TaskStdio::Stdout::discarded;
@@ -100,7 +101,7 @@ int TaskProcess::Run::start(const TaskExecutable& executable, const TaskOptions&
   open_timer(settle_timer_, &Run::finish);
   if (const int code = open_pipes(stdio); code != 0) return code;
 
-  TaskMinder::Plan plan;
+  MinderLine::Plan plan;
   plan.minder_path = options.minder_path;
   plan.rules = options.rules;
   plan.arguments = {std::to_string(options.job_id), std::to_string(options.silence_grace.count()),
@@ -115,18 +116,18 @@ int TaskProcess::Run::start(const TaskExecutable& executable, const TaskOptions&
   plan.work_directory_fd =
       options.work_directory >= 0 ? options.work_directory : executable.folder.get();
   plan.patience = options.silence_grace + kMinderPatience;
-  TaskMinder::Listener listener;
+  MinderLine::Listener listener;
   listener.on_report = [this](const minder::Report& report) { take_report(report); };
   listener.on_lost = [this] {
-    TaskEnd end = describe_lost_minder();
-    if (is_told_to_end_) end.stopped_by = TaskEnd::StoppedBy::worker;
+    ExecutionEnd end = describe_lost_minder();
+    if (is_told_to_end_) end.stopped_by = ExecutionEnd::StoppedBy::worker;
     end_with(std::move(end));
   };
-  return TaskMinder::start(loop_, plan, options.alive_as_of + ping_limit_, std::move(listener),
+  return MinderLine::start(loop_, plan, options.alive_as_of + ping_limit_, std::move(listener),
                            minder_);
 }
 
-int TaskProcess::Run::open_pipes(TaskStdio& stdio) {
+int ExecutableRun::Run::open_pipes(TaskStdio& stdio) {
   int code = stderr_.open(loop_, std::move(stdio.stderr_reader), [this](std::string_view bytes) {
     bytes.empty() ? finish_if_read() : errors_.feed(bytes);
   });
@@ -140,14 +141,14 @@ int TaskProcess::Run::open_pipes(TaskStdio& stdio) {
   });
 }
 
-void TaskProcess::Run::open_timer(Timer& timer, Step step) {
+void ExecutableRun::Run::open_timer(Timer& timer, Step step) {
   auto handle = std::make_unique<uv_timer_t>();
   uv_timer_init(loop_, handle.get());
   handle->data = &timer;
   timer = {own_handle(std::move(handle)), this, step};
 }
 
-void TaskProcess::Run::start_timer(Timer& timer, milliseconds delay) noexcept {
+void ExecutableRun::Run::start_timer(Timer& timer, milliseconds delay) noexcept {
   uv_update_time(loop_);
   uv_timer_start(
       timer.handle.get(),
@@ -159,7 +160,7 @@ void TaskProcess::Run::start_timer(Timer& timer, milliseconds delay) noexcept {
       static_cast<std::uint64_t>(delay.count()), 0);
 }
 
-void TaskProcess::Run::take_pulse_bytes(std::string_view bytes) {
+void ExecutableRun::Run::take_pulse_bytes(std::string_view bytes) {
   output_.feed(bytes);
   schedule_progress();
   if (end_) return;
@@ -168,12 +169,12 @@ void TaskProcess::Run::take_pulse_bytes(std::string_view bytes) {
   if (window_bytes_ >= kWindowBytes) pulse_.pause();
 }
 
-void TaskProcess::Run::open_window() {
+void ExecutableRun::Run::open_window() {
   window_bytes_ = 0;
   pulse_.resume();
 }
 
-void TaskProcess::Run::schedule_progress() {
+void ExecutableRun::Run::schedule_progress() {
   const std::optional<BootClock::time_point> due = output_.next_report();
   if (!due || end_ || uv_is_active(reinterpret_cast<uv_handle_t*>(progress_timer_.handle.get()))) {
     return;
@@ -182,13 +183,13 @@ void TaskProcess::Run::schedule_progress() {
   start_timer(progress_timer_, std::max(delay, milliseconds::zero()));
 }
 
-void TaskProcess::Run::report_progress() {
+void ExecutableRun::Run::report_progress() {
   const auto progress = output_.take_due(BootClock::now());
   if (!progress) return schedule_progress();  // the loop counts whole milliseconds: a bit early
   if (callbacks_.on_progress) callbacks_.on_progress(*progress);
 }
 
-void TaskProcess::Run::take_report(const minder::Report& report) {
+void ExecutableRun::Run::take_report(const minder::Report& report) {
   if (report.kind == minder::Report::kStarted) {
     pid_ = report.value;
     return;
@@ -196,23 +197,23 @@ void TaskProcess::Run::take_report(const minder::Report& report) {
   end_with(describe_end(report, path_));
 }
 
-void TaskProcess::Run::end_with(TaskEnd end) {
+void ExecutableRun::Run::end_with(ExecutionEnd end) {
   end_ = std::move(end);
   start_timer(settle_timer_, kSettleTime);
   uv_timer_stop(window_timer_.handle.get());
-  for (TaskPipe* pipe : {&stdout_, &stderr_, &pulse_}) pipe->resume();
+  for (PipeReader* pipe : {&stdout_, &stderr_, &pulse_}) pipe->resume();
   finish_if_read();
 }
 
-void TaskProcess::Run::finish_if_read() {
+void ExecutableRun::Run::finish_if_read() {
   if (end_ && !stdout_.is_open() && !stderr_.is_open() && !pulse_.is_open()) {
     start_timer(settle_timer_, milliseconds::zero());
   }
 }
 
-void TaskProcess::Run::finish() {
+void ExecutableRun::Run::finish() {
   // A late loop may come here before it has read anything since the end.
-  for (TaskPipe* pipe : {&stdout_, &stderr_, &pulse_}) {
+  for (PipeReader* pipe : {&stdout_, &stderr_, &pulse_}) {
     pipe->drain();
     pipe->close();
   }
@@ -223,44 +224,45 @@ void TaskProcess::Run::finish() {
     callbacks_.on_progress(*progress);
     if (is_hung_up_) return;
   }
-  TaskEnd end = *std::exchange(end_, std::nullopt);
+  ExecutionEnd end = *std::exchange(end_, std::nullopt);
   end.result = output_.result();
   end.dropped_lines = output_.dropped_lines();
   if (!end.error.empty()) {
     constexpr std::string_view kSeparator = ": ";
-    end.error.resize(std::min(end.error.size(), ErrorTail::kMaxBytes / 2));
+    end.error.resize(std::min(end.error.size(), StderrTail::kMaxBytes / 2));
     const std::string tail =
-        errors_.text(ErrorTail::kMaxBytes - end.error.size() - kSeparator.size());
+        errors_.text(StderrTail::kMaxBytes - end.error.size() - kSeparator.size());
     if (!tail.empty()) end.error.append(kSeparator).append(tail);
   }
   if (callbacks_.on_end) callbacks_.on_end(end);
 }
 
-void TaskProcess::Run::hang_up() noexcept {
+void ExecutableRun::Run::hang_up() noexcept {
   is_hung_up_ = true;
-  for (TaskPipe* pipe : {&stdout_, &stderr_, &pulse_}) pipe->close();
+  for (PipeReader* pipe : {&stdout_, &stderr_, &pulse_}) pipe->close();
   for (Timer* timer : {&progress_timer_, &window_timer_, &settle_timer_}) timer->handle.reset();
   if (minder_) minder_->hang_up();
 }
 
-TaskProcess::TaskProcess(std::shared_ptr<Run> run) noexcept : run_(std::move(run)) {}
+ExecutableRun::ExecutableRun(std::shared_ptr<Run> run) noexcept : run_(std::move(run)) {}
 
-TaskProcess::~TaskProcess() { run_->hang_up(); }
+ExecutableRun::~ExecutableRun() { run_->hang_up(); }
 
-TaskProcess::StartResult TaskProcess::start(uv_loop_t* loop, const TaskExecutable& executable,
-                                            const TaskOptions& options, TaskCallbacks callbacks) {
+ExecutableRun::StartResult ExecutableRun::start(uv_loop_t* loop, const Executable& executable,
+                                                const ExecutableOptions& options,
+                                                ExecutionCallbacks callbacks) {
   auto run = std::make_shared<Run>(loop, executable.path, options, std::move(callbacks));
   if (const int code = run->start(executable, options); code != 0) {
     run->hang_up();
     return {nullptr, code, "cannot start " + options.minder_path + ": " + uv_strerror(code)};
   }
-  return {std::unique_ptr<TaskProcess>(new TaskProcess(std::move(run))), 0, {}};
+  return {std::unique_ptr<ExecutableRun>(new ExecutableRun(std::move(run))), 0, {}};
 }
 
-void TaskProcess::ping(BootClock::time_point alive_as_of) noexcept { run_->ping(alive_as_of); }
+void ExecutableRun::ping(BootClock::time_point alive_as_of) noexcept { run_->ping(alive_as_of); }
 
-std::optional<std::int64_t> TaskProcess::pid() const noexcept { return run_->pid(); }
+std::optional<std::int64_t> ExecutableRun::pid() const noexcept { return run_->pid(); }
 
-void TaskProcess::terminate(milliseconds grace) noexcept { run_->terminate(grace); }
+void ExecutableRun::terminate(milliseconds grace) noexcept { run_->terminate(grace); }
 
 }  // namespace pulse

@@ -2,7 +2,7 @@
 //
 // The task runs under pulse-minder, which is its parent and outlives a stopped or dead worker: see
 // minder/README.md. This process should be a child subreaper (PR_SET_CHILD_SUBREAPER, set in main):
-// then what a killed minder leaves behind comes here, is killed and reaped (strangers.hpp).
+// then what a killed minder leaves behind comes here, is killed and reaped (orphans.hpp).
 //
 // Everything here belongs to the thread that runs the loop, nothing blocks, and callbacks come from
 // the loop, never from inside start(), ping(), terminate() or kill(). Memory is bounded whatever
@@ -34,7 +34,7 @@
 
 namespace pulse {
 
-struct TaskOptions {
+struct ExecutableOptions {
   std::string minder_path;
   minder::TaskRules rules;
   // At the last ping + ping_limit the minder sends SIGTERM, silence_grace later SIGKILL. Give
@@ -50,7 +50,7 @@ struct TaskOptions {
   int work_directory = -1;               // a directory descriptor; -1 = the tasks folder
 };
 
-struct TaskCallbacks {
+struct ExecutionCallbacks {
   // At most one per progress_interval; what is said in between is merged, the newest value of each
   // field wins.
   // What is still unreported comes just before on_end. May carry a checkpoint.
@@ -58,28 +58,28 @@ struct TaskCallbacks {
   // Exactly once, unless the object is destroyed first. Comes when the task has ended and its
   // output is read, at most 100 ms later. What it left running is killed by the minder then and
   // there: children do not outlive their task. The object may be destroyed inside.
-  std::function<void(const TaskEnd&)> on_end;
+  std::function<void(const ExecutionEnd&)> on_end;
   // Optional: raw chunks of stdout, in order; without it stdout is /dev/null. The object must not
   // be destroyed inside.
   std::function<void(std::string_view)> on_stdout;
 };
 
-class TaskProcess {
+class ExecutableRun {
  public:
   struct StartResult {
-    std::unique_ptr<TaskProcess> process;  // empty on failure
+    std::unique_ptr<ExecutableRun> process;  // empty on failure
     // Negative libuv code and a sentence. UV_ENOENT and UV_EACCES mean the minder itself is not
     // there (a fault of the installation); all else is exhaustion: release the job.
     int code = 0;
     std::string error;
   };
   // The executable's descriptors are used during the call only.
-  static StartResult start(uv_loop_t* loop, const TaskExecutable& executable,
-                           const TaskOptions& options, TaskCallbacks callbacks);
+  static StartResult start(uv_loop_t* loop, const Executable& executable,
+                           const ExecutableOptions& options, ExecutionCallbacks callbacks);
 
-  TaskProcess(const TaskProcess&) = delete;
-  TaskProcess& operator=(const TaskProcess&) = delete;
-  ~TaskProcess();
+  ExecutableRun(const ExecutableRun&) = delete;
+  ExecutableRun& operator=(const ExecutableRun&) = delete;
+  ~ExecutableRun();
 
   // Moves the minder's deadline to alive_as_of + ping_limit. Call it at least every ping_limit/4.
   void ping(BootClock::time_point alive_as_of = BootClock::now()) noexcept;
@@ -94,7 +94,7 @@ class TaskProcess {
 
  private:
   class Run;
-  explicit TaskProcess(std::shared_ptr<Run> run) noexcept;
+  explicit ExecutableRun(std::shared_ptr<Run> run) noexcept;
 
   const std::shared_ptr<Run> run_;  // outlives this object while one of its callbacks runs
 };

@@ -10,15 +10,16 @@
 namespace pulse {
 namespace {
 
-class ExecutableTask final : public Task {
+class ExecutableExecution final : public Execution {
  public:
-  explicit ExecutableTask(std::unique_ptr<TaskProcess> process) : process_(std::move(process)) {}
+  explicit ExecutableExecution(std::unique_ptr<ExecutableRun> process)
+      : process_(std::move(process)) {}
   void ping(TimePoint alive_as_of) override { process_->ping(alive_as_of); }
   void terminate(Duration grace) override { process_->terminate(grace); }
   std::optional<std::int64_t> pid() const override { return process_->pid(); }
 
  private:
-  std::unique_ptr<TaskProcess> process_;
+  std::unique_ptr<ExecutableRun> process_;
 };
 
 std::string folder_of_this_program() {
@@ -29,13 +30,14 @@ std::string folder_of_this_program() {
   return program.substr(0, program.rfind('/'));
 }
 
-TaskStart start(EventLoop& loop, const TaskFolder& folder, const std::string& minder_path,
-                const minder::TaskRules& rules, const HeldJob& job,
-                const Registration& registration, TimePoint alive_as_of, TaskCallbacks callbacks) {
+ExecutionStart start(EventLoop& loop, const TasksFolder& folder, const std::string& minder_path,
+                     const minder::TaskRules& rules, const HeldJob& job,
+                     const Registration& registration, TimePoint alive_as_of,
+                     ExecutionCallbacks callbacks) {
   TaskRefusal refusal;
   const auto executable = folder.find(job.job.input.identifier, refusal);
   if (!executable) return {nullptr, refusal.is_transient(), refusal.reason};
-  TaskOptions options;
+  ExecutableOptions options;
   options.minder_path = minder_path;
   options.rules = rules;
   options.ping_limit = registration.silence_limit();
@@ -46,10 +48,10 @@ TaskStart start(EventLoop& loop, const TaskFolder& folder, const std::string& mi
   options.environment = task_environment(job.job.input, environ);
   options.stdin_text = task_stdin(job.job.input);
   auto started =
-      TaskProcess::start(loop.uv(), *executable, std::move(options), std::move(callbacks));
+      ExecutableRun::start(loop.uv(), *executable, std::move(options), std::move(callbacks));
   // The task was found, so whatever is wrong now is wrong with the machine.
   if (!started.process) return {nullptr, true, started.error};
-  return {std::make_unique<ExecutableTask>(std::move(started.process)), false, {}};
+  return {std::make_unique<ExecutableExecution>(std::move(started.process)), false, {}};
 }
 
 }  // namespace
@@ -66,11 +68,11 @@ std::string find_minder() {
   return {};
 }
 
-StartTask task_starter(EventLoop& loop, const TaskFolder& folder, std::string minder_path,
-                       const minder::TaskRules& rules) {
+StartExecution executable_starter(EventLoop& loop, const TasksFolder& folder,
+                                  std::string minder_path, const minder::TaskRules& rules) {
   return [&loop, &folder, rules, minder_path = std::move(minder_path)](
              const HeldJob& job, const Registration& registration, TimePoint alive_as_of,
-             TaskCallbacks callbacks) {
+             ExecutionCallbacks callbacks) {
     return start(loop, folder, minder_path, rules, job, registration, alive_as_of,
                  std::move(callbacks));
   };

@@ -14,7 +14,7 @@ namespace pulse {
 std::string find_minder();
 
 // Starts tasks from `folder`, which must outlive the result.
-StartTask task_starter(EventLoop& loop, const TaskFolder& folder, std::string minder_path,
-                       const minder::TaskRules& rules);
+StartExecution executable_starter(EventLoop& loop, const TasksFolder& folder,
+                                  std::string minder_path, const minder::TaskRules& rules);
 
 }  // namespace pulse

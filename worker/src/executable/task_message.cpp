@@ -13,7 +13,7 @@ constexpr std::size_t kMaxDepth = 500;  // PostgreSQL reads JSON recursively; th
 constexpr std::size_t kMaxMessageBytes = std::size_t{8} * 1024;
 constexpr std::size_t kMaxStageBytes = 128;
 
-void append_json_string(std::string& text, std::string_view value) {
+void append_escaped(std::string& text, std::string_view value) {
   constexpr std::string_view kHex = "0123456789abcdef";
   text += '"';
   for (const char character : value) {
@@ -33,7 +33,7 @@ void append_json_string(std::string& text, std::string_view value) {
 }
 
 // Text for a text column, which cannot hold U+0000.
-std::string storable(std::string_view value, std::size_t limit) {
+std::string storable_prefix(std::string_view value, std::size_t limit) {
   std::string text;
   for (const char character : utf8_prefix(value, limit)) {
     if (character == '\0') {
@@ -69,16 +69,16 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool string(string_t& value) override {
     if (is_field_value() && field_ == Field::message) {
-      message.progress.message = storable(value, kMaxMessageBytes);
+      message.progress.message = storable_prefix(value, kMaxMessageBytes);
       return true;
     }
     if (is_field_value() && field_ == Field::stage) {
-      message.progress.stage = storable(value, kMaxStageBytes);
+      message.progress.stage = storable_prefix(value, kMaxStageBytes);
       return true;
     }
     if (!may_put()) return false;
     separate();
-    if (captured_ != nullptr) append_json_string(*captured_, value);
+    if (captured_ != nullptr) append_escaped(*captured_, value);
     return true;
   }
   bool binary(binary_t& /*value*/) override { return false; }
@@ -94,7 +94,7 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
     } else {
       separate();
       if (captured_ != nullptr) {
-        append_json_string(*captured_, name);
+        append_escaped(*captured_, name);
         *captured_ += ':';
       }
       needs_comma_ = false;

@@ -45,8 +45,8 @@ class TaskOutput {
   // Twice within a stall_timeout: a task that reports in time is seen in time.
   static std::chrono::milliseconds interval_for(
       const std::optional<std::chrono::milliseconds>& stall_timeout) {
-    const std::chrono::milliseconds longest = kProgressInterval;
-    return stall_timeout ? std::min(longest, *stall_timeout / 2) : longest;
+    const std::chrono::milliseconds max_interval = kProgressInterval;
+    return stall_timeout ? std::min(max_interval, *stall_timeout / 2) : max_interval;
   }
 
   explicit TaskOutput(std::chrono::milliseconds progress_interval = kProgressInterval)

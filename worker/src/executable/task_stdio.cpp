@@ -7,6 +7,8 @@
 #include <array>
 #include <cerrno>
 
+#include "supervised/pipe_reader.hpp"
+
 namespace pulse {
 namespace {
 
@@ -31,14 +33,6 @@ int fill(UniqueFd& file, std::string_view text) noexcept {
     text.remove_prefix(static_cast<std::size_t>(size));
   }
   return lseek(file.get(), 0, SEEK_SET) < 0 ? errno : 0;
-}
-
-int open_pipe(UniqueFd& reader, UniqueFd& writer) noexcept {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return errno;
-  reader.reset(ends[0]);
-  writer.reset(ends[1]);
-  return 0;
 }
 
 int open_null(UniqueFd& fd) noexcept {

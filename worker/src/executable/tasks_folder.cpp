@@ -124,8 +124,8 @@ std::string resolved_path(int fd, const std::string& path) {
 }
 
 // Collects the identifiers beneath `directory`, which is `prefix` within the folder.
-void collect(const TaskFolder& folder, int directory, const std::string& prefix, int depth,
-             TaskFolder::Listing& listing) {
+void collect(const TasksFolder& folder, int directory, const std::string& prefix, int depth,
+             TasksFolder::Listing& listing) {
   UniqueFd readable(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const Directory entries(readable.valid() ? fdopendir(readable.get()) : nullptr);
   if (entries == nullptr) {
@@ -156,10 +156,10 @@ void collect(const TaskFolder& folder, int directory, const std::string& prefix,
 
 }  // namespace
 
-TaskFolder::TaskFolder(UniqueFd fd, std::string path) noexcept
+TasksFolder::TasksFolder(UniqueFd fd, std::string path) noexcept
     : fd_(std::move(fd)), path_(std::move(path)) {}
 
-std::optional<TaskFolder> TaskFolder::open(const std::string& path, TaskRefusal& refusal) {
+std::optional<TasksFolder> TasksFolder::open(const std::string& path, TaskRefusal& refusal) {
   UniqueFd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) {
     refuse_unopened(refusal, "the tasks folder " + path, errno);
@@ -174,10 +174,10 @@ std::optional<TaskFolder> TaskFolder::open(const std::string& path, TaskRefusal&
     refuse_unopened(refusal, "the tasks folder " + resolved, errno);
     return std::nullopt;
   }
-  return TaskFolder(std::move(fd), std::move(resolved));
+  return TasksFolder(std::move(fd), std::move(resolved));
 }
 
-bool TaskFolder::is_valid_name(std::string_view identifier) noexcept {
+bool TasksFolder::is_valid_name(std::string_view identifier) noexcept {
   std::size_t characters = 0;
   bool begins_component = true;
   for (std::string_view rest = identifier; !rest.empty(); ++characters) {
@@ -192,13 +192,13 @@ bool TaskFolder::is_valid_name(std::string_view identifier) noexcept {
   return characters > 0 && characters <= kMaxNameLength && !begins_component;
 }
 
-std::optional<TaskExecutable> TaskFolder::find(std::string_view identifier,
-                                               TaskRefusal& refusal) const {
+std::optional<Executable> TasksFolder::find(std::string_view identifier,
+                                            TaskRefusal& refusal) const {
   if (!is_valid_name(identifier)) {
     refuse(refusal, Kind::bad_name, "the identifier is not a name for a task file");
     return std::nullopt;
   }
-  TaskExecutable executable;
+  Executable executable;
   executable.path = path_;
   executable.directory = duplicate(fd_.get());
   executable.folder = duplicate(fd_.get());
@@ -229,7 +229,7 @@ std::optional<TaskExecutable> TaskFolder::find(std::string_view identifier,
   return executable;
 }
 
-TaskFolder::Listing TaskFolder::list() const {
+TasksFolder::Listing TasksFolder::list() const {
   Listing listing;
   collect(*this, fd_.get(), "", 0, listing);
   std::sort(listing.identifiers.begin(), listing.identifiers.end());

@@ -38,23 +38,23 @@ struct TaskRefusal {
 };
 
 // One file that passed every check, held by descriptors (O_PATH, close-on-exec).
-struct TaskExecutable {
+struct Executable {
   UniqueFd file;       // the file itself: its identity
   UniqueFd directory;  // the folder that holds it: names are resolved from here when it is run
   UniqueFd folder;     // the tasks folder: the working directory of the task
   std::string path;    // for people: the folder's path and the name
 };
 
-class TaskFolder {
+class TasksFolder {
  public:
   // Longest name in characters (code points).
   static constexpr std::size_t kMaxNameLength = 128;
 
   // Opens and checks the folder; on a refusal returns nothing and fills `refusal`.
-  static std::optional<TaskFolder> open(const std::string& path, TaskRefusal& refusal);
+  static std::optional<TasksFolder> open(const std::string& path, TaskRefusal& refusal);
 
   // Resolves one identifier; on a refusal returns nothing and fills `refusal`.
-  std::optional<TaskExecutable> find(std::string_view identifier, TaskRefusal& refusal) const;
+  std::optional<Executable> find(std::string_view identifier, TaskRefusal& refusal) const;
 
   struct Listing {
     std::vector<std::string> identifiers;  // sorted; every one of them passes find()
@@ -73,7 +73,7 @@ class TaskFolder {
   static bool is_valid_name(std::string_view identifier) noexcept;
 
  private:
-  TaskFolder(UniqueFd fd, std::string path) noexcept;
+  TasksFolder(UniqueFd fd, std::string path) noexcept;
 
   UniqueFd fd_;
   std::string path_;

@@ -12,16 +12,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMostErrorBytes = 8 * 1024;
+constexpr std::size_t kMaxErrorBytes = 8 * 1024;
 constexpr Duration kKeptIdle = 10s;
 constexpr Duration kReconnectCap = 5s;
 // A function's own limits end it (see executor.hpp), not the wait for its answer.
 constexpr Duration kNoDeadline = std::chrono::hours(24 * 365);
 // The answer to a cancel may be that the function has completed its job after all.
-constexpr Duration kShortestGrace = 1s;
+constexpr Duration kMinGrace = 1s;
 
-LinkConfig link_config(Duration open_deadline) {
-  LinkConfig config;
+SessionConfig function_session_config(Duration open_deadline) {
+  SessionConfig config;
   config.name = "sql task";
   config.open_deadline = open_deadline;
   config.settings = {{"client_connection_check_interval", "1s"},
@@ -33,19 +33,19 @@ LinkConfig link_config(Duration open_deadline) {
   return config;
 }
 
-TaskEnd lost_end(const std::string& reason) {
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::session_lost;
+ExecutionEnd lost_end(const std::string& reason) {
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::session_lost;
   end.error = "the session of its function was lost: " + reason;
   return end;
 }
 
-TaskEnd end_of(const Reply& reply) {
+ExecutionEnd end_of(const Reply& reply) {
   if (const auto* lost = std::get_if<ConnectionLost>(&reply)) return lost_end(lost->reason);
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::completed;
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::completed;
   if (const auto* error = std::get_if<SqlError>(&reply)) {
-    end.kind = TaskEnd::Kind::refused;
+    end.kind = ExecutionEnd::Kind::refused;
     end.sqlstate = error->sqlstate;
     end.error = describe_error(*error);
   }
@@ -55,49 +55,49 @@ TaskEnd end_of(const Reply& reply) {
 }  // namespace
 
 // One session with at most one function running in it.
-class SqlTasks::Session {
+class FunctionTasks::FunctionSession {
  public:
-  Session(std::unique_ptr<Connection> connection, Duration open_deadline, Timers& timers,
-          const Random& random, Log& log)
+  FunctionSession(std::unique_ptr<Connection> connection, Duration open_deadline, Timers& timers,
+                  const Random& random, Log& log)
       : connection_(std::move(connection)),
-        link_(link_config(open_deadline), *connection_, timers, Reconnect(random, kReconnectCap),
-              log),
-        idle_(timers, [this] { link_.close(); }),
+        session_(function_session_config(open_deadline), *connection_, timers,
+                 Reconnect(random, kReconnectCap), log),
+        idle_(timers, [this] { session_.close(); }),
         grace_(timers, [this] { give_up(); }) {
-    link_.add_sender([this] { return send_next(); });
-    link_.on_lost = [this](const std::string&) {
-      if (!run_) link_.close();
+    session_.add_sender([this] { return send_next(); });
+    session_.on_lost = [this](const std::string&) {
+      if (!run_) session_.close();
     };
   }
 
   bool is_free() const { return !run_; }
 
-  void start(ClaimKey claim, std::function<void(const TaskEnd&)> on_end) {
+  void start(ClaimKey claim, std::function<void(const ExecutionEnd&)> on_end) {
     run_ = Run{claim, std::move(on_end)};
     idle_.stop();
-    link_.open();
-    link_.wake();
+    session_.open();
+    session_.wake();
   }
 
   void terminate(Duration grace) {
     if (!run_) return;
-    grace_.start_in(run_->is_sent ? std::max(grace, kShortestGrace) : Duration::zero());
+    grace_.start_in(run_->is_sent ? std::max(grace, kMinGrace) : Duration::zero());
     if (!run_->is_sent) return;
     run_->is_cancelled = true;
-    link_.cancel();
+    session_.cancel();
   }
 
   // Nobody wants to hear of it any more.
   void abandon() {
     if (!run_) return;
-    link_.close();
+    session_.close();
     forget();
   }
 
  private:
   struct Run {
     ClaimKey claim;
-    std::function<void(const TaskEnd&)> on_end;
+    std::function<void(const ExecutionEnd&)> on_end;
     bool is_sent = false;
     bool is_cancelled = false;
   };
@@ -105,24 +105,24 @@ class SqlTasks::Session {
   bool send_next() {
     if (!run_ || run_->is_sent) return false;
     run_->is_sent = true;
-    link_.send(statements::kPerformJob,
-               {std::to_string(run_->claim.job_id), std::to_string(run_->claim.token)}, kNoDeadline,
-               [this](const Reply& reply) { end(end_of(reply)); });
+    session_.send(statements::kPerformJob,
+                  {std::to_string(run_->claim.job_id), std::to_string(run_->claim.token)},
+                  kNoDeadline, [this](const Reply& reply) { end(end_of(reply)); });
     return true;
   }
 
   void give_up() {
-    link_.close();
+    session_.close();
     end(lost_end("no answer to its cancellation"));
   }
 
-  void end(const TaskEnd& end) {
+  void end(const ExecutionEnd& end) {
     const auto on_end = run_->on_end;
     const bool was_cancelled = run_->is_cancelled;
     forget();
     // A cancellation may still be on its way, and would end the next job of this session.
     if (was_cancelled)
-      link_.close();
+      session_.close();
     else
       idle_.start_in(kKeptIdle);
     on_end(end);
@@ -134,20 +134,20 @@ class SqlTasks::Session {
   }
 
   const std::unique_ptr<Connection> connection_;
-  Link link_;
+  Session session_;
   std::optional<Run> run_;
   Timer idle_;
   Timer grace_;
 };
 
-class SqlTasks::Running final : public Task {
+class FunctionTasks::Running final : public Execution {
  public:
-  explicit Running(Session& session) : session_(session) {}
+  explicit Running(FunctionSession& session) : session_(session) {}
   ~Running() override {
     if (!has_ended_) session_.abandon();
   }
-  void start(ClaimKey claim, std::function<void(const TaskEnd&)> on_end) {
-    session_.start(claim, [this, on_end = std::move(on_end)](const TaskEnd& end) {
+  void start(ClaimKey claim, std::function<void(const ExecutionEnd&)> on_end) {
+    session_.start(claim, [this, on_end = std::move(on_end)](const ExecutionEnd& end) {
       has_ended_ = true;  // the session may be another's by the time this is destroyed
       on_end(end);
     });
@@ -158,30 +158,30 @@ class SqlTasks::Running final : public Task {
   }
 
  private:
-  Session& session_;
+  FunctionSession& session_;
   bool has_ended_ = false;
 };
 
-SqlTasks::SqlTasks(MakeConnection make_connection, Duration open_deadline, Timers& timers,
-                   Random random, Log& log)
+FunctionTasks::FunctionTasks(MakeConnection make_connection, Duration open_deadline, Timers& timers,
+                             Random random, Log& log)
     : make_connection_(std::move(make_connection)),
       open_deadline_(open_deadline),
       timers_(timers),
       random_(std::move(random)),
       log_(log) {}
 
-SqlTasks::~SqlTasks() = default;
+FunctionTasks::~FunctionTasks() = default;
 
-SqlTasks::Session& SqlTasks::free_session() {
+FunctionTasks::FunctionSession& FunctionTasks::free_session() {
   const auto found = std::find_if(sessions_.begin(), sessions_.end(),
                                   [](const auto& session) { return session->is_free(); });
   if (found != sessions_.end()) return **found;
-  sessions_.push_back(
-      std::make_unique<Session>(make_connection_(), open_deadline_, timers_, random_, log_));
+  sessions_.push_back(std::make_unique<FunctionSession>(make_connection_(), open_deadline_, timers_,
+                                                        random_, log_));
   return *sessions_.back();
 }
 
-TaskStart SqlTasks::start(const HeldJob& job, TaskCallbacks callbacks) {
+ExecutionStart FunctionTasks::start(const HeldJob& job, ExecutionCallbacks callbacks) {
   auto running = std::make_unique<Running>(free_session());
   running->start(job.key(), std::move(callbacks.on_end));
   return {std::move(running), false, {}};
@@ -195,7 +195,7 @@ std::string describe_error(const SqlError& error) {
   add("DETAIL", error.detail);
   add("HINT", error.hint);
   add("CONTEXT", error.context);
-  return std::string(utf8_prefix(text, kMostErrorBytes));
+  return std::string(utf8_prefix(text, kMaxErrorBytes));
 }
 
 }  // namespace pulse

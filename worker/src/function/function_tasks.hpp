@@ -16,29 +16,29 @@
 
 namespace pulse {
 
-class SqlTasks {
+class FunctionTasks {
  public:
   using MakeConnection = std::function<std::unique_ptr<Connection>()>;
 
-  SqlTasks(MakeConnection make_connection, Duration open_deadline, Timers& timers, Random random,
-           Log& log);
-  ~SqlTasks();
+  FunctionTasks(MakeConnection make_connection, Duration open_deadline, Timers& timers,
+                Random random, Log& log);
+  ~FunctionTasks();
 
-  // As StartTask; always starts. Must outlive what it started.
-  TaskStart start(const HeldJob& job, TaskCallbacks callbacks);
+  // As StartExecution; always starts. Must outlive what it started.
+  ExecutionStart start(const HeldJob& job, ExecutionCallbacks callbacks);
 
  private:
-  class Session;
+  class FunctionSession;
   class Running;
 
-  Session& free_session();
+  FunctionSession& free_session();
 
   const MakeConnection make_connection_;
   const Duration open_deadline_;
   Timers& timers_;
   const Random random_;
   Log& log_;
-  std::vector<std::unique_ptr<Session>> sessions_;
+  std::vector<std::unique_ptr<FunctionSession>> sessions_;
 };
 
 // What a refused statement says, for last_error: SQLSTATE, message, detail, hint and context, at

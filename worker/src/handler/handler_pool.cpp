@@ -8,28 +8,26 @@
 namespace pulse {
 namespace {
 
-TaskEnd failure(std::string_view error, const char* reason) {
-  ErrorTail text;
-  text.feed(error);
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::failed;
-  end.error = text.text();
+ExecutionEnd failed_end(std::string_view error, const char* reason) {
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::failed;
+  end.error = storable_text(error);
   end.reason = reason;
   return end;
 }
 
-std::vector<TaskEnd> call(const HandlerCode& code, std::span<const HandlerRunPtr> runs) {
+std::vector<ExecutionEnd> call(const HandlerCode& code, std::span<const HandlerRunPtr> runs) {
   try {
-    std::vector<TaskEnd> ends = code(runs);
+    std::vector<ExecutionEnd> ends = code(runs);
     const std::string text = "the handler answered for " + std::to_string(ends.size()) + " of " +
                              std::to_string(runs.size()) + " jobs";
-    if (ends.size() < runs.size()) ends.resize(runs.size(), failure(text, "no answer"));
+    if (ends.size() < runs.size()) ends.resize(runs.size(), failed_end(text, "no answer"));
     return ends;
   } catch (const std::exception& error) {
-    return std::vector<TaskEnd>(runs.size(), failure(error.what(), "exception"));
+    return std::vector<ExecutionEnd>(runs.size(), failed_end(error.what(), "exception"));
   } catch (...) {
-    return std::vector<TaskEnd>(runs.size(),
-                                failure("an exception that is no std::exception", "exception"));
+    return std::vector<ExecutionEnd>(
+        runs.size(), failed_end("an exception that is no std::exception", "exception"));
   }
 }
 
@@ -122,7 +120,7 @@ std::vector<HandlerRunPtr> HandlerPool::next_runs(State& state, std::unique_lock
     Queue& next = *state.turns.front();
     state.turns.pop_front();
     queue = &next;
-    while (!next.runs.empty() && runs.size() < next.entry.most_at_once) {
+    while (!next.runs.empty() && runs.size() < next.entry.max_at_once) {
       const HandlerRunPtr run = std::move(next.runs.front());
       next.runs.pop_front();
       if (run->state != HandlerRun::State::queued) continue;
@@ -136,7 +134,7 @@ std::vector<HandlerRunPtr> HandlerPool::next_runs(State& state, std::unique_lock
 void HandlerPool::run_code(const Queue& queue, const std::vector<HandlerRunPtr>& runs,
                            std::vector<HandlerOutbox::Message>& messages) {
   const auto began = BootClock::now();
-  std::vector<TaskEnd> ends = call(queue.entry.code, runs);
+  std::vector<ExecutionEnd> ends = call(queue.entry.code, runs);
   const std::chrono::nanoseconds took = BootClock::now() - began;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     ends[i].ran_for = took;

@@ -19,10 +19,10 @@
 namespace pulse {
 
 // Answers for each of the runs, in order. An exception is the answer for all of them.
-using HandlerCode = std::function<std::vector<TaskEnd>(std::span<const HandlerRunPtr>)>;
+using HandlerCode = std::function<std::vector<ExecutionEnd>(std::span<const HandlerRunPtr>)>;
 
 struct HandlerEntry {
-  std::size_t most_at_once = 1;
+  std::size_t max_at_once = 1;
   HandlerCode code;
 };
 using Handlers = std::unordered_map<std::string, HandlerEntry>;  // by task

@@ -15,7 +15,7 @@
 namespace pulse {
 
 class HandlerRun;
-class HandlerTask;
+class HandlerExecution;
 using HandlerRunPtr = std::shared_ptr<HandlerRun>;
 
 // From any thread to the loop's. What is said together travels together: only the first message
@@ -24,7 +24,7 @@ class HandlerOutbox {
  public:
   struct Message {
     HandlerRunPtr run;
-    std::optional<TaskEnd> end;  // empty: it has progress
+    std::optional<ExecutionEnd> end;  // empty: it has progress
   };
 
   explicit HandlerOutbox(std::function<void()> notify) : notify_(std::move(notify)) {}
@@ -56,7 +56,7 @@ class HandlerRun : public std::enable_shared_from_this<HandlerRun> {
   TaskProgress take_progress();
   // Progress is told again. Until then it is only merged.
   void listen_again();
-  HandlerTask* task = nullptr;  // while the executor has it
+  HandlerExecution* execution = nullptr;  // while the executor has it
 
   // The pool's, under its lock.
   enum class State { queued, running, done, withdrawn };

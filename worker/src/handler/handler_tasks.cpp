@@ -7,9 +7,9 @@
 namespace pulse {
 namespace {
 
-TaskEnd withdrawn_end() {
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::failed;
+ExecutionEnd withdrawn_end() {
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::failed;
   end.reason = "not begun";
   end.ran_for = std::chrono::nanoseconds::zero();
   return end;
@@ -17,19 +17,19 @@ TaskEnd withdrawn_end() {
 
 }  // namespace
 
-class HandlerTask final : public Task {
+class HandlerExecution final : public Execution {
  public:
-  HandlerTask(HandlerTasks& owner, HandlerRunPtr run, Duration progress_interval,
-              TaskCallbacks callbacks)
+  HandlerExecution(HandlerTasks& owner, HandlerRunPtr run, Duration progress_interval,
+                   ExecutionCallbacks callbacks)
       : owner_(owner),
         run_(std::move(run)),
         progress_interval_(progress_interval),
         callbacks_(std::move(callbacks)),
         next_progress_(owner.timers_, [this] { report_progress(); }),
         patience_(owner.timers_, [this] { give_up(); }) {
-    run_->task = this;
+    run_->execution = this;
   }
-  ~HandlerTask() override { run_->task = nullptr; }
+  ~HandlerExecution() override { run_->execution = nullptr; }
 
   // The loop that beats is in the process that runs it: there is nobody else to tell.
   void ping(TimePoint /*alive_as_of*/) override {}
@@ -41,8 +41,8 @@ class HandlerTask final : public Task {
       owner_.outbox_->add({{run_, withdrawn_end()}});
       return;
     }
-    const Duration longest = owner_.policy_.stop_grace;
-    const Duration allowed = grace == Duration::zero() ? longest : std::min(grace, longest);
+    const Duration max_grace = owner_.policy_.stop_grace;
+    const Duration allowed = grace == Duration::zero() ? max_grace : std::min(grace, max_grace);
     const TimePoint limit = owner_.timers_.now() + allowed;
     if (has_given_up_) return;
     if (!patience_.is_running() || limit < patience_.due()) patience_.start_at(limit);
@@ -81,7 +81,7 @@ class HandlerTask final : public Task {
   HandlerTasks& owner_;
   const HandlerRunPtr run_;
   const Duration progress_interval_;
-  TaskCallbacks callbacks_;
+  ExecutionCallbacks callbacks_;
   EndReason reason_ = EndReason::none;
   bool has_given_up_ = false;
   TimePoint not_before_{};
@@ -98,28 +98,28 @@ HandlerTasks::HandlerTasks(HandlerPolicy policy, HandlerPool& pool,
       log_(log),
       handing_over_(timers, [this] { pool_.add(std::exchange(starting_, {})); }) {}
 
-StartTask HandlerTasks::starter() {
-  return [this](const HeldJob& job, const Registration&, TimePoint, TaskCallbacks callbacks) {
+StartExecution HandlerTasks::starter() {
+  return [this](const HeldJob& job, const Registration&, TimePoint, ExecutionCallbacks callbacks) {
     return start(job, std::move(callbacks));
   };
 }
 
-TaskStart HandlerTasks::start(const HeldJob& job, TaskCallbacks callbacks) {
+ExecutionStart HandlerTasks::start(const HeldJob& job, ExecutionCallbacks callbacks) {
   const TaskInput& input = job.job.input;
   if (!pool_.has(input.identifier)) {
     return {nullptr, false, "this worker has no handler for " + input.identifier};
   }
   auto run = std::make_shared<HandlerRun>(input, outbox_);
-  auto task = std::make_unique<HandlerTask>(
+  auto execution = std::make_unique<HandlerExecution>(
       *this, run, TaskOutput::interval_for(job.job.stall_timeout), std::move(callbacks));
   starting_.push_back(std::move(run));
   handing_over_.start_soon();
-  return {std::move(task), false, {}};
+  return {std::move(execution), false, {}};
 }
 
 void HandlerTasks::take_messages() {
   for (HandlerOutbox::Message& message : outbox_->take()) {
-    if (message.run->task != nullptr) message.run->task->take_message(message);
+    if (message.run->execution != nullptr) message.run->execution->take_message(message);
   }
 }
 
@@ -128,7 +128,7 @@ void HandlerTasks::give_up(const HandlerRunPtr& run) {
   log_.error("stubborn", {{"job", run->input().job_id},
                           {"task", run->input().identifier},
                           {"worker", run->input().worker_id},
-                          {"reason", name_of(run->stop_reason())}});
+                          {"reason", reason_name(run->stop_reason())}});
   if (policy_.on_stubborn && !policy_.on_stubborn(run)) return;
   policy_.end_process();
 }

@@ -31,13 +31,13 @@ class HandlerTasks {
                Timers& timers, Log& log);
 
   // For the executor; this must outlive it.
-  StartTask starter();
+  StartExecution starter();
   // The outbox has something.
   void take_messages();
 
  private:
-  friend class HandlerTask;
-  TaskStart start(const HeldJob& job, TaskCallbacks callbacks);
+  friend class HandlerExecution;
+  ExecutionStart start(const HeldJob& job, ExecutionCallbacks callbacks);
   void give_up(const HandlerRunPtr& run);
 
   const HandlerPolicy policy_;

@@ -14,44 +14,40 @@ constexpr Duration kAnswerDeadline = 10s;
 constexpr Duration kWaitSlack = 5s;
 // The server ends the waits of a few after 30 s, so that somebody looks; in a crowd all that looked
 // would cost more than what they do.
-constexpr Duration kLongestWait = 2min;
+constexpr Duration kMaxWait = 2min;
 // While something is held: a job that is only given to a worker that holds nothing is not announced
 // to a worker that became idle while it waited.
 constexpr Duration kWaitWhileBusy = 5s;
 constexpr Duration kFirstPause = 100ms;
-constexpr Duration kLongestPause = 5s;
+constexpr Duration kMaxPause = 5s;
 constexpr Duration kClaimsOffPause = 5s;
 // A wait that ends sooner than this waited for nothing; after a few in a row something is odd.
 constexpr Duration kQuickWait = 2ms;
-constexpr int kMostQuickWaits = 3;
-
-std::string milliseconds_text(Duration duration) {
-  return std::to_string(duration.count()) + " milliseconds";
-}
+constexpr int kMaxQuickWaits = 3;
 
 constexpr const char* kNoBeat = "no good heartbeat lately";
 
 }  // namespace
 
-Claimer::Claimer(ClaimerConfig config, Link& link, Heartbeat& heartbeat, HeldJobs& held,
+Claimer::Claimer(ClaimerConfig config, Session& session, Heartbeat& heartbeat, HeldJobs& held,
                  Finisher& finisher, Timers& timers, Log& log)
     : config_(std::move(config)),
-      link_(link),
+      session_(session),
       heartbeat_(heartbeat),
       held_(held),
       finisher_(finisher),
       timers_(timers),
       log_(log),
       prefetch_(config_.prefetch),
-      holding_off_(timers, [this] { link_.wake(); }),
+      holding_off_(timers, [this] { session_.wake(); }),
       prefetch_limit_(timers, [this] { release_overdue(); }) {
-  link_.add_sender([this] { return send_next(); });
+  session_.add_sender([this] { return send_next(); });
 }
 
 void Claimer::look_again() {
   has_no_prefetch_ = false;
   if (config_.once) found_nothing_ = false;
-  link_.wake();
+  session_.wake();
 }
 
 void Claimer::hold_off(Duration pause, const std::string& reason) {
@@ -73,7 +69,7 @@ void Claimer::stop() {
 }
 
 void Claimer::cancel_wait() {
-  if (activity_ == Activity::waiting) link_.cancel();
+  if (activity_ == Activity::waiting) session_.cancel();
 }
 
 bool Claimer::send_next() {
@@ -134,11 +130,11 @@ void Claimer::send_claim(Demand demand) {
   std::vector<ReplyHandler> handlers;
   Commit commit = Commit::each;
   // A pooler gets one statement at a time, as it likes best.
-  auto company = link_.is_pooled() ? std::nullopt : finisher_.take_company();
-  if (company) {
-    commit = company->commit;
-    calls.push_back(std::move(company->call));
-    handlers.push_back(std::move(company->take_reply));
+  auto outcomes = session_.is_pooled() ? std::nullopt : finisher_.take_with_claim();
+  if (outcomes) {
+    commit = outcomes->commit;
+    calls.push_back(std::move(outcomes->call));
+    handlers.push_back(std::move(outcomes->take_reply));
   }
   calls.push_back({statements::kClaim,
                    {std::to_string(worker_id), std::to_string(demand.max_jobs), tasks,
@@ -148,7 +144,7 @@ void Claimer::send_claim(Demand demand) {
     take_claim(demand, worker_id, sent_at, held_nothing, reply);
     become_quiet();
   });
-  link_.send(std::move(calls), commit, kAnswerDeadline, std::move(handlers));
+  session_.send(std::move(calls), commit, kAnswerDeadline, std::move(handlers));
 }
 
 void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at,
@@ -165,7 +161,7 @@ void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_a
   pause_ = Duration::zero();
   last_skip_.clear();
   const bool was_woken = std::exchange(was_woken_, false);
-  const Rows& rows = std::get<Rows>(reply);
+  const QueryResult& rows = std::get<QueryResult>(reply);
   if (rows.empty()) {
     // Not for a job, then: one that runs is cancelled, or this worker is told to drain.
     if (was_woken) heartbeat_.beat_now();
@@ -185,7 +181,7 @@ void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_a
   take_jobs(rows, worker_id, sent_at);
 }
 
-void Claimer::take_jobs(const Rows& rows, std::int64_t worker_id, TimePoint sent_at) {
+void Claimer::take_jobs(const QueryResult& rows, std::int64_t worker_id, TimePoint sent_at) {
   const auto& registration = heartbeat_.registration();
   const bool is_current = registration && registration->worker_id == worker_id;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -248,13 +244,13 @@ void Claimer::send_wait() {
   activity_ = Activity::waiting;
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
   const TimePoint sent_at = timers_.now();
-  const Duration longest = held_.empty() ? kLongestWait : kWaitWhileBusy;
-  link_.send(statements::kWaitForJob, {std::to_string(worker_id), milliseconds_text(longest)},
-             longest + kWaitSlack, [=, this](const Reply& reply) {
-               activity_ = Activity::none;
-               take_wait(worker_id, sent_at, reply);
-               become_quiet();
-             });
+  const Duration max_wait = held_.empty() ? kMaxWait : kWaitWhileBusy;
+  session_.send(statements::kWaitForJob, {std::to_string(worker_id), interval_param(max_wait)},
+                max_wait + kWaitSlack, [=, this](const Reply& reply) {
+                  activity_ = Activity::none;
+                  take_wait(worker_id, sent_at, reply);
+                  become_quiet();
+                });
 }
 
 void Claimer::take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& reply) {
@@ -270,10 +266,10 @@ void Claimer::take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& 
   was_woken_ = error == nullptr && !held_.empty() && timers_.now() - sent_at < kWaitWhileBusy;
   if (timers_.now() - sent_at > kQuickWait) {
     quick_waits_ = 0;
-  } else if (++quick_waits_ > kMostQuickWaits) {
+  } else if (++quick_waits_ > kMaxQuickWaits) {
     // Perhaps this worker is told to drain: the next beat says so.
     heartbeat_.beat_now();
-    holding_off_.start_in(std::min(kFirstPause * (quick_waits_ - kMostQuickWaits), kLongestPause));
+    holding_off_.start_in(std::min(kFirstPause * (quick_waits_ - kMaxQuickWaits), kMaxPause));
   }
 }
 
@@ -282,12 +278,12 @@ void Claimer::send_check() {
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
   // What ends until the answer comes may still be in it.
   const std::vector<ClaimKey> known = held_.claims_of(worker_id);
-  link_.send(statements::kHeld, {std::to_string(worker_id)}, kAnswerDeadline,
-             [this, worker_id, known](const Reply& reply) {
-               activity_ = Activity::none;
-               take_check(worker_id, known, reply);
-               become_quiet();
-             });
+  session_.send(statements::kHeld, {std::to_string(worker_id)}, kAnswerDeadline,
+                [this, worker_id, known](const Reply& reply) {
+                  activity_ = Activity::none;
+                  take_check(worker_id, known, reply);
+                  become_quiet();
+                });
 }
 
 void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& known,
@@ -298,7 +294,7 @@ void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& kn
     return;
   }
   is_unsure_ = false;
-  const Rows& rows = std::get<Rows>(reply);
+  const QueryResult& rows = std::get<QueryResult>(reply);
   std::int64_t released = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Job job = job_of(rows[i]);
@@ -319,8 +315,8 @@ void Claimer::take_refusal(const char* statement, std::int64_t worker_id, const 
     heartbeat_.declare_lost(worker_id, error.message);
     return;
   }
-  pause_ = error.sqlstate == "PU008" ? kClaimsOffPause
-                                     : std::clamp(pause_ * 2, kFirstPause, kLongestPause);
+  pause_ =
+      error.sqlstate == "PU008" ? kClaimsOffPause : std::clamp(pause_ * 2, kFirstPause, kMaxPause);
   holding_off_.start_in(pause_);
   skip(std::string(statement) + ": " + error.sqlstate + " " + error.message);
 }

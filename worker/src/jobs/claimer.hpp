@@ -24,7 +24,7 @@ struct ClaimerConfig {
 
 class Claimer {
  public:
-  Claimer(ClaimerConfig config, Link& link, Heartbeat& heartbeat, HeldJobs& held,
+  Claimer(ClaimerConfig config, Session& session, Heartbeat& heartbeat, HeldJobs& held,
           Finisher& finisher, Timers& timers, Log& log);
 
   // A slot is free, a job has ended: look again.
@@ -70,7 +70,7 @@ class Claimer {
   void send_claim(Demand demand);
   void take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at, bool held_nothing,
                   const Reply& reply);
-  void take_jobs(const Rows& rows, std::int64_t worker_id, TimePoint sent_at);
+  void take_jobs(const QueryResult& rows, std::int64_t worker_id, TimePoint sent_at);
   void send_wait();
   void take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& reply);
   void send_check();
@@ -84,7 +84,7 @@ class Claimer {
   void become_quiet();
 
   const ClaimerConfig config_;
-  Link& link_;
+  Session& session_;
   Heartbeat& heartbeat_;
   HeldJobs& held_;
   Finisher& finisher_;

@@ -2,7 +2,7 @@
 
 namespace pulse {
 
-const char* name_of(EndReason reason) {
+const char* reason_name(EndReason reason) {
   switch (reason) {
     case EndReason::none: return "none";
     case EndReason::timeout: return "timeout";

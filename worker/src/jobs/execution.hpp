@@ -1,5 +1,5 @@
 // A running task, as far as the decisions about it need to know. The interface exists for the
-// tests' double; task_starter.cpp makes the real ones.
+// tests' double; executable_starter.cpp makes the real ones.
 #pragma once
 
 #include <functional>
@@ -17,11 +17,11 @@ namespace pulse {
 // Why a task is ended before it ends by itself.
 enum class EndReason { none, timeout, stall, cancelled, unreachable, revoked, interrupted };
 // In the words of the log and of the lines to processes.
-const char* name_of(EndReason reason);
+const char* reason_name(EndReason reason);
 
-class Task {
+class Execution {
  public:
-  virtual ~Task() = default;
+  virtual ~Execution() = default;
   // Its minder may let it run until alive_as_of + the silence limit.
   virtual void ping(TimePoint alive_as_of) = 0;
   virtual void terminate(Duration grace) = 0;
@@ -34,14 +34,15 @@ class Task {
   virtual bool take_back() { return false; }
 };
 
-struct TaskStart {
-  std::unique_ptr<Task> task;  // empty: it did not start
+struct ExecutionStart {
+  std::unique_ptr<Execution> execution;  // empty: it did not start
   // Neither the job nor its task is at fault: the job goes back.
   bool is_transient = false;
   std::string error;
 };
 
-using StartTask = std::function<TaskStart(const HeldJob& job, const Registration& registration,
-                                          TimePoint alive_as_of, TaskCallbacks callbacks)>;
+using StartExecution =
+    std::function<ExecutionStart(const HeldJob& job, const Registration& registration,
+                                 TimePoint alive_as_of, ExecutionCallbacks callbacks)>;
 
 }  // namespace pulse

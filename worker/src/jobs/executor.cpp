@@ -17,30 +17,32 @@ std::string with_tail(std::string error, const std::string& tail) {
 }
 
 // In few words, for the log.
-std::string reason_of(const TaskEnd& end) {
+std::string reason_of(const ExecutionEnd& end) {
   if (!end.reason.empty()) return end.reason;
   switch (end.kind) {
-    case TaskEnd::Kind::succeeded:
-    case TaskEnd::Kind::snoozed: return {};
-    case TaskEnd::Kind::failed:
-    case TaskEnd::Kind::failed_for_good: return "exit code " + std::to_string(end.exit_code);
-    case TaskEnd::Kind::signalled: return "signal " + std::to_string(end.signal);
-    case TaskEnd::Kind::not_started: return "not started";
-    case TaskEnd::Kind::minder_lost: return "minder lost";
-    case TaskEnd::Kind::completed: return {};
-    case TaskEnd::Kind::refused: return "sqlstate " + end.sqlstate;
-    case TaskEnd::Kind::session_lost: return "session lost";
+    case ExecutionEnd::Kind::succeeded:
+    case ExecutionEnd::Kind::snoozed: return {};
+    case ExecutionEnd::Kind::failed:
+    case ExecutionEnd::Kind::failed_for_good: return "exit code " + std::to_string(end.exit_code);
+    case ExecutionEnd::Kind::signalled: return "signal " + std::to_string(end.signal);
+    case ExecutionEnd::Kind::not_started: return "not started";
+    case ExecutionEnd::Kind::minder_lost: return "minder lost";
+    case ExecutionEnd::Kind::completed: return {};
+    case ExecutionEnd::Kind::refused: return "sqlstate " + end.sqlstate;
+    case ExecutionEnd::Kind::session_lost: return "session lost";
   }
   return {};
 }
 
 // Nothing where there is none.
-std::string text_of(EndReason reason) { return reason == EndReason::none ? "" : name_of(reason); }
+std::string reason_text(EndReason reason) {
+  return reason == EndReason::none ? "" : reason_name(reason);
+}
 
 }  // namespace
 
 struct Executor::Running {
-  std::unique_ptr<Task> task;
+  std::unique_ptr<Execution> execution;
   TimePoint started_at{};
   // On a clock that stands still while beats are overdue, as the server's does in an outage.
   TimePoint claimed_at{};
@@ -49,7 +51,7 @@ struct Executor::Running {
   bool is_queued = false;  // its slot is the queue's
 };
 
-Executor::Executor(ExecutorConfig config, StartTask start_task, Heartbeat& heartbeat,
+Executor::Executor(ExecutorConfig config, StartExecution start_task, Heartbeat& heartbeat,
                    HeldJobs& held, Finisher& finisher, Timers& timers, Log& log)
     : config_(config),
       start_task_(std::move(start_task)),
@@ -85,14 +87,14 @@ bool Executor::has_slot_for(const HeldJob& job) const {
 void Executor::start(HeldJob& job) {
   const ClaimKey claim = job.key();
   held_.move(job, HeldJob::State::running);
-  TaskCallbacks callbacks;
+  ExecutionCallbacks callbacks;
   callbacks.on_progress = [this, claim](const TaskProgress& progress) {
     take_progress(claim, progress);
   };
-  callbacks.on_end = [this, claim](const TaskEnd& end) { take_end(claim, end); };
-  TaskStart started =
+  callbacks.on_end = [this, claim](const ExecutionEnd& end) { take_end(claim, end); };
+  ExecutionStart started =
       start_task_(job, *heartbeat_.registration(), alive_as_of(job), std::move(callbacks));
-  if (!started.task) {
+  if (!started.execution) {
     if (started.is_transient) {
       finisher_.add(Outcome::released(claim, started.error));
       if (on_exhausted) on_exhausted(started.error);
@@ -102,7 +104,7 @@ void Executor::start(HeldJob& job) {
     return;
   }
   Running running;
-  running.task = std::move(started.task);
+  running.execution = std::move(started.execution);
   running.started_at = timers_.now();
   running.claimed_at = job.claimed_at - heartbeat_.missed();
   running.last_activity = running.claimed_at;
@@ -120,7 +122,7 @@ void Executor::take_progress(ClaimKey claim, const TaskProgress& progress) {
   finisher_.report_progress(claim, progress);
 }
 
-void Executor::take_end(ClaimKey claim, const TaskEnd& end) {
+void Executor::take_end(ClaimKey claim, const ExecutionEnd& end) {
   const auto entry = running_.find(claim);
   if (entry == running_.end()) return;
   const Running running = std::move(entry->second);
@@ -132,7 +134,7 @@ void Executor::take_end(ClaimKey claim, const TaskEnd& end) {
     log_.warning("lines_dropped",
                  {{"job", claim.job_id}, {"count", static_cast<std::int64_t>(end.dropped_lines)}});
   }
-  if (end.kind == TaskEnd::Kind::completed) {
+  if (end.kind == ExecutionEnd::Kind::completed) {
     // Even if it was revoked meanwhile: a beat after its commit does not find the job any more.
     Outcome outcome = Outcome::completed(claim, std::nullopt);
     outcome.ran_for = ran_for;
@@ -170,15 +172,16 @@ void Executor::log_unreported(const char* outcome, ClaimKey claim,
                       {"duration_ms", ran_for}});
 }
 
-bool Executor::is_reported(const Running& running, const TaskEnd& end) const {
+bool Executor::is_reported(const Running& running, const ExecutionEnd& end) const {
   if (running.reason == EndReason::interrupted) {
     return end.is_answer &&
-           (end.kind == TaskEnd::Kind::succeeded || end.kind == TaskEnd::Kind::snoozed);
+           (end.kind == ExecutionEnd::Kind::succeeded || end.kind == ExecutionEnd::Kind::snoozed);
   }
   return running.reason != EndReason::revoked;
 }
 
-Outcome Executor::outcome_of(const Running& running, const HeldJob& job, const TaskEnd& end) const {
+Outcome Executor::outcome_of(const Running& running, const HeldJob& job,
+                             const ExecutionEnd& end) const {
   const ClaimKey claim = job.key();
   const auto limit_text = [](const std::optional<Duration>& limit) {
     return to_string(limit.value_or(Duration::zero()));
@@ -200,16 +203,16 @@ Outcome Executor::outcome_of(const Running& running, const HeldJob& job, const T
     }
     default: break;
   }
-  if (end.kind == TaskEnd::Kind::succeeded) return Outcome::completed(claim, end.result);
-  if (end.kind == TaskEnd::Kind::snoozed) {
+  if (end.kind == ExecutionEnd::Kind::succeeded) return Outcome::completed(claim, end.result);
+  if (end.kind == ExecutionEnd::Kind::snoozed) {
     return Outcome::snoozed(claim, end.again_in.value_or(Duration::zero()), end.checkpoint);
   }
-  if (end.kind == TaskEnd::Kind::not_started && end.is_transient) {
+  if (end.kind == ExecutionEnd::Kind::not_started && end.is_transient) {
     return Outcome::released(claim, "not started");
   }
-  const bool may_retry = end.kind != TaskEnd::Kind::failed_for_good;
+  const bool may_retry = end.kind != ExecutionEnd::Kind::failed_for_good;
   Outcome outcome = Outcome::failed(claim, end.error, may_retry, reason_of(end));
-  outcome.is_unsure = end.kind == TaskEnd::Kind::session_lost;
+  outcome.is_unsure = end.kind == ExecutionEnd::Kind::session_lost;
   outcome.again_in = end.again_in;
   return outcome;
 }
@@ -217,8 +220,8 @@ Outcome Executor::outcome_of(const Running& running, const HeldJob& job, const T
 void Executor::end_early(Running& running, EndReason reason, Duration grace) {
   // Being revoked overrides: there is nobody left to report to.
   if (running.reason == EndReason::none || reason == EndReason::revoked) running.reason = reason;
-  running.task->explain(running.reason);
-  running.task->terminate(grace);
+  running.execution->explain(running.reason);
+  running.execution->terminate(grace);
 }
 
 void Executor::cancel(ClaimKey claim) {
@@ -261,16 +264,16 @@ void Executor::tell_running() const {
                             {"attempt", job->job.input.attempt},
                             {"worker", job->worker_id},
                             {"duration_ms", now - running.started_at},
-                            {"pid", running.task->pid()},
-                            {"ending", text_of(running.reason)},
-                            {"limit", text_of(next.reason)},
+                            {"pid", running.execution->pid()},
+                            {"ending", reason_text(running.reason)},
+                            {"limit", reason_text(next.reason)},
                             {"limit_in_ms", left}});
   }
 }
 
 bool Executor::take_back(ClaimKey claim) {
   const auto entry = running_.find(claim);
-  if (entry == running_.end() || !entry->second.task->take_back()) return false;
+  if (entry == running_.end() || !entry->second.execution->take_back()) return false;
   if (entry->second.is_queued) --queued_;
   running_.erase(entry);
   return true;
@@ -353,7 +356,7 @@ void Executor::ping_all() {
   if (!heartbeat_.registration()) return;
   for (auto& [claim, running] : running_) {
     const HeldJob* job = held_.find(claim);
-    if (job != nullptr) running.task->ping(alive_as_of(*job));
+    if (job != nullptr) running.execution->ping(alive_as_of(*job));
   }
   pings_.stop();
   start_pinging();

@@ -29,7 +29,7 @@ struct ExecutorConfig {
 
 class Executor {
  public:
-  Executor(ExecutorConfig config, StartTask start_task, Heartbeat& heartbeat, HeldJobs& held,
+  Executor(ExecutorConfig config, StartExecution start_task, Heartbeat& heartbeat, HeldJobs& held,
            Finisher& finisher, Timers& timers, Log& log);
   ~Executor();
 
@@ -72,10 +72,10 @@ class Executor {
   bool has_slot_for(const HeldJob& job) const;
   void start(HeldJob& job);
   void take_progress(ClaimKey claim, const TaskProgress& progress);
-  void take_end(ClaimKey claim, const TaskEnd& end);
-  Outcome outcome_of(const Running& running, const HeldJob& job, const TaskEnd& end) const;
+  void take_end(ClaimKey claim, const ExecutionEnd& end);
+  Outcome outcome_of(const Running& running, const HeldJob& job, const ExecutionEnd& end) const;
   void log_unreported(const char* outcome, ClaimKey claim, std::chrono::nanoseconds ran_for);
-  bool is_reported(const Running& running, const TaskEnd& end) const;
+  bool is_reported(const Running& running, const ExecutionEnd& end) const;
   void end_early(Running& running, EndReason reason, Duration grace);
   void check_limits();
   void await_limit(const Running& running, const HeldJob& job);
@@ -85,7 +85,7 @@ class Executor {
   void start_pinging();
 
   const ExecutorConfig config_;
-  const StartTask start_task_;
+  const StartExecution start_task_;
   Heartbeat& heartbeat_;
   HeldJobs& held_;
   Finisher& finisher_;

@@ -12,13 +12,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMostJobs = 500;
-constexpr std::size_t kMostBytes = 4 * 1024 * 1024;
+constexpr std::size_t kMaxJobs = 500;
+constexpr std::size_t kMaxBytes = 4 * 1024 * 1024;
 constexpr Duration kAnswerDeadline = 15s;
 constexpr Duration kFirstBusyPause = 20ms;
-constexpr Duration kLongestBusyPause = 1s;
+constexpr Duration kMaxBusyPause = 1s;
 constexpr Duration kFirstPause = 100ms;
-constexpr Duration kLongestPause = 5s;
+constexpr Duration kMaxPause = 5s;
 
 // The values were refused, not the moment: the same statement can never succeed.
 bool is_about_data(const std::string& sqlstate) {
@@ -49,14 +49,14 @@ std::size_t size_of(const Outcome& outcome) {
 
 }  // namespace
 
-Finisher::Finisher(Link& link, Heartbeat& heartbeat, HeldJobs& held, Timers& timers, Log& log)
-    : link_(link),
+Finisher::Finisher(Session& session, Heartbeat& heartbeat, HeldJobs& held, Timers& timers, Log& log)
+    : session_(session),
       heartbeat_(heartbeat),
       held_(held),
       timers_(timers),
       log_(log),
-      retry_(timers, [this] { link_.wake(); }) {
-  link_.add_sender([this] { return send_next(); });
+      retry_(timers, [this] { session_.wake(); }) {
+  session_.add_sender([this] { return send_next(); });
 }
 
 void Finisher::add(Outcome outcome) {
@@ -64,7 +64,7 @@ void Finisher::add(Outcome outcome) {
   Pending pending{std::move(outcome)};
   pending.was_sent = pending.outcome.is_unsure;
   waiting_.push_back(std::move(pending));
-  link_.wake();
+  session_.wake();
 }
 
 void Finisher::note_completed(Outcome outcome) {
@@ -75,7 +75,7 @@ void Finisher::note_completed(Outcome outcome) {
 
 void Finisher::report_progress(ClaimKey claim, const TaskProgress& progress) {
   merge(progress_[claim], progress);
-  link_.wake();
+  session_.wake();
 }
 
 void Finisher::revoke(ClaimKey claim) {
@@ -112,24 +112,24 @@ bool Finisher::send_progress() {
   const auto [claim, progress] = *next;
   progress_.erase(next);
   was_progress_last_ = true;
-  link_.send(statements::kProgress, progress_params(claim, progress), kAnswerDeadline,
-             [this, claim = claim, progress = progress](const Reply& reply) {
-               if (std::holds_alternative<ConnectionLost>(reply)) {
-                 TaskProgress merged = progress;
-                 merge(merged, progress_[claim]);
-                 progress_[claim] = merged;
-                 return;
-               }
-               const auto* error = std::get_if<SqlError>(&reply);
-               if (error == nullptr) return;
-               if (error->sqlstate == "PU001") {
-                 if (on_claim_lost) on_claim_lost(claim);
-                 return;
-               }
-               log_.warning("progress_refused", {{"job", claim.job_id},
-                                                 {"sqlstate", error->sqlstate},
-                                                 {"reason", error->message}});
-             });
+  session_.send(statements::kProgress, progress_params(claim, progress), kAnswerDeadline,
+                [this, claim = claim, progress = progress](const Reply& reply) {
+                  if (std::holds_alternative<ConnectionLost>(reply)) {
+                    TaskProgress merged = progress;
+                    merge(merged, progress_[claim]);
+                    progress_[claim] = merged;
+                    return;
+                  }
+                  const auto* error = std::get_if<SqlError>(&reply);
+                  if (error == nullptr) return;
+                  if (error->sqlstate == "PU001") {
+                    if (on_claim_lost) on_claim_lost(claim);
+                    return;
+                  }
+                  log_.warning("progress_refused", {{"job", claim.job_id},
+                                                    {"sqlstate", error->sqlstate},
+                                                    {"reason", error->message}});
+                });
   return true;
 }
 
@@ -143,12 +143,12 @@ bool Finisher::send_outcomes() {
   }
   Call call;
   ReplyHandler take_reply = send_off(std::move(batch), call);
-  link_.send(call.statement, std::move(call.params), kAnswerDeadline, std::move(take_reply));
+  session_.send(call.statement, std::move(call.params), kAnswerDeadline, std::move(take_reply));
   return true;
 }
 
 // Only what answers for each job: what raises would undo the other call as well.
-std::optional<Finisher::Company> Finisher::take_company() {
+std::optional<Finisher::WithClaim> Finisher::take_with_claim() {
   if (waiting_.empty() || !heartbeat_.is_fresh()) return std::nullopt;
   Batch batch = take_batch([](const Pending& pending) {
     const Outcome::Kind kind = pending.outcome.kind;
@@ -160,10 +160,10 @@ std::optional<Finisher::Company> Finisher::take_company() {
     const HeldJob* job = held_.find(pending.outcome.claim);
     return job != nullptr && job->job.input.queue_name.has_value();
   });
-  Company company;
-  company.commit = frees_queues ? Commit::each : Commit::together;
-  company.take_reply = send_off(std::move(batch), company.call);
-  return company;
+  WithClaim with_claim;
+  with_claim.commit = frees_queues ? Commit::each : Commit::together;
+  with_claim.take_reply = send_off(std::move(batch), with_claim.call);
+  return with_claim;
 }
 
 // The oldest that may go, and everything else that may travel in the same statement.
@@ -178,8 +178,8 @@ Finisher::Batch Finisher::take_batch(MayGo may_go) {
     bool goes =
         pending.not_before <= now && progress_.count(pending.outcome.claim) == 0 && may_go(pending);
     if (goes && !batch.empty()) {
-      goes = travel_together(batch.front(), pending) && batch.size() < kMostJobs &&
-             bytes + size_of(pending.outcome) <= kMostBytes &&
+      goes = travel_together(batch.front(), pending) && batch.size() < kMaxJobs &&
+             bytes + size_of(pending.outcome) <= kMaxBytes &&
              job_ids.count(pending.outcome.claim.job_id) == 0;
     }
     if (goes) {
@@ -217,7 +217,8 @@ ReplyHandler Finisher::send_off(Batch batch, Call& call) {
 }
 
 void Finisher::take_reply(Batch batch, const Reply& reply) {
-  if (const auto* rows = std::get_if<Rows>(&reply)) return take_answers(std::move(batch), *rows);
+  if (const auto* rows = std::get_if<QueryResult>(&reply))
+    return take_answers(std::move(batch), *rows);
   if (const auto* error = std::get_if<SqlError>(&reply)) {
     return take_refusal(std::move(batch), *error);
   }
@@ -231,10 +232,10 @@ void Finisher::put_back(Batch batch) {
   for (auto pending = batch.rbegin(); pending != batch.rend(); ++pending) {
     waiting_.push_front(std::move(*pending));
   }
-  link_.wake();
+  session_.wake();
 }
 
-void Finisher::take_answers(Batch batch, const Rows& rows) {
+void Finisher::take_answers(Batch batch, const QueryResult& rows) {
   pause_ = Duration::zero();
   std::map<std::int64_t, std::string> answers;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -251,7 +252,7 @@ void Finisher::take_answers(Batch batch, const Rows& rows) {
 void Finisher::settle(Pending pending, const std::string& answer) {
   if (answer == "stale") return settle_stale(std::move(pending));
   if (answer != "accepted") {
-    pending.busy_pause = std::clamp(pending.busy_pause * 2, kFirstBusyPause, kLongestBusyPause);
+    pending.busy_pause = std::clamp(pending.busy_pause * 2, kFirstBusyPause, kMaxBusyPause);
     const Duration pause = pending.busy_pause;
     return wait_again(std::move(pending), pause);
   }
@@ -277,26 +278,26 @@ void Finisher::settle_stale(Pending pending) {
 void Finisher::ask_about(Pending pending) {
   const std::string job_id = std::to_string(pending.outcome.claim.job_id);
   ++under_way_;
-  link_.send(statements::kGetJob, {job_id}, kAnswerDeadline,
-             [this, asked = std::move(pending)](const Reply& reply) {
-               --under_way_;
-               if (std::holds_alternative<ConnectionLost>(reply)) {
-                 waiting_.push_front(asked);
-                 return;
-               }
-               const auto* rows = std::get_if<Rows>(&reply);
-               // A completed job is not live: a live one shows that our completion was refused. A
-               // failed or released one is live again either way.
-               const bool is_refused = rows != nullptr && !rows->empty() &&
-                                       is_live((*rows)[0].text("state")) &&
-                                       asked.outcome.kind == Outcome::Kind::complete;
-               if (is_refused) {
-                 conclude(asked, "stale", counters_.stale, LogLevel::warning);
-               } else {
-                 conclude(asked, "unknown", counters_.unknown, LogLevel::warning);
-               }
-               if (on_settled) on_settled();
-             });
+  session_.send(statements::kGetJob, {job_id}, kAnswerDeadline,
+                [this, asked = std::move(pending)](const Reply& reply) {
+                  --under_way_;
+                  if (std::holds_alternative<ConnectionLost>(reply)) {
+                    waiting_.push_front(asked);
+                    return;
+                  }
+                  const auto* rows = std::get_if<QueryResult>(&reply);
+                  // A completed job is not live: a live one shows that our completion was refused.
+                  // A failed or released one is live again either way.
+                  const bool is_refused = rows != nullptr && !rows->empty() &&
+                                          is_live((*rows)[0].text("state")) &&
+                                          asked.outcome.kind == Outcome::Kind::complete;
+                  if (is_refused) {
+                    conclude(asked, "stale", counters_.stale, LogLevel::warning);
+                  } else {
+                    conclude(asked, "unknown", counters_.unknown, LogLevel::warning);
+                  }
+                  if (on_settled) on_settled();
+                });
 }
 
 void Finisher::take_refusal(Batch refused, const SqlError& error) {
@@ -309,7 +310,7 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
                                    {"sqlstate", error.sqlstate},
                                    {"reason", error.message}});
   const bool is_data = is_about_data(error.sqlstate);
-  if (!is_data) pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
+  if (!is_data) pause_ = std::clamp(pause_ * 2, kFirstPause, kMaxPause);
   for (Pending& pending : refused) {
     if (is_data && refused.size() > 1) {
       pending.goes_alone = true;
@@ -353,7 +354,7 @@ void Finisher::conclude(const Pending& pending, const char* event, std::int64_t&
               {"task", job == nullptr ? "" : job->job.input.identifier},
               {"attempt", job == nullptr ? 0 : job->job.input.attempt},
               {"worker", job == nullptr ? 0 : job->worker_id},
-              {"outcome", name_of(outcome.kind)},
+              {"outcome", kind_name(outcome.kind)},
               {"duration_ms", outcome.ran_for},
               {"reason", outcome.reason}});
   held_.erase(outcome.claim);

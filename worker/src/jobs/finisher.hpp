@@ -34,7 +34,7 @@ class Finisher {
     std::int64_t unknown = 0;
   };
 
-  Finisher(Link& link, Heartbeat& heartbeat, HeldJobs& held, Timers& timers, Log& log);
+  Finisher(Session& session, Heartbeat& heartbeat, HeldJobs& held, Timers& timers, Log& log);
 
   // Takes over the end of a held job, which leaves `held` once the server has answered.
   void add(Outcome outcome);
@@ -47,12 +47,12 @@ class Finisher {
   void revoke(ClaimKey claim);
 
   // Outcomes for somebody who is about to send something else in the same round trip.
-  struct Company {
+  struct WithClaim {
     Call call;
     Commit commit = Commit::together;  // what the other call needs to see of this one
     ReplyHandler take_reply;
   };
-  std::optional<Company> take_company();
+  std::optional<WithClaim> take_with_claim();
 
   bool is_empty() const { return size() == 0; }
   std::size_t size() const { return waiting_.size() + under_way_; }
@@ -87,7 +87,7 @@ class Finisher {
   static bool travel_together(const Pending& one, const Pending& other);
   ReplyHandler send_off(Batch batch, Call& call);
   void take_reply(Batch batch, const Reply& reply);
-  void take_answers(Batch batch, const Rows& rows);
+  void take_answers(Batch batch, const QueryResult& rows);
   void put_back(Batch batch);
   void settle(Pending pending, const std::string& answer);
   void settle_stale(Pending pending);
@@ -98,7 +98,7 @@ class Finisher {
   void wait_again(Pending pending, Duration delay);
   void arm_retry();
 
-  Link& link_;
+  Session& session_;
   Heartbeat& heartbeat_;
   HeldJobs& held_;
   Timers& timers_;

@@ -17,14 +17,14 @@ std::string json_string(const std::string& text) {
 }
 
 // Limits of zero or below are none.
-std::optional<Duration> limit_of(const Rows::Row& row, std::string_view column) {
+std::optional<Duration> limit_of(const QueryResult::Row& row, std::string_view column) {
   const auto limit = row.optional_seconds(column);
   return limit && *limit > Duration::zero() ? limit : std::nullopt;
 }
 
 }  // namespace
 
-std::vector<std::string> json_strings(const Rows::Cell& text) {
+std::vector<std::string> json_strings(const QueryResult::Cell& text) {
   std::vector<std::string> strings;
   if (!text) return strings;
   const auto values = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
@@ -34,7 +34,7 @@ std::vector<std::string> json_strings(const Rows::Cell& text) {
   return strings;
 }
 
-Job job_of(const Rows::Row& row) {
+Job job_of(const QueryResult::Row& row) {
   Job job;
   job.input.job_id = row.integer("id");
   job.input.token = row.integer("token");

@@ -34,9 +34,9 @@ struct Job {
 };
 
 // The strings of a JSON array; none for NULL.
-std::vector<std::string> json_strings(const Rows::Cell& text);
+std::vector<std::string> json_strings(const QueryResult::Cell& text);
 
 // One row of claim() or held(). The worker's id and name are not in the row.
-Job job_of(const Rows::Row& row);
+Job job_of(const QueryResult::Row& row);
 
 }  // namespace pulse

@@ -10,10 +10,6 @@ namespace {
 
 using Texts = std::vector<std::optional<std::string>>;
 
-std::string interval_text(Duration duration) {
-  return std::to_string(duration.count()) + " milliseconds";
-}
-
 // NULL stands for an array of nothing but NULLs.
 std::optional<std::string> optional_array(const Texts& texts) {
   const auto is_said = [](const auto& text) { return text.has_value(); };
@@ -36,7 +32,7 @@ Call failure(const std::vector<const Outcome*>& outcomes, Params keys) {
     errors.push_back(outcome->error);
     may_retry.push_back(outcome->may_retry);
     retry_in.emplace_back();
-    if (outcome->again_in) retry_in.back() = interval_text(*outcome->again_in);
+    if (outcome->again_in) retry_in.back() = interval_param(*outcome->again_in);
   }
   keys.emplace_back(array_literal(errors));
   keys.emplace_back(array_literal(may_retry));
@@ -47,7 +43,7 @@ Call failure(const std::vector<const Outcome*>& outcomes, Params keys) {
 Call snooze(const Outcome& outcome) {
   return {statements::kSnooze,
           {std::to_string(outcome.claim.job_id), std::to_string(outcome.claim.token),
-           interval_text(outcome.again_in.value_or(Duration::zero())), outcome.result}};
+           interval_param(outcome.again_in.value_or(Duration::zero())), outcome.result}};
 }
 
 }  // namespace
@@ -78,7 +74,7 @@ Params progress_params(ClaimKey claim, const TaskProgress& progress) {
           progress.stage};
 }
 
-const char* name_of(Outcome::Kind kind) {
+const char* kind_name(Outcome::Kind kind) {
   switch (kind) {
     case Outcome::Kind::complete: return "completed";
     case Outcome::Kind::fail: return "failed";

@@ -15,6 +15,6 @@ Call call_for(const std::vector<const Outcome*>& outcomes);
 Params progress_params(ClaimKey claim, const TaskProgress& progress);
 
 // In the log.
-const char* name_of(Outcome::Kind kind);
+const char* kind_name(Outcome::Kind kind);
 
 }  // namespace pulse

@@ -15,7 +15,7 @@ constexpr double kNoise = 0.02;
 // Twice what is used in one round trip: the next claim is sent when half is left.
 constexpr double kReserve = 2.0;
 
-constexpr int kMostPerSlot = 4;
+constexpr int kMaxPerSlot = 4;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ int Prefetch::target(int concurrency) const {
       static_cast<double>(round_trip_.count()) / static_cast<double>(job_duration_.count());
   if (jobs_per_round_trip < kNoise) return 0;
   const double wanted = std::ceil(jobs_per_round_trip * kReserve * concurrency);
-  return static_cast<int>(std::min<double>(wanted, most_.value_or(kMostPerSlot * concurrency)));
+  return static_cast<int>(std::min<double>(wanted, max_ahead_.value_or(kMaxPerSlot * concurrency)));
 }
 
 void Prefetch::blend(Nanoseconds& average, Nanoseconds sample) {

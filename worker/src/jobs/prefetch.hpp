@@ -12,7 +12,7 @@ class Prefetch {
   using Nanoseconds = std::chrono::nanoseconds;
 
   // At most `most` ahead; without it, a few per slot.
-  explicit Prefetch(std::optional<int> most = std::nullopt) : most_(most) {}
+  explicit Prefetch(std::optional<int> max_ahead = std::nullopt) : max_ahead_(max_ahead) {}
 
   void claim_took(Nanoseconds round_trip) { blend(round_trip_, round_trip); }
   void job_took(Nanoseconds duration) { blend(job_duration_, duration); }
@@ -24,7 +24,7 @@ class Prefetch {
  private:
   static void blend(Nanoseconds& average, Nanoseconds sample);
 
-  std::optional<int> most_;
+  std::optional<int> max_ahead_;
   Nanoseconds round_trip_{};    // zero: not known yet
   Nanoseconds job_duration_{};  // zero: not known yet
 };

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kRegistrationDeadline = 10s;
 constexpr Duration kRegistrationPause = 1s;
-constexpr Duration kShortestAnswerDeadline = 2s;
+constexpr Duration kMinAnswerDeadline = 2s;
 // The SQL of 0.1.0 knows no handlers.
 constexpr const char* kUndefinedFunction = "42883";
 
@@ -45,21 +45,21 @@ std::optional<ExitCode> final_refusal(const std::string& sqlstate) {
 
 }  // namespace
 
-Heartbeat::Heartbeat(HeartbeatConfig config, Link& link, Timers& timers, const HeldJobs& held,
+Heartbeat::Heartbeat(HeartbeatConfig config, Session& session, Timers& timers, const HeldJobs& held,
                      Log& log)
     : config_(std::move(config)),
-      link_(link),
+      session_(session),
       timers_(timers),
       held_(held),
       log_(log),
-      next_beat_(timers, [this] { link_.wake(); }),
-      next_registration_(timers, [this] { link_.wake(); }) {
-  link_.add_sender([this] { return send_next(); });
-  link_.on_opened = [this] {
+      next_beat_(timers, [this] { session_.wake(); }),
+      next_registration_(timers, [this] { session_.wake(); }) {
+  session_.add_sender([this] { return send_next(); });
+  session_.on_opened = [this] {
     needs_attachment_ = true;
     is_beat_wanted_ = true;
   };
-  link_.on_lost = [this](const std::string&) { end_farewell(); };
+  session_.on_lost = [this](const std::string&) { end_farewell(); };
 }
 
 bool Heartbeat::is_fresh() const {
@@ -79,7 +79,7 @@ std::chrono::nanoseconds Heartbeat::overdue_at(TimePoint time) const {
 
 void Heartbeat::beat_now() {
   is_beat_wanted_ = true;
-  link_.wake();
+  session_.wake();
 }
 
 bool Heartbeat::send_next() {
@@ -88,7 +88,7 @@ bool Heartbeat::send_next() {
   } else if (!registration_) {
     if (next_registration_.is_running()) return false;
     send_registration();
-  } else if (needs_attachment_ && !link_.is_pooled()) {
+  } else if (needs_attachment_ && !session_.is_pooled()) {
     send_attachment();
   } else if (needs_handlers_) {
     send_handlers();
@@ -103,15 +103,15 @@ bool Heartbeat::send_next() {
 void Heartbeat::send_registration() {
   const TimePoint sent_at = timers_.now();
   std::optional<std::string> interval;
-  if (config_.interval) interval = std::to_string(config_.interval->count()) + " milliseconds";
-  link_.send(statements::kRegisterWorker,
-             {config_.name, array_literal(tasks_), config_.info_json, interval},
-             kRegistrationDeadline,
-             [this, sent_at](const Reply& reply) { take_registration(sent_at, reply); });
+  if (config_.interval) interval = interval_param(*config_.interval);
+  session_.send(statements::kRegisterWorker,
+                {config_.name, array_literal(tasks_), config_.info_json, interval},
+                kRegistrationDeadline,
+                [this, sent_at](const Reply& reply) { take_registration(sent_at, reply); });
 }
 
 void Heartbeat::take_registration(TimePoint sent_at, const Reply& reply) {
-  const auto* rows = std::get_if<Rows>(&reply);
+  const auto* rows = std::get_if<QueryResult>(&reply);
   if (rows == nullptr) {
     log_failure("register_worker", reply);
     const auto* error = std::get_if<SqlError>(&reply);
@@ -136,13 +136,13 @@ void Heartbeat::take_registration(TimePoint sent_at, const Reply& reply) {
 
 void Heartbeat::look_for_handlers() {
   needs_handlers_ = true;
-  link_.wake();
+  session_.wake();
 }
 
 void Heartbeat::send_handlers() {
   needs_handlers_ = false;
-  link_.send(statements::kHandlerTasks, {}, answer_deadline(),
-             [this](const Reply& reply) { take_handlers(reply); });
+  session_.send(statements::kHandlerTasks, {}, answer_deadline(),
+                [this](const Reply& reply) { take_handlers(reply); });
 }
 
 void Heartbeat::take_handlers(const Reply& reply) {
@@ -150,7 +150,7 @@ void Heartbeat::take_handlers(const Reply& reply) {
     needs_handlers_ = true;
     return;
   }
-  if (const auto* rows = std::get_if<Rows>(&reply)) {
+  if (const auto* rows = std::get_if<QueryResult>(&reply)) {
     if (on_handler_tasks) on_handler_tasks(json_strings((*rows)[0].optional_text("tasks")));
   } else if (std::get<SqlError>(reply).sqlstate != kUndefinedFunction) {
     log_failure("handler_tasks", reply);
@@ -166,15 +166,16 @@ void Heartbeat::settle_in() {
 
 void Heartbeat::send_attachment() {
   const std::int64_t worker_id = registration_->worker_id;
-  link_.send(statements::kAttachWorker, {std::to_string(worker_id)}, answer_deadline(),
-             [this, worker_id](const Reply& reply) {
-               needs_attachment_ = false;
-               const auto* error = std::get_if<SqlError>(&reply);
-               if (!std::holds_alternative<Rows>(reply)) log_failure("attach_worker", reply);
-               if (error != nullptr && error->sqlstate == "PU002") {
-                 declare_lost(worker_id, error->message);
-               }
-             });
+  session_.send(statements::kAttachWorker, {std::to_string(worker_id)}, answer_deadline(),
+                [this, worker_id](const Reply& reply) {
+                  needs_attachment_ = false;
+                  const auto* error = std::get_if<SqlError>(&reply);
+                  if (!std::holds_alternative<QueryResult>(reply))
+                    log_failure("attach_worker", reply);
+                  if (error != nullptr && error->sqlstate == "PU002") {
+                    declare_lost(worker_id, error->message);
+                  }
+                });
 }
 
 void Heartbeat::send_beat() {
@@ -188,21 +189,21 @@ void Heartbeat::send_beat() {
   if (is_early && has_claim_under_way && has_claim_under_way()) ids.reset();
   is_beat_wanted_ = false;
   next_beat_.start_at(sent_at + registration_->heartbeat_interval);
-  link_.send(statements::kHeartbeat, {std::to_string(worker_id), ids}, answer_deadline(),
-             [this, worker_id, sent_at, claims](const Reply& reply) {
-               take_beat(worker_id, sent_at, claims, reply);
-             });
+  session_.send(statements::kHeartbeat, {std::to_string(worker_id), ids}, answer_deadline(),
+                [this, worker_id, sent_at, claims](const Reply& reply) {
+                  take_beat(worker_id, sent_at, claims, reply);
+                });
 }
 
 void Heartbeat::take_beat(std::int64_t worker_id, TimePoint sent_at,
                           const std::vector<ClaimKey>& claims, const Reply& reply) {
-  const auto* rows = std::get_if<Rows>(&reply);
+  const auto* rows = std::get_if<QueryResult>(&reply);
   if (rows == nullptr) {
     log_failure("heartbeat", reply);
     return;
   }
   if (!registration_ || registration_->worker_id != worker_id) return;
-  const Rows::Row row = (*rows)[0];
+  const QueryResult::Row row = (*rows)[0];
   if (row.text("status") == "lost") {
     declare_lost(worker_id, "the server says so");
     return;
@@ -216,7 +217,7 @@ void Heartbeat::take_beat(std::int64_t worker_id, TimePoint sent_at,
   if (on_good_beat) on_good_beat();
 }
 
-void Heartbeat::take_status(const Rows::Row& row, const std::vector<ClaimKey>& claims) {
+void Heartbeat::take_status(const QueryResult::Row& row, const std::vector<ClaimKey>& claims) {
   const std::vector<ClaimKey> revoked = named(claims, row.integers("revoked"));
   if (!revoked.empty() && on_revoked) on_revoked(revoked);
   const std::vector<ClaimKey> cancelled = named(claims, row.integers("cancelled"));
@@ -236,26 +237,27 @@ void Heartbeat::declare_lost(std::int64_t worker_id, const std::string& reason) 
   next_beat_.stop();
   end_farewell();
   if (on_lost) on_lost(worker_id);
-  link_.wake();
+  session_.wake();
 }
 
 void Heartbeat::deregister(Duration deadline, std::function<void()> done) {
-  if (!registration_ || !link_.is_open()) {
+  if (!registration_ || !session_.is_open()) {
     done();
     return;
   }
   farewell_deadline_ = deadline;
   farewell_done_ = std::move(done);
-  link_.wake();
+  session_.wake();
 }
 
 void Heartbeat::send_farewell() {
-  link_.send(statements::kDeregisterWorker, {std::to_string(registration_->worker_id)},
-             farewell_deadline_, [this](const Reply& reply) {
-               if (!std::holds_alternative<Rows>(reply)) log_failure("deregister_worker", reply);
-               registration_.reset();
-               end_farewell();
-             });
+  session_.send(statements::kDeregisterWorker, {std::to_string(registration_->worker_id)},
+                farewell_deadline_, [this](const Reply& reply) {
+                  if (!std::holds_alternative<QueryResult>(reply))
+                    log_failure("deregister_worker", reply);
+                  registration_.reset();
+                  end_farewell();
+                });
 }
 
 void Heartbeat::end_farewell() {
@@ -274,7 +276,7 @@ void Heartbeat::log_failure(const char* statement, const Reply& reply) {
 
 // Short enough that another connection can still beat before claims are doubted.
 Duration Heartbeat::answer_deadline() const {
-  const Duration patient = std::max(registration_->heartbeat_interval, kShortestAnswerDeadline);
+  const Duration patient = std::max(registration_->heartbeat_interval, kMinAnswerDeadline);
   return std::min(patient, registration_->silence_limit() / 2);
 }
 

@@ -27,7 +27,8 @@ class Heartbeat {
  public:
   enum class Order { drain, stop };
 
-  Heartbeat(HeartbeatConfig config, Link& link, Timers& timers, const HeldJobs& held, Log& log);
+  Heartbeat(HeartbeatConfig config, Session& session, Timers& timers, const HeldJobs& held,
+            Log& log);
 
   // What the next registration says this worker serves.
   void serve(std::vector<std::string> tasks) { tasks_ = std::move(tasks); }
@@ -85,7 +86,7 @@ class Heartbeat {
   void send_beat();
   void take_beat(std::int64_t worker_id, TimePoint sent_at, const std::vector<ClaimKey>& claims,
                  const Reply& reply);
-  void take_status(const Rows::Row& row, const std::vector<ClaimKey>& claims);
+  void take_status(const QueryResult::Row& row, const std::vector<ClaimKey>& claims);
   void send_farewell();
   void end_farewell();
   std::chrono::nanoseconds overdue_at(TimePoint time) const;
@@ -93,7 +94,7 @@ class Heartbeat {
   Duration answer_deadline() const;
 
   const HeartbeatConfig config_;
-  Link& link_;
+  Session& session_;
   Timers& timers_;
   const HeldJobs& held_;
   Log& log_;

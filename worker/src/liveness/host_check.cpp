@@ -13,12 +13,12 @@ constexpr Duration kPauseForClaim = 1s;
 
 }  // namespace
 
-SameHost::SameHost(Link& link, Timers& timers, Log& log)
-    : link_(link), log_(log), next_look_(timers, [this] { look(); }) {
-  link_.add_sender([this] { return send_next(); });
+HostCheck::HostCheck(Session& session, Timers& timers, Log& log)
+    : session_(session), log_(log), next_look_(timers, [this] { look(); }) {
+  session_.add_sender([this] { return send_next(); });
 }
 
-void SameHost::start(const Registration& registration, IsGone is_gone) {
+void HostCheck::start(const Registration& registration, IsGone is_gone) {
   worker_id_ = registration.worker_id;
   is_gone_ = std::move(is_gone);
   gone_.clear();
@@ -27,59 +27,59 @@ void SameHost::start(const Registration& registration, IsGone is_gone) {
   next_look_.start_in(registration.heartbeat_interval * 3 / 2);
 }
 
-void SameHost::stop() {
+void HostCheck::stop() {
   is_wanted_ = false;
   gone_.clear();
   next_look_.stop();
 }
 
-void SameHost::look() {
+void HostCheck::look() {
   is_wanted_ = true;
-  link_.wake();
+  session_.wake();
 }
 
-bool SameHost::send_next() {
+bool HostCheck::send_next() {
   if (!gone_.empty()) {
     send_gone();
     return true;
   }
   if (!is_wanted_) return false;
   is_wanted_ = false;
-  link_.send(statements::kCheckHost, {std::to_string(worker_id_)}, kAnswerDeadline,
-             [this](const Reply& reply) { take_processes(reply); });
+  session_.send(statements::kCheckHost, {std::to_string(worker_id_)}, kAnswerDeadline,
+                [this](const Reply& reply) { take_processes(reply); });
   return true;
 }
 
-void SameHost::take_processes(const Reply& reply) {
+void HostCheck::take_processes(const Reply& reply) {
   if (std::holds_alternative<ConnectionLost>(reply)) {
     is_wanted_ = true;  // asked again on the next connection
     return;
   }
-  const auto* rows = std::get_if<Rows>(&reply);
+  const auto* rows = std::get_if<QueryResult>(&reply);
   if (rows == nullptr) {
     log_failure("check_host", reply);
     return;
   }
   for (std::size_t i = 0; i < rows->size(); ++i) {
-    const Rows::Row row = (*rows)[i];
+    const QueryResult::Row row = (*rows)[i];
     const std::int64_t pid = row.integer("pid");
     if (!is_gone_(pid, row.optional_text("process_start").value_or(""))) continue;
     gone_.push_back({row.integer("id"), "its process " + std::to_string(pid) + " is gone"});
   }
   log_.debug("host_checked", {{"processes", static_cast<std::int64_t>(rows->size())},
                               {"gone", static_cast<std::int64_t>(gone_.size())}});
-  link_.wake();
+  session_.wake();
 }
 
-void SameHost::send_gone() {
+void HostCheck::send_gone() {
   const Gone gone = gone_.front();
   gone_.pop_front();
-  link_.send(statements::kDeclareLost, {std::to_string(gone.worker_id), gone.reason},
-             kAnswerDeadline, [this, gone](const Reply& reply) { take_declared(gone, reply); });
+  session_.send(statements::kDeclareLost, {std::to_string(gone.worker_id), gone.reason},
+                kAnswerDeadline, [this, gone](const Reply& reply) { take_declared(gone, reply); });
 }
 
-void SameHost::take_declared(const Gone& gone, const Reply& reply) {
-  const auto* rows = std::get_if<Rows>(&reply);
+void HostCheck::take_declared(const Gone& gone, const Reply& reply) {
+  const auto* rows = std::get_if<QueryResult>(&reply);
   if (rows != nullptr) {
     log_.info("declared_lost", {{"worker", gone.worker_id},
                                 {"jobs", rows->empty() ? 0 : (*rows)[0].integer("jobs")},
@@ -92,7 +92,7 @@ void SameHost::take_declared(const Gone& gone, const Reply& reply) {
   if (error == nullptr || is_claiming) next_look_.start_in(kPauseForClaim);
 }
 
-void SameHost::log_failure(const char* statement, const Reply& reply) {
+void HostCheck::log_failure(const char* statement, const Reply& reply) {
   const auto* error = std::get_if<SqlError>(&reply);
   const auto* lost = std::get_if<ConnectionLost>(&reply);
   log_.warning("same_host_failed", {{"statement", statement},

@@ -12,12 +12,12 @@
 
 namespace pulse {
 
-class SameHost {
+class HostCheck {
  public:
   // Whether the process of this pid that started then has gone.
   using IsGone = std::function<bool(std::int64_t pid, const std::string& process_start)>;
 
-  SameHost(Link& link, Timers& timers, Log& log);
+  HostCheck(Session& session, Timers& timers, Log& log);
 
   // Looks now, and once more when workers whose session has just ended have missed a beat.
   void start(const Registration& registration, IsGone is_gone);
@@ -36,7 +36,7 @@ class SameHost {
   void take_declared(const Gone& gone, const Reply& reply);
   void log_failure(const char* statement, const Reply& reply);
 
-  Link& link_;
+  Session& session_;
   Log& log_;
   IsGone is_gone_;
   std::int64_t worker_id_ = 0;

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 constexpr Duration kDefaultSweepInterval = 5s;
 
 // Below this a beat costs more than it tells.
-constexpr Duration kShortestInterval = 50ms;
+constexpr Duration kMinInterval = 50ms;
 
 }  // namespace
 
@@ -30,10 +30,10 @@ Duration Registration::silence_limit() const {
   return std::max(sweep_threshold - margin(), sweep_threshold / 2);
 }
 
-Registration registration_of(const Rows::Row& row) {
+Registration registration_of(const QueryResult::Row& row) {
   Registration registration;
   registration.worker_id = row.integer("id");
-  registration.heartbeat_interval = std::max(row.seconds("heartbeat_interval"), kShortestInterval);
+  registration.heartbeat_interval = std::max(row.seconds("heartbeat_interval"), kMinInterval);
   registration.sweep_threshold = row.seconds("sweep_threshold");
   const Duration sweep = row.seconds("sweep_interval");
   if (sweep > Duration::zero()) registration.sweep_interval = sweep;

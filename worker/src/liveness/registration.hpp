@@ -25,6 +25,6 @@ struct Registration {
 };
 
 // The row that register_worker returns.
-Registration registration_of(const Rows::Row& row);
+Registration registration_of(const QueryResult::Row& row);
 
 }  // namespace pulse

@@ -12,19 +12,19 @@ using namespace std::chrono_literals;
 constexpr Duration kAnswerDeadline = 15s;
 
 // Workers that were started together drift apart, and never beyond the interval.
-constexpr double kShortest = 0.8;
+constexpr double kMin = 0.8;
 
 // What sweep() takes at most in one call: as many may be left.
-constexpr std::int64_t kMostJobs = 1000;
+constexpr std::int64_t kMaxJobs = 1000;
 
 }  // namespace
 
-Sweeper::Sweeper(Link& link, Timers& timers, Random random, Log& log)
-    : link_(link),
+Sweeper::Sweeper(Session& session, Timers& timers, Random random, Log& log)
+    : session_(session),
       random_(std::move(random)),
       log_(log),
       next_sweep_(timers, [this] { take_turn(); }) {
-  link_.add_sender([this] { return send_next(); });
+  session_.add_sender([this] { return send_next(); });
 }
 
 void Sweeper::start(const Registration& registration) {
@@ -49,20 +49,20 @@ void Sweeper::take_turn() {
 void Sweeper::sweep_now() {
   if (!interval_) return;
   is_wanted_ = true;
-  link_.wake();
+  session_.wake();
 }
 
 bool Sweeper::send_next() {
   if (!is_wanted_) return false;
   is_wanted_ = false;
   schedule();
-  link_.send(statements::kSweep, {}, kAnswerDeadline,
-             [this](const Reply& reply) { take_report(reply); });
+  session_.send(statements::kSweep, {}, kAnswerDeadline,
+                [this](const Reply& reply) { take_report(reply); });
   return true;
 }
 
 void Sweeper::take_report(const Reply& reply) {
-  const auto* rows = std::get_if<Rows>(&reply);
+  const auto* rows = std::get_if<QueryResult>(&reply);
   if (rows == nullptr) {
     const auto* error = std::get_if<SqlError>(&reply);
     const auto* lost = std::get_if<ConnectionLost>(&reply);
@@ -71,7 +71,7 @@ void Sweeper::take_report(const Reply& reply) {
     return;
   }
   if (rows->empty()) return;
-  const Rows::Row row = (*rows)[0];
+  const QueryResult::Row row = (*rows)[0];
   const std::int64_t recovered = row.integer("jobs_requeued") + row.integer("jobs_failed") +
                                  row.integer("jobs_quarantined") + row.integer("jobs_timed_out") +
                                  row.integer("jobs_stalled");
@@ -89,12 +89,12 @@ void Sweeper::take_report(const Reply& reply) {
               {"stalled", row.integer("jobs_stalled")},
               {"skipped_locked", row.integer("jobs_skipped_locked")},
               {"skipped_ms", skipped.count()}});
-  if (recovered >= kMostJobs) sweep_now();
+  if (recovered >= kMaxJobs) sweep_now();
 }
 
 void Sweeper::schedule() {
   if (!interval_) return;
-  const double part = kShortest + (1.0 - kShortest) * random_();
+  const double part = kMin + (1.0 - kMin) * random_();
   next_sweep_.start_in(std::chrono::nanoseconds(
       std::llround(part * static_cast<double>(std::chrono::nanoseconds(*interval_).count()))));
 }

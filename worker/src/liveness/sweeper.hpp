@@ -16,7 +16,7 @@ namespace pulse {
 
 class Sweeper {
  public:
-  Sweeper(Link& link, Timers& timers, Random random, Log& log);
+  Sweeper(Session& session, Timers& timers, Random random, Log& log);
 
   // Sweeps from now on, on the interval of the registration; never where sweeping is off.
   void start(const Registration& registration);
@@ -32,7 +32,7 @@ class Sweeper {
   void schedule();
   void take_turn();
 
-  Link& link_;
+  Session& session_;
   Random random_;
   Log& log_;
   std::optional<Duration> interval_;

@@ -15,7 +15,7 @@ namespace {
 
 // About a megabyte of lines; a worker that outruns its log by more than this loses lines, not
 // beats.
-constexpr std::size_t kMostWaiting = 10'000;
+constexpr std::size_t kMaxWaiting = 10'000;
 
 // How long a reader may take nothing before the writer looks again whether the log is being closed.
 constexpr int kPollMilliseconds = 1'000;
@@ -61,7 +61,7 @@ void Log::put(LogLevel level, std::string_view event, Fields fields) {
   {
     const std::lock_guard lock(mutex_);
     if (closing_) return;
-    is_dropped = waiting_.size() >= kMostWaiting;
+    is_dropped = waiting_.size() >= kMaxWaiting;
     if (is_dropped) {
       ++dropped_;
     } else {
@@ -82,7 +82,7 @@ void Log::close() noexcept {
 }
 
 void Log::run_writer() noexcept {
-  LastLine last_line;
+  StatusLine status_line;
   std::unique_lock lock(mutex_);
   for (;;) {
     wait_for_more(lock);
@@ -90,7 +90,7 @@ void Log::run_writer() noexcept {
     const std::string lines = take_waiting();
     const LastText last_text = is_over ? nullptr : last_text_;
     lock.unlock();
-    const bool written = write_out(last_line.write(lines, last_text ? last_text() : ""));
+    const bool written = write_out(status_line.write(lines, last_text ? last_text() : ""));
     lock.lock();
     if (!written) waiting_.clear();
     if (is_over || (!written && closing_)) return;

@@ -8,7 +8,7 @@ constexpr std::string_view kErase = "\r\x1b[K";
 
 }  // namespace
 
-std::string LastLine::write(std::string_view lines, std::string text) {
+std::string StatusLine::write(std::string_view lines, std::string text) {
   if (lines.empty() && text == shown_) return {};
   std::string written;
   if (!shown_.empty()) written += kErase;

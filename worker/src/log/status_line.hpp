@@ -6,7 +6,7 @@
 
 namespace pulse {
 
-class LastLine {
+class StatusLine {
  public:
   // What to write so that complete `lines` stand above a last line of this text; no text: none.
   std::string write(std::string_view lines, std::string text);

@@ -9,15 +9,15 @@ namespace {
 // Of terminals that do not say.
 constexpr int kUsualColumns = 80;
 
-std::string text_of(const char* value) { return value == nullptr ? "" : value; }
+std::string text_or_empty(const char* value) { return value == nullptr ? "" : value; }
 
 }  // namespace
 
 Terminal Terminal::look(int descriptor, const Variable& variable) {
   Terminal terminal;
   terminal.is_there = isatty(descriptor) == 1;
-  terminal.kind = text_of(variable("TERM"));
-  terminal.no_color = text_of(variable("NO_COLOR"));
+  terminal.kind = text_or_empty(variable("TERM"));
+  terminal.no_color = text_or_empty(variable("NO_COLOR"));
   terminal.descriptor = descriptor;
   return terminal;
 }

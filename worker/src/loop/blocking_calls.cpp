@@ -21,7 +21,8 @@ std::error_code BlockingCalls::run(std::function<void()> call) {
     state_->changed.notify_all();
     return {};
   }
-  if (state_->threads >= state_->most) return make_error_code(std::errc::device_or_resource_busy);
+  if (state_->threads >= state_->max_threads)
+    return make_error_code(std::errc::device_or_resource_busy);
   try {
     const SignalsBlocked blocked;
     std::thread([state = state_, call = std::move(call)]() mutable {

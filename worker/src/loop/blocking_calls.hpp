@@ -13,7 +13,7 @@ namespace pulse {
 class BlockingCalls {
  public:
   // At most so many at once: a call may take as long as it likes, and holds its thread.
-  explicit BlockingCalls(int most) : state_(std::make_shared<State>(most)) {}
+  explicit BlockingCalls(int max_threads) : state_(std::make_shared<State>(max_threads)) {}
   // Waits for nothing: what runs ends by itself, and its thread with it.
   ~BlockingCalls();
   BlockingCalls(const BlockingCalls&) = delete;
@@ -26,8 +26,8 @@ class BlockingCalls {
  private:
   // Shared with the threads, which may outlive it.
   struct State {
-    explicit State(int most_threads) : most(most_threads) {}
-    const int most;
+    explicit State(int limit) : max_threads(limit) {}
+    const int max_threads;
     std::mutex mutex;
     std::condition_variable changed;
     int threads = 0;

@@ -16,7 +16,7 @@ struct Unit {
 constexpr std::array<Unit, 4> kUnits{{{"h", 3'600'000}, {"min", 60'000}, {"s", 1'000}, {"ms", 1}}};
 
 // Longer than any setting of the server takes, and far from overflow in sums.
-constexpr double kLongestMilliseconds = 1e12;
+constexpr double kMaxMilliseconds = 1e12;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ std::optional<Duration> parse_duration(std::string_view text) {
   for (const Unit& unit : kUnits) {
     if (name != unit.name) continue;
     const double milliseconds = number * static_cast<double>(unit.milliseconds);
-    if (milliseconds > kLongestMilliseconds) return std::nullopt;
+    if (milliseconds > kMaxMilliseconds) return std::nullopt;
     return Duration(std::llround(milliseconds));
   }
   return std::nullopt;

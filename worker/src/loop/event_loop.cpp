@@ -7,42 +7,39 @@
 #include <cstdint>
 #include <system_error>
 
+#include "loop/must_succeed.hpp"
+
 namespace pulse {
-namespace {
-
-void must(int result, const char* call) {
-  if (result < 0) throw std::system_error(-result, std::generic_category(), call);
-}
-
-}  // namespace
 
 EventLoop::EventLoop(const Clock& clock) : timers_(clock) {
-  must(uv_loop_init(&loop_), "uv_loop_init");
+  must_succeed(uv_loop_init(&loop_), "uv_loop_init");
   timer_descriptor_ = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
-  if (timer_descriptor_ < 0) must(-errno, "timerfd_create");
-  must(uv_poll_init(&loop_, &timer_ready_, timer_descriptor_), "uv_poll_init");
+  if (timer_descriptor_ < 0) must_succeed(-errno, "timerfd_create");
+  must_succeed(uv_poll_init(&loop_, &timer_ready_, timer_descriptor_), "uv_poll_init");
   // The timer's only work is to end the poll.
-  must(uv_poll_start(&timer_ready_, UV_READABLE,
-                     [](uv_poll_t* poll, int, int) {
-                       const auto* self = static_cast<EventLoop*>(poll->data);
-                       std::uint64_t expirations = 0;
-                       (void)!read(self->timer_descriptor_, &expirations, sizeof expirations);
-                     }),
-       "uv_poll_start");
-  must(uv_prepare_init(&loop_, &before_poll_), "uv_prepare_init");
-  must(uv_prepare_start(
-           &before_poll_,
-           [](uv_prepare_t* handle) { static_cast<EventLoop*>(handle->data)->arm_timer(); }),
-       "uv_prepare_start");
-  must(uv_check_init(&loop_, &after_poll_), "uv_check_init");
-  must(
+  must_succeed(uv_poll_start(&timer_ready_, UV_READABLE,
+                             [](uv_poll_t* poll, int, int) {
+                               const auto* self = static_cast<EventLoop*>(poll->data);
+                               std::uint64_t expirations = 0;
+                               (void)!read(self->timer_descriptor_, &expirations,
+                                           sizeof expirations);
+                             }),
+               "uv_poll_start");
+  must_succeed(uv_prepare_init(&loop_, &before_poll_), "uv_prepare_init");
+  must_succeed(uv_prepare_start(&before_poll_,
+                                [](uv_prepare_t* handle) {
+                                  static_cast<EventLoop*>(handle->data)->arm_timer();
+                                }),
+               "uv_prepare_start");
+  must_succeed(uv_check_init(&loop_, &after_poll_), "uv_check_init");
+  must_succeed(
       uv_check_start(&after_poll_,
                      [](uv_check_t* handle) { static_cast<EventLoop*>(handle->data)->end_turn(); }),
       "uv_check_start");
-  must(uv_async_init(
-           &loop_, &posted_ready_,
-           [](uv_async_t* handle) { static_cast<EventLoop*>(handle->data)->run_posted(); }),
-       "uv_async_init");
+  must_succeed(uv_async_init(
+                   &loop_, &posted_ready_,
+                   [](uv_async_t* handle) { static_cast<EventLoop*>(handle->data)->run_posted(); }),
+               "uv_async_init");
   timer_ready_.data = this;
   before_poll_.data = this;
   after_poll_.data = this;

@@ -8,9 +8,9 @@
 
 namespace pulse {
 
-class Repeat {
+class IntervalTimer {
  public:
-  Repeat(Timers& timers, Duration pause, std::function<void()> callback)
+  IntervalTimer(Timers& timers, Duration pause, std::function<void()> callback)
       : pause_(pause), callback_(std::move(callback)), timer_(timers, [this] { run(); }) {
     timer_.start_in(pause_);
   }

@@ -2,23 +2,23 @@
 
 namespace pulse {
 
-void Vitals::publish(const WorkerState& state, TimePoint now) {
+void Health::publish(const WorkerState& state, TimePoint now) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (lock.owns_lock()) seen_ = {state, now};
 }
 
-Vitals::Seen Vitals::read() const {
+Health::Seen Health::read() const {
   const std::lock_guard lock(mutex_);
   return seen_;
 }
 
-std::string why_not_alive(const Vitals::Seen& seen, TimePoint now) {
+std::string why_not_alive(const Health::Seen& seen, TimePoint now) {
   const auto silent = std::chrono::duration_cast<Duration>(now - seen.last_turn);
-  if (silent <= kLongestTurn) return {};
+  if (silent <= kMaxTurn) return {};
   return "the loop has been silent for " + to_string(silent);
 }
 
-std::string why_not_ready(const Vitals::Seen& seen, TimePoint now) {
+std::string why_not_ready(const Health::Seen& seen, TimePoint now) {
   std::string reason = why_not_alive(seen, now);
   if (!reason.empty()) return reason;
   const WorkerState& state = seen.state;

@@ -22,7 +22,7 @@ struct WorkerState {
   std::int64_t concurrency = 0;
 };
 
-class Vitals {
+class Health {
  public:
   struct Seen {
     WorkerState state;
@@ -30,7 +30,7 @@ class Vitals {
   };
 
   // The start counts as a turn.
-  explicit Vitals(TimePoint now) : seen_{{}, now} {}
+  explicit Health(TimePoint now) : seen_{{}, now} {}
 
   // From the loop's thread. What comes while somebody reads is left to the next turn.
   void publish(const WorkerState& state, TimePoint now);
@@ -44,10 +44,10 @@ class Vitals {
 // The loop turns at least so often while somebody looks.
 constexpr Duration kTurnInterval = std::chrono::seconds(1);
 // A loop that has not turned for so long is stuck.
-constexpr Duration kLongestTurn = std::chrono::seconds(10);
+constexpr Duration kMaxTurn = std::chrono::seconds(10);
 
 // Why the process is not alive, or not ready to run jobs; nothing if it is.
-std::string why_not_alive(const Vitals::Seen& seen, TimePoint now);
-std::string why_not_ready(const Vitals::Seen& seen, TimePoint now);
+std::string why_not_alive(const Health::Seen& seen, TimePoint now);
+std::string why_not_ready(const Health::Seen& seen, TimePoint now);
 
 }  // namespace pulse

@@ -3,19 +3,12 @@
 #include <arpa/inet.h>
 
 #include <array>
-#include <charconv>
 #include <optional>
+
+#include "text/parse_number.hpp"
 
 namespace pulse {
 namespace {
-
-std::optional<std::uint16_t> port_of(const std::string& text) {
-  std::uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, port);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return port;
-}
 
 bool is_numeric(int family, const std::string& host) {
   std::array<unsigned char, sizeof(in6_addr)> bytes{};
@@ -33,7 +26,8 @@ std::variant<HttpAddress, std::string> parse_http_address(const std::string& tex
   const std::string problem =
       '\'' + text + "' is not ADDRESS:PORT, such as 127.0.0.1:9187, [::1]:9187 or 9187";
   const std::size_t colon = text.rfind(':');
-  const auto port = port_of(colon == std::string::npos ? text : text.substr(colon + 1));
+  const auto port =
+      parse_number<std::uint16_t>(colon == std::string::npos ? text : text.substr(colon + 1));
   if (!port) return problem;
   HttpAddress address;
   address.port = *port;

@@ -17,7 +17,7 @@ namespace pulse {
 namespace {
 
 constexpr int kBacklog = 16;
-constexpr unsigned kMostConnections = 32;
+constexpr unsigned kMaxConnections = 32;
 // After so long without a byte a connection is closed.
 constexpr unsigned kIdleSeconds = 5;
 // For what a request says; more of it is refused.
@@ -48,7 +48,7 @@ SocketAddress socket_address(const HttpAddress& address) {
   return made;
 }
 
-std::uint16_t port_of(int descriptor) {
+std::uint16_t bound_port(int descriptor) {
   SocketAddress bound;
   if (getsockname(descriptor, bound.get(), &bound.length) != 0) return 0;
   const bool is_ipv6 = bound.storage.ss_family == AF_INET6;
@@ -119,12 +119,12 @@ std::variant<std::unique_ptr<HttpServer>, std::string> HttpServer::start(const H
   UniqueFd listener = listen_at(address);
   if (!listener.valid()) return problem(std::strerror(errno));
   std::unique_ptr<HttpServer> server(new HttpServer(address, std::move(pages)));
-  server->address_.port = port_of(listener.get());
+  server->address_.port = bound_port(listener.get());
   const SignalsBlocked blocked;
   server->daemon_ = MHD_start_daemon(
       MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, nullptr, nullptr, take_request,
       server.get(), MHD_OPTION_EXTERNAL_LOGGER, say_nothing, nullptr, MHD_OPTION_LISTEN_SOCKET,
-      listener.get(), MHD_OPTION_CONNECTION_LIMIT, kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT,
+      listener.get(), MHD_OPTION_CONNECTION_LIMIT, kMaxConnections, MHD_OPTION_CONNECTION_TIMEOUT,
       kIdleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kRequestBytes, MHD_OPTION_END);
   if (server->daemon_ == nullptr) return problem("its thread cannot be started");
   listener.release();  // the daemon closes it

@@ -10,7 +10,7 @@ namespace {
 
 // A worker serves the tasks of its folder and of its database: a few. Should they ever be more than
 // this, the rest is counted together, because each costs the scraper a series for each line.
-constexpr std::size_t kMostTasks = 1'000;
+constexpr std::size_t kMaxTasks = 1'000;
 constexpr const char* kOtherTasks = "(other)";
 
 const prometheus::Histogram::BucketBoundaries kSeconds{0.001, 0.005, 0.01, 0.05, 0.1, 0.5,  1,
@@ -26,7 +26,7 @@ prometheus::MetricFamily gauge(const char* name, const char* help, double value)
   return {name, help, prometheus::MetricType::Gauge, {metric}};
 }
 
-void add_state(std::vector<prometheus::MetricFamily>& families, const Vitals::Seen& seen,
+void add_state(std::vector<prometheus::MetricFamily>& families, const Health::Seen& seen,
                TimePoint now) {
   const WorkerState& state = seen.state;
   const auto add = [&](const char* name, const char* help, auto value) {
@@ -137,7 +137,7 @@ void Metrics::take_event(std::string_view event, Log::Fields fields) {
   if (taker != takers().end()) (this->*taker->second)(Fields{fields});
 }
 
-std::string Metrics::text(const Vitals::Seen& seen, TimePoint now) const {
+std::string Metrics::text(const Health::Seen& seen, TimePoint now) const {
   std::vector<prometheus::MetricFamily> families = registry_.Collect();
   add_state(families, seen, now);
   std::ostringstream text;
@@ -147,7 +147,7 @@ std::string Metrics::text(const Vitals::Seen& seen, TimePoint now) const {
 
 Metrics::Task& Metrics::task(const Fields& fields) {
   std::string name = fields.text("task");
-  if (tasks_.size() >= kMostTasks && !tasks_.contains(name)) name = kOtherTasks;
+  if (tasks_.size() >= kMaxTasks && !tasks_.contains(name)) name = kOtherTasks;
   const auto [entry, is_new] = tasks_.try_emplace(name);
   if (is_new) {
     entry->second.name = name;

@@ -23,7 +23,7 @@ class Metrics {
 
   // For Log::listen().
   void take_event(std::string_view event, Log::Fields fields);
-  std::string text(const Vitals::Seen& seen, TimePoint now) const;
+  std::string text(const Health::Seen& seen, TimePoint now) const;
 
  private:
   using Counters = prometheus::Family<prometheus::Counter>;

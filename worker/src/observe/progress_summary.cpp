@@ -34,20 +34,20 @@ std::string rate_text(std::int64_t ended, std::chrono::nanoseconds elapsed) {
 
 }  // namespace
 
-ProgressLine::ProgressLine(const Clock& clock, Columns columns)
+ProgressSummary::ProgressSummary(const Clock& clock, Columns columns)
     : clock_(clock), columns_(std::move(columns)), start_(clock.now()) {}
 
-void ProgressLine::show(Log& log) {
+void ProgressSummary::show(Log& log) {
   log.listen([this](std::string_view event, Log::Fields) { take_event(event); });
   log.keep_below([this] { return text(); });
 }
 
-void ProgressLine::take_event(std::string_view event) {
+void ProgressSummary::take_event(std::string_view event) {
   if (event == "completed") ++done_;
   if (event == "failed") ++failed_;
 }
 
-std::string ProgressLine::text() const {
+std::string ProgressSummary::text() const {
   const std::int64_t done = done_;
   const std::int64_t failed = failed_;
   const auto elapsed = clock_.now() - start_;

@@ -13,14 +13,14 @@
 
 namespace pulse {
 
-class ProgressLine {
+class ProgressSummary {
  public:
   using Columns = std::function<int()>;  // of the terminal; asked on the log's writing thread
 
   // Time counts from now. Must outlive the logs that show it.
-  ProgressLine(const Clock& clock, Columns columns);
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
+  ProgressSummary(const Clock& clock, Columns columns);
+  ProgressSummary(const ProgressSummary&) = delete;
+  ProgressSummary& operator=(const ProgressSummary&) = delete;
 
   // Counts what this log tells, and is shown below it.
   void show(Log& log);

@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+
+#include "text/parse_number.hpp"
 
 namespace pulse {
 namespace {
@@ -19,21 +20,13 @@ using namespace std::chrono_literals;
 
 constexpr Duration kStatusPause = 1s;
 // More is not kept for a listener that does not read.
-constexpr std::size_t kMostWaiting = 16;
+constexpr std::size_t kMaxWaiting = 16;
 
 std::string take_variable(const char* name) {
   const char* value = std::getenv(name);
   std::string text = value == nullptr ? "" : value;
   unsetenv(name);
   return text;
-}
-
-std::optional<std::int64_t> number_of(const std::string& text) {
-  std::int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return number;
 }
 
 // The address with its length, which for an abstract one is all there is to end it.
@@ -68,8 +61,8 @@ ServiceManager::Wishes ServiceManager::take_wishes() {
   Wishes wishes;
   wishes.socket = take_variable("NOTIFY_SOCKET");
   const std::string pid = take_variable("WATCHDOG_PID");
-  const auto interval = number_of(take_variable("WATCHDOG_USEC"));
-  const bool is_for_us = pid.empty() || number_of(pid) == getpid();
+  const auto interval = parse_number<std::int64_t>(take_variable("WATCHDOG_USEC"));
+  const bool is_for_us = pid.empty() || parse_number<std::int64_t>(pid) == getpid();
   if (is_for_us && interval && *interval > 0) {
     const std::chrono::microseconds exact(*interval);
     wishes.watchdog = std::max<Duration>(1ms, std::chrono::duration_cast<Duration>(exact));
@@ -134,7 +127,7 @@ void ServiceManager::tell_status() {
 void ServiceManager::send(const std::string& message) {
   if (!socket_.valid()) return;
   waiting_.push_back(message);
-  if (waiting_.size() > kMostWaiting) waiting_.erase(waiting_.begin());
+  if (waiting_.size() > kMaxWaiting) waiting_.erase(waiting_.begin());
   send_waiting();
 }
 

@@ -49,8 +49,8 @@ class ServiceManager {
   bool was_stopping_ = false;
   std::string last_status_;
   std::vector<std::string> waiting_;  // while the listener does not read
-  std::optional<Repeat> watchdog_;
-  std::optional<Repeat> status_;
+  std::optional<IntervalTimer> watchdog_;
+  std::optional<IntervalTimer> status_;
 };
 
 }  // namespace pulse

@@ -13,7 +13,7 @@ HttpPage verdict(const std::string& reason) {
 
 }  // namespace
 
-Status::Status(const Clock& clock) : clock_(clock), vitals_(clock.now()), metrics_(PULSE_VERSION) {}
+Status::Status(const Clock& clock) : clock_(clock), health_(clock.now()), metrics_(PULSE_VERSION) {}
 
 std::variant<std::unique_ptr<Status>, std::string> Status::start(const HttpAddress& address,
                                                                  const Clock& clock, Log& log) {
@@ -30,11 +30,11 @@ std::variant<std::unique_ptr<Status>, std::string> Status::start(const HttpAddre
 
 HttpServer::Pages Status::pages() {
   return {
-      {"/livez", [this] { return verdict(why_not_alive(vitals_.read(), clock_.now())); }},
-      {"/readyz", [this] { return verdict(why_not_ready(vitals_.read(), clock_.now())); }},
+      {"/livez", [this] { return verdict(why_not_alive(health_.read(), clock_.now())); }},
+      {"/readyz", [this] { return verdict(why_not_ready(health_.read(), clock_.now())); }},
       {"/metrics",
        [this]() -> HttpPage {
-         return {.body = metrics_.text(vitals_.read(), clock_.now()), .type = kPrometheusText};
+         return {.body = metrics_.text(health_.read(), clock_.now()), .type = kPrometheusText};
        }},
   };
 }

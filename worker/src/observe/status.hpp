@@ -23,7 +23,7 @@ class Status {
   Status& operator=(const Status&) = delete;
 
   // From the loop, at the end of each turn.
-  void publish(const WorkerState& state) { vitals_.publish(state, clock_.now()); }
+  void publish(const WorkerState& state) { health_.publish(state, clock_.now()); }
   const HttpAddress& address() const { return server_->address(); }
   const HttpServer& server() const { return *server_; }
 
@@ -32,7 +32,7 @@ class Status {
   HttpServer::Pages pages();
 
   const Clock& clock_;
-  Vitals vitals_;
+  Health health_;
   Metrics metrics_;
   std::unique_ptr<HttpServer> server_;
 };

@@ -25,17 +25,9 @@ constexpr Duration kWindow = 100ms;
 // Beyond any grace: a minder that does not answer by then is stuck and is killed itself.
 constexpr Duration kMinderPatience = 5s;
 
-int open_pipe(UniqueFd& reader, UniqueFd& writer) noexcept {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return uv_translate_sys_error(errno);
-  reader.reset(ends[0]);
-  writer.reset(ends[1]);
-  return 0;
-}
-
-TaskEnd not_started(std::string error, bool is_transient) {
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::not_started;
+ExecutionEnd not_started(std::string error, bool is_transient) {
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::not_started;
   end.is_transient = is_transient;
   end.error = std::move(error);
   return end;
@@ -59,14 +51,14 @@ ProcessChild::~ProcessChild() {
   if (minder_) minder_->hang_up();
 }
 
-std::optional<TaskEnd> ProcessChild::start(const ProcessLimits& limits) {
+std::optional<ExecutionEnd> ProcessChild::start(const ProcessLimits& limits) {
   const char* path = std::getenv("PATH");
   TaskRefusal refusal;
   const auto program =
       find_program(command_.words.front(), path != nullptr ? path : "/usr/bin:/bin", refusal);
   if (!program) return not_started(refusal.reason, refusal.is_transient());
 
-  TaskMinder::Plan plan;
+  MinderLine::Plan plan;
   plan.minder_path = limits.minder_path;
   plan.rules = limits.rules;
   plan.arguments = {command_.task, std::to_string(limits.silence_grace.count()),
@@ -83,13 +75,16 @@ std::optional<TaskEnd> ProcessChild::start(const ProcessLimits& limits) {
   return std::nullopt;
 }
 
-int ProcessChild::open_pipes(TaskMinder::Plan& plan, const ProcessLimits& limits) {
+int ProcessChild::open_pipes(MinderLine::Plan& plan, const ProcessLimits& limits) {
   UniqueFd stdin_reader, stdout_reader, stdout_writer, stderr_reader, stderr_writer;
   const UniqueFd null(open("/dev/null", O_WRONLY | O_CLOEXEC));
   if (!null.valid()) return uv_translate_sys_error(errno);
-  if (const int code = open_pipe(stdin_reader, stdin_); code != 0) return code;
-  if (const int code = open_pipe(stdout_reader, stdout_writer); code != 0) return code;
-  if (const int code = open_pipe(stderr_reader, stderr_writer); code != 0) return code;
+  if (const int error = open_pipe(stdin_reader, stdin_); error != 0)
+    return uv_translate_sys_error(error);
+  if (const int error = open_pipe(stdout_reader, stdout_writer); error != 0)
+    return uv_translate_sys_error(error);
+  if (const int error = open_pipe(stderr_reader, stderr_writer); error != 0)
+    return uv_translate_sys_error(error);
   auto watch = std::make_unique<uv_poll_t>();
   // Makes it non-blocking, too; the child's end stays as it is.
   if (const int code = uv_poll_init(loop_.uv(), watch.get(), stdin_.get()); code != 0) return code;
@@ -107,12 +102,12 @@ int ProcessChild::open_pipes(TaskMinder::Plan& plan, const ProcessLimits& limits
   plan.stdout_fd = stdout_writer.get();
   plan.stderr_fd = stderr_writer.get();
   plan.pulse_fd = null.get();
-  TaskMinder::Listener listener;
+  MinderLine::Listener listener;
   listener.on_report = [this](const minder::Report& report) {
     if (report.kind != minder::Report::kStarted) end_with(describe_end(report, command_.words[0]));
   };
   listener.on_lost = [this] { end_with(describe_lost_minder()); };
-  return TaskMinder::start(loop_.uv(), plan, limits.deadline, std::move(listener), minder_);
+  return MinderLine::start(loop_.uv(), plan, limits.deadline, std::move(listener), minder_);
 }
 
 void ProcessChild::flush() {
@@ -162,7 +157,7 @@ void ProcessChild::take_bytes(std::string_view bytes) {
     const bool is_whole = newline != std::string_view::npos;
     const std::string_view part = bytes.substr(0, newline);
     bytes.remove_prefix(is_whole ? newline + 1 : bytes.size());
-    if (partial_.size() + part.size() > kMostLineBytes) {
+    if (partial_.size() + part.size() > kMaxLineBytes) {
       // It may have been an answer, and what follows is no line.
       is_deaf_ = true;
       partial_ = std::string();
@@ -190,12 +185,12 @@ void ProcessChild::fail(std::string why) {
   faulty_.start_in(stdin_.valid() ? Duration::zero() : kEndPatience);
 }
 
-void ProcessChild::end_with(TaskEnd end) {
+void ProcessChild::end_with(ExecutionEnd end) {
   end_ = std::move(end);
   faulty_.stop();
   window_.stop();
   settle_.start_in(kSettleTime);
-  for (TaskPipe* pipe : {&stdout_, &stderr_}) pipe->resume();
+  for (PipeReader* pipe : {&stdout_, &stderr_}) pipe->resume();
   finish_if_read();
 }
 
@@ -205,7 +200,7 @@ void ProcessChild::finish_if_read() {
 
 void ProcessChild::finish() {
   // A late loop may come here before it has read anything since the end.
-  for (TaskPipe* pipe : {&stdout_, &stderr_}) {
+  for (PipeReader* pipe : {&stdout_, &stderr_}) {
     pipe->drain();
     pipe->close();
   }

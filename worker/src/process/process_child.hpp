@@ -27,20 +27,20 @@ namespace pulse {
 struct ProcessLimits {
   std::string minder_path;
   minder::TaskRules rules;
-  Duration silence_grace{};  // see TaskOptions
+  Duration silence_grace{};  // see ExecutableOptions
   TimePoint deadline{};      // the first; see set_deadline()
 };
 
 class ProcessChild {
  public:
-  static constexpr std::size_t kMostLineBytes = std::size_t{1024} * 1024;
+  static constexpr std::size_t kMaxLineBytes = std::size_t{1024} * 1024;
 
   struct Listener {
     std::function<void(std::string_view)> on_line;
     // It cannot be talked to any more; end it.
     std::function<void(const std::string& why)> on_fault;
     // It has ended, and everything it said was told. May destroy the object.
-    std::function<void(TaskEnd)> on_end;
+    std::function<void(ExecutionEnd)> on_end;
   };
 
   ProcessChild(EventLoop& loop, const ProcessCommand& command, Listener listener);
@@ -49,7 +49,7 @@ class ProcessChild {
   ~ProcessChild();
 
   // Once. On failure the end that it has, and on_end does not come.
-  std::optional<TaskEnd> start(const ProcessLimits& limits);
+  std::optional<ExecutionEnd> start(const ProcessLimits& limits);
 
   // What is appended here is written by the next flush().
   std::string& to_write() { return output_; }
@@ -66,35 +66,35 @@ class ProcessChild {
 
   // The end of what it wrote to stderr since forget_errors().
   std::string errors(std::size_t limit) const { return errors_.text(limit); }
-  void forget_errors() { errors_ = ErrorTail(); }
+  void forget_errors() { errors_ = StderrTail(); }
 
  private:
-  int open_pipes(TaskMinder::Plan& plan, const ProcessLimits& limits);
+  int open_pipes(MinderLine::Plan& plan, const ProcessLimits& limits);
   void take_bytes(std::string_view bytes);
   void take_stream_end();
   void await_writable();
   void fail(std::string why);
-  void end_with(TaskEnd end);
+  void end_with(ExecutionEnd end);
   void finish_if_read();
   void finish();
 
   EventLoop& loop_;
   const ProcessCommand& command_;
   const Listener listener_;
-  std::shared_ptr<TaskMinder> minder_;
+  std::shared_ptr<MinderLine> minder_;
   UniqueFd stdin_;
   LoopHandle<uv_poll_t> writable_;  // closed before stdin_
-  TaskPipe stdout_;
-  TaskPipe stderr_;
+  PipeReader stdout_;
+  PipeReader stderr_;
   std::string output_;
   std::size_t written_ = 0;  // of output_
   bool is_last_output_ = false;
   std::string partial_;  // the line that has begun
   bool is_deaf_ = false;
   std::size_t window_bytes_ = 0;
-  ErrorTail errors_;
+  StderrTail errors_;
   std::string fault_;
-  std::optional<TaskEnd> end_;  // known, while the last output is awaited
+  std::optional<ExecutionEnd> end_;  // known, while the last output is awaited
   Timer faulty_;
   Timer window_;
   Timer settle_;

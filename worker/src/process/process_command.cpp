@@ -79,7 +79,7 @@ std::variant<ProcessCommand, std::string> parse_process(std::string_view text) {
   if (equals == std::string_view::npos) return shown + " is not NAME=COMMAND";
   ProcessCommand command;
   command.task = text.substr(0, equals);
-  if (!TaskFolder::is_valid_name(command.task)) {
+  if (!TasksFolder::is_valid_name(command.task)) {
     return '\'' + command.task + "' is not a name for a task";
   }
   auto words = split_words(text.substr(equals + 1));
@@ -104,7 +104,7 @@ std::optional<Program> find_program(const std::string& word, std::string_view pa
     refusal = refusal_of(program.name, errno);
     return std::nullopt;
   }
-  TaskExecutable& executable = program.executable;
+  Executable& executable = program.executable;
   executable.path = resolved.get();
   const std::string folder = executable.path.substr(0, executable.path.rfind('/') + 1);
   executable.file.reset(open(executable.path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));

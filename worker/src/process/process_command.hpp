@@ -24,7 +24,7 @@ struct ProcessCommand {
 std::variant<ProcessCommand, std::string> parse_process(std::string_view text);
 
 struct Program {
-  TaskExecutable executable;
+  Executable executable;
   std::string name;  // the path as it was found: some programs look what they are called as
 };
 

@@ -9,17 +9,17 @@
 namespace pulse {
 namespace {
 
-TaskEnd withdrawn_end() {
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::failed;
+ExecutionEnd withdrawn_end() {
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::failed;
   end.reason = "not begun";
   return end;
 }
 
 }  // namespace
 
-ProcessTask::ProcessTask(ProcessGroup& group, const HeldJob& job, TimePoint alive_as_of,
-                         TaskCallbacks callbacks)
+ProcessExecution::ProcessExecution(ProcessGroup& group, const HeldJob& job, TimePoint alive_as_of,
+                                   ExecutionCallbacks callbacks)
     : group_(group),
       job_id_(job.job.input.job_id),
       alive_as_of_(alive_as_of),
@@ -30,20 +30,20 @@ ProcessTask::ProcessTask(ProcessGroup& group, const HeldJob& job, TimePoint aliv
   append_job_line(line_, job.job.input);
 }
 
-ProcessTask::~ProcessTask() {
+ProcessExecution::~ProcessExecution() {
   group_.withdraw(*this);
   if (member_ != nullptr) member_->forget(*this);
 }
 
-void ProcessTask::ping(TimePoint alive_as_of) {
+void ProcessExecution::ping(TimePoint alive_as_of) {
   alive_as_of_ = alive_as_of;
   group_.ping_soon();
 }
 
-bool ProcessTask::take_back() { return group_.withdraw(*this); }
+bool ProcessExecution::take_back() { return group_.withdraw(*this); }
 
 // Says so in a line; what the process makes of it must come in time.
-void ProcessTask::terminate(Duration grace) {
+void ProcessExecution::terminate(Duration grace) {
   if (end_) return;
   if (group_.withdraw(*this)) end_with(withdrawn_end());
   is_lost_ = is_lost_ || grace == Duration::zero();
@@ -52,7 +52,7 @@ void ProcessTask::terminate(Duration grace) {
   if (!patience_.is_running() || limit < patience_.due()) patience_.start_at(limit);
 }
 
-void ProcessTask::lose_patience() {
+void ProcessExecution::lose_patience() {
   if (member_ == nullptr) return deliver(std::nullopt);
   if (end_) return;
   if (is_lost_ && member_->has_other_work()) {
@@ -64,34 +64,34 @@ void ProcessTask::lose_patience() {
   }
 }
 
-void ProcessTask::begin(ProcessMember& member) {
+void ProcessExecution::begin(ProcessMember& member) {
   member_ = &member;
   line_ = std::string();
   began_at_ = group_.timers().now();
 }
 
-void ProcessTask::take_progress(TaskProgress progress) {
+void ProcessExecution::take_progress(TaskProgress progress) {
   progress_.take_newer(std::move(progress));
   if (!next_progress_.is_running()) {
     next_progress_.start_at(std::max(not_before_, group_.timers().now()));
   }
 }
 
-void ProcessTask::report_progress() {
+void ProcessExecution::report_progress() {
   not_before_ = group_.timers().now() + progress_interval_;
   const TaskProgress progress = std::exchange(progress_, {});
   if (!progress.empty()) callbacks_.on_progress(progress);
 }
 
-void ProcessTask::end_with(TaskEnd end) {
+void ProcessExecution::end_with(ExecutionEnd end) {
   end_ = std::move(end);
   end_->ran_for = member_ != nullptr ? group_.timers().now() - began_at_ : Duration::zero();
 }
 
-void ProcessTask::deliver(std::optional<std::chrono::nanoseconds> occupied_for) {
+void ProcessExecution::deliver(std::optional<std::chrono::nanoseconds> occupied_for) {
   member_ = nullptr;
   if (!progress_.empty()) report_progress();
-  TaskEnd end = *std::exchange(end_, std::nullopt);
+  ExecutionEnd end = *std::exchange(end_, std::nullopt);
   end.occupied_for = occupied_for;
   const auto on_end = std::move(callbacks_.on_end);
   on_end(end);

@@ -14,13 +14,13 @@ namespace pulse {
 class ProcessGroup;
 class ProcessMember;
 
-class ProcessTask final : public Task {
+class ProcessExecution final : public Execution {
  public:
-  ProcessTask(ProcessGroup& group, const HeldJob& job, TimePoint alive_as_of,
-              TaskCallbacks callbacks);
-  ~ProcessTask() override;
-  ProcessTask(const ProcessTask&) = delete;
-  ProcessTask& operator=(const ProcessTask&) = delete;
+  ProcessExecution(ProcessGroup& group, const HeldJob& job, TimePoint alive_as_of,
+                   ExecutionCallbacks callbacks);
+  ~ProcessExecution() override;
+  ProcessExecution(const ProcessExecution&) = delete;
+  ProcessExecution& operator=(const ProcessExecution&) = delete;
 
   void ping(TimePoint alive_as_of) override;
   void explain(EndReason reason) override { reason_ = reason; }
@@ -35,12 +35,12 @@ class ProcessTask final : public Task {
   bool is_lost() const { return is_lost_; }
 
   // Its place in the queue, which is the group's business.
-  std::optional<std::list<ProcessTask*>::iterator> place;
+  std::optional<std::list<ProcessExecution*>::iterator> place;
 
   void begin(ProcessMember& member);
   void take_progress(TaskProgress progress);
   // Keeps the end until deliver(), which destroys this object.
-  void end_with(TaskEnd end);
+  void end_with(ExecutionEnd end);
   void deliver(std::optional<std::chrono::nanoseconds> occupied_for);
 
  private:
@@ -52,13 +52,13 @@ class ProcessTask final : public Task {
   std::string line_;
   TimePoint alive_as_of_;
   const Duration progress_interval_;
-  TaskCallbacks callbacks_;
+  ExecutionCallbacks callbacks_;
   ProcessMember* member_ = nullptr;
   TimePoint began_at_{};
   EndReason reason_ = EndReason::none;
   bool is_told_ = false;
   bool is_lost_ = false;
-  std::optional<TaskEnd> end_;
+  std::optional<ExecutionEnd> end_;
   TaskProgress progress_;
   TimePoint not_before_{};
   Timer next_progress_;

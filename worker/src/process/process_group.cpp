@@ -8,8 +8,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kShortestPause = 100ms;
-constexpr Duration kLongestPause = 5s;
+constexpr Duration kMinPause = 100ms;
+constexpr Duration kMaxPause = 5s;
 constexpr int kPingsInLimit = 4;
 
 }  // namespace
@@ -20,26 +20,27 @@ ProcessGroup::ProcessGroup(ProcessCommand command, const ProcessSettings& settin
       settings_(settings),
       has_free_slot_(std::move(has_free_slot)),
       on_more_extra_(std::move(on_more_extra)),
-      backoff_(settings.random, kLongestPause),
+      backoff_(settings.random, kMaxPause),
       turning_(timers(), [this] { turn(); }),
       restart_(timers(), [this] { turn(); }),
       pinging_(timers(), [this] { ping_all(); }) {}
 
 ProcessGroup::~ProcessGroup() = default;
 
-std::unique_ptr<Task> ProcessGroup::add(const HeldJob& job, const Registration& registration,
-                                        TimePoint alive_as_of, TaskCallbacks callbacks) {
+std::unique_ptr<Execution> ProcessGroup::add(const HeldJob& job, const Registration& registration,
+                                             TimePoint alive_as_of, ExecutionCallbacks callbacks) {
   ping_limit_ = registration.silence_limit();
   kill_allowance_ = registration.kill_allowance();
-  auto task = std::make_unique<ProcessTask>(*this, job, alive_as_of, std::move(callbacks));
-  task->place = queue_.insert(queue_.end(), task.get());
+  auto execution =
+      std::make_unique<ProcessExecution>(*this, job, alive_as_of, std::move(callbacks));
+  execution->place = queue_.insert(queue_.end(), execution.get());
   turn_soon();
-  return task;
+  return execution;
 }
 
-bool ProcessGroup::withdraw(ProcessTask& task) {
-  if (!task.place) return false;
-  queue_.erase(*std::exchange(task.place, std::nullopt));
+bool ProcessGroup::withdraw(ProcessExecution& execution) {
+  if (!execution.place) return false;
+  queue_.erase(*std::exchange(execution.place, std::nullopt));
   return true;
 }
 
@@ -87,21 +88,21 @@ void ProcessGroup::turn() {
 
 void ProcessGroup::hand_out() {
   while (!queue_.empty()) {
-    ProcessTask& task = *queue_.front();
-    ProcessMember* member = free_member(task);
+    ProcessExecution& execution = *queue_.front();
+    ProcessMember* member = free_member(execution);
     if (member == nullptr) member = start_member();
     // A start that fails has ended the first job, and makes the next wait.
     if (member == nullptr) return;
-    withdraw(task);
-    member->give(task);
+    withdraw(execution);
+    member->give(execution);
   }
 }
 
-ProcessMember* ProcessGroup::free_member(const ProcessTask& task) {
+ProcessMember* ProcessGroup::free_member(const ProcessExecution& execution) {
   ProcessMember* best = nullptr;
   const bool may_begin = has_free_slot_();
   for (const auto& member : members_) {
-    if (!member->has_room_for(task) || (!member->is_busy() && !may_begin)) continue;
+    if (!member->has_room_for(execution) || (!member->is_busy() && !may_begin)) continue;
     if (best == nullptr || member->in_flight() < best->in_flight()) best = member.get();
   }
   return best;
@@ -109,10 +110,10 @@ ProcessMember* ProcessGroup::free_member(const ProcessTask& task) {
 
 ProcessMember* ProcessGroup::start_member() {
   if (restart_.is_running() || !has_free_slot_()) return nullptr;
-  ProcessTask& task = *queue_.front();
+  ProcessExecution& execution = *queue_.front();
   auto member = std::make_unique<ProcessMember>(*this);
-  const auto failure = member->start(
-      {settings_.minder_path, settings_.rules, kill_allowance_, task.alive_as_of() + ping_limit_});
+  const auto failure = member->start({settings_.minder_path, settings_.rules, kill_allowance_,
+                                      execution.alive_as_of() + ping_limit_});
   if (!failure) {
     settings_.log.info("process_started", {{"task", command_.task}});
     members_.push_back(std::move(member));
@@ -121,17 +122,17 @@ ProcessMember* ProcessGroup::start_member() {
   }
   log_fault(failure->error);
   pause();
-  withdraw(task);
-  task.end_with(*failure);
-  task.deliver(std::nullopt);
+  withdraw(execution);
+  execution.end_with(*failure);
+  execution.deliver(std::nullopt);
   return nullptr;
 }
 
 void ProcessGroup::pause() {
-  restart_.start_in(std::max(kShortestPause, backoff_.next_delay(Duration::zero())));
+  restart_.start_in(std::max(kMinPause, backoff_.next_delay(Duration::zero())));
 }
 
-void ProcessGroup::remove(ProcessMember& member, const TaskEnd& end) {
+void ProcessGroup::remove(ProcessMember& member, const ExecutionEnd& end) {
   if (member.has_answered()) {
     backoff_.succeeded();
   } else if (!member.was_closed()) {
@@ -139,8 +140,8 @@ void ProcessGroup::remove(ProcessMember& member, const TaskEnd& end) {
   }
   std::string reason = end.signal != 0 ? "signal " + std::to_string(end.signal)
                                        : "exit code " + std::to_string(end.exit_code);
-  if (end.kind == TaskEnd::Kind::not_started) reason = end.error;
-  if (end.kind == TaskEnd::Kind::minder_lost) reason = "minder lost";
+  if (end.kind == ExecutionEnd::Kind::not_started) reason = end.error;
+  if (end.kind == ExecutionEnd::Kind::minder_lost) reason = "minder lost";
   settings_.log.info("process_ended", {{"task", command_.task}, {"reason", reason}});
   std::erase_if(members_, [&](const auto& each) { return each.get() == &member; });
   turn_soon();

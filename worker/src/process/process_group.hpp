@@ -32,8 +32,8 @@ class ProcessGroup {
                std::function<bool()> has_free_slot, std::function<void()> on_more_extra);
   ~ProcessGroup();
 
-  std::unique_ptr<Task> add(const HeldJob& job, const Registration& registration,
-                            TimePoint alive_as_of, TaskCallbacks callbacks);
+  std::unique_ptr<Execution> add(const HeldJob& job, const Registration& registration,
+                                 TimePoint alive_as_of, ExecutionCallbacks callbacks);
   bool has_queue() const { return !queue_.empty(); }
   std::size_t busy() const;
   std::size_t reserved() const;
@@ -49,16 +49,16 @@ class ProcessGroup {
   void turn_soon();
   void ping_soon() { pinging_.start_soon(); }
   // True: it was in the queue, and is not any more.
-  bool withdraw(ProcessTask& task);
+  bool withdraw(ProcessExecution& execution);
   // It has ended like this.
-  void remove(ProcessMember& member, const TaskEnd& end);
+  void remove(ProcessMember& member, const ExecutionEnd& end);
   void log_fault(const std::string& reason);
   void log_dropped(const std::string& reason, std::int64_t count);
 
  private:
   void turn();
   void hand_out();
-  ProcessMember* free_member(const ProcessTask& task);
+  ProcessMember* free_member(const ProcessExecution& execution);
   ProcessMember* start_member();
   void pause();
   void ping_all();
@@ -70,7 +70,7 @@ class ProcessGroup {
   Duration ping_limit_{};
   Duration kill_allowance_{};
 
-  std::list<ProcessTask*> queue_;
+  std::list<ProcessExecution*> queue_;
   std::vector<std::unique_ptr<ProcessMember>> members_;
   Reconnect backoff_;
   bool is_turning_ = false;

@@ -5,13 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "executable/task_message.hpp"
+#include "text/parse_number.hpp"
 #include "text/stderr_tail.hpp"
 
 namespace pulse {
 namespace {
 
-constexpr std::int64_t kMostAtOnce = 10'000;
-constexpr double kMostSeconds = 1e9;
+constexpr std::int64_t kMaxAtOnce = 10'000;
+constexpr double kMaxSeconds = 1e9;
 
 bool is_space(char character) {
   return character == ' ' || character == '\t' || character == '\r' || character == '\n';
@@ -74,25 +75,15 @@ class Members {
   std::string_view rest_;
 };
 
-template <typename Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 std::optional<Duration> seconds_of(std::string_view text) {
-  const auto seconds = number_of<double>(text);
-  if (!seconds || !(*seconds >= 0 && *seconds <= kMostSeconds)) return std::nullopt;
+  const auto seconds = parse_number<double>(text);
+  if (!seconds || !(*seconds >= 0 && *seconds <= kMaxSeconds)) return std::nullopt;
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds));
 }
 
-std::string storable(std::string_view json_string) {
+std::string storable_value(std::string_view json_string) {
   const auto value = nlohmann::json::parse(json_string, nullptr, /*allow_exceptions=*/false);
-  ErrorTail text;
-  text.feed(value.get<std::string>());
-  return text.text();
+  return storable_text(value.get<std::string>());
 }
 
 // What a line has beside the words that it shares with PULSE_FD.
@@ -115,20 +106,20 @@ Words words_of(std::string_view line) {
   return words;
 }
 
-std::optional<TaskEnd> failure_of(const Words& words, std::string& why) {
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::failed;
+std::optional<ExecutionEnd> failure_of(const Words& words, std::string& why) {
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::failed;
   end.reason = "its answer";
   if (words.error->front() != '"') {
     why = "an error that is no string";
     return std::nullopt;
   }
-  end.error = storable(*words.error);
+  end.error = storable_value(*words.error);
   if (words.retry && *words.retry != "true" && *words.retry != "false") {
     why = "a retry that is neither true nor false";
     return std::nullopt;
   }
-  if (words.retry == "false") end.kind = TaskEnd::Kind::failed_for_good;
+  if (words.retry == "false") end.kind = ExecutionEnd::Kind::failed_for_good;
   if (words.retry_in) {
     end.again_in = seconds_of(*words.retry_in);
     if (!end.again_in) why = "a retry_in that is no number of seconds";
@@ -149,13 +140,13 @@ bool read_end(const Words& words, TaskMessage& message, ProcessLine& line, std::
     line.end = failure_of(words, why);
     if (!line.end) return false;
   } else if (words.snooze) {
-    line.end.emplace().kind = TaskEnd::Kind::snoozed;
+    line.end.emplace().kind = ExecutionEnd::Kind::snoozed;
     line.end->again_in = seconds_of(*words.snooze);
     line.end->checkpoint = std::exchange(message.progress.checkpoint, std::nullopt);
     if (!line.end->again_in) why = "a snooze that is no number of seconds";
     if (!line.end->again_in) return false;
   } else {
-    line.end.emplace().kind = TaskEnd::Kind::succeeded;
+    line.end.emplace().kind = ExecutionEnd::Kind::succeeded;
     if (message.result != "null") line.end->result = std::move(message.result);
   }
   line.end->is_answer = true;
@@ -176,7 +167,7 @@ void append_job_line(std::string& text, const TaskInput& input) {
 }
 
 void append_cancel_line(std::string& text, std::int64_t job_id, EndReason reason, Duration grace) {
-  text += "{\"cancel\":" + std::to_string(job_id) + ",\"reason\":\"" + name_of(reason) +
+  text += "{\"cancel\":" + std::to_string(job_id) + ",\"reason\":\"" + reason_name(reason) +
           "\",\"grace_ms\":" + std::to_string(grace.count()) + "}\n";
 }
 
@@ -189,12 +180,12 @@ std::optional<ProcessLine> parse_process_line(std::string_view line, std::string
   const Words words = words_of(line);
   ProcessLine parsed;
   if (words.takes) {
-    parsed.takes = number_of<std::int64_t>(*words.takes);
-    if (parsed.takes && *parsed.takes >= 1 && *parsed.takes <= kMostAtOnce) return parsed;
+    parsed.takes = parse_number<std::int64_t>(*words.takes);
+    if (parsed.takes && *parsed.takes >= 1 && *parsed.takes <= kMaxAtOnce) return parsed;
     why = "a number of jobs that it takes which is not from 1 to 10000";
     return std::nullopt;
   }
-  const auto job_id = words.id ? number_of<std::int64_t>(*words.id) : std::nullopt;
+  const auto job_id = words.id ? parse_number<std::int64_t>(*words.id) : std::nullopt;
   if (!job_id) {
     why = "a line without the id of a job";
     return std::nullopt;

@@ -23,7 +23,7 @@ void append_cancel_line(std::string& text, std::int64_t job_id, EndReason reason
 struct ProcessLine {
   std::optional<std::int64_t> takes;  // of a hello: how many jobs at once
   std::int64_t job_id = 0;
-  std::optional<TaskEnd> end;
+  std::optional<ExecutionEnd> end;
   TaskProgress progress;
 };
 

@@ -16,7 +16,7 @@ constexpr Duration kKeptIdle = 30s;
 // After the end of its stdin, and then between SIGTERM and SIGKILL.
 constexpr Duration kCloseGrace = 5s;
 // A process that does not read gets no more.
-constexpr std::size_t kMostBacklog = std::size_t{1024} * 1024;
+constexpr std::size_t kMaxBacklog = std::size_t{1024} * 1024;
 
 }  // namespace
 
@@ -25,42 +25,42 @@ ProcessMember::ProcessMember(ProcessGroup& group)
       child_(group.loop(), group.command(),
              {[this](std::string_view line) { take_line(line); },
               [this](const std::string& why) { end_because(why); },
-              [this](const TaskEnd& end) { take_end(end); }}),
+              [this](const ExecutionEnd& end) { take_end(end); }}),
       idle_(group.timers(), [this] {
         if (state_ == State::serving) return close();
         child_.terminate(kCloseGrace);
       }) {}
 
-std::optional<TaskEnd> ProcessMember::start(ProcessLimits limits) {
+std::optional<ExecutionEnd> ProcessMember::start(ProcessLimits limits) {
   alive_as_of_ = limits.deadline;
   return child_.start(limits);
 }
 
-bool ProcessMember::has_room_for(const ProcessTask& task) const {
+bool ProcessMember::has_room_for(const ProcessExecution& execution) const {
   return state_ == State::serving && in_flight_.size() + answered_.size() < takes_ &&
-         child_.backlog() < kMostBacklog && !in_flight_.contains(task.job_id());
+         child_.backlog() < kMaxBacklog && !in_flight_.contains(execution.job_id());
 }
 
-void ProcessMember::give(ProcessTask& task) {
+void ProcessMember::give(ProcessExecution& execution) {
   if (in_flight_.empty()) {
     idle_.stop();
     child_.forget_errors();
     busy_since_ = group_.timers().now();
   }
-  child_.to_write() += task.line();
-  in_flight_.emplace(task.job_id(), &task);
-  task.begin(*this);
-  if (task.alive_as_of() != alive_as_of_) ping();
+  child_.to_write() += execution.line();
+  in_flight_.emplace(execution.job_id(), &execution);
+  execution.begin(*this);
+  if (execution.alive_as_of() != alive_as_of_) ping();
 }
 
-void ProcessMember::forget(ProcessTask& task) {
-  std::erase(answered_, &task);
-  const auto entry = in_flight_.find(task.job_id());
-  if (entry != in_flight_.end() && entry->second == &task) in_flight_.erase(entry);
+void ProcessMember::forget(ProcessExecution& execution) {
+  std::erase(answered_, &execution);
+  const auto entry = in_flight_.find(execution.job_id());
+  if (entry != in_flight_.end() && entry->second == &execution) in_flight_.erase(entry);
 }
 
-void ProcessMember::tell_to_stop(const ProcessTask& task, Duration grace) {
-  append_cancel_line(child_.to_write(), task.job_id(), task.reason(), grace);
+void ProcessMember::tell_to_stop(const ProcessExecution& execution, Duration grace) {
+  append_cancel_line(child_.to_write(), execution.job_id(), execution.reason(), grace);
   group_.turn_soon();
 }
 
@@ -79,7 +79,8 @@ void ProcessMember::end_because(std::string why) {
 
 void ProcessMember::ping() {
   TimePoint oldest = group_.timers().now();
-  for (const auto& [id, task] : in_flight_) oldest = std::min(oldest, task->alive_as_of());
+  for (const auto& [id, execution] : in_flight_)
+    oldest = std::min(oldest, execution->alive_as_of());
   if (oldest == alive_as_of_) return;
   alive_as_of_ = oldest;
   child_.set_deadline(oldest + group_.ping_limit());
@@ -97,12 +98,12 @@ void ProcessMember::take_line(std::string_view line) {
   }
   const auto entry = in_flight_.find(parsed->job_id);
   if (entry == in_flight_.end()) return drop("an answer for a job that it does not have", false);
-  ProcessTask& task = *entry->second;
-  if (!parsed->progress.empty()) task.take_progress(std::move(parsed->progress));
+  ProcessExecution& execution = *entry->second;
+  if (!parsed->progress.empty()) execution.take_progress(std::move(parsed->progress));
   if (!parsed->end) return;
   has_answered_ = true;
-  task.end_with(std::move(*parsed->end));
-  answered_.push_back(&task);
+  execution.end_with(std::move(*parsed->end));
+  answered_.push_back(&execution);
   in_flight_.erase(entry);
   group_.turn_soon();
 }
@@ -120,7 +121,7 @@ void ProcessMember::deliver() {
   if (answered_.empty()) return;
   const TimePoint now = group_.timers().now();
   const auto each = (now - std::exchange(busy_since_, now)) / answered_.size();
-  for (ProcessTask* task : std::exchange(answered_, {})) task->deliver(each);
+  for (ProcessExecution* execution : std::exchange(answered_, {})) execution->deliver(each);
 }
 
 void ProcessMember::rest(bool is_last) {
@@ -136,15 +137,16 @@ void ProcessMember::close() {
   idle_.start_in(kCloseGrace);
 }
 
-TaskEnd ProcessMember::end_of_job(const TaskEnd& end) const {
-  TaskEnd told = end;
-  if (end.kind == TaskEnd::Kind::not_started || end.kind == TaskEnd::Kind::minder_lost) return told;
+ExecutionEnd ProcessMember::end_of_job(const ExecutionEnd& end) const {
+  ExecutionEnd told = end;
+  if (end.kind == ExecutionEnd::Kind::not_started || end.kind == ExecutionEnd::Kind::minder_lost)
+    return told;
   // Its exit code says nothing about one job of many.
-  if (end.kind != TaskEnd::Kind::signalled) told.kind = TaskEnd::Kind::failed;
+  if (end.kind != ExecutionEnd::Kind::signalled) told.kind = ExecutionEnd::Kind::failed;
   if (!why_.empty()) {
     told.error = "its process was ended: " + why_;
     told.reason = "process ended";
-  } else if (end.kind == TaskEnd::Kind::signalled) {
+  } else if (end.kind == ExecutionEnd::Kind::signalled) {
     told.error = "its process was " + end.error;
   } else {
     told.error =
@@ -152,20 +154,20 @@ TaskEnd ProcessMember::end_of_job(const TaskEnd& end) const {
   }
   constexpr std::string_view kSeparator = ": ";
   const std::string tail =
-      child_.errors(ErrorTail::kMaxBytes - told.error.size() - kSeparator.size());
+      child_.errors(StderrTail::kMaxBytes - told.error.size() - kSeparator.size());
   if (!tail.empty()) told.error.append(kSeparator).append(tail);
   return told;
 }
 
-void ProcessMember::take_end(const TaskEnd& end) {
+void ProcessMember::take_end(const ExecutionEnd& end) {
   state_ = State::ending;
   deliver();
-  const TaskEnd told = end_of_job(end);
+  const ExecutionEnd told = end_of_job(end);
   while (!in_flight_.empty()) {
-    ProcessTask* task = in_flight_.begin()->second;
+    ProcessExecution* execution = in_flight_.begin()->second;
     in_flight_.erase(in_flight_.begin());
-    task->end_with(told);
-    task->deliver(std::nullopt);
+    execution->end_with(told);
+    execution->deliver(std::nullopt);
   }
   group_.remove(*this, end);
 }

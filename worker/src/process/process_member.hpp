@@ -15,17 +15,17 @@ class ProcessMember {
   explicit ProcessMember(ProcessGroup& group);
 
   // On failure the end that its jobs have.
-  std::optional<TaskEnd> start(ProcessLimits limits);
+  std::optional<ExecutionEnd> start(ProcessLimits limits);
 
   bool is_busy() const { return !in_flight_.empty(); }
-  bool has_room_for(const ProcessTask& task) const;
+  bool has_room_for(const ProcessExecution& execution) const;
   std::size_t in_flight() const { return in_flight_.size(); }
   std::size_t takes() const { return takes_; }
   bool has_answered() const { return has_answered_; }
 
-  void give(ProcessTask& task);
-  void forget(ProcessTask& task);
-  void tell_to_stop(const ProcessTask& task, Duration grace);
+  void give(ProcessExecution& execution);
+  void forget(ProcessExecution& execution);
+  void tell_to_stop(const ProcessExecution& execution, Duration grace);
   // Whether some of its jobs may go on.
   bool has_other_work() const;
   // Ends the process; its jobs fail with this in their error.
@@ -43,8 +43,8 @@ class ProcessMember {
 
   void take_line(std::string_view line);
   void drop(const std::string& why, bool may_be_answer);
-  void take_end(const TaskEnd& end);
-  TaskEnd end_of_job(const TaskEnd& end) const;
+  void take_end(const ExecutionEnd& end);
+  ExecutionEnd end_of_job(const ExecutionEnd& end) const;
   void close();
 
   ProcessGroup& group_;
@@ -52,8 +52,8 @@ class ProcessMember {
   State state_ = State::serving;
   std::string why_;  // it is ending
   std::size_t takes_ = 1;
-  std::unordered_map<std::int64_t, ProcessTask*> in_flight_;
-  std::vector<ProcessTask*> answered_;
+  std::unordered_map<std::int64_t, ProcessExecution*> in_flight_;
+  std::vector<ProcessExecution*> answered_;
   TimePoint busy_since_{};  // since then no answer was delivered
   TimePoint alive_as_of_{};
   bool has_answered_ = false;

@@ -23,8 +23,8 @@ bool ProcessTasks::takes(const HeldJob& job) const {
   return !job.job.has_handler && groups_.contains(job.job.input.identifier);
 }
 
-TaskStart ProcessTasks::start(const HeldJob& job, const Registration& registration,
-                              TimePoint alive_as_of, TaskCallbacks callbacks) {
+ExecutionStart ProcessTasks::start(const HeldJob& job, const Registration& registration,
+                                   TimePoint alive_as_of, ExecutionCallbacks callbacks) {
   ProcessGroup& group = *groups_.at(job.job.input.identifier);
   return {group.add(job, registration, alive_as_of, std::move(callbacks)), false, {}};
 }

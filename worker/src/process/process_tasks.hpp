@@ -17,9 +17,9 @@ class ProcessTasks final : public TaskQueue {
   ~ProcessTasks() override;
 
   std::vector<std::string> names() const;
-  // As StartTask, of a job that it takes. Must outlive what it started.
-  TaskStart start(const HeldJob& job, const Registration& registration, TimePoint alive_as_of,
-                  TaskCallbacks callbacks);
+  // As StartExecution, of a job that it takes. Must outlive what it started.
+  ExecutionStart start(const HeldJob& job, const Registration& registration, TimePoint alive_as_of,
+                       ExecutionCallbacks callbacks);
 
   bool takes(const HeldJob& job) const override;
   std::size_t busy() const override { return sum(&ProcessGroup::busy); }

@@ -14,29 +14,29 @@ using minder::Report;
 
 constexpr int kForGood = 100;
 
-TaskEnd::StoppedBy stopped_by(int detail) noexcept {
+ExecutionEnd::StoppedBy stopped_by(int detail) noexcept {
   switch (detail) {
-    case Report::kWorker: return TaskEnd::StoppedBy::worker;
-    case Report::kSilence: return TaskEnd::StoppedBy::silence;
-    default: return TaskEnd::StoppedBy::nobody;
+    case Report::kWorker: return ExecutionEnd::StoppedBy::worker;
+    case Report::kSilence: return ExecutionEnd::StoppedBy::silence;
+    default: return ExecutionEnd::StoppedBy::nobody;
   }
 }
 
-TaskEnd describe_exit(int code) {
-  TaskEnd end;
+ExecutionEnd describe_exit(int code) {
+  ExecutionEnd end;
   end.exit_code = code;
   if (code == 0) {
-    end.kind = TaskEnd::Kind::succeeded;
+    end.kind = ExecutionEnd::Kind::succeeded;
     return end;
   }
-  end.kind = code == kForGood ? TaskEnd::Kind::failed_for_good : TaskEnd::Kind::failed;
+  end.kind = code == kForGood ? ExecutionEnd::Kind::failed_for_good : ExecutionEnd::Kind::failed;
   end.error = "exited with code " + std::to_string(code);
   return end;
 }
 
-TaskEnd describe_signal(int signal) {
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::signalled;
+ExecutionEnd describe_signal(int signal) {
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::signalled;
   end.signal = signal;
   end.error = "ended by signal " + std::to_string(signal);
   if (const char* name = sigabbrev_np(signal)) end.error += std::string(" (SIG") + name + ')';
@@ -58,9 +58,9 @@ std::string why_not_executed(int error) {
   }
 }
 
-TaskEnd describe_failed_start(int error, int stage, std::string_view path) {
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::not_started;
+ExecutionEnd describe_failed_start(int error, int stage, std::string_view path) {
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::not_started;
   // A file that is being written or was exchanged a moment ago is as good as new on the next try.
   const bool is_being_replaced = stage == Report::kChanged || error == ETXTBSY;
   end.is_transient = stage == Report::kFork || is_exhaustion(error) || is_being_replaced;
@@ -79,19 +79,19 @@ TaskEnd describe_failed_start(int error, int stage, std::string_view path) {
 
 }  // namespace
 
-TaskEnd describe_end(const Report& report, std::string_view path) {
+ExecutionEnd describe_end(const Report& report, std::string_view path) {
   if (report.kind == Report::kNotStarted) {
     return describe_failed_start(report.value, report.detail, path);
   }
-  TaskEnd end =
+  ExecutionEnd end =
       report.kind == Report::kExited ? describe_exit(report.value) : describe_signal(report.value);
   end.stopped_by = stopped_by(report.detail);
   return end;
 }
 
-TaskEnd describe_lost_minder() {
-  TaskEnd end;
-  end.kind = TaskEnd::Kind::minder_lost;
+ExecutionEnd describe_lost_minder() {
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::minder_lost;
   end.error = "the task's parent process (pulse-minder) was killed, and the task with it";
   return end;
 }

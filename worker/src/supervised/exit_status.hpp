@@ -11,7 +11,7 @@
 
 namespace pulse {
 
-struct TaskEnd {
+struct ExecutionEnd {
   enum class Kind {
     succeeded,        // exit 0
     failed,           // any other exit code but 100
@@ -55,9 +55,9 @@ struct TaskEnd {
 
 // The kind of end a minder reported, with what `error` begins with. `report` is not kStarted;
 // `path` is the executable's.
-TaskEnd describe_end(const minder::Report& report, std::string_view path);
+ExecutionEnd describe_end(const minder::Report& report, std::string_view path);
 
 // The end of a task whose minder was killed.
-TaskEnd describe_lost_minder();
+ExecutionEnd describe_lost_minder();
 
 }  // namespace pulse

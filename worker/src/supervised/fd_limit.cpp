@@ -4,11 +4,11 @@
 
 namespace pulse {
 
-OpenFiles raise_open_files(int slots) noexcept {
+FdLimit raise_fd_limit(int slots) noexcept {
   // A task has three pipes and the line to its minder; starting one takes some more for a moment.
   constexpr rlim_t kPerSlot = 6;
   constexpr rlim_t kBesides = 64;
-  OpenFiles files;
+  FdLimit files;
   files.wanted = kBesides + kPerSlot * static_cast<rlim_t>(slots);
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return files;

@@ -6,13 +6,13 @@
 
 namespace pulse {
 
-struct OpenFiles {
+struct FdLimit {
   rlim_t before = 0;  // the soft limit this process was started with, which is the tasks' too
   rlim_t now = 0;
   rlim_t wanted = 0;
 };
 
 // Raises the soft limit to what so many slots need, as far as the hard one lets it.
-OpenFiles raise_open_files(int slots) noexcept;
+FdLimit raise_fd_limit(int slots) noexcept;
 
 }  // namespace pulse

@@ -15,14 +15,14 @@ namespace {
 using minder::Order;
 using minder::Report;
 
-constexpr std::chrono::milliseconds kStrangerInterval{20};
+constexpr std::chrono::milliseconds kOrphanInterval{20};
 // Ten seconds: what SIGKILL has not ended by then hangs in the kernel and cannot be waited for.
-constexpr int kMostStrangerRounds = 500;
+constexpr int kMaxOrphanRounds = 500;
 
-TaskMinder* owner(void* data) noexcept { return static_cast<TaskMinder*>(data); }
+MinderLine* owner(void* data) noexcept { return static_cast<MinderLine*>(data); }
 
 // How pulse-minder is called; see its main.cpp.
-std::vector<std::string> command_of(const TaskMinder::Plan& plan) {
+std::vector<std::string> command_of(const MinderLine::Plan& plan) {
   std::vector<std::string> command{plan.minder_path};
   if (plan.rules.may_gain_privileges) command.emplace_back("-p");
   if (plan.rules.open_files != 0) {
@@ -41,19 +41,19 @@ std::vector<char*> as_pointers(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-TaskMinder::TaskMinder(uv_loop_t* loop, Listener listener,
+MinderLine::MinderLine(uv_loop_t* loop, Listener listener,
                        std::chrono::milliseconds patience) noexcept
     : loop_(loop), listener_(std::move(listener)), patience_(patience) {}
 
-int TaskMinder::start(uv_loop_t* loop, const Plan& plan, BootClock::time_point first_deadline,
-                      Listener listener, std::shared_ptr<TaskMinder>& started) {
+int MinderLine::start(uv_loop_t* loop, const Plan& plan, BootClock::time_point first_deadline,
+                      Listener listener, std::shared_ptr<MinderLine>& started) {
   std::array<int, 2> line{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, line.data()) != 0) {
     return uv_translate_sys_error(errno);
   }
   const UniqueFd minder_end(line[1]);
-  const std::shared_ptr<TaskMinder> created(
-      new TaskMinder(loop, std::move(listener), plan.patience));
+  const std::shared_ptr<MinderLine> created(
+      new MinderLine(loop, std::move(listener), plan.patience));
   created->line_.reset(line[0]);
   // Before the minder exists, so that there is no moment without a deadline.
   created->set_deadline(first_deadline);
@@ -69,7 +69,7 @@ int TaskMinder::start(uv_loop_t* loop, const Plan& plan, BootClock::time_point f
   return 0;
 }
 
-int TaskMinder::watch_line() {
+int MinderLine::watch_line() {
   auto watch = std::make_unique<uv_poll_t>();
   const int code = uv_poll_init(loop_, watch.get(), line_.get());
   if (code != 0) return code;
@@ -80,7 +80,7 @@ int TaskMinder::watch_line() {
   });
 }
 
-int TaskMinder::spawn(const Plan& plan, int line_fd) {
+int MinderLine::spawn(const Plan& plan, int line_fd) {
   std::array<uv_stdio_container_t, minder::kFdCount> descriptors{};
   const auto inherit = [&](int as, int fd) {
     descriptors.at(static_cast<std::size_t>(as)).flags = UV_INHERIT_FD;
@@ -114,11 +114,11 @@ int TaskMinder::spawn(const Plan& plan, int line_fd) {
   return code;
 }
 
-void TaskMinder::set_deadline(BootClock::time_point deadline) noexcept {
+void MinderLine::set_deadline(BootClock::time_point deadline) noexcept {
   send(Order::kPing, deadline);
 }
 
-void TaskMinder::terminate(std::chrono::milliseconds grace) noexcept {
+void MinderLine::terminate(std::chrono::milliseconds grace) noexcept {
   if (has_reported_end_ || !process_) return;
   send(Order::kTerminate, BootClock::now() + grace);
   // If the task has stopped its minder, let it go on and read.
@@ -126,7 +126,7 @@ void TaskMinder::terminate(std::chrono::milliseconds grace) noexcept {
   expect_exit_within(grace + patience_);
 }
 
-void TaskMinder::hang_up() noexcept {
+void MinderLine::hang_up() noexcept {
   is_listening_ = false;
   line_watch_.reset();
   line_.reset();
@@ -135,13 +135,13 @@ void TaskMinder::hang_up() noexcept {
   expect_exit_within(patience_);
 }
 
-void TaskMinder::send(Order::Kind kind, BootClock::time_point at) noexcept {
+void MinderLine::send(Order::Kind kind, BootClock::time_point at) noexcept {
   const Order order{kind, 0, at.time_since_epoch().count()};
   // When the line is full or closed, the minder is stopped or dead, and on_exit or the timer acts.
   ::send(line_.get(), &order, sizeof order, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void TaskMinder::read_reports() {
+void MinderLine::read_reports() {
   while (line_.valid()) {
     Report report{};
     const ssize_t size = recv(line_.get(), &report, sizeof report, MSG_DONTWAIT);
@@ -158,7 +158,7 @@ void TaskMinder::read_reports() {
   }
 }
 
-void TaskMinder::on_exit(std::int64_t exit_code, int signal) {
+void MinderLine::on_exit(std::int64_t exit_code, int signal) {
   read_reports();  // the exit may be seen before what was said last
   process_.reset();
   uv_timer_stop(timer_.get());
@@ -166,38 +166,38 @@ void TaskMinder::on_exit(std::int64_t exit_code, int signal) {
   if (exit_code == 0 && signal == 0) {
     let_go();
   } else {
-    kill_strangers();
+    kill_orphans();
   }
   if (std::exchange(has_reported_end_, true) || !is_listening_) return;
   listener_.on_lost();
 }
 
-void TaskMinder::expect_exit_within(std::chrono::milliseconds limit) noexcept {
+void MinderLine::expect_exit_within(std::chrono::milliseconds limit) noexcept {
   const BootClock::time_point at = BootClock::now() + limit;
   if (at >= stuck_at_) return;
   stuck_at_ = at;
   run_timer_in(limit, [](uv_timer_t* timer) { owner(timer->data)->take_for_stuck(); });
 }
 
-void TaskMinder::take_for_stuck() noexcept {
+void MinderLine::take_for_stuck() noexcept {
   if (process_) uv_process_kill(process_.get(), SIGKILL);
 }
 
-void TaskMinder::kill_strangers() noexcept {
-  if (reap_strangers() == 0 || ++stranger_rounds_ > kMostStrangerRounds) {
+void MinderLine::kill_orphans() noexcept {
+  if (reap_orphans() == 0 || ++orphan_rounds_ > kMaxOrphanRounds) {
     let_go();
     return;
   }
-  run_timer_in(kStrangerInterval,
-               [](uv_timer_t* timer) { owner(timer->data)->shared_from_this()->kill_strangers(); });
+  run_timer_in(kOrphanInterval,
+               [](uv_timer_t* timer) { owner(timer->data)->shared_from_this()->kill_orphans(); });
 }
 
-void TaskMinder::run_timer_in(std::chrono::milliseconds delay, uv_timer_cb callback) noexcept {
+void MinderLine::run_timer_in(std::chrono::milliseconds delay, uv_timer_cb callback) noexcept {
   uv_update_time(loop_);
   uv_timer_start(timer_.get(), callback, static_cast<std::uint64_t>(delay.count()), 0);
 }
 
-void TaskMinder::let_go() noexcept {
+void MinderLine::let_go() noexcept {
   timer_.reset();
   self_.reset();
 }

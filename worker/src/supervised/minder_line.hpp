@@ -21,7 +21,7 @@
 
 namespace pulse {
 
-class TaskMinder : public std::enable_shared_from_this<TaskMinder> {
+class MinderLine : public std::enable_shared_from_this<MinderLine> {
  public:
   struct Plan {
     std::string minder_path;
@@ -48,10 +48,10 @@ class TaskMinder : public std::enable_shared_from_this<TaskMinder> {
 
   // Returns a libuv code; on success `started` is filled.
   static int start(uv_loop_t* loop, const Plan& plan, BootClock::time_point first_deadline,
-                   Listener listener, std::shared_ptr<TaskMinder>& started);
+                   Listener listener, std::shared_ptr<MinderLine>& started);
 
-  TaskMinder(const TaskMinder&) = delete;
-  TaskMinder& operator=(const TaskMinder&) = delete;
+  MinderLine(const MinderLine&) = delete;
+  MinderLine& operator=(const MinderLine&) = delete;
 
   void set_deadline(BootClock::time_point deadline) noexcept;
   void terminate(std::chrono::milliseconds grace) noexcept;
@@ -59,7 +59,7 @@ class TaskMinder : public std::enable_shared_from_this<TaskMinder> {
   void hang_up() noexcept;
 
  private:
-  TaskMinder(uv_loop_t* loop, Listener listener, std::chrono::milliseconds patience) noexcept;
+  MinderLine(uv_loop_t* loop, Listener listener, std::chrono::milliseconds patience) noexcept;
 
   int spawn(const Plan& plan, int line_fd);
   int watch_line();
@@ -68,7 +68,7 @@ class TaskMinder : public std::enable_shared_from_this<TaskMinder> {
   void on_exit(std::int64_t exit_code, int signal);
   void expect_exit_within(std::chrono::milliseconds limit) noexcept;
   void take_for_stuck() noexcept;
-  void kill_strangers() noexcept;
+  void kill_orphans() noexcept;
   void run_timer_in(std::chrono::milliseconds delay, uv_timer_cb callback) noexcept;
   void let_go() noexcept;
 
@@ -82,8 +82,8 @@ class TaskMinder : public std::enable_shared_from_this<TaskMinder> {
   LoopHandle<uv_timer_t> timer_;  // the minder's last moment, then the killing of strangers
   bool has_reported_end_ = false;
   BootClock::time_point stuck_at_ = BootClock::time_point::max();
-  int stranger_rounds_ = 0;
-  std::shared_ptr<TaskMinder> self_;  // from start() until let_go()
+  int orphan_rounds_ = 0;
+  std::shared_ptr<MinderLine> self_;  // from start() until let_go()
 };
 
 }  // namespace pulse

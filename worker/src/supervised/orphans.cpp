@@ -11,26 +11,26 @@
 
 namespace pulse {
 
-std::size_t reap_strangers() noexcept {
-  std::array<pid_t, minder::kMostChildren> children{};
+std::size_t reap_orphans() noexcept {
+  std::array<pid_t, minder::kMaxChildren> children{};
   const std::size_t count = minder::list_children(children.data(), children.size());
   const pid_t own_session = getsid(0);
   const auto is_own = [own_session](pid_t child) {
     const pid_t session = getsid(child);
     return session < 0 || session == own_session;
   };
-  const auto strangers_end = std::remove_if(children.begin(), children.begin() + count, is_own);
+  const auto orphans_end = std::remove_if(children.begin(), children.begin() + count, is_own);
   bool is_one_alive = false;
-  for (auto child = children.begin(); child != strangers_end; ++child) {
+  for (auto child = children.begin(); child != orphans_end; ++child) {
     if (minder::is_zombie(*child)) continue;
     is_one_alive = true;
     ::kill(*child, SIGKILL);
   }
   // The dead are left as they are while others live, as in the minder.
-  for (auto child = children.begin(); child != strangers_end && !is_one_alive; ++child) {
+  for (auto child = children.begin(); child != orphans_end && !is_one_alive; ++child) {
     waitpid(*child, nullptr, WNOHANG);
   }
-  return static_cast<std::size_t>(strangers_end - children.begin());
+  return static_cast<std::size_t>(orphans_end - children.begin());
 }
 
 }  // namespace pulse

@@ -13,6 +13,6 @@ namespace pulse {
 // always has another one than this process, a minder never. Reaps by number only, so libuv's own
 // children are untouched. For the thread of the loop: one that ended between being listed and being
 // judged must still have its number, so nobody may reap meanwhile.
-std::size_t reap_strangers() noexcept;
+std::size_t reap_orphans() noexcept;
 
 }  // namespace pulse

@@ -1,5 +1,6 @@
 #include "supervised/pipe_reader.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,11 +12,19 @@ namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{64} * 1024;
 // The most an unprivileged task can make of a pipe (/proc/sys/fs/pipe-max-size by default).
-constexpr std::size_t kMostReadsInPipe = std::size_t{1024} * 1024 / kReadBytes;
+constexpr std::size_t kMaxReadsInPipe = std::size_t{1024} * 1024 / kReadBytes;
 
 }  // namespace
 
-int TaskPipe::open(uv_loop_t* loop, UniqueFd fd, OnBytes on_bytes) {
+int open_pipe(UniqueFd& reader, UniqueFd& writer) noexcept {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return errno;
+  reader.reset(ends[0]);
+  writer.reset(ends[1]);
+  return 0;
+}
+
+int PipeReader::open(uv_loop_t* loop, UniqueFd fd, OnBytes on_bytes) {
   auto watch = std::make_unique<uv_poll_t>();
   const int code = uv_poll_init(loop, watch.get(), fd.get());  // makes it non-blocking, too
   if (code != 0) return code;
@@ -27,28 +36,28 @@ int TaskPipe::open(uv_loop_t* loop, UniqueFd fd, OnBytes on_bytes) {
   return 0;
 }
 
-void TaskPipe::pause() noexcept {
+void PipeReader::pause() noexcept {
   if (watch_) uv_poll_stop(watch_.get());
 }
 
-void TaskPipe::resume() noexcept {
+void PipeReader::resume() noexcept {
   if (!watch_) return;
   uv_poll_start(watch_.get(), UV_READABLE, [](uv_poll_t* watch, int, int) {
-    static_cast<TaskPipe*>(watch->data)->read_once();
+    static_cast<PipeReader*>(watch->data)->read_once();
   });
 }
 
-void TaskPipe::drain() {
-  for (std::size_t reads = 0; reads < kMostReadsInPipe && read_once(); ++reads) {
+void PipeReader::drain() {
+  for (std::size_t reads = 0; reads < kMaxReadsInPipe && read_once(); ++reads) {
   }
 }
 
-void TaskPipe::close() noexcept {
+void PipeReader::close() noexcept {
   watch_.reset();
   fd_.reset();
 }
 
-bool TaskPipe::read_once() {
+bool PipeReader::read_once() {
   if (!watch_) return false;
   std::array<char, kReadBytes> buffer;
   ssize_t size = 0;

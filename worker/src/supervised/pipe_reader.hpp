@@ -14,11 +14,14 @@
 
 namespace pulse {
 
-class TaskPipe {
+// A pipe whose ends no child inherits by itself. Returns 0 or an errno.
+int open_pipe(UniqueFd& reader, UniqueFd& writer) noexcept;
+
+class PipeReader {
  public:
   using OnBytes = std::function<void(std::string_view)>;
 
-  TaskPipe() = default;
+  PipeReader() = default;
 
   // Starts to watch. `on_bytes` gets what comes; an empty view, once, is the end of file. It must
   // not destroy this pipe. Returns a libuv code.

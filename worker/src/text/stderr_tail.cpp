@@ -10,9 +10,9 @@ constexpr std::string_view kCutMark = "\xE2\x80\xA6";
 
 // Only the first bytes of a character are missing when a tail begins in its middle.
 std::string_view without_torn_character(std::string_view bytes) {
-  constexpr std::size_t kMostContinuations = 3;
+  constexpr std::size_t kMaxContinuations = 3;
   std::size_t begin = 0;
-  while (begin < bytes.size() && begin < kMostContinuations &&
+  while (begin < bytes.size() && begin < kMaxContinuations &&
          (static_cast<unsigned char>(bytes[begin]) & 0xC0U) == 0x80U) {
     ++begin;
   }
@@ -33,7 +33,7 @@ std::string to_utf8(std::string_view bytes) {
 
 }  // namespace
 
-void ErrorTail::feed(std::string_view bytes) {
+void StderrTail::feed(std::string_view bytes) {
   if (bytes.size() > kMaxBytes) {
     is_cut_ = true;
     bytes_.clear();
@@ -47,7 +47,7 @@ void ErrorTail::feed(std::string_view bytes) {
   }
 }
 
-std::string ErrorTail::text(std::size_t limit) const {
+std::string StderrTail::text(std::size_t limit) const {
   std::string_view bytes = bytes_;
   const std::size_t end = bytes.find_last_not_of(" \t\r\n");
   bytes = bytes.substr(0, end == std::string_view::npos ? 0 : end + 1);
@@ -56,6 +56,12 @@ std::string ErrorTail::text(std::size_t limit) const {
   std::string marked(kCutMark);
   marked += utf8_suffix(whole, limit - kCutMark.size());
   return marked;
+}
+
+std::string storable_text(std::string_view error) {
+  StderrTail tail;
+  tail.feed(error);
+  return tail.text();
 }
 
 }  // namespace pulse

@@ -7,7 +7,7 @@
 
 namespace pulse {
 
-class ErrorTail {
+class StderrTail {
  public:
   static constexpr std::size_t kMaxBytes = std::size_t{8} * 1024;
 
@@ -23,5 +23,8 @@ class ErrorTail {
   std::string bytes_;
   bool is_cut_ = false;
 };
+
+// The text that the database stores of an error of any length: its last 8 kB, as above.
+std::string storable_text(std::string_view error);
 
 }  // namespace pulse
