@@ -17,6 +17,7 @@
 #include "observe/status.hpp"
 #include "process/process_tasks.hpp"
 #include "supervised/fd_limit.hpp"
+#include "supervised/minder_path.hpp"
 #include "supervised/orphans.hpp"
 #include "worker.hpp"
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "database/sqlstate.hpp"
+
 namespace pulse {
 namespace {
 
@@ -74,8 +76,8 @@ void Worker::wire_sessions() {
       take_refusal(ExitCode::database_gone, reason);
     };
     session->on_notice = [this](const Notice& notice) {
-      if (notice.sqlstate == "PU100") sweeper_.sweep_now();
-      if (notice.sqlstate == "PU102") heartbeat_.look_for_handlers();
+      if (notice.sqlstate == sqlstate::kSweepIsDue) sweeper_.sweep_now();
+      if (notice.sqlstate == sqlstate::kHandlersChanged) heartbeat_.look_for_handlers();
     };
   }
 }

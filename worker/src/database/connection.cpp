@@ -9,8 +9,10 @@
 #include <array>
 #include <cerrno>
 #include <mutex>
+#include <utility>
 
 #include "database/pipeline.hpp"
+#include "database/sqlstate.hpp"
 #include "loop/blocking_calls.hpp"
 #include "loop/unique_fd.hpp"
 
@@ -49,7 +51,9 @@ std::size_t find_sqlstate(const std::string& message) {
 
 // Refusals that stay whatever the server does next: credentials, role, database, privilege.
 bool is_permanent(std::string_view sqlstate) {
-  constexpr std::array<std::string_view, 4> kPermanent{"28P01", "28000", "3D000", "42501"};
+  constexpr std::array<std::string_view, 4> kPermanent{
+      sqlstate::kInvalidPassword, sqlstate::kInvalidRole, sqlstate::kNoDatabase,
+      sqlstate::kNoPrivilege};
   return std::find(kPermanent.begin(), kPermanent.end(), sqlstate) != kPermanent.end();
 }
 

@@ -1,6 +1,9 @@
 #include "database/pipeline.hpp"
 
 #include <memory>
+#include <utility>
+
+#include "database/sqlstate.hpp"
 
 namespace pulse {
 namespace {
@@ -13,7 +16,7 @@ using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
 // Somebody forgot our prepared statements, or has some of these names: a pooler that shows the pid
 // of its backend.
 bool is_about_names(const std::string& sqlstate) {
-  return sqlstate == "26000" || sqlstate == "42P05";
+  return sqlstate == sqlstate::kNoStatement || sqlstate == sqlstate::kDuplicateStatement;
 }
 
 QueryResult rows_of(const PGresult* result) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 namespace pulse {
@@ -75,6 +76,16 @@ std::vector<std::int64_t> QueryResult::Row::integers(std::string_view column) co
     rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
   }
   return numbers;
+}
+
+std::vector<std::string> json_strings(const QueryResult::Cell& text) {
+  std::vector<std::string> strings;
+  if (!text) return strings;
+  const auto values = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  for (const auto& value : values) {
+    if (value.is_string()) strings.push_back(value.get<std::string>());
+  }
+  return strings;
 }
 
 }  // namespace pulse

@@ -52,4 +52,7 @@ class QueryResult {
   std::vector<Cell> cells_;  // row by row
 };
 
+// The strings of a JSON array; none for NULL.
+std::vector<std::string> json_strings(const QueryResult::Cell& text);
+
 }  // namespace pulse

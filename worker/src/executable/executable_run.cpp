@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "executable/task_stdio.hpp"
+#include "supervised/exit_status.hpp"
 #include "supervised/minder_line.hpp"
 #include "supervised/pipe_reader.hpp"
 #include "text/stderr_tail.hpp"

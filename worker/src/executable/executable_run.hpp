@@ -28,9 +28,9 @@
 
 #include "executable/task_output.hpp"
 #include "executable/tasks_folder.hpp"
+#include "jobs/execution.hpp"
 #include "loop/boot_clock.hpp"
 #include "minder/task_start.hpp"
-#include "supervised/exit_status.hpp"
 
 namespace pulse {
 
@@ -43,25 +43,11 @@ struct ExecutableOptions {
   std::chrono::milliseconds silence_grace{200};
   // What the first ping_limit is counted from: the send time of the last good heartbeat or claim.
   BootClock::time_point alive_as_of = BootClock::now();
-  std::chrono::milliseconds progress_interval = TaskOutput::kProgressInterval;
+  std::chrono::milliseconds progress_interval = kProgressInterval;
   std::int64_t job_id = 0;               // shown in the minder's arguments, for people
   std::vector<std::string> environment;  // see task_environment()
   std::string stdin_text;                // see task_stdin()
   int work_directory = -1;               // a directory descriptor; -1 = the tasks folder
-};
-
-struct ExecutionCallbacks {
-  // At most one per progress_interval; what is said in between is merged, the newest value of each
-  // field wins.
-  // What is still unreported comes just before on_end. May carry a checkpoint.
-  std::function<void(const TaskProgress&)> on_progress;
-  // Exactly once, unless the object is destroyed first. Comes when the task has ended and its
-  // output is read, at most 100 ms later. What it left running is killed by the minder then and
-  // there: children do not outlive their task. The object may be destroyed inside.
-  std::function<void(const ExecutionEnd&)> on_end;
-  // Optional: raw chunks of stdout, in order; without it stdout is /dev/null. The object must not
-  // be destroyed inside.
-  std::function<void(std::string_view)> on_stdout;
 };
 
 class ExecutableRun {

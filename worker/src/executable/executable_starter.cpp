@@ -1,11 +1,9 @@
 #include "executable/executable_starter.hpp"
 
-#include <limits.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdlib>
+#include "executable/executable_run.hpp"
+#include "executable/task_environment.hpp"
 
 namespace pulse {
 namespace {
@@ -22,14 +20,6 @@ class ExecutableExecution final : public Execution {
   std::unique_ptr<ExecutableRun> process_;
 };
 
-std::string folder_of_this_program() {
-  std::array<char, PATH_MAX> path{};
-  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
-  if (length <= 0) return {};
-  const std::string program(path.data(), static_cast<std::size_t>(length));
-  return program.substr(0, program.rfind('/'));
-}
-
 ExecutionStart start(EventLoop& loop, const TasksFolder& folder, const std::string& minder_path,
                      const minder::TaskRules& rules, const HeldJob& job,
                      const Registration& registration, TimePoint alive_as_of,
@@ -43,7 +33,7 @@ ExecutionStart start(EventLoop& loop, const TasksFolder& folder, const std::stri
   options.ping_limit = registration.silence_limit();
   options.silence_grace = registration.kill_allowance();
   options.alive_as_of = alive_as_of;
-  options.progress_interval = TaskOutput::interval_for(job.job.stall_timeout);
+  options.progress_interval = progress_interval(job.job.stall_timeout);
   options.job_id = job.job.input.job_id;
   options.environment = task_environment(job.job.input, environ);
   options.stdin_text = task_stdin(job.job.input);
@@ -55,18 +45,6 @@ ExecutionStart start(EventLoop& loop, const TasksFolder& folder, const std::stri
 }
 
 }  // namespace
-
-std::string find_minder() {
-  const char* wanted = std::getenv("PULSE_MINDER");
-  if (wanted != nullptr) return access(wanted, X_OK) == 0 ? wanted : std::string();
-  const std::string folder = folder_of_this_program();
-  for (const std::string& path :
-       {folder + "/pulse-minder", folder + "/../libexec/pg_pulse/pulse-minder",
-        std::string(PULSE_LIBEXEC_DIR "/pulse-minder")}) {
-    if (access(path.c_str(), X_OK) == 0) return path;
-  }
-  return {};
-}
 
 StartExecution executable_starter(EventLoop& loop, const TasksFolder& folder,
                                   std::string minder_path, const minder::TaskRules& rules) {

@@ -2,36 +2,13 @@
 
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace pulse {
+#include "jobs/job.hpp"
 
-// One claimed job as its task sees it. Times are text in ISO 8601, as the database gave them;
-// *_json is JSON text and is passed on as it is.
-struct TaskInput {
-  std::int64_t job_id = 0;
-  std::int64_t token = 0;
-  std::string identifier;
-  int attempt = 1;  // counts from 1
-  int max_attempts = 1;
-  int crashes = 0;
-  int priority = 0;
-  std::string run_at;
-  std::string created_at;
-  std::optional<std::string> queue_name;
-  std::optional<std::string> job_key;
-  std::vector<std::string> flags;
-  std::optional<std::string> last_error;
-  std::optional<std::string> recovered;  // how the last attempt was lost, if it was
-  std::int64_t worker_id = 0;
-  std::string worker_name;
-  std::optional<std::string> checkpoint_json;
-  std::optional<std::string> payload_json;
-};
+namespace pulse {
 
 // The whole environment of the task, as NAME=value. From this process come only PATH, HOME, LANG,
 // LC_*, TZ, TMPDIR, USER, LOGNAME and SHELL, so no PG* variable and no secret reaches a task. Then

@@ -6,21 +6,6 @@
 #include "executable/task_message.hpp"
 
 namespace pulse {
-namespace {
-
-template <typename Value>
-void take_newer(std::optional<Value>& kept, std::optional<Value>& newer) {
-  if (newer) kept = std::move(newer);
-}
-
-}  // namespace
-
-void TaskProgress::take_newer(TaskProgress newer) {
-  pulse::take_newer(fraction, newer.fraction);
-  pulse::take_newer(message, newer.message);
-  pulse::take_newer(stage, newer.stage);
-  pulse::take_newer(checkpoint, newer.checkpoint);
-}
 
 void TaskOutput::feed(std::string_view bytes) {
   while (!bytes.empty()) {
@@ -63,7 +48,7 @@ void TaskOutput::end_line(std::string_view line) {
     return;
   }
   pending_.take_newer(std::move(message->progress));
-  take_newer(result_, message->result);
+  if (message->result) result_ = std::move(message->result);
 }
 
 std::optional<BootClock::time_point> TaskOutput::next_report() const noexcept {

@@ -14,40 +14,20 @@
 
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "jobs/execution_report.hpp"
 #include "loop/boot_clock.hpp"
 
 namespace pulse {
 
-struct TaskProgress {
-  std::optional<double> fraction = {};
-  std::optional<std::string> message = {};
-  std::optional<std::string> stage = {};
-  std::optional<std::string> checkpoint = {};  // JSON text
-
-  [[nodiscard]] bool empty() const noexcept {
-    return !fraction && !message && !stage && !checkpoint;
-  }
-  // The newer report wins, value by value.
-  void take_newer(TaskProgress newer);
-};
-
 class TaskOutput {
  public:
   static constexpr std::size_t kMaxLineBytes = std::size_t{1024} * 1024;
-  static constexpr std::chrono::seconds kProgressInterval{1};
-  // Twice within a stall_timeout: a task that reports in time is seen in time.
-  static std::chrono::milliseconds interval_for(
-      const std::optional<std::chrono::milliseconds>& stall_timeout) {
-    const std::chrono::milliseconds max_interval = kProgressInterval;
-    return stall_timeout ? std::min(max_interval, *stall_timeout / 2) : max_interval;
-  }
 
   explicit TaskOutput(std::chrono::milliseconds progress_interval = kProgressInterval)
       : progress_interval_(progress_interval) {}

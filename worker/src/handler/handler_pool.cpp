@@ -1,6 +1,7 @@
 #include "handler/handler_pool.hpp"
 
 #include <exception>
+#include <utility>
 
 #include "loop/signals_blocked.hpp"
 #include "text/stderr_tail.hpp"

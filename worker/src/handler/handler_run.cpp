@@ -1,6 +1,9 @@
 #include "handler/handler_run.hpp"
 
+#include <utility>
+
 namespace pulse {
+
 void HandlerOutbox::add(std::vector<Message> messages) {
   const std::lock_guard lock(mutex_);
   if (!notify_) return;

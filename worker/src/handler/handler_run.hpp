@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "jobs/execution.hpp"
+#include "jobs/execution_report.hpp"
 #include "jobs/job.hpp"
 
 namespace pulse {

@@ -1,21 +1,9 @@
 #include "handler/handler_tasks.hpp"
 
 #include <algorithm>
-
-#include "executable/task_output.hpp"
+#include <utility>
 
 namespace pulse {
-namespace {
-
-ExecutionEnd withdrawn_end() {
-  ExecutionEnd end;
-  end.kind = ExecutionEnd::Kind::failed;
-  end.reason = "not begun";
-  end.ran_for = std::chrono::nanoseconds::zero();
-  return end;
-}
-
-}  // namespace
 
 class HandlerExecution final : public Execution {
  public:
@@ -111,7 +99,7 @@ ExecutionStart HandlerTasks::start(const HeldJob& job, ExecutionCallbacks callba
   }
   auto run = std::make_shared<HandlerRun>(input, outbox_);
   auto execution = std::make_unique<HandlerExecution>(
-      *this, run, TaskOutput::interval_for(job.job.stall_timeout), std::move(callbacks));
+      *this, run, progress_interval(job.job.stall_timeout), std::move(callbacks));
   starting_.push_back(std::move(run));
   handing_over_.start_soon();
   return {std::move(execution), false, {}};

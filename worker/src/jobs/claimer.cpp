@@ -1,8 +1,10 @@
 #include "jobs/claimer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "database/array_literal.hpp"
+#include "database/sqlstate.hpp"
 #include "database/statements.hpp"
 
 namespace pulse {
@@ -257,7 +259,7 @@ void Claimer::take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& 
   found_nothing_ = false;
   if (is_stopping_) return;
   const auto* error = std::get_if<SqlError>(&reply);
-  const bool was_cancelled = error != nullptr && error->sqlstate == "57014";
+  const bool was_cancelled = error != nullptr && error->sqlstate == sqlstate::kQueryCanceled;
   if (error != nullptr && !was_cancelled) {
     take_refusal("wait_for_job", worker_id, *error);
     return;
@@ -310,13 +312,14 @@ void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& kn
 }
 
 void Claimer::take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error) {
-  if (error.sqlstate == "PU002") {
+  if (error.sqlstate == sqlstate::kWorkerIsLost) {
     is_unsure_ = false;  // what was claimed is being recovered
     heartbeat_.declare_lost(worker_id, error.message);
     return;
   }
-  pause_ =
-      error.sqlstate == "PU008" ? kClaimsOffPause : std::clamp(pause_ * 2, kFirstPause, kMaxPause);
+  pause_ = error.sqlstate == sqlstate::kClaimsAreOff
+               ? kClaimsOffPause
+               : std::clamp(pause_ * 2, kFirstPause, kMaxPause);
   holding_off_.start_in(pause_);
   skip(std::string(statement) + ": " + error.sqlstate + " " + error.message);
 }

@@ -6,18 +6,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "executable/executable_run.hpp"
+#include "jobs/execution_report.hpp"
 #include "jobs/held_jobs.hpp"
 #include "liveness/registration.hpp"
 #include "loop/clock.hpp"
 
 namespace pulse {
-
-// Why a task is ended before it ends by itself.
-enum class EndReason { none, timeout, stall, cancelled, unreachable, revoked, interrupted };
-// In the words of the log and of the lines to processes.
-const char* reason_name(EndReason reason);
 
 class Execution {
  public:
@@ -32,6 +28,20 @@ class Execution {
   // Takes it out of the queue in front of its code, if it has one. True: nothing of it has run or
   // will, and no callback comes.
   virtual bool take_back() { return false; }
+};
+
+struct ExecutionCallbacks {
+  // At most one per progress_interval; what is said in between is merged, the newest value of each
+  // field wins.
+  // What is still unreported comes just before on_end. May carry a checkpoint.
+  std::function<void(const TaskProgress&)> on_progress;
+  // Exactly once, unless the object is destroyed first. Comes when the task has ended and its
+  // output is read, at most 100 ms later. What it left running is killed by the minder then and
+  // there: children do not outlive their task. The object may be destroyed inside.
+  std::function<void(const ExecutionEnd&)> on_end;
+  // Optional: raw chunks of stdout, in order; without it stdout is /dev/null. The object must not
+  // be destroyed inside.
+  std::function<void(std::string_view)> on_stdout;
 };
 
 struct ExecutionStart {

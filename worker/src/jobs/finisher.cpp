@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 
+#include "database/sqlstate.hpp"
 #include "database/statements.hpp"
 #include "jobs/outcome_statement.hpp"
 
@@ -22,7 +23,8 @@ constexpr Duration kMaxPause = 5s;
 
 // The values were refused, not the moment: the same statement can never succeed.
 bool is_about_data(const std::string& sqlstate) {
-  return sqlstate.starts_with("22") || sqlstate.starts_with("54") || sqlstate == "PU004";
+  return sqlstate.starts_with("22") || sqlstate.starts_with("54") ||
+         sqlstate == sqlstate::kBadValue;
 }
 
 bool is_live(const std::string& state) {
@@ -122,7 +124,7 @@ bool Finisher::send_progress() {
                   }
                   const auto* error = std::get_if<SqlError>(&reply);
                   if (error == nullptr) return;
-                  if (error->sqlstate == "PU001") {
+                  if (error->sqlstate == sqlstate::kClaimIsOver) {
                     if (on_claim_lost) on_claim_lost(claim);
                     return;
                   }
@@ -301,7 +303,7 @@ void Finisher::ask_about(Pending pending) {
 }
 
 void Finisher::take_refusal(Batch refused, const SqlError& error) {
-  if (error.sqlstate == "PU001") {  // of snooze(), which ends one claim at a time
+  if (error.sqlstate == sqlstate::kClaimIsOver) {  // of snooze(), which ends one claim at a time
     settle(std::move(refused.front()), "stale");
     if (on_settled) on_settled();
     return;

@@ -17,7 +17,8 @@
 #include <map>
 #include <vector>
 
-#include "executable/task_output.hpp"
+#include "jobs/execution_report.hpp"
+#include "jobs/held_jobs.hpp"
 #include "jobs/outcome.hpp"
 #include "liveness/heartbeat.hpp"
 

@@ -30,7 +30,7 @@ struct HeldJob {
   ClaimKey key() const { return job.key(); }
 };
 
-class HeldJobs {
+class HeldJobs final : public ReportedClaims {
  public:
   // Takes up a job as prefetched. Nothing if this very claim is held already.
   HeldJob* add(Job job, std::int64_t worker_id, TimePoint claimed_at);
@@ -39,7 +39,7 @@ class HeldJobs {
   void erase(ClaimKey key);
 
   // The claims of one worker id that a heartbeat reports, in order: all but the revoked ones.
-  std::vector<ClaimKey> claims_of(std::int64_t worker_id) const;
+  std::vector<ClaimKey> claims_of(std::int64_t worker_id) const override;
   std::vector<ClaimKey> in_state(HeldJob::State state) const;
   std::size_t count(HeldJob::State state) const { return counts_.at(index(state)); }
   bool empty() const { return jobs_.empty(); }

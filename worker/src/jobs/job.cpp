@@ -24,16 +24,6 @@ std::optional<Duration> limit_of(const QueryResult::Row& row, std::string_view c
 
 }  // namespace
 
-std::vector<std::string> json_strings(const QueryResult::Cell& text) {
-  std::vector<std::string> strings;
-  if (!text) return strings;
-  const auto values = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  for (const auto& value : values) {
-    if (value.is_string()) strings.push_back(value.get<std::string>());
-  }
-  return strings;
-}
-
 Job job_of(const QueryResult::Row& row) {
   Job job;
   job.input.job_id = row.integer("id");

@@ -1,23 +1,38 @@
 // A claimed job as the server hands it over.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "database/query_result.hpp"
-#include "executable/task_environment.hpp"
+#include "liveness/reported_claims.hpp"
 #include "loop/duration.hpp"
 
 namespace pulse {
 
-// Names one claim. The same job claimed again has another token: the earlier claim is then over.
-struct ClaimKey {
+// One claimed job as its task sees it. Times are text in ISO 8601, as the database gave them;
+// *_json is JSON text and is passed on as it is.
+struct TaskInput {
   std::int64_t job_id = 0;
   std::int64_t token = 0;
-  auto operator<=>(const ClaimKey&) const = default;
+  std::string identifier;
+  int attempt = 1;  // counts from 1
+  int max_attempts = 1;
+  int crashes = 0;
+  int priority = 0;
+  std::string run_at;
+  std::string created_at;
+  std::optional<std::string> queue_name;
+  std::optional<std::string> job_key;
+  std::vector<std::string> flags;
+  std::optional<std::string> last_error;
+  std::optional<std::string> recovered;  // how the last attempt was lost, if it was
+  std::int64_t worker_id = 0;
+  std::string worker_name;
+  std::optional<std::string> checkpoint_json;
+  std::optional<std::string> payload_json;
 };
 
 // What becomes of a running task while the database cannot be reached.
@@ -32,9 +47,6 @@ struct Job {
 
   ClaimKey key() const { return {input.job_id, input.token}; }
 };
-
-// The strings of a JSON array; none for NULL.
-std::vector<std::string> json_strings(const QueryResult::Cell& text);
 
 // One row of claim() or held(). The worker's id and name are not in the row.
 Job job_of(const QueryResult::Row& row);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "database/statement.hpp"
-#include "executable/task_output.hpp"
+#include "jobs/execution_report.hpp"
 #include "jobs/outcome.hpp"
 
 namespace pulse {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "database/array_literal.hpp"
+#include "database/sqlstate.hpp"
 #include "database/statements.hpp"
 
 namespace pulse {
@@ -15,7 +16,6 @@ constexpr Duration kRegistrationDeadline = 10s;
 constexpr Duration kRegistrationPause = 1s;
 constexpr Duration kMinAnswerDeadline = 2s;
 // The SQL of 0.1.0 knows no handlers.
-constexpr const char* kUndefinedFunction = "42883";
 
 std::vector<std::int64_t> job_ids(const std::vector<ClaimKey>& claims) {
   std::set<std::int64_t> ids;
@@ -35,18 +35,18 @@ std::vector<ClaimKey> named(const std::vector<ClaimKey>& claims,
 
 // Why no further try can register this worker, if none can.
 std::optional<ExitCode> final_refusal(const std::string& sqlstate) {
-  if (sqlstate == "PU003") return ExitCode::configuration;  // the settings do not fit together
-  if (sqlstate == "PU004") return ExitCode::configuration;  // a name or value out of range
-  if (sqlstate == "42501") return ExitCode::configuration;  // not granted to this role
-  if (sqlstate == "3F000") return ExitCode::database_gone;  // no schema pulse
-  if (sqlstate == "42883") return ExitCode::database_gone;  // no such function
+  if (sqlstate == sqlstate::kSettingsDisagree) return ExitCode::configuration;
+  if (sqlstate == sqlstate::kBadValue) return ExitCode::configuration;
+  if (sqlstate == sqlstate::kNoPrivilege) return ExitCode::configuration;
+  if (sqlstate == sqlstate::kNoSchema) return ExitCode::database_gone;
+  if (sqlstate == sqlstate::kNoFunction) return ExitCode::database_gone;
   return std::nullopt;
 }
 
 }  // namespace
 
-Heartbeat::Heartbeat(HeartbeatConfig config, Session& session, Timers& timers, const HeldJobs& held,
-                     Log& log)
+Heartbeat::Heartbeat(HeartbeatConfig config, Session& session, Timers& timers,
+                     const ReportedClaims& held, Log& log)
     : config_(std::move(config)),
       session_(session),
       timers_(timers),
@@ -152,7 +152,7 @@ void Heartbeat::take_handlers(const Reply& reply) {
   }
   if (const auto* rows = std::get_if<QueryResult>(&reply)) {
     if (on_handler_tasks) on_handler_tasks(json_strings((*rows)[0].optional_text("tasks")));
-  } else if (std::get<SqlError>(reply).sqlstate != kUndefinedFunction) {
+  } else if (std::get<SqlError>(reply).sqlstate != sqlstate::kNoFunction) {
     log_failure("handler_tasks", reply);
   }
   settle_in();
@@ -172,7 +172,7 @@ void Heartbeat::send_attachment() {
                   const auto* error = std::get_if<SqlError>(&reply);
                   if (!std::holds_alternative<QueryResult>(reply))
                     log_failure("attach_worker", reply);
-                  if (error != nullptr && error->sqlstate == "PU002") {
+                  if (error != nullptr && error->sqlstate == sqlstate::kWorkerIsLost) {
                     declare_lost(worker_id, error->message);
                   }
                 });

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "database/session.hpp"
-#include "jobs/held_jobs.hpp"
 #include "liveness/exit_code.hpp"
 #include "liveness/registration.hpp"
+#include "liveness/reported_claims.hpp"
 
 namespace pulse {
 
@@ -27,7 +27,7 @@ class Heartbeat {
  public:
   enum class Order { drain, stop };
 
-  Heartbeat(HeartbeatConfig config, Session& session, Timers& timers, const HeldJobs& held,
+  Heartbeat(HeartbeatConfig config, Session& session, Timers& timers, const ReportedClaims& held,
             Log& log);
 
   // What the next registration says this worker serves.
@@ -96,7 +96,7 @@ class Heartbeat {
   const HeartbeatConfig config_;
   Session& session_;
   Timers& timers_;
-  const HeldJobs& held_;
+  const ReportedClaims& held_;
   Log& log_;
 
   std::vector<std::string> tasks_;

@@ -1,5 +1,6 @@
 #include "liveness/host_check.hpp"
 
+#include "database/sqlstate.hpp"
 #include "database/statements.hpp"
 
 namespace pulse {
@@ -88,7 +89,7 @@ void HostCheck::take_declared(const Gone& gone, const Reply& reply) {
   }
   log_failure("declare_lost", reply);
   const auto* error = std::get_if<SqlError>(&reply);
-  const bool is_claiming = error != nullptr && error->sqlstate == "55P03";
+  const bool is_claiming = error != nullptr && error->sqlstate == sqlstate::kLockNotAvailable;
   if (error == nullptr || is_claiming) next_look_.start_in(kPauseForClaim);
 }
 

@@ -7,23 +7,13 @@
 #include "process/process_member.hpp"
 
 namespace pulse {
-namespace {
-
-ExecutionEnd withdrawn_end() {
-  ExecutionEnd end;
-  end.kind = ExecutionEnd::Kind::failed;
-  end.reason = "not begun";
-  return end;
-}
-
-}  // namespace
 
 ProcessExecution::ProcessExecution(ProcessGroup& group, const HeldJob& job, TimePoint alive_as_of,
                                    ExecutionCallbacks callbacks)
     : group_(group),
       job_id_(job.job.input.job_id),
       alive_as_of_(alive_as_of),
-      progress_interval_(TaskOutput::interval_for(job.job.stall_timeout)),
+      progress_interval_(progress_interval(job.job.stall_timeout)),
       callbacks_(std::move(callbacks)),
       next_progress_(group.timers(), [this] { report_progress(); }),
       patience_(group.timers(), [this] { lose_patience(); }) {

@@ -1,0 +1,84 @@
+// What the code of a job tells: progress while it runs, and at last how it ended.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace pulse {
+
+// Why a task is ended before it ends by itself.
+enum class EndReason { none, timeout, stall, cancelled, unreachable, revoked, interrupted };
+// In the words of the log and of the lines to processes.
+const char* reason_name(EndReason reason);
+
+struct TaskProgress {
+  std::optional<double> fraction = {};
+  std::optional<std::string> message = {};
+  std::optional<std::string> stage = {};
+  std::optional<std::string> checkpoint = {};  // JSON text
+
+  [[nodiscard]] bool empty() const noexcept {
+    return !fraction && !message && !stage && !checkpoint;
+  }
+  // The newer report wins, value by value.
+  void take_newer(TaskProgress newer);
+};
+
+// The least time between two reports of progress.
+constexpr std::chrono::milliseconds kProgressInterval{1000};
+
+// Twice within a stall_timeout: a task that reports in time is seen in time.
+inline std::chrono::milliseconds progress_interval(
+    const std::optional<std::chrono::milliseconds>& stall_timeout) {
+  return stall_timeout ? std::min(kProgressInterval, *stall_timeout / 2) : kProgressInterval;
+}
+
+struct ExecutionEnd {
+  enum class Kind {
+    succeeded,        // exit 0
+    failed,           // any other exit code but 100
+    failed_for_good,  // exit 100: do not retry
+    signalled,        // ended by a signal
+    not_started,      // could not be executed: `error` says why
+    minder_lost,      // its minder was killed; the task was killed too, its status is unknown
+    completed,        // a function: it has completed its job itself
+    refused,          // a function: it raised an error
+    session_lost,     // a function: whether it has completed its job is not known
+    snoozed,          // to be run again after `again_in`, as if it had not been claimed
+  };
+  enum class StoppedBy {
+    nobody,   // it ended by itself
+    worker,   // after terminate() or kill(); the exit status is still the task's own
+    silence,  // the minder ended it: no ping within the limit (this process was stopped)
+  };
+
+  Kind kind = Kind::failed;
+  StoppedBy stopped_by = StoppedBy::nobody;
+  int exit_code = 0;     // of failed and failed_for_good
+  int signal = 0;        // of signalled
+  std::string sqlstate;  // of refused
+  // not_started for want of memory or processes, or because its file was just being replaced:
+  // release the job, do not fail it.
+  bool is_transient = false;
+  // What happened and the tail of stderr, at most 8 kB of UTF-8 without NUL; empty on success.
+  std::string error;
+  std::optional<std::string> result;  // JSON text of the last `result` line
+  std::size_t dropped_lines = 0;      // PULSE_FD lines that were malformed or too long
+  std::optional<std::chrono::milliseconds> again_in;  // of snoozed; of failed: not the backoff
+  std::optional<std::string> checkpoint;              // of snoozed: JSON text
+  std::optional<std::chrono::nanoseconds> ran_for;    // where a queue comes before the run
+  // Of its slot, where that runs many at once.
+  std::optional<std::chrono::nanoseconds> occupied_for;
+  std::string reason;  // for the log, instead of the kind's words
+  // Success and snoozing are the answer of code that knew it was told to stop. (A program that
+  // exits with 0 at SIGTERM may have done nothing.)
+  bool is_answer = false;
+};
+
+// The end of an execution that was taken out of its queue before it began.
+ExecutionEnd withdrawn_end();
+
+}  // namespace pulse

@@ -1,0 +1,12 @@
+// Where pulse-minder is installed.
+#pragma once
+
+#include <string>
+
+namespace pulse {
+
+// The path of pulse-minder: PULSE_MINDER, else beside this program, else in ../libexec/pg_pulse,
+// else where it was installed. Empty if none of these can be executed.
+std::string find_minder();
+
+}  // namespace pulse
