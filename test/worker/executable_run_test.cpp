@@ -179,7 +179,7 @@ TEST_F(ExecutableRunTest, a_late_loop_loses_no_result) {
   // More than is read in one window, so that the rest waits in the pipe when the task ends.
   given_task("late", "yes '{\"progress\":0.5}' | head -c 1080000 >&3; echo '\n{\"result\":8}' >&3");
   uv_check_t lateness;
-  uv_check_init(&loop_, &lateness);
+  uv_check_init(loop_.uv(), &lateness);
   uv_check_start(&lateness, [](uv_check_t*) {
     const auto until = BootClock::now() + milliseconds(150);
     while (BootClock::now() < until) {
@@ -188,7 +188,7 @@ TEST_F(ExecutableRunTest, a_late_loop_loses_no_result) {
   EXPECT_EQ(end_of("late").result, "8");
   uv_close(reinterpret_cast<uv_handle_t*>(&lateness), nullptr);
   process_.reset();
-  uv_run(&loop_, UV_RUN_DEFAULT);  // `lateness` must be closed before it goes out of scope
+  drain_loop();  // `lateness` must be closed before it goes out of scope
 }
 
 TEST_F(ExecutableRunTest, reading_ends_though_somebody_else_holds_the_pipes) {
@@ -219,7 +219,7 @@ TEST_F(ExecutableRunTest, the_object_may_be_destroyed_in_its_own_callback) {
     code = end.exit_code;
     process_.reset();
   };
-  auto started = ExecutableRun::start(&loop_, executable, options_for("short"), callbacks);
+  auto started = ExecutableRun::start(loop_, executable, options_for("short"), callbacks);
   ASSERT_TRUE(started.process) << started.error;
   process_ = std::move(started.process);
   turn_until([&] { return code != 0; });

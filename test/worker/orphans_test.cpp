@@ -82,7 +82,7 @@ class OrphansTest : public TaskBench {
     };
     children_.push_back(std::make_unique<uv_process_t>());
     children_.back()->data = this;
-    ASSERT_EQ(uv_spawn(&loop_, children_.back().get(), &options), 0);
+    ASSERT_EQ(uv_spawn(loop_.uv(), children_.back().get(), &options), 0);
     expected_[children_.back()->pid] = code;
   }
 

@@ -26,6 +26,7 @@
 #include "executable/task_environment.hpp"
 #include "executable/tasks_folder.hpp"
 #include "loop/boot_clock.hpp"
+#include "loop/event_loop.hpp"
 #include "loop/unique_fd.hpp"
 
 namespace pulse {
@@ -106,17 +107,12 @@ class TaskBench : public ::testing::Test {
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     place_ = pattern;
     std::filesystem::create_directory(place_ / "tasks");
-    ASSERT_EQ(uv_loop_init(&loop_), 0);
-    ASSERT_EQ(uv_timer_init(&loop_, &watchdog_), 0);
-    watchdog_.data = this;
+    own_handles_ = handles();
   }
 
   void TearDown() override {
     process_.reset();
-    uv_close(reinterpret_cast<uv_handle_t*>(&watchdog_), nullptr);
-    // Ends only when every minder is reaped, so each test checks that too.
-    uv_run(&loop_, UV_RUN_DEFAULT);
-    EXPECT_EQ(uv_loop_close(&loop_), 0);
+    drain_loop();  // so each test checks that every minder is reaped
     std::filesystem::remove_all(place_);
   }
 
@@ -172,22 +168,28 @@ class TaskBench : public ::testing::Test {
       };
     }
     auto started =
-        ExecutableRun::start(&loop_, executable, std::move(options), std::move(callbacks));
+        ExecutableRun::start(loop_, executable, std::move(options), std::move(callbacks));
     ASSERT_TRUE(started.process) << started.error;
     process_ = std::move(started.process);
   }
 
   // Turns the loop until `state` holds; fails the test when that takes too long.
   void turn_until(const std::function<bool()>& state) {
-    is_late_ = false;
-    uv_update_time(&loop_);
-    uv_timer_start(
-        &watchdog_,
-        [](uv_timer_t* timer) { static_cast<TaskBench*>(timer->data)->is_late_ = true; },
-        static_cast<std::uint64_t>(std::chrono::milliseconds(kTestLimit).count()), 0);
-    while (!is_late_ && !state()) uv_run(&loop_, UV_RUN_ONCE);
-    uv_timer_stop(&watchdog_);
-    ASSERT_FALSE(is_late_) << "the state did not come";
+    bool is_late = false;
+    Timer limit(loop_.timers(), [&] { is_late = true; });
+    limit.start_in(kTestLimit);
+    while (!is_late && !state()) uv_run(loop_.uv(), UV_RUN_ONCE);
+    ASSERT_FALSE(is_late) << "the state did not come";
+  }
+  // Turns the loop until it has no handle but its own: each minder is reaped then.
+  void drain_loop() {
+    turn_until([this] { return handles() == own_handles_; });
+  }
+  int handles() {
+    int count = 0;
+    uv_walk(
+        loop_.uv(), [](uv_handle_t*, void* counted) { ++*static_cast<int*>(counted); }, &count);
+    return count;
   }
 
   ExecutionEnd end_of(const std::string& name) {
@@ -202,9 +204,9 @@ class TaskBench : public ::testing::Test {
   static constexpr std::size_t kKeptStdout = 1024 * 1024;
 
   std::filesystem::path place_;
-  uv_loop_t loop_{};
-  uv_timer_t watchdog_{};
-  bool is_late_ = false;
+  const SystemClock clock_;
+  EventLoop loop_{clock_};
+  int own_handles_ = 0;
   bool reads_stdout_ = false;
   std::unique_ptr<ExecutableRun> process_;
   std::vector<TaskProgress> progress_;

@@ -65,20 +65,20 @@ class TaskEscapeTest : public TaskBench {
                                       const ExecutableOptions& options,
                                       BootClock::time_point& last_ping) {
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    uv_loop_t loop;
-    uv_loop_init(&loop);
+    const SystemClock clock;
+    EventLoop loop(clock);
     ExecutionCallbacks callbacks;
     callbacks.on_end = [](const ExecutionEnd& end) {
       _exit(50 + static_cast<int>(end.stopped_by));
     };
-    const auto started = ExecutableRun::start(&loop, executable, options, callbacks);
+    const auto started = ExecutableRun::start(loop, executable, options, callbacks);
     if (!started.process) _exit(1);
     struct Pings {
       ExecutableRun& process;
       BootClock::time_point& last;
     } pings{*started.process, last_ping};
     uv_timer_t timer;
-    uv_timer_init(&loop, &timer);
+    uv_timer_init(loop.uv(), &timer);
     timer.data = &pings;
     uv_timer_start(
         &timer,
@@ -89,7 +89,7 @@ class TaskEscapeTest : public TaskBench {
           to.last = now;
         },
         0, static_cast<std::uint64_t>(options.ping_limit.count() / 4));
-    uv_run(&loop, UV_RUN_DEFAULT);
+    loop.run();
     _exit(2);
   }
 
@@ -179,7 +179,7 @@ TEST_F(TaskEscapeTest, pings_keep_a_task_alive_beyond_the_limit) {
   const auto began = BootClock::now();
   auto last_ping = began;
   uv_timer_t pings;
-  uv_timer_init(&loop_, &pings);
+  uv_timer_init(loop_.uv(), &pings);
   uv_timer_start(
       &pings, [](uv_timer_t*) {}, 0, 50);
   turn_until([&] {
@@ -209,7 +209,7 @@ TEST_F(TaskEscapeTest, an_end_is_told_though_pings_were_on_the_way) {
     return !std::getline(stat, text) || text.find(") Z ") != std::string::npos;
   };
   const auto began = BootClock::now();
-  while (!has_exited() && BootClock::now() - began < kTestLimit) process_->ping();
+  while (!has_exited() && BootClock::now() - began < kTestLimit) process_->ping(BootClock::now());
   EXPECT_EQ(wait_for_end().exit_code, 7);
 }
 
@@ -234,7 +234,7 @@ TEST_F(TaskEscapeTest, a_task_that_kills_its_minder_does_not_get_away) {
   EXPECT_EQ(end.stopped_by, StoppedBy::nobody);
   EXPECT_FALSE(end.error.empty());
   process_.reset();
-  uv_run(&loop_, UV_RUN_DEFAULT);
+  drain_loop();
   EXPECT_TRUE(line_->ends());
   expect_no_orphans();
 }
@@ -249,7 +249,7 @@ TEST_F(TaskEscapeTest, a_killed_minder_costs_no_other_task) {
   ExecutionCallbacks callbacks;
   callbacks.on_end = [&](const ExecutionEnd& end) { other_end = end; };
   const auto other =
-      ExecutableRun::start(&loop_, must_find("other"), options_for("other"), callbacks);
+      ExecutableRun::start(loop_, must_find("other"), options_for("other"), callbacks);
   ASSERT_TRUE(other.process) << other.error;
   ASSERT_EQ(other_line.next_line(), "up");
   EXPECT_EQ(end_of("task").kind, Kind::minder_lost);
@@ -292,7 +292,7 @@ TEST_F(TaskEscapeTest, a_task_that_stops_its_minder_again_and_again_is_ended_too
   process_->kill();
   EXPECT_EQ(wait_for_end().stopped_by, StoppedBy::worker);
   process_.reset();
-  uv_run(&loop_, UV_RUN_DEFAULT);
+  drain_loop();
   EXPECT_TRUE(line_->ends());
   expect_no_orphans();
 }

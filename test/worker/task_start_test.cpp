@@ -257,7 +257,7 @@ TEST_F(TaskStartTest, a_missing_minder_is_an_error_value) {
   given_task("good", "exit 0");
   ExecutableOptions options = options_for("good");
   options.minder_path = path_of("no-minder");
-  const auto started = ExecutableRun::start(&loop_, must_find("good"), options, {});
+  const auto started = ExecutableRun::start(loop_, must_find("good"), options, {});
   EXPECT_FALSE(started.process);
   EXPECT_EQ(started.code, UV_ENOENT);
 }
@@ -275,7 +275,7 @@ TEST_F(TaskStartTest, want_of_descriptors_is_an_error_value) {
   // With each descriptor given back, the start comes one step further, until it succeeds.
   ExecutableRun::StartResult started;
   while (!taken.empty()) {
-    started = ExecutableRun::start(&loop_, executable, options_for("good"), {});
+    started = ExecutableRun::start(loop_, executable, options_for("good"), {});
     if (started.process) break;
     EXPECT_EQ(started.code, UV_EMFILE) << started.error;
     ++failures;

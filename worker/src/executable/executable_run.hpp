@@ -1,35 +1,23 @@
-// One run of an executable task, from start to a told end.
+// One run of an executable task, from its start to its told end: see SupervisedChild.
 //
-// The task runs under pulse-minder, which is its parent and outlives a stopped or dead worker: see
-// minder/README.md. This process should be a child subreaper (PR_SET_CHILD_SUBREAPER, set in main):
-// then what a killed minder leaves behind comes here, is killed and reaped (orphans.hpp).
+// This process should be a child subreaper (PR_SET_CHILD_SUBREAPER, set in main): then what a
+// killed minder leaves behind comes here, is killed and reaped (orphans.hpp).
 //
-// Everything here belongs to the thread that runs the loop, nothing blocks, and callbacks come from
-// the loop, never from inside start(), ping(), terminate() or kill(). Memory is bounded whatever
-// the task writes: of stderr the last 16 kB are kept, of PULSE_FD one line of 1 MB and the last
-// checkpoint and result; stdout goes to /dev/null unless on_stdout is given.
-//
-// Destroying the object hangs up: no callback comes any more, the minder terminates what is left,
-// and the loop keeps the few handles that are needed to reap it.
-
+// All callbacks but on_stdout come from timers, so the caller may destroy the object in them. Of
+// what the task writes to PULSE_FD one line of 1 MB is kept, and the last checkpoint and result;
+// stdout goes to /dev/null unless on_stdout is given.
 #pragma once
 
-#include <uv.h>
-
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "executable/task_output.hpp"
 #include "executable/tasks_folder.hpp"
 #include "jobs/execution.hpp"
-#include "loop/boot_clock.hpp"
+#include "loop/event_loop.hpp"
 #include "minder/task_start.hpp"
 
 namespace pulse {
@@ -42,7 +30,7 @@ struct ExecutableOptions {
   std::chrono::milliseconds ping_limit{0};
   std::chrono::milliseconds silence_grace{200};
   // What the first ping_limit is counted from: the send time of the last good heartbeat or claim.
-  BootClock::time_point alive_as_of = BootClock::now();
+  TimePoint alive_as_of = BootClock::now();
   std::chrono::milliseconds progress_interval = kProgressInterval;
   std::int64_t job_id = 0;               // shown in the minder's arguments, for people
   std::vector<std::string> environment;  // see task_environment()
@@ -50,7 +38,7 @@ struct ExecutableOptions {
   int work_directory = -1;               // a directory descriptor; -1 = the tasks folder
 };
 
-class ExecutableRun {
+class ExecutableRun final : public Execution {
  public:
   struct StartResult {
     std::unique_ptr<ExecutableRun> process;  // empty on failure
@@ -60,23 +48,23 @@ class ExecutableRun {
     std::string error;
   };
   // The executable's descriptors are used during the call only.
-  static StartResult start(uv_loop_t* loop, const Executable& executable,
+  static StartResult start(EventLoop& loop, const Executable& executable,
                            const ExecutableOptions& options, ExecutionCallbacks callbacks);
 
   ExecutableRun(const ExecutableRun&) = delete;
   ExecutableRun& operator=(const ExecutableRun&) = delete;
-  ~ExecutableRun();
+  ~ExecutableRun() override;
 
   // Moves the minder's deadline to alive_as_of + ping_limit. Call it at least every ping_limit/4.
-  void ping(BootClock::time_point alive_as_of = BootClock::now()) noexcept;
+  void ping(TimePoint alive_as_of) override;
 
   // SIGTERM to the process group now, SIGKILL to everything after `grace`. A later call can only
   // bring the SIGKILL forward. on_end follows, at the latest 5 s after the grace: even a minder
   // that its task has stopped is overcome.
-  void terminate(std::chrono::milliseconds grace) noexcept;
+  void terminate(Duration grace) override;
   // Of the task itself, from when it has been executed.
-  std::optional<std::int64_t> pid() const noexcept;
-  void kill() noexcept { terminate(std::chrono::milliseconds::zero()); }
+  std::optional<std::int64_t> pid() const override;
+  void kill() { terminate(Duration::zero()); }
 
  private:
   class Run;

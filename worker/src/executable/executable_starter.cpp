@@ -8,18 +8,6 @@
 namespace pulse {
 namespace {
 
-class ExecutableExecution final : public Execution {
- public:
-  explicit ExecutableExecution(std::unique_ptr<ExecutableRun> process)
-      : process_(std::move(process)) {}
-  void ping(TimePoint alive_as_of) override { process_->ping(alive_as_of); }
-  void terminate(Duration grace) override { process_->terminate(grace); }
-  std::optional<std::int64_t> pid() const override { return process_->pid(); }
-
- private:
-  std::unique_ptr<ExecutableRun> process_;
-};
-
 ExecutionStart start(EventLoop& loop, const TasksFolder& folder, const std::string& minder_path,
                      const minder::TaskRules& rules, const HeldJob& job,
                      const Registration& registration, TimePoint alive_as_of,
@@ -37,11 +25,10 @@ ExecutionStart start(EventLoop& loop, const TasksFolder& folder, const std::stri
   options.job_id = job.job.input.job_id;
   options.environment = task_environment(job.job.input, environ);
   options.stdin_text = task_stdin(job.job.input);
-  auto started =
-      ExecutableRun::start(loop.uv(), *executable, std::move(options), std::move(callbacks));
+  auto started = ExecutableRun::start(loop, *executable, options, std::move(callbacks));
   // The task was found, so whatever is wrong now is wrong with the machine.
   if (!started.process) return {nullptr, true, started.error};
-  return {std::make_unique<ExecutableExecution>(std::move(started.process)), false, {}};
+  return {std::move(started.process), false, {}};
 }
 
 }  // namespace

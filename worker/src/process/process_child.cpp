@@ -15,15 +15,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long output is awaited after the end: somebody else may hold the pipes open for ever.
-constexpr Duration kSettleTime = 100ms;
 // A child whose stdin or stdout is closed has most likely ended; its minder will say so.
 constexpr Duration kEndPatience = 1s;
-// Lines are read at no more than this per window, so that a flood costs a part of one core.
+// Lines are read at no more than ten times this in a second.
 constexpr std::size_t kWindowBytes = std::size_t{4} * 1024 * 1024;
-constexpr Duration kWindow = 100ms;
-// Beyond any grace: a minder that does not answer by then is stuck and is killed itself.
-constexpr Duration kMinderPatience = 5s;
 
 ExecutionEnd not_started(std::string error, bool is_transient) {
   ExecutionEnd end;
@@ -39,17 +34,13 @@ ProcessChild::ProcessChild(EventLoop& loop, const ProcessCommand& command, Liste
     : loop_(loop),
       command_(command),
       listener_(std::move(listener)),
-      faulty_(loop.timers(), [this] { listener_.on_fault(fault_); }),
-      window_(loop.timers(),
-              [this] {
-                window_bytes_ = 0;
-                stdout_.resume();
-              }),
-      settle_(loop.timers(), [this] { finish(); }) {}
-
-ProcessChild::~ProcessChild() {
-  if (minder_) minder_->hang_up();
-}
+      child_(
+          loop, kWindowBytes,
+          {[this](std::string_view bytes) { take_bytes(bytes); },
+           [this](ExecutionEnd end) { finish(std::move(end)); }, [this] { take_stdout_closed(); }}),
+      faulty_(loop.timers(), [this] {
+        if (!child_.has_ended()) listener_.on_fault(fault_);
+      }) {}
 
 std::optional<ExecutionEnd> ProcessChild::start(const ProcessLimits& limits) {
   const char* path = std::getenv("PATH");
@@ -68,46 +59,35 @@ std::optional<ExecutionEnd> ProcessChild::start(const ProcessLimits& limits) {
   plan.directory_fd = program->executable.directory.get();
   plan.file_fd = program->executable.file.get();
   plan.work_directory_fd = program->executable.folder.get();
-  plan.patience = limits.silence_grace + kMinderPatience;
-  if (const int code = open_pipes(plan, limits); code != 0) {
+  plan.patience = limits.silence_grace;
+  if (const int code = open_pipes_and_start(plan, limits.deadline); code != 0) {
     return not_started("cannot start " + limits.minder_path + ": " + uv_strerror(code), true);
   }
   return std::nullopt;
 }
 
-int ProcessChild::open_pipes(MinderLine::Plan& plan, const ProcessLimits& limits) {
-  UniqueFd stdin_reader, stdout_reader, stdout_writer, stderr_reader, stderr_writer;
+int ProcessChild::open_pipes_and_start(MinderLine::Plan& plan, TimePoint deadline) {
+  UniqueFd stdin_reader, stdout_writer, stderr_writer;
+  SupervisedChild::Pipes pipes;
   const UniqueFd null(open("/dev/null", O_WRONLY | O_CLOEXEC));
   if (!null.valid()) return uv_translate_sys_error(errno);
-  if (const int error = open_pipe(stdin_reader, stdin_); error != 0)
-    return uv_translate_sys_error(error);
-  if (const int error = open_pipe(stdout_reader, stdout_writer); error != 0)
-    return uv_translate_sys_error(error);
-  if (const int error = open_pipe(stderr_reader, stderr_writer); error != 0)
-    return uv_translate_sys_error(error);
+  for (const auto& [reader, writer] :
+       {std::pair(&stdin_reader, &stdin_), std::pair(&pipes.speech, &stdout_writer),
+        std::pair(&pipes.errors, &stderr_writer)}) {
+    if (const int error = open_pipe(*reader, *writer); error != 0) {
+      return uv_translate_sys_error(error);
+    }
+  }
   auto watch = std::make_unique<uv_poll_t>();
   // Makes it non-blocking, too; the child's end stays as it is.
   if (const int code = uv_poll_init(loop_.uv(), watch.get(), stdin_.get()); code != 0) return code;
   watch->data = this;
   writable_ = own_handle(std::move(watch));
-  int code = stdout_.open(loop_.uv(), std::move(stdout_reader), [this](std::string_view bytes) {
-    bytes.empty() ? take_stream_end() : take_bytes(bytes);
-  });
-  if (code != 0) return code;
-  code = stderr_.open(loop_.uv(), std::move(stderr_reader), [this](std::string_view bytes) {
-    bytes.empty() ? finish_if_read() : errors_.feed(bytes);
-  });
-  if (code != 0) return code;
   plan.stdin_fd = stdin_reader.get();
   plan.stdout_fd = stdout_writer.get();
   plan.stderr_fd = stderr_writer.get();
   plan.pulse_fd = null.get();
-  MinderLine::Listener listener;
-  listener.on_report = [this](const minder::Report& report) {
-    if (report.kind != minder::Report::kStarted) end_with(describe_end(report, command_.words[0]));
-  };
-  listener.on_lost = [this] { end_with(describe_lost_minder()); };
-  return MinderLine::start(loop_.uv(), plan, limits.deadline, std::move(listener), minder_);
+  return child_.start(std::move(plan), command_.words[0], deadline, std::move(pipes));
 }
 
 void ProcessChild::flush() {
@@ -149,9 +129,6 @@ void ProcessChild::close_stdin() {
 }
 
 void ProcessChild::take_bytes(std::string_view bytes) {
-  window_bytes_ += bytes.size();
-  if (!window_.is_running()) window_.start_in(kWindow);
-  if (window_bytes_ >= kWindowBytes && !end_) stdout_.pause();
   while (!bytes.empty() && !is_deaf_) {
     const std::size_t newline = bytes.find('\n');
     const bool is_whole = newline != std::string_view::npos;
@@ -173,42 +150,22 @@ void ProcessChild::take_bytes(std::string_view bytes) {
   }
 }
 
-void ProcessChild::take_stream_end() {
-  if (end_) return finish_if_read();
+void ProcessChild::take_stdout_closed() {
   fault_ = "it has closed its stdout";
   if (!faulty_.is_running()) faulty_.start_in(kEndPatience);
 }
 
 void ProcessChild::fail(std::string why) {
-  if (end_ || faulty_.is_running()) return;
+  if (child_.has_ended() || faulty_.is_running()) return;
   fault_ = std::move(why);
   faulty_.start_in(stdin_.valid() ? Duration::zero() : kEndPatience);
 }
 
-void ProcessChild::end_with(ExecutionEnd end) {
-  end_ = std::move(end);
+void ProcessChild::finish(ExecutionEnd end) {
   faulty_.stop();
-  window_.stop();
-  settle_.start_in(kSettleTime);
-  for (PipeReader* pipe : {&stdout_, &stderr_}) pipe->resume();
-  finish_if_read();
-}
-
-void ProcessChild::finish_if_read() {
-  if (end_ && !stdout_.is_open() && !stderr_.is_open()) settle_.start_soon();
-}
-
-void ProcessChild::finish() {
-  // A late loop may come here before it has read anything since the end.
-  for (PipeReader* pipe : {&stdout_, &stderr_}) {
-    pipe->drain();
-    pipe->close();
-  }
-  window_.stop();
-  settle_.stop();
   if (!partial_.empty() && !is_deaf_) listener_.on_line(std::exchange(partial_, {}));
-  const auto on_end = listener_.on_end;
-  on_end(*std::exchange(end_, std::nullopt));
+  const auto on_end = listener_.on_end;  // which may destroy this object
+  on_end(std::move(end));
 }
 
 }  // namespace pulse

@@ -1,26 +1,19 @@
-// One child process that runs jobs, under a minder: lines go in at its stdin and come out at its
-// stdout. What the lines mean is not known here.
+// One child process that runs jobs, under a minder (see SupervisedChild): lines go in at its stdin
+// and come out at its stdout. What the lines mean is not known here.
 //
-// Everything belongs to the loop's thread and nothing blocks. on_line comes while the pipe is read:
-// the object must live on; the other callbacks come from timers. Memory is bounded by what is
-// written to a child that does not read (see backlog()), one line of 1 MB and 16 kB of stderr.
-//
-// Destroying it hangs up: no callback comes any more, and the minder ends what is left.
+// Belongs to the loop's thread. on_line comes while the pipe is read, so the object must live on;
+// the other callbacks come from timers. Memory is bounded by what is written to a child that does
+// not read (see backlog()), and one line of 1 MB.
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "loop/duration.hpp"
-#include "loop/event_loop.hpp"
 #include "process/process_command.hpp"
-#include "supervised/exit_status.hpp"
-#include "supervised/minder_line.hpp"
-#include "supervised/pipe_reader.hpp"
-#include "text/stderr_tail.hpp"
+#include "supervised/supervised_child.hpp"
 
 namespace pulse {
 
@@ -46,7 +39,6 @@ class ProcessChild {
   ProcessChild(EventLoop& loop, const ProcessCommand& command, Listener listener);
   ProcessChild(const ProcessChild&) = delete;
   ProcessChild& operator=(const ProcessChild&) = delete;
-  ~ProcessChild();
 
   // Once. On failure the end that it has, and on_end does not come.
   std::optional<ExecutionEnd> start(const ProcessLimits& limits);
@@ -60,44 +52,35 @@ class ProcessChild {
   void close_stdin();
 
   // When the minder ends it, unless a later one comes.
-  void set_deadline(TimePoint deadline) noexcept { minder_->set_deadline(deadline); }
+  void set_deadline(TimePoint deadline) noexcept { child_.set_deadline(deadline); }
   // SIGTERM now, SIGKILL after `grace`.
-  void terminate(Duration grace) noexcept { minder_->terminate(grace); }
+  void terminate(Duration grace) noexcept { child_.terminate(grace); }
 
-  // The end of what it wrote to stderr since forget_errors().
-  std::string errors(std::size_t limit) const { return errors_.text(limit); }
-  void forget_errors() { errors_ = StderrTail(); }
+  // `error`, and behind it what it wrote last to stderr since forget_errors().
+  std::string with_errors(std::string error) const { return child_.with_errors(std::move(error)); }
+  void forget_errors() { child_.forget_errors(); }
 
  private:
-  int open_pipes(MinderLine::Plan& plan, const ProcessLimits& limits);
+  int open_pipes_and_start(MinderLine::Plan& plan, TimePoint deadline);
   void take_bytes(std::string_view bytes);
-  void take_stream_end();
+  void take_stdout_closed();
   void await_writable();
   void fail(std::string why);
-  void end_with(ExecutionEnd end);
-  void finish_if_read();
-  void finish();
+  void finish(ExecutionEnd end);
 
   EventLoop& loop_;
   const ProcessCommand& command_;
   const Listener listener_;
-  std::shared_ptr<MinderLine> minder_;
+  SupervisedChild child_;
   UniqueFd stdin_;
   LoopHandle<uv_poll_t> writable_;  // closed before stdin_
-  PipeReader stdout_;
-  PipeReader stderr_;
   std::string output_;
   std::size_t written_ = 0;  // of output_
   bool is_last_output_ = false;
   std::string partial_;  // the line that has begun
   bool is_deaf_ = false;
-  std::size_t window_bytes_ = 0;
-  StderrTail errors_;
   std::string fault_;
-  std::optional<ExecutionEnd> end_;  // known, while the last output is awaited
   Timer faulty_;
-  Timer window_;
-  Timer settle_;
 };
 
 }  // namespace pulse

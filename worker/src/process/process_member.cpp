@@ -152,10 +152,7 @@ ExecutionEnd ProcessMember::end_of_job(const ExecutionEnd& end) const {
     told.error =
         "its process exited with code " + std::to_string(end.exit_code) + " before it answered";
   }
-  constexpr std::string_view kSeparator = ": ";
-  const std::string tail =
-      child_.errors(StderrTail::kMaxBytes - told.error.size() - kSeparator.size());
-  if (!tail.empty()) told.error.append(kSeparator).append(tail);
+  told.error = child_.with_errors(std::move(told.error));
   return told;
 }
 

@@ -1,0 +1,100 @@
+// A child process under a minder, from its start to its told end: an executable, or a persistent
+// process.
+//
+// The child ends once: on_end comes when the minder has reported the end and each pipe is at its
+// end of file, at most 100 ms later. What the child says is read at a limited rate, so that a flood
+// costs a part of one core. Of stderr the last 16 kB are kept.
+//
+// Belongs to the loop's thread, and nothing blocks. on_end comes from a timer and may destroy the
+// object; the other callbacks come while a pipe is read, so the object must live on.
+//
+// Destroying it hangs up: no callback comes any more, and the minder ends what is left.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "jobs/execution_report.hpp"
+#include "loop/event_loop.hpp"
+#include "loop/unique_fd.hpp"
+#include "supervised/minder_line.hpp"
+#include "supervised/pipe_reader.hpp"
+#include "text/stderr_tail.hpp"
+
+namespace pulse {
+
+class SupervisedChild {
+ public:
+  // The ends that the worker reads.
+  struct Pipes {
+    UniqueFd speech;  // what the child tells the worker
+    UniqueFd errors;  // its stderr
+    UniqueFd output;  // its stdout, where that is no speech and on_output is set
+  };
+  struct Listener {
+    std::function<void(std::string_view)> on_speech;
+    std::function<void(ExecutionEnd)> on_end;
+    // The child has closed the pipe of its speech, and has not ended yet.
+    std::function<void()> on_speech_closed = {};
+    std::function<void(std::string_view)> on_output = {};
+  };
+
+  // Takes at most about `window_bytes` of speech in each tenth of a second.
+  SupervisedChild(EventLoop& loop, std::size_t window_bytes, Listener listener);
+  SupervisedChild(const SupervisedChild&) = delete;
+  SupervisedChild& operator=(const SupervisedChild&) = delete;
+  ~SupervisedChild() { hang_up(); }
+
+  // Once; returns a libuv code. `path` names the program in errors, and plan.patience is how long
+  // the minder may take to kill the child.
+  int start(MinderLine::Plan plan, std::string path, TimePoint deadline, Pipes pipes);
+  void hang_up() noexcept;
+
+  // When the minder ends the child, unless a later one comes.
+  void set_deadline(TimePoint deadline) noexcept { minder_->set_deadline(deadline); }
+  // SIGTERM now, SIGKILL after `grace`.
+  void terminate(std::chrono::milliseconds grace) noexcept;
+
+  // The end is known; at most the last output is awaited.
+  bool has_ended() const noexcept { return has_ended_; }
+  // Of the child itself, from when it has been executed.
+  std::optional<std::int64_t> pid() const noexcept { return pid_; }
+  // `error`, and behind it what the child wrote last to stderr since forget_errors().
+  std::string with_errors(std::string error) const;
+  void forget_errors() { errors_tail_ = StderrTail(); }
+
+ private:
+  int open(PipeReader& pipe, UniqueFd fd, std::function<void(std::string_view)> on_bytes);
+  void take_speech(std::string_view bytes);
+  void open_window();
+  void take_report(const minder::Report& report);
+  void take_lost_minder();
+  void end_with(ExecutionEnd end);
+  void finish_if_read();
+  void finish();
+
+  EventLoop& loop_;
+  const std::size_t max_window_bytes_;
+  const Listener listener_;
+  std::string path_;
+  std::shared_ptr<MinderLine> minder_;
+  PipeReader speech_;
+  PipeReader errors_;
+  PipeReader output_;
+  StderrTail errors_tail_;
+  std::size_t window_bytes_ = 0;
+  std::optional<ExecutionEnd> end_;  // while the last output is awaited
+  bool has_ended_ = false;
+  bool is_told_to_end_ = false;
+  std::optional<std::int64_t> pid_;
+  Timer window_;
+  Timer settle_;
+};
+
+}  // namespace pulse
