@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <random>
 #include <stdexcept>
 #include <thread>
 
@@ -183,11 +182,9 @@ int Worker::Impl::run_loop(pulse::Log& log) {
   const auto claim = make_connection(loop, connection_);
   const auto finish = make_connection(loop, connection_);
   const auto heartbeat = make_connection(loop, connection_);
-  const auto engine = std::make_shared<std::mt19937_64>(std::random_device{}());
-  pulse::Worker worker(
-      config(), identity_json(pulse::read_identity()), connection_.deadline(),
-      {*claim, *finish, *heartbeat}, tasks_of_pool.starter(), loop.timers(),
-      [engine] { return std::uniform_real_distribution<double>(0.0, 1.0)(*engine); }, log);
+  pulse::Worker worker(config(), identity_json(pulse::read_identity()), connection_.deadline(),
+                       {*claim, *finish, *heartbeat}, tasks_of_pool.starter(), loop.timers(),
+                       pulse::random_source(), log);
   auto exit_code = pulse::ExitCode::drained;
   worker.is_process_gone = pulse::is_process_gone;
   worker.on_finished = [&](pulse::ExitCode code) {

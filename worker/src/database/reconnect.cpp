@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <random>
 
 namespace pulse {
 namespace {
@@ -11,6 +13,11 @@ constexpr Duration kLongLived = std::chrono::seconds(1);
 constexpr int kMaxDoublings = 20;  // beyond every cap, and far from overflow
 
 }  // namespace
+
+Random random_source() {
+  const auto engine = std::make_shared<std::mt19937_64>(std::random_device{}());
+  return [engine] { return std::uniform_real_distribution<double>(0.0, 1.0)(*engine); };
+}
 
 Duration Reconnect::next_delay(Duration lived) {
   if (lived >= kLongLived) failures_ = 0;

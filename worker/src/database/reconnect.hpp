@@ -11,6 +11,9 @@ namespace pulse {
 // A number from 0 up to, not including, 1.
 using Random = std::function<double()>;
 
+// One engine for all copies: connections that drew the same delays would come back together.
+Random random_source();
+
 class Reconnect {
  public:
   Reconnect(Random random, Duration cap) : random_(std::move(random)), cap_(cap) {}

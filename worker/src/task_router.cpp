@@ -1,0 +1,47 @@
+#include "task_router.hpp"
+
+#include <utility>
+
+namespace pulse {
+
+TaskRouter::TaskRouter(FunctionTasks& functions, ProcessTasks& processes,
+                       const std::optional<TasksFolder>& folder, StartExecution executables,
+                       Log& log)
+    : functions_(functions),
+      processes_(processes),
+      folder_(folder),
+      executables_(std::move(executables)),
+      log_(log) {}
+
+StartExecution TaskRouter::starter() {
+  return [this](const HeldJob& job, const Registration& registration, TimePoint alive_as_of,
+                ExecutionCallbacks callbacks) {
+    return start(job, registration, alive_as_of, std::move(callbacks));
+  };
+}
+
+ExecutionStart TaskRouter::start(const HeldJob& job, const Registration& registration,
+                                 TimePoint alive_as_of, ExecutionCallbacks callbacks) {
+  if (job.job.has_handler) return functions_.start(job, std::move(callbacks));
+  if (processes_.takes(job)) {
+    return processes_.start(job, registration, alive_as_of, std::move(callbacks));
+  }
+  if (!executables_) return {nullptr, false, "its task has no handler any more"};
+  return executables_(job, registration, alive_as_of, std::move(callbacks));
+}
+
+std::vector<std::string> TaskRouter::read_tasks() const {
+  std::vector<std::string> tasks = processes_.names();
+  if (!folder_) return tasks;
+  TasksFolder::Listing listing = folder_->list();
+  for (const TaskRefusal& refusal : listing.refusals) {
+    log_.warning("task_refused", {{"reason", refusal.reason}});
+  }
+  const auto count = static_cast<std::int64_t>(listing.identifiers.size());
+  log_.write(count == 0 ? LogLevel::warning : LogLevel::info, "tasks",
+             {{"folder", folder_->path()}, {"count", count}});
+  tasks.insert(tasks.end(), listing.identifiers.begin(), listing.identifiers.end());
+  return tasks;
+}
+
+}  // namespace pulse

@@ -1,0 +1,75 @@
+// The process pulse-worker: the worker on a real loop, with real connections, tasks and signals,
+// and what watches it from outside.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config.hpp"
+#include "database/connection.hpp"
+#include "executable/tasks_folder.hpp"
+#include "function/function_tasks.hpp"
+#include "loop/interval_timer.hpp"
+#include "loop/signals.hpp"
+#include "observe/progress_summary.hpp"
+#include "observe/service_manager.hpp"
+#include "observe/status.hpp"
+#include "process/process_tasks.hpp"
+#include "task_router.hpp"
+#include "worker.hpp"
+
+namespace pulse {
+
+// What the process found where it was started.
+struct Surroundings {
+  ConnectOptions database;
+  std::optional<TasksFolder> folder;
+  std::string minder_path;
+};
+
+// What the loop tells the worker's state to at the end of each turn.
+struct Watchers {
+  Status* status = nullptr;
+  ProgressSummary* progress = nullptr;
+  ServiceManager::Wishes service_manager;
+};
+
+class WorkerProcess {
+ public:
+  WorkerProcess(const Config& config, const Surroundings& surroundings, const Watchers& watchers,
+                Log& log);
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  // Returns when the worker has finished.
+  ExitCode run();
+
+ private:
+  StartExecution executables(const Surroundings& surroundings);
+  void take_end();
+  void take_signals();
+  void reload();
+  void tell_watchers();
+  void publish();
+
+  Log& log_;
+  const Watchers watchers_;
+  const SystemClock clock_;
+  EventLoop loop_{clock_};
+  const std::unique_ptr<Connection> claim_;
+  const std::unique_ptr<Connection> finish_;
+  const std::unique_ptr<Connection> heartbeat_;
+  const Random random_;
+  const minder::TaskRules rules_;
+  FunctionTasks functions_;
+  ProcessTasks processes_;
+  TaskRouter router_;
+  Worker worker_;
+  Signals signals_{loop_};
+  ServiceManager service_manager_;
+  std::optional<IntervalTimer> turning_;  // also when there is nothing to do
+  ExitCode exit_code_ = ExitCode::drained;
+};
+
+}  // namespace pulse
