@@ -1,5 +1,5 @@
-# The README's program for handlers in C++: it is built outside of the tree against the installed
-# library, with CMake and with pkg-config, and does what the README says.
+# The program of worker/handlers.md in C++: it is built outside of the tree against the installed
+# library, with CMake and with pkg-config, and does what the page says.
 use strict;
 use warnings FATAL => 'all';
 
@@ -11,11 +11,11 @@ use Pulse::Program;
 use Pulse::Server;
 
 my $folder = 'worker/examples/cpp';
-my $readme = slurp_file('worker/README.md');
+my $shown = slurp_file('worker/handlers.md');
 for my $file (['cpp', 'main.cpp'], ['cmake', 'CMakeLists.txt']) {
     my ($language, $name) = @$file;
-    my ($block) = $readme =~ /^```$language\n(.*?)^```$/ms;
-    is($block, slurp_file("$folder/$name"), "the README shows $name as it is");
+    my ($block) = $shown =~ /^```$language\n(.*?)^```$/ms;
+    is($block, slurp_file("$folder/$name"), "the page shows $name as it is");
 }
 
 my $node = start_server('main', settings => \%QUICK);

@@ -93,9 +93,9 @@ subtest 'jobs are counted, by task and outcome' => sub {
 subtest 'every metric is documented' => sub {
     my $worker = start('documented');
     $worker->wait_for('registered');
-    my $readme = slurp_file('worker/README.md');
+    my $page = slurp_file('worker/operating.md');
     for my $name (metrics($worker)->names) {
-        like($readme, qr/^\| `\Q$name\E(?:\{\w+(?:, \w+)*\})?` \|/m, $name);
+        like($page, qr/^\| `\Q$name\E(?:\{\w+(?:, \w+)*\})?` \|/m, $name);
     }
     leave($worker);
 };

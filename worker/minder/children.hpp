@@ -18,7 +18,7 @@ size_t list_children(pid_t* pids, size_t capacity) noexcept;
 // The same by looking at every process: for kernels without CONFIG_PROC_CHILDREN.
 size_t list_children_by_parent(pid_t* pids, size_t capacity) noexcept;
 
-// Whether a child has ended and nobody has reaped it yet.
+// Whether a child has ended and has not been reaped yet.
 bool is_zombie(pid_t child) noexcept;
 
 // Sends SIGKILL to each child that lives; returns how many there were.

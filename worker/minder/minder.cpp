@@ -188,7 +188,7 @@ void Minder::kill_leftovers() noexcept {
   constexpr int kMaxWaitMs = 1000;
   for (int wait_ms = kFirstWaitMs;; wait_ms = wait_ms * 2 < kMaxWaitMs ? wait_ms * 2 : kMaxWaitMs) {
     // What left the group was adopted when its parent died; killing it brings its children here.
-    // The dead are left as they are while others live: under a limit on processes they take the
+    // Zombies stay while a process of the task is alive: under a limit on processes they take the
     // room in which a fork bomb would go on.
     if (kill_living_children() == 0) {
       pid_t reaped = 0;

@@ -48,7 +48,7 @@ bool prepare(pid_t minder, const TaskRules& rules) noexcept {
 
 void reset_signals() noexcept {
   // What the kernel takes for a sigaction: all zero is SIG_DFL. The C library's own function spares
-  // two signals that it uses itself, and they may have been ignored by whoever started the worker.
+  // two signals that it uses itself, and the worker may have been started with them ignored.
   const unsigned long by_default[4] = {};
   constexpr unsigned long kMaskBytes = 8;
   // Fails for SIGKILL and SIGSTOP, which are as they should be.

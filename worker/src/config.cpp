@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 // Each slot may be a process with pipes; more than this is a mistake, not a wish.
 constexpr int kMaxSlots = 10'000;
 
-// Whoever dies takes them along into a recovery.
+// A worker that dies takes them along into a recovery.
 constexpr int kMaxAhead = 10'000;
 
 constexpr Duration kMinHeartbeat = 50ms;

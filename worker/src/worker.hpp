@@ -35,7 +35,7 @@ class Worker {
 
   // Tasks that wait in a queue of their own; set before start(). The queue outlives this.
   void set_queue(TaskQueue& queue);
-  // Serves these tasks and those that have a handler, and no others, from now on.
+  // From now on serves these tasks and those that have a handler only.
   void serve(std::vector<std::string> tasks);
   void start();
   // The first call drains, a second one forces.
@@ -45,7 +45,7 @@ class Worker {
   // Tells the log what runs, whatever its threshold.
   void tell_running() const;
 
-  // Looks at other processes of this machine; set before start(). Without it nobody looks.
+  // Judges other processes of this machine; set before start(). Without it none is declared lost.
   HostCheck::IsGone is_process_gone;
   // Everything is over and closed.
   std::function<void(ExitCode)> on_finished;

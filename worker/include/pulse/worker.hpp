@@ -42,7 +42,7 @@ enum class StopReason {
   timed_out,    // its timeout is over: it fails, and is retried
   stalled,      // no progress within its stall_timeout: likewise
   unreachable,  // the database is, and the job's task asks for it (on_unreachable)
-  lost,         // the claim is: somebody else may be running the job by now
+  lost,         // the claim is: another worker may be running the job by now
   shutdown,     // the worker's grace is over
 };
 
@@ -89,7 +89,7 @@ class PG_PULSE_API Job {
   }
 
   // Requested on each StopReason. Callbacks registered with it run on the worker's own thread,
-  // which must not be kept: they may set a flag or wake somebody, no more.
+  // which must not be kept: they may set a flag or wake a thread, no more.
   std::stop_token stop_token() const noexcept;
   bool stop_requested() const noexcept { return stop_reason() != StopReason::none; }
   StopReason stop_reason() const noexcept;
@@ -149,7 +149,7 @@ struct Options {
   LogFormat log_format = LogFormat::text;
   // Takes lines, on a thread of its own; empty: standard error.
   std::function<void(std::string_view line)> log_sink = {};
-  // A handler has outlived its stop_grace, so its job may soon be run by somebody else as well. It
+  // A handler has outlived its stop_grace, so another worker may soon run its job as well. A thread
   // cannot be ended alone: unless this returns false, the process ends at once, with exit code 75
   // and without destructors. Called once per job on the worker's own thread, which must not be
   // kept.

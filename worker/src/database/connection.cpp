@@ -192,7 +192,7 @@ void LibpqConnection::open(OpenHandler handler) {
   attempt_ = attempt;
 }
 
-// For callers who do not expect their handler before they return.
+// For callers that do not expect their handler before they return.
 void LibpqConnection::post(std::function<void()> callback) {
   loop_.post([this, generation = generation_, callback = std::move(callback)] {
     if (generation == generation_) callback();

@@ -4,7 +4,7 @@
 // pipeline.cpp and connection_options.cpp are the only users of libpq. Connecting happens on a
 // thread of its own, because libpq resolves names, reads password files and may talk to other
 // services while it connects. All functions and callbacks belong to the loop's thread. There are no
-// deadlines here: who asks sets one and closes the connection when it passes (see session.hpp).
+// deadlines here: a session sets one and closes the connection when it passes (see session.hpp).
 #pragma once
 
 #include <functional>

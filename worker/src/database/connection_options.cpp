@@ -87,7 +87,7 @@ std::variant<ConnectOptions, std::string> ConnectOptions::read(
   for (const auto& [keyword, value] : kKeepalives) {
     if (!find(keyword)) add(keyword, value);
   }
-  // "any" is also what libpq says for "nobody asked".
+  // "any" is also what libpq says for "not set".
   if (!value_in(said.get(), "target_session_attrs") &&
       value_in(defaults.get(), "target_session_attrs").value_or("any") == "any") {
     add("target_session_attrs", "read-write");

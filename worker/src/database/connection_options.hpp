@@ -22,7 +22,7 @@ class ConnectOptions {
   void rotate_hosts();
   bool has_several_hosts() const;
 
-  // For one attempt to connect: connect_timeout if somebody set it, because libpq leaves it to us.
+  // For one attempt to connect: the operator's connect_timeout, which libpq leaves to us.
   Duration deadline() const { return deadline_; }
 
   struct Option {

@@ -13,8 +13,8 @@ struct ResultDeleter {
 };
 using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
 
-// Somebody forgot our prepared statements, or has some of these names: a pooler that shows the pid
-// of its backend.
+// A pooler that shows the pid of its backend changed the backend: our prepared statements are gone,
+// or another client's stand under the same names.
 bool is_about_names(const std::string& sqlstate) {
   return sqlstate == sqlstate::kNoStatement || sqlstate == sqlstate::kDuplicateStatement;
 }

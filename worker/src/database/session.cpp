@@ -171,7 +171,7 @@ void Session::lose(const std::string& reason) {
   if (on_lost) on_lost(reason);
 }
 
-// Whoever sent last is asked last, so that nobody with much to say keeps the others waiting.
+// The sender that sent last is asked last, so that a busy sender does not starve another.
 void Session::ask_senders() {
   for (std::size_t asked = 0; asked < senders_.size(); ++asked) {
     if (state_ != State::free) return;

@@ -1,9 +1,9 @@
-// A connection that comes back: opens, sets the session up, reconnects after a loss, and gives
+// A session that comes back: it opens a connection, sets it up, reconnects after a loss, and gives
 // every wait a deadline. After a deadline the socket is closed, never used again.
 //
-// Who has something to send is a sender: asked in turn whenever the connection is free, so that
-// what travels is decided as late as possible and batches fill by themselves. Belongs to the loop's
-// thread.
+// Each part of the worker that sends statements adds a sender. The session asks its senders in turn
+// whenever the connection is free. So what travels is decided as late as possible, and batches fill
+// by themselves. Belongs to the loop's thread.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,7 @@ class Session {
   void close();
 
   void add_sender(Sender sender) { senders_.push_back(std::move(sender)); }
-  // Somebody has something to send: the senders are asked at the end of this turn of the loop.
+  // A sender has something to send: the senders are asked at the end of this turn of the loop.
   void wake() { asking_.start_soon(); }
 
   // The senders are asked now, if the connection is free.

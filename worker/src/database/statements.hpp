@@ -8,8 +8,8 @@
 namespace pulse::statements {
 
 // Session. The first statement of every connection says whether its backend is the one that it was
-// started with. Behind a pooler it is not, and then nothing is set: it would stay with somebody
-// else.
+// started with. Behind a pooler it is not, and then nothing is set: another client would inherit
+// it.
 inline constexpr Statement kSetUp{
     "set_up",
     "SELECT pg_catalog.pg_backend_pid() AS backend_pid,"
@@ -82,7 +82,7 @@ inline constexpr Statement kFailMany{
     "SELECT o.id, o.outcome FROM pulse.fail_many($1::bigint[], $2::bigint[],"
     " $3::pg_catalog.text[], $4::boolean[], $5::pg_catalog.interval[]) AS o",
     true};
-// Raises PU001 where the others answer "stale".
+// Raises PU001 where the other functions answer "stale".
 inline constexpr Statement kSnooze{
     "snooze",
     "SELECT $1::bigint AS id, 'accepted'::pg_catalog.text AS outcome,"

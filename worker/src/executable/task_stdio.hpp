@@ -10,8 +10,8 @@ namespace pulse {
 struct TaskStdio {
   enum class Stdout { discarded, read };
 
-  // The task's. stdin is a file in memory rather than a pipe: a task that reads none of it blocks
-  // nobody, and nothing of it waits in the loop. stdout is /dev/null where it is discarded.
+  // The task's. stdin is a file in memory rather than a pipe: a task that reads none of it does not
+  // block the loop, and nothing of it waits there. stdout is /dev/null where it is discarded.
   UniqueFd stdin_fd;
   UniqueFd stdout_fd;
   UniqueFd stderr_fd;

@@ -64,7 +64,7 @@ void refuse_unopened(TaskRefusal& refusal, const std::string& path, int error) {
   }
 }
 
-// Whoever may write here decides what this process runs.
+// A user that may write here decides what this process runs.
 bool is_guarded(const struct stat& status, const std::string& path, TaskRefusal& refusal) {
   if (status.st_uid != 0 && status.st_uid != geteuid()) {
     refuse(refusal, Kind::unsafe,

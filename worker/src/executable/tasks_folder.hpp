@@ -4,7 +4,7 @@
 // with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS), so no name, link or
 // mount of a name can lead out of it, and a folder that is renamed or replaced later stays the one
 // that was checked. The folder, each sub-folder on the way and the file must be owned by root or
-// by the user of this process and be writable by nobody but that owner: whoever may write there
+// by the user of this process and be writable by that owner only: a user that may write there
 // decides what this process runs. Set-user-id and set-group-id files are refused.
 //
 // Any thread may call; the object is not changed after it was opened.
@@ -26,7 +26,7 @@ struct TaskRefusal {
     bad_name,        // empty, too long, `..`, leading `/`, control character, hidden
     not_found,       // nothing of that name
     not_executable,  // a file without execute permission, or not a regular file
-    unsafe,          // a symlink, set-user-id, a wrong owner, or writable by others
+    unsafe,          // a symlink, set-user-id, a wrong owner, or writable by another user
     exhausted,       // out of descriptors or memory: says nothing about the task; try later
     unavailable,     // the system could not say (I/O error, no permission, no openat2)
   };

@@ -87,7 +87,7 @@ class FunctionTasks::FunctionSession {
     session_.cancel();
   }
 
-  // Nobody wants to hear of it any more.
+  // The executor has let go of the execution.
   void abandon() {
     if (!run_) return;
     session_.close();

@@ -31,7 +31,7 @@ class HandlerOutbox {
   explicit HandlerOutbox(std::function<void()> notify) : notify_(std::move(notify)) {}
   void add(std::vector<Message> messages);
   std::vector<Message> take();
-  // Nobody listens any more: what is in it, and what comes, is dropped.
+  // The loop has ended: what is in it, and what comes, is dropped.
   void close();
 
  private:

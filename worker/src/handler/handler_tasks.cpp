@@ -19,7 +19,7 @@ class HandlerExecution final : public Execution {
   }
   ~HandlerExecution() override { run_->execution = nullptr; }
 
-  // The loop that beats is in the process that runs it: there is nobody else to tell.
+  // The loop that beats is in the process that runs the handler, so there is no minder to tell.
   void ping(TimePoint /*alive_as_of*/) override {}
   void explain(EndReason reason) override { reason_ = reason; }
 

@@ -14,8 +14,8 @@ using namespace std::chrono_literals;
 
 constexpr Duration kAnswerDeadline = 10s;
 constexpr Duration kWaitSlack = 5s;
-// The server ends the waits of a few after 30 s, so that somebody looks; in a crowd all that looked
-// would cost more than what they do.
+// The server ends the waits of its first waiters after 30 s, so that some worker claims again. If
+// every waiter of a crowd did, the claims would cost more than they find.
 constexpr Duration kMaxWait = 2min;
 // While something is held: a job that is only given to a worker that holds nothing is not announced
 // to a worker that became idle while it waited.
@@ -92,7 +92,7 @@ bool Claimer::send_next() {
   return true;
 }
 
-// Who cannot beat does not claim.
+// A worker that cannot beat does not claim.
 bool Claimer::may_claim() {
   if (heartbeat_.is_fresh()) {
     if (last_skip_ == kNoBeat) last_skip_.clear();
@@ -167,8 +167,8 @@ void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_a
   if (rows.empty()) {
     // Not for a job, then: one that runs is cancelled, or this worker is told to drain.
     if (was_woken) heartbeat_.beat_now();
-    // With --once, what was held when the claim was sent may have ended since, and nobody else
-    // asks.
+    // With --once, what was held when the claim was sent may have ended since, and no later event
+    // asks again.
     const bool ended_since = config_.once && !held_nothing && held_.empty();
     found_nothing_ = demand.start_jobs > 0 && !ended_since;
     has_no_prefetch_ = demand.start_jobs == 0;
@@ -222,8 +222,8 @@ bool Claimer::may_go_back(ClaimKey claim) const {
   return held_.find(claim)->state == HeldJob::State::prefetched || take_back(claim);
 }
 
-// What has waited for a slot for half a heartbeat interval goes back: somebody else may be free,
-// and jobs take longer than was thought.
+// What has waited for a slot for half a heartbeat interval goes back: another worker may have a
+// free slot, and jobs take longer than was estimated.
 void Claimer::release_overdue() {
   const auto& registration = heartbeat_.registration();
   if (!registration) return;

@@ -159,7 +159,7 @@ void Executor::take_end(ClaimKey claim, const ExecutionEnd& end) {
   if (on_slot_free) on_slot_free();
 }
 
-// The end of a claim that nobody is told of.
+// The end of a claim that is not reported to the server.
 void Executor::log_unreported(const char* outcome, ClaimKey claim,
                               std::chrono::nanoseconds ran_for) {
   const HeldJob* job = held_.find(claim);
@@ -218,7 +218,7 @@ Outcome Executor::outcome_of(const Running& running, const HeldJob& job,
 }
 
 void Executor::end_early(Running& running, EndReason reason, Duration grace) {
-  // Being revoked overrides: there is nobody left to report to.
+  // Being revoked overrides every other reason: the server takes no report for the claim.
   if (running.reason == EndReason::none || reason == EndReason::revoked) running.reason = reason;
   running.execution->explain(running.reason);
   running.execution->terminate(grace);

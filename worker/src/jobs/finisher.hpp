@@ -4,7 +4,7 @@
 // back to wait for more. A claim that is sent at that moment takes it along on its own connection.
 // An outcome stays here until the server has answered for it:
 //   accepted  done
-//   busy      somebody holds the row: asked again shortly
+//   busy      another transaction holds the row: asked again shortly
 //   stale     the claim was over: refused, counted, logged
 // After a lost reply an outcome is sent again; a stale answer then only says that the claim is
 // over, not whether we ended it, and is called unknown unless the job shows that we did not.
@@ -47,7 +47,7 @@ class Finisher {
   // accepted already is still asked about.
   void revoke(ClaimKey claim);
 
-  // Outcomes for somebody who is about to send something else in the same round trip.
+  // Outcomes that travel in the same round trip as a claim.
   struct WithClaim {
     Call call;
     Commit commit = Commit::together;  // what the other call needs to see of this one
@@ -59,7 +59,7 @@ class Finisher {
   std::size_t size() const { return waiting_.size() + under_way_; }
   const Counters& counters() const { return counters_; }
 
-  // Something is about to be sent: who wants to take it along does so now.
+  // Outcomes are about to be sent: a claim that is ready takes them along now.
   std::function<void()> on_sending;
   // An outcome has its answer.
   std::function<void()> on_settled;

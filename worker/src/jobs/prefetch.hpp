@@ -17,8 +17,8 @@ class Prefetch {
   void claim_took(Nanoseconds round_trip) { blend(round_trip_, round_trip); }
   void job_took(Nanoseconds duration) { blend(job_duration_, duration); }
 
-  // None until both are known, and none while jobs are so long that the wait is noise: a job that
-  // is held ahead is a job that nobody else can start.
+  // None until both are known, and none while jobs are so long that the wait is noise: no other
+  // worker can start a job that this one holds ahead.
   int target(int concurrency) const;
 
  private:

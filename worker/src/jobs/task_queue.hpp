@@ -17,7 +17,7 @@ class TaskQueue {
   virtual bool takes(const HeldJob& job) const = 0;
   // Slots in use.
   virtual std::size_t busy() const = 0;
-  // Slots that jobs who came before others wait for.
+  // Slots that queued jobs wait for, and that no later job may take.
   virtual std::size_t reserved() const = 0;
   // How many jobs beyond one for each slot can be run now.
   virtual std::size_t extra() const = 0;

@@ -53,9 +53,9 @@ class Heartbeat {
   void look_for_handlers();
   // Beats as soon as the connection is free, whatever the schedule says.
   void beat_now();
-  // Somebody heard that this worker is not known any more.
+  // Another statement was refused because the server takes this worker as lost.
   void declare_lost(std::int64_t worker_id, const std::string& reason);
-  // Says good-bye once; `done` comes with the answer, or at once if nobody is there to hear.
+  // Says good-bye once; `done` comes with the answer, or at once without a session.
   void deregister(Duration deadline, std::function<void()> done);
 
   std::function<void()> on_registered;

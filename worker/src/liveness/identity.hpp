@@ -1,5 +1,5 @@
-// Who this process is, as precisely as the machine can say: enough for another worker on the same
-// machine to tell whether it is gone.
+// The identity of this process, as precisely as the machine can say: enough for another worker on
+// the same machine to tell whether it is gone.
 #pragma once
 
 #include <cstdint>

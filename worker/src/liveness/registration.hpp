@@ -13,7 +13,7 @@ struct Registration {
   std::int64_t worker_id = 0;
   Duration heartbeat_interval{};
   Duration sweep_threshold{};
-  std::optional<Duration> sweep_interval;  // absent: nobody sweeps but by hand
+  std::optional<Duration> sweep_interval;  // absent: only an operator sweeps
 
   // How long before the server may take this worker as lost it stops trusting its claims: what one
   // step of the liveness clock may add, and time to kill a task.

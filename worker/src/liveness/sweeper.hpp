@@ -23,7 +23,7 @@ class Sweeper {
   void stop();
   // The server says that something is due.
   void sweep_now();
-  // While somebody else sweeps on the interval, only what is asked for is left to do.
+  // While the server's background worker sweeps on the interval, this one sweeps only when told.
   void leave_interval_to_others(bool is_left) { is_left_ = is_left; }
 
  private:

@@ -59,7 +59,7 @@ class Log {
 
   // Before other threads tell anything. So what is counted is what is logged.
   void listen(Listener listener) { listeners_.push_back(std::move(listener)); }
-  // When nobody tells anything any more.
+  // After the last event of any thread.
   void forget_listeners() { listeners_.clear(); }
 
   // From now on lines wait for a moment, because this text, on a terminal, is rewritten below them
@@ -76,7 +76,7 @@ class Log {
   }
   void error(std::string_view event, Fields fields = {}) { write(LogLevel::error, event, fields); }
 
-  // Whatever the threshold is: somebody has asked.
+  // Whatever the threshold is: an operator has asked.
   void answer(std::string_view event, Fields fields) { put(LogLevel::info, event, fields); }
 
   // Writes what is waiting and stops the writer; gives up on a reader that takes nothing for a

@@ -1,4 +1,4 @@
-// What may be done to the terminal that somebody reads the log on, if it is one.
+// What the log may do to the terminal that it is written to, if there is one.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@ namespace pulse {
 struct Terminal {
   bool is_there = false;  // the log goes to a terminal
   std::string kind;       // TERM: empty or `dumb` for those that know no sequences
-  std::string no_color;   // NO_COLOR: not empty where nobody wants colours
+  std::string no_color;   // NO_COLOR: not empty where the operator wants no colours
   int descriptor = -1;
 
   using Variable = std::function<const char*(const char* name)>;
   static Terminal look(int descriptor, const Variable& variable);
 
-  // Lines for machines stay as they are, whoever looks at them.
+  // Lines in JSON are for programs, so they get no colours, on a terminal neither.
   bool takes_colour(LogFormat format) const;
   bool takes_rewriting(LogFormat format) const;
   // Characters in a line, now: people resize windows.

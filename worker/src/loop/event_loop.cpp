@@ -51,7 +51,7 @@ EventLoop::~EventLoop() {
   uv_close(reinterpret_cast<uv_handle_t*>(&before_poll_), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&after_poll_), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&posted_ready_), nullptr);
-  uv_run(&loop_, UV_RUN_DEFAULT);  // lets every handle that is closing, also of others, finish
+  uv_run(&loop_, UV_RUN_DEFAULT);  // until every handle is closed
   uv_loop_close(&loop_);
   close(timer_descriptor_);
 }

@@ -16,7 +16,7 @@ class StopRequests {
   void add() noexcept;
 
   // Calls back from the loop for each wish, until the result is destroyed; but for no more than two
-  // at once: nobody can say more than "stop" and "at once". The callback must outlive the result.
+  // at once, which mean "stop" and "at once". The callback must outlive the result.
   LoopHandle<uv_poll_t> listen(EventLoop& loop, const std::function<void()>& callback);
 
  private:

@@ -1,5 +1,5 @@
-// What the loop says of itself, for threads that ask: written at the end of each of its turns, read
-// whenever somebody wants to know. The loop never waits for a reader.
+// What the loop says of itself, for other threads: the loop writes it at the end of each turn, and
+// never waits for a reader.
 #pragma once
 
 #include <mutex>
@@ -32,7 +32,7 @@ class Health {
   // The start counts as a turn.
   explicit Health(TimePoint now) : seen_{{}, now} {}
 
-  // From the loop's thread. What comes while somebody reads is left to the next turn.
+  // From the loop's thread. While a reader has the lock, the state is left to the next turn.
   void publish(const WorkerState& state, TimePoint now);
   Seen read() const;
 
@@ -41,7 +41,7 @@ class Health {
   Seen seen_;  // guarded by mutex_
 };
 
-// The loop turns at least so often while somebody looks.
+// The loop turns at least so often where its state is published.
 constexpr Duration kTurnInterval = std::chrono::seconds(1);
 // A loop that has not turned for so long is stuck.
 constexpr Duration kMaxTurn = std::chrono::seconds(10);

@@ -90,7 +90,7 @@ MHD_Result respond(MHD_Connection* connection, const HttpPage& page) {
   return result;
 }
 
-// Called when a request's head is there, and again for each part of its body, which nobody reads.
+// Called when a request's head is there, and again for each part of its body, which is not read.
 MHD_Result take_request(void* server, MHD_Connection* connection, const char* path,
                         const char* method, const char* /*version*/, const char* /*body*/,
                         std::size_t* body_size, void** request) {

@@ -1,5 +1,5 @@
-// Serves a few pages over HTTP, on a thread of its own. Whoever asks slowly, or never to the end,
-// holds one of a few connections for a while, and nothing of the worker.
+// Serves a few pages over HTTP, on a thread of its own. A client that asks slowly, or never to the
+// end, holds one of a few connections for a while, and nothing of the worker.
 #pragma once
 
 #include <functional>

@@ -76,8 +76,8 @@ Metrics::Metrics(const std::string& version)
                      .Register(registry_)),
       stale_(counters("pulse_stale_refusals_total",
                       "Outcomes that counted for nothing: the claim was over.")),
-      unknown_(counters("pulse_unknown_outcomes_total",
-                        "Outcomes of which nobody can tell whether they counted.")),
+      unknown_(
+          counters("pulse_unknown_outcomes_total", "Outcomes that may or may not have counted.")),
       heartbeat_failures_(
           counters("pulse_heartbeat_failures_total", "Beats and registrations without success.")),
       reconnects_(counters("pulse_reconnects_total",

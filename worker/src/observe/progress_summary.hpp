@@ -1,5 +1,5 @@
-// How far a worker is, for who waits for it: what has ended, counted from the log's events, and
-// what runs, which the loop tells. The log's writer asks for the text and keeps it below its lines.
+// How far a worker is, for an operator at a terminal: what has ended, counted from the log's
+// events, and what runs, which the loop tells. The log's writer shows the text as its status line.
 #pragma once
 
 #include <atomic>

@@ -112,7 +112,7 @@ void ServiceManager::begin_reload() {
   send("RELOADING=1\nMONOTONIC_USEC=" + monotonic_microseconds());
 }
 
-// Who was not ready before is not ready now.
+// A worker that was never ready does not become ready by a reload.
 void ServiceManager::end_reload() {
   if (was_ready_) send("READY=1");
 }
@@ -139,7 +139,7 @@ void ServiceManager::send_waiting() {
         sendto(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL,
                reinterpret_cast<const sockaddr*>(&address->first), address->second);
     if (sent < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS)) return;
-    waiting_.erase(waiting_.begin());  // also what nobody is there to hear
+    waiting_.erase(waiting_.begin());  // also where no listener is left
   }
 }
 

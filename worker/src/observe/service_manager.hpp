@@ -1,5 +1,5 @@
-// What systemd, or whoever speaks as it does, is told: ready, stopping, a line of status, and that
-// the loop still turns. Without NOTIFY_SOCKET nobody is told, and nothing runs.
+// What the worker tells systemd, or another service manager with its protocol: ready, stopping, a
+// line of status, and that the loop still turns. Without NOTIFY_SOCKET it tells nothing.
 //
 // One datagram a message, so libsystemd is not needed; it would cost each worker a megabyte.
 #pragma once
@@ -18,7 +18,7 @@ namespace pulse {
 class ServiceManager {
  public:
   struct Wishes {
-    std::string socket;                // a path, or @ and a name; empty: nobody listens
+    std::string socket;                // a path, or @ and a name; empty: no manager listens
     std::optional<Duration> watchdog;  // without a word for so long this process is restarted
   };
   // Takes them out of the environment, so that no child takes them for its own. Before any thread

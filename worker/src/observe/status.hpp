@@ -1,4 +1,4 @@
-// What --http serves: /livez, /readyz and /metrics. The loop leaves here what others may know; a
+// What --http serves: /livez, /readyz and /metrics. The loop leaves its state here; a
 // thread of the server's own makes the pages of it.
 #pragma once
 

@@ -46,7 +46,7 @@ void ProcessExecution::lose_patience() {
   if (member_ == nullptr) return deliver(std::nullopt);
   if (end_) return;
   if (is_lost_ && member_->has_other_work()) {
-    // The others may go on if this one stops at once.
+    // The other jobs of the process may go on if this one stops at once.
     is_lost_ = false;
     patience_.start_in(group_.kill_allowance());
   } else {

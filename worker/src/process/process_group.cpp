@@ -49,7 +49,7 @@ std::size_t ProcessGroup::busy() const {
       members_.begin(), members_.end(), [](const auto& member) { return member->is_busy(); }));
 }
 
-// Whoever waits and has nothing gets the next slot.
+// A group that has a queue and no busy process gets the next slot.
 std::size_t ProcessGroup::reserved() const {
   return queue_.empty() || restart_.is_running() || busy() > 0 ? 0 : 1;
 }

@@ -1,4 +1,5 @@
-// The processes of one task: the queue of its jobs, who runs them, and when a process is started.
+// The processes of one task: the queue of its jobs, which process runs each, and when one is
+// started.
 //
 // A job goes to the member that has the least of its kind in hand; when none has room, another is
 // started, as long as there is a slot. One that could not be started, or that ended before it

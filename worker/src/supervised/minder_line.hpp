@@ -1,7 +1,7 @@
 // The worker's side of one pulse-minder: its start, the line to it, and its death.
 //
-// Lives until the minder is reaped and nothing of its task is left, whoever lets go of it before:
-// it holds itself. All on the loop's thread.
+// Holds itself until the minder is reaped and nothing of its task is left, even if its owner lets
+// go of it before. All on the loop's thread.
 #pragma once
 
 #include <sys/types.h>
@@ -79,7 +79,7 @@ class MinderLine : public std::enable_shared_from_this<MinderLine> {
   UniqueFd line_;
   LoopHandle<uv_poll_t> line_watch_;  // closed before line_
   LoopHandle<uv_process_t> process_;
-  LoopHandle<uv_timer_t> timer_;  // the minder's last moment, then the killing of strangers
+  LoopHandle<uv_timer_t> timer_;  // the minder's last moment, then the killing of orphans
   bool has_reported_end_ = false;
   BootClock::time_point stuck_at_ = BootClock::time_point::max();
   int orphan_rounds_ = 0;

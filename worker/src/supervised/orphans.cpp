@@ -26,7 +26,7 @@ std::size_t reap_orphans() noexcept {
     is_one_alive = true;
     ::kill(*child, SIGKILL);
   }
-  // The dead are left as they are while others live, as in the minder.
+  // Zombies stay while an orphan is alive, as in the minder.
   for (auto child = children.begin(); child != orphans_end && !is_one_alive; ++child) {
     waitpid(*child, nullptr, WNOHANG);
   }

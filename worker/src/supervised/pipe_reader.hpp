@@ -1,7 +1,7 @@
-// The reading end of one of a task's pipes.
+// The reading end of one of a child's pipes.
 //
-// Reads at most 64 KiB per turn of the loop, so that a task that floods one pipe delays neither the
-// loop nor the other tasks, and holds nothing itself: while nobody reads, the task waits.
+// Reads at most 64 KiB per turn of the loop, so that a child that floods one pipe delays neither
+// the loop nor another child. Holds nothing itself: while the pipe is not read, the child waits.
 #pragma once
 
 #include <uv.h>
