@@ -74,7 +74,7 @@ check-asan check-tsan: check-%: stage
 # openat2, without which nothing of a tasks folder is executed, so of those tests only the pure ones.
 VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
   --show-leak-kinds=definite --child-silent-after-fork=yes
-PURE_TASK_TESTS = ErrorTail*:TaskEnd*:TaskEnvironment*:TaskOutput*
+PURE_TASK_TESTS = StderrTail*:ExitStatus*:TaskEnvironment*:TaskOutput*
 check-valgrind: stage ## unit tests, and jobs that are functions, under valgrind
 	@$(TOOL)/packages --with valgrind
 	+$(AGAIN) $(PARALLEL) worker-build WORKER_TESTS=ON

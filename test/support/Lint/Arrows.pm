@@ -22,14 +22,16 @@ my %order = (
     ],
     'worker/src' => [
         [qw(*)],
-        [qw(handler process executable function)],
+        [qw(handler process function)],
+        [qw(executable)],
         [qw(supervised)],
         [qw(jobs)],
         [qw(liveness)],
         [qw(database)],
         [qw(observe)],
         [qw(loop)],
-        [qw(log text)],
+        [qw(log)],
+        [qw(text)],
     ],
 );
 
