@@ -165,9 +165,9 @@ CREATE TABLE pulse.worker (
 CREATE INDEX worker_alive_idx ON pulse.worker (id) WHERE state IN ('alive', 'draining');
 CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT NULL;
 
--- The row is narrow and only its key is indexed, so that every heartbeat is a HOT update. The column
--- `verdict` has the worker's status; it keeps the name of 0.1.0, because heartbeats that wait for an
--- update of the extension go on with the functions of that version.
+-- The row is narrow and only its key is indexed, so that every heartbeat is a HOT update. The
+-- column `verdict` has the worker's status. It keeps its name of 0.1.0: a heartbeat that waits for
+-- an update of the extension goes on with the functions of that version.
 CREATE TABLE pulse.heartbeat (
   worker_id         bigint PRIMARY KEY,
   beat_live_us      bigint NOT NULL,

@@ -131,8 +131,10 @@ subtest 'databases come and go' => sub {
       'CREATE DATABASE "Odd, name"';
     set_databases($patient, 'postgres, later, empty, closed, "Odd, name"');
     $patient->wait_for_log(qr/database "later" in pulse\.databases does not exist/, $from);
-    $patient->wait_for_log(qr/database "empty" in pulse\.databases has no extension pg_pulse/, $from);
-    $patient->wait_for_log(qr/database "closed" in pulse\.databases does not accept connections/, $from);
+    $patient->wait_for_log(qr/database "empty" in pulse\.databases has no extension pg_pulse/,
+                           $from);
+    $patient->wait_for_log(qr/database "closed" in pulse\.databases does not accept connections/,
+                           $from);
     $patient->safe_psql('Odd, name', 'CREATE EXTENSION pg_pulse');
     $patient->wait_for_log(qr/pg_pulse maintenance started in database "Odd, name"/, $from);
 
@@ -277,7 +279,8 @@ subtest 'without a free process it says so, and tries again' => sub {
         %QUICK, 'pulse.databases' => 'postgres', max_worker_processes => 2 });
     # Two have one already: the launcher, and the server's own of logical replication.
     $node->start;
-    $node->wait_for_log(qr/no background worker slot is free for pg_pulse maintenance of database "postgres"/);
+    $node->wait_for_log(
+        qr/no background worker slot is free for pg_pulse maintenance of database "postgres"/);
     $node->append_conf('postgresql.conf', 'max_worker_processes = 3');
     $node->restart;
     my $from = log_end($node);

@@ -48,7 +48,8 @@ SELECT count(*) FROM pulse.add_jobs(ARRAY(
 SELECT cmp_ok((SELECT count(*)::int FROM pulse.claim(:worker, 100, tasks => '{many}')), '>=', 24,
   'what is plain is claimed in place, the rest is held');
 SELECT pulse.heartbeat(:worker);
-SELECT is((SELECT count(*)::int FROM pulse.job WHERE in_place), 0, 'a beat settles what is in place');
+SELECT is((SELECT count(*)::int FROM pulse.job WHERE in_place), 0,
+          'a beat settles what is in place');
 SELECT * FROM complete_indexes('settled');
 
 CREATE INDEX job_message_idx ON pulse.job (attempts, (payload::text)) WHERE attempts > 0;

@@ -47,8 +47,8 @@ SELECT expect_function('_running_ids', 'worker_id bigint, max_count integer DEFA
   'bigint[]', 'stable', 'invoker');
 SELECT expect_function('_index_running', 'worker_id bigint', 'boolean', 'volatile', 'invoker');
 SELECT expect_function('_forget_ended',
-  'worker_id bigint, ended bigint[] DEFAULT ''{}''::bigint[], max_count integer DEFAULT 1', 'integer',
-  'volatile', 'invoker');
+  'worker_id bigint, ended bigint[] DEFAULT ''{}''::bigint[], max_count integer DEFAULT 1',
+  'integer', 'volatile', 'invoker');
 SELECT given_jobs(450) AS jobs \gset
 SELECT n_tup_upd - n_tup_hot_upd AS followed FROM pg_stat_xact_all_tables
  WHERE relid = 'pulse.job'::regclass \gset
@@ -95,7 +95,8 @@ SELECT completed(ARRAY[:first]) \g /dev/null
 SELECT is(claimed_ids(:bob, 20), ARRAY[:second]::bigint[], 'its end opens the next one');
 SELECT pulse.fail(j.id, j.token, 'no') FROM pulse.job AS j WHERE id = :second \g /dev/null
 SELECT is(claimed_ids(:ann, 20), ARRAY[:third]::bigint[], 'so does a failure');
-SELECT is((SELECT index_lane FROM pulse.job WHERE id = :second), 'p', 'which waits in its queue again');
+SELECT is((SELECT index_lane FROM pulse.job WHERE id = :second), 'p',
+          'which waits in its queue again');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'no promise is broken');
 
 -- --- how they end --------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ SELECT is_empty(
   $$SELECT j.id, j.index_lane, r.index_lane, pg_get_expr(d.adbin, d.adrelid)
       FROM pulse.job AS j CROSS JOIN LATERAL pulse._index_rules(j) AS r
       JOIN pg_attrdef AS d ON d.adrelid = 'pulse.job'::regclass
-      JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum AND a.attname = 'index_lane'
+      JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+       AND a.attname = 'index_lane'
      WHERE j.index_lane <> r.index_lane$$,
   'and computes the index lane as it does');
 SELECT is_empty(

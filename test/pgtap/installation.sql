@@ -45,7 +45,8 @@ SELECT answers(
       'pulse.job'::regclass::oid, (SELECT system_identifier FROM pg_control_system()), 0,
       pulse._current_timeline(), NULL::text),
   'the first worker id writes where this is');
-SELECT results_eq('SELECT installation_id FROM pulse.installation_witness', 'SELECT id FROM pulse.installation',
+SELECT results_eq('SELECT installation_id FROM pulse.installation_witness',
+  'SELECT id FROM pulse.installation',
   'and its witness');
 SELECT is(standing(), 'ours', 'from then on the installation is known');
 SELECT is(epoch(:ann), pulse._current_timeline(), 'it begins with the timeline');

@@ -76,7 +76,8 @@ SELECT set_has('SELECT dumped()',
   'jobs, their history and the settings survive a dump');
 SELECT set_has('SELECT dumped()', $$VALUES ('job_id_seq'), ('token_seq'), ('worker_id_seq')$$,
   'no id or token is given out again after a restore');
-SELECT set_hasnt('SELECT dumped()', $$VALUES ('worker'), ('heartbeat'), ('clock'), ('installation_witness')$$,
+SELECT set_hasnt('SELECT dumped()', $$VALUES ('worker'), ('heartbeat'), ('clock'),
+  ('installation_witness')$$,
   'workers, their clock and the witness of the files are not restored');
 
 -- --- created anew -------------------------------------------------------------------------------
