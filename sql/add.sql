@@ -1,20 +1,22 @@
--- Producers: add_job, add_jobs, remove_job. An unkeyed add takes no lock that anybody waits for.
--- A keyed add holds the key's lock until commit; lock order: key, then the job's row.
--- A key is unique among waiting jobs: a running job has given it up to the next add.
+-- Producers: add_job, add_jobs, remove_job. A job without a key takes no lock that another session
+-- waits for. A keyed add holds the key's lock until commit; lock order: key, then the job's row.
+-- A key is unique among waiting jobs: a running job gives its key up to the next add.
 
 CREATE OR REPLACE FUNCTION pulse._lock_key(job_key text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_key';
 COMMENT ON FUNCTION pulse._lock_key(text) IS
-  'the job key''s lock, until the transaction ends; waits';
+  'Takes the lock of a job key until the transaction ends; waits for a transaction that has it.';
 
 CREATE OR REPLACE FUNCTION pulse._try_lock_key(job_key text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_key';
-COMMENT ON FUNCTION pulse._try_lock_key(text) IS 'the same without waiting; false when it is taken';
+COMMENT ON FUNCTION pulse._try_lock_key(text) IS
+  'Takes the lock of a job key without waiting; returns false while another transaction has it.';
 
 CREATE OR REPLACE FUNCTION pulse._lock_keys(job_keys text[]) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_keys';
 COMMENT ON FUNCTION pulse._lock_keys(text[]) IS
-  'the locks of many keys, taken in one order for everybody; waits';
+  'Takes the locks of many job keys until the transaction ends, in one order for all sessions; '
+  'waits for transactions that have them.';
 
 -- Two array payloads of one key are concatenated as text, so that nothing in them changes.
 CREATE OR REPLACE FUNCTION pulse._merged_payload(older json, newer json) RETURNS json
@@ -32,17 +34,20 @@ BEGIN
               FROM json_array_elements(newer) WITH ORDINALITY AS n (value, ord)) AS e);
 END $$;
 COMMENT ON FUNCTION pulse._merged_payload(json, json) IS
-  'payload of a replaced job: both arrays in order, or else the newer one';
+  'Returns the payload of a replaced job: the elements of both arrays, older first; the newer '
+  'payload where one is no array.';
 
--- Checks a job and fills in the defaults; everything after it can trust the values.
+-- The functions below this check trust the values of a job.
 CREATE OR REPLACE FUNCTION pulse._checked_spec(spec pulse.job_spec) RETURNS pulse.job_spec
   LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_checked_spec';
 COMMENT ON FUNCTION pulse._checked_spec(pulse.job_spec) IS
-  'a job as it is stored, or PU004 for a name or value out of range';
+  'Returns a job as it is stored, with its defaults. Raises PU004 for a name or value out of '
+  'range.';
 
 CREATE OR REPLACE FUNCTION pulse._insert_job(spec pulse.job_spec) RETURNS pulse.job
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job';
-COMMENT ON FUNCTION pulse._insert_job(pulse.job_spec) IS 'stores a checked job';
+COMMENT ON FUNCTION pulse._insert_job(pulse.job_spec) IS
+  'Stores a checked job, and returns its row.';
 
 CREATE OR REPLACE FUNCTION pulse._replace_job(older pulse.job, spec pulse.job_spec, mode text)
   RETURNS pulse.job
@@ -79,10 +84,11 @@ BEGIN
   RETURN replaced;
 END $$;
 COMMENT ON FUNCTION pulse._replace_job(pulse.job, pulse.job_spec, text) IS
-  'a keyed add to a waiting job: every field is the new job''s, the attempts start again';
+  'Gives a locked waiting job all values of a newer one with its key, and all its attempts again; '
+  'returns the row. mode preserve_run_at keeps the run_at of a job that has not run.';
 
--- A row that a worker holds right now keeps its key; its end then finds the newer job and does not
--- retry. So a producer never waits for a worker here.
+-- A producer never waits for a worker here: a row that a worker's transaction holds keeps its key.
+-- The end of that job then finds the newer one, and does not retry.
 CREATE OR REPLACE FUNCTION pulse._take_key_from_running(job_key text) RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -95,9 +101,10 @@ BEGIN
   RETURNING j.*;
 END $$;
 COMMENT ON FUNCTION pulse._take_key_from_running(text) IS
-  'a running job loses its key and its retries to the job that is added now';
+  'Takes the key and all further attempts from a running job, and returns its row; leaves a row '
+  'that another transaction holds.';
 
--- Waiting and running keys are in two indexes, so both are asked for.
+-- Keys of waiting and of running jobs are in two indexes, so the queries read both.
 CREATE OR REPLACE FUNCTION pulse._dedupe_job(job_key text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -112,7 +119,7 @@ BEGIN
                      FOR UPDATE SKIP LOCKED)
   RETURNING j.* INTO existing;
   IF existing.id IS NULL THEN
-    -- Held by a worker at this moment: it exists, and that is all this mode asks.
+    -- Another transaction holds the row. The job exists, which is all that this mode asks for.
     SELECT * INTO existing FROM pulse.job AS j
      WHERE j.job_key = _dedupe_job.job_key AND j.index_lane <> 'h'
         OR j.job_key = _dedupe_job.job_key AND j.index_lane = 'h'
@@ -121,7 +128,7 @@ BEGIN
   RETURN existing;
 END $$;
 COMMENT ON FUNCTION pulse._dedupe_job(text) IS
-  'the live job of this key with its revision counted up, or NULL when there is none';
+  'Counts up the revision of the live job with this key, and returns its row; NULL without one.';
 
 CREATE OR REPLACE FUNCTION pulse._add_keyed(spec pulse.job_spec, mode text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -129,7 +136,7 @@ CREATE OR REPLACE FUNCTION pulse._add_keyed(spec pulse.job_spec, mode text) RETU
 DECLARE
   existing pulse.job;
 BEGIN
-  -- Every way to a waiting job with this key goes through this lock, so nothing below can conflict.
+  -- Every change of a waiting job with this key takes this lock, so nothing below can conflict.
   PERFORM pulse._lock_key(spec.job_key);
   IF mode = 'unsafe_dedupe' THEN
     existing := pulse._dedupe_job(spec.job_key);
@@ -147,7 +154,8 @@ BEGIN
   RETURN pulse._insert_job(spec);
 END $$;
 COMMENT ON FUNCTION pulse._add_keyed(pulse.job_spec, text) IS
-  'adds under a key; always returns a row that carries the new payload, but for unsafe_dedupe';
+  'Adds a checked job under its key, and returns the row. The row has the new payload, except that '
+  'unsafe_dedupe returns a live job as it is.';
 
 CREATE OR REPLACE FUNCTION pulse.add_job(
     identifier text,
@@ -163,9 +171,11 @@ CREATE OR REPLACE FUNCTION pulse.add_job(
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_add_job';
 COMMENT ON FUNCTION pulse.add_job(text, json, text, timestamptz, int, text, int, text[], text) IS
-  'adds a job in the caller''s transaction. With a job_key, a waiting job of that key is replaced '
-  '(replace), keeps its run_at (preserve_run_at) or is left alone (unsafe_dedupe). '
-  'PU004 for a name or value out of range';
+  'Adds a job in the caller''s transaction, and returns its row. NULL takes the default: for '
+  'run_at the time of the transaction, for max_attempts that of the task, for priority 0. With a '
+  'job_key, a waiting job of that key is replaced (replace), is replaced but keeps its run_at '
+  '(preserve_run_at), or stays as it is (unsafe_dedupe). Raises PU004 for a name or value out of '
+  'range.';
 
 CREATE OR REPLACE FUNCTION pulse._add_with_keys(
     specs pulse.job_spec[], job_key_preserve_run_at boolean)
@@ -187,7 +197,7 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse._add_with_keys(pulse.job_spec[], boolean) IS
-  'add_jobs() where some have keys';
+  'Adds the jobs of an add_jobs call of which some have keys, and returns their rows.';
 
 CREATE OR REPLACE FUNCTION pulse.add_jobs(
     specs pulse.job_spec[], job_key_preserve_run_at boolean = false)
@@ -195,7 +205,10 @@ CREATE OR REPLACE FUNCTION pulse.add_jobs(
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 1000
   AS 'MODULE_PATHNAME', 'pulse_add_jobs';
 COMMENT ON FUNCTION pulse.add_jobs(pulse.job_spec[], boolean) IS
-  'adds many jobs; of two with the same key the last wins, array payloads are concatenated';
+  'Adds many jobs in the caller''s transaction, and returns their rows in the same order. Of two '
+  'jobs with one key the last wins; payloads that are arrays are concatenated. '
+  'job_key_preserve_run_at => true keeps the run_at of a replaced job. Raises PU004 for a name or '
+  'value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.remove_job(job_key text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE
@@ -215,5 +228,5 @@ BEGIN
   RETURN CASE WHEN removed.id IS NOT NULL THEN removed END;
 END $$;
 COMMENT ON FUNCTION pulse.remove_job(text) IS
-  'deletes the waiting job of this key; a running one loses its key and is not retried. NULL '
-  'when there is none';
+  'Deletes the waiting job of this key, and returns its row. A running job loses its key and is '
+  'not retried. Returns NULL for a key that no job has.';

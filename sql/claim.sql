@@ -1,37 +1,40 @@
--- Taking jobs: claim hands out the best due ones, claim_job one by its id, held repeats what is
--- held. claim itself is in extension/claim/claim.cpp. Lock order: worker (shared), queue (never
--- waited for), row.
+-- Taking jobs: claim hands out the first due ones (extension/claim/claim.cpp), claim_job one by its
+-- id, and held repeats what claims returned. Lock order: worker (shared), queue (never waited for),
+-- row.
 
 CREATE OR REPLACE FUNCTION pulse._next_token() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_token';
 COMMENT ON FUNCTION pulse._next_token() IS
-  'a number that no claim had before, also across failover, restore and pg_upgrade; raises PU008 '
-  'in a copy that has not been adopted';
+  'Returns a number that no claim has had before, also across failover, restore and pg_upgrade. '
+  'Raises PU008 in a copy that is not adopted.';
 
 CREATE OR REPLACE FUNCTION pulse._require_claims() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_claims';
 COMMENT ON FUNCTION pulse._require_claims() IS
-  'raises PU008 while pulse.claims is off, and in a copy that has not been adopted';
+  'Raises PU008 while pulse.claims is off, and in a copy that is not adopted.';
 
 CREATE OR REPLACE FUNCTION pulse._lock_worker_shared(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_share_worker';
 COMMENT ON FUNCTION pulse._lock_worker_shared(bigint) IS
-  'until the transaction ends nobody declares this worker lost';
+  'Takes the worker''s lock as its claims do: until the transaction ends, no session declares the '
+  'worker lost.';
 
 CREATE OR REPLACE FUNCTION pulse._try_lock_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_worker';
 COMMENT ON FUNCTION pulse._try_lock_worker(bigint) IS
-  'the right to declare this worker lost, unless a claim of it is under way';
+  'Takes the right to declare this worker lost; returns false while a claim of the worker is in '
+  'progress or another session has the right.';
 
 CREATE OR REPLACE FUNCTION pulse._lock_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_worker';
 COMMENT ON FUNCTION pulse._lock_worker(bigint) IS
-  'the same, waiting for another who declares it lost; false while a claim of it is under way';
+  'Takes the right to declare this worker lost, and waits for another session that has it; returns '
+  'false while a claim of the worker is in progress.';
 
 CREATE OR REPLACE FUNCTION pulse._require_alive(worker_id bigint) RETURNS text
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_alive';
 COMMENT ON FUNCTION pulse._require_alive(bigint) IS
-  'the verdict about this worker; raises PU002 when it is unknown, lost or stopped';
+  'Returns the status of a worker. Raises PU002 for an unknown, lost or stopped one.';
 
 CREATE OR REPLACE FUNCTION pulse.claim(
     worker_id bigint,
@@ -43,16 +46,16 @@ CREATE OR REPLACE FUNCTION pulse.claim(
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
   AS 'MODULE_PATHNAME', 'pulse_claim';
 COMMENT ON FUNCTION pulse.claim(bigint, int, text[], text[], int) IS
-  'hands out at most max_jobs due jobs in order of priority, run_at and id; each consumes an '
-  'attempt. '
-  'The first start_jobs (NULL: all) are started at once, the rest may wait in the worker. '
-  'PU002 for a '
-  'worker that is unknown, lost or stopped, PU007 outside READ COMMITTED, PU008 while '
-  'pulse.claims is off and in a copy that has not been adopted';
+  'Hands out at most max_jobs due jobs in the order of priority, run_at and id; each consumes an '
+  'attempt. tasks: NULL means every task that the worker registered for. Jobs with one of '
+  'forbidden_flags stay for other workers. The worker starts the first start_jobs at once (NULL: '
+  'all); the rest may wait in the worker. Raises PU002 for an unknown, lost or stopped worker, '
+  'PU004 for a value out of range, PU007 outside READ COMMITTED, PU008 while pulse.claims is off '
+  'and in a copy that is not adopted.';
 
 CREATE OR REPLACE FUNCTION pulse._as_claimed(job pulse.job) RETURNS pulse.claimed_job
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_as_claimed';
-COMMENT ON FUNCTION pulse._as_claimed(pulse.job) IS 'a running job as its worker sees it';
+COMMENT ON FUNCTION pulse._as_claimed(pulse.job) IS 'Returns a running job as its worker gets it.';
 
 CREATE OR REPLACE FUNCTION pulse.held(worker_id bigint) RETURNS SETOF pulse.claimed_job
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
@@ -63,9 +66,11 @@ BEGIN
    WHERE j.id = ANY (pulse._running_ids(held.worker_id))
    ORDER BY j.id;
 END $$;
-COMMENT ON FUNCTION pulse.held(bigint) IS 'what this worker holds, for after a lost reply';
+COMMENT ON FUNCTION pulse.held(bigint) IS
+  'Returns the jobs that this worker holds, as its claims returned them. A worker asks after the '
+  'reply of a claim was lost.';
 
--- Why a job cannot be taken by this worker; NULL when it can. Called with the row locked.
+-- The caller has locked the row, so its state cannot change before the claim.
 CREATE OR REPLACE FUNCTION pulse._unclaimable_reason(job pulse.job) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -84,17 +89,21 @@ BEGIN
   RETURN 'running';
 END $$;
 COMMENT ON FUNCTION pulse._unclaimable_reason(pulse.job) IS
-  'parked, future or running (by a living owner); NULL when the job may be claimed';
+  'Returns why no worker may claim a locked job: parked, future or running (its owner lives); NULL '
+  'for a job that a worker may claim.';
 
-CREATE OR REPLACE FUNCTION pulse._must_wait_isolated(job pulse.job, worker_id bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse._must_wait_isolated(job pulse.job, worker_id bigint)
+  RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_must_wait_alone';
 COMMENT ON FUNCTION pulse._must_wait_isolated(pulse.job, bigint) IS
-  'whether the rule of the last chance forbids this worker this locked job now. Where it allows a '
-  'suspect, the worker gets nothing else until that has ended';
+  'Returns whether the rule of the last chance keeps this locked job from this worker. A worker '
+  'that may have a poison suspect gets no other job until the suspect has ended.';
 
 CREATE OR REPLACE FUNCTION pulse._take_job(job pulse.job, worker_id bigint) RETURNS pulse.job
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_take_job';
-COMMENT ON FUNCTION pulse._take_job(pulse.job, bigint) IS 'claims a locked job that may be claimed';
+COMMENT ON FUNCTION pulse._take_job(pulse.job, bigint) IS
+  'Claims a locked job for this worker, and returns its row; the job is one that the worker may '
+  'claim.';
 
 CREATE OR REPLACE FUNCTION pulse.claim_job(
     worker_id bigint, job_id bigint, OUT reason text, OUT job pulse.claimed_job)
@@ -134,7 +143,7 @@ BEGIN
       RETURN;
     END IF;
   END IF;
-  -- Judged with the crash that the recovery has just counted.
+  -- The rule reads the crashes, so it comes after the recovery, which may have counted one.
   IF pulse._must_wait_isolated(wanted, claim_job.worker_id) THEN
     reason := 'parked';
     RETURN;
@@ -143,7 +152,9 @@ BEGIN
   job := pulse._as_claimed(pulse._take_job(wanted, claim_job.worker_id));
 END $$;
 COMMENT ON FUNCTION pulse.claim_job(bigint, bigint) IS
-  'claims one job by its id. reason: claimed, yours (already, same token), running, parked '
-  '(behind its '
-  'queue, or on its last chance, for which a worker must be idle), future, finished or '
-  'unknown. Takes a due job, or one whose owner is lost or silent beyond its threshold';
+  'Claims one job by its id: a due one, or one whose owner is lost or silent beyond its threshold. '
+  'reason says what came of it: claimed; yours (the worker has it already, with the same token); '
+  'running; parked (behind its queue, or a poison suspect that needs an idle worker); future; '
+  'finished; unknown. job is NULL unless the reason is claimed or yours. Raises PU002 for an '
+  'unknown, lost or stopped worker, PU007 outside READ COMMITTED, PU008 while pulse.claims is off '
+  'and in a copy that is not adopted.';

@@ -1,9 +1,9 @@
--- How a claim ends: complete, fail, snooze, release and their plural forms. Every call carries the
--- token; a stale one changes nothing. extension/finish/ has them. Lock order: a single call waits
--- for the job key's lock, then for the row; a plural one takes rows by id, then their keys, and
--- waits for neither.
+-- How a claim ends: complete, fail, snooze, release and their plural forms (extension/finish/).
+-- Every call carries the token; a stale one changes nothing. Lock order: a single call waits for
+-- the job key's lock, then for the row. A plural call takes rows by id, then their keys, and waits
+-- for neither.
 
--- Why this token is refused; NULL when the same token ended this attempt in the same way before.
+-- A worker that lost the reply repeats its call, so a repeat of a recorded end is no error.
 CREATE OR REPLACE FUNCTION pulse._refused_token(job_id bigint, token bigint, outcome text)
   RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -26,7 +26,7 @@ BEGIN
               ELSE format('the job is %s again', live.state) END;
 END $$;
 COMMENT ON FUNCTION pulse._refused_token(bigint, bigint, text) IS
-  'the reason for PU001, or NULL for a repeat of what is recorded as done';
+  'Returns the reason for PU001; NULL where the call repeats an end that is on record.';
 
 CREATE OR REPLACE FUNCTION pulse._state_of(job_id bigint) RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -35,20 +35,21 @@ BEGIN
   RETURN coalesce((SELECT j.state::text FROM pulse.job AS j WHERE j.id = job_id),
                   (SELECT f.state::text FROM pulse.finished_job AS f WHERE f.id = job_id));
 END $$;
-COMMENT ON FUNCTION pulse._state_of(bigint) IS 'the state of a live or finished job, or NULL';
+COMMENT ON FUNCTION pulse._state_of(bigint) IS
+  'Returns the state of a live or finished job; NULL for an unknown one.';
 
 CREATE OR REPLACE FUNCTION pulse._raise_stale(job_id bigint, reason text) RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_raise_stale';
-COMMENT ON FUNCTION pulse._raise_stale(bigint, text) IS 'raises PU001';
+COMMENT ON FUNCTION pulse._raise_stale(bigint, text) IS 'Raises PU001 with this reason.';
 
 CREATE OR REPLACE FUNCTION pulse.complete(job_id bigint, token bigint, result json = NULL)
   RETURNS void
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_complete';
 COMMENT ON FUNCTION pulse.complete(bigint, bigint, json) IS
-  'ends a claim with success, in the caller''s transaction: it commits or rolls back with the '
-  'caller''s '
-  'rows. PU001 when the claim is lost';
+  'Ends a claim with success, in the caller''s transaction: the end commits or rolls back with the '
+  'caller''s rows. result is kept with the job where its task keeps completed jobs. A repeat of '
+  'the same call changes nothing. Raises PU001 for a lost claim, PU004 for a result out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.complete_many(
     job_ids bigint[], tokens bigint[], results json[] = NULL)
@@ -56,9 +57,9 @@ CREATE OR REPLACE FUNCTION pulse.complete_many(
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   AS 'MODULE_PATHNAME', 'pulse_complete_many';
 COMMENT ON FUNCTION pulse.complete_many(bigint[], bigint[], json[]) IS
-  'ends many claims with success. Per job: accepted, stale (not this claim''s any more) or '
-  'busy (held by '
-  'another transaction: ask again). Never waits. PU004 for arrays of unequal length';
+  'Ends many claims with success, and returns an outcome for each: accepted, stale (the claim is '
+  'lost) or busy (another transaction holds the job: call again). Never waits for a lock. results: '
+  'NULL means none. Raises PU004 for arrays of unequal length and for a result out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.fail(
     job_id bigint, token bigint, error text, retry boolean = true, retry_in interval = NULL,
@@ -66,9 +67,10 @@ CREATE OR REPLACE FUNCTION pulse.fail(
   RETURNS text
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_fail';
 COMMENT ON FUNCTION pulse.fail(bigint, bigint, text, boolean, interval, json) IS
-  'ends a claim with an error; returns the new state: ready or parked (again after the backoff, or '
-  'after retry_in), failed (the last attempt, or retry => false) or cancelled. PU001 when the '
-  'claim is lost';
+  'Ends a claim with an error, and returns the new state of the job: ready or parked (it runs '
+  'again after retry_in, or after the task''s backoff where that is NULL), failed (after its last '
+  'attempt, or with retry => false) or cancelled. payload: NULL keeps the job''s payload. Raises '
+  'PU001 for a lost claim, PU004 for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.fail_many(
     job_ids bigint[], tokens bigint[], errors text[], retry boolean[] = NULL,
@@ -77,19 +79,24 @@ CREATE OR REPLACE FUNCTION pulse.fail_many(
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   AS 'MODULE_PATHNAME', 'pulse_fail_many';
 COMMENT ON FUNCTION pulse.fail_many(bigint[], bigint[], text[], boolean[], interval[], json[]) IS
-  'ends many claims with an error each. Per job: accepted, stale or busy (ask again). Never waits';
+  'Ends many claims with an error each, as fail does, and returns an outcome for each: accepted, '
+  'stale (the claim is lost) or busy (another transaction holds the job: call again). Never waits '
+  'for a lock. Raises PU004 for arrays of unequal length and for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.release(job_ids bigint[], tokens bigint[])
   RETURNS SETOF pulse.job_outcome
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   AS 'MODULE_PATHNAME', 'pulse_release';
 COMMENT ON FUNCTION pulse.release(bigint[], bigint[]) IS
-  'hands back jobs that were never started; only this gives the attempt back. Per job: '
-  'accepted, stale or busy';
+  'Hands back jobs that the worker has not started, and their attempts, and returns an outcome for '
+  'each: accepted, stale (the claim is lost) or busy (another transaction holds the job: call '
+  'again). Never waits for a lock. Raises PU004 for arrays of unequal length.';
 
 CREATE OR REPLACE FUNCTION pulse.snooze(
     job_id bigint, token bigint, delay interval, checkpoint json = NULL)
   RETURNS void
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_snooze';
 COMMENT ON FUNCTION pulse.snooze(bigint, bigint, interval, json) IS
-  'puts a running job back for a while; the attempt is returned. PU001 when the claim is lost';
+  'Ends a claim and makes its job due again after the delay, with the attempt given back. '
+  'checkpoint: NULL keeps the job''s checkpoint. Raises PU001 for a lost claim, PU004 for a value '
+  'out of range.';

@@ -1,8 +1,8 @@
--- The heartbeat. The beat itself is in extension/liveness/heartbeat.cpp; here is what it answers to
--- a worker that holds jobs, or that names some.
+-- Heartbeats. extension/liveness/heartbeat.cpp records the beat and answers idle workers. This part
+-- answers a worker that holds jobs or names some.
 
--- Jobs that the worker does not know of in two arrays running go back: their claim's reply was
--- lost.
+-- A job that two heartbeats in a row do not name is given back: the reply of its claim was lost.
+-- One is not enough, because a claim may commit while the heartbeat is under way.
 CREATE OR REPLACE FUNCTION pulse._settle_missing(beat pulse.heartbeat, job_ids bigint[])
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -27,9 +27,10 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse._settle_missing(pulse.heartbeat, bigint[]) IS
-  'gives back jobs that were missing from the last array of this worker too';
+  'Gives back the jobs that this heartbeat and the worker''s last one do not name, and remembers '
+  'those that only this one does not name.';
 
--- Called with the worker's row locked by its beat.
+-- The heartbeat has locked its worker's row, so no other session changes the row meanwhile.
 CREATE OR REPLACE FUNCTION pulse._answer_for_jobs(
     worker_id bigint, job_ids bigint[],
     OUT status text, OUT revoked bigint[], OUT cancelled bigint[])
@@ -54,22 +55,22 @@ BEGIN
    WHERE j.running_worker_id = beat.worker_id AND j.cancel_requested_at IS NOT NULL;
 END $$;
 COMMENT ON FUNCTION pulse._answer_for_jobs(bigint, bigint[]) IS
-  'what the beat of a worker answers that holds jobs, names some, or did so before';
+  'Returns the answer to the heartbeat of a worker that holds jobs, names some, or missed some '
+  'last time.';
 
 CREATE OR REPLACE FUNCTION pulse._beat_beside(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_beat_beside';
 COMMENT ON FUNCTION pulse._beat_beside(bigint) IS
-  'the beat of a call that does something else, where it is its own transaction and half the '
-  'interval is over';
+  'Records a heartbeat with a call that does something else, if half of heartbeat_interval is over '
+  'and the call is its own transaction.';
 
 CREATE OR REPLACE FUNCTION pulse.heartbeat(
     worker_id bigint, job_ids bigint[] = NULL,
     OUT status text, OUT revoked bigint[], OUT cancelled bigint[])
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_heartbeat';
 COMMENT ON FUNCTION pulse.heartbeat(bigint, bigint[]) IS
-  'the worker lives. status: alive, draining, stopping or lost (also for an unknown or stopped '
-  'one). '
-  'job_ids means "exactly these": revoked are those among them that are not this worker''s any '
-  'more; a '
-  'job missing from two arrays running goes back. cancelled: jobs to end. Never raises for a '
-  'worker';
+  'Records that the worker lives. status: alive, draining, stopping or lost (also for an unknown '
+  'or stopped worker). job_ids names exactly the jobs that the worker knows of; NULL says nothing '
+  'about jobs. revoked: jobs of job_ids whose claim is lost. A job that two heartbeats in a row do '
+  'not name is given back. cancelled: jobs that the worker must end. Raises no error for any '
+  'worker.';

@@ -1,28 +1,30 @@
--- Which jobs run. Those claimed in place (extension/claim/in_place_claim.hpp) are not in the lane
--- of held jobs, so whoever looks for running jobs asks here; each answers ids, because no planner
--- can then choose to read the whole table.
+-- Which jobs run. A job claimed in place (extension/claim/in_place_claim.hpp) stays in the open
+-- lane, so every reader of running jobs asks these functions. They return ids, so that no plan of
+-- a caller reads the whole table.
 
-CREATE OR REPLACE FUNCTION pulse._running_ids(worker_id bigint, max_count int = NULL) RETURNS bigint[]
+CREATE OR REPLACE FUNCTION pulse._running_ids(worker_id bigint, max_count int = NULL)
+  RETURNS bigint[]
   LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_running_ids';
 COMMENT ON FUNCTION pulse._running_ids(bigint, int) IS
-  'at most so many running jobs of this worker, or of all when it is NULL';
+  'Returns the ids of at most max_count running jobs of this worker, in no order. worker_id NULL '
+  'means all workers, max_count NULL no limit.';
 
 CREATE OR REPLACE FUNCTION pulse._has_claims() RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_has_claims';
 COMMENT ON FUNCTION pulse._has_claims() IS
-  'whether any worker may have running jobs: one is held, or a claim in place is listed';
+  'Returns whether any worker may have running jobs: one job is held, or claim_batch has a row.';
 
 CREATE OR REPLACE FUNCTION pulse._index_running(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_settle_claims';
 COMMENT ON FUNCTION pulse._index_running(bigint) IS
-  'moves what this worker claimed in place and still runs to the lane of held jobs, but for what '
-  'others hold right now';
+  'Moves running jobs that this worker claimed in place to the held lane; leaves those whose row '
+  'another transaction holds.';
 
 CREATE OR REPLACE FUNCTION pulse._forget_ended(
     worker_id bigint, ended bigint[] = '{}', max_count int = 1)
   RETURNS int
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_unlist_ended';
 COMMENT ON FUNCTION pulse._forget_ended(bigint, bigint[], int) IS
-  'forgets claims in place of this worker of which no job runs any more, and returns how many jobs '
-  'on its list still run, counting no more than `max_count` per row. ended: jobs of which the caller '
-  'knows that they do not run';
+  'Deletes rows of claim_batch of this worker whose jobs have all ended. Returns how many listed '
+  'jobs still run, at most max_count for each row. ended names jobs that the caller knows to have '
+  'ended.';

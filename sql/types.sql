@@ -51,8 +51,6 @@ CREATE TYPE pulse._ending AS (
   cause    text,
   token    bigint
 );
-COMMENT ON TYPE pulse._ending IS
-  'how one attempt ends, the argument of _end_attempts; token NULL: whichever attempt runs';
 
 CREATE TYPE pulse._sweep_result AS (
   workers_lost        int,

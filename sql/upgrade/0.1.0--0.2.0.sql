@@ -99,8 +99,6 @@ DROP FUNCTION pulse._outcomes(bigint[], bigint[], bigint[], text);
 DROP FUNCTION pulse._check_error(text);
 DROP FUNCTION pulse._check_lengths(int[]);
 ALTER TYPE pulse._ending ADD ATTRIBUTE token bigint;
-COMMENT ON TYPE pulse._ending IS
-  'how one attempt ends, the argument of _end_attempts; token NULL: whichever attempt runs';
 
 -- _finish_waiting ends every waiting job.
 DROP FUNCTION pulse._cancel_waiting(pulse.job, text);
