@@ -87,7 +87,7 @@ for my $file (qw(process.py process.mjs process.sh)) {
     };
 }
 my $example = slurp_file('worker/examples/process.py');
-like(slurp_file('README.md'), qr/\Q$example\E/, 'the README shows the one in Python as it is');
+like(slurp_file('docs/tasks.md'), qr/\Q$example\E/, 'docs/tasks.md shows the one in Python');
 
 subtest 'one job at a time, or as many as it says' => sub {
     my $worker = start(1, ['linger']);
