@@ -1,4 +1,4 @@
-// Adding jobs: each is checked and gets its defaults. What keys ask for is in sql/add.sql.
+// Adds jobs: checks each specification and completes it with defaults. sql/add.sql handles keys.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -52,8 +52,8 @@ int compare_text(const void* a, const void* b) {
   return order ? order : left_size - right_size;
 }
 
-// Flags are a set: sorted, without repeats, NULL when there is none.
-void settle_flags(Spec* spec) {
+// Stores flags as a set: sorted, without duplicates, NULL when empty.
+void normalize_flags(Spec* spec) {
   if (spec->nulls[kSpecFlags]) return;
   ArrayType* flags = DatumGetArrayTypeP(spec->values[kSpecFlags]);
   if (ARR_NDIM(flags) > 1 || array_contains_nulls(flags))
@@ -84,7 +84,7 @@ void check_names(const Spec& spec) {
     check_name("job_key", DatumGetTextPP(spec.values[kSpecJobKey]), kMaxKey);
 }
 
-void settle_run_at(Spec* spec) {
+void complete_run_at(Spec* spec) {
   if (spec->nulls[kSpecRunAt])
     spec->set(kSpecRunAt, TimestampTzGetDatum(transaction_now()));
   else if (TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(spec->values[kSpecRunAt])))
@@ -92,9 +92,9 @@ void settle_run_at(Spec* spec) {
                     errhint("Give a moment, or leave it out for now.")));
 }
 
-// What the task of the job before said, within one call: most have one task only.
+// The settings of the previous job's task: the jobs of one call mostly have the same task.
 struct LastTask {
-  MemoryContext context;  // where the name is kept
+  MemoryContext context;  // of the name
   text* identifier;
   int max_attempts;
 };
@@ -114,7 +114,7 @@ int max_attempts_of(Datum identifier, LastTask* last) {
   return max_attempts;
 }
 
-void settle_numbers(Spec* spec, LastTask* last) {
+void complete_numbers(Spec* spec, LastTask* last) {
   if (spec->nulls[kSpecPriority]) spec->set(kSpecPriority, Int32GetDatum(0));
   check_number("priority", DatumGetInt32(spec->values[kSpecPriority]), PG_INT16_MIN, PG_INT16_MAX);
   if (spec->nulls[kSpecMaxAttempts])
@@ -129,7 +129,8 @@ void read_spec(Spec* spec, HeapTupleHeader header, TupleDesc descriptor) {
         ERROR,
         (errcode(ERRCODE_DATATYPE_MISMATCH),
          errmsg("type pulse.job_spec has %d attributes, not %d", descriptor->natts, kSpecColumns),
-         errhint("Somebody has altered it. ALTER EXTENSION pg_pulse UPDATE, or undo that.")));
+         errhint(
+             "The type was altered. Run ALTER EXTENSION pg_pulse UPDATE, or undo the change.")));
   read_fields(header, descriptor, spec->values, spec->nulls);
 }
 
@@ -137,9 +138,9 @@ void check_spec(Spec* spec, LastTask* last) {
   check_names(*spec);
   if (spec->nulls[kSpecPayload]) spec->set(kSpecPayload, CStringGetTextDatum("{}"));
   check_document("payload", spec->values[kSpecPayload]);
-  settle_run_at(spec);
-  settle_numbers(spec, last);
-  settle_flags(spec);
+  complete_run_at(spec);
+  complete_numbers(spec, last);
+  normalize_flags(spec);
 }
 
 Oid spec_type() {
@@ -155,14 +156,14 @@ struct AddCall {
   Datum now;
 };
 
-void start_adding(AddCall* adding) {
+void start_adding(AddCall* call) {
   PreventCommandIfReadOnly("add_job");
-  open_new_jobs(&adding->jobs);
-  adding->sequence = get_relname_relid("job_id_seq", catalog()->schema);
-  adding->now = TimestampTzGetDatum(transaction_now());
+  open_new_jobs(&call->jobs);
+  call->sequence = get_relname_relid("job_id_seq", catalog()->schema);
+  call->now = TimestampTzGetDatum(transaction_now());
 }
 
-HeapTuple form_job(AddCall* adding, const Spec& spec) {
+HeapTuple form_job(AddCall* call, const Spec& spec) {
   Datum values[kMaxColumns];
   bool nulls[kMaxColumns];
   memset(nulls, true, sizeof(nulls));
@@ -174,7 +175,7 @@ HeapTuple form_job(AddCall* adding, const Spec& spec) {
     put(column, spec.values[from], spec.nulls[from]);
   };
   bool is_parked = !spec.nulls[kSpecQueueName];
-  put(kJobId, Int64GetDatum(nextval_internal(adding->sequence, false)));
+  put(kJobId, Int64GetDatum(nextval_internal(call->sequence, false)));
   put_spec(kJobIdentifier, kSpecIdentifier);
   put_spec(kJobPayload, kSpecPayload);
   put_spec(kJobQueueName, kSpecQueueName);
@@ -187,22 +188,22 @@ HeapTuple form_job(AddCall* adding, const Spec& spec) {
   put_spec(kJobKey, kSpecJobKey);
   put_spec(kJobFlags, kSpecFlags);
   put(kJobRevision, Int32GetDatum(0));
-  put(kJobCreatedAt, adding->now);
-  put(kJobUpdatedAt, adding->now);
+  put(kJobCreatedAt, call->now);
+  put(kJobUpdatedAt, call->now);
   put(kJobSuperseded, BoolGetDatum(false));
   put(kJobInPlace, BoolGetDatum(false));
   note_job(DatumGetTextPP(spec.values[kSpecIdentifier]),
            is_parked ? DatumGetTextPP(spec.values[kSpecQueueName]) : nullptr,
            DatumGetTimestampTz(spec.values[kSpecRunAt]));
-  return form_new_job(&adding->jobs, values, nulls);
+  return form_new_job(&call->jobs, values, nulls);
 }
 
-// Checked before.
+// The caller has checked the specification.
 Datum add_one(const Spec& spec) {
-  AddCall adding;
-  start_adding(&adding);
-  Datum stored = store_new_job(&adding.jobs, form_job(&adding, spec));
-  close_new_jobs(&adding.jobs);
+  AddCall call;
+  start_adding(&call);
+  Datum stored = store_new_job(&call.jobs, form_job(&call, spec));
+  close_new_jobs(&call.jobs);
   return stored;
 }
 
@@ -214,7 +215,7 @@ Datum add_one(const Spec& spec) {
 
 // --- many ---------------------------------------------------------------------------------------
 
-// Rows are stored in batches of about so many bytes.
+// The approximate size of a batch of rows.
 constexpr Size kBatchBytes = 65536;
 
 struct Specs {
@@ -243,8 +244,8 @@ bool any_key(const Specs& specs) {
   return false;
 }
 
-// Jobs without keys.
-void add_specs(const Specs& specs, AddCall* adding, Tuplestorestate* results) {
+// Adds jobs without keys.
+void add_specs(const Specs& specs, AddCall* call, Tuplestorestate* results) {
   LastTask last = {CurrentMemoryContext, nullptr, 0};
   MemoryContext batch =
       AllocSetContextCreate(CurrentMemoryContext, "pg_pulse added jobs", ALLOCSET_DEFAULT_SIZES);
@@ -257,10 +258,10 @@ void add_specs(const Specs& specs, AddCall* adding, Tuplestorestate* results) {
     Spec spec;
     read_spec(&spec, DatumGetHeapTupleHeader(specs.elements[i]), specs.shape);
     check_spec(&spec, &last);
-    rows[count] = form_job(adding, spec);
+    rows[count] = form_job(call, spec);
     bytes += rows[count++]->t_len;
     if (count < kNewJobsAtOnce && bytes < kBatchBytes && i + 1 < specs.count) continue;
-    store_new_jobs(&adding->jobs, rows, count, results);
+    store_new_jobs(&call->jobs, rows, count, results);
     MemoryContextReset(batch);
     count = 0;
     bytes = 0;
@@ -269,7 +270,7 @@ void add_specs(const Specs& specs, AddCall* adding, Tuplestorestate* results) {
   MemoryContextDelete(batch);
 }
 
-// Jobs of which some have keys: in SQL, where each goes its own way.
+// Adds jobs of which some have keys: the SQL function adds each of them singly.
 void add_specs_with_keys(Datum specs, bool preserve_run_at, Tuplestorestate* results) {
   Oid types[] = {get_array_type(spec_type()), BOOLOID};
   Datum values[] = {specs, BoolGetDatum(preserve_run_at)};
@@ -319,7 +320,7 @@ PULSE_FUNCTION(pulse_checked_spec) {
   PG_RETURN_DATUM(HeapTupleGetDatum(checked));
 }
 
-// pulse._insert_job(spec): of a checked job.
+// pulse._insert_job(spec): the caller has checked the job.
 PULSE_FUNCTION(pulse_insert_job) {
   HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(0);
   pulse::Spec spec;
@@ -330,7 +331,7 @@ PULSE_FUNCTION(pulse_insert_job) {
 }
 
 // pulse.add_job(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags,
-// job_key_mode): the columns of a specification, and what a key means.
+// job_key_mode): the arguments are the columns of a specification and the mode of its key.
 PULSE_FUNCTION(pulse_add_job) {
   pulse::Spec spec;
   for (int i = 0; i < pulse::kSpecColumns; i++) {
@@ -347,9 +348,9 @@ PULSE_FUNCTION(pulse_add_job) {
 
 // pulse.add_jobs(specs, job_key_preserve_run_at)
 PULSE_FUNCTION(pulse_add_jobs) {
-  pulse::AddCall adding;
-  // First, so that the results have the columns that the table has when nobody changes it any more.
-  pulse::start_adding(&adding);
+  pulse::AddCall call;
+  // The lock on the table comes first: no session can change the columns of the results after it.
+  pulse::start_adding(&call);
   pulse::begin_result_rows(fcinfo);
   Tuplestorestate* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo)->setResult;
   if (!PG_ARGISNULL(0)) {
@@ -358,9 +359,9 @@ PULSE_FUNCTION(pulse_add_jobs) {
       pulse::add_specs_with_keys(PG_GETARG_DATUM(0), !PG_ARGISNULL(1) && PG_GETARG_BOOL(1),
                                  results);
     else
-      pulse::add_specs(specs, &adding, results);
+      pulse::add_specs(specs, &call, results);
     if (specs.shape) ReleaseTupleDesc(specs.shape);
   }
-  pulse::close_new_jobs(&adding.jobs);
+  pulse::close_new_jobs(&call.jobs);
   return static_cast<Datum>(0);
 }

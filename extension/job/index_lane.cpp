@@ -49,21 +49,17 @@ Datum names_of(uint32 indexes) {
 }  // namespace
 }  // namespace pulse
 
-// pulse._index_rules(job): what a direct write would give this row.
+// pulse._index_rules(job): the index lane, running worker and indexes that a direct write gives.
 PULSE_FUNCTION(pulse_index_rules) {
   using namespace pulse;
-  HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(0);
-  Datum job[kMaxColumns];
-  bool nulls[kMaxColumns];
-  TupleDesc shape = shape_of(header);
-  check_columns(shape, "job");
-  read_fields(header, shape, job, nulls);
-  ReleaseTupleDesc(shape);
-  char lane = index_lane(DatumGetObjectId(job[kJobState - 1]), DatumGetBool(job[kJobInPlace - 1]));
-  bool has_holder = lane == kLaneRunning && !nulls[kJobWorkerId - 1];
-  uint32 indexes = indexes_with(lane, !nulls[kJobQueueName - 1], !nulls[kJobKey - 1]);
-  Datum values[] = {CharGetDatum(lane), job[kJobWorkerId - 1], names_of(indexes)};
-  bool are_null[] = {false, !has_holder, false};
+  RowValue job;
+  read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
+  char lane =
+      index_lane(DatumGetObjectId(job.value(kJobState)), DatumGetBool(job.value(kJobInPlace)));
+  bool has_running_worker = lane == kLaneRunning && job.has(kJobWorkerId);
+  uint32 indexes = indexes_with(lane, job.has(kJobQueueName), job.has(kJobKey));
+  Datum values[] = {CharGetDatum(lane), job.value(kJobWorkerId), names_of(indexes)};
+  bool are_null[] = {false, !has_running_worker, false};
   TupleDesc answer;
   if (get_call_result_type(fcinfo, nullptr, &answer) != TYPEFUNC_COMPOSITE)
     elog(ERROR, "return type must be a row type");

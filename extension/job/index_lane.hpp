@@ -1,6 +1,7 @@
-// Which indexes have a job. sql/tables.sql says it with two generated columns, lane and
-// running_worker_id, and the predicates of eight indexes; this file says the same for rows that are
-// written directly. test/pgtap/index_lane.sql compares both for every kind of job.
+// Which indexes have an entry of a job. sql/tables.sql defines it by two generated columns,
+// index_lane and running_worker_id, and the predicates of eight indexes. This file repeats the rule
+// for rows that C code writes directly. test/pgtap/index_lane.sql compares both for every job
+// state.
 #pragma once
 
 #include "access/catalog.hpp"
@@ -21,10 +22,10 @@ enum JobIndex {
 
 Oid oid_of_index(JobIndex which);
 
-// The generated column of this name. A job in it that is kLaneRunning has a holder: its worker.
+// The value of the generated column. The column running_worker_id is set in kLaneRunning only.
 char index_lane(Oid state, bool is_in_place);
 
-// A bit for each index that has such a job.
+// A bit for each index that has an entry of such a job.
 uint32 indexes_with(char lane, bool has_queue, bool has_key);
 
 }  // namespace pulse

@@ -8,7 +8,7 @@
 namespace pulse {
 namespace {
 
-// What lives as long as NewJobs is not made in the caller's present context.
+// Slots live as long as NewJobs, so they are made in its context, not in the caller's.
 TupleTableSlot* slot_at(NewJobs* jobs, int position) {
   MemoryContext old = MemoryContextSwitchTo(jobs->context);
   for (; jobs->slots <= position; jobs->slots++)
@@ -18,7 +18,7 @@ TupleTableSlot* slot_at(NewJobs* jobs, int position) {
   return jobs->slot[position];
 }
 
-// The slots free the rows, else they would copy them.
+// The slots own and free the rows, which saves a copy.
 void store_plain(NewJobs* jobs, HeapTuple* rows, int count) {
   for (int i = 0; i < count; i++) ExecForceStoreHeapTuple(rows[i], slot_at(jobs, i), true);
   if (count == 1)
@@ -29,7 +29,7 @@ void store_plain(NewJobs* jobs, HeapTuple* rows, int count) {
   for (int i = 0; i < count; i++) ExecClearTuple(jobs->slot[i]);
 }
 
-// Puts the rows as they were stored into their places.
+// Replaces each row by the row that the server stored.
 void store_by_statement(NewJobs* jobs, HeapTuple* rows, int count) {
   insert_by_statement(jobs->table, rows, count,
                       catalog()->has_index_lanes ? kJobIndexLane : kJobSuperseded);
@@ -42,7 +42,7 @@ void open_new_jobs(NewJobs* jobs) {
   jobs->context = CurrentMemoryContext;
   jobs->table = table_open(catalog()->job, RowExclusiveLock);
   check_columns(RelationGetDescr(jobs->table), "job");
-  // Whoever held us up may have changed it.
+  // A session whose lock this one waited for may have changed the table.
   jobs->is_plain = is_plain_job_table(jobs->table);
   jobs->command = GetCurrentCommandId(true);
   open_job_indexes(&jobs->indexes, jobs->table);

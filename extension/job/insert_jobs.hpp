@@ -1,6 +1,5 @@
-// New rows of pulse.job. A plain table gets them with their index entries without planner and
-// executor, which would cost several times what the table itself costs; any other gets them by
-// statements (statement_write.hpp).
+// New rows of pulse.job. C code writes the rows and index entries of a plain table itself: planner
+// and executor would cost several times as much. Statements write any other (statement_write.hpp).
 #pragma once
 
 #include "job/job_index.hpp"
@@ -20,18 +19,18 @@ struct NewJobs {
   TupleTableSlot* slot[kNewJobsAtOnce];
 };
 
-// Until the transaction ends, nobody changes the table's structure.
+// No session can change the columns of the table until this transaction ends.
 void open_new_jobs(NewJobs* jobs);
-// So that the caller's next statement sees the jobs, as after a statement.
+// Makes the jobs visible to the next statement of the transaction.
 void close_new_jobs(NewJobs* jobs);
 
-// Values are complete but for the lane; the row is in the caller's memory until it is stored.
+// The caller gives all values but the index lane. The row is in the present memory context.
 HeapTuple form_new_job(NewJobs* jobs, Datum* values, bool* nulls);
 
-// Stores rows of form_new_job(), at most kNewJobsAtOnce, and puts what is stored into `results`.
+// Stores at most kNewJobsAtOnce rows of form_new_job() and adds the stored rows to `results`.
 void store_new_jobs(NewJobs* jobs, HeapTuple* rows, int count, Tuplestorestate* results);
 
-// Returns what is stored, as a value of the table's row type.
+// Returns the stored row, as a value of the table's row type.
 Datum store_new_job(NewJobs* jobs, HeapTuple row);
 
 }  // namespace pulse

@@ -1,24 +1,18 @@
 #include "job/job_index.hpp"
 
 #include "access/columns.hpp"
+#include "job/job_table.hpp"
 #include "job/statement_write.hpp"
 #include "server/shared_memory.hpp"
 
 namespace pulse {
 namespace {
 
-bool is_ours(Oid index) {
+bool is_own_index(Oid index) {
   for (int i = 0; i < kJobIndexes; i++)
     if (index == oid_of_index(static_cast<JobIndex>(i))) return true;
   return false;
 }
-
-Datum value_of(TupleTableSlot* row, JobColumn column) {
-  bool isnull;
-  return slot_getattr(row, column, &isnull);
-}
-
-bool has(TupleTableSlot* row, JobColumn column) { return !slot_attisnull(row, column); }
 
 struct Entry {
   Datum values[INDEX_MAX_KEYS];
@@ -50,7 +44,7 @@ void add_queue(Entry* entry, TupleTableSlot* row) {
   entry->add(queue_name);
 }
 
-// The columns of an index, as sql/tables.sql has them.
+// The columns of each index, in the order of sql/tables.sql.
 void make_entry(Entry* entry, JobIndex which, TupleTableSlot* row) {
   entry->count = 0;
   switch (which) {
@@ -66,7 +60,8 @@ void make_entry(Entry* entry, JobIndex which, TupleTableSlot* row) {
   }
 }
 
-// An entry that the row's last version has too tells the index that deleting may spare a split.
+// `has_twin`: the previous version of the row has an equal entry. The index then deletes dead
+// versions before it splits a page.
 void enter(JobIndexes* indexes, JobIndex which, TupleTableSlot* row, bool has_twin) {
   if (!indexes->index[which]) open_index(indexes, which);
   IndexInfo* info = indexes->info[which];
@@ -80,7 +75,8 @@ void enter(JobIndexes* indexes, JobIndex which, TupleTableSlot* row, bool has_tw
 char lane_of(TupleTableSlot* row) { return DatumGetChar(value_of(row, kJobIndexLane)); }
 
 uint32 indexes_of(TupleTableSlot* row) {
-  return indexes_with(lane_of(row), has(row, kJobQueueName), has(row, kJobKey));
+  return indexes_with(lane_of(row), !slot_attisnull(row, kJobQueueName),
+                      !slot_attisnull(row, kJobKey));
 }
 
 }  // namespace
@@ -89,11 +85,11 @@ bool is_plain_job_table(Relation table) {
   if (RelationGetNumberOfAttributes(table) != kJobIndexLane || asks_for_statements(table))
     return false;
   List* indexes = RelationGetIndexList(table);
-  bool all_ours = list_length(indexes) == kJobIndexes;
+  bool are_own = list_length(indexes) == kJobIndexes;
   ListCell* cell;
-  foreach (cell, indexes) all_ours = all_ours && is_ours(lfirst_oid(cell));
+  foreach (cell, indexes) are_own = are_own && is_own_index(lfirst_oid(cell));
   list_free(indexes);
-  return all_ours;
+  return are_own;
 }
 
 void open_job_indexes(JobIndexes* indexes, Relation table) {
@@ -107,7 +103,7 @@ void close_job_indexes(JobIndexes* indexes) {
     if (indexes->index[i]) index_close(indexes->index[i], NoLock);
 }
 
-// One index after the other: neighbours go to the same page.
+// Index by index, because entries of neighbouring jobs go to the same page.
 void enter_new_jobs(JobIndexes* indexes, TupleTableSlot** rows, int count) {
   auto* which = static_cast<uint32*>(palloc(sizeof(uint32) * count));
   for (int i = 0; i < count; i++) which[i] = indexes_of(rows[i]);
@@ -117,15 +113,15 @@ void enter_new_jobs(JobIndexes* indexes, TupleTableSlot** rows, int count) {
   pfree(which);
 }
 
-// A change of lane comes to an index that has no entry of the row, but for the key and the places
-// of a queue, which open and held jobs share.
+// A change of the index lane makes entries in indexes that had none of the row. Two exceptions have
+// a twin: the primary key, and the open jobs of a queue, which running jobs are among.
 void enter_changed_job(JobIndexes* indexes, TupleTableSlot* row) {
   uint32 which = indexes_of(row);
-  bool is_held = lane_of(row) == kLaneRunning;
+  bool is_running = lane_of(row) == kLaneRunning;
   for (int index = 0; index < kJobIndexes; index++)
     if (which & (1u << index))
       enter(indexes, static_cast<JobIndex>(index), row,
-            index == kKeyIndex || (index == kOpenIndex && is_held));
+            index == kKeyIndex || (index == kOpenIndex && is_running));
 }
 
 }  // namespace pulse

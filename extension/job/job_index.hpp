@@ -1,5 +1,5 @@
-// Index entries of pulse.job made without planner and executor, which would cost several times what
-// the entries themselves cost.
+// Index entries of pulse.job. C code makes them without planner and executor, which would cost
+// several times as much as the entries themselves.
 #pragma once
 
 #include "access/catalog.hpp"
@@ -15,19 +15,19 @@ struct JobIndexes {
   IndexInfo* info[kJobIndexes];
 };
 
-// Whether this is our table with our columns and indexes only, and asks for no statements
+// Whether the table has the extension's columns and indexes only, and needs no statements
 // (statement_write.hpp).
 bool is_plain_job_table(Relation table);
 
-// Of a plain table that stays open, in the present memory context.
+// The table must be plain and stay open. Allocates in the present memory context.
 void open_job_indexes(JobIndexes* indexes, Relation table);
-// So far nothing may have been opened.
+// Closes the indexes that were opened, if any.
 void close_job_indexes(JobIndexes* indexes);
 
-// Enters rows that were inserted.
+// Makes the entries of inserted rows.
 void enter_new_jobs(JobIndexes* indexes, TupleTableSlot** rows, int count);
 
-// Enters the new version of a row whose update was no HOT one.
+// Makes the entries of a new row version whose update was not HOT.
 void enter_changed_job(JobIndexes* indexes, TupleTableSlot* row);
 
 }  // namespace pulse

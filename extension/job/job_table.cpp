@@ -4,6 +4,7 @@
 #include "access/search_path.hpp"
 #include "job/statement_write.hpp"
 #include "server/compat.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 namespace {
@@ -23,7 +24,7 @@ EState* new_estate(Relation relation, ResultRelInfo** result) {
   return estate;
 }
 
-HeapTuple modified(JobTable* table, TupleTableSlot* row, JobChange* change) {
+HeapTuple changed_tuple(JobTable* table, TupleTableSlot* row, JobChange* change) {
   bool should_free;
   HeapTuple old_tuple = ExecFetchSlotHeapTuple(row, false, &should_free);
   HeapTuple tuple = heap_modify_tuple(old_tuple, RelationGetDescr(table->relation), change->values,
@@ -32,7 +33,7 @@ HeapTuple modified(JobTable* table, TupleTableSlot* row, JobChange* change) {
   return tuple;
 }
 
-// The slot frees the tuple.
+// The slot owns and frees the tuple.
 void put_changed(JobTable* table, HeapTuple tuple) {
   if (!table->changed) {
     MemoryContext old = MemoryContextSwitchTo(table->context);
@@ -43,7 +44,7 @@ void put_changed(JobTable* table, HeapTuple tuple) {
   ExecForceStoreHeapTuple(tuple, table->changed, true);
 }
 
-// Most updates need none, and it costs more than they do.
+// On demand: most updates need no executor, and it costs more than they do.
 void prepare_executor(JobTable* table) {
   if (table->estate) return;
   MemoryContext old = MemoryContextSwitchTo(table->context);
@@ -53,8 +54,8 @@ void prepare_executor(JobTable* table) {
   MemoryContextSwitchTo(old);
 }
 
-// Brings the indexes after an update.
-void follow(JobTable* table, IndexesToFollow indexes) {
+// Makes the index entries of the updated row, if its update was not HOT.
+void update_job_indexes(JobTable* table, IndexesToFollow indexes) {
   if (indexes == kNoIndexes) return;
   if (table->is_job) return enter_changed_job(&table->indexes, table->changed);
   prepare_executor(table);
@@ -63,7 +64,7 @@ void follow(JobTable* table, IndexesToFollow indexes) {
   ResetPerTupleExprContext(table->estate);
 }
 
-// An expression calls functions, which run under the search path of statements only.
+// Index expressions call functions, which must run under the search path of a statement.
 bool has_index_expressions(const JobTable* table) {
   for (int i = 0; i < table->result->ri_NumIndices; i++)
     if (table->result->ri_IndexRelationInfo[i]->ii_Expressions != NIL) return true;
@@ -90,6 +91,13 @@ HeapTuple inserted_by_statement(Relation relation, const Datum* values, const bo
 }
 
 }  // namespace
+
+void read_row_value(RowValue* row, HeapTupleHeader header, const char* table) {
+  TupleDesc shape = shape_of(header);
+  check_columns(shape, table);
+  read_fields(header, shape, row->values, row->nulls);
+  ReleaseTupleDesc(shape);
+}
 
 void check_columns(TupleDesc shape, const char* name) {
   if (shape->natts > kMaxColumns)
@@ -137,7 +145,7 @@ void close_job_table(JobTable* table) {
 bool is_locked_by_other(TupleTableSlot* seen, TransactionId* known) {
   if (!TTS_IS_BUFFERTUPLE(seen)) return false;
   HeapTupleHeader header = reinterpret_cast<BufferHeapTupleTableSlot*>(seen)->base.tuple->t_data;
-  // What others change in the page meanwhile is one word, old or new.
+  // Without a lock on the page: other backends write each field as one word, which is read whole.
   uint16 flags = *const_cast<volatile uint16*>(&header->t_infomask);
   TransactionId xid = *const_cast<volatile TransactionId*>(&header->t_choice.t_heap.t_xmax);
   if ((flags & (HEAP_XMAX_INVALID | HEAP_XMAX_IS_MULTI)) || !TransactionIdIsValid(xid))
@@ -159,11 +167,11 @@ bool try_lock_row(JobTable* table, const ItemPointerData& seen) {
 void update_locked_row(JobTable* table, JobChange* change) {
   MemoryContext old = MemoryContextSwitchTo(table->context);
   if (table->is_plain) {
-    put_changed(table, modified(table, table->locked, change));
+    put_changed(table, changed_tuple(table, table->locked, change));
     IndexesToFollow indexes = kNoIndexes;
     simple_table_tuple_update(table->relation, &table->locked->tts_tid, table->changed,
                               table->snapshot, &indexes);
-    follow(table, indexes);
+    update_job_indexes(table, indexes);
   } else {
     put_changed(table, update_by_statement(table->relation, table->snapshot,
                                            &table->locked->tts_tid, *change));
@@ -192,7 +200,7 @@ TM_Result try_delete_row(JobTable* table, TupleTableSlot* row, bool wait) {
   if (table->is_plain)
     return table_tuple_delete(table->relation, &tid, command, table->snapshot, InvalidSnapshot,
                               wait, &failure, false);
-  // A statement would wait for the row.
+  // Locks first, because a DELETE statement would wait for the row.
   TM_Result result =
       table_tuple_lock(table->relation, &tid, table->snapshot, table->locked, command,
                        LockTupleExclusive, wait ? LockWaitBlock : LockWaitSkip, 0, &failure);

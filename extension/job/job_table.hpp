@@ -1,16 +1,13 @@
-// The one way to write rows of pulse.job, and of the other tables that C code writes. A caller
-// locks a row or steps over it, then updates or deletes it; how the row is written is decided here
-// alone.
+// Writes of pulse.job and of the other tables that C code writes. A caller locks a row or skips it,
+// then updates or deletes it. This file alone decides how the row is written.
 //
-// A plain table has nothing but what this extension made: such rows, and their index entries, are
-// written without planner and executor. On any other table, statements write the same rows
-// (statement_write.hpp), so that triggers, rules and indexes of a DBA see each of them. A function
-// that writes here needs no other path for such a table. What differs for it:
-//   - a statement may run a trigger, which may raise an error or change the row: what was stored is
-//     in `changed` after an insert or update;
-//   - a suppressed row raises an error (sqlstate 09000), so a write that returns has happened;
-//   - a table that is not plain gets its generated columns from the server, and a plain one from
-//     JobChange::set_state.
+// A plain table has only the triggers, rules, indexes and columns of this extension. C code writes
+// its rows and index entries without planner and executor. Statements write the rows of any other
+// table (statement_write.hpp), so the triggers, rules and indexes of a DBA see each of them.
+// A caller needs no other path for such a table, but must know:
+//   - a trigger may raise an error or change the row; `changed` has the row as it was stored;
+//   - a suppressed row raises an error (SQLSTATE 09000), so a write that returns has happened;
+//   - the server computes the generated columns, which JobChange::set_state does for a plain table.
 #pragma once
 
 #include "access/catalog.hpp"
@@ -21,11 +18,11 @@
 namespace pulse {
 
 struct JobTable {
-  MemoryContext context;  // of what is made when it is needed
+  MemoryContext context;  // of everything that is made on demand
   Relation relation;
   Snapshot snapshot;
-  bool is_job;    // pulse.job, of which JobIndexes knows every index
-  bool is_plain;  // rows are written directly
+  bool is_job;    // pulse.job, whose index entries JobIndexes makes
+  bool is_plain;  // C code writes the rows directly
   JobIndexes indexes;
   EState* estate;  // for index entries of a plain table other than pulse.job
   ResultRelInfo* result;
@@ -33,10 +30,10 @@ struct JobTable {
   TupleTableSlot* changed;  // the row that was inserted or updated last, as it was stored
 };
 
-// Of a table of ours, with room for some that somebody else has added.
+// The most columns of a table of the extension, with room for columns that a DBA adds.
 constexpr int kMaxColumns = 40;
 
-// What an update changes; columns are numbered from 1 as in JobColumn.
+// The columns that an update changes, numbered from 1 as in JobColumn.
 struct JobChange {
   Datum values[kMaxColumns];
   bool nulls[kMaxColumns];
@@ -52,12 +49,12 @@ struct JobChange {
     replaces[column - 1] = true;
   }
   void set_waiting(Oid state) { set_state(state, false, 0); }
-  // A claim in place stays in the lane of open jobs, and so changes no column that an index has.
+  // A claim in place keeps the index lane of open jobs, so it changes no indexed column.
   void set_running(int64 worker_id, bool is_in_place) {
     set(kJobWorkerId, Int64GetDatum(worker_id));
     set_state(catalog()->state_running, is_in_place, worker_id);
   }
-  // With the generated columns, which the server does not compute for a direct write.
+  // Sets the generated columns too, because the server does not compute them for a direct write.
   void set_state(Oid state, bool is_in_place, int64 worker_id) {
     set(kJobState, ObjectIdGetDatum(state));
     if (!catalog()->has_index_lanes) return;
@@ -71,35 +68,53 @@ struct JobChange {
   }
 };
 
-// Opens the table, in the present memory context, under a new snapshot that also shows what this
-// transaction did so far.
+// The value of a column of a row; not meaningful for a NULL.
+inline Datum value_of(TupleTableSlot* row, int column) {
+  bool isnull;
+  return slot_getattr(row, column, &isnull);
+}
+
+// A row that an SQL function passes, with columns numbered from 1.
+struct RowValue {
+  Datum values[kMaxColumns];
+  bool nulls[kMaxColumns];
+
+  bool has(int column) const { return !nulls[column - 1]; }
+  Datum value(int column) const { return values[column - 1]; }
+};
+
+// Reads a row of pulse.<table>.
+void read_row_value(RowValue* row, HeapTupleHeader header, const char* table);
+
+// Opens the table in the present memory context. Its new snapshot shows what other transactions
+// committed and what this one wrote.
 void open_job_table(JobTable* table);
 void close_job_table(JobTable* table);
 
-// Refuses a table with more columns than there is room for.
+// Raises for a table with more than kMaxColumns columns.
 void check_columns(TupleDesc shape, const char* name);
 
-// As open_job_table, for another table of ours, which has no generated columns.
+// As open_job_table, for another table of the extension, which has no generated columns.
 void open_extension_table(JobTable* table, Oid relation);
 
-// Whether another transaction that is under way has the row, as far as one look tells: a twentieth
-// of what a refused lock costs. `known` remembers its id from row to row.
+// Whether another transaction in progress has locked or changed the row, read without a lock. It
+// costs a twentieth of a refused lock. `known` keeps the transaction's id from row to row.
 bool is_locked_by_other(TupleTableSlot* seen, TransactionId* known);
 
-// Locks the very version that the snapshot showed. False when somebody holds or has changed it:
-// such a row is another's to handle, and nobody is waited for.
+// Locks the row version that the snapshot shows, without waiting. False when another transaction
+// has locked or changed the row; that transaction handles it.
 bool try_lock_row(JobTable* table, const ItemPointerData& seen);
 
-// Updates the row that was locked last; its indexes only where they have to follow. Of pulse.job it
-// changes the lane, or nothing that an index has.
+// Updates the row that was locked last, and makes index entries unless the update is HOT. In
+// pulse.job, an update that changes an indexed column must change the index lane.
 void update_locked_row(JobTable* table, JobChange* change);
 
-// Inserts into a table opened by open_extension_table, of which this many columns are known. More
-// columns get their defaults. (Jobs are inserted by insert_jobs.hpp.)
+// Inserts a row into a table opened by open_extension_table. `values` has the first `columns`
+// columns; the rest get their defaults. (insert_jobs.hpp inserts jobs.)
 void insert_row(JobTable* table, Datum* values, bool* nulls, int columns);
 
-// Deletes a row that was locked, or only seen. Without waiting: TM_Ok, or who else has it. `locked`
-// may have the row afterwards.
+// Deletes a row that the caller has locked or only read. Without `wait` it returns TM_BeingModified
+// for a row that a transaction has locked. May put the row into `locked`.
 TM_Result try_delete_row(JobTable* table, TupleTableSlot* row, bool wait = false);
 
 }  // namespace pulse

@@ -7,7 +7,7 @@
 namespace pulse {
 namespace {
 
-constexpr int kExactKeys = 256;  // locked one by one in a transaction; further ones by bucket
+constexpr int kExactKeys = 256;  // a transaction locks further keys by bucket
 constexpr uint64 kBuckets = 256;
 
 int exact_keys = 0;
@@ -15,7 +15,7 @@ uint64 held_buckets[kBuckets / 64];
 
 uint64 hash_of(const text* key) { return fnv1a(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key)); }
 
-uint64 bucket_of(uint64 hash) { return (hash >> 40) % kBuckets; }
+uint64 key_bucket(uint64 hash) { return (hash >> 40) % kBuckets; }
 
 bool holds_bucket(uint64 bucket) { return (held_buckets[bucket / 64] >> (bucket % 64)) & 1; }
 
@@ -32,9 +32,9 @@ bool acquire_bucket(uint64 bucket, bool wait) {
   return true;
 }
 
-// An exact lock shares its bucket, so that it meets those who took the bucket whole.
+// A lock of one key takes its bucket in share mode, so it conflicts with a lock of the bucket.
 bool acquire_key(uint64 hash, bool wait) {
-  uint64 bucket = bucket_of(hash);
+  uint64 bucket = key_bucket(hash);
   if (holds_bucket(bucket)) return true;
   if (exact_keys >= kExactKeys) return acquire_bucket(bucket, wait);
   if (!acquire(LockKind::kKeyBucket, bucket, ShareLock, wait)) return false;
@@ -43,7 +43,7 @@ bool acquire_key(uint64 hash, bool wait) {
   return true;
 }
 
-int by_value(const void* a, const void* b) {
+int compare_hashes(const void* a, const void* b) {
   uint64 left = *static_cast<const uint64*>(a);
   uint64 right = *static_cast<const uint64*>(b);
   return left < right ? -1 : left > right;
@@ -60,9 +60,9 @@ void lock_keys(const Datum* keys, int count) {
   bool by_bucket = exact_keys + count > kExactKeys;
   for (int i = 0; i < count; i++) {
     uint64 hash = hash_of(DatumGetTextPP(keys[i]));
-    hashes[i] = by_bucket ? bucket_of(hash) : hash;
+    hashes[i] = by_bucket ? key_bucket(hash) : hash;
   }
-  qsort(hashes, count, sizeof(uint64), by_value);
+  qsort(hashes, count, sizeof(uint64), compare_hashes);
   for (int i = 0; i < count; i++) {
     if (i > 0 && hashes[i] == hashes[i - 1]) continue;
     by_bucket ? acquire_bucket(hashes[i], true) : acquire_key(hashes[i], true);
@@ -83,7 +83,7 @@ PULSE_FUNCTION(pulse_lock_key) {
 
 PULSE_FUNCTION(pulse_try_lock_key) { PG_RETURN_BOOL(pulse::try_lock_key(PG_GETARG_TEXT_PP(0))); }
 
-// pulse._lock_keys(keys): nulls are stepped over.
+// pulse._lock_keys(keys): skips nulls.
 PULSE_FUNCTION(pulse_lock_keys) {
   Datum* elements;
   bool* nulls;

@@ -1,22 +1,22 @@
-// The locks of job keys. Whoever makes a job with a key wait (an add, or the end of an attempt that
-// is repeated) holds the key's lock until commit. A transaction with very many keys goes over to
-// locks of buckets, so that it cannot use up the server's lock table.
+// The locks of job keys. A transaction that makes a job with a key ready or parked holds the key's
+// lock until it ends: a producer that adds the job, or the end of an attempt that is to be retried.
+// A transaction with very many keys locks buckets instead, which spares the server's lock table.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// Waits for whoever holds the key.
+// Waits for a transaction that holds the key.
 void lock_key(const text* key);
 
-// Never waits; false when somebody else holds it.
+// Never waits; false when another transaction holds the key.
 bool try_lock_key(const text* key);
 
-// Locks many keys in one order for everybody, so that two callers never wait in a circle.
+// Locks many keys in one order for all transactions, so that two callers never deadlock.
 void lock_keys(const Datum* keys, int count);
 
-// The transaction, or a savepoint of it, is over: what was held may not be held any more.
+// Called when the transaction or a savepoint of it ends: its locks may be released by then.
 void forget_key_locks();
 
 }  // namespace pulse

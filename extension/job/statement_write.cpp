@@ -21,7 +21,7 @@ struct Statement {
   char nulls[kMaxParameters + 1];
 };
 
-// A plan that this session keeps. There are few: one per table and set of changed columns.
+// A plan that the session keeps. There are few: one per table and set of changed columns.
 struct Plan {
   Plan* next;
   char* text;
@@ -29,7 +29,7 @@ struct Plan {
 };
 
 Plan* plans;
-Oid plans_are_of;  // which installation: another one has other types
+Oid plans_are_of;  // the installation, because another one has other types
 
 void forget_plans() {
   while (Plan* plan = plans) {
@@ -56,7 +56,7 @@ SPIPlanPtr plan_of(Statement* statement) {
   return prepared;
 }
 
-const char* name_of(Relation table) {
+const char* qualified_name(Relation table) {
   return quote_qualified_identifier(get_namespace_name(RelationGetNamespace(table)),
                                     RelationGetRelationName(table));
 }
@@ -67,7 +67,7 @@ Statement* new_statement() {
   return statement;
 }
 
-// The parameter's number.
+// Returns the number of the parameter.
 int add_parameter(Statement* statement, Oid type, Datum value, bool is_null) {
   int at = statement->count++;
   statement->types[at] = type;
@@ -95,7 +95,7 @@ void add_place(Statement* statement, ItemPointer tid) {
   pg_unreachable();
 }
 
-// A row that RETURNING gave.
+// The row that RETURNING returned.
 HeapTuple returned_row(Relation table, uint64 at, MemoryContext context) {
   bool isnull;
   Datum row = SPI_getbinval(SPI_tuptable->vals[at], SPI_tuptable->tupdesc, 1, &isnull);
@@ -111,15 +111,16 @@ HeapTuple returned_row(Relation table, uint64 at, MemoryContext context) {
   return copy;
 }
 
-// No small table may lead to a plan that reads the table when it has grown.
+// A plan made while the table is small must not read the whole table when it has grown.
 void forbid_reading_all() {
   (void)set_config_option("enable_seqscan", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
                           true, 0, false);
 }
 
-// Without a snapshot, under the transaction's. The statement has to write so many rows; where
-// `rows` are wanted, it returns them.
-void run(Relation table, Statement* statement, Snapshot snapshot, uint64 count, HeapTuple* rows) {
+// Runs a statement that must write `count` rows, and returns them in `rows` unless that is NULL. An
+// invalid snapshot stands for the transaction's.
+void run_statement(Relation table, Statement* statement, Snapshot snapshot, uint64 count,
+                   HeapTuple* rows) {
   MemoryContext context = CurrentMemoryContext;
   under_secure_search_path([&] {
     forbid_reading_all();
@@ -135,7 +136,7 @@ void run(Relation table, Statement* statement, Snapshot snapshot, uint64 count, 
   pfree(statement);
 }
 
-// The rows as an array of the table's row type.
+// Returns the rows as an array of the table's row type.
 Datum array_of_rows(Relation table, HeapTuple* rows, int count) {
   auto* elements = static_cast<Datum*>(palloc(sizeof(Datum) * count));
   for (int i = 0; i < count; i++)
@@ -166,7 +167,7 @@ bool asks_for_statements(Relation table) {
 void insert_by_statement(Relation table, HeapTuple* rows, int count, int columns) {
   Statement* statement = new_statement();
   TupleDesc shape = RelationGetDescr(table);
-  appendStringInfo(&statement->text, "INSERT INTO %s AS this_row (", name_of(table));
+  appendStringInfo(&statement->text, "INSERT INTO %s AS this_row (", qualified_name(table));
   add_names(statement, shape, columns, "");
   appendStringInfoString(&statement->text, ") SELECT ");
   add_names(statement, shape, columns, "new_row.");
@@ -174,14 +175,14 @@ void insert_by_statement(Relation table, HeapTuple* rows, int count, int columns
                       array_of_rows(table, rows, count), false);
   appendStringInfoString(&statement->text,
                          " FROM pg_catalog.unnest($1) AS new_row RETURNING this_row");
-  run(table, statement, InvalidSnapshot, count, rows);
+  run_statement(table, statement, InvalidSnapshot, count, rows);
 }
 
 HeapTuple update_by_statement(Relation table, Snapshot snapshot, ItemPointer tid,
                               const JobChange& change) {
   Statement* statement = new_statement();
   TupleDesc shape = RelationGetDescr(table);
-  appendStringInfo(&statement->text, "UPDATE ONLY %s AS this_row SET ", name_of(table));
+  appendStringInfo(&statement->text, "UPDATE ONLY %s AS this_row SET ", qualified_name(table));
   for (int i = 0; i < Min(shape->natts, kMaxColumns); i++) {
     Form_pg_attribute column = TupleDescAttr(shape, i);
     if (!change.replaces[i] || !is_written(column)) continue;
@@ -193,15 +194,15 @@ HeapTuple update_by_statement(Relation table, Snapshot snapshot, ItemPointer tid
   add_place(statement, tid);
   appendStringInfoString(&statement->text, " RETURNING this_row");
   HeapTuple row;
-  run(table, statement, snapshot, 1, &row);
+  run_statement(table, statement, snapshot, 1, &row);
   return row;
 }
 
 void delete_by_statement(Relation table, Snapshot snapshot, ItemPointer tid) {
   Statement* statement = new_statement();
-  appendStringInfo(&statement->text, "DELETE FROM ONLY %s AS this_row", name_of(table));
+  appendStringInfo(&statement->text, "DELETE FROM ONLY %s AS this_row", qualified_name(table));
   add_place(statement, tid);
-  run(table, statement, snapshot, 1, nullptr);
+  run_statement(table, statement, snapshot, 1, nullptr);
 }
 
 }  // namespace pulse

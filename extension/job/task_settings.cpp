@@ -23,7 +23,7 @@ TaskSettings defaults() {
   return settings_of;
 }
 
-// Copies a value that is set, so that it outlives the row; an unset one keeps the default.
+// Copies a value that is set, so that it outlives the row. A NULL keeps the default.
 void overlay(TupleTableSlot* row, AttrNumber column, Datum* value, bool* null) {
   bool isnull;
   Datum stored = slot_getattr(row, column, &isnull);
@@ -33,8 +33,8 @@ void overlay(TupleTableSlot* row, AttrNumber column, Datum* value, bool* null) {
   *null = false;
 }
 
-// Text in the table, because pg_upgrade refuses the type regprocedure, which 0.1.0 had there. A
-// function that is gone is none.
+// The column is text, because pg_upgrade refuses the type regprocedure, which 0.1.0 has. A task
+// whose function was dropped has no handler.
 void overlay_handler(TupleTableSlot* row, TaskSettings* found) {
   if (TupleDescAttr(row->tts_tupleDescriptor, kTaskHandler - 1)->atttypid == REGPROCEDUREOID)
     return overlay(row, kTaskHandler, &found->handler, &found->handler_null);

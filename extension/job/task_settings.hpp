@@ -1,4 +1,4 @@
-// What pulse.task says: every read of that table is here.
+// The settings of tasks: every read of pulse.task goes through this file.
 #pragma once
 
 #include "access/catalog.hpp"
@@ -8,7 +8,7 @@
 
 namespace pulse {
 
-// Calls use(row) with the row of this task, if there is one.
+// Calls use(row) with the row of this task, if it has one.
 template <typename Use>
 void with_task_row(Datum identifier, Snapshot snapshot, Use use) {
   Relation table = table_open(catalog()->task, AccessShareLock);
@@ -25,7 +25,7 @@ void with_task_row(Datum identifier, Snapshot snapshot, Use use) {
   table_close(table, AccessShareLock);
 }
 
-// Whether such a row is there for any task.
+// Whether the condition holds for the row of any task.
 template <typename Condition>
 bool any_task(Snapshot snapshot, Condition condition) {
   Relation table = table_open(catalog()->task, AccessShareLock);
@@ -42,7 +42,7 @@ bool any_task(Snapshot snapshot, Condition condition) {
   return found;
 }
 
-// What a claim hands to the worker of it.
+// The settings that a claim hands to the worker.
 struct TaskSettings {
   Datum timeout;  // interval
   bool timeout_null;
@@ -55,11 +55,11 @@ struct TaskSettings {
   int max_crashes;  // -1: never quarantined
 };
 
-// Reads them under the snapshot; a task without a row has the defaults.
+// Reads the settings under the snapshot; a task without a row has the defaults.
 TaskSettings task_settings(Datum identifier, Snapshot snapshot);
 
-// How many attempts a job has that is added now, unless the producer says otherwise. Reads what is
-// committed by now, or what a transaction with one snapshot for all its statements sees.
+// The number of attempts of a new job, unless the producer gives one. Reads the latest committed
+// row, or in a transaction with one snapshot for all its statements, the row that this shows.
 int task_max_attempts(Datum identifier);
 
 }  // namespace pulse
