@@ -1,6 +1,6 @@
-// pulse.claim: hands out the best due jobs. A walk over the claim index, one cursor per task,
-// merged by (priority, run_at, id); each row is locked without waiting, updated and returned. No
-// planner decides anything here, so no statistics can make it slow.
+// pulse.claim: hands out the best due jobs. One cursor per task walks the claim index; the claim
+// merges them by (priority, run_at, id). It locks each row without waiting, updates and returns it.
+// It uses no planner, so wrong statistics cannot make it slow.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -36,22 +36,14 @@ namespace {
 constexpr int kMaxJobs = 10000;
 constexpr int kMaxPromotions = 32;
 
-// --- which rows this worker may have ------------------------------------------------------------
-
-bool is_null(TupleTableSlot* row, int column) {
-  bool isnull;
-  slot_getattr(row, column, &isnull);
-  return isnull;
-}
+// --- which jobs the worker may get ------------------------------------------------------------
 
 bool has_forbidden_flag(const Claim* claim, TupleTableSlot* row) {
-  if (claim->forbidden_count == 0 || is_null(row, kJobFlags)) return false;
+  if (claim->forbidden_count == 0 || slot_attisnull(row, kJobFlags)) return false;
   MemoryContextReset(claim->row_context);
   MemoryContext old = MemoryContextSwitchTo(claim->row_context);
-  bool isnull;
   int count;
-  Datum* flags =
-      text_elements(DatumGetArrayTypeP(slot_getattr(row, kJobFlags, &isnull)), "flags", &count);
+  Datum* flags = text_elements(DatumGetArrayTypeP(value_of(row, kJobFlags)), "flags", &count);
   bool found = false;
   for (int i = 0; i < count && !found; i++)
     for (int j = 0; j < claim->forbidden_count && !found; j++)
@@ -73,9 +65,9 @@ const TaskSettings& settings_of(Claim* claim, TaskCursor* cursor) {
 
 namespace {
 
-// Prefetched jobs must be able to wait: not on their last attempt, and in no queue.
+// A job may wait at its worker when it has no queue and this is not its last attempt.
 bool may_be_prefetched(TupleTableSlot* row) {
-  return is_null(row, kJobQueueName) &&
+  return slot_attisnull(row, kJobQueueName) &&
          int2_of(row, kJobAttempts) + 1 < int2_of(row, kJobMaxAttempts);
 }
 
@@ -89,10 +81,10 @@ void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task) {
   tuplestore_putvalues(claim->results->setResult, claim->results->setDesc, values, nulls);
 }
 
-// The indexes by key tell a running job from a waiting one, and what runs alone is held from the
-// start; for its queue a job is the same, open or running.
+// Two kinds of jobs are not claimed in place. The indexes on keys tell running jobs from waiting
+// ones, and a job with crashes may run isolated, so it is indexed from the start.
 bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
-  return claim->stays_in_place && is_null(row, kJobKey) && int2_of(row, kJobCrashes) == 0;
+  return claim->stays_in_place && slot_attisnull(row, kJobKey) && int2_of(row, kJobCrashes) == 0;
 }
 
 }  // namespace
@@ -108,8 +100,7 @@ bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid) {
   if (!try_lock_row(&claim->table, tid)) return false;
   prepare_to_take(claim, cursor);
   TupleTableSlot* row = claim->table.locked;
-  bool isnull;
-  int64 id = DatumGetInt64(slot_getattr(row, kJobId, &isnull));
+  int64 id = DatumGetInt64(value_of(row, kJobId));
   bool is_in_place = may_stay_in_place(claim, row);
   claim_locked_row(&claim->table, claim->stamp, is_in_place);
   return_row(claim, claim->table.changed, settings_of(claim, cursor));
@@ -129,7 +120,7 @@ Fit fit_of_row(Claim* claim, TaskCursor* cursor, int in_view) {
 
 namespace {
 
-// False when the job is still there for others.
+// False when the claim leaves the job to other claims.
 bool consider(Claim* claim, TaskCursor* cursor) {
   Fit fit = fit_of_row(claim, cursor, 0);
   if (fit == Fit::kIsolated) consider_poison_suspect(claim, cursor);
@@ -193,14 +184,14 @@ void read_arguments(Claim* claim, FunctionCallInfo fcinfo) {
         text_elements(PG_GETARG_ARRAYTYPE_P(3), "forbidden_flags", &claim->forbidden_count);
 }
 
-// Opens what queues have to give, no more than this claim can use: the rest is the next one's.
+// Promotes queues for no more jobs than this claim can take; the next claim promotes the rest.
 Promotion promote_for(const Claim* claim) {
   if (is_look_at_all_due()) reconcile_queues(0);
   mark_fallen_due();
   return promote_marked(Min(claim->max_jobs, kMaxPromotions), kMaxPromotions);
 }
 
-// Before the snapshot is taken: what is lowered from now on, this claim may not see.
+// Runs before the snapshot: a job that lowers a mark later may be invisible to this claim.
 void remember_marks(Claim* claim) {
   DatabaseState* database = this_database();
   claim->marks = database ? mark_bucket(place_of_database(database), 0) : nullptr;
@@ -209,7 +200,7 @@ void remember_marks(Claim* claim) {
       claim->mark_generation[bit] = mark_generation(claim->marks + bit);
 }
 
-// What this claim can take, which is not its tasks alone.
+// The claim terms: the tasks of the claim and its forbidden flags.
 uint64 wake_group_of(const Claim* claim) {
   uint64 wake_group = claim->worker.wake_group;
   for (int i = 0; i < claim->forbidden_count; i++) {
@@ -224,7 +215,7 @@ bool is_kept_waiting(const Claim* claim) { return claim->is_job_held && claim->c
 void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   admit_worker(&claim->worker, PG_GETARG_INT64(0));
   choose_tasks(&claim->worker, PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2));
-  // A draining worker that waits all the same must not take a wake-up from one that can claim.
+  // A draining worker may wait, but must not take a wake-up from a worker that can claim.
   sample_generations(claim->worker.worker_id, claim->worker.draining ? 0 : claim->worker.task_bits,
                      wake_group_of(claim), claim->start_jobs);
   if (claim->worker.draining) return;
@@ -266,7 +257,7 @@ PULSE_FUNCTION(pulse_claim) {
   return static_cast<Datum>(0);
 }
 
-// pulse._require_claims(): raises PU008 while claims are off, and in a copy that nobody adopted.
+// pulse._require_claims(): raises PU008 while claims are off, and in a copy before its adoption.
 PULSE_FUNCTION(pulse_require_claims) {
   pulse::require_claims_on();
   PG_RETURN_BOOL(true);

@@ -1,5 +1,5 @@
-// One call of pulse.claim while it runs, shared by the walk (task_cursors.cpp), the handing out
-// (claim.cpp) and the rule of the last chance (last_chance.cpp).
+// The state of one call of pulse.claim: claim.cpp hands jobs out, task_cursors.cpp walks the tasks,
+// and last_chance.cpp isolates poison suspects.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -15,7 +15,7 @@
 
 namespace pulse {
 
-// The due jobs of one task.
+// A cursor over the due jobs of one task.
 struct TaskCursor {
   DueScan scan;
   Datum identifier;
@@ -36,58 +36,58 @@ struct Claim {
   TaskCursor** cursors;
   int cursor_count;
   int claimed;
-  TransactionId blocking_xid;  // the last transaction that had a row
-  TransactionId checked_xid;   // the last one that was asked for its claims in progress
+  TransactionId blocking_xid;  // the last transaction found to have locked a row
+  TransactionId checked_xid;   // the last one whose claims in progress were read
   ClaimInProgress claim_in_progress;
-  MarkBucket* marks;  // one per bit; NULL: nothing is remembered
+  MarkBucket* marks;  // one per task bit; NULL: no low-water marks
   uint64 mark_generation[kTaskBits];
   bool stays_in_place;  // plain jobs are claimed in place (in_place_claim.hpp)
-  int64* in_place_ids;  // those that were
+  int64* in_place_ids;  // the jobs claimed in place
   int in_place_count;
-  bool closed;                // nothing more is given in this call
-  bool is_job_held;           // somebody who is no claim has a job that it could have had
-  bool poison_suspect_waits;  // a poison suspect waits for this worker, or another, to be idle
-  MemoryContext row_context;  // reset for each row that is looked at
-  ClaimStamp stamp;           // a token of 0: none was needed so far
+  bool closed;                // the claim takes no further job
+  bool is_job_held;           // a transaction that is no claim holds a job the claim could take
+  bool poison_suspect_waits;  // a poison suspect waits for an idle worker
+  MemoryContext row_context;  // reset for each row
+  ClaimStamp stamp;           // its token is 0 until the claim takes a job
   ReturnSetInfo* results;
 };
 
-// The due jobs of the tasks that the claiming worker serves.
+// Opens a cursor for each task that the worker serves.
 void open_cursors(Claim* claim);
 
-// The one whose job comes first; NULL when none has any.
+// The cursor whose job comes first; NULL when no cursor has a job.
 TaskCursor* best_cursor(Claim* claim);
 
-// Tells waiters when the next job of each of these tasks falls due, and that there was more. At
-// once: this worker may be at work when it does.
+// Records when the next job of each task falls due and which tasks have more jobs. Waiters learn of
+// it at once, because this worker may be busy by then.
 void close_cursors(Claim* claim);
 
 // The settings of the cursor's task, read once per call.
 const TaskSettings& settings_of(Claim* claim, TaskCursor* cursor);
 
-// Whether the worker may have the row at hand, with so many more of the same call in view.
+// Whether the worker may get the cursor's row, if the claim takes `in_view` more jobs before it.
 enum class Fit {
   kGood,
   kIsolated,  // it is a poison suspect
-  kNot        // somebody holds it, the worker asked not to get such, or it cannot wait for a start
+  kNot        // locked, has a forbidden flag, or may not be prefetched
 };
 Fit fit_of_row(Claim* claim, TaskCursor* cursor, int in_view);
 
-// Whatever may wait for somebody before a row is taken.
+// Does, before the claim locks a row, what may wait for another session.
 void prepare_to_take(Claim* claim, TaskCursor* cursor);
 
-// Locks this row of the cursor, makes it this worker's and adds it to the result. False when
-// somebody else holds it.
+// Locks this row of the cursor, claims it for the worker and adds it to the result. False when
+// another transaction has locked or changed it.
 bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid);
 
-// A job that was present at all but the last of the worker deaths it may be present at.
+// Whether the job has crashed before, and one more crash would quarantine it.
 bool is_poison_suspect(Claim* claim, TaskCursor* cursor);
 
-// A poison suspect is given alone, to a worker that holds nothing and gets nothing else.
+// Gives a poison suspect to a worker that runs no job, as the only job of the claim.
 void consider_poison_suspect(Claim* claim, TaskCursor* cursor);
 
-// A worker with a poison suspect of its own gets nothing but that: not while it runs, and not
-// before this worker has become idle. Forgets a poison suspect that has gone elsewhere.
+// A worker with an isolated job gets no other job. It gets the isolated job once it is idle. The
+// claim clears an isolated job that has ended or is with another worker.
 void check_isolated_job(Claim* claim);
 
 }  // namespace pulse

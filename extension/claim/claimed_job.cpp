@@ -12,7 +12,7 @@
 namespace pulse {
 namespace {
 
-// Where the values of a claimed job come from: a column of pulse.job, or of its task's settings.
+// The source of each column of a claimed job: a column of pulse.job, or a setting of its task.
 enum TaskValue { kTimeout = -4, kStallTimeout, kOnUnreachable, kHandler };
 
 constexpr int kSources[kClaimedColumns] = {
@@ -50,16 +50,8 @@ Datum claim_by_id(int64 job_id, int64 worker_id) {
 
 }  // namespace
 
-void read_job(JobValue* job, HeapTupleHeader header) {
-  TupleDesc shape = shape_of(header);
-  check_columns(shape, "job");
-  read_fields(header, shape, job->values, job->nulls);
-  ReleaseTupleDesc(shape);
-}
-
 void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place) {
-  bool isnull;
-  int attempts = DatumGetInt16(slot_getattr(table->locked, kJobAttempts, &isnull));
+  int attempts = int2_of(table->locked, kJobAttempts);
   JobChange change = {};
   change.set_running(stamp.worker_id, is_in_place);
   change.set(kJobAttempts, Int16GetDatum(attempts + 1));
@@ -87,18 +79,17 @@ void read_claimed(const Datum* job, const bool* job_nulls, const TaskSettings& t
 
 }  // namespace pulse
 
-// pulse._take_job(job, worker_id): of a job that this transaction has locked.
+// pulse._take_job(job, worker_id): the caller has locked the job.
 PULSE_FUNCTION(pulse_take_job) {
-  pulse::JobValue job;
-  pulse::read_job(&job, PG_GETARG_HEAPTUPLEHEADER(0));
-  PG_RETURN_DATUM(
-      pulse::claim_by_id(DatumGetInt64(job.values[pulse::kJobId - 1]), PG_GETARG_INT64(1)));
+  pulse::RowValue job;
+  pulse::read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
+  PG_RETURN_DATUM(pulse::claim_by_id(DatumGetInt64(job.value(pulse::kJobId)), PG_GETARG_INT64(1)));
 }
 
 // pulse._as_claimed(job)
 PULSE_FUNCTION(pulse_as_claimed) {
-  pulse::JobValue job;
-  pulse::read_job(&job, PG_GETARG_HEAPTUPLEHEADER(0));
+  pulse::RowValue job;
+  pulse::read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
   TupleDesc shape;
   if (get_call_result_type(fcinfo, nullptr, &shape) != TYPEFUNC_COMPOSITE ||
       shape->natts != pulse::kClaimedColumns)
@@ -106,7 +97,7 @@ PULSE_FUNCTION(pulse_as_claimed) {
   Datum values[pulse::kClaimedColumns];
   bool nulls[pulse::kClaimedColumns];
   pulse::TaskSettings task =
-      pulse::task_settings(job.values[pulse::kJobIdentifier - 1], GetActiveSnapshot());
+      pulse::task_settings(job.value(pulse::kJobIdentifier), GetActiveSnapshot());
   pulse::read_claimed(job.values, job.nulls, task, values, nulls);
   PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(shape), values, nulls)));
 }

@@ -1,5 +1,5 @@
-// One job that a worker gets: what its claim changes in the row, and the row that the worker sees.
-// Every way to a claim goes through here: claim() takes the due jobs, claim_job() one by its id.
+// One claimed job: the changes that a claim makes to its row, and the row that the worker gets.
+// Both claim(), which takes due jobs, and claim_job(), which takes one by its id, use this file.
 #pragma once
 
 #include "access/columns.hpp"
@@ -9,15 +9,7 @@
 
 namespace pulse {
 
-// What an SQL function got as pulse.job.
-struct JobValue {
-  Datum values[kMaxColumns];
-  bool nulls[kMaxColumns];
-};
-
-void read_job(JobValue* job, HeapTupleHeader header);
-
-// One call claims all its jobs with the same.
+// The values that all jobs of one call get.
 struct ClaimStamp {
   int64 worker_id;
   int64 token;
@@ -25,14 +17,14 @@ struct ClaimStamp {
   int64 live_now;
 };
 
-// Makes the row that was locked last the stamp's; `changed` has it then.
+// Claims the row that was locked last for the worker of the stamp, and puts it into `changed`.
 void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place);
 
-// Columns of pulse.claimed_job.
+// The number of columns of pulse.claimed_job.
 constexpr int kClaimedColumns = 20;
 
-// What the worker sees of a claimed row, whose values come in the order of JobColumn. Later columns
-// than this one are not asked for.
+// Fills the columns of pulse.claimed_job from the values of a row of pulse.job, in the order of
+// JobColumn. It reads no column after kClaimedFrom.
 constexpr int kClaimedFrom = kJobCreatedAt;
 void read_claimed(const Datum* job, const bool* job_nulls, const TaskSettings& task, Datum* values,
                   bool* nulls);

@@ -4,6 +4,7 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "claim/in_place_claim.hpp"
+#include "job/job_table.hpp"
 #include "liveness/heartbeat.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/advisory_lock.hpp"
@@ -18,16 +19,16 @@
 namespace pulse {
 namespace {
 
-// The tasks of the worker that claimed last in this session: a registration never changes them.
+// The tasks of the worker that claimed last in this session. They never change after registration.
 struct KnownTasks {
   int64 worker_id;
-  Oid job;  // of which installation
+  Oid job;  // the oid of pulse.job, which tells installations apart
   ArrayType* tasks;
   bool valid;
 };
 KnownTasks known_tasks;
 
-// Whether there is such a row; it is at hand until close_row.
+// Finds the row of this id and keeps it in `row` until close_row(). False when there is none.
 bool open_row(IndexLookup* row, Oid table, Oid key_index, int64 id, Snapshot snapshot) {
   open_index_lookup(row, table_open(table, AccessShareLock), key_index, snapshot);
   return find_id(row, id);
@@ -38,17 +39,17 @@ void close_row(IndexLookup* row) {
   table_close(row->table, AccessShareLock);
 }
 
-[[noreturn]] void refuse(const char* worker_id, const char* state) {
+[[noreturn]] void refuse_worker(const char* worker_id, const char* state) {
   ereport(ERROR, (errcode(kWorkerNotAlive), errmsg("worker %s is %s", worker_id, state),
                   errhint("Register anew with pulse.register_worker() and use the new id.")));
   pg_unreachable();
 }
 
-[[noreturn]] void refuse(int64 worker_id, const char* state) {
-  refuse(psprintf(INT64_FORMAT, worker_id), state);
+[[noreturn]] void refuse_worker(int64 worker_id, const char* state) {
+  refuse_worker(psprintf(INT64_FORMAT, worker_id), state);
 }
 
-// The last beat of a worker.
+// The latest version of a heartbeat row.
 struct LastBeat {
   Snapshot snapshot;
   IndexLookup row;
@@ -60,9 +61,9 @@ void open_last_beat(LastBeat* last, int64 worker_id) {
   last->snapshot = RegisterSnapshot(GetLatestSnapshot());
   if (!open_row(&last->row, catalog()->heartbeat, catalog()->heartbeat_key, worker_id,
                 last->snapshot))
-    refuse(worker_id, "unknown or stopped");
-  if (status_is(last->row.row, "lost")) refuse(worker_id, "lost");
-  if (status_is(last->row.row, "stopped")) refuse(worker_id, "stopped");
+    refuse_worker(worker_id, "unknown or stopped");
+  if (status_is(last->row.row, "lost")) refuse_worker(worker_id, "lost");
+  if (status_is(last->row.row, "stopped")) refuse_worker(worker_id, "stopped");
 }
 
 void close_last_beat(LastBeat* last) {
@@ -70,7 +71,7 @@ void close_last_beat(LastBeat* last) {
   UnregisterSnapshot(last->snapshot);
 }
 
-int64 alone_job_in(TupleTableSlot* beat) {
+int64 isolated_job_in(TupleTableSlot* beat) {
   bool isnull;
   Datum job_id = slot_getattr(beat, kBeatIsolatedJobId, &isnull);
   return isnull ? 0 : DatumGetInt64(job_id);
@@ -82,7 +83,8 @@ void name_tasks(ClaimingWorker* worker) {
   for (int i = 0; i < worker->task_count; i++) {
     text* task = DatumGetTextPP(worker->tasks[i]);
     worker->task_bits |= UINT64CONST(1) << task_bit(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));
-    worker->wake_group += fnv1a(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));  // in any order
+    worker->wake_group +=
+        fnv1a(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));  // order does not matter
   }
 }
 
@@ -93,7 +95,7 @@ ArrayType* registered_tasks(int64 worker_id) {
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   IndexLookup worker;
   if (!open_row(&worker, catalog()->worker, catalog()->worker_key, worker_id, snapshot))
-    refuse(worker_id, "unknown");
+    refuse_worker(worker_id, "unknown");
   bool isnull;
   Datum tasks = slot_getattr(worker.row, kWorkerTasks, &isnull);
   known_tasks.valid = false;
@@ -118,7 +120,7 @@ void admit_worker(ClaimingWorker* worker, int64 worker_id) {
   LastBeat last;
   open_last_beat(&last, worker_id);
   worker->draining = !status_is(last.row.row, "alive");
-  worker->isolated_job_id = alone_job_in(last.row.row);
+  worker->isolated_job_id = isolated_job_in(last.row.row);
   bool due = beat_is_due(last.row.row);
   close_last_beat(&last);
   if (due) beat_beside(worker_id);
@@ -145,16 +147,16 @@ bool worker_is_alive(int64 worker_id, Snapshot snapshot) {
   return is_alive;
 }
 
-int64 alone_job_of(int64 worker_id, Snapshot snapshot) {
+int64 isolated_job_of(int64 worker_id, Snapshot snapshot) {
   IndexLookup last;
   bool is_known =
       open_row(&last, catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot);
-  int64 job_id = is_known ? alone_job_in(last.row) : 0;
+  int64 job_id = is_known ? isolated_job_in(last.row) : 0;
   close_row(&last);
   return job_id;
 }
 
-bool holds_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
+bool has_running_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
   IndexLookup running;
   open_index_lookup(&running, job, catalog()->job_running_idx, snapshot);
   bool found = find_id(&running, worker_id);
@@ -176,13 +178,12 @@ void set_isolated_job(int64 worker_id, int64 job_id) {
 
 }  // namespace pulse
 
-// pulse._require_alive(worker_id): its status, or PU002.
+// pulse._require_alive(worker_id): returns the worker's status, or raises PU002.
 PULSE_FUNCTION(pulse_require_alive) {
-  if (PG_ARGISNULL(0)) pulse::refuse("NULL", "unknown or stopped");
+  if (PG_ARGISNULL(0)) pulse::refuse_worker("NULL", "unknown or stopped");
   pulse::LastBeat last;
   pulse::open_last_beat(&last, PG_GETARG_INT64(0));
-  bool isnull;
-  text* status = DatumGetTextPCopy(slot_getattr(last.row.row, pulse::kBeatStatus, &isnull));
+  text* status = DatumGetTextPCopy(pulse::value_of(last.row.row, pulse::kBeatStatus));
   pulse::close_last_beat(&last);
   PG_RETURN_TEXT_P(status);
 }

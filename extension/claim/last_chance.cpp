@@ -1,6 +1,5 @@
-// The last chance (P7): a job that was present at all but one of the worker deaths it may be
-// present at runs alone, so that if its worker dies once more, nobody else is hurt and the blame is
-// exact.
+// The last chance (P7): a job that one more crash would quarantine runs isolated. If its worker
+// then dies, no other job is hurt, and the crash is that job's for certain.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -20,27 +19,26 @@ bool has_last_chance(int crashes, int max_crashes) {
   return crashes > 0 && max_crashes >= 0 && crashes >= Max(max_crashes - 1, 1);
 }
 
-// Whether this worker holds nothing. Then no other claim of it begins until the transaction ends.
-bool is_alone(int64 worker_id, const JobTable& table) {
-  return !holds_jobs(worker_id, table.relation, table.snapshot) &&
+// Whether the worker runs no job. If so, it gets no other claim until this transaction ends.
+bool is_idle(int64 worker_id, const JobTable& table) {
+  return !has_running_jobs(worker_id, table.relation, table.snapshot) &&
          try_advisory_lock(LockKind::kWorker, static_cast<uint64>(worker_id), ExclusiveLock);
 }
 
 bool is_with(TupleTableSlot* row, int64 worker_id, Oid state) {
-  bool isnull;
-  Datum owner = slot_getattr(row, kJobWorkerId, &isnull);
-  if (isnull || DatumGetInt64(owner) != worker_id) return false;
-  return DatumGetObjectId(slot_getattr(row, kJobState, &isnull)) == state;
+  return !slot_attisnull(row, kJobWorkerId) &&
+         DatumGetInt64(value_of(row, kJobWorkerId)) == worker_id &&
+         DatumGetObjectId(value_of(row, kJobState)) == state;
 }
 
-// Keeps this worker free for a poison suspect that waited too long for an idle one.
+// Reserves the worker for a poison suspect that has waited too long for an idle worker.
 void reserve_if_overdue(Claim* claim, TaskCursor* cursor) {
   TupleTableSlot* row = cursor->scan.slot;
   int64 threshold_us = settings.sweep_threshold_ms * INT64CONST(1000);
   if (claim->stamp.now - cursor->scan.run_at <= threshold_us) return;
-  bool unreserved;
-  Datum owner = slot_getattr(row, kJobWorkerId, &unreserved);
-  if (!unreserved && worker_is_alive(DatumGetInt64(owner), claim->table.snapshot)) return;
+  if (!slot_attisnull(row, kJobWorkerId) &&
+      worker_is_alive(DatumGetInt64(value_of(row, kJobWorkerId)), claim->table.snapshot))
+    return;
   if (!try_lock_row(&claim->table, row->tts_tid)) return;
   JobChange change = {};
   change.set(kJobWorkerId, Int64GetDatum(claim->worker.worker_id));
@@ -49,14 +47,13 @@ void reserve_if_overdue(Claim* claim, TaskCursor* cursor) {
   claim->closed = true;
 }
 
-// Gives a worker the poison suspect that was kept for it, once it has become idle.
+// Gives the worker the poison suspect that it is reserved for, once it is idle.
 void take_reserved(Claim* claim, TupleTableSlot* row) {
   claim->closed = true;
-  if (claim->start_jobs == 0 || !is_alone(claim->worker.worker_id, claim->table)) return;
-  bool isnull;
+  if (claim->start_jobs == 0 || !is_idle(claim->worker.worker_id, claim->table)) return;
   TaskCursor cursor = {};
   cursor.scan.slot = row;
-  cursor.identifier = slot_getattr(row, kJobIdentifier, &isnull);
+  cursor.identifier = value_of(row, kJobIdentifier);
   text* name = DatumGetTextPP(cursor.identifier);
   cursor.bit = task_bit(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
   note_claimed(cursor.bit);
@@ -67,13 +64,13 @@ void take_reserved(Claim* claim, TupleTableSlot* row) {
 
 bool is_poison_suspect(Claim* claim, TaskCursor* cursor) {
   int crashes = int2_of(cursor->scan.slot, kJobCrashes);
-  // Most have none, and need no settings.
+  // Most jobs have no crash, and need no settings.
   return crashes > 0 && has_last_chance(crashes, settings_of(claim, cursor).max_crashes);
 }
 
 void consider_poison_suspect(Claim* claim, TaskCursor* cursor) {
   bool may_start = claim->claimed == 0 && claim->start_jobs > 0;
-  if (!may_start || !is_alone(claim->worker.worker_id, claim->table)) {
+  if (!may_start || !is_idle(claim->worker.worker_id, claim->table)) {
     claim->poison_suspect_waits = true;
     reserve_if_overdue(claim, cursor);
     return;
@@ -92,8 +89,7 @@ void check_isolated_job(Claim* claim) {
   open_index_lookup(&jobs, claim->table.relation, catalog()->job_key, claim->table.snapshot);
   if (find_id(&jobs, job_id)) {
     TupleTableSlot* row = jobs.row;
-    bool isnull;
-    TimestampTz run_at = DatumGetTimestampTz(slot_getattr(row, kJobRunAt, &isnull));
+    TimestampTz run_at = DatumGetTimestampTz(value_of(row, kJobRunAt));
     if (is_with(row, worker_id, catalog()->state_running)) claim->closed = true;
     if (is_with(row, worker_id, catalog()->state_ready) && run_at <= claim->stamp.now)
       take_reserved(claim, row);
@@ -104,8 +100,8 @@ void check_isolated_job(Claim* claim) {
 
 namespace {
 
-bool runs_alone_job(int64 worker_id, const JobTable& table) {
-  int64 job_id = alone_job_of(worker_id, table.snapshot);
+bool runs_isolated_job(int64 worker_id, const JobTable& table) {
+  int64 job_id = isolated_job_of(worker_id, table.snapshot);
   if (job_id == 0) return false;
   IndexLookup jobs;
   open_index_lookup(&jobs, table.relation, catalog()->job_key, table.snapshot);
@@ -114,15 +110,16 @@ bool runs_alone_job(int64 worker_id, const JobTable& table) {
   return runs;
 }
 
-// For a claim of one job that is locked: false when the worker may have it, which is noted then.
-bool must_wait_alone(const JobValue& job, int64 worker_id) {
+// For a claim of one locked job. False when the worker may have it; a poison suspect is then
+// recorded as its isolated job.
+bool must_wait_isolated(const RowValue& job, int64 worker_id) {
   JobTable table;
   open_job_table(&table);
-  TaskSettings task = task_settings(job.values[kJobIdentifier - 1], table.snapshot);
-  bool is_last = has_last_chance(DatumGetInt16(job.values[kJobCrashes - 1]), task.max_crashes);
-  bool waits = runs_alone_job(worker_id, table) || (is_last && !is_alone(worker_id, table));
+  TaskSettings task = task_settings(job.value(kJobIdentifier), table.snapshot);
+  bool is_last = has_last_chance(DatumGetInt16(job.value(kJobCrashes)), task.max_crashes);
+  bool waits = runs_isolated_job(worker_id, table) || (is_last && !is_idle(worker_id, table));
   close_job_table(&table);
-  if (is_last && !waits) set_isolated_job(worker_id, DatumGetInt64(job.values[kJobId - 1]));
+  if (is_last && !waits) set_isolated_job(worker_id, DatumGetInt64(job.value(kJobId)));
   return waits;
 }
 
@@ -131,7 +128,7 @@ bool must_wait_alone(const JobValue& job, int64 worker_id) {
 
 // pulse._must_wait_isolated(job, worker_id): the rule of the last chance for claim_job().
 PULSE_FUNCTION(pulse_must_wait_alone) {
-  pulse::JobValue job;
-  pulse::read_job(&job, PG_GETARG_HEAPTUPLEHEADER(0));
-  PG_RETURN_BOOL(pulse::must_wait_alone(job, PG_GETARG_INT64(1)));
+  pulse::RowValue job;
+  pulse::read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
+  PG_RETURN_BOOL(pulse::must_wait_isolated(job, PG_GETARG_INT64(1)));
 }

@@ -46,7 +46,7 @@ Recovery read_recovery(FunctionCallInfo fcinfo) {
 
 void recover(Recovery* recovery, RunningIds ids) {
   AttemptEnds* ends = &recovery->ends;
-  qsort(ids.elements, ids.count, sizeof(int64), by_value);
+  qsort(ids.elements, ids.count, sizeof(int64), compare_ids);
   if (ids.count > 0)
     expect_ids(&ends->jobs.ids, ids.elements[0], ids.elements[ids.count - 1], ids.count);
   for (int i = 0; i < ids.count && recovery->ended < recovery->max_jobs; i++) {
