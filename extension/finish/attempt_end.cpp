@@ -11,7 +11,7 @@ namespace {
 
 enum NextState { kReady, kParked, kFailed, kQuarantined, kCancelled };
 
-// How a job goes on after an attempt.
+// The decision what happens to a job after an attempt.
 struct Decision {
   NextState state;
   int attempts;
@@ -21,12 +21,7 @@ struct Decision {
 
 bool is_set(TupleTableSlot* row, JobColumn column) { return !slot_attisnull(row, column); }
 
-Datum value_of(TupleTableSlot* row, JobColumn column) {
-  bool isnull;
-  return slot_getattr(row, column, &isnull);
-}
-
-const char* name_of(NextState state) {
+const char* state_name(NextState state) {
   static const char* const names[] = {"ready", "parked", "failed", "quarantined", "cancelled"};
   return names[state];
 }
@@ -37,7 +32,7 @@ bool waits_again(const Decision& decision) {
 
 // --- the decision -------------------------------------------------------------------------------
 
-const TaskRule& rule_of(AttemptEnds* ends, TupleTableSlot* row) {
+const TaskRule& cached_rule(AttemptEnds* ends, TupleTableSlot* row) {
   Datum identifier = value_of(row, kJobIdentifier);
   text* name = DatumGetTextPP(identifier);
   text* last = ends->rule_is_of;
@@ -57,8 +52,8 @@ bool is_one_crash_too_many(const TaskRule& rule, TupleTableSlot* row) {
   return rule.max_crashes >= 0 && int2_of(row, kJobCrashes) + 1 >= rule.max_crashes;
 }
 
-// A job that lost its key to another does not run again. The row may still show the key: a producer
-// leaves it to a row that it finds held.
+// A superseded job, whose key another job has, does not run again. Its row may still have the key,
+// because a producer does not clear the key of a row that another transaction has locked.
 bool is_superseded(AttemptEnds* ends, TupleTableSlot* row) {
   if (DatumGetBool(value_of(row, kJobSuperseded))) return true;
   return is_set(row, kJobKey) && is_key_taken(&ends->jobs, value_of(row, kJobKey));
@@ -75,7 +70,7 @@ bool may_run_again(TupleTableSlot* row, const Ending& ending) {
 
 NextState next_state_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
   if (is_set(row, kJobCancelRequestedAt)) return kCancelled;
-  if (ending.kind == Ending::kLost && is_one_crash_too_many(rule_of(ends, row), row))
+  if (ending.kind == Ending::kLost && is_one_crash_too_many(cached_rule(ends, row), row))
     return kQuarantined;
   if (is_superseded(ends, row) || !may_run_again(row, ending)) return kFailed;
   return is_set(row, kJobQueueName) ? kParked : kReady;
@@ -94,7 +89,7 @@ TimestampTz next_run_at(AttemptEnds* ends, TupleTableSlot* row, const Ending& en
   run_at = Max(run_at, now);
   if (ending.kind == Ending::kInterrupted) return run_at;
   if (!ending.retry_in.isnull) return later_by(run_at, ending.retry_in.value);
-  return run_at + backoff_us(rule_of(ends, row), int2_of(row, kJobAttempts));
+  return run_at + backoff_us(cached_rule(ends, row), int2_of(row, kJobAttempts));
 }
 
 Decision decide(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
@@ -113,18 +108,18 @@ void set_unless_null(JobChange* change, JobColumn column, const NullableDatum& v
   if (!value.isnull) change->set(column, value.value);
 }
 
-void tell_waiting(TupleTableSlot* row, TimestampTz run_at) {
+void wake_for_requeued(TupleTableSlot* row, TimestampTz run_at) {
   bool has_queue = is_set(row, kJobQueueName);
   note_job(DatumGetTextPP(value_of(row, kJobIdentifier)),
            has_queue ? DatumGetTextPP(value_of(row, kJobQueueName)) : nullptr, run_at);
 }
 
-// The one place where a running job becomes a waiting one.
+// The only function that makes a running job wait again.
 void requeue(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
              const Decision& decision) {
-  static const JobColumn of_the_claim[] = {kJobWorkerId, kJobToken, kJobClaimedAt, kJobClaimedLive,
-                                           kJobActivityLive};
-  tell_waiting(row, decision.run_at);
+  static const JobColumn claim_columns[] = {kJobWorkerId, kJobToken, kJobClaimedAt, kJobClaimedLive,
+                                            kJobActivityLive};
+  wake_for_requeued(row, decision.run_at);
   JobChange change = {};
   change.set_waiting(decision.state == kParked ? catalog()->state_parked : catalog()->state_ready);
   change.set(kJobAttempts, Int16GetDatum(decision.attempts));
@@ -137,7 +132,7 @@ void requeue(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
     change.clear(kJobRecovered);
     set_unless_null(&change, kJobRecovered, ending.cause);
   }
-  for (JobColumn column : of_the_claim) change.clear(column);
+  for (JobColumn column : claim_columns) change.clear(column);
   change.set(kJobUpdatedAt, TimestampTzGetDatum(ends->records.now));
   update_locked_row(&ends->jobs.table, &change);
 }
@@ -167,7 +162,7 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
 
 void write(AttemptEnds* ends, const Ending& ending, const Decision& decision) {
   TupleTableSlot* row = ends->jobs.table.locked;
-  // A job that sleeps goes on with its attempt.
+  // A snoozed job continues the same attempt later, so no attempt is recorded.
   if (ending.kind != Ending::kSnoozed || !waits_again(decision))
     record_attempt(&ends->records, row,
                    decision.state == kCancelled ? CStringGetTextDatum("cancelled") : ending.outcome,
@@ -198,11 +193,11 @@ void close_attempt_ends(AttemptEnds* ends) {
 }
 
 EndedAttempt end_attempt(AttemptEnds* ends, const Ending& ending, AttemptOf of, Patience patience) {
-  Hold hold = hold_attempt(&ends->jobs, ending.job_id, of, patience);
-  if (hold != Hold::kHeld) return {hold, nullptr};
+  AttemptLock lock = lock_attempt(&ends->jobs, ending.job_id, of, patience);
+  if (lock != AttemptLock::kLocked) return {lock, nullptr};
   Decision decision = decide(ends, ends->jobs.table.locked, ending);
   write(ends, ending, decision);
-  return {Hold::kHeld, name_of(decision.state)};
+  return {AttemptLock::kLocked, state_name(decision.state)};
 }
 
 }  // namespace pulse

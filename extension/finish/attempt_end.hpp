@@ -1,6 +1,5 @@
-// How an attempt ends that does not simply succeed. Each such end is decided here and only here:
-// the next state of the job, its next run_at, its attempts and its crashes. sql/README.md has the
-// table of transitions.
+// Ends of attempts other than completion. Only this file decides the job's next state, run_at,
+// attempts and crashes. sql/README.md has the table of transitions.
 #pragma once
 
 #include "finish/attempt_record.hpp"
@@ -10,14 +9,14 @@
 
 namespace pulse {
 
-// What the caller says of the end. As type pulse._ending, but for the checkpoint.
+// The end of an attempt as the caller states it: type pulse._ending, and a checkpoint.
 struct Ending {
   enum Kind { kOther, kLost, kReleased, kInterrupted, kSnoozed };
   int64 job_id;
   Datum outcome;  // text
   Kind kind;
   bool may_retry;
-  bool keeps_cause;  // the cause of the last recovery is still told
+  bool keeps_cause;  // the next claim still reports the cause of the last recovery
   NullableDatum error;
   NullableDatum retry_in;
   NullableDatum payload;
@@ -25,23 +24,23 @@ struct Ending {
   NullableDatum cause;
 };
 
-// All fields that may be NULL are.
+// All fields that can be NULL are NULL.
 Ending new_ending(Datum outcome, Ending::Kind kind);
 
 struct AttemptEnds {
   RunningJobs jobs;
   AttemptRecords records;
   TaskRule rule;
-  text* rule_is_of;  // the task of the job before; most have one task only
+  text* rule_is_of;  // the task of `rule`: the jobs of one call mostly have the same task
 };
 
 void open_attempt_ends(AttemptEnds* ends);
-// What follows in this transaction sees what was done.
+// Makes the ends visible to the next statement of the transaction.
 void close_attempt_ends(AttemptEnds* ends);
 
 struct EndedAttempt {
-  Hold hold;
-  const char* state;  // of the job, when the attempt was held
+  AttemptLock lock;
+  const char* state;  // the next state of the job if it was locked; else NULL
 };
 
 // Ends the attempt of a running job.

@@ -1,4 +1,4 @@
-// What is written of an attempt that ended: its row of the audit, and the job that ended with it.
+// The records of an attempt that ended: its row in pulse.attempt, and the finished job.
 #pragma once
 
 #include "job/job_table.hpp"
@@ -6,7 +6,7 @@
 
 namespace pulse {
 
-// The tables are opened when a row comes, because most completions leave none.
+// The tables are opened on demand, because most completions leave no record.
 struct AttemptRecords {
   TimestampTz now;
   bool has_attempts;
@@ -15,7 +15,7 @@ struct AttemptRecords {
   JobTable finished;
 };
 
-// What is not as it was in pulse.job; a NULL leaves what was.
+// The values that differ from those in pulse.job; a NULL keeps the value of pulse.job.
 struct FinishedJob {
   Oid state;
   int crashes;
@@ -27,7 +27,7 @@ struct FinishedJob {
 void open_attempt_records(AttemptRecords* records);
 void close_attempt_records(AttemptRecords* records);
 
-// Both take the row of the job as it ran.
+// Both take the row of the job as it was while the attempt ran.
 void record_attempt(AttemptRecords* records, TupleTableSlot* row, Datum outcome,
                     const NullableDatum& error);
 void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const FinishedJob& job);

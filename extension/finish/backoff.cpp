@@ -24,7 +24,7 @@ TaskRule default_rule() {
           settings.keep_completed_s != 0};
 }
 
-// As date_part('epoch', …) has it.
+// The seconds that date_part('epoch', …) returns.
 double seconds_of(Datum interval) {
   const Interval* span = DatumGetIntervalP(interval);
   constexpr double kDay = SECS_PER_DAY;
@@ -33,7 +33,7 @@ double seconds_of(Datum interval) {
          DAYS_PER_MONTH * kDay * (span->month % MONTHS_PER_YEAR) + kDay * span->day;
 }
 
-TaskRule rule_of(const Datum* values, const bool* nulls) {
+TaskRule rule_in_row(const Datum* values, const bool* nulls) {
   TaskRule rule = default_rule();
   auto has = [nulls](TaskColumn column) { return !nulls[column - 1]; };
   auto value = [values](TaskColumn column) { return values[column - 1]; };
@@ -66,7 +66,7 @@ TaskRule task_rule(Datum identifier, Snapshot snapshot) {
   TaskRule rule = default_rule();
   with_task_row(identifier, snapshot, [&rule](TupleTableSlot* row) {
     slot_getallattrs(row);
-    rule = rule_of(row->tts_values, row->tts_isnull);
+    rule = rule_in_row(row->tts_values, row->tts_isnull);
   });
   return rule;
 }

@@ -1,5 +1,5 @@
-// What a task says of the ends of its jobs: whether and when one runs again after an attempt, and
-// whether a completed one is kept.
+// The settings of a task for the ends of its jobs: whether and when a job runs again after an
+// attempt, and whether a completed job is kept.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -18,14 +18,14 @@ struct TaskRule {
   bool keeps_completed;
 };
 
-// Reads it under the snapshot; a task without a row has the defaults.
+// Reads the settings under the snapshot; a task without a row has the defaults.
 TaskRule task_rule(Datum identifier, Snapshot snapshot);
 
-// False where no task and no setting asks to keep a completed job.
+// False when no task and no setting keeps completed jobs.
 bool some_task_keeps_completed(Snapshot snapshot);
 
-// How long a job waits after its n-th attempt, in microseconds: exp(least(10, n)) seconds unless
-// the task says otherwise. With jitter it differs from call to call.
+// The delay of a job after its n-th attempt, in microseconds: exp(least(10, n)) seconds unless the
+// task sets another. With jitter it differs from call to call.
 int64 backoff_us(const TaskRule& rule, int attempts);
 
 }  // namespace pulse

@@ -11,14 +11,14 @@ extern "C" {
 namespace pulse {
 namespace {
 
-// Those without a name come last.
+// Claims with a NULL come last.
 int by_id_and_token(const void* a, const void* b) {
   auto* left = static_cast<const NamedClaim*>(a);
   auto* right = static_cast<const NamedClaim*>(b);
   if (left->is_named != right->is_named) return left->is_named ? -1 : 1;
   if (left->job_id != right->job_id) return left->job_id < right->job_id ? -1 : 1;
   if (left->token != right->token) return left->token < right->token ? -1 : 1;
-  // Of two that name the same claim the first counts.
+  // If two elements name the same claim, the first one counts.
   return left->position < right->position ? -1 : left->position > right->position;
 }
 
@@ -76,10 +76,10 @@ ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens)
   return list;
 }
 
-const char* outcome_of(Hold hold) {
-  switch (hold) {
-    case Hold::kHeld: return "accepted";
-    case Hold::kBusy: return "busy";
+const char* outcome_of(AttemptLock lock) {
+  switch (lock) {
+    case AttemptLock::kLocked: return "accepted";
+    case AttemptLock::kBusy: return "busy";
     default: return nullptr;
   }
 }

@@ -1,4 +1,4 @@
-// The claims that a plural call names, and its answer for each of them.
+// The claims that a call for many jobs names, and its answer for each.
 #pragma once
 
 #include "finish/running_job.hpp"
@@ -6,7 +6,7 @@
 
 namespace pulse {
 
-// One argument of a plural call: a value per job, or NULL for none.
+// One argument of such a call: a value per job, or NULL.
 struct ArgumentArray {
   bool is_given;
   int count;
@@ -21,29 +21,30 @@ struct ArgumentArray {
 
 ArgumentArray read_array(FunctionCallInfo fcinfo, int argument);
 
-// Raises PU004 unless all have as many elements. The required ones have none where they are NULL.
+// Raises PU004 unless all arrays have the same length. A required array that is NULL counts as
+// empty; the check ignores any other that is NULL.
 void check_lengths(const ArgumentArray* arrays, int count, int required);
 
 struct NamedClaim {
   int64 job_id;
   int64 token;
-  bool is_named;        // neither is NULL
+  bool is_named;        // neither the id nor the token is NULL
   int position;         // in the arrays of the call
   const char* outcome;  // NULL: no such attempt runs
 };
 
-// By id, so that two calls with the same jobs never wait for one another.
+// Sorted by id, so that two calls with the same jobs never deadlock.
 struct ClaimList {
   NamedClaim* claims;
   int count;
-  int named_count;  // these come first
+  int named_count;  // the claims without a NULL come first
 };
 
 ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens);
 
-const char* outcome_of(Hold hold);
+const char* outcome_of(AttemptLock lock);
 
-// Calls end(claim) once for each claim; it returns the outcome.
+// Calls end(claim) once for each claim, and keeps the outcome that it returns.
 template <typename End>
 void end_each(ClaimList* list, RunningJobs* jobs, End end) {
   NamedClaim* claims = list->claims;
@@ -57,8 +58,8 @@ void end_each(ClaimList* list, RunningJobs* jobs, End end) {
   }
 }
 
-// Answers in the order of the call. An attempt that does not run was ended so before, which is
-// accepted, or its claim is stale.
+// Answers in the order of the call. A claim that runs no attempt is accepted if it ended the
+// attempt with the outcome `repeats` before, and stale otherwise.
 void answer_claims(ClaimList* list, const ArgumentArray& job_ids, const char* repeats,
                    FunctionCallInfo fcinfo);
 

@@ -1,6 +1,6 @@
-// pulse.complete and complete_many: see sql/finish.sql for the contract of both. A completion wins
-// over a cancellation and over a key that was taken. The row is deleted straight from the heap, and
-// recorded where the task or a setting keeps completed jobs.
+// pulse.complete and pulse.complete_many: see sql/finish.sql for the contract of both. A completion
+// wins over a cancellation and over a superseded key. It deletes the row, and records the job if
+// its task or a setting keeps completed jobs.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -25,15 +25,13 @@ struct Completion {
   RunningJobs jobs;
   AttemptRecords records;
   bool may_keep;
-  InPlaceEnd* in_place;  // those that were completed in place
+  InPlaceEnd* in_place;  // the completed jobs that were claimed in place
   int in_place_count;
 };
 
 bool is_kept(Completion* completion, TupleTableSlot* row) {
-  bool isnull;
   return completion->may_keep &&
-         task_rule(slot_getattr(row, kJobIdentifier, &isnull), completion->jobs.table.snapshot)
-             .keeps_completed;
+         task_rule(value_of(row, kJobIdentifier), completion->jobs.table.snapshot).keeps_completed;
 }
 
 void record(Completion* completion, TupleTableSlot* row, const NullableDatum& result) {
@@ -44,49 +42,46 @@ void record(Completion* completion, TupleTableSlot* row, const NullableDatum& re
 }
 
 void note_in_place_end(Completion* completion, TupleTableSlot* row, const NamedClaim& claim) {
-  bool isnull;
-  if (!catalog()->has_index_lanes || !DatumGetBool(slot_getattr(row, kJobInPlace, &isnull))) return;
-  int64 worker_id = DatumGetInt64(slot_getattr(row, kJobWorkerId, &isnull));
+  if (!catalog()->has_index_lanes || !DatumGetBool(value_of(row, kJobInPlace))) return;
+  int64 worker_id = DatumGetInt64(value_of(row, kJobWorkerId));
   completion->in_place[completion->in_place_count++] = {worker_id, claim.token, claim.job_id};
 }
 
-// The row at hand.
+// Deletes the row that find_attempt() found.
 TM_Result delete_row(RunningJobs* jobs, bool waits) {
   JobTable* table = &jobs->table;
   TupleTableSlot* row = jobs->ids.row;
   TM_Result result = try_delete_row(table, row, waits);
-  // A lock of this very transaction also reads as "being modified": taking it again tells whose it
-  // is.
+  // TM_BeingModified may mean a lock of this transaction itself: then it can lock the row again.
   if (result == TM_BeingModified && try_lock_row(table, row->tts_tid))
     result = try_delete_row(table, row, true);
   return result;
 }
 
-// The row at hand. The attempt is over when this returns kHeld.
-Hold end_at_hand(Completion* completion, const NamedClaim& claim, const NullableDatum& result,
-                 Patience patience) {
+// Completes the attempt that find_attempt() found. Returns kLocked when it has ended the attempt.
+AttemptLock complete_found(Completion* completion, const NamedClaim& claim,
+                           const NullableDatum& result, Patience patience) {
   TupleTableSlot* row = completion->jobs.ids.row;
-  bool no_queue;
-  Datum queue = slot_getattr(row, kJobQueueName, &no_queue);
-  int slot = no_queue ? 0 : queue_slot(DatumGetTextPP(queue));
+  bool no_queue = slot_attisnull(row, kJobQueueName);
+  int slot = no_queue ? 0 : queue_slot(DatumGetTextPP(value_of(row, kJobQueueName)));
   TM_Result deleted = delete_row(&completion->jobs, patience == Patience::kWaits);
-  if (deleted == TM_BeingModified) return Hold::kBusy;
-  if (deleted != TM_Ok) return Hold::kOver;
+  if (deleted == TM_BeingModified) return AttemptLock::kBusy;
+  if (deleted != TM_Ok) return AttemptLock::kNotRunning;
   if (is_kept(completion, row)) record(completion, row, result);
   note_in_place_end(completion, row, claim);
   if (!no_queue) note_queue_slot(slot);
-  return Hold::kHeld;
+  return AttemptLock::kLocked;
 }
 
-Hold complete_job(Completion* completion, const NamedClaim& claim, const NullableDatum& result,
-                  Patience patience) {
+AttemptLock complete_job(Completion* completion, const NamedClaim& claim,
+                         const NullableDatum& result, Patience patience) {
   for (;;) {
     if (!find_attempt(&completion->jobs, claim.job_id, {kJobToken, claim.token}))
-      return Hold::kOver;
-    Hold hold = end_at_hand(completion, claim, result, patience);
-    if (hold != Hold::kOver) return hold;
-    // A beat or a report of progress may have changed the row since the snapshot.
-    look_again(&completion->jobs);
+      return AttemptLock::kNotRunning;
+    AttemptLock lock = complete_found(completion, claim, result, patience);
+    if (lock != AttemptLock::kNotRunning) return lock;
+    // A heartbeat or a progress report may have changed the row since the snapshot.
+    renew_snapshot(&completion->jobs);
   }
 }
 
@@ -114,17 +109,17 @@ void complete_all(ClaimList* list, const ArgumentArray& results) {
   remove_from_batches(completion.in_place, completion.in_place_count);
 }
 
-// False when no such attempt runs. What was claimed in place stays listed until its worker's next
-// beat: to strike it off would rewrite the list.
+// False when no such attempt runs. A job claimed in place stays in its batch until the next
+// heartbeat of the worker, because each removal rewrites the batch.
 bool complete_one(int64 id, int64 token, const NullableDatum& result) {
   NamedClaim claim = {id, token, true, 0, nullptr};
   Completion completion;
   open_running_jobs(&completion.jobs);
   open_completion(&completion, 1);
-  Hold hold = complete_job(&completion, claim, result, Patience::kWaits);
+  AttemptLock lock = complete_job(&completion, claim, result, Patience::kWaits);
   close_completion(&completion);
   CommandCounterIncrement();
-  return hold == Hold::kHeld;
+  return lock == AttemptLock::kLocked;
 }
 
 void check_claims(FunctionCallInfo fcinfo, int argument, const char* what) {

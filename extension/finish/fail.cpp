@@ -1,4 +1,4 @@
-// pulse.fail, fail_many, release and snooze: see sql/finish.sql for their contract.
+// pulse.fail, fail_many, release and snooze: see sql/finish.sql for their contracts.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -15,11 +15,11 @@
 namespace pulse {
 namespace {
 
-// Arguments of fail_many, and of fail, which has one of each.
+// The arguments of fail_many, and of fail, which has one value of each.
 enum Argument { kIds, kTokens, kErrors, kRetries, kDelays, kPayloads, kArguments };
 constexpr int kReleaseArguments = kTokens + 1;
 
-// Arguments of snooze behind the claim.
+// The arguments of snooze after the claim.
 enum SnoozeArgument { kDelay = kTokens + 1, kCheckpoint };
 
 void check_error(const NullableDatum& error) {
@@ -53,7 +53,7 @@ Ending release_ending() {
   return ending;
 }
 
-// Of a job that may not run again a snooze is a failure.
+// A snooze fails a job that may not run again.
 Ending snooze_ending(const NullableDatum& delay, const NullableDatum& checkpoint) {
   Ending ending = new_ending(CStringGetTextDatum("failed"), Ending::kSnoozed);
   ending.keeps_cause = true;
@@ -65,7 +65,8 @@ Ending snooze_ending(const NullableDatum& delay, const NullableDatum& checkpoint
 
 // --- one job ------------------------------------------------------------------------------------
 
-// The new state, or NULL when no such attempt runs. Waits for transactions that hold the job.
+// Returns the next state, or NULL when no such attempt runs. Waits for a transaction that has
+// locked the job.
 const char* end_one(const NullableDatum& job_id, const NullableDatum& token, Ending ending) {
   if (job_id.isnull || token.isnull) return nullptr;
   ending.job_id = DatumGetInt64(job_id.value);
@@ -111,7 +112,7 @@ void end_many(FunctionCallInfo fcinfo, const ArgumentArray* arrays, const char* 
   end_each(&list, &ends.jobs, [&](const NamedClaim& claim) {
     Ending ending = ending_of(claim.position);
     ending.job_id = claim.job_id;
-    return outcome_of(end_attempt(&ends, ending, {kJobToken, claim.token}).hold);
+    return outcome_of(end_attempt(&ends, ending, {kJobToken, claim.token}).lock);
   });
   close_attempt_ends(&ends);
   answer_claims(&list, arrays[kIds], outcome, fcinfo);

@@ -18,12 +18,12 @@ struct Fence {
 Fence* fences = nullptr;
 int count = 0;
 int capacity = 0;
-// Set when a fence found its claim lost. A rolled-back savepoint does not clear it: whoever
-// swallows PU001 would otherwise commit the effects of a lost claim.
+// Set when a fence found its claim lost. A rolled-back savepoint does not clear it: a caller that
+// catches PU001 would otherwise commit the effects of a lost claim.
 bool doomed = false;
 int64 doomed_job = 0;
 
-[[noreturn]] void refuse(int64 job_id, const char* detail) {
+[[noreturn]] void raise_lost_claim(int64 job_id, const char* detail) {
   doomed = true;
   doomed_job = job_id;
   ereport(ERROR, (errcode(kClaimLost), errmsg("the claim of job " INT64_FORMAT " is lost", job_id),
@@ -38,7 +38,7 @@ bool token_matches(TupleTableSlot* slot, int64 token) {
   return !isnull && DatumGetInt64(stored) == token;
 }
 
-// Whether this transaction itself ended the claim: then there is nothing left to protect.
+// Whether this transaction itself ended the attempt, so that the fence has nothing to protect.
 bool finished_here(Relation job, int64 job_id, int64 token) {
   bool finished = false;
   IndexLookup versions;
@@ -57,8 +57,9 @@ bool finished_here(Relation job, int64 job_id, int64 token) {
   return finished;
 }
 
-// Locks the row that the snapshot shows and looks at its last version. Waits for whoever holds it:
-// a sweep that is recovering the job makes the token stale, and this transaction fail.
+// Locks the last version of the row, and compares its token. Waits for a transaction that has
+// locked the row: if that is a sweep that recovers the job, the token is stale and this transaction
+// fails.
 bool lock_and_match(Relation job, TupleTableSlot* slot, Snapshot snapshot, int64 token) {
   TM_FailureData failure;
   ItemPointerData tid = slot->tts_tid;
@@ -68,8 +69,8 @@ bool lock_and_match(Relation job, TupleTableSlot* slot, Snapshot snapshot, int64
   return result == TM_Ok && token_matches(slot, token);
 }
 
-// Why the claim is not current; NULL when it is.
-const char* loss(const Fence& fence, bool lock) {
+// The reason why the claim is lost; NULL when it is current.
+const char* lost_reason(const Fence& fence, bool lock) {
   CommandCounterIncrement();
   Relation job = table_open(catalog()->job, RowShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
@@ -90,9 +91,11 @@ const char* loss(const Fence& fence, bool lock) {
 }  // namespace
 
 void check_fences() {
-  if (doomed) refuse(doomed_job, "a fence found the claim lost earlier in this transaction");
+  if (doomed)
+    raise_lost_claim(doomed_job, "a fence found the claim lost earlier in this transaction");
   for (int i = 0; i < count; i++)
-    if (const char* reason = loss(fences[i], true)) refuse(fences[i].job_id, reason);
+    if (const char* reason = lost_reason(fences[i], true))
+      raise_lost_claim(fences[i].job_id, reason);
 }
 
 void forget_fences() {
@@ -122,8 +125,10 @@ PULSE_FUNCTION(pulse_fence) {
   PreventCommandDuringRecovery("fence");
   Fence fence = {PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0), PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1),
                  GetCurrentSubTransactionId()};
-  if (PG_ARGISNULL(0) || PG_ARGISNULL(1)) pulse::refuse(0, "job_id and token must not be null");
-  if (const char* reason = pulse::loss(fence, false)) pulse::refuse(fence.job_id, reason);
+  if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+    pulse::raise_lost_claim(0, "job_id and token must not be null");
+  if (const char* reason = pulse::lost_reason(fence, false))
+    pulse::raise_lost_claim(fence.job_id, reason);
   if (pulse::count == pulse::capacity) {
     int wanted = Max(8, pulse::capacity * 2);
     auto* grown =

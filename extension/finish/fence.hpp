@@ -1,22 +1,23 @@
-// Fences: a transaction that fenced a claim commits only while that claim is current, and holds the
-// job's row from the check to its commit, so that no recovery slips between.
+// Fences: a transaction that fenced a claim commits only while the claim is current. The
+// transaction locks the job's row from the check to its commit, so that no sweep recovers the job
+// in between.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// Checks every fence of this transaction under a latest snapshot; raises PU001 for a lost claim.
+// Checks every fence of this transaction under the latest snapshot. Raises PU001 for a lost claim.
 // Runs before commit and before PREPARE TRANSACTION.
 void check_fences();
 
-// Forgets them: the transaction is over. Cannot raise.
+// Forgets all fences when the transaction ends. Cannot raise.
 void forget_fences();
 
-// A savepoint was rolled back: its fences go with it; a claim found lost stays fatal.
+// Drops the fences of a rolled-back savepoint. A claim found lost still fails the transaction.
 void drop_fences(SubTransactionId savepoint);
 
-// A savepoint was released: its fences are its parent's.
+// Moves the fences of a released savepoint to its parent.
 void hand_up_fences(SubTransactionId savepoint, SubTransactionId parent);
 
 }  // namespace pulse

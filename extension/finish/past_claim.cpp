@@ -6,8 +6,8 @@
 namespace pulse {
 namespace {
 
-// The value that the query returns, in the present memory context; NULL for a null.
-char* value_of(SavedPlan* query, Datum* values, const char* nulls) {
+// The value that the query returns, in the present memory context; NULL for an SQL NULL.
+char* text_result(SavedPlan* query, Datum* values, const char* nulls) {
   MemoryContext context = CurrentMemoryContext;
   char* value = nullptr;
   run_saved_plan(query, values, nulls, [&](HeapTuple* rows, uint64) {
@@ -25,7 +25,7 @@ const char* refusal_of(const NullableDatum& job_id, const NullableDatum& token,
       "SELECT pulse._refused_token($1, $2, $3)", 3, {INT8OID, INT8OID, TEXTOID}, nullptr};
   Datum values[] = {job_id.value, token.value, CStringGetTextDatum(outcome)};
   char nulls[] = {job_id.isnull ? 'n' : ' ', token.isnull ? 'n' : ' ', ' '};
-  return value_of(&query, values, nulls);
+  return text_result(&query, values, nulls);
 }
 
 void raise_stale(const NullableDatum& job_id, const char* reason) {
@@ -44,7 +44,7 @@ void require_repeat(const NullableDatum& job_id, const NullableDatum& token, con
 text* state_of_job(Datum job_id) {
   static SavedPlan query = {"SELECT pulse._state_of($1)", 1, {INT8OID}, nullptr};
   Datum values[] = {job_id};
-  const char* state = value_of(&query, values, nullptr);
+  const char* state = text_result(&query, values, nullptr);
   return state ? cstring_to_text(state) : nullptr;
 }
 

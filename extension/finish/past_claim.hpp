@@ -1,20 +1,20 @@
-// What becomes of a call whose claim does not own a running job: it repeats what is recorded as
-// done, or the claim is lost.
+// Calls whose claim does not own a running job: either the call repeats an end that is recorded, or
+// the claim is lost.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// Why this token is refused. NULL where the same token ended the attempt with this outcome before,
-// which is recorded. See sql/finish.sql.
+// The reason to refuse this token. NULL when it is recorded that the same token ended the attempt
+// with this outcome. See sql/finish.sql.
 const char* refusal_of(const NullableDatum& job_id, const NullableDatum& token,
                        const char* outcome);
 
 // Raises PU001.
 [[noreturn]] void raise_stale(const NullableDatum& job_id, const char* reason);
 
-// Returns where the call repeats what is recorded, or else raises PU001.
+// Returns if the call repeats a recorded end; otherwise raises PU001.
 void require_repeat(const NullableDatum& job_id, const NullableDatum& token, const char* outcome);
 
 // The state of a live or finished job, or NULL.

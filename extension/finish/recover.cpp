@@ -1,5 +1,5 @@
-// pulse._recover_owner: what a worker ran that does not live; see sql/lost.sql. And
-// pulse._end_attempts: attempts that SQL functions end; see sql/attempt.sql.
+// pulse._recover_owner() ends the attempts of a worker that is lost or stopped; see sql/lost.sql.
+// pulse._end_attempts() ends attempts for SQL functions; see sql/attempt.sql.
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
@@ -71,9 +71,9 @@ void recover_owner(Recovery* recovery) {
   RunningIds ids = ids_of_worker(recovery->max_jobs);
   bool are_all = ids.count < recovery->max_jobs;
   recover(recovery, ids);
-  // Where other transactions hold some of the first ones, all are looked at.
+  // If other transactions have locked some of these jobs, the rest of the worker's jobs come next.
   if (!are_all && recovery->ended < recovery->max_jobs) {
-    look_again(jobs);
+    renew_snapshot(jobs);
     recover(recovery, ids_of_worker(PG_INT32_MAX));
   }
   close_attempt_ends(&recovery->ends);
@@ -81,7 +81,7 @@ void recover_owner(Recovery* recovery) {
 
 // --- endings ------------------------------------------------------------------------------------
 
-// Of type pulse._ending.
+// The attributes of type pulse._ending.
 enum EndingColumn {
   kEndingJobId,
   kEndingOutcome,
@@ -94,15 +94,16 @@ enum EndingColumn {
   kEndingColumns,
 };
 
-// One element of the array, and whose attempt it is about.
+// Reads one element of the array, and sets the attempt that it ends.
 Ending read_ending(Datum element, AttemptOf* of) {
   HeapTupleHeader header = DatumGetHeapTupleHeader(element);
   TupleDesc shape = shape_of(header);
   if (shape->natts != kEndingColumns)
-    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                    errmsg("type pulse._ending has %d attributes, not %d", shape->natts,
-                           static_cast<int>(kEndingColumns)),
-                    errhint("ALTER EXTENSION pg_pulse UPDATE, or undo what was altered.")));
+    ereport(ERROR,
+            (errcode(ERRCODE_DATATYPE_MISMATCH),
+             errmsg("type pulse._ending has %d attributes, not %d", shape->natts,
+                    static_cast<int>(kEndingColumns)),
+             errhint("Run ALTER EXTENSION pg_pulse UPDATE, or undo the change of the type.")));
   Datum values[kEndingColumns];
   bool nulls[kEndingColumns];
   read_fields(header, shape, values, nulls);
@@ -147,7 +148,7 @@ void end_attempts(ReturnSetInfo* results, ArrayType* endings) {
 }  // namespace
 }  // namespace pulse
 
-// pulse._recover_owner(worker_id, outcome, way, reason, most)
+// pulse._recover_owner(worker_id, outcome, cause, reason, max_jobs)
 PULSE_FUNCTION(pulse_recover_owner) {
   pulse::begin_result_rows(fcinfo);
   pulse::Recovery recovery = pulse::read_recovery(fcinfo);

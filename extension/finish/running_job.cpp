@@ -24,7 +24,7 @@ void open(RunningJobs* jobs, bool keeps_snapshot) {
   open_index_lookup(&jobs->ids, jobs->table.relation, catalog()->job_key, jobs->table.snapshot);
 }
 
-void look_with_new_snapshot(RunningJobs* jobs) {
+void reopen_with_new_snapshot(RunningJobs* jobs) {
   close_index_lookup(&jobs->ids);
   UnregisterSnapshot(jobs->table.snapshot);
   jobs->table.snapshot = new_snapshot(jobs);
@@ -32,28 +32,23 @@ void look_with_new_snapshot(RunningJobs* jobs) {
 }
 
 bool matches(TupleTableSlot* row, AttemptOf of) {
-  bool isnull;
-  if (DatumGetObjectId(slot_getattr(row, kJobState, &isnull)) != catalog()->state_running)
-    return false;
+  if (DatumGetObjectId(value_of(row, kJobState)) != catalog()->state_running) return false;
   if (of.column == 0) return true;
-  Datum number = slot_getattr(row, of.column, &isnull);
-  return !isnull && DatumGetInt64(number) == of.number;
+  return !slot_attisnull(row, of.column) && DatumGetInt64(value_of(row, of.column)) == of.number;
 }
 
 // The key of a row, or NULL.
 text* key_of(TupleTableSlot* row) {
-  bool isnull;
-  Datum key = slot_getattr(row, kJobKey, &isnull);
-  return isnull ? nullptr : DatumGetTextPP(key);
+  return slot_attisnull(row, kJobKey) ? nullptr : DatumGetTextPP(value_of(row, kJobKey));
 }
 
-// The row may have changed while this waited.
+// Locks the key of the job. The row may change during the wait, so the snapshot is taken anew.
 void wait_for_key(RunningJobs* jobs, int64 job_id, AttemptOf of) {
   if (!find_attempt(jobs, job_id, of)) return;
   text* key = key_of(jobs->ids.row);
   if (!key) return;
   lock_key(key);
-  look_with_new_snapshot(jobs);
+  reopen_with_new_snapshot(jobs);
 }
 
 bool has_key_lock(TupleTableSlot* row) {
@@ -61,7 +56,7 @@ bool has_key_lock(TupleTableSlot* row) {
   return !key || try_lock_key(key);
 }
 
-// Locks the very version that the snapshot shows.
+// Locks the row version that the snapshot shows.
 TM_Result lock_row(RunningJobs* jobs, Patience patience) {
   JobTable* table = &jobs->table;
   TM_FailureData failure;
@@ -86,25 +81,25 @@ bool find_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of) {
   return find_id(&jobs->ids, job_id) && matches(jobs->ids.row, of);
 }
 
-Hold hold_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of, Patience patience) {
+AttemptLock lock_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of, Patience patience) {
   bool waits = patience == Patience::kWaits;
   if (waits) wait_for_key(jobs, job_id, of);
   while (find_attempt(jobs, job_id, of)) {
     TM_Result result = lock_row(jobs, patience);
     if (result == TM_Ok)
-      return waits || has_key_lock(jobs->table.locked) ? Hold::kHeld : Hold::kBusy;
-    if (result == TM_WouldBlock) return Hold::kBusy;
-    if (result != TM_Updated && result != TM_Deleted) return Hold::kOver;
-    look_again(jobs);
+      return waits || has_key_lock(jobs->table.locked) ? AttemptLock::kLocked : AttemptLock::kBusy;
+    if (result == TM_WouldBlock) return AttemptLock::kBusy;
+    if (result != TM_Updated && result != TM_Deleted) return AttemptLock::kNotRunning;
+    renew_snapshot(jobs);
   }
-  return Hold::kOver;
+  return AttemptLock::kNotRunning;
 }
 
-void look_again(RunningJobs* jobs) {
+void renew_snapshot(RunningJobs* jobs) {
   if (jobs->keeps_snapshot)
     ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                     errmsg("could not serialize access due to concurrent update")));
-  look_with_new_snapshot(jobs);
+  reopen_with_new_snapshot(jobs);
 }
 
 bool is_key_taken(RunningJobs* jobs, Datum key) {

@@ -1,4 +1,4 @@
-// The row of a running job, found and locked so that its attempt can end.
+// Finds and locks the row of a running job, so that the caller can end its attempt.
 #pragma once
 
 #include "access/columns.hpp"
@@ -14,40 +14,40 @@ struct RunningJobs {
   bool keeps_snapshot;  // the transaction has one snapshot for all its statements
 };
 
-// Whose attempt may end: that of the claim with this token, any of this worker (kJobWorkerId), or
-// with column 0 that of any claim.
+// The attempt that may end: that of the claim with this token (kJobToken), any of this worker
+// (kJobWorkerId), or with column 0 that of any claim.
 struct AttemptOf {
   int column;
   int64 number;
 };
 
-// Whether a call waits for the transaction that holds a row or a key.
+// Whether a call waits for a transaction that has locked the row or the key.
 enum class Patience { kNeverWaits, kWaits };
 
-enum class Hold {
-  kHeld,
-  kBusy,  // another transaction holds the row or the key
-  kOver   // no such attempt runs
+enum class AttemptLock {
+  kLocked,
+  kBusy,       // another transaction has locked the row or the key
+  kNotRunning  // no such attempt runs
 };
 
-// Under the snapshot of a transaction that has but one, or else under a new one.
+// Uses the one snapshot of a transaction above READ COMMITTED, and a new snapshot in any other.
 void open_running_jobs(RunningJobs* jobs);
-// Under a new snapshot in any transaction: for a call that decides by the token alone.
+// Uses a new snapshot in any transaction, for a call that decides by the token alone.
 void open_running_jobs_anew(RunningJobs* jobs);
 void close_running_jobs(RunningJobs* jobs);
 
-// Puts the row at hand, in `ids.row`, unlocked. False when no such attempt runs.
+// Finds the row and puts it into `ids.row`, unlocked. False when no such attempt runs.
 bool find_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of);
 
-// Locks the row, which is in `table.locked` then, and its key. A call that waits takes the key
-// first, as producers do; one that never waits may have the row first.
-Hold hold_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of, Patience patience);
+// Locks the key and the row, and puts the row into `table.locked`. A call that waits locks the key
+// first, as producers do. A call that never waits locks the row first, which cannot deadlock.
+AttemptLock lock_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of, Patience patience);
 
-// A row changed since the snapshot: takes a new one, which later looks use. Raises a serialization
+// Takes a new snapshot after a row has changed, for all further reads. Raises a serialization
 // failure in a transaction that keeps its snapshot.
-void look_again(RunningJobs* jobs);
+void renew_snapshot(RunningJobs* jobs);
 
-// Whether a waiting job has the key, by a look of this moment. The caller has the key's lock.
+// Whether a waiting job has the key, under a new snapshot. The caller has locked the key.
 bool is_key_taken(RunningJobs* jobs, Datum key);
 
 }  // namespace pulse

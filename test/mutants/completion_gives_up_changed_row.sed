@@ -1,4 +1,4 @@
 # complete() takes a job for lost whose row changed while it waited.
 # in: extension
 # red: isolation finish_vs_progress
-/^Hold complete_job(/,/^}/ s/^    look_again(.*;$/    return Hold::kOver;/
+/^AttemptLock complete_job(/,/^}/ s/^    renew_snapshot(.*;$/    return AttemptLock::kNotRunning;/
