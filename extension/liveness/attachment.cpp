@@ -1,6 +1,6 @@
-// The end of an attached session, without SQL in any exit path: a session lock stands for the
-// session. An exit callback notes in shared memory when the client ended it, another one asks for
-// a sweep. The sweep finds the lock free and judges.
+// The end of an attached session is noticed without SQL in any exit path: a session lock stands for
+// the session. One exit callback notes in shared memory that the client ended the session; another
+// one requests a sweep. The sweep finds the lock free and decides.
 #include "liveness/attachment.hpp"
 
 #include "access/catalog.hpp"
@@ -16,45 +16,45 @@
 namespace pulse {
 namespace {
 
-// An attachment of this session. It is left when its worker ends in order, once that is committed;
-// its lock is let go of before the next one is taken, as a commit must not fail.
-enum class Hold { kHeld, kLeaving, kLeft };
+// The state of an attachment of this session. Once a commit has deregistered its worker, the
+// attachment is releasable. The session releases the lock at its next attachment, because a commit
+// must not fail.
+enum class AttachmentState { kHeld, kLeaving, kReleasable };
 
 struct Attachment {
   uint64 number;
-  Hold hold;
+  AttachmentState state;
   SubTransactionId leaving_in;
 };
 
-Attachment* held = nullptr;
-int held_count = 0;
-int held_room = 0;
+Attachment* attachments = nullptr;
+int attachment_count = 0;
+int attachment_capacity = 0;
 bool callbacks_registered = false;
 
-// A client that went away makes the backend exit with 0, or is noticed as a lost connection.
-// Everything else that ends a session is the server's or an administrator's doing.
+// A backend whose client disconnects exits with 0 or reports a lost connection. In any other case
+// the server or an administrator ended the session.
 bool is_client_gone(int code) { return code == 0 || ClientConnectionLost; }
 
-bool is_any_held() {
-  for (int i = 0; i < held_count; i++)
-    if (held[i].hold != Hold::kLeft) return true;
+bool is_attached() {
+  for (int i = 0; i < attachment_count; i++)
+    if (attachments[i].state != AttachmentState::kReleasable) return true;
   return false;
 }
 
 // Runs while this session still holds its locks.
 extern "C" void pulse_session_ends(int code, Datum) {
-  if (!is_any_held() || !is_client_gone(code)) return;
+  if (!is_attached() || !is_client_gone(code)) return;
   TimestampTz now = GetCurrentTimestamp();
-  for (int i = 0; i < held_count; i++)
-    if (held[i].hold != Hold::kLeft)
-      note_ended({MyDatabaseId, held[i].number, now, clock_offset_us()});
+  for (int i = 0; i < attachment_count; i++)
+    if (attachments[i].state != AttachmentState::kReleasable)
+      note_ended({MyDatabaseId, attachments[i].number, now, clock_offset_us()});
 }
 
-// Runs after this session's locks are released, so that the sweep which it asks for finds them
-// free.
+// Runs after the backend has released the session's locks: the requested sweep finds them free.
 extern "C" void pulse_session_has_ended(int code, Datum) {
   DatabaseState* database = this_database_if_known();
-  if (!database || !is_any_held() || !is_client_gone(code)) return;
+  if (!database || !is_attached() || !is_client_gone(code)) return;
   if (settings.disconnect_grace_ms < 0) return;
   lower_due(&database->sweep_due, wall_now());
   wake_background(database);
@@ -68,28 +68,27 @@ void register_callbacks() {
   callbacks_registered = true;
 }
 
-void make_room() {
-  if (held_count < held_room) return;
-  int room = held_room == 0 ? 8 : 2 * held_room;
-  Size size = room * sizeof(Attachment);
-  held = static_cast<Attachment*>(held ? repalloc(held, size)
-                                       : MemoryContextAlloc(TopMemoryContext, size));
-  held_room = room;
+void reserve_attachment() {
+  if (attachment_count < attachment_capacity) return;
+  attachment_capacity = attachment_capacity == 0 ? 8 : 2 * attachment_capacity;
+  Size size = attachment_capacity * sizeof(Attachment);
+  attachments = static_cast<Attachment*>(attachments ? repalloc(attachments, size)
+                                                     : MemoryContextAlloc(TopMemoryContext, size));
 }
 
-void release_left() {
+void release_forgotten() {
   int kept = 0;
-  for (int i = 0; i < held_count; i++) {
-    if (held[i].hold == Hold::kLeft)
-      release_attachment(held[i].number);
+  for (int i = 0; i < attachment_count; i++) {
+    if (attachments[i].state == AttachmentState::kReleasable)
+      release_attachment(attachments[i].number);
     else
-      held[kept++] = held[i];
+      attachments[kept++] = attachments[i];
   }
-  held_count = kept;
+  attachment_count = kept;
 }
 
-// Of another database, and of an installation that was dropped while sessions of it went on, no
-// number is given out again: the upper half is the installation's.
+// The upper half of the number identifies the installation. So no number equals one of another
+// database, or of an installation that was dropped while its sessions go on.
 uint64 next_attachment() {
   Oid sequence = catalog()->attachment_seq;
   auto number = static_cast<uint32>(nextval_internal(sequence, false));
@@ -99,49 +98,53 @@ uint64 next_attachment() {
 }  // namespace
 
 void leave_attachments() {
-  for (int i = 0; i < held_count; i++)
-    if (held[i].hold == Hold::kLeaving) held[i].hold = Hold::kLeft;
+  for (int i = 0; i < attachment_count; i++)
+    if (attachments[i].state == AttachmentState::kLeaving)
+      attachments[i].state = AttachmentState::kReleasable;
 }
 
 void keep_attachments(SubTransactionId undone) {
-  for (int i = 0; i < held_count; i++)
-    if (held[i].hold == Hold::kLeaving && held[i].leaving_in >= undone) held[i].hold = Hold::kHeld;
+  for (int i = 0; i < attachment_count; i++)
+    if (attachments[i].state == AttachmentState::kLeaving && attachments[i].leaving_in >= undone)
+      attachments[i].state = AttachmentState::kHeld;
 }
 
 }  // namespace pulse
 
-// pulse._hold_attachment(): a new attachment, held by this session until it ends.
+// pulse._hold_attachment(): makes an attachment, which this session holds until it ends.
 PULSE_FUNCTION(pulse_hold_attachment) {
   (void)pulse::this_database();
   pulse::find_ended_sessions();
   pulse::register_callbacks();
-  pulse::release_left();
-  pulse::make_room();
+  pulse::release_forgotten();
+  pulse::reserve_attachment();
   uint64 attachment = pulse::next_attachment();
   pulse::hold_attachment(attachment);
-  pulse::held[pulse::held_count++] = {attachment, pulse::Hold::kHeld, InvalidSubTransactionId};
+  pulse::attachments[pulse::attachment_count++] = {attachment, pulse::AttachmentState::kHeld,
+                                                   InvalidSubTransactionId};
   PG_RETURN_INT64(static_cast<int64>(attachment));
 }
 
-// pulse._forget_attachment(attachment): its worker ended in order; the session's end tells nobody,
-// from the commit on.
+// pulse._forget_attachment(attachment): the worker was deregistered. After the commit, the end of
+// the session requests no sweep for it.
 PULSE_FUNCTION(pulse_forget_attachment) {
   auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
-  for (int i = 0; i < pulse::held_count; i++)
-    if (pulse::held[i].number == attachment)
-      pulse::held[i] = {attachment, pulse::Hold::kLeaving, GetCurrentSubTransactionId()};
+  for (int i = 0; i < pulse::attachment_count; i++)
+    if (pulse::attachments[i].number == attachment)
+      pulse::attachments[i] = {attachment, pulse::AttachmentState::kLeaving,
+                               GetCurrentSubTransactionId()};
   PG_RETURN_VOID();
 }
 
 PULSE_FUNCTION(pulse_incarnation) { PG_RETURN_INT64(pulse::incarnation()); }
 
-// pulse._holds_attachment(attachment): whether it is this session's.
+// pulse._holds_attachment(attachment): whether this session holds the attachment.
 PULSE_FUNCTION(pulse_holds_attachment) {
   PG_RETURN_BOOL(pulse::holds_attachment(static_cast<uint64>(PG_GETARG_INT64(0))));
 }
 
-// pulse._attachment_state(attachment, incarnation): open, ended (by its client) or unknown (ended
-// by the server, of an earlier incarnation, or nobody remembers: silence decides).
+// pulse._attachment_state(attachment, incarnation): open, ended (by its client) or unknown. Unknown
+// means ended by the server, of an earlier incarnation, or overwritten; then silence decides.
 PULSE_FUNCTION(pulse_attachment_state) {
   auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
   const char* state = "open";
@@ -153,8 +156,8 @@ PULSE_FUNCTION(pulse_attachment_state) {
   PG_RETURN_TEXT_P(cstring_to_text(state));
 }
 
-// pulse._ended_live_us(attachment): when its client ended the session, on the liveness clock; NULL
-// where that is not known.
+// pulse._ended_live_us(attachment): when the client ended the session, on the liveness clock; NULL
+// when that is unknown.
 PULSE_FUNCTION(pulse_ended_live_us) {
   pulse::EndedSession end;
   if (!pulse::find_end(MyDatabaseId, static_cast<uint64>(PG_GETARG_INT64(0)), &end))

@@ -1,12 +1,12 @@
-// The session that a worker is attached to.
+// The sessions that workers are attached to.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// What becomes of the attachments whose workers this transaction ended: left at its commit, kept
-// where it is undone, or all of it from a savepoint on. Neither can fail.
+// Settles the attachments whose workers this transaction deregistered: its commit releases them,
+// and a rollback keeps them, also that of a savepoint. Neither can fail.
 void leave_attachments();
 void keep_attachments(SubTransactionId undone);
 

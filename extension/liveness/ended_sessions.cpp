@@ -9,7 +9,7 @@ constexpr int kEndsPerBucket = 8;
 
 struct EndBucket {
   slock_t lock;
-  uint32 noted;  // ever; the newest are kept
+  uint32 noted;  // number of ends ever noted; the bucket keeps the newest
   EndedSession end[kEndsPerBucket];
 };
 
@@ -25,8 +25,8 @@ void init_buckets(void* area, Size size) {
   for (Size i = 0; i < size / sizeof(EndBucket); i++) SpinLockInit(&all[i].lock);
 }
 
-// Numbers that follow each other lie in different buckets, so that only as many as fit into all
-// of them push out another.
+// Consecutive numbers go to different buckets, so an entry is overwritten only after about as many
+// ends as all buckets keep.
 EndBucket* bucket_of(Oid database, uint64 attachment) {
   return &buckets[(attachment + database) % static_cast<uint64>(bucket_count)];
 }

@@ -1,6 +1,6 @@
-// Which attached sessions were ended by their clients, and when: it is noted while their locks are
-// still held, so that whoever finds a lock free finds this as well. What is not found here was
-// ended by the server or an administrator, or has let go of its locks without an end.
+// The attached sessions that their clients ended, and when. A backend notes its end before it
+// releases its locks, so a sweep that finds the lock free finds the note too. A session without a
+// note was ended by the server or an administrator, or released its locks without an end.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -17,14 +17,14 @@ struct EndedSession {
 Size ended_sessions_size();
 void create_ended_sessions();
 
-// Before a session of this backend may be noted: takes the area where the server did not preload
-// this library.
+// Allocates the area if the server did not preload the library. A backend calls it before it notes
+// an end.
 void find_ended_sessions();
 
-// May run in an exit callback.
+// Notes an end. Safe in an exit callback.
 void note_ended(const EndedSession& end);
 
-// False where it is not known that the client of this session ended it.
+// Finds the note of an end. False when it is unknown whether the client ended the session.
 bool find_end(Oid database, uint64 attachment, EndedSession* end);
 
 }  // namespace pulse

@@ -1,7 +1,7 @@
-// A beat writes a new version of the worker's row in pulse.heartbeat. It locks the last version of
-// the row first, and reads the status there: either the beat comes before a status, and the sweep
-// that judges again finds it, or the beat waits for the status and answers it. Beats of 1,000 idle
-// workers are a steady load, so they need no planner; sql/heartbeat.sql answers for jobs.
+// A beat locks the last version of the worker's row in pulse.heartbeat before it reads the status.
+// So a beat and a sweep that declares the worker lost agree: the sweep sees the beat, or the beat
+// waits and returns the new status. The beat writes a new version of the row. It needs no planner,
+// because 1,000 idle workers beat all the time; sql/heartbeat.sql answers for jobs.
 #include "liveness/heartbeat.hpp"
 
 #include "access/catalog.hpp"
@@ -30,15 +30,15 @@ void take_snapshot(JobTable* beats, Snapshot snapshot) {
   beats->snapshot = RegisterSnapshot(snapshot);
 }
 
-// A transaction with one snapshot for all its statements beats with that one, as an UPDATE does.
+// A transaction with one snapshot for all its statements uses that one, as an UPDATE does.
 void open_beats(JobTable* beats) {
   open_extension_table(beats, catalog()->heartbeat);
   check_columns(RelationGetDescr(beats->relation), "heartbeat");
   if (IsolationUsesXactSnapshot()) take_snapshot(beats, GetTransactionSnapshot());
 }
 
-// Locks the last version of the row that was seen. False when the row is gone or, for LockWaitSkip,
-// when another transaction holds it.
+// Locks the last version of the row. False when the row is deleted or, for LockWaitSkip, when
+// another transaction has locked it.
 bool lock_last_version(JobTable* beats, ItemPointerData seen, LockWaitPolicy wait) {
   TM_FailureData failure;
   uint8 flags = IsolationUsesXactSnapshot() ? 0 : TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
@@ -55,28 +55,19 @@ bool lock_last_version(JobTable* beats, ItemPointerData seen, LockWaitPolicy wai
   return true;
 }
 
-bool is_null(TupleTableSlot* row, int column) {
-  bool isnull;
-  slot_getattr(row, column, &isnull);
-  return isnull;
-}
-
-int64 number_in(TupleTableSlot* row, int column) {
-  bool isnull;
-  return DatumGetInt64(slot_getattr(row, column, &isnull));
-}
+int64 number_in(TupleTableSlot* row, int column) { return DatumGetInt64(value_of(row, column)); }
 
 void set_moment(JobChange* beat) {
   beat->set(kBeatLive, Int64GetDatum(live_now_us()));
   beat->set(kBeatLastHeartbeatAt, TimestampTzGetDatum(wall_now()));
 }
 
-// A beat from another session than the attached one detaches the worker: silence decides then.
+// A beat from a session other than the attached one detaches the worker; then its silence counts.
 void set_attachment(JobChange* beat, TupleTableSlot* row) {
   beat->clear(kBeatDetachedLive);
-  bool isnull;
-  int64 attachment = DatumGetInt64(slot_getattr(row, kBeatAttachment, &isnull));
-  if (!isnull && !holds_attachment(static_cast<uint64>(attachment))) beat->clear(kBeatAttachment);
+  if (!slot_attisnull(row, kBeatAttachment) &&
+      !holds_attachment(static_cast<uint64>(number_in(row, kBeatAttachment))))
+    beat->clear(kBeatAttachment);
 }
 
 using Condition = bool (*)(TupleTableSlot* row);
@@ -84,7 +75,7 @@ bool always(TupleTableSlot*) { return true; }
 
 bool lives(TupleTableSlot* row) { return !status_is(row, "lost") && !status_is(row, "stopped"); }
 
-// Whether the worker lives; then its row is locked. Not where the row as it was seen is no reason.
+// Locks the row of a worker that has not ended, if `reason` holds for the row in the snapshot.
 bool lock_living(JobTable* beats, int64 worker_id, LockWaitPolicy wait, Condition reason) {
   IndexLookup rows;
   open_index_lookup(&rows, beats->relation, catalog()->heartbeat_key, beats->snapshot);
@@ -95,9 +86,9 @@ bool lock_living(JobTable* beats, int64 worker_id, LockWaitPolicy wait, Conditio
   return is_living;
 }
 
-// --- what the worker is asked -------------------------------------------------------------------
+// --- what the worker must learn -----------------------------------------------------------------
 
-// Whether this index, which begins with workers, has a row of this one.
+// Whether the index, whose first column is the worker, has an entry of this worker.
 bool has_row(Oid table_oid, Oid index, int64 worker_id, Snapshot snapshot) {
   Relation table = table_open(table_oid, AccessShareLock);
   IndexLookup rows;
@@ -108,22 +99,21 @@ bool has_row(Oid table_oid, Oid index, int64 worker_id, Snapshot snapshot) {
   return found;
 }
 
-bool holds_nothing(int64 worker_id, Snapshot snapshot) {
+bool has_no_jobs(int64 worker_id, Snapshot snapshot) {
   const Catalog* known = catalog();
   return !has_row(known->job, known->job_running_idx, worker_id, snapshot) &&
          !has_row(known->claim_batch, known->claim_batch_idx, worker_id, snapshot);
 }
 
-// Whether a task got its handler, or another, after this.
+// Whether a task with a handler has changed after this moment.
 bool handlers_changed_since(TimestampTz moment, Snapshot snapshot) {
   return any_task(snapshot, [moment](TupleTableSlot* row) {
-    bool isnull;
-    return !is_null(row, kTaskHandler) &&
-           DatumGetTimestampTz(slot_getattr(row, kTaskUpdatedAt, &isnull)) > moment;
+    return !slot_attisnull(row, kTaskHandler) &&
+           DatumGetTimestampTz(value_of(row, kTaskUpdatedAt)) > moment;
   });
 }
 
-void tell_new_handlers() {
+void report_changed_handlers() {
   ereport(NOTICE, (errcode(kHandlersChanged), errmsg("tasks with a handler have changed"),
                    errhint("pulse.handler_tasks() lists them.")));
 }
@@ -151,7 +141,7 @@ Datum answer(Datum status, Datum revoked) {
 
 Datum no_jobs() { return PointerGetDatum(construct_empty_array(INT8OID)); }
 
-// Every job of a worker that has ended, or that nobody knows, is revoked.
+// A worker that has ended, or that is unknown, must stop every job that it names.
 Datum answer_lost(FunctionCallInfo call) {
   return answer(CStringGetTextDatum("lost"),
                 call->args[1].isnull ? no_jobs() : call->args[1].value);
@@ -170,12 +160,11 @@ Datum heartbeat(int64 worker_id, FunctionCallInfo call) {
     return answer_lost(call);
   }
   TupleTableSlot* row = beats.locked;
-  bool isnull;
-  Datum status = datumCopy(slot_getattr(row, kBeatStatus, &isnull), false, -1);
+  Datum status = datumCopy(value_of(row, kBeatStatus), false, -1);
   int64 interval_us = number_in(row, kBeatInterval);
-  bool is_about_jobs = names_jobs(call) || !is_null(row, kBeatMissingJobIds) ||
-                       !holds_nothing(worker_id, beats.snapshot);
-  // A worker hears of a new handler within two of its intervals.
+  bool is_about_jobs = names_jobs(call) || !slot_attisnull(row, kBeatMissingJobIds) ||
+                       !has_no_jobs(worker_id, beats.snapshot);
+  // A worker learns of a changed handler within two of its intervals.
   bool has_news = handlers_changed_since(wall_now() - 2 * interval_us, beats.snapshot);
   JobChange beat = {};
   set_moment(&beat);
@@ -184,15 +173,14 @@ Datum heartbeat(int64 worker_id, FunctionCallInfo call) {
   close_job_table(&beats);
   CommandCounterIncrement();
   offer_sweep();
-  if (has_news) tell_new_handlers();
+  if (has_news) report_changed_handlers();
   return is_about_jobs ? call_in_full("_answer_for_jobs", call) : answer(status, no_jobs());
 }
 
 }  // namespace
 
 bool status_is(TupleTableSlot* beat, const char* expected) {
-  bool isnull;
-  return text_is(slot_getattr(beat, kBeatStatus, &isnull), expected);
+  return text_is(value_of(beat, kBeatStatus), expected);
 }
 
 bool beat_is_due(TupleTableSlot* row) {
@@ -229,7 +217,7 @@ PULSE_FUNCTION(pulse_heartbeat) {
   return answer;
 }
 
-// pulse._beat_beside(worker_id): the beat of a call that does something else.
+// pulse._beat_beside(worker_id): the beat of a call with another purpose.
 PULSE_FUNCTION(pulse_beat_beside) {
   pulse::beat_beside(PG_GETARG_INT64(0));
   PG_RETURN_BOOL(true);

@@ -1,19 +1,21 @@
+// The heartbeat of a worker, and the state in its heartbeat row.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// Whether a call has to beat: the last beat of this heartbeat row is older than half the worker's
-// interval. Not in a client's block, because the worker's heartbeats would wait for its end.
+// Whether a call must beat for the worker: its last beat is older than half its interval. Never in
+// a client's transaction block, because the worker's heartbeats would wait for the end of the
+// block.
 bool beat_is_due(TupleTableSlot* row);
 
-// The beat of a claim or a progress report, where one is due. It leaves the worker's attachment
-// alone, because a worker may claim in another session than it beats in. It steps over a row that
-// another transaction holds, and does nothing for a worker that has ended.
+// The beat of a claim or a progress report, if one is due. It keeps the worker's attachment,
+// because a worker may claim in another session than it beats in. It skips a row that another
+// transaction has locked, and the row of a worker that has ended.
 void beat_beside(int64 worker_id);
 
-// Whether a heartbeat row says this of its worker.
+// Whether the status in a heartbeat row is this one.
 bool status_is(TupleTableSlot* beat, const char* expected);
 
 }  // namespace pulse

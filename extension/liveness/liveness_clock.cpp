@@ -10,7 +10,7 @@
 namespace pulse {
 namespace {
 
-// The row that has come furthest counts: older ones belong to sweeps that started before it.
+// The row with the latest time counts, because an older row belongs to an earlier sweep.
 ClockReading read_clock() {
   ClockReading reading = {0, 0, 0};
   Relation clock = table_open(catalog()->clock, AccessShareLock);
@@ -37,14 +37,14 @@ ClockReading read_clock() {
   return reading;
 }
 
-// From the reading's tick to this moment, in this incarnation of the server.
+// The time from the tick to `at`, as far as it lies in this incarnation of the server.
 int64 elapsed_us(const ClockReading& reading, TimestampTz at) {
   return at - Max(reading.last_tick, incarnation_started_at());
 }
 
-// A moment before the tick counts as the tick: late rather than early.
+// A moment before the tick counts as the tick, so that a worker is lost too late rather than early.
 int64 base_us_at(const ClockReading& reading, TimestampTz at) {
-  // A new timeline adds nothing: nobody could beat between the old primary's end and the promotion.
+  // A new timeline adds nothing: no worker could beat between the primary's end and the promotion.
   if (reading.timeline != current_timeline()) return reading.vt_us;
   return reading.vt_us + Min(Max(elapsed_us(reading, at), 0), longest_tick_us());
 }
@@ -52,7 +52,7 @@ int64 base_us_at(const ClockReading& reading, TimestampTz at) {
 }  // namespace
 
 int32 current_timeline() {
-  // A standby inserts into no timeline.
+  // A standby writes into no timeline.
   PreventCommandDuringRecovery("pg_pulse's liveness clock");
   return static_cast<int32>(insertion_timeline());
 }

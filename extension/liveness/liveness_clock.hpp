@@ -1,6 +1,6 @@
-// The liveness clock: time during which this database was up and swept. A worker's age is measured
-// on it, so that an outage, a restart, a promotion or a step of the wall clock makes nobody look
-// dead: between two ticks it advances by at most 1.25 sweep intervals.
+// The liveness clock counts the time during which this database was up and swept. Sweeps measure
+// silence on it, so an outage, a restart, a promotion or a step of the wall clock makes no worker
+// look dead. Between two ticks it advances by at most 1.25 sweep intervals.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -14,16 +14,16 @@ struct ClockReading {
   int32 timeline;
 };
 
-// What a tick stores: the clock without the session's test offset.
+// The time that a tick stores: without the session's pulse.clock_offset.
 int64 live_base_us();
 
-// The same as of another moment, on the wall clock; a moment before the last tick counts as that.
+// The same at a moment of the wall clock. A moment before the last tick counts as the tick.
 int64 live_base_us_at(TimestampTz at);
 
-// Microseconds of live time now. Reads the clock table under a snapshot of its own.
+// The liveness clock now, in microseconds. Reads the clock table under a snapshot of its own.
 int64 live_now_us();
 
-// The timeline into which this server writes.
+// The timeline into which the server writes.
 int32 current_timeline();
 
 }  // namespace pulse
