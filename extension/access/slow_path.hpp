@@ -1,4 +1,4 @@
-// C functions handle the usual case and leave every other case to an SQL function.
+// The slow path: a C function handles the usual case and calls an SQL function for any other.
 #pragma once
 
 #include "server/postgres.hpp"

@@ -6,7 +6,7 @@ namespace {
 struct AsyncWrites {
   bool any;
   bool nothing_else;
-  XLogRecPtr end;  // of what the last one of them logged
+  XLogRecPtr end;  // the end of the WAL of the last such write
 };
 
 AsyncWrites writes;
@@ -23,8 +23,8 @@ void begin_async_write() {
 
 void end_async_write() { writes.end = XactLastRecEnd; }
 
-// The variable is what the commit reads, also for whether it waits for a standby. Its setting is
-// not touched: that could fail, and takes longer than the whole beat may.
+// Lowers the variable that the commit reads, also for whether it waits for a standby. Changing the
+// setting could fail, and takes longer than a whole beat may.
 void prepare_async_commit() {
   if (!writes.any || !writes.nothing_else || XactLastRecEnd != writes.end) return;
   if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF) return;

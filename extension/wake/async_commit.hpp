@@ -1,21 +1,21 @@
 // Asynchronous commits: a transaction that wrote nothing but heartbeats and sweeps does not wait
-// for the disk. The next beat repeats a beat that a crash takes back, and the next sweep repeats
-// what a sweep loses. A transaction with any other write, before or after these, is flushed as
-// usual.
+// for the disk. After a crash, the next heartbeat or sweep repeats the lost one. A transaction with
+// any other write, before or after these, is flushed as usual.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// Around each such write. After an error between the two calls the transaction is flushed as usual.
+// Called around each such write. After an error between the two, the transaction is flushed as
+// usual.
 void begin_async_write();
 void end_async_write();
 
-// Before the transaction's commit is recorded.
+// Called before the server records the commit.
 void prepare_async_commit();
 
-// After the transaction's end.
+// Called after the end of the transaction.
 void forget_async_writes();
 
 }  // namespace pulse
