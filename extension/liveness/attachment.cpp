@@ -70,10 +70,11 @@ void register_callbacks() {
 
 void reserve_attachment() {
   if (attachment_count < attachment_capacity) return;
-  attachment_capacity = attachment_capacity == 0 ? 8 : 2 * attachment_capacity;
-  Size size = attachment_capacity * sizeof(Attachment);
+  int capacity = attachment_capacity == 0 ? 8 : 2 * attachment_capacity;
+  Size size = capacity * sizeof(Attachment);
   attachments = static_cast<Attachment*>(attachments ? repalloc(attachments, size)
                                                      : MemoryContextAlloc(TopMemoryContext, size));
+  attachment_capacity = capacity;
 }
 
 void release_forgotten() {
