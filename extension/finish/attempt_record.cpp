@@ -8,28 +8,22 @@
 namespace pulse {
 namespace {
 
-JobTable* attempts_of(AttemptRecords* records) {
-  if (!records->has_attempts) open_extension_table(&records->attempts, catalog()->attempt);
-  records->has_attempts = true;
-  return &records->attempts;
-}
-
-JobTable* finished_of(AttemptRecords* records) {
-  if (!records->has_finished) open_extension_table(&records->finished, catalog()->finished_job);
-  records->has_finished = true;
-  return &records->finished;
+JobTable* open_on_demand(RecordTable* records, Oid table) {
+  if (!records->is_open) open_extension_table(&records->table, table);
+  records->is_open = true;
+  return &records->table;
 }
 
 }  // namespace
 
 void open_attempt_records(AttemptRecords* records) {
   records->now = wall_now();
-  records->has_attempts = records->has_finished = false;
+  records->attempts.is_open = records->finished.is_open = false;
 }
 
 void close_attempt_records(AttemptRecords* records) {
-  if (records->has_finished) close_job_table(&records->finished);
-  if (records->has_attempts) close_job_table(&records->attempts);
+  if (records->finished.is_open) close_job_table(&records->finished.table);
+  if (records->attempts.is_open) close_job_table(&records->attempts.table);
 }
 
 void record_attempt(AttemptRecords* records, TupleTableSlot* row, Datum outcome,
@@ -43,7 +37,8 @@ void record_attempt(AttemptRecords* records, TupleTableSlot* row, Datum outcome,
   values[kAttemptOutcome] = outcome;
   values[kAttemptError] = error.value;
   nulls[kAttemptError] = error.isnull;
-  insert_row(attempts_of(records), values, nulls, kAttemptColumns);
+  insert_row(open_on_demand(&records->attempts, catalog()->attempt), values, nulls,
+             kAttemptColumns);
 }
 
 void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const FinishedJob& job) {
@@ -67,7 +62,8 @@ void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const Fin
   values[kFinishedState] = ObjectIdGetDatum(job.state);
   values[kFinishedCrashes] = Int16GetDatum(job.crashes);
   values[kFinishedAt] = TimestampTzGetDatum(records->now);
-  insert_row(finished_of(records), values, nulls, kFinishedColumns);
+  insert_row(open_on_demand(&records->finished, catalog()->finished_job), values, nulls,
+             kFinishedColumns);
 }
 
 }  // namespace pulse

@@ -6,13 +6,16 @@
 
 namespace pulse {
 
-// The tables are opened on demand, because most completions leave no record.
+// A table that is opened on demand, because most completions leave no record.
+struct RecordTable {
+  bool is_open;
+  JobTable table;
+};
+
 struct AttemptRecords {
   TimestampTz now;
-  bool has_attempts;
-  bool has_finished;
-  JobTable attempts;
-  JobTable finished;
+  RecordTable attempts;
+  RecordTable finished;
 };
 
 // The values that differ from those in pulse.job; a NULL keeps the value of pulse.job.

@@ -103,18 +103,10 @@ void renew_snapshot(RunningJobs* jobs) {
 }
 
 bool is_key_taken(RunningJobs* jobs, Datum key) {
-  Relation table = jobs->table.relation;
   Snapshot snapshot = new_snapshot(jobs);
-  Relation index = index_open(catalog()->job_waiting_key_idx, AccessShareLock);
-  TupleTableSlot* row = table_slot_create(table, nullptr);
-  ScanKeyData is_key;
-  init_text_key(&is_key, 1, BTEqualStrategyNumber, F_TEXTEQ, key);
-  IndexScanDesc scan = begin_index_scan(table, index, snapshot, 1);
-  index_rescan(scan, &is_key, 1, nullptr, 0);
-  bool is_taken = index_getnext_slot(scan, ForwardScanDirection, row);
-  index_endscan(scan);
-  ExecDropSingleTupleTableSlot(row);
-  index_close(index, AccessShareLock);
+  bool is_taken = false;
+  with_row_of_text(jobs->table.relation, catalog()->job_waiting_key_idx, key, snapshot,
+                   [&is_taken](TupleTableSlot*) { is_taken = true; });
   UnregisterSnapshot(snapshot);
   return is_taken;
 }

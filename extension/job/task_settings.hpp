@@ -2,8 +2,7 @@
 #pragma once
 
 #include "access/catalog.hpp"
-#include "access/index_lookup.hpp"
-#include "server/compat.hpp"
+#include "job/job_table.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
@@ -12,16 +11,7 @@ namespace pulse {
 template <typename Use>
 void with_task_row(Datum identifier, Snapshot snapshot, Use use) {
   Relation table = table_open(catalog()->task, AccessShareLock);
-  Relation index = index_open(catalog()->task_key, AccessShareLock);
-  TupleTableSlot* row = table_slot_create(table, nullptr);
-  ScanKeyData key;
-  init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, identifier);
-  IndexScanDesc scan = begin_index_scan(table, index, snapshot, 1);
-  index_rescan(scan, &key, 1, nullptr, 0);
-  if (index_getnext_slot(scan, ForwardScanDirection, row)) use(row);
-  index_endscan(scan);
-  ExecDropSingleTupleTableSlot(row);
-  index_close(index, AccessShareLock);
+  with_row_of_text(table, catalog()->task_key, identifier, snapshot, use);
   table_close(table, AccessShareLock);
 }
 
