@@ -53,18 +53,6 @@ bool has_forbidden_flag(const Claim* claim, TupleTableSlot* row) {
   return found;
 }
 
-}  // namespace
-
-const TaskSettings& settings_of(Claim* claim, TaskCursor* cursor) {
-  if (!cursor->settings_read) {
-    cursor->settings = task_settings(cursor->identifier, claim->table.snapshot);
-    cursor->settings_read = true;
-  }
-  return cursor->settings;
-}
-
-namespace {
-
 // A job may wait at its worker when it has no queue and this is not its last attempt.
 bool may_be_prefetched(TupleTableSlot* row) {
   return slot_attisnull(row, kJobQueueName) &&
@@ -86,39 +74,6 @@ void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task) {
 bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
   return claim->stays_in_place && slot_attisnull(row, kJobKey) && int2_of(row, kJobCrashes) == 0;
 }
-
-}  // namespace
-
-void prepare_to_take(Claim* claim, TaskCursor* cursor) {
-  settings_of(claim, cursor);
-  if (claim->stamp.token != 0) return;
-  claim->stamp.token = next_token();
-  claim->stamp.live_now = live_now_us();
-}
-
-bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid) {
-  if (!try_lock_row(&claim->table, tid)) return false;
-  prepare_to_take(claim, cursor);
-  TupleTableSlot* row = claim->table.locked;
-  int64 id = DatumGetInt64(value_of(row, kJobId));
-  bool is_in_place = may_stay_in_place(claim, row);
-  claim_locked_row(&claim->table, claim->stamp, is_in_place);
-  return_row(claim, claim->table.changed, settings_of(claim, cursor));
-  if (is_in_place) claim->in_place_ids[claim->in_place_count++] = id;
-  claim->claimed++;
-  return true;
-}
-
-Fit fit_of_row(Claim* claim, TaskCursor* cursor, int in_view) {
-  TupleTableSlot* row = cursor->scan.slot;
-  if (is_locked_by_other(row, &claim->blocking_xid) || has_forbidden_flag(claim, row))
-    return Fit::kNot;
-  if (is_poison_suspect(claim, cursor)) return Fit::kIsolated;
-  bool can_start = claim->claimed + in_view < claim->start_jobs;
-  return can_start || may_be_prefetched(row) ? Fit::kGood : Fit::kNot;
-}
-
-namespace {
 
 // False when the claim leaves the job to other claims.
 bool consider(Claim* claim, TaskCursor* cursor) {
@@ -245,6 +200,44 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
 }
 
 }  // namespace
+
+const TaskSettings& settings_of(Claim* claim, TaskCursor* cursor) {
+  if (!cursor->settings_read) {
+    cursor->settings = task_settings(cursor->identifier, claim->table.snapshot);
+    cursor->settings_read = true;
+  }
+  return cursor->settings;
+}
+
+void prepare_to_take(Claim* claim, TaskCursor* cursor) {
+  settings_of(claim, cursor);
+  if (claim->stamp.token != 0) return;
+  claim->stamp.token = next_token();
+  claim->stamp.live_now = live_now_us();
+}
+
+bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid) {
+  if (!try_lock_row(&claim->table, tid)) return false;
+  prepare_to_take(claim, cursor);
+  TupleTableSlot* row = claim->table.locked;
+  int64 id = DatumGetInt64(value_of(row, kJobId));
+  bool is_in_place = may_stay_in_place(claim, row);
+  claim_locked_row(&claim->table, claim->stamp, is_in_place);
+  return_row(claim, claim->table.changed, settings_of(claim, cursor));
+  if (is_in_place) claim->in_place_ids[claim->in_place_count++] = id;
+  claim->claimed++;
+  return true;
+}
+
+Fit fit_of_row(Claim* claim, TaskCursor* cursor, int in_view) {
+  TupleTableSlot* row = cursor->scan.slot;
+  if (is_locked_by_other(row, &claim->blocking_xid) || has_forbidden_flag(claim, row))
+    return Fit::kNot;
+  if (is_poison_suspect(claim, cursor)) return Fit::kIsolated;
+  bool can_start = claim->claimed + in_view < claim->start_jobs;
+  return can_start || may_be_prefetched(row) ? Fit::kGood : Fit::kNot;
+}
+
 }  // namespace pulse
 
 PULSE_FUNCTION(pulse_claim) {

@@ -60,6 +60,29 @@ void take_reserved(Claim* claim, TupleTableSlot* row) {
   take_row(claim, &cursor, row->tts_tid);
 }
 
+bool runs_isolated_job(int64 worker_id, const JobTable& table) {
+  int64 job_id = isolated_job_of(worker_id, table.snapshot);
+  if (job_id == 0) return false;
+  IndexLookup jobs;
+  open_index_lookup(&jobs, table.relation, catalog()->job_key, table.snapshot);
+  bool runs = find_id(&jobs, job_id) && is_with(jobs.row, worker_id, catalog()->state_running);
+  close_index_lookup(&jobs);
+  return runs;
+}
+
+// For a claim of one locked job. False when the worker may have it; a poison suspect is then
+// recorded as its isolated job.
+bool must_wait_isolated(const RowValue& job, int64 worker_id) {
+  JobTable table;
+  open_job_table(&table);
+  TaskSettings task = task_settings(job.value(kJobIdentifier), table.snapshot);
+  bool is_last = has_last_chance(DatumGetInt16(job.value(kJobCrashes)), task.max_crashes);
+  bool waits = runs_isolated_job(worker_id, table) || (is_last && !is_idle(worker_id, table));
+  close_job_table(&table);
+  if (is_last && !waits) set_isolated_job(worker_id, DatumGetInt64(job.value(kJobId)));
+  return waits;
+}
+
 }  // namespace
 
 bool is_poison_suspect(Claim* claim, TaskCursor* cursor) {
@@ -98,32 +121,6 @@ void check_isolated_job(Claim* claim) {
   if (!claim->closed) set_isolated_job(worker_id, 0);
 }
 
-namespace {
-
-bool runs_isolated_job(int64 worker_id, const JobTable& table) {
-  int64 job_id = isolated_job_of(worker_id, table.snapshot);
-  if (job_id == 0) return false;
-  IndexLookup jobs;
-  open_index_lookup(&jobs, table.relation, catalog()->job_key, table.snapshot);
-  bool runs = find_id(&jobs, job_id) && is_with(jobs.row, worker_id, catalog()->state_running);
-  close_index_lookup(&jobs);
-  return runs;
-}
-
-// For a claim of one locked job. False when the worker may have it; a poison suspect is then
-// recorded as its isolated job.
-bool must_wait_isolated(const RowValue& job, int64 worker_id) {
-  JobTable table;
-  open_job_table(&table);
-  TaskSettings task = task_settings(job.value(kJobIdentifier), table.snapshot);
-  bool is_last = has_last_chance(DatumGetInt16(job.value(kJobCrashes)), task.max_crashes);
-  bool waits = runs_isolated_job(worker_id, table) || (is_last && !is_idle(worker_id, table));
-  close_job_table(&table);
-  if (is_last && !waits) set_isolated_job(worker_id, DatumGetInt64(job.value(kJobId)));
-  return waits;
-}
-
-}  // namespace
 }  // namespace pulse
 
 // pulse._must_wait_isolated(job, worker_id): the rule of the last chance for claim_job().
