@@ -83,7 +83,7 @@ BEGIN
   END IF;
   SELECT * INTO owner FROM pulse.heartbeat AS h WHERE h.worker_id = job.worker_id;
   IF owner.worker_id IS NULL OR owner.verdict IN ('lost', 'stopped')
-     OR pulse._lost_cause(owner, pulse._live_now_us()) IS NOT NULL THEN
+     OR pulse._lost_way(owner, pulse._live_now_us()) IS NOT NULL THEN
     RETURN NULL;
   END IF;
   RETURN 'running';

@@ -3,9 +3,9 @@
 -- worker lock, job rows by id, job keys.
 
 -- Judges one version of a heartbeat row.
-CREATE OR REPLACE FUNCTION pulse._lost_cause(beat pulse.heartbeat, live_us bigint) RETURNS text
+CREATE OR REPLACE FUNCTION pulse._lost_way(beat pulse.heartbeat, live_us bigint) RETURNS text
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lost_way';
-COMMENT ON FUNCTION pulse._lost_cause(pulse.heartbeat, bigint) IS
+COMMENT ON FUNCTION pulse._lost_way(pulse.heartbeat, bigint) IS
   'Returns why this worker counts as lost: session (its attached session ended), silence (no '
   'heartbeat within its threshold) or NULL (it is alive).';
 
@@ -93,13 +93,13 @@ BEGIN
   skipped := 0;
   FOR candidate IN
     SELECT h.worker_id FROM pulse.heartbeat AS h
-     WHERE h.verdict NOT IN ('lost', 'stopped') AND pulse._lost_cause(h, live_us) IS NOT NULL
+     WHERE h.verdict NOT IN ('lost', 'stopped') AND pulse._lost_way(h, live_us) IS NOT NULL
      ORDER BY h.beat_live_us
   LOOP
     EXIT WHEN marked >= max_count;
     SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = candidate
        FOR UPDATE SKIP LOCKED;
-    cause := pulse._lost_cause(beat, live_us);
+    cause := pulse._lost_way(beat, live_us);
     IF beat.worker_id IS NOT NULL AND cause IS NULL THEN
       CONTINUE;  -- it has beaten meanwhile
     END IF;

@@ -18,7 +18,7 @@ CREATE OR REPLACE FUNCTION pulse._functions_of(kind text) RETURNS text[]
     ELSE '{}' END
   -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
-      '_interval', '_least_threshold_us', '_live_now_us', '_lost_cause', '_running_ids',
+      '_interval', '_least_threshold_us', '_live_now_us', '_lost_way', '_running_ids',
       '_setting_us', 'stats'] END;
 $$;
 COMMENT ON FUNCTION pulse._functions_of(text) IS

@@ -4,7 +4,7 @@
 -- pulse-worker does, a waiter that wait_for_job asks, and operators.
 
 -- The timeout counts from the claim, the stall_timeout from the last progress report.
-CREATE OR REPLACE FUNCTION pulse._overdue(live_us bigint)
+CREATE OR REPLACE FUNCTION pulse._late(live_us bigint)
   RETURNS TABLE (id bigint, token bigint, outcome text, error text, cause text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -25,11 +25,11 @@ BEGIN
     ) AS c (outcome)
    WHERE j.id = ANY (pulse._running_ids(NULL)) AND c.outcome IS NOT NULL;
 END $$;
-COMMENT ON FUNCTION pulse._overdue(bigint) IS
+COMMENT ON FUNCTION pulse._late(bigint) IS
   'Returns the running jobs past their timeout or stall_timeout.';
 
 -- Judges again under the lock.
-CREATE OR REPLACE FUNCTION pulse._lock_overdue(live_us bigint, max_count int)
+CREATE OR REPLACE FUNCTION pulse._lock_late(live_us bigint, max_count int)
   RETURNS pulse._ending[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -38,20 +38,20 @@ DECLARE
 BEGIN
   SELECT array_agg(f.id) INTO locked FROM (
     SELECT j.id FROM pulse.job AS j
-     WHERE j.id = ANY (ARRAY(SELECT l.id FROM pulse._overdue(live_us) AS l))
+     WHERE j.id = ANY (ARRAY(SELECT l.id FROM pulse._late(live_us) AS l))
      ORDER BY j.id LIMIT max_count
        FOR UPDATE SKIP LOCKED) AS f;
   RETURN (SELECT array_agg(ROW(l.id, l.outcome, l.error, true, NULL, NULL, l.cause, l.token)
                            ::pulse._ending ORDER BY l.id)
-            FROM pulse._overdue(live_us) AS l WHERE l.id = ANY (locked));
+            FROM pulse._late(live_us) AS l WHERE l.id = ANY (locked));
 END $$;
-COMMENT ON FUNCTION pulse._lock_overdue(bigint, int) IS
+COMMENT ON FUNCTION pulse._lock_late(bigint, int) IS
   'Locks at most max_count jobs past their timeout or stall_timeout without waiting; returns them '
   'as endings.';
 
 -- A sweep sends at most one notification. It sends none while the notification queue is nearly
 -- full, which would make the sweep fail at its commit.
-CREATE OR REPLACE FUNCTION pulse._notify_recovered(cause text, worker_id bigint, job_ids bigint[])
+CREATE OR REPLACE FUNCTION pulse._announce(cause text, worker_id bigint, job_ids bigint[])
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -61,7 +61,7 @@ BEGIN
       'job_ids', job_ids[1:100])::text);
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._notify_recovered(text, bigint, bigint[]) IS
+COMMENT ON FUNCTION pulse._announce(text, bigint, bigint[]) IS
   'Notifies listeners of pulse_events about recovered jobs.';
 
 CREATE OR REPLACE FUNCTION pulse._count_recovered(
@@ -81,12 +81,12 @@ END $$;
 COMMENT ON FUNCTION pulse._count_recovered(pulse._sweep_result, text[]) IS
   'Adds the new states of recovered jobs to a sweep''s counts.';
 
-CREATE OR REPLACE FUNCTION pulse._remaining(result pulse._sweep_result, max_count int) RETURNS int
+CREATE OR REPLACE FUNCTION pulse._room(result pulse._sweep_result, max_count int) RETURNS int
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN max_count - result.jobs_requeued - result.jobs_failed - result.jobs_quarantined;
 END $$;
-COMMENT ON FUNCTION pulse._remaining(pulse._sweep_result, int) IS
+COMMENT ON FUNCTION pulse._room(pulse._sweep_result, int) IS
   'Returns how many more jobs a sweep may end.';
 
 CREATE OR REPLACE FUNCTION pulse._recover_lost(INOUT result pulse._sweep_result, max_count int)
@@ -104,15 +104,15 @@ BEGIN
     RETURN;  -- each background worker is a new process, which would have to plan what follows
   END IF;
   FOR owner IN SELECT * FROM pulse._dead_owners() LOOP
-    EXIT WHEN pulse._remaining(result, max_count) <= 0;
+    EXIT WHEN pulse._room(result, max_count) <= 0;
     SELECT array_agg(r.id ORDER BY r.id), array_agg(r.state) INTO ids, states
       FROM pulse._recover_owner(
         owner.worker_id, owner.outcome, owner.cause, owner.reason,
-        pulse._remaining(result, max_count)) AS r;
+        pulse._room(result, max_count)) AS r;
     result := pulse._count_recovered(result, states);
     still_listed := pulse._forget_ended(owner.worker_id, coalesce(ids, '{}'),
-      CASE WHEN pulse._remaining(result, max_count) > 0 THEN 1000000 ELSE 1 END);
-    IF pulse._remaining(result, max_count) > 0 THEN
+      CASE WHEN pulse._room(result, max_count) > 0 THEN 1000000 ELSE 1 END);
+    IF pulse._room(result, max_count) > 0 THEN
       result.jobs_skipped_locked := result.jobs_skipped_locked + still_listed
         + (SELECT count(*) FROM pulse.job AS j WHERE j.running_worker_id = owner.worker_id);
     END IF;
@@ -120,17 +120,17 @@ BEGIN
     event_worker := CASE WHEN event_ids = '{}' THEN owner.worker_id END;
     event_ids := event_ids || ids;
   END LOOP;
-  PERFORM pulse._notify_recovered(event_cause, event_worker, event_ids);
+  PERFORM pulse._announce(event_cause, event_worker, event_ids);
 END $$;
 COMMENT ON FUNCTION pulse._recover_lost(pulse._sweep_result, int) IS
   'Recovers running jobs whose owners are not alive, until the sweep has ended max_count jobs.';
 
-CREATE OR REPLACE FUNCTION pulse._recover_overdue(
+CREATE OR REPLACE FUNCTION pulse._recover_late(
     INOUT result pulse._sweep_result, max_count int, live_us bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   -- A sweep that recovered jobs of lost workers has sent its notification.
-  is_first boolean := pulse._remaining(result, max_count) = max_count;
+  is_first boolean := pulse._room(result, max_count) = max_count;
   endings pulse._ending[];
   ids bigint[];
   states text[];
@@ -139,23 +139,23 @@ BEGIN
        SELECT FROM pulse.task AS t WHERE t.timeout IS NOT NULL OR t.stall_timeout IS NOT NULL) THEN
     RETURN;
   END IF;
-  endings := pulse._lock_overdue(live_us, pulse._remaining(result, max_count));
+  endings := pulse._lock_late(live_us, pulse._room(result, max_count));
   SELECT array_agg(e.id ORDER BY e.id), array_agg(e.state),
          count(*) FILTER (WHERE e.outcome = 'timed_out'),
          count(*) FILTER (WHERE e.outcome = 'stalled')
     INTO ids, states, result.jobs_timed_out, result.jobs_stalled
     FROM pulse._end_attempts(endings) AS e;
   result := pulse._count_recovered(result, states);
-  IF pulse._remaining(result, max_count) > 0 THEN
+  IF pulse._room(result, max_count) > 0 THEN
     result.jobs_skipped_locked := result.jobs_skipped_locked
-      + (SELECT count(*) FROM pulse._overdue(live_us));
+      + (SELECT count(*) FROM pulse._late(live_us));
   END IF;
   IF is_first THEN
-    PERFORM pulse._notify_recovered(
+    PERFORM pulse._announce(
       (SELECT e.cause FROM unnest(endings) AS e WHERE e.id = ids[1]), NULL, ids);
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._recover_overdue(pulse._sweep_result, int, bigint) IS
+COMMENT ON FUNCTION pulse._recover_late(pulse._sweep_result, int, bigint) IS
   'Ends attempts past their timeout or stall_timeout, until the sweep has ended max_count jobs.';
 
 CREATE OR REPLACE FUNCTION pulse._warn_of_short_thresholds() RETURNS void
@@ -194,12 +194,12 @@ BEGIN
   result.workers_lost := marked;
   result.jobs_skipped_locked := skipped;
   result := pulse._recover_lost(result, max_jobs);
-  IF pulse._remaining(result, max_jobs) > 0 THEN
-    result := pulse._recover_overdue(result, max_jobs, live_us);
+  IF pulse._room(result, max_jobs) > 0 THEN
+    result := pulse._recover_late(result, max_jobs, live_us);
   END IF;
   -- A check of all queues takes long where there are many, and a recovery must not wait for it.
   PERFORM pulse._reconcile_queues(
-    CASE WHEN stamped = 0 AND marked = 0 AND pulse._remaining(result, max_jobs) = max_jobs
+    CASE WHEN stamped = 0 AND marked = 0 AND pulse._room(result, max_jobs) = max_jobs
       THEN 0 ELSE 1000 END);
   PERFORM pulse._promote_marked(256);
   DELETE FROM pulse.heartbeat AS h
@@ -296,7 +296,7 @@ BEGIN
     RAISE EXCEPTION 'a claim of worker % is under way', declare_lost.worker_id USING
       ERRCODE = 'lock_not_available', HINT = 'Try again when its transaction has ended.';
   END IF;
-  PERFORM pulse._notify_recovered('host', declare_lost.worker_id, recovered);
+  PERFORM pulse._announce('host', declare_lost.worker_id, recovered);
   RETURN cardinality(recovered);
 END $$;
 COMMENT ON FUNCTION pulse.declare_lost(bigint, text) IS

@@ -31,7 +31,7 @@ BEGIN
                  total.jobs_timed_out + done.jobs_timed_out,
                  total.jobs_stalled + done.jobs_stalled, done.jobs_skipped_locked,
                  total.skipped_time + done.skipped_time);
-    more := pulse._remaining(done, max_count) <= 0 OR done.workers_lost >= max_count;
+    more := pulse._room(done, max_count) <= 0 OR done.workers_lost >= max_count;
     EXIT WHEN NOT more OR clock_timestamp() >= ends;
   END LOOP;
   result := row_to_json(total);

@@ -36,7 +36,7 @@ CREATE OR REPLACE VIEW pulse.stale AS
   WITH living AS MATERIALIZED (
     SELECT h.worker_id FROM pulse.heartbeat AS h
      WHERE h.verdict NOT IN ('lost', 'stopped')
-       AND pulse._lost_cause(h, (SELECT pulse._live_now_us())) IS NULL
+       AND pulse._lost_way(h, (SELECT pulse._live_now_us())) IS NULL
   )
   SELECT j.identifier, pg_catalog.count(*) AS jobs, pg_catalog.min(j.claimed_at) AS oldest_claim
     FROM pulse.job AS j

@@ -76,7 +76,7 @@ BEGIN
       claiming := claiming || named;
     END IF;
   END LOOP;
-  PERFORM pulse._notify_recovered('host', NULL, total);
+  PERFORM pulse._announce('host', NULL, total);
   IF claiming <> '{}' THEN
     RAISE WARNING 'claims of workers are in progress' USING
       DETAIL = format('They were left alone: %s.', array_to_string(claiming, ', ')),

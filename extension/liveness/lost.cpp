@@ -46,7 +46,7 @@ PULSE_FUNCTION(pulse_least_threshold_us) {
   PG_RETURN_INT64(pulse::least_threshold_us(PG_GETARG_INT64(0)));
 }
 
-// pulse._lost_cause(beat, live_us)
+// pulse._lost_way(beat, live_us)
 PULSE_FUNCTION(pulse_lost_way) {
   pulse::RowValue beat;
   pulse::read_row_value(&beat, PG_GETARG_HEAPTUPLEHEADER(0), "heartbeat");

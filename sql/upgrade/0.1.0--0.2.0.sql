@@ -22,7 +22,6 @@ ALTER TABLE pulse.heartbeat RENAME COLUMN lost_way TO lost_cause;
 ALTER TABLE pulse.heartbeat RENAME COLUMN alone_job_id TO isolated_job_id;
 ALTER TYPE pulse._ending RENAME ATTRIBUTE way TO cause;
 ALTER VIEW pulse.worker_status RENAME COLUMN verdict TO status;
-ALTER FUNCTION pulse._lost_way(pulse.heartbeat, bigint) RENAME TO _lost_cause;
 ALTER FUNCTION pulse._share_worker(bigint) RENAME TO _lock_worker_shared;
 ALTER FUNCTION pulse._must_wait_alone(pulse.job, bigint) RENAME TO _must_wait_isolated;
 ALTER FUNCTION pulse._refusal(pulse.job) RENAME TO _unclaimable_reason;

@@ -2,4 +2,4 @@
 # in: sql
 # red: isolation heartbeat_vs_sweep
 /^CREATE.* pulse._mark_all_lost(/,/^END/ s/AND cause IS NULL THEN/AND false THEN/
-/^CREATE.* pulse._mark_all_lost(/,/^END/ s/cause := pulse._lost_cause(.*;/cause := 'silence';/
+/^CREATE.* pulse._mark_all_lost(/,/^END/ s/cause := pulse._lost_way(.*;/cause := 'silence';/
