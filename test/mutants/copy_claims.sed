@@ -1,4 +1,0 @@
-# A copy hands out jobs.
-# in: extension
-# red: pgtap installation
-s/^  require_adopted();$//
