@@ -1,4 +1,4 @@
-// The lines between the worker and a persistent process; ../processes.md is their contract.
+// The lines between the worker and a persistent process; docs/tasks.md is their contract.
 //
 // Pure: no descriptor, no clock.
 #pragma once

@@ -1,4 +1,4 @@
-// Tasks that are run by persistent processes: --process. See process_group.hpp and processes.md.
+// Tasks that are run by persistent processes: --process. See process_group.hpp and docs/tasks.md.
 #pragma once
 
 #include <memory>
