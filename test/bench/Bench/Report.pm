@@ -48,7 +48,7 @@ sub judge {
     return \%judged if !$floor;
     my $held = $floor->{of} eq 'worst' ? $judged{value}{greatest} : $judged{$floor->{of}}{median};
     $judged{floor} = $floor;
-    $judged{is_reached} = ($floor->{cause} eq '>=' ? $held >= $floor->{bound}
+    $judged{is_reached} = ($floor->{way} eq '>=' ? $held >= $floor->{bound}
                            : $held <= $floor->{bound}) ? JSON::PP::true() : JSON::PP::false();
     return \%judged;
 }
@@ -64,7 +64,7 @@ sub number {
 sub floor_text {
     my ($judged) = @_;
     my $floor = $judged->{floor} or return ('', '');
-    my $way = $floor->{cause} eq '>=' ? 'at least' : 'at most';
+    my $way = $floor->{way} eq '>=' ? 'at least' : 'at most';
     my $unit = $floor->{of} eq 'ratio' ? 'x' : " $judged->{unit}";
     return ("$way $floor->{bound}$unit", $judged->{is_reached} ? 'ok' : 'BELOW');
 }
