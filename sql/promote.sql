@@ -28,6 +28,8 @@ CREATE OR REPLACE FUNCTION pulse._note_everybody() RETURNS boolean
 COMMENT ON FUNCTION pulse._note_everybody() IS
   'Arranges that the commit ends every wait, because a wake-up may have gone to a lost worker.';
 
+-- Only functions of 0.1.0 call it: a heartbeat that waits for an update of the extension goes on
+-- with its old body.
 CREATE OR REPLACE FUNCTION pulse._offer_sweep() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_offer_sweep';
 COMMENT ON FUNCTION pulse._offer_sweep() IS

@@ -18,6 +18,8 @@ CREATE OR REPLACE FUNCTION pulse._events_on() RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_events_on';
 COMMENT ON FUNCTION pulse._events_on() IS 'Returns the setting pulse.events.';
 
+-- Only functions of 0.1.0 call it: a heartbeat that waits for an update of the extension goes on
+-- with its old body.
 CREATE OR REPLACE FUNCTION pulse._in_client_block() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_in_client_block';
 COMMENT ON FUNCTION pulse._in_client_block() IS

@@ -1,4 +1,4 @@
--- extension/job/insert_jobs.cpp: whoever adds a job also makes its index entries. Each index is
+-- extension/job/insert_jobs.cpp: an add also makes the job's index entries. Each index is
 -- compared with the rows that it should have (amcheck), and each must have found the job.
 \ir support/setup.psql
 CREATE EXTENSION IF NOT EXISTS amcheck;

@@ -1,5 +1,5 @@
--- extension/job/job_index.cpp: whoever claims, promotes or settles a job also makes the index
--- entries of its new version. Each index is compared with the rows that it should have (amcheck).
+-- extension/job/job_index.cpp: a claim, a promotion and a heartbeat also make the index entries
+-- of the job's new version. Each index is compared with the rows that it should have (amcheck).
 \ir support/setup.psql
 CREATE EXTENSION IF NOT EXISTS amcheck;
 SELECT plan(48);
