@@ -65,3 +65,8 @@ CREATE OR REPLACE FUNCTION pulse._lock_queue(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_queue';
 COMMENT ON FUNCTION pulse._lock_queue(text) IS
   'Takes the queue''s lock until the transaction ends; waits for it.';
+
+CREATE OR REPLACE FUNCTION pulse._is_queue_locked(queue_name text) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_queue_locked';
+COMMENT ON FUNCTION pulse._is_queue_locked(text) IS
+  'Returns whether another transaction holds the queue''s lock, as a promotion does until it ends.';

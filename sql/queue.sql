@@ -24,6 +24,8 @@ BEGIN
   PERFORM pulse._check_name('queue_name', set_queue.queue_name, 128);
   PERFORM pulse._check_number('concurrency', set_queue.concurrency, 1, 1000000);
   PERFORM pulse._lock_queue(set_queue.queue_name);
+  -- So updated_at follows each claim of a job that the old settings opened; verify() compares them.
+  PERFORM pulse._park_open(set_queue.queue_name);
   INSERT INTO pulse.queue AS q (queue_name, concurrency, paused, created_at, updated_at)
   VALUES (set_queue.queue_name, coalesce(set_queue.concurrency, 1),
           coalesce(set_queue.paused, false), pulse.now(), pulse.now())
@@ -32,7 +34,6 @@ BEGIN
     paused      = coalesce(set_queue.paused, q.paused),
     updated_at  = pulse.now()
   RETURNING q.* INTO stored;
-  PERFORM pulse._park_open(set_queue.queue_name);
   RETURN stored;
 END $$;
 COMMENT ON FUNCTION pulse.set_queue(text, int, boolean) IS

@@ -105,15 +105,28 @@ CREATE OR REPLACE VIEW pulse._broken_p7 AS
     FROM pulse.finished_job AS f WHERE f.state = 'quarantined' AND f.crashes < 1;
 COMMENT ON VIEW pulse._broken_p7 IS 'Violations of P7: a crash costs little.';
 
-CREATE OR REPLACE FUNCTION pulse._is_overdue(job pulse.job) RETURNS boolean
-  LANGUAGE sql STABLE PARALLEL UNSAFE
-  RETURN greatest(job.run_at, job.updated_at) <
-         pulse.now() - pulse._interval(
-           coalesce(pulse._setting_us('sweep_interval'), 5000000) * 2);
-COMMENT ON FUNCTION pulse._is_overdue(pulse.job) IS
-  'Returns whether a waiting job has been due for more than two sweep intervals.';
+-- Each sweep marks the queues that have a place for a waiting job. So a job that fell due while no
+-- worker ran is not stranded.
+CREATE OR REPLACE FUNCTION pulse._overdue_before() RETURNS timestamptz
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN least(
+    pulse.now() - pulse._interval(coalesce(pulse._setting_us('sweep_interval'), 5000000) * 2),
+    pulse._last_tick() + (pulse.now() - clock_timestamp()));
+END $$;
+COMMENT ON FUNCTION pulse._overdue_before() IS
+  'Returns the moment before which a waiting job must have fallen due to count as overdue: two '
+  'sweep intervals ago, and before the last sweep.';
+
+CREATE OR REPLACE FUNCTION pulse._last_tick() RETURNS timestamptz
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN (SELECT max(c.last_tick) FROM pulse.clock AS c);
+END $$;
+COMMENT ON FUNCTION pulse._last_tick() IS 'Returns when the last sweep began that has committed.';
 
 CREATE OR REPLACE VIEW pulse._queue_places AS
+  WITH overdue AS MATERIALIZED (SELECT pulse._overdue_before() AS moment)
   SELECT j.queue_name, coalesce(q.concurrency, 1) AS concurrency,
          coalesce(q.paused, false) AS paused,
          pg_catalog.count(*) FILTER (WHERE j.state <> 'parked') AS taken,
@@ -124,8 +137,10 @@ CREATE OR REPLACE VIEW pulse._queue_places AS
          pg_catalog.count(*) FILTER (WHERE j.state = 'ready') AS open,
          pg_catalog.min(j.id) FILTER (WHERE j.state <> 'parked') AS first_open,
          pg_catalog.min(j.id) FILTER (
-           WHERE j.state = 'parked' AND pulse._is_overdue(j)) AS overdue
-    FROM pulse.job AS j LEFT JOIN pulse.queue AS q ON q.queue_name = j.queue_name
+           WHERE j.state = 'parked'
+             AND greatest(j.run_at, j.updated_at) < o.moment) AS overdue
+    FROM pulse.job AS j CROSS JOIN overdue AS o
+    LEFT JOIN pulse.queue AS q ON q.queue_name = j.queue_name
    WHERE j.queue_name IS NOT NULL
    GROUP BY j.queue_name, q.concurrency, q.paused, q.updated_at;
 COMMENT ON VIEW pulse._queue_places IS
@@ -145,32 +160,74 @@ CREATE OR REPLACE VIEW pulse._broken_p8 AS
   UNION ALL
   SELECT 'P8', p.first_open,
          pg_catalog.format('queue %L is paused and has an open job', p.queue_name)
-    FROM pulse._queue_places AS p WHERE p.paused AND p.open > 0
-  UNION ALL
-  SELECT 'P8', p.overdue, pg_catalog.format('stranded behind queue %L', p.queue_name)
+    FROM pulse._queue_places AS p WHERE p.paused AND p.open > 0;
+COMMENT ON VIEW pulse._broken_p8 IS 'Violations of P8: order and concurrency of queues.';
+
+-- A queue that looks stranded may be about to move: a commit sets the queue's mark after its
+-- snapshot became visible, and a promotion clears the mark before it commits.
+CREATE OR REPLACE VIEW pulse._stranded AS
+  WITH overdue AS MATERIALIZED (SELECT pulse._overdue_before() AS moment)
+  SELECT p.queue_name, p.overdue AS job_id,
+         pg_catalog.format('stranded behind queue %L', p.queue_name) AS detail
     FROM pulse._queue_places AS p
    WHERE NOT p.paused AND p.taken < p.concurrency AND p.overdue IS NOT NULL
-     AND NOT pulse._is_marked(p.queue_name)
+     AND NOT pulse._is_marked(p.queue_name) AND NOT pulse._is_queue_locked(p.queue_name)
   UNION ALL
-  SELECT DISTINCT 'P8', b.id, pg_catalog.format('waits behind queue %L, which opened a worse one',
-                                                b.queue_name)
-    FROM pulse.job AS b JOIN pulse.job AS o ON o.queue_name = b.queue_name
-   WHERE b.state = 'parked' AND o.state = 'ready' AND pulse._is_overdue(b)
-     AND NOT pulse._is_marked(b.queue_name)
+  SELECT DISTINCT b.queue_name, b.id,
+         pg_catalog.format('waits behind queue %L, which opened a worse one', b.queue_name)
+    FROM pulse.job AS b JOIN pulse.job AS o ON o.queue_name = b.queue_name CROSS JOIN overdue AS d
+   WHERE b.state = 'parked' AND o.state = 'ready' AND greatest(b.run_at, b.updated_at) < d.moment
+     AND NOT pulse._is_marked(b.queue_name) AND NOT pulse._is_queue_locked(b.queue_name)
      AND (b.priority, b.run_at, b.id) < (o.priority, o.run_at, o.id);
-COMMENT ON VIEW pulse._broken_p8 IS 'Violations of P8: order and concurrency of queues.';
+COMMENT ON VIEW pulse._stranded IS
+  'Jobs that wait although their queue has a place for them, as one snapshot shows them.';
+
+-- Running code sets the mark or commits the promotion between two looks. After a COMMIT PREPARED
+-- the next sweep sets it. A standby has no marks and promotes nothing.
+CREATE OR REPLACE FUNCTION pulse._stranded_in_each_look()
+  RETURNS TABLE (promise text, job_id bigint, detail text)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  began CONSTANT timestamptz := clock_timestamp();
+  last_sweep CONSTANT timestamptz := pulse._last_tick();
+  patience CONSTANT interval :=
+    pulse._interval(coalesce(pulse._setting_us('sweep_interval'), 5000000) * 2);
+  seen pulse._stranded[] := '{}';
+  is_last_look boolean;
+BEGIN
+  IF NOT pg_is_in_recovery() THEN
+    seen := ARRAY(SELECT s FROM pulse._stranded AS s);
+  END IF;
+  WHILE cardinality(seen) > 0 LOOP
+    PERFORM pg_sleep(0.1);
+    is_last_look := pulse._last_tick() > last_sweep AND clock_timestamp() > began + interval '0.5 s'
+                    OR clock_timestamp() > began + patience;
+    seen := ARRAY(SELECT s FROM pulse._stranded AS s WHERE s = ANY (seen));
+    EXIT WHEN is_last_look;
+  END LOOP;
+  RETURN QUERY SELECT 'P8', s.job_id, s.detail FROM unnest(seen) AS s;
+END $$;
+COMMENT ON FUNCTION pulse._stranded_in_each_look() IS
+  'Returns the jobs that stay stranded until after the next sweep, or for two sweep intervals.';
 
 CREATE OR REPLACE FUNCTION pulse.verify()
   RETURNS TABLE (promise text, job_id bigint, detail text)
-  LANGUAGE sql STABLE SECURITY DEFINER PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT * FROM pulse._broken_p1
-  UNION ALL SELECT * FROM pulse._broken_p2
-  UNION ALL SELECT * FROM pulse._broken_p3
-  UNION ALL SELECT * FROM pulse._broken_p4
-  UNION ALL SELECT * FROM pulse._broken_p7
-  UNION ALL SELECT * FROM pulse._broken_p8
-  ORDER BY 1, 2;
-$$;
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse._require_read_committed('verify');
+  RETURN QUERY
+    SELECT * FROM pulse._broken_p1
+    UNION ALL SELECT * FROM pulse._broken_p2
+    UNION ALL SELECT * FROM pulse._broken_p3
+    UNION ALL SELECT * FROM pulse._broken_p4
+    UNION ALL SELECT * FROM pulse._broken_p7
+    UNION ALL SELECT * FROM pulse._broken_p8
+    ORDER BY 1, 2;
+  RETURN QUERY SELECT * FROM pulse._stranded_in_each_look() ORDER BY 2;
+END $$;
 COMMENT ON FUNCTION pulse.verify() IS
   'Checks promises P1 to P4, P7 and P8 over the tables and returns one row per violation; none is '
-  'good. Reads every job, so do not poll it.';
+  'good. Reads every job, so do not poll it. A job that seems stranded behind its queue is looked '
+  'at until the next sweep, for two sweep intervals at most, because a session may be about to '
+  'open it. A standby does not look for stranded jobs. Raises PU007 outside READ COMMITTED.';

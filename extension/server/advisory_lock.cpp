@@ -14,6 +14,17 @@ LOCKTAG tag_of(LockKind kind, uint64 key) {
   return tag;
 }
 
+// True when no other session holds the lock; the check keeps nothing.
+bool is_free(const LOCKTAG& tag) {
+  if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL) return false;
+  LockRelease(&tag, ShareLock, false);
+  return true;
+}
+
+LOCKTAG queue_tag(text* name) {
+  return tag_of(LockKind::kQueue, fnv1a(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)));
+}
+
 }  // namespace
 
 void advisory_lock(LockKind kind, uint64 key, LOCKMODE mode) {
@@ -42,11 +53,7 @@ void release_attachment(uint64 attachment) {
 }
 
 bool attachment_is_free(uint64 attachment) {
-  if (holds_attachment(attachment)) return false;
-  LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
-  if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL) return false;
-  LockRelease(&tag, ShareLock, false);
-  return true;
+  return !holds_attachment(attachment) && is_free(tag_of(LockKind::kAttachment, attachment));
 }
 
 }  // namespace pulse
@@ -81,8 +88,11 @@ PULSE_FUNCTION(pulse_lock_worker) {
 }
 
 PULSE_FUNCTION(pulse_lock_queue) {
-  text* name = PG_GETARG_TEXT_PP(0);
-  pulse::advisory_lock(pulse::LockKind::kQueue,
-                       pulse::fnv1a(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)), ExclusiveLock);
+  LOCKTAG tag = pulse::queue_tag(PG_GETARG_TEXT_PP(0));
+  (void)LockAcquire(&tag, ExclusiveLock, false, false);
   PG_RETURN_BOOL(true);
+}
+
+PULSE_FUNCTION(pulse_is_queue_locked) {
+  PG_RETURN_BOOL(!pulse::is_free(pulse::queue_tag(PG_GETARG_TEXT_PP(0))));
 }

@@ -1,0 +1,126 @@
+# verify() is silent on a healthy, busy system: workers claim, complete, fail, hold claims open,
+# roll back and prepare transactions, while an operator changes queues and sweeps run.
+# PULSE_VERIFY_CALLS says how often it is asked.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+
+use Pulse::Server;
+use Pulse::Session;
+use Pulse::SqlWorker;
+
+my ($calls, $queues, $workers) = ($ENV{PULSE_VERIFY_CALLS} // 200, 30, 3);
+my $node = start_server('main', settings => {
+    %QUICK,
+    'pulse.heartbeat_interval' => '5s',
+    'pulse.sweep_threshold' => '1h',
+    'pulse.sweep_interval' => '500ms',
+    'pulse.backoff_base' => '50ms',
+});
+value($node, 'CREATE TABLE verifying AS SELECT 1 AS yes');
+# A transaction that computes stays open, as one does that waits for its client.
+value($node, 'CREATE FUNCTION linger(turns int) RETURNS bigint LANGUAGE sql
+    RETURN (SELECT count(*) FROM generate_series(1, turns))');
+
+# A loop in SQL that goes on until the checks are over. `body` may end its transaction.
+sub loop {
+    my ($declarations, $body) = @_;
+    return qq{DO \$\$
+DECLARE
+  turn int := 0;
+  $declarations
+BEGIN
+  WHILE EXISTS (SELECT FROM verifying) LOOP
+    turn := turn + 1;
+    $body
+    COMMIT;
+  END LOOP;
+END \$\$};
+}
+
+# Every tenth claim stays open for a while, every seventeenth is undone, every fifth job fails.
+sub work {
+    my ($id) = @_;
+    return loop('ids bigint[]; tokens bigint[];', qq{
+    SELECT coalesce(array_agg(id), '{}'), coalesce(array_agg(token), '{}') INTO ids, tokens
+      FROM pulse.claim($id, 3);
+    IF turn % 10 = 0 THEN
+      PERFORM linger(1000000);
+    END IF;
+    IF turn % 17 = 0 THEN
+      ROLLBACK;
+      CONTINUE;
+    END IF;
+    COMMIT;
+    IF turn % 5 = 0 THEN
+      PERFORM pulse.fail(id, token, 'boom') FROM unnest(ids, tokens) AS a (id, token);
+    ELSE
+      PERFORM count(*) FROM pulse.complete_many(ids, tokens);
+    END IF;});
+}
+
+my $add = loop('', qq{
+    PERFORM pulse.add_job('work', queue_name => 'q' || floor(random() * $queues),
+      priority => floor(random() * 3)::int)
+      FROM generate_series(1, 200 - (SELECT count(*) FROM pulse.job)::int);
+    COMMIT;
+    PERFORM linger(20000);});
+my $steer = loop('', qq{
+    PERFORM pulse.set_queue('q' || floor(random() * $queues), 1 + floor(random() * 4)::int,
+      random() < 0.1);
+    COMMIT;
+    PERFORM linger(50000);});
+my $sweep = loop('', 'PERFORM pulse.sweep(); COMMIT; PERFORM linger(500000);');
+
+my @workers = map { Pulse::SqlWorker->new($node, "worker $_") } 1 .. $workers;
+$_->ask(work($_->id)) for @workers;
+my @sessions = map { Pulse::Session->new($node) } 1 .. 3;
+$sessions[0]->ask($add);
+$sessions[1]->ask($steer);
+$sessions[2]->ask($sweep);
+
+# COMMIT PREPARED sets no mark: the next sweep finds the place that this worker's jobs free.
+my $preparer = Pulse::SqlWorker->new($node, 'preparer');
+my $prepared = 0;
+sub complete_in_two_phases {
+    my $claimed = value($node, 'SELECT array_agg(id), array_agg(token) FROM pulse.claim('
+          . $preparer->id . ', 1)');
+    my ($ids, $tokens) = split /\|/, $claimed;
+    return if !$ids;
+    value($node, "BEGIN; SELECT count(*) FROM pulse.complete_many('$ids', '$tokens');
+        PREPARE TRANSACTION 'p'");
+    value($node, "COMMIT PREPARED 'p'");
+    $prepared++;
+    return;
+}
+
+my $checks = join ";\n", ('SELECT * FROM pulse.verify()') x 20;
+my $alarms = '';
+for (1 .. $calls / 20) {
+    complete_in_two_phases();
+    $alarms .= value($node, $checks);
+}
+is($alarms, '', "verify() was silent $calls times");
+cmp_ok($prepared, '>', 0, "$prepared jobs ended in two phases");
+
+value($node, 'DELETE FROM verifying');
+for (@workers, @sessions) {
+    $_->answer;
+    unlike($_->said, qr/ERROR|FATAL/, 'no session failed');
+    $_->quit;
+}
+$preparer->quit;
+cmp_ok(value($node, 'SELECT count(*) FROM pulse.finished_job'), '>', 100, 'many jobs ran');
+
+# A job parked by hand is still found, once no sweep repairs it.
+my $stranded = add_job($node, 'work', q{queue_name => 'lost'});
+value($node, "UPDATE pulse.job SET run_at = now() - interval '1 hour',
+    updated_at = now() - interval '1 hour' WHERE id = $stranded");
+value($node, 'SELECT pulse._promote_marked(256)');
+value($node, "UPDATE pulse.job SET state = 'parked' WHERE id = $stranded");
+like(value($node, 'SELECT * FROM pulse.verify()'), qr/P8\|$stranded\|stranded behind queue 'lost'/,
+    'a stranded job is found');
+value($node, "DELETE FROM pulse.job WHERE id = $stranded");
+expect_healthy($node);
+done_testing();
