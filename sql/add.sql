@@ -104,28 +104,41 @@ COMMENT ON FUNCTION pulse._take_key_from_running(text) IS
   'Takes the key and all further attempts from a running job, and returns its row; leaves a row '
   'that another transaction holds.';
 
--- Keys of waiting and of running jobs are in two indexes, so the queries read both.
+-- Keys of waiting and of running jobs are in two indexes, so the query reads both.
+CREATE OR REPLACE FUNCTION pulse._live_job_of_key(job_key text) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  found pulse.job;
+BEGIN
+  SELECT * INTO found FROM pulse.job AS j
+   WHERE j.job_key = _live_job_of_key.job_key AND j.index_lane <> 'h'
+      OR j.job_key = _live_job_of_key.job_key AND j.index_lane = 'h'
+   ORDER BY j.state <> 'running' DESC, j.id DESC LIMIT 1;
+  RETURN found;
+END $$;
+COMMENT ON FUNCTION pulse._live_job_of_key(text) IS
+  'Returns the waiting job of a key, or else the newest running one; NULL without one.';
+
 CREATE OR REPLACE FUNCTION pulse._dedupe_job(job_key text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  existing pulse.job;
+  existing pulse.job := pulse._live_job_of_key(_dedupe_job.job_key);
+  counted pulse.job;
 BEGIN
   UPDATE pulse.job AS j
      SET revision = j.revision + 1, updated_at = pulse._transaction_now()
    WHERE j.id IN (SELECT r.id FROM pulse.job AS r
-                   WHERE r.job_key = _dedupe_job.job_key AND r.index_lane <> 'h'
-                      OR r.job_key = _dedupe_job.job_key AND r.index_lane = 'h'
+                   WHERE r.id = existing.id AND r.job_key = _dedupe_job.job_key
                      FOR UPDATE SKIP LOCKED)
-  RETURNING j.* INTO existing;
-  IF existing.id IS NULL THEN
-    -- Another transaction holds the row. The job exists, which is all that this mode asks for.
-    SELECT * INTO existing FROM pulse.job AS j
-     WHERE j.job_key = _dedupe_job.job_key AND j.index_lane <> 'h'
-        OR j.job_key = _dedupe_job.job_key AND j.index_lane = 'h'
-     ORDER BY j.state <> 'running' DESC, j.id DESC LIMIT 1;
+  RETURNING j.* INTO counted;
+  IF counted.id IS NOT NULL THEN
+    RETURN counted;
   END IF;
-  RETURN existing;
+  -- Another transaction holds the row, or has ended the job. A job that exists is all that this
+  -- mode asks for.
+  RETURN pulse._live_job_of_key(_dedupe_job.job_key);
 END $$;
 COMMENT ON FUNCTION pulse._dedupe_job(text) IS
   'Counts up the revision of the live job with this key, and returns its row; NULL without one.';

@@ -1,6 +1,6 @@
 -- sql/add.sql: producers add, replace and remove jobs in their own transaction.
 \ir support/setup.psql
-SELECT plan(81);
+SELECT plan(84);
 
 SELECT expect_function('add_job',
   'identifier text, payload json DEFAULT NULL::json, queue_name text DEFAULT NULL::text, '
@@ -102,6 +102,14 @@ SELECT answers(
   ROW(:job::bigint, 'running'::text, 1, '{}'::text, 25),
   'unsafe_dedupe leaves a running job alone but for its revision');
 SELECT is((SELECT count(*)::int FROM pulse.job), 1, 'and adds none');
+-- An add that met a claim in progress left the key to the running job, too.
+SELECT id AS waiting FROM pulse.add_job('ink', '{"n": 3}') \gset
+UPDATE pulse.job SET job_key = 'k' WHERE id = :waiting;
+SELECT is((SELECT id FROM pulse.add_job('ink', job_key => 'k', job_key_mode => 'unsafe_dedupe')),
+  :waiting::bigint, 'of a waiting and a running job with one key, it is the waiting one');
+SELECT is((SELECT revision FROM pulse.job WHERE id = :waiting), 1, 'whose revision is counted up');
+SELECT is((SELECT revision FROM pulse.job WHERE id = :job), 1, 'and no other');
+DELETE FROM pulse.job WHERE id = :waiting;
 SELECT lives_ok(format('SELECT pulse.complete(%s, %s)', :job, :token), 'which then completes');
 
 -- A running job whose key was taken, or removed, does not run again however its attempt ends.
