@@ -5,6 +5,7 @@
 
 #include "claim/claims_in_progress.hpp"
 #include "claim/low_water_mark.hpp"
+#include "claim/token.hpp"
 #include "finish/fence.hpp"
 #include "job/key_lock.hpp"
 #include "liveness/attachment.hpp"
@@ -19,11 +20,13 @@ namespace {
 
 void before_commit() {
   check_fences();
+  flush_numbers();
   prepare_async_commit();
 }
 
 void on_commit() {
   forget_async_writes();
+  forget_numbers();
   withdraw_claims();
   // Marks are lowered before workers are woken, so that a woken claim finds the jobs of this
   // transaction.
@@ -38,6 +41,7 @@ void on_commit() {
 
 void on_abort() {
   forget_async_writes();
+  forget_numbers();
   withdraw_claims();
   // Later claims check again the entries that this transaction moved marks over.
   lower_marks_to(gone_past());

@@ -1,0 +1,56 @@
+# P2: a token or worker id is never given out twice, also where a session commits asynchronously
+# and the server crashes before that commit is on disk.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+
+use Pulse::Server;
+use Pulse::Session;
+
+# Nothing but a commit that waits for it brings WAL to the disk.
+my $node = start_server('main', settings => {
+    %PATIENT,
+    synchronous_commit => 'off',
+    wal_writer_delay => '10s',
+    wal_writer_flush_after => '2GB',
+    checkpoint_timeout => '1h',
+    autovacuum => 'off',
+});
+
+my (%tokens, %workers);
+
+# The server crashes when the client has its answers.
+sub crash_after {
+    my ($ask) = @_;
+    my $session = Pulse::Session->new($node);
+    $ask->($session);
+    kill_server($node);
+    $session->quit;
+    $node->start;
+    return;
+}
+
+sub register {
+    my ($session) = @_;
+    my $worker = $session->query(q{SELECT id FROM pulse.register_worker('one')});
+    $workers{$worker}++;
+    return $worker;
+}
+
+crash_after(\&register) for 1 .. 3;
+is(scalar keys %workers, 3, 'no worker id was given out twice');
+
+for my $round (1 .. 3) {
+    # More claims than the server logs numbers ahead; their jobs are on disk.
+    value($node, q{SET synchronous_commit = on;
+        SELECT count(*) FROM pulse.add_jobs(array_fill('(work,,,,,,,)'::pulse.job_spec, '{40}'))});
+    crash_after(sub {
+        my ($session) = @_;
+        my $worker = register($session);
+        $tokens{ $session->query("SELECT token FROM pulse.claim($worker)") }++ for 1 .. 40;
+    });
+}
+is(scalar keys %tokens, 120, 'each claim had a token of its own');
+expect_healthy($node);
+done_testing();
