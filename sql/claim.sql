@@ -70,7 +70,6 @@ COMMENT ON FUNCTION pulse.held(bigint) IS
   'Returns the jobs that this worker holds, as its claims returned them. A worker asks after the '
   'reply of a claim was lost.';
 
--- The caller has locked the row, so its state cannot change before the claim.
 CREATE OR REPLACE FUNCTION pulse._unclaimable_reason(job pulse.job) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -89,8 +88,28 @@ BEGIN
   RETURN 'running';
 END $$;
 COMMENT ON FUNCTION pulse._unclaimable_reason(pulse.job) IS
-  'Returns why no worker may claim a locked job: parked, future or running (its owner lives); NULL '
-  'for a job that a worker may claim.';
+  'Returns why no worker may claim a job: parked, future or running (its owner lives); NULL for a '
+  'job that a worker may claim.';
+
+-- A worker that acknowledges a message for the reason "running" must not do so for a job that only
+-- a lock keeps from it.
+CREATE OR REPLACE FUNCTION pulse._unlockable_reason(job_id bigint) RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  wanted pulse.job;
+BEGIN
+  SELECT * INTO wanted FROM pulse.job AS j WHERE j.id = _unlockable_reason.job_id;
+  IF wanted.id IS NOT NULL THEN
+    RETURN CASE pulse._unclaimable_reason(wanted) WHEN 'running' THEN 'running' ELSE 'busy' END;
+  END IF;
+  RETURN CASE WHEN EXISTS (SELECT FROM pulse.finished_job AS f
+                            WHERE f.id = _unlockable_reason.job_id)
+           THEN 'finished' ELSE 'unknown' END;
+END $$;
+COMMENT ON FUNCTION pulse._unlockable_reason(bigint) IS
+  'Returns why a claim could not lock a job: running (its owner lives), busy (another transaction '
+  'holds the row), finished or unknown.';
 
 CREATE OR REPLACE FUNCTION pulse._must_wait_isolated(job pulse.job, worker_id bigint)
   RETURNS boolean
@@ -117,13 +136,13 @@ BEGIN
   PERFORM pulse._require_claims();
   PERFORM pulse._lock_worker_shared(claim_job.worker_id);
   status := pulse._require_alive(claim_job.worker_id);
+  -- The job's queue may have a place that no claim has given away yet.
+  IF EXISTS (SELECT FROM pulse.job AS j WHERE j.id = claim_job.job_id AND j.state = 'parked') THEN
+    PERFORM pulse._promote_marked(256);
+  END IF;
   SELECT * INTO wanted FROM pulse.job AS j WHERE j.id = claim_job.job_id FOR UPDATE SKIP LOCKED;
   IF wanted.id IS NULL THEN
-    reason := (SELECT CASE WHEN EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = job_id)
-                        THEN 'finished'
-                      WHEN EXISTS (SELECT FROM pulse.job AS j WHERE j.id = job_id)
-                        THEN 'running'
-                      ELSE 'unknown' END);
+    reason := pulse._unlockable_reason(claim_job.job_id);
     RETURN;
   END IF;
   IF wanted.state = 'running' AND wanted.worker_id = claim_job.worker_id THEN
@@ -133,7 +152,7 @@ BEGIN
   END IF;
   reason := pulse._unclaimable_reason(wanted);
   IF reason IS NOT NULL OR status <> 'alive' THEN
-    reason := coalesce(reason, 'running');
+    reason := coalesce(reason, 'draining');
     RETURN;
   END IF;
   IF wanted.state = 'running' THEN
@@ -154,7 +173,8 @@ END $$;
 COMMENT ON FUNCTION pulse.claim_job(bigint, bigint) IS
   'Claims one job by its id: a due one, or one whose owner is lost or silent beyond its threshold. '
   'reason says what came of it: claimed; yours (the worker has it already, with the same token); '
-  'running; parked (behind its queue, or a poison suspect that needs an idle worker); future; '
-  'finished; unknown. job is NULL unless the reason is claimed or yours. Raises PU002 for an '
-  'unknown, lost or stopped worker, PU007 outside READ COMMITTED, PU008 while pulse.claims is off '
-  'and in a copy that is not adopted.';
+  'running (another worker that lives has it); busy (another transaction holds the job: call '
+  'again); parked (behind its queue, or a poison suspect that needs an idle worker); future; '
+  'draining (this worker was asked to drain or to stop); finished; unknown. job is NULL unless the '
+  'reason is claimed or yours. Raises PU002 for an unknown, lost or stopped worker, PU007 outside '
+  'READ COMMITTED, PU008 while pulse.claims is off and in a copy that is not adopted.';

@@ -1,7 +1,7 @@
 -- sql/claim.sql: claim hands out the best due jobs, claim_job one by its id, held repeats what is
 -- held.
 \ir support/setup.psql
-SELECT plan(79);
+SELECT plan(82);
 
 SELECT expect_function('claim',
   'worker_id bigint, max_jobs integer DEFAULT 1, tasks text[] DEFAULT NULL::text[], '
@@ -173,8 +173,21 @@ SELECT (pulse.add_job('mail', run_at => now() + interval '1 min')).id AS future 
 SELECT answers(format('SELECT reason, job IS NULL FROM pulse.claim_job(%s, %s)', :ann, :future),
   ROW('future', true), 'a job that is not due is in the future');
 SELECT given_job('mail', 'post') AS parked \gset
+SELECT pulse.pause_queue('post') \g /dev/null
 SELECT answers(format('SELECT reason, job IS NULL FROM pulse.claim_job(%s, %s)', :ann, :parked),
   ROW('parked', true), 'a job behind its queue is parked');
+SAVEPOINT free;
+SELECT pulse.resume_queue('post'), pulse._reconcile_queues() \g /dev/null
+SELECT reason FROM pulse.claim_job(:ann, :parked) \gset
+SELECT is(:'reason'::text, 'claimed',
+  'unless the queue has a place for it, which claim_job gives away first');
+ROLLBACK TO free;
+SELECT pulse.drain_worker(:ann) \g /dev/null
+SELECT is((SELECT reason FROM pulse.claim_job(:ann, given_job())), 'draining',
+  'a worker that drains hears so about a job that it could have had');
+SELECT is((SELECT reason FROM pulse.claim_job(:ann, :future)), 'future',
+  'and the reason of any other job');
+ROLLBACK TO free;
 SELECT pulse.fail(:job, :token, 'boom', retry => false) \g /dev/null
 SELECT answers(format('SELECT reason, job IS NULL FROM pulse.claim_job(%s, %s)', :ann, :job),
   ROW('finished', true), 'a failed job is finished');
