@@ -102,6 +102,8 @@ CREATE TABLE pulse.claim_batch (
   autovacuum_vacuum_cost_delay = 0
 );
 CREATE INDEX claim_batch_idx ON pulse.claim_batch (worker_id, token);
+-- A publication FOR ALL TABLES has its rows; without an identity a subscriber stops at an UPDATE.
+ALTER TABLE pulse.claim_batch REPLICA IDENTITY FULL;
 
 CREATE TABLE pulse.finished_job (
   id            bigint PRIMARY KEY,

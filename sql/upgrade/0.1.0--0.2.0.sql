@@ -82,6 +82,7 @@ CREATE TABLE pulse.claim_batch (
   autovacuum_vacuum_cost_delay = 0
 );
 CREATE INDEX claim_batch_idx ON pulse.claim_batch (worker_id, token);
+ALTER TABLE pulse.claim_batch REPLICA IDENTITY FULL;
 SELECT pg_catalog.pg_extension_config_dump('pulse.claim_batch', '');
 
 -- The library adds jobs without keys.

@@ -1,6 +1,6 @@
 -- sql/tables.sql: what is stored, and what a dump takes along.
 \ir support/setup.psql
-SELECT plan(67);
+SELECT plan(68);
 
 SELECT has_table('pulse', name, format('pulse.%s is a table', name))
   FROM unnest(ARRAY['job', 'finished_job', 'attempt', 'worker', 'heartbeat', 'queue', 'task'])
@@ -34,6 +34,11 @@ SELECT is_empty(
   $$SELECT conname FROM pg_constraint
      WHERE contype = 'f' AND connamespace = 'pulse'::regnamespace$$,
   'no table has a foreign key');
+SELECT is_empty(
+  $$SELECT oid::regclass FROM pg_class AS c
+     WHERE relnamespace = 'pulse'::regnamespace AND relkind = 'r' AND relreplident <> 'f'
+       AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indisprimary)$$,
+  'a publication FOR ALL TABLES can tell which row of a table has changed');
 SELECT is_empty($$SELECT tgname FROM pg_trigger WHERE tgrelid = 'pulse.job'::regclass$$,
   'the job table has no trigger');
 SELECT is(
