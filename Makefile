@@ -35,7 +35,7 @@ SQL_FUNCTIONS += lost sweep host_check
 # Operators
 SQL_FUNCTIONS += retry operators worker_control prune tick cron
 # Monitoring
-SQL_FUNCTIONS += stats views verify
+SQL_FUNCTIONS += stats views ended verify
 # Guards
 SQL_FUNCTIONS += roles drop_guard grants
 

@@ -42,12 +42,26 @@ COMMENT ON FUNCTION pulse.set_queue(text, int, boolean) IS
   'out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.pause_queue(queue_name text) RETURNS pulse.queue
-  LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT pulse.set_queue(queue_name, NULL, true);
-$$;
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = pause_queue.queue_name)
+     AND NOT EXISTS (SELECT FROM pulse.job AS j
+                      WHERE j.queue_name = pause_queue.queue_name AND j.queue_name IS NOT NULL
+                        AND j.index_lane <> 'p')
+     AND NOT EXISTS (SELECT FROM pulse.job AS j
+                      WHERE j.queue_name = pause_queue.queue_name AND j.index_lane = 'p'
+                        AND pulse._queue_slot(j.queue_name)
+                            = pulse._queue_slot(pause_queue.queue_name)) THEN
+    RAISE NOTICE 'queue % has no settings and no jobs', quote_literal(queue_name) USING
+      HINT = 'It is paused all the same; check its name.';
+  END IF;
+  RETURN pulse.set_queue(pause_queue.queue_name, NULL, true);
+END $$;
 COMMENT ON FUNCTION pulse.pause_queue(text) IS
   'Pauses a queue: once this commits, no worker claims a job of it before resume_queue. Running '
-  'jobs go on. Raises PU004 for a name that is empty or too long.';
+  'jobs go on. A notice says if the queue has neither settings nor jobs. Raises PU004 for a name '
+  'that is empty or too long.';
 
 CREATE OR REPLACE FUNCTION pulse.resume_queue(queue_name text) RETURNS pulse.queue
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

@@ -12,9 +12,10 @@ CREATE OR REPLACE FUNCTION pulse._functions_of(kind text) RETURNS text[]
       'register_worker', 'release', 'snooze', 'sweep', 'wait_for_job']
     WHEN 'operator' THEN ARRAY[
       'adopt_installation', 'cancel_job', 'complete_jobs', 'cron_setup_sql', 'declare_lost',
-      'drain_worker', 'force_unlock_workers', 'get_job', 'pause_queue', 'permanently_fail_jobs',
-      'requeue_job', 'reschedule_jobs', 'resume_queue', 'retry_job', 'set_queue', 'set_task',
-      'stop_worker', 'sweep', 'tick', 'verify']
+      'delete_finished', 'drain_worker', 'drain_workers', 'force_unlock_workers', 'get_job',
+      'pause_queue', 'permanently_fail_jobs', 'requeue_job', 'reschedule_jobs', 'resume_queue',
+      'retry_job', 'set_queue', 'set_task', 'stop_worker', 'stop_workers', 'sweep', 'tick',
+      'verify']
     ELSE '{}' END
   -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
@@ -28,7 +29,8 @@ COMMENT ON FUNCTION pulse._functions_of(text) IS
 CREATE OR REPLACE FUNCTION pulse._relations_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN kind IN ('operator', 'observer')
-           THEN ARRAY['settings', 'stale', 'stats', 'worker_status'] ELSE '{}' END
+           THEN ARRAY['ended_by_hour', 'ended_jobs', 'running_jobs', 'settings', 'stale', 'stats',
+                      'worker_status'] ELSE '{}' END
       || CASE WHEN kind = 'operator' THEN ARRAY[
            'attempt', 'finished_job', 'heartbeat', 'installation', 'job', 'queue', 'task',
            'worker'] END;

@@ -184,7 +184,8 @@ COMMENT ON FUNCTION pulse._best_count(bigint, bigint, boolean, boolean) IS
 -- A small table is sampled as a whole, so nothing is an estimate.
 CREATE OR REPLACE FUNCTION pulse.stats(max_rows int = 50)
   RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
-                 oldest_due_at timestamptz, oldest_due_age interval, estimated boolean)
+                 oldest_due_at timestamptz, oldest_due_age interval, estimated boolean,
+                 paused boolean)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
@@ -211,7 +212,7 @@ BEGIN
          pulse._best_count(c.ready, s.ready, c.cut, whole),
          pulse._best_count(c.future, s.future, c.cut, whole), coalesce(s.parked, 0),
          pulse._best_count(r.running, s.running, r.cut, whole), c.oldest, moment - c.oldest,
-         NOT whole AND (coalesce(c.cut, false) OR coalesce(r.cut, false) OR any_parked)
+         NOT whole AND (coalesce(c.cut, false) OR coalesce(r.cut, false) OR any_parked), NULL
     FROM pulse._count_tasks(stats.max_rows, bound) AS c
     FULL JOIN task AS s ON s.identifier = c.identifier
     FULL JOIN pulse._count_running(bound) AS r
@@ -220,9 +221,10 @@ BEGIN
   SELECT 'queue', c.queue_name, c.ready, NULL,
          pulse._best_count(c.parked, s.parked, c.cut, whole),
          pulse._best_count(c.running, s.running, c.cut, whole), c.oldest, moment - c.oldest,
-         NOT whole AND c.cut
+         NOT whole AND c.cut, coalesce(q.paused, false)
     FROM pulse._count_queues(stats.max_rows, bound) AS c
-    LEFT JOIN queue AS s ON s.queue_name = c.queue_name;
+    LEFT JOIN queue AS s ON s.queue_name = c.queue_name
+    LEFT JOIN pulse.queue AS q ON q.queue_name = c.queue_name;
 END $$;
 COMMENT ON FUNCTION pulse.stats(int) IS
   'Returns depth and age of each task and queue, at most max_rows (2 to 10000) of either kind; of '
@@ -231,7 +233,7 @@ COMMENT ON FUNCTION pulse.stats(int) IS
 
 CREATE OR REPLACE VIEW pulse.stats AS
   SELECT s.kind, s.name, s.ready, s.future, s.parked, s.running, s.oldest_due_at, s.oldest_due_age,
-         s.estimated
+         s.estimated, s.paused
     FROM pulse.stats() AS s;
 COMMENT ON VIEW pulse.stats IS
   'Depth and age of waiting and running jobs, one row per task and per queue, cheap enough to be '
@@ -244,3 +246,4 @@ COMMENT ON COLUMN pulse.stats.oldest_due_at IS
   'run_at of the job that has been due for longest; NULL without one';
 COMMENT ON COLUMN pulse.stats.oldest_due_age IS 'How long that job has been due';
 COMMENT ON COLUMN pulse.stats.estimated IS 'A count of this row is not exact';
+COMMENT ON COLUMN pulse.stats.paused IS 'The queue is paused; NULL for a task';

@@ -53,6 +53,54 @@ COMMENT ON FUNCTION pulse.stop_worker(bigint) IS
   'transaction block, which would hold up the worker''s heartbeats. Raises PU002 for an unknown '
   'worker.';
 
+CREATE OR REPLACE FUNCTION pulse._order_workers(worker_names text[], wanted text) RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  unknown text;
+  named bigint;
+  asked int := 0;
+BEGIN
+  FOR named IN SELECT w.id FROM pulse.worker AS w
+                WHERE w.name = ANY (worker_names) AND w.state IN ('alive', 'draining')
+                ORDER BY w.id LOOP
+    PERFORM pulse._order_worker(named, wanted);
+    asked := asked + 1;
+  END LOOP;
+  SELECT string_agg(quote_literal(n), ', ') INTO unknown FROM unnest(worker_names) AS n
+   WHERE NOT EXISTS (SELECT FROM pulse.worker AS w
+                      WHERE w.name = n AND w.state IN ('alive', 'draining'));
+  IF unknown IS NOT NULL THEN
+    RAISE NOTICE 'no living worker has the name %', unknown USING
+      HINT = 'pulse.worker_status lists the workers.';
+  END IF;
+  RETURN asked;
+END $$;
+COMMENT ON FUNCTION pulse._order_workers(text[], text) IS
+  'Stores a request (draining or stopping) for all living workers of these names, and returns how '
+  'many they are.';
+
+CREATE OR REPLACE FUNCTION pulse.drain_workers(worker_names text[]) RETURNS int
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse._warn_in_block('drain_workers');
+  RETURN pulse._order_workers(drain_workers.worker_names, 'draining');
+END $$;
+COMMENT ON FUNCTION pulse.drain_workers(text[]) IS
+  'Asks every living worker of these names to drain, as drain_worker does, and returns how many '
+  'they are. A notice lists the names that no living worker has.';
+
+CREATE OR REPLACE FUNCTION pulse.stop_workers(worker_names text[]) RETURNS int
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse._warn_in_block('stop_workers');
+  RETURN pulse._order_workers(stop_workers.worker_names, 'stopping');
+END $$;
+COMMENT ON FUNCTION pulse.stop_workers(text[]) IS
+  'Asks every living worker of these names to stop, as stop_worker does, and returns how many they '
+  'are. A notice lists the names that no living worker has.';
+
 CREATE OR REPLACE FUNCTION pulse.force_unlock_workers(worker_names text[]) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$

@@ -66,7 +66,8 @@ INSERT INTO calls VALUES
   ('set_task(''mail'')'), ('set_queue(''post'')'), ('pause_queue(''post'')'),
   ('resume_queue(''post'')'), ('verify()'), ('version()'), ('now()'), ('_next_token()'),
   ('_end_attempts(''{}'')'), ('adopt_installation()'),
-  ('check_host(1)');
+  ('check_host(1)'), ('delete_finished(''{1}'')'), ('drain_workers(''{x}'')'),
+  ('stop_workers(''{x}'')');
 SELECT is_empty(
   $$SELECT call FROM calls
      WHERE (refusal_of('SELECT pulse.' || call, 'pulse_stranger')).code <> '42501'$$,

@@ -146,9 +146,11 @@ SELECT walk('SELECT pulse.add_job(''t'', job_key => ''m'')') \g /dev/null
 SELECT claimed(:bob) \g /dev/null
 SELECT walk(format(call, :ann, :bob)) FROM (VALUES
   ('SELECT pulse.check_host(%s)'), ('SELECT pulse.drain_worker(%s)'),
-  ('SELECT pulse.stop_worker(%s)'),
+  ('SELECT pulse.stop_worker(%s)'), ('SELECT pulse.drain_workers(ARRAY[''ann''])'),
+  ('SELECT pulse.stop_workers(ARRAY[''ann''])'),
   ('SELECT pulse.deregister_worker(%s)'), ('SELECT pulse.declare_lost(%2$s, ''gone'')'),
   ('SELECT pulse.force_unlock_workers(ARRAY[''bob''])'), ('SELECT pulse.remove_job(''m'')'),
+  ('SELECT pulse.delete_finished(older_than => ''1 day'')'),
   ('SELECT pulse.tick()'), ('SELECT pulse.cron_setup_sql()'), ('SELECT pulse.stats()'),
   ('SELECT pulse.adopt_installation()'),
   ('SELECT pulse.verify()'), ('SELECT pulse.version()'),

@@ -31,9 +31,10 @@ INSERT INTO grid
      'fail_many fence handler_call handler_tasks heartbeat held held_job perform_job progress '
      'register_worker release snooze wait_for_job', 'w'),
     ('declare_lost get_job sweep', 'wo'),
-    ('adopt_installation cancel_job complete_jobs cron_setup_sql drain_worker force_unlock_workers '
-     'pause_queue permanently_fail_jobs requeue_job reschedule_jobs resume_queue retry_job '
-     'set_queue set_task stop_worker tick verify', 'o'),
+    ('adopt_installation cancel_job complete_jobs cron_setup_sql delete_finished drain_worker '
+     'drain_workers force_unlock_workers pause_queue permanently_fail_jobs requeue_job '
+     'reschedule_jobs resume_queue retry_job set_queue set_task stop_worker stop_workers tick '
+     'verify', 'o'),
     ('grant_observer grant_operator grant_producer grant_worker revoke_observer revoke_operator '
      'revoke_producer revoke_worker', ''),
     -- What the views call.
@@ -41,7 +42,7 @@ INSERT INTO grid
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES
-    ('settings stale stats worker_status', 'ob'),
+    ('ended_by_hour ended_jobs running_jobs settings stale stats worker_status', 'ob'),
     ('attempt finished_job heartbeat installation job queue task worker', 'o'),
     ('clock claim_batch installation_witness', '')
   ) AS g (names, letters);

@@ -1,10 +1,11 @@
 -- sql/stats.sql: depth and age of each task and queue.
 \ir support/setup.psql
-SELECT plan(28);
+SELECT plan(29);
 
 SELECT expect_function('stats', 'max_rows integer DEFAULT 50',
   'TABLE(kind text, name text, ready bigint, future bigint, parked bigint, running bigint, '
-  'oldest_due_at timestamp with time zone, oldest_due_age interval, estimated boolean)',
+  'oldest_due_at timestamp with time zone, oldest_due_age interval, estimated boolean, '
+  'paused boolean)',
   'volatile', 'definer');
 
 -- What is told of a task or queue, its age in seconds: whole minutes, whatever this took until now.
@@ -51,7 +52,12 @@ DELETE FROM pulse.job;
 SELECT given_claimed_job(:ann, 'mail', 'post') \g /dev/null
 SELECT is(told('post', 'queue'), ROW(0, NULL, 0, 1, NULL, false)::text,
   'a queue of which nothing waits is told while it runs');
+SELECT pulse.pause_queue('post') \g /dev/null
+SELECT answers($$SELECT paused, (SELECT s.paused FROM pulse.stats AS s WHERE s.name = 'mail')
+                    FROM pulse.stats WHERE name = 'post'$$, ROW(true, NULL::boolean),
+  'a queue that is paused is told so, a task has no pause');
 DELETE FROM pulse.job;
+DELETE FROM pulse.queue;
 
 -- --- many ---------------------------------------------------------------------------------------
 

@@ -1,9 +1,11 @@
 -- sql/steer.sql: what operators tell workers.
 \ir support/setup.psql
-SELECT plan(47);
+SELECT plan(63);
 
 SELECT expect_function('drain_worker', 'worker_id bigint', 'text', 'volatile', 'definer');
 SELECT expect_function('stop_worker', 'worker_id bigint', 'text', 'volatile', 'definer');
+SELECT expect_function(name, 'worker_names text[]', 'integer', 'volatile', 'definer')
+  FROM unnest('{drain_workers,stop_workers}'::text[]) AS name;
 SELECT expect_function('force_unlock_workers', 'worker_names text[]', 'integer', 'volatile',
   'definer');
 
@@ -13,6 +15,16 @@ CREATE FUNCTION seen(who bigint) RETURNS text
                    (SELECT status FROM pulse.heartbeat(who)))
 $$;
 
+-- --- by name ------------------------------------------------------------------------------------
+
+SELECT given_worker('east') AS one, given_worker('east') AS two, given_worker('west') AS three \gset
+SELECT is(pulse.drain_workers('{east,nowhere}'), 2, 'all workers of a name are told to drain');
+SELECT is(ARRAY[seen(:one), seen(:two), seen(:three)],
+  '{draining draining,draining draining,alive alive}', 'and no other');
+SELECT is(pulse.stop_workers('{east}'), 2, 'and to stop');
+SELECT is(seen(:one), 'draining stopping', 'as by id');
+SELECT pulse.deregister_worker(w) FROM unnest(ARRAY[:one, :two, :three]) AS w \g /dev/null
+
 -- --- drain_worker, stop_worker ------------------------------------------------------------------
 
 SELECT given_worker() AS ann, given_worker('bob') AS bob \gset
@@ -21,7 +33,7 @@ SELECT given_job() AS waiting \gset
 SELECT is(pulse.drain_worker(:ann), 'draining', 'a worker is told to drain');
 SELECT is(seen(:ann), 'draining draining', 'its state and its next heartbeat say so');
 SELECT is(claimed_ids(:ann), '{}', 'it is given no more jobs');
-SELECT is((SELECT reason FROM pulse.claim_job(:ann, :waiting)), 'running', 'not by id either');
+SELECT is((SELECT reason FROM pulse.claim_job(:ann, :waiting)), 'draining', 'not by id either');
 SELECT answers(format('SELECT id FROM pulse.held(%s)', :ann), ROW(:job), 'it keeps what it has');
 SELECT changes_nothing(format('SELECT pulse.drain_worker(%s)', :ann), 'once more is no error');
 SELECT is(pulse.stop_worker(:ann), 'stopping', 'a draining worker can be told to stop');

@@ -1,0 +1,86 @@
+-- What operators and observers see of single jobs: those that run, and those that ended without
+-- success. No view shows a payload, an error or a token.
+
+CREATE OR REPLACE VIEW pulse.running_jobs AS
+  SELECT j.id, j.identifier, j.queue_name, j.priority, j.attempts, j.max_attempts, j.crashes,
+         j.worker_id, w.name AS worker, j.claimed_at, j.cancel_requested_at
+    FROM pulse.job AS j LEFT JOIN pulse.worker AS w ON w.id = j.worker_id
+   WHERE j.id = ANY (pulse._running_ids(NULL)) AND j.state = 'running';
+COMMENT ON VIEW pulse.running_jobs IS
+  'Running jobs with their workers, read from an index: the cost follows the running jobs, not the '
+  'waiting ones.';
+COMMENT ON COLUMN pulse.running_jobs.id IS 'Id of the job';
+COMMENT ON COLUMN pulse.running_jobs.identifier IS 'Task of the job';
+COMMENT ON COLUMN pulse.running_jobs.attempts IS 'Attempts of the job, this one included';
+COMMENT ON COLUMN pulse.running_jobs.crashes IS 'Attempts that ended with the loss of their worker';
+COMMENT ON COLUMN pulse.running_jobs.worker IS 'Name of the worker that has the job';
+COMMENT ON COLUMN pulse.running_jobs.cancel_requested_at IS
+  'When cancel_job asked for the end of the attempt; NULL if it did not';
+
+CREATE OR REPLACE VIEW pulse.ended_jobs AS
+  SELECT f.id, f.identifier, f.queue_name, f.priority, f.state, f.attempts, f.max_attempts,
+         f.crashes, f.worker_id, f.created_at, f.run_at, f.claimed_at, f.finished_at
+    FROM pulse.finished_job AS f WHERE f.state <> 'completed';
+COMMENT ON VIEW pulse.ended_jobs IS
+  'Failed, quarantined and cancelled jobs that are kept. Operators read their payloads and errors '
+  'in pulse.finished_job.';
+COMMENT ON COLUMN pulse.ended_jobs.id IS 'Id of the job';
+COMMENT ON COLUMN pulse.ended_jobs.identifier IS 'Task of the job';
+COMMENT ON COLUMN pulse.ended_jobs.state IS 'failed, quarantined or cancelled';
+COMMENT ON COLUMN pulse.ended_jobs.crashes IS 'Attempts that ended with the loss of their worker';
+COMMENT ON COLUMN pulse.ended_jobs.worker_id IS 'Worker of the last attempt; NULL if it never ran';
+
+CREATE OR REPLACE VIEW pulse.ended_by_hour AS
+  SELECT pg_catalog.date_trunc('hour', f.finished_at) AS hour, f.identifier, f.state,
+         pg_catalog.count(*) AS jobs, pg_catalog.max(f.finished_at) AS last_finished_at
+    FROM pulse.finished_job AS f WHERE f.state <> 'completed'
+   GROUP BY 1, 2, 3;
+COMMENT ON VIEW pulse.ended_by_hour IS
+  'Failed, quarantined and cancelled jobs that are kept, counted by hour of their end and by task. '
+  'A condition on hour reads only the jobs of these hours.';
+COMMENT ON COLUMN pulse.ended_by_hour.hour IS
+  'Begin of the hour, in the time zone of the session';
+COMMENT ON COLUMN pulse.ended_by_hour.identifier IS 'Task of the jobs';
+COMMENT ON COLUMN pulse.ended_by_hour.state IS 'failed, quarantined or cancelled';
+COMMENT ON COLUMN pulse.ended_by_hour.jobs IS 'How many jobs ended so in this hour';
+
+-- Operators delete what they have looked at, before its retention ends.
+CREATE OR REPLACE FUNCTION pulse.delete_finished(
+    job_ids bigint[] = NULL, older_than interval = NULL, state pulse.finished_state = NULL,
+    max_jobs int = 10000)
+  RETURNS int
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  before timestamptz := pulse.now() - older_than;
+  deleted int;
+BEGIN
+  PERFORM pulse._check_number('max_jobs', coalesce(max_jobs, 0), 1, 1000000);
+  IF job_ids IS NULL AND older_than IS NULL AND delete_finished.state IS NULL THEN
+    RAISE EXCEPTION 'delete_finished needs job_ids, older_than or state' USING
+      ERRCODE = 'PU004', HINT = 'older_than => ''0'' deletes finished jobs of any age.';
+  END IF;
+  WITH gone AS (
+    DELETE FROM pulse.finished_job AS f
+     WHERE f.id IN (
+             SELECT o.id FROM pulse.finished_job AS o
+              WHERE (job_ids IS NULL OR o.id = ANY (job_ids))
+                AND (before IS NULL OR o.finished_at <= before)
+                AND (delete_finished.state IS NULL OR o.state = delete_finished.state)
+              LIMIT max_jobs
+                FOR UPDATE SKIP LOCKED)
+    RETURNING 1
+  )
+  SELECT count(*) INTO deleted FROM gone;
+  RAISE LOG '% deleted % finished jobs', session_user, deleted USING
+    DETAIL = format('job_ids: %s, older_than: %s, state: %s.',
+                    coalesce(cardinality(job_ids)::text, 'any'), coalesce(older_than::text, 'any'),
+                    coalesce(delete_finished.state::text, 'any'));
+  RETURN deleted;
+END $$;
+COMMENT ON FUNCTION pulse.delete_finished(bigint[], interval, pulse.finished_state, int) IS
+  'Deletes finished jobs and returns how many: those that match each condition given, at most '
+  'max_jobs (1 to 1000000); call it again while it returns that many. NULL sets no condition. '
+  'Their attempts stay until keep_attempts. A line of the server''s log says which role deleted '
+  'how many. Jobs locked by another transaction stay. Raises PU004 without any condition and for '
+  'max_jobs out of range.';
