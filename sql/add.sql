@@ -143,6 +143,29 @@ END $$;
 COMMENT ON FUNCTION pulse._dedupe_job(text) IS
   'Counts up the revision of the live job with this key, and returns its row; NULL without one.';
 
+-- A key says nothing about who added a job. So a producer learns of the job what it may choose
+-- itself, and neither payload nor token of another producer's job.
+CREATE OR REPLACE FUNCTION pulse._as_producers_see(job pulse.job, payload json) RETURNS pulse.job
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT has_table_privilege(pulse._caller(), 'pulse.job', 'SELECT') THEN
+    job.payload := payload;
+    job.worker_id := NULL;
+    job.running_worker_id := NULL;
+    job.token := NULL;
+    job.stage := NULL;
+    job.message := NULL;
+    job.checkpoint := NULL;
+    job.last_error := NULL;
+    job.recovered := NULL;
+    job.cancel_reason := NULL;
+  END IF;
+  RETURN job;
+END $$;
+COMMENT ON FUNCTION pulse._as_producers_see(pulse.job, json) IS
+  'Returns a job of which the caller knows the key: whole to a role that may read pulse.job, else '
+  'with this payload and without what its producer and its worker wrote.';
+
 CREATE OR REPLACE FUNCTION pulse._add_keyed(spec pulse.job_spec, mode text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -154,21 +177,20 @@ BEGIN
   IF mode = 'unsafe_dedupe' THEN
     existing := pulse._dedupe_job(spec.job_key);
     IF existing.id IS NOT NULL THEN
-      RETURN existing;
+      RETURN pulse._as_producers_see(existing, NULL);
     END IF;
   END IF;
   SELECT * INTO existing FROM pulse.job AS j
    WHERE j.job_key = spec.job_key AND j.index_lane <> 'h'
      FOR UPDATE;
   IF existing.id IS NOT NULL THEN
-    RETURN pulse._replace_job(existing, spec, mode);
+    RETURN pulse._as_producers_see(pulse._replace_job(existing, spec, mode), spec.payload);
   END IF;
   PERFORM pulse._take_key_from_running(spec.job_key);
   RETURN pulse._insert_job(spec);
 END $$;
 COMMENT ON FUNCTION pulse._add_keyed(pulse.job_spec, text) IS
-  'Adds a checked job under its key, and returns the row. The row has the new payload, except that '
-  'unsafe_dedupe returns a live job as it is.';
+  'Adds a checked job under its key, and returns the row as the caller may see it.';
 
 CREATE OR REPLACE FUNCTION pulse.add_job(
     identifier text,
@@ -187,8 +209,9 @@ COMMENT ON FUNCTION pulse.add_job(text, json, text, timestamptz, int, text, int,
   'Adds a job in the caller''s transaction, and returns its row. NULL takes the default: for '
   'run_at the time of the transaction, for max_attempts that of the task, for priority 0. With a '
   'job_key, a waiting job of that key is replaced (replace), is replaced but keeps its run_at '
-  '(preserve_run_at), or stays as it is (unsafe_dedupe). Raises PU004 for a name or value out of '
-  'range.';
+  '(preserve_run_at), or stays as it is (unsafe_dedupe). Of a job that was there, a role that may '
+  'not read pulse.job sees neither payload nor token nor worker. Raises PU004 for a name or value '
+  'out of range.';
 
 CREATE OR REPLACE FUNCTION pulse._add_with_keys(
     specs pulse.job_spec[], job_key_preserve_run_at boolean)
@@ -238,8 +261,9 @@ BEGIN
   ELSE
     PERFORM pulse._note_queue(removed.queue_name);
   END IF;
-  RETURN CASE WHEN removed.id IS NOT NULL THEN removed END;
+  RETURN CASE WHEN removed.id IS NOT NULL THEN pulse._as_producers_see(removed, NULL) END;
 END $$;
 COMMENT ON FUNCTION pulse.remove_job(text) IS
   'Deletes the waiting job of this key, and returns its row. A running job loses its key and is '
-  'not retried. Returns NULL for a key that no job has.';
+  'not retried. Returns NULL for a key that no job has. A role that may not read pulse.job sees '
+  'neither payload nor token nor worker of the job.';

@@ -19,16 +19,46 @@ END $$;
 COMMENT ON FUNCTION pulse._check_handler(regprocedure) IS
   'Raises PU004 for a function that cannot be called with a job; NULL passes.';
 
+-- A handler runs with the worker's rights. So an operator must not choose a function by which its
+-- owner gains the rights of the worker's role.
+CREATE OR REPLACE FUNCTION pulse._is_trusted_handler(handler regprocedure) RETURNS boolean
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT p.prosecdef OR r.rolsuper OR pg_has_role(p.proowner, pulse._caller(), 'MEMBER')
+         OR EXISTS (SELECT FROM pg_extension AS e
+                     WHERE e.extname = 'pg_pulse' AND e.extowner = p.proowner)
+    FROM pg_proc AS p JOIN pg_roles AS r ON r.oid = p.proowner
+   WHERE p.oid = handler;
+$$;
+COMMENT ON FUNCTION pulse._is_trusted_handler(regprocedure) IS
+  'Returns whether the session''s role may run this handler: it runs with the rights of its owner '
+  '(SECURITY DEFINER), or its owner is a superuser, owns pg_pulse or may act as that role anyway.';
+
 -- A task whose function was dropped is left out: its jobs wait until it has a handler again.
 CREATE OR REPLACE FUNCTION pulse.handler_tasks() RETURNS text[]
-  LANGUAGE sql STABLE SECURITY DEFINER PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce(array_agg(t.identifier::text ORDER BY t.identifier), '{}')
-    FROM pulse.task AS t
-   WHERE to_regprocedure(t.handler) IS NOT NULL
-     AND has_function_privilege(session_user, to_regprocedure(t.handler), 'EXECUTE');
-$$;
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  tasks text[];
+  distrusted text;
+BEGIN
+  SELECT coalesce(array_agg(t.identifier ORDER BY t.identifier)
+                    FILTER (WHERE pulse._is_trusted_handler(h.oid)), '{}'),
+         string_agg(t.identifier, ', ' ORDER BY t.identifier)
+           FILTER (WHERE NOT pulse._is_trusted_handler(h.oid))
+    INTO tasks, distrusted
+    FROM pulse.task AS t CROSS JOIN LATERAL (SELECT to_regprocedure(t.handler)) AS h (oid)
+   WHERE h.oid IS NOT NULL AND has_function_privilege(pulse._caller(), h.oid, 'EXECUTE');
+  IF distrusted IS NOT NULL THEN
+    RAISE WARNING 'role % does not run the handlers of these tasks: %', pulse._caller(), distrusted
+      USING DETAIL = 'Their owners could act with its rights.',
+      HINT = 'Make them SECURITY DEFINER, or give them to the owner of pg_pulse.';
+  END IF;
+  RETURN tasks;
+END $$;
 COMMENT ON FUNCTION pulse.handler_tasks() IS
-  'Returns the names of the tasks whose handler the session''s user may execute.';
+  'Returns the names of the tasks whose handler the session''s role may execute and trusts: one '
+  'that runs with the rights of its owner (SECURITY DEFINER), or whose owner is a superuser, owns '
+  'pg_pulse or may act as that role anyway. A warning lists the tasks of other handlers.';
 
 CREATE OR REPLACE FUNCTION pulse._require_claim(job_id bigint, token bigint) RETURNS pulse.job
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -74,6 +104,12 @@ BEGIN
     RAISE EXCEPTION 'task % has no handler', quote_literal(task_name) USING
       ERRCODE = 'PU005',
       HINT = 'pulse.set_task(identifier, handler => …) gives it a function of this database.';
+  ELSIF NOT pulse._is_trusted_handler(handler) THEN
+    RAISE EXCEPTION 'role % does not run handler % of task %', pulse._caller(), handler,
+        quote_literal(task_name) USING
+      ERRCODE = 'insufficient_privilege',
+      DETAIL = 'The owner of the function could act with the rights of this role.',
+      HINT = 'Make it SECURITY DEFINER, or give it to the owner of pg_pulse.';
   END IF;
   RETURN format('SELECT %s FROM pulse.held_job($1, $2) AS job, LATERAL %s(%s) AS result',
     CASE WHEN function.is_void THEN 'NULL::pg_catalog.json' ELSE 'pg_catalog.to_json(result)' END,
@@ -84,7 +120,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.handler_call(bigint, bigint) IS
   'Returns the statement that calls the handler of this job, with job_id as $1 and token as $2. '
-  'Raises PU001 when the claim is over, PU005 when the task has no handler.';
+  'Raises PU001 when the claim is over, PU005 when the task has no handler, 42501 for a handler '
+  'that handler_tasks leaves out.';
 
 -- The handler runs with the rights and the settings of the caller. So this function has neither
 -- SECURITY DEFINER nor SET, which the handler would inherit.
@@ -101,4 +138,4 @@ COMMENT ON FUNCTION pulse.perform_job(bigint, bigint) IS
   'Calls the handler of the job''s task and completes the job with its result, in the caller''s '
   'transaction and with the caller''s rights. If the call fails, report the error with fail() in '
   'another transaction. Raises PU001 when the claim is lost, at the latest at COMMIT; PU005 when '
-  'the task has no handler.';
+  'the task has no handler, 42501 for a handler that handler_tasks leaves out.';

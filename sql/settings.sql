@@ -25,6 +25,15 @@ CREATE OR REPLACE FUNCTION pulse._in_client_block() RETURNS boolean
 COMMENT ON FUNCTION pulse._in_client_block() IS
   'Returns whether the client has opened a transaction block.';
 
+-- Inside a SECURITY DEFINER function, current_user is its owner.
+CREATE OR REPLACE FUNCTION pulse._caller() RETURNS name
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE current_setting('role') WHEN 'none' THEN session_user
+           ELSE current_setting('role')::name END;
+$$;
+COMMENT ON FUNCTION pulse._caller() IS
+  'Returns the role that the session acts as: that of SET ROLE, or else the session''s user.';
+
 CREATE OR REPLACE FUNCTION pulse._begin_async_write() RETURNS void
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_begin_lazy_write';
 COMMENT ON FUNCTION pulse._begin_async_write() IS
