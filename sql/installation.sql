@@ -1,8 +1,47 @@
 -- Which installation the jobs belong to: a copy hands out none before adopt_installation().
--- extension/install/installation.cpp writes the row, compares it and keeps it up to date.
+-- extension/install/installation.cpp writes the row and keeps it up to date.
+
+CREATE OR REPLACE FUNCTION pulse._system_identifier() RETURNS bigint
+  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_system_identifier';
+COMMENT ON FUNCTION pulse._system_identifier() IS 'Returns the identifier of this server''s files.';
+
+CREATE OR REPLACE VIEW pulse._this_place AS
+  SELECT pulse._system_identifier() AS system_identifier, d.oid AS database_oid,
+         'pulse.job'::pg_catalog.regclass::oid AS job_oid
+    FROM pg_catalog.pg_database AS d WHERE d.datname = pg_catalog.current_database();
+COMMENT ON VIEW pulse._this_place IS 'What the row of an installation says of its place.';
+
+-- A dump contains the installation's row but not the witness. Without the witness, a copy could
+-- pass for an upgraded server: a server made by the same script can have the same oids. A dump
+-- restored over an installation in use adds a second row.
+CREATE OR REPLACE VIEW pulse._standing AS
+  SELECT i.rows = 0 AS is_unused,
+         i.rows > 1
+           OR i.rows = 1 AND (NOT i.has_witness OR i.database_oid <> t.database_oid
+                              OR i.job_oid <> t.job_oid) AS is_copy,
+         i.rows = 1 AND i.system_identifier <> t.system_identifier AS is_moved,
+         i.system_identifier, i.database_oid, i.epoch_base, i.timeline, i.highest
+    FROM pulse._this_place AS t,
+         (SELECT pg_catalog.count(*) AS rows,
+                 pg_catalog.bool_and(EXISTS (SELECT FROM pulse.installation_witness AS w
+                                              WHERE w.installation_id = f.id)) AS has_witness,
+                 pg_catalog.max(f.system_identifier) AS system_identifier,
+                 pg_catalog.max(f.database_oid) AS database_oid,
+                 pg_catalog.max(f.job_oid) AS job_oid,
+                 pg_catalog.max(f.epoch_base) AS epoch_base,
+                 pg_catalog.max(f.timeline) AS timeline,
+                 pg_catalog.max(f.epoch_base + f.timeline) AS highest
+            FROM pulse.installation AS f) AS i;
+COMMENT ON VIEW pulse._standing IS
+  'How this database relates to its installation row: unused (no number made yet, or only by '
+  '0.1.0), moved (the same tables under another server, as after pg_upgrade) or a copy (restored '
+  'from a dump, or cloned from another database).';
 
 CREATE OR REPLACE FUNCTION pulse._installation_standing() RETURNS text
-  LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_installation_standing';
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN s.is_unused THEN 'unused' WHEN s.is_copy THEN 'copy'
+              WHEN s.is_moved THEN 'moved' ELSE 'ours' END FROM pulse._standing AS s;
+$$;
 COMMENT ON FUNCTION pulse._installation_standing() IS
   'Tells how this database relates to its installation row: unused (no number made yet), ours, '
   'moved (same tables, another server: adopted at the next number) or copy (claims are refused).';
@@ -58,9 +97,8 @@ BEGIN
   DELETE FROM pulse.installation_witness;
   INSERT INTO pulse.installation
     (id, system_identifier, database_oid, job_oid, epoch_base, timeline, created_at)
-  SELECT gen_random_uuid(), s.system_identifier, d.oid, 'pulse.job'::regclass, adopted.epoch_base,
-         pulse._current_timeline(), pulse.now()
-    FROM pg_control_system() AS s, pg_database AS d WHERE d.datname = current_database()
+  SELECT gen_random_uuid(), t.system_identifier, t.database_oid, t.job_oid, adopted.epoch_base,
+         pulse._current_timeline(), pulse.now() FROM pulse._this_place AS t
   RETURNING * INTO adopted;
   INSERT INTO pulse.installation_witness (installation_id) VALUES (adopted.id);
   -- A copy of the job table alone lacks claim_batch, without which no sweep finds claims in place.

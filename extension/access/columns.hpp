@@ -126,14 +126,4 @@ enum FinishedColumn {
   kFinishedColumns = 21,
 };
 
-// pulse.installation
-enum InstallationColumn : AttrNumber {
-  kInstallationId = 1,
-  kInstallationSystemIdentifier,
-  kInstallationDatabaseOid,
-  kInstallationJobOid,
-  kInstallationEpochBase,
-  kInstallationTimeline,
-};
-
 }  // namespace pulse
