@@ -2,6 +2,48 @@
 -- library refuses it (extension/install/drop_guard.cpp); the event trigger loads the library into
 -- a session that is about to drop something.
 
+-- Each wait for a lock is shorter than deadlock_timeout; after one that fails, all locks are
+-- released for a while. So sessions that use the queue wait for moments only, and no transaction
+-- becomes a deadlock victim. lock_timeout limits the total time.
+CREATE OR REPLACE FUNCTION pulse._lock_tables() RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  tables text[];
+  patience_ms int;
+  total text := current_setting('lock_timeout');
+  begun timestamptz := clock_timestamp();
+BEGIN
+  -- A heartbeat or a claim locks pulse.heartbeat before pulse.job. In the opposite order, busy
+  -- workers and DROP EXTENSION would block each other repeatedly.
+  SELECT array_agg(c.oid::regclass ORDER BY array_position('{job,heartbeat}', c.relname::text) DESC
+                   NULLS LAST, c.oid) INTO tables
+    FROM pg_depend AS d JOIN pg_class AS c ON c.oid = d.objid
+   WHERE d.classid = 'pg_class'::regclass AND d.deptype = 'e' AND c.relkind = 'r'
+     AND d.refclassid = 'pg_extension'::regclass
+     AND d.refobjid = (SELECT e.oid FROM pg_extension AS e WHERE e.extname = 'pg_pulse');
+  SELECT greatest(1, least(100, s.setting::int / 2)) INTO patience_ms
+    FROM pg_settings AS s WHERE s.name = 'deadlock_timeout';
+  LOOP
+    BEGIN
+      PERFORM set_config('lock_timeout', patience_ms::text, true);
+      EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', array_to_string(tables, ', '));
+      EXIT;
+    EXCEPTION WHEN lock_not_available THEN
+      IF clock_timestamp() > begun + nullif(total, '0')::interval THEN
+        RAISE EXCEPTION 'the tables of pg_pulse are in use' USING
+          ERRCODE = '55P03', HINT = 'Try again, or raise lock_timeout.';
+      END IF;
+    END;
+    PERFORM pg_sleep(0.1);
+    -- The next attempt suits a transaction that locks the first two in the other order.
+    tables := ARRAY[tables[2], tables[1]] || tables[3:];
+  END LOOP;
+  PERFORM set_config('lock_timeout', total, true);
+END $$;
+COMMENT ON FUNCTION pulse._lock_tables() IS
+  'Locks all tables of the extension for DROP EXTENSION, or none of them.';
+
 CREATE OR REPLACE FUNCTION pulse._guard_drop() RETURNS event_trigger
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_guard_drop';
 COMMENT ON FUNCTION pulse._guard_drop() IS

@@ -81,8 +81,11 @@ bool drops_extension(const Node* statement) {
 // first. Only a role that may drop the extension gets that far.
 void lock_tables_for_drop() {
   ExtensionTables tables = find_extension_tables();
-  if (OidIsValid(tables.extension) && has_privs_of_role(GetUserId(), tables.owner))
-    lock_extension_tables(&tables);
+  if (!OidIsValid(tables.extension) || !has_privs_of_role(GetUserId(), tables.owner)) return;
+  if (SPI_connect() != SPI_OK_CONNECT ||
+      SPI_execute("SELECT pulse._lock_tables()", false, 0) != SPI_OK_SELECT)
+    elog(ERROR, "could not lock the tables of pg_pulse");
+  SPI_finish();
 }
 
 }  // namespace
