@@ -5,14 +5,12 @@
 namespace pulse {
 namespace {
 
-constexpr int kKeys = 2;
-
 // The upper bound matters: any number of dead rows may follow the last id.
 void seek_between(IndexLookup* ids, int64 first, int64 last) {
-  ScanKeyData keys[kKeys];
+  ScanKeyData keys[kIdKeys];
   ScanKeyInit(&keys[0], 1, BTGreaterEqualStrategyNumber, F_INT8GE, Int64GetDatum(first));
   ScanKeyInit(&keys[1], 1, BTLessEqualStrategyNumber, F_INT8LE, Int64GetDatum(last));
-  index_rescan(ids->scan, keys, kKeys, nullptr, 0);
+  seek_keys(ids, keys);
 }
 
 int64 current_id(const IndexLookup* ids) {
@@ -22,11 +20,11 @@ int64 current_id(const IndexLookup* ids) {
 
 }  // namespace
 
-void open_index_lookup(IndexLookup* ids, Relation table, Oid index, Snapshot snapshot) {
+void open_index_lookup(IndexLookup* ids, Relation table, Oid index, Snapshot snapshot, int keys) {
   ids->table = table;
   ids->index = index_open(index, AccessShareLock);
   ids->row = table_slot_create(table, nullptr);
-  ids->scan = begin_index_scan(table, ids->index, snapshot, kKeys);
+  ids->scan = begin_index_scan(table, ids->index, snapshot, keys);
   ids->uses_range_scan = false;
 }
 
@@ -38,16 +36,20 @@ void close_index_lookup(IndexLookup* ids) {
 
 void seek_id(IndexLookup* ids, int64 id) { seek_between(ids, id, id); }
 
-bool next_of_id(IndexLookup* ids) {
-  return index_getnext_slot(ids->scan, ForwardScanDirection, ids->row);
+void seek_keys(IndexLookup* rows, ScanKey keys) {
+  index_rescan(rows->scan, keys, rows->scan->numberOfKeys, nullptr, 0);
+}
+
+bool next_row(IndexLookup* rows) {
+  return index_getnext_slot(rows->scan, ForwardScanDirection, rows->row);
 }
 
 bool find_id(IndexLookup* ids, int64 id) {
   if (!ids->uses_range_scan) {
     seek_id(ids, id);
-    return next_of_id(ids);
+    return next_row(ids);
   }
-  while (ids->has_row && current_id(ids) < id) ids->has_row = next_of_id(ids);
+  while (ids->has_row && current_id(ids) < id) ids->has_row = next_row(ids);
   return ids->has_row && current_id(ids) == id;
 }
 
@@ -59,7 +61,7 @@ void expect_ids(IndexLookup* ids, int64 first, int64 last, int count) {
       count >= kMin && last > first && span <= static_cast<uint64>(count) * kMaxIdsPerRow;
   if (!ids->uses_range_scan) return;
   seek_between(ids, first, last);
-  ids->has_row = next_of_id(ids);
+  ids->has_row = next_row(ids);
 }
 
 void init_text_key(ScanKey key, int column, StrategyNumber strategy, Oid function, Datum value) {

@@ -1,4 +1,4 @@
-// Lookup of rows by id, in an index whose first column is a bigint.
+// Lookup of rows in an index: by id, where its first column is a bigint, or by scan keys.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -14,13 +14,18 @@ struct IndexLookup {
   bool has_row;
 };
 
+constexpr int kIdKeys = 2;  // scan keys that a lookup by id needs
+
 // The caller keeps the table open as long as the lookup. No row is found before the first seek.
-void open_index_lookup(IndexLookup* ids, Relation table, Oid index, Snapshot snapshot);
+void open_index_lookup(IndexLookup* ids, Relation table, Oid index, Snapshot snapshot,
+                       int keys = kIdKeys);
 void close_index_lookup(IndexLookup* ids);
 
-// Positions before the rows of this id; may be called repeatedly.
+// Positions before the rows of this id, or of as many keys as the lookup was opened for. May be
+// called repeatedly.
 void seek_id(IndexLookup* ids, int64 id);
-bool next_of_id(IndexLookup* ids);
+void seek_keys(IndexLookup* rows, ScanKey keys);
+bool next_row(IndexLookup* rows);
 
 // Finds the first row of this id and puts it into `row`.
 bool find_id(IndexLookup* ids, int64 id);

@@ -23,6 +23,19 @@ bool seek_due_row(OrderedScan* scan) {
 
 }  // namespace
 
+JobOrder order_of(TupleTableSlot* row) {
+  bool isnull;
+  return {DatumGetInt16(slot_getattr(row, kJobPriority, &isnull)),
+          DatumGetTimestampTz(slot_getattr(row, kJobRunAt, &isnull)),
+          DatumGetInt64(slot_getattr(row, kJobId, &isnull))};
+}
+
+bool sorts_before(const JobOrder* a, const JobOrder* b) {
+  if (a->priority != b->priority) return a->priority < b->priority;
+  if (a->run_at != b->run_at) return a->run_at < b->run_at;
+  return a->id < b->id;
+}
+
 void fix_text(OrderedScan* scan, Datum value) {
   init_text_key(&scan->keys[scan->prefix], scan->prefix + 1, BTEqualStrategyNumber, F_TEXTEQ,
                 value);
@@ -48,12 +61,6 @@ void end_ordered_scan(OrderedScan* scan) {
   ExecDropSingleTupleTableSlot(scan->slot);
 }
 
-bool sorts_before(const OrderedScan* a, const OrderedScan* b) {
-  if (a->priority != b->priority) return a->priority < b->priority;
-  if (a->run_at != b->run_at) return a->run_at < b->run_at;
-  return a->id < b->id;
-}
-
 void begin_ordered_scan(OrderedScan* scan) {
   scan->next_due = 0;
   scan->slot = table_slot_create(scan->relation, nullptr);
@@ -77,9 +84,7 @@ void rescan_up_to(OrderedScan* scan, int16 last) {
 bool read_ordered_row(OrderedScan* scan) {
   bool isnull;
   if (DatumGetObjectId(slot_getattr(scan->slot, kJobState, &isnull)) != scan->state) return false;
-  scan->priority = DatumGetInt16(slot_getattr(scan->slot, kJobPriority, &isnull));
-  scan->run_at = DatumGetTimestampTz(slot_getattr(scan->slot, kJobRunAt, &isnull));
-  scan->id = DatumGetInt64(slot_getattr(scan->slot, kJobId, &isnull));
+  static_cast<JobOrder&>(*scan) = order_of(scan->slot);
   return true;
 }
 

@@ -6,7 +6,17 @@
 
 namespace pulse {
 
-struct OrderedScan {
+// The order of promise P8.
+struct JobOrder {
+  int16 priority;
+  TimestampTz run_at;
+  int64 id;
+};
+JobOrder order_of(TupleTableSlot* row);
+bool sorts_before(const JobOrder* a, const JobOrder* b);
+
+// The base is the order of the current row, valid after a function returned true.
+struct OrderedScan : JobOrder {
   // set by the caller
   Relation relation;
   Relation index;
@@ -16,11 +26,7 @@ struct OrderedScan {
   ScanKeyData keys[4];  // the fixed columns, then the lower and the upper bound
   Oid state;            // rows in another state are skipped
 
-  // the current row, valid after a function returned true
-  TupleTableSlot* slot;
-  int16 priority;
-  TimestampTz run_at;
-  int64 id;
+  TupleTableSlot* slot;  // the current row
 
   // the earliest run_at of the skipped rows that are not due; 0: none
   TimestampTz next_due;
@@ -36,9 +42,6 @@ void fix_int2(OrderedScan* scan, int16 value);
 bool first_due_in_order(OrderedScan* scan);
 bool next_due_in_order(OrderedScan* scan);
 void end_ordered_scan(OrderedScan* scan);
-
-// True when the current row of `a` precedes that of `b` in the order of promise P8.
-bool sorts_before(const OrderedScan* a, const OrderedScan* b);
 
 // --- for a scan that repositions itself ----------------------------------------------------------
 

@@ -44,7 +44,7 @@ bool finished_here(Relation job, int64 job_id, int64 token) {
   IndexLookup versions;
   open_index_lookup(&versions, job, catalog()->job_key, SnapshotAny);
   seek_id(&versions, job_id);
-  while (!finished && next_of_id(&versions)) {
+  while (!finished && next_row(&versions)) {
     bool should_free;
     HeapTuple tuple = ExecFetchSlotHeapTuple(versions.row, false, &should_free);
     bool ended = !(tuple->t_data->t_infomask & HEAP_XMAX_INVALID) &&
