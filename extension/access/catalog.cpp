@@ -1,25 +1,25 @@
 #include "access/catalog.hpp"
 
 #include "access/columns.hpp"
-#include "server/invalidation.hpp"
 
 namespace pulse {
 namespace {
 
 Catalog known;
 bool is_valid = false;
-uint64 invalidations = 0;
+uint64 generation = 1;  // of the oids that catalog() looks up next
 bool is_registered = false;
 
 void invalidate() {
   is_valid = false;
-  invalidations++;
+  generation++;
 }
 
-// A change of pulse.job, of the schema or of an unnamed relation empties the cache: lookups are
-// cheap and rare.
-void relation_changed(Oid relation) {
-  if (relation == InvalidOid || relation == known.job || relation == known.schema) invalidate();
+// A change of any of these relations, or of an unnamed one, empties the cache: lookups are cheap
+// and rare. Must not raise, because any lock of a relation may call it.
+extern "C" void pulse_relation_changed(Datum, Oid relation) {
+  if (relation == InvalidOid || relation == known.job || relation == known.installation)
+    invalidate();
 }
 
 extern "C" void pulse_namespace_changed(Datum, int, uint32) { invalidate(); }
@@ -81,21 +81,22 @@ void load_catalog() {
   known.token_seq = relation_named("token_seq");
   known.worker_id_seq = relation_named("worker_id_seq");
   known.attachment_seq = relation_named("attachment_seq");
+  known.installation = get_relname_relid("installation", known.schema);
 }
 
 }  // namespace
 
 const Catalog* catalog() {
   if (!is_registered) {
-    listen_to_invalidations(relation_changed);
+    CacheRegisterRelcacheCallback(pulse_relation_changed, 0);
     CacheRegisterSyscacheCallback(NAMESPACEOID, pulse_namespace_changed, 0);
     is_registered = true;
   }
   while (!is_valid) {
     // An invalidation during the lookups repeats them; after an error the cache stays empty.
-    uint64 before = invalidations;
+    known.generation = generation;
     load_catalog();
-    is_valid = invalidations == before;
+    is_valid = known.generation == generation;
   }
   return &known;
 }

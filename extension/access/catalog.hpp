@@ -1,5 +1,5 @@
 // The oids of the extension's tables, indexes and enum values in this database. A session looks
-// them up once, and again after CREATE, DROP or ALTER EXTENSION.
+// them up once, and again after CREATE, DROP or ALTER EXTENSION, or a change of the installation.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -7,6 +7,7 @@
 namespace pulse {
 
 struct Catalog {
+  uint64 generation;  // another one after each change of the extension or its installation
   Oid schema;
   Oid job;
   Oid job_key;
@@ -34,6 +35,7 @@ struct Catalog {
   Oid token_seq;
   Oid worker_id_seq;
   Oid attachment_seq;
+  Oid installation;  // since 0.2.0
   Oid state_ready;
   Oid state_parked;
   Oid state_running;

@@ -3,18 +3,15 @@
 #include "access/catalog.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/errors.hpp"
-#include "server/invalidation.hpp"
 
 namespace pulse {
 namespace {
 
-// What pulse._standing says of this database, as last read.
+// What pulse._standing says of this database, as last read. A trigger on pulse.installation makes
+// every session look up the catalog again.
 struct Reading {
-  bool valid;
-  Oid job;  // oid of pulse.job, which identifies the installation
-  Oid table;
-  Oid witness;
-  bool is_known;  // false: the SQL of 0.1.0, which has no such table
+  uint64 generation;  // of the catalog
+  bool is_known;      // false: the SQL of 0.1.0, which has no such table
   bool is_unused;
   bool is_copy;
   bool is_moved;
@@ -25,15 +22,6 @@ struct Reading {
   int64 highest;  // highest epoch of all rows
 };
 Reading cached;
-uint64 invalidations = 0;
-bool is_registered = false;
-
-// A trigger on both tables sends this invalidation to every session.
-void on_installation_change(Oid relation) {
-  if (relation != InvalidOid && relation != cached.table && relation != cached.witness) return;
-  cached.valid = false;
-  invalidations++;
-}
 
 // Runs under the latest snapshot at any isolation level, so that it sees what another session
 // committed during the wait for the lock. The caller disconnects from SPI.
@@ -67,23 +55,11 @@ void read_standing(Reading* reading) {
 }
 
 const Reading& current_reading() {
-  if (cached.valid && cached.job == catalog()->job) return cached;
-  if (!is_registered) {
-    listen_to_invalidations(on_installation_change);
-    is_registered = true;
-  }
+  const Catalog* now = catalog();
+  if (cached.generation == now->generation) return cached;
   Reading reading = {};
-  reading.job = catalog()->job;
-  reading.table = get_relname_relid("installation", catalog()->schema);
-  reading.witness = get_relname_relid("installation_witness", catalog()->schema);
-  // An older SQL version is not cached, because ALTER EXTENSION UPDATE may follow at any time.
-  if (!OidIsValid(reading.table) || !OidIsValid(reading.witness)) return cached = reading;
-  // The invalidation callback needs these oids. The reading stays invalid until all is read,
-  // because reading can fail.
-  cached = reading;
-  uint64 before = invalidations;
-  read_standing(&reading);
-  reading.valid = invalidations == before;
+  reading.generation = now->generation;
+  if (OidIsValid(now->installation)) read_standing(&reading);
   return cached = reading;
 }
 
@@ -132,17 +108,14 @@ void move_installation(const Reading& reading) {
 
 void record_installation() {
   if (is_up_to_date(current_reading())) return;
-  // Waits for another session that writes the first row; later sessions find the row.
-  LockRelationOid(cached.table, ShareRowExclusiveLock);
-  cached.valid = false;
+  // Waits for another session that writes the first row; its invalidation arrives with the lock.
+  LockRelationOid(catalog()->installation, ShareRowExclusiveLock);
   if (is_up_to_date(current_reading())) return;
   if (cached.is_unused)
     write_first_row();
   else
     move_installation(cached);
   CommandCounterIncrement();
-  cached.valid = false;
-  current_reading();
 }
 
 int64 number_epoch() {
@@ -184,7 +157,6 @@ PULSE_FUNCTION(pulse_lock_numbers) {
   PreventCommandDuringRecovery("adopt_installation");
   LockRelationOid(pulse::catalog()->worker_id_seq, ShareRowExclusiveLock);
   LockRelationOid(pulse::catalog()->token_seq, ShareRowExclusiveLock);
-  LockRelationOid(get_relname_relid("installation", pulse::catalog()->schema),
-                  ShareRowExclusiveLock);
+  LockRelationOid(pulse::catalog()->installation, ShareRowExclusiveLock);
   PG_RETURN_VOID();
 }
