@@ -1,19 +1,19 @@
 #include "finish/past_claim.hpp"
 
-#include "access/saved_plan.hpp"
 #include "server/errors.hpp"
 
 namespace pulse {
 namespace {
 
-// The value that the query returns, in the present memory context; NULL for an SQL NULL.
-char* text_result(SavedPlan* query, Datum* values, const char* nulls) {
+// The text that the query returns, in the present memory context; NULL for an SQL NULL.
+char* text_result(const char* query, int count, Oid* types, Datum* values, const char* nulls) {
   MemoryContext context = CurrentMemoryContext;
-  char* value = nullptr;
-  run_saved_plan(query, values, nulls, [&](HeapTuple* rows, uint64) {
-    const char* found = SPI_getvalue(rows[0], SPI_tuptable->tupdesc, 1);
-    if (found) value = MemoryContextStrdup(context, found);
-  });
+  if (SPI_connect() != SPI_OK_CONNECT ||
+      SPI_execute_with_args(query, count, types, values, nulls, false, 0) != SPI_OK_SELECT)
+    elog(ERROR, "could not run: %s", query);
+  const char* found = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+  char* value = found ? MemoryContextStrdup(context, found) : nullptr;
+  SPI_finish();
   return value;
 }
 
@@ -21,11 +21,10 @@ char* text_result(SavedPlan* query, Datum* values, const char* nulls) {
 
 const char* refusal_of(const NullableDatum& job_id, const NullableDatum& token,
                        const char* outcome) {
-  static SavedPlan query = {
-      "SELECT pulse._refused_token($1, $2, $3)", 3, {INT8OID, INT8OID, TEXTOID}, nullptr};
+  Oid types[] = {INT8OID, INT8OID, TEXTOID};
   Datum values[] = {job_id.value, token.value, CStringGetTextDatum(outcome)};
   char nulls[] = {job_id.isnull ? 'n' : ' ', token.isnull ? 'n' : ' ', ' '};
-  return text_result(&query, values, nulls);
+  return text_result("SELECT pulse._refused_token($1, $2, $3)", 3, types, values, nulls);
 }
 
 void raise_stale(const NullableDatum& job_id, const char* reason) {
@@ -42,9 +41,8 @@ void require_repeat(const NullableDatum& job_id, const NullableDatum& token, con
 }
 
 text* state_of_job(Datum job_id) {
-  static SavedPlan query = {"SELECT pulse._state_of($1)", 1, {INT8OID}, nullptr};
-  Datum values[] = {job_id};
-  const char* state = text_result(&query, values, nullptr);
+  Oid types[] = {INT8OID};
+  const char* state = text_result("SELECT pulse._state_of($1)", 1, types, &job_id, nullptr);
   return state ? cstring_to_text(state) : nullptr;
 }
 
