@@ -10,7 +10,7 @@ use Lint::Tree qw(found slurp files cpp_files);
 my %order = (
     'extension' => [
         [qw(module)],
-        [qw(transaction_end shared_setup)],
+        [qw(transaction_end)],
         [qw(finish)],
         [qw(claim)],
         [qw(install)],
