@@ -30,39 +30,32 @@ Size state_size(Extent extent) {
   return add_size(size, mul_size(extent.waiters, sizeof(Waiter)));
 }
 
-void reset_maintainer(MaintainerState* maintainer) {
-  pg_atomic_init_u32(&maintainer->process, 0);
-  pg_atomic_init_u32(&maintainer->has_swept, 0);
-  pg_atomic_init_u32(&maintainer->is_serving, 0);
-  pg_atomic_init_u32(&maintainer->end, static_cast<uint32>(MaintainerEnd::kDied));
-  pg_atomic_init_u64(&maintainer->next_start, 0);
-  pg_atomic_init_u64(&maintainer->last_sweep, 0);
-  pg_atomic_init_u64(&maintainer->reported_at, 0);
-  pg_atomic_init_u32(&maintainer->reported_sqlstate, 0);
+void init(pg_atomic_uint32* field, uint64 value) {
+  pg_atomic_init_u32(field, static_cast<uint32>(value));
+}
+void init(pg_atomic_uint64* field, uint64 value) { pg_atomic_init_u64(field, value); }
+
+template <typename... Fields>
+void init_all(uint64 value, Fields*... fields) {
+  (init(fields, value), ...);
 }
 
-// Resets all but the oid; the first claim then checks every queue.
+// Resets all but the oid and the wake groups, whose user counts sessions increment and decrement.
+// The first claim then checks every queue.
 void reset_database(DatabaseState* database) {
-  pg_atomic_init_u64(&database->any_generation, 0);
-  pg_atomic_init_u64(&database->parked_due, kNever);
-  pg_atomic_init_u64(&database->parked_seen, 0);
-  pg_atomic_init_u64(&database->sweep_due, kNever);
+  MaintainerState* maintainer = &database->maintainer;
+  init_all(0, &maintainer->process, &maintainer->has_swept, &maintainer->is_serving,
+           &maintainer->next_start, &maintainer->last_sweep, &maintainer->reported_at,
+           &maintainer->reported_sqlstate);
+  init_all(static_cast<uint64>(MaintainerEnd::kDied), &maintainer->end);
+  init_all(0, &database->any_generation, &database->parked_seen);
+  init_all(kNever, &database->parked_due, &database->sweep_due);
   for (int i = 0; i < kTaskBits; i++) {
-    pg_atomic_init_u64(&database->generation[i], 0);
-    pg_atomic_init_u64(&database->next_due[i], kNever);
+    init_all(0, &database->generation[i]);
+    init_all(kNever, &database->next_due[i]);
   }
-  for (int i = 0; i < kMarkWords; i++) pg_atomic_init_u64(&database->queue_marks[i], 0);
-  reset_maintainer(&database->maintainer);
-  pg_atomic_init_u64(&database->reconciled_at, 0);
-  pg_atomic_init_u32(&database->job, InvalidOid);
-}
-
-// Wake groups are never reset, because sessions increment and decrement their user counts.
-void init_wake_group(WakeGroup* slot) {
-  pg_atomic_init_u32(&slot->users, 0);
-  pg_atomic_init_u64(&slot->wake_group, 0);
-  pg_atomic_init_u64(&slot->tasks, 0);
-  pg_atomic_init_u64(&slot->generation, 0);
+  for (pg_atomic_uint64& word : database->queue_marks) init_all(0, &word);
+  init_all(0, &database->reconciled_at, &database->job);
 }
 
 void init_state(SharedState* created, Extent extent) {
@@ -72,21 +65,17 @@ void init_state(SharedState* created, Extent extent) {
   created->incarnation &= PG_INT64_MAX;
   created->databases = extent.databases;
   created->waiters = extent.waiters;
-  pg_atomic_init_u32(&created->launcher, 0);
-  pg_atomic_init_u32(&created->must_retry, 0);
-  pg_atomic_init_u32(&created->is_crowded, 0);
-  pg_atomic_init_u32(&created->may_stay, 0);
-  pg_atomic_init_u32(&created->waiting, 0);
+  init_all(0, &created->launcher, &created->must_retry, &created->is_crowded, &created->may_stay,
+           &created->waiting);
   for (int i = 0; i < extent.databases; i++) {
-    pg_atomic_init_u32(&created->database[i].oid, 0);
-    reset_database(&created->database[i]);
-    for (WakeGroup& slot : created->database[i].wake_groups) init_wake_group(&slot);
+    DatabaseState* database = &created->database[i];
+    init_all(0, &database->oid);
+    reset_database(database);
+    for (WakeGroup& slot : database->wake_groups)
+      init_all(0, &slot.users, &slot.wake_group, &slot.tasks, &slot.generation);
   }
   Waiter* waiter = waiter_array(created);
-  for (int i = 0; i < extent.waiters; i++) {
-    pg_atomic_init_u64(&waiter[i].word, kFree);
-    pg_atomic_init_u64(&waiter[i].woken_at, 0);
-  }
+  for (int i = 0; i < extent.waiters; i++) init_all(0, &waiter[i].word, &waiter[i].woken_at);
 }
 
 // If no spare memory is left, this backend polls and logs it once.
