@@ -123,29 +123,13 @@ int64 longest_tick_us() {
 
 // pulse._setting_us(name): a duration setting in microseconds, NULL when it is -1.
 PULSE_FUNCTION(pulse_setting_us) {
-  struct Duration {
-    const char* name;
-    const int* value;
-    int64 unit_us;
-  };
-  static const Duration durations[] = {
-      {"heartbeat_interval", &pulse::settings.heartbeat_interval_ms, 1000},
-      {"sweep_interval", &pulse::settings.sweep_interval_ms, 1000},
-      {"sweep_threshold", &pulse::settings.sweep_threshold_ms, 1000},
-      {"disconnect_grace", &pulse::settings.disconnect_grace_ms, 1000},
-      {"default_timeout", &pulse::settings.default_timeout_ms, 1000},
-      {"poll_interval", &pulse::settings.poll_interval_ms, 1000},
-      {"keep_completed", &pulse::settings.keep_completed_s, USECS_PER_SEC},
-      {"keep_failed", &pulse::settings.keep_failed_s, USECS_PER_SEC},
-      {"keep_attempts", &pulse::settings.keep_attempts_s, USECS_PER_SEC},
-  };
-  char* name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-  for (const Duration& duration : durations)
-    if (strcmp(duration.name, name) == 0) {
-      if (*duration.value < 0) PG_RETURN_NULL();
-      PG_RETURN_INT64(*duration.value * duration.unit_us);
-    }
-  elog(ERROR, "no duration setting is called \"%s\"", name);
+  char* name = psprintf("pulse.%s", text_to_cstring(PG_GETARG_TEXT_PP(0)));
+  // Shown with its unit, such as 5s or 30d.
+  const char* shown = GetConfigOptionByName(name, nullptr, false);
+  if (strcmp(shown, "-1") == 0) PG_RETURN_NULL();
+  const Interval* duration = DatumGetIntervalP(DirectFunctionCall3(
+      interval_in, CStringGetDatum(shown), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+  PG_RETURN_INT64(duration->day * USECS_PER_DAY + duration->time);
 }
 
 PULSE_FUNCTION(pulse_max_crashes) { PG_RETURN_INT32(pulse::settings.max_crashes); }
