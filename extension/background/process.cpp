@@ -34,7 +34,7 @@ bool sleep_in_background(int64 wait_us) {
   // At most a day, because longer timeouts overflow a 32-bit long in milliseconds.
   long timeout_ms = static_cast<long>((Min(Max(wait_us, 0), kDayUs) + 999) / 1000);
   WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, timeout_ms,
-            background_wait_event());
+            PG_WAIT_EXTENSION);
   ResetLatch(MyLatch);
   // Exits here, because the usual interrupt would log FATAL.
   if (ProcDiePending) proc_exit(1);

@@ -3,7 +3,6 @@
 #include "access/columns.hpp"
 #include "claim/claiming_worker.hpp"
 #include "job/task_settings.hpp"
-#include "server/compat.hpp"
 #include "server/settings.hpp"
 #include "server/values.hpp"
 
@@ -80,7 +79,10 @@ bool some_task_keeps_completed(Snapshot snapshot) {
 int64 backoff_us(const TaskRule& rule, int attempts) {
   double seconds = plain_seconds(rule, attempts);
   if (rule.has_cap) seconds = Min(seconds, rule.cap_s);
-  if (rule.jitter > 0) seconds *= 1 + rule.jitter * (2 * random_fraction() - 1);
+  if (rule.jitter > 0) {
+    double fraction = DatumGetFloat8(drandom(nullptr));
+    seconds *= 1 + rule.jitter * (2 * fraction - 1);
+  }
   return static_cast<int64>(rint(Min(Max(seconds, 0), kMaxS) * USECS_PER_SEC));
 }
 

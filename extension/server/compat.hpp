@@ -10,10 +10,6 @@ extern "C" {
 #include "replication/walsender.h"
 }
 using shmem_request_hook_type = void (*)();
-#else
-extern "C" {
-#include "common/pg_prng.h"
-}
 #endif
 
 namespace pulse {
@@ -49,15 +45,6 @@ inline shmem_request_hook_type replace_shmem_request_hook(shmem_request_hook_typ
 #endif
 }
 
-// A random number in [0, 1).
-inline double random_fraction() {
-#if PG_VERSION_NUM >= 150000
-  return pg_prng_double(&pg_global_prng_state);
-#else
-  return DatumGetFloat8(OidFunctionCall0(F_RANDOM));
-#endif
-}
-
 // --- processes -----------------------------------------------------------------------------------
 
 inline int own_proc_number() {
@@ -65,17 +52,6 @@ inline int own_proc_number() {
   return MyProcNumber;
 #else
   return MyProc->pgprocno;
-#endif
-}
-
-// The wait event of a sleeping background process, as pg_stat_activity shows it.
-inline uint32 background_wait_event() {
-#if PG_VERSION_NUM >= 170000
-  static uint32 event = 0;
-  if (event == 0) event = WaitEventExtensionNew("PulseBackgroundWorker");
-  return event;
-#else
-  return PG_WAIT_EXTENSION;
 #endif
 }
 
@@ -163,23 +139,18 @@ inline void update_indexes(ResultRelInfo* result, EState* estate, TupleTableSlot
 
 // --- results -------------------------------------------------------------------------------------
 
-// Prepares the tuplestore in ReturnSetInfo that a set-returning function fills.
+// Prepares the tuplestore in ReturnSetInfo that a set-returning function fills. Every executor
+// accepts one from a function that returns a set of rows.
 inline void begin_result_rows(FunctionCallInfo fcinfo) {
 #if PG_VERSION_NUM >= 150000
   InitMaterializedSRF(fcinfo, 0);
 #else
   auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-  if (!results || !IsA(results, ReturnSetInfo) || !(results->allowedModes & SFRM_Materialize))
-    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                    errmsg("set-valued function called where no set is accepted")));
   MemoryContext context = MemoryContextSwitchTo(results->econtext->ecxt_per_query_memory);
-  TupleDesc shape;
-  if (get_call_result_type(fcinfo, nullptr, &shape) != TYPEFUNC_COMPOSITE)
-    elog(ERROR, "return type must be a row type");
   bool random = (results->allowedModes & SFRM_Materialize_Random) != 0;
   results->returnMode = SFRM_Materialize;
   results->setResult = tuplestore_begin_heap(random, false, work_mem);
-  results->setDesc = shape;
+  (void)get_call_result_type(fcinfo, nullptr, &results->setDesc);
   MemoryContextSwitchTo(context);
 #endif
 }
