@@ -6,9 +6,7 @@
 #include "server/settings.hpp"
 
 extern "C" {
-#include "catalog/dependency.h"
 #include "catalog/objectaccess.h"
-#include "catalog/pg_class.h"
 #include "commands/event_trigger.h"
 #include "commands/extension.h"
 }

@@ -4,10 +4,8 @@
 
 namespace pulse {
 
-bool in_client_block() { return IsTransactionBlock(); }
-
 void warn_in_block(const char* what) {
-  if (!in_client_block()) return;
+  if (!IsTransactionBlock()) return;
   ereport(
       WARNING,
       (errmsg("%s inside a transaction block counts only once that commits", what),
@@ -16,7 +14,7 @@ void warn_in_block(const char* what) {
 
 }  // namespace pulse
 
-PULSE_FUNCTION(pulse_in_client_block) { PG_RETURN_BOOL(pulse::in_client_block()); }
+PULSE_FUNCTION(pulse_in_client_block) { PG_RETURN_BOOL(IsTransactionBlock()); }
 
 // pulse._warn_in_block(what)
 PULSE_FUNCTION(pulse_warn_in_block) {

@@ -5,11 +5,7 @@
 
 namespace pulse {
 
-// True when the client opened a transaction block, so that the call's work is not committed with
-// it.
-bool in_client_block();
-
-// Warns there that this call counts only once the block commits.
+// Warns in a transaction block of the client that this call counts only once the block commits.
 void warn_in_block(const char* what);
 
 }  // namespace pulse
