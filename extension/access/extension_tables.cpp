@@ -1,45 +1,36 @@
 #include "access/extension_tables.hpp"
 
+#include "access/search_path.hpp"
+
 namespace pulse {
 namespace {
 
-void find_extension_row(ExtensionTables* tables) {
-  Relation extensions = table_open(ExtensionRelationId, AccessShareLock);
-  ScanKeyData key;
-  ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
-              CStringGetDatum("pg_pulse"));
-  SysScanDesc scan = systable_beginscan(extensions, ExtensionNameIndexId, true, nullptr, 1, &key);
-  HeapTuple tuple = systable_getnext(scan);
-  if (HeapTupleIsValid(tuple)) {
-    auto* row = reinterpret_cast<Form_pg_extension>(GETSTRUCT(tuple));
-    tables->extension = row->oid;
-    tables->owner = row->extowner;
-  }
-  systable_endscan(scan);
-  table_close(extensions, AccessShareLock);
+constexpr char kTables[] =
+    "SELECT e.oid, e.extowner, c.oid FROM pg_extension AS e"
+    " JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid"
+    " AND d.classid = 'pg_class'::regclass"
+    " JOIN pg_class AS c ON c.oid = d.objid AND c.relkind = 'r' WHERE e.extname = 'pg_pulse'";
+
+Oid oid_in(uint64 row, int column) {
+  bool isnull;
+  return DatumGetObjectId(
+      SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column, &isnull));
 }
 
 }  // namespace
 
 ExtensionTables find_extension_tables() {
   ExtensionTables tables = {};
-  find_extension_row(&tables);
-  if (!OidIsValid(tables.extension)) return tables;
-  Relation depend = table_open(DependRelationId, AccessShareLock);
-  ScanKeyData key[2];
-  ScanKeyInit(&key[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
-              ObjectIdGetDatum(ExtensionRelationId));
-  ScanKeyInit(&key[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
-              ObjectIdGetDatum(tables.extension));
-  SysScanDesc scan = systable_beginscan(depend, DependReferenceIndexId, true, nullptr, 2, key);
-  while (HeapTuple tuple = systable_getnext(scan)) {
-    auto* row = reinterpret_cast<Form_pg_depend>(GETSTRUCT(tuple));
-    bool is_table =
-        row->classid == RelationRelationId && get_rel_relkind(row->objid) == RELKIND_RELATION;
-    if (is_table && tables.count < kMaxTables) tables.table[tables.count++] = row->objid;
-  }
-  systable_endscan(scan);
-  table_close(depend, AccessShareLock);
+  under_secure_search_path([&tables] {
+    if (SPI_connect() != SPI_OK_CONNECT || SPI_execute(kTables, false, kMaxTables) != SPI_OK_SELECT)
+      elog(ERROR, "could not find the tables of pg_pulse");
+    for (uint64 row = 0; row < SPI_processed; row++) {
+      tables.extension = oid_in(row, 1);
+      tables.owner = oid_in(row, 2);
+      tables.table[tables.count++] = oid_in(row, 3);
+    }
+    SPI_finish();
+  });
   return tables;
 }
 
