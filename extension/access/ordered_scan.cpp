@@ -6,22 +6,8 @@
 #include "server/compat.hpp"
 
 namespace pulse {
-namespace {
 
 constexpr int kBoundKeys = 2;  // its lower and its upper bound
-
-bool seek_due_row(OrderedScan* scan) {
-  while (index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot)) {
-    CHECK_FOR_INTERRUPTS();
-    if (!read_ordered_row(scan)) continue;
-    if (is_row_due(scan)) return true;
-    // Every later entry of this priority is due later still.
-    rescan_priorities(scan, BTGreaterStrategyNumber, F_INT2GT, scan->priority, PG_INT16_MAX);
-  }
-  return false;
-}
-
-}  // namespace
 
 JobOrder order_of(TupleTableSlot* row) {
   bool isnull;
@@ -51,10 +37,19 @@ void fix_int2(OrderedScan* scan, int16 value) {
 bool first_due_in_order(OrderedScan* scan) {
   begin_ordered_scan(scan);
   rescan_priorities(scan, BTGreaterEqualStrategyNumber, F_INT2GE, PG_INT16_MIN, PG_INT16_MAX);
-  return seek_due_row(scan);
+  return next_due_in_order(scan);
 }
 
-bool next_due_in_order(OrderedScan* scan) { return seek_due_row(scan); }
+bool next_due_in_order(OrderedScan* scan) {
+  while (index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot)) {
+    CHECK_FOR_INTERRUPTS();
+    if (!read_ordered_row(scan)) continue;
+    if (is_row_due(scan)) return true;
+    // Every later entry of this priority is due later still.
+    rescan_priorities(scan, BTGreaterStrategyNumber, F_INT2GT, scan->priority, PG_INT16_MAX);
+  }
+  return false;
+}
 
 void end_ordered_scan(OrderedScan* scan) {
   index_endscan(scan->scan);

@@ -218,9 +218,8 @@ bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot) {
   ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT2EQ, after);
   init_text_key(&keys[1], 2, BTGreaterStrategyNumber, F_TEXT_GT, *name);
   seek_keys(parked, keys);
-  bool found = next_row(parked);
-  if (!found && same_slot) return false;
-  if (!found) {
+  if (!next_row(parked)) {
+    if (same_slot) return false;
     ScanKeyInit(&keys[0], 1, BTGreaterStrategyNumber, F_INT2GT, after);
     init_text_key(&keys[1], 2, BTGreaterEqualStrategyNumber, F_TEXT_GE, CStringGetTextDatum(""));
     seek_keys(parked, keys);
