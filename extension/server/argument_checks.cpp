@@ -20,10 +20,9 @@ bool is_step(const char* component, int length) {
 bool stays_beneath(const char* name, int length) {
   int start = 0;
   for (int i = 0; i <= length; i++) {
-    if (i < length &&
-        (static_cast<unsigned char>(name[i]) < ' ' || name[i] == 0x7f || name[i] == '\\'))
-      return false;
-    if (i < length && name[i] != '/') continue;
+    auto character = static_cast<unsigned char>(i < length ? name[i] : '/');
+    if (character < ' ' || character == 0x7f || character == '\\') return false;
+    if (character != '/') continue;
     if (is_step(name + start, i - start)) return false;
     start = i + 1;
   }
