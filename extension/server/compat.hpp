@@ -5,10 +5,6 @@
 #include "server/postgres.hpp"
 
 #if PG_VERSION_NUM < 150000
-extern "C" {
-#include "postmaster/autovacuum.h"
-#include "replication/walsender.h"
-}
 using shmem_request_hook_type = void (*)();
 #endif
 
@@ -24,16 +20,7 @@ inline void reserve_settings(const char* prefix) {
 #endif
 }
 
-// PostgreSQL 14 requests shared memory while it loads the library, before it computes MaxBackends.
-inline int max_backends() {
-#if PG_VERSION_NUM >= 150000
-  return MaxBackends;
-#else
-  return MaxConnections + autovacuum_max_workers + 1 + max_worker_processes + max_wal_senders;
-#endif
-}
-
-// Installs the hook and returns the previous one.
+// Installs the hook and returns the previous one. PostgreSQL 14 requests shared memory at once.
 inline shmem_request_hook_type replace_shmem_request_hook(shmem_request_hook_type request) {
 #if PG_VERSION_NUM >= 150000
   shmem_request_hook_type previous = shmem_request_hook;

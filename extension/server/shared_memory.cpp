@@ -1,6 +1,5 @@
 #include "server/shared_memory.hpp"
 
-#include "server/compat.hpp"
 #include "server/hash.hpp"
 
 namespace pulse {
@@ -22,7 +21,9 @@ struct Extent {
   int waiters;
 };
 
-Extent preloaded_extent() { return {kPreloadedDatabases, max_backends()}; }
+// A waiter for each backend that can call a function: clients' and background workers'.
+// (MaxBackends is not known yet when PostgreSQL 14 asks.)
+Extent preloaded_extent() { return {kPreloadedDatabases, MaxConnections + max_worker_processes}; }
 
 Size state_size(Extent extent) {
   Size size = offsetof(SharedState, database);
