@@ -28,12 +28,6 @@ void fix_text(OrderedScan* scan, Datum value) {
   scan->prefix++;
 }
 
-void fix_int2(OrderedScan* scan, int16 value) {
-  ScanKeyInit(&scan->keys[scan->prefix], static_cast<AttrNumber>(scan->prefix + 1),
-              BTEqualStrategyNumber, F_INT2EQ, Int16GetDatum(value));
-  scan->prefix++;
-}
-
 bool first_due_in_order(OrderedScan* scan) {
   begin_ordered_scan(scan);
   rescan_priorities(scan, BTGreaterEqualStrategyNumber, F_INT2GE, PG_INT16_MIN, PG_INT16_MAX);

@@ -36,7 +36,6 @@ struct OrderedScan : JobOrder {
 
 // Fixes the next leading column to a value.
 void fix_text(OrderedScan* scan, Datum value);
-void fix_int2(OrderedScan* scan, int16 value);
 
 // Positions on the first due row; false when there is none.
 bool first_due_in_order(OrderedScan* scan);

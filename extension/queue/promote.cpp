@@ -19,9 +19,8 @@ namespace {
 constexpr int kFallenDueAtOnce = 1000;
 
 // How many more jobs may be promoted, and what remains.
-struct PromotionBudget {
+struct PromotionBudget : Promotion {
   int room;
-  Promotion left;
 };
 
 struct OpenJob : JobOrder {
@@ -104,8 +103,9 @@ void read_open_jobs(Queue* queue, Relation job, Snapshot snapshot) {
   close_index_lookup(&jobs);
 }
 
-bool change_state(JobTable* table, TupleTableSlot* seen, Oid state) {
-  if (!try_lock_row(table, seen->tts_tid)) return false;
+// False when a claim is taking the job.
+bool change_state(JobTable* table, const ItemPointerData& seen, Oid state) {
+  if (!try_lock_row(table, seen)) return false;
   JobChange change = {};
   change.set_waiting(state);
   update_locked_row(table, &change);
@@ -114,20 +114,9 @@ bool change_state(JobTable* table, TupleTableSlot* seen, Oid state) {
 
 bool open_parked_job(JobTable* table, OrderedScan* parked) {
   text* identifier = DatumGetTextPP(value_of(parked->slot, kJobIdentifier));
-  if (!change_state(table, parked->slot, catalog()->state_ready)) return false;
+  if (!change_state(table, parked->slot->tts_tid, catalog()->state_ready)) return false;
   note_ready(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier), parked->run_at);
   return true;
-}
-
-// Parks the worst open job because a better one is parked. False when a claim is taking it.
-bool park_worst(JobTable* table, Queue* queue) {
-  TupleTableSlot* slot = table_slot_create(table->relation, nullptr);
-  OpenJob worst_job = queue->open[--queue->open_count];
-  bool parked =
-      table_tuple_fetch_row_version(table->relation, &worst_job.tid, table->snapshot, slot) &&
-      change_state(table, slot, catalog()->state_parked);
-  ExecDropSingleTupleTableSlot(slot);
-  return parked;
 }
 
 // Whether the parked job may be opened: where all slots are taken, in place of a worse open job.
@@ -143,8 +132,10 @@ bool begin_parked_scan(OrderedScan* parked, Relation job, Snapshot snapshot, con
   parked->index = index_open(catalog()->job_parked_idx, AccessShareLock);
   parked->snapshot = snapshot;
   parked->now = wall_now();
-  fix_int2(parked, static_cast<int16>(queue.slot));
   parked->state = catalog()->state_parked;
+  parked->prefix = 1;
+  ScanKeyInit(&parked->keys[0], 1, BTEqualStrategyNumber, F_INT2EQ,
+              Int16GetDatum(static_cast<int16>(queue.slot)));
   fix_text(parked, queue.name);
   return first_due_in_order(parked);
 }
@@ -161,12 +152,13 @@ void open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
   for (; due && may_open(*queue, parked); due = next_due_in_order(&parked)) {
     if (budget->room <= 0) {
       return_queue_mark(queue->slot);
-      budget->left.more = true;
+      budget->more = true;
       break;
     }
     if (queue->taken >= queue->concurrency) {
       // Each swap opens a better job than it parks, so the loop ends.
-      if (!park_worst(table, queue)) {
+      const OpenJob& worst = queue->open[--queue->open_count];
+      if (!change_state(table, worst.tid, catalog()->state_parked)) {
         return_queue_mark(queue->slot);
         break;
       }
@@ -185,7 +177,7 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   uint64 hash = fnv1a(VARDATA_ANY(label), VARSIZE_ANY_EXHDR(label));
   if (!try_advisory_lock(LockKind::kQueue, hash, ExclusiveLock)) {
     return_queue_mark(slot);
-    budget->left.busy = true;
+    budget->busy = true;
     return;
   }
   // The lock precedes the snapshot, so the snapshot shows every promotion committed before.
@@ -246,7 +238,7 @@ void promote_queues_of_slot(int slot, PromotionBudget* budget) {
 // either case.
 bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name, int slot) {
   if (!wants_promotion(scan, name, slot)) return false;
-  PromotionBudget unbounded_budget = {kFallenDueAtOnce, {false, false}};
+  PromotionBudget unbounded_budget = {{false, false}, kFallenDueAtOnce};
   if (database)
     mark_queue(database, slot);
   else
@@ -257,15 +249,15 @@ bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name
 }  // namespace
 
 Promotion promote_marked(int room, int max_marks) {
-  PromotionBudget budget = {room, {false, false}};
+  PromotionBudget budget = {{false, false}, room};
   // Takes one mark at a time, so that the mark of an unchecked queue stays set.
   for (int checked_count = 0; checked_count < max_marks && budget.room > 0; checked_count++) {
     int slot;
     if (!take_queue_mark(&slot)) break;
     promote_queues_of_slot(slot, &budget);
   }
-  budget.left.more |= queue_marks_remain();
-  return budget.left;
+  budget.more |= queue_marks_remain();
+  return budget;
 }
 
 void mark_fallen_due() {

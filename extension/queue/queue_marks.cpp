@@ -38,8 +38,7 @@ bool is_look_at_all_due() {
 }
 
 void mark_queue(DatabaseState* database, int slot) {
-  if (database)
-    pg_atomic_fetch_or_u64(&database->queue_marks[slot / 64], UINT64CONST(1) << (slot % 64));
+  pg_atomic_fetch_or_u64(&database->queue_marks[slot / 64], UINT64CONST(1) << (slot % 64));
 }
 
 void record_full_check(DatabaseState* database) {
