@@ -1,8 +1,7 @@
 #include "server/settings.hpp"
 
-#include "server/shared_memory.hpp"
-
 #include "server/compat.hpp"
+#include "server/shared_memory.hpp"
 
 #include <climits>
 

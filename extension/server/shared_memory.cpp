@@ -49,14 +49,14 @@ void reset_database(DatabaseState* database) {
            &maintainer->next_start, &maintainer->last_sweep, &maintainer->reported_at,
            &maintainer->reported_sqlstate);
   init_all(static_cast<uint64>(MaintainerEnd::kDied), &maintainer->end);
-  init_all(0, &database->any_generation, &database->parked_seen);
+  init_all(0, &database->job, &database->reconciled_at, &database->any_generation,
+           &database->parked_seen);
   init_all(kNever, &database->parked_due, &database->sweep_due);
   for (int i = 0; i < kTaskBits; i++) {
     init_all(0, &database->generation[i]);
     init_all(kNever, &database->next_due[i]);
   }
   for (pg_atomic_uint64& word : database->queue_marks) init_all(0, &word);
-  init_all(0, &database->reconciled_at, &database->job);
 }
 
 void init_state(SharedState* created, Extent extent) {
@@ -92,32 +92,34 @@ void allocate_from_spare() {
                 errhint("Add pg_pulse to shared_preload_libraries.")));
 }
 
-bool is_dropped(Oid database) {
-  return !SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(database));
+// Finds the slot of the database, or takes a free one.
+DatabaseState* find_slot(SharedState* all, Oid database) {
+  for (int i = 0; i < all->databases; i++) {
+    DatabaseState* slot = &all->database[i];
+    uint32 oid = pg_atomic_read_u32(&slot->oid);
+    if (oid == 0 && pg_atomic_compare_exchange_u32(&slot->oid, &oid, database)) oid = database;
+    if (oid == database) return slot;
+  }
+  return nullptr;
 }
 
-// The caller holds AddinShmemInitLock, so no other backend takes over a slot meanwhile, and no
-// session of the dropped database is left.
-DatabaseState* find_or_take(SharedState* all, int slot, Oid dropped, Oid database) {
-  for (int i = 0; i < all->databases; i++)
-    if (pg_atomic_read_u32(&all->database[i].oid) == database) return &all->database[i];
-  DatabaseState* slot_state = &all->database[slot];
-  if (pg_atomic_read_u32(&slot_state->oid) != dropped) return nullptr;
-  reset_database(slot_state);
-  if (on_slot_taken_over) on_slot_taken_over(slot);
-  pg_write_barrier();  // a backend that finds the oid without the lock finds the slot reset
-  pg_atomic_write_u32(&slot_state->oid, database);
-  return slot_state;
-}
-
-// Takes over the slot of a dropped database. Catalog lookups may wait, so they precede the lock.
+// Takes over the slot of a dropped database, of which no session is left. Catalog lookups may wait,
+// so they precede the lock, under which no other backend takes over a slot.
 DatabaseState* take_over_dropped(SharedState* all, Oid database) {
   for (int i = 0; i < all->databases; i++) {
-    Oid oid = pg_atomic_read_u32(&all->database[i].oid);
-    if (oid == database) return &all->database[i];
-    if (!is_dropped(oid)) continue;
+    DatabaseState* slot = &all->database[i];
+    Oid seen = pg_atomic_read_u32(&slot->oid);
+    if (seen == database) return slot;
+    if (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(seen))) continue;
     LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-    DatabaseState* found = find_or_take(all, i, oid, database);
+    DatabaseState* found = find_slot(all, database);
+    if (!found && pg_atomic_read_u32(&slot->oid) == seen) {
+      reset_database(slot);
+      if (on_slot_taken_over) on_slot_taken_over(i);
+      pg_write_barrier();  // a backend that finds the oid without the lock finds the slot reset
+      pg_atomic_write_u32(&slot->oid, database);
+      found = slot;
+    }
     LWLockRelease(AddinShmemInitLock);
     if (found) return found;
   }
@@ -182,13 +184,8 @@ SharedState* shared() {
 DatabaseState* database_state(Oid database) {
   SharedState* all = shared();
   if (!all) return nullptr;
-  for (int i = 0; i < all->databases; i++) {
-    DatabaseState* slot_state = &all->database[i];
-    uint32 oid = pg_atomic_read_u32(&slot_state->oid);
-    if (oid == 0 && pg_atomic_compare_exchange_u32(&slot_state->oid, &oid, database))
-      oid = database;
-    if (oid == database) return slot_state;
-  }
+  DatabaseState* slot = find_slot(all, database);
+  if (slot) return slot;
   // A process without a database has no syscache to check whether another database was dropped.
   bool can_look = IsTransactionState() && OidIsValid(MyDatabaseId);
   return can_look ? take_over_dropped(all, database) : nullptr;
