@@ -9,6 +9,4 @@ int begin_secure_search_path() {
   return level;
 }
 
-void end_secure_search_path(int level) { AtEOXact_GUC(true, level); }
-
 }  // namespace pulse

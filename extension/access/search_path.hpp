@@ -8,15 +8,14 @@
 
 namespace pulse {
 
-// Calls nest and end in reverse order; an error ends them too.
+// Begins a nest level of settings; an error ends it too.
 int begin_secure_search_path();
-void end_secure_search_path(int level);
 
 template <typename Run>
 void under_secure_search_path(Run run) {
   int level = begin_secure_search_path();
   run();
-  end_secure_search_path(level);
+  AtEOXact_GUC(true, level);
 }
 
 }  // namespace pulse
