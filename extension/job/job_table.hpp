@@ -91,16 +91,13 @@ void read_row_value(RowValue* row, HeapTupleHeader header, const char* table);
 // Calls use(row) with the first row that has this text in the first column of the index, if any.
 template <typename Use>
 void with_row_of_text(Relation table, Oid index_oid, Datum value, Snapshot snapshot, Use use) {
-  Relation index = index_open(index_oid, AccessShareLock);
-  TupleTableSlot* row = table_slot_create(table, nullptr);
+  IndexLookup rows;
+  open_index_lookup(&rows, table, index_oid, snapshot, 1);
   ScanKeyData key;
   init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, value);
-  IndexScanDesc scan = begin_index_scan(table, index, snapshot, 1);
-  index_rescan(scan, &key, 1, nullptr, 0);
-  if (index_getnext_slot(scan, ForwardScanDirection, row)) use(row);
-  index_endscan(scan);
-  ExecDropSingleTupleTableSlot(row);
-  index_close(index, AccessShareLock);
+  seek_keys(&rows, &key);
+  if (next_row(&rows)) use(rows.row);
+  close_index_lookup(&rows);
 }
 
 // Opens the table in the present memory context. Its new snapshot shows what other transactions
