@@ -3,7 +3,6 @@
 #include "access/extension_tables.hpp"
 #include "background/process.hpp"
 #include "server/clocks.hpp"
-#include "server/compat.hpp"
 #include "server/settings.hpp"
 
 namespace pulse {
@@ -109,7 +108,9 @@ void pin_settings() {
   };
   for (const auto& setting : pinned)
     SetConfigOption(setting[0], setting[1], PGC_SUSET, PGC_S_OVERRIDE);
-  if (kLimitsTransactions) SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
+  // Servers before 17 have no such setting.
+  if (GetConfigOption("transaction_timeout", true, false))
+    SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
 }
 
 bool find_extension(bool* can_prune) {

@@ -10,8 +10,6 @@ using shmem_request_hook_type = void (*)();
 
 namespace pulse {
 
-// --- starting ------------------------------------------------------------------------------------
-
 inline void reserve_settings(const char* prefix) {
 #if PG_VERSION_NUM >= 150000
   MarkGUCPrefixReserved(prefix);
@@ -32,8 +30,6 @@ inline shmem_request_hook_type replace_shmem_request_hook(shmem_request_hook_typ
 #endif
 }
 
-// --- processes -----------------------------------------------------------------------------------
-
 inline int own_proc_number() {
 #if PG_VERSION_NUM >= 170000
   return MyProcNumber;
@@ -49,9 +45,6 @@ constexpr int kInterruptibleProcess = BGWORKER_INTERRUPTIBLE;
 #else
 constexpr int kInterruptibleProcess = 0;
 #endif
-
-// Whether the server has the setting transaction_timeout.
-constexpr bool kLimitsTransactions = PG_VERSION_NUM >= 170000;
 
 // The wait event for a closed client socket. Servers before 15 notice it only by
 // client_connection_check_interval.
@@ -78,8 +71,6 @@ inline TimeLineID insertion_timeline() {
   return ThisTimeLineID;
 #endif
 }
-
-// --- tables --------------------------------------------------------------------------------------
 
 inline IndexScanDesc begin_index_scan(Relation table, Relation index, Snapshot snapshot, int keys) {
 #if PG_VERSION_NUM >= 180000
@@ -123,8 +114,6 @@ inline void update_indexes(ResultRelInfo* result, EState* estate, TupleTableSlot
   ExecInsertIndexTuples(result, changed, estate, true, false, nullptr, NIL);
 #endif
 }
-
-// --- results -------------------------------------------------------------------------------------
 
 // Prepares the tuplestore in ReturnSetInfo that a set-returning function fills. Every executor
 // accepts one from a function that returns a set of rows.
