@@ -42,7 +42,8 @@ Oid state_named(const char* type_name, const char* name) {
   return oid;
 }
 
-void load_job() {
+void load_catalog() {
+  known.schema = get_namespace_oid("pulse", false);
   known.job = relation_named("job");
   known.job_key = relation_named("job_pkey");
   known.job_claim_idx = relation_named("job_claim_idx");
@@ -58,11 +59,6 @@ void load_job() {
   known.state_ready = state_named("job_state", "ready");
   known.state_parked = state_named("job_state", "parked");
   known.state_running = state_named("job_state", "running");
-}
-
-void load_catalog() {
-  known.schema = get_namespace_oid("pulse", false);
-  load_job();
   known.heartbeat = relation_named("heartbeat");
   known.heartbeat_key = relation_named("heartbeat_pkey");
   known.worker = relation_named("worker");

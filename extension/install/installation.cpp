@@ -11,7 +11,6 @@ namespace {
 // every session look up the catalog again.
 struct Reading {
   uint64 generation;  // of the catalog
-  bool is_known;      // false: the SQL of 0.1.0, which has no such table
   bool is_unused;
   bool is_copy;
   bool is_moved;
@@ -42,7 +41,6 @@ void read_standing(Reading* reading) {
     bool isnull;
     return SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, number, &isnull);
   };
-  reading->is_known = true;
   reading->is_unused = DatumGetBool(column(1));
   reading->is_copy = DatumGetBool(column(2));
   reading->is_moved = DatumGetBool(column(3));
@@ -64,7 +62,8 @@ const Reading& current_reading() {
 }
 
 bool is_up_to_date(const Reading& reading) {
-  if (!reading.is_known || reading.is_copy) return true;
+  // The SQL of 0.1.0 has no such table.
+  if (!OidIsValid(catalog()->installation) || reading.is_copy) return true;
   return !reading.is_unused && !reading.is_moved && reading.timeline == current_timeline();
 }
 
