@@ -2,9 +2,21 @@
 -- that it changes without waiting, and judges again on the locked row. Lock order: heartbeat row,
 -- worker lock, job rows by id, job keys.
 
--- Judges one version of a heartbeat row.
+-- Judges one version of a heartbeat row. Each sweep asks for each worker.
 CREATE OR REPLACE FUNCTION pulse._lost_way(beat pulse.heartbeat, live_us bigint) RETURNS text
-  LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lost_way';
+  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN CASE
+    WHEN beat.verdict IN ('lost', 'stopped') THEN NULL
+    WHEN beat.attachment IS NOT NULL AND beat.beat_live_us <= beat.detached_live_us
+         AND live_us - beat.detached_live_us >= pulse._setting_us('disconnect_grace')
+      THEN 'session'
+    WHEN beat.attachment IS NOT NULL AND beat.detached_live_us IS NULL AND beat.interval_us = 0
+      THEN NULL
+    WHEN live_us - beat.beat_live_us
+         > greatest(beat.threshold_us, pulse._least_threshold_us(beat.interval_us))
+      THEN 'silence' END;
+END $$;
 COMMENT ON FUNCTION pulse._lost_way(pulse.heartbeat, bigint) IS
   'Returns why this worker counts as lost: session (its attached session ended), silence (no '
   'heartbeat within its threshold) or NULL (it is alive).';

@@ -41,7 +41,10 @@ COMMENT ON FUNCTION pulse._incarnation() IS 'Returns a number that names this ru
 
 -- Every worker's threshold must have room for two heartbeats and one and a half sweep intervals.
 CREATE OR REPLACE FUNCTION pulse._least_threshold_us(interval_us bigint) RETURNS bigint
-  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_least_threshold_us';
+  LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN 2 * interval_us + coalesce(pulse._setting_us('sweep_interval'), 0) * 3 / 2;
+END $$;
 COMMENT ON FUNCTION pulse._least_threshold_us(bigint) IS
   'Returns 2 x interval_us + 1.5 x sweep_interval in microseconds: the shortest silence that may '
   'count as a death.';
