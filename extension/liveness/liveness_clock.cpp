@@ -10,6 +10,13 @@
 namespace pulse {
 namespace {
 
+// One committed reading of the clock table.
+struct ClockReading {
+  int64 vt_us;
+  TimestampTz last_tick;
+  int32 timeline;
+};
+
 // The row with the latest time counts, because an older row belongs to an earlier sweep.
 ClockReading read_clock() {
   ClockReading reading = {0, 0, 0};
@@ -37,18 +44,6 @@ ClockReading read_clock() {
   return reading;
 }
 
-// The time from the tick to `at`, as far as it lies in this incarnation of the server.
-int64 elapsed_us(const ClockReading& reading, TimestampTz at) {
-  return at - Max(reading.last_tick, incarnation_started_at());
-}
-
-// A moment before the tick counts as the tick, so that a worker is lost too late rather than early.
-int64 base_us_at(const ClockReading& reading, TimestampTz at) {
-  // A new timeline adds nothing: no worker could beat between the primary's end and the promotion.
-  if (reading.timeline != current_timeline()) return reading.vt_us;
-  return reading.vt_us + Min(Max(elapsed_us(reading, at), 0), longest_tick_us());
-}
-
 }  // namespace
 
 int32 current_timeline() {
@@ -57,15 +52,24 @@ int32 current_timeline() {
   return static_cast<int32>(insertion_timeline());
 }
 
-int64 live_base_us_at(TimestampTz at) { return base_us_at(read_clock(), at); }
+int64 live_base_us_at(TimestampTz at) {
+  ClockReading reading = read_clock();
+  // A new timeline adds nothing: no worker could beat between the primary's end and the promotion.
+  if (reading.timeline != current_timeline()) return reading.vt_us;
+  // Neither does the time before this incarnation of the server. A moment before the tick counts as
+  // the tick, so that a worker is lost too late rather than early.
+  int64 elapsed_us = at - Max(reading.last_tick, incarnation_started_at());
+  return reading.vt_us + Min(Max(elapsed_us, 0), longest_tick_us());
+}
 
-int64 live_base_us() { return live_base_us_at(GetCurrentTimestamp()); }
-
-int64 live_now_us() { return live_base_us() + clock_offset_us(); }
+int64 live_now_us() { return live_base_us_at(GetCurrentTimestamp()) + clock_offset_us(); }
 
 }  // namespace pulse
 
-PULSE_FUNCTION(pulse_live_base_us) { PG_RETURN_INT64(pulse::live_base_us()); }
+// pulse._live_base_us(): the time that a tick stores.
+PULSE_FUNCTION(pulse_live_base_us) {
+  PG_RETURN_INT64(pulse::live_base_us_at(GetCurrentTimestamp()));
+}
 
 PULSE_FUNCTION(pulse_live_now_us) { PG_RETURN_INT64(pulse::live_now_us()); }
 

@@ -7,17 +7,8 @@
 
 namespace pulse {
 
-// One committed reading of the clock table.
-struct ClockReading {
-  int64 vt_us;
-  TimestampTz last_tick;
-  int32 timeline;
-};
-
-// The time that a tick stores: without the session's pulse.clock_offset.
-int64 live_base_us();
-
-// The same at a moment of the wall clock. A moment before the last tick counts as the tick.
+// The clock at a moment of the wall clock, without the session's pulse.clock_offset. A moment
+// before the last tick counts as the tick.
 int64 live_base_us_at(TimestampTz at);
 
 // The liveness clock now, in microseconds. Reads the clock table under a snapshot of its own.
