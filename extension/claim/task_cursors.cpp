@@ -105,17 +105,16 @@ bool has_more(Claim* claim, TaskCursor* cursor) {
 
 void close_cursors(Claim* claim) {
   DatabaseState* database = this_database();
-  uint64 lowered = 0;
+  bool is_lowered = false;
   for (int i = 0; i < claim->cursor_count; i++) {
     TaskCursor* cursor = claim->cursors[i];
-    if (cursor->scan.next_due && database &&
-        lower_due(&database->next_due[cursor->bit], cursor->scan.next_due))
-      lowered |= UINT64CONST(1) << cursor->bit;
+    if (cursor->scan.next_due && database)
+      is_lowered |= lower_due(&database->next_due[cursor->bit], cursor->scan.next_due);
     if (has_more(claim, cursor)) note_more(cursor->bit);
     if (cursor->due) leave_row(&cursor->scan);
     end_due(&cursor->scan);
   }
-  if (lowered) signal_timer_owners(lowered);
+  if (is_lowered) signal_waiters(kTimerOwners);
 }
 
 }  // namespace pulse

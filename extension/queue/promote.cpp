@@ -115,7 +115,7 @@ bool change_state(JobTable* table, const ItemPointerData& seen, Oid state) {
 bool open_parked_job(JobTable* table, OrderedScan* parked) {
   text* identifier = DatumGetTextPP(value_of(parked->slot, kJobIdentifier));
   if (!change_state(table, parked->slot->tts_tid, catalog()->state_ready)) return false;
-  note_ready(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier), parked->run_at);
+  note_ready(identifier, parked->run_at);
   return true;
 }
 

@@ -72,6 +72,7 @@ void init_state(SharedState* created, Extent extent) {
     DatabaseState* database = &created->database[i];
     init_all(0, &database->oid);
     reset_database(database);
+    SpinLockInit(&database->wake_group_lock);
     for (WakeGroup& slot : database->wake_groups)
       init_all(0, &slot.users, &slot.wake_group, &slot.tasks, &slot.generation);
   }

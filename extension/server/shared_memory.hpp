@@ -36,7 +36,8 @@ struct MaintainerState {
   pg_atomic_uint32 reported_sqlstate;
 };
 
-// Sessions with the same claim terms (wake_groups.hpp).
+// Sessions with the same claim terms, tasks and excluded flags, so that each can replace any other.
+// A commit that woke enough of a group leaves its generation alone.
 struct WakeGroup {
   pg_atomic_uint32 users;       // number of sessions; 0: free
   pg_atomic_uint64 wake_group;  // hash of what they claim
@@ -56,6 +57,7 @@ struct DatabaseState {
   pg_atomic_uint64 reconciled_at;
   // Incremented by a commit that may have a job for the task bit, the wake group, any worker.
   pg_atomic_uint64 generation[kTaskBits];
+  slock_t wake_group_lock;  // held to join a group
   WakeGroup wake_groups[kMaxWakeGroups];
   pg_atomic_uint64 any_generation;
   // The earliest known run_at of a future job per task bit, and of a parked future job.

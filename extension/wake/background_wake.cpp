@@ -1,5 +1,7 @@
 #include "wake/background_wake.hpp"
 
+#include "wake/waiters.hpp"
+
 namespace pulse {
 namespace {
 
@@ -10,22 +12,26 @@ void set_latch_at(pg_atomic_uint32* process_field) {
 
 }  // namespace
 
+void wake_launcher() { set_latch_at(&shared()->launcher); }
+
 void wake_background(DatabaseState* database) {
-  SharedState* all = shared();
-  if (!all || pg_atomic_read_u32(&all->launcher) == 0) return;
   set_latch_at(&database->maintainer.process);
-  set_latch_at(&all->launcher);
+  wake_launcher();
 }
 
 void wake_maintainer(DatabaseState* database) { set_latch_at(&database->maintainer.process); }
 
+void request_sweep(DatabaseState* database, TimestampTz at) {
+  if (!lower_due(&database->sweep_due, at)) return;
+  wake_background(database);
+  signal_waiters();
+}
+
 void signal_launcher() {
-  SharedState* all = shared();
-  if (!all || pg_atomic_read_u32(&all->launcher) == 0) return;
   DatabaseState* database = this_database();
-  if (database && pg_atomic_read_u32(&database->maintainer.is_serving)) return;
-  pg_atomic_write_u32(&all->must_retry, 1);
-  set_latch_at(&all->launcher);
+  if (!shared() || (database && pg_atomic_read_u32(&database->maintainer.is_serving))) return;
+  pg_atomic_write_u32(&shared()->must_retry, 1);
+  wake_launcher();
 }
 
 }  // namespace pulse

@@ -1,15 +1,21 @@
-// Wakes the processes of the background worker. Each call touches shared memory only.
+// Work for the background worker. Each call touches shared memory only.
 #pragma once
 
 #include "server/shared_memory.hpp"
 
 namespace pulse {
 
+// Requests a sweep of the database at that time: from the background worker first, else from a
+// waiter.
+void request_sweep(DatabaseState* database, TimestampTz at);
+
 // Wakes the launcher and the database's maintainer, because work became due earlier.
 void wake_background(DatabaseState* database);
 
 // Wakes the database's maintainer, if one is running.
 void wake_maintainer(DatabaseState* database);
+
+void wake_launcher();
 
 // Wakes the launcher, because a database that it could not serve may have changed.
 void signal_launcher();

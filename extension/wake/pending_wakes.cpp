@@ -9,30 +9,35 @@ namespace {
 
 constexpr int kMaxWorkers = 16;
 
+struct QueueMarks {
+  bool any;
+  uint64 words[kMarkWords];
+
+  void add(int slot) {
+    any = true;
+    words[slot / 64] |= UINT64CONST(1) << (slot % 64);
+  }
+};
+
 // Lives for one transaction. A rolled-back savepoint keeps its entries: an extra wake-up is
 // harmless, a missing one is not.
 struct Pending {
   bool any;
-  // Jobs to wake workers for at commit, per task bit.
-  uint64 task_bits;
-  uint32 jobs[kTaskBits];
+  // Jobs to wake workers for at commit.
+  JobCounts jobs;
   // The earliest run_at of the jobs made ready, also of future ones: marks must not be above it.
   EarliestRunAt ready;
   // Jobs that this transaction claimed, and where it raised marks.
-  uint64 claimed_bits;
-  uint32 claimed[kTaskBits];
+  JobCounts claimed;
   EarliestRunAt passed;
   // Queue marks to set at commit, and those of them that this transaction has not promoted itself.
-  bool any_queue;
-  uint64 queue_marks[kMarkWords];
-  uint64 own_queue_marks[kMarkWords];
+  QueueMarks queues;
+  QueueMarks own_queues;
   // Queue marks taken from shared memory; an abort sets them again.
-  bool any_taken;
-  uint64 taken[kMarkWords];
+  QueueMarks taken;
   // Queue marks to set again at the end, committed or not.
-  bool any_returned;
+  QueueMarks returned;
   bool undone;  // promotions of a savepoint were rolled back
-  uint64 returned[kMarkWords];
   // Due times to publish at commit; 0: none.
   EarliestRunAt due;
   TimestampTz parked_due;
@@ -48,62 +53,46 @@ struct Pending {
 
 Pending pending;
 
-void set_queue_marks(DatabaseState* database, const uint64* marks) {
-  for (int i = 0; i < kMarkWords; i++)
-    if (marks[i]) pg_atomic_fetch_or_u64(&database->queue_marks[i], marks[i]);
+void set_queue_marks(DatabaseState* database, const QueueMarks& marks) {
+  for (int i = 0; marks.any && i < kMarkWords; i++)
+    if (marks.words[i]) pg_atomic_fetch_or_u64(&database->queue_marks[i], marks.words[i]);
 }
 
 void publish_due_times(DatabaseState* database) {
-  uint64 lowered = 0;
-  bool all = false;
+  bool is_lowered = false;
   for (int bit = 0; bit < kTaskBits; bit++)
     if ((pending.due.bits >> bit) & 1)
-      if (lower_due(&database->next_due[bit], pending.due.at[bit]))
-        lowered |= UINT64CONST(1) << bit;
-  if (pending.parked_due && lower_due(&database->parked_due, pending.parked_due)) all = true;
-  if (pending.sweep_due && lower_due(&database->sweep_due, pending.sweep_due)) {
-    wake_background(database);
-    all = true;
-  }
-  if (all)
-    signal_waiters();
-  else if (lowered)
-    signal_timer_owners(lowered);
+      is_lowered |= lower_due(&database->next_due[bit], pending.due.at[bit]);
+  if (is_lowered) signal_waiters(kTimerOwners);
+  if (pending.parked_due && lower_due(&database->parked_due, pending.parked_due)) signal_waiters();
+  if (pending.sweep_due) request_sweep(database, pending.sweep_due);
 }
 
 void wake_after_commit(DatabaseState* database) {
-  if (pending.any_queue) set_queue_marks(database, pending.queue_marks);
-  if (pending.any_returned) set_queue_marks(database, pending.returned);
+  set_queue_marks(database, pending.queues);
+  set_queue_marks(database, pending.returned);
   // A worker may be between its claim and its wait; the generation reaches it there.
-  if (pending.any_queue || pending.undone || pending.all_waiters || pending.workers > 0)
+  if (pending.queues.any || pending.undone || pending.all_waiters || pending.workers > 0)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   publish_due_times(database);
   // A session that found a queue busy because of this transaction set the mark again: one waiter
   // takes it.
-  bool wake_any = pending.any_queue || pending.any_taken;
-  if (pending.task_bits || wake_any)
-    wake_waiters(database, pending.jobs, pending.task_bits, wake_any);
+  bool wake_any = pending.queues.any || pending.taken.any;
+  if (pending.jobs.bits || wake_any) wake_waiters(database, pending.jobs, wake_any);
   for (int i = 0; i < pending.workers; i++) wake_worker(pending.worker[i]);
   if (pending.all_waiters) wake_all_waiters();
 }
 
-void request_sweep(DatabaseState* database) {
-  if (!lower_due(&database->sweep_due, wall_now())) return;
-  wake_background(database);
-  signal_waiters();
-}
-
 void wake_after_abort(DatabaseState* database) {
-  if (pending.sweeps) request_sweep(database);
-  bool marks = pending.any_taken || pending.any_returned;
+  if (pending.sweeps) request_sweep(database, wall_now());
+  bool marks = pending.taken.any || pending.returned.any;
   if (marks) {
     set_queue_marks(database, pending.taken);
     set_queue_marks(database, pending.returned);
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   }
   // Waiters that skipped the rows of the undone claim must claim again.
-  if (pending.claimed_bits || marks)
-    wake_waiters(database, pending.claimed, pending.claimed_bits, marks);
+  if (pending.claimed.bits || marks) wake_waiters(database, pending.claimed, marks);
 }
 
 void forget() {
@@ -123,17 +112,24 @@ void lower_earliest(EarliestRunAt* earliest, int bit, TimestampTz run_at) {
   earliest->bits |= mask;
 }
 
+void lower_time(TimestampTz* earliest, TimestampTz at) {
+  if (!*earliest || at < *earliest) *earliest = at;
+}
+
+int bit_of(const text* identifier) {
+  return task_bit(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier));
+}
+
 }  // namespace
 
-void note_ready(const char* identifier, int length, TimestampTz run_at) {
+void note_ready(const text* identifier, TimestampTz run_at) {
   if (!begin_pending()) return;
-  int bit = task_bit(identifier, length);
+  int bit = bit_of(identifier);
   lower_earliest(&pending.ready, bit, run_at);
-  if (run_at > wall_now()) {
+  if (run_at > wall_now())
     lower_earliest(&pending.due, bit, run_at);
-    return;
-  }
-  note_more(bit);
+  else
+    pending.jobs.add(bit);
 }
 
 const EarliestRunAt& made_ready() { return pending.ready; }
@@ -145,9 +141,7 @@ TimestampTz own_ready_from(int bit) {
 const EarliestRunAt& gone_past() { return pending.passed; }
 
 void note_claimed(int bit) {
-  if (!begin_pending()) return;
-  pending.claimed_bits |= UINT64CONST(1) << bit;
-  pending.claimed[bit]++;
+  if (begin_pending()) pending.claimed.add(bit);
 }
 
 void note_passed(int bit, TimestampTz run_at) {
@@ -155,16 +149,12 @@ void note_passed(int bit, TimestampTz run_at) {
 }
 
 void note_more(int bit) {
-  if (!begin_pending()) return;
-  pending.task_bits |= UINT64CONST(1) << bit;
-  pending.jobs[bit]++;
+  if (begin_pending()) pending.jobs.add(bit);
 }
 
 void note_job(const text* identifier, const text* queue_name, TimestampTz run_at) {
-  const char* name = VARDATA_ANY(identifier);
-  int length = VARSIZE_ANY_EXHDR(identifier);
   if (!queue_name) {
-    note_ready(name, length, run_at);
+    note_ready(identifier, run_at);
     return;
   }
   // A future job also marks its queue, because it may be due when this transaction commits.
@@ -172,51 +162,26 @@ void note_job(const text* identifier, const text* queue_name, TimestampTz run_at
   if (run_at > wall_now())
     note_parked_due(run_at);
   else
-    note_more(task_bit(name, length));
+    note_more(bit_of(identifier));
 }
 
 void note_queue_slot(int slot) {
   if (!begin_pending()) return;
-  pending.any_queue = true;
-  pending.queue_marks[slot / 64] |= UINT64CONST(1) << (slot % 64);
-  pending.own_queue_marks[slot / 64] |= UINT64CONST(1) << (slot % 64);
+  pending.queues.add(slot);
+  pending.own_queues.add(slot);
 }
 
 void note_parked_due(TimestampTz run_at) {
-  if (!begin_pending()) return;
-  if (!pending.parked_due || run_at < pending.parked_due) pending.parked_due = run_at;
-}
-
-void note_sweep_due(TimestampTz at) {
-  if (!begin_pending()) return;
-  if (!pending.sweep_due || at < pending.sweep_due) pending.sweep_due = at;
-}
-
-void note_all_waiters() {
-  if (begin_pending()) pending.all_waiters = true;
-}
-
-void start_sweep() {
-  if (!begin_pending()) return;
-  // Cleared before the sweep reads anything: a session that ends later makes a new request.
-  pg_atomic_write_u64(&this_database()->sweep_due, kNever);
-  pending.sweeps = true;
-  pending.sweeps_in = GetCurrentSubTransactionId();
-}
-
-void note_worker(int64 worker_id) {
-  if (!begin_pending()) return;
-  // Workers beyond the limit learn of it at their next heartbeat.
-  if (pending.workers < kMaxWorkers) pending.worker[pending.workers++] = worker_id;
+  if (begin_pending()) lower_time(&pending.parked_due, run_at);
 }
 
 // Takes a mark set by this transaction itself. The commit still publishes it.
 static bool take_own_queue_mark(int* slot) {
-  for (int i = 0; pending.any_queue && i < kMarkWords; i++) {
-    if (!pending.own_queue_marks[i]) continue;
-    int bit = __builtin_ctzll(pending.own_queue_marks[i]);
-    pending.own_queue_marks[i] &= ~(UINT64CONST(1) << bit);
-    *slot = i * 64 + bit;
+  for (int i = 0; pending.own_queues.any && i < kMarkWords; i++) {
+    uint64* word = &pending.own_queues.words[i];
+    if (!*word) continue;
+    *slot = i * 64 + __builtin_ctzll(*word);
+    *word &= *word - 1;
     return true;
   }
   return false;
@@ -231,15 +196,14 @@ bool take_queue_mark(int* slot) {
   for (int i = 0; i < kMarkWords; i++) {
     int at = (next_word + i) % kMarkWords;
     uint64 word = pg_atomic_read_u64(&database->queue_marks[at]);
-    while (word) {
+    for (; word; word &= word - 1) {
       int bit = __builtin_ctzll(word);
       uint64 mask = UINT64CONST(1) << bit;
-      word &= ~mask;
       // The mark is cleared before the promotion, so a mark set meanwhile stays.
       if (!(pg_atomic_fetch_and_u64(&database->queue_marks[at], ~mask) & mask)) continue;
-      pending.any = pending.any_taken = true;
-      pending.taken[at] |= mask;
+      pending.any = true;
       *slot = at * 64 + bit;
+      pending.taken.add(*slot);
       next_word = at;
       return true;
     }
@@ -250,13 +214,13 @@ bool take_queue_mark(int* slot) {
 bool queue_marks_remain() {
   DatabaseState* database = this_database();
   for (int i = 0; database && i < kMarkWords; i++)
-    if (pending.own_queue_marks[i] || pg_atomic_read_u64(&database->queue_marks[i])) return true;
+    if (pending.own_queues.words[i] || pg_atomic_read_u64(&database->queue_marks[i])) return true;
   return false;
 }
 
 void return_queue_mark(int slot) {
-  pending.any = pending.any_returned = true;
-  pending.returned[slot / 64] |= UINT64CONST(1) << (slot % 64);
+  pending.any = true;
+  pending.returned.add(slot);
 }
 
 void wake_for_commit() {
@@ -279,12 +243,12 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
   DatabaseState* database = this_database_if_known();
   if (database) {
     // A subtransaction with a higher id began within the undone one.
-    if (pending.sweeps && pending.sweeps_in >= undone) request_sweep(database);
-    if (pending.claimed_bits) wake_waiters(database, pending.claimed, pending.claimed_bits, false);
+    if (pending.sweeps && pending.sweeps_in >= undone) request_sweep(database, wall_now());
+    if (pending.claimed.bits) wake_waiters(database, pending.claimed, false);
   }
-  if (!pending.any_taken) return;
-  for (int i = 0; i < kMarkWords; i++) pending.returned[i] |= pending.taken[i];
-  pending.any_returned = pending.undone = true;
+  if (!pending.taken.any) return;
+  for (int i = 0; i < kMarkWords; i++) pending.returned.words[i] |= pending.taken.words[i];
+  pending.returned.any = pending.undone = true;
 }
 
 }  // namespace pulse
@@ -308,22 +272,35 @@ PULSE_FUNCTION(pulse_is_marked) {
                               (UINT64CONST(1) << (slot % 64))) != 0);
 }
 
+// pulse._note_worker(worker_id): this worker must call its heartbeat.
 PULSE_FUNCTION(pulse_note_worker) {
-  pulse::note_worker(PG_GETARG_INT64(0));
+  using pulse::pending;
+  // Workers beyond the limit learn of it at their next heartbeat.
+  if (pulse::begin_pending() && pending.workers < pulse::kMaxWorkers)
+    pending.worker[pending.workers++] = PG_GETARG_INT64(0);
   PG_RETURN_BOOL(true);
 }
 
+// pulse._note_everybody(): every waiter must claim again.
 PULSE_FUNCTION(pulse_note_everybody) {
-  pulse::note_all_waiters();
+  if (pulse::begin_pending()) pulse::pending.all_waiters = true;
   PG_RETURN_BOOL(true);
 }
 
+// pulse._start_sweep(): this transaction sweeps, which answers the request; an abort renews it.
 PULSE_FUNCTION(pulse_start_sweep) {
-  pulse::start_sweep();
+  if (pulse::begin_pending()) {
+    // Cleared before the sweep reads anything: a session that ends later makes a new request.
+    pg_atomic_write_u64(&pulse::this_database()->sweep_due, pulse::kNever);
+    pulse::pending.sweeps = true;
+    pulse::pending.sweeps_in = GetCurrentSubTransactionId();
+  }
   PG_RETURN_BOOL(true);
 }
 
+// pulse._note_sweep_due(at): a sweep is requested at that time.
 PULSE_FUNCTION(pulse_note_sweep_due) {
-  pulse::note_sweep_due(PG_GETARG_TIMESTAMPTZ(0));
+  if (pulse::begin_pending())
+    pulse::lower_time(&pulse::pending.sweep_due, PG_GETARG_TIMESTAMPTZ(0));
   PG_RETURN_BOOL(true);
 }

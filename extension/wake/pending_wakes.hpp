@@ -9,7 +9,7 @@
 namespace pulse {
 
 // A job of this task became ready, due at run_at.
-void note_ready(const char* identifier, int length, TimestampTz run_at);
+void note_ready(const text* identifier, TimestampTz run_at);
 
 // The earliest run_at per task bit.
 struct EarliestRunAt {
@@ -32,18 +32,6 @@ void note_queue_slot(int slot);
 
 // A parked job is due at run_at.
 void note_parked_due(TimestampTz run_at);
-
-// A sweep is requested at that time.
-void note_sweep_due(TimestampTz at);
-
-// This transaction sweeps, which answers the request; an abort renews the request.
-void start_sweep();
-
-// Every waiter must claim again.
-void note_all_waiters();
-
-// This worker must call its heartbeat.
-void note_worker(int64 worker_id);
 
 // This transaction claimed a job of this task bit; if undone, waiters must claim again.
 void note_claimed(int bit);

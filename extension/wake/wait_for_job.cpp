@@ -5,7 +5,6 @@
 #include "server/errors.hpp"
 #include "server/settings.hpp"
 #include "wake/waiters.hpp"
-#include "wake/wake_groups.hpp"
 
 // From libpq/libpq.h, which cannot be included without Kerberos' headers.
 extern "C" PGDLLIMPORT WaitEventSet* FeBeWaitSet;
@@ -16,18 +15,15 @@ namespace {
 constexpr int kMaxBusyDoublings = 10;
 constexpr int kClientSocketPosition = 0;
 constexpr int kClientWaitEvents = 3;
-// Of a database's waiters, the first four handle overdue sweeps. The first 32 also claim now and
-// then without a wake-up, in case one was lost.
-constexpr int kSweepingWaiters = 4;
+// The first 32 waiters of a database claim now and then without a wake-up, in case one was lost.
 constexpr int kCheckingWaiters = 32;
 constexpr int64 kCheckAfterUs = 30000000;
 
 // State that the last claim of this session left for the wait that follows.
 struct WakeState {
-  bool valid;
   WorkLeft work_left;
   int busy_claims;  // consecutive claims that found a busy queue or job
-  int64 worker_id;
+  int64 worker_id;  // 0: no claim, or no shared memory
   uint64 tasks;
   uint64 wake_group;
   uint32 capacity;
@@ -38,8 +34,42 @@ struct WakeState {
 };
 
 WakeState sample;
+WakeGroup* joined = nullptr;
 Wake unused_wakeup;  // the wake-up that this transaction's claim consumed
 bool is_waiting = false;
+
+void leave_wake_group() {
+  if (joined) pg_atomic_fetch_sub_u32(&joined->users, 1);
+  joined = nullptr;
+}
+
+bool has_terms(WakeGroup* slot, uint64 wake_group, uint64 tasks) {
+  return pg_atomic_read_u64(&slot->wake_group) == wake_group &&
+         pg_atomic_read_u64(&slot->tasks) == tasks;
+}
+
+// The slot of this wake group, which the session keeps until it joins another group or ends. NULL
+// when no slot is free. A commit that still reads the slot's previous content is visible to the
+// claim that follows.
+WakeGroup* join_wake_group(DatabaseState* database, uint64 wake_group, uint64 tasks) {
+  if (joined && has_terms(joined, wake_group, tasks)) return joined;
+  leave_wake_group();
+  SpinLockAcquire(&database->wake_group_lock);
+  for (WakeGroup& slot : database->wake_groups) {
+    bool is_free = pg_atomic_read_u32(&slot.users) == 0;
+    if (is_free && !joined) joined = &slot;
+    if (is_free || !has_terms(&slot, wake_group, tasks)) continue;
+    joined = &slot;
+    break;
+  }
+  if (joined) {
+    pg_atomic_write_u64(&joined->wake_group, wake_group);
+    pg_atomic_write_u64(&joined->tasks, tasks);
+    pg_atomic_fetch_add_u32(&joined->users, 1);
+  }
+  SpinLockRelease(&database->wake_group_lock);
+  return joined;
+}
 
 bool moved_since_sample(DatabaseState* database) {
   if (sample.work_left == WorkLeft::kNow) return true;
@@ -53,14 +83,6 @@ bool moved_since_sample(DatabaseState* database) {
   return false;
 }
 
-struct OneJobPerBit {
-  uint32 jobs[kTaskBits];
-  constexpr OneJobPerBit() : jobs() {
-    for (uint32& count : jobs) count = 1;
-  }
-};
-constexpr OneJobPerBit kOneJobPerBit;
-
 // Takes a due time that has passed, so that only one waiter acts on it.
 bool take_due(pg_atomic_uint64* due, TimestampTz now) {
   uint64 at = pg_atomic_read_u64(due);
@@ -71,11 +93,11 @@ bool take_due(pg_atomic_uint64* due, TimestampTz now) {
 
 int64 poll_interval_us() { return settings.poll_interval_ms * INT64CONST(1000); }
 
-// When this session handles a sweep due at `at`. The background worker comes first, then the first
-// waiters, then every waiter after a long delay.
+// When this session handles a sweep due at `at`. The background worker comes first, then the timer
+// owners, then every waiter after a long delay.
 uint64 sweep_due_for_session(DatabaseState* database, uint64 at) {
   if (at == kNever || !pg_atomic_read_u32(&database->maintainer.is_serving)) return at;
-  int64 behind_us = is_among_first_waiters(kSweepingWaiters) ? 0 : kCheckAfterUs;
+  int64 behind_us = is_among_first_waiters(kTimerOwners) ? 0 : kCheckAfterUs;
   return at + static_cast<uint64>(poll_interval_us() + behind_us);
 }
 
@@ -90,25 +112,18 @@ bool take_sweep_due(DatabaseState* database, TimestampTz now) {
 }
 
 // Wakes one waiter of each wake group for a job that became due, perhaps this one.
-void wake_for_due_jobs(DatabaseState* database, uint64 tasks, TimestampTz now) {
-  uint64 taken_bits = 0;
+void wake_for_due_jobs(DatabaseState* database, TimestampTz now) {
+  JobCounts jobs = {};
   for (int bit = 0; bit < kTaskBits; bit++)
-    if (((tasks >> bit) & 1) && take_due(&database->next_due[bit], now))
-      taken_bits |= UINT64CONST(1) << bit;
-  if (taken_bits) wake_waiters(database, kOneJobPerBit.jobs, taken_bits, false);
-}
-
-bool parked_job_fell_due(DatabaseState* database, TimestampTz now) {
-  return pg_atomic_read_u64(&database->parked_due) <= static_cast<uint64>(now);
+    if (take_due(&database->next_due[bit], now)) jobs.add(bit);
+  if (jobs.bits) wake_waiters(database, jobs, false);
 }
 
 // The next time at which work for this session becomes due.
-TimestampTz next_deadline(DatabaseState* database, uint64 tasks) {
+TimestampTz next_deadline(DatabaseState* database) {
   uint64 at = pg_atomic_read_u64(&database->parked_due);
   at = Min(at, sweep_due_for_session(database, pg_atomic_read_u64(&database->sweep_due)));
-  for (uint64 timed = tasks_timed_here(tasks_with_due_jobs(database, tasks)); timed;
-       timed &= timed - 1)
-    at = Min(at, pg_atomic_read_u64(&database->next_due[__builtin_ctzll(timed)]));
+  if (is_among_first_waiters(kTimerOwners)) at = Min(at, earliest_due(database));
   return static_cast<TimestampTz>(at);
 }
 
@@ -157,44 +172,45 @@ void register_session_end() {
 }
 
 // Waits until a wake-up, a due time or the end of the time.
-void wait_in_slot(DatabaseState* database, uint64 tasks, bool sampled, int64 end) {
+void wait_in_slot(DatabaseState* database, bool sampled, int64 end) {
   // Checked only once: later commits find this waiter and wake it if it is their choice. A second
   // check would end the wait for commits that woke another waiter.
   if (sampled && moved_since_sample(database)) return;
   while (!is_woken()) {
     TimestampTz now = wall_now();
     int64 left_us = end - monotonic_us();
-    if (left_us <= 0 || parked_job_fell_due(database, now)) return;
-    wake_for_due_jobs(database, tasks, now);
+    bool parked_job_is_due = pg_atomic_read_u64(&database->parked_due) <= static_cast<uint64>(now);
+    if (left_us <= 0 || parked_job_is_due) return;
+    wake_for_due_jobs(database, now);
     if (take_sweep_due(database, now)) {
       ask_for_sweep();
       return;
     }
-    TimestampTz due = next_deadline(database, tasks);
+    TimestampTz due = next_deadline(database);
     sleep_for(due < now + left_us ? due - now : left_us);
   }
 }
 
 void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
-  bool sampled = sample.valid && sample.worker_id == worker_id;
+  bool sampled = sample.worker_id == worker_id;
   uint64 tasks = sampled ? sample.tasks : ~UINT64CONST(0);
   uint64 wake_group = sampled ? sample.wake_group : ~static_cast<uint64>(worker_id);
   // Monotonic, so that setting the wall clock neither ends a wait nor makes it endless.
   int64 end = monotonic_us() + wait_us;
-  if (int64 woken_id; has_slot(&woken_id)) {
-    // The worker was woken and has not claimed since.
-    if (woken_id == worker_id) return;
+  if (const Waiter* slot = slot_of_session()) {
+    // Its worker was woken and has not claimed since.
+    if (slot->worker_id == worker_id) return;
     leave_waiting();
   }
   register_session_end();
-  if (!enter_waiting({worker_id, tasks, wake_group, sampled ? sample.capacity : 1})) {
+  if (!enter_waiting(worker_id, tasks, wake_group, sampled ? sample.capacity : 1)) {
     // No slot is free, so the worker polls.
     sleep_for(Min(wait_us, poll_interval_us()));
     return;
   }
   if (is_among_first_waiters(kCheckingWaiters)) end = Min(end, monotonic_us() + kCheckAfterUs);
   is_waiting = true;
-  wait_in_slot(database, tasks, sampled, end);
+  wait_in_slot(database, sampled, end);
   is_waiting = false;
   stop_waiting();
 }
@@ -229,9 +245,8 @@ void sample_generations(int64 worker_id, uint64 tasks, uint64 wake_group, int ca
   DatabaseState* database = this_database();
   if (Wake wake = consume_wakeup(); wake.jobs > 0) unused_wakeup = wake;
   if (tasks == 0 || wake_group != unused_wakeup.wake_group) hand_over_unused();
-  sample.valid = database != nullptr;
   sample.work_left = WorkLeft::kNone;
-  sample.worker_id = worker_id;
+  sample.worker_id = database ? worker_id : 0;
   sample.tasks = tasks;
   sample.wake_group = wake_group;
   sample.capacity = static_cast<uint32>(capacity);
@@ -290,7 +305,7 @@ PULSE_FUNCTION(pulse_wait_for_job) {
                     errhint("Use the id that pulse.register_worker() returned.")));
   PreventCommandDuringRecovery("wait_for_job");
   int64 worker_id = PG_GETARG_INT64(0);
-  bool sampled = pulse::sample.valid && pulse::sample.worker_id == worker_id;
+  bool sampled = pulse::sample.worker_id == worker_id;
   int64 wait_us = pulse::checked_wait_us(PG_GETARG_INTERVAL_P(1), sampled);
   pulse::DatabaseState* database = pulse::this_database();
   pulse::drop_snapshot();

@@ -10,22 +10,26 @@
 
 namespace pulse {
 
-// What a waiter serves. `wake_group` is a hash of its claim terms; it starts `capacity` jobs at
-// once.
-struct WaiterTerms {
-  int64 worker_id;
-  uint64 tasks;
-  uint64 wake_group;
-  uint32 capacity;
+// Numbers of jobs per task bit.
+struct JobCounts {
+  uint64 bits;  // the task bits with jobs
+  uint32 jobs[kTaskBits];
+
+  void add(int bit) {
+    bits |= UINT64CONST(1) << bit;
+    jobs[bit]++;
+  }
 };
 
-// Takes a slot; false when none is free.
-bool enter_waiting(const WaiterTerms& terms);
+// Takes a slot; false when none is free. `wake_group` is a hash of the claim terms; the worker
+// starts `capacity` jobs at once.
+bool enter_waiting(int64 worker_id, uint64 tasks, uint64 wake_group, uint32 capacity);
 
-// True when this session was woken and has not claimed since; has_slot() also returns the worker
-// of its slot.
+// True when this session was woken and has not claimed since.
 bool is_woken();
-bool has_slot(int64* worker_id);
+
+// NULL: the session has none.
+const Waiter* slot_of_session();
 
 // True when fewer than `count` waiters of this database have lower slots, or when this session does
 // not wait. Only these do work that every waiter could do, because waking a thousand costs more
@@ -53,7 +57,8 @@ void hand_over_wakeup(const Wake& wake);
 // one further waiter wakes, whatever it serves. Tasks may share a bit and some claims exclude
 // flags, so each wake group gets one waiter per job. If a group has too few waiters, its sessions
 // that are about to wait claim again instead. Safe in a commit callback.
-void wake_waiters(DatabaseState* database, const uint32* jobs, uint64 task_bits, bool any);
+void wake_waiters(DatabaseState* database, const JobCounts& jobs, bool any,
+                  bool is_handed_over = false);
 
 // Wakes the waiter of one worker.
 void wake_worker(int64 worker_id);
@@ -61,20 +66,15 @@ void wake_worker(int64 worker_id);
 // Wakes every waiter of this database.
 void wake_all_waiters();
 
-// Makes all waiters of this database recompute their deadlines.
-void signal_waiters();
+// The first waiters of a database are its timer owners: they act on jobs that become due, of any
+// task. The rest stay asleep, because a thousand timers would wake a thousand waiters for one job.
+// One owner is not enough: it may have been woken for a job. A leaving owner signals its successor.
+constexpr int kTimerOwners = 4;
 
-// Each task has a few timer owners, its first waiters, which act on jobs that become due. The
-// rest stay asleep: a thousand timers would wake a thousand waiters for one job. A leaving owner
-// signals its successor.
-//
-// Returns the tasks of these that have a future job.
-uint64 tasks_with_due_jobs(DatabaseState* database, uint64 tasks);
+// Makes the first waiters of this database recompute their deadlines; without a count, all of them.
+void signal_waiters(int count = PG_INT32_MAX);
 
-// The tasks of these that this session owns the timer of.
-uint64 tasks_timed_here(uint64 tasks);
-
-// Makes the timer owners of these tasks recompute their deadlines.
-void signal_timer_owners(uint64 tasks);
+// The earliest known run_at of a future job, or kNever.
+uint64 earliest_due(DatabaseState* database);
 
 }  // namespace pulse
