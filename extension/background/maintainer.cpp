@@ -1,6 +1,13 @@
-#include "background/maintainer.hpp"
+// A maintainer: the process that sweeps, promotes and prunes in one database. It ends:
+// - within half a second when another session needs the database alone;
+// - at once when settings are reloaded;
+// - after 30 seconds at the latest;
+// - where databases outnumber processes: after 2 seconds, or when nothing is due soon.
+//
+// The launcher starts the next one.
+#include "server/postgres.hpp"
 
-#include "background/maintenance_step.hpp"
+#include "access/extension_tables.hpp"
 #include "background/process.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
@@ -22,6 +29,7 @@ constexpr int64 kWorthWaitingUs = kSecondUs / 2;  // work due sooner is worth wa
 constexpr int64 kCheckLocksUs = kSecondUs / 2;
 // With sweeps switched off, a maintainer starts only to read the setting again.
 constexpr int64 kCheckSettingsUs = 60 * kSecondUs;
+constexpr int64 kReportAgainUs = 600 * kSecondUs;
 constexpr int kBatch = 1000;
 constexpr int kPromotionsPerSweep = 16;
 
@@ -32,6 +40,9 @@ constexpr const char kSweep[] =
 constexpr const char kPromote[] =
     "SELECT pulse._promote_marked(256)::pg_catalog.int4::pg_catalog.int8";
 constexpr const char kPrune[] = "SELECT pulse._prune(1000)::pg_catalog.int8";
+
+ExtensionTables extension_tables;
+char database_name[NAMEDATALEN];
 
 struct Maintainer {
   DatabaseState* database;
@@ -44,12 +55,50 @@ struct Maintainer {
   bool prune_on;
 };
 
-int64 interval_us() { return settings.sweep_interval_ms * INT64CONST(1000); }
+// --- the extension in this database --------------------------------------------------------------
 
-// Time until the next sweep by the interval; negative when it is overdue.
-int64 next_interval_in_us(const Maintainer* maintainer) {
-  auto last = static_cast<int64>(pg_atomic_read_u64(&maintainer->state->last_sweep));
-  return last == 0 ? 0 : last + interval_us() - monotonic_us();
+// Overrides settings that a database or role may have set for client sessions.
+void pin_settings() {
+  static const char* const pinned[][2] = {
+      {"search_path", "pg_catalog, pg_temp"},
+      {"default_transaction_isolation", "read committed"},
+      {"default_transaction_read_only", "off"},
+      {"default_transaction_deferrable", "off"},
+      {"statement_timeout", "0"},
+      {"idle_in_transaction_session_timeout", "0"},
+      {"idle_session_timeout", "0"},
+      // Shorter than deadlock_timeout, so that in a deadlock the other session wins.
+      {"lock_timeout", "500ms"},
+      // A recovery lost in a crash is repeated by the next sweep.
+      {"synchronous_commit", "off"},
+      {"application_name", "pg_pulse"},
+  };
+  for (const auto& setting : pinned)
+    SetConfigOption(setting[0], setting[1], PGC_SUSET, PGC_S_OVERRIDE);
+  // Servers before 17 have no such setting.
+  if (GetConfigOption("transaction_timeout", true, false))
+    SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
+}
+
+bool prune_exists() {
+  Oid argument = INT4OID;
+  List* name = list_make2(makeString(pstrdup("pulse")), makeString(pstrdup("_prune")));
+  return OidIsValid(LookupFuncName(name, 1, &argument, true));
+}
+
+// Reads the extension's owner and tables. False when the extension is not installed.
+bool find_extension(Maintainer* maintainer) {
+  SetCurrentStatementStartTimestamp();
+  StartTransactionCommand();
+  PushActiveSnapshot(GetTransactionSnapshot());
+  strlcpy(database_name, get_database_name(MyDatabaseId), NAMEDATALEN);
+  extension_tables = find_extension_tables();
+  if (OidIsValid(extension_tables.extension)) maintainer->can_prune = prune_exists();
+  // Done here because looking up dropped databases needs a transaction.
+  maintainer->database = this_database();
+  PopActiveSnapshot();
+  CommitTransactionCommand();
+  return OidIsValid(extension_tables.extension);
 }
 
 [[noreturn]] void end_maintainer(const Maintainer* maintainer, MaintainerEnd end,
@@ -64,34 +113,145 @@ int64 next_interval_in_us(const Maintainer* maintainer) {
   proc_exit(0);
 }
 
+// --- one step
+// -------------------------------------------------------------------------------------
+
+// Locks all tables without waiting. A step never waits for a table while it holds another, so it
+// takes part in no deadlock with ALTER or DROP EXTENSION.
+bool try_lock_tables() {
+  if (database_is_wanted(MyDatabaseId)) return false;
+  for (int i = 0; i < extension_tables.count; i++)
+    if (!ConditionalLockRelationOid(extension_tables.table[i], RowExclusiveLock) ||
+        !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(extension_tables.table[i])))
+      return false;
+  return true;
+}
+
+int64 execute(const char* statement) {
+  if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
+  PushActiveSnapshot(GetTransactionSnapshot());
+  Oid user;
+  int context;
+  GetUserIdAndSecContext(&user, &context);
+  // The statement runs as the extension's owner. The security restriction keeps it from regaining
+  // the superuser's identity and from leaving state in the session.
+  SetUserIdAndSecContext(extension_tables.owner, context | SECURITY_RESTRICTED_OPERATION);
+  int status = SPI_execute(statement, false, 0);
+  if (status != SPI_OK_SELECT || SPI_processed != 1)
+    elog(ERROR, "unexpected result %d of: %s", status, statement);
+  bool isnull;
+  Datum value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+  int64 result = isnull ? 0 : DatumGetInt64(value);
+  SetUserIdAndSecContext(user, context);
+  SPI_finish();
+  PopActiveSnapshot();
+  return result;
+}
+
+// Failed locks beyond the tables', and concurrent changes of the extension, are no failures.
+bool is_failure(int sqlstate) {
+  switch (sqlstate) {
+    case ERRCODE_LOCK_NOT_AVAILABLE:
+    case ERRCODE_T_R_DEADLOCK_DETECTED:
+    case ERRCODE_UNDEFINED_TABLE:
+    case ERRCODE_UNDEFINED_FUNCTION:
+    case ERRCODE_INVALID_SCHEMA_NAME: return false;
+    default: return true;
+  }
+}
+
+// Logs each SQLSTATE at most every ten minutes, because the next maintainer meets the same error.
+void report_failure(MaintainerState* state, const char* statement, const ErrorData* error) {
+  int64 now = monotonic_us();
+  auto reported_at = static_cast<int64>(pg_atomic_read_u64(&state->reported_at));
+  auto sqlstate = static_cast<uint32>(error->sqlerrcode);
+  if (pg_atomic_read_u32(&state->reported_sqlstate) == sqlstate &&
+      now - reported_at < kReportAgainUs)
+    return;
+  pg_atomic_write_u32(&state->reported_sqlstate, sqlstate);
+  pg_atomic_write_u64(&state->reported_at, static_cast<uint64>(now));
+  ereport(WARNING, (errcode(error->sqlerrcode),
+                    errmsg("pg_pulse maintenance failed in database \"%s\": %s", database_name,
+                           error->message),
+                    error->detail ? errdetail_internal("%s", error->detail) : 0,
+                    errhint("It is retried; the same error is logged every ten minutes."),
+                    errcontext("statement: %s", statement)));
+}
+
+// Runs a statement that returns one bigint, in a transaction of its own and with the rights of the
+// extension's owner. It waits for no table. Unless it is done, the maintainer ends: it is busy if
+// another session locks a table, needs the database alone, or has dropped the extension.
+int64 run(const Maintainer* maintainer, const char* statement) {
+  volatile int64 result = 0;
+  volatile MaintainerEnd end = MaintainerEnd::kBusy;
+  SetCurrentStatementStartTimestamp();
+  debug_query_string = statement;
+  pgstat_report_activity(STATE_RUNNING, statement);
+  PG_TRY();
+  {
+    StartTransactionCommand();
+    if (try_lock_tables()) {
+      result = execute(statement);
+      end = MaintainerEnd::kRan;
+    }
+    CommitTransactionCommand();
+  }
+  PG_CATCH();
+  {
+    HOLD_INTERRUPTS();
+    MemoryContextSwitchTo(TopMemoryContext);
+    ErrorData* error = CopyErrorData();
+    FlushErrorState();
+    AbortCurrentTransaction();
+    RESUME_INTERRUPTS();
+    end = is_failure(error->sqlerrcode) ? MaintainerEnd::kFailed : MaintainerEnd::kBusy;
+    if (end == MaintainerEnd::kFailed) report_failure(maintainer->state, statement, error);
+    FreeErrorData(error);
+  }
+  PG_END_TRY();
+  debug_query_string = nullptr;
+  pgstat_report_stat(false);
+  pgstat_report_activity(STATE_IDLE, nullptr);
+  if (end != MaintainerEnd::kRan) end_maintainer(maintainer, end, 0);
+  return result;
+}
+
+// --- the life of a maintainer
+// ---------------------------------------------------------------------
+
+// Time until the next sweep by the interval; negative when it is overdue.
+int64 next_interval_in_us(const Maintainer* maintainer) {
+  auto last = static_cast<int64>(pg_atomic_read_u64(&maintainer->state->last_sweep));
+  return last == 0 ? 0 : last + settings.sweep_interval_ms * INT64CONST(1000) - monotonic_us();
+}
+
+// True when another session needs this database alone.
+bool is_database_wanted() {
+  SetCurrentStatementStartTimestamp();
+  StartTransactionCommand();
+  bool is_wanted = database_is_wanted(MyDatabaseId);
+  CommitTransactionCommand();
+  MemoryContextSwitchTo(TopMemoryContext);
+  return is_wanted;
+}
+
 // Ends the maintainer, unless it may stay until the next work is due.
 void end_if_time_is_up(const Maintainer* maintainer, int64 idle_us) {
-  bool is_crowded = pg_atomic_read_u32(&shared()->is_crowded) != 0;
   bool may_stay = pg_atomic_read_u32(&shared()->may_stay) != 0;
   int64 now = monotonic_us();
-  if ((idle_us > 0 && is_crowded) || (idle_us > kWorthWaitingUs && !may_stay) ||
+  if ((idle_us > kWorthWaitingUs && !may_stay) ||
       now - maintainer->began > (may_stay ? kLongLifeUs : kShortLifeUs))
     end_maintainer(maintainer, MaintainerEnd::kRan, now + idle_us);
 }
 
-// Sleeps. Ends the maintainer when another session needs the database alone, or when settings were
-// reloaded.
+// Sleeps; from here on the maintainer has run well, whatever ends it. Ends it when another session
+// needs the database alone, or when settings were reloaded.
 void sleep_idle(const Maintainer* maintainer, int64 idle_us) {
+  pg_atomic_write_u32(&maintainer->state->end, static_cast<uint32>(MaintainerEnd::kRan));
+  if (!pg_atomic_read_u32(&maintainer->state->is_serving)) wake_launcher();
   bool is_reloaded = sleep_in_background(Min(idle_us, kCheckLocksUs));
   if (is_reloaded) end_maintainer(maintainer, MaintainerEnd::kRan, monotonic_us());
   if (is_database_wanted()) end_maintainer(maintainer, MaintainerEnd::kBusy, 0);
-}
-
-int64 run(const Maintainer* maintainer, const char* statement) {
-  int64 result = 0;
-  switch (run_step(maintainer->state, statement, &result)) {
-    case StepEnd::kDone: break;
-    // The extension may have been created again since: the next maintainer checks.
-    case StepEnd::kBusy:
-    case StepEnd::kGone: end_maintainer(maintainer, MaintainerEnd::kBusy, 0);
-    case StepEnd::kFailed: end_maintainer(maintainer, MaintainerEnd::kFailed, 0);
-  }
-  return result;
 }
 
 void sweep(Maintainer* maintainer) {
@@ -109,23 +269,21 @@ void maintain_database(Maintainer* maintainer) {
   // Sweeps once at the start, so that every table and function is in the caches when the requested
   // sweep is due.
   sweep(maintainer);
-  pg_atomic_write_u32(&maintainer->state->has_swept, 1);
-  if (!pg_atomic_read_u32(&maintainer->state->is_serving)) wake_background(maintainer->database);
   for (;;) {
     int64 idle_us =
         Max(Min(next_interval_in_us(maintainer), sweep_due_in_us(maintainer->database)), 0);
-    if (idle_us == 0 || maintainer->sweep_on) {
-      end_if_time_is_up(maintainer, 0);
+    bool must_sweep = idle_us == 0 || maintainer->sweep_on;
+    bool must_promote = maintainer->promotions > 0 && queue_marks_remain();
+    bool is_idle = !must_sweep && !must_promote && !maintainer->prune_on;
+    end_if_time_is_up(maintainer, is_idle ? idle_us : 0);
+    if (must_sweep) {
       sweep(maintainer);
-    } else if (maintainer->promotions > 0 && queue_marks_remain()) {
-      end_if_time_is_up(maintainer, 0);
+    } else if (must_promote) {
       maintainer->promotions--;
       run(maintainer, kPromote);
     } else if (maintainer->prune_on) {
-      end_if_time_is_up(maintainer, 0);
       maintainer->prune_on = run(maintainer, kPrune) >= kBatch;
     } else {
-      end_if_time_is_up(maintainer, idle_us);
       sleep_idle(maintainer, idle_us);
     }
     CHECK_FOR_INTERRUPTS();
@@ -133,24 +291,6 @@ void maintain_database(Maintainer* maintainer) {
 }
 
 }  // namespace
-
-BackgroundWorkerHandle* start_maintainer(Oid database, const char* name) {
-  BackgroundWorker worker;
-  memset(&worker, 0, sizeof(worker));
-  snprintf(worker.bgw_name, BGW_MAXLEN, "pg_pulse maintainer of %s", name);
-  snprintf(worker.bgw_type, BGW_MAXLEN, "pg_pulse maintainer");
-  snprintf(worker.bgw_library_name, BGW_MAXLEN, "pg_pulse");
-  snprintf(worker.bgw_function_name, BGW_MAXLEN, "pulse_maintainer_main");
-  worker.bgw_flags =
-      BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION | kInterruptibleProcess;
-  worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-  worker.bgw_restart_time = BGW_NEVER_RESTART;
-  worker.bgw_main_arg = ObjectIdGetDatum(database);
-  worker.bgw_notify_pid = MyProcPid;
-  BackgroundWorkerHandle* handle = nullptr;
-  return RegisterDynamicBackgroundWorker(&worker, &handle) ? handle : nullptr;
-}
-
 }  // namespace pulse
 
 extern "C" PGDLLEXPORT void pulse_maintainer_main(Datum database);
@@ -161,8 +301,7 @@ void pulse_maintainer_main(Datum database) {
   pulse::pin_settings();
   pulse::Maintainer maintainer = {};
   maintainer.began = pulse::monotonic_us();
-  bool is_installed = pulse::find_extension(&maintainer.can_prune);
-  maintainer.database = pulse::this_database();
+  bool is_installed = pulse::find_extension(&maintainer);
   if (!maintainer.database) proc_exit(0);
   maintainer.state = &maintainer.database->maintainer;
   pulse::publish_process(&maintainer.state->process);

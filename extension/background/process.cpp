@@ -7,8 +7,6 @@
 namespace pulse {
 namespace {
 
-constexpr int64 kDayUs = USECS_PER_DAY;
-
 uint32 process_number_of_self() { return static_cast<uint32>(own_proc_number()) + 1; }
 
 extern "C" void pulse_process_exit(int, Datum field) {
@@ -32,7 +30,7 @@ void publish_process(pg_atomic_uint32* field) {
 
 bool sleep_in_background(int64 wait_us) {
   // At most a day, because longer timeouts overflow a 32-bit long in milliseconds.
-  long timeout_ms = static_cast<long>((Min(Max(wait_us, 0), kDayUs) + 999) / 1000);
+  long timeout_ms = static_cast<long>((Min(Max(wait_us, 0), USECS_PER_DAY) + 999) / 1000);
   WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, timeout_ms,
             PG_WAIT_EXTENSION);
   ResetLatch(MyLatch);

@@ -13,19 +13,29 @@ constexpr int kMarkWords = kQueueSlots / 64;
 constexpr int kMaxWakeGroups = 32;       // wake groups per database
 constexpr uint64 kNever = PG_INT64_MAX;  // a due time that never comes
 
-// How a maintainer (maintainer.hpp) ended, for the launcher. kDied is the initial value, so a crash
-// needs no report.
-enum class MaintainerEnd : uint32 { kDied, kRan, kOff, kNotInstalled, kBusy, kFailed };
+// How a maintainer (maintainer.cpp) ended, for the launcher, or why the launcher can start none. A
+// maintainer begins with kDied, so a crash needs no report, and runs well once it is idle.
+enum class MaintainerEnd : uint32 {
+  kNone,
+  kDied,
+  kRan,
+  kOff,           // sweeps are switched off there
+  kNotInstalled,  // the database has no extension
+  kBusy,          // another session needs the database or a table alone
+  kFailed,        // the maintainer has logged an error
+  kUnknown,       // no such database
+  kClosed,        // the database accepts no connections
+  kNoPlace,       // no shared memory is left for it
+  kNoProcess,     // no worker slot is free
+};
 
 // State of the background worker in one database. Times are microseconds of the monotonic clock.
 struct MaintainerState {
   // The running maintainer: index into ProcGlobal->allProcs, plus one; 0: none.
   pg_atomic_uint32 process;
-  // 1: the running maintainer has completed a sweep.
-  pg_atomic_uint32 has_swept;
   // 1: maintainers sweep here, so waiting clients leave sweeps to them at first.
   pg_atomic_uint32 is_serving;
-  // MaintainerEnd of the last maintainer.
+  // MaintainerEnd of the maintainer.
   pg_atomic_uint32 end;
   // When the next maintainer is to start.
   pg_atomic_uint64 next_start;
@@ -95,7 +105,6 @@ struct SharedState {
   int32 waiters;
   pg_atomic_uint32 launcher;    // the launcher: index into ProcGlobal->allProcs, plus one; 0: none
   pg_atomic_uint32 must_retry;  // 1: the launcher retries databases that it could not serve
-  pg_atomic_uint32 is_crowded;  // 1: idle maintainers end, to free processes for other databases
   pg_atomic_uint32 may_stay;    // 1: every listed database can keep a maintainer
   pg_atomic_uint32 waiting;     // waiter slots in use; a commit that reads 0 wakes no waiter
   DatabaseState database[FLEXIBLE_ARRAY_MEMBER];

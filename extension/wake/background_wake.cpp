@@ -19,8 +19,6 @@ void wake_background(DatabaseState* database) {
   wake_launcher();
 }
 
-void wake_maintainer(DatabaseState* database) { set_latch_at(&database->maintainer.process); }
-
 void request_sweep(DatabaseState* database, TimestampTz at) {
   if (!lower_due(&database->sweep_due, at)) return;
   wake_background(database);

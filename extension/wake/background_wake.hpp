@@ -12,9 +12,6 @@ void request_sweep(DatabaseState* database, TimestampTz at);
 // Wakes the launcher and the database's maintainer, because work became due earlier.
 void wake_background(DatabaseState* database);
 
-// Wakes the database's maintainer, if one is running.
-void wake_maintainer(DatabaseState* database);
-
 void wake_launcher();
 
 // Wakes the launcher, because a database that it could not serve may have changed.
