@@ -6,7 +6,7 @@
 #include "claim/claims_in_progress.hpp"
 #include "claim/low_water_mark.hpp"
 #include "install/drop_guard.hpp"
-#include "liveness/ended_sessions.hpp"
+#include "liveness/attachment.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"

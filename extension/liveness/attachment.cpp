@@ -4,22 +4,91 @@
 #include "liveness/attachment.hpp"
 
 #include "access/catalog.hpp"
-#include "liveness/ended_sessions.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
 #include "wake/background_wake.hpp"
-#include "wake/waiters.hpp"
 
 namespace pulse {
 namespace {
 
+// --- the ends of sessions ------------------------------------------------------------------------
+
+// The end of an attached session by its client. A backend notes it before it releases its locks, so
+// a sweep that finds the lock free finds the note too. Without a note, the server or an
+// administrator ended the session, or it released its locks without an end.
+struct EndedSession {
+  Oid database;  // 0: free
+  uint64 attachment;
+  TimestampTz at;
+  int64 offset_us;  // the session's pulse.clock_offset
+};
+
+constexpr int kEndsPerBucket = 8;
+
+struct EndBucket {
+  slock_t lock;
+  uint32 noted;  // number of ends ever noted; the bucket keeps the newest
+  EndedSession end[kEndsPerBucket];
+};
+
+constexpr int kPreloadedBuckets = 512;
+constexpr int kSlackBuckets = 64;
+
+EndBucket* buckets = nullptr;
+int bucket_count = 0;
+
+void init_buckets(void* area, Size size) {
+  memset(area, 0, size);
+  auto* all = static_cast<EndBucket*>(area);
+  for (Size i = 0; i < size / sizeof(EndBucket); i++) SpinLockInit(&all[i].lock);
+}
+
+// Consecutive numbers go to different buckets, so an entry is overwritten only after about as many
+// ends as all buckets keep.
+EndBucket* bucket_of(uint64 attachment) {
+  return &buckets[(attachment + MyDatabaseId) % static_cast<uint64>(bucket_count)];
+}
+
+// Allocates the area if the server did not preload the library.
+void find_ended_sessions() {
+  if (buckets || !shared()) return;
+  buckets = static_cast<EndBucket*>(
+      area_of_slack("pg_pulse ended sessions", kSlackBuckets * sizeof(EndBucket), init_buckets));
+  bucket_count = kSlackBuckets;
+}
+
+void note_ended(const EndedSession& end) {
+  if (!buckets) return;
+  EndBucket* bucket = bucket_of(end.attachment);
+  SpinLockAcquire(&bucket->lock);
+  bucket->end[bucket->noted++ % kEndsPerBucket] = end;
+  SpinLockRelease(&bucket->lock);
+}
+
+// Finds the note of an end. False when it is unknown whether the client ended the session.
+bool find_end(uint64 attachment, EndedSession* end) {
+  find_ended_sessions();
+  if (!buckets) return false;
+  EndBucket* bucket = bucket_of(attachment);
+  bool found = false;
+  SpinLockAcquire(&bucket->lock);
+  for (const EndedSession& noted : bucket->end) {
+    if (noted.database != MyDatabaseId || noted.attachment != attachment) continue;
+    *end = noted;
+    found = true;
+  }
+  SpinLockRelease(&bucket->lock);
+  return found;
+}
+
+// --- the attachments of this session -------------------------------------------------------------
+
 // The state of an attachment of this session. Once a commit has deregistered its worker, the
-// attachment is releasable. The session releases the lock at its next attachment, because a commit
-// must not fail.
-enum class AttachmentState { kHeld, kLeaving, kReleasable };
+// attachment is free for the next worker of this session.
+enum class AttachmentState { kHeld, kLeaving, kFree };
 
 struct Attachment {
   uint64 number;
@@ -29,63 +98,33 @@ struct Attachment {
 
 Attachment* attachments = nullptr;
 int attachment_count = 0;
-int attachment_capacity = 0;
-bool callbacks_registered = false;
+bool has_noted_end = false;
 
-// A backend whose client disconnects exits with 0 or reports a lost connection. In any other case
-// the server or an administrator ended the session.
-bool is_client_gone(int code) { return code == 0 || ClientConnectionLost; }
-
-bool is_attached() {
-  for (int i = 0; i < attachment_count; i++)
-    if (attachments[i].state != AttachmentState::kReleasable) return true;
-  return false;
-}
-
-// Runs while this session still holds its locks.
+// Runs while this session still holds its locks. A backend whose client disconnects exits with 0 or
+// reports a lost connection. In any other case the server or an administrator ended the session.
 extern "C" void pulse_session_ends(int code, Datum) {
-  if (!is_attached() || !is_client_gone(code)) return;
+  if (code != 0 && !ClientConnectionLost) return;
   TimestampTz now = GetCurrentTimestamp();
-  for (int i = 0; i < attachment_count; i++)
-    if (attachments[i].state != AttachmentState::kReleasable)
-      note_ended({MyDatabaseId, attachments[i].number, now, clock_offset_us()});
+  for (int i = 0; i < attachment_count; i++) {
+    if (attachments[i].state == AttachmentState::kFree) continue;
+    note_ended({MyDatabaseId, attachments[i].number, now, clock_offset_us()});
+    has_noted_end = true;
+  }
 }
 
 // Runs after the backend has released the session's locks: the requested sweep finds them free.
-extern "C" void pulse_session_has_ended(int code, Datum) {
+extern "C" void pulse_session_has_ended(int, Datum) {
   DatabaseState* database = this_database_if_known();
-  if (!database || !is_attached() || !is_client_gone(code)) return;
-  if (settings.disconnect_grace_ms < 0) return;
-  lower_due(&database->sweep_due, wall_now());
-  wake_background(database);
-  signal_waiters();
+  if (database && has_noted_end && settings.disconnect_grace_ms >= 0)
+    request_sweep(database, wall_now());
 }
 
 void register_callbacks() {
-  if (callbacks_registered) return;
+  static bool is_registered = false;
+  if (is_registered) return;
   before_shmem_exit(pulse_session_ends, Int32GetDatum(0));
   on_shmem_exit(pulse_session_has_ended, Int32GetDatum(0));
-  callbacks_registered = true;
-}
-
-void reserve_attachment() {
-  if (attachment_count < attachment_capacity) return;
-  int capacity = attachment_capacity == 0 ? 8 : 2 * attachment_capacity;
-  Size size = capacity * sizeof(Attachment);
-  attachments = static_cast<Attachment*>(attachments ? repalloc(attachments, size)
-                                                     : MemoryContextAlloc(TopMemoryContext, size));
-  attachment_capacity = capacity;
-}
-
-void release_forgotten() {
-  int kept = 0;
-  for (int i = 0; i < attachment_count; i++) {
-    if (attachments[i].state == AttachmentState::kReleasable)
-      release_attachment(attachments[i].number);
-    else
-      attachments[kept++] = attachments[i];
-  }
-  attachment_count = kept;
+  is_registered = true;
 }
 
 // The upper half of the number identifies the installation. So no number equals one of another
@@ -96,12 +135,37 @@ uint64 next_attachment() {
   return static_cast<uint64>(sequence & PG_INT32_MAX) << 32 | number;
 }
 
+// A free attachment, unless the session has released its lock, or else a new one.
+uint64 take_attachment() {
+  for (int i = 0; i < attachment_count; i++) {
+    if (attachments[i].state != AttachmentState::kFree || !holds_attachment(attachments[i].number))
+      continue;
+    attachments[i].state = AttachmentState::kHeld;
+    return attachments[i].number;
+  }
+  Size size = (attachment_count + 1) * sizeof(Attachment);
+  attachments = static_cast<Attachment*>(attachments ? repalloc(attachments, size)
+                                                     : MemoryContextAlloc(TopMemoryContext, size));
+  uint64 number = next_attachment();
+  hold_attachment(number);
+  attachments[attachment_count++] = {number, AttachmentState::kHeld, InvalidSubTransactionId};
+  return number;
+}
+
 }  // namespace
+
+Size ended_sessions_size() { return kPreloadedBuckets * sizeof(EndBucket); }
+
+void create_ended_sessions() {
+  buckets = static_cast<EndBucket*>(
+      shared_area("pg_pulse ended sessions", ended_sessions_size(), init_buckets));
+  bucket_count = kPreloadedBuckets;
+}
 
 void leave_attachments() {
   for (int i = 0; i < attachment_count; i++)
     if (attachments[i].state == AttachmentState::kLeaving)
-      attachments[i].state = AttachmentState::kReleasable;
+      attachments[i].state = AttachmentState::kFree;
 }
 
 void keep_attachments(SubTransactionId undone) {
@@ -112,18 +176,12 @@ void keep_attachments(SubTransactionId undone) {
 
 }  // namespace pulse
 
-// pulse._hold_attachment(): makes an attachment, which this session holds until it ends.
+// pulse._hold_attachment(): an attachment for one worker, which this session holds until it ends.
 PULSE_FUNCTION(pulse_hold_attachment) {
   (void)pulse::this_database();
   pulse::find_ended_sessions();
   pulse::register_callbacks();
-  pulse::release_forgotten();
-  pulse::reserve_attachment();
-  uint64 attachment = pulse::next_attachment();
-  pulse::hold_attachment(attachment);
-  pulse::attachments[pulse::attachment_count++] = {attachment, pulse::AttachmentState::kHeld,
-                                                   InvalidSubTransactionId};
-  PG_RETURN_INT64(static_cast<int64>(attachment));
+  PG_RETURN_INT64(static_cast<int64>(pulse::take_attachment()));
 }
 
 // pulse._forget_attachment(attachment): the worker was deregistered. After the commit, the end of
@@ -153,7 +211,7 @@ PULSE_FUNCTION(pulse_attachment_state) {
   if (PG_GETARG_INT64(1) != pulse::incarnation())
     state = "unknown";
   else if (pulse::attachment_is_free(attachment))
-    state = pulse::find_end(MyDatabaseId, attachment, &end) ? "ended" : "unknown";
+    state = pulse::find_end(attachment, &end) ? "ended" : "unknown";
   PG_RETURN_TEXT_P(cstring_to_text(state));
 }
 
@@ -161,7 +219,6 @@ PULSE_FUNCTION(pulse_attachment_state) {
 // when that is unknown.
 PULSE_FUNCTION(pulse_ended_live_us) {
   pulse::EndedSession end;
-  if (!pulse::find_end(MyDatabaseId, static_cast<uint64>(PG_GETARG_INT64(0)), &end))
-    PG_RETURN_NULL();
+  if (!pulse::find_end(static_cast<uint64>(PG_GETARG_INT64(0)), &end)) PG_RETURN_NULL();
   PG_RETURN_INT64(pulse::live_base_us_at(end.at) + end.offset_us);
 }

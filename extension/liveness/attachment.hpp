@@ -5,6 +5,10 @@
 
 namespace pulse {
 
+// The area of shared memory in which exit callbacks note the ends of attached sessions.
+Size ended_sessions_size();
+void create_ended_sessions();
+
 // Settles the attachments whose workers this transaction deregistered: its commit releases them,
 // and a rollback keeps them, also that of a savepoint. Neither can fail.
 void leave_attachments();

@@ -47,11 +47,6 @@ bool holds_attachment(uint64 attachment) {
   return holds_lock(&tag, ExclusiveLock);
 }
 
-void release_attachment(uint64 attachment) {
-  LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
-  if (holds_lock(&tag, ExclusiveLock)) LockRelease(&tag, ExclusiveLock, true);
-}
-
 bool attachment_is_free(uint64 attachment) {
   return !holds_attachment(attachment) && is_free(tag_of(LockKind::kAttachment, attachment));
 }

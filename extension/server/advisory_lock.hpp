@@ -24,7 +24,6 @@ bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
 // The session-level lock that represents an attached worker.
 void hold_attachment(uint64 attachment);
-void release_attachment(uint64 attachment);
 
 // True when this session holds the lock of the attachment.
 bool holds_attachment(uint64 attachment);

@@ -14,14 +14,10 @@ void set_latch_at(pg_atomic_uint32* process_field) {
 
 void wake_launcher() { set_latch_at(&shared()->launcher); }
 
-void wake_background(DatabaseState* database) {
-  set_latch_at(&database->maintainer.process);
-  wake_launcher();
-}
-
 void request_sweep(DatabaseState* database, TimestampTz at) {
   if (!lower_due(&database->sweep_due, at)) return;
-  wake_background(database);
+  set_latch_at(&database->maintainer.process);
+  wake_launcher();
   signal_waiters();
 }
 

@@ -9,9 +9,6 @@ namespace pulse {
 // waiter.
 void request_sweep(DatabaseState* database, TimestampTz at);
 
-// Wakes the launcher and the database's maintainer, because work became due earlier.
-void wake_background(DatabaseState* database);
-
 void wake_launcher();
 
 // Wakes the launcher, because a database that it could not serve may have changed.
