@@ -1,4 +1,24 @@
--- Settings of tasks. extension/finish/backoff.cpp has what follows from them at the end of a job.
+-- Settings of tasks, and the backoff that follows from them.
+
+-- extension/finish/attempt_end.cpp calls it; a task without a row is NULL.
+CREATE OR REPLACE FUNCTION pulse._backoff(task pulse.task, attempts int) RETURNS interval
+  LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  delay_s float8;
+BEGIN
+  delay_s := CASE coalesce(task.backoff, 'exponential')
+    WHEN 'none' THEN 0
+    WHEN 'fixed' THEN extract(epoch FROM coalesce(task.backoff_base, interval '10 s'))
+    ELSE CASE WHEN task.backoff_base IS NULL THEN exp(least(10, attempts))
+         ELSE extract(epoch FROM task.backoff_base) * power(2, least(attempts, 40) - 1) END
+  END;
+  delay_s := least(delay_s, extract(epoch FROM task.backoff_cap))
+    * (1 + coalesce(task.jitter, 0) * (2 * random() - 1));
+  RETURN make_interval(secs => least(greatest(delay_s, 0), 315360000));
+END $$;
+COMMENT ON FUNCTION pulse._backoff(pulse.task, int) IS
+  'Returns how long a job waits after its n-th attempt: exp(least(10, n)) seconds unless the task '
+  'sets another delay; at most ten years.';
 
 CREATE OR REPLACE FUNCTION pulse._keeps_completed(identifier text) RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_keeps_completed';

@@ -2,7 +2,8 @@
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
-#include "claim/claim.hpp"
+#include "access/saved_plan.hpp"
+#include "job/task_settings.hpp"
 #include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
 
@@ -32,24 +33,13 @@ bool waits_again(const Decision& decision) {
 
 // --- the decision -------------------------------------------------------------------------------
 
-const TaskRule& cached_rule(AttemptEnds* ends, TupleTableSlot* row) {
-  Datum identifier = value_of(row, kJobIdentifier);
-  text* name = DatumGetTextPP(identifier);
-  text* last = ends->rule_is_of;
-  if (!last || VARSIZE_ANY_EXHDR(last) != VARSIZE_ANY_EXHDR(name) ||
-      memcmp(VARDATA_ANY(last), VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)) != 0) {
-    ends->rule = task_rule(identifier, ends->jobs.table.snapshot);
-    ends->rule_is_of = DatumGetTextPCopy(identifier);
-  }
-  return ends->rule;
-}
-
 int crashes_after(TupleTableSlot* row, const Ending& ending) {
   return Min(int2_of(row, kJobCrashes) + (ending.kind == Ending::kLost), PG_INT16_MAX);
 }
 
-bool is_one_crash_too_many(const TaskRule& rule, TupleTableSlot* row) {
-  return rule.max_crashes >= 0 && int2_of(row, kJobCrashes) + 1 >= rule.max_crashes;
+bool is_one_crash_too_many(AttemptEnds* ends, TupleTableSlot* row) {
+  TaskSettings task = task_settings(value_of(row, kJobIdentifier), ends->jobs.table.snapshot);
+  return task.max_crashes >= 0 && int2_of(row, kJobCrashes) + 1 >= task.max_crashes;
 }
 
 // A superseded job, whose key another job has, does not run again. Its row may still have the key,
@@ -70,10 +60,26 @@ bool may_run_again(TupleTableSlot* row, const Ending& ending) {
 
 NextState next_state_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
   if (is_set(row, kJobCancelRequestedAt)) return kCancelled;
-  if (ending.kind == Ending::kLost && is_one_crash_too_many(cached_rule(ends, row), row))
-    return kQuarantined;
+  if (ending.kind == Ending::kLost && is_one_crash_too_many(ends, row)) return kQuarantined;
   if (is_superseded(ends, row) || !may_run_again(row, ending)) return kFailed;
   return is_set(row, kJobQueueName) ? kParked : kReady;
+}
+
+// The moment after the backoff of the job's task.
+TimestampTz after_backoff(TimestampTz moment, TupleTableSlot* row) {
+  static SavedPlan query = {
+      "SELECT $1 OPERATOR(pg_catalog.+) pulse._backoff((SELECT t FROM pulse.task AS t"
+      " WHERE t.identifier OPERATOR(pg_catalog.=) $2), $3)",
+      3,
+      {TIMESTAMPTZOID, TEXTOID, INT4OID},
+      nullptr};
+  Datum values[] = {TimestampTzGetDatum(moment), value_of(row, kJobIdentifier),
+                    Int32GetDatum(int2_of(row, kJobAttempts))};
+  run_saved_plan(&query, values, nullptr, [&moment](HeapTuple* rows, uint64) {
+    bool isnull;
+    moment = DatumGetTimestampTz(SPI_getbinval(rows[0], SPI_tuptable->tupdesc, 1, &isnull));
+  });
+  return moment;
 }
 
 TimestampTz later_by(TimestampTz moment, Datum interval) {
@@ -89,7 +95,7 @@ TimestampTz next_run_at(AttemptEnds* ends, TupleTableSlot* row, const Ending& en
   run_at = Max(run_at, now);
   if (ending.kind == Ending::kInterrupted) return run_at;
   if (!ending.retry_in.isnull) return later_by(run_at, ending.retry_in.value);
-  return run_at + backoff_us(cached_rule(ends, row), int2_of(row, kJobAttempts));
+  return after_backoff(run_at, row);
 }
 
 Decision decide(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
@@ -183,7 +189,6 @@ Ending new_ending(Datum outcome, Ending::Kind kind) {
 void open_attempt_ends(AttemptEnds* ends) {
   open_running_jobs(&ends->jobs);
   open_attempt_records(&ends->records);
-  ends->rule_is_of = nullptr;
 }
 
 void close_attempt_ends(AttemptEnds* ends) {

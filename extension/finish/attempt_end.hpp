@@ -3,7 +3,6 @@
 #pragma once
 
 #include "finish/attempt_record.hpp"
-#include "finish/backoff.hpp"
 #include "finish/running_job.hpp"
 #include "server/postgres.hpp"
 
@@ -30,8 +29,6 @@ Ending new_ending(Datum outcome, Ending::Kind kind);
 struct AttemptEnds {
   RunningJobs jobs;
   AttemptRecords records;
-  TaskRule rule;
-  text* rule_is_of;  // the task of `rule`: the jobs of one call mostly have the same task
 };
 
 void open_attempt_ends(AttemptEnds* ends);

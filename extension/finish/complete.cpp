@@ -7,9 +7,9 @@
 #include "access/columns.hpp"
 #include "claim/in_place_claim.hpp"
 #include "finish/attempt_record.hpp"
-#include "finish/backoff.hpp"
 #include "finish/claim_list.hpp"
 #include "finish/past_claim.hpp"
+#include "job/task_settings.hpp"
 #include "server/argument_checks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
@@ -31,7 +31,7 @@ struct Completion {
 
 bool is_kept(Completion* completion, TupleTableSlot* row) {
   return completion->may_keep &&
-         task_rule(value_of(row, kJobIdentifier), completion->jobs.table.snapshot).keeps_completed;
+         task_keeps_completed(value_of(row, kJobIdentifier), completion->jobs.table.snapshot);
 }
 
 void record(Completion* completion, TupleTableSlot* row, const NullableDatum& result) {

@@ -78,4 +78,26 @@ int task_max_attempts(Datum identifier) {
   return max_attempts;
 }
 
+bool task_keeps_completed(Datum identifier, Snapshot snapshot) {
+  bool keeps = settings.keep_completed_s != 0;
+  with_task_row(identifier, snapshot, [&keeps](TupleTableSlot* row) {
+    if (slot_attisnull(row, kTaskKeepCompleted)) return;
+    Interval none = {};
+    keeps = DatumGetBool(DirectFunctionCall2(interval_ne, value_of(row, kTaskKeepCompleted),
+                                             IntervalPGetDatum(&none)));
+  });
+  return keeps;
+}
+
+bool some_task_keeps_completed(Snapshot snapshot) {
+  if (settings.keep_completed_s != 0) return true;
+  return any_task(snapshot,
+                  [](TupleTableSlot* row) { return !slot_attisnull(row, kTaskKeepCompleted); });
+}
+
 }  // namespace pulse
+
+// pulse._keeps_completed(identifier)
+PULSE_FUNCTION(pulse_keeps_completed) {
+  PG_RETURN_BOOL(pulse::task_keeps_completed(PG_GETARG_DATUM(0), GetActiveSnapshot()));
+}

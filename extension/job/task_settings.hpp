@@ -52,4 +52,10 @@ TaskSettings task_settings(Datum identifier, Snapshot snapshot);
 // row, or in a transaction with one snapshot for all its statements, the row that this shows.
 int task_max_attempts(Datum identifier);
 
+// Whether a completed job of this task is kept.
+bool task_keeps_completed(Datum identifier, Snapshot snapshot);
+
+// False when no task and no setting keeps completed jobs.
+bool some_task_keeps_completed(Snapshot snapshot);
+
 }  // namespace pulse

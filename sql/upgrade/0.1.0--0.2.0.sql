@@ -89,7 +89,6 @@ SELECT pg_catalog.pg_extension_config_dump('pulse.claim_batch', '');
 DROP FUNCTION pulse._add_unkeyed(pulse.job_spec[]);
 
 -- The library ends every attempt.
-DROP FUNCTION pulse._backoff(pulse.task, int);
 DROP FUNCTION pulse._is_superseded(pulse.job);
 DROP FUNCTION pulse._keep_completed(pulse.job, json);
 DROP FUNCTION pulse._complete_one(bigint, bigint, json);
