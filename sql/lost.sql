@@ -162,10 +162,31 @@ END $$;
 COMMENT ON FUNCTION pulse._dead_owners() IS
   'Returns the owners of running jobs that are not alive, and why.';
 
+-- The first pass reads no more jobs than the caller wants. If other transactions have locked some,
+-- the second pass takes the rest of the worker's jobs.
 CREATE OR REPLACE FUNCTION pulse._recover_owner(
     worker_id bigint, outcome text, cause text, reason text, max_count int)
   RETURNS TABLE (id bigint, state text)
-  LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 100 AS 'MODULE_PATHNAME', 'pulse_recover_owner';
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  left_to_end int := max_count;
+  candidates int;
+  ended int;
+BEGIN
+  FOREACH candidates IN ARRAY ARRAY[max_count, NULL] LOOP
+    RETURN QUERY
+    SELECT e.id, e.state FROM pulse._end_attempts(ARRAY(
+        SELECT ROW(j.id, outcome, reason, true, NULL, NULL, cause, j.token)::pulse._ending
+          FROM pulse.job AS j
+         WHERE j.id = ANY (pulse._running_ids(_recover_owner.worker_id, candidates))
+           AND j.state = 'running' AND j.worker_id = _recover_owner.worker_id
+         ORDER BY j.id), left_to_end) AS e;
+    GET DIAGNOSTICS ended = ROW_COUNT;
+    left_to_end := left_to_end - ended;
+    EXIT WHEN candidates IS NULL OR left_to_end = 0;
+  END LOOP;
+END $$;
 COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, text, int) IS
   'Ends the attempts of at most max_count running jobs of a worker that is not alive; NULL means '
   'all. Never waits.';

@@ -197,8 +197,9 @@ void close_attempt_ends(AttemptEnds* ends) {
   CommandCounterIncrement();
 }
 
-EndedAttempt end_attempt(AttemptEnds* ends, const Ending& ending, AttemptOf of, Patience patience) {
-  AttemptLock lock = lock_attempt(&ends->jobs, ending.job_id, of, patience);
+EndedAttempt end_attempt(AttemptEnds* ends, const Ending& ending, const NullableDatum& token,
+                         Patience patience) {
+  AttemptLock lock = lock_attempt(&ends->jobs, ending.job_id, token, patience);
   if (lock != AttemptLock::kLocked) return {lock, nullptr};
   Decision decision = decide(ends, ends->jobs.table.locked, ending);
   write(ends, ending, decision);

@@ -40,8 +40,8 @@ struct EndedAttempt {
   const char* state;  // the next state of the job if it was locked; else NULL
 };
 
-// Ends the attempt of a running job.
-EndedAttempt end_attempt(AttemptEnds* ends, const Ending& ending, AttemptOf of,
+// Ends the attempt of a running job: that with this token, or with NULL any.
+EndedAttempt end_attempt(AttemptEnds* ends, const Ending& ending, const NullableDatum& token,
                          Patience patience = Patience::kNeverWaits);
 
 }  // namespace pulse

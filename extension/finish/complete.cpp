@@ -76,7 +76,7 @@ AttemptLock complete_found(Completion* completion, const NamedClaim& claim,
 AttemptLock complete_job(Completion* completion, const NamedClaim& claim,
                          const NullableDatum& result, Patience patience) {
   for (;;) {
-    if (!find_attempt(&completion->jobs, claim.job_id, {kJobToken, claim.token}))
+    if (!find_attempt(&completion->jobs, claim.job_id, {Int64GetDatum(claim.token), false}))
       return AttemptLock::kNotRunning;
     AttemptLock lock = complete_found(completion, claim, result, patience);
     if (lock != AttemptLock::kNotRunning) return lock;

@@ -72,8 +72,7 @@ const char* end_one(const NullableDatum& job_id, const NullableDatum& token, End
   ending.job_id = DatumGetInt64(job_id.value);
   AttemptEnds ends;
   open_attempt_ends(&ends);
-  EndedAttempt ended =
-      end_attempt(&ends, ending, {kJobToken, DatumGetInt64(token.value)}, Patience::kWaits);
+  EndedAttempt ended = end_attempt(&ends, ending, token, Patience::kWaits);
   close_attempt_ends(&ends);
   return ended.state;
 }
@@ -112,7 +111,7 @@ void end_many(FunctionCallInfo fcinfo, const ArgumentArray* arrays, const char* 
   end_each(&list, &ends.jobs, [&](const NamedClaim& claim) {
     Ending ending = ending_of(claim.position);
     ending.job_id = claim.job_id;
-    return outcome_of(end_attempt(&ends, ending, {kJobToken, claim.token}).lock);
+    return outcome_of(end_attempt(&ends, ending, {Int64GetDatum(claim.token), false}).lock);
   });
   close_attempt_ends(&ends);
   answer_claims(&list, arrays[kIds], outcome, fcinfo);

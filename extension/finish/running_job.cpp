@@ -31,10 +31,11 @@ void reopen_with_new_snapshot(RunningJobs* jobs) {
   open_index_lookup(&jobs->ids, jobs->table.relation, catalog()->job_key, jobs->table.snapshot);
 }
 
-bool matches(TupleTableSlot* row, AttemptOf of) {
+bool matches(TupleTableSlot* row, const NullableDatum& token) {
   if (DatumGetObjectId(value_of(row, kJobState)) != catalog()->state_running) return false;
-  if (of.column == 0) return true;
-  return !slot_attisnull(row, of.column) && DatumGetInt64(value_of(row, of.column)) == of.number;
+  if (token.isnull) return true;
+  return !slot_attisnull(row, kJobToken) &&
+         DatumGetInt64(value_of(row, kJobToken)) == DatumGetInt64(token.value);
 }
 
 // The key of a row, or NULL.
@@ -43,8 +44,8 @@ text* key_of(TupleTableSlot* row) {
 }
 
 // Locks the key of the job. The row may change during the wait, so the snapshot is taken anew.
-void wait_for_key(RunningJobs* jobs, int64 job_id, AttemptOf of) {
-  if (!find_attempt(jobs, job_id, of)) return;
+void wait_for_key(RunningJobs* jobs, int64 job_id, const NullableDatum& token) {
+  if (!find_attempt(jobs, job_id, token)) return;
   text* key = key_of(jobs->ids.row);
   if (!key) return;
   lock_key(key);
@@ -77,14 +78,15 @@ void close_running_jobs(RunningJobs* jobs) {
   close_job_table(&jobs->table);
 }
 
-bool find_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of) {
-  return find_id(&jobs->ids, job_id) && matches(jobs->ids.row, of);
+bool find_attempt(RunningJobs* jobs, int64 job_id, const NullableDatum& token) {
+  return find_id(&jobs->ids, job_id) && matches(jobs->ids.row, token);
 }
 
-AttemptLock lock_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of, Patience patience) {
+AttemptLock lock_attempt(RunningJobs* jobs, int64 job_id, const NullableDatum& token,
+                         Patience patience) {
   bool waits = patience == Patience::kWaits;
-  if (waits) wait_for_key(jobs, job_id, of);
-  while (find_attempt(jobs, job_id, of)) {
+  if (waits) wait_for_key(jobs, job_id, token);
+  while (find_attempt(jobs, job_id, token)) {
     TM_Result result = lock_row(jobs, patience);
     if (result == TM_Ok)
       return waits || has_key_lock(jobs->table.locked) ? AttemptLock::kLocked : AttemptLock::kBusy;

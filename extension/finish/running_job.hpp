@@ -14,13 +14,6 @@ struct RunningJobs {
   bool keeps_snapshot;  // the transaction has one snapshot for all its statements
 };
 
-// The attempt that may end: that of the claim with this token (kJobToken), any of this worker
-// (kJobWorkerId), or with column 0 that of any claim.
-struct AttemptOf {
-  int column;
-  int64 number;
-};
-
 // Whether a call waits for a transaction that has locked the row or the key.
 enum class Patience { kNeverWaits, kWaits };
 
@@ -36,12 +29,14 @@ void open_running_jobs(RunningJobs* jobs);
 void open_running_jobs_anew(RunningJobs* jobs);
 void close_running_jobs(RunningJobs* jobs);
 
-// Finds the row and puts it into `ids.row`, unlocked. False when no such attempt runs.
-bool find_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of);
+// Finds the row of the attempt with this token, or with NULL of any attempt, and puts it into
+// `ids.row`, unlocked. False when no such attempt runs.
+bool find_attempt(RunningJobs* jobs, int64 job_id, const NullableDatum& token);
 
 // Locks the key and the row, and puts the row into `table.locked`. A call that waits locks the key
 // first, as producers do. A call that never waits locks the row first, which cannot deadlock.
-AttemptLock lock_attempt(RunningJobs* jobs, int64 job_id, AttemptOf of, Patience patience);
+AttemptLock lock_attempt(RunningJobs* jobs, int64 job_id, const NullableDatum& token,
+                         Patience patience);
 
 // Takes a new snapshot after a row has changed, for all further reads. Raises a serialization
 // failure in a transaction that keeps its snapshot.
