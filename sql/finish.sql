@@ -28,19 +28,31 @@ END $$;
 COMMENT ON FUNCTION pulse._refused_token(bigint, bigint, text) IS
   'Returns the reason for PU001; NULL where the call repeats an end that is on record.';
 
-CREATE OR REPLACE FUNCTION pulse._state_of(job_id bigint) RETURNS text
+CREATE OR REPLACE FUNCTION pulse._raise_stale(job_id bigint, reason text) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION 'the claim of job % is lost', job_id USING
+    ERRCODE = 'PU001', DETAIL = reason,
+    HINT = 'The attempt was recovered or has ended; its outcome does not count.';
+END $$;
+COMMENT ON FUNCTION pulse._raise_stale(bigint, text) IS 'Raises PU001 with this reason.';
+
+CREATE OR REPLACE FUNCTION pulse._require_repeat(job_id bigint, token bigint, outcome text)
+  RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  reason text := pulse._refused_token(job_id, token, outcome);
 BEGIN
+  IF reason IS NOT NULL THEN
+    PERFORM pulse._raise_stale(job_id, reason);
+  END IF;
   RETURN coalesce((SELECT j.state::text FROM pulse.job AS j WHERE j.id = job_id),
                   (SELECT f.state::text FROM pulse.finished_job AS f WHERE f.id = job_id));
 END $$;
-COMMENT ON FUNCTION pulse._state_of(bigint) IS
-  'Returns the state of a live or finished job; NULL for an unknown one.';
-
-CREATE OR REPLACE FUNCTION pulse._raise_stale(job_id bigint, reason text) RETURNS void
-  LANGUAGE c IMMUTABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_raise_stale';
-COMMENT ON FUNCTION pulse._raise_stale(bigint, text) IS 'Raises PU001 with this reason.';
+COMMENT ON FUNCTION pulse._require_repeat(bigint, bigint, text) IS
+  'Returns the state of the job, NULL for one that is deleted, if the call repeats an end that is '
+  'on record; raises PU001 for any other call.';
 
 CREATE OR REPLACE FUNCTION pulse.complete(job_id bigint, token bigint, result json = NULL)
   RETURNS void

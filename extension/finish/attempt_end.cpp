@@ -73,13 +73,10 @@ TimestampTz after_backoff(TimestampTz moment, TupleTableSlot* row) {
       3,
       {TIMESTAMPTZOID, TEXTOID, INT4OID},
       nullptr};
-  Datum values[] = {TimestampTzGetDatum(moment), value_of(row, kJobIdentifier),
-                    Int32GetDatum(int2_of(row, kJobAttempts))};
-  run_saved_plan(&query, values, nullptr, [&moment](HeapTuple* rows, uint64) {
-    bool isnull;
-    moment = DatumGetTimestampTz(SPI_getbinval(rows[0], SPI_tuptable->tupdesc, 1, &isnull));
-  });
-  return moment;
+  NullableDatum arguments[] = {{TimestampTzGetDatum(moment), false},
+                               {value_of(row, kJobIdentifier), false},
+                               {Int32GetDatum(int2_of(row, kJobAttempts)), false}};
+  return DatumGetTimestampTz(value_of_query(&query, arguments).value);
 }
 
 TimestampTz later_by(TimestampTz moment, Datum interval) {

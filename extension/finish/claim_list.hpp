@@ -1,10 +1,20 @@
-// The claims that a call for many jobs names, and its answer for each.
+// The claims that a call names, and its answer for each.
 #pragma once
 
 #include "finish/running_job.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
+
+// Refuses in a read-only transaction, and finds the shared memory that a commit writes.
+void prepare_to_end(const char* function);
+
+// For a call whose claim runs no attempt. Returns the state of the job, or NULL, if it is recorded
+// that the claim ended its attempt with this outcome; otherwise raises PU001.
+NullableDatum require_repeat(const NullableDatum& job_id, const NullableDatum& token,
+                             const char* outcome);
+
+// --- calls for many jobs -------------------------------------------------------------------------
 
 // One argument of such a call: a value per job, or NULL.
 struct ArgumentArray {
@@ -19,48 +29,44 @@ struct ArgumentArray {
   }
 };
 
-ArgumentArray read_array(FunctionCallInfo fcinfo, int argument);
-
-// Raises PU004 unless all arrays have the same length. A required array that is NULL counts as
-// empty; the check ignores any other that is NULL.
-void check_lengths(const ArgumentArray* arrays, int count, int required);
+// Reads the first `count` arguments. Raises PU004 unless all arrays have the same length. A
+// required array that is NULL counts as empty; the check ignores any other that is NULL.
+void read_arrays(FunctionCallInfo fcinfo, ArgumentArray* arrays, int count, int required);
 
 struct NamedClaim {
   int64 job_id;
   int64 token;
-  bool is_named;        // neither the id nor the token is NULL
   int position;         // in the arrays of the call
   const char* outcome;  // NULL: no such attempt runs
 };
 
-// Sorted by id, so that two calls with the same jobs never deadlock.
+// The claims without a NULL, sorted by id, so that two calls with the same jobs never deadlock.
 struct ClaimList {
   NamedClaim* claims;
   int count;
-  int named_count;  // the claims without a NULL come first
 };
 
 ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens);
 
-const char* outcome_of(AttemptLock lock);
-
-// Calls end(claim) once for each claim, and keeps the outcome that it returns.
+// Calls end(claim) once for each claim, and keeps the outcome of the lock that it returns.
 template <typename End>
 void end_each(ClaimList* list, RunningJobs* jobs, End end) {
+  static const char* const outcomes[] = {"accepted", "busy", nullptr};  // as AttemptLock
   NamedClaim* claims = list->claims;
-  int count = list->named_count;
+  int count = list->count;
   if (count > 0) expect_ids(&jobs->ids, claims[0].job_id, claims[count - 1].job_id, count);
   for (int i = 0; i < count; i++) {
     CHECK_FOR_INTERRUPTS();
     bool is_repeated =
         i > 0 && claims[i].job_id == claims[i - 1].job_id && claims[i].token == claims[i - 1].token;
-    claims[i].outcome = is_repeated ? claims[i - 1].outcome : end(claims[i]);
+    claims[i].outcome =
+        is_repeated ? claims[i - 1].outcome : outcomes[static_cast<int>(end(claims[i]))];
   }
 }
 
 // Answers in the order of the call. A claim that runs no attempt is accepted if it ended the
 // attempt with the outcome `repeats` before, and stale otherwise.
-void answer_claims(ClaimList* list, const ArgumentArray& job_ids, const char* repeats,
+void answer_claims(const ClaimList& list, const ArgumentArray& job_ids, const char* repeats,
                    FunctionCallInfo fcinfo);
 
 }  // namespace pulse

@@ -8,7 +8,6 @@
 #include "claim/in_place_claim.hpp"
 #include "finish/attempt_record.hpp"
 #include "finish/claim_list.hpp"
-#include "finish/past_claim.hpp"
 #include "job/task_settings.hpp"
 #include "server/argument_checks.hpp"
 #include "server/compat.hpp"
@@ -102,8 +101,7 @@ void complete_all(ClaimList* list, const ArgumentArray& results) {
   open_running_jobs_anew(&completion.jobs);
   open_completion(&completion, list->count);
   end_each(list, &completion.jobs, [&](const NamedClaim& claim) {
-    return outcome_of(
-        complete_job(&completion, claim, results.at(claim.position), Patience::kNeverWaits));
+    return complete_job(&completion, claim, results.at(claim.position), Patience::kNeverWaits);
   });
   close_completion(&completion);
   remove_from_batches(completion.in_place, completion.in_place_count);
@@ -112,7 +110,7 @@ void complete_all(ClaimList* list, const ArgumentArray& results) {
 // False when no such attempt runs. A job claimed in place stays in its batch until the next
 // heartbeat of the worker, because each removal rewrites the batch.
 bool complete_one(int64 id, int64 token, const NullableDatum& result) {
-  NamedClaim claim = {id, token, true, 0, nullptr};
+  NamedClaim claim = {id, token, 0, nullptr};
   Completion completion;
   open_running_jobs(&completion.jobs);
   open_completion(&completion, 1);
@@ -140,14 +138,13 @@ void check_arguments(FunctionCallInfo fcinfo) {
 void complete_many(FunctionCallInfo fcinfo) {
   check_arguments(fcinfo);
   ArgumentArray arrays[kArguments];
-  for (int i = 0; i < kArguments; i++) arrays[i] = read_array(fcinfo, i);
-  check_lengths(arrays, kArguments, kResults);
+  read_arrays(fcinfo, arrays, kArguments, kResults);
   for (int i = 0; i < arrays[kResults].count; i++)
     if (!arrays[kResults].nulls[i]) check_document("result", arrays[kResults].values[i]);
   begin_result_rows(fcinfo);
   ClaimList list = read_claims(arrays[kIds], arrays[kTokens]);
   complete_all(&list, arrays[kResults]);
-  answer_claims(&list, arrays[kIds], "completed", fcinfo);
+  answer_claims(list, arrays[kIds], "completed", fcinfo);
 }
 
 }  // namespace
@@ -155,9 +152,7 @@ void complete_many(FunctionCallInfo fcinfo) {
 
 // pulse.complete(job_id, token, result).
 PULSE_FUNCTION(pulse_complete) {
-  PreventCommandIfReadOnly("complete");
-  PreventCommandDuringRecovery("complete");
-  (void)pulse::this_database();
+  pulse::prepare_to_end("complete");
   const NullableDatum* given = fcinfo->args;
   if (!PG_ARGISNULL(pulse::kResults)) pulse::check_document("result", given[pulse::kResults].value);
   bool names_claim = !PG_ARGISNULL(pulse::kIds) && !PG_ARGISNULL(pulse::kTokens);
@@ -169,9 +164,7 @@ PULSE_FUNCTION(pulse_complete) {
 
 // pulse.complete_many(job_ids, tokens, results).
 PULSE_FUNCTION(pulse_complete_many) {
-  PreventCommandIfReadOnly("complete_many");
-  PreventCommandDuringRecovery("complete_many");
-  (void)pulse::this_database();
+  pulse::prepare_to_end("complete_many");
   pulse::complete_many(fcinfo);
   return static_cast<Datum>(0);
 }

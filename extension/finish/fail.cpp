@@ -5,12 +5,9 @@
 #include "access/columns.hpp"
 #include "finish/attempt_end.hpp"
 #include "finish/claim_list.hpp"
-#include "finish/past_claim.hpp"
 #include "server/argument_checks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
-#include "server/shared_memory.hpp"
-#include "server/values.hpp"
 
 namespace pulse {
 namespace {
@@ -77,15 +74,15 @@ const char* end_one(const NullableDatum& job_id, const NullableDatum& token, End
   return ended.state;
 }
 
-text* fail_one(const NullableDatum* given) {
+// Returns the next state.
+NullableDatum fail_one(const NullableDatum* given) {
   check_error(given[kErrors]);
   check_delay("retry_in", given[kDelays]);
   check_document_if_any("payload", given[kPayloads]);
   Ending ending = failure(given[kErrors], given[kRetries], given[kDelays], given[kPayloads]);
   const char* state = end_one(given[kIds], given[kTokens], ending);
-  if (state) return cstring_to_text(state);
-  require_repeat(given[kIds], given[kTokens], "failed");
-  return state_of_job(given[kIds].value);
+  if (state) return {CStringGetTextDatum(state), false};
+  return require_repeat(given[kIds], given[kTokens], "failed");
 }
 
 void snooze_one(const NullableDatum* given) {
@@ -111,16 +108,15 @@ void end_many(FunctionCallInfo fcinfo, const ArgumentArray* arrays, const char* 
   end_each(&list, &ends.jobs, [&](const NamedClaim& claim) {
     Ending ending = ending_of(claim.position);
     ending.job_id = claim.job_id;
-    return outcome_of(end_attempt(&ends, ending, {Int64GetDatum(claim.token), false}).lock);
+    return end_attempt(&ends, ending, {Int64GetDatum(claim.token), false}).lock;
   });
   close_attempt_ends(&ends);
-  answer_claims(&list, arrays[kIds], outcome, fcinfo);
+  answer_claims(list, arrays[kIds], outcome, fcinfo);
 }
 
 void fail_many(FunctionCallInfo fcinfo) {
   ArgumentArray arrays[kArguments];
-  for (int i = 0; i < kArguments; i++) arrays[i] = read_array(fcinfo, i);
-  check_lengths(arrays, kArguments, kRetries);
+  read_arrays(fcinfo, arrays, kArguments, kRetries);
   for (int i = 0; i < arrays[kIds].count; i++) {
     check_error(arrays[kErrors].at(i));
     check_delay("retry_in", arrays[kDelays].at(i));
@@ -134,15 +130,8 @@ void fail_many(FunctionCallInfo fcinfo) {
 
 void release(FunctionCallInfo fcinfo) {
   ArgumentArray arrays[kReleaseArguments];
-  for (int i = 0; i < kReleaseArguments; i++) arrays[i] = read_array(fcinfo, i);
-  check_lengths(arrays, kReleaseArguments, kReleaseArguments);
+  read_arrays(fcinfo, arrays, kReleaseArguments, kReleaseArguments);
   end_many(fcinfo, arrays, "released", [](int) { return release_ending(); });
-}
-
-void prevent_in_read_only(const char* function) {
-  PreventCommandIfReadOnly(function);
-  PreventCommandDuringRecovery(function);
-  (void)this_database();
 }
 
 }  // namespace
@@ -150,29 +139,29 @@ void prevent_in_read_only(const char* function) {
 
 // pulse.fail(job_id, token, error, retry, retry_in, payload).
 PULSE_FUNCTION(pulse_fail) {
-  pulse::prevent_in_read_only("fail");
-  text* state = pulse::fail_one(fcinfo->args);
-  if (!state) PG_RETURN_NULL();
-  PG_RETURN_TEXT_P(state);
+  pulse::prepare_to_end("fail");
+  NullableDatum state = pulse::fail_one(fcinfo->args);
+  fcinfo->isnull = state.isnull;
+  return state.value;
 }
 
 // pulse.fail_many(job_ids, tokens, errors, retry, retry_in, payloads).
 PULSE_FUNCTION(pulse_fail_many) {
-  pulse::prevent_in_read_only("fail_many");
+  pulse::prepare_to_end("fail_many");
   pulse::fail_many(fcinfo);
   return static_cast<Datum>(0);
 }
 
 // pulse.release(job_ids, tokens).
 PULSE_FUNCTION(pulse_release) {
-  pulse::prevent_in_read_only("release");
+  pulse::prepare_to_end("release");
   pulse::release(fcinfo);
   return static_cast<Datum>(0);
 }
 
 // pulse.snooze(job_id, token, delay, checkpoint).
 PULSE_FUNCTION(pulse_snooze) {
-  pulse::prevent_in_read_only("snooze");
+  pulse::prepare_to_end("snooze");
   pulse::snooze_one(fcinfo->args);
   PG_RETURN_VOID();
 }
