@@ -10,11 +10,9 @@
 namespace pulse {
 namespace {
 
-enum NextState { kReady, kParked, kFailed, kQuarantined, kCancelled };
-
 // The decision what happens to a job after an attempt.
 struct Decision {
-  NextState state;
+  Oid state;  // of type pulse.job_state or pulse.finished_state
   int attempts;
   int crashes;
   TimestampTz run_at;
@@ -22,13 +20,8 @@ struct Decision {
 
 bool is_set(TupleTableSlot* row, JobColumn column) { return !slot_attisnull(row, column); }
 
-const char* state_name(NextState state) {
-  static const char* const names[] = {"ready", "parked", "failed", "quarantined", "cancelled"};
-  return names[state];
-}
-
 bool waits_again(const Decision& decision) {
-  return decision.state == kReady || decision.state == kParked;
+  return decision.state == catalog()->state_ready || decision.state == catalog()->state_parked;
 }
 
 // --- the decision -------------------------------------------------------------------------------
@@ -58,11 +51,13 @@ bool may_run_again(TupleTableSlot* row, const Ending& ending) {
   return ending.may_retry && int2_of(row, kJobAttempts) < int2_of(row, kJobMaxAttempts);
 }
 
-NextState next_state_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
-  if (is_set(row, kJobCancelRequestedAt)) return kCancelled;
-  if (ending.kind == Ending::kLost && is_one_crash_too_many(ends, row)) return kQuarantined;
-  if (is_superseded(ends, row) || !may_run_again(row, ending)) return kFailed;
-  return is_set(row, kJobQueueName) ? kParked : kReady;
+Oid next_state_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
+  const Catalog* known = catalog();
+  if (is_set(row, kJobCancelRequestedAt)) return known->finished_cancelled;
+  if (ending.kind == Ending::kLost && is_one_crash_too_many(ends, row))
+    return known->finished_quarantined;
+  if (is_superseded(ends, row) || !may_run_again(row, ending)) return known->finished_failed;
+  return is_set(row, kJobQueueName) ? known->state_parked : known->state_ready;
 }
 
 // The moment after the backoff of the job's task.
@@ -124,39 +119,25 @@ void requeue(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
                                             kJobActivityLive};
   wake_for_requeued(row, decision.run_at);
   JobChange change = {};
-  change.set_waiting(decision.state == kParked ? catalog()->state_parked : catalog()->state_ready);
+  change.set_waiting(decision.state);
   change.set(kJobAttempts, Int16GetDatum(decision.attempts));
   change.set(kJobCrashes, Int16GetDatum(decision.crashes));
   change.set(kJobRunAt, TimestampTzGetDatum(decision.run_at));
   set_unless_null(&change, kJobPayload, ending.payload);
   set_unless_null(&change, kJobCheckpoint, ending.checkpoint);
   if (ending.kind != Ending::kSnoozed) set_unless_null(&change, kJobLastError, ending.error);
-  if (!ending.keeps_cause) {
-    change.clear(kJobRecovered);
-    set_unless_null(&change, kJobRecovered, ending.cause);
-  }
+  // The next claim still reports the cause of the last recovery if this attempt did not count.
+  if (!gives_attempt_back(ending)) change.clear(kJobRecovered);
+  set_unless_null(&change, kJobRecovered, ending.cause);
   for (JobColumn column : claim_columns) change.clear(column);
   change.set(kJobUpdatedAt, TimestampTzGetDatum(ends->records.now));
   update_locked_row(&ends->jobs.table, &change);
 }
 
-Oid finished_state_of(NextState state) {
-  switch (state) {
-    case kQuarantined: return catalog()->finished_quarantined;
-    case kCancelled: return catalog()->finished_cancelled;
-    default: return catalog()->finished_failed;
-  }
-}
-
 void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
              const Decision& decision) {
-  FinishedJob finished = {};
-  finished.state = finished_state_of(decision.state);
-  finished.crashes = decision.crashes;
-  finished.payload = ending.payload;
-  finished.last_error = ending.error;
-  finished.result.isnull = true;
-  record_finished_job(&ends->records, row, finished);
+  record_finished_job(&ends->records, row,
+                      {decision.state, decision.crashes, ending.payload, kNull, ending.error});
   if (is_set(row, kJobQueueName))
     note_queue_slot(queue_slot(DatumGetTextPP(value_of(row, kJobQueueName))));
   if (try_delete_row(&ends->jobs.table, row, true) != TM_Ok)
@@ -168,7 +149,9 @@ void write(AttemptEnds* ends, const Ending& ending, const Decision& decision) {
   // A snoozed job continues the same attempt later, so no attempt is recorded.
   if (ending.kind != Ending::kSnoozed || !waits_again(decision))
     record_attempt(&ends->records, row,
-                   decision.state == kCancelled ? CStringGetTextDatum("cancelled") : ending.outcome,
+                   decision.state == catalog()->finished_cancelled
+                       ? CStringGetTextDatum("cancelled")
+                       : ending.outcome,
                    ending.error);
   if (waits_again(decision))
     requeue(ends, row, ending, decision);
@@ -177,11 +160,6 @@ void write(AttemptEnds* ends, const Ending& ending, const Decision& decision) {
 }
 
 }  // namespace
-
-Ending new_ending(Datum outcome, Ending::Kind kind) {
-  constexpr NullableDatum kNull = {0, true};
-  return {0, outcome, kind, true, false, kNull, kNull, kNull, kNull, kNull};
-}
 
 void open_attempt_ends(AttemptEnds* ends) {
   open_running_jobs(&ends->jobs);
@@ -200,7 +178,8 @@ EndedAttempt end_attempt(AttemptEnds* ends, const Ending& ending, const Nullable
   if (lock != AttemptLock::kLocked) return {lock, nullptr};
   Decision decision = decide(ends, ends->jobs.table.locked, ending);
   write(ends, ending, decision);
-  return {AttemptLock::kLocked, state_name(decision.state)};
+  return {AttemptLock::kLocked,
+          DatumGetCString(DirectFunctionCall1(enum_out, ObjectIdGetDatum(decision.state)))};
 }
 
 }  // namespace pulse

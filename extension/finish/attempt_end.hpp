@@ -5,26 +5,23 @@
 #include "finish/attempt_record.hpp"
 #include "finish/running_job.hpp"
 #include "server/postgres.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 
 // The end of an attempt as the caller states it: type pulse._ending, and a checkpoint.
 struct Ending {
   enum Kind { kOther, kLost, kReleased, kInterrupted, kSnoozed };
-  int64 job_id;
-  Datum outcome;  // text
   Kind kind;
-  bool may_retry;
-  bool keeps_cause;  // the next claim still reports the cause of the last recovery
-  NullableDatum error;
-  NullableDatum retry_in;
-  NullableDatum payload;
-  NullableDatum checkpoint;
-  NullableDatum cause;
+  Datum outcome;  // text
+  int64 job_id = 0;
+  bool may_retry = true;
+  NullableDatum error = kNull;
+  NullableDatum retry_in = kNull;
+  NullableDatum payload = kNull;
+  NullableDatum checkpoint = kNull;
+  NullableDatum cause = kNull;
 };
-
-// All fields that can be NULL are NULL.
-Ending new_ending(Datum outcome, Ending::Kind kind);
 
 struct AttemptEnds {
   RunningJobs jobs;

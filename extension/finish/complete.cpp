@@ -13,6 +13,7 @@
 #include "server/compat.hpp"
 #include "server/errors.hpp"
 #include "server/shared_memory.hpp"
+#include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {
@@ -34,9 +35,8 @@ bool is_kept(Completion* completion, TupleTableSlot* row) {
 }
 
 void record(Completion* completion, TupleTableSlot* row, const NullableDatum& result) {
-  constexpr NullableDatum kNull = {0, true};
-  FinishedJob finished = {catalog()->finished_completed, 0, kNull, result, kNull};
-  record_finished_job(&completion->records, row, finished);
+  record_finished_job(&completion->records, row,
+                      {catalog()->finished_completed, 0, kNull, result, kNull});
   record_attempt(&completion->records, row, CStringGetTextDatum("completed"), kNull);
 }
 

@@ -45,7 +45,7 @@ Ending read_ending(Datum element, NullableDatum* token) {
   auto field = [&](EndingColumn column) -> NullableDatum {
     return {values[column], nulls[column]};
   };
-  Ending ending = new_ending(values[kEndingOutcome], kind_of(values[kEndingOutcome]));
+  Ending ending = {kind_of(values[kEndingOutcome]), values[kEndingOutcome]};
   ending.job_id = DatumGetInt64(values[kEndingJobId]);
   ending.may_retry = nulls[kEndingRetry] || DatumGetBool(values[kEndingRetry]);
   ending.error = field(kEndingError);

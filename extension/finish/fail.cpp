@@ -36,7 +36,7 @@ void check_document_if_any(const char* what, const NullableDatum& document) {
 
 Ending failure(const NullableDatum& error, const NullableDatum& retry,
                const NullableDatum& retry_in, const NullableDatum& payload) {
-  Ending ending = new_ending(CStringGetTextDatum("failed"), Ending::kOther);
+  Ending ending = {Ending::kOther, CStringGetTextDatum("failed")};
   ending.may_retry = retry.isnull || DatumGetBool(retry.value);
   ending.error = error;
   ending.retry_in = retry_in;
@@ -44,16 +44,9 @@ Ending failure(const NullableDatum& error, const NullableDatum& retry,
   return ending;
 }
 
-Ending release_ending() {
-  Ending ending = new_ending(CStringGetTextDatum("released"), Ending::kReleased);
-  ending.keeps_cause = true;
-  return ending;
-}
-
 // A snooze fails a job that may not run again.
 Ending snooze_ending(const NullableDatum& delay, const NullableDatum& checkpoint) {
-  Ending ending = new_ending(CStringGetTextDatum("failed"), Ending::kSnoozed);
-  ending.keeps_cause = true;
+  Ending ending = {Ending::kSnoozed, CStringGetTextDatum("failed")};
   ending.error = {CStringGetTextDatum("snoozed"), false};
   ending.retry_in = delay;
   ending.checkpoint = checkpoint;
@@ -131,7 +124,9 @@ void fail_many(FunctionCallInfo fcinfo) {
 void release(FunctionCallInfo fcinfo) {
   ArgumentArray arrays[kReleaseArguments];
   read_arrays(fcinfo, arrays, kReleaseArguments, kReleaseArguments);
-  end_many(fcinfo, arrays, "released", [](int) { return release_ending(); });
+  end_many(fcinfo, arrays, "released", [](int) -> Ending {
+    return {Ending::kReleased, CStringGetTextDatum("released")};
+  });
 }
 
 }  // namespace

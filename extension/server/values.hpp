@@ -5,6 +5,8 @@
 
 namespace pulse {
 
+constexpr NullableDatum kNull = {0, true};
+
 // The caller releases the result with ReleaseTupleDesc().
 inline TupleDesc shape_of(HeapTupleHeader value) {
   return lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(value), HeapTupleHeaderGetTypMod(value));
