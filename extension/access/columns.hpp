@@ -102,9 +102,9 @@ enum TaskColumn : AttrNumber {
   kTaskUpdatedAt,
 };
 
-// pulse.attempt, from 0 as in an array of values
-enum AttemptColumn {
-  kAttemptJobId,
+// pulse.attempt
+enum AttemptColumn : AttrNumber {
+  kAttemptJobId = 1,
   kAttemptToken,
   kAttemptNumber,
   kAttemptWorkerId,
@@ -112,18 +112,18 @@ enum AttemptColumn {
   kAttemptEndedAt,
   kAttemptOutcome,
   kAttemptError,
-  kAttemptColumns,
+  kAttemptColumns = kAttemptError,
 };
 
-// pulse.finished_job, likewise: the columns that are not what they were in pulse.job
-enum FinishedColumn {
-  kFinishedPayload = 2,
-  kFinishedState = 6,
-  kFinishedCrashes = 9,
-  kFinishedResult = 16,
-  kFinishedLastError = 17,
-  kFinishedAt = 20,
-  kFinishedColumns = 21,
+// pulse.finished_job: the columns that are not what they were in pulse.job
+enum FinishedColumn : AttrNumber {
+  kFinishedPayload = 3,
+  kFinishedState = 7,
+  kFinishedCrashes = 10,
+  kFinishedResult = 17,
+  kFinishedLastError = 18,
+  kFinishedAt = 21,
+  kFinishedColumns = kFinishedAt,
 };
 
 }  // namespace pulse

@@ -8,37 +8,35 @@
 namespace pulse {
 namespace {
 
-JobTable* open_on_demand(RecordTable* records, Oid table) {
-  if (!records->is_open) open_extension_table(&records->table, table);
-  records->is_open = true;
-  return &records->table;
+void insert_record(JobTable* table, Oid table_oid, RowValue* record, int columns) {
+  if (!table->relation) open_extension_table(table, table_oid);
+  insert_row(table, record->values, record->nulls, columns);
 }
 
 }  // namespace
 
 void open_attempt_records(AttemptRecords* records) {
+  *records = {};
   records->now = wall_now();
-  records->attempts.is_open = records->finished.is_open = false;
 }
 
 void close_attempt_records(AttemptRecords* records) {
-  if (records->finished.is_open) close_job_table(&records->finished.table);
-  if (records->attempts.is_open) close_job_table(&records->attempts.table);
+  if (records->finished.relation) close_job_table(&records->finished);
+  if (records->attempts.relation) close_job_table(&records->attempts);
 }
 
 void record_attempt(AttemptRecords* records, TupleTableSlot* row, Datum outcome,
                     const NullableDatum& error) {
-  static const JobColumn from[] = {kJobId, kJobToken, kJobAttempts, kJobWorkerId, kJobClaimedAt};
-  Datum values[kAttemptColumns];
-  bool nulls[kAttemptColumns] = {};
-  for (int i = 0; i < static_cast<int>(lengthof(from)); i++)
-    values[i] = slot_getattr(row, from[i], &nulls[i]);
-  values[kAttemptEndedAt] = TimestampTzGetDatum(records->now);
-  values[kAttemptOutcome] = outcome;
-  values[kAttemptError] = error.value;
-  nulls[kAttemptError] = error.isnull;
-  insert_row(open_on_demand(&records->attempts, catalog()->attempt), values, nulls,
-             kAttemptColumns);
+  RowValue record;
+  record.set(kAttemptJobId, field_of(row, kJobId));
+  record.set(kAttemptToken, field_of(row, kJobToken));
+  record.set(kAttemptNumber, field_of(row, kJobAttempts));
+  record.set(kAttemptWorkerId, field_of(row, kJobWorkerId));
+  record.set(kAttemptClaimedAt, field_of(row, kJobClaimedAt));
+  record.set(kAttemptEndedAt, TimestampTzGetDatum(records->now));
+  record.set(kAttemptOutcome, outcome);
+  record.set(kAttemptError, error);
+  insert_record(&records->attempts, catalog()->attempt, &record, kAttemptColumns);
 }
 
 void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const FinishedJob& job) {
@@ -47,23 +45,15 @@ void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const Fin
       kJobState,    kJobAttempts,   kJobMaxAttempts, kJobCrashes,    kJobKey,        kJobFlags,
       kJobWorkerId, kJobToken,      kJobClaimedAt,   kJobCheckpoint, kJobCheckpoint, kJobLastError,
       kJobRevision, kJobCreatedAt,  kJobUpdatedAt};
-  Datum values[kFinishedColumns];
-  bool nulls[kFinishedColumns];
-  for (int i = 0; i < kFinishedColumns; i++) values[i] = slot_getattr(row, from[i], &nulls[i]);
-  auto put = [&](FinishedColumn column, const NullableDatum& value) {
-    if (value.isnull) return;
-    values[column] = value.value;
-    nulls[column] = false;
-  };
-  nulls[kFinishedResult] = true;
-  put(kFinishedResult, job.result);
-  put(kFinishedPayload, job.payload);
-  put(kFinishedLastError, job.last_error);
-  values[kFinishedState] = ObjectIdGetDatum(job.state);
-  values[kFinishedCrashes] = Int16GetDatum(job.crashes);
-  values[kFinishedAt] = TimestampTzGetDatum(records->now);
-  insert_row(open_on_demand(&records->finished, catalog()->finished_job), values, nulls,
-             kFinishedColumns);
+  RowValue record;
+  for (int i = 0; i < kFinishedColumns; i++) record.set(i + 1, field_of(row, from[i]));
+  if (!job.payload.isnull) record.set(kFinishedPayload, job.payload);
+  if (!job.last_error.isnull) record.set(kFinishedLastError, job.last_error);
+  record.set(kFinishedResult, job.result);
+  record.set(kFinishedState, ObjectIdGetDatum(job.state));
+  record.set(kFinishedCrashes, Int16GetDatum(job.crashes));
+  record.set(kFinishedAt, TimestampTzGetDatum(records->now));
+  insert_record(&records->finished, catalog()->finished_job, &record, kFinishedColumns);
 }
 
 }  // namespace pulse

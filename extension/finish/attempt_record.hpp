@@ -6,16 +6,11 @@
 
 namespace pulse {
 
-// A table that is opened on demand, because most completions leave no record.
-struct RecordTable {
-  bool is_open;
-  JobTable table;
-};
-
+// The first record opens each table, because most completions leave none.
 struct AttemptRecords {
   TimestampTz now;
-  RecordTable attempts;
-  RecordTable finished;
+  JobTable attempts;
+  JobTable finished;
 };
 
 // The values that differ from those in pulse.job; a NULL keeps the value of pulse.job.

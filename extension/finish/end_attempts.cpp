@@ -17,7 +17,7 @@ Ending::Kind kind_of(Datum outcome) {
 
 // The attributes of type pulse._ending.
 enum EndingColumn {
-  kEndingJobId,
+  kEndingJobId = 1,
   kEndingOutcome,
   kEndingError,
   kEndingRetry,
@@ -25,34 +25,25 @@ enum EndingColumn {
   kEndingPayload,
   kEndingCause,
   kEndingToken,
-  kEndingColumns,
+  kEndingColumns = kEndingToken,
 };
 
 // Reads one element of the array, and sets the token of the attempt; NULL means any.
 Ending read_ending(Datum element, NullableDatum* token) {
   HeapTupleHeader header = DatumGetHeapTupleHeader(element);
-  TupleDesc shape = shape_of(header);
-  if (shape->natts != kEndingColumns)
-    ereport(ERROR,
-            (errcode(ERRCODE_DATATYPE_MISMATCH),
-             errmsg("type pulse._ending has %d attributes, not %d", shape->natts,
-                    static_cast<int>(kEndingColumns)),
-             errhint("Run ALTER EXTENSION pg_pulse UPDATE, or undo the change of the type.")));
-  Datum values[kEndingColumns];
-  bool nulls[kEndingColumns];
-  read_fields(header, shape, values, nulls);
+  TupleDesc shape = shape_of_type(header, "_ending", kEndingColumns);
+  RowValue given;
+  read_fields(header, shape, given.values, given.nulls);
   ReleaseTupleDesc(shape);
-  auto field = [&](EndingColumn column) -> NullableDatum {
-    return {values[column], nulls[column]};
-  };
-  Ending ending = {kind_of(values[kEndingOutcome]), values[kEndingOutcome]};
-  ending.job_id = DatumGetInt64(values[kEndingJobId]);
-  ending.may_retry = nulls[kEndingRetry] || DatumGetBool(values[kEndingRetry]);
-  ending.error = field(kEndingError);
-  ending.retry_in = field(kEndingRetryIn);
-  ending.payload = field(kEndingPayload);
-  ending.cause = field(kEndingCause);
-  *token = field(kEndingToken);
+  Datum outcome = given.value(kEndingOutcome);
+  Ending ending = {kind_of(outcome), outcome};
+  ending.job_id = DatumGetInt64(given.value(kEndingJobId));
+  ending.may_retry = !given.has(kEndingRetry) || DatumGetBool(given.value(kEndingRetry));
+  ending.error = given.field(kEndingError);
+  ending.retry_in = given.field(kEndingRetryIn);
+  ending.payload = given.field(kEndingPayload);
+  ending.cause = given.field(kEndingCause);
+  *token = given.field(kEndingToken);
   return ending;
 }
 

@@ -9,21 +9,6 @@
 namespace pulse {
 namespace {
 
-EState* new_estate(Relation relation, ResultRelInfo** result) {
-  EState* estate = CreateExecutorState();
-  RangeTblEntry* entry = makeNode(RangeTblEntry);
-  entry->rtekind = RTE_RELATION;
-  entry->relid = RelationGetRelid(relation);
-  entry->relkind = relation->rd_rel->relkind;
-  entry->rellockmode = RowExclusiveLock;
-  init_range_table(estate, entry);
-  *result = makeNode(ResultRelInfo);
-  InitResultRelInfo(*result, relation, 1, nullptr, 0);
-  estate->es_opened_result_relations = lappend(estate->es_opened_result_relations, *result);
-  estate->es_output_cid = GetCurrentCommandId(true);
-  return estate;
-}
-
 HeapTuple changed_tuple(JobTable* table, TupleTableSlot* row, JobChange* change) {
   bool should_free;
   HeapTuple old_tuple = ExecFetchSlotHeapTuple(row, false, &should_free);
@@ -48,8 +33,9 @@ void put_changed(JobTable* table, HeapTuple tuple) {
 void prepare_executor(JobTable* table) {
   if (table->estate) return;
   MemoryContext old = MemoryContextSwitchTo(table->context);
-  table->estate = new_estate(table->relation, &table->result);
-  table->estate->es_snapshot = table->snapshot;
+  table->estate = CreateExecutorState();
+  table->result = makeNode(ResultRelInfo);
+  InitResultRelInfo(table->result, table->relation, 0, nullptr, 0);
   ExecOpenIndices(table->result, false);
   MemoryContextSwitchTo(old);
 }
@@ -97,6 +83,16 @@ void read_row_value(RowValue* row, HeapTupleHeader header, const char* table) {
   check_columns(shape, table);
   read_fields(header, shape, row->values, row->nulls);
   ReleaseTupleDesc(shape);
+}
+
+TupleDesc shape_of_type(HeapTupleHeader value, const char* type, int attributes) {
+  TupleDesc shape = shape_of(value);
+  if (shape->natts != attributes)
+    ereport(ERROR,
+            (errcode(ERRCODE_DATATYPE_MISMATCH),
+             errmsg("type pulse.%s has %d attributes, not %d", type, shape->natts, attributes),
+             errhint("Run ALTER EXTENSION pg_pulse UPDATE, or undo the change of the type.")));
+  return shape;
 }
 
 void check_columns(TupleDesc shape, const char* name) {

@@ -35,15 +35,27 @@ struct JobTable {
 // The most columns of a table of the extension, with room for columns that a DBA adds.
 constexpr int kMaxColumns = 40;
 
-// The columns that an update changes, numbered from 1 as in JobColumn.
-struct JobChange {
+// The values of a row, with columns numbered from 1.
+struct RowValue {
   Datum values[kMaxColumns];
   bool nulls[kMaxColumns];
+
+  bool has(int column) const { return !nulls[column - 1]; }
+  Datum value(int column) const { return values[column - 1]; }
+  NullableDatum field(int column) const { return {values[column - 1], nulls[column - 1]}; }
+  void set(int column, const NullableDatum& field) {
+    values[column - 1] = field.value;
+    nulls[column - 1] = field.isnull;
+  }
+  void set(int column, Datum value) { set(column, NullableDatum{value, false}); }
+};
+
+// The columns that an update changes.
+struct JobChange : RowValue {
   bool replaces[kMaxColumns];
 
   void set(int column, Datum value) {
-    values[column - 1] = value;
-    nulls[column - 1] = false;
+    RowValue::set(column, value);
     replaces[column - 1] = true;
   }
   void clear(int column) {
@@ -76,17 +88,18 @@ inline Datum value_of(TupleTableSlot* row, int column) {
   return slot_getattr(row, column, &isnull);
 }
 
-// A row that an SQL function passes, with columns numbered from 1.
-struct RowValue {
-  Datum values[kMaxColumns];
-  bool nulls[kMaxColumns];
-
-  bool has(int column) const { return !nulls[column - 1]; }
-  Datum value(int column) const { return values[column - 1]; }
-};
+inline NullableDatum field_of(TupleTableSlot* row, int column) {
+  NullableDatum field;
+  field.value = slot_getattr(row, column, &field.isnull);
+  return field;
+}
 
 // Reads a row of pulse.<table>.
 void read_row_value(RowValue* row, HeapTupleHeader header, const char* table);
+
+// The shape of a value of the composite type pulse.<type>, which the caller releases. Raises unless
+// the type has this many attributes.
+TupleDesc shape_of_type(HeapTupleHeader value, const char* type, int attributes);
 
 // Calls use(row) with the first row that has this text in the first column of the index, if any.
 template <typename Use>

@@ -80,21 +80,6 @@ inline IndexScanDesc begin_index_scan(Relation table, Relation index, Snapshot s
 #endif
 }
 
-inline void init_range_table(EState* estate, RangeTblEntry* only) {
-#if PG_VERSION_NUM >= 160000
-  RTEPermissionInfo* permissions = makeNode(RTEPermissionInfo);
-  permissions->relid = only->relid;
-  only->perminfoindex = 1;
-#endif
-#if PG_VERSION_NUM >= 180000
-  ExecInitRangeTable(estate, list_make1(only), list_make1(permissions), bms_make_singleton(1));
-#elif PG_VERSION_NUM >= 160000
-  ExecInitRangeTable(estate, list_make1(only), list_make1(permissions));
-#else
-  ExecInitRangeTable(estate, list_make1(only));
-#endif
-}
-
 #if PG_VERSION_NUM >= 160000
 using IndexesToFollow = TU_UpdateIndexes;
 constexpr IndexesToFollow kNoIndexes = TU_None;
