@@ -23,10 +23,10 @@ constexpr int kSources[kClaimedColumns] = {
 
 NullableDatum task_value(const TaskSettings& task, int which) {
   switch (which) {
-    case kTimeout: return {task.timeout, task.timeout_null};
-    case kStallTimeout: return {task.stall_timeout, task.stall_timeout_null};
-    case kOnUnreachable: return {task.on_unreachable, task.on_unreachable_null};
-    default: return {task.handler, task.handler_null};
+    case kTimeout: return task.timeout;
+    case kStallTimeout: return task.stall_timeout;
+    case kOnUnreachable: return task.on_unreachable;
+    default: return task.handler;
   }
 }
 

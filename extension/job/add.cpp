@@ -15,14 +15,15 @@
 #include "wake/pending_wakes.hpp"
 
 extern "C" {
-#include "parser/parse_func.h"
+#include "lib/qunique.h"
 }
 
 namespace pulse {
 namespace {
 
-enum SpecColumn {
-  kSpecIdentifier,
+// The attributes of type pulse.job_spec.
+enum SpecColumn : AttrNumber {
+  kSpecIdentifier = 1,
   kSpecPayload,
   kSpecQueueName,
   kSpecRunAt,
@@ -30,118 +31,79 @@ enum SpecColumn {
   kSpecJobKey,
   kSpecPriority,
   kSpecFlags,
-  kSpecColumns,
-};
-
-struct Spec {
-  Datum values[kSpecColumns];
-  bool nulls[kSpecColumns];
-
-  void set(int column, Datum value) {
-    values[column] = value;
-    nulls[column] = false;
-  }
+  kSpecColumns = kSpecFlags,
 };
 
 int compare_text(const void* a, const void* b) {
-  text* left = DatumGetTextPP(*static_cast<const Datum*>(a));
-  text* right = DatumGetTextPP(*static_cast<const Datum*>(b));
-  int left_size = VARSIZE_ANY_EXHDR(left);
-  int right_size = VARSIZE_ANY_EXHDR(right);
-  int order = memcmp(VARDATA_ANY(left), VARDATA_ANY(right), Min(left_size, right_size));
-  return order ? order : left_size - right_size;
+  return DatumGetInt32(DirectFunctionCall2Coll(
+      bttextcmp, C_COLLATION_OID, *static_cast<const Datum*>(a), *static_cast<const Datum*>(b)));
 }
 
 // Stores flags as a set: sorted, without duplicates, NULL when empty.
-void normalize_flags(Spec* spec) {
-  if (spec->nulls[kSpecFlags]) return;
-  ArrayType* flags = DatumGetArrayTypeP(spec->values[kSpecFlags]);
-  if (ARR_NDIM(flags) > 1 || array_contains_nulls(flags))
-    ereport(ERROR, (errcode(kOutOfRange), errmsg("flags must be a flat array without nulls"),
-                    errhint("Use for example ARRAY['slow'].")));
-  Datum* elements;
+void normalize_flags(RowValue* spec) {
+  if (!spec->has(kSpecFlags)) return;
   int count;
-  deconstruct_array(flags, TEXTOID, -1, false, TYPALIGN_INT, &elements, nullptr, &count);
-  qsort(elements, count, sizeof(Datum), compare_text);
-  int kept = 0;
-  for (int i = 0; i < count; i++)
-    if (kept == 0 || compare_text(&elements[i], &elements[kept - 1]) != 0)
-      elements[kept++] = elements[i];
-  spec->nulls[kSpecFlags] = kept == 0;
-  if (kept)
-    spec->values[kSpecFlags] =
-        PointerGetDatum(construct_array(elements, kept, TEXTOID, -1, false, TYPALIGN_INT));
+  Datum* flags = text_elements(DatumGetArrayTypeP(spec->value(kSpecFlags)), "flags", &count);
+  qsort(flags, count, sizeof(Datum), compare_text);
+  int kept = static_cast<int>(qunique(flags, count, sizeof(Datum), compare_text));
+  ArrayType* set = construct_array(flags, kept, TEXTOID, -1, false, TYPALIGN_INT);
+  spec->set(kSpecFlags, NullableDatum{PointerGetDatum(set), kept == 0});
 }
 
-void check_names(const Spec& spec) {
-  if (spec.nulls[kSpecIdentifier])
+void check_names(const RowValue& spec) {
+  if (!spec.has(kSpecIdentifier))
     ereport(ERROR, (errcode(kOutOfRange), errmsg("identifier must not be null"),
                     errhint("Name the task.")));
-  check_identifier(DatumGetTextPP(spec.values[kSpecIdentifier]));
-  if (!spec.nulls[kSpecQueueName])
-    check_name("queue_name", DatumGetTextPP(spec.values[kSpecQueueName]), kMaxName);
-  if (!spec.nulls[kSpecJobKey])
-    check_name("job_key", DatumGetTextPP(spec.values[kSpecJobKey]), kMaxKey);
+  check_identifier(DatumGetTextPP(spec.value(kSpecIdentifier)));
+  if (spec.has(kSpecQueueName))
+    check_name("queue_name", DatumGetTextPP(spec.value(kSpecQueueName)), kMaxName);
+  if (spec.has(kSpecJobKey))
+    check_name("job_key", DatumGetTextPP(spec.value(kSpecJobKey)), kMaxKey);
 }
 
-void complete_run_at(Spec* spec) {
-  if (spec->nulls[kSpecRunAt])
+void complete_run_at(RowValue* spec) {
+  if (!spec->has(kSpecRunAt))
     spec->set(kSpecRunAt, TimestampTzGetDatum(transaction_now()));
-  else if (TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(spec->values[kSpecRunAt])))
+  else if (TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(spec->value(kSpecRunAt))))
     ereport(ERROR, (errcode(kOutOfRange), errmsg("run_at is infinite, which is no time"),
                     errhint("Give a moment, or leave it out for now.")));
 }
 
-// The settings of the previous job's task: the jobs of one call mostly have the same task.
+// The previous job's task, which most of the jobs of one call share.
 struct LastTask {
-  MemoryContext context;  // of the name
-  text* identifier;
-  int max_attempts;
+  Datum identifier;
+  int max_attempts;  // 0: no task yet
 };
 
 int max_attempts_of(Datum identifier, LastTask* last) {
-  text* name = DatumGetTextPP(identifier);
-  if (last && last->identifier && VARSIZE_ANY_EXHDR(name) == VARSIZE_ANY_EXHDR(last->identifier) &&
-      memcmp(VARDATA_ANY(name), VARDATA_ANY(last->identifier), VARSIZE_ANY_EXHDR(name)) == 0)
-    return last->max_attempts;
-  int max_attempts = task_max_attempts(identifier);
-  if (!last) return max_attempts;
-  if (last->identifier) pfree(last->identifier);
-  MemoryContext old = MemoryContextSwitchTo(last->context);
-  last->identifier = DatumGetTextPCopy(identifier);
-  last->max_attempts = max_attempts;
-  MemoryContextSwitchTo(old);
-  return max_attempts;
+  if (last->max_attempts == 0 || !datum_image_eq(identifier, last->identifier, false, -1))
+    *last = {identifier, task_max_attempts(identifier)};
+  return last->max_attempts;
 }
 
-void complete_numbers(Spec* spec, LastTask* last) {
-  if (spec->nulls[kSpecPriority]) spec->set(kSpecPriority, Int32GetDatum(0));
-  check_number("priority", DatumGetInt32(spec->values[kSpecPriority]), PG_INT16_MIN, PG_INT16_MAX);
-  if (spec->nulls[kSpecMaxAttempts])
-    spec->set(kSpecMaxAttempts,
-              Int32GetDatum(max_attempts_of(spec->values[kSpecIdentifier], last)));
-  check_number("max_attempts", DatumGetInt32(spec->values[kSpecMaxAttempts]), 1, PG_INT16_MAX);
+void complete_numbers(RowValue* spec, LastTask* last) {
+  if (!spec->has(kSpecPriority)) spec->set(kSpecPriority, Int32GetDatum(0));
+  check_number("priority", DatumGetInt32(spec->value(kSpecPriority)), PG_INT16_MIN, PG_INT16_MAX);
+  if (!spec->has(kSpecMaxAttempts))
+    spec->set(kSpecMaxAttempts, Int32GetDatum(max_attempts_of(spec->value(kSpecIdentifier), last)));
+  check_number("max_attempts", DatumGetInt32(spec->value(kSpecMaxAttempts)), 1, PG_INT16_MAX);
 }
 
-void read_spec(Spec* spec, HeapTupleHeader header, TupleDesc descriptor) {
-  if (descriptor->natts != kSpecColumns)
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_DATATYPE_MISMATCH),
-         errmsg("type pulse.job_spec has %d attributes, not %d", descriptor->natts, kSpecColumns),
-         errhint(
-             "The type was altered. Run ALTER EXTENSION pg_pulse UPDATE, or undo the change.")));
-  read_fields(header, descriptor, spec->values, spec->nulls);
-}
-
-void check_spec(Spec* spec, LastTask* last) {
+void check_spec(RowValue* spec, LastTask* last) {
   check_names(*spec);
-  if (spec->nulls[kSpecPayload]) spec->set(kSpecPayload, CStringGetTextDatum("{}"));
-  check_document("payload", spec->values[kSpecPayload]);
+  if (!spec->has(kSpecPayload)) spec->set(kSpecPayload, CStringGetTextDatum("{}"));
+  check_document("payload", spec->value(kSpecPayload));
   complete_run_at(spec);
   complete_numbers(spec, last);
   normalize_flags(spec);
 }
+
+void check_only_spec(RowValue* spec) {
+  LastTask none = {};
+  check_spec(spec, &none);
+}
+
+TupleDesc spec_shape(HeapTupleHeader spec) { return shape_of_type(spec, "job_spec", kSpecColumns); }
 
 Oid spec_type() {
   return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("job_spec"),
@@ -153,53 +115,45 @@ Oid spec_type() {
 struct AddCall {
   NewJobs jobs;
   Oid sequence;
-  Datum now;
 };
 
 void start_adding(AddCall* call) {
   PreventCommandIfReadOnly("add_job");
   open_new_jobs(&call->jobs);
   call->sequence = get_relname_relid("job_id_seq", catalog()->schema);
-  call->now = TimestampTzGetDatum(transaction_now());
 }
 
-HeapTuple form_job(AddCall* call, const Spec& spec) {
-  Datum values[kMaxColumns];
-  bool nulls[kMaxColumns];
-  memset(nulls, true, sizeof(nulls));
-  auto put = [&](int column, Datum value, bool is_null = false) {
-    values[column - 1] = value;
-    nulls[column - 1] = is_null;
-  };
-  auto put_spec = [&](int column, SpecColumn from) {
-    put(column, spec.values[from], spec.nulls[from]);
-  };
-  bool is_parked = !spec.nulls[kSpecQueueName];
-  put(kJobId, Int64GetDatum(nextval_internal(call->sequence, false)));
-  put_spec(kJobIdentifier, kSpecIdentifier);
-  put_spec(kJobPayload, kSpecPayload);
-  put_spec(kJobQueueName, kSpecQueueName);
-  put(kJobPriority, Int16GetDatum(DatumGetInt32(spec.values[kSpecPriority])));
-  put_spec(kJobRunAt, kSpecRunAt);
-  put(kJobState, ObjectIdGetDatum(is_parked ? catalog()->state_parked : catalog()->state_ready));
-  put(kJobAttempts, Int16GetDatum(0));
-  put(kJobMaxAttempts, Int16GetDatum(DatumGetInt32(spec.values[kSpecMaxAttempts])));
-  put(kJobCrashes, Int16GetDatum(0));
-  put_spec(kJobKey, kSpecJobKey);
-  put_spec(kJobFlags, kSpecFlags);
-  put(kJobRevision, Int32GetDatum(0));
-  put(kJobCreatedAt, call->now);
-  put(kJobUpdatedAt, call->now);
-  put(kJobSuperseded, BoolGetDatum(false));
-  put(kJobInPlace, BoolGetDatum(false));
-  note_job(DatumGetTextPP(spec.values[kSpecIdentifier]),
-           is_parked ? DatumGetTextPP(spec.values[kSpecQueueName]) : nullptr,
-           DatumGetTimestampTz(spec.values[kSpecRunAt]));
-  return form_new_job(&call->jobs, values, nulls);
+HeapTuple form_job(AddCall* call, const RowValue& spec) {
+  RowValue job;
+  memset(job.nulls, true, sizeof(job.nulls));
+  Datum now = TimestampTzGetDatum(transaction_now());
+  bool is_parked = spec.has(kSpecQueueName);
+  job.set(kJobId, Int64GetDatum(nextval_internal(call->sequence, false)));
+  job.set(kJobIdentifier, spec.field(kSpecIdentifier));
+  job.set(kJobPayload, spec.field(kSpecPayload));
+  job.set(kJobQueueName, spec.field(kSpecQueueName));
+  job.set(kJobPriority, Int16GetDatum(DatumGetInt32(spec.value(kSpecPriority))));
+  job.set(kJobRunAt, spec.field(kSpecRunAt));
+  job.set(kJobState,
+          ObjectIdGetDatum(is_parked ? catalog()->state_parked : catalog()->state_ready));
+  job.set(kJobAttempts, Int16GetDatum(0));
+  job.set(kJobMaxAttempts, Int16GetDatum(DatumGetInt32(spec.value(kSpecMaxAttempts))));
+  job.set(kJobCrashes, Int16GetDatum(0));
+  job.set(kJobKey, spec.field(kSpecJobKey));
+  job.set(kJobFlags, spec.field(kSpecFlags));
+  job.set(kJobRevision, Int32GetDatum(0));
+  job.set(kJobCreatedAt, now);
+  job.set(kJobUpdatedAt, now);
+  job.set(kJobSuperseded, BoolGetDatum(false));
+  job.set(kJobInPlace, BoolGetDatum(false));
+  note_job(DatumGetTextPP(spec.value(kSpecIdentifier)),
+           is_parked ? DatumGetTextPP(spec.value(kSpecQueueName)) : nullptr,
+           DatumGetTimestampTz(spec.value(kSpecRunAt)));
+  return form_new_job(&call->jobs, &job);
 }
 
 // The caller has checked the specification.
-Datum add_one(const Spec& spec) {
+Datum add_one(const RowValue& spec) {
   AddCall call;
   start_adding(&call);
   Datum stored = store_new_job(&call.jobs, form_job(&call, spec));
@@ -231,7 +185,7 @@ Specs read_specs(ArrayType* array) {
                     &specs.nulls, &specs.count);
   for (int i = 0; i < specs.count; i++)
     if (specs.nulls[i]) refuse_null();
-  if (specs.count > 0) specs.shape = shape_of(DatumGetHeapTupleHeader(specs.elements[0]));
+  if (specs.count > 0) specs.shape = spec_shape(DatumGetHeapTupleHeader(specs.elements[0]));
   return specs;
 }
 
@@ -239,14 +193,14 @@ bool any_key(const Specs& specs) {
   for (int i = 0; i < specs.count; i++) {
     HeapTupleData tuple = {};
     tuple.t_data = DatumGetHeapTupleHeader(specs.elements[i]);
-    if (!heap_attisnull(&tuple, kSpecJobKey + 1, specs.shape)) return true;
+    if (!heap_attisnull(&tuple, kSpecJobKey, specs.shape)) return true;
   }
   return false;
 }
 
 // Adds jobs without keys.
 void add_specs(const Specs& specs, AddCall* call, Tuplestorestate* results) {
-  LastTask last = {CurrentMemoryContext, nullptr, 0};
+  LastTask last = {};
   MemoryContext batch =
       AllocSetContextCreate(CurrentMemoryContext, "pg_pulse added jobs", ALLOCSET_DEFAULT_SIZES);
   MemoryContext old = MemoryContextSwitchTo(batch);
@@ -255,14 +209,15 @@ void add_specs(const Specs& specs, AddCall* call, Tuplestorestate* results) {
   Size bytes = 0;
   for (int i = 0; i < specs.count; i++) {
     CHECK_FOR_INTERRUPTS();
-    Spec spec;
-    read_spec(&spec, DatumGetHeapTupleHeader(specs.elements[i]), specs.shape);
+    RowValue spec;
+    read_fields(DatumGetHeapTupleHeader(specs.elements[i]), specs.shape, spec.values, spec.nulls);
     check_spec(&spec, &last);
     rows[count] = form_job(call, spec);
     bytes += rows[count++]->t_len;
     if (count < kNewJobsAtOnce && bytes < kBatchBytes && i + 1 < specs.count) continue;
     store_new_jobs(&call->jobs, rows, count, results);
     MemoryContextReset(batch);
+    last = {};
     count = 0;
     bytes = 0;
   }
@@ -294,7 +249,7 @@ const char* mode_named(text* name) {
   return mode;
 }
 
-Datum add_keyed(Spec* spec, const char* mode) {
+Datum add_keyed(RowValue* spec, const char* mode) {
   Oid arguments[] = {spec_type(), TEXTOID};
   Oid function =
       LookupFuncName(list_make2(makeString(pstrdup("pulse")), makeString(pstrdup("_add_keyed"))), 2,
@@ -308,13 +263,14 @@ Datum add_keyed(Spec* spec, const char* mode) {
 }  // namespace
 }  // namespace pulse
 
+// pulse._checked_spec(spec)
 PULSE_FUNCTION(pulse_checked_spec) {
   if (PG_ARGISNULL(0)) pulse::refuse_null();
   HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(0);
-  pulse::Spec spec;
-  TupleDesc shape = pulse::shape_of(header);
-  pulse::read_spec(&spec, header, shape);
-  pulse::check_spec(&spec, nullptr);
+  pulse::RowValue spec;
+  TupleDesc shape = pulse::spec_shape(header);
+  pulse::read_fields(header, shape, spec.values, spec.nulls);
+  pulse::check_only_spec(&spec);
   HeapTuple checked = heap_form_tuple(shape, spec.values, spec.nulls);
   ReleaseTupleDesc(shape);
   PG_RETURN_DATUM(HeapTupleGetDatum(checked));
@@ -322,28 +278,22 @@ PULSE_FUNCTION(pulse_checked_spec) {
 
 // pulse._insert_job(spec): the caller has checked the job.
 PULSE_FUNCTION(pulse_insert_job) {
-  HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(0);
-  pulse::Spec spec;
-  TupleDesc shape = pulse::shape_of(header);
-  pulse::read_spec(&spec, header, shape);
-  ReleaseTupleDesc(shape);
+  pulse::RowValue spec;
+  pulse::read_row_value(&spec, PG_GETARG_HEAPTUPLEHEADER(0), "job_spec");
   PG_RETURN_DATUM(pulse::add_one(spec));
 }
 
 // pulse.add_job(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags,
 // job_key_mode): the arguments are the columns of a specification and the mode of its key.
 PULSE_FUNCTION(pulse_add_job) {
-  pulse::Spec spec;
-  for (int i = 0; i < pulse::kSpecColumns; i++) {
-    spec.values[i] = PG_GETARG_DATUM(i);
-    spec.nulls[i] = PG_ARGISNULL(i);
-  }
+  pulse::RowValue spec;
+  for (int i = 0; i < pulse::kSpecColumns; i++) spec.set(i + 1, fcinfo->args[i]);
   const char* mode = PG_ARGISNULL(pulse::kSpecColumns)
                          ? "replace"
                          : pulse::mode_named(PG_GETARG_TEXT_PP(pulse::kSpecColumns));
-  pulse::check_spec(&spec, nullptr);
-  PG_RETURN_DATUM(spec.nulls[pulse::kSpecJobKey] ? pulse::add_one(spec)
-                                                 : pulse::add_keyed(&spec, mode));
+  pulse::check_only_spec(&spec);
+  PG_RETURN_DATUM(spec.has(pulse::kSpecJobKey) ? pulse::add_keyed(&spec, mode)
+                                               : pulse::add_one(spec));
 }
 
 // pulse.add_jobs(specs, job_key_preserve_run_at)

@@ -8,25 +8,19 @@
 namespace pulse {
 namespace {
 
-// Slots live as long as NewJobs, so they are made in its context, not in the caller's.
-TupleTableSlot* slot_at(NewJobs* jobs, int position) {
-  MemoryContext old = MemoryContextSwitchTo(jobs->context);
-  for (; jobs->slots <= position; jobs->slots++)
-    jobs->slot[jobs->slots] =
-        MakeSingleTupleTableSlot(RelationGetDescr(jobs->table), &TTSOpsHeapTuple);
-  MemoryContextSwitchTo(old);
-  return jobs->slot[position];
-}
-
 // The slots own and free the rows, which saves a copy.
 void store_plain(NewJobs* jobs, HeapTuple* rows, int count) {
-  for (int i = 0; i < count; i++) ExecForceStoreHeapTuple(rows[i], slot_at(jobs, i), true);
+  auto** slots = static_cast<TupleTableSlot**>(palloc(sizeof(TupleTableSlot*) * count));
+  for (int i = 0; i < count; i++) {
+    slots[i] = MakeSingleTupleTableSlot(RelationGetDescr(jobs->table), &TTSOpsHeapTuple);
+    ExecForceStoreHeapTuple(rows[i], slots[i], true);
+  }
   if (count == 1)
-    table_tuple_insert(jobs->table, jobs->slot[0], jobs->command, 0, nullptr);
+    table_tuple_insert(jobs->table, slots[0], jobs->command, 0, nullptr);
   else
-    table_multi_insert(jobs->table, jobs->slot, count, jobs->command, 0, nullptr);
-  enter_new_jobs(&jobs->indexes, jobs->slot, count);
-  for (int i = 0; i < count; i++) ExecClearTuple(jobs->slot[i]);
+    table_multi_insert(jobs->table, slots, count, jobs->command, 0, nullptr);
+  enter_new_jobs(&jobs->indexes, slots, count);
+  for (int i = 0; i < count; i++) ExecDropSingleTupleTableSlot(slots[i]);
 }
 
 // Replaces each row by the row that the server stored.
@@ -38,8 +32,6 @@ void store_by_statement(NewJobs* jobs, HeapTuple* rows, int count) {
 }  // namespace
 
 void open_new_jobs(NewJobs* jobs) {
-  memset(jobs, 0, sizeof(*jobs));
-  jobs->context = CurrentMemoryContext;
   jobs->table = table_open(catalog()->job, RowExclusiveLock);
   check_columns(RelationGetDescr(jobs->table), "job");
   // A session whose lock this one waited for may have changed the table.
@@ -50,16 +42,13 @@ void open_new_jobs(NewJobs* jobs) {
 
 void close_new_jobs(NewJobs* jobs) {
   close_job_indexes(&jobs->indexes);
-  for (int i = 0; i < jobs->slots; i++) ExecDropSingleTupleTableSlot(jobs->slot[i]);
   table_close(jobs->table, NoLock);
   CommandCounterIncrement();
 }
 
-HeapTuple form_new_job(NewJobs* jobs, Datum* values, bool* nulls) {
-  values[kJobIndexLane - 1] =
-      CharGetDatum(index_lane(DatumGetObjectId(values[kJobState - 1]), false));
-  nulls[kJobIndexLane - 1] = false;
-  HeapTuple row = heap_form_tuple(RelationGetDescr(jobs->table), values, nulls);
+HeapTuple form_new_job(NewJobs* jobs, RowValue* job) {
+  job->set(kJobIndexLane, CharGetDatum(index_lane(DatumGetObjectId(job->value(kJobState)), false)));
+  HeapTuple row = heap_form_tuple(RelationGetDescr(jobs->table), job->values, job->nulls);
   row->t_tableOid = RelationGetRelid(jobs->table);
   return row;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "job/job_index.hpp"
+#include "job/job_table.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
@@ -10,13 +11,10 @@ namespace pulse {
 constexpr int kNewJobsAtOnce = 500;
 
 struct NewJobs {
-  MemoryContext context;
   Relation table;
   CommandId command;
   bool is_plain;  // see is_plain_job_table
   JobIndexes indexes;
-  int slots;
-  TupleTableSlot* slot[kNewJobsAtOnce];
 };
 
 // No session can change the columns of the table until this transaction ends.
@@ -25,7 +23,7 @@ void open_new_jobs(NewJobs* jobs);
 void close_new_jobs(NewJobs* jobs);
 
 // The caller gives all values but the index lane. The row is in the present memory context.
-HeapTuple form_new_job(NewJobs* jobs, Datum* values, bool* nulls);
+HeapTuple form_new_job(NewJobs* jobs, RowValue* job);
 
 // Stores at most kNewJobsAtOnce rows of form_new_job() and adds the stored rows to `results`.
 void store_new_jobs(NewJobs* jobs, HeapTuple* rows, int count, Tuplestorestate* results);

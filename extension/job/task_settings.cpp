@@ -2,6 +2,7 @@
 
 #include "access/columns.hpp"
 #include "server/settings.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 namespace {
@@ -9,44 +10,35 @@ namespace {
 constexpr int kDefaultMaxAttempts = 25;
 
 TaskSettings defaults() {
-  TaskSettings settings_of = {};
-  settings_of.timeout_null = settings.default_timeout_ms < 0;
-  if (!settings_of.timeout_null) {
+  TaskSettings found = {
+      kNull, kNull, {CStringGetTextDatum("continue"), false}, kNull, settings.max_crashes};
+  if (settings.default_timeout_ms >= 0) {
     auto* timeout = static_cast<Interval*>(palloc0(sizeof(Interval)));
     timeout->time = settings.default_timeout_ms * INT64CONST(1000);
-    settings_of.timeout = IntervalPGetDatum(timeout);
+    found.timeout = {IntervalPGetDatum(timeout), false};
   }
-  settings_of.stall_timeout_null = true;
-  settings_of.on_unreachable = CStringGetTextDatum("continue");
-  settings_of.handler_null = true;
-  settings_of.max_crashes = settings.max_crashes;
-  return settings_of;
+  return found;
 }
 
 // Copies a value that is set, so that it outlives the row. A NULL keeps the default.
-void overlay(TupleTableSlot* row, AttrNumber column, Datum* value, bool* null) {
-  bool isnull;
-  Datum stored = slot_getattr(row, column, &isnull);
-  if (isnull) return;
+void overlay(TupleTableSlot* row, AttrNumber column, NullableDatum* value) {
+  NullableDatum stored = field_of(row, column);
+  if (stored.isnull) return;
   Form_pg_attribute attribute = TupleDescAttr(row->tts_tupleDescriptor, column - 1);
-  *value = datumCopy(stored, attribute->attbyval, attribute->attlen);
-  *null = false;
+  *value = {datumCopy(stored.value, attribute->attbyval, attribute->attlen), false};
 }
 
 // The column is text, because pg_upgrade refuses the type regprocedure, which 0.1.0 has. A task
 // whose function was dropped has no handler.
 void overlay_handler(TupleTableSlot* row, TaskSettings* found) {
   if (TupleDescAttr(row->tts_tupleDescriptor, kTaskHandler - 1)->atttypid == REGPROCEDUREOID)
-    return overlay(row, kTaskHandler, &found->handler, &found->handler_null);
-  bool isnull;
-  Datum stored = slot_getattr(row, kTaskHandler, &isnull);
-  if (isnull) return;
+    return overlay(row, kTaskHandler, &found->handler);
+  if (slot_attisnull(row, kTaskHandler)) return;
   LOCAL_FCINFO(call, 1);
   InitFunctionCallInfoData(*call, nullptr, 1, InvalidOid, nullptr, nullptr);
-  call->args[0].value = stored;
-  call->args[0].isnull = false;
-  found->handler = to_regprocedure(call);
-  found->handler_null = call->isnull;
+  call->args[0] = field_of(row, kTaskHandler);
+  found->handler.value = to_regprocedure(call);
+  found->handler.isnull = call->isnull;
 }
 
 }  // namespace
@@ -54,13 +46,12 @@ void overlay_handler(TupleTableSlot* row, TaskSettings* found) {
 TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
   TaskSettings found = defaults();
   with_task_row(identifier, snapshot, [&found](TupleTableSlot* row) {
-    overlay(row, kTaskTimeout, &found.timeout, &found.timeout_null);
-    overlay(row, kTaskStallTimeout, &found.stall_timeout, &found.stall_timeout_null);
-    overlay(row, kTaskOnUnreachable, &found.on_unreachable, &found.on_unreachable_null);
+    overlay(row, kTaskTimeout, &found.timeout);
+    overlay(row, kTaskStallTimeout, &found.stall_timeout);
+    overlay(row, kTaskOnUnreachable, &found.on_unreachable);
     overlay_handler(row, &found);
-    bool isnull;
-    Datum crashes = slot_getattr(row, kTaskMaxCrashes, &isnull);
-    if (!isnull) found.max_crashes = DatumGetInt32(crashes);
+    NullableDatum crashes = field_of(row, kTaskMaxCrashes);
+    if (!crashes.isnull) found.max_crashes = DatumGetInt32(crashes.value);
   });
   return found;
 }
@@ -70,9 +61,8 @@ int task_max_attempts(Datum identifier) {
       RegisterSnapshot(IsolationUsesXactSnapshot() ? GetActiveSnapshot() : GetLatestSnapshot());
   int max_attempts = kDefaultMaxAttempts;
   with_task_row(identifier, snapshot, [&max_attempts](TupleTableSlot* row) {
-    bool isnull;
-    Datum own = slot_getattr(row, kTaskMaxAttempts, &isnull);
-    if (!isnull) max_attempts = DatumGetInt16(own);
+    NullableDatum own = field_of(row, kTaskMaxAttempts);
+    if (!own.isnull) max_attempts = DatumGetInt16(own.value);
   });
   UnregisterSnapshot(snapshot);
   return max_attempts;

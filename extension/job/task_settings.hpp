@@ -34,15 +34,11 @@ bool any_task(Snapshot snapshot, Condition condition) {
 
 // The settings that a claim hands to the worker.
 struct TaskSettings {
-  Datum timeout;  // interval
-  bool timeout_null;
-  Datum stall_timeout;
-  bool stall_timeout_null;
-  Datum on_unreachable;
-  bool on_unreachable_null;
-  Datum handler;
-  bool handler_null;
-  int max_crashes;  // -1: never quarantined
+  NullableDatum timeout;        // interval
+  NullableDatum stall_timeout;  // interval
+  NullableDatum on_unreachable;
+  NullableDatum handler;  // regprocedure
+  int max_crashes;        // -1: never quarantined
 };
 
 // Reads the settings under the snapshot; a task without a row has the defaults.
