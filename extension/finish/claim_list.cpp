@@ -41,6 +41,11 @@ bool is_repeat(const NamedClaim& claim, const char* outcome) {
   return DatumGetBool(value_of_query(&query, arguments).value);
 }
 
+const char* outcome_of(const NamedClaim& claim, const char* repeats) {
+  if (claim.lock == AttemptLock::kBusy) return "busy";
+  return claim.lock == AttemptLock::kLocked || is_repeat(claim, repeats) ? "accepted" : "stale";
+}
+
 }  // namespace
 
 void prepare_to_end(const char* function) {
@@ -73,7 +78,7 @@ ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens)
   for (int i = 0; i < job_ids.count; i++) {
     if (job_ids.nulls[i] || tokens.nulls[i]) continue;
     list.claims[list.count++] = {DatumGetInt64(job_ids.values[i]), DatumGetInt64(tokens.values[i]),
-                                 i, nullptr};
+                                 i, AttemptLock::kNotRunning};
   }
   qsort(list.claims, list.count, sizeof(NamedClaim), by_id_and_token);
   return list;
@@ -83,11 +88,8 @@ void answer_claims(const ClaimList& list, const ArgumentArray& job_ids, const ch
                    FunctionCallInfo fcinfo) {
   auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   auto** outcomes = static_cast<const char**>(palloc0(sizeof(char*) * Max(job_ids.count, 1)));
-  for (int i = 0; i < list.count; i++) {
-    const NamedClaim& claim = list.claims[i];
-    outcomes[claim.position] = claim.outcome;
-    if (!claim.outcome && is_repeat(claim, repeats)) outcomes[claim.position] = "accepted";
-  }
+  for (int i = 0; i < list.count; i++)
+    outcomes[list.claims[i].position] = outcome_of(list.claims[i], repeats);
   for (int i = 0; i < job_ids.count; i++) {
     NullableDatum job_id = job_ids.at(i);
     Datum values[] = {job_id.value, CStringGetTextDatum(outcomes[i] ? outcomes[i] : "stale")};

@@ -36,8 +36,8 @@ void read_arrays(FunctionCallInfo fcinfo, ArgumentArray* arrays, int count, int 
 struct NamedClaim {
   int64 job_id;
   int64 token;
-  int position;         // in the arrays of the call
-  const char* outcome;  // NULL: no such attempt runs
+  int position;  // in the arrays of the call
+  AttemptLock lock;
 };
 
 // The claims without a NULL, sorted by id, so that two calls with the same jobs never deadlock.
@@ -48,10 +48,9 @@ struct ClaimList {
 
 ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens);
 
-// Calls end(claim) once for each claim, and keeps the outcome of the lock that it returns.
+// Calls end(claim) once for each claim, and keeps the lock that it returns.
 template <typename End>
 void end_each(ClaimList* list, RunningJobs* jobs, End end) {
-  static const char* const outcomes[] = {"accepted", "busy", nullptr};  // as AttemptLock
   NamedClaim* claims = list->claims;
   int count = list->count;
   if (count > 0) expect_ids(&jobs->ids, claims[0].job_id, claims[count - 1].job_id, count);
@@ -59,8 +58,7 @@ void end_each(ClaimList* list, RunningJobs* jobs, End end) {
     CHECK_FOR_INTERRUPTS();
     bool is_repeated =
         i > 0 && claims[i].job_id == claims[i - 1].job_id && claims[i].token == claims[i - 1].token;
-    claims[i].outcome =
-        is_repeated ? claims[i - 1].outcome : outcomes[static_cast<int>(end(claims[i]))];
+    claims[i].lock = is_repeated ? claims[i - 1].lock : end(claims[i]);
   }
 }
 

@@ -84,66 +84,52 @@ AttemptLock complete_job(Completion* completion, const NamedClaim& claim,
   }
 }
 
-void open_completion(Completion* completion, int count) {
-  open_attempt_records(&completion->records);
-  completion->may_keep = some_task_keeps_completed(completion->jobs.table.snapshot);
-  completion->in_place = static_cast<InPlaceEnd*>(palloc(sizeof(InPlaceEnd) * Max(count, 1)));
-  completion->in_place_count = 0;
-}
-
-void close_completion(Completion* completion) {
-  close_attempt_records(&completion->records);
-  close_running_jobs(&completion->jobs);
-}
-
-void complete_all(ClaimList* list, const ArgumentArray& results) {
+// A job that a single call completes stays in its batch until the next heartbeat of the worker,
+// because each removal rewrites the batch.
+void complete_all(ClaimList* list, const ArgumentArray& results, Patience patience) {
+  bool is_single = patience == Patience::kWaits;
   Completion completion;
-  open_running_jobs_anew(&completion.jobs);
-  open_completion(&completion, list->count);
+  open_running_jobs(&completion.jobs, is_single && IsolationUsesXactSnapshot());
+  open_attempt_records(&completion.records);
+  completion.may_keep = some_task_keeps_completed(completion.jobs.table.snapshot);
+  completion.in_place = static_cast<InPlaceEnd*>(palloc(sizeof(InPlaceEnd) * Max(list->count, 1)));
+  completion.in_place_count = 0;
   end_each(list, &completion.jobs, [&](const NamedClaim& claim) {
-    return complete_job(&completion, claim, results.at(claim.position), Patience::kNeverWaits);
+    return complete_job(&completion, claim, results.at(claim.position), patience);
   });
-  close_completion(&completion);
-  remove_from_batches(completion.in_place, completion.in_place_count);
+  close_attempt_records(&completion.records);
+  close_running_jobs(&completion.jobs);
+  if (!is_single) remove_from_batches(completion.in_place, completion.in_place_count);
 }
 
-// False when no such attempt runs. A job claimed in place stays in its batch until the next
-// heartbeat of the worker, because each removal rewrites the batch.
-bool complete_one(int64 id, int64 token, const NullableDatum& result) {
-  NamedClaim claim = {id, token, 0, nullptr};
-  Completion completion;
-  open_running_jobs(&completion.jobs);
-  open_completion(&completion, 1);
-  AttemptLock lock = complete_job(&completion, claim, result, Patience::kWaits);
-  close_completion(&completion);
+// False when no such attempt runs.
+bool complete_one(const NullableDatum& job_id, const NullableDatum& token, NullableDatum result) {
+  if (job_id.isnull || token.isnull) return false;
+  NamedClaim claim = {DatumGetInt64(job_id.value), DatumGetInt64(token.value), 0,
+                      AttemptLock::kNotRunning};
+  ClaimList list = {&claim, 1};
+  complete_all(&list, {true, 1, &result.value, &result.isnull}, Patience::kWaits);
   CommandCounterIncrement();
-  return lock == AttemptLock::kLocked;
+  return claim.lock == AttemptLock::kLocked;
 }
 
 void check_claims(FunctionCallInfo fcinfo, int argument, const char* what) {
-  ArrayType* array = PG_GETARG_ARRAYTYPE_P(argument);
-  if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
+  ArrayType* array = PG_ARGISNULL(argument) ? nullptr : PG_GETARG_ARRAYTYPE_P(argument);
+  if (!array || ARR_NDIM(array) > 1 || array_contains_nulls(array))
     ereport(ERROR, (errcode(kOutOfRange), errmsg("%s must be a flat array without nulls", what),
                     errhint("Give the id and the token of each claimed job.")));
 }
 
-void check_arguments(FunctionCallInfo fcinfo) {
-  if (PG_ARGISNULL(kIds) || PG_ARGISNULL(kTokens))
-    ereport(ERROR, (errcode(kOutOfRange), errmsg("job_ids and tokens must not be null"),
-                    errhint("Give the id and the token of each claimed job.")));
+void complete_many(FunctionCallInfo fcinfo) {
   check_claims(fcinfo, kIds, "job_ids");
   check_claims(fcinfo, kTokens, "tokens");
-}
-
-void complete_many(FunctionCallInfo fcinfo) {
-  check_arguments(fcinfo);
   ArgumentArray arrays[kArguments];
   read_arrays(fcinfo, arrays, kArguments, kResults);
   for (int i = 0; i < arrays[kResults].count; i++)
     if (!arrays[kResults].nulls[i]) check_document("result", arrays[kResults].values[i]);
   begin_result_rows(fcinfo);
   ClaimList list = read_claims(arrays[kIds], arrays[kTokens]);
-  complete_all(&list, arrays[kResults]);
+  complete_all(&list, arrays[kResults], Patience::kNeverWaits);
   answer_claims(list, arrays[kIds], "completed", fcinfo);
 }
 
@@ -155,9 +141,7 @@ PULSE_FUNCTION(pulse_complete) {
   pulse::prepare_to_end("complete");
   const NullableDatum* given = fcinfo->args;
   if (!PG_ARGISNULL(pulse::kResults)) pulse::check_document("result", given[pulse::kResults].value);
-  bool names_claim = !PG_ARGISNULL(pulse::kIds) && !PG_ARGISNULL(pulse::kTokens);
-  if (!names_claim ||
-      !pulse::complete_one(PG_GETARG_INT64(0), PG_GETARG_INT64(1), given[pulse::kResults]))
+  if (!pulse::complete_one(given[pulse::kIds], given[pulse::kTokens], given[pulse::kResults]))
     pulse::require_repeat(given[pulse::kIds], given[pulse::kTokens], "completed");
   PG_RETURN_VOID();
 }

@@ -14,16 +14,6 @@ Snapshot new_snapshot(const RunningJobs* jobs) {
   return RegisterSnapshot(jobs->keeps_snapshot ? GetTransactionSnapshot() : GetLatestSnapshot());
 }
 
-void open(RunningJobs* jobs, bool keeps_snapshot) {
-  open_job_table(&jobs->table);
-  jobs->keeps_snapshot = keeps_snapshot;
-  if (keeps_snapshot) {
-    UnregisterSnapshot(jobs->table.snapshot);
-    jobs->table.snapshot = new_snapshot(jobs);
-  }
-  open_index_lookup(&jobs->ids, jobs->table.relation, catalog()->job_key, jobs->table.snapshot);
-}
-
 void reopen_with_new_snapshot(RunningJobs* jobs) {
   close_index_lookup(&jobs->ids);
   UnregisterSnapshot(jobs->table.snapshot);
@@ -38,40 +28,26 @@ bool matches(TupleTableSlot* row, const NullableDatum& token) {
          DatumGetInt64(value_of(row, kJobToken)) == DatumGetInt64(token.value);
 }
 
-// The key of a row, or NULL.
-text* key_of(TupleTableSlot* row) {
-  return slot_attisnull(row, kJobKey) ? nullptr : DatumGetTextPP(value_of(row, kJobKey));
-}
-
 // Locks the key of the job. The row may change during the wait, so the snapshot is taken anew.
 void wait_for_key(RunningJobs* jobs, int64 job_id, const NullableDatum& token) {
-  if (!find_attempt(jobs, job_id, token)) return;
-  text* key = key_of(jobs->ids.row);
-  if (!key) return;
-  lock_key(key);
+  TupleTableSlot* row = jobs->ids.row;
+  if (!find_attempt(jobs, job_id, token) || slot_attisnull(row, kJobKey)) return;
+  lock_key(DatumGetTextPP(value_of(row, kJobKey)));
   reopen_with_new_snapshot(jobs);
 }
 
 bool has_key_lock(TupleTableSlot* row) {
-  text* key = key_of(row);
-  return !key || try_lock_key(key);
-}
-
-// Locks the row version that the snapshot shows.
-TM_Result lock_row(RunningJobs* jobs, Patience patience) {
-  JobTable* table = &jobs->table;
-  TM_FailureData failure;
-  ItemPointerData tid = jobs->ids.row->tts_tid;
-  LockWaitPolicy policy = patience == Patience::kWaits ? LockWaitBlock : LockWaitSkip;
-  return table_tuple_lock(table->relation, &tid, table->snapshot, table->locked,
-                          GetCurrentCommandId(false), LockTupleNoKeyExclusive, policy, 0, &failure);
+  return slot_attisnull(row, kJobKey) || try_lock_key(DatumGetTextPP(value_of(row, kJobKey)));
 }
 
 }  // namespace
 
-void open_running_jobs(RunningJobs* jobs) { open(jobs, IsolationUsesXactSnapshot()); }
-
-void open_running_jobs_anew(RunningJobs* jobs) { open(jobs, false); }
+void open_running_jobs(RunningJobs* jobs, bool keeps_snapshot) {
+  open_job_table(&jobs->table);
+  open_index_lookup(&jobs->ids, jobs->table.relation, catalog()->job_key, jobs->table.snapshot);
+  jobs->keeps_snapshot = keeps_snapshot;
+  if (keeps_snapshot) reopen_with_new_snapshot(jobs);
+}
 
 void close_running_jobs(RunningJobs* jobs) {
   close_index_lookup(&jobs->ids);
@@ -87,7 +63,8 @@ AttemptLock lock_attempt(RunningJobs* jobs, int64 job_id, const NullableDatum& t
   bool waits = patience == Patience::kWaits;
   if (waits) wait_for_key(jobs, job_id, token);
   while (find_attempt(jobs, job_id, token)) {
-    TM_Result result = lock_row(jobs, patience);
+    TM_Result result =
+        lock_row(&jobs->table, jobs->ids.row->tts_tid, waits ? LockWaitBlock : LockWaitSkip);
     if (result == TM_Ok)
       return waits || has_key_lock(jobs->table.locked) ? AttemptLock::kLocked : AttemptLock::kBusy;
     if (result == TM_WouldBlock) return AttemptLock::kBusy;

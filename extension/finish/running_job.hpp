@@ -23,10 +23,8 @@ enum class AttemptLock {
   kNotRunning  // no such attempt runs
 };
 
-// Uses the one snapshot of a transaction above READ COMMITTED, and a new snapshot in any other.
-void open_running_jobs(RunningJobs* jobs);
-// Uses a new snapshot in any transaction, for a call that decides by the token alone.
-void open_running_jobs_anew(RunningJobs* jobs);
+// A call that decides by the token alone uses a new snapshot in any transaction.
+void open_running_jobs(RunningJobs* jobs, bool keeps_snapshot = IsolationUsesXactSnapshot());
 void close_running_jobs(RunningJobs* jobs);
 
 // Finds the row of the attempt with this token, or with NULL of any attempt, and puts it into

@@ -152,12 +152,15 @@ bool is_locked_by_other(TupleTableSlot* seen, TransactionId* known) {
   return true;
 }
 
-bool try_lock_row(JobTable* table, const ItemPointerData& seen) {
+TM_Result lock_row(JobTable* table, const ItemPointerData& seen, LockWaitPolicy policy) {
   TM_FailureData failure;
   ItemPointerData tid = seen;
   return table_tuple_lock(table->relation, &tid, table->snapshot, table->locked,
-                          GetCurrentCommandId(false), LockTupleNoKeyExclusive, LockWaitSkip, 0,
-                          &failure) == TM_Ok;
+                          GetCurrentCommandId(false), LockTupleNoKeyExclusive, policy, 0, &failure);
+}
+
+bool try_lock_row(JobTable* table, const ItemPointerData& seen) {
+  return lock_row(table, seen, LockWaitSkip) == TM_Ok;
 }
 
 void update_locked_row(JobTable* table, JobChange* change) {

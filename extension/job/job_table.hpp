@@ -128,8 +128,11 @@ void open_extension_table(JobTable* table, Oid relation);
 // costs a twentieth of a refused lock. `known` keeps the transaction's id from row to row.
 bool is_locked_by_other(TupleTableSlot* seen, TransactionId* known);
 
-// Locks the row version that the snapshot shows, without waiting. False when another transaction
-// has locked or changed the row; that transaction handles it.
+// Locks the row version that the snapshot shows.
+TM_Result lock_row(JobTable* table, const ItemPointerData& seen, LockWaitPolicy policy);
+
+// Does so without waiting. False when another transaction has locked or changed the row; that
+// transaction handles it.
 bool try_lock_row(JobTable* table, const ItemPointerData& seen);
 
 // Updates the row that was locked last, and makes index entries unless the update is HOT. In
