@@ -3,6 +3,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
+#include "job/job_table.hpp"
 #include "server/errors.hpp"
 
 namespace pulse {
@@ -14,10 +15,8 @@ struct Fence {
   SubTransactionId savepoint;
 };
 
-// In TopTransactionContext, which frees it.
-Fence* fences = nullptr;
-int count = 0;
-int capacity = 0;
+// Of Fence, in TopTransactionContext, which frees it.
+List* fences = NIL;
 // Set when a fence found its claim lost. A rolled-back savepoint does not clear it: a caller that
 // catches PU001 would otherwise commit the effects of a lost claim.
 bool doomed = false;
@@ -32,10 +31,9 @@ int64 doomed_job = 0;
   pg_unreachable();
 }
 
-bool token_matches(TupleTableSlot* slot, int64 token) {
-  bool isnull;
-  Datum stored = slot_getattr(slot, kJobToken, &isnull);
-  return !isnull && DatumGetInt64(stored) == token;
+bool token_matches(TupleTableSlot* row, int64 token) {
+  NullableDatum stored = field_of(row, kJobToken);
+  return !stored.isnull && DatumGetInt64(stored.value) == token;
 }
 
 // Whether this transaction itself ended the attempt, so that the fence has nothing to protect.
@@ -93,27 +91,31 @@ const char* lost_reason(const Fence& fence, bool lock) {
 void check_fences() {
   if (doomed)
     raise_lost_claim(doomed_job, "a fence found the claim lost earlier in this transaction");
-  for (int i = 0; i < count; i++)
-    if (const char* reason = lost_reason(fences[i], true))
-      raise_lost_claim(fences[i].job_id, reason);
+  ListCell* cell;
+  foreach (cell, fences) {
+    auto* fence = static_cast<Fence*>(lfirst(cell));
+    if (const char* reason = lost_reason(*fence, true)) raise_lost_claim(fence->job_id, reason);
+  }
 }
 
 void forget_fences() {
-  fences = nullptr;
-  count = capacity = 0;
+  fences = NIL;
   doomed = false;
 }
 
 void drop_fences(SubTransactionId savepoint) {
-  int kept = 0;
-  for (int i = 0; i < count; i++)
-    if (fences[i].savepoint != savepoint) fences[kept++] = fences[i];
-  count = kept;
+  ListCell* cell;
+  foreach (cell, fences)
+    if (static_cast<Fence*>(lfirst(cell))->savepoint == savepoint)
+      fences = foreach_delete_current(fences, cell);
 }
 
 void hand_up_fences(SubTransactionId savepoint, SubTransactionId parent) {
-  for (int i = 0; i < count; i++)
-    if (fences[i].savepoint == savepoint) fences[i].savepoint = parent;
+  ListCell* cell;
+  foreach (cell, fences) {
+    auto* fence = static_cast<Fence*>(lfirst(cell));
+    if (fence->savepoint == savepoint) fence->savepoint = parent;
+  }
 }
 
 }  // namespace pulse
@@ -122,21 +124,13 @@ void hand_up_fences(SubTransactionId savepoint, SubTransactionId parent) {
 PULSE_FUNCTION(pulse_fence) {
   using pulse::Fence;
   PreventCommandIfReadOnly("fence");
-  PreventCommandDuringRecovery("fence");
-  Fence fence = {PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0), PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1),
-                 GetCurrentSubTransactionId()};
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
     pulse::raise_lost_claim(0, "job_id and token must not be null");
+  Fence fence = {PG_GETARG_INT64(0), PG_GETARG_INT64(1), GetCurrentSubTransactionId()};
   if (const char* reason = pulse::lost_reason(fence, false))
     pulse::raise_lost_claim(fence.job_id, reason);
-  if (pulse::count == pulse::capacity) {
-    int wanted = Max(8, pulse::capacity * 2);
-    auto* grown =
-        static_cast<Fence*>(MemoryContextAlloc(TopTransactionContext, sizeof(Fence) * wanted));
-    if (pulse::count) memcpy(grown, pulse::fences, sizeof(Fence) * pulse::count);
-    pulse::fences = grown;
-    pulse::capacity = wanted;
-  }
-  pulse::fences[pulse::count++] = fence;
+  MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+  pulse::fences = lappend(pulse::fences, memcpy(palloc(sizeof(Fence)), &fence, sizeof(Fence)));
+  MemoryContextSwitchTo(old);
   PG_RETURN_VOID();
 }

@@ -4,14 +4,49 @@
 #include "job/job_table.hpp"
 #include "job/statement_write.hpp"
 #include "server/shared_memory.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 namespace {
 
+enum JobIndex {
+  kKeyIndex,
+  kClaimIndex,
+  kRunningIndex,
+  kParkedIndex,
+  kParkedDueIndex,
+  kOpenIndex,
+  kWaitingKeyIndex,
+  kRunningKeyIndex
+};
+
+Oid oid_of_index(int which) {
+  static constexpr Oid Catalog::*kOids[kJobIndexes] = {&Catalog::job_key,
+                                                       &Catalog::job_claim_idx,
+                                                       &Catalog::job_running_idx,
+                                                       &Catalog::job_parked_idx,
+                                                       &Catalog::job_parked_due_idx,
+                                                       &Catalog::job_open_idx,
+                                                       &Catalog::job_waiting_key_idx,
+                                                       &Catalog::job_running_key_idx};
+  return catalog()->*kOids[which];
+}
+
 bool is_own_index(Oid index) {
   for (int i = 0; i < kJobIndexes; i++)
-    if (index == oid_of_index(static_cast<JobIndex>(i))) return true;
+    if (index == oid_of_index(i)) return true;
   return false;
+}
+
+// A bit for each index that has an entry of such a job.
+uint32 indexes_with(char lane, bool has_queue, bool has_key) {
+  uint32 indexes = 1u << kKeyIndex;
+  if (lane == kLaneOpen) indexes |= 1u << kClaimIndex;
+  if (lane == kLaneRunning) indexes |= 1u << kRunningIndex;
+  if (lane == kLaneParked) indexes |= 1u << kParkedIndex | 1u << kParkedDueIndex;
+  if (has_queue && lane != kLaneParked) indexes |= 1u << kOpenIndex;
+  if (has_key) indexes |= 1u << (lane == kLaneRunning ? kRunningKeyIndex : kWaitingKeyIndex);
+  return indexes;
 }
 
 struct Entry {
@@ -25,7 +60,7 @@ struct Entry {
   }
 };
 
-void open_index(JobIndexes* indexes, JobIndex which) {
+void open_index(JobIndexes* indexes, int which) {
   MemoryContext old = MemoryContextSwitchTo(indexes->context);
   indexes->index[which] = index_open(oid_of_index(which), RowExclusiveLock);
   indexes->info[which] = BuildIndexInfo(indexes->index[which]);
@@ -45,7 +80,7 @@ void add_queue(Entry* entry, TupleTableSlot* row) {
 }
 
 // The columns of each index, in the order of sql/tables.sql.
-void make_entry(Entry* entry, JobIndex which, TupleTableSlot* row) {
+void make_entry(Entry* entry, int which, TupleTableSlot* row) {
   entry->count = 0;
   switch (which) {
     case kKeyIndex: return entry->add(value_of(row, kJobId));
@@ -62,7 +97,7 @@ void make_entry(Entry* entry, JobIndex which, TupleTableSlot* row) {
 
 // `has_twin`: the previous version of the row has an equal entry. The index then deletes dead
 // versions before it splits a page.
-void enter(JobIndexes* indexes, JobIndex which, TupleTableSlot* row, bool has_twin) {
+void enter(JobIndexes* indexes, int which, TupleTableSlot* row, bool has_twin) {
   if (!indexes->index[which]) open_index(indexes, which);
   IndexInfo* info = indexes->info[which];
   Entry entry;
@@ -79,7 +114,20 @@ uint32 indexes_of(TupleTableSlot* row) {
                       !slot_attisnull(row, kJobKey));
 }
 
+Datum names_of(uint32 indexes) {
+  Datum names[kJobIndexes];
+  int count = 0;
+  for (int i = 0; i < kJobIndexes; i++)
+    if (indexes & (1u << i)) names[count++] = CStringGetTextDatum(get_rel_name(oid_of_index(i)));
+  return PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
 }  // namespace
+
+char index_lane(Oid state, bool is_in_place) {
+  if (state == catalog()->state_parked) return kLaneParked;
+  return state == catalog()->state_running && !is_in_place ? kLaneRunning : kLaneOpen;
+}
 
 bool is_plain_job_table(Relation table) {
   if (RelationGetNumberOfAttributes(table) != kJobIndexLane || asks_for_statements(table))
@@ -109,7 +157,7 @@ void enter_new_jobs(JobIndexes* indexes, TupleTableSlot** rows, int count) {
   for (int i = 0; i < count; i++) which[i] = indexes_of(rows[i]);
   for (int index = 0; index < kJobIndexes; index++)
     for (int i = 0; i < count; i++)
-      if (which[i] & (1u << index)) enter(indexes, static_cast<JobIndex>(index), rows[i], false);
+      if (which[i] & (1u << index)) enter(indexes, index, rows[i], false);
   pfree(which);
 }
 
@@ -120,8 +168,24 @@ void enter_changed_job(JobIndexes* indexes, TupleTableSlot* row) {
   bool is_running = lane_of(row) == kLaneRunning;
   for (int index = 0; index < kJobIndexes; index++)
     if (which & (1u << index))
-      enter(indexes, static_cast<JobIndex>(index), row,
-            index == kKeyIndex || (index == kOpenIndex && is_running));
+      enter(indexes, index, row, index == kKeyIndex || (index == kOpenIndex && is_running));
 }
 
 }  // namespace pulse
+
+// pulse._index_rules(job): the index lane, running worker and indexes that a direct write gives.
+PULSE_FUNCTION(pulse_index_rules) {
+  using namespace pulse;
+  RowValue job;
+  read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
+  char lane =
+      index_lane(DatumGetObjectId(job.value(kJobState)), DatumGetBool(job.value(kJobInPlace)));
+  bool has_running_worker = lane == kLaneRunning && job.has(kJobWorkerId);
+  uint32 indexes = indexes_with(lane, job.has(kJobQueueName), job.has(kJobKey));
+  Datum values[] = {CharGetDatum(lane), job.value(kJobWorkerId), names_of(indexes)};
+  bool are_null[] = {false, !has_running_worker, false};
+  TupleDesc answer;
+  if (get_call_result_type(fcinfo, nullptr, &answer) != TYPEFUNC_COMPOSITE)
+    elog(ERROR, "return type must be a row type");
+  PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(answer), values, are_null)));
+}

@@ -1,9 +1,12 @@
 // Index entries of pulse.job. C code makes them without planner and executor, which would cost
 // several times as much as the entries themselves.
+//
+// sql/tables.sql defines which indexes have an entry of a job, by two generated columns and the
+// predicates of eight indexes. job_index.cpp repeats the rule for rows that C code writes directly.
+// test/pgtap/index_lane.sql compares both for every job state.
 #pragma once
 
 #include "access/catalog.hpp"
-#include "job/index_lane.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
@@ -14,6 +17,9 @@ struct JobIndexes {
   Relation index[kJobIndexes];  // opened when a job needs it
   IndexInfo* info[kJobIndexes];
 };
+
+// The value of the generated column. The column running_worker_id is set in kLaneRunning only.
+char index_lane(Oid state, bool is_in_place);
 
 // Whether the table has the extension's columns and indexes only, and needs no statements
 // (statement_write.hpp).

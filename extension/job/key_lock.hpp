@@ -13,9 +13,6 @@ void lock_key(const text* key);
 // Never waits; false when another transaction holds the key.
 bool try_lock_key(const text* key);
 
-// Locks many keys in one order for all transactions, so that two callers never deadlock.
-void lock_keys(const Datum* keys, int count);
-
 // Called when the transaction or a savepoint of it ends: its locks may be released by then.
 void forget_key_locks();
 

@@ -21,37 +21,27 @@ struct Statement {
   char nulls[kMaxParameters + 1];
 };
 
-// A plan that the session keeps. There are few: one per table and set of changed columns.
+// A plan that the session keeps. There are few: one per table and set of changed columns. A table
+// that is made anew has other types, and so plans of its own.
 struct Plan {
   Plan* next;
+  Oid table;
   char* text;
   SPIPlanPtr plan;
 };
 
 Plan* plans;
-Oid plans_are_of;  // the installation, because another one has other types
 
-void forget_plans() {
-  while (Plan* plan = plans) {
-    plans = plan->next;
-    SPI_freeplan(plan->plan);
-    pfree(plan->text);
-    pfree(plan);
-  }
-  plans_are_of = catalog()->job;
-}
-
-SPIPlanPtr plan_of(Statement* statement) {
-  if (plans_are_of != catalog()->job) forget_plans();
+SPIPlanPtr plan_of(Relation table, Statement* statement) {
   for (Plan* plan = plans; plan; plan = plan->next)
-    if (strcmp(plan->text, statement->text.data) == 0) return plan->plan;
+    if (plan->table == RelationGetRelid(table) && strcmp(plan->text, statement->text.data) == 0)
+      return plan->plan;
   SPIPlanPtr prepared = SPI_prepare(statement->text.data, statement->count, statement->types);
-  if (!prepared) elog(ERROR, "could not prepare: %s", statement->text.data);
+  if (!prepared || SPI_keepplan(prepared))
+    elog(ERROR, "could not prepare: %s", statement->text.data);
   auto* plan = static_cast<Plan*>(MemoryContextAlloc(TopMemoryContext, sizeof(Plan)));
-  plan->text = MemoryContextStrdup(TopMemoryContext, statement->text.data);
-  if (SPI_keepplan(prepared)) elog(ERROR, "could not keep: %s", statement->text.data);
-  plan->plan = prepared;
-  plan->next = plans;
+  *plan = {plans, RelationGetRelid(table),
+           MemoryContextStrdup(TopMemoryContext, statement->text.data), prepared};
   plans = plan;
   return prepared;
 }
@@ -125,7 +115,7 @@ void run_statement(Relation table, Statement* statement, Snapshot snapshot, uint
   under_secure_search_path([&] {
     forbid_reading_all();
     if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-    int done = SPI_execute_snapshot(plan_of(statement), statement->values, statement->nulls,
+    int done = SPI_execute_snapshot(plan_of(table, statement), statement->values, statement->nulls,
                                     snapshot, InvalidSnapshot, false, true, 0);
     if (done < 0) elog(ERROR, "could not run: %s", statement->text.data);
     if (SPI_processed != count || (rows && !SPI_tuptable)) refuse_suppression(table);
