@@ -24,6 +24,7 @@ bool acquire(LockKind kind, uint64 key, LOCKMODE mode, bool wait) {
 
 // A lock of one key takes its bucket in share mode, so it conflicts with a lock of the bucket.
 bool acquire_key(uint64 hash, bool wait) {
+  if (holds_advisory_lock(LockKind::kKey, hash)) return true;
   uint64 bucket = key_bucket(hash);
   if (exact_keys >= kExactKeys) return acquire(LockKind::kKeyBucket, bucket, ExclusiveLock, wait);
   if (!acquire(LockKind::kKeyBucket, bucket, ShareLock, wait)) return false;

@@ -37,14 +37,18 @@ bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode) {
   return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
+bool holds_advisory_lock(LockKind kind, uint64 key) {
+  LOCKTAG tag = tag_of(kind, key);
+  return holds_lock(&tag, ExclusiveLock);
+}
+
 void hold_attachment(uint64 attachment) {
   LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
   (void)LockAcquire(&tag, ExclusiveLock, true, false);
 }
 
 bool holds_attachment(uint64 attachment) {
-  LOCKTAG tag = tag_of(LockKind::kAttachment, attachment);
-  return holds_lock(&tag, ExclusiveLock);
+  return holds_advisory_lock(LockKind::kAttachment, attachment);
 }
 
 bool attachment_is_free(uint64 attachment) {

@@ -22,6 +22,9 @@ void advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 // Never waits; false when another transaction holds a conflicting lock.
 bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
+// True when this session holds the lock exclusively.
+bool holds_advisory_lock(LockKind kind, uint64 key);
+
 // The session-level lock that represents an attached worker.
 void hold_attachment(uint64 attachment);
 

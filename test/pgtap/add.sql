@@ -1,6 +1,6 @@
 -- sql/add.sql: producers add, replace and remove jobs in their own transaction.
 \ir support/setup.psql
-SELECT plan(84);
+SELECT plan(85);
 
 SELECT expect_function('add_job',
   'identifier text, payload json DEFAULT NULL::json, queue_name text DEFAULT NULL::text, '
@@ -219,6 +219,14 @@ SELECT throws_ok($$SELECT pulse.add_job('mail')$$, '23502', NULL, 'if it may be'
 ALTER TABLE pulse.job DROP COLUMN note;
 SELECT is((pulse.add_job('mail')).state, 'ready', 'one that is gone again is in nobody''s way');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
+
+-- add_jobs locks all keys of a call, and the add of each job locks its key again.
+SELECT count(*) FROM pulse.add_jobs(ARRAY(
+    SELECT ('mail', NULL, NULL, NULL, NULL, 'key ' || n, NULL, NULL)::pulse.job_spec
+      FROM generate_series(1, 150) AS n)) \g /dev/null
+SELECT is((SELECT count(*)::int FROM pg_locks
+            WHERE pid = pg_backend_pid() AND locktype = 'advisory' AND objsubid = x'5004'::int
+              AND mode = 'ExclusiveLock'), 0, 'a call with 150 keys locks no bucket of keys');
 
 -- --- refusals: see also bad_input.sql -----------------------------------------------------------
 
