@@ -15,11 +15,11 @@ BEGIN
     FROM pulse.job AS j
    WHERE j.running_worker_id = beat.worker_id AND j.id <> ALL (job_ids);
   IF ids IS NOT NULL AND beat.missing_job_ids IS NOT NULL THEN
-    PERFORM pulse._end_attempts((
-      SELECT array_agg(ROW(m.id, 'interrupted', 'the worker does not know of this claim', true,
-                           NULL, NULL, NULL, m.token)::pulse._ending)
-        FROM unnest(beat.missing_job_ids, beat.missing_tokens) AS m (id, token)
-       WHERE m.id = ANY (ids)));
+    PERFORM pulse._end_attempts(
+      array_agg(ROW(m.id, 'interrupted', 'the worker does not know of this claim', true, NULL,
+                    NULL, NULL)::pulse._ending), array_agg(m.token))
+       FROM unnest(beat.missing_job_ids, beat.missing_tokens) AS m (id, token)
+      WHERE m.id = ANY (ids);
   END IF;
   IF ids IS DISTINCT FROM beat.missing_job_ids OR tokens IS DISTINCT FROM beat.missing_tokens THEN
     UPDATE pulse.heartbeat AS h SET missing_job_ids = ids, missing_tokens = tokens

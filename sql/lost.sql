@@ -176,12 +176,14 @@ DECLARE
 BEGIN
   FOREACH candidates IN ARRAY ARRAY[max_count, NULL] LOOP
     RETURN QUERY
-    SELECT e.id, e.state FROM pulse._end_attempts(ARRAY(
-        SELECT ROW(j.id, outcome, reason, true, NULL, NULL, cause, j.token)::pulse._ending
-          FROM pulse.job AS j
-         WHERE j.id = ANY (pulse._running_ids(_recover_owner.worker_id, candidates))
-           AND j.state = 'running' AND j.worker_id = _recover_owner.worker_id
-         ORDER BY j.id), left_to_end) AS e;
+    SELECT e.id, e.state
+      FROM (SELECT array_agg(ROW(j.id, outcome, reason, true, NULL, NULL, cause)::pulse._ending
+                             ORDER BY j.id) AS endings,
+                   array_agg(j.token ORDER BY j.id) AS tokens
+              FROM pulse.job AS j
+             WHERE j.id = ANY (pulse._running_ids(_recover_owner.worker_id, candidates))
+               AND j.state = 'running' AND j.worker_id = _recover_owner.worker_id) AS o,
+           LATERAL pulse._end_attempts(o.endings, o.tokens, left_to_end) AS e;
     GET DIAGNOSTICS ended = ROW_COUNT;
     left_to_end := left_to_end - ended;
     EXIT WHEN candidates IS NULL OR left_to_end = 0;
@@ -204,7 +206,7 @@ BEGIN
   END IF;
   PERFORM pulse._end_attempts(ARRAY[
     ROW(job.id, 'lost', format('worker %s was silent beyond its threshold', job.worker_id), true,
-        NULL, NULL, 'silence', job.token)::pulse._ending]);
+        NULL, NULL, 'silence')::pulse._ending]);
   SELECT * INTO recovered FROM pulse.job AS j WHERE j.id = job.id FOR UPDATE;
   RETURN recovered;
 END $$;

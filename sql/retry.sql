@@ -143,7 +143,7 @@ BEGIN
   -- No worker died, so no crash is counted and the job needs no backoff.
   PERFORM pulse._end_attempts(ARRAY[
     ROW(found_job.id, 'interrupted', concat_ws(': ', 'requeued by hand', reason), true, NULL, NULL,
-        'hand', found_job.token)::pulse._ending]);
+        'hand')::pulse._ending]);
   PERFORM pulse._note_worker(found_job.worker_id);
   RETURN true;
 END $$;

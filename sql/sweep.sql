@@ -41,7 +41,7 @@ BEGIN
      WHERE j.id = ANY (ARRAY(SELECT l.id FROM pulse._late(live_us) AS l))
      ORDER BY j.id LIMIT max_count
        FOR UPDATE SKIP LOCKED) AS f;
-  RETURN (SELECT array_agg(ROW(l.id, l.outcome, l.error, true, NULL, NULL, l.cause, l.token)
+  RETURN (SELECT array_agg(ROW(l.id, l.outcome, l.error, true, NULL, NULL, l.cause)
                            ::pulse._ending ORDER BY l.id)
             FROM pulse._late(live_us) AS l WHERE l.id = ANY (locked));
 END $$;

@@ -38,8 +38,7 @@ COMMENT ON TYPE pulse.job_outcome IS
   'The answer of a plural call for one job: accepted, stale (the claim is over) or busy (another '
   'transaction holds the job: call again).';
 COMMENT ON TYPE pulse._ending IS
-  'How one attempt ends, an element of the argument of _end_attempts. token NULL means the attempt '
-  'that runs, whatever its token.';
+  'How one attempt ends, an element of the argument of _end_attempts.';
 COMMENT ON TYPE pulse._sweep_result IS 'The counts that a sweep returns.';
 
 COMMENT ON TABLE pulse.job IS 'Live jobs: ready, parked behind their queue, or running.';

@@ -48,8 +48,7 @@ CREATE TYPE pulse._ending AS (
   retry    boolean,
   retry_in interval,
   payload  json,
-  cause    text,
-  token    bigint
+  cause    text
 );
 
 CREATE TYPE pulse._sweep_result AS (

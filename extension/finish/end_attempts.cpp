@@ -24,12 +24,10 @@ enum EndingColumn {
   kEndingRetryIn,
   kEndingPayload,
   kEndingCause,
-  kEndingToken,
-  kEndingColumns = kEndingToken,
+  kEndingColumns = kEndingCause,
 };
 
-// Reads one element of the array, and sets the token of the attempt; NULL means any.
-Ending read_ending(Datum element, NullableDatum* token) {
+Ending read_ending(Datum element) {
   HeapTupleHeader header = DatumGetHeapTupleHeader(element);
   TupleDesc shape = shape_of_type(header, "_ending", kEndingColumns);
   RowValue given;
@@ -43,25 +41,39 @@ Ending read_ending(Datum element, NullableDatum* token) {
   ending.retry_in = given.field(kEndingRetryIn);
   ending.payload = given.field(kEndingPayload);
   ending.cause = given.field(kEndingCause);
-  *token = given.field(kEndingToken);
   return ending;
 }
 
-// Ends at most `max_count` of the attempts.
-void end_attempts(ReturnSetInfo* results, ArrayType* endings, int max_count) {
-  Datum* elements;
+struct Elements {
+  Datum* values;
   bool* nulls;
   int count;
-  deconstruct_array(endings, ARR_ELEMTYPE(endings), -1, false, TYPALIGN_DOUBLE, &elements, &nulls,
-                    &count);
+};
+
+Elements elements_of(ArrayType* array) {
+  Elements elements = {};
+  if (!array) return elements;
+  int16 length;
+  bool by_value;
+  char alignment;
+  get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &alignment);
+  deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, alignment, &elements.values,
+                    &elements.nulls, &elements.count);
+  return elements;
+}
+
+// Ends at most `max_count` of the attempts. Without tokens, each is the one that runs.
+void end_attempts(ReturnSetInfo* results, const Elements& endings, const Elements& tokens,
+                  int max_count) {
   AttemptEnds ends;
   open_attempt_ends(&ends);
   int ended = 0;
-  for (int i = 0; i < count && ended < max_count; i++) {
+  for (int i = 0; i < endings.count && ended < max_count; i++) {
     CHECK_FOR_INTERRUPTS();
-    if (nulls[i]) continue;
-    NullableDatum token;
-    Ending ending = read_ending(elements[i], &token);
+    if (endings.nulls[i]) continue;
+    NullableDatum token = kNull;
+    if (i < tokens.count) token = {tokens.values[i], tokens.nulls[i]};
+    Ending ending = read_ending(endings.values[i]);
     const char* state = end_attempt(&ends, ending, token).state;
     if (!state) continue;
     ended++;
@@ -75,12 +87,14 @@ void end_attempts(ReturnSetInfo* results, ArrayType* endings, int max_count) {
 }  // namespace
 }  // namespace pulse
 
-// pulse._end_attempts(endings, max_count)
+// pulse._end_attempts(endings, tokens, max_count); the function of 0.1.0 has only the endings.
 PULSE_FUNCTION(pulse_end_attempts) {
   pulse::begin_result_rows(fcinfo);
-  if (!PG_ARGISNULL(0))
-    pulse::end_attempts(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo),
-                        PG_GETARG_ARRAYTYPE_P(0),
-                        PG_ARGISNULL(1) ? PG_INT32_MAX : PG_GETARG_INT32(1));
+  auto array = [fcinfo](int argument) {
+    bool is_given = PG_NARGS() > argument && !PG_ARGISNULL(argument);
+    return pulse::elements_of(is_given ? PG_GETARG_ARRAYTYPE_P(argument) : nullptr);
+  };
+  pulse::end_attempts(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), array(0), array(1),
+                      PG_NARGS() < 3 || PG_ARGISNULL(2) ? PG_INT32_MAX : PG_GETARG_INT32(2));
   return static_cast<Datum>(0);
 }

@@ -98,7 +98,6 @@ DROP FUNCTION pulse._outcomes(bigint[], bigint[], bigint[], text);
 DROP FUNCTION pulse._check_error(text);
 DROP FUNCTION pulse._check_lengths(int[]);
 DROP FUNCTION pulse._end_attempts(pulse._ending[]);
-ALTER TYPE pulse._ending ADD ATTRIBUTE token bigint;
 
 -- _finish_waiting ends every waiting job.
 DROP FUNCTION pulse._cancel_waiting(pulse.job, text);

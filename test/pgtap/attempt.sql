@@ -190,8 +190,14 @@ CREATE VIEW expected_attempt AS
 -- --- the ends -----------------------------------------------------------------------------------
 
 CREATE FUNCTION endings(kinds text = '%') RETURNS pulse._ending[] LANGUAGE sql AS $$
-  SELECT array_agg(ROW(b.id, e.outcome, e.error, e.retry, e.retry_in, e.payload, e.cause,
-                       CASE WHEN b.id % 2 = 0 THEN b.token END)::pulse._ending ORDER BY b.id)
+  SELECT array_agg(ROW(b.id, e.outcome, e.error, e.retry, e.retry_in, e.payload, e.cause)
+                   ::pulse._ending ORDER BY b.id)
+    FROM before AS b JOIN ending AS e ON e.name = b.ending
+   WHERE e.call = 'end' AND b.kind LIKE kinds
+$$;
+-- NULL for every other job: the attempt that runs.
+CREATE FUNCTION tokens(kinds text = '%') RETURNS bigint[] LANGUAGE sql AS $$
+  SELECT array_agg(CASE WHEN b.id % 2 = 0 THEN b.token END ORDER BY b.id)
     FROM before AS b JOIN ending AS e ON e.name = b.ending
    WHERE e.call = 'end' AND b.kind LIKE kinds
 $$;
@@ -209,7 +215,7 @@ SELECT is((SELECT count(*)::int FROM expected WHERE next_state IS NULL), 0,
 SELECT is((SELECT string_agg(DISTINCT next_state, ', ' ORDER BY next_state) FROM expected),
   'cancelled, completed, failed, parked, quarantined, ready', 'every next state is met');
 
-CREATE TEMP TABLE answer AS SELECT * FROM pulse._end_attempts(endings());
+CREATE TEMP TABLE answer AS SELECT * FROM pulse._end_attempts(endings(), tokens());
 SELECT pulse.snooze(id, token, '1 month 1 day 7 s', '{"at": 3}') FROM before
  WHERE ending = 'snoozed' \g /dev/null
 SELECT (pulse.complete_many(array_agg(id), array_agg(token), array_agg('{"r": 5}'::json))).*
@@ -265,7 +271,7 @@ SELECT is((SELECT count(*)::int FROM pulse._end_attempts(endings())), 0,
   'an attempt that has ended does not end again');
 ROLLBACK TO before;
 SELECT is((SELECT count(*)::int FROM before AS b, LATERAL pulse._end_attempts(ARRAY[
-             ROW(b.id, 'failed', 'wrong', true, NULL, NULL, NULL, b.token + 1)::pulse._ending])
+             ROW(b.id, 'failed', 'wrong', true, NULL, NULL, NULL)::pulse._ending], ARRAY[b.token + 1])
             WHERE b.kind = 'past alone'), 0, 'nor does that of another token');
 ROLLBACK TO before;
 
@@ -275,8 +281,10 @@ ROLLBACK TO before;
 INSERT INTO pulse.job (identifier, job_key, state, attempts, worker_id, token)
   SELECT 'plain', 'twice', 'running', 1, 77, n FROM generate_series(1, 2) AS n;
 SELECT is((SELECT array_agg(e.state ORDER BY e.id) FROM pulse._end_attempts(
-             (SELECT array_agg(ROW(j.id, 'failed', 'wrong', true, NULL, NULL, NULL, j.token)
+             (SELECT array_agg(ROW(j.id, 'failed', 'wrong', true, NULL, NULL, NULL)
                                ::pulse._ending ORDER BY j.id)
+                FROM pulse.job AS j WHERE j.job_key = 'twice'),
+             (SELECT array_agg(j.token ORDER BY j.id)
                 FROM pulse.job AS j WHERE j.job_key = 'twice')) AS e),
   '{ready,failed}', 'of two that fail in one call one waits again');
 ROLLBACK TO before;
