@@ -34,22 +34,16 @@ OrderKey entry_key(const DueScan* scan) {
   return {DatumGetTimestampTz(entry_column(scan, 2)), DatumGetInt64(entry_column(scan, 3))};
 }
 
-bool is_lost(const DueScan* scan) { return scan->range.outcome != Advance::kDone; }
-
-void advance(DueScan* scan, OrderKey to) {
-  Walk* walk = &scan->walk;
-  scan->range.is_open = false;
-  note_passed(scan->marks.bit, walk->start.run_at);
-  scan->range.outcome =
-      advance_mark(scan->marks, static_cast<int16>(walk->priority), to, &walk->mark);
-  scan->range.walk.mark = walk->mark;
-  walk->expires = walk->mark.expires;
+void close_range(DueScan* scan) {
+  scan->is_range_open = false;
+  scan->range =
+      advance_mark(scan->marks, static_cast<int16>(scan->walk.priority), scan->walk.begin);
 }
 
 void end_walk(DueScan* scan) {
   Walk* walk = &scan->walk;
-  if (scan->range.is_open) {
-    advance(scan, walk->begin);
+  if (scan->is_range_open) {
+    close_range(scan);
   } else if (walk->priority != kNoPriority && scan->marks.bucket) {
     bool has_passed = walk->begin.run_at != walk->start.run_at || walk->begin.id != walk->start.id;
     if (has_passed) note_passed(scan->marks.bit, walk->start.run_at);
@@ -88,7 +82,7 @@ bool has_common_view(const DueScan* scan) {
 
 void walk_from(DueScan* scan, int16 priority, const FoundMark& mark) {
   scan->walk = {
-      priority, mark.key, mark.key, false, mark.expires, wall_now(), has_common_view(scan), mark};
+      priority, mark.key, mark.key, false, mark.expires, wall_now(), has_common_view(scan)};
   jump(scan, priority, mark.key);
 }
 
@@ -113,15 +107,13 @@ void forget_if_empty(DueScan* scan) {
 // Enters the priority of the current entry. True when the scan was repositioned.
 bool enter_priority(DueScan* scan, int16 priority) {
   end_walk(scan);
-  if (is_lost(scan)) return true;
   OrderKey first = entry_key(scan);
-  scan->walk = {priority, first, first, false, 0, wall_now(), false, {}};
+  scan->walk = {priority, first, first, false, 0, wall_now(), false};
   if (scan->checked == priority) return false;
   forget_if_empty(scan);
   FoundMark mark = find_mark(scan->marks, priority);
   scan->walk.can_reserve = has_common_view(scan) && !mark.is_to_check;
-  scan->walk.mark = mark;
-  if (!mark.is_known || !precedes(first, mark.key)) return false;
+  if (!precedes(first, mark.key)) return false;
   if (mark.is_to_check) {
     begin_check(scan, priority, mark);
     if (!precedes(first, mark.checked)) return false;
@@ -135,19 +127,16 @@ bool enter_priority(DueScan* scan, int16 priority) {
 // Continues with the next priority that has a known mark. False when there is none.
 bool enter_next_known(DueScan* scan) {
   end_walk(scan);
-  if (is_lost(scan)) return false;
   forget_if_empty(scan);
   if (scan->next_known == scan->known_count) return false;
   int16 priority = scan->known[scan->next_known++];
   FoundMark mark = find_mark(scan->marks, priority);
-  if (mark.is_known && !mark.is_to_check) {
-    walk_from(scan, priority, mark);
-    return true;
-  }
-  scan->checked = priority;
   if (mark.is_to_check) begin_check(scan, priority, mark);
   // The entry found there enters the priority.
-  jump(scan, priority, mark.checked);
+  if (mark.is_to_check || mark.expires == 0)
+    jump(scan, priority, mark.checked);
+  else
+    walk_from(scan, priority, mark);
   return true;
 }
 
@@ -167,7 +156,7 @@ bool end_check(DueScan* scan) {
     end_walk(scan);
   else
     expires = record_checked(scan->marks, priority, at, scan->walk.started);
-  walk_from(scan, priority, {true, false, scan->check_end, scan->check_end, expires});
+  walk_from(scan, priority, {false, scan->check_end, scan->check_end, expires});
   // The next claim begins at the job left below the mark.
   scan->walk.is_left = is_left;
   if (is_left) scan->walk.can_reserve = false;
@@ -177,7 +166,6 @@ bool end_check(DueScan* scan) {
 // Continues after this priority. False when nothing follows.
 bool skip_priority(DueScan* scan, int16 priority) {
   end_walk(scan);
-  if (is_lost(scan)) return false;
   scan->left_to_check = 0;
   bool is_followed = scan->next_known < scan->known_count;
   if (is_followed && scan->known[scan->next_known] == priority + 1) return enter_next_known(scan);
@@ -196,7 +184,6 @@ void pass_entry(DueScan* scan) {
 bool next_visible_row(DueScan* scan) {
   for (;;) {
     CHECK_FOR_INTERRUPTS();
-    if (is_lost(scan)) return false;
     if (!index_getnext_tid(scan->scan, ForwardScanDirection)) {
       if (!enter_next_known(scan)) return false;
       continue;
@@ -268,41 +255,23 @@ bool next_due(DueScan* scan) {
 }
 
 bool catch_up(DueScan* scan, bool* due) {
-  Walk* walk = &scan->walk;
-  auto priority = static_cast<int16>(walk->priority);
   // Requires a walk that has seen everything since the mark where it began.
-  if (!walk->can_reserve || !mark_has_moved(scan->marks, priority, &walk->mark)) return false;
-  if (!precedes({scan->run_at, scan->id}, walk->mark.key)) return false;
-  walk_from(scan, priority, walk->mark);
+  if (!scan->walk.can_reserve) return false;
+  FoundMark mark = current_mark(scan->marks, scan->priority);
+  if (!precedes({scan->run_at, scan->id}, mark.key)) return false;
+  walk_from(scan, scan->priority, mark);
   *due = find_due_row(scan);
   return true;
 }
 
-void begin_range(DueScan* scan) {
-  scan->range = {true, {scan->run_at, scan->id}, scan->walk, Advance::kDone};
+void begin_range(DueScan* scan) { scan->is_range_open = true; }
+
+Reservation end_range(DueScan* scan) {
+  if (scan->is_range_open) close_range(scan);
+  return scan->range;
 }
 
-bool end_range(DueScan* scan, bool with_row_at_hand, bool* due) {
-  ReservedRange* range = &scan->range;
-  if (range->is_open)
-    advance(scan, with_row_at_hand ? OrderKey{scan->run_at, scan->id + 1} : scan->walk.begin);
-  Advance outcome = range->outcome;
-  range->outcome = Advance::kDone;
-  if (outcome == Advance::kDone) return true;
-  scan->walk = range->walk;
-  auto priority = static_cast<int16>(scan->walk.priority);
-  if (outcome == Advance::kBehind) {
-    walk_from(scan, priority, scan->walk.mark);
-  } else {
-    scan->walk.can_reserve = false;
-    jump(scan, priority, range->first);
-  }
-  *due = find_due_row(scan);
-  return false;
-}
-
-void give_back_row(DueScan* scan, int16 priority, OrderKey key) {
-  return_to_mark(scan->marks, priority, key);
+void leave_passed_row(DueScan* scan, int16 priority, OrderKey key) {
   // The walk may have moved to another priority.
   if (scan->walk.priority != priority) return;
   if (precedes(key, scan->walk.begin)) scan->walk.begin = key;
@@ -310,11 +279,7 @@ void give_back_row(DueScan* scan, int16 priority, OrderKey key) {
   scan->walk.can_reserve = false;
 }
 
-void leave_row(DueScan* scan) {
-  if (!scan->walk.is_left) scan->walk.begin = {scan->run_at, scan->id};
-  scan->walk.is_left = true;
-  scan->walk.can_reserve = false;
-}
+void leave_row(DueScan* scan) { leave_passed_row(scan, scan->priority, {scan->run_at, scan->id}); }
 
 void end_due(DueScan* scan) {
   end_walk(scan);

@@ -18,18 +18,8 @@ struct Walk {
   TimestampTz expires;  // expiry of the mark where the walk began; 0: it began at the front
   TimestampTz started;
   bool can_reserve;  // the walk has seen every entry since the mark
-  FoundMark mark;    // as this walk found or last moved it
 };
 constexpr int kNoPriority = PG_INT32_MAX;
-
-// The rows from begin_range() to end_range(), and where the scan returns if another claim reserved
-// them first.
-struct ReservedRange {
-  bool is_open;  // and the walk is still in its priority
-  OrderKey first;
-  Walk walk;
-  Advance outcome;  // unless kDone, the scan stops, and end_range() goes back
-};
 
 struct DueScan : OrderedScan {
   MarkView marks;  // marks of the task, set by the caller; without a bucket there are none
@@ -45,7 +35,8 @@ struct DueScan : OrderedScan {
   int left_to_check;   // entries still to check below the mark; 0: the check is over
   OrderKey check_end;  // the mark, where the check ends
   int64 check_pages;   // pages read before the check; -1: it does not begin at the front
-  ReservedRange range;
+  bool is_range_open;  // begin_range() was called, and the walk is still in the range's priority
+  Reservation range;   // of the range that was closed last
 };
 
 // Positions on the first due row; false when there is none.
@@ -62,13 +53,11 @@ bool catch_up(DueScan* scan, bool* due);
 // Begins a range at the current row. Requires walk.can_reserve.
 void begin_range(DueScan* scan);
 
-// Ends the range before the current row, or with it. True when the range is reserved for this
-// claim. Otherwise the scan has gone back, or past the ranges of other claims, and `*due` says
-// whether it has a current row.
-bool end_range(DueScan* scan, bool with_row_at_hand, bool* due);
+// Ends the range before the current row and reserves it for this claim, as far as possible.
+Reservation end_range(DueScan* scan);
 
-// Returns a row of the range, because another transaction holds it.
-void give_back_row(DueScan* scan, int16 priority, OrderKey key);
+// Leaves a row of this priority, which the scan has passed, to other claims.
+void leave_passed_row(DueScan* scan, int16 priority, OrderKey key);
 
 // Leaves the current row to other claims.
 void leave_row(DueScan* scan);

@@ -34,18 +34,15 @@ LowWaterMark* slot_for_mark(MarkBucket* bucket, uint64 task, int16 priority) {
   return slot;
 }
 
-FoundMark found_from(const LowWaterMark& mark) {
-  return {true, false, mark.key, kFront, mark.expires};
+FoundMark found_from(const LowWaterMark* mark) {
+  if (!mark) return {false, kFront, kFront, 0};
+  return {false, mark->key, mark->checked, mark->expires};
 }
 
 // A claim whose snapshot is older raises the mark no further than this key.
 void remember_lowering(MarkBucket* bucket, TimestampTz run_at) {
   bucket->recent[bucket->generation % kRecentKeys] = run_at;
   bucket->generation++;
-}
-
-bool is_further(const LowWaterMark* mark, const FoundMark& found) {
-  return mark && (!found.is_known || precedes(found.key, mark->key));
 }
 
 // False when more lowerings happened than the bucket keeps.
@@ -119,20 +116,18 @@ int marked_priorities(const MarkView& view, int16* priorities) {
 }
 
 FoundMark find_mark(const MarkView& view, int16 priority) {
-  FoundMark found = {};
-  found.checked = kFront;
+  FoundMark found = found_from(nullptr);
   if (!view.bucket) return found;
   TimestampTz now = wall_now();
   SpinLockAcquire(&view.bucket->lock);
-  if (LowWaterMark* mark = mark_in_bucket(view, priority)) {
-    found = {true, mark->expires <= now || mark->expires - now > kMaxExpiryUs, mark->key,
-             mark->checked, mark->expires};
+  LowWaterMark* mark = mark_in_bucket(view, priority);
+  if (mark) found = found_from(mark);
+  if (mark && (mark->expires <= now || mark->expires - now > kMaxExpiryUs)) {
+    found.is_to_check = true;
     // If this claim does not report back, or finishes the check, another claim starts anew.
-    if (found.is_to_check) {
-      mark->is_checked = true;
-      mark->checked = kFront;
-      mark->expires = now + kMinExpiryUs;
-    }
+    mark->is_checked = true;
+    mark->checked = kFront;
+    mark->expires = now + kMinExpiryUs;
   }
   SpinLockRelease(&view.bucket->lock);
   if (view.own_run_at <= found.key.run_at) found.key = {view.own_run_at, PG_INT64_MIN};
@@ -140,36 +135,27 @@ FoundMark find_mark(const MarkView& view, int16 priority) {
   return found;
 }
 
-bool mark_has_moved(const MarkView& view, int16 priority, FoundMark* found) {
+FoundMark current_mark(const MarkView& view, int16 priority) {
   SpinLockAcquire(&view.bucket->lock);
-  LowWaterMark* mark = mark_in_bucket(view, priority);
-  bool has_moved = is_further(mark, *found);
-  if (has_moved) *found = found_from(*mark);
+  FoundMark found = found_from(mark_in_bucket(view, priority));
   SpinLockRelease(&view.bucket->lock);
-  return has_moved;
+  return found;
 }
 
-Advance advance_mark(const MarkView& view, int16 priority, OrderKey to, FoundMark* found) {
+Reservation advance_mark(const MarkView& view, int16 priority, OrderKey to) {
   TimestampTz now = wall_now();
-  Advance advance = Advance::kNo;
   SpinLockAcquire(&view.bucket->lock);
   LowWaterMark* mark = mark_in_bucket(view, priority);
-  bool is_same = found->is_known == (mark != nullptr) && !(mark && precedes(mark->key, found->key));
-  OrderKey key = to;
-  if (is_further(mark, *found)) {
-    advance = Advance::kBehind;
-    *found = found_from(*mark);
-  } else if (is_same && limit_to_recent(view.bucket, view.generation, &key) && !precedes(key, to)) {
-    advance = Advance::kDone;
-    if (!mark) {
-      mark = slot_for_mark(view.bucket, view.task, priority);
-      *mark = {view.task, priority, to, now + kMinExpiryUs, false, kFront};
-    }
-    mark->key = to;
-    *found = found_from(*mark);
+  OrderKey from = mark ? mark->key : kFront;
+  OrderKey limit = to;
+  bool is_done = limit_to_recent(view.bucket, view.generation, &limit) && !precedes(limit, to);
+  if (is_done && !mark) {
+    mark = slot_for_mark(view.bucket, view.task, priority);
+    *mark = {view.task, priority, kFront, now + kMinExpiryUs, false, kFront};
   }
+  if (is_done && precedes(from, to)) mark->key = to;
   SpinLockRelease(&view.bucket->lock);
-  return advance;
+  return {is_done, from};
 }
 
 void return_to_mark(const MarkView& view, int16 priority, OrderKey key) {
@@ -212,14 +198,11 @@ void raise_mark(const MarkView& view, int16 priority, OrderKey key, TimestampTz 
     LowWaterMark* mark = slot_for_mark(view.bucket, view.task, priority);
     bool is_same = mark->task == view.task && mark->priority == priority;
     // Another claim may have raised the mark further meanwhile.
-    if (!is_same || mark->expires <= now || precedes(mark->key, key) ||
-        (is_new && mark->is_checked))
-      *mark = {view.task,
-               priority,
-               key,
-               expires,
-               is_same && mark->is_checked && !is_new,
-               is_same && !is_new ? mark->checked : kFront};
+    bool is_further = precedes(mark->key, key);
+    if (!is_same || (is_new && (is_further || mark->expires <= now || mark->is_checked)))
+      *mark = {view.task, priority, key, expires, false, kFront};
+    else if (is_further)
+      mark->key = key;
   }
   SpinLockRelease(&view.bucket->lock);
 }

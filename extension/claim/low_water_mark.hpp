@@ -8,9 +8,10 @@
 // no further than the keys added since before its snapshot.
 //
 // A claim moves the mark over the jobs that it is about to take, before it locks any of them. Other
-// claims continue after them, so no two claims read the same rows. If another claim moved the mark
-// first, it reserves nothing. Jobs of the range that it cannot lock lower the mark again. If its
-// transaction is undone, the mark is lowered as for any claim (claims_in_progress.hpp).
+// claims continue after them, so no two claims take the same rows. Jobs over which another claim
+// moved the mark first belong to that claim. Jobs of the range that it cannot lock lower the mark
+// again. If its transaction is undone, the mark is lowered as for any claim
+// (claims_in_progress.hpp).
 //
 // Some rows become ready without lowering a mark: rows of a prepared transaction, rows written by
 // hand. So marks expire. The next claim then checks up to 1,000 entries below the mark and
@@ -83,27 +84,29 @@ uint64 mark_task(const char* identifier, int length);
 // number.
 int marked_priorities(const MarkView& view, int16* priorities);
 
-// The mark at which a claim begins.
+// A mark as a claim finds it. Without a mark, its keys precede every job and `expires` is 0.
 struct FoundMark {
-  bool is_known;
   bool is_to_check;  // the mark expired: this claim checks below it, from `checked` on
   OrderKey key;
   OrderKey checked;
   TimestampTz expires;
 };
+
+// The mark at which a claim begins. An expired mark makes this claim check below it.
 FoundMark find_mark(const MarkView& view, int16 priority);
 
-// True when other claims have raised the mark since; `found` then becomes the current mark.
-bool mark_has_moved(const MarkView& view, int16 priority, FoundMark* found);
+// The mark as it is; begins no check.
+FoundMark current_mark(const MarkView& view, int16 priority);
 
-// Moves the mark from `found` to `to`, which reserves the jobs between for this claim. Call it
-// after note_passed(), so that an abort lowers the mark again.
-enum class Advance {
-  kDone,
-  kBehind,  // another claim moved it first: `found` is the current mark
-  kNo       // it was lowered, or is gone
+// What advance_mark() has reserved.
+struct Reservation {
+  bool is_done;   // false: a job before the end became ready since the snapshot, the mark stays
+  OrderKey from;  // other claims have reserved the jobs before this key
 };
-Advance advance_mark(const MarkView& view, int16 priority, OrderKey to, FoundMark* mark);
+
+// Moves the mark to `to`, which reserves the jobs from `from` to there for this claim. Call it
+// after note_passed(), so that an abort lowers the mark again.
+Reservation advance_mark(const MarkView& view, int16 priority, OrderKey to);
 
 // Lowers the mark to a job that the claim leaves to other claims.
 void return_to_mark(const MarkView& view, int16 priority, OrderKey key);

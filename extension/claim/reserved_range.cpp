@@ -20,34 +20,41 @@ struct Rows {
 };
 
 // Reads the first rows of the cursor. False when this claim must not take the current row.
-bool read_rows(Claim* claim, TaskCursor* cursor, int max_count, Rows* rows) {
+bool read_rows(Claim* claim, TaskCursor* cursor, Rows* rows) {
   DueScan* scan = &cursor->scan;
+  int max_count = Min(kMaxRows, claim->max_jobs - claim->claimed);
   rows->count = 0;
   rows->priority = scan->priority;
   if (fit_of_row(claim, cursor, 0) != Fit::kGood) return false;
   // Other claims skip the reserved rows, so this claim must not wait from then on.
   prepare_to_take(claim, cursor);
+  publish_walk(cursor);
   begin_range(scan);
   do {
     rows->tid[rows->count] = scan->slot->tts_tid;
     rows->key[rows->count++] = {scan->run_at, scan->id};
     // If this transaction is undone, waiters must claim these jobs.
     note_claimed(cursor->bit);
-    if (rows->count == max_count) break;
     cursor->due = next_due(scan);
-  } while (cursor->due && scan->priority == rows->priority && best_cursor(claim) == cursor &&
-           fit_of_row(claim, cursor, rows->count) == Fit::kGood);
+  } while (rows->count < max_count && cursor->due && scan->priority == rows->priority &&
+           best_cursor(claim) == cursor && fit_of_row(claim, cursor, rows->count) == Fit::kGood);
   return true;
 }
 
-void take_rows(Claim* claim, TaskCursor* cursor, const Rows& rows) {
-  bool is_given_back = false;
+// Takes the rows that no other claim has reserved.
+void take_rows(Claim* claim, TaskCursor* cursor, const Rows& rows, const Reservation& range) {
+  bool is_left = false;
   for (int i = 0; i < rows.count; i++) {
-    if (take_row(claim, cursor, rows.tid[i]) || is_given_back) continue;
-    give_back_row(&cursor->scan, rows.priority, rows.key[i]);
-    // Other claims skipped the row because of this one, and its present holder need not wake them.
+    if (precedes(rows.key[i], range.from)) continue;
+    if (take_row(claim, cursor, rows.tid[i]) || is_left) continue;
+    is_left = true;
+    leave_passed_row(&cursor->scan, rows.priority, rows.key[i]);
+    // The holder of the row need not wake any waiter when it ends.
+    claim->is_job_held = true;
+    if (!range.is_done) continue;
+    return_to_mark(cursor->scan.marks, rows.priority, rows.key[i]);
+    // Other claims skipped the row because of this one.
     note_more(cursor->bit);
-    is_given_back = true;
   }
 }
 
@@ -106,17 +113,10 @@ void publish_walk(TaskCursor* cursor) {
 }
 
 bool take_range(Claim* claim, TaskCursor* cursor) {
-  DueScan* scan = &cursor->scan;
-  if (!scan->walk.can_reserve) return false;
-  TimestampTz from = scan->walk.start.run_at;
-  int max_count = Min(kMaxRows, claim->max_jobs - claim->claimed);
+  if (!cursor->scan.walk.can_reserve) return false;
   Rows rows;
-  if (!read_rows(claim, cursor, max_count, &rows)) return false;
-  bool is_full = rows.count == max_count;
-  if (!end_range(scan, is_full, &cursor->due)) return true;
-  publish_claim(cursor->bit, from);
-  take_rows(claim, cursor, rows);
-  if (is_full) cursor->due = next_due(scan);
+  if (!read_rows(claim, cursor, &rows)) return false;
+  take_rows(claim, cursor, rows, end_range(&cursor->scan));
   return true;
 }
 
