@@ -90,17 +90,18 @@ COMMENT ON FUNCTION pulse._room(pulse._sweep_result, int) IS
   'Returns how many more jobs a sweep may end.';
 
 CREATE OR REPLACE FUNCTION pulse._recover_lost(INOUT result pulse._sweep_result, max_count int)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   owner record;
   ids bigint[];
   states text[];
-  still_listed int;
   event_cause text;
   event_worker bigint;
   event_ids bigint[] := '{}';
 BEGIN
-  IF NOT pulse._has_claims() THEN
+  IF NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.running_worker_id IS NOT NULL)
+     AND NOT EXISTS (SELECT FROM pulse.claim_batch) THEN
     RETURN;  -- each background worker is a new process, which would have to plan what follows
   END IF;
   FOR owner IN SELECT * FROM pulse._dead_owners() LOOP
@@ -110,11 +111,10 @@ BEGIN
         owner.worker_id, owner.outcome, owner.cause, owner.reason,
         pulse._room(result, max_count)) AS r;
     result := pulse._count_recovered(result, states);
-    still_listed := pulse._forget_ended(owner.worker_id, coalesce(ids, '{}'),
-      CASE WHEN pulse._room(result, max_count) > 0 THEN 1000000 ELSE 1 END);
+    PERFORM pulse._forget_ended(owner.worker_id);
     IF pulse._room(result, max_count) > 0 THEN
-      result.jobs_skipped_locked := result.jobs_skipped_locked + still_listed
-        + (SELECT count(*) FROM pulse.job AS j WHERE j.running_worker_id = owner.worker_id);
+      result.jobs_skipped_locked := result.jobs_skipped_locked
+        + cardinality(pulse._running_ids(owner.worker_id));
     END IF;
     event_cause := coalesce(event_cause, owner.cause);
     event_worker := CASE WHEN event_ids = '{}' THEN owner.worker_id END;
@@ -277,7 +277,7 @@ BEGIN
   SELECT array_agg(r.id ORDER BY r.id) INTO ids FROM pulse._dead_owners() AS o,
     LATERAL pulse._recover_owner(o.worker_id, o.outcome, o.cause, o.reason, NULL) AS r
    WHERE o.worker_id = _declare_lost.worker_id;
-  PERFORM pulse._forget_ended(_declare_lost.worker_id, coalesce(ids, '{}'));
+  PERFORM pulse._forget_ended(_declare_lost.worker_id);
   RETURN coalesce(ids, '{}');
 END $$;
 COMMENT ON FUNCTION pulse._declare_lost(bigint, text) IS

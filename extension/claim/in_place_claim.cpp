@@ -3,7 +3,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
-#include "claim/low_water_mark.hpp"
+#include "access/saved_plan.hpp"
 #include "job/job_table.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
@@ -11,12 +11,6 @@
 #include "server/shared_memory.hpp"
 
 namespace pulse {
-
-int compare_ids(const void* a, const void* b) {
-  int64 left = *static_cast<const int64*>(a);
-  int64 right = *static_cast<const int64*>(b);
-  return left < right ? -1 : left > right;
-}
 
 namespace {
 
@@ -29,68 +23,35 @@ constexpr int kMinJobs = PULSE_IN_PLACE_FROM;
 // A row of so many ids is not toasted.
 constexpr int kMaxPerRow = 200;
 
+// Calls use(row) with the rows that the keys find, until it returns false.
+template <typename Use>
+void scan_rows(Relation table, Oid index_oid, Snapshot snapshot, ScanKey keys, int count, Use use) {
+  Relation index = index_open(index_oid, AccessShareLock);
+  TupleTableSlot* row = table_slot_create(table, nullptr);
+  IndexScanDesc scan = begin_index_scan(table, index, snapshot, count);
+  index_rescan(scan, keys, count, nullptr, 0);
+  do CHECK_FOR_INTERRUPTS();
+  while (index_getnext_slot(scan, ForwardScanDirection, row) && use(row));
+  index_endscan(scan);
+  ExecDropSingleTupleTableSlot(row);
+  index_close(index, AccessShareLock);
+}
+
+ScanKeyData equal_key(int column, int64 value) {
+  ScanKeyData key;
+  ScanKeyInit(&key, static_cast<AttrNumber>(column), BTEqualStrategyNumber, F_INT8EQ,
+              Int64GetDatum(value));
+  return key;
+}
+
+// The same for an index whose first column is a worker; NULL means all workers.
+template <typename Use>
+void scan_rows_of(const int64* worker_id, Relation table, Oid index, Snapshot snapshot, Use use) {
+  ScanKeyData key = equal_key(1, worker_id ? *worker_id : 0);
+  scan_rows(table, index, snapshot, &key, worker_id ? 1 : 0, use);
+}
+
 // --- batches ------------------------------------------------------------------------------------
-
-// A scan of claim batches: all, those of one worker, or those of one claim.
-struct ClaimBatches {
-  JobTable table;
-  Relation index;
-  IndexScanDesc scan;
-  TupleTableSlot* row;
-  // Has the ids of one batch only, because scans keep what they allocate.
-  MemoryContext row_context;
-};
-
-struct ClaimBatch {
-  int64 worker_id;
-  int64 token;
-  int remaining_jobs;
-  int64* job_ids;
-  int count;
-};
-
-void open_batches(ClaimBatches* batches, Snapshot snapshot, int keys) {
-  open_extension_table(&batches->table, catalog()->claim_batch);
-  batches->index = index_open(catalog()->claim_batch_idx, AccessShareLock);
-  batches->row = table_slot_create(batches->table.relation, nullptr);
-  batches->row_context =
-      AllocSetContextCreate(CurrentMemoryContext, "pulse claim batch", ALLOCSET_DEFAULT_SIZES);
-  batches->scan = begin_index_scan(batches->table.relation, batches->index,
-                                   snapshot ? snapshot : batches->table.snapshot, keys);
-  if (keys == 0) index_rescan(batches->scan, nullptr, 0, nullptr, 0);
-}
-
-void close_batches(ClaimBatches* batches) {
-  index_endscan(batches->scan);
-  ExecDropSingleTupleTableSlot(batches->row);
-  index_close(batches->index, AccessShareLock);
-  close_job_table(&batches->table);
-  MemoryContextDelete(batches->row_context);
-}
-
-void seek_batches(ClaimBatches* batches, int64 worker_id, const int64* token) {
-  ScanKeyData keys[2];
-  ScanKeyInit(&keys[0], kBatchWorkerId, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(worker_id));
-  if (token)
-    ScanKeyInit(&keys[1], kBatchToken, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(*token));
-  index_rescan(batches->scan, keys, token ? 2 : 1, nullptr, 0);
-}
-
-bool next_batch(ClaimBatches* batches) {
-  CHECK_FOR_INTERRUPTS();
-  return index_getnext_slot(batches->scan, ForwardScanDirection, batches->row);
-}
-
-// Valid until the next call.
-ClaimBatch read_batch(ClaimBatches* batches, TupleTableSlot* row) {
-  MemoryContextReset(batches->row_context);
-  MemoryContext old = MemoryContextSwitchTo(batches->row_context);
-  ArrayType* ids = DatumGetArrayTypePCopy(value_of(row, kBatchJobIds));
-  MemoryContextSwitchTo(old);
-  return {DatumGetInt64(value_of(row, kBatchWorkerId)), DatumGetInt64(value_of(row, kBatchToken)),
-          DatumGetInt32(value_of(row, kBatchRemainingJobs)),
-          reinterpret_cast<int64*>(ARR_DATA_PTR(ids)), ARR_NDIM(ids) == 0 ? 0 : ARR_DIMS(ids)[0]};
-}
 
 Datum array_of(const int64* ids, int count) {
   auto* elements = static_cast<Datum*>(palloc(sizeof(Datum) * Max(count, 1)));
@@ -106,83 +67,20 @@ void insert_batch(JobTable* table, int64 worker_id, int64 token, const int64* id
   insert_row(table, values, nulls, lengthof(values));
 }
 
-// --- jobs of batches ----------------------------------------------------------------------------
-
-// Whether the job still runs in place under this claim; `jobs->row` has it then.
-bool find_in_place(IndexLookup* jobs, int64 id, int64 token) {
-  if (!find_id(jobs, id)) return false;
-  TupleTableSlot* row = jobs->row;
-  return !slot_attisnull(row, kJobToken) && DatumGetInt64(value_of(row, kJobToken)) == token &&
-         DatumGetBool(value_of(row, kJobInPlace)) &&
-         DatumGetObjectId(value_of(row, kJobState)) == catalog()->state_running;
-}
-
-// Most claims take jobs in the order of their ids, so that one range scan finds them.
-void expect_batch(IndexLookup* jobs, const ClaimBatch& batch) {
-  bool ascends = batch.count > 0;
-  for (int i = 1; i < batch.count && ascends; i++)
-    ascends = batch.job_ids[i - 1] < batch.job_ids[i];
-  if (ascends)
-    expect_ids(jobs, batch.job_ids[0], batch.job_ids[batch.count - 1], batch.count);
-  else
-    expect_ids(jobs, 0, 0, 0);
-}
-
-// How many jobs of the batch still run, up to max_count. The caller knows that those in `ended` do
-// not, so this does not look them up.
-int count_running(IndexLookup* jobs, const ClaimBatch& batch, const int64* ended, int ended_count,
-                  int max_count) {
-  int running = 0;
-  for (int i = 0; i < batch.count && running < max_count; i++) {
-    const int64* id = &batch.job_ids[i];
-    if (bsearch(id, ended, ended_count, sizeof(int64), compare_ids)) continue;
-    if (find_in_place(jobs, *id, batch.token)) running++;
-  }
-  return running;
-}
-
-// --- indexing running jobs ----------------------------------------------------------------------
-
-// Makes the running jobs of a batch indexed ones. Jobs that another transaction has locked stay in
-// a batch.
-void index_batch(ClaimBatches* batches, JobTable* table, IndexLookup* jobs) {
-  if (!try_lock_row(&batches->table, batches->row->tts_tid)) return;
-  ClaimBatch batch = read_batch(batches, batches->table.locked);
-  int locked = 0;
-  for (int i = 0; i < batch.count; i++) {
-    if (!find_in_place(jobs, batch.job_ids[i], batch.token)) continue;
-    if (try_lock_row(table, jobs->row->tts_tid)) {
-      JobChange change = {};
-      change.set_running(batch.worker_id, false);
-      update_locked_row(table, &change);
-    } else {
-      batch.job_ids[locked++] = batch.job_ids[i];
-    }
-  }
-  (void)try_delete_row(&batches->table, batches->table.locked, true);
-  if (locked > 0)
-    insert_batch(&batches->table, batch.worker_id, batch.token, batch.job_ids, locked);
-}
-
-template <typename Each>
-void for_batches_of(int64 worker_id, Each each) {
-  ClaimBatches batches;
-  open_batches(&batches, nullptr, 1);
-  seek_batches(&batches, worker_id, nullptr);
-  if (next_batch(&batches)) {
-    JobTable table;
-    IndexLookup jobs;
-    open_job_table(&table);
-    open_index_lookup(&jobs, table.relation, catalog()->job_key, table.snapshot);
-    do each(&batches, &table, &jobs);
-    while (next_batch(&batches));
-    close_index_lookup(&jobs);
-    close_job_table(&table);
-  }
-  close_batches(&batches);
+// Calls use(job_id) with each job of the batch, until it returns false.
+template <typename Use>
+void for_jobs_of(TupleTableSlot* batch, Use use) {
+  ArrayType* ids = DatumGetArrayTypeP(value_of(batch, kBatchJobIds));
+  int count = ARR_NDIM(ids) == 0 ? 0 : ARR_DIMS(ids)[0];
+  for (int i = 0; i < count; i++)
+    if (!use(reinterpret_cast<int64*>(ARR_DATA_PTR(ids))[i])) break;
 }
 
 // --- completed jobs -----------------------------------------------------------------------------
+
+bool is_same_claim(const InPlaceEnd& a, const InPlaceEnd& b) {
+  return a.worker_id == b.worker_id && a.token == b.token;
+}
 
 int by_claim(const void* a, const void* b) {
   auto* left = static_cast<const InPlaceEnd*>(a);
@@ -192,79 +90,80 @@ int by_claim(const void* a, const void* b) {
   return left->job_id < right->job_id ? -1 : left->job_id > right->job_id;
 }
 
-int count_ended(const ClaimBatch& batch, const InPlaceEnd* ends, int count) {
-  int found = 0;
-  for (int i = 0; i < batch.count; i++) {
-    InPlaceEnd wanted = {batch.worker_id, batch.token, batch.job_ids[i]};
-    if (bsearch(&wanted, ends, count, sizeof(InPlaceEnd), by_claim)) found++;
-  }
-  return found;
-}
-
-void shrink_batch(ClaimBatches* batches, const InPlaceEnd* ends, int count) {
-  if (!try_lock_row(&batches->table, batches->row->tts_tid)) return;
-  ClaimBatch batch = read_batch(batches, batches->table.locked);
-  int ended = count_ended(batch, ends, count);
+// Counts the batch down by those of these ends of its claim that it lists.
+void shrink_batch(JobTable* table, TupleTableSlot* batch, const InPlaceEnd* ends, int count) {
+  if (!try_lock_row(table, batch->tts_tid)) return;
+  int ended = 0;
+  for_jobs_of(table->locked, [&](int64 job_id) {
+    InPlaceEnd wanted = {ends->worker_id, ends->token, job_id};
+    if (bsearch(&wanted, ends, count, sizeof(InPlaceEnd), by_claim)) ended++;
+    return true;
+  });
   if (ended == 0) return;
-  if (ended >= batch.remaining_jobs) {
-    (void)try_delete_row(&batches->table, batches->table.locked, true);
+  int remaining = DatumGetInt32(value_of(table->locked, kBatchRemainingJobs)) - ended;
+  if (remaining <= 0) {
+    (void)try_delete_row(table, table->locked, true);
     return;
   }
   JobChange change = {};
-  change.set(kBatchRemainingJobs, Int32GetDatum(batch.remaining_jobs - ended));
-  update_locked_row(&batches->table, &change);
+  change.set(kBatchRemainingJobs, Int32GetDatum(remaining));
+  update_locked_row(table, &change);
 }
 
 // --- running jobs -------------------------------------------------------------------------------
 
-void add_id(RunningIds* ids, int64 id) {
+// True while more ids are wanted.
+bool add_id(RunningIds* ids, int64 id) {
   if (ids->count == ids->capacity) {
     ids->capacity *= 2;
     ids->elements =
         static_cast<int64*>(repalloc_huge(ids->elements, sizeof(int64) * ids->capacity));
   }
   ids->elements[ids->count++] = id;
+  return ids->count < ids->max_count;
 }
 
-void add_indexed(RunningIds* ids, Relation job, Snapshot snapshot, const int64* worker_id) {
-  Relation index = index_open(catalog()->job_running_idx, AccessShareLock);
-  TupleTableSlot* row = table_slot_create(job, nullptr);
-  ScanKeyData key;
-  if (worker_id) ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(*worker_id));
-  IndexScanDesc scan = begin_index_scan(job, index, snapshot, worker_id ? 1 : 0);
-  index_rescan(scan, &key, worker_id ? 1 : 0, nullptr, 0);
-  while (ids->count < ids->max_count && index_getnext_slot(scan, ForwardScanDirection, row)) {
-    CHECK_FOR_INTERRUPTS();
-    add_id(ids, DatumGetInt64(value_of(row, kJobId)));
-  }
-  index_endscan(scan);
-  ExecDropSingleTupleTableSlot(row);
-  index_close(index, AccessShareLock);
+bool runs_in_place(TupleTableSlot* job, int64 token) {
+  return !slot_attisnull(job, kJobToken) && DatumGetInt64(value_of(job, kJobToken)) == token &&
+         DatumGetBool(value_of(job, kJobInPlace)) &&
+         DatumGetObjectId(value_of(job, kJobState)) == catalog()->state_running;
 }
 
 void add_in_place(RunningIds* ids, Relation job, Snapshot snapshot, const int64* worker_id) {
   IndexLookup jobs;
-  ClaimBatches batches;
   open_index_lookup(&jobs, job, catalog()->job_key, snapshot);
-  open_batches(&batches, snapshot, worker_id ? 1 : 0);
-  if (worker_id) seek_batches(&batches, *worker_id, nullptr);
-  while (ids->count < ids->max_count && next_batch(&batches)) {
-    ClaimBatch batch = read_batch(&batches, batches.row);
-    expect_batch(&jobs, batch);
-    for (int i = 0; i < batch.count && ids->count < ids->max_count; i++)
-      if (find_in_place(&jobs, batch.job_ids[i], batch.token)) add_id(ids, batch.job_ids[i]);
-  }
-  close_batches(&batches);
+  Relation batches = table_open(catalog()->claim_batch, AccessShareLock);
+  bool is_wanted = ids->count < ids->max_count;
+  auto add_batch = [&](TupleTableSlot* batch) {
+    int64 token = DatumGetInt64(value_of(batch, kBatchToken));
+    for_jobs_of(batch, [&](int64 id) {
+      if (find_id(&jobs, id) && runs_in_place(jobs.row, token)) is_wanted = add_id(ids, id);
+      return is_wanted;
+    });
+    return is_wanted;
+  };
+  if (is_wanted) scan_rows_of(worker_id, batches, catalog()->claim_batch_idx, snapshot, add_batch);
+  table_close(batches, AccessShareLock);
   close_index_lookup(&jobs);
 }
 
 }  // namespace
 
+int compare_ids(const void* a, const void* b) {
+  int64 left = *static_cast<const int64*>(a);
+  int64 right = *static_cast<const int64*>(b);
+  return left < right ? -1 : left > right;
+}
+
 RunningIds running_ids(const int64* worker_id, int max_count, Relation job, Snapshot snapshot) {
   constexpr int kCapacity = 64;
   RunningIds ids = {static_cast<int64*>(palloc(sizeof(int64) * kCapacity)), 0, kCapacity,
                     max_count};
-  add_indexed(&ids, job, snapshot, worker_id);
+  if (max_count <= 0) return ids;
+  auto add_row = [&](TupleTableSlot* row) {
+    return add_id(&ids, DatumGetInt64(value_of(row, kJobId)));
+  };
+  scan_rows_of(worker_id, job, catalog()->job_running_idx, snapshot, add_row);
   add_in_place(&ids, job, snapshot, worker_id);
   return ids;
 }
@@ -277,9 +176,15 @@ void index_running_now_and_then(int64 worker_id) {
   constexpr int64 kIntervalUs = 10000000;
   static int64 last_worker = 0;
   static TimestampTz last_at = 0;
+  static SavedPlan query = {"SELECT pulse._index_running($1)", 1, {INT8OID}, nullptr};
   TimestampTz now = wall_now();
   if (worker_id == last_worker && now - last_at < kIntervalUs && now >= last_at) return;
-  for_batches_of(worker_id, index_batch);
+  JobTable table;
+  open_job_table(&table);
+  bool has_jobs = has_in_place_jobs(worker_id, table.relation, table.snapshot);
+  close_job_table(&table);
+  Datum values[] = {Int64GetDatum(worker_id)};
+  if (has_jobs) run_saved_plan(&query, values, nullptr, [](HeapTuple*, uint64) {});
   last_worker = worker_id;
   last_at = now;
 }
@@ -296,53 +201,34 @@ void add_claim_batches(int64 worker_id, int64 token, const int64* job_ids, int c
 void remove_from_batches(InPlaceEnd* ends, int count) {
   if (count == 0) return;
   qsort(ends, count, sizeof(InPlaceEnd), by_claim);
-  ClaimBatches batches;
-  open_batches(&batches, nullptr, 2);
+  JobTable table;
+  open_extension_table(&table, catalog()->claim_batch);
   int next;
   for (int first = 0; first < count; first = next) {
     next = first + 1;
-    while (next < count && ends[next].worker_id == ends[first].worker_id &&
-           ends[next].token == ends[first].token)
-      next++;
-    seek_batches(&batches, ends[first].worker_id, &ends[first].token);
-    while (next_batch(&batches)) shrink_batch(&batches, ends + first, next - first);
+    while (next < count && is_same_claim(ends[first], ends[next])) next++;
+    ScanKeyData keys[] = {equal_key(kBatchWorkerId, ends[first].worker_id),
+                          equal_key(kBatchToken, ends[first].token)};
+    auto shrink = [&](TupleTableSlot* batch) {
+      shrink_batch(&table, batch, ends + first, next - first);
+      return true;
+    };
+    scan_rows(table.relation, catalog()->claim_batch_idx, table.snapshot, keys, 2, shrink);
   }
-  close_batches(&batches);
+  close_job_table(&table);
 }
 
 bool has_in_place_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
   if (!catalog()->has_index_lanes) return false;
-  RunningIds ids = {static_cast<int64*>(palloc(sizeof(int64))), 0, 1, 1};
+  int64 id;
+  RunningIds ids = {&id, 0, 1, 1};
   add_in_place(&ids, job, snapshot, &worker_id);
   return ids.count > 0;
 }
 
 }  // namespace pulse
 
-// pulse._index_running(worker_id): see sql/in_place_claim.sql for these three.
-PULSE_FUNCTION(pulse_settle_claims) {
-  pulse::for_batches_of(PG_GETARG_INT64(0), pulse::index_batch);
-  PG_RETURN_BOOL(true);
-}
-
-PULSE_FUNCTION(pulse_unlist_ended) {
-  using pulse::ClaimBatches;
-  ArrayType* array = PG_GETARG_ARRAYTYPE_P_COPY(1);
-  auto* ended = reinterpret_cast<int64*>(ARR_DATA_PTR(array));
-  int count = ARR_NDIM(array) == 0 ? 0 : ARR_DIMS(array)[0];
-  qsort(ended, count, sizeof(int64), pulse::compare_ids);
-  int max_count = PG_GETARG_INT32(2);
-  int left = 0;
-  auto unlist = [&](ClaimBatches* batches, pulse::JobTable*, pulse::IndexLookup* jobs) {
-    int running = pulse::count_running(jobs, pulse::read_batch(batches, batches->row), ended, count,
-                                       max_count);
-    if (running == 0) (void)pulse::try_delete_row(&batches->table, batches->row);
-    left += running;
-  };
-  pulse::for_batches_of(PG_GETARG_INT64(0), unlist);
-  PG_RETURN_INT32(left);
-}
-
+// pulse._running_ids(worker_id, max_count): see sql/in_place_claim.sql.
 PULSE_FUNCTION(pulse_running_ids) {
   int64 worker_id = PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0);
   const int64* only = PG_ARGISNULL(0) ? nullptr : &worker_id;
@@ -351,20 +237,4 @@ PULSE_FUNCTION(pulse_running_ids) {
   pulse::RunningIds ids = pulse::running_ids(only, max_count, job, GetActiveSnapshot());
   table_close(job, AccessShareLock);
   return pulse::array_of(ids.elements, ids.count);
-}
-
-// pulse._has_claims(): reads one entry of two indexes.
-PULSE_FUNCTION(pulse_has_claims) {
-  Snapshot snapshot = GetActiveSnapshot();
-  int64 id;
-  pulse::RunningIds ids = {&id, 0, 1, 1};
-  Relation job = table_open(pulse::catalog()->job, AccessShareLock);
-  pulse::add_indexed(&ids, job, snapshot, nullptr);
-  table_close(job, AccessShareLock);
-  if (ids.count > 0) PG_RETURN_BOOL(true);
-  pulse::ClaimBatches batches;
-  pulse::open_batches(&batches, snapshot, 0);
-  bool found = pulse::next_batch(&batches);
-  pulse::close_batches(&batches);
-  PG_RETURN_BOOL(found);
 }

@@ -46,9 +46,7 @@ SELECT given_worker() AS ann, given_worker('bob') AS bob \gset
 SELECT expect_function('_running_ids', 'worker_id bigint, max_count integer DEFAULT NULL::integer',
   'bigint[]', 'stable', 'invoker');
 SELECT expect_function('_index_running', 'worker_id bigint', 'boolean', 'volatile', 'invoker');
-SELECT expect_function('_forget_ended',
-  'worker_id bigint, ended bigint[] DEFAULT ''{}''::bigint[], max_count integer DEFAULT 1',
-  'integer', 'volatile', 'invoker');
+SELECT expect_function('_forget_ended', 'worker_id bigint', 'void', 'volatile', 'invoker');
 SELECT given_jobs(450) AS jobs \gset
 SELECT n_tup_upd - n_tup_hot_upd AS followed FROM pg_stat_xact_all_tables
  WHERE relid = 'pulse.job'::regclass \gset
