@@ -33,8 +33,7 @@ struct Claim {
   int forbidden_count;
   JobTable table;
   Relation index;
-  TaskCursor** cursors;
-  int cursor_count;
+  List* cursors;  // of TaskCursor
   int claimed;
   TransactionId blocking_xid;  // the last transaction found to have locked a row
   TransactionId checked_xid;   // the last one whose claims in progress were read

@@ -214,27 +214,14 @@ bool find_due_row(DueScan* scan) {
   return false;
 }
 
-void begin(DueScan* scan) {
+}  // namespace
+
+bool first_due(DueScan* scan) {
   begin_ordered_scan(scan);
   scan->scan->xs_want_itup = scan->marks.bucket != nullptr;
   scan->walk.priority = kNoPriority;
   scan->checked = kNoPriority;
-  scan->left_to_check = 0;
   scan->known_count = marked_priorities(scan->marks, scan->known);
-}
-
-}  // namespace
-
-bool first_due_beyond(DueScan* scan, int16 priority, TimestampTz run_at) {
-  begin(scan);
-  scan->next_due = run_at;
-  while (scan->next_known < scan->known_count && scan->known[scan->next_known] <= priority)
-    scan->next_known++;
-  return skip_priority(scan, priority) && find_due_row(scan);
-}
-
-bool first_due(DueScan* scan) {
-  begin(scan);
   if (scan->known_count > 0 && scan->known[0] == PG_INT16_MIN) {
     enter_next_known(scan);
   } else {

@@ -42,8 +42,6 @@ struct DueScan : OrderedScan {
 // Positions on the first due row; false when there is none.
 bool first_due(DueScan* scan);
 
-// The same for a task whose first row is known and not due yet; skips that row's priority.
-bool first_due_beyond(DueScan* scan, int16 priority, TimestampTz run_at);
 bool next_due(DueScan* scan);
 
 // Continues after the ranges that other claims have reserved since, if the scan is before their

@@ -15,17 +15,10 @@ namespace {
 // Maximum number of other claims' jobs that a finished claim skips in search of a free one.
 constexpr int kMaxSkipped = 16;
 
-// `first` is the task's first row, if known; a row that is not due yet saves the index descent to
-// it.
-void add_cursor(Claim* claim, Datum identifier, int* capacity, TupleTableSlot* first) {
-  if (claim->cursor_count == *capacity) {
-    *capacity *= 2;
-    claim->cursors =
-        static_cast<TaskCursor**>(repalloc(claim->cursors, sizeof(TaskCursor*) * *capacity));
-  }
+void add_cursor(Claim* claim, Datum identifier) {
   // Allocated separately, because an index scan keeps the address of its keys.
   auto* cursor = static_cast<TaskCursor*>(palloc0(sizeof(TaskCursor)));
-  claim->cursors[claim->cursor_count++] = cursor;
+  claim->cursors = lappend(claim->cursors, cursor);
   text* name = DatumGetTextPP(identifier);
   cursor->identifier = identifier;
   cursor->bit = task_bit(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
@@ -38,16 +31,11 @@ void add_cursor(Claim* claim, Datum identifier, int* capacity, TupleTableSlot* f
                         mark_task(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)),
                         claim->mark_generation[cursor->bit], own_ready_from(cursor->bit)};
   fix_text(&cursor->scan, identifier);
-  bool isnull;
-  TimestampTz run_at = first ? DatumGetTimestampTz(slot_getattr(first, kJobRunAt, &isnull)) : 0;
-  cursor->due = first && run_at > claim->stamp.now
-                    ? first_due_beyond(&cursor->scan, int2_of(first, kJobPriority), run_at)
-                    : first_due(&cursor->scan);
+  cursor->due = first_due(&cursor->scan);
 }
 
 // Adds every task with ready jobs, by a skip scan over the index's first column.
-void add_every_task(Claim* claim, int* capacity) {
-  TupleTableSlot* row = table_slot_create(claim->table.relation, nullptr);
+void add_every_task(Claim* claim) {
   IndexScanDesc scan =
       begin_index_scan(claim->table.relation, claim->index, claim->table.snapshot, 1);
   scan->xs_want_itup = true;
@@ -63,29 +51,23 @@ void add_every_task(Claim* claim, int* capacity) {
     // Read from the index entry, because millions of dead entries may follow.
     last = PointerGetDatum(
         DatumGetTextPCopy(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &isnull)));
-    add_cursor(claim, last, capacity, index_fetch_heap(scan, row) ? row : nullptr);
+    add_cursor(claim, last);
   }
   index_endscan(scan);
-  ExecDropSingleTupleTableSlot(row);
 }
 
 }  // namespace
 
 void open_cursors(Claim* claim) {
-  int capacity = Max(4, claim->worker.task_count);
-  claim->cursors = static_cast<TaskCursor**>(palloc(sizeof(TaskCursor*) * capacity));
-  claim->cursor_count = 0;
-  if (claim->worker.task_count == kEveryTask)
-    add_every_task(claim, &capacity);
-  else
-    for (int i = 0; i < claim->worker.task_count; i++)
-      add_cursor(claim, claim->worker.tasks[i], &capacity, nullptr);
+  if (claim->worker.task_count == kEveryTask) add_every_task(claim);
+  for (int i = 0; i < claim->worker.task_count; i++) add_cursor(claim, claim->worker.tasks[i]);
 }
 
 TaskCursor* best_cursor(Claim* claim) {
   TaskCursor* best = nullptr;
-  for (int i = 0; i < claim->cursor_count; i++) {
-    TaskCursor* cursor = claim->cursors[i];
+  ListCell* cell;
+  foreach (cell, claim->cursors) {
+    auto* cursor = static_cast<TaskCursor*>(lfirst(cell));
     if (cursor->due && (!best || sorts_before(&cursor->scan, &best->scan))) best = cursor;
   }
   return best;
@@ -106,8 +88,9 @@ bool has_more(Claim* claim, TaskCursor* cursor) {
 void close_cursors(Claim* claim) {
   DatabaseState* database = this_database();
   bool is_lowered = false;
-  for (int i = 0; i < claim->cursor_count; i++) {
-    TaskCursor* cursor = claim->cursors[i];
+  ListCell* cell;
+  foreach (cell, claim->cursors) {
+    auto* cursor = static_cast<TaskCursor*>(lfirst(cell));
     if (cursor->scan.next_due && database)
       is_lowered |= lower_due(&database->next_due[cursor->bit], cursor->scan.next_due);
     if (has_more(claim, cursor)) note_more(cursor->bit);
