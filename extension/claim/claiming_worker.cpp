@@ -21,22 +21,28 @@ namespace {
 
 // The tasks of the worker that claimed last in this session. They never change after registration.
 struct KnownTasks {
-  int64 worker_id;
-  Oid job;  // the oid of pulse.job, which tells installations apart
+  int64 worker_id;  // 0: none is known
+  Oid job;          // the oid of pulse.job, which tells installations apart
   ArrayType* tasks;
-  bool valid;
 };
 KnownTasks known_tasks;
 
-// Finds the row of this id and keeps it in `row` until close_row(). False when there is none.
-bool open_row(IndexLookup* row, Oid table, Oid key_index, int64 id, Snapshot snapshot) {
-  open_index_lookup(row, table_open(table, AccessShareLock), key_index, snapshot);
-  return find_id(row, id);
+// Calls use(row) with the row of this id. False when there is none.
+template <typename Use>
+bool with_row(Oid table_oid, Oid key_index, int64 id, Snapshot snapshot, Use use) {
+  Relation table = table_open(table_oid, AccessShareLock);
+  IndexLookup rows;
+  open_index_lookup(&rows, table, key_index, snapshot);
+  bool is_found = find_id(&rows, id);
+  if (is_found) use(rows.row);
+  close_index_lookup(&rows);
+  table_close(table, AccessShareLock);
+  return is_found;
 }
 
-void close_row(IndexLookup* row) {
-  close_index_lookup(row);
-  table_close(row->table, AccessShareLock);
+template <typename Use>
+bool with_beat(int64 worker_id, Snapshot snapshot, Use use) {
+  return with_row(catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot, use);
 }
 
 [[noreturn]] void refuse_worker(const char* worker_id, const char* state) {
@@ -49,32 +55,24 @@ void close_row(IndexLookup* row) {
   refuse_worker(psprintf(INT64_FORMAT, worker_id), state);
 }
 
-// The latest version of a heartbeat row.
-struct LastBeat {
-  Snapshot snapshot;
-  IndexLookup row;
-};
-
-// Raises PU002 for a worker that is unknown, lost or stopped.
-void open_last_beat(LastBeat* last, int64 worker_id) {
+// Calls use(row) with the latest version of the heartbeat row. Raises PU002 for a worker that is
+// unknown, lost or stopped.
+template <typename Use>
+void with_last_beat(int64 worker_id, Use use) {
   CommandCounterIncrement();
-  last->snapshot = RegisterSnapshot(GetLatestSnapshot());
-  if (!open_row(&last->row, catalog()->heartbeat, catalog()->heartbeat_key, worker_id,
-                last->snapshot))
-    refuse_worker(worker_id, "unknown or stopped");
-  if (status_is(last->row.row, "lost")) refuse_worker(worker_id, "lost");
-  if (status_is(last->row.row, "stopped")) refuse_worker(worker_id, "stopped");
-}
-
-void close_last_beat(LastBeat* last) {
-  close_row(&last->row);
-  UnregisterSnapshot(last->snapshot);
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  bool is_known = with_beat(worker_id, snapshot, [&](TupleTableSlot* beat) {
+    if (status_is(beat, "lost")) refuse_worker(worker_id, "lost");
+    if (status_is(beat, "stopped")) refuse_worker(worker_id, "stopped");
+    use(beat);
+  });
+  if (!is_known) refuse_worker(worker_id, "unknown or stopped");
+  UnregisterSnapshot(snapshot);
 }
 
 int64 isolated_job_in(TupleTableSlot* beat) {
-  bool isnull;
-  Datum job_id = slot_getattr(beat, kBeatIsolatedJobId, &isnull);
-  return isnull ? 0 : DatumGetInt64(job_id);
+  if (slot_attisnull(beat, kBeatIsolatedJobId)) return 0;
+  return DatumGetInt64(value_of(beat, kBeatIsolatedJobId));
 }
 
 void name_tasks(ClaimingWorker* worker) {
@@ -90,25 +88,22 @@ void name_tasks(ClaimingWorker* worker) {
 
 // The registered tasks, or NULL for every task.
 ArrayType* registered_tasks(int64 worker_id) {
-  if (known_tasks.valid && known_tasks.worker_id == worker_id && known_tasks.job == catalog()->job)
+  if (known_tasks.worker_id == worker_id && known_tasks.job == catalog()->job)
     return known_tasks.tasks;
-  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  IndexLookup worker;
-  if (!open_row(&worker, catalog()->worker, catalog()->worker_key, worker_id, snapshot))
-    refuse_worker(worker_id, "unknown");
-  bool isnull;
-  Datum tasks = slot_getattr(worker.row, kWorkerTasks, &isnull);
-  known_tasks.valid = false;
   if (known_tasks.tasks) pfree(known_tasks.tasks);
-  known_tasks.tasks = nullptr;
-  MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-  if (!isnull) known_tasks.tasks = DatumGetArrayTypePCopy(tasks);
-  MemoryContextSwitchTo(old);
-  close_row(&worker);
+  known_tasks = {};
+  auto remember = [](TupleTableSlot* worker) {
+    if (slot_attisnull(worker, kWorkerTasks)) return;
+    MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+    known_tasks.tasks = DatumGetArrayTypePCopy(value_of(worker, kWorkerTasks));
+    MemoryContextSwitchTo(old);
+  };
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  if (!with_row(catalog()->worker, catalog()->worker_key, worker_id, snapshot, remember))
+    refuse_worker(worker_id, "unknown");
   UnregisterSnapshot(snapshot);
   known_tasks.worker_id = worker_id;
   known_tasks.job = catalog()->job;
-  known_tasks.valid = true;
   return known_tasks.tasks;
 }
 
@@ -117,13 +112,13 @@ ArrayType* registered_tasks(int64 worker_id) {
 void admit_worker(ClaimingWorker* worker, int64 worker_id) {
   worker->worker_id = worker_id;
   advisory_lock(LockKind::kWorker, static_cast<uint64>(worker_id), ShareLock);
-  LastBeat last;
-  open_last_beat(&last, worker_id);
-  worker->draining = !status_is(last.row.row, "alive");
-  worker->isolated_job_id = isolated_job_in(last.row.row);
-  bool due = beat_is_due(last.row.row);
-  close_last_beat(&last);
-  if (due) beat_beside(worker_id);
+  bool is_due = false;
+  with_last_beat(worker_id, [&](TupleTableSlot* beat) {
+    worker->draining = !status_is(beat, "alive");
+    worker->isolated_job_id = isolated_job_in(beat);
+    is_due = beat_is_due(beat);
+  });
+  if (is_due) beat_beside(worker_id);
 }
 
 void choose_tasks(ClaimingWorker* worker, ArrayType* given) {
@@ -139,20 +134,16 @@ void choose_tasks(ClaimingWorker* worker, ArrayType* given) {
 }
 
 bool worker_is_alive(int64 worker_id, Snapshot snapshot) {
-  IndexLookup last;
-  bool is_alive =
-      open_row(&last, catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot) &&
-      status_is(last.row, "alive");
-  close_row(&last);
+  bool is_alive = false;
+  (void)with_beat(worker_id, snapshot,
+                  [&](TupleTableSlot* beat) { is_alive = status_is(beat, "alive"); });
   return is_alive;
 }
 
 int64 isolated_job_of(int64 worker_id, Snapshot snapshot) {
-  IndexLookup last;
-  bool is_known =
-      open_row(&last, catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot);
-  int64 job_id = is_known ? isolated_job_in(last.row) : 0;
-  close_row(&last);
+  int64 job_id = 0;
+  (void)with_beat(worker_id, snapshot,
+                  [&](TupleTableSlot* beat) { job_id = isolated_job_in(beat); });
   return job_id;
 }
 
@@ -181,9 +172,9 @@ void set_isolated_job(int64 worker_id, int64 job_id) {
 // pulse._require_alive(worker_id): returns the worker's status, or raises PU002.
 PULSE_FUNCTION(pulse_require_alive) {
   if (PG_ARGISNULL(0)) pulse::refuse_worker("NULL", "unknown or stopped");
-  pulse::LastBeat last;
-  pulse::open_last_beat(&last, PG_GETARG_INT64(0));
-  text* status = DatumGetTextPCopy(pulse::value_of(last.row.row, pulse::kBeatStatus));
-  pulse::close_last_beat(&last);
+  text* status = nullptr;
+  pulse::with_last_beat(PG_GETARG_INT64(0), [&](TupleTableSlot* beat) {
+    status = DatumGetTextPCopy(pulse::value_of(beat, pulse::kBeatStatus));
+  });
   PG_RETURN_TEXT_P(status);
 }
