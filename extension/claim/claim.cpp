@@ -9,7 +9,6 @@
 #include "claim/claiming_worker.hpp"
 #include "claim/due_scan.hpp"
 #include "claim/in_place_claim.hpp"
-#include "claim/reserved_range.hpp"
 #include "claim/token.hpp"
 #include "install/installation.hpp"
 #include "job/job_table.hpp"

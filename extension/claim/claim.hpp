@@ -1,5 +1,5 @@
 // The state of one call of pulse.claim: claim.cpp hands jobs out, task_cursors.cpp walks the tasks,
-// and last_chance.cpp isolates poison suspects.
+// reserved_range.cpp takes rows in ranges, and last_chance.cpp isolates poison suspects.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -78,6 +78,16 @@ void prepare_to_take(Claim* claim, TaskCursor* cursor);
 // Locks this row of the cursor, claims it for the worker and adds it to the result. False when
 // another transaction has locked or changed it.
 bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid);
+
+// Continues after the rows of other claims if the current row is theirs. True when it was.
+bool skip_claimed(Claim* claim, TaskCursor* cursor);
+
+// Takes a range of the best cursor. True when the cursor has moved; false when the claim must
+// consider the current row by itself.
+bool take_range(Claim* claim, TaskCursor* cursor);
+
+// Called before the claim takes a single row, so that other claims may skip it.
+void publish_walk(TaskCursor* cursor);
 
 // Whether the job has crashed before, and one more crash would quarantine it.
 bool is_poison_suspect(Claim* claim, TaskCursor* cursor);

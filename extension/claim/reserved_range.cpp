@@ -1,7 +1,10 @@
-#include "claim/reserved_range.hpp"
-
+// Takes a range of rows for one claim. The claim reads the rows, moves the mark over them, and only
+// then locks and updates them one by one. Other claims continue after the range
+// (low_water_mark.hpp). Otherwise concurrent claims would take rows in turns, each reading all of
+// them.
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
+#include "claim/claim.hpp"
 #include "claim/claims_in_progress.hpp"
 #include "wake/pending_wakes.hpp"
 

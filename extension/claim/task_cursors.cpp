@@ -2,7 +2,6 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "claim/claim.hpp"
-#include "claim/reserved_range.hpp"
 #include "server/compat.hpp"
 #include "server/shared_memory.hpp"
 #include "server/values.hpp"
