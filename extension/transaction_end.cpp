@@ -27,7 +27,6 @@ void before_commit() {
 void on_commit() {
   forget_async_writes();
   forget_numbers();
-  withdraw_claims();
   // Marks are lowered before workers are woken, so that a woken claim finds the jobs of this
   // transaction.
   lower_marks_to(made_ready());
@@ -42,7 +41,6 @@ void on_commit() {
 void on_abort() {
   forget_async_writes();
   forget_numbers();
-  withdraw_claims();
   // Later claims check again the entries that this transaction moved marks over.
   lower_marks_to(gone_past());
   wake_for_abort();
@@ -51,6 +49,11 @@ void on_abort() {
   keep_attachments(TopSubTransactionId);
   end_queue_checks(false);
   leave_waiting();
+}
+
+void on_prepare() {
+  withdraw_claims();
+  on_abort();
 }
 
 void on_savepoint_abort(SubTransactionId undone) {
@@ -68,8 +71,8 @@ extern "C" void pulse_transaction_callback(XactEvent event, void*) {
     case XACT_EVENT_PRE_PREPARE: check_fences(); break;
     case XACT_EVENT_PRE_COMMIT: before_commit(); break;
     case XACT_EVENT_COMMIT: on_commit(); break;
-    case XACT_EVENT_ABORT:
-    case XACT_EVENT_PREPARE: on_abort(); break;
+    case XACT_EVENT_ABORT: on_abort(); break;
+    case XACT_EVENT_PREPARE: on_prepare(); break;
     default: break;
   }
 }

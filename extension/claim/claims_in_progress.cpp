@@ -14,18 +14,7 @@ struct Slot {
 constexpr int kSlots = 1024;
 Slot* slots = nullptr;
 
-// The xids under which this transaction has published claims; each savepoint has its own_xids xid.
-constexpr int kMaxOwnXids = 8;
-TransactionId own_xids[kMaxOwnXids];
-int own_xid_count = 0;
-
 Slot* slot_of_xid(TransactionId xid) { return &slots[xid % kSlots]; }
-
-bool is_own_xid(TransactionId xid) {
-  for (int i = 0; i < own_xid_count; i++)
-    if (own_xids[i] == xid) return true;
-  return false;
-}
 
 }  // namespace
 
@@ -43,10 +32,6 @@ void create_claims_in_progress() {
 void publish_claim(int bit, TimestampTz from) {
   if (!slots) return;
   TransactionId xid = GetCurrentTransactionId();
-  if (!is_own_xid(xid)) {
-    if (own_xid_count == kMaxOwnXids) return;
-    own_xids[own_xid_count++] = xid;
-  }
   Slot* slot = slot_of_xid(xid);
   SpinLockAcquire(&slot->lock);
   if (slot->xid != xid) {
@@ -69,13 +54,15 @@ ClaimInProgress claim_of_transaction(TransactionId xid) {
 }
 
 void withdraw_claims() {
-  for (int i = 0; i < own_xid_count; i++) {
-    Slot* slot = slot_of_xid(own_xids[i]);
+  for (int i = 0; slots && i < kSlots; i++) {
+    Slot* slot = &slots[i];
+    // Only this backend writes an xid of its own transaction, so the slot keeps it or gets another.
+    TransactionId xid = slot->xid;
+    if (!TransactionIdIsCurrentTransactionId(xid)) continue;
     SpinLockAcquire(&slot->lock);
-    if (slot->xid == own_xids[i]) slot->xid = InvalidTransactionId;
+    if (slot->xid == xid) slot->xid = InvalidTransactionId;
     SpinLockRelease(&slot->lock);
   }
-  own_xid_count = 0;
 }
 
 }  // namespace pulse

@@ -2,6 +2,8 @@
 // (low_water_mark.hpp). Other claims skip the jobs that such a transaction holds. They must not
 // skip jobs locked by any other transaction, because no wake-up follows when it releases them.
 //
+// The entry of a transaction that has ended is never read: only holders in progress are looked up.
+//
 // Only a server that preloads the library has this area. If two transactions hash to one slot, the
 // later one keeps it. Jobs of the other are then checked by each claim.
 #pragma once
@@ -27,7 +29,7 @@ void publish_claim(int bit, TimestampTz from);
 // What the transaction, still in progress, has published.
 ClaimInProgress claim_of_transaction(TransactionId xid);
 
-// Called at the end of the transaction, before marks are lowered. Never raises.
+// Withdraws the claims of a transaction that is prepared: its end lowers no marks. Never raises.
 void withdraw_claims();
 
 }  // namespace pulse
