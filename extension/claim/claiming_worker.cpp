@@ -3,7 +3,6 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
-#include "claim/in_place_claim.hpp"
 #include "job/job_table.hpp"
 #include "liveness/heartbeat.hpp"
 #include "liveness/liveness_clock.hpp"
@@ -145,14 +144,6 @@ int64 isolated_job_of(int64 worker_id, Snapshot snapshot) {
   (void)with_beat(worker_id, snapshot,
                   [&](TupleTableSlot* beat) { job_id = isolated_job_in(beat); });
   return job_id;
-}
-
-bool has_running_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
-  IndexLookup running;
-  open_index_lookup(&running, job, catalog()->job_running_idx, snapshot);
-  bool found = find_id(&running, worker_id);
-  close_index_lookup(&running);
-  return found || has_in_place_jobs(worker_id, job, snapshot);
 }
 
 void set_isolated_job(int64 worker_id, int64 job_id) {

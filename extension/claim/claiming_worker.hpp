@@ -28,9 +28,6 @@ void choose_tasks(ClaimingWorker* worker, ArrayType* given);
 // Whether the status of the worker is alive. A reservation counts only while its worker is alive.
 bool worker_is_alive(int64 worker_id, Snapshot snapshot);
 
-// Whether the worker runs a job.
-bool has_running_jobs(int64 worker_id, Relation job, Snapshot snapshot);
-
 // The poison suspect that the worker runs isolated or is reserved for; 0: none.
 int64 isolated_job_of(int64 worker_id, Snapshot snapshot);
 

@@ -164,8 +164,12 @@ RunningIds running_ids(const int64* worker_id, int max_count, Relation job, Snap
     return add_id(&ids, DatumGetInt64(value_of(row, kJobId)));
   };
   scan_rows_of(worker_id, job, catalog()->job_running_idx, snapshot, add_row);
-  add_in_place(&ids, job, snapshot, worker_id);
+  if (catalog()->has_index_lanes) add_in_place(&ids, job, snapshot, worker_id);
   return ids;
+}
+
+bool has_running_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
+  return running_ids(&worker_id, 1, job, snapshot).count > 0;
 }
 
 bool claims_stay_in_place(int max_jobs) {
@@ -181,10 +185,12 @@ void index_running_now_and_then(int64 worker_id) {
   if (worker_id == last_worker && now - last_at < kIntervalUs && now >= last_at) return;
   JobTable table;
   open_job_table(&table);
-  bool has_jobs = has_in_place_jobs(worker_id, table.relation, table.snapshot);
+  int64 id;
+  RunningIds in_place = {&id, 0, 1, 1};
+  add_in_place(&in_place, table.relation, table.snapshot, &worker_id);
   close_job_table(&table);
   Datum values[] = {Int64GetDatum(worker_id)};
-  if (has_jobs) run_saved_plan(&query, values, nullptr, [](HeapTuple*, uint64) {});
+  if (in_place.count > 0) run_saved_plan(&query, values, nullptr, [](HeapTuple*, uint64) {});
   last_worker = worker_id;
   last_at = now;
 }
@@ -216,14 +222,6 @@ void remove_from_batches(InPlaceEnd* ends, int count) {
     scan_rows(table.relation, catalog()->claim_batch_idx, table.snapshot, keys, 2, shrink);
   }
   close_job_table(&table);
-}
-
-bool has_in_place_jobs(int64 worker_id, Relation job, Snapshot snapshot) {
-  if (!catalog()->has_index_lanes) return false;
-  int64 id;
-  RunningIds ids = {&id, 0, 1, 1};
-  add_in_place(&ids, job, snapshot, &worker_id);
-  return ids.count > 0;
 }
 
 }  // namespace pulse

@@ -45,7 +45,7 @@ int compare_ids(const void* a, const void* b);
 // At most max_count ids of the running jobs of this worker, or with NULL of all workers.
 RunningIds running_ids(const int64* worker_id, int max_count, Relation job, Snapshot snapshot);
 
-// Whether a job of the batches of this worker still runs.
-bool has_in_place_jobs(int64 worker_id, Relation job, Snapshot snapshot);
+// Whether the worker runs a job.
+bool has_running_jobs(int64 worker_id, Relation job, Snapshot snapshot);
 
 }  // namespace pulse

@@ -6,6 +6,7 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "claim/claim.hpp"
+#include "claim/in_place_claim.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
