@@ -189,8 +189,8 @@ void index_running_now_and_then(int64 worker_id) {
   RunningIds in_place = {&id, 0, 1, 1};
   add_in_place(&in_place, table.relation, table.snapshot, &worker_id);
   close_job_table(&table);
-  Datum values[] = {Int64GetDatum(worker_id)};
-  if (in_place.count > 0) run_saved_plan(&query, values, nullptr, [](HeapTuple*, uint64) {});
+  NullableDatum argument = {Int64GetDatum(worker_id), false};
+  if (in_place.count > 0) (void)value_of_query(&query, &argument);
   last_worker = worker_id;
   last_at = now;
 }

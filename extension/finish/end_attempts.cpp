@@ -33,6 +33,9 @@ Ending read_ending(Datum element) {
   RowValue given;
   read_fields(header, shape, given.values, given.nulls);
   ReleaseTupleDesc(shape);
+  if (!given.has(kEndingJobId) || !given.has(kEndingOutcome))
+    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                    errmsg("an ending needs a job and an outcome")));
   Datum outcome = given.value(kEndingOutcome);
   Ending ending = {kind_of(outcome), outcome};
   ending.job_id = DatumGetInt64(given.value(kEndingJobId));

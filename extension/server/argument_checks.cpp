@@ -86,10 +86,24 @@ Datum* text_elements(ArrayType* array, const char* what, int* count) {
   return elements;
 }
 
+void require_arguments(FunctionCallInfo fcinfo, std::initializer_list<int> numbers) {
+  for (int number : numbers)
+    if (PG_ARGISNULL(number))
+      ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                      errmsg("argument %d must not be null", number + 1)));
+}
+
+static bool has_null(FunctionCallInfo fcinfo) {
+  for (int i = 0; i < PG_NARGS(); i++)
+    if (PG_ARGISNULL(i)) return true;
+  return false;
+}
+
 }  // namespace pulse
 
 // pulse._check_name(what, value, longest)
 PULSE_FUNCTION(pulse_check_name) {
+  pulse::require_arguments(fcinfo, {0, 2});
   char* what = text_to_cstring(PG_GETARG_TEXT_PP(0));
   if (PG_ARGISNULL(1))
     ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("%s must not be null", what),
@@ -109,7 +123,7 @@ PULSE_FUNCTION(pulse_check_identifier) {
 
 // pulse._check_number(what, value, lowest, highest): a null passes.
 PULSE_FUNCTION(pulse_check_number) {
-  if (!PG_ARGISNULL(1))
+  if (!pulse::has_null(fcinfo))
     pulse::check_number(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1),
                         PG_GETARG_INT32(2), PG_GETARG_INT32(3));
   PG_RETURN_VOID();
@@ -117,14 +131,14 @@ PULSE_FUNCTION(pulse_check_number) {
 
 // pulse._check_document(what, document): a null passes.
 PULSE_FUNCTION(pulse_check_document) {
-  if (!PG_ARGISNULL(1))
+  if (!pulse::has_null(fcinfo))
     pulse::check_document(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_DATUM(1));
   PG_RETURN_VOID();
 }
 
 // pulse._check_duration(what, value, lowest): a null passes.
 PULSE_FUNCTION(pulse_check_duration) {
-  if (!PG_ARGISNULL(1))
+  if (!pulse::has_null(fcinfo))
     pulse::check_duration(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_DATUM(1),
                           PG_GETARG_DATUM(2));
   PG_RETURN_VOID();

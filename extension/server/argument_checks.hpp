@@ -1,12 +1,17 @@
 // Checks of names and values given by a caller; all raise PU004.
 #pragma once
 
+#include <initializer_list>
+
 #include "server/postgres.hpp"
 
 namespace pulse {
 
 constexpr int kMaxName = 128;  // of tasks and queues, in characters
 constexpr int kMaxKey = 512;
+
+// For a function that is not strict: raises if one of these arguments is NULL.
+void require_arguments(FunctionCallInfo fcinfo, std::initializer_list<int> numbers);
 
 // Raises for a name that is empty or has more than `longest` characters.
 void check_name(const char* what, text* name, int longest);

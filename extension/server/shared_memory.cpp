@@ -45,9 +45,8 @@ void init_all(uint64 value, Fields*... fields) {
 // The first claim then checks every queue.
 void reset_database(DatabaseState* database) {
   MaintainerState* maintainer = &database->maintainer;
-  init_all(0, &maintainer->process, &maintainer->is_serving,
-           &maintainer->next_start, &maintainer->last_sweep, &maintainer->reported_at,
-           &maintainer->reported_sqlstate);
+  init_all(0, &maintainer->process, &maintainer->is_serving, &maintainer->next_start,
+           &maintainer->last_sweep, &maintainer->reported_at, &maintainer->reported_sqlstate);
   init_all(static_cast<uint64>(MaintainerEnd::kDied), &maintainer->end);
   init_all(0, &database->job, &database->reconciled_at, &database->any_generation,
            &database->parked_seen);
@@ -66,8 +65,7 @@ void init_state(SharedState* created, Extent extent) {
   created->incarnation &= PG_INT64_MAX;
   created->databases = extent.databases;
   created->waiters = extent.waiters;
-  init_all(0, &created->launcher, &created->must_retry, &created->may_stay,
-           &created->waiting);
+  init_all(0, &created->launcher, &created->must_retry, &created->may_stay, &created->waiting);
   for (int i = 0; i < extent.databases; i++) {
     DatabaseState* database = &created->database[i];
     init_all(0, &database->oid);

@@ -1,5 +1,6 @@
 #include "wake/pending_wakes.hpp"
 
+#include "server/argument_checks.hpp"
 #include "server/clocks.hpp"
 #include "wake/background_wake.hpp"
 #include "wake/waiters.hpp"
@@ -255,6 +256,7 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
 
 // pulse._note_job(identifier, queue_name, run_at): see note_job().
 PULSE_FUNCTION(pulse_note_job) {
+  pulse::require_arguments(fcinfo, {0, 2});
   pulse::note_job(PG_GETARG_TEXT_PP(0), PG_ARGISNULL(1) ? nullptr : PG_GETARG_TEXT_PP(1),
                   PG_GETARG_TIMESTAMPTZ(2));
   PG_RETURN_BOOL(true);

@@ -271,7 +271,8 @@ SELECT is((SELECT count(*)::int FROM pulse._end_attempts(endings())), 0,
   'an attempt that has ended does not end again');
 ROLLBACK TO before;
 SELECT is((SELECT count(*)::int FROM before AS b, LATERAL pulse._end_attempts(ARRAY[
-             ROW(b.id, 'failed', 'wrong', true, NULL, NULL, NULL)::pulse._ending], ARRAY[b.token + 1])
+             ROW(b.id, 'failed', 'wrong', true, NULL, NULL, NULL)::pulse._ending],
+             ARRAY[b.token + 1])
             WHERE b.kind = 'past alone'), 0, 'nor does that of another token');
 ROLLBACK TO before;
 

@@ -1,7 +1,7 @@
 -- A C function that is called with NULL returns or raises an error; no backend crashes. Functions
 -- that only the owner may call are called too.
 \ir support/setup.psql
-SELECT plan(3);
+SELECT plan(4);
 
 SELECT given_claimed_job(given_worker('ann')) \g /dev/null
 
@@ -18,7 +18,7 @@ BEGIN
     WHEN 'pulse.job' THEN '(SELECT j FROM pulse.job AS j LIMIT 1)'
     WHEN 'pulse.heartbeat' THEN '(SELECT h FROM pulse.heartbeat AS h LIMIT 1)'
     WHEN 'pulse.job_spec' THEN '''(x,,,,,,,)''::%s'
-    WHEN 'pulse._ending' THEN '''(1,failed,x,,,,,1)''::%s'
+    WHEN 'pulse._ending' THEN '''(1,failed,x,,,,)''::%s'
     WHEN 'json' THEN '''{}''::%s'
     WHEN 'interval' THEN '''1 s''::%s'
     WHEN 'timestamp with time zone' THEN 'now()'
@@ -48,6 +48,8 @@ CREATE TEMP TABLE called AS SELECT c.*, outcome(c.call) FROM calls AS c;
 SELECT cmp_ok((SELECT count(*)::int FROM called), '>', 100, 'many calls came back');
 SELECT is_empty($$SELECT call, outcome FROM called WHERE outcome LIKE 'XX%'$$,
   'none with an internal error');
+SELECT is(outcome($$SELECT pulse._end_attempts('{"(1,,,,,,)"}')$$), '22004',
+  'nor does an ending without an outcome');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 SELECT * FROM finish();
