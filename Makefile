@@ -99,6 +99,7 @@ install: worker-install
 uninstall: worker-uninstall
 endif
 WORKER_BUILD = build/worker
+PREFIX = $(patsubst %/bin,%,$(bindir))
 CMAKE ?= cmake
 # Tests are built once a goal has asked for them in this build tree.
 WORKER_TESTS ?= $(if $(wildcard $(WORKER_BUILD)/CMakeCache.txt),,OFF)
@@ -107,14 +108,18 @@ PLAIN = env -u VPATH -u CFLAGS -u CPPFLAGS -u CXXFLAGS -u LDFLAGS MAKEFLAGS="$${
 worker-build:
 	$(PLAIN) $(CMAKE) -S $(SRC)/worker -B $(WORKER_BUILD) -DCMAKE_BUILD_TYPE=Release \
 	  -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
-	  -DCMAKE_INSTALL_PREFIX='$(patsubst %/bin,%,$(bindir))' -DCMAKE_INSTALL_BINDIR='$(bindir)' \
+	  -DCMAKE_INSTALL_PREFIX='$(PREFIX)' -DCMAKE_INSTALL_BINDIR='$(bindir)' \
 	  -DPULSE_SANITIZE='$(WORKER_SANITIZE)' -DCMAKE_CXX_FLAGS='$(WORKER_CXXFLAGS)' \
 	  $(addprefix -DBUILD_TESTING=,$(WORKER_TESTS))
 	+$(PLAIN) $(CMAKE) --build $(WORKER_BUILD)
 worker-install: worker-build
 	DESTDIR='$(DESTDIR)' $(CMAKE) --install $(WORKER_BUILD)
+# With the files go the folders beneath the prefix that are empty without them.
+INSTALLED = $(CURDIR)/$(WORKER_BUILD)/install_manifest.txt
 worker-uninstall:
-	sed "s:^:$(DESTDIR):" $(WORKER_BUILD)/install_manifest.txt | xargs -d '\n' rm -f
+	sed 's:^:$(DESTDIR):' '$(INSTALLED)' | xargs -d '\n' rm -f
+	if cd '$(DESTDIR)$(PREFIX)'; then sed -n 's:^$(PREFIX)/::p' '$(INSTALLED)' | \
+	  xargs -d '\n' dirname | sort -u | xargs -d '\n' rmdir -p 2>/dev/null || true; fi
 
 STAGE = $(CURDIR)/build/stage
 stage: all ## install into build/stage, where the tests look
@@ -134,6 +139,7 @@ dist: ## the release archive, from the last commit
 help: ## this list
 	@echo 'make [all]           build the extension and the worker (WORKER=no: without)'
 	@echo 'make install         install both; DESTDIR and PG_CONFIG are honoured'
+	@echo 'make uninstall       remove both, in the tree that installed them'
 	@echo 'make installcheck    pgTAP and isolation tests on the server of PGHOST and PGPORT'
 	@echo 'make clean           remove what was built, and stop servers of this tree'
 	@awk -F ':.*## ' '/^[a-z0-9-]*:.*## / { printf "make %-15s %s\n", $$1, $$2 }' \

@@ -52,6 +52,15 @@ check-symbols: all ## no C++ runtime is needed, no name but ours exported, none 
 	  do nm -D --defined-only $(EXT).so | grep -q " $$name$$" || \
 	  { echo "an older version calls $$name, which is gone"; exit 1; }; done
 
+# Make uninstall is tried on a folder of its own; there the library's folder is new too.
+TRIED = $(CURDIR)/build/uninstall
+check-uninstall: stage ## make uninstall leaves no file and no folder of what make install made
+	@rm -rf '$(TRIED)'
+	+@$(AGAIN) install DESTDIR='$(TRIED)' >/dev/null
+	+@$(AGAIN) uninstall DESTDIR='$(TRIED)' >/dev/null
+	@! find '$(TRIED)' ! -type d | grep .
+	@! find '$(TRIED)$(PREFIX)' -mindepth 1 ! -path '$(TRIED)$(pkglibdir)' | grep .
+
 COMPILE = $(CXX) -O2 $(PG_CXXFLAGS) -D_GNU_SOURCE -I$(SRC)/extension \
   -DPULSE_VERSION="$(EXTVERSION)"
 check-versions: ## compile against the headers of every server here, or of HEADERS='…'
@@ -131,6 +140,6 @@ stop-clusters:
 	$(TOOL)/cluster stop --all
 
 .PHONY: check all-suites demo check-pgtap check-isolation check-nopreload check-worker check-cost \
-  check-e2e check-asserts check-symbols check-versions check-asan check-tsan check-valgrind \
-  check-e2e-long check-long fuzz packages-fuzz mutants bench lint format tidy packages \
+  check-e2e check-asserts check-symbols check-uninstall check-versions check-asan check-tsan \
+  check-valgrind check-e2e-long check-long fuzz packages-fuzz mutants bench lint format tidy packages \
   installcheck-pgtap stop-clusters
