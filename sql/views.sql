@@ -8,11 +8,19 @@ CREATE OR REPLACE VIEW pulse.settings AS
    WHERE pulse.version() IS NOT NULL AND s.name LIKE 'pulse.%';
 COMMENT ON VIEW pulse.settings IS 'The settings of pg_pulse as this session sees them.';
 
+-- The liveness clock stands only on a primary. A view on a standby shows what the primary wrote.
 CREATE OR REPLACE VIEW pulse.worker_status AS
   SELECT w.id, w.name, w.hostname, w.pid, w.tasks, w.state, coalesce(h.verdict, w.state) AS status,
          h.last_heartbeat_at, w.heartbeat_interval, w.sweep_threshold,
-         pulse._interval((SELECT pulse._live_now_us()) - h.beat_live_us) AS silent_for,
-         h.attachment IS NOT NULL AS attached,
+         pulse._interval((SELECT pulse._live_now_us() WHERE NOT pg_catalog.pg_is_in_recovery())
+                         - h.beat_live_us) AS silent_for,
+         coalesce(
+           h.verdict NOT IN ('lost', 'stopped') AND h.attachment IS NOT NULL
+             AND h.detached_live_us IS NULL
+             -- A standby sees no session of its primary.
+             AND (pg_catalog.pg_is_in_recovery()
+                  OR pulse._attachment_state(h.attachment, h.incarnation) = 'open'),
+           false) AS attached,
          pg_catalog.cardinality(pulse._running_ids(w.id))::bigint AS running_jobs,
          w.started_at, w.ended_at, w.reason
     FROM pulse.worker AS w LEFT JOIN pulse.heartbeat AS h ON h.worker_id = w.id
@@ -22,13 +30,16 @@ COMMENT ON VIEW pulse.worker_status IS
   'Registered workers, and those that ended within the last day, with their last heartbeat and '
   'the jobs that they run.';
 COMMENT ON COLUMN pulse.worker_status.state IS
-  'alive, draining (asked to drain or to stop), lost or stopped';
+  'alive, draining (asked by an operator to drain or to stop; a worker that a signal drains is '
+  'alive), lost or stopped';
 COMMENT ON COLUMN pulse.worker_status.status IS
   'What the next heartbeat tells the worker: alive, draining, stopping or lost; the state once '
   'its row is gone';
 COMMENT ON COLUMN pulse.worker_status.silent_for IS
-  'Time since the last heartbeat on the liveness clock; NULL when its row is gone';
-COMMENT ON COLUMN pulse.worker_status.attached IS 'The worker has an attached session';
+  'Time since the last heartbeat on the liveness clock; NULL when its row is gone, and on a '
+  'standby';
+COMMENT ON COLUMN pulse.worker_status.attached IS
+  'The worker lives and its attached session is there; false as soon as that session has ended';
 COMMENT ON COLUMN pulse.worker_status.reason IS 'Why the worker ended';
 
 CREATE OR REPLACE VIEW pulse.stale AS
@@ -36,7 +47,14 @@ CREATE OR REPLACE VIEW pulse.stale AS
   WITH living AS MATERIALIZED (
     SELECT h.worker_id FROM pulse.heartbeat AS h
      WHERE h.verdict NOT IN ('lost', 'stopped')
-       AND pulse._lost_way(h, (SELECT pulse._live_now_us())) IS NULL
+       AND pulse._lost_way(h, (SELECT pulse._live_now_us()
+                                WHERE NOT pg_catalog.pg_is_in_recovery())) IS NULL
+       -- Sees what the next sweep will stamp, because without one the clock stands still.
+       AND NOT coalesce(
+         pulse._setting_us('disconnect_grace') IS NOT NULL
+           AND pulse._attachment_state(h.attachment, h.incarnation) = 'ended'
+           AND pulse._ended_live_us(h.attachment) >= h.beat_live_us,
+         false)
   )
   SELECT j.identifier, pg_catalog.count(*) AS jobs, pg_catalog.min(j.claimed_at) AS oldest_claim
     FROM pulse.job AS j
@@ -44,5 +62,6 @@ CREATE OR REPLACE VIEW pulse.stale AS
      AND NOT EXISTS (SELECT FROM living AS l WHERE l.worker_id = j.worker_id)
    GROUP BY j.identifier;
 COMMENT ON VIEW pulse.stale IS
-  'Running jobs whose worker is not alive, by task: the next sweep recovers them.';
+  'Running jobs whose worker is not alive, or whose attached session its client has ended, by '
+  'task: the next sweep recovers them, once disconnect_grace is over.';
 COMMENT ON COLUMN pulse.stale.oldest_claim IS 'The earliest claim of these jobs';

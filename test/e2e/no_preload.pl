@@ -70,5 +70,23 @@ subtest 'P5a: the end of a session is recovered by wake-up' => sub {
     $first->complete($job);
 };
 
+subtest 'the views show the end of a session before any sweep' => sub {
+    my $lost = Pulse::SqlWorker->new($node, 'unseen');
+    my $id = add_job($node, 'work');
+    my $claim = $lost->must_claim;
+    my $attached = q{SELECT attached FROM pulse.worker_status WHERE name = 'unseen'};
+    my $stale = q{SELECT identifier, jobs FROM pulse.stale};
+    is(value($node, $attached), 't', 'the worker is attached');
+    is(value($node, $stale), '', 'and its job is not stale');
+    $lost->kill;
+    wait_until($node, "SELECT NOT ($attached)", 'its session is shown as gone');
+    is(value($node, $stale), 'work|1', 'and the job as one that is to be recovered');
+    is(value($node, "SET pulse.disconnect_grace = '-1'; $stale"),
+        '', 'unless the end of a session does not count');
+    value($node, "SELECT pulse.heartbeat(" . $lost->id . ')');
+    is(value($node, $stale), '', 'or the worker has beaten from another session');
+    value($node, "SELECT pulse.complete($id, $claim->{token})");
+};
+
 expect_healthy($node);
 done_testing();

@@ -54,6 +54,9 @@ subtest 'calls on a standby are refused' => sub {
     is($session->query("SELECT state FROM pulse.get_job($id)"), 'running', 'reading works');
     is($session->query("SELECT count(*) FROM pulse.held($worker_id)"), 1, 'also what is held');
     is($session->query('SELECT * FROM pulse.verify()'), '', 'also verify()');
+    is($session->query('SELECT attached FROM pulse.worker_status'),
+        't', 'a worker is attached as the primary wrote it');
+    is($session->query('SELECT * FROM pulse.stale'), '', 'and its job not stale');
     $session->quit;
     is(tables($standby), $before, 'nothing has changed');
 };

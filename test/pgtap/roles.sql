@@ -38,7 +38,8 @@ INSERT INTO grid
     ('grant_observer grant_operator grant_producer grant_worker revoke_observer revoke_operator '
      'revoke_producer revoke_worker', ''),
     -- What the views call.
-    ('_interval _least_threshold_us _live_now_us _lost_way _running_ids _setting_us stats', 'ob')
+    ('_attachment_state _ended_live_us _interval _least_threshold_us _live_now_us _lost_way '
+     '_running_ids _setting_us stats', 'ob')
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES

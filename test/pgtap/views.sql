@@ -1,6 +1,6 @@
 -- sql/monitor.sql: what operators look at.
 \ir support/setup.psql
-SELECT plan(16);
+SELECT plan(18);
 
 SELECT has_view('pulse', name, format('pulse.%s is a view', name))
   FROM unnest(ARRAY['settings', 'worker_status', 'stale']) AS name;
@@ -56,6 +56,13 @@ SELECT is_empty('SELECT * FROM pulse.stale', 'until the next sweep recovers them
 SELECT answers('SELECT state, status, running_jobs, reason <> '''', ended_at IS NOT NULL
                   FROM pulse.worker_status WHERE name = ''ann''',
   ROW('lost', 'lost', 0, true, true), 'a lost worker is shown with the reason');
+SELECT given_worker('cat') AS cat \gset
+SELECT pulse.attach_worker(:cat), pulse.declare_lost(:cat, 'for the test') \g /dev/null
+SELECT is((SELECT attached FROM pulse.worker_status WHERE name = 'cat'), false,
+  'a lost one has no attached session');
+SELECT pg_advisory_unlock_all() \g /dev/null
+SELECT is((SELECT attached FROM pulse.worker_status WHERE name = 'bob'), false,
+  'nor has one whose session holds the lock of the attachment no more');
 SELECT pulse.deregister_worker(:bob) \g /dev/null
 SELECT answers('SELECT state, last_heartbeat_at, attached FROM pulse.worker_status
                  WHERE name = ''bob''',
