@@ -175,6 +175,7 @@ subtest 'the database is gone for good' => sub {
     ($code, $said) = complaint('no-extension', database => 'plain');
     is($code, DATABASE_GONE, 'no extension');
     like($said, qr/schema \\"pulse\\" does not exist/, 'and it says so');
+    like($said, qr/database plain has no pg_pulse/, 'in the words of an operator');
 };
 
 subtest 'configuration' => sub {

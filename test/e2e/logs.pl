@@ -84,5 +84,21 @@ subtest 'each line about a job says whose, which, and how it ended' => sub {
     unlike(join("\n", $worker->lines->lines), qr/hunter2/, 'never a payload, nor what tasks write');
 };
 
+subtest 'what is served is named, and what only lacks a permission' => sub {
+    chmod 0644, $tasks->folder . '/fall';
+    my $worker = Pulse::Worker->start_registered($node, 'named', tasks => $tasks);
+    my $line = $worker->wait_for('tasks');
+    is($line->{names}, 'linger patient run', 'the tasks');
+    is($line->{not_executable}, 'fall', 'the file that is none');
+    like($worker->wait_for('task_skipped')->{reason}, qr{/fall is not executable: chmod 755$},
+        'and what makes it one');
+    chmod 0755, $tasks->folder . '/fall';
+    my $read = $worker->lines->position;
+    $worker->signal('HUP');
+    is($worker->wait_for('tasks', from => $read)->{names}, 'fall linger patient run',
+        'at SIGHUP it is one');
+    leave($worker);
+};
+
 expect_healthy($node);
 done_testing();

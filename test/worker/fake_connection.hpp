@@ -62,7 +62,7 @@ class FakeConnection final : public Connection {
   // What the test does. The session is set up; another backend pid than told is a pooler's.
   void accept(int backend_pid = kBackendPid) {
     is_open_ = true;
-    std::exchange(opening_, nullptr)(Opened{kBackendPid, 150000});
+    std::exchange(opening_, nullptr)(Opened{kBackendPid, 150000, "shop", "ann"});
     ASSERT_EQ(running(), "set_up");
     answer(QueryResult({"backend_pid", "settings_made"}, {std::to_string(backend_pid), "7"}));
   }

@@ -296,6 +296,30 @@ TEST_F(HeartbeatTest, a_database_without_the_extension_ends_the_process) {
   heartbeat_.refuse_statement("3F000", "schema \"pulse\" does not exist");
   turn();
   EXPECT_EQ(exit_code_, ExitCode::database_gone);
+  EXPECT_TRUE(capture_.has("database shop has no pg_pulse")) << capture_.text();
+  EXPECT_TRUE(capture_.has("CREATE EXTENSION pg_pulse"));
+  EXPECT_FALSE(capture_.has("warning heartbeat_failed")) << "one line says it";
+}
+
+TEST_F(HeartbeatTest, a_schema_that_a_drop_left_behind_is_no_extension) {
+  given_unregistered_worker();
+  heartbeat_.accept();
+  turn();
+  heartbeat_.refuse_statement("42883", "function pulse.register_worker does not exist");
+  turn();
+  EXPECT_EQ(exit_code_, ExitCode::database_gone);
+  EXPECT_TRUE(capture_.has("database shop has no pg_pulse"));
+}
+
+TEST_F(HeartbeatTest, a_role_without_rights_is_told_which_grant_it_needs) {
+  given_unregistered_worker();
+  heartbeat_.accept();
+  turn();
+  heartbeat_.refuse_statement("42501", "permission denied for schema pulse");
+  turn();
+  EXPECT_EQ(exit_code_, ExitCode::configuration);
+  EXPECT_TRUE(capture_.has("role ann may not run jobs")) << capture_.text();
+  EXPECT_TRUE(capture_.has("SELECT pulse.grant_worker('ann')"));
 }
 
 TEST_F(HeartbeatTest, a_registration_that_fails_for_now_is_repeated_after_a_pause) {

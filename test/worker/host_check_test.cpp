@@ -48,6 +48,22 @@ TEST_F(HostCheckTest, whose_process_is_gone_is_declared_lost) {
   EXPECT_TRUE(capture_.has("declared_lost worker=3 jobs=2"));
 }
 
+TEST_F(HostCheckTest, who_a_sweep_has_found_lost_meanwhile_is_not_declared_lost_again) {
+  gone_ = {11, 13};
+  sweep_interval_ = "5.000000";
+  given_worker();
+  answer(processes({{"3", "11", "100"}, {"5", "13", "300"}}));
+  ASSERT_EQ(finish_.running(), "declare_lost");
+  claim_.notice("PU100");
+  answer(recovered("2"));
+  ASSERT_EQ(finish_.running(), "sweep");
+  answer(swept(2, /*workers_lost=*/1));
+  ASSERT_EQ(finish_.running(), "check_host") << "the server knows which ones are left";
+  answer(processes({}));
+  EXPECT_EQ(finish_.running(), "");
+  EXPECT_FALSE(capture_.has("declared_lost worker=5"));
+}
+
 TEST_F(HostCheckTest, it_looks_once_more_when_a_beat_can_be_missed) {
   given_worker();
   answer(processes({}));

@@ -84,10 +84,11 @@ inline QueryResult outcomes(const std::vector<std::pair<std::int64_t, std::strin
   return QueryResult({"id", "outcome"}, std::move(cells));
 }
 
-inline QueryResult swept(int recovered) {
+inline QueryResult swept(int recovered, int workers_lost = 0) {
   return QueryResult({"workers_lost", "jobs_requeued", "jobs_failed", "jobs_quarantined",
                       "jobs_timed_out", "jobs_stalled", "jobs_skipped_locked", "skipped_time"},
-                     {"0", std::to_string(recovered), "0", "0", "0", "0", "0", "0.000000"});
+                     {std::to_string(workers_lost), std::to_string(recovered), "0", "0", "0", "0",
+                      "0", "0.000000"});
 }
 
 inline QueryResult nothing() { return QueryResult({"ignored"}, {}); }

@@ -224,6 +224,20 @@ TEST_F(SessionTest, the_same_reason_again_and_again_is_one_line_above_debug) {
   EXPECT_EQ(text.find("warning reconnecting", first + 1), std::string::npos);
 }
 
+TEST_F(SessionTest, an_outage_is_said_again_every_half_minute) {
+  session_->open();
+  for (int i = 0; i < 16; ++i) {
+    connection_.refuse("down");
+    pass(clock_, timers_, 4s);
+  }
+  const std::string text = capture_.text();
+  int said = 0;
+  for (auto at = text.find("warning reconnecting"); at != std::string::npos;
+       at = text.find("warning reconnecting", at + 1))
+    ++said;
+  EXPECT_EQ(said, 2) << text;
+}
+
 TEST_F(SessionTest, an_answer_of_another_version_is_a_refusal) {
   session_->add_sender([this] {
     session_->send(kAsk, {}, 2s,

@@ -39,6 +39,7 @@ TEST_F(TasksFolderTest, executables_are_listed_by_name) {
   const auto listing = must_open().list();
   EXPECT_EQ(listing.identifiers,
             (std::vector<std::string>{"mail/deep/er", "mail/welcome.py", "send"}));
+  EXPECT_EQ(listing.not_executable, std::vector<std::string>{"README"});
   EXPECT_TRUE(listing.refusals.empty());
 }
 

@@ -112,6 +112,7 @@ TEST_F(WorkerTest, a_second_signal_does_that_at_once) {
   end_task(1, killed());
   answer_farewell();
   EXPECT_EQ(exit_code_, ExitCode::forced);
+  EXPECT_TRUE(capture_.has("interrupted=1 ")) << capture_.text();
 }
 
 TEST_F(WorkerTest, forced_it_still_reports_what_had_ended) {

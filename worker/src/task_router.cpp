@@ -1,8 +1,25 @@
 #include "task_router.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace pulse {
+namespace {
+
+constexpr std::size_t kMaxNamed = 20;
+
+// The first names, and how many more there are; nothing for no name.
+std::optional<std::string> list_text(const std::vector<std::string>& names) {
+  if (names.empty()) return std::nullopt;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMaxNamed); ++i)
+    text += (i == 0 ? "" : " ") + names[i];
+  if (names.size() > kMaxNamed)
+    text += " and " + std::to_string(names.size() - kMaxNamed) + " more";
+  return text;
+}
+
+}  // namespace
 
 TaskRouter::TaskRouter(FunctionTasks& functions, ProcessTasks& processes,
                        const std::optional<TasksFolder>& folder, StartExecution executables,
@@ -39,7 +56,14 @@ std::vector<std::string> TaskRouter::read_tasks() const {
   }
   const auto count = static_cast<std::int64_t>(listing.identifiers.size());
   log_.write(count == 0 ? LogLevel::warning : LogLevel::info, "tasks",
-             {{"folder", folder_->path()}, {"count", count}});
+             {{"folder", folder_->path()},
+              {"count", count},
+              {"names", list_text(listing.identifiers)},
+              {"not_executable", list_text(listing.not_executable)}});
+  if (!listing.not_executable.empty()) {
+    log_.info("task_skipped", {{"reason", folder_->path() + '/' + listing.not_executable.front() +
+                                              " is not executable: chmod 755"}});
+  }
   tasks.insert(tasks.end(), listing.identifiers.begin(), listing.identifiers.end());
   return tasks;
 }

@@ -105,6 +105,7 @@ void Worker::wire_heartbeat() {
     claim_session_.wake();
     finish_session_.wake();
   };
+  sweeper_.on_workers_lost = [this] { host_check_.look_again(); };
   heartbeat_.on_background_sweeps = [this](bool sweeps) {
     sweeper_.leave_interval_to_others(sweeps);
   };
@@ -312,6 +313,7 @@ void Worker::finish() {
                         {"failed", counters.failed},
                         {"released", counters.released},
                         {"snoozed", counters.snoozed},
+                        {"interrupted", executor_.interrupted()},
                         {"stale", counters.stale},
                         {"unknown", counters.unknown},
                         {"unreported", static_cast<std::int64_t>(finisher_.size())}});

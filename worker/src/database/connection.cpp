@@ -219,7 +219,8 @@ void LibpqConnection::take() {
   PQenterPipelineMode(connection_.get());
   pipeline_.start_session();
   start_watching();
-  handler(Opened{PQbackendPID(connection_.get()), PQserverVersion(connection_.get())});
+  handler(Opened{PQbackendPID(connection_.get()), PQserverVersion(connection_.get()),
+                 PQdb(connection_.get()), PQuser(connection_.get())});
 }
 
 void LibpqConnection::start_watching() {

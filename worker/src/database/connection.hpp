@@ -44,6 +44,8 @@ using RepliesHandler = std::function<void(Replies)>;
 struct Opened {
   int backend_pid = 0;  // as told at connecting; a pooler makes one up
   int server_version = 0;
+  std::string database;
+  std::string role;
 };
 
 struct OpenFailure {

@@ -13,6 +13,9 @@ namespace {
 // A cancel that arrives before its statement does nothing, so it is sent until there is an answer.
 constexpr Duration kCancelAgain = std::chrono::milliseconds(50);
 
+// An outage is said again so often, because silence looks like a worker that hangs.
+constexpr Duration kTellAgain = std::chrono::seconds(30);
+
 }  // namespace
 
 Session::Session(SessionConfig config, Connection& connection, Timers& timers, Reconnect reconnect,
@@ -76,6 +79,8 @@ void Session::finish_set_up(const Opened& opened, const Reply& reply) {
   deadline_.stop();
   if (const auto* lost = std::get_if<ConnectionLost>(&reply)) return lose(lost->reason);
   is_pooled_ = false;
+  database_ = opened.database;
+  role_ = opened.role;
   if (const auto* rows = std::get_if<QueryResult>(&reply)) {
     is_pooled_ = (*rows)[0].integer("backend_pid") != opened.backend_pid;
   } else {
@@ -162,9 +167,10 @@ void Session::lose(const std::string& reason) {
   deadline_.stop();
   asking_.stop();
   const Duration delay = reconnect_.next_delay(lived);
-  const LogLevel level = reason == last_reason_ ? LogLevel::debug : LogLevel::warning;
+  const bool is_told = reason == last_reason_ && timers_.now() < last_told_ + kTellAgain;
+  if (!is_told) last_told_ = timers_.now();
   last_reason_ = reason;
-  log_.write(level, "reconnecting",
+  log_.write(is_told ? LogLevel::debug : LogLevel::warning, "reconnecting",
              {{"connection", config_.name}, {"reason", reason}, {"delay_ms", delay.count()}});
   state_ = State::pausing;
   pause_.start_in(delay);

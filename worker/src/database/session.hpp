@@ -57,6 +57,9 @@ class Session {
   bool is_open() const { return state_ == State::free || state_ == State::busy; }
   // Session state may not be kept for us: a pooler stands between.
   bool is_pooled() const { return is_pooled_; }
+  // Whose session this is; empty before the first.
+  const std::string& database() const { return database_; }
+  const std::string& role() const { return role_; }
   void set_reconnect_cap(Duration cap) { reconnect_.set_cap(cap); }
 
   // The session is set up; comes before the senders are asked.
@@ -84,10 +87,13 @@ class Session {
 
   State state_ = State::closed;
   bool is_pooled_ = false;
+  std::string database_;
+  std::string role_;
   TimePoint opened_at_{};
   std::vector<ReplyHandler> handlers_;
   std::string running_;      // names of the statements under way
-  std::string last_reason_;  // of the last loss, so that an outage is one line and not a stream
+  std::string last_reason_;  // of the last loss, so that an outage is a line now and then
+  TimePoint last_told_{};    // when that was said above debug
   std::vector<Sender> senders_;
   std::size_t next_sender_ = 0;
 

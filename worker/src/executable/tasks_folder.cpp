@@ -148,6 +148,8 @@ void collect(const TasksFolder& folder, int directory, const std::string& prefix
       collect(folder, below.get(), identifier + '/', depth + 1, listing);
     } else if (folder.find(identifier, refusal)) {
       listing.identifiers.push_back(identifier);
+    } else if (refusal.kind == Kind::not_executable && S_ISREG(status.st_mode)) {
+      listing.not_executable.push_back(identifier);
     } else if (refusal.kind != Kind::not_executable && refusal.kind != Kind::not_found) {
       listing.refusals.push_back(std::move(refusal));
     }
@@ -233,6 +235,7 @@ TasksFolder::Listing TasksFolder::list() const {
   Listing listing;
   collect(*this, fd_.get(), "", 0, listing);
   std::sort(listing.identifiers.begin(), listing.identifiers.end());
+  std::sort(listing.not_executable.begin(), listing.not_executable.end());
   return listing;
 }
 

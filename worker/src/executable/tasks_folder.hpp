@@ -57,11 +57,11 @@ class TasksFolder {
   std::optional<Executable> find(std::string_view identifier, TaskRefusal& refusal) const;
 
   struct Listing {
-    std::vector<std::string> identifiers;  // sorted; every one of them passes find()
-    std::vector<TaskRefusal> refusals;     // executables that are not served, and why
+    std::vector<std::string> identifiers;     // sorted; every one of them passes find()
+    std::vector<std::string> not_executable;  // sorted; files that only lack the permission
+    std::vector<TaskRefusal> refusals;        // executables that are not served, and why
   };
-  // What is served now. Sub-folders give `sub/name`; hidden entries and files without execute
-  // permission are passed over without a word.
+  // What is served now. Sub-folders give `sub/name`; hidden entries are passed over.
   [[nodiscard]] Listing list() const;
 
   // The folder's path with links resolved, as it was when opened.

@@ -152,8 +152,9 @@ void Executor::take_end(ClaimKey claim, const ExecutionEnd& end) {
     if (on_job_took) on_job_took(end.occupied_for.value_or(ran_for));
   } else {
     finisher_.revoke(claim);
-    log_unreported(running.reason == EndReason::interrupted ? "interrupted" : "revoked", claim,
-                   ran_for);
+    const bool is_interrupted = running.reason == EndReason::interrupted;
+    if (is_interrupted) ++interrupted_;
+    log_unreported(is_interrupted ? "interrupted" : "revoked", claim, ran_for);
     held_.erase(claim);
   }
   if (on_slot_free) on_slot_free();

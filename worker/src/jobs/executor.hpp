@@ -45,6 +45,8 @@ class Executor {
   bool take_back(ClaimKey claim);
   // Ends every task that runs.
   void interrupt_all();
+  // Claims so far that ended by it, without an outcome of their own.
+  std::int64_t interrupted() const { return interrupted_; }
 
   // Tasks that this takes wait there instead of here. Set before the first job; outlives this.
   void set_queue(TaskQueue* queue) { queue_ = queue; }
@@ -94,6 +96,7 @@ class Executor {
 
   TaskQueue* queue_ = nullptr;
   std::map<ClaimKey, Running> running_;
+  std::int64_t interrupted_ = 0;
   std::size_t queued_ = 0;  // of those that run, the ones that the queue counts
   Timer limits_;
   Timer pings_;

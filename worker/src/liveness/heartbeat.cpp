@@ -15,7 +15,6 @@ using namespace std::chrono_literals;
 constexpr Duration kRegistrationDeadline = 10s;
 constexpr Duration kRegistrationPause = 1s;
 constexpr Duration kMinAnswerDeadline = 2s;
-// The SQL of 0.1.0 knows no handlers.
 
 std::vector<std::int64_t> job_ids(const std::vector<ClaimKey>& claims) {
   std::set<std::int64_t> ids;
@@ -41,6 +40,24 @@ std::optional<ExitCode> final_refusal(const std::string& sqlstate) {
   if (sqlstate == sqlstate::kNoSchema) return ExitCode::database_gone;
   if (sqlstate == sqlstate::kNoFunction) return ExitCode::database_gone;
   return std::nullopt;
+}
+
+// What is wrong, in the words of an operator, and what mends it.
+std::string refusal_text(const SqlError& error, const Session& session) {
+  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  const std::string& role = session.role();
+  if (error.sqlstate == sqlstate::kNoPrivilege) {
+    const bool is_plain = role.find_first_not_of(kPlain) == std::string::npos;
+    const std::string name = is_plain ? role : '"' + role + '"';
+    return "role " + role + " may not run jobs (" + error.message +
+           "): SELECT pulse.grant_worker('" + name + "')";
+  }
+  // DROP EXTENSION leaves the schema, so a function may be what is missing.
+  if (error.sqlstate == sqlstate::kNoSchema || error.sqlstate == sqlstate::kNoFunction) {
+    return "database " + session.database() + " has no pg_pulse (" + error.message +
+           "): CREATE EXTENSION pg_pulse";
+  }
+  return error.message;
 }
 
 }  // namespace
@@ -113,10 +130,11 @@ void Heartbeat::send_registration() {
 void Heartbeat::take_registration(TimePoint sent_at, const Reply& reply) {
   const auto* rows = std::get_if<QueryResult>(&reply);
   if (rows == nullptr) {
-    log_failure("register_worker", reply);
     const auto* error = std::get_if<SqlError>(&reply);
     const auto code = error == nullptr ? std::nullopt : final_refusal(error->sqlstate);
-    if (code && on_refused) on_refused(*code, error->message);
+    // What ends the worker is said by it.
+    log_failure("register_worker", reply, code ? LogLevel::debug : LogLevel::warning);
+    if (code && on_refused) on_refused(*code, refusal_text(*error, session_));
     next_registration_.start_in(kRegistrationPause);
     return;
   }
@@ -152,7 +170,7 @@ void Heartbeat::take_handlers(const Reply& reply) {
   }
   if (const auto* rows = std::get_if<QueryResult>(&reply)) {
     if (on_handler_tasks) on_handler_tasks(json_strings((*rows)[0].optional_text("tasks")));
-  } else if (std::get<SqlError>(reply).sqlstate != sqlstate::kNoFunction) {
+  } else if (std::get<SqlError>(reply).sqlstate != sqlstate::kNoFunction) {  // 0.1.0 has none
     log_failure("handler_tasks", reply);
   }
   settle_in();
@@ -266,12 +284,13 @@ void Heartbeat::end_farewell() {
   if (done) done();
 }
 
-void Heartbeat::log_failure(const char* statement, const Reply& reply) {
+void Heartbeat::log_failure(const char* statement, const Reply& reply, LogLevel level) {
   const auto* error = std::get_if<SqlError>(&reply);
   const auto* lost = std::get_if<ConnectionLost>(&reply);
-  log_.warning("heartbeat_failed", {{"statement", statement},
-                                    {"sqlstate", error == nullptr ? "" : error->sqlstate},
-                                    {"reason", error == nullptr ? lost->reason : error->message}});
+  log_.write(level, "heartbeat_failed",
+             {{"statement", statement},
+              {"sqlstate", error == nullptr ? "" : error->sqlstate},
+              {"reason", error == nullptr ? lost->reason : error->message}});
 }
 
 // Short enough that another connection can still beat before claims are doubted.

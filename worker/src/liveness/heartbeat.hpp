@@ -90,7 +90,7 @@ class Heartbeat {
   void send_farewell();
   void end_farewell();
   std::chrono::nanoseconds overdue_at(TimePoint time) const;
-  void log_failure(const char* statement, const Reply& reply);
+  void log_failure(const char* statement, const Reply& reply, LogLevel level = LogLevel::warning);
   Duration answer_deadline() const;
 
   const HeartbeatConfig config_;

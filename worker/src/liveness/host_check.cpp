@@ -39,6 +39,12 @@ void HostCheck::look() {
   session_.wake();
 }
 
+void HostCheck::look_again() {
+  if (gone_.empty()) return;
+  gone_.clear();
+  look();
+}
+
 bool HostCheck::send_next() {
   if (!gone_.empty()) {
     send_gone();

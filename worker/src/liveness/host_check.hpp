@@ -22,6 +22,8 @@ class HostCheck {
   // Looks now, and once more when workers whose session has just ended have missed a beat.
   void start(const Registration& registration, IsGone is_gone);
   void stop();
+  // Other workers were found lost meanwhile: the server is asked anew which ones are left.
+  void look_again();
 
  private:
   struct Gone {

@@ -89,6 +89,7 @@ void Sweeper::take_report(const Reply& reply) {
               {"stalled", row.integer("jobs_stalled")},
               {"skipped_locked", row.integer("jobs_skipped_locked")},
               {"skipped_ms", skipped.count()}});
+  if (workers_lost > 0 && on_workers_lost) on_workers_lost();
   if (recovered >= kMaxJobs) sweep_now();
 }
 
