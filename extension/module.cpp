@@ -2,7 +2,7 @@
 // With shared_preload_libraries, shared memory is sized for the whole server.
 #include "server/postgres.hpp"
 
-#include "background/launcher.hpp"
+#include "background/process.hpp"
 #include "claim/claims_in_progress.hpp"
 #include "claim/low_water_mark.hpp"
 #include "install/drop_guard.hpp"

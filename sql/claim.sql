@@ -135,6 +135,8 @@ BEGIN
   PERFORM pulse._require_read_committed('claim_job');
   PERFORM pulse._require_claims();
   PERFORM pulse._lock_worker_shared(claim_job.worker_id);
+  -- As the claim locks it: a weaker lock first would let REINDEX in between.
+  LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   status := pulse._require_alive(claim_job.worker_id);
   -- The job's queue may have a place that no claim has given away yet.
   IF EXISTS (SELECT FROM pulse.job AS j WHERE j.id = claim_job.job_id AND j.state = 'parked') THEN

@@ -60,7 +60,7 @@ CREATE OR REPLACE FUNCTION pulse._interval(us bigint) RETURNS interval
   RETURN pg_catalog.make_interval(secs => us / 1000000.0::float8);
 COMMENT ON FUNCTION pulse._interval(bigint) IS 'Converts microseconds to a duration.';
 
--- Names and numbers are checked in one place: extension/server/argument_checks.cpp.
+-- Names and numbers are checked in one place: extension/server/call_checks.cpp.
 CREATE OR REPLACE FUNCTION pulse._check_name(what text, value text, longest int) RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_name';
 COMMENT ON FUNCTION pulse._check_name(text, text, int) IS

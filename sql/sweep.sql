@@ -184,6 +184,8 @@ DECLARE
   marked int;
   skipped int;
 BEGIN
+  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
+  LOCK TABLE pulse.heartbeat, pulse.job IN ROW EXCLUSIVE MODE;
   stamped := pulse._stamp_ended_sessions(pulse._live_now_us());
   result.skipped_time := pulse._tick();
   live_us := pulse._live_now_us();
@@ -261,6 +263,8 @@ DECLARE
   status text;
   ids bigint[];
 BEGIN
+  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
+  LOCK TABLE pulse.heartbeat, pulse.job IN ROW EXCLUSIVE MODE;
   SELECT h.verdict INTO status FROM pulse.heartbeat AS h
    WHERE h.worker_id = _declare_lost.worker_id FOR UPDATE;
   IF status IS NULL AND NOT EXISTS (SELECT FROM pulse.worker AS w

@@ -5,6 +5,40 @@
 namespace pulse {
 namespace {
 
+struct KnownRelation {
+  Oid Catalog::*oid;
+  const char* name;
+  bool is_in_0_1_0 = true;
+};
+constexpr KnownRelation kRelations[] = {
+    {&Catalog::job, "job"},
+    {&Catalog::job_key, "job_pkey"},
+    {&Catalog::job_claim_idx, "job_claim_idx"},
+    {&Catalog::job_running_idx, "job_running_idx"},
+    {&Catalog::job_parked_idx, "job_parked_idx"},
+    {&Catalog::job_parked_due_idx, "job_parked_due_idx"},
+    {&Catalog::job_open_idx, "job_open_idx"},
+    {&Catalog::job_waiting_key_idx, "job_waiting_key_idx"},
+    {&Catalog::job_running_key_idx, "job_running_key_idx"},
+    {&Catalog::claim_batch, "claim_batch", false},
+    {&Catalog::claim_batch_idx, "claim_batch_idx", false},
+    {&Catalog::heartbeat, "heartbeat"},
+    {&Catalog::heartbeat_key, "heartbeat_pkey"},
+    {&Catalog::worker, "worker"},
+    {&Catalog::worker_key, "worker_pkey"},
+    {&Catalog::attempt, "attempt"},
+    {&Catalog::finished_job, "finished_job"},
+    {&Catalog::task, "task"},
+    {&Catalog::task_key, "task_pkey"},
+    {&Catalog::queue, "queue"},
+    {&Catalog::queue_key, "queue_pkey"},
+    {&Catalog::clock, "clock"},
+    {&Catalog::token_seq, "token_seq"},
+    {&Catalog::worker_id_seq, "worker_id_seq"},
+    {&Catalog::attachment_seq, "attachment_seq"},
+    {&Catalog::installation, "installation", false},
+};
+
 Catalog known;
 bool is_valid = false;
 uint64 generation = 1;  // of the oids that catalog() looks up next
@@ -15,11 +49,12 @@ void invalidate() {
   generation++;
 }
 
-// A change of any of these relations, or of an unnamed one, empties the cache: lookups are cheap
-// and rare. Must not raise, because any lock of a relation may call it.
-extern "C" void pulse_relation_changed(Datum, Oid relation) {
-  if (relation == InvalidOid || relation == known.job || relation == known.installation)
-    invalidate();
+// A change of any of these relations, or of an unnamed one, empties the cache: REINDEX CONCURRENTLY
+// gives an index another oid. Must not raise, because any lock of a relation may call it.
+extern "C" void pulse_relation_changed(Datum, Oid changed) {
+  if (changed == InvalidOid) return invalidate();
+  for (const auto& relation : kRelations)
+    if (known.*relation.oid == changed) return invalidate();
 }
 
 extern "C" void pulse_namespace_changed(Datum, int, uint32) { invalidate(); }
@@ -44,40 +79,17 @@ Oid state_named(const char* type_name, const char* name) {
 
 void load_catalog() {
   known.schema = get_namespace_oid("pulse", false);
-  known.job = relation_named("job");
-  known.job_key = relation_named("job_pkey");
-  known.job_claim_idx = relation_named("job_claim_idx");
-  known.job_running_idx = relation_named("job_running_idx");
-  known.job_parked_idx = relation_named("job_parked_idx");
-  known.job_parked_due_idx = relation_named("job_parked_due_idx");
-  known.job_open_idx = relation_named("job_open_idx");
-  known.job_waiting_key_idx = relation_named("job_waiting_key_idx");
-  known.job_running_key_idx = relation_named("job_running_key_idx");
+  for (const auto& relation : kRelations)
+    known.*relation.oid = relation.is_in_0_1_0 ? relation_named(relation.name)
+                                               : get_relname_relid(relation.name, known.schema);
   known.has_index_lanes = get_attnum(known.job, "index_lane") == kJobIndexLane;
-  known.claim_batch = known.has_index_lanes ? relation_named("claim_batch") : InvalidOid;
-  known.claim_batch_idx = known.has_index_lanes ? relation_named("claim_batch_idx") : InvalidOid;
   known.state_ready = state_named("job_state", "ready");
   known.state_parked = state_named("job_state", "parked");
   known.state_running = state_named("job_state", "running");
-  known.heartbeat = relation_named("heartbeat");
-  known.heartbeat_key = relation_named("heartbeat_pkey");
-  known.worker = relation_named("worker");
-  known.worker_key = relation_named("worker_pkey");
-  known.attempt = relation_named("attempt");
-  known.finished_job = relation_named("finished_job");
   known.finished_completed = state_named("finished_state", "completed");
   known.finished_failed = state_named("finished_state", "failed");
   known.finished_quarantined = state_named("finished_state", "quarantined");
   known.finished_cancelled = state_named("finished_state", "cancelled");
-  known.task = relation_named("task");
-  known.task_key = relation_named("task_pkey");
-  known.queue = relation_named("queue");
-  known.queue_key = relation_named("queue_pkey");
-  known.clock = relation_named("clock");
-  known.token_seq = relation_named("token_seq");
-  known.worker_id_seq = relation_named("worker_id_seq");
-  known.attachment_seq = relation_named("attachment_seq");
-  known.installation = get_relname_relid("installation", known.schema);
 }
 
 }  // namespace

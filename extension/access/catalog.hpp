@@ -1,5 +1,6 @@
 // The oids of the extension's tables, indexes and enum values in this database. A session looks
-// them up once, and again after CREATE, DROP or ALTER EXTENSION, or a change of the installation.
+// them up once, and again after a change of any of them. The oid of an index is read under a lock
+// of its table: while that is held, REINDEX CONCURRENTLY does not drop the index.
 #pragma once
 
 #include "server/postgres.hpp"

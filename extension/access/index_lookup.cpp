@@ -1,6 +1,7 @@
 #include "access/index_lookup.hpp"
 
 #include "server/compat.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 namespace {
@@ -13,10 +14,7 @@ void seek_between(IndexLookup* ids, int64 first, int64 last) {
   seek_keys(ids, keys);
 }
 
-int64 current_id(const IndexLookup* ids) {
-  bool isnull;
-  return DatumGetInt64(slot_getattr(ids->row, 1, &isnull));
-}
+int64 current_id(const IndexLookup* ids) { return DatumGetInt64(value_of(ids->row, 1)); }
 
 }  // namespace
 

@@ -1,19 +1,17 @@
 #include "access/ordered_scan.hpp"
 
-#include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "server/compat.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 
 constexpr int kBoundKeys = 2;  // its lower and its upper bound
 
 JobOrder order_of(TupleTableSlot* row) {
-  bool isnull;
-  return {DatumGetInt16(slot_getattr(row, kJobPriority, &isnull)),
-          DatumGetTimestampTz(slot_getattr(row, kJobRunAt, &isnull)),
-          DatumGetInt64(slot_getattr(row, kJobId, &isnull))};
+  return {int2_of(row, kJobPriority), DatumGetTimestampTz(value_of(row, kJobRunAt)),
+          DatumGetInt64(value_of(row, kJobId))};
 }
 
 bool sorts_before(const JobOrder* a, const JobOrder* b) {
@@ -71,8 +69,7 @@ void rescan_up_to(OrderedScan* scan, int16 last) {
 }
 
 bool read_ordered_row(OrderedScan* scan) {
-  bool isnull;
-  if (DatumGetObjectId(slot_getattr(scan->slot, kJobState, &isnull)) != scan->state) return false;
+  if (DatumGetObjectId(value_of(scan->slot, kJobState)) != scan->state) return false;
   static_cast<JobOrder&>(*scan) = order_of(scan->slot);
   return true;
 }

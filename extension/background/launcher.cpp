@@ -1,11 +1,8 @@
-#include "background/launcher.hpp"
-
 #include "background/process.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
-#include "wake/background_wake.hpp"
 
 namespace pulse {
 namespace {

@@ -13,8 +13,8 @@
 #include "server/compat.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
-#include "wake/background_wake.hpp"
 #include "wake/pending_wakes.hpp"
+#include "wake/waiters.hpp"
 
 namespace pulse {
 namespace {

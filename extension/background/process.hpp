@@ -1,11 +1,15 @@
-// Common code of the background worker's processes: the launcher, which connects to no database,
-// and the maintainers.
+// The processes of the background worker. The launcher is permanent and connects to no database, so
+// it blocks no DROP or CREATE DATABASE. It starts a maintainer in a database of pulse.databases
+// when work is due there.
 #pragma once
 
 #include "server/postgres.hpp"
 #include "server/shared_memory.hpp"
 
 namespace pulse {
+
+// Called from _PG_init while the server preloads libraries.
+void register_launcher();
 
 // Called first in such a process: installs the handlers of SIGTERM and SIGHUP.
 void start_background_process();

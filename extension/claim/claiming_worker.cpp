@@ -5,15 +5,12 @@
 #include "access/index_lookup.hpp"
 #include "job/job_table.hpp"
 #include "liveness/heartbeat.hpp"
-#include "liveness/liveness_clock.hpp"
 #include "server/advisory_lock.hpp"
-#include "server/argument_checks.hpp"
+#include "server/call_checks.hpp"
 #include "server/errors.hpp"
-#include "server/hash.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
-#include "server/transaction_checks.hpp"
-#include "wake/pending_wakes.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 namespace {
@@ -28,10 +25,10 @@ KnownTasks known_tasks;
 
 // Calls use(row) with the row of this id. False when there is none.
 template <typename Use>
-bool with_row(Oid table_oid, Oid key_index, int64 id, Snapshot snapshot, Use use) {
+bool with_row(Oid table_oid, Oid Catalog::*key_index, int64 id, Snapshot snapshot, Use use) {
   Relation table = table_open(table_oid, AccessShareLock);
   IndexLookup rows;
-  open_index_lookup(&rows, table, key_index, snapshot);
+  open_index_lookup(&rows, table, catalog()->*key_index, snapshot);
   bool is_found = find_id(&rows, id);
   if (is_found) use(rows.row);
   close_index_lookup(&rows);
@@ -41,7 +38,7 @@ bool with_row(Oid table_oid, Oid key_index, int64 id, Snapshot snapshot, Use use
 
 template <typename Use>
 bool with_beat(int64 worker_id, Snapshot snapshot, Use use) {
-  return with_row(catalog()->heartbeat, catalog()->heartbeat_key, worker_id, snapshot, use);
+  return with_row(catalog()->heartbeat, &Catalog::heartbeat_key, worker_id, snapshot, use);
 }
 
 [[noreturn]] void refuse_worker(const char* worker_id, const char* state) {
@@ -98,7 +95,7 @@ ArrayType* registered_tasks(int64 worker_id) {
     MemoryContextSwitchTo(old);
   };
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  if (!with_row(catalog()->worker, catalog()->worker_key, worker_id, snapshot, remember))
+  if (!with_row(catalog()->worker, &Catalog::worker_key, worker_id, snapshot, remember))
     refuse_worker(worker_id, "unknown");
   UnregisterSnapshot(snapshot);
   known_tasks.worker_id = worker_id;

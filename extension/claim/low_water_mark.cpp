@@ -2,9 +2,9 @@
 
 #include "access/catalog.hpp"
 #include "server/clocks.hpp"
-#include "server/hash.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 namespace {

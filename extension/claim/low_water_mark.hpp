@@ -7,11 +7,8 @@
 // raises a mark. So each bucket counts lowerings and keeps the last keys, and a claim raises a mark
 // no further than the keys added since before its snapshot.
 //
-// A claim moves the mark over the jobs that it is about to take, before it locks any of them. Other
-// claims continue after them, so no two claims take the same rows. Jobs over which another claim
-// moved the mark first belong to that claim. Jobs of the range that it cannot lock lower the mark
-// again. If its transaction is undone, the mark is lowered as for any claim
-// (claims_in_progress.hpp).
+// A claim moves the mark over the jobs that it is about to take (reserved_range.cpp). Jobs of the
+// range that it cannot lock lower the mark again, and so does the end of an undone transaction.
 //
 // Some rows become ready without lowering a mark: rows of a prepared transaction, rows written by
 // hand. So marks expire. The next claim then checks up to 1,000 entries below the mark and

@@ -1,5 +1,4 @@
 #include "access/catalog.hpp"
-#include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "claim/claim.hpp"
 #include "server/compat.hpp"

@@ -2,7 +2,7 @@
 
 #include "access/catalog.hpp"
 #include "install/installation.hpp"
-#include "wake/background_wake.hpp"
+#include "wake/waiters.hpp"
 
 namespace pulse {
 namespace {

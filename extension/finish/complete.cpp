@@ -9,7 +9,7 @@
 #include "finish/attempt_record.hpp"
 #include "finish/claim_list.hpp"
 #include "job/task_settings.hpp"
-#include "server/argument_checks.hpp"
+#include "server/call_checks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
 #include "server/shared_memory.hpp"

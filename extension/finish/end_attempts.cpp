@@ -1,7 +1,6 @@
 // pulse._end_attempts() ends attempts for SQL functions; see sql/attempt.sql.
 #include "server/postgres.hpp"
 
-#include "access/columns.hpp"
 #include "finish/attempt_end.hpp"
 #include "server/compat.hpp"
 #include "server/values.hpp"

@@ -1,11 +1,9 @@
 // pulse.fail, fail_many, release and snooze: see sql/finish.sql for their contracts.
 #include "server/postgres.hpp"
 
-#include "access/catalog.hpp"
-#include "access/columns.hpp"
 #include "finish/attempt_end.hpp"
 #include "finish/claim_list.hpp"
-#include "server/argument_checks.hpp"
+#include "server/call_checks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
 

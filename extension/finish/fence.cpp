@@ -70,7 +70,8 @@ bool lock_and_match(Relation job, TupleTableSlot* slot, Snapshot snapshot, int64
 // The reason why the claim is lost; NULL when it is current.
 const char* lost_reason(const Fence& fence, bool lock) {
   CommandCounterIncrement();
-  Relation job = table_open(catalog()->job, RowShareLock);
+  // As a later change locks the table: a weaker lock first would let REINDEX in between.
+  Relation job = table_open(catalog()->job, RowExclusiveLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   IndexLookup jobs;
   open_index_lookup(&jobs, job, catalog()->job_key, snapshot);

@@ -2,7 +2,6 @@
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
-#include "claim/due_scan.hpp"
 #include "job/key_lock.hpp"
 #include "server/compat.hpp"
 

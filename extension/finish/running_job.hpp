@@ -1,7 +1,6 @@
 // Finds and locks the row of a running job, so that the caller can end its attempt.
 #pragma once
 
-#include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "job/job_table.hpp"
 #include "server/postgres.hpp"

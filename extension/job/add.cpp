@@ -6,7 +6,7 @@
 #include "job/insert_jobs.hpp"
 #include "job/job_table.hpp"
 #include "job/task_settings.hpp"
-#include "server/argument_checks.hpp"
+#include "server/call_checks.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
@@ -250,6 +250,8 @@ const char* mode_named(text* name) {
 }
 
 Datum add_keyed(RowValue* spec, const char* mode) {
+  // As a later change locks the table: a weaker lock first would let REINDEX in between.
+  LockRelationOid(catalog()->job, RowExclusiveLock);
   Oid arguments[] = {spec_type(), TEXTOID};
   Oid function =
       LookupFuncName(list_make2(makeString(pstrdup("pulse")), makeString(pstrdup("_add_keyed"))), 2,

@@ -16,6 +16,7 @@
 #include "job/job_index.hpp"
 #include "server/compat.hpp"
 #include "server/postgres.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 
@@ -81,12 +82,6 @@ struct JobChange : RowValue {
       clear(kJobRunningWorkerId);
   }
 };
-
-// The value of a column of a row; not meaningful for a NULL.
-inline Datum value_of(TupleTableSlot* row, int column) {
-  bool isnull;
-  return slot_getattr(row, column, &isnull);
-}
 
 inline NullableDatum field_of(TupleTableSlot* row, int column) {
   NullableDatum field;

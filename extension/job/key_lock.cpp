@@ -1,8 +1,8 @@
 #include "job/key_lock.hpp"
 
 #include "server/advisory_lock.hpp"
-#include "server/hash.hpp"
 #include "server/shared_memory.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 namespace {

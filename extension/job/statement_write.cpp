@@ -1,6 +1,5 @@
 #include "job/statement_write.hpp"
 
-#include "access/catalog.hpp"
 #include "access/search_path.hpp"
 #include "job/job_table.hpp"
 

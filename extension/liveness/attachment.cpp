@@ -9,7 +9,7 @@
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
-#include "wake/background_wake.hpp"
+#include "wake/waiters.hpp"
 
 namespace pulse {
 namespace {

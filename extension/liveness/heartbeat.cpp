@@ -11,10 +11,10 @@
 #include "job/task_settings.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/advisory_lock.hpp"
+#include "server/call_checks.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
-#include "server/transaction_checks.hpp"
 #include "server/values.hpp"
 #include "wake/async_commit.hpp"
 #include "wake/wait_for_job.hpp"
@@ -88,10 +88,10 @@ bool lock_living(JobTable* beats, int64 worker_id, LockWaitPolicy wait, Conditio
 // --- what the worker must learn -----------------------------------------------------------------
 
 // Whether the index, whose first column is the worker, has an entry of this worker.
-bool has_row(Oid table_oid, Oid index, int64 worker_id, Snapshot snapshot) {
+bool has_row(Oid table_oid, Oid Catalog::*index, int64 worker_id, Snapshot snapshot) {
   Relation table = table_open(table_oid, AccessShareLock);
   IndexLookup rows;
-  open_index_lookup(&rows, table, index, snapshot);
+  open_index_lookup(&rows, table, catalog()->*index, snapshot);
   bool found = find_id(&rows, worker_id);
   close_index_lookup(&rows);
   table_close(table, AccessShareLock);
@@ -99,9 +99,8 @@ bool has_row(Oid table_oid, Oid index, int64 worker_id, Snapshot snapshot) {
 }
 
 bool has_no_jobs(int64 worker_id, Snapshot snapshot) {
-  const Catalog* known = catalog();
-  return !has_row(known->job, known->job_running_idx, worker_id, snapshot) &&
-         !has_row(known->claim_batch, known->claim_batch_idx, worker_id, snapshot);
+  return !has_row(catalog()->job, &Catalog::job_running_idx, worker_id, snapshot) &&
+         !has_row(catalog()->claim_batch, &Catalog::claim_batch_idx, worker_id, snapshot);
 }
 
 // Whether a task with a handler has changed after this moment.

@@ -6,6 +6,7 @@
 #include "server/compat.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 namespace {
@@ -26,12 +27,11 @@ ClockReading read_clock() {
   TableScanDesc scan = table_beginscan(clock, snapshot, 0, nullptr);
   bool found = false;
   while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
-    bool isnull;
-    int64 vt = DatumGetInt64(slot_getattr(slot, kClockVt, &isnull));
+    int64 vt = DatumGetInt64(value_of(slot, kClockVt));
     if (found && vt < reading.vt_us) continue;
-    TimestampTz tick = DatumGetTimestampTz(slot_getattr(slot, kClockLastTick, &isnull));
+    TimestampTz tick = DatumGetTimestampTz(value_of(slot, kClockLastTick));
     if (found && vt == reading.vt_us && tick < reading.last_tick) continue;
-    reading = {vt, tick, DatumGetInt32(slot_getattr(slot, kClockTimeline, &isnull))};
+    reading = {vt, tick, DatumGetInt32(value_of(slot, kClockTimeline))};
     found = true;
   }
   table_endscan(scan);

@@ -8,9 +8,9 @@
 #include "queue/queue_marks.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
-#include "server/hash.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
+#include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {
@@ -45,17 +45,19 @@ struct JobScan {
   IndexLookup rows;
 };
 
-void open_job_scan(JobScan* scan, Oid index, int keys) {
+// The lock of the table is that of a later change. A weaker one first would let REINDEX in between,
+// which waits for the lock of the index.
+void open_job_scan(JobScan* scan, Oid Catalog::*index, int keys) {
   CommandCounterIncrement();
-  scan->job = table_open(catalog()->job, AccessShareLock);
+  scan->job = table_open(catalog()->job, RowExclusiveLock);
   scan->snapshot = RegisterSnapshot(GetLatestSnapshot());
-  open_index_lookup(&scan->rows, scan->job, index, scan->snapshot, keys);
+  open_index_lookup(&scan->rows, scan->job, catalog()->*index, scan->snapshot, keys);
 }
 
 void close_job_scan(JobScan* scan) {
   close_index_lookup(&scan->rows);
   UnregisterSnapshot(scan->snapshot);
-  table_close(scan->job, AccessShareLock);
+  table_close(scan->job, NoLock);
 }
 
 Queue read_queue(Datum name, int slot, Snapshot snapshot) {
@@ -224,7 +226,7 @@ bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot) {
 
 void promote_queues_of_slot(int slot, PromotionBudget* budget) {
   JobScan parked;
-  open_job_scan(&parked, catalog()->job_parked_idx, 2);
+  open_job_scan(&parked, &Catalog::job_parked_idx, 2);
   Datum name = CStringGetTextDatum("");
   int at = slot;
   while (next_queue(&parked.rows, &at, &name, true)) {
@@ -266,7 +268,7 @@ void mark_fallen_due() {
   if (!database || pg_atomic_read_u64(&database->parked_due) > static_cast<uint64>(now)) return;
   FallenDueScan fallen_due = begin_fallen_due_scan(database);
   JobScan scan;
-  open_job_scan(&scan, catalog()->job_parked_due_idx, 1);
+  open_job_scan(&scan, &Catalog::job_parked_due_idx, 1);
   ScanKeyData key;
   ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_TIMESTAMPTZ_GT,
               TimestampTzGetDatum(fallen_due.seen_until));
@@ -293,7 +295,7 @@ int reconcile_queues(int max_count) {
   DatabaseState* database = queue_state();
   if (max_count == 0) record_full_check(database);
   JobScan parked;
-  open_job_scan(&parked, catalog()->job_parked_idx, 2);
+  open_job_scan(&parked, &Catalog::job_parked_idx, 2);
   MemoryContext step =
       AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);
   Datum name = CStringGetTextDatum("");

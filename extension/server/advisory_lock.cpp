@@ -1,8 +1,8 @@
 #include "server/advisory_lock.hpp"
 
 #include "server/compat.hpp"
-#include "server/hash.hpp"
 #include "server/shared_memory.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 namespace {

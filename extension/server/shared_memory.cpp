@@ -1,6 +1,6 @@
 #include "server/shared_memory.hpp"
 
-#include "server/hash.hpp"
+#include "server/values.hpp"
 
 namespace pulse {
 namespace {

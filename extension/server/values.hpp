@@ -19,15 +19,31 @@ inline void read_fields(HeapTupleHeader value, TupleDesc shape, Datum* values, b
   heap_deform_tuple(&tuple, shape, values, nulls);
 }
 
-inline int16 int2_of(TupleTableSlot* row, int column) {
+// The value of a column of a row; not meaningful for a NULL.
+inline Datum value_of(TupleTableSlot* row, int column) {
   bool isnull;
-  return DatumGetInt16(slot_getattr(row, column, &isnull));
+  return slot_getattr(row, column, &isnull);
+}
+
+inline int16 int2_of(TupleTableSlot* row, int column) {
+  return DatumGetInt16(value_of(row, column));
 }
 
 inline bool text_is(Datum value, const char* expected) {
   text* have = DatumGetTextPP(value);
   Size length = strlen(expected);
   return VARSIZE_ANY_EXHDR(have) == length && memcmp(VARDATA_ANY(have), expected, length) == 0;
+}
+
+// FNV-1a with 64 bits (Fowler, Noll, Vo: draft-eastlake-fnv). Its values are stored in indexes and
+// lock tags, so the function must never change.
+inline uint64 fnv1a(const char* data, int length) {
+  uint64 hash = UINT64CONST(14695981039346656037);
+  for (int i = 0; i < length; i++) {
+    hash ^= static_cast<unsigned char>(data[i]);
+    hash *= UINT64CONST(1099511628211);
+  }
+  return hash;
 }
 
 }  // namespace pulse

@@ -1,8 +1,7 @@
 #include "wake/pending_wakes.hpp"
 
-#include "server/argument_checks.hpp"
+#include "server/call_checks.hpp"
 #include "server/clocks.hpp"
-#include "wake/background_wake.hpp"
 #include "wake/waiters.hpp"
 
 namespace pulse {

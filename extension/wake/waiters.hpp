@@ -77,4 +77,13 @@ void signal_waiters(int count = PG_INT32_MAX);
 // The earliest known run_at of a future job, or kNever.
 uint64 earliest_due(DatabaseState* database);
 
+// Requests a sweep of the database at that time: from the background worker first, else from a
+// waiter.
+void request_sweep(DatabaseState* database, TimestampTz at);
+
+void wake_launcher();
+
+// Wakes the launcher, because a database that it could not serve may have changed.
+void signal_launcher();
+
 }  // namespace pulse

@@ -1,4 +1,5 @@
-// Checks of names and values given by a caller; all raise PU004.
+// Checks of a call: of the names and values that it is given, which raise PU004, and of the
+// transaction that it runs in.
 #pragma once
 
 #include <initializer_list>
@@ -35,5 +36,8 @@ void check_number(const char* what, int64 value, int64 lowest, int64 highest);
 
 // Returns the elements of a text array. Raises for more than one dimension and for NULLs.
 Datum* text_elements(ArrayType* array, const char* what, int* count);
+
+// Warns in a transaction block of the client that this call counts only once the block commits.
+void warn_in_block(const char* what);
 
 }  // namespace pulse
