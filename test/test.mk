@@ -94,8 +94,9 @@ check-valgrind: stage ## unit tests, and jobs that are functions, under valgrind
 	$(TOOL)/cluster run smoke-valgrind -- $(SRC)/test/support/smoke_functions $(VALGRIND) \
 	  $(CURDIR)/$(WORKER_BUILD)/pulse-worker
 
-check-e2e-long: stage ## hundreds of escapes and gigabytes of output, where check-e2e has a few
-	PULSE_LONG=1 PULSE_LABEL=long $(TOOL)/suite e2e test/e2e/escape.pl test/e2e/hostile_tasks.pl
+check-e2e-long: stage ## hundreds of escapes, gigabytes of output, minutes of maintenance, where check-e2e has a few
+	PULSE_LONG=1 PULSE_LABEL=long $(TOOL)/suite e2e test/e2e/escape.pl test/e2e/hostile_tasks.pl \
+	    test/e2e/maintenance_of_every_table.pl
 
 fuzz: packages-fuzz ## 10 million fuzzed inputs (FUZZ_INPUTS=…) for the worker's parsers; needs clang
 	$(TOOL)/../fuzz/run $(FUZZ_INPUTS)
