@@ -57,8 +57,10 @@ $node->safe_psql('postgres', "$schema CREATE EXTENSION amcheck;
         pulse.set_task('run', backoff => 'none'), pulse.set_task('stream', backoff => 'none'),
         pulse.set_queue('q1', 3)");
 $node->backup('copy');
+$node->safe_psql('postgres', q{SELECT pg_create_physical_replication_slot('standby', true)});
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'copy', has_streaming => 1);
+$standby->append_conf('postgresql.conf', "primary_slot_name = 'standby'");
 $standby->start;
 my $maintenance = Pulse::Maintenance->new($node);
 

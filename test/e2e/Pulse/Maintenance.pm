@@ -96,11 +96,14 @@ sub _cluster {
         "ALTER TABLE $table->{name} SET WITHOUT CLUSTER");
 }
 
+# A planner that has read their number, and then misses them, raises an error: so that no session
+# plans a query on the table while they go, its lock comes first.
 sub _statistics {
     my ($table) = @_;
     return if $table->{column} eq $table->{last_column};
     return ("CREATE STATISTICS pulse.@{[MINE]} ON $table->{column}, $table->{last_column}
-        FROM $table->{name}", "ANALYZE $table->{name}", "DROP STATISTICS pulse.@{[MINE]}");
+        FROM $table->{name}", "ANALYZE $table->{name}",
+        "DO 'BEGIN LOCK TABLE $table->{name}; DROP STATISTICS pulse.@{[MINE]}; END'");
 }
 
 # ENABLE TRIGGER forgets that a trigger was to fire always.
