@@ -301,6 +301,8 @@ subtest 'maintenance of every table' => sub {
     is(value($subscriber, q{SELECT count(*) FROM pg_stat_subscription WHERE pid IS NOT NULL
             AND relid IS NULL}), 1, 'the subscriber is alive');
     stop_producers();
+    # A heartbeat deletes batches of claims whose jobs have ended.
+    wait_until($node, 'SELECT count(*) = 0 FROM pulse.claim_batch', 'every batch has ended');
     expect_followed($subscriber, 'all_of_it', qr/heartbeat|clock|change/);
     is(value($subscriber, q{SELECT srrelid::regclass FROM pg_subscription_rel
             WHERE srsubstate <> 'r'}), '', 'it has every table');
