@@ -199,9 +199,11 @@ BEGIN
   IF pulse._room(result, max_jobs) > 0 THEN
     result := pulse._recover_late(result, max_jobs, live_us);
   END IF;
-  -- A check of all queues takes long where there are many, and a recovery must not wait for it.
+  -- Only COMMIT PREPARED can leave a queue without its mark while the server runs. A check of all
+  -- queues takes long where there are many, and no heartbeat and no recovery must wait for it.
   PERFORM pulse._reconcile_queues(
-    CASE WHEN stamped = 0 AND marked = 0 AND pulse._room(result, max_jobs) = max_jobs
+    CASE WHEN EXISTS (SELECT FROM pg_prepared_xacts AS x WHERE x.database = current_database())
+           AND stamped = 0 AND marked = 0 AND pulse._room(result, max_jobs) = max_jobs
       THEN 0 ELSE 1000 END);
   PERFORM pulse._promote_marked(256);
   DELETE FROM pulse.heartbeat AS h

@@ -136,8 +136,11 @@ void requeue(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
 
 void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
              const Decision& decision) {
+  bool is_for_reason =
+      decision.state == catalog()->finished_cancelled && is_set(row, kJobCancelReason);
+  NullableDatum error = is_for_reason ? field_of(row, kJobCancelReason) : ending.error;
   record_finished_job(&ends->records, row,
-                      {decision.state, decision.crashes, ending.payload, kNull, ending.error});
+                      {decision.state, decision.crashes, ending.payload, kNull, error});
   if (is_set(row, kJobQueueName))
     note_queue_slot(queue_slot(DatumGetTextPP(value_of(row, kJobQueueName))));
   if (try_delete_row(&ends->jobs.table, row, true) != TM_Ok)

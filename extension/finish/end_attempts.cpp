@@ -2,6 +2,7 @@
 #include "server/postgres.hpp"
 
 #include "finish/attempt_end.hpp"
+#include "finish/claim_list.hpp"
 #include "server/compat.hpp"
 #include "server/values.hpp"
 
@@ -46,26 +47,8 @@ Ending read_ending(Datum element) {
   return ending;
 }
 
-struct Elements {
-  Datum* values;
-  bool* nulls;
-  int count;
-};
-
-Elements elements_of(ArrayType* array) {
-  Elements elements = {};
-  if (!array) return elements;
-  int16 length;
-  bool by_value;
-  char alignment;
-  get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &alignment);
-  deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, alignment, &elements.values,
-                    &elements.nulls, &elements.count);
-  return elements;
-}
-
 // Ends at most `max_count` of the attempts. Without tokens, each is the one that runs.
-void end_attempts(ReturnSetInfo* results, const Elements& endings, const Elements& tokens,
+void end_attempts(ReturnSetInfo* results, const ArgumentArray& endings, const ArgumentArray& tokens,
                   int max_count) {
   AttemptEnds ends;
   open_attempt_ends(&ends);
@@ -73,10 +56,8 @@ void end_attempts(ReturnSetInfo* results, const Elements& endings, const Element
   for (int i = 0; i < endings.count && ended < max_count; i++) {
     CHECK_FOR_INTERRUPTS();
     if (endings.nulls[i]) continue;
-    NullableDatum token = kNull;
-    if (i < tokens.count) token = {tokens.values[i], tokens.nulls[i]};
     Ending ending = read_ending(endings.values[i]);
-    const char* state = end_attempt(&ends, ending, token).state;
+    const char* state = end_attempt(&ends, ending, tokens.at(i)).state;
     if (!state) continue;
     ended++;
     Datum values[] = {Int64GetDatum(ending.job_id), CStringGetTextDatum(state), ending.outcome};
@@ -92,11 +73,9 @@ void end_attempts(ReturnSetInfo* results, const Elements& endings, const Element
 // pulse._end_attempts(endings, tokens, max_count); the function of 0.1.0 has only the endings.
 PULSE_FUNCTION(pulse_end_attempts) {
   pulse::begin_result_rows(fcinfo);
-  auto array = [fcinfo](int argument) {
-    bool is_given = PG_NARGS() > argument && !PG_ARGISNULL(argument);
-    return pulse::elements_of(is_given ? PG_GETARG_ARRAYTYPE_P(argument) : nullptr);
-  };
-  pulse::end_attempts(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), array(0), array(1),
+  pulse::ArgumentArray arrays[2] = {};
+  pulse::read_arrays(fcinfo, arrays, Min(PG_NARGS(), 2), 1);
+  pulse::end_attempts(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), arrays[0], arrays[1],
                       PG_NARGS() < 3 || PG_ARGISNULL(2) ? PG_INT32_MAX : PG_GETARG_INT32(2));
   return static_cast<Datum>(0);
 }

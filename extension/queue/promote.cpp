@@ -291,15 +291,15 @@ void mark_fallen_due() {
 }
 
 int reconcile_queues(int max_count) {
-  static int next_slot = 0;  // where the next bounded call continues
   DatabaseState* database = queue_state();
+  if (!database) max_count = 0;  // no mark could tell a later call of a queue
   if (max_count == 0) record_full_check(database);
   JobScan parked;
   open_job_scan(&parked, &Catalog::job_parked_idx, 2);
   MemoryContext step =
       AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);
   Datum name = CStringGetTextDatum("");
-  int slot = max_count == 0 ? 0 : next_slot;
+  int slot = max_count == 0 ? 0 : static_cast<int>(pg_atomic_read_u32(&database->next_slot));
   int checked_count = 0;
   int marked = 0;
   while (max_count == 0 || checked_count++ < max_count) {
@@ -313,7 +313,7 @@ int reconcile_queues(int max_count) {
     MemoryContextSwitchTo(old);
     MemoryContextReset(step);
   }
-  next_slot = slot;
+  if (database) pg_atomic_write_u32(&database->next_slot, static_cast<uint32>(slot));
   MemoryContextDelete(step);
   close_job_scan(&parked);
   return marked;

@@ -65,6 +65,7 @@ struct DatabaseState {
   pg_atomic_uint32 job;
   // When all queues were last checked; 0: not since the start.
   pg_atomic_uint64 reconciled_at;
+  pg_atomic_uint32 next_slot;  // of the queues, where the next sweep continues
   // Incremented by a commit that may have a job for the task bit, the wake group, any worker.
   pg_atomic_uint64 generation[kTaskBits];
   slock_t wake_group_lock;  // held to join a group

@@ -1,6 +1,6 @@
 -- sql/cancel.sql: looking at one job and cancelling it.
 \ir support/setup.psql
-SELECT plan(44);
+SELECT plan(46);
 
 SELECT expect_function('cancel_job', 'job_id bigint, reason text DEFAULT NULL::text', 'text',
   'volatile', 'definer');
@@ -75,6 +75,13 @@ SELECT is(end_of_flagged(e.ending), 'cancelled, cancelled',
        AS e (name, ending);
 SELECT is(pulse.fail(id, token, 'boom'), 'cancelled', 'fail tells that the job is cancelled')
   FROM (SELECT c.*, pulse.cancel_job(c.id) FROM given_claimed_job(:ann) AS c OFFSET 0) AS flagged;
+
+SELECT id AS job, token FROM given_claimed_job(:ann) \gset
+SELECT pulse.cancel_job(:job, 'not needed'), pulse.fail(:job, :token, 'boom') \g /dev/null
+SELECT is((SELECT last_error FROM pulse.finished_job WHERE id = :job), 'not needed',
+  'a running job that is cancelled keeps the reason');
+SELECT is((SELECT error FROM pulse.attempt WHERE job_id = :job), 'boom',
+  'and its attempt the error');
 
 -- --- ended before -------------------------------------------------------------------------------
 
