@@ -162,8 +162,8 @@ END $$;
 COMMENT ON FUNCTION pulse._dead_owners() IS
   'Returns the owners of running jobs that are not alive, and why.';
 
--- The first pass reads no more jobs than the caller wants. If other transactions have locked some,
--- the second pass takes the rest of the worker's jobs.
+-- One query computes the backoff of all its jobs; an attempt that was interrupted ignores it. A
+-- second pass is of use only where other transactions hold some of the jobs that the first read.
 CREATE OR REPLACE FUNCTION pulse._recover_owner(
     worker_id bigint, outcome text, cause text, reason text, max_count int)
   RETURNS TABLE (id bigint, state text)
@@ -171,22 +171,25 @@ CREATE OR REPLACE FUNCTION pulse._recover_owner(
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   left_to_end int := max_count;
-  candidates int;
+  candidates int := max_count;
+  endings pulse._ending[];
+  tokens bigint[];
   ended int;
 BEGIN
-  FOREACH candidates IN ARRAY ARRAY[max_count, NULL] LOOP
-    RETURN QUERY
-    SELECT e.id, e.state
-      FROM (SELECT array_agg(ROW(j.id, outcome, reason, true, NULL, NULL, cause)::pulse._ending
-                             ORDER BY j.id) AS endings,
-                   array_agg(j.token ORDER BY j.id) AS tokens
-              FROM pulse.job AS j
-             WHERE j.id = ANY (pulse._running_ids(_recover_owner.worker_id, candidates))
-               AND j.state = 'running' AND j.worker_id = _recover_owner.worker_id) AS o,
-           LATERAL pulse._end_attempts(o.endings, o.tokens, left_to_end) AS e;
+  LOOP
+    SELECT array_agg(ROW(j.id, outcome, reason, true, pulse._backoff(t, j.attempts), NULL, cause)
+                     ::pulse._ending ORDER BY j.id),
+           array_agg(j.token ORDER BY j.id)
+      INTO endings, tokens
+      FROM pulse.job AS j LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
+     WHERE j.id = ANY (pulse._running_ids(_recover_owner.worker_id, candidates))
+       AND j.state = 'running' AND j.worker_id = _recover_owner.worker_id;
+    RETURN QUERY SELECT e.id, e.state FROM pulse._end_attempts(endings, tokens, left_to_end) AS e;
     GET DIAGNOSTICS ended = ROW_COUNT;
     left_to_end := left_to_end - ended;
-    EXIT WHEN candidates IS NULL OR left_to_end = 0;
+    EXIT WHEN candidates IS NULL OR left_to_end = 0
+              OR coalesce(cardinality(endings), 0) < candidates;
+    candidates := NULL;
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, text, int) IS

@@ -63,8 +63,8 @@ Oid next_state_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) 
 // The moment after the backoff of the job's task.
 TimestampTz after_backoff(TimestampTz moment, TupleTableSlot* row) {
   static SavedPlan query = {
-      "SELECT $1 OPERATOR(pg_catalog.+) pulse._backoff((SELECT t FROM pulse.task AS t"
-      " WHERE t.identifier OPERATOR(pg_catalog.=) $2), $3)",
+      "SELECT $1 OPERATOR(pg_catalog.+) pulse._backoff(t, $3) FROM (SELECT $2) AS given (task)"
+      " LEFT JOIN pulse.task AS t ON t.identifier OPERATOR(pg_catalog.=) given.task",
       3,
       {TIMESTAMPTZOID, TEXTOID, INT4OID},
       nullptr};
