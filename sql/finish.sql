@@ -4,29 +4,38 @@
 -- for neither.
 
 -- A worker that lost the reply repeats its call, so a repeat of a recorded end is no error.
-CREATE OR REPLACE FUNCTION pulse._refused_token(job_id bigint, token bigint, outcome text)
+-- A caller that lost the reply to its COMMIT may write its own rows again and then repeat the call.
+-- So a transaction that has written may repeat only what it has ended itself, outside a savepoint.
+CREATE OR REPLACE FUNCTION pulse._refused_token(
+    job_id bigint, token bigint, outcome text, has_written boolean = false)
   RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   live pulse.job;
+  ender xid;
 BEGIN
-  IF EXISTS (SELECT FROM pulse.finished_job AS f
-              WHERE f.id = job_id AND f.token = _refused_token.token
-                AND f.state = 'completed' AND _refused_token.outcome = 'completed')
-     OR EXISTS (SELECT FROM pulse.attempt AS a
-                 WHERE a.job_id = _refused_token.job_id AND a.token = _refused_token.token
-                   AND (a.outcome = _refused_token.outcome
-                        OR a.outcome = 'cancelled' AND _refused_token.outcome = 'failed')) THEN
-    RETURN NULL;
+  SELECT f.xmin INTO ender FROM pulse.finished_job AS f
+   WHERE f.id = job_id AND f.token = _refused_token.token AND f.state = 'completed'
+     AND _refused_token.outcome = 'completed';
+  IF ender IS NULL THEN
+    SELECT a.xmin INTO ender FROM pulse.attempt AS a
+     WHERE a.job_id = _refused_token.job_id AND a.token = _refused_token.token
+       AND (a.outcome = _refused_token.outcome
+            OR a.outcome = 'cancelled' AND _refused_token.outcome = 'failed');
+  END IF;
+  IF ender IS NOT NULL THEN
+    RETURN CASE WHEN has_written AND ender IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid
+             THEN 'the attempt has ended already, and this transaction has written again' END;
   END IF;
   SELECT * INTO live FROM pulse.job AS j WHERE j.id = job_id;
   RETURN CASE WHEN live.id IS NULL THEN 'no live job'
               WHEN live.state = 'running' THEN 'the job is running under another claim'
               ELSE format('the job is %s again', live.state) END;
 END $$;
-COMMENT ON FUNCTION pulse._refused_token(bigint, bigint, text) IS
-  'Returns the reason for PU001; NULL where the call repeats an end that is on record.';
+COMMENT ON FUNCTION pulse._refused_token(bigint, bigint, text, boolean) IS
+  'Returns the reason for PU001; NULL where the call repeats an end that is on record, unless the '
+  'transaction had written before the call.';
 
 CREATE OR REPLACE FUNCTION pulse._raise_stale(job_id bigint, reason text) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -37,12 +46,13 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse._raise_stale(bigint, text) IS 'Raises PU001 with this reason.';
 
-CREATE OR REPLACE FUNCTION pulse._require_repeat(job_id bigint, token bigint, outcome text)
+CREATE OR REPLACE FUNCTION pulse._require_repeat(
+    job_id bigint, token bigint, outcome text, has_written boolean)
   RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  reason text := pulse._refused_token(job_id, token, outcome);
+  reason text := pulse._refused_token(job_id, token, outcome, has_written);
 BEGIN
   IF reason IS NOT NULL THEN
     PERFORM pulse._raise_stale(job_id, reason);
@@ -50,7 +60,7 @@ BEGIN
   RETURN coalesce((SELECT j.state::text FROM pulse.job AS j WHERE j.id = job_id),
                   (SELECT f.state::text FROM pulse.finished_job AS f WHERE f.id = job_id));
 END $$;
-COMMENT ON FUNCTION pulse._require_repeat(bigint, bigint, text) IS
+COMMENT ON FUNCTION pulse._require_repeat(bigint, bigint, text, boolean) IS
   'Returns the state of the job, NULL for one that is deleted, if the call repeats an end that is '
   'on record; raises PU001 for any other call.';
 
@@ -61,7 +71,9 @@ CREATE OR REPLACE FUNCTION pulse.complete(job_id bigint, token bigint, result js
 COMMENT ON FUNCTION pulse.complete(bigint, bigint, json) IS
   'Ends a claim with success, in the caller''s transaction: the end commits or rolls back with the '
   'caller''s rows. result is kept with the job where its task keeps completed jobs. A repeat of '
-  'the same call changes nothing. Raises PU001 for a lost claim, PU004 for a result out of range.';
+  'the same call changes nothing; in a transaction that has written it raises PU001, so that the '
+  'caller''s rows are not written twice. Raises PU001 for a lost claim, PU004 for a result out of '
+  'range.';
 
 CREATE OR REPLACE FUNCTION pulse.complete_many(
     job_ids bigint[], tokens bigint[], results json[] = NULL)

@@ -31,19 +31,25 @@ ArgumentArray read_array(FunctionCallInfo fcinfo, int argument) {
   return array;
 }
 
+bool has_written = false;  // the transaction, before the present call
+
 // Whether it is recorded that the claim ended its attempt with this outcome.
 bool is_repeat(const NamedClaim& claim, const char* outcome) {
-  static SavedPlan query = {
-      "SELECT pulse._refused_token($1, $2, $3) IS NULL", 3, {INT8OID, INT8OID, TEXTOID}, nullptr};
+  static SavedPlan query = {"SELECT pulse._refused_token($1, $2, $3, $4) IS NULL",
+                            4,
+                            {INT8OID, INT8OID, TEXTOID, BOOLOID},
+                            nullptr};
   NullableDatum arguments[] = {{Int64GetDatum(claim.job_id), false},
                                {Int64GetDatum(claim.token), false},
-                               {CStringGetTextDatum(outcome), false}};
+                               {CStringGetTextDatum(outcome), false},
+                               {BoolGetDatum(has_written), false}};
   return DatumGetBool(value_of_query(&query, arguments).value);
 }
 
 const char* outcome_of(const NamedClaim& claim, const char* repeats) {
   if (claim.lock == AttemptLock::kBusy) return "busy";
-  return claim.lock == AttemptLock::kLocked || is_repeat(claim, repeats) ? "accepted" : "stale";
+  bool is_accepted = claim.lock == AttemptLock::kLocked || is_repeat(claim, repeats);
+  return is_accepted ? "accepted" : "stale";
 }
 
 }  // namespace
@@ -51,13 +57,17 @@ const char* outcome_of(const NamedClaim& claim, const char* repeats) {
 void prepare_to_end(const char* function) {
   PreventCommandIfReadOnly(function);
   (void)this_database();
+  has_written = TransactionIdIsValid(GetTopTransactionIdIfAny());
 }
 
 NullableDatum require_repeat(const NullableDatum& job_id, const NullableDatum& token,
                              const char* outcome) {
-  static SavedPlan query = {
-      "SELECT pulse._require_repeat($1, $2, $3)", 3, {INT8OID, INT8OID, TEXTOID}, nullptr};
-  NullableDatum arguments[] = {job_id, token, {CStringGetTextDatum(outcome), false}};
+  static SavedPlan query = {"SELECT pulse._require_repeat($1, $2, $3, $4)",
+                            4,
+                            {INT8OID, INT8OID, TEXTOID, BOOLOID},
+                            nullptr};
+  NullableDatum arguments[] = {
+      job_id, token, {CStringGetTextDatum(outcome), false}, {BoolGetDatum(has_written), false}};
   return value_of_query(&query, arguments);
 }
 

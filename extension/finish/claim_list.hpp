@@ -63,7 +63,7 @@ void end_each(ClaimList* list, RunningJobs* jobs, End end) {
 }
 
 // Answers in the order of the call. A claim that runs no attempt is accepted if it ended the
-// attempt with the outcome `repeats` before, and stale otherwise.
+// attempt with the outcome `repeats` before and the transaction had not written, else stale.
 void answer_claims(const ClaimList& list, const ArgumentArray& job_ids, const char* repeats,
                    FunctionCallInfo fcinfo);
 

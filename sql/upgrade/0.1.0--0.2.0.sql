@@ -96,6 +96,7 @@ DROP FUNCTION pulse._lock_claim(bigint, bigint);
 DROP FUNCTION pulse._lock_claims(bigint[], bigint[]);
 DROP FUNCTION pulse._outcomes(bigint[], bigint[], bigint[], text);
 DROP FUNCTION pulse._check_error(text);
+DROP FUNCTION pulse._refused_token(bigint, bigint, text);
 DROP FUNCTION pulse._check_lengths(int[]);
 DROP FUNCTION pulse._end_attempts(pulse._ending[]);
 

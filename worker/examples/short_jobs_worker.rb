@@ -7,15 +7,16 @@ db = PG.connect
 ask = ->(query, *values) { db.exec_params(query, values) }
 me, half = db.exec("SELECT id, extract(epoch FROM heartbeat_interval) / 2, pulse.attach_worker(id)
   FROM pulse.register_worker('short jobs worker', '{checksum}')").values[0]
-stop = false
-%w[INT TERM].each { |signal| trap(signal) { stop = true } }
+%w[INT TERM].each { |signal| trap(signal) { $stop = true } }
 # The beat says that it holds no job, too: what a lost reply claimed goes back.
-until stop || ask.("SELECT status FROM pulse.heartbeat($1, '{}')", me).getvalue(0, 0) != "alive"
+until $stop || ask.("SELECT status FROM pulse.heartbeat($1, '{}')", me).getvalue(0, 0) != "alive"
   ask.("SELECT id, token, payload FROM pulse.claim($1)", me).each_row do |job, token, payload|
     path = JSON.parse(payload).fetch("path")
     digest = Timeout.timeout(half.to_f) { Digest::SHA256.file(path).hexdigest }
-    # One statement is one transaction: the row and the completion, or neither.
-    ask.("INSERT INTO checksum SELECT $1, $3 FROM pulse.complete($1, $2)", job, token, digest)
+    # One statement is one transaction: the row and the completion, or neither. The row comes first:
+    # a repeat of the completion is refused once the transaction has written.
+    ask.("WITH r AS (INSERT INTO checksum VALUES ($1, $3) RETURNING 1)
+      SELECT pulse.complete($1, $2) FROM r", job, token, digest)
   rescue StandardError => error # PU001 too: the claim is lost, and this is only "stale"
     ask.("SELECT pulse.fail_many($1, $2, ARRAY[$3])", "{#{job}}", "{#{token}}",
          error.inspect.scrub.delete("\0"))
