@@ -107,12 +107,19 @@ COMMENT ON VIEW pulse._broken_p7 IS 'Violations of P7: a crash costs little.';
 
 -- Each sweep marks the queues that have a place for a waiting job. So a job that fell due while no
 -- worker ran is not stranded.
+CREATE OR REPLACE FUNCTION pulse._two_sweep_intervals() RETURNS interval
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN pulse._interval(coalesce(pulse._setting_us('sweep_interval'), 5000000) * 2);
+END $$;
+COMMENT ON FUNCTION pulse._two_sweep_intervals() IS
+  'Returns two sweep intervals, of 5 s where automatic sweeps are off.';
+
 CREATE OR REPLACE FUNCTION pulse._overdue_before() RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN least(
-    pulse.now() - pulse._interval(coalesce(pulse._setting_us('sweep_interval'), 5000000) * 2),
-    pulse._last_tick() + (pulse.now() - clock_timestamp()));
+  RETURN least(pulse.now() - pulse._two_sweep_intervals(),
+               pulse._last_tick() + (pulse.now() - clock_timestamp()));
 END $$;
 COMMENT ON FUNCTION pulse._overdue_before() IS
   'Returns the moment before which a waiting job must have fallen due to count as overdue: two '
@@ -190,9 +197,9 @@ CREATE OR REPLACE FUNCTION pulse._stranded_in_each_look()
 DECLARE
   began CONSTANT timestamptz := clock_timestamp();
   last_sweep CONSTANT timestamptz := pulse._last_tick();
-  patience CONSTANT interval :=
-    pulse._interval(coalesce(pulse._setting_us('sweep_interval'), 5000000) * 2);
+  patience CONSTANT interval := pulse._two_sweep_intervals();
   seen pulse._stranded[] := '{}';
+  queue_names text[];
   is_last_look boolean;
 BEGIN
   IF NOT pg_is_in_recovery() THEN
@@ -202,7 +209,10 @@ BEGIN
     PERFORM pg_sleep(0.1);
     is_last_look := pulse._last_tick() > last_sweep AND clock_timestamp() > began + interval '0.5 s'
                     OR clock_timestamp() > began + patience;
-    seen := ARRAY(SELECT s FROM pulse._stranded AS s WHERE s = ANY (seen));
+    queue_names := ARRAY(SELECT s.queue_name FROM unnest(seen) AS s);
+    -- The names keep each later look to the jobs of these queues.
+    seen := ARRAY(SELECT s FROM pulse._stranded AS s
+                   WHERE s.queue_name = ANY (queue_names) AND s = ANY (seen));
     EXIT WHEN is_last_look;
   END LOOP;
   RETURN QUERY SELECT 'P8', s.job_id, s.detail FROM unnest(seen) AS s;
