@@ -49,7 +49,8 @@ COMMENT ON FUNCTION pulse.claim(bigint, int, text[], text[], int) IS
   'Hands out at most max_jobs due jobs in the order of priority, run_at and id; each consumes an '
   'attempt. tasks: NULL means every task that the worker registered for. Jobs with one of '
   'forbidden_flags stay for other workers. The worker starts the first start_jobs at once (NULL: '
-  'all); the rest may wait in the worker. Raises PU002 for an unknown, lost or stopped worker, '
+  'all); the rest may wait in the worker, and the claim ends at a job that may not wait: one of a '
+  'queue, or on its last attempt. Raises PU002 for an unknown, lost or stopped worker, '
   'PU004 for a value out of range, PU007 outside READ COMMITTED, PU008 while pulse.claims is off '
   'and in a copy that is not adopted.';
 

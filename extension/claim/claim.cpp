@@ -72,10 +72,12 @@ bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
   return claim->stays_in_place && slot_attisnull(row, kJobKey) && int2_of(row, kJobCrashes) == 0;
 }
 
-// False when the claim leaves the job to other claims.
+// False when the claim leaves the job to other claims. At a job that must start the claim ends:
+// what it prefetched beyond would start first (P8).
 bool consider(Claim* claim, TaskCursor* cursor) {
   Fit fit = fit_of_row(claim, cursor, 0);
   if (fit == Fit::kIsolated) consider_poison_suspect(claim, cursor);
+  if (fit == Fit::kMustStart) claim->closed = true;
   if (fit != Fit::kGood) return false;
   publish_walk(cursor);
   note_claimed(cursor->bit);
@@ -232,7 +234,7 @@ Fit fit_of_row(Claim* claim, TaskCursor* cursor, int in_view) {
     return Fit::kNot;
   if (is_poison_suspect(claim, cursor)) return Fit::kIsolated;
   bool can_start = claim->claimed + in_view < claim->start_jobs;
-  return can_start || may_be_prefetched(row) ? Fit::kGood : Fit::kNot;
+  return can_start || may_be_prefetched(row) ? Fit::kGood : Fit::kMustStart;
 }
 
 }  // namespace pulse

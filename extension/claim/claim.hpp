@@ -67,8 +67,9 @@ const TaskSettings& settings_of(Claim* claim, TaskCursor* cursor);
 // Whether the worker may get the cursor's row, if the claim takes `in_view` more jobs before it.
 enum class Fit {
   kGood,
-  kIsolated,  // it is a poison suspect
-  kNot        // locked, has a forbidden flag, or may not be prefetched
+  kIsolated,   // it is a poison suspect
+  kMustStart,  // it may not wait at the worker, which has no free slot for it
+  kNot         // locked, or has a forbidden flag
 };
 Fit fit_of_row(Claim* claim, TaskCursor* cursor, int in_view);
 

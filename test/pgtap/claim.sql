@@ -1,7 +1,7 @@
 -- sql/claim.sql: claim hands out the best due jobs, claim_job one by its id, held repeats what is
 -- held.
 \ir support/setup.psql
-SELECT plan(82);
+SELECT plan(84);
 
 SELECT expect_function('claim',
   'worker_id bigint, max_jobs integer DEFAULT 1, tasks text[] DEFAULT NULL::text[], '
@@ -105,14 +105,20 @@ SAVEPOINT prefetch;
 SELECT is(claimed_ids(:ann, 10), ARRAY[:last_attempt, :queued, :plain, :plain2]::bigint[],
   'what is started at once may be on its last attempt or in a queue');
 ROLLBACK TO prefetch;
-SELECT is(claimed_ids(:ann, 10, start_jobs => 1), ARRAY[:last_attempt, :plain, :plain2]::bigint[],
-  'a queued job is not prefetched');
+SELECT is(claimed_ids(:ann, 10, start_jobs => 1), ARRAY[:last_attempt]::bigint[],
+  'a queued job is not prefetched, and no job is prefetched past it');
 ROLLBACK TO prefetch;
-SELECT is(claimed_ids(:ann, 10, start_jobs => 0), ARRAY[:plain, :plain2]::bigint[],
-  'nor one on its last attempt');
+SELECT is(claimed_ids(:ann, 10, start_jobs => 0), '{}', 'nor past one on its last attempt');
 ROLLBACK TO prefetch;
 SELECT is(claimed_ids(:ann, 3, start_jobs => 2), ARRAY[:last_attempt, :queued, :plain]::bigint[],
   'the first start_jobs rows are those that start');
+ROLLBACK TO prefetch;
+SELECT is(claimed_ids(:ann, 10, '{mail}', forbidden_flags => '{de}', start_jobs => 2),
+  ARRAY[:last_attempt, :queued, :plain, :plain2]::bigint[], 'behind them the rest is prefetched');
+ROLLBACK TO prefetch;
+UPDATE pulse.job SET flags = '{de}' WHERE id IN (:last_attempt, :queued);
+SELECT is(claimed_ids(:ann, 10, forbidden_flags => '{de}', start_jobs => 0),
+  ARRAY[:plain, :plain2]::bigint[], 'a job with a forbidden flag stops no prefetch');
 ROLLBACK TO prefetch;
 DELETE FROM pulse.job;
 
