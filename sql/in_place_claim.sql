@@ -28,6 +28,8 @@ CREATE OR REPLACE FUNCTION pulse._index_running(worker_id bigint) RETURNS boolea
   LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
+  -- As the DELETE locks it: a weaker lock first would let REINDEX in between.
+  LOCK TABLE pulse.claim_batch IN ROW EXCLUSIVE MODE;
   UPDATE pulse.job AS j SET in_place = false
    WHERE j.id = ANY (ARRAY(
      SELECT f.id FROM pulse.job AS f
