@@ -1,6 +1,6 @@
 -- DROP EXTENSION deletes every job, so it is refused while there are live ones. A hook of the
 -- library refuses it (extension/install/drop_guard.cpp); the event trigger loads the library into
--- a session that is about to drop something.
+-- a session that is about to drop something, and locks the tables.
 
 -- Each wait for a lock is shorter than deadlock_timeout; after one that fails, all locks are
 -- released for a while. So sessions that use the queue wait for moments only, and no transaction
@@ -44,10 +44,52 @@ END $$;
 COMMENT ON FUNCTION pulse._lock_tables() IS
   'Locks all tables of the extension for DROP EXTENSION, or none of them.';
 
+CREATE OR REPLACE FUNCTION pulse._refuse_unguarded(statement text) RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  is_allowed text := coalesce(current_setting('pulse.allow_drop', true), '');
+BEGIN
+  IF statement ~* '\m(pulse|pg_pulse)\M' AND is_allowed NOT IN ('on', 'true', 'yes', '1')
+     AND EXISTS (SELECT FROM pulse.job) THEN
+    RAISE EXCEPTION 'live jobs would be deleted' USING
+      ERRCODE = 'PU009', DETAIL = 'The library of pg_pulse is missing, so no job can end.',
+      HINT = 'Install it again. To delete all jobs: SET pulse.allow_drop = on, then drop again.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse._refuse_unguarded(text) IS
+  'Raises PU009 without the library: for a statement that names pg_pulse or its schema while there '
+  'are live jobs, unless pulse.allow_drop is on.';
+
+-- The event trigger fires for every role and for every schema, also where the library is missing.
+-- So it has the rights of the owner, and a missing library keeps no role from dropping its own.
 CREATE OR REPLACE FUNCTION pulse._guard_drop() RETURNS event_trigger
-  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_guard_drop';
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  context text;
+  statement text;
+BEGIN
+  -- The client's statement, and the one of a function that it calls. The first line of the context
+  -- names this function.
+  GET DIAGNOSTICS context = PG_CONTEXT;
+  statement := concat(current_query(), substr(context, strpos(context || E'\n', E'\n')));
+  BEGIN
+    PERFORM pulse.version();  -- loads the library
+  EXCEPTION WHEN undefined_file THEN
+    PERFORM pulse._refuse_unguarded(statement);
+    RETURN;
+  END;
+  -- DROP EXTENSION locks table by table and could deadlock with workers, so all tables are locked
+  -- first. A role that may not drop the extension locks nothing.
+  IF tg_tag = 'DROP EXTENSION' AND statement ~* '\mpg_pulse\M'
+     AND pg_has_role(pulse._caller(), (SELECT e.extowner FROM pg_extension AS e
+                                        WHERE e.extname = 'pg_pulse'), 'USAGE') THEN
+    PERFORM pulse._lock_tables();
+  END IF;
+END $$;
 COMMENT ON FUNCTION pulse._guard_drop() IS
-  'Loads the library, which refuses to drop live jobs (PU009) while pulse.allow_drop is off.';
+  'Loads the library, which refuses to drop live jobs (PU009) while pulse.allow_drop is off, and '
+  'locks all tables for DROP EXTENSION pg_pulse.';
 
 -- There is no CREATE OR REPLACE for an event trigger. One of this name that does not belong to the
 -- extension is an error.

@@ -1,13 +1,11 @@
 #include "install/drop_guard.hpp"
 
-#include "access/extension_tables.hpp"
 #include "server/errors.hpp"
 #include "server/postgres.hpp"
 #include "server/settings.hpp"
 
 extern "C" {
 #include "catalog/objectaccess.h"
-#include "commands/event_trigger.h"
 #include "commands/extension.h"
 }
 
@@ -65,27 +63,6 @@ extern "C" void pulse_object_access(ObjectAccessType access, Oid class_id, Oid o
   if (jobs > 0) refuse_drop(jobs);
 }
 
-bool drops_extension(const Node* statement) {
-  if (!statement || !IsA(statement, DropStmt)) return false;
-  auto* drop = reinterpret_cast<const DropStmt*>(statement);
-  if (drop->removeType != OBJECT_EXTENSION) return false;
-  ListCell* cell;
-  foreach (cell, drop->objects)
-    if (strcmp(strVal(lfirst(cell)), "pg_pulse") == 0) return true;
-  return false;
-}
-
-// DROP EXTENSION locks table by table and could deadlock with workers, so all tables are locked
-// first. Only a role that may drop the extension gets that far.
-void lock_tables_for_drop() {
-  ExtensionTables tables = find_extension_tables();
-  if (!OidIsValid(tables.extension) || !has_privs_of_role(GetUserId(), tables.owner)) return;
-  if (SPI_connect() != SPI_OK_CONNECT ||
-      SPI_execute("SELECT pulse._lock_tables()", false, 0) != SPI_OK_SELECT)
-    elog(ERROR, "could not lock the tables of pg_pulse");
-  SPI_finish();
-}
-
 }  // namespace
 
 void guard_drop() {
@@ -94,13 +71,3 @@ void guard_drop() {
 }
 
 }  // namespace pulse
-
-// pulse._guard_drop(): the call itself makes the server load this library, which installs the hook.
-PULSE_FUNCTION(pulse_guard_drop) {
-  if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
-    ereport(ERROR, (errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
-                    errmsg("_guard_drop is called by an event trigger only")));
-  auto* trigger = reinterpret_cast<EventTriggerData*>(fcinfo->context);
-  if (pulse::drops_extension(trigger->parsetree)) pulse::lock_tables_for_drop();
-  PG_RETURN_NULL();
-}

@@ -7,6 +7,7 @@ use Test::More;
 
 use PostgreSQL::Test::Utils;
 use Pulse::Server;
+use Pulse::Session;
 
 my $node = start_server('main', preload => 0);
 value($node, 'CREATE ROLE installer SUPERUSER');
@@ -68,6 +69,21 @@ subtest 'what was known of its queues goes with it' => sub {
     $run->("COPY pulse.job FROM '$file'");
     is($run->(q{SELECT count(c.id) FROM pulse.register_worker('new') AS w, pulse.claim(w.id) AS c}),
         1, 'a claim of the next one finds what was restored behind a queue');
+};
+
+subtest 'it locks all tables, or none' => sub {
+    value($node, 'CREATE EXTENSION pg_pulse');
+    value($node, q{CREATE FUNCTION uninstall() RETURNS void LANGUAGE plpgsql
+        AS 'BEGIN DROP EXTENSION pg_pulse; END'});
+    my $reader = Pulse::Session->new($node);
+    $reader->query('BEGIN; SELECT FROM pulse.queue');
+    for my $drop ('DROP EXTENSION pg_pulse', 'SELECT uninstall()') {
+        my (undef, undef, $error) = $node->psql('postgres', "SET lock_timeout = '300ms'; $drop");
+        like($error, qr/the tables of pg_pulse are in use/, "$drop gives up");
+    }
+    $reader->query('COMMIT');
+    $reader->quit;
+    is(code_of('SELECT uninstall()'), '', 'a function may drop it');
 };
 
 subtest 'others are not concerned' => sub {
