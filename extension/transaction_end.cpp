@@ -7,6 +7,7 @@
 #include "claim/low_water_mark.hpp"
 #include "claim/token.hpp"
 #include "finish/fence.hpp"
+#include "install/drop_guard.hpp"
 #include "job/key_lock.hpp"
 #include "liveness/attachment.hpp"
 #include "queue/queue_marks.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 void before_commit() {
   check_fences();
+  confirm_drop();
   flush_numbers();
   prepare_async_commit();
 }
@@ -36,6 +38,7 @@ void on_commit() {
   forget_key_locks();
   leave_attachments();
   end_queue_checks(true);
+  end_drop(true);
 }
 
 void on_abort() {
@@ -48,6 +51,7 @@ void on_abort() {
   forget_key_locks();
   keep_attachments(TopSubTransactionId);
   end_queue_checks(false);
+  end_drop(false);
   leave_waiting();
 }
 

@@ -65,7 +65,8 @@ int database_count = 0;
 int max_maintainers() { return Max(1, (max_worker_processes - 1) / 2); }
 
 void set_serving(ServedDatabase* entry, bool is_serving) {
-  if (entry->database)
+  // A place that was given back may be another database's.
+  if (entry->database && pg_atomic_read_u32(&entry->database->oid) == entry->oid)
     pg_atomic_write_u32(&entry->database->maintainer.is_serving, is_serving ? 1 : 0);
 }
 

@@ -3,6 +3,8 @@
 #include "server/errors.hpp"
 #include "server/postgres.hpp"
 #include "server/settings.hpp"
+#include "server/shared_memory.hpp"
+#include "wake/waiters.hpp"
 
 extern "C" {
 #include "catalog/objectaccess.h"
@@ -16,6 +18,11 @@ namespace {
 constexpr int kMaxCounted = 10000;
 
 object_access_hook_type next_hook = nullptr;
+
+// What this transaction has dropped: a table of jobs, perhaps in a savepoint that was rolled back;
+// the extension, which only the commit knows.
+bool drops_jobs = false;
+bool is_dropped = false;
 
 bool is_job_table(Oid relation) {
   const char* name = get_rel_name(relation);
@@ -58,7 +65,9 @@ extern "C" void pulse_object_access(ObjectAccessType access, Oid class_id, Oid o
                                     void* argument) {
   if (next_hook) next_hook(access, class_id, object, part, argument);
   if (access != OAT_DROP || class_id != RelationRelationId || part != 0) return;
-  if (settings.allow_drop || IsBinaryUpgrade || !is_job_table(object)) return;
+  if (IsBinaryUpgrade || !is_job_table(object)) return;
+  drops_jobs = true;
+  if (settings.allow_drop) return;
   int jobs = count_jobs(object);
   if (jobs > 0) refuse_drop(jobs);
 }
@@ -68,6 +77,20 @@ extern "C" void pulse_object_access(ObjectAccessType access, Oid class_id, Oid o
 void guard_drop() {
   next_hook = object_access_hook;
   object_access_hook = pulse_object_access;
+}
+
+void confirm_drop() {
+  if (!drops_jobs) return;
+  is_dropped = !OidIsValid(get_extension_oid("pg_pulse", true));
+  (void)shared();  // found here for the commit, which must not fail
+}
+
+void end_drop(bool is_committed) {
+  if (is_committed && is_dropped) {
+    give_back_place();
+    wake_all_waiters();
+  }
+  drops_jobs = is_dropped = false;
 }
 
 }  // namespace pulse

@@ -72,9 +72,9 @@ void define_liveness_settings() {
 // Storage that the server requires; the show hook computes the displayed value.
 bool background_sweeps = false;
 
+// Every role may read a setting, in any database. So a read takes no place from other databases.
 extern "C" const char* pulse_show_background_sweeps() {
-  DatabaseState* database = this_database_if_known();
-  if (!database && is_preloaded() && IsTransactionState()) database = this_database();
+  DatabaseState* database = place_if_taken();
   return database && pg_atomic_read_u32(&database->maintainer.is_serving) ? "on" : "off";
 }
 

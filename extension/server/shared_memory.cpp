@@ -102,6 +102,9 @@ DatabaseState* find_slot(SharedState* all, Oid database) {
   return nullptr;
 }
 
+// A place may have been given back, and then taken by another database.
+bool is_ours(DatabaseState* slot) { return pg_atomic_read_u32(&slot->oid) == MyDatabaseId; }
+
 // Takes over the slot of a dropped database, of which no session is left. Catalog lookups may wait,
 // so they precede the lock, under which no other backend takes over a slot.
 DatabaseState* take_over_dropped(SharedState* all, Oid database) {
@@ -191,13 +194,33 @@ DatabaseState* database_state(Oid database) {
 }
 
 DatabaseState* this_database() {
-  if (cached_database) return cached_database;
+  if (this_database_if_known()) return cached_database;
   cached_database = database_state(MyDatabaseId);
   if (!cached_database && shared()) report_no_slot();
   return cached_database;
 }
 
-DatabaseState* this_database_if_known() { return cached_database; }
+DatabaseState* this_database_if_known() {
+  return cached_database && is_ours(cached_database) ? cached_database : nullptr;
+}
+
+DatabaseState* place_if_taken() {
+  if (!state || !OidIsValid(MyDatabaseId)) return nullptr;
+  for (int i = 0; i < state->databases; i++)
+    if (is_ours(&state->database[i])) return &state->database[i];
+  return nullptr;
+}
+
+void give_back_place() {
+  DatabaseState* slot = place_if_taken();
+  if (!slot || pg_atomic_read_u32(&slot->maintainer.process) != 0 ||
+      pg_atomic_read_u32(&slot->maintainer.is_serving) != 0)
+    return;
+  reset_database(slot);
+  if (on_slot_taken_over) on_slot_taken_over(place_of_database(slot));
+  pg_write_barrier();  // the backend that takes the place finds it reset
+  pg_atomic_write_u32(&slot->oid, 0);
+}
 
 int place_of_database(const DatabaseState* database) {
   return static_cast<int>(database - state->database);

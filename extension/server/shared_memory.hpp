@@ -56,8 +56,8 @@ struct WakeGroup {
   pg_atomic_uint64 generation;
 };
 
-// State of one database. The first backend that needs it takes the slot, which stays taken until a
-// restart or until the database is dropped.
+// State of one database. The first backend that needs it takes the slot. It stays taken until a
+// restart, or until the extension or the database is dropped.
 struct DatabaseState {
   // The database; 0: the slot is free.
   pg_atomic_uint32 oid;
@@ -142,8 +142,15 @@ DatabaseState* database_state(Oid database);
 // callback needs it.
 DatabaseState* this_database();
 
-// The state of this database if the session has looked it up; safe in callbacks.
+// The state of this database if this session has looked it up; safe in callbacks.
 DatabaseState* this_database_if_known();
+
+// The state of this database if any session has looked it up; takes no slot, safe in callbacks.
+DatabaseState* place_if_taken();
+
+// Frees the slot of this database, from which the extension is gone; safe in callbacks. A database
+// that maintainers serve keeps its slot.
+void give_back_place();
 
 // The slot number of this database.
 int place_of_database(const DatabaseState* database);

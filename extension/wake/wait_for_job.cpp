@@ -176,7 +176,8 @@ void wait_in_slot(DatabaseState* database, bool sampled, int64 end) {
   // Checked only once: later commits find this waiter and wake it if it is their choice. A second
   // check would end the wait for commits that woke another waiter.
   if (sampled && moved_since_sample(database)) return;
-  while (!is_woken()) {
+  // DROP EXTENSION gives the place back, perhaps to another database.
+  while (!is_woken() && this_database_if_known()) {
     TimestampTz now = wall_now();
     int64 left_us = end - monotonic_us();
     bool parked_job_is_due = pg_atomic_read_u64(&database->parked_due) <= static_cast<uint64>(now);
