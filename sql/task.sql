@@ -3,20 +3,30 @@
 -- extension/finish/attempt_end.cpp calls it; a task without a row is NULL.
 -- One expression, so that the planner puts it into the query of its caller: a recovery computes
 -- thousands.
-CREATE OR REPLACE FUNCTION pulse._backoff(task pulse.task, attempts int) RETURNS interval
+CREATE OR REPLACE FUNCTION pulse._backoff_of(
+    backoff text, base interval, cap interval, jitter float8, attempts int)
+  RETURNS interval
   LANGUAGE sql VOLATILE PARALLEL SAFE
   RETURN make_interval(secs => least(315360000, greatest(0,
-    least(extract(epoch FROM (task).backoff_cap)::float8,
-      CASE coalesce((task).backoff, 'exponential')
+    least(extract(epoch FROM cap)::float8,
+      CASE coalesce(backoff, 'exponential')
         WHEN 'none' THEN 0
-        WHEN 'fixed' THEN extract(epoch FROM coalesce((task).backoff_base, interval '10 s'))::float8
-        ELSE CASE WHEN (task).backoff_base IS NULL THEN exp(least(10, attempts)::float8)
-             ELSE extract(epoch FROM (task).backoff_base)::float8
-                  * power(2, least(attempts, 40) - 1) END
-      END) * (1 + coalesce((task).jitter, 0) * (2 * random() - 1)))));
-COMMENT ON FUNCTION pulse._backoff(pulse.task, int) IS
+        WHEN 'fixed' THEN extract(epoch FROM coalesce(base, interval '10 s'))::float8
+        ELSE CASE WHEN base IS NULL THEN exp(least(10, attempts)::float8)
+             ELSE extract(epoch FROM base)::float8 * power(2, least(attempts, 40) - 1) END
+      END) * (1 + coalesce(jitter, 0) * (2 * random() - 1)))));
+COMMENT ON FUNCTION pulse._backoff_of(text, interval, interval, float8, int) IS
   'Returns how long a job waits after its n-th attempt: exp(least(10, n)) seconds unless the task '
   'sets another delay; at most ten years.';
+
+-- A parsed body that names columns of a table keeps a DBA from adding one with a default.
+CREATE OR REPLACE FUNCTION pulse._backoff(task pulse.task, attempts int) RETURNS interval
+  LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+  SELECT pulse._backoff_of((task).backoff, (task).backoff_base, (task).backoff_cap, (task).jitter,
+                           attempts);
+$$;
+COMMENT ON FUNCTION pulse._backoff(pulse.task, int) IS
+  'Returns how long a job of this task waits after its n-th attempt.';
 
 CREATE OR REPLACE FUNCTION pulse._keeps_completed(identifier text) RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_keeps_completed';

@@ -129,9 +129,16 @@ char index_lane(Oid state, bool is_in_place) {
   return state == catalog()->state_running && !is_in_place ? kLaneRunning : kLaneOpen;
 }
 
+bool has_only_columns(Relation table, int count) {
+  TupleDesc shape = RelationGetDescr(table);
+  if (shape->natts < count) return false;
+  for (int i = count; i < shape->natts; i++)
+    if (!TupleDescAttr(shape, i)->attisdropped) return false;
+  return true;
+}
+
 bool is_plain_job_table(Relation table) {
-  if (RelationGetNumberOfAttributes(table) != kJobIndexLane || asks_for_statements(table))
-    return false;
+  if (!has_only_columns(table, kJobIndexLane) || asks_for_statements(table)) return false;
   List* indexes = RelationGetIndexList(table);
   bool are_own = list_length(indexes) == kJobIndexes;
   ListCell* cell;

@@ -21,6 +21,9 @@ struct JobIndexes {
 // The value of the generated column. The column running_worker_id is set in kLaneRunning only.
 char index_lane(Oid state, bool is_in_place);
 
+// Whether the table has the extension's columns only, beside columns that were added and dropped.
+bool has_only_columns(Relation table, int count);
+
 // Whether the table has the extension's columns and indexes only, and needs no statements
 // (statement_write.hpp).
 bool is_plain_job_table(Relation table);

@@ -57,21 +57,26 @@ bool has_index_expressions(const JobTable* table) {
   return false;
 }
 
-void insert_directly(JobTable* table, Datum* values, bool* nulls) {
-  put_changed(table, heap_form_tuple(RelationGetDescr(table->relation), values, nulls));
-  ExecSimpleRelationInsert(table->result, table->estate, table->changed);
-  ResetPerTupleExprContext(table->estate);
-}
-
-HeapTuple inserted_by_statement(Relation relation, const Datum* values, const bool* nulls,
-                                int columns) {
+// Columns beyond the extension's are empty.
+HeapTuple formed_row(Relation relation, const Datum* values, const bool* nulls, int columns) {
   Datum all[kMaxColumns];
   bool are_null[kMaxColumns];
   check_columns(RelationGetDescr(relation), RelationGetRelationName(relation));
   memset(are_null, true, sizeof(are_null));
   memcpy(all, values, sizeof(Datum) * columns);
   memcpy(are_null, nulls, sizeof(bool) * columns);
-  HeapTuple row = heap_form_tuple(RelationGetDescr(relation), all, are_null);
+  return heap_form_tuple(RelationGetDescr(relation), all, are_null);
+}
+
+void insert_directly(JobTable* table, Datum* values, bool* nulls, int columns) {
+  put_changed(table, formed_row(table->relation, values, nulls, columns));
+  ExecSimpleRelationInsert(table->result, table->estate, table->changed);
+  ResetPerTupleExprContext(table->estate);
+}
+
+HeapTuple inserted_by_statement(Relation relation, const Datum* values, const bool* nulls,
+                                int columns) {
+  HeapTuple row = formed_row(relation, values, nulls, columns);
   insert_by_statement(relation, &row, 1, columns);
   return row;
 }
@@ -179,14 +184,14 @@ void update_locked_row(JobTable* table, JobChange* change) {
 }
 
 void insert_row(JobTable* table, Datum* values, bool* nulls, int columns) {
-  bool is_direct = table->is_plain && RelationGetNumberOfAttributes(table->relation) == columns;
+  bool is_direct = table->is_plain && has_only_columns(table->relation, columns);
   if (is_direct) {
     prepare_executor(table);
     is_direct = !has_index_expressions(table);
   }
   MemoryContext old = MemoryContextSwitchTo(table->context);
   if (is_direct)
-    insert_directly(table, values, nulls);
+    insert_directly(table, values, nulls, columns);
   else
     put_changed(table, inserted_by_statement(table->relation, values, nulls, columns));
   MemoryContextSwitchTo(old);
