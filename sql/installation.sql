@@ -20,7 +20,9 @@ CREATE OR REPLACE VIEW pulse._standing AS
            OR i.rows = 1 AND (NOT i.has_witness OR i.database_oid <> t.database_oid
                               OR i.job_oid <> t.job_oid) AS is_copy,
          i.rows = 1 AND i.system_identifier <> t.system_identifier AS is_moved,
-         i.system_identifier, i.database_oid, i.epoch_base, i.timeline, i.highest
+         i.system_identifier, i.database_oid, i.epoch_base, i.timeline, i.highest,
+         EXISTS (SELECT FROM pg_catalog.pg_subscription_rel AS s
+                  WHERE s.srrelid = t.job_oid) AS is_subscribed
     FROM pulse._this_place AS t,
          (SELECT pg_catalog.count(*) AS rows,
                  pg_catalog.bool_and(EXISTS (SELECT FROM pulse.installation_witness AS w
@@ -34,17 +36,19 @@ CREATE OR REPLACE VIEW pulse._standing AS
             FROM pulse.installation AS f) AS i;
 COMMENT ON VIEW pulse._standing IS
   'How this database relates to its installation row: unused (no number made yet, or only by '
-  '0.1.0), moved (the same tables under another server, as after pg_upgrade) or a copy (restored '
-  'from a dump, or cloned from another database).';
+  '0.1.0), moved (the same tables under another server, as after pg_upgrade), a copy (restored '
+  'from a dump, or cloned from another database) or subscribed (a subscription writes the jobs).';
 
 CREATE OR REPLACE FUNCTION pulse._installation_standing() RETURNS text
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN s.is_unused THEN 'unused' WHEN s.is_copy THEN 'copy'
-              WHEN s.is_moved THEN 'moved' ELSE 'ours' END FROM pulse._standing AS s;
+  SELECT CASE WHEN s.is_subscribed THEN 'subscribed' WHEN s.is_unused THEN 'unused'
+              WHEN s.is_copy THEN 'copy' WHEN s.is_moved THEN 'moved' ELSE 'ours' END
+    FROM pulse._standing AS s;
 $$;
 COMMENT ON FUNCTION pulse._installation_standing() IS
   'Tells how this database relates to its installation row: unused (no number made yet), ours, '
-  'moved (same tables, another server: adopted at the next number) or copy (claims are refused).';
+  'moved (same tables, another server: adopted at the next number), copy or subscribed (claims are '
+  'refused).';
 
 CREATE OR REPLACE FUNCTION pulse._lock_numbers() RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_numbers';
@@ -82,6 +86,31 @@ $$;
 COMMENT ON FUNCTION pulse._first_epoch_base(int) IS
   'Returns the least epoch_base that puts every new number above all stored ones.';
 
+-- Jobs come without the sequences by logical replication, or as the data of some tables.
+CREATE OR REPLACE FUNCTION pulse._raise_sequences() RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  own CONSTANT bigint := 1099511627775;  -- the part of a number that its sequence gave
+BEGIN
+  PERFORM setval('pulse.job_id_seq', n.stored)
+     FROM (SELECT greatest((SELECT max(j.id) FROM pulse.job AS j),
+                           (SELECT max(f.id) FROM pulse.finished_job AS f),
+                           (SELECT max(a.job_id) FROM pulse.attempt AS a)) AS stored) AS n,
+          pulse.job_id_seq AS s
+    WHERE n.stored > s.last_value;
+  PERFORM setval('pulse.token_seq', n.stored)
+     FROM (SELECT greatest((SELECT max(j.token & own) FROM pulse.job AS j),
+                           (SELECT max(a.token & own) FROM pulse.attempt AS a)) AS stored) AS n,
+          pulse.token_seq AS s
+    WHERE n.stored > s.last_value;
+  PERFORM setval('pulse.worker_id_seq', n.stored)
+     FROM (SELECT max(w.id & own) AS stored FROM pulse.worker AS w) AS n,
+          pulse.worker_id_seq AS s
+    WHERE n.stored > s.last_value;
+END $$;
+COMMENT ON FUNCTION pulse._raise_sequences() IS
+  'Raises each sequence of numbers to the highest stored one.';
+
 CREATE OR REPLACE FUNCTION pulse.adopt_installation() RETURNS pulse.installation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
@@ -90,6 +119,7 @@ DECLARE
 BEGIN
   PERFORM pulse._require_read_committed('adopt_installation');
   PERFORM pulse._lock_numbers();
+  PERFORM pulse._raise_sequences();
   SELECT greatest((SELECT max(i.epoch_base + i.timeline) FROM pulse.installation AS i),
                   (SELECT max(n.stored >> 40) FROM pulse._highest_numbers AS n), -1) + 1
     INTO adopted.epoch_base;
@@ -113,5 +143,5 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.adopt_installation() IS
   'Makes the jobs of a copy this database''s own, so that workers claim them here, and returns '
-  'the new installation. New tokens and worker ids are above all stored ones. Call it also after '
-  'restoring data over data. Raises PU007 outside READ COMMITTED.';
+  'the new installation. New numbers are above all stored ones. Call it also after restoring data '
+  'over data, and after DROP SUBSCRIPTION. Raises PU007 outside READ COMMITTED.';

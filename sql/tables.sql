@@ -258,6 +258,17 @@ CREATE TABLE pulse.installation_witness (
   installation_id uuid NOT NULL
 );
 ALTER TABLE pulse.installation_witness REPLICA IDENTITY FULL;
+-- A subscriber with the witness would pass for a moved server, and run the publisher's jobs. So a
+-- worker of a subscription inserts none.
+CREATE FUNCTION pulse._skip_row() RETURNS trigger
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN NULL;
+END $$;
+CREATE TRIGGER witness_is_not_replicated
+  BEFORE INSERT ON pulse.installation_witness
+  FOR EACH ROW EXECUTE FUNCTION pulse._skip_row();
+ALTER TABLE pulse.installation_witness ENABLE REPLICA TRIGGER witness_is_not_replicated;
 
 -- pg_dump keeps jobs, their history, settings, the sequences of ids and the installation. Workers
 -- are gone after a restore, so worker, heartbeat and clock stay out, and the next sweep recovers

@@ -14,6 +14,7 @@ struct Reading {
   bool is_unused;
   bool is_copy;
   bool is_moved;
+  bool is_subscribed;
   Oid database_oid;
   int64 system_identifier;
   int64 epoch_base;
@@ -35,7 +36,7 @@ void begin_latest(const char* statement, int count, Oid* types, Datum* values) {
 void read_standing(Reading* reading) {
   begin_latest(
       "SELECT is_unused, is_copy, is_moved, database_oid, system_identifier, epoch_base, timeline,"
-      " highest FROM pulse._standing",
+      " highest, is_subscribed FROM pulse._standing",
       0, nullptr, nullptr);
   auto column = [](int number) {
     bool isnull;
@@ -49,6 +50,7 @@ void read_standing(Reading* reading) {
   reading->epoch_base = DatumGetInt32(column(6));
   reading->timeline = DatumGetInt32(column(7));
   reading->highest = DatumGetInt32(column(8));
+  reading->is_subscribed = DatumGetBool(column(9));
   SPI_finish();
 }
 
@@ -126,6 +128,11 @@ int64 number_epoch() {
 
 void require_adopted() {
   const Reading& reading = current_reading();
+  if (reading.is_subscribed)
+    ereport(ERROR, (errcode(kClaimsOff), errmsg("the jobs here are a publisher's"),
+                    errdetail("A subscription of this database writes pulse.job."),
+                    errhint("If they are to run here: DROP SUBSCRIPTION, then SELECT "
+                            "pulse.adopt_installation().")));
   if (!reading.is_copy) return;
   ereport(ERROR, (errcode(kClaimsOff), errmsg("this copy has not been adopted"),
                   errdetail("Its jobs came from database %u of system " INT64_FORMAT

@@ -15,7 +15,7 @@ void record_installation();
 // The epoch above the 40 bits of a sequence; valid only after record_installation().
 int64 number_epoch();
 
-// Raises PU008 in a copy that has not been adopted.
+// Raises PU008 in a copy that has not been adopted, and where a subscription writes the jobs.
 void require_adopted();
 
 }  // namespace pulse

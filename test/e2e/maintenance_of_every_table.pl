@@ -303,7 +303,7 @@ subtest 'maintenance of every table' => sub {
     stop_producers();
     # A heartbeat deletes batches of claims whose jobs have ended.
     wait_until($node, 'SELECT count(*) = 0 FROM pulse.claim_batch', 'every batch has ended');
-    expect_followed($subscriber, 'all_of_it', qr/heartbeat|clock|change/);
+    expect_followed($subscriber, 'all_of_it', qr/heartbeat|clock|change|witness/);
     is(value($subscriber, q{SELECT srrelid::regclass FROM pg_subscription_rel
             WHERE srsubstate <> 'r'}), '', 'it has every table');
 };
