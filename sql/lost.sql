@@ -22,45 +22,53 @@ COMMENT ON FUNCTION pulse._lost_way(pulse.heartbeat, bigint) IS
   'heartbeat within its threshold) or NULL (it is alive).';
 
 -- A session that its client ended is stamped with that moment. A session that the server ended, or
--- whose end is not recorded, is forgotten, so that silence decides. Runs before the clock's tick,
--- because an end from before the tick would be stamped with the tick.
-CREATE OR REPLACE FUNCTION pulse._stamp_ended_sessions(live_us bigint) RETURNS int
+-- whose end is not recorded, is forgotten, so that silence decides.
+CREATE OR REPLACE FUNCTION pulse._see_session_end(INOUT beat pulse.heartbeat, live_us bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  stamped int;
+  ended_live_us bigint;
 BEGIN
-  WITH judged AS MATERIALIZED (
-    SELECT h.worker_id, pulse._attachment_state(h.attachment, h.incarnation) AS session
-      FROM pulse.heartbeat AS h
-     WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NULL
-       AND h.verdict NOT IN ('lost', 'stopped')
-  ), locked AS MATERIALIZED (
-    SELECT h.worker_id, judged.session, pulse._ended_live_us(h.attachment) AS ended_live_us
-      FROM pulse.heartbeat AS h JOIN judged ON judged.worker_id = h.worker_id
-     WHERE judged.session <> 'open' AND h.attachment IS NOT NULL
-       FOR UPDATE OF h SKIP LOCKED
-  ), changed AS (
-    UPDATE pulse.heartbeat AS h SET
+  IF beat.attachment IS NULL OR beat.detached_live_us IS NOT NULL THEN
+    RETURN;
+  END IF;
+  CASE pulse._attachment_state(beat.attachment, beat.incarnation)
+    WHEN 'ended' THEN
+      ended_live_us := pulse._ended_live_us(beat.attachment);
       -- A worker that has beaten since, from another session, gets a grace that begins now.
-      detached_live_us = CASE WHEN locked.session <> 'ended' THEN NULL
-        WHEN locked.ended_live_us >= h.beat_live_us THEN locked.ended_live_us
-        ELSE greatest(live_us, h.beat_live_us) END,
-      attachment = CASE WHEN locked.session = 'ended' THEN h.attachment END,
+      beat.detached_live_us := CASE WHEN ended_live_us >= beat.beat_live_us THEN ended_live_us
+        ELSE greatest(live_us, beat.beat_live_us) END;
+    WHEN 'unknown' THEN
+      beat.attachment := NULL;
       -- A worker without heartbeats had only its session: its silence begins now.
-      beat_live_us = CASE WHEN locked.session = 'unknown' AND h.interval_us = 0
-        THEN greatest(live_us, h.beat_live_us) ELSE h.beat_live_us END
-    FROM locked
-    WHERE h.worker_id = locked.worker_id
-      -- A worker that attached anew since the judgement lives by its new session.
-      AND pulse._attachment_state(h.attachment, h.incarnation) = locked.session
-    RETURNING locked.session
-  )
-  SELECT count(*) INTO stamped FROM changed WHERE session = 'ended';
-  RETURN stamped;
+      beat.beat_live_us := CASE WHEN beat.interval_us = 0
+        THEN greatest(live_us, beat.beat_live_us) ELSE beat.beat_live_us END;
+    ELSE NULL;
+  END CASE;
+END $$;
+COMMENT ON FUNCTION pulse._see_session_end(pulse.heartbeat, bigint) IS
+  'Returns a heartbeat row with what is known of the end of its attached session.';
+
+-- Runs before the clock's tick, because an end from before the tick would be stamped with the tick.
+-- Most of these workers live, above all after a restart, and their heartbeats wait for the commit.
+-- So the commit follows at once.
+CREATE OR REPLACE FUNCTION pulse._stamp_ended_sessions(live_us bigint) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE pulse.heartbeat AS h
+     SET (attachment, detached_live_us, beat_live_us) =
+         (SELECT s.attachment, s.detached_live_us, s.beat_live_us
+            FROM pulse._see_session_end(h, live_us) AS s)
+   WHERE h.worker_id = ANY (ARRAY(
+           SELECT l.worker_id FROM pulse.heartbeat AS l
+            WHERE l.attachment IS NOT NULL AND l.detached_live_us IS NULL
+              AND l.verdict NOT IN ('lost', 'stopped')
+              AND pulse._attachment_state(l.attachment, l.incarnation) <> 'open'
+              FOR UPDATE SKIP LOCKED))
+     -- A worker that attached anew meanwhile lives by its new session.
+     AND pulse._attachment_state(h.attachment, h.incarnation) <> 'open';
 END $$;
 COMMENT ON FUNCTION pulse._stamp_ended_sessions(bigint) IS
-  'Stamps workers whose attached session has ended with that moment on the liveness clock; '
-  'returns how many.';
+  'Stamps workers whose attached session has ended with that moment on the liveness clock.';
 
 -- Every sweep asks for the next one anew while a stamped worker is not lost. A waiter that has gone
 -- may have taken an earlier request with it.
@@ -93,41 +101,55 @@ COMMENT ON FUNCTION pulse._mark_lost(bigint, text, text) IS 'Marks a locked work
 
 -- Marks lost workers, oldest heartbeat first. A worker that another transaction locks is skipped,
 -- and its running jobs are counted as skipped.
+--
+-- The lock of a row has the last word: a heartbeat that came before it counts, one that comes later
+-- waits and hears "lost". live_us is older than any lock, so no beat looks older than it is. A
+-- worker that turns out to live gets its row back: the savepoint ends, and the next look skips it.
 CREATE OR REPLACE FUNCTION pulse._mark_all_lost(
-    live_us bigint, max_count int, OUT marked int, OUT skipped int)
+    live_us bigint, max_count int, ends timestamptz, OUT marked int, OUT skipped int)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   candidate bigint;
   beat pulse.heartbeat;
   cause text;
+  passed bigint[] := '{}';
 BEGIN
-  marked := 0;
   skipped := 0;
-  FOR candidate IN
-    SELECT h.worker_id FROM pulse.heartbeat AS h
-     WHERE h.verdict NOT IN ('lost', 'stopped') AND pulse._lost_way(h, live_us) IS NOT NULL
-     ORDER BY h.beat_live_us
   LOOP
-    EXIT WHEN marked >= max_count;
-    SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = candidate
-       FOR UPDATE SKIP LOCKED;
-    cause := pulse._lost_way(beat, live_us);
-    IF beat.worker_id IS NOT NULL AND cause IS NULL THEN
-      CONTINUE;  -- it has beaten meanwhile
-    END IF;
-    IF beat.worker_id IS NULL OR NOT pulse._try_lock_worker(candidate) THEN
-      skipped := skipped + cardinality(pulse._running_ids(candidate));
-      CONTINUE;
-    END IF;
-    PERFORM pulse._mark_lost(candidate, cause, CASE cause
-      WHEN 'session' THEN 'its session ended'
-      ELSE format('no heartbeat for %s', pulse._interval(live_us - beat.beat_live_us)) END);
-    marked := marked + 1;
+    marked := 0;
+    BEGIN
+      FOR candidate IN
+        SELECT h.worker_id FROM pulse.heartbeat AS h
+         WHERE h.verdict NOT IN ('lost', 'stopped') AND h.worker_id <> ALL (passed)
+           AND pulse._lost_way(pulse._see_session_end(h, live_us), live_us) IS NOT NULL
+         ORDER BY h.beat_live_us
+      LOOP
+        EXIT WHEN marked >= max_count OR (marked > 0 AND clock_timestamp() >= ends);
+        SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = candidate
+           FOR UPDATE SKIP LOCKED;
+        cause := pulse._lost_way(pulse._see_session_end(beat, live_us), live_us);
+        IF cause IS NULL OR NOT pulse._try_lock_worker(candidate) THEN
+          passed := passed || candidate;
+          IF beat.worker_id IS NULL OR cause IS NOT NULL THEN
+            skipped := skipped + cardinality(pulse._running_ids(candidate));
+          END IF;
+          CONTINUE WHEN beat.worker_id IS NULL;
+          RAISE EXCEPTION 'the worker lives' USING ERRCODE = 'PU101';
+        END IF;
+        PERFORM pulse._mark_lost(candidate, cause, CASE cause
+          WHEN 'session' THEN 'its session ended'
+          ELSE format('no heartbeat for %s', pulse._interval(live_us - beat.beat_live_us)) END);
+        marked := marked + 1;
+      END LOOP;
+      RETURN;
+    EXCEPTION WHEN SQLSTATE 'PU101' THEN
+      NULL;  -- looks again
+    END;
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse._mark_all_lost(bigint, int) IS
-  'Marks at most max_count lost workers; returns how many, and how many running jobs belong to '
-  'lost workers that it skipped because of a lock.';
+COMMENT ON FUNCTION pulse._mark_all_lost(bigint, int, timestamptz) IS
+  'Marks at most max_count lost workers, one at least, until that time; returns how many, and how '
+  'many running jobs belong to lost workers that it skipped because of a lock.';
 
 -- A dead owner is lost, stopped, or has no row (after a restore).
 CREATE OR REPLACE FUNCTION pulse._dead_owners()
@@ -196,20 +218,46 @@ COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, text, int) IS
   'Ends the attempts of at most max_count running jobs of a worker that is not alive; NULL means '
   'all. Never waits.';
 
+-- Each notification names all its jobs, 100 at most, and is far below the server's limit of 8,000
+-- bytes. None is sent while the notification queue is nearly full, which would make the recovery
+-- fail at its commit.
+CREATE OR REPLACE FUNCTION pulse._announce(
+    cause text, worker_id bigint, reason text, job_ids bigint[])
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  most CONSTANT int := 100;
+  part bigint[];
+BEGIN
+  IF NOT pulse._events_on() THEN
+    RETURN;
+  END IF;
+  FOR place IN 1 .. coalesce(cardinality(job_ids), 0) BY most LOOP
+    EXIT WHEN pg_notification_queue_usage() >= 0.9;
+    part := job_ids[place : place + most - 1];
+    PERFORM pg_notify('pulse_events', json_build_object(
+      'event', 'recovered', 'cause', cause, 'worker', worker_id, 'reason', left(reason, 500),
+      'count', cardinality(part), 'job_ids', part)::text);
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse._announce(text, bigint, text, bigint[]) IS
+  'Notifies listeners of pulse_events about recovered jobs.';
+
 -- claim_job calls it for a job whose owner is dead; it records the attempt, so that the claim can
 -- take the job at once.
 CREATE OR REPLACE FUNCTION pulse._recover_for_claim(job pulse.job) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
+  reason text := format('worker %s was silent beyond its threshold', job.worker_id);
   recovered pulse.job;
 BEGIN
   IF job.job_key IS NOT NULL THEN
     PERFORM pulse._lock_key(job.job_key);
   END IF;
   PERFORM pulse._end_attempts(ARRAY[
-    ROW(job.id, 'lost', format('worker %s was silent beyond its threshold', job.worker_id), true,
-        NULL, NULL, 'silence')::pulse._ending]);
+    ROW(job.id, 'lost', reason, true, NULL, NULL, 'silence')::pulse._ending]);
+  PERFORM pulse._announce('silence', job.worker_id, reason, ARRAY[job.id]);
   SELECT * INTO recovered FROM pulse.job AS j WHERE j.id = job.id FOR UPDATE;
   RETURN recovered;
 END $$;

@@ -55,11 +55,13 @@ CREATE OR REPLACE FUNCTION pulse._keep_queue_looks() RETURNS void
 COMMENT ON FUNCTION pulse._keep_queue_looks() IS
   'Keeps what this transaction has seen of queues even if it rolls back.';
 
-CREATE OR REPLACE FUNCTION pulse._reconcile_queues(max_count int = 0) RETURNS int
+CREATE OR REPLACE FUNCTION pulse._reconcile_queues(
+    max_count int = 0, ends timestamptz = 'infinity')
+  RETURNS int
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_reconcile_queues';
-COMMENT ON FUNCTION pulse._reconcile_queues(int) IS
-  'Checks max_count queues (0: all), marks those with a free place and a waiting job, and returns '
-  'how many it marked.';
+COMMENT ON FUNCTION pulse._reconcile_queues(int, timestamptz) IS
+  'Checks max_count queues (0: all) until that time, marks those with a free place and a waiting '
+  'job, and returns how many it marked. The next call goes on where a bounded one ended.';
 
 CREATE OR REPLACE FUNCTION pulse._lock_queue(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_queue';

@@ -3,6 +3,33 @@
 -- order: heartbeat row, worker lock, job rows by id, job keys. The background worker sweeps, every
 -- pulse-worker does, a waiter that wait_for_job asks, and operators.
 
+-- A sweep is short, because its transaction locks rows, and because each sweep ticks the clock. It
+-- ends its work at this time, but never before it has done some.
+CREATE OR REPLACE FUNCTION pulse._sweep_end() RETURNS timestamptz
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  longest_us CONSTANT bigint := 250000;
+BEGIN
+  RETURN clock_timestamp() + pulse._interval(least(longest_us, (
+    SELECT min(h.interval_us) / 4 FROM pulse.heartbeat AS h
+     WHERE h.interval_us > 0 AND h.verdict NOT IN ('lost', 'stopped'))));
+END $$;
+COMMENT ON FUNCTION pulse._sweep_end() IS
+  'Returns when a sweep that begins now ends: after 250 ms, or a quarter of the shortest '
+  'heartbeat_interval of a living worker.';
+
+-- The default belongs to the claim: the role that sweeps may have another one.
+CREATE OR REPLACE VIEW pulse._limits AS
+  SELECT j.id, j.token, j.identifier, j.worker_id, j.claimed_at, j.claimed_live_us,
+         j.activity_live_us, t.stall_timeout,
+         coalesce(t.timeout, pulse._interval(h.default_timeout_us)) AS timeout
+    FROM pulse.job AS j
+    LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
+    LEFT JOIN pulse.heartbeat AS h ON h.worker_id = j.worker_id
+   WHERE j.id = ANY (pulse._running_ids(NULL));
+COMMENT ON VIEW pulse._limits IS
+  'Running jobs with their timeout and stall_timeout; NULL: none.';
+
 -- The timeout counts from the claim, the stall_timeout from the last progress report.
 CREATE OR REPLACE FUNCTION pulse._late(live_us bigint)
   RETURNS TABLE (id bigint, token bigint, outcome text, error text, cause text)
@@ -10,20 +37,17 @@ CREATE OR REPLACE FUNCTION pulse._late(live_us bigint)
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   RETURN QUERY
-  SELECT j.id, j.token, c.outcome,
+  SELECT l.id, l.token, c.outcome,
          CASE c.outcome WHEN 'timed_out'
-           THEN format('timed out after %s',
-                       coalesce(t.timeout, pulse._interval(pulse._setting_us('default_timeout'))))
-           ELSE format('no progress for %s', t.stall_timeout) END,
+           THEN format('timed out after %s', l.timeout)
+           ELSE format('no progress for %s', l.stall_timeout) END,
          CASE c.outcome WHEN 'timed_out' THEN 'timeout' ELSE 'stall' END
-    FROM pulse.job AS j
-    LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
+    FROM pulse._limits AS l
     CROSS JOIN LATERAL (SELECT CASE
-      WHEN live_us - j.claimed_live_us
-           > coalesce(pulse._us(t.timeout), pulse._setting_us('default_timeout')) THEN 'timed_out'
-      WHEN live_us - j.activity_live_us > pulse._us(t.stall_timeout) THEN 'stalled' END
+      WHEN live_us - l.claimed_live_us > pulse._us(l.timeout) THEN 'timed_out'
+      WHEN live_us - l.activity_live_us > pulse._us(l.stall_timeout) THEN 'stalled' END
     ) AS c (outcome)
-   WHERE j.id = ANY (pulse._running_ids(NULL)) AND c.outcome IS NOT NULL;
+   WHERE c.outcome IS NOT NULL;
 END $$;
 COMMENT ON FUNCTION pulse._late(bigint) IS
   'Returns the running jobs past their timeout or stall_timeout.';
@@ -48,21 +72,6 @@ END $$;
 COMMENT ON FUNCTION pulse._lock_late(bigint, int) IS
   'Locks at most max_count jobs past their timeout or stall_timeout without waiting; returns them '
   'as endings.';
-
--- A sweep sends at most one notification. It sends none while the notification queue is nearly
--- full, which would make the sweep fail at its commit.
-CREATE OR REPLACE FUNCTION pulse._announce(cause text, worker_id bigint, job_ids bigint[])
-  RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF pulse._events_on() AND cardinality(job_ids) > 0 AND pg_notification_queue_usage() < 0.9 THEN
-    PERFORM pg_notify('pulse_events', json_build_object(
-      'event', 'recovered', 'cause', cause, 'worker', worker_id, 'count', cardinality(job_ids),
-      'job_ids', job_ids[1:100])::text);
-  END IF;
-END $$;
-COMMENT ON FUNCTION pulse._announce(text, bigint, bigint[]) IS
-  'Notifies listeners of pulse_events about recovered jobs.';
 
 CREATE OR REPLACE FUNCTION pulse._count_recovered(
     INOUT result pulse._sweep_result, states text[])
@@ -89,74 +98,80 @@ END $$;
 COMMENT ON FUNCTION pulse._room(pulse._sweep_result, int) IS
   'Returns how many more jobs a sweep may end.';
 
-CREATE OR REPLACE FUNCTION pulse._recover_lost(INOUT result pulse._sweep_result, max_count int)
+CREATE OR REPLACE FUNCTION pulse._recover_lost(
+    INOUT result pulse._sweep_result, max_count int, ends timestamptz)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
+  batch CONSTANT int := 500;  -- the clock is read between two batches
   owner record;
+  wanted int;
   ids bigint[];
   states text[];
-  event_cause text;
-  event_worker bigint;
-  event_ids bigint[] := '{}';
 BEGIN
   IF NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.running_worker_id IS NOT NULL)
      AND NOT EXISTS (SELECT FROM pulse.claim_batch) THEN
     RETURN;  -- each background worker is a new process, which would have to plan what follows
   END IF;
   FOR owner IN SELECT * FROM pulse._dead_owners() LOOP
-    EXIT WHEN pulse._room(result, max_count) <= 0;
-    SELECT array_agg(r.id ORDER BY r.id), array_agg(r.state) INTO ids, states
-      FROM pulse._recover_owner(
-        owner.worker_id, owner.outcome, owner.cause, owner.reason,
-        pulse._room(result, max_count)) AS r;
-    result := pulse._count_recovered(result, states);
+    LOOP
+      wanted := least(batch, pulse._room(result, max_count));
+      -- A sweep that finds only locked jobs goes on to the next owner.
+      IF wanted <= 0 OR (pulse._room(result, max_count) < max_count
+                         AND clock_timestamp() >= ends) THEN
+        RETURN;
+      END IF;
+      SELECT array_agg(r.id ORDER BY r.id), array_agg(r.state) INTO ids, states
+        FROM pulse._recover_owner(
+          owner.worker_id, owner.outcome, owner.cause, owner.reason, wanted) AS r;
+      result := pulse._count_recovered(result, states);
+      PERFORM pulse._announce(owner.cause, owner.worker_id, owner.reason, ids);
+      EXIT WHEN coalesce(cardinality(ids), 0) < wanted;
+    END LOOP;
     PERFORM pulse._forget_ended(owner.worker_id);
-    IF pulse._room(result, max_count) > 0 THEN
-      result.jobs_skipped_locked := result.jobs_skipped_locked
-        + cardinality(pulse._running_ids(owner.worker_id));
-    END IF;
-    event_cause := coalesce(event_cause, owner.cause);
-    event_worker := CASE WHEN event_ids = '{}' THEN owner.worker_id END;
-    event_ids := event_ids || ids;
+    result.jobs_skipped_locked := result.jobs_skipped_locked
+      + cardinality(pulse._running_ids(owner.worker_id));
   END LOOP;
-  PERFORM pulse._announce(event_cause, event_worker, event_ids);
 END $$;
-COMMENT ON FUNCTION pulse._recover_lost(pulse._sweep_result, int) IS
-  'Recovers running jobs whose owners are not alive, until the sweep has ended max_count jobs.';
+COMMENT ON FUNCTION pulse._recover_lost(pulse._sweep_result, int, timestamptz) IS
+  'Recovers running jobs whose owners are not alive, until the sweep has ended max_count jobs, or '
+  'until that time once it has ended some.';
 
 CREATE OR REPLACE FUNCTION pulse._recover_late(
     INOUT result pulse._sweep_result, max_count int, live_us bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  -- A sweep that recovered jobs of lost workers has sent its notification.
-  is_first boolean := pulse._room(result, max_count) = max_count;
+  wanted int := least(pulse._room(result, max_count), 1000);
   endings pulse._ending[];
-  ids bigint[];
-  states text[];
+  ended record;
 BEGIN
-  IF pulse._setting_us('default_timeout') IS NULL AND NOT EXISTS (
+  IF NOT EXISTS (SELECT FROM pulse.heartbeat AS h WHERE h.default_timeout_us IS NOT NULL)
+     AND NOT EXISTS (
        SELECT FROM pulse.task AS t WHERE t.timeout IS NOT NULL OR t.stall_timeout IS NOT NULL) THEN
     RETURN;
   END IF;
-  endings := pulse._lock_late(live_us, pulse._room(result, max_count));
-  SELECT array_agg(e.id ORDER BY e.id), array_agg(e.state),
-         count(*) FILTER (WHERE e.outcome = 'timed_out'),
-         count(*) FILTER (WHERE e.outcome = 'stalled')
-    INTO ids, states, result.jobs_timed_out, result.jobs_stalled
-    FROM pulse._end_attempts(endings) AS e;
-  result := pulse._count_recovered(result, states);
-  IF pulse._room(result, max_count) > 0 THEN
+  endings := pulse._lock_late(live_us, wanted);
+  FOR ended IN
+    SELECT l.cause, l.error, array_agg(e.id ORDER BY e.id) AS ids, array_agg(e.state) AS states,
+           count(*) FILTER (WHERE e.outcome = 'timed_out') AS timed_out,
+           count(*) FILTER (WHERE e.outcome = 'stalled') AS stalled
+      FROM pulse._end_attempts(endings) AS e JOIN unnest(endings) AS l ON l.id = e.id
+     GROUP BY l.cause, l.error
+     ORDER BY min(e.id)
+  LOOP
+    result := pulse._count_recovered(result, ended.states);
+    result.jobs_timed_out := result.jobs_timed_out + ended.timed_out;
+    result.jobs_stalled := result.jobs_stalled + ended.stalled;
+    PERFORM pulse._announce(ended.cause, NULL, ended.error, ended.ids);
+  END LOOP;
+  IF coalesce(cardinality(endings), 0) < wanted THEN
     result.jobs_skipped_locked := result.jobs_skipped_locked
       + (SELECT count(*) FROM pulse._late(live_us));
   END IF;
-  IF is_first THEN
-    PERFORM pulse._announce(
-      (SELECT e.cause FROM unnest(endings) AS e WHERE e.id = ids[1]), NULL, ids);
-  END IF;
 END $$;
 COMMENT ON FUNCTION pulse._recover_late(pulse._sweep_result, int, bigint) IS
-  'Ends attempts past their timeout or stall_timeout, until the sweep has ended max_count jobs.';
+  'Ends attempts past their timeout or stall_timeout, until the sweep has ended max_count jobs, at '
+  'most 1,000 of them.';
 
 CREATE OR REPLACE FUNCTION pulse._warn_of_short_thresholds() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -173,47 +188,61 @@ END $$;
 COMMENT ON FUNCTION pulse._warn_of_short_thresholds() IS
   'Warns when a change of settings has made the thresholds of registered workers too short.';
 
-CREATE OR REPLACE FUNCTION pulse._sweep(max_jobs int) RETURNS pulse._sweep_result
+-- No heartbeat waits for this part: the rows that it locks belong to workers that it marks as lost.
+CREATE OR REPLACE FUNCTION pulse._sweep(max_jobs int, ends timestamptz)
+  RETURNS pulse._sweep_result
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result pulse._sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
-  -- A lost worker that still runs has read its status within a day.
-  outdated timestamptz := pulse.now() - interval '1 day';
   live_us bigint;
-  stamped int;
-  marked int;
-  skipped int;
 BEGIN
   -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.heartbeat, pulse.job IN ROW EXCLUSIVE MODE;
-  stamped := pulse._stamp_ended_sessions(pulse._live_now_us());
-  result.skipped_time := pulse._tick();
-  live_us := pulse._live_now_us();
+  -- Before any heartbeat row is locked.
+  PERFORM pulse._reconcile_queues(1000, ends);
   PERFORM pulse._warn_of_short_thresholds();
-  SELECT m.marked, m.skipped INTO marked, skipped
-    FROM pulse._mark_all_lost(live_us, max_jobs) AS m;
-  PERFORM pulse._ask_for_grace_end(live_us);
-  result.workers_lost := marked;
-  result.jobs_skipped_locked := skipped;
-  result := pulse._recover_lost(result, max_jobs);
-  IF pulse._room(result, max_jobs) > 0 THEN
+  live_us := pulse._live_now_us();
+  SELECT m.marked, m.skipped INTO result.workers_lost, result.jobs_skipped_locked
+    FROM pulse._mark_all_lost(live_us, max_jobs, ends) AS m;
+  result := pulse._recover_lost(result, max_jobs, ends);
+  IF pulse._room(result, max_jobs) = max_jobs
+     OR (pulse._room(result, max_jobs) > 0 AND clock_timestamp() < ends) THEN
     result := pulse._recover_late(result, max_jobs, live_us);
   END IF;
   -- Only COMMIT PREPARED can leave a queue without its mark while the server runs. A check of all
-  -- queues takes long where there are many, and no heartbeat and no recovery must wait for it.
-  PERFORM pulse._reconcile_queues(
-    CASE WHEN EXISTS (SELECT FROM pg_prepared_xacts AS x WHERE x.database = current_database())
-           AND stamped = 0 AND marked = 0 AND pulse._room(result, max_jobs) = max_jobs
-      THEN 0 ELSE 1000 END);
-  PERFORM pulse._promote_marked(256);
+  -- queues takes long where there are many, so the next sweep goes on where this step ends.
+  IF result.workers_lost = 0 AND pulse._room(result, max_jobs) = max_jobs
+     AND EXISTS (SELECT FROM pg_prepared_xacts AS x WHERE x.database = current_database()) THEN
+    PERFORM pulse._reconcile_queues(0, ends);
+  END IF;
+  FOR round IN 1..8 LOOP
+    EXIT WHEN NOT pulse._promote_marked(32) OR clock_timestamp() >= ends;
+  END LOOP;
+  RETURN result;
+END $$;
+COMMENT ON FUNCTION pulse._sweep(int, timestamptz) IS
+  'Runs the steps of a sweep in order, until that time.';
+
+-- These rows belong to workers that may live, so they are written when nothing else is left to do.
+CREATE OR REPLACE FUNCTION pulse._end_sweep() RETURNS interval
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  live_us bigint := pulse._live_now_us();
+  -- A lost worker that still runs has read its status within a day.
+  outdated timestamptz := pulse.now() - interval '1 day';
+BEGIN
   DELETE FROM pulse.heartbeat AS h
    WHERE h.worker_id IN (SELECT o.worker_id FROM pulse.heartbeat AS o
                           WHERE o.verdict = 'lost' AND o.last_heartbeat_at < outdated
                             AND cardinality(pulse._running_ids(o.worker_id, 1)) = 0
                             FOR UPDATE SKIP LOCKED);
-  RETURN result;
+  PERFORM pulse._stamp_ended_sessions(live_us);
+  PERFORM pulse._ask_for_grace_end(live_us);
+  RETURN pulse._tick();
 END $$;
-COMMENT ON FUNCTION pulse._sweep(int) IS 'Runs the steps of a sweep in order.';
+COMMENT ON FUNCTION pulse._end_sweep() IS
+  'Stamps the ends of sessions and ticks the liveness clock, as the last of a transaction; returns '
+  'the time that the clock leaves out.';
 
 CREATE OR REPLACE FUNCTION pulse.sweep(
     max_jobs int = 1000, dry_run boolean = false,
@@ -229,7 +258,8 @@ BEGIN
   PERFORM pulse._check_number('max_jobs', coalesce(max_jobs, 0), 1, 1000000);
   IF dry_run THEN
     BEGIN
-      result := pulse._sweep(max_jobs);
+      result := pulse._sweep(max_jobs, pulse._sweep_end());
+      result.skipped_time := pulse._end_sweep();
       -- What the dry run saw of queues stays; the marks of queues that it promoted come back.
       PERFORM pulse._keep_queue_looks();
       RAISE EXCEPTION 'dry run' USING ERRCODE = 'PU101';
@@ -240,7 +270,8 @@ BEGIN
     -- If a crash loses this sweep, the next one repeats it, because the owners are still dead.
     PERFORM pulse._begin_async_write();
     PERFORM pulse._start_sweep();
-    result := pulse._sweep(max_jobs);
+    result := pulse._sweep(max_jobs, pulse._sweep_end());
+    result.skipped_time := pulse._end_sweep();
     PERFORM pulse._end_async_write();
   END IF;
   workers_lost := result.workers_lost;
@@ -254,16 +285,18 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
   'Finds lost workers and jobs past their timeout or stall_timeout, and recovers at most max_jobs '
-  'jobs; call it again while it ends that many. dry_run => true returns the counts and changes '
-  'nothing. A sweep never waits for a lock: jobs_skipped_locked counts the jobs that it left to '
-  'the next sweep. skipped_time is the part of an outage or clock step that no worker''s silence '
-  'includes. Raises PU004 for max_jobs out of range, PU007 outside READ COMMITTED.';
+  'jobs within about a quarter of a second. Call it again, in a new transaction, until it finds '
+  'nothing. dry_run => true returns the counts and changes nothing. A sweep never waits for a '
+  'lock, and no heartbeat of a living worker waits for a sweep. jobs_skipped_locked counts the '
+  'jobs that it left to the next sweep. skipped_time is the part of an outage or clock step that '
+  'no worker''s silence includes. Raises PU004 for max_jobs out of range, PU007 outside READ '
+  'COMMITTED.';
 
-CREATE OR REPLACE FUNCTION pulse._declare_lost(worker_id bigint, reason text) RETURNS bigint[]
+CREATE OR REPLACE FUNCTION pulse._declare_lost(worker_id bigint, reason text) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   status text;
-  ids bigint[];
+  recovered record;
 BEGIN
   -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.heartbeat, pulse.job IN ROW EXCLUSIVE MODE;
@@ -280,21 +313,25 @@ BEGIN
       _declare_lost.worker_id, 'host', coalesce(_declare_lost.reason, 'declared lost'));
   END IF;
   -- Jobs of an ended worker too: a row may have been locked while the worker deregistered.
-  SELECT array_agg(r.id ORDER BY r.id) INTO ids FROM pulse._dead_owners() AS o,
+  SELECT o.cause, o.reason, array_agg(r.id ORDER BY r.id) AS ids INTO recovered
+    FROM pulse._dead_owners() AS o,
     LATERAL pulse._recover_owner(o.worker_id, o.outcome, o.cause, o.reason, NULL) AS r
-   WHERE o.worker_id = _declare_lost.worker_id;
+   WHERE o.worker_id = _declare_lost.worker_id
+   GROUP BY o.cause, o.reason;
   PERFORM pulse._forget_ended(_declare_lost.worker_id);
-  RETURN coalesce(ids, '{}');
+  PERFORM pulse._announce(
+    recovered.cause, _declare_lost.worker_id, recovered.reason, recovered.ids);
+  RETURN coalesce(cardinality(recovered.ids), 0);
 END $$;
 COMMENT ON FUNCTION pulse._declare_lost(bigint, text) IS
-  'Marks a worker as lost, recovers its jobs and returns their ids; NULL while a claim of the '
+  'Marks a worker as lost, recovers its jobs and returns how many; NULL while a claim of the '
   'worker is in progress.';
 
 CREATE OR REPLACE FUNCTION pulse.declare_lost(worker_id bigint, reason text) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  recovered bigint[];
+  recovered int;
 BEGIN
   PERFORM pulse._require_read_committed('declare_lost');
   recovered := pulse._declare_lost(declare_lost.worker_id, declare_lost.reason);
@@ -302,8 +339,7 @@ BEGIN
     RAISE EXCEPTION 'a claim of worker % is under way', declare_lost.worker_id USING
       ERRCODE = 'lock_not_available', HINT = 'Try again when its transaction has ended.';
   END IF;
-  PERFORM pulse._announce('host', declare_lost.worker_id, recovered);
-  RETURN cardinality(recovered);
+  RETURN recovered;
 END $$;
 COMMENT ON FUNCTION pulse.declare_lost(bigint, text) IS
   'Marks a worker as lost, whatever its heartbeat says, recovers its jobs and returns how many. '

@@ -141,6 +141,8 @@ COMMENT ON COLUMN pulse.heartbeat.isolated_job_id IS
   'The poison suspect that this worker runs isolated, or is kept free for';
 COMMENT ON COLUMN pulse.heartbeat.lost_cause IS
   'How the loss was noticed: session, host or silence';
+COMMENT ON COLUMN pulse.heartbeat.default_timeout_us IS
+  'pulse.default_timeout of the worker''s last claim, in microseconds; NULL: none';
 COMMENT ON COLUMN pulse.heartbeat.missing_job_ids IS
   'Jobs that the last heartbeat did not name; the next one that does not name them either ends '
   'their attempts';
@@ -158,7 +160,7 @@ COMMENT ON COLUMN pulse.queue.paused IS 'No worker claims a job of a paused queu
 COMMENT ON TABLE pulse.task IS 'Settings of tasks; NULL, or no row, takes the default.';
 COMMENT ON COLUMN pulse.task.max_attempts IS 'Attempts of a job that is added without max_attempts';
 COMMENT ON COLUMN pulse.task.timeout IS
-  'Limit of an attempt since its claim; NULL takes pulse.default_timeout';
+  'Limit of an attempt since its claim; NULL takes the pulse.default_timeout of the claim';
 COMMENT ON COLUMN pulse.task.stall_timeout IS 'Limit between two progress reports; NULL means none';
 COMMENT ON COLUMN pulse.task.backoff IS
   'Wait before the next attempt: exponential, fixed or none; NULL means exponential';

@@ -183,7 +183,8 @@ CREATE TABLE pulse.heartbeat (
   isolated_job_id   bigint,
   lost_cause        text,
   missing_job_ids   bigint[],
-  missing_tokens    bigint[]
+  missing_tokens    bigint[],
+  default_timeout_us bigint
 ) WITH (
   fillfactor = 50,
   autovacuum_vacuum_scale_factor = 0,

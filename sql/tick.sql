@@ -15,29 +15,35 @@ COMMENT ON FUNCTION pulse._swept_just_now() IS
   'Returns whether a sweep has run within the last half sweep_interval.';
 
 -- All its sweeps share one transaction. Recovered jobs are visible when it commits, so it is short.
+-- A step that found something may have left the rest to the next.
 CREATE OR REPLACE FUNCTION pulse._sweep_for(budget interval, OUT result json, OUT more boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   max_count CONSTANT int := 1000;
   ends timestamptz := clock_timestamp() + budget;
   done pulse._sweep_result;
+  found int;
   total pulse._sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
 BEGIN
+  PERFORM pulse._begin_async_write();
+  PERFORM pulse._start_sweep();
   LOOP
-    SELECT * INTO done FROM pulse.sweep(max_count);
+    done := pulse._sweep(max_count, ends);
     total := ROW(total.workers_lost + done.workers_lost,
                  total.jobs_requeued + done.jobs_requeued, total.jobs_failed + done.jobs_failed,
                  total.jobs_quarantined + done.jobs_quarantined,
                  total.jobs_timed_out + done.jobs_timed_out,
                  total.jobs_stalled + done.jobs_stalled, done.jobs_skipped_locked,
-                 total.skipped_time + done.skipped_time);
-    more := pulse._room(done, max_count) <= 0 OR done.workers_lost >= max_count;
+                 total.skipped_time);
+    more := done.workers_lost > 0 OR pulse._room(done, max_count) < max_count;
     EXIT WHEN NOT more OR clock_timestamp() >= ends;
   END LOOP;
+  total.skipped_time := pulse._end_sweep();
+  PERFORM pulse._end_async_write();
   result := row_to_json(total);
 END $$;
 COMMENT ON FUNCTION pulse._sweep_for(interval) IS
-  'Sweeps until nothing is left or the budget is spent; more: something is left.';
+  'Sweeps until nothing is left or the budget is spent; more: something may be left.';
 
 CREATE OR REPLACE FUNCTION pulse._prune_for(budget interval, OUT pruned int, OUT more boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -67,12 +73,13 @@ DECLARE
 BEGIN
   PERFORM pulse._require_read_committed('tick');
   SELECT NULL::json AS result, false AS more INTO swept;
+  -- First, because the heartbeats of some workers wait for the end of the sweep.
+  pruned := pulse._prune_for(interval '1 s');
   IF pulse._swept_just_now() THEN
     marks_remain := pulse._promote_marked(256);
   ELSE
     swept := pulse._sweep_for(interval '2 s');
   END IF;
-  pruned := pulse._prune_for(CASE WHEN swept.more THEN interval '0' ELSE interval '1 s' END);
   RETURN json_build_object('swept', swept.result, 'pruned', pruned.pruned,
                            'more', swept.more OR pruned.more OR marks_remain);
 END $$;

@@ -114,10 +114,10 @@ BEGIN
      pulse._interval(pulse._setting_us('sweep_threshold')), pulse.now(), info)
   RETURNING * INTO registered;
   INSERT INTO pulse.heartbeat
-    (worker_id, beat_live_us, last_heartbeat_at, interval_us, threshold_us)
+    (worker_id, beat_live_us, last_heartbeat_at, interval_us, threshold_us, default_timeout_us)
   VALUES
     (registered.id, pulse._live_now_us(), pulse.now(), pulse._us(every),
-     pulse._setting_us('sweep_threshold'));
+     pulse._setting_us('sweep_threshold'), pulse._setting_us('default_timeout'));
   RETURN registered;
 END $$;
 COMMENT ON FUNCTION pulse.register_worker(text, text[], json, interval) IS

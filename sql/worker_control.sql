@@ -106,8 +106,8 @@ CREATE OR REPLACE FUNCTION pulse.force_unlock_workers(worker_names text[]) RETUR
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   named bigint;
-  recovered bigint[];
-  total bigint[] := '{}';
+  recovered int;
+  total int := 0;
   claiming bigint[] := '{}';
 BEGIN
   PERFORM pulse._require_read_committed('force_unlock_workers');
@@ -119,18 +119,17 @@ BEGIN
      ORDER BY w.id
   LOOP
     recovered := pulse._declare_lost(named, 'unlocked by hand');
-    total := total || recovered;
+    total := total + coalesce(recovered, 0);
     IF recovered IS NULL THEN
       claiming := claiming || named;
     END IF;
   END LOOP;
-  PERFORM pulse._announce('host', NULL, total);
   IF claiming <> '{}' THEN
     RAISE WARNING 'claims of workers are in progress' USING
       DETAIL = format('They were left alone: %s.', array_to_string(claiming, ', ')),
       HINT = 'Call again when the transactions of these claims have ended.';
   END IF;
-  RETURN cardinality(total);
+  RETURN total;
 END $$;
 COMMENT ON FUNCTION pulse.force_unlock_workers(text[]) IS
   'Declares every worker of these names lost, living ones too, recovers their jobs and returns '

@@ -83,6 +83,8 @@ void load_catalog() {
     known.*relation.oid = relation.is_in_0_1_0 ? relation_named(relation.name)
                                                : get_relname_relid(relation.name, known.schema);
   known.has_index_lanes = get_attnum(known.job, "index_lane") == kJobIndexLane;
+  known.has_default_timeout =
+      get_attnum(known.heartbeat, "default_timeout_us") == kBeatDefaultTimeout;
   known.state_ready = state_named("job_state", "ready");
   known.state_parked = state_named("job_state", "parked");
   known.state_running = state_named("job_state", "running");

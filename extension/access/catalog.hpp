@@ -24,6 +24,7 @@ struct Catalog {
   Oid claim_batch_idx;
   Oid heartbeat;
   Oid heartbeat_key;
+  bool has_default_timeout;  // since 0.2.0
   Oid worker;
   Oid worker_key;
   Oid attempt;

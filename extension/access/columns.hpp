@@ -65,6 +65,7 @@ enum HeartbeatColumn : AttrNumber {
   kBeatLostCause,
   kBeatMissingJobIds,
   kBeatMissingTokens,
+  kBeatDefaultTimeout,  // since 0.2.0
 };
 
 // pulse.worker

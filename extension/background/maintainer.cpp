@@ -34,9 +34,10 @@ constexpr int kBatch = 1000;
 constexpr int kPromotionsPerSweep = 16;
 
 constexpr const char kSweep[] =
-    "SELECT (s.jobs_requeued OPERATOR(pg_catalog.+) s.jobs_failed"
+    "SELECT (s.workers_lost OPERATOR(pg_catalog.+) s.jobs_requeued"
+    " OPERATOR(pg_catalog.+) s.jobs_failed"
     " OPERATOR(pg_catalog.+) s.jobs_quarantined)::pg_catalog.int8"
-    " FROM pulse.sweep(max_jobs => 1000, dry_run => false) AS s";
+    " FROM pulse.sweep(max_jobs => %d, dry_run => false) AS s";
 constexpr const char kPromote[] =
     "SELECT pulse._promote_marked(256)::pg_catalog.int4::pg_catalog.int8";
 constexpr const char kPrune[] = "SELECT pulse._prune(1000)::pg_catalog.int8";
@@ -257,7 +258,10 @@ void sleep_idle(const Maintainer* maintainer, int64 idle_us) {
 void sweep(Maintainer* maintainer) {
   int64 now = monotonic_us();
   bool by_interval = next_interval_in_us(maintainer) <= 0;
-  maintainer->sweep_on = run(maintainer, kSweep) >= kBatch;
+  char statement[sizeof(kSweep) + 16];
+  snprintf(statement, sizeof(statement), kSweep, settings.sweep_jobs);
+  // A step that found something may have left the rest to the next transaction.
+  maintainer->sweep_on = run(maintainer, statement) > 0;
   if (by_interval) {
     pg_atomic_write_u64(&maintainer->state->last_sweep, static_cast<uint64>(now));
     maintainer->prune_on = maintainer->can_prune;

@@ -172,7 +172,7 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   // A draining worker may wait, but must not take a wake-up from a worker that can claim.
   sample_generations(claim->worker.worker_id, claim->worker.draining ? 0 : claim->worker.task_bits,
                      wake_group_of(claim), claim->start_jobs);
-  if (claim->worker.draining) return;
+  if (claim->worker.draining) return beat_for_claim(claim->worker);
   Promotion left = promote_for(claim);
   claim->stamp.worker_id = claim->worker.worker_id;
   claim->stamp.now = wall_now();
@@ -195,6 +195,7 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
                  : left.busy || is_kept_waiting(claim)          ? WorkLeft::kBusy
                  : claim->poison_suspect_waits || claim->closed ? WorkLeft::kSoon
                                                                 : WorkLeft::kNone);
+  beat_for_claim(claim->worker);
   offer_sweep();
 }
 

@@ -4,6 +4,7 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "claim/token.hpp"
+#include "liveness/heartbeat.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
@@ -45,6 +46,7 @@ Datum claim_by_id(int64 job_id, int64 worker_id) {
   close_index_lookup(&jobs);
   close_job_table(&table);
   CommandCounterIncrement();
+  beat_beside(worker_id, claim_beat_is_due);
   return claimed;
 }
 

@@ -108,13 +108,15 @@ ArrayType* registered_tasks(int64 worker_id) {
 void admit_worker(ClaimingWorker* worker, int64 worker_id) {
   worker->worker_id = worker_id;
   advisory_lock(LockKind::kWorker, static_cast<uint64>(worker_id), ShareLock);
-  bool is_due = false;
   with_last_beat(worker_id, [&](TupleTableSlot* beat) {
     worker->draining = !status_is(beat, "alive");
     worker->isolated_job_id = isolated_job_in(beat);
-    is_due = beat_is_due(beat);
+    worker->must_beat = claim_beat_is_due(beat);
   });
-  if (is_due) beat_beside(worker_id);
+}
+
+void beat_for_claim(const ClaimingWorker& worker) {
+  if (worker.must_beat) beat_beside(worker.worker_id, claim_beat_is_due);
 }
 
 void choose_tasks(ClaimingWorker* worker, ArrayType* given) {

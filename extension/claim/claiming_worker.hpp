@@ -12,15 +12,19 @@ struct ClaimingWorker {
   uint64 task_bits;
   uint64 wake_group;      // hash of the set of tasks
   bool draining;          // the worker drains or stops, so it gets no job
+  bool must_beat;         // claim_beat_is_due()
   int64 isolated_job_id;  // the poison suspect that it runs isolated or is reserved for; 0: none
 };
 
 constexpr int kEveryTask = -1;
 
 // Reads the status of the worker, under a lock that keeps sweeps from declaring the worker lost
-// until the transaction ends. Raises PU002 for a worker that is unknown, lost or stopped. Counts as
-// a heartbeat when beat_is_due().
+// until the transaction ends. Raises PU002 for a worker that is unknown, lost or stopped.
 void admit_worker(ClaimingWorker* worker, int64 worker_id);
+
+// Beats if the claim must. Comes last in a claim, because the worker's heartbeats then wait for the
+// claim to commit, and the first claim after a start looks at all queues.
+void beat_for_claim(const ClaimingWorker& worker);
 
 // Sets the tasks to the given ones, or with NULL to the registered ones.
 void choose_tasks(ClaimingWorker* worker, ArrayType* given);

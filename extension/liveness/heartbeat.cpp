@@ -15,6 +15,7 @@
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
+#include "server/settings.hpp"
 #include "server/values.hpp"
 #include "wake/async_commit.hpp"
 #include "wake/wait_for_job.hpp"
@@ -67,6 +68,23 @@ void set_attachment(JobChange* beat, TupleTableSlot* row) {
   if (!slot_attisnull(row, kBeatAttachment) &&
       !holds_attachment(static_cast<uint64>(number_in(row, kBeatAttachment))))
     beat->clear(kBeatAttachment);
+}
+
+// The default_timeout of this session; -1: none.
+int64 default_timeout_us() {
+  return settings.default_timeout_ms < 0 ? -1 : settings.default_timeout_ms * INT64CONST(1000);
+}
+
+int64 default_timeout_in(TupleTableSlot* row) {
+  return slot_attisnull(row, kBeatDefaultTimeout) ? -1 : number_in(row, kBeatDefaultTimeout);
+}
+
+void set_default_timeout(JobChange* beat) {
+  if (!catalog()->has_default_timeout) return;
+  if (default_timeout_us() < 0)
+    beat->clear(kBeatDefaultTimeout);
+  else
+    beat->set(kBeatDefaultTimeout, Int64GetDatum(default_timeout_us()));
 }
 
 using Condition = bool (*)(TupleTableSlot* row);
@@ -203,14 +221,20 @@ bool beat_is_due(TupleTableSlot* row) {
          live_now_us() - number_in(row, kBeatLive) > interval_us / 2;
 }
 
-void beat_beside(int64 worker_id) {
+bool claim_beat_is_due(TupleTableSlot* row) {
+  return beat_is_due(row) ||
+         (catalog()->has_default_timeout && default_timeout_in(row) != default_timeout_us());
+}
+
+void beat_beside(int64 worker_id, Condition reason) {
   begin_async_write();
   JobTable beats;
   open_beats(&beats);
-  bool is_beating = lock_living(&beats, worker_id, LockWaitSkip, beat_is_due);
+  bool is_beating = lock_living(&beats, worker_id, LockWaitSkip, reason);
   if (is_beating) {
     JobChange beat = {};
     set_moment(&beat);
+    if (reason == claim_beat_is_due) set_default_timeout(&beat);
     update_locked_row(&beats, &beat);
   }
   close_job_table(&beats);

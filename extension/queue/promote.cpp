@@ -290,20 +290,25 @@ void mark_fallen_due() {
   close_job_scan(&scan);
 }
 
-int reconcile_queues(int max_count) {
+int reconcile_queues(int max_count, TimestampTz ends) {
   DatabaseState* database = queue_state();
-  if (!database) max_count = 0;  // no mark could tell a later call of a queue
-  if (max_count == 0) record_full_check(database);
+  // Without shared memory no mark could tell a later call of a queue.
+  bool is_bounded = database && (max_count > 0 || ends != DT_NOEND);
+  if (!is_bounded) record_full_check(database);
   JobScan parked;
   open_job_scan(&parked, &Catalog::job_parked_idx, 2);
   MemoryContext step =
       AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);
   Datum name = CStringGetTextDatum("");
-  int slot = max_count == 0 ? 0 : static_cast<int>(pg_atomic_read_u32(&database->next_slot));
+  int slot = is_bounded ? static_cast<int>(pg_atomic_read_u32(&database->next_slot)) : 0;
   int checked_count = 0;
   int marked = 0;
-  while (max_count == 0 || checked_count++ < max_count) {
+  int last_slot = slot;
+  while (!is_bounded || max_count == 0 || checked_count++ < max_count) {
     CHECK_FOR_INTERRUPTS();
+    // The next call begins with a whole slot, so a call ends between two.
+    if (is_bounded && slot != last_slot && GetCurrentTimestamp() >= ends) break;
+    last_slot = slot;
     if (!next_queue(&parked.rows, &slot, &name, false)) {
       slot = 0;
       break;
@@ -321,8 +326,10 @@ int reconcile_queues(int max_count) {
 
 }  // namespace pulse
 
+// The function of 0.1.0 has one argument.
 PULSE_FUNCTION(pulse_reconcile_queues) {
-  PG_RETURN_INT32(pulse::reconcile_queues(PG_GETARG_INT32(0)));
+  TimestampTz ends = PG_NARGS() > 1 ? PG_GETARG_TIMESTAMPTZ(1) : DT_NOEND;
+  PG_RETURN_INT32(pulse::reconcile_queues(PG_GETARG_INT32(0), ends));
 }
 
 PULSE_FUNCTION(pulse_promote_marked) {

@@ -20,8 +20,8 @@ Promotion promote_marked(int room, int max_marks);
 void mark_fallen_due();
 
 // Checks queues with parked jobs and marks those with a free slot. It covers crashes, COMMIT
-// PREPARED and missing shared memory. With a bound it checks that many queues and continues there
-// the next time; 0 checks all. Returns the number of marked queues.
-int reconcile_queues(int max_count);
+// PREPARED and missing shared memory. It checks `max_count` queues (0: all) until `ends`; a bounded
+// call goes on where the last one ended. Returns the number of marked queues.
+int reconcile_queues(int max_count, TimestampTz ends = DT_NOEND);
 
 }  // namespace pulse

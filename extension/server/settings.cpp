@@ -48,6 +48,11 @@ void define_liveness_settings() {
                   refuse_zero);
   define_duration("pulse.sweep_threshold", "Time without a heartbeat after which a worker is lost.",
                   &settings.sweep_threshold_ms, 20000, 10, GUC_UNIT_MS);
+  DefineCustomIntVariable("pulse.sweep_jobs",
+                          "Jobs that the background worker or pulse-worker recovers at most in one "
+                          "transaction.",
+                          nullptr, &settings.sweep_jobs, 1000, 1, 1000000, PGC_SUSET, 0, nullptr,
+                          nullptr, nullptr);
   define_duration(
       "pulse.disconnect_grace",
       "Time a worker has to re-attach after its attached session ended; -1 ignores the end.",

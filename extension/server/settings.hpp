@@ -10,6 +10,7 @@ struct Settings {
   int heartbeat_interval_ms;
   int sweep_interval_ms;  // -1: sweeps by hand only
   int sweep_threshold_ms;
+  int sweep_jobs;
   int disconnect_grace_ms;  // -1: the end of a session is ignored
   int max_crashes;          // -1: never quarantine
   int default_timeout_ms;   // -1: none

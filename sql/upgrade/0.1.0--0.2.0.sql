@@ -15,6 +15,8 @@ ALTER TABLE pulse.attempt
 -- Heartbeats change nothing that a plan depends on.
 ALTER TABLE pulse.heartbeat
   SET (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 1000000);
+-- A claim records the default_timeout under which its jobs run.
+ALTER TABLE pulse.heartbeat ADD COLUMN default_timeout_us bigint;
 CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT NULL;
 
 -- Columns and functions with new names. The view is altered, not dropped, so it keeps its grants.
@@ -39,6 +41,8 @@ DROP FUNCTION pulse._announce(text, bigint, bigint[]);
 DROP FUNCTION pulse._lock_running(bigint, int);
 DROP FUNCTION pulse._dead_owners();
 DROP FUNCTION pulse._late(bigint);
+DROP FUNCTION pulse._sweep(int);
+DROP FUNCTION pulse._stamp_ended_sessions(bigint);
 
 -- No index depends on the state of a job, so a claim can be a HOT update. Objects that depend on
 -- the row type are dropped, and the functions part creates them anew.

@@ -1,6 +1,6 @@
 -- sql/sweep.sql: jobs past their own clocks, and how much one sweep does.
 \ir support/setup.psql
-SELECT plan(41);
+SELECT plan(49);
 
 -- What a sweep did, without what was nothing.
 CREATE FUNCTION swept(max_jobs int = 1000) RETURNS text
@@ -55,7 +55,20 @@ SELECT id AS slow FROM given_claimed_job(:ann, 'slow') \gset
 SELECT travel_beating('11 s', :ann);
 SELECT is(swept(), 'jobs_requeued 1, jobs_timed_out 1', 'pulse.default_timeout is for all tasks');
 SELECT is(state_of(:slow), 'running', 'but those with a timeout of their own');
+SELECT given_claimed_job(:ann, 'mail') \g /dev/null
 SET LOCAL pulse.default_timeout = -1;
+SELECT travel_beating('22 s', :ann);
+SELECT is(swept(), 'jobs_requeued 1, jobs_timed_out 1', 'that of the claim counts');
+SELECT given_claimed_job(:ann, 'mail') \g /dev/null
+SET LOCAL pulse.default_timeout = '5s';
+SELECT travel_beating('33 s', :ann);
+SELECT is(swept(), 'nothing', 'whatever the role that sweeps has set');
+SELECT given_worker('quick') AS quick \gset
+SELECT is((SELECT default_timeout_us FROM pulse.heartbeat WHERE worker_id = :quick),
+  5000000::bigint, 'a worker begins with that of its registration');
+SET LOCAL pulse.default_timeout = -1;
+DELETE FROM pulse.heartbeat WHERE worker_id = :quick;
+DELETE FROM pulse.worker WHERE id = :quick;
 SELECT travel('0');
 DELETE FROM pulse.job;
 
@@ -137,6 +150,29 @@ SELECT refuses(format('SELECT pulse.sweep(%s)', n), 'PU004',
   'a sweep of ' || n || ' jobs is refused')
   FROM unnest(ARRAY['0', '-1', 'NULL', '2000000000']) AS n;
 DELETE FROM pulse.job;
+
+-- --- time ---------------------------------------------------------------------------------------
+
+SELECT given_worker('ann') AS ann, given_worker('bob') AS bob \gset
+SELECT given_job('mail') FROM generate_series(1, 1200) \g /dev/null
+SELECT claimed_ids(:ann, 1200) \g /dev/null
+SELECT travel('1 min');
+CREATE FUNCTION stepped(ends timestamptz) RETURNS text
+  LANGUAGE sql AS $$
+  SELECT concat_ws(' ', s.workers_lost, s.jobs_requeued) FROM pulse._sweep(1000, ends) AS s
+$$;
+SELECT is(stepped(clock_timestamp()), '1 500', 'a sweep whose time is up does one batch');
+SELECT is(stepped(clock_timestamp()), '1 500', 'of each kind');
+SELECT is(stepped('infinity'), '0 200', 'and leaves the rest to the next one');
+SELECT travel('0');
+SELECT ok(pulse._sweep_end() <= clock_timestamp() + interval '250 ms', 'its time is 250 ms');
+SELECT pulse.register_worker('quick', heartbeat_interval => '100 ms') \g /dev/null
+SELECT ok(pulse._sweep_end() <= clock_timestamp() + interval '25 ms',
+  'or a quarter of the shortest heartbeat_interval');
+DELETE FROM pulse.job;
+DELETE FROM pulse.attempt;
+DELETE FROM pulse.worker;
+DELETE FROM pulse.heartbeat;
 
 -- As after a vacuum of an empty queue: the planner thinks that there is nothing.
 CREATE FUNCTION rows_read() RETURNS bigint

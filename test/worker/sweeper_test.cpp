@@ -74,17 +74,23 @@ TEST_F(SweeperTest, a_library_that_says_nothing_sweeps_for_nobody) {
   EXPECT_LE(until_sweep(), 5s);
 }
 
-TEST_F(SweeperTest, a_full_sweep_is_repeated_until_there_is_less) {
+TEST_F(SweeperTest, a_sweep_is_repeated_until_it_finds_nothing) {
   given_worker();
   claim_.notice("PU100");
   turn();
   finish_.answer(swept(1000));
   turn();
   ASSERT_EQ(finish_.running(), "sweep");
-  finish_.answer(swept(999));
+  finish_.answer(swept(1));
+  turn();
+  EXPECT_TRUE(capture_.has("recovered workers_lost=0 jobs=1"));
+  ASSERT_EQ(finish_.running(), "sweep") << "its time may have been up";
+  finish_.answer(swept(0, 1));
+  turn();
+  ASSERT_EQ(finish_.running(), "sweep") << "the jobs of a lost worker are left";
+  finish_.answer(swept(0));
   turn();
   EXPECT_EQ(finish_.running(), "");
-  EXPECT_TRUE(capture_.has("recovered workers_lost=0 jobs=999"));
 }
 
 TEST_F(SweeperTest, outcomes_go_between_repeated_sweeps) {

@@ -103,7 +103,9 @@ inline constexpr Statement kSweep{
     "sweep",
     "SELECT s.workers_lost, s.jobs_requeued, s.jobs_failed, s.jobs_quarantined, s.jobs_timed_out,"
     " s.jobs_stalled, s.jobs_skipped_locked, EXTRACT(epoch FROM s.skipped_time) AS skipped_time"
-    " FROM pulse.sweep() AS s"};
+    // NULL of an older library.
+    " FROM pulse.sweep(COALESCE(pg_catalog.current_setting('pulse.sweep_jobs', true)"
+    "::pg_catalog.int4, 1000)) AS s"};
 inline constexpr Statement kDeclareLost{
     "declare_lost",
     "SELECT d.jobs FROM pulse.declare_lost($1::bigint, $2::pg_catalog.text) AS d(jobs)"};

@@ -14,9 +14,6 @@ constexpr Duration kAnswerDeadline = 15s;
 // Workers that were started together drift apart, and never beyond the interval.
 constexpr double kMin = 0.8;
 
-// What sweep() takes at most in one call: as many may be left.
-constexpr std::int64_t kMaxJobs = 1000;
-
 }  // namespace
 
 Sweeper::Sweeper(Session& session, Timers& timers, Random random, Log& log)
@@ -90,7 +87,7 @@ void Sweeper::take_report(const Reply& reply) {
               {"skipped_locked", row.integer("jobs_skipped_locked")},
               {"skipped_ms", skipped.count()}});
   if (workers_lost > 0 && on_workers_lost) on_workers_lost();
-  if (recovered >= kMaxJobs) sweep_now();
+  if (found_something) sweep_now();  // the rest is left to the next transaction
 }
 
 void Sweeper::schedule() {
