@@ -42,6 +42,9 @@ DECLARE
 BEGIN
   PERFORM pulse._require_read_committed('check_host');
   PERFORM pulse._require_alive(check_host.worker_id);
+  IF NOT current_setting('pulse.host_check')::boolean THEN
+    RETURN;
+  END IF;
   FOR gone IN
     SELECT h.worker_id, p.hostname
       FROM pulse._host_pairs AS p JOIN pulse.heartbeat AS h ON h.worker_id = p.worker_id
@@ -66,5 +69,6 @@ COMMENT ON FUNCTION pulse.check_host(bigint) IS
   'Checks, for a worker that has just registered, the other workers of its machine. Those of '
   'another boot or pid namespace are declared lost when their session ended or they missed two '
   'heartbeats. Returns the workers whose processes the caller can see: for each without such a '
-  'process (no such pid, or another process_start), call declare_lost(). Raises PU002 for a '
-  'caller that is unknown, lost or stopped, PU007 outside READ COMMITTED.';
+  'process (no such pid, or another process_start), call declare_lost(). While pulse.host_check '
+  'is off it does nothing. Raises PU002 for a caller that is unknown, lost or stopped, PU007 '
+  'outside READ COMMITTED.';

@@ -104,6 +104,9 @@ void define_settings() {
   DefineCustomBoolVariable(
       "pulse.events", "Sends a notification on channel pulse_events for each recovery.", nullptr,
       &settings.events, true, PGC_SUSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomBoolVariable(
+      "pulse.host_check", "Lets a starting worker recover jobs of earlier workers of its machine.",
+      nullptr, &settings.host_check, true, PGC_SUSET, 0, nullptr, nullptr, nullptr);
   DefineCustomBoolVariable("pulse.allow_drop", "Allows DROP EXTENSION while live jobs exist.",
                            nullptr, &settings.allow_drop, false, PGC_SUSET, 0, nullptr, nullptr,
                            nullptr);

@@ -20,6 +20,7 @@ struct Settings {
   int keep_attempts_s;
   bool claims;
   bool events;
+  bool host_check;
   bool allow_drop;
   double clock_offset_s;
   char* databases;

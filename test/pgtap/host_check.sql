@@ -1,7 +1,7 @@
 -- sql/host.sql: who of the same machine may be judged by what. What the worker then sees of
 -- processes is tested with it (test/worker/same_host_test.cpp, test/e2e/same_host.pl).
 \ir support/setup.psql
-SELECT plan(31);
+SELECT plan(32);
 
 SELECT expect_function('check_host', 'worker_id bigint',
   'TABLE(id bigint, pid integer, process_start text)', 'volatile', 'definer');
@@ -49,6 +49,9 @@ SELECT id AS job FROM given_claimed_job(:container) \gset
 
 -- --- who is named --------------------------------------------------------------------------------
 
+SET LOCAL pulse.host_check = off;
+SELECT is(checked(:me), 'nobody', 'no process is named while pulse.host_check is off');
+SET LOCAL pulse.host_check = on;
 SELECT is(checked(:me), '11 of 100', 'only processes of the same boot and namespace are named');
 SELECT is(checked(:unknown), 'nobody', 'a worker without identity is told of nobody');
 SELECT is(lost(), 'nobody', 'and nobody is touched');

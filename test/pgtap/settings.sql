@@ -1,6 +1,6 @@
 -- sql/settings.sql: the settings, their defaults and ranges, and the refusals that parts share.
 \ir support/setup.psql
-SELECT plan(71);
+SELECT plan(77);
 
 SELECT expect_function('version', '', 'text', 'stable', 'invoker');
 SELECT is(pulse.version(), (SELECT extversion FROM pg_extension WHERE extname = 'pg_pulse'),
@@ -19,7 +19,8 @@ SELECT is(default_of(d.setting), d.value, format('%s is %s by default', d.settin
 SELECT is((SELECT boot_val FROM pg_settings WHERE name = 'pulse.' || d.setting), d.value,
           format('%s is %L by default', d.setting, d.value))
   FROM (VALUES ('max_crashes', '3'), ('default_timeout', '-1'), ('keep_failed', '-1'),
-               ('databases', ''), ('claims', 'on'), ('events', 'on'),
+               ('databases', ''), ('claims', 'on'), ('events', 'on'), ('host_check', 'on'),
+               ('sweep_jobs', '1000'),
                ('clock_offset', '0'))
        AS d (setting, value);
 
@@ -46,6 +47,7 @@ SELECT throws_ok(format('SET LOCAL pulse.%s = %L', s.setting, s.value), '22023',
                ('heartbeat_interval', 'often'), ('heartbeat_interval', '5 lightyears'),
                ('sweep_interval', '0'), ('sweep_interval', '-2'), ('sweep_interval', '100d'),
                ('sweep_threshold', '0'), ('sweep_threshold', '-1'),
+               ('sweep_jobs', '0'), ('sweep_jobs', '1000001'),
                ('disconnect_grace', '-2'), ('default_timeout', '0'), ('default_timeout', '-2'),
                ('poll_interval', '0'), ('poll_interval', '-1'),
                ('max_crashes', '-2'), ('max_crashes', 'none'),
@@ -59,7 +61,8 @@ SELECT lives_ok(format('SET LOCAL pulse.%s = %L', s.setting, s.value),
                ('default_timeout', '-1'), ('max_crashes', '-1'), ('max_crashes', '1'),
                ('keep_completed', '1d'), ('keep_completed', '-1'), ('keep_failed', '30d'),
                ('keep_attempts', '0'), ('clock_offset', '-1h'), ('clock_offset', '90'),
-               ('claims', 'off'), ('events', 'off')) AS s (setting, value);
+               ('claims', 'off'), ('events', 'off'), ('host_check', 'off'), ('sweep_jobs', '10'))
+       AS s (setting, value);
 SELECT throws_ok($$SET LOCAL pulse.sweep_treshold = '5s'$$, '42602', NULL,
   'a misspelt setting is refused');
 SET LOCAL pulse.heartbeat_interval = '90s';
