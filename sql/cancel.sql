@@ -14,8 +14,11 @@ CREATE OR REPLACE FUNCTION pulse.get_job(job_id bigint, OUT state text, OUT job 
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  SELECT j.state::text, row_to_json(j) INTO state, job
-    FROM pulse.job AS j WHERE j.id = get_job.job_id;
+  SELECT o.state::text, row_to_json(o) INTO state, job
+    FROM (SELECT j.*, h.last_heartbeat_at AS owner_heartbeat_at
+            FROM pulse.job AS j
+            LEFT JOIN pulse.heartbeat AS h ON h.worker_id = j.worker_id AND j.state = 'running'
+           WHERE j.id = get_job.job_id) AS o;
   IF state IS NULL THEN
     SELECT f.state::text, row_to_json(f) INTO state, job
       FROM pulse.finished_job AS f WHERE f.id = get_job.job_id;
@@ -25,8 +28,8 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse.get_job(bigint) IS
-  'Returns the state of a live or finished job, and its row as json. Raises PU005 for an unknown '
-  'job.';
+  'Returns the state of a live or finished job, and its row as json. owner_heartbeat_at is the '
+  'last heartbeat of the worker that runs it. Raises PU005 for an unknown job.';
 
 CREATE OR REPLACE FUNCTION pulse.cancel_job(job_id bigint, reason text = NULL) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

@@ -1,6 +1,6 @@
 -- sql/cancel.sql: looking at one job and cancelling it.
 \ir support/setup.psql
-SELECT plan(46);
+SELECT plan(47);
 
 SELECT expect_function('cancel_job', 'job_id bigint, reason text DEFAULT NULL::text', 'text',
   'volatile', 'definer');
@@ -18,6 +18,10 @@ SELECT answers(
   ROW('parked', :job, '{"to": "eve"}', 'post', '0'), 'get_job shows a live job');
 SELECT id AS job, token FROM given_claimed_job(:ann) \gset
 SELECT is((SELECT state FROM pulse.get_job(:job)), 'running', 'a running one too');
+SELECT ok((SELECT (g.job ->> 'owner_heartbeat_at')::timestamptz = h.last_heartbeat_at
+             FROM pulse.get_job(:job) AS g JOIN pulse.heartbeat AS h
+               ON h.worker_id = (g.job ->> 'worker_id')::bigint),
+  'with the last heartbeat of its worker');
 SELECT pulse.fail(:job, :token, 'boom', retry => false) \g /dev/null
 SELECT answers(format($$SELECT state, job ->> 'last_error' FROM pulse.get_job(%s)$$, :job),
   ROW('failed', 'boom'), 'and a finished one');
