@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION pulse._functions_of(kind text) RETURNS text[]
   -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
       '_attachment_state', '_ended_live_us', '_interval', '_least_threshold_us', '_live_now_us',
-      '_lost_way', '_running_ids', '_setting_us', 'stats'] END;
+      '_lost_way', '_running_ids', '_setting_us', '_us', 'stats'] END;
 $$;
 COMMENT ON FUNCTION pulse._functions_of(text) IS
   'Returns the functions that a kind of role may execute.';

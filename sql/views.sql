@@ -44,11 +44,12 @@ COMMENT ON COLUMN pulse.worker_status.reason IS 'Why the worker ended';
 
 CREATE OR REPLACE VIEW pulse.stale AS
   -- Each worker is judged once, not once per job.
-  WITH living AS MATERIALIZED (
-    SELECT h.worker_id FROM pulse.heartbeat AS h
+  WITH moment AS MATERIALIZED (
+    SELECT (SELECT pulse._live_now_us() WHERE NOT pg_catalog.pg_is_in_recovery()) AS live_us
+  ), living AS MATERIALIZED (
+    SELECT h.worker_id FROM pulse.heartbeat AS h, moment
      WHERE h.verdict NOT IN ('lost', 'stopped')
-       AND pulse._lost_way(h, (SELECT pulse._live_now_us()
-                                WHERE NOT pg_catalog.pg_is_in_recovery())) IS NULL
+       AND pulse._lost_way(h, moment.live_us) IS NULL
        -- Sees what the next sweep will stamp, because without one the clock stands still.
        AND NOT coalesce(
          pulse._setting_us('disconnect_grace') IS NOT NULL
@@ -56,12 +57,19 @@ CREATE OR REPLACE VIEW pulse.stale AS
            AND pulse._ended_live_us(h.attachment) >= h.beat_live_us,
          false)
   )
-  SELECT j.identifier, pg_catalog.count(*) AS jobs, pg_catalog.min(j.claimed_at) AS oldest_claim
-    FROM pulse.job AS j
-   WHERE j.id = ANY (pulse._running_ids(NULL))
-     AND NOT EXISTS (SELECT FROM living AS l WHERE l.worker_id = j.worker_id)
+  SELECT j.identifier, pg_catalog.count(*) AS jobs, pg_catalog.min(j.claimed_at) AS oldest_claim,
+         pg_catalog.count(*) FILTER (WHERE j.is_late) AS late_jobs
+    FROM (SELECT l.identifier, l.worker_id, l.claimed_at,
+                 coalesce(moment.live_us - l.claimed_live_us > pulse._us(l.timeout), false)
+                   OR coalesce(moment.live_us - l.activity_live_us > pulse._us(l.stall_timeout),
+                               false) AS is_late
+            FROM pulse._limits AS l, moment) AS j
+   WHERE j.is_late OR NOT EXISTS (SELECT FROM living AS l WHERE l.worker_id = j.worker_id)
    GROUP BY j.identifier;
 COMMENT ON VIEW pulse.stale IS
-  'Running jobs whose worker is not alive, or whose attached session its client has ended, by '
-  'task: the next sweep recovers them, once disconnect_grace is over.';
+  'Running jobs whose worker is not alive, or whose attached session its client has ended, or that '
+  'are past their timeout or stall_timeout, by task: the next sweep recovers them, once '
+  'disconnect_grace is over.';
 COMMENT ON COLUMN pulse.stale.oldest_claim IS 'The earliest claim of these jobs';
+COMMENT ON COLUMN pulse.stale.late_jobs IS
+  'How many of them are past their timeout or stall_timeout, whatever their worker does';

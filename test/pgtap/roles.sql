@@ -39,7 +39,7 @@ INSERT INTO grid
      'revoke_producer revoke_worker', ''),
     -- What the views call.
     ('_attachment_state _ended_live_us _interval _least_threshold_us _live_now_us _lost_way '
-     '_running_ids _setting_us stats', 'ob')
+     '_running_ids _setting_us _us stats', 'ob')
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES

@@ -1,6 +1,6 @@
 -- sql/monitor.sql: what operators look at.
 \ir support/setup.psql
-SELECT plan(18);
+SELECT plan(19);
 
 SELECT has_view('pulse', name, format('pulse.%s is a view', name))
   FROM unnest(ARRAY['settings', 'worker_status', 'stale']) AS name;
@@ -51,6 +51,13 @@ SELECT answers('SELECT identifier, jobs, oldest_claim <= now() + interval ''40 s
                  ORDER BY identifier',
   lines($$VALUES ('ink', 1, true), ('mail', 2, true)$$),
   'jobs of one that is silent beyond its threshold are, counted by task');
+SELECT pulse.set_task('slow', timeout => '10 s'), pulse.set_task('calm', stall_timeout => '10 s')
+  FROM given_claimed_job(:bob, 'slow'), given_claimed_job(:bob, 'calm') \g /dev/null
+SELECT travel('55 s');
+SELECT pulse.heartbeat(:bob) \g /dev/null
+SELECT answers('SELECT identifier, jobs, late_jobs FROM pulse.stale ORDER BY identifier',
+  lines($$VALUES ('calm', 1, 1), ('ink', 1, 0), ('mail', 2, 0), ('slow', 1, 1)$$),
+  'and jobs past their own limits, whose worker lives');
 SELECT pulse.sweep() \g /dev/null
 SELECT is_empty('SELECT * FROM pulse.stale', 'until the next sweep recovers them');
 SELECT answers('SELECT state, status, running_jobs, reason <> '''', ended_at IS NOT NULL
