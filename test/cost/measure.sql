@@ -78,5 +78,5 @@ BEGIN
   EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ' || statement INTO plan;
   plan := plan -> 0 -> 'Plan';
   buffers := (plan ->> 'Shared Hit Blocks')::int + (plan ->> 'Shared Read Blocks')::int;
-  rows := plan ->> 'Actual Rows';
+  rows := (plan ->> 'Actual Rows')::numeric;  -- servers from 18 on write a fraction
 END $$;
