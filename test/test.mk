@@ -63,8 +63,9 @@ check-uninstall: stage ## make uninstall leaves no file and no folder of what ma
 
 COMPILE = $(CXX) -O2 $(PG_CXXFLAGS) -D_GNU_SOURCE -I$(SRC)/extension \
   -DPULSE_VERSION="$(EXTVERSION)"
-check-versions: ## compile against the headers of every server here, or of HEADERS='…'
-	@COMPILE='$(COMPILE)' $(TOOL)/versions $(HEADERS)
+check-versions: ## the suites on every other server here, or on SERVERS='…'
+	@COMPILE='$(COMPILE)' JOBS=$(JOBS) SERVERS='$(SERVERS)' HEADERS='$(HEADERS)' \
+	  SUITES='$(SUITES)' $(TOOL)/versions
 
 # The worker is a process of its own, so sanitizers need nothing from the server.
 check-asan: SANITIZE = address,undefined
