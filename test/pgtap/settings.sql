@@ -61,10 +61,12 @@ SELECT lives_ok(format('SET LOCAL pulse.%s = %L', s.setting, s.value),
                ('default_timeout', '-1'), ('max_crashes', '-1'), ('max_crashes', '1'),
                ('keep_completed', '1d'), ('keep_completed', '-1'), ('keep_failed', '30d'),
                ('keep_attempts', '0'), ('clock_offset', '-1h'), ('clock_offset', '90'),
-               ('claims', 'off'), ('events', 'off'), ('host_check', 'off'), ('sweep_jobs', '10'))
+                ('claims', 'off'), ('events', 'off'), ('host_check', 'off'), ('sweep_jobs', '10'))
        AS s (setting, value);
-SELECT throws_ok($$SET LOCAL pulse.sweep_treshold = '5s'$$, '42602', NULL,
-  'a misspelt setting is refused');
+SELECT CASE WHEN current_setting('server_version_num')::int < 150000
+  THEN skip('a server before 15 takes any name with a dot')
+  ELSE throws_ok($$SET LOCAL pulse.sweep_treshold = '5s'$$, '42602', NULL,
+    'a misspelt setting is refused') END;
 SET LOCAL pulse.heartbeat_interval = '90s';
 SELECT is(current_setting('pulse.heartbeat_interval'), '90s', 'a setting is shown with its unit');
 SELECT is((SELECT (pulse.register_worker('ann', heartbeat_interval => '1 s')).heartbeat_interval),
