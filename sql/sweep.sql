@@ -197,7 +197,7 @@ DECLARE
   live_us bigint;
 BEGIN
   -- As the later changes lock them: a weaker lock first would let REINDEX in between.
-  LOCK TABLE pulse.heartbeat, pulse.job IN ROW EXCLUSIVE MODE;
+  LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   -- Before any heartbeat row is locked.
   PERFORM pulse._reconcile_queues(1000, ends);
   PERFORM pulse._warn_of_short_thresholds();
@@ -299,7 +299,7 @@ DECLARE
   recovered record;
 BEGIN
   -- As the later changes lock them: a weaker lock first would let REINDEX in between.
-  LOCK TABLE pulse.heartbeat, pulse.job IN ROW EXCLUSIVE MODE;
+  LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   SELECT h.verdict INTO status FROM pulse.heartbeat AS h
    WHERE h.worker_id = _declare_lost.worker_id FOR UPDATE;
   IF status IS NULL AND NOT EXISTS (SELECT FROM pulse.worker AS w
