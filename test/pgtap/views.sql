@@ -52,7 +52,7 @@ SELECT answers('SELECT identifier, jobs, oldest_claim <= now() + interval ''40 s
   lines($$VALUES ('ink', 1, true), ('mail', 2, true)$$),
   'jobs of one that is silent beyond its threshold are, counted by task');
 SELECT pulse.set_task('slow', timeout => '10 s'), pulse.set_task('calm', stall_timeout => '10 s')
-  FROM given_claimed_job(:bob, 'slow'), given_claimed_job(:bob, 'calm') \g /dev/null
+  FROM given_claimed_job(:bob, 'slow') AS s, given_claimed_job(:bob, 'calm') AS c \g /dev/null
 SELECT travel('55 s');
 SELECT pulse.heartbeat(:bob) \g /dev/null
 SELECT answers('SELECT identifier, jobs, late_jobs FROM pulse.stale ORDER BY identifier',
