@@ -5,7 +5,8 @@
 CREATE OR REPLACE FUNCTION pulse.cron_setup_sql(
     schedule text = '* * * * *', username name = NULL, keep interval = '7 days')
   RETURNS text
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   tick text := format('pg_pulse tick %s', current_database());
   purge text := format('pg_pulse purge %s', current_database());

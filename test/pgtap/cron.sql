@@ -4,7 +4,7 @@ SELECT plan(19);
 
 SELECT expect_function('cron_setup_sql',
   'schedule text DEFAULT ''* * * * *''::text, username name DEFAULT NULL::name, '
-  'keep interval DEFAULT ''7 days''::interval', 'text', 'stable', 'invoker');
+  'keep interval DEFAULT ''7 days''::interval', 'text', 'stable', 'definer');
 
 -- What stands in for pg_cron, and remembers what it was told.
 CREATE SCHEMA cron;
