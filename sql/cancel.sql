@@ -13,23 +13,39 @@ COMMENT ON FUNCTION pulse._raise_unknown_job(bigint) IS
 CREATE OR REPLACE FUNCTION pulse.get_job(job_id bigint, OUT state text, OUT job json)
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  ended pulse.finished_job;
 BEGIN
-  SELECT o.state::text, row_to_json(o) INTO state, job
-    FROM (SELECT j.*, h.last_heartbeat_at AS owner_heartbeat_at
-            FROM pulse.job AS j
-            LEFT JOIN pulse.heartbeat AS h ON h.worker_id = j.worker_id AND j.state = 'running'
-           WHERE j.id = get_job.job_id) AS o;
-  IF state IS NULL THEN
-    SELECT f.state::text, row_to_json(f) INTO state, job
-      FROM pulse.finished_job AS f WHERE f.id = get_job.job_id;
+  SELECT j.state::text, (SELECT row_to_json(o) FROM
+           (SELECT seen.*, h.last_heartbeat_at AS owner_heartbeat_at) AS o)
+    INTO state, job
+    FROM pulse.job AS j
+   CROSS JOIN LATERAL pulse._as_producers_see(j, NULL) AS seen
+    LEFT JOIN pulse.heartbeat AS h ON h.worker_id = j.worker_id AND j.state = 'running'
+   WHERE j.id = get_job.job_id;
+  IF state IS NOT NULL THEN
+    RETURN;
   END IF;
-  IF state IS NULL THEN
+  SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = get_job.job_id;
+  IF ended.id IS NULL THEN
     PERFORM pulse._raise_unknown_job(get_job.job_id);
   END IF;
+  IF NOT has_table_privilege(pulse._caller(), 'pulse.finished_job', 'SELECT') THEN
+    ended.payload := NULL;
+    ended.worker_id := NULL;
+    ended.token := NULL;
+    ended.checkpoint := NULL;
+    ended.result := NULL;
+    ended.last_error := NULL;
+  END IF;
+  state := ended.state;
+  job := row_to_json(ended);
 END $$;
 COMMENT ON FUNCTION pulse.get_job(bigint) IS
   'Returns the state of a live or finished job, and its row as json. owner_heartbeat_at is the '
-  'last heartbeat of the worker that runs it. Raises PU005 for an unknown job.';
+  'last heartbeat of the worker that runs it. A role that may not read the table, such as a '
+  'worker''s, sees no payload, result, error, token or worker there. Raises PU005 for an unknown '
+  'job.';
 
 CREATE OR REPLACE FUNCTION pulse.cancel_job(job_id bigint, reason text = NULL) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
