@@ -1,6 +1,6 @@
 -- sql/sweep.sql: the sweep finds the lost and recovers their jobs.
 \ir support/setup.psql
-SELECT plan(76);
+SELECT plan(77);
 
 SELECT expect_function('sweep',
   'max_jobs integer DEFAULT 1000, dry_run boolean DEFAULT false, OUT workers_lost integer, '
@@ -189,6 +189,16 @@ SELECT pulse.heartbeat(:bob) \g /dev/null
 UPDATE pulse.heartbeat SET interval_us = 0, attachment = (
   SELECT attachment FROM pulse.heartbeat WHERE worker_id = :bob) WHERE worker_id = :ann;
 SELECT is(swept(), 'nothing', 'a worker that lives by its session alone needs no beat');
+ROLLBACK TO detached;
+SELECT travel('0');
+SET LOCAL pulse.disconnect_grace = '1h';
+UPDATE pulse.clock SET last_tick = clock_timestamp() - interval '4 s';
+UPDATE pulse.heartbeat SET beat_live_us = 0, threshold_us = 1000000000000, detached_live_us = NULL,
+  attachment = :ended, incarnation = pulse._incarnation() WHERE worker_id = :ann;
+SELECT pulse._ended_live_us(:ended) AS ended_live_us \gset
+SELECT pulse.sweep() \g /dev/null
+SELECT is((SELECT detached_live_us FROM pulse.heartbeat WHERE worker_id = :ann),
+  :ended_live_us::bigint, 'the tick of the sweep does not hide when a session ended');
 ROLLBACK TO detached;
 DELETE FROM pulse.job;
 DELETE FROM pulse.worker;
