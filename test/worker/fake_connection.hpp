@@ -17,6 +17,7 @@ class FakeConnection final : public Connection {
 
   // What the worker's code calls.
   void open(OpenHandler handler) override {
+    EXPECT_FALSE(is_open_ || opening_) << "opened twice";
     ++opens_;
     opening_ = std::move(handler);
   }

@@ -16,14 +16,20 @@ using namespace std::chrono_literals;
 class FunctionTasksTest : public ::testing::Test {
  protected:
   std::unique_ptr<Execution> start(std::int64_t job_id) {
+    auto execution = start_now(job_id);
+    turn();
+    return execution;
+  }
+  std::unique_ptr<Execution> start_now(std::int64_t job_id) {
     HeldJob job;
     job.job.input.job_id = job_id;
     job.job.input.token = 100 + job_id;
     ExecutionCallbacks callbacks;
-    callbacks.on_end = [this](const ExecutionEnd& end) { ends_.push_back(end); };
-    auto started = tasks_.start(job, std::move(callbacks));
-    turn();
-    return std::move(started.execution);
+    callbacks.on_end = [this](const ExecutionEnd& end) {
+      ends_.push_back(end);
+      if (const auto begin = std::exchange(on_end_, nullptr)) begin();
+    };
+    return std::move(tasks_.start(job, std::move(callbacks)).execution);
   }
   // The function runs.
   std::unique_ptr<Execution> given_running(std::int64_t job_id) {
@@ -42,6 +48,7 @@ class FunctionTasksTest : public ::testing::Test {
   LogCapture capture_;
   std::vector<FakeConnection*> sessions_;
   std::vector<ExecutionEnd> ends_;
+  std::function<void()> on_end_;  // once, inside the next end
   FunctionTasks tasks_{[this] {
                          auto connection = std::make_unique<FakeConnection>();
                          sessions_.push_back(connection.get());
@@ -169,6 +176,22 @@ TEST_F(FunctionTasksTest, a_revoked_job_may_have_been_completed_and_still_says_s
   sessions_[0]->answer(done());
   ASSERT_EQ(ends_.size(), 1U);
   EXPECT_EQ(ends_[0].kind, ExecutionEnd::Kind::completed);
+}
+
+// As the executor does, which fills a slot as soon as it is free.
+TEST_F(FunctionTasksTest, a_job_that_starts_as_a_cancelled_one_is_lost_opens_its_session_once) {
+  std::unique_ptr<Execution> next;
+  on_end_ = [&] { next = start_now(2); };
+  const auto task = given_running(1);
+  task->terminate(5s);
+  sessions_[0]->lose("gone");
+  pass_time(1s);
+  ASSERT_EQ(sessions_.size(), 1U);
+  EXPECT_EQ(sessions_[0]->opens(), 2);
+  sessions_[0]->accept();
+  turn();
+  EXPECT_EQ(sessions_[0]->running(), "perform_job");
+  EXPECT_EQ(sessions_[0]->param(0), "2");
 }
 
 TEST_F(FunctionTasksTest, what_was_not_sent_ends_at_once) {

@@ -91,6 +91,14 @@ TEST(LogLine, a_time_is_milliseconds_with_what_is_left_of_them) {
             "2026-01-01T00:00:00.007Z info e a=1500 b=0.213 c=10.05 d=0\n");
 }
 
+// What is overdue is as far below zero.
+TEST(LogLine, a_time_may_be_negative) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(log_line(LogFormat::text, kNow - 60 * 365 * 24h, LogLevel::info, "e",
+                     {{"a", -1500ms}, {"b", -213us}, {"c", -10'050us}, {"d", -999ns}}),
+            "1966-01-16T00:00:00.007Z info e a=-1500 b=-0.213 c=-10.05 d=0\n");
+}
+
 TEST(LogWriter, a_listener_hears_also_what_is_not_written) {
   LogCapture capture(LogFormat::text, LogLevel::error);
   std::string heard;

@@ -249,6 +249,32 @@ TEST_F(SessionTest, an_answer_of_another_version_is_a_refusal) {
   EXPECT_EQ(refused_, std::vector<std::string>{"ask: the server returned no column id"});
 }
 
+TEST_F(SessionTest, a_handler_that_closes_and_opens_it_ends_all_that_was_under_way) {
+  int answers = 0;
+  const auto reopen = [&](const Reply&) {
+    ++answers;
+    session_->close();
+    session_->open();
+  };
+  int rounds = 2;
+  session_->add_sender([&] {
+    if (--rounds < 0) return false;
+    session_->send({{kAsk, {}}, {kAsk, {}}}, Commit::each, 2s, {reopen, reopen});
+    return true;
+  });
+  given_open();
+  connection_.lose();
+  pass(clock_, timers_, 1s);
+  EXPECT_EQ(answers, 1);
+  EXPECT_EQ(connection_.opens(), 2);
+  EXPECT_TRUE(lost_.empty());
+  connection_.accept();
+  turn();
+  connection_.answer_all({done(), done()});
+  EXPECT_EQ(answers, 2);
+  EXPECT_EQ(connection_.opens(), 3);
+}
+
 TEST_F(SessionTest, after_close_nothing_happens_any_more) {
   given_open();
   ask();

@@ -42,6 +42,7 @@ void Session::open() {
 void Session::close() {
   connection_.close();
   state_ = State::closed;
+  ++closes_;
   handlers_.clear();
   deadline_.stop();
   cancelling_.stop();
@@ -52,11 +53,11 @@ void Session::close() {
 void Session::start_opening() {
   state_ = State::opening;
   deadline_.start_in(config_.open_deadline);
-  connection_.open([this](std::variant<Opened, OpenFailure> outcome) {
+  connection_.open([this, closes = closes_](std::variant<Opened, OpenFailure> outcome) {
     if (const auto* opened = std::get_if<Opened>(&outcome)) return set_up(*opened);
     const auto& failure = std::get<OpenFailure>(outcome);
     if (failure.is_permanent && on_refused) on_refused(failure.reason);
-    if (state_ == State::opening) lose(failure.reason);
+    if (closes == closes_) lose(failure.reason);
   });
 }
 
@@ -137,8 +138,9 @@ void Session::answer(Replies replies) {
   const std::string reason = is_lost ? lost->reason : std::string();
   state_ = is_lost ? State::opening : State::free;  // when lost, handlers may send nothing
   if (!is_lost) wake();
+  const std::uint64_t closes = closes_;
   try {
-    for (std::size_t i = 0; i < handlers.size() && state_ != State::closed; ++i) {
+    for (std::size_t i = 0; i < handlers.size() && closes == closes_; ++i) {
       handlers[i](std::move(replies[i]));
     }
   } catch (const std::runtime_error& error) {
@@ -147,7 +149,7 @@ void Session::answer(Replies replies) {
     log_.error("unreadable_answer", {{"connection", config_.name}, {"reason", problem}});
     if (on_refused) on_refused(problem);
   }
-  if (is_lost && state_ != State::closed) lose(reason);
+  if (is_lost && closes == closes_) lose(reason);
 }
 
 void Session::give_up() {

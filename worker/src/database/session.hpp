@@ -6,6 +6,7 @@
 // by themselves. Belongs to the loop's thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -86,6 +87,8 @@ class Session {
   Log& log_;
 
   State state_ = State::closed;
+  // A handler may close the session and open it again: what was under way before that is over.
+  std::uint64_t closes_ = 0;
   bool is_pooled_ = false;
   std::string database_;
   std::string role_;

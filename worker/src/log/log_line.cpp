@@ -1,6 +1,7 @@
 #include "log/log_line.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -44,14 +45,15 @@ std::string coloured(LogColour wanted, std::string_view colour, const std::strin
 
 // UTC with milliseconds: 2026-01-31T23:59:59.123Z
 std::string timestamp(std::chrono::system_clock::time_point at) {
-  using std::chrono::duration_cast;
-  const auto since_epoch = duration_cast<std::chrono::milliseconds>(at.time_since_epoch());
-  const std::time_t seconds = static_cast<std::time_t>(since_epoch.count() / 1000);
+  // Rounded down, so that a clock before 1970 has no negative part of a second either.
+  const auto whole = std::chrono::floor<std::chrono::seconds>(at);
+  const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(at - whole);
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   std::array<char, 32> text{};
   const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::string millis = std::to_string(since_epoch.count() % 1000);
+  std::string millis = std::to_string(rest.count());
   millis.insert(0, 3 - millis.size(), '0');
   return std::string(text.data(), length) + '.' + millis + 'Z';
 }
@@ -101,10 +103,11 @@ bool is_absent(const LogField& field) {
   return text != nullptr && text->empty();
 }
 
-// 1500, 0.213
+// 1500, 0.213; below zero, -0.213: how long something is overdue.
 std::string milliseconds_text(std::chrono::nanoseconds time) {
-  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(time).count();
-  std::string text = std::to_string(micros / 1000);
+  const auto exact = std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+  const std::int64_t micros = std::abs(exact);
+  std::string text = (exact < 0 ? "-" : "") + std::to_string(micros / 1000);
   if (micros % 1000 == 0) return text;
   std::string rest = std::to_string(micros % 1000);
   rest.insert(0, 3 - rest.size(), '0');
