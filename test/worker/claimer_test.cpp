@@ -105,6 +105,38 @@ TEST_F(ClaimerTest, what_is_held_ahead_too_long_is_released) {
   EXPECT_EQ(started_, (std::vector<std::int64_t>{1}));
 }
 
+TEST_F(ClaimerTest, a_job_that_is_given_anew_starts_when_its_earlier_claim_has_ended) {
+  given_worker(2);
+  given_running({{.id = 1, .token = 100}});
+  claim_.answer(claimed({{.id = 1, .token = 200}, {.id = 2}}));
+  turn();
+  EXPECT_EQ(started_, (std::vector<std::int64_t>{1, 2})) << "two attempts of one job at once";
+  ASSERT_TRUE(was_terminated(1));
+  EXPECT_EQ(tasks_.at(1)->terminations[0], 0s);
+  end_task(1, killed());
+  EXPECT_EQ(started_, (std::vector<std::int64_t>{1, 2, 1}));
+  EXPECT_FALSE(was_terminated(1));
+  EXPECT_EQ(finish_.running(), "") << "the earlier claim reports nothing";
+  end_task(1);
+  ASSERT_EQ(claim_.with_claim(), "complete_many");
+  EXPECT_EQ(claim_.with_claim_params(), (Params{"{1}", "{200}", std::nullopt}));
+}
+
+TEST_F(ClaimerTest, a_claim_whose_reply_was_lost_ends_an_earlier_one_of_its_job) {
+  given_worker(2);
+  given_running({{.id = 1, .token = 100}});
+  claim_.lose();
+  turn();
+  claim_.accept();
+  turn();
+  ASSERT_EQ(claim_.running(), "held");
+  claim_.answer(claimed({{.id = 1, .token = 200}}));
+  turn();
+  EXPECT_TRUE(was_terminated(1));
+  ASSERT_EQ(finish_.running(), "release");
+  EXPECT_EQ(finish_.params(), (Params{"{1}", "{200}"}));
+}
+
 TEST_F(ClaimerTest, after_a_lost_reply_it_asks_what_is_held_and_releases_the_rest) {
   given_worker(2);
   given_running({{.id = 1}});

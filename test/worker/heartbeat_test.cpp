@@ -91,6 +91,7 @@ TEST_F(HeartbeatTest, revoking_means_the_claim_that_was_named_and_no_newer_one) 
   ASSERT_EQ(claim_.running(), "claim");
   claim_.answer(claimed({{.id = 1, .token = 200}}));
   turn();
+  end_task(1, killed());
   heartbeat_.answer(beat("alive", "{1}"));
   turn();
   EXPECT_EQ(started_, (std::vector<std::int64_t>{1, 1}));

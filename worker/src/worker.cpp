@@ -131,6 +131,7 @@ void Worker::wire_jobs() {
     finish_session_.open();
     executor_.fill_slots();
   };
+  claimer_.on_superseded = [this](ClaimKey claim) { executor_.revoke(claim); };
   claimer_.on_exhausted = [this] { drain("nothing is ready"); };
   claimer_.on_quiet = [this] { advance(); };
   if (config_.tasks_queue) let_jobs_go_back();

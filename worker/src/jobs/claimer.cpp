@@ -195,7 +195,7 @@ void Claimer::take_jobs(const QueryResult& rows, std::int64_t worker_id, TimePoi
                           {"attempt", job.input.attempt},
                           {"worker", worker_id}});
     const ClaimKey claim = job.key();
-    if (held_.add(std::move(job), worker_id, sent_at) == nullptr) continue;
+    if (!take_up(std::move(job), worker_id, sent_at)) continue;
     if (is_stopping_ || !is_current) {
       finisher_.add(Outcome::released(claim, is_stopping_ ? "draining" : "worker lost"));
     }
@@ -207,6 +207,18 @@ void Claimer::take_jobs(const QueryResult& rows, std::int64_t worker_id, TimePoi
     // What has just been queued is about to begin, however long its claim took.
     prefetch_limit_.start_in(registration->heartbeat_interval / 2);
   }
+}
+
+// False: this very claim is held already.
+bool Claimer::take_up(Job job, std::int64_t worker_id, TimePoint sent_at) {
+  const ClaimKey claim = job.key();
+  HeldJob* held = held_.add(std::move(job), worker_id, sent_at);
+  if (held == nullptr) return false;
+  held->arrived_at = timers_.now();
+  for (const ClaimKey earlier : held_.earlier_claims(claim)) {
+    if (on_superseded) on_superseded(earlier);
+  }
+  return true;
 }
 
 // Those that nothing has run of yet, and those of which only their task knows.
@@ -230,7 +242,7 @@ void Claimer::release_overdue() {
   const Duration bound = registration->heartbeat_interval / 2;
   std::optional<TimePoint> next;
   for (const ClaimKey claim : waiting_jobs()) {
-    const TimePoint limit = held_.find(claim)->claimed_at + bound;
+    const TimePoint limit = held_.find(claim)->arrived_at + bound;
     if (limit <= timers_.now()) {
       if (!may_go_back(claim)) continue;
       prefetch_.job_took(bound);
@@ -302,7 +314,7 @@ void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& kn
     Job job = job_of(rows[i]);
     const ClaimKey claim = job.key();
     if (std::binary_search(known.begin(), known.end(), claim)) continue;
-    if (held_.add(std::move(job), worker_id, timers_.now()) == nullptr) continue;
+    if (!take_up(std::move(job), worker_id, timers_.now())) continue;
     finisher_.add(Outcome::released(claim, "the reply of its claim was lost"));
     ++released;
   }

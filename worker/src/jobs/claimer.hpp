@@ -47,6 +47,8 @@ class Claimer {
 
   // Jobs were added to those held, as prefetched.
   std::function<void()> on_claimed;
+  // The server has given a job anew that is held already: the earlier claim is over.
+  std::function<void(ClaimKey)> on_superseded;
   // With `once`: nothing is ready and nothing is held.
   std::function<void()> on_exhausted;
   // Whether a running job has not begun after all, and never will: then it can go back.
@@ -71,6 +73,7 @@ class Claimer {
   void take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at, bool held_nothing,
                   const Reply& reply);
   void take_jobs(const QueryResult& rows, std::int64_t worker_id, TimePoint sent_at);
+  bool take_up(Job job, std::int64_t worker_id, TimePoint sent_at);
   void send_wait();
   void take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& reply);
   void send_check();

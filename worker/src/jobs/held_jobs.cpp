@@ -1,12 +1,16 @@
 #include "jobs/held_jobs.hpp"
 
+#include <algorithm>
+#include <limits>
+
 namespace pulse {
 
 HeldJob* HeldJobs::add(Job job, std::int64_t worker_id, TimePoint claimed_at) {
   const ClaimKey key = job.key();
   const auto [entry, is_new] = jobs_.try_emplace(key);
   if (!is_new) return nullptr;
-  entry->second = HeldJob{std::move(job), worker_id, claimed_at, HeldJob::State::prefetched};
+  entry->second = HeldJob{std::move(job), worker_id, claimed_at};
+  entry->second.arrived_at = claimed_at;
   ++counts_.at(index(HeldJob::State::prefetched));
   arrivals_.push_back(key);
   return &entry->second;
@@ -46,11 +50,31 @@ std::vector<ClaimKey> HeldJobs::in_state(HeldJob::State state) const {
   return keys;
 }
 
+std::vector<ClaimKey> HeldJobs::earlier_claims(ClaimKey claim) const {
+  std::vector<ClaimKey> earlier;
+  const ClaimKey first{claim.job_id, std::numeric_limits<std::int64_t>::min()};
+  for (auto entry = jobs_.lower_bound(first); entry != jobs_.end() && entry->first < claim; ++entry)
+    earlier.push_back(entry->first);
+  return earlier;
+}
+
+bool HeldJobs::may_start(const HeldJob& job) const {
+  const std::vector<ClaimKey> earlier = earlier_claims(job.key());
+  return std::none_of(earlier.begin(), earlier.end(), [this](ClaimKey claim) {
+    const HeldJob::State state = jobs_.at(claim).state;
+    return state == HeldJob::State::running || state == HeldJob::State::revoked;
+  });
+}
+
 HeldJob* HeldJobs::first_prefetched() {
-  while (!arrivals_.empty()) {
-    HeldJob* job = find(arrivals_.front());
-    if (job != nullptr && job->state == HeldJob::State::prefetched) return job;
-    arrivals_.pop_front();
+  const auto waiting = [this](ClaimKey claim) {
+    HeldJob* job = find(claim);
+    return job != nullptr && job->state == HeldJob::State::prefetched ? job : nullptr;
+  };
+  while (!arrivals_.empty() && waiting(arrivals_.front()) == nullptr) arrivals_.pop_front();
+  for (const ClaimKey claim : arrivals_) {
+    HeldJob* job = waiting(claim);
+    if (job != nullptr && may_start(*job)) return job;
   }
   return nullptr;
 }

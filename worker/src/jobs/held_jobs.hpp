@@ -26,6 +26,7 @@ struct HeldJob {
   std::int64_t worker_id = 0;
   TimePoint claimed_at{};  // when the claim was sent: before the server's clocks start
   State state = State::prefetched;
+  TimePoint arrived_at{};  // when the answer to its claim had come
 
   ClaimKey key() const { return job.key(); }
 };
@@ -43,10 +44,14 @@ class HeldJobs final : public ReportedClaims {
   std::vector<ClaimKey> in_state(HeldJob::State state) const;
   std::size_t count(HeldJob::State state) const { return counts_.at(index(state)); }
   bool empty() const { return jobs_.empty(); }
-  // The prefetched job that was handed over first.
+  // Earlier claims of the same job: the server has ended them, or it would not have given a newer.
+  std::vector<ClaimKey> earlier_claims(ClaimKey claim) const;
+  // The prefetched job that was handed over first, of those that may start: no task of an earlier
+  // claim of the same job is left here.
   HeldJob* first_prefetched();
 
  private:
+  bool may_start(const HeldJob& job) const;
   static std::size_t index(HeldJob::State state) { return static_cast<std::size_t>(state); }
 
   std::map<ClaimKey, HeldJob> jobs_;
