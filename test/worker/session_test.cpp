@@ -27,6 +27,7 @@ class SessionTest : public ::testing::Test {
     session_->on_opened = [this] { ++opened_; };
     session_->on_lost = [this](const std::string& reason) { lost_.push_back(reason); };
     session_->on_refused = [this](const std::string& reason) { refused_.push_back(reason); };
+    session_->on_unreadable = session_->on_refused;
     session_->add_sender([this] {
       if (questions_ == 0) return false;
       --questions_;
@@ -180,6 +181,23 @@ TEST_F(SessionTest, a_permanent_refusal_is_told) {
   EXPECT_EQ(refused_, std::vector<std::string>{"no such database"});
   turn();
   EXPECT_EQ(connection_.opens(), 2);
+}
+
+TEST_F(SessionTest, it_knows_since_when_it_is_refused_for_good) {
+  session_->open();
+  const TimePoint begin = clock_.now();
+  connection_.refuse("no entry in pg_hba.conf", /*is_permanent=*/true);
+  pass(clock_, timers_, 1s);
+  connection_.refuse("no entry in pg_hba.conf", /*is_permanent=*/true);
+  EXPECT_EQ(session_->refused_since(), begin);
+  pass(clock_, timers_, 1s);
+  connection_.refuse("starting up");
+  EXPECT_FALSE(session_->refused_since());
+  pass(clock_, timers_, 1s);
+  connection_.refuse("no entry in pg_hba.conf", /*is_permanent=*/true);
+  pass(clock_, timers_, 1s);
+  connection_.accept();
+  EXPECT_FALSE(session_->refused_since());
 }
 
 TEST_F(SessionTest, a_loss_while_idle_is_told_and_mended) {

@@ -14,6 +14,18 @@ class WorkerTest : public WorkerBench {
     EXPECT_EQ(heartbeat_.param(0), std::to_string(kWorkerId));
     heartbeat_.answer(done());
   }
+  void lose_all() {
+    for (FakeConnection* connection : {&claim_, &finish_, &heartbeat_}) connection->lose();
+    turn();
+  }
+  // As a server does whose pg_hba.conf is being replaced.
+  void refuse_all_for(std::chrono::nanoseconds time) {
+    for (const TimePoint end = clock_.now() + time; clock_.now() < end; pass_time(500ms)) {
+      for (FakeConnection* connection : {&claim_, &finish_, &heartbeat_}) {
+        if (connection->is_opening()) connection->refuse("no entry", /*is_permanent=*/true);
+      }
+    }
+  }
 };
 
 TEST_F(WorkerTest, nothing_is_claimed_before_it_is_registered) {
@@ -195,19 +207,50 @@ TEST_F(WorkerTest, a_server_that_is_merely_down_is_awaited) {
   EXPECT_TRUE(heartbeat_.is_opening());
 }
 
-TEST_F(WorkerTest, refused_later_it_lets_tasks_finish_and_then_ends) {
+TEST_F(WorkerTest, a_refusal_that_is_over_within_a_minute_ends_nothing) {
   given_worker();
   given_running({{.id = 1}});
-  heartbeat_.lose();
-  turn();
-  heartbeat_.refuse("password authentication failed", /*is_permanent=*/true);
-  turn();
+  lose_all();
+  refuse_all_for(59s);
+  EXPECT_FALSE(capture_.has("error refused")) << capture_.text();
+}
+
+TEST_F(WorkerTest, refused_for_a_minute_it_lets_tasks_finish_and_then_ends) {
+  given_worker();
+  given_running({{.id = 1}});
+  lose_all();
+  refuse_all_for(70s);
   EXPECT_FALSE(exit_code_);
-  EXPECT_FALSE(was_terminated(1));
+  EXPECT_FALSE(was_terminated(1)) << "its task may finish";
+  end_task(1);
+  heartbeat_.accept();
+  finish_.accept();
+  turn();
+  ASSERT_EQ(heartbeat_.running(), "attach_worker");
+  heartbeat_.answer(done());
+  turn();
+  answer_beat();
+  ASSERT_EQ(finish_.running(), "complete_many") << "the refusal ended in time";
+  finish_.answer(outcomes({{1, "accepted"}}));
+  answer_farewell();
+  EXPECT_EQ(exit_code_, ExitCode::database_gone);
+}
+
+TEST_F(WorkerTest, one_connection_that_is_refused_ends_nothing_while_another_is_not) {
+  given_worker();
+  given_running({{.id = 1}});
+  finish_.lose();
+  turn();
+  for (int i = 0; i < 100; ++i) {
+    if (finish_.is_opening()) finish_.refuse("too many of this role", /*is_permanent=*/true);
+    pass_beating(1s);
+  }
+  finish_.accept();
   end_task(1);
   finish_.answer(outcomes({{1, "accepted"}}));
   turn();
-  EXPECT_EQ(exit_code_, ExitCode::database_gone);
+  EXPECT_FALSE(exit_code_);
+  EXPECT_FALSE(capture_.has("draining")) << capture_.text();
 }
 
 TEST_F(WorkerTest, jobs_of_a_lost_worker_that_had_ended_are_still_reported) {

@@ -16,6 +16,8 @@ constexpr Duration kExhaustedPause = 1s;
 // From forcing to leaving, come what may: tasks are killed within two of these seconds.
 constexpr Duration kLastCall = 5s;
 constexpr Duration kFarewellDeadline = 2s;
+// How long a server that has accepted this worker may refuse each of its connections.
+constexpr Duration kRefusalPatience = 1min;
 
 SessionConfig session_config(const char* name, Duration open_deadline,
                              const char* statement_timeout) {
@@ -71,8 +73,11 @@ Worker::Worker(const Config& config, std::string info_json, Duration open_deadli
 }
 
 void Worker::wire_sessions() {
-  for (Session* session : {&claim_session_, &finish_session_, &heartbeat_session_}) {
+  for (Session* session : sessions()) {
     session->on_refused = [this](const std::string& reason) {
+      if (is_refused_for_good()) take_refusal(ExitCode::database_gone, reason);
+    };
+    session->on_unreadable = [this](const std::string& reason) {
       take_refusal(ExitCode::database_gone, reason);
     };
     session->on_notice = [this](const Notice& notice) {
@@ -87,7 +92,7 @@ void Worker::wire_heartbeat() {
   heartbeat_.on_registered = [this] {
     was_registered_ = true;
     const Registration& registration = *heartbeat_.registration();
-    for (Session* session : {&claim_session_, &finish_session_, &heartbeat_session_}) {
+    for (Session* session : sessions()) {
       session->set_reconnect_cap(registration.heartbeat_interval);
     }
     sweeper_.start(registration);
@@ -201,6 +206,19 @@ void Worker::stop() {
   } else if (phase_ == Phase::draining) {
     start_grace();  // until now it was an operator's order, without a limit
   }
+}
+
+// A server that has accepted this worker may refuse it for a moment: its rules are being reloaded, a
+// role's limit is reached, another server is taking over.
+bool Worker::is_refused_for_good() {
+  const TimePoint limit = timers_.now() - kRefusalPatience;
+  const auto all = sessions();
+  const bool was_accepted = std::any_of(
+      all.begin(), all.end(), [](const Session* session) { return session->was_open(); });
+  return !was_accepted || std::all_of(all.begin(), all.end(), [limit](const Session* session) {
+    const auto since = session->refused_since();
+    return !session->is_wanted() || (since && *since <= limit);
+  });
 }
 
 // The database refuses us and will go on refusing.

@@ -8,6 +8,7 @@
 //        rest `interrupted`.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -56,6 +57,10 @@ class Worker {
   void wire_sessions();
   void wire_heartbeat();
   void wire_jobs();
+  std::array<Session*, 3> sessions() {
+    return {&claim_session_, &finish_session_, &heartbeat_session_};
+  }
+  bool is_refused_for_good();
   void take_refusal(ExitCode code, const std::string& reason);
   void drop_claims_of(std::int64_t worker_id);
   void serve_all();

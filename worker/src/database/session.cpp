@@ -56,12 +56,15 @@ void Session::start_opening() {
   connection_.open([this, closes = closes_](std::variant<Opened, OpenFailure> outcome) {
     if (const auto* opened = std::get_if<Opened>(&outcome)) return set_up(*opened);
     const auto& failure = std::get<OpenFailure>(outcome);
+    if (!failure.is_permanent) refused_since_.reset();
+    if (failure.is_permanent && !refused_since_) refused_since_ = timers_.now();
     if (failure.is_permanent && on_refused) on_refused(failure.reason);
     if (closes == closes_) lose(failure.reason);
   });
 }
 
 void Session::set_up(const Opened& opened) {
+  refused_since_.reset();
   state_ = State::setting_up;
   std::vector<std::string> names;
   std::vector<std::string> values;
@@ -147,7 +150,7 @@ void Session::answer(Replies replies) {
     // The answer has another shape than expected: the extension is of another version.
     const std::string problem = running_ + ": " + error.what();
     log_.error("unreadable_answer", {{"connection", config_.name}, {"reason", problem}});
-    if (on_refused) on_refused(problem);
+    if (on_unreadable) on_unreadable(problem);
   }
   if (is_lost && closes == closes_) lose(reason);
 }

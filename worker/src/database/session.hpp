@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,10 @@ class Session {
   void cancel();
 
   bool is_open() const { return state_ == State::free || state_ == State::busy; }
+  // Since when every try to open it was refused in a way that is for good, if the last one was.
+  std::optional<TimePoint> refused_since() const { return refused_since_; }
+  bool was_open() const { return !role_.empty(); }
+  bool is_wanted() const { return state_ != State::closed; }
   // Session state may not be kept for us: a pooler stands between.
   bool is_pooled() const { return is_pooled_; }
   // Whose session this is; empty before the first.
@@ -67,8 +72,11 @@ class Session {
   std::function<void()> on_opened;
   // The session is gone and will be opened again; comes after the handler of what was running.
   std::function<void(const std::string& reason)> on_lost;
-  // The server refuses us and will go on refusing; opening goes on all the same.
+  // The server refuses to open it in a way that is for good, unless the server is about to change;
+  // opening goes on all the same. Comes with each try.
   std::function<void(const std::string& reason)> on_refused;
+  // The server's answers have another shape than this program expects.
+  std::function<void(const std::string& reason)> on_unreadable;
   std::function<void(const Notice&)> on_notice;
 
  private:
@@ -93,6 +101,7 @@ class Session {
   std::string database_;
   std::string role_;
   TimePoint opened_at_{};
+  std::optional<TimePoint> refused_since_;
   std::vector<ReplyHandler> handlers_;
   std::string running_;      // names of the statements under way
   std::string last_reason_;  // of the last loss, so that an outage is a line now and then
