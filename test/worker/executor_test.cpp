@@ -30,6 +30,31 @@ TEST_F(ExecutorTest, exit_codes_and_signals_become_failures_with_their_text) {
                    "duration_ms=0 reason=\"exit code 3\""));
 }
 
+TEST_F(ExecutorTest, no_beat_is_late_because_of_starts) {
+  constexpr int kJobs = 1000;
+  const auto start = std::exchange(start_task_, nullptr);
+  start_task_ = [&](const HeldJob& job, const Registration& registration, TimePoint alive_as_of,
+                    ExecutionCallbacks callbacks) {
+    clock_.advance(14ms);  // until the exec, on a busy machine
+    return start(job, registration, alive_as_of, std::move(callbacks));
+  };
+  given_worker(kJobs);
+  std::vector<GivenJob> jobs;
+  for (int id = 1; id <= kJobs; ++id) jobs.push_back({.id = id});
+  claim_.answer(claimed(jobs));
+  TimePoint last_beat = clock_.now();
+  while (started_.size() < kJobs) {
+    const std::size_t before = started_.size();
+    timers_.run_due();
+    ASSERT_LE(started_.size() - before, 2U);
+    if (heartbeat_.running() != "heartbeat") continue;
+    EXPECT_LT(clock_.now() - last_beat, 5s + 150ms);
+    last_beat = clock_.now();
+    heartbeat_.answer(beat());
+  }
+  EXPECT_FALSE(was_terminated(1));
+}
+
 TEST_F(ExecutorTest, what_a_task_wrote_stays_out_of_the_log) {
   given_worker();
   given_running({{.id = 1}});

@@ -240,9 +240,19 @@ void Claimer::release_overdue() {
   const auto& registration = heartbeat_.registration();
   if (!registration) return;
   const Duration bound = registration->heartbeat_interval / 2;
+  // Those that have a slot are being started, and do not wait.
+  const std::size_t running =
+      held_.count(HeldJob::State::running) + held_.count(HeldJob::State::revoked);
+  std::size_t starting = config_.concurrency - std::min(config_.concurrency, running);
   std::optional<TimePoint> next;
   for (const ClaimKey claim : waiting_jobs()) {
-    const TimePoint limit = held_.find(claim)->arrived_at + bound;
+    const HeldJob& job = *held_.find(claim);
+    if (job.state == HeldJob::State::prefetched && starting > 0) {
+      --starting;
+      if (!next) next = timers_.now() + bound;
+      continue;
+    }
+    const TimePoint limit = job.arrived_at + bound;
     if (limit <= timers_.now()) {
       if (!may_go_back(claim)) continue;
       prefetch_.job_took(bound);

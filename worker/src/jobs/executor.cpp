@@ -9,6 +9,8 @@ using namespace std::chrono_literals;
 
 // Between SIGTERM and SIGKILL.
 constexpr Duration kTermGrace = 5s;
+// What starting may take of one turn of the loop. Beats, pings and outcomes come in between.
+constexpr Duration kMaxStarting = 25ms;
 // When the worker itself must be gone soon.
 constexpr Duration kInterruptGrace = 2s;
 
@@ -60,6 +62,7 @@ Executor::Executor(ExecutorConfig config, StartExecution start_task, Heartbeat& 
       finisher_(finisher),
       timers_(timers),
       log_(log),
+      next_turn_(timers, [this] { begin_turn(); }),
       limits_(timers, [this] { check_limits(); }),
       pings_(timers, [this] { ping_all(); }) {}
 
@@ -67,11 +70,19 @@ Executor::~Executor() = default;
 
 void Executor::fill_slots() {
   // A stale loop must not start what may be another's by now; the next good beat calls again.
-  while (heartbeat_.is_fresh()) {
+  while (heartbeat_.is_fresh() && starting_ < kMaxStarting) {
     HeldJob* job = held_.first_prefetched();
     if (job == nullptr || !has_slot_for(*job)) return;
+    const TimePoint began = timers_.now();
     start(*job);
+    starting_ += timers_.now() - began;
+    next_turn_.start_soon();
   }
+}
+
+void Executor::begin_turn() {
+  starting_ = {};
+  fill_slots();
 }
 
 std::size_t Executor::slots_taken() const {

@@ -33,7 +33,8 @@ class Executor {
            Finisher& finisher, Timers& timers, Log& log);
   ~Executor();
 
-  // Starts prefetched jobs while there are slots.
+  // Starts prefetched jobs while there are slots, and goes on in the next turns of the loop once
+  // starting has taken a turn's share: each start may wait for an exec.
   void fill_slots();
   // A beat was answered well: minders hear it, limits go on, slots may be filled.
   void take_good_beat();
@@ -72,6 +73,7 @@ class Executor {
   };
 
   bool has_slot_for(const HeldJob& job) const;
+  void begin_turn();
   void start(HeldJob& job);
   void take_progress(ClaimKey claim, const TaskProgress& progress);
   void take_end(ClaimKey claim, const ExecutionEnd& end);
@@ -97,7 +99,9 @@ class Executor {
   TaskQueue* queue_ = nullptr;
   std::map<ClaimKey, Running> running_;
   std::int64_t interrupted_ = 0;
-  std::size_t queued_ = 0;  // of those that run, the ones that the queue counts
+  std::size_t queued_ = 0;               // of those that run, the ones that the queue counts
+  std::chrono::nanoseconds starting_{};  // how long starts have taken in this turn of the loop
+  Timer next_turn_;
   Timer limits_;
   Timer pings_;
 };

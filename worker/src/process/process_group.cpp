@@ -11,6 +11,8 @@ using namespace std::chrono_literals;
 constexpr Duration kMinPause = 100ms;
 constexpr Duration kMaxPause = 5s;
 constexpr int kPingsInLimit = 4;
+// In one turn of the loop, because each waits for an exec.
+constexpr int kMaxStarts = 2;
 
 }  // namespace
 
@@ -83,10 +85,12 @@ void ProcessGroup::turn() {
     if (!member->is_busy()) member->rest(is_draining_);
   }
   is_turning_ = false;
+  if (starts_ == kMaxStarts) turn_soon();
   if (extra() > std::exchange(last_extra_, extra())) on_more_extra_();
 }
 
 void ProcessGroup::hand_out() {
+  starts_ = 0;
   while (!queue_.empty()) {
     ProcessExecution& execution = *queue_.front();
     ProcessMember* member = free_member(execution);
@@ -109,7 +113,8 @@ ProcessMember* ProcessGroup::free_member(const ProcessExecution& execution) {
 }
 
 ProcessMember* ProcessGroup::start_member() {
-  if (restart_.is_running() || !has_free_slot_()) return nullptr;
+  if (restart_.is_running() || !has_free_slot_() || starts_ == kMaxStarts) return nullptr;
+  ++starts_;
   ProcessExecution& execution = *queue_.front();
   auto member = std::make_unique<ProcessMember>(*this);
   const auto failure = member->start({settings_.minder_path, settings_.rules, kill_allowance_,

@@ -76,6 +76,7 @@ class ProcessGroup {
   Reconnect backoff_;
   bool is_turning_ = false;
   bool is_draining_ = false;
+  int starts_ = 0;  // in this turn
   std::size_t last_extra_ = 0;
   Timer turning_;
   Timer restart_;
