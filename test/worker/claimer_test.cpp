@@ -43,7 +43,7 @@ TEST_F(ClaimerTest, when_nothing_is_ready_it_waits_in_the_server_and_claims_agai
   claim_.answer(nothing());
   turn();
   ASSERT_EQ(claim_.running(), "wait_for_job");
-  EXPECT_EQ(claim_.params(), (Params{"7", "120000 milliseconds"}));
+  EXPECT_EQ(claim_.params(), (Params{"7", "10000 milliseconds"}));
   pass_beating(3s);
   claim_.answer(nothing());
   turn();

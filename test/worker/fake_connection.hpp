@@ -93,6 +93,8 @@ class FakeConnection final : public Connection {
     is_open_ = false;
     on_lost(ConnectionLost{reason});
   }
+  // A part of a reply comes in, or a part of a statement goes out.
+  void move() { on_moved(); }
   void notice(const std::string& sqlstate) { on_notice(Notice{sqlstate, "notice"}); }
 
  private:

@@ -46,7 +46,7 @@ class WorkerBench : public ::testing::Test {
     given_unregistered_worker(concurrency, once);
     heartbeat_.accept();
     claim_.accept(FakeConnection::kBackendPid + (are_outcomes_apart_ ? 1 : 0));
-    if (finish_.is_opening()) finish_.accept();
+    if (finish_.is_opening()) finish_.accept(finish_pid_);
     turn();
     ASSERT_EQ(heartbeat_.running(), "register_worker");
     heartbeat_.answer(registered(kWorkerId, sweep_interval_));
@@ -171,7 +171,8 @@ class WorkerBench : public ::testing::Test {
   std::map<std::int64_t, std::shared_ptr<FakeExecutionState>> tasks_;
   std::vector<std::int64_t> started_;
   HostCheck::IsGone is_process_gone_;  // none, so that the look is in no other test's way
-  bool are_outcomes_apart_ = false;    // as behind a pooler: no claim takes them along
+  int finish_pid_ = FakeConnection::kBackendPid;
+  bool are_outcomes_apart_ = false;  // as behind a pooler: no claim takes them along
   std::optional<ExitCode> exit_code_;
   Config config_;
   StartExecution start_task_ = [this](const HeldJob& job, const Registration&,

@@ -16,7 +16,8 @@ constexpr Duration kExhaustedPause = 1s;
 // From forcing to leaving, come what may: tasks are killed within two of these seconds.
 constexpr Duration kLastCall = 5s;
 constexpr Duration kFarewellDeadline = 2s;
-// How long a server that has accepted this worker may refuse each of its connections.
+// How long a server that has accepted this worker may refuse each of its connections, and how long
+// --once waits for an answer.
 constexpr Duration kRefusalPatience = 1min;
 
 SessionConfig session_config(const char* name, Duration open_deadline,
@@ -24,6 +25,8 @@ SessionConfig session_config(const char* name, Duration open_deadline,
   SessionConfig config;
   config.name = name;
   config.open_deadline = open_deadline;
+  // A beat is short. Payloads and results may be long.
+  config.waits_for_bytes = std::string_view(name) != "heartbeat";
   // What the role or the database sets for other programs must not end our waits, and a backend
   // whose client is gone must not stay.
   config.settings = {{"client_connection_check_interval", "5s"},
@@ -66,7 +69,8 @@ Worker::Worker(const Config& config, std::string info_json, Duration open_deadli
       executor_(executor_config(config), std::move(start_task), heartbeat_, held_, finisher_,
                 timers, log),
       grace_(timers, [this] { force("grace is over"); }),
-      last_call_(timers, [this] { finish(); }) {
+      last_call_(timers, [this] { finish(); }),
+      patience_(timers, [this] { lose_patience(); }) {
   wire_sessions();
   wire_heartbeat();
   wire_jobs();
@@ -89,6 +93,7 @@ void Worker::wire_sessions() {
 
 void Worker::wire_heartbeat() {
   heartbeat_.has_claim_under_way = [this] { return claimer_.has_claim_under_way(); };
+  heartbeat_.claim_under_way_since = [this] { return claimer_.under_way_since(); };
   heartbeat_.on_registered = [this] {
     was_registered_ = true;
     const Registration& registration = *heartbeat_.registration();
@@ -106,6 +111,7 @@ void Worker::wire_heartbeat() {
     serve_all();
   };
   heartbeat_.on_good_beat = [this] {
+    if (patience_.is_running()) patience_.start_in(kRefusalPatience);
     executor_.take_good_beat();
     claim_session_.wake();
     finish_session_.wake();
@@ -195,6 +201,7 @@ void Worker::start() {
   claim_session_.open();
   // With --once there may be nothing to report at all.
   if (!config_.once) finish_session_.open();
+  if (config_.once) patience_.start_in(kRefusalPatience);
 }
 
 void Worker::stop() {
@@ -208,17 +215,24 @@ void Worker::stop() {
   }
 }
 
-// A server that has accepted this worker may refuse it for a moment: its rules are being reloaded, a
-// role's limit is reached, another server is taking over.
+// A server that has accepted this worker may refuse it for a moment: its rules are being reloaded,
+// a role's limit is reached, another server is taking over.
 bool Worker::is_refused_for_good() {
   const TimePoint limit = timers_.now() - kRefusalPatience;
   const auto all = sessions();
-  const bool was_accepted = std::any_of(
-      all.begin(), all.end(), [](const Session* session) { return session->was_open(); });
+  const bool was_accepted = std::any_of(all.begin(), all.end(),
+                                        [](const Session* session) { return session->was_open(); });
   return !was_accepted || std::all_of(all.begin(), all.end(), [limit](const Session* session) {
     const auto since = session->refused_since();
     return !session->is_wanted() || (since && *since <= limit);
   });
+}
+
+// What calls it with --once waits for its end; but an outage ends no task.
+void Worker::lose_patience() {
+  if (!executor_.is_idle()) return patience_.start_in(kRefusalPatience);
+  take_refusal(ExitCode::database_gone,
+               "no answer of the server for " + to_string(kRefusalPatience));
 }
 
 // The database refuses us and will go on refusing.
@@ -323,6 +337,7 @@ void Worker::finish() {
   phase_ = Phase::finished;
   grace_.stop();
   last_call_.stop();
+  patience_.stop();
   claim_session_.close();
   finish_session_.close();
   heartbeat_session_.close();

@@ -68,6 +68,7 @@ class Worker {
   void start_grace();
   void drain(const char* why);
   void force(const char* why);
+  void lose_patience();
   void advance();
   void leave();
   void finish();
@@ -94,6 +95,7 @@ class Worker {
   bool was_registered_ = false;
   Timer grace_;
   Timer last_call_;
+  Timer patience_;  // of --once with a server that does not answer
 };
 
 }  // namespace pulse

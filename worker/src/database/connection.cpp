@@ -172,8 +172,9 @@ class LibpqConnection final : public Connection {
   ConnectionPtr connection_;
   std::unique_ptr<uv_poll_t> socket_;
   Pipeline pipeline_;
-  RepliesHandler handler_;  // while something is under way
-  std::string farewell_;    // what the server said when it ended an idle session
+  bool has_answered_ = false;  // in this session
+  RepliesHandler handler_;     // while something is under way
+  std::string farewell_;       // what the server said when it ended an idle session
 };
 
 void LibpqConnection::open(OpenHandler handler) {
@@ -208,6 +209,7 @@ void LibpqConnection::take() {
   if (!attempt.is_open) {
     OpenFailure failure = open_failure(attempt.connection.get());
     attempt.connection.reset();
+    options_.rotate_hosts();
     failure.is_permanent &= !options_.has_several_hosts();
     handler(std::move(failure));
     return;
@@ -218,6 +220,7 @@ void LibpqConnection::take() {
   PQsetnonblocking(connection_.get(), 1);
   PQenterPipelineMode(connection_.get());
   pipeline_.start_session();
+  has_answered_ = false;
   start_watching();
   handler(Opened{PQbackendPID(connection_.get()), PQserverVersion(connection_.get()),
                  PQdb(connection_.get()), PQuser(connection_.get())});
@@ -255,6 +258,7 @@ void LibpqConnection::on_socket(int status, int events) {
   const int unsent = PQflush(connection_.get());
   if (unsent < 0) return lose(last_error());
   if (unsent == 0) watch(UV_READABLE);
+  if (handler_ && on_moved) on_moved();
   read_results();
 }
 
@@ -262,6 +266,7 @@ void LibpqConnection::read_results() {
   const Pipeline::Progress progress = pipeline_.take_results(connection_.get());
   if (progress == Pipeline::Progress::lost) return lose(last_error());
   if (progress == Pipeline::Progress::waiting) return;
+  has_answered_ = true;
   const RepliesHandler handler = std::exchange(handler_, nullptr);
   handler(pipeline_.finish());
 }
@@ -303,6 +308,8 @@ void LibpqConnection::close() noexcept {
 
 void LibpqConnection::finish() noexcept {
   ++generation_;
+  // It took the connection and did nothing with it: another host may.
+  if (connection_ && !has_answered_) options_.rotate_hosts();
   handler_ = nullptr;
   farewell_.clear();
   if (socket_) {

@@ -82,6 +82,8 @@ class Connection {
   // Forgets whatever is under way: no callback follows.
   virtual void close() noexcept = 0;
 
+  // Bytes came or went for what is running.
+  std::function<void()> on_moved;
   // The session ended while nothing was running.
   std::function<void(ConnectionLost)> on_lost;
   std::function<void(const Notice&)> on_notice;

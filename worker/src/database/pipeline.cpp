@@ -45,11 +45,6 @@ SqlError error_of(const PGresult* result) {
           field_of(result, PG_DIAG_CONTEXT)};
 }
 
-bool ends_the_session(const PGresult* result) {
-  const std::string severity = field_of(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-  return severity == "FATAL" || severity == "PANIC";
-}
-
 }  // namespace
 
 std::string field_of(const PGresult* result, int field) {
@@ -57,6 +52,13 @@ std::string field_of(const PGresult* result, int field) {
   std::string line = text == nullptr ? "" : text;
   while (!line.empty() && line.back() == '\n') line.pop_back();
   return line;
+}
+
+bool ends_the_session(const PGresult* result) {
+  if (PQresultStatus(result) == PGRES_BAD_RESPONSE) return true;
+  if (PQresultStatus(result) != PGRES_FATAL_ERROR) return false;
+  const std::string severity = field_of(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  return severity == "FATAL" || severity == "PANIC" || field_of(result, PG_DIAG_SQLSTATE).empty();
 }
 
 void Pipeline::start_session() { *this = Pipeline(); }
@@ -104,6 +106,7 @@ Pipeline::Progress Pipeline::take_results(PGconn* connection) {
     const ResultPtr result(PQgetResult(connection));
     if (result && ends_the_session(result.get())) {
       farewell_ = field_of(result.get(), PG_DIAG_MESSAGE_PRIMARY);
+      if (farewell_.empty()) farewell_ = PQresultErrorMessage(result.get());
       return Progress::lost;
     }
     if (PQstatus(connection) == CONNECTION_BAD) return Progress::lost;

@@ -15,6 +15,10 @@ namespace pulse {
 // A text field of an error or a notice.
 std::string field_of(const PGresult* result, int field);
 
+// The server ended the session with this, or libpq could not read the server: its own errors, such
+// as a lack of memory, have no SQLSTATE, and what was asked may have happened.
+bool ends_the_session(const PGresult* result);
+
 class Pipeline {
  public:
   enum class Progress { waiting, answered, lost };

@@ -1,5 +1,6 @@
 #include "database/session.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <stdexcept>
 #include <utility>
@@ -12,6 +13,9 @@ namespace {
 
 // A cancel that arrives before its statement does nothing, so it is sent until there is an answer.
 constexpr Duration kCancelAgain = std::chrono::milliseconds(50);
+
+// So many deadlines pass at most while bytes of a reply come in.
+constexpr int kMaxExtensions = 20;
 
 // An outage is said again so often, because silence looks like a worker that hangs.
 constexpr Duration kTellAgain = std::chrono::seconds(30);
@@ -30,6 +34,7 @@ Session::Session(SessionConfig config, Connection& connection, Timers& timers, R
       asking_(timers, [this] { ask_senders(); }),
       timers_(timers) {
   connection_.on_lost = [this](const ConnectionLost& lost) { lose(lost.reason); };
+  connection_.on_moved = [this] { extend_deadline(); };
   connection_.on_notice = [this](const Notice& notice) {
     if (on_notice) on_notice(notice);
   };
@@ -121,6 +126,8 @@ void Session::send(Calls calls, Commit commit, Duration deadline,
   for (const Call& call : calls)
     running_ += (running_.empty() ? "" : ", ") + std::string(call.statement.name);
   handlers_ = std::move(handlers);
+  patience_ = deadline;
+  last_deadline_ = timers_.now() + deadline * kMaxExtensions;
   deadline_.start_in(deadline);
   connection_.execute(calls, commit, [this](Replies replies) { answer(std::move(replies)); });
 }
@@ -155,12 +162,21 @@ void Session::answer(Replies replies) {
   if (is_lost && closes == closes_) lose(reason);
 }
 
-void Session::give_up() {
+// A reply that is on its way may be long, and its network slow.
+void Session::extend_deadline() {
+  if (state_ != State::busy || !config_.waits_for_bytes) return;
+  deadline_.start_at(std::min<TimePoint>(timers_.now() + patience_, last_deadline_));
+}
+
+void Session::drop(const std::string& reason) {
+  if (state_ != State::busy) return;
   connection_.close();
-  if (state_ == State::busy) {
-    return answer(
-        Replies(handlers_.size(), ConnectionLost{"no answer to " + running_ + " in time"}));
-  }
+  answer(Replies(handlers_.size(), ConnectionLost{reason}));
+}
+
+void Session::give_up() {
+  if (state_ == State::busy) return drop("no answer to " + running_ + " in time");
+  connection_.close();
   lose("no connection in time");
 }
 

@@ -22,6 +22,8 @@ namespace pulse {
 struct SessionConfig {
   std::string name;  // in logs
   Duration open_deadline = std::chrono::seconds(5);
+  // The deadline of a statement counts from the last byte that came or went, up to twenty times.
+  bool waits_for_bytes = false;
   std::vector<std::pair<std::string, std::string>> settings;  // of the session, name and value
 };
 
@@ -55,6 +57,8 @@ class Session {
   void send(Calls calls, Commit commit, Duration deadline, std::vector<ReplyHandler> handlers);
   // Cancels what is running, until there is an answer; its handler gets that.
   void cancel();
+  // Closes the socket: the handler of what is running gets ConnectionLost. It is opened again.
+  void drop(const std::string& reason);
 
   bool is_open() const { return state_ == State::free || state_ == State::busy; }
   // Since when every try to open it was refused in a way that is for good, if the last one was.
@@ -86,6 +90,7 @@ class Session {
   void set_up(const Opened& opened);
   void finish_set_up(const Opened& opened, const Reply& reply);
   void answer(Replies replies);
+  void extend_deadline();
   void give_up();
   void lose(const std::string& reason);
 
@@ -109,6 +114,8 @@ class Session {
   std::vector<Sender> senders_;
   std::size_t next_sender_ = 0;
 
+  Duration patience_{};        // with what is running
+  TimePoint last_deadline_{};  // of it, whatever moves
   Timer deadline_;
   Timer cancelling_;
   Timer pause_;

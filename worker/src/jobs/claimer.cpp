@@ -12,11 +12,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kAnswerDeadline = 10s;
+// For a claim that nothing moves of. A server or a network that takes longer gets more next time.
+constexpr Duration kMinPatience = 10s;
+constexpr Duration kMaxPatience = 2min;
 constexpr Duration kWaitSlack = 5s;
-// The server ends the waits of its first waiters after 30 s, so that some worker claims again. If
-// every waiter of a crowd did, the claims would cost more than they find.
-constexpr Duration kMaxWait = 2min;
+// A connection that has stalled without an end is noticed by this and the slack. It is not shorter
+// because an idle worker claims after each wait.
+constexpr Duration kMaxWait = 10s;
+// How long a worker that stops waits for what it has cancelled or asked for.
+constexpr Duration kCancelPatience = 500ms;
+constexpr Duration kClaimPatience = 3s;
 // While something is held: a job that is only given to a worker that holds nothing is not announced
 // to a worker that became idle while it waited.
 constexpr Duration kWaitWhileBusy = 5s;
@@ -41,8 +46,10 @@ Claimer::Claimer(ClaimerConfig config, Session& session, Heartbeat& heartbeat, H
       timers_(timers),
       log_(log),
       prefetch_(config_.prefetch),
+      patience_(kMinPatience),
       holding_off_(timers, [this] { session_.wake(); }),
-      prefetch_limit_(timers, [this] { release_overdue(); }) {
+      prefetch_limit_(timers, [this] { release_overdue(); }),
+      leaving_(timers, [this] { stop_waiting(); }) {
   session_.add_sender([this] { return send_next(); });
 }
 
@@ -68,6 +75,15 @@ void Claimer::stop() {
     if (may_go_back(claim)) finisher_.add(Outcome::released(claim, "draining"));
   }
   cancel_wait();
+  leaving_.start_in(activity_ == Activity::waiting ? kCancelPatience : kClaimPatience);
+}
+
+// A cancel request needs a connection of its own, which may be refused or go to another server.
+// What an unanswered claim has brought is asked for once more.
+void Claimer::stop_waiting() {
+  if (activity_ == Activity::claiming) leaving_.start_in(kClaimPatience);
+  if (activity_ != Activity::none) session_.drop("no answer within the patience of a stop");
+  become_quiet();
 }
 
 void Claimer::cancel_wait() {
@@ -125,6 +141,7 @@ void Claimer::send_claim(Demand demand) {
   activity_ = Activity::claiming;
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
   const TimePoint sent_at = timers_.now();
+  sent_at_ = sent_at;
   const bool held_nothing = held_.empty();
   std::optional<std::string> tasks;
   if (tasks_) tasks = array_literal(*tasks_);
@@ -143,10 +160,20 @@ void Claimer::send_claim(Demand demand) {
                     std::to_string(demand.start_jobs)}});
   handlers.emplace_back([=, this](const Reply& reply) {
     activity_ = Activity::none;
+    learn_patience(std::holds_alternative<QueryResult>(reply));
     take_claim(demand, worker_id, sent_at, held_nothing, reply);
     become_quiet();
   });
-  session_.send(std::move(calls), commit, kAnswerDeadline, std::move(handlers));
+  session_.send(std::move(calls), commit, patience_, std::move(handlers));
+}
+
+// Longer than the last answer to a claim took. What did not come in time took longer than the
+// patience; what came about held jobs says little about claims.
+void Claimer::learn_patience(bool was_claimed) {
+  constexpr int kReserve = 2;
+  const auto took = std::chrono::duration_cast<Duration>(timers_.now() - sent_at_);
+  const Duration least = was_claimed ? kMinPatience : patience_;
+  patience_ = std::clamp(took * kReserve, least, kMaxPatience);
 }
 
 void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at,
@@ -299,12 +326,14 @@ void Claimer::take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& 
 
 void Claimer::send_check() {
   activity_ = Activity::checking;
+  sent_at_ = timers_.now();
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
   // What ends until the answer comes may still be in it.
   const std::vector<ClaimKey> known = held_.claims_of(worker_id);
-  session_.send(statements::kHeld, {std::to_string(worker_id)}, kAnswerDeadline,
+  session_.send(statements::kHeld, {std::to_string(worker_id)}, patience_,
                 [this, worker_id, known](const Reply& reply) {
                   activity_ = Activity::none;
+                  learn_patience(false);
                   take_check(worker_id, known, reply);
                   become_quiet();
                 });

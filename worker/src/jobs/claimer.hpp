@@ -37,9 +37,16 @@ class Claimer {
   // Claims these tasks from now on, instead of those this worker was registered with.
   void serve(std::vector<std::string> tasks);
 
-  // Nothing is under way that could bring a job.
+  // Nothing is under way that could bring a job, and what a lost reply has brought is known, unless
+  // that takes too long.
   bool is_quiet() const {
-    return activity_ != Activity::claiming && activity_ != Activity::waiting;
+    const bool is_asking = is_unsure_ && leaving_.is_running();
+    return activity_ != Activity::claiming && activity_ != Activity::waiting && !is_asking;
+  }
+  // When the statement was sent that may bring jobs and waits for its answer.
+  std::optional<TimePoint> under_way_since() const {
+    const bool brings_jobs = activity_ == Activity::claiming || activity_ == Activity::checking;
+    return brings_jobs ? std::optional(sent_at_) : std::nullopt;
   }
   bool has_claim_under_way() const { return activity_ == Activity::claiming || is_unsure_; }
 
@@ -80,6 +87,8 @@ class Claimer {
   void take_check(std::int64_t worker_id, const std::vector<ClaimKey>& known, const Reply& reply);
   void take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error);
   void cancel_wait();
+  void stop_waiting();
+  void learn_patience(bool was_claimed);
   void release_overdue();
   std::vector<ClaimKey> waiting_jobs() const;
   bool may_go_back(ClaimKey claim) const;
@@ -104,9 +113,12 @@ class Claimer {
   bool was_woken_ = false;        // by a wait that ended early, while something is held
   int quick_waits_ = 0;           // in a row that ended at once and for nothing
   Duration pause_{};              // grows while the server refuses
+  TimePoint sent_at_{};           // what is under way
+  Duration patience_;             // with the answer to a claim; grows with what claims take
   std::string last_skip_;         // why claims are skipped, so that it is said once
   Timer holding_off_;
   Timer prefetch_limit_;
+  Timer leaving_;
 };
 
 }  // namespace pulse

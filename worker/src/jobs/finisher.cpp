@@ -37,14 +37,6 @@ std::string ascii_of(std::string text) {
   return text;
 }
 
-// The newer report wins, value by value.
-void merge(TaskProgress& into, const TaskProgress& newer) {
-  if (newer.fraction) into.fraction = newer.fraction;
-  if (newer.message) into.message = newer.message;
-  if (newer.stage) into.stage = newer.stage;
-  if (newer.checkpoint) into.checkpoint = newer.checkpoint;
-}
-
 std::size_t size_of(const Outcome& outcome) {
   return outcome.error.size() + (outcome.result ? outcome.result->size() : 0);
 }
@@ -76,7 +68,7 @@ void Finisher::note_completed(Outcome outcome) {
 }
 
 void Finisher::report_progress(ClaimKey claim, const TaskProgress& progress) {
-  merge(progress_[claim], progress);
+  progress_[claim].take_newer(progress);
   session_.wake();
 }
 
@@ -103,36 +95,62 @@ bool Finisher::send_next() {
   return send_progress() || send_outcomes();
 }
 
+// Those whose job has ended come first, because their outcomes wait for it, then the rest in turn.
+std::vector<ClaimKey> Finisher::next_progress() const {
+  std::vector<ClaimKey> ended;
+  std::vector<ClaimKey> others;
+  const auto turn = progress_.upper_bound(last_progress_);
+  const auto take = [&](auto from, auto to) {
+    for (; from != to; ++from) {
+      const HeldJob* job = held_.find(from->first);
+      const bool has_ended = job != nullptr && job->state == HeldJob::State::ended;
+      (has_ended ? ended : others).push_back(from->first);
+    }
+  };
+  take(turn, progress_.end());
+  take(progress_.begin(), turn);
+  ended.insert(ended.end(), others.begin(), others.end());
+  return ended;
+}
+
 bool Finisher::send_progress() {
-  if (progress_.empty()) return false;
-  // A job that has ended first: its outcome waits for this.
-  auto next = progress_.begin();
-  for (auto entry = progress_.begin(); entry != progress_.end(); ++entry) {
-    const HeldJob* job = held_.find(entry->first);
-    if (job != nullptr && job->state == HeldJob::State::ended) next = entry;
+  Calls calls;
+  std::vector<ReplyHandler> handlers;
+  std::size_t bytes = 0;
+  // A pooler gets one statement at a time, as it likes best.
+  const std::size_t most = session_.is_pooled() ? 1 : kMaxJobs;
+  for (const ClaimKey claim : next_progress()) {
+    bytes += progress_.at(claim).checkpoint.value_or("").size();
+    if (calls.size() == most || (bytes > kMaxBytes && !calls.empty())) break;
+    const TaskProgress progress = std::move(progress_.extract(claim).mapped());
+    calls.push_back({statements::kProgress, progress_params(claim, progress)});
+    reporting_.insert(claim);
+    handlers.emplace_back([this, claim, progress](const Reply& reply) {
+      reporting_.erase(claim);
+      take_progress_reply(claim, progress, reply);
+    });
+    last_progress_ = claim;
   }
-  const auto [claim, progress] = *next;
-  progress_.erase(next);
+  if (calls.empty()) return false;
   was_progress_last_ = true;
-  session_.send(statements::kProgress, progress_params(claim, progress), kAnswerDeadline,
-                [this, claim = claim, progress = progress](const Reply& reply) {
-                  if (std::holds_alternative<ConnectionLost>(reply)) {
-                    TaskProgress merged = progress;
-                    merge(merged, progress_[claim]);
-                    progress_[claim] = merged;
-                    return;
-                  }
-                  const auto* error = std::get_if<SqlError>(&reply);
-                  if (error == nullptr) return;
-                  if (error->sqlstate == sqlstate::kClaimIsOver) {
-                    if (on_claim_lost) on_claim_lost(claim);
-                    return;
-                  }
-                  log_.warning("progress_refused", {{"job", claim.job_id},
-                                                    {"sqlstate", error->sqlstate},
-                                                    {"reason", error->message}});
-                });
+  session_.send(std::move(calls), Commit::each, kAnswerDeadline, std::move(handlers));
   return true;
+}
+
+void Finisher::take_progress_reply(ClaimKey claim, TaskProgress progress, const Reply& reply) {
+  if (std::holds_alternative<ConnectionLost>(reply)) {
+    progress.take_newer(std::exchange(progress_[claim], {}));
+    progress_[claim] = std::move(progress);
+    return;
+  }
+  const auto* error = std::get_if<SqlError>(&reply);
+  if (error == nullptr) return;
+  if (error->sqlstate == sqlstate::kClaimIsOver) {
+    if (on_claim_lost) on_claim_lost(claim);
+    return;
+  }
+  log_.warning("progress_refused",
+               {{"job", claim.job_id}, {"sqlstate", error->sqlstate}, {"reason", error->message}});
 }
 
 bool Finisher::send_outcomes() {
@@ -177,16 +195,16 @@ Finisher::Batch Finisher::take_batch(MayGo may_go) {
   std::size_t bytes = 0;
   std::deque<Pending> rest;
   for (Pending& pending : waiting_) {
-    bool goes =
-        pending.not_before <= now && progress_.count(pending.outcome.claim) == 0 && may_go(pending);
+    const ClaimKey claim = pending.outcome.claim;
+    const bool is_last_word = progress_.count(claim) == 0 && reporting_.count(claim) == 0;
+    bool goes = pending.not_before <= now && is_last_word && may_go(pending);
     if (goes && !batch.empty()) {
       goes = travel_together(batch.front(), pending) && batch.size() < kMaxJobs &&
-             bytes + size_of(pending.outcome) <= kMaxBytes &&
-             job_ids.count(pending.outcome.claim.job_id) == 0;
+             bytes + size_of(pending.outcome) <= kMaxBytes && job_ids.count(claim.job_id) == 0;
     }
     if (goes) {
       bytes += size_of(pending.outcome);
-      job_ids.insert(pending.outcome.claim.job_id);
+      job_ids.insert(claim.job_id);
       batch.push_back(std::move(pending));
     } else {
       rest.push_back(std::move(pending));

@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "jobs/execution_report.hpp"
@@ -80,7 +81,9 @@ class Finisher {
   using Batch = std::vector<Pending>;
 
   bool send_next();
+  std::vector<ClaimKey> next_progress() const;
   bool send_progress();
+  void take_progress_reply(ClaimKey claim, TaskProgress progress, const Reply& reply);
   bool send_outcomes();
   template <class MayGo>
   Batch take_batch(MayGo may_go);
@@ -108,6 +111,8 @@ class Finisher {
   std::deque<Pending> waiting_;
   std::size_t under_way_ = 0;  // outcomes in statements that run
   std::map<ClaimKey, TaskProgress> progress_;
+  std::set<ClaimKey> reporting_;  // whose progress is under way: their outcomes come later
+  ClaimKey last_progress_;
   bool was_progress_last_ = false;
   Counters counters_;
   Duration pause_{};  // grows while the server refuses everything

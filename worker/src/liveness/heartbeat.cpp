@@ -202,15 +202,25 @@ void Heartbeat::send_beat() {
   const bool is_early = next_beat_.is_running();
   const std::vector<ClaimKey> claims = held_.claims_of(worker_id);
   std::optional<std::string> ids = array_literal(job_ids(claims));
-  // Two lists without a job give it back. Beats on schedule are far enough apart for a claim to be
-  // answered in between; one before its time says nothing about jobs while a claim is under way.
-  if (is_early && has_claim_under_way && has_claim_under_way()) ids.reset();
+  if (may_name_jobs(is_early)) {
+    last_list_ = sent_at;
+  } else {
+    ids.reset();
+  }
   is_beat_wanted_ = false;
   next_beat_.start_at(sent_at + registration_->heartbeat_interval);
   session_.send(statements::kHeartbeat, {std::to_string(worker_id), ids}, answer_deadline(),
                 [this, worker_id, sent_at, claims](const Reply& reply) {
                   take_beat(worker_id, sent_at, claims, reply);
                 });
+}
+
+// Two lists without a job give it back. So no two lists fall into one claim, however long its
+// answer takes; and one before its time says nothing about jobs while a claim may be under way.
+bool Heartbeat::may_name_jobs(bool is_early) const {
+  if (is_early && has_claim_under_way && has_claim_under_way()) return false;
+  const auto since = claim_under_way_since ? claim_under_way_since() : std::nullopt;
+  return !since || *since >= last_list_;
 }
 
 void Heartbeat::take_beat(std::int64_t worker_id, TimePoint sent_at,

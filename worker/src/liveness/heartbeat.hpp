@@ -74,6 +74,8 @@ class Heartbeat {
   std::function<void(ExitCode, const std::string& reason)> on_refused;
   // Whether a claim is under way whose jobs are not in `held` yet.
   std::function<bool()> has_claim_under_way;
+  // When its statement was sent, if that still waits for its answer.
+  std::function<std::optional<TimePoint>()> claim_under_way_since;
 
  private:
   bool send_next();
@@ -84,6 +86,7 @@ class Heartbeat {
   void take_handlers(const Reply& reply);
   void settle_in();
   void send_beat();
+  bool may_name_jobs(bool is_early) const;
   void take_beat(std::int64_t worker_id, TimePoint sent_at, const std::vector<ClaimKey>& claims,
                  const Reply& reply);
   void take_status(const QueryResult::Row& row, const std::vector<ClaimKey>& claims);
@@ -102,6 +105,7 @@ class Heartbeat {
   std::vector<std::string> tasks_;
   std::optional<Registration> registration_;
   TimePoint last_good_{};
+  TimePoint last_list_{};              // when the last beat that named jobs was sent
   std::chrono::nanoseconds missed_{};  // up to the last good beat
   bool needs_attachment_ = false;
   bool needs_handlers_ = false;

@@ -1,0 +1,91 @@
+// What libpq is for the worker, on real sockets.
+#include "database/connection.hpp"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <thread>
+
+#include "database/pipeline.hpp"
+#include "database/reconnect.hpp"
+#include "database/session.hpp"
+#include "log_capture.hpp"
+#include "loop/unique_fd.hpp"
+
+namespace pulse {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A server that takes each connection and hangs up.
+class Listener {
+ public:
+  Listener() {
+    sockaddr_in place{};
+    place.sin_family = AF_INET;
+    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof place;
+    EXPECT_EQ(bind(socket_.get(), reinterpret_cast<sockaddr*>(&place), size), 0);
+    EXPECT_EQ(listen(socket_.get(), 8), 0);
+    getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&place), &size);
+    port_ = std::to_string(ntohs(place.sin_port));
+  }
+  const std::string& port() const { return port_; }
+  UniqueFd accept() const { return UniqueFd(::accept(socket_.get(), nullptr, nullptr)); }
+  void shut_down() const { shutdown(socket_.get(), SHUT_RDWR); }
+
+ private:
+  UniqueFd socket_{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  std::string port_;
+};
+
+TEST(Connection, a_host_that_takes_connections_and_closes_them_is_left_for_the_next) {
+  const Listener broken;
+  const Listener healthy;
+  std::thread breaking([&] {
+    while (broken.accept().valid()) {
+    }
+  });
+  const SystemClock clock;
+  EventLoop loop(clock);
+  std::thread serving([&] {
+    const UniqueFd client = healthy.accept();
+    loop.post([&] { loop.stop(); });
+  });
+  LogCapture capture;
+  auto options = ConnectOptions::read("host=127.0.0.1,127.0.0.1 port=" + broken.port() + "," +
+                                          healthy.port() + " sslmode=disable user=x dbname=x",
+                                      "test");
+  const auto connection = make_connection(loop, std::get<ConnectOptions>(std::move(options)));
+  Session session({}, *connection, loop.timers(), Reconnect([] { return 0.1; }, 100ms),
+                  capture.log());
+  bool is_late = false;
+  Timer limit(loop.timers(), [&] {
+    is_late = true;
+    loop.stop();
+  });
+  limit.start_in(30s);
+  session.open();
+  loop.run();
+  EXPECT_FALSE(is_late) << "the second host was never asked";
+  session.close();
+  broken.shut_down();
+  healthy.shut_down();
+  breaking.join();
+  serving.join();
+}
+
+// libpq makes such results itself, for want of memory.
+TEST(Connection, an_error_that_is_no_servers_is_a_lost_reply) {
+  PGresult* own = PQmakeEmptyPGresult(nullptr, PGRES_FATAL_ERROR);
+  EXPECT_TRUE(ends_the_session(own));
+  PQclear(own);
+  PGresult* rows = PQmakeEmptyPGresult(nullptr, PGRES_TUPLES_OK);
+  EXPECT_FALSE(ends_the_session(rows));
+  PQclear(rows);
+}
+
+}  // namespace
+}  // namespace pulse
