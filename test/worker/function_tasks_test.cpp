@@ -136,6 +136,22 @@ TEST_F(FunctionTasksTest, a_job_waits_for_its_session) {
   EXPECT_EQ(sessions_[0]->running(), "perform_job");
 }
 
+TEST_F(FunctionTasksTest, a_job_that_gets_no_session_goes_back) {
+  const auto task = start(1);
+  for (int i = 0; i < 100 && ends_.empty(); ++i) {
+    if (sessions_[0]->is_opening()) sessions_[0]->refuse("too many connections for role \"ann\"");
+    pass_time(100ms);
+  }
+  ASSERT_EQ(ends_.size(), 1U);
+  EXPECT_EQ(ends_[0].kind, ExecutionEnd::Kind::not_started);
+  EXPECT_TRUE(ends_[0].is_transient);
+  EXPECT_EQ(ends_[0].error, "no session for its function: too many connections for role \"ann\"");
+  pass_time(10s);
+  EXPECT_FALSE(sessions_[0]->is_opening()) << "it is nobody's";
+  const auto next = given_running(2);
+  EXPECT_EQ(sessions_[0]->param(0), "2");
+}
+
 TEST_F(FunctionTasksTest, to_end_it_is_to_cancel_until_there_is_an_answer) {
   const auto task = given_running(1);
   task->terminate(5s);

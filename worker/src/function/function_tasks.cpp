@@ -17,6 +17,8 @@ constexpr Duration kKeptIdle = 10s;
 constexpr Duration kReconnectCap = 5s;
 // A function's own limits end it (see executor.hpp), not the wait for its answer.
 constexpr Duration kNoDeadline = std::chrono::hours(24 * 365);
+// With a server that gives no session: the job goes back, to a worker that may get one.
+constexpr Duration kOpenPatience = 5s;
 // The answer to a cancel may be that the function has completed its job after all.
 constexpr Duration kMinGrace = 1s;
 
@@ -37,6 +39,14 @@ ExecutionEnd lost_end(const std::string& reason) {
   ExecutionEnd end;
   end.kind = ExecutionEnd::Kind::session_lost;
   end.error = "the session of its function was lost: " + reason;
+  return end;
+}
+
+ExecutionEnd unopened_end(const std::string& reason) {
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::not_started;
+  end.is_transient = true;
+  end.error = "no session for its function: " + reason;
   return end;
 }
 
@@ -63,9 +73,11 @@ class FunctionTasks::FunctionSession {
         session_(function_session_config(open_deadline), *connection_, timers,
                  Reconnect(random, kReconnectCap), log),
         idle_(timers, [this] { session_.close(); }),
+        opening_(timers, [this] { give_up_opening(); }),
         grace_(timers, [this] { give_up(); }) {
     session_.add_sender([this] { return send_next(); });
-    session_.on_lost = [this](const std::string&) {
+    session_.on_lost = [this](const std::string& reason) {
+      last_reason_ = reason;
       if (!run_) session_.close();
     };
   }
@@ -75,6 +87,8 @@ class FunctionTasks::FunctionSession {
   void start(ClaimKey claim, std::function<void(const ExecutionEnd&)> on_end) {
     run_ = Run{claim, std::move(on_end)};
     idle_.stop();
+    last_reason_ = "no answer in time";
+    opening_.start_in(kOpenPatience);
     session_.open();
     session_.wake();
   }
@@ -105,10 +119,16 @@ class FunctionTasks::FunctionSession {
   bool send_next() {
     if (!run_ || run_->is_sent) return false;
     run_->is_sent = true;
+    opening_.stop();
     session_.send(statements::kPerformJob,
                   {std::to_string(run_->claim.job_id), std::to_string(run_->claim.token)},
                   kNoDeadline, [this](const Reply& reply) { end(end_of(reply)); });
     return true;
+  }
+
+  void give_up_opening() {
+    session_.close();
+    end(unopened_end(last_reason_));
   }
 
   void give_up() {
@@ -130,13 +150,16 @@ class FunctionTasks::FunctionSession {
 
   void forget() {
     run_.reset();
+    opening_.stop();
     grace_.stop();
   }
 
   const std::unique_ptr<Connection> connection_;
   Session session_;
   std::optional<Run> run_;
+  std::string last_reason_;  // why there is no session
   Timer idle_;
+  Timer opening_;
   Timer grace_;
 };
 
