@@ -23,6 +23,9 @@ my $garbage = q{perl -e 'print pack("C*", 0 .. 255) x 4096'};
 my %scripts = (
     run => 'tell ran',
     hold => 'tell began; wait_at holders',
+    spy => q{find_worker; place=/proc/$worker/environ
+        grep -aqs hunter2 "$place" && found=yes || found=no
+        tell "owner=$(stat -c %u "$place"),found=$found"},
     flood => 'tell began; head -c 1G /dev/zero; tell ended',
     flood_errors => qq{tell began; yes 'an error' | head -c $error_bytes >&2
         echo 'the last one' >&2; exit 1},
@@ -101,6 +104,21 @@ sub processes_with {
     }
     return @found;
 }
+
+subtest 'a task sees no secret of the worker, whose user it is' => sub {
+    local $ENV{PGPASSWORD} = 'hunter2';
+    my $worker = Pulse::Worker->start_registered($node, 'secretive', tasks => $tasks);
+    my $job = add_job($node, 'spy');
+    ok($tasks->wait_for('owner=0,found=no', job => $job), 'not in its environment');
+    expect_unharmed($worker);
+};
+
+subtest 'closed streams and a signal without a meaning' => sub {
+    my $worker = Pulse::Worker->start_registered($node, 'bare', tasks => $tasks,
+        under => [ 'bash', '-c', 'exec "$@" <&- >&-', 'bash' ]);
+    $worker->signal('USR2');
+    expect_unharmed($worker);
+};
 
 subtest 'a flood of output' => sub {
     my $worker =

@@ -17,7 +17,7 @@ class ConnectOptionsTest : public ::testing::Test {
   ConnectOptionsTest() {
     for (const char* name :
          {"PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE", "PGSERVICEFILE",
-          "PGTARGETSESSIONATTRS", "PGCONNECT_TIMEOUT", "PGAPPNAME"}) {
+          "PGTARGETSESSIONATTRS", "PGCONNECT_TIMEOUT", "PGAPPNAME", "PGPASSWORD"}) {
       unsetenv(name);
     }
   }
@@ -36,6 +36,18 @@ class ConnectOptionsTest : public ::testing::Test {
     return found;
   }
 };
+
+TEST_F(ConnectOptionsTest, the_password_does_not_stay_in_the_environment) {
+  setenv("PGPASSWORD", "hunter2", 1);
+  const char* place = std::getenv("PGPASSWORD");
+  const ConnectOptions options = must_read("");
+  EXPECT_EQ(value(options, "password"), "hunter2");
+  EXPECT_EQ(value(must_read("password=other"), "password"), "other");
+  ConnectOptions::forget_password();
+  EXPECT_EQ(std::getenv("PGPASSWORD"), nullptr);
+  EXPECT_STREQ(place, "") << "where /proc shows what the process was started with";
+  ConnectOptions::forget_password();
+}
 
 TEST_F(ConnectOptionsTest, nothing_said_leaves_all_to_libpq_but_our_defaults) {
   const ConnectOptions options = must_read("");

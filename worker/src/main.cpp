@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -42,7 +43,19 @@ std::variant<Surroundings, EarlyExit> look_around(const Config& config) {
 void set_up_process() {
   // What a killed minder leaves behind comes to this process to be reaped.
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  std::signal(SIGPIPE, SIG_IGN);
+  // What a task can read of a process of its user: neither memory nor environment.
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  ConnectOptions::forget_password();
+  // A write that fails says so. SIGUSR2 means nothing here, and would end the process.
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGUSR2}) std::signal(number, SIG_IGN);
+}
+
+// Else the first files and sockets that are opened would be taken for them.
+void open_standard_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    // The lowest number that is free.
+    if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
+  }
 }
 
 int run_process(const Config& config) {
@@ -80,6 +93,7 @@ int run_process(const Config& config) {
 }  // namespace pulse
 
 int main(int argc, char** argv) {
+  pulse::open_standard_streams();
   auto parsed = pulse::parse_command_line(argc, argv);
   if (const auto* early = std::get_if<pulse::EarlyExit>(&parsed)) return pulse::end_early(*early);
   return pulse::run_process(std::get<pulse::Config>(parsed));

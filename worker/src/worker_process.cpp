@@ -56,6 +56,10 @@ ExitCode WorkerProcess::run() {
   worker_.serve(router_.read_tasks());
   worker_.start();
   loop_.run();
+  // For good: a late signal does not change how this process ends.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
   reap_orphans();
   return exit_code_;
 }

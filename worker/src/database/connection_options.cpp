@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -25,6 +26,8 @@ constexpr std::array<std::array<const char*, 2>, 4> kKeepalives{{{"keepalives_id
                                                                  {"keepalives_interval", "5"},
                                                                  {"keepalives_count", "3"},
                                                                  {"tcp_user_timeout", "15000"}}};
+
+constexpr const char* kPassword = "PGPASSWORD";
 
 // As libpq does: a connection string if it looks like one, else the name of a database.
 bool is_connection_string(std::string_view text) {
@@ -92,11 +95,21 @@ std::variant<ConnectOptions, std::string> ConnectOptions::read(
       value_in(defaults.get(), "target_session_attrs").value_or("any") == "any") {
     add("target_session_attrs", "read-write");
   }
+  // libpq would look into the environment at each connection, and there it does not stay.
+  const auto password = find("password");
+  if (password && !value_in(said.get(), "password")) add("password", *password);
   const int seconds = std::atoi(find("connect_timeout").value_or("0").c_str());
   if (seconds > 0) options.deadline_ = std::chrono::seconds(seconds);
   add("fallback_application_name", application_name);
   add("client_encoding", "UTF8");
   return options;
+}
+
+void ConnectOptions::forget_password() {
+  char* password = std::getenv(kPassword);
+  if (password == nullptr) return;
+  explicit_bzero(password, std::strlen(password));
+  unsetenv(kPassword);
 }
 
 void ConnectOptions::rotate_hosts() {

@@ -18,6 +18,9 @@ class ConnectOptions {
   static std::variant<ConnectOptions, std::string> read(const std::string& database,
                                                         const std::string& application_name);
 
+  // Takes the password out of the environment of this process, and out of what others read of it.
+  static void forget_password();
+
   // Puts the next of several hosts first, after one that did not answer in time.
   void rotate_hosts();
   bool has_several_hosts() const;

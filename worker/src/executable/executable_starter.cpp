@@ -26,8 +26,9 @@ ExecutionStart start(EventLoop& loop, const TasksFolder& folder, const std::stri
   options.environment = task_environment(job.job.input, environ);
   options.stdin_text = task_stdin(job.job.input);
   auto started = ExecutableRun::start(loop, *executable, options, std::move(callbacks));
-  // The task was found, so whatever is wrong now is wrong with the machine.
-  if (!started.process) return {nullptr, true, started.error};
+  // The task was found, so whatever is wrong now is wrong with the machine; but for a payload that
+  // is larger than a file may be.
+  if (!started.process) return {nullptr, started.code != UV_EFBIG, started.error};
   return {std::move(started.process), false, {}};
 }
 
