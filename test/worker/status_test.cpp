@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <thread>
 
 #include "log_capture.hpp"
 #include "loop/unique_fd.hpp"
@@ -145,6 +146,27 @@ TEST_F(StatusTest, a_crowd_that_says_nothing_is_hung_up_on) {
   std::vector<UniqueFd> crowd;
   for (int i = 0; i < 40; ++i) crowd.push_back(connect_to(port()));
   EXPECT_EQ(head_of(ask("GET /livez")), "HTTP/1.1 200");
+}
+
+// Each of them says a byte now and then, so that none is idle.
+TEST_F(StatusTest, a_crowd_that_speaks_slowly_is_in_no_other_clients_way) {
+  status_->publish({});
+  std::vector<UniqueFd> crowd;
+  for (int i = 0; i < 40; ++i) {
+    crowd.push_back(connect_to(port()));
+    say(crowd.back(), "GET /livez HTTP/1.1\r\nX: ");
+  }
+  std::atomic<bool> is_answered = false;
+  std::thread speakers([&] {
+    while (!is_answered) {
+      for (const UniqueFd& client : crowd) (void)!send(client.get(), "x", 1, MSG_NOSIGNAL);
+      std::this_thread::sleep_for(100ms);
+    }
+  });
+  const std::string answer = ask("GET /livez");
+  is_answered = true;
+  speakers.join();
+  EXPECT_EQ(head_of(answer), "HTTP/1.1 200");
 }
 
 TEST_F(StatusTest, a_port_in_use_is_named) {

@@ -12,6 +12,7 @@
 #include "loop/signals_blocked.hpp"
 #include "loop/stop_requests.hpp"
 #include "pulse/worker.hpp"
+#include "text/json_text.hpp"
 #include "text/stderr_tail.hpp"
 #include "worker.hpp"
 
@@ -87,6 +88,15 @@ class __attribute__((visibility("hidden"))) Worker::Impl {
 
 pulse::ExecutionEnd Worker::Impl::end_of(Outcome outcome) {
   pulse::ExecutionEnd end;
+  const bool is_document =
+      outcome.kind_ == Outcome::Kind::success || outcome.kind_ == Outcome::Kind::snooze;
+  if (is_document && outcome.text_) {
+    if (const auto problem = pulse::document_problem(*outcome.text_)) {
+      outcome.text_ = "what the handler returned cannot be stored: " + *problem;
+      outcome.kind_ = Outcome::Kind::final_failure;
+      outcome.delay_.reset();
+    }
+  }
   switch (outcome.kind_) {
     case Outcome::Kind::success:
       end.kind = pulse::ExecutionEnd::Kind::succeeded;

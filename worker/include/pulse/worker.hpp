@@ -95,7 +95,8 @@ class PG_PULSE_API Job {
   StopReason stop_reason() const noexcept;
 
   // Sent at most once a second, merged; a checkpoint before the outcome in any case. Resets the
-  // clock of stall_timeout.
+  // clock of stall_timeout. Throws std::invalid_argument for a checkpoint that is no JSON or longer
+  // than 64 MiB; a message is cut at 8 kB, a stage at 128 bytes.
   void report(Progress progress) const;
 
  private:
@@ -106,7 +107,8 @@ class PG_PULSE_API Job {
 class PG_PULSE_API Outcome {
  public:
   static Outcome success();
-  static Outcome success(std::string result);  // JSON, stored with the job
+  // JSON of at most 64 MiB, stored with the job; anything else is a final failure.
+  static Outcome success(std::string result);
   // Retried after the task's backoff, while attempts are left.
   static Outcome failure(std::string error);
   static Outcome failure(std::string error, std::chrono::milliseconds retry_in);

@@ -1,8 +1,11 @@
 // <pulse/worker.hpp>: what handlers see, in terms of the worker's own parts.
 #include <algorithm>
+#include <stdexcept>
 
 #include "handler/handler_run.hpp"
 #include "pulse/worker.hpp"
+#include "text/json_text.hpp"
+#include "text/stderr_tail.hpp"
 
 namespace pg_pulse {
 
@@ -50,6 +53,17 @@ StopReason Job::stop_reason() const noexcept {
 }
 
 void Job::report(Progress progress) const {
+  constexpr std::size_t kMaxMessageBytes = std::size_t{8} * 1024;
+  constexpr std::size_t kMaxStageBytes = 128;
+  if (progress.checkpoint) {
+    const auto problem = pulse::document_problem(*progress.checkpoint);
+    if (problem) throw std::invalid_argument("the checkpoint cannot be stored: " + *problem);
+  }
+  const auto cut = [](std::optional<std::string>& text, std::size_t limit) {
+    if (text) text = pulse::storable_head(*text, limit);
+  };
+  cut(progress.message, kMaxMessageBytes);
+  cut(progress.stage, kMaxStageBytes);
   run_->report({progress.fraction, std::move(progress.message), std::move(progress.stage),
                 std::move(progress.checkpoint)});
 }

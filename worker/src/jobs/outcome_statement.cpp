@@ -1,6 +1,8 @@
 #include "jobs/outcome_statement.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 
 #include "database/array_literal.hpp"
 #include "database/statements.hpp"
@@ -40,6 +42,14 @@ Call failure(const std::vector<const Outcome*>& outcomes, Params keys) {
   return {statements::kFailMany, std::move(keys)};
 }
 
+// std::to_string writes the decimal sign of the locale that the program may have set.
+std::string number_text(double number) {
+  std::array<char, 400> text{};  // the longest double, with six decimals
+  const auto written =
+      std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed, 6);
+  return {text.data(), written.ptr};
+}
+
 Call snooze(const Outcome& outcome) {
   return {statements::kSnooze,
           {std::to_string(outcome.claim.job_id), std::to_string(outcome.claim.token),
@@ -65,7 +75,7 @@ Call call_for(const std::vector<const Outcome*>& outcomes) {
 
 Params progress_params(ClaimKey claim, const TaskProgress& progress) {
   std::optional<std::string> fraction;
-  if (progress.fraction) fraction = std::to_string(*progress.fraction);
+  if (progress.fraction) fraction = number_text(*progress.fraction);
   return {std::to_string(claim.job_id),
           std::to_string(claim.token),
           progress.message,

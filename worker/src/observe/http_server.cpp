@@ -17,7 +17,9 @@ namespace pulse {
 namespace {
 
 constexpr int kBacklog = 16;
-constexpr unsigned kMaxConnections = 32;
+constexpr std::size_t kMaxConnections = 32;
+// Beyond them, while the oldest are being closed.
+constexpr unsigned kConnectionLimit = 2 * kMaxConnections;
 // After so long without a byte a connection is closed.
 constexpr unsigned kIdleSeconds = 5;
 // For what a request says; more of it is refused.
@@ -109,6 +111,18 @@ MHD_Result take_request(void* server, MHD_Connection* connection, const char* pa
   }
 }
 
+// Called on the server's thread.
+void take_connection(void* server, MHD_Connection* connection, void** /*context*/,
+                     MHD_ConnectionNotificationCode code) {
+  auto* self = static_cast<HttpServer*>(server);
+  if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+    self->forget_client(connection);
+  } else if (MHD_Connection* oldest = self->add_client(connection)) {
+    const auto* info = MHD_get_connection_info(oldest, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (info != nullptr) shutdown(info->connect_fd, SHUT_RDWR);
+  }
+}
+
 }  // namespace
 
 std::variant<std::unique_ptr<HttpServer>, std::string> HttpServer::start(const HttpAddress& address,
@@ -124,12 +138,23 @@ std::variant<std::unique_ptr<HttpServer>, std::string> HttpServer::start(const H
   server->daemon_ = MHD_start_daemon(
       MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, nullptr, nullptr, take_request,
       server.get(), MHD_OPTION_EXTERNAL_LOGGER, say_nothing, nullptr, MHD_OPTION_LISTEN_SOCKET,
-      listener.get(), MHD_OPTION_CONNECTION_LIMIT, kMaxConnections, MHD_OPTION_CONNECTION_TIMEOUT,
-      kIdleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kRequestBytes, MHD_OPTION_END);
+      listener.get(), MHD_OPTION_CONNECTION_LIMIT, kConnectionLimit, MHD_OPTION_CONNECTION_TIMEOUT,
+      kIdleSeconds, MHD_OPTION_NOTIFY_CONNECTION, take_connection, server.get(),
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kRequestBytes, MHD_OPTION_END);
   if (server->daemon_ == nullptr) return problem("its thread cannot be started");
   listener.release();  // the daemon closes it
   return server;
 }
+
+MHD_Connection* HttpServer::add_client(MHD_Connection* connection) {
+  clients_.push_back(connection);
+  if (clients_.size() <= kMaxConnections) return nullptr;
+  MHD_Connection* oldest = clients_.front();
+  clients_.pop_front();
+  return oldest;
+}
+
+void HttpServer::forget_client(MHD_Connection* connection) { std::erase(clients_, connection); }
 
 HttpServer::~HttpServer() {
   if (daemon_ != nullptr) MHD_stop_daemon(daemon_);

@@ -1,7 +1,8 @@
 // Serves a few pages over HTTP, on a thread of its own. A client that asks slowly, or never to the
-// end, holds one of a few connections for a while, and nothing of the worker.
+// end, holds one of a few connections until a newer client needs it, and nothing of the worker.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "observe/http_address.hpp"
 
+struct MHD_Connection;
 struct MHD_Daemon;
 
 namespace pulse {
@@ -37,12 +39,18 @@ class HttpServer {
   // For a request of this method and path.
   HttpPage answer(std::string_view method, std::string_view path) const;
 
+  // On the server's thread. A client that is one too many takes the place of the oldest, which is
+  // returned to be hung up on.
+  MHD_Connection* add_client(MHD_Connection* connection);
+  void forget_client(MHD_Connection* connection);
+
  private:
   HttpServer(HttpAddress address, Pages pages)
       : address_(std::move(address)), pages_(std::move(pages)) {}
 
   HttpAddress address_;
   const Pages pages_;
+  std::deque<MHD_Connection*> clients_;  // the oldest first
   MHD_Daemon* daemon_ = nullptr;
 };
 

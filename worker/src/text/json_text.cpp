@@ -18,4 +18,15 @@ void append_json_string(std::string& text, std::string_view value) {
   }
 }
 
+std::optional<std::string> document_problem(std::string_view text) {
+  if (text.size() > kMaxDocumentBytes) {
+    return "it has " + std::to_string(text.size()) + " bytes, more than " +
+           std::to_string(kMaxDocumentBytes);
+  }
+  // A reader of JSON may take a NUL for the end.
+  if (text.find('\0') != std::string_view::npos) return "it has a NUL";
+  if (!nlohmann::json::accept(text.begin(), text.end())) return "it is no JSON";
+  return std::nullopt;
+}
+
 }  // namespace pulse

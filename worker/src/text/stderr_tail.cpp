@@ -64,4 +64,10 @@ std::string storable_text(std::string_view error) {
   return tail.text();
 }
 
+std::string storable_head(std::string_view text, std::size_t limit) {
+  constexpr std::size_t kLongestCharacter = 4;
+  const std::string whole = to_utf8(text.substr(0, limit + kLongestCharacter));
+  return std::string(utf8_prefix(whole, limit));
+}
+
 }  // namespace pulse

@@ -26,5 +26,7 @@ class StderrTail {
 
 // The text that the database stores of an error of any length: its last 8 kB, as above.
 std::string storable_text(std::string_view error);
+// The first bytes of `text` that the database stores, at most `limit`.
+std::string storable_head(std::string_view text, std::size_t limit);
 
 }  // namespace pulse
