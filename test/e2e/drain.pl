@@ -182,6 +182,11 @@ subtest 'configuration' => sub {
     my $folder = $tasks->folder;
     my ($code, $said) = complaint('no-folder', folder => "$folder/none");
     is($code, CONFIGURATION, 'no such folder of tasks');
+    mkdir "$folder/empty" or die $!;
+    ($code, $said) = complaint('empty-folder', folder => "$folder/empty");
+    is($code, CONFIGURATION, 'nothing to serve');
+    like($said, qr/it serves no task: no executable/, 'and it says so');
+    rmdir "$folder/empty" or die $!;
     chmod 0777, $folder;
     ($code, $said) = complaint('open-folder');
     is($code, CONFIGURATION, 'a folder that everybody can write to');

@@ -28,7 +28,8 @@ setsid --fork bash -c "trap '' TERM; tell daemon; wait_at never"
 tell began
 wait_at never
 SH
-my $witness = Pulse::Worker->start_registered($node, 'witness');
+my $witness = Pulse::Worker->start_registered($node, 'witness',
+    tasks => Pulse::Tasks->new(unused => 'exit 1'));
 my $number = 0;
 
 # Workers that run such a task each, and the families of these workers.

@@ -41,7 +41,8 @@ my %scripts = (
 my $tasks = Pulse::Tasks->new(%scripts);
 
 # It sweeps, so that who beats too late is lost; and it serves nobody.
-my $witness = Pulse::Worker->start_registered($node, 'witness');
+my $witness = Pulse::Worker->start_registered($node, 'witness',
+    tasks => Pulse::Tasks->new(unused => 'exit 1'));
 
 # The most memory that a process ever had, in megabytes.
 sub peak_memory {

@@ -7,6 +7,7 @@ use Test::More;
 
 use PostgreSQL::Test::Utils;
 use Pulse::Server;
+use Pulse::Tasks;
 use Pulse::Worker;
 
 use constant BEATS => 30;
@@ -18,7 +19,8 @@ my $node = start_server('main', settings => {
 });
 $node->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/);
 
-my $worker = Pulse::Worker->start_registered($node, 'idle');
+my $worker = Pulse::Worker->start_registered($node, 'idle',
+    tasks => Pulse::Tasks->new(unused => 'exit 1'));
 
 # Returns when so many beats were answered.
 sub wait_for_beats {

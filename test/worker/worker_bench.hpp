@@ -69,7 +69,7 @@ class WorkerBench : public ::testing::Test {
         [this] { return random_; }, capture_.log());
     worker_->on_finished = [this](ExitCode code) { exit_code_ = code; };
     worker_->is_process_gone = is_process_gone_;
-    worker_->serve({"mail", "report"});
+    worker_->serve(served_);
     worker_->start();
   }
 
@@ -172,6 +172,7 @@ class WorkerBench : public ::testing::Test {
   std::vector<std::int64_t> started_;
   HostCheck::IsGone is_process_gone_;  // none, so that the look is in no other test's way
   int finish_pid_ = FakeConnection::kBackendPid;
+  std::vector<std::string> served_{"mail", "report"};  // by executables
   bool are_outcomes_apart_ = false;  // as behind a pooler: no claim takes them along
   std::optional<ExitCode> exit_code_;
   Config config_;

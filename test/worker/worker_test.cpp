@@ -8,6 +8,19 @@ class WorkerTest : public WorkerBench {
  protected:
   WorkerTest() { are_outcomes_apart_ = true; }
 
+  // Registered, attached, and asked for the functions of its database.
+  void given_question_for_functions() {
+    given_unregistered_worker();
+    heartbeat_.accept();
+    claim_.accept();
+    turn();
+    heartbeat_.answer(registered(kWorkerId));
+    turn();
+    heartbeat_.answer(done());
+    turn();
+    ASSERT_EQ(heartbeat_.running(), "handler_tasks");
+  }
+
   void answer_farewell() {
     turn();
     ASSERT_EQ(heartbeat_.running(), "deregister_worker");
@@ -35,6 +48,35 @@ TEST_F(WorkerTest, nothing_is_claimed_before_it_is_registered) {
   pass_time(100ms);
   EXPECT_EQ(claim_.sent(), std::vector<std::string>{"set_up"});
   EXPECT_EQ(finish_.sent(), std::vector<std::string>{"set_up"});
+}
+
+TEST_F(WorkerTest, what_serves_no_task_at_all_says_so_and_ends) {
+  served_ = {};
+  given_question_for_functions();
+  heartbeat_.answer(handler_tasks());
+  answer_farewell();
+  EXPECT_EQ(exit_code_, ExitCode::configuration);
+  EXPECT_EQ(claim_.sent(), std::vector<std::string>{"set_up"});
+  EXPECT_TRUE(capture_.has("refused reason=\"it serves no task: no executable"));
+}
+
+TEST_F(WorkerTest, functions_alone_are_enough_to_serve) {
+  served_ = {};
+  given_question_for_functions();
+  heartbeat_.answer(handler_tasks(R"(["invoice"])"));
+  turn();
+  EXPECT_EQ(claim_.running(), "claim");
+  EXPECT_TRUE(capture_.has("info functions count=1 names=invoice"));
+}
+
+TEST_F(WorkerTest, what_loses_its_last_task_later_says_so_and_goes_on) {
+  given_worker();
+  worker_->serve({});
+  turn();
+  heartbeat_.answer(handler_tasks());
+  turn();
+  EXPECT_FALSE(exit_code_);
+  EXPECT_TRUE(capture_.has("warning serves_nothing"));
 }
 
 TEST_F(WorkerTest, idle_it_stops_by_cancelling_the_wait_and_saying_good_bye) {

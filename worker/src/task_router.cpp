@@ -1,26 +1,10 @@
 #include "task_router.hpp"
 
-#include <algorithm>
 #include <utility>
 
+#include "log/name_list.hpp"
+
 namespace pulse {
-namespace {
-
-constexpr std::size_t kMaxNamed = 20;
-
-// The first names, and how many more there are; nothing for no name.
-std::optional<std::string> list_text(const std::vector<std::string>& names) {
-  if (names.empty()) return std::nullopt;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMaxNamed); ++i)
-    text += (i == 0 ? "" : " ") + names[i];
-  if (names.size() > kMaxNamed)
-    text += " and " + std::to_string(names.size() - kMaxNamed) + " more";
-  return text;
-}
-
-}  // namespace
-
 TaskRouter::TaskRouter(FunctionTasks& functions, ProcessTasks& processes,
                        const std::optional<TasksFolder>& folder, StartExecution executables,
                        Log& log)
@@ -49,20 +33,21 @@ ExecutionStart TaskRouter::start(const HeldJob& job, const Registration& registr
 
 std::vector<std::string> TaskRouter::read_tasks() const {
   std::vector<std::string> tasks = processes_.names();
-  if (!folder_) return tasks;
-  TasksFolder::Listing listing = folder_->list();
+  const TasksFolder::Listing listing = folder_ ? folder_->list() : TasksFolder::Listing{};
   for (const TaskRefusal& refusal : listing.refusals) {
     log_.warning("task_refused", {{"reason", refusal.reason}});
   }
   const auto count = static_cast<std::int64_t>(listing.identifiers.size());
-  log_.write(count == 0 ? LogLevel::warning : LogLevel::info, "tasks",
-             {{"folder", folder_->path()},
+  log_.write(folder_ && count == 0 ? LogLevel::warning : LogLevel::info, "tasks",
+             {{"folder", folder_ ? folder_->path() : "none"},
               {"count", count},
-              {"names", list_text(listing.identifiers)},
-              {"not_executable", list_text(listing.not_executable)}});
+              {"names", name_list(listing.identifiers)},
+              {"not_executable", name_list(listing.not_executable)},
+              {"processes", name_list(tasks)}});
   if (!listing.not_executable.empty()) {
-    log_.info("task_skipped", {{"reason", folder_->path() + '/' + listing.not_executable.front() +
-                                              " is not executable: chmod 755"}});
+    log_.warning("task_skipped",
+                 {{"reason", folder_->path() + '/' + listing.not_executable.front() +
+                                 " is not executable: chmod 755"}});
   }
   tasks.insert(tasks.end(), listing.identifiers.begin(), listing.identifiers.end());
   return tasks;

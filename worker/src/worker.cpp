@@ -1,8 +1,10 @@
 #include "worker.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "database/sqlstate.hpp"
+#include "log/name_list.hpp"
 
 namespace pulse {
 namespace {
@@ -19,6 +21,10 @@ constexpr Duration kFarewellDeadline = 2s;
 // How long a server that has accepted this worker may refuse each of its connections, and how long
 // --once waits for an answer.
 constexpr Duration kRefusalPatience = 1min;
+
+constexpr const char* kNothingServed =
+    "it serves no task: no executable in the tasks folder (--tasks), no --process, and no function "
+    "of this database that its role may execute";
 
 SessionConfig session_config(const char* name, Duration open_deadline,
                              const char* statement_timeout) {
@@ -106,9 +112,7 @@ void Worker::wire_heartbeat() {
   };
   heartbeat_.on_established = [this] { claim_session_.wake(); };
   heartbeat_.on_handler_tasks = [this](std::vector<std::string> tasks) {
-    if (tasks == functions_) return;
-    functions_ = std::move(tasks);
-    serve_all();
+    take_functions(std::move(tasks));
   };
   heartbeat_.on_good_beat = [this] {
     if (patience_.is_running()) patience_.start_in(kRefusalPatience);
@@ -183,8 +187,25 @@ void Worker::set_queue(TaskQueue& queue) {
 
 void Worker::serve(std::vector<std::string> tasks) {
   executables_ = std::move(tasks);
+  are_functions_told_ = false;
   serve_all();
   if (heartbeat_.registration()) heartbeat_.look_for_handlers();
+}
+
+// The second half of what is served. A worker that has nothing to do from its start on is a mistake
+// of its operator; one that loses all its tasks later may be in the middle of a deployment.
+void Worker::take_functions(std::vector<std::string> tasks) {
+  const bool is_first = !std::exchange(knows_functions_, true);
+  const bool is_change = tasks != functions_;
+  if (!std::exchange(are_functions_told_, true) || is_change) {
+    log_.write(tasks.empty() ? LogLevel::debug : LogLevel::info, "functions",
+               {{"count", static_cast<std::int64_t>(tasks.size())}, {"names", name_list(tasks)}});
+  }
+  functions_ = std::move(tasks);
+  if (is_change) serve_all();
+  if (!executables_.empty() || !functions_.empty()) return;
+  if (is_first) return take_refusal(ExitCode::configuration, kNothingServed);
+  log_.warning("serves_nothing", {{"reason", kNothingServed}});
 }
 
 void Worker::serve_all() {

@@ -63,6 +63,7 @@ class Worker {
   bool is_refused_for_good();
   void take_refusal(ExitCode code, const std::string& reason);
   void drop_claims_of(std::int64_t worker_id);
+  void take_functions(std::vector<std::string> tasks);
   void serve_all();
   void let_jobs_go_back();
   void start_grace();
@@ -90,6 +91,8 @@ class Worker {
 
   std::vector<std::string> executables_;
   std::vector<std::string> functions_;
+  bool knows_functions_ = false;
+  bool are_functions_told_ = false;  // since the tasks were read
   Phase phase_ = Phase::running;
   ExitCode exit_code_ = ExitCode::drained;
   bool was_registered_ = false;
