@@ -161,6 +161,9 @@ subtest 'usage' => sub {
     }
     my ($code) = complaint('usage-' . ++$workers, database => 'postgres no_such_option=1');
     is($code, USAGE, 'a connection string that cannot be read');
+    ($code, my $said) = complaint('usage-' . ++$workers, database => 'postgres port=5432x');
+    is($code, USAGE, 'a port that is none');
+    like($said, qr/'5432x' is no number of a port/, 'and it says so');
     command_like([ 'pulse-worker', '--version' ], qr/^pulse-worker \d+\.\d+\.\d+$/, 'its version');
     command_like([ 'pulse-worker', '--help' ], qr/--grace/, 'its help');
 };
@@ -178,15 +181,34 @@ subtest 'the database is gone for good' => sub {
     like($said, qr/database plain has no pg_pulse/, 'in the words of an operator');
 };
 
+subtest 'what runs once does not wait for ever' => sub {
+    value($node, 'CREATE DATABASE off');
+    value($node, 'CREATE EXTENSION pg_pulse', 'off');
+    value($node, 'ALTER DATABASE off SET pulse.claims = off');
+    my ($code, $said) = complaint('once-off', database => 'off', options => ['--once']);
+    is($code, CONFIGURATION, 'where claims are off');
+    like($said, qr/Set pulse\.claims = on where jobs are to run/, 'and it says what mends that');
+    ($code, $said) = complaint('once-nowhere', host => 'no-such-host.invalid',
+        options => ['--once']);
+    is($code, DATABASE_GONE, 'where no server is found');
+    like($said, qr/not registered within 30s: .*no-such-host\.invalid/, 'and it says so');
+};
+
 subtest 'configuration' => sub {
     my $folder = $tasks->folder;
     my ($code, $said) = complaint('no-folder', folder => "$folder/none");
     is($code, CONFIGURATION, 'no such folder of tasks');
+    ($code, $said) = complaint('file-for-folder', folder => '/etc/passwd');
+    is($code, CONFIGURATION, 'a file in its place');
+    like($said, qr{/etc/passwd is not a folder}, 'and it says so');
     mkdir "$folder/empty" or die $!;
     ($code, $said) = complaint('empty-folder', folder => "$folder/empty");
     is($code, CONFIGURATION, 'nothing to serve');
     like($said, qr/it serves no task: no executable/, 'and it says so');
     rmdir "$folder/empty" or die $!;
+    ($code, $said) = complaint('no-program', options => [ '--process', 'greet=nosuchcommand' ]);
+    is($code, CONFIGURATION, 'a process whose program is not there');
+    like($said, qr/--process: cannot start nosuchcommand: it is not in PATH/, 'and it is named');
     chmod 0777, $folder;
     ($code, $said) = complaint('open-folder');
     is($code, CONFIGURATION, 'a folder that everybody can write to');

@@ -120,11 +120,14 @@ subtest 'a death fails only what it ran' => sub {
 };
 
 subtest 'those that do not start, or not for long' => sub {
-    my $worker = start(3, [ 'ghost=/no/such/program --at all', 'crash', 'quick' ]);
+    my $ghostly = $tasks->folder . '/ghost';
+    $tasks->add('ghost', 'exit 1');
+    my $worker = start(3, [ "ghost=$ghostly --at all", 'crash', 'quick' ]);
+    unlink $ghostly or die "$ghostly: $!";
     my $ghost = add_job($node, 'ghost', 'max_attempts => 1');
     my $crash = add_job($node, 'crash', 'max_attempts => 2');
     is(wait_finished($ghost), 'failed|1|0', 'a program that is not there');
-    is(error_of($ghost), 'cannot start /no/such/program: No such file or directory', 'is named');
+    is(error_of($ghost), "cannot start $ghostly: No such file or directory", 'is named');
     is(wait_finished($crash), 'failed|2|0', 'one that ends before it answers');
     is(error_of($crash), 'its process exited with code 7 before it answered: no luck', 'as well');
     is(wait_finished(add_job($node, 'quick')), 'completed|1|0', 'others are not disturbed');

@@ -243,12 +243,14 @@ TEST_F(ClaimerTest, a_refused_claim_is_repeated_with_growing_pauses) {
 
 TEST_F(ClaimerTest, where_claims_are_off_it_asks_rarely) {
   given_worker();
-  claim_.refuse_statement("PU008", "claims are off");
+  claim_.answer(SqlError{"PU008", "claims are off", "in a copy", "Adopt it.", ""});
   pass_beating(4999ms);
   EXPECT_EQ(claim_.running(), "");
   pass_beating(1ms);
   EXPECT_EQ(claim_.running(), "claim");
-  EXPECT_TRUE(capture_.has("claim_skipped reason=\"claim: PU008 claims are off\""));
+  EXPECT_TRUE(
+      capture_.has("claim_skipped reason=\"claim: PU008 claims are off (in a copy): "
+                   "Adopt it.\""));
 }
 
 TEST_F(ClaimerTest, waits_that_end_at_once_for_nothing_do_not_become_a_busy_loop) {
@@ -301,6 +303,23 @@ TEST_F(ClaimerTest, once_means_until_nothing_is_ready) {
   EXPECT_EQ(claim_.running(), "") << "it must not wait for jobs that come later";
   end_task(1);
   ASSERT_TRUE(finish_.is_opening()) << "opened when there is something to report";
+}
+
+TEST_F(ClaimerTest, once_ends_where_claims_are_refused_until_an_operator_acts) {
+  given_worker(1, /*once=*/true);
+  claim_.answer(SqlError{"PU008", "not adopted", "", "SELECT pulse.adopt_installation().", ""});
+  turn();
+  heartbeat_.answer(done());
+  EXPECT_EQ(exit_code_, ExitCode::configuration);
+  EXPECT_TRUE(capture_.has("refused reason=\"claim: PU008 not adopted: SELECT pulse.adopt_"));
+}
+
+TEST_F(ClaimerTest, once_goes_on_after_a_refusal_that_passes) {
+  given_worker(1, /*once=*/true);
+  claim_.refuse_statement("40001");
+  pass_beating(1s);
+  EXPECT_FALSE(exit_code_);
+  EXPECT_EQ(claim_.running(), "claim");
 }
 
 TEST_F(ClaimerTest, once_asks_again_after_the_last_job_because_it_may_have_added_one) {

@@ -121,6 +121,15 @@ TEST_F(ConnectOptionsTest, an_unreadable_string_is_an_error_that_shows_no_passwo
   EXPECT_EQ(std::get<std::string>(result).find("secret"), std::string::npos);
 }
 
+TEST_F(ConnectOptionsTest, a_port_that_is_none_is_told_before_any_connection) {
+  for (const char* text : {"port=5432x", "postgresql://h:abc/shop", "port=0", "port=1,65536"}) {
+    const auto result = ConnectOptions::read(text, "x");
+    ASSERT_TRUE(std::holds_alternative<std::string>(result)) << text;
+    EXPECT_TRUE(std::get<std::string>(result).ends_with("is no number of a port")) << text;
+  }
+  EXPECT_EQ(value(must_read("host=a,b,c port='5433,,5434 '"), "port"), "5433,,5434 ");
+}
+
 TEST_F(ConnectOptionsTest, after_a_host_that_did_not_answer_the_next_one_comes_first) {
   ConnectOptions options = must_read("host=a,b,c port=1,2,3 dbname=shop");
   EXPECT_TRUE(options.has_several_hosts());

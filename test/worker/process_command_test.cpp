@@ -107,6 +107,12 @@ TEST_F(FindProgramTest, a_word_with_a_slash_is_a_path) {
   EXPECT_FALSE(refusal_.is_transient());
 }
 
+TEST_F(FindProgramTest, a_file_that_may_not_be_executed_is_no_program) {
+  const std::string file = given_file("first/run", false);
+  EXPECT_FALSE(find_program(file, path(), refusal_));
+  EXPECT_EQ(refusal_.reason, "cannot start " + file + ": it is no executable file");
+}
+
 TEST_F(FindProgramTest, what_is_nowhere_is_refused_by_name) {
   EXPECT_FALSE(find_program("no-such-program", path(), refusal_));
   EXPECT_EQ(refusal_.reason, "cannot start no-such-program: it is not in PATH");

@@ -249,6 +249,23 @@ TEST_F(WorkerTest, a_server_that_is_merely_down_is_awaited) {
   EXPECT_TRUE(heartbeat_.is_opening());
 }
 
+TEST_F(WorkerTest, with_once_a_server_that_is_down_is_awaited_for_a_minute) {
+  given_unregistered_worker(1, /*once=*/true);
+  heartbeat_.refuse("could not translate host name");
+  pass_time(1min - 1ms);
+  EXPECT_FALSE(exit_code_);
+  pass_time(1ms);
+  EXPECT_EQ(exit_code_, ExitCode::database_gone);
+  EXPECT_TRUE(capture_.has("no answer of the server for 1min"));
+}
+
+TEST_F(WorkerTest, with_once_a_registered_worker_takes_as_long_as_it_likes) {
+  given_worker(1, /*once=*/true);
+  given_running({{.id = 1}});
+  pass_beating(5min);
+  EXPECT_FALSE(exit_code_);
+}
+
 TEST_F(WorkerTest, a_refusal_that_is_over_within_a_minute_ends_nothing) {
   given_worker();
   given_running({{.id = 1}});

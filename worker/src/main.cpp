@@ -32,6 +32,12 @@ std::variant<Surroundings, EarlyExit> look_around(const Config& config) {
   if (!folder && !may_be_missing) {
     return EarlyExit{ExitCode::configuration, "--tasks: " + refusal.reason + "\n"};
   }
+  const char* path = getenv("PATH");
+  for (const ProcessCommand& command : config.processes) {
+    if (find_program(command.words.front(), path != nullptr ? path : kProgramPath, refusal))
+      continue;
+    return EarlyExit{ExitCode::configuration, "--process: " + refusal.reason + "\n"};
+  }
   std::string minder_path = find_minder();
   if (minder_path.empty()) {
     return EarlyExit{ExitCode::configuration, "pulse-minder is not installed with pulse-worker\n"};

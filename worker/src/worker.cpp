@@ -148,6 +148,9 @@ void Worker::wire_jobs() {
   };
   claimer_.on_superseded = [this](ClaimKey claim) { executor_.revoke(claim); };
   claimer_.on_exhausted = [this] { drain("nothing is ready"); };
+  claimer_.on_refused = [this](const std::string& reason) {
+    take_refusal(ExitCode::configuration, reason);
+  };
   claimer_.on_quiet = [this] { advance(); };
   if (config_.tasks_queue) let_jobs_go_back();
   executor_.on_slot_free = [this] {
@@ -252,8 +255,10 @@ bool Worker::is_refused_for_good() {
 // What calls it with --once waits for its end; but an outage ends no task.
 void Worker::lose_patience() {
   if (!executor_.is_idle()) return patience_.start_in(kRefusalPatience);
-  take_refusal(ExitCode::database_gone,
-               "no answer of the server for " + to_string(kRefusalPatience));
+  const std::string& why = heartbeat_session_.last_reason();
+  take_refusal(ExitCode::database_gone, "no answer of the server for " +
+                                            to_string(kRefusalPatience) +
+                                            (why.empty() ? "" : ": " + why));
 }
 
 // The database refuses us and will go on refusing.
@@ -356,6 +361,7 @@ void Worker::leave() {
 void Worker::finish() {
   if (phase_ == Phase::finished) return;
   phase_ = Phase::finished;
+  patience_.stop();
   grace_.stop();
   last_call_.stop();
   patience_.stop();

@@ -10,6 +10,8 @@
 #include <optional>
 #include <string_view>
 
+#include "text/parse_number.hpp"
+
 namespace pulse {
 namespace {
 
@@ -40,6 +42,24 @@ std::optional<std::string> value_in(const PQconninfoOption* options, std::string
     if (options->keyword == keyword && options->val != nullptr) return options->val;
   }
   return std::nullopt;
+}
+
+// A list of ports of which one is none: libpq says so at each attempt, after it was told to
+// connect.
+std::string port_problem(std::string_view ports) {
+  while (!ports.empty()) {
+    const std::size_t comma = std::min(ports.find(','), ports.size());
+    std::string_view port = ports.substr(0, comma);
+    ports.remove_prefix(std::min(comma + 1, ports.size()));
+    if (port.empty()) continue;  // the default
+    port.remove_prefix(std::min(port.find_first_not_of(" \t\n"), port.size()));
+    port = port.substr(0, port.find_last_not_of(" \t\n") + 1);
+    const auto number = parse_number<int>(port);
+    if (!number || *number < 1 || *number > 65535) {
+      return "'" + std::string(port) + "' is no number of a port";
+    }
+  }
+  return {};
 }
 
 // What the environment and the service file say. libpq reads the service that PGSERVICE names; one
@@ -73,6 +93,8 @@ std::variant<ConnectOptions, std::string> ConnectOptions::read(
     return value ? value : value_in(defaults.get(), keyword);
   };
 
+  if (std::string problem = port_problem(find("port").value_or("")); !problem.empty())
+    return problem;
   ConnectOptions options;
   const auto add = [&](std::string_view keyword, const std::string& value) {
     options.list_.push_back({std::string(keyword), value});

@@ -70,6 +70,8 @@ class Session {
   // Whose session this is; empty before the first.
   const std::string& database() const { return database_; }
   const std::string& role() const { return role_; }
+  // Why the connection was lost, or not to be had; empty while there is one.
+  const std::string& last_reason() const { return last_reason_; }
   void set_reconnect_cap(Duration cap) { reconnect_.set_cap(cap); }
 
   // The session is set up; comes before the senders are asked.

@@ -163,6 +163,10 @@ TasksFolder::TasksFolder(UniqueFd fd, std::string path) noexcept
 
 std::optional<TasksFolder> TasksFolder::open(const std::string& path, TaskRefusal& refusal) {
   UniqueFd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid() && errno == ENOTDIR) {
+    refuse(refusal, Kind::unavailable, "the tasks folder " + path + " is not a folder");
+    return std::nullopt;
+  }
   if (!fd.valid()) {
     refuse_unopened(refusal, "the tasks folder " + path, errno);
     return std::nullopt;

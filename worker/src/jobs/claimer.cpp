@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "database/array_literal.hpp"
+#include "database/refusal.hpp"
 #include "database/sqlstate.hpp"
 #include "database/statements.hpp"
 
@@ -372,7 +373,10 @@ void Claimer::take_refusal(const char* statement, std::int64_t worker_id, const 
                ? kClaimsOffPause
                : std::clamp(pause_ * 2, kFirstPause, kMaxPause);
   holding_off_.start_in(pause_);
-  skip(std::string(statement) + ": " + error.sqlstate + " " + error.message);
+  skip(std::string(statement) + ": " + error.sqlstate + " " + refusal_text(error, session_));
+  const bool needs_operator =
+      error.sqlstate == sqlstate::kClaimsAreOff || error.sqlstate == sqlstate::kNoPrivilege;
+  if (config_.once && needs_operator && on_refused) on_refused(last_skip_);
 }
 
 void Claimer::skip(const std::string& reason) {

@@ -58,6 +58,8 @@ class Claimer {
   std::function<void(ClaimKey)> on_superseded;
   // With `once`: nothing is ready and nothing is held.
   std::function<void()> on_exhausted;
+  // With `once`: claims are refused until an operator does something about it.
+  std::function<void(const std::string& reason)> on_refused;
   // Whether a running job has not begun after all, and never will: then it can go back.
   std::function<bool(ClaimKey)> take_back;
   // Slots beyond those of the configuration.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "database/array_literal.hpp"
+#include "database/refusal.hpp"
 #include "database/sqlstate.hpp"
 #include "database/statements.hpp"
 
@@ -40,24 +41,6 @@ std::optional<ExitCode> final_refusal(const std::string& sqlstate) {
   if (sqlstate == sqlstate::kNoSchema) return ExitCode::database_gone;
   if (sqlstate == sqlstate::kNoFunction) return ExitCode::database_gone;
   return std::nullopt;
-}
-
-// What is wrong, in the words of an operator, and what mends it.
-std::string refusal_text(const SqlError& error, const Session& session) {
-  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyz0123456789_";
-  const std::string& role = session.role();
-  if (error.sqlstate == sqlstate::kNoPrivilege) {
-    const bool is_plain = role.find_first_not_of(kPlain) == std::string::npos;
-    const std::string name = is_plain ? role : '"' + role + '"';
-    return "role " + role + " may not run jobs (" + error.message +
-           "): SELECT pulse.grant_worker('" + name + "')";
-  }
-  // DROP EXTENSION leaves the schema, so a function may be what is missing.
-  if (error.sqlstate == sqlstate::kNoSchema || error.sqlstate == sqlstate::kNoFunction) {
-    return "database " + session.database() + " has no pg_pulse (" + error.message +
-           "): CREATE EXTENSION pg_pulse";
-  }
-  return error.message;
 }
 
 }  // namespace
@@ -300,7 +283,7 @@ void Heartbeat::log_failure(const char* statement, const Reply& reply, LogLevel 
   log_.write(level, "heartbeat_failed",
              {{"statement", statement},
               {"sqlstate", error == nullptr ? "" : error->sqlstate},
-              {"reason", error == nullptr ? lost->reason : error->message}});
+              {"reason", error == nullptr ? lost->reason : refusal_text(*error, session_)}});
 }
 
 // Short enough that another connection can still beat before claims are doubted.

@@ -46,7 +46,7 @@ std::optional<ExecutionEnd> ProcessChild::start(const ProcessLimits& limits) {
   const char* path = std::getenv("PATH");
   TaskRefusal refusal;
   const auto program =
-      find_program(command_.words.front(), path != nullptr ? path : "/usr/bin:/bin", refusal);
+      find_program(command_.words.front(), path != nullptr ? path : kProgramPath, refusal);
   if (!program) return not_started(refusal.reason, refusal.is_transient());
 
   MinderLine::Plan plan;

@@ -106,6 +106,11 @@ std::optional<Program> find_program(const std::string& word, std::string_view pa
   }
   Executable& executable = program.executable;
   executable.path = resolved.get();
+  if (!is_program(executable.path)) {
+    refusal = {TaskRefusal::Kind::not_executable,
+               "cannot start " + program.name + ": it is no executable file"};
+    return std::nullopt;
+  }
   const std::string folder = executable.path.substr(0, executable.path.rfind('/') + 1);
   executable.file.reset(open(executable.path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   executable.directory.reset(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));

@@ -23,6 +23,9 @@ struct ProcessCommand {
 // The command, or what is wrong with the text.
 std::variant<ProcessCommand, std::string> parse_process(std::string_view text);
 
+// Where programs are looked for without a PATH.
+inline constexpr const char* kProgramPath = "/usr/bin:/bin";
+
 struct Program {
   Executable executable;
   std::string name;  // the path as it was found: some programs look what they are called as

@@ -1,0 +1,27 @@
+#include "database/refusal.hpp"
+
+#include "database/sqlstate.hpp"
+
+namespace pulse {
+
+std::string refusal_text(const SqlError& error, const Session& session) {
+  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  const std::string& role = session.role();
+  if (error.sqlstate == sqlstate::kNoPrivilege) {
+    const bool is_plain = role.find_first_not_of(kPlain) == std::string::npos;
+    const std::string name = is_plain ? role : '"' + role + '"';
+    return "role " + role + " may not run jobs (" + error.message +
+           "): SELECT pulse.grant_worker('" + name + "')";
+  }
+  // DROP EXTENSION leaves the schema, so a function may be what is missing.
+  if (error.sqlstate == sqlstate::kNoSchema || error.sqlstate == sqlstate::kNoFunction) {
+    return "database " + session.database() + " has no pg_pulse (" + error.message +
+           "): CREATE EXTENSION pg_pulse";
+  }
+  std::string text = error.message;
+  if (!error.detail.empty()) text += " (" + error.detail + ')';
+  if (!error.hint.empty()) text += ": " + error.hint;
+  return text;
+}
+
+}  // namespace pulse
