@@ -6,6 +6,7 @@ use warnings FATAL => 'all';
 use Test::More;
 
 use PostgreSQL::Test::Utils;
+use Pulse::Lines;
 use Pulse::Server;
 use Pulse::Tasks;
 use Pulse::Worker;
@@ -114,6 +115,12 @@ subtest 'forced: at the second signal' => sub {
     $worker->signal('TERM');
     $worker->wait_for('draining');
     $worker->signal('TERM');
+    my $echo = $worker->wait_for('signal_ignored');
+    cmp_ok($echo->{next_counts_in_ms}, '<=', 5000, 'what follows at once is the same wish');
+    while (!$worker->events('forcing')) {
+        $worker->signal('TERM');
+        Pulse::Lines::pause();
+    }
     is($worker->wait_exit, FORCED, 'exit code');
     ok($process->wait_gone, 'the task is gone');
     is(outcomes($node, $job), 'interrupted', 'the attempt was interrupted');

@@ -169,6 +169,23 @@ TEST_F(WorkerTest, a_second_signal_does_that_at_once) {
   EXPECT_TRUE(capture_.has("interrupted=1 ")) << capture_.text();
 }
 
+TEST_F(WorkerTest, signals_within_five_seconds_are_one_wish) {
+  given_worker();
+  given_running({{.id = 1}});
+  worker_->take_signal();
+  worker_->take_signal();
+  pass_beating(5s - 1ns);
+  worker_->take_signal();
+  EXPECT_FALSE(was_terminated(1));
+  pass_beating(1ns);
+  worker_->take_signal();
+  EXPECT_TRUE(was_terminated(1));
+  end_task(1, killed());
+  answer_farewell();
+  EXPECT_EQ(exit_code_, ExitCode::forced);
+  EXPECT_TRUE(capture_.has("next_counts_in_ms=5000"));
+}
+
 TEST_F(WorkerTest, forced_it_still_reports_what_had_ended) {
   given_worker(2);
   given_running({{.id = 1}, {.id = 2}});

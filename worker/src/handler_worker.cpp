@@ -203,7 +203,9 @@ int Worker::Impl::run_loop(pulse::Log& log) {
   };
   pulse::Signals signals(loop);
   if (options_.handle_signals) {
-    for (const int number : {SIGTERM, SIGINT}) signals.on(number, [this] { stop(); });
+    for (const int number : {SIGTERM, SIGINT}) {
+      signals.on(number, [&worker] { worker.take_signal(); });
+    }
   }
   worker.serve(tasks());
   worker.start();

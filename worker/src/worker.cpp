@@ -21,6 +21,8 @@ constexpr Duration kFarewellDeadline = 2s;
 // How long a server that has accepted this worker may refuse each of its connections, and how long
 // --once waits for an answer.
 constexpr Duration kRefusalPatience = 1min;
+// A second signal counts from then on.
+constexpr Duration kSignalPause = 5s;
 
 constexpr const char* kNothingServed =
     "it serves no task: no executable in the tasks folder (--tasks), no --process, and no function "
@@ -259,6 +261,19 @@ void Worker::lose_patience() {
   take_refusal(ExitCode::database_gone, "no answer of the server for " +
                                             to_string(kRefusalPatience) +
                                             (why.empty() ? "" : ": " + why));
+}
+
+// Supervisors tell a process and then its group, people press keys twice: what comes at once is one
+// wish. Only a later signal says that the drain takes too long.
+void Worker::take_signal() {
+  const bool is_echo = signalled_at_ && timers_.now() < *signalled_at_ + kSignalPause;
+  if (is_echo && phase_ == Phase::draining) {
+    const auto left = *signalled_at_ + kSignalPause - timers_.now();
+    log_.info("signal_ignored", {{"reason", "it counts as the same"}, {"next_counts_in_ms", left}});
+    return;
+  }
+  if (!signalled_at_) signalled_at_ = timers_.now();
+  stop();
 }
 
 // The database refuses us and will go on refusing.

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ class Worker {
   void start();
   // The first call drains, a second one forces.
   void stop();
+  // A signal to stop: as stop(), but what follows the first within five seconds is the same wish.
+  void take_signal();
 
   WorkerState state() const;
   // Tells the log what runs, whatever its threshold.
@@ -99,6 +102,7 @@ class Worker {
   Timer grace_;
   Timer last_call_;
   Timer patience_;  // of --once with a server that does not answer
+  std::optional<TimePoint> signalled_at_;
 };
 
 }  // namespace pulse

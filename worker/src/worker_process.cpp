@@ -72,8 +72,8 @@ void WorkerProcess::take_end() {
 }
 
 void WorkerProcess::take_signals() {
-  signals_.on(SIGTERM, [this] { worker_.stop(); });
-  signals_.on(SIGINT, [this] { worker_.stop(); });
+  signals_.on(SIGTERM, [this] { worker_.take_signal(); });
+  signals_.on(SIGINT, [this] { worker_.take_signal(); });
   signals_.on(SIGHUP, [this] { reload(); });
   signals_.on(SIGUSR1, [this] { worker_.tell_running(); });
 }

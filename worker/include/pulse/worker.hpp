@@ -146,7 +146,9 @@ struct Options {
   // How long a handler may go on after it was asked to stop: at most 5 s, and 2 s at a shutdown.
   std::chrono::milliseconds stop_grace{5'000};
   std::optional<std::chrono::milliseconds> heartbeat_interval = {};  // else the server's setting
-  bool handle_signals = false;             // SIGTERM and SIGINT call stop() while run() runs
+  // SIGTERM and SIGINT call stop() while run() runs; a second one only five seconds after the
+  // first.
+  bool handle_signals = false;
   LogLevel log_level = LogLevel::warning;  // `info` tells of each job
   LogFormat log_format = LogFormat::text;
   // Takes lines, on a thread of its own; empty: standard error.
