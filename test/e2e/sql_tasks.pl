@@ -89,6 +89,24 @@ subtest 'a handler that is set while workers run is served' => sub {
     is($worker->wait_exit, 0, 'the worker drains');
 };
 
+subtest 'the session of a function can be told from others' => sub {
+    my $holder = hold_gate();
+    my $worker = Pulse::Worker->start_registered($node, 'named', tasks => $folder);
+    my $job = add_job($node, 'linger');
+    wait_until_lingering($job);
+    my ($pid, $name) = split /\|/, value($node, q{SELECT pid, application_name
+        FROM pg_stat_activity WHERE wait_event = 'advisory'});
+    is($name, "pulse-worker job $job linger, named", 'by its name');
+    $worker->signal('USR1');
+    is($worker->wait_for('running', job => $job)->{pid}, $pid, 'and SIGUSR1 names its process');
+    $holder->quit;
+    $worker->wait_for('completed', job => $job);
+    is(value($node, q{SELECT count(*) FROM pg_stat_activity
+        WHERE application_name LIKE 'pulse-worker job %'}), 0, 'only for as long as it runs');
+    $worker->signal('TERM');
+    is($worker->wait_exit, 0, 'the worker drains');
+};
+
 subtest 'a worker that is killed while its function runs' => sub {
     my $holder = hold_gate();
     my $doomed = Pulse::Worker->start_registered($node, 'doomed', tasks => $folder);

@@ -24,6 +24,8 @@ class FunctionTasksTest : public ::testing::Test {
     HeldJob job;
     job.job.input.job_id = job_id;
     job.job.input.token = 100 + job_id;
+    job.job.input.identifier = "invoice";
+    job.job.input.worker_name = "host-1";
     ExecutionCallbacks callbacks;
     callbacks.on_end = [this](const ExecutionEnd& end) {
       ends_.push_back(end);
@@ -64,6 +66,17 @@ TEST_F(FunctionTasksTest, one_statement_performs_a_job) {
   sessions_[0]->answer(done());
   ASSERT_EQ(ends_.size(), 1U);
   EXPECT_EQ(ends_[0].kind, ExecutionEnd::Kind::completed);
+}
+
+TEST_F(FunctionTasksTest, its_session_is_named_for_the_job_and_its_pid_is_known) {
+  const auto waiting = start(8);
+  EXPECT_EQ(waiting->pid(), std::nullopt) << "it runs nowhere yet";
+  sessions_[0]->accept();
+  turn();
+  EXPECT_EQ(sessions_[0]->param(2), "pulse-worker job 8 invoice, host-1");
+  EXPECT_EQ(waiting->pid(), FakeConnection::kBackendPid);
+  sessions_[0]->answer(done());
+  EXPECT_EQ(waiting->pid(), std::nullopt);
 }
 
 TEST_F(FunctionTasksTest, its_session_is_used_again) {

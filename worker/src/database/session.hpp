@@ -70,6 +70,10 @@ class Session {
   // Whose session this is; empty before the first.
   const std::string& database() const { return database_; }
   const std::string& role() const { return role_; }
+  // The server's process; nothing without a connection, and behind a pooler.
+  std::optional<std::int64_t> backend_pid() const {
+    return is_open() && !is_pooled_ ? std::optional<std::int64_t>(backend_pid_) : std::nullopt;
+  }
   // Why the connection was lost, or not to be had; empty while there is one.
   const std::string& last_reason() const { return last_reason_; }
   void set_reconnect_cap(Duration cap) { reconnect_.set_cap(cap); }
@@ -107,6 +111,7 @@ class Session {
   bool is_pooled_ = false;
   std::string database_;
   std::string role_;
+  int backend_pid_ = 0;
   TimePoint opened_at_{};
   std::optional<TimePoint> refused_since_;
   std::vector<ReplyHandler> handlers_;

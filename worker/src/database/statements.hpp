@@ -56,8 +56,11 @@ inline constexpr Statement kWaitForJob{
 inline constexpr Statement kHandlerTasks{
     "handler_tasks",
     "SELECT pg_catalog.to_json(h.tasks) AS tasks FROM pulse.handler_tasks() AS h(tasks)"};
-inline constexpr Statement kPerformJob{"perform_job",
-                                       "SELECT pulse.perform_job($1::bigint, $2::bigint)"};
+// The name of the session is its transaction's; OFFSET 0 keeps it from being set afterwards.
+inline constexpr Statement kPerformJob{
+    "perform_job",
+    "SELECT pulse.perform_job($1::bigint, $2::bigint) FROM (SELECT pg_catalog.set_config("
+    "'application_name', $3::pg_catalog.text, true) OFFSET 0) AS named"};
 
 // Beating. A function in FROM would cost a store of rows each time; OFFSET 0 keeps the planner from
 // calling it once for each column.

@@ -35,6 +35,12 @@ SessionConfig function_session_config(Duration open_deadline) {
   return config;
 }
 
+// In pg_stat_activity, whose names have 63 bytes: what is of interest there stands first.
+std::string session_name(const TaskInput& input) {
+  return "pulse-worker job " + std::to_string(input.job_id) + ' ' + input.identifier + ", " +
+         input.worker_name;
+}
+
 ExecutionEnd lost_end(const std::string& reason) {
   ExecutionEnd end;
   end.kind = ExecutionEnd::Kind::session_lost;
@@ -84,8 +90,8 @@ class FunctionTasks::FunctionSession {
 
   bool is_free() const { return !run_; }
 
-  void start(ClaimKey claim, std::function<void(const ExecutionEnd&)> on_end) {
-    run_ = Run{claim, std::move(on_end)};
+  void start(ClaimKey claim, std::string name, std::function<void(const ExecutionEnd&)> on_end) {
+    run_ = Run{claim, std::move(name), std::move(on_end)};
     idle_.stop();
     last_reason_ = "no answer in time";
     opening_.start_in(kOpenPatience);
@@ -101,6 +107,11 @@ class FunctionTasks::FunctionSession {
     session_.cancel();
   }
 
+  // Of the server's process, while the function runs there.
+  std::optional<std::int64_t> pid() const {
+    return run_ && run_->is_sent ? session_.backend_pid() : std::nullopt;
+  }
+
   // The executor has let go of the execution.
   void abandon() {
     if (!run_) return;
@@ -111,6 +122,7 @@ class FunctionTasks::FunctionSession {
  private:
   struct Run {
     ClaimKey claim;
+    std::string name;  // of the session meanwhile
     std::function<void(const ExecutionEnd&)> on_end;
     bool is_sent = false;
     bool is_cancelled = false;
@@ -120,9 +132,10 @@ class FunctionTasks::FunctionSession {
     if (!run_ || run_->is_sent) return false;
     run_->is_sent = true;
     opening_.stop();
-    session_.send(statements::kPerformJob,
-                  {std::to_string(run_->claim.job_id), std::to_string(run_->claim.token)},
-                  kNoDeadline, [this](const Reply& reply) { end(end_of(reply)); });
+    session_.send(
+        statements::kPerformJob,
+        {std::to_string(run_->claim.job_id), std::to_string(run_->claim.token), run_->name},
+        kNoDeadline, [this](const Reply& reply) { end(end_of(reply)); });
     return true;
   }
 
@@ -169,13 +182,17 @@ class FunctionTasks::Running final : public Execution {
   ~Running() override {
     if (!has_ended_) session_.abandon();
   }
-  void start(ClaimKey claim, std::function<void(const ExecutionEnd&)> on_end) {
-    session_.start(claim, [this, on_end = std::move(on_end)](const ExecutionEnd& end) {
-      has_ended_ = true;  // the session may be another's by the time this is destroyed
-      on_end(end);
-    });
+  void start(ClaimKey claim, std::string name, std::function<void(const ExecutionEnd&)> on_end) {
+    session_.start(
+        claim, std::move(name), [this, on_end = std::move(on_end)](const ExecutionEnd& end) {
+          has_ended_ = true;  // the session may be another's by the time this is destroyed
+          on_end(end);
+        });
   }
   void ping(TimePoint) override {}  // the server's own limits end it
+  std::optional<std::int64_t> pid() const override {
+    return has_ended_ ? std::nullopt : session_.pid();
+  }
   void terminate(Duration grace) override {
     if (!has_ended_) session_.terminate(grace);
   }
@@ -206,7 +223,7 @@ FunctionTasks::FunctionSession& FunctionTasks::free_session() {
 
 ExecutionStart FunctionTasks::start(const HeldJob& job, ExecutionCallbacks callbacks) {
   auto running = std::make_unique<Running>(free_session());
-  running->start(job.key(), std::move(callbacks.on_end));
+  running->start(job.key(), session_name(job.job.input), std::move(callbacks.on_end));
   return {std::move(running), false, {}};
 }
 
