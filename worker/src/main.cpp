@@ -26,10 +26,11 @@ std::variant<Surroundings, EarlyExit> look_around(const Config& config) {
     return EarlyExit{ExitCode::usage, "--database: " + *problem + "\n"};
   }
   TaskRefusal refusal;
-  auto folder = TasksFolder::open(config.tasks, refusal);
+  ServedFolder folder(config.tasks);
+  const bool is_folder_there = folder.look(refusal);
   const bool may_be_missing =
       refusal.kind == TaskRefusal::Kind::not_found && !config.is_folder_wanted;
-  if (!folder && !may_be_missing) {
+  if (!is_folder_there && !may_be_missing) {
     return EarlyExit{ExitCode::configuration, "--tasks: " + refusal.reason + "\n"};
   }
   const char* path = getenv("PATH");

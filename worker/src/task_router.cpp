@@ -5,9 +5,8 @@
 #include "log/name_list.hpp"
 
 namespace pulse {
-TaskRouter::TaskRouter(FunctionTasks& functions, ProcessTasks& processes,
-                       const std::optional<TasksFolder>& folder, StartExecution executables,
-                       Log& log)
+TaskRouter::TaskRouter(FunctionTasks& functions, ProcessTasks& processes, ServedFolder& folder,
+                       StartExecution executables, Log& log)
     : functions_(functions),
       processes_(processes),
       folder_(folder),
@@ -27,28 +26,33 @@ ExecutionStart TaskRouter::start(const HeldJob& job, const Registration& registr
   if (processes_.takes(job)) {
     return processes_.start(job, registration, alive_as_of, std::move(callbacks));
   }
-  if (!executables_) return {nullptr, false, "its task has no handler any more"};
   return executables_(job, registration, alive_as_of, std::move(callbacks));
 }
 
-std::vector<std::string> TaskRouter::read_tasks() const {
-  std::vector<std::string> tasks = processes_.names();
-  const TasksFolder::Listing listing = folder_ ? folder_->list() : TasksFolder::Listing{};
+std::vector<std::string> TaskRouter::read_tasks() {
+  const TasksFolder::Listing listing = folder_.list();
   for (const TaskRefusal& refusal : listing.refusals) {
-    log_.warning("task_refused", {{"reason", refusal.reason}});
+    const bool is_absence = refusal.kind == TaskRefusal::Kind::not_found;
+    log_.write(is_absence ? LogLevel::info : LogLevel::warning, "task_refused",
+               {{"reason", refusal.reason}});
   }
   const auto count = static_cast<std::int64_t>(listing.identifiers.size());
-  log_.write(folder_ && count == 0 ? LogLevel::warning : LogLevel::info, "tasks",
-             {{"folder", folder_ ? folder_->path() : "none"},
+  log_.write(folder_.is_there() && count == 0 ? LogLevel::warning : LogLevel::info, "tasks",
+             {{"folder", folder_.path()},
               {"count", count},
               {"names", name_list(listing.identifiers)},
               {"not_executable", name_list(listing.not_executable)},
-              {"processes", name_list(tasks)}});
+              {"processes", name_list(processes_.names())}});
   if (!listing.not_executable.empty()) {
-    log_.warning("task_skipped",
-                 {{"reason", folder_->path() + '/' + listing.not_executable.front() +
-                                 " is not executable: chmod 755"}});
+    log_.warning("task_skipped", {{"reason", folder_.path() + '/' + listing.not_executable.front() +
+                                                 " is not executable: chmod 755"}});
   }
+  folder_.forget_missing();
+  return tasks_of(listing);
+}
+
+std::vector<std::string> TaskRouter::tasks_of(const TasksFolder::Listing& listing) const {
+  std::vector<std::string> tasks = processes_.names();
   tasks.insert(tasks.end(), listing.identifiers.begin(), listing.identifiers.end());
   return tasks;
 }

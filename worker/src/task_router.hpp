@@ -2,11 +2,10 @@
 // else the persistent process of its task, else the executable of its name in the tasks folder.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "executable/tasks_folder.hpp"
+#include "executable/served_folder.hpp"
 #include "function/function_tasks.hpp"
 #include "jobs/execution.hpp"
 #include "log/log.hpp"
@@ -16,22 +15,27 @@ namespace pulse {
 
 class TaskRouter {
  public:
-  // `executables` is empty where there is no folder. All of them outlive this.
-  TaskRouter(FunctionTasks& functions, ProcessTasks& processes,
-             const std::optional<TasksFolder>& folder, StartExecution executables, Log& log);
+  // All of them outlive this.
+  TaskRouter(FunctionTasks& functions, ProcessTasks& processes, ServedFolder& folder,
+             StartExecution executables, Log& log);
 
   // For the worker; this must outlive it.
   StartExecution starter();
-  // What the processes and the folder serve at this moment; the log tells what the folder refuses.
-  std::vector<std::string> read_tasks() const;
+  // What the processes and the folder serve at this moment; the log tells, and of what the folder
+  // refuses.
+  std::vector<std::string> read_tasks();
+  // The same without a word, while a task that was served is missing.
+  std::vector<std::string> read_tasks_again() { return tasks_of(folder_.list()); }
 
  private:
   ExecutionStart start(const HeldJob& job, const Registration& registration, TimePoint alive_as_of,
                        ExecutionCallbacks callbacks);
 
+  std::vector<std::string> tasks_of(const TasksFolder::Listing& listing) const;
+
   FunctionTasks& functions_;
   ProcessTasks& processes_;
-  const std::optional<TasksFolder>& folder_;
+  ServedFolder& folder_;
   const StartExecution executables_;
   Log& log_;
 };

@@ -1,14 +1,19 @@
 #include "worker_process.hpp"
 
 #include <csignal>
+#include <set>
+#include <utility>
 
-#include "executable/executable_starter.hpp"
 #include "liveness/identity.hpp"
+#include "log/name_list.hpp"
 #include "supervised/fd_limit.hpp"
 #include "supervised/orphans.hpp"
 
 namespace pulse {
 namespace {
+
+// Between two looks for a task that was served and is missing.
+constexpr std::chrono::seconds kMissingPause{5};
 
 // What the tasks get of this process's limits: what it was started with.
 minder::TaskRules task_rules(const Config& config, Log& log) {
@@ -23,29 +28,31 @@ minder::TaskRules task_rules(const Config& config, Log& log) {
 
 }  // namespace
 
-WorkerProcess::WorkerProcess(const Config& config, const Surroundings& surroundings,
+WorkerProcess::WorkerProcess(const Config& config, Surroundings& surroundings,
                              const Watchers& watchers, Log& log)
     : log_(log),
+      surroundings_(surroundings),
       watchers_(watchers),
       claim_(make_connection(loop_, surroundings.database)),
       finish_(make_connection(loop_, surroundings.database)),
       heartbeat_(make_connection(loop_, surroundings.database)),
       random_(random_source()),
       rules_(task_rules(config, log)),
+      missing_(loop_.timers(), [this] { look_for_missing(); }),
       functions_(
           [this, options = surroundings.database] { return make_connection(loop_, options); },
           surroundings.database.deadline(), loop_.timers(), random_, log),
       processes_(config.processes, {loop_, surroundings.minder_path, rules_, random_, log}),
-      router_(functions_, processes_, surroundings.folder, executables(surroundings), log),
+      router_(functions_, processes_, surroundings.folder, executables(), log),
       worker_(config, identity_json(read_identity()), surroundings.database.deadline(),
               {*claim_, *finish_, *heartbeat_}, router_.starter(), loop_.timers(), random_, log),
       service_manager_(watchers.service_manager, loop_.timers(), log) {
   if (!config.processes.empty()) worker_.set_queue(processes_);
 }
 
-StartExecution WorkerProcess::executables(const Surroundings& surroundings) {
-  if (!surroundings.folder) return {};
-  return executable_starter(loop_, *surroundings.folder, surroundings.minder_path, rules_);
+StartExecution WorkerProcess::executables() {
+  return executable_starter({loop_, surroundings_.folder, surroundings_.minder_path, rules_,
+                             [this] { missing_.start_soon(); }});
 }
 
 ExitCode WorkerProcess::run() {
@@ -53,7 +60,8 @@ ExitCode WorkerProcess::run() {
   take_signals();
   tell_watchers();
   worker_.is_process_gone = is_process_gone;
-  worker_.serve(router_.read_tasks());
+  served_ = router_.read_tasks();
+  worker_.serve(served_);
   worker_.start();
   loop_.run();
   // For good: a late signal does not change how this process ends.
@@ -80,8 +88,21 @@ void WorkerProcess::take_signals() {
 
 void WorkerProcess::reload() {
   service_manager_.begin_reload();
-  worker_.serve(router_.read_tasks());
+  served_ = router_.read_tasks();
+  worker_.serve(served_);
   service_manager_.end_reload();
+}
+
+// Jobs of a missing task are left to other workers, until it is there again.
+void WorkerProcess::look_for_missing() {
+  auto tasks = router_.read_tasks_again();
+  const std::set<std::string>& missing = surroundings_.folder.missing();
+  if (tasks != std::exchange(served_, tasks)) {
+    log_.warning("tasks_changed", {{"folder", surroundings_.folder.path()},
+                                   {"missing", name_list({missing.begin(), missing.end()})}});
+    worker_.serve(std::move(tasks));
+  }
+  if (!missing.empty()) missing_.start_in(kMissingPause);
 }
 
 void WorkerProcess::tell_watchers() {

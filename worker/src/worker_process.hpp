@@ -8,7 +8,7 @@
 
 #include "config.hpp"
 #include "database/connection.hpp"
-#include "executable/tasks_folder.hpp"
+#include "executable/executable_starter.hpp"
 #include "function/function_tasks.hpp"
 #include "loop/interval_timer.hpp"
 #include "loop/signals.hpp"
@@ -24,7 +24,7 @@ namespace pulse {
 // What the process found where it was started.
 struct Surroundings {
   ConnectOptions database;
-  std::optional<TasksFolder> folder;
+  ServedFolder folder;
   std::string minder_path;
 };
 
@@ -37,7 +37,7 @@ struct Watchers {
 
 class WorkerProcess {
  public:
-  WorkerProcess(const Config& config, const Surroundings& surroundings, const Watchers& watchers,
+  WorkerProcess(const Config& config, Surroundings& surroundings, const Watchers& watchers,
                 Log& log);
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -46,14 +46,16 @@ class WorkerProcess {
   ExitCode run();
 
  private:
-  StartExecution executables(const Surroundings& surroundings);
+  StartExecution executables();
   void take_end();
   void take_signals();
   void reload();
+  void look_for_missing();
   void tell_watchers();
   void publish();
 
   Log& log_;
+  Surroundings& surroundings_;
   const Watchers watchers_;
   const SystemClock clock_;
   EventLoop loop_{clock_};
@@ -62,6 +64,8 @@ class WorkerProcess {
   const std::unique_ptr<Connection> heartbeat_;
   const Random random_;
   const minder::TaskRules rules_;
+  std::vector<std::string> served_;  // by the folder and the processes
+  Timer missing_;                    // looks whether a task that was served is there again
   FunctionTasks functions_;
   ProcessTasks processes_;
   TaskRouter router_;

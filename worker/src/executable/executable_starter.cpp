@@ -2,30 +2,36 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "executable/executable_run.hpp"
 #include "executable/task_environment.hpp"
 
 namespace pulse {
 namespace {
 
-ExecutionStart start(EventLoop& loop, const TasksFolder& folder, const std::string& minder_path,
-                     const minder::TaskRules& rules, const HeldJob& job,
+ExecutionStart start(const ExecutableSettings& settings, const HeldJob& job,
                      const Registration& registration, TimePoint alive_as_of,
                      ExecutionCallbacks callbacks) {
   TaskRefusal refusal;
-  const auto executable = folder.find(job.job.input.identifier, refusal);
-  if (!executable) return {nullptr, refusal.is_transient(), refusal.reason};
+  const TaskInput& input = job.job.input;
+  const auto executable = settings.folder.find(input.identifier, refusal);
+  if (!executable) {
+    const bool is_missing = settings.folder.missing().contains(input.identifier);
+    if (is_missing && settings.on_missing) settings.on_missing();
+    return {nullptr, is_missing || refusal.is_transient(), refusal.reason};
+  }
   ExecutableOptions options;
-  options.minder_path = minder_path;
-  options.rules = rules;
+  options.minder_path = settings.minder_path;
+  options.rules = settings.rules;
   options.ping_limit = registration.silence_limit();
   options.silence_grace = registration.kill_allowance();
   options.alive_as_of = alive_as_of;
   options.progress_interval = progress_interval(job.job.stall_timeout);
-  options.job_id = job.job.input.job_id;
-  options.environment = task_environment(job.job.input, environ);
-  options.stdin_text = task_stdin(job.job.input);
-  auto started = ExecutableRun::start(loop, *executable, options, std::move(callbacks));
+  options.job_id = input.job_id;
+  options.environment = task_environment(input, environ);
+  options.stdin_text = task_stdin(input);
+  auto started = ExecutableRun::start(settings.loop, *executable, options, std::move(callbacks));
   // The task was found, so whatever is wrong now is wrong with the machine; but for a payload that
   // is larger than a file may be.
   if (!started.process) return {nullptr, started.code != UV_EFBIG, started.error};
@@ -34,13 +40,10 @@ ExecutionStart start(EventLoop& loop, const TasksFolder& folder, const std::stri
 
 }  // namespace
 
-StartExecution executable_starter(EventLoop& loop, const TasksFolder& folder,
-                                  std::string minder_path, const minder::TaskRules& rules) {
-  return [&loop, &folder, rules, minder_path = std::move(minder_path)](
-             const HeldJob& job, const Registration& registration, TimePoint alive_as_of,
-             ExecutionCallbacks callbacks) {
-    return start(loop, folder, minder_path, rules, job, registration, alive_as_of,
-                 std::move(callbacks));
+StartExecution executable_starter(ExecutableSettings settings) {
+  return [settings = std::move(settings)](const HeldJob& job, const Registration& registration,
+                                          TimePoint alive_as_of, ExecutionCallbacks callbacks) {
+    return start(settings, job, registration, alive_as_of, std::move(callbacks));
   };
 }
 

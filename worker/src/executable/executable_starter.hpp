@@ -1,17 +1,26 @@
 // Starts the executables of the tasks folder.
 #pragma once
 
+#include <functional>
 #include <string>
 
-#include "executable/tasks_folder.hpp"
+#include "executable/served_folder.hpp"
 #include "jobs/execution.hpp"
 #include "loop/event_loop.hpp"
 #include "minder/task_start.hpp"
 
 namespace pulse {
 
-// Starts tasks from `folder`, which must outlive the result.
-StartExecution executable_starter(EventLoop& loop, const TasksFolder& folder,
-                                  std::string minder_path, const minder::TaskRules& rules);
+// All of it must outlive what is started.
+struct ExecutableSettings {
+  EventLoop& loop;
+  ServedFolder& folder;
+  std::string minder_path;
+  minder::TaskRules rules;
+  // A task that was served is not there.
+  std::function<void()> on_missing;
+};
+
+StartExecution executable_starter(ExecutableSettings settings);
 
 }  // namespace pulse

@@ -1,0 +1,81 @@
+// A tasks folder whose path leads somewhere else after a release.
+#include "executable/served_folder.hpp"
+
+#include "task_bench.hpp"
+
+namespace pulse {
+namespace {
+
+class ServedFolderTest : public TaskBench {
+ protected:
+  // Makes `current` lead to that release, as `ln -sfn` does.
+  void given_release(const std::string& name) {
+    std::filesystem::create_directories(place_ / name);
+    std::filesystem::remove(place_ / "current");
+    std::filesystem::create_directory_symlink(place_ / name, place_ / "current");
+  }
+  void given_file(const std::string& name) {
+    std::ofstream(place_ / name) << "#!/bin/sh\n";
+    ASSERT_EQ(chmod((place_ / name).c_str(), 0755), 0);
+  }
+
+  TaskRefusal refusal_;
+};
+
+TEST_F(ServedFolderTest, each_start_and_each_list_follow_the_link_again) {
+  given_release("1");
+  given_file("1/send");
+  ServedFolder folder(path_of("current"));
+  ASSERT_TRUE(folder.look(refusal_)) << refusal_.reason;
+  EXPECT_EQ(folder.find("send", refusal_)->path, path_of("1/send"));
+  given_release("2");
+  given_file("2/send");
+  given_file("2/report");
+  EXPECT_EQ(folder.find("send", refusal_)->path, path_of("2/send"));
+  EXPECT_EQ(folder.list().identifiers, (std::vector<std::string>{"report", "send"}));
+  EXPECT_EQ(folder.path(), path_of("2"));
+}
+
+TEST_F(ServedFolderTest, what_is_not_there_is_missing_until_it_is_listed_again) {
+  given_release("1");
+  ServedFolder folder(path_of("current"));
+  EXPECT_FALSE(folder.find("send", refusal_));
+  EXPECT_EQ(folder.missing(), std::set<std::string>{"send"});
+  folder.list();
+  EXPECT_EQ(folder.missing(), std::set<std::string>{"send"});
+  given_file("1/send");
+  folder.list();
+  EXPECT_TRUE(folder.missing().empty());
+}
+
+TEST_F(ServedFolderTest, behind_a_link_to_nowhere_everything_is_missing) {
+  given_release("1");
+  ServedFolder folder(path_of("current"));
+  std::filesystem::remove(place_ / "current");
+  EXPECT_FALSE(folder.find("send", refusal_));
+  EXPECT_EQ(folder.missing(), std::set<std::string>{"send"});
+  const auto listing = folder.list();
+  ASSERT_EQ(listing.refusals.size(), 1U);
+  EXPECT_TRUE(listing.refusals[0].reason.ends_with("current does not exist"));
+}
+
+TEST_F(ServedFolderTest, a_folder_that_became_unsafe_starts_nothing) {
+  given_release("1");
+  given_file("1/send");
+  ServedFolder folder(path_of("current"));
+  ASSERT_TRUE(folder.find("send", refusal_));
+  ASSERT_EQ(chmod(path_of("1").c_str(), 0777), 0);
+  EXPECT_FALSE(folder.find("send", refusal_));
+}
+
+TEST_F(ServedFolderTest, an_unsafe_file_is_not_missing) {
+  given_release("1");
+  given_file("1/send");
+  ASSERT_EQ(chmod(path_of("1/send").c_str(), 0777), 0);
+  ServedFolder folder(path_of("current"));
+  EXPECT_FALSE(folder.find("send", refusal_));
+  EXPECT_TRUE(folder.missing().empty()) << "its jobs fail with the reason";
+}
+
+}  // namespace
+}  // namespace pulse

@@ -1,0 +1,45 @@
+// The tasks folder that a path leads to: a release may replace it at any time, as by a symbolic
+// link that is set anew.
+//
+// The path is followed again whenever tasks are listed and whenever one is started, and the folder
+// found is checked each time. A task that was served and is not found may be in the middle of a
+// deployment: its job has not been tried, and goes back.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "executable/tasks_folder.hpp"
+
+namespace pulse {
+
+class ServedFolder {
+ public:
+  explicit ServedFolder(std::string path) : path_(std::move(path)) {}
+
+  // Follows the path again; on a refusal fills it.
+  bool look(TaskRefusal& refusal);
+
+  // What is served now; without a folder nothing, and why stands in the refusals.
+  TasksFolder::Listing list();
+  // The folder that was found last, with links resolved, or else the path.
+  const std::string& path() const;
+  bool is_there() const { return folder_.has_value(); }
+
+  // As TasksFolder::find. What is not there, or leads through a folder that is not there or not
+  // safe, is missing from now on, until a list has it or tells to forget it.
+  std::optional<Executable> find(std::string_view identifier, TaskRefusal& refusal);
+
+  const std::set<std::string>& missing() const { return missing_; }
+  void forget_missing() { missing_.clear(); }
+
+ private:
+  const std::string path_;
+  std::optional<TasksFolder> folder_;
+  std::set<std::string> missing_;
+};
+
+}  // namespace pulse
