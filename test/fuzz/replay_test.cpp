@@ -22,7 +22,8 @@ const std::map<std::string, Target> kTargets{{"array_literal", array_literal},
                                              {"process_line", process_line},
                                              {"query_result", query_result},
                                              {"stderr_tail", stderr_tail},
-                                             {"task_message", task_message}};
+                                             {"task_message", task_message},
+                                             {"variables", variables}};
 
 class ReplayTest : public ::testing::TestWithParam<std::string> {};
 

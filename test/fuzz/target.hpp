@@ -21,6 +21,7 @@ void process_line(std::string_view input);
 void query_result(std::string_view input);
 void stderr_tail(std::string_view input);
 void task_message(std::string_view input);
+void variables(std::string_view input);
 
 // Not assert(): that is left out of a release.
 inline void promise(bool is_kept, const char* what) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -44,6 +45,16 @@ std::map<std::string, std::string> variables_of(const TaskInput& input,
         << variable << " comes twice";
   }
   return variables;
+}
+
+TEST(TaskEnvironment, what_the_operator_gives_wins_over_what_is_inherited) {
+  const char* const inherited[] = {"PATH=/bin", "HOME=/h", nullptr};
+  const auto variables = task_environment(TaskInput{}, inherited, {"A=1", "PATH=/app", "A=2"});
+  EXPECT_EQ(std::count(variables.begin(), variables.end(), "PATH=/bin"), 0);
+  EXPECT_EQ(std::count(variables.begin(), variables.end(), "PATH=/app"), 1);
+  EXPECT_EQ(std::count(variables.begin(), variables.end(), "A=1"), 0);
+  EXPECT_EQ(std::count(variables.begin(), variables.end(), "A=2"), 1);
+  EXPECT_EQ(std::count(variables.begin(), variables.end(), "HOME=/h"), 1);
 }
 
 TEST(TaskEnvironment, only_named_variables_are_inherited) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <thread>
 
+#include "executable/task_variables.hpp"
 #include "liveness/identity.hpp"
 
 namespace pulse {
@@ -53,6 +54,14 @@ CLI::Validator process_command() {
             return problem == nullptr ? std::string() : *problem;
           },
           "NAME=COMMAND"};
+}
+
+CLI::Validator variable_name() {
+  return {[](const std::string& text) {
+            const auto problem = name_problem(text);
+            return problem ? '\'' + text + "' " + *problem : std::string();
+          },
+          "NAME"};
 }
 
 // What is wrong with these together, in the words of an error message.
@@ -125,6 +134,11 @@ void add_options(CLI::App& app, Config& config, Words& words) {
   app.add_option("--http", words.http,
                  "Serve /livez, /readyz and /metrics there; a port alone means the loopback's")
       ->check(http_address());
+  app.add_option("--pass-env", config.pass_env,
+                 "Names of variables that tasks get from the worker's environment")
+      ->check(variable_name());
+  app.add_option("--env-file", config.env_file,
+                 "File of NAME=value lines that tasks get as variables; SIGHUP reads it again");
   app.add_option("--log-format", words.log_format, "text or json")
       ->check(CLI::IsMember(names_of(kLogFormats)))
       ->option_text("text|json");

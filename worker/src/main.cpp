@@ -33,6 +33,10 @@ std::variant<Surroundings, EarlyExit> look_around(const Config& config) {
   if (!is_folder_there && !may_be_missing) {
     return EarlyExit{ExitCode::configuration, "--tasks: " + refusal.reason + "\n"};
   }
+  TaskVariables variables(config.pass_env, config.env_file, environ);
+  if (const auto problem = variables.read_file()) {
+    return EarlyExit{ExitCode::configuration, "--env-file: " + *problem + "\n"};
+  }
   const char* path = getenv("PATH");
   for (const ProcessCommand& command : config.processes) {
     if (find_program(command.words.front(), path != nullptr ? path : kProgramPath, refusal))
@@ -44,7 +48,7 @@ std::variant<Surroundings, EarlyExit> look_around(const Config& config) {
     return EarlyExit{ExitCode::configuration, "pulse-minder is not installed with pulse-worker\n"};
   }
   return Surroundings{std::get<ConnectOptions>(std::move(options)), std::move(folder),
-                      std::move(minder_path)};
+                      std::move(minder_path), std::move(variables)};
 }
 
 void set_up_process() {

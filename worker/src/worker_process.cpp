@@ -42,7 +42,8 @@ WorkerProcess::WorkerProcess(const Config& config, Surroundings& surroundings,
       functions_(
           [this, options = surroundings.database] { return make_connection(loop_, options); },
           surroundings.database.deadline(), loop_.timers(), random_, log),
-      processes_(config.processes, {loop_, surroundings.minder_path, rules_, random_, log}),
+      processes_(config.processes, {loop_, surroundings.minder_path, rules_, random_, log,
+                                    &surroundings.variables}),
       router_(functions_, processes_, surroundings.folder, executables(), log),
       worker_(config, identity_json(read_identity()), surroundings.database.deadline(),
               {*claim_, *finish_, *heartbeat_}, router_.starter(), loop_.timers(), random_, log),
@@ -52,7 +53,7 @@ WorkerProcess::WorkerProcess(const Config& config, Surroundings& surroundings,
 
 StartExecution WorkerProcess::executables() {
   return executable_starter({loop_, surroundings_.folder, surroundings_.minder_path, rules_,
-                             [this] { missing_.start_soon(); }});
+                             surroundings_.variables, [this] { missing_.start_soon(); }});
 }
 
 ExitCode WorkerProcess::run() {
@@ -88,6 +89,9 @@ void WorkerProcess::take_signals() {
 
 void WorkerProcess::reload() {
   service_manager_.begin_reload();
+  if (const auto problem = surroundings_.variables.read_file()) {
+    log_.warning("env_file_refused", {{"reason", *problem}});
+  }
   served_ = router_.read_tasks();
   worker_.serve(served_);
   service_manager_.end_reload();

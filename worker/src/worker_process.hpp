@@ -26,6 +26,7 @@ struct Surroundings {
   ConnectOptions database;
   ServedFolder folder;
   std::string minder_path;
+  TaskVariables variables;
 };
 
 // What the loop tells the worker's state to at the end of each turn.

@@ -29,7 +29,7 @@ ExecutionStart start(const ExecutableSettings& settings, const HeldJob& job,
   options.alive_as_of = alive_as_of;
   options.progress_interval = progress_interval(job.job.stall_timeout);
   options.job_id = input.job_id;
-  options.environment = task_environment(input, environ);
+  options.environment = task_environment(input, environ, settings.variables.list());
   options.stdin_text = task_stdin(input);
   auto started = ExecutableRun::start(settings.loop, *executable, options, std::move(callbacks));
   // The task was found, so whatever is wrong now is wrong with the machine; but for a payload that

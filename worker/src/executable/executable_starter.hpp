@@ -5,6 +5,7 @@
 #include <string>
 
 #include "executable/served_folder.hpp"
+#include "executable/task_variables.hpp"
 #include "jobs/execution.hpp"
 #include "loop/event_loop.hpp"
 #include "minder/task_start.hpp"
@@ -17,6 +18,7 @@ struct ExecutableSettings {
   ServedFolder& folder;
   std::string minder_path;
   minder::TaskRules rules;
+  const TaskVariables& variables;
   // A task that was served is not there.
   std::function<void()> on_missing;
 };

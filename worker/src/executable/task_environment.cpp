@@ -37,6 +37,15 @@ class Environment {
     if (!has_path) set("PATH", kDefaultPath);
   }
 
+  // NAME=value each; a later one replaces an earlier one of its name.
+  void add(const std::vector<std::string>& more) {
+    for (const std::string& variable : more) {
+      const std::string begin = variable.substr(0, variable.find('=') + 1);
+      std::erase_if(variables_, [&](const auto& other) { return other.starts_with(begin); });
+      variables_.push_back(variable);
+    }
+  }
+
   void set(std::string_view name, std::string_view value) {
     if (value.size() > kMaxValueBytes || value.find('\0') != std::string_view::npos) return;
     std::string& variable = variables_.emplace_back(name);
@@ -94,9 +103,11 @@ class JobMembers {
 
 }  // namespace
 
-std::vector<std::string> task_environment(const TaskInput& input, const char* const* inherited) {
+std::vector<std::string> task_environment(const TaskInput& input, const char* const* inherited,
+                                          const std::vector<std::string>& more) {
   Environment environment;
   environment.inherit(inherited);
+  environment.add(more);
 
   environment.set("PULSE_JOB_ID", input.job_id);
   environment.set("PULSE_TOKEN", input.token);
@@ -121,9 +132,11 @@ std::vector<std::string> task_environment(const TaskInput& input, const char* co
   return environment.take();
 }
 
-std::vector<std::string> process_environment(std::string_view task, const char* const* inherited) {
+std::vector<std::string> process_environment(std::string_view task, const char* const* inherited,
+                                             const std::vector<std::string>& more) {
   Environment environment;
   environment.inherit(inherited);
+  environment.add(more);
   environment.set("PULSE_TASK", task);
   return environment.take();
 }

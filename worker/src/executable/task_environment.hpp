@@ -16,10 +16,16 @@ namespace pulse {
 // unless recovered), PULSE_QUEUE (empty without one), PULSE_PRIORITY, PULSE_WORKER (name),
 // PULSE_WORKER_ID, PULSE_FD=3, and the eight GRAPHILE_WORKER_* variables of Graphile Worker.
 // Checkpoint and last error are on stdin only: a variable holds at most 128 KiB.
-std::vector<std::string> task_environment(const TaskInput& input, const char* const* inherited);
+// `more` is what the operator gives to tasks besides (--pass-env, --env-file): it wins over what is
+// inherited.
+std::vector<std::string> task_environment(
+    const TaskInput& input, const char* const* inherited,
+    const std::vector<std::string>& more = std::vector<std::string>());
 
-// That of a process that runs the jobs of a task: what is inherited, and PULSE_TASK.
-std::vector<std::string> process_environment(std::string_view task, const char* const* inherited);
+// That of a process that runs the jobs of a task: what is inherited, `more`, and PULSE_TASK.
+std::vector<std::string> process_environment(
+    std::string_view task, const char* const* inherited,
+    const std::vector<std::string>& more = std::vector<std::string>());
 
 // {"payload":…,"job":{…}}: the payload keeps its own text, every number and the order of keys. The
 // job object has the columns of claimed_job by name, `attempt` beside `attempts`, and the worker.

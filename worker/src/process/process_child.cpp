@@ -55,7 +55,7 @@ std::optional<ExecutionEnd> ProcessChild::start(const ProcessLimits& limits) {
   plan.arguments = {command_.task, std::to_string(limits.silence_grace.count()),
                     program->executable.path, program->name};
   plan.arguments.insert(plan.arguments.end(), command_.words.begin() + 1, command_.words.end());
-  plan.environment = process_environment(command_.task, environ);
+  plan.environment = process_environment(command_.task, environ, limits.variables);
   plan.directory_fd = program->executable.directory.get();
   plan.file_fd = program->executable.file.get();
   plan.work_directory_fd = program->executable.folder.get();

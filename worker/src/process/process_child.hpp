@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "loop/duration.hpp"
 #include "process/process_command.hpp"
@@ -20,8 +21,9 @@ namespace pulse {
 struct ProcessLimits {
   std::string minder_path;
   minder::TaskRules rules;
-  Duration silence_grace{};  // see ExecutableOptions
-  TimePoint deadline{};      // the first; see set_deadline()
+  Duration silence_grace{};            // see ExecutableOptions
+  TimePoint deadline{};                // the first; see set_deadline()
+  std::vector<std::string> variables;  // besides what it inherits
 };
 
 class ProcessChild {

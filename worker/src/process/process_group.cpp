@@ -117,8 +117,11 @@ ProcessMember* ProcessGroup::start_member() {
   ++starts_;
   ProcessExecution& execution = *queue_.front();
   auto member = std::make_unique<ProcessMember>(*this);
-  const auto failure = member->start({settings_.minder_path, settings_.rules, kill_allowance_,
-                                      execution.alive_as_of() + ping_limit_});
+  const auto* variables = settings_.variables;
+  const auto failure =
+      member->start({settings_.minder_path, settings_.rules, kill_allowance_,
+                     execution.alive_as_of() + ping_limit_,
+                     variables != nullptr ? variables->list() : Variables{}});
   if (!failure) {
     settings_.log.info("process_started", {{"task", command_.task}});
     members_.push_back(std::move(member));

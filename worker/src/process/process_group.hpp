@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "database/reconnect.hpp"
+#include "executable/task_variables.hpp"
 #include "jobs/execution.hpp"
 #include "log/log.hpp"
 #include "process/process_child.hpp"
@@ -25,6 +26,7 @@ struct ProcessSettings {
   minder::TaskRules rules;
   Random random;
   Log& log;
+  const TaskVariables* variables = nullptr;  // none: only what is inherited
 };
 
 class ProcessGroup {
