@@ -46,6 +46,7 @@ TEST(CommandLine, nothing_is_needed) {
   EXPECT_FALSE(config.http);
   EXPECT_EQ(config.log_format, LogFormat::text);
   EXPECT_EQ(config.log_level, LogLevel::info);
+  EXPECT_EQ(config.task_output, TaskOutputUse::log);
   EXPECT_TRUE(config.pass_env.empty());
   EXPECT_EQ(config.env_file, "");
 }
@@ -71,6 +72,8 @@ TEST(CommandLine, every_option_arrives) {
                                     "json",
                                     "--log-level",
                                     "debug",
+                                    "--task-output",
+                                    "inherit",
                                     "--pass-env",
                                     "RAILS_ENV",
                                     "DATABASE_URL",
@@ -87,6 +90,7 @@ TEST(CommandLine, every_option_arrives) {
   EXPECT_EQ(config.name, "mail-1");
   EXPECT_EQ(config.grace, 1min);
   EXPECT_EQ(config.heartbeat_interval, Duration(500));
+  EXPECT_EQ(config.task_output, TaskOutputUse::inherit);
   EXPECT_EQ(config.pass_env, (std::vector<std::string>{"RAILS_ENV", "DATABASE_URL"}));
   EXPECT_EQ(config.env_file, "/etc/app.env");
   ASSERT_TRUE(config.http);
@@ -109,6 +113,7 @@ TEST(CommandLine, bad_usage_names_the_value) {
   expect_usage_error({"--log-format", "xml"}, "xml");
   expect_usage_error({"--log-format", "1"}, "1 not in");
   expect_usage_error({"--log-level", "loud"}, "loud");
+  expect_usage_error({"--task-output", "stdout"}, "stdout");
   expect_usage_error({"--pass-env", "A=1"}, "'A=1' is not the name of a variable");
   expect_usage_error({"--pass-env", "PULSE_TOKEN"}, "'PULSE_TOKEN' tells tasks of their jobs");
   expect_usage_error({"--frobnicate"}, "--frobnicate");

@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "log_capture.hpp"
 #include "task_bench.hpp"
 
 namespace pulse {
@@ -56,6 +57,54 @@ TEST_F(ExecutableRunTest, the_tail_of_stderr_is_in_the_error) {
   given_task("loud", "echo first >&2; printf 'cannot \\377 go on\\000\\n' >&2; exit 3");
   EXPECT_EQ(end_of("loud").error,
             "exited with code 3: first\ncannot \xEF\xBF\xBD go on\xEF\xBF\xBD");
+}
+
+TEST_F(ExecutableRunTest, its_lines_go_to_the_log_and_what_it_says_on_stdout_may_be_the_error) {
+  LogCapture capture;
+  WrittenLog written(TaskOutputUse::log, loop_.timers(), capture.log());
+  given_task("printer", "echo working; printf 'no disk'; exit 3");
+  auto options = options_for("printer");
+  options.written = &written;
+  options.writer = {"printer", 7, 1};
+  start("printer", options);
+  EXPECT_EQ(wait_for_end().error, "exited with code 3: working\nno disk");
+  const std::string text = capture.text();
+  EXPECT_NE(text.find("job=7 task=printer attempt=1 stream=stdout text=working\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("stream=stdout text=\"no disk\"\n"), std::string::npos) << text;
+}
+
+TEST_F(ExecutableRunTest, stderr_comes_before_stdout_as_the_error) {
+  LogCapture capture;
+  WrittenLog written(TaskOutputUse::log, loop_.timers(), capture.log());
+  given_task("both", "echo why >&2; echo chatter; exit 3");
+  auto options = options_for("both");
+  options.written = &written;
+  start("both", options);
+  EXPECT_EQ(wait_for_end().error, "exited with code 3: why");
+  EXPECT_TRUE(capture.has("stream=stderr text=why\n"));
+}
+
+TEST_F(ExecutableRunTest, inherited_outputs_are_this_process_own) {
+  LogCapture capture;
+  WrittenLog written(TaskOutputUse::inherit, loop_.timers(), capture.log());
+  given_task("who",
+             "out=$(readlink /proc/$$/fd/1); err=$(readlink /proc/$$/fd/2)\n"
+             "printf '%s\\n%s\\n' \"$out\" \"$err\" >" +
+                 path_of("told") + "; exit 3");
+  auto options = options_for("who");
+  options.written = &written;
+  testing::internal::CaptureStderr();
+  start("who", options);
+  EXPECT_EQ(wait_for_end().error, "exited with code 3");
+  std::ifstream told(path_of("told"));
+  for (const char* own : {"/proc/self/fd/1", "/proc/self/fd/2"}) {
+    std::string line;
+    std::getline(told, line);
+    EXPECT_EQ(line, std::filesystem::read_symlink(own).string());
+  }
+  testing::internal::GetCapturedStderr();
 }
 
 TEST_F(ExecutableRunTest, a_flood_of_both_outputs_leaves_memory_bounded) {

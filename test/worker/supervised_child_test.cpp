@@ -24,7 +24,7 @@ class SupervisedChildTest : public TaskBench {
     const Executable executable = must_find("child");
     const ExecutableOptions options = options_for("child");
     TaskStdio stdio;
-    ASSERT_EQ(stdio.open("", TaskStdio::Stdout::read), 0);
+    ASSERT_EQ(stdio.open("", TaskStdio::Output::read), 0);
     MinderLine::Plan plan;
     plan.minder_path = options.minder_path;
     plan.arguments = {"7", "200", executable.path};

@@ -83,6 +83,9 @@ const std::map<std::string, LogLevel> kLogLevels{{"debug", LogLevel::debug},
                                                  {"info", LogLevel::info},
                                                  {"warning", LogLevel::warning},
                                                  {"error", LogLevel::error}};
+const std::map<std::string, TaskOutputUse> kTaskOutputUses{{"log", TaskOutputUse::log},
+                                                           {"inherit", TaskOutputUse::inherit},
+                                                           {"discard", TaskOutputUse::discard}};
 
 template <typename Value>
 std::vector<std::string> names_of(const std::map<std::string, Value>& values) {
@@ -97,6 +100,7 @@ struct Words {
   std::string heartbeat_interval;
   std::string http;
   std::vector<std::string> processes;
+  std::string task_output = "log";
   std::string log_format = "text";
   std::string log_level = "info";
 };
@@ -134,6 +138,10 @@ void add_options(CLI::App& app, Config& config, Words& words) {
   app.add_option("--http", words.http,
                  "Serve /livez, /readyz and /metrics there; a port alone means the loopback's")
       ->check(http_address());
+  app.add_option("--task-output", words.task_output,
+                 "What tasks print: log, inherit (print it where the worker does) or discard")
+      ->check(CLI::IsMember(names_of(kTaskOutputUses)))
+      ->option_text("log|inherit|discard");
   app.add_option("--pass-env", config.pass_env,
                  "Names of variables that tasks get from the worker's environment")
       ->check(variable_name());
@@ -177,6 +185,7 @@ std::variant<Config, EarlyExit> parse_command_line(int argc, const char* const* 
   if (!words.http.empty()) {
     config.http = std::get<HttpAddress>(parse_http_address(words.http));
   }
+  config.task_output = kTaskOutputUses.at(words.task_output);
   config.log_format = kLogFormats.at(words.log_format);
   config.log_level = kLogLevels.at(words.log_level);
   return config;

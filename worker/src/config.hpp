@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "executable/written_lines.hpp"
 #include "liveness/exit_code.hpp"
 #include "log/log.hpp"
 #include "loop/duration.hpp"
@@ -29,6 +30,7 @@ struct Config {
   Duration grace = std::chrono::seconds(25);
   std::optional<Duration> heartbeat_interval;  // absent: the server's setting
   std::optional<HttpAddress> http;             // absent: no status pages
+  TaskOutputUse task_output = TaskOutputUse::log;
   std::vector<std::string> pass_env;  // names of variables that tasks get from this process
   std::string env_file;               // of more variables for tasks; empty: none
   LogFormat log_format = LogFormat::text;

@@ -38,12 +38,13 @@ WorkerProcess::WorkerProcess(const Config& config, Surroundings& surroundings,
       heartbeat_(make_connection(loop_, surroundings.database)),
       random_(random_source()),
       rules_(task_rules(config, log)),
+      written_(config.task_output, loop_.timers(), log),
       missing_(loop_.timers(), [this] { look_for_missing(); }),
       functions_(
           [this, options = surroundings.database] { return make_connection(loop_, options); },
           surroundings.database.deadline(), loop_.timers(), random_, log),
       processes_(config.processes, {loop_, surroundings.minder_path, rules_, random_, log,
-                                    &surroundings.variables}),
+                                    &surroundings.variables, &written_}),
       router_(functions_, processes_, surroundings.folder, executables(), log),
       worker_(config, identity_json(read_identity()), surroundings.database.deadline(),
               {*claim_, *finish_, *heartbeat_}, router_.starter(), loop_.timers(), random_, log),
@@ -53,7 +54,7 @@ WorkerProcess::WorkerProcess(const Config& config, Surroundings& surroundings,
 
 StartExecution WorkerProcess::executables() {
   return executable_starter({loop_, surroundings_.folder, surroundings_.minder_path, rules_,
-                             surroundings_.variables, [this] { missing_.start_soon(); }});
+                             surroundings_.variables, written_, [this] { missing_.start_soon(); }});
 }
 
 ExitCode WorkerProcess::run() {

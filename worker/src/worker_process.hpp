@@ -65,6 +65,7 @@ class WorkerProcess {
   const std::unique_ptr<Connection> heartbeat_;
   const Random random_;
   const minder::TaskRules rules_;
+  WrittenLog written_;
   std::vector<std::string> served_;  // by the folder and the processes
   Timer missing_;                    // looks whether a task that was served is there again
   FunctionTasks functions_;

@@ -21,9 +21,12 @@ class ExecutableRun::Run : public std::enable_shared_from_this<ExecutableRun::Ru
       : timers_(loop.timers()),
         ping_limit_(options.ping_limit),
         callbacks_(std::move(callbacks)),
+        use_(options.written != nullptr ? options.written->use : TaskOutputUse::discard),
         output_(options.progress_interval),
         child_(loop, kWindowBytes, listener()),
-        next_progress_(loop.timers(), [this] { report_progress(); }) {}
+        next_progress_(loop.timers(), [this] { report_progress(); }) {
+    if (use_ == TaskOutputUse::log) lines_.emplace(*options.written, options.writer);
+  }
 
   int start(const Executable& executable, const ExecutableOptions& options);
   void ping(TimePoint alive_as_of) noexcept { child_.set_deadline(alive_as_of + ping_limit_); }
@@ -33,6 +36,9 @@ class ExecutableRun::Run : public std::enable_shared_from_this<ExecutableRun::Ru
 
  private:
   SupervisedChild::Listener listener();
+  TaskStdio::Output stdio_use() const;
+  void take_stdout(std::string_view bytes);
+  std::string with_output(std::string error) const;
   void schedule_progress();
   void report_progress();
   void finish(ExecutionEnd end);
@@ -40,6 +46,9 @@ class ExecutableRun::Run : public std::enable_shared_from_this<ExecutableRun::Ru
   Timers& timers_;
   const Duration ping_limit_;
   const ExecutionCallbacks callbacks_;
+  const TaskOutputUse use_;
+  std::optional<WrittenLines> lines_;
+  StderrTail stdout_tail_;
   TaskOutput output_;
   SupervisedChild child_;
   bool is_hung_up_ = false;
@@ -52,16 +61,40 @@ SupervisedChild::Listener ExecutableRun::Run::listener() {
     output_.feed(bytes);
     schedule_progress();
   };
-  listener.on_output = callbacks_.on_stdout;
+  listener.on_output = [this](std::string_view bytes) { take_stdout(bytes); };
+  listener.on_errors = [this](std::string_view bytes) {
+    if (lines_) lines_->feed(WrittenLines::err, bytes);
+  };
   listener.on_end = [this](ExecutionEnd end) { finish(std::move(end)); };
   return listener;
 }
 
+TaskStdio::Output ExecutableRun::Run::stdio_use() const {
+  if (callbacks_.on_stdout || use_ == TaskOutputUse::log) return TaskStdio::Output::read;
+  return use_ == TaskOutputUse::inherit ? TaskStdio::Output::inherited
+                                        : TaskStdio::Output::discarded;
+}
+
+void ExecutableRun::Run::take_stdout(std::string_view bytes) {
+  stdout_tail_.feed(bytes);
+  if (lines_) lines_->feed(WrittenLines::out, bytes);
+  if (callbacks_.on_stdout) callbacks_.on_stdout(bytes);
+}
+
+// Programs that say nothing on stderr may say on stdout why they fail.
+std::string ExecutableRun::Run::with_output(std::string error) const {
+  constexpr std::string_view kSeparator = ": ";
+  std::string told = child_.with_errors(error);
+  if (told.size() > error.size()) return told;
+  const std::string tail =
+      stdout_tail_.text(StderrTail::kMaxBytes - told.size() - kSeparator.size());
+  if (!tail.empty()) told.append(kSeparator).append(tail);
+  return told;
+}
+
 int ExecutableRun::Run::start(const Executable& executable, const ExecutableOptions& options) {
   TaskStdio stdio;
-  const auto stdout_use =
-      callbacks_.on_stdout ? TaskStdio::Stdout::read : TaskStdio::Stdout::discarded;
-  if (const int error = stdio.open(options.stdin_text, stdout_use); error != 0) {
+  if (const int error = stdio.open(options.stdin_text, stdio_use()); error != 0) {
     return uv_translate_sys_error(error);
   }
   MinderLine::Plan plan;
@@ -100,13 +133,14 @@ void ExecutableRun::Run::finish(ExecutionEnd end) {
   const std::shared_ptr<Run> self = shared_from_this();  // the callbacks may let go of this
   next_progress_.stop();
   output_.finish();
+  if (lines_) lines_->finish();
   if (const auto progress = output_.take_rest(); progress && callbacks_.on_progress) {
     callbacks_.on_progress(*progress);
     if (is_hung_up_) return;
   }
   end.result = output_.result();
   end.dropped_lines = output_.dropped_lines();
-  if (!end.error.empty()) end.error = child_.with_errors(std::move(end.error));
+  if (!end.error.empty()) end.error = with_output(std::move(end.error));
   if (callbacks_.on_end) callbacks_.on_end(end);
 }
 

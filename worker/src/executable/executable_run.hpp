@@ -5,7 +5,7 @@
 //
 // All callbacks but on_stdout come from timers, so the caller may destroy the object in them. Of
 // what the task writes to PULSE_FD one line of 1 MB is kept, and the last checkpoint and result;
-// stdout goes to /dev/null unless on_stdout is given.
+// stdout goes to /dev/null unless on_stdout or a log of lines is given; see written_lines.hpp.
 #pragma once
 
 #include <chrono>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "executable/tasks_folder.hpp"
+#include "executable/written_lines.hpp"
 #include "jobs/execution.hpp"
 #include "loop/event_loop.hpp"
 #include "minder/task_start.hpp"
@@ -36,6 +37,9 @@ struct ExecutableOptions {
   std::vector<std::string> environment;  // see task_environment()
   std::string stdin_text;                // see task_stdin()
   int work_directory = -1;               // a directory descriptor; -1 = the tasks folder
+  // Where its lines go; nothing: stdout to /dev/null, and of stderr only the end is kept.
+  WrittenLog* written = nullptr;
+  WrittenLines::Writer writer;
 };
 
 class ExecutableRun final : public Execution {

@@ -6,6 +6,7 @@
 
 #include "executable/served_folder.hpp"
 #include "executable/task_variables.hpp"
+#include "executable/written_lines.hpp"
 #include "jobs/execution.hpp"
 #include "loop/event_loop.hpp"
 #include "minder/task_start.hpp"
@@ -19,6 +20,7 @@ struct ExecutableSettings {
   std::string minder_path;
   minder::TaskRules rules;
   const TaskVariables& variables;
+  WrittenLog& written;
   // A task that was served is not there.
   std::function<void()> on_missing;
 };

@@ -40,12 +40,22 @@ int open_null(UniqueFd& fd) noexcept {
   return fd.valid() ? 0 : errno;
 }
 
+int share(int own, UniqueFd& fd) noexcept {
+  fd.reset(fcntl(own, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  return fd.valid() ? 0 : errno;
+}
+
 }  // namespace
 
-int TaskStdio::open(std::string_view stdin_text, Stdout stdout_use) {
+int TaskStdio::open(std::string_view stdin_text, Output output) {
   if (const int error = fill(stdin_fd, stdin_text); error != 0) return error;
+  if (output == Output::inherited) {
+    if (const int error = share(STDOUT_FILENO, stdout_fd); error != 0) return error;
+    if (const int error = share(STDERR_FILENO, stderr_fd); error != 0) return error;
+    return open_pipe(pulse_reader, pulse_fd);
+  }
   const int stdout_error =
-      stdout_use == Stdout::read ? open_pipe(stdout_reader, stdout_fd) : open_null(stdout_fd);
+      output == Output::read ? open_pipe(stdout_reader, stdout_fd) : open_null(stdout_fd);
   if (stdout_error != 0) return stdout_error;
   if (const int error = open_pipe(stderr_reader, stderr_fd); error != 0) return error;
   return open_pipe(pulse_reader, pulse_fd);

@@ -34,10 +34,14 @@ ProcessChild::ProcessChild(EventLoop& loop, const ProcessCommand& command, Liste
     : loop_(loop),
       command_(command),
       listener_(std::move(listener)),
-      child_(
-          loop, kWindowBytes,
-          {[this](std::string_view bytes) { take_bytes(bytes); },
-           [this](ExecutionEnd end) { finish(std::move(end)); }, [this] { take_stdout_closed(); }}),
+      child_(loop, kWindowBytes,
+             {[this](std::string_view bytes) { take_bytes(bytes); },
+              [this](ExecutionEnd end) { finish(std::move(end)); },
+              [this] { take_stdout_closed(); },
+              {},
+              [this](std::string_view bytes) {
+                if (lines_) lines_->feed(WrittenLines::err, bytes);
+              }}),
       faulty_(loop.timers(), [this] {
         if (!child_.has_ended()) listener_.on_fault(fault_);
       }) {}
@@ -60,13 +64,13 @@ std::optional<ExecutionEnd> ProcessChild::start(const ProcessLimits& limits) {
   plan.file_fd = program->executable.file.get();
   plan.work_directory_fd = program->executable.folder.get();
   plan.patience = limits.silence_grace;
-  if (const int code = open_pipes_and_start(plan, limits.deadline); code != 0) {
+  if (const int code = open_pipes_and_start(plan, limits); code != 0) {
     return not_started("cannot start " + limits.minder_path + ": " + uv_strerror(code), true);
   }
   return std::nullopt;
 }
 
-int ProcessChild::open_pipes_and_start(MinderLine::Plan& plan, TimePoint deadline) {
+int ProcessChild::open_pipes_and_start(MinderLine::Plan& plan, const ProcessLimits& limits) {
   UniqueFd stdin_reader, stdout_writer, stderr_writer;
   SupervisedChild::Pipes pipes;
   const UniqueFd null(open("/dev/null", O_WRONLY | O_CLOEXEC));
@@ -78,6 +82,14 @@ int ProcessChild::open_pipes_and_start(MinderLine::Plan& plan, TimePoint deadlin
       return uv_translate_sys_error(error);
     }
   }
+  const auto use = limits.written != nullptr ? limits.written->use : TaskOutputUse::discard;
+  if (use == TaskOutputUse::log) {
+    lines_.emplace(*limits.written, WrittenLines::Writer{command_.task, {}, {}});
+  } else if (use == TaskOutputUse::inherit) {
+    pipes.errors.reset();
+    stderr_writer.reset(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    if (!stderr_writer.valid()) return uv_translate_sys_error(errno);
+  }
   auto watch = std::make_unique<uv_poll_t>();
   // Makes it non-blocking, too; the child's end stays as it is.
   if (const int code = uv_poll_init(loop_.uv(), watch.get(), stdin_.get()); code != 0) return code;
@@ -87,7 +99,7 @@ int ProcessChild::open_pipes_and_start(MinderLine::Plan& plan, TimePoint deadlin
   plan.stdout_fd = stdout_writer.get();
   plan.stderr_fd = stderr_writer.get();
   plan.pulse_fd = null.get();
-  return child_.start(std::move(plan), command_.words[0], deadline, std::move(pipes));
+  return child_.start(std::move(plan), command_.words[0], limits.deadline, std::move(pipes));
 }
 
 void ProcessChild::flush() {
@@ -163,6 +175,7 @@ void ProcessChild::fail(std::string why) {
 
 void ProcessChild::finish(ExecutionEnd end) {
   faulty_.stop();
+  if (lines_) lines_->finish();
   if (!partial_.empty() && !is_deaf_) listener_.on_line(std::exchange(partial_, {}));
   const auto on_end = listener_.on_end;  // which may destroy this object
   on_end(std::move(end));

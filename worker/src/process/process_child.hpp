@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "executable/written_lines.hpp"
 #include "loop/duration.hpp"
 #include "process/process_command.hpp"
 #include "supervised/supervised_child.hpp"
@@ -24,6 +25,7 @@ struct ProcessLimits {
   Duration silence_grace{};            // see ExecutableOptions
   TimePoint deadline{};                // the first; see set_deadline()
   std::vector<std::string> variables;  // besides what it inherits
+  WrittenLog* written = nullptr;       // see ExecutableOptions; stdout is for answers
 };
 
 class ProcessChild {
@@ -63,7 +65,7 @@ class ProcessChild {
   void forget_errors() { child_.forget_errors(); }
 
  private:
-  int open_pipes_and_start(MinderLine::Plan& plan, TimePoint deadline);
+  int open_pipes_and_start(MinderLine::Plan& plan, const ProcessLimits& limits);
   void take_bytes(std::string_view bytes);
   void take_stdout_closed();
   void await_writable();
@@ -81,6 +83,7 @@ class ProcessChild {
   bool is_last_output_ = false;
   std::string partial_;  // the line that has begun
   bool is_deaf_ = false;
+  std::optional<WrittenLines> lines_;
   std::string fault_;
   Timer faulty_;
 };

@@ -121,7 +121,7 @@ ProcessMember* ProcessGroup::start_member() {
   const auto failure =
       member->start({settings_.minder_path, settings_.rules, kill_allowance_,
                      execution.alive_as_of() + ping_limit_,
-                     variables != nullptr ? variables->list() : Variables{}});
+                     variables != nullptr ? variables->list() : Variables{}, settings_.written});
   if (!failure) {
     settings_.log.info("process_started", {{"task", command_.task}});
     members_.push_back(std::move(member));

@@ -27,6 +27,7 @@ struct ProcessSettings {
   Random random;
   Log& log;
   const TaskVariables* variables = nullptr;  // none: only what is inherited
+  WrittenLog* written = nullptr;             // none: what it prints is discarded
 };
 
 class ProcessGroup {

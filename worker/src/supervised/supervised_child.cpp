@@ -14,6 +14,8 @@ using namespace std::chrono_literals;
 // How long output is awaited after the end: another process may hold the pipes open for ever.
 constexpr Duration kSettleTime = 100ms;
 constexpr Duration kWindow = 100ms;
+// Of stdout in one window: it is not parsed, only cut into lines.
+constexpr std::size_t kMaxOutputBytes = std::size_t{16} * 1024 * 1024;
 // Beyond any grace: a minder that does not answer by then is stuck and is killed itself.
 constexpr Duration kMinderPatience = 5s;
 
@@ -30,14 +32,18 @@ int SupervisedChild::start(MinderLine::Plan plan, std::string path, TimePoint de
                            Pipes pipes) {
   path_ = std::move(path);
   plan.patience += kMinderPatience;
-  int code = open(errors_, std::move(pipes.errors),
-                  [this](std::string_view bytes) { errors_tail_.feed(bytes); });
-  if (code != 0) return code;
+  int code = 0;
+  if (pipes.errors.valid()) {
+    code = open(errors_, std::move(pipes.errors),
+                [this](std::string_view bytes) { take_errors(bytes); });
+    if (code != 0) return code;
+  }
   code = open(speech_, std::move(pipes.speech),
               [this](std::string_view bytes) { take_speech(bytes); });
   if (code != 0) return code;
   if (pipes.output.valid()) {
-    code = open(output_, std::move(pipes.output), listener_.on_output);
+    code = open(output_, std::move(pipes.output),
+                [this](std::string_view bytes) { take_output(bytes); });
     if (code != 0) return code;
   }
   MinderLine::Listener listener;
@@ -79,17 +85,33 @@ std::string SupervisedChild::with_errors(std::string error) const {
 }
 
 void SupervisedChild::take_speech(std::string_view bytes) {
-  if (!has_ended_) {
-    if (!window_.is_running()) window_.start_in(kWindow);
-    window_bytes_ += bytes.size();
-    if (window_bytes_ >= max_window_bytes_) speech_.pause();
-  }
+  begin_window();
+  window_bytes_ += bytes.size();
+  if (window_bytes_ >= max_window_bytes_ && !has_ended_) speech_.pause();
   listener_.on_speech(bytes);
+}
+
+void SupervisedChild::take_errors(std::string_view bytes) {
+  errors_tail_.feed(bytes);
+  if (listener_.on_errors) listener_.on_errors(bytes);
+}
+
+void SupervisedChild::take_output(std::string_view bytes) {
+  begin_window();
+  output_bytes_ += bytes.size();
+  if (output_bytes_ >= kMaxOutputBytes && !has_ended_) output_.pause();
+  listener_.on_output(bytes);
+}
+
+void SupervisedChild::begin_window() {
+  if (!has_ended_ && !window_.is_running()) window_.start_in(kWindow);
 }
 
 void SupervisedChild::open_window() {
   window_bytes_ = 0;
+  output_bytes_ = 0;
   speech_.resume();
+  output_.resume();
 }
 
 void SupervisedChild::take_report(const minder::Report& report) {

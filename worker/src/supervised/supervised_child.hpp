@@ -2,8 +2,8 @@
 // process.
 //
 // The child ends once: on_end comes when the minder has reported the end and each pipe is at its
-// end of file, at most 100 ms later. What the child says is read at a limited rate, so that a flood
-// costs a part of one core. Of stderr the last 16 kB are kept.
+// end of file, at most 100 ms later. What the child says and prints is read at a limited rate, so
+// that a flood costs a part of one core. Of stderr the last 16 kB are kept.
 //
 // Belongs to the loop's thread, and nothing blocks. on_end comes from a timer and may destroy the
 // object; the other callbacks come while a pipe is read, so the object must live on.
@@ -34,7 +34,7 @@ class SupervisedChild {
   // The ends that the worker reads.
   struct Pipes {
     UniqueFd speech;  // what the child tells the worker
-    UniqueFd errors;  // its stderr
+    UniqueFd errors;  // its stderr, if that is read
     UniqueFd output;  // its stdout, where that is no speech and on_output is set
   };
   struct Listener {
@@ -43,6 +43,7 @@ class SupervisedChild {
     // The child has closed the pipe of its speech, and has not ended yet.
     std::function<void()> on_speech_closed = {};
     std::function<void(std::string_view)> on_output = {};
+    std::function<void(std::string_view)> on_errors = {};
   };
 
   // Takes at most about `window_bytes` of speech in each tenth of a second.
@@ -72,6 +73,9 @@ class SupervisedChild {
  private:
   int open(PipeReader& pipe, UniqueFd fd, std::function<void(std::string_view)> on_bytes);
   void take_speech(std::string_view bytes);
+  void take_errors(std::string_view bytes);
+  void take_output(std::string_view bytes);
+  void begin_window();
   void open_window();
   void take_report(const minder::Report& report);
   void take_lost_minder();
@@ -88,7 +92,8 @@ class SupervisedChild {
   PipeReader errors_;
   PipeReader output_;
   StderrTail errors_tail_;
-  std::size_t window_bytes_ = 0;
+  std::size_t window_bytes_ = 0;     // of speech
+  std::size_t output_bytes_ = 0;     // in the same window
   std::optional<ExecutionEnd> end_;  // while the last output is awaited
   bool has_ended_ = false;
   bool is_told_to_end_ = false;
