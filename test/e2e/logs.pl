@@ -61,7 +61,8 @@ subtest 'SIGUSR1: one line for each job that runs, whatever the level of the log
 };
 
 subtest 'each line about a job says whose, which, and how it ended' => sub {
-    my $worker = Pulse::Worker->start_registered($node, 'complete', tasks => $tasks);
+    my $worker = Pulse::Worker->start_registered($node, 'complete', tasks => $tasks,
+        options => [ '--task-output', 'discard' ]);
     for my $ending ([ 'run', 'completed' ], [ 'fall', 'failed' ]) {
         my ($task, $event) = @$ending;
         my $job = add_job($node, $task, q{payload => '"hunter2"', max_attempts => 1});
@@ -82,6 +83,36 @@ subtest 'each line about a job says whose, which, and how it ended' => sub {
     $worker->wait_for('completed', job => $job);
     leave($worker);
     unlike(join("\n", $worker->lines->lines), qr/hunter2/, 'never a payload, nor what tasks write');
+};
+
+subtest 'a failure is logged with its cause' => sub {
+    my %scripts = (
+        lost => "#!/no/such/interpreter\n", windows => "#!/bin/sh\r\nexit 0\r\n",
+        text => "exit 0\n", broken => "#!/bin/sh\necho first >&2; echo 'no disk' >&2; exit 3\n");
+    for my $name (sort keys %scripts) {
+        $tasks->add($name, '');
+        open my $file, '>', $tasks->folder . "/$name" or die $!;
+        print $file $scripts{$name};
+        close $file or die $!;
+    }
+    value($node, q{CREATE FUNCTION refuse(payload json) RETURNS void LANGUAGE plpgsql AS $$
+        BEGIN
+          RAISE EXCEPTION 'no such customer' USING DETAIL = 'It is 7.', HINT = 'Add it.';
+        END $$});
+    value($node, q{SELECT pulse.set_task('refuse', handler => 'refuse(json)')});
+    my $worker = Pulse::Worker->start_registered($node, 'causes', tasks => $tasks);
+    my %cause = (
+        lost => qr{its first line names /no/such/interpreter, which was not found},
+        windows => qr{its first line ends in CR LF.*sed -i},
+        text => qr{neither a program for this machine nor a script that begins with #!},
+        broken => qr{^exit code 3: no disk$},
+        refuse => qr{no such customer; DETAIL: It is 7\.; HINT: Add it\.$});
+    for my $name (sort keys %cause) {
+        my $job = add_job($node, $name, 'max_attempts => 1');
+        like($worker->wait_for('failed', job => $job)->{reason}, $cause{$name}, $name);
+    }
+    leave($worker);
+    unlink map { $tasks->folder . "/$_" } keys %scripts;
 };
 
 subtest 'what is served is named, and what only lacks a permission' => sub {

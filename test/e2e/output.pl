@@ -52,8 +52,10 @@ subtest 'its lines are lines of the log, with job and task' => sub {
     is($err->{text}, "oops from $job", 'stderr');
     is_deeply([ @$out{qw(task attempt)} ], [ 'talk', 1 ], 'whose it is');
     my $failed = run_job($worker, 'fall');
+    is($worker->wait_for('failed', job => $failed)->{reason}, 'exit code 1: no disk',
+        'a failure says why');
     is(value($node, "SELECT error FROM pulse.attempt WHERE job_id = $failed"),
-        'exited with code 1: no disk', 'a failed attempt says why');
+        'exited with code 1: no disk', 'and so does its attempt');
     leave($worker);
 };
 

@@ -27,7 +27,7 @@ TEST_F(ExecutorTest, exit_codes_and_signals_become_failures_with_their_text) {
   finish_.answer(outcomes({{1, "accepted"}}));
   EXPECT_TRUE(
       capture_.has("failed job=1 task=mail attempt=1 worker=7 outcome=failed "
-                   "duration_ms=0 reason=\"exit code 3\""));
+                   "duration_ms=0 reason=\"exit code 3: boom\""));
 }
 
 TEST_F(ExecutorTest, no_beat_is_late_because_of_starts) {
@@ -55,7 +55,38 @@ TEST_F(ExecutorTest, no_beat_is_late_because_of_starts) {
   EXPECT_FALSE(was_terminated(1));
 }
 
-TEST_F(ExecutorTest, what_a_task_wrote_stays_out_of_the_log) {
+TEST_F(ExecutorTest, the_log_of_a_failure_has_the_last_line_of_what_was_said) {
+  given_worker();
+  given_running({{.id = 1}});
+  end_task(1, failure(1, "exited with code 1: Traceback:\n  File x\nValueError: a: b"));
+  finish_.answer(outcomes({{1, "accepted"}}));
+  EXPECT_TRUE(capture_.has("reason=\"exit code 1: ValueError: a: b\"")) << capture_.text();
+}
+
+TEST_F(ExecutorTest, the_log_of_an_answer_is_its_error) {
+  given_worker();
+  given_running({{.id = 1}});
+  ExecutionEnd end = failure(1, "no such: customer");
+  end.reason = "its answer";
+  end.is_answer = true;
+  end_task(1, end);
+  finish_.answer(outcomes({{1, "accepted"}}));
+  EXPECT_TRUE(capture_.has("reason=\"no such: customer\"")) << capture_.text();
+}
+
+TEST_F(ExecutorTest, what_could_not_be_started_says_why) {
+  given_worker();
+  given_running({{.id = 1}});
+  ExecutionEnd end;
+  end.kind = ExecutionEnd::Kind::not_started;
+  end.error = "cannot execute /t/a: its first line names /bin/x, which was not found";
+  end_task(1, end);
+  finish_.answer(outcomes({{1, "accepted"}}));
+  EXPECT_TRUE(capture_.has("reason=\"cannot execute /t/a: its first line names /bin/x"));
+}
+
+TEST_F(ExecutorTest, where_output_is_discarded_what_a_task_wrote_stays_out_of_the_log) {
+  config_.task_output = TaskOutputUse::discard;
   given_worker();
   given_running({{.id = 1}});
   end_task(1, failure(1, "exited with code 1: password=hunter2"));
@@ -286,13 +317,13 @@ TEST_F(ExecutorTest, an_error_of_a_function_fails_its_job) {
   ExecutionEnd end;
   end.kind = ExecutionEnd::Kind::refused;
   end.sqlstate = "P0002";
-  end.error = "P0002: no such customer";
+  end.error = "P0002: no such customer\nDETAIL: 7\nHINT: add it\nCONTEXT: line 3";
   end_task(1, end);
   ASSERT_EQ(finish_.running(), "fail_many");
-  EXPECT_EQ(finish_.param(2), R"({"P0002: no such customer"})");
+  EXPECT_TRUE(finish_.param(2).starts_with(R"({"P0002: no such customer)"));
   EXPECT_EQ(finish_.param(3), "{t}");
   finish_.answer(outcomes({{1, "accepted"}}));
-  EXPECT_TRUE(capture_.has("reason=\"sqlstate P0002\""));
+  EXPECT_TRUE(capture_.has("reason=\"P0002: no such customer; DETAIL: 7; HINT: add it\"\n"));
 }
 
 TEST_F(ExecutorTest, after_a_lost_session_a_refused_failure_is_unknown) {

@@ -5,6 +5,11 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "loop/unique_fd.hpp"
 
 namespace pulse {
 namespace {
@@ -48,6 +53,35 @@ TEST(ExecutionEnd, a_file_that_cannot_be_executed_is_named_with_the_reason) {
     EXPECT_FALSE(end.is_transient) << error;
     EXPECT_TRUE(end.error.starts_with("cannot execute /t/a: ")) << end.error;
   }
+}
+
+// What is told of a script with this text that the kernel did not execute.
+std::string told_of(const std::string& text, int error) {
+  std::string path = std::filesystem::temp_directory_path() / "pulse-script-XXXXXX";
+  const UniqueFd file(mkstemp(path.data()));
+  std::ofstream(path) << text;
+  std::string told = describe_end({Report::kNotStarted, error, Report::kExecute}, path).error;
+  std::filesystem::remove(path);
+  return told.substr(told.find(path) + path.size() + 2);
+}
+
+TEST(ExecutionEnd, an_interpreter_that_is_not_there_is_named) {
+  EXPECT_EQ(told_of("#! /usr/bin/pyton3 -u\nprint(1)\n", ENOENT),
+            "its first line names /usr/bin/pyton3, which was not found");
+  EXPECT_EQ(told_of("#!\n", ENOENT), "its first line names , which was not found");
+  EXPECT_EQ(told_of("\x7f"
+                    "ELF",
+                    ENOENT),
+            "the interpreter it names was not found");
+}
+
+TEST(ExecutionEnd, a_script_of_another_system_is_told_with_what_mends_it) {
+  const std::string crlf = told_of("#!/bin/sh\r\necho\r\n", ENOENT);
+  EXPECT_TRUE(crlf.starts_with("its first line ends in CR LF, so /bin/sh with a CR is looked for"))
+      << crlf;
+  EXPECT_TRUE(crlf.find("sed -i 's/\\r$//' ") != std::string::npos) << crlf;
+  const std::string marked = told_of("\xEF\xBB\xBF#!/bin/sh\n", ENOEXEC);
+  EXPECT_TRUE(marked.starts_with("a byte order mark stands before its #!")) << marked;
 }
 
 }  // namespace

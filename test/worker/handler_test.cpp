@@ -40,7 +40,17 @@ TEST_F(HandlerTest, an_exception_fails_its_job_and_no_other) {
   accept({1});
   if (finish_.running().empty()) take_messages_until("complete_many");
   EXPECT_EQ(finish_.param(0), "{2}");
-  EXPECT_FALSE(capture_.has("no such address")) << "in the log";
+  EXPECT_TRUE(capture_.has("reason=\"no such address\"")) << "the cause is in the log";
+}
+
+TEST_F(HandlerTest, where_output_is_discarded_an_exception_stays_out_of_the_log) {
+  config_.task_output = TaskOutputUse::discard;
+  handle("mail", doing([](HandlerRun&) { throw std::runtime_error("no such address"); }));
+  given_handlers(1, 1);
+  given_jobs({{.id = 1}});
+  take_messages_until("fail_many");
+  accept({1});
+  EXPECT_FALSE(capture_.has("no such address"));
 }
 
 TEST_F(HandlerTest, whatever_is_thrown_fails_the_job) {

@@ -49,7 +49,8 @@ SessionConfig session_config(const char* name, Duration open_deadline,
 
 ExecutorConfig executor_config(const Config& config) {
   const int ahead = config.tasks_queue ? config.prefetch.value_or(0) : 0;
-  return {static_cast<std::size_t>(config.concurrency), static_cast<std::size_t>(ahead)};
+  return {static_cast<std::size_t>(config.concurrency), static_cast<std::size_t>(ahead),
+          config.task_output != TaskOutputUse::discard};
 }
 
 }  // namespace

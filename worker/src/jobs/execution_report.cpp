@@ -1,6 +1,9 @@
 #include "jobs/execution_report.hpp"
 
+#include <string_view>
 #include <utility>
+
+#include "text/utf8.hpp"
 
 namespace pulse {
 namespace {
@@ -10,7 +13,70 @@ void take_newer(std::optional<Value>& kept, std::optional<Value>& newer) {
   if (newer) kept = std::move(newer);
 }
 
+constexpr std::size_t kMaxCauseBytes = 500;
+
+std::string_view last_line(std::string_view text) {
+  return text.substr(text.find_last_of('\n') + 1);  // npos + 1 is the beginning
+}
+
+// `words`, and behind it the last line of what stands in the error behind the sentence that the
+// worker has begun it with.
+std::string with_last_line(std::string words, std::string_view error) {
+  constexpr std::string_view kSeparator = ": ";
+  const std::size_t end_of_sentence = error.find(kSeparator);
+  if (end_of_sentence == std::string_view::npos) return words;
+  words += kSeparator;
+  words += last_line(error.substr(end_of_sentence + kSeparator.size()));
+  return words;
+}
+
+// The server's message, DETAIL and HINT in one line; where it happened is for last_error.
+std::string without_context(std::string_view error) {
+  std::string text;
+  for (const char character : error.substr(0, error.find("\nCONTEXT: "))) {
+    text += character == '\n' ? std::string("; ") : std::string(1, character);
+  }
+  return text;
+}
+
+std::string long_cause_of(const ExecutionEnd& end) {
+  using Kind = ExecutionEnd::Kind;
+  if (end.is_answer && !end.error.empty()) return std::string(last_line(end.error));
+  if (!end.reason.empty()) return end.reason;
+  switch (end.kind) {
+    case Kind::failed:
+    case Kind::failed_for_good:
+    case Kind::signalled: return with_last_line(kind_of_end(end), end.error);
+    case Kind::refused: return without_context(end.error);
+    case Kind::not_started:
+    case Kind::session_lost: return end.error;
+    default: return kind_of_end(end);
+  }
+}
+
 }  // namespace
+
+std::string kind_of_end(const ExecutionEnd& end) {
+  using Kind = ExecutionEnd::Kind;
+  if (!end.reason.empty()) return end.reason;
+  switch (end.kind) {
+    case Kind::succeeded:
+    case Kind::snoozed:
+    case Kind::completed: return {};
+    case Kind::failed:
+    case Kind::failed_for_good: return "exit code " + std::to_string(end.exit_code);
+    case Kind::signalled: return "signal " + std::to_string(end.signal);
+    case Kind::not_started: return "not started";
+    case Kind::minder_lost: return "minder lost";
+    case Kind::refused: return "sqlstate " + end.sqlstate;
+    case Kind::session_lost: return "session lost";
+  }
+  return {};
+}
+
+std::string cause_of(const ExecutionEnd& end) {
+  return std::string(utf8_prefix(long_cause_of(end), kMaxCauseBytes));
+}
 
 void TaskProgress::take_newer(TaskProgress newer) {
   pulse::take_newer(fraction, newer.fraction);

@@ -78,6 +78,12 @@ struct ExecutionEnd {
   bool is_answer = false;
 };
 
+// Why it ended so, in a few words that hold nothing of what it said; nothing for a success.
+std::string kind_of_end(const ExecutionEnd& end);
+// The same in one line, with the last line of what it said about that, or with the server's
+// message, DETAIL and HINT.
+std::string cause_of(const ExecutionEnd& end);
+
 // The end of an execution that was taken out of its queue before it began.
 ExecutionEnd withdrawn_end();
 

@@ -1,6 +1,7 @@
 #include "jobs/executor.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace pulse {
 namespace {
@@ -16,24 +17,6 @@ constexpr Duration kInterruptGrace = 2s;
 
 std::string with_tail(std::string error, const std::string& tail) {
   return tail.empty() ? error : std::move(error) + "\n" + tail;
-}
-
-// In few words, for the log.
-std::string reason_of(const ExecutionEnd& end) {
-  if (!end.reason.empty()) return end.reason;
-  switch (end.kind) {
-    case ExecutionEnd::Kind::succeeded:
-    case ExecutionEnd::Kind::snoozed: return {};
-    case ExecutionEnd::Kind::failed:
-    case ExecutionEnd::Kind::failed_for_good: return "exit code " + std::to_string(end.exit_code);
-    case ExecutionEnd::Kind::signalled: return "signal " + std::to_string(end.signal);
-    case ExecutionEnd::Kind::not_started: return "not started";
-    case ExecutionEnd::Kind::minder_lost: return "minder lost";
-    case ExecutionEnd::Kind::completed: return {};
-    case ExecutionEnd::Kind::refused: return "sqlstate " + end.sqlstate;
-    case ExecutionEnd::Kind::session_lost: return "session lost";
-  }
-  return {};
 }
 
 // Nothing where there is none.
@@ -219,11 +202,12 @@ Outcome Executor::outcome_of(const Running& running, const HeldJob& job,
   if (end.kind == ExecutionEnd::Kind::snoozed) {
     return Outcome::snoozed(claim, end.again_in.value_or(Duration::zero()), end.checkpoint);
   }
+  std::string reason = config_.tells_output ? cause_of(end) : kind_of_end(end);
   if (end.kind == ExecutionEnd::Kind::not_started && end.is_transient) {
-    return Outcome::released(claim, "not started");
+    return Outcome::released(claim, std::move(reason));
   }
   const bool may_retry = end.kind != ExecutionEnd::Kind::failed_for_good;
-  Outcome outcome = Outcome::failed(claim, end.error, may_retry, reason_of(end));
+  Outcome outcome = Outcome::failed(claim, end.error, may_retry, std::move(reason));
   outcome.is_unsure = end.kind == ExecutionEnd::Kind::session_lost;
   outcome.again_in = end.again_in;
   return outcome;

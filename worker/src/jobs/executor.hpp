@@ -25,6 +25,7 @@ struct ExecutorConfig {
   std::size_t concurrency = 1;
   // Jobs beyond the slots that are given to their tasks at once, to wait there: see take_back().
   std::size_t ahead = 0;
+  bool tells_output = true;  // what a failed task said last stands in the log
 };
 
 class Executor {

@@ -1,11 +1,18 @@
 #include "supervised/exit_status.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string>
 #include <system_error>
 
-#include "text/utf8.hpp"
+#include "loop/unique_fd.hpp"
+#include "text/stderr_tail.hpp"
 
 namespace pulse {
 namespace {
@@ -47,11 +54,42 @@ bool is_exhaustion(int error) noexcept {
   return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
-std::string why_not_executed(int error) {
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// The first line of a file, as far as the kernel looks at it; empty where it cannot be read.
+std::string first_line(const std::string& path) {
+  std::array<char, 256> bytes{};
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const ssize_t size = file.valid() ? read(file.get(), bytes.data(), bytes.size()) : 0;
+  const std::string_view text(bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+std::string why_no_interpreter(const std::string& path) {
+  std::string line = first_line(path);
+  if (!line.starts_with("#!")) return "the interpreter it names was not found";
+  const bool is_from_windows = line.ends_with('\r');
+  if (is_from_windows) line.pop_back();
+  const std::size_t begin = std::min(line.find_first_not_of(" \t", 2), line.size());
+  const std::string name = line.substr(begin, line.find_first_of(" \t", begin) - begin);
+  if (is_from_windows) {
+    return "its first line ends in CR LF, so " + name +
+           " with a CR is looked for: sed -i 's/\\r$//' " + path;
+  }
+  return "its first line names " + name + ", which was not found";
+}
+
+std::string why_no_program(const std::string& path) {
+  if (first_line(path).starts_with(kByteOrderMark)) {
+    return "a byte order mark stands before its #!: sed -i '1s/^\\xEF\\xBB\\xBF//' " + path;
+  }
+  return "it is neither a program for this machine nor a script that begins with #!";
+}
+
+std::string why_not_executed(int error, const std::string& path) {
   switch (error) {
-    case ENOEXEC:
-      return "it is neither a program for this machine nor a script that begins with #!";
-    case ENOENT: return "the interpreter it names was not found";
+    case ENOEXEC: return why_no_program(path);
+    case ENOENT: return why_no_interpreter(path);
     case EACCES:
       return "permission denied: it, its interpreter or its file system forbids execution";
     default: return std::generic_category().message(error);
@@ -70,7 +108,7 @@ ExecutionEnd describe_failed_start(int error, int stage, std::string_view path) 
   if (is_being_replaced) {
     end.error += "the file is being replaced";
   } else if (stage == Report::kExecute) {
-    end.error += why_not_executed(error);
+    end.error += storable_text(why_not_executed(error, std::string(path)));
   } else {
     end.error += std::generic_category().message(error);
   }
