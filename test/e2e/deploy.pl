@@ -22,6 +22,7 @@ subtest 'the systemd unit' => sub {
     append_to_file($copy, $unit);
     my ($out, $err) = run_command([ 'systemd-analyze', 'verify', '--man=no', $copy ]);
     is("$out$err", '', 'systemd has nothing to say of it');
+    unlike($unit, qr/^Documentation=file:/m, 'it names no file that is not installed');
     like($unit, qr/^KillMode=mixed$/m, 'a stop is told to the worker alone');
     my ($grace) = $unit =~ /--grace (\d+)s/;
     my ($limit) = $unit =~ /^TimeoutStopSec=(\d+)s$/m;
@@ -62,6 +63,8 @@ subtest 'the compose file' => sub {
         ok(-e "$folder/$build->{context}/$build->{dockerfile}", "$name: its Dockerfile");
         like($build->{target}, qr/^(?:$targets)$/, "$name: its stage");
     }
+    my ($tasks) = $services->{worker}{volumes}[0] =~ /^([^:]+):/;
+    ok(scalar(grep { -f && -x } glob "$folder/$tasks/*"), 'a task for its worker');
     ok(-e "$folder/create.sql", 'the script that creates the extension');
     is($services->{worker}{depends_on}{database}{condition}, 'service_healthy', 'one by one');
 };

@@ -87,7 +87,8 @@ for my $file (qw(process.py process.mjs process.sh)) {
     };
 }
 my $example = slurp_file('worker/examples/process.py');
-like(slurp_file('docs/tasks.md'), qr/\Q$example\E/, 'docs/tasks.md shows the one in Python');
+like(slurp_file('docs/tasks.md'), qr/^```python\n\Q$example\E```$/m,
+    'docs/tasks.md shows the one in Python, to be pasted as it is');
 
 subtest 'one job at a time, or as many as it says' => sub {
     my $worker = start(1, ['linger']);
