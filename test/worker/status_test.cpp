@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include "log_capture.hpp"
@@ -156,15 +157,14 @@ TEST_F(StatusTest, a_crowd_that_speaks_slowly_is_in_no_other_clients_way) {
     crowd.push_back(connect_to(port()));
     say(crowd.back(), "GET /livez HTTP/1.1\r\nX: ");
   }
-  std::atomic<bool> is_answered = false;
-  std::thread speakers([&] {
-    while (!is_answered) {
+  std::promise<void> answered;
+  std::thread speakers([&, until = answered.get_future()] {
+    while (until.wait_for(100ms) == std::future_status::timeout) {
       for (const UniqueFd& client : crowd) (void)!send(client.get(), "x", 1, MSG_NOSIGNAL);
-      std::this_thread::sleep_for(100ms);
     }
   });
   const std::string answer = ask("GET /livez");
-  is_answered = true;
+  answered.set_value();
   speakers.join();
   EXPECT_EQ(head_of(answer), "HTTP/1.1 200");
 }
