@@ -16,6 +16,11 @@ COMMENT ON COLUMN pulse.running_jobs.crashes IS 'Attempts that ended with the lo
 COMMENT ON COLUMN pulse.running_jobs.worker IS 'Name of the worker that has the job';
 COMMENT ON COLUMN pulse.running_jobs.cancel_requested_at IS
   'When cancel_job asked for the end of the attempt; NULL if it did not';
+COMMENT ON COLUMN pulse.running_jobs.queue_name IS 'Named queue; NULL without one';
+COMMENT ON COLUMN pulse.running_jobs.priority IS 'A lower number is claimed first';
+COMMENT ON COLUMN pulse.running_jobs.max_attempts IS 'Attempts that the job has in all';
+COMMENT ON COLUMN pulse.running_jobs.worker_id IS 'Worker that has the job';
+COMMENT ON COLUMN pulse.running_jobs.claimed_at IS 'When the worker claimed the job';
 
 CREATE OR REPLACE VIEW pulse.ended_jobs AS
   SELECT f.id, f.identifier, f.queue_name, f.priority, f.state, f.attempts, f.max_attempts,
@@ -29,6 +34,15 @@ COMMENT ON COLUMN pulse.ended_jobs.identifier IS 'Task of the job';
 COMMENT ON COLUMN pulse.ended_jobs.state IS 'failed, quarantined or cancelled';
 COMMENT ON COLUMN pulse.ended_jobs.crashes IS 'Attempts that ended with the loss of their worker';
 COMMENT ON COLUMN pulse.ended_jobs.worker_id IS 'Worker of the last attempt; NULL if it never ran';
+COMMENT ON COLUMN pulse.ended_jobs.queue_name IS 'Named queue; NULL without one';
+COMMENT ON COLUMN pulse.ended_jobs.priority IS 'A lower number was claimed first';
+COMMENT ON COLUMN pulse.ended_jobs.attempts IS 'Attempts consumed';
+COMMENT ON COLUMN pulse.ended_jobs.max_attempts IS 'Attempts that the job had in all';
+COMMENT ON COLUMN pulse.ended_jobs.created_at IS 'When the job was added';
+COMMENT ON COLUMN pulse.ended_jobs.run_at IS 'Time at which the last attempt was due';
+COMMENT ON COLUMN pulse.ended_jobs.claimed_at IS
+  'When the last attempt was claimed; NULL if it never ran';
+COMMENT ON COLUMN pulse.ended_jobs.finished_at IS 'When the job ended';
 
 CREATE OR REPLACE VIEW pulse.ended_by_hour AS
   SELECT pg_catalog.date_trunc('hour', f.finished_at) AS hour, f.identifier, f.state,
@@ -43,6 +57,7 @@ COMMENT ON COLUMN pulse.ended_by_hour.hour IS
 COMMENT ON COLUMN pulse.ended_by_hour.identifier IS 'Task of the jobs';
 COMMENT ON COLUMN pulse.ended_by_hour.state IS 'failed, quarantined or cancelled';
 COMMENT ON COLUMN pulse.ended_by_hour.jobs IS 'How many jobs ended so in this hour';
+COMMENT ON COLUMN pulse.ended_by_hour.last_finished_at IS 'When the last of these jobs ended';
 
 -- Operators delete what they have looked at, before its retention ends.
 CREATE OR REPLACE FUNCTION pulse.delete_finished(

@@ -247,3 +247,5 @@ COMMENT ON COLUMN pulse.stats.oldest_due_at IS
 COMMENT ON COLUMN pulse.stats.oldest_due_age IS 'How long that job has been due';
 COMMENT ON COLUMN pulse.stats.estimated IS 'A count of this row is not exact';
 COMMENT ON COLUMN pulse.stats.paused IS 'The queue is paused; NULL for a task';
+COMMENT ON COLUMN pulse.stats.name IS 'Name of the task or queue';
+COMMENT ON COLUMN pulse.stats.running IS 'Jobs that a worker has';

@@ -13,6 +13,15 @@ COMMENT ON TYPE pulse.finished_state IS 'How a job ended.';
 COMMENT ON TYPE pulse.job_spec IS
   'One job to add, an element of the argument of add_jobs. NULL takes the default that add_job '
   'has.';
+COMMENT ON COLUMN pulse.job_spec.identifier IS 'Name of the task';
+COMMENT ON COLUMN pulse.job_spec.payload IS 'What the task reads; NULL is an empty object';
+COMMENT ON COLUMN pulse.job_spec.queue_name IS 'Named queue; NULL for none';
+COMMENT ON COLUMN pulse.job_spec.run_at IS 'When the job falls due; NULL means now';
+COMMENT ON COLUMN pulse.job_spec.max_attempts IS
+  'Attempts of the job; NULL takes those of the task';
+COMMENT ON COLUMN pulse.job_spec.job_key IS 'Unique among waiting jobs; NULL for none';
+COMMENT ON COLUMN pulse.job_spec.priority IS 'A lower number is claimed first; NULL means 0';
+COMMENT ON COLUMN pulse.job_spec.flags IS 'A worker can refuse jobs by these; see claim';
 
 COMMENT ON TYPE pulse.claimed_job IS
   'A job as a claim hands it to its worker, with the token that names the claim.';
@@ -34,10 +43,22 @@ COMMENT ON COLUMN pulse.claimed_job.on_unreachable IS
   'What the worker does while the database is out of reach: continue or kill';
 COMMENT ON COLUMN pulse.claimed_job.handler IS
   'Function of this database that runs the job; NULL without one';
+COMMENT ON COLUMN pulse.claimed_job.id IS 'Id of the job';
+COMMENT ON COLUMN pulse.claimed_job.identifier IS 'Name of the task';
+COMMENT ON COLUMN pulse.claimed_job.payload IS 'What the producer gave';
+COMMENT ON COLUMN pulse.claimed_job.queue_name IS 'Named queue; NULL without one';
+COMMENT ON COLUMN pulse.claimed_job.priority IS 'A lower number is claimed first';
+COMMENT ON COLUMN pulse.claimed_job.run_at IS 'Time at which the job fell due';
+COMMENT ON COLUMN pulse.claimed_job.max_attempts IS 'Attempts that the job has in all';
+COMMENT ON COLUMN pulse.claimed_job.job_key IS 'Key of the job; NULL without one';
+COMMENT ON COLUMN pulse.claimed_job.flags IS 'Flags of the job; NULL without any';
+COMMENT ON COLUMN pulse.claimed_job.created_at IS 'When the job was added';
 
 COMMENT ON TYPE pulse.job_outcome IS
   'The answer of a plural call for one job: accepted, stale (the claim is over) or busy (another '
   'transaction holds the job: call again).';
+COMMENT ON COLUMN pulse.job_outcome.id IS 'Id of the job';
+COMMENT ON COLUMN pulse.job_outcome.outcome IS 'accepted, stale or busy';
 COMMENT ON TYPE pulse._ending IS
   'How one attempt ends, an element of the argument of _end_attempts.';
 COMMENT ON TYPE pulse._sweep_result IS 'The counts that a sweep returns.';
@@ -81,12 +102,25 @@ COMMENT ON COLUMN pulse.job.index_lane IS
   'The index that has the job: o(pen): ready, or claimed in place; p(arked); h(eld): indexed as '
   'running. No index may use the state: a claim in place changes it, and is a HOT update because '
   'no index has to follow';
+COMMENT ON COLUMN pulse.job.id IS 'Id of the job; no id is used twice';
+COMMENT ON COLUMN pulse.job.payload IS 'What the producer gave';
+COMMENT ON COLUMN pulse.job.state IS 'ready, parked or running';
+COMMENT ON COLUMN pulse.job.max_attempts IS 'Attempts that the job has in all';
+COMMENT ON COLUMN pulse.job.claimed_at IS 'When a worker claimed the job; NULL unless it runs';
+COMMENT ON COLUMN pulse.job.stage IS 'Last stage that the task reported';
+COMMENT ON COLUMN pulse.job.message IS 'Last message that the task reported';
+COMMENT ON COLUMN pulse.job.created_at IS 'When the job was added';
+COMMENT ON COLUMN pulse.job.updated_at IS 'When the job was last changed';
+COMMENT ON COLUMN pulse.job.cancel_reason IS 'Reason that cancel_job was given';
 
 COMMENT ON TABLE pulse.claim_batch IS
   'Claims in place whose jobs are not indexed as running: one row for up to 200 jobs of one '
   'claim.';
 COMMENT ON COLUMN pulse.claim_batch.remaining_jobs IS
   'How many of the jobs complete_many() has not ended; other calls may have ended some of these';
+COMMENT ON COLUMN pulse.claim_batch.worker_id IS 'Worker that claimed these jobs';
+COMMENT ON COLUMN pulse.claim_batch.token IS 'The claim of these jobs';
+COMMENT ON COLUMN pulse.claim_batch.job_ids IS 'The jobs that were claimed together';
 
 COMMENT ON TABLE pulse.finished_job IS
   'Jobs that ended and are kept: failed, quarantined and cancelled ones, and completed ones where '
@@ -96,6 +130,26 @@ COMMENT ON COLUMN pulse.finished_job.worker_id IS
 COMMENT ON COLUMN pulse.finished_job.token IS 'The claim that ended the job';
 COMMENT ON COLUMN pulse.finished_job.result IS
   'Stored by complete(); NULL for a job that did not complete';
+COMMENT ON COLUMN pulse.finished_job.id IS 'Id of the job';
+COMMENT ON COLUMN pulse.finished_job.identifier IS 'Name of the task';
+COMMENT ON COLUMN pulse.finished_job.payload IS 'What the producer gave';
+COMMENT ON COLUMN pulse.finished_job.queue_name IS 'Named queue; NULL without one';
+COMMENT ON COLUMN pulse.finished_job.priority IS 'A lower number was claimed first';
+COMMENT ON COLUMN pulse.finished_job.run_at IS 'Time at which the last attempt was due';
+COMMENT ON COLUMN pulse.finished_job.state IS 'completed, failed, quarantined or cancelled';
+COMMENT ON COLUMN pulse.finished_job.attempts IS 'Attempts consumed';
+COMMENT ON COLUMN pulse.finished_job.max_attempts IS 'Attempts that the job had in all';
+COMMENT ON COLUMN pulse.finished_job.crashes IS
+  'Attempts that ended with the death of their worker';
+COMMENT ON COLUMN pulse.finished_job.job_key IS 'Key of the job; NULL without one';
+COMMENT ON COLUMN pulse.finished_job.flags IS 'Flags of the job; NULL without any';
+COMMENT ON COLUMN pulse.finished_job.claimed_at IS
+  'When the last attempt was claimed; NULL if the job ended while it waited';
+COMMENT ON COLUMN pulse.finished_job.checkpoint IS 'Last checkpoint that the task reported';
+COMMENT ON COLUMN pulse.finished_job.last_error IS 'Error of the last attempt that ended with one';
+COMMENT ON COLUMN pulse.finished_job.revision IS 'Revision of the job at its end; see job';
+COMMENT ON COLUMN pulse.finished_job.created_at IS 'When the job was added';
+COMMENT ON COLUMN pulse.finished_job.finished_at IS 'When the job ended';
 
 COMMENT ON TABLE pulse.attempt IS
   'The audit trail: one row for each attempt that did not simply succeed, and one for each '
@@ -104,6 +158,12 @@ COMMENT ON COLUMN pulse.attempt.attempt IS 'Number of the attempt, from 1';
 COMMENT ON COLUMN pulse.attempt.outcome IS
   'How the attempt ended: completed, failed, lost, timed_out, stalled, interrupted, released or '
   'cancelled';
+COMMENT ON COLUMN pulse.attempt.job_id IS 'Id of the job';
+COMMENT ON COLUMN pulse.attempt.token IS 'The claim that began the attempt';
+COMMENT ON COLUMN pulse.attempt.worker_id IS 'Worker that had the job';
+COMMENT ON COLUMN pulse.attempt.claimed_at IS 'When the attempt began';
+COMMENT ON COLUMN pulse.attempt.ended_at IS 'When the attempt ended';
+COMMENT ON COLUMN pulse.attempt.error IS 'Why the attempt ended; NULL after a success';
 
 COMMENT ON TABLE pulse.worker IS 'Registered workers, one row per process; no id is used twice.';
 COMMENT ON COLUMN pulse.worker.boot_id IS 'Names this boot of the machine';
@@ -117,6 +177,15 @@ COMMENT ON COLUMN pulse.worker.state IS
   'alive, draining (asked to drain or to stop), lost or stopped';
 COMMENT ON COLUMN pulse.worker.reason IS 'Why the worker ended';
 COMMENT ON COLUMN pulse.worker.info IS 'What the worker told about itself and its machine';
+COMMENT ON COLUMN pulse.worker.id IS 'Id of the worker';
+COMMENT ON COLUMN pulse.worker.name IS 'Name that the worker gave; several may share one';
+COMMENT ON COLUMN pulse.worker.hostname IS 'Machine of the worker';
+COMMENT ON COLUMN pulse.worker.pid_namespace IS 'Namespace to which the pid belongs';
+COMMENT ON COLUMN pulse.worker.pid IS 'Id of the process';
+COMMENT ON COLUMN pulse.worker.heartbeat_interval IS
+  'Time between two heartbeats, as set when the worker registered';
+COMMENT ON COLUMN pulse.worker.started_at IS 'When the worker registered';
+COMMENT ON COLUMN pulse.worker.ended_at IS 'When the worker ended; NULL while it lives';
 
 COMMENT ON TABLE pulse.heartbeat IS
   'The last heartbeat of each worker that has not ended, and the worker''s status in the same '
@@ -146,16 +215,27 @@ COMMENT ON COLUMN pulse.heartbeat.default_timeout_us IS
 COMMENT ON COLUMN pulse.heartbeat.missing_job_ids IS
   'Jobs that the last heartbeat did not name; the next one that does not name them either ends '
   'their attempts';
+COMMENT ON COLUMN pulse.heartbeat.worker_id IS 'Id of the worker';
+COMMENT ON COLUMN pulse.heartbeat.last_heartbeat_at IS
+  'When the last heartbeat came, on the clock of the server';
+COMMENT ON COLUMN pulse.heartbeat.missing_tokens IS 'Claims of the jobs in missing_job_ids';
 
 COMMENT ON TABLE pulse.clock IS
   'The liveness clock: accumulated live time and the moment of the tick that wrote it. The '
   'greatest row counts.';
 COMMENT ON COLUMN pulse.clock.vt_us IS 'Accumulated live time, in microseconds';
+COMMENT ON COLUMN pulse.clock.slot IS
+  'Number of the row; a tick writes one whose live time is least';
+COMMENT ON COLUMN pulse.clock.last_tick IS 'When the clock last ticked';
+COMMENT ON COLUMN pulse.clock.timeline IS 'Timeline of the last tick';
 
 COMMENT ON TABLE pulse.queue IS
   'Settings of named queues. A queue without a row runs one job at a time.';
 COMMENT ON COLUMN pulse.queue.concurrency IS 'How many jobs of the queue run at a time';
 COMMENT ON COLUMN pulse.queue.paused IS 'No worker claims a job of a paused queue';
+COMMENT ON COLUMN pulse.queue.queue_name IS 'Name of the queue';
+COMMENT ON COLUMN pulse.queue.created_at IS 'When the queue got settings';
+COMMENT ON COLUMN pulse.queue.updated_at IS 'When the settings last changed';
 
 COMMENT ON TABLE pulse.task IS 'Settings of tasks; NULL, or no row, takes the default.';
 COMMENT ON COLUMN pulse.task.max_attempts IS 'Attempts of a job that is added without max_attempts';
@@ -181,6 +261,9 @@ COMMENT ON COLUMN pulse.task.on_unreachable IS
 COMMENT ON COLUMN pulse.task.handler IS
   'Full name of the function that runs the task; text, because pg_upgrade refuses a column of '
   'regprocedure';
+COMMENT ON COLUMN pulse.task.identifier IS 'Name of the task';
+COMMENT ON COLUMN pulse.task.created_at IS 'When the task got settings';
+COMMENT ON COLUMN pulse.task.updated_at IS 'When the settings last changed';
 
 COMMENT ON TABLE pulse.installation IS
   'The server, database and job table that these jobs belong to. Elsewhere they are a copy: no '
@@ -190,6 +273,12 @@ COMMENT ON COLUMN pulse.installation.epoch_base IS
 COMMENT ON COLUMN pulse.installation.timeline IS 'The last timeline on which a number was made';
 COMMENT ON COLUMN pulse.installation.moved_at IS
   'When the same tables were last found under another system identifier';
+COMMENT ON COLUMN pulse.installation.id IS 'Names this installation';
+COMMENT ON COLUMN pulse.installation.system_identifier IS 'Identifier of the server';
+COMMENT ON COLUMN pulse.installation.database_oid IS 'Oid of the database';
+COMMENT ON COLUMN pulse.installation.job_oid IS 'Oid of the table pulse.job';
+COMMENT ON COLUMN pulse.installation.created_at IS 'When the first number was made here';
 
 COMMENT ON TABLE pulse.installation_witness IS
   'The installation that these files belong to; no dump contains it.';
+COMMENT ON COLUMN pulse.installation_witness.installation_id IS 'Id of the installation';

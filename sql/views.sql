@@ -7,6 +7,12 @@ CREATE OR REPLACE VIEW pulse.settings AS
    -- Reading the version loads the library, without which the server knows no setting of pg_pulse.
    WHERE pulse.version() IS NOT NULL AND s.name LIKE 'pulse.%';
 COMMENT ON VIEW pulse.settings IS 'The settings of pg_pulse as this session sees them.';
+COMMENT ON COLUMN pulse.settings.name IS 'Name of the setting';
+COMMENT ON COLUMN pulse.settings.setting IS 'Value in this session';
+COMMENT ON COLUMN pulse.settings.unit IS 'Unit of the value; NULL without one';
+COMMENT ON COLUMN pulse.settings.default_setting IS 'Value without any configuration';
+COMMENT ON COLUMN pulse.settings.source IS 'Where the value comes from, as in pg_settings';
+COMMENT ON COLUMN pulse.settings.description IS 'What the setting does';
 
 -- The liveness clock stands only on a primary. A view on a standby shows what the primary wrote.
 CREATE OR REPLACE VIEW pulse.worker_status AS
@@ -41,6 +47,18 @@ COMMENT ON COLUMN pulse.worker_status.silent_for IS
 COMMENT ON COLUMN pulse.worker_status.attached IS
   'The worker lives and its attached session is there; false as soon as that session has ended';
 COMMENT ON COLUMN pulse.worker_status.reason IS 'Why the worker ended';
+COMMENT ON COLUMN pulse.worker_status.id IS 'Id of the worker';
+COMMENT ON COLUMN pulse.worker_status.name IS 'Name that the worker gave';
+COMMENT ON COLUMN pulse.worker_status.hostname IS 'Machine of the worker';
+COMMENT ON COLUMN pulse.worker_status.pid IS 'Id of the process';
+COMMENT ON COLUMN pulse.worker_status.tasks IS
+  'Tasks that the worker serves; NULL means every task';
+COMMENT ON COLUMN pulse.worker_status.last_heartbeat_at IS 'When the last heartbeat came';
+COMMENT ON COLUMN pulse.worker_status.heartbeat_interval IS 'Time between two heartbeats';
+COMMENT ON COLUMN pulse.worker_status.sweep_threshold IS 'Silence after which the worker is lost';
+COMMENT ON COLUMN pulse.worker_status.running_jobs IS 'How many jobs the worker has';
+COMMENT ON COLUMN pulse.worker_status.started_at IS 'When the worker registered';
+COMMENT ON COLUMN pulse.worker_status.ended_at IS 'When the worker ended; NULL while it lives';
 
 CREATE OR REPLACE VIEW pulse.stale AS
   -- Each worker is judged once, not once per job.
@@ -73,3 +91,5 @@ COMMENT ON VIEW pulse.stale IS
 COMMENT ON COLUMN pulse.stale.oldest_claim IS 'The earliest claim of these jobs';
 COMMENT ON COLUMN pulse.stale.late_jobs IS
   'How many of them are past their timeout or stall_timeout, whatever their worker does';
+COMMENT ON COLUMN pulse.stale.identifier IS 'Task of these jobs';
+COMMENT ON COLUMN pulse.stale.jobs IS 'How many jobs of the task';

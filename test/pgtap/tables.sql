@@ -1,6 +1,6 @@
 -- sql/tables.sql: what is stored, and what a dump takes along.
 \ir support/setup.psql
-SELECT plan(68);
+SELECT plan(69);
 
 SELECT has_table('pulse', name, format('pulse.%s is a table', name))
   FROM unnest(ARRAY['job', 'finished_job', 'attempt', 'worker', 'heartbeat', 'queue', 'task'])
@@ -49,6 +49,12 @@ SELECT is_empty(
      WHERE c.relnamespace = 'pulse'::regnamespace AND c.relkind IN ('r', 'v')
        AND obj_description(c.oid, 'pg_class') IS NULL$$,
   'every table and view has a comment');
+SELECT is_empty(
+  $$SELECT c.oid::regclass, a.attname FROM pg_class AS c
+      JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+     WHERE c.relnamespace = 'pulse'::regnamespace AND c.relkind IN ('r', 'v', 'c')
+       AND c.relname NOT LIKE '\_%' AND col_description(c.oid, a.attnum) IS NULL$$,
+  'so has every column of those that are not internal, and every attribute of a type');
 SELECT results_eq(
   $$SELECT seqrelid::regclass::text, seqcache, seqcycle FROM pg_sequence
      WHERE seqrelid IN ('pulse.token_seq'::regclass, 'pulse.worker_id_seq'::regclass) ORDER BY 1$$,
