@@ -35,6 +35,10 @@ granted (`grant_producer`, `grant_worker`, `grant_operator`, `grant_observer`). 
 extension executes everything. A function runs with the rights of that owner (`SECURITY DEFINER`)
 unless its entry says `SECURITY INVOKER`. A name that begins with an underscore is the extension's
 own.
+
+PostgreSQL calls a function only with arguments of its types: an argument of type `jsonb` needs the
+cast `::json`, a `bigint` one `::int`. Without it the server says that the
+[function does not exist](errors.md#function-does-not-exist).
 TEXT
 }
 
