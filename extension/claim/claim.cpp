@@ -157,10 +157,8 @@ void remember_marks(Claim* claim) {
 // The claim terms: the tasks of the claim and its forbidden flags.
 uint64 wake_group_of(const Claim* claim) {
   uint64 wake_group = claim->worker.wake_group;
-  for (int i = 0; i < claim->forbidden_count; i++) {
-    text* flag = DatumGetTextPP(claim->forbidden_flags[i]);
-    wake_group += ~fnv1a(VARDATA_ANY(flag), VARSIZE_ANY_EXHDR(flag));
-  }
+  for (int i = 0; i < claim->forbidden_count; i++)
+    wake_group += ~fnv1a(DatumGetTextPP(claim->forbidden_flags[i]));
   return wake_group;
 }
 

@@ -76,9 +76,8 @@ void name_tasks(ClaimingWorker* worker) {
   worker->wake_group = 0;
   for (int i = 0; i < worker->task_count; i++) {
     text* task = DatumGetTextPP(worker->tasks[i]);
-    worker->task_bits |= UINT64CONST(1) << task_bit(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));
-    worker->wake_group +=
-        fnv1a(VARDATA_ANY(task), VARSIZE_ANY_EXHDR(task));  // order does not matter
+    worker->task_bits |= UINT64CONST(1) << task_bit(task);
+    worker->wake_group += fnv1a(task);  // order does not matter
   }
 }
 

@@ -55,8 +55,7 @@ void take_reserved(Claim* claim, TupleTableSlot* row) {
   TaskCursor cursor = {};
   cursor.scan.slot = row;
   cursor.identifier = value_of(row, kJobIdentifier);
-  text* name = DatumGetTextPP(cursor.identifier);
-  cursor.bit = task_bit(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+  cursor.bit = task_bit(DatumGetTextPP(cursor.identifier));
   note_claimed(cursor.bit);
   take_row(claim, &cursor, row->tts_tid);
 }

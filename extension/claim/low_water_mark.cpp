@@ -94,9 +94,9 @@ uint64 mark_generation(MarkBucket* bucket) {
   return generation;
 }
 
-uint64 mark_task(const char* identifier, int length) {
+uint64 mark_task(const text* identifier) {
   // Includes the table's oid, so that a new installation in this database ignores the old marks.
-  uint64 task = fnv1a(identifier, length) ^ (static_cast<uint64>(catalog()->job) << 32);
+  uint64 task = fnv1a(identifier) ^ (static_cast<uint64>(catalog()->job) << 32);
   return task ? task : 1;
 }
 

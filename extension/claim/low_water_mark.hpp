@@ -75,7 +75,7 @@ void lower_marks_to(const EarliestRunAt& earliest);
 uint64 mark_generation(MarkBucket* bucket);
 
 // A hash that identifies the task in this job table; never 0.
-uint64 mark_task(const char* identifier, int length);
+uint64 mark_task(const text* identifier);
 
 // Stores the priorities with a mark, in ascending order, at most kMarksPerBit; returns their
 // number.

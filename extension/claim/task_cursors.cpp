@@ -19,15 +19,15 @@ void add_cursor(Claim* claim, Datum identifier) {
   claim->cursors = lappend(claim->cursors, cursor);
   text* name = DatumGetTextPP(identifier);
   cursor->identifier = identifier;
-  cursor->bit = task_bit(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+  cursor->bit = task_bit(name);
   cursor->scan.relation = claim->table.relation;
   cursor->scan.index = claim->index;
   cursor->scan.snapshot = claim->table.snapshot;
   cursor->scan.now = claim->stamp.now;
   cursor->scan.state = catalog()->state_ready;
   cursor->scan.marks = {claim->marks ? claim->marks + cursor->bit : nullptr, cursor->bit,
-                        mark_task(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)),
-                        claim->mark_generation[cursor->bit], own_ready_from(cursor->bit)};
+                        mark_task(name), claim->mark_generation[cursor->bit],
+                        own_ready_from(cursor->bit)};
   fix_text(&cursor->scan, identifier);
   cursor->due = first_due(&cursor->scan);
 }

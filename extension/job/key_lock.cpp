@@ -12,8 +12,6 @@ constexpr uint64 kBuckets = 256;
 
 int exact_keys = 0;
 
-uint64 hash_of(const text* key) { return fnv1a(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key)); }
-
 uint64 key_bucket(uint64 hash) { return (hash >> 40) % kBuckets; }
 
 bool acquire(LockKind kind, uint64 key, LOCKMODE mode, bool wait) {
@@ -50,7 +48,7 @@ void lock_keys(ArrayType* keys) {
   auto* hashes = static_cast<uint64*>(palloc(sizeof(uint64) * Max(count, 1)));
   int hash_count = 0;
   for (int i = 0; i < count; i++)
-    if (!nulls[i]) hashes[hash_count++] = hash_of(DatumGetTextPP(elements[i]));
+    if (!nulls[i]) hashes[hash_count++] = fnv1a(DatumGetTextPP(elements[i]));
   if (exact_keys + hash_count > kExactKeys) exact_keys = kExactKeys;
   qsort(hashes, hash_count, sizeof(uint64), by_bucket);
   for (int i = 0; i < hash_count; i++) acquire_key(hashes[i], true);
@@ -58,9 +56,9 @@ void lock_keys(ArrayType* keys) {
 
 }  // namespace
 
-void lock_key(const text* key) { acquire_key(hash_of(key), true); }
+void lock_key(const text* key) { acquire_key(fnv1a(key), true); }
 
-bool try_lock_key(const text* key) { return acquire_key(hash_of(key), false); }
+bool try_lock_key(const text* key) { return acquire_key(fnv1a(key), false); }
 
 void forget_key_locks() { exact_keys = 0; }
 

@@ -175,9 +175,7 @@ void open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
 }
 
 void promote_queue(Datum name, int slot, PromotionBudget* budget) {
-  text* label = DatumGetTextPP(name);
-  uint64 hash = fnv1a(VARDATA_ANY(label), VARSIZE_ANY_EXHDR(label));
-  if (!try_advisory_lock(LockKind::kQueue, hash, ExclusiveLock)) {
+  if (!try_advisory_lock(LockKind::kQueue, fnv1a(DatumGetTextPP(name)), ExclusiveLock)) {
     return_queue_mark(slot);
     budget->busy = true;
     return;

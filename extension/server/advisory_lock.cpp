@@ -21,9 +21,7 @@ bool is_free(const LOCKTAG& tag) {
   return true;
 }
 
-LOCKTAG queue_tag(text* name) {
-  return tag_of(LockKind::kQueue, fnv1a(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)));
-}
+LOCKTAG queue_tag(text* name) { return tag_of(LockKind::kQueue, fnv1a(name)); }
 
 }  // namespace
 

@@ -249,12 +249,12 @@ bool lower_due(pg_atomic_uint64* due, TimestampTz at) {
 }
 
 int queue_slot(const text* name) {
-  uint64 hash = fnv1a(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+  uint64 hash = fnv1a(name);
   return static_cast<int>((hash ^ (hash >> 32)) % kQueueSlots);
 }
 
-int task_bit(const char* identifier, int length) {
-  uint64 hash = fnv1a(identifier, length);
+int task_bit(const text* identifier) {
+  uint64 hash = fnv1a(identifier);
   return static_cast<int>((hash ^ (hash >> 32)) % kTaskBits);
 }
 

@@ -168,6 +168,6 @@ bool lower_due(pg_atomic_uint64* due, TimestampTz at);
 int queue_slot(const text* name);
 
 // The task bit of an identifier.
-int task_bit(const char* identifier, int length);
+int task_bit(const text* identifier);
 
 }  // namespace pulse

@@ -46,4 +46,8 @@ inline uint64 fnv1a(const char* data, int length) {
   return hash;
 }
 
+inline uint64 fnv1a(const text* value) {
+  return fnv1a(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+}
+
 }  // namespace pulse

@@ -116,15 +116,11 @@ void lower_time(TimestampTz* earliest, TimestampTz at) {
   if (!*earliest || at < *earliest) *earliest = at;
 }
 
-int bit_of(const text* identifier) {
-  return task_bit(VARDATA_ANY(identifier), VARSIZE_ANY_EXHDR(identifier));
-}
-
 }  // namespace
 
 void note_ready(const text* identifier, TimestampTz run_at) {
   if (!begin_pending()) return;
-  int bit = bit_of(identifier);
+  int bit = task_bit(identifier);
   lower_earliest(&pending.ready, bit, run_at);
   if (run_at > wall_now())
     lower_earliest(&pending.due, bit, run_at);
@@ -162,7 +158,7 @@ void note_job(const text* identifier, const text* queue_name, TimestampTz run_at
   if (run_at > wall_now())
     note_parked_due(run_at);
   else
-    note_more(bit_of(identifier));
+    note_more(task_bit(identifier));
 }
 
 void note_queue_slot(int slot) {
