@@ -106,18 +106,19 @@ void set_unless_null(JobChange* change, JobColumn column, const NullableDatum& v
   if (!value.isnull) change->set(column, value.value);
 }
 
-void wake_for_requeued(TupleTableSlot* row, TimestampTz run_at) {
+// Takes the row as it is stored: a moment later than that would leave the job below the low-water
+// mark of its task. A trigger may have changed the row.
+void wake_for_requeued(TupleTableSlot* row) {
   bool has_queue = is_set(row, kJobQueueName);
   note_job(DatumGetTextPP(value_of(row, kJobIdentifier)),
-           has_queue ? DatumGetTextPP(value_of(row, kJobQueueName)) : nullptr, run_at);
+           has_queue ? DatumGetTextPP(value_of(row, kJobQueueName)) : nullptr,
+           DatumGetTimestampTz(value_of(row, kJobRunAt)));
 }
 
 // The only function that makes a running job wait again.
-void requeue(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
-             const Decision& decision) {
+void requeue(AttemptEnds* ends, const Ending& ending, const Decision& decision) {
   static const JobColumn claim_columns[] = {kJobWorkerId, kJobToken, kJobClaimedAt, kJobClaimedLive,
                                             kJobActivityLive};
-  wake_for_requeued(row, decision.run_at);
   JobChange change = {};
   change.set_waiting(decision.state);
   change.set(kJobAttempts, Int16GetDatum(decision.attempts));
@@ -132,6 +133,7 @@ void requeue(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
   for (JobColumn column : claim_columns) change.clear(column);
   change.set(kJobUpdatedAt, TimestampTzGetDatum(ends->records.now));
   update_locked_row(&ends->jobs.table, &change);
+  wake_for_requeued(ends->jobs.table.changed);
 }
 
 void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
@@ -157,7 +159,7 @@ void write(AttemptEnds* ends, const Ending& ending, const Decision& decision) {
                        : ending.outcome,
                    ending.error);
   if (waits_again(decision))
-    requeue(ends, row, ending, decision);
+    requeue(ends, ending, decision);
   else
     archive(ends, row, ending, decision);
 }

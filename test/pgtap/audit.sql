@@ -1,7 +1,7 @@
 -- extension/job/statement_write.cpp: a DBA's triggers on pulse.job see every change of every job,
 -- however it is made, and none is lost when a trigger suppresses it.
 \ir support/setup.psql
-SELECT plan(60);
+SELECT plan(61);
 
 -- --- an audit, by row and by statement -----------------------------------------------------------
 
@@ -274,6 +274,21 @@ SELECT is((SELECT note FROM pulse.job WHERE id = :noted), 'theirs', 'which chang
 SELECT token FROM pulse.job WHERE id = :noted \gset
 SELECT pulse.complete(:noted, :token) \g /dev/null
 SELECT is(state_of(:noted), 'gone', 'and completed');
+
+-- A trigger that lets a job run sooner than its worker asked for.
+CREATE FUNCTION public.hurry() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.run_at := least(NEW.run_at, pulse.now() - interval '1 minute');
+  RETURN NEW;
+END $$;
+CREATE TRIGGER hurry BEFORE UPDATE ON pulse.job
+  FOR EACH ROW WHEN (NEW.state = 'ready') EXECUTE FUNCTION public.hurry();
+SELECT given_worker('sue', '{hurried}') AS sue, given_job('hurried') AS hurried \gset
+SELECT token FROM pulse.claim(:sue) \gset
+SELECT pulse.snooze(:hurried, :token, '1 hour') \g /dev/null
+SELECT is(claimed_ids(:sue), ARRAY[:hurried::bigint], 'a trigger hurries a job past its snooze');
+DROP TRIGGER hurry ON pulse.job;
+
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 SELECT * FROM finish();
