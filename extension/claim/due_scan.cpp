@@ -91,14 +91,15 @@ int64 pages_read() { return pgBufferUsage.shared_blks_hit + pgBufferUsage.shared
 void begin_check(DueScan* scan, int16 priority, const FoundMark& mark) {
   scan->check_pages = mark.checked.run_at == PG_INT64_MIN ? pages_read() : -1;
   scan->checked = priority;
-  scan->left_to_check = kMaxChecked;
+  scan->left_to_check = Max(kMaxChecked / scan->marks.sharers, 1);
+  scan->has_checked = false;
   scan->check_end = mark.key;
 }
 
 // A mark costs each claim an index descent. A priority without entries and without pages of dead
 // entries needs none.
 void forget_if_empty(DueScan* scan) {
-  bool is_empty = scan->left_to_check == kMaxChecked && scan->check_pages >= 0;
+  bool is_empty = scan->left_to_check > 0 && !scan->has_checked && scan->check_pages >= 0;
   if (is_empty && pages_read() - scan->check_pages <= kFewPages)
     forget_mark(scan->marks, static_cast<int16>(scan->checked));
   scan->left_to_check = 0;
@@ -148,6 +149,7 @@ bool end_check(DueScan* scan) {
     scan->left_to_check = 0;
     return false;
   }
+  scan->has_checked = true;
   if (--scan->left_to_check > 0) return false;
   auto priority = static_cast<int16>(scan->walk.priority);
   bool is_left = scan->walk.is_left;
@@ -222,6 +224,7 @@ bool first_due(DueScan* scan) {
   scan->walk.priority = kNoPriority;
   scan->checked = kNoPriority;
   scan->known_count = marked_priorities(scan->marks, scan->known);
+  scan->marks.sharers *= Max(scan->known_count, 1);
   if (scan->known_count > 0 && scan->known[0] == PG_INT16_MIN) {
     enter_next_known(scan);
   } else {

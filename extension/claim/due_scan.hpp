@@ -33,6 +33,7 @@ struct DueScan : OrderedScan {
   int next_known;
   int checked;         // priority whose expired mark this scan checks below
   int left_to_check;   // entries still to check below the mark; 0: the check is over
+  bool has_checked;    // the check has read an entry
   OrderKey check_end;  // the mark, where the check ends
   int64 check_pages;   // pages read before the check; -1: it does not begin at the front
   bool is_range_open;  // begin_range() was called, and the walk is still in the range's priority

@@ -19,18 +19,22 @@ MarkBucket* buckets = nullptr;
 
 // The mark of this task and priority, if there is one.
 LowWaterMark* mark_in_bucket(const MarkView& view, int16 priority) {
-  for (LowWaterMark& mark : view.bucket->mark)
-    if (mark.task == view.task && mark.priority == priority) return &mark;
+  LowWaterMark* end = view.bucket->mark + view.bucket->used;
+  for (LowWaterMark* mark = view.bucket->mark; mark < end; mark++)
+    if (mark->task == view.task && mark->priority == priority) return mark;
   return nullptr;
 }
 
-// The mark of this task and priority, else a free slot, else the one that expires first.
-LowWaterMark* slot_for_mark(MarkBucket* bucket, uint64 task, int16 priority) {
-  LowWaterMark* slot = &bucket->mark[0];
-  for (LowWaterMark& mark : bucket->mark) {
-    if (mark.task == task && mark.priority == priority) return &mark;
-    if (mark.task == 0 || mark.expires < slot->expires) slot = &mark;
-  }
+// A new mark for this task and priority, in place of the one that expires first if all are used.
+LowWaterMark* new_mark(const MarkView& view, int16 priority) {
+  MarkBucket* bucket = view.bucket;
+  LowWaterMark* slot = bucket->mark;
+  if (bucket->used < kMarksPerBit)
+    slot += bucket->used++;
+  else
+    for (LowWaterMark& mark : bucket->mark)
+      if (mark.expires < slot->expires) slot = &mark;
+  *slot = {view.task, kFront, kFront, 0, priority, false};
   return slot;
 }
 
@@ -53,6 +57,15 @@ bool limit_to_recent(const MarkBucket* bucket, uint64 known_generation, OrderKey
     if (precedes(lowered, *key)) *key = lowered;
   }
   return true;
+}
+
+int compare_priorities(const void* a, const void* b) {
+  return *static_cast<const int16*>(a) - *static_cast<const int16*>(b);
+}
+
+// When a mark expires after a check that began then.
+TimestampTz expiry_after(const MarkView& view, TimestampTz now, TimestampTz began) {
+  return now + Min(Max(now - began, 1) * kCheckShare * view.sharers, kMaxExpiryUs);
 }
 
 }  // namespace
@@ -78,7 +91,7 @@ void reset_low_water_marks(int database) {
   for (int bit = 0; buckets && bit < kTaskBits; bit++) {
     MarkBucket* bucket = mark_bucket(database, bit);
     SpinLockAcquire(&bucket->lock);
-    memset(bucket->mark, 0, sizeof(bucket->mark));
+    bucket->used = 0;
     SpinLockRelease(&bucket->lock);
   }
 }
@@ -96,22 +109,17 @@ uint64 mark_generation(MarkBucket* bucket) {
 
 uint64 mark_task(const text* identifier) {
   // Includes the table's oid, so that a new installation in this database ignores the old marks.
-  uint64 task = fnv1a(identifier) ^ (static_cast<uint64>(catalog()->job) << 32);
-  return task ? task : 1;
+  return fnv1a(identifier) ^ (static_cast<uint64>(catalog()->job) << 32);
 }
 
 int marked_priorities(const MarkView& view, int16* priorities) {
   if (!view.bucket) return 0;
   int count = 0;
   SpinLockAcquire(&view.bucket->lock);
-  for (const LowWaterMark& mark : view.bucket->mark) {
-    if (mark.task != view.task) continue;
-    int slot = count++;
-    for (; slot > 0 && priorities[slot - 1] > mark.priority; slot--)
-      priorities[slot] = priorities[slot - 1];
-    priorities[slot] = mark.priority;
-  }
+  for (int i = 0; i < view.bucket->used; i++)
+    if (view.bucket->mark[i].task == view.task) priorities[count++] = view.bucket->mark[i].priority;
   SpinLockRelease(&view.bucket->lock);
+  if (count > 1) qsort(priorities, count, sizeof(int16), compare_priorities);
   return count;
 }
 
@@ -150,8 +158,8 @@ Reservation advance_mark(const MarkView& view, int16 priority, OrderKey to) {
   OrderKey limit = to;
   bool is_done = limit_to_recent(view.bucket, view.generation, &limit) && !precedes(limit, to);
   if (is_done && !mark) {
-    mark = slot_for_mark(view.bucket, view.task, priority);
-    *mark = {view.task, priority, kFront, now + kMinExpiryUs, false, kFront};
+    mark = new_mark(view, priority);
+    mark->expires = now + kMinExpiryUs;
   }
   if (is_done && precedes(from, to)) mark->key = to;
   SpinLockRelease(&view.bucket->lock);
@@ -169,7 +177,7 @@ void return_to_mark(const MarkView& view, int16 priority, OrderKey key) {
 TimestampTz record_checked(const MarkView& view, int16 priority, OrderKey checked,
                            TimestampTz check_started) {
   TimestampTz now = wall_now();
-  TimestampTz expires = now + Min(Max(now - check_started, 1) * kCheckShare, kMaxExpiryUs);
+  TimestampTz expires = expiry_after(view, now, check_started);
   SpinLockAcquire(&view.bucket->lock);
   if (LowWaterMark* mark = mark_in_bucket(view, priority)) {
     mark->is_checked = false;
@@ -182,7 +190,8 @@ TimestampTz record_checked(const MarkView& view, int16 priority, OrderKey checke
 
 void forget_mark(const MarkView& view, int16 priority) {
   SpinLockAcquire(&view.bucket->lock);
-  if (LowWaterMark* mark = mark_in_bucket(view, priority)) mark->task = 0;
+  if (LowWaterMark* mark = mark_in_bucket(view, priority))
+    *mark = view.bucket->mark[--view.bucket->used];
   SpinLockRelease(&view.bucket->lock);
 }
 
@@ -191,16 +200,15 @@ void raise_mark(const MarkView& view, int16 priority, OrderKey key, TimestampTz 
   if (!view.bucket) return;
   TimestampTz now = wall_now();
   bool is_new = expires == 0;
-  if (is_new)
-    expires = now + Min(Max((now - walk_started) * kCheckShare, kMinExpiryUs), kMaxExpiryUs);
+  if (is_new) expires = Max(expiry_after(view, now, walk_started), now + kMinExpiryUs);
   SpinLockAcquire(&view.bucket->lock);
   if (limit_to_recent(view.bucket, view.generation, &key)) {
-    LowWaterMark* mark = slot_for_mark(view.bucket, view.task, priority);
-    bool is_same = mark->task == view.task && mark->priority == priority;
+    LowWaterMark* mark = mark_in_bucket(view, priority);
+    if (!mark) mark = new_mark(view, priority);
     // Another claim may have raised the mark further meanwhile.
     bool is_further = precedes(mark->key, key);
-    if (!is_same || (is_new && (is_further || mark->expires <= now || mark->is_checked)))
-      *mark = {view.task, priority, key, expires, false, kFront};
+    if (mark->expires == 0 || (is_new && (is_further || mark->expires <= now || mark->is_checked)))
+      *mark = {view.task, key, kFront, expires, priority, false};
     else if (is_further)
       mark->key = key;
   }
@@ -212,8 +220,8 @@ namespace {
 void lower_marks_of(MarkBucket* bucket, TimestampTz run_at) {
   SpinLockAcquire(&bucket->lock);
   remember_lowering(bucket, run_at);
-  for (LowWaterMark& mark : bucket->mark)
-    if (run_at <= mark.key.run_at) mark.key = {run_at, PG_INT64_MIN};
+  for (int i = 0; i < bucket->used; i++)
+    if (run_at <= bucket->mark[i].key.run_at) bucket->mark[i].key = {run_at, PG_INT64_MIN};
   SpinLockRelease(&bucket->lock);
 }
 

@@ -14,6 +14,7 @@
 // hand. So marks expire. The next claim then checks up to 1,000 entries below the mark and
 // continues at the mark; a later claim checks the next entries. So no claim takes long, however
 // many entries an old snapshot keeps there, and all checks together take a fiftieth of the time.
+// Claims share both limits among their marks, so that each mark is checked, however many there are.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -21,7 +22,8 @@
 
 namespace pulse {
 
-constexpr int kMarksPerBit = 4;
+// A task beyond the limit, or a priority, is scanned from its front.
+constexpr int kMarksPerBit = 32;
 constexpr int kRecentKeys = 64;
 
 struct OrderKey {
@@ -32,12 +34,12 @@ struct OrderKey {
 bool precedes(OrderKey a, OrderKey b);
 
 struct LowWaterMark {
-  uint64 task;  // 0: free
-  int16 priority;
+  uint64 task;
   OrderKey key;
-  TimestampTz expires;
-  bool is_checked;   // it expired and one claim checks below it; other claims start at it
   OrderKey checked;  // the key up to which the checks have come
+  TimestampTz expires;
+  int16 priority;
+  bool is_checked;  // it expired and one claim checks below it; other claims start at it
 };
 
 // The marks of all tasks that share a task bit.
@@ -45,6 +47,7 @@ struct MarkBucket {
   slock_t lock;
   uint64 generation;                // number of lowerings
   TimestampTz recent[kRecentKeys];  // run_at of the last lowerings, at generation % kRecentKeys
+  int used;                         // number of marks
   LowWaterMark mark[kMarksPerBit];
 };
 
@@ -55,6 +58,7 @@ struct MarkView {
   uint64 task;
   uint64 generation;       // of the bucket, read before the claim's snapshot
   TimestampTz own_run_at;  // run_at of the first job that this transaction made ready
+  int sharers;             // number of marks that share the checks of the claim, about
 };
 
 // Shared memory for that many databases; only in a server that preloads the library.
@@ -74,7 +78,7 @@ void lower_marks_to(const EarliestRunAt& earliest);
 // The bucket's generation; call it before the claim's snapshot is taken.
 uint64 mark_generation(MarkBucket* bucket);
 
-// A hash that identifies the task in this job table; never 0.
+// A hash that identifies the task in this job table.
 uint64 mark_task(const text* identifier);
 
 // Stores the priorities with a mark, in ascending order, at most kMarksPerBit; returns their

@@ -25,9 +25,12 @@ void add_cursor(Claim* claim, Datum identifier) {
   cursor->scan.snapshot = claim->table.snapshot;
   cursor->scan.now = claim->stamp.now;
   cursor->scan.state = catalog()->state_ready;
-  cursor->scan.marks = {claim->marks ? claim->marks + cursor->bit : nullptr, cursor->bit,
-                        mark_task(name), claim->mark_generation[cursor->bit],
-                        own_ready_from(cursor->bit)};
+  cursor->scan.marks = {claim->marks ? claim->marks + cursor->bit : nullptr,
+                        cursor->bit,
+                        mark_task(name),
+                        claim->mark_generation[cursor->bit],
+                        own_ready_from(cursor->bit),
+                        Max(claim->worker.task_count, list_length(claim->cursors))};
   fix_text(&cursor->scan, identifier);
   cursor->due = first_due(&cursor->scan);
 }
