@@ -84,6 +84,13 @@ bool consider(Claim* claim, TaskCursor* cursor) {
   return take_row(claim, cursor, cursor->scan.slot->tts_tid);
 }
 
+// Hands out the current job of the cursor, or leaves it to other claims.
+void use_row(Claim* claim, TaskCursor* cursor) {
+  if (skip_claimed(claim, cursor) || take_range(claim, cursor)) return;
+  if (!consider(claim, cursor)) leave_row(&cursor->scan);
+  cursor->due = next_due(&cursor->scan);
+}
+
 void hand_out(Claim* claim) {
   check_isolated_job(claim);
   if (claim->closed) return;
@@ -91,11 +98,12 @@ void hand_out(Claim* claim) {
   while (claim->claimed < claim->max_jobs && !claim->closed) {
     TaskCursor* cursor = best_cursor(claim);
     if (!cursor) break;
-    if (skip_claimed(claim, cursor) || take_range(claim, cursor)) continue;
-    if (!consider(claim, cursor)) leave_row(&cursor->scan);
-    cursor->due = next_due(&cursor->scan);
+    use_row(claim, cursor);
+    if (!cursor->due) close_cursor(claim, cursor);
   }
   close_cursors(claim);
+  // This worker may be busy from here on; the waiter that wakes looks at the other names.
+  if (claim->leaves_names && claim->claimed > 0 && was_woken()) note_more(0);
 }
 
 // --- the call -----------------------------------------------------------------------------------
@@ -168,8 +176,9 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   admit_worker(&claim->worker, PG_GETARG_INT64(0));
   choose_tasks(&claim->worker, PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2));
   // A draining worker may wait, but must not take a wake-up from a worker that can claim.
-  sample_generations(claim->worker.worker_id, claim->worker.draining ? 0 : claim->worker.task_bits,
-                     wake_group_of(claim), claim->start_jobs);
+  claim->continues_round = sample_generations(claim->worker.worker_id,
+                                              claim->worker.draining ? 0 : claim->worker.task_bits,
+                                              wake_group_of(claim), claim->start_jobs);
   if (claim->worker.draining) return beat_for_claim(claim->worker);
   Promotion left = promote_for(claim);
   claim->stamp.worker_id = claim->worker.worker_id;
@@ -189,10 +198,11 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   close_job_table(&claim->table);
   add_claim_batches(claim->worker.worker_id, claim->stamp.token, claim->in_place_ids,
                     claim->in_place_count);
-  note_work_left(left.more                                      ? WorkLeft::kNow
-                 : left.busy || is_kept_waiting(claim)          ? WorkLeft::kBusy
-                 : claim->poison_suspect_waits || claim->closed ? WorkLeft::kSoon
-                                                                : WorkLeft::kNone);
+  WorkLeft kind = left.more                                      ? WorkLeft::kNow
+                  : left.busy || is_kept_waiting(claim)          ? WorkLeft::kBusy
+                  : claim->poison_suspect_waits || claim->closed ? WorkLeft::kSoon
+                                                                 : WorkLeft::kNone;
+  note_work_left(left_of_round(claim, kind));
   beat_for_claim(claim->worker);
   offer_sweep();
 }

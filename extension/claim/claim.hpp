@@ -12,6 +12,7 @@
 #include "job/job_table.hpp"
 #include "job/task_settings.hpp"
 #include "server/shared_memory.hpp"
+#include "wake/wait_for_job.hpp"
 
 namespace pulse {
 
@@ -20,6 +21,7 @@ struct TaskCursor {
   DueScan scan;
   Datum identifier;
   int bit;
+  bool is_open;  // false: a candidate, whose first job comes no earlier than the order in `scan`
   bool due;
   bool settings_read;
   TaskSettings settings;
@@ -43,6 +45,9 @@ struct Claim {
   bool stays_in_place;  // plain jobs are claimed in place (in_place_claim.hpp)
   int64* in_place_ids;  // the jobs claimed in place
   int in_place_count;
+  bool continues_round;       // it looks at the names that the last claim left (every_task.cpp)
+  bool leaves_names;          // it leaves names to the next claim
+  bool has_lowered_due;       // it has recorded an earlier due time
   bool closed;                // the claim takes no further job
   bool is_job_held;           // a transaction that is no claim holds a job the claim could take
   bool poison_suspect_waits;  // a poison suspect waits for an idle worker
@@ -51,14 +56,31 @@ struct Claim {
   ReturnSetInfo* results;
 };
 
-// Opens a cursor for each task that the worker serves.
+// Opens a cursor for each task that the worker serves, or finds the candidates among all.
 void open_cursors(Claim* claim);
+
+// Sets all but the position of a cursor.
+void init_cursor(Claim* claim, TaskCursor* cursor, Datum identifier);
+
+// Adds a task whose first job comes no earlier than `from`. Its cursor opens when it comes first.
+void add_candidate(Claim* claim, const TaskCursor& cursor, JobOrder from);
+
+// Adds the tasks with ready jobs among the next names.
+void add_every_task(Claim* claim);
+
+// What the claim leaves, seen together with the earlier claims of its round.
+WorkLeft left_of_round(const Claim* claim, WorkLeft left);
+
+// Records when a job of the task bit falls due.
+void record_next_due(Claim* claim, int bit, TimestampTz run_at);
 
 // The cursor whose job comes first; NULL when no cursor has a job.
 TaskCursor* best_cursor(Claim* claim);
 
-// Records when the next job of each task falls due and which tasks have more jobs. Waiters learn of
-// it at once, because this worker may be busy by then.
+// Records when the next job of the task falls due, and whether it has more jobs.
+void close_cursor(Claim* claim, TaskCursor* cursor);
+
+// Closes all cursors. Waiters learn of due times at once, because this worker may be busy by then.
 void close_cursors(Claim* claim);
 
 // The settings of the cursor's task, read once per call.

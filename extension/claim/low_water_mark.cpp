@@ -38,6 +38,15 @@ LowWaterMark* new_mark(const MarkView& view, int16 priority) {
   return slot;
 }
 
+// A time far ahead is one of a clock that was turned back since.
+bool has_expired(TimestampTz expires, TimestampTz now) {
+  return expires <= now || expires - now > kMaxExpiryUs;
+}
+
+void lower_to_own(const MarkView& view, FoundMark* found) {
+  if (view.own_run_at <= found->key.run_at) found->key = {view.own_run_at, PG_INT64_MIN};
+}
+
 FoundMark found_from(const LowWaterMark* mark) {
   if (!mark) return {false, kFront, kFront, 0};
   return {false, mark->key, mark->checked, mark->expires};
@@ -130,7 +139,7 @@ FoundMark find_mark(const MarkView& view, int16 priority) {
   SpinLockAcquire(&view.bucket->lock);
   LowWaterMark* mark = mark_in_bucket(view, priority);
   if (mark) found = found_from(mark);
-  if (mark && (mark->expires <= now || mark->expires - now > kMaxExpiryUs)) {
+  if (mark && has_expired(mark->expires, now)) {
     found.is_to_check = true;
     // If this claim does not report back, or finishes the check, another claim starts anew.
     mark->is_checked = true;
@@ -138,8 +147,16 @@ FoundMark find_mark(const MarkView& view, int16 priority) {
     mark->expires = now + kMinExpiryUs;
   }
   SpinLockRelease(&view.bucket->lock);
-  if (view.own_run_at <= found.key.run_at) found.key = {view.own_run_at, PG_INT64_MIN};
+  lower_to_own(view, &found);
   if (!precedes(found.checked, found.key)) found.checked = kFront;
+  return found;
+}
+
+FoundMark known_mark(const MarkView& view, int16 priority) {
+  if (!view.bucket) return found_from(nullptr);
+  FoundMark found = current_mark(view, priority);
+  found.is_to_check = found.expires != 0 && has_expired(found.expires, wall_now());
+  lower_to_own(view, &found);
   return found;
 }
 

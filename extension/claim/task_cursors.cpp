@@ -1,9 +1,6 @@
 #include "access/catalog.hpp"
-#include "access/index_lookup.hpp"
 #include "claim/claim.hpp"
-#include "server/compat.hpp"
 #include "server/shared_memory.hpp"
-#include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
 #include "wake/waiters.hpp"
 
@@ -12,11 +9,40 @@ namespace {
 
 // Maximum number of other claims' jobs that a finished claim skips in search of a free one.
 constexpr int kMaxSkipped = 16;
+// Maximum number of candidates that a finished claim opens to see whether they have a job.
+constexpr int kMaxOpened = 16;
+
+void open_cursor(const Claim* claim, TaskCursor* cursor) {
+  cursor->is_open = true;
+  cursor->scan.marks.sharers = Max(claim->worker.task_count, list_length(claim->cursors));
+  cursor->due = first_due(&cursor->scan);
+}
+
+// Allocated separately, because an index scan keeps the address of its keys.
+TaskCursor* add_to(Claim* claim) {
+  auto* cursor = static_cast<TaskCursor*>(palloc(sizeof(TaskCursor)));
+  claim->cursors = lappend(claim->cursors, cursor);
+  return cursor;
+}
 
 void add_cursor(Claim* claim, Datum identifier) {
-  // Allocated separately, because an index scan keeps the address of its keys.
-  auto* cursor = static_cast<TaskCursor*>(palloc0(sizeof(TaskCursor)));
-  claim->cursors = lappend(claim->cursors, cursor);
+  TaskCursor* cursor = add_to(claim);
+  init_cursor(claim, cursor, identifier);
+  open_cursor(claim, cursor);
+}
+
+// True when the cursor has a job that this claim leaves to other claims, as far as a few rows show.
+bool has_more(Claim* claim, TaskCursor* cursor) {
+  if (claim->claimed < claim->max_jobs) return false;
+  for (int i = 0; i < kMaxSkipped && cursor->due; i++)
+    if (!skip_claimed(claim, cursor)) return true;
+  return cursor->due;
+}
+
+}  // namespace
+
+void init_cursor(Claim* claim, TaskCursor* cursor, Datum identifier) {
+  memset(cursor, 0, sizeof(*cursor));
   text* name = DatumGetTextPP(identifier);
   cursor->identifier = identifier;
   cursor->bit = task_bit(name);
@@ -30,34 +56,16 @@ void add_cursor(Claim* claim, Datum identifier) {
                         mark_task(name),
                         claim->mark_generation[cursor->bit],
                         own_ready_from(cursor->bit),
-                        Max(claim->worker.task_count, list_length(claim->cursors))};
+                        1};
   fix_text(&cursor->scan, identifier);
-  cursor->due = first_due(&cursor->scan);
 }
 
-// Adds every task with ready jobs, by a skip scan over the index's first column.
-void add_every_task(Claim* claim) {
-  IndexScanDesc scan =
-      begin_index_scan(claim->table.relation, claim->index, claim->table.snapshot, 1);
-  scan->xs_want_itup = true;
-  // Dead entries also name their task; skipping entries marked dead would read all their pages.
-  scan->ignore_killed_tuples = false;
-  Datum last = PointerGetDatum(cstring_to_text(""));
-  for (;;) {
-    ScanKeyData key;
-    init_text_key(&key, 1, BTGreaterStrategyNumber, F_TEXT_GT, last);
-    index_rescan(scan, &key, 1, nullptr, 0);
-    if (!index_getnext_tid(scan, ForwardScanDirection)) break;
-    bool isnull;
-    // Read from the index entry, because millions of dead entries may follow.
-    last = PointerGetDatum(
-        DatumGetTextPCopy(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &isnull)));
-    add_cursor(claim, last);
-  }
-  index_endscan(scan);
+void add_candidate(Claim* claim, const TaskCursor& cursor, JobOrder from) {
+  TaskCursor* candidate = add_to(claim);
+  *candidate = cursor;
+  static_cast<JobOrder&>(candidate->scan) = from;
+  candidate->due = true;
 }
-
-}  // namespace
 
 void open_cursors(Claim* claim) {
   if (claim->worker.task_count == kEveryTask) add_every_task(claim);
@@ -65,40 +73,46 @@ void open_cursors(Claim* claim) {
 }
 
 TaskCursor* best_cursor(Claim* claim) {
-  TaskCursor* best = nullptr;
-  ListCell* cell;
-  foreach (cell, claim->cursors) {
-    auto* cursor = static_cast<TaskCursor*>(lfirst(cell));
-    if (cursor->due && (!best || sorts_before(&cursor->scan, &best->scan))) best = cursor;
+  for (;;) {
+    TaskCursor* best = nullptr;
+    ListCell* cell;
+    foreach (cell, claim->cursors) {
+      auto* cursor = static_cast<TaskCursor*>(lfirst(cell));
+      if (cursor->due && (!best || sorts_before(&cursor->scan, &best->scan))) best = cursor;
+    }
+    if (!best || best->is_open) return best;
+    open_cursor(claim, best);
+    if (!best->due) close_cursor(claim, best);
   }
-  return best;
 }
 
-namespace {
-
-// True when the cursor has a job that this claim leaves to other claims, as far as a few rows show.
-bool has_more(Claim* claim, TaskCursor* cursor) {
-  if (claim->claimed < claim->max_jobs) return false;
-  for (int i = 0; i < kMaxSkipped && cursor->due; i++)
-    if (!skip_claimed(claim, cursor)) return true;
-  return cursor->due;
+void record_next_due(Claim* claim, int bit, TimestampTz run_at) {
+  DatabaseState* database = this_database();
+  if (database && lower_due(&database->next_due[bit], run_at)) claim->has_lowered_due = true;
 }
 
-}  // namespace
+void close_cursor(Claim* claim, TaskCursor* cursor) {
+  if (cursor->scan.next_due) record_next_due(claim, cursor->bit, cursor->scan.next_due);
+  if (has_more(claim, cursor)) note_more(cursor->bit);
+  if (cursor->due) leave_row(&cursor->scan);
+  end_due(&cursor->scan);
+  cursor->is_open = cursor->due = false;
+}
 
 void close_cursors(Claim* claim) {
-  DatabaseState* database = this_database();
-  bool is_lowered = false;
+  int opened = 0;
   ListCell* cell;
   foreach (cell, claim->cursors) {
     auto* cursor = static_cast<TaskCursor*>(lfirst(cell));
-    if (cursor->scan.next_due && database)
-      is_lowered |= lower_due(&database->next_due[cursor->bit], cursor->scan.next_due);
-    if (has_more(claim, cursor)) note_more(cursor->bit);
-    if (cursor->due) leave_row(&cursor->scan);
-    end_due(&cursor->scan);
+    bool is_candidate = cursor->due && !cursor->is_open && claim->claimed >= claim->max_jobs;
+    // A note too many costs a look, so the claim does not look at every candidate.
+    if (is_candidate && opened++ < kMaxOpened)
+      open_cursor(claim, cursor);
+    else if (is_candidate)
+      note_more(cursor->bit);
+    if (cursor->is_open) close_cursor(claim, cursor);
   }
-  if (is_lowered) signal_waiters(kTimerOwners);
+  if (claim->has_lowered_due) signal_waiters(kTimerOwners);
 }
 
 }  // namespace pulse

@@ -72,7 +72,7 @@ WakeGroup* join_wake_group(DatabaseState* database, uint64 wake_group, uint64 ta
 }
 
 bool moved_since_sample(DatabaseState* database) {
-  if (sample.work_left == WorkLeft::kNow) return true;
+  if (sample.work_left >= WorkLeft::kUnseen) return true;
   if (pg_atomic_read_u64(&database->any_generation) != sample.any_generation) return true;
   if (sample.group_slot)
     return pg_atomic_read_u64(&sample.group_slot->generation) != sample.wake_group_generation;
@@ -162,6 +162,7 @@ void hand_over_unused() {
 
 extern "C" void pulse_waiter_exit(int, Datum) {
   hand_over_wakeup(consume_wakeup());
+  hand_over_unused();
   leave_wake_group();
 }
 
@@ -242,17 +243,20 @@ int64 checked_wait_us(const Interval* max_wait, bool sampled) {
 
 }  // namespace
 
-void sample_generations(int64 worker_id, uint64 tasks, uint64 wake_group, int capacity) {
+bool sample_generations(int64 worker_id, uint64 tasks, uint64 wake_group, int capacity) {
   DatabaseState* database = this_database();
   if (Wake wake = consume_wakeup(); wake.jobs > 0) unused_wakeup = wake;
   if (tasks == 0 || wake_group != unused_wakeup.wake_group) hand_over_unused();
+  if (sample.work_left == WorkLeft::kUnseen && sample.worker_id == worker_id && tasks != 0 &&
+      sample.wake_group == wake_group)
+    return true;
   sample.work_left = WorkLeft::kNone;
   sample.worker_id = database ? worker_id : 0;
   sample.tasks = tasks;
   sample.wake_group = wake_group;
   sample.capacity = static_cast<uint32>(capacity);
   sample.group_slot = nullptr;
-  if (!database) return;
+  if (!database) return false;
   register_session_end();
   if (tasks != 0) sample.group_slot = join_wake_group(database, wake_group, tasks);
   if (sample.group_slot)
@@ -261,10 +265,14 @@ void sample_generations(int64 worker_id, uint64 tasks, uint64 wake_group, int ca
   for (int bit = 0; bit < kTaskBits; bit++)
     sample.generation[bit] = pg_atomic_read_u64(&database->generation[bit]);
   pg_read_barrier();
+  return false;
 }
+
+bool was_woken() { return unused_wakeup.jobs > 0; }
 
 void note_work_left(WorkLeft left) {
   sample.work_left = left;
+  if (left == WorkLeft::kUnseen) return;
   sample.busy_claims = left == WorkLeft::kBusy ? Min(sample.busy_claims + 1, kMaxBusyDoublings) : 0;
   // Another worker may be allowed the job that this worker must not take yet.
   if (left == WorkLeft::kSoon) hand_over_unused();
@@ -275,7 +283,10 @@ void offer_sweep() {
   if (database && take_sweep_due(database, wall_now())) ask_for_sweep();
 }
 
-void forget_unused_wakeup() { unused_wakeup = {}; }
+void forget_unused_wakeup() {
+  // The claims that continue the round use it, unless the session ends before.
+  if (sample.work_left != WorkLeft::kUnseen) unused_wakeup = {};
+}
 
 void leave_waiting() {
   Wake wake = consume_wakeup();

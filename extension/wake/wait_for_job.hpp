@@ -8,19 +8,27 @@
 namespace pulse {
 
 // Called by a claim before its snapshot; stores the generations of these tasks in this session. The
-// wake group is a hash of the claim's terms. The worker starts `capacity` jobs at once.
-void sample_generations(int64 worker_id, uint64 tasks, uint64 wake_group, int capacity);
+// wake group is a hash of the claim's terms. The worker starts `capacity` jobs at once. True when
+// the claim continues a round, whose first sample stays: a commit since then may have a job for a
+// name that the round has passed.
+bool sample_generations(int64 worker_id, uint64 tasks, uint64 wake_group, int capacity);
 
-// Called by a claim at its end.
-//
-// kNow: more jobs are ready for this worker; a wait returns at once.
+// True when the worker was woken and its claims have not looked at every name since.
+bool was_woken();
+
+// Called by a claim at its end; a later value outweighs an earlier one.
 //
 // kSoon: a job requires that this worker be idle, which no commit signals; a wait lasts one poll
 // interval.
 //
 // kBusy: another backend was promoting a queue, or holds a job's row lock. Neither sends a wake-up
 // when it releases its lock, so the worker polls with growing delay.
-enum class WorkLeft { kNone, kNow, kSoon, kBusy };
+//
+// kUnseen: the claim took no job, and left names to the next claim of its round; a wait returns at
+// once.
+//
+// kNow: more jobs are ready for this worker; a wait returns at once.
+enum class WorkLeft { kNone, kSoon, kBusy, kUnseen, kNow };
 void note_work_left(WorkLeft left);
 
 // Sends the client a notice if a sweep is due, so that a fleet too busy to wait also sweeps.

@@ -1,7 +1,7 @@
 -- sql/claim.sql: claim hands out the best due jobs, claim_job one by its id, held repeats what is
 -- held.
 \ir support/setup.psql
-SELECT plan(84);
+SELECT plan(87);
 
 SELECT expect_function('claim',
   'worker_id bigint, max_jobs integer DEFAULT 1, tasks text[] DEFAULT NULL::text[], '
@@ -233,6 +233,23 @@ SELECT pulse.set_task('mail', max_crashes => 1) \g /dev/null
 SELECT pulse.declare_lost(:bob, 'gone') \g /dev/null
 SELECT is((SELECT reason FROM pulse.claim_job(:ann, :job)), 'finished',
   'a job that was quarantined is finished');
+
+-- --- every task (P8) -----------------------------------------------------------------------------
+
+-- Of each name a future job of a better priority, and a due one; the last names are due first.
+DELETE FROM pulse.job;
+SELECT count(*) FROM pulse.add_jobs(ARRAY(
+  SELECT ('n' || i, NULL, NULL, now() + n.delay * interval '1 s', NULL, NULL, n.priority, NULL)
+           ::pulse.job_spec
+    FROM generate_series(101, 500) AS i,
+         LATERAL (VALUES (-1, 600), (i % 3, -i)) AS n (priority, delay)
+)) \g /dev/null
+SELECT is(
+  ARRAY(SELECT c.identifier FROM pulse.claim(given_worker('eve'), 400) AS c),
+  ARRAY(SELECT j.identifier FROM pulse.job AS j WHERE j.priority >= 0
+         ORDER BY j.priority, j.run_at, j.id),
+  'a worker that serves every task has the jobs of all names in order');
+
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 SELECT * FROM finish();
