@@ -62,6 +62,23 @@ void rescan_priorities(OrderedScan* scan, StrategyNumber strategy, Oid function,
   rescan_up_to(scan, last);
 }
 
+void init_row_key(ScanKey key, ScanKeyData* parts, int column, StrategyNumber strategy,
+                  const Datum* values, int count) {
+  static constexpr Oid kCompare[] = {F_BTTEXTCMP, F_BTINT2CMP, F_TIMESTAMPTZ_CMP, F_BTINT8CMP};
+  for (int i = 0; i < count; i++) {
+    Oid compare = kCompare[lengthof(kCompare) - count + i];
+    ScanKeyEntryInitialize(&parts[i], SK_ROW_MEMBER | (i == count - 1 ? SK_ROW_END : 0),
+                           static_cast<AttrNumber>(column + i), strategy, InvalidOid,
+                           compare == F_BTTEXTCMP ? C_COLLATION_OID : InvalidOid, compare,
+                           values[i]);
+  }
+  memset(key, 0, sizeof(*key));
+  key->sk_flags = SK_ROW_HEADER;
+  key->sk_attno = parts[0].sk_attno;
+  key->sk_strategy = strategy;
+  key->sk_argument = PointerGetDatum(parts);
+}
+
 void rescan_up_to(OrderedScan* scan, int16 last) {
   ScanKeyInit(&scan->keys[scan->prefix + 1], static_cast<AttrNumber>(scan->prefix + 1),
               BTLessEqualStrategyNumber, F_INT2LE, Int16GetDatum(last));

@@ -24,7 +24,6 @@
 #include "server/shared_memory.hpp"
 #include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
-#include "wake/wait_for_job.hpp"
 #include "wake/waiters.hpp"
 
 namespace pulse {

@@ -56,21 +56,10 @@ void end_walk(DueScan* scan) {
 
 // Repositions the scan at this key of this priority.
 void jump(DueScan* scan, int16 priority, OrderKey key) {
-  ScanKeyData* part = scan->key_parts;
   const Datum values[] = {Int16GetDatum(priority), TimestampTzGetDatum(key.run_at),
                           Int64GetDatum(key.id)};
-  const Oid compare[] = {F_BTINT2CMP, F_TIMESTAMPTZ_CMP, F_BTINT8CMP};
-  for (int i = 0; i < 3; i++)
-    ScanKeyEntryInitialize(&part[i], i < 2 ? SK_ROW_MEMBER : SK_ROW_MEMBER | SK_ROW_END,
-                           static_cast<AttrNumber>(scan->prefix + 1 + i),
-                           BTGreaterEqualStrategyNumber, InvalidOid, InvalidOid, compare[i],
-                           values[i]);
-  ScanKey whole = &scan->keys[scan->prefix];
-  memset(whole, 0, sizeof(*whole));
-  whole->sk_flags = SK_ROW_HEADER;
-  whole->sk_attno = part[0].sk_attno;
-  whole->sk_strategy = BTGreaterEqualStrategyNumber;
-  whole->sk_argument = PointerGetDatum(part);
+  init_row_key(&scan->keys[scan->prefix], scan->key_parts, scan->prefix + 1,
+               BTGreaterEqualStrategyNumber, values, lengthof(values));
   rescan_up_to(scan, last_priority(scan));
 }
 

@@ -1,10 +1,8 @@
 // Names of tasks, for a worker that serves every task. A claim looks at a bounded number of names;
 // the next claim of the session goes on after them. A round is over when it has looked at all.
 #include "access/catalog.hpp"
-#include "access/index_lookup.hpp"
 #include "claim/claim.hpp"
 #include "server/compat.hpp"
-#include "server/values.hpp"
 
 namespace pulse {
 namespace {
@@ -13,7 +11,6 @@ namespace {
 constexpr int kMaxLooks = 1000;
 // Entries of a name that a claim passes before it seeks the next name.
 constexpr int kMaxSteps = 16;
-constexpr int kKeyColumns = 4;
 
 // A round of claims of this session, of which none has taken a job. Where one takes a job, the next
 // claim begins another round.
@@ -30,7 +27,7 @@ Round current;
 struct NameScan {
   Claim* claim;
   IndexScanDesc scan;
-  ScanKeyData parts[kKeyColumns];  // of the row comparison key; `scan` keeps their address
+  ScanKeyData parts[4];  // of the row comparison key; `scan` keeps their address
   bool has_entry;
   int left;  // how many more names and priorities the claim looks at
 };
@@ -63,23 +60,10 @@ void seek(NameScan* names, StrategyNumber strategy, const text* name, JobOrder o
   CHECK_FOR_INTERRUPTS();
   const Datum values[] = {PointerGetDatum(name), Int16GetDatum(order.priority),
                           TimestampTzGetDatum(order.run_at), Int64GetDatum(order.id)};
-  const Oid compare[] = {F_BTTEXTCMP, F_BTINT2CMP, F_TIMESTAMPTZ_CMP, F_BTINT8CMP};
-  for (int i = 0; i < kKeyColumns; i++)
-    ScanKeyEntryInitialize(&names->parts[i],
-                           i < kKeyColumns - 1 ? SK_ROW_MEMBER : SK_ROW_MEMBER | SK_ROW_END,
-                           static_cast<AttrNumber>(i + 1), strategy, InvalidOid,
-                           i == 0 ? C_COLLATION_OID : InvalidOid, compare[i], values[i]);
-  ScanKeyData whole = {};
-  whole.sk_flags = SK_ROW_HEADER;
-  whole.sk_attno = 1;
-  whole.sk_strategy = strategy;
-  whole.sk_argument = PointerGetDatum(names->parts);
-  index_rescan(names->scan, &whole, 1, nullptr, 0);
+  ScanKeyData key;
+  init_row_key(&key, names->parts, 1, strategy, values, lengthof(values));
+  index_rescan(names->scan, &key, 1, nullptr, 0);
   step(names);
-}
-
-void seek_from(NameScan* names, const text* name, JobOrder order) {
-  seek(names, BTGreaterEqualStrategyNumber, name, order);
 }
 
 void seek_after(NameScan* names, const text* name, int16 priority) {
@@ -87,7 +71,8 @@ void seek_after(NameScan* names, const text* name, int16 priority) {
 }
 
 void seek_first(NameScan* names) {
-  seek_from(names, cstring_to_text(""), {PG_INT16_MIN, PG_INT64_MIN, PG_INT64_MIN});
+  seek(names, BTGreaterEqualStrategyNumber, cstring_to_text(""),
+       {PG_INT16_MIN, PG_INT64_MIN, PG_INT64_MIN});
 }
 
 // Passes the entries for which is_same() holds, of this name up to this priority.
@@ -104,10 +89,10 @@ bool find_maybe_due(NameScan* names, const TaskCursor* cursor, const text* name)
   while (is_at(names, name)) {
     names->left--;
     JobOrder order = entry_order(names);
-    FoundMark mark = known_mark(cursor->scan.marks, order.priority);
+    FoundMark mark = find_mark(cursor->scan.marks, order.priority, false);
     if (!mark.is_to_check && precedes({order.run_at, order.id}, mark.key)) {
       int16 priority = order.priority;
-      seek_from(names, name, {priority, mark.key.run_at, mark.key.id});
+      seek(names, BTGreaterEqualStrategyNumber, name, {priority, mark.key.run_at, mark.key.id});
       if (!is_at(names, name)) return false;
       order = entry_order(names);
       if (order.priority != priority) continue;

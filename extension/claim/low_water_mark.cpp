@@ -11,6 +11,7 @@ namespace {
 
 // Checks below a mark take at most a fiftieth of the time between them.
 constexpr int64 kCheckShare = 50;
+constexpr int64 kMinPauseUs = 4000;
 constexpr OrderKey kFront = {PG_INT64_MIN, PG_INT64_MIN};
 constexpr int64 kMinExpiryUs = 1000000;
 constexpr int64 kMaxExpiryUs = 60000000;
@@ -36,15 +37,6 @@ LowWaterMark* new_mark(const MarkView& view, int16 priority) {
       if (mark.expires < slot->expires) slot = &mark;
   *slot = {view.task, kFront, kFront, 0, priority, false};
   return slot;
-}
-
-// A time far ahead is one of a clock that was turned back since.
-bool has_expired(TimestampTz expires, TimestampTz now) {
-  return expires <= now || expires - now > kMaxExpiryUs;
-}
-
-void lower_to_own(const MarkView& view, FoundMark* found) {
-  if (view.own_run_at <= found->key.run_at) found->key = {view.own_run_at, PG_INT64_MIN};
 }
 
 FoundMark found_from(const LowWaterMark* mark) {
@@ -74,7 +66,8 @@ int compare_priorities(const void* a, const void* b) {
 
 // When a mark expires after a check that began then.
 TimestampTz expiry_after(const MarkView& view, TimestampTz now, TimestampTz began) {
-  return now + Min(Max(now - began, 1) * kCheckShare * view.sharers, kMaxExpiryUs);
+  int64 pause_us = Max((now - began) * kCheckShare, kMinPauseUs);
+  return now + Min(pause_us * view.sharers, kMaxExpiryUs);
 }
 
 }  // namespace
@@ -132,31 +125,25 @@ int marked_priorities(const MarkView& view, int16* priorities) {
   return count;
 }
 
-FoundMark find_mark(const MarkView& view, int16 priority) {
+FoundMark find_mark(const MarkView& view, int16 priority, bool checks) {
   FoundMark found = found_from(nullptr);
   if (!view.bucket) return found;
   TimestampTz now = wall_now();
   SpinLockAcquire(&view.bucket->lock);
   LowWaterMark* mark = mark_in_bucket(view, priority);
   if (mark) found = found_from(mark);
-  if (mark && has_expired(mark->expires, now)) {
+  // A time far ahead is one of a clock that was turned back since.
+  if (mark && (mark->expires <= now || mark->expires - now > kMaxExpiryUs))
     found.is_to_check = true;
+  if (found.is_to_check && checks) {
     // If this claim does not report back, or finishes the check, another claim starts anew.
     mark->is_checked = true;
     mark->checked = kFront;
     mark->expires = now + kMinExpiryUs;
   }
   SpinLockRelease(&view.bucket->lock);
-  lower_to_own(view, &found);
+  if (view.own_run_at <= found.key.run_at) found.key = {view.own_run_at, PG_INT64_MIN};
   if (!precedes(found.checked, found.key)) found.checked = kFront;
-  return found;
-}
-
-FoundMark known_mark(const MarkView& view, int16 priority) {
-  if (!view.bucket) return found_from(nullptr);
-  FoundMark found = current_mark(view, priority);
-  found.is_to_check = found.expires != 0 && has_expired(found.expires, wall_now());
-  lower_to_own(view, &found);
   return found;
 }
 

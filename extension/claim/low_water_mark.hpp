@@ -93,11 +93,8 @@ struct FoundMark {
   TimestampTz expires;
 };
 
-// The mark at which a claim begins. An expired mark makes this claim check below it.
-FoundMark find_mark(const MarkView& view, int16 priority);
-
-// The mark at which find_mark() would let a claim begin; begins no check.
-FoundMark known_mark(const MarkView& view, int16 priority);
+// The mark at which a claim begins. An expired mark makes this claim check below it, if it checks.
+FoundMark find_mark(const MarkView& view, int16 priority, bool checks = true);
 
 // The mark as it is; begins no check.
 FoundMark current_mark(const MarkView& view, int16 priority);

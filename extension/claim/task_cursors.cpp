@@ -7,10 +7,9 @@
 namespace pulse {
 namespace {
 
-// Maximum number of other claims' jobs that a finished claim skips in search of a free one.
+// Maximum number of other claims' jobs that a finished claim skips in search of a free one, and of
+// candidates that it opens.
 constexpr int kMaxSkipped = 16;
-// Maximum number of candidates that a finished claim opens to see whether they have a job.
-constexpr int kMaxOpened = 16;
 
 void open_cursor(const Claim* claim, TaskCursor* cursor) {
   cursor->is_open = true;
@@ -23,12 +22,6 @@ TaskCursor* add_to(Claim* claim) {
   auto* cursor = static_cast<TaskCursor*>(palloc(sizeof(TaskCursor)));
   claim->cursors = lappend(claim->cursors, cursor);
   return cursor;
-}
-
-void add_cursor(Claim* claim, Datum identifier) {
-  TaskCursor* cursor = add_to(claim);
-  init_cursor(claim, cursor, identifier);
-  open_cursor(claim, cursor);
 }
 
 // True when the cursor has a job that this claim leaves to other claims, as far as a few rows show.
@@ -69,7 +62,11 @@ void add_candidate(Claim* claim, const TaskCursor& cursor, JobOrder from) {
 
 void open_cursors(Claim* claim) {
   if (claim->worker.task_count == kEveryTask) add_every_task(claim);
-  for (int i = 0; i < claim->worker.task_count; i++) add_cursor(claim, claim->worker.tasks[i]);
+  for (int i = 0; i < claim->worker.task_count; i++) {
+    TaskCursor* cursor = add_to(claim);
+    init_cursor(claim, cursor, claim->worker.tasks[i]);
+    open_cursor(claim, cursor);
+  }
 }
 
 TaskCursor* best_cursor(Claim* claim) {
@@ -106,7 +103,7 @@ void close_cursors(Claim* claim) {
     auto* cursor = static_cast<TaskCursor*>(lfirst(cell));
     bool is_candidate = cursor->due && !cursor->is_open && claim->claimed >= claim->max_jobs;
     // A note too many costs a look, so the claim does not look at every candidate.
-    if (is_candidate && opened++ < kMaxOpened)
+    if (is_candidate && opened++ < kMaxSkipped)
       open_cursor(claim, cursor);
     else if (is_candidate)
       note_more(cursor->bit);
