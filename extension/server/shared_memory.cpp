@@ -50,7 +50,7 @@ void reset_database(DatabaseState* database) {
   init_all(static_cast<uint64>(MaintainerEnd::kDied), &maintainer->end);
   init_all(0, &database->job, &database->reconciled_at, &database->next_slot,
            &database->any_generation, &database->parked_seen);
-  init_all(kNever, &database->parked_due, &database->sweep_due);
+  init_all(kNever, &database->parked_due, &database->sweep_due, &database->wake_check_due);
   for (int i = 0; i < kTaskBits; i++) {
     init_all(0, &database->generation[i]);
     init_all(kNever, &database->next_due[i]);

@@ -76,6 +76,8 @@ struct DatabaseState {
   pg_atomic_uint64 parked_due;
   // Parked jobs due before this time have marked their queue.
   pg_atomic_uint64 parked_seen;
+  // When a waiter checks whether the woken ones have claimed; monotonic clock.
+  pg_atomic_uint64 wake_check_due;
   // When a sweep is requested, before its interval ends.
   pg_atomic_uint64 sweep_due;
   // Queue marks: one bit per queue slot, set when the queue may be promoted.

@@ -123,7 +123,10 @@ void wake_for_due_jobs(DatabaseState* database, TimestampTz now) {
 TimestampTz next_deadline(DatabaseState* database) {
   uint64 at = pg_atomic_read_u64(&database->parked_due);
   at = Min(at, sweep_due_for_session(database, pg_atomic_read_u64(&database->sweep_due)));
-  if (is_among_first_waiters(kTimerOwners)) at = Min(at, earliest_due(database));
+  if (!is_among_first_waiters(kTimerOwners)) return static_cast<TimestampTz>(at);
+  at = Min(at, earliest_due(database));
+  uint64 check = pg_atomic_read_u64(&database->wake_check_due);
+  if (check != kNever) at = Min(at, static_cast<uint64>(wall_now()) + check - monotonic_us());
   return static_cast<TimestampTz>(at);
 }
 
@@ -184,6 +187,7 @@ void wait_in_slot(DatabaseState* database, bool sampled, int64 end) {
     bool parked_job_is_due = pg_atomic_read_u64(&database->parked_due) <= static_cast<uint64>(now);
     if (left_us <= 0 || parked_job_is_due) return;
     wake_for_due_jobs(database, now);
+    if (take_due(&database->wake_check_due, monotonic_us())) hand_over_untaken(database);
     if (take_sweep_due(database, now)) {
       ask_for_sweep();
       return;

@@ -19,6 +19,11 @@ constexpr uint64 kSequence = UINT64CONST(1) << 18;
 // A waiter woken longer ago than this may have stopped, so another waiter is woken.
 constexpr int64 kClaimSoonUs = 10000;
 
+// After this time without a claim, another waiter is woken for the same job.
+constexpr int64 kTakeByUs = 100000;
+// The number of waiters that check it. Each may be woken itself before that.
+constexpr int kWatchers = 2;
+
 Waiter* own_slot = nullptr;
 
 WaiterState state_of(uint64 word) { return static_cast<WaiterState>(word & kStateMask); }
@@ -103,11 +108,12 @@ struct WakeOffer {
   const JobCounts& jobs;
   bool any;
   bool is_handed_over;
+  bool has_woken;  // a waiter has received a wake-up
   int wake_groups;
   WakeDemand demands[kMaxDemands];  // the first wake_groups of them
 
   WakeOffer(const JobCounts& jobs, bool any, bool is_handed_over)
-      : jobs(jobs), any(any), is_handed_over(is_handed_over), wake_groups(0) {}
+      : jobs(jobs), any(any), is_handed_over(is_handed_over), has_woken(false), wake_groups(0) {}
 };
 
 // Wake groups beyond the limit share one demand that is never met, so all their waiters wake.
@@ -134,6 +140,7 @@ void give_in_state(WakeOffer* offer, WaiterState state) {
     uint64 given =
         kIsGiven + (offer->is_handed_over ? kIsHandedOver : (waiter->capacity - 1) * kSpare);
     if (!(state == kWoken ? give_more(waiter, word) : wake(waiter, word, given))) return true;
+    offer->has_woken = true;
     if (served)
       take_from(&demand->left, __builtin_ctzll(served));
     else
@@ -166,6 +173,16 @@ bool bump_unmet(DatabaseState* database, const WakeOffer* offer) {
     any = true;
   }
   return any;
+}
+
+// Lets waiters check the wake-ups of the next 100 ms. Where they did not, more are signalled.
+void watch_wakeups(DatabaseState* database) {
+  auto now = static_cast<uint64>(monotonic_us());
+  uint64 at = pg_atomic_read_u64(&database->wake_check_due);
+  bool is_missed = at < now - kTakeByUs;
+  if (at != kNever && !is_missed) return;
+  if (pg_atomic_compare_exchange_u64(&database->wake_check_due, &at, now + kTakeByUs))
+    signal_waiters(is_missed ? kTimerOwners : kWatchers);
 }
 
 void set_latch_at(pg_atomic_uint32* process_field) {
@@ -247,6 +264,22 @@ void wake_waiters(DatabaseState* database, const JobCounts& jobs, bool any, bool
   give_jobs(&offer);
   // A waiter that entered meanwhile may have checked the generation before it was incremented.
   if (jobs.bits && bump_unmet(database, &offer)) give_jobs(&offer);
+  if (offer.has_woken) watch_wakeups(database);
+}
+
+void hand_over_untaken(DatabaseState* database) {
+  for_each_waiter(kWoken, [database](Waiter* waiter, uint64 word) {
+    if (!(word & kIsGiven)) return true;
+    auto taken_by = static_cast<int64>(pg_atomic_read_u64(&waiter->woken_at)) + kTakeByUs;
+    if (monotonic_us() < taken_by) {
+      lower_due(&database->wake_check_due, taken_by);
+      return true;
+    }
+    Wake wake = {waiter->tasks, waiter->wake_group, waiter->capacity - spare_of(word), false};
+    uint64 taken = word & ~(kIsGiven | kMaxSpare * kSpare);
+    if (pg_atomic_compare_exchange_u64(&waiter->word, &word, taken)) hand_over_wakeup(wake);
+    return true;
+  });
 }
 
 void wake_worker(int64 worker_id) {

@@ -60,6 +60,10 @@ void hand_over_wakeup(const Wake& wake);
 void wake_waiters(DatabaseState* database, const JobCounts& jobs, bool any,
                   bool is_handed_over = false);
 
+// Hands over each wake-up that a waiter received 100 ms ago and has not used: its process may be
+// stopped.
+void hand_over_untaken(DatabaseState* database);
+
 // Wakes the waiter of one worker.
 void wake_worker(int64 worker_id);
 

@@ -109,6 +109,7 @@ expect_passed_on('its claim is undone', sub {
 expect_passed_on('its next transaction fails', sub {
         is($_[0]->refusal('SELECT 1 / 0'), '22012', 'failed');
     });
+expect_passed_on('its session does not claim', sub { });
 
 # Jobs that fall due. Four who wait see to them, and whoever leaves has a successor.
 sub leave {
@@ -133,6 +134,41 @@ my ($first, $second) = (new_worker(q{'task'}), new_worker(q{'task'}));
 value($node, "SELECT pulse.add_job('task', run_at => now() + $_ * interval '300 ms')") for 1, 2;
 expect_claim($first, 'the first of two jobs falls due');
 expect_claim($second, 'the second, while the one who had the first is at work');
+leave($first, $second);
+value($node, 'DELETE FROM pulse.job; SELECT pulse.sweep()');
+
+# The process that is woken first is stopped.
+($first, $second) = (new_worker(q{'task'}), new_worker(q{'task'}));
+kill STOP => $first->{session}->backend_pid;
+value($node, q{SELECT pulse.add_job('task')});
+expect_claim($second, 'the job goes to the next one where the first is stopped');
+kill CONT => $first->{session}->backend_pid;
+$first->{session}->answer;
+leave($first, $second);
+value($node, 'DELETE FROM pulse.job; SELECT pulse.sweep()');
+
+# A claim of one who serves every task looks at a thousand names. Two jobs fall due that share a
+# place: the one who has the first job leaves names, and the other one is woken to look at them.
+value($node, q{SELECT count(*) FROM pulse.add_jobs(ARRAY(
+    SELECT ('s' || i, NULL, NULL, now() + interval '1 day', NULL, NULL, NULL, NULL)::pulse.job_spec
+      FROM generate_series(1001, 2500) AS i))});
+
+sub new_worker_of_every_task {
+    my $session = Pulse::Session->new($node);
+    my $id = $session->query(q{SELECT id FROM pulse.register_worker('w')});
+    my $worker = { session => $session, id => $id };
+    is($session->query("SELECT count(*) FROM pulse.claim($id)"), 0, 'a thousand names');
+    start_waiting($worker, 'NULL');
+    return $worker;
+}
+
+($first, $second) = (new_worker_of_every_task(), new_worker_of_every_task());
+value($node, q{SELECT count(*) FROM unnest('{resize, video}'::text[]) AS task,
+    pulse.add_job(task, run_at => now() + interval '300 ms')});
+expect_claim($first, 'one of two jobs falls due');
+expect_told($second, 'the other one is woken for the names that are left');
+my $claim = "SELECT count(*) FROM pulse.claim($second->{id})";
+is($second->{session}->query($claim) + $second->{session}->query($claim), 1, 'and has a job');
 leave($first, $second);
 value($node, 'DELETE FROM pulse.job; SELECT pulse.sweep()');
 
