@@ -52,6 +52,7 @@ void open_job_scan(JobScan* scan, Oid Catalog::*index, int keys) {
   scan->job = table_open(catalog()->job, RowExclusiveLock);
   scan->snapshot = RegisterSnapshot(GetLatestSnapshot());
   open_index_lookup(&scan->rows, scan->job, catalog()->*index, scan->snapshot, keys);
+  scan->rows.scan->xs_want_itup = true;
 }
 
 void close_job_scan(JobScan* scan) {
@@ -203,6 +204,15 @@ bool wants_promotion(const JobScan& scan, Datum name, int slot) {
   return wanted;
 }
 
+// The name comes from the index entry, dead or alive, because any number of dead ones may follow.
+bool next_name(IndexLookup* parked, Datum* name) {
+  if (!index_getnext_tid(parked->scan, ForwardScanDirection)) return false;
+  bool isnull;
+  Datum entry = index_getattr(parked->scan->xs_itup, 2, parked->scan->xs_itupdesc, &isnull);
+  *name = PointerGetDatum(DatumGetTextPCopy(entry));
+  return true;
+}
+
 // One step of a skip scan over the parked index: finds the first queue after (slot, name).
 bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot) {
   ScanKeyData keys[2];
@@ -210,14 +220,13 @@ bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot) {
   ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT2EQ, after);
   init_text_key(&keys[1], 2, BTGreaterStrategyNumber, F_TEXT_GT, *name);
   seek_keys(parked, keys);
-  if (!next_row(parked)) {
+  if (!next_name(parked, name)) {
     if (same_slot) return false;
     ScanKeyInit(&keys[0], 1, BTGreaterStrategyNumber, F_INT2GT, after);
     init_text_key(&keys[1], 2, BTGreaterEqualStrategyNumber, F_TEXT_GE, CStringGetTextDatum(""));
     seek_keys(parked, keys);
-    if (!next_row(parked)) return false;
+    if (!next_name(parked, name)) return false;
   }
-  *name = PointerGetDatum(DatumGetTextPCopy(value_of(parked->row, kJobQueueName)));
   *slot = queue_slot(DatumGetTextPP(*name));
   return true;
 }
