@@ -1,7 +1,7 @@
 -- sql/claim.sql: claim hands out the best due jobs, claim_job one by its id, held repeats what is
 -- held.
 \ir support/setup.psql
-SELECT plan(87);
+SELECT plan(85);
 
 SELECT expect_function('claim',
   'worker_id bigint, max_jobs integer DEFAULT 1, tasks text[] DEFAULT NULL::text[], '
