@@ -1,7 +1,7 @@
 -- How a claim ends: complete, fail, snooze, release and their plural forms (extension/finish/).
 -- Every call carries the token; a stale one changes nothing. Lock order: a single call waits for
--- the job key's lock, then for the row. A plural call takes rows by id, then their keys, and waits
--- for neither.
+-- the job key's lock, then for the row. A plural call takes rows by id, then their keys. It waits
+-- for neither, but where its own worker's heartbeats and claims lock rows, for a second in all.
 
 -- A worker that lost the reply repeats its call, so a repeat of a recorded end is no error.
 -- A caller that lost the reply to its COMMIT may write its own rows again and then repeat the call.
@@ -22,7 +22,8 @@ BEGIN
     SELECT a.xmin INTO ender FROM pulse.attempt AS a
      WHERE a.job_id = _refused_token.job_id AND a.token = _refused_token.token
        AND (a.outcome = _refused_token.outcome
-            OR a.outcome = 'cancelled' AND _refused_token.outcome = 'failed');
+            OR a.outcome = 'cancelled'
+               AND _refused_token.outcome IN ('failed', 'timed_out', 'stalled'));
   END IF;
   IF ender IS NOT NULL THEN
     RETURN CASE WHEN has_written AND ender IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid
@@ -82,8 +83,10 @@ CREATE OR REPLACE FUNCTION pulse.complete_many(
   AS 'MODULE_PATHNAME', 'pulse_complete_many';
 COMMENT ON FUNCTION pulse.complete_many(bigint[], bigint[], json[]) IS
   'Ends many claims with success, and returns an outcome for each: accepted, stale (the claim is '
-  'lost) or busy (another transaction holds the job: call again). Never waits for a lock. results: '
-  'NULL means none. Raises PU004 for arrays of unequal length and for a result out of range.';
+  'lost) or busy (another transaction holds the job: call again), in the order of the arrays. '
+  'Waits only for heartbeats and claims of the jobs'' own workers, for at most a second in all. '
+  'results: NULL means none. Raises PU004 for arrays of unequal length and for a result out of '
+  'range.';
 
 CREATE OR REPLACE FUNCTION pulse.fail(
     job_id bigint, token bigint, error text, retry boolean = true, retry_in interval = NULL,
@@ -104,8 +107,31 @@ CREATE OR REPLACE FUNCTION pulse.fail_many(
   AS 'MODULE_PATHNAME', 'pulse_fail_many';
 COMMENT ON FUNCTION pulse.fail_many(bigint[], bigint[], text[], boolean[], interval[], json[]) IS
   'Ends many claims with an error each, as fail does, and returns an outcome for each: accepted, '
-  'stale (the claim is lost) or busy (another transaction holds the job: call again). Never waits '
-  'for a lock. Raises PU004 for arrays of unequal length and for a value out of range.';
+  'stale (the claim is lost) or busy (another transaction holds the job: call again), in the order '
+  'of the arrays. Waits as complete_many does. Raises PU004 for arrays of unequal length and for a '
+  'value out of range.';
+
+CREATE OR REPLACE FUNCTION pulse._announce_late(cause text, job_ids bigint[]) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse._announce(cause, NULL, job_ids);
+END $$;
+COMMENT ON FUNCTION pulse._announce_late(text, bigint[]) IS
+  'Notifies listeners of pulse_events about jobs whose worker ended them at a limit, as a sweep '
+  'does.';
+
+CREATE OR REPLACE FUNCTION pulse.fail_late(
+    job_ids bigint[], tokens bigint[], errors text[], causes text[], payloads json[] = NULL)
+  RETURNS SETOF pulse.job_outcome
+  LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  AS 'MODULE_PATHNAME', 'pulse_fail_late';
+COMMENT ON FUNCTION pulse.fail_late(bigint[], bigint[], text[], text[], json[]) IS
+  'Ends claims whose worker ended them at their timeout or stall_timeout, with the records of a '
+  'sweep that comes first: outcome timed_out or stalled, the cause for the next attempt, the '
+  'notification. causes: timeout or stall, by the worker''s own clock. payloads: NULL keeps those '
+  'of the jobs. Returns an outcome for each, in the order of the arrays: accepted (also where a '
+  'sweep has ended the attempt so), stale or busy. Waits as complete_many does. Raises PU004 for '
+  'arrays of unequal length and for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.release(job_ids bigint[], tokens bigint[])
   RETURNS SETOF pulse.job_outcome
@@ -114,7 +140,8 @@ CREATE OR REPLACE FUNCTION pulse.release(job_ids bigint[], tokens bigint[])
 COMMENT ON FUNCTION pulse.release(bigint[], bigint[]) IS
   'Hands back jobs that the worker has not started, and their attempts, and returns an outcome for '
   'each: accepted, stale (the claim is lost) or busy (another transaction holds the job: call '
-  'again). Never waits for a lock. Raises PU004 for arrays of unequal length.';
+  'again), in the order of the arrays. Waits as complete_many does. Raises PU004 for arrays of '
+  'unequal length.';
 
 CREATE OR REPLACE FUNCTION pulse.snooze(
     job_id bigint, token bigint, delay interval, checkpoint json = NULL)
@@ -122,5 +149,6 @@ CREATE OR REPLACE FUNCTION pulse.snooze(
   LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_snooze';
 COMMENT ON FUNCTION pulse.snooze(bigint, bigint, interval, json) IS
   'Ends a claim and makes its job due again after the delay, with the attempt given back. '
-  'checkpoint: NULL keeps the job''s checkpoint. Raises PU001 for a lost claim, PU004 for a value '
-  'out of range.';
+  'checkpoint: NULL keeps the job''s checkpoint. A snooze leaves no record of its attempt, so a '
+  'repeat raises PU001, also in the same transaction. Raises PU001 for a lost claim, PU004 for a '
+  'value out of range.';

@@ -30,6 +30,8 @@ CREATE OR REPLACE FUNCTION pulse._index_running(worker_id bigint) RETURNS boolea
 BEGIN
   -- As the DELETE locks it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.claim_batch IN ROW EXCLUSIVE MODE;
+  -- complete_many waits for the holders of this lock where it finds one of these rows locked.
+  PERFORM pulse._lock_worker_shared(_index_running.worker_id);
   UPDATE pulse.job AS j SET in_place = false
    WHERE j.id = ANY (ARRAY(
      SELECT f.id FROM pulse.job AS f

@@ -7,8 +7,8 @@ CREATE OR REPLACE FUNCTION pulse._functions_of(kind text) RETURNS text[]
     WHEN 'producer' THEN ARRAY['add_job', 'add_jobs', 'remove_job']
     WHEN 'worker' THEN ARRAY[
       'attach_worker', 'check_host', 'claim', 'claim_job', 'complete', 'complete_many',
-      'declare_lost', 'deregister_worker', 'fail', 'fail_many', 'fence', 'get_job', 'handler_call',
-      'handler_tasks', 'heartbeat', 'held', 'held_job', 'perform_job', 'progress',
+      'declare_lost', 'deregister_worker', 'fail', 'fail_late', 'fail_many', 'fence', 'get_job',
+      'handler_call', 'handler_tasks', 'heartbeat', 'held', 'held_job', 'perform_job', 'progress',
       'register_worker', 'release', 'snooze', 'sweep', 'wait_for_job']
     WHEN 'operator' THEN ARRAY[
       'adopt_installation', 'cancel_job', 'complete_jobs', 'cron_setup_sql', 'declare_lost',

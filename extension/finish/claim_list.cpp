@@ -1,6 +1,8 @@
 #include "finish/claim_list.hpp"
 
+#include "access/columns.hpp"
 #include "access/saved_plan.hpp"
+#include "server/advisory_lock.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
 #include "server/shared_memory.hpp"
@@ -33,22 +35,22 @@ ArgumentArray read_array(FunctionCallInfo fcinfo, int argument) {
 
 bool has_written = false;  // the transaction, before the present call
 
-// Whether it is recorded that the claim ended its attempt with this outcome.
-bool is_repeat(const NamedClaim& claim, const char* outcome) {
+// Whether it is recorded that the claim ended its attempt with its outcome.
+bool is_repeat(const NamedClaim& claim) {
   static SavedPlan query = {"SELECT pulse._refused_token($1, $2, $3, $4) IS NULL",
                             4,
                             {INT8OID, INT8OID, TEXTOID, BOOLOID},
                             nullptr};
   NullableDatum arguments[] = {{Int64GetDatum(claim.job_id), false},
                                {Int64GetDatum(claim.token), false},
-                               {CStringGetTextDatum(outcome), false},
+                               {CStringGetTextDatum(claim.outcome), false},
                                {BoolGetDatum(has_written), false}};
   return DatumGetBool(value_of_query(&query, arguments).value);
 }
 
-const char* outcome_of(const NamedClaim& claim, const char* repeats) {
+const char* answer_of(const NamedClaim& claim) {
   if (claim.lock == AttemptLock::kBusy) return "busy";
-  bool is_accepted = claim.lock == AttemptLock::kLocked || is_repeat(claim, repeats);
+  bool is_accepted = claim.lock == AttemptLock::kLocked || is_repeat(claim);
   return is_accepted ? "accepted" : "stale";
 }
 
@@ -82,27 +84,35 @@ void read_arrays(FunctionCallInfo fcinfo, ArgumentArray* arrays, int count, int 
   }
 }
 
-ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens) {
+ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens,
+                      const char* outcome) {
   ClaimList list = {};
   list.claims = static_cast<NamedClaim*>(palloc0(sizeof(NamedClaim) * Max(job_ids.count, 1)));
   for (int i = 0; i < job_ids.count; i++) {
     if (job_ids.nulls[i] || tokens.nulls[i]) continue;
     list.claims[list.count++] = {DatumGetInt64(job_ids.values[i]), DatumGetInt64(tokens.values[i]),
-                                 i, AttemptLock::kNotRunning};
+                                 i, outcome, AttemptLock::kNotRunning};
   }
   qsort(list.claims, list.count, sizeof(NamedClaim), by_id_and_token);
   return list;
 }
 
-void answer_claims(const ClaimList& list, const ArgumentArray& job_ids, const char* repeats,
-                   FunctionCallInfo fcinfo) {
+bool outwait_worker(RunningJobs* jobs, TimestampTz* limit) {
+  constexpr int64 kPatienceUs = 1000000;
+  TupleTableSlot* row = jobs->ids.row;
+  // A transaction that keeps its snapshot would fail once the row has changed.
+  if (jobs->keeps_snapshot || TTS_EMPTY(row) || slot_attisnull(row, kJobWorkerId)) return false;
+  if (*limit == 0) *limit = GetCurrentTimestamp() + kPatienceUs;
+  return outwait_holders(LockKind::kWorker, DatumGetInt64(value_of(row, kJobWorkerId)), *limit);
+}
+
+void answer_claims(const ClaimList& list, const ArgumentArray& job_ids, FunctionCallInfo fcinfo) {
   auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-  auto** outcomes = static_cast<const char**>(palloc0(sizeof(char*) * Max(job_ids.count, 1)));
-  for (int i = 0; i < list.count; i++)
-    outcomes[list.claims[i].position] = outcome_of(list.claims[i], repeats);
+  auto** answers = static_cast<const char**>(palloc0(sizeof(char*) * Max(job_ids.count, 1)));
+  for (int i = 0; i < list.count; i++) answers[list.claims[i].position] = answer_of(list.claims[i]);
   for (int i = 0; i < job_ids.count; i++) {
     NullableDatum job_id = job_ids.at(i);
-    Datum values[] = {job_id.value, CStringGetTextDatum(outcomes[i] ? outcomes[i] : "stale")};
+    Datum values[] = {job_id.value, CStringGetTextDatum(answers[i] ? answers[i] : "stale")};
     bool nulls[] = {job_id.isnull, false};
     tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
   }

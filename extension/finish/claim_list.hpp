@@ -36,7 +36,8 @@ void read_arrays(FunctionCallInfo fcinfo, ArgumentArray* arrays, int count, int 
 struct NamedClaim {
   int64 job_id;
   int64 token;
-  int position;  // in the arrays of the call
+  int position;         // in the arrays of the call
+  const char* outcome;  // accepted if it is recorded that the claim ended with this outcome
   AttemptLock lock;
 };
 
@@ -46,25 +47,42 @@ struct ClaimList {
   int count;
 };
 
-ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens);
+ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens,
+                      const char* outcome);
 
-// Calls end(claim) once for each claim, and keeps the lock that it returns.
+// Waits until the heartbeats and the claims in progress of the worker whose claim was found busy
+// have ended, because they lock rows of its jobs. False when there is none or the time is up; the
+// first wait of a call sets the limit for all.
+bool outwait_worker(RunningJobs* jobs, TimestampTz* limit);
+
+// Calls end() until the claim is not busy, or busy by a transaction that is not its worker's.
+template <typename End>
+AttemptLock end_patiently(RunningJobs* jobs, TimestampTz* limit, End end) {
+  constexpr int kMaxWaits = 2;
+  AttemptLock lock = end();
+  for (int i = 0; i < kMaxWaits && lock == AttemptLock::kBusy && outwait_worker(jobs, limit); i++)
+    lock = end();
+  return lock;
+}
+
+// Calls end(claim) for each claim, and keeps the lock that it returns.
 template <typename End>
 void end_each(ClaimList* list, RunningJobs* jobs, End end) {
   NamedClaim* claims = list->claims;
   int count = list->count;
+  TimestampTz limit = 0;
   if (count > 0) expect_ids(&jobs->ids, claims[0].job_id, claims[count - 1].job_id, count);
   for (int i = 0; i < count; i++) {
     CHECK_FOR_INTERRUPTS();
     bool is_repeated =
         i > 0 && claims[i].job_id == claims[i - 1].job_id && claims[i].token == claims[i - 1].token;
-    claims[i].lock = is_repeated ? claims[i - 1].lock : end(claims[i]);
+    claims[i].lock = is_repeated ? claims[i - 1].lock
+                                 : end_patiently(jobs, &limit, [&] { return end(claims[i]); });
   }
 }
 
 // Answers in the order of the call. A claim that runs no attempt is accepted if it ended the
-// attempt with the outcome `repeats` before and the transaction had not written, else stale.
-void answer_claims(const ClaimList& list, const ArgumentArray& job_ids, const char* repeats,
-                   FunctionCallInfo fcinfo);
+// attempt with its outcome before and the transaction had not written, else stale.
+void answer_claims(const ClaimList& list, const ArgumentArray& job_ids, FunctionCallInfo fcinfo);
 
 }  // namespace pulse

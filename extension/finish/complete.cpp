@@ -105,7 +105,7 @@ void complete_all(ClaimList* list, const ArgumentArray& results, Patience patien
 // False when no such attempt runs.
 bool complete_one(const NullableDatum& job_id, const NullableDatum& token, NullableDatum result) {
   if (job_id.isnull || token.isnull) return false;
-  NamedClaim claim = {DatumGetInt64(job_id.value), DatumGetInt64(token.value), 0,
+  NamedClaim claim = {DatumGetInt64(job_id.value), DatumGetInt64(token.value), 0, "completed",
                       AttemptLock::kNotRunning};
   ClaimList list = {&claim, 1};
   complete_all(&list, {true, 1, &result.value, &result.isnull}, Patience::kWaits);
@@ -128,9 +128,9 @@ void complete_many(FunctionCallInfo fcinfo) {
   for (int i = 0; i < arrays[kResults].count; i++)
     if (!arrays[kResults].nulls[i]) check_document("result", arrays[kResults].values[i]);
   begin_result_rows(fcinfo);
-  ClaimList list = read_claims(arrays[kIds], arrays[kTokens]);
+  ClaimList list = read_claims(arrays[kIds], arrays[kTokens], "completed");
   complete_all(&list, arrays[kResults], Patience::kNeverWaits);
-  answer_claims(list, arrays[kIds], "completed", fcinfo);
+  answer_claims(list, arrays[kIds], fcinfo);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// pulse.fail, fail_many, release and snooze: see sql/finish.sql for their contracts.
+// pulse.fail, fail_many, fail_late, release and snooze: see sql/finish.sql for their contracts.
 #include "server/postgres.hpp"
 
+#include "access/saved_plan.hpp"
 #include "finish/attempt_end.hpp"
 #include "finish/claim_list.hpp"
 #include "server/call_checks.hpp"
@@ -13,6 +14,9 @@ namespace {
 // The arguments of fail_many, and of fail, which has one value of each.
 enum Argument { kIds, kTokens, kErrors, kRetries, kDelays, kPayloads, kArguments };
 constexpr int kReleaseArguments = kTokens + 1;
+
+// The arguments of fail_late after the errors.
+enum LateArgument { kCauses = kErrors + 1, kLatePayloads, kLateArguments };
 
 // The arguments of snooze after the claim.
 enum SnoozeArgument { kDelay = kTokens + 1, kCheckpoint };
@@ -90,19 +94,24 @@ void snooze_one(const NullableDatum* given) {
 // --- many ---------------------------------------------------------------------------------------
 
 template <typename EndingOf>
-void end_many(FunctionCallInfo fcinfo, const ArgumentArray* arrays, const char* outcome,
-              EndingOf ending_of) {
-  begin_result_rows(fcinfo);
-  ClaimList list = read_claims(arrays[kIds], arrays[kTokens]);
+void end_all(ClaimList* list, EndingOf ending_of) {
   AttemptEnds ends;
   open_attempt_ends(&ends);
-  end_each(&list, &ends.jobs, [&](const NamedClaim& claim) {
+  end_each(list, &ends.jobs, [&](const NamedClaim& claim) {
     Ending ending = ending_of(claim.position);
     ending.job_id = claim.job_id;
     return end_attempt(&ends, ending, {Int64GetDatum(claim.token), false}).lock;
   });
   close_attempt_ends(&ends);
-  answer_claims(list, arrays[kIds], outcome, fcinfo);
+}
+
+template <typename EndingOf>
+void end_many(FunctionCallInfo fcinfo, const ArgumentArray* arrays, const char* outcome,
+              EndingOf ending_of) {
+  begin_result_rows(fcinfo);
+  ClaimList list = read_claims(arrays[kIds], arrays[kTokens], outcome);
+  end_all(&list, ending_of);
+  answer_claims(list, arrays[kIds], fcinfo);
 }
 
 void fail_many(FunctionCallInfo fcinfo) {
@@ -118,6 +127,62 @@ void fail_many(FunctionCallInfo fcinfo) {
                    arrays[kPayloads].at(i));
   });
 }
+
+// --- at a limit ---------------------------------------------------------------------------------
+
+struct Limit {
+  const char* cause;
+  const char* outcome;  // as pulse._late() names it; test/pgtap/late.sql compares both
+};
+constexpr Limit kLimits[] = {{"timeout", "timed_out"}, {"stall", "stalled"}};
+
+const Limit* limit_of(const NullableDatum& cause) {
+  for (const Limit& limit : kLimits)
+    if (!cause.isnull && text_is(cause.value, limit.cause)) return &limit;
+  ereport(ERROR, (errcode(kOutOfRange), errmsg("cause must be timeout or stall"),
+                  errhint("Call fail_many for attempts that failed for another reason.")));
+  pg_unreachable();
+}
+
+void announce(const ClaimList& list, const Limit& limit) {
+  static SavedPlan query = {
+      "SELECT pulse._announce_late($1, $2)", 2, {TEXTOID, INT8ARRAYOID}, nullptr};
+  auto* ids = static_cast<Datum*>(palloc(sizeof(Datum) * Max(list.count, 1)));
+  int count = 0;
+  for (int i = 0; i < list.count; i++)
+    if (list.claims[i].lock == AttemptLock::kLocked && list.claims[i].outcome == limit.outcome)
+      ids[count++] = Int64GetDatum(list.claims[i].job_id);
+  if (count == 0) return;
+  ArrayType* array = construct_array(ids, count, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
+  NullableDatum arguments[] = {{CStringGetTextDatum(limit.cause), false},
+                               {PointerGetDatum(array), false}};
+  (void)value_of_query(&query, arguments);
+}
+
+void fail_late(FunctionCallInfo fcinfo) {
+  ArgumentArray arrays[kLateArguments];
+  read_arrays(fcinfo, arrays, kLateArguments, kLatePayloads);
+  for (int i = 0; i < arrays[kIds].count; i++) {
+    check_error(arrays[kErrors].at(i));
+    (void)limit_of(arrays[kCauses].at(i));
+    check_document_if_any("payload", arrays[kLatePayloads].at(i));
+  }
+  begin_result_rows(fcinfo);
+  ClaimList list = read_claims(arrays[kIds], arrays[kTokens], nullptr);
+  for (int i = 0; i < list.count; i++)
+    list.claims[i].outcome = limit_of(arrays[kCauses].at(list.claims[i].position))->outcome;
+  end_all(&list, [&arrays](int i) {
+    Ending ending = {Ending::kOther, CStringGetTextDatum(limit_of(arrays[kCauses].at(i))->outcome)};
+    ending.error = arrays[kErrors].at(i);
+    ending.payload = arrays[kLatePayloads].at(i);
+    ending.cause = arrays[kCauses].at(i);
+    return ending;
+  });
+  for (const Limit& limit : kLimits) announce(list, limit);
+  answer_claims(list, arrays[kIds], fcinfo);
+}
+
+// --- not started --------------------------------------------------------------------------------
 
 void release(FunctionCallInfo fcinfo) {
   ArgumentArray arrays[kReleaseArguments];
@@ -142,6 +207,13 @@ PULSE_FUNCTION(pulse_fail) {
 PULSE_FUNCTION(pulse_fail_many) {
   pulse::prepare_to_end("fail_many");
   pulse::fail_many(fcinfo);
+  return static_cast<Datum>(0);
+}
+
+// pulse.fail_late(job_ids, tokens, errors, causes, payloads).
+PULSE_FUNCTION(pulse_fail_late) {
+  pulse::prepare_to_end("fail_late");
+  pulse::fail_late(fcinfo);
   return static_cast<Datum>(0);
 }
 

@@ -22,6 +22,10 @@ void advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 // Never waits; false when another transaction holds a conflicting lock.
 bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
+// Waits until each transaction of another session that holds the lock now has ended. False when
+// there is none, or when the time is up.
+bool outwait_holders(LockKind kind, uint64 key, TimestampTz limit);
+
 // True when this session holds the lock exclusively.
 bool holds_advisory_lock(LockKind kind, uint64 key);
 

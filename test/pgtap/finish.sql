@@ -1,6 +1,6 @@
 -- sql/finish.sql: how a claim ends. Every call carries the token; a stale one changes nothing.
 \ir support/setup.psql
-SELECT plan(107);
+SELECT plan(112);
 
 SELECT expect_function('complete',
   'job_id bigint, token bigint, result json DEFAULT NULL::json', 'void', 'volatile', 'definer');
@@ -143,6 +143,8 @@ SELECT travel('0');
 SELECT id AS job, token FROM given_claimed_job(:ann, 'mail', 'post') \gset
 SELECT pulse.snooze(:job, :token, '0') \g /dev/null
 SELECT is(state_of(:job), 'parked', 'a snoozed job of a queue is parked behind it');
+SELECT refuses(format('SELECT pulse.snooze(%s, %s, ''0'')', :job, :token), 'PU001',
+  'a repeat is refused, because a snooze leaves no record');
 DELETE FROM pulse.job;
 
 -- --- plural calls (P2, P3) -----------------------------------------------------------------------
@@ -256,6 +258,27 @@ SELECT results_eq('SELECT job_id FROM parcel', ARRAY[:other::bigint],
   'a row that refers to a job goes with it when that completes');
 SELECT count(*) FROM pulse.complete_many(ARRAY[:other::bigint], ARRAY[:token::bigint]) \g /dev/null
 SELECT is_empty('SELECT * FROM parcel', 'or when many do');
+
+-- --- the order of answers ---------------------------------------------------------------------
+
+-- The second job twice, one that there is not, the first.
+CREATE FUNCTION answers_of(call text, more text = '') RETURNS text
+  LANGUAGE plpgsql AS $$
+DECLARE
+  one pulse.claimed_job := given_claimed_job(given_worker());
+  two pulse.claimed_job := given_claimed_job(given_worker());
+  answer text;
+BEGIN
+  EXECUTE format('SELECT string_agg(CASE id WHEN $1[4] THEN ''one '' WHEN $1[1] THEN ''two ''
+                                     ELSE ''none '' END || outcome, '', '')
+                    FROM pulse.%s($1, $2 %s)', call, more)
+    INTO answer USING ARRAY[two.id, two.id, 0, one.id], ARRAY[two.token, two.token, 0, one.token];
+  RETURN answer;
+END $$;
+SELECT is(answers_of(call, more), 'two accepted, two accepted, none stale, one accepted',
+  call || ' answers in the order of the arrays, for each element')
+  FROM (VALUES ('complete_many', ''), ('release', ''), ('fail_many', ', ''{a,b,c,d}'''),
+               ('fail_late', ', ''{a,b,c,d}'', ''{stall,stall,stall,stall}''')) AS v (call, more);
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -125,6 +125,7 @@ SELECT walk(format(call, :ann, :job)) FROM (VALUES
 SELECT job, token FROM claimed(:ann) \gset
 SELECT walk(format(call, :ann, :job, :token)) FROM (VALUES
   ('SELECT pulse.fail_many(ARRAY[%2$s], ARRAY[%3$s], ARRAY[''boom''])'),
+  ('SELECT pulse.fail_late(ARRAY[%2$s], ARRAY[%3$s], ARRAY[''boom''], ''{stall}'')'),
   ('SELECT pulse.reschedule_jobs(ARRAY[%2$s], pulse.now(), 3, 0, 9)'),
   ('SELECT pulse.permanently_fail_jobs(ARRAY[%2$s], ''enough'')'),
   ('SELECT pulse.reschedule_jobs(ARRAY[%2$s], max_attempts => 20)'),

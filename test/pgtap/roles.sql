@@ -28,8 +28,8 @@ INSERT INTO grid
     ('now version', 'pwob'),
     ('add_job add_jobs remove_job', 'p'),
     ('attach_worker check_host claim claim_job complete complete_many deregister_worker fail '
-     'fail_many fence handler_call handler_tasks heartbeat held held_job perform_job progress '
-     'register_worker release snooze wait_for_job', 'w'),
+     'fail_late fail_many fence handler_call handler_tasks heartbeat held held_job perform_job '
+     'progress register_worker release snooze wait_for_job', 'w'),
     ('declare_lost get_job sweep', 'wo'),
     ('adopt_installation cancel_job complete_jobs cron_setup_sql delete_finished drain_worker '
      'drain_workers force_unlock_workers pause_queue permanently_fail_jobs requeue_job '
