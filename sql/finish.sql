@@ -114,7 +114,7 @@ COMMENT ON FUNCTION pulse.fail_many(bigint[], bigint[], text[], boolean[], inter
 CREATE OR REPLACE FUNCTION pulse._announce_late(cause text, job_ids bigint[]) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM pulse._announce(cause, NULL, job_ids);
+  PERFORM pulse._announce(cause, NULL, 'its worker ended the attempt at its limit', job_ids);
 END $$;
 COMMENT ON FUNCTION pulse._announce_late(text, bigint[]) IS
   'Notifies listeners of pulse_events about jobs whose worker ended them at a limit, as a sweep '

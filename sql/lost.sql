@@ -171,7 +171,8 @@ BEGIN
   )
   SELECT o.worker_id,
          -- An orderly end counts no crash; the job's row was locked while its worker deregistered.
-         CASE WHEN w.state = 'stopped' THEN 'interrupted' ELSE 'lost' END,
+         CASE WHEN w.state = 'stopped' OR h.lost_cause = 'hand' THEN 'interrupted'
+              ELSE 'lost' END,
          coalesce(h.lost_cause, 'silence'),
          format('worker %s%s was lost: %s', o.worker_id, ' (' || w.name || ')',
                 coalesce(w.reason, 'it is not registered here'))

@@ -1,6 +1,7 @@
 -- Graphile Worker's three functions for operators: they complete, fail or reschedule jobs by id.
 -- They have no token, so they never change a running job. They lock rows in id order without
--- waiting, and a notice lists the jobs left alone. No key is locked, because no job gains one.
+-- waiting, and a notice lists the jobs left alone. No key is locked, because no job gains one. Jobs
+-- that failed for good are finished already, and the same functions change them there.
 
 CREATE OR REPLACE FUNCTION pulse._report_skipped(job_ids bigint[], what text, hint text)
   RETURNS void
@@ -18,6 +19,41 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse._report_skipped(bigint[], text, text) IS
   'Raises a notice that lists the jobs of a call that were left alone.';
+
+CREATE OR REPLACE FUNCTION pulse._lock_failed(job_ids bigint[]) RETURNS SETOF pulse.finished_job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY
+  SELECT * FROM pulse.finished_job AS f
+   WHERE f.id = ANY (job_ids) AND f.state = 'failed'
+   ORDER BY f.id
+     FOR UPDATE SKIP LOCKED;
+  PERFORM pulse._report_skipped(
+    (SELECT array_agg(f.id ORDER BY f.id) FROM pulse.finished_job AS f
+      WHERE f.id = ANY (job_ids) AND f.state IN ('quarantined', 'cancelled')),
+    'quarantined or cancelled', 'retry_job lets one run again.');
+END $$;
+COMMENT ON FUNCTION pulse._lock_failed(bigint[]) IS
+  'Locks the failed jobs among these in id order, without waiting, and returns them; a notice '
+  'lists those that ended in another way without completing.';
+
+-- State is NULL, because the job is not live.
+CREATE OR REPLACE FUNCTION pulse._as_job(ended pulse.finished_job) RETURNS pulse.job
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  job pulse.job;
+BEGIN
+  SELECT ended.id, ended.identifier, ended.payload, ended.queue_name, ended.priority, ended.run_at,
+         ended.attempts, ended.max_attempts, ended.crashes, ended.job_key, ended.flags,
+         ended.checkpoint, ended.last_error, ended.revision, ended.created_at, ended.finished_at
+    INTO job.id, job.identifier, job.payload, job.queue_name, job.priority, job.run_at,
+         job.attempts, job.max_attempts, job.crashes, job.job_key, job.flags,
+         job.checkpoint, job.last_error, job.revision, job.created_at, job.updated_at;
+  RETURN job;
+END $$;
+COMMENT ON FUNCTION pulse._as_job(pulse.finished_job) IS
+  'Returns a finished job in the shape of a live one, with a state of NULL.';
 
 CREATE OR REPLACE FUNCTION pulse._lock_waiting(job_ids bigint[], fenced text) RETURNS bigint[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -70,17 +106,37 @@ END $$;
 COMMENT ON FUNCTION pulse._finish_waiting(bigint[], pulse.finished_state, text) IS
   'Ends locked jobs that do not run and returns them as they were.';
 
+CREATE OR REPLACE FUNCTION pulse._complete_failed(job_ids bigint[]) RETURNS SETOF pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  ended pulse.finished_job;
+BEGIN
+  FOR ended IN SELECT * FROM pulse._lock_failed(job_ids) LOOP
+    IF pulse._keeps_completed(ended.identifier) THEN
+      UPDATE pulse.finished_job AS f
+         SET state = 'completed', crashes = 0, finished_at = pulse.now() WHERE f.id = ended.id;
+    ELSE
+      DELETE FROM pulse.finished_job AS f WHERE f.id = ended.id;
+    END IF;
+    RETURN NEXT pulse._as_job(ended);
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse._complete_failed(bigint[]) IS
+  'Completes jobs that failed for good and returns them as they were.';
+
 CREATE OR REPLACE FUNCTION pulse.complete_jobs(job_ids bigint[]) RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY SELECT * FROM pulse._finish_waiting(
-    pulse._lock_waiting(complete_jobs.job_ids, 'complete(job_id, token)'), 'completed', NULL);
+    pulse._lock_waiting(complete_jobs.job_ids, 'complete(job_id, token)'), 'completed', NULL)
+  UNION ALL SELECT * FROM pulse._complete_failed(complete_jobs.job_ids);
 END $$;
 COMMENT ON FUNCTION pulse.complete_jobs(bigint[]) IS
-  'Completes waiting jobs by hand and returns them as they were. keep_completed decides whether '
-  'they are kept. Running jobs, and jobs locked by another transaction, are left alone, with a '
-  'notice.';
+  'Completes waiting and failed jobs by hand and returns them as they were, failed ones with a '
+  'state of NULL. keep_completed decides whether they are kept. Running, quarantined and cancelled '
+  'jobs, and jobs locked by another transaction, are left alone, with a notice.';
 
 CREATE OR REPLACE FUNCTION pulse.permanently_fail_jobs(job_ids bigint[], error_message text = NULL)
   RETURNS SETOF pulse.job
@@ -89,7 +145,13 @@ CREATE OR REPLACE FUNCTION pulse.permanently_fail_jobs(job_ids bigint[], error_m
 DECLARE
   message text := coalesce(error_message, 'Manually marked as failed');
   ended pulse.job;
+  failed pulse.finished_job;
 BEGIN
+  FOR failed IN SELECT * FROM pulse._lock_failed(permanently_fail_jobs.job_ids) LOOP
+    failed.last_error := message;
+    UPDATE pulse.finished_job AS f SET last_error = message WHERE f.id = failed.id;
+    RETURN NEXT pulse._as_job(failed);
+  END LOOP;
   FOR ended IN SELECT * FROM pulse._finish_waiting(
     pulse._lock_waiting(permanently_fail_jobs.job_ids,
                         'fail(job_id, token, error, retry => false)'), 'failed', message)
@@ -99,9 +161,10 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse.permanently_fail_jobs(bigint[], text) IS
-  'Ends waiting jobs as failed and returns them. error_message becomes their last_error; NULL '
-  'stands for "Manually marked as failed". Running jobs, and jobs locked by another transaction, '
-  'are left alone, with a notice.';
+  'Ends waiting jobs as failed and returns them; failed ones get the new message, and have a state '
+  'of NULL. error_message becomes their last_error; NULL stands for "Manually marked as failed". '
+  'Running, quarantined and cancelled jobs, and jobs locked by another transaction, are left '
+  'alone, with a notice.';
 
 CREATE OR REPLACE FUNCTION pulse._check_attempts_left(
     job_ids bigint[], attempts int, max_attempts int)
@@ -126,6 +189,44 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse._check_attempts_left(bigint[], int, int) IS
   'Raises PU004 when a waiting job would be left without an attempt.';
+
+CREATE OR REPLACE FUNCTION pulse._reschedule_failed(
+    job_ids bigint[], run_at timestamptz, priority int, attempts int, max_attempts int)
+  RETURNS SETOF pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  ended pulse.finished_job;
+  gives_attempts boolean := coalesce(
+    _reschedule_failed.attempts, _reschedule_failed.max_attempts) IS NOT NULL;
+  taken bigint[] := '{}';
+BEGIN
+  FOR ended IN SELECT * FROM pulse._lock_failed(_reschedule_failed.job_ids) LOOP
+    ended.run_at := coalesce(_reschedule_failed.run_at, ended.run_at);
+    ended.priority := coalesce(_reschedule_failed.priority, ended.priority);
+    ended.attempts := coalesce(_reschedule_failed.attempts, ended.attempts);
+    ended.max_attempts := coalesce(_reschedule_failed.max_attempts, ended.max_attempts);
+    ended.crashes := least(ended.crashes, _reschedule_failed.attempts);
+    IF NOT gives_attempts OR ended.attempts >= ended.max_attempts THEN
+      UPDATE pulse.finished_job AS f
+         SET run_at = ended.run_at, priority = ended.priority, attempts = ended.attempts,
+             max_attempts = ended.max_attempts, crashes = ended.crashes,
+             revision = f.revision + 1
+       WHERE f.id = ended.id;
+      RETURN NEXT pulse._as_job(ended);
+    ELSIF ended.job_key IS NOT NULL AND (NOT pulse._try_lock_key(ended.job_key)
+                                         OR pulse._key_holder(ended.job_key) IS NOT NULL) THEN
+      taken := taken || ended.id;
+    ELSE
+      RETURN NEXT pulse._revive(ended);
+    END IF;
+  END LOOP;
+  PERFORM pulse._report_skipped(taken, 'failed, and another job has the key',
+    'A later job replaced them; add a job without the key if both are to run.');
+END $$;
+COMMENT ON FUNCTION pulse._reschedule_failed(bigint[], timestamptz, int, int, int) IS
+  'Gives failed jobs these values, makes those live again that have attempts left by them, and '
+  'returns all; never waits.';
 
 CREATE OR REPLACE FUNCTION pulse.reschedule_jobs(
     job_ids bigint[], run_at timestamptz = NULL, priority int = NULL, attempts int = NULL,
@@ -164,14 +265,13 @@ BEGIN
   )
   SELECT c.* FROM changed AS c
    WHERE pulse._note_job(c.identifier, c.queue_name, c.run_at) ORDER BY c.id;
-  IF reschedule_jobs.attempts IS NOT NULL OR reschedule_jobs.max_attempts IS NOT NULL THEN
-    RETURN QUERY SELECT * FROM pulse._revive_failed(
-      reschedule_jobs.job_ids, reschedule_jobs.run_at, reschedule_jobs.priority,
-      reschedule_jobs.attempts, reschedule_jobs.max_attempts);
-  END IF;
+  RETURN QUERY SELECT * FROM pulse._reschedule_failed(
+    reschedule_jobs.job_ids, reschedule_jobs.run_at, reschedule_jobs.priority,
+    reschedule_jobs.attempts, reschedule_jobs.max_attempts);
 END $$;
 COMMENT ON FUNCTION pulse.reschedule_jobs(bigint[], timestamptz, int, int, int) IS
-  'Changes waiting jobs and returns them; NULL leaves a value as it is. A failed job that gets an '
-  'attempt again, by attempts or max_attempts, goes live again. Running jobs, and jobs locked by '
+  'Changes waiting and failed jobs and returns them; NULL leaves a value as it is. A failed job '
+  'that gets an attempt again, by attempts or max_attempts, goes live again; any other stays '
+  'failed and has a state of NULL. Running, quarantined and cancelled jobs, and jobs locked by '
   'another transaction, are left alone, with a notice. Raises PU004 for a value out of range and '
   'for a job that would be left without an attempt.';

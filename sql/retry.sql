@@ -39,41 +39,6 @@ END $$;
 COMMENT ON FUNCTION pulse._revive(pulse.finished_job) IS
   'Makes a locked finished job, whose key is locked and free, live again with these values.';
 
-CREATE OR REPLACE FUNCTION pulse._revive_failed(
-    job_ids bigint[], run_at timestamptz, priority int, attempts int, max_attempts int)
-  RETURNS SETOF pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  ended pulse.finished_job;
-  taken bigint[] := '{}';
-BEGIN
-  FOR ended IN
-    SELECT * FROM pulse.finished_job AS f
-     WHERE f.id = ANY (_revive_failed.job_ids) AND f.state = 'failed'
-       AND coalesce(_revive_failed.attempts, f.attempts)
-           < coalesce(_revive_failed.max_attempts, f.max_attempts)
-     ORDER BY f.id
-       FOR UPDATE SKIP LOCKED
-  LOOP
-    IF ended.job_key IS NOT NULL AND (NOT pulse._try_lock_key(ended.job_key)
-                                      OR pulse._key_holder(ended.job_key) IS NOT NULL) THEN
-      taken := taken || ended.id;
-      CONTINUE;
-    END IF;
-    ended.run_at := coalesce(_revive_failed.run_at, ended.run_at);
-    ended.priority := coalesce(_revive_failed.priority, ended.priority);
-    ended.attempts := coalesce(_revive_failed.attempts, ended.attempts);
-    ended.max_attempts := coalesce(_revive_failed.max_attempts, ended.max_attempts);
-    ended.crashes := least(ended.crashes, _revive_failed.attempts);
-    RETURN NEXT pulse._revive(ended);
-  END LOOP;
-  PERFORM pulse._report_skipped(taken, 'failed, and another job has the key',
-    'A later job replaced them; add a job without the key if both are to run.');
-END $$;
-COMMENT ON FUNCTION pulse._revive_failed(bigint[], timestamptz, int, int, int) IS
-  'Makes failed jobs live again that have attempts left with these values; never waits.';
-
 CREATE OR REPLACE FUNCTION pulse._check_retry(ended pulse.finished_job) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,6 +1,6 @@
--- sql/operators.sql: Graphile Worker's functions for operators, which touch waiting jobs only.
+-- sql/operators.sql: Graphile Worker's functions for operators, which touch no running job.
 \ir support/setup.psql
-SELECT plan(55);
+SELECT plan(66);
 
 SELECT expect_function('complete_jobs', 'job_ids bigint[]', 'SETOF pulse.job', 'volatile',
   'definer');
@@ -49,6 +49,23 @@ SELECT pulse.set_task('mail', keep_completed => '0') \g /dev/null
 SELECT pulse.complete_jobs(array_agg(id)) FROM pulse.job \g /dev/null
 SELECT is((SELECT count(*)::int FROM pulse.finished_job), 1, 'its task''s own setting decides');
 SET LOCAL pulse.keep_completed = 0;
+DELETE FROM pulse.finished_job;
+SELECT given_job('mail', job_key => 'f') AS job, given_job('mix') AS kept \gset
+SELECT pulse.permanently_fail_jobs(ARRAY[:job, :kept], 'E') \g /dev/null
+SELECT pulse.set_task('mix', keep_completed => '1d') \g /dev/null
+SELECT answers(
+  format('SELECT min(id), count(*), count(state), min(last_error) FROM pulse.complete_jobs(%L)',
+         ARRAY[:job, :kept]),
+  ROW(:job, 2, 0, 'E'), 'jobs that failed for good are completed, as Graphile Worker''s are');
+SELECT answers('SELECT id, state, crashes FROM pulse.finished_job', ROW(:kept, 'completed', 0),
+  'retention decides whether they are kept');
+SELECT is_empty(format('SELECT pulse.complete_jobs(ARRAY[%s])', :kept),
+  'a completed job is not completed again');
+SELECT given_job('mail') AS job \gset
+SELECT pulse.cancel_job(:job) \g /dev/null
+SELECT is_empty(format('SELECT pulse.%s(ARRAY[%s])', name, :job),
+  name || ' leaves a cancelled job alone')
+  FROM unnest('{complete_jobs,permanently_fail_jobs,reschedule_jobs}'::text[]) AS name;
 SELECT is_empty('SELECT pulse.complete_jobs(NULL)', 'NULL completes nothing');
 SELECT is_empty('SELECT pulse.complete_jobs(''{}'')', 'nor does an empty array');
 SELECT is_empty('SELECT pulse.complete_jobs(''{0,NULL}'')', 'nor do ids that nobody has');
@@ -73,8 +90,17 @@ SELECT is((SELECT last_error FROM pulse.permanently_fail_jobs(ARRAY[:job])),
   'Manually marked as failed', 'without a message the reason is Graphile Worker''s');
 SELECT is((SELECT last_error FROM pulse.finished_job WHERE id = :job),
   'Manually marked as failed', 'also in what is kept');
-SELECT is_empty(format('SELECT pulse.permanently_fail_jobs(ARRAY[%s])', :job),
-  'a finished job is not failed again');
+SELECT answers(
+  format('SELECT id, state, last_error FROM pulse.permanently_fail_jobs(ARRAY[%s], ''again'')',
+         :job),
+  ROW(:job, NULL, 'again'), 'a job that failed for good is failed again, with another message');
+SELECT answers(
+  format('SELECT id, state, last_error FROM pulse.finished_job WHERE id = %s', :job),
+  ROW(:job, 'failed', 'again'), 'which is kept');
+SELECT given_job('mail') AS waiting \gset
+SELECT is((SELECT array_agg(id ORDER BY id) FROM pulse.permanently_fail_jobs(
+             ARRAY[:waiting, :job])), ARRAY[:job, :waiting]::bigint[],
+  'one that waits and one that failed are returned once each');
 
 -- --- reschedule_jobs ----------------------------------------------------------------------------
 
@@ -125,8 +151,16 @@ SELECT answers(
 
 -- Graphile Worker keeps failed jobs in the same table.
 SELECT pulse.permanently_fail_jobs(ARRAY[:job]) \g /dev/null
-SELECT is_empty(format('SELECT pulse.reschedule_jobs(ARRAY[%s], now())', :job),
-  'a new time alone does not bring a failed job back');
+SELECT answers(
+  format('SELECT id, state, run_at = now() + interval ''1 h'', priority
+            FROM pulse.reschedule_jobs(ARRAY[%s], now() + interval ''1 h'', priority => 5)', :job),
+  ROW(:job, NULL, true, 5), 'a new time and priority alone are given to a failed job');
+SELECT answers('SELECT state, run_at = now() + interval ''1 h'', priority FROM pulse.finished_job',
+  ROW('failed', true, 5), 'but do not bring it back');
+SELECT is((SELECT attempts || ' ' || max_attempts FROM
+             pulse.reschedule_jobs(ARRAY[:job], attempts => 7, max_attempts => 7)), '7 7',
+  'nor do attempts that leave it none');
+SELECT is(state_of(:job), 'failed', 'it stays failed');
 SELECT answers(format('SELECT id, state, attempts FROM
                          pulse.reschedule_jobs(ARRAY[%s], now(), attempts => 0)', :job),
   ROW(:job, 'ready', 0), 'attempts do');

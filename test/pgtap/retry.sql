@@ -52,8 +52,9 @@ SELECT is((SELECT state FROM pulse.retry_job(:job)), 'ready', 'a cancelled job r
 SELECT is(claimed_ids(:ann), ARRAY[:job]::bigint[], 'and is claimed');
 SELECT pulse.complete(id, token) FROM pulse.held(:ann) \g /dev/null
 SET LOCAL pulse.max_crashes = 1;
-SELECT id AS job FROM given_claimed_job(given_worker('eve'), 'mail') \gset
-SELECT pulse.force_unlock_workers('{eve}') \g /dev/null
+SELECT given_worker('eve') AS eve \gset
+SELECT id AS job FROM given_claimed_job(:eve, 'mail') \gset
+SELECT pulse.declare_lost(:eve, 'dead') \g /dev/null
 SELECT is(state_of(:job), 'quarantined', 'given a quarantined job');
 SELECT answers(format('SELECT state, attempts, crashes FROM pulse.retry_job(%s)', :job),
   ROW('ready', 0, 0), 'it starts again without its crashes');

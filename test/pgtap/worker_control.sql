@@ -1,6 +1,6 @@
 -- sql/steer.sql: what operators tell workers.
 \ir support/setup.psql
-SELECT plan(63);
+SELECT plan(67);
 
 SELECT expect_function('drain_worker', 'worker_id bigint', 'text', 'volatile', 'definer');
 SELECT expect_function('stop_worker', 'worker_id bigint', 'text', 'volatile', 'definer');
@@ -84,8 +84,27 @@ SELECT is((SELECT status FROM pulse.heartbeat(:second_two)), 'lost',
   'who was unlocked hears that it is lost');
 SELECT is((SELECT string_agg(DISTINCT reason, ',') FROM pulse.worker WHERE name = 'two'),
   'unlocked by hand', 'the reason is stored');
+SELECT answers('SELECT count(*), max(crashes), min(attempts), max(run_at) <= pulse.now(),
+                       min(recovered)
+                  FROM pulse.job WHERE identifier <> ''three''', ROW(6, 0, 1, true, 'hand'),
+  'no worker died: the attempt is consumed, no crash counted, and the jobs are due at once');
+SELECT is((SELECT string_agg(DISTINCT outcome, ',') FROM pulse.attempt AS a
+             JOIN pulse.job AS j ON j.id = a.job_id), 'interrupted',
+  'the attempts were interrupted');
 SELECT is(pulse.force_unlock_workers('{one,two}'), 0, 'once more finds nothing');
 SELECT is(pulse.force_unlock_workers(NULL), 0, 'nor does NULL');
+DELETE FROM pulse.job;
+SELECT given_job('healthy') AS job \gset
+DO $$ BEGIN
+  FOR n IN 1..4 LOOP
+    PERFORM pulse.claim((SELECT id FROM pulse.register_worker('four')));
+    PERFORM pulse.force_unlock_workers('{four}');
+  END LOOP;
+END $$;
+SELECT is(state_of(:job), 'ready', 'an operator who repeats it quarantines no healthy job');
+SELECT id AS job FROM given_claimed_job(given_worker('five'), 'mail', max_attempts => 1) \gset
+SELECT pulse.force_unlock_workers('{five}') \g /dev/null
+SELECT is(state_of(:job), 'failed', 'on its last attempt a job has failed');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 SELECT * FROM finish();
