@@ -63,10 +63,11 @@ class FakeConnection final : public Connection {
   // What the test does. The session is set up; another backend pid than told is a pooler's.
   void accept(int backend_pid = kBackendPid) {
     is_open_ = true;
-    std::exchange(opening_, nullptr)(Opened{kBackendPid, 150000, "shop", "ann"});
+    std::exchange(opening_, nullptr)(Opened{kBackendPid, 150000, "shop", "ann", is_superuser_});
     ASSERT_EQ(running(), "set_up");
     answer(QueryResult({"backend_pid", "settings_made"}, {std::to_string(backend_pid), "7"}));
   }
+  void be_superuser() { is_superuser_ = true; }
   void refuse(const std::string& reason, bool is_permanent = false) {
     std::exchange(opening_, nullptr)(OpenFailure{reason, is_permanent});
   }
@@ -99,6 +100,7 @@ class FakeConnection final : public Connection {
 
  private:
   bool is_open_ = false;
+  bool is_superuser_ = false;
   OpenHandler opening_;
   RepliesHandler handler_;
   Calls calls_;

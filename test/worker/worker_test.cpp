@@ -79,6 +79,21 @@ TEST_F(WorkerTest, what_loses_its_last_task_later_says_so_and_goes_on) {
   EXPECT_TRUE(capture_.has("warning serves_nothing"));
 }
 
+TEST_F(WorkerTest, a_superuser_is_warned_once_and_told_what_to_do) {
+  heartbeat_.be_superuser();
+  given_worker();
+  const std::string text = capture_.text();
+  const std::size_t line = text.find("superuser role=ann");
+  ASSERT_NE(line, std::string::npos);
+  EXPECT_EQ(text.find("superuser role=ann", line + 1), std::string::npos);
+  EXPECT_TRUE(capture_.has("pulse.grant_worker("));
+}
+
+TEST_F(WorkerTest, another_role_is_not_warned) {
+  given_worker();
+  EXPECT_FALSE(capture_.has("superuser"));
+}
+
 TEST_F(WorkerTest, idle_it_stops_by_cancelling_the_wait_and_saying_good_bye) {
   given_worker();
   claim_.answer(nothing());

@@ -100,10 +100,20 @@ void Worker::wire_sessions() {
   }
 }
 
+void Worker::warn_of_superuser() const {
+  if (!heartbeat_session_.is_superuser()) return;
+  log_.warning("superuser", {{"role", heartbeat_session_.role()},
+                             {"hint",
+                              "functions of the database run with its rights: use a role of its "
+                              "own, to which SELECT pulse.grant_worker('ROLE') gives what it "
+                              "needs"}});
+}
+
 void Worker::wire_heartbeat() {
   heartbeat_.has_claim_under_way = [this] { return claimer_.has_claim_under_way(); };
   heartbeat_.claim_under_way_since = [this] { return claimer_.under_way_since(); };
   heartbeat_.on_registered = [this] {
+    if (!was_registered_) warn_of_superuser();
     was_registered_ = true;
     const Registration& registration = *heartbeat_.registration();
     for (Session* session : sessions()) {

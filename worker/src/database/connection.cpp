@@ -222,8 +222,10 @@ void LibpqConnection::take() {
   pipeline_.start_session();
   has_answered_ = false;
   start_watching();
+  const char* is_superuser = PQparameterStatus(connection_.get(), "is_superuser");
   handler(Opened{PQbackendPID(connection_.get()), PQserverVersion(connection_.get()),
-                 PQdb(connection_.get()), PQuser(connection_.get())});
+                 PQdb(connection_.get()), PQuser(connection_.get()),
+                 is_superuser != nullptr && std::string_view(is_superuser) == "on"});
 }
 
 void LibpqConnection::start_watching() {

@@ -46,6 +46,7 @@ struct Opened {
   int server_version = 0;
   std::string database;
   std::string role;
+  bool is_superuser = false;
 };
 
 struct OpenFailure {

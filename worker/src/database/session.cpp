@@ -91,6 +91,7 @@ void Session::finish_set_up(const Opened& opened, const Reply& reply) {
   database_ = opened.database;
   role_ = opened.role;
   backend_pid_ = opened.backend_pid;
+  is_superuser_ = opened.is_superuser;
   if (const auto* rows = std::get_if<QueryResult>(&reply)) {
     is_pooled_ = (*rows)[0].integer("backend_pid") != opened.backend_pid;
   } else {

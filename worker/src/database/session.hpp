@@ -76,6 +76,7 @@ class Session {
   }
   // Why the connection was lost, or not to be had; empty while there is one.
   const std::string& last_reason() const { return last_reason_; }
+  bool is_superuser() const { return is_superuser_; }
   void set_reconnect_cap(Duration cap) { reconnect_.set_cap(cap); }
 
   // The session is set up; comes before the senders are asked.
@@ -112,6 +113,7 @@ class Session {
   std::string database_;
   std::string role_;
   int backend_pid_ = 0;
+  bool is_superuser_ = false;
   TimePoint opened_at_{};
   std::optional<TimePoint> refused_since_;
   std::vector<ReplyHandler> handlers_;
