@@ -17,7 +17,8 @@ my $program = Pulse::Handlers::build('test/e2e/handlers') . '/pulse-handlers';
 my $node = start_server('main', settings => { %QUICK, 'pulse.keep_completed' => '-1' });
 # For its gates: the handlers are in the program.
 my $tasks = Pulse::Tasks->new(gates => 'wait_at lingerers; wait_at reporters; wait_at never');
-my @names = qw(run quick answer fall fling refuse wait again report linger careful stubborn batch);
+my @names = qw(run quick partly answer fall fling refuse wait again report linger careful stubborn
+  batch);
 value($node, "SELECT pulse.set_task('$_', backoff => 'none')") for @names;
 my $workers = 0;
 
@@ -52,6 +53,10 @@ subtest 'answers' => sub {
     is(wait_finished($answer), 'completed|1|0', 'success');
     is(value($node, "SELECT result FROM pulse.finished_job WHERE id = $answer"), '{"a": 1.50}',
         'with its result');
+    my $partly = add_job($node, 'partly', q{'[1, 2]'});
+    is(wait_finished($partly), 'completed|2|0', 'a batch that fails in part');
+    is(value($node, "SELECT result FROM pulse.finished_job WHERE id = $partly"), '[2]',
+        'is tried again with what is left');
     is(wait_finished(add_job($node, 'fall', 'max_attempts => 2')), 'failed|2|0',
         'an exception fails each attempt');
     is(wait_finished(add_job($node, 'fling', 'max_attempts => 1')), 'failed|1|0',

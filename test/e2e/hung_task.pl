@@ -83,10 +83,10 @@ subtest 'found by the worker, where nobody sweeps' => sub {
     set($node, 'pulse.sweep_interval' => '-1');
     my $worker = Pulse::Worker->start_registered($node, 'alone', tasks => $tasks);
     my ($outcome, $error) = run_hanging($worker, 'stall');
-    is($outcome, 'failed', 'by stall_timeout');
-    like($error, qr/^stalled: no progress for 600 ?ms/, 'and says so');
+    is($outcome, 'stalled', 'by stall_timeout, as a sweep would');
+    like($error, qr/^no progress for 600 ?ms/, 'and says so');
     ($outcome, $error) = run_hanging($worker, 'timeout');
-    is($outcome, 'failed', 'by timeout');
+    is($outcome, 'timed_out', 'by timeout');
     like($error, qr/^timed out after 600 ?ms/, 'and says so');
     $worker->signal('TERM');
     is($worker->wait_exit, 0, 'the worker drains');

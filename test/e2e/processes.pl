@@ -28,6 +28,9 @@ my %scripts = (
     linger => 'while take; do tell began; wait_at lingerers; tell ended; answer result $$; done',
     pair => 'echo \'{"takes":2}\'; take; a=$PULSE_JOB_ID; take; answer result 1;
              PULSE_JOB_ID=$a answer result 2; take',
+    partly => 'while take; do if [[ $line == *\'"payload":[1, 2],\'* ]]; then
+               answer error \'"1 of 2 refused","payload":[2]\'; else
+               [[ $line =~ payload\":([^,]*) ]]; answer result "${BASH_REMATCH[1]}"; fi; done',
     obey => 'while take; do tell began; read -r line; [[ $line =~ reason\":\"([a-z]+) ]];
              tell "${BASH_REMATCH[1]}"; answer error "\"stopped\""; done',
     careful => 'while take; do tell began; read -r line; answer snooze \'0,"checkpoint":7\'; done',
@@ -132,6 +135,15 @@ subtest 'those that do not start, or not for long' => sub {
     is(wait_finished($crash), 'failed|2|0', 'one that ends before it answers');
     is(error_of($crash), 'its process exited with code 7 before it answered: no luck', 'as well');
     is(wait_finished(add_job($node, 'quick')), 'completed|1|0', 'others are not disturbed');
+    drain($worker);
+};
+
+subtest 'what is left of a batch' => sub {
+    my $worker = start(1, ['partly']);
+    my $job = add_job($node, 'partly', q('[1, 2]'));
+    is(wait_finished($job), 'completed|2|0', 'a batch that fails in part is tried again');
+    is(value($node, "SELECT result FROM pulse.finished_job WHERE id = $job"), '[2]',
+        'with what is left');
     drain($worker);
 };
 

@@ -107,6 +107,11 @@ TEST_F(ExecutableRunTest, inherited_outputs_are_this_process_own) {
   testing::internal::GetCapturedStderr();
 }
 
+TEST_F(ExecutableRunTest, what_is_left_is_told_with_the_end) {
+  given_task("partly", "echo '{\"payload\":[1,2]}' >&3; echo '{\"payload\":[2]}' >&3; exit 1");
+  EXPECT_EQ(end_of("partly").payload, "[2]");
+}
+
 TEST_F(ExecutableRunTest, a_flood_of_both_outputs_leaves_memory_bounded) {
   given_task("flood",
              "head -c 209715200 /dev/zero & head -c 209715200 /dev/zero >&2 & wait; exit 9");

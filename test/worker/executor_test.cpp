@@ -144,8 +144,46 @@ TEST_F(ExecutorTest, at_its_timeout_a_task_is_terminated_and_failed) {
   ASSERT_TRUE(was_terminated(1));
   EXPECT_EQ(tasks_.at(1)->terminations[0], 5s);
   end_task(1, killed());
+  ASSERT_EQ(finish_.running(), "fail_late") << "what a sweep that comes first records";
   EXPECT_EQ(finish_.param(2), "{\"timed out after 30s\nkilled by signal 9\"}");
-  EXPECT_EQ(finish_.param(3), "{t}");
+  EXPECT_EQ(finish_.param(3), R"({"timeout"})");
+}
+
+TEST_F(ExecutorTest, what_is_left_of_a_job_goes_with_its_failure) {
+  given_worker(2);
+  given_running({{.id = 1}, {.id = 2, .timeout = "1.000000"}});
+  ExecutionEnd end = failure(1, "2 of 3 refused");
+  end.payload = "[2,3]";
+  end_task(1, end);
+  ASSERT_EQ(finish_.running(), "fail_many");
+  EXPECT_EQ(finish_.param(5), R"({"[2,3]"})");
+  finish_.answer(outcomes({{1, "accepted"}}));
+  pass_beating(1s);
+  end = killed();
+  end.payload = "[4]";
+  end_task(2, end);
+  ASSERT_EQ(finish_.running(), "fail_late");
+  EXPECT_EQ(finish_.param(4), R"({"[4]"})");
+}
+
+TEST_F(ExecutorTest, what_is_left_of_a_job_that_succeeds_is_nothing) {
+  given_worker();
+  given_running({{.id = 1}});
+  ExecutionEnd end = success();
+  end.payload = "[2,3]";
+  end_task(1, end);
+  EXPECT_EQ(finish_.running(), "complete_many");
+}
+
+TEST_F(ExecutorTest, a_role_that_lacks_fail_late_fails_the_job) {
+  given_worker();
+  given_running({{.id = 1, .timeout = "1.000000"}});
+  pass_beating(1s);
+  end_task(1, killed());
+  ASSERT_EQ(finish_.running(), "fail_late");
+  finish_.answer(SqlError{"42501", "permission denied for function fail_late"});
+  pass_beating(1s);
+  ASSERT_EQ(finish_.running(), "fail_many");
 }
 
 TEST_F(ExecutorTest, a_task_that_ends_well_after_its_timeout_has_timed_out_all_the_same) {
@@ -153,7 +191,7 @@ TEST_F(ExecutorTest, a_task_that_ends_well_after_its_timeout_has_timed_out_all_t
   given_running({{.id = 1, .timeout = "1.000000"}});
   pass_beating(1s);
   end_task(1, success());
-  ASSERT_EQ(finish_.running(), "fail_many");
+  ASSERT_EQ(finish_.running(), "fail_late");
   EXPECT_EQ(finish_.param(2), R"({"timed out after 1s"})");
 }
 
@@ -179,7 +217,9 @@ TEST_F(ExecutorTest, progress_puts_off_the_stall) {
   pass_beating(1ns);
   ASSERT_TRUE(was_terminated(1));
   end_task(1, killed());
-  EXPECT_EQ(finish_.param(2), "{\"stalled: no progress for 10s\nkilled by signal 9\"}");
+  ASSERT_EQ(finish_.running(), "fail_late");
+  EXPECT_EQ(finish_.param(2), "{\"no progress for 10s\nkilled by signal 9\"}");
+  EXPECT_EQ(finish_.param(3), R"({"stall"})");
 }
 
 TEST_F(ExecutorTest, progress_does_not_put_off_the_timeout) {
@@ -222,7 +262,7 @@ TEST_F(ExecutorTest, an_outage_of_the_database_times_out_no_job) {
   pass_beating(1ns);
   ASSERT_TRUE(was_terminated(1));
   end_task(1, killed());
-  EXPECT_NE(finish_.param(2).find("stalled"), std::string::npos);
+  EXPECT_EQ(finish_.param(3), R"({"stall"})");
 }
 
 TEST_F(ExecutorTest, a_job_that_says_kill_is_killed_while_the_database_is_out_of_reach) {

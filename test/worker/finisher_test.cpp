@@ -64,7 +64,7 @@ TEST_F(FinisherTest, each_kind_has_its_own_call) {
       {{1, failure(3, "exited with code 3")}, {2, success()}, {3, failure(100, "give up")}});
   ASSERT_EQ(finish_.running(), "fail_many");
   EXPECT_EQ(finish_.params(), (Params{"{1,3}", "{100,100}", R"({"exited with code 3","give up"})",
-                                      "{t,f}", std::nullopt}));
+                                      "{t,f}", std::nullopt, std::nullopt}));
   finish_.answer(outcomes({{1, "accepted"}, {3, "accepted"}}));
   turn();
   EXPECT_EQ(finish_.running(), "complete_many");

@@ -175,7 +175,7 @@ TEST_F(HandlerTest, the_timeout_reaches_the_stop_token) {
   given_jobs({{.id = 1, .timeout = "1.000000"}});
   begun_.pass();
   pass_beating(1s);
-  take_messages_until("fail_many");
+  take_messages_until("fail_late");
   EXPECT_EQ(reason_, EndReason::timeout);
   EXPECT_EQ(finish_.param(2), R"({"timed out after 1s"})");
 }
@@ -258,7 +258,7 @@ TEST_F(HandlerTest, who_embeds_it_may_keep_the_process) {
   EXPECT_EQ(asked, (std::vector<std::int64_t>{1})) << "once";
   EXPECT_EQ(ended_, 0);
   gate_.open();
-  take_messages_until("fail_many");
+  take_messages_until("fail_late");
 }
 
 TEST_F(HandlerTest, a_handler_that_stops_in_time_ends_nothing) {
@@ -267,7 +267,7 @@ TEST_F(HandlerTest, a_handler_that_stops_in_time_ends_nothing) {
   given_jobs({{.id = 1, .timeout = "1.000000"}});
   begun_.pass();
   pass_beating(1s);
-  take_messages_until("fail_many");
+  take_messages_until("fail_late");
   pass_beating(1min);
   EXPECT_EQ(ended_, 0);
 }

@@ -110,7 +110,7 @@ TEST_F(HeartbeatTest, a_cancelled_job_is_terminated_and_fails_for_good) {
   ASSERT_EQ(finish_.running(), "fail_many");
   EXPECT_EQ(finish_.params(), (Params{"{1}", "{100}", R"({"cancelled
 killed by signal 9"})",
-                                      "{f}", std::nullopt}));
+                                      "{f}", std::nullopt, std::nullopt}));
 }
 
 TEST_F(HeartbeatTest, a_lost_worker_kills_its_tasks_and_goes_on_under_a_new_id) {

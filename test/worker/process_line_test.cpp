@@ -72,6 +72,16 @@ TEST(CancelLineTest, names_the_job_why_and_how_long) {
                   "\n");
 }
 
+TEST(ProcessLineTest, what_is_left_stands_beside_an_error_or_alone) {
+  const ProcessLine line = read(R"({"id":17,"error":"2 of 3 refused","payload":[2, 1.50]})");
+  EXPECT_EQ(line.end->kind, ExecutionEnd::Kind::failed);
+  EXPECT_EQ(line.payload, "[2,1.50]");
+  const ProcessLine alone = read(R"({"id":17,"payload":{"from":4}})");
+  EXPECT_FALSE(alone.end);
+  EXPECT_EQ(alone.payload, R"({"from":4})");
+  EXPECT_FALSE(read(R"({"id":17,"error":"none done","payload":null})").payload);
+}
+
 TEST(ProcessLineTest, a_result_completes) {
   const ProcessLine line = read(R"({"id": 17, "result": {"n": 1.50, "s": "}\"]"}})");
   EXPECT_EQ(line.job_id, 17);

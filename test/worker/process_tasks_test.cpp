@@ -66,6 +66,17 @@ TEST_F(ProcessTasksTest, an_exit_before_the_answer_fails_the_job) {
   EXPECT_EQ(end_of(1).kind, ExecutionEnd::Kind::failed) << "100 says nothing about one job";
 }
 
+TEST_F(ProcessTasksTest, what_is_left_is_told_with_the_answer_or_before_a_death) {
+  given_script("while " + kTake +
+               "[ -n \"$line\" ]; do echo \"{\\\"id\\\":$id,\\\"payload\\\":[2]}\"; "
+               "[ $id = 2 ] && exit 1; echo \"{\\\"id\\\":$id,\\\"error\\\":\\\"half\\\"}\"; done");
+  start(1);
+  EXPECT_EQ(end_of(1).payload, "[2]");
+  start(2);
+  EXPECT_EQ(end_of(2).payload, "[2]");
+  EXPECT_EQ(end_of(2).kind, ExecutionEnd::Kind::failed);
+}
+
 TEST_F(ProcessTasksTest, what_was_answered_before_the_end_counts) {
   given_script(kTake + kDone + "exit 1");
   start(1);

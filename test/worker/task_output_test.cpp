@@ -48,6 +48,14 @@ TEST(TaskOutput, the_newest_value_of_each_field_wins) {
   EXPECT_EQ(said.result, "2");
 }
 
+TEST(TaskOutput, what_is_left_is_kept_to_the_letter_and_null_is_nothing) {
+  TaskOutput output;
+  output.feed("{\"payload\":[1]}\n{\"payload\": [2, {\"a\": 1.50}]}\n{\"payload\":null}\n");
+  output.finish();
+  EXPECT_EQ(output.payload(), R"([2,{"a":1.50}])");
+  EXPECT_FALSE(output.next_report()) << "it is no progress";
+}
+
 TEST(TaskOutput, values_are_kept_to_the_letter) {
   const std::string value =
       R"({"z":1.10,"a":[12345678901234567890123,-0.0,1e5,{"z":null,"z":[[],{}]}],)"

@@ -110,6 +110,7 @@ pulse::ExecutionEnd Worker::Impl::end_of(Outcome outcome) {
       end.error = pulse::storable_text(outcome.text_.value_or(""));
       end.reason = "its answer";
       end.again_in = outcome.delay_;
+      end.payload = std::move(outcome.payload_);
       break;
     case Outcome::Kind::snooze:
       end.kind = pulse::ExecutionEnd::Kind::snoozed;

@@ -105,6 +105,10 @@ void add_handlers(pg_pulse::Worker& worker) {
   worker.handle("fall", [](Job&) { throw std::runtime_error("fell over"); });
   worker.handle("fling", [](Job&) { throw 42; });
   worker.handle("refuse", [](Job&) { return Outcome::final_failure("never"); });
+  worker.handle("partly", [](Job& job) {
+    if (job.payload() != "[1, 2]") return Outcome::success(job.payload());
+    return Outcome::failure("1 of 2 refused").with_payload("[2]");
+  });
   worker.handle("wait", [](Job&) { return Outcome::failure("not yet", 1h); });
   worker.handle("again", again);
   worker.handle("report", report);

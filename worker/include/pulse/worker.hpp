@@ -113,6 +113,9 @@ class PG_PULSE_API Outcome {
   static Outcome failure(std::string error);
   static Outcome failure(std::string error, std::chrono::milliseconds retry_in);
   static Outcome final_failure(std::string error);
+  // Of a failure: the payload of the next attempt, in JSON. So a batch that succeeded in part says
+  // what is left: return Outcome::failure("2 of 5 refused").with_payload(rest);
+  Outcome with_payload(std::string payload) &&;
   // Again after `delay`; the attempt is given back.
   static Outcome snooze(std::chrono::milliseconds delay,
                         std::optional<std::string> checkpoint = std::nullopt);
@@ -124,6 +127,7 @@ class PG_PULSE_API Outcome {
 
   Kind kind_;
   std::optional<std::string> text_;  // result, error or checkpoint
+  std::optional<std::string> payload_;
   std::optional<std::chrono::milliseconds> delay_;
 };
 

@@ -83,8 +83,13 @@ inline constexpr Statement kCompleteMany{
 inline constexpr Statement kFailMany{
     "fail_many",
     "SELECT o.id, o.outcome FROM pulse.fail_many($1::bigint[], $2::bigint[],"
-    " $3::pg_catalog.text[], $4::boolean[], $5::pg_catalog.interval[]) AS o",
+    " $3::pg_catalog.text[], $4::boolean[], $5::pg_catalog.interval[],"
+    " $6::pg_catalog.json[]) AS o",
     true};
+inline constexpr Statement kFailLate{
+    "fail_late",
+    "SELECT o.id, o.outcome FROM pulse.fail_late($1::bigint[], $2::bigint[],"
+    " $3::pg_catalog.text[], $4::pg_catalog.text[], $5::pg_catalog.json[]) AS o"};
 // Raises PU001 where the other functions answer "stale".
 inline constexpr Statement kSnooze{
     "snooze",

@@ -139,6 +139,7 @@ void ExecutableRun::Run::finish(ExecutionEnd end) {
     if (is_hung_up_) return;
   }
   end.result = output_.result();
+  end.payload = output_.payload();
   end.dropped_lines = output_.dropped_lines();
   if (!end.error.empty()) end.error = with_output(std::move(end.error));
   if (callbacks_.on_end) callbacks_.on_end(end);

@@ -45,8 +45,8 @@ std::string storable_prefix(std::string_view value, std::size_t limit) {
   return std::string(utf8_prefix(text, limit));
 }
 
-// Reads a line value by value. A value of `checkpoint` and `result` is written out again as it
-// comes, so that numbers keep their digits and objects their order, which a tree would not.
+// Reads a line value by value. A value of `checkpoint`, `result` and `payload` is written out again
+// as it comes, so that numbers keep their digits and objects their order, which a tree would not.
 // Returning false ends the reading: the line is malformed.
 class LineReader : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -108,7 +108,7 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  enum class Field { other, progress, message, stage, checkpoint, result };
+  enum class Field { other, progress, message, stage, checkpoint, result, payload };
 
   bool is_field_value() const { return depth_ == 1; }
 
@@ -131,6 +131,10 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
     if (name == "result") {
       field_ = Field::result;
       captured_ = &message.result.emplace();
+    }
+    if (name == "payload") {
+      field_ = Field::payload;
+      captured_ = &message.payload.emplace();
     }
   }
 
@@ -181,6 +185,7 @@ class LineReader : public nlohmann::json_sax<nlohmann::json> {
 std::optional<TaskMessage> parse_task_message(std::string_view line) {
   LineReader reader;
   if (!nlohmann::json::sax_parse(line.begin(), line.end(), &reader)) return std::nullopt;
+  if (reader.message.payload == "null") reader.message.payload.reset();
   return std::move(reader.message);
 }
 

@@ -11,7 +11,8 @@ namespace pulse {
 
 struct TaskMessage {
   TaskProgress progress;
-  std::optional<std::string> result;  // JSON text
+  std::optional<std::string> result;   // JSON text
+  std::optional<std::string> payload;  // JSON text
 };
 
 // Nothing when the line is malformed.

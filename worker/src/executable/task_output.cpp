@@ -49,6 +49,7 @@ void TaskOutput::end_line(std::string_view line) {
   }
   pending_.take_newer(std::move(message->progress));
   if (message->result) result_ = std::move(message->result);
+  if (message->payload) payload_ = std::move(message->payload);
 }
 
 std::optional<BootClock::time_point> TaskOutput::next_report() const noexcept {

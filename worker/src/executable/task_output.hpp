@@ -5,6 +5,8 @@
 //   {"stage": "text"}          where it is; cut at 128 bytes
 //   {"checkpoint": any JSON}   what the next attempt gets; the newest wins
 //   {"result": any JSON}       stored with the completion; the newest wins
+//   {"payload": any JSON}      what is left to do, for the next attempt if this one fails; the
+//                              newest wins, null is nothing
 //
 // One line may carry several of them; other keys are ignored. A line that is not such an object,
 // nests deeper than 500 levels or is longer than 1 MB is dropped as a whole and counted. Empty
@@ -45,6 +47,7 @@ class TaskOutput {
   std::optional<TaskProgress> take_rest();
 
   [[nodiscard]] const std::optional<std::string>& result() const noexcept { return result_; }
+  [[nodiscard]] const std::optional<std::string>& payload() const noexcept { return payload_; }
   [[nodiscard]] std::size_t dropped_lines() const noexcept { return dropped_lines_; }
 
  private:
@@ -56,6 +59,7 @@ class TaskOutput {
   TaskProgress pending_;
   BootClock::time_point not_before_{};
   std::optional<std::string> result_;
+  std::optional<std::string> payload_;
   std::size_t dropped_lines_ = 0;
 };
 

@@ -94,6 +94,11 @@ Outcome Outcome::final_failure(std::string error) {
   return outcome;
 }
 
+Outcome Outcome::with_payload(std::string payload) && {
+  payload_ = std::move(payload);
+  return std::move(*this);
+}
+
 Outcome Outcome::snooze(std::chrono::milliseconds delay, std::optional<std::string> checkpoint) {
   Outcome outcome(Kind::snooze);
   outcome.text_ = std::move(checkpoint);

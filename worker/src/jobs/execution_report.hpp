@@ -65,8 +65,9 @@ struct ExecutionEnd {
   bool is_transient = false;
   // What happened and the tail of stderr, at most 8 kB of UTF-8 without NUL; empty on success.
   std::string error;
-  std::optional<std::string> result;  // JSON text of the last `result` line
-  std::size_t dropped_lines = 0;      // PULSE_FD lines that were malformed or too long
+  std::optional<std::string> result;   // JSON text of the last `result` line
+  std::optional<std::string> payload;  // JSON text: what is left, for the next attempt on failure
+  std::size_t dropped_lines = 0;       // PULSE_FD lines that were malformed or too long
   std::optional<std::chrono::milliseconds> again_in;  // of snoozed; of failed: not the backoff
   std::optional<std::string> checkpoint;              // of snoozed: JSON text
   std::optional<std::chrono::nanoseconds> ran_for;    // where a queue comes before the run

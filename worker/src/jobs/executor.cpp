@@ -140,6 +140,7 @@ void Executor::take_end(ClaimKey claim, const ExecutionEnd& end) {
   if (job != nullptr && is_reported(running, end)) {
     Outcome outcome = outcome_of(running, *job, end);
     outcome.ran_for = ran_for;
+    outcome.payload = end.payload;
     const bool exhausted = outcome.kind == Outcome::Kind::release;
     finisher_.add(std::move(outcome));
     if (exhausted && on_exhausted) on_exhausted(end.error);
@@ -184,11 +185,11 @@ Outcome Executor::outcome_of(const Running& running, const HeldJob& job,
   switch (running.reason) {
     case EndReason::timeout: {
       const std::string error = "timed out after " + limit_text(job.job.timeout);
-      return Outcome::failed(claim, with_tail(error, end.error), true, error);
+      return Outcome::failed_late(claim, with_tail(error, end.error), error, "timeout");
     }
     case EndReason::stall: {
-      const std::string error = "stalled: no progress for " + limit_text(job.job.stall_timeout);
-      return Outcome::failed(claim, with_tail(error, end.error), true, error);
+      const std::string error = "no progress for " + limit_text(job.job.stall_timeout);
+      return Outcome::failed_late(claim, with_tail(error, end.error), error, "stall");
     }
     case EndReason::cancelled:
       return Outcome::failed(claim, with_tail("cancelled", end.error), false, "cancelled");

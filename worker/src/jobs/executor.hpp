@@ -1,7 +1,7 @@
 // Runs held jobs in slots, enforces their own limits, and turns how a task ended into an outcome.
 //
 // A task is ended early for one of several reasons, and the first one decides what is reported:
-//   timeout, stall   failed, with the limit in the error
+//   timeout, stall   failed at that limit, with the records that a sweep leaves
 //   cancelled        failed for good; the server makes it cancelled
 //   unreachable      failed: its job asked to be killed while the database cannot be reached
 //   revoked          nothing: the claim is over

@@ -38,7 +38,8 @@ std::string ascii_of(std::string text) {
 }
 
 std::size_t size_of(const Outcome& outcome) {
-  return outcome.error.size() + (outcome.result ? outcome.result->size() : 0);
+  return outcome.error.size() + (outcome.result ? outcome.result->size() : 0) +
+         (outcome.payload ? outcome.payload->size() : 0);
 }
 
 }  // namespace
@@ -280,6 +281,7 @@ void Finisher::settle(Pending pending, const std::string& answer) {
     case Outcome::Kind::complete:
       return conclude(pending, "completed", counters_.completed, LogLevel::info);
     case Outcome::Kind::fail:
+    case Outcome::Kind::fail_late:
       return conclude(pending, "failed", counters_.failed, LogLevel::warning);
     case Outcome::Kind::release:
       return conclude(pending, "released", counters_.released, LogLevel::info);
@@ -329,6 +331,14 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
   log_.warning("outcome_refused", {{"jobs", static_cast<std::int64_t>(refused.size())},
                                    {"sqlstate", error.sqlstate},
                                    {"reason", error.message}});
+  // A role that was granted the functions of 0.1.0 lacks fail_late().
+  if (error.sqlstate == sqlstate::kNoPrivilege || error.sqlstate == sqlstate::kNoFunction) {
+    for (Pending& pending : refused) {
+      if (pending.outcome.kind == Outcome::Kind::fail_late) {
+        pending.outcome.kind = Outcome::Kind::fail;
+      }
+    }
+  }
   const bool is_data = is_about_data(error.sqlstate);
   if (!is_data) pause_ = std::clamp(pause_ * 2, kFirstPause, kMaxPause);
   for (Pending& pending : refused) {
@@ -359,6 +369,10 @@ bool Finisher::rewrite(Pending& pending, const SqlError& error) {
   } else if (outcome.kind == Outcome::Kind::snooze) {
     outcome = Outcome::failed(outcome.claim, "it cannot be snoozed so: " + error.message,
                               /*may_retry=*/false, "snooze refused");
+  } else if (outcome.payload) {
+    // The next attempt gets the job's own payload again.
+    outcome.payload.reset();
+    outcome.error = "what is left cannot be stored: " + error.message + "\n" + outcome.error;
   }
   outcome.error = ascii_of(outcome.error);
   return true;

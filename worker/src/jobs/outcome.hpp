@@ -13,8 +13,9 @@ struct Outcome {
   enum class Kind {
     complete,
     fail,
-    release,  // never started: the attempt is given back
-    snooze,   // again later: the attempt is given back
+    fail_late,  // at its timeout or stall_timeout
+    release,    // never started: the attempt is given back
+    snooze,     // again later: the attempt is given back
   };
 
   ClaimKey claim;
@@ -25,13 +26,22 @@ struct Outcome {
   std::string reason;                 // in few words, for the log; never what a task wrote
   std::chrono::nanoseconds ran_for{};
   bool is_unsure = false;  // the server may have accepted an end of this claim already
-  std::optional<Duration> again_in = {};  // of snooze; of fail: instead of the backoff
+  std::optional<Duration> again_in = {};    // of snooze; of fail: instead of the backoff
+  std::string cause = {};                   // of fail_late: timeout or stall
+  std::optional<std::string> payload = {};  // of both: JSON text, instead of the job's
 
   static Outcome completed(ClaimKey claim, std::optional<std::string> result) {
     return {claim, Kind::complete, std::move(result), {}, true, {}, {}, false};
   }
   static Outcome failed(ClaimKey claim, std::string error, bool may_retry, std::string reason) {
     return {claim, Kind::fail, {}, std::move(error), may_retry, std::move(reason), {}, false};
+  }
+  static Outcome failed_late(ClaimKey claim, std::string error, std::string reason,
+                             std::string cause) {
+    Outcome outcome = failed(claim, std::move(error), true, std::move(reason));
+    outcome.kind = Kind::fail_late;
+    outcome.cause = std::move(cause);
+    return outcome;
   }
   static Outcome snoozed(ClaimKey claim, Duration again_in, std::optional<std::string> checkpoint) {
     return {claim, Kind::snooze, std::move(checkpoint), {}, true, "snoozed", {}, false, again_in};

@@ -30,16 +30,22 @@ Call failure(const std::vector<const Outcome*>& outcomes, Params keys) {
   std::vector<std::string> errors;
   std::vector<bool> may_retry;
   Texts retry_in;
+  std::vector<std::string> causes;
+  Texts payloads;
   for (const Outcome* outcome : outcomes) {
     errors.push_back(outcome->error);
     may_retry.push_back(outcome->may_retry);
     retry_in.emplace_back();
     if (outcome->again_in) retry_in.back() = interval_param(*outcome->again_in);
+    causes.push_back(outcome->cause);
+    payloads.push_back(outcome->payload);
   }
   keys.emplace_back(array_literal(errors));
-  keys.emplace_back(array_literal(may_retry));
-  keys.push_back(optional_array(retry_in));
-  return {statements::kFailMany, std::move(keys)};
+  const bool is_late = outcomes.front()->kind == Outcome::Kind::fail_late;
+  keys.emplace_back(is_late ? array_literal(causes) : array_literal(may_retry));
+  if (!is_late) keys.push_back(optional_array(retry_in));
+  keys.push_back(optional_array(payloads));
+  return {is_late ? statements::kFailLate : statements::kFailMany, std::move(keys)};
 }
 
 // std::to_string writes the decimal sign of the locale that the program may have set.
@@ -69,7 +75,9 @@ Call call_for(const std::vector<const Outcome*>& outcomes) {
   }
   Params keys{array_literal(ids), array_literal(tokens)};
   if (kind == Outcome::Kind::complete) return completion(outcomes, std::move(keys));
-  if (kind == Outcome::Kind::fail) return failure(outcomes, std::move(keys));
+  if (kind == Outcome::Kind::fail || kind == Outcome::Kind::fail_late) {
+    return failure(outcomes, std::move(keys));
+  }
   return {statements::kRelease, std::move(keys)};
 }
 
@@ -87,7 +95,8 @@ Params progress_params(ClaimKey claim, const TaskProgress& progress) {
 const char* kind_name(Outcome::Kind kind) {
   switch (kind) {
     case Outcome::Kind::complete: return "completed";
-    case Outcome::Kind::fail: return "failed";
+    case Outcome::Kind::fail:
+    case Outcome::Kind::fail_late: return "failed";
     case Outcome::Kind::release: return "released";
     case Outcome::Kind::snooze: return "snoozed";
   }

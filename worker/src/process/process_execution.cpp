@@ -82,6 +82,7 @@ void ProcessExecution::deliver(std::optional<std::chrono::nanoseconds> occupied_
   member_ = nullptr;
   if (!progress_.empty()) report_progress();
   ExecutionEnd end = *std::exchange(end_, std::nullopt);
+  end.payload = std::move(payload_);
   end.occupied_for = occupied_for;
   const auto on_end = std::move(callbacks_.on_end);
   on_end(end);

@@ -39,6 +39,8 @@ class ProcessExecution final : public Execution {
 
   void begin(ProcessMember& member);
   void take_progress(TaskProgress progress);
+  // The newest counts, and if the job fails.
+  void take_payload(std::string payload) { payload_ = std::move(payload); }
   // Keeps the end until deliver(), which destroys this object.
   void end_with(ExecutionEnd end);
   void deliver(std::optional<std::chrono::nanoseconds> occupied_for);
@@ -60,6 +62,7 @@ class ProcessExecution final : public Execution {
   bool is_lost_ = false;
   std::optional<ExecutionEnd> end_;
   TaskProgress progress_;
+  std::optional<std::string> payload_;
   TimePoint not_before_{};
   Timer next_progress_;
   Timer patience_;

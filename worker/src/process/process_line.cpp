@@ -194,6 +194,7 @@ std::optional<ProcessLine> parse_process_line(std::string_view line, std::string
   parsed.job_id = *job_id;
   if (!read_end(words, *message, parsed, why)) return std::nullopt;
   parsed.progress = std::move(message->progress);
+  parsed.payload = std::move(message->payload);
   return parsed;
 }
 

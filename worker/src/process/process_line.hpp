@@ -25,6 +25,7 @@ struct ProcessLine {
   std::int64_t job_id = 0;
   std::optional<ExecutionEnd> end;
   TaskProgress progress;
+  std::optional<std::string> payload;  // JSON text: what is left of the job
 };
 
 // Nothing when the line means nothing; `why` says so.

@@ -100,6 +100,7 @@ void ProcessMember::take_line(std::string_view line) {
   if (entry == in_flight_.end()) return drop("an answer for a job that it does not have", false);
   ProcessExecution& execution = *entry->second;
   if (!parsed->progress.empty()) execution.take_progress(std::move(parsed->progress));
+  if (parsed->payload) execution.take_payload(std::move(*parsed->payload));
   if (!parsed->end) return;
   has_answered_ = true;
   execution.end_with(std::move(*parsed->end));
