@@ -189,7 +189,7 @@ COMMENT ON FUNCTION pulse._warn_of_short_thresholds() IS
   'Warns when a change of settings has made the thresholds of registered workers too short.';
 
 -- No heartbeat waits for this part: the rows that it locks belong to workers that it marks as lost.
-CREATE OR REPLACE FUNCTION pulse._sweep(max_jobs int, ends timestamptz)
+CREATE OR REPLACE FUNCTION pulse._sweep(max_jobs int, ends timestamptz = NULL)
   RETURNS pulse._sweep_result
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -198,6 +198,7 @@ DECLARE
 BEGIN
   -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
+  ends := coalesce(ends, pulse._sweep_end());
   -- Before any heartbeat row is locked.
   PERFORM pulse._reconcile_queues(1000, ends);
   PERFORM pulse._warn_of_short_thresholds();
@@ -221,7 +222,7 @@ BEGIN
   RETURN result;
 END $$;
 COMMENT ON FUNCTION pulse._sweep(int, timestamptz) IS
-  'Runs the steps of a sweep in order, until that time.';
+  'Runs the steps of a sweep in order, until that time; NULL means _sweep_end().';
 
 -- These rows belong to workers that may live, so they are written when nothing else is left to do.
 CREATE OR REPLACE FUNCTION pulse._end_sweep() RETURNS interval
@@ -258,7 +259,7 @@ BEGIN
   PERFORM pulse._check_number('max_jobs', coalesce(max_jobs, 0), 1, 1000000);
   IF dry_run THEN
     BEGIN
-      result := pulse._sweep(max_jobs, pulse._sweep_end());
+      result := pulse._sweep(max_jobs);
       result.skipped_time := pulse._end_sweep();
       -- What the dry run saw of queues stays; the marks of queues that it promoted come back.
       PERFORM pulse._keep_queue_looks();
@@ -270,7 +271,7 @@ BEGIN
     -- If a crash loses this sweep, the next one repeats it, because the owners are still dead.
     PERFORM pulse._begin_async_write();
     PERFORM pulse._start_sweep();
-    result := pulse._sweep(max_jobs, pulse._sweep_end());
+    result := pulse._sweep(max_jobs);
     result.skipped_time := pulse._end_sweep();
     PERFORM pulse._end_async_write();
   END IF;
