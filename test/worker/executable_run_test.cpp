@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "executable/executable_starter.hpp"
 #include "log_capture.hpp"
 #include "task_bench.hpp"
 
@@ -289,6 +290,27 @@ TEST_F(ExecutableRunTest, destroying_the_object_ends_the_task_without_a_word) {
   process_.reset();
   EXPECT_TRUE(line.ends());
   EXPECT_FALSE(end_);
+}
+
+// Trying again cannot help, and a signal would end the worker.
+TEST_F(ExecutableRunTest, a_payload_beyond_the_limit_on_files_fails_its_job) {
+  given_task("big", "exit 0");
+  std::signal(SIGXFSZ, SIG_IGN);  // as main does
+  TaskRefusal refusal;
+  const auto folder = TasksFolder::open(folder_path(), refusal);
+  const StartExecution start = executable_starter(loop_, *folder, PULSE_MINDER_PATH, {});
+  HeldJob job;
+  job.job.input.identifier = "big";
+  job.job.input.payload_json = '"' + std::string(10'000, 'x') + '"';
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{1'000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const ExecutionStart started = start(job, Registration{}, BootClock::now(), {});
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_FALSE(started.execution);
+  EXPECT_FALSE(started.is_transient);
+  EXPECT_NE(started.error.find("file too large"), std::string::npos) << started.error;
 }
 
 }  // namespace

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use Lint::Tree qw(found slurp files);
 
-use constant { MAX_VERSION_LINES => 60, MAX_EXAMPLE_LINES => 20 };
+use constant { MAX_VERSION_LINES => 40, MAX_EXAMPLE_LINES => 20 };
 
 my %max_lines = ('README.md' => 150, 'extension/README.md' => 130);
 
