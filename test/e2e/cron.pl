@@ -12,6 +12,7 @@ use PostgreSQL::Test::Utils;
 use Pulse::Server;
 use Pulse::SqlWorker;
 
+plan skip_all => 'no pg_cron is installed' if !-f server_folder('pkglibdir') . '/pg_cron.so';
 my $node = start_server('main',
     settings => {
         shared_preload_libraries => 'pg_cron',

@@ -43,6 +43,7 @@ subtest 'the Dockerfile' => sub {
         if (my ($from, $source) = $line =~ /^COPY (?:--from=(\w+) )?(\S+)/) {
             ok(defined $from ? $stage{$from} : -e $source, "there is what '$line' copies");
             next if !defined $from;
+            next if $ENV{PULSE_STAGE} eq '/';    # of a server that is not the image's
             my ($staged) = $source =~ m{^/stage(/.+)$};
             ok(-e "$ENV{PULSE_STAGE}$staged", "$staged is installed");
         }

@@ -115,7 +115,7 @@ subtest 'the same files under another system identifier' => sub {
 
 subtest 'pg_upgrade' => sub {
     my $upgraded = new_server('upgraded', settings => \%PATIENT);
-    my $bindir = $old->config_data('--bindir');
+    my $bindir = server_folder('bindir');
     my $work = PostgreSQL::Test::Utils::tempdir;
     local $ENV{PGOPTIONS};
     delete $ENV{PGOPTIONS};

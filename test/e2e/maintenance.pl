@@ -12,7 +12,7 @@ use Pulse::Session;
 use Pulse::SqlWorker;
 
 my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' => '60s' });
-my $repack = $node->config_data('--bindir') . '/pg_repack';
+my $repack = server_folder('bindir') . '/pg_repack';
 plan skip_all => 'no pg_repack is installed' if !-x $repack;
 my $admin = Pulse::Session->new($node);
 $admin->query('CREATE EXTENSION pg_repack');

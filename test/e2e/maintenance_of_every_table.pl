@@ -143,7 +143,7 @@ sub crash_server {
         WHERE application_name ~ '^(pulse-worker|producer)' ORDER BY random() LIMIT 1});
     push @killed_backends, $pid;
     kill 'KILL', $pid;
-    $node->wait_for_log(qr/server process \(PID $pid\) was terminated/);
+    $node->wait_for_log(qr/$Pulse::Server::server_process \(PID $pid\) was terminated/);
     return connect_sessions();
 }
 
@@ -190,7 +190,7 @@ sub maintain {
     return;
 }
 
-my $program = $node->config_data('--bindir') . '/pg_repack';
+my $program = server_folder('bindir') . '/pg_repack';
 
 sub repack {
     my ($what, @options) = @_;

@@ -170,7 +170,7 @@ subtest 'pg_upgrade --check, of a server that runs and of one that does not' => 
     make_shop();
     my $new = PostgreSQL::Test::Cluster->new('new');
     $new->init;
-    my $bindir = $node->config_data('--bindir');
+    my $bindir = server_folder('bindir');
     my @check = ("$bindir/pg_upgrade", '--check', '--old-datadir', $node->data_dir,
         '--new-datadir', $new->data_dir, '--old-bindir', $bindir, '--new-bindir', $bindir,
         '--socketdir', $node->host, '--old-port', $node->port, '--new-port', $new->port);

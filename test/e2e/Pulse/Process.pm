@@ -7,6 +7,9 @@ use warnings FATAL => 'all';
 
 use Carp qw(croak);
 use IO::Select;
+
+# Before the framework, which from 17 on sets an empty handler: it would cut short each wait.
+BEGIN { $SIG{CHLD} //= 'DEFAULT' }
 use PostgreSQL::Test::Utils ();
 
 use constant PIDFD_OPEN => 434;    # the number of the system call on every architecture

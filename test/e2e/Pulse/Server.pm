@@ -13,7 +13,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Pulse::Process;
 
-our @EXPORT = qw(new_server start_server set value wait_until add_job add_jobs finished outcomes
+our @EXPORT = qw(server_folder new_server start_server set value wait_until add_job add_jobs finished outcomes
   kill_server expect_healthy %QUICK %PATIENT);
 
 # A death is noticed by silence within two or three seconds.
@@ -33,6 +33,15 @@ our %PATIENT = (
 );
 
 my $crash_marks = qr/was terminated by signal|PANIC:|TRAP:/;
+# What the log calls a backend, before 18 and from then on.
+our $server_process = qr/(?:server process|client backend)/;
+
+# Where the server under test has its files: `bindir`, `pkglibdir`.
+sub server_folder {
+    my ($what) = @_;
+    my ($folder) = run_command([ 'pg_config', "--$what" ]);
+    return $folder;
+}
 
 # Initialised, not started. `preload => 0`: without shared_preload_libraries.
 sub new_server {
@@ -132,7 +141,7 @@ sub expect_healthy {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     is(value($node, 'SELECT * FROM pulse.verify()', $options{database}), '', 'verify() is empty');
     my $killed = join '|', @{ $options{killed} // [] }, 'nobody';
-    my @marks = grep { /$crash_marks/ && !/server process \(PID (?:$killed)\) was terminated/ }
+    my @marks = grep { /$crash_marks/ && !/$server_process \(PID (?:$killed)\) was terminated/ }
       split /\n/, slurp_file($node->logfile);
     is_deeply(\@marks, [], 'nobody crashed whom the test did not kill');
     return;
