@@ -63,7 +63,7 @@ check-uninstall: stage ## make uninstall leaves no file and no folder of what ma
 
 COMPILE = $(CXX) -O2 $(PG_CXXFLAGS) -D_GNU_SOURCE -I$(SRC)/extension \
   -DPULSE_VERSION="$(EXTVERSION)"
-check-versions: ## the suites on every other server here, or on SERVERS='…'
+check-versions: $(if $(HEADERS),,stage) ## the suites on every other server here, or on SERVERS='…'
 	@COMPILE='$(COMPILE)' JOBS=$(JOBS) SERVERS='$(SERVERS)' HEADERS='$(HEADERS)' \
 	  SUITES='$(SUITES)' $(TOOL)/versions
 

@@ -13,8 +13,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Pulse::Process;
 
-our @EXPORT = qw(server_folder new_server start_server set value wait_until add_job add_jobs finished outcomes
-  kill_server expect_healthy %QUICK %PATIENT);
+our @EXPORT = qw(server_folder new_server start_server set value wait_until add_job add_jobs
+  finished outcomes kill_server expect_healthy %QUICK %PATIENT);
 
 # A death is noticed by silence within two or three seconds.
 our %QUICK = (
