@@ -37,6 +37,7 @@ complete_many                         |w   |ok!         |ok          |ok
 declare_lost                          |wo  |ok!         |ok!         |PU002
 deregister_worker                     |w   |ok!         |ok!         |PU002
 fail                                  |w   |ok!         |PU001       |PU001
+fail_late                             |w   |ok!         |ok          |ok
 fail_many                             |w   |ok!         |ok          |ok
 fence                                 |w   |ok          |PU001       |PU001
 get_job, waiting                      |wo  |ok okPE     |ok okPE     |PU005
@@ -119,6 +120,8 @@ INSERT INTO call VALUES
   ('declare_lost', $$pulse.declare_lost({worker}, 'reason')$$),
   ('deregister_worker', 'pulse.deregister_worker({worker})'),
   ('fail', $$pulse.fail({running}, {token}, 'mine')$$),
+  ('fail_late', $$pulse.fail_late(ARRAY[{running}], ARRAY[{token}], ARRAY['mine'],
+                 ARRAY['timeout'])$$),
   ('fail_many', $$pulse.fail_many(ARRAY[{running}], ARRAY[{token}], ARRAY['mine'])$$),
   ('fence', 'pulse.fence({running}, {token})'),
   ('get_job, waiting', 'pulse.get_job({waiting})'),

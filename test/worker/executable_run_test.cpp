@@ -296,9 +296,13 @@ TEST_F(ExecutableRunTest, destroying_the_object_ends_the_task_without_a_word) {
 TEST_F(ExecutableRunTest, a_payload_beyond_the_limit_on_files_fails_its_job) {
   given_task("big", "exit 0");
   std::signal(SIGXFSZ, SIG_IGN);  // as main does
-  TaskRefusal refusal;
-  const auto folder = TasksFolder::open(folder_path(), refusal);
-  const StartExecution start = executable_starter(loop_, *folder, PULSE_MINDER_PATH, {});
+  LogCapture capture;
+  WrittenLog written(TaskOutputUse::discard, loop_.timers(), capture.log());
+  const char* inherited[] = {nullptr};
+  const TaskVariables variables({}, "", inherited);
+  ServedFolder folder(folder_path());
+  const StartExecution start =
+      executable_starter({loop_, folder, PULSE_MINDER_PATH, {}, variables, written, [] {}});
   HeldJob job;
   job.job.input.identifier = "big";
   job.job.input.payload_json = '"' + std::string(10'000, 'x') + '"';

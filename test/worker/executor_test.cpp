@@ -182,7 +182,7 @@ TEST_F(ExecutorTest, a_role_that_lacks_fail_late_fails_the_job) {
   pass_beating(1s);
   end_task(1, killed());
   ASSERT_EQ(finish_.running(), "fail_late");
-  finish_.answer(SqlError{"42501", "permission denied for function fail_late"});
+  finish_.answer(SqlError{"42501", "permission denied for function fail_late", {}, {}, {}});
   pass_beating(1s);
   ASSERT_EQ(finish_.running(), "fail_many");
 }

@@ -60,6 +60,8 @@ TEST_F(HostCheckTest, who_a_sweep_has_found_lost_meanwhile_is_not_declared_lost_
   answer(swept(2, /*workers_lost=*/1));
   ASSERT_EQ(finish_.running(), "check_host") << "the server knows which ones are left";
   answer(processes({}));
+  ASSERT_EQ(finish_.running(), "sweep") << "the last one found something";
+  answer(swept(0));
   EXPECT_EQ(finish_.running(), "");
   EXPECT_FALSE(capture_.has("declared_lost worker=5"));
 }

@@ -18,8 +18,7 @@ constexpr Duration kExhaustedPause = 1s;
 // From forcing to leaving, come what may: tasks are killed within two of these seconds.
 constexpr Duration kLastCall = 5s;
 constexpr Duration kFarewellDeadline = 2s;
-// How long a server that has accepted this worker may refuse each of its connections, and how long
-// --once waits for an answer.
+// How long each connection may be refused after one was accepted; how long --once waits.
 constexpr Duration kRefusalPatience = 1min;
 // A second signal counts from then on.
 constexpr Duration kSignalPause = 5s;
@@ -100,20 +99,11 @@ void Worker::wire_sessions() {
   }
 }
 
-void Worker::warn_of_superuser() const {
-  if (!heartbeat_session_.is_superuser()) return;
-  log_.warning("superuser", {{"role", heartbeat_session_.role()},
-                             {"hint",
-                              "functions of the database run with its rights: use a role of its "
-                              "own, to which SELECT pulse.grant_worker('ROLE') gives what it "
-                              "needs"}});
-}
-
 void Worker::wire_heartbeat() {
   heartbeat_.has_claim_under_way = [this] { return claimer_.has_claim_under_way(); };
   heartbeat_.claim_under_way_since = [this] { return claimer_.under_way_since(); };
   heartbeat_.on_registered = [this] {
-    if (!was_registered_) warn_of_superuser();
+    if (!was_registered_) heartbeat_session_.warn_of_superuser();
     was_registered_ = true;
     const Registration& registration = *heartbeat_.registration();
     for (Session* session : sessions()) {

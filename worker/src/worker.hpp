@@ -59,7 +59,6 @@ class Worker {
 
   void wire_sessions();
   void wire_heartbeat();
-  void warn_of_superuser() const;
   void wire_jobs();
   std::array<Session*, 3> sessions() {
     return {&claim_session_, &finish_session_, &heartbeat_session_};

@@ -210,4 +210,13 @@ void Session::ask_senders() {
   }
 }
 
+void Session::warn_of_superuser() const {
+  if (!is_superuser_) return;
+  log_.warning("superuser", {{"role", role_},
+                             {"hint",
+                              "functions of the database run with its rights: use a role of its "
+                              "own, to which SELECT pulse.grant_worker('ROLE') gives what it "
+                              "needs"}});
+}
+
 }  // namespace pulse

@@ -76,7 +76,8 @@ class Session {
   }
   // Why the connection was lost, or not to be had; empty while there is one.
   const std::string& last_reason() const { return last_reason_; }
-  bool is_superuser() const { return is_superuser_; }
+  // Functions of the database would run with all rights.
+  void warn_of_superuser() const;
   void set_reconnect_cap(Duration cap) { reconnect_.set_cap(cap); }
 
   // The session is set up; comes before the senders are asked.

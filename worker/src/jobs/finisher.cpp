@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "database/sqlstate.hpp"
 #include "database/statements.hpp"
@@ -21,20 +22,8 @@ constexpr Duration kMaxBusyPause = 1s;
 constexpr Duration kFirstPause = 100ms;
 constexpr Duration kMaxPause = 5s;
 
-// The values were refused, not the moment: the same statement can never succeed.
-bool is_about_data(const std::string& sqlstate) {
-  return sqlstate.starts_with("22") || sqlstate.starts_with("54") ||
-         sqlstate == sqlstate::kBadValue;
-}
-
 bool is_live(const std::string& state) {
   return state == "ready" || state == "parked" || state == "running";
-}
-
-std::string ascii_of(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c <= 0 || c > '~'; }, '?');
-  return text;
 }
 
 std::size_t size_of(const Outcome& outcome) {
@@ -347,7 +336,8 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
       waiting_.push_back(std::move(pending));
     } else if (!is_data) {
       wait_again(std::move(pending), pause_);
-    } else if (rewrite(pending, error)) {
+    } else if (!std::exchange(pending.was_rewritten, true) &&
+               make_storable(pending.outcome, error.message)) {
       waiting_.push_back(std::move(pending));
     } else {
       // The job goes back to the queue once two heartbeats have not named it.
@@ -356,26 +346,6 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
   }
   arm_retry();
   if (on_settled) on_settled();
-}
-
-// Makes an outcome of one that can be stored; once.
-bool Finisher::rewrite(Pending& pending, const SqlError& error) {
-  if (pending.was_rewritten || pending.outcome.kind == Outcome::Kind::release) return false;
-  pending.was_rewritten = true;
-  Outcome& outcome = pending.outcome;
-  if (outcome.kind == Outcome::Kind::complete) {
-    outcome = Outcome::failed(outcome.claim, "the result cannot be stored: " + error.message,
-                              /*may_retry=*/false, "result refused");
-  } else if (outcome.kind == Outcome::Kind::snooze) {
-    outcome = Outcome::failed(outcome.claim, "it cannot be snoozed so: " + error.message,
-                              /*may_retry=*/false, "snooze refused");
-  } else if (outcome.payload) {
-    // The next attempt gets the job's own payload again.
-    outcome.payload.reset();
-    outcome.error = "what is left cannot be stored: " + error.message + "\n" + outcome.error;
-  }
-  outcome.error = ascii_of(outcome.error);
-  return true;
 }
 
 void Finisher::conclude(const Pending& pending, const char* event, std::int64_t& counter,

@@ -96,7 +96,6 @@ class Finisher {
   void settle(Pending pending, const std::string& answer);
   void settle_stale(Pending pending);
   void take_refusal(Batch refused, const SqlError& error);
-  bool rewrite(Pending& pending, const SqlError& error);
   void ask_about(Pending pending);
   void conclude(const Pending& pending, const char* event, std::int64_t& counter, LogLevel level);
   void wait_again(Pending pending, Duration delay);

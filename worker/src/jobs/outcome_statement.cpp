@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "database/array_literal.hpp"
+#include "database/sqlstate.hpp"
 #include "database/statements.hpp"
 
 namespace pulse {
@@ -62,6 +63,12 @@ Call snooze(const Outcome& outcome) {
            interval_param(outcome.again_in.value_or(Duration::zero())), outcome.result}};
 }
 
+std::string ascii_of(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c <= 0 || c > '~'; }, '?');
+  return text;
+}
+
 }  // namespace
 
 Call call_for(const std::vector<const Outcome*>& outcomes) {
@@ -101,6 +108,28 @@ const char* kind_name(Outcome::Kind kind) {
     case Outcome::Kind::snooze: return "snoozed";
   }
   return "";
+}
+
+bool is_about_data(const std::string& sqlstate) {
+  return sqlstate.starts_with("22") || sqlstate.starts_with("54") ||
+         sqlstate == sqlstate::kBadValue;
+}
+
+bool make_storable(Outcome& outcome, const std::string& why) {
+  if (outcome.kind == Outcome::Kind::release) return false;
+  if (outcome.kind == Outcome::Kind::complete) {
+    outcome = Outcome::failed(outcome.claim, "the result cannot be stored: " + why,
+                              /*may_retry=*/false, "result refused");
+  } else if (outcome.kind == Outcome::Kind::snooze) {
+    outcome = Outcome::failed(outcome.claim, "it cannot be snoozed so: " + why,
+                              /*may_retry=*/false, "snooze refused");
+  } else if (outcome.payload) {
+    // The next attempt gets the job's own payload again.
+    outcome.payload.reset();
+    outcome.error = "what is left cannot be stored: " + why + "\n" + outcome.error;
+  }
+  outcome.error = ascii_of(outcome.error);
+  return true;
 }
 
 }  // namespace pulse

@@ -17,4 +17,10 @@ Params progress_params(ClaimKey claim, const TaskProgress& progress);
 // In the log.
 const char* kind_name(Outcome::Kind kind);
 
+// The values were refused, not the moment: the same statement can never succeed.
+bool is_about_data(const std::string& sqlstate);
+
+// Makes it an outcome that can be stored and tells why; false where there is nothing to leave out.
+bool make_storable(Outcome& outcome, const std::string& why);
+
 }  // namespace pulse
