@@ -5,7 +5,8 @@ COMMENT ON FUNCTION pulse._queue_slot(text) IS
   'Hashes a queue''s name to 0 to 8191 (FNV-1a): the bit that marks the queue for promotion.';
 COMMENT ON FUNCTION pulse._rows_changed() IS
   'Makes every session read this table again instead of its cached rows.';
-COMMENT ON FUNCTION pulse._skip_row() IS 'Keeps a row from being inserted.';
+COMMENT ON FUNCTION pulse._skip_replicated() IS
+  'Keeps a worker of a subscription from inserting a row.';
 COMMENT ON TYPE pulse.job_state IS
   'States of a live job: ready (due or future, open to claims), parked (behind its queue) and '
   'running.';

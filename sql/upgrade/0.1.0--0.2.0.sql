@@ -139,15 +139,18 @@ CREATE TABLE pulse.installation_witness (
 );
 ALTER TABLE pulse.installation_witness REPLICA IDENTITY FULL;
 -- A subscriber with the witness would pass for a moved server, and run the publisher's jobs. So a
--- worker of a subscription inserts none.
-CREATE FUNCTION pulse._skip_row() RETURNS trigger
+-- worker of a subscription inserts none; a session of a DBA that acts as a replica does.
+CREATE FUNCTION pulse._skip_replicated() RETURNS trigger
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN NULL;
+  IF EXISTS (SELECT FROM pg_stat_get_subscription(NULL) AS s WHERE s.pid = pg_backend_pid()) THEN
+    RETURN NULL;
+  END IF;
+  RETURN NEW;
 END $$;
 CREATE TRIGGER witness_is_not_replicated
   BEFORE INSERT ON pulse.installation_witness
-  FOR EACH ROW EXECUTE FUNCTION pulse._skip_row();
+  FOR EACH ROW EXECUTE FUNCTION pulse._skip_replicated();
 ALTER TABLE pulse.installation_witness ENABLE REPLICA TRIGGER witness_is_not_replicated;
 SELECT pg_catalog.pg_extension_config_dump('pulse.installation', '');
 
