@@ -170,9 +170,11 @@ sub update_under_load {
     ok(defined finished($node, $lingering), 'a task that ran meanwhile has reported');
     $_->quit for $consumer, $waiting;
     for my $worker (@workers) {
-        # A new worker says of the old version that it lacks a function, and does without.
-        my @trouble = grep { /"level":"(?:warning|error)"/ && !/"sqlstate":"42883"/ }
-          $worker->lines->lines;
+        # A new worker says of the old version that it lacks a function, and does without, and of
+        # its role that it is a superuser.
+        my @trouble = grep {
+            /"level":"(?:warning|error)"/ && !/"sqlstate":"42883"|"event":"superuser"/
+        } $worker->lines->lines;
         is_deeply(\@trouble, [], $worker->name . ' noticed nothing');
         $worker->signal('TERM');
         is($worker->wait_exit, 0, 'and leaves');
