@@ -293,7 +293,8 @@ COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
   'no worker''s silence includes. Raises PU004 for max_jobs out of range, PU007 outside READ '
   'COMMITTED.';
 
-CREATE OR REPLACE FUNCTION pulse._declare_lost(worker_id bigint, reason text) RETURNS int
+CREATE OR REPLACE FUNCTION pulse._declare_lost(worker_id bigint, cause text, reason text)
+  RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   status text;
@@ -310,8 +311,10 @@ BEGIN
     IF NOT pulse._lock_worker(_declare_lost.worker_id) THEN
       RETURN NULL;
     END IF;
+    -- _dead_owners decides by the cause, also when a sweep recovers a job that is locked now.
     PERFORM pulse._mark_lost(
-      _declare_lost.worker_id, 'host', coalesce(_declare_lost.reason, 'declared lost'));
+      _declare_lost.worker_id, _declare_lost.cause,
+      coalesce(_declare_lost.reason, 'declared lost'));
   END IF;
   -- Jobs of an ended worker too: a row may have been locked while the worker deregistered.
   SELECT o.cause, o.reason, array_agg(r.id ORDER BY r.id) AS ids INTO recovered
@@ -324,7 +327,7 @@ BEGIN
     recovered.cause, _declare_lost.worker_id, recovered.reason, recovered.ids);
   RETURN coalesce(cardinality(recovered.ids), 0);
 END $$;
-COMMENT ON FUNCTION pulse._declare_lost(bigint, text) IS
+COMMENT ON FUNCTION pulse._declare_lost(bigint, text, text) IS
   'Marks a worker as lost, recovers its jobs and returns how many; NULL while a claim of the '
   'worker is in progress.';
 
@@ -335,7 +338,7 @@ DECLARE
   recovered int;
 BEGIN
   PERFORM pulse._require_read_committed('declare_lost');
-  recovered := pulse._declare_lost(declare_lost.worker_id, declare_lost.reason);
+  recovered := pulse._declare_lost(declare_lost.worker_id, 'host', declare_lost.reason);
   IF recovered IS NULL THEN
     RAISE EXCEPTION 'a claim of worker % is under way', declare_lost.worker_id USING
       ERRCODE = 'lock_not_available', HINT = 'Try again when its transaction has ended.';

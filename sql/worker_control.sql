@@ -101,27 +101,6 @@ COMMENT ON FUNCTION pulse.stop_workers(text[]) IS
   'Asks every living worker of these names to stop, as stop_worker does, and returns how many they '
   'are. A notice lists the names that no living worker has.';
 
--- No worker died, so the attempts are interrupted. _dead_owners goes by the cause, also for a job
--- whose row is locked now and that a sweep recovers.
-CREATE OR REPLACE FUNCTION pulse._unlock_worker(worker_id bigint) RETURNS int
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
-  LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
-  PERFORM FROM pulse.heartbeat AS h
-    WHERE h.worker_id = _unlock_worker.worker_id AND h.verdict <> 'lost' FOR UPDATE;
-  IF FOUND THEN
-    IF NOT pulse._lock_worker(_unlock_worker.worker_id) THEN
-      RETURN NULL;
-    END IF;
-    PERFORM pulse._mark_lost(_unlock_worker.worker_id, 'hand', 'unlocked by hand');
-  END IF;
-  RETURN pulse._declare_lost(_unlock_worker.worker_id, 'unlocked by hand');
-END $$;
-COMMENT ON FUNCTION pulse._unlock_worker(bigint) IS
-  'Marks a worker as lost by hand, interrupts its attempts and returns how many; NULL while a '
-  'claim of the worker is in progress.';
-
 CREATE OR REPLACE FUNCTION pulse.force_unlock_workers(worker_names text[]) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
@@ -139,7 +118,7 @@ BEGIN
             OR cardinality(pulse._running_ids(w.id, 1)) > 0)
      ORDER BY w.id
   LOOP
-    recovered := pulse._unlock_worker(named);
+    recovered := pulse._declare_lost(named, 'hand', 'unlocked by hand');
     total := total + coalesce(recovered, 0);
     IF recovered IS NULL THEN
       claiming := claiming || named;
