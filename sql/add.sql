@@ -2,24 +2,24 @@
 -- waits for. A keyed add holds the key's lock until commit; lock order: key, then the job's row.
 -- A key is unique among waiting jobs: a running job gives its key up to the next add.
 
-CREATE OR REPLACE FUNCTION pulse._lock_key(job_key text) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.lock_key(job_key text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_key';
-COMMENT ON FUNCTION pulse._lock_key(text) IS
+COMMENT ON FUNCTION pulse_internal.lock_key(text) IS
   'Takes the lock of a job key until the transaction ends; waits for a transaction that has it.';
 
-CREATE OR REPLACE FUNCTION pulse._try_lock_key(job_key text) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.try_lock_key(job_key text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_key';
-COMMENT ON FUNCTION pulse._try_lock_key(text) IS
+COMMENT ON FUNCTION pulse_internal.try_lock_key(text) IS
   'Takes the lock of a job key without waiting; returns false while another transaction has it.';
 
-CREATE OR REPLACE FUNCTION pulse._lock_keys(job_keys text[]) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.lock_keys(job_keys text[]) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_keys';
-COMMENT ON FUNCTION pulse._lock_keys(text[]) IS
+COMMENT ON FUNCTION pulse_internal.lock_keys(text[]) IS
   'Takes the locks of many job keys until the transaction ends, in one order for all sessions; '
   'waits for transactions that have them.';
 
 -- Two array payloads of one key are concatenated as text, so that nothing in them changes.
-CREATE OR REPLACE FUNCTION pulse._merged_payload(older json, newer json) RETURNS json
+CREATE OR REPLACE FUNCTION pulse_internal.merged_payload(older json, newer json) RETURNS json
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF coalesce(json_typeof(older) <> 'array' OR json_typeof(newer) <> 'array', true) THEN
@@ -33,31 +33,32 @@ BEGIN
             SELECT 2, n.ord, n.value
               FROM json_array_elements(newer) WITH ORDINALITY AS n (value, ord)) AS e);
 END $$;
-COMMENT ON FUNCTION pulse._merged_payload(json, json) IS
+COMMENT ON FUNCTION pulse_internal.merged_payload(json, json) IS
   'Returns the payload of a replaced job: the elements of both arrays, older first; the newer '
   'payload where one is no array.';
 
 -- The functions below this check trust the values of a job.
-CREATE OR REPLACE FUNCTION pulse._checked_spec(spec pulse.job_spec) RETURNS pulse.job_spec
+CREATE OR REPLACE FUNCTION pulse_internal.checked_spec(spec pulse.job_spec) RETURNS pulse.job_spec
   LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_checked_spec';
-COMMENT ON FUNCTION pulse._checked_spec(pulse.job_spec) IS
+COMMENT ON FUNCTION pulse_internal.checked_spec(pulse.job_spec) IS
   'Returns a job as it is stored, with its defaults. Raises PU004 for a name or value out of '
   'range.';
 
-CREATE OR REPLACE FUNCTION pulse._insert_job(spec pulse.job_spec) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.insert_job(spec pulse.job_spec) RETURNS pulse.job
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job';
-COMMENT ON FUNCTION pulse._insert_job(pulse.job_spec) IS
+COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec) IS
   'Stores a checked job, and returns its row.';
 
-CREATE OR REPLACE FUNCTION pulse._replace_job(older pulse.job, spec pulse.job_spec, mode text)
+CREATE OR REPLACE FUNCTION pulse_internal.replace_job(
+    older pulse.job, spec pulse.job_spec, mode text)
   RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   replaced pulse.job;
-  merged json := pulse._merged_payload(older.payload, spec.payload);
+  merged json := pulse_internal.merged_payload(older.payload, spec.payload);
 BEGIN
-  PERFORM pulse._check_document('payload', merged);
+  PERFORM pulse_internal.check_document('payload', merged);
   UPDATE pulse.job AS j SET
     identifier   = spec.identifier,
     payload      = merged,
@@ -76,61 +77,62 @@ BEGIN
     recovered    = NULL,
     checkpoint   = NULL,
     revision     = j.revision + 1,
-    updated_at   = pulse._transaction_now()
+    updated_at   = pulse_internal.transaction_now()
   WHERE j.id = older.id
   RETURNING j.* INTO replaced;
-  PERFORM pulse._note_queue(older.queue_name);
-  PERFORM pulse._note_job(replaced.identifier, replaced.queue_name, replaced.run_at);
+  PERFORM pulse_internal.note_queue(older.queue_name);
+  PERFORM pulse_internal.note_job(replaced.identifier, replaced.queue_name, replaced.run_at);
   RETURN replaced;
 END $$;
-COMMENT ON FUNCTION pulse._replace_job(pulse.job, pulse.job_spec, text) IS
+COMMENT ON FUNCTION pulse_internal.replace_job(pulse.job, pulse.job_spec, text) IS
   'Gives a locked waiting job all values of a newer one with its key, and all its attempts again; '
   'returns the row. mode preserve_run_at keeps the run_at of a job that has not run.';
 
 -- A producer never waits for a worker here: a row that a worker's transaction holds keeps its key.
 -- The end of that job then finds the newer one, and does not retry.
-CREATE OR REPLACE FUNCTION pulse._take_key_from_running(job_key text) RETURNS SETOF pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.take_key_from_running(job_key text)
+  RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   RETURN QUERY
   UPDATE pulse.job AS j SET job_key = NULL, max_attempts = j.attempts, superseded = true
    WHERE j.id IN (SELECT r.id FROM pulse.job AS r
-                   WHERE r.job_key = _take_key_from_running.job_key AND r.index_lane = 'h'
+                   WHERE r.job_key = take_key_from_running.job_key AND r.index_lane = 'h'
                      FOR UPDATE SKIP LOCKED)
   RETURNING j.*;
 END $$;
-COMMENT ON FUNCTION pulse._take_key_from_running(text) IS
+COMMENT ON FUNCTION pulse_internal.take_key_from_running(text) IS
   'Takes the key and all further attempts from a running job, and returns its row; leaves a row '
   'that another transaction holds.';
 
 -- Keys of waiting and of running jobs are in two indexes, so the query reads both.
-CREATE OR REPLACE FUNCTION pulse._live_job_of_key(job_key text) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.live_job_of_key(job_key text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   found pulse.job;
 BEGIN
   SELECT * INTO found FROM pulse.job AS j
-   WHERE j.job_key = _live_job_of_key.job_key AND j.index_lane <> 'h'
-      OR j.job_key = _live_job_of_key.job_key AND j.index_lane = 'h'
+   WHERE j.job_key = live_job_of_key.job_key AND j.index_lane <> 'h'
+      OR j.job_key = live_job_of_key.job_key AND j.index_lane = 'h'
    ORDER BY j.state <> 'running' DESC, j.id DESC LIMIT 1;
   RETURN found;
 END $$;
-COMMENT ON FUNCTION pulse._live_job_of_key(text) IS
+COMMENT ON FUNCTION pulse_internal.live_job_of_key(text) IS
   'Returns the waiting job of a key, or else the newest running one; NULL without one.';
 
-CREATE OR REPLACE FUNCTION pulse._dedupe_job(job_key text) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.dedupe_job(job_key text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  existing pulse.job := pulse._live_job_of_key(_dedupe_job.job_key);
+  existing pulse.job := pulse_internal.live_job_of_key(dedupe_job.job_key);
   counted pulse.job;
 BEGIN
   UPDATE pulse.job AS j
-     SET revision = j.revision + 1, updated_at = pulse._transaction_now()
+     SET revision = j.revision + 1, updated_at = pulse_internal.transaction_now()
    WHERE j.id IN (SELECT r.id FROM pulse.job AS r
-                   WHERE r.id = existing.id AND r.job_key = _dedupe_job.job_key
+                   WHERE r.id = existing.id AND r.job_key = dedupe_job.job_key
                      FOR UPDATE SKIP LOCKED)
   RETURNING j.* INTO counted;
   IF counted.id IS NOT NULL THEN
@@ -138,17 +140,18 @@ BEGIN
   END IF;
   -- Another transaction holds the row, or has ended the job. A job that exists is all that this
   -- mode asks for.
-  RETURN pulse._live_job_of_key(_dedupe_job.job_key);
+  RETURN pulse_internal.live_job_of_key(dedupe_job.job_key);
 END $$;
-COMMENT ON FUNCTION pulse._dedupe_job(text) IS
+COMMENT ON FUNCTION pulse_internal.dedupe_job(text) IS
   'Counts up the revision of the live job with this key, and returns its row; NULL without one.';
 
 -- A key says nothing about who added a job. So a producer learns of the job what it may choose
 -- itself, and neither payload nor token of another producer's job.
-CREATE OR REPLACE FUNCTION pulse._as_producers_see(job pulse.job, payload json) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.as_producers_see(job pulse.job, payload json)
+  RETURNS pulse.job
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF NOT has_table_privilege(pulse._caller(), 'pulse.job', 'SELECT') THEN
+  IF NOT has_table_privilege(pulse_internal.caller(), 'pulse.job', 'SELECT') THEN
     job.payload := payload;
     job.worker_id := NULL;
     job.running_worker_id := NULL;
@@ -162,34 +165,36 @@ BEGIN
   END IF;
   RETURN job;
 END $$;
-COMMENT ON FUNCTION pulse._as_producers_see(pulse.job, json) IS
+COMMENT ON FUNCTION pulse_internal.as_producers_see(pulse.job, json) IS
   'Returns a job of which the caller knows the key: whole to a role that may read pulse.job, else '
   'with this payload and without what its producer and its worker wrote.';
 
-CREATE OR REPLACE FUNCTION pulse._add_keyed(spec pulse.job_spec, mode text) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.add_keyed(spec pulse.job_spec, mode text)
+  RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   existing pulse.job;
 BEGIN
   -- Every change of a waiting job with this key takes this lock, so nothing below can conflict.
-  PERFORM pulse._lock_key(spec.job_key);
+  PERFORM pulse_internal.lock_key(spec.job_key);
   IF mode = 'unsafe_dedupe' THEN
-    existing := pulse._dedupe_job(spec.job_key);
+    existing := pulse_internal.dedupe_job(spec.job_key);
     IF existing.id IS NOT NULL THEN
-      RETURN pulse._as_producers_see(existing, NULL);
+      RETURN pulse_internal.as_producers_see(existing, NULL);
     END IF;
   END IF;
   SELECT * INTO existing FROM pulse.job AS j
    WHERE j.job_key = spec.job_key AND j.index_lane <> 'h'
      FOR UPDATE;
   IF existing.id IS NOT NULL THEN
-    RETURN pulse._as_producers_see(pulse._replace_job(existing, spec, mode), spec.payload);
+    RETURN pulse_internal.as_producers_see(pulse_internal.replace_job(existing, spec, mode),
+                                           spec.payload);
   END IF;
-  PERFORM pulse._take_key_from_running(spec.job_key);
-  RETURN pulse._insert_job(spec);
+  PERFORM pulse_internal.take_key_from_running(spec.job_key);
+  RETURN pulse_internal.insert_job(spec);
 END $$;
-COMMENT ON FUNCTION pulse._add_keyed(pulse.job_spec, text) IS
+COMMENT ON FUNCTION pulse_internal.add_keyed(pulse.job_spec, text) IS
   'Adds a checked job under its key, and returns the row as the caller may see it.';
 
 CREATE OR REPLACE FUNCTION pulse.add_job(
@@ -213,7 +218,7 @@ COMMENT ON FUNCTION pulse.add_job(text, json, text, timestamptz, int, text, int,
   'not read pulse.job sees neither payload nor token nor worker. Raises PU004 for a name or value '
   'out of range.';
 
-CREATE OR REPLACE FUNCTION pulse._add_with_keys(
+CREATE OR REPLACE FUNCTION pulse_internal.add_with_keys(
     specs pulse.job_spec[], job_key_preserve_run_at boolean)
   RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -222,17 +227,17 @@ DECLARE
   mode text := CASE WHEN job_key_preserve_run_at THEN 'preserve_run_at' ELSE 'replace' END;
 BEGIN
   -- Keys are locked in one order, so that two calls with the same keys never wait in a circle.
-  PERFORM pulse._lock_keys((SELECT array_agg(DISTINCT s.job_key) FROM unnest(specs) AS s));
+  PERFORM pulse_internal.lock_keys((SELECT array_agg(DISTINCT s.job_key) FROM unnest(specs) AS s));
   FOREACH spec IN ARRAY specs LOOP
-    spec := pulse._checked_spec(spec);
+    spec := pulse_internal.checked_spec(spec);
     IF spec.job_key IS NULL THEN
-      RETURN NEXT pulse._insert_job(spec);
+      RETURN NEXT pulse_internal.insert_job(spec);
     ELSE
-      RETURN NEXT pulse._add_keyed(spec, mode);
+      RETURN NEXT pulse_internal.add_keyed(spec, mode);
     END IF;
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse._add_with_keys(pulse.job_spec[], boolean) IS
+COMMENT ON FUNCTION pulse_internal.add_with_keys(pulse.job_spec[], boolean) IS
   'Adds the jobs of an add_jobs call of which some have keys, and returns their rows.';
 
 CREATE OR REPLACE FUNCTION pulse.add_jobs(
@@ -252,16 +257,16 @@ CREATE OR REPLACE FUNCTION pulse.remove_job(job_key text) RETURNS pulse.job
 DECLARE
   removed pulse.job;
 BEGIN
-  PERFORM pulse._lock_key(remove_job.job_key);
+  PERFORM pulse_internal.lock_key(remove_job.job_key);
   DELETE FROM pulse.job AS j
    WHERE j.job_key = remove_job.job_key AND j.index_lane <> 'h'
   RETURNING j.* INTO removed;
   IF removed.id IS NULL THEN
-    SELECT * INTO removed FROM pulse._take_key_from_running(remove_job.job_key);
+    SELECT * INTO removed FROM pulse_internal.take_key_from_running(remove_job.job_key);
   ELSE
-    PERFORM pulse._note_queue(removed.queue_name);
+    PERFORM pulse_internal.note_queue(removed.queue_name);
   END IF;
-  RETURN CASE WHEN removed.id IS NOT NULL THEN pulse._as_producers_see(removed, NULL) END;
+  RETURN CASE WHEN removed.id IS NOT NULL THEN pulse_internal.as_producers_see(removed, NULL) END;
 END $$;
 COMMENT ON FUNCTION pulse.remove_job(text) IS
   'Deletes the waiting job of this key, and returns its row. A running job loses its key and is '

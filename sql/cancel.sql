@@ -1,13 +1,13 @@
 -- Reading one job and cancelling it.
 
-CREATE OR REPLACE FUNCTION pulse._raise_unknown_job(job_id bigint) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_job(job_id bigint) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION 'job % is unknown', coalesce(job_id::text, 'NULL') USING
     ERRCODE = 'PU005',
     HINT = 'Completed jobs are deleted unless pulse.keep_completed keeps them.';
 END $$;
-COMMENT ON FUNCTION pulse._raise_unknown_job(bigint) IS
+COMMENT ON FUNCTION pulse_internal.raise_unknown_job(bigint) IS
   'Raises PU005 for a job that is neither live nor kept.';
 
 CREATE OR REPLACE FUNCTION pulse.get_job(job_id bigint, OUT state text, OUT job json)
@@ -20,7 +20,7 @@ BEGIN
            (SELECT seen.*, h.last_heartbeat_at AS owner_heartbeat_at) AS o)
     INTO state, job
     FROM pulse.job AS j
-   CROSS JOIN LATERAL pulse._as_producers_see(j, NULL) AS seen
+   CROSS JOIN LATERAL pulse_internal.as_producers_see(j, NULL) AS seen
     LEFT JOIN pulse.heartbeat AS h ON h.worker_id = j.worker_id AND j.state = 'running'
    WHERE j.id = get_job.job_id;
   IF state IS NOT NULL THEN
@@ -28,9 +28,9 @@ BEGIN
   END IF;
   SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = get_job.job_id;
   IF ended.id IS NULL THEN
-    PERFORM pulse._raise_unknown_job(get_job.job_id);
+    PERFORM pulse_internal.raise_unknown_job(get_job.job_id);
   END IF;
-  IF NOT has_table_privilege(pulse._caller(), 'pulse.finished_job', 'SELECT') THEN
+  IF NOT has_table_privilege(pulse_internal.caller(), 'pulse.finished_job', 'SELECT') THEN
     ended.payload := NULL;
     ended.worker_id := NULL;
     ended.token := NULL;
@@ -55,7 +55,7 @@ DECLARE
 BEGIN
   -- The key is locked before the row, as producers do. Otherwise a transaction that cancels a job
   -- and adds it anew would deadlock with a producer of the same key.
-  PERFORM pulse._lock_key((SELECT j.job_key FROM pulse.job AS j
+  PERFORM pulse_internal.lock_key((SELECT j.job_key FROM pulse.job AS j
                             WHERE j.id = cancel_job.job_id AND j.state <> 'running'));
   SELECT * INTO found_job FROM pulse.job AS j WHERE j.id = cancel_job.job_id FOR UPDATE;
   IF found_job.id IS NULL THEN
@@ -63,14 +63,14 @@ BEGIN
     RETURN (SELECT g.state FROM pulse.get_job(job_id) AS g);
   END IF;
   IF found_job.state <> 'running' THEN
-    PERFORM pulse._finish_waiting(ARRAY[found_job.id], 'cancelled', cancel_job.reason);
+    PERFORM pulse_internal.finish_waiting(ARRAY[found_job.id], 'cancelled', cancel_job.reason);
     RETURN 'cancelled';
   END IF;
   UPDATE pulse.job AS j
      SET cancel_requested_at = coalesce(j.cancel_requested_at, pulse.now()),
          cancel_reason = coalesce(cancel_job.reason, j.cancel_reason)
    WHERE j.id = found_job.id;
-  PERFORM pulse._note_worker(found_job.worker_id);
+  PERFORM pulse_internal.note_worker(found_job.worker_id);
   RETURN 'running';
 END $$;
 COMMENT ON FUNCTION pulse.cancel_job(bigint, text) IS

@@ -2,38 +2,38 @@
 -- id, and held repeats what claims returned. Lock order: worker (shared), queue (never waited for),
 -- row.
 
-CREATE OR REPLACE FUNCTION pulse._next_token() RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.next_token() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_token';
-COMMENT ON FUNCTION pulse._next_token() IS
+COMMENT ON FUNCTION pulse_internal.next_token() IS
   'Returns a number that no claim has had before, also across failover, restore and pg_upgrade. '
   'Raises PU008 in a copy that is not adopted.';
 
-CREATE OR REPLACE FUNCTION pulse._require_claims() RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.require_claims() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_claims';
-COMMENT ON FUNCTION pulse._require_claims() IS
+COMMENT ON FUNCTION pulse_internal.require_claims() IS
   'Raises PU008 while pulse.claims is off, and in a copy that is not adopted.';
 
-CREATE OR REPLACE FUNCTION pulse._lock_worker_shared(worker_id bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.lock_worker_shared(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_share_worker';
-COMMENT ON FUNCTION pulse._lock_worker_shared(bigint) IS
+COMMENT ON FUNCTION pulse_internal.lock_worker_shared(bigint) IS
   'Takes the worker''s lock as its claims do: until the transaction ends, no session declares the '
   'worker lost.';
 
-CREATE OR REPLACE FUNCTION pulse._try_lock_worker(worker_id bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.try_lock_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_worker';
-COMMENT ON FUNCTION pulse._try_lock_worker(bigint) IS
+COMMENT ON FUNCTION pulse_internal.try_lock_worker(bigint) IS
   'Takes the right to declare this worker lost; returns false while a claim of the worker is in '
   'progress or another session has the right.';
 
-CREATE OR REPLACE FUNCTION pulse._lock_worker(worker_id bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.lock_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_worker';
-COMMENT ON FUNCTION pulse._lock_worker(bigint) IS
+COMMENT ON FUNCTION pulse_internal.lock_worker(bigint) IS
   'Takes the right to declare this worker lost, and waits for another session that has it; returns '
   'false while a claim of the worker is in progress.';
 
-CREATE OR REPLACE FUNCTION pulse._require_alive(worker_id bigint) RETURNS text
+CREATE OR REPLACE FUNCTION pulse_internal.require_alive(worker_id bigint) RETURNS text
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_alive';
-COMMENT ON FUNCTION pulse._require_alive(bigint) IS
+COMMENT ON FUNCTION pulse_internal.require_alive(bigint) IS
   'Returns the status of a worker. Raises PU002 for an unknown, lost or stopped one.';
 
 CREATE OR REPLACE FUNCTION pulse.claim(
@@ -54,24 +54,25 @@ COMMENT ON FUNCTION pulse.claim(bigint, int, text[], text[], int) IS
   'PU004 for a value out of range, PU007 outside READ COMMITTED, PU008 while pulse.claims is off '
   'and in a copy that is not adopted.';
 
-CREATE OR REPLACE FUNCTION pulse._as_claimed(job pulse.job) RETURNS pulse.claimed_job
+CREATE OR REPLACE FUNCTION pulse_internal.as_claimed(job pulse.job) RETURNS pulse.claimed_job
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_as_claimed';
-COMMENT ON FUNCTION pulse._as_claimed(pulse.job) IS 'Returns a running job as its worker gets it.';
+COMMENT ON FUNCTION pulse_internal.as_claimed(pulse.job) IS
+  'Returns a running job as its worker gets it.';
 
 CREATE OR REPLACE FUNCTION pulse.held(worker_id bigint) RETURNS SETOF pulse.claimed_job
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   RETURN QUERY
-  SELECT c.* FROM pulse.job AS j CROSS JOIN LATERAL pulse._as_claimed(j) AS c
-   WHERE j.id = ANY (pulse._running_ids(held.worker_id))
+  SELECT c.* FROM pulse.job AS j CROSS JOIN LATERAL pulse_internal.as_claimed(j) AS c
+   WHERE j.id = ANY (pulse_internal.running_ids(held.worker_id))
    ORDER BY j.id;
 END $$;
 COMMENT ON FUNCTION pulse.held(bigint) IS
   'Returns the jobs that this worker holds, as its claims returned them. A worker asks after the '
   'reply of a claim was lost.';
 
-CREATE OR REPLACE FUNCTION pulse._unclaimable_reason(job pulse.job) RETURNS text
+CREATE OR REPLACE FUNCTION pulse_internal.unclaimable_reason(job pulse.job) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   owner pulse.heartbeat;
@@ -83,45 +84,47 @@ BEGIN
   END IF;
   SELECT * INTO owner FROM pulse.heartbeat AS h WHERE h.worker_id = job.worker_id;
   IF owner.worker_id IS NULL OR owner.verdict IN ('lost', 'stopped')
-     OR pulse._lost_way(owner, pulse._live_now_us()) IS NOT NULL THEN
+     OR pulse_internal.lost_way(owner, pulse_internal.live_now_us()) IS NOT NULL THEN
     RETURN NULL;
   END IF;
   RETURN 'running';
 END $$;
-COMMENT ON FUNCTION pulse._unclaimable_reason(pulse.job) IS
+COMMENT ON FUNCTION pulse_internal.unclaimable_reason(pulse.job) IS
   'Returns why no worker may claim a job: parked, future or running (its owner lives); NULL for a '
   'job that a worker may claim.';
 
 -- A worker that acknowledges a message for the reason "running" must not do so for a job that only
 -- a lock keeps from it.
-CREATE OR REPLACE FUNCTION pulse._unlockable_reason(job_id bigint) RETURNS text
+CREATE OR REPLACE FUNCTION pulse_internal.unlockable_reason(job_id bigint) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   wanted pulse.job;
 BEGIN
-  SELECT * INTO wanted FROM pulse.job AS j WHERE j.id = _unlockable_reason.job_id;
+  SELECT * INTO wanted FROM pulse.job AS j WHERE j.id = unlockable_reason.job_id;
   IF wanted.id IS NOT NULL THEN
-    RETURN CASE pulse._unclaimable_reason(wanted) WHEN 'running' THEN 'running' ELSE 'busy' END;
+    RETURN CASE pulse_internal.unclaimable_reason(wanted) WHEN 'running' THEN 'running'
+      ELSE 'busy' END;
   END IF;
   RETURN CASE WHEN EXISTS (SELECT FROM pulse.finished_job AS f
-                            WHERE f.id = _unlockable_reason.job_id)
+                            WHERE f.id = unlockable_reason.job_id)
            THEN 'finished' ELSE 'unknown' END;
 END $$;
-COMMENT ON FUNCTION pulse._unlockable_reason(bigint) IS
+COMMENT ON FUNCTION pulse_internal.unlockable_reason(bigint) IS
   'Returns why a claim could not lock a job: running (its owner lives), busy (another transaction '
   'holds the row), finished or unknown.';
 
-CREATE OR REPLACE FUNCTION pulse._must_wait_isolated(job pulse.job, worker_id bigint)
+CREATE OR REPLACE FUNCTION pulse_internal.must_wait_isolated(job pulse.job, worker_id bigint)
   RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_must_wait_alone';
-COMMENT ON FUNCTION pulse._must_wait_isolated(pulse.job, bigint) IS
+COMMENT ON FUNCTION pulse_internal.must_wait_isolated(pulse.job, bigint) IS
   'Returns whether the rule of the last chance keeps this locked job from this worker. A worker '
   'that may have a poison suspect gets no other job until the suspect has ended.';
 
-CREATE OR REPLACE FUNCTION pulse._take_job(job pulse.job, worker_id bigint) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.take_job(job pulse.job, worker_id bigint)
+  RETURNS pulse.job
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_take_job';
-COMMENT ON FUNCTION pulse._take_job(pulse.job, bigint) IS
+COMMENT ON FUNCTION pulse_internal.take_job(pulse.job, bigint) IS
   'Claims a locked job for this worker, and returns its row; the job is one that the worker may '
   'claim.';
 
@@ -133,45 +136,45 @@ DECLARE
   wanted pulse.job;
   status text;
 BEGIN
-  PERFORM pulse._require_read_committed('claim_job');
-  PERFORM pulse._require_claims();
-  PERFORM pulse._lock_worker_shared(claim_job.worker_id);
+  PERFORM pulse_internal.require_read_committed('claim_job');
+  PERFORM pulse_internal.require_claims();
+  PERFORM pulse_internal.lock_worker_shared(claim_job.worker_id);
   -- As the claim locks it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
-  status := pulse._require_alive(claim_job.worker_id);
+  status := pulse_internal.require_alive(claim_job.worker_id);
   -- The job's queue may have a place that no claim has given away yet.
   IF EXISTS (SELECT FROM pulse.job AS j WHERE j.id = claim_job.job_id AND j.state = 'parked') THEN
-    PERFORM pulse._promote_marked(256);
+    PERFORM pulse_internal.promote_marked(256);
   END IF;
   SELECT * INTO wanted FROM pulse.job AS j WHERE j.id = claim_job.job_id FOR UPDATE SKIP LOCKED;
   IF wanted.id IS NULL THEN
-    reason := pulse._unlockable_reason(claim_job.job_id);
+    reason := pulse_internal.unlockable_reason(claim_job.job_id);
     RETURN;
   END IF;
   IF wanted.state = 'running' AND wanted.worker_id = claim_job.worker_id THEN
     reason := 'yours';
-    job := pulse._as_claimed(wanted);
+    job := pulse_internal.as_claimed(wanted);
     RETURN;
   END IF;
-  reason := pulse._unclaimable_reason(wanted);
+  reason := pulse_internal.unclaimable_reason(wanted);
   IF reason IS NOT NULL OR status <> 'alive' THEN
     reason := coalesce(reason, 'draining');
     RETURN;
   END IF;
   IF wanted.state = 'running' THEN
-    wanted := pulse._recover_for_claim(wanted);
+    wanted := pulse_internal.recover_for_claim(wanted);
     IF wanted.id IS NULL THEN
       reason := 'finished';
       RETURN;
     END IF;
   END IF;
   -- The rule reads the crashes, so it comes after the recovery, which may have counted one.
-  IF pulse._must_wait_isolated(wanted, claim_job.worker_id) THEN
+  IF pulse_internal.must_wait_isolated(wanted, claim_job.worker_id) THEN
     reason := 'parked';
     RETURN;
   END IF;
   reason := 'claimed';
-  job := pulse._as_claimed(pulse._take_job(wanted, claim_job.worker_id));
+  job := pulse_internal.as_claimed(pulse_internal.take_job(wanted, claim_job.worker_id));
 END $$;
 COMMENT ON FUNCTION pulse.claim_job(bigint, bigint) IS
   'Claims one job by its id: a due one, or one whose owner is lost or silent beyond its threshold. '

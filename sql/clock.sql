@@ -6,28 +6,29 @@ CREATE OR REPLACE FUNCTION pulse.now() RETURNS timestamptz
 COMMENT ON FUNCTION pulse.now() IS
   'Returns the time by which jobs fall due: the server''s clock, moved by pulse.clock_offset.';
 
-CREATE OR REPLACE FUNCTION pulse._transaction_now() RETURNS timestamptz
+CREATE OR REPLACE FUNCTION pulse_internal.transaction_now() RETURNS timestamptz
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_transaction_timestamp';
-COMMENT ON FUNCTION pulse._transaction_now() IS
+COMMENT ON FUNCTION pulse_internal.transaction_now() IS
   'Returns the start of the transaction, moved by pulse.clock_offset.';
 
-CREATE OR REPLACE FUNCTION pulse._live_now_us() RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.live_now_us() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_live_now_us';
-COMMENT ON FUNCTION pulse._live_now_us() IS 'Returns the liveness clock in microseconds.';
+COMMENT ON FUNCTION pulse_internal.live_now_us() IS 'Returns the liveness clock in microseconds.';
 
-CREATE OR REPLACE FUNCTION pulse._live_base_us() RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.live_base_us() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_live_base_us';
-COMMENT ON FUNCTION pulse._live_base_us() IS
+COMMENT ON FUNCTION pulse_internal.live_base_us() IS
   'Returns the liveness clock without pulse.clock_offset, in microseconds: the value that a tick '
   'stores.';
 
-CREATE OR REPLACE FUNCTION pulse._current_timeline() RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.current_timeline() RETURNS int
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_current_timeline';
-COMMENT ON FUNCTION pulse._current_timeline() IS 'Returns the timeline that this server writes.';
+COMMENT ON FUNCTION pulse_internal.current_timeline() IS
+  'Returns the timeline that this server writes.';
 
-CREATE OR REPLACE FUNCTION pulse._longest_tick_us() RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.longest_tick_us() RETURNS bigint
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_longest_tick_us';
-COMMENT ON FUNCTION pulse._longest_tick_us() IS
+COMMENT ON FUNCTION pulse_internal.longest_tick_us() IS
   'Returns the most that the liveness clock advances between two ticks, in microseconds.';
 
 -- Stores the clock when the last tick is old enough, and returns the time that it left out since
@@ -35,26 +36,27 @@ COMMENT ON FUNCTION pulse._longest_tick_us() IS
 -- skips the write while eight open sweeps lock them all. The written row exceeds every other by a
 -- microsecond at least. Among equal rows a tick from before a backward step of the wall clock would
 -- win, and the liveness clock would stand still until that time.
-CREATE OR REPLACE FUNCTION pulse._tick() RETURNS interval
+CREATE OR REPLACE FUNCTION pulse_internal.tick() RETURNS interval
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   newest pulse.clock;
-  live_us bigint := pulse._live_base_us();
+  live_us bigint := pulse_internal.live_base_us();
   elapsed interval;
 BEGIN
   SELECT * INTO newest FROM pulse.clock ORDER BY vt_us DESC, last_tick DESC LIMIT 1;
   elapsed := clock_timestamp() - newest.last_tick;
-  IF newest.timeline = pulse._current_timeline()
-     AND elapsed BETWEEN interval '0' AND pulse._interval(pulse._longest_tick_us() / 4) THEN
+  IF newest.timeline = pulse_internal.current_timeline()
+     AND elapsed BETWEEN interval '0' AND
+       pulse_internal.interval(pulse_internal.longest_tick_us() / 4) THEN
     RETURN interval '0';
   END IF;
   UPDATE pulse.clock
      SET vt_us = greatest(live_us, newest.vt_us + 1),
          last_tick = clock_timestamp(),
-         timeline = pulse._current_timeline()
+         timeline = pulse_internal.current_timeline()
    WHERE slot = (SELECT c.slot FROM pulse.clock AS c
                   ORDER BY c.vt_us, c.slot LIMIT 1 FOR UPDATE SKIP LOCKED);
-  RETURN greatest(elapsed - pulse._interval(live_us - newest.vt_us), interval '0');
+  RETURN greatest(elapsed - pulse_internal.interval(live_us - newest.vt_us), interval '0');
 END $$;
-COMMENT ON FUNCTION pulse._tick() IS
+COMMENT ON FUNCTION pulse_internal.tick() IS
   'Advances the liveness clock and returns the time since the last tick that it left out.';

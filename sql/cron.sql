@@ -15,7 +15,7 @@ BEGIN
     RAISE EXCEPTION 'schedule must not be empty' USING
       ERRCODE = 'PU004', HINT = 'Use five fields as crontab has them, such as ''* * * * *''.';
   END IF;
-  PERFORM pulse._check_duration('keep', keep, interval '0');
+  PERFORM pulse_internal.check_duration('keep', keep, interval '0');
   RETURN concat(
     E'-- For the database that cron.database_name names, as superuser. Repeating it is harmless.\n',
     format(E'SELECT cron.schedule_in_database(%L, %L, %L, %L, %L);\n',

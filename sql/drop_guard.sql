@@ -5,7 +5,7 @@
 -- Each wait for a lock is shorter than deadlock_timeout; after one that fails, all locks are
 -- released for a while. So sessions that use the queue wait for moments only, and no transaction
 -- becomes a deadlock victim. lock_timeout limits the total time.
-CREATE OR REPLACE FUNCTION pulse._lock_tables() RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.lock_tables() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -41,10 +41,10 @@ BEGIN
   END LOOP;
   PERFORM set_config('lock_timeout', total, true);
 END $$;
-COMMENT ON FUNCTION pulse._lock_tables() IS
+COMMENT ON FUNCTION pulse_internal.lock_tables() IS
   'Locks all tables of the extension for DROP EXTENSION, or none of them.';
 
-CREATE OR REPLACE FUNCTION pulse._refuse_unguarded(statement text) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.refuse_unguarded(statement text) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   is_allowed text := coalesce(current_setting('pulse.allow_drop', true), '');
@@ -56,13 +56,13 @@ BEGIN
       HINT = 'Install it again. To delete all jobs: SET pulse.allow_drop = on, then drop again.';
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._refuse_unguarded(text) IS
+COMMENT ON FUNCTION pulse_internal.refuse_unguarded(text) IS
   'Raises PU009 without the library: for a statement that names pg_pulse or its schema while there '
   'are live jobs, unless pulse.allow_drop is on.';
 
 -- The event trigger fires for every role and for every schema, also where the library is missing.
 -- So it has the rights of the owner, and a missing library keeps no role from dropping its own.
-CREATE OR REPLACE FUNCTION pulse._guard_drop() RETURNS event_trigger
+CREATE OR REPLACE FUNCTION pulse_internal.guard_drop() RETURNS event_trigger
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -76,18 +76,18 @@ BEGIN
   BEGIN
     PERFORM pulse.version();  -- loads the library
   EXCEPTION WHEN undefined_file THEN
-    PERFORM pulse._refuse_unguarded(statement);
+    PERFORM pulse_internal.refuse_unguarded(statement);
     RETURN;
   END;
   -- DROP EXTENSION locks table by table and could deadlock with workers, so all tables are locked
   -- first. A role that may not drop the extension locks nothing.
   IF tg_tag = 'DROP EXTENSION' AND statement ~* '\mpg_pulse\M'
-     AND pg_has_role(pulse._caller(), (SELECT e.extowner FROM pg_extension AS e
+     AND pg_has_role(pulse_internal.caller(), (SELECT e.extowner FROM pg_extension AS e
                                         WHERE e.extname = 'pg_pulse'), 'USAGE') THEN
-    PERFORM pulse._lock_tables();
+    PERFORM pulse_internal.lock_tables();
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._guard_drop() IS
+COMMENT ON FUNCTION pulse_internal.guard_drop() IS
   'Loads the library, which refuses to drop live jobs (PU009) while pulse.allow_drop is off, and '
   'locks all tables for DROP EXTENSION pg_pulse.';
 
@@ -100,7 +100,7 @@ DO $$ BEGIN
                     AND d.classid = 'pg_catalog.pg_event_trigger'::regclass) THEN
     CREATE EVENT TRIGGER pg_pulse_guard_drop ON ddl_command_start
       WHEN TAG IN ('DROP EXTENSION', 'DROP SCHEMA', 'DROP OWNED')
-      EXECUTE FUNCTION pulse._guard_drop();
+      EXECUTE FUNCTION pulse_internal.guard_drop();
   END IF;
 END $$;
 COMMENT ON EVENT TRIGGER pg_pulse_guard_drop IS

@@ -5,7 +5,7 @@ CREATE OR REPLACE VIEW pulse.running_jobs AS
   SELECT j.id, j.identifier, j.queue_name, j.priority, j.attempts, j.max_attempts, j.crashes,
          j.worker_id, w.name AS worker, j.claimed_at, j.cancel_requested_at
     FROM pulse.job AS j LEFT JOIN pulse.worker AS w ON w.id = j.worker_id
-   WHERE j.id = ANY (pulse._running_ids(NULL)) AND j.state = 'running';
+   WHERE j.id = ANY (pulse_internal.running_ids(NULL)) AND j.state = 'running';
 COMMENT ON VIEW pulse.running_jobs IS
   'Running jobs with their workers, read from an index: the cost follows the running jobs, not the '
   'waiting ones.';
@@ -70,7 +70,7 @@ DECLARE
   before timestamptz := pulse.now() - older_than;
   deleted int;
 BEGIN
-  PERFORM pulse._check_number('max_jobs', coalesce(max_jobs, 0), 1, 1000000);
+  PERFORM pulse_internal.check_number('max_jobs', coalesce(max_jobs, 0), 1, 1000000);
   IF job_ids IS NULL AND older_than IS NULL AND delete_finished.state IS NULL THEN
     RAISE EXCEPTION 'delete_finished needs job_ids, older_than or state' USING
       ERRCODE = 'PU004', HINT = 'older_than => ''0'' deletes finished jobs of any age.';

@@ -6,7 +6,7 @@
 -- A worker that lost the reply repeats its call, so a repeat of a recorded end is no error.
 -- A caller that lost the reply to its COMMIT may write its own rows again and then repeat the call.
 -- So a transaction that has written may repeat only what it has ended itself, outside a savepoint.
-CREATE OR REPLACE FUNCTION pulse._refused_token(
+CREATE OR REPLACE FUNCTION pulse_internal.refused_token(
     job_id bigint, token bigint, outcome text, has_written boolean = false)
   RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -16,14 +16,14 @@ DECLARE
   ender xid;
 BEGIN
   SELECT f.xmin INTO ender FROM pulse.finished_job AS f
-   WHERE f.id = job_id AND f.token = _refused_token.token AND f.state = 'completed'
-     AND _refused_token.outcome = 'completed';
+   WHERE f.id = job_id AND f.token = refused_token.token AND f.state = 'completed'
+     AND refused_token.outcome = 'completed';
   IF ender IS NULL THEN
     SELECT a.xmin INTO ender FROM pulse.attempt AS a
-     WHERE a.job_id = _refused_token.job_id AND a.token = _refused_token.token
-       AND (a.outcome = _refused_token.outcome
+     WHERE a.job_id = refused_token.job_id AND a.token = refused_token.token
+       AND (a.outcome = refused_token.outcome
             OR a.outcome = 'cancelled'
-               AND _refused_token.outcome IN ('failed', 'timed_out', 'stalled'));
+               AND refused_token.outcome IN ('failed', 'timed_out', 'stalled'));
   END IF;
   IF ender IS NOT NULL THEN
     RETURN CASE WHEN has_written AND ender IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid
@@ -34,34 +34,34 @@ BEGIN
               WHEN live.state = 'running' THEN 'the job is running under another claim'
               ELSE format('the job is %s again', live.state) END;
 END $$;
-COMMENT ON FUNCTION pulse._refused_token(bigint, bigint, text, boolean) IS
+COMMENT ON FUNCTION pulse_internal.refused_token(bigint, bigint, text, boolean) IS
   'Returns the reason for PU001; NULL where the call repeats an end that is on record, unless the '
   'transaction had written before the call.';
 
-CREATE OR REPLACE FUNCTION pulse._raise_stale(job_id bigint, reason text) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.raise_stale(job_id bigint, reason text) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION 'the claim of job % is lost', job_id USING
     ERRCODE = 'PU001', DETAIL = reason,
     HINT = 'The attempt was recovered or has ended; its outcome does not count.';
 END $$;
-COMMENT ON FUNCTION pulse._raise_stale(bigint, text) IS 'Raises PU001 with this reason.';
+COMMENT ON FUNCTION pulse_internal.raise_stale(bigint, text) IS 'Raises PU001 with this reason.';
 
-CREATE OR REPLACE FUNCTION pulse._require_repeat(
+CREATE OR REPLACE FUNCTION pulse_internal.require_repeat(
     job_id bigint, token bigint, outcome text, has_written boolean)
   RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  reason text := pulse._refused_token(job_id, token, outcome, has_written);
+  reason text := pulse_internal.refused_token(job_id, token, outcome, has_written);
 BEGIN
   IF reason IS NOT NULL THEN
-    PERFORM pulse._raise_stale(job_id, reason);
+    PERFORM pulse_internal.raise_stale(job_id, reason);
   END IF;
   RETURN coalesce((SELECT j.state::text FROM pulse.job AS j WHERE j.id = job_id),
                   (SELECT f.state::text FROM pulse.finished_job AS f WHERE f.id = job_id));
 END $$;
-COMMENT ON FUNCTION pulse._require_repeat(bigint, bigint, text, boolean) IS
+COMMENT ON FUNCTION pulse_internal.require_repeat(bigint, bigint, text, boolean) IS
   'Returns the state of the job, NULL for one that is deleted, if the call repeats an end that is '
   'on record; raises PU001 for any other call.';
 
@@ -111,12 +111,13 @@ COMMENT ON FUNCTION pulse.fail_many(bigint[], bigint[], text[], boolean[], inter
   'of the arrays. Waits as complete_many does. Raises PU004 for arrays of unequal length and for a '
   'value out of range.';
 
-CREATE OR REPLACE FUNCTION pulse._announce_late(cause text, job_ids bigint[]) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.announce_late(cause text, job_ids bigint[]) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM pulse._announce(cause, NULL, 'its worker ended the attempt at its limit', job_ids);
+  PERFORM pulse_internal.announce(cause, NULL, 'its worker ended the attempt at its limit',
+                                  job_ids);
 END $$;
-COMMENT ON FUNCTION pulse._announce_late(text, bigint[]) IS
+COMMENT ON FUNCTION pulse_internal.announce_late(text, bigint[]) IS
   'Notifies listeners of pulse_events about jobs whose worker ended them at a limit, as a sweep '
   'does.';
 

@@ -1,7 +1,7 @@
 -- Tasks that are functions of the database. The worker calls perform_job, which runs the function
 -- and completes the job in one transaction, so the function's effects happen exactly once.
 
-CREATE OR REPLACE FUNCTION pulse._check_handler(handler regprocedure) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.check_handler(handler regprocedure) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF handler IS NOT NULL AND NOT EXISTS (
@@ -16,20 +16,20 @@ BEGIN
              'job as pulse.claimed_job, that returns one value or void.';
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._check_handler(regprocedure) IS
+COMMENT ON FUNCTION pulse_internal.check_handler(regprocedure) IS
   'Raises PU004 for a function that cannot be called with a job; NULL passes.';
 
 -- A handler runs with the worker's rights. So an operator must not choose a function by which its
 -- owner gains the rights of the worker's role.
-CREATE OR REPLACE FUNCTION pulse._is_trusted_handler(handler regprocedure) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.is_trusted_handler(handler regprocedure) RETURNS boolean
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT p.prosecdef OR r.rolsuper OR pg_has_role(p.proowner, pulse._caller(), 'MEMBER')
+  SELECT p.prosecdef OR r.rolsuper OR pg_has_role(p.proowner, pulse_internal.caller(), 'MEMBER')
          OR EXISTS (SELECT FROM pg_extension AS e
                      WHERE e.extname = 'pg_pulse' AND e.extowner = p.proowner)
     FROM pg_proc AS p JOIN pg_roles AS r ON r.oid = p.proowner
    WHERE p.oid = handler;
 $$;
-COMMENT ON FUNCTION pulse._is_trusted_handler(regprocedure) IS
+COMMENT ON FUNCTION pulse_internal.is_trusted_handler(regprocedure) IS
   'Returns whether the session''s role may run this handler: it runs with the rights of its owner '
   '(SECURITY DEFINER), or its owner is a superuser, owns pg_pulse or may act as that role anyway.';
 
@@ -42,14 +42,15 @@ DECLARE
   distrusted text;
 BEGIN
   SELECT coalesce(array_agg(t.identifier ORDER BY t.identifier)
-                    FILTER (WHERE pulse._is_trusted_handler(h.oid)), '{}'),
+                    FILTER (WHERE pulse_internal.is_trusted_handler(h.oid)), '{}'),
          string_agg(t.identifier, ', ' ORDER BY t.identifier)
-           FILTER (WHERE NOT pulse._is_trusted_handler(h.oid))
+           FILTER (WHERE NOT pulse_internal.is_trusted_handler(h.oid))
     INTO tasks, distrusted
     FROM pulse.task AS t CROSS JOIN LATERAL (SELECT to_regprocedure(t.handler)) AS h (oid)
-   WHERE h.oid IS NOT NULL AND has_function_privilege(pulse._caller(), h.oid, 'EXECUTE');
+   WHERE h.oid IS NOT NULL AND has_function_privilege(pulse_internal.caller(), h.oid, 'EXECUTE');
   IF distrusted IS NOT NULL THEN
-    RAISE WARNING 'role % does not run the handlers of these tasks: %', pulse._caller(), distrusted
+    RAISE WARNING 'role % does not run the handlers of these tasks: %', pulse_internal.caller(),
+      distrusted
       USING DETAIL = 'Their owners could act with its rights.',
       HINT = 'Make them SECURITY DEFINER, or give them to the owner of pg_pulse.';
   END IF;
@@ -60,27 +61,28 @@ COMMENT ON FUNCTION pulse.handler_tasks() IS
   'that runs with the rights of its owner (SECURITY DEFINER), or whose owner is a superuser, owns '
   'pg_pulse or may act as that role anyway. A warning lists the tasks of other handlers.';
 
-CREATE OR REPLACE FUNCTION pulse._require_claim(job_id bigint, token bigint) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.require_claim(job_id bigint, token bigint)
+  RETURNS pulse.job
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   claimed pulse.job;
 BEGIN
   SELECT * INTO claimed FROM pulse.job AS j
-   WHERE j.id = _require_claim.job_id AND j.token = _require_claim.token AND j.state = 'running';
+   WHERE j.id = require_claim.job_id AND j.token = require_claim.token AND j.state = 'running';
   IF claimed.id IS NULL THEN
-    PERFORM pulse._raise_stale(job_id, 'no live job');
+    PERFORM pulse_internal.raise_stale(job_id, 'no live job');
   END IF;
   RETURN claimed;
 END $$;
-COMMENT ON FUNCTION pulse._require_claim(bigint, bigint) IS
+COMMENT ON FUNCTION pulse_internal.require_claim(bigint, bigint) IS
   'Returns the job of this claim; raises PU001 when the claim is over.';
 
 CREATE OR REPLACE FUNCTION pulse.held_job(job_id bigint, token bigint) RETURNS pulse.claimed_job
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN pulse._as_claimed(pulse._require_claim(job_id, token));
+  RETURN pulse_internal.as_claimed(pulse_internal.require_claim(job_id, token));
 END $$;
 COMMENT ON FUNCTION pulse.held_job(bigint, bigint) IS
   'Returns the job of this claim as claim() hands it out. Raises PU001 when the claim is over.';
@@ -91,7 +93,7 @@ CREATE OR REPLACE FUNCTION pulse.handler_call(job_id bigint, token bigint) RETUR
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  task_name text := (pulse._require_claim(job_id, token)).identifier;
+  task_name text := (pulse_internal.require_claim(job_id, token)).identifier;
   handler regprocedure := (SELECT to_regprocedure(t.handler) FROM pulse.task AS t
                             WHERE t.identifier = task_name);
   function record;
@@ -104,8 +106,8 @@ BEGIN
     RAISE EXCEPTION 'task % has no handler', quote_literal(task_name) USING
       ERRCODE = 'PU005',
       HINT = 'pulse.set_task(identifier, handler => …) gives it a function of this database.';
-  ELSIF NOT pulse._is_trusted_handler(handler) THEN
-    RAISE EXCEPTION 'role % does not run handler % of task %', pulse._caller(), handler,
+  ELSIF NOT pulse_internal.is_trusted_handler(handler) THEN
+    RAISE EXCEPTION 'role % does not run handler % of task %', pulse_internal.caller(), handler,
         quote_literal(task_name) USING
       ERRCODE = 'insufficient_privilege',
       DETAIL = 'The owner of the function could act with the rights of this role.',

@@ -3,7 +3,7 @@
 
 -- A job that two heartbeats in a row do not name is given back: the reply of its claim was lost.
 -- One is not enough, because a claim may commit while the heartbeat is under way.
-CREATE OR REPLACE FUNCTION pulse._settle_missing(beat pulse.heartbeat, job_ids bigint[])
+CREATE OR REPLACE FUNCTION pulse_internal.settle_missing(beat pulse.heartbeat, job_ids bigint[])
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -15,9 +15,9 @@ BEGIN
     FROM pulse.job AS j
    WHERE j.running_worker_id = beat.worker_id AND j.id <> ALL (job_ids);
   IF ids IS NOT NULL AND beat.missing_job_ids IS NOT NULL THEN
-    PERFORM pulse._end_attempts(
+    PERFORM pulse_internal.end_attempts(
       array_agg(ROW(m.id, 'interrupted', 'the worker does not know of this claim', true, NULL,
-                    NULL, NULL)::pulse._ending), array_agg(m.token))
+                    NULL, NULL)::pulse_internal.ending), array_agg(m.token))
        FROM unnest(beat.missing_job_ids, beat.missing_tokens) AS m (id, token)
       WHERE m.id = ANY (ids);
   END IF;
@@ -26,25 +26,25 @@ BEGIN
      WHERE h.worker_id = beat.worker_id;
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._settle_missing(pulse.heartbeat, bigint[]) IS
+COMMENT ON FUNCTION pulse_internal.settle_missing(pulse.heartbeat, bigint[]) IS
   'Gives back the jobs that this heartbeat and the worker''s last one do not name, and remembers '
   'those that only this one does not name.';
 
 -- The heartbeat has locked its worker's row, so no other session changes the row meanwhile.
-CREATE OR REPLACE FUNCTION pulse._answer_for_jobs(
+CREATE OR REPLACE FUNCTION pulse_internal.answer_for_jobs(
     worker_id bigint, job_ids bigint[],
     OUT status text, OUT revoked bigint[], OUT cancelled bigint[])
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   beat pulse.heartbeat;
-  done boolean := pulse._index_running(worker_id);
+  done boolean := pulse_internal.index_running(worker_id);
 BEGIN
-  SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = _answer_for_jobs.worker_id;
+  SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = answer_for_jobs.worker_id;
   status := beat.verdict;
   revoked := '{}';
   IF job_ids IS NOT NULL THEN
-    PERFORM pulse._settle_missing(beat, job_ids);
+    PERFORM pulse_internal.settle_missing(beat, job_ids);
     SELECT coalesce(array_agg(a.id), '{}') INTO revoked
       FROM unnest(job_ids) AS a (id)
      WHERE NOT EXISTS (SELECT FROM pulse.job AS j
@@ -54,13 +54,13 @@ BEGIN
     FROM pulse.job AS j
    WHERE j.running_worker_id = beat.worker_id AND j.cancel_requested_at IS NOT NULL;
 END $$;
-COMMENT ON FUNCTION pulse._answer_for_jobs(bigint, bigint[]) IS
+COMMENT ON FUNCTION pulse_internal.answer_for_jobs(bigint, bigint[]) IS
   'Returns the answer to the heartbeat of a worker that holds jobs, names some, or missed some '
   'last time.';
 
-CREATE OR REPLACE FUNCTION pulse._beat_beside(worker_id bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.beat_beside(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_beat_beside';
-COMMENT ON FUNCTION pulse._beat_beside(bigint) IS
+COMMENT ON FUNCTION pulse_internal.beat_beside(bigint) IS
   'Records a heartbeat with a call that does something else, if half of heartbeat_interval is over '
   'and the call is its own transaction.';
 

@@ -4,32 +4,32 @@
 
 -- A worker that did not describe its machine has no pair. Pids are comparable only within one boot
 -- of the kernel and one pid namespace.
-CREATE OR REPLACE VIEW pulse._host_pairs AS
+CREATE OR REPLACE VIEW pulse_internal.host_pairs AS
   SELECT me.id AS asking_id, other.id AS worker_id, other.pid, other.process_start, other.hostname,
          coalesce(other.boot_id <> '' AND other.boot_id = me.boot_id AND other.pid_namespace <> ''
                   AND other.pid_namespace = me.pid_namespace, false) AS shares_pids
     FROM pulse.worker AS me
     JOIN pulse.worker AS other ON other.id <> me.id AND other.state IN ('alive', 'draining')
    WHERE other.hostname = me.hostname OR other.boot_id = me.boot_id;
-COMMENT ON VIEW pulse._host_pairs IS
+COMMENT ON VIEW pulse_internal.host_pairs IS
   'Pairs of workers on one machine; shares_pids: each can see whether the other''s process '
   'exists.';
 
 -- An outage adds at most one longest tick to the silence of every worker; the least threshold has
 -- room for that and two heartbeats. A client that lost only its connection returns within one
 -- interval.
-CREATE OR REPLACE FUNCTION pulse._is_gone_from_host(beat pulse.heartbeat, live_us bigint)
+CREATE OR REPLACE FUNCTION pulse_internal.is_gone_from_host(beat pulse.heartbeat, live_us bigint)
   RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN beat.verdict NOT IN ('lost', 'stopped') AND CASE
     WHEN beat.attachment IS NOT NULL
-         AND pulse._attachment_state(beat.attachment, beat.incarnation) = 'ended'
+         AND pulse_internal.attachment_state(beat.attachment, beat.incarnation) = 'ended'
       THEN live_us - beat.beat_live_us > beat.interval_us
     WHEN beat.attachment IS NOT NULL AND beat.interval_us = 0 THEN false
-    ELSE live_us - beat.beat_live_us > pulse._least_threshold_us(beat.interval_us) END;
+    ELSE live_us - beat.beat_live_us > pulse_internal.least_threshold_us(beat.interval_us) END;
 END $$;
-COMMENT ON FUNCTION pulse._is_gone_from_host(pulse.heartbeat, bigint) IS
+COMMENT ON FUNCTION pulse_internal.is_gone_from_host(pulse.heartbeat, bigint) IS
   'Returns whether a worker of another boot or pid namespace has gone: its session ended and it '
   'missed one heartbeat, or it missed two.';
 
@@ -40,27 +40,27 @@ CREATE OR REPLACE FUNCTION pulse.check_host(worker_id bigint)
 DECLARE
   gone record;
 BEGIN
-  PERFORM pulse._require_read_committed('check_host');
-  PERFORM pulse._require_alive(check_host.worker_id);
+  PERFORM pulse_internal.require_read_committed('check_host');
+  PERFORM pulse_internal.require_alive(check_host.worker_id);
   IF NOT current_setting('pulse.host_check')::boolean THEN
     RETURN;
   END IF;
   FOR gone IN
     SELECT h.worker_id, p.hostname
-      FROM pulse._host_pairs AS p JOIN pulse.heartbeat AS h ON h.worker_id = p.worker_id
+      FROM pulse_internal.host_pairs AS p JOIN pulse.heartbeat AS h ON h.worker_id = p.worker_id
      WHERE p.asking_id = check_host.worker_id AND NOT p.shares_pids
-       AND pulse._is_gone_from_host(h, pulse._live_now_us())
+       AND pulse_internal.is_gone_from_host(h, pulse_internal.live_now_us())
      ORDER BY h.worker_id
        FOR UPDATE OF h SKIP LOCKED
   LOOP
     -- A worker with a claim in progress is left to the next sweep.
-    IF pulse._try_lock_worker(gone.worker_id) THEN
+    IF pulse_internal.try_lock_worker(gone.worker_id) THEN
       PERFORM pulse.declare_lost(gone.worker_id, format('gone from host %s', gone.hostname));
     END IF;
   END LOOP;
   RETURN QUERY
     SELECT p.worker_id, p.pid, p.process_start
-      FROM pulse._host_pairs AS p JOIN pulse.heartbeat AS h ON h.worker_id = p.worker_id
+      FROM pulse_internal.host_pairs AS p JOIN pulse.heartbeat AS h ON h.worker_id = p.worker_id
      WHERE p.asking_id = check_host.worker_id AND p.shares_pids AND p.pid IS NOT NULL
        AND h.verdict NOT IN ('lost', 'stopped')
      ORDER BY p.worker_id;

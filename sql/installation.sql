@@ -1,20 +1,21 @@
 -- Which installation the jobs belong to: a copy hands out none before adopt_installation().
 -- extension/install/installation.cpp writes the row and keeps it up to date.
 
-CREATE OR REPLACE FUNCTION pulse._system_identifier() RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.system_identifier() RETURNS bigint
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_system_identifier';
-COMMENT ON FUNCTION pulse._system_identifier() IS 'Returns the identifier of this server''s files.';
+COMMENT ON FUNCTION pulse_internal.system_identifier() IS
+  'Returns the identifier of this server''s files.';
 
-CREATE OR REPLACE VIEW pulse._this_place AS
-  SELECT pulse._system_identifier() AS system_identifier, d.oid AS database_oid,
+CREATE OR REPLACE VIEW pulse_internal.this_place AS
+  SELECT pulse_internal.system_identifier() AS system_identifier, d.oid AS database_oid,
          'pulse.job'::pg_catalog.regclass::oid AS job_oid
     FROM pg_catalog.pg_database AS d WHERE d.datname = pg_catalog.current_database();
-COMMENT ON VIEW pulse._this_place IS 'What the row of an installation says of its place.';
+COMMENT ON VIEW pulse_internal.this_place IS 'What the row of an installation says of its place.';
 
 -- A dump contains the installation's row but not the witness. Without the witness, a copy could
 -- pass for an upgraded server: a server made by the same script can have the same oids. A dump
 -- restored over an installation in use adds a second row.
-CREATE OR REPLACE VIEW pulse._standing AS
+CREATE OR REPLACE VIEW pulse_internal.standing AS
   SELECT i.rows = 0 AS is_unused,
          i.rows > 1
            OR i.rows = 1 AND (NOT i.has_witness OR i.database_oid <> t.database_oid
@@ -23,7 +24,7 @@ CREATE OR REPLACE VIEW pulse._standing AS
          i.system_identifier, i.database_oid, i.epoch_base, i.timeline, i.highest,
          EXISTS (SELECT FROM pg_catalog.pg_subscription_rel AS s
                   WHERE s.srrelid = t.job_oid) AS is_subscribed
-    FROM pulse._this_place AS t,
+    FROM pulse_internal.this_place AS t,
          (SELECT pg_catalog.count(*) AS rows,
                  pg_catalog.bool_and(EXISTS (SELECT FROM pulse.installation_witness AS w
                                               WHERE w.installation_id = f.id)) AS has_witness,
@@ -34,30 +35,30 @@ CREATE OR REPLACE VIEW pulse._standing AS
                  pg_catalog.max(f.timeline) AS timeline,
                  pg_catalog.max(f.epoch_base + f.timeline) AS highest
             FROM pulse.installation AS f) AS i;
-COMMENT ON VIEW pulse._standing IS
+COMMENT ON VIEW pulse_internal.standing IS
   'How this database relates to its installation row: unused (no number made yet, or only by '
   '0.1.0), moved (the same tables under another server, as after pg_upgrade), a copy (restored '
   'from a dump, or cloned from another database) or subscribed (a subscription writes the jobs).';
 
-CREATE OR REPLACE FUNCTION pulse._installation_standing() RETURNS text
+CREATE OR REPLACE FUNCTION pulse_internal.installation_standing() RETURNS text
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN s.is_subscribed THEN 'subscribed' WHEN s.is_unused THEN 'unused'
               WHEN s.is_copy THEN 'copy' WHEN s.is_moved THEN 'moved' ELSE 'ours' END
-    FROM pulse._standing AS s;
+    FROM pulse_internal.standing AS s;
 $$;
-COMMENT ON FUNCTION pulse._installation_standing() IS
+COMMENT ON FUNCTION pulse_internal.installation_standing() IS
   'Tells how this database relates to its installation row: unused (no number made yet), ours, '
   'moved (same tables, another server: adopted at the next number), copy or subscribed (claims are '
   'refused).';
 
-CREATE OR REPLACE FUNCTION pulse._lock_numbers() RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.lock_numbers() RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_numbers';
-COMMENT ON FUNCTION pulse._lock_numbers() IS
+COMMENT ON FUNCTION pulse_internal.lock_numbers() IS
   'Locks the numbers until the transaction ends: no other transaction makes a token or a worker '
   'id. Waits for transactions that are making one.';
 
 -- Reads every kept job, at the first use and at an adoption only.
-CREATE OR REPLACE VIEW pulse._highest_numbers AS
+CREATE OR REPLACE VIEW pulse_internal.highest_numbers AS
   SELECT 'token'::text AS what,
          greatest((SELECT pg_catalog.max(j.token) FROM pulse.job AS j),
                   (SELECT pg_catalog.max(f.token) FROM pulse.finished_job AS f),
@@ -72,22 +73,22 @@ CREATE OR REPLACE VIEW pulse._highest_numbers AS
                   (SELECT pg_catalog.max(w.id) FROM pulse.worker AS w)),
          s.last_value + s.is_called::int
     FROM pulse.worker_id_seq AS s;
-COMMENT ON VIEW pulse._highest_numbers IS
+COMMENT ON VIEW pulse_internal.highest_numbers IS
   'The highest stored token and worker id, and the next number of each sequence.';
 
 -- 0 in a new database, and in one whose rows 0.1.0 wrote. Above all stored numbers where 0.1.0
 -- dumped the jobs on a later timeline, or where they were restored without the sequences.
-CREATE OR REPLACE FUNCTION pulse._first_epoch_base(timeline int) RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.first_epoch_base(timeline int) RETURNS int
   LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(max(CASE WHEN n.stored >= (timeline::bigint << 40 | n.next)
                         THEN (n.stored >> 40) + 1 END), 0)::int
-    FROM pulse._highest_numbers AS n;
+    FROM pulse_internal.highest_numbers AS n;
 $$;
-COMMENT ON FUNCTION pulse._first_epoch_base(int) IS
+COMMENT ON FUNCTION pulse_internal.first_epoch_base(int) IS
   'Returns the least epoch_base that puts every new number above all stored ones.';
 
 -- Jobs come without the sequences by logical replication, or as the data of some tables.
-CREATE OR REPLACE FUNCTION pulse._raise_sequences() RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.raise_sequences() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   own CONSTANT bigint := 1099511627775;  -- the part of a number that its sequence gave
@@ -108,7 +109,7 @@ BEGIN
           pulse.worker_id_seq AS s
     WHERE n.stored > s.last_value;
 END $$;
-COMMENT ON FUNCTION pulse._raise_sequences() IS
+COMMENT ON FUNCTION pulse_internal.raise_sequences() IS
   'Raises each sequence of numbers to the highest stored one.';
 
 CREATE OR REPLACE FUNCTION pulse.adopt_installation() RETURNS pulse.installation
@@ -117,25 +118,25 @@ CREATE OR REPLACE FUNCTION pulse.adopt_installation() RETURNS pulse.installation
 DECLARE
   adopted pulse.installation;
 BEGIN
-  PERFORM pulse._require_read_committed('adopt_installation');
-  PERFORM pulse._lock_numbers();
-  PERFORM pulse._raise_sequences();
+  PERFORM pulse_internal.require_read_committed('adopt_installation');
+  PERFORM pulse_internal.lock_numbers();
+  PERFORM pulse_internal.raise_sequences();
   SELECT greatest((SELECT max(i.epoch_base + i.timeline) FROM pulse.installation AS i),
-                  (SELECT max(n.stored >> 40) FROM pulse._highest_numbers AS n), -1) + 1
+                  (SELECT max(n.stored >> 40) FROM pulse_internal.highest_numbers AS n), -1) + 1
     INTO adopted.epoch_base;
   DELETE FROM pulse.installation;
   DELETE FROM pulse.installation_witness;
   INSERT INTO pulse.installation
     (id, system_identifier, database_oid, job_oid, epoch_base, timeline, created_at)
   SELECT gen_random_uuid(), t.system_identifier, t.database_oid, t.job_oid, adopted.epoch_base,
-         pulse._current_timeline(), pulse.now() FROM pulse._this_place AS t
+         pulse_internal.current_timeline(), pulse.now() FROM pulse_internal.this_place AS t
   RETURNING * INTO adopted;
   INSERT INTO pulse.installation_witness (installation_id) VALUES (adopted.id);
   -- A copy of the job table alone lacks claim_batch, without which no sweep finds claims in place.
   UPDATE pulse.job AS j SET in_place = false
    WHERE j.id IN (SELECT f.id FROM pulse.job AS f WHERE f.in_place AND f.state = 'running'
                      FOR UPDATE SKIP LOCKED);
-  PERFORM pulse._forget_ended(c.worker_id)
+  PERFORM pulse_internal.forget_ended(c.worker_id)
      FROM (SELECT DISTINCT f.worker_id FROM pulse.claim_batch AS f) AS c;
   RAISE LOG 'pg_pulse: the jobs in database % were adopted; tokens count from epoch %',
     adopted.database_oid, adopted.epoch_base;

@@ -3,27 +3,29 @@
 -- worker lock, job rows by id, job keys.
 
 -- Judges one version of a heartbeat row. Each sweep asks for each worker.
-CREATE OR REPLACE FUNCTION pulse._lost_way(beat pulse.heartbeat, live_us bigint) RETURNS text
+CREATE OR REPLACE FUNCTION pulse_internal.lost_way(beat pulse.heartbeat, live_us bigint)
+  RETURNS text
   LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN CASE
     WHEN beat.verdict IN ('lost', 'stopped') THEN NULL
     WHEN beat.attachment IS NOT NULL AND beat.beat_live_us <= beat.detached_live_us
-         AND live_us - beat.detached_live_us >= pulse._setting_us('disconnect_grace')
+         AND live_us - beat.detached_live_us >= pulse_internal.setting_us('disconnect_grace')
       THEN 'session'
     WHEN beat.attachment IS NOT NULL AND beat.detached_live_us IS NULL AND beat.interval_us = 0
       THEN NULL
     WHEN live_us - beat.beat_live_us
-         > greatest(beat.threshold_us, pulse._least_threshold_us(beat.interval_us))
+         > greatest(beat.threshold_us, pulse_internal.least_threshold_us(beat.interval_us))
       THEN 'silence' END;
 END $$;
-COMMENT ON FUNCTION pulse._lost_way(pulse.heartbeat, bigint) IS
+COMMENT ON FUNCTION pulse_internal.lost_way(pulse.heartbeat, bigint) IS
   'Returns why this worker counts as lost: session (its attached session ended), silence (no '
   'heartbeat within its threshold) or NULL (it is alive).';
 
 -- A session that its client ended is stamped with that moment. A session that the server ended, or
 -- whose end is not recorded, is forgotten, so that silence decides.
-CREATE OR REPLACE FUNCTION pulse._see_session_end(INOUT beat pulse.heartbeat, live_us bigint)
+CREATE OR REPLACE FUNCTION pulse_internal.see_session_end(
+    INOUT beat pulse.heartbeat, live_us bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   ended_live_us bigint;
@@ -31,9 +33,9 @@ BEGIN
   IF beat.attachment IS NULL OR beat.detached_live_us IS NOT NULL THEN
     RETURN;
   END IF;
-  CASE pulse._attachment_state(beat.attachment, beat.incarnation)
+  CASE pulse_internal.attachment_state(beat.attachment, beat.incarnation)
     WHEN 'ended' THEN
-      ended_live_us := pulse._ended_live_us(beat.attachment);
+      ended_live_us := pulse_internal.ended_live_us(beat.attachment);
       -- A worker that has beaten since, from another session, gets a grace that begins now.
       beat.detached_live_us := CASE WHEN ended_live_us >= beat.beat_live_us THEN ended_live_us
         ELSE greatest(live_us, beat.beat_live_us) END;
@@ -45,59 +47,61 @@ BEGIN
     ELSE NULL;
   END CASE;
 END $$;
-COMMENT ON FUNCTION pulse._see_session_end(pulse.heartbeat, bigint) IS
+COMMENT ON FUNCTION pulse_internal.see_session_end(pulse.heartbeat, bigint) IS
   'Returns a heartbeat row with what is known of the end of its attached session.';
 
 -- Runs before the clock's tick, because an end from before the tick would be stamped with the tick.
 -- Most of these workers live, above all after a restart, and their heartbeats wait for the commit.
 -- So the commit follows at once.
-CREATE OR REPLACE FUNCTION pulse._stamp_ended_sessions(live_us bigint) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.stamp_ended_sessions(live_us bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE pulse.heartbeat AS h
      SET (attachment, detached_live_us, beat_live_us) =
          (SELECT s.attachment, s.detached_live_us, s.beat_live_us
-            FROM pulse._see_session_end(h, live_us) AS s)
+            FROM pulse_internal.see_session_end(h, live_us) AS s)
    WHERE h.worker_id = ANY (ARRAY(
            SELECT l.worker_id FROM pulse.heartbeat AS l
             WHERE l.attachment IS NOT NULL AND l.detached_live_us IS NULL
               AND l.verdict NOT IN ('lost', 'stopped')
-              AND pulse._attachment_state(l.attachment, l.incarnation) <> 'open'
+              AND pulse_internal.attachment_state(l.attachment, l.incarnation) <> 'open'
               FOR UPDATE SKIP LOCKED))
      -- A worker that attached anew meanwhile lives by its new session.
-     AND pulse._attachment_state(h.attachment, h.incarnation) <> 'open';
+     AND pulse_internal.attachment_state(h.attachment, h.incarnation) <> 'open';
 END $$;
-COMMENT ON FUNCTION pulse._stamp_ended_sessions(bigint) IS
+COMMENT ON FUNCTION pulse_internal.stamp_ended_sessions(bigint) IS
   'Stamps workers whose attached session has ended with that moment on the liveness clock.';
 
 -- Every sweep asks for the next one anew while a stamped worker is not lost. A waiter that has gone
 -- may have taken an earlier request with it.
-CREATE OR REPLACE FUNCTION pulse._ask_for_grace_end(live_us bigint) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.ask_for_grace_end(live_us bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   -- A worker past its grace is locked by another transaction, so a sweep at once is of no use.
-  PERFORM pulse._note_sweep_due(clock_timestamp() + pulse._interval(min(
-           CASE WHEN h.detached_live_us + pulse._setting_us('disconnect_grace') > live_us
-             THEN h.detached_live_us + pulse._setting_us('disconnect_grace') - live_us
-             ELSE pulse._setting_us('poll_interval') END)))
+  PERFORM pulse_internal.note_sweep_due(clock_timestamp() + pulse_internal.interval(min(
+           CASE WHEN h.detached_live_us + pulse_internal.setting_us('disconnect_grace') > live_us
+             THEN h.detached_live_us + pulse_internal.setting_us('disconnect_grace') - live_us
+             ELSE pulse_internal.setting_us('poll_interval') END)))
     FROM pulse.heartbeat AS h
    WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NOT NULL
      AND h.beat_live_us <= h.detached_live_us AND h.verdict NOT IN ('lost', 'stopped')
-     AND pulse._setting_us('disconnect_grace') IS NOT NULL;
+     AND pulse_internal.setting_us('disconnect_grace') IS NOT NULL;
 END $$;
-COMMENT ON FUNCTION pulse._ask_for_grace_end(bigint) IS
+COMMENT ON FUNCTION pulse_internal.ask_for_grace_end(bigint) IS
   'Arranges that the commit asks for a sweep at the end of the earliest disconnect_grace.';
 
-CREATE OR REPLACE FUNCTION pulse._mark_lost(worker_id bigint, cause text, reason text) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.mark_lost(worker_id bigint, cause text, reason text)
+  RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE pulse.heartbeat AS h SET verdict = 'lost', lost_cause = cause
-   WHERE h.worker_id = _mark_lost.worker_id;
-  UPDATE pulse.worker AS w SET state = 'lost', ended_at = pulse.now(), reason = _mark_lost.reason
-   WHERE w.id = _mark_lost.worker_id;
-  PERFORM pulse._note_everybody();
+   WHERE h.worker_id = mark_lost.worker_id;
+  UPDATE pulse.worker AS w SET state = 'lost', ended_at = pulse.now(), reason = mark_lost.reason
+   WHERE w.id = mark_lost.worker_id;
+  PERFORM pulse_internal.note_everybody();
 END $$;
-COMMENT ON FUNCTION pulse._mark_lost(bigint, text, text) IS 'Marks a locked worker as lost.';
+COMMENT ON FUNCTION pulse_internal.mark_lost(bigint, text, text) IS
+  'Marks a locked worker as lost.';
 
 -- Marks lost workers, oldest heartbeat first. A worker that another transaction locks is skipped,
 -- and its running jobs are counted as skipped.
@@ -105,7 +109,7 @@ COMMENT ON FUNCTION pulse._mark_lost(bigint, text, text) IS 'Marks a locked work
 -- The lock of a row has the last word: a heartbeat that came before it counts, one that comes later
 -- waits and hears "lost". live_us is older than any lock, so no beat looks older than it is. A
 -- worker that turns out to live gets its row back: the savepoint ends, and the next look skips it.
-CREATE OR REPLACE FUNCTION pulse._mark_all_lost(
+CREATE OR REPLACE FUNCTION pulse_internal.mark_all_lost(
     live_us bigint, max_count int, ends timestamptz, OUT marked int, OUT skipped int)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -121,24 +125,26 @@ BEGIN
       FOR candidate IN
         SELECT h.worker_id FROM pulse.heartbeat AS h
          WHERE h.verdict NOT IN ('lost', 'stopped') AND h.worker_id <> ALL (passed)
-           AND pulse._lost_way(pulse._see_session_end(h, live_us), live_us) IS NOT NULL
+           AND pulse_internal.lost_way(pulse_internal.see_session_end(h, live_us), live_us) IS NOT
+             NULL
          ORDER BY h.beat_live_us
       LOOP
         EXIT WHEN marked >= max_count OR (marked > 0 AND clock_timestamp() >= ends);
         SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = candidate
            FOR UPDATE SKIP LOCKED;
-        cause := pulse._lost_way(pulse._see_session_end(beat, live_us), live_us);
-        IF cause IS NULL OR NOT pulse._try_lock_worker(candidate) THEN
+        cause := pulse_internal.lost_way(pulse_internal.see_session_end(beat, live_us), live_us);
+        IF cause IS NULL OR NOT pulse_internal.try_lock_worker(candidate) THEN
           passed := passed || candidate;
           IF beat.worker_id IS NULL OR cause IS NOT NULL THEN
-            skipped := skipped + cardinality(pulse._running_ids(candidate));
+            skipped := skipped + cardinality(pulse_internal.running_ids(candidate));
           END IF;
           CONTINUE WHEN beat.worker_id IS NULL;
           RAISE EXCEPTION 'the worker lives' USING ERRCODE = 'PU101';
         END IF;
-        PERFORM pulse._mark_lost(candidate, cause, CASE cause
+        PERFORM pulse_internal.mark_lost(candidate, cause, CASE cause
           WHEN 'session' THEN 'its session ended'
-          ELSE format('no heartbeat for %s', pulse._interval(live_us - beat.beat_live_us)) END);
+          ELSE format('no heartbeat for %s', pulse_internal.interval(live_us - beat.beat_live_us))
+            END);
         marked := marked + 1;
       END LOOP;
       RETURN;
@@ -147,12 +153,12 @@ BEGIN
     END;
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse._mark_all_lost(bigint, int, timestamptz) IS
+COMMENT ON FUNCTION pulse_internal.mark_all_lost(bigint, int, timestamptz) IS
   'Marks at most max_count lost workers, one at least, until that time; returns how many, and how '
   'many running jobs belong to lost workers that it skipped because of a lock.';
 
 -- A dead owner is lost, stopped, or has no row (after a restore).
-CREATE OR REPLACE FUNCTION pulse._dead_owners()
+CREATE OR REPLACE FUNCTION pulse_internal.dead_owners()
   RETURNS TABLE (worker_id bigint, outcome text, cause text, reason text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
@@ -182,12 +188,12 @@ BEGIN
    WHERE o.worker_id IS NOT NULL AND (h.worker_id IS NULL OR h.verdict IN ('lost', 'stopped'))
    ORDER BY h.beat_live_us NULLS FIRST;
 END $$;
-COMMENT ON FUNCTION pulse._dead_owners() IS
+COMMENT ON FUNCTION pulse_internal.dead_owners() IS
   'Returns the owners of running jobs that are not alive, and why.';
 
 -- One query computes the backoff of all its jobs; an attempt that was interrupted ignores it. A
 -- second pass is of use only where other transactions hold some of the jobs that the first read.
-CREATE OR REPLACE FUNCTION pulse._recover_owner(
+CREATE OR REPLACE FUNCTION pulse_internal.recover_owner(
     worker_id bigint, outcome text, cause text, reason text, max_count int)
   RETURNS TABLE (id bigint, state text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
@@ -195,19 +201,21 @@ CREATE OR REPLACE FUNCTION pulse._recover_owner(
 DECLARE
   left_to_end int := max_count;
   candidates int := max_count;
-  endings pulse._ending[];
+  endings pulse_internal.ending[];
   tokens bigint[];
   ended int;
 BEGIN
   LOOP
-    SELECT array_agg(ROW(j.id, outcome, reason, true, pulse._backoff(t, j.attempts), NULL, cause)
-                     ::pulse._ending ORDER BY j.id),
+    SELECT
+      array_agg(ROW(j.id, outcome, reason, true, pulse_internal.backoff(t, j.attempts), NULL, cause)
+                     ::pulse_internal.ending ORDER BY j.id),
            array_agg(j.token ORDER BY j.id)
       INTO endings, tokens
       FROM pulse.job AS j LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
-     WHERE j.id = ANY (pulse._running_ids(_recover_owner.worker_id, candidates))
-       AND j.state = 'running' AND j.worker_id = _recover_owner.worker_id;
-    RETURN QUERY SELECT e.id, e.state FROM pulse._end_attempts(endings, tokens, left_to_end) AS e;
+     WHERE j.id = ANY (pulse_internal.running_ids(recover_owner.worker_id, candidates))
+       AND j.state = 'running' AND j.worker_id = recover_owner.worker_id;
+    RETURN QUERY SELECT e.id, e.state
+      FROM pulse_internal.end_attempts(endings, tokens, left_to_end) AS e;
     GET DIAGNOSTICS ended = ROW_COUNT;
     left_to_end := left_to_end - ended;
     EXIT WHEN candidates IS NULL OR left_to_end = 0
@@ -215,14 +223,14 @@ BEGIN
     candidates := NULL;
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse._recover_owner(bigint, text, text, text, int) IS
+COMMENT ON FUNCTION pulse_internal.recover_owner(bigint, text, text, text, int) IS
   'Ends the attempts of at most max_count running jobs of a worker that is not alive; NULL means '
   'all. Never waits.';
 
 -- Each notification names all its jobs, 100 at most, and is far below the server's limit of 8,000
 -- bytes. None is sent while the notification queue is nearly full, which would make the recovery
 -- fail at its commit.
-CREATE OR REPLACE FUNCTION pulse._announce(
+CREATE OR REPLACE FUNCTION pulse_internal.announce(
     cause text, worker_id bigint, reason text, job_ids bigint[])
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -230,7 +238,7 @@ DECLARE
   most CONSTANT int := 100;
   part bigint[];
 BEGIN
-  IF NOT pulse._events_on() THEN
+  IF NOT pulse_internal.events_on() THEN
     RETURN;
   END IF;
   FOR place IN 1 .. coalesce(cardinality(job_ids), 0) BY most LOOP
@@ -241,12 +249,12 @@ BEGIN
       'count', cardinality(part), 'job_ids', part)::text);
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse._announce(text, bigint, text, bigint[]) IS
+COMMENT ON FUNCTION pulse_internal.announce(text, bigint, text, bigint[]) IS
   'Notifies listeners of pulse_events about recovered jobs.';
 
 -- claim_job calls it for a job whose owner is dead; it records the attempt, so that the claim can
 -- take the job at once.
-CREATE OR REPLACE FUNCTION pulse._recover_for_claim(job pulse.job) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.recover_for_claim(job pulse.job) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -254,13 +262,13 @@ DECLARE
   recovered pulse.job;
 BEGIN
   IF job.job_key IS NOT NULL THEN
-    PERFORM pulse._lock_key(job.job_key);
+    PERFORM pulse_internal.lock_key(job.job_key);
   END IF;
-  PERFORM pulse._end_attempts(ARRAY[
-    ROW(job.id, 'lost', reason, true, NULL, NULL, 'silence')::pulse._ending]);
-  PERFORM pulse._announce('silence', job.worker_id, reason, ARRAY[job.id]);
+  PERFORM pulse_internal.end_attempts(ARRAY[
+    ROW(job.id, 'lost', reason, true, NULL, NULL, 'silence')::pulse_internal.ending]);
+  PERFORM pulse_internal.announce('silence', job.worker_id, reason, ARRAY[job.id]);
   SELECT * INTO recovered FROM pulse.job AS j WHERE j.id = job.id FOR UPDATE;
   RETURN recovered;
 END $$;
-COMMENT ON FUNCTION pulse._recover_for_claim(pulse.job) IS
+COMMENT ON FUNCTION pulse_internal.recover_for_claim(pulse.job) IS
   'Ends the attempt of a dead owner and returns the job; all NULL when the job ended with it.';

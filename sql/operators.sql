@@ -3,7 +3,7 @@
 -- waiting, and a notice lists the jobs left alone. No key is locked, because no job gains one. Jobs
 -- that failed for good are finished already, and the same functions change them there.
 
-CREATE OR REPLACE FUNCTION pulse._report_skipped(job_ids bigint[], what text, hint text)
+CREATE OR REPLACE FUNCTION pulse_internal.report_skipped(job_ids bigint[], what text, hint text)
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -17,10 +17,11 @@ BEGIN
       HINT = hint;
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._report_skipped(bigint[], text, text) IS
+COMMENT ON FUNCTION pulse_internal.report_skipped(bigint[], text, text) IS
   'Raises a notice that lists the jobs of a call that were left alone.';
 
-CREATE OR REPLACE FUNCTION pulse._lock_failed(job_ids bigint[]) RETURNS SETOF pulse.finished_job
+CREATE OR REPLACE FUNCTION pulse_internal.lock_failed(job_ids bigint[])
+  RETURNS SETOF pulse.finished_job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
@@ -29,17 +30,17 @@ BEGIN
    WHERE f.id = ANY (job_ids) AND f.state = 'failed'
    ORDER BY f.id
      FOR UPDATE SKIP LOCKED;
-  PERFORM pulse._report_skipped(
+  PERFORM pulse_internal.report_skipped(
     (SELECT array_agg(f.id ORDER BY f.id) FROM pulse.finished_job AS f
       WHERE f.id = ANY (job_ids) AND f.state IN ('quarantined', 'cancelled')),
     'quarantined or cancelled', 'retry_job lets one run again.');
 END $$;
-COMMENT ON FUNCTION pulse._lock_failed(bigint[]) IS
+COMMENT ON FUNCTION pulse_internal.lock_failed(bigint[]) IS
   'Locks the failed jobs among these in id order, without waiting, and returns them; a notice '
   'lists those that ended in another way without completing.';
 
 -- State is NULL, because the job is not live.
-CREATE OR REPLACE FUNCTION pulse._as_job(ended pulse.finished_job) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.as_job(ended pulse.finished_job) RETURNS pulse.job
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   job pulse.job;
@@ -52,10 +53,11 @@ BEGIN
          job.checkpoint, job.last_error, job.revision, job.created_at, job.updated_at;
   RETURN job;
 END $$;
-COMMENT ON FUNCTION pulse._as_job(pulse.finished_job) IS
+COMMENT ON FUNCTION pulse_internal.as_job(pulse.finished_job) IS
   'Returns a finished job in the shape of a live one, with a state of NULL.';
 
-CREATE OR REPLACE FUNCTION pulse._lock_waiting(job_ids bigint[], fenced text) RETURNS bigint[]
+CREATE OR REPLACE FUNCTION pulse_internal.lock_waiting(job_ids bigint[], fenced text)
+  RETURNS bigint[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -73,16 +75,16 @@ BEGIN
     INTO running, busy
     FROM pulse.job AS j
    WHERE j.id = ANY (ARRAY(SELECT unnest(job_ids) EXCEPT SELECT unnest(locked)));
-  PERFORM pulse._report_skipped(running, 'running',
+  PERFORM pulse_internal.report_skipped(running, 'running',
     format('Only the claim''s own %s, or cancel_job or requeue_job, ends an attempt.', fenced));
-  PERFORM pulse._report_skipped(busy, 'held by other transactions', 'Ask again for them.');
+  PERFORM pulse_internal.report_skipped(busy, 'held by other transactions', 'Ask again for them.');
   RETURN locked;
 END $$;
-COMMENT ON FUNCTION pulse._lock_waiting(bigint[], text) IS
+COMMENT ON FUNCTION pulse_internal.lock_waiting(bigint[], text) IS
   'Locks the waiting jobs among these in id order, without waiting, and raises a notice about the '
   'rest.';
 
-CREATE OR REPLACE FUNCTION pulse._finish_waiting(
+CREATE OR REPLACE FUNCTION pulse_internal.finish_waiting(
     job_ids bigint[], how pulse.finished_state, error text)
   RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
@@ -99,39 +101,41 @@ BEGIN
            e.max_attempts, CASE WHEN how <> 'completed' THEN e.crashes ELSE 0 END, e.job_key,
            e.flags, e.checkpoint, coalesce(error, e.last_error), e.revision, e.created_at,
            pulse.now()
-      FROM ended AS e WHERE how <> 'completed' OR pulse._keeps_completed(e.identifier)
+      FROM ended AS e WHERE how <> 'completed' OR pulse_internal.keeps_completed(e.identifier)
   )
-  SELECT e.* FROM ended AS e WHERE coalesce(pulse._note_queue(e.queue_name), true) ORDER BY e.id;
+  SELECT e.* FROM ended AS e WHERE coalesce(pulse_internal.note_queue(e.queue_name), true)
+    ORDER BY e.id;
 END $$;
-COMMENT ON FUNCTION pulse._finish_waiting(bigint[], pulse.finished_state, text) IS
+COMMENT ON FUNCTION pulse_internal.finish_waiting(bigint[], pulse.finished_state, text) IS
   'Ends locked jobs that do not run and returns them as they were.';
 
-CREATE OR REPLACE FUNCTION pulse._complete_failed(job_ids bigint[]) RETURNS SETOF pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.complete_failed(job_ids bigint[]) RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   ended pulse.finished_job;
 BEGIN
-  FOR ended IN SELECT * FROM pulse._lock_failed(job_ids) LOOP
-    IF pulse._keeps_completed(ended.identifier) THEN
+  FOR ended IN SELECT * FROM pulse_internal.lock_failed(job_ids) LOOP
+    IF pulse_internal.keeps_completed(ended.identifier) THEN
       UPDATE pulse.finished_job AS f
          SET state = 'completed', crashes = 0, finished_at = pulse.now() WHERE f.id = ended.id;
     ELSE
       DELETE FROM pulse.finished_job AS f WHERE f.id = ended.id;
     END IF;
-    RETURN NEXT pulse._as_job(ended);
+    RETURN NEXT pulse_internal.as_job(ended);
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse._complete_failed(bigint[]) IS
+COMMENT ON FUNCTION pulse_internal.complete_failed(bigint[]) IS
   'Completes jobs that failed for good and returns them as they were.';
 
 CREATE OR REPLACE FUNCTION pulse.complete_jobs(job_ids bigint[]) RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN QUERY SELECT * FROM pulse._finish_waiting(
-    pulse._lock_waiting(complete_jobs.job_ids, 'complete(job_id, token)'), 'completed', NULL)
-  UNION ALL SELECT * FROM pulse._complete_failed(complete_jobs.job_ids);
+  RETURN QUERY SELECT * FROM pulse_internal.finish_waiting(
+    pulse_internal.lock_waiting(complete_jobs.job_ids, 'complete(job_id, token)'), 'completed',
+    NULL)
+  UNION ALL SELECT * FROM pulse_internal.complete_failed(complete_jobs.job_ids);
 END $$;
 COMMENT ON FUNCTION pulse.complete_jobs(bigint[]) IS
   'Completes waiting and failed jobs by hand and returns them as they were, failed ones with a '
@@ -147,14 +151,14 @@ DECLARE
   ended pulse.job;
   failed pulse.finished_job;
 BEGIN
-  FOR failed IN SELECT * FROM pulse._lock_failed(permanently_fail_jobs.job_ids) LOOP
+  FOR failed IN SELECT * FROM pulse_internal.lock_failed(permanently_fail_jobs.job_ids) LOOP
     failed.last_error := message;
     UPDATE pulse.finished_job AS f SET last_error = message WHERE f.id = failed.id;
-    RETURN NEXT pulse._as_job(failed);
+    RETURN NEXT pulse_internal.as_job(failed);
   END LOOP;
-  FOR ended IN SELECT * FROM pulse._finish_waiting(
-    pulse._lock_waiting(permanently_fail_jobs.job_ids,
-                        'fail(job_id, token, error, retry => false)'), 'failed', message)
+  FOR ended IN SELECT * FROM pulse_internal.finish_waiting(
+    pulse_internal.lock_waiting(permanently_fail_jobs.job_ids,
+                                'fail(job_id, token, error, retry => false)'), 'failed', message)
   LOOP
     ended.last_error := message;
     RETURN NEXT ended;
@@ -166,7 +170,7 @@ COMMENT ON FUNCTION pulse.permanently_fail_jobs(bigint[], text) IS
   'Running, quarantined and cancelled jobs, and jobs locked by another transaction, are left '
   'alone, with a notice.';
 
-CREATE OR REPLACE FUNCTION pulse._check_attempts_left(
+CREATE OR REPLACE FUNCTION pulse_internal.check_attempts_left(
     job_ids bigint[], attempts int, max_attempts int)
   RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
@@ -176,8 +180,8 @@ DECLARE
 BEGIN
   SELECT * INTO spent FROM pulse.job AS j
    WHERE j.id = ANY (job_ids)
-     AND coalesce(_check_attempts_left.attempts, j.attempts)
-         >= coalesce(_check_attempts_left.max_attempts, j.max_attempts)
+     AND coalesce(check_attempts_left.attempts, j.attempts)
+         >= coalesce(check_attempts_left.max_attempts, j.max_attempts)
    ORDER BY j.id LIMIT 1;
   IF spent.id IS NOT NULL THEN
     RAISE EXCEPTION 'job % would have no attempt left', spent.id USING
@@ -187,10 +191,10 @@ BEGIN
       HINT = 'Give it fewer attempts or more max_attempts, or end it with permanently_fail_jobs.';
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._check_attempts_left(bigint[], int, int) IS
+COMMENT ON FUNCTION pulse_internal.check_attempts_left(bigint[], int, int) IS
   'Raises PU004 when a waiting job would be left without an attempt.';
 
-CREATE OR REPLACE FUNCTION pulse._reschedule_failed(
+CREATE OR REPLACE FUNCTION pulse_internal.reschedule_failed(
     job_ids bigint[], run_at timestamptz, priority int, attempts int, max_attempts int)
   RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
@@ -198,33 +202,34 @@ CREATE OR REPLACE FUNCTION pulse._reschedule_failed(
 DECLARE
   ended pulse.finished_job;
   gives_attempts boolean := coalesce(
-    _reschedule_failed.attempts, _reschedule_failed.max_attempts) IS NOT NULL;
+    reschedule_failed.attempts, reschedule_failed.max_attempts) IS NOT NULL;
   taken bigint[] := '{}';
 BEGIN
-  FOR ended IN SELECT * FROM pulse._lock_failed(_reschedule_failed.job_ids) LOOP
-    ended.run_at := coalesce(_reschedule_failed.run_at, ended.run_at);
-    ended.priority := coalesce(_reschedule_failed.priority, ended.priority);
-    ended.attempts := coalesce(_reschedule_failed.attempts, ended.attempts);
-    ended.max_attempts := coalesce(_reschedule_failed.max_attempts, ended.max_attempts);
-    ended.crashes := least(ended.crashes, _reschedule_failed.attempts);
+  FOR ended IN SELECT * FROM pulse_internal.lock_failed(reschedule_failed.job_ids) LOOP
+    ended.run_at := coalesce(reschedule_failed.run_at, ended.run_at);
+    ended.priority := coalesce(reschedule_failed.priority, ended.priority);
+    ended.attempts := coalesce(reschedule_failed.attempts, ended.attempts);
+    ended.max_attempts := coalesce(reschedule_failed.max_attempts, ended.max_attempts);
+    ended.crashes := least(ended.crashes, reschedule_failed.attempts);
     IF NOT gives_attempts OR ended.attempts >= ended.max_attempts THEN
       UPDATE pulse.finished_job AS f
          SET run_at = ended.run_at, priority = ended.priority, attempts = ended.attempts,
              max_attempts = ended.max_attempts, crashes = ended.crashes,
              revision = f.revision + 1
        WHERE f.id = ended.id;
-      RETURN NEXT pulse._as_job(ended);
-    ELSIF ended.job_key IS NOT NULL AND (NOT pulse._try_lock_key(ended.job_key)
-                                         OR pulse._key_holder(ended.job_key) IS NOT NULL) THEN
+      RETURN NEXT pulse_internal.as_job(ended);
+    ELSIF ended.job_key IS NOT NULL AND (NOT pulse_internal.try_lock_key(ended.job_key)
+                                         OR pulse_internal.key_holder(ended.job_key) IS NOT
+                                           NULL) THEN
       taken := taken || ended.id;
     ELSE
-      RETURN NEXT pulse._revive(ended);
+      RETURN NEXT pulse_internal.revive(ended);
     END IF;
   END LOOP;
-  PERFORM pulse._report_skipped(taken, 'failed, and another job has the key',
+  PERFORM pulse_internal.report_skipped(taken, 'failed, and another job has the key',
     'A later job replaced them; add a job without the key if both are to run.');
 END $$;
-COMMENT ON FUNCTION pulse._reschedule_failed(bigint[], timestamptz, int, int, int) IS
+COMMENT ON FUNCTION pulse_internal.reschedule_failed(bigint[], timestamptz, int, int, int) IS
   'Gives failed jobs these values, makes those live again that have attempts left by them, and '
   'returns all; never waits.';
 
@@ -237,15 +242,15 @@ CREATE OR REPLACE FUNCTION pulse.reschedule_jobs(
 DECLARE
   locked bigint[];
 BEGIN
-  PERFORM pulse._check_number('priority', reschedule_jobs.priority, -32768, 32767);
-  PERFORM pulse._check_number('attempts', reschedule_jobs.attempts, 0, 32766);
-  PERFORM pulse._check_number('max_attempts', reschedule_jobs.max_attempts, 1, 32767);
+  PERFORM pulse_internal.check_number('priority', reschedule_jobs.priority, -32768, 32767);
+  PERFORM pulse_internal.check_number('attempts', reschedule_jobs.attempts, 0, 32766);
+  PERFORM pulse_internal.check_number('max_attempts', reschedule_jobs.max_attempts, 1, 32767);
   IF NOT isfinite(reschedule_jobs.run_at) THEN
     RAISE EXCEPTION 'run_at is infinite, which is no time' USING
       ERRCODE = 'PU004', HINT = 'Cancel a job that is not to run.';
   END IF;
-  locked := pulse._lock_waiting(reschedule_jobs.job_ids, 'snooze(job_id, token, delay)');
-  PERFORM pulse._check_attempts_left(
+  locked := pulse_internal.lock_waiting(reschedule_jobs.job_ids, 'snooze(job_id, token, delay)');
+  PERFORM pulse_internal.check_attempts_left(
     locked, reschedule_jobs.attempts, reschedule_jobs.max_attempts);
   RETURN QUERY
   WITH changed AS (
@@ -264,8 +269,8 @@ BEGIN
     RETURNING j.*
   )
   SELECT c.* FROM changed AS c
-   WHERE pulse._note_job(c.identifier, c.queue_name, c.run_at) ORDER BY c.id;
-  RETURN QUERY SELECT * FROM pulse._reschedule_failed(
+   WHERE pulse_internal.note_job(c.identifier, c.queue_name, c.run_at) ORDER BY c.id;
+  RETURN QUERY SELECT * FROM pulse_internal.reschedule_failed(
     reschedule_jobs.job_ids, reschedule_jobs.run_at, reschedule_jobs.priority,
     reschedule_jobs.attempts, reschedule_jobs.max_attempts);
 END $$;

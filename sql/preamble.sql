@@ -33,3 +33,8 @@ BEGIN
       HINT = 'Drop or move what is there.';
   END IF;
 END $$;
+
+-- What no program calls. The schema belongs to the extension, so one of this name is an error.
+CREATE SCHEMA pulse_internal;
+COMMENT ON SCHEMA pulse_internal IS
+  'What pg_pulse uses itself: no program calls it, and any version may change it.';

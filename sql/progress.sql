@@ -13,21 +13,22 @@ BEGIN
     RAISE EXCEPTION 'fraction is %, out of range', fraction USING
       ERRCODE = 'PU004', HINT = 'It must be between 0 and 1.';
   END IF;
-  PERFORM pulse._check_document('checkpoint', checkpoint);
+  PERFORM pulse_internal.check_document('checkpoint', checkpoint);
   UPDATE pulse.job AS j SET
     message = coalesce(progress.message, j.message),
     progress = coalesce(progress.fraction, j.progress),
     checkpoint = coalesce(progress.checkpoint, j.checkpoint),
     stage = coalesce(progress.stage, j.stage),
     last_activity_at = pulse.now(),
-    activity_live_us = pulse._live_now_us()
+    activity_live_us = pulse_internal.live_now_us()
   WHERE j.id = progress.job_id AND j.token = progress.token AND j.state = 'running'
   RETURNING j.worker_id INTO owner;
   IF NOT FOUND THEN
-    PERFORM pulse._raise_stale(
-      job_id, coalesce(pulse._refused_token(job_id, progress.token, 'progress'), 'no live job'));
+    PERFORM pulse_internal.raise_stale(
+      job_id,
+      coalesce(pulse_internal.refused_token(job_id, progress.token, 'progress'), 'no live job'));
   END IF;
-  PERFORM pulse._beat_beside(owner);
+  PERFORM pulse_internal.beat_beside(owner);
 END $$;
 COMMENT ON FUNCTION pulse.progress(bigint, bigint, text, float8, json, text) IS
   'Reports progress of a running job and stores its checkpoint; NULL leaves a value as it is. '

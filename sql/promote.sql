@@ -1,74 +1,75 @@
 -- Marks, promotion and wake-ups: what a commit does for waiters, and the only way that a queue's
 -- job becomes ready. See extension/queue/promote.cpp and extension/wake/pending_wakes.cpp.
 
-CREATE OR REPLACE FUNCTION pulse._note_job(identifier text, queue_name text, run_at timestamptz)
+CREATE OR REPLACE FUNCTION pulse_internal.note_job(
+    identifier text, queue_name text, run_at timestamptz)
   RETURNS boolean
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_job';
-COMMENT ON FUNCTION pulse._note_job(text, text, timestamptz) IS
+COMMENT ON FUNCTION pulse_internal.note_job(text, text, timestamptz) IS
   'Arranges that the commit wakes a worker for a job made ready, or marks the queue that the job '
   'waits behind.';
 
-CREATE OR REPLACE FUNCTION pulse._note_queue(queue_name text) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.note_queue(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_queue';
-COMMENT ON FUNCTION pulse._note_queue(text) IS
+COMMENT ON FUNCTION pulse_internal.note_queue(text) IS
   'Arranges that the commit marks a queue for promotion.';
 
-CREATE OR REPLACE FUNCTION pulse._is_marked(queue_name text) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.is_marked(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_marked';
-COMMENT ON FUNCTION pulse._is_marked(text) IS
+COMMENT ON FUNCTION pulse_internal.is_marked(text) IS
   'Returns whether a queue is marked, so that the next claim or sweep promotes it.';
 
-CREATE OR REPLACE FUNCTION pulse._note_worker(worker_id bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.note_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_worker';
-COMMENT ON FUNCTION pulse._note_worker(bigint) IS
+COMMENT ON FUNCTION pulse_internal.note_worker(bigint) IS
   'Arranges that the commit wakes this worker from its wait.';
 
-CREATE OR REPLACE FUNCTION pulse._note_everybody() RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.note_everybody() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_everybody';
-COMMENT ON FUNCTION pulse._note_everybody() IS
+COMMENT ON FUNCTION pulse_internal.note_everybody() IS
   'Arranges that the commit ends every wait, because a wake-up may have gone to a lost worker.';
 
 -- Only functions of 0.1.0 call it: a heartbeat that waits for an update of the extension goes on
 -- with its old body.
-CREATE OR REPLACE FUNCTION pulse._offer_sweep() RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.offer_sweep() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_offer_sweep';
-COMMENT ON FUNCTION pulse._offer_sweep() IS
+COMMENT ON FUNCTION pulse_internal.offer_sweep() IS
   'Asks the calling worker, by a notice of code PU100, for a sweep that is due.';
 
-CREATE OR REPLACE FUNCTION pulse._start_sweep() RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.start_sweep() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_start_sweep';
-COMMENT ON FUNCTION pulse._start_sweep() IS
+COMMENT ON FUNCTION pulse_internal.start_sweep() IS
   'Takes the pending request for a sweep, if there is one.';
 
-CREATE OR REPLACE FUNCTION pulse._note_sweep_due(at timestamptz) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.note_sweep_due(at timestamptz) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_sweep_due';
-COMMENT ON FUNCTION pulse._note_sweep_due(timestamptz) IS
+COMMENT ON FUNCTION pulse_internal.note_sweep_due(timestamptz) IS
   'Arranges that the commit asks for a sweep at this time, before the interval of sweeps ends.';
 
-CREATE OR REPLACE FUNCTION pulse._promote_marked(max_count int) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.promote_marked(max_count int) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_promote_marked';
-COMMENT ON FUNCTION pulse._promote_marked(int) IS
+COMMENT ON FUNCTION pulse_internal.promote_marked(int) IS
   'Promotes marked queues, at most max_count marks; returns whether marks remain.';
 
-CREATE OR REPLACE FUNCTION pulse._keep_queue_looks() RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.keep_queue_looks() RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_keep_queue_looks';
-COMMENT ON FUNCTION pulse._keep_queue_looks() IS
+COMMENT ON FUNCTION pulse_internal.keep_queue_looks() IS
   'Keeps what this transaction has seen of queues even if it rolls back.';
 
-CREATE OR REPLACE FUNCTION pulse._reconcile_queues(
+CREATE OR REPLACE FUNCTION pulse_internal.reconcile_queues(
     max_count int = 0, ends timestamptz = 'infinity')
   RETURNS int
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_reconcile_queues';
-COMMENT ON FUNCTION pulse._reconcile_queues(int, timestamptz) IS
+COMMENT ON FUNCTION pulse_internal.reconcile_queues(int, timestamptz) IS
   'Checks max_count queues (0: all) until that time, marks those with a free place and a waiting '
   'job, and returns how many it marked. The next call goes on where a bounded one ended.';
 
-CREATE OR REPLACE FUNCTION pulse._lock_queue(queue_name text) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.lock_queue(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_queue';
-COMMENT ON FUNCTION pulse._lock_queue(text) IS
+COMMENT ON FUNCTION pulse_internal.lock_queue(text) IS
   'Takes the queue''s lock until the transaction ends; waits for it.';
 
-CREATE OR REPLACE FUNCTION pulse._is_queue_locked(queue_name text) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.is_queue_locked(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_queue_locked';
-COMMENT ON FUNCTION pulse._is_queue_locked(text) IS
+COMMENT ON FUNCTION pulse_internal.is_queue_locked(text) IS
   'Returns whether another transaction holds the queue''s lock, as a promotion does until it ends.';

@@ -3,15 +3,16 @@
 -- The plans are pinned, because fresh statistics of a table that was just emptied or filled would
 -- make the planner read all of it.
 
-CREATE OR REPLACE FUNCTION pulse._retention(keep_us bigint) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION pulse_internal.retention(keep_us bigint) RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN CASE WHEN keep_us >= 0 THEN pulse.now() - pulse._interval(keep_us) END;
+  RETURN CASE WHEN keep_us >= 0 THEN pulse.now() - pulse_internal.interval(keep_us) END;
 END $$;
-COMMENT ON FUNCTION pulse._retention(bigint) IS
+COMMENT ON FUNCTION pulse_internal.retention(bigint) IS
   'Returns the time before which rows are past their retention; NULL: keep them for ever.';
 
-CREATE OR REPLACE FUNCTION pulse._prune_attempts(before timestamptz, max_count int) RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.prune_attempts(before timestamptz, max_count int)
+  RETURNS int
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
   WITH gone AS (
@@ -25,11 +26,12 @@ CREATE OR REPLACE FUNCTION pulse._prune_attempts(before timestamptz, max_count i
   )
   SELECT count(*)::int FROM gone;
 $$;
-COMMENT ON FUNCTION pulse._prune_attempts(timestamptz, int) IS
+COMMENT ON FUNCTION pulse_internal.prune_attempts(timestamptz, int) IS
   'Deletes at most max_count attempts that ended before this time; returns how many.';
 
 -- Jobs that did not complete have one age for all tasks.
-CREATE OR REPLACE FUNCTION pulse._prune_failed(before timestamptz, max_count int) RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.prune_failed(before timestamptz, max_count int)
+  RETURNS int
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
   WITH gone AS (
@@ -43,14 +45,14 @@ CREATE OR REPLACE FUNCTION pulse._prune_failed(before timestamptz, max_count int
   )
   SELECT count(*)::int FROM gone;
 $$;
-COMMENT ON FUNCTION pulse._prune_failed(timestamptz, int) IS
+COMMENT ON FUNCTION pulse_internal.prune_failed(timestamptz, int) IS
   'Deletes at most max_count failed, quarantined and cancelled jobs that ended before this time; '
   'returns how many.';
 
 -- Completed jobs have a retention per task, so each task is pruned by itself. In one order of age,
 -- the jobs that one task keeps long would stand before older ones of another task. A skip scan
 -- finds the tasks, one step of the index for each.
-CREATE OR REPLACE FUNCTION pulse._prune_completed(max_count int) RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.prune_completed(max_count int) RETURNS int
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
   SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
@@ -68,8 +70,9 @@ CREATE OR REPLACE FUNCTION pulse._prune_completed(max_count int) RETURNS int
              SELECT o.ctid
                FROM kept AS k
                LEFT JOIN pulse.task AS t ON t.identifier = k.identifier
-              CROSS JOIN LATERAL (SELECT pulse._retention(coalesce(
-                pulse._us(t.keep_completed), pulse._setting_us('keep_completed')))) AS r (before)
+              CROSS JOIN LATERAL (SELECT pulse_internal.retention(coalesce(
+                pulse_internal.us(t.keep_completed),
+                pulse_internal.setting_us('keep_completed')))) AS r (before)
               CROSS JOIN LATERAL (
                 SELECT c.ctid FROM pulse.finished_job AS c
                  WHERE c.state = 'completed' AND c.identifier = k.identifier
@@ -82,12 +85,13 @@ CREATE OR REPLACE FUNCTION pulse._prune_completed(max_count int) RETURNS int
   )
   SELECT count(*)::int FROM gone;
 $$;
-COMMENT ON FUNCTION pulse._prune_completed(int) IS
+COMMENT ON FUNCTION pulse_internal.prune_completed(int) IS
   'Deletes at most max_count completed jobs past keep_completed, their task''s if it has one; '
   'returns how many.';
 
 -- A lost worker's heartbeat row stays for a day (see sweep), so that the worker reads its status.
-CREATE OR REPLACE FUNCTION pulse._prune_workers(before timestamptz, max_count int) RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.prune_workers(before timestamptz, max_count int)
+  RETURNS int
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
   WITH gone AS (
@@ -104,28 +108,28 @@ CREATE OR REPLACE FUNCTION pulse._prune_workers(before timestamptz, max_count in
   )
   SELECT count(*)::int FROM gone;
 $$;
-COMMENT ON FUNCTION pulse._prune_workers(timestamptz, int) IS
+COMMENT ON FUNCTION pulse_internal.prune_workers(timestamptz, int) IS
   'Deletes at most max_count workers that ended before this time and own no job; returns how '
   'many.';
 
-CREATE OR REPLACE FUNCTION pulse._prune(max_count int) RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.prune(max_count int) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  keep_attempts timestamptz := pulse._retention(pulse._setting_us('keep_attempts'));
-  keep_failed timestamptz := pulse._retention(pulse._setting_us('keep_failed'));
-  pruned int := pulse._prune_completed(max_count);
+  keep_attempts timestamptz := pulse_internal.retention(pulse_internal.setting_us('keep_attempts'));
+  keep_failed timestamptz := pulse_internal.retention(pulse_internal.setting_us('keep_failed'));
+  pruned int := pulse_internal.prune_completed(max_count);
 BEGIN
   IF pruned < max_count AND keep_failed IS NOT NULL THEN
-    pruned := pruned + pulse._prune_failed(keep_failed, max_count - pruned);
+    pruned := pruned + pulse_internal.prune_failed(keep_failed, max_count - pruned);
   END IF;
   IF pruned < max_count AND keep_attempts IS NOT NULL THEN
-    pruned := pruned + pulse._prune_attempts(keep_attempts, max_count - pruned);
+    pruned := pruned + pulse_internal.prune_attempts(keep_attempts, max_count - pruned);
   END IF;
   IF pruned < max_count AND keep_attempts IS NOT NULL THEN
-    pruned := pruned + pulse._prune_workers(keep_attempts, max_count - pruned);
+    pruned := pruned + pulse_internal.prune_workers(keep_attempts, max_count - pruned);
   END IF;
   RETURN pruned;
 END $$;
-COMMENT ON FUNCTION pulse._prune(int) IS
+COMMENT ON FUNCTION pulse_internal.prune(int) IS
   'Deletes at most max_count rows past their retention and returns how many; max_count means that '
   'more may remain.';

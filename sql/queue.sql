@@ -2,15 +2,15 @@
 
 -- Unclaimed open jobs go back behind the queue, which the next promotion opens under the new
 -- settings.
-CREATE OR REPLACE FUNCTION pulse._park_open(queue_name text) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.park_open(queue_name text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   UPDATE pulse.job AS j SET state = 'parked'
-   WHERE j.queue_name = _park_open.queue_name AND j.state = 'ready' AND j.index_lane <> 'p';
-  PERFORM pulse._note_queue(queue_name);
+   WHERE j.queue_name = park_open.queue_name AND j.state = 'ready' AND j.index_lane <> 'p';
+  PERFORM pulse_internal.note_queue(queue_name);
 END $$;
-COMMENT ON FUNCTION pulse._park_open(text) IS
+COMMENT ON FUNCTION pulse_internal.park_open(text) IS
   'Parks the unclaimed open jobs of a queue and marks the queue for promotion.';
 
 CREATE OR REPLACE FUNCTION pulse.set_queue(
@@ -21,11 +21,11 @@ CREATE OR REPLACE FUNCTION pulse.set_queue(
 DECLARE
   stored pulse.queue;
 BEGIN
-  PERFORM pulse._check_name('queue_name', set_queue.queue_name, 128);
-  PERFORM pulse._check_number('concurrency', set_queue.concurrency, 1, 1000000);
-  PERFORM pulse._lock_queue(set_queue.queue_name);
+  PERFORM pulse_internal.check_name('queue_name', set_queue.queue_name, 128);
+  PERFORM pulse_internal.check_number('concurrency', set_queue.concurrency, 1, 1000000);
+  PERFORM pulse_internal.lock_queue(set_queue.queue_name);
   -- So updated_at follows each claim of a job that the old settings opened; verify() compares them.
-  PERFORM pulse._park_open(set_queue.queue_name);
+  PERFORM pulse_internal.park_open(set_queue.queue_name);
   INSERT INTO pulse.queue AS q (queue_name, concurrency, paused, created_at, updated_at)
   VALUES (set_queue.queue_name, coalesce(set_queue.concurrency, 1),
           coalesce(set_queue.paused, false), pulse.now(), pulse.now())
@@ -51,8 +51,8 @@ BEGIN
                         AND j.index_lane <> 'p')
      AND NOT EXISTS (SELECT FROM pulse.job AS j
                       WHERE j.queue_name = pause_queue.queue_name AND j.index_lane = 'p'
-                        AND pulse._queue_slot(j.queue_name)
-                            = pulse._queue_slot(pause_queue.queue_name)) THEN
+                        AND pulse_internal.queue_slot(j.queue_name)
+                            = pulse_internal.queue_slot(pause_queue.queue_name)) THEN
     RAISE NOTICE 'queue % has no settings and no jobs', quote_literal(queue_name) USING
       HINT = 'It is paused all the same; check its name.';
   END IF;

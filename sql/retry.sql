@@ -2,22 +2,22 @@
 -- its worker. Lock order: the job key's lock, then the row.
 
 -- Keys of waiting and of running jobs are in two indexes, so the query reads both.
-CREATE OR REPLACE FUNCTION pulse._key_holder(job_key text) RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.key_holder(job_key text) RETURNS bigint
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   RETURN (
     SELECT j.id FROM pulse.job AS j
-     WHERE j.job_key = _key_holder.job_key AND j.index_lane <> 'h'
-        OR j.job_key = _key_holder.job_key AND j.index_lane = 'h'
+     WHERE j.job_key = key_holder.job_key AND j.index_lane <> 'h'
+        OR j.job_key = key_holder.job_key AND j.index_lane = 'h'
      ORDER BY j.state = 'running', j.id LIMIT 1
   );
 END $$;
-COMMENT ON FUNCTION pulse._key_holder(text) IS
+COMMENT ON FUNCTION pulse_internal.key_holder(text) IS
   'Returns the id of a live job with this key, a waiting one first; NULL without one.';
 
 -- A higher revision says that the attempts may have started again.
-CREATE OR REPLACE FUNCTION pulse._revive(ended pulse.finished_job) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.revive(ended pulse.finished_job) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -33,13 +33,13 @@ BEGIN
      ended.attempts, ended.max_attempts, ended.crashes, ended.job_key, ended.flags,
      ended.checkpoint, ended.last_error, ended.revision + 1, ended.created_at, pulse.now())
   RETURNING * INTO revived;
-  PERFORM pulse._note_job(revived.identifier, revived.queue_name, revived.run_at);
+  PERFORM pulse_internal.note_job(revived.identifier, revived.queue_name, revived.run_at);
   RETURN revived;
 END $$;
-COMMENT ON FUNCTION pulse._revive(pulse.finished_job) IS
+COMMENT ON FUNCTION pulse_internal.revive(pulse.finished_job) IS
   'Makes a locked finished job, whose key is locked and free, live again with these values.';
 
-CREATE OR REPLACE FUNCTION pulse._check_retry(ended pulse.finished_job) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.check_retry(ended pulse.finished_job) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   holder bigint;
@@ -49,7 +49,7 @@ BEGIN
       ERRCODE = 'PU010', DETAIL = 'A job completes once.',
       HINT = 'Add a new job to do the work again.';
   END IF;
-  holder := pulse._key_holder(ended.job_key);
+  holder := pulse_internal.key_holder(ended.job_key);
   IF holder IS NOT NULL THEN
     RAISE EXCEPTION 'the key of job % is taken', ended.id USING
       ERRCODE = 'PU010',
@@ -57,7 +57,7 @@ BEGIN
       HINT = 'Wait for that job or remove it, or add a job without the key.';
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._check_retry(pulse.finished_job) IS
+COMMENT ON FUNCTION pulse_internal.check_retry(pulse.finished_job) IS
   'Raises PU010 for a job that must not run again.';
 
 CREATE OR REPLACE FUNCTION pulse.retry_job(job_id bigint) RETURNS pulse.job
@@ -67,23 +67,23 @@ DECLARE
   ended pulse.finished_job;
   live pulse.job;
 BEGIN
-  PERFORM pulse._lock_key((SELECT f.job_key FROM pulse.finished_job AS f
+  PERFORM pulse_internal.lock_key((SELECT f.job_key FROM pulse.finished_job AS f
                             WHERE f.id = retry_job.job_id));
   SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = retry_job.job_id FOR UPDATE;
   IF ended.id IS NULL THEN
     SELECT * INTO live FROM pulse.job AS j WHERE j.id = retry_job.job_id;
     IF live.id IS NULL THEN
-      PERFORM pulse._raise_unknown_job(retry_job.job_id);
+      PERFORM pulse_internal.raise_unknown_job(retry_job.job_id);
     END IF;
     RAISE NOTICE 'job % has not ended, it is %', live.id, live.state USING
       HINT = 'reschedule_jobs changes when it runs; requeue_job takes it back while it runs.';
     RETURN live;
   END IF;
-  PERFORM pulse._check_retry(ended);
+  PERFORM pulse_internal.check_retry(ended);
   ended.run_at := pulse.now();
   ended.attempts := 0;
   ended.crashes := 0;
-  RETURN pulse._revive(ended);
+  RETURN pulse_internal.revive(ended);
 END $$;
 COMMENT ON FUNCTION pulse.retry_job(bigint) IS
   'Makes a failed, quarantined or cancelled job live again, due at once, with its id, its '
@@ -97,7 +97,8 @@ CREATE OR REPLACE FUNCTION pulse.requeue_job(job_id bigint, reason text) RETURNS
 DECLARE
   found_job pulse.job;
 BEGIN
-  PERFORM pulse._lock_key((SELECT j.job_key FROM pulse.job AS j WHERE j.id = requeue_job.job_id));
+  PERFORM
+    pulse_internal.lock_key((SELECT j.job_key FROM pulse.job AS j WHERE j.id = requeue_job.job_id));
   SELECT * INTO found_job FROM pulse.job AS j WHERE j.id = requeue_job.job_id FOR UPDATE;
   IF found_job.id IS NULL THEN
     PERFORM pulse.get_job(requeue_job.job_id);  -- raises when there is none
@@ -106,10 +107,10 @@ BEGIN
     RETURN false;
   END IF;
   -- No worker died, so no crash is counted and the job needs no backoff.
-  PERFORM pulse._end_attempts(ARRAY[
+  PERFORM pulse_internal.end_attempts(ARRAY[
     ROW(found_job.id, 'interrupted', concat_ws(': ', 'requeued by hand', reason), true, NULL, NULL,
-        'hand')::pulse._ending]);
-  PERFORM pulse._note_worker(found_job.worker_id);
+        'hand')::pulse_internal.ending]);
+  PERFORM pulse_internal.note_worker(found_job.worker_id);
   RETURN true;
 END $$;
 COMMENT ON FUNCTION pulse.requeue_job(bigint, text) IS

@@ -1,7 +1,7 @@
 -- Four kinds of role and their rights. The rights of a kind stand here once; granting, revoking and
 -- the tests read them. The functions run with the caller's rights, so a grant needs the owner's.
 
-CREATE OR REPLACE FUNCTION pulse._functions_of(kind text) RETURNS text[]
+CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT ARRAY['now', 'version'] || CASE kind
     WHEN 'producer' THEN ARRAY['add_job', 'add_jobs', 'remove_job']
@@ -19,14 +19,17 @@ CREATE OR REPLACE FUNCTION pulse._functions_of(kind text) RETURNS text[]
     ELSE '{}' END
   -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
-      '_attachment_state', '_ended_live_us', '_interval', '_least_threshold_us', '_live_now_us',
-      '_lost_way', '_running_ids', '_setting_us', '_us', 'stats'] END;
+      'pulse_internal.attachment_state', 'pulse_internal.ended_live_us',
+      'pulse_internal.interval', 'pulse_internal.least_threshold_us',
+      'pulse_internal.live_now_us', 'pulse_internal.lost_way', 'pulse_internal.running_ids',
+      'pulse_internal.setting_us', 'pulse_internal.us', 'stats'] END;
 $$;
-COMMENT ON FUNCTION pulse._functions_of(text) IS
-  'Returns the functions that a kind of role may execute.';
+COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
+  'Returns the functions that a kind of role may execute; those outside of schema pulse with '
+  'their schema.';
 
 -- No view shows a payload, an error of a job or a token; the tables do.
-CREATE OR REPLACE FUNCTION pulse._relations_of(kind text) RETURNS text[]
+CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN kind IN ('operator', 'observer')
            THEN ARRAY['ended_by_hour', 'ended_jobs', 'running_jobs', 'settings', 'stale', 'stats',
@@ -35,11 +38,11 @@ CREATE OR REPLACE FUNCTION pulse._relations_of(kind text) RETURNS text[]
            'attempt', 'finished_job', 'heartbeat', 'installation', 'job', 'queue', 'task',
            'worker'] END;
 $$;
-COMMENT ON FUNCTION pulse._relations_of(text) IS
+COMMENT ON FUNCTION pulse_internal.relations_of(text) IS
   'Returns the tables and views that a kind of role may read.';
 
 -- A role needs them to declare variables in its own functions, not to call those of pg_pulse.
-CREATE OR REPLACE FUNCTION pulse._types_of(kind text) RETURNS text[]
+CREATE OR REPLACE FUNCTION pulse_internal.types_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE kind
     WHEN 'producer' THEN ARRAY['job_spec', 'job_state']
@@ -47,9 +50,10 @@ CREATE OR REPLACE FUNCTION pulse._types_of(kind text) RETURNS text[]
     WHEN 'operator' THEN ARRAY['finished_state', 'job_state']
     ELSE '{}' END;
 $$;
-COMMENT ON FUNCTION pulse._types_of(text) IS 'Returns the types that a kind of role may use.';
+COMMENT ON FUNCTION pulse_internal.types_of(text) IS
+  'Returns the types that a kind of role may use.';
 
-CREATE OR REPLACE FUNCTION pulse._rights_of(kind text)
+CREATE OR REPLACE FUNCTION pulse_internal.rights_of(kind text)
   RETURNS TABLE (privilege text, object text)
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   WITH member AS (
@@ -59,25 +63,30 @@ CREATE OR REPLACE FUNCTION pulse._rights_of(kind text)
   )
   SELECT 'USAGE', 'SCHEMA pulse'
   UNION ALL
+  SELECT 'USAGE', 'SCHEMA pulse_internal' WHERE kind IN ('operator', 'observer')
+  UNION ALL
   SELECT 'EXECUTE', 'ROUTINE ' || p.oid::regprocedure
     FROM member AS m JOIN pg_proc AS p ON p.oid = m.objid
-   WHERE m.classid = 'pg_proc'::regclass AND p.proname = ANY (pulse._functions_of(kind))
+   WHERE m.classid = 'pg_proc'::regclass
+     AND CASE p.pronamespace WHEN 'pulse'::regnamespace THEN '' ELSE 'pulse_internal.' END
+         || p.proname = ANY (pulse_internal.functions_of(kind))
   UNION ALL
   SELECT 'SELECT', 'TABLE ' || c.oid::regclass
     FROM member AS m JOIN pg_class AS c ON c.oid = m.objid
    WHERE m.classid = 'pg_class'::regclass AND c.relkind IN ('r', 'v')
-     AND c.relname = ANY (pulse._relations_of(kind))
+     AND c.relnamespace = 'pulse'::regnamespace
+     AND c.relname = ANY (pulse_internal.relations_of(kind))
   UNION ALL
   SELECT 'USAGE', 'TYPE ' || t.oid::regtype
     FROM member AS m JOIN pg_type AS t ON t.oid = m.objid
-   WHERE m.classid = 'pg_type'::regclass AND t.typname = ANY (pulse._types_of(kind));
+   WHERE m.classid = 'pg_type'::regclass AND t.typname = ANY (pulse_internal.types_of(kind));
 $$;
-COMMENT ON FUNCTION pulse._rights_of(text) IS
+COMMENT ON FUNCTION pulse_internal.rights_of(text) IS
   'Returns the rights of a kind of role: producer, worker, operator or observer.';
 
 -- A kind is recognised by a function or view that only it has; an operator has all that an observer
 -- has.
-CREATE OR REPLACE FUNCTION pulse._kinds_of(role regrole) RETURNS text[]
+CREATE OR REPLACE FUNCTION pulse_internal.kinds_of(role regrole) RETURNS text[]
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(array_agg(mark.kind), '{}')
     FROM (VALUES ('producer', 'add_job', NULL), ('worker', 'claim', NULL),
@@ -90,10 +99,10 @@ CREATE OR REPLACE FUNCTION pulse._kinds_of(role regrole) RETURNS text[]
                   WHERE c.relnamespace = 'pulse'::regnamespace AND c.relname = mark.relation
                     AND a.grantee = role AND a.privilege_type = 'SELECT');
 $$;
-COMMENT ON FUNCTION pulse._kinds_of(regrole) IS
+COMMENT ON FUNCTION pulse_internal.kinds_of(regrole) IS
   'Returns the kinds that were granted to this role itself.';
 
-CREATE OR REPLACE FUNCTION pulse._check_grant(role regrole) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.check_grant(role regrole) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_extension AS e
@@ -105,45 +114,45 @@ BEGIN
       ERRCODE = 'undefined_object', HINT = 'CREATE ROLE makes one.';
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._check_grant(regrole) IS
+COMMENT ON FUNCTION pulse_internal.check_grant(regrole) IS
   'Raises 42501 for a caller that does not own pg_pulse, 42704 for a role that does not exist.';
 
-CREATE OR REPLACE FUNCTION pulse._grant(kind text, role regrole) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.grant(kind text, role regrole) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   entry record;
 BEGIN
-  PERFORM pulse._check_grant(role);
+  PERFORM pulse_internal.check_grant(role);
   -- The objects and the role are printed by the server, quoted where they need it.
-  FOR entry IN SELECT * FROM pulse._rights_of(kind) LOOP
+  FOR entry IN SELECT * FROM pulse_internal.rights_of(kind) LOOP
     EXECUTE format('GRANT %s ON %s TO %s', entry.privilege, entry.object, role);
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse._grant(text, regrole) IS 'Grants a role the rights of a kind.';
+COMMENT ON FUNCTION pulse_internal.grant(text, regrole) IS 'Grants a role the rights of a kind.';
 
 -- A right that another kind of the same role needs stays.
-CREATE OR REPLACE FUNCTION pulse._revoke(kind text, role regrole) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.revoke(kind text, role regrole) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   entry record;
 BEGIN
-  PERFORM pulse._check_grant(role);
+  PERFORM pulse_internal.check_grant(role);
   FOR entry IN
-    SELECT r.privilege, r.object FROM pulse._rights_of(kind) AS r
+    SELECT r.privilege, r.object FROM pulse_internal.rights_of(kind) AS r
     EXCEPT
     SELECT r.privilege, r.object
-      FROM unnest(pulse._kinds_of(role)) AS k, LATERAL pulse._rights_of(k) AS r
+      FROM unnest(pulse_internal.kinds_of(role)) AS k, LATERAL pulse_internal.rights_of(k) AS r
      WHERE k <> kind AND (k <> 'observer' OR kind <> 'operator')
   LOOP
     EXECUTE format('REVOKE %s ON %s FROM %s', entry.privilege, entry.object, role);
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse._revoke(text, regrole) IS
+COMMENT ON FUNCTION pulse_internal.revoke(text, regrole) IS
   'Revokes from a role the rights of a kind, except those that its other kinds have too.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_producer(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT pulse._grant('producer', role);
+  SELECT pulse_internal.grant('producer', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_producer(regrole) IS
   'Lets a role add jobs and remove them by key. Repeat it after an upgrade, because a new version '
@@ -152,7 +161,7 @@ COMMENT ON FUNCTION pulse.grant_producer(regrole) IS
 
 CREATE OR REPLACE FUNCTION pulse.revoke_producer(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT pulse._revoke('producer', role);
+  SELECT pulse_internal.revoke('producer', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_producer(regrole) IS
   'Takes back what grant_producer gave, except what the role''s other kinds need. Raises 42501 '
@@ -160,7 +169,7 @@ COMMENT ON FUNCTION pulse.revoke_producer(regrole) IS
 
 CREATE OR REPLACE FUNCTION pulse.grant_worker(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT pulse._grant('worker', role);
+  SELECT pulse_internal.grant('worker', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_worker(regrole) IS
   'Lets a role run jobs: it may call what pulse-worker calls, and what workers in other languages '
@@ -169,7 +178,7 @@ COMMENT ON FUNCTION pulse.grant_worker(regrole) IS
 
 CREATE OR REPLACE FUNCTION pulse.revoke_worker(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT pulse._revoke('worker', role);
+  SELECT pulse_internal.revoke('worker', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_worker(regrole) IS
   'Takes back what grant_worker gave, except what the role''s other kinds need. Raises 42501 and '
@@ -177,7 +186,7 @@ COMMENT ON FUNCTION pulse.revoke_worker(regrole) IS
 
 CREATE OR REPLACE FUNCTION pulse.grant_operator(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT pulse._grant('operator', role);
+  SELECT pulse_internal.grant('operator', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_operator(regrole) IS
   'Lets a role control queues, jobs and workers, and read every table, payloads included. Repeat '
@@ -186,7 +195,7 @@ COMMENT ON FUNCTION pulse.grant_operator(regrole) IS
 
 CREATE OR REPLACE FUNCTION pulse.revoke_operator(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT pulse._revoke('operator', role);
+  SELECT pulse_internal.revoke('operator', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_operator(regrole) IS
   'Takes back what grant_operator gave, except what the role''s other kinds need. Raises 42501 '
@@ -194,7 +203,7 @@ COMMENT ON FUNCTION pulse.revoke_operator(regrole) IS
 
 CREATE OR REPLACE FUNCTION pulse.grant_observer(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT pulse._grant('observer', role);
+  SELECT pulse_internal.grant('observer', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_observer(regrole) IS
   'Lets a role read the views, which show neither payloads nor tokens. Repeat it after an '
@@ -203,7 +212,7 @@ COMMENT ON FUNCTION pulse.grant_observer(regrole) IS
 
 CREATE OR REPLACE FUNCTION pulse.revoke_observer(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT pulse._revoke('observer', role);
+  SELECT pulse_internal.revoke('observer', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_observer(regrole) IS
   'Takes back what grant_observer gave, except what the role''s other kinds need. Raises 42501 '

@@ -5,86 +5,89 @@ CREATE OR REPLACE FUNCTION pulse.version() RETURNS text
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_version';
 COMMENT ON FUNCTION pulse.version() IS 'Returns the version of the loaded library, such as 0.2.0.';
 
-CREATE OR REPLACE FUNCTION pulse._setting_us(name text) RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.setting_us(name text) RETURNS bigint
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_setting_us';
-COMMENT ON FUNCTION pulse._setting_us(text) IS
+COMMENT ON FUNCTION pulse_internal.setting_us(text) IS
   'Returns a duration setting, named without its prefix, in microseconds; NULL when it is -1.';
 
-CREATE OR REPLACE FUNCTION pulse._max_crashes() RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.max_crashes() RETURNS int
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_max_crashes';
-COMMENT ON FUNCTION pulse._max_crashes() IS 'Returns the setting pulse.max_crashes.';
+COMMENT ON FUNCTION pulse_internal.max_crashes() IS 'Returns the setting pulse.max_crashes.';
 
-CREATE OR REPLACE FUNCTION pulse._events_on() RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.events_on() RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_events_on';
-COMMENT ON FUNCTION pulse._events_on() IS 'Returns the setting pulse.events.';
+COMMENT ON FUNCTION pulse_internal.events_on() IS 'Returns the setting pulse.events.';
 
 -- Only functions of 0.1.0 call it: a heartbeat that waits for an update of the extension goes on
 -- with its old body.
-CREATE OR REPLACE FUNCTION pulse._in_client_block() RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.in_client_block() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_in_client_block';
-COMMENT ON FUNCTION pulse._in_client_block() IS
+COMMENT ON FUNCTION pulse_internal.in_client_block() IS
   'Returns whether the client has opened a transaction block.';
 
 -- Inside a SECURITY DEFINER function, current_user is its owner.
-CREATE OR REPLACE FUNCTION pulse._caller() RETURNS name
+CREATE OR REPLACE FUNCTION pulse_internal.caller() RETURNS name
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE current_setting('role') WHEN 'none' THEN session_user
            ELSE current_setting('role')::name END;
 $$;
-COMMENT ON FUNCTION pulse._caller() IS
+COMMENT ON FUNCTION pulse_internal.caller() IS
   'Returns the role that the session acts as: that of SET ROLE, or else the session''s user.';
 
-CREATE OR REPLACE FUNCTION pulse._begin_async_write() RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.begin_async_write() RETURNS void
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_begin_lazy_write';
-COMMENT ON FUNCTION pulse._begin_async_write() IS
+COMMENT ON FUNCTION pulse_internal.begin_async_write() IS
   'Begins writes that a later sweep repeats if a crash loses them. A transaction that writes '
   'nothing else commits asynchronously.';
 
-CREATE OR REPLACE FUNCTION pulse._end_async_write() RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.end_async_write() RETURNS void
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_end_lazy_write';
-COMMENT ON FUNCTION pulse._end_async_write() IS 'Ends the writes that _begin_async_write() began.';
+COMMENT ON FUNCTION pulse_internal.end_async_write() IS
+  'Ends the writes that begin_async_write() began.';
 
-CREATE OR REPLACE FUNCTION pulse._require_read_committed(what text) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.require_read_committed(what text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_read_committed';
-COMMENT ON FUNCTION pulse._require_read_committed(text) IS
+COMMENT ON FUNCTION pulse_internal.require_read_committed(text) IS
   'Raises PU007 under an isolation level other than READ COMMITTED.';
 
-CREATE OR REPLACE FUNCTION pulse._us(duration interval) RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.us(duration interval) RETURNS bigint
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   RETURN pg_catalog.trunc(pg_catalog.date_part('epoch', duration) * 1000000)::bigint;
-COMMENT ON FUNCTION pulse._us(interval) IS
+COMMENT ON FUNCTION pulse_internal.us(interval) IS
   'Converts a duration to microseconds; a month counts as 30 days.';
 
-CREATE OR REPLACE FUNCTION pulse._interval(us bigint) RETURNS interval
+CREATE OR REPLACE FUNCTION pulse_internal.interval(us bigint) RETURNS interval
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   RETURN pg_catalog.make_interval(secs => us / 1000000.0::float8);
-COMMENT ON FUNCTION pulse._interval(bigint) IS 'Converts microseconds to a duration.';
+COMMENT ON FUNCTION pulse_internal.interval(bigint) IS 'Converts microseconds to a duration.';
 
 -- Names and numbers are checked in one place: extension/server/call_checks.cpp.
-CREATE OR REPLACE FUNCTION pulse._check_name(what text, value text, longest int) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.check_name(what text, value text, longest int)
+  RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_name';
-COMMENT ON FUNCTION pulse._check_name(text, text, int) IS
+COMMENT ON FUNCTION pulse_internal.check_name(text, text, int) IS
   'Raises PU004 for a name that is empty or too long.';
 
-CREATE OR REPLACE FUNCTION pulse._check_identifier(identifier text) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.check_identifier(identifier text) RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_identifier';
-COMMENT ON FUNCTION pulse._check_identifier(text) IS
+COMMENT ON FUNCTION pulse_internal.check_identifier(text) IS
   'Raises PU004 for a task name that is empty, too long, absolute, or leads out of the tasks '
   'folder.';
 
-CREATE OR REPLACE FUNCTION pulse._check_number(what text, value int, lowest int, highest int)
+CREATE OR REPLACE FUNCTION pulse_internal.check_number(
+    what text, value int, lowest int, highest int)
   RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_number';
-COMMENT ON FUNCTION pulse._check_number(text, int, int, int) IS
+COMMENT ON FUNCTION pulse_internal.check_number(text, int, int, int) IS
   'Raises PU004 for a number out of range; NULL passes.';
 
-CREATE OR REPLACE FUNCTION pulse._check_document(what text, document json) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.check_document(what text, document json) RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_document';
-COMMENT ON FUNCTION pulse._check_document(text, json) IS
+COMMENT ON FUNCTION pulse_internal.check_document(text, json) IS
   'Raises PU004 for a document of more than 64 MiB; NULL passes.';
 
-CREATE OR REPLACE FUNCTION pulse._check_duration(what text, value interval, lowest interval)
+CREATE OR REPLACE FUNCTION pulse_internal.check_duration(what text, value interval, lowest interval)
   RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_duration';
-COMMENT ON FUNCTION pulse._check_duration(text, interval, interval) IS
+COMMENT ON FUNCTION pulse_internal.check_duration(text, interval, interval) IS
   'Raises PU004 for a duration below the given one or above 10 years; NULL passes.';

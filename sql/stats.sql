@@ -3,15 +3,15 @@
 -- `estimated` says which. Ages are exact: the oldest job of each priority of a task or queue stands
 -- first on its index.
 
-CREATE OR REPLACE FUNCTION pulse._sampled_part(pages int) RETURNS float8
+CREATE OR REPLACE FUNCTION pulse_internal.sampled_part(pages int) RETURNS float8
   LANGUAGE sql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT least(1, pages::float8 * current_setting('block_size')::int
                   / greatest(pg_relation_size('pulse.job'), 1));
 $$;
-COMMENT ON FUNCTION pulse._sampled_part(int) IS
+COMMENT ON FUNCTION pulse_internal.sampled_part(int) IS
   'Returns the part of the job table that this many pages are; 1 when it has no more pages.';
 
-CREATE OR REPLACE FUNCTION pulse._sample_jobs(part float8)
+CREATE OR REPLACE FUNCTION pulse_internal.sample_jobs(part float8)
   RETURNS TABLE (identifier text, queue_name text, ready bigint, future bigint, parked bigint,
                  running bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
@@ -28,11 +28,11 @@ BEGIN
     FROM pulse.job AS j TABLESAMPLE SYSTEM (part * 100)
    GROUP BY j.identifier, j.queue_name;
 END $$;
-COMMENT ON FUNCTION pulse._sample_jobs(float8) IS
+COMMENT ON FUNCTION pulse_internal.sample_jobs(float8) IS
   'Counts jobs per task and queue on a part of the table''s pages, scaled up to the whole table.';
 
 -- Open jobs of each task. The count of a priority stops at its share of the bound.
-CREATE OR REPLACE FUNCTION pulse._count_tasks(max_count int, bound int)
+CREATE OR REPLACE FUNCTION pulse_internal.count_tasks(max_count int, bound int)
   RETURNS TABLE (identifier text, ready bigint, future bigint, oldest timestamptz, cut boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off
@@ -71,26 +71,27 @@ BEGIN
         LIMIT l.share) AS d) AS future
    GROUP BY l.identifier;
 END $$;
-COMMENT ON FUNCTION pulse._count_tasks(int, int) IS
+COMMENT ON FUNCTION pulse_internal.count_tasks(int, int) IS
   'Counts ready and future jobs per task, with the oldest due one, in the first max_count task '
   'priorities; cut: a count stopped at its bound.';
 
 -- Queues in the order of their index, and the queues whose jobs have been due for longest.
-CREATE OR REPLACE FUNCTION pulse._waiting_queues(max_count int) RETURNS SETOF text
+CREATE OR REPLACE FUNCTION pulse_internal.waiting_queues(max_count int) RETURNS SETOF text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
   SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
   RETURN QUERY
   WITH RECURSIVE walk (slot, queue_name) AS (
-    (SELECT pulse._queue_slot(j.queue_name), j.queue_name FROM pulse.job AS j
-      WHERE j.index_lane = 'p' ORDER BY pulse._queue_slot(j.queue_name), j.queue_name LIMIT 1)
+    (SELECT pulse_internal.queue_slot(j.queue_name), j.queue_name FROM pulse.job AS j
+      WHERE j.index_lane = 'p' ORDER BY pulse_internal.queue_slot(j.queue_name),
+      j.queue_name LIMIT 1)
     UNION ALL
     SELECT n.slot, n.queue_name FROM walk AS w CROSS JOIN LATERAL (
-      SELECT pulse._queue_slot(j.queue_name) AS slot, j.queue_name FROM pulse.job AS j
+      SELECT pulse_internal.queue_slot(j.queue_name) AS slot, j.queue_name FROM pulse.job AS j
        WHERE j.index_lane = 'p'
-         AND (pulse._queue_slot(j.queue_name), j.queue_name) > (w.slot, w.queue_name)
-       ORDER BY pulse._queue_slot(j.queue_name), j.queue_name LIMIT 1) AS n
+         AND (pulse_internal.queue_slot(j.queue_name), j.queue_name) > (w.slot, w.queue_name)
+       ORDER BY pulse_internal.queue_slot(j.queue_name), j.queue_name LIMIT 1) AS n
   ), late AS (
     SELECT o.queue_name, min(o.run_at) AS run_at FROM (
       SELECT j.queue_name, j.run_at FROM pulse.job AS j
@@ -104,11 +105,11 @@ BEGIN
   )
   SELECT k.queue_name FROM known AS k GROUP BY k.queue_name ORDER BY min(k.rank) LIMIT max_count;
 END $$;
-COMMENT ON FUNCTION pulse._waiting_queues(int) IS
+COMMENT ON FUNCTION pulse_internal.waiting_queues(int) IS
   'Returns at most max_count queues with live jobs; of more queues, some, among them those that '
   'have waited longest.';
 
-CREATE OR REPLACE FUNCTION pulse._count_queues(max_count int, bound int)
+CREATE OR REPLACE FUNCTION pulse_internal.count_queues(max_count int, bound int)
   RETURNS TABLE (queue_name text, ready bigint, parked bigint, running bigint, oldest timestamptz,
                  cut boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
@@ -117,9 +118,9 @@ CREATE OR REPLACE FUNCTION pulse._count_queues(max_count int, bound int)
 BEGIN
   RETURN QUERY
   WITH chosen AS MATERIALIZED (
-    SELECT q.queue_name, pulse._queue_slot(q.queue_name) AS slot,
+    SELECT q.queue_name, pulse_internal.queue_slot(q.queue_name) AS slot,
            bound / count(*) OVER () + 1 AS share, pulse.now() AS now
-      FROM pulse._waiting_queues(max_count) AS q (queue_name)
+      FROM pulse_internal.waiting_queues(max_count) AS q (queue_name)
   )
   SELECT c.queue_name, taken.ready, waiting.jobs, taken.running,
          least(taken.oldest, waiting.oldest), greatest(waiting.jobs, taken.jobs) >= c.share
@@ -134,13 +135,13 @@ BEGIN
    CROSS JOIN LATERAL (
      WITH RECURSIVE lane (priority, run_at) AS (
        (SELECT j.priority, j.run_at FROM pulse.job AS j
-         WHERE j.index_lane = 'p' AND pulse._queue_slot(j.queue_name) = c.slot
+         WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = c.slot
            AND j.queue_name = c.queue_name
          ORDER BY j.priority, j.run_at LIMIT 1)
        UNION ALL
        SELECT n.priority, n.run_at FROM lane AS l CROSS JOIN LATERAL (
          SELECT j.priority, j.run_at FROM pulse.job AS j
-          WHERE j.index_lane = 'p' AND pulse._queue_slot(j.queue_name) = c.slot
+          WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = c.slot
             AND j.queue_name = c.queue_name AND j.priority > l.priority
           ORDER BY j.priority, j.run_at LIMIT 1) AS n
      )
@@ -148,14 +149,14 @@ BEGIN
               WHERE o.run_at <= c.now) AS oldest,
             (SELECT count(*) FROM (
                SELECT FROM pulse.job AS j
-                WHERE j.index_lane = 'p' AND pulse._queue_slot(j.queue_name) = c.slot
+                WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = c.slot
                   AND j.queue_name = c.queue_name LIMIT c.share) AS p) AS jobs) AS waiting;
 END $$;
-COMMENT ON FUNCTION pulse._count_queues(int, int) IS
+COMMENT ON FUNCTION pulse_internal.count_queues(int, int) IS
   'Counts parked, open and running jobs of at most max_count queues, with the oldest due one; '
   'cut: a count stopped at its bound.';
 
-CREATE OR REPLACE FUNCTION pulse._count_running(bound int)
+CREATE OR REPLACE FUNCTION pulse_internal.count_running(bound int)
   RETURNS TABLE (identifier text, running bigint, cut boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
@@ -164,21 +165,21 @@ BEGIN
   RETURN QUERY
   SELECT r.identifier, count(*), sum(count(*)) OVER () >= bound
     FROM (SELECT j.identifier FROM pulse.job AS j
-           WHERE j.id = ANY (pulse._running_ids(NULL, bound))) AS r
+           WHERE j.id = ANY (pulse_internal.running_ids(NULL, bound))) AS r
    GROUP BY r.identifier;
 END $$;
-COMMENT ON FUNCTION pulse._count_running(int) IS
+COMMENT ON FUNCTION pulse_internal.count_running(int) IS
   'Counts running jobs per task; cut: the count stopped at its bound.';
 
 -- A count that stopped at its bound is a lower limit; the sample may show more.
-CREATE OR REPLACE FUNCTION pulse._best_count(
+CREATE OR REPLACE FUNCTION pulse_internal.best_count(
     counted bigint, sampled bigint, cut boolean, whole boolean)
   RETURNS bigint
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN CASE WHEN whole THEN coalesce(sampled, 0)
               WHEN cut THEN greatest(counted, sampled)
               ELSE coalesce(counted, 0) END;
-COMMENT ON FUNCTION pulse._best_count(bigint, bigint, boolean, boolean) IS
+COMMENT ON FUNCTION pulse_internal.best_count(bigint, bigint, boolean, boolean) IS
   'Chooses between a count from an index and an estimate from a sample.';
 
 -- A small table is sampled as a whole, so nothing is an estimate.
@@ -190,16 +191,16 @@ CREATE OR REPLACE FUNCTION pulse.stats(max_rows int = 50)
   SET search_path = pg_catalog, pg_temp SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   bound CONSTANT int := 1000;
-  part float8 := pulse._sampled_part(60);
+  part float8 := pulse_internal.sampled_part(60);
   whole boolean := part >= 1;
   moment timestamptz := pulse.now();
   -- No index gives parked jobs by task, so a task's count of them is an estimate.
   any_parked boolean := EXISTS (SELECT FROM pulse.job AS j WHERE j.index_lane = 'p');
 BEGIN
-  PERFORM pulse._check_number('max_rows', coalesce(stats.max_rows, 0), 2, 10000);
+  PERFORM pulse_internal.check_number('max_rows', coalesce(stats.max_rows, 0), 2, 10000);
   RETURN QUERY
   WITH sample AS MATERIALIZED (
-    SELECT * FROM pulse._sample_jobs(part)
+    SELECT * FROM pulse_internal.sample_jobs(part)
   ), task AS (
     SELECT s.identifier, sum(s.ready)::bigint AS ready, sum(s.future)::bigint AS future,
            sum(s.parked)::bigint AS parked, sum(s.running)::bigint AS running
@@ -209,20 +210,20 @@ BEGIN
       FROM sample AS s WHERE s.queue_name IS NOT NULL GROUP BY s.queue_name
   )
   SELECT 'task', coalesce(c.identifier, s.identifier, r.identifier),
-         pulse._best_count(c.ready, s.ready, c.cut, whole),
-         pulse._best_count(c.future, s.future, c.cut, whole), coalesce(s.parked, 0),
-         pulse._best_count(r.running, s.running, r.cut, whole), c.oldest, moment - c.oldest,
+         pulse_internal.best_count(c.ready, s.ready, c.cut, whole),
+         pulse_internal.best_count(c.future, s.future, c.cut, whole), coalesce(s.parked, 0),
+         pulse_internal.best_count(r.running, s.running, r.cut, whole), c.oldest, moment - c.oldest,
          NOT whole AND (coalesce(c.cut, false) OR coalesce(r.cut, false) OR any_parked), NULL
-    FROM pulse._count_tasks(stats.max_rows, bound) AS c
+    FROM pulse_internal.count_tasks(stats.max_rows, bound) AS c
     FULL JOIN task AS s ON s.identifier = c.identifier
-    FULL JOIN pulse._count_running(bound) AS r
+    FULL JOIN pulse_internal.count_running(bound) AS r
               ON r.identifier = coalesce(c.identifier, s.identifier)
   UNION ALL
   SELECT 'queue', c.queue_name, c.ready, NULL,
-         pulse._best_count(c.parked, s.parked, c.cut, whole),
-         pulse._best_count(c.running, s.running, c.cut, whole), c.oldest, moment - c.oldest,
+         pulse_internal.best_count(c.parked, s.parked, c.cut, whole),
+         pulse_internal.best_count(c.running, s.running, c.cut, whole), c.oldest, moment - c.oldest,
          NOT whole AND c.cut, coalesce(q.paused, false)
-    FROM pulse._count_queues(stats.max_rows, bound) AS c
+    FROM pulse_internal.count_queues(stats.max_rows, bound) AS c
     LEFT JOIN queue AS s ON s.queue_name = c.queue_name
     LEFT JOIN pulse.queue AS q ON q.queue_name = c.queue_name;
 END $$;

@@ -5,33 +5,33 @@
 
 -- A sweep is short, because its transaction locks rows, and because each sweep ticks the clock. It
 -- ends its work at this time, but never before it has done some.
-CREATE OR REPLACE FUNCTION pulse._sweep_end() RETURNS timestamptz
+CREATE OR REPLACE FUNCTION pulse_internal.sweep_end() RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   longest_us CONSTANT bigint := 250000;
 BEGIN
-  RETURN clock_timestamp() + pulse._interval(least(longest_us, (
+  RETURN clock_timestamp() + pulse_internal.interval(least(longest_us, (
     SELECT min(h.interval_us) / 4 FROM pulse.heartbeat AS h
      WHERE h.interval_us > 0 AND h.verdict NOT IN ('lost', 'stopped'))));
 END $$;
-COMMENT ON FUNCTION pulse._sweep_end() IS
+COMMENT ON FUNCTION pulse_internal.sweep_end() IS
   'Returns when a sweep that begins now ends: after 250 ms, or a quarter of the shortest '
   'heartbeat_interval of a living worker.';
 
 -- The default belongs to the claim: the role that sweeps may have another one.
-CREATE OR REPLACE VIEW pulse._limits AS
+CREATE OR REPLACE VIEW pulse_internal.limits AS
   SELECT j.id, j.token, j.identifier, j.worker_id, j.claimed_at, j.claimed_live_us,
          j.activity_live_us, t.stall_timeout,
-         coalesce(t.timeout, pulse._interval(h.default_timeout_us)) AS timeout
+         coalesce(t.timeout, pulse_internal.interval(h.default_timeout_us)) AS timeout
     FROM pulse.job AS j
     LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
     LEFT JOIN pulse.heartbeat AS h ON h.worker_id = j.worker_id
-   WHERE j.id = ANY (pulse._running_ids(NULL));
-COMMENT ON VIEW pulse._limits IS
+   WHERE j.id = ANY (pulse_internal.running_ids(NULL));
+COMMENT ON VIEW pulse_internal.limits IS
   'Running jobs with their timeout and stall_timeout; NULL: none.';
 
 -- The timeout counts from the claim, the stall_timeout from the last progress report.
-CREATE OR REPLACE FUNCTION pulse._late(live_us bigint)
+CREATE OR REPLACE FUNCTION pulse_internal.late(live_us bigint)
   RETURNS TABLE (id bigint, token bigint, outcome text, error text, cause text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -42,19 +42,19 @@ BEGIN
            THEN format('timed out after %s', l.timeout)
            ELSE format('no progress for %s', l.stall_timeout) END,
          CASE c.outcome WHEN 'timed_out' THEN 'timeout' ELSE 'stall' END
-    FROM pulse._limits AS l
+    FROM pulse_internal.limits AS l
     CROSS JOIN LATERAL (SELECT CASE
-      WHEN live_us - l.claimed_live_us > pulse._us(l.timeout) THEN 'timed_out'
-      WHEN live_us - l.activity_live_us > pulse._us(l.stall_timeout) THEN 'stalled' END
+      WHEN live_us - l.claimed_live_us > pulse_internal.us(l.timeout) THEN 'timed_out'
+      WHEN live_us - l.activity_live_us > pulse_internal.us(l.stall_timeout) THEN 'stalled' END
     ) AS c (outcome)
    WHERE c.outcome IS NOT NULL;
 END $$;
-COMMENT ON FUNCTION pulse._late(bigint) IS
+COMMENT ON FUNCTION pulse_internal.late(bigint) IS
   'Returns the running jobs past their timeout or stall_timeout.';
 
 -- Judges again under the lock.
-CREATE OR REPLACE FUNCTION pulse._lock_late(live_us bigint, max_count int)
-  RETURNS pulse._ending[]
+CREATE OR REPLACE FUNCTION pulse_internal.lock_late(live_us bigint, max_count int)
+  RETURNS pulse_internal.ending[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -62,19 +62,19 @@ DECLARE
 BEGIN
   SELECT array_agg(f.id) INTO locked FROM (
     SELECT j.id FROM pulse.job AS j
-     WHERE j.id = ANY (ARRAY(SELECT l.id FROM pulse._late(live_us) AS l))
+     WHERE j.id = ANY (ARRAY(SELECT l.id FROM pulse_internal.late(live_us) AS l))
      ORDER BY j.id LIMIT max_count
        FOR UPDATE SKIP LOCKED) AS f;
   RETURN (SELECT array_agg(ROW(l.id, l.outcome, l.error, true, NULL, NULL, l.cause)
-                           ::pulse._ending ORDER BY l.id)
-            FROM pulse._late(live_us) AS l WHERE l.id = ANY (locked));
+                           ::pulse_internal.ending ORDER BY l.id)
+            FROM pulse_internal.late(live_us) AS l WHERE l.id = ANY (locked));
 END $$;
-COMMENT ON FUNCTION pulse._lock_late(bigint, int) IS
+COMMENT ON FUNCTION pulse_internal.lock_late(bigint, int) IS
   'Locks at most max_count jobs past their timeout or stall_timeout without waiting; returns them '
   'as endings.';
 
-CREATE OR REPLACE FUNCTION pulse._count_recovered(
-    INOUT result pulse._sweep_result, states text[])
+CREATE OR REPLACE FUNCTION pulse_internal.count_recovered(
+    INOUT result pulse_internal.sweep_result, states text[])
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   counts record;
@@ -87,19 +87,20 @@ BEGIN
   result.jobs_failed := result.jobs_failed + counts.ended;
   result.jobs_quarantined := result.jobs_quarantined + counts.quarantined;
 END $$;
-COMMENT ON FUNCTION pulse._count_recovered(pulse._sweep_result, text[]) IS
+COMMENT ON FUNCTION pulse_internal.count_recovered(pulse_internal.sweep_result, text[]) IS
   'Adds the new states of recovered jobs to a sweep''s counts.';
 
-CREATE OR REPLACE FUNCTION pulse._room(result pulse._sweep_result, max_count int) RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.room(result pulse_internal.sweep_result, max_count int)
+  RETURNS int
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN max_count - result.jobs_requeued - result.jobs_failed - result.jobs_quarantined;
 END $$;
-COMMENT ON FUNCTION pulse._room(pulse._sweep_result, int) IS
+COMMENT ON FUNCTION pulse_internal.room(pulse_internal.sweep_result, int) IS
   'Returns how many more jobs a sweep may end.';
 
-CREATE OR REPLACE FUNCTION pulse._recover_lost(
-    INOUT result pulse._sweep_result, max_count int, ends timestamptz)
+CREATE OR REPLACE FUNCTION pulse_internal.recover_lost(
+    INOUT result pulse_internal.sweep_result, max_count int, ends timestamptz)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -113,36 +114,36 @@ BEGIN
      AND NOT EXISTS (SELECT FROM pulse.claim_batch) THEN
     RETURN;  -- each background worker is a new process, which would have to plan what follows
   END IF;
-  FOR owner IN SELECT * FROM pulse._dead_owners() LOOP
+  FOR owner IN SELECT * FROM pulse_internal.dead_owners() LOOP
     LOOP
-      wanted := least(batch, pulse._room(result, max_count));
+      wanted := least(batch, pulse_internal.room(result, max_count));
       -- A sweep that finds only locked jobs goes on to the next owner.
-      IF wanted <= 0 OR (pulse._room(result, max_count) < max_count
+      IF wanted <= 0 OR (pulse_internal.room(result, max_count) < max_count
                          AND clock_timestamp() >= ends) THEN
         RETURN;
       END IF;
       SELECT array_agg(r.id ORDER BY r.id), array_agg(r.state) INTO ids, states
-        FROM pulse._recover_owner(
+        FROM pulse_internal.recover_owner(
           owner.worker_id, owner.outcome, owner.cause, owner.reason, wanted) AS r;
-      result := pulse._count_recovered(result, states);
-      PERFORM pulse._announce(owner.cause, owner.worker_id, owner.reason, ids);
+      result := pulse_internal.count_recovered(result, states);
+      PERFORM pulse_internal.announce(owner.cause, owner.worker_id, owner.reason, ids);
       EXIT WHEN coalesce(cardinality(ids), 0) < wanted;
     END LOOP;
-    PERFORM pulse._forget_ended(owner.worker_id);
+    PERFORM pulse_internal.forget_ended(owner.worker_id);
     result.jobs_skipped_locked := result.jobs_skipped_locked
-      + cardinality(pulse._running_ids(owner.worker_id));
+      + cardinality(pulse_internal.running_ids(owner.worker_id));
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse._recover_lost(pulse._sweep_result, int, timestamptz) IS
+COMMENT ON FUNCTION pulse_internal.recover_lost(pulse_internal.sweep_result, int, timestamptz) IS
   'Recovers running jobs whose owners are not alive, until the sweep has ended max_count jobs, or '
   'until that time once it has ended some.';
 
-CREATE OR REPLACE FUNCTION pulse._recover_late(
-    INOUT result pulse._sweep_result, max_count int, live_us bigint)
+CREATE OR REPLACE FUNCTION pulse_internal.recover_late(
+    INOUT result pulse_internal.sweep_result, max_count int, live_us bigint)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  wanted int := least(pulse._room(result, max_count), 1000);
-  endings pulse._ending[];
+  wanted int := least(pulse_internal.room(result, max_count), 1000);
+  endings pulse_internal.ending[];
   ended record;
 BEGIN
   IF NOT EXISTS (SELECT FROM pulse.heartbeat AS h WHERE h.default_timeout_us IS NOT NULL)
@@ -150,98 +151,98 @@ BEGIN
        SELECT FROM pulse.task AS t WHERE t.timeout IS NOT NULL OR t.stall_timeout IS NOT NULL) THEN
     RETURN;
   END IF;
-  endings := pulse._lock_late(live_us, wanted);
+  endings := pulse_internal.lock_late(live_us, wanted);
   FOR ended IN
     SELECT l.cause, l.error, array_agg(e.id ORDER BY e.id) AS ids, array_agg(e.state) AS states,
            count(*) FILTER (WHERE e.outcome = 'timed_out') AS timed_out,
            count(*) FILTER (WHERE e.outcome = 'stalled') AS stalled
-      FROM pulse._end_attempts(endings) AS e JOIN unnest(endings) AS l ON l.id = e.id
+      FROM pulse_internal.end_attempts(endings) AS e JOIN unnest(endings) AS l ON l.id = e.id
      GROUP BY l.cause, l.error
      ORDER BY min(e.id)
   LOOP
-    result := pulse._count_recovered(result, ended.states);
+    result := pulse_internal.count_recovered(result, ended.states);
     result.jobs_timed_out := result.jobs_timed_out + ended.timed_out;
     result.jobs_stalled := result.jobs_stalled + ended.stalled;
-    PERFORM pulse._announce(ended.cause, NULL, ended.error, ended.ids);
+    PERFORM pulse_internal.announce(ended.cause, NULL, ended.error, ended.ids);
   END LOOP;
   IF coalesce(cardinality(endings), 0) < wanted THEN
     result.jobs_skipped_locked := result.jobs_skipped_locked
-      + (SELECT count(*) FROM pulse._late(live_us));
+      + (SELECT count(*) FROM pulse_internal.late(live_us));
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._recover_late(pulse._sweep_result, int, bigint) IS
+COMMENT ON FUNCTION pulse_internal.recover_late(pulse_internal.sweep_result, int, bigint) IS
   'Ends attempts past their timeout or stall_timeout, until the sweep has ended max_count jobs, at '
   'most 1,000 of them.';
 
-CREATE OR REPLACE FUNCTION pulse._warn_of_short_thresholds() RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.warn_of_short_thresholds() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   short int := (SELECT count(*) FROM pulse.heartbeat AS h
                  WHERE h.verdict NOT IN ('lost', 'stopped') AND h.interval_us > 0
-                   AND h.threshold_us < pulse._least_threshold_us(h.interval_us));
+                   AND h.threshold_us < pulse_internal.least_threshold_us(h.interval_us));
 BEGIN
   IF short > 0 THEN
     RAISE WARNING 'the sweep_threshold of % workers is too short for the present settings', short
       USING HINT = 'The sweep uses 2 x heartbeat_interval + 1.5 x sweep_interval for them instead.';
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._warn_of_short_thresholds() IS
+COMMENT ON FUNCTION pulse_internal.warn_of_short_thresholds() IS
   'Warns when a change of settings has made the thresholds of registered workers too short.';
 
 -- No heartbeat waits for this part: the rows that it locks belong to workers that it marks as lost.
-CREATE OR REPLACE FUNCTION pulse._sweep(max_jobs int, ends timestamptz = NULL)
-  RETURNS pulse._sweep_result
+CREATE OR REPLACE FUNCTION pulse_internal.sweep(max_jobs int, ends timestamptz = NULL)
+  RETURNS pulse_internal.sweep_result
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  result pulse._sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
+  result pulse_internal.sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
   live_us bigint;
 BEGIN
   -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
-  ends := coalesce(ends, pulse._sweep_end());
+  ends := coalesce(ends, pulse_internal.sweep_end());
   -- Before any heartbeat row is locked.
-  PERFORM pulse._reconcile_queues(1000, ends);
-  PERFORM pulse._warn_of_short_thresholds();
-  live_us := pulse._live_now_us();
+  PERFORM pulse_internal.reconcile_queues(1000, ends);
+  PERFORM pulse_internal.warn_of_short_thresholds();
+  live_us := pulse_internal.live_now_us();
   SELECT m.marked, m.skipped INTO result.workers_lost, result.jobs_skipped_locked
-    FROM pulse._mark_all_lost(live_us, max_jobs, ends) AS m;
-  result := pulse._recover_lost(result, max_jobs, ends);
-  IF pulse._room(result, max_jobs) = max_jobs
-     OR (pulse._room(result, max_jobs) > 0 AND clock_timestamp() < ends) THEN
-    result := pulse._recover_late(result, max_jobs, live_us);
+    FROM pulse_internal.mark_all_lost(live_us, max_jobs, ends) AS m;
+  result := pulse_internal.recover_lost(result, max_jobs, ends);
+  IF pulse_internal.room(result, max_jobs) = max_jobs
+     OR (pulse_internal.room(result, max_jobs) > 0 AND clock_timestamp() < ends) THEN
+    result := pulse_internal.recover_late(result, max_jobs, live_us);
   END IF;
   -- Only COMMIT PREPARED can leave a queue without its mark while the server runs. A check of all
   -- queues takes long where there are many, so the next sweep goes on where this step ends.
-  IF result.workers_lost = 0 AND pulse._room(result, max_jobs) = max_jobs
+  IF result.workers_lost = 0 AND pulse_internal.room(result, max_jobs) = max_jobs
      AND EXISTS (SELECT FROM pg_prepared_xacts AS x WHERE x.database = current_database()) THEN
-    PERFORM pulse._reconcile_queues(0, ends);
+    PERFORM pulse_internal.reconcile_queues(0, ends);
   END IF;
   FOR round IN 1..8 LOOP
-    EXIT WHEN NOT pulse._promote_marked(32) OR clock_timestamp() >= ends;
+    EXIT WHEN NOT pulse_internal.promote_marked(32) OR clock_timestamp() >= ends;
   END LOOP;
   RETURN result;
 END $$;
-COMMENT ON FUNCTION pulse._sweep(int, timestamptz) IS
-  'Runs the steps of a sweep in order, until that time; NULL means _sweep_end().';
+COMMENT ON FUNCTION pulse_internal.sweep(int, timestamptz) IS
+  'Runs the steps of a sweep in order, until that time; NULL means sweep_end().';
 
 -- These rows belong to workers that may live, so they are written when nothing else is left to do.
-CREATE OR REPLACE FUNCTION pulse._end_sweep() RETURNS interval
+CREATE OR REPLACE FUNCTION pulse_internal.end_sweep() RETURNS interval
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  live_us bigint := pulse._live_now_us();
+  live_us bigint := pulse_internal.live_now_us();
   -- A lost worker that still runs has read its status within a day.
   outdated timestamptz := pulse.now() - interval '1 day';
 BEGIN
   DELETE FROM pulse.heartbeat AS h
    WHERE h.worker_id IN (SELECT o.worker_id FROM pulse.heartbeat AS o
                           WHERE o.verdict = 'lost' AND o.last_heartbeat_at < outdated
-                            AND cardinality(pulse._running_ids(o.worker_id, 1)) = 0
+                            AND cardinality(pulse_internal.running_ids(o.worker_id, 1)) = 0
                             FOR UPDATE SKIP LOCKED);
-  PERFORM pulse._stamp_ended_sessions(live_us);
-  PERFORM pulse._ask_for_grace_end(live_us);
-  RETURN pulse._tick();
+  PERFORM pulse_internal.stamp_ended_sessions(live_us);
+  PERFORM pulse_internal.ask_for_grace_end(live_us);
+  RETURN pulse_internal.tick();
 END $$;
-COMMENT ON FUNCTION pulse._end_sweep() IS
+COMMENT ON FUNCTION pulse_internal.end_sweep() IS
   'Stamps the ends of sessions and ticks the liveness clock, as the last of a transaction; returns '
   'the time that the clock leaves out.';
 
@@ -253,27 +254,27 @@ CREATE OR REPLACE FUNCTION pulse.sweep(
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  result pulse._sweep_result;
+  result pulse_internal.sweep_result;
 BEGIN
-  PERFORM pulse._require_read_committed('sweep');
-  PERFORM pulse._check_number('max_jobs', coalesce(max_jobs, 0), 1, 1000000);
+  PERFORM pulse_internal.require_read_committed('sweep');
+  PERFORM pulse_internal.check_number('max_jobs', coalesce(max_jobs, 0), 1, 1000000);
   IF dry_run THEN
     BEGIN
-      result := pulse._sweep(max_jobs);
-      result.skipped_time := pulse._end_sweep();
+      result := pulse_internal.sweep(max_jobs);
+      result.skipped_time := pulse_internal.end_sweep();
       -- What the dry run saw of queues stays; the marks of queues that it promoted come back.
-      PERFORM pulse._keep_queue_looks();
+      PERFORM pulse_internal.keep_queue_looks();
       RAISE EXCEPTION 'dry run' USING ERRCODE = 'PU101';
     EXCEPTION WHEN SQLSTATE 'PU101' THEN
       NULL;  -- the changes are undone, and their counts are returned
     END;
   ELSE
     -- If a crash loses this sweep, the next one repeats it, because the owners are still dead.
-    PERFORM pulse._begin_async_write();
-    PERFORM pulse._start_sweep();
-    result := pulse._sweep(max_jobs);
-    result.skipped_time := pulse._end_sweep();
-    PERFORM pulse._end_async_write();
+    PERFORM pulse_internal.begin_async_write();
+    PERFORM pulse_internal.start_sweep();
+    result := pulse_internal.sweep(max_jobs);
+    result.skipped_time := pulse_internal.end_sweep();
+    PERFORM pulse_internal.end_async_write();
   END IF;
   workers_lost := result.workers_lost;
   jobs_requeued := result.jobs_requeued;
@@ -293,7 +294,7 @@ COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
   'no worker''s silence includes. Raises PU004 for max_jobs out of range, PU007 outside READ '
   'COMMITTED.';
 
-CREATE OR REPLACE FUNCTION pulse._declare_lost(worker_id bigint, cause text, reason text)
+CREATE OR REPLACE FUNCTION pulse_internal.declare_lost(worker_id bigint, cause text, reason text)
   RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -303,31 +304,31 @@ BEGIN
   -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   SELECT h.verdict INTO status FROM pulse.heartbeat AS h
-   WHERE h.worker_id = _declare_lost.worker_id FOR UPDATE;
+   WHERE h.worker_id = declare_lost.worker_id FOR UPDATE;
   IF status IS NULL AND NOT EXISTS (SELECT FROM pulse.worker AS w
-                                     WHERE w.id = _declare_lost.worker_id) THEN
-    PERFORM pulse._raise_unknown_worker(_declare_lost.worker_id);
+                                     WHERE w.id = declare_lost.worker_id) THEN
+    PERFORM pulse_internal.raise_unknown_worker(declare_lost.worker_id);
   ELSIF status <> 'lost' THEN
-    IF NOT pulse._lock_worker(_declare_lost.worker_id) THEN
+    IF NOT pulse_internal.lock_worker(declare_lost.worker_id) THEN
       RETURN NULL;
     END IF;
-    -- _dead_owners decides by the cause, also when a sweep recovers a job that is locked now.
-    PERFORM pulse._mark_lost(
-      _declare_lost.worker_id, _declare_lost.cause,
-      coalesce(_declare_lost.reason, 'declared lost'));
+    -- dead_owners decides by the cause, also when a sweep recovers a job that is locked now.
+    PERFORM pulse_internal.mark_lost(
+      declare_lost.worker_id, declare_lost.cause,
+      coalesce(declare_lost.reason, 'declared lost'));
   END IF;
   -- Jobs of an ended worker too: a row may have been locked while the worker deregistered.
   SELECT o.cause, o.reason, array_agg(r.id ORDER BY r.id) AS ids INTO recovered
-    FROM pulse._dead_owners() AS o,
-    LATERAL pulse._recover_owner(o.worker_id, o.outcome, o.cause, o.reason, NULL) AS r
-   WHERE o.worker_id = _declare_lost.worker_id
+    FROM pulse_internal.dead_owners() AS o,
+    LATERAL pulse_internal.recover_owner(o.worker_id, o.outcome, o.cause, o.reason, NULL) AS r
+   WHERE o.worker_id = declare_lost.worker_id
    GROUP BY o.cause, o.reason;
-  PERFORM pulse._forget_ended(_declare_lost.worker_id);
-  PERFORM pulse._announce(
-    recovered.cause, _declare_lost.worker_id, recovered.reason, recovered.ids);
+  PERFORM pulse_internal.forget_ended(declare_lost.worker_id);
+  PERFORM pulse_internal.announce(
+    recovered.cause, declare_lost.worker_id, recovered.reason, recovered.ids);
   RETURN coalesce(cardinality(recovered.ids), 0);
 END $$;
-COMMENT ON FUNCTION pulse._declare_lost(bigint, text, text) IS
+COMMENT ON FUNCTION pulse_internal.declare_lost(bigint, text, text) IS
   'Marks a worker as lost, recovers its jobs and returns how many; NULL while a claim of the '
   'worker is in progress.';
 
@@ -337,8 +338,8 @@ CREATE OR REPLACE FUNCTION pulse.declare_lost(worker_id bigint, reason text) RET
 DECLARE
   recovered int;
 BEGIN
-  PERFORM pulse._require_read_committed('declare_lost');
-  recovered := pulse._declare_lost(declare_lost.worker_id, 'host', declare_lost.reason);
+  PERFORM pulse_internal.require_read_committed('declare_lost');
+  recovered := pulse_internal.declare_lost(declare_lost.worker_id, 'host', declare_lost.reason);
   IF recovered IS NULL THEN
     RAISE EXCEPTION 'a claim of worker % is under way', declare_lost.worker_id USING
       ERRCODE = 'lock_not_available', HINT = 'Try again when its transaction has ended.';

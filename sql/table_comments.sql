@@ -1,11 +1,11 @@
 -- What the tables, columns and types of tables.sql and types.sql hold. Every upgrade replays these
 -- comments, so the delta repeats none. docs/functions.md prints them.
 
-COMMENT ON FUNCTION pulse._queue_slot(text) IS
+COMMENT ON FUNCTION pulse_internal.queue_slot(text) IS
   'Hashes a queue''s name to 0 to 8191 (FNV-1a): the bit that marks the queue for promotion.';
-COMMENT ON FUNCTION pulse._rows_changed() IS
+COMMENT ON FUNCTION pulse_internal.rows_changed() IS
   'Makes every session read this table again instead of its cached rows.';
-COMMENT ON FUNCTION pulse._skip_replicated() IS
+COMMENT ON FUNCTION pulse_internal.skip_replicated() IS
   'Keeps a worker of a subscription from inserting a row.';
 COMMENT ON TYPE pulse.job_state IS
   'States of a live job: ready (due or future, open to claims), parked (behind its queue) and '
@@ -60,9 +60,9 @@ COMMENT ON TYPE pulse.job_outcome IS
   'transaction holds the job: call again).';
 COMMENT ON COLUMN pulse.job_outcome.id IS 'Id of the job';
 COMMENT ON COLUMN pulse.job_outcome.outcome IS 'accepted, stale or busy';
-COMMENT ON TYPE pulse._ending IS
-  'How one attempt ends, an element of the argument of _end_attempts.';
-COMMENT ON TYPE pulse._sweep_result IS 'The counts that a sweep returns.';
+COMMENT ON TYPE pulse_internal.ending IS
+  'How one attempt ends, an element of the argument of end_attempts.';
+COMMENT ON TYPE pulse_internal.sweep_result IS 'The counts that a sweep returns.';
 
 COMMENT ON TABLE pulse.job IS 'Live jobs: ready, parked behind their queue, or running.';
 COMMENT ON COLUMN pulse.job.identifier IS 'Name of the task';

@@ -15,7 +15,7 @@ SELECT pg_catalog.setval(s.name::pg_catalog.regclass, 1 +
   FROM (VALUES ('pulse.token_seq'), ('pulse.worker_id_seq')) AS s (name);
 
 -- The hash that gives a queue its mark in shared memory. It must never change: an index uses it.
-CREATE FUNCTION pulse._queue_slot(queue_name text) RETURNS smallint
+CREATE FUNCTION pulse_internal.queue_slot(queue_name text) RETURNS smallint
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_queue_slot';
 
 CREATE TABLE pulse.job (
@@ -74,7 +74,7 @@ CREATE INDEX job_running_idx ON pulse.job (running_worker_id, id)
   WHERE running_worker_id IS NOT NULL;
 -- Promotion: the waiting jobs of one queue in order, and a skip scan over queues by mark.
 CREATE INDEX job_parked_idx
-  ON pulse.job (pulse._queue_slot(queue_name), queue_name, priority, run_at, id)
+  ON pulse.job (pulse_internal.queue_slot(queue_name), queue_name, priority, run_at, id)
   WHERE index_lane = 'p';
 -- Promotion finds the parked jobs that have fallen due since its last pass.
 CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';
@@ -232,7 +232,7 @@ CREATE TABLE pulse.task (
 );
 
 -- Sessions cache the row of pulse.installation; this trigger invalidates the caches.
-CREATE FUNCTION pulse._rows_changed() RETURNS trigger
+CREATE FUNCTION pulse_internal.rows_changed() RETURNS trigger
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_rows_changed';
 
 -- The first token or worker id writes the row; both count from its epoch_base. pg_dump keeps the
@@ -251,7 +251,7 @@ CREATE TABLE pulse.installation (
 ALTER TABLE pulse.installation REPLICA IDENTITY FULL;
 CREATE TRIGGER installation_changed
   AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pulse.installation
-  FOR EACH STATEMENT EXECUTE FUNCTION pulse._rows_changed();
+  FOR EACH STATEMENT EXECUTE FUNCTION pulse_internal.rows_changed();
 ALTER TABLE pulse.installation ENABLE ALWAYS TRIGGER installation_changed;
 
 -- pg_dump leaves it out, so a restored copy lacks it even if the copy has the same oids.
@@ -261,7 +261,7 @@ CREATE TABLE pulse.installation_witness (
 ALTER TABLE pulse.installation_witness REPLICA IDENTITY FULL;
 -- A subscriber with the witness would pass for a moved server, and run the publisher's jobs. So a
 -- worker of a subscription inserts none; a session of a DBA that acts as a replica does.
-CREATE FUNCTION pulse._skip_replicated() RETURNS trigger
+CREATE FUNCTION pulse_internal.skip_replicated() RETURNS trigger
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF EXISTS (SELECT FROM pg_stat_get_subscription(NULL) AS s WHERE s.pid = pg_backend_pid()) THEN
@@ -271,7 +271,7 @@ BEGIN
 END $$;
 CREATE TRIGGER witness_is_not_replicated
   BEFORE INSERT ON pulse.installation_witness
-  FOR EACH ROW EXECUTE FUNCTION pulse._skip_replicated();
+  FOR EACH ROW EXECUTE FUNCTION pulse_internal.skip_replicated();
 ALTER TABLE pulse.installation_witness ENABLE REPLICA TRIGGER witness_is_not_replicated;
 
 -- pg_dump keeps jobs, their history, settings, the sequences of ids and the installation. Workers

@@ -3,7 +3,7 @@
 -- extension/finish/attempt_end.cpp calls it; a task without a row is NULL.
 -- One expression, so that the planner puts it into the query of its caller: a recovery computes
 -- thousands.
-CREATE OR REPLACE FUNCTION pulse._backoff_of(
+CREATE OR REPLACE FUNCTION pulse_internal.backoff_of(
     backoff text, base interval, cap interval, jitter float8, attempts int)
   RETURNS interval
   LANGUAGE sql VOLATILE PARALLEL SAFE
@@ -15,25 +15,26 @@ CREATE OR REPLACE FUNCTION pulse._backoff_of(
         ELSE CASE WHEN base IS NULL THEN exp(least(10, attempts)::float8)
              ELSE extract(epoch FROM base)::float8 * power(2, least(attempts, 40) - 1) END
       END) * (1 + coalesce(jitter, 0) * (2 * random() - 1)))));
-COMMENT ON FUNCTION pulse._backoff_of(text, interval, interval, float8, int) IS
+COMMENT ON FUNCTION pulse_internal.backoff_of(text, interval, interval, float8, int) IS
   'Returns how long a job waits after its n-th attempt: exp(least(10, n)) seconds unless the task '
   'sets another delay; at most ten years.';
 
 -- A parsed body that names columns of a table keeps a DBA from adding one with a default.
-CREATE OR REPLACE FUNCTION pulse._backoff(task pulse.task, attempts int) RETURNS interval
+CREATE OR REPLACE FUNCTION pulse_internal.backoff(task pulse.task, attempts int) RETURNS interval
   LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
-  SELECT pulse._backoff_of((task).backoff, (task).backoff_base, (task).backoff_cap, (task).jitter,
-                           attempts);
+  SELECT pulse_internal.backoff_of((task).backoff, (task).backoff_base, (task).backoff_cap,
+                                   (task).jitter,
+                                   attempts);
 $$;
-COMMENT ON FUNCTION pulse._backoff(pulse.task, int) IS
+COMMENT ON FUNCTION pulse_internal.backoff(pulse.task, int) IS
   'Returns how long a job of this task waits after its n-th attempt.';
 
-CREATE OR REPLACE FUNCTION pulse._keeps_completed(identifier text) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.keeps_completed(identifier text) RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_keeps_completed';
-COMMENT ON FUNCTION pulse._keeps_completed(text) IS
+COMMENT ON FUNCTION pulse_internal.keeps_completed(text) IS
   'Returns whether completed jobs of this task are kept, by its keep_completed or the setting.';
 
-CREATE OR REPLACE FUNCTION pulse._check_task_settings(
+CREATE OR REPLACE FUNCTION pulse_internal.check_task_settings(
     backoff text, jitter float8, max_crashes int, on_unreachable text)
   RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -48,9 +49,9 @@ BEGIN
     RAISE EXCEPTION 'on_unreachable % is not known', quote_literal(on_unreachable) USING
       ERRCODE = 'PU004', HINT = 'Use continue or kill.';
   END IF;
-  PERFORM pulse._check_number('max_crashes', max_crashes, -1, 32767);
+  PERFORM pulse_internal.check_number('max_crashes', max_crashes, -1, 32767);
 END $$;
-COMMENT ON FUNCTION pulse._check_task_settings(text, float8, int, text) IS
+COMMENT ON FUNCTION pulse_internal.check_task_settings(text, float8, int, text) IS
   'Raises PU004 for settings that no task can have.';
 
 CREATE OR REPLACE FUNCTION pulse.set_task(
@@ -72,16 +73,16 @@ CREATE OR REPLACE FUNCTION pulse.set_task(
 DECLARE
   stored pulse.task;
 BEGIN
-  PERFORM pulse._check_identifier(set_task.identifier);
-  PERFORM pulse._check_number('max_attempts', set_task.max_attempts, 1, 32767);
-  PERFORM pulse._check_duration('timeout', set_task.timeout, interval '1 ms');
-  PERFORM pulse._check_duration('stall_timeout', set_task.stall_timeout, interval '1 ms');
-  PERFORM pulse._check_duration('backoff_base', set_task.backoff_base, interval '0');
-  PERFORM pulse._check_duration('backoff_cap', set_task.backoff_cap, interval '0');
-  PERFORM pulse._check_duration('keep_completed', set_task.keep_completed, interval '0');
-  PERFORM pulse._check_task_settings(
+  PERFORM pulse_internal.check_identifier(set_task.identifier);
+  PERFORM pulse_internal.check_number('max_attempts', set_task.max_attempts, 1, 32767);
+  PERFORM pulse_internal.check_duration('timeout', set_task.timeout, interval '1 ms');
+  PERFORM pulse_internal.check_duration('stall_timeout', set_task.stall_timeout, interval '1 ms');
+  PERFORM pulse_internal.check_duration('backoff_base', set_task.backoff_base, interval '0');
+  PERFORM pulse_internal.check_duration('backoff_cap', set_task.backoff_cap, interval '0');
+  PERFORM pulse_internal.check_duration('keep_completed', set_task.keep_completed, interval '0');
+  PERFORM pulse_internal.check_task_settings(
     set_task.backoff, set_task.jitter, set_task.max_crashes, set_task.on_unreachable);
-  PERFORM pulse._check_handler(set_task.handler);
+  PERFORM pulse_internal.check_handler(set_task.handler);
   INSERT INTO pulse.task AS t
     (identifier, max_attempts, timeout, stall_timeout, backoff, backoff_base, backoff_cap, jitter,
      keep_completed, max_crashes, on_unreachable, handler, created_at, updated_at)

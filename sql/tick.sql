@@ -2,50 +2,53 @@
 -- of the system, an operator.
 
 -- Half an interval, because a caller that ticks once per interval must not find its own last sweep.
-CREATE OR REPLACE FUNCTION pulse._swept_just_now() RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.swept_just_now() RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN EXISTS (
     SELECT FROM pulse.clock AS c
-     WHERE c.timeline = pulse._current_timeline()
+     WHERE c.timeline = pulse_internal.current_timeline()
        AND clock_timestamp() - c.last_tick
-           BETWEEN interval '0' AND pulse._interval(pulse._longest_tick_us() * 2 / 5));
+           BETWEEN interval '0' AND
+             pulse_internal.interval(pulse_internal.longest_tick_us() * 2 / 5));
 END $$;
-COMMENT ON FUNCTION pulse._swept_just_now() IS
+COMMENT ON FUNCTION pulse_internal.swept_just_now() IS
   'Returns whether a sweep has run within the last half sweep_interval.';
 
 -- All its sweeps share one transaction. Recovered jobs are visible when it commits, so it is short.
 -- A step that found something may have left the rest to the next.
-CREATE OR REPLACE FUNCTION pulse._sweep_for(budget interval, OUT result json, OUT more boolean)
+CREATE OR REPLACE FUNCTION pulse_internal.sweep_for(
+    budget interval, OUT result json, OUT more boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   max_count CONSTANT int := 1000;
   ends timestamptz := clock_timestamp() + budget;
-  done pulse._sweep_result;
+  done pulse_internal.sweep_result;
   found int;
-  total pulse._sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
+  total pulse_internal.sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
 BEGIN
-  PERFORM pulse._begin_async_write();
-  PERFORM pulse._start_sweep();
+  PERFORM pulse_internal.begin_async_write();
+  PERFORM pulse_internal.start_sweep();
   LOOP
-    done := pulse._sweep(max_count, ends);
+    done := pulse_internal.sweep(max_count, ends);
     total := ROW(total.workers_lost + done.workers_lost,
                  total.jobs_requeued + done.jobs_requeued, total.jobs_failed + done.jobs_failed,
                  total.jobs_quarantined + done.jobs_quarantined,
                  total.jobs_timed_out + done.jobs_timed_out,
                  total.jobs_stalled + done.jobs_stalled, done.jobs_skipped_locked,
                  total.skipped_time);
-    more := done.workers_lost > 0 OR pulse._room(done, max_count) < max_count;
+    more := done.workers_lost > 0 OR pulse_internal.room(done, max_count) < max_count;
     EXIT WHEN NOT more OR clock_timestamp() >= ends;
   END LOOP;
-  total.skipped_time := pulse._end_sweep();
-  PERFORM pulse._end_async_write();
+  total.skipped_time := pulse_internal.end_sweep();
+  PERFORM pulse_internal.end_async_write();
   result := row_to_json(total);
 END $$;
-COMMENT ON FUNCTION pulse._sweep_for(interval) IS
+COMMENT ON FUNCTION pulse_internal.sweep_for(interval) IS
   'Sweeps until nothing is left or the budget is spent; more: something may be left.';
 
-CREATE OR REPLACE FUNCTION pulse._prune_for(budget interval, OUT pruned int, OUT more boolean)
+CREATE OR REPLACE FUNCTION pulse_internal.prune_for(
+    budget interval, OUT pruned int, OUT more boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   max_count CONSTANT int := 1000;
@@ -54,13 +57,13 @@ DECLARE
 BEGIN
   pruned := 0;
   LOOP
-    step := pulse._prune(max_count);
+    step := pulse_internal.prune(max_count);
     pruned := pruned + step;
     more := step >= max_count;
     EXIT WHEN NOT more OR clock_timestamp() >= ends;
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse._prune_for(interval) IS
+COMMENT ON FUNCTION pulse_internal.prune_for(interval) IS
   'Prunes until nothing is left or the budget is spent; more: something is left.';
 
 CREATE OR REPLACE FUNCTION pulse.tick() RETURNS json
@@ -71,16 +74,16 @@ DECLARE
   pruned record;
   marks_remain boolean := false;
 BEGIN
-  PERFORM pulse._require_read_committed('tick');
+  PERFORM pulse_internal.require_read_committed('tick');
   SELECT NULL::json AS result, false AS more INTO swept;
   -- As the sweep locks them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   -- First, because the heartbeats of some workers wait for the end of the sweep.
-  pruned := pulse._prune_for(interval '1 s');
-  IF pulse._swept_just_now() THEN
-    marks_remain := pulse._promote_marked(256);
+  pruned := pulse_internal.prune_for(interval '1 s');
+  IF pulse_internal.swept_just_now() THEN
+    marks_remain := pulse_internal.promote_marked(256);
   ELSE
-    swept := pulse._sweep_for(interval '2 s');
+    swept := pulse_internal.sweep_for(interval '2 s');
   END IF;
   RETURN json_build_object('swept', swept.result, 'pruned', pruned.pruned,
                            'more', swept.more OR pruned.more OR marks_remain);

@@ -41,7 +41,7 @@ CREATE TYPE pulse.claimed_job AS (
 
 CREATE TYPE pulse.job_outcome AS (id bigint, outcome text);
 
-CREATE TYPE pulse._ending AS (
+CREATE TYPE pulse_internal.ending AS (
   id       bigint,
   outcome  text,
   error    text,
@@ -51,7 +51,7 @@ CREATE TYPE pulse._ending AS (
   cause    text
 );
 
-CREATE TYPE pulse._sweep_result AS (
+CREATE TYPE pulse_internal.sweep_result AS (
   workers_lost        int,
   jobs_requeued       int,
   jobs_failed         int,

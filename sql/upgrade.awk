@@ -66,10 +66,21 @@ FNR == 1 && (role == "print" || role == "functions") {
 role == "print" && /^DROP (FUNCTION|PROCEDURE|VIEW) / {
     dropped[name_of($3)] = 1
 }
+# A delta that moves internal objects moves all of them, and takes the underscore off their names.
+role == "print" && /SET SCHEMA pulse_internal/ {
+    for (id in old) {
+        new_id = id
+        gsub(/pulse\._/, "pulse_internal.", new_id)
+        moved[new_id] = 1
+    }
+    split("", old)
+    for (id in moved) old[id] = 1
+}
 # A renamed object keeps its dependents, and is replaced under its new name.
 role == "print" && /^ALTER (FUNCTION|PROCEDURE|VIEW) .* RENAME TO / {
     dropped[name_of($3)] = 1
-    renamed = "pulse." $NF
+    renamed = $3
+    sub(/\..*/, "." $NF, renamed)
     sub(/;$/, "", renamed)
     exists[name_of(renamed)] = 1
 }

@@ -2,13 +2,13 @@
 -- own, so that its checks can be read in one place. They read every job: do not poll them.
 
 -- For a test, which compares the answer with the columns and indexes of sql/tables.sql.
-CREATE OR REPLACE FUNCTION pulse._index_rules(
+CREATE OR REPLACE FUNCTION pulse_internal.index_rules(
     job pulse.job, OUT index_lane "char", OUT running_worker_id bigint, OUT indexes text[])
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_index_rules';
-COMMENT ON FUNCTION pulse._index_rules(pulse.job) IS
+COMMENT ON FUNCTION pulse_internal.index_rules(pulse.job) IS
   'the generated columns and the indexes that C code gives such a job';
 
-CREATE OR REPLACE VIEW pulse._broken_p1 AS
+CREATE OR REPLACE VIEW pulse_internal.broken_p1 AS
   SELECT 'P1'::text AS promise, j.id AS job_id, 'live and finished at once'::text AS detail
     FROM pulse.job AS j JOIN pulse.finished_job AS f ON f.id = j.id
   UNION ALL
@@ -17,9 +17,9 @@ CREATE OR REPLACE VIEW pulse._broken_p1 AS
   UNION ALL
   SELECT 'P1', j.id, 'an id that was never given out'
     FROM pulse.job AS j WHERE j.id > (SELECT s.last_value FROM pulse.job_id_seq AS s);
-COMMENT ON VIEW pulse._broken_p1 IS 'Violations of P1: no job is lost.';
+COMMENT ON VIEW pulse_internal.broken_p1 IS 'Violations of P1: no job is lost.';
 
-CREATE OR REPLACE VIEW pulse._broken_p2 AS
+CREATE OR REPLACE VIEW pulse_internal.broken_p2 AS
   SELECT 'P2'::text AS promise, j.id AS job_id, 'running without a token'::text AS detail
     FROM pulse.job AS j WHERE j.state = 'running' AND j.token IS NULL
   UNION ALL
@@ -52,9 +52,9 @@ CREATE OR REPLACE VIEW pulse._broken_p2 AS
           OR NOT EXISTS (SELECT FROM pulse.claim_batch AS c
                           WHERE c.worker_id = j.worker_id AND c.token = j.token
                             AND j.id = ANY (c.job_ids)));
-COMMENT ON VIEW pulse._broken_p2 IS 'Violations of P2: one owner.';
+COMMENT ON VIEW pulse_internal.broken_p2 IS 'Violations of P2: one owner.';
 
-CREATE OR REPLACE VIEW pulse._broken_p3 AS
+CREATE OR REPLACE VIEW pulse_internal.broken_p3 AS
   SELECT 'P3'::text AS promise, j.id AS job_id,
          'runs under a token whose attempt has ended'::text AS detail
     FROM pulse.job AS j JOIN pulse.attempt AS a ON a.job_id = j.id AND a.token = j.token
@@ -67,9 +67,9 @@ CREATE OR REPLACE VIEW pulse._broken_p3 AS
   SELECT 'P3', a.job_id, 'completed more than once'
     FROM pulse.attempt AS a WHERE a.outcome = 'completed'
    GROUP BY a.job_id HAVING pg_catalog.count(*) > 1;
-COMMENT ON VIEW pulse._broken_p3 IS 'Violations of P3: one accepted completion.';
+COMMENT ON VIEW pulse_internal.broken_p3 IS 'Violations of P3: one accepted completion.';
 
-CREATE OR REPLACE VIEW pulse._broken_p4 AS
+CREATE OR REPLACE VIEW pulse_internal.broken_p4 AS
   SELECT 'P4'::text AS promise, j.id AS job_id, 'attempts out of range'::text AS detail
     FROM pulse.job AS j WHERE j.attempts < 0 OR j.max_attempts < 1 OR j.attempts > j.max_attempts
   UNION ALL
@@ -87,14 +87,14 @@ CREATE OR REPLACE VIEW pulse._broken_p4 AS
   UNION ALL
   SELECT 'P4', f.id, 'finished with more attempts than it may have'
     FROM pulse.finished_job AS f WHERE f.attempts > f.max_attempts OR f.attempts < 0;
-COMMENT ON VIEW pulse._broken_p4 IS 'Violations of P4: attempts are exact.';
+COMMENT ON VIEW pulse_internal.broken_p4 IS 'Violations of P4: attempts are exact.';
 
-CREATE OR REPLACE VIEW pulse._broken_p7 AS
+CREATE OR REPLACE VIEW pulse_internal.broken_p7 AS
   SELECT 'P7'::text AS promise, j.id AS job_id,
          'live although it must be quarantined'::text AS detail
     FROM pulse.job AS j LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
-   WHERE coalesce(t.max_crashes, pulse._max_crashes()) >= 0
-     AND j.crashes > 0 AND j.crashes >= coalesce(t.max_crashes, pulse._max_crashes())
+   WHERE coalesce(t.max_crashes, pulse_internal.max_crashes()) >= 0
+     AND j.crashes > 0 AND j.crashes >= coalesce(t.max_crashes, pulse_internal.max_crashes())
      -- A limit that was lowered later applies to the next crash.
      AND (t.updated_at IS NULL OR t.updated_at <= j.updated_at)
   UNION ALL
@@ -103,37 +103,39 @@ CREATE OR REPLACE VIEW pulse._broken_p7 AS
   UNION ALL
   SELECT 'P7', f.id, 'quarantined without a crash'
     FROM pulse.finished_job AS f WHERE f.state = 'quarantined' AND f.crashes < 1;
-COMMENT ON VIEW pulse._broken_p7 IS 'Violations of P7: a crash costs little.';
+COMMENT ON VIEW pulse_internal.broken_p7 IS 'Violations of P7: a crash costs little.';
 
 -- Each sweep marks the queues that have a place for a waiting job. So a job that fell due while no
 -- worker ran is not stranded.
-CREATE OR REPLACE FUNCTION pulse._two_sweep_intervals() RETURNS interval
+CREATE OR REPLACE FUNCTION pulse_internal.two_sweep_intervals() RETURNS interval
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN pulse._interval(coalesce(pulse._setting_us('sweep_interval'), 5000000) * 2);
+  RETURN
+    pulse_internal.interval(coalesce(pulse_internal.setting_us('sweep_interval'), 5000000) * 2);
 END $$;
-COMMENT ON FUNCTION pulse._two_sweep_intervals() IS
+COMMENT ON FUNCTION pulse_internal.two_sweep_intervals() IS
   'Returns two sweep intervals, of 5 s where automatic sweeps are off.';
 
-CREATE OR REPLACE FUNCTION pulse._overdue_before() RETURNS timestamptz
+CREATE OR REPLACE FUNCTION pulse_internal.overdue_before() RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN least(pulse.now() - pulse._two_sweep_intervals(),
-               pulse._last_tick() + (pulse.now() - clock_timestamp()));
+  RETURN least(pulse.now() - pulse_internal.two_sweep_intervals(),
+               pulse_internal.last_tick() + (pulse.now() - clock_timestamp()));
 END $$;
-COMMENT ON FUNCTION pulse._overdue_before() IS
+COMMENT ON FUNCTION pulse_internal.overdue_before() IS
   'Returns the moment before which a waiting job must have fallen due to count as overdue: two '
   'sweep intervals ago, and before the last sweep.';
 
-CREATE OR REPLACE FUNCTION pulse._last_tick() RETURNS timestamptz
+CREATE OR REPLACE FUNCTION pulse_internal.last_tick() RETURNS timestamptz
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN (SELECT max(c.last_tick) FROM pulse.clock AS c);
 END $$;
-COMMENT ON FUNCTION pulse._last_tick() IS 'Returns when the last sweep began that has committed.';
+COMMENT ON FUNCTION pulse_internal.last_tick() IS
+  'Returns when the last sweep began that has committed.';
 
-CREATE OR REPLACE VIEW pulse._queue_places AS
-  WITH overdue AS MATERIALIZED (SELECT pulse._overdue_before() AS moment)
+CREATE OR REPLACE VIEW pulse_internal.queue_places AS
+  WITH overdue AS MATERIALIZED (SELECT pulse_internal.overdue_before() AS moment)
   SELECT j.queue_name, coalesce(q.concurrency, 1) AS concurrency,
          coalesce(q.paused, false) AS paused,
          pg_catalog.count(*) FILTER (WHERE j.state <> 'parked') AS taken,
@@ -150,74 +152,77 @@ CREATE OR REPLACE VIEW pulse._queue_places AS
     LEFT JOIN pulse.queue AS q ON q.queue_name = j.queue_name
    WHERE j.queue_name IS NOT NULL
    GROUP BY j.queue_name, q.concurrency, q.paused, q.updated_at;
-COMMENT ON VIEW pulse._queue_places IS
+COMMENT ON VIEW pulse_internal.queue_places IS
   'The places that each queue has given away, and the jobs that wait behind it.';
 
-CREATE OR REPLACE VIEW pulse._broken_p8 AS
+CREATE OR REPLACE VIEW pulse_internal.broken_p8 AS
   SELECT 'P8'::text AS promise, p.first_open AS job_id,
          pg_catalog.format('queue %L runs %s jobs, its concurrency is %s', p.queue_name, p.running,
                            p.concurrency) AS detail
-    FROM pulse._queue_places AS p WHERE p.running > p.concurrency
+    FROM pulse_internal.queue_places AS p WHERE p.running > p.concurrency
   UNION ALL
   SELECT 'P8', p.first_open,
          pg_catalog.format('queue %L has opened %s jobs, its concurrency is %s', p.queue_name,
                            p.taken, p.concurrency)
-    FROM pulse._queue_places AS p
+    FROM pulse_internal.queue_places AS p
    WHERE p.running <= p.concurrency AND p.open > 0 AND p.taken > p.concurrency
   UNION ALL
   SELECT 'P8', p.first_open,
          pg_catalog.format('queue %L is paused and has an open job', p.queue_name)
-    FROM pulse._queue_places AS p WHERE p.paused AND p.open > 0;
-COMMENT ON VIEW pulse._broken_p8 IS 'Violations of P8: order and concurrency of queues.';
+    FROM pulse_internal.queue_places AS p WHERE p.paused AND p.open > 0;
+COMMENT ON VIEW pulse_internal.broken_p8 IS 'Violations of P8: order and concurrency of queues.';
 
 -- A queue that looks stranded may be about to move: a commit sets the queue's mark after its
 -- snapshot became visible, and a promotion clears the mark before it commits.
-CREATE OR REPLACE VIEW pulse._stranded AS
-  WITH overdue AS MATERIALIZED (SELECT pulse._overdue_before() AS moment)
+CREATE OR REPLACE VIEW pulse_internal.stranded AS
+  WITH overdue AS MATERIALIZED (SELECT pulse_internal.overdue_before() AS moment)
   SELECT p.queue_name, p.overdue AS job_id,
          pg_catalog.format('stranded behind queue %L', p.queue_name) AS detail
-    FROM pulse._queue_places AS p
+    FROM pulse_internal.queue_places AS p
    WHERE NOT p.paused AND p.taken < p.concurrency AND p.overdue IS NOT NULL
-     AND NOT pulse._is_marked(p.queue_name) AND NOT pulse._is_queue_locked(p.queue_name)
+     AND NOT pulse_internal.is_marked(p.queue_name)
+       AND NOT pulse_internal.is_queue_locked(p.queue_name)
   UNION ALL
   SELECT DISTINCT b.queue_name, b.id,
          pg_catalog.format('waits behind queue %L, which opened a worse one', b.queue_name)
     FROM pulse.job AS b JOIN pulse.job AS o ON o.queue_name = b.queue_name CROSS JOIN overdue AS d
    WHERE b.state = 'parked' AND o.state = 'ready' AND greatest(b.run_at, b.updated_at) < d.moment
-     AND NOT pulse._is_marked(b.queue_name) AND NOT pulse._is_queue_locked(b.queue_name)
+     AND NOT pulse_internal.is_marked(b.queue_name)
+       AND NOT pulse_internal.is_queue_locked(b.queue_name)
      AND (b.priority, b.run_at, b.id) < (o.priority, o.run_at, o.id);
-COMMENT ON VIEW pulse._stranded IS
+COMMENT ON VIEW pulse_internal.stranded IS
   'Jobs that wait although their queue has a place for them, as one snapshot shows them.';
 
 -- Running code sets the mark or commits the promotion between two looks. After a COMMIT PREPARED
 -- the next sweep sets it. A standby has no marks and promotes nothing.
-CREATE OR REPLACE FUNCTION pulse._stranded_in_each_look()
+CREATE OR REPLACE FUNCTION pulse_internal.stranded_in_each_look()
   RETURNS TABLE (promise text, job_id bigint, detail text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   began CONSTANT timestamptz := clock_timestamp();
-  last_sweep CONSTANT timestamptz := pulse._last_tick();
-  patience CONSTANT interval := pulse._two_sweep_intervals();
-  seen pulse._stranded[] := '{}';
+  last_sweep CONSTANT timestamptz := pulse_internal.last_tick();
+  patience CONSTANT interval := pulse_internal.two_sweep_intervals();
+  seen pulse_internal.stranded[] := '{}';
   queue_names text[];
   is_last_look boolean;
 BEGIN
   IF NOT pg_is_in_recovery() THEN
-    seen := ARRAY(SELECT s FROM pulse._stranded AS s);
+    seen := ARRAY(SELECT s FROM pulse_internal.stranded AS s);
   END IF;
   WHILE cardinality(seen) > 0 LOOP
     PERFORM pg_sleep(0.1);
-    is_last_look := pulse._last_tick() > last_sweep AND clock_timestamp() > began + interval '0.5 s'
+    is_last_look := pulse_internal.last_tick() > last_sweep
+      AND clock_timestamp() > began + interval '0.5 s'
                     OR clock_timestamp() > began + patience;
     queue_names := ARRAY(SELECT s.queue_name FROM unnest(seen) AS s);
     -- The names keep each later look to the jobs of these queues.
-    seen := ARRAY(SELECT s FROM pulse._stranded AS s
+    seen := ARRAY(SELECT s FROM pulse_internal.stranded AS s
                    WHERE s.queue_name = ANY (queue_names) AND s = ANY (seen));
     EXIT WHEN is_last_look;
   END LOOP;
   RETURN QUERY SELECT 'P8', s.job_id, s.detail FROM unnest(seen) AS s;
 END $$;
-COMMENT ON FUNCTION pulse._stranded_in_each_look() IS
+COMMENT ON FUNCTION pulse_internal.stranded_in_each_look() IS
   'Returns the jobs that stay stranded until after the next sweep, or for two sweep intervals.';
 
 CREATE OR REPLACE FUNCTION pulse.verify()
@@ -225,16 +230,16 @@ CREATE OR REPLACE FUNCTION pulse.verify()
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM pulse._require_read_committed('verify');
+  PERFORM pulse_internal.require_read_committed('verify');
   RETURN QUERY
-    SELECT * FROM pulse._broken_p1
-    UNION ALL SELECT * FROM pulse._broken_p2
-    UNION ALL SELECT * FROM pulse._broken_p3
-    UNION ALL SELECT * FROM pulse._broken_p4
-    UNION ALL SELECT * FROM pulse._broken_p7
-    UNION ALL SELECT * FROM pulse._broken_p8
+    SELECT * FROM pulse_internal.broken_p1
+    UNION ALL SELECT * FROM pulse_internal.broken_p2
+    UNION ALL SELECT * FROM pulse_internal.broken_p3
+    UNION ALL SELECT * FROM pulse_internal.broken_p4
+    UNION ALL SELECT * FROM pulse_internal.broken_p7
+    UNION ALL SELECT * FROM pulse_internal.broken_p8
     ORDER BY 1, 2;
-  RETURN QUERY SELECT * FROM pulse._stranded_in_each_look() ORDER BY 2;
+  RETURN QUERY SELECT * FROM pulse_internal.stranded_in_each_look() ORDER BY 2;
 END $$;
 COMMENT ON FUNCTION pulse.verify() IS
   'Checks promises P1 to P4, P7 and P8 over the tables and returns one row per violation; none is '

@@ -18,16 +18,17 @@ COMMENT ON COLUMN pulse.settings.description IS 'What the setting does';
 CREATE OR REPLACE VIEW pulse.worker_status AS
   SELECT w.id, w.name, w.hostname, w.pid, w.tasks, w.state, coalesce(h.verdict, w.state) AS status,
          h.last_heartbeat_at, w.heartbeat_interval, w.sweep_threshold,
-         pulse._interval((SELECT pulse._live_now_us() WHERE NOT pg_catalog.pg_is_in_recovery())
-                         - h.beat_live_us) AS silent_for,
+         pulse_internal.interval((SELECT pulse_internal.live_now_us()
+                                  WHERE NOT pg_catalog.pg_is_in_recovery())
+                                 - h.beat_live_us) AS silent_for,
          coalesce(
            h.verdict NOT IN ('lost', 'stopped') AND h.attachment IS NOT NULL
              AND h.detached_live_us IS NULL
              -- A standby sees no session of its primary.
              AND (pg_catalog.pg_is_in_recovery()
-                  OR pulse._attachment_state(h.attachment, h.incarnation) = 'open'),
+                  OR pulse_internal.attachment_state(h.attachment, h.incarnation) = 'open'),
            false) AS attached,
-         pg_catalog.cardinality(pulse._running_ids(w.id))::bigint AS running_jobs,
+         pg_catalog.cardinality(pulse_internal.running_ids(w.id))::bigint AS running_jobs,
          w.started_at, w.ended_at, w.reason
     FROM pulse.worker AS w LEFT JOIN pulse.heartbeat AS h ON h.worker_id = w.id
    -- Each condition has an index, because workers that ended long ago are many.
@@ -63,25 +64,27 @@ COMMENT ON COLUMN pulse.worker_status.ended_at IS 'When the worker ended; NULL w
 CREATE OR REPLACE VIEW pulse.stale AS
   -- Each worker is judged once, not once per job.
   WITH moment AS MATERIALIZED (
-    SELECT (SELECT pulse._live_now_us() WHERE NOT pg_catalog.pg_is_in_recovery()) AS live_us
+    SELECT (SELECT pulse_internal.live_now_us() WHERE NOT pg_catalog.pg_is_in_recovery()) AS live_us
   ), living AS MATERIALIZED (
     SELECT h.worker_id FROM pulse.heartbeat AS h, moment
      WHERE h.verdict NOT IN ('lost', 'stopped')
-       AND pulse._lost_way(h, moment.live_us) IS NULL
+       AND pulse_internal.lost_way(h, moment.live_us) IS NULL
        -- Sees what the next sweep will stamp, because without one the clock stands still.
        AND NOT coalesce(
-         pulse._setting_us('disconnect_grace') IS NOT NULL
-           AND pulse._attachment_state(h.attachment, h.incarnation) = 'ended'
-           AND pulse._ended_live_us(h.attachment) >= h.beat_live_us,
+         pulse_internal.setting_us('disconnect_grace') IS NOT NULL
+           AND pulse_internal.attachment_state(h.attachment, h.incarnation) = 'ended'
+           AND pulse_internal.ended_live_us(h.attachment) >= h.beat_live_us,
          false)
   )
   SELECT j.identifier, pg_catalog.count(*) AS jobs, pg_catalog.min(j.claimed_at) AS oldest_claim,
          pg_catalog.count(*) FILTER (WHERE j.is_late) AS late_jobs
     FROM (SELECT l.identifier, l.worker_id, l.claimed_at,
-                 coalesce(moment.live_us - l.claimed_live_us > pulse._us(l.timeout), false)
-                   OR coalesce(moment.live_us - l.activity_live_us > pulse._us(l.stall_timeout),
+                 coalesce(moment.live_us - l.claimed_live_us > pulse_internal.us(l.timeout), false)
+                   OR
+                     coalesce(moment.live_us - l.activity_live_us
+                              > pulse_internal.us(l.stall_timeout),
                                false) AS is_late
-            FROM pulse._limits AS l, moment) AS j
+            FROM pulse_internal.limits AS l, moment) AS j
    WHERE j.is_late OR NOT EXISTS (SELECT FROM living AS l WHERE l.worker_id = j.worker_id)
    GROUP BY j.identifier;
 COMMENT ON VIEW pulse.stale IS

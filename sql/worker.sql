@@ -1,55 +1,56 @@
 -- Workers: registration, the attached session, the orderly end. No id is used twice, so heartbeats
 -- of a new process never keep a dead worker's jobs alive.
 
-CREATE OR REPLACE FUNCTION pulse._next_worker_id() RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.next_worker_id() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_worker_id';
-COMMENT ON FUNCTION pulse._next_worker_id() IS
+COMMENT ON FUNCTION pulse_internal.next_worker_id() IS
   'Returns an id that no worker has had before, also across failover, restore and pg_upgrade.';
 
-CREATE OR REPLACE FUNCTION pulse._hold_attachment() RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.hold_attachment() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_hold_attachment';
-COMMENT ON FUNCTION pulse._hold_attachment() IS
+COMMENT ON FUNCTION pulse_internal.hold_attachment() IS
   'Takes a new session lock that stands for this session, and returns its number.';
 
-CREATE OR REPLACE FUNCTION pulse._holds_attachment(attachment bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.holds_attachment(attachment bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_holds_attachment';
-COMMENT ON FUNCTION pulse._holds_attachment(bigint) IS
+COMMENT ON FUNCTION pulse_internal.holds_attachment(bigint) IS
   'Returns whether this session holds the session lock of this number.';
 
-CREATE OR REPLACE FUNCTION pulse._forget_attachment(attachment bigint) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.forget_attachment(attachment bigint) RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_forget_attachment';
-COMMENT ON FUNCTION pulse._forget_attachment(bigint) IS
+COMMENT ON FUNCTION pulse_internal.forget_attachment(bigint) IS
   'Forgets an attachment whose worker has deregistered, so that the end of its session asks for '
   'no sweep.';
 
-CREATE OR REPLACE FUNCTION pulse._attachment_state(attachment bigint, incarnation bigint)
+CREATE OR REPLACE FUNCTION pulse_internal.attachment_state(attachment bigint, incarnation bigint)
   RETURNS text
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_attachment_state';
-COMMENT ON FUNCTION pulse._attachment_state(bigint, bigint) IS
+COMMENT ON FUNCTION pulse_internal.attachment_state(bigint, bigint) IS
   'Returns the state of an attached session: open, ended (by its client) or unknown (the server '
   'ended it or has no record of its end, so silence decides).';
 
-CREATE OR REPLACE FUNCTION pulse._ended_live_us(attachment bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.ended_live_us(attachment bigint) RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_ended_live_us';
-COMMENT ON FUNCTION pulse._ended_live_us(bigint) IS
+COMMENT ON FUNCTION pulse_internal.ended_live_us(bigint) IS
   'Returns when the client ended the session, in microseconds of the liveness clock and no '
   'earlier than the last tick; NULL without a record.';
 
-CREATE OR REPLACE FUNCTION pulse._incarnation() RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.incarnation() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_incarnation';
-COMMENT ON FUNCTION pulse._incarnation() IS 'Returns a number that names this run of the server.';
+COMMENT ON FUNCTION pulse_internal.incarnation() IS
+  'Returns a number that names this run of the server.';
 
 -- Every worker's threshold must have room for two heartbeats and one and a half sweep intervals.
-CREATE OR REPLACE FUNCTION pulse._least_threshold_us(interval_us bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.least_threshold_us(interval_us bigint) RETURNS bigint
   LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN 2 * interval_us + coalesce(pulse._setting_us('sweep_interval'), 0) * 3 / 2;
+  RETURN 2 * interval_us + coalesce(pulse_internal.setting_us('sweep_interval'), 0) * 3 / 2;
 END $$;
-COMMENT ON FUNCTION pulse._least_threshold_us(bigint) IS
+COMMENT ON FUNCTION pulse_internal.least_threshold_us(bigint) IS
   'Returns 2 x interval_us + 1.5 x sweep_interval in microseconds: the shortest silence that may '
   'count as a death.';
 
-CREATE OR REPLACE FUNCTION pulse._check_worker(
+CREATE OR REPLACE FUNCTION pulse_internal.check_worker(
     name text, tasks text[], heartbeat_interval interval)
   RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -57,13 +58,13 @@ DECLARE
   least_us bigint;
   task text;
 BEGIN
-  PERFORM pulse._check_name('name', name, 512);
+  PERFORM pulse_internal.check_name('name', name, 512);
   IF array_ndims(tasks) > 1 THEN
     RAISE EXCEPTION 'tasks must be a flat array' USING
       ERRCODE = 'PU004', HINT = 'Give each task once, or NULL for every task.';
   END IF;
   FOREACH task IN ARRAY coalesce(tasks, '{}') LOOP
-    PERFORM pulse._check_identifier(task);
+    PERFORM pulse_internal.check_identifier(task);
   END LOOP;
   IF heartbeat_interval < interval '0' OR heartbeat_interval > interval '1 day'
      OR (heartbeat_interval > interval '0' AND heartbeat_interval < interval '10 ms') THEN
@@ -71,24 +72,27 @@ BEGIN
       ERRCODE = 'PU004',
       HINT = 'It must be between 10 ms and 1 day, or 0 for one that lives as long as its session.';
   END IF;
-  least_us := pulse._least_threshold_us(pulse._us(heartbeat_interval));
-  IF heartbeat_interval > interval '0' AND pulse._setting_us('sweep_threshold') < least_us THEN
+  least_us := pulse_internal.least_threshold_us(pulse_internal.us(heartbeat_interval));
+  IF heartbeat_interval > interval '0'
+    AND pulse_internal.setting_us('sweep_threshold') < least_us THEN
     RAISE EXCEPTION 'sweep_threshold % is too short for these intervals',
-        pulse._interval(pulse._setting_us('sweep_threshold')) USING
+        pulse_internal.interval(pulse_internal.setting_us('sweep_threshold')) USING
       ERRCODE = 'PU003',
       DETAIL = format('heartbeat_interval is %s, sweep_interval is %s.', heartbeat_interval,
-                      coalesce(pulse._interval(pulse._setting_us('sweep_interval'))::text, 'off')),
+                      coalesce(
+                        pulse_internal.interval(pulse_internal.setting_us('sweep_interval'))::text,
+                        'off')),
       HINT = format('sweep_threshold must be at least 2 x heartbeat_interval + 1.5 x '
-                    'sweep_interval, here %s.', pulse._interval(least_us));
+                    'sweep_interval, here %s.', pulse_internal.interval(least_us));
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse._check_worker(text, text[], interval) IS
+COMMENT ON FUNCTION pulse_internal.check_worker(text, text[], interval) IS
   'Raises PU004 for a name or value out of range, PU003 for settings under which living workers '
   'would look lost.';
 
-CREATE OR REPLACE FUNCTION pulse._warn_in_block(what text) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.warn_in_block(what text) RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_warn_in_block';
-COMMENT ON FUNCTION pulse._warn_in_block(text) IS
+COMMENT ON FUNCTION pulse_internal.warn_in_block(text) IS
   'Warns when the call is inside a transaction block, where its effect waits for the commit.';
 
 CREATE OR REPLACE FUNCTION pulse.register_worker(
@@ -99,25 +103,26 @@ CREATE OR REPLACE FUNCTION pulse.register_worker(
 DECLARE
   registered pulse.worker;
   every interval := coalesce(register_worker.heartbeat_interval,
-                             pulse._interval(pulse._setting_us('heartbeat_interval')));
+                             pulse_internal.interval(
+                               pulse_internal.setting_us('heartbeat_interval')));
 BEGIN
-  PERFORM pulse._check_worker(register_worker.name, register_worker.tasks, every);
-  PERFORM pulse._warn_in_block('register_worker');
+  PERFORM pulse_internal.check_worker(register_worker.name, register_worker.tasks, every);
+  PERFORM pulse_internal.warn_in_block('register_worker');
   INSERT INTO pulse.worker
     (id, name, hostname, boot_id, pid_namespace, pid, process_start, tasks, heartbeat_interval,
      sweep_threshold, started_at, info)
   VALUES
-    (pulse._next_worker_id(), register_worker.name, info ->> 'hostname', info ->> 'boot_id',
+    (pulse_internal.next_worker_id(), register_worker.name, info ->> 'hostname', info ->> 'boot_id',
      info ->> 'pid_namespace',
      CASE WHEN info ->> 'pid' ~ '^[0-9]{1,9}$' THEN (info ->> 'pid')::int END,
      info ->> 'process_start', register_worker.tasks, every,
-     pulse._interval(pulse._setting_us('sweep_threshold')), pulse.now(), info)
+     pulse_internal.interval(pulse_internal.setting_us('sweep_threshold')), pulse.now(), info)
   RETURNING * INTO registered;
   INSERT INTO pulse.heartbeat
     (worker_id, beat_live_us, last_heartbeat_at, interval_us, threshold_us, default_timeout_us)
   VALUES
-    (registered.id, pulse._live_now_us(), pulse.now(), pulse._us(every),
-     pulse._setting_us('sweep_threshold'), pulse._setting_us('default_timeout'));
+    (registered.id, pulse_internal.live_now_us(), pulse.now(), pulse_internal.us(every),
+     pulse_internal.setting_us('sweep_threshold'), pulse_internal.setting_us('default_timeout'));
   RETURN registered;
 END $$;
 COMMENT ON FUNCTION pulse.register_worker(text, text[], json, interval) IS
@@ -127,26 +132,27 @@ COMMENT ON FUNCTION pulse.register_worker(text, text[], json, interval) IS
   'pulse.heartbeat_interval; 0 means that the worker lives exactly as long as its attached '
   'session. Raises PU003 when the settings contradict each other, PU004 for a value out of range.';
 
-CREATE OR REPLACE FUNCTION pulse._raise_unknown_worker(worker_id bigint) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION 'worker % is unknown', coalesce(worker_id::text, 'NULL') USING
     ERRCODE = 'PU002', HINT = 'pulse.worker lists the registered ones.';
 END $$;
-COMMENT ON FUNCTION pulse._raise_unknown_worker(bigint) IS
+COMMENT ON FUNCTION pulse_internal.raise_unknown_worker(bigint) IS
   'Raises PU002 for a worker that is not registered.';
 
 CREATE OR REPLACE FUNCTION pulse.attach_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM pulse._warn_in_block('attach_worker');
+  PERFORM pulse_internal.warn_in_block('attach_worker');
   PERFORM 1 FROM pulse.heartbeat AS h WHERE h.worker_id = attach_worker.worker_id FOR UPDATE;
-  PERFORM pulse._require_alive(attach_worker.worker_id);
+  PERFORM pulse_internal.require_alive(attach_worker.worker_id);
   UPDATE pulse.heartbeat AS h SET
-    attachment = CASE WHEN pulse._holds_attachment(h.attachment) THEN h.attachment
-      ELSE pulse._hold_attachment() END, incarnation = pulse._incarnation(),
-    detached_live_us = NULL, beat_live_us = pulse._live_now_us(), last_heartbeat_at = pulse.now()
+    attachment = CASE WHEN pulse_internal.holds_attachment(h.attachment) THEN h.attachment
+      ELSE pulse_internal.hold_attachment() END, incarnation = pulse_internal.incarnation(),
+    detached_live_us = NULL, beat_live_us = pulse_internal.live_now_us(),
+      last_heartbeat_at = pulse.now()
   WHERE h.worker_id = attach_worker.worker_id;
 END $$;
 COMMENT ON FUNCTION pulse.attach_worker(bigint) IS
@@ -161,14 +167,14 @@ DECLARE
   last_worker pulse.worker;
   last_beat pulse.heartbeat;
 BEGIN
-  PERFORM pulse._require_read_committed('deregister_worker');
+  PERFORM pulse_internal.require_read_committed('deregister_worker');
   DELETE FROM pulse.heartbeat AS h
    WHERE h.worker_id = deregister_worker.worker_id AND h.verdict <> 'lost'
   RETURNING h.* INTO last_beat;
-  PERFORM pulse._forget_attachment(last_beat.attachment);
+  PERFORM pulse_internal.forget_attachment(last_beat.attachment);
   IF last_beat.worker_id IS NULL THEN
     IF NOT EXISTS (SELECT FROM pulse.worker AS w WHERE w.id = deregister_worker.worker_id) THEN
-      PERFORM pulse._raise_unknown_worker(deregister_worker.worker_id);
+      PERFORM pulse_internal.raise_unknown_worker(deregister_worker.worker_id);
     END IF;
     RETURN;
   END IF;
@@ -176,9 +182,9 @@ BEGIN
    WHERE w.id = deregister_worker.worker_id
   RETURNING * INTO last_worker;
   -- The next sweep ends the jobs whose rows another transaction locks.
-  PERFORM pulse._recover_owner(deregister_worker.worker_id, 'interrupted', NULL,
+  PERFORM pulse_internal.recover_owner(deregister_worker.worker_id, 'interrupted', NULL,
     format('worker %s (%s) stopped', last_worker.id, last_worker.name), NULL);
-  PERFORM pulse._forget_ended(deregister_worker.worker_id);
+  PERFORM pulse_internal.forget_ended(deregister_worker.worker_id);
 END $$;
 COMMENT ON FUNCTION pulse.deregister_worker(bigint) IS
   'Ends a worker in order. Jobs that it still runs are interrupted: the attempt is consumed, no '

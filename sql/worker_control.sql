@@ -1,29 +1,29 @@
 -- What operators ask of workers: to drain, to stop, or to be lost (force_unlock_workers). The
 -- request is the status in the heartbeat row, so the next heartbeat and every later claim read it.
 
-CREATE OR REPLACE FUNCTION pulse._order_worker(worker_id bigint, wanted text) RETURNS text
+CREATE OR REPLACE FUNCTION pulse_internal.order_worker(worker_id bigint, wanted text) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   status text;
 BEGIN
   UPDATE pulse.heartbeat AS h
      -- A worker that was asked to stop is not asked to drain.
-     SET verdict = CASE WHEN h.verdict = 'stopping' THEN h.verdict ELSE _order_worker.wanted END
-   WHERE h.worker_id = _order_worker.worker_id AND h.verdict NOT IN ('lost', 'stopped')
+     SET verdict = CASE WHEN h.verdict = 'stopping' THEN h.verdict ELSE order_worker.wanted END
+   WHERE h.worker_id = order_worker.worker_id AND h.verdict NOT IN ('lost', 'stopped')
   RETURNING h.verdict INTO status;
   IF status IS NULL THEN
-    SELECT w.state INTO status FROM pulse.worker AS w WHERE w.id = _order_worker.worker_id;
+    SELECT w.state INTO status FROM pulse.worker AS w WHERE w.id = order_worker.worker_id;
     IF status IS NULL THEN
-      PERFORM pulse._raise_unknown_worker(_order_worker.worker_id);
+      PERFORM pulse_internal.raise_unknown_worker(order_worker.worker_id);
     END IF;
     RETURN status;
   END IF;
   UPDATE pulse.worker AS w SET state = 'draining'
-   WHERE w.id = _order_worker.worker_id AND w.state <> 'draining';
-  PERFORM pulse._note_worker(_order_worker.worker_id);
+   WHERE w.id = order_worker.worker_id AND w.state <> 'draining';
+  PERFORM pulse_internal.note_worker(order_worker.worker_id);
   RETURN status;
 END $$;
-COMMENT ON FUNCTION pulse._order_worker(bigint, text) IS
+COMMENT ON FUNCTION pulse_internal.order_worker(bigint, text) IS
   'Stores a request (draining or stopping) in a worker''s status unless the worker has ended, and '
   'returns its status.';
 
@@ -31,8 +31,8 @@ CREATE OR REPLACE FUNCTION pulse.drain_worker(worker_id bigint) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM pulse._warn_in_block('drain_worker');
-  RETURN pulse._order_worker(drain_worker.worker_id, 'draining');
+  PERFORM pulse_internal.warn_in_block('drain_worker');
+  RETURN pulse_internal.order_worker(drain_worker.worker_id, 'draining');
 END $$;
 COMMENT ON FUNCTION pulse.drain_worker(bigint) IS
   'Asks a worker to drain: it gets no more jobs, finishes those that it has, without a limit, and '
@@ -44,8 +44,8 @@ CREATE OR REPLACE FUNCTION pulse.stop_worker(worker_id bigint) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM pulse._warn_in_block('stop_worker');
-  RETURN pulse._order_worker(stop_worker.worker_id, 'stopping');
+  PERFORM pulse_internal.warn_in_block('stop_worker');
+  RETURN pulse_internal.order_worker(stop_worker.worker_id, 'stopping');
 END $$;
 COMMENT ON FUNCTION pulse.stop_worker(bigint) IS
   'Asks a worker to stop: it gets no more jobs, finishes those that it has within its own grace '
@@ -53,7 +53,8 @@ COMMENT ON FUNCTION pulse.stop_worker(bigint) IS
   'transaction block, which would hold up the worker''s heartbeats. Raises PU002 for an unknown '
   'worker.';
 
-CREATE OR REPLACE FUNCTION pulse._order_workers(worker_names text[], wanted text) RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.order_workers(worker_names text[], wanted text)
+  RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   unknown text;
@@ -63,7 +64,7 @@ BEGIN
   FOR named IN SELECT w.id FROM pulse.worker AS w
                 WHERE w.name = ANY (worker_names) AND w.state IN ('alive', 'draining')
                 ORDER BY w.id LOOP
-    PERFORM pulse._order_worker(named, wanted);
+    PERFORM pulse_internal.order_worker(named, wanted);
     asked := asked + 1;
   END LOOP;
   SELECT string_agg(quote_literal(n), ', ') INTO unknown FROM unnest(worker_names) AS n
@@ -75,7 +76,7 @@ BEGIN
   END IF;
   RETURN asked;
 END $$;
-COMMENT ON FUNCTION pulse._order_workers(text[], text) IS
+COMMENT ON FUNCTION pulse_internal.order_workers(text[], text) IS
   'Stores a request (draining or stopping) for all living workers of these names, and returns how '
   'many they are.';
 
@@ -83,8 +84,8 @@ CREATE OR REPLACE FUNCTION pulse.drain_workers(worker_names text[]) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM pulse._warn_in_block('drain_workers');
-  RETURN pulse._order_workers(drain_workers.worker_names, 'draining');
+  PERFORM pulse_internal.warn_in_block('drain_workers');
+  RETURN pulse_internal.order_workers(drain_workers.worker_names, 'draining');
 END $$;
 COMMENT ON FUNCTION pulse.drain_workers(text[]) IS
   'Asks every living worker of these names to drain, as drain_worker does, and returns how many '
@@ -94,8 +95,8 @@ CREATE OR REPLACE FUNCTION pulse.stop_workers(worker_names text[]) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM pulse._warn_in_block('stop_workers');
-  RETURN pulse._order_workers(stop_workers.worker_names, 'stopping');
+  PERFORM pulse_internal.warn_in_block('stop_workers');
+  RETURN pulse_internal.order_workers(stop_workers.worker_names, 'stopping');
 END $$;
 COMMENT ON FUNCTION pulse.stop_workers(text[]) IS
   'Asks every living worker of these names to stop, as stop_worker does, and returns how many they '
@@ -110,15 +111,15 @@ DECLARE
   total int := 0;
   claiming bigint[] := '{}';
 BEGIN
-  PERFORM pulse._require_read_committed('force_unlock_workers');
+  PERFORM pulse_internal.require_read_committed('force_unlock_workers');
   FOR named IN
     SELECT w.id FROM pulse.worker AS w
      WHERE w.name = ANY (worker_names)
        AND (w.state IN ('alive', 'draining')
-            OR cardinality(pulse._running_ids(w.id, 1)) > 0)
+            OR cardinality(pulse_internal.running_ids(w.id, 1)) > 0)
      ORDER BY w.id
   LOOP
-    recovered := pulse._declare_lost(named, 'hand', 'unlocked by hand');
+    recovered := pulse_internal.declare_lost(named, 'hand', 'unlocked by hand');
     total := total + coalesce(recovered, 0);
     IF recovered IS NULL THEN
       claiming := claiming || named;

@@ -111,4 +111,14 @@ const Catalog* catalog() {
   return &known;
 }
 
+bool may_be_0_1_0() { return !is_valid || !known.has_index_lanes; }
+
+// Asks the job table for the version: with 0.1.0, another role may own a schema pulse_internal.
+Oid internal_function(const char* name, int count, const Oid* types) {
+  bool is_0_1_0 = !catalog()->has_index_lanes;
+  List* path = list_make2(makeString(pstrdup(is_0_1_0 ? "pulse" : "pulse_internal")),
+                          makeString(psprintf(is_0_1_0 ? "_%s" : "%s", name)));
+  return LookupFuncName(path, count, types, false);
+}
+
 }  // namespace pulse

@@ -19,7 +19,7 @@ struct Catalog {
   Oid job_open_idx;
   Oid job_waiting_key_idx;
   Oid job_running_key_idx;
-  bool has_index_lanes;  // since 0.2.0; the next two oids are invalid without it
+  bool has_index_lanes;  // since 0.2.0, as is pulse_internal; without it the next two are invalid
   Oid claim_batch;
   Oid claim_batch_idx;
   Oid heartbeat;
@@ -52,6 +52,12 @@ constexpr int kJobIndexes = 8;
 
 // Raises when the extension is not installed here.
 const Catalog* catalog();
+
+// False in a session that knows a later version to be installed. Costs nothing, and cannot raise.
+bool may_be_0_1_0();
+
+// Finds a function of schema pulse_internal; 0.1.0 has it in pulse, with an underscore before it.
+Oid internal_function(const char* name, int count, const Oid* types);
 
 // Values of pulse.job.index_lane: which partial indexes contain the job's row.
 constexpr char kLaneOpen = 'o';

@@ -7,6 +7,7 @@
 // The launcher starts the next one.
 #include "server/postgres.hpp"
 
+#include "access/catalog.hpp"
 #include "access/extension_tables.hpp"
 #include "background/process.hpp"
 #include "server/clocks.hpp"
@@ -39,8 +40,10 @@ constexpr const char kSweep[] =
     " OPERATOR(pg_catalog.+) s.jobs_quarantined)::pg_catalog.int8"
     " FROM pulse.sweep(max_jobs => %d, dry_run => false) AS s";
 constexpr const char kPromote[] =
+    "SELECT pulse_internal.promote_marked(256)::pg_catalog.int4::pg_catalog.int8";
+constexpr const char kPromoteIn010[] =
     "SELECT pulse._promote_marked(256)::pg_catalog.int4::pg_catalog.int8";
-constexpr const char kPrune[] = "SELECT pulse._prune(1000)::pg_catalog.int8";
+constexpr const char kPrune[] = "SELECT pulse_internal.prune(1000)::pg_catalog.int8";
 
 ExtensionTables extension_tables;
 char database_name[NAMEDATALEN];
@@ -48,7 +51,7 @@ char database_name[NAMEDATALEN];
 struct Maintainer {
   DatabaseState* database;
   MaintainerState* state;
-  bool can_prune;  // false with an older version of the extension, which has no _prune
+  bool is_0_1_0;  // whose internal functions are in schema pulse, and which cannot prune
   int64 began;
   // Work that remains now, whatever is due.
   bool sweep_on;
@@ -81,12 +84,6 @@ void pin_settings() {
     SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
 }
 
-bool prune_exists() {
-  Oid argument = INT4OID;
-  List* name = list_make2(makeString(pstrdup("pulse")), makeString(pstrdup("_prune")));
-  return OidIsValid(LookupFuncName(name, 1, &argument, true));
-}
-
 // Reads the extension's owner and tables. False when the extension is not installed.
 bool find_extension(Maintainer* maintainer) {
   SetCurrentStatementStartTimestamp();
@@ -94,7 +91,7 @@ bool find_extension(Maintainer* maintainer) {
   PushActiveSnapshot(GetTransactionSnapshot());
   strlcpy(database_name, get_database_name(MyDatabaseId), NAMEDATALEN);
   extension_tables = find_extension_tables();
-  if (OidIsValid(extension_tables.extension)) maintainer->can_prune = prune_exists();
+  if (OidIsValid(extension_tables.extension)) maintainer->is_0_1_0 = !catalog()->has_index_lanes;
   // Done here because looking up dropped databases needs a transaction.
   maintainer->database = this_database();
   PopActiveSnapshot();
@@ -264,7 +261,7 @@ void sweep(Maintainer* maintainer) {
   maintainer->sweep_on = run(maintainer, statement) > 0;
   if (by_interval) {
     pg_atomic_write_u64(&maintainer->state->last_sweep, static_cast<uint64>(now));
-    maintainer->prune_on = maintainer->can_prune;
+    maintainer->prune_on = !maintainer->is_0_1_0;
   }
   maintainer->promotions = kPromotionsPerSweep;
 }
@@ -284,7 +281,7 @@ void maintain_database(Maintainer* maintainer) {
       sweep(maintainer);
     } else if (must_promote) {
       maintainer->promotions--;
-      run(maintainer, kPromote);
+      run(maintainer, maintainer->is_0_1_0 ? kPromoteIn010 : kPromote);
     } else if (maintainer->prune_on) {
       maintainer->prune_on = run(maintainer, kPrune) >= kBatch;
     } else {

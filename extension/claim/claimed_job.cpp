@@ -81,14 +81,14 @@ void read_claimed(const Datum* job, const bool* job_nulls, const TaskSettings& t
 
 }  // namespace pulse
 
-// pulse._take_job(job, worker_id): the caller has locked the job.
+// pulse_internal.take_job(job, worker_id): the caller has locked the job.
 PULSE_FUNCTION(pulse_take_job) {
   pulse::RowValue job;
   pulse::read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
   PG_RETURN_DATUM(pulse::claim_by_id(DatumGetInt64(job.value(pulse::kJobId)), PG_GETARG_INT64(1)));
 }
 
-// pulse._as_claimed(job)
+// pulse_internal.as_claimed(job)
 PULSE_FUNCTION(pulse_as_claimed) {
   pulse::RowValue job;
   pulse::read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");

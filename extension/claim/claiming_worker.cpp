@@ -158,7 +158,7 @@ void set_isolated_job(int64 worker_id, int64 job_id) {
 
 }  // namespace pulse
 
-// pulse._require_alive(worker_id): returns the worker's status, or raises PU002.
+// pulse_internal.require_alive(worker_id): returns the worker's status, or raises PU002.
 PULSE_FUNCTION(pulse_require_alive) {
   if (PG_ARGISNULL(0)) pulse::refuse_worker("NULL", "unknown or stopped");
   text* status = nullptr;

@@ -180,7 +180,7 @@ void index_running_now_and_then(int64 worker_id) {
   constexpr int64 kIntervalUs = 10000000;
   static int64 last_worker = 0;
   static TimestampTz last_at = 0;
-  static SavedPlan query = {"SELECT pulse._index_running($1)", 1, {INT8OID}, nullptr};
+  static SavedPlan query = {"SELECT pulse_internal.index_running($1)", 1, {INT8OID}, nullptr};
   TimestampTz now = wall_now();
   if (worker_id == last_worker && now - last_at < kIntervalUs && now >= last_at) return;
   JobTable table;
@@ -226,7 +226,7 @@ void remove_from_batches(InPlaceEnd* ends, int count) {
 
 }  // namespace pulse
 
-// pulse._running_ids(worker_id, max_count): see sql/in_place_claim.sql.
+// pulse_internal.running_ids(worker_id, max_count): see sql/in_place_claim.sql.
 PULSE_FUNCTION(pulse_running_ids) {
   int64 worker_id = PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0);
   const int64* only = PG_ARGISNULL(0) ? nullptr : &worker_id;

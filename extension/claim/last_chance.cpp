@@ -123,7 +123,7 @@ void check_isolated_job(Claim* claim) {
 
 }  // namespace pulse
 
-// pulse._must_wait_isolated(job, worker_id): the rule of the last chance for claim_job().
+// pulse_internal.must_wait_isolated(job, worker_id): the rule of the last chance for claim_job().
 PULSE_FUNCTION(pulse_must_wait_alone) {
   pulse::RowValue job;
   pulse::read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");

@@ -62,16 +62,21 @@ Oid next_state_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) 
 
 // The moment after the backoff of the job's task.
 TimestampTz after_backoff(TimestampTz moment, TupleTableSlot* row) {
-  static SavedPlan query = {
-      "SELECT $1 OPERATOR(pg_catalog.+) pulse._backoff(t, $3) FROM (SELECT $2) AS given (task)"
-      " LEFT JOIN pulse.task AS t ON t.identifier OPERATOR(pg_catalog.=) given.task",
-      3,
-      {TIMESTAMPTZOID, TEXTOID, INT4OID},
-      nullptr};
+#define PULSE_BACKOFF_BY(function)                                                  \
+  {                                                                                 \
+    "SELECT $1 OPERATOR(pg_catalog.+) " function                                    \
+    "(t, $3) FROM (SELECT $2) AS given (task)"                                      \
+    " LEFT JOIN pulse.task AS t ON t.identifier OPERATOR(pg_catalog.=) given.task", \
+        3, {TIMESTAMPTZOID, TEXTOID, INT4OID}, nullptr                              \
+  }
+  static SavedPlan query = PULSE_BACKOFF_BY("pulse_internal.backoff");
+  static SavedPlan query_in_0_1_0 = PULSE_BACKOFF_BY("pulse._backoff");
+#undef PULSE_BACKOFF_BY
   NullableDatum arguments[] = {{TimestampTzGetDatum(moment), false},
                                {value_of(row, kJobIdentifier), false},
                                {Int32GetDatum(int2_of(row, kJobAttempts)), false}};
-  return DatumGetTimestampTz(value_of_query(&query, arguments).value);
+  return DatumGetTimestampTz(
+      value_of_query(catalog()->has_index_lanes ? &query : &query_in_0_1_0, arguments).value);
 }
 
 TimestampTz later_by(TimestampTz moment, Datum interval) {

@@ -9,7 +9,7 @@
 
 namespace pulse {
 
-// The end of an attempt as the caller states it: type pulse._ending, and a checkpoint.
+// The end of an attempt as the caller states it: type pulse_internal.ending, and a checkpoint.
 struct Ending {
   enum Kind { kOther, kLost, kReleased, kInterrupted, kSnoozed };
   Kind kind;

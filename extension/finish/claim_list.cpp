@@ -37,7 +37,7 @@ bool has_written = false;  // the transaction, before the present call
 
 // Whether it is recorded that the claim ended its attempt with its outcome.
 bool is_repeat(const NamedClaim& claim) {
-  static SavedPlan query = {"SELECT pulse._refused_token($1, $2, $3, $4) IS NULL",
+  static SavedPlan query = {"SELECT pulse_internal.refused_token($1, $2, $3, $4) IS NULL",
                             4,
                             {INT8OID, INT8OID, TEXTOID, BOOLOID},
                             nullptr};
@@ -64,7 +64,7 @@ void prepare_to_end(const char* function) {
 
 NullableDatum require_repeat(const NullableDatum& job_id, const NullableDatum& token,
                              const char* outcome) {
-  static SavedPlan query = {"SELECT pulse._require_repeat($1, $2, $3, $4)",
+  static SavedPlan query = {"SELECT pulse_internal.require_repeat($1, $2, $3, $4)",
                             4,
                             {INT8OID, INT8OID, TEXTOID, BOOLOID},
                             nullptr};

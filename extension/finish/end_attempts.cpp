@@ -1,4 +1,4 @@
-// pulse._end_attempts() ends attempts for SQL functions; see sql/attempt.sql.
+// pulse_internal.end_attempts() ends attempts for SQL functions; see sql/attempt.sql.
 #include "server/postgres.hpp"
 
 #include "finish/attempt_end.hpp"
@@ -15,7 +15,7 @@ Ending::Kind kind_of(Datum outcome) {
   return text_is(outcome, "interrupted") ? Ending::kInterrupted : Ending::kOther;
 }
 
-// The attributes of type pulse._ending.
+// The attributes of type pulse_internal.ending.
 enum EndingColumn {
   kEndingJobId = 1,
   kEndingOutcome,
@@ -29,7 +29,7 @@ enum EndingColumn {
 
 Ending read_ending(Datum element) {
   HeapTupleHeader header = DatumGetHeapTupleHeader(element);
-  TupleDesc shape = shape_of_type(header, "_ending", kEndingColumns);
+  TupleDesc shape = shape_of_type(header, "pulse_internal.ending", kEndingColumns);
   RowValue given;
   read_fields(header, shape, given.values, given.nulls);
   ReleaseTupleDesc(shape);
@@ -70,7 +70,8 @@ void end_attempts(ReturnSetInfo* results, const ArgumentArray& endings, const Ar
 }  // namespace
 }  // namespace pulse
 
-// pulse._end_attempts(endings, tokens, max_count); the function of 0.1.0 has only the endings.
+// pulse_internal.end_attempts(endings, tokens, max_count); the function of 0.1.0 has only the
+// endings.
 PULSE_FUNCTION(pulse_end_attempts) {
   pulse::begin_result_rows(fcinfo);
   pulse::ArgumentArray arrays[2] = {};

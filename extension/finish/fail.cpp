@@ -132,7 +132,7 @@ void fail_many(FunctionCallInfo fcinfo) {
 
 struct Limit {
   const char* cause;
-  const char* outcome;  // as pulse._late() names it; test/pgtap/late.sql compares both
+  const char* outcome;  // as pulse_internal.late() names it; test/pgtap/late.sql compares both
 };
 constexpr Limit kLimits[] = {{"timeout", "timed_out"}, {"stall", "stalled"}};
 
@@ -146,7 +146,7 @@ const Limit* limit_of(const NullableDatum& cause) {
 
 void announce(const ClaimList& list, const Limit& limit) {
   static SavedPlan query = {
-      "SELECT pulse._announce_late($1, $2)", 2, {TEXTOID, INT8ARRAYOID}, nullptr};
+      "SELECT pulse_internal.announce_late($1, $2)", 2, {TEXTOID, INT8ARRAYOID}, nullptr};
   auto* ids = static_cast<Datum*>(palloc(sizeof(Datum) * Max(list.count, 1)));
   int count = 0;
   for (int i = 0; i < list.count; i++)

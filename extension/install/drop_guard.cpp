@@ -1,5 +1,6 @@
 #include "install/drop_guard.hpp"
 
+#include "access/catalog.hpp"
 #include "server/errors.hpp"
 #include "server/postgres.hpp"
 #include "server/settings.hpp"
@@ -8,6 +9,8 @@
 
 extern "C" {
 #include "catalog/objectaccess.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
 #include "commands/extension.h"
 }
 
@@ -60,10 +63,29 @@ void refuse_drop(int jobs) {
                           "= on, then drop again.")));
 }
 
+// The update from 0.1.0 moves the functions that bodies of 0.1.0 call. A body that the server
+// loaded before, and that waits for the update in a table, would not find them afterwards. So a
+// call waits before the server loads its body, and an update waits for calls under way. Functions
+// in C need no lock: this library has their bodies.
+void wait_for_update(Oid function) {
+  if (!may_be_0_1_0()) return;
+  Oid schema = get_namespace_oid("pulse", true);
+  if (!OidIsValid(schema) || get_func_namespace(function) != schema ||
+      OidIsValid(get_relname_relid("claim_batch", schema)))
+    return;
+  HeapTuple row = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+  if (!HeapTupleIsValid(row)) return;
+  Oid language = reinterpret_cast<Form_pg_proc>(GETSTRUCT(row))->prolang;
+  ReleaseSysCache(row);
+  Oid job = get_relname_relid("job", schema);
+  if (language != ClanguageId && OidIsValid(job)) LockRelationOid(job, AccessShareLock);
+}
+
 // The server drops the extension after its tables, so the guard watches the job table.
 extern "C" void pulse_object_access(ObjectAccessType access, Oid class_id, Oid object, int part,
                                     void* argument) {
   if (next_hook) next_hook(access, class_id, object, part, argument);
+  if (access == OAT_FUNCTION_EXECUTE) return wait_for_update(object);
   if (access != OAT_DROP || class_id != RelationRelationId || part != 0) return;
   if (IsBinaryUpgrade || !is_job_table(object)) return;
   drops_jobs = true;

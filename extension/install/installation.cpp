@@ -7,8 +7,8 @@
 namespace pulse {
 namespace {
 
-// What pulse._standing says of this database, as last read. A trigger on pulse.installation makes
-// every session look up the catalog again.
+// What pulse_internal.standing says of this database, as last read. A trigger on pulse.installation
+// makes every session look up the catalog again.
 struct Reading {
   uint64 generation;  // of the catalog
   bool is_unused;
@@ -36,7 +36,7 @@ void begin_latest(const char* statement, int count, Oid* types, Datum* values) {
 void read_standing(Reading* reading) {
   begin_latest(
       "SELECT is_unused, is_copy, is_moved, database_oid, system_identifier, epoch_base, timeline,"
-      " highest, is_subscribed FROM pulse._standing",
+      " highest, is_subscribed FROM pulse_internal.standing",
       0, nullptr, nullptr);
   auto column = [](int number) {
     bool isnull;
@@ -77,7 +77,8 @@ void write_first_row() {
       " first AS (INSERT INTO pulse.installation"
       " (id, system_identifier, database_oid, job_oid, epoch_base, timeline, created_at)"
       " SELECT pg_catalog.gen_random_uuid(), t.system_identifier, t.database_oid, t.job_oid,"
-      " pulse._first_epoch_base($1), $1, pulse.now() FROM pulse._this_place AS t RETURNING id)"
+      " pulse_internal.first_epoch_base($1), $1, pulse.now() FROM pulse_internal.this_place AS t "
+      "RETURNING id)"
       " INSERT INTO pulse.installation_witness (installation_id) SELECT id FROM first",
       1, types, values);
   SPI_finish();
@@ -94,7 +95,7 @@ void move_installation(const Reading& reading) {
   begin_latest(
       "UPDATE pulse.installation SET system_identifier = t.system_identifier, epoch_base = $1,"
       " timeline = $2, moved_at = CASE WHEN $3 THEN pulse.now() ELSE moved_at END"
-      " FROM pulse._this_place AS t",
+      " FROM pulse_internal.this_place AS t",
       3, types, values);
   SPI_finish();
   if (raise)
@@ -145,7 +146,7 @@ void require_adopted() {
 
 }  // namespace pulse
 
-// pulse._rows_changed(): every session discards its cached rows of the trigger's table.
+// pulse_internal.rows_changed(): every session discards its cached rows of the trigger's table.
 PULSE_FUNCTION(pulse_rows_changed) {
   if (!CALLED_AS_TRIGGER(fcinfo)) elog(ERROR, "not called as a trigger");
   CacheInvalidateRelcache(reinterpret_cast<TriggerData*>(fcinfo->context)->tg_relation);
@@ -156,8 +157,8 @@ PULSE_FUNCTION(pulse_system_identifier) {
   PG_RETURN_INT64(static_cast<int64>(GetSystemIdentifier()));
 }
 
-// pulse._lock_numbers(): waits for every transaction that generated a token or a worker id, and
-// blocks new ones. The lock order is that in which a worker generates them.
+// pulse_internal.lock_numbers(): waits for every transaction that generated a token or a worker id,
+// and blocks new ones. The lock order is that in which a worker generates them.
 PULSE_FUNCTION(pulse_lock_numbers) {
   PreventCommandIfReadOnly("adopt_installation");
   PreventCommandDuringRecovery("adopt_installation");

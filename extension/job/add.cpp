@@ -103,7 +103,9 @@ void check_only_spec(RowValue* spec) {
   check_spec(spec, &none);
 }
 
-TupleDesc spec_shape(HeapTupleHeader spec) { return shape_of_type(spec, "job_spec", kSpecColumns); }
+TupleDesc spec_shape(HeapTupleHeader spec) {
+  return shape_of_type(spec, "pulse.job_spec", kSpecColumns);
+}
 
 Oid spec_type() {
   return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("job_spec"),
@@ -230,9 +232,9 @@ void add_specs_with_keys(Datum specs, bool preserve_run_at, Tuplestorestate* res
   Oid types[] = {get_array_type(spec_type()), BOOLOID};
   Datum values[] = {specs, BoolGetDatum(preserve_run_at)};
   SPI_connect();
-  if (SPI_execute_with_args("SELECT * FROM pulse._add_with_keys($1, $2)", 2, types, values, nullptr,
-                            false, 0) != SPI_OK_SELECT)
-    elog(ERROR, "pulse._add_with_keys() failed");
+  if (SPI_execute_with_args("SELECT * FROM pulse_internal.add_with_keys($1, $2)", 2, types, values,
+                            nullptr, false, 0) != SPI_OK_SELECT)
+    elog(ERROR, "pulse_internal.add_with_keys() failed");
   for (uint64 i = 0; i < SPI_processed; i++) tuplestore_puttuple(results, SPI_tuptable->vals[i]);
   SPI_finish();
 }
@@ -253,9 +255,7 @@ Datum add_keyed(RowValue* spec, const char* mode) {
   // As a later change locks the table: a weaker lock first would let REINDEX in between.
   LockRelationOid(catalog()->job, RowExclusiveLock);
   Oid arguments[] = {spec_type(), TEXTOID};
-  Oid function =
-      LookupFuncName(list_make2(makeString(pstrdup("pulse")), makeString(pstrdup("_add_keyed"))), 2,
-                     arguments, false);
+  Oid function = internal_function("add_keyed", 2, arguments);
   TupleDesc shape = lookup_rowtype_tupdesc(arguments[0], -1);
   HeapTuple checked = heap_form_tuple(shape, spec->values, spec->nulls);
   ReleaseTupleDesc(shape);
@@ -265,7 +265,7 @@ Datum add_keyed(RowValue* spec, const char* mode) {
 }  // namespace
 }  // namespace pulse
 
-// pulse._checked_spec(spec)
+// pulse_internal.checked_spec(spec)
 PULSE_FUNCTION(pulse_checked_spec) {
   if (PG_ARGISNULL(0)) pulse::refuse_null();
   HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(0);
@@ -278,7 +278,7 @@ PULSE_FUNCTION(pulse_checked_spec) {
   PG_RETURN_DATUM(HeapTupleGetDatum(checked));
 }
 
-// pulse._insert_job(spec): the caller has checked the job.
+// pulse_internal.insert_job(spec): the caller has checked the job.
 PULSE_FUNCTION(pulse_insert_job) {
   pulse::RowValue spec;
   pulse::read_row_value(&spec, PG_GETARG_HEAPTUPLEHEADER(0), "job_spec");

@@ -95,7 +95,7 @@ TupleDesc shape_of_type(HeapTupleHeader value, const char* type, int attributes)
   if (shape->natts != attributes)
     ereport(ERROR,
             (errcode(ERRCODE_DATATYPE_MISMATCH),
-             errmsg("type pulse.%s has %d attributes, not %d", type, shape->natts, attributes),
+             errmsg("type %s has %d attributes, not %d", type, shape->natts, attributes),
              errhint("Run ALTER EXTENSION pg_pulse UPDATE, or undo the change of the type.")));
   return shape;
 }

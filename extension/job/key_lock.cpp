@@ -71,7 +71,7 @@ PULSE_FUNCTION(pulse_lock_key) {
 
 PULSE_FUNCTION(pulse_try_lock_key) { PG_RETURN_BOOL(pulse::try_lock_key(PG_GETARG_TEXT_PP(0))); }
 
-// pulse._lock_keys(keys): skips nulls.
+// pulse_internal.lock_keys(keys): skips nulls.
 PULSE_FUNCTION(pulse_lock_keys) {
   pulse::lock_keys(PG_GETARG_ARRAYTYPE_P(0));
   PG_RETURN_BOOL(true);

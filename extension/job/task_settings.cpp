@@ -87,7 +87,7 @@ bool some_task_keeps_completed(Snapshot snapshot) {
 
 }  // namespace pulse
 
-// pulse._keeps_completed(identifier)
+// pulse_internal.keeps_completed(identifier)
 PULSE_FUNCTION(pulse_keeps_completed) {
   PG_RETURN_BOOL(pulse::task_keeps_completed(PG_GETARG_DATUM(0), GetActiveSnapshot()));
 }

@@ -176,7 +176,8 @@ void keep_attachments(SubTransactionId undone) {
 
 }  // namespace pulse
 
-// pulse._hold_attachment(): an attachment for one worker, which this session holds until it ends.
+// pulse_internal.hold_attachment(): an attachment for one worker, which this session holds until it
+// ends.
 PULSE_FUNCTION(pulse_hold_attachment) {
   (void)pulse::this_database();
   pulse::find_ended_sessions();
@@ -184,8 +185,8 @@ PULSE_FUNCTION(pulse_hold_attachment) {
   PG_RETURN_INT64(static_cast<int64>(pulse::take_attachment()));
 }
 
-// pulse._forget_attachment(attachment): the worker was deregistered. After the commit, the end of
-// the session requests no sweep for it.
+// pulse_internal.forget_attachment(attachment): the worker was deregistered. After the commit, the
+// end of the session requests no sweep for it.
 PULSE_FUNCTION(pulse_forget_attachment) {
   auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
   for (int i = 0; i < pulse::attachment_count; i++)
@@ -197,13 +198,14 @@ PULSE_FUNCTION(pulse_forget_attachment) {
 
 PULSE_FUNCTION(pulse_incarnation) { PG_RETURN_INT64(pulse::incarnation()); }
 
-// pulse._holds_attachment(attachment): whether this session holds the attachment.
+// pulse_internal.holds_attachment(attachment): whether this session holds the attachment.
 PULSE_FUNCTION(pulse_holds_attachment) {
   PG_RETURN_BOOL(pulse::holds_attachment(static_cast<uint64>(PG_GETARG_INT64(0))));
 }
 
-// pulse._attachment_state(attachment, incarnation): open, ended (by its client) or unknown. Unknown
-// means ended by the server, of an earlier incarnation, or overwritten; then silence decides.
+// pulse_internal.attachment_state(attachment, incarnation): open, ended (by its client) or unknown.
+// Unknown means ended by the server, of an earlier incarnation, or overwritten; then silence
+// decides.
 PULSE_FUNCTION(pulse_attachment_state) {
   auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
   const char* state = "open";
@@ -215,8 +217,8 @@ PULSE_FUNCTION(pulse_attachment_state) {
   PG_RETURN_TEXT_P(cstring_to_text(state));
 }
 
-// pulse._ended_live_us(attachment): when the client ended the session, on the liveness clock; NULL
-// when that is unknown.
+// pulse_internal.ended_live_us(attachment): when the client ended the session, on the liveness
+// clock; NULL when that is unknown.
 PULSE_FUNCTION(pulse_ended_live_us) {
   pulse::EndedSession end;
   if (!pulse::find_end(static_cast<uint64>(PG_GETARG_INT64(0)), &end)) PG_RETURN_NULL();

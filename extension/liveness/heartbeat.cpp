@@ -163,14 +163,13 @@ Datum answer_lost(FunctionCallInfo call) {
                 call->args[1].isnull ? no_jobs() : call->args[1].value);
 }
 
-// Passes the call on to pulse._answer_for_jobs(), which has the same arguments.
+// Passes the call on to pulse_internal.answer_for_jobs(), which has the same arguments.
 Datum answer_for_jobs(FunctionCallInfo original) {
   Oid* types;
   int count;
   (void)get_func_signature(original->flinfo->fn_oid, &types, &count);
-  List* path = list_make2(makeString(pstrdup("pulse")), makeString(pstrdup("_answer_for_jobs")));
   FmgrInfo function;
-  fmgr_info(LookupFuncName(path, count, types, false), &function);
+  fmgr_info(internal_function("answer_for_jobs", count, types), &function);
   LOCAL_FCINFO(call, FUNC_MAX_ARGS);
   InitFunctionCallInfoData(*call, &function, original->nargs, InvalidOid, nullptr, nullptr);
   memcpy(call->args, original->args, sizeof(NullableDatum) * original->nargs);
@@ -255,7 +254,7 @@ PULSE_FUNCTION(pulse_heartbeat) {
   return answer;
 }
 
-// pulse._beat_beside(worker_id): the beat of a call with another purpose.
+// pulse_internal.beat_beside(worker_id): the beat of a call with another purpose.
 PULSE_FUNCTION(pulse_beat_beside) {
   pulse::beat_beside(PG_GETARG_INT64(0));
   PG_RETURN_BOOL(true);

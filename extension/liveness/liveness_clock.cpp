@@ -66,15 +66,15 @@ int64 live_now_us() { return live_base_us_at(GetCurrentTimestamp()) + clock_offs
 
 }  // namespace pulse
 
-// pulse._live_base_us(): the time that a tick stores.
+// pulse_internal.live_base_us(): the time that a tick stores.
 PULSE_FUNCTION(pulse_live_base_us) {
   PG_RETURN_INT64(pulse::live_base_us_at(GetCurrentTimestamp()));
 }
 
 PULSE_FUNCTION(pulse_live_now_us) { PG_RETURN_INT64(pulse::live_now_us()); }
 
-// pulse._current_timeline()
+// pulse_internal.current_timeline()
 PULSE_FUNCTION(pulse_current_timeline) { PG_RETURN_INT32(pulse::current_timeline()); }
 
-// pulse._longest_tick_us()
+// pulse_internal.longest_tick_us()
 PULSE_FUNCTION(pulse_longest_tick_us) { PG_RETURN_INT64(pulse::longest_tick_us()); }

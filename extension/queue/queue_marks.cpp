@@ -80,7 +80,8 @@ void end_queue_checks(bool is_committed) {
 
 }  // namespace pulse
 
-// pulse._keep_queue_looks(): the queue checks of this transaction count even if it is rolled back.
+// pulse_internal.keep_queue_looks(): the queue checks of this transaction count even if it is
+// rolled back.
 PULSE_FUNCTION(pulse_keep_queue_looks) {
   pulse::end_queue_checks(true);
   PG_RETURN_VOID();

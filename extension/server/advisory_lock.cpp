@@ -73,23 +73,23 @@ bool attachment_is_free(uint64 attachment) {
 
 }  // namespace pulse
 
-// pulse._lock_worker_shared(id): takes the lock that a claim of this worker takes.
+// pulse_internal.lock_worker_shared(id): takes the lock that a claim of this worker takes.
 PULSE_FUNCTION(pulse_share_worker) {
   pulse::advisory_lock(pulse::LockKind::kWorker, static_cast<uint64>(PG_GETARG_INT64(0)),
                        ShareLock);
   PG_RETURN_BOOL(true);
 }
 
-// pulse._try_lock_worker(id): takes the worker's lock exclusively, as a transaction that declares
-// it lost.
+// pulse_internal.try_lock_worker(id): takes the worker's lock exclusively, as a transaction that
+// declares it lost.
 PULSE_FUNCTION(pulse_try_lock_worker) {
   PG_RETURN_BOOL(pulse::try_advisory_lock(pulse::LockKind::kWorker,
                                           static_cast<uint64>(PG_GETARG_INT64(0)), ExclusiveLock));
 }
 
-// pulse._lock_worker(id): takes the same lock and may wait, but never for a claim. It returns false
-// while claims of the worker are in progress. It waits for another transaction that declares the
-// worker lost, because that one is about to end.
+// pulse_internal.lock_worker(id): takes the same lock and may wait, but never for a claim. It
+// returns false while claims of the worker are in progress. It waits for another transaction that
+// declares the worker lost, because that one is about to end.
 PULSE_FUNCTION(pulse_lock_worker) {
   auto worker = static_cast<uint64>(PG_GETARG_INT64(0));
   using pulse::LockKind;

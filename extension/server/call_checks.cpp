@@ -109,7 +109,7 @@ void warn_in_block(const char* what) {
 
 }  // namespace pulse
 
-// pulse._check_name(what, value, longest)
+// pulse_internal.check_name(what, value, longest)
 PULSE_FUNCTION(pulse_check_name) {
   pulse::require_arguments(fcinfo, {0, 2});
   char* what = text_to_cstring(PG_GETARG_TEXT_PP(0));
@@ -120,7 +120,7 @@ PULSE_FUNCTION(pulse_check_name) {
   PG_RETURN_VOID();
 }
 
-// pulse._check_identifier(identifier)
+// pulse_internal.check_identifier(identifier)
 PULSE_FUNCTION(pulse_check_identifier) {
   if (PG_ARGISNULL(0))
     ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("identifier must not be null"),
@@ -129,7 +129,7 @@ PULSE_FUNCTION(pulse_check_identifier) {
   PG_RETURN_VOID();
 }
 
-// pulse._check_number(what, value, lowest, highest): a null passes.
+// pulse_internal.check_number(what, value, lowest, highest): a null passes.
 PULSE_FUNCTION(pulse_check_number) {
   if (!pulse::has_null(fcinfo))
     pulse::check_number(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1),
@@ -137,14 +137,14 @@ PULSE_FUNCTION(pulse_check_number) {
   PG_RETURN_VOID();
 }
 
-// pulse._check_document(what, document): a null passes.
+// pulse_internal.check_document(what, document): a null passes.
 PULSE_FUNCTION(pulse_check_document) {
   if (!pulse::has_null(fcinfo))
     pulse::check_document(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_DATUM(1));
   PG_RETURN_VOID();
 }
 
-// pulse._check_duration(what, value, lowest): a null passes.
+// pulse_internal.check_duration(what, value, lowest): a null passes.
 PULSE_FUNCTION(pulse_check_duration) {
   if (!pulse::has_null(fcinfo))
     pulse::check_duration(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_DATUM(1),
@@ -154,13 +154,13 @@ PULSE_FUNCTION(pulse_check_duration) {
 
 PULSE_FUNCTION(pulse_in_client_block) { PG_RETURN_BOOL(IsTransactionBlock()); }
 
-// pulse._warn_in_block(what)
+// pulse_internal.warn_in_block(what)
 PULSE_FUNCTION(pulse_warn_in_block) {
   pulse::warn_in_block(text_to_cstring(PG_GETARG_TEXT_PP(0)));
   PG_RETURN_VOID();
 }
 
-// pulse._require_read_committed(what): raises PU007 at any other isolation level.
+// pulse_internal.require_read_committed(what): raises PU007 at any other isolation level.
 PULSE_FUNCTION(pulse_require_read_committed) {
   if (XactIsoLevel != XACT_READ_COMMITTED)
     ereport(ERROR, (errcode(pulse::kWrongIsolation),

@@ -128,7 +128,7 @@ int64 longest_tick_us() {
 
 }  // namespace pulse
 
-// pulse._setting_us(name): a duration setting in microseconds, NULL when it is -1.
+// pulse_internal.setting_us(name): a duration setting in microseconds, NULL when it is -1.
 PULSE_FUNCTION(pulse_setting_us) {
   char* name = psprintf("pulse.%s", text_to_cstring(PG_GETARG_TEXT_PP(0)));
   // Shown with its unit, such as 5s or 30d.

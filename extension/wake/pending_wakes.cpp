@@ -249,7 +249,7 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
 
 }  // namespace pulse
 
-// pulse._note_job(identifier, queue_name, run_at): see note_job().
+// pulse_internal.note_job(identifier, queue_name, run_at): see note_job().
 PULSE_FUNCTION(pulse_note_job) {
   pulse::require_arguments(fcinfo, {0, 2});
   pulse::note_job(PG_GETARG_TEXT_PP(0), PG_ARGISNULL(1) ? nullptr : PG_GETARG_TEXT_PP(1),
@@ -269,7 +269,7 @@ PULSE_FUNCTION(pulse_is_marked) {
                               (UINT64CONST(1) << (slot % 64))) != 0);
 }
 
-// pulse._note_worker(worker_id): this worker must call its heartbeat.
+// pulse_internal.note_worker(worker_id): this worker must call its heartbeat.
 PULSE_FUNCTION(pulse_note_worker) {
   using pulse::pending;
   // Workers beyond the limit learn of it at their next heartbeat.
@@ -278,13 +278,14 @@ PULSE_FUNCTION(pulse_note_worker) {
   PG_RETURN_BOOL(true);
 }
 
-// pulse._note_everybody(): every waiter must claim again.
+// pulse_internal.note_everybody(): every waiter must claim again.
 PULSE_FUNCTION(pulse_note_everybody) {
   if (pulse::begin_pending()) pulse::pending.all_waiters = true;
   PG_RETURN_BOOL(true);
 }
 
-// pulse._start_sweep(): this transaction sweeps, which answers the request; an abort renews it.
+// pulse_internal.start_sweep(): this transaction sweeps, which answers the request; an abort renews
+// it.
 PULSE_FUNCTION(pulse_start_sweep) {
   if (pulse::begin_pending()) {
     // Cleared before the sweep reads anything: a session that ends later makes a new request.
@@ -295,7 +296,7 @@ PULSE_FUNCTION(pulse_start_sweep) {
   PG_RETURN_BOOL(true);
 }
 
-// pulse._note_sweep_due(at): a sweep is requested at that time.
+// pulse_internal.note_sweep_due(at): a sweep is requested at that time.
 PULSE_FUNCTION(pulse_note_sweep_due) {
   if (pulse::begin_pending())
     pulse::lower_time(&pulse::pending.sweep_due, PG_GETARG_TIMESTAMPTZ(0));

@@ -2,6 +2,40 @@
 -- and functions that are dropped or have other arguments or results. The build appends the
 -- functions themselves. A release replaces this file by the script built from it.
 
+-- Internal objects get a schema of their own, and lose the underscore before their names. As they
+-- are moved, not dropped, they keep their dependents and the grants that views need.
+CREATE SCHEMA pulse_internal;
+COMMENT ON SCHEMA pulse_internal IS
+  'What pg_pulse uses itself: no program calls it, and any version may change it.';
+DO $$
+DECLARE
+  member record;
+BEGIN
+  FOR member IN
+    SELECT d.objid, o.kind, o.name FROM pg_depend AS d JOIN (
+      SELECT 'pg_proc'::regclass AS class, p.oid, 'ROUTINE' AS kind, p.proname AS name
+        FROM pg_proc AS p
+      UNION ALL
+      SELECT 'pg_class'::regclass, c.oid, 'VIEW', c.relname FROM pg_class AS c WHERE c.relkind = 'v'
+      UNION ALL
+      SELECT 'pg_type'::regclass, t.oid, 'TYPE', t.typname
+        FROM pg_type AS t JOIN pg_class AS c ON c.oid = t.typrelid AND c.relkind = 'c'
+    ) AS o ON o.class = d.classid AND o.oid = d.objid
+     WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
+       AND d.refobjid = (SELECT e.oid FROM pg_extension AS e WHERE e.extname = 'pg_pulse')
+       AND o.name LIKE '\_%'
+  LOOP
+    -- Printed anew for each statement: a signature names types that move too.
+    EXECUTE format('ALTER %s %s SET SCHEMA pulse_internal', member.kind, CASE member.kind
+      WHEN 'ROUTINE' THEN member.objid::regprocedure::text
+      WHEN 'VIEW' THEN member.objid::regclass::text ELSE member.objid::regtype::text END);
+    EXECUTE format('ALTER %s %s RENAME TO %I', member.kind, CASE member.kind
+      WHEN 'ROUTINE' THEN member.objid::regprocedure::text
+      WHEN 'VIEW' THEN member.objid::regclass::text ELSE member.objid::regtype::text END,
+      substr(member.name, 2));
+  END LOOP;
+END $$;
+
 -- Pruning reads each kind of finished row by age, and vacuum keeps dead rows few.
 DROP INDEX pulse.finished_job_prune_idx;
 CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finished_at)
@@ -22,32 +56,32 @@ CREATE INDEX worker_ended_idx ON pulse.worker (ended_at) WHERE ended_at IS NOT N
 -- Columns and functions with new names. The view is altered, not dropped, so it keeps its grants.
 ALTER TABLE pulse.heartbeat RENAME COLUMN lost_way TO lost_cause;
 ALTER TABLE pulse.heartbeat RENAME COLUMN alone_job_id TO isolated_job_id;
-ALTER TYPE pulse._ending RENAME ATTRIBUTE way TO cause;
+ALTER TYPE pulse_internal.ending RENAME ATTRIBUTE way TO cause;
 ALTER VIEW pulse.worker_status RENAME COLUMN verdict TO status;
-ALTER FUNCTION pulse._share_worker(bigint) RENAME TO _lock_worker_shared;
-ALTER FUNCTION pulse._must_wait_alone(pulse.job, bigint) RENAME TO _must_wait_isolated;
-ALTER FUNCTION pulse._refusal(pulse.job) RENAME TO _unclaimable_reason;
+ALTER FUNCTION pulse_internal.share_worker(bigint) RENAME TO lock_worker_shared;
+ALTER FUNCTION pulse_internal.must_wait_alone(pulse.job, bigint) RENAME TO must_wait_isolated;
+ALTER FUNCTION pulse_internal.refusal(pulse.job) RENAME TO unclaimable_reason;
 -- CREATE OR REPLACE cannot rename an argument, so these functions are dropped and created anew.
-DROP FUNCTION pulse._room(pulse._sweep_result, int);
-DROP FUNCTION pulse._recover_owner(bigint, text, text, text, int);
-DROP FUNCTION pulse._lock_late(bigint, int);
-DROP FUNCTION pulse._recover_lost(pulse._sweep_result, int);
-DROP FUNCTION pulse._mark_lost(bigint, text, text);
-DROP FUNCTION pulse._recover_late(pulse._sweep_result, int, bigint);
-DROP FUNCTION pulse._promote_marked(int);
-DROP FUNCTION pulse._mark_all_lost(bigint, int);
-DROP FUNCTION pulse._reconcile_queues(int);
-DROP FUNCTION pulse._announce(text, bigint, bigint[]);
-DROP FUNCTION pulse._lock_running(bigint, int);
-DROP FUNCTION pulse._dead_owners();
-DROP FUNCTION pulse._late(bigint);
-DROP FUNCTION pulse._sweep(int);
-DROP FUNCTION pulse._stamp_ended_sessions(bigint);
+DROP FUNCTION pulse_internal.room(pulse_internal.sweep_result, int);
+DROP FUNCTION pulse_internal.recover_owner(bigint, text, text, text, int);
+DROP FUNCTION pulse_internal.lock_late(bigint, int);
+DROP FUNCTION pulse_internal.recover_lost(pulse_internal.sweep_result, int);
+DROP FUNCTION pulse_internal.mark_lost(bigint, text, text);
+DROP FUNCTION pulse_internal.recover_late(pulse_internal.sweep_result, int, bigint);
+DROP FUNCTION pulse_internal.promote_marked(int);
+DROP FUNCTION pulse_internal.mark_all_lost(bigint, int);
+DROP FUNCTION pulse_internal.reconcile_queues(int);
+DROP FUNCTION pulse_internal.announce(text, bigint, bigint[]);
+DROP FUNCTION pulse_internal.lock_running(bigint, int);
+DROP FUNCTION pulse_internal.dead_owners();
+DROP FUNCTION pulse_internal.late(bigint);
+DROP FUNCTION pulse_internal.sweep(int);
+DROP FUNCTION pulse_internal.stamp_ended_sessions(bigint);
 
 -- No index depends on the state of a job, so a claim can be a HOT update. Objects that depend on
 -- the row type are dropped, and the functions part creates them anew.
-DROP VIEW pulse._broken_p8, pulse._queue_places;
-DROP FUNCTION pulse._is_overdue(pulse.job);
+DROP VIEW pulse_internal.broken_p8, pulse_internal.queue_places;
+DROP FUNCTION pulse_internal.is_overdue(pulse.job);
 ALTER TABLE pulse.job
   ADD COLUMN in_place boolean NOT NULL DEFAULT false,
   ADD COLUMN running_worker_id bigint GENERATED ALWAYS AS
@@ -64,7 +98,7 @@ CREATE INDEX job_claim_idx ON pulse.job (identifier, priority, run_at, id)
 CREATE INDEX job_running_idx ON pulse.job (running_worker_id, id)
   WHERE running_worker_id IS NOT NULL;
 CREATE INDEX job_parked_idx
-  ON pulse.job (pulse._queue_slot(queue_name), queue_name, priority, run_at, id)
+  ON pulse.job (pulse_internal.queue_slot(queue_name), queue_name, priority, run_at, id)
   WHERE index_lane = 'p';
 CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';
 CREATE INDEX job_open_idx ON pulse.job (queue_name)
@@ -90,28 +124,28 @@ ALTER TABLE pulse.claim_batch REPLICA IDENTITY FULL;
 SELECT pg_catalog.pg_extension_config_dump('pulse.claim_batch', '');
 
 -- The library adds jobs without keys.
-DROP FUNCTION pulse._add_unkeyed(pulse.job_spec[]);
+DROP FUNCTION pulse_internal.add_unkeyed(pulse.job_spec[]);
 
 -- The library ends every attempt.
-DROP FUNCTION pulse._is_superseded(pulse.job);
-DROP FUNCTION pulse._keep_completed(pulse.job, json);
-DROP FUNCTION pulse._complete_one(bigint, bigint, json);
-DROP FUNCTION pulse._lock_claim(bigint, bigint);
-DROP FUNCTION pulse._lock_claims(bigint[], bigint[]);
-DROP FUNCTION pulse._outcomes(bigint[], bigint[], bigint[], text);
-DROP FUNCTION pulse._check_error(text);
-DROP FUNCTION pulse._refused_token(bigint, bigint, text);
-DROP FUNCTION pulse._check_lengths(int[]);
-DROP FUNCTION pulse._end_attempts(pulse._ending[]);
+DROP FUNCTION pulse_internal.is_superseded(pulse.job);
+DROP FUNCTION pulse_internal.keep_completed(pulse.job, json);
+DROP FUNCTION pulse_internal.complete_one(bigint, bigint, json);
+DROP FUNCTION pulse_internal.lock_claim(bigint, bigint);
+DROP FUNCTION pulse_internal.lock_claims(bigint[], bigint[]);
+DROP FUNCTION pulse_internal.outcomes(bigint[], bigint[], bigint[], text);
+DROP FUNCTION pulse_internal.check_error(text);
+DROP FUNCTION pulse_internal.refused_token(bigint, bigint, text);
+DROP FUNCTION pulse_internal.check_lengths(int[]);
+DROP FUNCTION pulse_internal.end_attempts(pulse_internal.ending[]);
 
--- _finish_waiting ends every waiting job.
-DROP FUNCTION pulse._cancel_waiting(pulse.job, text);
+-- finish_waiting ends every waiting job.
+DROP FUNCTION pulse_internal.cancel_waiting(pulse.job, text);
 
 -- Its result is the status of the worker.
-DROP FUNCTION pulse._require_alive(bigint);
+DROP FUNCTION pulse_internal.require_alive(bigint);
 
 -- Sessions cache the row of pulse.installation; this trigger invalidates the caches.
-CREATE FUNCTION pulse._rows_changed() RETURNS trigger
+CREATE FUNCTION pulse_internal.rows_changed() RETURNS trigger
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_rows_changed';
 
 -- The first token or worker id writes the row; both count from its epoch_base. pg_dump keeps the
@@ -130,7 +164,7 @@ CREATE TABLE pulse.installation (
 ALTER TABLE pulse.installation REPLICA IDENTITY FULL;
 CREATE TRIGGER installation_changed
   AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON pulse.installation
-  FOR EACH STATEMENT EXECUTE FUNCTION pulse._rows_changed();
+  FOR EACH STATEMENT EXECUTE FUNCTION pulse_internal.rows_changed();
 ALTER TABLE pulse.installation ENABLE ALWAYS TRIGGER installation_changed;
 
 -- pg_dump leaves it out, so a restored copy lacks it even if the copy has the same oids.
@@ -140,7 +174,7 @@ CREATE TABLE pulse.installation_witness (
 ALTER TABLE pulse.installation_witness REPLICA IDENTITY FULL;
 -- A subscriber with the witness would pass for a moved server, and run the publisher's jobs. So a
 -- worker of a subscription inserts none; a session of a DBA that acts as a replica does.
-CREATE FUNCTION pulse._skip_replicated() RETURNS trigger
+CREATE FUNCTION pulse_internal.skip_replicated() RETURNS trigger
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF EXISTS (SELECT FROM pg_stat_get_subscription(NULL) AS s WHERE s.pid = pg_backend_pid()) THEN
@@ -150,7 +184,7 @@ BEGIN
 END $$;
 CREATE TRIGGER witness_is_not_replicated
   BEFORE INSERT ON pulse.installation_witness
-  FOR EACH ROW EXECUTE FUNCTION pulse._skip_replicated();
+  FOR EACH ROW EXECUTE FUNCTION pulse_internal.skip_replicated();
 ALTER TABLE pulse.installation_witness ENABLE REPLICA TRIGGER witness_is_not_replicated;
 SELECT pg_catalog.pg_extension_config_dump('pulse.installation', '');
 

@@ -9,7 +9,7 @@ CREATE PROCEDURE cost.note_sweeps()
 DECLARE
   least_sweep int;
 BEGIN
-  WHILE pulse._promote_marked(256) LOOP
+  WHILE pulse_internal.promote_marked(256) LOOP
     COMMIT;
   END LOOP;
   FOR i IN 1 .. 5 LOOP

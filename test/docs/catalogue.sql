@@ -28,7 +28,7 @@ SELECT p.proname AS name, p.oid::regprocedure::text AS signature, p.prokind = 'p
        (SELECT json_agg(k.name ORDER BY k.name) FROM kind AS k
          WHERE has_function_privilege(k.role, p.oid, 'EXECUTE')) AS granted
   FROM pg_proc AS p
- WHERE p.pronamespace = 'pulse'::regnamespace AND p.proname NOT LIKE '\_%';
+ WHERE p.pronamespace = 'pulse'::regnamespace;
 
 CREATE TEMP VIEW relation AS
 SELECT c.relname AS name, c.relkind AS kind, obj_description(c.oid, 'pg_class') AS comment,
@@ -40,8 +40,7 @@ SELECT c.relname AS name, c.relkind AS kind, obj_description(c.oid, 'pg_class') 
           FROM pg_attribute AS a
          WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns
   FROM pg_class AS c
- WHERE c.relnamespace = 'pulse'::regnamespace AND c.relkind IN ('r', 'v')
-   AND c.relname NOT LIKE '\_%';
+ WHERE c.relnamespace = 'pulse'::regnamespace AND c.relkind IN ('r', 'v');
 
 CREATE TEMP VIEW type AS
 SELECT t.typname AS name, obj_description(t.oid, 'pg_type') AS comment,
@@ -53,7 +52,7 @@ SELECT t.typname AS name, obj_description(t.oid, 'pg_type') AS comment,
           FROM pg_attribute AS a
          WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns
   FROM pg_type AS t LEFT JOIN pg_class AS c ON c.oid = t.typrelid
- WHERE t.typnamespace = 'pulse'::regnamespace AND t.typname NOT LIKE '\_%'
+ WHERE t.typnamespace = 'pulse'::regnamespace
    AND (t.typtype = 'e' OR c.relkind = 'c');
 
 CREATE TEMP VIEW setting AS

@@ -235,12 +235,13 @@ subtest 'the settings of a database apply there' => sub {
 
 subtest 'an error is told once, and overcome' => sub {
     my $from = log_end($quick);
-    value($quick, q{ALTER FUNCTION pulse._tick() RENAME TO hidden});
-    value($quick, q{CREATE FUNCTION pulse._tick() RETURNS interval LANGUAGE plpgsql AS
+    value($quick, q{ALTER FUNCTION pulse_internal.tick() RENAME TO hidden});
+    value($quick, q{CREATE FUNCTION pulse_internal.tick() RETURNS interval LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION 'broken on purpose'; END $$});
     $quick->wait_for_log(qr/failed in database "postgres": broken on purpose/, $from);
     $quick->reload;
-    value($quick, q{DROP FUNCTION pulse._tick(); ALTER FUNCTION pulse.hidden() RENAME TO _tick});
+    value($quick, q{DROP FUNCTION pulse_internal.tick();
+        ALTER FUNCTION pulse_internal.hidden() RENAME TO tick});
     $quick->reload;
     $quick->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/, $from);
     is(told_since($quick, $from, qr/failed in database .*: broken/), 1, 'told once');

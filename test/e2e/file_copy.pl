@@ -87,7 +87,8 @@ subtest 'a promoted standby' => sub {
     $standby->init_from_backup($old, 'hot', has_streaming => 1);
     $standby->start;
     $old->wait_for_catchup($standby);
-    is(value($standby, 'SELECT pulse._installation_standing()'), 'ours', 'a standby can look');
+    is(value($standby, 'SELECT pulse_internal.installation_standing()'), 'ours',
+        'a standby can look');
     $old->stop;
     $standby->promote;
     is_deeply(tables($standby, 'postgres'), $tables, 'it has the same jobs');

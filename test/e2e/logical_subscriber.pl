@@ -78,7 +78,7 @@ my $bob = Pulse::SqlWorker->new($subscriber, 'bob');
 is($bob->must_claim->{id}, $waiting, 'once adopted, the subscriber does, too');
 cmp_ok(add_job($subscriber, 'third'), '>', $waiting, 'with ids above those of the publisher');
 is($bob->query(q{SET session_replication_role = replica; SELECT count(*)
-        FROM pulse.adopt_installation(); SELECT pulse._installation_standing()}),
+        FROM pulse.adopt_installation(); SELECT pulse_internal.installation_standing()}),
     "1\nours", 'a session that acts as a replica may adopt them, too');
 expect_healthy($_) for $publisher, $subscriber;
 done_testing();

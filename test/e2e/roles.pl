@@ -71,13 +71,15 @@ subtest 'grants survive a dump' => sub {
                    'a_' || kind, split_part(r.object, ' ', 2), 'SELECT')
                  WHEN r.object ~ '^TYPE' THEN has_type_privilege(
                    'a_' || kind, split_part(r.object, ' ', 2), 'USAGE')
-                 ELSE has_schema_privilege('a_' || kind, 'pulse', 'USAGE') END AS granted
+                 ELSE has_schema_privilege(
+                   'a_' || kind, split_part(r.object, ' ', 2), 'USAGE') END AS granted
           FROM unnest('{producer,worker,operator,observer}'::text[]) AS kind,
-               LATERAL pulse._rights_of(kind) AS r};
+               LATERAL pulse_internal.rights_of(kind) AS r};
     is( value($node, "SELECT kind, count(*) FROM ($rights) AS r WHERE NOT granted GROUP BY kind",
             'copy'), '', 'every right of each kind is there');
-    my $public = q{SELECT count(*) FROM pg_proc WHERE pronamespace = 'pulse'::regnamespace
-        AND has_function_privilege('nobody_here', oid, 'EXECUTE')};
+    my $public = q{SELECT count(*) FROM pg_proc
+        WHERE pronamespace = ANY ('{pulse,pulse_internal}'::regnamespace[])
+          AND has_function_privilege('nobody_here', oid, 'EXECUTE')};
     is(value($node, $public, 'copy'), 0, 'and nothing was granted to everybody');
     value($node, "SELECT pulse.revoke_$_('a_$_')", 'copy') for @kinds;
     is( value($node, "SELECT kind, object FROM ($rights) AS r WHERE granted", 'copy'),

@@ -117,7 +117,7 @@ cmp_ok(value($node, 'SELECT count(*) FROM pulse.finished_job'), '>', 100, 'many 
 my $stranded = add_job($node, 'work', q{queue_name => 'lost'});
 value($node, "UPDATE pulse.job SET run_at = now() - interval '1 hour',
     updated_at = now() - interval '1 hour' WHERE id = $stranded");
-value($node, 'SELECT pulse._promote_marked(256)');
+value($node, 'SELECT pulse_internal.promote_marked(256)');
 value($node, "UPDATE pulse.job SET state = 'parked' WHERE id = $stranded");
 like(value($node, 'SELECT * FROM pulse.verify()'), qr/P8\|$stranded\|stranded behind queue 'lost'/,
     'a stranded job is found');

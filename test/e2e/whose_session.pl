@@ -28,7 +28,7 @@ my $terminated = sub { value($node, "SELECT pg_terminate_backend($_[1])") };
 
 sub session_of {
     my ($worker, $database) = @_;
-    return value($node, 'SELECT pulse._attachment_state(attachment, incarnation)'
+    return value($node, 'SELECT pulse_internal.attachment_state(attachment, incarnation)'
           . ' FROM pulse.heartbeat WHERE worker_id = ' . $worker->id, $database);
 }
 
@@ -47,7 +47,7 @@ subtest 'P5a: what the server ended in another database excuses nobody here' => 
 sub end_crowd {
     my ($how, $database, $count) = @_;
     my $crowd = Pulse::Session->new($node, database => $database);
-    $crowd->query("SELECT count(pulse._hold_attachment()) FROM generate_series(1, $count)");
+    $crowd->query("SELECT count(pulse_internal.hold_attachment()) FROM generate_series(1, $count)");
     end_session($crowd, $how);
     return;
 }
@@ -99,7 +99,7 @@ subtest 'one session can be that of many workers' => sub {
     my $ids = $session->query(q{SELECT string_agg(w.id::text, ',') FROM
         (SELECT (pulse.register_worker('many')).id FROM generate_series(1, 40)) AS w});
     my $states = "SELECT string_agg(DISTINCT
-            pulse._attachment_state(attachment, incarnation), ' ')
+            pulse_internal.attachment_state(attachment, incarnation), ' ')
           FROM pulse.heartbeat WHERE worker_id IN ($ids)";
     $session->query("SELECT pulse.attach_worker(w) FROM unnest('{$ids}'::bigint[]) AS w")
       for 1 .. 2;

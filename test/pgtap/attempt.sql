@@ -189,9 +189,9 @@ CREATE VIEW expected_attempt AS
 
 -- --- the ends -----------------------------------------------------------------------------------
 
-CREATE FUNCTION endings(kinds text = '%') RETURNS pulse._ending[] LANGUAGE sql AS $$
+CREATE FUNCTION endings(kinds text = '%') RETURNS pulse_internal.ending[] LANGUAGE sql AS $$
   SELECT array_agg(ROW(b.id, e.outcome, e.error, e.retry, e.retry_in, e.payload, e.cause)
-                   ::pulse._ending ORDER BY b.id)
+                   ::pulse_internal.ending ORDER BY b.id)
     FROM before AS b JOIN ending AS e ON e.name = b.ending
    WHERE e.call = 'end' AND b.kind LIKE kinds
 $$;
@@ -215,7 +215,7 @@ SELECT is((SELECT count(*)::int FROM expected WHERE next_state IS NULL), 0,
 SELECT is((SELECT string_agg(DISTINCT next_state, ', ' ORDER BY next_state) FROM expected),
   'cancelled, completed, failed, parked, quarantined, ready', 'every next state is met');
 
-CREATE TEMP TABLE answer AS SELECT * FROM pulse._end_attempts(endings(), tokens());
+CREATE TEMP TABLE answer AS SELECT * FROM pulse_internal.end_attempts(endings(), tokens());
 SELECT pulse.snooze(id, token, '1 month 1 day 7 s', '{"at": 3}') FROM before
  WHERE ending = 'snoozed' \g /dev/null
 SELECT (pulse.complete_many(array_agg(id), array_agg(token), array_agg('{"r": 5}'::json))).*
@@ -265,13 +265,13 @@ SELECT is_empty($$SELECT * FROM answer AS a JOIN expected AS x ON x.id = a.id
                    WHERE a.state <> x.next_state$$, 'with the state that the job is in');
 SELECT is_empty($$SELECT * FROM answer AS a JOIN expected AS x ON x.id = a.id
                    WHERE x.outcome <> a.outcome$$, 'and with how the attempt ended');
-SELECT is((SELECT count(*)::int FROM pulse._end_attempts('{}')), 0, 'no ending, no answer');
-SELECT is((SELECT count(*)::int FROM pulse._end_attempts(NULL)), 0, 'nor of NULL');
-SELECT is((SELECT count(*)::int FROM pulse._end_attempts(endings())), 0,
+SELECT is((SELECT count(*)::int FROM pulse_internal.end_attempts('{}')), 0, 'no ending, no answer');
+SELECT is((SELECT count(*)::int FROM pulse_internal.end_attempts(NULL)), 0, 'nor of NULL');
+SELECT is((SELECT count(*)::int FROM pulse_internal.end_attempts(endings())), 0,
   'an attempt that has ended does not end again');
 ROLLBACK TO before;
-SELECT is((SELECT count(*)::int FROM before AS b, LATERAL pulse._end_attempts(ARRAY[
-             ROW(b.id, 'failed', 'wrong', true, NULL, NULL, NULL)::pulse._ending],
+SELECT is((SELECT count(*)::int FROM before AS b, LATERAL pulse_internal.end_attempts(ARRAY[
+             ROW(b.id, 'failed', 'wrong', true, NULL, NULL, NULL)::pulse_internal.ending],
              ARRAY[b.token + 1])
             WHERE b.kind = 'past alone'), 0, 'nor does that of another token');
 ROLLBACK TO before;
@@ -281,9 +281,9 @@ ROLLBACK TO before;
 -- A producer adds under the key of a running job whose row is held; then both run.
 INSERT INTO pulse.job (identifier, job_key, state, attempts, worker_id, token)
   SELECT 'plain', 'twice', 'running', 1, 77, n FROM generate_series(1, 2) AS n;
-SELECT is((SELECT array_agg(e.state ORDER BY e.id) FROM pulse._end_attempts(
+SELECT is((SELECT array_agg(e.state ORDER BY e.id) FROM pulse_internal.end_attempts(
              (SELECT array_agg(ROW(j.id, 'failed', 'wrong', true, NULL, NULL, NULL)
-                               ::pulse._ending ORDER BY j.id)
+                               ::pulse_internal.ending ORDER BY j.id)
                 FROM pulse.job AS j WHERE j.job_key = 'twice'),
              (SELECT array_agg(j.token ORDER BY j.id)
                 FROM pulse.job AS j WHERE j.job_key = 'twice')) AS e),
@@ -293,12 +293,12 @@ ROLLBACK TO before;
 -- --- triggers of the operator -------------------------------------------------------------------
 
 CREATE TRIGGER look AFTER UPDATE ON pulse.job FOR EACH ROW EXECUTE FUNCTION see();
-SELECT count(*) FROM pulse._end_attempts(endings('past%')) \g /dev/null
+SELECT count(*) FROM pulse_internal.end_attempts(endings('past%')) \g /dev/null
 SELECT cmp_ok((SELECT count(*)::int FROM seen WHERE what = 'job'), '>', 0,
   'a trigger of the operator on pulse.job sees a job that runs again');
 ROLLBACK TO before;
 CREATE TRIGGER look AFTER INSERT ON pulse.attempt FOR EACH ROW EXECUTE FUNCTION see();
-SELECT count(*) FROM pulse._end_attempts(endings('past%')) \g /dev/null
+SELECT count(*) FROM pulse_internal.end_attempts(endings('past%')) \g /dev/null
 SELECT cmp_ok((SELECT count(*)::int FROM seen WHERE what = 'attempt'), '>', 0,
   'and one on pulse.attempt the attempt');
 

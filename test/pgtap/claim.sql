@@ -46,7 +46,7 @@ SELECT is(:jobs || ' jobs, ' || :tokens || ' token', '2 jobs, 1 token',
 SELECT cmp_ok(:second::bigint, '>', :token::bigint, 'a later claim has a greater token');
 SELECT token AS third FROM pulse.claim(:ann) \gset
 SELECT cmp_ok(:third::bigint, '>', :second::bigint, 'each claim has its own');
-SELECT is(:third::bigint >> 40, pulse._current_timeline()::bigint,
+SELECT is(:third::bigint >> 40, pulse_internal.current_timeline()::bigint,
   'a token begins with the timeline of the server');
 SELECT cmp_ok(:third::bigint, '<', (2 ^ 53)::bigint, 'and is exact in JSON');
 SELECT is((SELECT min(token) FROM pulse.held(:ann)), :second::bigint,
@@ -155,7 +155,7 @@ DELETE FROM pulse.job;
 
 CREATE FUNCTION silence_of(worker bigint) RETURNS bigint
   LANGUAGE sql AS $$
-  SELECT (pulse._live_now_us() - beat_live_us) / 1000000 FROM pulse.heartbeat
+  SELECT (pulse_internal.live_now_us() - beat_live_us) / 1000000 FROM pulse.heartbeat
    WHERE worker_id = worker
 $$;
 SELECT travel('10 s');
@@ -183,7 +183,7 @@ SELECT pulse.pause_queue('post') \g /dev/null
 SELECT answers(format('SELECT reason, job IS NULL FROM pulse.claim_job(%s, %s)', :ann, :parked),
   ROW('parked', true), 'a job behind its queue is parked');
 SAVEPOINT free;
-SELECT pulse.resume_queue('post'), pulse._reconcile_queues() \g /dev/null
+SELECT pulse.resume_queue('post'), pulse_internal.reconcile_queues() \g /dev/null
 SELECT reason FROM pulse.claim_job(:ann, :parked) \gset
 SELECT is(:'reason'::text, 'claimed',
   'unless the queue has a place for it, which claim_job gives away first');

@@ -1,55 +1,55 @@
 -- sql/grants.sql: nothing is granted to PUBLIC, and what is granted leads no further than it says.
 -- roles.sql has the grid of who may do what.
 \ir support/setup.psql
-SELECT plan(22);
+SELECT plan(24);
 
 -- --- what nobody has (P11) -----------------------------------------------------------------------
 
-SELECT ok(NOT has_schema_privilege('public', 'pulse', p),
-  'PUBLIC has no right to ' || p || ' in pulse')
-  FROM unnest(ARRAY['USAGE', 'CREATE']) AS p;
+SELECT ok(NOT has_schema_privilege('public', s, p), 'PUBLIC has no right to ' || p || ' in ' || s)
+  FROM unnest(ARRAY['USAGE', 'CREATE']) AS p, unnest(ARRAY['pulse', 'pulse_internal']) AS s;
 SELECT is_empty(
   $$SELECT oid::regprocedure FROM pg_proc
-     WHERE pronamespace = 'pulse'::regnamespace
+     WHERE pronamespace::regnamespace::text ~ '^pulse'
        AND has_function_privilege('public', oid, 'EXECUTE')$$,
   'PUBLIC can execute no function of the schema, not even an internal one');
 SELECT is_empty(
   $$SELECT oid::regclass FROM pg_class
-     WHERE relnamespace = 'pulse'::regnamespace AND relkind IN ('r', 'v', 'm', 'p')
+     WHERE relnamespace::regnamespace::text ~ '^pulse' AND relkind IN ('r', 'v', 'm', 'p')
        AND has_table_privilege(
              'public', oid, 'SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER')$$,
   'PUBLIC can neither read nor change a table or view');
 SELECT is_empty(
   $$SELECT oid::regclass FROM pg_class
-     WHERE relnamespace = 'pulse'::regnamespace
+     WHERE relnamespace::regnamespace::text ~ '^pulse'
        AND CASE relkind WHEN 'S'
              THEN has_sequence_privilege('public', oid, 'USAGE,SELECT,UPDATE') END$$,
   'PUBLIC can draw no id or token');
 SELECT is_empty(
   $$SELECT oid::regclass, attacl FROM pg_class JOIN pg_attribute ON attrelid = oid
-     WHERE relnamespace = 'pulse'::regnamespace AND attacl IS NOT NULL$$,
+     WHERE relnamespace::regnamespace::text ~ '^pulse' AND attacl IS NOT NULL$$,
   'no column is granted by itself');
 
 -- --- functions with the rights of their owner ---------------------------------------------------
 
 SELECT is_empty(
   $$SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
-     WHERE p.pronamespace = 'pulse'::regnamespace AND p.prosecdef AND l.lanname <> 'c'
+     WHERE p.pronamespace::regnamespace::text ~ '^pulse' AND p.prosecdef AND l.lanname <> 'c'
        AND NOT EXISTS (SELECT FROM unnest(p.proconfig) AS c
                         WHERE c ~ '^search_path=(pulse, )?pg_catalog, (pulse, )?pg_temp$')$$,
   'a function with the rights of its owner looks for names in safe schemas only');
 SELECT is_empty(
   $$SELECT oid::regprocedure FROM pg_proc
-     WHERE pronamespace = 'pulse'::regnamespace AND prosecdef AND proname LIKE '\_%'
+     WHERE pronamespace = 'pulse_internal'::regnamespace AND prosecdef
        AND prorettype <> 'event_trigger'::regtype$$,
   'no internal function that a role can call has the rights of its owner');
 SELECT is_empty(
   $$SELECT oid::regprocedure FROM pg_proc
-     WHERE pronamespace = 'pulse'::regnamespace AND obj_description(oid, 'pg_proc') IS NULL$$,
+     WHERE pronamespace::regnamespace::text ~ '^pulse'
+       AND obj_description(oid, 'pg_proc') IS NULL$$,
   'every function has a comment');
 SELECT is_empty(
   $$SELECT oid::regprocedure FROM pg_proc
-     WHERE pronamespace = 'pulse'::regnamespace AND prosecdef
+     WHERE pronamespace::regnamespace::text ~ '^pulse' AND prosecdef
        AND proparallel <> 'u'$$,
   'no function with the rights of its owner runs in a parallel worker');
 
@@ -65,20 +65,22 @@ INSERT INTO calls VALUES
   ('release(''{1}'', ''{1}'')'), ('fence(1, 1)'), ('deregister_worker(1)'),
   ('declare_lost(1, ''gone'')'), ('sweep()'), ('tick()'), ('cancel_job(1)'), ('get_job(1)'),
   ('set_task(''mail'')'), ('set_queue(''post'')'), ('pause_queue(''post'')'),
-  ('resume_queue(''post'')'), ('verify()'), ('version()'), ('now()'), ('_next_token()'),
-  ('_end_attempts(''{}'')'), ('adopt_installation()'),
-  ('check_host(1)'), ('delete_finished(''{1}'')'), ('drain_workers(''{x}'')'),
+  ('resume_queue(''post'')'), ('verify()'), ('version()'), ('now()'),
+  ('pulse_internal.next_token()'), ('pulse_internal.end_attempts(''{}'')'),
+  ('adopt_installation()'), ('check_host(1)'), ('delete_finished(''{1}'')'),
+  ('drain_workers(''{x}'')'),
   ('stop_workers(''{x}'')');
+UPDATE calls SET call = 'pulse.' || call WHERE call NOT LIKE 'pulse_internal.%';
 SELECT is_empty(
   $$SELECT call FROM calls
-     WHERE (refusal_of('SELECT pulse.' || call, 'pulse_stranger')).code <> '42501'$$,
+     WHERE (refusal_of('SELECT ' || call, 'pulse_stranger')).code <> '42501'$$,
   'a role without rights cannot call any function');
 SELECT is((refusal_of('CALL pulse.wait_for_job(1)', 'pulse_stranger')).code, '42501',
   'nor wait for a job');
-GRANT USAGE ON SCHEMA pulse TO pulse_stranger;
+GRANT USAGE ON SCHEMA pulse, pulse_internal TO pulse_stranger;
 SELECT is_empty(
   $$SELECT call FROM calls
-     WHERE (refusal_of('SELECT pulse.' || call, 'pulse_stranger')).code <> '42501'$$,
+     WHERE (refusal_of('SELECT ' || call, 'pulse_stranger')).code <> '42501'$$,
   'nor can one that may use the schema');
 SELECT is((refusal_of('CALL pulse.wait_for_job(1)', 'pulse_stranger')).code, '42501',
   'nor can it wait for a job');

@@ -34,7 +34,7 @@ $$;
 -- Pretends that this was the attached session of a worker.
 CREATE FUNCTION end_session(worker bigint, ended bigint) RETURNS void
   LANGUAGE sql AS $$
-  UPDATE pulse.heartbeat SET attachment = ended, incarnation = pulse._incarnation()
+  UPDATE pulse.heartbeat SET attachment = ended, incarnation = pulse_internal.incarnation()
    WHERE worker_id = worker
 $$;
 

@@ -27,7 +27,7 @@ END $$;
 CREATE TEMP TABLE word AS
   SELECT DISTINCT m[1] AS word FROM pg_proc AS o,
     regexp_matches(concat(o.prosrc, pg_get_function_sqlbody(o.oid)), '\w+', 'g') AS m
-   WHERE o.pronamespace = 'pulse'::regnamespace;
+   WHERE o.pronamespace = ANY ('{pulse,pulse_internal}'::regnamespace[]);
 SELECT set_trap(p) FROM pg_proc AS p
  WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.prokind IN ('f', 'a')
    AND p.proname IN (SELECT w.word FROM word AS w) \g /dev/null
@@ -53,7 +53,7 @@ SELECT set_operator_trap(o)
    AND (o.oprleft = 0 OR o.oprleft = ANY (t.types)) AND o.oprright = ANY (t.types) \g /dev/null
 -- Tables, views and types of ours and of the server by their bare names.
 SELECT format('CREATE TEMP TABLE %I ()', c.relname) FROM pg_class AS c
- WHERE c.relkind IN ('r', 'v') AND (c.relnamespace = 'pulse'::regnamespace
+ WHERE c.relkind IN ('r', 'v') AND (c.relnamespace = ANY ('{pulse,pulse_internal}'::regnamespace[])
    OR c.relnamespace = 'pg_catalog'::regnamespace) \gexec
 CREATE DOMAIN trap.text AS pg_catalog.int4 CHECK (VALUE > 0);
 CREATE DOMAIN trap.interval AS pg_catalog.int4 CHECK (VALUE > 0);
@@ -171,14 +171,16 @@ SELECT walk('SELECT id FROM pulse.register_worker(''eve'', ARRAY[''suspect''])')
 SELECT job FROM claimed(:eve) \gset
 SELECT walk(format('SELECT pulse.requeue_job(%s, NULL)', :job)) \g /dev/null
 SELECT claimed(:eve) \g /dev/null
-SELECT walk(format('SELECT v FROM pulse.%I AS v', c.relname)) FROM pg_catalog.pg_class AS c
- WHERE c.relnamespace = 'pulse'::regnamespace AND c.relkind = 'v' \g /dev/null
+SELECT walk(format('SELECT v FROM %s.%I AS v', c.relnamespace::regnamespace, c.relname))
+  FROM pg_catalog.pg_class AS c
+ WHERE c.relnamespace = ANY ('{pulse,pulse_internal}'::regnamespace[]) AND c.relkind = 'v'
+ \g /dev/null
 
 SELECT is_empty($$SELECT call, code FROM walked WHERE code NOT IN ('00000', 'PU006')$$,
   'every function does its work among the traps');
 SELECT is_empty(
   $$SELECT p.proname FROM pg_catalog.pg_proc AS p
-     WHERE p.pronamespace = 'pulse'::regnamespace AND p.proname NOT LIKE '\_%'
+     WHERE p.pronamespace = 'pulse'::regnamespace
        AND NOT EXISTS (SELECT FROM walked AS w WHERE w.call ~ ('pulse\.' || p.proname || '\('))$$,
   'and there is none that was not tried');
 SELECT set_eq($$SELECT DISTINCT outcome FROM pulse.attempt$$,

@@ -43,10 +43,12 @@ SELECT given_worker() AS ann, given_worker('bob') AS bob \gset
 
 -- --- which claims --------------------------------------------------------------------------------
 
-SELECT expect_function('_running_ids', 'worker_id bigint, max_count integer DEFAULT NULL::integer',
-  'bigint[]', 'stable', 'invoker');
-SELECT expect_function('_index_running', 'worker_id bigint', 'boolean', 'volatile', 'invoker');
-SELECT expect_function('_forget_ended', 'worker_id bigint', 'void', 'volatile', 'invoker');
+SELECT expect_function('pulse_internal.running_ids',
+  'worker_id bigint, max_count integer DEFAULT NULL::integer', 'bigint[]', 'stable', 'invoker');
+SELECT expect_function('pulse_internal.index_running', 'worker_id bigint', 'boolean', 'volatile',
+                       'invoker');
+SELECT expect_function('pulse_internal.forget_ended', 'worker_id bigint', 'void', 'volatile',
+                       'invoker');
 SELECT given_jobs(450) AS jobs \gset
 SELECT n_tup_upd - n_tup_hot_upd AS followed FROM pg_stat_xact_all_tables
  WHERE relid = 'pulse.job'::regclass \gset
@@ -62,9 +64,11 @@ SELECT is((SELECT array_agg(h.id ORDER BY h.id) FROM pulse.held(:ann) AS h), :'j
 SELECT is((SELECT running_jobs FROM pulse.worker_status WHERE id = :ann), 450::bigint,
   'worker_status counts them');
 SELECT is((SELECT sum(running)::int FROM pulse.stats WHERE kind = 'task'), 450, 'so does stats');
-SELECT is(cardinality(pulse._running_ids(NULL)), 450, 'who looks for all running jobs finds them');
-SELECT is(cardinality(pulse._running_ids(NULL, 10)), 10, 'or as many as he wants');
-SELECT is(pulse._running_ids(:bob), '{}'::bigint[], 'another worker has none');
+SELECT
+  is(cardinality(pulse_internal.running_ids(NULL)), 450,
+     'who looks for all running jobs finds them');
+SELECT is(cardinality(pulse_internal.running_ids(NULL, 10)), 10, 'or as many as he wants');
+SELECT is(pulse_internal.running_ids(:bob), '{}'::bigint[], 'another worker has none');
 SELECT is(claimed_ids(:bob, 10), '{}', 'and gets none of them');
 
 SELECT clear();

@@ -19,7 +19,7 @@ SELECT set_eq(
   $$VALUES ('index_lane'), ('running_worker_id')$$, 'C code knows each generated column');
 SELECT is_empty(
   $$SELECT j.id, j.index_lane, r.index_lane, pg_get_expr(d.adbin, d.adrelid)
-      FROM pulse.job AS j CROSS JOIN LATERAL pulse._index_rules(j) AS r
+      FROM pulse.job AS j CROSS JOIN LATERAL pulse_internal.index_rules(j) AS r
       JOIN pg_attrdef AS d ON d.adrelid = 'pulse.job'::regclass
       JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
        AND a.attname = 'index_lane'
@@ -27,7 +27,7 @@ SELECT is_empty(
   'and computes the index lane as it does');
 SELECT is_empty(
   $$SELECT j.id, j.running_worker_id, r.running_worker_id, pg_get_expr(d.adbin, d.adrelid)
-      FROM pulse.job AS j CROSS JOIN LATERAL pulse._index_rules(j) AS r
+      FROM pulse.job AS j CROSS JOIN LATERAL pulse_internal.index_rules(j) AS r
       JOIN pg_attrdef AS d ON d.adrelid = 'pulse.job'::regclass
       JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
        AND a.attname = 'running_worker_id'
@@ -38,7 +38,7 @@ SELECT set_eq(
   $$SELECT i.indexrelid::regclass::text FROM pg_index AS i
      WHERE i.indrelid = 'pulse.job'::regclass$$,
   $$SELECT DISTINCT 'pulse.' || unnest(r.indexes)
-      FROM pulse.job AS j CROSS JOIN LATERAL pulse._index_rules(j) AS r$$,
+      FROM pulse.job AS j CROSS JOIN LATERAL pulse_internal.index_rules(j) AS r$$,
   'C code knows each index');
 
 -- Whether C code enters just the jobs that the predicate asks for.
@@ -51,7 +51,7 @@ DECLARE
 BEGIN
   EXECUTE format(
     'SELECT is_empty($q$SELECT job.id, job.state, job.in_place FROM pulse.job
-      WHERE (%s) <> (%L = ANY ((pulse._index_rules(job)).indexes))$q$, %L)',
+      WHERE (%s) <> (%L = ANY ((pulse_internal.index_rules(job)).indexes))$q$, %L)',
     predicate, name, format('%s has the jobs where %s', name, predicate)) INTO answer;
   RETURN answer;
 END $$;

@@ -1,6 +1,6 @@
 -- sql/preamble.sql: what CREATE EXTENSION takes for granted about the schema, and what it does not.
 \ir support/setup.psql
-SELECT plan(14);
+SELECT plan(15);
 
 CREATE ROLE pulse_mallory;
 CREATE ROLE pulse_owner SUPERUSER;
@@ -40,6 +40,8 @@ SELECT answers(
       FROM install_after('CREATE SCHEMA pulse AUTHORIZATION pulse_mallory')$$,
   ROW('42501', 'schema pulse belongs to role pulse_mallory', true),
   'a schema that somebody else made is refused');
+SELECT is((install_after('CREATE SCHEMA pulse_internal AUTHORIZATION pulse_mallory')).code, '42P06',
+          'a schema of the name of the internal one is refused, whoever made it');
 SELECT is((install_after('CREATE SCHEMA pulse',
                          format('GRANT CREATE ON SCHEMA pulse TO %s', who))).code, '42501',
           'so is one in which ' || who || ' may create')
@@ -52,7 +54,7 @@ SELECT answers(
   ROW('55000', true), 'and one with ' || what)
   FROM (VALUES
     ('CREATE TABLE pulse.notes ()', 'a table'),
-    ('CREATE FUNCTION pulse._check_name(text, varchar, int) RETURNS void LANGUAGE sql
+    ('CREATE FUNCTION pulse.get_job(int) RETURNS void LANGUAGE sql
        AS $f$ SELECT $f$', 'a function that fits a call of ours better'),
     ('CREATE FUNCTION pulse.now() RETURNS timestamptz LANGUAGE sql
        RETURN NULL::timestamptz',

@@ -10,7 +10,7 @@ DELETE FROM pulse.installation;
 DELETE FROM pulse.installation_witness;
 
 CREATE FUNCTION standing() RETURNS text
-  LANGUAGE sql AS $$ SELECT pulse._installation_standing() $$;
+  LANGUAGE sql AS $$ SELECT pulse_internal.installation_standing() $$;
 
 -- The epoch of a token or worker id.
 CREATE FUNCTION epoch(number bigint) RETURNS int
@@ -43,13 +43,13 @@ SELECT answers(
      FROM pulse.installation',
   ROW((SELECT oid FROM pg_database WHERE datname = current_database()),
       'pulse.job'::regclass::oid, (SELECT system_identifier FROM pg_control_system()), 0,
-      pulse._current_timeline(), NULL::text),
+      pulse_internal.current_timeline(), NULL::text),
   'the first worker id writes where this is');
 SELECT results_eq('SELECT installation_id FROM pulse.installation_witness',
   'SELECT id FROM pulse.installation',
   'and its witness');
 SELECT is(standing(), 'ours', 'from then on the installation is known');
-SELECT is(epoch(:ann), pulse._current_timeline(), 'it begins with the timeline');
+SELECT is(epoch(:ann), pulse_internal.current_timeline(), 'it begins with the timeline');
 SELECT given_worker('bob') AS bob \gset
 SELECT token AS first FROM pulse.claim(:ann) \gset
 SELECT is(rows_of('installation')::int, 1, 'later numbers write no other row');
@@ -79,14 +79,14 @@ ROLLBACK TO used;
 UPDATE pulse.installation SET timeline = 9;
 SELECT cmp_ok(epoch(given_worker()), '>', 9,
   'a timeline that was given up is not gone through again');
-SELECT is((SELECT timeline FROM pulse.installation), pulse._current_timeline(),
+SELECT is((SELECT timeline FROM pulse.installation), pulse_internal.current_timeline(),
   'the present one is noted');
 ROLLBACK TO used;
 
 UPDATE pulse.installation SET timeline = 0;
 SELECT given_worker() \g /dev/null
 SELECT answers('SELECT epoch_base, timeline, moved_at FROM pulse.installation',
-  ROW(0, pulse._current_timeline(), NULL::text), 'a later timeline needs no other base');
+  ROW(0, pulse_internal.current_timeline(), NULL::text), 'a later timeline needs no other base');
 ROLLBACK TO used;
 
 -- --- copies --------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ BEGIN
     WHEN 'pulse.job' THEN '(SELECT j FROM pulse.job AS j LIMIT 1)'
     WHEN 'pulse.heartbeat' THEN '(SELECT h FROM pulse.heartbeat AS h LIMIT 1)'
     WHEN 'pulse.job_spec' THEN '''(x,,,,,,,)''::%s'
-    WHEN 'pulse._ending' THEN '''(1,failed,x,,,,)''::%s'
+    WHEN 'pulse_internal.ending' THEN '''(1,failed,x,,,,)''::%s'
     WHEN 'json' THEN '''{}''::%s'
     WHEN 'interval' THEN '''1 s''::%s'
     WHEN 'timestamp with time zone' THEN 'now()'
@@ -34,7 +34,7 @@ CREATE TEMP TABLE calls AS
               FROM unnest(p.proargtypes) WITH ORDINALITY AS a (type, n))) AS call
     FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang,
          generate_series(0, p.pronargs) AS missing
-   WHERE p.pronamespace = 'pulse'::regnamespace AND l.lanname = 'c' AND p.prokind = 'f'
+   WHERE p.pronamespace::regnamespace::text ~ '^pulse' AND l.lanname = 'c' AND p.prokind = 'f'
      AND p.pronargs > 0 AND p.prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype);
 CREATE FUNCTION outcome(call text) RETURNS text
   LANGUAGE plpgsql AS $$
@@ -48,7 +48,7 @@ CREATE TEMP TABLE called AS SELECT c.*, outcome(c.call) FROM calls AS c;
 SELECT cmp_ok((SELECT count(*)::int FROM called), '>', 100, 'many calls came back');
 SELECT is_empty($$SELECT call, outcome FROM called WHERE outcome LIKE 'XX%'$$,
   'none with an internal error');
-SELECT is(outcome($$SELECT pulse._end_attempts('{"(1,,,,,,)"}')$$), '22004',
+SELECT is(outcome($$SELECT pulse_internal.end_attempts('{"(1,,,,,,)"}')$$), '22004',
   'nor does an ending without an outcome');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 

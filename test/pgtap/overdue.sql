@@ -159,15 +159,16 @@ SELECT claimed_ids(:ann, 1200) \g /dev/null
 SELECT travel('1 min');
 CREATE FUNCTION stepped(ends timestamptz) RETURNS text
   LANGUAGE sql AS $$
-  SELECT concat_ws(' ', s.workers_lost, s.jobs_requeued) FROM pulse._sweep(1000, ends) AS s
+  SELECT concat_ws(' ', s.workers_lost, s.jobs_requeued) FROM pulse_internal.sweep(1000, ends) AS s
 $$;
 SELECT is(stepped(clock_timestamp()), '1 500', 'a sweep whose time is up does one batch');
 SELECT is(stepped(clock_timestamp()), '1 500', 'of each kind');
 SELECT is(stepped('infinity'), '0 200', 'and leaves the rest to the next one');
 SELECT travel('0');
-SELECT ok(pulse._sweep_end() <= clock_timestamp() + interval '250 ms', 'its time is 250 ms');
+SELECT ok(pulse_internal.sweep_end() <= clock_timestamp() + interval '250 ms',
+          'its time is 250 ms');
 SELECT pulse.register_worker('quick', heartbeat_interval => '100 ms') \g /dev/null
-SELECT ok(pulse._sweep_end() <= clock_timestamp() + interval '25 ms',
+SELECT ok(pulse_internal.sweep_end() <= clock_timestamp() + interval '25 ms',
   'or a quarter of the shortest heartbeat_interval');
 DELETE FROM pulse.job;
 DELETE FROM pulse.attempt;

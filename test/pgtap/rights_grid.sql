@@ -323,10 +323,10 @@ SELECT is_empty(
        AND NOT (letter = 'w' AND split_part(call, ',', 1) IN ('claim', 'claim_job', 'held'))$$,
   'of another role''s job only an operator sees what it says, and a worker that has it');
 
--- A function is internal by its name or by its schema.
+-- A function is internal by its schema.
 CREATE TEMP VIEW routine AS
   SELECT p.oid, p.proname::text AS name,
-         n.nspname <> 'pulse' OR p.proname LIKE '\_%' AS is_internal
+         n.nspname <> 'pulse' AS is_internal
     FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
    WHERE n.nspname IN ('pulse', 'pulse_internal');
 SELECT is_empty(

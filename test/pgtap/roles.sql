@@ -1,7 +1,7 @@
 -- sql/roles.sql: the grid of who may do what. Everything in the catalogues must be in it, so that
 -- nothing new is granted, or forgotten, without somebody having decided so.
 \ir support/setup.psql
-SELECT plan(85);
+SELECT plan(87);
 
 SELECT expect_function(verb || kind, 'role regrole', 'void', 'volatile', 'invoker')
   FROM unnest('{grant_,revoke_}'::text[]) AS verb,
@@ -38,8 +38,9 @@ INSERT INTO grid
     ('grant_observer grant_operator grant_producer grant_worker revoke_observer revoke_operator '
      'revoke_producer revoke_worker', ''),
     -- What the views call.
-    ('_attachment_state _ended_live_us _interval _least_threshold_us _live_now_us _lost_way '
-     '_running_ids _setting_us _us stats', 'ob')
+    ('pulse_internal.attachment_state pulse_internal.ended_live_us pulse_internal.interval '
+     'pulse_internal.least_threshold_us pulse_internal.live_now_us pulse_internal.lost_way '
+     'pulse_internal.running_ids pulse_internal.setting_us pulse_internal.us stats', 'ob')
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES
@@ -61,22 +62,29 @@ BEGIN
                     FROM role_letter WHERE %s', may) USING object INTO letters;
   RETURN letters;
 END $$;
+CREATE FUNCTION full_name(schema oid, name name) RETURNS text
+  LANGUAGE sql AS $$
+  SELECT CASE schema WHEN 'pulse'::regnamespace THEN '' ELSE schema::regnamespace || '.' END || name
+$$;
 CREATE TEMP VIEW actual AS
-  SELECT 'function' AS class, proname::text AS name,
+  SELECT 'function' AS class, full_name(pronamespace, proname) AS name,
          letters_where('has_function_privilege(role, $1, ''EXECUTE'')', oid) AS letters
-    FROM pg_proc WHERE pronamespace = 'pulse'::regnamespace
+    FROM pg_proc WHERE pronamespace::regnamespace::text ~ '^pulse'
   UNION ALL
-  SELECT 'relation', relname,
+  SELECT 'relation', full_name(relnamespace, relname),
          letters_where('has_table_privilege(role, $1, ''SELECT'')', oid)
-    FROM pg_class WHERE relnamespace = 'pulse'::regnamespace AND relkind NOT IN ('i', 'S', 'c')
+    FROM pg_class WHERE relnamespace::regnamespace::text ~ '^pulse'
+     AND relkind NOT IN ('i', 'S', 'c')
   UNION ALL
-  SELECT 'type', typname, letters_where('has_type_privilege(role, $1, ''USAGE'')', oid)
-    FROM pg_type AS t WHERE typnamespace = 'pulse'::regnamespace AND typcategory <> 'A'
+  SELECT 'type', full_name(typnamespace, typname),
+         letters_where('has_type_privilege(role, $1, ''USAGE'')', oid)
+    FROM pg_type AS t WHERE typnamespace::regnamespace::text ~ '^pulse'
+     AND typcategory <> 'A'
      AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = t.typrelid AND c.relkind <> 'c');
 
 SELECT is_empty(
   $$SELECT class, name, letters FROM actual
-     WHERE (letters <> '' OR name NOT LIKE '\_%')
+     WHERE (letters <> '' OR name NOT LIKE 'pulse_internal.%')
        AND (class, name) NOT IN (SELECT g.class, g.name FROM grid AS g)$$,
   'there is no function, table, view or type about which the grid says nothing');
 SELECT is_empty(
@@ -89,32 +97,36 @@ SELECT is_empty(
   'each kind of role has the rights of the grid, and no others');
 SELECT is_empty(
   $$SELECT role, oid::regclass FROM role_letter, pg_class
-     WHERE relnamespace = 'pulse'::regnamespace AND relkind IN ('r', 'v', 'p', 'm')
+     WHERE relnamespace::regnamespace::text ~ '^pulse' AND relkind IN ('r', 'v', 'p', 'm')
        AND has_table_privilege(role, oid, 'INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER')$$,
   'nobody but the owner changes, truncates or refers to a table, or puts a trigger on it');
 SELECT is_empty(
   $$SELECT role, oid::regclass FROM role_letter, pg_class
-     WHERE relnamespace = 'pulse'::regnamespace
+     WHERE relnamespace::regnamespace::text ~ '^pulse'
        AND CASE relkind WHEN 'S'
              THEN has_sequence_privilege(role, oid, 'USAGE,SELECT,UPDATE') END$$,
   'nobody else draws an id or a token, or sees which was last');
 SELECT is(letters_where('has_schema_privilege(role, $1, ''USAGE'')', 'pulse'::regnamespace), 'pwob',
   'who has a right may use the schema');
-SELECT is(letters_where('has_schema_privilege(role, $1, ''CREATE'')', 'pulse'::regnamespace), '',
-  'nobody else may create in it');
+SELECT is(
+  letters_where('has_schema_privilege(role, $1, ''USAGE'')', 'pulse_internal'::regnamespace), 'ob',
+  'who reads views may use what they call');
+SELECT is(letters_where('has_schema_privilege(role, $1, ''CREATE'')', schema), '',
+  format('nobody else may create in %s', schema))
+  FROM unnest('{pulse,pulse_internal}'::regnamespace[]) AS schema;
 CREATE FUNCTION passed_on() RETURNS SETOF text
   LANGUAGE sql AS $$
   SELECT acl::text FROM (
-    SELECT proacl FROM pg_proc WHERE pronamespace = 'pulse'::regnamespace
-    UNION ALL SELECT relacl FROM pg_class WHERE relnamespace = 'pulse'::regnamespace
-    UNION ALL SELECT typacl FROM pg_type WHERE typnamespace = 'pulse'::regnamespace
-    UNION ALL SELECT nspacl FROM pg_namespace WHERE nspname = 'pulse') AS all_acls (acl)
+    SELECT proacl FROM pg_proc WHERE pronamespace::regnamespace::text ~ '^pulse'
+    UNION ALL SELECT relacl FROM pg_class WHERE relnamespace::regnamespace::text ~ '^pulse'
+    UNION ALL SELECT typacl FROM pg_type WHERE typnamespace::regnamespace::text ~ '^pulse'
+    UNION ALL SELECT nspacl FROM pg_namespace WHERE nspname ~ '^pulse') AS all_acls (acl)
    WHERE EXISTS (SELECT FROM aclexplode(acl) AS a WHERE a.is_grantable)
 $$;
 SELECT is_empty('SELECT passed_on()', 'nobody may pass on what was granted');
 SELECT is_empty(
   $$SELECT oid::regclass, attacl FROM pg_class JOIN pg_attribute ON attrelid = oid
-     WHERE relnamespace = 'pulse'::regnamespace AND attacl IS NOT NULL$$,
+     WHERE relnamespace::regnamespace::text ~ '^pulse' AND attacl IS NOT NULL$$,
   'no column is granted by itself');
 
 -- --- the grid, walked ---------------------------------------------------------------------------
@@ -135,12 +147,13 @@ $$;
 -- A refusal for want of this right; other errors are the business of other tests.
 CREATE FUNCTION is_barred(statement text, role name, object text) RETURNS boolean
   LANGUAGE sql AS $$
-  SELECT s.code = '42501' AND s.message LIKE '%denied for %' || object || '%'
+  SELECT s.code = '42501'
+     AND s.message LIKE ANY (ARRAY['%denied for %' || object || '%', '%schema pulse_internal'])
     FROM refusal_of(statement, role) AS s
 $$;
 SELECT is_empty(
   $$SELECT r.role, g.name FROM grid AS g
-      JOIN pg_proc AS p ON p.proname = g.name AND p.pronamespace = 'pulse'::regnamespace,
+      JOIN pg_proc AS p ON full_name(p.pronamespace, p.proname) = g.name,
            role_letter AS r
      WHERE g.class = 'function' AND g.name <> 'tick' AND r.letter <> 'n'
        AND is_barred(call_of(p.oid), r.role, p.proname)
@@ -199,12 +212,12 @@ CREATE FUNCTION acls() RETURNS text
   SELECT md5(string_agg(a, ',' ORDER BY a)) FROM (
     SELECT concat_ws(' ', class, name, e.grantee, e.privilege_type) FROM (
       SELECT 'p' AS class, oid::regprocedure::text AS name, proacl AS acl FROM pg_proc
-       WHERE pronamespace = 'pulse'::regnamespace
+       WHERE pronamespace::regnamespace::text ~ '^pulse'
       UNION ALL SELECT 'c', oid::regclass::text, relacl FROM pg_class
-       WHERE relnamespace = 'pulse'::regnamespace
+       WHERE relnamespace::regnamespace::text ~ '^pulse'
       UNION ALL SELECT 't', oid::regtype::text, typacl FROM pg_type
-       WHERE typnamespace = 'pulse'::regnamespace
-      UNION ALL SELECT 'n', nspname, nspacl FROM pg_namespace WHERE nspname = 'pulse') AS o,
+       WHERE typnamespace::regnamespace::text ~ '^pulse'
+      UNION ALL SELECT 'n', nspname, nspacl FROM pg_namespace WHERE nspname ~ '^pulse') AS o,
       aclexplode(o.acl) AS e) AS one (a)
 $$;
 CREATE TEMP TABLE kind AS SELECT unnest('{producer,worker,operator,observer}'::text[]) AS kind;

@@ -161,7 +161,7 @@ SELECT pulse.heartbeat(:ann) \g /dev/null
 SELECT travel('16 s');
 SELECT is(swept(), 'nothing', 'nor one that beats from another session');
 ROLLBACK TO in_grace;
-UPDATE pulse.heartbeat SET beat_live_us = pulse._live_now_us() WHERE worker_id = :ann;
+UPDATE pulse.heartbeat SET beat_live_us = pulse_internal.live_now_us() WHERE worker_id = :ann;
 SELECT travel('16 s');
 SELECT is(swept(), 'nothing', 'nor one that has claimed since, which is a beat too');
 ROLLBACK TO detached;
@@ -194,8 +194,8 @@ SELECT travel('0');
 SET LOCAL pulse.disconnect_grace = '1h';
 UPDATE pulse.clock SET last_tick = clock_timestamp() - interval '4 s';
 UPDATE pulse.heartbeat SET beat_live_us = 0, threshold_us = 1000000000000, detached_live_us = NULL,
-  attachment = :ended, incarnation = pulse._incarnation() WHERE worker_id = :ann;
-SELECT pulse._ended_live_us(:ended) AS ended_live_us \gset
+  attachment = :ended, incarnation = pulse_internal.incarnation() WHERE worker_id = :ann;
+SELECT pulse_internal.ended_live_us(:ended) AS ended_live_us \gset
 SELECT pulse.sweep() \g /dev/null
 SELECT is((SELECT detached_live_us FROM pulse.heartbeat WHERE worker_id = :ann),
   :ended_live_us::bigint, 'the tick of the sweep does not hide when a session ended');

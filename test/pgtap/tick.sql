@@ -7,7 +7,8 @@ SELECT expect_function('tick', '', 'json', 'volatile', 'definer');
 -- When somebody swept last, as the clock tells it.
 CREATE FUNCTION last_swept(ago interval) RETURNS void
   LANGUAGE sql AS $$
-  UPDATE pulse.clock SET last_tick = clock_timestamp() - ago, timeline = pulse._current_timeline()
+  UPDATE pulse.clock SET last_tick = clock_timestamp() - ago,
+    timeline = pulse_internal.current_timeline()
 $$;
 CREATE FUNCTION ticked(field text = NULL) RETURNS text
   LANGUAGE sql AS $$
@@ -61,15 +62,16 @@ SELECT is((SELECT concat_ws(' ', t ->> 'pruned', t ->> 'more') FROM pulse.tick()
 
 INSERT INTO pulse.attempt (job_id, token, attempt, ended_at, outcome)
 SELECT n, 1, 1, now() - interval '31 d', 'failed' FROM generate_series(1, 2500) AS n;
-SELECT answers('SELECT * FROM pulse._prune_for(interval ''0'')', ROW(1000, true),
+SELECT answers('SELECT * FROM pulse_internal.prune_for(interval ''0'')', ROW(1000, true),
   'deletion ends when its time is up, and tells that more remains');
 SELECT given_worker() AS ann \gset
 SELECT given_claimed_job(:ann) FROM generate_series(1, 1100) \g /dev/null
 SELECT travel('1 min');
 SELECT is((SELECT concat_ws(' ', f.result ->> 'jobs_requeued', f.more)
-             FROM pulse._sweep_for(interval '0') AS f), '500 t', 'so do its sweeps');
+             FROM pulse_internal.sweep_for(interval '0') AS f), '500 t', 'so do its sweeps');
 SELECT is((SELECT concat_ws(' ', f.result ->> 'jobs_requeued', f.more)
-             FROM pulse._sweep_for(interval '1 min') AS f), '600 f', 'the next does the rest');
+             FROM pulse_internal.sweep_for(interval '1 min') AS f), '600 f',
+             'the next does the rest');
 
 -- --- refusals ------------------------------------------------------------------------------------
 

@@ -43,14 +43,14 @@ SELECT lives_ok($$SELECT (NULL::pulse.claimed_job).token$$, 'a claimed_job can b
 
 SELECT is_empty(
   $$SELECT t.typname FROM pg_type AS t
-     WHERE t.typnamespace = 'pulse'::regnamespace AND t.typtype IN ('e', 'c')
+     WHERE t.typnamespace::regnamespace::text ~ '^pulse' AND t.typtype IN ('e', 'c')
        AND (t.typrelid = 0 OR EXISTS (SELECT FROM pg_class AS c
                                        WHERE c.oid = t.typrelid AND c.relkind = 'c'))
        AND obj_description(t.oid, 'pg_type') IS NULL$$,
   'every type has a comment');
 SELECT is_empty(
   $$SELECT t.typname FROM pg_type AS t
-     WHERE t.typnamespace = 'pulse'::regnamespace AND t.typtype IN ('e', 'c')
+     WHERE t.typnamespace::regnamespace::text ~ '^pulse' AND t.typtype IN ('e', 'c')
        AND (t.typrelid = 0 OR EXISTS (SELECT FROM pg_class AS c
                                        WHERE c.oid = t.typrelid AND c.relkind = 'c'))
        AND has_type_privilege('public', t.oid, 'USAGE')$$,

@@ -11,7 +11,7 @@ SET LOCAL client_min_messages = error;
 CREATE EXTENSION IF NOT EXISTS pgtap;
 DROP EXTENSION IF EXISTS pg_pulse;
 \ir support/catalogue.sql
-SELECT plan(17);
+SELECT plan(18);
 
 CREATE EXTENSION pg_pulse;
 CREATE TEMPORARY TABLE fresh AS SELECT * FROM pg_temp.catalogue();
@@ -50,6 +50,10 @@ ROLLBACK TO ready;
 CREATE FUNCTION pulse.tick() RETURNS json LANGUAGE sql AS $$ SELECT NULL::json $$;
 SELECT throws_ok('ALTER EXTENSION pg_pulse UPDATE', '42723', NULL,
   'what is new in this version is created, not adopted from whoever planted it');
+ROLLBACK TO ready;
+CREATE SCHEMA pulse_internal;
+SELECT throws_ok('ALTER EXTENSION pg_pulse UPDATE', '42P06', NULL,
+  'nor is a schema adopted in which another role could create');
 ROLLBACK TO ready;
 
 ALTER EXTENSION pg_pulse UPDATE;

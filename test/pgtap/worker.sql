@@ -25,7 +25,7 @@ SELECT answers(
   ROW(NULL, NULL, NULL, NULL, interval '5 s'),
   'a worker need not tell more than its name and then serves every task');
 SELECT cmp_ok(given_worker('ann'), '>', :ann::bigint, 'a name may be used twice, an id never');
-SELECT is(:ann::bigint >> 40, pulse._current_timeline()::bigint,
+SELECT is(:ann::bigint >> 40, pulse_internal.current_timeline()::bigint,
   'a worker id begins with the timeline of the server, as a token does');
 SELECT is((SELECT status FROM pulse.heartbeat(:ann)), 'alive', 'a registered worker is alive');
 SELECT id AS cat FROM pulse.register_worker('cat', '{}') \gset

@@ -30,11 +30,11 @@ sub introduction {
     my $toc = join ' · ', map { "[$_](#" . lc(s/ /-/gr) . ')' }
       (map { $_->{name} } @groups), 'Views and tables', 'Types';
     return mark(), "# Functions\n", <<'TEXT', "$toc\n";
-What the schema `pulse` offers. Nothing is granted to PUBLIC: a role executes what its kind was
-granted (`grant_producer`, `grant_worker`, `grant_operator`, `grant_observer`). The owner of the
-extension executes everything. A function runs with the rights of that owner (`SECURITY DEFINER`)
-unless its entry says `SECURITY INVOKER`. A name that begins with an underscore is the extension's
-own.
+What the schema `pulse` offers; `\df+ pulse.*` shows the same. No program calls what stands in the
+schema `pulse_internal`. Nothing is granted to PUBLIC: a role executes what its kind was granted
+(`grant_producer`, `grant_worker`, `grant_operator`, `grant_observer`). The owner of the extension
+executes everything. A function runs with the rights of that owner (`SECURITY DEFINER`) unless its
+entry says `SECURITY INVOKER`.
 
 PostgreSQL calls a function only with arguments of its types: an argument of type `jsonb` needs the
 cast `::json`, a `bigint` one `::int`. Without it the server says that the

@@ -43,9 +43,9 @@ END $$;
 CREATE FUNCTION promote_queues() RETURNS void
   LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM pulse._reconcile_queues();
+  PERFORM pulse_internal.reconcile_queues();
   -- Other tests may have left marks of queues that were rolled back.
-  WHILE pulse._promote_marked(256) LOOP END LOOP;
+  WHILE pulse_internal.promote_marked(256) LOOP END LOOP;
 END $$;
 
 -- --- what is seen -------------------------------------------------------------------------------
@@ -160,7 +160,8 @@ BEGIN
   RETURN is(contents(), before, description);
 END $$;
 
--- Six assertions about a function of the schema pulse: what the contract says of its signature.
+-- Six assertions about a function: what the contract says of its signature. A name without a
+-- schema is one of the schema pulse.
 CREATE FUNCTION expect_function(
     name text, arguments text, result text, volatility text, security text)
   RETURNS SETOF text
@@ -169,7 +170,8 @@ DECLARE
   found pg_proc;
 BEGIN
   SELECT p.* INTO found FROM pg_proc AS p
-   WHERE p.pronamespace = 'pulse'::regnamespace AND p.proname = expect_function.name;
+   WHERE format('%s.%s', p.pronamespace::regnamespace, p.proname)
+           IN (expect_function.name, 'pulse.' || expect_function.name);
   RETURN NEXT is(pg_get_function_arguments(found.oid), arguments, name || ' takes its arguments');
   RETURN NEXT is(CASE found.prokind WHEN 'p' THEN 'procedure' ELSE pg_get_function_result(found.oid)
                  END, result, name || ' returns ' || result);
