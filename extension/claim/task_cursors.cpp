@@ -109,6 +109,7 @@ void close_cursors(Claim* claim) {
       note_more(cursor->bit);
     if (cursor->is_open) close_cursor(claim, cursor);
   }
+  // Without the signal, waiters look again up to 100 ms later.
   if (claim->has_lowered_due) signal_waiters(kTimerOwners);
 }
 

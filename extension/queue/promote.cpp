@@ -270,7 +270,7 @@ Promotion promote_marked(int room, int max_marks) {
 }
 
 void mark_fallen_due() {
-  DatabaseState* database = queue_state();
+  DatabaseState* database = this_database();
   TimestampTz now = wall_now();
   if (!database || pg_atomic_read_u64(&database->parked_due) > static_cast<uint64>(now)) return;
   FallenDueScan fallen_due = begin_fallen_due_scan(database);
@@ -298,7 +298,7 @@ void mark_fallen_due() {
 }
 
 int reconcile_queues(int max_count, TimestampTz ends) {
-  DatabaseState* database = queue_state();
+  DatabaseState* database = this_database();
   // Without shared memory no mark could tell a later call of a queue.
   bool is_bounded = database && (max_count > 0 || ends != DT_NOEND);
   if (!is_bounded) record_full_check(database);

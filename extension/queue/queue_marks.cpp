@@ -1,6 +1,5 @@
 #include "queue/queue_marks.hpp"
 
-#include "access/catalog.hpp"
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
 #include "wake/waiters.hpp"
@@ -21,19 +20,8 @@ void record_check(uint64 seen) {
 
 }  // namespace
 
-DatabaseState* queue_state() {
-  DatabaseState* database = this_database();
-  if (!database || pg_atomic_read_u32(&database->job) == catalog()->job) return database;
-  // If two sessions find a new installation at once, the second resets what the first did, and
-  // those queues are checked again.
-  pg_atomic_write_u64(&database->reconciled_at, 0);
-  pg_atomic_write_u64(&database->parked_seen, 0);
-  pg_atomic_write_u32(&database->job, catalog()->job);
-  return database;
-}
-
 bool is_look_at_all_due() {
-  DatabaseState* database = queue_state();
+  DatabaseState* database = this_database();
   return database && pg_atomic_read_u64(&database->reconciled_at) == 0;
 }
 

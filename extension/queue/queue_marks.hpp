@@ -1,17 +1,12 @@
 // Shared memory about queues: the queue marks, parked_seen and reconciled_at of DatabaseState. A
-// mark says that a queue may have something to promote. All of it belongs to one installation; the
-// next installation starts empty.
+// mark says that a queue may have something to promote.
 #pragma once
 
 #include "server/shared_memory.hpp"
 
 namespace pulse {
 
-// The state of this database, reset if it belongs to another installation; NULL where there is
-// none.
-DatabaseState* queue_state();
-
-// True when no session has checked all queues since the server's start or CREATE EXTENSION.
+// True when no session has checked all queues since this database took its place in shared memory.
 bool is_look_at_all_due();
 
 void mark_queue(DatabaseState* database, int slot);

@@ -48,8 +48,8 @@ void reset_database(DatabaseState* database) {
   init_all(0, &maintainer->process, &maintainer->is_serving, &maintainer->next_start,
            &maintainer->last_sweep, &maintainer->reported_at, &maintainer->reported_sqlstate);
   init_all(static_cast<uint64>(MaintainerEnd::kDied), &maintainer->end);
-  init_all(0, &database->job, &database->reconciled_at, &database->next_slot,
-           &database->any_generation, &database->parked_seen);
+  init_all(0, &database->reconciled_at, &database->next_slot, &database->any_generation,
+           &database->parked_seen);
   init_all(kNever, &database->parked_due, &database->sweep_due, &database->wake_check_due);
   for (int i = 0; i < kTaskBits; i++) {
     init_all(0, &database->generation[i]);

@@ -61,8 +61,6 @@ struct WakeGroup {
 struct DatabaseState {
   // The database; 0: the slot is free.
   pg_atomic_uint32 oid;
-  // The oid of pulse.job, to which the queue fields apply.
-  pg_atomic_uint32 job;
   // When all queues were last checked; 0: not since the start.
   pg_atomic_uint64 reconciled_at;
   pg_atomic_uint32 next_slot;  // of the queues, where the next sweep continues

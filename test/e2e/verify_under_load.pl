@@ -113,6 +113,27 @@ for (@workers, @sessions) {
 $preparer->quit;
 cmp_ok(value($node, 'SELECT count(*) FROM pulse.finished_job'), '>', 100, 'many jobs ran');
 
+# A place that COMMIT PREPARED frees has no mark before the next sweep, for which verify() waits.
+value($node, 'DELETE FROM pulse.job');
+my $ender = Pulse::SqlWorker->new($node, 'ender');
+my ($blocking, $behind) = map { add_job($node, 'work', q{queue_name => 'two'}) } 1 .. 2;
+my ($claimed, $token) = split /\|/,
+    value($node, 'SELECT id, token FROM pulse.claim(' . $ender->id . ')');
+is($claimed, $blocking, 'a worker has the first of two jobs of a queue');
+value($node, "UPDATE pulse.job SET run_at = now() - interval '1 hour',
+    updated_at = now() - interval '1 hour' WHERE id = $behind");
+value($node, 'SELECT pulse.sweep()');
+value($node, "BEGIN; SELECT pulse.complete($blocking, $token); PREPARE TRANSACTION 'p'");
+value($node, "COMMIT PREPARED 'p'");
+my $observer = Pulse::Session->new($node);
+$observer->ask('SELECT count(*) FROM pulse.verify()');
+wait_until($node, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'},
+    'verify() looks again');
+value($node, 'SELECT pulse.sweep()');
+is($observer->answer, 0, 'and is silent after the sweep');
+$observer->quit;
+$ender->quit;
+
 # A job parked by hand is still found, once no sweep repairs it.
 my $stranded = add_job($node, 'work', q{queue_name => 'lost'});
 value($node, "UPDATE pulse.job SET run_at = now() - interval '1 hour',
