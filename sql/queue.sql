@@ -1,13 +1,36 @@
 -- Settings of named queues. A change takes the queue's lock, so that no promotion runs beside it.
 
 -- Unclaimed open jobs go back behind the queue, which the next promotion opens under the new
--- settings.
+-- settings. Where a claim holds one, the operator waits for that row and holds no other meanwhile:
+-- a worker that ends several jobs in one transaction closes no circle of waits.
 CREATE OR REPLACE FUNCTION pulse_internal.park_open(queue_name text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  locked_id bigint;
 BEGIN
-  UPDATE pulse.job AS j SET state = 'parked'
-   WHERE j.queue_name = park_open.queue_name AND j.state = 'ready' AND j.index_lane <> 'p';
+  LOOP
+    BEGIN
+      UPDATE pulse.job AS j SET state = 'parked'
+       WHERE j.id IN (SELECT o.id FROM pulse.job AS o
+                       WHERE o.queue_name = park_open.queue_name AND o.state = 'ready'
+                         AND o.index_lane <> 'p'
+                         FOR UPDATE SKIP LOCKED);
+      SELECT o.id INTO locked_id FROM pulse.job AS o
+       WHERE o.queue_name = park_open.queue_name AND o.state = 'ready' AND o.index_lane <> 'p'
+       LIMIT 1;
+      EXIT WHEN locked_id IS NULL;
+      RAISE EXCEPTION 'a claim holds an open job' USING ERRCODE = 'PU101';
+    EXCEPTION WHEN SQLSTATE 'PU101' THEN
+      NULL;  -- the rows are free again
+    END;
+    BEGIN
+      PERFORM FROM pulse.job AS j WHERE j.id = locked_id FOR UPDATE;
+      RAISE EXCEPTION 'the claim has ended' USING ERRCODE = 'PU101';
+    EXCEPTION WHEN SQLSTATE 'PU101' THEN
+      NULL;
+    END;
+  END LOOP;
   PERFORM pulse_internal.note_queue(queue_name);
 END $$;
 COMMENT ON FUNCTION pulse_internal.park_open(text) IS
