@@ -31,7 +31,7 @@ SQL_FUNCTIONS += add cancel
 # Workers
 SQL_FUNCTIONS += worker claim in_place_claim heartbeat progress wait attempt finish fence handler
 # Recovery
-SQL_FUNCTIONS += lost sweep host_check
+SQL_FUNCTIONS += lost returned sweep host_check
 # Operators
 SQL_FUNCTIONS += retry operators worker_control prune tick cron
 # Monitoring

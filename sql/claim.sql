@@ -76,6 +76,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.unclaimable_reason(job pulse.job) RETU
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   owner pulse.heartbeat;
+  live_us bigint := pulse_internal.live_now_us();
 BEGIN
   IF job.state = 'parked' THEN
     RETURN 'parked';
@@ -83,11 +84,14 @@ BEGIN
     RETURN CASE WHEN job.run_at > pulse.now() THEN 'future' END;
   END IF;
   SELECT * INTO owner FROM pulse.heartbeat AS h WHERE h.worker_id = job.worker_id;
-  IF owner.worker_id IS NULL OR owner.verdict IN ('lost', 'stopped')
-     OR pulse_internal.lost_way(owner, pulse_internal.live_now_us()) IS NOT NULL THEN
+  IF owner.worker_id IS NULL THEN
     RETURN NULL;
+  ELSIF owner.verdict NOT IN ('lost', 'stopped')
+     AND pulse_internal.lost_way(owner, live_us) IS NULL THEN
+    RETURN 'running';
   END IF;
-  RETURN 'running';
+  RETURN CASE WHEN pulse_internal.may_still_run(owner, live_us)
+                   AND pulse_internal.is_killed(job.identifier) THEN 'running' END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.unclaimable_reason(pulse.job) IS
   'Returns why no worker may claim a job: parked, future or running (its owner lives); NULL for a '

@@ -58,6 +58,26 @@ COMMENT ON FUNCTION pulse_internal.answer_for_jobs(bigint, bigint[]) IS
   'Returns the answer to the heartbeat of a worker that holds jobs, names some, or missed some '
   'last time.';
 
+-- A worker that says so lives. What force_unlock_workers took counts no crash in the first place.
+CREATE OR REPLACE FUNCTION pulse_internal.answer_lost(
+    worker_id bigint, job_ids bigint[],
+    OUT status text, OUT revoked bigint[], OUT cancelled bigint[])
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE pulse.heartbeat AS h SET lost_cause = 'returned'
+   WHERE h.worker_id = answer_lost.worker_id AND h.verdict = 'lost'
+     AND h.lost_cause IN ('session', 'host', 'silence');
+  IF FOUND THEN
+    PERFORM pulse_internal.note_sweep_due(clock_timestamp());
+  END IF;
+  status := 'lost';
+  revoked := coalesce(job_ids, '{}');
+  cancelled := '{}';
+END $$;
+COMMENT ON FUNCTION pulse_internal.answer_lost(bigint, bigint[]) IS
+  'Returns the answer to the heartbeat of a worker that has ended or is unknown, which must stop '
+  'every job that it names; notes that a lost one has returned.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.beat_beside(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_beat_beside';
 COMMENT ON FUNCTION pulse_internal.beat_beside(bigint) IS
@@ -72,5 +92,5 @@ COMMENT ON FUNCTION pulse.heartbeat(bigint, bigint[]) IS
   'Records that the worker lives. status: alive, draining, stopping or lost (also for an unknown '
   'or stopped worker). job_ids names exactly the jobs that the worker knows of; NULL says nothing '
   'about jobs. revoked: jobs of job_ids whose claim is lost. A job that two heartbeats in a row do '
-  'not name is given back. cancelled: jobs that the worker must end. Raises no error for any '
-  'worker.';
+  'not name is given back. cancelled: jobs that the worker must end. After the heartbeat of a lost '
+  'worker, a sweep takes back the crashes that its loss counted. Raises no error for any worker.';

@@ -55,7 +55,9 @@ BEGIN
   LOOP
     -- A worker with a claim in progress is left to the next sweep.
     IF pulse_internal.try_lock_worker(gone.worker_id) THEN
-      PERFORM pulse.declare_lost(gone.worker_id, format('gone from host %s', gone.hostname));
+      -- It may be cut off only, in a container of its own.
+      PERFORM pulse_internal.declare_lost(
+        gone.worker_id, 'host', format('gone from host %s', gone.hostname), false);
     END IF;
   END LOOP;
   RETURN QUERY

@@ -2,6 +2,16 @@
 -- that it changes without waiting, and judges again on the locked row. Lock order: heartbeat row,
 -- worker lock, job rows by id, job keys.
 
+CREATE OR REPLACE FUNCTION pulse_internal.is_silent(beat pulse.heartbeat, live_us bigint)
+  RETURNS boolean
+  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN live_us - beat.beat_live_us
+         > greatest(beat.threshold_us, pulse_internal.least_threshold_us(beat.interval_us));
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_silent(pulse.heartbeat, bigint) IS
+  'Returns whether the last heartbeat of this worker is older than its threshold.';
+
 -- Judges one version of a heartbeat row. Each sweep asks for each worker.
 CREATE OR REPLACE FUNCTION pulse_internal.lost_way(beat pulse.heartbeat, live_us bigint)
   RETURNS text
@@ -14,9 +24,7 @@ BEGIN
       THEN 'session'
     WHEN beat.attachment IS NOT NULL AND beat.detached_live_us IS NULL AND beat.interval_us = 0
       THEN NULL
-    WHEN live_us - beat.beat_live_us
-         > greatest(beat.threshold_us, pulse_internal.least_threshold_us(beat.interval_us))
-      THEN 'silence' END;
+    WHEN pulse_internal.is_silent(beat, live_us) THEN 'silence' END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.lost_way(pulse.heartbeat, bigint) IS
   'Returns why this worker counts as lost: session (its attached session ended), silence (no '
@@ -157,9 +165,33 @@ COMMENT ON FUNCTION pulse_internal.mark_all_lost(bigint, int, timestamptz) IS
   'Marks at most max_count lost workers, one at least, until that time; returns how many, and how '
   'many running jobs belong to lost workers that it skipped because of a lock.';
 
+-- A session also ends where a network is cut, and no server can tell that from a dead process. A
+-- worker ends the tasks of on_unreachable 'kill' before its threshold is over, and reads "lost" at
+-- its next beat. A worker without heartbeats has declared its session to be its life.
+CREATE OR REPLACE FUNCTION pulse_internal.may_still_run(beat pulse.heartbeat, live_us bigint)
+  RETURNS boolean
+  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN beat.interval_us > 0 AND NOT pulse_internal.is_silent(beat, live_us)
+         AND CASE beat.verdict WHEN 'stopped' THEN false
+               WHEN 'lost' THEN beat.lost_cause IN ('session', 'host', 'returned') ELSE true END;
+END $$;
+COMMENT ON FUNCTION pulse_internal.may_still_run(pulse.heartbeat, bigint) IS
+  'Returns whether a worker that counts as lost may yet live and run tasks, so that jobs of tasks '
+  'with on_unreachable kill stay with it.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_killed(identifier text) RETURNS boolean
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM pulse.task AS t
+                  WHERE t.identifier = is_killed.identifier AND t.on_unreachable = 'kill');
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_killed(text) IS
+  'Returns whether workers end this task while the database is out of reach.';
+
 -- A dead owner is lost, stopped, or has no row (after a restore).
 CREATE OR REPLACE FUNCTION pulse_internal.dead_owners()
-  RETURNS TABLE (worker_id bigint, outcome text, cause text, reason text)
+  RETURNS TABLE (worker_id bigint, outcome text, cause text, reason text, keeps_killed boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
   SET enable_seqscan = off SET jit = off AS $$
@@ -177,11 +209,12 @@ BEGIN
   )
   SELECT o.worker_id,
          -- An orderly end counts no crash; the job's row was locked while its worker deregistered.
-         CASE WHEN w.state = 'stopped' OR h.lost_cause = 'hand' THEN 'interrupted'
+         CASE WHEN w.state = 'stopped' OR h.lost_cause IN ('hand', 'returned') THEN 'interrupted'
               ELSE 'lost' END,
-         coalesce(h.lost_cause, 'silence'),
+         coalesce(nullif(h.lost_cause, 'returned'), 'silence'),
          format('worker %s%s was lost: %s', o.worker_id, ' (' || w.name || ')',
-                coalesce(w.reason, 'it is not registered here'))
+                coalesce(w.reason, 'it is not registered here')),
+         coalesce(pulse_internal.may_still_run(h, pulse_internal.live_now_us()), false)
     FROM owner AS o
     LEFT JOIN pulse.heartbeat AS h ON h.worker_id = o.worker_id
     LEFT JOIN pulse.worker AS w ON w.id = o.worker_id
@@ -189,43 +222,45 @@ BEGIN
    ORDER BY h.beat_live_us NULLS FIRST;
 END $$;
 COMMENT ON FUNCTION pulse_internal.dead_owners() IS
-  'Returns the owners of running jobs that are not alive, and why.';
+  'Returns the owners of running jobs that are not alive, and why; keeps_killed: jobs of tasks '
+  'with on_unreachable kill stay with it yet.';
 
 -- One query computes the backoff of all its jobs; an attempt that was interrupted ignores it. A
 -- second pass is of use only where other transactions hold some of the jobs that the first read.
 CREATE OR REPLACE FUNCTION pulse_internal.recover_owner(
-    worker_id bigint, outcome text, cause text, reason text, max_count int)
+    worker_id bigint, outcome text, cause text, reason text, keeps_killed boolean, max_count int)
   RETURNS TABLE (id bigint, state text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   left_to_end int := max_count;
   candidates int := max_count;
+  held bigint[];
   endings pulse_internal.ending[];
   tokens bigint[];
   ended int;
 BEGIN
   LOOP
+    held := pulse_internal.running_ids(recover_owner.worker_id, candidates);
     SELECT
       array_agg(ROW(j.id, outcome, reason, true, pulse_internal.backoff(t, j.attempts), NULL, cause)
                      ::pulse_internal.ending ORDER BY j.id),
            array_agg(j.token ORDER BY j.id)
       INTO endings, tokens
       FROM pulse.job AS j LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
-     WHERE j.id = ANY (pulse_internal.running_ids(recover_owner.worker_id, candidates))
-       AND j.state = 'running' AND j.worker_id = recover_owner.worker_id;
+     WHERE j.id = ANY (held) AND j.state = 'running' AND j.worker_id = recover_owner.worker_id
+       AND NOT (keeps_killed AND coalesce(t.on_unreachable, 'continue') = 'kill');
     RETURN QUERY SELECT e.id, e.state
       FROM pulse_internal.end_attempts(endings, tokens, left_to_end) AS e;
     GET DIAGNOSTICS ended = ROW_COUNT;
     left_to_end := left_to_end - ended;
-    EXIT WHEN candidates IS NULL OR left_to_end = 0
-              OR coalesce(cardinality(endings), 0) < candidates;
+    EXIT WHEN candidates IS NULL OR left_to_end = 0 OR cardinality(held) < candidates;
     candidates := NULL;
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse_internal.recover_owner(bigint, text, text, text, int) IS
-  'Ends the attempts of at most max_count running jobs of a worker that is not alive; NULL means '
-  'all. Never waits.';
+COMMENT ON FUNCTION pulse_internal.recover_owner(bigint, text, text, text, boolean, int) IS
+  'Ends the attempts of at most max_count running jobs of a worker that is not alive, NULL means '
+  'all; keeps_killed: but for those of tasks with on_unreachable kill. Never waits.';
 
 -- Each notification names all its jobs, 100 at most, and is far below the server's limit of 8,000
 -- bytes. None is sent while the notification queue is nearly full, which would make the recovery

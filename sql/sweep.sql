@@ -124,14 +124,17 @@ BEGIN
       END IF;
       SELECT array_agg(r.id ORDER BY r.id), array_agg(r.state) INTO ids, states
         FROM pulse_internal.recover_owner(
-          owner.worker_id, owner.outcome, owner.cause, owner.reason, wanted) AS r;
+          owner.worker_id, owner.outcome, owner.cause, owner.reason, owner.keeps_killed, wanted)
+             AS r;
       result := pulse_internal.count_recovered(result, states);
       PERFORM pulse_internal.announce(owner.cause, owner.worker_id, owner.reason, ids);
       EXIT WHEN coalesce(cardinality(ids), 0) < wanted;
     END LOOP;
     PERFORM pulse_internal.forget_ended(owner.worker_id);
-    result.jobs_skipped_locked := result.jobs_skipped_locked
-      + cardinality(pulse_internal.running_ids(owner.worker_id));
+    IF NOT owner.keeps_killed THEN
+      result.jobs_skipped_locked := result.jobs_skipped_locked
+        + cardinality(pulse_internal.running_ids(owner.worker_id));
+    END IF;
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.recover_lost(pulse_internal.sweep_result, int, timestamptz) IS
@@ -206,6 +209,7 @@ BEGIN
   live_us := pulse_internal.live_now_us();
   SELECT m.marked, m.skipped INTO result.workers_lost, result.jobs_skipped_locked
     FROM pulse_internal.mark_all_lost(live_us, max_jobs, ends) AS m;
+  PERFORM pulse_internal.settle_returned(max_jobs, ends);
   result := pulse_internal.recover_lost(result, max_jobs, ends);
   IF pulse_internal.room(result, max_jobs) = max_jobs
      OR (pulse_internal.room(result, max_jobs) > 0 AND clock_timestamp() < ends) THEN
@@ -294,7 +298,8 @@ COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
   'no worker''s silence includes. Raises PU004 for max_jobs out of range, PU007 outside READ '
   'COMMITTED.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.declare_lost(worker_id bigint, cause text, reason text)
+CREATE OR REPLACE FUNCTION pulse_internal.declare_lost(
+    worker_id bigint, cause text, reason text, is_gone boolean)
   RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -320,7 +325,8 @@ BEGIN
   -- Jobs of an ended worker too: a row may have been locked while the worker deregistered.
   SELECT o.cause, o.reason, array_agg(r.id ORDER BY r.id) AS ids INTO recovered
     FROM pulse_internal.dead_owners() AS o,
-    LATERAL pulse_internal.recover_owner(o.worker_id, o.outcome, o.cause, o.reason, NULL) AS r
+    LATERAL pulse_internal.recover_owner(
+      o.worker_id, o.outcome, o.cause, o.reason, o.keeps_killed AND NOT is_gone, NULL) AS r
    WHERE o.worker_id = declare_lost.worker_id
    GROUP BY o.cause, o.reason;
   PERFORM pulse_internal.forget_ended(declare_lost.worker_id);
@@ -328,9 +334,9 @@ BEGIN
     recovered.cause, declare_lost.worker_id, recovered.reason, recovered.ids);
   RETURN coalesce(cardinality(recovered.ids), 0);
 END $$;
-COMMENT ON FUNCTION pulse_internal.declare_lost(bigint, text, text) IS
+COMMENT ON FUNCTION pulse_internal.declare_lost(bigint, text, text, boolean) IS
   'Marks a worker as lost, recovers its jobs and returns how many; NULL while a claim of the '
-  'worker is in progress.';
+  'worker is in progress. is_gone: its tasks have certainly ended.';
 
 CREATE OR REPLACE FUNCTION pulse.declare_lost(worker_id bigint, reason text) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -339,7 +345,8 @@ DECLARE
   recovered int;
 BEGIN
   PERFORM pulse_internal.require_read_committed('declare_lost');
-  recovered := pulse_internal.declare_lost(declare_lost.worker_id, 'host', declare_lost.reason);
+  recovered :=
+    pulse_internal.declare_lost(declare_lost.worker_id, 'host', declare_lost.reason, true);
   IF recovered IS NULL THEN
     RAISE EXCEPTION 'a claim of worker % is under way', declare_lost.worker_id USING
       ERRCODE = 'lock_not_available', HINT = 'Try again when its transaction has ended.';

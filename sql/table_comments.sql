@@ -210,7 +210,8 @@ COMMENT ON COLUMN pulse.heartbeat.detached_live_us IS
 COMMENT ON COLUMN pulse.heartbeat.isolated_job_id IS
   'The poison suspect that this worker runs isolated, or is kept free for';
 COMMENT ON COLUMN pulse.heartbeat.lost_cause IS
-  'How the loss was noticed: session, host or silence';
+  'How the loss was noticed: session, host, silence or hand; returned: the worker has beaten '
+  'since, and a sweep takes back the crashes that the loss counted';
 COMMENT ON COLUMN pulse.heartbeat.default_timeout_us IS
   'pulse.default_timeout of the worker''s last claim, in microseconds; NULL: none';
 COMMENT ON COLUMN pulse.heartbeat.missing_job_ids IS

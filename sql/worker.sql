@@ -183,7 +183,7 @@ BEGIN
   RETURNING * INTO last_worker;
   -- The next sweep ends the jobs whose rows another transaction locks.
   PERFORM pulse_internal.recover_owner(deregister_worker.worker_id, 'interrupted', NULL,
-    format('worker %s (%s) stopped', last_worker.id, last_worker.name), NULL);
+    format('worker %s (%s) stopped', last_worker.id, last_worker.name), false, NULL);
   PERFORM pulse_internal.forget_ended(deregister_worker.worker_id);
 END $$;
 COMMENT ON FUNCTION pulse.deregister_worker(bigint) IS

@@ -119,7 +119,7 @@ BEGIN
             OR cardinality(pulse_internal.running_ids(w.id, 1)) > 0)
      ORDER BY w.id
   LOOP
-    recovered := pulse_internal.declare_lost(named, 'hand', 'unlocked by hand');
+    recovered := pulse_internal.declare_lost(named, 'hand', 'unlocked by hand', true);
     total := total + coalesce(recovered, 0);
     IF recovered IS NULL THEN
       claiming := claiming || named;

@@ -157,19 +157,13 @@ Datum answer(Datum status, Datum revoked) {
 
 Datum no_jobs() { return PointerGetDatum(construct_empty_array(INT8OID)); }
 
-// A worker that has ended, or that is unknown, must stop every job that it names.
-Datum answer_lost(FunctionCallInfo call) {
-  return answer(CStringGetTextDatum("lost"),
-                call->args[1].isnull ? no_jobs() : call->args[1].value);
-}
-
-// Passes the call on to pulse_internal.answer_for_jobs(), which has the same arguments.
-Datum answer_for_jobs(FunctionCallInfo original) {
+// The answer of a function in sql/heartbeat.sql, which has the same arguments.
+Datum sql_answer(const char* name, FunctionCallInfo original) {
   Oid* types;
   int count;
   (void)get_func_signature(original->flinfo->fn_oid, &types, &count);
   FmgrInfo function;
-  fmgr_info(internal_function("answer_for_jobs", count, types), &function);
+  fmgr_info(internal_function(name, count, types), &function);
   LOCAL_FCINFO(call, FUNC_MAX_ARGS);
   InitFunctionCallInfoData(*call, &function, original->nargs, InvalidOid, nullptr, nullptr);
   memcpy(call->args, original->args, sizeof(NullableDatum) * original->nargs);
@@ -180,6 +174,13 @@ Datum answer_for_jobs(FunctionCallInfo original) {
 
 bool names_jobs(FunctionCallInfo call) {
   return !call->args[1].isnull && ARR_NDIM(DatumGetArrayTypeP(call->args[1].value)) > 0;
+}
+
+// A worker that has ended, or that is unknown, must stop every job that it names.
+Datum answer_lost(FunctionCallInfo call) {
+  if (catalog()->has_index_lanes) return sql_answer("answer_lost", call);
+  return answer(CStringGetTextDatum("lost"),
+                call->args[1].isnull ? no_jobs() : call->args[1].value);
 }
 
 Datum heartbeat(int64 worker_id, FunctionCallInfo call) {
@@ -205,7 +206,7 @@ Datum heartbeat(int64 worker_id, FunctionCallInfo call) {
   CommandCounterIncrement();
   offer_sweep();
   if (has_news) report_changed_handlers();
-  return is_about_jobs ? answer_for_jobs(call) : answer(status, no_jobs());
+  return is_about_jobs ? sql_answer("answer_for_jobs", call) : answer(status, no_jobs());
 }
 
 }  // namespace

@@ -62,6 +62,7 @@ subtest 'beyond the threshold it is lost' => sub {
             'silence', 'found by silence');
     }
 
+    is(outcomes($node, $job{$_}), 'lost', "$_ was lost once") for sort keys %job;
     my $from = $stopped->lines->position;
     $stopped->signal('CONT');
     $stopped->wait_for('lost', from => $from);
@@ -75,7 +76,8 @@ subtest 'beyond the threshold it is lost' => sub {
 
     is_deeply([ $stopped->events('completed', worker => $stopped->id) ],
         [], 'nothing that it did before counts');
-    is(outcomes($node, $job{$_}), 'lost', "$_ was lost once") for sort keys %job;
+    wait_until($node, "SELECT string_agg(outcome, ' ') = 'interrupted' FROM pulse.attempt
+        WHERE job_id = $job{$_}", "the loss of $_ counts no crash") for sort keys %job;
     is(value($node, 'SELECT count(*) FROM pulse.job'), 0, 'and all jobs are done');
     $stopped->signal('TERM');
     is($stopped->wait_exit, 0, 'it drains');

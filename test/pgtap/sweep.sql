@@ -54,7 +54,6 @@ SELECT answers(format('SELECT state, reason ~ ''no heartbeat'',
                               ended_at >= now() + interval ''21 s''
                          FROM pulse.worker WHERE id = %s', :ann),
   ROW('lost', true, true), 'it is marked with the reason and the time');
-SELECT is((SELECT status FROM pulse.heartbeat(:ann)), 'lost', 'and hears it');
 SELECT is((SELECT status FROM pulse.heartbeat(:bob)), 'alive', 'the other lives');
 SELECT is(fate_of(:other), 'running, attempts 1, crashes 0', 'and keeps its job');
 SELECT is(fate_of(:job), 'ready, attempts 1, crashes 1',
@@ -83,6 +82,7 @@ SELECT answers(format('SELECT attempts, crashes, recovered, last_error LIKE ''%%
 SELECT answers(format('SELECT id, attempts, crashes, recovered FROM pulse.claim(%s, 1, ''{mail}'')',
                       :bob),
   ROW(:job, 2, 1, 'silence'), 'the next attempt is told how the last one was lost');
+SELECT is((SELECT status FROM pulse.heartbeat(:ann)), 'lost', 'the lost worker hears it');
 SELECT travel('0');
 DELETE FROM pulse.job;
 

@@ -1,0 +1,88 @@
+-- Workers that return: a worker that beats after it was lost was cut off or stopped, and did not
+-- die. So its jobs keep no crash of that loss. A heartbeat only notes the return; sweeps do the
+-- rest, in several steps where transactions hold rows.
+
+-- An attempt that was interrupted counts, so after the last one the job has failed.
+CREATE OR REPLACE FUNCTION pulse_internal.end_quarantine(ended pulse.finished_job) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  IF ended.attempts < ended.max_attempts
+     AND (ended.job_key IS NULL OR pulse_internal.key_holder(ended.job_key) IS NULL) THEN
+    ended.run_at := greatest(ended.run_at, pulse.now());
+    PERFORM pulse_internal.revive(ended);
+  ELSE
+    UPDATE pulse.finished_job AS f SET state = 'failed' WHERE f.id = ended.id;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.end_quarantine(pulse.finished_job) IS
+  'Lets a locked quarantined job, whose key is locked, run again, or fail after its last attempt.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.take_back_crash(lost pulse.attempt) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  live bigint;
+  ended pulse.finished_job;
+BEGIN
+  SELECT j.id INTO live FROM pulse.job AS j WHERE j.id = lost.job_id FOR UPDATE SKIP LOCKED;
+  SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = lost.job_id FOR UPDATE SKIP LOCKED;
+  IF live IS NOT NULL THEN
+    UPDATE pulse.job AS j SET crashes = greatest(j.crashes - 1, 0) WHERE j.id = live;
+  ELSIF ended.id IS NOT NULL THEN
+    IF NOT coalesce(pulse_internal.try_lock_key(ended.job_key), true) THEN
+      RETURN;  -- to the next sweep
+    END IF;
+    UPDATE pulse.finished_job AS f SET crashes = greatest(f.crashes - 1, 0) WHERE f.id = ended.id
+    RETURNING f.* INTO ended;
+    IF ended.state = 'quarantined' AND ended.crashes < coalesce(
+         (SELECT t.max_crashes FROM pulse.task AS t WHERE t.identifier = ended.identifier),
+         pulse_internal.max_crashes()) THEN
+      PERFORM pulse_internal.end_quarantine(ended);
+    END IF;
+  ELSIF EXISTS (SELECT FROM pulse.job AS j WHERE j.id = lost.job_id)
+     OR EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = lost.job_id) THEN
+    RETURN;  -- another transaction holds it
+  END IF;
+  UPDATE pulse.attempt AS a SET outcome = 'interrupted', error = a.error || '; it came back'
+   WHERE a.job_id = lost.job_id AND a.token = lost.token;
+END $$;
+COMMENT ON FUNCTION pulse_internal.take_back_crash(pulse.attempt) IS
+  'Turns a lost attempt into an interrupted one and takes its crash from the job, unless another '
+  'transaction holds the job.';
+
+-- The row of a worker that has nothing left goes: the worker has read what it is there for.
+CREATE OR REPLACE FUNCTION pulse_internal.settle_returned(max_count int, ends timestamptz)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  returned record;
+  lost pulse.attempt;
+BEGIN
+  FOR returned IN
+    SELECT h.worker_id, w.ended_at
+      FROM pulse.heartbeat AS h JOIN pulse.worker AS w ON w.id = h.worker_id
+     WHERE h.verdict = 'lost' AND h.lost_cause = 'returned'
+       FOR UPDATE OF h SKIP LOCKED
+  LOOP
+    FOR lost IN SELECT a.* FROM pulse.attempt AS a
+                 WHERE a.ended_at >= returned.ended_at AND a.worker_id = returned.worker_id
+                   AND a.outcome = 'lost'
+                 ORDER BY a.job_id LIMIT max_count LOOP
+      PERFORM pulse_internal.take_back_crash(lost);
+      IF clock_timestamp() >= ends THEN
+        RETURN;
+      END IF;
+    END LOOP;
+    DELETE FROM pulse.heartbeat AS h
+     WHERE h.worker_id = returned.worker_id
+       AND cardinality(pulse_internal.running_ids(returned.worker_id, 1)) = 0
+       AND NOT EXISTS (SELECT FROM pulse.attempt AS a
+                        WHERE a.ended_at >= returned.ended_at
+                          AND a.worker_id = returned.worker_id AND a.outcome = 'lost');
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_internal.settle_returned(int, timestamptz) IS
+  'Takes back the crashes that the losses of returned workers counted, at most max_count of each '
+  'worker and until that time; leaves those that other transactions hold to the next sweep.';
