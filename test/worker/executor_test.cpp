@@ -252,6 +252,7 @@ TEST_F(ExecutorTest, an_outage_of_the_database_times_out_no_job) {
   EXPECT_FALSE(was_terminated(1));
   heartbeat_.accept();
   turn();
+  finish_.accept();           // it is opened again beside one that has hung
   heartbeat_.answer(done());  // attached
   turn();
   heartbeat_.answer(beat());
@@ -281,6 +282,7 @@ TEST_F(ExecutorTest, a_job_that_says_kill_is_killed_while_the_database_is_out_of
   EXPECT_EQ(finish_.running(), "") << "nothing is reported before a beat is answered";
   heartbeat_.accept();
   turn();
+  finish_.accept();
   heartbeat_.answer(done());  // attached
   turn();
   heartbeat_.answer(beat());

@@ -139,7 +139,54 @@ TEST_F(HeartbeatTest, a_claim_that_is_refused_for_the_worker_means_the_same) {
   given_worker();
   claim_.refuse_statement("PU002");
   turn();
+  ASSERT_EQ(heartbeat_.running(), "heartbeat");
+  EXPECT_EQ(heartbeat_.params(), (Params{"7", std::nullopt}));  // it lives
+  heartbeat_.answer(beat("lost"));
+  turn();
   EXPECT_EQ(heartbeat_.running(), "register_worker");
+}
+
+TEST_F(HeartbeatTest, one_that_is_too_late_to_attach_says_that_it_lives) {
+  given_worker();
+  claim_.answer(nothing());
+  heartbeat_.lose();
+  turn();
+  heartbeat_.accept();
+  turn();
+  ASSERT_EQ(heartbeat_.running(), "attach_worker");
+  heartbeat_.refuse_statement("PU002");
+  turn();
+  ASSERT_EQ(heartbeat_.running(), "heartbeat");
+  heartbeat_.lose();
+  turn();
+  pass_time(1s);
+  heartbeat_.accept();
+  turn();
+  ASSERT_EQ(heartbeat_.running(), "heartbeat");
+  EXPECT_EQ(heartbeat_.params(), (Params{"7", std::nullopt}));
+  heartbeat_.answer(beat("lost"));
+  turn();
+  EXPECT_EQ(heartbeat_.running(), "register_worker");
+}
+
+TEST_F(HeartbeatTest, once_it_is_connected_again_the_others_wait_no_longer) {
+  given_worker();
+  random_ = 0.999;
+  for (FakeConnection* connection : {&claim_, &finish_, &heartbeat_}) connection->lose();
+  turn();
+  for (int i = 0; i < 20; ++i) {
+    for (FakeConnection* connection : {&claim_, &finish_, &heartbeat_}) {
+      if (connection->is_opening()) connection->refuse("away");
+    }
+    pass_time(1s);
+  }
+  const int opens = claim_.opens();
+  for (int i = 0; i < 3 && !heartbeat_.is_opening(); ++i) pass_time(1s);
+  ASSERT_TRUE(heartbeat_.is_opening()) << "within two seconds";
+  heartbeat_.accept();
+  turn();
+  EXPECT_TRUE(claim_.is_opening()) << opens;
+  EXPECT_TRUE(finish_.is_opening());
 }
 
 TEST_F(HeartbeatTest, after_a_reconnect_it_attaches_before_it_beats) {

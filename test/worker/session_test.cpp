@@ -303,5 +303,45 @@ TEST_F(SessionTest, after_close_nothing_happens_any_more) {
   EXPECT_EQ(connection_.opens(), 1);
 }
 
+TEST_F(SessionTest, a_pause_ends_when_another_session_is_open) {
+  given_open();
+  connection_.lose();
+  turn();
+  connection_.refuse("away");
+  turn();
+  ASSERT_FALSE(connection_.is_opening());
+  session_->hurry(clock_.now(), false);
+  EXPECT_TRUE(connection_.is_opening());
+}
+
+TEST_F(SessionTest, a_try_that_another_session_has_overtaken_begins_anew) {
+  session_->open();
+  session_->hurry(clock_.now(), false);
+  EXPECT_EQ(connection_.opens(), 1);
+  clock_.advance(2s);
+  session_->hurry(clock_.now(), false);
+  EXPECT_EQ(connection_.opens(), 2);
+  connection_.accept();
+  EXPECT_EQ(opened_, 1);
+}
+
+TEST_F(SessionTest, what_stands_still_beside_one_that_hung_is_opened_again) {
+  given_open();
+  ask();
+  clock_.advance(1s);
+  session_->hurry(clock_.now(), false);
+  EXPECT_TRUE(connection_.is_open());
+  connection_.move();
+  session_->hurry(clock_.now(), true);
+  EXPECT_TRUE(connection_.is_open()) << "bytes have moved";
+  clock_.advance(1s);
+  session_->hurry(clock_.now(), true);
+  EXPECT_FALSE(connection_.is_open());
+  ASSERT_EQ(replies_.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<ConnectionLost>(replies_[0]));
+  turn();
+  EXPECT_TRUE(connection_.is_opening());
+}
+
 }  // namespace
 }  // namespace pulse

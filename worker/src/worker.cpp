@@ -34,6 +34,7 @@ SessionConfig session_config(const char* name, Duration open_deadline,
   config.open_deadline = open_deadline;
   // A beat is short. Payloads and results may be long.
   config.waits_for_bytes = std::string_view(name) != "heartbeat";
+  if (!config.waits_for_bytes) config.max_reconnect_delay = 2s;  // others follow it
   // What the role or the database sets for other programs must not end our waits, and a backend
   // whose client is gone must not stay.
   config.settings = {{"client_connection_check_interval", "5s"},
@@ -85,6 +86,7 @@ Worker::Worker(const Config& config, std::string info_json, Duration open_deadli
 }
 
 void Worker::wire_sessions() {
+  for (Session* session : {&claim_session_, &finish_session_}) session->follow(heartbeat_session_);
   for (Session* session : sessions()) {
     session->on_refused = [this](const std::string& reason) {
       if (is_refused_for_good()) take_refusal(ExitCode::database_gone, reason);
@@ -105,12 +107,10 @@ void Worker::wire_heartbeat() {
   heartbeat_.on_registered = [this] {
     if (!was_registered_) heartbeat_session_.warn_of_superuser();
     was_registered_ = true;
-    const Registration& registration = *heartbeat_.registration();
-    for (Session* session : sessions()) {
-      session->set_reconnect_cap(registration.heartbeat_interval);
-    }
-    sweeper_.start(registration);
-    host_check_.start(registration, is_process_gone);
+    const Registration& now = *heartbeat_.registration();
+    for (Session* session : sessions()) session->set_reconnect_cap(now.heartbeat_interval);
+    sweeper_.start(now);
+    host_check_.start(now, is_process_gone);
     finish_session_.wake();
   };
   heartbeat_.on_established = [this] { claim_session_.wake(); };
@@ -380,7 +380,6 @@ void Worker::finish() {
   patience_.stop();
   grace_.stop();
   last_call_.stop();
-  patience_.stop();
   claim_session_.close();
   finish_session_.close();
   heartbeat_session_.close();

@@ -17,6 +17,9 @@ constexpr Duration kCancelAgain = std::chrono::milliseconds(50);
 // So many deadlines pass at most while bytes of a reply come in.
 constexpr int kMaxExtensions = 20;
 
+// What has not moved for so long may have stalled with the connection beside it.
+constexpr Duration kStandstill = std::chrono::seconds(1);
+
 // An outage is said again so often, because silence looks like a worker that hangs.
 constexpr Duration kTellAgain = std::chrono::seconds(30);
 
@@ -57,6 +60,7 @@ void Session::close() {
 
 void Session::start_opening() {
   state_ = State::opening;
+  opening_since_ = timers_.now();
   deadline_.start_in(config_.open_deadline);
   connection_.open([this, closes = closes_](std::variant<Opened, OpenFailure> outcome) {
     if (const auto* opened = std::get_if<Opened>(&outcome)) return set_up(*opened);
@@ -111,7 +115,10 @@ void Session::finish_set_up(const Opened& opened, const Reply& reply) {
   opened_at_ = timers_.now();
   last_reason_.clear();
   log_.debug("connected", {{"connection", config_.name}, {"backend_pid", opened.backend_pid}});
+  moved_at_ = opened_at_;
   if (on_opened) on_opened();
+  for (Session* follower : followers_) follower->hurry(opening_since_, had_hung_);
+  had_hung_ = false;
   wake();
 }
 
@@ -128,6 +135,7 @@ void Session::send(Calls calls, Commit commit, Duration deadline,
   for (const Call& call : calls)
     running_ += (running_.empty() ? "" : ", ") + std::string(call.statement.name);
   handlers_ = std::move(handlers);
+  moved_at_ = timers_.now();
   patience_ = deadline;
   last_deadline_ = timers_.now() + deadline * kMaxExtensions;
   deadline_.start_in(deadline);
@@ -166,6 +174,7 @@ void Session::answer(Replies replies) {
 
 // A reply that is on its way may be long, and its network slow.
 void Session::extend_deadline() {
+  moved_at_ = timers_.now();
   if (state_ != State::busy || !config_.waits_for_bytes) return;
   deadline_.start_at(std::min<TimePoint>(timers_.now() + patience_, last_deadline_));
 }
@@ -177,9 +186,26 @@ void Session::drop(const std::string& reason) {
 }
 
 void Session::give_up() {
+  had_hung_ = true;
   if (state_ == State::busy) return drop("no answer to " + running_ + " in time");
   connection_.close();
   lose("no connection in time");
+}
+
+void Session::hurry(TimePoint opened_since, bool had_hung) {
+  const bool is_old_try = opening_since_ < opened_since;
+  if (state_ == State::pausing) {
+    pause_.stop();
+    start_opening();
+  } else if ((state_ == State::opening || state_ == State::setting_up) && is_old_try) {
+    connection_.close();
+    start_opening();
+  } else if (had_hung && is_open() && is_old_try && moved_at_ + kStandstill <= timers_.now()) {
+    const std::string reason = "another connection has hung";
+    if (state_ == State::busy) return drop(reason);
+    connection_.close();
+    lose(reason);
+  }
 }
 
 void Session::lose(const std::string& reason) {

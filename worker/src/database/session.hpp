@@ -6,6 +6,7 @@
 // by themselves. Belongs to the loop's thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -24,6 +25,7 @@ struct SessionConfig {
   Duration open_deadline = std::chrono::seconds(5);
   // The deadline of a statement counts from the last byte that came or went, up to twenty times.
   bool waits_for_bytes = false;
+  Duration max_reconnect_delay = Duration::max();
   std::vector<std::pair<std::string, std::string>> settings;  // of the session, name and value
 };
 
@@ -60,6 +62,13 @@ class Session {
   // Closes the socket: the handler of what is running gets ConnectionLost. It is opened again.
   void drop(const std::string& reason);
 
+  // Once `leader` is open, what waits here to be opened is opened at once. If that one had hung,
+  // what stands still here may hang too, and is opened again. So an outage has few tries, and a
+  // worker is back at work soon after the network.
+  void follow(Session& leader) { leader.followers_.push_back(this); }
+  // The leader was opened, in a try that began then.
+  void hurry(TimePoint opened_since, bool had_hung);
+
   bool is_open() const { return state_ == State::free || state_ == State::busy; }
   // Since when every try to open it was refused in a way that is for good, if the last one was.
   std::optional<TimePoint> refused_since() const { return refused_since_; }
@@ -78,7 +87,9 @@ class Session {
   const std::string& last_reason() const { return last_reason_; }
   // Functions of the database would run with all rights.
   void warn_of_superuser() const;
-  void set_reconnect_cap(Duration cap) { reconnect_.set_cap(cap); }
+  void set_reconnect_cap(Duration cap) {
+    reconnect_.set_cap(std::min(cap, config_.max_reconnect_delay));
+  }
 
   // The session is set up; comes before the senders are asked.
   std::function<void()> on_opened;
@@ -115,7 +126,11 @@ class Session {
   std::string role_;
   int backend_pid_ = 0;
   bool is_superuser_ = false;
+  TimePoint opening_since_{};
   TimePoint opened_at_{};
+  TimePoint moved_at_{};   // when bytes last came or went
+  bool had_hung_ = false;  // its last connection, or try, gave no answer in time
+  std::vector<Session*> followers_;
   std::optional<TimePoint> refused_since_;
   std::vector<ReplyHandler> handlers_;
   std::string running_;      // names of the statements under way

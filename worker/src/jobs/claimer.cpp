@@ -366,7 +366,7 @@ void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& kn
 void Claimer::take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error) {
   if (error.sqlstate == sqlstate::kWorkerIsLost) {
     is_unsure_ = false;  // what was claimed is being recovered
-    heartbeat_.declare_lost(worker_id, error.message);
+    heartbeat_.take_refused(worker_id, error.message);
     return;
   }
   pause_ = error.sqlstate == sqlstate::kClaimsAreOff

@@ -85,6 +85,8 @@ void Heartbeat::beat_now() {
 bool Heartbeat::send_next() {
   if (farewell_done_) {
     send_farewell();
+  } else if (returned_) {
+    send_return();
   } else if (!registration_) {
     if (next_registration_.is_running()) return false;
     send_registration();
@@ -98,6 +100,14 @@ bool Heartbeat::send_next() {
     return false;
   }
   return true;
+}
+
+void Heartbeat::send_return() {
+  session_.send(statements::kHeartbeat, {std::to_string(*returned_), std::nullopt},
+                kRegistrationDeadline, [this](const Reply& reply) {
+                  if (std::holds_alternative<ConnectionLost>(reply)) return;
+                  returned_.reset();
+                });
 }
 
 void Heartbeat::send_registration() {
@@ -174,7 +184,7 @@ void Heartbeat::send_attachment() {
                   if (!std::holds_alternative<QueryResult>(reply))
                     log_failure("attach_worker", reply);
                   if (error != nullptr && error->sqlstate == sqlstate::kWorkerIsLost) {
-                    declare_lost(worker_id, error->message);
+                    take_refused(worker_id, error->message);
                   }
                 });
 }
@@ -239,6 +249,12 @@ void Heartbeat::take_status(const QueryResult::Row& row, const std::vector<Claim
   if (!on_order) return;
   if (status == "draining") on_order(Order::drain);
   if (status == "stopping") on_order(Order::stop);
+}
+
+void Heartbeat::take_refused(std::int64_t worker_id, const std::string& reason) {
+  if (!registration_ || registration_->worker_id != worker_id) return;
+  returned_ = worker_id;
+  declare_lost(worker_id, reason);
 }
 
 void Heartbeat::declare_lost(std::int64_t worker_id, const std::string& reason) {

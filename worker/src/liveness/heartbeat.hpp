@@ -53,8 +53,9 @@ class Heartbeat {
   void look_for_handlers();
   // Beats as soon as the connection is free, whatever the schedule says.
   void beat_now();
-  // Another statement was refused because the server takes this worker as lost.
-  void declare_lost(std::int64_t worker_id, const std::string& reason);
+  // Another statement was refused because the server takes this worker as lost. One more beat under
+  // the old id says that this process lives, so that its loss counts no crash.
+  void take_refused(std::int64_t worker_id, const std::string& reason);
   // Says good-bye once; `done` comes with the answer, or at once without a session.
   void deregister(Duration deadline, std::function<void()> done);
 
@@ -79,6 +80,8 @@ class Heartbeat {
 
  private:
   bool send_next();
+  void send_return();
+  void declare_lost(std::int64_t worker_id, const std::string& reason);
   void send_registration();
   void take_registration(TimePoint sent_at, const Reply& reply);
   void send_attachment();
@@ -105,8 +108,9 @@ class Heartbeat {
   std::vector<std::string> tasks_;
   std::optional<Registration> registration_;
   TimePoint last_good_{};
-  TimePoint last_list_{};              // when the last beat that named jobs was sent
-  std::chrono::nanoseconds missed_{};  // up to the last good beat
+  TimePoint last_list_{};                 // when the last beat that named jobs was sent
+  std::chrono::nanoseconds missed_{};     // up to the last good beat
+  std::optional<std::int64_t> returned_;  // a lost id that the server must hear once more
   bool needs_attachment_ = false;
   bool needs_handlers_ = false;
   bool is_established_ = false;
