@@ -45,6 +45,7 @@ TEST(ExecutionEnd, want_of_resources_is_not_the_fault_of_the_task) {
   }
   EXPECT_TRUE(describe_end({Report::kNotStarted, ESTALE, Report::kChanged}, "/t/a").is_transient);
   EXPECT_TRUE(describe_end({Report::kNotStarted, ENOMEM, Report::kFork}, "/t/a").is_transient);
+  EXPECT_TRUE(describe_end({Report::kNotStarted, ETIME, Report::kTooLate}, "/t/a").is_transient);
 }
 
 TEST(ExecutionEnd, a_file_that_cannot_be_executed_is_named_with_the_reason) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <functional>
 
 #include "minder/children.hpp"
 #include "minder/protocol.hpp"
@@ -32,6 +33,7 @@ class MinderTest : public TaskBench {
     const UniqueFd minder_end(ends[1]);
     const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
     order(Order::kPing, deadline);
+    if (first_orders_) first_orders_();
     minder_ = fork();
     if (minder_ == 0) {
       place({null.get(), null.get(), null.get(), null.get(), minder_end.get(),
@@ -86,6 +88,7 @@ class MinderTest : public TaskBench {
 
   static BootClock::time_point in(milliseconds time) { return BootClock::now() + time; }
 
+  std::function<void()> first_orders_;  // what stands on the line before the minder exists
   UniqueFd line_;
   pid_t minder_ = 0;
 };
@@ -169,6 +172,40 @@ TEST_F(MinderTest, a_ping_does_not_call_back_an_end_that_has_begun) {
   order(Order::kPing, in(kTestLimit));
   EXPECT_EQ(next_report().value, SIGKILL);
   EXPECT_EQ(exit_code(), 0);
+}
+
+TEST_F(MinderTest, silence_shortens_the_grace_of_an_end_that_has_begun) {
+  LifeLine holder(path_of("line"));
+  given_task("task", "trap '' TERM; exec 9>" + holder.path() + "; echo up >&9; tail -f /dev/null");
+  start_minder("task", in(kTestLimit));
+  ASSERT_EQ(next_report().kind, Report::kStarted);
+  ASSERT_EQ(holder.next_line(), "up");
+  order(Order::kTerminate, in(std::chrono::hours(1)));
+  order(Order::kPing, in(milliseconds(300)));
+  const Report ended = next_report();
+  EXPECT_EQ(ended.value, SIGKILL);
+  EXPECT_EQ(ended.detail, Report::kWorker);
+  EXPECT_EQ(exit_code(), 0);
+}
+
+TEST_F(MinderTest, a_task_whose_deadline_has_passed_is_not_started) {
+  given_task("task", "echo ran >" + path_of("ran"));
+  start_minder("task", BootClock::now() - milliseconds(1));
+  const Report report = next_report();
+  EXPECT_EQ(report.kind, Report::kNotStarted);
+  EXPECT_EQ(report.value, ETIME);
+  EXPECT_EQ(report.detail, Report::kTooLate);
+  EXPECT_EQ(exit_code(), 0);
+  EXPECT_NE(access(path_of("ran").c_str(), F_OK), 0);
+}
+
+TEST_F(MinderTest, a_task_whose_end_was_ordered_first_is_not_started) {
+  given_task("task", "echo ran >" + path_of("ran"));
+  first_orders_ = [this] { order(Order::kTerminate, in(kTestLimit)); };
+  start_minder("task", in(kTestLimit));
+  EXPECT_EQ(next_report().detail, Report::kTooLate);
+  EXPECT_EQ(exit_code(), 0);
+  EXPECT_NE(access(path_of("ran").c_str(), F_OK), 0);
 }
 
 TEST_F(MinderTest, a_torn_order_is_a_closed_line) {

@@ -19,10 +19,10 @@ namespace {
 
 constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
 
-int64_t boot_now() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return now.tv_sec * kNanosecondsPerSecond + now.tv_nsec;
+// The earlier of two moments, of which 0 is none.
+int64_t earlier(int64_t one, int64_t other) noexcept {
+  if (one == 0 || other == 0) return one + other;
+  return one < other ? one : other;
 }
 
 // Poll wakes for either descriptor; what was counted is of no interest.
@@ -53,7 +53,19 @@ bool Minder::open_watches() noexcept {
   return false;
 }
 
+// A worker that was stopped while it started this may have lost the job meanwhile.
+bool Minder::is_too_late() noexcept {
+  read_orders();
+  check_time();
+  return is_terminating_;
+}
+
 bool Minder::start_task() noexcept {
+  if (is_too_late()) {
+    report(Report::kNotStarted, ETIME, Report::kTooLate);
+    has_ended_ = true;
+    return true;
+  }
   int start[2];
   if (pipe2(start, O_CLOEXEC | O_NONBLOCK) != 0) {
     report(Report::kNotStarted, errno, Report::kPrepare);
@@ -61,7 +73,7 @@ bool Minder::start_task() noexcept {
   }
   const pid_t self = getpid();
   task_ = fork();
-  if (task_ == 0) become_task(self, command_, environment_, rules_, start[1]);
+  if (task_ == 0) become_task(self, command_, environment_, rules_, deadline_, start[1]);
   if (task_ < 0) {
     report(Report::kNotStarted, errno, Report::kFork);
     return false;
@@ -142,8 +154,9 @@ void Minder::reap() noexcept {
 
 void Minder::check_time() noexcept {
   const int64_t now = boot_now();
-  if (!is_terminating_ && deadline_ != 0 && now >= deadline_) {
-    terminate(Report::kSilence, now + silence_grace_ns_);
+  if (deadline_ != 0 && now >= deadline_) {
+    deadline_ = 0;
+    terminate(Report::kSilence, now + silence_grace_ns_);  // also within the grace of another end
   }
   if (is_terminating_ && kill_at_ != 0 && now >= kill_at_) {
     kill_at_ = 0;
@@ -152,7 +165,7 @@ void Minder::check_time() noexcept {
 }
 
 void Minder::arm_timer() noexcept {
-  const int64_t next = is_terminating_ ? kill_at_ : deadline_;
+  const int64_t next = earlier(kill_at_, deadline_);
   itimerspec due{};  // all zero disarms
   due.it_value.tv_sec = next / kNanosecondsPerSecond;
   due.it_value.tv_nsec = next % kNanosecondsPerSecond;
@@ -172,6 +185,7 @@ void Minder::terminate(Report::StoppedBy cause, int64_t kill_at) noexcept {
 }
 
 void Minder::signal_group(int number) const noexcept {
+  if (task_ <= 0) return;
   // There is no group yet while the child has not come to setsid().
   if (kill(-task_, number) != 0 && errno == ESRCH) kill(task_, number);
 }

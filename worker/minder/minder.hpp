@@ -31,6 +31,7 @@ class Minder {
 
  private:
   bool open_watches() noexcept;
+  bool is_too_late() noexcept;
   bool start_task() noexcept;
   void turn() noexcept;
   void read_orders() noexcept;
@@ -55,7 +56,7 @@ class Minder {
 
   pid_t task_ = 0;
   bool has_ended_ = false;
-  int64_t deadline_ = 0;  // of the last ping; 0 before the first
+  int64_t deadline_ = 0;  // of the last ping; 0 before the first, and once it has passed
   bool is_terminating_ = false;
   int64_t kill_at_ = 0;  // while terminating; 0 once SIGKILL is sent
   Report::StoppedBy stopped_by_ = Report::kNobody;

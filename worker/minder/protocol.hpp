@@ -46,6 +46,7 @@ struct Report {
     kWorkDirectory = 3,
     kChanged = 4,  // the name does not mean the checked file any more
     kExecute = 5,
+    kTooLate = 6,  // its deadline has passed, or the worker is gone or wants its end
   };
   enum StoppedBy : int32_t { kNobody = 0, kWorker = 1, kSilence = 2 };
   int32_t kind;

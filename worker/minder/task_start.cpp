@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <errno.h>
@@ -72,8 +73,15 @@ bool names_checked_file(const char* name) noexcept {
 
 }  // namespace
 
+int64_t boot_now() noexcept {
+  constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return now.tv_sec * kNanosecondsPerSecond + now.tv_nsec;
+}
+
 void become_task(pid_t minder, char** command, char** environment, const TaskRules& rules,
-                 int failure_pipe) noexcept {
+                 int64_t deadline, int failure_pipe) noexcept {
   if (!prepare(minder, rules)) give_up(failure_pipe, Report::kPrepare, errno);
   if (fchdir(kWorkDirectoryFd) != 0) give_up(failure_pipe, Report::kWorkDirectory, errno);
 
@@ -92,6 +100,8 @@ void become_task(pid_t minder, char** command, char** environment, const TaskRul
     give_up(failure_pipe, Report::kExecute, ENAMETOOLONG);
   }
   reset_signals();
+  // All of this may have been stopped for long, by a freezer or a suspended machine.
+  if (deadline != 0 && boot_now() >= deadline) give_up(failure_pipe, Report::kTooLate, ETIME);
   execve(executable, command[1] != nullptr ? command + 1 : command, environment);
   give_up(failure_pipe, Report::kExecute, errno);
 }

@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <stdint.h>
+
 namespace pulse::minder {
 
 // What the child writes into the pipe when it cannot become the task. The pipe closes on success.
@@ -18,9 +20,12 @@ struct TaskRules {
   rlim_t open_files = 0;             // the soft RLIMIT_NOFILE; 0: what the minder has
 };
 
-// Turns this freshly forked child into the task; never returns. The last component of the path,
-// command[0], names the file in kDirectoryFd.
+// CLOCK_BOOTTIME in nanoseconds.
+int64_t boot_now() noexcept;
+
+// Turns this freshly forked child into the task, before `deadline` unless that is 0; never returns.
+// The last component of the path, command[0], names the file in kDirectoryFd.
 [[noreturn]] void become_task(pid_t minder, char** command, char** environment,
-                              const TaskRules& rules, int failure_pipe) noexcept;
+                              const TaskRules& rules, int64_t deadline, int failure_pipe) noexcept;
 
 }  // namespace pulse::minder

@@ -101,12 +101,16 @@ ExecutionEnd describe_failed_start(int error, int stage, std::string_view path) 
   end.kind = ExecutionEnd::Kind::not_started;
   // A file that is being written or was exchanged a moment ago is as good as new on the next try.
   const bool is_being_replaced = stage == Report::kChanged || error == ETXTBSY;
-  end.is_transient = stage == Report::kFork || is_exhaustion(error) || is_being_replaced;
+  const bool is_too_late = stage == Report::kTooLate;
+  end.is_transient =
+      stage == Report::kFork || is_exhaustion(error) || is_being_replaced || is_too_late;
   end.error = "cannot execute ";
   end.error += path;
   end.error += ": ";
   if (is_being_replaced) {
     end.error += "the file is being replaced";
+  } else if (is_too_late) {
+    end.error += "the claim was too old when it was to start";
   } else if (stage == Report::kExecute) {
     end.error += storable_text(why_not_executed(error, std::string(path)));
   } else {
