@@ -61,6 +61,18 @@ sub wait_for_action {
 # Lets what is held go on its way.
 sub release { return $_[0]->_order('release', 'released') }
 
+# What the network does to all connections, until it is open again:
+#   stalled, stalled_up, stalled_down   nothing passes, or nothing to the server, or from it;
+#                                       what is on its way arrives later
+#   cut                                 both sides see their ends; new connections are refused
+#   cut_server                          the server sees ends, clients wait
+#   cut_client                          clients see ends and are refused, the server waits
+#   open                                everything passes; what had one end only is reset
+sub network { return $_[0]->_order("network $_[1]", "network is $_[1]") }
+
+# Every message takes so many seconds from now on.
+sub delay { return $_[0]->_order("delay $_[1]", 'delayed') }
+
 sub _order {
     my ($self, $order, $answer) = @_;
     my $from = $self->lines->position;

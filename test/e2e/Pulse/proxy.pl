@@ -1,5 +1,5 @@
 # The process behind Pulse::Proxy. Passes whole messages of PostgreSQL's protocol between clients
-# and the server; one of the client's statements may be spoiled as ordered.
+# and the server; one of the client's statements may be spoiled as ordered, and the whole network.
 # usage: proxy.pl SOCKET_TO_LISTEN_ON SOCKET_OF_SERVER FD_OF_ORDERS
 use strict;
 use warnings FATAL => 'all';
@@ -7,6 +7,7 @@ use warnings FATAL => 'all';
 use IO::Select;
 use IO::Socket::UNIX;
 use Socket qw(SOCK_STREAM SOMAXCONN);
+use Time::HiRes qw(time);
 
 my ($listen_path, $server_path, $orders_fd) = @ARGV;
 
@@ -23,10 +24,14 @@ my $listener = IO::Socket::UNIX->new(
 my $select = IO::Select->new($listener, $orders);
 my %end_of;     # by descriptor: one end of a connection, with the other as its peer
 my $armed;      # the action and pattern that wait for a statement
+my %flows = (up => 1, down => 1);
+my ($accepts, $delay) = (1, 0);
 print "listening\n";
 
 while (1) {
-    for my $ready ($select->can_read) {
+    my @ends = values %end_of;
+    flush_end($_) for @ends;
+    for my $ready ($select->can_read(next_due())) {
         # Closed a moment ago, together with its peer, which was ready too.
         next if !defined fileno $ready;
         if ($ready == $listener) { accept_client() }
@@ -39,12 +44,12 @@ sub accept_client {
     my $client = $listener->accept or return;
     my $server = IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $server_path);
     # As if the server refused: there is none.
-    return close $client if !$server;
+    return close $client if !$server || !$accepts;
     # A client's first message has no letter.
     my %client = (socket => $client, is_client => 1, header => STARTUP_HEADER);
     my %server = (socket => $server, header => MESSAGE_HEADER);
-    @client{qw(peer bytes held)} = (\%server, '', '');
-    @server{qw(peer bytes held)} = (\%client, '', '');
+    @client{qw(peer bytes held queue)} = (\%server, '', '', []);
+    @server{qw(peer bytes held queue)} = (\%client, '', '', []);
     for my $end (\%client, \%server) {
         $end_of{ fileno $end->{socket} } = $end;
         $select->add($end->{socket});
@@ -62,6 +67,12 @@ sub take_order {
             } elsif ($_ eq 'release') {
                 release_held();
                 print "released\n";
+            } elsif (/^delay (\S+)/) {
+                $delay = $1;
+                print "delayed\n";
+            } elsif (/^network (\w+)/) {
+                change_network($1);
+                print "network is $1\n";
             }
         }
     }
@@ -69,17 +80,77 @@ sub take_order {
 }
 
 sub release_held {
-    for my $end (values %end_of) {
+    my @ends = values %end_of;
+    for my $end (@ends) {
         $end->{is_holding} = 0;
-        send_all($end->{peer}{socket}, $end->{held});
+        forward($end, $end->{held}) if length $end->{held};
         $end->{held} = '';
     }
     return;
 }
 
+# See Pulse::Proxy.
+sub change_network {
+    my ($state) = @_;
+    $flows{up} = $state eq 'open' || $state eq 'stalled_down';
+    $flows{down} = $state eq 'open' || $state eq 'stalled_up';
+    $accepts = $state eq 'open' || $state =~ /^stalled/ || $state eq 'cut_server';
+    my @ends = values %end_of;
+    if ($state eq 'cut') { cut($_) for @ends }
+    elsif ($state eq 'cut_server') { hide_end($_->{peer}) for grep { $_->{is_client} } @ends }
+    elsif ($state eq 'cut_client') { hide_end($_) for grep { $_->{is_client} } @ends }
+    # What had one end only is reset.
+    elsif ($state eq 'open') { cut($_) for grep { $_->{peer}{is_hidden} } @ends }
+    return;
+}
+
+# Closes one end, and its peer does not hear of it.
+sub hide_end {
+    my ($end) = @_;
+    return if !defined fileno $end->{socket};
+    $end->{is_hidden} = 1;
+    $select->remove($end->{socket}, $end->{peer}{socket});
+    delete $end_of{ fileno $end->{socket} };
+    close $end->{socket};
+    return;
+}
+
+sub direction { return $_[0]{is_client} ? 'up' : 'down' }
+
+# What comes from this end is on its way to its peer; undef is its end.
+sub forward {
+    my ($end, $message) = @_;
+    push @{ $end->{queue} }, [ time + $delay, $message ];
+    flush_end($end);
+    return;
+}
+
+sub flush_end {
+    my ($end) = @_;
+    while (my $first = $end->{queue}[0]) {
+        return if !defined fileno $end->{peer}{socket};
+        return if !$flows{ direction($end) } || $end->{peer}{is_hidden} || $first->[0] > time;
+        shift @{ $end->{queue} };
+        return cut($end) if !defined $first->[1];
+        send_all($end->{peer}{socket}, $first->[1]);
+    }
+    return;
+}
+
+# Seconds until something that is delayed must go on; undef while nothing is.
+sub next_due {
+    my ($next) = sort { $a <=> $b } map { $_->{queue}[0][0] }
+      grep { $flows{ direction($_) } && !$_->{peer}{is_hidden} && @{ $_->{queue} } } values %end_of;
+    return if !defined $next;
+    return $next > time ? $next - time : 0;
+}
+
 sub take_bytes {
     my ($end) = @_;
-    return cut($end) if !sysread $end->{socket}, $end->{bytes}, 1 << 16, length $end->{bytes};
+    if (!sysread $end->{socket}, $end->{bytes}, 1 << 16, length $end->{bytes}) {
+        $select->remove($end->{socket});
+        return forward($end, undef);
+    }
     while (defined(my $message = next_message($end))) {
         pass($end, $message) or return;
     }
@@ -121,7 +192,7 @@ sub pass {
         spoil($end, $armed->{action}) or return 0;
     }
     if ($end->{is_holding} || $end->{is_dropping}) { $end->{held} .= $message }
-    else { send_all($end->{peer}{socket}, $message) }
+    else { forward($end, $message) }
     # The reply is whole: what was asked for is committed.
     if (!$end->{is_client} && $letter eq 'Z' && $end->{told}) {
         print "did $end->{told}\n";
@@ -155,6 +226,7 @@ sub spoil {
 sub cut {
     my ($end) = @_;
     for my $each ($end, $end->{peer}) {
+        next if !defined fileno $each->{socket};
         $select->remove($each->{socket});
         delete $end_of{ fileno $each->{socket} };
     }
