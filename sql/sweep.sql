@@ -19,16 +19,28 @@ COMMENT ON FUNCTION pulse_internal.sweep_end() IS
   'heartbeat_interval of a living worker.';
 
 -- The default belongs to the claim: the role that sweeps may have another one.
+--
+-- A worker that says how long it takes to kill a task ends the task at its limit itself. For its
+-- jobs the limit is judged at its last heartbeat, minus that time: the worker has lived beyond it,
+-- so the task is dead, and no successor in the job's queue runs beside it. If the worker does not
+-- beat, its silence decides. A worker does not count time in which its heartbeats are late, so jobs
+-- that must run alone are left to it for a threshold more.
 CREATE OR REPLACE VIEW pulse_internal.limits AS
   SELECT j.id, j.token, j.identifier, j.worker_id, j.claimed_at, j.claimed_live_us,
          j.activity_live_us, t.stall_timeout,
-         coalesce(t.timeout, pulse_internal.interval(h.default_timeout_us)) AS timeout
+         coalesce(t.timeout, pulse_internal.interval(h.default_timeout_us)) AS timeout,
+         CASE WHEN w.info ->> 'kill_grace_ms' ~ '^[0-9]{1,6}$'
+           THEN h.beat_live_us - (w.info ->> 'kill_grace_ms')::bigint * 1000
+                - CASE t.on_unreachable WHEN 'kill' THEN h.threshold_us ELSE 0 END
+           END AS killed_live_us
     FROM pulse.job AS j
     LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
     LEFT JOIN pulse.heartbeat AS h ON h.worker_id = j.worker_id
+    LEFT JOIN pulse.worker AS w ON w.id = j.worker_id
    WHERE j.id = ANY (pulse_internal.running_ids(NULL));
 COMMENT ON VIEW pulse_internal.limits IS
-  'Running jobs with their timeout and stall_timeout; NULL: none.';
+  'Running jobs with their timeout and stall_timeout, NULL: none. killed_live_us: the worker has '
+  'killed tasks whose limit came before this moment; NULL where no worker promises it.';
 
 -- The timeout counts from the claim, the stall_timeout from the last progress report.
 CREATE OR REPLACE FUNCTION pulse_internal.late(live_us bigint)
@@ -43,14 +55,16 @@ BEGIN
            ELSE format('no progress for %s', l.stall_timeout) END,
          CASE c.outcome WHEN 'timed_out' THEN 'timeout' ELSE 'stall' END
     FROM pulse_internal.limits AS l
+    CROSS JOIN LATERAL (SELECT coalesce(l.killed_live_us, live_us)) AS s (seen_us)
     CROSS JOIN LATERAL (SELECT CASE
-      WHEN live_us - l.claimed_live_us > pulse_internal.us(l.timeout) THEN 'timed_out'
-      WHEN live_us - l.activity_live_us > pulse_internal.us(l.stall_timeout) THEN 'stalled' END
+      WHEN s.seen_us - l.claimed_live_us > pulse_internal.us(l.timeout) THEN 'timed_out'
+      WHEN s.seen_us - l.activity_live_us > pulse_internal.us(l.stall_timeout) THEN 'stalled' END
     ) AS c (outcome)
    WHERE c.outcome IS NOT NULL;
 END $$;
 COMMENT ON FUNCTION pulse_internal.late(bigint) IS
-  'Returns the running jobs past their timeout or stall_timeout.';
+  'Returns the running jobs past their timeout or stall_timeout, once their workers have killed '
+  'the tasks where they promise it.';
 
 -- Judges again under the lock.
 CREATE OR REPLACE FUNCTION pulse_internal.lock_late(live_us bigint, max_count int)

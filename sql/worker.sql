@@ -130,7 +130,9 @@ COMMENT ON FUNCTION pulse.register_worker(text, text[], json, interval) IS
   'serves; NULL means every task. info: hostname, boot_id, pid_namespace, pid and process_start '
   'let workers of one machine check on each other. heartbeat_interval: NULL takes '
   'pulse.heartbeat_interval; 0 means that the worker lives exactly as long as its attached '
-  'session. Raises PU003 when the settings contradict each other, PU004 for a value out of range.';
+  'session. info.kill_grace_ms: within this time the worker ends a job at its timeout or '
+  'stall_timeout itself, so sweeps leave the job to it for so long. Raises PU003 when the settings '
+  'contradict each other, PU004 for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

@@ -1,6 +1,7 @@
 # P5d: a task that hangs in a living worker is found by the job's own clocks: by stall_timeout since
-# its last progress, by timeout since the claim. The server finds it where the worker cannot, and
-# the worker where nobody sweeps.
+# its last progress, by timeout since the claim. The worker ends it, whatever it heeds and whether
+# or not anybody sweeps, and no job of its queue starts before it is dead. The server finds it where
+# no worker does.
 use strict;
 use warnings FATAL => 'all';
 
@@ -15,6 +16,9 @@ my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' =>
 my $hang = '[[ $PULSE_ATTEMPT == 1 ]] || exit 0; tell began; while :; do wait_at never; done';
 my $tasks = Pulse::Tasks->new(
     run => 'tell ran',
+    serial => 'if [[ $PULSE_ATTEMPT == 1 && ! -e $gates/first ]]; then echo $$ >"$gates/first"
+            trap "" TERM; tell began; while :; do wait_at never; done; fi
+        if kill -0 "$(<"$gates/first")"; then tell beside; else tell alone; fi',
     (map { ($_ => "trap '' TERM; $hang") } qw(stubborn_stall stubborn_timeout)),
     (map { ($_ => $hang) } qw(stall timeout)),
     progress => <<'SH');
@@ -29,7 +33,7 @@ value($node, "SELECT pulse.set_task('$_', stall_timeout => '600 ms', backoff => 
 # Reports travel at most once a second; the task takes seven.
 value($node, q{SELECT pulse.set_task('progress', stall_timeout => '6 s', backoff => 'none')});
 value($node, "SELECT pulse.set_task('$_', timeout => '600 ms', backoff => 'none')")
-  for qw(stubborn_timeout timeout);
+  for qw(stubborn_timeout timeout serial);
 
 # The first attempt hangs and the second does not; returns the outcome and error of the first.
 sub run_hanging {
@@ -43,17 +47,31 @@ sub run_hanging {
         "SELECT outcome, error FROM pulse.attempt WHERE job_id = $id AND outcome <> 'completed'");
 }
 
-subtest 'found by sweeps: a task that does not heed its worker' => sub {
+subtest 'a task that does not heed its worker is killed, and sweeps wait for that' => sub {
     my $worker = Pulse::Worker->start_registered($node, 'sweeping', tasks => $tasks);
-    is_deeply([ run_hanging($worker, 'stubborn_stall') ],
-        [ 'stalled', 'no progress for 00:00:00.6' ], 'by stall_timeout');
-    is_deeply([ run_hanging($worker, 'stubborn_timeout') ],
-        [ 'timed_out', 'timed out after 00:00:00.6' ], 'by timeout');
+    my ($outcome, $error) = run_hanging($worker, 'stubborn_stall');
+    is($outcome, 'stalled', 'by stall_timeout');
+    like($error, qr/^no progress for 600 ?ms/, 'as its worker says');
+    ($outcome, $error) = run_hanging($worker, 'stubborn_timeout');
+    is($outcome, 'timed_out', 'by timeout');
+    like($error, qr/^timed out after 600 ?ms/, 'as its worker says');
     is_deeply([ $worker->events('lost') ], [], 'the worker lives on');
     my $id = add_job($node, 'run');
     $worker->wait_for('completed', job => $id);
     $worker->signal('TERM');
     is($worker->wait_exit, 0, 'and drains');
+};
+
+subtest 'the next job of its queue starts when it is dead' => sub {
+    my @workers =
+      map { Pulse::Worker->start_registered($node, $_, tasks => $tasks) } qw(one another);
+    my ($first, $second) = add_jobs($node, 'serial', 2, 'serial');
+    $tasks->wait_for('began', job => $first);
+    wait_until($node, "SELECT count(*) = 0 FROM pulse.job WHERE id IN ($first, $second)",
+        'both jobs are done');
+    is_deeply([ $tasks->told('beside') ], [], 'nothing runs beside it');
+    is(scalar(my @alone = $tasks->told('alone')), 2, 'but after it');
+    for (@workers) { $_->signal('TERM'); is($_->wait_exit, 0, 'the worker drains') }
 };
 
 subtest 'a task that reports progress does not stall' => sub {

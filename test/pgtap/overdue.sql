@@ -1,6 +1,6 @@
 -- sql/sweep.sql: jobs past their own clocks, and how much one sweep does.
 \ir support/setup.psql
-SELECT plan(49);
+SELECT plan(54);
 
 -- What a sweep did, without what was nothing.
 CREATE FUNCTION swept(max_jobs int = 1000) RETURNS text
@@ -47,6 +47,33 @@ DELETE FROM pulse.job;
 SELECT id AS job FROM given_claimed_job(:ann, 'slow', max_attempts => 1) \gset
 SELECT travel_beating('61 s', :ann);
 SELECT is(swept(), 'jobs_failed 1, jobs_timed_out 1', 'on its last attempt it has failed');
+SELECT travel('0');
+
+-- A worker that kills in time is left to do it, as long as it beats.
+SELECT id AS killer FROM pulse.register_worker('killer', NULL, '{"kill_grace_ms": 6000}') \gset
+SELECT pulse.set_task('single', timeout => '1 min', on_unreachable => 'kill') \g /dev/null
+SELECT id AS job FROM given_claimed_job(:killer, 'slow') \gset
+SELECT id AS single FROM given_claimed_job(:killer, 'single') \gset
+SELECT travel_beating('55 s', :killer);
+SELECT pulse.heartbeat(:ann) \g /dev/null
+SELECT swept() \g /dev/null
+SELECT travel('70 s');
+SELECT pulse.heartbeat(:ann) \g /dev/null
+SELECT is(swept(), 'nothing', 'a job past its timeout is left to a worker that kills in time');
+SELECT travel_beating('65 s', :killer);
+SELECT pulse.heartbeat(:ann) \g /dev/null
+SELECT travel('70 s');
+SELECT pulse.heartbeat(:ann) \g /dev/null
+SELECT is(swept(), 'nothing', 'whose last heartbeat came before it had to have killed');
+SELECT travel_beating('67 s', :killer);
+SELECT pulse.heartbeat(:ann) \g /dev/null
+SELECT is(swept(), 'jobs_requeued 1, jobs_timed_out 1', 'a heartbeat after that proves the kill');
+SELECT is(state_of(:single), 'running', 'unless it must run alone and beats may have been late');
+SELECT travel_beating('87 s', :killer);
+SELECT pulse.heartbeat(:ann) \g /dev/null
+SELECT is(swept(), 'jobs_requeued 1, jobs_timed_out 1', 'then it is left for a threshold more');
+SELECT pulse.deregister_worker(:killer) \g /dev/null
+DELETE FROM pulse.job;
 SELECT travel('0');
 
 SET LOCAL pulse.default_timeout = '10s';

@@ -63,6 +63,7 @@ TEST(IdentityTest, the_server_is_told_in_json) {
   EXPECT_EQ(json["pid_namespace"], "pid:[1]");
   EXPECT_EQ(json["pid"], 12);
   EXPECT_EQ(json["process_start"], "345");
+  EXPECT_EQ(json["kill_grace_ms"], 6000);
 }
 
 }  // namespace

@@ -8,8 +8,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Between SIGTERM and SIGKILL.
-constexpr Duration kTermGrace = 5s;
 // What starting may take of one turn of the loop. Beats, pings and outcomes come in between.
 constexpr Duration kMaxStarting = 25ms;
 // When the worker itself must be gone soon.
@@ -293,7 +291,9 @@ void Executor::check_limits() {
     const Limit limit = next_limit(running, *job);
     if (limit.reason == EndReason::none) continue;
     if (limit.at <= now) {
-      end_early(running, limit.reason, limit.grace);
+      // A loop that is late leaves less: SIGKILL comes when the server expects it.
+      const auto left = std::chrono::duration_cast<Duration>(limit.at + limit.grace - now);
+      end_early(running, limit.reason, std::max(left, Duration::zero()));
     } else if (!next || limit.at < *next) {
       next = limit.at;
     }

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+
+#include "liveness/registration.hpp"
 #include <sstream>
 
 namespace pulse {
@@ -78,11 +80,10 @@ Identity read_identity() {
 }
 
 std::string identity_json(const Identity& identity) {
-  const nlohmann::json info = {{"hostname", identity.hostname},
-                               {"boot_id", identity.boot_id},
-                               {"pid_namespace", identity.pid_namespace},
-                               {"pid", identity.pid},
-                               {"process_start", identity.process_start}};
+  const nlohmann::json info = {
+      {"hostname", identity.hostname},           {"boot_id", identity.boot_id},
+      {"pid_namespace", identity.pid_namespace}, {"pid", identity.pid},
+      {"process_start", identity.process_start}, {"kill_grace_ms", kKillGrace.count()}};
   return info.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -9,6 +9,11 @@
 
 namespace pulse {
 
+// Between SIGTERM and SIGKILL of a task at its own limit. The server is told of it, with time to
+// kill, and ends the attempt of a living worker only when that is over.
+constexpr Duration kTermGrace = std::chrono::seconds(5);
+constexpr Duration kKillGrace = kTermGrace + std::chrono::seconds(1);
+
 struct Registration {
   std::int64_t worker_id = 0;
   Duration heartbeat_interval{};
