@@ -9,7 +9,11 @@ CREATE OR REPLACE VIEW pulse_internal.host_pairs AS
          coalesce(other.boot_id <> '' AND other.boot_id = me.boot_id AND other.pid_namespace <> ''
                   AND other.pid_namespace = me.pid_namespace, false) AS shares_pids
     FROM pulse.worker AS me
-    JOIN pulse.worker AS other ON other.id <> me.id AND other.state IN ('alive', 'draining')
+    JOIN pulse.worker AS other ON other.id <> me.id
+     AND (other.state IN ('alive', 'draining')
+          -- Jobs may still be with a lost one, which the end of its process sets free.
+          OR other.id IN (SELECT h.worker_id FROM pulse.heartbeat AS h
+                           WHERE h.verdict = 'lost' AND h.lost_cause IN ('session', 'host')))
    WHERE other.hostname = me.hostname OR other.boot_id = me.boot_id;
 COMMENT ON VIEW pulse_internal.host_pairs IS
   'Pairs of workers on one machine; shares_pids: each can see whether the other''s process '
@@ -64,7 +68,8 @@ BEGIN
     SELECT p.worker_id, p.pid, p.process_start
       FROM pulse_internal.host_pairs AS p JOIN pulse.heartbeat AS h ON h.worker_id = p.worker_id
      WHERE p.asking_id = check_host.worker_id AND p.shares_pids AND p.pid IS NOT NULL
-       AND h.verdict NOT IN ('lost', 'stopped')
+       AND h.verdict <> 'stopped'
+       AND (h.verdict <> 'lost' OR cardinality(pulse_internal.running_ids(h.worker_id, 1)) > 0)
      ORDER BY p.worker_id;
 END $$;
 COMMENT ON FUNCTION pulse.check_host(bigint) IS

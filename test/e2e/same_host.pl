@@ -20,7 +20,18 @@ my $node = start_server('main',
 value($node, q{SELECT pulse.set_task('hold', backoff => 'none')});
 # The liveness clock begins with the first sweep.
 value($node, 'SELECT pulse.sweep()');
-my $tasks = Pulse::Tasks->new(hold => 'tell holding; wait_at hold');
+my $tasks = Pulse::Tasks->new(
+    hold => 'tell holding; wait_at hold',
+    stubborn => <<'SH');
+if [[ $PULSE_ATTEMPT == 1 ]]; then
+    echo $$ >"$gates/first"
+    trap '' TERM
+    tell began
+    while :; do wait_at never; done
+fi
+if kill -0 "$(<"$gates/first")"; then tell beside; else tell alone; fi
+SH
+value($node, q{SELECT pulse.set_task('stubborn', backoff => 'none')});
 
 sub start_worker {
     my ($name, %options) = @_;
@@ -80,6 +91,20 @@ subtest 'a worker that was killed is recovered by the next one that starts' => s
     $sibling->wait_for('completed', job => $kept);
     $next->wait_for('completed', job => $job);
     for ($sibling, $next) { $_->signal('TERM'); is($_->wait_exit, 0, 'it drains') }
+};
+
+subtest 'a task that ignores SIGTERM is dead before the next attempt starts' => sub {
+    my $job = add_job($node, 'stubborn');
+    my $victim = start_worker('stubborn victim');
+    $tasks->wait_for('began', job => $job);
+    $victim->kill;
+    my $next = start_worker('stubborn next');
+    $next->wait_for('completed', job => $job);
+    is(scalar(my @beside = $tasks->told('beside')), 0, 'it does not run beside');
+    is(scalar(my @alone = $tasks->told('alone')), 1, 'the next attempt runs alone');
+    is(fate($victim->id), 'lost|host', 'the worker was lost by host');
+    $next->signal('TERM');
+    is($next->wait_exit, 0, 'the next one drains');
 };
 
 subtest 'another process under the same pid is not that worker' => sub {

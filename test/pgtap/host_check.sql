@@ -1,7 +1,7 @@
 -- sql/host.sql: who of the same machine may be judged by what. What the worker then sees of
 -- processes is tested with it (test/worker/same_host_test.cpp, test/e2e/same_host.pl).
 \ir support/setup.psql
-SELECT plan(32);
+SELECT plan(34);
 
 SELECT expect_function('check_host', 'worker_id bigint',
   'TABLE(id bigint, pid integer, process_start text)', 'volatile', 'definer');
@@ -58,6 +58,14 @@ SELECT is(lost(), 'nobody', 'and nobody is touched');
 SELECT given_process('nameless', '', '', '11', 'x') AS nameless \gset
 SELECT given_process('nameless too', '', '', '12', 'y') AS nameless_too \gset
 SELECT is(checked(:nameless), 'nobody', 'who cannot tell his boot shares it with nobody');
+
+SAVEPOINT lost;
+SELECT given_claimed_job(:sibling) \g /dev/null
+SELECT pulse_internal.mark_lost(:sibling, 'session', 'its session ended') \g /dev/null
+SELECT is(checked(:me), '11 of 100', 'one whose session ended is named while it has jobs');
+UPDATE pulse.heartbeat SET lost_cause = 'silence' WHERE worker_id = :sibling;
+SELECT is(checked(:me), 'nobody', 'but not one whose jobs any sweep recovers');
+ROLLBACK TO lost;
 
 -- --- silence -------------------------------------------------------------------------------------
 

@@ -1,17 +1,23 @@
 // pulse-minder: the parent of one task. See README.md.
 //
-// usage: pulse-minder [-p] [-n OPEN_FILES] JOB_ID SILENCE_GRACE_MS PATH [NAME ARGUMENT...], with
-// the descriptors of protocol.hpp. -p: the task may gain privileges; -n: its soft limit on open
-// descriptors; NAME: what the task is called as, instead of PATH.
+// usage: pulse-minder [-p] [-n OPEN_FILES] [-w WORKER] JOB_ID SILENCE_GRACE_MS PATH
+//        [NAME ARGUMENT...]
+// with the descriptors of protocol.hpp. -p: the task may gain privileges; -n: its soft limit on
+// open descriptors; -w: the worker's pid and start, under which others see that this is still
+// there; NAME: what the task is called as, instead of PATH.
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "minder.hpp"
@@ -49,11 +55,31 @@ long long number_of(const char* text) noexcept {
   return end == text || *end != '\0' || number < 0 ? -1 : number;
 }
 
+// Holds a name that /proc/net/unix lists while this process lives: the next worker on this machine
+// waits for its end before it takes the dead worker's jobs. Best effort: without it that worker
+// does not wait.
+void show_presence(const char* worker) noexcept {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  char* const name = address.sun_path + 1;  // abstract: in no file system
+  const int length = snprintf(name, sizeof address.sun_path - 1, "%s%s/%d",
+                              pulse::minder::kPresence, worker, static_cast<int>(getpid()));
+  if (length < 0 || static_cast<size_t>(length) >= sizeof address.sun_path - 1) return;
+  const int presence = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const size_t size = offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(length);
+  if (presence >= 0) bind(presence, reinterpret_cast<sockaddr*>(&address), size);
+}
+
 // Advances `arguments` behind the options; false when they are no such.
-bool read_options(char**& arguments, pulse::minder::TaskRules& rules) noexcept {
+bool read_options(char**& arguments, pulse::minder::TaskRules& rules,
+                  const char*& worker) noexcept {
   for (; *arguments != nullptr && **arguments == '-'; ++arguments) {
     if (strcmp(*arguments, "-p") == 0) {
       rules.may_gain_privileges = true;
+      continue;
+    }
+    if (strcmp(*arguments, "-w") == 0 && arguments[1] != nullptr) {
+      worker = *++arguments;
       continue;
     }
     if (strcmp(*arguments, "-n") != 0 || arguments[1] == nullptr) return false;
@@ -68,15 +94,17 @@ bool read_options(char**& arguments, pulse::minder::TaskRules& rules) noexcept {
 
 int main(int count, char** arguments, char** environment) {
   pulse::minder::TaskRules rules;
+  const char* worker = nullptr;
   char** const end = arguments + count;
   constexpr int kMinArguments = 3;
-  if (count < 1 || !read_options(++arguments, rules) || end - arguments < kMinArguments) {
+  if (count < 1 || !read_options(++arguments, rules, worker) || end - arguments < kMinArguments) {
     return kUsage;
   }
   const long long grace_ms = number_of(arguments[1]);
   if (grace_ms < 0) return kUsage;
   if (!keep_own_descriptors_from_task()) return kUsage;
   close_strange_descriptors();
+  if (worker != nullptr) show_presence(worker);
 
   // What is sent to the worker's group, a terminal's ^C and ^Z among it, is not for the minder,
   // which has to work when the worker is stopped or dead.

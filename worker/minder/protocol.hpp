@@ -19,6 +19,9 @@ constexpr int kFileFd = 6;           // the executable, to see that its name sti
 constexpr int kWorkDirectoryFd = 7;  // where the task starts
 constexpr int kFdCount = 8;
 
+// What the name of a minder's abstract socket begins with; the worker's pid and start follow.
+constexpr const char* kPresence = "pulse-minder/";
+
 // Worker to minder. Times are CLOCK_BOOTTIME in nanoseconds: a message that waited while the
 // minder was stopped says as much as it said when it was sent.
 struct Order {

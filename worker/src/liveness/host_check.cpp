@@ -2,6 +2,7 @@
 
 #include "database/sqlstate.hpp"
 #include "database/statements.hpp"
+#include "liveness/identity.hpp"
 
 namespace pulse {
 namespace {
@@ -11,6 +12,8 @@ using namespace std::chrono_literals;
 constexpr Duration kAnswerDeadline = 30s;
 // Until a claim of the dead, which the server has not noticed yet, has ended.
 constexpr Duration kPauseForClaim = 1s;
+// Until minders of the dead, which have seen its end, have ended its tasks.
+constexpr Duration kPauseForMinders = 50ms;
 
 }  // namespace
 
@@ -70,7 +73,12 @@ void HostCheck::take_processes(const Reply& reply) {
   for (std::size_t i = 0; i < rows->size(); ++i) {
     const QueryResult::Row row = (*rows)[i];
     const std::int64_t pid = row.integer("pid");
-    if (!is_gone_(pid, row.optional_text("process_start").value_or(""))) continue;
+    const std::string process_start = row.optional_text("process_start").value_or("");
+    if (!is_gone_(pid, process_start)) continue;
+    if (has_minders(pid, process_start)) {
+      next_look_.start_in(kPauseForMinders);
+      continue;
+    }
     gone_.push_back({row.integer("id"), "its process " + std::to_string(pid) + " is gone"});
   }
   log_.debug("host_checked", {{"processes", static_cast<std::int64_t>(rows->size())},

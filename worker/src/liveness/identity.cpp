@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "liveness/registration.hpp"
+#include "minder/protocol.hpp"
 #include <sstream>
 
 namespace pulse {
@@ -67,6 +68,17 @@ bool is_process_gone(std::int64_t pid, const std::string& process_start) {
   const std::string stat = read_stat(process);
   if (stat.empty() || process_start.empty() || !proc_is_ours()) return false;
   return start_of(stat) != process_start;
+}
+
+bool has_minders(std::int64_t pid, const std::string& process_start) {
+  // The kernel writes an at sign where the name of an abstract socket begins.
+  const std::string name =
+      std::string(" @") + minder::kPresence + std::to_string(pid) + '.' + process_start + '/';
+  std::ifstream sockets("/proc/net/unix");
+  for (std::string line; std::getline(sockets, line);) {
+    if (line.find(name) != std::string::npos) return true;
+  }
+  return false;
 }
 
 Identity read_identity() {

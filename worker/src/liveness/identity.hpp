@@ -27,6 +27,9 @@ std::string read_process_start(pid_t pid);
 // something cannot be seen, as in another user's process, it counts as alive.
 bool is_process_gone(std::int64_t pid, const std::string& process_start);
 
+// Whether a minder of that process is still there: a task of its may run yet.
+bool has_minders(std::int64_t pid, const std::string& process_start);
+
 // The info argument of register_worker.
 std::string identity_json(const Identity& identity);
 

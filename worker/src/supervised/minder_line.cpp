@@ -1,12 +1,14 @@
 #include "supervised/minder_line.hpp"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <utility>
 
+#include "liveness/identity.hpp"
 #include "supervised/orphans.hpp"
 
 namespace pulse {
@@ -21,6 +23,12 @@ constexpr int kMaxOrphanRounds = 500;
 
 MinderLine* owner(void* data) noexcept { return static_cast<MinderLine*>(data); }
 
+// The process that asks whether this one's minders are gone knows it by these two.
+const std::string& name_of_worker() {
+  static const std::string name = std::to_string(getpid()) + '.' + read_process_start(getpid());
+  return name;
+}
+
 // How pulse-minder is called; see its main.cpp.
 std::vector<std::string> command_of(const MinderLine::Plan& plan) {
   std::vector<std::string> command{plan.minder_path};
@@ -28,6 +36,7 @@ std::vector<std::string> command_of(const MinderLine::Plan& plan) {
   if (plan.rules.open_files != 0) {
     command.insert(command.end(), {"-n", std::to_string(plan.rules.open_files)});
   }
+  command.insert(command.end(), {"-w", name_of_worker()});
   command.insert(command.end(), plan.arguments.begin(), plan.arguments.end());
   return command;
 }
