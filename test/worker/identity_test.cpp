@@ -57,13 +57,14 @@ TEST(IdentityTest, the_server_is_told_in_json) {
   identity.pid_namespace = "pid:[1]";
   identity.pid = 12;
   identity.process_start = "345";
-  const auto json = nlohmann::json::parse(identity_json(identity));
+  const auto json = nlohmann::json::parse(identity_json(identity, 3));
   EXPECT_EQ(json["hostname"], "host");
   EXPECT_EQ(json["boot_id"], "boot");
   EXPECT_EQ(json["pid_namespace"], "pid:[1]");
   EXPECT_EQ(json["pid"], 12);
   EXPECT_EQ(json["process_start"], "345");
   EXPECT_EQ(json["kill_grace_ms"], 6000);
+  EXPECT_EQ(json["slots"], 3);
 }
 
 }  // namespace

@@ -193,9 +193,9 @@ int Worker::Impl::run_loop(pulse::Log& log) {
   const auto claim = make_connection(loop, connection_);
   const auto finish = make_connection(loop, connection_);
   const auto heartbeat = make_connection(loop, connection_);
-  pulse::Worker worker(config(), identity_json(pulse::read_identity()), connection_.deadline(),
-                       {*claim, *finish, *heartbeat}, tasks_of_pool.starter(), loop.timers(),
-                       pulse::random_source(), log);
+  pulse::Worker worker(config(), identity_json(pulse::read_identity(), options_.concurrency),
+                       connection_.deadline(), {*claim, *finish, *heartbeat},
+                       tasks_of_pool.starter(), loop.timers(), pulse::random_source(), log);
   auto exit_code = pulse::ExitCode::drained;
   worker.is_process_gone = pulse::is_process_gone;
   worker.on_finished = [&](pulse::ExitCode code) {

@@ -46,8 +46,9 @@ WorkerProcess::WorkerProcess(const Config& config, Surroundings& surroundings,
       processes_(config.processes, {loop_, surroundings.minder_path, rules_, random_, log,
                                     &surroundings.variables, &written_}),
       router_(functions_, processes_, surroundings.folder, executables(), log),
-      worker_(config, identity_json(read_identity()), surroundings.database.deadline(),
-              {*claim_, *finish_, *heartbeat_}, router_.starter(), loop_.timers(), random_, log),
+      worker_(config, identity_json(read_identity(), config.concurrency),
+              surroundings.database.deadline(), {*claim_, *finish_, *heartbeat_}, router_.starter(),
+              loop_.timers(), random_, log),
       service_manager_(watchers.service_manager, loop_.timers(), log) {
   if (!config.processes.empty()) worker_.set_queue(processes_);
 }

@@ -31,6 +31,6 @@ bool is_process_gone(std::int64_t pid, const std::string& process_start);
 bool has_minders(std::int64_t pid, const std::string& process_start);
 
 // The info argument of register_worker.
-std::string identity_json(const Identity& identity);
+std::string identity_json(const Identity& identity, int slots);
 
 }  // namespace pulse
