@@ -35,7 +35,7 @@ SQL_FUNCTIONS += lost returned sweep host_check
 # Operators
 SQL_FUNCTIONS += retry operators worker_control prune tick cron
 # Monitoring
-SQL_FUNCTIONS += stats views ended verify
+SQL_FUNCTIONS += stats fleet views ended promotion explain explain_job verify
 # Guards
 SQL_FUNCTIONS += roles drop_guard grants
 

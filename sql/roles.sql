@@ -19,10 +19,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
     ELSE '{}' END
   -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
-      'pulse_internal.attachment_state', 'pulse_internal.ended_live_us',
-      'pulse_internal.interval', 'pulse_internal.least_threshold_us',
-      'pulse_internal.live_now_us', 'pulse_internal.lost_way', 'pulse_internal.running_ids',
-      'pulse_internal.setting_us', 'pulse_internal.us', 'stats'] END;
+      'explain_job', 'explain_task', 'pulse_internal.attachment_state',
+      'pulse_internal.ended_live_us', 'pulse_internal.interval',
+      'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',
+      'pulse_internal.lost_way', 'pulse_internal.running_ids', 'pulse_internal.setting_us',
+      'pulse_internal.us', 'stats', 'unserved'] END;
 $$;
 COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
   'Returns the functions that a kind of role may execute; those outside of schema pulse with '
@@ -33,7 +34,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN kind IN ('operator', 'observer')
            THEN ARRAY['ended_by_hour', 'ended_jobs', 'running_jobs', 'settings', 'stale', 'stats',
-                      'worker_status'] ELSE '{}' END
+                      'unserved', 'worker_status'] ELSE '{}' END
       || CASE WHEN kind = 'operator' THEN ARRAY[
            'attempt', 'finished_job', 'heartbeat', 'installation', 'job', 'queue', 'task',
            'worker'] END;

@@ -63,6 +63,8 @@ COMMENT ON COLUMN pulse.job_outcome.outcome IS 'accepted, stale or busy';
 COMMENT ON TYPE pulse_internal.ending IS
   'How one attempt ends, an element of the argument of end_attempts.';
 COMMENT ON TYPE pulse_internal.sweep_result IS 'The counts that a sweep returns.';
+COMMENT ON TYPE pulse_internal.explanation IS
+  'A reason why a job waits; explain_job() tells the columns.';
 
 COMMENT ON TABLE pulse.job IS 'Live jobs: ready, parked behind their queue, or running.';
 COMMENT ON COLUMN pulse.job.identifier IS 'Name of the task';

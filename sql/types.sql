@@ -61,3 +61,12 @@ CREATE TYPE pulse_internal.sweep_result AS (
   jobs_skipped_locked int,
   skipped_time        interval
 );
+
+CREATE TYPE pulse_internal.explanation AS (
+  kind       text,
+  blocker    text,
+  detail     text,
+  until      timestamptz,
+  job_ids    bigint[],
+  worker_ids bigint[]
+);

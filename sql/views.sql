@@ -66,15 +66,7 @@ CREATE OR REPLACE VIEW pulse.stale AS
   WITH moment AS MATERIALIZED (
     SELECT (SELECT pulse_internal.live_now_us() WHERE NOT pg_catalog.pg_is_in_recovery()) AS live_us
   ), living AS MATERIALIZED (
-    SELECT h.worker_id FROM pulse.heartbeat AS h, moment
-     WHERE h.verdict NOT IN ('lost', 'stopped')
-       AND pulse_internal.lost_way(h, moment.live_us) IS NULL
-       -- Sees what the next sweep will stamp, because without one the clock stands still.
-       AND NOT coalesce(
-         pulse_internal.setting_us('disconnect_grace') IS NOT NULL
-           AND pulse_internal.attachment_state(h.attachment, h.incarnation) = 'ended'
-           AND pulse_internal.ended_live_us(h.attachment) >= h.beat_live_us,
-         false)
+    SELECT w.id AS worker_id FROM pulse_internal.living_worker AS w
   )
   SELECT j.identifier, pg_catalog.count(*) AS jobs, pg_catalog.min(j.claimed_at) AS oldest_claim,
          pg_catalog.count(*) FILTER (WHERE j.is_late) AS late_jobs

@@ -128,7 +128,8 @@ END $$;
 COMMENT ON FUNCTION pulse.register_worker(text, text[], json, interval) IS
   'Registers a worker, with its first heartbeat, and returns its row. tasks: the tasks that it '
   'serves; NULL means every task. info: hostname, boot_id, pid_namespace, pid and process_start '
-  'let workers of one machine check on each other. heartbeat_interval: NULL takes '
+  'let workers of one machine check on each other; slots and forbidden_flags (an array) let '
+  'explain_job() tell which workers could take a job. heartbeat_interval: NULL takes '
   'pulse.heartbeat_interval; 0 means that the worker lives exactly as long as its attached '
   'session. info.kill_grace_ms: within this time the worker ends a job at its timeout or '
   'stall_timeout itself, so sweeps leave the job to it for so long. Raises PU003 when the settings '

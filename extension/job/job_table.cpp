@@ -81,6 +81,25 @@ HeapTuple inserted_by_statement(Relation relation, const Datum* values, const bo
   return row;
 }
 
+// The other transaction that shares a lock on the row which keeps claims from it.
+TransactionId sharer_of(TupleTableSlot* seen) {
+  auto* row = reinterpret_cast<BufferHeapTupleTableSlot*>(seen);
+  // The flags and the number belong together.
+  LockBuffer(row->buffer, BUFFER_LOCK_SHARE);
+  uint16 flags = row->base.tuple->t_data->t_infomask;
+  TransactionId xmax = HeapTupleHeaderGetRawXmax(row->base.tuple->t_data);
+  LockBuffer(row->buffer, BUFFER_LOCK_UNLOCK);
+  if ((flags & HEAP_XMAX_INVALID) || !(flags & HEAP_XMAX_IS_MULTI)) return InvalidTransactionId;
+  MultiXactMember* members;
+  int count = GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(flags));
+  for (int i = 0; i < count; i++)
+    if (members[i].status > MultiXactStatusForKeyShare &&
+        !TransactionIdIsCurrentTransactionId(members[i].xid) &&
+        TransactionIdIsInProgress(members[i].xid))
+      return members[i].xid;
+  return InvalidTransactionId;
+}
+
 }  // namespace
 
 void read_row_value(RowValue* row, HeapTupleHeader header, const char* table) {
@@ -214,3 +233,17 @@ TM_Result try_delete_row(JobTable* table, TupleTableSlot* row, bool wait) {
 }
 
 }  // namespace pulse
+
+// pulse_internal.locked_by(job_id): the transaction that makes claims step over this job's row.
+PULSE_FUNCTION(pulse_locked_by) {
+  Relation job = table_open(pulse::catalog()->job, AccessShareLock);
+  pulse::IndexLookup jobs;
+  pulse::open_index_lookup(&jobs, job, pulse::catalog()->job_key, GetActiveSnapshot());
+  TransactionId xid = InvalidTransactionId;
+  bool is_known = pulse::find_id(&jobs, PG_GETARG_INT64(0));
+  if (is_known && !pulse::is_locked_by_other(jobs.row, &xid)) xid = pulse::sharer_of(jobs.row);
+  pulse::close_index_lookup(&jobs);
+  table_close(job, AccessShareLock);
+  if (!TransactionIdIsValid(xid)) PG_RETURN_NULL();
+  return TransactionIdGetDatum(xid);
+}

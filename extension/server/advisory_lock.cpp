@@ -108,6 +108,8 @@ PULSE_FUNCTION(pulse_lock_queue) {
   PG_RETURN_BOOL(true);
 }
 
+// Takes no lock, which a promotion could meet.
 PULSE_FUNCTION(pulse_is_queue_locked) {
-  PG_RETURN_BOOL(!pulse::is_free(pulse::queue_tag(PG_GETARG_TEXT_PP(0))));
+  LOCKTAG tag = pulse::queue_tag(PG_GETARG_TEXT_PP(0));
+  PG_RETURN_BOOL(VirtualTransactionIdIsValid(*GetLockConflicts(&tag, ShareLock, nullptr)));
 }

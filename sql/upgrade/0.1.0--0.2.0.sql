@@ -191,3 +191,12 @@ SELECT pg_catalog.pg_extension_config_dump('pulse.installation', '');
 -- pg_upgrade refuses a column of regprocedure.
 ALTER TABLE pulse.task ALTER COLUMN handler TYPE text
   USING (pg_catalog.pg_identify_object('pg_catalog.pg_proc'::regclass, handler, 0)).identity;
+
+CREATE TYPE pulse_internal.explanation AS (
+  kind       text,
+  blocker    text,
+  detail     text,
+  until      timestamptz,
+  job_ids    bigint[],
+  worker_ids bigint[]
+);

@@ -72,7 +72,12 @@ resume_queue                          |o   |ok!         |ok!         |PU005
 retry_job                             |o   |okPE!       |okPE!       |PU005
 set_queue                             |o   |ok!         |ok!         |ok!
 set_task                              |o   |ok          |ok          |ok
+explain_job, waiting                  |ob  |ok          |ok          |PU005
+explain_job, running                  |ob  |ok          |ok          |PU005
+explain_job, ended                    |ob  |ok          |ok          |PU005
+explain_task                          |ob  |ok          |ok          |ok
 stats                                 |ob  |ok          |ok          |ok
+unserved                              |ob  |ok          |ok          |ok
 stop_worker                           |o   |ok!         |ok!         |PU002
 stop_workers                          |o   |ok!         |ok!         |ok
 tick                                  |o   |ok          |ok          |ok
@@ -156,7 +161,12 @@ INSERT INTO call VALUES
   ('retry_job', 'pulse.retry_job({ended})'),
   ('set_queue', 'pulse.set_queue({queue}, 3)'),
   ('set_task', $$pulse.set_task('task', max_attempts => 3)$$),
+  ('explain_job, waiting', 'pulse.explain_job({waiting})'),
+  ('explain_job, running', 'pulse.explain_job({running})'),
+  ('explain_job, ended', 'pulse.explain_job({ended})'),
+  ('explain_task', $$pulse.explain_task('task')$$),
   ('stats', 'pulse.stats()'),
+  ('unserved', 'pulse.unserved()'),
   ('stop_worker', 'pulse.stop_worker({worker})'),
   ('stop_workers', 'pulse.stop_workers(ARRAY[{name}])'),
   ('tick', 'pulse.tick()'),

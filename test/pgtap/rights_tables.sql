@@ -28,6 +28,7 @@ running_jobs        |ob|
 settings            |ob|
 stale               |ob|
 stats               |ob|
+unserved            |ob|
 worker_status       |ob|
 claim_batch         |  |
 clock               |  |

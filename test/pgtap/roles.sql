@@ -40,11 +40,12 @@ INSERT INTO grid
     -- What the views call.
     ('pulse_internal.attachment_state pulse_internal.ended_live_us pulse_internal.interval '
      'pulse_internal.least_threshold_us pulse_internal.live_now_us pulse_internal.lost_way '
-     'pulse_internal.running_ids pulse_internal.setting_us pulse_internal.us stats', 'ob')
+     'pulse_internal.running_ids pulse_internal.setting_us pulse_internal.us stats '
+     'explain_job explain_task unserved', 'ob')
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES
-    ('ended_by_hour ended_jobs running_jobs settings stale stats worker_status', 'ob'),
+    ('ended_by_hour ended_jobs running_jobs settings stale stats unserved worker_status', 'ob'),
     ('attempt finished_job heartbeat installation job queue task worker', 'o'),
     ('clock claim_batch installation_witness', '')
   ) AS g (names, letters);

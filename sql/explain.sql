@@ -1,0 +1,233 @@
+-- Why a job does not run. `job` and `queue` name what keeps a claim of an idle worker from the job
+-- (P15), `fleet` what keeps the workers there are, `line` what comes before it. Everything is read
+-- in the snapshot of the call, and nothing is locked. The rules are those of extension/claim and
+-- extension/queue; test/e2e/explain.pl compares them in random states.
+
+CREATE OR REPLACE FUNCTION pulse_internal.names_of(ids bigint[]) RETURNS text
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE cardinality(ids) WHEN 1 THEN '' || ids[1]
+           ELSE array_to_string(ids[1 : 10], ', ')
+                || CASE WHEN cardinality(ids) > 10 THEN ' and more' ELSE '' END END;
+$$;
+COMMENT ON FUNCTION pulse_internal.names_of(bigint[]) IS
+  'Returns at most ten of these ids as a text.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.explained(
+    kind text, blocker text, detail text, until timestamptz = NULL, job_ids bigint[] = NULL,
+    worker_ids bigint[] = NULL)
+  RETURNS pulse_internal.explanation
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN ROW(kind, blocker, detail, until, job_ids, worker_ids)::pulse_internal.explanation;
+COMMENT ON FUNCTION
+  pulse_internal.explained(text, text, text, timestamptz, bigint[], bigint[]) IS
+  'Returns one row of an explanation.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.explain_closed() RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  standing text := pulse_internal.installation_standing();
+BEGIN
+  IF NOT current_setting('pulse.claims')::boolean THEN
+    RETURN NEXT pulse_internal.explained('job', 'claims off',
+      'The setting pulse.claims is off in this session.');
+  END IF;
+  IF standing IN ('copy', 'subscribed') THEN
+    RETURN NEXT pulse_internal.explained('job', 'not adopted', CASE standing
+      WHEN 'copy' THEN 'This is a copy: SELECT pulse.adopt_installation() lets its jobs run.'
+      ELSE 'A subscription of this database writes pulse.job.' END);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_closed() IS
+  'Explains why no claim of this session gets any job: claims are off, or this is a copy.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.explain_lock(job_id bigint)
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  holder xid := pulse_internal.locked_by(job_id);
+BEGIN
+  IF holder IS NOT NULL THEN
+    RETURN NEXT pulse_internal.explained('job', 'locked', coalesce(
+      (SELECT format('Process %s holds its row in a transaction', l.pid)
+                || coalesce(' since ' || a.xact_start, '') || '.'
+         FROM pg_locks AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
+        WHERE l.locktype = 'transactionid' AND l.transactionid = holder AND l.granted
+          AND l.pid IS NOT NULL LIMIT 1),
+      (SELECT format('The prepared transaction %L holds its row.', p.gid)
+         FROM pg_prepared_xacts AS p WHERE p.transaction = holder),
+      format('Transaction %s holds its row.', holder)));
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_lock(bigint) IS
+  'Explains which process holds the row of a job, if one does.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.explain_queue(job pulse.job, opened bigint[])
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  places record;
+  taken_ids bigint[];
+BEGIN
+  SELECT * INTO places FROM pulse_internal.queue_places(job.queue_name);
+  taken_ids := coalesce(places.running_ids, '{}') || coalesce(places.open_ids, '{}');
+  IF job.state = 'ready' THEN
+    RETURN NEXT pulse_internal.explained('queue', 'behind', format(
+      'Queue %L gives its place to better jobs: %s.', job.queue_name,
+      coalesce(nullif(pulse_internal.names_of(opened), ''), 'locked ones')),
+      NULL, opened[1 : 100]);
+  ELSIF places.paused THEN
+    RETURN NEXT pulse_internal.explained('queue', 'paused', format('Queue %L is paused.',
+                                          job.queue_name));
+  ELSIF places.locked THEN
+    RETURN NEXT pulse_internal.explained('queue', 'locked', format(
+      'Another transaction promotes queue %L or changes its settings.', job.queue_name));
+  ELSIF places.taken >= places.concurrency THEN
+    RETURN NEXT pulse_internal.explained('queue', 'full', format(
+      'Queue %L runs or has open %s of %s:', job.queue_name, places.taken, places.concurrency)
+      || coalesce(' running ' || pulse_internal.names_of(places.running_ids) || ' of worker '
+                  || pulse_internal.names_of(places.worker_ids) || ' since ' || places.since, '')
+      || coalesce(' open ' || pulse_internal.names_of(places.open_ids), '') || '.',
+      NULL, taken_ids[1 : 100], places.worker_ids[1 : 100]);
+  ELSIF job.run_at <= pulse.now() THEN
+    RETURN NEXT pulse_internal.explained('queue', 'behind', format(
+      'Jobs of queue %L come first: %s.', job.queue_name, pulse_internal.names_of(opened)),
+      NULL, opened[1 : 100]);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_queue(pulse.job, bigint[]) IS
+  'Explains why the next promotion, which opens the given jobs, does not let this job through.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.most_crashes(identifier text) RETURNS int
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN coalesce((SELECT t.max_crashes FROM pulse.task AS t
+                    WHERE t.identifier = most_crashes.identifier), pulse_internal.max_crashes());
+END $$;
+COMMENT ON FUNCTION pulse_internal.most_crashes(text) IS
+  'Returns the crash of a task''s job that quarantines it; -1 means none.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_suspect(crashes int, max_crashes int) RETURNS boolean
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+  RETURN crashes > 0 AND max_crashes >= 0 AND crashes >= greatest(max_crashes - 1, 1);
+COMMENT ON FUNCTION pulse_internal.is_suspect(int, int) IS
+  'Returns whether a job with so many crashes is a poison suspect, by the rule of '
+  'extension/claim/last_chance.cpp.';
+
+-- The line of a task is what a claim of an idle worker that serves just this task would look at.
+CREATE OR REPLACE FUNCTION pulse_internal.open_before(
+    job pulse.job, parked bigint[], bound int, OUT jobs bigint, OUT first_id bigint,
+    OUT crashed_ids bigint[])
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  moment timestamptz := pulse.now();
+  lanes smallint[];
+BEGIN
+  WITH RECURSIVE lane (priority) AS (
+    (SELECT j.priority FROM pulse.job AS j
+      WHERE j.index_lane = 'o' AND j.identifier = job.identifier AND j.priority <= job.priority
+      ORDER BY j.priority LIMIT 1)
+    UNION ALL
+    SELECT (SELECT j.priority FROM pulse.job AS j
+             WHERE j.index_lane = 'o' AND j.identifier = job.identifier
+               AND j.priority > l.priority AND j.priority <= job.priority
+             ORDER BY j.priority LIMIT 1)
+      FROM lane AS l WHERE l.priority IS NOT NULL
+  )
+  SELECT array_agg(l.priority) INTO lanes FROM lane AS l WHERE l.priority IS NOT NULL;
+  SELECT count(*), array_agg(o.id) FILTER (WHERE o.crashes > 0) INTO jobs, crashed_ids
+    FROM (SELECT d.id, d.crashes FROM unnest(lanes) AS l (priority) CROSS JOIN LATERAL (
+            SELECT j.id, j.crashes FROM pulse.job AS j
+             WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = job.identifier
+               AND j.priority = l.priority AND j.run_at <= moment
+               AND (j.run_at, j.id)
+                   < (CASE WHEN l.priority < job.priority THEN 'infinity' ELSE job.run_at END,
+                      job.id)
+               AND j.id <> ALL (parked)
+             ORDER BY j.run_at, j.id LIMIT bound) AS d
+           LIMIT bound) AS o;
+  SELECT d.id INTO first_id FROM unnest(lanes) AS l (priority) CROSS JOIN LATERAL (
+    SELECT j.id FROM pulse.job AS j
+     WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = job.identifier
+       AND j.priority = l.priority AND j.run_at <= moment
+       AND (j.run_at, j.id)
+           < (CASE WHEN l.priority < job.priority THEN 'infinity' ELSE job.run_at END, job.id)
+       AND j.id <> ALL (parked)
+       AND (j.xmax = '0' OR pulse_internal.locked_by(j.id) IS NULL)
+     ORDER BY j.run_at, j.id LIMIT 1) AS d
+   ORDER BY l.priority LIMIT 1;
+END $$;
+COMMENT ON FUNCTION pulse_internal.open_before(pulse.job, bigint[], int) IS
+  'Counts the open due jobs of its task that come before a job, up to the bound and but for the '
+  'parked ones. Returns the first that no lock keeps from a claim, and those with crashes.';
+
+-- A suspect that has waited too long takes the worker for itself, unless it waits for a living one.
+CREATE OR REPLACE FUNCTION pulse_internal.line_before(
+    job pulse.job, max_crashes int, bound int, OUT jobs bigint, OUT first_id bigint,
+    OUT isolated_id bigint)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  moment timestamptz := pulse.now();
+  patience interval := pulse_internal.interval(pulse_internal.setting_us('sweep_threshold'));
+  promotion record;
+  open_jobs record;
+  opened bigint[] := '{}';
+  parked bigint[] := '{}';
+BEGIN
+  FOR promotion IN SELECT * FROM pulse_internal.next_promotions(100) LOOP
+    opened := opened || promotion.opened;
+    parked := parked || promotion.parked;
+  END LOOP;
+  SELECT * INTO open_jobs FROM pulse_internal.open_before(job, parked, bound);
+  opened := ARRAY(SELECT j.id FROM pulse.job AS j
+                   WHERE j.id = ANY (opened) AND j.identifier = job.identifier
+                     AND (j.priority, j.run_at, j.id) < (job.priority, job.run_at, job.id));
+  jobs := open_jobs.jobs + cardinality(opened);
+  SELECT j.id, CASE WHEN pulse_internal.is_suspect(j.crashes, max_crashes) THEN j.id END
+    INTO first_id, isolated_id
+    FROM pulse.job AS j WHERE j.id = ANY (opened || open_jobs.first_id)
+   ORDER BY j.priority, j.run_at, j.id LIMIT 1;
+  IF isolated_id IS NULL THEN
+    SELECT j.id INTO isolated_id FROM pulse.job AS j
+     WHERE j.id = ANY (opened || open_jobs.crashed_ids)
+       AND pulse_internal.is_suspect(j.crashes, max_crashes) AND moment - j.run_at > patience
+       AND (j.xmax = '0' OR pulse_internal.locked_by(j.id) IS NULL)
+       AND NOT EXISTS (SELECT FROM pulse.heartbeat AS h
+                        WHERE h.worker_id = j.worker_id AND h.verdict = 'alive')
+     ORDER BY j.priority, j.run_at, j.id LIMIT 1;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.line_before(pulse.job, int, int) IS
+  'Returns how many jobs of its task come before a due job, up to the bound and those that the '
+  'next promotions open; the first of them; and the poison suspect among them that a claim of an '
+  'idle worker would run, or keep its worker for, alone.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.explain_line(job pulse.job)
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  bound CONSTANT int := 10000;
+  max_crashes int := pulse_internal.most_crashes(job.identifier);
+  line record;
+BEGIN
+  SELECT * INTO line FROM pulse_internal.line_before(job, max_crashes, bound);
+  IF NOT pulse_internal.is_suspect(job.crashes, max_crashes) THEN
+    IF line.isolated_id IS NOT NULL THEN
+      RETURN NEXT pulse_internal.explained('job', 'isolated', format(
+        'Job %s, which has lost its workers before, comes first: the worker that takes it gets no '
+        'other job until it has ended.', line.isolated_id), NULL, ARRAY[line.isolated_id]);
+    END IF;
+  ELSIF line.first_id IS NOT NULL THEN
+    RETURN NEXT pulse_internal.explained('job', 'suspect', format(
+      'After %s crashes it runs alone: it waits for an idle worker, which takes job %s first.',
+      job.crashes, line.first_id), NULL, ARRAY[line.first_id]);
+  END IF;
+  RETURN NEXT pulse_internal.explained('line', 'place', CASE
+    WHEN line.jobs >= bound THEN format('More than %s jobs of its task come before it.', bound)
+    ELSE format('It is number %s of the due jobs of its task.', line.jobs + 1) END,
+    NULL, CASE WHEN line.first_id IS NOT NULL THEN ARRAY[line.first_id] END);
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_line(pulse.job) IS
+  'Explains what comes before a due job that its queue lets through, exactly up to 10,000 jobs.';

@@ -1,0 +1,232 @@
+-- explain_job() and explain_task(): the answers of sql/explain.sql in the order of their weight.
+
+-- Workers tell their slots and the flags that they forbid when they register; of one that does not,
+-- nothing is concluded.
+CREATE OR REPLACE FUNCTION pulse_internal.explain_fleet(
+    identifier text, flags text[] = NULL, is_suspect boolean = false)
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  fleet record;
+  last_one record;
+BEGIN
+  SELECT array_agg(s.id) AS ids, array_agg(s.id) FILTER (WHERE s.alive) AS alive,
+         array_agg(s.id) FILTER (WHERE s.alive AND s.may) AS may,
+         array_agg(s.id) FILTER (WHERE s.alive AND s.may AND s.free) AS free
+    INTO fleet
+    FROM (SELECT w.id, w.status = 'alive' AS alive,
+                 NOT coalesce(w.forbidden_flags && explain_fleet.flags, false) AS may,
+                 CASE WHEN is_suspect
+                   THEN cardinality(pulse_internal.running_ids(w.id, 1)) = 0
+                   ELSE w.isolated_job_id IS NULL AND coalesce(
+                     cardinality(pulse_internal.running_ids(w.id, w.slots)) < w.slots, true)
+                   END AS free
+            FROM pulse_internal.living_worker AS w
+           WHERE w.tasks IS NULL OR explain_fleet.identifier = ANY (w.tasks)
+           ORDER BY w.id) AS s;
+  IF fleet.ids IS NULL THEN
+    SELECT * INTO last_one FROM pulse_internal.last_server(explain_fleet.identifier);
+    RETURN NEXT pulse_internal.explained('fleet', 'unserved', format(
+      'No living worker serves task %L; ', explain_fleet.identifier)
+      || coalesce('the last one, worker ' || last_one.worker_id || ' (' || last_one.name
+                  || '), was seen at ' || last_one.seen_at || '.', 'none that did is on record.'),
+      NULL, NULL, CASE WHEN last_one.worker_id IS NOT NULL THEN ARRAY[last_one.worker_id] END);
+  ELSIF fleet.alive IS NULL THEN
+    RETURN NEXT pulse_internal.explained('fleet', 'drained', format(
+      'Every living worker that serves task %L drains or stops.', explain_fleet.identifier),
+      NULL, NULL, fleet.ids[1 : 100]);
+  ELSIF fleet.may IS NULL THEN
+    RETURN NEXT pulse_internal.explained('fleet', 'forbidden', format(
+      'Every worker that serves task %L forbids a flag of the job: %s.', explain_fleet.identifier,
+      array_to_string(explain_fleet.flags, ', ')), NULL, NULL, fleet.alive[1 : 100]);
+  ELSIF fleet.free IS NULL THEN
+    RETURN NEXT pulse_internal.explained('fleet', 'full', CASE WHEN is_suspect
+      THEN 'It runs alone, and no worker that may have it is idle.'
+      ELSE 'Every worker that may have it runs as many jobs as it has slots, or one that runs '
+           'alone.' END, NULL, NULL, fleet.may[1 : 100]);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_fleet(text, text[], boolean) IS
+  'Explains why none of the workers there are takes a job of this task with these flags.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.explain_running(job pulse.job)
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN NEXT pulse_internal.explained('job', 'running', format(
+    'Worker %s has it since %s', job.worker_id, job.claimed_at)
+    || coalesce(' and was asked at ' || job.cancel_requested_at || ' to cancel it', '')
+    || CASE WHEN EXISTS (SELECT FROM pulse_internal.living_worker AS w WHERE w.id = job.worker_id)
+         THEN '.' ELSE '; that worker is lost, and the next sweep recovers the job.' END,
+    NULL, NULL, ARRAY[job.worker_id]);
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_running(pulse.job) IS
+  'Explains which worker runs a job.';
+
+-- A completed job leaves no row where nothing keeps it; an attempt may be left of any other.
+CREATE OR REPLACE FUNCTION pulse_internal.explain_ended(job_id bigint)
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  finished pulse.finished_job;
+  last_attempt pulse.attempt;
+BEGIN
+  SELECT * INTO finished FROM pulse.finished_job AS f WHERE f.id = explain_ended.job_id;
+  IF finished.id IS NOT NULL THEN
+    RETURN NEXT pulse_internal.explained('job', finished.state::text, format(
+      'It ended as %s at %s, after %s of %s attempts%s.', finished.state, finished.finished_at,
+      finished.attempts, finished.max_attempts,
+      coalesce(', the last by worker ' || finished.worker_id, '')), NULL, NULL,
+      CASE WHEN finished.worker_id IS NOT NULL THEN ARRAY[finished.worker_id] END);
+    RETURN;
+  END IF;
+  IF explain_ended.job_id > (SELECT CASE WHEN s.is_called THEN s.last_value ELSE 0 END
+                               FROM pulse.job_id_seq AS s)
+     OR coalesce(explain_ended.job_id, 0) < 1 THEN
+    RAISE EXCEPTION 'job % was never added', coalesce(explain_ended.job_id::text, 'NULL') USING
+      ERRCODE = 'PU005', HINT = 'Use an id that add_job() or add_jobs() returned.';
+  END IF;
+  SELECT * INTO last_attempt FROM pulse.attempt AS a WHERE a.job_id = explain_ended.job_id
+   ORDER BY a.ended_at DESC LIMIT 1;
+  RETURN NEXT pulse_internal.explained('job', 'gone',
+    'It has no row: it completed and is not kept, it was removed or pruned, or the transaction '
+    'that adds it has not committed.'
+    || coalesce(' Its last attempt on record ended at ' || last_attempt.ended_at || ' ('
+                || last_attempt.outcome || ').', ''),
+    NULL, NULL,
+    CASE WHEN last_attempt.worker_id IS NOT NULL THEN ARRAY[last_attempt.worker_id] END);
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_ended(bigint) IS
+  'Explains how, when and by which worker a job ended. Raises PU005 for an id never given out.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.refuse_standby(what text) RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF pg_is_in_recovery() THEN
+    RAISE EXCEPTION 'cannot execute % during recovery', what USING
+      ERRCODE = 'read_only_sql_transaction',
+      DETAIL = 'A standby sees neither the locks nor the sessions of its primary.',
+      HINT = 'Call it on the primary.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.refuse_standby(text) IS 'Raises 25006 on a standby.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.explain_waiting(job pulse.job)
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 3 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  is_due boolean := job.run_at <= pulse.now();
+  passes boolean := true;
+  promotion record;
+BEGIN
+  RETURN QUERY SELECT * FROM pulse_internal.explain_closed();
+  RETURN QUERY SELECT * FROM pulse_internal.explain_lock(job.id);
+  IF NOT is_due THEN
+    RETURN NEXT pulse_internal.explained('job', 'future', format('It is due at %s.', job.run_at),
+      job.run_at);
+  END IF;
+  IF job.queue_name IS NOT NULL THEN
+    SELECT * INTO promotion FROM pulse_internal.promotion_of(
+      job.queue_name, CASE WHEN job.state = 'parked' THEN job.id END);
+    passes := CASE job.state WHEN 'parked' THEN job.id = ANY (promotion.opened)
+                ELSE job.id <> ALL (promotion.parked) END;
+    IF NOT passes THEN
+      RETURN QUERY SELECT * FROM pulse_internal.explain_queue(job, promotion.opened);
+    END IF;
+  END IF;
+  RETURN QUERY SELECT * FROM pulse_internal.explain_fleet(job.identifier, job.flags,
+    pulse_internal.is_suspect(job.crashes, pulse_internal.most_crashes(job.identifier)));
+  IF is_due AND passes THEN
+    RETURN QUERY SELECT * FROM pulse_internal.explain_line(job);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_waiting(pulse.job) IS
+  'Explains why a job waits, in the order in which its reasons block it.';
+
+CREATE OR REPLACE FUNCTION pulse.explain_job(job_id bigint)
+  RETURNS TABLE (kind text, blocker text, detail text, until timestamptz, job_ids bigint[],
+                 worker_ids bigint[])
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 3
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  job pulse.job;
+BEGIN
+  PERFORM pulse_internal.refuse_standby('explain_job()');
+  SELECT * INTO job FROM pulse.job AS j WHERE j.id = explain_job.job_id;
+  IF job.id IS NULL THEN
+    RETURN QUERY SELECT * FROM pulse_internal.explain_ended(explain_job.job_id);
+  ELSIF job.state = 'running' THEN
+    RETURN QUERY SELECT * FROM pulse_internal.explain_running(job);
+  ELSE
+    RETURN QUERY SELECT * FROM pulse_internal.explain_waiting(job);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse.explain_job(bigint) IS
+  'Explains why a job does not run, a row for each reason. kind job (such as future, locked, '
+  'running, how it ended) and queue (paused, full, behind): no claim gets it, not even one of an '
+  'idle worker that serves just its task. kind fleet: the workers there are do not take it '
+  '(unserved, drained, forbidden, full). kind line: its place among the due jobs of its task. '
+  'until: when the reason ends by itself, if that is known; job_ids and worker_ids: which are '
+  'concerned, at most 100. It locks nothing. Raises PU005 for an id never given out, 25006 on a '
+  'standby.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.explain_queues_of(identifier text)
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 3
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  moment timestamptz := pulse.now();
+  first_id bigint;
+  job pulse.job;
+  promotion record;
+BEGIN
+  FOR first_id IN
+    SELECT min(l.id) FROM (
+      SELECT j.id, j.identifier, j.queue_name, j.run_at FROM pulse.job AS j
+       WHERE j.index_lane = 'p' AND j.run_at <= moment ORDER BY j.run_at LIMIT 1000) AS l
+     WHERE l.identifier = explain_queues_of.identifier
+     GROUP BY l.queue_name ORDER BY min(l.run_at) LIMIT 10
+  LOOP
+    SELECT * INTO job FROM pulse.job AS j WHERE j.id = first_id;
+    SELECT * INTO promotion FROM pulse_internal.promotion_of(job.queue_name, job.id);
+    IF job.id <> ALL (promotion.opened) THEN
+      RETURN QUERY SELECT * FROM pulse_internal.explain_queue(job, promotion.opened);
+    END IF;
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_queues_of(text) IS
+  'Explains what keeps at most ten queues from their oldest jobs of this task, found among the '
+  '1,000 parked jobs that have been due for longest.';
+
+CREATE OR REPLACE FUNCTION pulse.explain_task(identifier text)
+  RETURNS TABLE (kind text, blocker text, detail text, until timestamptz, job_ids bigint[],
+                 worker_ids bigint[])
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 3
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  bound CONSTANT int := 10000;
+  due record;
+BEGIN
+  PERFORM pulse_internal.refuse_standby('explain_task()');
+  PERFORM pulse_internal.check_identifier(explain_task.identifier);
+  SELECT * INTO due
+    FROM pulse_internal.due_of_task(explain_task.identifier, pulse.now(), bound) AS d;
+  RETURN QUERY SELECT * FROM pulse_internal.explain_closed();
+  IF due.jobs = 0 AND due.next_due IS NOT NULL THEN
+    RETURN QUERY SELECT * FROM pulse_internal.explained('job', 'future', format(
+      'No open job of it is due; the next one is due at %s.', due.next_due), due.next_due);
+  END IF;
+  RETURN QUERY SELECT * FROM pulse_internal.explain_queues_of(explain_task.identifier);
+  RETURN QUERY SELECT * FROM pulse_internal.explain_fleet(explain_task.identifier);
+  RETURN QUERY SELECT * FROM pulse_internal.explained('line', 'place', CASE due.jobs
+    WHEN 0 THEN 'No open job of it is due.'
+    ELSE format('%s open jobs of it are due, the oldest since %s.',
+                CASE WHEN due.jobs >= bound THEN 'More than ' ELSE '' END || due.jobs, due.oldest)
+    END);
+END $$;
+COMMENT ON FUNCTION pulse.explain_task(text) IS
+  'Explains what the waiting jobs of a task wait for in general, in rows as explain_job() returns '
+  'them. Of queues it names at most ten, those whose jobs of the task have been due for longest. '
+  'Raises PU004 for a name that is empty or too long, 25006 on a standby.';

@@ -1,0 +1,171 @@
+-- The workers that live, and the due jobs that none of them serves.
+
+-- A session that its client has ended counts at once, because without a sweep the clock stands
+-- still.
+CREATE OR REPLACE VIEW pulse_internal.living_worker AS
+  SELECT w.id, w.name, w.tasks, h.verdict AS status, h.isolated_job_id,
+         CASE WHEN w.info ->> 'slots' ~ '^[0-9]{1,6}$' THEN (w.info ->> 'slots')::int END AS slots,
+         CASE WHEN pg_catalog.json_typeof(w.info -> 'forbidden_flags') = 'array'
+           THEN ARRAY(SELECT pg_catalog.json_array_elements_text(w.info -> 'forbidden_flags')) END
+           AS forbidden_flags
+    FROM pulse.heartbeat AS h JOIN pulse.worker AS w ON w.id = h.worker_id
+   CROSS JOIN (SELECT (SELECT pulse_internal.live_now_us()
+                        WHERE NOT pg_catalog.pg_is_in_recovery()) AS live_us OFFSET 0) AS moment
+   WHERE h.verdict NOT IN ('lost', 'stopped')
+     AND pulse_internal.lost_way(h, moment.live_us) IS NULL
+     AND NOT coalesce(
+       pulse_internal.setting_us('disconnect_grace') IS NOT NULL
+         AND pulse_internal.attachment_state(h.attachment, h.incarnation) = 'ended'
+         AND pulse_internal.ended_live_us(h.attachment) >= h.beat_live_us,
+       false);
+COMMENT ON VIEW pulse_internal.living_worker IS
+  'Workers that the next sweep does not find lost. slots and forbidden_flags: as the worker told '
+  'them when it registered; NULL if it did not.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.last_server(
+    identifier text, OUT worker_id bigint, OUT name text, OUT seen_at timestamptz)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_sort = off
+  SET jit = off AS $$
+BEGIN
+  SELECT s.id, s.name, s.seen_at INTO worker_id, last_server.name, last_server.seen_at
+    FROM ((SELECT w.id, w.name, coalesce(h.last_heartbeat_at, w.ended_at) AS seen_at
+             FROM pulse.worker AS w LEFT JOIN pulse.heartbeat AS h ON h.worker_id = w.id
+            WHERE w.ended_at IS NOT NULL
+              AND (w.tasks IS NULL OR last_server.identifier = ANY (w.tasks))
+            ORDER BY w.ended_at DESC LIMIT 1)
+          UNION ALL
+          SELECT w.id, w.name, h.last_heartbeat_at
+            FROM pulse.worker AS w JOIN pulse.heartbeat AS h ON h.worker_id = w.id
+           WHERE w.state IN ('alive', 'draining')
+             AND (w.tasks IS NULL OR last_server.identifier = ANY (w.tasks))) AS s
+   ORDER BY s.seen_at DESC LIMIT 1;
+END $$;
+COMMENT ON FUNCTION pulse_internal.last_server(text) IS
+  'Returns the worker on record that served a task last, dead or alive, and its last sign of life; '
+  'NULL without one.';
+
+-- A priority whose jobs are all in the future costs one step.
+CREATE OR REPLACE FUNCTION pulse_internal.due_of_task(
+    identifier text, moment timestamptz, bound int, OUT jobs bigint, OUT oldest timestamptz,
+    OUT next_due timestamptz)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  WITH RECURSIVE lane (priority) AS (
+    (SELECT j.priority FROM pulse.job AS j
+      WHERE j.index_lane = 'o' AND j.identifier = due_of_task.identifier
+      ORDER BY j.priority LIMIT 1)
+    UNION ALL
+    SELECT (SELECT j.priority FROM pulse.job AS j
+             WHERE j.index_lane = 'o' AND j.identifier = due_of_task.identifier
+               AND j.priority > l.priority
+             ORDER BY j.priority LIMIT 1)
+      FROM lane AS l WHERE l.priority IS NOT NULL
+  ), due AS (
+    SELECT d.run_at FROM lane AS l CROSS JOIN LATERAL (
+      SELECT j.run_at FROM pulse.job AS j
+       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = due_of_task.identifier
+         AND j.priority = l.priority AND j.run_at <= moment
+       ORDER BY j.run_at LIMIT bound) AS d
+     LIMIT bound
+  ), first AS (
+    SELECT f.run_at FROM lane AS l CROSS JOIN LATERAL (
+      SELECT j.run_at FROM pulse.job AS j
+       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = due_of_task.identifier
+         AND j.priority = l.priority AND j.run_at <= moment
+       ORDER BY j.run_at LIMIT 1) AS f
+  ), future AS (
+    SELECT f.run_at FROM lane AS l CROSS JOIN LATERAL (
+      SELECT j.run_at FROM pulse.job AS j
+       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = due_of_task.identifier
+         AND j.priority = l.priority AND j.run_at > moment
+       ORDER BY j.run_at LIMIT 1) AS f
+  )
+  SELECT (SELECT count(*) FROM due), (SELECT min(f.run_at) FROM first AS f),
+         (SELECT min(f.run_at) FROM future AS f)
+    INTO jobs, oldest, next_due;
+END $$;
+COMMENT ON FUNCTION pulse_internal.due_of_task(text, timestamptz, int) IS
+  'Counts the open jobs of a task that are due at a moment, up to a bound, and tells which '
+  'has been due for longest and when the next job falls due.';
+
+-- Reads the names of tasks by a loose index scan, and jobs of unserved tasks only. No index gives
+-- parked jobs by task, so of those it looks at the ones that have been due for longest.
+CREATE OR REPLACE FUNCTION pulse_internal.unserved_tasks(bound int)
+  RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  moment timestamptz := pulse.now();
+  served text[];
+BEGIN
+  IF EXISTS (SELECT FROM pulse_internal.living_worker AS w
+              WHERE w.status = 'alive' AND w.tasks IS NULL) THEN
+    RETURN;
+  END IF;
+  served := ARRAY(SELECT DISTINCT unnest(w.tasks) FROM pulse_internal.living_worker AS w
+                   WHERE w.status = 'alive');
+  RETURN QUERY
+  WITH RECURSIVE walk (identifier) AS (
+    (SELECT j.identifier FROM pulse.job AS j WHERE j.index_lane = 'o'
+      ORDER BY j.identifier LIMIT 1)
+    UNION ALL
+    SELECT (SELECT j.identifier FROM pulse.job AS j
+             WHERE j.index_lane = 'o' AND j.identifier > w.identifier
+             ORDER BY j.identifier LIMIT 1)
+      FROM walk AS w WHERE w.identifier IS NOT NULL
+  ), late AS (
+    SELECT p.identifier, count(*) AS jobs, min(p.run_at) AS oldest
+      FROM (SELECT j.identifier, j.run_at FROM pulse.job AS j
+             WHERE j.index_lane = 'p' AND j.run_at <= moment
+             ORDER BY j.run_at LIMIT 1000) AS p
+     GROUP BY p.identifier
+  ), open AS (
+    SELECT w.identifier, d.jobs, d.oldest
+      FROM (SELECT * FROM walk LIMIT 10000) AS w
+     CROSS JOIN LATERAL pulse_internal.due_of_task(w.identifier, moment, bound) AS d
+     WHERE w.identifier <> ALL (served) AND d.jobs > 0
+  )
+  SELECT u.identifier, sum(u.jobs)::bigint, min(u.oldest)
+    FROM (SELECT * FROM open
+          UNION ALL SELECT l.* FROM late AS l WHERE l.identifier <> ALL (served)) AS u
+   GROUP BY u.identifier;
+END $$;
+COMMENT ON FUNCTION pulse_internal.unserved_tasks(int) IS
+  'Returns the tasks with due jobs that no living worker serves. It counts a task''s open jobs up '
+  'to the bound, and parked ones among the 1,000 that have been due for longest.';
+
+CREATE OR REPLACE FUNCTION pulse.unserved()
+  RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz,
+                 last_worker_id bigint, last_worker text, last_seen_at timestamptz)
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN QUERY
+  SELECT u.identifier, u.due_jobs, u.oldest_due_at, l.worker_id, l.name, l.seen_at
+    FROM pulse_internal.unserved_tasks(10000) AS u
+   CROSS JOIN LATERAL pulse_internal.last_server(u.identifier) AS l;
+END $$;
+COMMENT ON FUNCTION pulse.unserved() IS
+  'Returns the tasks with due jobs that no living worker serves. The view pulse.unserved describes '
+  'the columns.';
+
+CREATE OR REPLACE VIEW pulse.unserved AS
+  SELECT u.identifier, u.due_jobs, u.oldest_due_at, u.last_worker_id, u.last_worker,
+         u.last_seen_at
+    FROM pulse.unserved() AS u;
+COMMENT ON VIEW pulse.unserved IS
+  'Tasks with due jobs that no living worker serves, as behind a misspelt name; a worker that '
+  'drains serves none. The cost follows the number of tasks, not of jobs.';
+COMMENT ON COLUMN pulse.unserved.identifier IS 'Name of the task';
+COMMENT ON COLUMN pulse.unserved.due_jobs IS
+  'How many of its jobs are due, counted up to 10,000; of jobs behind their queue only those among '
+  'the 1,000 that have been due for longest';
+COMMENT ON COLUMN pulse.unserved.oldest_due_at IS 'run_at of the job that has been due for longest';
+COMMENT ON COLUMN pulse.unserved.last_worker_id IS
+  'Worker on record that served the task last; NULL without one';
+COMMENT ON COLUMN pulse.unserved.last_worker IS 'Name of that worker';
+COMMENT ON COLUMN pulse.unserved.last_seen_at IS 'Last sign of life of that worker';

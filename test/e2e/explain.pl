@@ -1,0 +1,39 @@
+# P15: in random states of queues, locks, suspects, settings and due times, a fresh idle worker that
+# claims until nothing is left gets a job if and only if explain_job() named no reason of kind job
+# or queue. PULSE_STATES says how many states, PULSE_SEED which is the first.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+
+use File::Basename qw(dirname);
+use Pulse::Server;
+use Pulse::Session;
+
+my $states = $ENV{PULSE_STATES} // 400;
+my $seed = $ENV{PULSE_SEED} // 1 + int rand 9_000_000;
+note "PULSE_SEED=$seed PULSE_STATES=$states";
+
+my $server = start_server('primary');
+value($server, 'CREATE EXTENSION dblink');
+my $session = Pulse::Session->new($server);
+$session->query('SET client_min_messages = error');
+$session->query('\i ' . dirname(__FILE__) . '/explain/states.sql');
+$session->query(sprintf q{SELECT dblink_connect(c, 'host=%s port=%s dbname=postgres')
+    FROM unnest('{holder,sharer}'::text[]) AS c}, $server->host, $server->port);
+
+# A better job whose row is locked: a promotion parks an open job for it, and opens none.
+$session->query('CALL explain.judge_states(105886, 1)');
+# In portions, because a session's answer is waited for so long only.
+for (my $done = 0; $done < $states; $done += 100) {
+    $session->query(sprintf 'CALL explain.judge_states(%d, %d)', $seed + $done, 100);
+}
+is($session->query('SELECT * FROM explain.contradiction'), '',
+    'a claim gets the jobs without a reason of kind job or queue, and no other');
+is($session->query(q{SELECT string_agg(b, ' ' ORDER BY b)
+    FROM unnest('{behind,"claims off",full,future,isolated,locked,none,paused,running,suspect}'
+                ::text[]) AS b WHERE b NOT IN (SELECT s.blocker FROM explain.seen AS s)}), '',
+    'the states had each reason');
+note $session->query(q{SELECT string_agg(blocker || ' ' || jobs, ', ') FROM explain.seen});
+
+done_testing();

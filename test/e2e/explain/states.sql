@@ -1,0 +1,163 @@
+-- One random state and its judgement, for explain.pl. The procedure compares explain_job() with the
+-- claims of a fresh idle worker of each task. dblink is the session that holds locks.
+CREATE SCHEMA explain;
+
+-- What differed: the state's seed, the job, what was explained, and whether a claim got it.
+CREATE TABLE explain.contradiction (seed float8, job pulse.job, explained text, claimed boolean);
+-- How often each blocker stood in a state, and how many jobs had none.
+CREATE TABLE explain.seen (blocker text PRIMARY KEY, jobs bigint NOT NULL);
+
+CREATE FUNCTION explain.one_of(VARIADIC choices text[]) RETURNS text
+  LANGUAGE sql VOLATILE AS $$
+  SELECT choices[1 + floor(random() * cardinality(choices))::int] $$;
+
+CREATE PROCEDURE explain.make_state(worker bigint)
+  LANGUAGE plpgsql AS $$
+BEGIN
+  FOR q IN 1 .. 5 LOOP
+    IF random() < 0.7 THEN
+      PERFORM pulse.set_queue('q' || q, 1 + floor(random() * 3)::int, random() < 0.15);
+    END IF;
+  END LOOP;
+  IF random() < 0.3 THEN
+    PERFORM pulse.set_task('a', max_crashes => explain.one_of('1', '2', '3', '-1')::int);
+  END IF;
+  FOR n IN 1 .. 3 LOOP
+    FOR i IN 1 .. floor(random() * 12)::int LOOP
+      PERFORM pulse.add_job(explain.one_of('a', 'b', 'c'),
+        queue_name => CASE WHEN random() < 0.5 THEN 'q' || ceil(random() * 5)::int END,
+        run_at => pulse.now() + make_interval(secs => CASE WHEN random() < 0.2 THEN 3600
+                    ELSE -explain.one_of('1', '1', '2', '3600')::int END),
+        priority => explain.one_of('0', '0', '0', '-1', '5')::int,
+        flags => CASE WHEN random() < 0.1 THEN '{gpu}'::text[] END);
+    END LOOP;
+    COMMIT;
+    IF random() < 0.5 THEN
+      PERFORM pulse.claim(worker, ceil(random() * 10)::int,
+        ARRAY[explain.one_of('a', 'b', 'c'), 'd'], start_jobs => 10);
+      COMMIT;
+    END IF;
+  END LOOP;
+  -- Jobs that come back wait as the loss of their worker left them.
+  IF random() < 0.4 THEN
+    PERFORM pulse.release(array_agg(h.id), array_agg(h.token))
+       FROM pulse.held(worker) AS h WHERE random() < 0.5 HAVING count(*) > 0;
+    COMMIT;
+  END IF;
+  IF random() < 0.5 THEN
+    UPDATE pulse.job SET crashes = 1 + floor(random() * 2), worker_id = CASE
+        WHEN random() < 0.2 THEN worker END
+     WHERE state <> 'running' AND random() < 0.15;
+    COMMIT;
+  END IF;
+  IF random() < 0.2 THEN
+    PERFORM pulse.sweep();
+    COMMIT;
+  END IF;
+  IF random() < 0.3 THEN
+    PERFORM pulse.drain_worker(worker);
+    COMMIT;
+  END IF;
+  IF random() < 0.15 THEN
+    PERFORM pulse.set_queue('q1', 1 + floor(random() * 2)::int, random() < 0.3);
+    COMMIT;
+  END IF;
+END $$;
+
+-- Another session holds rows, and sometimes the lock of a queue.
+CREATE PROCEDURE explain.hold_locks()
+  LANGUAGE plpgsql AS $$
+DECLARE
+  held bigint[];
+BEGIN
+  PERFORM dblink_exec('holder', 'BEGIN');
+  IF random() < 0.5 THEN
+    SELECT array_agg(j.id) INTO held FROM pulse.job AS j
+     WHERE j.state <> 'running' AND random() < 0.1;
+    PERFORM * FROM dblink('holder', format('SELECT id FROM pulse.job WHERE id = ANY (%L) %s',
+        coalesce(held, '{}'), explain.one_of('FOR UPDATE', 'FOR SHARE', 'FOR NO KEY UPDATE')))
+      AS t (id bigint);
+    IF random() < 0.3 THEN  -- two sharers make a multixact
+      PERFORM dblink_exec('sharer', 'BEGIN');
+      PERFORM * FROM dblink('sharer', format(
+          'SELECT id FROM pulse.job WHERE id = ANY (%L) FOR SHARE SKIP LOCKED',
+          coalesce(held, '{}')))
+        AS t (id bigint);
+    END IF;
+  END IF;
+  IF random() < 0.2 THEN
+    PERFORM * FROM dblink('holder', $q$SELECT pulse_internal.lock_queue('q2')$q$) AS t (l boolean);
+  END IF;
+END $$;
+
+CREATE FUNCTION explain.claimed_by(worker bigint) RETURNS bigint[]
+  LANGUAGE plpgsql AS $$
+DECLARE
+  part bigint[];
+  ids bigint[] := '{}';
+  empty int := 0;
+BEGIN
+  WHILE empty < 3 LOOP
+    part := ARRAY(SELECT c.id FROM pulse.claim(worker, 10000) AS c);
+    ids := ids || part;
+    empty := CASE WHEN part = '{}' THEN empty + 1 ELSE 0 END;
+  END LOOP;
+  RETURN ids;
+END $$;
+
+CREATE PROCEDURE explain.judge(seed float8)
+  LANGUAGE plpgsql AS $$
+DECLARE
+  task text;
+  explained jsonb;
+  claimed bigint[];
+BEGIN
+  SELECT jsonb_object_agg(j.id, coalesce((SELECT jsonb_agg(e.blocker)
+           FROM pulse.explain_job(j.id) AS e WHERE e.kind IN ('job', 'queue')), '[]'))
+    INTO explained FROM pulse.job AS j;
+  FOREACH task IN ARRAY '{a,b,c}'::text[] LOOP
+    IF current_setting('pulse.claims')::boolean THEN
+      claimed := explain.claimed_by((pulse.register_worker('fresh', ARRAY[task])).id);
+    ELSE
+      claimed := '{}';
+    END IF;
+    ROLLBACK;
+    INSERT INTO explain.contradiction
+    SELECT seed, j, explained ->> j.id::text, j.id = ANY (claimed) FROM pulse.job AS j
+     WHERE j.identifier = task
+       AND (explained -> j.id::text = '[]') IS DISTINCT FROM (j.id = ANY (claimed));
+    COMMIT;
+  END LOOP;
+  INSERT INTO explain.seen AS s
+  SELECT b.blocker, count(*) FROM jsonb_each(coalesce(explained, '{}')) AS e
+   CROSS JOIN LATERAL (SELECT jsonb_array_elements_text(e.value) AS blocker
+                       UNION ALL SELECT 'none' WHERE e.value = '[]') AS b GROUP BY b.blocker
+  ON CONFLICT (blocker) DO UPDATE SET jobs = s.jobs + EXCLUDED.jobs;
+  COMMIT;
+END $$;
+
+CREATE PROCEDURE explain.judge_states(first int, count int)
+  LANGUAGE plpgsql AS $$
+DECLARE
+  worker bigint;
+BEGIN
+  FOR n IN first .. first + count - 1 LOOP
+    PERFORM setseed(n / 10000000.0);
+    DELETE FROM pulse.job;
+    DELETE FROM pulse.claim_batch;
+    DELETE FROM pulse.heartbeat;
+    DELETE FROM pulse.worker;
+    DELETE FROM pulse.queue;
+    DELETE FROM pulse.task;
+    COMMIT;
+    worker := (pulse.register_worker('earlier', NULL)).id;
+    COMMIT;
+    CALL explain.make_state(worker);
+    CALL explain.hold_locks();
+    PERFORM set_config('pulse.claims', CASE WHEN random() < 0.05 THEN 'off' ELSE 'on' END, false);
+    COMMIT;
+    CALL explain.judge(n);
+    PERFORM set_config('pulse.claims', 'on', false);
+    PERFORM dblink_exec(c, 'ROLLBACK') FROM unnest('{holder,sharer}'::text[]) AS c;
+  END LOOP;
+END $$;
