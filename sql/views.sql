@@ -5,8 +5,25 @@ CREATE OR REPLACE VIEW pulse.settings AS
          s.short_desc AS description
     FROM pg_catalog.pg_settings AS s
    -- Reading the version loads the library, without which the server knows no setting of pg_pulse.
-   WHERE pulse.version() IS NOT NULL AND s.name LIKE 'pulse.%';
-COMMENT ON VIEW pulse.settings IS 'The settings of pg_pulse as this session sees them.';
+   WHERE pulse.version() IS NOT NULL AND s.name LIKE 'pulse.%'
+  UNION ALL
+  -- A session without the library stores any name; one that loads it drops the name with a warning.
+  SELECT c.name COLLATE pg_catalog."default",
+         pg_catalog.substr(c.entry, pg_catalog.length(c.name) + 2) COLLATE pg_catalog."default",
+         NULL, NULL,
+         pg_catalog.concat_ws(' ', CASE WHEN c.setdatabase <> 0 THEN 'database' END,
+                              CASE WHEN c.setrole <> 0 THEN 'user' END),
+         'No such setting: ALTER DATABASE or ALTER ROLE stored a name that pg_pulse does not know'
+    FROM (SELECT r.setdatabase, r.setrole, e.entry, pg_catalog.split_part(e.entry, '=', 1) AS name
+            FROM pg_catalog.pg_db_role_setting AS r, pg_catalog.unnest(r.setconfig) AS e (entry)
+           WHERE r.setdatabase IN (0, (SELECT d.oid FROM pg_catalog.pg_database AS d
+                                        WHERE d.datname = pg_catalog.current_database()))) AS c
+   WHERE pulse.version() IS NOT NULL AND c.name LIKE 'pulse.%'
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_settings AS s
+                      WHERE s.name = pg_catalog.lower(c.name));
+COMMENT ON VIEW pulse.settings IS
+  'The settings of pg_pulse as this session sees them, and unknown names with its prefix that '
+  'ALTER DATABASE or ALTER ROLE stored.';
 COMMENT ON COLUMN pulse.settings.name IS 'Name of the setting';
 COMMENT ON COLUMN pulse.settings.setting IS 'Value in this session';
 COMMENT ON COLUMN pulse.settings.unit IS 'Unit of the value; NULL without one';

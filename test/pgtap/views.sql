@@ -1,6 +1,6 @@
 -- sql/monitor.sql: what operators look at.
 \ir support/setup.psql
-SELECT plan(19);
+SELECT plan(20);
 
 SELECT has_view('pulse', name, format('pulse.%s is a view', name))
   FROM unnest(ARRAY['settings', 'worker_status', 'stale']) AS name;
@@ -20,6 +20,14 @@ SET LOCAL pulse.sweep_threshold = '77s';
 SELECT is((SELECT (setting || unit)::interval FROM pulse.settings
             WHERE name = 'pulse.sweep_threshold'), interval '77 s', 'as this session has it');
 SET LOCAL pulse.sweep_threshold = '20s';
+-- As a session without the library stores it.
+INSERT INTO pg_db_role_setting
+SELECT d.oid, 0, '{pulse.heartbeat_intervall=3s,pulse.claims=on,work_mem=4MB}'
+  FROM pg_database AS d WHERE d.datname = current_database();
+SELECT answers('SELECT name, setting, source, description LIKE ''No such setting%''
+                  FROM pulse.settings WHERE name NOT IN (SELECT s.name FROM pg_settings AS s)',
+  ROW('pulse.heartbeat_intervall', '3s', 'database', true), 'a misspelt one is told');
+DELETE FROM pg_db_role_setting AS r WHERE 'pulse.heartbeat_intervall=3s' = ANY (r.setconfig);
 
 -- --- worker_status ------------------------------------------------------------------------------
 
