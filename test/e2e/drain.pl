@@ -5,6 +5,7 @@ use warnings FATAL => 'all';
 
 use Test::More;
 
+use File::Basename qw(dirname);
 use PostgreSQL::Test::Utils;
 use Pulse::Lines;
 use Pulse::Server;
@@ -173,6 +174,12 @@ subtest 'usage' => sub {
     like($said, qr/'5432x' is no number of a port/, 'and it says so');
     command_like([ 'pulse-worker', '--version' ], qr/^pulse-worker \d+\.\d+\.\d+$/, 'its version');
     command_like([ 'pulse-worker', '--help' ], qr/--grace/, 'its help');
+    my $worker = dirname(__FILE__) . '/../../worker';
+    my $pages = join '', map { slurp_file("$worker/$_.md") }
+      qw(README operating handlers ../docs/tasks);
+    my ($help) = run_command([ 'pulse-worker', '--help' ]);
+    my @missing = grep { $pages !~ /\Q$_\E(?![a-z-])/ } $help =~ /(--[a-z][a-z-]*)/g;
+    is_deeply([ grep { !/^--(?:help|version)$/ } @missing ], [], 'each option stands in its pages');
 };
 
 subtest 'the database is gone for good' => sub {
