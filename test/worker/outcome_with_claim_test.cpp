@@ -162,7 +162,7 @@ TEST_F(OutcomeWithClaimTest, behind_a_pooler_they_travel_apart) {
   given_unregistered_worker(1);
   heartbeat_.accept();
   claim_.accept(FakeConnection::kBackendPid + 1);
-  finish_.accept();
+  finish_.accept(FakeConnection::kBackendPid + 1);
   turn();
   heartbeat_.answer(registered(kWorkerId));
   turn();

@@ -58,8 +58,9 @@ inline QueryResult claimed(const std::vector<GivenJob>& jobs) {
 inline QueryResult registered(std::int64_t worker_id,
                               const std::string& sweep_interval = "-1.000000",
                               const std::string& sweep_threshold = "20.000000") {
-  return QueryResult({"id", "heartbeat_interval", "sweep_threshold", "sweep_interval"},
-                     {std::to_string(worker_id), "5.000000", sweep_threshold, sweep_interval});
+  return QueryResult(
+      {"id", "heartbeat_interval", "sweep_threshold", "sweep_interval", "poll_interval"},
+      {std::to_string(worker_id), "5.000000", sweep_threshold, sweep_interval, "1.000000"});
 }
 
 // A JSON array of names.

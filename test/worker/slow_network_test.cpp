@@ -106,6 +106,7 @@ TEST_F(SlowNetworkTest, an_idle_worker_notices_a_stalled_connection_within_secon
 }
 
 TEST_F(SlowNetworkTest, progress_of_many_travels_together) {
+  are_outcomes_apart_ = false;
   given_worker(3);
   given_running({{.id = 1}, {.id = 2}, {.id = 3}});
   for (const std::int64_t job_id : {3, 1, 2}) report(job_id);
@@ -116,7 +117,6 @@ TEST_F(SlowNetworkTest, progress_of_many_travels_together) {
 }
 
 TEST_F(SlowNetworkTest, those_who_report_often_do_not_keep_the_rest_from_it) {
-  finish_pid_ = FakeConnection::kBackendPid + 1;  // one statement at a time
   given_worker(3);
   given_running({{.id = 1}, {.id = 2}, {.id = 3}});
   std::vector<std::string> served;

@@ -45,8 +45,8 @@ class WorkerBench : public ::testing::Test {
   void given_worker(int concurrency = 1, bool once = false) {
     given_unregistered_worker(concurrency, once);
     heartbeat_.accept();
-    claim_.accept(FakeConnection::kBackendPid + (are_outcomes_apart_ ? 1 : 0));
-    if (finish_.is_opening()) finish_.accept(finish_pid_);
+    claim_.accept();
+    if (finish_.is_opening()) finish_.accept(finish_pid());
     turn();
     ASSERT_EQ(heartbeat_.running(), "register_worker");
     heartbeat_.answer(registered(kWorkerId, sweep_interval_));
@@ -130,6 +130,8 @@ class WorkerBench : public ::testing::Test {
     return !tasks_.at(job_id)->terminations.empty();
   }
 
+  int finish_pid() const { return FakeConnection::kBackendPid + (are_outcomes_apart_ ? 1 : 0); }
+
   // The end of a turn of the loop.
   void turn() { settle(timers_); }
   // Time passes; beats that fall due meanwhile are answered well.
@@ -171,9 +173,8 @@ class WorkerBench : public ::testing::Test {
   std::map<std::int64_t, std::shared_ptr<FakeExecutionState>> tasks_;
   std::vector<std::int64_t> started_;
   HostCheck::IsGone is_process_gone_;  // none, so that the look is in no other test's way
-  int finish_pid_ = FakeConnection::kBackendPid;
   std::vector<std::string> served_{"mail", "report"};  // by executables
-  bool are_outcomes_apart_ = false;  // as behind a pooler: no claim takes them along
+  bool are_outcomes_apart_ = false;  // as a pooler gets them: no claim takes them along
   std::optional<ExitCode> exit_code_;
   Config config_;
   StartExecution start_task_ = [this](const HeldJob& job, const Registration&,

@@ -336,7 +336,7 @@ TEST_F(WorkerTest, one_connection_that_is_refused_ends_nothing_while_another_is_
     if (finish_.is_opening()) finish_.refuse("too many of this role", /*is_permanent=*/true);
     pass_beating(1s);
   }
-  finish_.accept();
+  finish_.accept(finish_pid());
   end_task(1);
   finish_.answer(outcomes({{1, "accepted"}}));
   turn();

@@ -11,41 +11,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Until the server has said the heartbeat interval.
-constexpr Duration kReconnectCap = 5s;
 // After a task could not be started for want of memory, processes or descriptors.
 constexpr Duration kExhaustedPause = 1s;
 // From forcing to leaving, come what may: tasks are killed within two of these seconds.
 constexpr Duration kLastCall = 5s;
 constexpr Duration kFarewellDeadline = 2s;
-// How long each connection may be refused after one was accepted; how long --once waits.
-constexpr Duration kRefusalPatience = 1min;
+// How long --once waits for a server that does not answer.
+constexpr Duration kOncePatience = 1min;
 // A second signal counts from then on.
 constexpr Duration kSignalPause = 5s;
 
 constexpr const char* kNothingServed =
     "it serves no task: no executable in the tasks folder (--tasks), no --process, and no function "
     "of this database that its role may execute";
-
-SessionConfig session_config(const char* name, Duration open_deadline,
-                             const char* statement_timeout) {
-  SessionConfig config;
-  config.name = name;
-  config.open_deadline = open_deadline;
-  // A beat is short. Payloads and results may be long.
-  config.waits_for_bytes = std::string_view(name) != "heartbeat";
-  if (!config.waits_for_bytes) config.max_reconnect_delay = 2s;  // others follow it
-  // What the role or the database sets for other programs must not end our waits, and a backend
-  // whose client is gone must not stay.
-  config.settings = {{"client_connection_check_interval", "5s"},
-                     {"statement_timeout", statement_timeout},
-                     {"lock_timeout", "0"},
-                     {"idle_session_timeout", "0"},
-                     {"default_transaction_isolation", "read committed"},
-                     {"default_transaction_read_only", "off"},
-                     {"default_transaction_deferrable", "off"}};
-  return config;
-}
 
 ExecutorConfig executor_config(const Config& config) {
   const int ahead = config.tasks_queue ? config.prefetch.value_or(0) : 0;
@@ -61,20 +39,15 @@ Worker::Worker(const Config& config, std::string info_json, Duration open_deadli
     : config_(config),
       timers_(timers),
       log_(log),
-      claim_session_(session_config("claim", open_deadline, "0"), connections.claim, timers,
-                     Reconnect(random, kReconnectCap), log),
-      finish_session_(session_config("finish", open_deadline, "60s"), connections.finish, timers,
-                      Reconnect(random, kReconnectCap), log),
-      heartbeat_session_(session_config("heartbeat", open_deadline, "60s"), connections.heartbeat,
-                         timers, Reconnect(random, kReconnectCap), log),
-      heartbeat_({config.name, std::move(info_json), config.heartbeat_interval}, heartbeat_session_,
-                 timers, held_, log),
-      finisher_(finish_session_, heartbeat_, held_, timers, log),
-      sweeper_(finish_session_, timers, random, log),
-      host_check_(finish_session_, timers, log),
+      sessions_(connections, open_deadline, timers, random, log),
+      heartbeat_({config.name, std::move(info_json), config.heartbeat_interval},
+                 sessions_.heartbeat, timers, held_, log),
+      finisher_(sessions_.finish, heartbeat_, held_, timers, log),
+      sweeper_(sessions_.finish, timers, random, log),
+      host_check_(sessions_.finish, timers, log),
       claimer_(
           {config.name, static_cast<std::size_t>(config.concurrency), config.once, config.prefetch},
-          claim_session_, heartbeat_, held_, finisher_, timers, log),
+          sessions_.claim, heartbeat_, held_, finisher_, timers, log),
       executor_(executor_config(config), std::move(start_task), heartbeat_, held_, finisher_,
                 timers, log),
       grace_(timers, [this] { force("grace is over"); }),
@@ -86,42 +59,38 @@ Worker::Worker(const Config& config, std::string info_json, Duration open_deadli
 }
 
 void Worker::wire_sessions() {
-  for (Session* session : {&claim_session_, &finish_session_}) session->follow(heartbeat_session_);
-  for (Session* session : sessions()) {
-    session->on_refused = [this](const std::string& reason) {
-      if (is_refused_for_good()) take_refusal(ExitCode::database_gone, reason);
-    };
-    session->on_unreadable = [this](const std::string& reason) {
-      take_refusal(ExitCode::database_gone, reason);
-    };
-    session->on_notice = [this](const Notice& notice) {
-      if (notice.sqlstate == sqlstate::kSweepIsDue) sweeper_.sweep_now();
-      if (notice.sqlstate == sqlstate::kHandlersChanged) heartbeat_.look_for_handlers();
-    };
-  }
+  const auto refuse = [this](const std::string& reason) {
+    take_refusal(ExitCode::database_gone, reason);
+  };
+  sessions_.on_refused = refuse;
+  sessions_.on_unreadable = refuse;
+  sessions_.on_notice = [this](const Notice& notice) {
+    if (notice.sqlstate == sqlstate::kSweepIsDue) sweeper_.sweep_now();
+    if (notice.sqlstate == sqlstate::kHandlersChanged) heartbeat_.look_for_handlers();
+  };
 }
 
 void Worker::wire_heartbeat() {
   heartbeat_.has_claim_under_way = [this] { return claimer_.has_claim_under_way(); };
   heartbeat_.claim_under_way_since = [this] { return claimer_.under_way_since(); };
   heartbeat_.on_registered = [this] {
-    if (!was_registered_) heartbeat_session_.warn_of_superuser();
+    if (!was_registered_) sessions_.heartbeat.warn_of_superuser();
     was_registered_ = true;
-    const Registration& now = *heartbeat_.registration();
-    for (Session* session : sessions()) session->set_reconnect_cap(now.heartbeat_interval);
-    sweeper_.start(now);
-    host_check_.start(now, is_process_gone);
-    finish_session_.wake();
+    const Registration& registration = *heartbeat_.registration();
+    sessions_.set_reconnect_cap(registration.heartbeat_interval);
+    sweeper_.start(registration);
+    host_check_.start(registration, is_process_gone);
+    sessions_.finish.wake();
   };
-  heartbeat_.on_established = [this] { claim_session_.wake(); };
+  heartbeat_.on_established = [this] { sessions_.claim.wake(); };
   heartbeat_.on_handler_tasks = [this](std::vector<std::string> tasks) {
     take_functions(std::move(tasks));
   };
   heartbeat_.on_good_beat = [this] {
-    if (patience_.is_running()) patience_.start_in(kRefusalPatience);
+    if (patience_.is_running()) patience_.start_in(kOncePatience);
     executor_.take_good_beat();
-    claim_session_.wake();
-    finish_session_.wake();
+    sessions_.claim.wake();
+    sessions_.finish.wake();
   };
   sweeper_.on_workers_lost = [this] { host_check_.look_again(); };
   heartbeat_.on_background_sweeps = [this](bool sweeps) {
@@ -146,7 +115,7 @@ void Worker::wire_heartbeat() {
 
 void Worker::wire_jobs() {
   claimer_.on_claimed = [this] {
-    finish_session_.open();
+    sessions_.finish.open();
     executor_.fill_slots();
   };
   claimer_.on_superseded = [this](ClaimKey claim) { executor_.revoke(claim); };
@@ -168,7 +137,7 @@ void Worker::wire_jobs() {
   executor_.on_exhausted = [this](const std::string& reason) {
     claimer_.hold_off(kExhaustedPause, reason);
   };
-  finisher_.on_sending = [this] { claim_session_.ask_senders(); };
+  finisher_.on_sending = [this] { sessions_.claim.ask_senders(); };
   finisher_.on_settled = [this] {
     claimer_.look_again();
     advance();
@@ -224,11 +193,11 @@ void Worker::serve_all() {
 }
 
 void Worker::start() {
-  heartbeat_session_.open();
-  claim_session_.open();
+  sessions_.heartbeat.open();
+  sessions_.claim.open();
   // With --once there may be nothing to report at all.
-  if (!config_.once) finish_session_.open();
-  if (config_.once) patience_.start_in(kRefusalPatience);
+  if (!config_.once) sessions_.finish.open();
+  if (config_.once) patience_.start_in(kOncePatience);
 }
 
 void Worker::stop() {
@@ -242,25 +211,11 @@ void Worker::stop() {
   }
 }
 
-// A server that has accepted this worker may refuse it for a moment: its rules are being reloaded,
-// a role's limit is reached, another server is taking over.
-bool Worker::is_refused_for_good() {
-  const TimePoint limit = timers_.now() - kRefusalPatience;
-  const auto all = sessions();
-  const bool was_accepted = std::any_of(all.begin(), all.end(),
-                                        [](const Session* session) { return session->was_open(); });
-  return !was_accepted || std::all_of(all.begin(), all.end(), [limit](const Session* session) {
-    const auto since = session->refused_since();
-    return !session->is_wanted() || (since && *since <= limit);
-  });
-}
-
 // What calls it with --once waits for its end; but an outage ends no task.
 void Worker::lose_patience() {
-  if (!executor_.is_idle()) return patience_.start_in(kRefusalPatience);
-  const std::string& why = heartbeat_session_.last_reason();
-  take_refusal(ExitCode::database_gone, "no answer of the server for " +
-                                            to_string(kRefusalPatience) +
+  if (!executor_.is_idle()) return patience_.start_in(kOncePatience);
+  const std::string& why = sessions_.heartbeat.last_reason();
+  take_refusal(ExitCode::database_gone, "no answer of the server for " + to_string(kOncePatience) +
                                             (why.empty() ? "" : ": " + why));
 }
 
@@ -380,9 +335,7 @@ void Worker::finish() {
   patience_.stop();
   grace_.stop();
   last_call_.stop();
-  claim_session_.close();
-  finish_session_.close();
-  heartbeat_session_.close();
+  sessions_.close();
   const Finisher::Counters& counters = finisher_.counters();
   log_.info("stopped", {{"exit_code", static_cast<std::int64_t>(exit_code_)},
                         {"completed", counters.completed},

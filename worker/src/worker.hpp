@@ -8,7 +8,6 @@
 //        rest `interrupted`.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,14 +19,9 @@
 #include "liveness/host_check.hpp"
 #include "liveness/sweeper.hpp"
 #include "observe/health.hpp"
+#include "worker_sessions.hpp"
 
 namespace pulse {
-
-struct Connections {
-  Connection& claim;
-  Connection& finish;
-  Connection& heartbeat;
-};
 
 class Worker {
  public:
@@ -60,10 +54,6 @@ class Worker {
   void wire_sessions();
   void wire_heartbeat();
   void wire_jobs();
-  std::array<Session*, 3> sessions() {
-    return {&claim_session_, &finish_session_, &heartbeat_session_};
-  }
-  bool is_refused_for_good();
   void take_refusal(ExitCode code, const std::string& reason);
   void drop_claims_of(std::int64_t worker_id);
   void take_functions(std::vector<std::string> tasks);
@@ -80,9 +70,7 @@ class Worker {
   const Config config_;
   Timers& timers_;
   Log& log_;
-  Session claim_session_;
-  Session finish_session_;
-  Session heartbeat_session_;
+  WorkerSessions sessions_;
   HeldJobs held_;
   Heartbeat heartbeat_;
   Finisher finisher_;

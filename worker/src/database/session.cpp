@@ -104,18 +104,13 @@ void Session::finish_set_up(const Opened& opened, const Reply& reply) {
         "set_up_refused",
         {{"connection", config_.name}, {"sqlstate", error.sqlstate}, {"reason", error.message}});
   }
-  if (is_pooled_) {
-    log_.warning("pooled", {{"connection", config_.name},
-                            {"hint",
-                             "a pooler stands between: the session is not attached, so the "
-                             "end of this process is noticed by silence only"}});
-  }
   connection_.keep_statements(!is_pooled_);
   state_ = State::free;
   opened_at_ = timers_.now();
   last_reason_.clear();
   log_.debug("connected", {{"connection", config_.name}, {"backend_pid", opened.backend_pid}});
   moved_at_ = opened_at_;
+  if (is_pooled_ && on_pooled) on_pooled();
   if (on_opened) on_opened();
   for (Session* follower : followers_) follower->hurry(opening_since_, had_hung_);
   had_hung_ = false;

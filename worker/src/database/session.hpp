@@ -91,6 +91,8 @@ class Session {
     reconnect_.set_cap(std::min(cap, config_.max_reconnect_delay));
   }
 
+  // A pooler stands between; comes with each opening, before on_opened.
+  std::function<void()> on_pooled;
   // The session is set up; comes before the senders are asked.
   std::function<void()> on_opened;
   // The session is gone and will be opened again; comes after the handler of what was running.

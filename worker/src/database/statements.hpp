@@ -24,7 +24,9 @@ inline constexpr Statement kRegisterWorker{
     "SELECT w.id, EXTRACT(epoch FROM w.heartbeat_interval) AS heartbeat_interval,"
     " EXTRACT(epoch FROM w.sweep_threshold) AS sweep_threshold,"
     " EXTRACT(epoch FROM pg_catalog.current_setting('pulse.sweep_interval')"
-    "::pg_catalog.interval) AS sweep_interval"
+    "::pg_catalog.interval) AS sweep_interval,"
+    " EXTRACT(epoch FROM pg_catalog.current_setting('pulse.poll_interval')"
+    "::pg_catalog.interval) AS poll_interval"
     " FROM pulse.register_worker($1::pg_catalog.text, $2::pg_catalog.text[],"
     " $3::pg_catalog.json, $4::pg_catalog.interval) AS w"};
 inline constexpr Statement kAttachWorker{"attach_worker", "SELECT pulse.attach_worker($1::bigint)"};

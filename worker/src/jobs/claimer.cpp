@@ -49,6 +49,7 @@ Claimer::Claimer(ClaimerConfig config, Session& session, Heartbeat& heartbeat, H
       prefetch_(config_.prefetch),
       patience_(kMinPatience),
       holding_off_(timers, [this] { session_.wake(); }),
+      next_poll_(timers, [this] { look_again(); }),
       prefetch_limit_(timers, [this] { release_overdue(); }),
       leaving_(timers, [this] { stop_waiting(); }) {
   session_.add_sender([this] { return send_next(); });
@@ -56,7 +57,8 @@ Claimer::Claimer(ClaimerConfig config, Session& session, Heartbeat& heartbeat, H
 
 void Claimer::look_again() {
   has_no_prefetch_ = false;
-  if (config_.once) found_nothing_ = false;
+  // A queue's next job may have come with the end of the last, and no wait tells of it.
+  if (config_.once || session_.is_pooled()) found_nothing_ = false;
   session_.wake();
 }
 
@@ -68,6 +70,7 @@ void Claimer::hold_off(Duration pause, const std::string& reason) {
 void Claimer::serve(std::vector<std::string> tasks) {
   tasks_ = std::move(tasks);
   cancel_wait();  // it would not be woken for a new task
+  look_again();
 }
 
 void Claimer::stop() {
@@ -102,10 +105,11 @@ bool Claimer::send_next() {
   if (wanted.max_jobs == 0) return false;
   if (found_nothing_ && wanted.start_jobs > 0) {
     if (config_.once) return false;
-    send_wait();
-  } else {
-    send_claim(wanted);
+    if (!session_.is_pooled()) return send_wait();
+    if (!next_poll_.is_running()) next_poll_.start_in(heartbeat_.registration()->poll_interval);
+    return false;
   }
+  send_claim(wanted);
   return true;
 }
 
@@ -149,9 +153,7 @@ void Claimer::send_claim(Demand demand) {
   Calls calls;
   std::vector<ReplyHandler> handlers;
   Commit commit = Commit::each;
-  // A pooler gets one statement at a time, as it likes best.
-  auto outcomes = session_.is_pooled() ? std::nullopt : finisher_.take_with_claim();
-  if (outcomes) {
+  if (auto outcomes = finisher_.take_with_claim()) {
     commit = outcomes->commit;
     calls.push_back(std::move(outcomes->call));
     handlers.push_back(std::move(outcomes->take_reply));
@@ -292,7 +294,7 @@ void Claimer::release_overdue() {
   if (next) prefetch_limit_.start_at(*next);
 }
 
-void Claimer::send_wait() {
+bool Claimer::send_wait() {
   activity_ = Activity::waiting;
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
   const TimePoint sent_at = timers_.now();
@@ -303,6 +305,7 @@ void Claimer::send_wait() {
                   take_wait(worker_id, sent_at, reply);
                   become_quiet();
                 });
+  return true;
 }
 
 void Claimer::take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& reply) {

@@ -3,8 +3,10 @@
 // One connection, one thing at a time: claim; if that gave nothing for a free slot, wait_for_job,
 // then claim again. A wait is its own top-level statement. Slots that come free meanwhile need no
 // interruption: there is nothing to claim. After a lost reply held() comes first: what was claimed
-// for us and never reached us is released. Outcomes that are ready when a claim is sent travel with
-// it, in its transaction where that is one commit less and hides nothing from it.
+// for us and never reached us is released. A wait would keep one of a pooler's few sessions from
+// all its other clients, so behind one the worker claims again after each poll interval. Outcomes
+// that are ready when a claim is sent travel with it, in its transaction where that is one commit
+// less and hides nothing from it.
 #pragma once
 
 #include <functional>
@@ -83,7 +85,7 @@ class Claimer {
                   const Reply& reply);
   void take_jobs(const QueryResult& rows, std::int64_t worker_id, TimePoint sent_at);
   bool take_up(Job job, std::int64_t worker_id, TimePoint sent_at);
-  void send_wait();
+  bool send_wait();
   void take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& reply);
   void send_check();
   void take_check(std::int64_t worker_id, const std::vector<ClaimKey>& known, const Reply& reply);
@@ -119,6 +121,7 @@ class Claimer {
   Duration patience_;             // with the answer to a claim; grows with what claims take
   std::string last_skip_;         // why claims are skipped, so that it is said once
   Timer holding_off_;
+  Timer next_poll_;  // behind a pooler
   Timer prefetch_limit_;
   Timer leaving_;
 };

@@ -159,7 +159,8 @@ bool Finisher::send_outcomes() {
 
 // Only what answers for each job: what raises would undo the other call as well.
 std::optional<Finisher::WithClaim> Finisher::take_with_claim() {
-  if (waiting_.empty() || !heartbeat_.is_fresh()) return std::nullopt;
+  // A pooler gets one statement at a time, as it likes best.
+  if (session_.is_pooled() || waiting_.empty() || !heartbeat_.is_fresh()) return std::nullopt;
   Batch batch = take_batch([](const Pending& pending) {
     const Outcome::Kind kind = pending.outcome.kind;
     return !is_single(pending) && (kind == Outcome::Kind::complete || kind == Outcome::Kind::fail);

@@ -35,6 +35,7 @@ Registration registration_of(const QueryResult::Row& row) {
   registration.worker_id = row.integer("id");
   registration.heartbeat_interval = std::max(row.seconds("heartbeat_interval"), kMinInterval);
   registration.sweep_threshold = row.seconds("sweep_threshold");
+  registration.poll_interval = row.seconds("poll_interval");
   const Duration sweep = row.seconds("sweep_interval");
   if (sweep > Duration::zero()) registration.sweep_interval = sweep;
   return registration;

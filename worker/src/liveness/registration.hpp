@@ -19,6 +19,7 @@ struct Registration {
   Duration heartbeat_interval{};
   Duration sweep_threshold{};
   std::optional<Duration> sweep_interval;  // absent: only an operator sweeps
+  Duration poll_interval{};                // between claims where no wait is possible
 
   // How long before the server may take this worker as lost it stops trusting its claims: what one
   // step of the liveness clock may add, and time to kill a task.
