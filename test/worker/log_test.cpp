@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "log_capture.hpp"
@@ -149,6 +150,31 @@ TEST(LogWriter, a_full_pipe_blocks_nobody_and_lost_lines_are_counted) {
     }
   }
   EXPECT_NE(text.find("log_lines_dropped count="), std::string::npos);
+}
+
+TEST(LogWriter, what_a_full_disk_does_not_take_is_counted_and_told_when_it_does) {
+  const UniqueFd file(memfd_create("log", MFD_CLOEXEC));
+  const UniqueFd disk(open("/dev/full", O_WRONLY | O_CLOEXEC));
+  ASSERT_TRUE(disk.valid());
+  std::int64_t heard = 0;
+  std::int64_t written = 0;
+  {
+    Log log(LogFormat::text, LogLevel::info, disk.get());
+    log.listen([&heard](std::string_view event, Log::Fields fields) {
+      if (event == "log_lines_dropped") heard += std::get<std::int64_t>(fields.begin()->value);
+    });
+    for (; heard < 3; ++written) log.info("lost");
+    ASSERT_EQ(dup2(file.get(), disk.get()), disk.get());
+    log.info("after");
+  }
+  std::string log(static_cast<std::size_t>(lseek(file.get(), 0, SEEK_END)), ' ');
+  ASSERT_EQ(pread(file.get(), log.data(), log.size(), 0), static_cast<ssize_t>(log.size()));
+  const std::size_t told = log.find("log_lines_dropped count=");
+  ASSERT_NE(told, std::string::npos) << log;
+  const auto lines = static_cast<std::int64_t>(std::count(log.begin(), log.end(), '\n'));
+  const std::int64_t count = std::stoll(log.substr(log.find('=', told) + 1));
+  EXPECT_EQ(count + lines, written + 2) << "each line is there or counted\n" << log;
+  EXPECT_GE(count, heard);
 }
 
 // The reading end of a pipe that a log writes to.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "log/log_line.hpp"
 #include "log/status_line.hpp"
@@ -57,19 +58,22 @@ void Log::keep_below(LastText text) {
 void Log::put(LogLevel level, std::string_view event, Fields fields) {
   std::string line =
       log_line({format_, colour_}, std::chrono::system_clock::now(), level, event, fields);
+  std::int64_t dropped = 0;
   bool is_dropped = false;
   {
     const std::lock_guard lock(mutex_);
     if (closing_) return;
+    dropped = std::exchange(unheard_, 0);
     is_dropped = waiting_.size() >= kMaxWaiting;
     if (is_dropped) {
       ++dropped_;
+      ++dropped;
     } else {
       waiting_.push_back(std::move(line));
     }
   }
-  if (!is_dropped) return changed_.notify_one();
-  tell_listeners("log_lines_dropped", {{"count", 1}});
+  if (!is_dropped) changed_.notify_one();
+  if (dropped > 0) tell_listeners("log_lines_dropped", {{"count", dropped}});
 }
 
 void Log::close() noexcept {
@@ -87,14 +91,24 @@ void Log::run_writer() noexcept {
   for (;;) {
     wait_for_more(lock);
     const bool is_over = closing_;  // no line comes any more
-    const std::string lines = take_waiting();
+    std::int64_t told = 0;
+    const std::string lines = take_waiting(told);
     const LastText last_text = is_over ? nullptr : last_text_;
     lock.unlock();
-    const bool written = write_out(status_line.write(lines, last_text ? last_text() : ""));
+    const std::string text = status_line.write(lines, last_text ? last_text() : "");
+    const std::string_view lost = write_out(text);
     lock.lock();
-    if (!written) waiting_.clear();
-    if (is_over || (!written && closing_)) return;
+    if (!lost.empty()) count_lost(lost, told);
+    if (is_over || (!lost.empty() && closing_)) return;
   }
+}
+
+// The line that tells of earlier ones counts as those. It is the last of its batch.
+void Log::count_lost(std::string_view lines, std::int64_t told) {
+  const auto ends = static_cast<std::int64_t>(std::count(lines.begin(), lines.end(), '\n'));
+  const std::int64_t own = told > 0 ? ends - 1 : ends;
+  dropped_ += own + told;
+  unheard_ += own;
 }
 
 void Log::wait_for_more(std::unique_lock<std::mutex>& lock) {
@@ -102,14 +116,14 @@ void Log::wait_for_more(std::unique_lock<std::mutex>& lock) {
   if (last_text_) changed_.wait_for(lock, kRewritingPause, [this] { return closing_; });
 }
 
-std::string Log::take_waiting() {
+std::string Log::take_waiting(std::int64_t& told) {
   std::string lines;
   for (const std::string& line : waiting_) lines += line;
   waiting_.clear();
   if (dropped_ > 0) {
     lines += log_line({format_, colour_}, std::chrono::system_clock::now(), LogLevel::warning,
                       "log_lines_dropped", {{"count", dropped_}});
-    dropped_ = 0;
+    told = std::exchange(dropped_, 0);
   }
   return lines;
 }
@@ -125,28 +139,35 @@ void Log::tell_sink(std::string_view lines) noexcept {
   }
 }
 
-// In pieces that a writable pipe takes at once, so that the thread can always be stopped.
-bool Log::write_out(std::string_view lines) noexcept {
+// In pieces that a writable pipe takes at once, so that the thread can always be stopped. Returns
+// what could not be written; of a line that was cut, the next one does not become a part.
+std::string_view Log::write_out(std::string_view lines) noexcept {
   if (sink_) {
     tell_sink(lines);
-    return true;
+    return {};
   }
+  if (is_cut_ && ::write(descriptor_, "\n", 1) == 1) is_cut_ = false;
+  char last = '\n';
   while (!lines.empty()) {
     pollfd writable{descriptor_, POLLOUT, 0};
     const int ready = poll(&writable, 1, kPollMilliseconds);
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0) {
       const std::lock_guard lock(mutex_);
-      if (closing_) return false;
+      if (closing_) return lines;
       continue;
     }
     const std::size_t piece = std::min<std::size_t>(lines.size(), PIPE_BUF);
     const ssize_t written = ::write(descriptor_, lines.data(), piece);
     if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (written < 0) return false;
+    if (written < 0) {
+      is_cut_ = is_cut_ || last != '\n';
+      return lines;
+    }
+    last = lines[static_cast<std::size_t>(written) - 1];
     lines.remove_prefix(static_cast<std::size_t>(written));
   }
-  return true;
+  return {};
 }
 
 }  // namespace pulse

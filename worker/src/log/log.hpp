@@ -1,7 +1,8 @@
 // Log lines: text for people, one JSON object a line for machines. A line is an event with fields.
 // Writing happens on a thread of its own, because standard error may be a full pipe and the loop
-// must never wait for it; when too much is waiting, lines are dropped and counted.
-// Payloads and tokens never appear: callers pass ids, names and numbers.
+// must never wait for it. Lines are dropped and counted when too much is waiting, or when they
+// cannot be written, as on a full disk; the next one that can be tells how many. Payloads and
+// tokens never appear: callers pass ids, names and numbers.
 #pragma once
 
 #include <chrono>
@@ -88,8 +89,9 @@ class Log {
   void tell_listeners(std::string_view event, Fields fields) const;
   void run_writer() noexcept;
   void wait_for_more(std::unique_lock<std::mutex>& lock);
-  std::string take_waiting();
-  bool write_out(std::string_view lines) noexcept;
+  std::string take_waiting(std::int64_t& told);
+  std::string_view write_out(std::string_view lines) noexcept;
+  void count_lost(std::string_view lines, std::int64_t told);
   void tell_sink(std::string_view lines) noexcept;
 
   const LogFormat format_;
@@ -103,6 +105,8 @@ class Log {
   std::condition_variable changed_;
   std::deque<std::string> waiting_;  // guarded by mutex_
   std::int64_t dropped_ = 0;         // guarded by mutex_
+  std::int64_t unheard_ = 0;         // guarded by mutex_: dropped where no listener can be told
+  bool is_cut_ = false;              // the writer's: a part of a line has been written
   LastText last_text_;               // guarded by mutex_
   bool closing_ = false;             // guarded by mutex_
   std::thread writer_;
