@@ -41,6 +41,32 @@ class WorkerTest : public WorkerBench {
   }
 };
 
+TEST_F(WorkerTest, a_stop_before_the_answer_to_its_registration_leaves_no_living_worker) {
+  given_unregistered_worker();
+  heartbeat_.accept();
+  turn();
+  ASSERT_EQ(heartbeat_.running(), "register_worker");
+  worker_->stop();
+  turn();
+  EXPECT_FALSE(exit_code_);
+  heartbeat_.answer(registered(kWorkerId));
+  turn();
+  ASSERT_EQ(heartbeat_.running(), "deregister_worker");
+  EXPECT_EQ(heartbeat_.params(), Params{"7"});
+  heartbeat_.answer(done());
+  EXPECT_EQ(exit_code_, ExitCode::drained);
+}
+
+TEST_F(WorkerTest, a_stop_does_not_wait_for_a_registration_that_is_refused) {
+  given_unregistered_worker();
+  heartbeat_.accept();
+  turn();
+  worker_->stop();
+  turn();
+  heartbeat_.refuse_statement("57014");
+  EXPECT_EQ(exit_code_, ExitCode::drained);
+}
+
 TEST_F(WorkerTest, nothing_is_claimed_before_it_is_registered) {
   given_unregistered_worker();
   claim_.accept();

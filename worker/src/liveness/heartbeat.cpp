@@ -112,6 +112,7 @@ void Heartbeat::send_return() {
 
 void Heartbeat::send_registration() {
   const TimePoint sent_at = timers_.now();
+  is_registering_ = true;
   std::optional<std::string> interval;
   if (config_.interval) interval = interval_param(*config_.interval);
   session_.send(statements::kRegisterWorker,
@@ -121,17 +122,20 @@ void Heartbeat::send_registration() {
 }
 
 void Heartbeat::take_registration(TimePoint sent_at, const Reply& reply) {
+  is_registering_ = false;
   const auto* rows = std::get_if<QueryResult>(&reply);
   if (rows == nullptr) {
     const auto* error = std::get_if<SqlError>(&reply);
     const auto code = error == nullptr ? std::nullopt : final_refusal(error->sqlstate);
     // What ends the worker is said by it.
     log_failure("register_worker", reply, code ? LogLevel::debug : LogLevel::warning);
+    if (farewell_done_) return end_farewell();
     if (code && on_refused) on_refused(*code, refusal_text(*error, session_));
     next_registration_.start_in(kRegistrationPause);
     return;
   }
   registration_ = registration_of((*rows)[0]);
+  if (farewell_done_) return;  // it comes next
   last_good_ = sent_at;
   needs_attachment_ = true;
   needs_handlers_ = true;
@@ -268,7 +272,8 @@ void Heartbeat::declare_lost(std::int64_t worker_id, const std::string& reason) 
 }
 
 void Heartbeat::deregister(Duration deadline, std::function<void()> done) {
-  if (!registration_ || !session_.is_open()) {
+  // What waits for its answer may register this worker all the same.
+  if ((!registration_ && !is_registering_) || !session_.is_open()) {
     done();
     return;
   }
