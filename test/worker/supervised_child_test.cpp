@@ -72,6 +72,14 @@ class SupervisedChildTest : public TaskBench {
   std::optional<ExecutionEnd> told_;
 };
 
+TEST_F(SupervisedChildTest, a_minder_that_was_stopped_goes_on_with_the_next_ping) {
+  given_child("kill -STOP $PPID; echo stopped >&3; exit 3");
+  turn_until([this] { return speech_ == "stopped\n"; });
+  EXPECT_FALSE(told_);
+  child_->set_deadline(BootClock::now() + kTestLimit);
+  EXPECT_EQ(wait_for_told_end().exit_code, 3);
+}
+
 TEST_F(SupervisedChildTest, the_end_comes_after_everything_that_was_said) {
   given_child("echo speech >&3; echo output; echo error >&2; exit 3");
   const ExecutionEnd end = wait_for_told_end();
@@ -83,8 +91,8 @@ TEST_F(SupervisedChildTest, the_end_comes_after_everything_that_was_said) {
 }
 
 TEST_F(SupervisedChildTest, errors_that_were_forgotten_are_in_no_text) {
-  given_child("echo old >&2; echo said >&3; read line <" + path_of("go") + "; echo new >&2");
   ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
+  given_child("echo old >&2; echo said >&3; read line <" + path_of("go") + "; echo new >&2");
   turn_until([this] { return child_->with_errors("") == ": old"; });
   child_->forget_errors();
   std::ofstream(path_of("go")) << "go\n";

@@ -123,8 +123,10 @@ int MinderLine::spawn(const Plan& plan, int line_fd) {
   return code;
 }
 
+// A minder that was stopped would never report the end of its task: it goes on, and reads.
 void MinderLine::set_deadline(BootClock::time_point deadline) noexcept {
   send(Order::kPing, deadline);
+  if (process_) uv_process_kill(process_.get(), SIGCONT);
 }
 
 void MinderLine::terminate(std::chrono::milliseconds grace) noexcept {
