@@ -111,8 +111,8 @@ TEST_F(SupervisedChildTest, an_error_and_what_follows_it_fit_into_eight_kilobyte
 TEST_F(SupervisedChildTest, no_more_speech_is_read_in_a_tenth_of_a_second_than_the_window) {
   constexpr std::size_t kWindow = 100'000;
   constexpr std::size_t kReadAtOnce = 65'536;
-  given_child("yes | head -c 1000000 >&3; read line <" + path_of("go"), kWindow);
   ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
+  given_child("yes | head -c 1000000 >&3; read line <" + path_of("go"), kWindow);
   const auto began = BootClock::now();
   turn_until([this] { return speech_bytes_ >= 1'000'000; });
   const auto windows = 1'000'000 / (kWindow + kReadAtOnce);
@@ -122,8 +122,8 @@ TEST_F(SupervisedChildTest, no_more_speech_is_read_in_a_tenth_of_a_second_than_t
 }
 
 TEST_F(SupervisedChildTest, speech_that_is_closed_before_the_end_is_told) {
-  given_child("exec 3>&-; read line <" + path_of("go"));
   ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
+  given_child("exec 3>&-; read line <" + path_of("go"));
   turn_until([this] { return is_speech_closed_; });
   EXPECT_FALSE(child_->has_ended());
   std::ofstream(path_of("go")) << "go\n";
@@ -131,8 +131,8 @@ TEST_F(SupervisedChildTest, speech_that_is_closed_before_the_end_is_told) {
 }
 
 TEST_F(SupervisedChildTest, its_pid_is_known_once_it_has_been_executed) {
-  given_child("echo $$ >&3; read line <" + path_of("go"));
   ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
+  given_child("echo $$ >&3; read line <" + path_of("go"));
   turn_until([this] { return child_->pid().has_value() && speech_.ends_with('\n'); });
   EXPECT_EQ(std::to_string(*child_->pid()) + "\n", speech_);
   std::ofstream(path_of("go")) << "go\n";
@@ -140,8 +140,8 @@ TEST_F(SupervisedChildTest, its_pid_is_known_once_it_has_been_executed) {
 }
 
 TEST_F(SupervisedChildTest, a_lost_minder_that_was_told_to_end_it_has_stopped_it) {
-  given_child("echo $PPID >&3; trap '' TERM; while :; do read line <" + path_of("go") + "; done");
   ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
+  given_child("echo $PPID >&3; trap '' TERM; while :; do read line <" + path_of("go") + "; done");
   turn_until([this] { return speech_.ends_with('\n'); });
   child_->terminate(kTestLimit);
   ASSERT_EQ(::kill(std::stoi(speech_), SIGKILL), 0);
