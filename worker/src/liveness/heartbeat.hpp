@@ -111,7 +111,7 @@ class Heartbeat {
   TimePoint last_list_{};                 // when the last beat that named jobs was sent
   std::chrono::nanoseconds missed_{};     // up to the last good beat
   std::optional<std::int64_t> returned_;  // a lost id that the server must hear once more
-  bool is_registering_ = false;            // its answer is under way
+  bool is_registering_ = false;           // its answer is under way
   bool needs_attachment_ = false;
   bool needs_handlers_ = false;
   bool is_established_ = false;

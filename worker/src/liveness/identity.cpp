@@ -92,11 +92,13 @@ Identity read_identity() {
 }
 
 std::string identity_json(const Identity& identity, int slots) {
-  const nlohmann::json info = {
-      {"hostname", identity.hostname},           {"boot_id", identity.boot_id},
-      {"pid_namespace", identity.pid_namespace}, {"pid", identity.pid},
-      {"process_start", identity.process_start}, {"kill_grace_ms", kKillGrace.count()},
-      {"slots", slots}};
+  const nlohmann::json info = {{"hostname", identity.hostname},
+                               {"boot_id", identity.boot_id},
+                               {"pid_namespace", identity.pid_namespace},
+                               {"pid", identity.pid},
+                               {"process_start", identity.process_start},
+                               {"kill_grace_ms", kKillGrace.count()},
+                               {"slots", slots}};
   return info.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
