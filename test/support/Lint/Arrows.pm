@@ -14,7 +14,7 @@ my %order = (
         [qw(finish)],
         [qw(claim)],
         [qw(install)],
-        [qw(liveness queue)],
+        [qw(liveness queue schedule)],
         [qw(job background)],
         [qw(wake)],
         [qw(access)],
