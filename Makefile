@@ -32,6 +32,8 @@ SQL_FUNCTIONS += add cancel
 SQL_FUNCTIONS += worker claim in_place_claim heartbeat progress wait attempt finish fence handler
 # Recovery
 SQL_FUNCTIONS += lost returned sweep host_check
+# Schedules
+SQL_FUNCTIONS += settle schedule
 # Operators
 SQL_FUNCTIONS += retry operators worker_control prune tick cron
 # Monitoring

@@ -76,6 +76,7 @@ BEGIN
     last_error   = NULL,
     recovered    = NULL,
     checkpoint   = NULL,
+    scheduled_for = NULL,
     revision     = j.revision + 1,
     updated_at   = pulse_internal.transaction_now()
   WHERE j.id = older.id

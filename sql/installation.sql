@@ -138,6 +138,7 @@ BEGIN
                      FOR UPDATE SKIP LOCKED);
   PERFORM pulse_internal.forget_ended(c.worker_id)
      FROM (SELECT DISTINCT f.worker_id FROM pulse.claim_batch AS f) AS c;
+  PERFORM pulse_internal.restart_schedules();
   RAISE LOG 'pg_pulse: the jobs in database % were adopted; tokens count from epoch %',
     adopted.database_oid, adopted.epoch_base;
   RETURN adopted;

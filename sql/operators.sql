@@ -47,10 +47,12 @@ DECLARE
 BEGIN
   SELECT ended.id, ended.identifier, ended.payload, ended.queue_name, ended.priority, ended.run_at,
          ended.attempts, ended.max_attempts, ended.crashes, ended.job_key, ended.flags,
-         ended.checkpoint, ended.last_error, ended.revision, ended.created_at, ended.finished_at
+         ended.checkpoint, ended.last_error, ended.revision, ended.created_at, ended.finished_at,
+         ended.scheduled_for
     INTO job.id, job.identifier, job.payload, job.queue_name, job.priority, job.run_at,
          job.attempts, job.max_attempts, job.crashes, job.job_key, job.flags,
-         job.checkpoint, job.last_error, job.revision, job.created_at, job.updated_at;
+         job.checkpoint, job.last_error, job.revision, job.created_at, job.updated_at,
+         job.scheduled_for;
   RETURN job;
 END $$;
 COMMENT ON FUNCTION pulse_internal.as_job(pulse.finished_job) IS
@@ -96,11 +98,12 @@ BEGIN
   ), kept AS (
     INSERT INTO pulse.finished_job
       (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts,
-       crashes, job_key, flags, checkpoint, last_error, revision, created_at, finished_at)
+       crashes, job_key, flags, checkpoint, last_error, revision, created_at, finished_at,
+       scheduled_for)
     SELECT e.id, e.identifier, e.payload, e.queue_name, e.priority, e.run_at, how, e.attempts,
            e.max_attempts, CASE WHEN how <> 'completed' THEN e.crashes ELSE 0 END, e.job_key,
            e.flags, e.checkpoint, coalesce(error, e.last_error), e.revision, e.created_at,
-           pulse.now()
+           pulse.now(), e.scheduled_for
       FROM ended AS e WHERE how <> 'completed' OR pulse_internal.keeps_completed(e.identifier)
   )
   SELECT e.* FROM ended AS e WHERE coalesce(pulse_internal.note_queue(e.queue_name), true)

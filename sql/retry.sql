@@ -26,12 +26,14 @@ BEGIN
   DELETE FROM pulse.finished_job AS f WHERE f.id = ended.id;
   INSERT INTO pulse.job
     (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts, crashes,
-     job_key, flags, checkpoint, last_error, revision, created_at, updated_at)
+     job_key, flags, checkpoint, last_error, revision, created_at, updated_at,
+     scheduled_for)
   VALUES
     (ended.id, ended.identifier, ended.payload, ended.queue_name, ended.priority, ended.run_at,
      CASE WHEN ended.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
      ended.attempts, ended.max_attempts, ended.crashes, ended.job_key, ended.flags,
-     ended.checkpoint, ended.last_error, ended.revision + 1, ended.created_at, pulse.now())
+     ended.checkpoint, ended.last_error, ended.revision + 1, ended.created_at, pulse.now(),
+     ended.scheduled_for)
   RETURNING * INTO revived;
   PERFORM pulse_internal.note_job(revived.identifier, revived.queue_name, revived.run_at);
   RETURN revived;

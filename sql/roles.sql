@@ -1,4 +1,4 @@
--- Four kinds of role and their rights. The rights of a kind stand here once; granting, revoking and
+-- Five kinds of role and their rights. The rights of a kind stand here once; granting, revoking and
 -- the tests read them. The functions run with the caller's rights, so a grant needs the owner's.
 
 CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
@@ -16,6 +16,9 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'pause_queue', 'permanently_fail_jobs', 'requeue_job', 'reschedule_jobs', 'resume_queue',
       'retry_job', 'set_queue', 'set_task', 'stop_worker', 'stop_workers', 'sweep', 'tick',
       'verify']
+    WHEN 'scheduler' THEN ARRAY[
+      'cron_runs', 'next_runs', 'pause_schedule', 'resume_schedule', 'run_schedule_now',
+      'schedule', 'unschedule']
     ELSE '{}' END
   -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
@@ -33,11 +36,12 @@ COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN kind IN ('operator', 'observer')
-           THEN ARRAY['ended_by_hour', 'ended_jobs', 'running_jobs', 'settings', 'stale', 'stats',
-                      'unserved', 'worker_status'] ELSE '{}' END
+           THEN ARRAY['ended_by_hour', 'ended_jobs', 'running_jobs', 'schedules', 'settings',
+                      'stale', 'stats', 'unserved', 'worker_status']
+           WHEN kind = 'scheduler' THEN ARRAY['schedules'] ELSE '{}' END
       || CASE WHEN kind = 'operator' THEN ARRAY[
-           'attempt', 'finished_job', 'heartbeat', 'installation', 'job', 'queue', 'task',
-           'worker'] END;
+           'attempt', 'finished_job', 'heartbeat', 'installation', 'job', 'queue', 'schedule',
+           'task', 'worker'] END;
 $$;
 COMMENT ON FUNCTION pulse_internal.relations_of(text) IS
   'Returns the tables and views that a kind of role may read.';
@@ -49,6 +53,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.types_of(kind text) RETURNS text[]
     WHEN 'producer' THEN ARRAY['job_spec', 'job_state']
     WHEN 'worker' THEN ARRAY['claimed_job', 'job_outcome']
     WHEN 'operator' THEN ARRAY['finished_state', 'job_state']
+    WHEN 'scheduler' THEN ARRAY['job_state']
     ELSE '{}' END;
 $$;
 COMMENT ON FUNCTION pulse_internal.types_of(text) IS
@@ -83,7 +88,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.rights_of(kind text)
    WHERE m.classid = 'pg_type'::regclass AND t.typname = ANY (pulse_internal.types_of(kind));
 $$;
 COMMENT ON FUNCTION pulse_internal.rights_of(text) IS
-  'Returns the rights of a kind of role: producer, worker, operator or observer.';
+  'Returns the rights of a kind of role: producer, worker, scheduler, operator or observer.';
 
 -- A kind is recognised by a function or view that only it has; an operator has all that an observer
 -- has.
@@ -91,7 +96,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.kinds_of(role regrole) RETURNS text[]
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(array_agg(mark.kind), '{}')
     FROM (VALUES ('producer', 'add_job', NULL), ('worker', 'claim', NULL),
-                 ('operator', 'retry_job', NULL), ('observer', NULL, 'worker_status'))
+                 ('scheduler', 'schedule', NULL), ('operator', 'retry_job', NULL),
+                 ('observer', NULL, 'worker_status'))
          AS mark (kind, routine, relation)
    WHERE EXISTS (SELECT FROM pg_proc AS p, aclexplode(p.proacl) AS a
                   WHERE p.pronamespace = 'pulse'::regnamespace AND p.proname = mark.routine
@@ -218,3 +224,21 @@ $$;
 COMMENT ON FUNCTION pulse.revoke_observer(regrole) IS
   'Takes back what grant_observer gave, except what the role''s other kinds need. Raises 42501 '
   'and 42704 as grant_observer does.';
+
+CREATE OR REPLACE FUNCTION pulse.grant_scheduler(role regrole) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse_internal.grant('scheduler', role);
+$$;
+COMMENT ON FUNCTION pulse.grant_scheduler(regrole) IS
+  'Lets a role create, change and delete schedules, whose jobs may be of any task: sweeps add them '
+  'with the rights of the extension''s owner. Repeat it after an upgrade, because a new version '
+  'may have more functions. Raises 42501 unless the caller owns pg_pulse, 42704 for an unknown '
+  'role.';
+
+CREATE OR REPLACE FUNCTION pulse.revoke_scheduler(role regrole) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse_internal.revoke('scheduler', role);
+$$;
+COMMENT ON FUNCTION pulse.revoke_scheduler(regrole) IS
+  'Takes back what grant_scheduler gave, except what the role''s other kinds need. Raises 42501 '
+  'and 42704 as grant_scheduler does.';

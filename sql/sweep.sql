@@ -235,6 +235,7 @@ BEGIN
      AND EXISTS (SELECT FROM pg_prepared_xacts AS x WHERE x.database = current_database()) THEN
     PERFORM pulse_internal.reconcile_queues(0, ends);
   END IF;
+  PERFORM pulse_internal.settle_schedules(ends);
   FOR round IN 1..8 LOOP
     EXIT WHEN NOT pulse_internal.promote_marked(32) OR clock_timestamp() >= ends;
   END LOOP;

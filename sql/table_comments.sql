@@ -54,6 +54,8 @@ COMMENT ON COLUMN pulse.claimed_job.max_attempts IS 'Attempts that the job has i
 COMMENT ON COLUMN pulse.claimed_job.job_key IS 'Key of the job; NULL without one';
 COMMENT ON COLUMN pulse.claimed_job.flags IS 'Flags of the job; NULL without any';
 COMMENT ON COLUMN pulse.claimed_job.created_at IS 'When the job was added';
+COMMENT ON COLUMN pulse.claimed_job.scheduled_for IS
+  'Due time of the schedule that added the job; NULL for another job';
 
 COMMENT ON TYPE pulse.job_outcome IS
   'The answer of a plural call for one job: accepted, stale (the claim is over) or busy (another '
@@ -286,3 +288,42 @@ COMMENT ON COLUMN pulse.installation.created_at IS 'When the first number was ma
 COMMENT ON TABLE pulse.installation_witness IS
   'The installation that these files belong to; no dump contains it.';
 COMMENT ON COLUMN pulse.installation_witness.installation_id IS 'Id of the installation';
+
+COMMENT ON COLUMN pulse.job.scheduled_for IS
+  'Due time of the schedule that added the job; NULL for another job';
+COMMENT ON COLUMN pulse.finished_job.scheduled_for IS
+  'Due time of the schedule that added the job; NULL for another job';
+
+COMMENT ON TABLE pulse.schedule IS
+  'Rules by which sweeps add jobs at due times; written by schedule() and its like.';
+COMMENT ON COLUMN pulse.schedule.name IS 'Name of the schedule';
+COMMENT ON COLUMN pulse.schedule.identifier IS 'Task of its jobs';
+COMMENT ON COLUMN pulse.schedule.cron IS 'Cron rule; NULL for an elapsed time';
+COMMENT ON COLUMN pulse.schedule.every IS 'Elapsed time between due times; NULL for a cron rule';
+COMMENT ON COLUMN pulse.schedule.time_zone IS 'Zone in which a cron rule is read';
+COMMENT ON COLUMN pulse.schedule.anchor IS
+  'When the rule was given: due times of an elapsed time count from it';
+COMMENT ON COLUMN pulse.schedule.payload IS 'Payload of its jobs';
+COMMENT ON COLUMN pulse.schedule.queue_name IS 'Named queue of its jobs; NULL: none';
+COMMENT ON COLUMN pulse.schedule.max_attempts IS 'Attempts of its jobs; NULL: as add_job';
+COMMENT ON COLUMN pulse.schedule.priority IS 'Priority of its jobs; NULL: 0';
+COMMENT ON COLUMN pulse.schedule.flags IS 'Flags of its jobs; NULL: none';
+COMMENT ON COLUMN pulse.schedule.job_key IS 'Key of its jobs; NULL: none';
+COMMENT ON COLUMN pulse.schedule.job_key_mode IS 'replace, preserve_run_at or unsafe_dedupe';
+COMMENT ON COLUMN pulse.schedule.missed IS
+  'What due times get at which no session swept: skip, once or all';
+COMMENT ON COLUMN pulse.schedule.missed_for IS
+  'With all: a due time that is older than this gets no job';
+COMMENT ON COLUMN pulse.schedule.overlap IS
+  'What a due time does while the job before waits or runs: allow, skip or replace';
+COMMENT ON COLUMN pulse.schedule.paused IS 'The schedule adds no jobs';
+COMMENT ON COLUMN pulse.schedule.next_due IS 'The first due time that is not settled';
+COMMENT ON COLUMN pulse.schedule.last_due IS 'The last due time that was settled';
+COMMENT ON COLUMN pulse.schedule.last_job_id IS 'Last job that a due time added';
+COMMENT ON COLUMN pulse.schedule.missed_count IS 'Due times without a job: missed or refused';
+COMMENT ON COLUMN pulse.schedule.overlapped_count IS
+  'Due times without a job because the job before still waited or ran';
+COMMENT ON COLUMN pulse.schedule.last_error IS 'Why the last refused job was refused';
+COMMENT ON COLUMN pulse.schedule.last_error_at IS 'Due time of the last refused job';
+COMMENT ON COLUMN pulse.schedule.created_at IS 'When the schedule was created';
+COMMENT ON COLUMN pulse.schedule.updated_at IS 'When a call changed the schedule';

@@ -54,7 +54,8 @@ CREATE TABLE pulse.job (
     (CASE WHEN state = 'running' AND NOT in_place THEN worker_id END) STORED,
   index_lane          "char" NOT NULL GENERATED ALWAYS AS
     (CASE WHEN state = 'parked' THEN 'p' WHEN state = 'running' AND NOT in_place THEN 'h'
-          ELSE 'o' END) STORED
+          ELSE 'o' END) STORED,
+  scheduled_for       timestamptz
 ) WITH (
   autovacuum_vacuum_scale_factor = 0.01,
   autovacuum_vacuum_threshold = 5000,
@@ -126,7 +127,8 @@ CREATE TABLE pulse.finished_job (
   last_error    text,
   revision      int NOT NULL,
   created_at    timestamptz NOT NULL,
-  finished_at   timestamptz NOT NULL
+  finished_at   timestamptz NOT NULL,
+  scheduled_for timestamptz
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 -- Pruning deletes the oldest jobs first; a task may have its own retention for completed ones.
 CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finished_at)
@@ -231,6 +233,37 @@ CREATE TABLE pulse.task (
   updated_at     timestamptz NOT NULL DEFAULT pg_catalog.now()
 );
 
+CREATE TABLE pulse.schedule (
+  name             text COLLATE "C" PRIMARY KEY,
+  identifier       text COLLATE "C" NOT NULL,
+  cron             text,
+  every            interval,
+  time_zone        text NOT NULL,
+  anchor           timestamptz NOT NULL,
+  payload          json,
+  queue_name       text COLLATE "C",
+  max_attempts     int,
+  priority         int,
+  flags            text[],
+  job_key          text COLLATE "C",
+  job_key_mode     text NOT NULL,
+  missed           text NOT NULL,
+  missed_for       interval NOT NULL,
+  overlap          text NOT NULL,
+  paused           boolean NOT NULL,
+  next_due         timestamptz NOT NULL,
+  last_due         timestamptz,
+  last_job_id      bigint,
+  missed_count     bigint NOT NULL DEFAULT 0,
+  overlapped_count bigint NOT NULL DEFAULT 0,
+  last_error       text,
+  last_error_at    timestamptz,
+  created_at       timestamptz NOT NULL DEFAULT pg_catalog.now(),
+  updated_at       timestamptz NOT NULL DEFAULT pg_catalog.now()
+);
+-- A sweep asks for the least due time; schedules that are not due cost it nothing.
+CREATE INDEX schedule_due_idx ON pulse.schedule (next_due, name) WHERE NOT paused;
+
 -- Sessions cache the row of pulse.installation; this trigger invalidates the caches.
 CREATE FUNCTION pulse_internal.rows_changed() RETURNS trigger
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_rows_changed';
@@ -283,6 +316,7 @@ SELECT pg_catalog.pg_extension_config_dump('pulse.finished_job', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.attempt', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.queue', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.task', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.schedule', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.job_id_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.token_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.worker_id_seq', '');

@@ -81,6 +81,7 @@ BEGIN
   -- First, because the heartbeats of some workers wait for the end of the sweep.
   pruned := pulse_internal.prune_for(interval '1 s');
   IF pulse_internal.swept_just_now() THEN
+    PERFORM pulse_internal.settle_schedules(clock_timestamp() + interval '250 ms');
     marks_remain := pulse_internal.promote_marked(256);
   ELSE
     swept := pulse_internal.sweep_for(interval '2 s');

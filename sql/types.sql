@@ -36,7 +36,8 @@ CREATE TYPE pulse.claimed_job AS (
   stall_timeout  interval,
   on_unreachable text,
   handler        regprocedure,
-  created_at     timestamptz
+  created_at     timestamptz,
+  scheduled_for  timestamptz
 );
 
 CREATE TYPE pulse.job_outcome AS (id bigint, outcome text);

@@ -225,6 +225,25 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.stranded_in_each_look() IS
   'Returns the jobs that stay stranded until after the next sweep, or for two sweep intervals.';
 
+-- A new version of the time zones may move a due time; resume_schedule starts the schedule by it.
+CREATE OR REPLACE VIEW pulse_internal.broken_p12 AS
+  SELECT 'P12'::text AS promise, s.last_job_id AS job_id,
+         pg_catalog.format('schedule %L has settled its next due time', s.name) AS detail
+    FROM pulse.schedule AS s WHERE s.last_due >= s.next_due
+  UNION ALL
+  SELECT 'P12', s.last_job_id,
+         pg_catalog.format('schedule %L waits for a time at which it is not due', s.name)
+    FROM pulse.schedule AS s
+   WHERE NOT s.paused AND pulse_internal.zone_name(s.time_zone) IS NOT NULL
+     AND s.next_due IS DISTINCT FROM
+         pulse_internal.due_after(s, s.next_due - interval '1 microsecond')
+  UNION ALL
+  SELECT 'P12', s.last_job_id,
+         pg_catalog.format('schedule %L names a job that was never added', s.name)
+    FROM pulse.schedule AS s
+   WHERE s.last_job_id > (SELECT q.last_value FROM pulse.job_id_seq AS q);
+COMMENT ON VIEW pulse_internal.broken_p12 IS 'Violations of P12: once per due time.';
+
 CREATE OR REPLACE FUNCTION pulse.verify()
   RETURNS TABLE (promise text, job_id bigint, detail text)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -238,11 +257,12 @@ BEGIN
     UNION ALL SELECT * FROM pulse_internal.broken_p4
     UNION ALL SELECT * FROM pulse_internal.broken_p7
     UNION ALL SELECT * FROM pulse_internal.broken_p8
+    UNION ALL SELECT * FROM pulse_internal.broken_p12
     ORDER BY 1, 2;
   RETURN QUERY SELECT * FROM pulse_internal.stranded_in_each_look() ORDER BY 2;
 END $$;
 COMMENT ON FUNCTION pulse.verify() IS
-  'Checks promises P1 to P4, P7 and P8 over the tables and returns one row per violation; none is '
-  'good. Reads every job, so do not poll it. A job that seems stranded behind its queue is looked '
-  'at until the next sweep, for two sweep intervals at most, because a session may be about to '
-  'open it. A standby does not look for stranded jobs. Raises PU007 outside READ COMMITTED.';
+  'Checks promises P1 to P4, P7, P8 and P12 over the tables and returns one row per violation; '
+  'none is good. Reads every job, so do not poll it. A job that seems stranded behind its queue is '
+  'looked at until the next sweep, for two sweep intervals at most, because a session may be about '
+  'to open it. A standby does not look for stranded jobs. Raises PU007 outside READ COMMITTED.';

@@ -40,6 +40,7 @@ enum JobColumn : AttrNumber {
   kJobInPlace,
   kJobRunningWorkerId,
   kJobIndexLane,
+  kJobScheduledFor,
 };
 
 // pulse.claim_batch
@@ -124,7 +125,7 @@ enum FinishedColumn : AttrNumber {
   kFinishedResult = 17,
   kFinishedLastError = 18,
   kFinishedAt = 21,
-  kFinishedColumns = kFinishedAt,
+  kFinishedScheduledFor,  // since 0.2.0
 };
 
 }  // namespace pulse

@@ -60,7 +60,7 @@ bool may_be_prefetched(TupleTableSlot* row) {
 void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task) {
   Datum values[kClaimedColumns];
   bool nulls[kClaimedColumns];
-  slot_getsomeattrs(row, kClaimedFrom);
+  slot_getsomeattrs(row, claimed_from());
   read_claimed(row->tts_values, row->tts_isnull, task, values, nulls);
   tuplestore_putvalues(claim->results->setResult, claim->results->setDesc, values, nulls);
 }

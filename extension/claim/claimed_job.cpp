@@ -17,10 +17,10 @@ namespace {
 enum TaskValue { kTimeout = -4, kStallTimeout, kOnUnreachable, kHandler };
 
 constexpr int kSources[kClaimedColumns] = {
-    kJobId,       kJobToken,     kJobIdentifier, kJobPayload,     kJobQueueName,
-    kJobPriority, kJobRunAt,     kJobAttempts,   kJobMaxAttempts, kJobCrashes,
-    kJobKey,      kJobFlags,     kJobCheckpoint, kJobLastError,   kJobRecovered,
-    kTimeout,     kStallTimeout, kOnUnreachable, kHandler,        kJobCreatedAt};
+    kJobId,         kJobToken,     kJobIdentifier,  kJobPayload, kJobQueueName, kJobPriority,
+    kJobRunAt,      kJobAttempts,  kJobMaxAttempts, kJobCrashes, kJobKey,       kJobFlags,
+    kJobCheckpoint, kJobLastError, kJobRecovered,   kTimeout,    kStallTimeout, kOnUnreachable,
+    kHandler,       kJobCreatedAt, kJobScheduledFor};
 
 NullableDatum task_value(const TaskSettings& task, int which) {
   switch (which) {
@@ -70,8 +70,11 @@ void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place
 
 void read_claimed(const Datum* job, const bool* job_nulls, const TaskSettings& task, Datum* values,
                   bool* nulls) {
+  int from = claimed_from();
   for (int i = 0; i < kClaimedColumns; i++) {
     int source = kSources[i];
+    nulls[i] = source > from;
+    if (nulls[i]) continue;
     NullableDatum value = source > 0 ? NullableDatum{job[source - 1], job_nulls[source - 1]}
                                      : task_value(task, source);
     values[i] = value.value;
@@ -94,7 +97,7 @@ PULSE_FUNCTION(pulse_as_claimed) {
   pulse::read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
   TupleDesc shape;
   if (get_call_result_type(fcinfo, nullptr, &shape) != TYPEFUNC_COMPOSITE ||
-      shape->natts != pulse::kClaimedColumns)
+      (shape->natts != pulse::kClaimedColumns && shape->natts != pulse::kClaimedColumnsIn010))
     elog(ERROR, "type pulse.claimed_job is not as it was made");
   Datum values[pulse::kClaimedColumns];
   bool nulls[pulse::kClaimedColumns];

@@ -2,6 +2,7 @@
 // Both claim(), which takes due jobs, and claim_job(), which takes one by its id, use this file.
 #pragma once
 
+#include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "job/job_table.hpp"
 #include "job/task_settings.hpp"
@@ -21,11 +22,14 @@ struct ClaimStamp {
 void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place);
 
 // The number of columns of pulse.claimed_job.
-constexpr int kClaimedColumns = 20;
+constexpr int kClaimedColumns = 21;
+
+// Those of 0.1.0, whose rows of pulse.job end before kJobScheduledFor.
+constexpr int kClaimedColumnsIn010 = 20;
 
 // Fills the columns of pulse.claimed_job from the values of a row of pulse.job, in the order of
-// JobColumn. It reads no column after kClaimedFrom.
-constexpr int kClaimedFrom = kJobCreatedAt;
+// JobColumn. It reads no column after claimed_from().
+inline int claimed_from() { return catalog()->has_index_lanes ? kJobScheduledFor : kJobCreatedAt; }
 void read_claimed(const Datum* job, const bool* job_nulls, const TaskSettings& task, Datum* values,
                   bool* nulls);
 

@@ -40,20 +40,21 @@ void record_attempt(AttemptRecords* records, TupleTableSlot* row, Datum outcome,
 }
 
 void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const FinishedJob& job) {
-  static const JobColumn from[kFinishedColumns] = {
-      kJobId,       kJobIdentifier, kJobPayload,     kJobQueueName,  kJobPriority,   kJobRunAt,
-      kJobState,    kJobAttempts,   kJobMaxAttempts, kJobCrashes,    kJobKey,        kJobFlags,
-      kJobWorkerId, kJobToken,      kJobClaimedAt,   kJobCheckpoint, kJobCheckpoint, kJobLastError,
-      kJobRevision, kJobCreatedAt,  kJobUpdatedAt};
+  static const JobColumn from[kFinishedScheduledFor] = {
+      kJobId,       kJobIdentifier, kJobPayload,     kJobQueueName,   kJobPriority,   kJobRunAt,
+      kJobState,    kJobAttempts,   kJobMaxAttempts, kJobCrashes,     kJobKey,        kJobFlags,
+      kJobWorkerId, kJobToken,      kJobClaimedAt,   kJobCheckpoint,  kJobCheckpoint, kJobLastError,
+      kJobRevision, kJobCreatedAt,  kJobUpdatedAt,   kJobScheduledFor};
+  int columns = catalog()->has_index_lanes ? kFinishedScheduledFor : kFinishedAt;
   RowValue record;
-  for (int i = 0; i < kFinishedColumns; i++) record.set(i + 1, field_of(row, from[i]));
+  for (int i = 0; i < columns; i++) record.set(i + 1, field_of(row, from[i]));
   if (!job.payload.isnull) record.set(kFinishedPayload, job.payload);
   if (!job.last_error.isnull) record.set(kFinishedLastError, job.last_error);
   record.set(kFinishedResult, job.result);
   record.set(kFinishedState, ObjectIdGetDatum(job.state));
   record.set(kFinishedCrashes, Int16GetDatum(job.crashes));
   record.set(kFinishedAt, TimestampTzGetDatum(records->now));
-  insert_record(&records->finished, catalog()->finished_job, &record, kFinishedColumns);
+  insert_record(&records->finished, catalog()->finished_job, &record, columns);
 }
 
 }  // namespace pulse

@@ -138,7 +138,7 @@ bool has_only_columns(Relation table, int count) {
 }
 
 bool is_plain_job_table(Relation table) {
-  if (!has_only_columns(table, kJobIndexLane) || asks_for_statements(table)) return false;
+  if (!has_only_columns(table, kJobScheduledFor) || asks_for_statements(table)) return false;
   List* indexes = RelationGetIndexList(table);
   bool are_own = list_length(indexes) == kJobIndexes;
   ListCell* cell;

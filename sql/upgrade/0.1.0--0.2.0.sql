@@ -89,6 +89,7 @@ ALTER TABLE pulse.job
   ADD COLUMN index_lane "char" NOT NULL GENERATED ALWAYS AS
     (CASE WHEN state = 'parked' THEN 'p' WHEN state = 'running' AND NOT in_place THEN 'h'
           ELSE 'o' END) STORED,
+  ADD COLUMN scheduled_for timestamptz,
   SET (fillfactor = 40);
 DROP INDEX pulse.job_claim_idx, pulse.job_running_idx, pulse.job_parked_idx,
   pulse.job_parked_due_idx, pulse.job_open_idx, pulse.job_waiting_key_idx,
@@ -107,6 +108,41 @@ CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND index_lane <> 'h';
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND index_lane = 'h';
+
+ALTER TABLE pulse.finished_job ADD COLUMN scheduled_for timestamptz;
+ALTER TYPE pulse.claimed_job ADD ATTRIBUTE scheduled_for timestamptz;
+
+CREATE TABLE pulse.schedule (
+  name             text COLLATE "C" PRIMARY KEY,
+  identifier       text COLLATE "C" NOT NULL,
+  cron             text,
+  every            interval,
+  time_zone        text NOT NULL,
+  anchor           timestamptz NOT NULL,
+  payload          json,
+  queue_name       text COLLATE "C",
+  max_attempts     int,
+  priority         int,
+  flags            text[],
+  job_key          text COLLATE "C",
+  job_key_mode     text NOT NULL,
+  missed           text NOT NULL,
+  missed_for       interval NOT NULL,
+  overlap          text NOT NULL,
+  paused           boolean NOT NULL,
+  next_due         timestamptz NOT NULL,
+  last_due         timestamptz,
+  last_job_id      bigint,
+  missed_count     bigint NOT NULL DEFAULT 0,
+  overlapped_count bigint NOT NULL DEFAULT 0,
+  last_error       text,
+  last_error_at    timestamptz,
+  created_at       timestamptz NOT NULL DEFAULT pg_catalog.now(),
+  updated_at       timestamptz NOT NULL DEFAULT pg_catalog.now()
+);
+-- A sweep asks for the least due time; schedules that are not due cost it nothing.
+CREATE INDEX schedule_due_idx ON pulse.schedule (next_due, name) WHERE NOT paused;
+SELECT pg_catalog.pg_extension_config_dump('pulse.schedule', '');
 
 CREATE TABLE pulse.claim_batch (
   worker_id      bigint NOT NULL,

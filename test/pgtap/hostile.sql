@@ -165,6 +165,15 @@ SELECT walk(format(call, :ann, :bob)) FROM (VALUES
   ('SELECT pulse.revoke_operator(current_user::pg_catalog.regrole)'),
   ('SELECT pulse.grant_observer(current_user::pg_catalog.regrole)'),
   ('SELECT pulse.revoke_observer(current_user::pg_catalog.regrole)'),
+  ('SELECT pulse.grant_scheduler(current_user::pg_catalog.regrole)'),
+  ('SELECT pulse.revoke_scheduler(current_user::pg_catalog.regrole)'),
+  ('SELECT pulse.cron_runs(''@daily'', ''Etc/GMT+5'')'),
+  ('SELECT pulse.schedule(''s'', ''t'', every => ''1 s'', missed => ''all'', overlap => ''skip'')'),
+  ('SELECT pulse.schedule(''s'', ''t'', ''@daily'', job_key => ''k'', overlap => ''replace'')'),
+  ('SELECT pulse.pause_schedule(''s'')'), ('SELECT pulse.resume_schedule(''s'')'),
+  ('SELECT pulse.run_schedule_now(''s'')'), ('SELECT pulse.next_runs(''s'')'),
+  ('UPDATE pulse.schedule SET next_due = pulse.now() RETURNING true'),
+  ('SELECT pulse.sweep()'), ('SELECT pulse.unschedule(''s'')'),
   ('CALL pulse.wait_for_job(%s, ''0'')')) AS c (call) \g /dev/null
 -- A suspect, which is given to an idle worker alone.
 SELECT walk('SELECT pulse.add_job(''suspect'')') \g /dev/null

@@ -5,8 +5,9 @@ SELECT plan(8);
 
 -- --- the grid -----------------------------------------------------------------------------------
 
--- Letters: p producer, w worker, o operator, b observer; no letter: the owner alone. Then what a
--- call brings with something of the caller's own, of another role, of no role: ok or an SQLSTATE.
+-- Letters: p producer, w worker, o operator, b observer, s scheduler; no letter: the owner alone.
+-- Then what a call brings with something of the caller's own, of another role, of no role: ok or an
+-- SQLSTATE.
 -- With P it shows the payload of that job, with T its token, with N the name of that worker, with E
 -- the error of that job. With ! it changes that job, that worker or that queue. Where kinds of role
 -- get different answers, the answers stand in the order of the letters.
@@ -15,8 +16,8 @@ SELECT plan(8);
 -- each may claim every task and act for every worker, so held() shows what a claim would.
 CREATE TEMP TABLE grid (call text, letters text, own text, other text, no_such text);
 COPY grid FROM stdin WITH (DELIMITER '|');
-now                                   |pwob|ok          |ok          |ok
-version                               |pwob|ok          |ok          |ok
+now                                   |pwobs|ok          |ok          |ok
+version                               |pwobs|ok          |ok          |ok
 add_job                               |p   |ok          |ok          |ok
 add_job, waiting key                  |p   |ok!         |ok!         |ok
 add_job, running key                  |p   |ok!         |ok!         |ok
@@ -82,13 +83,22 @@ stop_worker                           |o   |ok!         |ok!         |PU002
 stop_workers                          |o   |ok!         |ok!         |ok
 tick                                  |o   |ok          |ok          |ok
 verify                                |o   |ok          |ok          |ok
+cron_runs                             |s   |ok          |ok          |ok
+next_runs                             |s   |PU005       |PU005       |PU005
+pause_schedule                        |s   |PU005       |PU005       |PU005
+resume_schedule                       |s   |PU005       |PU005       |PU005
+run_schedule_now                      |s   |PU005       |PU005       |PU005
+schedule                              |s   |ok          |ok          |ok
+unschedule                            |s   |ok          |ok          |ok
 grant_producer                        |    |-           |-           |-
 grant_worker                          |    |-           |-           |-
 grant_operator                        |    |-           |-           |-
+grant_scheduler                       |    |-           |-           |-
 grant_observer                        |    |-           |-           |-
 revoke_producer                       |    |-           |-           |-
 revoke_worker                         |    |-           |-           |-
 revoke_operator                       |    |-           |-           |-
+revoke_scheduler                      |    |-           |-           |-
 revoke_observer                       |    |-           |-           |-
 \.
 UPDATE grid SET call = btrim(call), letters = btrim(letters), own = btrim(own),
@@ -159,6 +169,13 @@ INSERT INTO call VALUES
   ('reschedule_jobs', 'pulse.reschedule_jobs(ARRAY[{waiting}, {running}])'),
   ('resume_queue', 'pulse.resume_queue({queue})'),
   ('retry_job', 'pulse.retry_job({ended})'),
+  ('cron_runs', $$pulse.cron_runs('@daily')$$),
+  ('next_runs', $$pulse.next_runs('none')$$),
+  ('pause_schedule', $$pulse.pause_schedule('none')$$),
+  ('resume_schedule', $$pulse.resume_schedule('none')$$),
+  ('run_schedule_now', $$pulse.run_schedule_now('none')$$),
+  ('schedule', $$pulse.schedule('mine', 'task', '@daily')$$),
+  ('unschedule', $$pulse.unschedule('none')$$),
   ('set_queue', 'pulse.set_queue({queue}, 3)'),
   ('set_task', $$pulse.set_task('task', max_attempts => 3)$$),
   ('explain_job, waiting', 'pulse.explain_job({waiting})'),
@@ -174,7 +191,7 @@ INSERT INTO call VALUES
 INSERT INTO call
   SELECT verb || kind, format('pulse.%s%s(''pulse_n'')', verb, kind)
     FROM unnest('{grant_,revoke_}'::text[]) AS verb,
-         unnest('{producer,worker,operator,observer}'::text[]) AS kind;
+         unnest('{producer,worker,operator,observer,scheduler}'::text[]) AS kind;
 
 -- --- what is named ------------------------------------------------------------------------------
 
@@ -182,9 +199,11 @@ CREATE ROLE pulse_p;
 CREATE ROLE pulse_w;
 CREATE ROLE pulse_o;
 CREATE ROLE pulse_b;
+CREATE ROLE pulse_s;
 CREATE ROLE pulse_n;
 SELECT pulse.grant_producer('pulse_p'), pulse.grant_worker('pulse_w'),
-       pulse.grant_operator('pulse_o'), pulse.grant_observer('pulse_b') \g /dev/null
+       pulse.grant_operator('pulse_o'), pulse.grant_observer('pulse_b'),
+       pulse.grant_scheduler('pulse_s') \g /dev/null
 
 CREATE TEMP TABLE thing (
   whose text, waiting bigint, running bigint, token bigint, ended bigint, worker bigint,
@@ -294,7 +313,7 @@ END $$;
 CREATE TEMP TABLE answer AS
   SELECT c.call, l.letter, t.whose,
          answer_to(statement_of(c.statement, t.whose), t.whose, 'pulse_' || l.letter) AS answer
-    FROM call AS c, unnest('{p,w,o,b,n}'::text[]) WITH ORDINALITY AS l (letter, place), thing AS t
+    FROM call AS c, unnest('{p,w,o,b,s,n}'::text[]) WITH ORDINALITY AS l (letter, place), thing AS t
    ORDER BY l.place;
 
 -- --- what must hold -----------------------------------------------------------------------------
@@ -306,13 +325,13 @@ CREATE FUNCTION joined(answers text[]) RETURNS text
 $$;
 CREATE TEMP VIEW found AS
   SELECT a.call,
-         coalesce(string_agg(a.letter, '' ORDER BY strpos('pwob', a.letter))
+         coalesce(string_agg(a.letter, '' ORDER BY strpos('pwobs', a.letter))
                     FILTER (WHERE a.whose = 'own'), '') AS letters,
-         joined(array_agg(a.answer ORDER BY strpos('pwob', a.letter))
+         joined(array_agg(a.answer ORDER BY strpos('pwobs', a.letter))
                   FILTER (WHERE a.whose = 'own')) AS own,
-         joined(array_agg(a.answer ORDER BY strpos('pwob', a.letter))
+         joined(array_agg(a.answer ORDER BY strpos('pwobs', a.letter))
                   FILTER (WHERE a.whose = 'other')) AS other,
-         joined(array_agg(a.answer ORDER BY strpos('pwob', a.letter))
+         joined(array_agg(a.answer ORDER BY strpos('pwobs', a.letter))
                   FILTER (WHERE a.whose = 'no_such')) AS no_such
     FROM answer AS a WHERE a.answer NOT LIKE '% barred%'
    GROUP BY a.call
@@ -348,7 +367,7 @@ SELECT is_empty(
     EXCEPT SELECT name FROM routine WHERE NOT is_internal$$,
   'nor does it speak of one that is not there');
 SELECT is_empty(
-  $$SELECT r.name, l.letter FROM routine AS r, unnest('{p,w,o,b,n}'::text[]) AS l (letter)
+  $$SELECT r.name, l.letter FROM routine AS r, unnest('{p,w,o,b,s,n}'::text[]) AS l (letter)
      WHERE r.is_internal AND has_function_privilege('pulse_' || l.letter, r.oid, 'EXECUTE')
            <> (l.letter IN ('o', 'b') AND ltrim(r.name, '_') IN (
                  'attachment_state', 'ended_live_us', 'interval', 'least_threshold_us',

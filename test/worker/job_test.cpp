@@ -12,10 +12,10 @@ namespace {
 Job with_run_at(const std::string& text) {
   const QueryResult rows = claimed({{.id = 1}});
   std::vector<std::string> columns{
-      "id",       "token",         "identifier",     "payload",      "queue_name",
-      "priority", "run_at",        "attempts",       "max_attempts", "crashes",
-      "job_key",  "flags",         "checkpoint",     "last_error",   "recovered",
-      "timeout",  "stall_timeout", "on_unreachable", "has_handler",  "created_at"};
+      "id",          "token",      "identifier",   "payload", "queue_name",    "priority",
+      "run_at",      "attempts",   "max_attempts", "crashes", "job_key",       "flags",
+      "checkpoint",  "last_error", "recovered",    "timeout", "stall_timeout", "on_unreachable",
+      "has_handler", "created_at", "scheduled_for"};
   std::vector<QueryResult::Cell> cells;
   for (const std::string& column : columns) {
     cells.push_back(column == "run_at" ? text : rows[0].optional_text(column));
@@ -26,6 +26,13 @@ Job with_run_at(const std::string& text) {
 TEST(JobTest, a_time_comes_without_its_quotes) {
   EXPECT_EQ(with_run_at(R"("2026-01-01T00:00:00+00:00")").input.run_at,
             "2026-01-01T00:00:00+00:00");
+}
+
+TEST(JobTest, a_job_of_a_schedule_has_its_due_time) {
+  EXPECT_EQ(
+      job_of(claimed({{.scheduled_for = R"("2026-01-01T06:00:00+00:00")"}})[0]).input.scheduled_for,
+      "2026-01-01T06:00:00+00:00");
+  EXPECT_EQ(job_of(claimed({{.id = 1}})[0]).input.scheduled_for, std::nullopt);
 }
 
 TEST(JobTest, what_is_escaped_is_read_as_json) {

@@ -19,6 +19,7 @@ struct GivenJob {
   std::string on_unreachable = "continue";
   bool has_handler = false;
   std::optional<std::string> queue_name = std::nullopt;
+  std::optional<std::string> scheduled_for = std::nullopt;  // JSON
 };
 
 inline QueryResult claimed(const std::vector<GivenJob>& jobs) {
@@ -43,14 +44,16 @@ inline QueryResult claimed(const std::vector<GivenJob>& jobs) {
                                              job.stall_timeout,
                                              job.on_unreachable,
                                              job.has_handler ? "t" : "f",
-                                             R"("2026-01-01T00:00:00+00:00")"};
+                                             R"("2026-01-01T00:00:00+00:00")",
+                                             job.scheduled_for};
     cells.insert(cells.end(), row.begin(), row.end());
   }
-  return QueryResult({"id",       "token",         "identifier",     "payload",      "queue_name",
-                      "priority", "run_at",        "attempts",       "max_attempts", "crashes",
-                      "job_key",  "flags",         "checkpoint",     "last_error",   "recovered",
-                      "timeout",  "stall_timeout", "on_unreachable", "has_handler",  "created_at"},
-                     std::move(cells));
+  return QueryResult(
+      {"id",          "token",      "identifier",   "payload", "queue_name",    "priority",
+       "run_at",      "attempts",   "max_attempts", "crashes", "job_key",       "flags",
+       "checkpoint",  "last_error", "recovered",    "timeout", "stall_timeout", "on_unreachable",
+       "has_handler", "created_at", "scheduled_for"},
+      std::move(cells));
 }
 
 // Interval 5 s, threshold 20 s: a margin of 7.25 s and a silence limit of 12.75 s, with sweeps

@@ -23,6 +23,7 @@ TaskInput some_input() {
   input.priority = -3;
   input.run_at = "2024-05-01T10:00:00+00:00";
   input.created_at = "2024-05-01T09:00:00+00:00";
+  input.scheduled_for = "2024-05-01T09:30:00+00:00";
   input.queue_name = "mail";
   input.job_key = "welcome:5";
   input.flags = {"slow", "eu"};
@@ -104,6 +105,7 @@ TEST(TaskEnvironment, the_job_is_described) {
       {"PULSE_RECOVERED", "session"},
       {"PULSE_QUEUE", "mail"},
       {"PULSE_PRIORITY", "-3"},
+      {"PULSE_SCHEDULED_FOR", "2024-05-01T09:30:00+00:00"},
       {"PULSE_WORKER", "host-1"},
       {"PULSE_WORKER_ID", "9"},
       {"PULSE_FD", "3"},
@@ -145,6 +147,7 @@ TEST(TaskStdin, the_document_has_payload_and_job) {
                          {"priority", -3},
                          {"run_at", "2024-05-01T10:00:00+00:00"},
                          {"created_at", "2024-05-01T09:00:00+00:00"},
+                         {"scheduled_for", "2024-05-01T09:30:00+00:00"},
                          {"attempt", 2},
                          {"attempts", 2},
                          {"max_attempts", 25},

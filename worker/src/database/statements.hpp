@@ -33,7 +33,8 @@ inline constexpr Statement kAttachWorker{"attach_worker", "SELECT pulse.attach_w
 inline constexpr Statement kDeregisterWorker{"deregister_worker",
                                              "SELECT pulse.deregister_worker($1::bigint)"};
 
-// Claiming. The columns of claimed_job are the same for claim and held.
+// Claiming. The columns of claimed_job are the same for claim and held. 0.1.0 has no scheduled_for:
+// there the name is that of `absent`.
 #define PULSE_CLAIMED_JOB_COLUMNS                                                              \
   "SELECT j.id, j.token, j.identifier, j.payload, j.queue_name, j.priority,"                   \
   " pg_catalog.to_json(j.run_at) AS run_at, j.attempts, j.max_attempts, j.crashes, j.job_key," \
@@ -41,15 +42,19 @@ inline constexpr Statement kDeregisterWorker{"deregister_worker",
   " EXTRACT(epoch FROM j.timeout) AS timeout,"                                                 \
   " EXTRACT(epoch FROM j.stall_timeout) AS stall_timeout, j.on_unreachable,"                   \
   " j.handler IS NOT NULL AS has_handler,"                                                     \
-  " pg_catalog.to_json(j.created_at) AS created_at "
-inline constexpr Statement kClaim{
-    "claim",
-    PULSE_CLAIMED_JOB_COLUMNS
-    "FROM pulse.claim($1::bigint, $2::integer, $3::pg_catalog.text[], NULL, $4::integer) AS j",
-    true};
-inline constexpr Statement kHeld{"held",
-                                 PULSE_CLAIMED_JOB_COLUMNS "FROM pulse.held($1::bigint) AS j"};
+  " pg_catalog.to_json(j.created_at) AS created_at,"                                           \
+  " (SELECT pg_catalog.to_json(scheduled_for) FROM (SELECT j.*) AS own) AS scheduled_for "
+#define PULSE_ABSENT_COLUMNS \
+  " AS j CROSS JOIN (SELECT NULL::pg_catalog.timestamptz AS scheduled_for) AS absent"
+inline constexpr Statement kClaim{"claim",
+                                  PULSE_CLAIMED_JOB_COLUMNS
+                                  "FROM pulse.claim($1::bigint, $2::integer, "
+                                  "$3::pg_catalog.text[], NULL, $4::integer)" PULSE_ABSENT_COLUMNS,
+                                  true};
+inline constexpr Statement kHeld{
+    "held", PULSE_CLAIMED_JOB_COLUMNS "FROM pulse.held($1::bigint)" PULSE_ABSENT_COLUMNS};
 #undef PULSE_CLAIMED_JOB_COLUMNS
+#undef PULSE_ABSENT_COLUMNS
 inline constexpr Statement kWaitForJob{
     "wait_for_job", "CALL pulse.wait_for_job($1::bigint, $2::pg_catalog.interval)"};
 

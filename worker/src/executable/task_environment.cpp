@@ -117,6 +117,7 @@ std::vector<std::string> task_environment(const TaskInput& input, const char* co
   environment.set("PULSE_RECOVERED", input.recovered.value_or(""));
   environment.set("PULSE_QUEUE", input.queue_name.value_or(""));
   environment.set("PULSE_PRIORITY", input.priority);
+  environment.set("PULSE_SCHEDULED_FOR", input.scheduled_for.value_or(""));
   environment.set("PULSE_WORKER", input.worker_name);
   environment.set("PULSE_WORKER_ID", input.worker_id);
   environment.set("PULSE_FD", "3");
@@ -153,6 +154,7 @@ void append_task_stdin(std::string& text, const TaskInput& input) {
   job.add("priority", input.priority);
   job.add("run_at", std::string_view(input.run_at));
   job.add("created_at", std::string_view(input.created_at));
+  job.add("scheduled_for", input.scheduled_for);
   job.add("attempt", input.attempt);
   job.add("attempts", input.attempt);
   job.add("max_attempts", input.max_attempts);

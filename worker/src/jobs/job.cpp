@@ -35,6 +35,8 @@ Job job_of(const QueryResult::Row& row) {
   job.input.priority = static_cast<int>(row.integer("priority"));
   job.input.run_at = json_string(row.text("run_at"));
   job.input.created_at = json_string(row.text("created_at"));
+  if (const auto due = row.optional_text("scheduled_for"))
+    job.input.scheduled_for = json_string(*due);
   job.input.queue_name = row.optional_text("queue_name");
   job.input.job_key = row.optional_text("job_key");
   job.input.flags = json_strings(row.optional_text("flags"));

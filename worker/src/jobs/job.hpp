@@ -24,6 +24,7 @@ struct TaskInput {
   int priority = 0;
   std::string run_at;
   std::string created_at;
+  std::optional<std::string> scheduled_for;
   std::optional<std::string> queue_name;
   std::optional<std::string> job_key;
   std::vector<std::string> flags;

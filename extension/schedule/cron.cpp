@@ -1,0 +1,233 @@
+#include "schedule/cron.hpp"
+
+#include "server/errors.hpp"
+
+extern "C" {
+#include "utils/datetime.h"
+}
+
+namespace pulse {
+namespace {
+
+constexpr int kMinutesPerDay = 24 * 60;
+// No two clocks of a zone's history differ by more: older local minutes do not reach the present.
+constexpr int64 kLookBack = 33 * 60;
+
+struct Field {
+  const char* name;
+  int lowest;
+  int highest;
+  const char* words;  // three letters each, from the lowest value
+};
+constexpr Field kFields[] = {{"minute", 0, 59, ""},
+                             {"hour", 0, 23, ""},
+                             {"day of the month", 1, 31, ""},
+                             {"month", 1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"},
+                             {"day of the week", 0, 7, "sunmontuewedthufrisat"}};
+constexpr int kFieldCount = 5;
+
+struct Nickname {
+  const char* name;
+  const char* fields;
+};
+constexpr Nickname kNicknames[] = {{"@hourly", "0 * * * *"},   {"@daily", "0 0 * * *"},
+                                   {"@midnight", "0 0 * * *"}, {"@weekly", "0 0 * * 0"},
+                                   {"@monthly", "0 0 1 * *"},  {"@yearly", "0 0 1 1 *"},
+                                   {"@annually", "0 0 1 1 *"}};
+
+[[noreturn]] void refuse(const char* text, const Field& field) {
+  ereport(ERROR,
+          (errcode(kOutOfRange),
+           errmsg("cron rule %s has an unknown %s", quote_literal_cstr(text), field.name),
+           errhint("Use *, or values from %d to %d, ranges a-b, steps */n or a-b/n, and lists.",
+                   field.lowest, field.highest)));
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+bool ends_field(char c) { return c == '\0' || is_blank(c); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Reads a number or a name of the field; false when neither is there.
+bool read_value(const char** at, const Field& field, int* value) {
+  if (is_digit(**at)) {
+    *value = 0;
+    for (int digits = 0; is_digit(**at); (*at)++) {
+      if (++digits > 2) return false;
+      *value = *value * 10 + (**at - '0');
+    }
+    return true;
+  }
+  for (int i = 0; field.words[i * 3]; i++) {
+    if (pg_strncasecmp(*at, field.words + i * 3, 3) != 0) continue;
+    *value = field.lowest + i;
+    *at += 3;
+    return true;
+  }
+  return false;
+}
+
+// Reads a step and a range of the field, and adds their values.
+bool read_range(const char** at, const Field& field, uint64* values) {
+  int first = field.lowest;
+  int last = field.highest;
+  int step = 1;
+  bool is_range = true;
+  if (**at == '*') {
+    (*at)++;
+  } else {
+    if (!read_value(at, field, &first)) return false;
+    is_range = **at == '-';
+    last = first;
+    if (is_range && !read_value(&++*at, field, &last)) return false;
+  }
+  // Without a range, a step would mean different things to different crons.
+  if (**at == '/' && (!is_range || !is_digit(*++*at) || !read_value(at, field, &step)))
+    return false;
+  if (first < field.lowest || last > field.highest || first > last || step < 1) return false;
+  for (int value = first; value <= last; value += step) *values |= UINT64CONST(1) << value;
+  return true;
+}
+
+uint64 read_field(const char** at, const char* text, const Field& field) {
+  uint64 values = 0;
+  if (!read_range(at, field, &values)) refuse(text, field);
+  while (**at == ',')
+    if (!read_range(&++*at, field, &values)) refuse(text, field);
+  if (!ends_field(**at)) refuse(text, field);
+  return values;
+}
+
+[[noreturn]] void refuse_nickname(const char* text) {
+  ereport(ERROR,
+          (errcode(kOutOfRange), errmsg("cron rule %s is not known", quote_literal_cstr(text)),
+           errhint("Use five fields, or @hourly, @daily, @weekly, @monthly or @yearly.")));
+}
+
+const char* fields_of(const char* text) {
+  const char* at = text;
+  while (is_blank(*at)) at++;
+  if (*at != '@') return at;
+  for (const auto& nickname : kNicknames) {
+    size_t length = strlen(nickname.name);
+    if (pg_strncasecmp(at, nickname.name, length) != 0) continue;
+    const char* rest = at + length;
+    while (is_blank(*rest)) rest++;
+    if (*rest == '\0') return nickname.fields;
+  }
+  refuse_nickname(text);
+}
+
+bool has_bit(uint64 values, int value) { return (values >> value) & 1; }
+
+bool matches_day(const CronRule& rule, int day, int weekday) {
+  bool by_day = has_bit(rule.days, day);
+  bool by_weekday = has_bit(rule.weekdays, weekday);
+  return rule.has_day_star ? by_day && by_weekday : by_day || by_weekday;
+}
+
+// The first matching minute of a day, counted from midnight, that is not before `from`; -1: none.
+int first_of_day(const CronRule& rule, int from) {
+  for (int hour = from / 60; hour < 24; hour++) {
+    if (!has_bit(rule.hours, hour)) continue;
+    uint64 minutes = rule.minutes;
+    if (hour == from / 60) minutes &= ~UINT64CONST(0) << (from % 60);
+    if (minutes) return hour * 60 + __builtin_ctzll(minutes);
+  }
+  return -1;
+}
+
+// The first matching local minute at or after `from` and below `limit`; false: none.
+bool first_match(const CronRule& rule, int64 from, int64 limit, int64* found) {
+  int64 day = from >= 0 ? from / kMinutesPerDay : -((-from - 1) / kMinutesPerDay) - 1;
+  int minute = static_cast<int>(from - day * kMinutesPerDay);
+  for (; day * kMinutesPerDay < limit; minute = 0) {
+    int year, month, month_day;
+    int julian = static_cast<int>(day + UNIX_EPOCH_JDATE);
+    j2date(julian, &year, &month, &month_day);
+    if (!has_bit(rule.months, month)) {
+      day = date2j(month == 12 ? year + 1 : year, month % 12 + 1, 1) - UNIX_EPOCH_JDATE;
+      CHECK_FOR_INTERRUPTS();
+      continue;
+    }
+    int in_day = matches_day(rule, month_day, j2day(julian)) ? first_of_day(rule, minute) : -1;
+    if (in_day >= 0) {
+      *found = day * kMinutesPerDay + in_day;
+      return *found < limit;
+    }
+    day++;
+  }
+  return false;
+}
+
+// The minutes with one offset from UTC.
+struct Segment {
+  int64 offset;
+  int64 end;
+};
+
+Segment segment_at(int64 minute, pg_tz* zone) {
+  pg_time_t time = minute * 60;
+  pg_time_t boundary;
+  long before;
+  long after;
+  int before_is_dst;
+  int after_is_dst;
+  int found =
+      pg_next_dst_boundary(&time, &before, &before_is_dst, &boundary, &after, &after_is_dst, zone);
+  if (found < 0) elog(ERROR, "time zone \"%s\" cannot be read", pg_get_timezone_name(zone));
+  // An offset of old local times has seconds, which a clock in whole minutes does not show.
+  int64 offset = before >= 0 ? before / 60 : -((-before + 59) / 60);
+  if (found == 0) return {offset, PG_INT64_MAX / 2};
+  return {offset, boundary >= 0 ? (boundary + 59) / 60 : -(-boundary / 60)};
+}
+
+}  // namespace
+
+void parse_cron(const char* text, CronRule* rule) {
+  const char* at = fields_of(text);
+  uint64* const values[kFieldCount] = {&rule->minutes, &rule->hours, &rule->days, &rule->months,
+                                       &rule->weekdays};
+  bool is_star[kFieldCount];
+  for (int i = 0; i < kFieldCount; i++) {
+    is_star[i] = *at == '*';
+    *values[i] = read_field(&at, text, kFields[i]);
+    while (is_blank(*at)) at++;
+  }
+  if (*at != '\0')
+    ereport(ERROR, (errcode(kOutOfRange),
+                    errmsg("cron rule %s has more than five fields", quote_literal_cstr(text)),
+                    errhint("They are minute, hour, day of the month, month, day of the week.")));
+  rule->is_periodic = is_star[0] || is_star[1];
+  rule->has_day_star = is_star[2] || is_star[4];
+  if (has_bit(rule->weekdays, 7)) rule->weekdays |= 1;
+}
+
+void begin_cron_walk(CronWalk* walk, const CronRule* rule, pg_tz* zone, int64 first) {
+  *walk = {rule, zone, first, PG_INT64_MIN};
+  for (int64 minute = first - kLookBack; minute < first;) {
+    Segment segment = segment_at(minute, zone);
+    minute = Min(segment.end, first);
+    walk->highest = Max(walk->highest, minute - 1 + segment.offset);
+  }
+}
+
+// What the zone's clock skips falls due at the first minute after the gap; what it repeats, the
+// first time only. A periodic rule follows the clock as it runs.
+bool next_cron_minute(CronWalk* walk, int64 limit, int64* due) {
+  while (walk->at < limit) {
+    Segment segment = segment_at(walk->at, walk->zone);
+    int64 end = Min(segment.end, limit);
+    int64 local = walk->at + segment.offset;
+    int64 from = walk->rule->is_periodic ? local : walk->highest + 1;
+    int64 match;
+    bool is_due = first_match(*walk->rule, from, end + segment.offset, &match);
+    if (is_due) *due = Max(walk->at, match - segment.offset);
+    int64 judged = is_due ? *due : end - 1;
+    walk->highest = Max(walk->highest, judged + segment.offset);
+    walk->at = judged + 1;
+    if (is_due) return true;
+  }
+  return false;
+}
+
+}  // namespace pulse

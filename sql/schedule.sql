@@ -1,0 +1,399 @@
+-- Schedules: rules by which jobs are added at due times. extension/schedule computes the due times
+-- of cron rules, sql/settle.sql adds the jobs.
+
+CREATE OR REPLACE FUNCTION pulse_internal.zone_name(time_zone text) RETURNS text
+  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_zone_name';
+COMMENT ON FUNCTION pulse_internal.zone_name(text) IS
+  'Returns the name of a time zone as the server spells it; NULL for one that it does not know.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.cron_times(
+    cron text, time_zone text, after timestamptz, until timestamptz, max_times int)
+  RETURNS timestamptz[]
+  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_cron_times';
+COMMENT ON FUNCTION pulse_internal.cron_times(text, text, timestamptz, timestamptz, int) IS
+  'Returns the first due times of a cron rule that are later than after and not later than until. '
+  'Raises PU004 for a text that is no rule, and for an unknown time zone.';
+
+-- The server reads a misspelt name that ends in a digit as a zone of its own making.
+CREATE OR REPLACE FUNCTION pulse_internal.checked_zone(time_zone text) RETURNS text
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  known text := pulse_internal.zone_name(coalesce(time_zone, 'UTC'));
+BEGIN
+  IF known IS NULL
+     OR known ~ '\d' AND NOT EXISTS (SELECT FROM pg_timezone_names AS z WHERE z.name = known) THEN
+    RAISE EXCEPTION 'time zone % is not known', quote_literal(time_zone) USING
+      ERRCODE = 'PU004', HINT = 'Use a name of pg_timezone_names, such as Europe/Berlin.';
+  END IF;
+  RETURN known;
+END $$;
+COMMENT ON FUNCTION pulse_internal.checked_zone(text) IS
+  'Returns the name of a time zone as it is stored; UTC for NULL. Raises PU004 for another name.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_cron(
+    cron text, time_zone text, after timestamptz)
+  RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF cron IS NULL OR isfinite(after)
+     AND cardinality(pulse_internal.cron_times(
+           cron, time_zone, after, after + interval '8 years', 1)) = 0 THEN
+    RAISE EXCEPTION 'cron rule % is never due', quote_nullable(cron) USING
+      ERRCODE = 'PU004', HINT = 'No day of the next eight years matches its days and months.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_cron(text, text, timestamptz) IS
+  'Raises PU004 for a cron rule that is not due within eight years.';
+
+CREATE OR REPLACE FUNCTION pulse.cron_runs(
+    cron text, time_zone text = 'UTC', max_runs int = 5, after timestamptz = NULL)
+  RETURNS SETOF timestamptz
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 5
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  zone text := pulse_internal.checked_zone(cron_runs.time_zone);
+  since timestamptz := coalesce(cron_runs.after, pulse.now());
+BEGIN
+  PERFORM pulse_internal.check_number('max_runs', coalesce(max_runs, 0), 1, 100000);
+  PERFORM pulse_internal.check_cron(cron_runs.cron, zone, since);
+  RETURN QUERY SELECT unnest(pulse_internal.cron_times(
+    cron_runs.cron, zone, since, 'infinity', max_runs));
+END $$;
+COMMENT ON FUNCTION pulse.cron_runs(text, text, int, timestamptz) IS
+  'Returns the first max_runs (1 to 100000) due times of a cron rule later than after; NULL means '
+  'now. Raises PU004 for a text that is no rule, for a rule that no day of eight years matches, '
+  'and for an unknown time zone.';
+
+-- A due time of the interval is anchor + n × every; the anchor itself is none.
+CREATE OR REPLACE FUNCTION pulse_internal.due_times(
+    rule pulse.schedule, after timestamptz, until timestamptz, max_times int)
+  RETURNS timestamptz[]
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  step_us numeric;
+  past numeric;
+  last numeric;
+BEGIN
+  IF rule.cron IS NOT NULL THEN
+    RETURN pulse_internal.cron_times(rule.cron, rule.time_zone, after, until, max_times);
+  END IF;
+  step_us := pulse_internal.us(rule.every);
+  past := greatest(floor(extract(epoch FROM after - rule.anchor) * 1000000 / step_us), 0);
+  IF isfinite(until) THEN
+    last := floor(extract(epoch FROM until - rule.anchor) * 1000000 / step_us);
+  END IF;
+  RETURN ARRAY(
+    SELECT rule.anchor + make_interval(secs => (n * step_us / 1000000)::float8)
+      FROM generate_series(past + 1, least(past + max_times, last)) AS n);
+END $$;
+COMMENT ON FUNCTION pulse_internal.due_times(pulse.schedule, timestamptz, timestamptz, int) IS
+  'Returns the first due times of a schedule that are later than after and not later than until.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.due_after(rule pulse.schedule, after timestamptz)
+  RETURNS timestamptz
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN (pulse_internal.due_times(rule, after, after + interval '100 years', 1))[1];
+END $$;
+COMMENT ON FUNCTION pulse_internal.due_after(pulse.schedule, timestamptz) IS
+  'Returns the first due time of a schedule later than after.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_schedule(given pulse.schedule) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  choice record;
+BEGIN
+  PERFORM pulse_internal.check_name('name', given.name, 128);
+  IF (given.cron IS NULL) = (given.every IS NULL) THEN
+    RAISE EXCEPTION 'schedule % needs either cron or every', quote_literal(given.name) USING
+      ERRCODE = 'PU004', HINT = 'Give cron => ''0 6 * * *'' or every => ''10 min'', and one only.';
+  ELSIF extract(year FROM given.every) <> 0 OR extract(month FROM given.every) <> 0 THEN
+    RAISE EXCEPTION 'every is %, which has months', given.every USING
+      ERRCODE = 'PU004', HINT = 'Months differ in length: use days or hours, or cron.';
+  END IF;
+  PERFORM pulse_internal.check_duration('every', given.every, interval '1 s');
+  PERFORM pulse_internal.check_duration('missed_for', given.missed_for, interval '0');
+  FOR choice IN
+    SELECT * FROM (VALUES
+      ('missed', given.missed, ARRAY['skip', 'once', 'all']),
+      ('overlap', given.overlap, ARRAY['allow', 'skip', 'replace']),
+      ('job_key_mode', given.job_key_mode, ARRAY['replace', 'preserve_run_at', 'unsafe_dedupe']))
+      AS c (what, value, known)
+  LOOP
+    IF choice.value IS NULL OR choice.value <> ALL (choice.known) THEN
+      RAISE EXCEPTION '% % is not known', choice.what, quote_nullable(choice.value) USING
+        ERRCODE = 'PU004', HINT = format('Use %s.', array_to_string(choice.known, ', '));
+    END IF;
+  END LOOP;
+  PERFORM pulse_internal.checked_spec(pulse_internal.scheduled_spec(given, pulse.now()));
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_schedule(pulse.schedule) IS
+  'Raises PU004 for a schedule with a value out of range, and for one whose job would be refused.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.scheduled_spec(rule pulse.schedule, due timestamptz)
+  RETURNS pulse.job_spec
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN ROW(rule.identifier, rule.payload, rule.queue_name, due, rule.max_attempts, rule.job_key,
+             rule.priority, rule.flags)::pulse.job_spec;
+END $$;
+COMMENT ON FUNCTION pulse_internal.scheduled_spec(pulse.schedule, timestamptz) IS
+  'Returns the job that a schedule adds for a due time, before its defaults.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.lock_schedule(name text) RETURNS pulse.schedule
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  stored pulse.schedule;
+BEGIN
+  SELECT * INTO stored FROM pulse.schedule AS s WHERE s.name = lock_schedule.name FOR UPDATE;
+  IF stored.name IS NULL THEN
+    PERFORM pulse_internal.raise_unknown_schedule(lock_schedule.name);
+  END IF;
+  RETURN stored;
+END $$;
+COMMENT ON FUNCTION pulse_internal.lock_schedule(text) IS
+  'Locks a schedule and returns it. Raises PU005 for an unknown one.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_schedule(name text) RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION 'schedule % is not known', quote_nullable(name) USING
+    ERRCODE = 'PU005', HINT = 'The view pulse.schedules lists the schedules.';
+END $$;
+COMMENT ON FUNCTION pulse_internal.raise_unknown_schedule(text) IS 'Raises PU005.';
+
+-- Whatever was settled: a clock that once ran a year ahead must not silence a schedule for a year.
+CREATE OR REPLACE FUNCTION pulse_internal.start_schedule(INOUT rule pulse.schedule)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  moment timestamptz := pulse.now();
+BEGIN
+  rule.next_due := pulse_internal.due_after(rule, moment);
+  IF rule.last_due >= rule.next_due THEN
+    rule.last_due := NULL;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.start_schedule(pulse.schedule) IS
+  'Returns a schedule whose next due time is the first from now.';
+
+-- Stores what the call gives; the row lock keeps a sweep from settling a due time meanwhile.
+CREATE OR REPLACE FUNCTION pulse_internal.store_schedule(given pulse.schedule)
+  RETURNS pulse.schedule
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  older pulse.schedule;
+BEGIN
+  LOOP
+    SELECT * INTO older FROM pulse.schedule AS s WHERE s.name = given.name FOR UPDATE;
+    EXIT WHEN older.name IS NOT NULL;
+    given.anchor := given.created_at;
+    given.paused := coalesce(given.paused, false);
+    given := pulse_internal.start_schedule(given);
+    INSERT INTO pulse.schedule SELECT given.* ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+      RETURN given;
+    END IF;
+  END LOOP;
+  given.created_at := older.created_at;
+  given.anchor := older.anchor;
+  given.last_due := older.last_due;
+  given.next_due := older.next_due;
+  given.last_job_id := older.last_job_id;
+  given.missed_count := older.missed_count;
+  given.overlapped_count := older.overlapped_count;
+  given.paused := coalesce(given.paused, older.paused);
+  IF (given.cron, given.every, given.time_zone)
+     IS DISTINCT FROM (older.cron, older.every, older.time_zone) THEN
+    given.anchor := given.updated_at;
+    given := pulse_internal.start_schedule(given);
+  ELSIF older.paused AND NOT given.paused THEN
+    given := pulse_internal.start_schedule(given);
+  END IF;
+  UPDATE pulse.schedule AS s
+     SET (identifier, cron, every, time_zone, payload, queue_name, max_attempts, priority, flags,
+          job_key, job_key_mode, missed, missed_for, overlap, paused, anchor, next_due, last_due,
+          last_error, last_error_at, updated_at) =
+         (given.identifier, given.cron, given.every, given.time_zone, given.payload,
+          given.queue_name, given.max_attempts, given.priority, given.flags, given.job_key,
+          given.job_key_mode, given.missed, given.missed_for, given.overlap, given.paused,
+          given.anchor, given.next_due, given.last_due, NULL, NULL, given.updated_at)
+   WHERE s.name = given.name;
+  RETURN given;
+END $$;
+COMMENT ON FUNCTION pulse_internal.store_schedule(pulse.schedule) IS
+  'Stores a checked schedule and returns it. One of the same rule and zone keeps its phase.';
+
+CREATE OR REPLACE FUNCTION pulse.schedule(
+    name text,
+    identifier text,
+    cron text = NULL,
+    every interval = NULL,
+    payload json = NULL,
+    time_zone text = NULL,
+    queue_name text = NULL,
+    max_attempts int = NULL,
+    priority int = NULL,
+    flags text[] = NULL,
+    job_key text = NULL,
+    job_key_mode text = 'replace',
+    missed text = 'once',
+    missed_for interval = '1 day',
+    overlap text = 'allow',
+    paused boolean = NULL)
+  RETURNS pulse.schedule
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  given pulse.schedule;
+BEGIN
+  SELECT schedule.name, schedule.identifier, schedule.cron, schedule.every,
+         schedule.payload, schedule.queue_name, schedule.max_attempts, schedule.priority,
+         schedule.flags, schedule.job_key, schedule.job_key_mode, schedule.missed,
+         coalesce(schedule.missed_for, interval '1 day'), schedule.overlap, schedule.paused,
+         0, 0, pulse.now(), pulse.now()
+    INTO given.name, given.identifier, given.cron, given.every,
+         given.payload, given.queue_name, given.max_attempts, given.priority,
+         given.flags, given.job_key, given.job_key_mode, given.missed,
+         given.missed_for, given.overlap, given.paused,
+         given.missed_count, given.overlapped_count, given.created_at, given.updated_at;
+  PERFORM pulse_internal.check_schedule(given);
+  given.time_zone := pulse_internal.checked_zone(schedule.time_zone);
+  IF given.cron IS NOT NULL THEN
+    PERFORM pulse_internal.check_cron(given.cron, given.time_zone, given.updated_at);
+  END IF;
+  given := pulse_internal.store_schedule(given);
+  PERFORM pulse_internal.note_schedules();
+  RETURN given;
+END $$;
+COMMENT ON FUNCTION pulse.schedule(text, text, text, interval, json, text, text, int, int, text[],
+                                   text, text, text, interval, text, boolean) IS
+  'Stores a schedule, which adds a job of the task identifier at each due time, and returns it. '
+  'Give cron (five fields as in crontab(5), or @hourly to @yearly, in time_zone; NULL means UTC) '
+  'or every (elapsed time, at least 1 s). The arguments from payload to job_key_mode are as in '
+  'add_job. missed is for due times at which no session swept: skip, once (one job for all), all '
+  '(each that is at most missed_for old). overlap is for a due time at which the job before still '
+  'waits or runs: allow, skip, replace (a waiting job). A call with the same rule and time_zone '
+  'keeps the phase and changes the rest; another rule starts from now. paused: NULL leaves it. '
+  'Raises PU004 for a value out of range.';
+
+CREATE OR REPLACE FUNCTION pulse.unschedule(name text) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM pulse.schedule AS s WHERE s.name = unschedule.name;
+  RETURN FOUND;
+END $$;
+COMMENT ON FUNCTION pulse.unschedule(text) IS
+  'Deletes a schedule, and returns whether there was one. Jobs that it has added stay.';
+
+CREATE OR REPLACE FUNCTION pulse.pause_schedule(name text) RETURNS pulse.schedule
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  stored pulse.schedule := pulse_internal.lock_schedule(pause_schedule.name);
+BEGIN
+  UPDATE pulse.schedule AS s SET paused = true, updated_at = pulse.now()
+   WHERE s.name = stored.name
+  RETURNING s.* INTO stored;
+  RETURN stored;
+END $$;
+COMMENT ON FUNCTION pulse.pause_schedule(text) IS
+  'Stops a schedule from adding jobs until resume_schedule. Due times during the pause are not '
+  'counted. Raises PU005 for an unknown schedule.';
+
+CREATE OR REPLACE FUNCTION pulse.resume_schedule(name text) RETURNS pulse.schedule
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  stored pulse.schedule :=
+    pulse_internal.start_schedule(pulse_internal.lock_schedule(resume_schedule.name));
+BEGIN
+  UPDATE pulse.schedule AS s
+     SET paused = false, next_due = stored.next_due, last_due = stored.last_due,
+         updated_at = pulse.now()
+   WHERE s.name = stored.name
+  RETURNING s.* INTO stored;
+  PERFORM pulse_internal.note_schedules();
+  RETURN stored;
+END $$;
+COMMENT ON FUNCTION pulse.resume_schedule(text) IS
+  'Starts a schedule from now: its next due time is the first in the future, whatever it has '
+  'settled. Raises PU005 for an unknown schedule.';
+
+CREATE OR REPLACE FUNCTION pulse.run_schedule_now(name text) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  stored pulse.schedule;
+  spec pulse.job_spec;
+BEGIN
+  SELECT * INTO stored FROM pulse.schedule AS s WHERE s.name = run_schedule_now.name;
+  IF stored.name IS NULL THEN
+    PERFORM pulse_internal.raise_unknown_schedule(run_schedule_now.name);
+  END IF;
+  spec := pulse_internal.checked_spec(
+    pulse_internal.scheduled_spec(stored, pulse_internal.transaction_now()));
+  RETURN CASE WHEN spec.job_key IS NULL THEN pulse_internal.insert_job(spec)
+           ELSE pulse_internal.add_keyed(spec, stored.job_key_mode) END;
+END $$;
+COMMENT ON FUNCTION pulse.run_schedule_now(text) IS
+  'Adds the job of a schedule at once and returns it, paused or not. It has no scheduled_for, '
+  'moves no due time and does not ask overlap. Raises PU005 for an unknown schedule.';
+
+CREATE OR REPLACE FUNCTION pulse.next_runs(
+    name text, max_runs int = 5, after timestamptz = NULL)
+  RETURNS SETOF timestamptz
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 5
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  stored pulse.schedule;
+BEGIN
+  PERFORM pulse_internal.check_number('max_runs', coalesce(max_runs, 0), 1, 100000);
+  SELECT * INTO stored FROM pulse.schedule AS s WHERE s.name = next_runs.name;
+  IF stored.name IS NULL THEN
+    PERFORM pulse_internal.raise_unknown_schedule(next_runs.name);
+  END IF;
+  RETURN QUERY SELECT unnest(pulse_internal.due_times(
+    stored, coalesce(next_runs.after, greatest(pulse.now(), stored.last_due)),
+    'infinity', max_runs));
+END $$;
+COMMENT ON FUNCTION pulse.next_runs(text, int, timestamptz) IS
+  'Returns the first max_runs (1 to 100000) due times of a schedule later than after, as if it '
+  'were not paused. NULL means now, or the last due time if the clock was set back before it. '
+  'Raises PU004 for max_runs out of range, PU005 for an unknown schedule.';
+
+CREATE OR REPLACE VIEW pulse.schedules AS
+  SELECT s.name, s.identifier, coalesce(s.cron, 'every ' || s.every::text) AS rule,
+         CASE WHEN s.cron IS NOT NULL THEN s.time_zone END AS time_zone,
+         s.last_due, s.last_job_id,
+         CASE WHEN s.last_job_id IS NULL THEN NULL
+              WHEN j.state = 'running' THEN 'running'
+              WHEN j.id IS NOT NULL THEN 'waiting'
+              ELSE coalesce(f.state::text, 'completed') END AS last_job_state,
+         CASE WHEN NOT s.paused THEN s.next_due END AS next_due,
+         s.missed_count AS missed, s.overlapped_count AS overlapped, s.last_error, s.last_error_at,
+         s.paused, CASE WHEN s.last_due > pulse.now() THEN s.last_due - pulse.now() END AS ahead
+    FROM pulse.schedule AS s
+    LEFT JOIN pulse.job AS j ON j.id = s.last_job_id
+    LEFT JOIN pulse.finished_job AS f ON f.id = s.last_job_id AND j.id IS NULL;
+COMMENT ON VIEW pulse.schedules IS
+  'Schedules with their last and next due times, without payloads.';
+COMMENT ON COLUMN pulse.schedules.name IS 'Name of the schedule';
+COMMENT ON COLUMN pulse.schedules.identifier IS 'Task of its jobs';
+COMMENT ON COLUMN pulse.schedules.rule IS 'The cron rule, or every and the elapsed time';
+COMMENT ON COLUMN pulse.schedules.time_zone IS 'Zone of the cron rule; NULL for an elapsed time';
+COMMENT ON COLUMN pulse.schedules.last_due IS 'Last due time that was settled';
+COMMENT ON COLUMN pulse.schedules.last_job_id IS 'Last job that a due time added';
+COMMENT ON COLUMN pulse.schedules.last_job_state IS
+  'waiting, running, or how that job ended; completed also for a job that is not kept';
+COMMENT ON COLUMN pulse.schedules.next_due IS 'Next due time; NULL while the schedule is paused';
+COMMENT ON COLUMN pulse.schedules.missed IS
+  'Due times without a job, because no session swept in time or because the job was refused';
+COMMENT ON COLUMN pulse.schedules.overlapped IS
+  'Due times without a job, because the job before still waited or ran';
+COMMENT ON COLUMN pulse.schedules.last_error IS 'Why the last refused job was refused';
+COMMENT ON COLUMN pulse.schedules.last_error_at IS 'Due time of the last refused job';
+COMMENT ON COLUMN pulse.schedules.paused IS 'The schedule adds no jobs';
+COMMENT ON COLUMN pulse.schedules.ahead IS
+  'How far the last due time lies in the future, after the clock was set back; the schedule waits '
+  'for the clock unless resume_schedule starts it from now';

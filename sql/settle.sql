@@ -1,0 +1,337 @@
+-- Settling: each due time of a schedule is settled once, in the transaction that moves the schedule
+-- past it: by a job, or by a count. Sweeps settle. They step over locked rows and keys, and try
+-- again a moment later.
+
+-- The job of the due time before, while it waits or runs.
+CREATE OR REPLACE FUNCTION pulse_internal.overlapping_job(rule pulse.schedule) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  found pulse.job;
+BEGIN
+  SELECT * INTO found FROM pulse.job AS j WHERE j.id = rule.last_job_id;
+  RETURN found;
+END $$;
+COMMENT ON FUNCTION pulse_internal.overlapping_job(pulse.schedule) IS
+  'Returns the last job of a schedule while it waits or runs; NULL when it has ended.';
+
+-- Raises PU103 where another transaction holds a lock: the caller leaves the due time to a later
+-- sweep.
+CREATE OR REPLACE FUNCTION pulse_internal.raise_held(what text) RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION '% is held by another transaction', what USING ERRCODE = 'PU103';
+END $$;
+COMMENT ON FUNCTION pulse_internal.raise_held(text) IS
+  'Raises PU103, which leaves a due time to a later sweep.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.try_lock_waiting(job_id bigint, job_key text)
+  RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  locked pulse.job;
+BEGIN
+  IF NOT coalesce(pulse_internal.try_lock_key(job_key), true) THEN
+    PERFORM pulse_internal.raise_held('the job key');
+  END IF;
+  SELECT * INTO locked FROM pulse.job AS j
+   WHERE j.id = try_lock_waiting.job_id AND j.state <> 'running'
+     FOR UPDATE SKIP LOCKED;
+  IF locked.id IS NULL AND EXISTS (SELECT FROM pulse.job AS j
+                                    WHERE j.id = try_lock_waiting.job_id
+                                      AND j.state <> 'running') THEN
+    PERFORM pulse_internal.raise_held('the job');
+  END IF;
+  RETURN locked;
+END $$;
+COMMENT ON FUNCTION pulse_internal.try_lock_waiting(bigint, text) IS
+  'Locks a job key and a waiting job without waiting, and returns the job. Raises PU103 while '
+  'another transaction holds one of them.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.add_scheduled(rule pulse.schedule, due timestamptz)
+  RETURNS bigint
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  spec pulse.job_spec :=
+    pulse_internal.checked_spec(pulse_internal.scheduled_spec(rule, due));
+  existing bigint;
+  added pulse.job;
+BEGIN
+  IF spec.job_key IS NULL THEN
+    added := pulse_internal.insert_job(spec);
+  ELSE
+    SELECT j.id INTO existing FROM pulse.job AS j
+     WHERE j.job_key = spec.job_key AND j.index_lane <> 'h';
+    PERFORM pulse_internal.try_lock_waiting(existing, spec.job_key);
+    existing := CASE WHEN rule.job_key_mode = 'unsafe_dedupe'
+                  THEN (pulse_internal.live_job_of_key(spec.job_key)).id END;
+    added := pulse_internal.add_keyed(spec, rule.job_key_mode);
+  END IF;
+  -- A job that stays as it is keeps its own due time.
+  IF added.id IS DISTINCT FROM existing THEN
+    UPDATE pulse.job AS j SET scheduled_for = due WHERE j.id = added.id;
+  END IF;
+  RETURN added.id;
+END $$;
+COMMENT ON FUNCTION pulse_internal.add_scheduled(pulse.schedule, timestamptz) IS
+  'Adds the job of a due time and returns its id. Raises PU103 while another transaction holds its '
+  'key.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.replace_scheduled(
+    rule pulse.schedule, due timestamptz, older pulse.job)
+  RETURNS bigint
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  waiting pulse.job;
+BEGIN
+  IF older.job_key IS NOT DISTINCT FROM rule.job_key THEN
+    waiting := pulse_internal.try_lock_waiting(older.id, older.job_key);
+  END IF;
+  IF waiting.id IS NULL THEN
+    RETURN pulse_internal.add_scheduled(rule, due);
+  END IF;
+  -- Without a payload, so that two arrays are not concatenated.
+  waiting.payload := NULL;
+  PERFORM pulse_internal.replace_job(
+    waiting, pulse_internal.checked_spec(pulse_internal.scheduled_spec(rule, due)), 'replace');
+  UPDATE pulse.job AS j SET scheduled_for = due WHERE j.id = waiting.id;
+  RETURN waiting.id;
+END $$;
+COMMENT ON FUNCTION pulse_internal.replace_scheduled(pulse.schedule, timestamptz, pulse.job) IS
+  'Gives the waiting job of the due time before this due time, or adds one beside a running job.';
+
+-- Settles one due time in the row, which the caller stores.
+CREATE OR REPLACE FUNCTION pulse_internal.settle_due(
+    INOUT rule pulse.schedule, due timestamptz, is_missed boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  older pulse.job;
+BEGIN
+  rule.last_due := due;
+  IF is_missed THEN
+    rule.missed_count := rule.missed_count + 1;
+    RETURN;
+  END IF;
+  IF rule.overlap <> 'allow' AND rule.last_job_id IS NOT NULL THEN
+    older := pulse_internal.overlapping_job(rule);
+  END IF;
+  IF older.id IS NULL THEN
+    rule.last_job_id := pulse_internal.add_scheduled(rule, due);
+  ELSIF rule.overlap = 'skip' THEN
+    rule.overlapped_count := rule.overlapped_count + 1;
+  ELSE
+    rule.last_job_id := pulse_internal.replace_scheduled(rule, due, older);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.settle_due(pulse.schedule, timestamptz, boolean) IS
+  'Adds the job of a due time, or counts the due time, by the rules of its schedule.';
+
+-- A caller that ticks once a minute is late by up to a minute.
+CREATE OR REPLACE FUNCTION pulse_internal.is_missed(
+    rule pulse.schedule, due timestamptz, is_last boolean, moment timestamptz)
+  RETURNS boolean
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN CASE rule.missed
+    WHEN 'all' THEN due < moment - rule.missed_for
+    WHEN 'once' THEN NOT is_last
+    ELSE NOT is_last
+      OR due < moment - greatest(interval '90 s', pulse_internal.two_sweep_intervals()) END;
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_missed(
+  pulse.schedule, timestamptz, boolean, timestamptz) IS
+  'Returns whether a due time gets no job at this moment; is_last: no later one has fallen due.';
+
+-- The next due time is the first after the last settled one, never computed from the clock. A
+-- schedule that was left alone for long is settled in several steps.
+CREATE OR REPLACE FUNCTION pulse_internal.settle(rule pulse.schedule, moment timestamptz)
+  RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  step CONSTANT int := 1000;
+  dues timestamptz[] := ARRAY[rule.next_due];
+  following timestamptz := pulse_internal.due_after(rule, rule.next_due);
+  due timestamptz;
+BEGIN
+  IF following <= moment THEN
+    dues := rule.next_due || pulse_internal.due_times(rule, rule.next_due, moment, step - 1);
+    following := pulse_internal.due_after(rule, dues[cardinality(dues)]);
+  END IF;
+  FOREACH due IN ARRAY dues LOOP
+    rule := pulse_internal.settle_due(rule, due, pulse_internal.is_missed(
+      rule, due, due = dues[cardinality(dues)] AND following > moment, moment));
+  END LOOP;
+  PERFORM pulse_internal.move_schedule(rule, following);
+  RETURN cardinality(dues);
+END $$;
+COMMENT ON FUNCTION pulse_internal.settle(pulse.schedule, timestamptz) IS
+  'Settles the due times of a locked schedule up to a moment, at most 1,000, and returns how many.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.move_schedule(
+    rule pulse.schedule, following timestamptz)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  UPDATE pulse.schedule AS s
+     SET next_due = coalesce(following, s.next_due), last_due = rule.last_due,
+         last_job_id = rule.last_job_id, missed_count = rule.missed_count,
+         overlapped_count = rule.overlapped_count, last_error = rule.last_error,
+         last_error_at = rule.last_error_at,
+         -- A rule that is never due again cannot move on.
+         paused = s.paused OR following IS NULL
+   WHERE s.name = rule.name;
+END $$;
+COMMENT ON FUNCTION pulse_internal.move_schedule(pulse.schedule, timestamptz) IS
+  'Stores what settling changed in a schedule. Without a following due time it is paused.';
+
+-- One refused job costs its own due time only. A rule or zone that the server has ceased to know
+-- pauses its schedule.
+CREATE OR REPLACE FUNCTION pulse_internal.settle_refused(rule pulse.schedule, error text)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  following timestamptz;
+BEGIN
+  rule.last_error := error;
+  rule.last_error_at := rule.next_due;
+  BEGIN
+    following := pulse_internal.due_after(rule, rule.next_due);
+    rule := pulse_internal.settle_due(rule, rule.next_due, true);
+  EXCEPTION WHEN SQLSTATE 'PU004' THEN
+    rule.last_error := SQLERRM;
+  END;
+  PERFORM pulse_internal.move_schedule(rule, following);
+END $$;
+COMMENT ON FUNCTION pulse_internal.settle_refused(pulse.schedule, text) IS
+  'Counts the next due time of a schedule as missed and keeps the error, because its job was '
+  'refused.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.settle_alone(rule pulse.schedule, moment timestamptz)
+  RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN pulse_internal.settle(rule, moment);
+EXCEPTION
+  WHEN SQLSTATE 'PU103' OR lock_not_available OR deadlock_detected OR insufficient_resources THEN
+    RETURN 0;
+  WHEN OTHERS THEN
+    PERFORM pulse_internal.settle_refused(rule, SQLERRM);
+    RETURN 1;
+END $$;
+COMMENT ON FUNCTION pulse_internal.settle_alone(pulse.schedule, timestamptz) IS
+  'Settles one schedule so that an error in it undoes nothing else; returns how many due times.';
+
+-- Without a savepoint for each schedule; after an error one by one.
+CREATE OR REPLACE FUNCTION pulse_internal.settle_batch(
+    rules pulse.schedule[], moment timestamptz)
+  RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  rule pulse.schedule;
+  settled int := 0;
+BEGIN
+  BEGIN
+    FOREACH rule IN ARRAY rules LOOP
+      settled := settled + pulse_internal.settle(rule, moment);
+    END LOOP;
+  EXCEPTION WHEN OTHERS THEN
+    settled := -1;
+  END;
+  IF settled < 0 THEN
+    settled := 0;
+    FOREACH rule IN ARRAY rules LOOP
+      settled := settled + pulse_internal.settle_alone(rule, moment);
+    END LOOP;
+  END IF;
+  RETURN settled;
+END $$;
+COMMENT ON FUNCTION pulse_internal.settle_batch(pulse.schedule[], timestamptz) IS
+  'Settles locked schedules and returns how many due times were settled.';
+
+-- What falls due under claims = off is neither fired nor counted. In a copy the rows stay as they
+-- came; adoption starts its schedules from then.
+CREATE OR REPLACE FUNCTION pulse_internal.may_settle(moment timestamptz) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  IF pulse_internal.installation_standing() IN ('copy', 'subscribed') THEN
+    RETURN false;
+  ELSIF current_setting('pulse.claims')::boolean THEN
+    RETURN true;
+  END IF;
+  UPDATE pulse.schedule AS s SET next_due = pulse_internal.due_after(s, moment)
+   WHERE s.name IN (SELECT d.name FROM pulse.schedule AS d
+                     WHERE NOT d.paused AND d.next_due <= moment
+                       AND pulse_internal.zone_name(d.time_zone) IS NOT NULL
+                     ORDER BY d.next_due, d.name LIMIT 1000
+                       FOR UPDATE SKIP LOCKED);
+  RETURN false;
+END $$;
+COMMENT ON FUNCTION pulse_internal.may_settle(timestamptz) IS
+  'Returns whether this server settles schedules. While pulse.claims is off it moves them past the '
+  'moment.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.restart_schedules() RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE pulse.schedule AS s
+     SET next_due = pulse_internal.due_after(s, pulse.now())
+   -- The next sweep pauses a schedule whose zone this server lacks.
+   WHERE NOT s.paused AND pulse_internal.zone_name(s.time_zone) IS NOT NULL;
+  PERFORM pulse_internal.note_schedules();
+END $$;
+COMMENT ON FUNCTION pulse_internal.restart_schedules() IS
+  'Starts every schedule of an adopted copy from now.';
+
+-- One probe of the index. Due times that crowd share a sweep, and what is held by another
+-- transaction is looked at again after a moment.
+CREATE OR REPLACE FUNCTION pulse_internal.note_schedules() RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  earliest timestamptz := (SELECT s.next_due FROM pulse.schedule AS s WHERE NOT s.paused
+                            ORDER BY s.next_due, s.name LIMIT 1);
+BEGIN
+  IF earliest IS NOT NULL THEN
+    PERFORM pulse_internal.note_sweep_due(greatest(earliest, pulse.now() + interval '20 ms'));
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.note_schedules() IS
+  'Requests a sweep at the least due time of all schedules.';
+
+-- The rows of a batch are locked first, so that two sweeps share the work.
+CREATE OR REPLACE FUNCTION pulse_internal.settle_schedules(ends timestamptz) RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  batch CONSTANT int := 100;
+  moment CONSTANT timestamptz := pulse.now();
+  rules pulse.schedule[];
+  last_rule pulse.schedule;
+  settled int := 0;
+BEGIN
+  IF NOT EXISTS (SELECT FROM pulse.schedule AS s WHERE NOT s.paused AND s.next_due <= moment)
+     OR pulse_internal.may_settle(moment) THEN
+    LOOP
+      rules := ARRAY(
+        SELECT s FROM pulse.schedule AS s
+         WHERE NOT s.paused AND s.next_due <= moment
+           AND (last_rule.name IS NULL
+                OR (s.next_due, s.name) > (last_rule.next_due, last_rule.name))
+         ORDER BY s.next_due, s.name LIMIT batch
+           FOR UPDATE SKIP LOCKED);
+      EXIT WHEN cardinality(rules) = 0;
+      settled := settled + pulse_internal.settle_batch(rules, moment);
+      last_rule := rules[cardinality(rules)];
+      EXIT WHEN cardinality(rules) < batch OR clock_timestamp() >= ends;
+    END LOOP;
+    PERFORM pulse_internal.note_schedules();
+  END IF;
+  RETURN settled;
+END $$;
+COMMENT ON FUNCTION pulse_internal.settle_schedules(timestamptz) IS
+  'Settles the schedules that are due, until that time, and returns how many due times.';
