@@ -1,5 +1,5 @@
-# P12: each due time of a schedule gives one job, whose task learns it: with a waiting worker, across
-# kill -9 of the worker and of the server, and after the promotion of a standby.
+# P12: each due time of a schedule gives one job, whose task learns it: with a waiting worker,
+# across kill -9 of the worker and of the server, and after the promotion of a standby.
 use strict;
 use warnings FATAL => 'all';
 
@@ -24,7 +24,8 @@ my $tasks = Pulse::Tasks->new(work => 'tell due_${PULSE_SCHEDULED_FOR:+told}');
 my $workers = 0;
 
 sub start_worker {
-    return Pulse::Worker->start_registered($primary, 'worker' . ++$workers, tasks => $tasks, concurrency => 4,
+    return Pulse::Worker->start_registered($primary, 'worker' . ++$workers,
+        tasks => $tasks, concurrency => 4,
         host => join(',', $primary->host, $standby->host),
         port => join(',', $primary->port, $standby->port));
 }
@@ -53,7 +54,8 @@ sub wait_for_more {
 
 my $worker = start_worker();
 value($primary, q{SELECT count(pulse.schedule('s' || n, 'work', every => '1 s', missed => 'all',
-    payload => json_build_object('name', 's' || n))) FROM generate_series(1, } . SCHEDULES . ') AS n');
+    payload => json_build_object('name', 's' || n)))
+    FROM generate_series(1, } . SCHEDULES . ') AS n');
 wait_for_more($primary, 3 * SCHEDULES);
 is(broken($primary), '', 'each due time has one job');
 my $late = value($primary, q{SELECT round(percentile_cont(0.9) WITHIN GROUP
@@ -75,7 +77,8 @@ for my $round (1 .. ROUNDS) {
 is(Pulse::Session->new($standby)->refusal("SELECT pulse.$_"), '25006', "a standby refuses $_")
   for q{schedule('x', 'work', '@daily')}, q{unschedule('s1')}, q{pause_schedule('s1')},
   q{resume_schedule('s1')}, q{run_schedule_now('s1')};
-is(value($standby, q{SELECT count(*) FROM pulse.next_runs('s1')}), 5, 'and tells the next due times');
+is(value($standby, q{SELECT count(*) FROM pulse.next_runs('s1')}),
+    5, 'and tells the next due times');
 
 $primary->wait_for_catchup($standby);
 $primary->stop('fast');
