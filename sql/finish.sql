@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.refused_token(
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  live pulse.job;
+  state pulse.job_state;
   ender xid;
 BEGIN
   SELECT f.xmin INTO ender FROM pulse.finished_job AS f
@@ -29,10 +29,10 @@ BEGIN
     RETURN CASE WHEN has_written AND ender IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid
              THEN 'the attempt has ended already, and this transaction has written again' END;
   END IF;
-  SELECT * INTO live FROM pulse.job AS j WHERE j.id = job_id;
-  RETURN CASE WHEN live.id IS NULL THEN 'no live job'
-              WHEN live.state = 'running' THEN 'the job is running under another claim'
-              ELSE format('the job is %s again', live.state) END;
+  SELECT j.state INTO state FROM pulse.job AS j WHERE j.id = job_id;
+  RETURN CASE WHEN state IS NULL THEN 'no live job'
+              WHEN state = 'running' THEN 'the job is running under another claim'
+              ELSE format('the job is %s again', state) END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.refused_token(bigint, bigint, text, boolean) IS
   'Returns the reason for PU001; NULL where the call repeats an end that is on record, unless the '
