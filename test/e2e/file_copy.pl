@@ -123,7 +123,7 @@ subtest 'pg_upgrade' => sub {
     chdir $work or die "$work: $!\n";
     command_ok(
         [
-            'pg_upgrade', '--no-sync', '-d', $old->data_dir, '-D', $upgraded->data_dir,
+            'pg_upgrade', '-d', $old->data_dir, '-D', $upgraded->data_dir,
             '-b', $bindir, '-B', $bindir, '-s', $upgraded->host, '-p', $old->port,
             '-P', $upgraded->port
         ],

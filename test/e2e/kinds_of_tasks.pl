@@ -98,14 +98,14 @@ sub expect_none_alive {
     return;
 }
 
-# `ids` of all jobs, and the kind.
+# `ids` of all jobs, and the kind. What a stopped worker lost is interrupted once it comes back.
 sub expect_once {
     my ($ids, $kind) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     is(value($node, "SELECT DISTINCT ended FROM (
             SELECT string_agg(outcome, ' ' ORDER BY token) AS ended FROM pulse.attempt
              WHERE job_id IN ($ids) GROUP BY job_id) AS each
-         WHERE ended !~ '^((lost|released) )*completed\$'"), '',
+         WHERE ended !~ '^((lost|interrupted|released) )*completed\$'"), '',
         'each completed once, in its last attempt');
     my $effects = 'FROM app.effect JOIN pulse.attempt AS a USING (job_id, token) WHERE a.outcome';
     is(value($node, "SELECT count(DISTINCT job_id) $effects = 'completed'"), JOBS,
