@@ -33,7 +33,7 @@ SQL_FUNCTIONS += worker claim in_place_claim heartbeat progress wait attempt fin
 # Recovery
 SQL_FUNCTIONS += lost returned sweep host_check
 # Schedules
-SQL_FUNCTIONS += settle schedule
+SQL_FUNCTIONS += settle schedule crontab
 # Operators
 SQL_FUNCTIONS += retry operators worker_control prune tick cron
 # Monitoring

@@ -128,6 +128,9 @@ BEGIN
   IF pruned < max_count AND keep_attempts IS NOT NULL THEN
     pruned := pruned + pulse_internal.prune_workers(keep_attempts, max_count - pruned);
   END IF;
+  IF pruned < max_count THEN
+    pruned := pruned + pulse_internal.prune_gone_schedules(max_count - pruned);
+  END IF;
   RETURN pruned;
 END $$;
 COMMENT ON FUNCTION pulse_internal.prune(int) IS

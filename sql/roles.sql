@@ -17,8 +17,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'retry_job', 'set_queue', 'set_task', 'stop_worker', 'stop_workers', 'sweep', 'tick',
       'verify']
     WHEN 'scheduler' THEN ARRAY[
-      'cron_runs', 'next_runs', 'pause_schedule', 'resume_schedule', 'run_schedule_now',
-      'schedule', 'unschedule']
+      'cron_runs', 'load_crontab', 'next_runs', 'pause_schedule', 'resume_schedule',
+      'run_schedule_now', 'schedule', 'unschedule']
     ELSE '{}' END
   -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[

@@ -130,16 +130,6 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.check_schedule(pulse.schedule) IS
   'Raises PU004 for a schedule with a value out of range, and for one whose job would be refused.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.scheduled_spec(rule pulse.schedule, due timestamptz)
-  RETURNS pulse.job_spec
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN ROW(rule.identifier, rule.payload, rule.queue_name, due, rule.max_attempts, rule.job_key,
-             rule.priority, rule.flags)::pulse.job_spec;
-END $$;
-COMMENT ON FUNCTION pulse_internal.scheduled_spec(pulse.schedule, timestamptz) IS
-  'Returns the job that a schedule adds for a due time, before its defaults.';
-
 CREATE OR REPLACE FUNCTION pulse_internal.lock_schedule(name text) RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -194,6 +184,9 @@ BEGIN
       RETURN given;
     END IF;
   END LOOP;
+  IF older.crontab_set IS DISTINCT FROM given.crontab_set THEN
+    PERFORM pulse_internal.raise_other_owner(older);
+  END IF;
   given.created_at := older.created_at;
   given.anchor := older.anchor;
   given.last_due := older.last_due;
@@ -212,16 +205,30 @@ BEGIN
   UPDATE pulse.schedule AS s
      SET (identifier, cron, every, time_zone, payload, queue_name, max_attempts, priority, flags,
           job_key, job_key_mode, missed, missed_for, overlap, paused, anchor, next_due, last_due,
-          last_error, last_error_at, updated_at) =
+          last_error, last_error_at, gone_at, paused_before, updated_at) =
          (given.identifier, given.cron, given.every, given.time_zone, given.payload,
           given.queue_name, given.max_attempts, given.priority, given.flags, given.job_key,
           given.job_key_mode, given.missed, given.missed_for, given.overlap, given.paused,
-          given.anchor, given.next_due, given.last_due, NULL, NULL, given.updated_at)
+          given.anchor, given.next_due, given.last_due, NULL, NULL, NULL, NULL, given.updated_at)
    WHERE s.name = given.name;
   RETURN given;
 END $$;
 COMMENT ON FUNCTION pulse_internal.store_schedule(pulse.schedule) IS
   'Stores a checked schedule and returns it. One of the same rule and zone keeps its phase.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_and_store(given pulse.schedule)
+  RETURNS pulse.schedule
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse_internal.check_schedule(given);
+  given.time_zone := pulse_internal.checked_zone(given.time_zone);
+  IF given.cron IS NOT NULL THEN
+    PERFORM pulse_internal.check_cron(given.cron, given.time_zone, given.updated_at);
+  END IF;
+  RETURN pulse_internal.store_schedule(given);
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_and_store(pulse.schedule) IS
+  'Checks and stores a schedule. Raises PU004 for a value out of range, and for another owner.';
 
 CREATE OR REPLACE FUNCTION pulse.schedule(
     name text,
@@ -247,21 +254,16 @@ DECLARE
   given pulse.schedule;
 BEGIN
   SELECT schedule.name, schedule.identifier, schedule.cron, schedule.every,
-         schedule.payload, schedule.queue_name, schedule.max_attempts, schedule.priority,
-         schedule.flags, schedule.job_key, schedule.job_key_mode, schedule.missed,
-         coalesce(schedule.missed_for, interval '1 day'), schedule.overlap, schedule.paused,
-         0, 0, pulse.now(), pulse.now()
+         schedule.time_zone, schedule.payload, schedule.queue_name, schedule.max_attempts,
+         schedule.priority, schedule.flags, schedule.job_key, schedule.job_key_mode,
+         schedule.missed, coalesce(schedule.missed_for, interval '1 day'), schedule.overlap,
+         schedule.paused, 0, 0, pulse.now(), pulse.now()
     INTO given.name, given.identifier, given.cron, given.every,
-         given.payload, given.queue_name, given.max_attempts, given.priority,
+         given.time_zone, given.payload, given.queue_name, given.max_attempts, given.priority,
          given.flags, given.job_key, given.job_key_mode, given.missed,
          given.missed_for, given.overlap, given.paused,
          given.missed_count, given.overlapped_count, given.created_at, given.updated_at;
-  PERFORM pulse_internal.check_schedule(given);
-  given.time_zone := pulse_internal.checked_zone(schedule.time_zone);
-  IF given.cron IS NOT NULL THEN
-    PERFORM pulse_internal.check_cron(given.cron, given.time_zone, given.updated_at);
-  END IF;
-  given := pulse_internal.store_schedule(given);
+  given := pulse_internal.check_and_store(given);
   PERFORM pulse_internal.note_schedules();
   RETURN given;
 END $$;
@@ -376,8 +378,7 @@ CREATE OR REPLACE VIEW pulse.schedules AS
     FROM pulse.schedule AS s
     LEFT JOIN pulse.job AS j ON j.id = s.last_job_id
     LEFT JOIN pulse.finished_job AS f ON f.id = s.last_job_id AND j.id IS NULL;
-COMMENT ON VIEW pulse.schedules IS
-  'Schedules with their last and next due times, without payloads.';
+COMMENT ON VIEW pulse.schedules IS 'Schedules with their due times, without payloads.';
 COMMENT ON COLUMN pulse.schedules.name IS 'Name of the schedule';
 COMMENT ON COLUMN pulse.schedules.identifier IS 'Task of its jobs';
 COMMENT ON COLUMN pulse.schedules.rule IS 'The cron rule, or every and the elapsed time';

@@ -2,6 +2,30 @@
 -- past it: by a job, or by a count. Sweeps settle. They step over locked rows and keys, and try
 -- again a moment later.
 
+-- A caller that ticks once a minute is late by up to a minute.
+CREATE OR REPLACE FUNCTION pulse_internal.is_late(due timestamptz, moment timestamptz)
+  RETURNS boolean
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN due < moment - greatest(interval '90 s', pulse_internal.two_sweep_intervals());
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_late(timestamptz, timestamptz) IS
+  'Returns whether no session swept in time for this due time.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.scheduled_spec(rule pulse.schedule, due timestamptz)
+  RETURNS pulse.job_spec
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF rule.crontab_set IS NOT NULL THEN
+    rule.payload := pulse_internal.crontab_payload(
+      rule.payload, due, pulse_internal.is_late(due, pulse.now()));
+  END IF;
+  RETURN ROW(rule.identifier, rule.payload, rule.queue_name, due, rule.max_attempts, rule.job_key,
+             rule.priority, rule.flags)::pulse.job_spec;
+END $$;
+COMMENT ON FUNCTION pulse_internal.scheduled_spec(pulse.schedule, timestamptz) IS
+  'Returns the job that a schedule adds for a due time, before its defaults.';
+
 -- The job of the due time before, while it waits or runs.
 CREATE OR REPLACE FUNCTION pulse_internal.overlapping_job(rule pulse.schedule) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -129,7 +153,6 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.settle_due(pulse.schedule, timestamptz, boolean) IS
   'Adds the job of a due time, or counts the due time, by the rules of its schedule.';
 
--- A caller that ticks once a minute is late by up to a minute.
 CREATE OR REPLACE FUNCTION pulse_internal.is_missed(
     rule pulse.schedule, due timestamptz, is_last boolean, moment timestamptz)
   RETURNS boolean
@@ -138,8 +161,7 @@ BEGIN
   RETURN CASE rule.missed
     WHEN 'all' THEN due < moment - rule.missed_for
     WHEN 'once' THEN NOT is_last
-    ELSE NOT is_last
-      OR due < moment - greatest(interval '90 s', pulse_internal.two_sweep_intervals()) END;
+    ELSE NOT is_last OR pulse_internal.is_late(due, moment) END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_missed(
   pulse.schedule, timestamptz, boolean, timestamptz) IS

@@ -325,5 +325,8 @@ COMMENT ON COLUMN pulse.schedule.overlapped_count IS
   'Due times without a job because the job before still waited or ran';
 COMMENT ON COLUMN pulse.schedule.last_error IS 'Why the last refused job was refused';
 COMMENT ON COLUMN pulse.schedule.last_error_at IS 'Due time of the last refused job';
+COMMENT ON COLUMN pulse.schedule.crontab_set IS 'The crontab that names it; NULL: schedule made it';
+COMMENT ON COLUMN pulse.schedule.gone_at IS 'Since when its crontab names it no more';
+COMMENT ON COLUMN pulse.schedule.paused_before IS 'Whether it was paused when its crontab left it';
 COMMENT ON COLUMN pulse.schedule.created_at IS 'When the schedule was created';
 COMMENT ON COLUMN pulse.schedule.updated_at IS 'When a call changed the schedule';

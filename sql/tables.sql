@@ -258,11 +258,15 @@ CREATE TABLE pulse.schedule (
   overlapped_count bigint NOT NULL DEFAULT 0,
   last_error       text,
   last_error_at    timestamptz,
+  crontab_set      text COLLATE "C",
+  gone_at          timestamptz,
+  paused_before    boolean,
   created_at       timestamptz NOT NULL DEFAULT pg_catalog.now(),
   updated_at       timestamptz NOT NULL DEFAULT pg_catalog.now()
 );
 -- A sweep asks for the least due time; schedules that are not due cost it nothing.
 CREATE INDEX schedule_due_idx ON pulse.schedule (next_due, name) WHERE NOT paused;
+CREATE INDEX schedule_gone_idx ON pulse.schedule (gone_at) WHERE gone_at IS NOT NULL;
 
 -- Sessions cache the row of pulse.installation; this trigger invalidates the caches.
 CREATE FUNCTION pulse_internal.rows_changed() RETURNS trigger

@@ -171,6 +171,8 @@ SELECT walk(format(call, :ann, :bob)) FROM (VALUES
   ('SELECT pulse.schedule(''s'', ''t'', every => ''1 s'', missed => ''all'', overlap => ''skip'')'),
   ('SELECT pulse.schedule(''s'', ''t'', ''@daily'', job_key => ''k'', overlap => ''replace'')'),
   ('SELECT pulse.pause_schedule(''s'')'), ('SELECT pulse.resume_schedule(''s'')'),
+  ($$SELECT pulse.load_crontab('c',
+      '[{"name": "i", "identifier": "mail", "cron": "@daily", "payload": {}}]')$$),
   ('SELECT pulse.run_schedule_now(''s'')'), ('SELECT pulse.next_runs(''s'')'),
   ('UPDATE pulse.schedule SET next_due = pulse.now() RETURNING true'),
   ('SELECT pulse.sweep()'), ('SELECT pulse.unschedule(''s'')'),

@@ -84,6 +84,7 @@ stop_workers                          |o   |ok!         |ok!         |ok
 tick                                  |o   |ok          |ok          |ok
 verify                                |o   |ok          |ok          |ok
 cron_runs                             |s   |ok          |ok          |ok
+load_crontab                          |s   |ok          |ok          |ok
 next_runs                             |s   |PU005       |PU005       |PU005
 pause_schedule                        |s   |PU005       |PU005       |PU005
 resume_schedule                       |s   |PU005       |PU005       |PU005
@@ -170,6 +171,7 @@ INSERT INTO call VALUES
   ('resume_queue', 'pulse.resume_queue({queue})'),
   ('retry_job', 'pulse.retry_job({ended})'),
   ('cron_runs', $$pulse.cron_runs('@daily')$$),
+  ('load_crontab', $$pulse.load_crontab('app', '[]')$$),
   ('next_runs', $$pulse.next_runs('none')$$),
   ('pause_schedule', $$pulse.pause_schedule('none')$$),
   ('resume_schedule', $$pulse.resume_schedule('none')$$),

@@ -30,7 +30,8 @@ CREATE TEMP TABLE grid (class text, name text, letters text);
 INSERT INTO grid
   SELECT 'function', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES
     ('now version', 'pwobs'),
-    ('cron_runs next_runs pause_schedule resume_schedule run_schedule_now schedule unschedule',
+    ('cron_runs load_crontab next_runs pause_schedule resume_schedule '
+     'run_schedule_now schedule unschedule',
      's'),
     ('add_job add_jobs remove_job', 'p'),
     ('attach_worker check_host claim claim_job complete complete_many deregister_worker fail '
