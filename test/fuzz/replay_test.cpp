@@ -16,6 +16,7 @@ namespace {
 const std::map<std::string, Target> kTargets{{"array_literal", array_literal},
                                              {"command_line", command_line},
                                              {"connection_options", connection_options},
+                                             {"crontab", crontab},
                                              {"duration", duration},
                                              {"http_address", http_address},
                                              {"process_command", process_command},

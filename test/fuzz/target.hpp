@@ -14,6 +14,7 @@ using Target = void (*)(std::string_view input);
 void array_literal(std::string_view input);
 void command_line(std::string_view input);
 void connection_options(std::string_view input);
+void crontab(std::string_view input);
 void duration(std::string_view input);
 void http_address(std::string_view input);
 void process_command(std::string_view input);

@@ -147,6 +147,11 @@ void add_options(CLI::App& app, Config& config, Words& words) {
       ->check(variable_name());
   app.add_option("--env-file", config.env_file,
                  "File of NAME=value lines that tasks get as variables; SIGHUP reads it again");
+  app.add_option("--crontab", config.crontab,
+                 "File of schedules in Graphile Worker's grammar; SIGHUP reads it again");
+  app.add_option("--crontab-set", config.crontab_set,
+                 "Name of the set of schedules that the file of --crontab is the whole of")
+      ->capture_default_str();
   app.add_option("--log-format", words.log_format, "text or json")
       ->check(CLI::IsMember(names_of(kLogFormats)))
       ->option_text("text|json");

@@ -33,6 +33,8 @@ struct Config {
   TaskOutputUse task_output = TaskOutputUse::log;
   std::vector<std::string> pass_env;  // names of variables that tasks get from this process
   std::string env_file;               // of more variables for tasks; empty: none
+  std::string crontab;                // a file of schedules; empty: none
+  std::string crontab_set = "default";
   LogFormat log_format = LogFormat::text;
   LogLevel log_level = LogLevel::info;
 };

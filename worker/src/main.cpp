@@ -37,6 +37,14 @@ std::variant<Surroundings, EarlyExit> look_around(const Config& config) {
   if (const auto problem = variables.read_file()) {
     return EarlyExit{ExitCode::configuration, "--env-file: " + *problem + "\n"};
   }
+  std::optional<CrontabItems> crontab;
+  if (!config.crontab.empty()) {
+    auto read = read_crontab(config.crontab);
+    if (const auto* problem = std::get_if<std::string>(&read)) {
+      return EarlyExit{ExitCode::configuration, "--crontab: " + *problem + "\n"};
+    }
+    crontab = std::get<CrontabItems>(std::move(read));
+  }
   const char* path = getenv("PATH");
   for (const ProcessCommand& command : config.processes) {
     if (find_program(command.words.front(), path != nullptr ? path : kProgramPath, refusal))
@@ -47,8 +55,12 @@ std::variant<Surroundings, EarlyExit> look_around(const Config& config) {
   if (minder_path.empty()) {
     return EarlyExit{ExitCode::configuration, "pulse-minder is not installed with pulse-worker\n"};
   }
-  return Surroundings{std::get<ConnectOptions>(std::move(options)), std::move(folder),
-                      std::move(minder_path), std::move(variables)};
+  return Surroundings{std::get<ConnectOptions>(std::move(options)),
+                      std::move(folder),
+                      std::move(minder_path),
+                      std::move(variables),
+                      config.crontab,
+                      std::move(crontab)};
 }
 
 void set_up_process() {

@@ -45,6 +45,7 @@ Worker::Worker(const Config& config, std::string info_json, Duration open_deadli
       finisher_(sessions_.finish, heartbeat_, held_, timers, log),
       sweeper_(sessions_.finish, timers, random, log),
       host_check_(sessions_.finish, timers, log),
+      crontab_(sessions_.finish, timers, log),
       claimer_(
           {config.name, static_cast<std::size_t>(config.concurrency), config.once, config.prefetch},
           sessions_.claim, heartbeat_, held_, finisher_, timers, log),
@@ -80,6 +81,7 @@ void Worker::wire_heartbeat() {
     sessions_.set_reconnect_cap(registration.heartbeat_interval);
     sweeper_.start(registration);
     host_check_.start(registration, is_process_gone);
+    crontab_.start();
     sessions_.finish.wake();
   };
   heartbeat_.on_established = [this] { sessions_.claim.wake(); };
@@ -119,7 +121,10 @@ void Worker::wire_jobs() {
     executor_.fill_slots();
   };
   claimer_.on_superseded = [this](ClaimKey claim) { executor_.revoke(claim); };
-  claimer_.on_exhausted = [this] { drain("nothing is ready"); };
+  claimer_.on_exhausted = [this] { crontab_.when_loaded([this] { drain("nothing is ready"); }); };
+  crontab_.on_refused = [this](const std::string& reason) {
+    take_refusal(ExitCode::configuration, reason);
+  };
   claimer_.on_refused = [this](const std::string& reason) {
     take_refusal(ExitCode::configuration, reason);
   };
@@ -165,6 +170,10 @@ void Worker::serve(std::vector<std::string> tasks) {
   are_functions_told_ = false;
   serve_all();
   if (heartbeat_.registration()) heartbeat_.look_for_handlers();
+}
+
+void Worker::load_crontab(CrontabItems items) {
+  crontab_.set(config_.crontab_set, std::move(items));
 }
 
 // The second half of what is served. A worker that has nothing to do from its start on is a mistake
@@ -325,6 +334,7 @@ void Worker::leave() {
   grace_.stop();
   sweeper_.stop();
   host_check_.stop();
+  crontab_.stop();
   if (!last_call_.is_running()) last_call_.start_in(kLastCall);
   heartbeat_.deregister(kFarewellDeadline, [this] { finish(); });
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "config.hpp"
+#include "crontab/crontab_loader.hpp"
 #include "jobs/claimer.hpp"
 #include "jobs/executor.hpp"
 #include "liveness/host_check.hpp"
@@ -33,6 +34,8 @@ class Worker {
   void set_queue(TaskQueue& queue);
   // From now on serves these tasks and those that have a handler only.
   void serve(std::vector<std::string> tasks);
+  // What the crontab file says from now on.
+  void load_crontab(CrontabItems items);
   void start();
   // The first call drains, a second one forces.
   void stop();
@@ -76,6 +79,7 @@ class Worker {
   Finisher finisher_;
   Sweeper sweeper_;
   HostCheck host_check_;
+  CrontabLoader crontab_;
   Claimer claimer_;
   Executor executor_;
   TaskQueue* queue_ = nullptr;

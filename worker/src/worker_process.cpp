@@ -65,6 +65,7 @@ ExitCode WorkerProcess::run() {
   worker_.is_process_gone = is_process_gone;
   served_ = router_.read_tasks();
   worker_.serve(served_);
+  if (surroundings_.crontab) worker_.load_crontab(std::move(*surroundings_.crontab));
   worker_.start();
   loop_.run();
   // For good: a late signal does not change how this process ends.
@@ -94,9 +95,20 @@ void WorkerProcess::reload() {
   if (const auto problem = surroundings_.variables.read_file()) {
     log_.warning("env_file_refused", {{"reason", *problem}});
   }
+  read_crontab_again();
   served_ = router_.read_tasks();
   worker_.serve(served_);
   service_manager_.end_reload();
+}
+
+void WorkerProcess::read_crontab_again() {
+  if (surroundings_.crontab_path.empty()) return;
+  auto read = read_crontab(surroundings_.crontab_path);
+  if (const auto* problem = std::get_if<std::string>(&read)) {
+    log_.warning("crontab_refused", {{"reason", *problem}});
+    return;
+  }
+  worker_.load_crontab(std::get<CrontabItems>(std::move(read)));
 }
 
 // Jobs of a missing task are left to other workers, until it is there again.

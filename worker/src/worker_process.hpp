@@ -27,6 +27,8 @@ struct Surroundings {
   ServedFolder folder;
   std::string minder_path;
   TaskVariables variables;
+  std::string crontab_path;
+  std::optional<CrontabItems> crontab;  // absent: no file of schedules
 };
 
 // What the loop tells the worker's state to at the end of each turn.
@@ -51,6 +53,7 @@ class WorkerProcess {
   void take_end();
   void take_signals();
   void reload();
+  void read_crontab_again();
   void look_for_missing();
   void tell_watchers();
   void publish();

@@ -22,7 +22,7 @@ my %order = (
     ],
     'worker/src' => [
         [qw(*)],
-        [qw(handler process function)],
+        [qw(handler process function crontab)],
         [qw(executable)],
         [qw(supervised)],
         [qw(jobs)],

@@ -4,14 +4,14 @@
 
 namespace pulse {
 
-std::string refusal_text(const SqlError& error, const Session& session) {
+std::string refusal_text(const SqlError& error, const Session& session, const NeededRight& needed) {
   constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyz0123456789_";
   const std::string& role = session.role();
   if (error.sqlstate == sqlstate::kNoPrivilege) {
     const bool is_plain = role.find_first_not_of(kPlain) == std::string::npos;
     const std::string name = is_plain ? role : '"' + role + '"';
-    return "role " + role + " may not run jobs (" + error.message +
-           "): SELECT pulse.grant_worker('" + name + "')";
+    return "role " + role + " may not " + needed.purpose + " (" + error.message +
+           "): SELECT pulse." + needed.grant + "('" + name + "')";
   }
   // DROP EXTENSION leaves the schema, so a function may be what is missing.
   if (error.sqlstate == sqlstate::kNoSchema || error.sqlstate == sqlstate::kNoFunction) {

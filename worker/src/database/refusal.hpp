@@ -7,8 +7,16 @@
 
 namespace pulse {
 
+// What a role needs for a statement, and the function that grants it.
+struct NeededRight {
+  const char* purpose = "run jobs";
+  const char* grant = "grant_worker";
+};
+inline constexpr NeededRight kRightToWork;
+
 // In one line: what is wrong, with DETAIL and HINT, and the statement that mends it where that is
 // known.
-std::string refusal_text(const SqlError& error, const Session& session);
+std::string refusal_text(const SqlError& error, const Session& session,
+                         const NeededRight& needed = kRightToWork);
 
 }  // namespace pulse

@@ -121,6 +121,10 @@ inline constexpr Statement kSweep{
     // NULL of an older library.
     " FROM pulse.sweep(COALESCE(pg_catalog.current_setting('pulse.sweep_jobs', true)"
     "::pg_catalog.int4, 1000)) AS s"};
+inline constexpr Statement kLoadCrontab{
+    "load_crontab",
+    "SELECT l.name, l.change FROM pulse.load_crontab($1::pg_catalog.text, $2::pg_catalog.json) AS "
+    "l"};
 inline constexpr Statement kDeclareLost{
     "declare_lost",
     "SELECT d.jobs FROM pulse.declare_lost($1::bigint, $2::pg_catalog.text) AS d(jobs)"};

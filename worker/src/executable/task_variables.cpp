@@ -1,21 +1,13 @@
 #include "executable/task_variables.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
-#include "loop/unique_fd.hpp"
+#include "text/trusted_file.hpp"
 
 namespace pulse {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = std::size_t{1024} * 1024;
 constexpr std::string_view kBlanks = " \t\r";
 
 std::string_view trimmed(std::string_view text) {
@@ -56,29 +48,11 @@ std::optional<std::string> take_line(std::string_view line, Variables& variables
   return std::nullopt;
 }
 
-std::string why_unreadable(const std::string& path, int error) {
-  return "cannot read " + path + ": " + std::generic_category().message(error);
-}
-
 // The text of the file, or what is wrong with it.
 std::variant<Variables, std::string> read_variables(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status {};
-  if (!file.valid() || fstat(file.get(), &status) != 0) return why_unreadable(path, errno);
-  if (!S_ISREG(status.st_mode)) return path + " is not a regular file";
-  // It decides what tasks run, as the tasks folder does.
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return path + " may be written by other users; take it away with chmod go-w";
-  }
-  std::string text;
-  std::array<char, 4096> piece{};
-  ssize_t size = 0;
-  while ((size = read(file.get(), piece.data(), piece.size())) > 0) {
-    text.append(piece.data(), static_cast<std::size_t>(size));
-    if (text.size() > kMaxFileBytes) return path + " is longer than 1 MB";
-  }
-  if (size < 0) return why_unreadable(path, errno);
-  auto parsed = parse_variables(text);
+  const auto read = read_trusted_file(path);
+  if (const auto* problem = std::get_if<std::string>(&read)) return *problem;
+  auto parsed = parse_variables(std::get<FileText>(read).text);
   if (auto* problem = std::get_if<std::string>(&parsed)) return path + ": " + *problem;
   return parsed;
 }
