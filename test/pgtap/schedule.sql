@@ -1,6 +1,6 @@
 -- sql/schedule.sql, sql/settle.sql: schedules, and the jobs that sweeps add by them.
 \ir support/setup.psql
-SELECT plan(122);
+SELECT plan(124);
 
 SELECT expect_function('schedule',
   'name text, identifier text, cron text DEFAULT NULL::text, '
@@ -210,6 +210,10 @@ SELECT pulse.cancel_job(:id) \g /dev/null
 SELECT is((SELECT scheduled_for FROM pulse.finished_job WHERE id = :id),
   :'scheduled_for'::timestamptz, 'so does an end');
 SELECT is((pulse.retry_job(:id)).scheduled_for, :'scheduled_for'::timestamptz, 'and retry_job');
+SELECT (c.job).id, (c.job).token FROM pulse.claim_job(:ann, :id) AS c \gset
+SELECT is(pulse.fail(:id, :token, 'boom', retry => false), 'failed', 'a job that failed for good');
+SELECT is((SELECT scheduled_for FROM pulse.finished_job WHERE id = :id),
+  :'scheduled_for'::timestamptz, 'keeps the due time');
 SELECT count(pulse.unschedule(name)) FROM pulse.schedules \g /dev/null
 DELETE FROM pulse.job;
 
