@@ -204,6 +204,45 @@ COMMENT ON FUNCTION pulse_internal.line_before(pulse.job, int, int) IS
   'next promotions open; the first of them; and the poison suspect among them that a claim of an '
   'idle worker would run, or keep its worker for, alone.';
 
+-- Only jobs that are kept leave a trace of how fast their task runs.
+CREATE OR REPLACE FUNCTION pulse_internal.completed_lately(
+    identifier text, OUT jobs int, OUT lasted interval)
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
+  SELECT count(*)::int, pulse.now() - min(k.finished_at)
+    FROM (SELECT f.finished_at FROM pulse.finished_job AS f
+           WHERE f.state = 'completed' AND f.identifier = completed_lately.identifier
+             AND f.finished_at > pulse.now() - interval '5 minutes'
+           ORDER BY f.finished_at DESC LIMIT 1000) AS k;
+$$;
+COMMENT ON FUNCTION pulse_internal.completed_lately(text) IS
+  'Returns how many jobs of a task completed in the last five minutes, the latest 1,000 of them, '
+  'and since when.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.explain_place(
+    job pulse.job, place bigint, first_id bigint)
+  RETURNS pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  lately record;
+  starts_at timestamptz;
+BEGIN
+  SELECT * INTO lately FROM pulse_internal.completed_lately(job.identifier);
+  IF lately.jobs >= 10 THEN
+    starts_at := pulse.now() + place::float8 * (lately.lasted / lately.jobs);
+  END IF;
+  RETURN pulse_internal.explained('line', 'place', format(
+    'It is number %s of the due jobs of its task. ', place)
+    || CASE WHEN starts_at IS NULL
+         THEN 'Its start is not estimated: fewer than ten kept jobs of its task completed in the '
+              'last five minutes.'
+         ELSE format('It starts at %s if the task goes on as in the last %s s, in which %s jobs '
+           'completed.', starts_at, round(extract(epoch FROM lately.lasted), 1), lately.jobs) END,
+    starts_at, CASE WHEN first_id IS NOT NULL THEN ARRAY[first_id] END);
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_place(pulse.job, bigint, bigint) IS
+  'Explains at which place a job stands, and when it starts at the rate of the last minutes.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.explain_line(job pulse.job)
   RETURNS SETOF pulse_internal.explanation
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
@@ -224,10 +263,12 @@ BEGIN
       'After %s crashes it runs alone: it waits for an idle worker, which takes job %s first.',
       job.crashes, line.first_id), NULL, ARRAY[line.first_id]);
   END IF;
-  RETURN NEXT pulse_internal.explained('line', 'place', CASE
-    WHEN line.jobs >= bound THEN format('More than %s jobs of its task come before it.', bound)
-    ELSE format('It is number %s of the due jobs of its task.', line.jobs + 1) END,
-    NULL, CASE WHEN line.first_id IS NOT NULL THEN ARRAY[line.first_id] END);
+  IF line.jobs >= bound THEN
+    RETURN NEXT pulse_internal.explained('line', 'place', format(
+      'More than %s jobs of its task come before it.', bound), NULL, ARRAY[line.first_id]);
+  ELSE
+    RETURN NEXT pulse_internal.explain_place(job, line.jobs + 1, line.first_id);
+  END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_line(pulse.job) IS
   'Explains what comes before a due job that its queue lets through, exactly up to 10,000 jobs.';

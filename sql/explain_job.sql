@@ -166,7 +166,8 @@ COMMENT ON FUNCTION pulse.explain_job(bigint) IS
   'Explains why a job does not run, a row for each reason. kind job (such as future, locked, '
   'running, how it ended) and queue (paused, full, behind): no claim gets it, not even one of an '
   'idle worker that serves just its task. kind fleet: the workers there are do not take it '
-  '(unserved, drained, forbidden, full). kind line: its place among the due jobs of its task. '
+  '(unserved, drained, forbidden, full). kind line: its place among the due jobs of its task, and '
+  'if the task keeps completed jobs, when it starts at the rate of the last minutes. '
   'until: when the reason ends by itself, if that is known; job_ids and worker_ids: which are '
   'concerned, at most 100. It locks nothing. Raises PU005 for an id never given out, 25006 on a '
   'standby.';

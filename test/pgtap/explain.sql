@@ -1,7 +1,7 @@
 -- sql/explain.sql, explain_job.sql and fleet.sql: why a job does not run, and which tasks no worker
 -- serves.
 \ir support/setup.psql
-SELECT plan(63);
+SELECT plan(66);
 
 SELECT expect_function('explain_job', 'job_id bigint',
   'TABLE(kind text, blocker text, detail text, until timestamp with time zone, job_ids bigint[], '
@@ -38,6 +38,19 @@ SELECT answers(format('SELECT kind, blocker, until FROM pulse.explain_job(%s)', 
 SELECT given_job('mail') AS second \gset
 SELECT is(reasons(:second), format('line place {%s}', :job), 'its place, and what comes first');
 SELECT matches((SELECT detail FROM pulse.explain_job(:second)), 'number 2 ', 'the place is exact');
+SELECT matches((SELECT detail FROM pulse.explain_job(:second)), 'start is not estimated',
+  'without kept jobs nothing tells how fast the task runs');
+-- Twenty jobs in the last ten seconds: the second of the line starts in a second.
+INSERT INTO pulse.finished_job (id, identifier, payload, state, priority, run_at, attempts,
+                                max_attempts, crashes, revision, created_at, finished_at)
+SELECT n, 'mail', '{}', 'completed', 0, t, 1, 1, 0, 0, t, t
+  FROM generate_series(-20, -1) AS n, LATERAL (SELECT pulse.now() + n * interval '0.5 s') AS m (t);
+SELECT ok(until BETWEEN pulse.now() AND pulse.now() + interval '1.5 s',
+          'else it starts after those before it, at the rate of the last minutes')
+  FROM pulse.explain_job(:second) WHERE blocker = 'place';
+SELECT matches((SELECT detail FROM pulse.explain_job(:second)), 'in which 20 jobs completed',
+  'and it says what this rests on');
+DELETE FROM pulse.finished_job;
 SET LOCAL pulse.claims = off;
 SELECT is(reasons(:job), 'job claims off, line place', 'claims may be off');
 SELECT is(reasons_of_task('mail'), 'job claims off, line place', 'for a task, too');
