@@ -28,6 +28,8 @@ SQL_FUNCTIONS  = table_comments settings clock installation
 SQL_FUNCTIONS += task queue promote
 # Producers
 SQL_FUNCTIONS += add cancel
+# Callers
+SQL_FUNCTIONS += results
 # Workers
 SQL_FUNCTIONS += worker claim in_place_claim heartbeat progress wait attempt finish fence handler
 # Recovery

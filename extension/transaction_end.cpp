@@ -13,6 +13,7 @@
 #include "queue/queue_marks.hpp"
 #include "server/postgres.hpp"
 #include "wake/async_commit.hpp"
+#include "wake/end_waiters.hpp"
 #include "wake/pending_wakes.hpp"
 #include "wake/wait_for_job.hpp"
 
@@ -33,6 +34,7 @@ void on_commit() {
   // transaction.
   lower_marks_to(made_ready());
   wake_for_commit();
+  wake_for_ends();
   forget_unused_wakeup();
   forget_fences();
   forget_key_locks();
@@ -47,6 +49,8 @@ void on_abort() {
   // Later claims check again the entries that this transaction moved marks over.
   lower_marks_to(gone_past());
   wake_for_abort();
+  forget_ends();
+  leave_end_waiting();
   forget_fences();
   forget_key_locks();
   keep_attachments(TopSubTransactionId);

@@ -266,6 +266,7 @@ BEGIN
     SELECT * INTO removed FROM pulse_internal.take_key_from_running(remove_job.job_key);
   ELSE
     PERFORM pulse_internal.note_queue(removed.queue_name);
+    PERFORM pulse_internal.note_end(removed.id);
   END IF;
   RETURN CASE WHEN removed.id IS NOT NULL THEN pulse_internal.as_producers_see(removed, NULL) END;
 END $$;

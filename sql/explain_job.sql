@@ -106,7 +106,7 @@ BEGIN
   IF pg_is_in_recovery() THEN
     RAISE EXCEPTION 'cannot execute % during recovery', what USING
       ERRCODE = 'read_only_sql_transaction',
-      DETAIL = 'A standby sees neither the locks nor the sessions of its primary.',
+      DETAIL = 'A standby lags behind, and sees neither locks nor sessions of its primary.',
       HINT = 'Call it on the primary.';
   END IF;
 END $$;

@@ -106,8 +106,9 @@ BEGIN
            pulse.now(), e.scheduled_for
       FROM ended AS e WHERE how <> 'completed' OR pulse_internal.keeps_completed(e.identifier)
   )
-  SELECT e.* FROM ended AS e WHERE coalesce(pulse_internal.note_queue(e.queue_name), true)
-    ORDER BY e.id;
+  SELECT e.* FROM ended AS e
+   WHERE coalesce(pulse_internal.note_queue(e.queue_name), true) AND pulse_internal.note_end(e.id)
+   ORDER BY e.id;
 END $$;
 COMMENT ON FUNCTION pulse_internal.finish_waiting(bigint[], pulse.finished_state, text) IS
   'Ends locked jobs that do not run and returns them as they were.';

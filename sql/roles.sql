@@ -1,10 +1,11 @@
--- Five kinds of role and their rights. The rights of a kind stand here once; granting, revoking and
+-- Six kinds of role and their rights. The rights of a kind stand here once; granting, revoking and
 -- the tests read them. The functions run with the caller's rights, so a grant needs the owner's.
 
 CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT ARRAY['now', 'version'] || CASE kind
     WHEN 'producer' THEN ARRAY['add_job', 'add_jobs', 'remove_job']
+    WHEN 'caller' THEN ARRAY['ended', 'wait_for_end']
     WHEN 'worker' THEN ARRAY[
       'attach_worker', 'check_host', 'claim', 'claim_job', 'complete', 'complete_many',
       'declare_lost', 'deregister_worker', 'fail', 'fail_late', 'fail_many', 'fence', 'get_job',
@@ -51,6 +52,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.types_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE kind
     WHEN 'producer' THEN ARRAY['job_spec', 'job_state']
+    WHEN 'caller' THEN ARRAY['finished_state']
     WHEN 'worker' THEN ARRAY['claimed_job', 'job_outcome']
     WHEN 'operator' THEN ARRAY['finished_state', 'job_state']
     WHEN 'scheduler' THEN ARRAY['job_state']
@@ -88,14 +90,16 @@ CREATE OR REPLACE FUNCTION pulse_internal.rights_of(kind text)
    WHERE m.classid = 'pg_type'::regclass AND t.typname = ANY (pulse_internal.types_of(kind));
 $$;
 COMMENT ON FUNCTION pulse_internal.rights_of(text) IS
-  'Returns the rights of a kind of role: producer, worker, scheduler, operator or observer.';
+  'Returns the rights of a kind of role: producer, caller, worker, scheduler, operator or '
+  'observer.';
 
 -- A kind is recognised by a function or view that only it has; an operator has all that an observer
 -- has.
 CREATE OR REPLACE FUNCTION pulse_internal.kinds_of(role regrole) RETURNS text[]
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(array_agg(mark.kind), '{}')
-    FROM (VALUES ('producer', 'add_job', NULL), ('worker', 'claim', NULL),
+    FROM (VALUES ('producer', 'add_job', NULL), ('caller', 'wait_for_end', NULL),
+                 ('worker', 'claim', NULL),
                  ('scheduler', 'schedule', NULL), ('operator', 'retry_job', NULL),
                  ('observer', NULL, 'worker_status'))
          AS mark (kind, routine, relation)
@@ -173,6 +177,24 @@ $$;
 COMMENT ON FUNCTION pulse.revoke_producer(regrole) IS
   'Takes back what grant_producer gave, except what the role''s other kinds need. Raises 42501 '
   'and 42704 as grant_producer does.';
+
+CREATE OR REPLACE FUNCTION pulse.grant_caller(role regrole) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse_internal.grant('caller', role);
+$$;
+COMMENT ON FUNCTION pulse.grant_caller(regrole) IS
+  'Lets a role wait for the end of jobs and read how they ended, with results and errors. Ids '
+  'follow each other, so such a role can read the results of every producer. Repeat it after an '
+  'upgrade, because a new version may have more functions. Raises 42501 unless the caller owns '
+  'pg_pulse, 42704 for an unknown role.';
+
+CREATE OR REPLACE FUNCTION pulse.revoke_caller(role regrole) RETURNS void
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse_internal.revoke('caller', role);
+$$;
+COMMENT ON FUNCTION pulse.revoke_caller(regrole) IS
+  'Takes back what grant_caller gave, except what the role''s other kinds need. Raises 42501 and '
+  '42704 as grant_caller does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_worker(role regrole) RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

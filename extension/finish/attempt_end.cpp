@@ -5,6 +5,7 @@
 #include "access/saved_plan.hpp"
 #include "job/task_settings.hpp"
 #include "server/values.hpp"
+#include "wake/end_waiters.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {
@@ -150,6 +151,7 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
                       {decision.state, decision.crashes, ending.payload, kNull, error});
   if (is_set(row, kJobQueueName))
     note_queue_slot(queue_slot(DatumGetTextPP(value_of(row, kJobQueueName))));
+  note_ended_job(ending.job_id);
   if (try_delete_row(&ends->jobs.table, row, true) != TM_Ok)
     elog(ERROR, "could not delete a job that was locked");
 }

@@ -14,6 +14,7 @@
 #include "server/errors.hpp"
 #include "server/shared_memory.hpp"
 #include "server/values.hpp"
+#include "wake/end_waiters.hpp"
 #include "wake/pending_wakes.hpp"
 
 namespace pulse {
@@ -68,6 +69,7 @@ AttemptLock complete_found(Completion* completion, const NamedClaim& claim,
   if (deleted != TM_Ok) return AttemptLock::kNotRunning;
   if (is_kept(completion, row)) record(completion, row, result);
   note_in_place_end(completion, row, claim);
+  note_ended_job(claim.job_id);
   if (!no_queue) note_queue_slot(slot);
   return AttemptLock::kLocked;
 }

@@ -65,7 +65,12 @@ void init_state(SharedState* created, Extent extent) {
   created->incarnation &= PG_INT64_MAX;
   created->databases = extent.databases;
   created->waiters = extent.waiters;
-  init_all(0, &created->launcher, &created->must_retry, &created->may_stay, &created->waiting);
+  init_all(0, &created->launcher, &created->must_retry, &created->may_stay, &created->waiting,
+           &created->end_waiting);
+  for (EndWaiter& waiter : created->end_waiters) {
+    init_all(0, &waiter.process, &waiter.database);
+    for (pg_atomic_uint64& id : waiter.ids) init_all(0, &id);
+  }
   for (int i = 0; i < extent.databases; i++) {
     DatabaseState* database = &created->database[i];
     init_all(0, &database->oid);

@@ -99,15 +99,26 @@ struct Waiter {
   int64 worker_id;
 };
 
+// A session that waits for the end of jobs. Only its owner writes, and then looks at the jobs.
+constexpr int kAwaitedIds = 8;
+struct EndWaiter {
+  pg_atomic_uint32 process;  // the session: index into ProcGlobal->allProcs, plus one; 0: free
+  pg_atomic_uint32 database;
+  pg_atomic_uint64 ids[kAwaitedIds];  // end_waiters.cpp
+};
+constexpr int kEndWaiters = 128;  // of all databases; further ones poll
+
 struct SharedState {
   int64 started_at;    // start of this server incarnation: constant after creation
   uint64 incarnation;  // random number of this incarnation: constant after creation
   int32 databases;
   int32 waiters;
-  pg_atomic_uint32 launcher;    // the launcher: index into ProcGlobal->allProcs, plus one; 0: none
-  pg_atomic_uint32 must_retry;  // 1: the launcher retries databases that it could not serve
-  pg_atomic_uint32 may_stay;    // 1: every listed database can keep a maintainer
-  pg_atomic_uint32 waiting;     // waiter slots in use; a commit that reads 0 wakes no waiter
+  pg_atomic_uint32 launcher;     // the launcher: index into ProcGlobal->allProcs, plus one; 0: none
+  pg_atomic_uint32 must_retry;   // 1: the launcher retries databases that it could not serve
+  pg_atomic_uint32 may_stay;     // 1: every listed database can keep a maintainer
+  pg_atomic_uint32 waiting;      // waiter slots in use; a commit that reads 0 wakes no waiter
+  pg_atomic_uint32 end_waiting;  // end waiters in use; a commit that reads 0 looks at none
+  EndWaiter end_waiters[kEndWaiters];
   DatabaseState database[FLEXIBLE_ARRAY_MEMBER];
   // followed by Waiter[waiters]
 };

@@ -4,17 +4,13 @@
 #include "server/compat.hpp"
 #include "server/errors.hpp"
 #include "server/settings.hpp"
+#include "wake/session_wait.hpp"
 #include "wake/waiters.hpp"
-
-// From libpq/libpq.h, which cannot be included without Kerberos' headers.
-extern "C" PGDLLIMPORT WaitEventSet* FeBeWaitSet;
 
 namespace pulse {
 namespace {
 
 constexpr int kMaxBusyDoublings = 10;
-constexpr int kClientSocketPosition = 0;
-constexpr int kClientWaitEvents = 3;
 // The first 32 waiters of a database claim now and then without a wake-up, in case one was lost.
 constexpr int kCheckingWaiters = 32;
 constexpr int64 kCheckAfterUs = 30000000;
@@ -91,8 +87,6 @@ bool take_due(pg_atomic_uint64* due, TimestampTz now) {
   return false;
 }
 
-int64 poll_interval_us() { return settings.poll_interval_ms * INT64CONST(1000); }
-
 // When this session handles a sweep due at `at`. The background worker comes first, then the timer
 // owners, then every waiter after a long delay.
 uint64 sweep_due_for_session(DatabaseState* database, uint64 at) {
@@ -133,29 +127,6 @@ TimestampTz next_deadline(DatabaseState* database) {
 void ask_for_sweep() {
   ereport(NOTICE, (errcode(kSweepDue), errmsg("a sweep is due"),
                    errhint("Call pulse.sweep() now; it recovers the jobs of lost workers.")));
-}
-
-// Sleeps until the latch is set, the time has passed or the client has disconnected. So a dead
-// worker frees its connection at once, whatever client_connection_check_interval says.
-void sleep_for(int64 wait_us) {
-  long timeout_ms = static_cast<long>((Max(wait_us, 0) + 999) / 1000);
-  if (!FeBeWaitSet || kSocketClosed == 0) {
-    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, timeout_ms,
-              PG_WAIT_EXTENSION);
-  } else {
-    WaitEvent events[kClientWaitEvents];
-    ModifyWaitEvent(FeBeWaitSet, kClientSocketPosition, kSocketClosed, nullptr);
-    int count =
-        WaitEventSetWait(FeBeWaitSet, timeout_ms, events, kClientWaitEvents, PG_WAIT_EXTENSION);
-    for (int i = 0; i < count; i++) {
-      if (events[i].events & WL_POSTMASTER_DEATH) proc_exit(1);
-      if (!(events[i].events & kSocketClosed)) continue;
-      ClientConnectionLost = true;
-      InterruptPending = true;
-    }
-  }
-  ResetLatch(MyLatch);
-  CHECK_FOR_INTERRUPTS();
 }
 
 void hand_over_unused() {
@@ -221,22 +192,8 @@ void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
   stop_waiting();
 }
 
-// Commits, so that the wait holds neither a snapshot nor a transaction id.
-void drop_snapshot() {
-  if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  SPI_commit();
-  SPI_finish();
-}
-
 int64 checked_wait_us(const Interval* max_wait, bool sampled) {
-  int64 days = max_wait->day + max_wait->month * INT64CONST(30);
-  int64 wait_us = max_wait->time;
-  if (days < 0 || days > 1 || wait_us + days * USECS_PER_DAY < 0 ||
-      wait_us + days * USECS_PER_DAY > USECS_PER_DAY)
-    ereport(ERROR,
-            (errcode(kOutOfRange), errmsg("max_wait must be between 0 and 1 day"),
-             errhint("30 seconds is a good value: a dead client frees its connection then.")));
-  wait_us += days * USECS_PER_DAY;
+  int64 wait_us = checked_max_wait_us(max_wait);
   // Without a claim in this session, commits since then cannot be detected, so the wait is short.
   int64 longest_us = wait_us;
   if (!sampled || sample.work_left == WorkLeft::kSoon) longest_us = poll_interval_us();
@@ -310,12 +267,7 @@ PULSE_FUNCTION(pulse_offer_sweep) {
 
 // CALL pulse.wait_for_job(worker_id, max_wait): see sql/wait.sql for the contract.
 PULSE_FUNCTION(pulse_wait_for_job) {
-  auto* call = reinterpret_cast<CallContext*>(fcinfo->context);
-  if (!call || !IsA(call, CallContext) || call->atomic)
-    ereport(ERROR, (errcode(pulse::kNotInTransactionBlock),
-                    errmsg("wait_for_job cannot run inside a transaction block"),
-                    errdetail("Waiting there would hold back vacuum."),
-                    errhint("Call it by itself, outside BEGIN and outside functions.")));
+  pulse::require_no_transaction_block(fcinfo, "wait_for_job");
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
     ereport(ERROR, (errcode(pulse::kOutOfRange), errmsg("worker_id and max_wait must not be null"),
                     errhint("Use the id that pulse.register_worker() returned.")));

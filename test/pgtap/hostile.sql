@@ -176,6 +176,9 @@ SELECT walk(format(call, :ann, :bob)) FROM (VALUES
   ('SELECT pulse.run_schedule_now(''s'')'), ('SELECT pulse.next_runs(''s'')'),
   ('UPDATE pulse.schedule SET next_due = pulse.now() RETURNING true'),
   ('SELECT pulse.sweep()'), ('SELECT pulse.unschedule(''s'')'),
+  ('SELECT pulse.grant_caller(current_user::pg_catalog.regrole)'),
+  ('SELECT pulse.revoke_caller(current_user::pg_catalog.regrole)'),
+  ('SELECT pulse.ended(ARRAY[%2$s])'), ('CALL pulse.wait_for_end(ARRAY[%2$s], ''0'')'),
   ('CALL pulse.wait_for_job(%s, ''0'')')) AS c (call) \g /dev/null
 -- A suspect, which is given to an idle worker alone.
 SELECT walk('SELECT pulse.add_job(''suspect'')') \g /dev/null

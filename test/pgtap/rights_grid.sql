@@ -5,7 +5,8 @@ SELECT plan(8);
 
 -- --- the grid -----------------------------------------------------------------------------------
 
--- Letters: p producer, w worker, o operator, b observer, s scheduler; no letter: the owner alone.
+-- Letters: p producer, w worker, o operator, b observer, s scheduler, c caller; no letter: the
+-- owner alone.
 -- Then what a call brings with something of the caller's own, of another role, of no role: ok or an
 -- SQLSTATE.
 -- With P it shows the payload of that job, with T its token, with N the name of that worker, with E
@@ -16,8 +17,8 @@ SELECT plan(8);
 -- each may claim every task and act for every worker, so held() shows what a claim would.
 CREATE TEMP TABLE grid (call text, letters text, own text, other text, no_such text);
 COPY grid FROM stdin WITH (DELIMITER '|');
-now                                   |pwobs|ok          |ok          |ok
-version                               |pwobs|ok          |ok          |ok
+now                                   |pwobsc|ok          |ok          |ok
+version                               |pwobsc|ok          |ok          |ok
 add_job                               |p   |ok          |ok          |ok
 add_job, waiting key                  |p   |ok!         |ok!         |ok
 add_job, running key                  |p   |ok!         |ok!         |ok
@@ -91,15 +92,19 @@ resume_schedule                       |s   |PU005       |PU005       |PU005
 run_schedule_now                      |s   |PU005       |PU005       |PU005
 schedule                              |s   |ok          |ok          |ok
 unschedule                            |s   |ok          |ok          |ok
+ended                                 |c   |okE         |okE         |ok
+wait_for_end                          |c   |PU006       |PU006       |PU006
 grant_producer                        |    |-           |-           |-
 grant_worker                          |    |-           |-           |-
 grant_operator                        |    |-           |-           |-
 grant_scheduler                       |    |-           |-           |-
+grant_caller                          |    |-           |-           |-
 grant_observer                        |    |-           |-           |-
 revoke_producer                       |    |-           |-           |-
 revoke_worker                         |    |-           |-           |-
 revoke_operator                       |    |-           |-           |-
 revoke_scheduler                      |    |-           |-           |-
+revoke_caller                         |    |-           |-           |-
 revoke_observer                       |    |-           |-           |-
 \.
 UPDATE grid SET call = btrim(call), letters = btrim(letters), own = btrim(own),
@@ -188,12 +193,14 @@ INSERT INTO call VALUES
   ('unserved', 'pulse.unserved()'),
   ('stop_worker', 'pulse.stop_worker({worker})'),
   ('stop_workers', 'pulse.stop_workers(ARRAY[{name}])'),
+  ('ended', 'pulse.ended(ARRAY[{waiting}, {running}, {ended}])'),
+  ('wait_for_end', 'CALL pulse.wait_for_end(ARRAY[{ended}])'),
   ('tick', 'pulse.tick()'),
   ('verify', 'pulse.verify()');
 INSERT INTO call
   SELECT verb || kind, format('pulse.%s%s(''pulse_n'')', verb, kind)
     FROM unnest('{grant_,revoke_}'::text[]) AS verb,
-         unnest('{producer,worker,operator,observer,scheduler}'::text[]) AS kind;
+         unnest('{producer,worker,operator,observer,scheduler,caller}'::text[]) AS kind;
 
 -- --- what is named ------------------------------------------------------------------------------
 
@@ -202,10 +209,11 @@ CREATE ROLE pulse_w;
 CREATE ROLE pulse_o;
 CREATE ROLE pulse_b;
 CREATE ROLE pulse_s;
+CREATE ROLE pulse_c;
 CREATE ROLE pulse_n;
 SELECT pulse.grant_producer('pulse_p'), pulse.grant_worker('pulse_w'),
        pulse.grant_operator('pulse_o'), pulse.grant_observer('pulse_b'),
-       pulse.grant_scheduler('pulse_s') \g /dev/null
+       pulse.grant_scheduler('pulse_s'), pulse.grant_caller('pulse_c') \g /dev/null
 
 CREATE TEMP TABLE thing (
   whose text, waiting bigint, running bigint, token bigint, ended bigint, worker bigint,
@@ -315,7 +323,8 @@ END $$;
 CREATE TEMP TABLE answer AS
   SELECT c.call, l.letter, t.whose,
          answer_to(statement_of(c.statement, t.whose), t.whose, 'pulse_' || l.letter) AS answer
-    FROM call AS c, unnest('{p,w,o,b,s,n}'::text[]) WITH ORDINALITY AS l (letter, place), thing AS t
+    FROM call AS c, thing AS t,
+         unnest('{p,w,o,b,s,c,n}'::text[]) WITH ORDINALITY AS l (letter, place)
    ORDER BY l.place;
 
 -- --- what must hold -----------------------------------------------------------------------------
@@ -327,13 +336,13 @@ CREATE FUNCTION joined(answers text[]) RETURNS text
 $$;
 CREATE TEMP VIEW found AS
   SELECT a.call,
-         coalesce(string_agg(a.letter, '' ORDER BY strpos('pwobs', a.letter))
+         coalesce(string_agg(a.letter, '' ORDER BY strpos('pwobsc', a.letter))
                     FILTER (WHERE a.whose = 'own'), '') AS letters,
-         joined(array_agg(a.answer ORDER BY strpos('pwobs', a.letter))
+         joined(array_agg(a.answer ORDER BY strpos('pwobsc', a.letter))
                   FILTER (WHERE a.whose = 'own')) AS own,
-         joined(array_agg(a.answer ORDER BY strpos('pwobs', a.letter))
+         joined(array_agg(a.answer ORDER BY strpos('pwobsc', a.letter))
                   FILTER (WHERE a.whose = 'other')) AS other,
-         joined(array_agg(a.answer ORDER BY strpos('pwobs', a.letter))
+         joined(array_agg(a.answer ORDER BY strpos('pwobsc', a.letter))
                   FILTER (WHERE a.whose = 'no_such')) AS no_such
     FROM answer AS a WHERE a.answer NOT LIKE '% barred%'
    GROUP BY a.call
@@ -351,8 +360,9 @@ SELECT is_empty(
   $$SELECT call, letter, answer FROM answer
      WHERE whose = 'other' AND regexp_replace(answer, '^(ok|\w{5})( barred)?', '') ~ '[PTNE]'
        AND letter <> 'o'
-       AND NOT (letter = 'w' AND split_part(call, ',', 1) IN ('claim', 'claim_job', 'held'))$$,
-  'of another role''s job only an operator sees what it says, and a worker that has it');
+       AND NOT (letter = 'w' AND split_part(call, ',', 1) IN ('claim', 'claim_job', 'held'))
+       AND NOT (letter = 'c' AND call = 'ended')$$,
+  'of another role''s job an operator sees what it says, a worker that has it, a caller its end');
 
 -- A function is internal by its schema.
 CREATE TEMP VIEW routine AS
@@ -369,7 +379,7 @@ SELECT is_empty(
     EXCEPT SELECT name FROM routine WHERE NOT is_internal$$,
   'nor does it speak of one that is not there');
 SELECT is_empty(
-  $$SELECT r.name, l.letter FROM routine AS r, unnest('{p,w,o,b,s,n}'::text[]) AS l (letter)
+  $$SELECT r.name, l.letter FROM routine AS r, unnest('{p,w,o,b,s,c,n}'::text[]) AS l (letter)
      WHERE r.is_internal AND has_function_privilege('pulse_' || l.letter, r.oid, 'EXECUTE')
            <> (l.letter IN ('o', 'b') AND ltrim(r.name, '_') IN (
                  'attachment_state', 'ended_live_us', 'interval', 'least_threshold_us',

@@ -7,12 +7,14 @@ CREATE ROLE pulse_w;
 CREATE ROLE pulse_o;
 CREATE ROLE pulse_b;
 CREATE ROLE pulse_s;
+CREATE ROLE pulse_c;
 CREATE ROLE pulse_n;
 SELECT pulse.grant_producer('pulse_p'), pulse.grant_worker('pulse_w'),
        pulse.grant_operator('pulse_o'), pulse.grant_observer('pulse_b'),
-       pulse.grant_scheduler('pulse_s') \g /dev/null
+       pulse.grant_scheduler('pulse_s'), pulse.grant_caller('pulse_c') \g /dev/null
 
--- Letters: p producer, w worker, o operator, b observer, s scheduler; no letter: the owner alone.
+-- Letters: p producer, w worker, o operator, b observer, s scheduler, c caller; no letter: the
+-- owner alone.
 -- Who reads, and who inserts, updates or deletes.
 CREATE TEMP TABLE relation_grid (relation text, readers text, changers text);
 COPY relation_grid FROM stdin WITH (DELIMITER '|');
@@ -52,7 +54,7 @@ CREATE TEMP VIEW found_relation AS
               WHERE f.code = '42501') END AS may
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = 1,
-         unnest('{p,w,o,b,s,n}'::text[]) AS l (letter),
+         unnest('{p,w,o,b,s,c,n}'::text[]) AS l (letter),
          unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS w (verb),
          LATERAL (SELECT w.verb, CASE w.verb
            WHEN 'SELECT' THEN 'SELECT max(r::text) FROM %1$s AS r'

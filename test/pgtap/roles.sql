@@ -1,39 +1,41 @@
 -- sql/roles.sql: the grid of who may do what. Everything in the catalogues must be in it, so that
 -- nothing new is granted, or forgotten, without somebody having decided so.
 \ir support/setup.psql
-SELECT plan(103);
+SELECT plan(119);
 
 SELECT expect_function(verb || kind, 'role regrole', 'void', 'volatile', 'invoker')
   FROM unnest('{grant_,revoke_}'::text[]) AS verb,
-       unnest('{producer,worker,operator,observer,scheduler}'::text[]) AS kind;
+       unnest('{producer,worker,operator,observer,scheduler,caller}'::text[]) AS kind;
 
 CREATE ROLE pulse_p;
 CREATE ROLE pulse_w;
 CREATE ROLE pulse_o;
 CREATE ROLE "Pulse ""b";  -- a name that needs quotes
 CREATE ROLE pulse_s;
+CREATE ROLE pulse_c;
 CREATE ROLE pulse_nobody;
 SELECT pulse.grant_producer('pulse_p'), pulse.grant_worker('pulse_w'),
        pulse.grant_operator('pulse_o'), pulse.grant_observer('"Pulse ""b"'),
-       pulse.grant_scheduler('pulse_s') \g /dev/null
+       pulse.grant_scheduler('pulse_s'), pulse.grant_caller('pulse_c') \g /dev/null
 
--- One letter for each kind of role: producer, worker, operator, oBserver, scheduler, and n for
--- everybody.
+-- One letter for each kind of role: producer, worker, operator, oBserver, scheduler, caller, and n
+-- for everybody.
 CREATE TEMP TABLE role_letter (letter text, role name);
 INSERT INTO role_letter VALUES
   ('p', 'pulse_p'), ('w', 'pulse_w'), ('o', 'pulse_o'), ('b', 'Pulse "b'), ('s', 'pulse_s'),
-  ('n', 'pulse_nobody');
+  ('c', 'pulse_c'), ('n', 'pulse_nobody');
 
 -- --- the grid -----------------------------------------------------------------------------------
 
 CREATE TEMP TABLE grid (class text, name text, letters text);
 INSERT INTO grid
   SELECT 'function', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES
-    ('now version', 'pwobs'),
+    ('now version', 'pwobsc'),
     ('cron_runs load_crontab next_runs pause_schedule resume_schedule '
      'run_schedule_now schedule unschedule',
      's'),
     ('add_job add_jobs remove_job', 'p'),
+    ('ended wait_for_end', 'c'),
     ('attach_worker check_host claim claim_job complete complete_many deregister_worker fail '
      'fail_late fail_many fence handler_call handler_tasks heartbeat held held_job perform_job '
      'progress register_worker release snooze wait_for_job', 'w'),
@@ -42,8 +44,9 @@ INSERT INTO grid
      'drain_workers force_unlock_workers pause_queue permanently_fail_jobs requeue_job '
      'reschedule_jobs resume_queue retry_job set_queue set_task stop_worker stop_workers tick '
      'verify', 'o'),
-    ('grant_observer grant_operator grant_producer grant_scheduler grant_worker revoke_observer '
-     'revoke_operator revoke_producer revoke_scheduler revoke_worker', ''),
+    ('grant_caller grant_observer grant_operator grant_producer grant_scheduler grant_worker '
+     'revoke_caller revoke_observer revoke_operator revoke_producer revoke_scheduler '
+     'revoke_worker', ''),
     -- What the views call.
     ('pulse_internal.attachment_state pulse_internal.ended_live_us pulse_internal.interval '
      'pulse_internal.least_threshold_us pulse_internal.live_now_us pulse_internal.lost_way '
@@ -58,7 +61,7 @@ INSERT INTO grid
     ('clock claim_batch installation_witness', '')
   ) AS g (names, letters);
 INSERT INTO grid VALUES
-  ('type', 'claimed_job', 'w'), ('type', 'finished_state', 'o'), ('type', 'job_outcome', 'w'),
+  ('type', 'claimed_job', 'w'), ('type', 'finished_state', 'oc'), ('type', 'job_outcome', 'w'),
   ('type', 'job_spec', 'p'), ('type', 'job_state', 'pos');
 
 -- What the catalogues say; internal things only where somebody has a right to them.
@@ -67,7 +70,7 @@ CREATE FUNCTION letters_where(may text, object oid) RETURNS text
 DECLARE
   letters text;
 BEGIN
-  EXECUTE format('SELECT coalesce(string_agg(letter, '''' ORDER BY strpos(''pwobsn'', letter)),
+  EXECUTE format('SELECT coalesce(string_agg(letter, '''' ORDER BY strpos(''pwobscn'', letter)),
                                   '''')
                     FROM role_letter WHERE %s', may) USING object INTO letters;
   RETURN letters;
@@ -117,7 +120,7 @@ SELECT is_empty(
              THEN has_sequence_privilege(role, oid, 'USAGE,SELECT,UPDATE') END$$,
   'nobody else draws an id or a token, or sees which was last');
 SELECT is(letters_where('has_schema_privilege(role, $1, ''USAGE'')', 'pulse'::regnamespace),
-  'pwobs',
+  'pwobsc',
   'who has a right may use the schema');
 SELECT is(
   letters_where('has_schema_privilege(role, $1, ''USAGE'')', 'pulse_internal'::regnamespace), 'ob',
@@ -232,7 +235,7 @@ CREATE FUNCTION acls() RETURNS text
       aclexplode(o.acl) AS e) AS one (a)
 $$;
 CREATE TEMP TABLE kind AS
-  SELECT unnest('{producer,worker,operator,observer,scheduler}'::text[]) AS kind;
+  SELECT unnest('{producer,worker,operator,observer,scheduler,caller}'::text[]) AS kind;
 CREATE ROLE pulse_new;
 CREATE FUNCTION after(first text, second text = 'SELECT') RETURNS text
   LANGUAGE plpgsql AS $$

@@ -20,7 +20,8 @@ SELECT is_empty(
   'the schema tells what is internal, not an underscore');
 CREATE ROLE reference_all;
 SELECT pulse.grant_producer('reference_all'), pulse.grant_worker('reference_all'),
-       pulse.grant_operator('reference_all'), pulse.grant_scheduler('reference_all') \g /dev/null
+       pulse.grant_operator('reference_all'), pulse.grant_scheduler('reference_all'),
+       pulse.grant_caller('reference_all') \g /dev/null
 SELECT is_empty(
   $$SELECT p.oid::regprocedure FROM pg_proc AS p
      WHERE p.pronamespace = 'pulse'::regnamespace AND p.proname !~ '^(grant|revoke)_'

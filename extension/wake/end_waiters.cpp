@@ -1,0 +1,101 @@
+#include "wake/end_waiters.hpp"
+
+#include "server/compat.hpp"
+#include "server/shared_memory.hpp"
+
+namespace pulse {
+namespace {
+
+constexpr uint64 kNoId = 0;
+constexpr uint64 kEveryId = PG_UINT64_MAX;
+
+// Ids of one time follow each other, so the remainder spreads them best.
+constexpr int kEndBits = 4096;
+
+struct Ends {
+  SharedState* all;  // NULL: this transaction ends no job
+  uint64 bits[kEndBits / 64];
+
+  void add(uint64 id) { bits[id % kEndBits / 64] |= UINT64CONST(1) << (id % 64); }
+  bool may_have(uint64 id) const { return (bits[id % kEndBits / 64] >> (id % 64)) & 1; }
+};
+
+Ends ends;
+EndWaiter* own_place = nullptr;
+
+bool waits_for_these(EndWaiter* waiter) {
+  for (pg_atomic_uint64& awaited : waiter->ids) {
+    uint64 id = pg_atomic_read_u64(&awaited);
+    if (id == kEveryId || (id != kNoId && ends.may_have(id))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void note_ended_job(int64 job_id) {
+  SharedState* all = shared();
+  if (!all) return;
+  ends.all = all;
+  ends.add(static_cast<uint64>(job_id));
+}
+
+void wake_for_ends() {
+  if (!ends.all) return;
+  pg_memory_barrier();  // the jobs have ended for every later snapshot
+  if (pg_atomic_read_u32(&ends.all->end_waiting) > 0)
+    for (EndWaiter& waiter : ends.all->end_waiters) {
+      uint32 process = pg_atomic_read_u32(&waiter.process);
+      if (process != 0 && pg_atomic_read_u32(&waiter.database) == MyDatabaseId &&
+          waits_for_these(&waiter))
+        SetLatch(&ProcGlobal->allProcs[process - 1].procLatch);
+    }
+  forget_ends();
+}
+
+void forget_ends() {
+  if (ends.all) memset(&ends, 0, sizeof(ends));
+}
+
+bool enter_end_waiting() {
+  SharedState* all = shared();
+  auto process = static_cast<uint32>(own_proc_number()) + 1;
+  for (int i = 0; all && !own_place && i < kEndWaiters; i++) {
+    EndWaiter* place = &all->end_waiters[i];
+    uint32 owner = 0;
+    if (pg_atomic_compare_exchange_u32(&place->process, &owner, process)) own_place = place;
+  }
+  if (!own_place) return false;
+  pg_atomic_write_u32(&own_place->database, MyDatabaseId);
+  pg_atomic_fetch_add_u32(&all->end_waiting, 1);
+  return true;
+}
+
+bool await_ends(const int64* job_ids, int count) {
+  if (!own_place) return false;
+  bool is_changed = false;
+  for (int i = 0; i < kAwaitedIds; i++) {
+    uint64 id = count > kAwaitedIds ? kEveryId
+                : i < count         ? static_cast<uint64>(job_ids[i])
+                                    : kNoId;
+    is_changed |= pg_atomic_exchange_u64(&own_place->ids[i], id) != id;
+  }
+  pg_memory_barrier();  // before the snapshot of the look that follows
+  return is_changed;
+}
+
+void leave_end_waiting() {
+  if (!own_place) return;
+  for (pg_atomic_uint64& id : own_place->ids) pg_atomic_write_u64(&id, kNoId);
+  pg_atomic_fetch_sub_u32(&shared()->end_waiting, 1);
+  pg_atomic_write_u32(&own_place->process, 0);
+  own_place = nullptr;
+}
+
+}  // namespace pulse
+
+// pulse_internal.note_end(job_id): this transaction ends a job that does not run.
+PULSE_FUNCTION(pulse_note_end) {
+  pulse::note_ended_job(PG_GETARG_INT64(0));
+  PG_RETURN_BOOL(true);
+}

@@ -1,0 +1,146 @@
+// CALL pulse.wait_for_end(job_ids, max_wait, any_of, ended): see sql/results.sql for the contract.
+#include "server/postgres.hpp"
+
+#include "access/catalog.hpp"
+#include "access/index_lookup.hpp"
+#include "server/clocks.hpp"
+#include "server/errors.hpp"
+#include "server/shared_memory.hpp"
+#include "wake/end_waiters.hpp"
+#include "wake/session_wait.hpp"
+
+extern "C" {
+#include "access/twophase.h"
+#include "catalog/pg_proc.h"
+}
+
+namespace pulse {
+namespace {
+
+// The jobs of a call: the first `open` ids have not ended as far as this session has seen.
+struct AwaitedJobs {
+  int64* ids;
+  int count;
+  int open;
+  bool any_of;
+  bool is_unsettled;  // a transaction that adds one of them has not ended
+
+  bool is_met() const { return any_of && count > 0 ? open < count : open == 0; }
+};
+
+void swap_ids(AwaitedJobs* jobs, int a, int b) {
+  int64 id = jobs->ids[a];
+  jobs->ids[a] = jobs->ids[b];
+  jobs->ids[b] = id;
+}
+
+// Moves open jobs without a row behind the open ones. Rows of other transactions in progress count:
+// a job that is being added has not ended, and one that is being deleted may stay.
+void sort_out_ended(AwaitedJobs* jobs, IndexLookup* rows, const SnapshotData& dirty, bool all) {
+  jobs->is_unsettled = false;
+  for (int i = jobs->open - 1; i >= 0; i--) {
+    CHECK_FOR_INTERRUPTS();
+    if (!find_id(rows, jobs->ids[i])) {
+      swap_ids(jobs, i, --jobs->open);
+      continue;
+    }
+    jobs->is_unsettled |= TransactionIdIsValid(dirty.xmin);
+    if (!all) return;
+  }
+}
+
+// A look that sees uncommitted rows can miss one that moves meanwhile, and retry_job makes a job
+// live again. So a snapshot has the last word.
+void take_back_live(AwaitedJobs* jobs, Relation table) {
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  IndexLookup rows;
+  open_index_lookup(&rows, table, catalog()->job_key, snapshot);
+  for (int i = jobs->open; i < jobs->count; i++) {
+    CHECK_FOR_INTERRUPTS();
+    if (find_id(&rows, jobs->ids[i])) swap_ids(jobs, i, jobs->open++);
+  }
+  close_index_lookup(&rows);
+  UnregisterSnapshot(snapshot);
+}
+
+// Who waits for all jobs looks at one that is open, until none is left; `all` looks at each.
+void look(AwaitedJobs* jobs, bool all) {
+  Relation table = table_open(catalog()->job, AccessShareLock);
+  SnapshotData dirty;
+  InitDirtySnapshot(dirty);
+  IndexLookup rows;
+  open_index_lookup(&rows, table, catalog()->job_key, &dirty);
+  sort_out_ended(jobs, &rows, dirty, all);
+  // Under the lock that the lookup holds: waiting for a lock could take the wake-up of an end.
+  if (all || jobs->open == 0) take_back_live(jobs, table);
+  close_index_lookup(&rows);
+  table_close(table, AccessShareLock);
+}
+
+bool await(const AwaitedJobs& jobs) {
+  return jobs.any_of ? await_ends(jobs.ids, jobs.open)
+                     : await_ends(&jobs.ids[jobs.open - 1], Min(jobs.open, 1));
+}
+
+// No commit tells of COMMIT PREPARED, nor of the end of an add that is undone.
+bool must_poll(const AwaitedJobs& jobs, bool is_entered) {
+  return !is_entered || jobs.is_unsettled || max_prepared_xacts > 0;
+}
+
+void wait_for_ends(AwaitedJobs* jobs, int64 wait_us) {
+  int64 end = monotonic_us() + wait_us;
+  bool is_entered = enter_end_waiting();
+  (void)await(*jobs);
+  for (;;) {
+    int64 left_us = end - monotonic_us();
+    look(jobs, jobs->any_of || left_us <= 0);
+    if (jobs->is_met() || left_us <= 0) break;
+    if (await(*jobs)) continue;
+    drop_snapshot();
+    sleep_for(must_poll(*jobs, is_entered) ? Min(left_us, poll_interval_us()) : left_us);
+  }
+  leave_end_waiting();
+}
+
+// pulse_internal.awaited_ids(job_ids), found without a right of the caller to that schema.
+Oid checks() {
+  Oid types[] = {INT8ARRAYOID};
+  return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum("awaited_ids"),
+                         PointerGetDatum(buildoidvector(types, lengthof(types))),
+                         ObjectIdGetDatum(get_namespace_oid("pulse_internal", false)));
+}
+
+// Copies the ids, without duplicates, to memory that outlives transactions.
+AwaitedJobs read_jobs(FunctionCallInfo fcinfo) {
+  ArrayType* array = DatumGetArrayTypeP(OidFunctionCall1(checks(), PG_GETARG_DATUM(0)));
+  int count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+  auto* ids = static_cast<int64*>(MemoryContextAlloc(PortalContext, sizeof(int64) * (count + 1)));
+  memcpy(ids, ARR_DATA_PTR(array), sizeof(int64) * count);
+  return {ids, count, count, PG_GETARG_BOOL(2), false};
+}
+
+Datum ended_row(FunctionCallInfo fcinfo, const AwaitedJobs& jobs) {
+  TupleDesc shape;
+  if (get_call_result_type(fcinfo, nullptr, &shape) != TYPEFUNC_COMPOSITE)
+    elog(ERROR, "return type must be a row type");
+  Datum values[] = {Int32GetDatum(jobs.count - jobs.open)};
+  bool nulls[] = {false};
+  return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(shape), values, nulls));
+}
+
+}  // namespace
+}  // namespace pulse
+
+PULSE_FUNCTION(pulse_wait_for_end) {
+  pulse::require_no_transaction_block(fcinfo, "wait_for_end");
+  PreventCommandDuringRecovery("wait_for_end");
+  if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+    ereport(ERROR,
+            (errcode(pulse::kOutOfRange), errmsg("job_ids, max_wait and any_of must not be null"),
+             errhint("Use the ids that add_job() or add_jobs() returned.")));
+  int64 wait_us = pulse::checked_max_wait_us(PG_GETARG_INTERVAL_P(1));
+  pulse::AwaitedJobs jobs = pulse::read_jobs(fcinfo);
+  pulse::drop_snapshot();
+  pulse::wait_for_ends(&jobs, wait_us);
+  PG_RETURN_DATUM(pulse::ended_row(fcinfo, jobs));
+}

@@ -1,0 +1,58 @@
+-- Callers: sessions that wait for the end of jobs, and read how they ended. A transaction notes the
+-- jobs that it ends, for the commit to wake those sessions: see extension/wake/end_waiters.hpp.
+
+CREATE OR REPLACE FUNCTION pulse_internal.note_end(job_id bigint) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_end';
+COMMENT ON FUNCTION pulse_internal.note_end(bigint) IS
+  'Makes the commit of this transaction wake the sessions that wait for the end of this job.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.awaited_ids(job_ids bigint[]) RETURNS bigint[]
+  LANGUAGE plpgsql STABLE STRICT SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  most CONSTANT int := 10000;
+  unknown bigint;
+BEGIN
+  IF array_ndims(job_ids) > 1 OR cardinality(job_ids) > most
+     OR array_position(job_ids, NULL) IS NOT NULL THEN
+    RAISE EXCEPTION 'job_ids must be a flat array of at most % ids, without nulls', most USING
+      ERRCODE = 'PU004', HINT = 'Use the ids that add_job() or add_jobs() returned.';
+  END IF;
+  SELECT min(i) INTO unknown FROM unnest(job_ids) AS i, pulse.job_id_seq AS s
+   WHERE i < 1 OR i > s.last_value OR NOT s.is_called;
+  IF unknown IS NOT NULL THEN
+    RAISE EXCEPTION 'job % was never added', unknown USING
+      ERRCODE = 'PU005', HINT = 'Use an id that add_job() or add_jobs() returned.';
+  END IF;
+  RETURN ARRAY(SELECT DISTINCT i FROM unnest(job_ids) AS i ORDER BY i);
+END $$;
+COMMENT ON FUNCTION pulse_internal.awaited_ids(bigint[]) IS
+  'Returns the ids of a wait_for_end call, each once. Raises PU004 for an array that it does not '
+  'take, PU005 for an id never given out.';
+
+-- Neither SECURITY DEFINER nor SET: either would make the call atomic and pin a snapshot.
+CREATE OR REPLACE PROCEDURE pulse.wait_for_end(
+    job_ids bigint[], max_wait interval = '30 s', any_of boolean = false, INOUT ended int = NULL)
+  LANGUAGE c AS 'MODULE_PATHNAME', 'pulse_wait_for_end';
+COMMENT ON PROCEDURE pulse.wait_for_end(bigint[], interval, boolean, int) IS
+  'Returns when all of these jobs have ended, with any_of => true when one has, or after max_wait '
+  '(at most 1 day). ended: how many have ended, in whatever way; a job without a row has, unless '
+  'a transaction in progress adds it. Holds no snapshot and no transaction id while it waits. '
+  'Raises PU004 for a value out of range and for more than 10,000 ids, PU005 for an id never '
+  'given out, PU006 inside a transaction block, 25006 on a standby.';
+
+CREATE OR REPLACE FUNCTION pulse.ended(job_ids bigint[])
+  RETURNS TABLE (id bigint, state pulse.finished_state, result json, last_error text,
+                 finished_at timestamptz)
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  PERFORM pulse_internal.refuse_standby('ended()');
+  RETURN QUERY
+  SELECT f.id, f.state, f.result, f.last_error, f.finished_at
+    FROM pulse.finished_job AS f WHERE f.id = ANY (job_ids) ORDER BY f.id;
+END $$;
+COMMENT ON FUNCTION pulse.ended(bigint[]) IS
+  'Returns how those of these jobs ended that have ended and are kept, in the order of their ids. '
+  'Completed jobs are kept where keep_completed says so, of the task or the server; all others as '
+  'long as pulse.keep_failed says. Raises 25006 on a standby.';
