@@ -73,8 +73,7 @@ BEGIN
   IF job.state = 'ready' THEN
     RETURN NEXT pulse_internal.explained('queue', 'behind', format(
       'Queue %L gives its place to better jobs: %s.', job.queue_name,
-      coalesce(nullif(pulse_internal.names_of(opened), ''), 'locked ones')),
-      NULL, opened[1 : 100]);
+      pulse_internal.names_of(opened)), NULL, opened[1 : 100]);
   ELSIF places.paused THEN
     RETURN NEXT pulse_internal.explained('queue', 'paused', format('Queue %L is paused.',
                                           job.queue_name));

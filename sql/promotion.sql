@@ -79,14 +79,16 @@ BEGIN
            OR pulse_internal.locked_by(worst.id) IS NOT NULL THEN
           RETURN;
         END IF;
-        parked := parked || worst.id;
-        taken := taken - 1;
-        left_open := left_open - 1;
-        SELECT * INTO worst FROM pulse.job AS j WHERE j.id = places.open_ids[left_open];
       END IF;
       IF waiting.xmax = '0' OR pulse_internal.locked_by(waiting.id) IS NULL THEN
         opened := opened || waiting.id;
-        taken := taken + 1;
+        IF taken >= places.concurrency THEN
+          parked := parked || worst.id;
+          left_open := left_open - 1;
+          SELECT * INTO worst FROM pulse.job AS j WHERE j.id = places.open_ids[left_open];
+        ELSE
+          taken := taken + 1;
+        END IF;
       END IF;
       IF waiting.id = wanted THEN
         RETURN;
@@ -132,8 +134,7 @@ BEGIN
               LIMIT coalesce(q.concurrency, 1)) AS t) AS taken
    CROSS JOIN LATERAL pulse_internal.promotion_of(w.queue_name) AS p
    WHERE NOT coalesce(q.paused, false) AND taken.running < coalesce(q.concurrency, 1)
-     -- A better job whose row is locked makes room that it does not take.
-     AND (p.opened <> '{}' OR p.parked <> '{}')
+     AND p.opened <> '{}'
    LIMIT 32;  -- as many marks as one claim takes
 END $$;
 COMMENT ON FUNCTION pulse_internal.next_promotions(int) IS

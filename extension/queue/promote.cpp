@@ -122,6 +122,17 @@ bool open_parked_job(JobTable* table, OrderedScan* parked) {
   return true;
 }
 
+// Opens the parked job in place of the queue's worst open one. A lock on either row leaves both as
+// they are. False when a claim is taking the open one.
+bool swap_worst(JobTable* table, Queue* queue, OrderedScan* parked) {
+  const OpenJob& worst = queue->open[queue->open_count - 1];
+  if (!try_lock_row(table, worst.tid)) return false;
+  if (!open_parked_job(table, parked)) return true;
+  queue->open_count--;
+  if (!change_state(table, worst.tid, catalog()->state_parked)) elog(ERROR, "lost a row lock");
+  return true;
+}
+
 // Whether the parked job may be opened: where all slots are taken, in place of a worse open job.
 bool may_open(const Queue& queue, const OrderedScan& parked) {
   if (queue.taken != queue.concurrency) return queue.taken < queue.concurrency;
@@ -159,15 +170,12 @@ void open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
       break;
     }
     if (queue->taken >= queue->concurrency) {
-      // Each swap opens a better job than it parks, so the loop ends.
-      const OpenJob& worst = queue->open[--queue->open_count];
-      if (!change_state(table, worst.tid, catalog()->state_parked)) {
+      if (!swap_worst(table, queue, &parked)) {
         return_queue_mark(queue->slot);
         break;
       }
-      queue->taken--;
-    }
-    if (open_parked_job(table, &parked)) {
+      budget->room--;
+    } else if (open_parked_job(table, &parked)) {
       queue->taken++;
       budget->room--;
     }
