@@ -77,12 +77,16 @@ BEGIN
     recovered    = NULL,
     checkpoint   = NULL,
     scheduled_for = NULL,
+    start_by     = (SELECT CASE WHEN mode = 'preserve_run_at' AND older.attempts = 0
+                             THEN older.run_at ELSE spec.run_at END + t.expires_after
+                      FROM pulse.task AS t WHERE t.identifier = spec.identifier),
     revision     = j.revision + 1,
     updated_at   = pulse_internal.transaction_now()
   WHERE j.id = older.id
   RETURNING j.* INTO replaced;
   PERFORM pulse_internal.note_queue(older.queue_name);
   PERFORM pulse_internal.note_job(replaced.identifier, replaced.queue_name, replaced.run_at);
+  PERFORM pulse_internal.note_sweep_due(replaced.start_by);
   RETURN replaced;
 END $$;
 COMMENT ON FUNCTION pulse_internal.replace_job(pulse.job, pulse.job_spec, text) IS

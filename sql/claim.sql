@@ -81,7 +81,8 @@ BEGIN
   IF job.state = 'parked' THEN
     RETURN 'parked';
   ELSIF job.state = 'ready' THEN
-    RETURN CASE WHEN job.run_at > pulse.now() THEN 'future' END;
+    RETURN CASE WHEN job.start_by < pulse.now() THEN 'expired'
+                WHEN job.run_at > pulse.now() THEN 'future' END;
   END IF;
   SELECT * INTO owner FROM pulse.heartbeat AS h WHERE h.worker_id = job.worker_id;
   IF owner.worker_id IS NULL THEN
@@ -94,8 +95,8 @@ BEGIN
                    AND pulse_internal.is_killed(job.identifier) THEN 'running' END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.unclaimable_reason(pulse.job) IS
-  'Returns why no worker may claim a job: parked, future or running (its owner lives); NULL for a '
-  'job that a worker may claim.';
+  'Returns why no worker may claim a job: parked, expired, future or running (its owner lives); '
+  'NULL for a job that a worker may claim.';
 
 -- A worker that acknowledges a message for the reason "running" must not do so for a job that only
 -- a lock keeps from it.

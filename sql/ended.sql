@@ -27,11 +27,11 @@ CREATE OR REPLACE VIEW pulse.ended_jobs AS
          f.crashes, f.worker_id, f.created_at, f.run_at, f.claimed_at, f.finished_at
     FROM pulse.finished_job AS f WHERE f.state <> 'completed';
 COMMENT ON VIEW pulse.ended_jobs IS
-  'Failed, quarantined and cancelled jobs that are kept. Operators read their payloads and errors '
+  'Jobs that ended without completing and are kept. Operators read their payloads and errors '
   'in pulse.finished_job.';
 COMMENT ON COLUMN pulse.ended_jobs.id IS 'Id of the job';
 COMMENT ON COLUMN pulse.ended_jobs.identifier IS 'Task of the job';
-COMMENT ON COLUMN pulse.ended_jobs.state IS 'failed, quarantined or cancelled';
+COMMENT ON COLUMN pulse.ended_jobs.state IS 'failed, quarantined, cancelled or expired';
 COMMENT ON COLUMN pulse.ended_jobs.crashes IS 'Attempts that ended with the loss of their worker';
 COMMENT ON COLUMN pulse.ended_jobs.worker_id IS 'Worker of the last attempt; NULL if it never ran';
 COMMENT ON COLUMN pulse.ended_jobs.queue_name IS 'Named queue; NULL without one';
@@ -50,12 +50,12 @@ CREATE OR REPLACE VIEW pulse.ended_by_hour AS
     FROM pulse.finished_job AS f WHERE f.state <> 'completed'
    GROUP BY 1, 2, 3;
 COMMENT ON VIEW pulse.ended_by_hour IS
-  'Failed, quarantined and cancelled jobs that are kept, counted by hour of their end and by task. '
+  'Jobs that ended without completing and are kept, counted by hour of their end and by task. '
   'A condition on hour reads only the jobs of these hours.';
 COMMENT ON COLUMN pulse.ended_by_hour.hour IS
   'Begin of the hour, in the time zone of the session';
 COMMENT ON COLUMN pulse.ended_by_hour.identifier IS 'Task of the jobs';
-COMMENT ON COLUMN pulse.ended_by_hour.state IS 'failed, quarantined or cancelled';
+COMMENT ON COLUMN pulse.ended_by_hour.state IS 'failed, quarantined, cancelled or expired';
 COMMENT ON COLUMN pulse.ended_by_hour.jobs IS 'How many jobs ended so in this hour';
 COMMENT ON COLUMN pulse.ended_by_hour.last_finished_at IS 'When the last of these jobs ended';
 

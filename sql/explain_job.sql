@@ -117,11 +117,16 @@ CREATE OR REPLACE FUNCTION pulse_internal.explain_waiting(job pulse.job)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 3 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   is_due boolean := job.run_at <= pulse.now();
+  is_expired boolean := coalesce(job.start_by < pulse.now(), false);
   passes boolean := true;
   promotion record;
 BEGIN
   RETURN QUERY SELECT * FROM pulse_internal.explain_closed();
   RETURN QUERY SELECT * FROM pulse_internal.explain_lock(job.id);
+  IF is_expired THEN
+    RETURN NEXT pulse_internal.explained('job', 'expired', format(
+      'No claim took it by %s; the next sweep ends it.', job.start_by));
+  END IF;
   IF NOT is_due THEN
     RETURN NEXT pulse_internal.explained('job', 'future', format('It is due at %s.', job.run_at),
       job.run_at);
@@ -137,7 +142,7 @@ BEGIN
   END IF;
   RETURN QUERY SELECT * FROM pulse_internal.explain_fleet(job.identifier, job.flags,
     pulse_internal.is_suspect(job.crashes, pulse_internal.most_crashes(job.identifier)));
-  IF is_due AND passes THEN
+  IF is_due AND passes AND NOT is_expired THEN
     RETURN QUERY SELECT * FROM pulse_internal.explain_line(job);
   END IF;
 END $$;

@@ -32,8 +32,8 @@ BEGIN
      FOR UPDATE SKIP LOCKED;
   PERFORM pulse_internal.report_skipped(
     (SELECT array_agg(f.id ORDER BY f.id) FROM pulse.finished_job AS f
-      WHERE f.id = ANY (job_ids) AND f.state IN ('quarantined', 'cancelled')),
-    'quarantined or cancelled', 'retry_job lets one run again.');
+      WHERE f.id = ANY (job_ids) AND f.state NOT IN ('completed', 'failed')),
+    'quarantined, cancelled or expired', 'retry_job lets one run again.');
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_failed(bigint[]) IS
   'Locks the failed jobs among these in id order, without waiting, and returns them; a notice '
@@ -102,7 +102,8 @@ BEGIN
        scheduled_for)
     SELECT e.id, e.identifier, e.payload, e.queue_name, e.priority, e.run_at, how, e.attempts,
            e.max_attempts, CASE WHEN how <> 'completed' THEN e.crashes ELSE 0 END, e.job_key,
-           e.flags, e.checkpoint, coalesce(error, e.last_error), e.revision, e.created_at,
+           e.flags, e.checkpoint, coalesce(error, CASE how::text WHEN 'expired'
+             THEN 'not started by ' || e.start_by END, e.last_error), e.revision, e.created_at,
            pulse.now(), e.scheduled_for
       FROM ended AS e WHERE how <> 'completed' OR pulse_internal.keeps_completed(e.identifier)
   )

@@ -46,7 +46,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.prune_failed(before timestamptz, max_c
   SELECT count(*)::int FROM gone;
 $$;
 COMMENT ON FUNCTION pulse_internal.prune_failed(timestamptz, int) IS
-  'Deletes at most max_count failed, quarantined and cancelled jobs that ended before this time; '
+  'Deletes at most max_count jobs that ended before this time and did not complete; '
   'returns how many.';
 
 -- Completed jobs have a retention per task, so each task is pruned by itself. In one order of age,

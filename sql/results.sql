@@ -7,8 +7,7 @@ COMMENT ON FUNCTION pulse_internal.note_end(bigint) IS
   'Makes the commit of this transaction wake the sessions that wait for the end of this job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.awaited_ids(job_ids bigint[]) RETURNS bigint[]
-  LANGUAGE plpgsql STABLE STRICT SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   most CONSTANT int := 10000;
   unknown bigint;

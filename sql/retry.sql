@@ -88,7 +88,7 @@ BEGIN
   RETURN pulse_internal.revive(ended);
 END $$;
 COMMENT ON FUNCTION pulse.retry_job(bigint) IS
-  'Makes a failed, quarantined or cancelled job live again, due at once, with its id, its '
+  'Makes a job that ended without completing live again, due at once, with its id, its '
   'checkpoint and all its attempts, and returns it. A job that is still live is returned as it '
   'is, with a notice. Raises PU005 for an unknown job, PU010 for a completed one and while '
   'another live job has its key.';

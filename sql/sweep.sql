@@ -236,6 +236,8 @@ BEGIN
     PERFORM pulse_internal.reconcile_queues(0, ends);
   END IF;
   PERFORM pulse_internal.settle_schedules(ends);
+  result.jobs_failed := result.jobs_failed
+    + pulse_internal.expire_jobs(pulse_internal.room(result, max_jobs), ends);
   FOR round IN 1..8 LOOP
     EXIT WHEN NOT pulse_internal.promote_marked(32) OR clock_timestamp() >= ends;
   END LOOP;

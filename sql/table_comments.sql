@@ -128,7 +128,7 @@ COMMENT ON COLUMN pulse.claim_batch.token IS 'The claim of these jobs';
 COMMENT ON COLUMN pulse.claim_batch.job_ids IS 'The jobs that were claimed together';
 
 COMMENT ON TABLE pulse.finished_job IS
-  'Jobs that ended and are kept: failed, quarantined and cancelled ones, and completed ones where '
+  'Jobs that ended and are kept: all that did not complete, and completed ones where '
   'keep_completed asks for it.';
 COMMENT ON COLUMN pulse.finished_job.worker_id IS
   'Owner of the last attempt; NULL if the job ended while it waited';
@@ -141,7 +141,8 @@ COMMENT ON COLUMN pulse.finished_job.payload IS 'What the producer gave';
 COMMENT ON COLUMN pulse.finished_job.queue_name IS 'Named queue; NULL without one';
 COMMENT ON COLUMN pulse.finished_job.priority IS 'A lower number was claimed first';
 COMMENT ON COLUMN pulse.finished_job.run_at IS 'Time at which the last attempt was due';
-COMMENT ON COLUMN pulse.finished_job.state IS 'completed, failed, quarantined or cancelled';
+COMMENT ON COLUMN pulse.finished_job.state IS
+  'completed, failed, quarantined, cancelled or expired';
 COMMENT ON COLUMN pulse.finished_job.attempts IS 'Attempts consumed';
 COMMENT ON COLUMN pulse.finished_job.max_attempts IS 'Attempts that the job had in all';
 COMMENT ON COLUMN pulse.finished_job.crashes IS
@@ -267,6 +268,8 @@ COMMENT ON COLUMN pulse.task.on_unreachable IS
 COMMENT ON COLUMN pulse.task.handler IS
   'Full name of the function that runs the task; text, because pg_upgrade refuses a column of '
   'regprocedure';
+COMMENT ON COLUMN pulse.task.expires_after IS
+  'How long after its run_at a new job may be claimed for the first time; NULL means always';
 COMMENT ON COLUMN pulse.task.identifier IS 'Name of the task';
 COMMENT ON COLUMN pulse.task.created_at IS 'When the task got settings';
 COMMENT ON COLUMN pulse.task.updated_at IS 'When the settings last changed';
@@ -291,6 +294,9 @@ COMMENT ON COLUMN pulse.installation_witness.installation_id IS 'Id of the insta
 
 COMMENT ON COLUMN pulse.job.scheduled_for IS
   'Due time of the schedule that added the job; NULL for another job';
+COMMENT ON COLUMN pulse.job.start_by IS
+  'The first claim must come by then, or the job expires; NULL means never, as for each job that '
+  'was claimed';
 COMMENT ON COLUMN pulse.finished_job.scheduled_for IS
   'Due time of the schedule that added the job; NULL for another job';
 

@@ -55,7 +55,8 @@ CREATE TABLE pulse.job (
   index_lane          "char" NOT NULL GENERATED ALWAYS AS
     (CASE WHEN state = 'parked' THEN 'p' WHEN state = 'running' AND NOT in_place THEN 'h'
           ELSE 'o' END) STORED,
-  scheduled_for       timestamptz
+  scheduled_for       timestamptz,
+  start_by            timestamptz
 ) WITH (
   autovacuum_vacuum_scale_factor = 0.01,
   autovacuum_vacuum_threshold = 5000,
@@ -88,6 +89,10 @@ CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND index_lane <> 'h';
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND index_lane = 'h';
+
+-- Sweeps end the jobs that no claim took in time. A claim empties the column, so the index has only
+-- jobs that may still expire.
+CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL;
 
 -- The owners of jobs claimed in place. A row is deleted when its last job has ended, or when a
 -- heartbeat of its worker indexes the jobs that still run.
@@ -230,7 +235,8 @@ CREATE TABLE pulse.task (
   on_unreachable text,
   handler        text,
   created_at     timestamptz NOT NULL DEFAULT pg_catalog.now(),
-  updated_at     timestamptz NOT NULL DEFAULT pg_catalog.now()
+  updated_at     timestamptz NOT NULL DEFAULT pg_catalog.now(),
+  expires_after  interval
 );
 
 CREATE TABLE pulse.schedule (

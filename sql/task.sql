@@ -66,7 +66,8 @@ CREATE OR REPLACE FUNCTION pulse.set_task(
     keep_completed interval = NULL,
     max_crashes int = NULL,
     on_unreachable text = NULL,
-    handler regprocedure = NULL)
+    handler regprocedure = NULL,
+    expires_after interval = NULL)
   RETURNS pulse.task
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
@@ -80,18 +81,19 @@ BEGIN
   PERFORM pulse_internal.check_duration('backoff_base', set_task.backoff_base, interval '0');
   PERFORM pulse_internal.check_duration('backoff_cap', set_task.backoff_cap, interval '0');
   PERFORM pulse_internal.check_duration('keep_completed', set_task.keep_completed, interval '0');
+  PERFORM pulse_internal.check_duration('expires_after', set_task.expires_after, interval '1 ms');
   PERFORM pulse_internal.check_task_settings(
     set_task.backoff, set_task.jitter, set_task.max_crashes, set_task.on_unreachable);
   PERFORM pulse_internal.check_handler(set_task.handler);
   INSERT INTO pulse.task AS t
     (identifier, max_attempts, timeout, stall_timeout, backoff, backoff_base, backoff_cap, jitter,
-     keep_completed, max_crashes, on_unreachable, handler, created_at, updated_at)
+     keep_completed, max_crashes, on_unreachable, handler, expires_after, created_at, updated_at)
   VALUES
     (set_task.identifier, set_task.max_attempts, set_task.timeout, set_task.stall_timeout,
      set_task.backoff, set_task.backoff_base, set_task.backoff_cap, set_task.jitter,
      set_task.keep_completed, set_task.max_crashes, set_task.on_unreachable,
-     (pg_identify_object('pg_proc'::regclass, set_task.handler, 0)).identity, pulse.now(),
-     pulse.now())
+     (pg_identify_object('pg_proc'::regclass, set_task.handler, 0)).identity,
+     set_task.expires_after, pulse.now(), pulse.now())
   ON CONFLICT ON CONSTRAINT task_pkey DO UPDATE SET
     max_attempts   = coalesce(excluded.max_attempts, t.max_attempts),
     timeout        = coalesce(excluded.timeout, t.timeout),
@@ -104,12 +106,13 @@ BEGIN
     max_crashes    = coalesce(excluded.max_crashes, t.max_crashes),
     on_unreachable = coalesce(excluded.on_unreachable, t.on_unreachable),
     handler        = coalesce(excluded.handler, t.handler),
+    expires_after  = coalesce(excluded.expires_after, t.expires_after),
     updated_at     = pulse.now()
   RETURNING t.* INTO stored;
   RETURN stored;
 END $$;
 COMMENT ON FUNCTION pulse.set_task(text, int, interval, interval, text, interval, interval, float8,
-                                   interval, int, text, regprocedure) IS
+                                   interval, int, text, regprocedure, interval) IS
   'Stores settings of a task and returns them all; NULL leaves a setting as it is. The table '
   'pulse.task describes each setting. Raises PU004 for a value out of range and for a handler '
   'that cannot take a job.';

@@ -3,7 +3,8 @@
 
 CREATE TYPE pulse.job_state AS ENUM ('ready', 'parked', 'running');
 
-CREATE TYPE pulse.finished_state AS ENUM ('completed', 'failed', 'quarantined', 'cancelled');
+CREATE TYPE pulse.finished_state AS ENUM (
+  'completed', 'failed', 'quarantined', 'cancelled', 'expired');
 
 CREATE TYPE pulse.job_spec AS (
   identifier   text,

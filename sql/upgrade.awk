@@ -6,7 +6,8 @@
 # A function or view of the old version keeps its CREATE OR REPLACE, so users' grants on it stay. A
 # new one gets a plain CREATE, because OR REPLACE would adopt an object that another role planted on
 # a server before 14.5. The delta drops each old one that the new version lacks, or whose arguments
-# change, and renames each that only has another name.
+# change, and renames each that only has another name. What the delta creates is replaced: so a
+# function with more arguments takes over the grants of the one that the delta drops.
 
 function fail(place, what) {
     print place ": " what > "/dev/stderr"
@@ -41,7 +42,7 @@ function put_object(    id) {
     read_header()
     id = identity(header)
     current[id] = 1
-    if (!(id in old || name_of(id) in exists) || name_of(id) in dropped) {
+    if (!(id in made) && (!(id in old || name_of(id) in exists) || name_of(id) in dropped)) {
         sub(/ OR REPLACE/, "", header)
     }
     print header
@@ -60,7 +61,10 @@ FNR == 1 && (role == "print" || role == "functions") {
     read_header()
     if (role == "old") old[identity(header)] = 1
     if (role == "structure") current[identity(header)] = 1
-    if (role == "print") print header
+    if (role == "print") {
+        made[identity(header)] = 1
+        print header
+    }
     next
 }
 role == "print" && /^DROP (FUNCTION|PROCEDURE|VIEW) / {

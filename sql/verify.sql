@@ -26,6 +26,9 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p2 AS
   SELECT 'P2', j.id, 'running without a worker'
     FROM pulse.job AS j WHERE j.state = 'running' AND j.worker_id IS NULL
   UNION ALL
+  SELECT 'P2', j.id, 'running although it may still expire'
+    FROM pulse.job AS j WHERE j.state = 'running' AND j.start_by IS NOT NULL
+  UNION ALL
   SELECT 'P2', j.id, 'waiting with a token'
     FROM pulse.job AS j WHERE j.state <> 'running' AND j.token IS NOT NULL
   UNION ALL

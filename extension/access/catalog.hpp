@@ -19,6 +19,7 @@ struct Catalog {
   Oid job_open_idx;
   Oid job_waiting_key_idx;
   Oid job_running_key_idx;
+  Oid job_start_by_idx;
   bool has_index_lanes;  // since 0.2.0, as is pulse_internal; without it the next two are invalid
   Oid claim_batch;
   Oid claim_batch_idx;
@@ -48,7 +49,7 @@ struct Catalog {
 };
 
 // The number of indexes of pulse.job above.
-constexpr int kJobIndexes = 8;
+constexpr int kJobIndexes = 9;
 
 // Raises when the extension is not installed here.
 const Catalog* catalog();

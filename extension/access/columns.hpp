@@ -41,6 +41,7 @@ enum JobColumn : AttrNumber {
   kJobRunningWorkerId,
   kJobIndexLane,
   kJobScheduledFor,
+  kJobStartBy,
 };
 
 // pulse.claim_batch
@@ -102,6 +103,7 @@ enum TaskColumn : AttrNumber {
   kTaskHandler,
   kTaskCreatedAt,
   kTaskUpdatedAt,
+  kTaskExpiresAfter,  // since 0.2.0
 };
 
 // pulse.attempt

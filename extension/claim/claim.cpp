@@ -65,10 +65,12 @@ void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task) {
   tuplestore_putvalues(claim->results->setResult, claim->results->setDesc, values, nulls);
 }
 
-// Two kinds of jobs are not claimed in place. The indexes on keys tell running jobs from waiting
-// ones, and a job with crashes may run isolated, so it is indexed from the start.
+// Three kinds of jobs are not claimed in place. The indexes on keys tell running jobs from waiting
+// ones, that of jobs which may expire has no running one, and a job with crashes may run isolated,
+// so it is indexed from the start.
 bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
-  return claim->stays_in_place && slot_attisnull(row, kJobKey) && int2_of(row, kJobCrashes) == 0;
+  return claim->stays_in_place && slot_attisnull(row, kJobKey) && int2_of(row, kJobCrashes) == 0 &&
+         !has_start_by(row);
 }
 
 // False when the claim leaves the job to other claims. At a job that must start the claim ends:

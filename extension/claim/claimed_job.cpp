@@ -65,6 +65,7 @@ void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place
   change.clear(kJobStage);
   change.clear(kJobProgress);
   change.clear(kJobMessage);
+  if (has_start_by(table->locked)) change.clear(kJobStartBy);
   update_locked_row(table, &change);
 }
 

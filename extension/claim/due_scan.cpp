@@ -1,5 +1,6 @@
 #include "claim/due_scan.hpp"
 
+#include "job/job_table.hpp"
 #include "server/clocks.hpp"
 #include "server/settings.hpp"
 #include "wake/pending_wakes.hpp"
@@ -191,9 +192,15 @@ bool next_visible_row(DueScan* scan) {
 
 // --- rows ---------------------------------------------------------------------------------------
 
+// A job that no claim took in time; the next sweep ends it, so no claim looks at it again.
+bool is_expired(const DueScan* scan) {
+  return has_start_by(scan->slot) &&
+         DatumGetTimestampTz(value_of(scan->slot, kJobStartBy)) < scan->now;
+}
+
 bool find_due_row(DueScan* scan) {
   while (next_visible_row(scan)) {
-    if (!read_ordered_row(scan)) {
+    if (!read_ordered_row(scan) || is_expired(scan)) {
       pass_entry(scan);
       continue;
     }

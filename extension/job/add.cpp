@@ -72,20 +72,21 @@ void complete_run_at(RowValue* spec) {
 // The previous job's task, which most of the jobs of one call share.
 struct LastTask {
   Datum identifier;
-  int max_attempts;  // 0: no task yet
+  NewJobSettings settings;  // max_attempts 0: no task yet
 };
 
-int max_attempts_of(Datum identifier, LastTask* last) {
-  if (last->max_attempts == 0 || !datum_image_eq(identifier, last->identifier, false, -1))
-    *last = {identifier, task_max_attempts(identifier)};
-  return last->max_attempts;
+const NewJobSettings& settings_for(Datum identifier, LastTask* last) {
+  if (last->settings.max_attempts == 0 || !datum_image_eq(identifier, last->identifier, false, -1))
+    *last = {identifier, new_job_settings(identifier)};
+  return last->settings;
 }
 
 void complete_numbers(RowValue* spec, LastTask* last) {
   if (!spec->has(kSpecPriority)) spec->set(kSpecPriority, Int32GetDatum(0));
   check_number("priority", DatumGetInt32(spec->value(kSpecPriority)), PG_INT16_MIN, PG_INT16_MAX);
   if (!spec->has(kSpecMaxAttempts))
-    spec->set(kSpecMaxAttempts, Int32GetDatum(max_attempts_of(spec->value(kSpecIdentifier), last)));
+    spec->set(kSpecMaxAttempts,
+              Int32GetDatum(settings_for(spec->value(kSpecIdentifier), last).max_attempts));
   check_number("max_attempts", DatumGetInt32(spec->value(kSpecMaxAttempts)), 1, PG_INT16_MAX);
 }
 
@@ -96,11 +97,6 @@ void check_spec(RowValue* spec, LastTask* last) {
   complete_run_at(spec);
   complete_numbers(spec, last);
   normalize_flags(spec);
-}
-
-void check_only_spec(RowValue* spec) {
-  LastTask none = {};
-  check_spec(spec, &none);
 }
 
 TupleDesc spec_shape(HeapTupleHeader spec) {
@@ -125,7 +121,17 @@ void start_adding(AddCall* call) {
   call->sequence = get_relname_relid("job_id_seq", catalog()->schema);
 }
 
-HeapTuple form_job(AddCall* call, const RowValue& spec) {
+// A transaction that a sweep is to follow requests it.
+void set_start_by(RowValue* job, const RowValue& spec, LastTask* last) {
+  NewJobSettings settings = settings_for(spec.value(kSpecIdentifier), last);
+  if (!settings.expires) return;
+  Datum start_by = DirectFunctionCall2(timestamptz_pl_interval, spec.value(kSpecRunAt),
+                                       IntervalPGetDatum(&settings.expires_after));
+  job->set(kJobStartBy, start_by);
+  note_sweep(DatumGetTimestampTz(start_by));
+}
+
+HeapTuple form_job(AddCall* call, const RowValue& spec, LastTask* last) {
   RowValue job;
   memset(job.nulls, true, sizeof(job.nulls));
   Datum now = TimestampTzGetDatum(transaction_now());
@@ -148,6 +154,7 @@ HeapTuple form_job(AddCall* call, const RowValue& spec) {
   job.set(kJobUpdatedAt, now);
   job.set(kJobSuperseded, BoolGetDatum(false));
   job.set(kJobInPlace, BoolGetDatum(false));
+  set_start_by(&job, spec, last);
   note_job(DatumGetTextPP(spec.value(kSpecIdentifier)),
            is_parked ? DatumGetTextPP(spec.value(kSpecQueueName)) : nullptr,
            DatumGetTimestampTz(spec.value(kSpecRunAt)));
@@ -155,10 +162,10 @@ HeapTuple form_job(AddCall* call, const RowValue& spec) {
 }
 
 // The caller has checked the specification.
-Datum add_one(const RowValue& spec) {
+Datum add_one(const RowValue& spec, LastTask* last) {
   AddCall call;
   start_adding(&call);
-  Datum stored = store_new_job(&call.jobs, form_job(&call, spec));
+  Datum stored = store_new_job(&call.jobs, form_job(&call, spec, last));
   close_new_jobs(&call.jobs);
   return stored;
 }
@@ -214,7 +221,7 @@ void add_specs(const Specs& specs, AddCall* call, Tuplestorestate* results) {
     RowValue spec;
     read_fields(DatumGetHeapTupleHeader(specs.elements[i]), specs.shape, spec.values, spec.nulls);
     check_spec(&spec, &last);
-    rows[count] = form_job(call, spec);
+    rows[count] = form_job(call, spec, &last);
     bytes += rows[count++]->t_len;
     if (count < kNewJobsAtOnce && bytes < kBatchBytes && i + 1 < specs.count) continue;
     store_new_jobs(&call->jobs, rows, count, results);
@@ -272,7 +279,8 @@ PULSE_FUNCTION(pulse_checked_spec) {
   pulse::RowValue spec;
   TupleDesc shape = pulse::spec_shape(header);
   pulse::read_fields(header, shape, spec.values, spec.nulls);
-  pulse::check_only_spec(&spec);
+  pulse::LastTask last = {};
+  pulse::check_spec(&spec, &last);
   HeapTuple checked = heap_form_tuple(shape, spec.values, spec.nulls);
   ReleaseTupleDesc(shape);
   PG_RETURN_DATUM(HeapTupleGetDatum(checked));
@@ -282,7 +290,8 @@ PULSE_FUNCTION(pulse_checked_spec) {
 PULSE_FUNCTION(pulse_insert_job) {
   pulse::RowValue spec;
   pulse::read_row_value(&spec, PG_GETARG_HEAPTUPLEHEADER(0), "job_spec");
-  PG_RETURN_DATUM(pulse::add_one(spec));
+  pulse::LastTask last = {};
+  PG_RETURN_DATUM(pulse::add_one(spec, &last));
 }
 
 // pulse.add_job(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags,
@@ -293,9 +302,10 @@ PULSE_FUNCTION(pulse_add_job) {
   const char* mode = PG_ARGISNULL(pulse::kSpecColumns)
                          ? "replace"
                          : pulse::mode_named(PG_GETARG_TEXT_PP(pulse::kSpecColumns));
-  pulse::check_only_spec(&spec);
+  pulse::LastTask last = {};
+  pulse::check_spec(&spec, &last);
   PG_RETURN_DATUM(spec.has(pulse::kSpecJobKey) ? pulse::add_keyed(&spec, mode)
-                                               : pulse::add_one(spec));
+                                               : pulse::add_one(spec, &last));
 }
 
 // pulse.add_jobs(specs, job_key_preserve_run_at)

@@ -26,7 +26,7 @@ void store_plain(NewJobs* jobs, HeapTuple* rows, int count) {
 // Replaces each row by the row that the server stored.
 void store_by_statement(NewJobs* jobs, HeapTuple* rows, int count) {
   insert_by_statement(jobs->table, rows, count,
-                      catalog()->has_index_lanes ? kJobIndexLane : kJobSuperseded);
+                      catalog()->has_index_lanes ? kJobStartBy : kJobSuperseded);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ enum JobIndex {
   kParkedDueIndex,
   kOpenIndex,
   kWaitingKeyIndex,
-  kRunningKeyIndex
+  kRunningKeyIndex,
+  kStartByIndex
 };
 
 Oid oid_of_index(int which) {
@@ -28,7 +29,8 @@ Oid oid_of_index(int which) {
                                                        &Catalog::job_parked_due_idx,
                                                        &Catalog::job_open_idx,
                                                        &Catalog::job_waiting_key_idx,
-                                                       &Catalog::job_running_key_idx};
+                                                       &Catalog::job_running_key_idx,
+                                                       &Catalog::job_start_by_idx};
   return catalog()->*kOids[which];
 }
 
@@ -39,13 +41,14 @@ bool is_own_index(Oid index) {
 }
 
 // A bit for each index that has an entry of such a job.
-uint32 indexes_with(char lane, bool has_queue, bool has_key) {
+uint32 indexes_with(char lane, bool has_queue, bool has_key, bool may_expire) {
   uint32 indexes = 1u << kKeyIndex;
   if (lane == kLaneOpen) indexes |= 1u << kClaimIndex;
   if (lane == kLaneRunning) indexes |= 1u << kRunningIndex;
   if (lane == kLaneParked) indexes |= 1u << kParkedIndex | 1u << kParkedDueIndex;
   if (has_queue && lane != kLaneParked) indexes |= 1u << kOpenIndex;
   if (has_key) indexes |= 1u << (lane == kLaneRunning ? kRunningKeyIndex : kWaitingKeyIndex);
+  if (may_expire) indexes |= 1u << kStartByIndex;
   return indexes;
 }
 
@@ -91,6 +94,7 @@ void make_entry(Entry* entry, int which, TupleTableSlot* row) {
     case kParkedIndex: add_queue(entry, row); return add_order(entry, row);
     case kParkedDueIndex: return entry->add(value_of(row, kJobRunAt));
     case kOpenIndex: return entry->add(value_of(row, kJobQueueName));
+    case kStartByIndex: return entry->add(value_of(row, kJobStartBy));
     default: return entry->add(value_of(row, kJobKey));
   }
 }
@@ -111,7 +115,7 @@ char lane_of(TupleTableSlot* row) { return DatumGetChar(value_of(row, kJobIndexL
 
 uint32 indexes_of(TupleTableSlot* row) {
   return indexes_with(lane_of(row), !slot_attisnull(row, kJobQueueName),
-                      !slot_attisnull(row, kJobKey));
+                      !slot_attisnull(row, kJobKey), !slot_attisnull(row, kJobStartBy));
 }
 
 Datum names_of(uint32 indexes) {
@@ -138,7 +142,7 @@ bool has_only_columns(Relation table, int count) {
 }
 
 bool is_plain_job_table(Relation table) {
-  if (!has_only_columns(table, kJobScheduledFor) || asks_for_statements(table)) return false;
+  if (!has_only_columns(table, kJobStartBy) || asks_for_statements(table)) return false;
   List* indexes = RelationGetIndexList(table);
   bool are_own = list_length(indexes) == kJobIndexes;
   ListCell* cell;
@@ -169,13 +173,15 @@ void enter_new_jobs(JobIndexes* indexes, TupleTableSlot** rows, int count) {
 }
 
 // A change of the index lane makes entries in indexes that had none of the row. Two exceptions have
-// a twin: the primary key, and the open jobs of a queue, which running jobs are among.
+// a twin: what stays the same while the lane changes, and the open jobs of a queue, which running
+// jobs are among.
 void enter_changed_job(JobIndexes* indexes, TupleTableSlot* row) {
   uint32 which = indexes_of(row);
   bool is_running = lane_of(row) == kLaneRunning;
   for (int index = 0; index < kJobIndexes; index++)
     if (which & (1u << index))
-      enter(indexes, index, row, index == kKeyIndex || (index == kOpenIndex && is_running));
+      enter(indexes, index, row,
+            index == kKeyIndex || index == kStartByIndex || (index == kOpenIndex && is_running));
 }
 
 }  // namespace pulse
@@ -189,7 +195,8 @@ PULSE_FUNCTION(pulse_index_rules) {
   char lane =
       index_lane(DatumGetObjectId(job.value(kJobState)), DatumGetBool(job.value(kJobInPlace)));
   bool has_running_worker = lane == kLaneRunning && job.has(kJobWorkerId);
-  uint32 indexes = indexes_with(lane, job.has(kJobQueueName), job.has(kJobKey));
+  uint32 indexes =
+      indexes_with(lane, job.has(kJobQueueName), job.has(kJobKey), job.has(kJobStartBy));
   Datum values[] = {CharGetDatum(lane), job.value(kJobWorkerId), names_of(indexes)};
   bool are_null[] = {false, !has_running_worker, false};
   TupleDesc answer;

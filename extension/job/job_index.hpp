@@ -2,7 +2,7 @@
 // several times as much as the entries themselves.
 //
 // sql/tables.sql defines which indexes have an entry of a job, by two generated columns and the
-// predicates of eight indexes. job_index.cpp repeats the rule for rows that C code writes directly.
+// predicates of nine indexes. job_index.cpp repeats the rule for rows that C code writes directly.
 // test/pgtap/index_lane.sql compares both for every job state.
 #pragma once
 

@@ -89,6 +89,12 @@ inline NullableDatum field_of(TupleTableSlot* row, int column) {
   return field;
 }
 
+// The first claim must come by then. Most rows have none, which the null bitmap tells.
+inline bool has_start_by(TupleTableSlot* row) {
+  bool should_free;
+  return !heap_attisnull(ExecFetchSlotHeapTuple(row, false, &should_free), kJobStartBy, nullptr);
+}
+
 // Reads a row of pulse.<table>.
 void read_row_value(RowValue* row, HeapTupleHeader header, const char* table);
 

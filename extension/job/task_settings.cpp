@@ -56,16 +56,18 @@ TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
   return found;
 }
 
-int task_max_attempts(Datum identifier) {
+NewJobSettings new_job_settings(Datum identifier) {
   Snapshot snapshot =
       RegisterSnapshot(IsolationUsesXactSnapshot() ? GetActiveSnapshot() : GetLatestSnapshot());
-  int max_attempts = kDefaultMaxAttempts;
-  with_task_row(identifier, snapshot, [&max_attempts](TupleTableSlot* row) {
+  NewJobSettings found = {kDefaultMaxAttempts, false, {}};
+  with_task_row(identifier, snapshot, [&found](TupleTableSlot* row) {
     NullableDatum own = field_of(row, kTaskMaxAttempts);
-    if (!own.isnull) max_attempts = DatumGetInt16(own.value);
+    if (!own.isnull) found.max_attempts = DatumGetInt16(own.value);
+    found.expires = catalog()->has_index_lanes && !slot_attisnull(row, kTaskExpiresAfter);
+    if (found.expires) found.expires_after = *DatumGetIntervalP(value_of(row, kTaskExpiresAfter));
   });
   UnregisterSnapshot(snapshot);
-  return max_attempts;
+  return found;
 }
 
 bool task_keeps_completed(Datum identifier, Snapshot snapshot) {

@@ -44,9 +44,16 @@ struct TaskSettings {
 // Reads the settings under the snapshot; a task without a row has the defaults.
 TaskSettings task_settings(Datum identifier, Snapshot snapshot);
 
-// The number of attempts of a new job, unless the producer gives one. Reads the latest committed
-// row, or in a transaction with one snapshot for all its statements, the row that this shows.
-int task_max_attempts(Datum identifier);
+// What a new job takes from its task.
+struct NewJobSettings {
+  int max_attempts;  // unless the producer gives a number
+  bool expires;
+  Interval expires_after;  // its start_by, counted from its run_at
+};
+
+// Reads the latest committed row, or in a transaction with one snapshot for all its statements, the
+// row that this shows.
+NewJobSettings new_job_settings(Datum identifier);
 
 // Whether a completed job of this task is kept.
 bool task_keeps_completed(Datum identifier, Snapshot snapshot);

@@ -88,7 +88,7 @@ void define_retention_settings() {
                   "Time completed jobs are kept; 0 deletes them at once, -1 keeps them for ever.",
                   &settings.keep_completed_s, 0, -1, GUC_UNIT_S);
   define_duration("pulse.keep_failed",
-                  "Time failed, quarantined and cancelled jobs are kept; -1 keeps them for ever.",
+                  "Time jobs that ended without completing are kept; -1 keeps them for ever.",
                   &settings.keep_failed_s, -1, -1, GUC_UNIT_S);
   define_duration("pulse.keep_attempts", "Time attempts are kept; -1 keeps them for ever.",
                   &settings.keep_attempts_s, 30 * 24 * 3600, -1, GUC_UNIT_S);

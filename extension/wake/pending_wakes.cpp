@@ -171,6 +171,10 @@ void note_parked_due(TimestampTz run_at) {
   if (begin_pending()) lower_time(&pending.parked_due, run_at);
 }
 
+void note_sweep(TimestampTz at) {
+  if (begin_pending()) lower_time(&pending.sweep_due, at);
+}
+
 // Takes a mark set by this transaction itself. The commit still publishes it.
 static bool take_own_queue_mark(int* slot) {
   for (int i = 0; pending.own_queues.any && i < kMarkWords; i++) {
@@ -298,7 +302,6 @@ PULSE_FUNCTION(pulse_start_sweep) {
 
 // pulse_internal.note_sweep_due(at): a sweep is requested at that time.
 PULSE_FUNCTION(pulse_note_sweep_due) {
-  if (pulse::begin_pending())
-    pulse::lower_time(&pulse::pending.sweep_due, PG_GETARG_TIMESTAMPTZ(0));
+  pulse::note_sweep(PG_GETARG_TIMESTAMPTZ(0));
   PG_RETURN_BOOL(true);
 }

@@ -33,6 +33,9 @@ void note_queue_slot(int slot);
 // A parked job is due at run_at.
 void note_parked_due(TimestampTz run_at);
 
+// A sweep has work at that time.
+void note_sweep(TimestampTz at);
+
 // This transaction claimed a job of this task bit; if undone, waiters must claim again.
 void note_claimed(int bit);
 

@@ -2,6 +2,7 @@
 #include "server/postgres.hpp"
 
 #include "access/catalog.hpp"
+#include "access/extension_tables.hpp"
 #include "access/index_lookup.hpp"
 #include "server/clocks.hpp"
 #include "server/errors.hpp"
@@ -11,7 +12,6 @@
 
 extern "C" {
 #include "access/twophase.h"
-#include "catalog/pg_proc.h"
 }
 
 namespace pulse {
@@ -102,17 +102,23 @@ void wait_for_ends(AwaitedJobs* jobs, int64 wait_us) {
   leave_end_waiting();
 }
 
-// pulse_internal.awaited_ids(job_ids), found without a right of the caller to that schema.
-Oid checks() {
+// pulse_internal.awaited_ids(job_ids), with the rights of the extension's owner. An error resets
+// the user.
+ArrayType* awaited_ids(Datum job_ids) {
   Oid types[] = {INT8ARRAYOID};
-  return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum("awaited_ids"),
-                         PointerGetDatum(buildoidvector(types, lengthof(types))),
-                         ObjectIdGetDatum(get_namespace_oid("pulse_internal", false)));
+  Oid user;
+  int context;
+  GetUserIdAndSecContext(&user, &context);
+  SetUserIdAndSecContext(find_extension_tables().owner,
+                         context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);
+  Datum ids = OidFunctionCall1(internal_function("awaited_ids", lengthof(types), types), job_ids);
+  SetUserIdAndSecContext(user, context);
+  return DatumGetArrayTypeP(ids);
 }
 
 // Copies the ids, without duplicates, to memory that outlives transactions.
 AwaitedJobs read_jobs(FunctionCallInfo fcinfo) {
-  ArrayType* array = DatumGetArrayTypeP(OidFunctionCall1(checks(), PG_GETARG_DATUM(0)));
+  ArrayType* array = awaited_ids(PG_GETARG_DATUM(0));
   int count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
   auto* ids = static_cast<int64*>(MemoryContextAlloc(PortalContext, sizeof(int64) * (count + 1)));
   memcpy(ids, ARR_DATA_PTR(array), sizeof(int64) * count);

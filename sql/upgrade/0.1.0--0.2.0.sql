@@ -90,6 +90,7 @@ ALTER TABLE pulse.job
     (CASE WHEN state = 'parked' THEN 'p' WHEN state = 'running' AND NOT in_place THEN 'h'
           ELSE 'o' END) STORED,
   ADD COLUMN scheduled_for timestamptz,
+  ADD COLUMN start_by timestamptz,
   SET (fillfactor = 40);
 DROP INDEX pulse.job_claim_idx, pulse.job_running_idx, pulse.job_parked_idx,
   pulse.job_parked_due_idx, pulse.job_open_idx, pulse.job_waiting_key_idx,
@@ -108,6 +109,9 @@ CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND index_lane <> 'h';
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND index_lane = 'h';
+CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL;
+-- No transaction may use the value before this one has committed.
+ALTER TYPE pulse.finished_state ADD VALUE 'expired';
 
 ALTER TABLE pulse.finished_job ADD COLUMN scheduled_for timestamptz;
 ALTER TYPE pulse.claimed_job ADD ATTRIBUTE scheduled_for timestamptz;
@@ -231,6 +235,32 @@ SELECT pg_catalog.pg_extension_config_dump('pulse.installation', '');
 -- pg_upgrade refuses a column of regprocedure.
 ALTER TABLE pulse.task ALTER COLUMN handler TYPE text
   USING (pg_catalog.pg_identify_object('pg_catalog.pg_proc'::regclass, handler, 0)).identity;
+
+ALTER TABLE pulse.task ADD COLUMN expires_after interval;
+-- The function with one argument more takes over the grants of the old one; its body follows.
+CREATE FUNCTION pulse.set_task(
+    identifier text, max_attempts int, timeout interval, stall_timeout interval, backoff text,
+    backoff_base interval, backoff_cap interval, jitter float8, keep_completed interval,
+    max_crashes int, on_unreachable text, handler regprocedure, expires_after interval)
+  RETURNS pulse.task LANGUAGE sql VOLATILE AS 'SELECT NULL::pulse.task';
+DO $$
+DECLARE
+  given record;
+BEGIN
+  FOR given IN
+    SELECT a.grantee, a.is_grantable, a.privilege_type
+      FROM pg_proc AS p, aclexplode(p.proacl) AS a
+     WHERE p.pronamespace = 'pulse'::regnamespace AND p.proname = 'set_task'
+       AND p.pronargs = 12 AND a.grantee <> p.proowner
+  LOOP
+    EXECUTE format('GRANT EXECUTE ON FUNCTION pulse.set_task(text, int, interval, interval, text, '
+                   'interval, interval, float8, interval, int, text, regprocedure, interval) TO %s',
+                   CASE given.grantee WHEN 0 THEN 'PUBLIC' ELSE given.grantee::regrole::text END)
+      || CASE WHEN given.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END;
+  END LOOP;
+END $$;
+DROP FUNCTION pulse.set_task(text, int, interval, interval, text, interval, interval, float8,
+                             interval, int, text, regprocedure);
 
 CREATE TYPE pulse_internal.explanation AS (
   kind       text,

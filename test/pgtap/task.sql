@@ -9,7 +9,8 @@ SELECT expect_function('set_task',
   'backoff_cap interval DEFAULT NULL::interval, '
   'jitter double precision DEFAULT NULL::double precision, '
   'keep_completed interval DEFAULT NULL::interval, max_crashes integer DEFAULT NULL::integer, '
-  'on_unreachable text DEFAULT NULL::text, handler regprocedure DEFAULT NULL::regprocedure',
+  'on_unreachable text DEFAULT NULL::text, handler regprocedure DEFAULT NULL::regprocedure, '
+  'expires_after interval DEFAULT NULL::interval',
   'pulse.task', 'volatile', 'definer');
 
 -- --- what is stored -----------------------------------------------------------------------------

@@ -15,8 +15,8 @@ $$;
 SELECT enum_has_labels('pulse', 'job_state', ARRAY['ready', 'parked', 'running'],
   'a live job is ready, parked or running');
 SELECT enum_has_labels('pulse', 'finished_state',
-  ARRAY['completed', 'failed', 'quarantined', 'cancelled'],
-  'a finished job is completed, failed, quarantined or cancelled');
+  ARRAY['completed', 'failed', 'quarantined', 'cancelled', 'expired'],
+  'a finished job is completed, failed, quarantined, cancelled or expired');
 
 SELECT has_composite('pulse', 'job_spec', 'job_spec is a composite type');
 SELECT is(fields_of('job_spec'),

@@ -1,0 +1,61 @@
+-- Expiry: a job that no claim takes by its start_by is handed out by none, and a sweep ends it as
+-- expired. The first claim empties start_by, so a job that was once claimed never expires.
+
+CREATE OR REPLACE FUNCTION pulse_internal.set_start_by(job_id bigint, start_by timestamptz)
+  RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  changed pulse.job;
+BEGIN
+  IF NOT isfinite(set_start_by.start_by) THEN
+    RAISE EXCEPTION 'start_by is infinite, which is no time' USING
+      ERRCODE = 'PU004', HINT = 'Leave it out for a job that does not expire.';
+  END IF;
+  UPDATE pulse.job AS j SET start_by = set_start_by.start_by
+   WHERE j.id = set_start_by.job_id AND j.state <> 'running'
+  RETURNING j.* INTO changed;
+  PERFORM pulse_internal.note_sweep_due(changed.start_by);
+  RETURN changed;
+END $$;
+COMMENT ON FUNCTION pulse_internal.set_start_by(bigint, timestamptz) IS
+  'Sets or takes away (NULL) the start_by of a waiting job, and returns its row; NULL for another '
+  'job. Raises PU004 for an infinite time.';
+
+-- A job that another transaction holds is left to a later sweep.
+CREATE OR REPLACE FUNCTION pulse_internal.expire_jobs(max_count int, ends timestamptz) RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off AS $$
+DECLARE
+  batch CONSTANT int := 500;  -- the clock is read between two batches
+  moment timestamptz := pulse.now();
+  wanted int;
+  ids bigint[];
+  expired int := 0;
+BEGIN
+  LOOP
+    wanted := least(batch, max_count - expired);
+    EXIT WHEN wanted <= 0;
+    ids := ARRAY(
+      SELECT j.id FROM pulse.job AS j
+       WHERE j.start_by < moment AND j.state <> 'running'
+       ORDER BY j.start_by LIMIT wanted
+         FOR UPDATE SKIP LOCKED);
+    EXIT WHEN cardinality(ids) = 0;
+    PERFORM pulse_internal.finish_waiting(ids, 'expired', NULL);
+    PERFORM pulse_internal.announce('expiry', NULL, 'not started in time', ids);
+    expired := expired + cardinality(ids);
+    IF clock_timestamp() >= ends THEN
+      PERFORM pulse_internal.note_sweep_due(moment);
+      RETURN expired;
+    END IF;
+  END LOOP;
+  -- Times that crowd share a sweep.
+  PERFORM pulse_internal.note_sweep_due(greatest(j.start_by, moment + interval '20 ms'))
+     FROM pulse.job AS j WHERE j.start_by >= moment ORDER BY j.start_by LIMIT 1;
+  RETURN expired;
+END $$;
+COMMENT ON FUNCTION pulse_internal.expire_jobs(int, timestamptz) IS
+  'Ends at most max_count jobs past their start_by, until that time once it has ended some; '
+  'returns how many, and requests a sweep for the next one.';
