@@ -37,11 +37,9 @@ SELECT is_empty(
        AND NOT EXISTS (SELECT FROM unnest(p.proconfig) AS c
                         WHERE c ~ '^search_path=(pulse, )?pg_catalog, (pulse, )?pg_temp$')$$,
   'a function with the rights of its owner looks for names in safe schemas only');
--- wait_for_end, a procedure that ends transactions, cannot have its owner's rights to check its ids.
 SELECT is_empty(
   $$SELECT oid::regprocedure FROM pg_proc
      WHERE pronamespace = 'pulse_internal'::regnamespace AND prosecdef
-       AND proname <> 'awaited_ids'
        AND prorettype <> 'event_trigger'::regtype$$,
   'no internal function that a role can call has the rights of its owner');
 SELECT is_empty(
