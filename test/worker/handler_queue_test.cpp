@@ -81,6 +81,32 @@ TEST_F(HandlerQueueTest, a_batch_takes_what_is_there_up_to_its_bound) {
   EXPECT_EQ(ran(), (Ran{{2, 3, 4}, {5, 6}}));
 }
 
+TEST_F(HandlerQueueTest, a_job_that_must_start_is_claimed_for_a_free_thread_only) {
+  config_.batch_room = 3;
+  given_handlers(1, 1, /*prefetch=*/0);
+  EXPECT_EQ(claim_.param(1), "4");
+  EXPECT_EQ(claim_.param(3), "1");
+  worker_->set_threads_in_use([] { return 1; });
+  claim_.answer(nothing());
+  turn();
+  EXPECT_EQ(claim_.running(), "claim") << "a batch is filled up";
+  EXPECT_EQ(claim_.param(1), "4");
+  EXPECT_EQ(claim_.param(3), "0");
+  claim_.answer(nothing());
+  turn();
+  EXPECT_EQ(claim_.running(), "") << "once";
+}
+
+TEST_F(HandlerQueueTest, what_has_not_begun_at_its_limit_goes_back) {
+  given_queue({{.id = 2, .timeout = "1.000000"}, {.id = 3}});
+  pass_beating(1s);
+  ASSERT_EQ(finish_.running(), "release");
+  EXPECT_EQ(finish_.param(0), "{2}");
+  accept({2});
+  run_all(2);
+  EXPECT_EQ(ran(), Ran{{3}});
+}
+
 TEST_F(HandlerQueueTest, an_exception_fails_the_whole_batch) {
   does_throw_ = true;
   given_queue({{.id = 2}, {.id = 3}}, 3);

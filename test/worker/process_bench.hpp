@@ -41,6 +41,7 @@ class ProcessBench : public ::testing::Test {
         std::vector{command},
         ProcessSettings{*loop_, PULSE_MINDER_PATH, {}, [] { return 0.5; }, capture_.log()});
     processes_->has_free_slot = [this, slots] { return processes_->busy() < slots; };
+    processes_->slot_awaited_since = [this] { return slot_awaited_since_; };
     processes_->on_more_extra = [this] { max_extra_ = std::max(max_extra_, processes_->extra()); };
   }
 
@@ -50,6 +51,7 @@ class ProcessBench : public ::testing::Test {
     job.job.input.token = 100 + id;
     job.job.input.identifier = "mail";
     job.job.input.payload_json = payload;
+    job.arrived_at = loop_->timers().now();
     ExecutionCallbacks callbacks;
     callbacks.on_progress = [this, id](const TaskProgress& progress) {
       progress_[id].take_newer(progress);
@@ -101,6 +103,7 @@ class ProcessBench : public ::testing::Test {
   std::map<std::int64_t, TaskProgress> progress_;
   std::map<std::int64_t, ExecutionEnd> ends_;
   std::size_t max_extra_ = 0;
+  std::optional<TimePoint> slot_awaited_since_;
 };
 
 // Parts of scripts: takes the next job, whose id is in $id then; says something of it.

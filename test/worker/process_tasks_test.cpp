@@ -37,6 +37,19 @@ TEST_F(ProcessTasksTest, gets_as_many_as_it_says) {
   EXPECT_EQ(max_extra_, 2U);
 }
 
+TEST_F(ProcessTasksTest, leaves_its_slot_to_a_task_that_has_waited_for_longer) {
+  given_script("echo '{\"takes\":2}'; " + kTake + kBegun + "first=$id; read -r go; id=$first; " +
+               kDone + kTake + kDone + "read -r more");
+  start(1);
+  wait_for_message(1);
+  slot_awaited_since_ = loop_->timers().now() - 1ms;
+  start(2);
+  turn_until([turns = 0]() mutable { return turns++ == 1; });
+  stop(1, EndReason::cancelled, 60s);  // the line that the first job waits for
+  EXPECT_EQ(end_of(1).kind, ExecutionEnd::Kind::succeeded);
+  EXPECT_EQ(end_of(2).kind, ExecutionEnd::Kind::succeeded) << "an idle process takes it";
+}
+
 TEST_F(ProcessTasksTest, another_is_started_when_none_is_free) {
   given_script(kTake + kBegun + "read -r more", 2);
   for (const std::int64_t id : {1, 2, 3}) start(id);

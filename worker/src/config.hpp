@@ -20,6 +20,7 @@ struct Config {
   std::vector<ProcessCommand> processes;
   bool is_folder_wanted = false;  // --tasks was given: the folder must be there
   int concurrency = 1;
+  int batch_room = 0;  // jobs beyond these that tasks may take together with others
   bool once = false;
   bool may_gain_privileges = false;  // tasks, by sudo and the like
   std::string name;

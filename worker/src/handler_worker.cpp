@@ -130,11 +130,12 @@ void Worker::Impl::add(std::string task, std::size_t max_jobs, pulse::HandlerCod
   largest_batch_ = std::max(largest_batch_, max_jobs);
 }
 
-// A slot for each job that the threads can have in their hands at once.
+// A job of its own for each thread, and beside them what the threads can take in batches.
 pulse::Config Worker::Impl::config() const {
   pulse::Config config;
   config.name = options_.name;
-  config.concurrency = options_.concurrency * static_cast<int>(largest_batch_);
+  config.concurrency = options_.concurrency;
+  config.batch_room = options_.concurrency * static_cast<int>(largest_batch_ - 1);
   config.once = options_.once;
   config.prefetch = options_.prefetch;
   config.tasks_queue = true;
@@ -196,6 +197,7 @@ int Worker::Impl::run_loop(pulse::Log& log) {
   pulse::Worker worker(config(), identity_json(pulse::read_identity(), options_.concurrency),
                        connection_.deadline(), {*claim, *finish, *heartbeat},
                        tasks_of_pool.starter(), loop.timers(), pulse::random_source(), log);
+  worker.set_threads_in_use([&tasks_of_pool] { return tasks_of_pool.threads_in_use(); });
   auto exit_code = pulse::ExitCode::drained;
   worker.is_process_gone = pulse::is_process_gone;
   worker.on_finished = [&](pulse::ExitCode code) {

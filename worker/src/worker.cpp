@@ -27,8 +27,8 @@ constexpr const char* kNothingServed =
 
 ExecutorConfig executor_config(const Config& config) {
   const int ahead = config.tasks_queue ? config.prefetch.value_or(0) : 0;
-  return {static_cast<std::size_t>(config.concurrency), static_cast<std::size_t>(ahead),
-          config.task_output != TaskOutputUse::discard};
+  return {static_cast<std::size_t>(config.concurrency + config.batch_room),
+          static_cast<std::size_t>(ahead), config.task_output != TaskOutputUse::discard};
 }
 
 }  // namespace
@@ -46,9 +46,9 @@ Worker::Worker(const Config& config, std::string info_json, Duration open_deadli
       sweeper_(sessions_.finish, timers, random, log),
       host_check_(sessions_.finish, timers, log),
       crontab_(sessions_.finish, timers, log),
-      claimer_(
-          {config.name, static_cast<std::size_t>(config.concurrency), config.once, config.prefetch},
-          sessions_.claim, heartbeat_, held_, finisher_, timers, log),
+      claimer_({config.name, static_cast<std::size_t>(config.concurrency),
+                static_cast<std::size_t>(config.batch_room), config.once, config.prefetch},
+               sessions_.claim, heartbeat_, held_, finisher_, timers, log),
       executor_(executor_config(config), std::move(start_task), heartbeat_, held_, finisher_,
                 timers, log),
       grace_(timers, [this] { force("grace is over"); }),
@@ -160,8 +160,10 @@ void Worker::set_queue(TaskQueue& queue) {
     return executor_.slots_taken() < static_cast<std::size_t>(config_.concurrency);
   };
   queue.on_more_extra = [this] { claimer_.look_again(); };
+  queue.slot_awaited_since = [this] { return executor_.slot_awaited_since(); };
   executor_.set_queue(&queue);
-  claimer_.extra_slots = [&queue] { return queue.extra(); };
+  claimer_.slots_in_use = [this, &queue] { return executor_.slots_taken() + queue.waiting(); };
+  claimer_.extra_jobs = [&queue] { return queue.extra(); };
   let_jobs_go_back();
 }
 

@@ -32,6 +32,11 @@ class Worker {
 
   // Tasks that wait in a queue of their own; set before start(). The queue outlives this.
   void set_queue(TaskQueue& queue);
+  // Tasks that threads of this process take; set before start(). How many threads are taken, or
+  // soon will be.
+  void set_threads_in_use(std::function<std::size_t()> threads_in_use) {
+    claimer_.slots_in_use = std::move(threads_in_use);
+  }
   // From now on serves these tasks and those that have a handler only.
   void serve(std::vector<std::string> tasks);
   // What the crontab file says from now on.

@@ -1,5 +1,6 @@
 #include "handler/handler_pool.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -90,6 +91,12 @@ bool HandlerPool::withdraw(const HandlerRunPtr& run) {
 bool HandlerPool::is_running(const HandlerRunPtr& run) const {
   const std::lock_guard lock(state_->mutex);
   return run->state == HandlerRun::State::running;
+}
+
+std::size_t HandlerPool::in_use() const {
+  const std::lock_guard lock(state_->mutex);
+  const auto busy = std::count(state_->is_busy.begin(), state_->is_busy.end(), true);
+  return static_cast<std::size_t>(busy) + state_->turns.size();
 }
 
 void HandlerPool::run_thread(State& state, std::size_t number) {

@@ -41,6 +41,8 @@ class HandlerPool {
   // True: the run had not begun, and never will.
   bool withdraw(const HandlerRunPtr& run);
   bool is_running(const HandlerRunPtr& run) const;
+  // Threads that run something, or soon will; at most one for each run that waits.
+  std::size_t in_use() const;
 
  private:
   struct Queue {

@@ -32,6 +32,8 @@ class HandlerTasks {
 
   // For the executor; this must outlive it.
   StartExecution starter();
+  // Threads that run a handler, or that a job waits for.
+  std::size_t threads_in_use() const { return pool_.in_use() + starting_.size(); }
   // The outbox has something.
   void take_messages();
 

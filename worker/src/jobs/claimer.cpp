@@ -59,6 +59,11 @@ void Claimer::look_again() {
   has_no_prefetch_ = false;
   // A queue's next job may have come with the end of the last, and no wait tells of it.
   if (config_.once || session_.is_pooled()) found_nothing_ = false;
+  // What waits may be a job that no worker without a free slot gets.
+  if (!was_for_slots_ && demand().start_jobs > 0) {
+    found_nothing_ = false;
+    cancel_wait();
+  }
   session_.wake();
 }
 
@@ -103,7 +108,7 @@ bool Claimer::send_next() {
   if (is_stopping_ || !may_claim()) return false;
   const Demand wanted = demand();
   if (wanted.max_jobs == 0) return false;
-  if (found_nothing_ && wanted.start_jobs > 0) {
+  if (found_nothing_ && wanted.is_awaited) {
     if (config_.once) return false;
     if (!session_.is_pooled()) return send_wait();
     if (!next_poll_.is_running()) next_poll_.start_in(heartbeat_.registration()->poll_interval);
@@ -125,25 +130,27 @@ bool Claimer::may_claim() {
 }
 
 Claimer::Demand Claimer::demand() const {
-  // Tasks with a queue hold more than there are slots: that is prefetched as well.
-  const std::size_t held = held_.count(HeldJob::State::running) +
-                           held_.count(HeldJob::State::revoked) +
-                           held_.count(HeldJob::State::prefetched);
-  const std::size_t slots = config_.concurrency + (extra_slots ? extra_slots() : 0);
-  const std::size_t taken = std::min(slots, held);
-  const std::size_t start_jobs = slots - taken;
-  const std::size_t prefetched = held - taken;
-  const auto target =
-      static_cast<std::size_t>(prefetch_.target(static_cast<int>(config_.concurrency)));
-  const std::size_t missing = target > prefetched ? target - prefetched : 0;
+  const std::size_t waiting = held_.count(HeldJob::State::prefetched);
+  const std::size_t held =
+      held_.count(HeldJob::State::running) + held_.count(HeldJob::State::revoked) + waiting;
+  const std::size_t in_use = slots_in_use ? slots_in_use() + waiting : held;
+  const std::size_t extra = config_.batch_room + (extra_jobs ? extra_jobs() : 0);
+  const std::size_t places = config_.concurrency + extra;
+  const std::size_t ahead = held - std::min(places, held);
+  const std::size_t room = places - std::min(places, held);
+  const std::size_t target = prefetch_.target(config_.concurrency + config_.batch_room);
+  Demand demand;
+  demand.start_jobs = std::min(room, config_.concurrency - std::min(config_.concurrency, in_use));
+  demand.max_jobs = room + (target > ahead ? target - ahead : 0);
+  demand.is_awaited = demand.start_jobs > 0 || (room > 0 && extra > config_.batch_room);
   // Without a free slot a claim is worth its round trip only when half of the reserve is used.
-  const bool is_low = prefetched * 2 <= target && !has_no_prefetch_;
-  if (start_jobs == 0 && !is_low) return {};
-  return {start_jobs, start_jobs + missing};
+  const bool is_low = (room > 0 || ahead * 2 <= target) && !has_no_prefetch_;
+  return demand.is_awaited || is_low ? demand : Demand{};
 }
 
 void Claimer::send_claim(Demand demand) {
   activity_ = Activity::claiming;
+  was_for_slots_ = demand.start_jobs > 0;
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
   const TimePoint sent_at = timers_.now();
   sent_at_ = sent_at;
@@ -170,8 +177,7 @@ void Claimer::send_claim(Demand demand) {
   session_.send(std::move(calls), commit, patience_, std::move(handlers));
 }
 
-// Longer than the last answer to a claim took. What did not come in time took longer than the
-// patience; what came about held jobs says little about claims.
+// Longer than the last answer to a claim took; what came about held jobs says little about that.
 void Claimer::learn_patience(bool was_claimed) {
   constexpr int kReserve = 2;
   const auto took = std::chrono::duration_cast<Duration>(timers_.now() - sent_at_);
@@ -200,8 +206,8 @@ void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_a
     // With --once, what was held when the claim was sent may have ended since, and no later event
     // asks again.
     const bool ended_since = config_.once && !held_nothing && held_.empty();
-    found_nothing_ = demand.start_jobs > 0 && !ended_since;
-    has_no_prefetch_ = demand.start_jobs == 0;
+    found_nothing_ = demand.is_awaited && !ended_since;
+    has_no_prefetch_ = !demand.is_awaited;
     if (config_.once && held_nothing && on_exhausted) on_exhausted();
     return;
   }
@@ -270,7 +276,6 @@ void Claimer::release_overdue() {
   const auto& registration = heartbeat_.registration();
   if (!registration) return;
   const Duration bound = registration->heartbeat_interval / 2;
-  // Those that have a slot are being started, and do not wait.
   const std::size_t running =
       held_.count(HeldJob::State::running) + held_.count(HeldJob::State::revoked);
   std::size_t starting = config_.concurrency - std::min(config_.concurrency, running);

@@ -19,7 +19,8 @@ namespace pulse {
 
 struct ClaimerConfig {
   std::string worker_name;
-  std::size_t concurrency = 1;
+  std::size_t concurrency = 1;       // jobs that can start at once
+  std::size_t batch_room = 0;        // what may lie ready beside them, for whoever takes several
   bool once = false;                 // never wait: report when nothing is ready
   std::optional<int> prefetch = {};  // at most so many held ahead; absent: a few per slot
 };
@@ -64,8 +65,10 @@ class Claimer {
   std::function<void(const std::string& reason)> on_refused;
   // Whether a running job has not begun after all, and never will: then it can go back.
   std::function<bool(ClaimKey)> take_back;
-  // Slots beyond those of the configuration.
-  std::function<std::size_t()> extra_slots;
+  // Slots that are taken, or that a started job waits for; without it, each held job has one.
+  std::function<std::size_t()> slots_in_use;
+  // Jobs beyond one for each slot that could be run now, if they may wait.
+  std::function<std::size_t()> extra_jobs;
   // Stopped, and now quiet.
   std::function<void()> on_quiet;
 
@@ -75,6 +78,7 @@ class Claimer {
   struct Demand {
     std::size_t start_jobs = 0;
     std::size_t max_jobs = 0;
+    bool is_awaited = false;  // if there is none, the next one is waited for
   };
 
   bool send_next();
@@ -112,7 +116,8 @@ class Claimer {
   std::optional<std::vector<std::string>> tasks_;
   bool is_stopping_ = false;
   bool is_unsure_ = false;        // a claim's reply was lost
-  bool found_nothing_ = false;    // for a free slot: wait before the next claim
+  bool found_nothing_ = false;    // wait before the next claim
+  bool was_for_slots_ = false;    // the last claim, or a part of it
   bool has_no_prefetch_ = false;  // nothing to prefetch: ask again when a job has ended
   bool was_woken_ = false;        // by a wait that ended early, while something is held
   int quick_waits_ = 0;           // in a row that ended at once and for nothing

@@ -70,6 +70,12 @@ std::size_t Executor::slots_taken() const {
   return running_.size() - queued_ + (queue_ != nullptr ? queue_->busy() : 0);
 }
 
+std::optional<TimePoint> Executor::slot_awaited_since() const {
+  const HeldJob* job = held_.first_prefetched();
+  if (job == nullptr || has_slot_for(*job)) return std::nullopt;
+  return job->arrived_at;
+}
+
 bool Executor::has_slot_for(const HeldJob& job) const {
   if (queue_ != nullptr && queue_->takes(job)) return true;
   const std::size_t reserved = queue_ != nullptr ? queue_->reserved() : 0;
@@ -285,12 +291,15 @@ void Executor::interrupt_all() {
 void Executor::check_limits() {
   const TimePoint now = timers_.now();
   std::optional<TimePoint> next;
+  std::vector<ClaimKey> unbegun;
   for (auto& [claim, running] : running_) {
     const HeldJob* job = held_.find(claim);
     if (job == nullptr || running.reason != EndReason::none) continue;
     const Limit limit = next_limit(running, *job);
     if (limit.reason == EndReason::none) continue;
-    if (limit.at <= now) {
+    if (limit.at <= now && running.execution->take_back()) {
+      unbegun.push_back(claim);
+    } else if (limit.at <= now) {
       // A loop that is late leaves less: SIGKILL comes when the server expects it.
       const auto left = std::chrono::duration_cast<Duration>(limit.at + limit.grace - now);
       end_early(running, limit.reason, std::max(left, Duration::zero()));
@@ -303,6 +312,18 @@ void Executor::check_limits() {
   } else {
     limits_.stop();
   }
+  give_back(unbegun);
+}
+
+// A job that has not begun goes back with its attempt: its limits are those of its task.
+void Executor::give_back(const std::vector<ClaimKey>& unbegun) {
+  for (const ClaimKey claim : unbegun) {
+    const auto entry = running_.find(claim);
+    if (entry->second.is_queued) --queued_;
+    running_.erase(entry);
+    finisher_.add(Outcome::released(claim, "its limit came before its turn"));
+  }
+  if (!unbegun.empty() && on_slot_free) on_slot_free();
 }
 
 // The same for one that was just started; what has passed already is for the next turn.

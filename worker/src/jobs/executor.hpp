@@ -54,6 +54,8 @@ class Executor {
   void set_queue(TaskQueue* queue) { queue_ = queue; }
   // Slots that are taken, but for those that jobs in the queue wait for.
   std::size_t slots_taken() const;
+  // Since when the first job that waits for a slot does so.
+  std::optional<TimePoint> slot_awaited_since() const;
 
   // Tells the log of each running job: for how long, where, and what ends it next.
   void tell_running() const;
@@ -83,6 +85,7 @@ class Executor {
   bool is_reported(const Running& running, const ExecutionEnd& end) const;
   void end_early(Running& running, EndReason reason, Duration grace);
   void check_limits();
+  void give_back(const std::vector<ClaimKey>& unbegun);
   void await_limit(const Running& running, const HeldJob& job);
   Limit next_limit(const Running& running, const HeldJob& job) const;
   TimePoint alive_as_of(const HeldJob& job) const;

@@ -15,17 +15,19 @@ constexpr double kNoise = 0.02;
 // Twice what is used in one round trip: the next claim is sent when half is left.
 constexpr double kReserve = 2.0;
 
-constexpr int kMaxPerSlot = 4;
+constexpr std::size_t kMaxPerSlot = 4;
 
 }  // namespace
 
-int Prefetch::target(int concurrency) const {
+std::size_t Prefetch::target(std::size_t concurrency) const {
   if (round_trip_ <= Nanoseconds::zero() || job_duration_ <= Nanoseconds::zero()) return 0;
   const double jobs_per_round_trip =
       static_cast<double>(round_trip_.count()) / static_cast<double>(job_duration_.count());
   if (jobs_per_round_trip < kNoise) return 0;
-  const double wanted = std::ceil(jobs_per_round_trip * kReserve * concurrency);
-  return static_cast<int>(std::min<double>(wanted, max_ahead_.value_or(kMaxPerSlot * concurrency)));
+  const double wanted =
+      std::ceil(jobs_per_round_trip * kReserve * static_cast<double>(concurrency));
+  const auto most = max_ahead_ ? static_cast<std::size_t>(*max_ahead_) : kMaxPerSlot * concurrency;
+  return static_cast<std::size_t>(std::min(wanted, static_cast<double>(most)));
 }
 
 void Prefetch::blend(Nanoseconds& average, Nanoseconds sample) {

@@ -19,7 +19,7 @@ class Prefetch {
 
   // None until both are known, and none while jobs are so long that the wait is noise: no other
   // worker can start a job that this one holds ahead.
-  int target(int concurrency) const;
+  std::size_t target(std::size_t concurrency) const;
 
  private:
   static void blend(Nanoseconds& average, Nanoseconds sample);

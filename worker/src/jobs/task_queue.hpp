@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 
 #include "jobs/held_jobs.hpp"
 
@@ -19,6 +20,8 @@ class TaskQueue {
   virtual std::size_t busy() const = 0;
   // Slots that queued jobs wait for, and that no later job may take.
   virtual std::size_t reserved() const = 0;
+  // Jobs that wait for what runs them.
+  virtual std::size_t waiting() const = 0;
   // How many jobs beyond one for each slot can be run now.
   virtual std::size_t extra() const = 0;
   // A slot has come free.
@@ -26,8 +29,10 @@ class TaskQueue {
   // Nothing more will come once what there is has ended.
   virtual void drain() = 0;
 
-  // Both are set before the first job.
+  // All are set before the first job.
   std::function<bool()> has_free_slot;
+  // Since when a job of another task waits for a slot; nothing where none does.
+  std::function<std::optional<TimePoint>()> slot_awaited_since;
   std::function<void()> on_more_extra;
 };
 

@@ -12,6 +12,7 @@ ProcessExecution::ProcessExecution(ProcessGroup& group, const HeldJob& job, Time
                                    ExecutionCallbacks callbacks)
     : group_(group),
       job_id_(job.job.input.job_id),
+      arrived_at_(job.arrived_at),
       alive_as_of_(alive_as_of),
       progress_interval_(progress_interval(job.job.stall_timeout)),
       callbacks_(std::move(callbacks)),

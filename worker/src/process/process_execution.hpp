@@ -28,6 +28,7 @@ class ProcessExecution final : public Execution {
   bool take_back() override;
 
   std::int64_t job_id() const { return job_id_; }
+  TimePoint arrived_at() const { return arrived_at_; }
   const std::string& line() const { return line_; }
   TimePoint alive_as_of() const { return alive_as_of_; }
   EndReason reason() const { return reason_; }
@@ -51,6 +52,7 @@ class ProcessExecution final : public Execution {
 
   ProcessGroup& group_;
   const std::int64_t job_id_;
+  const TimePoint arrived_at_;  // at this worker
   std::string line_;
   TimePoint alive_as_of_;
   const Duration progress_interval_;

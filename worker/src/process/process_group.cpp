@@ -17,10 +17,10 @@ constexpr int kMaxStarts = 2;
 }  // namespace
 
 ProcessGroup::ProcessGroup(ProcessCommand command, const ProcessSettings& settings,
-                           std::function<bool()> has_free_slot, std::function<void()> on_more_extra)
+                           ProcessSlots slots, std::function<void()> on_more_extra)
     : command_(std::move(command)),
       settings_(settings),
-      has_free_slot_(std::move(has_free_slot)),
+      slots_(std::move(slots)),
       on_more_extra_(std::move(on_more_extra)),
       backoff_(settings.random, kMaxPause),
       turning_(timers(), [this] { turn(); }),
@@ -93,6 +93,7 @@ void ProcessGroup::hand_out() {
   starts_ = 0;
   while (!queue_.empty()) {
     ProcessExecution& execution = *queue_.front();
+    if (must_wait(execution)) return;
     ProcessMember* member = free_member(execution);
     if (member == nullptr) member = start_member();
     // A start that fails has ended the first job, and makes the next wait.
@@ -102,9 +103,15 @@ void ProcessGroup::hand_out() {
   }
 }
 
+// A process that always has something in hand would keep its slot from the other tasks for ever.
+bool ProcessGroup::must_wait(const ProcessExecution& execution) const {
+  const auto since = slots_.slot_awaited_since();
+  return busy() > 0 && since && *since < execution.arrived_at();
+}
+
 ProcessMember* ProcessGroup::free_member(const ProcessExecution& execution) {
   ProcessMember* best = nullptr;
-  const bool may_begin = has_free_slot_();
+  const bool may_begin = slots_.has_free_slot();
   for (const auto& member : members_) {
     if (!member->has_room_for(execution) || (!member->is_busy() && !may_begin)) continue;
     if (best == nullptr || member->in_flight() < best->in_flight()) best = member.get();
@@ -113,7 +120,7 @@ ProcessMember* ProcessGroup::free_member(const ProcessExecution& execution) {
 }
 
 ProcessMember* ProcessGroup::start_member() {
-  if (restart_.is_running() || !has_free_slot_() || starts_ == kMaxStarts) return nullptr;
+  if (restart_.is_running() || !slots_.has_free_slot() || starts_ == kMaxStarts) return nullptr;
   ++starts_;
   ProcessExecution& execution = *queue_.front();
   auto member = std::make_unique<ProcessMember>(*this);

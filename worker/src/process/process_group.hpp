@@ -8,6 +8,7 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,16 +31,23 @@ struct ProcessSettings {
   WrittenLog* written = nullptr;             // none: what it prints is discarded
 };
 
+// What the executor says of its slots; see TaskQueue.
+struct ProcessSlots {
+  std::function<bool()> has_free_slot;
+  std::function<std::optional<TimePoint>()> slot_awaited_since;
+};
+
 class ProcessGroup {
  public:
-  ProcessGroup(ProcessCommand command, const ProcessSettings& settings,
-               std::function<bool()> has_free_slot, std::function<void()> on_more_extra);
+  ProcessGroup(ProcessCommand command, const ProcessSettings& settings, ProcessSlots slots,
+               std::function<void()> on_more_extra);
   ~ProcessGroup();
 
   std::unique_ptr<Execution> add(const HeldJob& job, const Registration& registration,
                                  TimePoint alive_as_of, ExecutionCallbacks callbacks);
   bool has_queue() const { return !queue_.empty(); }
   std::size_t busy() const;
+  std::size_t waiting() const { return queue_.size(); }
   std::size_t reserved() const;
   std::size_t extra() const;
   void drain();
@@ -62,6 +70,7 @@ class ProcessGroup {
  private:
   void turn();
   void hand_out();
+  bool must_wait(const ProcessExecution& execution) const;
   ProcessMember* free_member(const ProcessExecution& execution);
   ProcessMember* start_member();
   void pause();
@@ -69,7 +78,7 @@ class ProcessGroup {
 
   const ProcessCommand command_;
   const ProcessSettings settings_;
-  const std::function<bool()> has_free_slot_;
+  const ProcessSlots slots_;
   const std::function<void()> on_more_extra_;
   Duration ping_limit_{};
   Duration kill_allowance_{};

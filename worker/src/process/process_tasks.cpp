@@ -6,7 +6,9 @@ ProcessTasks::ProcessTasks(const std::vector<ProcessCommand>& commands,
                            const ProcessSettings& settings) {
   for (const ProcessCommand& command : commands) {
     groups_[command.task] = std::make_unique<ProcessGroup>(
-        command, settings, [this] { return has_free_slot(); }, [this] { on_more_extra(); });
+        command, settings,
+        ProcessSlots{[this] { return has_free_slot(); }, [this] { return slot_awaited_since(); }},
+        [this] { on_more_extra(); });
   }
 }
 

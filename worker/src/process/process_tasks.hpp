@@ -24,6 +24,7 @@ class ProcessTasks final : public TaskQueue {
   bool takes(const HeldJob& job) const override;
   std::size_t busy() const override { return sum(&ProcessGroup::busy); }
   std::size_t reserved() const override { return sum(&ProcessGroup::reserved); }
+  std::size_t waiting() const override { return sum(&ProcessGroup::waiting); }
   std::size_t extra() const override { return sum(&ProcessGroup::extra); }
   void look_again() override;
   void drain() override;
