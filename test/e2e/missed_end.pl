@@ -1,0 +1,152 @@
+# An end of a job that comes between any two steps of a wait for it, that no commit tells, or that a
+# sweep makes: no session sleeps through it.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use Time::HiRes qw(time);
+
+use Pulse::Server;
+use Pulse::Session;
+
+use constant { RACES => 1000, PLACES => 128 };
+
+# Without prepared transactions no session polls: what a commit does not tell is told when max_wait
+# is over, far too late.
+my %settings = (%PATIENT, 'pulse.poll_interval' => '1h', max_prepared_transactions => 0);
+my $node = start_server('main', settings => { %settings, 'pulse.databases' => 'postgres' });
+
+sub wait_for_both {
+    my (@sessions) = @_;
+    for (@sessions) {
+        $_->answer;
+        is($_->said, '', 'nothing was refused');
+        $_->quit;
+    }
+    return;
+}
+
+# The end falls between any two steps of the wait.
+sub race {
+    my ($server, $what) = @_;
+    value($server, 'CREATE TABLE IF NOT EXISTS slow (what text, took interval)');
+    my ($waiter, $ender) = map { Pulse::Session->new($server) } 1 .. 2;
+    $waiter->ask(sprintf <<'SQL', RACES, $what);
+DO $do$
+DECLARE
+  job bigint;
+  ended int;
+  began timestamptz;
+BEGIN
+  FOR i IN 1 .. %d LOOP
+    job := (pulse.add_job('race')).id;
+    COMMIT;
+    began := clock_timestamp();
+    CALL pulse.wait_for_end(ARRAY[job], '20 s', i %% 2 = 0, ended);
+    IF ended <> 1 OR clock_timestamp() - began > '10 s' THEN
+      INSERT INTO slow VALUES ('%s', clock_timestamp() - began);
+      EXIT;
+    END IF;
+  END LOOP;
+END $do$
+SQL
+    $ender->ask(sprintf <<'SQL', RACES);
+DO $do$
+DECLARE
+  ended int := 0;
+BEGIN
+  WHILE ended < %d LOOP
+    ended := ended + (SELECT count(*) FROM pulse.permanently_fail_jobs(
+      ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.identifier = 'race')));
+    COMMIT;
+    EXIT WHEN EXISTS (SELECT FROM slow);
+    PERFORM count(*) FROM generate_series(1, (random() * 5000)::int);
+  END LOOP;
+END $do$
+SQL
+    wait_for_both($waiter, $ender);
+    is(value($server, "SELECT count(*) FROM slow WHERE what = '$what'"), 0, 'none was lost');
+    return;
+}
+
+subtest 'a thousand races of end against wait' => sub { race($node, 'race') };
+
+subtest 'a wait that is ended early leaves nothing behind' => sub {
+    my $session = Pulse::Session->new($node);
+    my $job = add_job($node, 'never');
+    $session->ask("CALL pulse.wait_for_end(ARRAY[$job], '1 hour')");
+    my $waits = 'FROM pg_stat_activity WHERE pid = ' . $session->backend_pid;
+    wait_until($node, "SELECT wait_event = 'Extension' $waits", 'it waits');
+    is(value($node, "SELECT backend_xid IS NULL AND backend_xmin IS NULL $waits"),
+        't', 'it holds neither a transaction id nor a snapshot');
+    is(value($node, "SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND pid = "
+              . $session->backend_pid),
+        0, 'nor a lock of a table');
+    $node->psql('postgres', "SET statement_timeout = '1ms';
+        CALL pulse.wait_for_end(ARRAY[$job], '1 hour')") for 0 .. PLACES;
+    value($node, 'SELECT pg_cancel_backend(' . $session->backend_pid . ')');
+    $session->answer;
+    like($session->said, qr/57014/, 'it can be cancelled');
+    my $other = Pulse::Session->new($node);
+    $other->ask("CALL pulse.wait_for_end(ARRAY[$job], '1 hour')");
+    wait_until($node, q{SELECT wait_event = 'Extension' FROM pg_stat_activity WHERE pid = }
+          . $other->backend_pid, 'another one waits');
+    value($node, "SELECT pulse.cancel_job($job)");
+    is($other->answer, 1, 'and another one has its place');
+    $_->quit for $session, $other;
+};
+
+subtest 'a job expires when it is time, and who waits is told' => sub {
+    value($node, q{SELECT pulse.set_task('brief', expires_after => '300 ms')});
+    my $session = Pulse::Session->new($node);
+    my $job = add_job($node, 'brief');
+    my $began = time;
+    is($session->query("CALL pulse.wait_for_end(ARRAY[$job], '30 s')"), 1, 'it has ended');
+    my $took = time - $began;
+    cmp_ok($took, '<', 10, 'without a sweep by the clock');
+    note sprintf 'expired after %.0f ms', $took * 1000;
+    is(value($node, "SELECT state FROM pulse.ended(ARRAY[$job])"), 'expired', 'as expired');
+    $session->quit;
+};
+
+subtest 'a job that is never added has ended' => sub {
+    my ($session, $adder) = map { Pulse::Session->new($node) } 1 .. 2;
+    $session->query(q{SET pulse.poll_interval = '200ms'});
+    $adder->query('BEGIN');
+    my $job = $adder->query(q{SELECT id FROM pulse.add_job('undone')});
+    $session->ask("CALL pulse.wait_for_end(ARRAY[$job], '1 hour')");
+    wait_until($node, q{SELECT wait_event = 'Extension' FROM pg_stat_activity WHERE pid = }
+          . $session->backend_pid, 'it waits');
+    ok(!$session->has_answered, 'while it is being added it has not');
+    $adder->query('ROLLBACK');
+    is($session->answer, 1, 'then it has');
+    $_->quit for $session, $adder;
+};
+
+subtest 'without preloading' => sub {
+    my $other = start_server('other', preload => 0, settings => \%settings);
+    race($other, 'unpreloaded');
+    expect_healthy($other);
+    $other->stop;
+};
+
+subtest 'what no commit tells is seen by looking again' => sub {
+    my $other = start_server('prepared',
+        settings =>
+          { %settings, max_prepared_transactions => 5, 'pulse.poll_interval' => '200ms' });
+    my ($session, $ender) = map { Pulse::Session->new($other) } 1 .. 2;
+    my $job = add_job($other, 'work');
+    $ender->query("BEGIN; SELECT id FROM pulse.permanently_fail_jobs(ARRAY[$job]);
+        PREPARE TRANSACTION 'ends'");
+    $session->ask("CALL pulse.wait_for_end(ARRAY[$job], '1 hour')");
+    wait_until($other, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'Extension'
+        AND query LIKE '%wait_for_end(ARRAY%' AND pid <> pg_backend_pid()}, 'it waits');
+    ok(!$session->has_answered, 'a prepared end is none');
+    $ender->query(q{COMMIT PREPARED 'ends'});
+    is($session->answer, 1, 'until it is committed');
+    $_->quit for $session, $ender;
+    expect_healthy($other);
+};
+
+expect_healthy($node);
+done_testing();
