@@ -243,10 +243,16 @@ CREATE FUNCTION pulse.set_task(
     backoff_base interval, backoff_cap interval, jitter float8, keep_completed interval,
     max_crashes int, on_unreachable text, handler regprocedure, expires_after interval)
   RETURNS pulse.task LANGUAGE sql VOLATILE AS 'SELECT NULL::pulse.task';
+REVOKE ALL ON FUNCTION pulse.set_task(text, int, interval, interval, text, interval, interval,
+  float8, interval, int, text, regprocedure, interval) FROM PUBLIC;
 DO $$
 DECLARE
   given record;
+  initial aclitem[];
 BEGIN
+  SELECT i.initprivs INTO initial FROM pg_init_privs AS i JOIN pg_proc AS p ON p.oid = i.objoid
+   WHERE i.classoid = 'pg_proc'::regclass AND p.pronamespace = 'pulse'::regnamespace
+     AND p.proname = 'set_task' AND p.pronargs = 13;
   FOR given IN
     SELECT a.grantee, a.is_grantable, a.privilege_type
       FROM pg_proc AS p, aclexplode(p.proacl) AS a
@@ -258,6 +264,10 @@ BEGIN
                    CASE given.grantee WHEN 0 THEN 'PUBLIC' ELSE given.grantee::regrole::text END)
       || CASE WHEN given.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END;
   END LOOP;
+  -- The server takes what a script grants for the extension's own, which pg_dump leaves out.
+  UPDATE pg_init_privs AS i SET initprivs = initial FROM pg_proc AS p
+   WHERE p.oid = i.objoid AND i.classoid = 'pg_proc'::regclass
+     AND p.pronamespace = 'pulse'::regnamespace AND p.proname = 'set_task' AND p.pronargs = 13;
 END $$;
 DROP FUNCTION pulse.set_task(text, int, interval, interval, text, interval, interval, float8,
                              interval, int, text, regprocedure);

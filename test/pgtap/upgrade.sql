@@ -11,7 +11,7 @@ SET LOCAL client_min_messages = error;
 CREATE EXTENSION IF NOT EXISTS pgtap;
 DROP EXTENSION IF EXISTS pg_pulse;
 \ir support/catalogue.sql
-SELECT plan(18);
+SELECT plan(19);
 
 CREATE EXTENSION pg_pulse;
 CREATE TEMPORARY TABLE fresh AS SELECT * FROM pg_temp.catalogue();
@@ -29,6 +29,7 @@ CREATE ROLE upgrade_observer;
 GRANT USAGE ON SCHEMA pulse TO upgrade_producer;
 GRANT EXECUTE ON FUNCTION pulse.add_job TO upgrade_producer;
 GRANT EXECUTE ON PROCEDURE pulse.wait_for_job TO PUBLIC;
+GRANT EXECUTE ON FUNCTION pulse.set_task TO upgrade_producer WITH GRANT OPTION;
 GRANT SELECT ON pulse.worker_status, pulse.job TO upgrade_observer;
 GRANT SELECT (id, state) ON pulse.finished_job TO upgrade_observer;
 \o /dev/null
@@ -73,6 +74,10 @@ SELECT is_empty('SELECT * FROM pulse.verify()', 'no promise is broken');
 
 SELECT ok(has_function_privilege('upgrade_producer', 'pulse.add_job(text, json, text, timestamptz, '
             'int, text, int, text[], text)', 'EXECUTE'), 'a grant on a function stays');
+SELECT is((SELECT string_agg(format('%s %s', a.privilege_type, a.is_grantable), ',')
+             FROM pg_proc AS p, aclexplode(p.proacl) AS a
+            WHERE p.proname = 'set_task' AND a.grantee = 'upgrade_producer'::regrole), 'EXECUTE t',
+          'also where the function has an argument more');
 SELECT ok(has_function_privilege('upgrade_producer', 'pulse.wait_for_job(bigint, interval)',
                                  'EXECUTE'), 'even one to PUBLIC that somebody made');
 SELECT ok(has_table_privilege('upgrade_observer', 'pulse.worker_status', 'SELECT'),
@@ -85,7 +90,7 @@ SELECT is_empty($$SELECT i.objoid FROM pg_init_privs AS i, aclexplode(i.initpriv
 
 -- Without the grants and the rows of this test, it is what is installed today.
 REVOKE ALL ON SCHEMA pulse FROM upgrade_producer;
-REVOKE ALL ON FUNCTION pulse.add_job FROM upgrade_producer;
+REVOKE ALL ON FUNCTION pulse.add_job, pulse.set_task FROM upgrade_producer;
 REVOKE ALL ON PROCEDURE pulse.wait_for_job FROM PUBLIC;
 REVOKE ALL ON pulse.worker_status, pulse.job FROM upgrade_observer;
 REVOKE ALL (id, state) ON pulse.finished_job FROM upgrade_observer;
