@@ -82,7 +82,7 @@ subtest 'a wait that is ended early leaves nothing behind' => sub {
     is(value($node, "SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND pid = "
               . $session->backend_pid),
         0, 'nor a lock of a table');
-    $node->psql('postgres', "SET statement_timeout = '1ms';
+    $node->psql('postgres', "SET statement_timeout = '60ms';
         CALL pulse.wait_for_end(ARRAY[$job], '1 hour')") for 0 .. PLACES;
     value($node, 'SELECT pg_cancel_backend(' . $session->backend_pid . ')');
     $session->answer;
