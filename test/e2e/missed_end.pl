@@ -11,9 +11,10 @@ use Pulse::Session;
 
 use constant { RACES => 1000, PLACES => 128 };
 
-# Without prepared transactions no session polls: what a commit does not tell is told when max_wait
-# is over, far too late.
-my %settings = (%PATIENT, 'pulse.poll_interval' => '1h', max_prepared_transactions => 0);
+# Without prepared transactions no session polls, nor does the server's timer make it look: what a
+# commit does not tell is told when max_wait is over, far too late.
+my %settings = (%PATIENT, 'pulse.poll_interval' => '1h', max_prepared_transactions => 0,
+    client_connection_check_interval => 0);
 my $node = start_server('main', settings => { %settings, 'pulse.databases' => 'postgres' });
 
 sub wait_for_both {

@@ -12,9 +12,10 @@ use Pulse::Worker;
 
 use constant { SESSIONS => 8, CALLS => $ENV{PULSE_WAIT_CALLS} // 2000 };
 
-# Without prepared transactions no session polls: what a commit does not tell is told when max_wait
-# is over, far too late.
-my %settings = (%PATIENT, 'pulse.poll_interval' => '1h', max_prepared_transactions => 0);
+# Without prepared transactions no session polls, nor does the server's timer make it look: what a
+# commit does not tell is told when max_wait is over, far too late.
+my %settings = (%PATIENT, 'pulse.poll_interval' => '1h', max_prepared_transactions => 0,
+    client_connection_check_interval => 0);
 my $node = start_server('main',
     settings => { %settings, max_connections => 60 });
 value($node, 'CREATE TABLE heard (job bigint, ended int, state text, result text)');
