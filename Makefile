@@ -25,7 +25,7 @@ SQL_STRUCTURE  = preamble types tables
 # Foundations
 SQL_FUNCTIONS  = table_comments settings clock installation
 # Tasks and queues
-SQL_FUNCTIONS += task queue promote
+SQL_FUNCTIONS += task promote level queue
 # Producers
 SQL_FUNCTIONS += add cancel
 # Callers
@@ -39,7 +39,7 @@ SQL_FUNCTIONS += settle schedule crontab
 # Operators
 SQL_FUNCTIONS += retry operators worker_control prune tick cron
 # Monitoring
-SQL_FUNCTIONS += stats fleet views ended promotion explain explain_job verify
+SQL_FUNCTIONS += stats fleet views ended promotion queue_status explain explain_job verify
 # Guards
 SQL_FUNCTIONS += roles drop_guard grants
 

@@ -61,14 +61,34 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.explain_lock(bigint) IS
   'Explains which process holds the row of a job, if one does.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.explain_level(level text, total int)
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  within record;
+BEGIN
+  SELECT count(*) AS taken, array_agg(w.id ORDER BY w.claimed_at, w.id) AS ids,
+         array_agg(DISTINCT w.worker_id) FILTER (WHERE w.state = 'running') AS worker_ids,
+         min(w.claimed_at) FILTER (WHERE w.state = 'running') AS since
+    INTO within FROM pulse_internal.jobs_within(level) AS w;
+  RETURN NEXT pulse_internal.explained('queue', 'full', format(
+    'Queue %L and the queues within it run or have open %s of %s: %s', level, within.taken, total,
+    pulse_internal.names_of(within.ids)) || coalesce(', running since ' || within.since, '') || '.',
+    NULL, within.ids[1 : 100], within.worker_ids[1 : 100]);
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_level(text, int) IS
+  'Explains which jobs have the places of a level.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.explain_queue(job pulse.job, opened bigint[])
   RETURNS SETOF pulse_internal.explanation
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   places record;
+  full_level record;
   taken_ids bigint[];
 BEGIN
   SELECT * INTO places FROM pulse_internal.queue_places(job.queue_name);
+  SELECT * INTO full_level FROM pulse_internal.level_room(job.queue_name);
   taken_ids := coalesce(places.running_ids, '{}') || coalesce(places.open_ids, '{}');
   IF job.state = 'ready' THEN
     RETURN NEXT pulse_internal.explained('queue', 'behind', format(
@@ -76,7 +96,8 @@ BEGIN
       pulse_internal.names_of(opened)), NULL, opened[1 : 100]);
   ELSIF places.paused THEN
     RETURN NEXT pulse_internal.explained('queue', 'paused', format('Queue %L is paused.',
-                                          job.queue_name));
+      (SELECT s.level FROM pulse_internal.level_settings(job.queue_name) AS s
+        WHERE s.paused LIMIT 1)));
   ELSIF places.locked THEN
     RETURN NEXT pulse_internal.explained('queue', 'locked', format(
       'Another transaction promotes queue %L or changes its settings.', job.queue_name));
@@ -87,6 +108,8 @@ BEGIN
                   || pulse_internal.names_of(places.worker_ids) || ' since ' || places.since, '')
       || coalesce(' open ' || pulse_internal.names_of(places.open_ids), '') || '.',
       NULL, taken_ids[1 : 100], places.worker_ids[1 : 100]);
+  ELSIF places.levels_room <= 0 THEN
+    RETURN QUERY SELECT * FROM pulse_internal.explain_level(full_level.level, full_level.total);
   ELSIF job.run_at <= pulse.now() THEN
     RETURN NEXT pulse_internal.explained('queue', 'behind', format(
       'Jobs of queue %L come first: %s.', job.queue_name, pulse_internal.names_of(opened)),

@@ -9,15 +9,14 @@ COMMENT ON FUNCTION pulse_internal.locked_by(bigint) IS
 -- The open jobs of a queue keep their places until better ones come.
 CREATE OR REPLACE FUNCTION pulse_internal.queue_places(
     queue_name text, OUT concurrency int, OUT paused boolean, OUT locked boolean, OUT taken bigint,
-    OUT open_ids bigint[], OUT running_ids bigint[], OUT worker_ids bigint[], OUT since timestamptz)
+    OUT open_ids bigint[], OUT running_ids bigint[], OUT worker_ids bigint[], OUT since timestamptz,
+    OUT levels_room bigint)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
   SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
-  SELECT q.concurrency, q.paused INTO concurrency, paused
-    FROM pulse.queue AS q WHERE q.queue_name = queue_places.queue_name;
-  concurrency := coalesce(concurrency, 1);
-  paused := coalesce(paused, false);
+  SELECT r.concurrency, r.room, coalesce(r.paused, false) INTO concurrency, levels_room, paused
+    FROM pulse_internal.level_room(queue_places.queue_name) AS r;
   locked := pulse_internal.is_queue_locked(queue_name);
   SELECT count(*), array_agg(j.id ORDER BY j.priority, j.run_at, j.id)
                      FILTER (WHERE j.state = 'ready'),
@@ -31,7 +30,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.queue_places(text) IS
   'Returns the settings of a queue, whether another transaction has its lock, how many of its '
-  'places are taken, and by which open jobs (best first) and running jobs of which workers.';
+  'places are taken, by which open jobs (best first) and running jobs of which workers, and how '
+  'many more its levels let it open.';
 
 -- One priority after the other, so that the jobs of a priority that are not due cost one step.
 CREATE OR REPLACE FUNCTION pulse_internal.promotion_of(
@@ -57,6 +57,9 @@ BEGIN
   IF places.paused OR places.locked THEN
     RETURN;
   END IF;
+  places.concurrency := least(
+    places.concurrency, taken + CASE WHEN places.levels_room > 0 THEN places.levels_room
+                                     WHEN places.levels_room <= 0 THEN 0 END);
   SELECT * INTO worst FROM pulse.job AS j WHERE j.id = places.open_ids[left_open];
   LOOP
     SELECT j.priority INTO next_priority FROM pulse.job AS j
@@ -133,7 +136,8 @@ BEGIN
                 AND j.index_lane <> 'p'
               LIMIT coalesce(q.concurrency, 1)) AS t) AS taken
    CROSS JOIN LATERAL pulse_internal.promotion_of(w.queue_name) AS p
-   WHERE NOT coalesce(q.paused, false) AND taken.running < coalesce(q.concurrency, 1)
+   WHERE NOT coalesce(q.paused, false)
+     AND (taken.running < coalesce(q.concurrency, 1) OR position('/' IN w.queue_name) > 0)
      AND p.opened <> '{}'
    LIMIT 32;  -- as many marks as one claim takes
 END $$;

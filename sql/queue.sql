@@ -7,18 +7,25 @@ CREATE OR REPLACE FUNCTION pulse_internal.park_open(queue_name text) RETURNS voi
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
+  level text := regexp_replace(queue_name, '/\*$', '');
+  noted bigint;
   locked_id bigint;
 BEGIN
   LOOP
     BEGIN
-      UPDATE pulse.job AS j SET state = 'parked'
-       WHERE j.id IN (SELECT o.id FROM pulse.job AS o
-                       WHERE o.queue_name = park_open.queue_name AND o.state = 'ready'
-                         AND o.index_lane <> 'p'
-                         FOR UPDATE SKIP LOCKED);
-      SELECT o.id INTO locked_id FROM pulse.job AS o
-       WHERE o.queue_name = park_open.queue_name AND o.state = 'ready' AND o.index_lane <> 'p'
-       LIMIT 1;
+      WITH parked AS (
+        UPDATE pulse.job AS j SET state = 'parked'
+         WHERE j.id IN (SELECT o.id FROM pulse.job AS o
+                         WHERE o.id IN (SELECT w.id FROM pulse_internal.jobs_within(level) AS w
+                                         WHERE w.state = 'ready')
+                           AND o.state = 'ready' AND o.index_lane <> 'p'
+                           FOR UPDATE SKIP LOCKED)
+        RETURNING j.queue_name
+      )
+      SELECT count(pulse_internal.note_queue(d.queue_name)) INTO noted
+        FROM (SELECT DISTINCT p.queue_name FROM parked AS p) AS d;
+      SELECT w.id INTO locked_id FROM pulse_internal.jobs_within(level) AS w
+       WHERE w.state = 'ready' LIMIT 1;
       EXIT WHEN locked_id IS NULL;
       RAISE EXCEPTION 'a claim holds an open job' USING ERRCODE = 'PU101';
     EXCEPTION WHEN SQLSTATE 'PU101' THEN
@@ -32,37 +39,85 @@ BEGIN
     END;
   END LOOP;
   PERFORM pulse_internal.note_queue(queue_name);
+  PERFORM pulse_internal.note_levels();
 END $$;
 COMMENT ON FUNCTION pulse_internal.park_open(text) IS
-  'Parks the unclaimed open jobs of a queue and marks the queue for promotion.';
+  'Parks the unclaimed open jobs of a queue and of all within it, and marks their queues for '
+  'promotion.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_settings_of(queue_name text) RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse_internal.check_name('queue_name', queue_name, 128);
+  IF queue_name = '/*' OR queue_name ~ '/.*/.*/.*/' THEN
+    RAISE EXCEPTION 'queue_name % names no level', quote_literal(queue_name) USING
+      ERRCODE = 'PU004',
+      HINT = 'Use at most four levels between slashes, or LEVEL/* for the members of a level.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_settings_of(text) IS
+  'Raises PU004 for a name that can have no settings of a queue.';
 
 CREATE OR REPLACE FUNCTION pulse.set_queue(
-    queue_name text, concurrency int = NULL, paused boolean = NULL)
+    queue_name text,
+    concurrency int = NULL,
+    paused boolean = NULL,
+    total int = NULL)
   RETURNS pulse.queue
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   stored pulse.queue;
 BEGIN
-  PERFORM pulse_internal.check_name('queue_name', set_queue.queue_name, 128);
+  PERFORM pulse_internal.check_settings_of(set_queue.queue_name);
   PERFORM pulse_internal.check_number('concurrency', set_queue.concurrency, 1, 1000000);
+  PERFORM pulse_internal.check_number('total', nullif(set_queue.total, -1), 1, 1000000);
   PERFORM pulse_internal.lock_queue(set_queue.queue_name);
   -- So updated_at follows each claim of a job that the old settings opened; verify() compares them.
   PERFORM pulse_internal.park_open(set_queue.queue_name);
-  INSERT INTO pulse.queue AS q (queue_name, concurrency, paused, created_at, updated_at)
+  INSERT INTO pulse.queue AS q
+    (queue_name, concurrency, paused, created_at, updated_at, total, is_level)
   VALUES (set_queue.queue_name, coalesce(set_queue.concurrency, 1),
-          coalesce(set_queue.paused, false), pulse.now(), pulse.now())
+          coalesce(set_queue.paused, false), pulse.now(), pulse.now(),
+          nullif(set_queue.total, -1), true)
   ON CONFLICT ON CONSTRAINT queue_pkey DO UPDATE SET
     concurrency = coalesce(set_queue.concurrency, q.concurrency),
     paused      = coalesce(set_queue.paused, q.paused),
-    updated_at  = pulse.now()
+    updated_at  = pulse.now(),
+    total       = nullif(coalesce(set_queue.total, q.total), -1),
+    -- A pause that 0.1.0 stored is for the queue alone until it is set again.
+    is_level    = q.is_level OR NOT q.paused OR set_queue.paused IS NOT NULL
   RETURNING q.* INTO stored;
   RETURN stored;
 END $$;
-COMMENT ON FUNCTION pulse.set_queue(text, int, boolean) IS
-  'Stores settings of a queue and returns them; NULL leaves a setting as it is. concurrency (1 to '
-  '1000000) is how many of its jobs run at a time. Running jobs go on. Raises PU004 for a value '
-  'out of range.';
+COMMENT ON FUNCTION pulse.set_queue(text, int, boolean, int) IS
+  'Stores settings of a queue and returns them; NULL leaves a setting as it is, -1 takes a limit '
+  'away. concurrency (1 to 1000000) is how many jobs of exactly this name run at a time; total, '
+  'how many of it and of all queues within it: mail/x is within mail. A pause holds for all of '
+  'them. The name mail/* stands for the members of mail that have no settings of their own. '
+  'Running jobs go on. Raises PU004 for a value out of range and a name of more than four levels.';
+
+CREATE OR REPLACE FUNCTION pulse.unset_queue(queue_name text) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  is_stored boolean;
+BEGIN
+  PERFORM pulse_internal.check_settings_of(unset_queue.queue_name);
+  PERFORM pulse_internal.lock_queue(unset_queue.queue_name);
+  PERFORM pulse_internal.park_open(unset_queue.queue_name);
+  DELETE FROM pulse.queue AS q WHERE q.queue_name = unset_queue.queue_name;
+  is_stored := FOUND;
+  IF is_stored THEN
+    PERFORM setval('pulse.queue_unset_seq',
+                   ceil(extract(epoch FROM pulse.now()) * 1e6)::bigint);
+  END IF;
+  RETURN is_stored;
+END $$;
+COMMENT ON FUNCTION pulse.unset_queue(text) IS
+  'Takes all settings of a queue away and returns whether it had any. From then on it has those of '
+  'the members of its level (mail/* for mail/x) if they are stored, else it runs one job at a '
+  'time. Running jobs go on. Raises PU004 as set_queue does.';
 
 CREATE OR REPLACE FUNCTION pulse.pause_queue(queue_name text) RETURNS pulse.queue
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -82,9 +137,9 @@ BEGIN
   RETURN pulse.set_queue(pause_queue.queue_name, NULL, true);
 END $$;
 COMMENT ON FUNCTION pulse.pause_queue(text) IS
-  'Pauses a queue: once this commits, no worker claims a job of it before resume_queue. Running '
-  'jobs go on. A notice says if the queue has neither settings nor jobs. Raises PU004 for a name '
-  'that is empty or too long.';
+  'Pauses a queue and all queues within it: once this commits, no worker claims a job of them '
+  'before resume_queue. Running jobs go on. A notice says if the queue has neither settings nor '
+  'jobs. Raises PU004 as set_queue does.';
 
 CREATE OR REPLACE FUNCTION pulse.resume_queue(queue_name text) RETURNS pulse.queue
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

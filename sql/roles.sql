@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'delete_finished', 'drain_worker', 'drain_workers', 'force_unlock_workers', 'get_job',
       'pause_queue', 'permanently_fail_jobs', 'requeue_job', 'reschedule_jobs', 'resume_queue',
       'retry_job', 'set_queue', 'set_task', 'stop_worker', 'stop_workers', 'sweep', 'tick',
-      'verify']
+      'unset_queue', 'verify']
     WHEN 'scheduler' THEN ARRAY[
       'cron_runs', 'load_crontab', 'next_runs', 'pause_schedule', 'resume_schedule',
       'run_schedule_now', 'schedule', 'unschedule']
@@ -27,7 +27,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'pulse_internal.ended_live_us', 'pulse_internal.interval',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',
       'pulse_internal.lost_way', 'pulse_internal.running_ids', 'pulse_internal.setting_us',
-      'pulse_internal.us', 'stats', 'unserved'] END;
+      'pulse_internal.us', 'queue_status', 'stats', 'unserved'] END;
 $$;
 COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
   'Returns the functions that a kind of role may execute; those outside of schema pulse with '
@@ -37,8 +37,8 @@ COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN kind IN ('operator', 'observer')
-           THEN ARRAY['ended_by_hour', 'ended_jobs', 'running_jobs', 'schedules', 'settings',
-                      'stale', 'stats', 'unserved', 'worker_status']
+           THEN ARRAY['ended_by_hour', 'ended_jobs', 'queue_status', 'running_jobs', 'schedules',
+                      'settings', 'stale', 'stats', 'unserved', 'worker_status']
            WHEN kind = 'scheduler' THEN ARRAY['schedules'] ELSE '{}' END
       || CASE WHEN kind = 'operator' THEN ARRAY[
            'attempt', 'finished_job', 'heartbeat', 'installation', 'job', 'queue', 'schedule',

@@ -237,12 +237,18 @@ COMMENT ON COLUMN pulse.clock.last_tick IS 'When the clock last ticked';
 COMMENT ON COLUMN pulse.clock.timeline IS 'Timeline of the last tick';
 
 COMMENT ON TABLE pulse.queue IS
-  'Settings of named queues. A queue without a row runs one job at a time.';
+  'Settings of named queues. A queue without a row has those of its siblings (''mail/*'' for '
+  '''mail/x'') if they are stored, else it runs one job at a time.';
 COMMENT ON COLUMN pulse.queue.concurrency IS 'How many jobs of the queue run at a time';
-COMMENT ON COLUMN pulse.queue.paused IS 'No worker claims a job of a paused queue';
+COMMENT ON COLUMN pulse.queue.paused IS
+  'No worker claims a job of a paused queue, nor of a queue within it';
 COMMENT ON COLUMN pulse.queue.queue_name IS 'Name of the queue';
 COMMENT ON COLUMN pulse.queue.created_at IS 'When the queue got settings';
 COMMENT ON COLUMN pulse.queue.updated_at IS 'When the settings last changed';
+COMMENT ON COLUMN pulse.queue.total IS
+  'How many jobs of the queue and of all queues within it run at a time; NULL: no limit';
+COMMENT ON COLUMN pulse.queue.is_level IS
+  'A pause holds for all queues within too; false where only version 0.1.0 has stored it';
 
 COMMENT ON TABLE pulse.task IS 'Settings of tasks; NULL, or no row, takes the default.';
 COMMENT ON COLUMN pulse.task.max_attempts IS 'Attempts of a job that is added without max_attempts';

@@ -218,8 +218,13 @@ CREATE TABLE pulse.queue (
   concurrency int NOT NULL DEFAULT 1,
   paused      boolean NOT NULL DEFAULT false,
   created_at  timestamptz NOT NULL DEFAULT pg_catalog.now(),
-  updated_at  timestamptz NOT NULL DEFAULT pg_catalog.now()
+  updated_at  timestamptz NOT NULL DEFAULT pg_catalog.now(),
+  total       int,
+  is_level    boolean NOT NULL DEFAULT false
 );
+-- Its value is the microsecond since 1970 at which settings of a queue were last taken away. Jobs
+-- claimed before then may be more than the queue runs without them, as verify() must know.
+CREATE SEQUENCE pulse.queue_unset_seq AS bigint;
 
 CREATE TABLE pulse.task (
   identifier     text COLLATE "C" PRIMARY KEY,

@@ -139,22 +139,30 @@ COMMENT ON FUNCTION pulse_internal.last_tick() IS
 
 CREATE OR REPLACE VIEW pulse_internal.queue_places AS
   WITH overdue AS MATERIALIZED (SELECT pulse_internal.overdue_before() AS moment)
-  SELECT j.queue_name, coalesce(q.concurrency, 1) AS concurrency,
-         coalesce(q.paused, false) AS paused,
+  SELECT j.queue_name, q.concurrency, q.paused,
          pg_catalog.count(*) FILTER (WHERE j.state <> 'parked') AS taken,
          -- New settings leave running jobs alone, so only jobs claimed under them count.
          pg_catalog.count(*) FILTER (
            WHERE j.state = 'running'
-             AND (q.updated_at IS NULL OR j.claimed_at > q.updated_at)) AS running,
+             AND (q.changed_at IS NULL OR j.claimed_at > q.changed_at)) AS running,
          pg_catalog.count(*) FILTER (WHERE j.state = 'ready') AS open,
          pg_catalog.min(j.id) FILTER (WHERE j.state <> 'parked') AS first_open,
          pg_catalog.min(j.id) FILTER (
            WHERE j.state = 'parked'
-             AND greatest(j.run_at, j.updated_at) < o.moment) AS overdue
-    FROM pulse.job AS j CROSS JOIN overdue AS o
-    LEFT JOIN pulse.queue AS q ON q.queue_name = j.queue_name
-   WHERE j.queue_name IS NOT NULL
-   GROUP BY j.queue_name, q.concurrency, q.paused, q.updated_at;
+             AND greatest(j.run_at, j.updated_at) < o.moment) AS overdue,
+         q.levels_room
+    FROM (SELECT n.queue_name, own.*
+            FROM (SELECT DISTINCT d.queue_name FROM pulse.job AS d
+                   WHERE d.queue_name IS NOT NULL) AS n
+           CROSS JOIN LATERAL (
+             SELECT s.concurrency, s.paused, r.room AS levels_room,
+                    greatest(s.changed_at, pulse_internal.unset_at()) AS changed_at
+               FROM pulse_internal.level_settings(n.queue_name) AS s
+              CROSS JOIN LATERAL pulse_internal.level_room(n.queue_name) AS r
+              WHERE s.level = n.queue_name) AS own) AS q
+    JOIN pulse.job AS j ON j.queue_name = q.queue_name
+   CROSS JOIN overdue AS o
+   GROUP BY j.queue_name, q.concurrency, q.paused, q.changed_at, q.levels_room;
 COMMENT ON VIEW pulse_internal.queue_places IS
   'The places that each queue has given away, and the jobs that wait behind it.';
 
@@ -175,6 +183,43 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p8 AS
     FROM pulse_internal.queue_places AS p WHERE p.paused AND p.open > 0;
 COMMENT ON VIEW pulse_internal.broken_p8 IS 'Violations of P8: order and concurrency of queues.';
 
+-- New settings leave running jobs alone, as in queue_places.
+CREATE OR REPLACE VIEW pulse_internal.level_places AS
+  SELECT s.level, s.total, s.paused, pg_catalog.sum(t.taken) AS taken,
+         pg_catalog.sum(t.open) AS open, pg_catalog.sum(r.running) AS running,
+         pg_catalog.min(t.first_open) AS first_open
+    FROM (SELECT j.queue_name, pg_catalog.count(*) AS taken,
+                 pg_catalog.count(*) FILTER (WHERE j.state = 'ready') AS open,
+                 pg_catalog.min(j.id) AS first_open
+            FROM pulse.job AS j WHERE j.queue_name IS NOT NULL AND j.index_lane <> 'p'
+           GROUP BY j.queue_name) AS t
+   CROSS JOIN LATERAL pulse_internal.level_settings(t.queue_name) AS s
+   CROSS JOIN LATERAL (
+     SELECT pg_catalog.count(*) AS running FROM pulse.job AS j
+      WHERE j.queue_name = t.queue_name AND j.queue_name IS NOT NULL AND j.index_lane <> 'p'
+        AND j.state = 'running'
+        AND j.claimed_at > greatest(s.changed_at, pulse_internal.unset_at(), '-infinity')) AS r
+   GROUP BY s.level, s.total, s.paused;
+COMMENT ON VIEW pulse_internal.level_places IS
+  'The places that each level has given away to its own jobs and to all within it.';
+
+CREATE OR REPLACE VIEW pulse_internal.broken_p13 AS
+  SELECT 'P13'::text AS promise, p.first_open AS job_id,
+         pg_catalog.format('level %L runs %s jobs, its total is %s', p.level, p.running,
+                           p.total) AS detail
+    FROM pulse_internal.level_places AS p WHERE p.running > p.total
+  UNION ALL
+  SELECT 'P13', p.first_open,
+         pg_catalog.format('level %L has opened %s jobs, its total is %s', p.level, p.taken,
+                           p.total)
+    FROM pulse_internal.level_places AS p
+   WHERE p.running <= p.total AND p.open > 0 AND p.taken > p.total
+  UNION ALL
+  SELECT 'P13', p.first_open,
+         pg_catalog.format('level %L is paused and has an open job', p.level)
+    FROM pulse_internal.level_places AS p WHERE p.paused AND p.open > 0;
+COMMENT ON VIEW pulse_internal.broken_p13 IS 'Violations of P13: limits of levels hold.';
+
 -- A queue that looks stranded may be about to move: a commit sets the queue's mark after its
 -- snapshot became visible, and a promotion clears the mark before it commits.
 CREATE OR REPLACE VIEW pulse_internal.stranded AS
@@ -183,6 +228,7 @@ CREATE OR REPLACE VIEW pulse_internal.stranded AS
          pg_catalog.format('stranded behind queue %L', p.queue_name) AS detail
     FROM pulse_internal.queue_places AS p
    WHERE NOT p.paused AND p.taken < p.concurrency AND p.overdue IS NOT NULL
+     AND coalesce(p.levels_room > 0, true)
      AND NOT pulse_internal.is_marked(p.queue_name)
        AND NOT pulse_internal.is_queue_locked(p.queue_name)
   UNION ALL
@@ -261,11 +307,13 @@ BEGIN
     UNION ALL SELECT * FROM pulse_internal.broken_p7
     UNION ALL SELECT * FROM pulse_internal.broken_p8
     UNION ALL SELECT * FROM pulse_internal.broken_p12
+    UNION ALL SELECT * FROM pulse_internal.broken_p13
     ORDER BY 1, 2;
   RETURN QUERY SELECT * FROM pulse_internal.stranded_in_each_look() ORDER BY 2;
 END $$;
 COMMENT ON FUNCTION pulse.verify() IS
-  'Checks promises P1 to P4, P7, P8 and P12 over the tables and returns one row per violation; '
-  'none is good. Reads every job, so do not poll it. A job that seems stranded behind its queue is '
-  'looked at until the next sweep, for two sweep intervals at most, because a session may be about '
-  'to open it. A standby does not look for stranded jobs. Raises PU007 outside READ COMMITTED.';
+  'Checks promises P1 to P4, P7, P8, P12 and P13 over the tables and returns one row per '
+  'violation; none is good. Reads every job, so do not poll it. A job that seems stranded behind '
+  'its queue is looked at until the next sweep, for two sweep intervals at most, because a session '
+  'may be about to open it. A standby does not look for stranded jobs. Raises PU007 outside READ '
+  'COMMITTED.';

@@ -86,6 +86,8 @@ void load_catalog() {
   known.has_index_lanes = get_attnum(known.job, "index_lane") == kJobIndexLane;
   known.has_default_timeout =
       get_attnum(known.heartbeat, "default_timeout_us") == kBeatDefaultTimeout;
+  known.queue_total = get_attnum(known.queue, "total");
+  known.queue_is_level = get_attnum(known.queue, "is_level");
   known.state_ready = state_named("job_state", "ready");
   known.state_parked = state_named("job_state", "parked");
   known.state_running = state_named("job_state", "running");

@@ -34,6 +34,8 @@ struct Catalog {
   Oid task_key;
   Oid queue;
   Oid queue_key;
+  AttrNumber queue_total;  // since 0.2.0, as is the next; else invalid
+  AttrNumber queue_is_level;
   Oid clock;
   Oid token_seq;
   Oid worker_id_seq;

@@ -115,10 +115,11 @@ void set_unless_null(JobChange* change, JobColumn column, const NullableDatum& v
 // Takes the row as it is stored: a moment later than that would leave the job below the low-water
 // mark of its task. A trigger may have changed the row.
 void wake_for_requeued(TupleTableSlot* row) {
-  bool has_queue = is_set(row, kJobQueueName);
-  note_job(DatumGetTextPP(value_of(row, kJobIdentifier)),
-           has_queue ? DatumGetTextPP(value_of(row, kJobQueueName)) : nullptr,
+  text* queue_name =
+      is_set(row, kJobQueueName) ? DatumGetTextPP(value_of(row, kJobQueueName)) : nullptr;
+  note_job(DatumGetTextPP(value_of(row, kJobIdentifier)), queue_name,
            DatumGetTimestampTz(value_of(row, kJobRunAt)));
+  if (queue_name) note_place_freed(place_in_queue(queue_name));
 }
 
 // The only function that makes a running job wait again.
@@ -150,7 +151,7 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
   record_finished_job(&ends->records, row,
                       {decision.state, decision.crashes, ending.payload, kNull, error});
   if (is_set(row, kJobQueueName))
-    note_queue_slot(queue_slot(DatumGetTextPP(value_of(row, kJobQueueName))));
+    note_place_freed(place_in_queue(DatumGetTextPP(value_of(row, kJobQueueName))));
   note_ended_job(ending.job_id);
   if (try_delete_row(&ends->jobs.table, row, true) != TM_Ok)
     elog(ERROR, "could not delete a job that was locked");

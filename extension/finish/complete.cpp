@@ -63,14 +63,15 @@ AttemptLock complete_found(Completion* completion, const NamedClaim& claim,
                            const NullableDatum& result, Patience patience) {
   TupleTableSlot* row = completion->jobs.ids.row;
   bool no_queue = slot_attisnull(row, kJobQueueName);
-  int slot = no_queue ? 0 : queue_slot(DatumGetTextPP(value_of(row, kJobQueueName)));
+  QueuePlace place = {};
+  if (!no_queue) place = place_in_queue(DatumGetTextPP(value_of(row, kJobQueueName)));
   TM_Result deleted = delete_row(&completion->jobs, patience == Patience::kWaits);
   if (deleted == TM_BeingModified) return AttemptLock::kBusy;
   if (deleted != TM_Ok) return AttemptLock::kNotRunning;
   if (is_kept(completion, row)) record(completion, row, result);
   note_in_place_end(completion, row, claim);
   note_ended_job(claim.job_id);
-  if (!no_queue) note_queue_slot(slot);
+  if (!no_queue) note_place_freed(place);
   return AttemptLock::kLocked;
 }
 

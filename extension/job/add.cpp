@@ -55,8 +55,7 @@ void check_names(const RowValue& spec) {
     ereport(ERROR, (errcode(kOutOfRange), errmsg("identifier must not be null"),
                     errhint("Name the task.")));
   check_identifier(DatumGetTextPP(spec.value(kSpecIdentifier)));
-  if (spec.has(kSpecQueueName))
-    check_name("queue_name", DatumGetTextPP(spec.value(kSpecQueueName)), kMaxName);
+  if (spec.has(kSpecQueueName)) check_queue_name(DatumGetTextPP(spec.value(kSpecQueueName)));
   if (spec.has(kSpecJobKey))
     check_name("job_key", DatumGetTextPP(spec.value(kSpecJobKey)), kMaxKey);
 }

@@ -5,6 +5,7 @@
 #include "access/index_lookup.hpp"
 #include "access/ordered_scan.hpp"
 #include "job/job_table.hpp"
+#include "queue/places.hpp"
 #include "queue/queue_marks.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
@@ -21,21 +22,11 @@ constexpr int kFallenDueAtOnce = 1000;
 // How many more jobs may be promoted, and what remains.
 struct PromotionBudget : Promotion {
   int room;
-};
-
-struct OpenJob : JobOrder {
-  ItemPointerData tid;
-};
-
-struct Queue {
-  Datum name;
-  int slot;
-  int concurrency;
-  bool paused;
-  int taken;      // jobs that use a slot of the queue: open or running
-  OpenJob* open;  // the open jobs that no claim has taken, best first
-  int open_count;
-  int open_capacity;
+  LevelCounts counts;
+  // Level groups of the levels that blocked a queue, and whether a lock was busy, since the last
+  // reset.
+  uint64 blocking_groups;
+  bool met_lock;
 };
 
 // Reads an index of pulse.job under a snapshot that shows what this transaction wrote.
@@ -59,51 +50,6 @@ void close_job_scan(JobScan* scan) {
   close_index_lookup(&scan->rows);
   UnregisterSnapshot(scan->snapshot);
   table_close(scan->job, NoLock);
-}
-
-Queue read_queue(Datum name, int slot, Snapshot snapshot) {
-  Queue queue = {};
-  queue.name = name;
-  queue.slot = slot;
-  queue.concurrency = 1;
-  Relation table = table_open(catalog()->queue, AccessShareLock);
-  with_row_of_text(table, catalog()->queue_key, name, snapshot, [&queue](TupleTableSlot* row) {
-    queue.concurrency = DatumGetInt32(value_of(row, kQueueConcurrency));
-    queue.paused = DatumGetBool(value_of(row, kQueuePaused));
-  });
-  table_close(table, AccessShareLock);
-  return queue;
-}
-
-void add_open(Queue* queue, TupleTableSlot* slot) {
-  if (queue->open_count == queue->open_capacity) {
-    queue->open_capacity *= 2;
-    queue->open =
-        static_cast<OpenJob*>(repalloc(queue->open, sizeof(OpenJob) * queue->open_capacity));
-  }
-  OpenJob open_job = {order_of(slot), slot->tts_tid};
-  int position = queue->open_count++;
-  for (; position > 0 && sorts_before(&open_job, &queue->open[position - 1]); position--)
-    queue->open[position] = queue->open[position - 1];
-  queue->open[position] = open_job;
-}
-
-void read_open_jobs(Queue* queue, Relation job, Snapshot snapshot) {
-  constexpr int kCapacity = 8;
-  queue->open_capacity = kCapacity;
-  queue->open = static_cast<OpenJob*>(palloc(sizeof(OpenJob) * kCapacity));
-  IndexLookup jobs;
-  open_index_lookup(&jobs, job, catalog()->job_open_idx, snapshot, 1);
-  ScanKeyData key;
-  init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue->name);
-  seek_keys(&jobs, &key);
-  while (next_row(&jobs)) {
-    CHECK_FOR_INTERRUPTS();
-    queue->taken++;
-    if (DatumGetObjectId(value_of(jobs.row, kJobState)) == catalog()->state_ready)
-      add_open(queue, jobs.row);
-  }
-  close_index_lookup(&jobs);
 }
 
 // False when a claim is taking the job.
@@ -133,12 +79,6 @@ bool swap_worst(JobTable* table, Queue* queue, OrderedScan* parked) {
   return true;
 }
 
-// Whether the parked job may be opened: where all slots are taken, in place of a worse open job.
-bool may_open(const Queue& queue, const OrderedScan& parked) {
-  if (queue.taken != queue.concurrency) return queue.taken < queue.concurrency;
-  return queue.open_count > 0 && sorts_before(&parked, &queue.open[queue.open_count - 1]);
-}
-
 // True when the queue has a due parked job, on which the scan then stands.
 bool begin_parked_scan(OrderedScan* parked, Relation job, Snapshot snapshot, const Queue& queue) {
   memset(parked, 0, sizeof(*parked));
@@ -160,7 +100,8 @@ void end_parked_scan(OrderedScan* parked) {
   index_close(parked->index, AccessShareLock);
 }
 
-void open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
+// Opens what the queue has places for. True when a due job is left behind.
+bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
   OrderedScan parked;
   bool due = begin_parked_scan(&parked, table->relation, table->snapshot, *queue);
   for (; due && may_open(*queue, parked); due = next_due_in_order(&parked)) {
@@ -181,34 +122,60 @@ void open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
     }
   }
   end_parked_scan(&parked);
+  return due;
+}
+
+// The locks precede the snapshot, so the snapshot shows every promotion committed before.
+bool open_locked(JobTable* table, Datum name, Levels* levels) {
+  if (!try_lock_levels(*levels) ||
+      !try_advisory_lock(LockKind::kQueue, fnv1a(DatumGetTextPP(name)), ExclusiveLock))
+    return false;
+  open_job_table(table);
+  read_levels(levels, table->snapshot);
+  if (!levels->is_limited) return true;
+  close_job_table(table);
+  if (!try_lock_limited_levels(*levels)) return false;
+  open_job_table(table);
+  read_levels(levels, table->snapshot);
+  return true;
 }
 
 void promote_queue(Datum name, int slot, PromotionBudget* budget) {
-  if (!try_advisory_lock(LockKind::kQueue, fnv1a(DatumGetTextPP(name)), ExclusiveLock)) {
+  Levels levels = levels_of(name);
+  JobTable table;
+  if (!open_locked(&table, name, &levels)) {
     return_queue_mark(slot);
-    budget->busy = true;
+    budget->busy = budget->met_lock = true;
     return;
   }
-  // The lock precedes the snapshot, so the snapshot shows every promotion committed before.
-  JobTable table;
-  open_job_table(&table);
-  Queue queue = read_queue(name, slot, table.snapshot);
-  if (!queue.paused) {
-    read_open_jobs(&queue, table.relation, table.snapshot);
-    open_lowest(&table, &queue, budget);
+  Queue queue = read_queue(name, slot, levels);
+  bool is_left = true;
+  if (find_places(&queue, &levels, table.relation, table.snapshot, &budget->counts)) {
+    int before = queue.taken;
+    is_left = open_lowest(&table, &queue, budget);
+    if (levels.is_limited) count_opened(levels, queue.taken - before, &budget->counts);
+  }
+  if (is_left && is_blocked(queue, levels)) {
+    wait_for_level(levels, slot);
+    budget->blocking_groups |= UINT64CONST(1) << level_group(levels.level[levels.blocker].hash);
   }
   close_job_table(&table);
 }
 
 // True when promotion would change something, judged without the queue's lock.
-bool wants_promotion(const JobScan& scan, Datum name, int slot) {
-  Queue queue = read_queue(name, slot, scan.snapshot);
-  if (queue.paused) return false;
-  read_open_jobs(&queue, scan.job, scan.snapshot);
-  OrderedScan parked;
-  bool due = begin_parked_scan(&parked, scan.job, scan.snapshot, queue);
-  bool wanted = due && may_open(queue, parked);
-  end_parked_scan(&parked);
+bool wants_promotion(const JobScan& scan, Datum name, int slot, LevelCounts* counts) {
+  Levels levels = levels_of(name);
+  read_levels(&levels, scan.snapshot);
+  Queue queue = read_queue(name, slot, levels);
+  bool due = true;
+  bool wanted = false;
+  if (find_places(&queue, &levels, scan.job, scan.snapshot, counts)) {
+    OrderedScan parked;
+    due = begin_parked_scan(&parked, scan.job, scan.snapshot, queue);
+    wanted = due && may_open(queue, parked);
+    end_parked_scan(&parked);
+  }
+  if (due && !wanted && is_blocked(queue, levels)) wait_for_level(levels, slot);
   return wanted;
 }
 
@@ -253,9 +220,11 @@ void promote_queues_of_slot(int slot, PromotionBudget* budget) {
 
 // Marks the queue if promotion would change something; without shared memory, promotes it. True in
 // either case.
-bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name, int slot) {
-  if (!wants_promotion(scan, name, slot)) return false;
-  PromotionBudget unbounded_budget = {{false, false}, kFallenDueAtOnce};
+bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name, int slot,
+                        LevelCounts* counts) {
+  if (!wants_promotion(scan, name, slot, counts)) return false;
+  PromotionBudget unbounded_budget = {};
+  unbounded_budget.room = kFallenDueAtOnce;
   if (database)
     mark_queue(database, slot);
   else
@@ -263,10 +232,33 @@ bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name
   return true;
 }
 
+// Promotes in turn what waits for a level in which a place came free, until it blocks one again.
+void promote_waiting(int group, PromotionBudget* budget, int* looks) {
+  WaitWalk walk = begin_wait_walk(group);
+  int slot;
+  while (take_wait(&walk, &slot)) {
+    if (budget->room <= 0 || --*looks < 0) {
+      put_wait_back(walk, slot);
+      return return_freed_level(group);
+    }
+    note_wait_taken(slot);
+    budget->blocking_groups = 0;
+    budget->met_lock = false;
+    promote_queues_of_slot(slot, budget);
+    if (budget->met_lock) return return_freed_level(group);
+    if (((budget->blocking_groups >> group) & 1) && waits_for_one_level(group)) return;
+  }
+  end_wait_walk(group);
+}
+
 }  // namespace
 
 Promotion promote_marked(int room, int max_marks) {
-  PromotionBudget budget = {{false, false}, room};
+  PromotionBudget budget = {};
+  budget.room = room;
+  int group;
+  for (int looks = max_marks; looks > 0 && budget.room > 0 && take_freed_level(&group);)
+    promote_waiting(group, &budget, &looks);
   // Takes one mark at a time, so that the mark of an unchecked queue stays set.
   for (int checked_count = 0; checked_count < max_marks && budget.room > 0; checked_count++) {
     int slot;
@@ -314,6 +306,7 @@ int reconcile_queues(int max_count, TimestampTz ends) {
   open_job_scan(&parked, &Catalog::job_parked_idx, 2);
   MemoryContext step =
       AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);
+  LevelCounts counts = {};
   Datum name = CStringGetTextDatum("");
   int slot = is_bounded ? static_cast<int>(pg_atomic_read_u32(&database->next_slot)) : 0;
   int checked_count = 0;
@@ -329,7 +322,7 @@ int reconcile_queues(int max_count, TimestampTz ends) {
       break;
     }
     MemoryContext old = MemoryContextSwitchTo(step);
-    marked += mark_if_promotable(database, parked, name, slot);
+    marked += mark_if_promotable(database, parked, name, slot, &counts);
     MemoryContextSwitchTo(old);
     MemoryContextReset(step);
   }

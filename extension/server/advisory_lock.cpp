@@ -1,6 +1,7 @@
 #include "server/advisory_lock.hpp"
 
 #include "server/compat.hpp"
+#include "server/queue_name.hpp"
 #include "server/shared_memory.hpp"
 #include "server/values.hpp"
 
@@ -33,6 +34,11 @@ void advisory_lock(LockKind kind, uint64 key, LOCKMODE mode) {
 bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode) {
   LOCKTAG tag = tag_of(kind, key);
   return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+void release_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode) {
+  LOCKTAG tag = tag_of(kind, key);
+  (void)LockRelease(&tag, mode, false);
 }
 
 // A poll, because a wait in the lock table can only end early by an error.
@@ -102,14 +108,28 @@ PULSE_FUNCTION(pulse_lock_worker) {
   PG_RETURN_BOOL(true);
 }
 
+// pulse_internal.lock_queue(queue_name): waits for the locks of the queue and of the level of that
+// name. The settings of the members of a level belong to the level: 'mail/*' to 'mail'.
 PULSE_FUNCTION(pulse_lock_queue) {
-  LOCKTAG tag = pulse::queue_tag(PG_GETARG_TEXT_PP(0));
-  (void)LockAcquire(&tag, ExclusiveLock, false, false);
+  text* name = PG_GETARG_TEXT_PP(0);
+  const char* data = VARDATA_ANY(name);
+  int length = static_cast<int>(VARSIZE_ANY_EXHDR(name));
+  if (length > 2 && memcmp(data + length - 2, "/*", 2) == 0) length -= 2;
+  using pulse::LockKind;
+  pulse::advisory_lock(LockKind::kQueue, pulse::fnv1a(name), ExclusiveLock);
+  pulse::advisory_lock(LockKind::kLevel, pulse::fnv1a(data, length), ExclusiveLock);
   PG_RETURN_BOOL(true);
 }
 
-// Takes no lock, which a promotion could meet.
+// pulse_internal.is_queue_locked(queue_name): takes no lock, which a promotion could meet.
 PULSE_FUNCTION(pulse_is_queue_locked) {
-  LOCKTAG tag = pulse::queue_tag(PG_GETARG_TEXT_PP(0));
-  PG_RETURN_BOOL(VirtualTransactionIdIsValid(*GetLockConflicts(&tag, ShareLock, nullptr)));
+  text* name = PG_GETARG_TEXT_PP(0);
+  LOCKTAG tag = pulse::queue_tag(name);
+  bool is_locked = VirtualTransactionIdIsValid(*GetLockConflicts(&tag, ShareLock, nullptr));
+  pulse::LevelNames levels = pulse::level_names(name);
+  for (int i = 0; i < levels.count && !is_locked; i++) {
+    tag = pulse::tag_of(pulse::LockKind::kLevel, pulse::fnv1a(VARDATA_ANY(name), levels.length[i]));
+    is_locked = VirtualTransactionIdIsValid(*GetLockConflicts(&tag, ShareLock, nullptr));
+  }
+  PG_RETURN_BOOL(is_locked);
 }

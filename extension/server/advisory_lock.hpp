@@ -14,6 +14,7 @@ enum class LockKind : uint16 {
   kKey,
   kKeyBucket,
   kAttachment,
+  kLevel,
 };
 
 // Waits.
@@ -21,6 +22,9 @@ void advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
 // Never waits; false when another transaction holds a conflicting lock.
 bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
+
+// Gives back a lock that try_advisory_lock() took.
+void release_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
 // Waits until each transaction of another session that holds the lock now has ended. False when
 // there is none, or when the time is up.

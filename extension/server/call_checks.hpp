@@ -17,6 +17,9 @@ void require_arguments(FunctionCallInfo fcinfo, std::initializer_list<int> numbe
 // Raises for a name that is empty or has more than `longest` characters.
 void check_name(const char* what, text* name, int longest);
 
+// Raises PU004 for a name that no new job may have as its queue.
+void check_queue_name(text* name);
+
 // Also raises for a task name that could lead out of the tasks folder. Such a name is absolute, has
 // an empty, "." or ".." component, or contains a backslash or a control character.
 void check_identifier(text* identifier);

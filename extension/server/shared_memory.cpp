@@ -56,6 +56,11 @@ void reset_database(DatabaseState* database) {
     init_all(kNever, &database->next_due[i]);
   }
   for (pg_atomic_uint64& word : database->queue_marks) init_all(0, &word);
+  init_all(0, &database->waiting_levels, &database->freed_levels);
+  for (LevelGroup& group : database->level_groups) {
+    init_all(0, &group.frees, &group.level, &group.next_slot);
+    for (pg_atomic_uint64& word : group.waits) init_all(0, &word);
+  }
 }
 
 void init_state(SharedState* created, Extent extent) {

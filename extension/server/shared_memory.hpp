@@ -10,6 +10,7 @@ namespace pulse {
 constexpr int kTaskBits = 64;      // number of task bits; a task hashes to one of them
 constexpr int kQueueSlots = 8192;  // number of queue marks; a queue hashes to one of them
 constexpr int kMarkWords = kQueueSlots / 64;
+constexpr int kLevelGroups = 8;          // a limited level of queues hashes to one of them
 constexpr int kMaxWakeGroups = 32;       // wake groups per database
 constexpr uint64 kNever = PG_INT64_MAX;  // a due time that never comes
 
@@ -56,6 +57,15 @@ struct WakeGroup {
   pg_atomic_uint64 generation;
 };
 
+// Queues that wait for a place in a level of this group, or for the end of its pause.
+struct LevelGroup {
+  pg_atomic_uint64 frees;  // incremented by each commit that frees a place in a level of the group
+  pg_atomic_uint64 level;  // hash of the only level of which queues wait; kManyLevels: several
+  pg_atomic_uint32 next_slot;  // whose turn it is
+  pg_atomic_uint64 waits[kMarkWords];
+};
+constexpr uint64 kManyLevels = ~UINT64CONST(0);
+
 // State of one database. The first backend that needs it takes the slot. It stays taken until a
 // restart, or until the extension or the database is dropped.
 struct DatabaseState {
@@ -80,6 +90,10 @@ struct DatabaseState {
   pg_atomic_uint64 sweep_due;
   // Queue marks: one bit per queue slot, set when the queue may be promoted.
   pg_atomic_uint64 queue_marks[kMarkWords];
+  // Level groups in which queues wait, and those of them in which a place came free.
+  pg_atomic_uint64 waiting_levels;
+  pg_atomic_uint64 freed_levels;
+  LevelGroup level_groups[kLevelGroups];
   MaintainerState maintainer;
 };
 

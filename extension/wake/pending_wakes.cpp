@@ -37,6 +37,11 @@ struct Pending {
   QueueMarks taken;
   // Queue marks to set again at the end, committed or not.
   QueueMarks returned;
+  // Level groups in which this transaction frees a place; those that it took from shared memory,
+  // and those to return at the end.
+  uint64 freed_levels;
+  uint64 taken_levels;
+  uint64 returned_levels;
   bool undone;  // promotions of a savepoint were rolled back
   // Due times to publish at commit; 0: none.
   EarliestRunAt due;
@@ -58,6 +63,21 @@ void set_queue_marks(DatabaseState* database, const QueueMarks& marks) {
     if (marks.words[i]) pg_atomic_fetch_or_u64(&database->queue_marks[i], marks.words[i]);
 }
 
+void set_freed_levels(DatabaseState* database, uint64 groups) {
+  if (groups) pg_atomic_fetch_or_u64(&database->freed_levels, groups);
+}
+
+// A queue registers before it looks whether the count of freed places has changed, so either it
+// sees the change or this function sees the registration.
+void publish_freed_levels(DatabaseState* database) {
+  for (int group = 0; pending.freed_levels && group < kLevelGroups; group++)
+    if ((pending.freed_levels >> group) & 1)
+      pg_atomic_fetch_add_u64(&database->level_groups[group].frees, 1);
+  set_freed_levels(database,
+                   (pending.freed_levels & pg_atomic_read_u64(&database->waiting_levels)) |
+                       pending.returned_levels);
+}
+
 void publish_due_times(DatabaseState* database) {
   bool is_lowered = false;
   for (int bit = 0; bit < kTaskBits; bit++)
@@ -71,6 +91,7 @@ void publish_due_times(DatabaseState* database) {
 void wake_after_commit(DatabaseState* database) {
   set_queue_marks(database, pending.queues);
   set_queue_marks(database, pending.returned);
+  publish_freed_levels(database);
   // A worker may be between its claim and its wait; the generation reaches it there.
   if (pending.queues.any || pending.undone || pending.all_waiters || pending.workers > 0)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
@@ -85,10 +106,12 @@ void wake_after_commit(DatabaseState* database) {
 
 void wake_after_abort(DatabaseState* database) {
   if (pending.sweeps) request_sweep(database, wall_now());
-  bool marks = pending.taken.any || pending.returned.any;
+  uint64 levels = pending.taken_levels | pending.returned_levels;
+  bool marks = pending.taken.any || pending.returned.any || levels;
   if (marks) {
     set_queue_marks(database, pending.taken);
     set_queue_marks(database, pending.returned);
+    set_freed_levels(database, levels);
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   }
   // Waiters that skipped the rows of the undone claim must claim again.
@@ -167,6 +190,12 @@ void note_queue_slot(int slot) {
   pending.own_queues.add(slot);
 }
 
+void note_place_freed(const QueuePlace& place) {
+  if (!begin_pending()) return;
+  note_queue_slot(place.slot);
+  pending.freed_levels |= place.level_groups;
+}
+
 void note_parked_due(TimestampTz run_at) {
   if (begin_pending()) lower_time(&pending.parked_due, run_at);
 }
@@ -215,7 +244,31 @@ bool queue_marks_remain() {
   DatabaseState* database = this_database();
   for (int i = 0; database && i < kMarkWords; i++)
     if (pending.own_queues.words[i] || pg_atomic_read_u64(&database->queue_marks[i])) return true;
+  return database && pg_atomic_read_u64(&database->freed_levels) != 0;
+}
+
+bool take_freed_level(int* group) {
+  DatabaseState* database = this_database();
+  uint64 freed = database ? pg_atomic_read_u64(&database->freed_levels) : 0;
+  for (; freed; freed &= freed - 1) {
+    uint64 mask = freed & -freed;
+    if (!(pg_atomic_fetch_and_u64(&database->freed_levels, ~mask) & mask)) continue;
+    pending.any = true;
+    pending.taken_levels |= mask;
+    *group = __builtin_ctzll(mask);
+    return true;
+  }
   return false;
+}
+
+void return_freed_level(int group) {
+  pending.any = true;
+  pending.returned_levels |= UINT64CONST(1) << group;
+}
+
+void note_wait_taken(int slot) {
+  pending.any = true;
+  pending.taken.add(slot);
 }
 
 void return_queue_mark(int slot) {
@@ -246,7 +299,8 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
     if (pending.sweeps && pending.sweeps_in >= undone) request_sweep(database, wall_now());
     if (pending.claimed.bits) wake_waiters(database, pending.claimed, false);
   }
-  if (!pending.taken.any) return;
+  if (!pending.taken.any && !pending.taken_levels) return;
+  pending.returned_levels |= pending.taken_levels;
   for (int i = 0; i < kMarkWords; i++) pending.returned.words[i] |= pending.taken.words[i];
   pending.returned.any = pending.undone = true;
 }
@@ -256,21 +310,37 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
 // pulse_internal.note_job(identifier, queue_name, run_at): see note_job().
 PULSE_FUNCTION(pulse_note_job) {
   pulse::require_arguments(fcinfo, {0, 2});
-  pulse::note_job(PG_GETARG_TEXT_PP(0), PG_ARGISNULL(1) ? nullptr : PG_GETARG_TEXT_PP(1),
-                  PG_GETARG_TIMESTAMPTZ(2));
+  text* queue_name = PG_ARGISNULL(1) ? nullptr : PG_GETARG_TEXT_PP(1);
+  pulse::note_job(PG_GETARG_TEXT_PP(0), queue_name, PG_GETARG_TIMESTAMPTZ(2));
+  if (queue_name) pulse::note_place_freed(pulse::place_in_queue(queue_name));
   PG_RETURN_BOOL(true);
 }
 
 PULSE_FUNCTION(pulse_note_queue) {
-  pulse::note_queue_slot(pulse::queue_slot(PG_GETARG_TEXT_PP(0)));
+  pulse::note_place_freed(pulse::place_in_queue(PG_GETARG_TEXT_PP(0)));
   PG_RETURN_BOOL(true);
 }
 
+// pulse_internal.note_levels(): the settings of levels change, so each queue that waits for a place
+// in one is looked at again.
+PULSE_FUNCTION(pulse_note_levels) {
+  if (pulse::begin_pending())
+    pulse::pending.freed_levels = (UINT64CONST(1) << pulse::kLevelGroups) - 1;
+  PG_RETURN_BOOL(true);
+}
+
+// pulse_internal.is_marked(queue_name): also true of a queue that waits for a level in which a
+// place came free.
 PULSE_FUNCTION(pulse_is_marked) {
   pulse::DatabaseState* database = pulse::this_database();
-  int slot = pulse::queue_slot(PG_GETARG_TEXT_PP(0));
-  PG_RETURN_BOOL(database && (pg_atomic_read_u64(&database->queue_marks[slot / 64]) &
-                              (UINT64CONST(1) << (slot % 64))) != 0);
+  if (!database) PG_RETURN_BOOL(false);
+  pulse::QueuePlace place = pulse::place_in_queue(PG_GETARG_TEXT_PP(0));
+  int word = place.slot / 64;
+  uint64 set = pg_atomic_read_u64(&database->queue_marks[word]);
+  uint64 freed = pg_atomic_read_u64(&database->freed_levels) & place.level_groups;
+  for (; freed; freed &= freed - 1)
+    set |= pg_atomic_read_u64(&database->level_groups[__builtin_ctzll(freed)].waits[word]);
+  PG_RETURN_BOOL((set >> (place.slot % 64)) & 1);
 }
 
 // pulse_internal.note_worker(worker_id): this worker must call its heartbeat.

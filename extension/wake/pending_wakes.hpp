@@ -4,6 +4,7 @@
 #pragma once
 
 #include "server/postgres.hpp"
+#include "server/queue_name.hpp"
 #include "server/shared_memory.hpp"
 
 namespace pulse {
@@ -30,6 +31,9 @@ void note_job(const text* identifier, const text* queue_name, TimestampTz run_at
 // A queue may have a free slot or a new job.
 void note_queue_slot(int slot);
 
+// A job of this queue leaves its place, if it had one.
+void note_place_freed(const QueuePlace& place);
+
 // A parked job is due at run_at.
 void note_parked_due(TimestampTz run_at);
 
@@ -49,7 +53,16 @@ void note_more(int bit);
 // Takes one queue mark from shared memory; an abort sets it again. False when no mark is set.
 bool take_queue_mark(int* slot);
 
-// True when a queue mark is still set.
+// Takes a level group in which a place came free and queues wait; an abort returns it.
+bool take_freed_level(int* group);
+
+// Returns the group when this transaction ends, committed or not: queues of it are left to look at.
+void return_freed_level(int group);
+
+// Takes the mark of a queue that waited for its level; an abort sets it.
+void note_wait_taken(int slot);
+
+// True when a queue mark is still set, or queues wait for a level in which a place came free.
 bool queue_marks_remain();
 
 // Sets the mark again when this transaction ends, committed or not, because its queue was busy.

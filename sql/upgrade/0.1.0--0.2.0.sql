@@ -280,3 +280,35 @@ CREATE TYPE pulse_internal.explanation AS (
   job_ids    bigint[],
   worker_ids bigint[]
 );
+
+-- Queues within queues. The new function of the same name gets the rights of the old one.
+ALTER TABLE pulse.queue
+  ADD COLUMN total    int,
+  ADD COLUMN is_level boolean NOT NULL DEFAULT false;
+CREATE SEQUENCE pulse.queue_unset_seq AS bigint;
+CREATE FUNCTION pulse.set_queue(
+    queue_name text, concurrency int, paused boolean, total int)
+  RETURNS pulse.queue LANGUAGE sql VOLATILE AS $$ SELECT NULL::pulse.queue $$;
+-- As grants of the script they would be missing in dumps, so they are none of its initial rights.
+DO $$
+DECLARE
+  old_function oid := 'pulse.set_queue(text, int, boolean)'::regprocedure;
+  new_function oid := 'pulse.set_queue(text, int, boolean, int)'::regprocedure;
+  own aclitem[];
+  kept record;
+BEGIN
+  EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', new_function::regprocedure);
+  SELECT i.initprivs INTO own FROM pg_init_privs AS i
+   WHERE i.classoid = 'pg_proc'::regclass AND i.objoid = new_function;
+  FOR kept IN
+    SELECT a.grantee, a.is_grantable FROM pg_proc AS p, aclexplode(p.proacl) AS a
+     WHERE p.oid = old_function AND a.grantee <> p.proowner
+  LOOP
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', new_function::regprocedure,
+      CASE kept.grantee WHEN 0 THEN 'PUBLIC' ELSE kept.grantee::regrole::text END)
+      || CASE WHEN kept.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END;
+  END LOOP;
+  UPDATE pg_init_privs SET initprivs = own
+   WHERE classoid = 'pg_proc'::regclass AND objoid = new_function;
+END $$;
+DROP FUNCTION pulse.set_queue(text, int, boolean);

@@ -22,7 +22,7 @@ $session->query('\i ' . dirname(__FILE__) . '/explain/states.sql');
 $session->query(sprintf q{SELECT dblink_connect(c, 'host=%s port=%s dbname=postgres')
     FROM unnest('{holder,sharer}'::text[]) AS c}, $server->host, $server->port);
 
-# A better job whose row is locked: a promotion parks an open job for it, and opens none.
+# A better job whose row is locked: a promotion leaves the open job its place.
 $session->query('CALL explain.judge_states(105886, 1)');
 # In portions, because a session's answer is waited for so long only.
 for (my $done = 0; $done < $states; $done += 100) {

@@ -65,7 +65,7 @@ INSERT INTO calls VALUES
   ('release(''{1}'', ''{1}'')'), ('fence(1, 1)'), ('deregister_worker(1)'),
   ('declare_lost(1, ''gone'')'), ('sweep()'), ('tick()'), ('cancel_job(1)'), ('get_job(1)'),
   ('set_task(''mail'')'), ('set_queue(''post'')'), ('pause_queue(''post'')'),
-  ('resume_queue(''post'')'), ('verify()'), ('version()'), ('now()'),
+  ('resume_queue(''post'')'), ('unset_queue(''post'')'), ('verify()'), ('version()'), ('now()'),
   ('pulse_internal.next_token()'), ('pulse_internal.end_attempts(''{}'')'),
   ('adopt_installation()'), ('check_host(1)'), ('delete_finished(''{1}'')'),
   ('drain_workers(''{x}'')'),

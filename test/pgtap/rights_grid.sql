@@ -73,11 +73,13 @@ reschedule_jobs                       |o   |okPE!       |okPE!       |ok
 resume_queue                          |o   |ok!         |ok!         |PU005
 retry_job                             |o   |okPE!       |okPE!       |PU005
 set_queue                             |o   |ok!         |ok!         |ok!
+unset_queue                           |o   |ok!         |ok!         |ok
 set_task                              |o   |ok          |ok          |ok
 explain_job, waiting                  |ob  |ok          |ok          |PU005
 explain_job, running                  |ob  |ok          |ok          |PU005
 explain_job, ended                    |ob  |ok          |ok          |PU005
 explain_task                          |ob  |ok          |ok          |ok
+queue_status                          |ob  |ok          |ok          |ok
 stats                                 |ob  |ok          |ok          |ok
 unserved                              |ob  |ok          |ok          |ok
 stop_worker                           |o   |ok!         |ok!         |PU002
@@ -184,11 +186,13 @@ INSERT INTO call VALUES
   ('schedule', $$pulse.schedule('mine', 'task', '@daily')$$),
   ('unschedule', $$pulse.unschedule('none')$$),
   ('set_queue', 'pulse.set_queue({queue}, 3)'),
+  ('unset_queue', 'pulse.unset_queue({queue})'),
   ('set_task', $$pulse.set_task('task', max_attempts => 3)$$),
   ('explain_job, waiting', 'pulse.explain_job({waiting})'),
   ('explain_job, running', 'pulse.explain_job({running})'),
   ('explain_job, ended', 'pulse.explain_job({ended})'),
   ('explain_task', $$pulse.explain_task('task')$$),
+  ('queue_status', 'pulse.queue_status()'),
   ('stats', 'pulse.stats()'),
   ('unserved', 'pulse.unserved()'),
   ('stop_worker', 'pulse.stop_worker({worker})'),

@@ -29,6 +29,7 @@ task                |o |
 worker              |o |
 ended_by_hour       |ob|
 ended_jobs          |ob|
+queue_status        |ob|
 running_jobs        |ob|
 schedules           |obs|
 settings            |ob|

@@ -43,7 +43,7 @@ INSERT INTO grid
     ('adopt_installation cancel_job complete_jobs cron_setup_sql delete_finished drain_worker '
      'drain_workers force_unlock_workers pause_queue permanently_fail_jobs requeue_job '
      'reschedule_jobs resume_queue retry_job set_queue set_task stop_worker stop_workers tick '
-     'verify', 'o'),
+     'unset_queue verify', 'o'),
     ('grant_caller grant_observer grant_operator grant_producer grant_scheduler grant_worker '
      'revoke_caller revoke_observer revoke_operator revoke_producer revoke_scheduler '
      'revoke_worker', ''),
@@ -51,11 +51,12 @@ INSERT INTO grid
     ('pulse_internal.attachment_state pulse_internal.ended_live_us pulse_internal.interval '
      'pulse_internal.least_threshold_us pulse_internal.live_now_us pulse_internal.lost_way '
      'pulse_internal.running_ids pulse_internal.setting_us pulse_internal.us stats '
-     'explain_job explain_task unserved', 'ob')
+     'explain_job explain_task queue_status unserved', 'ob')
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES
-    ('ended_by_hour ended_jobs running_jobs settings stale stats unserved worker_status', 'ob'),
+    ('ended_by_hour ended_jobs queue_status running_jobs settings stale stats unserved '
+     'worker_status', 'ob'),
     ('schedules', 'obs'),
     ('attempt finished_job heartbeat installation job queue schedule task worker', 'o'),
     ('clock claim_batch installation_witness', '')

@@ -30,6 +30,7 @@ GRANT USAGE ON SCHEMA pulse TO upgrade_producer;
 GRANT EXECUTE ON FUNCTION pulse.add_job TO upgrade_producer;
 GRANT EXECUTE ON PROCEDURE pulse.wait_for_job TO PUBLIC;
 GRANT EXECUTE ON FUNCTION pulse.set_task TO upgrade_producer WITH GRANT OPTION;
+GRANT EXECUTE ON FUNCTION pulse.set_queue TO upgrade_producer WITH GRANT OPTION;
 GRANT SELECT ON pulse.worker_status, pulse.job TO upgrade_observer;
 GRANT SELECT (id, state) ON pulse.finished_job TO upgrade_observer;
 \o /dev/null
@@ -80,6 +81,9 @@ SELECT is((SELECT string_agg(format('%s %s', a.privilege_type, a.is_grantable), 
           'also where the function has an argument more');
 SELECT ok(has_function_privilege('upgrade_producer', 'pulse.wait_for_job(bigint, interval)',
                                  'EXECUTE'), 'even one to PUBLIC that somebody made');
+SELECT ok(has_function_privilege('upgrade_producer', 'pulse.set_queue(text, int, boolean, int)',
+                                 'EXECUTE WITH GRANT OPTION'),
+          'also where the function has got more arguments');
 SELECT ok(has_table_privilege('upgrade_observer', 'pulse.worker_status', 'SELECT'),
           'a grant on a view stays');
 SELECT ok(has_column_privilege('upgrade_observer', 'pulse.finished_job', 'state', 'SELECT'),
@@ -90,7 +94,7 @@ SELECT is_empty($$SELECT i.objoid FROM pg_init_privs AS i, aclexplode(i.initpriv
 
 -- Without the grants and the rows of this test, it is what is installed today.
 REVOKE ALL ON SCHEMA pulse FROM upgrade_producer;
-REVOKE ALL ON FUNCTION pulse.add_job, pulse.set_task FROM upgrade_producer;
+REVOKE ALL ON FUNCTION pulse.add_job, pulse.set_task, pulse.set_queue FROM upgrade_producer;
 REVOKE ALL ON PROCEDURE pulse.wait_for_job FROM PUBLIC;
 REVOKE ALL ON pulse.worker_status, pulse.job FROM upgrade_observer;
 REVOKE ALL (id, state) ON pulse.finished_job FROM upgrade_observer;

@@ -1,0 +1,257 @@
+#include "queue/levels.hpp"
+
+#include "access/catalog.hpp"
+#include "access/columns.hpp"
+#include "access/index_lookup.hpp"
+#include "job/job_table.hpp"
+#include "queue/queue_marks.hpp"
+#include "server/advisory_lock.hpp"
+
+namespace pulse {
+namespace {
+
+struct Settings {
+  bool found;
+  bool is_level;  // 0.2.0 has stored them
+  int concurrency;
+  bool paused;
+  int total;
+};
+
+Settings stored_settings(Relation table, Datum name, Snapshot snapshot) {
+  Settings found = {false, false, 1, false, kUnlimited};
+  with_row_of_text(table, catalog()->queue_key, name, snapshot, [&found](TupleTableSlot* row) {
+    found.found = true;
+    found.concurrency = DatumGetInt32(value_of(row, kQueueConcurrency));
+    found.paused = DatumGetBool(value_of(row, kQueuePaused));
+    if (catalog()->queue_is_level == InvalidAttrNumber) return;
+    found.is_level = DatumGetBool(value_of(row, catalog()->queue_is_level));
+    NullableDatum total = field_of(row, catalog()->queue_total);
+    if (!total.isnull) found.total = DatumGetInt32(total.value);
+  });
+  return found;
+}
+
+Datum members_of(Datum level) {
+  return CStringGetTextDatum(psprintf("%s/*", TextDatumGetCString(level)));
+}
+
+// A member of a level without a row of its own has the settings of all members. What 0.1.0 stored
+// holds for the queue of that very name.
+Settings settings_at(Relation table, const Levels& levels, int i, Snapshot snapshot) {
+  bool is_queue = i == levels.count - 1;
+  Settings found = stored_settings(table, levels.level[i].name, snapshot);
+  if (!found.found && i > 0) {
+    Settings members = stored_settings(table, members_of(levels.level[i - 1].name), snapshot);
+    if (members.is_level) found = members;
+  }
+  if (!found.is_level && !is_queue) found.paused = false;
+  return found;
+}
+
+LevelGroup* group_of(const Level& level) {
+  DatabaseState* database = this_database();
+  return database ? &database->level_groups[level_group(level.hash)] : nullptr;
+}
+
+bool any_waits(LevelGroup* group) {
+  for (pg_atomic_uint64& word : group->waits)
+    if (pg_atomic_read_u64(&word)) return true;
+  return false;
+}
+
+// Counts at most `total` jobs: more make no difference.
+int64 count_rows(IndexLookup* jobs, ScanKey keys, int64 total, int64 taken) {
+  seek_keys(jobs, keys);
+  while (taken < total && next_row(jobs)) {
+    CHECK_FOR_INTERRUPTS();
+    taken++;
+  }
+  return taken;
+}
+
+// The names within a level lie between 'level/' and 'level0', which follows it in the order of
+// bytes.
+int64 count_within(const Level& level, Relation job, Snapshot snapshot) {
+  const char* name = TextDatumGetCString(level.name);
+  IndexLookup jobs;
+  open_index_lookup(&jobs, job, catalog()->job_open_idx, snapshot, 2);
+  ScanKeyData keys[2];
+  init_text_key(&keys[0], 1, BTGreaterEqualStrategyNumber, F_TEXT_GE, level.name);
+  init_text_key(&keys[1], 1, BTLessEqualStrategyNumber, F_TEXT_LE, level.name);
+  int64 taken = count_rows(&jobs, keys, level.total, 0);
+  init_text_key(&keys[0], 1, BTGreaterStrategyNumber, F_TEXT_GT,
+                CStringGetTextDatum(psprintf("%s/", name)));
+  init_text_key(&keys[1], 1, BTLessStrategyNumber, F_TEXT_LT,
+                CStringGetTextDatum(psprintf("%s0", name)));
+  taken = count_rows(&jobs, keys, level.total, taken);
+  close_index_lookup(&jobs);
+  return taken;
+}
+
+// A count that is too high matters only where the level seems full.
+void find_taken(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts) {
+  int at = 0;
+  while (at < LevelCounts::kKept && counts->kept[at].hash != level->hash) at++;
+  if (at == LevelCounts::kKept) {
+    at = counts->next++ % LevelCounts::kKept;
+  } else if (counts->kept[at].taken < level->total || counts->kept[at].frees == level->frees) {
+    level->taken = counts->kept[at].taken;
+    level->frees = counts->kept[at].frees;
+    return;
+  }
+  level->taken = count_within(*level, job, snapshot);
+  counts->kept[at] = {level->hash, level->frees, level->taken};
+}
+
+}  // namespace
+
+Levels levels_of(Datum queue_name) {
+  text* name = DatumGetTextPP(queue_name);
+  LevelNames names = level_names(name);
+  Levels levels = {};
+  levels.count = names.count;
+  for (int i = 0; i < names.count; i++) {
+    Level* level = &levels.level[i];
+    level->name =
+        i == names.count - 1
+            ? queue_name
+            : PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(name), names.length[i]));
+    level->hash = fnv1a(VARDATA_ANY(name), names.length[i]);
+    LevelGroup* group = group_of(*level);
+    if (group) level->frees = pg_atomic_read_u64(&group->frees);
+  }
+  pg_read_barrier();  // the snapshot shows all that this count has counted
+  return levels;
+}
+
+bool try_lock_levels(const Levels& levels) {
+  for (int i = 0; i < levels.count - 1; i++)
+    if (!try_advisory_lock(LockKind::kLevel, levels.level[i].hash, ShareLock)) return false;
+  return true;
+}
+
+bool try_lock_limited_levels(const Levels& levels) {
+  for (int i = 0; i < levels.count; i++) {
+    const Level& level = levels.level[i];
+    if (level.total == kUnlimited) continue;
+    // Of two promotions that hold the lock in share mode, the last one to give it back gets it.
+    if (i < levels.count - 1) release_advisory_lock(LockKind::kLevel, level.hash, ShareLock);
+    if (!try_advisory_lock(LockKind::kLevel, level.hash, ExclusiveLock)) return false;
+  }
+  return true;
+}
+
+void read_levels(Levels* levels, Snapshot snapshot) {
+  Relation table = table_open(catalog()->queue, AccessShareLock);
+  levels->is_limited = false;
+  for (int i = 0; i < levels->count; i++) {
+    Settings found = settings_at(table, *levels, i, snapshot);
+    levels->level[i].paused = found.paused;
+    levels->level[i].total = found.total;
+    levels->is_limited |= found.total != kUnlimited;
+    levels->concurrency = found.concurrency;
+  }
+  table_close(table, AccessShareLock);
+}
+
+void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts) {
+  levels->room = PG_INT32_MAX;
+  levels->blocker = -1;
+  for (int i = 0; i < levels->count; i++) {
+    Level* level = &levels->level[i];
+    int64 room = PG_INT32_MAX;
+    if (level->paused) {
+      // The end of its own pause marks the queue.
+      if (levels->count == 1) continue;
+      room = 0;
+    } else if (level->total != kUnlimited) {
+      find_taken(level, job, snapshot, counts);
+      room = level->total - level->taken;
+    }
+    if (room >= levels->room) continue;
+    levels->room = static_cast<int>(Max(room, 0));
+    levels->blocker = i;
+  }
+}
+
+void count_opened(const Levels& levels, int opened, LevelCounts* counts) {
+  for (int i = 0; i < levels.count; i++)
+    for (auto& kept : counts->kept)
+      if (kept.hash == levels.level[i].hash) kept.taken += opened;
+}
+
+void wait_for_level(const Levels& levels, int slot) {
+  const Level& level = levels.level[levels.blocker];
+  LevelGroup* group = group_of(level);
+  if (!group) return;
+  DatabaseState* database = this_database();
+  // The bit comes first: who forgets the level looks at the bits once more.
+  pg_atomic_fetch_or_u64(&group->waits[slot / 64], UINT64CONST(1) << (slot % 64));
+  uint64 known = 0;
+  if (!pg_atomic_compare_exchange_u64(&group->level, &known, level.hash) && known != level.hash)
+    pg_atomic_write_u64(&group->level, kManyLevels);
+  pg_atomic_fetch_or_u64(&database->waiting_levels, UINT64CONST(1) << level_group(level.hash));
+  if (pg_atomic_read_u64(&group->frees) != level.frees) mark_queue(database, slot);
+}
+
+WaitWalk begin_wait_walk(int group) {
+  int first = static_cast<int>(pg_atomic_read_u32(&this_database()->level_groups[group].next_slot) %
+                               kQueueSlots);
+  return {group, first, first + kQueueSlots};
+}
+
+bool take_wait(WaitWalk* walk, int* slot) {
+  LevelGroup* group = &this_database()->level_groups[walk->group];
+  while (walk->position < walk->end) {
+    int at = walk->position % kQueueSlots;
+    pg_atomic_uint64* word = &group->waits[at / 64];
+    uint64 later = pg_atomic_read_u64(word) >> (at % 64);
+    if (!later) {
+      walk->position += 64 - at % 64;
+      continue;
+    }
+    walk->position += __builtin_ctzll(later) + 1;
+    if (walk->position > walk->end) break;
+    *slot = (walk->position - 1) % kQueueSlots;
+    uint64 mask = UINT64CONST(1) << (*slot % 64);
+    if (!(pg_atomic_fetch_and_u64(word, ~mask) & mask)) continue;
+    pg_atomic_write_u32(&group->next_slot, static_cast<uint32>(walk->position % kQueueSlots));
+    return true;
+  }
+  return false;
+}
+
+void end_wait_walk(int group) {
+  DatabaseState* database = this_database();
+  LevelGroup* waiting = &database->level_groups[group];
+  uint64 mask = UINT64CONST(1) << group;
+  if (any_waits(waiting)) return;
+  pg_atomic_fetch_and_u64(&database->waiting_levels, ~mask);
+  pg_atomic_write_u64(&waiting->level, 0);
+  pg_memory_barrier();
+  if (!any_waits(waiting)) return;
+  // A queue has begun to wait meanwhile, and a commit may have found that none waits.
+  pg_atomic_write_u64(&waiting->level, kManyLevels);
+  pg_atomic_fetch_or_u64(&database->waiting_levels, mask);
+  pg_atomic_fetch_or_u64(&database->freed_levels, mask);
+}
+
+void put_wait_back(const WaitWalk& walk, int slot) {
+  pg_atomic_fetch_or_u64(&this_database()->level_groups[walk.group].waits[slot / 64],
+                         UINT64CONST(1) << (slot % 64));
+}
+
+bool waits_for_one_level(int group) {
+  return pg_atomic_read_u64(&this_database()->level_groups[group].level) != kManyLevels;
+}
+
+}  // namespace pulse
+
+// pulse_internal.levels_of(queue_name): the names of its levels, root first.
+PULSE_FUNCTION(pulse_levels_of) {
+  pulse::Levels levels = pulse::levels_of(PG_GETARG_DATUM(0));
+  Datum names[pulse::kMaxLevels];
+  for (int i = 0; i < levels.count; i++) names[i] = levels.level[i].name;
+  PG_RETURN_ARRAYTYPE_P(construct_array(names, levels.count, TEXTOID, -1, false, TYPALIGN_INT));
+}

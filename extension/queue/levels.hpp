@@ -1,0 +1,79 @@
+// Levels of queues: what a level allows to itself and all within it together. A promotion holds the
+// lock of each level of its queue, exclusively where the level has a limit.
+#pragma once
+
+#include "server/postgres.hpp"
+#include "server/queue_name.hpp"
+
+namespace pulse {
+
+struct Level {
+  Datum name;
+  uint64 hash;
+  bool paused;
+  int total;     // how many jobs may be open or running; kUnlimited
+  uint64 frees;  // how often places came free in its group, before its jobs were counted
+  int64 taken;   // at least as many jobs as are open or running
+};
+constexpr int kUnlimited = -1;
+
+struct Levels {
+  int count;
+  Level level[kMaxLevels];  // root first; the last one is the queue itself
+  int concurrency;          // of the queue itself
+  bool is_limited;          // a level has a total
+  int room;                 // how many more jobs the levels let it open
+  int blocker;              // the level that has the least room; -1: none
+};
+
+// The jobs of levels that this call has counted. They stay right while the lock of the level is
+// held, but for places that came free.
+struct LevelCounts {
+  static constexpr int kKept = 8;
+  struct {
+    uint64 hash;
+    uint64 frees;
+    int64 taken;
+  } kept[kKept];
+  int next;
+};
+
+// Names the levels of a queue. Precedes the snapshot under which they are read.
+Levels levels_of(Datum queue_name);
+
+// Tries the locks of the levels above the queue, root first.
+bool try_lock_levels(const Levels& levels);
+
+// Tries to hold the limited levels exclusively. A later snapshot must be used after it.
+bool try_lock_limited_levels(const Levels& levels);
+
+// Reads the settings.
+void read_levels(Levels* levels, Snapshot snapshot);
+
+// Counts the jobs of limited levels, and finds the room that is left.
+void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts);
+
+// The promotion has opened so many more jobs than it has parked.
+void count_opened(const Levels& levels, int opened, LevelCounts* counts);
+
+// Lets a queue wait for the level that blocks it. Marks it instead where a place came free since.
+void wait_for_level(const Levels& levels, int slot);
+
+// A walk over the slots whose queues wait for the levels of a group: each once, in turn.
+struct WaitWalk {
+  int group;
+  int position;
+  int end;
+};
+WaitWalk begin_wait_walk(int group);
+// Takes the next one; false when there is none.
+bool take_wait(WaitWalk* walk, int* slot);
+// No queue waits in the group, as far as this walk has seen.
+void end_wait_walk(int group);
+// Leaves it waiting after all.
+void put_wait_back(const WaitWalk& walk, int slot);
+
+// True when queues wait for one level only: one that it blocks again tells of all of them.
+bool waits_for_one_level(int group);
+
+}  // namespace pulse

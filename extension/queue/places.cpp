@@ -1,0 +1,75 @@
+#include "queue/places.hpp"
+
+#include "access/catalog.hpp"
+#include "access/columns.hpp"
+#include "access/index_lookup.hpp"
+#include "job/job_table.hpp"
+#include "server/values.hpp"
+
+namespace pulse {
+namespace {
+
+void add_open(Queue* queue, TupleTableSlot* slot) {
+  if (queue->open_count == queue->open_capacity) {
+    queue->open_capacity *= 2;
+    queue->open =
+        static_cast<OpenJob*>(repalloc(queue->open, sizeof(OpenJob) * queue->open_capacity));
+  }
+  OpenJob open_job = {order_of(slot), slot->tts_tid};
+  int position = queue->open_count++;
+  for (; position > 0 && sorts_before(&open_job, &queue->open[position - 1]); position--)
+    queue->open[position] = queue->open[position - 1];
+  queue->open[position] = open_job;
+}
+
+void read_open_jobs(Queue* queue, Relation job, Snapshot snapshot) {
+  constexpr int kCapacity = 8;
+  queue->open_capacity = kCapacity;
+  queue->open = static_cast<OpenJob*>(palloc(sizeof(OpenJob) * kCapacity));
+  IndexLookup jobs;
+  open_index_lookup(&jobs, job, catalog()->job_open_idx, snapshot, 1);
+  ScanKeyData key;
+  init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue->name);
+  seek_keys(&jobs, &key);
+  while (next_row(&jobs)) {
+    CHECK_FOR_INTERRUPTS();
+    queue->taken++;
+    if (DatumGetObjectId(value_of(jobs.row, kJobState)) == catalog()->state_ready)
+      add_open(queue, jobs.row);
+  }
+  close_index_lookup(&jobs);
+}
+
+}  // namespace
+
+Queue read_queue(Datum name, int slot, const Levels& levels) {
+  Queue queue = {};
+  queue.name = name;
+  queue.slot = slot;
+  queue.concurrency = levels.concurrency;
+  for (int i = 0; i < levels.count; i++) queue.paused |= levels.level[i].paused;
+  return queue;
+}
+
+bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
+                 LevelCounts* counts) {
+  find_room(levels, job, snapshot, counts);
+  if (queue->paused) return false;
+  read_open_jobs(queue, job, snapshot);
+  if (levels->room < queue->concurrency - queue->taken)
+    queue->concurrency = queue->taken + levels->room;
+  else
+    levels->blocker = -1;
+  return true;
+}
+
+bool is_blocked(const Queue& queue, const Levels& levels) {
+  return levels.blocker >= 0 && (queue.paused || queue.taken >= queue.concurrency);
+}
+
+bool may_open(const Queue& queue, const OrderedScan& parked) {
+  if (queue.taken != queue.concurrency) return queue.taken < queue.concurrency;
+  return queue.open_count > 0 && sorts_before(&parked, &queue.open[queue.open_count - 1]);
+}
+
+}  // namespace pulse

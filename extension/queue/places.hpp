@@ -1,0 +1,39 @@
+// The places of a queue, and the jobs that have them.
+#pragma once
+
+#include "access/ordered_scan.hpp"
+#include "queue/levels.hpp"
+#include "server/postgres.hpp"
+
+namespace pulse {
+
+struct OpenJob : JobOrder {
+  ItemPointerData tid;
+};
+
+struct Queue {
+  Datum name;
+  int slot;
+  int concurrency;  // or less, where its levels have less room
+  bool paused;      // or a level of it
+  int taken;        // jobs that use a slot of the queue: open or running
+  OpenJob* open;    // the open jobs that no claim has taken, best first
+  int open_count;
+  int open_capacity;
+};
+
+// The levels have been read.
+Queue read_queue(Datum name, int slot, const Levels& levels);
+
+// Reads the open jobs, and leaves the queue no more places than its levels have. False when no job
+// of it may be opened.
+bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
+                 LevelCounts* counts);
+
+// Whether the parked job may be opened: where all slots are taken, in place of a worse open job.
+bool may_open(const Queue& queue, const OrderedScan& parked);
+
+// Whether a level alone keeps the queue from more places.
+bool is_blocked(const Queue& queue, const Levels& levels);
+
+}  // namespace pulse

@@ -1,0 +1,46 @@
+// Levels of a queue's name: 'mail/tenant-7' is within 'mail'. A name has at most four levels; what
+// follows its third slash belongs to the last one.
+#pragma once
+
+#include "server/postgres.hpp"
+#include "server/shared_memory.hpp"
+#include "server/values.hpp"
+
+namespace pulse {
+
+constexpr int kMaxLevels = 4;
+
+// The names of the levels are the beginnings of the queue's name with these lengths, root first.
+struct LevelNames {
+  int count;
+  int length[kMaxLevels];
+};
+
+inline LevelNames level_names(const text* name) {
+  LevelNames names = {};
+  int length = static_cast<int>(VARSIZE_ANY_EXHDR(name));
+  for (int i = 0; i < length && names.count < kMaxLevels - 1; i++)
+    if (VARDATA_ANY(name)[i] == '/') names.length[names.count++] = i;
+  names.length[names.count++] = length;
+  return names;
+}
+
+inline int level_group(uint64 hash) {
+  return static_cast<int>((hash ^ (hash >> 32)) % kLevelGroups);
+}
+
+// Where the end of a job of this queue frees a place: its mark, and the groups of its levels.
+struct QueuePlace {
+  int slot;
+  uint64 level_groups;
+};
+
+inline QueuePlace place_in_queue(const text* name) {
+  QueuePlace place = {queue_slot(name), 0};
+  LevelNames levels = level_names(name);
+  for (int i = 0; i < levels.count; i++)
+    place.level_groups |= UINT64CONST(1) << level_group(fnv1a(VARDATA_ANY(name), levels.length[i]));
+  return place;
+}
+
+}  // namespace pulse

@@ -1,0 +1,93 @@
+-- Levels of queues: 'mail/tenant-7' is within 'mail'. extension/queue/levels.cpp has the same rules
+-- for promotions.
+
+CREATE OR REPLACE FUNCTION pulse_internal.levels_of(queue_name text) RETURNS text[]
+  LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_levels_of';
+COMMENT ON FUNCTION pulse_internal.levels_of(text) IS
+  'Returns the names of the levels of a queue, root first; the last one is the queue itself.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.note_levels() RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_levels';
+COMMENT ON FUNCTION pulse_internal.note_levels() IS
+  'Arranges that after the commit promotions look again at the queues that wait for a level.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.unset_at() RETURNS timestamptz
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN (SELECT CASE WHEN s.is_called THEN to_timestamp(s.last_value / 1e6) END
+            FROM pulse.queue_unset_seq AS s);
+END $$;
+COMMENT ON FUNCTION pulse_internal.unset_at() IS
+  'Returns when unset_queue() last took settings away; NULL: never.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.level_settings(queue_name text)
+  RETURNS TABLE (level text, concurrency int, total int, paused boolean, changed_at timestamptz)
+  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE ROWS 2
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  names text[] := pulse_internal.levels_of(queue_name);
+  stored pulse.queue;
+BEGIN
+  FOR i IN 1 .. cardinality(names) LOOP
+    SELECT * INTO stored FROM pulse.queue AS q WHERE q.queue_name = names[i];
+    IF stored.queue_name IS NULL AND i > 1 THEN
+      SELECT * INTO stored FROM pulse.queue AS q
+       WHERE q.queue_name = names[i - 1] || '/*' AND q.is_level;
+    END IF;
+    level := names[i];
+    concurrency := coalesce(stored.concurrency, 1);
+    total := stored.total;
+    paused := coalesce(stored.paused AND (stored.is_level OR i = cardinality(names)), false);
+    changed_at := stored.updated_at;
+    RETURN NEXT;
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_internal.level_settings(text) IS
+  'Returns the settings of the levels of a queue, root first, and when they last changed. A member '
+  'of a level without settings of its own has those of the members.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.jobs_within(level text, max_jobs bigint = NULL)
+  RETURNS TABLE (id bigint, state pulse.job_state, worker_id bigint, claimed_at timestamptz)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  RETURN QUERY
+    (SELECT j.id, j.state, j.worker_id, j.claimed_at FROM pulse.job AS j
+      WHERE j.queue_name = jobs_within.level AND j.queue_name IS NOT NULL AND j.index_lane <> 'p'
+     UNION ALL
+     SELECT j.id, j.state, j.worker_id, j.claimed_at FROM pulse.job AS j
+      WHERE j.queue_name > jobs_within.level || '/' COLLATE "C"
+        AND j.queue_name < jobs_within.level || '0' COLLATE "C"
+        AND j.queue_name IS NOT NULL AND j.index_lane <> 'p')
+    LIMIT max_jobs;
+END $$;
+COMMENT ON FUNCTION pulse_internal.jobs_within(text, bigint) IS
+  'Returns the open and running jobs of a level and of all within it, at most max_jobs.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.level_room(
+    queue_name text, OUT room bigint, OUT level text, OUT total int, OUT paused boolean,
+    OUT concurrency int)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  next_level record;
+  next_room bigint;
+BEGIN
+  FOR next_level IN SELECT * FROM pulse_internal.level_settings(queue_name) LOOP
+    concurrency := next_level.concurrency;
+    CONTINUE WHEN next_level.total IS NULL AND NOT next_level.paused;
+    next_room := CASE WHEN next_level.paused THEN 0
+      ELSE next_level.total - (SELECT count(*) FROM pulse_internal.jobs_within(
+                                 next_level.level, next_level.total)) END;
+    IF room IS NULL OR next_room < room THEN
+      room := next_room;
+      level := next_level.level;
+      total := next_level.total;
+    END IF;
+    paused := coalesce(paused, false) OR next_level.paused;
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_internal.level_room(text) IS
+  'Returns how many more jobs the levels of a queue let it open (NULL: no limit), which level has '
+  'the least room, its limit, whether a level is paused, and the concurrency of the queue.';

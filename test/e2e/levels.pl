@@ -1,0 +1,159 @@
+# P13: workers, killed now and then with their server, run jobs of random queues within three
+# levels, while an operator changes totals, pauses and concurrencies. From what workers and operator
+# wrote down beside their calls, no moment had more jobs than a level allowed, and none is stranded.
+# PULSE_JOBS says how many jobs each of three rounds adds.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+
+use Pulse::Server;
+use Pulse::Session;
+use Pulse::SqlWorker;
+
+my $jobs = $ENV{PULSE_JOBS} // 500;
+my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_interval' => '500ms' });
+value($node, q{CREATE TABLE working AS SELECT 1 AS yes;
+CREATE TABLE start (job_id bigint, token bigint, queue_name text COLLATE "C", at timestamptz);
+CREATE TABLE leaving (job_id bigint, token bigint, at timestamptz);
+CREATE TABLE setting (level text COLLATE "C", total int, concurrency int, paused boolean,
+                      at timestamptz);
+CREATE FUNCTION linger(turns int) RETURNS bigint LANGUAGE sql
+    RETURN (SELECT count(*) FROM generate_series(1, turns));
+SELECT pulse.set_task('work', backoff => 'none', max_crashes => -1, max_attempts => 1000);});
+
+# A loop in SQL that goes on until the round is over. `body` may end its transaction.
+sub loop {
+    my ($declarations, $body) = @_;
+    return qq{DO \$\$
+DECLARE
+  turn int := 0;
+  $declarations
+BEGIN
+  WHILE EXISTS (SELECT FROM working) LOOP
+    turn := turn + 1;
+    $body
+    COMMIT;
+  END LOOP;
+END \$\$};
+}
+
+# What is written down lies within the time in which the job has its place.
+sub work {
+    my ($id) = @_;
+    return loop('ids bigint[]; tokens bigint[]; names text[];', qq{
+    SELECT coalesce(array_agg(c.id), '{}'), coalesce(array_agg(c.token), '{}'),
+           array_agg(c.queue_name) INTO ids, tokens, names
+      FROM pulse.claim($id, 4) AS c;
+    INSERT INTO start SELECT a.*, clock_timestamp() FROM unnest(ids, tokens, names) AS a;
+    IF turn % 13 = 0 THEN
+      ROLLBACK;
+      CONTINUE;
+    END IF;
+    COMMIT;
+    PERFORM linger(CASE WHEN ids = '{}' THEN 20000 ELSE (random() * 20000)::int END);
+    INSERT INTO leaving SELECT a.*, clock_timestamp() FROM unnest(ids, tokens) AS a;
+    IF turn % 5 = 0 THEN
+      PERFORM pulse.fail(id, token, 'again') FROM unnest(ids, tokens) AS a (id, token);
+    ELSIF turn % 7 = 0 THEN
+      PERFORM count(*) FROM pulse.release(ids, tokens);
+    ELSE
+      PERFORM count(*) FROM pulse.complete_many(ids, tokens);
+    END IF;});
+}
+
+# Every job that was open has been claimed or parked when set_queue returns.
+my $steer = loop('stored pulse.queue; name text;', q{
+    name := CASE floor(random() * 4)::int WHEN 0 THEN 'r' WHEN 1 THEN 'r/*'
+              WHEN 2 THEN 'r/' || floor(random() * 3)
+              ELSE 'r/' || floor(random() * 3) || '/' || floor(random() * 4) END;
+    stored := pulse.set_queue(name, concurrency => 1 + floor(random() * 3)::int,
+      total => CASE WHEN random() < 0.2 THEN -1 ELSE 1 + floor(random() * 5)::int END,
+      paused => random() < 0.1);
+    INSERT INTO setting VALUES (name, stored.total, stored.concurrency, stored.paused,
+                                clock_timestamp());
+    COMMIT;
+    PERFORM linger(100000);});
+
+my $sweep = loop('', 'PERFORM pulse.sweep(); COMMIT; PERFORM linger(500000);');
+
+my @sessions;
+my $number = 0;
+sub start_worker {
+    my $worker = Pulse::SqlWorker->new($node, 'worker ' . ++$number);
+    $worker->ask(work($worker->id));
+    push @sessions, $worker;
+    return;
+}
+
+for my $round (1 .. 3) {
+    value($node, qq{SELECT count(pulse.add_job('work', priority => n % 3, queue_name =>
+        concat_ws('/', 'r', floor(random() * 3), CASE WHEN n % 5 > 0 THEN floor(random() * 4) END)))
+        FROM generate_series(1, $jobs) AS n});
+    start_worker() for 1 .. 8;
+    my $operator = Pulse::Session->new($node);
+    $operator->ask($steer);
+    push @sessions, $operator;
+    for my $kill (1 .. 6) {
+        my $starts = value($node, 'SELECT count(*) FROM start');
+        wait_until($node, "SELECT count(*) > $starts + 30 OR NOT EXISTS (SELECT FROM pulse.job)
+            FROM start", 'workers go on');
+        value($node, 'SELECT pg_terminate_backend(' . $sessions[ -2 - $kill ]->backend_pid . ')');
+    }
+    if ($round == 2) {
+        kill_server($node);
+        $_->kill for splice @sessions;
+        $node->start;
+        start_worker() for 1 .. 8;
+    } else {
+        value($node, 'SELECT pg_terminate_backend(' . $operator->backend_pid . ')');
+    }
+    my $sweeper = Pulse::Session->new($node);
+    $sweeper->ask($sweep);
+    push @sessions, $sweeper;
+    value($node, q{BEGIN;
+        SELECT pulse.resume_queue(queue_name) FROM pulse.queue WHERE paused;
+        INSERT INTO setting SELECT queue_name, total, concurrency, false, clock_timestamp()
+          FROM pulse.queue;
+        COMMIT});
+    start_worker() for 1 .. 6;
+    wait_until($node, 'SELECT count(*) = 0 FROM pulse.job', "round $round is done");
+    value($node, 'DELETE FROM working');
+    $_->quit for splice @sessions;
+    value($node, 'INSERT INTO working VALUES (1)');
+}
+is(value($node, 'SELECT count(*) FROM pulse.finished_job'), 3 * $jobs, 'all jobs have run');
+
+# Each start and the settings of each level that were in force then. A level without a row of its
+# own has those of the members; a start before any setting has no limit but the concurrency of one.
+value($node, q{CREATE TABLE place AS
+  SELECT s.queue_name, s.at, coalesce(l.at, a.ended_at, 'infinity') AS until
+    FROM start AS s
+    LEFT JOIN leaving AS l USING (job_id, token)
+    LEFT JOIN pulse.attempt AS a USING (job_id, token);
+CREATE INDEX ON place (at, until);
+CREATE TABLE judged AS
+  SELECT p.at, n.level, n.level = p.queue_name AS is_queue, f.total, f.paused,
+         coalesce(f.concurrency, 1) AS concurrency,
+         (SELECT count(*) FROM place AS o WHERE o.at <= p.at AND o.until > p.at
+             AND (o.queue_name = n.level OR starts_with(o.queue_name, n.level || '/'))) AS taken,
+         (SELECT count(*) FROM place AS o WHERE o.at <= p.at AND o.until > p.at
+             AND o.queue_name = n.level) AS own
+    FROM place AS p
+   CROSS JOIN LATERAL (
+     SELECT l.level, regexp_replace(l.level, '[^/]*$', '*') AS members
+       FROM unnest(pulse_internal.levels_of(p.queue_name)) AS l (level)) AS n
+    LEFT JOIN LATERAL (
+      SELECT g.* FROM setting AS g
+       WHERE g.at <= p.at AND g.level IN (n.level, n.members)
+       ORDER BY g.level = n.level DESC, g.at DESC LIMIT 1) AS f ON true;});
+is(value($node, q{SELECT * FROM judged WHERE taken > total OR is_queue AND own > concurrency
+                   OR paused ORDER BY at LIMIT 10}),
+    '', 'no start was one too many for a level or a queue, or in a pause');
+cmp_ok(value($node, 'SELECT count(*) FROM judged WHERE taken = total'), '>', $jobs / 10,
+    'limits were reached');
+note value($node, q{SELECT count(*) || ' starts, ' || count(*) FILTER (WHERE taken = total)
+    || ' at a limit' FROM judged});
+
+expect_healthy($node);
+done_testing();
