@@ -276,6 +276,8 @@ COMMENT ON COLUMN pulse.task.handler IS
   'regprocedure';
 COMMENT ON COLUMN pulse.task.expires_after IS
   'How long after its run_at a new job may be claimed for the first time; NULL means always';
+COMMENT ON COLUMN pulse.task.queue IS
+  'Queue of a job that is added without one; {member} stands for a member of its payload';
 COMMENT ON COLUMN pulse.task.identifier IS 'Name of the task';
 COMMENT ON COLUMN pulse.task.created_at IS 'When the task got settings';
 COMMENT ON COLUMN pulse.task.updated_at IS 'When the settings last changed';

@@ -241,7 +241,8 @@ CREATE TABLE pulse.task (
   handler        text,
   created_at     timestamptz NOT NULL DEFAULT pg_catalog.now(),
   updated_at     timestamptz NOT NULL DEFAULT pg_catalog.now(),
-  expires_after  interval
+  expires_after  interval,
+  queue          text COLLATE "C"
 );
 
 CREATE TABLE pulse.schedule (

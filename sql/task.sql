@@ -54,6 +54,70 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.check_task_settings(text, float8, int, text) IS
   'Raises PU004 for settings that no task can have.';
 
+-- The literal text of a queue of a task, with one character for each member of the payload.
+CREATE OR REPLACE FUNCTION pulse_internal.check_task_queue(queue text) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  rest text := regexp_replace(queue, '\{[^{}|]+(\|[^{}]*)?\}', 'x', 'g');
+BEGIN
+  IF rest ~ '[{}*]|/.*/.*/.*/' OR length(rest) > 128 THEN
+    RAISE EXCEPTION 'queue % of a task cannot name a queue', quote_literal(queue) USING
+      ERRCODE = 'PU004',
+      HINT = 'Write text, {member} and {member|default}, with at most four levels between slashes '
+             'and no asterisk.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_task_queue(text) IS
+  'Raises PU004 for a text that cannot be the queue of a task; NULL passes.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.queue_part(value text) RETURNS text
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF value !~ '[/*%\u0001-\u001f\u007f-\u009f]' THEN
+    RETURN value;
+  END IF;
+  RETURN (
+    SELECT string_agg(CASE WHEN c.character ~ '[/*%\u0001-\u001f\u007f-\u009f]'
+                        THEN upper(regexp_replace(encode(convert_to(c.character, 'UTF8'), 'hex'),
+                                                  '(..)', '%\1', 'g'))
+                        ELSE c.character END, '' ORDER BY c.place)
+      FROM regexp_split_to_table(value, '') WITH ORDINALITY AS c (character, place));
+END $$;
+COMMENT ON FUNCTION pulse_internal.queue_part(text) IS
+  'Returns a text as a part of the name of a queue: slashes, asterisks, percent signs and control '
+  'characters are percent-encoded.';
+
+-- extension/job/add.cpp calls it.
+CREATE OR REPLACE FUNCTION pulse_internal.queue_of_payload(queue text, payload json) RETURNS text
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  named text := '';
+  part text[];
+  kind text;
+BEGIN
+  -- A text, then a member and its default or none.
+  FOR part IN SELECT regexp_matches(queue, '([^{]*)(?:\{([^{}|]+)(\|[^{}]*)?\})?', 'g') LOOP
+    named := named || coalesce(part[1], '');
+    CONTINUE WHEN part[2] IS NULL;
+    kind := CASE json_typeof(payload) WHEN 'object' THEN json_typeof(payload -> part[2]) END;
+    IF kind IN ('string', 'number') THEN
+      named := named || pulse_internal.queue_part(payload ->> part[2]);
+    ELSIF part[3] IS NOT NULL AND coalesce(kind, 'null') = 'null' THEN
+      named := named || pulse_internal.queue_part(substr(part[3], 2));
+    ELSE
+      RAISE EXCEPTION 'the payload gives no queue: its member % is %', quote_literal(part[2]),
+        coalesce(nullif(kind, 'null'), 'missing') USING
+        ERRCODE = 'PU004',
+        DETAIL = format('The queue of the task is %L.', queue),
+        HINT = 'Give a string or a number, or name the queue of the job.';
+    END IF;
+  END LOOP;
+  RETURN named;
+END $$;
+COMMENT ON FUNCTION pulse_internal.queue_of_payload(text, json) IS
+  'Returns the queue of a job of this payload, by the queue of its task. Raises PU004 where a '
+  'member without default is missing, or is neither string nor number.';
+
 CREATE OR REPLACE FUNCTION pulse.set_task(
     identifier text,
     max_attempts int = NULL,
@@ -67,7 +131,8 @@ CREATE OR REPLACE FUNCTION pulse.set_task(
     max_crashes int = NULL,
     on_unreachable text = NULL,
     handler regprocedure = NULL,
-    expires_after interval = NULL)
+    expires_after interval = NULL,
+    queue text = NULL)
   RETURNS pulse.task
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
@@ -85,15 +150,17 @@ BEGIN
   PERFORM pulse_internal.check_task_settings(
     set_task.backoff, set_task.jitter, set_task.max_crashes, set_task.on_unreachable);
   PERFORM pulse_internal.check_handler(set_task.handler);
+  PERFORM pulse_internal.check_task_queue(set_task.queue);
   INSERT INTO pulse.task AS t
     (identifier, max_attempts, timeout, stall_timeout, backoff, backoff_base, backoff_cap, jitter,
-     keep_completed, max_crashes, on_unreachable, handler, expires_after, created_at, updated_at)
+     keep_completed, max_crashes, on_unreachable, handler, expires_after, queue, created_at,
+     updated_at)
   VALUES
     (set_task.identifier, set_task.max_attempts, set_task.timeout, set_task.stall_timeout,
      set_task.backoff, set_task.backoff_base, set_task.backoff_cap, set_task.jitter,
      set_task.keep_completed, set_task.max_crashes, set_task.on_unreachable,
      (pg_identify_object('pg_proc'::regclass, set_task.handler, 0)).identity,
-     set_task.expires_after, pulse.now(), pulse.now())
+     set_task.expires_after, nullif(set_task.queue, ''), pulse.now(), pulse.now())
   ON CONFLICT ON CONSTRAINT task_pkey DO UPDATE SET
     max_attempts   = coalesce(excluded.max_attempts, t.max_attempts),
     timeout        = coalesce(excluded.timeout, t.timeout),
@@ -107,12 +174,15 @@ BEGIN
     on_unreachable = coalesce(excluded.on_unreachable, t.on_unreachable),
     handler        = coalesce(excluded.handler, t.handler),
     expires_after  = coalesce(excluded.expires_after, t.expires_after),
+    queue          = nullif(coalesce(set_task.queue, t.queue), ''),
     updated_at     = pulse.now()
   RETURNING t.* INTO stored;
   RETURN stored;
 END $$;
 COMMENT ON FUNCTION pulse.set_task(text, int, interval, interval, text, interval, interval, float8,
-                                   interval, int, text, regprocedure, interval) IS
+                                   interval, int, text, regprocedure, interval, text) IS
   'Stores settings of a task and returns them all; NULL leaves a setting as it is. The table '
-  'pulse.task describes each setting. Raises PU004 for a value out of range and for a handler '
-  'that cannot take a job.';
+  'pulse.task describes each setting. queue is for jobs that are added without one from then on: '
+  '{member} stands for a string or number of the payload, {member|default} for one that may be '
+  'missing, and '''' takes it away. Raises PU004 for a value out of range and for a handler that '
+  'cannot take a job.';

@@ -86,6 +86,7 @@ void load_catalog() {
   known.has_index_lanes = get_attnum(known.job, "index_lane") == kJobIndexLane;
   known.has_default_timeout =
       get_attnum(known.heartbeat, "default_timeout_us") == kBeatDefaultTimeout;
+  known.task_queue = get_attnum(known.task, "queue");
   known.queue_total = get_attnum(known.queue, "total");
   known.queue_is_level = get_attnum(known.queue, "is_level");
   known.state_ready = state_named("job_state", "ready");

@@ -32,6 +32,7 @@ struct Catalog {
   Oid finished_job;
   Oid task;
   Oid task_key;
+  AttrNumber task_queue;  // since 0.2.0, else invalid
   Oid queue;
   Oid queue_key;
   AttrNumber queue_total;  // since 0.2.0, as is the next; else invalid

@@ -71,21 +71,33 @@ void complete_run_at(RowValue* spec) {
 // The previous job's task, which most of the jobs of one call share.
 struct LastTask {
   Datum identifier;
-  NewJobSettings settings;  // max_attempts 0: no task yet
+  JobDefaults defaults;  // without attempts: no task yet
 };
 
-const NewJobSettings& settings_for(Datum identifier, LastTask* last) {
-  if (last->settings.max_attempts == 0 || !datum_image_eq(identifier, last->identifier, false, -1))
-    *last = {identifier, new_job_settings(identifier)};
-  return last->settings;
+const JobDefaults& defaults_of(const RowValue& spec, LastTask* last) {
+  Datum identifier = spec.value(kSpecIdentifier);
+  if (last->defaults.max_attempts == 0 || !datum_image_eq(identifier, last->identifier, false, -1))
+    *last = {identifier, job_defaults(identifier)};
+  return last->defaults;
+}
+
+// A job that names no queue has that of its task.
+void complete_queue(RowValue* spec, LastTask* last) {
+  if (spec->has(kSpecQueueName)) return;
+  NullableDatum queue = defaults_of(*spec, last).queue;
+  if (queue.isnull) return;
+  Oid arguments[] = {TEXTOID, JSONOID};
+  Datum name = OidFunctionCall2(internal_function("queue_of_payload", 2, arguments), queue.value,
+                                spec->value(kSpecPayload));
+  check_queue_name(DatumGetTextPP(name));
+  spec->set(kSpecQueueName, name);
 }
 
 void complete_numbers(RowValue* spec, LastTask* last) {
   if (!spec->has(kSpecPriority)) spec->set(kSpecPriority, Int32GetDatum(0));
   check_number("priority", DatumGetInt32(spec->value(kSpecPriority)), PG_INT16_MIN, PG_INT16_MAX);
   if (!spec->has(kSpecMaxAttempts))
-    spec->set(kSpecMaxAttempts,
-              Int32GetDatum(settings_for(spec->value(kSpecIdentifier), last).max_attempts));
+    spec->set(kSpecMaxAttempts, Int32GetDatum(defaults_of(*spec, last).max_attempts));
   check_number("max_attempts", DatumGetInt32(spec->value(kSpecMaxAttempts)), 1, PG_INT16_MAX);
 }
 
@@ -93,6 +105,7 @@ void check_spec(RowValue* spec, LastTask* last) {
   check_names(*spec);
   if (!spec->has(kSpecPayload)) spec->set(kSpecPayload, CStringGetTextDatum("{}"));
   check_document("payload", spec->value(kSpecPayload));
+  complete_queue(spec, last);
   complete_run_at(spec);
   complete_numbers(spec, last);
   normalize_flags(spec);
@@ -122,10 +135,10 @@ void start_adding(AddCall* call) {
 
 // A transaction that a sweep is to follow requests it.
 void set_start_by(RowValue* job, const RowValue& spec, LastTask* last) {
-  NewJobSettings settings = settings_for(spec.value(kSpecIdentifier), last);
-  if (!settings.expires) return;
+  const JobDefaults& defaults = defaults_of(spec, last);
+  if (!defaults.expires) return;
   Datum start_by = DirectFunctionCall2(timestamptz_pl_interval, spec.value(kSpecRunAt),
-                                       IntervalPGetDatum(&settings.expires_after));
+                                       IntervalPGetDatum(&defaults.expires_after));
   job->set(kJobStartBy, start_by);
   note_sweep(DatumGetTimestampTz(start_by));
 }

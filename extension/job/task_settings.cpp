@@ -56,15 +56,17 @@ TaskSettings task_settings(Datum identifier, Snapshot snapshot) {
   return found;
 }
 
-NewJobSettings new_job_settings(Datum identifier) {
+JobDefaults job_defaults(Datum identifier) {
   Snapshot snapshot =
       RegisterSnapshot(IsolationUsesXactSnapshot() ? GetActiveSnapshot() : GetLatestSnapshot());
-  NewJobSettings found = {kDefaultMaxAttempts, false, {}};
+  JobDefaults found = {kDefaultMaxAttempts, kNull, false, {}};
   with_task_row(identifier, snapshot, [&found](TupleTableSlot* row) {
     NullableDatum own = field_of(row, kTaskMaxAttempts);
     if (!own.isnull) found.max_attempts = DatumGetInt16(own.value);
     found.expires = catalog()->has_index_lanes && !slot_attisnull(row, kTaskExpiresAfter);
     if (found.expires) found.expires_after = *DatumGetIntervalP(value_of(row, kTaskExpiresAfter));
+    if (catalog()->task_queue != InvalidAttrNumber)
+      overlay(row, catalog()->task_queue, &found.queue);
   });
   UnregisterSnapshot(snapshot);
   return found;

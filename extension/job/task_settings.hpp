@@ -44,16 +44,17 @@ struct TaskSettings {
 // Reads the settings under the snapshot; a task without a row has the defaults.
 TaskSettings task_settings(Datum identifier, Snapshot snapshot);
 
-// What a new job takes from its task.
-struct NewJobSettings {
-  int max_attempts;  // unless the producer gives a number
+// What a new job has that its producer does not give.
+struct JobDefaults {
+  int max_attempts;
+  NullableDatum queue;  // may name members of the payload
   bool expires;
   Interval expires_after;  // its start_by, counted from its run_at
 };
 
 // Reads the latest committed row, or in a transaction with one snapshot for all its statements, the
 // row that this shows.
-NewJobSettings new_job_settings(Datum identifier);
+JobDefaults job_defaults(Datum identifier);
 
 // Whether a completed job of this task is kept.
 bool task_keeps_completed(Datum identifier, Snapshot snapshot);

@@ -237,40 +237,6 @@ ALTER TABLE pulse.task ALTER COLUMN handler TYPE text
   USING (pg_catalog.pg_identify_object('pg_catalog.pg_proc'::regclass, handler, 0)).identity;
 
 ALTER TABLE pulse.task ADD COLUMN expires_after interval;
--- The function with one argument more takes over the grants of the old one; its body follows.
-CREATE FUNCTION pulse.set_task(
-    identifier text, max_attempts int, timeout interval, stall_timeout interval, backoff text,
-    backoff_base interval, backoff_cap interval, jitter float8, keep_completed interval,
-    max_crashes int, on_unreachable text, handler regprocedure, expires_after interval)
-  RETURNS pulse.task LANGUAGE sql VOLATILE AS 'SELECT NULL::pulse.task';
-REVOKE ALL ON FUNCTION pulse.set_task(text, int, interval, interval, text, interval, interval,
-  float8, interval, int, text, regprocedure, interval) FROM PUBLIC;
-DO $$
-DECLARE
-  given record;
-  initial aclitem[];
-BEGIN
-  SELECT i.initprivs INTO initial FROM pg_init_privs AS i JOIN pg_proc AS p ON p.oid = i.objoid
-   WHERE i.classoid = 'pg_proc'::regclass AND p.pronamespace = 'pulse'::regnamespace
-     AND p.proname = 'set_task' AND p.pronargs = 13;
-  FOR given IN
-    SELECT a.grantee, a.is_grantable, a.privilege_type
-      FROM pg_proc AS p, aclexplode(p.proacl) AS a
-     WHERE p.pronamespace = 'pulse'::regnamespace AND p.proname = 'set_task'
-       AND p.pronargs = 12 AND a.grantee <> p.proowner
-  LOOP
-    EXECUTE format('GRANT EXECUTE ON FUNCTION pulse.set_task(text, int, interval, interval, text, '
-                   'interval, interval, float8, interval, int, text, regprocedure, interval) TO %s',
-                   CASE given.grantee WHEN 0 THEN 'PUBLIC' ELSE given.grantee::regrole::text END)
-      || CASE WHEN given.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END;
-  END LOOP;
-  -- The server takes what a script grants for the extension's own, which pg_dump leaves out.
-  UPDATE pg_init_privs AS i SET initprivs = initial FROM pg_proc AS p
-   WHERE p.oid = i.objoid AND i.classoid = 'pg_proc'::regclass
-     AND p.pronamespace = 'pulse'::regnamespace AND p.proname = 'set_task' AND p.pronargs = 13;
-END $$;
-DROP FUNCTION pulse.set_task(text, int, interval, interval, text, interval, interval, float8,
-                             interval, int, text, regprocedure);
 
 CREATE TYPE pulse_internal.explanation AS (
   kind       text,
@@ -281,34 +247,49 @@ CREATE TYPE pulse_internal.explanation AS (
   worker_ids bigint[]
 );
 
--- Queues within queues. The new function of the same name gets the rights of the old one.
+-- Queues within queues, and queues of tasks. A new function of the same name gets the rights of the
+-- old one.
 ALTER TABLE pulse.queue
   ADD COLUMN total    int,
   ADD COLUMN is_level boolean NOT NULL DEFAULT false;
 CREATE SEQUENCE pulse.queue_unset_seq AS bigint;
+ALTER TABLE pulse.task ADD COLUMN queue text COLLATE "C";
 CREATE FUNCTION pulse.set_queue(
     queue_name text, concurrency int, paused boolean, total int)
   RETURNS pulse.queue LANGUAGE sql VOLATILE AS $$ SELECT NULL::pulse.queue $$;
+CREATE FUNCTION pulse.set_task(
+    identifier text, max_attempts int, timeout interval, stall_timeout interval, backoff text,
+    backoff_base interval, backoff_cap interval, jitter float8, keep_completed interval,
+    max_crashes int, on_unreachable text, handler regprocedure, expires_after interval, queue text)
+  RETURNS pulse.task LANGUAGE sql VOLATILE AS $$ SELECT NULL::pulse.task $$;
 -- As grants of the script they would be missing in dumps, so they are none of its initial rights.
 DO $$
 DECLARE
-  old_function oid := 'pulse.set_queue(text, int, boolean)'::regprocedure;
-  new_function oid := 'pulse.set_queue(text, int, boolean, int)'::regprocedure;
+  grown record;
   own aclitem[];
   kept record;
 BEGIN
-  EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', new_function::regprocedure);
-  SELECT i.initprivs INTO own FROM pg_init_privs AS i
-   WHERE i.classoid = 'pg_proc'::regclass AND i.objoid = new_function;
-  FOR kept IN
-    SELECT a.grantee, a.is_grantable FROM pg_proc AS p, aclexplode(p.proacl) AS a
-     WHERE p.oid = old_function AND a.grantee <> p.proowner
+  FOR grown IN
+    SELECT o.oid AS old_function, n.oid AS new_function, o.proacl, o.proowner
+      FROM pg_proc AS o JOIN pg_proc AS n USING (proname, pronamespace)
+     WHERE o.pronamespace = 'pulse'::regnamespace AND o.proname IN ('set_queue', 'set_task')
+       AND o.pronargs < n.pronargs
   LOOP
-    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', new_function::regprocedure,
-      CASE kept.grantee WHEN 0 THEN 'PUBLIC' ELSE kept.grantee::regrole::text END)
-      || CASE WHEN kept.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END;
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', grown.new_function::regprocedure);
+    SELECT i.initprivs INTO own FROM pg_init_privs AS i
+     WHERE i.classoid = 'pg_proc'::regclass AND i.objoid = grown.new_function;
+    FOR kept IN
+      SELECT a.grantee, a.is_grantable FROM aclexplode(grown.proacl) AS a
+       WHERE a.grantee <> grown.proowner
+    LOOP
+      EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', grown.new_function::regprocedure,
+        CASE kept.grantee WHEN 0 THEN 'PUBLIC' ELSE kept.grantee::regrole::text END)
+        || CASE WHEN kept.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END;
+    END LOOP;
+    UPDATE pg_init_privs SET initprivs = own
+     WHERE classoid = 'pg_proc'::regclass AND objoid = grown.new_function;
   END LOOP;
-  UPDATE pg_init_privs SET initprivs = own
-   WHERE classoid = 'pg_proc'::regclass AND objoid = new_function;
 END $$;
 DROP FUNCTION pulse.set_queue(text, int, boolean);
+DROP FUNCTION pulse.set_task(text, int, interval, interval, text, interval, interval, float8,
+                             interval, int, text, regprocedure);

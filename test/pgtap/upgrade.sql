@@ -11,7 +11,7 @@ SET LOCAL client_min_messages = error;
 CREATE EXTENSION IF NOT EXISTS pgtap;
 DROP EXTENSION IF EXISTS pg_pulse;
 \ir support/catalogue.sql
-SELECT plan(19);
+SELECT plan(20);
 
 CREATE EXTENSION pg_pulse;
 CREATE TEMPORARY TABLE fresh AS SELECT * FROM pg_temp.catalogue();
@@ -31,6 +31,7 @@ GRANT EXECUTE ON FUNCTION pulse.add_job TO upgrade_producer;
 GRANT EXECUTE ON PROCEDURE pulse.wait_for_job TO PUBLIC;
 GRANT EXECUTE ON FUNCTION pulse.set_task TO upgrade_producer WITH GRANT OPTION;
 GRANT EXECUTE ON FUNCTION pulse.set_queue TO upgrade_producer WITH GRANT OPTION;
+GRANT EXECUTE ON FUNCTION pulse.set_task TO PUBLIC;
 GRANT SELECT ON pulse.worker_status, pulse.job TO upgrade_observer;
 GRANT SELECT (id, state) ON pulse.finished_job TO upgrade_observer;
 \o /dev/null
@@ -84,6 +85,9 @@ SELECT ok(has_function_privilege('upgrade_producer', 'pulse.wait_for_job(bigint,
 SELECT ok(has_function_privilege('upgrade_producer', 'pulse.set_queue(text, int, boolean, int)',
                                  'EXECUTE WITH GRANT OPTION'),
           'also where the function has got more arguments');
+SELECT ok(has_function_privilege('upgrade_observer',
+  (SELECT p.oid FROM pg_proc AS p WHERE p.oid::regproc = 'pulse.set_task'::regproc), 'EXECUTE'),
+          'or was granted to PUBLIC');
 SELECT ok(has_table_privilege('upgrade_observer', 'pulse.worker_status', 'SELECT'),
           'a grant on a view stays');
 SELECT ok(has_column_privilege('upgrade_observer', 'pulse.finished_job', 'state', 'SELECT'),
@@ -95,6 +99,7 @@ SELECT is_empty($$SELECT i.objoid FROM pg_init_privs AS i, aclexplode(i.initpriv
 -- Without the grants and the rows of this test, it is what is installed today.
 REVOKE ALL ON SCHEMA pulse FROM upgrade_producer;
 REVOKE ALL ON FUNCTION pulse.add_job, pulse.set_task, pulse.set_queue FROM upgrade_producer;
+REVOKE ALL ON FUNCTION pulse.set_task FROM PUBLIC;
 REVOKE ALL ON PROCEDURE pulse.wait_for_job FROM PUBLIC;
 REVOKE ALL ON pulse.worker_status, pulse.job FROM upgrade_observer;
 REVOKE ALL (id, state) ON pulse.finished_job FROM upgrade_observer;
