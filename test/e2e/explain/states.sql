@@ -11,12 +11,36 @@ CREATE FUNCTION explain.one_of(VARIADIC choices text[]) RETURNS text
   LANGUAGE sql VOLATILE AS $$
   SELECT choices[1 + floor(random() * cardinality(choices))::int] $$;
 
-CREATE PROCEDURE explain.make_state(worker bigint)
+-- Promotions open all that they can. Before that, none foresees which of the queues of a level gets
+-- its last place.
+CREATE PROCEDURE explain.settle()
   LANGUAGE plpgsql AS $$
 BEGIN
+  FOR i IN 1 .. 20 LOOP
+    PERFORM pulse_internal.reconcile_queues();
+    COMMIT;
+    PERFORM pulse_internal.promote_marked(1000);
+    COMMIT;
+  END LOOP;
+END $$;
+
+CREATE PROCEDURE explain.make_state(worker bigint)
+  LANGUAGE plpgsql AS $$
+DECLARE
+  name text := CASE WHEN random() < 0.4 THEN 'm/q' ELSE 'q' END;
+  has_total boolean := name = 'm/q' AND random() < 0.6;
+BEGIN
+  IF name = 'm/q' THEN
+    PERFORM pulse.set_queue('m', paused => random() < 0.1,
+      total => CASE WHEN has_total THEN 1 + floor(random() * 5)::int END);
+    IF random() < 0.5 THEN
+      PERFORM pulse.set_queue('m/*', 1 + floor(random() * 3)::int, random() < 0.1,
+        CASE WHEN has_total AND random() < 0.3 THEN 1 END);
+    END IF;
+  END IF;
   FOR q IN 1 .. 5 LOOP
     IF random() < 0.7 THEN
-      PERFORM pulse.set_queue('q' || q, 1 + floor(random() * 3)::int, random() < 0.15);
+      PERFORM pulse.set_queue(name || q, 1 + floor(random() * 3)::int, random() < 0.15);
     END IF;
   END LOOP;
   IF random() < 0.3 THEN
@@ -25,7 +49,7 @@ BEGIN
   FOR n IN 1 .. 3 LOOP
     FOR i IN 1 .. floor(random() * 12)::int LOOP
       PERFORM pulse.add_job(explain.one_of('a', 'b', 'c'),
-        queue_name => CASE WHEN random() < 0.5 THEN 'q' || ceil(random() * 5)::int END,
+        queue_name => CASE WHEN random() < 0.5 THEN name || ceil(random() * 5)::int END,
         run_at => pulse.now() + make_interval(secs => CASE WHEN random() < 0.2 THEN 3600
                     ELSE -explain.one_of('1', '1', '2', '3600')::int END),
         priority => explain.one_of('0', '0', '0', '-1', '5')::int,
@@ -59,8 +83,11 @@ BEGIN
     COMMIT;
   END IF;
   IF random() < 0.15 THEN
-    PERFORM pulse.set_queue('q1', 1 + floor(random() * 2)::int, random() < 0.3);
+    PERFORM pulse.set_queue(name || 1, 1 + floor(random() * 2)::int, random() < 0.3);
     COMMIT;
+  END IF;
+  IF has_total THEN
+    CALL explain.settle();
   END IF;
 END $$;
 
@@ -86,7 +113,8 @@ BEGIN
     END IF;
   END IF;
   IF random() < 0.2 THEN
-    PERFORM * FROM dblink('holder', $q$SELECT pulse_internal.lock_queue('q2')$q$) AS t (l boolean);
+    PERFORM * FROM dblink('holder', format('SELECT pulse_internal.lock_queue(%L)',
+        explain.one_of('q2', 'm/q2', 'm'))) AS t (l boolean);
   END IF;
 END $$;
 
