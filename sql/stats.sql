@@ -222,10 +222,10 @@ BEGIN
   SELECT 'queue', c.queue_name, c.ready, NULL,
          pulse_internal.best_count(c.parked, s.parked, c.cut, whole),
          pulse_internal.best_count(c.running, s.running, c.cut, whole), c.oldest, moment - c.oldest,
-         NOT whole AND c.cut, coalesce(q.paused, false)
+         NOT whole AND c.cut,
+         EXISTS (SELECT FROM pulse_internal.level_settings(c.queue_name) AS l WHERE l.paused)
     FROM pulse_internal.count_queues(stats.max_rows, bound) AS c
-    LEFT JOIN queue AS s ON s.queue_name = c.queue_name
-    LEFT JOIN pulse.queue AS q ON q.queue_name = c.queue_name;
+    LEFT JOIN queue AS s ON s.queue_name = c.queue_name;
 END $$;
 COMMENT ON FUNCTION pulse.stats(int) IS
   'Returns depth and age of each task and queue, at most max_rows (2 to 10000) of either kind; of '
@@ -247,6 +247,6 @@ COMMENT ON COLUMN pulse.stats.oldest_due_at IS
   'run_at of the job that has been due for longest; NULL without one';
 COMMENT ON COLUMN pulse.stats.oldest_due_age IS 'How long that job has been due';
 COMMENT ON COLUMN pulse.stats.estimated IS 'A count of this row is not exact';
-COMMENT ON COLUMN pulse.stats.paused IS 'The queue is paused; NULL for a task';
+COMMENT ON COLUMN pulse.stats.paused IS 'The queue or a level above it is paused; NULL for a task';
 COMMENT ON COLUMN pulse.stats.name IS 'Name of the task or queue';
 COMMENT ON COLUMN pulse.stats.running IS 'Jobs that a worker has';

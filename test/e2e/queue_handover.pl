@@ -42,6 +42,14 @@ is( value($node, "SELECT claimed_at >= run_at FROM pulse.finished_job WHERE id =
 $start = time;
 @jobs = map { add_jobs($node, 'short', 1, "q$_") } 1 .. 5;
 cmp_ok(seconds_until_done($start, @jobs), '<', 20, 'five queues are worked off by five workers');
+value($node, q{SELECT pulse.set_queue('level', total => 1)});
+$start = time;
+@jobs = map { add_jobs($node, 'short', 1, "level/$_") } 1 .. 5;
+cmp_ok(seconds_until_done($start, @jobs), '<', 20, 'five members of a level are done one by one');
+is( value($node, q{SELECT count(*) FROM pulse.finished_job AS a JOIN pulse.finished_job AS b
+        ON a.id < b.id AND b.claimed_at < a.finished_at
+       AND starts_with(a.queue_name, 'level/') AND starts_with(b.queue_name, 'level/')}),
+    0, 'never two at once');
 is(value($node, 'SELECT count(*) FROM pulse.finished_job WHERE attempts <> 1'),
     0, 'each job took one attempt');
 

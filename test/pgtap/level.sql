@@ -1,6 +1,6 @@
 -- sql/level.sql, sql/queue.sql: queues within queues, and what a level allows to all within it.
 \ir support/setup.psql
-SELECT plan(85);
+SELECT plan(86);
 SELECT given_worker() AS ann \gset
 
 -- Which jobs of these queues are open or run, after promotions.
@@ -192,6 +192,7 @@ SELECT is(claimed(:ann), 0::bigint, 'for claims too');
 SELECT answers('SELECT blocker, detail FROM pulse.explain_job((SELECT min(id) FROM pulse.job)) '
                'WHERE kind = ''queue''', ROW('paused', 'Queue ''s'' is paused.'),
   'explain_job names the level that is paused');
+SELECT is((SELECT bool_and(paused) FROM pulse.stats WHERE kind = 'queue'), true, 'as stats shows');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'no promise is broken');
 SELECT pulse.resume_queue('s') \g /dev/null
 SELECT is(taken('s/%'), 2::bigint, 'the end of the pause opens them again');
