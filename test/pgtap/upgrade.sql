@@ -11,7 +11,7 @@ SET LOCAL client_min_messages = error;
 CREATE EXTENSION IF NOT EXISTS pgtap;
 DROP EXTENSION IF EXISTS pg_pulse;
 \ir support/catalogue.sql
-SELECT plan(20);
+SELECT plan(21);
 
 CREATE EXTENSION pg_pulse;
 CREATE TEMPORARY TABLE fresh AS SELECT * FROM pg_temp.catalogue();
