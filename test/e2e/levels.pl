@@ -9,34 +9,18 @@ use Test::More;
 
 use Pulse::Server;
 use Pulse::Session;
+use Pulse::SqlLoop;
 use Pulse::SqlWorker;
 
 my $jobs = $ENV{PULSE_JOBS} // 500;
 my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_interval' => '500ms' });
-value($node, q{CREATE TABLE working AS SELECT 1 AS yes;
-CREATE TABLE start (job_id bigint, token bigint, queue_name text COLLATE "C", at timestamptz);
+allow_loops($node);
+value($node, q{CREATE TABLE start (job_id bigint, token bigint, queue_name text COLLATE "C",
+                    at timestamptz);
 CREATE TABLE leaving (job_id bigint, token bigint, at timestamptz);
 CREATE TABLE setting (level text COLLATE "C", total int, concurrency int, paused boolean,
                       at timestamptz);
-CREATE FUNCTION linger(turns int) RETURNS bigint LANGUAGE sql
-    RETURN (SELECT count(*) FROM generate_series(1, turns));
 SELECT pulse.set_task('work', backoff => 'none', max_crashes => -1, max_attempts => 1000);});
-
-# A loop in SQL that goes on until the round is over. `body` may end its transaction.
-sub loop {
-    my ($declarations, $body) = @_;
-    return qq{DO \$\$
-DECLARE
-  turn int := 0;
-  $declarations
-BEGIN
-  WHILE EXISTS (SELECT FROM working) LOOP
-    turn := turn + 1;
-    $body
-    COMMIT;
-  END LOOP;
-END \$\$};
-}
 
 # What is written down lies within the time in which the job has its place.
 sub work {
@@ -118,9 +102,9 @@ for my $round (1 .. 3) {
         COMMIT});
     start_worker() for 1 .. 6;
     wait_until($node, 'SELECT count(*) = 0 FROM pulse.job', "round $round is done");
-    value($node, 'DELETE FROM working');
+    end_loops($node);
     $_->quit for splice @sessions;
-    value($node, 'INSERT INTO working VALUES (1)');
+    allow_loops($node);
 }
 is(value($node, 'SELECT count(*) FROM pulse.finished_job'), 3 * $jobs, 'all jobs have run');
 

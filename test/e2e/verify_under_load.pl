@@ -8,6 +8,7 @@ use Test::More;
 
 use Pulse::Server;
 use Pulse::Session;
+use Pulse::SqlLoop;
 use Pulse::SqlWorker;
 
 my ($calls, $queues, $workers) = ($ENV{PULSE_VERIFY_CALLS} // 200, 30, 3);
@@ -18,26 +19,7 @@ my $node = start_server('main', settings => {
     'pulse.sweep_interval' => '500ms',
     'pulse.backoff_base' => '50ms',
 });
-value($node, 'CREATE TABLE verifying AS SELECT 1 AS yes');
-# A transaction that computes stays open, as one does that waits for its client.
-value($node, 'CREATE FUNCTION linger(turns int) RETURNS bigint LANGUAGE sql
-    RETURN (SELECT count(*) FROM generate_series(1, turns))');
-
-# A loop in SQL that goes on until the checks are over. `body` may end its transaction.
-sub loop {
-    my ($declarations, $body) = @_;
-    return qq{DO \$\$
-DECLARE
-  turn int := 0;
-  $declarations
-BEGIN
-  WHILE EXISTS (SELECT FROM verifying) LOOP
-    turn := turn + 1;
-    $body
-    COMMIT;
-  END LOOP;
-END \$\$};
-}
+allow_loops($node);
 
 # Every tenth claim stays open for a while, every seventeenth is undone, every fifth job fails.
 sub work {
@@ -104,7 +86,7 @@ for (1 .. $calls / 20) {
 is($alarms, '', "verify() was silent $calls times");
 cmp_ok($prepared, '>', 0, "$prepared jobs ended in two phases");
 
-value($node, 'DELETE FROM verifying');
+end_loops($node);
 for (@workers, @sessions) {
     $_->answer;
     unlike($_->said, qr/ERROR|FATAL/, 'no session failed');
