@@ -63,7 +63,7 @@ SELECT given_members('mail', 5, 2);
 SELECT is(taken(), 5::bigint, 'without a total each member of a level opens a job');
 SELECT pulse.set_queue('mail', total => 3) \g /dev/null
 SELECT is((SELECT count(*) FROM pulse.job WHERE state = 'ready'), 0::bigint,
-  'a new total parks what nobody claimed');
+  'a new total parks the jobs that no worker claimed');
 SELECT is(taken(), 3::bigint, 'then no more jobs than that are open');
 SELECT is(claimed(:ann), 3::bigint, 'or run');
 SELECT is(taken(), 3::bigint, 'running jobs keep their places');

@@ -20,7 +20,7 @@ namespace pulse {
 struct ClaimerConfig {
   std::string worker_name;
   std::size_t concurrency = 1;       // jobs that can start at once
-  std::size_t batch_room = 0;        // what may lie ready beside them, for whoever takes several
+  std::size_t batch_room = 0;        // what may lie ready beside them, for tasks that take several
   bool once = false;                 // never wait: report when nothing is ready
   std::optional<int> prefetch = {};  // at most so many held ahead; absent: a few per slot
 };
