@@ -63,6 +63,15 @@ my $sweep = loop('', 'PERFORM pulse.sweep(); COMMIT; PERFORM linger(500000);');
 
 my @sessions;
 my $number = 0;
+
+# Without it the jobs of killed workers would keep their places.
+sub start_sweeper {
+    my $sweeper = Pulse::Session->new($node);
+    $sweeper->ask($sweep);
+    push @sessions, $sweeper;
+    return;
+}
+
 sub start_worker {
     my $worker = Pulse::SqlWorker->new($node, 'worker ' . ++$number);
     $worker->ask(work($worker->id));
@@ -74,6 +83,7 @@ for my $round (1 .. 3) {
     value($node, qq{SELECT count(pulse.add_job('work', priority => n % 3, queue_name =>
         concat_ws('/', 'r', floor(random() * 3), CASE WHEN n % 5 > 0 THEN floor(random() * 4) END)))
         FROM generate_series(1, $jobs) AS n});
+    start_sweeper();
     start_worker() for 1 .. 8;
     my $operator = Pulse::Session->new($node);
     $operator->ask($steer);
@@ -88,13 +98,11 @@ for my $round (1 .. 3) {
         kill_server($node);
         $_->kill for splice @sessions;
         $node->start;
+        start_sweeper();
         start_worker() for 1 .. 8;
     } else {
         value($node, 'SELECT pg_terminate_backend(' . $operator->backend_pid . ')');
     }
-    my $sweeper = Pulse::Session->new($node);
-    $sweeper->ask($sweep);
-    push @sessions, $sweeper;
     value($node, q{BEGIN;
         SELECT pulse.resume_queue(queue_name) FROM pulse.queue WHERE paused;
         INSERT INTO setting SELECT queue_name, total, concurrency, false, clock_timestamp()
