@@ -198,13 +198,23 @@ bool is_expired(const DueScan* scan) {
          DatumGetTimestampTz(value_of(scan->slot, kJobStartBy)) < scan->now;
 }
 
+// A released job keeps its key, so a dead entry of its earlier version may have been passed before
+// the one of this row.
+void step_back_to_row(DueScan* scan) {
+  OrderKey key = {scan->run_at, scan->id};
+  if (precedes(key, scan->walk.begin)) scan->walk.begin = key;
+}
+
 bool find_due_row(DueScan* scan) {
   while (next_visible_row(scan)) {
     if (!read_ordered_row(scan) || is_expired(scan)) {
       pass_entry(scan);
       continue;
     }
-    if (is_row_due(scan)) return true;
+    if (is_row_due(scan)) {
+      step_back_to_row(scan);
+      return true;
+    }
     // Every later entry of this priority is due later still.
     leave_row(scan);
     if (!skip_priority(scan, scan->priority)) return false;
