@@ -38,6 +38,7 @@ TEST(CommandLine, nothing_is_needed) {
   EXPECT_EQ(config.tasks, "tasks");
   EXPECT_GE(config.concurrency, 1);
   EXPECT_EQ(config.prefetch, std::nullopt);
+  EXPECT_EQ(config.max_held_bytes, std::size_t{256} * 1024 * 1024);
   EXPECT_FALSE(config.once);
   EXPECT_FALSE(config.may_gain_privileges);
   EXPECT_FALSE(config.name.empty());
@@ -58,6 +59,8 @@ TEST(CommandLine, every_option_arrives) {
                                     "/srv/tasks",
                                     "--prefetch",
                                     "0",
+                                    "--max-held-bytes",
+                                    "64MB",
                                     "--concurrency",
                                     "8",
                                     "--once",
@@ -85,6 +88,7 @@ TEST(CommandLine, every_option_arrives) {
   EXPECT_EQ(config.tasks, "/srv/tasks");
   EXPECT_EQ(config.concurrency, 8);
   EXPECT_EQ(config.prefetch, 0);
+  EXPECT_EQ(config.max_held_bytes, std::size_t{64} * 1024 * 1024);
   EXPECT_TRUE(config.once);
   EXPECT_TRUE(config.may_gain_privileges);
   EXPECT_EQ(config.name, "mail-1");
@@ -110,6 +114,9 @@ TEST(CommandLine, bad_usage_names_the_value) {
   expect_usage_error({"--prefetch", "-1"}, "-1");
   expect_usage_error({"--prefetch", "some"}, "some");
   expect_usage_error({"--prefetch", "10001"}, "10001");
+  for (const char* bytes : {"0", "-1", "much", "1ZB"}) {
+    expect_usage_error({"--max-held-bytes", bytes}, "--max-held-bytes");
+  }
   expect_usage_error({"--log-format", "xml"}, "xml");
   expect_usage_error({"--log-format", "1"}, "1 not in");
   expect_usage_error({"--log-level", "loud"}, "loud");

@@ -53,6 +53,7 @@ class FakeConnection final : public Connection {
   bool keeps_statements() const { return keeps_statements_; }
   const Params& params() const { return calls_.back().params; }
   const Params& with_claim_params() const { return calls_.front().params; }
+  std::optional<std::size_t> max_bytes() const { return calls_.back().max_bytes; }
   std::string param(std::size_t number) const { return params().at(number).value_or("NULL"); }
   int opens() const { return opens_; }
   int closes() const { return closes_; }

@@ -1,5 +1,5 @@
 // How many jobs to hold ahead.
-#include "jobs/prefetch.hpp"
+#include "jobs/demand.hpp"
 
 #include <gtest/gtest.h>
 

@@ -20,6 +20,7 @@ struct GivenJob {
   bool has_handler = false;
   std::optional<std::string> queue_name = std::nullopt;
   std::optional<std::string> scheduled_for = std::nullopt;  // JSON
+  std::string payload = R"({"n":1})";
 };
 
 inline QueryResult claimed(const std::vector<GivenJob>& jobs) {
@@ -28,7 +29,7 @@ inline QueryResult claimed(const std::vector<GivenJob>& jobs) {
     const std::vector<QueryResult::Cell> row{std::to_string(job.id),
                                              std::to_string(job.token),
                                              job.identifier,
-                                             R"({"n":1})",
+                                             job.payload,
                                              job.queue_name,
                                              "0",
                                              R"("2026-01-01T00:00:00+00:00")",

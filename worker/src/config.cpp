@@ -124,6 +124,11 @@ void add_options(CLI::App& app, Config& config, Words& words) {
          "Jobs to hold ahead at most, of those that the next moments will use (default: four "
          "per slot; 0: none)")
       ->check(CLI::Range(0, kMaxAhead));
+  app.add_option("--max-held-bytes", config.max_held_bytes,
+                 "Claim nothing while the payloads of held jobs have so many bytes, as in 64MB")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->check(CLI::PositiveNumber)
+      ->default_str("256MB");
   app.add_flag("--allow-privileges", config.may_gain_privileges,
                "Let tasks gain privileges by sudo and other setuid programs");
   app.add_flag("--once", config.once, "Run until no job is ready, then exit");

@@ -28,6 +28,7 @@ struct Config {
   // well.
   std::optional<int> prefetch;
   bool tasks_queue = false;
+  std::size_t max_held_bytes = std::size_t{256} << 20U;  // of payloads of held jobs
   Duration grace = std::chrono::seconds(25);
   std::optional<Duration> heartbeat_interval;  // absent: the server's setting
   std::optional<HttpAddress> http;             // absent: no status pages

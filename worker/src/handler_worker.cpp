@@ -38,6 +38,7 @@ Options completed(Options options) {
   require(options.concurrency > 0 && options.concurrency <= kMaxThreads,
           "concurrency out of range");
   require(options.prefetch >= 0 && options.prefetch <= kMaxAhead, "prefetch out of range");
+  require(options.max_held_bytes > 0, "max_held_bytes is zero");
   require(options.grace.count() >= 0, "grace is negative");
   require(options.stop_grace.count() > 0, "stop_grace is not positive");
   require(!options.heartbeat_interval || options.heartbeat_interval->count() >= 50,
@@ -139,6 +140,7 @@ pulse::Config Worker::Impl::config() const {
   config.once = options_.once;
   config.prefetch = options_.prefetch;
   config.tasks_queue = true;
+  config.max_held_bytes = options_.max_held_bytes;
   config.grace = options_.grace;
   config.heartbeat_interval = options_.heartbeat_interval;
   return config;

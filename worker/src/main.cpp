@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -64,6 +65,9 @@ std::variant<Surroundings, EarlyExit> look_around(const Config& config) {
 }
 
 void set_up_process() {
+  // Else the allocator keeps the memory of large payloads, once one was freed.
+  constexpr int kLarge = 256 * 1024;
+  mallopt(M_MMAP_THRESHOLD, kLarge);
   // What a killed minder leaves behind comes to this process to be reaped.
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   // What a task can read of a process of its user: neither memory nor environment.

@@ -145,6 +145,8 @@ struct Options {
   int concurrency = 0;    // threads for handlers; 0: as many as the machine has cores
   bool once = false;      // run until no job is ready
   int prefetch = 500;     // jobs held ahead at most; only as many as the next moments will use
+  // Nothing is claimed while the payloads of held jobs have so many bytes.
+  std::size_t max_held_bytes = std::size_t{256} << 20U;
   // How long running handlers may take to finish at a stop.
   std::chrono::milliseconds grace{25'000};
   // How long a handler may go on after it was asked to stop: at most 5 s, and 2 s at a shutdown.

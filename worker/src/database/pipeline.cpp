@@ -19,24 +19,33 @@ bool is_about_names(const std::string& sqlstate) {
   return sqlstate == sqlstate::kNoStatement || sqlstate == sqlstate::kDuplicateStatement;
 }
 
-QueryResult rows_of(const PGresult* result) {
-  const int width = PQnfields(result);
-  const int height = PQntuples(result);
+// What a row without its long texts keeps; the names of a job are shorter.
+constexpr std::size_t kMaxShortText = 4096;
+
+std::vector<std::string> columns_of(const PGresult* result) {
   std::vector<std::string> columns;
-  for (int column = 0; column < width; ++column) columns.emplace_back(PQfname(result, column));
-  std::vector<QueryResult::Cell> cells;
-  cells.reserve(static_cast<std::size_t>(width) * static_cast<std::size_t>(height));
-  for (int row = 0; row < height; ++row) {
-    for (int column = 0; column < width; ++column) {
-      if (PQgetisnull(result, row, column)) {
-        cells.emplace_back();
-      } else {
-        cells.emplace_back(std::in_place, PQgetvalue(result, row, column),
-                           static_cast<std::size_t>(PQgetlength(result, row, column)));
-      }
+  for (int column = 0; column < PQnfields(result); ++column)
+    columns.emplace_back(PQfname(result, column));
+  return columns;
+}
+
+std::size_t bytes_of(const PGresult* result, int row) {
+  std::size_t bytes = 0;
+  for (int column = 0; column < PQnfields(result); ++column)
+    bytes += static_cast<std::size_t>(PQgetlength(result, row, column));
+  return bytes;
+}
+
+void add_row(QueryResult& rows, const PGresult* result, int row, bool is_whole) {
+  for (int column = 0; column < PQnfields(result); ++column) {
+    const auto length = static_cast<std::size_t>(PQgetlength(result, row, column));
+    if (PQgetisnull(result, row, column) || (!is_whole && length > kMaxShortText)) {
+      rows.add_cell(std::nullopt);
+    } else {
+      rows.add_cell(std::string(PQgetvalue(result, row, column), length));
     }
   }
-  return {std::move(columns), std::move(cells)};
+  if (!is_whole) rows.mark_last_cut(bytes_of(result, row));
 }
 
 SqlError error_of(const PGresult* result) {
@@ -69,6 +78,7 @@ bool Pipeline::send(PGconn* connection, const Calls& calls, Commit commit) {
   at_ = 0;
   is_failed_ = false;
   names_.clear();
+  bounds_.clear();
   std::size_t first = 0;
   for (std::size_t number = 0; number < calls.size(); ++number) {
     if (!queue_call(connection, calls[number], number)) return false;
@@ -87,6 +97,7 @@ bool Pipeline::queue_call(PGconn* connection, const Call& call, std::size_t numb
   const auto count = static_cast<int>(values.size());
   const char* name = call.statement.name;
   names_.push_back(name);
+  bounds_.push_back(call.max_bytes);
   if (!may_prepare_ || !call.statement.is_repeated) {
     steps_.push_back({Step::Kind::run, number});
     return PQsendQueryParams(connection, call.statement.sql, count, nullptr, values.data(), nullptr,
@@ -102,7 +113,9 @@ bool Pipeline::queue_call(PGconn* connection, const Call& call, std::size_t numb
 }
 
 Pipeline::Progress Pipeline::take_results(PGconn* connection) {
-  while (PQisBusy(connection) == 0) {
+  for (;;) {
+    read_by_rows(connection);
+    if (PQisBusy(connection) != 0) return Progress::waiting;
     const ResultPtr result(PQgetResult(connection));
     if (result && ends_the_session(result.get())) {
       farewell_ = field_of(result.get(), PG_DIAG_MESSAGE_PRIMARY);
@@ -120,16 +133,23 @@ Pipeline::Progress Pipeline::take_results(PGconn* connection) {
     }
     if (at_ == steps_.size()) return Progress::answered;
   }
-  return Progress::waiting;
+}
+
+// What has a bound is read row by row, so that libpq never holds more than one. It agrees before
+// the first row only; a whole result has no harm but its size.
+void Pipeline::read_by_rows(PGconn* connection) const {
+  if (!is_under_way() || steps_[at_].kind != Step::Kind::run) return;
+  if (bounds_[steps_[at_].call]) (void)PQsetSingleRowMode(connection);
 }
 
 void Pipeline::take(const PGresult* result) {
   const Step step = steps_[at_];
   switch (PQresultStatus(result)) {
+    case PGRES_SINGLE_TUPLE:
     case PGRES_TUPLES_OK:
     case PGRES_COMMAND_OK:
       if (step.kind == Step::Kind::prepare) prepared_.insert(names_[step.call]);
-      if (step.kind == Step::Kind::run) replies_[step.call] = rows_of(result);
+      if (step.kind == Step::Kind::run) add_rows(step.call, result);
       break;
     case PGRES_PIPELINE_SYNC:
       end_transaction(step);
@@ -137,6 +157,23 @@ void Pipeline::take(const PGresult* result) {
       break;
     case PGRES_PIPELINE_ABORTED: break;
     default: take_error(step, error_of(result)); break;
+  }
+}
+
+void Pipeline::add_rows(std::size_t call, const PGresult* result) {
+  auto* rows = std::get_if<QueryResult>(&replies_[call]);
+  if (rows == nullptr) {
+    rows =
+        &replies_[call].emplace<QueryResult>(columns_of(result), std::vector<QueryResult::Cell>{});
+    bytes_ = 0;
+  }
+  const int height = PQntuples(result);
+  if (height > 1) rows->reserve(static_cast<std::size_t>(height));
+  for (int row = 0; row < height; ++row) {
+    const std::size_t bytes = bytes_of(result, row);
+    const bool is_whole = !bounds_[call] || rows->empty() || bytes_ + bytes <= *bounds_[call];
+    if (is_whole) bytes_ += bytes;
+    add_row(*rows, result, row, is_whole);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <libpq-fe.h>
 
+#include <optional>
 #include <set>
 #include <string>
 
@@ -50,13 +51,17 @@ class Pipeline {
 
   bool queue_call(PGconn* connection, const Call& call, std::size_t number);
   void take(const PGresult* result);
+  void read_by_rows(PGconn* connection) const;
+  void add_rows(std::size_t call, const PGresult* result);
   void take_error(const Step& step, SqlError error);
   void end_transaction(const Step& sync);
 
   bool may_prepare_ = false;
-  std::set<std::string> prepared_;  // in this session, by name
-  std::vector<const char*> names_;  // of the calls under way
-  std::vector<Step> steps_;         // empty: nothing is under way
+  std::set<std::string> prepared_;                  // in this session, by name
+  std::vector<const char*> names_;                  // of the calls under way
+  std::vector<std::optional<std::size_t>> bounds_;  // of their replies, in bytes
+  std::size_t bytes_ = 0;                           // of the reply that is being read
+  std::vector<Step> steps_;                         // empty: nothing is under way
   std::size_t at_ = 0;
   Replies replies_;
   std::size_t ended_ = 0;   // calls whose transaction has ended

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 namespace pulse {
 namespace {
@@ -22,10 +23,29 @@ std::int64_t to_integer(std::string_view text, std::string_view column) {
 }  // namespace
 
 const QueryResult::Cell& QueryResult::Row::cell(std::string_view column) const {
-  for (std::size_t i = 0; i < rows_.columns_.size(); ++i) {
-    if (rows_.columns_[i] == column) return rows_.cells_[number_ * rows_.columns_.size() + i];
+  return rows_.cells_[rows_.place_of(number_, column)];
+}
+
+std::size_t QueryResult::place_of(std::size_t number, std::string_view column) const {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i] == column) return number * columns_.size() + i;
   }
   throw std::runtime_error("the server returned no column " + std::string(column));
+}
+
+QueryResult::Cell QueryResult::take(std::size_t number, std::string_view column) {
+  return std::exchange(cells_[place_of(number, column)], std::nullopt);
+}
+
+std::size_t QueryResult::Row::bytes() const {
+  if (is_cut()) return rows_.cut_.at(number_);
+  const std::size_t width = rows_.columns_.size();
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < width; ++i) {
+    const Cell& value = rows_.cells_[number_ * width + i];
+    bytes += value ? value->size() : 0;
+  }
+  return bytes;
 }
 
 const std::string& QueryResult::Row::text(std::string_view column) const {

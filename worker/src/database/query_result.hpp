@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ class QueryResult {
     std::optional<Duration> optional_seconds(std::string_view column) const;
     // A bigint[] without NULLs; a NULL array is empty.
     std::vector<std::int64_t> integers(std::string_view column) const;
+    // Its long texts were left out, for want of room: see Call::max_bytes.
+    bool is_cut() const { return rows_.cut_.contains(number_); }
+    std::size_t bytes() const;  // with what was left out
 
    private:
     friend class QueryResult;
@@ -46,10 +50,19 @@ class QueryResult {
   std::size_t size() const { return columns_.empty() ? 0 : cells_.size() / columns_.size(); }
   bool empty() const { return size() == 0; }
   Row operator[](std::size_t number) const { return Row(*this, number); }
+  // A cell that is not read again; a long text has one copy less.
+  Cell take(std::size_t number, std::string_view column);
+  void reserve(std::size_t rows) { cells_.reserve(cells_.size() + rows * columns_.size()); }
+  // The last row that is there gets its next cell.
+  void add_cell(Cell cell) { cells_.push_back(std::move(cell)); }
+  void mark_last_cut(std::size_t bytes) { cut_[size() - 1] = bytes; }
 
  private:
+  std::size_t place_of(std::size_t number, std::string_view column) const;
+
   std::vector<std::string> columns_;
-  std::vector<Cell> cells_;  // row by row
+  std::vector<Cell> cells_;                 // row by row
+  std::map<std::size_t, std::size_t> cut_;  // what rows had, by number
 };
 
 // The strings of a JSON array; none for NULL.

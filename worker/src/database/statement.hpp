@@ -1,6 +1,7 @@
 // A statement that the worker sends: its text and the name it has in logs.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ inline std::string interval_param(Duration duration) {
 struct Call {
   Statement statement;
   Params params;
+  // Of the reply: a later row that exceeds these bytes comes without its long texts.
+  std::optional<std::size_t> max_bytes = std::nullopt;
 };
 
 // What is sent in one round trip: transactions of one call or several each.

@@ -170,7 +170,10 @@ void append_task_stdin(std::string& text, const TaskInput& input) {
 }
 
 std::string task_stdin(const TaskInput& input) {
+  constexpr std::size_t kOther = 4096;
   std::string text;
+  const auto size = [](const auto& value) { return value ? value->size() : 0; };
+  text.reserve(size(input.payload_json) + size(input.checkpoint_json) + kOther);
   append_task_stdin(text, input);
   return text;
 }

@@ -47,6 +47,7 @@ Claimer::Claimer(ClaimerConfig config, Session& session, Heartbeat& heartbeat, H
       timers_(timers),
       log_(log),
       prefetch_(config_.prefetch),
+      bound_(config_.max_held_bytes),
       patience_(kMinPatience),
       holding_off_(timers, [this] { session_.wake(); }),
       next_poll_(timers, [this] { look_again(); }),
@@ -129,23 +130,18 @@ bool Claimer::may_claim() {
   return false;
 }
 
-Claimer::Demand Claimer::demand() const {
+Demand Claimer::demand() const {
   const std::size_t waiting = held_.count(HeldJob::State::prefetched);
   const std::size_t held =
       held_.count(HeldJob::State::running) + held_.count(HeldJob::State::revoked) + waiting;
-  const std::size_t in_use = slots_in_use ? slots_in_use() + waiting : held;
-  const std::size_t extra = config_.batch_room + (extra_jobs ? extra_jobs() : 0);
-  const std::size_t places = config_.concurrency + extra;
-  const std::size_t ahead = held - std::min(places, held);
-  const std::size_t room = places - std::min(places, held);
-  const std::size_t target = prefetch_.target(config_.concurrency + config_.batch_room);
-  Demand demand;
-  demand.start_jobs = std::min(room, config_.concurrency - std::min(config_.concurrency, in_use));
-  demand.max_jobs = room + (target > ahead ? target - ahead : 0);
-  demand.is_awaited = demand.start_jobs > 0 || (room > 0 && extra > config_.batch_room);
-  // Without a free slot a claim is worth its round trip only when half of the reserve is used.
-  const bool is_low = (room > 0 || ahead * 2 <= target) && !has_no_prefetch_;
-  return demand.is_awaited || is_low ? demand : Demand{};
+  const Places places{.concurrency = config_.concurrency,
+                      .batch_room = config_.batch_room,
+                      .extra = extra_jobs ? extra_jobs() : 0,
+                      .held = held,
+                      .in_use = slots_in_use ? slots_in_use() + waiting : held,
+                      .target = prefetch_.target(config_.concurrency + config_.batch_room),
+                      .has_no_prefetch = has_no_prefetch_};
+  return bound_.within(demand_for(places), held_.bytes());
 }
 
 void Claimer::send_claim(Demand demand) {
@@ -167,8 +163,9 @@ void Claimer::send_claim(Demand demand) {
   }
   calls.push_back({statements::kClaim,
                    {std::to_string(worker_id), std::to_string(demand.max_jobs), tasks,
-                    std::to_string(demand.start_jobs)}});
-  handlers.emplace_back([=, this](const Reply& reply) {
+                    std::to_string(demand.start_jobs)},
+                   bound_.room(held_.bytes())});
+  handlers.emplace_back([=, this](Reply reply) {
     activity_ = Activity::none;
     learn_patience(std::holds_alternative<QueryResult>(reply));
     take_claim(demand, worker_id, sent_at, held_nothing, reply);
@@ -186,20 +183,18 @@ void Claimer::learn_patience(bool was_claimed) {
 }
 
 void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at,
-                         bool held_nothing, const Reply& reply) {
+                         bool held_nothing, Reply& reply) {
   if (std::holds_alternative<ConnectionLost>(reply)) {
     is_unsure_ = true;
     return;
   }
   if (std::holds_alternative<RolledBack>(reply)) return;  // what went with it was refused
-  if (const auto* error = std::get_if<SqlError>(&reply)) {
-    take_refusal("claim", worker_id, *error);
-    return;
-  }
+  if (const auto* error = std::get_if<SqlError>(&reply))
+    return take_refusal("claim", worker_id, *error);
   pause_ = Duration::zero();
   last_skip_.clear();
   const bool was_woken = std::exchange(was_woken_, false);
-  const QueryResult& rows = std::get<QueryResult>(reply);
+  QueryResult& rows = std::get<QueryResult>(reply);
   if (rows.empty()) {
     // Not for a job, then: one that runs is cancelled, or this worker is told to drain.
     if (was_woken) heartbeat_.beat_now();
@@ -219,11 +214,12 @@ void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_a
   take_jobs(rows, worker_id, sent_at);
 }
 
-void Claimer::take_jobs(const QueryResult& rows, std::int64_t worker_id, TimePoint sent_at) {
+void Claimer::take_jobs(QueryResult& rows, std::int64_t worker_id, TimePoint sent_at) {
   const auto& registration = heartbeat_.registration();
   const bool is_current = registration && registration->worker_id == worker_id;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    Job job = job_of(rows[i]);
+    bound_.take_size(rows[i].bytes());
+    Job job = take_job(rows, i);
     job.input.worker_id = worker_id;
     job.input.worker_name = config_.worker_name;
     log_.info("claimed", {{"job", job.input.job_id},
@@ -234,6 +230,8 @@ void Claimer::take_jobs(const QueryResult& rows, std::int64_t worker_id, TimePoi
     if (!take_up(std::move(job), worker_id, sent_at)) continue;
     if (is_stopping_ || !is_current) {
       finisher_.add(Outcome::released(claim, is_stopping_ ? "draining" : "worker lost"));
+    } else if (rows[i].is_cut()) {
+      finisher_.add(Outcome::released(claim, "no room for its payload"));
     }
   }
   if (on_claimed) on_claimed();
@@ -339,13 +337,14 @@ void Claimer::send_check() {
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
   // What ends until the answer comes may still be in it.
   const std::vector<ClaimKey> known = held_.claims_of(worker_id);
-  session_.send(statements::kHeld, {std::to_string(worker_id)}, patience_,
-                [this, worker_id, known](const Reply& reply) {
+  // What it brings goes back: no task reads the payloads.
+  const Call call{statements::kHeld, {std::to_string(worker_id)}, /*max_bytes=*/0};
+  session_.send({call}, Commit::each, patience_, {[this, worker_id, known](const Reply& reply) {
                   activity_ = Activity::none;
                   learn_patience(false);
                   take_check(worker_id, known, reply);
                   become_quiet();
-                });
+                }});
 }
 
 void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& known,

@@ -11,8 +11,8 @@
 
 #include <functional>
 
+#include "jobs/demand.hpp"
 #include "jobs/finisher.hpp"
-#include "jobs/prefetch.hpp"
 #include "liveness/heartbeat.hpp"
 
 namespace pulse {
@@ -23,6 +23,7 @@ struct ClaimerConfig {
   std::size_t batch_room = 0;        // what may lie ready beside them, for tasks that take several
   bool once = false;                 // never wait: report when nothing is ready
   std::optional<int> prefetch = {};  // at most so many held ahead; absent: a few per slot
+  std::size_t max_held_bytes = 0;    // of payloads and other long texts of held jobs
 };
 
 class Claimer {
@@ -75,19 +76,13 @@ class Claimer {
  private:
   enum class Activity { none, claiming, waiting, checking };
 
-  struct Demand {
-    std::size_t start_jobs = 0;
-    std::size_t max_jobs = 0;
-    bool is_awaited = false;  // if there is none, the next one is waited for
-  };
-
   bool send_next();
   bool may_claim();
   Demand demand() const;
   void send_claim(Demand demand);
   void take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at, bool held_nothing,
-                  const Reply& reply);
-  void take_jobs(const QueryResult& rows, std::int64_t worker_id, TimePoint sent_at);
+                  Reply& reply);
+  void take_jobs(QueryResult& rows, std::int64_t worker_id, TimePoint sent_at);
   bool take_up(Job job, std::int64_t worker_id, TimePoint sent_at);
   bool send_wait();
   void take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& reply);
@@ -112,6 +107,7 @@ class Claimer {
   Log& log_;
 
   Prefetch prefetch_;
+  ByteBound bound_;
   Activity activity_ = Activity::none;
   std::optional<std::vector<std::string>> tasks_;
   bool is_stopping_ = false;

@@ -92,6 +92,7 @@ void Executor::start(HeldJob& job) {
   callbacks.on_end = [this, claim](const ExecutionEnd& end) { take_end(claim, end); };
   ExecutionStart started =
       start_task_(job, *heartbeat_.registration(), alive_as_of(job), std::move(callbacks));
+  HeldJobs::forget_texts(job);
   if (!started.execution) {
     if (started.is_transient) {
       finisher_.add(Outcome::released(claim, started.error));

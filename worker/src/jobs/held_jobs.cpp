@@ -2,8 +2,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace pulse {
+namespace {
+
+std::size_t length_of(const std::optional<std::string>& text) { return text ? text->size() : 0; }
+
+}  // namespace
 
 HeldJob* HeldJobs::add(Job job, std::int64_t worker_id, TimePoint claimed_at) {
   const ClaimKey key = job.key();
@@ -11,6 +17,10 @@ HeldJob* HeldJobs::add(Job job, std::int64_t worker_id, TimePoint claimed_at) {
   if (!is_new) return nullptr;
   entry->second = HeldJob{std::move(job), worker_id, claimed_at};
   entry->second.arrived_at = claimed_at;
+  const TaskInput& input = entry->second.job.input;
+  entry->second.bytes = length_of(input.payload_json) + length_of(input.checkpoint_json) +
+                        length_of(input.last_error);
+  bytes_ += entry->second.bytes;
   ++counts_.at(index(HeldJob::State::prefetched));
   arrivals_.push_back(key);
   return &entry->second;
@@ -25,12 +35,21 @@ void HeldJobs::move(HeldJob& job, HeldJob::State state) {
   --counts_.at(index(job.state));
   job.state = state;
   ++counts_.at(index(state));
+  if (state != HeldJob::State::ended) return;
+  forget_texts(job);
+  bytes_ -= std::exchange(job.bytes, 0);
+}
+
+void HeldJobs::forget_texts(HeldJob& job) {
+  TaskInput& input = job.job.input;
+  for (auto* text : {&input.payload_json, &input.checkpoint_json, &input.last_error}) text->reset();
 }
 
 void HeldJobs::erase(ClaimKey key) {
   const auto entry = jobs_.find(key);
   if (entry == jobs_.end()) return;
   --counts_.at(index(entry->second.state));
+  bytes_ -= entry->second.bytes;
   jobs_.erase(entry);
 }
 

@@ -27,6 +27,7 @@ struct HeldJob {
   TimePoint claimed_at{};  // when the claim was sent: before the server's clocks start
   State state = State::prefetched;
   TimePoint arrived_at{};  // when the answer to its claim had come
+  std::size_t bytes = 0;   // of its long texts, until it has ended
 
   ClaimKey key() const { return job.key(); }
 };
@@ -37,6 +38,8 @@ class HeldJobs final : public ReportedClaims {
   HeldJob* add(Job job, std::int64_t worker_id, TimePoint claimed_at);
   HeldJob* find(ClaimKey key);
   void move(HeldJob& job, HeldJob::State state);
+  // Its task was told, and keeps what it needs; the bytes count until the job has ended.
+  static void forget_texts(HeldJob& job);
   void erase(ClaimKey key);
 
   // The claims of one worker id that a heartbeat reports, in order: all but the revoked ones.
@@ -44,6 +47,8 @@ class HeldJobs final : public ReportedClaims {
   std::vector<ClaimKey> in_state(HeldJob::State state) const;
   std::size_t count(HeldJob::State state) const { return counts_.at(index(state)); }
   bool empty() const { return jobs_.empty(); }
+  // Of the long texts of all jobs that have not ended.
+  std::size_t bytes() const { return bytes_; }
   // Earlier claims of the same job: the server has ended them, or it would not have given a newer.
   std::vector<ClaimKey> earlier_claims(ClaimKey claim) const;
   // The prefetched job that was handed over first, of those that may start: no task of an earlier
@@ -57,6 +62,7 @@ class HeldJobs final : public ReportedClaims {
   std::map<ClaimKey, HeldJob> jobs_;
   std::deque<ClaimKey> arrivals_;  // as handed over; those that are not prefetched any more linger
   std::array<std::size_t, 4> counts_{};
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace pulse

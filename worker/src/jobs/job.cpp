@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 namespace pulse {
 namespace {
@@ -48,6 +49,15 @@ Job job_of(const QueryResult::Row& row) {
   job.stall_timeout = limit_of(row, "stall_timeout");
   if (row.optional_text("on_unreachable") == "kill") job.on_unreachable = OnUnreachable::kill;
   job.has_handler = row.optional_text("has_handler") == "t";
+  return job;
+}
+
+Job take_job(QueryResult& rows, std::size_t number) {
+  auto payload = rows.take(number, "payload");
+  auto checkpoint = rows.take(number, "checkpoint");
+  Job job = job_of(rows[number]);
+  job.input.payload_json = std::move(payload);
+  job.input.checkpoint_json = std::move(checkpoint);
   return job;
 }
 

@@ -51,5 +51,7 @@ struct Job {
 
 // One row of claim() or held(). The worker's id and name are not in the row.
 Job job_of(const QueryResult::Row& row);
+// The same without a copy of what may be long: the row loses it.
+Job take_job(QueryResult& rows, std::size_t number);
 
 }  // namespace pulse

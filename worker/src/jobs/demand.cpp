@@ -1,0 +1,77 @@
+#include "jobs/demand.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pulse {
+namespace {
+
+// The weight of the newest sample: about the last ten count.
+constexpr double kNewestWeight = 0.2;
+
+// A claim that takes less than this part of a job costs less than this part of the throughput.
+constexpr double kNoise = 0.02;
+
+// Twice what is used in one round trip: the next claim is sent when half is left.
+constexpr double kReserve = 2.0;
+
+constexpr std::size_t kMaxPerSlot = 4;
+
+}  // namespace
+
+Demand demand_for(const Places& places) {
+  const std::size_t all = places.concurrency + places.batch_room + places.extra;
+  const std::size_t ahead = places.held - std::min(all, places.held);
+  const std::size_t room = all - std::min(all, places.held);
+  const std::size_t target = places.target;
+  Demand demand;
+  demand.start_jobs =
+      std::min(room, places.concurrency - std::min(places.concurrency, places.in_use));
+  demand.max_jobs = room + (target > ahead ? target - ahead : 0);
+  demand.is_awaited = demand.start_jobs > 0 || (room > 0 && places.extra > 0);
+  // Without a free slot a claim is worth its round trip only when half of the reserve is used.
+  const bool is_low = (room > 0 || ahead * 2 <= target) && !places.has_no_prefetch;
+  return demand.is_awaited || is_low ? demand : Demand{};
+}
+
+std::size_t Prefetch::target(std::size_t concurrency) const {
+  if (round_trip_ <= Nanoseconds::zero() || job_duration_ <= Nanoseconds::zero()) return 0;
+  const double jobs_per_round_trip =
+      static_cast<double>(round_trip_.count()) / static_cast<double>(job_duration_.count());
+  if (jobs_per_round_trip < kNoise) return 0;
+  const double wanted =
+      std::ceil(jobs_per_round_trip * kReserve * static_cast<double>(concurrency));
+  const auto most = max_ahead_ ? static_cast<std::size_t>(*max_ahead_) : kMaxPerSlot * concurrency;
+  return static_cast<std::size_t>(std::min(wanted, static_cast<double>(most)));
+}
+
+void Prefetch::blend(Nanoseconds& average, Nanoseconds sample) {
+  sample = std::max(sample, Nanoseconds(1));
+  if (average == Nanoseconds::zero()) {
+    average = sample;
+    return;
+  }
+  average +=
+      Nanoseconds(std::llround(kNewestWeight * static_cast<double>((sample - average).count())));
+}
+
+// Each smaller job takes an eighth off: a guess that is too low costs a release, one that is too
+// high a round trip.
+void ByteBound::take_size(std::size_t bytes) {
+  constexpr std::size_t kPart = 8;
+  expected_ = std::max({bytes, expected_ - expected_ / kPart, std::size_t{1}});
+}
+
+std::size_t ByteBound::room(std::size_t held_bytes) const {
+  return max_bytes_ - std::min(max_bytes_, held_bytes);
+}
+
+Demand ByteBound::within(Demand demand, std::size_t held_bytes) const {
+  if (is_reached(held_bytes)) return {};
+  const std::size_t fitting = std::max(room(held_bytes) / expected_, std::size_t{1});
+  demand.max_jobs = std::min(demand.max_jobs, fitting);
+  demand.start_jobs = std::min(demand.start_jobs, demand.max_jobs);
+  return demand;
+}
+
+}  // namespace pulse

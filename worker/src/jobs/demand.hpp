@@ -1,0 +1,69 @@
+// How many jobs a claim asks for. Pure arithmetic on what is held and what was seen lately.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+namespace pulse {
+
+struct Demand {
+  std::size_t start_jobs = 0;
+  std::size_t max_jobs = 0;
+  bool is_awaited = false;  // if there is none, the next one is waited for
+};
+
+struct Places {
+  std::size_t concurrency = 1;   // jobs that can start at once
+  std::size_t batch_room = 0;    // what may lie ready beside them, for tasks that take several
+  std::size_t extra = 0;         // jobs beyond one for each slot that could be run now
+  std::size_t held = 0;          // jobs without an end
+  std::size_t in_use = 0;        // slots that are taken, or that a started job waits for
+  std::size_t target = 0;        // jobs to hold ahead
+  bool has_no_prefetch = false;  // there is nothing to hold ahead
+};
+
+Demand demand_for(const Places& places);
+
+// How many jobs to have at hand beyond the free slots, so that a slot need not stand idle for the
+// round trip of a claim.
+class Prefetch {
+ public:
+  using Nanoseconds = std::chrono::nanoseconds;
+
+  // At most `most` ahead; without it, a few per slot.
+  explicit Prefetch(std::optional<int> max_ahead = std::nullopt) : max_ahead_(max_ahead) {}
+
+  void claim_took(Nanoseconds round_trip) { blend(round_trip_, round_trip); }
+  void job_took(Nanoseconds duration) { blend(job_duration_, duration); }
+
+  // None until both are known, and none while jobs are so long that the wait is noise: no other
+  // worker can start a job that this one holds ahead.
+  std::size_t target(std::size_t concurrency) const;
+
+ private:
+  static void blend(Nanoseconds& average, Nanoseconds sample);
+
+  std::optional<int> max_ahead_;
+  Nanoseconds round_trip_{};    // zero: not known yet
+  Nanoseconds job_duration_{};  // zero: not known yet
+};
+
+// Keeps the bytes of held jobs near a bound. A claim goes out while less is held, and its first job
+// is taken whatever its size: so at most one job exceeds the bound, and no job is too large. The
+// sizes are not known before they arrive; the largest of late jobs says how many are asked for.
+class ByteBound {
+ public:
+  explicit ByteBound(std::size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  void take_size(std::size_t bytes);
+  bool is_reached(std::size_t held_bytes) const { return held_bytes >= max_bytes_; }
+  std::size_t room(std::size_t held_bytes) const;
+  Demand within(Demand demand, std::size_t held_bytes) const;
+
+ private:
+  std::size_t max_bytes_;
+  std::size_t expected_ = 1;  // of the next job
+};
+
+}  // namespace pulse
