@@ -123,7 +123,11 @@ sub lose_beside_a_living_task {
     $others_tasks->wait_for('lit', job => add_job($node, 'others_beacon'));
     is(scalar $others_tasks->told('tick', job => $guarded_job),
         0, 'a job whose task may live is not started anew when its grace is over');
+    is(value($node, "SELECT crashes FROM pulse.job WHERE id = $going_on"),
+        1, 'the loss of its worker counts as a crash');
     $proxy->network('open');
+    wait_until($node, "SELECT crashes = 0 FROM pulse.job WHERE id = $going_on",
+        'no crash is counted for a worker that returns');
     $_->open_gate('way', 10) for $tasks, $others_tasks;
     wait_until($node, 'SELECT count(*) = 0 FROM pulse.job', 'both run to their ends');
     return;
