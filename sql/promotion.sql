@@ -26,7 +26,7 @@ BEGIN
     INTO taken, open_ids, running_ids, worker_ids, since
     FROM pulse.job AS j
    WHERE j.queue_name = queue_places.queue_name AND j.queue_name IS NOT NULL
-     AND j.index_lane <> 'p';
+     AND j.index_lane IN ('o', 'h');
 END $$;
 COMMENT ON FUNCTION pulse_internal.queue_places(text) IS
   'Returns the settings of a queue, whether another transaction has its lock, how many of its '
@@ -133,7 +133,7 @@ BEGIN
      SELECT count(*) FILTER (WHERE t.state = 'running') AS running
        FROM (SELECT j.state FROM pulse.job AS j
               WHERE j.queue_name = w.queue_name AND j.queue_name IS NOT NULL
-                AND j.index_lane <> 'p'
+                AND j.index_lane IN ('o', 'h')
               LIMIT coalesce(q.concurrency, 1)) AS t) AS taken
    CROSS JOIN LATERAL pulse_internal.promotion_of(w.queue_name) AS p
    WHERE NOT coalesce(q.paused, false)

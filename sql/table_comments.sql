@@ -104,9 +104,9 @@ COMMENT ON COLUMN pulse.job.in_place IS
 COMMENT ON COLUMN pulse.job.running_worker_id IS
   'Owner of a running job that is indexed as running';
 COMMENT ON COLUMN pulse.job.index_lane IS
-  'The index that has the job: o(pen): ready, or claimed in place; p(arked); h(eld): indexed as '
-  'running. No index may use the state: a claim in place changes it, and is a HOT update because '
-  'no index has to follow';
+  'The index that has the job: o(pen): ready, or claimed in place; p(arked); w(aits for '
+  'other jobs); h(eld): indexed as running. No index may use the state: a claim in place changes '
+  'it, and is a HOT update because no index has to follow';
 COMMENT ON COLUMN pulse.job.id IS 'Id of the job; no id is used twice';
 COMMENT ON COLUMN pulse.job.payload IS 'What the producer gave';
 COMMENT ON COLUMN pulse.job.state IS 'ready, parked or running';
@@ -305,6 +305,28 @@ COMMENT ON COLUMN pulse.job.scheduled_for IS
 COMMENT ON COLUMN pulse.job.start_by IS
   'The first claim must come by then, or the job expires; NULL means never, as for each job that '
   'was claimed';
+COMMENT ON COLUMN pulse.job.waits_on IS
+  'A live job that it waits for, the highest; NULL when it waits for none. See dependency';
+COMMENT ON COLUMN pulse.job.starts_when IS
+  'When it starts: completed, ended or failed, as add_job_after was asked; NULL for a job that '
+  'never waited for others';
+COMMENT ON COLUMN pulse.finished_job.starts_when IS
+  'starts_when of a job that ended while it waited for others; else NULL';
+COMMENT ON COLUMN pulse.finished_job.cancelled_by IS
+  'Job because of which it was cancelled while it waited; NULL for any other end';
+COMMENT ON TABLE pulse.dependency IS
+  'Which jobs wait for which: rows of jobs that wait, and of jobs that were cancelled because of '
+  'one that they waited for.';
+COMMENT ON TABLE pulse.flow IS 'Jobs that add_flow added together.';
+COMMENT ON COLUMN pulse.flow.id IS 'Id of the flow';
+COMMENT ON COLUMN pulse.flow.name IS 'What the caller named it; NULL without a name';
+COMMENT ON COLUMN pulse.flow.created_at IS 'When it was added';
+COMMENT ON TABLE pulse.flow_job IS 'Which jobs belong to which flow.';
+COMMENT ON COLUMN pulse.flow_job.job_id IS 'The job';
+COMMENT ON COLUMN pulse.flow_job.flow_id IS 'Its flow';
+COMMENT ON COLUMN pulse.flow_job.key IS 'Its key in the call of add_flow; NULL without one';
+COMMENT ON COLUMN pulse.dependency.child_id IS 'Job that waits';
+COMMENT ON COLUMN pulse.dependency.parent_id IS 'Job that it waits for';
 COMMENT ON COLUMN pulse.finished_job.scheduled_for IS
   'Due time of the schedule that added the job; NULL for another job';
 

@@ -50,13 +50,15 @@ CREATE TABLE pulse.job (
   cancel_reason       text,
   superseded          boolean NOT NULL DEFAULT false,
   in_place            boolean NOT NULL DEFAULT false,
+  waits_on            bigint,
   running_worker_id   bigint GENERATED ALWAYS AS
     (CASE WHEN state = 'running' AND NOT in_place THEN worker_id END) STORED,
   index_lane          "char" NOT NULL GENERATED ALWAYS AS
-    (CASE WHEN state = 'parked' THEN 'p' WHEN state = 'running' AND NOT in_place THEN 'h'
-          ELSE 'o' END) STORED,
+    (CASE WHEN waits_on IS NOT NULL THEN 'w' WHEN state = 'parked' THEN 'p'
+          WHEN state = 'running' AND NOT in_place THEN 'h' ELSE 'o' END) STORED,
   scheduled_for       timestamptz,
-  start_by            timestamptz
+  start_by            timestamptz,
+  starts_when         text
 ) WITH (
   autovacuum_vacuum_scale_factor = 0.01,
   autovacuum_vacuum_threshold = 5000,
@@ -82,7 +84,7 @@ CREATE INDEX job_parked_idx
 CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';
 -- The places that a queue has given away: its open and its running jobs.
 CREATE INDEX job_open_idx ON pulse.job (queue_name)
-  WHERE queue_name IS NOT NULL AND index_lane <> 'p';
+  WHERE queue_name IS NOT NULL AND index_lane IN ('o', 'h');
 -- A key is unique among waiting jobs only: a running job loses it to the next add. No job with a
 -- key is claimed in place.
 CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
@@ -93,6 +95,33 @@ CREATE INDEX job_running_key_idx ON pulse.job (job_key)
 -- Sweeps end the jobs that no claim took in time. A claim empties the column, so the index has only
 -- jobs that may still expire.
 CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL;
+-- Promotion: the waiting jobs of one mark by the parent that they watch.
+CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id)
+  WHERE index_lane = 'w';
+
+-- What a job waits for. The rows of a job go when it starts; those of a job that was cancelled
+-- because of a parent stay with it, for a retry of the parent.
+CREATE TABLE pulse.dependency (
+  child_id  bigint NOT NULL,
+  parent_id bigint NOT NULL,
+  PRIMARY KEY (child_id, parent_id)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX dependency_parent_idx ON pulse.dependency (parent_id);
+
+-- Jobs that were added together. A job is a member of one flow at most.
+CREATE SEQUENCE pulse.flow_id_seq AS bigint;
+CREATE TABLE pulse.flow (
+  id         bigint PRIMARY KEY DEFAULT pg_catalog.nextval('pulse.flow_id_seq'),
+  name       text,
+  created_at timestamptz NOT NULL DEFAULT pg_catalog.now()
+);
+CREATE INDEX flow_created_idx ON pulse.flow (created_at);
+CREATE TABLE pulse.flow_job (
+  job_id  bigint PRIMARY KEY,
+  flow_id bigint NOT NULL,
+  key     text
+);
+CREATE INDEX flow_job_flow_idx ON pulse.flow_job (flow_id);
 
 -- The owners of jobs claimed in place. A row is deleted when its last job has ended, or when a
 -- heartbeat of its worker indexes the jobs that still run.
@@ -133,7 +162,9 @@ CREATE TABLE pulse.finished_job (
   revision      int NOT NULL,
   created_at    timestamptz NOT NULL,
   finished_at   timestamptz NOT NULL,
-  scheduled_for timestamptz
+  scheduled_for timestamptz,
+  starts_when   text,
+  cancelled_by  bigint
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 -- Pruning deletes the oldest jobs first; a task may have its own retention for completed ones.
 CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finished_at)
@@ -327,6 +358,10 @@ ALTER TABLE pulse.installation_witness ENABLE REPLICA TRIGGER witness_is_not_rep
 -- are gone after a restore, so worker, heartbeat and clock stay out, and the next sweep recovers
 -- the jobs that those workers ran.
 SELECT pg_catalog.pg_extension_config_dump('pulse.job', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.dependency', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.flow', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.flow_job', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.flow_id_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.claim_batch', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.finished_job', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.attempt', '');

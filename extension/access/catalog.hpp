@@ -20,6 +20,7 @@ struct Catalog {
   Oid job_waiting_key_idx;
   Oid job_running_key_idx;
   Oid job_start_by_idx;
+  Oid job_waits_idx;
   bool has_index_lanes;  // since 0.2.0, as is pulse_internal; without it the next two are invalid
   Oid claim_batch;
   Oid claim_batch_idx;
@@ -52,7 +53,7 @@ struct Catalog {
 };
 
 // The number of indexes of pulse.job above.
-constexpr int kJobIndexes = 9;
+constexpr int kJobIndexes = 10;
 
 // Raises when the extension is not installed here.
 const Catalog* catalog();
@@ -67,5 +68,6 @@ Oid internal_function(const char* name, int count, const Oid* types);
 constexpr char kLaneOpen = 'o';
 constexpr char kLaneParked = 'p';
 constexpr char kLaneRunning = 'h';
+constexpr char kLaneWaits = 'w';
 
 }  // namespace pulse

@@ -38,10 +38,13 @@ enum JobColumn : AttrNumber {
   kJobCancelReason,
   kJobSuperseded,
   kJobInPlace,
+  kJobWaitsOn,  // since 0.2.0
   kJobRunningWorkerId,
   kJobIndexLane,
   kJobScheduledFor,
   kJobStartBy,
+  kJobStartsWhen,
+  kJobColumns = kJobStartsWhen,
 };
 
 // pulse.claim_batch

@@ -3,6 +3,7 @@
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
+#include "access/index_lookup.hpp"
 #include "job/insert_jobs.hpp"
 #include "job/job_table.hpp"
 #include "job/task_settings.hpp"
@@ -143,11 +144,29 @@ void set_start_by(RowValue* job, const RowValue& spec, LastTask* last) {
   note_sweep(DatumGetTimestampTz(start_by));
 }
 
-HeapTuple form_job(AddCall* call, const RowValue& spec, LastTask* last) {
+// What a job waits for; no id stands for nothing.
+struct Waits {
+  NullableDatum waits_on;
+  NullableDatum starts_when;
+};
+constexpr Waits kNoWaits = {kNull, kNull};
+
+void note_new_job(const RowValue& job) {
+  if (job.has(kJobWaitsOn)) {
+    (void)note_parent(DatumGetInt64(job.value(kJobWaitsOn)));
+    return;
+  }
+  note_job(DatumGetTextPP(job.value(kJobIdentifier)),
+           job.has(kJobQueueName) ? DatumGetTextPP(job.value(kJobQueueName)) : nullptr,
+           DatumGetTimestampTz(job.value(kJobRunAt)));
+}
+
+HeapTuple form_job(AddCall* call, const RowValue& spec, LastTask* last,
+                   const Waits& waits = kNoWaits) {
   RowValue job;
   memset(job.nulls, true, sizeof(job.nulls));
   Datum now = TimestampTzGetDatum(transaction_now());
-  bool is_parked = spec.has(kSpecQueueName);
+  bool is_parked = spec.has(kSpecQueueName) || !waits.waits_on.isnull;
   job.set(kJobId, Int64GetDatum(nextval_internal(call->sequence, false)));
   job.set(kJobIdentifier, spec.field(kSpecIdentifier));
   job.set(kJobPayload, spec.field(kSpecPayload));
@@ -166,18 +185,18 @@ HeapTuple form_job(AddCall* call, const RowValue& spec, LastTask* last) {
   job.set(kJobUpdatedAt, now);
   job.set(kJobSuperseded, BoolGetDatum(false));
   job.set(kJobInPlace, BoolGetDatum(false));
+  job.set(kJobWaitsOn, waits.waits_on);
+  job.set(kJobStartsWhen, waits.starts_when);
   set_start_by(&job, spec, last);
-  note_job(DatumGetTextPP(spec.value(kSpecIdentifier)),
-           is_parked ? DatumGetTextPP(spec.value(kSpecQueueName)) : nullptr,
-           DatumGetTimestampTz(spec.value(kSpecRunAt)));
+  note_new_job(job);
   return form_new_job(&call->jobs, &job);
 }
 
 // The caller has checked the specification.
-Datum add_one(const RowValue& spec, LastTask* last) {
+Datum add_one(const RowValue& spec, LastTask* last, const Waits& waits = kNoWaits) {
   AddCall call;
   start_adding(&call);
-  Datum stored = store_new_job(&call.jobs, form_job(&call, spec, last));
+  Datum stored = store_new_job(&call.jobs, form_job(&call, spec, last, waits));
   close_new_jobs(&call.jobs);
   return stored;
 }
@@ -298,12 +317,34 @@ PULSE_FUNCTION(pulse_checked_spec) {
   PG_RETURN_DATUM(HeapTupleGetDatum(checked));
 }
 
-// pulse_internal.insert_job(spec): the caller has checked the job.
+// pulse_internal.insert_job(spec [, waits_on, starts_when]): the caller has checked the job.
 PULSE_FUNCTION(pulse_insert_job) {
   pulse::RowValue spec;
   pulse::read_row_value(&spec, PG_GETARG_HEAPTUPLEHEADER(0), "job_spec");
   pulse::LastTask last = {};
-  PG_RETURN_DATUM(pulse::add_one(spec, &last));
+  pulse::Waits waits = pulse::kNoWaits;
+  if (PG_NARGS() > 1) waits = {fcinfo->args[1], fcinfo->args[2]};
+  PG_RETURN_DATUM(pulse::add_one(spec, &last, waits));
+}
+
+// pulse_internal.checked_key_mode(job_key_mode)
+PULSE_FUNCTION(pulse_checked_key_mode) {
+  (void)pulse::mode_named(PG_GETARG_TEXT_PP(0));
+  PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+}
+
+// pulse_internal.is_being_added(job_id): whether a transaction in progress, not the caller's, adds
+// it.
+PULSE_FUNCTION(pulse_is_being_added) {
+  Relation table = table_open(pulse::catalog()->job, AccessShareLock);
+  SnapshotData dirty;
+  InitDirtySnapshot(dirty);
+  pulse::IndexLookup rows;
+  pulse::open_index_lookup(&rows, table, pulse::catalog()->job_key, &dirty);
+  bool is_found = pulse::find_id(&rows, PG_GETARG_INT64(0));
+  pulse::close_index_lookup(&rows);
+  table_close(table, AccessShareLock);
+  PG_RETURN_BOOL(is_found && TransactionIdIsValid(dirty.xmin));
 }
 
 // pulse.add_job(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags,
@@ -338,4 +379,9 @@ PULSE_FUNCTION(pulse_add_jobs) {
   }
   pulse::close_new_jobs(&call.jobs);
   return static_cast<Datum>(0);
+}
+
+// pulse_internal.is_own_transaction(added_by)
+PULSE_FUNCTION(pulse_is_own_transaction) {
+  PG_RETURN_BOOL(TransactionIdIsCurrentTransactionId(PG_GETARG_TRANSACTIONID(0)));
 }

@@ -26,7 +26,7 @@ void store_plain(NewJobs* jobs, HeapTuple* rows, int count) {
 // Replaces each row by the row that the server stored.
 void store_by_statement(NewJobs* jobs, HeapTuple* rows, int count) {
   insert_by_statement(jobs->table, rows, count,
-                      catalog()->has_index_lanes ? kJobStartBy : kJobSuperseded);
+                      catalog()->has_index_lanes ? kJobColumns : kJobSuperseded);
 }
 
 }  // namespace
@@ -47,7 +47,8 @@ void close_new_jobs(NewJobs* jobs) {
 }
 
 HeapTuple form_new_job(NewJobs* jobs, RowValue* job) {
-  job->set(kJobIndexLane, CharGetDatum(index_lane(DatumGetObjectId(job->value(kJobState)), false)));
+  char lane = index_lane(DatumGetObjectId(job->value(kJobState)), false, job->has(kJobWaitsOn));
+  job->set(kJobIndexLane, CharGetDatum(lane));
   HeapTuple row = heap_form_tuple(RelationGetDescr(jobs->table), job->values, job->nulls);
   row->t_tableOid = RelationGetRelid(jobs->table);
   return row;

@@ -18,7 +18,8 @@ enum JobIndex {
   kOpenIndex,
   kWaitingKeyIndex,
   kRunningKeyIndex,
-  kStartByIndex
+  kStartByIndex,
+  kWaitsIndex
 };
 
 Oid oid_of_index(int which) {
@@ -30,7 +31,8 @@ Oid oid_of_index(int which) {
                                                        &Catalog::job_open_idx,
                                                        &Catalog::job_waiting_key_idx,
                                                        &Catalog::job_running_key_idx,
-                                                       &Catalog::job_start_by_idx};
+                                                       &Catalog::job_start_by_idx,
+                                                       &Catalog::job_waits_idx};
   return catalog()->*kOids[which];
 }
 
@@ -46,7 +48,8 @@ uint32 indexes_with(char lane, bool has_queue, bool has_key, bool may_expire) {
   if (lane == kLaneOpen) indexes |= 1u << kClaimIndex;
   if (lane == kLaneRunning) indexes |= 1u << kRunningIndex;
   if (lane == kLaneParked) indexes |= 1u << kParkedIndex | 1u << kParkedDueIndex;
-  if (has_queue && lane != kLaneParked) indexes |= 1u << kOpenIndex;
+  if (lane == kLaneWaits) indexes |= 1u << kWaitsIndex;
+  if (has_queue && (lane == kLaneOpen || lane == kLaneRunning)) indexes |= 1u << kOpenIndex;
   if (has_key) indexes |= 1u << (lane == kLaneRunning ? kRunningKeyIndex : kWaitingKeyIndex);
   if (may_expire) indexes |= 1u << kStartByIndex;
   return indexes;
@@ -82,6 +85,13 @@ void add_queue(Entry* entry, TupleTableSlot* row) {
   entry->add(queue_name);
 }
 
+void add_parent(Entry* entry, TupleTableSlot* row) {
+  Datum waits_on = value_of(row, kJobWaitsOn);
+  entry->add(Int64GetDatum(parent_slot(DatumGetInt64(waits_on))));
+  entry->add(waits_on);
+  entry->add(value_of(row, kJobId));
+}
+
 // The columns of each index, in the order of sql/tables.sql.
 void make_entry(Entry* entry, int which, TupleTableSlot* row) {
   entry->count = 0;
@@ -95,6 +105,7 @@ void make_entry(Entry* entry, int which, TupleTableSlot* row) {
     case kParkedDueIndex: return entry->add(value_of(row, kJobRunAt));
     case kOpenIndex: return entry->add(value_of(row, kJobQueueName));
     case kStartByIndex: return entry->add(value_of(row, kJobStartBy));
+    case kWaitsIndex: return add_parent(entry, row);
     default: return entry->add(value_of(row, kJobKey));
   }
 }
@@ -128,7 +139,8 @@ Datum names_of(uint32 indexes) {
 
 }  // namespace
 
-char index_lane(Oid state, bool is_in_place) {
+char index_lane(Oid state, bool is_in_place, bool waits) {
+  if (waits) return kLaneWaits;
   if (state == catalog()->state_parked) return kLaneParked;
   return state == catalog()->state_running && !is_in_place ? kLaneRunning : kLaneOpen;
 }
@@ -142,7 +154,7 @@ bool has_only_columns(Relation table, int count) {
 }
 
 bool is_plain_job_table(Relation table) {
-  if (!has_only_columns(table, kJobStartBy) || asks_for_statements(table)) return false;
+  if (!has_only_columns(table, kJobColumns) || asks_for_statements(table)) return false;
   List* indexes = RelationGetIndexList(table);
   bool are_own = list_length(indexes) == kJobIndexes;
   ListCell* cell;
@@ -192,8 +204,8 @@ PULSE_FUNCTION(pulse_index_rules) {
   using namespace pulse;
   RowValue job;
   read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
-  char lane =
-      index_lane(DatumGetObjectId(job.value(kJobState)), DatumGetBool(job.value(kJobInPlace)));
+  char lane = index_lane(DatumGetObjectId(job.value(kJobState)),
+                         DatumGetBool(job.value(kJobInPlace)), job.has(kJobWaitsOn));
   bool has_running_worker = lane == kLaneRunning && job.has(kJobWorkerId);
   uint32 indexes =
       indexes_with(lane, job.has(kJobQueueName), job.has(kJobKey), job.has(kJobStartBy));

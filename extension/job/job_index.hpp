@@ -2,7 +2,7 @@
 // several times as much as the entries themselves.
 //
 // sql/tables.sql defines which indexes have an entry of a job, by two generated columns and the
-// predicates of nine indexes. job_index.cpp repeats the rule for rows that C code writes directly.
+// predicates of the indexes. job_index.cpp repeats the rule for rows that C code writes directly.
 // test/pgtap/index_lane.sql compares both for every job state.
 #pragma once
 
@@ -19,7 +19,7 @@ struct JobIndexes {
 };
 
 // The value of the generated column. The column running_worker_id is set in kLaneRunning only.
-char index_lane(Oid state, bool is_in_place);
+char index_lane(Oid state, bool is_in_place, bool waits = false);
 
 // Whether the table has the extension's columns only, beside columns that were added and dropped.
 bool has_only_columns(Relation table, int count);

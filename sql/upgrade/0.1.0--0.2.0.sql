@@ -84,13 +84,15 @@ DROP VIEW pulse_internal.broken_p8, pulse_internal.queue_places;
 DROP FUNCTION pulse_internal.is_overdue(pulse.job);
 ALTER TABLE pulse.job
   ADD COLUMN in_place boolean NOT NULL DEFAULT false,
+  ADD COLUMN waits_on bigint,
   ADD COLUMN running_worker_id bigint GENERATED ALWAYS AS
     (CASE WHEN state = 'running' AND NOT in_place THEN worker_id END) STORED,
   ADD COLUMN index_lane "char" NOT NULL GENERATED ALWAYS AS
-    (CASE WHEN state = 'parked' THEN 'p' WHEN state = 'running' AND NOT in_place THEN 'h'
-          ELSE 'o' END) STORED,
+    (CASE WHEN waits_on IS NOT NULL THEN 'w' WHEN state = 'parked' THEN 'p'
+          WHEN state = 'running' AND NOT in_place THEN 'h' ELSE 'o' END) STORED,
   ADD COLUMN scheduled_for timestamptz,
   ADD COLUMN start_by timestamptz,
+  ADD COLUMN starts_when text,
   SET (fillfactor = 40);
 DROP INDEX pulse.job_claim_idx, pulse.job_running_idx, pulse.job_parked_idx,
   pulse.job_parked_due_idx, pulse.job_open_idx, pulse.job_waiting_key_idx,
@@ -104,16 +106,49 @@ CREATE INDEX job_parked_idx
   WHERE index_lane = 'p';
 CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';
 CREATE INDEX job_open_idx ON pulse.job (queue_name)
-  WHERE queue_name IS NOT NULL AND index_lane <> 'p';
+  WHERE queue_name IS NOT NULL AND index_lane IN ('o', 'h');
 CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND index_lane <> 'h';
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)
   WHERE job_key IS NOT NULL AND index_lane = 'h';
 CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL;
+-- Promotion: the waiting jobs of one mark by the parent that they watch.
+CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id)
+  WHERE index_lane = 'w';
+
+-- What a job waits for. The rows of a job go when it starts; those of a job that was cancelled
+-- because of a parent stay with it, for a retry of the parent.
+CREATE TABLE pulse.dependency (
+  child_id  bigint NOT NULL,
+  parent_id bigint NOT NULL,
+  PRIMARY KEY (child_id, parent_id)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX dependency_parent_idx ON pulse.dependency (parent_id);
+
+-- Jobs that were added together. A job is a member of one flow at most.
+CREATE SEQUENCE pulse.flow_id_seq AS bigint;
+CREATE TABLE pulse.flow (
+  id         bigint PRIMARY KEY DEFAULT pg_catalog.nextval('pulse.flow_id_seq'),
+  name       text,
+  created_at timestamptz NOT NULL DEFAULT pg_catalog.now()
+);
+CREATE INDEX flow_created_idx ON pulse.flow (created_at);
+CREATE TABLE pulse.flow_job (
+  job_id  bigint PRIMARY KEY,
+  flow_id bigint NOT NULL,
+  key     text
+);
+CREATE INDEX flow_job_flow_idx ON pulse.flow_job (flow_id);
+SELECT pg_catalog.pg_extension_config_dump('pulse.dependency', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.flow', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.flow_job', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.flow_id_seq', '');
+
 -- No transaction may use the value before this one has committed.
 ALTER TYPE pulse.finished_state ADD VALUE 'expired';
 
-ALTER TABLE pulse.finished_job ADD COLUMN scheduled_for timestamptz;
+ALTER TABLE pulse.finished_job ADD COLUMN scheduled_for timestamptz,
+  ADD COLUMN starts_when text, ADD COLUMN cancelled_by bigint;
 ALTER TYPE pulse.claimed_job ADD ATTRIBUTE scheduled_for timestamptz;
 
 CREATE TABLE pulse.schedule (
