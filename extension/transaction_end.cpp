@@ -33,6 +33,7 @@ void on_commit() {
   // Marks are lowered before workers are woken, so that a woken claim finds the jobs of this
   // transaction.
   lower_marks_to(made_ready());
+  note_ends_of_parents();
   wake_for_commit();
   wake_for_ends();
   forget_unused_wakeup();

@@ -149,7 +149,7 @@ void read_arguments(Claim* claim, FunctionCallInfo fcinfo) {
 
 // Promotes queues for no more jobs than this claim can take; the next claim promotes the rest.
 Promotion promote_for(const Claim* claim) {
-  if (is_look_at_all_due()) reconcile_queues(0);
+  if (is_look_at_all_due()) look_at_all();
   mark_fallen_due();
   return promote_marked(Min(claim->max_jobs, kMaxPromotions), kMaxPromotions);
 }

@@ -4,6 +4,7 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "access/ordered_scan.hpp"
+#include "access/saved_plan.hpp"
 #include "job/job_table.hpp"
 #include "queue/places.hpp"
 #include "queue/queue_marks.hpp"
@@ -106,13 +107,13 @@ bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
   bool due = begin_parked_scan(&parked, table->relation, table->snapshot, *queue);
   for (; due && may_open(*queue, parked); due = next_due_in_order(&parked)) {
     if (budget->room <= 0) {
-      return_queue_mark(queue->slot);
+      return_mark(queue->slot);
       budget->more = true;
       break;
     }
     if (queue->taken >= queue->concurrency) {
       if (!swap_worst(table, queue, &parked)) {
-        return_queue_mark(queue->slot);
+        return_mark(queue->slot);
         break;
       }
       budget->room--;
@@ -144,7 +145,7 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   Levels levels = levels_of(name);
   JobTable table;
   if (!open_locked(&table, name, &levels)) {
-    return_queue_mark(slot);
+    return_mark(slot);
     budget->busy = budget->met_lock = true;
     return;
   }
@@ -206,6 +207,31 @@ bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot) {
   return true;
 }
 
+// One step of a skip scan for each slot that jobs wait for.
+void mark_all_parents(DatabaseState* database) {
+  JobScan waits;
+  open_job_scan(&waits, &Catalog::job_waits_idx, 1);
+  ScanKeyData key;
+  for (int slot = -1;;) {
+    CHECK_FOR_INTERRUPTS();
+    ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_INT8GT, Int64GetDatum(slot));
+    seek_keys(&waits.rows, &key);
+    if (!next_row(&waits.rows)) break;
+    slot = parent_slot(DatumGetInt64(value_of(waits.rows.row, kJobWaitsOn)));
+    mark_parent(database, slot);
+  }
+  close_job_scan(&waits);
+}
+
+// Lets jobs go, or ends them, whose parents have ended: sql/wait_for_parents.sql decides.
+void settle_waits(int slot, PromotionBudget* budget) {
+  static SavedPlan query = {"SELECT pulse_internal.settle_waits($1)", 1, {INT4OID}, nullptr};
+  NullableDatum argument = {Int32GetDatum(slot), false};
+  if (!DatumGetBool(value_of_query(&query, &argument).value)) return;
+  return_mark(parent_mark(slot));
+  budget->more = true;
+}
+
 void promote_queues_of_slot(int slot, PromotionBudget* budget) {
   JobScan parked;
   open_job_scan(&parked, &Catalog::job_parked_idx, 2);
@@ -262,10 +288,13 @@ Promotion promote_marked(int room, int max_marks) {
   // Takes one mark at a time, so that the mark of an unchecked queue stays set.
   for (int checked_count = 0; checked_count < max_marks && budget.room > 0; checked_count++) {
     int slot;
-    if (!take_queue_mark(&slot)) break;
-    promote_queues_of_slot(slot, &budget);
+    if (!take_mark(&slot)) break;
+    if (slot >= parent_mark(0))
+      settle_waits(slot - parent_mark(0), &budget);
+    else
+      promote_queues_of_slot(slot, &budget);
   }
-  budget.more |= queue_marks_remain();
+  budget.more |= marks_remain();
   return budget;
 }
 
@@ -295,6 +324,11 @@ void mark_fallen_due() {
   }
   end_fallen_due_scan(database, fallen_due);
   close_job_scan(&scan);
+}
+
+void look_at_all() {
+  if (catalog()->has_index_lanes) mark_all_parents(this_database());
+  reconcile_queues(0);
 }
 
 int reconcile_queues(int max_count, TimestampTz ends) {

@@ -19,6 +19,9 @@ Promotion promote_marked(int room, int max_marks);
 // Marks the queues of parked jobs that became due since the last call.
 void mark_fallen_due();
 
+// Checks all queues, and marks all parents if jobs wait for any: after a start nothing is known.
+void look_at_all();
+
 // Checks queues with parked jobs and marks those with a free slot. It covers crashes, COMMIT
 // PREPARED and missing shared memory. It checks `max_count` queues (0: all) until `ends`; a bounded
 // call goes on where the last one ended. Returns the number of marked queues.

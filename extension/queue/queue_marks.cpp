@@ -1,6 +1,7 @@
 #include "queue/queue_marks.hpp"
 
 #include "server/clocks.hpp"
+#include "server/queue_name.hpp"
 #include "server/settings.hpp"
 #include "wake/waiters.hpp"
 
@@ -18,6 +19,15 @@ void record_check(uint64 seen) {
   checks = {true, checks.any ? Min(checks.seen_before, seen) : seen};
 }
 
+void await_parent(DatabaseState* database, int slot, bool is_awaited) {
+  pg_atomic_uint64* word = &database->awaited_parents[slot / 64];
+  uint64 mask = UINT64CONST(1) << (slot % 64);
+  if (is_awaited)
+    pg_atomic_fetch_or_u64(word, mask);
+  else
+    pg_atomic_fetch_and_u64(word, ~mask);
+}
+
 }  // namespace
 
 bool is_look_at_all_due() {
@@ -26,7 +36,12 @@ bool is_look_at_all_due() {
 }
 
 void mark_queue(DatabaseState* database, int slot) {
-  pg_atomic_fetch_or_u64(&database->queue_marks[slot / 64], UINT64CONST(1) << (slot % 64));
+  pg_atomic_fetch_or_u64(&database->marks[slot / 64], UINT64CONST(1) << (slot % 64));
+}
+
+void mark_parent(DatabaseState* database, int slot) {
+  await_parent(database, slot, true);
+  mark_queue(database, parent_mark(slot));
 }
 
 void record_full_check(DatabaseState* database) {
@@ -73,4 +88,41 @@ void end_queue_checks(bool is_committed) {
 PULSE_FUNCTION(pulse_keep_queue_looks) {
   pulse::end_queue_checks(true);
   PG_RETURN_VOID();
+}
+
+// pulse_internal.await_slot(slot, is_awaited): whether the commit of an end marks this parent slot.
+PULSE_FUNCTION(pulse_await_slot) {
+  pulse::DatabaseState* database = pulse::this_database();
+  int slot = pulse::parent_slot(PG_GETARG_INT32(0));
+  if (database) pulse::await_parent(database, slot, PG_GETARG_BOOL(1));
+  PG_RETURN_VOID();
+}
+
+// pulse_internal.is_marked(queue_name): also true of a queue that waits for a level in which a
+// place came free.
+PULSE_FUNCTION(pulse_is_marked) {
+  pulse::DatabaseState* database = pulse::this_database();
+  if (!database) PG_RETURN_BOOL(false);
+  pulse::QueuePlace place = pulse::place_in_queue(PG_GETARG_TEXT_PP(0));
+  int word = place.slot / 64;
+  uint64 set = pg_atomic_read_u64(&database->marks[word]);
+  uint64 freed = pg_atomic_read_u64(&database->freed_levels) & place.level_groups;
+  for (; freed; freed &= freed - 1)
+    set |= pg_atomic_read_u64(&database->level_groups[__builtin_ctzll(freed)].waits[word]);
+  PG_RETURN_BOOL((set >> (place.slot % 64)) & 1);
+}
+
+// pulse_internal.is_parent_marked(parent_id)
+PULSE_FUNCTION(pulse_is_parent_marked) {
+  pulse::DatabaseState* database = pulse::this_database();
+  if (!database) PG_RETURN_BOOL(false);
+  int mark = pulse::parent_mark(pulse::parent_slot(PG_GETARG_INT64(0)));
+  PG_RETURN_BOOL((pg_atomic_read_u64(&database->marks[mark / 64]) >> (mark % 64)) & 1);
+}
+
+// pulse_internal.next_look_at_waits(next): where the next sweep goes on, which this call sets.
+PULSE_FUNCTION(pulse_next_look_at_waits) {
+  pulse::DatabaseState* database = pulse::this_database();
+  auto next = static_cast<uint32>(PG_GETARG_INT32(0));
+  PG_RETURN_INT32(database ? pg_atomic_exchange_u32(&database->next_parent_slot, next) : 0);
 }

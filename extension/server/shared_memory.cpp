@@ -48,14 +48,15 @@ void reset_database(DatabaseState* database) {
   init_all(0, &maintainer->process, &maintainer->is_serving, &maintainer->next_start,
            &maintainer->last_sweep, &maintainer->reported_at, &maintainer->reported_sqlstate);
   init_all(static_cast<uint64>(MaintainerEnd::kDied), &maintainer->end);
-  init_all(0, &database->reconciled_at, &database->next_slot, &database->any_generation,
-           &database->parked_seen);
+  init_all(0, &database->reconciled_at, &database->next_slot, &database->next_parent_slot,
+           &database->any_generation, &database->parked_seen);
   init_all(kNever, &database->parked_due, &database->sweep_due, &database->wake_check_due);
   for (int i = 0; i < kTaskBits; i++) {
     init_all(0, &database->generation[i]);
     init_all(kNever, &database->next_due[i]);
   }
-  for (pg_atomic_uint64& word : database->queue_marks) init_all(0, &word);
+  for (pg_atomic_uint64& word : database->marks) init_all(0, &word);
+  for (pg_atomic_uint64& word : database->awaited_parents) init_all(0, &word);
   init_all(0, &database->waiting_levels, &database->freed_levels);
   for (LevelGroup& group : database->level_groups) {
     init_all(0, &group.frees, &group.level, &group.next_slot);

@@ -1,4 +1,4 @@
-// Shared memory of the backends: waiters, wake-ups and queue marks. It holds nothing durable: after
+// Shared memory of the backends: waiters, wake-ups and marks. It holds nothing durable: after
 // a restart it is empty, and the first claim or sweep rebuilds it from the tables. Every field is
 // an atomic or belongs to the owner of its waiter.
 #pragma once
@@ -9,7 +9,10 @@ namespace pulse {
 
 constexpr int kTaskBits = 64;      // number of task bits; a task hashes to one of them
 constexpr int kQueueSlots = 8192;  // number of queue marks; a queue hashes to one of them
-constexpr int kMarkWords = kQueueSlots / 64;
+constexpr int kQueueWords = kQueueSlots / 64;
+constexpr int kParentSlots = 4096;  // number of parent marks; a job hashes to one by its id
+constexpr int kParentWords = kParentSlots / 64;
+constexpr int kMarkWords = kQueueWords + kParentWords;
 constexpr int kLevelGroups = 8;          // a limited level of queues hashes to one of them
 constexpr int kMaxWakeGroups = 32;       // wake groups per database
 constexpr uint64 kNever = PG_INT64_MAX;  // a due time that never comes
@@ -62,7 +65,7 @@ struct LevelGroup {
   pg_atomic_uint64 frees;  // incremented by each commit that frees a place in a level of the group
   pg_atomic_uint64 level;  // hash of the only level of which queues wait; kManyLevels: several
   pg_atomic_uint32 next_slot;  // whose turn it is
-  pg_atomic_uint64 waits[kMarkWords];
+  pg_atomic_uint64 waits[kQueueWords];
 };
 constexpr uint64 kManyLevels = ~UINT64CONST(0);
 
@@ -74,6 +77,7 @@ struct DatabaseState {
   // When all queues were last checked; 0: not since the start.
   pg_atomic_uint64 reconciled_at;
   pg_atomic_uint32 next_slot;  // of the queues, where the next sweep continues
+  pg_atomic_uint32 next_parent_slot;
   // Incremented by a commit that may have a job for the task bit, the wake group, any worker.
   pg_atomic_uint64 generation[kTaskBits];
   slock_t wake_group_lock;  // held to join a group
@@ -88,8 +92,11 @@ struct DatabaseState {
   pg_atomic_uint64 wake_check_due;
   // When a sweep is requested, before its interval ends.
   pg_atomic_uint64 sweep_due;
-  // Queue marks: one bit per queue slot, set when the queue may be promoted.
-  pg_atomic_uint64 queue_marks[kMarkWords];
+  // One bit per queue slot, set when the queue may be promoted; then one per parent slot, set when
+  // a job that waits for one of these parents may start.
+  pg_atomic_uint64 marks[kMarkWords];
+  // The parent slots of the jobs that wait for a parent and were looked at, and perhaps more.
+  pg_atomic_uint64 awaited_parents[kParentWords];
   // Level groups in which queues wait, and those of them in which a place came free.
   pg_atomic_uint64 waiting_levels;
   pg_atomic_uint64 freed_levels;
@@ -191,6 +198,12 @@ bool lower_due(pg_atomic_uint64* due, TimestampTz at);
 
 // The slot of a queue. An index stores it, so the function must never change.
 int queue_slot(const text* name);
+
+// The slot of a job that others wait for, an index of the marks' second part. Ids of one time
+// follow each other, so the remainder spreads them best. An index stores it, so it must never
+// change.
+inline int parent_slot(int64 job_id) { return static_cast<int>(job_id & (kParentSlots - 1)); }
+constexpr int parent_mark(int parent_slot) { return kQueueSlots + parent_slot; }
 
 // The task bit of an identifier.
 int task_bit(const text* identifier);

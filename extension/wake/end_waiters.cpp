@@ -2,6 +2,7 @@
 
 #include "server/compat.hpp"
 #include "server/shared_memory.hpp"
+#include "wake/pending_wakes.hpp"
 
 namespace pulse {
 namespace {
@@ -9,15 +10,12 @@ namespace {
 constexpr uint64 kNoId = 0;
 constexpr uint64 kEveryId = PG_UINT64_MAX;
 
-// Ids of one time follow each other, so the remainder spreads them best.
-constexpr int kEndBits = 4096;
-
 struct Ends {
   SharedState* all;  // NULL: this transaction ends no job
-  uint64 bits[kEndBits / 64];
+  uint64 bits[kParentWords];
 
-  void add(uint64 id) { bits[id % kEndBits / 64] |= UINT64CONST(1) << (id % 64); }
-  bool may_have(uint64 id) const { return (bits[id % kEndBits / 64] >> (id % 64)) & 1; }
+  void add(int64 id) { bits[parent_slot(id) / 64] |= UINT64CONST(1) << (id % 64); }
+  bool may_have(int64 id) const { return (bits[parent_slot(id) / 64] >> (id % 64)) & 1; }
 };
 
 Ends ends;
@@ -26,7 +24,7 @@ EndWaiter* own_place = nullptr;
 bool waits_for_these(EndWaiter* waiter) {
   for (pg_atomic_uint64& awaited : waiter->ids) {
     uint64 id = pg_atomic_read_u64(&awaited);
-    if (id == kEveryId || (id != kNoId && ends.may_have(id))) return true;
+    if (id == kEveryId || (id != kNoId && ends.may_have(static_cast<int64>(id)))) return true;
   }
   return false;
 }
@@ -36,8 +34,21 @@ bool waits_for_these(EndWaiter* waiter) {
 void note_ended_job(int64 job_id) {
   SharedState* all = shared();
   if (!all) return;
+  // The callback must not look it up.
+  if (DatabaseState* database = this_database()) note_end_of_parent(database, job_id);
   ends.all = all;
-  ends.add(static_cast<uint64>(job_id));
+  ends.add(job_id);
+}
+
+void note_ends_of_parents() {
+  DatabaseState* database = this_database_if_known();
+  if (!ends.all || !database) return;
+  pg_memory_barrier();  // the jobs have ended for every later snapshot
+  for (int i = 0; i < kParentWords; i++) {
+    if (!ends.bits[i]) continue;
+    uint64 awaited = ends.bits[i] & pg_atomic_read_u64(&database->awaited_parents[i]);
+    if (awaited) note_ended_parents(i, awaited);
+  }
 }
 
 void wake_for_ends() {

@@ -11,6 +11,10 @@ namespace pulse {
 // session too many looks once more.
 void note_ended_job(int64 job_id);
 
+// Called by the commit, before it sets marks: it marks the slots of parents that it ends, where
+// jobs wait for them. Cannot fail.
+void note_ends_of_parents();
+
 // Called at the end of the transaction. A commit wakes each session that waits for one of its jobs;
 // where no session waits, it reads one counter. Neither can fail.
 void wake_for_ends();

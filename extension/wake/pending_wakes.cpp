@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kMaxWorkers = 16;
 
-struct QueueMarks {
+struct Marks {
   bool any;
   uint64 words[kMarkWords];
 
@@ -30,13 +30,13 @@ struct Pending {
   // Jobs that this transaction claimed, and where it raised marks.
   JobCounts claimed;
   EarliestRunAt passed;
-  // Queue marks to set at commit, and those of them that this transaction has not promoted itself.
-  QueueMarks queues;
-  QueueMarks own_queues;
-  // Queue marks taken from shared memory; an abort sets them again.
-  QueueMarks taken;
-  // Queue marks to set again at the end, committed or not.
-  QueueMarks returned;
+  // Marks to set at commit, and those of them that this transaction has not taken itself.
+  Marks marks;
+  Marks own_marks;
+  // Marks taken from shared memory; an abort sets them again.
+  Marks taken;
+  // Marks to set again at the end, committed or not.
+  Marks returned;
   // Level groups in which this transaction frees a place; those that it took from shared memory,
   // and those to return at the end.
   uint64 freed_levels;
@@ -58,9 +58,9 @@ struct Pending {
 
 Pending pending;
 
-void set_queue_marks(DatabaseState* database, const QueueMarks& marks) {
+void set_marks(DatabaseState* database, const Marks& marks) {
   for (int i = 0; marks.any && i < kMarkWords; i++)
-    if (marks.words[i]) pg_atomic_fetch_or_u64(&database->queue_marks[i], marks.words[i]);
+    if (marks.words[i]) pg_atomic_fetch_or_u64(&database->marks[i], marks.words[i]);
 }
 
 void set_freed_levels(DatabaseState* database, uint64 groups) {
@@ -89,16 +89,16 @@ void publish_due_times(DatabaseState* database) {
 }
 
 void wake_after_commit(DatabaseState* database) {
-  set_queue_marks(database, pending.queues);
-  set_queue_marks(database, pending.returned);
+  set_marks(database, pending.marks);
+  set_marks(database, pending.returned);
   publish_freed_levels(database);
   // A worker may be between its claim and its wait; the generation reaches it there.
-  if (pending.queues.any || pending.undone || pending.all_waiters || pending.workers > 0)
+  if (pending.marks.any || pending.undone || pending.all_waiters || pending.workers > 0)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   publish_due_times(database);
   // A session that found a queue busy because of this transaction set the mark again: one waiter
   // takes it.
-  bool wake_any = pending.queues.any || pending.taken.any;
+  bool wake_any = pending.marks.any || pending.taken.any;
   if (pending.jobs.bits || wake_any) wake_waiters(database, pending.jobs, wake_any);
   for (int i = 0; i < pending.workers; i++) wake_worker(pending.worker[i]);
   if (pending.all_waiters) wake_all_waiters();
@@ -109,8 +109,8 @@ void wake_after_abort(DatabaseState* database) {
   uint64 levels = pending.taken_levels | pending.returned_levels;
   bool marks = pending.taken.any || pending.returned.any || levels;
   if (marks) {
-    set_queue_marks(database, pending.taken);
-    set_queue_marks(database, pending.returned);
+    set_marks(database, pending.taken);
+    set_marks(database, pending.returned);
     set_freed_levels(database, levels);
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   }
@@ -184,10 +184,31 @@ void note_job(const text* identifier, const text* queue_name, TimestampTz run_at
     note_more(task_bit(identifier));
 }
 
+static void note_mark(int slot) {
+  pending.marks.add(slot);
+  pending.own_marks.add(slot);
+}
+
 void note_queue_slot(int slot) {
-  if (!begin_pending()) return;
-  pending.queues.add(slot);
-  pending.own_queues.add(slot);
+  if (begin_pending()) note_mark(slot);
+}
+
+bool note_parent(int64 job_id) {
+  if (!begin_pending()) return false;
+  note_mark(parent_mark(parent_slot(job_id)));
+  return true;
+}
+
+void note_end_of_parent(DatabaseState* database, int64 job_id) {
+  int slot = parent_slot(job_id);
+  uint64 awaited = pg_atomic_read_u64(&database->awaited_parents[slot / 64]) |
+                   pending.marks.words[kQueueWords + slot / 64];
+  if ((awaited >> (slot % 64)) & 1) (void)note_parent(job_id);
+}
+
+void note_ended_parents(int word, uint64 slots) {
+  pending.any = pending.marks.any = true;
+  pending.marks.words[kQueueWords + word] |= slots;
 }
 
 void note_place_freed(const QueuePlace& place) {
@@ -205,9 +226,9 @@ void note_sweep(TimestampTz at) {
 }
 
 // Takes a mark set by this transaction itself. The commit still publishes it.
-static bool take_own_queue_mark(int* slot) {
-  for (int i = 0; pending.own_queues.any && i < kMarkWords; i++) {
-    uint64* word = &pending.own_queues.words[i];
+static bool take_own_mark(int* slot) {
+  for (int i = 0; pending.own_marks.any && i < kMarkWords; i++) {
+    uint64* word = &pending.own_marks.words[i];
     if (!*word) continue;
     *slot = i * 64 + __builtin_ctzll(*word);
     *word &= *word - 1;
@@ -216,20 +237,20 @@ static bool take_own_queue_mark(int* slot) {
   return false;
 }
 
-bool take_queue_mark(int* slot) {
-  if (take_own_queue_mark(slot)) return true;
+bool take_mark(int* slot) {
+  if (take_own_mark(slot)) return true;
   // Each call continues where the last one stopped, so that no mark waits behind busier ones.
   static int next_word = 0;
   DatabaseState* database = this_database();
   if (!database) return false;
   for (int i = 0; i < kMarkWords; i++) {
     int at = (next_word + i) % kMarkWords;
-    uint64 word = pg_atomic_read_u64(&database->queue_marks[at]);
+    uint64 word = pg_atomic_read_u64(&database->marks[at]);
     for (; word; word &= word - 1) {
       int bit = __builtin_ctzll(word);
       uint64 mask = UINT64CONST(1) << bit;
       // The mark is cleared before the promotion, so a mark set meanwhile stays.
-      if (!(pg_atomic_fetch_and_u64(&database->queue_marks[at], ~mask) & mask)) continue;
+      if (!(pg_atomic_fetch_and_u64(&database->marks[at], ~mask) & mask)) continue;
       pending.any = true;
       *slot = at * 64 + bit;
       pending.taken.add(*slot);
@@ -240,10 +261,10 @@ bool take_queue_mark(int* slot) {
   return false;
 }
 
-bool queue_marks_remain() {
+bool marks_remain() {
   DatabaseState* database = this_database();
   for (int i = 0; database && i < kMarkWords; i++)
-    if (pending.own_queues.words[i] || pg_atomic_read_u64(&database->queue_marks[i])) return true;
+    if (pending.own_marks.words[i] || pg_atomic_read_u64(&database->marks[i])) return true;
   return database && pg_atomic_read_u64(&database->freed_levels) != 0;
 }
 
@@ -271,7 +292,7 @@ void note_wait_taken(int slot) {
   pending.taken.add(slot);
 }
 
-void return_queue_mark(int slot) {
+void return_mark(int slot) {
   pending.any = true;
   pending.returned.add(slot);
 }
@@ -329,20 +350,6 @@ PULSE_FUNCTION(pulse_note_levels) {
   PG_RETURN_BOOL(true);
 }
 
-// pulse_internal.is_marked(queue_name): also true of a queue that waits for a level in which a
-// place came free.
-PULSE_FUNCTION(pulse_is_marked) {
-  pulse::DatabaseState* database = pulse::this_database();
-  if (!database) PG_RETURN_BOOL(false);
-  pulse::QueuePlace place = pulse::place_in_queue(PG_GETARG_TEXT_PP(0));
-  int word = place.slot / 64;
-  uint64 set = pg_atomic_read_u64(&database->queue_marks[word]);
-  uint64 freed = pg_atomic_read_u64(&database->freed_levels) & place.level_groups;
-  for (; freed; freed &= freed - 1)
-    set |= pg_atomic_read_u64(&database->level_groups[__builtin_ctzll(freed)].waits[word]);
-  PG_RETURN_BOOL((set >> (place.slot % 64)) & 1);
-}
-
 // pulse_internal.note_worker(worker_id): this worker must call its heartbeat.
 PULSE_FUNCTION(pulse_note_worker) {
   using pulse::pending;
@@ -375,3 +382,6 @@ PULSE_FUNCTION(pulse_note_sweep_due) {
   pulse::note_sweep(PG_GETARG_TIMESTAMPTZ(0));
   PG_RETURN_BOOL(true);
 }
+
+// pulse_internal.note_parent(job_id): see note_parent().
+PULSE_FUNCTION(pulse_note_parent) { PG_RETURN_BOOL(pulse::note_parent(PG_GETARG_INT64(0))); }

@@ -50,8 +50,17 @@ void note_passed(int bit, TimestampTz run_at);
 // The task has more ready jobs than this claim took.
 void note_more(int bit);
 
-// Takes one queue mark from shared memory; an abort sets it again. False when no mark is set.
-bool take_queue_mark(int* slot);
+// A job waits for this parent: the commit marks the parent's slot. False without shared memory.
+bool note_parent(int64 job_id);
+
+// This transaction ends a job. If jobs wait for it, its own claims find them too.
+void note_end_of_parent(DatabaseState* database, int64 job_id);
+
+// Called by the commit: jobs wait for parents of these slots, of which it ends one. Cannot fail.
+void note_ended_parents(int word, uint64 slots);
+
+// Takes one mark from shared memory; an abort sets it again. False when no mark is set.
+bool take_mark(int* slot);
 
 // Takes a level group in which a place came free and queues wait; an abort returns it.
 bool take_freed_level(int* group);
@@ -62,11 +71,11 @@ void return_freed_level(int group);
 // Takes the mark of a queue that waited for its level; an abort sets it.
 void note_wait_taken(int slot);
 
-// True when a queue mark is still set, or queues wait for a level in which a place came free.
-bool queue_marks_remain();
+// True when a mark is still set, or queues wait for a level in which a place came free.
+bool marks_remain();
 
-// Sets the mark again when this transaction ends, committed or not, because its queue was busy.
-void return_queue_mark(int slot);
+// Sets the mark again when this transaction ends, committed or not, because something is left.
+void return_mark(int slot);
 
 // Called at the end of the transaction, or of a rolled-back savepoint. None of them can fail.
 void wake_for_commit();
