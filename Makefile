@@ -25,11 +25,13 @@ SQL_STRUCTURE  = preamble types tables
 # Foundations
 SQL_FUNCTIONS  = table_comments settings clock installation
 # Tasks and queues
-SQL_FUNCTIONS += task promote level queue
+SQL_FUNCTIONS += task promote wait_for_parents level queue
 # Producers
 SQL_FUNCTIONS += add cancel
 # Callers
 SQL_FUNCTIONS += results
+# Jobs after jobs
+SQL_FUNCTIONS += add_after
 # Workers
 SQL_FUNCTIONS += worker claim in_place_claim heartbeat progress wait attempt finish fence handler
 # Recovery

@@ -77,6 +77,8 @@ BEGIN
     recovered    = NULL,
     checkpoint   = NULL,
     scheduled_for = NULL,
+    waits_on     = NULL,
+    starts_when  = NULL,
     start_by     = (SELECT CASE WHEN mode = 'preserve_run_at' AND older.attempts = 0
                              THEN older.run_at ELSE spec.run_at END + t.expires_after
                       FROM pulse.task AS t WHERE t.identifier = spec.identifier),
@@ -84,6 +86,9 @@ BEGIN
     updated_at   = pulse_internal.transaction_now()
   WHERE j.id = older.id
   RETURNING j.* INTO replaced;
+  IF older.waits_on IS NOT NULL THEN
+    DELETE FROM pulse.dependency AS d WHERE d.child_id = older.id;
+  END IF;
   PERFORM pulse_internal.note_queue(older.queue_name);
   PERFORM pulse_internal.note_job(replaced.identifier, replaced.queue_name, replaced.run_at);
   PERFORM pulse_internal.note_sweep_due(replaced.start_by);
@@ -256,25 +261,50 @@ COMMENT ON FUNCTION pulse.add_jobs(pulse.job_spec[], boolean) IS
   'job_key_preserve_run_at => true keeps the run_at of a replaced job. Raises PU004 for a name or '
   'value out of range.';
 
+-- The end of a job for which others wait stays on record: without one it would count as completed.
+CREATE OR REPLACE FUNCTION pulse_internal.remove_waiting(job_key text) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  removed pulse.job;
+  waiting_id bigint := (SELECT j.id FROM pulse.job AS j
+                         WHERE j.job_key = remove_waiting.job_key AND j.index_lane <> 'h');
+BEGIN
+  IF pulse_internal.is_waited_for(waiting_id) THEN
+    PERFORM FROM pulse.job AS j WHERE j.id = waiting_id FOR UPDATE;
+    SELECT * INTO removed
+      FROM pulse_internal.finish_waiting(ARRAY[waiting_id], 'cancelled', 'removed');
+    RETURN removed;
+  END IF;
+  DELETE FROM pulse.job AS j
+   WHERE j.job_key = remove_waiting.job_key AND j.index_lane <> 'h'
+  RETURNING j.* INTO removed;
+  IF removed.waits_on IS NOT NULL THEN
+    DELETE FROM pulse.dependency AS d WHERE d.child_id = removed.id;
+  END IF;
+  PERFORM pulse_internal.note_queue(removed.queue_name);
+  PERFORM pulse_internal.note_end(removed.id);
+  RETURN removed;
+END $$;
+COMMENT ON FUNCTION pulse_internal.remove_waiting(text) IS
+  'Deletes the waiting job of this key, or cancels it if other jobs wait for it, and returns its '
+  'row; NULL without one.';
+
 CREATE OR REPLACE FUNCTION pulse.remove_job(job_key text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+  SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   removed pulse.job;
 BEGIN
   PERFORM pulse_internal.lock_key(remove_job.job_key);
-  DELETE FROM pulse.job AS j
-   WHERE j.job_key = remove_job.job_key AND j.index_lane <> 'h'
-  RETURNING j.* INTO removed;
+  removed := pulse_internal.remove_waiting(remove_job.job_key);
   IF removed.id IS NULL THEN
     SELECT * INTO removed FROM pulse_internal.take_key_from_running(remove_job.job_key);
-  ELSE
-    PERFORM pulse_internal.note_queue(removed.queue_name);
-    PERFORM pulse_internal.note_end(removed.id);
   END IF;
   RETURN CASE WHEN removed.id IS NOT NULL THEN pulse_internal.as_producers_see(removed, NULL) END;
 END $$;
 COMMENT ON FUNCTION pulse.remove_job(text) IS
-  'Deletes the waiting job of this key, and returns its row. A running job loses its key and is '
-  'not retried. Returns NULL for a key that no job has. A role that may not read pulse.job sees '
-  'neither payload nor token nor worker of the job.';
+  'Deletes the waiting job of this key, and returns its row; if other jobs wait for it, it ends as '
+  'cancelled instead. A running job loses its key and is not retried. Returns NULL for a key that '
+  'no job has. A role that may not read pulse.job sees neither payload nor token nor worker of the '
+  'job.';

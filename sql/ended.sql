@@ -82,9 +82,13 @@ BEGIN
               WHERE (job_ids IS NULL OR o.id = ANY (job_ids))
                 AND (before IS NULL OR o.finished_at <= before)
                 AND (delete_finished.state IS NULL OR o.state = delete_finished.state)
+                AND NOT pulse_internal.is_waited_for(o.id)
               LIMIT max_jobs
                 FOR UPDATE SKIP LOCKED)
-    RETURNING 1
+    RETURNING f.id, f.cancelled_by
+  ), forgotten AS (
+    DELETE FROM pulse.dependency AS d USING gone AS g
+     WHERE g.cancelled_by IS NOT NULL AND d.child_id = g.id
   )
   SELECT count(*) INTO deleted FROM gone;
   RAISE LOG '% deleted % finished jobs', session_user, deleted USING
@@ -97,5 +101,5 @@ COMMENT ON FUNCTION pulse.delete_finished(bigint[], interval, pulse.finished_sta
   'Deletes finished jobs and returns how many: those that match each condition given, at most '
   'max_jobs (1 to 1000000); call it again while it returns that many. NULL sets no condition. '
   'Their attempts stay until keep_attempts. A line of the server''s log says which role deleted '
-  'how many. Jobs locked by another transaction stay. Raises PU004 without any condition and for '
-  'max_jobs out of range.';
+  'how many. Jobs locked by another transaction stay, and jobs for which others wait. Raises PU004 '
+  'without any condition and for max_jobs out of range.';

@@ -112,6 +112,43 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.refuse_standby(text) IS 'Raises 25006 on a standby.';
 
+-- Until a claim or sweep has judged it, a job with a queue is not yet in the line of the queue.
+CREATE OR REPLACE FUNCTION pulse_internal.explain_parents(job pulse.job)
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+  verdict text;
+  because bigint;
+  waited int;
+  live bigint[] := ARRAY(
+    SELECT p.id FROM pulse.dependency AS d JOIN pulse.job AS p ON p.id = d.parent_id
+     WHERE d.child_id = job.id ORDER BY d.parent_id LIMIT 101);
+BEGIN
+  IF NOT EXISTS (SELECT FROM pulse.job AS p WHERE p.id = job.waits_on) THEN
+    SELECT v.verdict, v.parent_id INTO verdict, because FROM pulse_internal.judge_wait(job) AS v;
+  END IF;
+  IF verdict IN ('cancelled', 'not needed') THEN
+    RETURN NEXT pulse_internal.explained('job', 'cancelled', format(
+      'The next claim or sweep ends it: %s.',
+      pulse_internal.cancelled_because(verdict, because)), NULL, ARRAY[because]);
+  ELSIF live <> '{}' THEN
+    SELECT count(*) INTO waited FROM pulse.dependency AS d WHERE d.child_id = job.id;
+    RETURN NEXT pulse_internal.explained('job', 'parents', format(
+      'It starts when the %s jobs that it waits for have %s; of these %s live.', waited,
+      CASE job.starts_when WHEN 'failed' THEN 'ended, at least one without completing'
+        ELSE job.starts_when END,
+      CASE WHEN cardinality(live) > 100 THEN 'more than 100' ELSE cardinality(live)::text END),
+      NULL, live[1 : 100]);
+  ELSIF job.queue_name IS NOT NULL THEN
+    RETURN NEXT pulse_internal.explained('job', 'parents',
+      'All jobs that it waited for have ended; the next claim or sweep sends it to its queue.');
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_parents(pulse.job) IS
+  'Explains for which jobs a job waits, or that it ends because of one.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.explain_waiting(job pulse.job)
   RETURNS SETOF pulse_internal.explanation
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 3 SET search_path = pg_catalog, pg_temp AS $$
@@ -131,7 +168,10 @@ BEGIN
     RETURN NEXT pulse_internal.explained('job', 'future', format('It is due at %s.', job.run_at),
       job.run_at);
   END IF;
-  IF job.queue_name IS NOT NULL THEN
+  IF job.waits_on IS NOT NULL THEN
+    RETURN QUERY SELECT * FROM pulse_internal.explain_parents(job);
+    passes := NOT FOUND;
+  ELSIF job.queue_name IS NOT NULL THEN
     SELECT * INTO promotion FROM pulse_internal.promotion_of(
       job.queue_name, CASE WHEN job.state = 'parked' THEN job.id END);
     passes := CASE job.state WHEN 'parked' THEN job.id = ANY (promotion.opened)
@@ -169,10 +209,10 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.explain_job(bigint) IS
   'Explains why a job does not run, a row for each reason. kind job (such as future, locked, '
-  'running, how it ended) and queue (paused, full, behind): no claim gets it, not even one of an '
-  'idle worker that serves just its task. kind fleet: the workers there are do not take it '
-  '(unserved, drained, forbidden, full). kind line: its place among the due jobs of its task, and '
-  'if the task keeps completed jobs, when it starts at the rate of the last minutes. '
+  'parents, running, how it ended) and queue (paused, full, behind): no claim gets it, not even '
+  'one of an idle worker that serves just its task. kind fleet: the workers there are do not take '
+  'it (unserved, drained, forbidden, full). kind line: its place among the due jobs of its '
+  'task, and if the task keeps completed jobs, when it starts at the rate of the last minutes. '
   'until: when the reason ends by itself, if that is known; job_ids and worker_ids: which are '
   'concerned, at most 100. It locks nothing. Raises PU005 for an id never given out, 25006 on a '
   'standby.';

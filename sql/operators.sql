@@ -87,7 +87,7 @@ COMMENT ON FUNCTION pulse_internal.lock_waiting(bigint[], text) IS
   'rest.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.finish_waiting(
-    job_ids bigint[], how pulse.finished_state, error text)
+    job_ids bigint[], how pulse.finished_state, error text, cancelled_by bigint = NULL)
   RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -95,24 +95,29 @@ BEGIN
   RETURN QUERY
   WITH ended AS MATERIALIZED (
     DELETE FROM pulse.job AS j WHERE j.id = ANY (job_ids) AND j.state <> 'running' RETURNING j.*
+  ), freed AS (
+    DELETE FROM pulse.dependency AS d USING ended AS e
+     WHERE e.waits_on IS NOT NULL AND finish_waiting.cancelled_by IS NULL AND d.child_id = e.id
   ), kept AS (
     INSERT INTO pulse.finished_job
       (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts,
        crashes, job_key, flags, checkpoint, last_error, revision, created_at, finished_at,
-       scheduled_for)
+       scheduled_for, starts_when, cancelled_by)
     SELECT e.id, e.identifier, e.payload, e.queue_name, e.priority, e.run_at, how, e.attempts,
            e.max_attempts, CASE WHEN how <> 'completed' THEN e.crashes ELSE 0 END, e.job_key,
            e.flags, e.checkpoint, coalesce(error, CASE how::text WHEN 'expired'
              THEN 'not started by ' || e.start_by END, e.last_error), e.revision, e.created_at,
-           pulse.now(), e.scheduled_for
+           pulse.now(), e.scheduled_for, e.starts_when, finish_waiting.cancelled_by
       FROM ended AS e WHERE how <> 'completed' OR pulse_internal.keeps_completed(e.identifier)
   )
   SELECT e.* FROM ended AS e
    WHERE coalesce(pulse_internal.note_queue(e.queue_name), true) AND pulse_internal.note_end(e.id)
    ORDER BY e.id;
 END $$;
-COMMENT ON FUNCTION pulse_internal.finish_waiting(bigint[], pulse.finished_state, text) IS
-  'Ends locked jobs that do not run and returns them as they were.';
+COMMENT ON FUNCTION
+  pulse_internal.finish_waiting(bigint[], pulse.finished_state, text, bigint) IS
+  'Ends locked jobs that do not run and returns them as they were. cancelled_by: the parent '
+  'because of which they end.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.complete_failed(job_ids bigint[]) RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
@@ -266,7 +271,8 @@ BEGIN
       max_attempts = coalesce(reschedule_jobs.max_attempts, j.max_attempts),
       -- Each crash consumed an attempt, so there are never more crashes than attempts.
       crashes      = least(j.crashes, reschedule_jobs.attempts),
-      state        = CASE WHEN j.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
+      state        = CASE WHEN j.queue_name IS NULL AND j.waits_on IS NULL THEN 'ready'
+                       ELSE 'parked' END::pulse.job_state,
       worker_id    = NULL,
       revision     = j.revision + 1,
       updated_at   = pulse.now()
@@ -274,7 +280,9 @@ BEGIN
     RETURNING j.*
   )
   SELECT c.* FROM changed AS c
-   WHERE pulse_internal.note_job(c.identifier, c.queue_name, c.run_at) ORDER BY c.id;
+   WHERE pulse_internal.note_job(c.identifier, c.queue_name, c.run_at)
+     AND coalesce(pulse_internal.note_parent(c.waits_on), true) IS NOT NULL
+   ORDER BY c.id;
   RETURN QUERY SELECT * FROM pulse_internal.reschedule_failed(
     reschedule_jobs.job_ids, reschedule_jobs.run_at, reschedule_jobs.priority,
     reschedule_jobs.attempts, reschedule_jobs.max_attempts);

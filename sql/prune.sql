@@ -39,9 +39,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.prune_failed(before timestamptz, max_c
      WHERE f.ctid = ANY (ARRAY(
              SELECT o.ctid FROM pulse.finished_job AS o
               WHERE o.state <> 'completed' AND o.finished_at < before
+                AND NOT pulse_internal.is_waited_for(o.id)
               ORDER BY o.finished_at LIMIT max_count
                 FOR UPDATE SKIP LOCKED))
-    RETURNING 1
+    RETURNING f.id, f.cancelled_by
+  ), forgotten AS (
+    DELETE FROM pulse.dependency AS d USING gone AS g
+     WHERE g.cancelled_by IS NOT NULL AND d.child_id = g.id
   )
   SELECT count(*)::int FROM gone;
 $$;
@@ -76,7 +80,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.prune_completed(max_count int) RETURNS
               CROSS JOIN LATERAL (
                 SELECT c.ctid FROM pulse.finished_job AS c
                  WHERE c.state = 'completed' AND c.identifier = k.identifier
-                   AND c.finished_at < r.before
+                   AND c.finished_at < r.before AND NOT pulse_internal.is_waited_for(c.id)
                  ORDER BY c.finished_at LIMIT max_count
                    FOR UPDATE SKIP LOCKED) AS o
               WHERE k.identifier IS NOT NULL
@@ -112,6 +116,28 @@ COMMENT ON FUNCTION pulse_internal.prune_workers(timestamptz, int) IS
   'Deletes at most max_count workers that ended before this time and own no job; returns how '
   'many.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.prune_flows(before timestamptz, max_count int)
+  RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+  ids bigint[] := ARRAY(
+    SELECT w.id FROM pulse.flow AS w
+     WHERE w.created_at < before
+       AND NOT EXISTS (SELECT FROM pulse.flow_job AS m JOIN pulse.job AS j ON j.id = m.job_id
+                        WHERE m.flow_id = w.id)
+     ORDER BY w.created_at LIMIT max_count
+       FOR UPDATE SKIP LOCKED);
+BEGIN
+  DELETE FROM pulse.flow_job AS m WHERE m.flow_id = ANY (ids);
+  DELETE FROM pulse.flow AS w WHERE w.id = ANY (ids);
+  RETURN cardinality(ids);
+END $$;
+COMMENT ON FUNCTION pulse_internal.prune_flows(timestamptz, int) IS
+  'Deletes at most max_count flows that were added before this time and have no live job; returns '
+  'how many.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.prune(max_count int) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -127,6 +153,9 @@ BEGIN
   END IF;
   IF pruned < max_count AND keep_attempts IS NOT NULL THEN
     pruned := pruned + pulse_internal.prune_workers(keep_attempts, max_count - pruned);
+  END IF;
+  IF pruned < max_count AND keep_attempts IS NOT NULL THEN
+    pruned := pruned + pulse_internal.prune_flows(keep_attempts, max_count - pruned);
   END IF;
   IF pruned < max_count THEN
     pruned := pruned + pulse_internal.prune_gone_schedules(max_count - pruned);

@@ -6,23 +6,32 @@ CREATE OR REPLACE FUNCTION pulse_internal.note_end(job_id bigint) RETURNS boolea
 COMMENT ON FUNCTION pulse_internal.note_end(bigint) IS
   'Makes the commit of this transaction wake the sessions that wait for the end of this job.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.awaited_ids(job_ids bigint[]) RETURNS bigint[]
+CREATE OR REPLACE FUNCTION pulse_internal.check_given_out(job_ids bigint[]) RETURNS void
   LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  most CONSTANT int := 10000;
   unknown bigint;
 BEGIN
-  IF array_ndims(job_ids) > 1 OR cardinality(job_ids) > most
-     OR array_position(job_ids, NULL) IS NOT NULL THEN
-    RAISE EXCEPTION 'job_ids must be a flat array of at most % ids, without nulls', most USING
-      ERRCODE = 'PU004', HINT = 'Use the ids that add_job() or add_jobs() returned.';
-  END IF;
   SELECT min(i) INTO unknown FROM unnest(job_ids) AS i, pulse.job_id_seq AS s
    WHERE i < 1 OR i > s.last_value OR NOT s.is_called;
   IF unknown IS NOT NULL THEN
     RAISE EXCEPTION 'job % was never added', unknown USING
       ERRCODE = 'PU005', HINT = 'Use an id that add_job() or add_jobs() returned.';
   END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_given_out(bigint[]) IS
+  'Raises PU005 for an id that no job ever had.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.awaited_ids(job_ids bigint[]) RETURNS bigint[]
+  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  most CONSTANT int := 10000;
+BEGIN
+  IF array_ndims(job_ids) > 1 OR cardinality(job_ids) > most
+     OR array_position(job_ids, NULL) IS NOT NULL THEN
+    RAISE EXCEPTION 'job_ids must be a flat array of at most % ids, without nulls', most USING
+      ERRCODE = 'PU004', HINT = 'Use the ids that add_job() or add_jobs() returned.';
+  END IF;
+  PERFORM pulse_internal.check_given_out(job_ids);
   RETURN ARRAY(SELECT DISTINCT i FROM unnest(job_ids) AS i ORDER BY i);
 END $$;
 COMMENT ON FUNCTION pulse_internal.awaited_ids(bigint[]) IS

@@ -17,7 +17,9 @@ COMMENT ON FUNCTION pulse_internal.key_holder(text) IS
   'Returns the id of a live job with this key, a waiting one first; NULL without one.';
 
 -- A higher revision says that the attempts may have started again.
-CREATE OR REPLACE FUNCTION pulse_internal.revive(ended pulse.finished_job) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.restore_job(
+    ended pulse.finished_job, waits_on bigint = NULL)
+  RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -27,15 +29,73 @@ BEGIN
   INSERT INTO pulse.job
     (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts, crashes,
      job_key, flags, checkpoint, last_error, revision, created_at, updated_at,
-     scheduled_for)
+     scheduled_for, waits_on, starts_when)
   VALUES
     (ended.id, ended.identifier, ended.payload, ended.queue_name, ended.priority, ended.run_at,
-     CASE WHEN ended.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
+     CASE WHEN ended.queue_name IS NULL AND waits_on IS NULL THEN 'ready'
+       ELSE 'parked' END::pulse.job_state,
      ended.attempts, ended.max_attempts, ended.crashes, ended.job_key, ended.flags,
      ended.checkpoint, ended.last_error, ended.revision + 1, ended.created_at, pulse.now(),
-     ended.scheduled_for)
+     ended.scheduled_for, restore_job.waits_on, ended.starts_when)
   RETURNING * INTO revived;
   PERFORM pulse_internal.note_job(revived.identifier, revived.queue_name, revived.run_at);
+  PERFORM pulse_internal.note_parent(revived.waits_on);
+  RETURN revived;
+END $$;
+COMMENT ON FUNCTION pulse_internal.restore_job(pulse.finished_job, bigint) IS
+  'Moves a finished job back to the live ones, with these values; it waits on this parent.';
+
+-- Jobs that were cancelled because of a parent wait again once none of their parents has failed.
+CREATE OR REPLACE FUNCTION pulse_internal.let_wait_again(parent_id bigint) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+  parents bigint[] := ARRAY[parent_id];
+  next_parents bigint[];
+  child pulse.finished_job;
+  taken bigint[] := '{}';
+BEGIN
+  WHILE cardinality(parents) > 0 LOOP
+    next_parents := '{}';
+    FOR child IN
+      SELECT f.* FROM pulse.finished_job AS f
+       WHERE f.id IN (SELECT d.child_id FROM pulse.dependency AS d
+                       WHERE d.parent_id = ANY (parents))
+         AND f.cancelled_by IS NOT NULL
+       ORDER BY f.id
+         FOR UPDATE SKIP LOCKED
+    LOOP
+      CONTINUE WHEN child.starts_when <> 'completed'
+                 OR pulse_internal.failed_parent(child.id) IS NOT NULL;
+      IF child.job_key IS NOT NULL AND (NOT pulse_internal.try_lock_key(child.job_key)
+                                        OR pulse_internal.key_holder(child.job_key) IS NOT NULL)
+      THEN
+        taken := taken || child.id;
+      ELSE
+        PERFORM pulse_internal.restore_job(child, pulse_internal.live_parent(child.id));
+        next_parents := next_parents || child.id;
+      END IF;
+    END LOOP;
+    parents := next_parents;
+  END LOOP;
+  PERFORM pulse_internal.report_skipped(taken, 'cancelled, and another job has the key',
+    'A later job replaced them; add a job without the key if both are to run.');
+END $$;
+COMMENT ON FUNCTION pulse_internal.let_wait_again(bigint) IS
+  'Lets the kept jobs wait again that were cancelled because this parent, which is live again, had '
+  'failed, and those after them. A notice lists the jobs whose key another job has.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.revive(ended pulse.finished_job) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  revived pulse.job := pulse_internal.restore_job(ended);
+BEGIN
+  IF ended.cancelled_by IS NOT NULL THEN
+    DELETE FROM pulse.dependency AS d WHERE d.child_id = ended.id;
+  END IF;
+  PERFORM pulse_internal.let_wait_again(ended.id);
   RETURN revived;
 END $$;
 COMMENT ON FUNCTION pulse_internal.revive(pulse.finished_job) IS

@@ -100,7 +100,7 @@ BEGIN
   ), known (queue_name, rank) AS (
     SELECT l.queue_name, 1 FROM late AS l
     UNION ALL (SELECT j.queue_name, 2 FROM pulse.job AS j
-                WHERE j.queue_name IS NOT NULL AND j.index_lane <> 'p' LIMIT max_count)
+                WHERE j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'h') LIMIT max_count)
     UNION ALL (SELECT w.queue_name, 3 FROM walk AS w LIMIT max_count)
   )
   SELECT k.queue_name FROM known AS k GROUP BY k.queue_name ORDER BY min(k.rank) LIMIT max_count;
@@ -130,7 +130,8 @@ BEGIN
             count(*) FILTER (WHERE t.state = 'running') AS running,
             min(t.run_at) FILTER (WHERE t.state = 'ready' AND t.run_at <= c.now) AS oldest
        FROM (SELECT j.state, j.run_at FROM pulse.job AS j
-              WHERE j.queue_name = c.queue_name AND j.queue_name IS NOT NULL AND j.index_lane <> 'p'
+              WHERE j.queue_name = c.queue_name AND j.queue_name IS NOT NULL
+                AND j.index_lane IN ('o', 'h')
               LIMIT c.share) AS t) AS taken
    CROSS JOIN LATERAL (
      WITH RECURSIVE lane (priority, run_at) AS (
@@ -195,7 +196,7 @@ DECLARE
   whole boolean := part >= 1;
   moment timestamptz := pulse.now();
   -- No index gives parked jobs by task, so a task's count of them is an estimate.
-  any_parked boolean := EXISTS (SELECT FROM pulse.job AS j WHERE j.index_lane = 'p');
+  any_parked boolean := EXISTS (SELECT FROM pulse.job AS j WHERE j.index_lane IN ('p', 'w'));
 BEGIN
   PERFORM pulse_internal.check_number('max_rows', coalesce(stats.max_rows, 0), 2, 10000);
   RETURN QUERY
@@ -242,7 +243,8 @@ COMMENT ON VIEW pulse.stats IS
 COMMENT ON COLUMN pulse.stats.kind IS 'task or queue';
 COMMENT ON COLUMN pulse.stats.ready IS 'Due jobs of a task; open jobs of a queue, due or not';
 COMMENT ON COLUMN pulse.stats.future IS 'Jobs of a task that are not due yet; NULL for a queue';
-COMMENT ON COLUMN pulse.stats.parked IS 'Jobs behind their queue, future ones included';
+COMMENT ON COLUMN pulse.stats.parked IS
+  'Jobs behind their queue or waiting for other jobs, future ones included';
 COMMENT ON COLUMN pulse.stats.oldest_due_at IS
   'run_at of the job that has been due for longest; NULL without one';
 COMMENT ON COLUMN pulse.stats.oldest_due_age IS 'How long that job has been due';

@@ -219,6 +219,7 @@ BEGIN
   ends := coalesce(ends, pulse_internal.sweep_end());
   -- Before any heartbeat row is locked.
   PERFORM pulse_internal.reconcile_queues(1000, ends);
+  PERFORM pulse_internal.reconcile_waits(10000, ends);
   PERFORM pulse_internal.warn_of_short_thresholds();
   live_us := pulse_internal.live_now_us();
   SELECT m.marked, m.skipped INTO result.workers_lost, result.jobs_skipped_locked

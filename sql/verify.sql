@@ -12,8 +12,9 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p1 AS
   SELECT 'P1'::text AS promise, j.id AS job_id, 'live and finished at once'::text AS detail
     FROM pulse.job AS j JOIN pulse.finished_job AS f ON f.id = j.id
   UNION ALL
-  SELECT 'P1', j.id, 'parked without a queue'
-    FROM pulse.job AS j WHERE j.state = 'parked' AND j.queue_name IS NULL
+  SELECT 'P1', j.id, 'parked without a queue or a parent'
+    FROM pulse.job AS j
+   WHERE j.state = 'parked' AND j.queue_name IS NULL AND j.waits_on IS NULL
   UNION ALL
   SELECT 'P1', j.id, 'an id that was never given out'
     FROM pulse.job AS j WHERE j.id > (SELECT s.last_value FROM pulse.job_id_seq AS s);
@@ -148,7 +149,7 @@ CREATE OR REPLACE VIEW pulse_internal.queue_places AS
          pg_catalog.count(*) FILTER (WHERE j.state = 'ready') AS open,
          pg_catalog.min(j.id) FILTER (WHERE j.state <> 'parked') AS first_open,
          pg_catalog.min(j.id) FILTER (
-           WHERE j.state = 'parked'
+           WHERE j.state = 'parked' AND j.waits_on IS NULL
              AND greatest(j.run_at, j.updated_at) < o.moment) AS overdue,
          q.levels_room
     FROM (SELECT n.queue_name, own.*
@@ -191,12 +192,12 @@ CREATE OR REPLACE VIEW pulse_internal.level_places AS
     FROM (SELECT j.queue_name, pg_catalog.count(*) AS taken,
                  pg_catalog.count(*) FILTER (WHERE j.state = 'ready') AS open,
                  pg_catalog.min(j.id) AS first_open
-            FROM pulse.job AS j WHERE j.queue_name IS NOT NULL AND j.index_lane <> 'p'
+            FROM pulse.job AS j WHERE j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'h')
            GROUP BY j.queue_name) AS t
    CROSS JOIN LATERAL pulse_internal.level_settings(t.queue_name) AS s
    CROSS JOIN LATERAL (
      SELECT pg_catalog.count(*) AS running FROM pulse.job AS j
-      WHERE j.queue_name = t.queue_name AND j.queue_name IS NOT NULL AND j.index_lane <> 'p'
+      WHERE j.queue_name = t.queue_name AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'h')
         AND j.state = 'running'
         AND j.claimed_at > greatest(s.changed_at, pulse_internal.unset_at(), '-infinity')) AS r
    GROUP BY s.level, s.total, s.paused;
@@ -238,9 +239,17 @@ CREATE OR REPLACE VIEW pulse_internal.stranded AS
    WHERE b.state = 'parked' AND o.state = 'ready' AND greatest(b.run_at, b.updated_at) < d.moment
      AND NOT pulse_internal.is_marked(b.queue_name)
        AND NOT pulse_internal.is_queue_locked(b.queue_name)
-     AND (b.priority, b.run_at, b.id) < (o.priority, o.run_at, o.id);
+     AND b.waits_on IS NULL AND (b.priority, b.run_at, b.id) < (o.priority, o.run_at, o.id)
+  UNION ALL
+  SELECT NULL, j.id, 'waits for jobs that have ended'
+    FROM pulse.job AS j
+   WHERE j.waits_on IS NOT NULL
+     AND NOT EXISTS (SELECT FROM pulse.job AS p WHERE p.id = j.waits_on)
+     AND NOT pulse_internal.is_parent_marked(j.waits_on)
+     AND pulse_internal.locked_by(j.id) IS NULL;
 COMMENT ON VIEW pulse_internal.stranded IS
-  'Jobs that wait although their queue has a place for them, as one snapshot shows them.';
+  'Jobs that wait although their queue has a place for them, or although what they wait for has '
+  'ended, as one snapshot shows them.';
 
 -- Running code sets the mark or commits the promotion between two looks. After a COMMIT PREPARED
 -- the next sweep sets it. A standby has no marks and promotes nothing.
@@ -266,10 +275,11 @@ BEGIN
     queue_names := ARRAY(SELECT s.queue_name FROM unnest(seen) AS s);
     -- The names keep each later look to the jobs of these queues.
     seen := ARRAY(SELECT s FROM pulse_internal.stranded AS s
-                   WHERE s.queue_name = ANY (queue_names) AND s = ANY (seen));
+                   WHERE coalesce(s.queue_name = ANY (queue_names), true) AND s = ANY (seen));
     EXIT WHEN is_last_look;
   END LOOP;
-  RETURN QUERY SELECT 'P8', s.job_id, s.detail FROM unnest(seen) AS s;
+  RETURN QUERY SELECT CASE WHEN s.queue_name IS NULL THEN 'P14' ELSE 'P8' END, s.job_id, s.detail
+    FROM unnest(seen) AS s;
 END $$;
 COMMENT ON FUNCTION pulse_internal.stranded_in_each_look() IS
   'Returns the jobs that stay stranded until after the next sweep, or for two sweep intervals.';
@@ -293,6 +303,29 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p12 AS
    WHERE s.last_job_id > (SELECT q.last_value FROM pulse.job_id_seq AS q);
 COMMENT ON VIEW pulse_internal.broken_p12 IS 'Violations of P12: once per due time.';
 
+CREATE OR REPLACE VIEW pulse_internal.broken_p14 AS
+  SELECT 'P14'::text AS promise, j.id AS job_id,
+         'went to the claims before what it waited for had ended'::text AS detail
+    FROM pulse.job AS j
+   WHERE j.waits_on IS NULL
+     AND EXISTS (SELECT FROM pulse.dependency AS d WHERE d.child_id = j.id)
+  UNION ALL
+  SELECT 'P14', j.id, 'runs although it waits' FROM pulse.job AS j
+   WHERE j.waits_on IS NOT NULL AND j.state <> 'parked'
+  UNION ALL
+  SELECT 'P14', j.id, pg_catalog.format('watches job %s, for which it does not wait', j.waits_on)
+    FROM pulse.job AS j
+   WHERE j.waits_on IS NOT NULL
+     AND NOT EXISTS (SELECT FROM pulse.dependency AS d
+                      WHERE d.child_id = j.id AND d.parent_id = j.waits_on)
+  UNION ALL
+  SELECT 'P14', f.id, 'cancelled because of a job for which it did not wait'
+    FROM pulse.finished_job AS f
+   WHERE f.cancelled_by IS NOT NULL
+     AND NOT EXISTS (SELECT FROM pulse.dependency AS d
+                      WHERE d.child_id = f.id AND d.parent_id = f.cancelled_by);
+COMMENT ON VIEW pulse_internal.broken_p14 IS 'Violations of P14: order between jobs.';
+
 CREATE OR REPLACE FUNCTION pulse.verify()
   RETURNS TABLE (promise text, job_id bigint, detail text)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -308,12 +341,13 @@ BEGIN
     UNION ALL SELECT * FROM pulse_internal.broken_p8
     UNION ALL SELECT * FROM pulse_internal.broken_p12
     UNION ALL SELECT * FROM pulse_internal.broken_p13
+    UNION ALL SELECT * FROM pulse_internal.broken_p14
     ORDER BY 1, 2;
   RETURN QUERY SELECT * FROM pulse_internal.stranded_in_each_look() ORDER BY 2;
 END $$;
 COMMENT ON FUNCTION pulse.verify() IS
-  'Checks promises P1 to P4, P7, P8, P12 and P13 over the tables and returns one row per '
+  'Checks promises P1 to P4, P7, P8 and P12 to P14 over the tables and returns one row per '
   'violation; none is good. Reads every job, so do not poll it. A job that seems stranded behind '
-  'its queue is looked at until the next sweep, for two sweep intervals at most, because a session '
-  'may be about to open it. A standby does not look for stranded jobs. Raises PU007 outside READ '
-  'COMMITTED.';
+  'its queue, or behind jobs that have ended, is looked at until the next sweep, for two sweep '
+  'intervals at most, because a session may be about to open it. A standby does not look '
+  'for stranded jobs. Raises PU007 outside READ COMMITTED.';

@@ -1,0 +1,189 @@
+-- add_job_after: a job that waits for other jobs.
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_being_added(job_id bigint) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_being_added';
+COMMENT ON FUNCTION pulse_internal.is_being_added(bigint) IS
+  'Returns whether a transaction in progress, not the caller''s, adds this job.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.insert_job(
+    spec pulse.job_spec, waits_on bigint, starts_when text)
+  RETURNS pulse.job
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job';
+COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec, bigint, text) IS
+  'Stores a checked job that waits and watches this parent, and returns its row.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.checked_key_mode(job_key_mode text) RETURNS text
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_checked_key_mode';
+COMMENT ON FUNCTION pulse_internal.checked_key_mode(text) IS
+  'Returns the mode of a keyed add; raises PU004 for an unknown one.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_starts_when(starts_when text) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF starts_when IS NULL OR starts_when NOT IN ('completed', 'ended', 'failed') THEN
+    RAISE EXCEPTION 'starts_when % is not known', coalesce(quote_literal(starts_when), 'NULL') USING
+      ERRCODE = 'PU004', HINT = 'Use completed, ended or failed.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_starts_when(text) IS
+  'Raises PU004 unless this says when a job starts.';
+
+-- An id without any row stands for a completed job, so it must have been given out, and no
+-- transaction in progress may add it.
+CREATE OR REPLACE FUNCTION pulse_internal.parents_of_call(after bigint[]) RETURNS bigint[]
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+  pending bigint;
+BEGIN
+  IF after IS NULL OR array_ndims(after) > 1 OR array_position(after, NULL) IS NOT NULL THEN
+    RAISE EXCEPTION 'after must be a flat array without nulls' USING
+      ERRCODE = 'PU004', HINT = 'Give the ids of the jobs to wait for; {} waits for none.';
+  END IF;
+  PERFORM pulse_internal.check_given_out(after);
+  SELECT min(i) INTO pending FROM unnest(after) AS i
+   WHERE NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.id = i)
+     AND NOT EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = i)
+     AND pulse_internal.is_being_added(i);
+  IF pending IS NOT NULL THEN
+    RAISE EXCEPTION 'job % is not committed', pending USING
+      ERRCODE = 'PU005', DETAIL = 'The transaction that adds it is still open.',
+      HINT = 'Commit it first, or add both jobs in one transaction.';
+  END IF;
+  RETURN ARRAY(SELECT DISTINCT i FROM unnest(after) AS i ORDER BY i);
+END $$;
+COMMENT ON FUNCTION pulse_internal.parents_of_call(bigint[]) IS
+  'Returns the jobs that a new job waits for, each once, in order. Raises PU004 for an array that '
+  'it does not take, PU005 for an id never given out or added by a transaction in progress.';
+
+-- A job that has a key may be replaced while others wait for it: the only way to close a circle.
+CREATE OR REPLACE FUNCTION pulse_internal.check_circle(job_id bigint, parents bigint[]) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+  ids bigint[];
+  children bigint[];
+  path bigint[] := ARRAY[job_id];
+BEGIN
+  IF job_id <> ALL (parents) AND NOT pulse_internal.is_waited_for(job_id) THEN
+    RETURN;
+  END IF;
+  WITH RECURSIVE above (id, child_id) AS (
+    SELECT p, check_circle.job_id FROM unnest(parents) AS p
+    UNION
+    SELECT d.parent_id, d.child_id
+      FROM above AS a JOIN pulse.dependency AS d ON d.child_id = a.id
+     WHERE a.id <> check_circle.job_id
+  )
+  SELECT array_agg(a.id), array_agg(a.child_id) INTO ids, children FROM above AS a;
+  WHILE path[1] = ANY (ids) LOOP
+    path := children[array_position(ids, path[1])] || path;
+    IF path[1] = job_id THEN
+      RAISE EXCEPTION 'job % would wait for itself', job_id USING
+        ERRCODE = 'PU004',
+        DETAIL = format('Each waits for the next: %s.', array_to_string(path, ', ')),
+        HINT = 'Add the job under another key.';
+    END IF;
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_circle(bigint, bigint[]) IS
+  'Raises PU004, with the path, where one of the parents waits for the job itself.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.store_parents(job_id bigint, parents bigint[])
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO pulse.dependency (child_id, parent_id)
+  SELECT store_parents.job_id, p FROM unnest(parents) AS p;
+END $$;
+COMMENT ON FUNCTION pulse_internal.store_parents(bigint, bigint[]) IS
+  'Stores what a job waits for.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.add_keyed_after(
+    spec pulse.job_spec, mode text, parents bigint[], starts_when text)
+  RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  added pulse.job;
+BEGIN
+  PERFORM pulse_internal.lock_key(spec.job_key);
+  IF mode = 'unsafe_dedupe' AND pulse_internal.key_holder(spec.job_key) IS NOT NULL THEN
+    RETURN pulse_internal.add_keyed(spec, mode);
+  END IF;
+  added := pulse_internal.add_keyed(spec, mode);
+  PERFORM pulse_internal.check_circle(added.id, parents);
+  PERFORM pulse_internal.store_parents(added.id, parents);
+  UPDATE pulse.job AS j
+     SET state = 'parked', waits_on = parents[cardinality(parents)],
+         starts_when = add_keyed_after.starts_when
+   WHERE j.id = added.id
+  RETURNING j.state, j.waits_on, j.starts_when, j.index_lane
+    INTO added.state, added.waits_on, added.starts_when, added.index_lane;
+  PERFORM pulse_internal.note_parent(added.waits_on);
+  RETURN added;
+END $$;
+COMMENT ON FUNCTION pulse_internal.add_keyed_after(pulse.job_spec, text, bigint[], text) IS
+  'Adds a checked job under its key, with its waits, and returns the row as the caller may see it.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.add_after(
+    spec pulse.job_spec, mode text, parents bigint[], starts_when text, start_by timestamptz)
+  RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  added pulse.job;
+BEGIN
+  IF cardinality(parents) = 0 THEN
+    added := CASE WHEN spec.job_key IS NULL THEN pulse_internal.insert_job(spec)
+               ELSE pulse_internal.add_keyed(spec, mode) END;
+  ELSIF spec.job_key IS NULL THEN
+    added := pulse_internal.insert_job(spec, parents[cardinality(parents)], starts_when);
+    PERFORM pulse_internal.store_parents(added.id, parents);
+  ELSE
+    added := pulse_internal.add_keyed_after(spec, mode, parents, starts_when);
+  END IF;
+  IF start_by IS NOT NULL THEN
+    added.start_by := (pulse_internal.set_start_by(added.id, start_by)).start_by;
+  END IF;
+  RETURN added;
+END $$;
+COMMENT ON FUNCTION pulse_internal.add_after(pulse.job_spec, text, bigint[], text, timestamptz) IS
+  'Adds a checked job that waits for these parents, and returns the row as the caller may see it.';
+
+CREATE OR REPLACE FUNCTION pulse.add_job_after(
+    after bigint[],
+    identifier text,
+    payload json = NULL,
+    queue_name text = NULL,
+    run_at timestamptz = NULL,
+    max_attempts int = NULL,
+    job_key text = NULL,
+    priority int = NULL,
+    flags text[] = NULL,
+    job_key_mode text = 'replace',
+    starts_when text = 'completed',
+    start_by timestamptz = NULL)
+  RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  spec pulse.job_spec := pulse_internal.checked_spec(ROW(
+    identifier, payload, queue_name, run_at, max_attempts, job_key, priority,
+    flags)::pulse.job_spec);
+BEGIN
+  PERFORM pulse_internal.check_starts_when(starts_when);
+  RETURN pulse_internal.add_after(
+    spec, pulse_internal.checked_key_mode(coalesce(job_key_mode, 'replace')),
+    pulse_internal.parents_of_call(after), starts_when, start_by);
+END $$;
+COMMENT ON FUNCTION pulse.add_job_after(
+    bigint[], text, json, text, timestamptz, int, text, int, text[], text, text, timestamptz) IS
+  'Adds a job as add_job does, which waits until the jobs of these ids have ended, and returns its '
+  'row. starts_when: completed (all did; else it ends as cancelled), ended (in whatever way) or '
+  'failed (at least one did not complete; else it ends as cancelled, not needed). start_by: it '
+  'ends as expired unless a claim takes it by then. {} waits for nothing. An id whose job has no '
+  'row any more counts as completed. Raises PU004 for a name or value out of range and for a job '
+  'that would wait for itself, PU005 for an id never given out and for one that an open '
+  'transaction adds.';

@@ -1,0 +1,310 @@
+-- Jobs that wait for other jobs, their parents. A waiting job watches one parent, the highest that
+-- is live (job.waits_on); its other parents are rows of pulse.dependency. The commit that ends a
+-- watched parent marks the parent's slot, and so does the commit that lets a job wait: promotion
+-- takes the mark, and then a new snapshot. So one of the two sees what the other did.
+
+CREATE OR REPLACE FUNCTION pulse_internal.note_parent(parent_id bigint) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_parent';
+COMMENT ON FUNCTION pulse_internal.note_parent(bigint) IS
+  'Arranges that the commit marks the slot of a parent; returns false without shared memory.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.await_slot(slot int, is_awaited boolean) RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_await_slot';
+COMMENT ON FUNCTION pulse_internal.await_slot(int, boolean) IS
+  'Sets, at once, whether commits that end a job of this slot mark it.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.next_look_at_waits(next_slot int) RETURNS int
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_look_at_waits';
+COMMENT ON FUNCTION pulse_internal.next_look_at_waits(int) IS
+  'Sets the slot at which the next sweep goes on, and returns the one at which this one does.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_parent_marked(parent_id bigint) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_parent_marked';
+COMMENT ON FUNCTION pulse_internal.is_parent_marked(bigint) IS
+  'Returns whether the slot of a parent is marked, so that a claim or sweep is about to judge the '
+  'jobs that wait for it.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_live(job_id bigint) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM pulse.job AS j WHERE j.id = is_live.job_id);
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_live(bigint) IS
+  'Returns whether a job waits or runs, under a new snapshot.';
+
+-- The state "not needed" of a job that asked for a failure counts as completed.
+CREATE OR REPLACE FUNCTION pulse_internal.ended_otherwise(parent pulse.finished_job)
+  RETURNS boolean
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN parent.state <> 'completed'
+     AND NOT (parent.cancelled_by IS NOT NULL AND parent.starts_when = 'failed');
+END $$;
+COMMENT ON FUNCTION pulse_internal.ended_otherwise(pulse.finished_job) IS
+  'Returns whether a finished parent counts as ended otherwise than by completing.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.failed_parent(
+    child_id bigint, from_id bigint = NULL, to_id bigint = NULL)
+  RETURNS bigint
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+BEGIN
+  RETURN (
+    SELECT d.parent_id
+      FROM pulse.dependency AS d JOIN pulse.finished_job AS f ON f.id = d.parent_id
+     WHERE d.child_id = failed_parent.child_id
+       AND d.parent_id BETWEEN coalesce(from_id, 1) AND coalesce(to_id, 9223372036854775807)
+       AND pulse_internal.ended_otherwise(f)
+     ORDER BY d.parent_id LIMIT 1);
+END $$;
+COMMENT ON FUNCTION pulse_internal.failed_parent(bigint, bigint, bigint) IS
+  'Returns the first parent of a job, of those from one id to another, that has ended otherwise '
+  'than by completing; NULL without one.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.live_parent(
+    child_id bigint, below bigint = NULL, above bigint = NULL)
+  RETURNS bigint
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+BEGIN
+  RETURN (
+    SELECT d.parent_id
+      FROM pulse.dependency AS d JOIN pulse.job AS p ON p.id = d.parent_id
+     WHERE d.child_id = live_parent.child_id
+       AND d.parent_id < coalesce(below, 9223372036854775807) AND d.parent_id > coalesce(above, 0)
+     ORDER BY d.parent_id DESC LIMIT 1);
+END $$;
+COMMENT ON FUNCTION pulse_internal.live_parent(bigint, bigint, bigint) IS
+  'Returns the highest parent of a job, below one id and above another, that is live; NULL without '
+  'one.';
+
+-- A look passes the parents between the old watch and the new one, and no other. So a job with many
+-- parents looks at each of them once, and at all of them before it starts.
+CREATE OR REPLACE FUNCTION pulse_internal.judge_wait(
+    child pulse.job, OUT verdict text, OUT parent_id bigint)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  next_parent bigint := pulse_internal.live_parent(child.id, child.waits_on);
+  failed bigint;
+BEGIN
+  IF next_parent IS NOT NULL THEN
+    failed := pulse_internal.failed_parent(child.id, next_parent, child.waits_on);
+  ELSE
+    -- One that was retried.
+    next_parent := pulse_internal.live_parent(child.id, above => child.waits_on);
+    failed := pulse_internal.failed_parent(child.id);
+  END IF;
+  IF child.starts_when = 'completed' AND failed IS NOT NULL THEN
+    verdict := 'cancelled';
+    parent_id := failed;
+  ELSIF next_parent IS NOT NULL THEN
+    verdict := 'waits';
+    parent_id := next_parent;
+  ELSIF child.starts_when = 'failed' AND failed IS NULL THEN
+    verdict := 'not needed';
+    parent_id := child.waits_on;
+  ELSE
+    verdict := 'starts';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.judge_wait(pulse.job) IS
+  'Returns what becomes of a waiting job whose watched parent has ended: it waits for another one, '
+  'starts, or is cancelled because of one.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.start_waiting(job_ids bigint[]) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  noted int;
+BEGIN
+  DELETE FROM pulse.dependency AS d WHERE d.child_id = ANY (job_ids);
+  WITH started AS (
+    UPDATE pulse.job AS j
+       SET waits_on = NULL, updated_at = pulse.now(),
+           state = CASE WHEN j.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state
+     WHERE j.id = ANY (job_ids)
+    RETURNING j.identifier, j.queue_name, j.run_at)
+  SELECT count(*) INTO noted FROM started AS s
+   WHERE pulse_internal.note_job(s.identifier, s.queue_name, s.run_at);
+END $$;
+COMMENT ON FUNCTION pulse_internal.start_waiting(bigint[]) IS
+  'Lets locked jobs go that wait for nothing any more: to the claims, or behind their queues.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.watch_parent(job_ids bigint[], parent_id bigint)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  UPDATE pulse.job AS j SET waits_on = watch_parent.parent_id WHERE j.id = ANY (job_ids);
+  PERFORM pulse_internal.note_parent(watch_parent.parent_id);
+END $$;
+COMMENT ON FUNCTION pulse_internal.watch_parent(bigint[], bigint) IS
+  'Lets locked waiting jobs watch this parent.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.cancelled_because(verdict text, parent_id bigint)
+  RETURNS text
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN CASE verdict WHEN 'not needed' THEN 'not needed: all that it waited for completed'
+    ELSE (SELECT format('job %s, which it waited for, ended as %s', f.id, f.state)
+            FROM pulse.finished_job AS f WHERE f.id = cancelled_because.parent_id) END;
+END $$;
+COMMENT ON FUNCTION pulse_internal.cancelled_because(text, bigint) IS
+  'Returns the last_error of a job that ends because of a parent.';
+
+-- Holds the record against a retry_job, which then waits, and sees the jobs that this transaction
+-- cancels.
+CREATE OR REPLACE FUNCTION pulse_internal.keep_record(job_id bigint) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  PERFORM FROM pulse.finished_job AS f WHERE f.id = keep_record.job_id FOR KEY SHARE SKIP LOCKED;
+  RETURN FOUND;
+END $$;
+COMMENT ON FUNCTION pulse_internal.keep_record(bigint) IS
+  'Locks the record of an ended job until the transaction ends; returns false while another '
+  'transaction changes it.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.settle_children(
+    parent_id bigint, max_count int, OUT judged int, OUT is_left boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off AS $$
+DECLARE
+  ids bigint[];
+  fate record;
+BEGIN
+  is_left := false;
+  -- A transaction that holds one of them notes the parent itself, or a sweep looks again.
+  ids := ARRAY(
+    SELECT j.id FROM pulse.job AS j
+     WHERE j.index_lane = 'w' AND j.waits_on & 4095 = settle_children.parent_id & 4095
+       AND j.waits_on = settle_children.parent_id
+     ORDER BY j.id LIMIT max_count
+       FOR UPDATE SKIP LOCKED);
+  -- Jobs that wait for this parent alone, and ask for the same, have one verdict.
+  FOR fate IN
+    SELECT v.verdict, v.parent_id, array_agg(m.id) AS ids
+      FROM (SELECT min(j.id) AS first_id, array_agg(j.id) AS ids FROM pulse.job AS j
+             WHERE j.id = ANY (ids)
+             GROUP BY j.starts_when, CASE WHEN EXISTS (
+               SELECT FROM pulse.dependency AS d
+                WHERE d.child_id = j.id AND d.parent_id <> settle_children.parent_id) THEN j.id END
+           ) AS g
+      JOIN pulse.job AS j ON j.id = g.first_id
+     CROSS JOIN LATERAL pulse_internal.judge_wait(j) AS v
+     CROSS JOIN unnest(g.ids) AS m (id)
+     GROUP BY v.verdict, v.parent_id
+  LOOP
+    IF fate.verdict = 'starts' THEN
+      PERFORM pulse_internal.start_waiting(fate.ids);
+    ELSIF fate.verdict = 'waits' THEN
+      PERFORM pulse_internal.watch_parent(fate.ids, fate.parent_id);
+    ELSIF fate.verdict = 'cancelled' AND NOT pulse_internal.keep_record(fate.parent_id) THEN
+      is_left := true;
+    ELSE
+      PERFORM pulse_internal.finish_waiting(fate.ids, 'cancelled',
+        pulse_internal.cancelled_because(fate.verdict, fate.parent_id), fate.parent_id);
+    END IF;
+  END LOOP;
+  judged := cardinality(ids);
+  is_left := is_left OR judged = max_count;
+END $$;
+COMMENT ON FUNCTION pulse_internal.settle_children(bigint, int) IS
+  'Judges at most max_count jobs that watch a parent which has ended. Returns how many, and '
+  'whether some are left to judge.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.next_parent(slot int, after_id bigint) RETURNS bigint
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  RETURN (
+    SELECT j.waits_on FROM pulse.job AS j
+     WHERE j.index_lane = 'w' AND j.waits_on & 4095 = slot AND j.waits_on > after_id
+     ORDER BY j.waits_on LIMIT 1);
+END $$;
+COMMENT ON FUNCTION pulse_internal.next_parent(int, bigint) IS
+  'Returns the next watched parent of a slot; NULL behind the last one.';
+
+-- Called by promotion with the mark of a slot. From here on the commits of ends mark it, until a
+-- look has found that no job watches a parent of the slot. The second look, under a later snapshot,
+-- sees each job whose commit came before; the mark of a later one calls this function again.
+CREATE OR REPLACE FUNCTION pulse_internal.settle_waits(slot int) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  room int := 1000;
+  parent_id bigint := 0;
+  children record;
+  is_left boolean := false;
+BEGIN
+  PERFORM pulse_internal.await_slot(slot, true);
+  LOOP
+    parent_id := pulse_internal.next_parent(slot, parent_id);
+    EXIT WHEN parent_id IS NULL;
+    CONTINUE WHEN pulse_internal.is_live(parent_id);
+    children := pulse_internal.settle_children(parent_id, room);
+    room := room - children.judged;
+    is_left := is_left OR children.is_left;
+    EXIT WHEN room <= 0;
+  END LOOP;
+  IF pulse_internal.next_parent(slot, 0) IS NULL THEN
+    PERFORM pulse_internal.await_slot(slot, false);
+    IF pulse_internal.next_parent(slot, 0) IS NOT NULL THEN
+      PERFORM pulse_internal.await_slot(slot, true);
+      RETURN true;
+    END IF;
+  END IF;
+  RETURN is_left;
+END $$;
+COMMENT ON FUNCTION pulse_internal.settle_waits(int) IS
+  'Judges the jobs whose watched parents have this slot and have ended, at most 1,000 of them; '
+  'returns whether some may be left.';
+
+-- A crash, COMMIT PREPARED and missing shared memory lose marks. Where no shared memory is, this is
+-- what settles.
+CREATE OR REPLACE FUNCTION pulse_internal.reconcile_waits(max_count int, ends timestamptz)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off AS $$
+DECLARE
+  at_slot bigint;
+  parent bigint := 0;
+BEGIN
+  IF NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.index_lane = 'w') THEN
+    RETURN;
+  END IF;
+  at_slot := pulse_internal.next_look_at_waits(0);
+  FOR looked IN 1..max_count LOOP
+    SELECT j.waits_on & 4095, j.waits_on INTO at_slot, parent FROM pulse.job AS j
+     WHERE j.index_lane = 'w'
+       AND (j.waits_on & 4095, j.waits_on) > (at_slot, parent)
+     ORDER BY j.waits_on & 4095, j.waits_on LIMIT 1;
+    EXIT WHEN at_slot IS NULL OR clock_timestamp() >= ends;
+    PERFORM pulse_internal.await_slot(at_slot::int, true);
+    IF NOT pulse_internal.is_live(parent) AND NOT pulse_internal.note_parent(parent) THEN
+      PERFORM pulse_internal.settle_waits(at_slot::int);
+    END IF;
+  END LOOP;
+  PERFORM pulse_internal.next_look_at_waits(coalesce(at_slot, 0)::int);
+END $$;
+COMMENT ON FUNCTION pulse_internal.reconcile_waits(int, timestamptz) IS
+  'Looks at max_count watched parents until that time, and marks the slots of those that have '
+  'ended. The next call goes on where this one ended.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_waited_for(job_id bigint) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+BEGIN
+  RETURN EXISTS (
+    SELECT FROM pulse.dependency AS d JOIN pulse.job AS c ON c.id = d.child_id
+     WHERE d.parent_id = is_waited_for.job_id AND c.waits_on IS NOT NULL);
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_waited_for(bigint) IS
+  'Returns whether a job waits for this one: its end must then stay on record.';
