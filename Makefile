@@ -31,7 +31,7 @@ SQL_FUNCTIONS += add cancel
 # Callers
 SQL_FUNCTIONS += results
 # Jobs after jobs
-SQL_FUNCTIONS += add_after
+SQL_FUNCTIONS += add_after flow_order flow
 # Workers
 SQL_FUNCTIONS += worker claim in_place_claim heartbeat progress wait attempt finish fence handler
 # Recovery

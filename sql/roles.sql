@@ -4,7 +4,8 @@
 CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT ARRAY['now', 'version'] || CASE kind
-    WHEN 'producer' THEN ARRAY['add_job', 'add_jobs', 'remove_job']
+    WHEN 'producer' THEN ARRAY[
+      'add_dependency', 'add_flow', 'add_job', 'add_job_after', 'add_jobs', 'remove_job']
     WHEN 'caller' THEN ARRAY['ended', 'wait_for_end']
     WHEN 'worker' THEN ARRAY[
       'attach_worker', 'check_host', 'claim', 'claim_job', 'complete', 'complete_many',
@@ -12,11 +13,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'handler_call', 'handler_tasks', 'heartbeat', 'held', 'held_job', 'perform_job', 'progress',
       'register_worker', 'release', 'snooze', 'sweep', 'wait_for_job']
     WHEN 'operator' THEN ARRAY[
-      'adopt_installation', 'cancel_job', 'complete_jobs', 'cron_setup_sql', 'declare_lost',
-      'delete_finished', 'drain_worker', 'drain_workers', 'force_unlock_workers', 'get_job',
-      'pause_queue', 'permanently_fail_jobs', 'requeue_job', 'reschedule_jobs', 'resume_queue',
-      'retry_job', 'set_queue', 'set_task', 'stop_worker', 'stop_workers', 'sweep', 'tick',
-      'unset_queue', 'verify']
+      'adopt_installation', 'cancel_flow', 'cancel_job', 'complete_jobs', 'cron_setup_sql',
+      'declare_lost', 'delete_finished', 'drain_worker', 'drain_workers', 'force_unlock_workers',
+      'get_job', 'pause_queue', 'permanently_fail_jobs', 'requeue_job', 'reschedule_jobs',
+      'resume_queue', 'retry_job', 'set_queue', 'set_task', 'stop_worker', 'stop_workers',
+      'sweep', 'tick', 'unset_queue', 'verify']
     WHEN 'scheduler' THEN ARRAY[
       'cron_runs', 'load_crontab', 'next_runs', 'pause_schedule', 'resume_schedule',
       'run_schedule_now', 'schedule', 'unschedule']
@@ -37,12 +38,13 @@ COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN kind IN ('operator', 'observer')
-           THEN ARRAY['ended_by_hour', 'ended_jobs', 'queue_status', 'running_jobs', 'schedules',
-                      'settings', 'stale', 'stats', 'unserved', 'worker_status']
+           THEN ARRAY['ended_by_hour', 'ended_jobs', 'flows', 'queue_status', 'running_jobs',
+                      'schedules', 'settings', 'stale', 'stats', 'unserved', 'waiting_for',
+                      'worker_status']
            WHEN kind = 'scheduler' THEN ARRAY['schedules'] ELSE '{}' END
       || CASE WHEN kind = 'operator' THEN ARRAY[
-           'attempt', 'finished_job', 'heartbeat', 'installation', 'job', 'queue', 'schedule',
-           'task', 'worker'] END;
+           'attempt', 'dependency', 'finished_job', 'flow', 'flow_job', 'heartbeat', 'installation',
+           'job', 'queue', 'schedule', 'task', 'worker'] END;
 $$;
 COMMENT ON FUNCTION pulse_internal.relations_of(text) IS
   'Returns the tables and views that a kind of role may read.';

@@ -31,6 +31,60 @@ COMMENT ON COLUMN pulse.settings.default_setting IS 'Value without any configura
 COMMENT ON COLUMN pulse.settings.source IS 'Where the value comes from, as in pg_settings';
 COMMENT ON COLUMN pulse.settings.description IS 'What the setting does';
 
+-- A parent without a row has completed and was not kept, or is counted as such.
+CREATE OR REPLACE VIEW pulse.waiting_for AS
+  SELECT d.child_id AS job_id, c.identifier, c.starts_when, d.parent_id,
+         coalesce(p.identifier, f.identifier) AS parent_identifier,
+         coalesce(p.state::text, f.state::text, 'completed') AS parent_state,
+         m.flow_id
+    FROM pulse.dependency AS d
+    JOIN pulse.job AS c ON c.id = d.child_id
+    LEFT JOIN pulse.job AS p ON p.id = d.parent_id
+    LEFT JOIN pulse.finished_job AS f ON f.id = d.parent_id
+    LEFT JOIN pulse.flow_job AS m ON m.job_id = d.child_id;
+COMMENT ON VIEW pulse.waiting_for IS
+  'Which jobs wait for which other jobs, ended ones among them; a row for each pair.';
+COMMENT ON COLUMN pulse.waiting_for.job_id IS 'Job that waits';
+COMMENT ON COLUMN pulse.waiting_for.identifier IS 'Its task';
+COMMENT ON COLUMN pulse.waiting_for.starts_when IS 'What it waits for: completed, ended or failed';
+COMMENT ON COLUMN pulse.waiting_for.parent_id IS 'Job that it waits for';
+COMMENT ON COLUMN pulse.waiting_for.parent_identifier IS
+  'The task of that job; NULL when the job is gone';
+COMMENT ON COLUMN pulse.waiting_for.parent_state IS
+  'Its state, or how it ended; completed for one that is gone';
+COMMENT ON COLUMN pulse.waiting_for.flow_id IS 'Flow of the job that waits; NULL without one';
+
+CREATE OR REPLACE VIEW pulse.flows AS
+  SELECT w.id, w.name, w.created_at, c.*
+    FROM pulse.flow AS w
+   CROSS JOIN LATERAL (
+     SELECT pg_catalog.count(*) AS jobs,
+            pg_catalog.count(*) FILTER (WHERE j.state <> 'running') AS waiting,
+            pg_catalog.count(*) FILTER (WHERE j.state = 'running') AS running,
+            pg_catalog.count(*) FILTER (
+              WHERE j.id IS NULL AND coalesce(f.state = 'completed', true)) AS completed,
+            pg_catalog.count(*) FILTER (
+              -- As text: the update that adds the last of these states makes this view too.
+              WHERE f.state::text IN ('failed', 'quarantined', 'expired')) AS failed,
+            pg_catalog.count(*) FILTER (WHERE f.state = 'cancelled') AS cancelled,
+            pg_catalog.max(f.finished_at) AS last_finished_at
+       FROM pulse.flow_job AS m
+       LEFT JOIN pulse.job AS j ON j.id = m.job_id
+       LEFT JOIN pulse.finished_job AS f ON f.id = m.job_id
+      WHERE m.flow_id = w.id) AS c;
+COMMENT ON VIEW pulse.flows IS
+  'The flows that add_flow made, and how many of their jobs are where.';
+COMMENT ON COLUMN pulse.flows.id IS 'Id of the flow';
+COMMENT ON COLUMN pulse.flows.name IS 'The name that add_flow was given; NULL without one';
+COMMENT ON COLUMN pulse.flows.created_at IS 'When the flow was added';
+COMMENT ON COLUMN pulse.flows.jobs IS 'How many jobs it has';
+COMMENT ON COLUMN pulse.flows.waiting IS 'Of these, how many do not run yet: ready or parked';
+COMMENT ON COLUMN pulse.flows.running IS 'How many run';
+COMMENT ON COLUMN pulse.flows.completed IS 'How many have completed, or have no row any more';
+COMMENT ON COLUMN pulse.flows.failed IS 'How many ended as failed, quarantined or expired';
+COMMENT ON COLUMN pulse.flows.cancelled IS 'How many were cancelled, or were not needed';
+COMMENT ON COLUMN pulse.flows.last_finished_at IS 'When the last of those ended that are kept';
+
 -- The liveness clock stands only on a primary. A view on a standby shows what the primary wrote.
 CREATE OR REPLACE VIEW pulse.worker_status AS
   SELECT w.id, w.name, w.hostname, w.pid, w.tasks, w.state, coalesce(h.verdict, w.state) AS status,

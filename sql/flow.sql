@@ -1,0 +1,216 @@
+-- Flows: jobs that are added together, of which some wait for others.
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_own_transaction(added_by xid) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_own_transaction';
+COMMENT ON FUNCTION pulse_internal.is_own_transaction(xid) IS
+  'Returns whether this transaction id is that of the caller, or of a savepoint of it.';
+
+-- One handler for all jobs, because each costs a savepoint.
+CREATE OR REPLACE FUNCTION pulse_internal.flow_specs(
+    jobs json, OUT specs pulse.job_spec[], OUT modes text[], OUT starts_when text[],
+    OUT start_by timestamptz[])
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  SELECT array_agg(pulse_internal.checked_spec(
+           json_populate_record(NULL::pulse.job_spec, e.job)) ORDER BY e.n),
+         array_agg(pulse_internal.checked_key_mode(coalesce(e.job ->> 'job_key_mode', 'replace'))
+                   ORDER BY e.n),
+         array_agg(coalesce(e.job ->> 'starts_when', 'completed') ORDER BY e.n),
+         array_agg((e.job ->> 'start_by')::timestamptz ORDER BY e.n)
+    INTO specs, modes, starts_when, start_by
+    FROM json_array_elements(jobs) WITH ORDINALITY AS e (job, n);
+  PERFORM pulse_internal.check_starts_when(w) FROM unnest(starts_when) AS w;
+EXCEPTION
+  WHEN data_exception THEN
+    PERFORM pulse_internal.refuse_flow('a job of the flow has a value of a wrong type: ' || sqlerrm,
+      'Give each value as add_job takes it.');
+END $$;
+COMMENT ON FUNCTION pulse_internal.flow_specs(json) IS
+  'Returns the checked jobs of an add_flow call. Raises PU004.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_flow_parents(jobs json) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  wrong record;
+BEGIN
+  SELECT p.child, p.given INTO wrong FROM pulse_internal.flow_parents(jobs) AS p
+   WHERE p.parent IS NULL AND p.parent_id IS NULL ORDER BY p.child LIMIT 1;
+  IF FOUND THEN
+    PERFORM pulse_internal.refuse_flow(
+      format('job number %s waits for %s, which is neither a key of the flow nor an id',
+             wrong.child, coalesce(quote_literal(wrong.given), 'null')),
+      'In after, name keys of jobs of the flow, and ids of other jobs.');
+  END IF;
+  PERFORM pulse_internal.parents_of_call(ARRAY(
+    SELECT p.parent_id FROM pulse_internal.flow_parents(jobs) AS p WHERE p.parent_id IS NOT NULL));
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_flow_parents(json) IS
+  'Raises PU004 for what is neither a key of the flow nor an id, PU005 for an id never given '
+  'out or not committed.';
+
+-- The pairs are sorted by child; first_of[n] is the first pair of job n.
+CREATE OR REPLACE FUNCTION pulse_internal.add_in_order(
+    jobs json, order_of int[], OUT ids bigint[])
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  given record := pulse_internal.flow_specs(jobs);
+  pairs record;
+  first_of int[] := array_fill(0, ARRAY[cardinality(order_of)]);
+  parents bigint[];
+  pair int;
+BEGIN
+  ids := array_fill(0::bigint, ARRAY[cardinality(order_of)]);
+  -- Keys are locked in one order, so that two calls with the same keys never wait in a circle.
+  PERFORM pulse_internal.lock_keys((SELECT array_agg(DISTINCT s.job_key)
+                                      FROM unnest(given.specs) AS s));
+  SELECT array_agg(p.child ORDER BY p.child) AS child,
+         array_agg(p.parent ORDER BY p.child) AS parent,
+         array_agg(p.parent_id ORDER BY p.child) AS parent_id INTO pairs
+    FROM (SELECT * FROM pulse_internal.flow_parents(jobs) ORDER BY child) AS p;
+  FOR i IN REVERSE coalesce(cardinality(pairs.child), 0)..1 LOOP
+    first_of[pairs.child[i]] := i;
+  END LOOP;
+  FOREACH pair IN ARRAY order_of LOOP
+    DECLARE
+      n CONSTANT int := pair;
+    BEGIN
+      parents := '{}';
+      pair := first_of[n];
+      WHILE pair > 0 AND pairs.child[pair] = n LOOP
+        parents := parents || coalesce(pairs.parent_id[pair], ids[pairs.parent[pair]]);
+        pair := pair + 1;
+      END LOOP;
+      ids[n] := (pulse_internal.add_after(
+        given.specs[n], given.modes[n],
+        ARRAY(SELECT DISTINCT p FROM unnest(parents) AS p ORDER BY p), given.starts_when[n],
+        given.start_by[n])).id;
+    END;
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_internal.add_in_order(json, int[]) IS
+  'Adds the jobs of a flow in this order, and returns their ids in the order of the call.';
+
+CREATE OR REPLACE FUNCTION pulse.add_flow(jobs json, flow_name text = NULL)
+  RETURNS TABLE (key text, id bigint, flow_id bigint)
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+  keys text[];
+  child int[];
+  parent int[];
+  ids bigint[];
+  made bigint;
+BEGIN
+  PERFORM pulse_internal.check_flow_jobs(jobs);
+  IF json_array_length(jobs) = 0 THEN
+    RETURN;
+  END IF;
+  PERFORM pulse_internal.check_flow_parents(jobs);
+  SELECT array_agg(e.job ->> 'key' ORDER BY e.n) INTO keys
+    FROM json_array_elements(jobs) WITH ORDINALITY AS e (job, n);
+  SELECT coalesce(array_agg(p.child ORDER BY p.parent), '{}'),
+         coalesce(array_agg(p.parent ORDER BY p.parent), '{}') INTO child, parent
+    FROM pulse_internal.flow_parents(jobs) AS p WHERE p.parent IS NOT NULL;
+  ids := pulse_internal.add_in_order(jobs, pulse_internal.flow_order(keys, child, parent));
+  INSERT INTO pulse.flow (name, created_at)
+  VALUES (flow_name, pulse_internal.transaction_now()) RETURNING id INTO made;
+  INSERT INTO pulse.flow_job (job_id, flow_id, key)
+  SELECT DISTINCT ON (j.id) j.id, made, j.key FROM unnest(ids, keys) AS j (id, key) ORDER BY j.id
+      ON CONFLICT (job_id) DO UPDATE SET flow_id = excluded.flow_id, key = excluded.key;
+  RETURN QUERY SELECT j.key, j.id, made
+    FROM unnest(ids, keys) WITH ORDINALITY AS j (id, key, n) ORDER BY j.n;
+END $$;
+COMMENT ON FUNCTION pulse.add_flow(json, text) IS
+  'Adds jobs that wait for each other, in the caller''s transaction, and returns the id of each, '
+  'in the order of the array. jobs: an array of objects with the arguments of add_job_after; in '
+  'after stand keys of jobs of the flow, in any order, and ids of other jobs. key: a name within '
+  'the flow, which a job needs that others name. flow_name: for the view flows. Raises PU004 for '
+  'a value out of range, an unknown member or key, and jobs that wait for each other, PU005 for '
+  'an id never given out or not committed.';
+
+-- A parent of this transaction that waits for nothing older than the job cannot wait for the job
+-- through a job of another transaction, so no circle arises between transactions.
+CREATE OR REPLACE FUNCTION pulse_internal.check_new_parents(job_id bigint, parents bigint[])
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+  wrong bigint;
+BEGIN
+  SELECT min(p) INTO wrong FROM unnest(parents) AS p
+   WHERE NOT EXISTS (SELECT FROM pulse.job AS j
+                      WHERE j.id = p AND j.created_at = pulse_internal.transaction_now()
+                        AND pulse_internal.is_own_transaction(j.xmin));
+  IF wrong IS NOT NULL THEN
+    RAISE EXCEPTION 'job % was not added by this transaction', wrong USING
+      ERRCODE = 'PU004', HINT = 'Add the jobs and the dependency in one transaction.';
+  END IF;
+  SELECT min(d.child_id) INTO wrong FROM unnest(parents) AS p
+    JOIN pulse.dependency AS d ON d.child_id = p AND d.parent_id < check_new_parents.job_id;
+  IF wrong IS NOT NULL THEN
+    RAISE EXCEPTION 'job % waits for a job that is older than job %', wrong, job_id USING
+      ERRCODE = 'PU004', DETAIL = 'Both might come to wait for each other.',
+      HINT = 'Add it after jobs that are younger, or after none.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_new_parents(bigint, bigint[]) IS
+  'Raises PU004 unless these jobs were added by this transaction and wait for nothing older.';
+
+CREATE OR REPLACE FUNCTION pulse.add_dependency(job_id bigint, after bigint[]) RETURNS void
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  waiting pulse.job;
+  parents bigint[] := pulse_internal.parents_of_call(after);
+BEGIN
+  SELECT * INTO waiting FROM pulse.job AS j WHERE j.id = add_dependency.job_id FOR UPDATE;
+  IF waiting.id IS NULL THEN
+    PERFORM pulse.get_job(add_dependency.job_id);  -- raises when there is none
+  END IF;
+  IF waiting.id IS NULL OR waiting.state = 'running' OR waiting.attempts > 0 THEN
+    RAISE EXCEPTION 'job % has been claimed or has ended', add_dependency.job_id USING
+      ERRCODE = 'PU004', HINT = 'Only a job that no worker has claimed can wait for more jobs.';
+  END IF;
+  PERFORM pulse_internal.check_new_parents(waiting.id, parents);
+  PERFORM pulse_internal.check_circle(waiting.id, parents);
+  INSERT INTO pulse.dependency (child_id, parent_id)
+  SELECT waiting.id, p FROM unnest(parents) AS p ON CONFLICT DO NOTHING;
+  UPDATE pulse.job AS j
+     SET state = 'parked', starts_when = coalesce(j.starts_when, 'completed'),
+         waits_on = greatest(j.waits_on, parents[cardinality(parents)])
+   WHERE j.id = waiting.id AND cardinality(parents) > 0
+  RETURNING j.* INTO waiting;
+  PERFORM pulse_internal.note_queue(waiting.queue_name);
+  PERFORM pulse_internal.note_parent(waiting.waits_on);
+END $$;
+COMMENT ON FUNCTION pulse.add_dependency(bigint, bigint[]) IS
+  'Lets a job that no worker has claimed wait for more jobs, which this transaction has added and '
+  'which wait for nothing older than it. So a running job of a batch adds members to the last job '
+  'of the batch. Raises PU004 for any other job, PU005 for an unknown one.';
+
+CREATE OR REPLACE FUNCTION pulse.cancel_flow(flow_id bigint, reason text = NULL) RETURNS int
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+  asked int;
+BEGIN
+  IF NOT EXISTS (SELECT FROM pulse.flow AS w WHERE w.id = cancel_flow.flow_id) THEN
+    RAISE EXCEPTION 'flow % is unknown', coalesce(cancel_flow.flow_id::text, 'NULL') USING
+      ERRCODE = 'PU005', HINT = 'The view flows lists the flows that are kept.';
+  END IF;
+  -- In the order in which all calls lock keys, and before any row.
+  PERFORM pulse_internal.lock_keys((
+    SELECT array_agg(DISTINCT j.job_key)
+      FROM pulse.flow_job AS f JOIN pulse.job AS j ON j.id = f.job_id
+     WHERE f.flow_id = cancel_flow.flow_id AND j.job_key IS NOT NULL));
+  SELECT count(pulse.cancel_job(m.id, reason)) INTO asked
+    FROM (SELECT j.id FROM pulse.flow_job AS f JOIN pulse.job AS j ON j.id = f.job_id
+           WHERE f.flow_id = cancel_flow.flow_id ORDER BY j.id) AS m;
+  RETURN asked;
+END $$;
+COMMENT ON FUNCTION pulse.cancel_flow(bigint, text) IS
+  'Cancels each live job of a flow as cancel_job does, and returns how many those are. Jobs '
+  'outside of the flow follow those that they wait for. Raises PU005 for an unknown flow.';
