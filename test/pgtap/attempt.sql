@@ -178,7 +178,7 @@ CREATE VIEW expected_finished AS
            'result', CASE WHEN x.next_state = 'completed' THEN '{"r": 5}'::jsonb END,
            'last_error', CASE WHEN x.ending = 'snoozed' THEN 'snoozed' ELSE x.new_error END,
            'revision', x.revision, 'created_at', x.created_at,
-           'scheduled_for', x.scheduled_for) AS fact
+           'scheduled_for', x.scheduled_for, 'starts_when', NULL, 'cancelled_by', NULL) AS fact
     FROM expected AS x WHERE x.next_state NOT IN ('ready', 'parked');
 CREATE VIEW expected_attempt AS
   SELECT x.id, jsonb_build_object(

@@ -99,6 +99,13 @@ SELECT walk(format(call, :ann)) FROM (VALUES
   ('SELECT pulse.add_jobs(ARRAY[(''t'', ''{}'', NULL, NULL, NULL, NULL, 1, NULL)]
       ::pulse.job_spec[])'),
   ('SELECT pulse.add_job(''t'')'), ('SELECT pulse.add_job(''t'')'),
+  ('SELECT pulse.add_job_after(ARRAY[(pulse.add_job(''t'')).id], ''t'')'),
+  ('SELECT pulse.add_job_after(''{}'', ''t'', job_key => ''k'')'),
+  ('SELECT pulse.add_dependency((pulse.add_job(''t'', priority => 9)).id,
+      ARRAY[(pulse.add_job(''t'', priority => 9)).id])'),
+  ('SELECT pulse.add_flow(
+      ''[{"key": "a", "identifier": "t"}, {"identifier": "t", "after": ["a"]}]'')'),
+  ('SELECT pulse.cancel_flow((SELECT f.id FROM pulse.flow AS f))'),
   ('SELECT pulse.sweep()'), ('SELECT pulse.sweep(dry_run => true)')) AS c (call) \g /dev/null
 CREATE FUNCTION claimed(worker int8, OUT job int8, OUT token int8)
   LANGUAGE plpgsql AS $$

@@ -5,10 +5,8 @@ SELECT plan(8);
 
 -- --- the grid -----------------------------------------------------------------------------------
 
--- Letters: p producer, w worker, o operator, b observer, s scheduler, c caller; no letter: the
--- owner alone.
--- Then what a call brings with something of the caller's own, of another role, of no role: ok or an
--- SQLSTATE.
+-- Letters: p producer, w worker, o operator, b observer, s scheduler, c caller; none: the owner.
+-- Then what a call brings with something of the caller's, of another role's, of none: ok or a code.
 -- With P it shows the payload of that job, with T its token, with N the name of that worker, with E
 -- the error of that job. With ! it changes that job, that worker or that queue. Where kinds of role
 -- get different answers, the answers stand in the order of the letters.
@@ -20,11 +18,14 @@ COPY grid FROM stdin WITH (DELIMITER '|');
 now                                   |pwobsc|ok          |ok          |ok
 version                               |pwobsc|ok          |ok          |ok
 add_job                               |p   |ok          |ok          |ok
+add_dependency                        |p   |PU004       |PU004       |PU005
+add_flow                              |p   |ok          |ok          |PU005
 add_job, waiting key                  |p   |ok!         |ok!         |ok
 add_job, running key                  |p   |ok!         |ok!         |ok
 add_job, waiting key, unsafe_dedupe   |p   |ok!         |ok!         |ok
 add_job, running key, unsafe_dedupe   |p   |ok!         |ok!         |ok
 add_job, queue                        |p   |ok          |ok          |ok
+add_job_after                         |p   |ok          |ok          |PU005
 add_jobs, waiting key                 |p   |ok!         |ok!         |ok
 remove_job, waiting key               |p   |ok!         |ok!         |ok
 remove_job, running key               |p   |ok!         |ok!         |ok
@@ -58,6 +59,7 @@ snooze                                |w   |ok!         |PU001       |PU001
 sweep                                 |wo  |ok          |ok          |ok
 wait_for_job                          |w   |PU006       |PU006       |PU006
 adopt_installation                    |o   |ok          |ok          |ok
+cancel_flow                           |o   |PU005       |PU005       |PU005
 cancel_job, waiting                   |o   |ok!         |ok!         |PU005
 cancel_job, running                   |o   |ok!         |ok!         |PU005
 complete_jobs                         |o   |okPE!       |okPE!       |ok
@@ -114,97 +116,7 @@ UPDATE grid SET call = btrim(call), letters = btrim(letters), own = btrim(own),
 
 -- --- the calls ----------------------------------------------------------------------------------
 
--- A call begins with the name of its function; {…} stands for what is named.
-CREATE TEMP TABLE call (call text, statement text);
-INSERT INTO call VALUES
-  ('now', 'pulse.now()'),
-  ('version', 'pulse.version()'),
-  ('add_job', $$pulse.add_job('task', '["mine"]')$$),
-  ('add_job, waiting key', $$pulse.add_job('task', '["mine"]', job_key => {key})$$),
-  ('add_job, running key', $$pulse.add_job('task', '["mine"]', job_key => {running_key})$$),
-  ('add_job, waiting key, unsafe_dedupe',
-   $$pulse.add_job('task', job_key => {key}, job_key_mode => 'unsafe_dedupe')$$),
-  ('add_job, running key, unsafe_dedupe',
-   $$pulse.add_job('task', job_key => {running_key}, job_key_mode => 'unsafe_dedupe')$$),
-  ('add_job, queue', $$pulse.add_job('task', queue_name => {queue})$$),
-  ('add_jobs, waiting key',
-   $$pulse.add_jobs(ARRAY[ROW('task', '["mine"]', NULL, NULL, NULL, {key}, NULL, NULL)
-                          ::pulse.job_spec])$$),
-  ('remove_job, waiting key', 'pulse.remove_job({key})'),
-  ('remove_job, running key', 'pulse.remove_job({running_key})'),
-  ('attach_worker', 'pulse.attach_worker({worker})'),
-  ('check_host', 'pulse.check_host({worker})'),
-  ('claim', 'pulse.claim({worker}, 10)'),
-  ('claim_job, waiting', 'pulse.claim_job({mine}, {waiting})'),
-  ('claim_job, running', 'pulse.claim_job({mine}, {running})'),
-  ('claim_job, ended', 'pulse.claim_job({mine}, {ended})'),
-  ('complete', 'pulse.complete({running}, {token})'),
-  ('complete_many', 'pulse.complete_many(ARRAY[{running}], ARRAY[{token}])'),
-  ('declare_lost', $$pulse.declare_lost({worker}, 'reason')$$),
-  ('deregister_worker', 'pulse.deregister_worker({worker})'),
-  ('fail', $$pulse.fail({running}, {token}, 'mine')$$),
-  ('fail_late', $$pulse.fail_late(ARRAY[{running}], ARRAY[{token}], ARRAY['mine'],
-                 ARRAY['timeout'])$$),
-  ('fail_many', $$pulse.fail_many(ARRAY[{running}], ARRAY[{token}], ARRAY['mine'])$$),
-  ('fence', 'pulse.fence({running}, {token})'),
-  ('get_job, waiting', 'pulse.get_job({waiting})'),
-  ('get_job, running', 'pulse.get_job({running})'),
-  ('get_job, ended', 'pulse.get_job({ended})'),
-  ('handler_call', 'pulse.handler_call({running}, {token})'),
-  ('handler_tasks', 'pulse.handler_tasks()'),
-  ('heartbeat', $$pulse.heartbeat({worker}, ARRAY[{running}])$$),
-  ('held', 'pulse.held({worker})'),
-  ('held_job', 'pulse.held_job({running}, {token})'),
-  ('perform_job', 'pulse.perform_job({running}, {token})'),
-  ('progress', $$pulse.progress({running}, {token}, 'mine')$$),
-  ('register_worker', $$pulse.register_worker('new')$$),
-  ('release', 'pulse.release(ARRAY[{running}], ARRAY[{token}])'),
-  ('snooze', $$pulse.snooze({running}, {token}, '1 s')$$),
-  ('sweep', 'pulse.sweep()'),
-  ('wait_for_job', 'CALL pulse.wait_for_job({worker})'),
-  ('adopt_installation', 'pulse.adopt_installation()'),
-  ('cancel_job, waiting', 'pulse.cancel_job({waiting})'),
-  ('cancel_job, running', 'pulse.cancel_job({running})'),
-  ('complete_jobs', 'pulse.complete_jobs(ARRAY[{waiting}, {running}])'),
-  ('cron_setup_sql', 'pulse.cron_setup_sql()'),
-  ('delete_finished', 'pulse.delete_finished(ARRAY[{ended}])'),
-  ('drain_worker', 'pulse.drain_worker({worker})'),
-  ('drain_workers', 'pulse.drain_workers(ARRAY[{name}])'),
-  ('force_unlock_workers', 'pulse.force_unlock_workers(ARRAY[{name}])'),
-  ('pause_queue', 'pulse.pause_queue({queue})'),
-  ('permanently_fail_jobs', 'pulse.permanently_fail_jobs(ARRAY[{waiting}, {running}])'),
-  ('requeue_job', $$pulse.requeue_job({running}, 'reason')$$),
-  ('reschedule_jobs', 'pulse.reschedule_jobs(ARRAY[{waiting}, {running}])'),
-  ('resume_queue', 'pulse.resume_queue({queue})'),
-  ('retry_job', 'pulse.retry_job({ended})'),
-  ('cron_runs', $$pulse.cron_runs('@daily')$$),
-  ('load_crontab', $$pulse.load_crontab('app', '[]')$$),
-  ('next_runs', $$pulse.next_runs('none')$$),
-  ('pause_schedule', $$pulse.pause_schedule('none')$$),
-  ('resume_schedule', $$pulse.resume_schedule('none')$$),
-  ('run_schedule_now', $$pulse.run_schedule_now('none')$$),
-  ('schedule', $$pulse.schedule('mine', 'task', '@daily')$$),
-  ('unschedule', $$pulse.unschedule('none')$$),
-  ('set_queue', 'pulse.set_queue({queue}, 3)'),
-  ('unset_queue', 'pulse.unset_queue({queue})'),
-  ('set_task', $$pulse.set_task('task', max_attempts => 3)$$),
-  ('explain_job, waiting', 'pulse.explain_job({waiting})'),
-  ('explain_job, running', 'pulse.explain_job({running})'),
-  ('explain_job, ended', 'pulse.explain_job({ended})'),
-  ('explain_task', $$pulse.explain_task('task')$$),
-  ('queue_status', 'pulse.queue_status()'),
-  ('stats', 'pulse.stats()'),
-  ('unserved', 'pulse.unserved()'),
-  ('stop_worker', 'pulse.stop_worker({worker})'),
-  ('stop_workers', 'pulse.stop_workers(ARRAY[{name}])'),
-  ('ended', 'pulse.ended(ARRAY[{waiting}, {running}, {ended}])'),
-  ('wait_for_end', 'CALL pulse.wait_for_end(ARRAY[{ended}])'),
-  ('tick', 'pulse.tick()'),
-  ('verify', 'pulse.verify()');
-INSERT INTO call
-  SELECT verb || kind, format('pulse.%s%s(''pulse_n'')', verb, kind)
-    FROM unnest('{grant_,revoke_}'::text[]) AS verb,
-         unnest('{producer,worker,operator,observer,scheduler,caller}'::text[]) AS kind;
+\ir support/rights_calls.sql
 
 -- --- what is named ------------------------------------------------------------------------------
 

@@ -19,7 +19,10 @@ SELECT pulse.grant_producer('pulse_p'), pulse.grant_worker('pulse_w'),
 CREATE TEMP TABLE relation_grid (relation text, readers text, changers text);
 COPY relation_grid FROM stdin WITH (DELIMITER '|');
 attempt             |o |
+dependency          |o |
 finished_job        |o |
+flow                |o |
+flow_job            |o |
 heartbeat           |o |
 installation        |o |
 job                 |o |
@@ -29,6 +32,7 @@ task                |o |
 worker              |o |
 ended_by_hour       |ob|
 ended_jobs          |ob|
+flows               |ob|
 queue_status        |ob|
 running_jobs        |ob|
 schedules           |obs|
@@ -36,6 +40,7 @@ settings            |ob|
 stale               |ob|
 stats               |ob|
 unserved            |ob|
+waiting_for         |ob|
 worker_status       |ob|
 claim_batch         |  |
 clock               |  |

@@ -34,16 +34,16 @@ INSERT INTO grid
     ('cron_runs load_crontab next_runs pause_schedule resume_schedule '
      'run_schedule_now schedule unschedule',
      's'),
-    ('add_job add_jobs remove_job', 'p'),
+    ('add_dependency add_flow add_job add_job_after add_jobs remove_job', 'p'),
     ('ended wait_for_end', 'c'),
     ('attach_worker check_host claim claim_job complete complete_many deregister_worker fail '
      'fail_late fail_many fence handler_call handler_tasks heartbeat held held_job perform_job '
      'progress register_worker release snooze wait_for_job', 'w'),
     ('declare_lost get_job sweep', 'wo'),
-    ('adopt_installation cancel_job complete_jobs cron_setup_sql delete_finished drain_worker '
-     'drain_workers force_unlock_workers pause_queue permanently_fail_jobs requeue_job '
-     'reschedule_jobs resume_queue retry_job set_queue set_task stop_worker stop_workers tick '
-     'unset_queue verify', 'o'),
+    ('adopt_installation cancel_flow cancel_job complete_jobs cron_setup_sql delete_finished '
+     'drain_worker drain_workers force_unlock_workers pause_queue permanently_fail_jobs '
+     'requeue_job reschedule_jobs resume_queue retry_job set_queue set_task stop_worker '
+     'stop_workers tick unset_queue verify', 'o'),
     ('grant_caller grant_observer grant_operator grant_producer grant_scheduler grant_worker '
      'revoke_caller revoke_observer revoke_operator revoke_producer revoke_scheduler '
      'revoke_worker', ''),
@@ -55,10 +55,11 @@ INSERT INTO grid
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES
-    ('ended_by_hour ended_jobs queue_status running_jobs settings stale stats unserved '
-     'worker_status', 'ob'),
+    ('ended_by_hour ended_jobs flows queue_status running_jobs settings stale stats unserved '
+     'waiting_for worker_status', 'ob'),
     ('schedules', 'obs'),
-    ('attempt finished_job heartbeat installation job queue schedule task worker', 'o'),
+    ('attempt dependency finished_job flow flow_job heartbeat installation job queue schedule '
+     'task worker', 'o'),
     ('clock claim_batch installation_witness', '')
   ) AS g (names, letters);
 INSERT INTO grid VALUES
