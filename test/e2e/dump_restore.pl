@@ -160,6 +160,32 @@ subtest 'a pulse-worker in a copy waits until it is adopted' => sub {
     is($process->wait_exit, 0, 'and stops in order');
 };
 
+subtest 'jobs that wait for others' => sub {
+    value($old, 'CREATE DATABASE flows');
+    value($old, q{CREATE EXTENSION pg_pulse;
+        SELECT pulse.add_flow('[{"key": "parent", "identifier": "parent"},
+            {"identifier": "child", "after": ["parent"]}]', 'two')}, 'flows');
+    my $is_waiting = q{SELECT j.state, w.parent_identifier, f.name, f.waiting
+        FROM pulse.waiting_for AS w JOIN pulse.job AS j ON j.id = w.job_id
+        JOIN pulse.flows AS f ON f.id = w.flow_id};
+    my $waits = value($old, $is_waiting, 'flows');
+    value($new, 'CREATE DATABASE flows');
+    restore(dump_of($old, 'flows'), $new, 'flows');
+    is(value($new, $is_waiting, 'flows'), $waits, 'still wait');
+    value($new, 'SELECT pulse.adopt_installation()', 'flows');
+    my $worker = Pulse::SqlWorker->new($new, 'worker', database => 'flows');
+    for (1, 2) {
+        my @jobs = $worker->claim(9);
+        is(scalar @jobs, 1, 'one starts after the other');
+        $worker->complete(@jobs);
+    }
+    $worker->quit;
+    value($new, q{SELECT pulse.add_flow('[{"identifier": "later"}]')}, 'flows');
+    is(value($new, 'SELECT count(*) FROM pulse.flows', 'flows'),
+        2, 'no id of a flow is made twice');
+    is(value($new, 'SELECT * FROM pulse.verify()', 'flows'), '', 'no promise is broken');
+};
+
 subtest 'what 0.1.0 dumped is not known as a copy, and no number is made twice' => sub {
     value($old, 'CREATE DATABASE older');
     value($old, q{CREATE EXTENSION pg_pulse VERSION '0.1.0'}, 'older');

@@ -24,6 +24,30 @@ BEGIN
   END LOOP;
 END $$;
 
+-- Jobs that wait for others, of which some end. Where they have a queue, or wait for jobs that
+-- wait, claims have settled all: until then none foresees what becomes of the jobs after them.
+CREATE PROCEDURE explain.add_waits(queue_name text)
+  LANGUAGE plpgsql AS $$
+BEGIN
+  FOR i IN 1 .. 6 LOOP
+    PERFORM pulse.add_job_after(
+      ARRAY(SELECT j.id FROM pulse.job AS j WHERE random() < 0.15
+               AND (add_waits.queue_name IS NOT NULL OR j.waits_on IS NULL) LIMIT 3),
+      explain.one_of('a', 'b', 'c'), queue_name => add_waits.queue_name,
+      starts_when => explain.one_of('completed', 'completed', 'ended', 'failed'));
+  END LOOP;
+  COMMIT;
+  PERFORM pulse.complete_jobs(ARRAY(
+    SELECT j.id FROM pulse.job AS j WHERE j.state <> 'running' AND random() < 0.3));
+  PERFORM pulse.permanently_fail_jobs(ARRAY(
+    SELECT j.id FROM pulse.job AS j WHERE j.state <> 'running' AND random() < 0.15));
+  COMMIT;
+  FOR i IN 1 .. CASE WHEN add_waits.queue_name IS NULL THEN 0 ELSE 10 END LOOP
+    PERFORM pulse_internal.promote_marked(1000);
+    COMMIT;
+  END LOOP;
+END $$;
+
 CREATE PROCEDURE explain.make_state(worker bigint)
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -73,6 +97,9 @@ BEGIN
         WHEN random() < 0.2 THEN worker END
      WHERE state <> 'running' AND random() < 0.15;
     COMMIT;
+  END IF;
+  IF random() < 0.4 THEN
+    CALL explain.add_waits(CASE WHEN random() < 0.4 THEN name || ceil(random() * 5)::int END);
   END IF;
   IF random() < 0.2 THEN
     PERFORM pulse.sweep();
@@ -173,6 +200,8 @@ BEGIN
     PERFORM setseed(n / 10000000.0);
     DELETE FROM pulse.job;
     DELETE FROM pulse.claim_batch;
+    DELETE FROM pulse.dependency;
+    DELETE FROM pulse.finished_job;
     DELETE FROM pulse.heartbeat;
     DELETE FROM pulse.worker;
     DELETE FROM pulse.queue;
