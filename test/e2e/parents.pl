@@ -53,6 +53,9 @@ END $$});
 sub work {
     my ($id) = @_;
     return loop('ids bigint[]; tokens bigint[];', qq{
+    -- What the operator held when it was to end.
+    PERFORM pulse.release(array_agg(h.id), array_agg(h.token))
+       FROM pulse.held($id) AS h HAVING count(*) > 0;
     SELECT coalesce(array_agg(c.id), '{}'), coalesce(array_agg(c.token), '{}') INTO ids, tokens
       FROM pulse.claim($id, 1 + turn % 8) AS c;
     INSERT INTO start SELECT a, clock_timestamp() FROM unnest(ids) AS a;
@@ -82,6 +85,11 @@ my $steer = loop('target bigint; key text; parents bigint[];', q{
     SELECT j.id, j.job_key INTO target, key FROM pulse.job AS j WHERE j.state = 'parked'
      ORDER BY hashint8(j.id + turn) LIMIT 1;
     UPDATE node SET is_odd = true WHERE id = target;
+    IF target IS NULL THEN
+      PERFORM linger(30000);
+      COMMIT;
+      CONTINUE;
+    END IF;
     CASE turn % 4
       WHEN 0 THEN PERFORM pulse.cancel_job(target);
       WHEN 1 THEN PERFORM pulse.reschedule_jobs(ARRAY[target], priority => turn % 5);
