@@ -218,7 +218,7 @@ void mark_all_parents(DatabaseState* database) {
     seek_keys(&waits.rows, &key);
     if (!next_row(&waits.rows)) break;
     slot = parent_slot(DatumGetInt64(value_of(waits.rows.row, kJobWaitsOn)));
-    mark_parent(database, slot);
+    mark_queue(database, parent_mark(slot));
   }
   close_job_scan(&waits);
 }

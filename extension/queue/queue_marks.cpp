@@ -39,11 +39,6 @@ void mark_queue(DatabaseState* database, int slot) {
   pg_atomic_fetch_or_u64(&database->marks[slot / 64], UINT64CONST(1) << (slot % 64));
 }
 
-void mark_parent(DatabaseState* database, int slot) {
-  await_parent(database, slot, true);
-  mark_queue(database, parent_mark(slot));
-}
-
 void record_full_check(DatabaseState* database) {
   if (!database) return;
   record_check(pg_atomic_read_u64(&database->parked_seen));

@@ -11,9 +11,6 @@ bool is_look_at_all_due();
 
 void mark_queue(DatabaseState* database, int slot);
 
-// Marks a slot of parents, whose ends count as awaited from then on.
-void mark_parent(DatabaseState* database, int slot);
-
 // Records that the caller is about to check all queues, hence every job due by this moment.
 void record_full_check(DatabaseState* database);
 
