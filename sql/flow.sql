@@ -57,6 +57,7 @@ DECLARE
   pairs record;
   first_of int[] := array_fill(0, ARRAY[cardinality(order_of)]);
   parents bigint[];
+  n int;
   pair int;
 BEGIN
   ids := array_fill(0::bigint, ARRAY[cardinality(order_of)]);
@@ -70,21 +71,17 @@ BEGIN
   FOR i IN REVERSE coalesce(cardinality(pairs.child), 0)..1 LOOP
     first_of[pairs.child[i]] := i;
   END LOOP;
-  FOREACH pair IN ARRAY order_of LOOP
-    DECLARE
-      n CONSTANT int := pair;
-    BEGIN
-      parents := '{}';
-      pair := first_of[n];
-      WHILE pair > 0 AND pairs.child[pair] = n LOOP
-        parents := parents || coalesce(pairs.parent_id[pair], ids[pairs.parent[pair]]);
-        pair := pair + 1;
-      END LOOP;
-      ids[n] := (pulse_internal.add_after(
-        given.specs[n], given.modes[n],
-        ARRAY(SELECT DISTINCT p FROM unnest(parents) AS p ORDER BY p), given.starts_when[n],
-        given.start_by[n])).id;
-    END;
+  FOREACH n IN ARRAY order_of LOOP
+    parents := '{}';
+    pair := first_of[n];
+    WHILE pair > 0 AND pairs.child[pair] = n LOOP
+      parents := parents || coalesce(pairs.parent_id[pair], ids[pairs.parent[pair]]);
+      pair := pair + 1;
+    END LOOP;
+    ids[n] := (pulse_internal.add_after(
+      given.specs[n], given.modes[n],
+      ARRAY(SELECT DISTINCT p FROM unnest(parents) AS p ORDER BY p), given.starts_when[n],
+      given.start_by[n])).id;
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_in_order(json, int[]) IS
