@@ -7,6 +7,7 @@
 #include "claim/low_water_mark.hpp"
 #include "install/drop_guard.hpp"
 #include "liveness/attachment.hpp"
+#include "queue/remembered_queue.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
@@ -27,6 +28,7 @@ extern "C" void pulse_shmem_request() {
   if (previous_request_hook) previous_request_hook();
   RequestAddinShmemSpace(shared_state_size());
   RequestAddinShmemSpace(low_water_marks_size(kPreloadedDatabases));
+  RequestAddinShmemSpace(remembered_queues_size(kPreloadedDatabases));
   RequestAddinShmemSpace(claims_in_progress_size());
   RequestAddinShmemSpace(ended_sessions_size());
 }
@@ -35,6 +37,7 @@ extern "C" void pulse_shmem_startup() {
   if (previous_startup_hook) previous_startup_hook();
   create_shared_state();
   create_low_water_marks(kPreloadedDatabases);
+  create_remembered_queues(kPreloadedDatabases);
   create_claims_in_progress();
   create_ended_sessions();
 }
@@ -43,7 +46,10 @@ void register_shared_memory() {
   previous_request_hook = replace_shmem_request_hook(pulse_shmem_request);
   previous_startup_hook = shmem_startup_hook;
   shmem_startup_hook = pulse_shmem_startup;
-  on_slot_taken_over = reset_low_water_marks;
+  on_slot_taken_over = [](int database) {
+    reset_low_water_marks(database);
+    reset_remembered_queues(database);
+  };
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "job/key_lock.hpp"
 #include "liveness/attachment.hpp"
 #include "queue/queue_marks.hpp"
+#include "queue/remembered_queue.hpp"
 #include "server/postgres.hpp"
 #include "wake/async_commit.hpp"
 #include "wake/end_waiters.hpp"
@@ -33,6 +34,7 @@ void on_commit() {
   // Marks are lowered before workers are woken, so that a woken claim finds the jobs of this
   // transaction.
   lower_marks_to(made_ready());
+  lower_fronts_to(made_parked());
   note_ends_of_parents();
   wake_for_commit();
   wake_for_ends();

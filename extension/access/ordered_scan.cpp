@@ -5,6 +5,10 @@
 #include "server/compat.hpp"
 #include "server/values.hpp"
 
+extern "C" {
+#include "executor/instrument.h"
+}
+
 namespace pulse {
 
 constexpr int kBoundKeys = 2;  // its lower and its upper bound
@@ -32,15 +36,27 @@ bool first_due_in_order(OrderedScan* scan) {
   return next_due_in_order(scan);
 }
 
+bool first_due_from(OrderedScan* scan, const JobOrder& from) {
+  begin_ordered_scan(scan);
+  rescan_from(scan, from, PG_INT16_MAX);
+  return next_due_in_order(scan);
+}
+
 bool next_due_in_order(OrderedScan* scan) {
   while (index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot)) {
     CHECK_FOR_INTERRUPTS();
     if (!read_ordered_row(scan)) continue;
     if (is_row_due(scan)) return true;
+    leave_in_order(scan);
     // Every later entry of this priority is due later still.
     rescan_priorities(scan, BTGreaterStrategyNumber, F_INT2GT, scan->priority, PG_INT16_MAX);
   }
   return false;
+}
+
+void leave_in_order(OrderedScan* scan) {
+  if (!scan->has_left) scan->left = *scan;
+  scan->has_left = true;
 }
 
 void end_ordered_scan(OrderedScan* scan) {
@@ -79,6 +95,14 @@ void init_row_key(ScanKey key, ScanKeyData* parts, int column, StrategyNumber st
   key->sk_argument = PointerGetDatum(parts);
 }
 
+void rescan_from(OrderedScan* scan, const JobOrder& from, int16 last) {
+  const Datum values[] = {Int16GetDatum(from.priority), TimestampTzGetDatum(from.run_at),
+                          Int64GetDatum(from.id)};
+  init_row_key(&scan->keys[scan->prefix], scan->key_parts, scan->prefix + 1,
+               BTGreaterEqualStrategyNumber, values, lengthof(values));
+  rescan_up_to(scan, last);
+}
+
 void rescan_up_to(OrderedScan* scan, int16 last) {
   ScanKeyInit(&scan->keys[scan->prefix + 1], static_cast<AttrNumber>(scan->prefix + 1),
               BTLessEqualStrategyNumber, F_INT2LE, Int16GetDatum(last));
@@ -96,5 +120,7 @@ bool is_row_due(OrderedScan* scan) {
   if (!scan->next_due || scan->run_at < scan->next_due) scan->next_due = scan->run_at;
   return false;
 }
+
+int64 pages_read() { return pgBufferUsage.shared_blks_hit + pgBufferUsage.shared_blks_read; }
 
 }  // namespace pulse

@@ -26,10 +26,15 @@ struct OrderedScan : JobOrder {
   ScanKeyData keys[4];  // the fixed columns, then the lower and the upper bound
   Oid state;            // rows in another state are skipped
 
-  TupleTableSlot* slot;  // the current row
+  ScanKeyData key_parts[3];  // of a row comparison key; `scan` keeps their address
+  TupleTableSlot* slot;      // the current row
 
   // the earliest run_at of the skipped rows that are not due; 0: none
   TimestampTz next_due;
+
+  // the first row that was not due or was left, if any
+  bool has_left;
+  JobOrder left;
 
   IndexScanDesc scan;
 };
@@ -37,9 +42,14 @@ struct OrderedScan : JobOrder {
 // Fixes the next leading column to a value.
 void fix_text(OrderedScan* scan, Datum value);
 
-// Positions on the first due row; false when there is none.
+// Positions on the first due row, or the first one that does not sort before `from`; false when
+// there is none.
 bool first_due_in_order(OrderedScan* scan);
+bool first_due_from(OrderedScan* scan, const JobOrder& from);
 bool next_due_in_order(OrderedScan* scan);
+
+// Records that the caller leaves the current row as it is.
+void leave_in_order(OrderedScan* scan);
 void end_ordered_scan(OrderedScan* scan);
 
 // --- for a scan that repositions itself ----------------------------------------------------------
@@ -55,6 +65,9 @@ void rescan_priorities(OrderedScan* scan, StrategyNumber strategy, Oid function,
 void init_row_key(ScanKey key, ScanKeyData* parts, int column, StrategyNumber strategy,
                   const Datum* values, int count);
 
+// Restarts the scan at this place in the order, up to priority `last`.
+void rescan_from(OrderedScan* scan, const JobOrder& from, int16 last);
+
 // Restarts the scan at the key that the caller has put after the prefix, up to priority `last`.
 void rescan_up_to(OrderedScan* scan, int16 last);
 
@@ -63,5 +76,8 @@ bool read_ordered_row(OrderedScan* scan);
 
 // True when the current row is due; otherwise its run_at may become `next_due`.
 bool is_row_due(OrderedScan* scan);
+
+// The number of pages that this backend has read so far.
+int64 pages_read();
 
 }  // namespace pulse

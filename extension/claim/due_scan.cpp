@@ -5,10 +5,6 @@
 #include "server/settings.hpp"
 #include "wake/pending_wakes.hpp"
 
-extern "C" {
-#include "executor/instrument.h"
-}
-
 namespace pulse {
 namespace {
 
@@ -57,11 +53,7 @@ void end_walk(DueScan* scan) {
 
 // Repositions the scan at this key of this priority.
 void jump(DueScan* scan, int16 priority, OrderKey key) {
-  const Datum values[] = {Int16GetDatum(priority), TimestampTzGetDatum(key.run_at),
-                          Int64GetDatum(key.id)};
-  init_row_key(&scan->keys[scan->prefix], scan->key_parts, scan->prefix + 1,
-               BTGreaterEqualStrategyNumber, values, lengthof(values));
-  rescan_up_to(scan, last_priority(scan));
+  rescan_from(scan, {priority, key.run_at, key.id}, last_priority(scan));
 }
 
 // False in a transaction that made jobs ready: they may lie below the mark, invisible to other
@@ -75,8 +67,6 @@ void walk_from(DueScan* scan, int16 priority, const FoundMark& mark) {
       priority, mark.key, mark.key, false, mark.expires, wall_now(), has_common_view(scan)};
   jump(scan, priority, mark.key);
 }
-
-int64 pages_read() { return pgBufferUsage.shared_blks_hit + pgBufferUsage.shared_blks_read; }
 
 void begin_check(DueScan* scan, int16 priority, const FoundMark& mark) {
   scan->check_pages = mark.checked.run_at == PG_INT64_MIN ? pages_read() : -1;

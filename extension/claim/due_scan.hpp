@@ -24,7 +24,6 @@ constexpr int kNoPriority = PG_INT32_MAX;
 struct DueScan : OrderedScan {
   MarkView marks;  // marks of the task, set by the caller; without a bucket there are none
 
-  ScanKeyData key_parts[3];  // of a row comparison key; `scan` keeps their address
   Walk walk;
   // Priorities with a known mark. The scan ends before each of them and restarts at its mark. So it
   // never searches for a priority's first entry behind pages of dead entries.

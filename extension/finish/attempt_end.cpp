@@ -118,7 +118,7 @@ void wake_for_requeued(TupleTableSlot* row) {
   text* queue_name =
       is_set(row, kJobQueueName) ? DatumGetTextPP(value_of(row, kJobQueueName)) : nullptr;
   note_job(DatumGetTextPP(value_of(row, kJobIdentifier)), queue_name,
-           DatumGetTimestampTz(value_of(row, kJobRunAt)));
+           DatumGetTimestampTz(value_of(row, kJobRunAt)), int2_of(row, kJobPriority));
   if (queue_name) note_place_freed(place_in_queue(queue_name));
 }
 

@@ -158,7 +158,7 @@ void note_new_job(const RowValue& job) {
   }
   note_job(DatumGetTextPP(job.value(kJobIdentifier)),
            job.has(kJobQueueName) ? DatumGetTextPP(job.value(kJobQueueName)) : nullptr,
-           DatumGetTimestampTz(job.value(kJobRunAt)));
+           DatumGetTimestampTz(job.value(kJobRunAt)), DatumGetInt16(job.value(kJobPriority)));
 }
 
 HeapTuple form_job(AddCall* call, const RowValue& spec, LastTask* last,

@@ -22,10 +22,27 @@ void add_open(Queue* queue, TupleTableSlot* slot) {
   queue->open[position] = open_job;
 }
 
+void add_taken(Queue* queue, TupleTableSlot* row) {
+  give_place(queue, DatumGetInt64(value_of(row, kJobId)));
+  if (DatumGetObjectId(value_of(row, kJobState)) == catalog()->state_ready) add_open(queue, row);
+}
+
+bool has_place(TupleTableSlot* row, const Queue& queue) {
+  NullableDatum name = field_of(row, kJobQueueName);
+  return DatumGetObjectId(value_of(row, kJobState)) != catalog()->state_parked && !name.isnull &&
+         DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID, name.value, queue.name));
+}
+
+void read_recalled_jobs(Queue* queue, Relation job, Snapshot snapshot) {
+  RememberedQueue recalled = queue->known;
+  IndexLookup jobs;
+  open_index_lookup(&jobs, job, catalog()->job_key, snapshot);
+  for (int i = 0; i < recalled.count; i++)
+    if (find_id(&jobs, recalled.ids[i]) && has_place(jobs.row, *queue)) add_taken(queue, jobs.row);
+  close_index_lookup(&jobs);
+}
+
 void read_open_jobs(Queue* queue, Relation job, Snapshot snapshot) {
-  constexpr int kCapacity = 8;
-  queue->open_capacity = kCapacity;
-  queue->open = static_cast<OpenJob*>(palloc(sizeof(OpenJob) * kCapacity));
   IndexLookup jobs;
   open_index_lookup(&jobs, job, catalog()->job_open_idx, snapshot, 1);
   ScanKeyData key;
@@ -33,14 +50,17 @@ void read_open_jobs(Queue* queue, Relation job, Snapshot snapshot) {
   seek_keys(&jobs, &key);
   while (next_row(&jobs)) {
     CHECK_FOR_INTERRUPTS();
-    queue->taken++;
-    if (DatumGetObjectId(value_of(jobs.row, kJobState)) == catalog()->state_ready)
-      add_open(queue, jobs.row);
+    add_taken(queue, jobs.row);
   }
   close_index_lookup(&jobs);
 }
 
 }  // namespace
+
+void give_place(Queue* queue, int64 id) {
+  if (queue->taken < kRememberedPlaces) queue->known.ids[queue->taken] = id;
+  queue->taken++;
+}
 
 Queue read_queue(Datum name, int slot, const Levels& levels) {
   Queue queue = {};
@@ -55,7 +75,13 @@ bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
                  LevelCounts* counts) {
   find_room(levels, job, snapshot, counts);
   if (queue->paused) return false;
-  read_open_jobs(queue, job, snapshot);
+  constexpr int kCapacity = 8;
+  queue->open_capacity = kCapacity;
+  queue->open = static_cast<OpenJob*>(palloc(sizeof(OpenJob) * kCapacity));
+  if (queue->is_recalled)
+    read_recalled_jobs(queue, job, snapshot);
+  else
+    read_open_jobs(queue, job, snapshot);
   if (levels->room < queue->concurrency - queue->taken)
     queue->concurrency = queue->taken + levels->room;
   else

@@ -3,6 +3,7 @@
 
 #include "access/ordered_scan.hpp"
 #include "queue/levels.hpp"
+#include "queue/remembered_queue.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
@@ -20,7 +21,12 @@ struct Queue {
   OpenJob* open;    // the open jobs that no claim has taken, best first
   int open_count;
   int open_capacity;
+  bool is_recalled;       // `known` was remembered of an earlier promotion
+  RememberedQueue known;  // its ids are the jobs that were found to have places
 };
+
+// A job has a place of the queue from now on.
+void give_place(Queue* queue, int64 id);
 
 // The levels have been read.
 Queue read_queue(Datum name, int slot, const Levels& levels);

@@ -3,9 +3,9 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
-#include "access/ordered_scan.hpp"
 #include "access/saved_plan.hpp"
 #include "job/job_table.hpp"
+#include "queue/parked_jobs.hpp"
 #include "queue/places.hpp"
 #include "queue/queue_marks.hpp"
 #include "server/advisory_lock.hpp"
@@ -19,16 +19,8 @@ namespace pulse {
 namespace {
 
 constexpr int kFallenDueAtOnce = 1000;
-
-// How many more jobs may be promoted, and what remains.
-struct PromotionBudget : Promotion {
-  int room;
-  LevelCounts counts;
-  // Level groups of the levels that blocked a queue, and whether a lock was busy, since the last
-  // reset.
-  uint64 blocking_groups;
-  bool met_lock;
-};
+// A promotion that reads more pages remembers what it found.
+constexpr int kManyPages = 64;
 
 // Reads an index of pulse.job under a snapshot that shows what this transaction wrote.
 struct JobScan {
@@ -53,79 +45,6 @@ void close_job_scan(JobScan* scan) {
   table_close(scan->job, NoLock);
 }
 
-// False when a claim is taking the job.
-bool change_state(JobTable* table, const ItemPointerData& seen, Oid state) {
-  if (!try_lock_row(table, seen)) return false;
-  JobChange change = {};
-  change.set_waiting(state);
-  update_locked_row(table, &change);
-  return true;
-}
-
-bool open_parked_job(JobTable* table, OrderedScan* parked) {
-  text* identifier = DatumGetTextPP(value_of(parked->slot, kJobIdentifier));
-  if (!change_state(table, parked->slot->tts_tid, catalog()->state_ready)) return false;
-  note_ready(identifier, parked->run_at);
-  return true;
-}
-
-// Opens the parked job in place of the queue's worst open one. A lock on either row leaves both as
-// they are. False when a claim is taking the open one.
-bool swap_worst(JobTable* table, Queue* queue, OrderedScan* parked) {
-  const OpenJob& worst = queue->open[queue->open_count - 1];
-  if (!try_lock_row(table, worst.tid)) return false;
-  if (!open_parked_job(table, parked)) return true;
-  queue->open_count--;
-  if (!change_state(table, worst.tid, catalog()->state_parked)) elog(ERROR, "lost a row lock");
-  return true;
-}
-
-// True when the queue has a due parked job, on which the scan then stands.
-bool begin_parked_scan(OrderedScan* parked, Relation job, Snapshot snapshot, const Queue& queue) {
-  memset(parked, 0, sizeof(*parked));
-  parked->relation = job;
-  parked->index = index_open(catalog()->job_parked_idx, AccessShareLock);
-  parked->snapshot = snapshot;
-  parked->now = wall_now();
-  parked->state = catalog()->state_parked;
-  parked->prefix = 1;
-  ScanKeyInit(&parked->keys[0], 1, BTEqualStrategyNumber, F_INT2EQ,
-              Int16GetDatum(static_cast<int16>(queue.slot)));
-  fix_text(parked, queue.name);
-  return first_due_in_order(parked);
-}
-
-void end_parked_scan(OrderedScan* parked) {
-  if (parked->next_due) note_parked_due(parked->next_due);
-  end_ordered_scan(parked);
-  index_close(parked->index, AccessShareLock);
-}
-
-// Opens what the queue has places for. True when a due job is left behind.
-bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
-  OrderedScan parked;
-  bool due = begin_parked_scan(&parked, table->relation, table->snapshot, *queue);
-  for (; due && may_open(*queue, parked); due = next_due_in_order(&parked)) {
-    if (budget->room <= 0) {
-      return_mark(queue->slot);
-      budget->more = true;
-      break;
-    }
-    if (queue->taken >= queue->concurrency) {
-      if (!swap_worst(table, queue, &parked)) {
-        return_mark(queue->slot);
-        break;
-      }
-      budget->room--;
-    } else if (open_parked_job(table, &parked)) {
-      queue->taken++;
-      budget->room--;
-    }
-  }
-  end_parked_scan(&parked);
-  return due;
-}
-
 // The locks precede the snapshot, so the snapshot shows every promotion committed before.
 bool open_locked(JobTable* table, Datum name, Levels* levels) {
   if (!try_lock_levels(*levels) ||
@@ -143,6 +62,8 @@ bool open_locked(JobTable* table, Datum name, Levels* levels) {
 
 void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   Levels levels = levels_of(name);
+  uint64 generation = remembered_generation(slot);
+  TimestampTz started = wall_now();
   JobTable table;
   if (!open_locked(&table, name, &levels)) {
     return_mark(slot);
@@ -150,10 +71,17 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
     return;
   }
   Queue queue = read_queue(name, slot, levels);
+  queue.is_recalled = recall_queue(name, slot, &queue.known);
+  int64 pages = pages_read();
   bool is_left = true;
   if (find_places(&queue, &levels, table.relation, table.snapshot, &budget->counts)) {
     int before = queue.taken;
     is_left = open_lowest(&table, &queue, budget);
+    if (queue.known.count <= kRememberedPlaces &&
+        (queue.is_recalled || pages_read() - pages > kManyPages))
+      remember_queue(name, slot, generation, queue.is_recalled ? 0 : started, queue.known);
+    else
+      forget_queue(name, slot);
     if (levels.is_limited) count_opened(levels, queue.taken - before, &budget->counts);
   }
   if (is_left && is_blocked(queue, levels)) {
@@ -249,6 +177,7 @@ void promote_queues_of_slot(int slot, PromotionBudget* budget) {
 bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name, int slot,
                         LevelCounts* counts) {
   if (!wants_promotion(scan, name, slot, counts)) return false;
+  forget_queue(name, slot);
   PromotionBudget unbounded_budget = {};
   unbounded_budget.room = kFallenDueAtOnce;
   if (database)

@@ -27,6 +27,7 @@ struct Pending {
   JobCounts jobs;
   // The earliest run_at of the jobs made ready, also of future ones: marks must not be above it.
   EarliestRunAt ready;
+  FirstParked parked;
   // Jobs that this transaction claimed, and where it raised marks.
   JobCounts claimed;
   EarliestRunAt passed;
@@ -171,13 +172,21 @@ void note_more(int bit) {
   if (begin_pending()) pending.jobs.add(bit);
 }
 
-void note_job(const text* identifier, const text* queue_name, TimestampTz run_at) {
+const FirstParked& made_parked() { return pending.parked; }
+
+void note_parked(int queue_slot, ParkedKey key) {
+  if (begin_pending()) pending.parked.add(parked_bucket(queue_slot), key);
+}
+
+void note_job(const text* identifier, const text* queue_name, TimestampTz run_at, int16 priority) {
   if (!queue_name) {
     note_ready(identifier, run_at);
     return;
   }
   // A future job also marks its queue, because it may be due when this transaction commits.
-  note_queue_slot(queue_slot(queue_name));
+  int slot = queue_slot(queue_name);
+  note_queue_slot(slot);
+  note_parked(slot, {priority, run_at});
   if (run_at > wall_now())
     note_parked_due(run_at);
   else
@@ -337,8 +346,11 @@ PULSE_FUNCTION(pulse_note_job) {
   PG_RETURN_BOOL(true);
 }
 
+// pulse_internal.note_queue(queue_name): any job of it may be parked now.
 PULSE_FUNCTION(pulse_note_queue) {
-  pulse::note_place_freed(pulse::place_in_queue(PG_GETARG_TEXT_PP(0)));
+  pulse::QueuePlace place = pulse::place_in_queue(PG_GETARG_TEXT_PP(0));
+  pulse::note_place_freed(place);
+  pulse::note_parked(place.slot, {PG_INT16_MIN, PG_INT64_MIN});
   PG_RETURN_BOOL(true);
 }
 

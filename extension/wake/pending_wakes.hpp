@@ -25,8 +25,36 @@ TimestampTz own_ready_from(int bit);
 // The jobs over which claims of this transaction raised marks.
 const EarliestRunAt& gone_past();
 
-// This job is ready; if it has a queue, it is parked there.
-void note_job(const text* identifier, const text* queue_name, TimestampTz run_at);
+// The first parked jobs of queues, by a remainder of the queue's slot, in the order of promotions.
+struct ParkedKey {
+  int16 priority;
+  TimestampTz run_at;
+};
+constexpr int kParkedBuckets = 64;
+inline int parked_bucket(int queue_slot) { return queue_slot % kParkedBuckets; }
+struct FirstParked {
+  uint64 bits;
+  ParkedKey at[kParkedBuckets];
+
+  void add(int bucket, ParkedKey key) {
+    ParkedKey* first = &at[bucket];
+    bool is_first = !((bits >> bucket) & 1) || key.priority < first->priority ||
+                    (key.priority == first->priority && key.run_at < first->run_at);
+    if (is_first) *first = key;
+    bits |= UINT64CONST(1) << bucket;
+  }
+};
+
+// The jobs that this transaction parked so far.
+const FirstParked& made_parked();
+
+// A job of such a queue was parked.
+void note_parked(int queue_slot, ParkedKey key);
+
+// This job is ready; if it has a queue, it is parked there. The least priority stands for an
+// unknown one.
+void note_job(const text* identifier, const text* queue_name, TimestampTz run_at,
+              int16 priority = PG_INT16_MIN);
 
 // A queue may have a free slot or a new job.
 void note_queue_slot(int slot);
