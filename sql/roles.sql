@@ -28,7 +28,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'pulse_internal.ended_live_us', 'pulse_internal.interval',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',
       'pulse_internal.lost_way', 'pulse_internal.running_ids', 'pulse_internal.setting_us',
-      'pulse_internal.us', 'queue_status', 'stats', 'unserved'] END;
+      'pulse_internal.us', 'overview', 'queue_status', 'stats', 'unserved'] END;
 $$;
 COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
   'Returns the functions that a kind of role may execute; those outside of schema pulse with '
@@ -38,9 +38,9 @@ COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN kind IN ('operator', 'observer')
-           THEN ARRAY['ended_by_hour', 'ended_jobs', 'flows', 'queue_status', 'running_jobs',
-                      'schedules', 'settings', 'stale', 'stats', 'unserved', 'waiting_for',
-                      'worker_status']
+           THEN ARRAY['ended_by_hour', 'ended_jobs', 'flows', 'overview', 'queue_status',
+                      'running_jobs', 'schedules', 'settings', 'stale', 'stats', 'unserved',
+                      'waiting_for', 'worker_status']
            WHEN kind = 'scheduler' THEN ARRAY['schedules'] ELSE '{}' END
       || CASE WHEN kind = 'operator' THEN ARRAY[
            'attempt', 'dependency', 'finished_job', 'flow', 'flow_job', 'heartbeat', 'installation',

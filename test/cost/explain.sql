@@ -29,3 +29,4 @@ CALL cost.note_explanation('future', 'SELECT * FROM pulse.explain_job(' || :futu
 CALL cost.note_explanation('parked', 'SELECT * FROM pulse.explain_job(' || :parked || ')');
 CALL cost.note_explanation('task', 'SELECT * FROM pulse.explain_task(''bulk'')');
 CALL cost.note_explanation('unserved', 'TABLE pulse.unserved');
+CALL cost.note_explanation('overview', 'TABLE pulse.overview');

@@ -163,6 +163,7 @@ SELECT walk(format(call, :ann, :bob)) FROM (VALUES
   ('SELECT pulse.tick()'), ('SELECT pulse.cron_setup_sql()'), ('SELECT pulse.stats()'),
   ('SELECT pulse.explain_job(j.id) FROM pulse.job AS j'), ('SELECT pulse.explain_task(''task'')'),
   ('SELECT pulse.explain_job(f.id) FROM pulse.finished_job AS f'), ('SELECT pulse.unserved()'),
+  ('SELECT pulse.overview()'),
   ('SELECT pulse.adopt_installation()'),
   ('SELECT pulse.verify()'), ('SELECT pulse.version()'),
   ('SELECT pulse.grant_producer(current_user::pg_catalog.regrole)'),

@@ -81,6 +81,7 @@ explain_job, waiting                  |ob  |ok          |ok          |PU005
 explain_job, running                  |ob  |ok          |ok          |PU005
 explain_job, ended                    |ob  |ok          |ok          |PU005
 explain_task                          |ob  |ok          |ok          |ok
+overview                              |ob  |ok          |ok          |ok
 queue_status                          |ob  |ok          |ok          |ok
 stats                                 |ob  |ok          |ok          |ok
 unserved                              |ob  |ok          |ok          |ok

@@ -33,6 +33,7 @@ worker              |o |
 ended_by_hour       |ob|
 ended_jobs          |ob|
 flows               |ob|
+overview            |ob|
 queue_status        |ob|
 running_jobs        |ob|
 schedules           |obs|

@@ -51,12 +51,12 @@ INSERT INTO grid
     ('pulse_internal.attachment_state pulse_internal.ended_live_us pulse_internal.interval '
      'pulse_internal.least_threshold_us pulse_internal.live_now_us pulse_internal.lost_way '
      'pulse_internal.running_ids pulse_internal.setting_us pulse_internal.us stats '
-     'explain_job explain_task queue_status unserved', 'ob')
+     'explain_job explain_task overview queue_status unserved', 'ob')
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES
-    ('ended_by_hour ended_jobs flows queue_status running_jobs settings stale stats unserved '
-     'waiting_for worker_status', 'ob'),
+    ('ended_by_hour ended_jobs flows overview queue_status running_jobs settings stale stats '
+     'unserved waiting_for worker_status', 'ob'),
     ('schedules', 'obs'),
     ('attempt dependency finished_job flow flow_job heartbeat installation job queue schedule '
      'task worker', 'o'),

@@ -84,7 +84,7 @@ INSERT INTO call VALUES
   ('explain_job, ended', 'pulse.explain_job({ended})'),
   ('explain_task', $$pulse.explain_task('task')$$),
   ('queue_status', 'pulse.queue_status()'),
-  ('stats', 'pulse.stats()'),
+  ('overview', 'pulse.overview()'), ('stats', 'pulse.stats()'),
   ('unserved', 'pulse.unserved()'),
   ('stop_worker', 'pulse.stop_worker({worker})'),
   ('stop_workers', 'pulse.stop_workers(ARRAY[{name}])'),
