@@ -97,7 +97,7 @@ $(UPGRADE_SQL): build/$(EXT)--%--$(EXTVERSION).sql: $(SRC)/sql/upgrade.awk \
 	  $(SRC)/sql/upgrade/$*--$(EXTVERSION).sql role=functions $(FUNCTIONS) >$@
 .DELETE_ON_ERROR:
 
-# The worker. CMake gets neither the extension's flags, which PGXS puts into variables that make
+# The worker, and with it the console. CMake gets neither the extension's flags, which PGXS puts into variables that make
 # exports, nor this make's overrides; WORKER_CXXFLAGS reaches it.
 ifneq ($(WORKER),no)
 all: worker-build

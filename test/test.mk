@@ -124,11 +124,11 @@ bench: stage ## measure speed against floors: WORKLOAD=drain for one, LONG=1 for
 lint: ## format, budgets, versions, banned words; each finding says what to do
 	@$(TOOL)/lint
 format: ## format the C++ sources in place
-	cd $(SRC) && clang-format -i $$(find extension worker test -name '*.?pp')
+	cd $(SRC) && clang-format -i $$(find extension worker console test -name '*.?pp')
 tidy: worker-build ## let clang-tidy look for mistakes
 	clang-tidy --quiet $(SOURCES) -- $(filter -std=% -f%,$(PG_CXXFLAGS)) \
 	  -Wno-register $(PG_CPPFLAGS)
-	clang-tidy --quiet -p $(WORKER_BUILD) $(shell find $(SRC)/worker/src -name '*.cpp')
+	clang-tidy --quiet -p $(WORKER_BUILD) $(shell find $(SRC)/worker/src $(SRC)/console/src -name '*.cpp')
 packages: ## install the Debian packages that are missing
 	@$(TOOL)/packages
 

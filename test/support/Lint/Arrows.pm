@@ -33,6 +33,14 @@ my %order = (
         [qw(log)],
         [qw(text)],
     ],
+    'console/src' => [
+        [qw(*)],
+        [qw(commands)],
+        [qw(serve top)],
+        [qw(output)],
+        [qw(database)],
+        [qw(text)],
+    ],
 );
 
 sub check {

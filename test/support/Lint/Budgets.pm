@@ -65,7 +65,7 @@ sub check_sql_functions {
 
 sub check_folders {
     my %count;
-    $count{ dirname($_) }++ for grep { m{^(?:extension|worker/src)/} } cpp_files();
+    $count{ dirname($_) }++ for grep { m{^(?:extension|worker/src|console/src)/} } cpp_files();
     for my $folder (sort keys %count) {
         found($folder, "$count{$folder} sources and headers, more than " . MAX_FOLDER_FILES
               . '; make a folder of what belongs together')

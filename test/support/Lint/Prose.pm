@@ -17,6 +17,7 @@ my %area = (
     extension => qr{^extension/.*\.[ch]pp$},
     sql => qr{^sql/[^/]*\.sql$},
     worker => qr{^worker/.*\.[ch]pp$},
+    console => qr{^console/.*\.[ch]pp$},
     docs => qr{(?:^|/)README\.md$|^(?:CHANGELOG|CONTRIBUTING)\.md$|^(?:docs|worker)/.*\.md$},
 );
 

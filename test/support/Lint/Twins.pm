@@ -7,7 +7,7 @@ use warnings;
 use Lint::Tree qw(found slurp cpp_files);
 
 sub check {
-    for my $component ('extension', 'worker/src') {
+    for my $component ('extension', 'worker/src', 'console/src') {
         my %places;
         for my $file (grep { m{^\Q$component\E/} } cpp_files()) {
             my $defined = functions_of($file);

@@ -40,6 +40,21 @@ sub check_worker {
     return;
 }
 
+# The operator's program reads views and calls functions, which an observer or operator may.
+sub check_console {
+    my %table = map { $_ => 1 }
+      map { /^CREATE (?:UNLOGGED )?(?:TABLE|SEQUENCE) pulse\.(\w+)/ ? $1 : () }
+      map { slurp($_) } grep { m{^sql/.*\.sql$} } files();
+    my $names = join '|', sort keys %table or return;
+    each_line_of_code(
+        sub {
+            found($_[0], "'$&' names a table; read a view or call a function of the schema pulse")
+              if /\bpulse\.(?:$names)\b(?!\s*\()/ || /\bpulse_internal\./;
+        },
+        grep { m{^console/} } cpp_files());
+    return;
+}
+
 # The value of a list of the Makefile, lists that it names included.
 sub list_of {
     my ($makefile, $name) = @_;

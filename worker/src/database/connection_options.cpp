@@ -77,8 +77,9 @@ ConninfoPtr read_defaults(const std::optional<std::string>& service) {
 
 }  // namespace
 
-std::variant<ConnectOptions, std::string> ConnectOptions::read(
-    const std::string& database, const std::string& application_name) {
+std::variant<ConnectOptions, std::string> ConnectOptions::read(const std::string& database,
+                                                               const std::string& application_name,
+                                                               Server server) {
   ConninfoPtr said;
   if (is_connection_string(database)) {
     char* error = nullptr;
@@ -113,7 +114,7 @@ std::variant<ConnectOptions, std::string> ConnectOptions::read(
     if (!find(keyword)) add(keyword, value);
   }
   // "any" is also what libpq says for "not set".
-  if (!value_in(said.get(), "target_session_attrs") &&
+  if (server == Server::primary && !value_in(said.get(), "target_session_attrs") &&
       value_in(defaults.get(), "target_session_attrs").value_or("any") == "any") {
     add("target_session_attrs", "read-write");
   }

@@ -10,13 +10,17 @@
 namespace pulse {
 
 // How to connect: what the user said, libpq's environment and service file, and our defaults under
-// them (keepalives, read-write servers only, an application name).
+// them (keepalives, which servers, an application name).
 class ConnectOptions {
  public:
+  // Of several hosts, the first that is this, unless the user says otherwise.
+  enum class Server { primary, any };
+
   // Reads the environment, so only before threads are started. An unreadable `database` gives the
   // reason as text.
   static std::variant<ConnectOptions, std::string> read(const std::string& database,
-                                                        const std::string& application_name);
+                                                        const std::string& application_name,
+                                                        Server server = Server::primary);
 
   // Takes the password out of the environment of this process, and out of what others read of it.
   static void forget_password();

@@ -1,0 +1,44 @@
+#include "commands/command_line.hpp"
+
+#include <iostream>
+#include <utility>
+
+namespace pulse::console {
+
+CommandLine::CommandLine() : app_("Shows and steers the jobs of pg_pulse.", "pulse") {
+  app_.add_option("-d,--database", options_.database,
+                  "Database name, connection string or URI (default: libpq's environment)")
+      ->take_last();
+  app_.add_flag("--json", options_.is_json, "Print JSON for scripts; ids are strings");
+  app_.add_flag("--no-pager", options_.has_no_pager, "Never start PULSE_PAGER or PAGER");
+  app_.add_flag("-y,--yes", options_.is_agreed, "Do what would be asked about, without a question");
+  app_.set_version_flag("--version", "pulse " PULSE_VERSION);
+  app_.require_subcommand(1);
+  // So that the common options may stand behind a command, too.
+  app_.fallthrough();
+}
+
+CLI::App& CommandLine::add(const std::string& name, const std::string& description, Run run) {
+  return add_below(app_, name, description, std::move(run));
+}
+
+CLI::App& CommandLine::add_below(CLI::App& command, const std::string& name,
+                                 const std::string& description, Run run) {
+  CLI::App* added = command.add_subcommand(name, description);
+  added->fallthrough();
+  // A command calls back before those below it, so the lowest one has the last word.
+  added->parse_complete_callback([this, run = std::move(run)] { chosen_ = run; });
+  return *added;
+}
+
+std::optional<ExitStatus> CommandLine::parse(int argc, const char* const* argv) {
+  try {
+    app_.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app_.exit(error, std::cout, std::cerr);
+    return code == 0 ? ExitStatus::done : ExitStatus::usage;
+  }
+  return std::nullopt;
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,30 @@
+#include "commands/console.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+
+#include "output/table.hpp"
+
+namespace pulse::console {
+
+void Console::print_list(const Columns& columns, const QueryResult& rows) const {
+  output.print(options.is_json ? json_list(columns, rows) : table(columns, rows, output.look()));
+}
+
+bool is_confirmed(const Console& console, const std::string& question) {
+  if (console.options.is_agreed) return true;
+  if (isatty(STDIN_FILENO) != 1) {
+    std::fputs("pulse: nothing was changed: there is no terminal to ask on; --yes agrees\n",
+               stderr);
+    return false;
+  }
+  std::fprintf(stderr, "%s [y/N] ", question.c_str());
+  std::string answer;
+  if (std::getline(std::cin, answer) && (answer == "y" || answer == "yes")) return true;
+  std::fputs("Nothing was changed.\n", stderr);
+  return false;
+}
+
+}  // namespace pulse::console

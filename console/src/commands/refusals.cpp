@@ -1,0 +1,78 @@
+#include "commands/refusals.hpp"
+
+#include <cstdio>
+
+#include "database/sqlstate.hpp"
+#include "text/inert.hpp"
+
+namespace pulse::console {
+namespace {
+
+// What the session is refused for, of the server's own codes.
+constexpr const char* kNoTable = "42P01";
+constexpr const char* kNoColumn = "42703";
+
+void print_error(const std::string& message, const std::string& detail, const std::string& hint) {
+  std::fprintf(stderr, "pulse: %s\n", inert(message).c_str());
+  if (!detail.empty()) std::fprintf(stderr, "  %s\n", inert(detail).c_str());
+  if (!hint.empty()) std::fprintf(stderr, "  hint: %s\n", inert(hint).c_str());
+}
+
+bool names_what_is_missing(const std::string& sqlstate) {
+  return sqlstate == sqlstate::kNoSchema || sqlstate == sqlstate::kNoFunction ||
+         sqlstate == kNoTable || sqlstate == kNoColumn;
+}
+
+// Empty without the extension.
+std::string version_of_extension(Database& database) {
+  const QueryResult rows =
+      database.query("SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'pg_pulse'");
+  return rows.empty() ? std::string() : rows[0].text("extversion");
+}
+
+ExitStatus tell_missing(const SqlError& error, Database& database) {
+  const std::string version = version_of_extension(database);
+  if (version.empty()) {
+    print_error("database " + database.name() + " has no pg_pulse (" + error.message + ")", "",
+                "CREATE EXTENSION pg_pulse, or -d and the name of another database");
+    return ExitStatus::no_database;
+  }
+  print_error("pg_pulse " + version + " of database " + database.name() +
+                  " lacks what pulse " PULSE_VERSION " asks for (" + error.message + ")",
+              "", "ALTER EXTENSION pg_pulse UPDATE, or a pulse of the extension's version");
+  return ExitStatus::configuration;
+}
+
+// As SQL writes a string.
+std::string quoted(const std::string& text) {
+  std::string literal = "'";
+  for (const char letter : text) {
+    if (letter == '\'') literal += '\'';
+    literal += letter;
+  }
+  return literal + '\'';
+}
+
+}  // namespace
+
+ExitStatus tell_refusal(const SqlError& error, Database& database) {
+  if (error.sqlstate == sqlstate::kNoPrivilege) {
+    print_error(
+        "role " + database.role() + " may not do this (" + error.message + ")", "",
+        "the owner of pg_pulse grants the rights to look with SELECT pulse.grant_observer(" +
+            quoted(database.role()) +
+            "), and to act with grant_operator; to add jobs, "
+            "grant_producer; schedules, grant_scheduler");
+    return ExitStatus::no_right;
+  }
+  if (names_what_is_missing(error.sqlstate)) return tell_missing(error, database);
+  print_error(error.message, error.detail, error.hint);
+  return error.sqlstate == sqlstate::kQueryCanceled ? ExitStatus::interrupted : ExitStatus::refused;
+}
+
+ExitStatus tell_unreachable(const std::string& reason) {
+  print_error(reason, "", "-d and libpq's environment (PGHOST, PGDATABASE …) say which database");
+  return ExitStatus::no_database;
+}
+
+}  // namespace pulse::console

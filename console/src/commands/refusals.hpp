@@ -1,0 +1,13 @@
+// What a refusal means to the user: a line for people, and the status to end with.
+#pragma once
+
+#include "commands/exit_status.hpp"
+#include "database/database.hpp"
+
+namespace pulse::console {
+
+// Tells on standard error.
+ExitStatus tell_refusal(const SqlError& error, Database& database);
+ExitStatus tell_unreachable(const std::string& reason);
+
+}  // namespace pulse::console

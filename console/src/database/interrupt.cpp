@@ -1,0 +1,41 @@
+#include "database/interrupt.hpp"
+
+#include <csignal>
+
+namespace pulse::console {
+namespace {
+
+// Read by the signal's handler; set only where cancel_on_interrupt() was called.
+PGcancel* volatile under_way = nullptr;
+volatile std::sig_atomic_t is_wanted = 0;
+
+// PQcancel() is made for handlers of signals. Without a statement the program ends.
+void handle_interrupt(int number) {
+  PGcancel* const cancel = under_way;
+  if (cancel == nullptr) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+    return;
+  }
+  char problem[256];
+  PQcancel(cancel, problem, sizeof problem);
+}
+
+}  // namespace
+
+void cancel_on_interrupt() {
+  is_wanted = 1;
+  std::signal(SIGINT, handle_interrupt);
+}
+
+InterruptCancels::InterruptCancels(PGconn* connection) {
+  if (is_wanted != 0) under_way = PQgetCancel(connection);
+}
+
+InterruptCancels::~InterruptCancels() {
+  PGcancel* const ended = under_way;
+  under_way = nullptr;
+  PQfreeCancel(ended);
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,20 @@
+// Ctrl-C while the server works: the statement is cancelled there, too.
+#pragma once
+
+#include <libpq-fe.h>
+
+namespace pulse::console {
+
+// Once, in a program that is used by hand; elsewhere a SIGINT stays what it is.
+void cancel_on_interrupt();
+
+// While it stands, an interrupt cancels what this connection runs.
+class InterruptCancels {
+ public:
+  explicit InterruptCancels(PGconn* connection);
+  ~InterruptCancels();
+  InterruptCancels(const InterruptCancels&) = delete;
+  InterruptCancels& operator=(const InterruptCancels&) = delete;
+};
+
+}  // namespace pulse::console

@@ -1,0 +1,62 @@
+#include <clocale>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <langinfo.h>
+
+#include "commands/command_line.hpp"
+#include "commands/commands.hpp"
+#include "commands/refusals.hpp"
+#include "database/interrupt.hpp"
+#include "text/inert.hpp"
+
+namespace pulse::console {
+namespace {
+
+// Texts are UTF-8 from end to end, so the widths of characters must be known as such.
+void set_locale() {
+  std::setlocale(LC_CTYPE, "");
+  if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) std::setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+void add_commands(CommandLine& line) {
+  add_queues(line);
+  add_workers(line);
+}
+
+ExitStatus run_command(const CommandLine& line) {
+  auto options =
+      ConnectOptions::read(line.options().database, "pulse", ConnectOptions::Server::any);
+  if (const auto* problem = std::get_if<std::string>(&options)) {
+    std::fprintf(stderr, "pulse: --database: %s\n", inert(*problem).c_str());
+    return ExitStatus::usage;
+  }
+  const Look look = Look::of_stdout([](const char* name) { return std::getenv(name); });
+  Console console{line.options(), Database(std::get<ConnectOptions>(std::move(options))),
+                  Output(look, !line.options().has_no_pager && !line.options().is_json)};
+  console.database.on_notice = [](const SqlError& notice) {
+    std::fprintf(stderr, "pulse: %s\n", inert(notice.message).c_str());
+  };
+  try {
+    try {
+      return line.chosen()(console);
+    } catch (const Refused& refused) {
+      return tell_refusal(refused.error, console.database);
+    }
+  } catch (const Unreachable& unreachable) {
+    return tell_unreachable(unreachable.what());
+  }
+}
+
+}  // namespace
+}  // namespace pulse::console
+
+int main(int argc, char** argv) {
+  using namespace pulse::console;
+  set_locale();
+  cancel_on_interrupt();
+  CommandLine line;
+  add_commands(line);
+  if (const auto status = line.parse(argc, argv)) return static_cast<int>(*status);
+  return static_cast<int>(run_command(line));
+}

@@ -1,0 +1,66 @@
+#include "output/columns.hpp"
+
+#include <cstdlib>
+
+#include "text/inert.hpp"
+#include "text/json_text.hpp"
+#include "text/spelling.hpp"
+
+namespace pulse::console {
+namespace {
+
+std::string joined(const QueryResult::Cell& array) {
+  std::string text;
+  for (const std::string& name : json_strings(array)) {
+    if (!text.empty()) text += ", ";
+    text += name;
+  }
+  return text;
+}
+
+// What JSON has no number for becomes null.
+std::string json_number(const std::string& text) {
+  const bool is_number = text.find_first_not_of("0123456789+-.eE") == std::string::npos;
+  return is_number && !text.empty() ? text : "null";
+}
+
+}  // namespace
+
+std::string shown(const Column& column, const QueryResult::Cell& value) {
+  if (!value) return {};
+  switch (column.kind) {
+    case Kind::count: return inert(spell_count(*value));
+    case Kind::seconds: return spell_seconds(std::strtod(value->c_str(), nullptr));
+    case Kind::time: return inert(spell_time(*value));
+    case Kind::boolean: return *value == "t" ? "yes" : "no";
+    case Kind::names: return inert(joined(value));
+    default: return inert(*value);
+  }
+}
+
+std::string json_of(const Column& column, const QueryResult::Cell& value) {
+  if (!value) return "null";
+  std::string text;
+  switch (column.kind) {
+    case Kind::count:
+    case Kind::number:
+    case Kind::seconds: return json_number(*value);
+    case Kind::boolean: return *value == "t" ? "true" : "false";
+    case Kind::names:
+    case Kind::json: return *value;
+    case Kind::time: append_json_string(text, rfc3339(*value)); return text;
+    default: append_json_string(text, *value); return text;
+  }
+}
+
+std::string json_of(const Columns& columns, const QueryResult::Row& row) {
+  std::string text = "{";
+  for (const Column& column : columns) {
+    if (text.size() > 1) text += ", ";
+    append_json_string(text, column.field);
+    text += ": " + json_of(column, row.optional_text(column.field));
+  }
+  return text + "}";
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,42 @@
+// Columns of a list: what a person reads of it, and what a script does.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "database/query_result.hpp"
+
+namespace pulse::console {
+
+enum class Kind {
+  text,
+  state,    // a text with a colour
+  id,       // 64 bits, so a string in JSON
+  count,    // a whole number
+  number,   // any number
+  seconds,  // elapsed time, as EXTRACT(epoch …) gives it
+  time,     // a timestamp
+  boolean,
+  names,  // an array of texts as JSON
+  json,
+};
+
+struct Column {
+  std::string title;  // empty: only in JSON
+  std::string field;  // of the query's result, and the key in JSON
+  Kind kind = Kind::text;
+  std::size_t max_width = 40;  // in a table
+};
+using Columns = std::vector<Column>;
+
+// What a person sees of a value; empty for NULL. Always inert.
+std::string shown(const Column& column, const QueryResult::Cell& value);
+
+// What a script reads of it, as JSON.
+std::string json_of(const Column& column, const QueryResult::Cell& value);
+
+// A row as one JSON object.
+std::string json_of(const Columns& columns, const QueryResult::Row& row);
+
+}  // namespace pulse::console

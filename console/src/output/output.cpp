@@ -1,0 +1,39 @@
+#include "output/output.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+namespace pulse::console {
+namespace {
+
+// True: the pager was there, and has seen what it wanted to.
+bool page(const std::string& text) {
+  const char* chosen = std::getenv("PULSE_PAGER");
+  if (chosen == nullptr) chosen = std::getenv("PAGER");
+  if (chosen == nullptr) chosen = "less";
+  if (*chosen == '\0') return false;
+  // Colours pass, and a line is cut at the edge instead of wrapped, unless the user set LESS.
+  setenv("LESS", "FRSX", /*overwrite=*/0);
+  std::fflush(stdout);
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  FILE* pager = popen(chosen, "w");
+  if (pager == nullptr) return false;
+  std::fwrite(text.data(), 1, text.size(), pager);
+  const int status = pclose(pager);
+  std::signal(SIGPIPE, before);
+  constexpr int kNotFound = 127;
+  return !(WIFEXITED(status) && WEXITSTATUS(status) == kNotFound);
+}
+
+}  // namespace
+
+void Output::print(const std::string& text) const {
+  const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  if (look_.is_terminal && may_page_ && look_.rows > 0 && lines >= look_.rows && page(text)) return;
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,103 @@
+#include "output/table.hpp"
+
+#include <algorithm>
+
+#include "text/width.hpp"
+
+namespace pulse::console {
+namespace {
+
+// A column of the table with all its texts.
+struct Shown {
+  const Column* column;
+  std::vector<std::string> texts;
+  std::size_t width;
+};
+
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kMinWidth = 6;  // of a column that is cut
+
+bool is_right_aligned(Kind kind) {
+  return kind == Kind::id || kind == Kind::count || kind == Kind::number || kind == Kind::seconds;
+}
+
+std::vector<Shown> shown_columns(const Columns& columns, const QueryResult& rows) {
+  std::vector<Shown> result;
+  for (const Column& column : columns) {
+    if (column.title.empty()) continue;
+    Shown shown_column{&column, {}, width(column.title)};
+    bool has_value = false;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      shown_column.texts.push_back(
+          fit(shown(column, rows[i].optional_text(column.field)), column.max_width));
+      has_value = has_value || !shown_column.texts.back().empty();
+      shown_column.width = std::max(shown_column.width, width(shown_column.texts.back()));
+    }
+    if (has_value || rows.empty()) result.push_back(std::move(shown_column));
+  }
+  return result;
+}
+
+// Takes columns of room from the widest texts, until the line fits or nothing more can be taken.
+void narrow(std::vector<Shown>& columns, std::size_t limit) {
+  std::size_t total = 0;
+  for (const Shown& column : columns) total += column.width + kGap;
+  while (limit > 0 && total > limit + kGap) {
+    Shown* widest = nullptr;
+    for (Shown& column : columns) {
+      if (is_right_aligned(column.column->kind) || column.column->kind == Kind::time) continue;
+      if (column.width > kMinWidth && (widest == nullptr || column.width > widest->width)) {
+        widest = &column;
+      }
+    }
+    if (widest == nullptr) return;
+    --widest->width;
+    --total;
+  }
+}
+
+std::string without_trailing_spaces(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+std::string aligned(const Shown& column, std::string text) {
+  text = fit(text, column.width);
+  return is_right_aligned(column.column->kind) ? pad_before(text, column.width)
+                                               : pad(std::move(text), column.width);
+}
+
+Tint tint_of(const Column& column, const std::string& text) {
+  return column.kind == Kind::state ? tint_of_state(text) : Tint::none;
+}
+
+}  // namespace
+
+std::string table(const Columns& columns, const QueryResult& rows, const Look& look) {
+  std::vector<Shown> shown_here = shown_columns(columns, rows);
+  narrow(shown_here, look.columns);
+  const std::string gap(kGap, ' ');
+  std::string titles;
+  for (const Shown& column : shown_here) titles += aligned(column, column.column->title) + gap;
+  std::string text = look.tinted(without_trailing_spaces(titles), Tint::strong) + '\n';
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::string line;
+    for (const Shown& column : shown_here) {
+      const Tint tint = tint_of(*column.column, column.texts[i]);
+      line += look.tinted(aligned(column, column.texts[i]), tint) + gap;
+    }
+    text += without_trailing_spaces(std::move(line)) + '\n';
+  }
+  return text;
+}
+
+std::string json_list(const Columns& columns, const QueryResult& rows) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    text += i == 0 ? "\n " : ",\n ";
+    text += json_of(columns, rows[i]);
+  }
+  return text + (rows.empty() ? "]\n" : "\n]\n");
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,18 @@
+// Rows as a table, as psql prints one: titles, a rule, aligned columns.
+#pragma once
+
+#include <string>
+
+#include "output/columns.hpp"
+#include "output/look.hpp"
+
+namespace pulse::console {
+
+// Lines end with a newline. Columns without any value are left out, and where the terminal is too
+// narrow for the others, their widest texts are cut.
+std::string table(const Columns& columns, const QueryResult& rows, const Look& look);
+
+// Rows as a JSON array, an object on each line.
+std::string json_list(const Columns& columns, const QueryResult& rows);
+
+}  // namespace pulse::console

@@ -1,0 +1,16 @@
+// Texts from outside, made harmless for a terminal: the one place where that is decided.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace pulse::console {
+
+enum class Lines { joined, kept };
+
+// The text without anything that a terminal acts on. A control character, a character that turns
+// the direction of what follows or is invisible, and a byte that is no UTF-8 stand there as \n,
+// \x1b or \u{202e}. Lines::kept leaves newlines as they are.
+std::string inert(std::string_view text, Lines lines = Lines::joined);
+
+}  // namespace pulse::console

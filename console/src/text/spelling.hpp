@@ -1,0 +1,25 @@
+// Numbers and times as people read them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace pulse::console {
+
+// Seconds in the one or two units that matter: 340 ms, 4.2 s, 3 min 12 s, 2 h 5 min, 12 d 3 h.
+std::string spell_seconds(double seconds);
+
+// 1234567 as 1,234,567.
+std::string spell_count(std::string_view digits);
+
+// A timestamp as the server prints it in its ISO style, to the second: 2026-11-24 23:05:59.
+std::string spell_time(std::string_view timestamp);
+
+// The same as RFC 3339 has it: 2026-11-24T23:05:59.123456+00:00.
+std::string rfc3339(std::string_view timestamp);
+
+// "1 job", "3 jobs".
+std::string plural(std::int64_t count, std::string_view noun);
+
+}  // namespace pulse::console

@@ -1,0 +1,38 @@
+# `pulse` as its users run it: what it prints, and how it ends.
+package Pulse::Console;
+
+use strict;
+use warnings FATAL => 'all';
+
+use Exporter qw(import);
+use IPC::Run ();
+use JSON::PP ();
+
+our @EXPORT = qw(pulse pulse_as json_of rows_of);
+
+# As the superuser of the test, on the database of that name.
+sub pulse { my ($node, @arguments) = @_; return pulse_as($node, undef, @arguments) }
+
+# Returns a hash: status, out, err. Standard input is at its end.
+sub pulse_as {
+    my ($node, $role, @arguments) = @_;
+    my ($out, $err) = ('', '');
+    local $ENV{PGAPPNAME};
+    delete $ENV{PGAPPNAME};
+    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
+    $database .= " user=$role" if defined $role;
+    IPC::Run::run([ 'pulse', '-d', $database, @arguments ],
+        '<', '/dev/null', '>', \$out, '2>', \$err);
+    return { status => $? >> 8, out => $out, err => $err };
+}
+
+sub json_of { my ($text) = @_; return JSON::PP->new->utf8->allow_nonref->decode($text) }
+
+# The rows of a list in JSON; undef where there was none.
+sub rows_of {
+    my ($node, @arguments) = @_;
+    my $said = pulse($node, '--json', @arguments);
+    return $said->{status} == 0 ? json_of($said->{out}) : undef;
+}
+
+1;
