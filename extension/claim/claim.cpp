@@ -149,9 +149,11 @@ void read_arguments(Claim* claim, FunctionCallInfo fcinfo) {
 
 // Promotes queues for no more jobs than this claim can take; the next claim promotes the rest.
 Promotion promote_for(const Claim* claim) {
-  if (is_look_at_all_due()) look_at_all();
+  Promotion look = {};
+  if (is_first_look_due()) look = continue_first_look();
   mark_fallen_due();
-  return promote_marked(Min(claim->max_jobs, kMaxPromotions), kMaxPromotions);
+  Promotion left = promote_marked(Min(claim->max_jobs, kMaxPromotions), kMaxPromotions);
+  return {left.more || look.more, left.busy || look.busy};
 }
 
 // Runs before the snapshot: a job that lowers a mark later may be invisible to this claim.

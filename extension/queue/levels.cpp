@@ -104,6 +104,17 @@ void find_taken(Level* level, Relation job, Snapshot snapshot, LevelCounts* coun
   counts->kept[at] = {level->hash, level->frees, level->taken};
 }
 
+bool try_lock(Level* level, LOCKMODE mode) {
+  if (!try_advisory_lock(LockKind::kLevel, level->hash, mode)) return false;
+  level->held = mode;
+  return true;
+}
+
+void unlock(Level* level) {
+  if (level->held != NoLock) release_advisory_lock(LockKind::kLevel, level->hash, level->held);
+  level->held = NoLock;
+}
+
 }  // namespace
 
 Levels levels_of(Datum queue_name) {
@@ -125,21 +136,40 @@ Levels levels_of(Datum queue_name) {
   return levels;
 }
 
-bool try_lock_levels(const Levels& levels) {
-  for (int i = 0; i < levels.count - 1; i++)
-    if (!try_advisory_lock(LockKind::kLevel, levels.level[i].hash, ShareLock)) return false;
+bool try_lock_levels(Levels* levels) {
+  for (int i = 0; i < levels->count - 1; i++)
+    if (!try_lock(&levels->level[i], ShareLock)) return false;
   return true;
 }
 
-bool try_lock_limited_levels(const Levels& levels) {
-  for (int i = 0; i < levels.count; i++) {
-    const Level& level = levels.level[i];
-    if (level.total == kUnlimited) continue;
+bool try_lock_queue(Levels* levels) {
+  uint64 key = levels->level[levels->count - 1].hash;
+  levels->holds_queue = try_advisory_lock(LockKind::kQueue, key, ExclusiveLock);
+  return levels->holds_queue;
+}
+
+bool try_lock_limited_levels(Levels* levels) {
+  for (int i = 0; i < levels->count; i++) {
+    Level* level = &levels->level[i];
+    if (level->total == kUnlimited) continue;
     // Of two promotions that hold the lock in share mode, the last one to give it back gets it.
-    if (i < levels.count - 1) release_advisory_lock(LockKind::kLevel, level.hash, ShareLock);
-    if (!try_advisory_lock(LockKind::kLevel, level.hash, ExclusiveLock)) return false;
+    unlock(level);
+    if (!try_lock(level, ExclusiveLock)) return false;
   }
   return true;
+}
+
+void unlock_levels(Levels* levels, LevelCounts* counts) {
+  for (int i = 0; i < levels->count; i++) {
+    Level* level = &levels->level[i];
+    bool is_queue = i == levels->count - 1;
+    if (is_queue && levels->holds_queue)
+      release_advisory_lock(LockKind::kQueue, level->hash, ExclusiveLock);
+    if (level->held == ExclusiveLock && !is_queue) continue;
+    for (auto& kept : counts->kept)
+      if (kept.hash == level->hash) kept = {};
+    unlock(level);
+  }
 }
 
 void read_levels(Levels* levels, Snapshot snapshot) {

@@ -14,6 +14,7 @@ struct Level {
   int total;     // how many jobs may be open or running; kUnlimited
   uint64 frees;  // how often places came free in its group, before its jobs were counted
   int64 taken;   // at least as many jobs as are open or running
+  LOCKMODE held;
 };
 constexpr int kUnlimited = -1;
 
@@ -24,6 +25,7 @@ struct Levels {
   bool is_limited;          // a level has a total
   int room;                 // how many more jobs the levels let it open
   int blocker;              // the level that has the least room; -1: none
+  bool holds_queue;         // the queue's own lock
 };
 
 // The jobs of levels that this call has counted. They stay right while the lock of the level is
@@ -42,10 +44,16 @@ struct LevelCounts {
 Levels levels_of(Datum queue_name);
 
 // Tries the locks of the levels above the queue, root first.
-bool try_lock_levels(const Levels& levels);
+bool try_lock_levels(Levels* levels);
+
+bool try_lock_queue(Levels* levels);
 
 // Tries to hold the limited levels exclusively. A later snapshot must be used after it.
-bool try_lock_limited_levels(const Levels& levels);
+bool try_lock_limited_levels(Levels* levels);
+
+// Gives back the locks of queue and levels, but for those of limited levels above the queue: what
+// was counted there serves the next queue.
+void unlock_levels(Levels* levels, LevelCounts* counts);
 
 // Reads the settings.
 void read_levels(Levels* levels, Snapshot snapshot);

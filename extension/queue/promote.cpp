@@ -21,6 +21,7 @@ namespace {
 constexpr int kFallenDueAtOnce = 1000;
 // A promotion that reads more pages remembers what it found.
 constexpr int kManyPages = 64;
+constexpr int kQueuesOfOneLook = 1000;
 
 // Reads an index of pulse.job under a snapshot that shows what this transaction wrote.
 struct JobScan {
@@ -46,49 +47,57 @@ void close_job_scan(JobScan* scan) {
 }
 
 // The locks precede the snapshot, so the snapshot shows every promotion committed before.
-bool open_locked(JobTable* table, Datum name, Levels* levels) {
-  if (!try_lock_levels(*levels) ||
-      !try_advisory_lock(LockKind::kQueue, fnv1a(DatumGetTextPP(name)), ExclusiveLock))
-    return false;
+bool open_locked(JobTable* table, Levels* levels) {
+  if (!try_lock_levels(levels) || !try_lock_queue(levels)) return false;
   open_job_table(table);
   read_levels(levels, table->snapshot);
   if (!levels->is_limited) return true;
   close_job_table(table);
-  if (!try_lock_limited_levels(*levels)) return false;
+  if (!try_lock_limited_levels(levels)) return false;
   open_job_table(table);
   read_levels(levels, table->snapshot);
   return true;
 }
 
+// Opens what there are places for. `generation` precedes the snapshot.
+void promote_locked(JobTable* table, Datum name, int slot, uint64 generation, Levels* levels,
+                    PromotionBudget* budget) {
+  Queue queue = read_queue(name, slot, *levels);
+  queue.is_recalled = recall_queue(name, slot, &queue.known);
+  TimestampTz started = queue.is_recalled ? 0 : wall_now();
+  int64 pages = pages_read();
+  bool is_left = true;
+  if (find_places(&queue, levels, table->relation, table->snapshot, &budget->counts)) {
+    int before = queue.taken;
+    is_left = open_lowest(table, &queue, budget);
+    if (queue.known.count <= kRememberedPlaces &&
+        (queue.is_recalled || pages_read() - pages > kManyPages))
+      remember_queue(name, slot, generation, started, queue.known);
+    else
+      forget_queue(name, slot);
+    if (levels->is_limited) count_opened(*levels, queue.taken - before, &budget->counts);
+  }
+  if (is_left && is_blocked(queue, *levels)) {
+    wait_for_level(*levels, slot);
+    budget->blocking_groups |= UINT64CONST(1) << level_group(levels->level[levels->blocker].hash);
+  }
+}
+
+// Where nothing changes no lock stays, so that one transaction may look at any number of queues.
 void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   Levels levels = levels_of(name);
   uint64 generation = remembered_generation(slot);
-  TimestampTz started = wall_now();
   JobTable table;
-  if (!open_locked(&table, name, &levels)) {
+  if (!open_locked(&table, &levels)) {
+    unlock_levels(&levels, &budget->counts);
     return_mark(slot);
     budget->busy = budget->met_lock = true;
     return;
   }
-  Queue queue = read_queue(name, slot, levels);
-  queue.is_recalled = recall_queue(name, slot, &queue.known);
-  int64 pages = pages_read();
-  bool is_left = true;
-  if (find_places(&queue, &levels, table.relation, table.snapshot, &budget->counts)) {
-    int before = queue.taken;
-    is_left = open_lowest(&table, &queue, budget);
-    if (queue.known.count <= kRememberedPlaces &&
-        (queue.is_recalled || pages_read() - pages > kManyPages))
-      remember_queue(name, slot, generation, queue.is_recalled ? 0 : started, queue.known);
-    else
-      forget_queue(name, slot);
-    if (levels.is_limited) count_opened(levels, queue.taken - before, &budget->counts);
-  }
-  if (is_left && is_blocked(queue, levels)) {
-    wait_for_level(levels, slot);
-    budget->blocking_groups |= UINT64CONST(1) << level_group(levels.level[levels.blocker].hash);
-  }
+  int room = budget->room;
+  promote_locked(&table, name, slot, generation, &levels, budget);
   close_job_table(&table);
+  if (budget->room == room) unlock_levels(&levels, &budget->counts);
 }
 
 // True when promotion would change something, judged without the queue's lock.
@@ -167,6 +176,11 @@ void promote_queues_of_slot(int slot, PromotionBudget* budget) {
   int at = slot;
   while (next_queue(&parked.rows, &at, &name, true)) {
     CHECK_FOR_INTERRUPTS();
+    if (budget->room <= 0) {
+      return_mark(slot);
+      budget->more = true;
+      break;
+    }
     promote_queue(name, slot, budget);
   }
   close_job_scan(&parked);
@@ -255,16 +269,20 @@ void mark_fallen_due() {
   close_job_scan(&scan);
 }
 
-void look_at_all() {
-  if (catalog()->has_index_lanes) mark_all_parents(this_database());
-  reconcile_queues(0);
+Promotion continue_first_look() {
+  // Of several claims one looks at a time: they would all look at the same queues.
+  if (!try_advisory_lock(LockKind::kFirstLook, 0, ExclusiveLock)) return {false, true};
+  reconcile_queues(kQueuesOfOneLook);
+  release_advisory_lock(LockKind::kFirstLook, 0, ExclusiveLock);
+  return {is_first_look_due(), false};
 }
 
 int reconcile_queues(int max_count, TimestampTz ends) {
   DatabaseState* database = this_database();
   // Without shared memory no mark could tell a later call of a queue.
   bool is_bounded = database && (max_count > 0 || ends != DT_NOEND);
-  if (!is_bounded) record_full_check(database);
+  if (database && begin_queue_check(database) && catalog()->has_index_lanes)
+    mark_all_parents(database);
   JobScan parked;
   open_job_scan(&parked, &Catalog::job_parked_idx, 2);
   MemoryContext step =
@@ -272,16 +290,17 @@ int reconcile_queues(int max_count, TimestampTz ends) {
   LevelCounts counts = {};
   Datum name = CStringGetTextDatum("");
   int slot = is_bounded ? static_cast<int>(pg_atomic_read_u32(&database->next_slot)) : 0;
-  int checked_count = 0;
   int marked = 0;
   int last_slot = slot;
-  while (!is_bounded || max_count == 0 || checked_count++ < max_count) {
+  for (int checked_count = 0;; checked_count++) {
     CHECK_FOR_INTERRUPTS();
+    bool is_over = (max_count > 0 && checked_count >= max_count) || GetCurrentTimestamp() >= ends;
     // The next call begins with a whole slot, so a call ends between two.
-    if (is_bounded && slot != last_slot && GetCurrentTimestamp() >= ends) break;
+    if (is_bounded && slot != last_slot && is_over) break;
     last_slot = slot;
     if (!next_queue(&parked.rows, &slot, &name, false)) {
       slot = 0;
+      if (database) end_first_look(database);
       break;
     }
     MemoryContext old = MemoryContextSwitchTo(step);

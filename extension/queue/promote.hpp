@@ -19,8 +19,9 @@ Promotion promote_marked(int room, int max_marks);
 // Marks the queues of parked jobs that became due since the last call.
 void mark_fallen_due();
 
-// Checks all queues, and marks all parents if jobs wait for any: after a start nothing is known.
-void look_at_all();
+// After a start nothing is known of queues. Checks the next thousand, and at first marks all
+// parents that jobs wait for. `more`: the next claim goes on; `busy`: another claim is checking.
+Promotion continue_first_look();
 
 // Checks queues with parked jobs and marks those with a free slot. It covers crashes, COMMIT
 // PREPARED and missing shared memory. It checks `max_count` queues (0: all) until `ends`; a bounded

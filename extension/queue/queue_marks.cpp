@@ -30,21 +30,29 @@ void await_parent(DatabaseState* database, int slot, bool is_awaited) {
 
 }  // namespace
 
-bool is_look_at_all_due() {
+bool is_first_look_due() {
   DatabaseState* database = this_database();
-  return database && pg_atomic_read_u64(&database->reconciled_at) == 0;
+  return database && pg_atomic_read_u32(&database->first_look) != kLookEnded;
 }
 
 void mark_queue(DatabaseState* database, int slot) {
   pg_atomic_fetch_or_u64(&database->marks[slot / 64], UINT64CONST(1) << (slot % 64));
 }
 
-void record_full_check(DatabaseState* database) {
-  if (!database) return;
-  record_check(pg_atomic_read_u64(&database->parked_seen));
+bool begin_queue_check(DatabaseState* database) {
+  uint32 stage = pg_atomic_read_u32(&database->first_look);
+  if (stage == kLookEnded) return false;
+  // If the check is undone, a scan of all due jobs replaces it.
+  record_check(0);
+  if (stage == kLookBegun) return false;
   auto now = static_cast<uint64>(Min(wall_now(), GetCurrentTimestamp()));
-  pg_atomic_write_u64(&database->reconciled_at, now);
   pg_atomic_write_u64(&database->parked_seen, now);
+  pg_atomic_write_u32(&database->first_look, kLookBegun);
+  return true;
+}
+
+void end_first_look(DatabaseState* database) {
+  pg_atomic_write_u32(&database->first_look, kLookEnded);
 }
 
 FallenDueScan begin_fallen_due_scan(DatabaseState* database) {
@@ -70,7 +78,7 @@ void end_queue_checks(bool is_committed) {
   if (checks.any && !is_committed && database) {
     auto seen = static_cast<TimestampTz>(checks.seen_before);
     lower_due(&database->parked_seen, seen);
-    // The next scan of due parked jobs finds their queues, so reconciled_at stays.
+    // The next scan of due parked jobs finds their queues, so first_look stays.
     if (lower_due(&database->parked_due, Min(seen, GetCurrentTimestamp()))) signal_waiters();
   }
   checks = {};

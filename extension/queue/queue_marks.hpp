@@ -1,4 +1,4 @@
-// Shared memory about queues: the queue marks, parked_seen and reconciled_at of DatabaseState. A
+// Shared memory about queues: the queue marks, parked_seen and first_look of DatabaseState. A
 // mark says that a queue may have something to promote.
 #pragma once
 
@@ -6,13 +6,17 @@
 
 namespace pulse {
 
-// True when no session has checked all queues since this database took its place in shared memory.
-bool is_look_at_all_due();
+// True until sessions have checked all queues since this database took its place in shared memory.
+bool is_first_look_due();
 
 void mark_queue(DatabaseState* database, int slot);
 
-// Records that the caller is about to check all queues, hence every job due by this moment.
-void record_full_check(DatabaseState* database);
+// The caller is about to check queues. As long as the first look lasts, it covers every job that
+// was due when it began. True for the call that begins it.
+bool begin_queue_check(DatabaseState* database);
+
+// The checks since the first look began have come to the last queue.
+void end_first_look(DatabaseState* database);
 
 // A scan of the parked jobs that became due.
 struct FallenDueScan {

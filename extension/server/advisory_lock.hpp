@@ -15,6 +15,7 @@ enum class LockKind : uint16 {
   kKeyBucket,
   kAttachment,
   kLevel,
+  kFirstLook,
 };
 
 // Waits.

@@ -42,13 +42,13 @@ void init_all(uint64 value, Fields*... fields) {
 }
 
 // Resets all but the oid and the wake groups, whose user counts sessions increment and decrement.
-// The first claim then checks every queue.
+// Claims and sweeps then check every queue.
 void reset_database(DatabaseState* database) {
   MaintainerState* maintainer = &database->maintainer;
   init_all(0, &maintainer->process, &maintainer->is_serving, &maintainer->next_start,
            &maintainer->last_sweep, &maintainer->reported_at, &maintainer->reported_sqlstate);
   init_all(static_cast<uint64>(MaintainerEnd::kDied), &maintainer->end);
-  init_all(0, &database->reconciled_at, &database->next_slot, &database->next_parent_slot,
+  init_all(0, &database->first_look, &database->next_slot, &database->next_parent_slot,
            &database->any_generation, &database->parked_seen);
   init_all(kNever, &database->parked_due, &database->sweep_due, &database->wake_check_due);
   for (int i = 0; i < kTaskBits; i++) {

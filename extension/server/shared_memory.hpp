@@ -69,14 +69,16 @@ struct LevelGroup {
 };
 constexpr uint64 kManyLevels = ~UINT64CONST(0);
 
+// After a start claims and sweeps check all queues once, from slot 0 on.
+enum FirstLook : uint32 { kLookIsDue = 0, kLookBegun = 1, kLookEnded = 2 };
+
 // State of one database. The first backend that needs it takes the slot. It stays taken until a
 // restart, or until the extension or the database is dropped.
 struct DatabaseState {
   // The database; 0: the slot is free.
   pg_atomic_uint32 oid;
-  // When all queues were last checked; 0: not since the start.
-  pg_atomic_uint64 reconciled_at;
-  pg_atomic_uint32 next_slot;  // of the queues, where the next sweep continues
+  pg_atomic_uint32 first_look;  // FirstLook
+  pg_atomic_uint32 next_slot;   // of the queues, where the next check continues
   pg_atomic_uint32 next_parent_slot;
   // Incremented by a commit that may have a job for the task bit, the wake group, any worker.
   pg_atomic_uint64 generation[kTaskBits];

@@ -3,12 +3,18 @@ SELECT count(*) FROM pulse.add_jobs(ARRAY(
   SELECT ('no_op', NULL, 'q' || q, now() + interval '1 day', NULL, NULL, NULL, NULL)::pulse.job_spec
     FROM generate_series(1, 20000) AS q)) \g /dev/null
 VACUUM ANALYZE pulse.job;
--- The adds have marked all queues.
+-- As after a start, no queue has been looked at; the adds have marked them all.
+SELECT cost.note('first_claim_20000_queues_buffers',
+                 (cost.explained(format('SELECT * FROM pulse.claim(%s)', cost.worker()))).buffers);
 CREATE PROCEDURE cost.note_sweeps()
   LANGUAGE plpgsql AS $$
 DECLARE
   least_sweep int;
 BEGIN
+  PERFORM pulse_internal.promote_marked(256);
+  PERFORM cost.note('promotion_locks', (SELECT count(*) FROM pg_locks AS l
+                                         WHERE l.locktype = 'advisory'
+                                           AND l.pid = pg_backend_pid()));
   WHILE pulse_internal.promote_marked(256) LOOP
     COMMIT;
   END LOOP;
