@@ -41,7 +41,7 @@ SQL_FUNCTIONS += settle schedule crontab
 # Operators
 SQL_FUNCTIONS += retry operators worker_control prune tick cron
 # Monitoring
-SQL_FUNCTIONS += stats fleet views ended promotion queue_status explain explain_job verify overview
+SQL_FUNCTIONS += stats fleet views ended promotion queue_status explain explain_job verify overview list
 # Guards
 SQL_FUNCTIONS += roles drop_guard grants
 

@@ -3,7 +3,8 @@
 
 CREATE OR REPLACE VIEW pulse.running_jobs AS
   SELECT j.id, j.identifier, j.queue_name, j.priority, j.attempts, j.max_attempts, j.crashes,
-         j.worker_id, w.name AS worker, j.claimed_at, j.cancel_requested_at
+         j.worker_id, w.name AS worker, j.claimed_at, j.cancel_requested_at, j.progress,
+         j.last_activity_at
     FROM pulse.job AS j LEFT JOIN pulse.worker AS w ON w.id = j.worker_id
    WHERE j.id = ANY (pulse_internal.running_ids(NULL)) AND j.state = 'running';
 COMMENT ON VIEW pulse.running_jobs IS
@@ -16,6 +17,9 @@ COMMENT ON COLUMN pulse.running_jobs.crashes IS 'Attempts that ended with the lo
 COMMENT ON COLUMN pulse.running_jobs.worker IS 'Name of the worker that has the job';
 COMMENT ON COLUMN pulse.running_jobs.cancel_requested_at IS
   'When cancel_job asked for the end of the attempt; NULL if it did not';
+COMMENT ON COLUMN pulse.running_jobs.progress IS
+  'Which part is done, from 0 to 1; NULL if its worker does not say';
+COMMENT ON COLUMN pulse.running_jobs.last_activity_at IS 'When its worker last reported progress';
 COMMENT ON COLUMN pulse.running_jobs.queue_name IS 'Named queue; NULL without one';
 COMMENT ON COLUMN pulse.running_jobs.priority IS 'A lower number is claimed first';
 COMMENT ON COLUMN pulse.running_jobs.max_attempts IS 'Attempts that the job has in all';

@@ -15,7 +15,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
     WHEN 'operator' THEN ARRAY[
       'adopt_installation', 'cancel_flow', 'cancel_job', 'complete_jobs', 'cron_setup_sql',
       'declare_lost', 'delete_finished', 'drain_worker', 'drain_workers', 'force_unlock_workers',
-      'get_job', 'pause_queue', 'permanently_fail_jobs', 'requeue_job', 'reschedule_jobs',
+      'pause_queue', 'permanently_fail_jobs', 'requeue_job', 'reschedule_jobs',
       'resume_queue', 'retry_job', 'set_queue', 'set_task', 'stop_worker', 'stop_workers',
       'sweep', 'tick', 'unset_queue', 'verify']
     WHEN 'scheduler' THEN ARRAY[
@@ -24,11 +24,12 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
     ELSE '{}' END
   -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
-      'explain_job', 'explain_task', 'pulse_internal.attachment_state',
+      'explain_job', 'explain_task', 'get_job', 'job_attempts', 'list_jobs',
+      'pulse_internal.attachment_state',
       'pulse_internal.ended_live_us', 'pulse_internal.interval',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',
       'pulse_internal.lost_way', 'pulse_internal.running_ids', 'pulse_internal.setting_us',
-      'pulse_internal.us', 'overview', 'queue_status', 'stats', 'unserved'] END;
+      'pulse_internal.us', 'overview', 'queue_status', 'recoveries', 'stats', 'unserved'] END;
 $$;
 COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
   'Returns the functions that a kind of role may execute; those outside of schema pulse with '
@@ -38,9 +39,9 @@ COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN kind IN ('operator', 'observer')
-           THEN ARRAY['ended_by_hour', 'ended_jobs', 'flows', 'overview', 'queue_status',
-                      'running_jobs', 'schedules', 'settings', 'stale', 'stats', 'unserved',
-                      'waiting_for', 'worker_status']
+           THEN ARRAY['ended_by_hour', 'ended_jobs', 'flows', 'overview', 'queue_settings',
+                      'queue_status', 'running_jobs', 'schedules', 'settings', 'stale', 'stats',
+                      'task_settings', 'unserved', 'waiting_for', 'worker_status']
            WHEN kind = 'scheduler' THEN ARRAY['schedules'] ELSE '{}' END
       || CASE WHEN kind = 'operator' THEN ARRAY[
            'attempt', 'dependency', 'finished_job', 'flow', 'flow_job', 'heartbeat', 'installation',

@@ -43,9 +43,9 @@ fail                                  |w   |ok!         |PU001       |PU001
 fail_late                             |w   |ok!         |ok          |ok
 fail_many                             |w   |ok!         |ok          |ok
 fence                                 |w   |ok          |PU001       |PU001
-get_job, waiting                      |wo  |ok okPE     |ok okPE     |PU005
-get_job, running                      |wo  |ok okPTE    |ok okPTE    |PU005
-get_job, ended                        |wo  |ok okPE     |ok okPE     |PU005
+get_job, waiting                      |wob |ok okPE ok  |ok okPE ok  |PU005
+get_job, running                      |wob |ok okPTE ok |ok okPTE ok |PU005
+get_job, ended                        |wob |ok okPE ok  |ok okPE ok  |PU005
 handler_call                          |w   |ok          |PU001       |PU001
 handler_tasks                         |w   |ok          |ok          |ok
 heartbeat                             |w   |ok!         |ok!         |ok
@@ -81,8 +81,11 @@ explain_job, waiting                  |ob  |ok          |ok          |PU005
 explain_job, running                  |ob  |ok          |ok          |PU005
 explain_job, ended                    |ob  |ok          |ok          |PU005
 explain_task                          |ob  |ok          |ok          |ok
+job_attempts                          |ob  |ok          |ok          |ok
+list_jobs                             |ob  |okE ok      |okE ok      |ok
 overview                              |ob  |ok          |ok          |ok
 queue_status                          |ob  |ok          |ok          |ok
+recoveries                            |ob  |ok          |ok          |ok
 stats                                 |ob  |ok          |ok          |ok
 unserved                              |ob  |ok          |ok          |ok
 stop_worker                           |o   |ok!         |ok!         |PU002

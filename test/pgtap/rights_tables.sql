@@ -34,6 +34,8 @@ ended_by_hour       |ob|
 ended_jobs          |ob|
 flows               |ob|
 overview            |ob|
+queue_settings      |ob|
+task_settings       |ob|
 queue_status        |ob|
 running_jobs        |ob|
 schedules           |obs|

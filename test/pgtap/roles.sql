@@ -39,7 +39,7 @@ INSERT INTO grid
     ('attach_worker check_host claim claim_job complete complete_many deregister_worker fail '
      'fail_late fail_many fence handler_call handler_tasks heartbeat held held_job perform_job '
      'progress register_worker release snooze wait_for_job', 'w'),
-    ('declare_lost get_job sweep', 'wo'),
+    ('declare_lost sweep', 'wo'), ('get_job', 'wob'),
     ('adopt_installation cancel_flow cancel_job complete_jobs cron_setup_sql delete_finished '
      'drain_worker drain_workers force_unlock_workers pause_queue permanently_fail_jobs '
      'requeue_job reschedule_jobs resume_queue retry_job set_queue set_task stop_worker '
@@ -51,12 +51,13 @@ INSERT INTO grid
     ('pulse_internal.attachment_state pulse_internal.ended_live_us pulse_internal.interval '
      'pulse_internal.least_threshold_us pulse_internal.live_now_us pulse_internal.lost_way '
      'pulse_internal.running_ids pulse_internal.setting_us pulse_internal.us stats '
-     'explain_job explain_task overview queue_status unserved', 'ob')
+     'explain_job explain_task job_attempts list_jobs overview queue_status recoveries unserved',
+     'ob')
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES
-    ('ended_by_hour ended_jobs flows overview queue_status running_jobs settings stale stats '
-     'unserved waiting_for worker_status', 'ob'),
+    ('ended_by_hour ended_jobs flows overview queue_settings queue_status running_jobs settings '
+     'stale stats task_settings unserved waiting_for worker_status', 'ob'),
     ('schedules', 'obs'),
     ('attempt dependency finished_job flow flow_job heartbeat installation job queue schedule '
      'task worker', 'o'),

@@ -1,0 +1,318 @@
+-- Lists of jobs and attempts for operators and observers, page by page. A list reads a bounded
+-- number of rows, however many there are. An error of a job is only for roles that may read the
+-- table.
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_listed(
+    state text, identifier text, queue_name text, job_key text, created_at timestamptz,
+    states text[], task text, queue text, key text, before timestamptz, after timestamptz)
+  RETURNS boolean
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN (states IS NULL OR state = ANY (states)) AND (task IS NULL OR identifier = task)
+         AND (queue IS NULL OR queue_name = queue) AND (key IS NULL OR job_key = key)
+         AND (before IS NULL OR created_at <= before) AND (after IS NULL OR created_at > after);
+COMMENT ON FUNCTION pulse_internal.is_listed(text, text, text, text, timestamptz, text[], text,
+    text, text, timestamptz, timestamptz) IS
+  'Returns whether a job meets each condition that is not NULL.';
+
+-- A condition that few jobs meet has an index, where the newest jobs need not be among them.
+CREATE OR REPLACE FUNCTION pulse_internal.few_live_ids(
+    states text[], task text, queue text, key text, bound int)
+  RETURNS bigint[]
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  ids bigint[] := '{}';
+BEGIN
+  IF key IS NOT NULL THEN
+    RETURN ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.job_key = key AND j.index_lane <> 'h')
+        || ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.job_key = key AND j.index_lane = 'h');
+  END IF;
+  IF states IS NULL OR 'running' = ANY (states) THEN
+    ids := coalesce(pulse_internal.running_ids(NULL, bound + 1), '{}');
+  END IF;
+  IF states IS NULL OR 'ready' = ANY (states) THEN
+    ids := ids || CASE
+      WHEN queue IS NOT NULL THEN ARRAY(
+        SELECT j.id FROM pulse.job AS j
+         WHERE j.queue_name = queue AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'h')
+         LIMIT bound + 1)
+      WHEN task IS NOT NULL THEN ARRAY(
+        SELECT j.id FROM pulse.job AS j WHERE j.index_lane = 'o' AND j.identifier = task
+         LIMIT bound + 1)
+      ELSE ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.index_lane = 'o' LIMIT bound + 1) END;
+  END IF;
+  IF states IS NULL OR 'parked' = ANY (states) THEN
+    ids := ids || CASE
+      WHEN queue IS NOT NULL THEN ARRAY(
+        SELECT j.id FROM pulse.job AS j
+         WHERE j.index_lane = 'p' AND j.queue_name = queue
+           AND pulse_internal.queue_slot(j.queue_name) = pulse_internal.queue_slot(queue)
+         LIMIT bound + 1)
+      ELSE ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.index_lane = 'p' LIMIT bound + 1) END
+      || ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT bound + 1);
+  END IF;
+  RETURN CASE WHEN cardinality(ids) <= bound THEN ids END;
+END $$;
+COMMENT ON FUNCTION pulse_internal.few_live_ids(text[], text, text, text, int) IS
+  'Returns the ids of all live jobs that may meet these conditions, by an index; NULL if they are '
+  'more than the bound.';
+
+-- Newest first. Where an index leads to few jobs, all of them are looked at; else those with the
+-- highest ids below before_id, up to the bound.
+CREATE OR REPLACE FUNCTION pulse_internal.live_page(
+    states text[], task text, queue text, key text, error text, before timestamptz,
+    after timestamptz, before_id bigint, max_rows int, bound int,
+    OUT ids bigint[], OUT looked_to bigint)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  few bigint[] := pulse_internal.few_live_ids(states, task, queue, key, 1000);
+BEGIN
+  IF few IS NOT NULL THEN
+    ids := ARRAY(
+      SELECT j.id FROM pulse.job AS j
+       WHERE j.id = ANY (few) AND j.id < before_id
+         AND (error IS NULL OR strpos(lower(j.last_error), lower(error)) > 0)
+         AND pulse_internal.is_listed(j.state::text, j.identifier, j.queue_name, j.job_key,
+               j.created_at, states, task, queue, key, before, after)
+       ORDER BY j.id DESC LIMIT max_rows);
+    RETURN;
+  END IF;
+  ids := ARRAY(
+    SELECT j.id FROM (SELECT o.* FROM pulse.job AS o WHERE o.id < before_id
+                       ORDER BY o.id DESC LIMIT bound) AS j
+     WHERE (error IS NULL OR strpos(lower(j.last_error), lower(error)) > 0)
+       AND pulse_internal.is_listed(j.state::text, j.identifier, j.queue_name, j.job_key,
+             j.created_at, states, task, queue, key, before, after)
+     LIMIT max_rows);
+  IF cardinality(ids) < max_rows THEN
+    SELECT o.id INTO looked_to FROM pulse.job AS o WHERE o.id < before_id
+     ORDER BY o.id DESC OFFSET bound - 1 LIMIT 1;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.live_page(text[], text, text, text, text, timestamptz,
+    timestamptz, bigint, int, int) IS
+  'Returns the ids of at most max_rows live jobs that meet the conditions; looked_to: the last id '
+  'that was looked at, where more jobs may meet them below it.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.ended_page(
+    states text[], task text, queue text, key text, error text, before timestamptz,
+    after timestamptz, before_id bigint, max_rows int, bound int,
+    OUT ids bigint[], OUT looked_to bigint)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  ids := ARRAY(
+    SELECT f.id FROM (SELECT o.* FROM pulse.finished_job AS o WHERE o.id < before_id
+                       ORDER BY o.id DESC LIMIT bound) AS f
+     WHERE pulse_internal.is_listed(f.state::text, f.identifier, f.queue_name, f.job_key,
+             f.created_at, states, task, queue, key, before, after)
+       AND (error IS NULL OR strpos(lower(f.last_error), lower(error)) > 0)
+     LIMIT max_rows);
+  IF cardinality(ids) < max_rows THEN
+    SELECT o.id INTO looked_to FROM pulse.finished_job AS o WHERE o.id < before_id
+     ORDER BY o.id DESC OFFSET bound - 1 LIMIT 1;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.ended_page(text[], text, text, text, text, timestamptz,
+    timestamptz, bigint, int, int) IS
+  'Returns the ids of at most max_rows kept ended jobs, as live_page() does of live ones.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_states(states text[]) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  unknown text := (
+    SELECT s.name FROM unnest(states) AS s (name)
+     WHERE s.name IS NULL
+        OR s.name <> ALL (enum_range(NULL::pulse.job_state)::text[]
+                          || enum_range(NULL::pulse.finished_state)::text[]) LIMIT 1);
+BEGIN
+  IF unknown IS NOT NULL THEN
+    RAISE EXCEPTION 'there is no state "%"', unknown USING
+      ERRCODE = 'PU004', HINT = 'States are ready, parked, running, completed, failed, '
+        'quarantined, cancelled and expired.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_states(text[]) IS
+  'Raises PU004 for a name that is no state of a live or finished job.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.may_read_errors() RETURNS boolean
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT has_table_privilege(pulse_internal.caller(), 'pulse.finished_job', 'SELECT');
+$$;
+COMMENT ON FUNCTION pulse_internal.may_read_errors() IS
+  'Returns whether the caller may read what tasks wrote.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.listed_rows(ids bigint[], shows_errors boolean)
+  RETURNS TABLE (id bigint, state text, identifier text, queue_name text, priority int,
+                 run_at timestamptz, attempts int, max_attempts int, crashes int, job_key text,
+                 worker_id bigint, created_at timestamptz, claimed_at timestamptz,
+                 finished_at timestamptz, progress float8, last_error text)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 50
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY
+  SELECT l.* FROM (
+    SELECT j.id, j.state::text, j.identifier, j.queue_name, j.priority::int, j.run_at,
+           j.attempts::int, j.max_attempts::int, j.crashes::int, j.job_key, j.worker_id,
+           j.created_at, j.claimed_at, NULL::timestamptz,
+           CASE WHEN j.state = 'running' THEN j.progress END,
+           CASE WHEN shows_errors THEN left(j.last_error, 500) END
+      FROM pulse.job AS j WHERE j.id = ANY (ids)
+    UNION ALL
+    SELECT f.id, f.state::text, f.identifier, f.queue_name, f.priority::int, f.run_at,
+           f.attempts::int, f.max_attempts::int, f.crashes::int, f.job_key, f.worker_id,
+           f.created_at, f.claimed_at, f.finished_at, NULL,
+           CASE WHEN shows_errors THEN left(f.last_error, 500) END
+      FROM pulse.finished_job AS f WHERE f.id = ANY (ids)) AS l
+   ORDER BY 1 DESC;
+END $$;
+COMMENT ON FUNCTION pulse_internal.listed_rows(bigint[], boolean) IS
+  'Returns these live or ended jobs as list_jobs() shows them, the highest id first.';
+
+CREATE OR REPLACE FUNCTION pulse.list_jobs(
+    states text[] = NULL, task text = NULL, queue text = NULL, key text = NULL,
+    error text = NULL, older_than interval = NULL, newer_than interval = NULL,
+    before_id bigint = NULL, max_rows int = 50)
+  RETURNS TABLE (id bigint, state text, identifier text, queue_name text, priority int,
+                 run_at timestamptz, attempts int, max_attempts int, crashes int, job_key text,
+                 worker_id bigint, created_at timestamptz, claimed_at timestamptz,
+                 finished_at timestamptz, progress float8, last_error text)
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 50
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  max_looked CONSTANT int := 20000;
+  live_states CONSTANT text[] := enum_range(NULL::pulse.job_state)::text[];
+  below CONSTANT bigint := coalesce(before_id, 9223372036854775807);
+  before CONSTANT timestamptz := pulse.now() - older_than;
+  after CONSTANT timestamptz := pulse.now() - newer_than;
+  live record;
+  ended record;
+  looked_to bigint;
+  listed bigint;
+BEGIN
+  PERFORM pulse_internal.check_number('max_rows', coalesce(max_rows, 0), 1, 1000);
+  PERFORM pulse_internal.check_states(states);
+  IF error IS NOT NULL AND NOT pulse_internal.may_read_errors() THEN
+    RAISE EXCEPTION 'role % may not read errors of jobs', pulse_internal.caller() USING
+      ERRCODE = 'insufficient_privilege', HINT = 'An operator may: grant_operator.';
+  END IF;
+  SELECT '{}'::bigint[] AS ids, NULL::bigint AS looked_to INTO live;
+  ended := live;
+  IF states IS NULL OR states && live_states THEN
+    SELECT * INTO live FROM pulse_internal.live_page(
+      states, task, queue, key, error, before, after, below, max_rows, max_looked);
+  END IF;
+  IF states IS NULL OR NOT states <@ live_states THEN
+    SELECT * INTO ended FROM pulse_internal.ended_page(
+      states, task, queue, key, error, before, after, below, max_rows, max_looked);
+  END IF;
+  -- What one of the two has not looked at ends the page.
+  looked_to := greatest(live.looked_to, ended.looked_to);
+  RETURN QUERY
+  SELECT l.* FROM pulse_internal.listed_rows(
+           live.ids || ended.ids, pulse_internal.may_read_errors()) AS l
+   WHERE (l.id >= looked_to) IS NOT FALSE
+   ORDER BY l.id DESC LIMIT max_rows;
+  GET DIAGNOSTICS listed = ROW_COUNT;
+  IF looked_to IS NOT NULL AND listed < max_rows THEN
+    id := looked_to;
+    RETURN NEXT;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse.list_jobs(text[], text, text, text, text, interval, interval, bigint,
+    int) IS
+  'Returns live and ended jobs that meet each condition that is not NULL, the highest id first, at '
+  'most max_rows (1 to 1000). states: names of states; error: a part of the last error, in any '
+  'case; older_than and newer_than: by the time of the add. The last id of a page is before_id of '
+  'the next. A call looks at 20,000 live and 20,000 ended jobs at most: where it stops for that, '
+  'a last row has only an id, the before_id with which to go on. last_error: its first 500 '
+  'characters, NULL for a role that may not read the tables. Raises PU004 for an unknown state and '
+  'for max_rows out of range, 42501 for error without that right.';
+
+CREATE OR REPLACE FUNCTION pulse.job_attempts(job_id bigint, max_rows int = 100)
+  RETURNS TABLE (attempt int, worker_id bigint, worker text, claimed_at timestamptz,
+                 ended_at timestamptz, outcome text, error text)
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  shows_errors CONSTANT boolean := pulse_internal.may_read_errors();
+BEGIN
+  PERFORM pulse_internal.check_number('max_rows', coalesce(max_rows, 0), 1, 1000);
+  RETURN QUERY
+  SELECT a.attempt::int, a.worker_id, w.name, a.claimed_at, a.ended_at, a.outcome,
+         CASE WHEN shows_errors THEN a.error END
+    FROM (SELECT t.* FROM pulse.attempt AS t WHERE t.job_id = job_attempts.job_id
+           ORDER BY t.token DESC LIMIT max_rows) AS a
+    LEFT JOIN pulse.worker AS w ON w.id = a.worker_id
+   ORDER BY a.token;
+END $$;
+COMMENT ON FUNCTION pulse.job_attempts(bigint, int) IS
+  'Returns the ended attempts of a job that are on record, in their order; of more than max_rows '
+  '(1 to 1000) the last ones. A success of a job that is not kept leaves none. error is NULL for a '
+  'role that may not read the tables. Raises PU004 for max_rows out of range.';
+
+CREATE OR REPLACE FUNCTION pulse.recoveries(max_rows int = 20, newer_than interval = '1 day')
+  RETURNS TABLE (job_id bigint, identifier text, attempt int, outcome text, worker_id bigint,
+                 worker text, claimed_at timestamptz, ended_at timestamptz)
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 20
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  after CONSTANT timestamptz := pulse.now() - newer_than;
+BEGIN
+  PERFORM pulse_internal.check_number('max_rows', coalesce(max_rows, 0), 1, 1000);
+  RETURN QUERY
+  SELECT a.job_id, coalesce(j.identifier, f.identifier), a.attempt::int, a.outcome, a.worker_id,
+         w.name, a.claimed_at, a.ended_at
+    FROM (SELECT r.* FROM (SELECT t.* FROM pulse.attempt AS t WHERE t.ended_at > after
+                            ORDER BY t.ended_at DESC LIMIT 5000) AS r
+           WHERE r.outcome IN ('lost', 'timed_out', 'stalled', 'interrupted')
+           LIMIT max_rows) AS a
+    LEFT JOIN pulse.job AS j ON j.id = a.job_id
+    LEFT JOIN pulse.finished_job AS f ON f.id = a.job_id
+    LEFT JOIN pulse.worker AS w ON w.id = a.worker_id
+   ORDER BY a.ended_at DESC;
+END $$;
+COMMENT ON FUNCTION pulse.recoveries(int, interval) IS
+  'Returns the last attempts that were taken from their worker, because it was lost or at a limit, '
+  'or was stopped: at most max_rows (1 to 1000), the newest first, among the last 5,000 attempts '
+  'on record that ended within newer_than. Raises PU004 for max_rows out of range.';
+
+CREATE OR REPLACE VIEW pulse.queue_settings AS
+  SELECT q.queue_name, q.concurrency, q.total, q.paused, q.updated_at
+    FROM pulse.queue AS q;
+COMMENT ON VIEW pulse.queue_settings IS
+  'The settings that were stored for queues and levels of queues; queue_status tells what holds '
+  'for each, at a higher cost.';
+COMMENT ON COLUMN pulse.queue_settings.queue_name IS 'Name of the queue or level';
+COMMENT ON COLUMN pulse.queue_settings.concurrency IS
+  'How many jobs of exactly this name run at a time';
+COMMENT ON COLUMN pulse.queue_settings.total IS
+  'How many jobs of it and of all queues within it run at a time; NULL: no limit';
+COMMENT ON COLUMN pulse.queue_settings.paused IS 'It is paused itself';
+COMMENT ON COLUMN pulse.queue_settings.updated_at IS 'When a setting changed last';
+
+CREATE OR REPLACE VIEW pulse.task_settings AS
+  SELECT t.identifier, t.max_attempts, t.timeout, t.stall_timeout, t.backoff, t.keep_completed,
+         t.max_crashes, t.handler, t.expires_after, t.queue, t.updated_at
+    FROM pulse.task AS t;
+COMMENT ON VIEW pulse.task_settings IS
+  'The settings that set_task stored; NULL: the server''s, or none.';
+COMMENT ON COLUMN pulse.task_settings.identifier IS 'Name of the task';
+COMMENT ON COLUMN pulse.task_settings.max_attempts IS 'Attempts of a job in all';
+COMMENT ON COLUMN pulse.task_settings.timeout IS 'How long an attempt may take';
+COMMENT ON COLUMN pulse.task_settings.stall_timeout IS
+  'How long an attempt may be without a report of progress';
+COMMENT ON COLUMN pulse.task_settings.backoff IS 'How the delay before the next attempt grows';
+COMMENT ON COLUMN pulse.task_settings.keep_completed IS 'How long completed jobs are kept';
+COMMENT ON COLUMN pulse.task_settings.max_crashes IS
+  'Deaths of workers under a job after which it is quarantined';
+COMMENT ON COLUMN pulse.task_settings.handler IS 'Function of the database that runs the jobs';
+COMMENT ON COLUMN pulse.task_settings.expires_after IS
+  'A job that no claim took so long after it was due expires';
+COMMENT ON COLUMN pulse.task_settings.queue IS 'Queue of jobs that name none';
+COMMENT ON COLUMN pulse.task_settings.updated_at IS 'When a setting changed last';
