@@ -43,7 +43,7 @@ SQL_FUNCTIONS += retry operators worker_control prune tick cron
 # Monitoring
 SQL_FUNCTIONS += stats fleet views ended promotion queue_status explain explain_job verify overview list
 # Guards
-SQL_FUNCTIONS += roles drop_guard grants
+SQL_FUNCTIONS += roles doctor drop_guard grants
 
 # What `make installcheck` runs besides pgTAP, on the server that PGHOST and PGPORT name.
 ISOLATION     := $(sort $(basename $(notdir $(wildcard $(SRC)/test/isolation/specs/*.spec))))

@@ -24,7 +24,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
     ELSE '{}' END
   -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
-      'explain_job', 'explain_task', 'get_job', 'job_attempts', 'list_jobs',
+      'doctor', 'explain_job', 'explain_task', 'get_job', 'job_attempts', 'list_jobs',
       'pulse_internal.attachment_state',
       'pulse_internal.ended_live_us', 'pulse_internal.interval',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',

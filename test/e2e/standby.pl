@@ -58,6 +58,10 @@ subtest 'calls on a standby are refused' => sub {
     is($session->query('SELECT attached FROM pulse.worker_status'),
         't', 'a worker is attached as the primary wrote it');
     is($session->query('SELECT * FROM pulse.stale'), '', 'and its job not stale');
+    is($session->query('SELECT ready, running, workers_alive FROM pulse.overview'),
+        '1|1|1', 'overview() counts');
+    is($session->query('SELECT string_agg(finding, $$ $$) FROM pulse.doctor()'),
+        '', 'doctor() looks for nothing that a standby lacks');
     $session->quit;
     is(tables($standby), $before, 'nothing has changed');
 };

@@ -165,7 +165,7 @@ SELECT walk(format(call, :ann, :bob)) FROM (VALUES
   ('SELECT pulse.explain_job(f.id) FROM pulse.finished_job AS f'), ('SELECT pulse.unserved()'),
   ('SELECT pulse.overview()'), ('SELECT pulse.list_jobs(error => ''x'')'),
   ('SELECT pulse.list_jobs(key => ''k'')'), ('SELECT pulse.job_attempts(1)'),
-  ('SELECT pulse.recoveries()'),
+  ('SELECT pulse.recoveries()'), ('SELECT pulse.doctor()'),
   ('SELECT pulse.adopt_installation()'),
   ('SELECT pulse.verify()'), ('SELECT pulse.version()'),
   ('SELECT pulse.grant_producer(current_user::pg_catalog.regrole)'),

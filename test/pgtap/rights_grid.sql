@@ -80,6 +80,7 @@ set_task                              |o   |ok          |ok          |ok
 explain_job, waiting                  |ob  |ok          |ok          |PU005
 explain_job, running                  |ob  |ok          |ok          |PU005
 explain_job, ended                    |ob  |ok          |ok          |PU005
+doctor                                |ob  |ok          |ok          |ok
 explain_task                          |ob  |ok          |ok          |ok
 job_attempts                          |ob  |ok          |ok          |ok
 list_jobs                             |ob  |okE ok      |okE ok      |ok

@@ -85,7 +85,7 @@ INSERT INTO call VALUES
   ('explain_task', $$pulse.explain_task('task')$$),
   ('queue_status', 'pulse.queue_status()'),
   ('job_attempts', 'pulse.job_attempts({ended})'), ('list_jobs', 'pulse.list_jobs()'),
-  ('recoveries', 'pulse.recoveries()'),
+  ('recoveries', 'pulse.recoveries()'), ('doctor', 'pulse.doctor()'),
   ('overview', 'pulse.overview()'), ('stats', 'pulse.stats()'),
   ('unserved', 'pulse.unserved()'),
   ('stop_worker', 'pulse.stop_worker({worker})'),

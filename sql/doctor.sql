@@ -1,0 +1,294 @@
+-- What is wrong with an installation: one row per finding, with what to do. Each view looks at one
+-- place, and doctor() returns the rows of all. A finding shows no payload, no error of a job and no
+-- token, because observers read it.
+
+CREATE OR REPLACE FUNCTION pulse_internal.list_names(list text, name text) RETURNS boolean
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT EXISTS (SELECT FROM unnest(string_to_array(list, ',')) AS e (entry)
+                  WHERE regexp_replace(btrim(e.entry, E' \t"'), '^.*/|\.so$', '', 'g') = name);
+$$;
+COMMENT ON FUNCTION pulse_internal.list_names(text, text) IS
+  'Returns whether a setting that is a list, of libraries or databases, has this name.';
+
+-- Who recovers the jobs of dead workers, and when.
+CREATE OR REPLACE VIEW pulse_internal.sweep_findings AS
+  WITH server AS (
+    SELECT pulse_internal.list_names(pg_catalog.current_setting('shared_preload_libraries'),
+                                    'pg_pulse') AS is_preloaded,
+           pg_catalog.current_setting('pulse.background_sweeps')::boolean AS is_served,
+           pulse_internal.setting_us('sweep_interval') IS NULL AS is_off,
+           pulse_internal.last_tick() AS last_tick
+  )
+  SELECT 'not preloaded'::text AS finding, 'warning'::text AS severity,
+         'shared_preload_libraries does not name pg_pulse.'::text AS detail,
+         'Add it and restart the server: only then a background worker notices the death of your '
+         'only worker, every commit wakes workers, and claims pass dead rows quickly.'::text
+           AS what_to_do
+    FROM server AS s WHERE NOT s.is_preloaded
+  UNION ALL
+  SELECT 'no background worker', 'warning',
+         'The background worker does not maintain this database.',
+         'Name the database in pulse.databases and reload. If it is named, the server''s log tells '
+         'what keeps the background worker from it.'
+    FROM server AS s
+   WHERE s.is_preloaded AND NOT s.is_served AND NOT s.is_off
+     AND NOT pg_catalog.pg_is_in_recovery()
+  UNION ALL
+  SELECT 'unknown database', 'warning',
+         pg_catalog.format('pulse.databases names %L, which does not exist.', n.name),
+         'Correct the name, or create the database.'
+    FROM (SELECT pg_catalog.btrim(e.entry) AS name
+            FROM pg_catalog.unnest(pg_catalog.string_to_array(
+                   pg_catalog.current_setting('pulse.databases', true), ',')) AS e (entry)) AS n
+   WHERE n.name <> ''
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_database AS d
+                      WHERE d.datname = pg_catalog.btrim(n.name, '"'))
+  UNION ALL
+  SELECT 'sweeps off', 'warning', 'pulse.sweep_interval is -1: only calls of sweep() recover jobs.',
+         'Set it to some seconds again.'
+    FROM server AS s WHERE s.is_off
+  UNION ALL
+  SELECT 'no sweep', 'error',
+         pg_catalog.format('The last sweep was at %s. Jobs of dead workers wait, and so do due '
+                           'times of schedules.', s.last_tick),
+         'Let the background worker maintain this database, start a worker, or schedule '
+         'pulse.tick().'
+    FROM server AS s
+   WHERE NOT pulse_internal.is_swept(pulse_internal.two_sweep_intervals())
+     AND NOT pg_catalog.pg_is_in_recovery()
+  UNION ALL
+  SELECT 'clock set back', 'warning',
+         pg_catalog.format('The last sweep has the time %s, which is yet to come.', s.last_tick),
+         'Let the server''s clock be kept by NTP without steps. Jobs added before the step are due '
+         'later than they seem.'
+    FROM server AS s WHERE s.last_tick > pg_catalog.clock_timestamp() + interval '5 s';
+COMMENT ON VIEW pulse_internal.sweep_findings IS
+  'Findings about sweeps: who makes them, and by which clock.';
+
+-- A finding about settings is about those of this session.
+CREATE OR REPLACE VIEW pulse_internal.setting_findings AS
+  WITH installation AS (
+    SELECT pulse_internal.installation_standing() AS standing,
+           (SELECT e.extversion FROM pg_catalog.pg_extension AS e
+             WHERE e.extname = 'pg_pulse') AS sql_version
+  ), threshold AS (
+    SELECT pulse_internal.interval(pulse_internal.setting_us('sweep_threshold')) AS has,
+           pulse_internal.interval(pulse_internal.least_threshold_us(
+             pulse_internal.setting_us('heartbeat_interval'))) AS needs
+  )
+  SELECT 'thresholds at odds'::text AS finding, 'error'::text AS severity,
+         pg_catalog.format('pulse.sweep_threshold is %s; heartbeats and sweeps at these intervals '
+                           'need at least %s.', t.has, t.needs) AS detail,
+         'Raise it, or lower pulse.heartbeat_interval or pulse.sweep_interval: workers cannot '
+         'register.'::text AS what_to_do
+    FROM threshold AS t WHERE t.has < t.needs
+  UNION ALL
+  SELECT 'claims off', 'error', 'pulse.claims is off: no claim gets a job.',
+         'Set it to on where the jobs are to run.'
+   WHERE NOT pg_catalog.current_setting('pulse.claims')::boolean
+  UNION ALL
+  SELECT 'not adopted', 'error', CASE i.standing
+           WHEN 'copy' THEN 'This database is a copy: no claim gets a job.'
+           ELSE 'A subscription writes pulse.job: no claim gets a job.' END,
+         'If the jobs are to run here and nowhere else: SELECT pulse.adopt_installation(), after '
+         'DROP SUBSCRIPTION where there is one.'
+    FROM installation AS i WHERE i.standing IN ('copy', 'subscribed')
+  UNION ALL
+  SELECT 'versions apart', 'error',
+         pg_catalog.format('The library is of version %s, the SQL of %s.', pulse.version(),
+                           i.sql_version),
+         'If the SQL is older: ALTER EXTENSION pg_pulse UPDATE, in each database. Otherwise '
+         'install the newer library, and restart a server that preloads it.'
+    FROM installation AS i WHERE i.sql_version <> pulse.version()
+  UNION ALL
+  SELECT 'clock moved', 'error',
+         pg_catalog.format('pulse.clock_offset is %s %s, set by: %s.', s.setting, s.unit, s.source),
+         'Reset it: it is for tests only.'
+    FROM pulse.settings AS s
+   WHERE s.name = 'pulse.clock_offset' AND s.setting <> '0'
+     AND s.source NOT IN ('default', 'session')
+  UNION ALL
+  SELECT 'unknown setting', 'warning',
+         pg_catalog.format('%s = %s is stored for: %s.', s.name, s.setting,
+                           coalesce(nullif(s.source, ''), 'every database')),
+         'Correct the name: pulse.settings lists the settings that exist.'
+    FROM pulse.settings AS s WHERE s.default_setting IS NULL AND s.description LIKE 'No such %';
+COMMENT ON VIEW pulse_internal.setting_findings IS
+  'Findings about settings, versions, and whose jobs these are.';
+
+CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
+  SELECT 'unserved task'::text AS finding, 'error'::text AS severity,
+         pg_catalog.format('No living worker serves %L, of which %s jobs are due, the first since '
+                           '%s.', u.identifier, u.due_jobs, u.oldest_due_at) AS detail,
+         coalesce('Start a worker for it. ' || pg_catalog.quote_literal(u.last_worker)
+                  || ' served it until ' || u.last_seen_at || '.',
+                  'Start a worker for it, or correct the name: no worker on record has served it.')
+           AS what_to_do
+    FROM (SELECT n.* FROM pulse.unserved() AS n
+           WHERE n.oldest_due_at < pulse.now() - interval '1 minute'
+           ORDER BY n.oldest_due_at LIMIT 20) AS u
+  UNION ALL
+  SELECT 'unattached workers', 'notice',
+         pg_catalog.format('%s living workers have no session of their own, such as %L (%s): their '
+                           'death shows by silence only.', pg_catalog.count(*),
+                           pg_catalog.min(s.name), pg_catalog.min(s.id)),
+         'Let workers connect without a transaction pooler, and call attach_worker().'
+    FROM pulse.worker_status AS s JOIN pulse_internal.living_worker AS l ON l.id = s.id
+   WHERE NOT s.attached AND s.started_at < pulse.now() - interval '10 s'
+     AND NOT pg_catalog.pg_is_in_recovery()
+  HAVING pg_catalog.count(*) > 0
+  UNION ALL
+  SELECT 'worker versions apart', 'notice',
+         pg_catalog.format('%s living workers are of version %s, the library of %s.',
+                           pg_catalog.count(*), w.info ->> 'version', pulse.version()),
+         'Install and restart them; they work meanwhile.'
+    FROM pulse_internal.living_worker AS l JOIN pulse.worker AS w ON w.id = l.id
+   WHERE w.info ->> 'version' <> pulse.version() GROUP BY w.info ->> 'version'
+  UNION ALL
+  SELECT 'late schedules', 'error',
+         pg_catalog.format('%s schedules are behind, such as %L, due at %s.', pg_catalog.count(*),
+                           pg_catalog.min(s.name), pg_catalog.min(s.next_due)),
+         'Sweeps settle due times: see whether there are any, or call pulse.tick().'
+    FROM pulse.schedule AS s
+   WHERE NOT s.paused AND s.next_due < pulse.now() - interval '1 minute'
+     AND pg_catalog.current_setting('pulse.claims')::boolean
+     AND pulse_internal.installation_standing() NOT IN ('copy', 'subscribed')
+  HAVING pg_catalog.count(*) > 0
+  UNION ALL
+  SELECT 'refused schedule', 'error',
+         pg_catalog.format('The job of schedule %L was refused at %s.', s.name, s.last_error_at),
+         'Read last_error in pulse.schedule, and correct the schedule.'
+    FROM pulse.schedule AS s WHERE s.last_error_at > pulse.now() - interval '1 day'
+  UNION ALL
+  SELECT 'quarantined jobs', 'warning',
+         pg_catalog.format('%s jobs lost their worker too often within the last day.',
+                           pg_catalog.count(*)),
+         'Find what ends their worker, in pulse.ended_jobs and the log, then retry_job().'
+    FROM (SELECT FROM pulse.finished_job AS f
+           WHERE f.state <> 'completed' AND f.finished_at > pulse.now() - interval '1 day'
+             AND f.state = 'quarantined' LIMIT 10000) AS q
+  HAVING pg_catalog.count(*) > 0;
+COMMENT ON VIEW pulse_internal.worker_findings IS 'Findings about workers, schedules and jobs.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.own_relations()
+  RETURNS TABLE (relation oid, kind "char")
+  LANGUAGE sql STABLE PARALLEL SAFE ROWS 50 SET search_path = pg_catalog, pg_temp AS $$
+  SELECT c.oid, c.relkind FROM pg_extension AS e
+    JOIN pg_depend AS d ON d.refobjid = e.oid AND d.refclassid = 'pg_extension'::regclass
+    JOIN pg_class AS c ON c.oid = d.objid AND d.classid = 'pg_class'::regclass
+   WHERE e.extname = 'pg_pulse' AND d.deptype = 'e';
+$$;
+COMMENT ON FUNCTION pulse_internal.own_relations() IS
+  'Returns the tables, views and sequences of the extension.';
+
+CREATE OR REPLACE VIEW pulse_internal.table_findings AS
+  SELECT 'old transaction'::text AS finding, 'warning'::text AS severity,
+         pg_catalog.format('Process %s of role %s has a transaction since %s, so no dead row since '
+                           'then is removed.', a.pid, a.usename, a.xact_start) AS detail,
+         pg_catalog.format('Let it end, or SELECT pg_terminate_backend(%s).', a.pid) AS what_to_do
+    FROM pg_catalog.pg_stat_activity AS a
+   WHERE a.backend_xmin IS NOT NULL AND a.pid <> pg_catalog.pg_backend_pid()
+     AND a.datname = pg_catalog.current_database()
+     AND a.xact_start < pulse.now() - interval '5 minutes'
+     AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_progress_vacuum AS v WHERE v.pid = a.pid)
+  UNION ALL
+  SELECT 'old prepared transaction', 'warning',
+         pg_catalog.format('The prepared transaction %L is there since %s: its locks hold, and no '
+                           'dead row since then is removed.', p.gid, p.prepared),
+         pg_catalog.format('COMMIT PREPARED or ROLLBACK PREPARED %L.', p.gid)
+    FROM pg_catalog.pg_prepared_xacts AS p
+   WHERE p.database = pg_catalog.current_database()
+     AND p.prepared < pulse.now() - interval '5 minutes'
+  UNION ALL
+  SELECT 'dead rows', 'warning',
+         pg_catalog.format('%s has %s dead rows beside %s living ones.', r.relation::regclass,
+                           t.n_dead_tup, t.n_live_tup),
+         'See whether autovacuum runs, and what keeps old rows visible; then VACUUM.'
+    FROM pulse_internal.own_relations() AS r
+    JOIN pg_catalog.pg_stat_all_tables AS t ON t.relid = r.relation
+   WHERE t.n_dead_tup > 50000 AND t.n_dead_tup > t.n_live_tup / 5
+  UNION ALL
+  SELECT 'autovacuum off', 'warning',
+         pg_catalog.format('Autovacuum is off for %s.', pg_catalog.string_agg(
+                             o.relation::regclass::text, ', ' ORDER BY o.relation)),
+         'Set autovacuum, track_counts and the tables'' autovacuum_enabled to on again.'
+    FROM (SELECT r.relation FROM pulse_internal.own_relations() AS r
+            JOIN pg_catalog.pg_class AS c ON c.oid = r.relation
+           WHERE r.kind = 'r'
+             AND ('autovacuum_enabled=false' = ANY (c.reloptions)
+                  OR 'autovacuum_enabled=off' = ANY (c.reloptions)
+                  OR NOT pg_catalog.current_setting('autovacuum')::boolean
+                  OR NOT pg_catalog.current_setting('track_counts')::boolean)) AS o
+  HAVING pg_catalog.count(*) > 0
+  UNION ALL
+  SELECT 'invalid index', 'error',
+         pg_catalog.format('Index %s of %s is not valid.', i.indexrelid::regclass,
+                           i.indrelid::regclass),
+         pg_catalog.format('REINDEX INDEX CONCURRENTLY %s, or drop it if it is a leftover of one.',
+                           i.indexrelid::regclass)
+    FROM pulse_internal.own_relations() AS r
+    JOIN pg_catalog.pg_index AS i ON i.indrelid = r.relation
+   WHERE NOT (i.indisvalid AND i.indisready);
+COMMENT ON VIEW pulse_internal.table_findings IS
+  'Findings about tables, and about what keeps dead rows in them.';
+
+-- Without a list of rights of its own, an object of the server's may be used by PUBLIC.
+CREATE OR REPLACE VIEW pulse_internal.role_findings AS
+  WITH granted AS (
+    SELECT r.oid::regrole AS role, k.kind
+      FROM pg_catalog.pg_roles AS r
+     CROSS JOIN LATERAL pg_catalog.unnest(pulse_internal.kinds_of(r.oid::regrole)) AS k (kind)
+  ), missing AS (
+    SELECT g.role, g.kind, o.object FROM granted AS g
+     CROSS JOIN LATERAL pulse_internal.rights_of(g.kind) AS o
+     WHERE NOT CASE
+       WHEN o.object LIKE 'ROUTINE %' THEN pg_catalog.has_function_privilege(
+         g.role, pg_catalog.substr(o.object, 9)::regprocedure, o.privilege)
+       WHEN o.object LIKE 'TABLE %' THEN pg_catalog.has_table_privilege(
+         g.role, pg_catalog.substr(o.object, 7)::regclass, o.privilege)
+       ELSE true END
+  ), public_right AS (
+    SELECT p.oid::regprocedure::text AS object
+      FROM pg_catalog.pg_proc AS p
+     CROSS JOIN LATERAL pg_catalog.aclexplode(
+       coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) AS a
+     WHERE p.pronamespace = 'pulse'::regnamespace AND a.grantee = 0
+    UNION ALL
+    SELECT r.relation::regclass::text FROM pulse_internal.own_relations() AS r
+      JOIN pg_catalog.pg_class AS c ON c.oid = r.relation
+     CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) AS a
+     WHERE a.grantee = 0
+  )
+  SELECT 'missing rights'::text AS finding, 'warning'::text AS severity,
+         pg_catalog.format('Role %s is a %s, and lacks %s of its rights, such as %s.', m.role,
+                           m.kind, pg_catalog.count(*), pg_catalog.min(m.object)) AS detail,
+         pg_catalog.format('SELECT pulse.grant_%s(%L), as after each upgrade.', m.kind,
+                           m.role::text) AS what_to_do
+    FROM missing AS m GROUP BY m.role, m.kind
+  UNION ALL
+  SELECT 'public rights', 'error',
+         pg_catalog.format('Every role may use %s of the objects of pg_pulse, such as %s.',
+                           pg_catalog.count(*), pg_catalog.min(p.object)),
+         'REVOKE it FROM PUBLIC, and grant by kind of role: grant_producer() and its like.'
+    FROM public_right AS p HAVING pg_catalog.count(*) > 0;
+COMMENT ON VIEW pulse_internal.role_findings IS 'Findings about the rights of roles.';
+
+CREATE OR REPLACE FUNCTION pulse.doctor()
+  RETURNS TABLE (finding text, severity text, detail text, what_to_do text)
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 5
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  RETURN QUERY
+  SELECT f.finding, f.severity, f.detail, f.what_to_do
+    FROM (SELECT * FROM pulse_internal.sweep_findings
+          UNION ALL SELECT * FROM pulse_internal.setting_findings
+          UNION ALL SELECT * FROM pulse_internal.worker_findings
+          UNION ALL SELECT * FROM pulse_internal.table_findings
+          UNION ALL SELECT * FROM pulse_internal.role_findings) AS f
+   ORDER BY array_position(ARRAY['error', 'warning', 'notice'], f.severity), f.finding, f.detail;
+END $$;
+COMMENT ON FUNCTION pulse.doctor() IS
+  'Looks for what is wrong with this installation and returns one row per finding, gravest first; '
+  'none is good. severity: error (jobs do not run, or not in time), warning (something will make '
+  'it so) or notice. what_to_do tells the way out. Settings are judged as this session sees them. '
+  'It reads no table of jobs as a whole.';

@@ -1,0 +1,149 @@
+-- sql/doctor.sql: each trouble that a transaction can plant is found, and is gone with its cause.
+-- test/e2e/doctor.pl plants the rest.
+\ir support/setup.psql
+SELECT plan(40);
+
+SELECT expect_function('doctor', '',
+  'TABLE(finding text, severity text, detail text, what_to_do text)', 'volatile', 'definer');
+
+-- What the server of the test has by itself: it may preload the library or not.
+DELETE FROM pulse.schedule;
+UPDATE pulse.clock SET last_tick = clock_timestamp() WHERE slot = 1;
+SELECT given_worker() AS ann \gset
+SELECT pulse.attach_worker(:ann) \g /dev/null
+CREATE TEMP TABLE usual AS SELECT d.finding FROM pulse.doctor() AS d;
+CREATE FUNCTION findings() RETURNS text
+  LANGUAGE sql AS $$
+  SELECT coalesce(string_agg(d.finding || ': ' || d.severity, ', '), 'none')
+    FROM pulse.doctor() AS d
+   WHERE d.finding NOT IN (SELECT u.finding FROM usual AS u)
+$$;
+-- Plants a trouble, and says what is found of it; the trouble is undone.
+CREATE FUNCTION found_after(VARIADIC statements text[]) RETURNS text
+  LANGUAGE plpgsql AS $$
+DECLARE
+  seen text;
+  statement text;
+BEGIN
+  BEGIN
+    FOREACH statement IN ARRAY statements LOOP
+      EXECUTE statement;
+    END LOOP;
+    seen := findings();
+    RAISE EXCEPTION 'undone' USING ERRCODE = 'ZZ001';
+  EXCEPTION WHEN SQLSTATE 'ZZ001' THEN
+    RETURN seen;
+  END;
+END $$;
+SELECT is_empty($$SELECT * FROM pulse.doctor()
+                   WHERE finding NOT IN ('not preloaded', 'no background worker')$$,
+  'a sound installation has no finding');
+SELECT is((SELECT count(*)::int FROM usual WHERE finding = 'not preloaded'),
+  (current_setting('shared_preload_libraries') NOT LIKE '%pg_pulse%')::int,
+  'missing preloading is told where it is so');
+SELECT is((SELECT count(*)::int FROM usual WHERE finding = 'no background worker'),
+  (current_setting('shared_preload_libraries') LIKE '%pg_pulse%'
+   AND current_setting('pulse.background_sweeps') = 'off')::int,
+  'and so is a background worker that is elsewhere');
+SELECT ok(pulse_internal.list_names('a, "/usr/lib/pg_pulse.so",b', 'pg_pulse')
+          AND pulse_internal.list_names('pg_pulse', 'pg_pulse')
+          AND NOT pulse_internal.list_names('pg_pulse_test', 'pg_pulse')
+          AND NOT pulse_internal.list_names('', 'pg_pulse'), 'a library is known by its name');
+
+-- --- sweeps -------------------------------------------------------------------------------------
+
+SELECT is(found_after(
+    $$UPDATE pulse.clock SET last_tick = clock_timestamp() - interval '11 s'$$),
+  'no sweep: error', 'the last sweep is too long ago');
+SELECT is(found_after('SET LOCAL pulse.sweep_interval = -1'), 'sweeps off: warning',
+  'sweeps are switched off');
+SELECT is(found_after($$UPDATE pulse.clock SET last_tick = clock_timestamp() + interval '1 h'
+                         WHERE slot = 1$$),
+  'clock set back: warning', 'the server''s clock was set back');
+
+-- --- settings and versions ----------------------------------------------------------------------
+
+SELECT is(found_after($$SET LOCAL pulse.sweep_threshold = '15 s'$$), 'thresholds at odds: error',
+  'thresholds do not fit the intervals');
+SELECT is(found_after('SET LOCAL pulse.claims = off'), 'claims off: error', 'claims are off');
+SELECT is(found_after('UPDATE pulse.installation SET database_oid = 1'), 'not adopted: error',
+  'a copy was not adopted');
+SELECT is(found_after($$UPDATE pg_catalog.pg_extension SET extversion = '0.1.9'
+                         WHERE extname = 'pg_pulse'$$),
+  'versions apart: error', 'library and SQL are of different versions');
+SELECT is(found_after($$INSERT INTO pg_catalog.pg_db_role_setting VALUES
+  ((SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()), 0,
+   '{pulse.sweep_treshold=5s}')$$), 'unknown setting: warning', 'a setting is misspelt');
+SELECT is(found_after($$SET LOCAL pulse.clock_offset = '1 s'$$), 'none',
+  'a clock that a test moves in its session is no trouble');
+
+-- --- workers, schedules and jobs ----------------------------------------------------------------
+
+SELECT is(found_after($$UPDATE pulse.worker SET tasks = '{mail}'$$,
+                      $$SELECT pulse.add_job('mial', run_at => now() - interval '2 min')$$),
+  'unserved task: error', 'a task is not served');
+SELECT is(found_after($$UPDATE pulse.worker SET tasks = '{mail}'$$,
+                      $$SELECT pulse.add_job('mial')$$), 'none', 'for less than a minute');
+SELECT is(found_after($$SELECT pulse.register_worker('bob')$$,
+                      $$UPDATE pulse.worker SET started_at = now() - interval '11 s'$$),
+  'unattached workers: notice', 'a worker has no session of its own, as behind a pooler');
+SELECT is(found_after($$UPDATE pulse.worker SET info = '{"version": "0.0.9"}'$$),
+  'worker versions apart: notice', 'a worker is of another version');
+SELECT is(found_after(format($$UPDATE pulse.worker SET info = '{"version": "%s"}'$$,
+                             pulse.version())), 'none', 'one of the same is not');
+SELECT is(found_after($$SELECT pulse.schedule('s', 'mail', every => '1 h')$$,
+  $$UPDATE pulse.schedule SET next_due = now() - interval '2 min'$$),
+  'late schedules: error', 'due times are not settled');
+SELECT is(found_after($$SELECT pulse.schedule('s', 'mail', every => '1 h', paused => true)$$,
+  $$UPDATE pulse.schedule SET next_due = now() - interval '2 min'$$), 'none',
+  'a paused schedule is not late');
+SELECT is(found_after($$SELECT pulse.schedule('s', 'mail', every => '1 h')$$,
+  $$UPDATE pulse.schedule SET last_error = 'no', last_error_at = now()$$),
+  'refused schedule: error', 'the job of a schedule was refused');
+SELECT is(found_after($$SELECT pulse.permanently_fail_jobs(ARRAY[given_job()])$$), 'none',
+  'failed jobs are no trouble of the installation');
+SELECT is(found_after($$SELECT pulse.permanently_fail_jobs(ARRAY[given_job()])$$,
+                      $$UPDATE pulse.finished_job SET state = 'quarantined'$$),
+  'quarantined jobs: warning', 'jobs ended their workers');
+
+-- --- tables -------------------------------------------------------------------------------------
+
+SELECT is(found_after('ALTER TABLE pulse.heartbeat SET (autovacuum_enabled = off)'),
+  'autovacuum off: warning', 'a table is not vacuumed');
+SELECT is(found_after($$UPDATE pg_catalog.pg_index SET indisvalid = false
+                         WHERE indexrelid = 'pulse.attempt_prune_idx'::regclass$$),
+  'invalid index: error', 'an index is not valid');
+
+-- --- roles --------------------------------------------------------------------------------------
+
+CREATE ROLE pulse_web;
+SELECT pulse.grant_producer('pulse_web'), pulse.grant_observer('pulse_web') \g /dev/null
+SELECT is(findings(), 'none', 'roles have the rights of their kinds');
+SELECT is(found_after('REVOKE EXECUTE ON FUNCTION pulse.add_flow FROM pulse_web'),
+  'missing rights: warning', 'a role lacks a function, as after an upgrade');
+SELECT is(found_after('REVOKE SELECT ON pulse.stats FROM pulse_web'),
+  'missing rights: warning', 'or a view');
+SELECT is(found_after('GRANT EXECUTE ON FUNCTION pulse.verify TO PUBLIC'),
+  'public rights: error', 'everybody may call a function');
+SELECT is(found_after('GRANT SELECT ON pulse.job TO PUBLIC'),
+  'public rights: error', 'or read a table');
+
+-- --- the answer ---------------------------------------------------------------------------------
+
+SELECT pulse.add_job('mial', run_at => now() - interval '2 min') AS mial \g /dev/null
+UPDATE pulse.worker SET tasks = '{mail}', info = '{"version": "0.0.9"}';
+SET LOCAL pulse.sweep_interval = -1;
+SELECT is((SELECT string_agg(DISTINCT severity, ' ' ORDER BY severity) FROM pulse.doctor()),
+  'error notice warning', 'there are three severities');
+SELECT is((SELECT array_agg(severity) FROM pulse.doctor() AS d
+            WHERE d.finding NOT IN (SELECT u.finding FROM usual AS u)),
+  '{error,warning,notice}'::text[], 'gravest first');
+SELECT is_empty($$SELECT * FROM pulse.doctor()
+                   WHERE detail !~ '\.$' OR what_to_do !~ '\.$'
+                      OR num_nulls(finding, severity, detail, what_to_do) > 0$$,
+  'each finding is a sentence, with what to do');
+SELECT ok((SELECT detail LIKE '%''mial''%' AND what_to_do LIKE '%correct the name%'
+             FROM pulse.doctor() WHERE finding = 'unserved task'), 'and names what it is about');
+
+SELECT * FROM finish();
+ROLLBACK;
