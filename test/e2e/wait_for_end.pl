@@ -1,6 +1,6 @@
 # Sessions that wait for the end of jobs while workers are killed and attempts fail: each is told
-# what the task wrote, holds nothing meanwhile, and none sleeps through an end. PULSE_WAIT_CALLS says
-# how many calls (2,000), PULSE_WAIT_SESSIONS of how many sessions (8).
+# what the task wrote, holds nothing meanwhile, and none sleeps through an end. PULSE_WAIT_CALLS
+# says how many calls (2,000), PULSE_WAIT_SESSIONS of how many sessions (8).
 use strict;
 use warnings FATAL => 'all';
 
@@ -11,9 +11,9 @@ use Pulse::Session;
 use Pulse::Tasks;
 use Pulse::Worker;
 
-use constant { SESSIONS => $ENV{PULSE_WAIT_SESSIONS} // 8, CALLS => $ENV{PULSE_WAIT_CALLS} // 2000 };
+use constant CALLS => $ENV{PULSE_WAIT_CALLS} // 2000;
 # A worker is killed after each part of the calls, and all workers after every fourth part.
-use constant PARTS => CALLS > 20_000 ? 50 : 12;
+use constant { SESSIONS => $ENV{PULSE_WAIT_SESSIONS} // 8, PARTS => CALLS > 20_000 ? 50 : 12 };
 
 # Without prepared transactions no session polls, nor does the server's timer make it look: what a
 # commit does not tell is told when max_wait is over, far too late.
