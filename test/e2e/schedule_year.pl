@@ -1,6 +1,8 @@
-# P12 at length: a year of due times is settled by two tickers and two workers while workers and the
-# server are killed and a standby is promoted. What the tasks wrote down is compared with the due
-# times that SQL's own calendar gives. PULSE_SCHEDULES says how many schedules (20).
+# P12 at length: two tickers, whose clocks walk through a year and step an hour forth and back,
+# settle its due times, while workers and the server are killed and a standby is promoted. What the
+# tasks wrote down is compared with the due times that SQL's own calendar gives. PULSE_SCHEDULES
+# says how many schedules (24; those from the 17th on have a few due times a year), PULSE_STEPS in
+# how many steps the clocks go (20).
 use strict;
 use warnings FATAL => 'all';
 
@@ -11,17 +13,21 @@ use Pulse::Server;
 use Pulse::Tasks;
 use Pulse::Worker;
 
-use constant { KILLS => 3, WORKERS => 2 };
-my $schedules = $ENV{PULSE_SCHEDULES} // 20;
+use constant { KILLS => 3, WORKERS => 2, YEAR_S => 365 * 24 * 3600, HOUR_S => 3600 };
+my $schedules = $ENV{PULSE_SCHEDULES} // 24;
+my $steps = $ENV{PULSE_STEPS} // 20;
 
-my $primary = start_server('primary', streaming => 1, settings => { %QUICK });
+# Only the tickers sweep: they alone see the time of the year that is simulated.
+my $primary = start_server('primary', streaming => 1,
+    settings => { %QUICK, 'pulse.sweep_interval' => -1 });
 $primary->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'copy', has_streaming => 1);
 $standby->start;
 
 my $tasks = Pulse::Tasks->new(note => <<'SH');
-[[ $(cat) =~ \"name\"\ ?:\ ?\"(s[0-9]+)\" ]]
+read -r -d '' text
+[[ $text =~ \"name\"\ ?:\ ?\"(s[0-9]+)\" ]]
 tell "${BASH_REMATCH[1]}@$PULSE_SCHEDULED_FOR"
 SH
 my ($host, $port) =
@@ -33,48 +39,83 @@ sub start_worker {
         concurrency => 4, host => $host, port => $port);
 }
 
+# The clock of the year is behind the server's by the seconds in this file. A ticker's is, each
+# time, an hour behind it, the same, or, but in the end, an hour ahead.
+my $clock_file = $tasks->folder . '/../clock';
+
+sub set_clock {
+    my ($behind_s) = @_;
+    open my $file, '>', "$clock_file.new" or die "$clock_file: $!";
+    print $file -$behind_s, ' ', $behind_s > 0 ? 3 : 2, "\n";
+    close $file or die "$clock_file: $!";
+    rename "$clock_file.new", $clock_file or die "$clock_file: $!";
+    return;
+}
+
+my $ticks = <<'SH';
+while read -r clock steps <"$1"; do
+    PGOPTIONS="-c pulse.clock_offset=$((clock + (RANDOM % steps - 1) * 3600))s" \
+        psql -Xqc 'SELECT pulse.sweep()' "$0" 2>&1
+done
+SH
+
 sub start_ticker {
     my ($name) = @_;
     return Pulse::Program->start($name, [
-            'bash', '-c', 'while :; do psql -Xqc "SELECT pulse.tick()" "$0" 2>&1; done',
-            "host=$host port=$port dbname=postgres target_session_attrs=read-write" ]);
+            'bash', '-c', $ticks,
+            "host=$host port=$port dbname=postgres target_session_attrs=read-write", $clock_file ]);
 }
 
-# Each schedule begins a year ago: every third by elapsed time, others at a fixed hour of some days,
-# which no zone leaves out or repeats. A fourth of them each makes up for one or for no due time.
-value($primary, qq{
+# Each schedule begins a year ago. Of the first sixteen every third is by elapsed time, the others
+# are at a fixed hour of some days; of the rest half are yearly, an eighth by elapsed time, and the
+# others quarterly or monthly. No zone leaves out or repeats an hour of them. A fourth of all make
+# up for one or for no due time.
+set_clock(YEAR_S);
+value($primary, sprintf q{
+    SET pulse.clock_offset = '-%d s';
     CREATE TABLE plan AS
-    SELECT n, 's' || n AS name, n % 60 AS minute, 5 + n % 18 AS hour,
-           (ARRAY['*', '1-5', '0', '3,6'])[1 + n % 4] AS days,
-           (ARRAY['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata'])[1 + n / 4 % 4]
+    SELECT n, 's' || n AS name, n %% 60 AS minute, 5 + n / 7 %% 18 AS hour,
+           CASE WHEN n <= 16 THEN (ARRAY['*', '1-5', '0', '3,6'])[1 + n %% 4] ELSE '*' END AS days,
+           CASE WHEN n > 16 THEN 1 + n %% 28 END AS day_of_month,
+           CASE WHEN n <= 16 THEN NULL WHEN n %% 8 < 4 THEN ARRAY[1 + n / 8 %% 12]
+                WHEN n %% 8 < 6 THEN ARRAY[2, 5, 8, 11] END AS months,
+           (ARRAY['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata'])[1 + n / 4 %% 4]
              AS zone,
-           CASE WHEN n % 3 = 0 THEN make_interval(hours => 7 + n % 90) END AS every,
-           CASE n % 8 WHEN 1 THEN 'once' WHEN 2 THEN 'skip' ELSE 'all' END AS missed
-      FROM generate_series(1, $schedules) AS n;
+           CASE WHEN n <= 16 AND n %% 3 = 0 THEN make_interval(hours => 7 + n %% 90)
+                WHEN n > 16 AND n %% 8 = 7 THEN make_interval(hours => 700 + n %% 997) END AS every,
+           CASE n / 3 %% 8 WHEN 1 THEN 'once' WHEN 2 THEN 'skip' ELSE 'all' END AS missed
+      FROM generate_series(1, %d) AS n;
     SELECT pulse.set_task('note', keep_completed => '1 day', max_crashes => 100, backoff => 'none',
                           max_attempts => 100);
     SELECT count(pulse.schedule(name, 'note', every => every, missed => missed,
         missed_for => '2 years', time_zone => zone, payload => json_build_object('name', name),
-        cron => CASE WHEN every IS NULL THEN format('%s %s * * %s', minute, hour, days) END))
+        cron => CASE WHEN every IS NULL THEN format('%%s %%s %%s %%s %%s', minute, hour,
+          coalesce(day_of_month::text, '*'), coalesce(array_to_string(months, ','), '*'),
+          days) END))
       FROM plan;
-    UPDATE pulse.schedule AS s SET anchor = s.anchor - interval '8760 h';
-    UPDATE pulse.schedule AS s
-       SET next_due = pulse_internal.due_after(s, pulse.now() - interval '8760 h');
-    CREATE TABLE since AS SELECT name, anchor, now() - interval '8760 h' AS moment
-      FROM pulse.schedule});
+    CREATE TABLE since AS SELECT name, anchor, pulse.now() AS moment
+      FROM pulse.schedule}, YEAR_S, $schedules);
 
 my @programs = map { start_ticker("ticker$_") } 1, 2;
 my @workers = map { start_worker() } 1 .. WORKERS;
 
 sub is_due_time { return $_[0] =~ /^s\d+@/ }
-sub told { return scalar grep { is_due_time($_) } $tasks->lines->lines }
 
-for my $kill (1 .. KILLS) {
-    $tasks->lines->wait_for('some due times', \&is_due_time, count => told() + $schedules);
+# Kills a worker and the whole server.
+sub kill_both {
     shift(@workers)->kill;
     kill_server($primary);
     $primary->start;
     push @workers, start_worker();
+    return;
+}
+
+for my $step (1 .. $steps) {
+    my $behind_s = int(YEAR_S * (1 - $step / $steps));
+    set_clock($behind_s);
+    kill_both() if $step % int($steps / (KILLS + 1)) == 0 && $step < $steps;
+    wait_until($primary, sprintf(q{SELECT NOT EXISTS (SELECT FROM pulse.schedule
+        WHERE next_due <= now() - interval '%d s')}, $behind_s + HOUR_S), "step $step is settled");
 }
 
 $primary->wait_for_catchup($standby);
@@ -106,7 +147,10 @@ sub planned {
            SELECT (day + make_time(hour, minute, 0)) AT TIME ZONE zone
              FROM generate_series((moment - interval '2 days')::date::timestamp,
                                   now()::timestamp + interval '2 days', '1 day') AS d (day)
-            WHERE p.every IS NULL AND (days = '*' OR extract(dow FROM day)::int = ANY (
+            WHERE p.every IS NULL
+              AND (day_of_month IS NULL OR extract(day FROM day) = day_of_month)
+              AND (months IS NULL OR extract(month FROM day)::int = ANY (months))
+              AND (days = '*' OR extract(dow FROM day)::int = ANY (
                  CASE days WHEN '1-5' THEN ARRAY[1, 2, 3, 4, 5] WHEN '0' THEN ARRAY[0]
                    ELSE ARRAY[3, 6] END))) AS times (due)
          WHERE due > moment AND due <= s.last_due AND (p.missed = 'all') = $missed
@@ -119,7 +163,7 @@ my %possible = (%expected, map { $_ => 1 } planned('false'));
 is_deeply([ grep { !$written->{$_} } sort keys %expected ], [], 'each due time has run');
 is_deeply([ grep { !$possible{$_} } sort keys %$written ], [], 'and nothing else');
 is_deeply([ grep { keys %{ $written->{$_} } > 1 } sort keys %$written ], [], 'by one job each');
-cmp_ok(scalar keys %expected, '>', 20 * $schedules, scalar(keys %expected) . ' due times');
+cmp_ok(scalar keys %expected, '>', 2 * $schedules, scalar(keys %expected) . ' due times');
 for (@workers) {
     $_->signal('TERM');
     $_->wait_exit;
