@@ -25,7 +25,7 @@ SQL_STRUCTURE  = preamble types tables
 # Foundations
 SQL_FUNCTIONS  = table_comments settings clock installation
 # Tasks and queues
-SQL_FUNCTIONS += task promote wait_for_parents level queue
+SQL_FUNCTIONS += task promote wait_for_parents level strict queue
 # Producers
 SQL_FUNCTIONS += add cancel
 # Callers

@@ -79,6 +79,7 @@ BEGIN
     scheduled_for = NULL,
     waits_on     = NULL,
     starts_when  = NULL,
+    queue_turn   = CASE WHEN spec.queue_name = older.queue_name THEN older.queue_turn END,
     start_by     = (SELECT CASE WHEN mode = 'preserve_run_at' AND older.attempts = 0
                              THEN older.run_at ELSE spec.run_at END + t.expires_after
                       FROM pulse.task AS t WHERE t.identifier = spec.identifier),

@@ -79,6 +79,26 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.explain_level(text, int) IS
   'Explains which jobs have the places of a level.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.explain_pause(queue_name text)
+  RETURNS pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  level text := (SELECT s.level FROM pulse_internal.level_settings(queue_name) AS s
+                  WHERE s.paused LIMIT 1);
+  dead_ids bigint[];
+BEGIN
+  IF level IS NOT NULL THEN
+    RETURN pulse_internal.explained('queue', 'paused', format('Queue %L is paused.', level));
+  END IF;
+  dead_ids := ARRAY(SELECT p.job_id FROM pulse.queue_pause AS p
+                     WHERE p.queue_name = explain_pause.queue_name ORDER BY p.created_at LIMIT 100);
+  RETURN pulse_internal.explained('queue', 'paused', format(
+    'Strict queue %L is paused because of the end of job %s; resume_queue lets it go on.',
+    queue_name, pulse_internal.names_of(dead_ids)), NULL, dead_ids);
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_pause(text) IS
+  'Explains which level of a queue is paused, or the ends of which jobs pause it.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.explain_queue(job pulse.job, opened bigint[])
   RETURNS SETOF pulse_internal.explanation
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
@@ -86,6 +106,7 @@ DECLARE
   places record;
   full_level record;
   taken_ids bigint[];
+  turn pulse.job := pulse_internal.turn_of_queue(job.queue_name);
 BEGIN
   SELECT * INTO places FROM pulse_internal.queue_places(job.queue_name);
   SELECT * INTO full_level FROM pulse_internal.level_room(job.queue_name);
@@ -95,9 +116,7 @@ BEGIN
       'Queue %L gives its place to better jobs: %s.', job.queue_name,
       pulse_internal.names_of(opened)), NULL, opened[1 : 100]);
   ELSIF places.paused THEN
-    RETURN NEXT pulse_internal.explained('queue', 'paused', format('Queue %L is paused.',
-      (SELECT s.level FROM pulse_internal.level_settings(job.queue_name) AS s
-        WHERE s.paused LIMIT 1)));
+    RETURN NEXT pulse_internal.explain_pause(job.queue_name);
   ELSIF places.locked THEN
     RETURN NEXT pulse_internal.explained('queue', 'locked', format(
       'Another transaction promotes queue %L or changes its settings.', job.queue_name));
@@ -110,6 +129,10 @@ BEGIN
       NULL, taken_ids[1 : 100], places.worker_ids[1 : 100]);
   ELSIF places.levels_room <= 0 THEN
     RETURN QUERY SELECT * FROM pulse_internal.explain_level(full_level.level, full_level.total);
+  ELSIF places.is_strict AND turn.id <> job.id THEN
+    RETURN NEXT pulse_internal.explained('queue', 'strict', format(
+      'Strict queue %L keeps its place for job %s, which is due at %s, until that one has ended.',
+      job.queue_name, turn.id, turn.run_at), NULL, ARRAY[turn.id]);
   ELSIF job.run_at <= pulse.now() THEN
     RETURN NEXT pulse_internal.explained('queue', 'behind', format(
       'Jobs of queue %L come first: %s.', job.queue_name, pulse_internal.names_of(opened)),

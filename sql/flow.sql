@@ -166,7 +166,8 @@ BEGIN
   IF waiting.id IS NULL THEN
     PERFORM pulse.get_job(add_dependency.job_id);  -- raises when there is none
   END IF;
-  IF waiting.id IS NULL OR waiting.state = 'running' OR waiting.attempts > 0 THEN
+  IF waiting.id IS NULL OR waiting.state = 'running' OR waiting.attempts > 0
+     OR waiting.queue_turn = 1 THEN
     RAISE EXCEPTION 'job % has been claimed or has ended', add_dependency.job_id USING
       ERRCODE = 'PU004', HINT = 'Only a job that no worker has claimed can wait for more jobs.';
   END IF;

@@ -21,7 +21,8 @@ COMMENT ON FUNCTION pulse_internal.unset_at() IS
   'Returns when unset_queue() last took settings away; NULL: never.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.level_settings(queue_name text)
-  RETURNS TABLE (level text, concurrency int, total int, paused boolean, changed_at timestamptz)
+  RETURNS TABLE (level text, concurrency int, total int, paused boolean, changed_at timestamptz,
+                 is_strict boolean, on_dead text)
   LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE ROWS 2
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
   SET plan_cache_mode = force_generic_plan AS $$
@@ -40,6 +41,8 @@ BEGIN
     total := stored.total;
     paused := coalesce(stored.paused AND (stored.is_level OR i = cardinality(names)), false);
     changed_at := stored.updated_at;
+    is_strict := coalesce(stored.is_strict, false);
+    on_dead := coalesce(stored.on_dead, 'continue');
     RETURN NEXT;
   END LOOP;
 END $$;
@@ -69,7 +72,7 @@ COMMENT ON FUNCTION pulse_internal.jobs_within(text, bigint) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.level_room(
     queue_name text, OUT room bigint, OUT level text, OUT total int, OUT paused boolean,
-    OUT concurrency int)
+    OUT concurrency int, OUT is_strict boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   next_level record;
@@ -77,6 +80,7 @@ DECLARE
 BEGIN
   FOR next_level IN SELECT * FROM pulse_internal.level_settings(queue_name) LOOP
     concurrency := next_level.concurrency;
+    is_strict := next_level.is_strict;
     CONTINUE WHEN next_level.total IS NULL AND NOT next_level.paused;
     next_room := CASE WHEN next_level.paused THEN 0
       ELSE next_level.total - (SELECT count(*) FROM pulse_internal.jobs_within(
@@ -91,4 +95,5 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.level_room(text) IS
   'Returns how many more jobs the levels of a queue let it open (NULL: no limit), which level has '
-  'the least room, its limit, whether a level is paused, and the concurrency of the queue.';
+  'the least room, its limit, whether a level is paused, and how many jobs the queue runs at a '
+  'time, and whether it is strict.';

@@ -283,7 +283,8 @@ COMMENT ON FUNCTION pulse.recoveries(int, interval) IS
   'on record that ended within newer_than. Raises PU004 for max_rows out of range.';
 
 CREATE OR REPLACE VIEW pulse.queue_settings AS
-  SELECT q.queue_name, q.concurrency, q.total, q.paused, q.updated_at
+  SELECT q.queue_name, q.concurrency, q.total, q.paused, q.updated_at,
+         q.is_strict, q.on_dead
     FROM pulse.queue AS q;
 COMMENT ON VIEW pulse.queue_settings IS
   'The settings that were stored for queues and levels of queues; queue_status tells what holds '
@@ -295,6 +296,10 @@ COMMENT ON COLUMN pulse.queue_settings.total IS
   'How many jobs of it and of all queues within it run at a time; NULL: no limit';
 COMMENT ON COLUMN pulse.queue_settings.paused IS 'It is paused itself';
 COMMENT ON COLUMN pulse.queue_settings.updated_at IS 'When a setting changed last';
+COMMENT ON COLUMN pulse.queue_settings.is_strict IS
+  'Once one of its jobs has been claimed, none other starts before that one has ended';
+COMMENT ON COLUMN pulse.queue_settings.on_dead IS
+  'What a strict queue does when a job ends failed, quarantined or expired: continue or pause';
 
 CREATE OR REPLACE VIEW pulse.task_settings AS
   SELECT t.identifier, t.max_attempts, t.timeout, t.stall_timeout, t.backoff, t.keep_completed,

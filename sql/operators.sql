@@ -113,6 +113,10 @@ BEGIN
   SELECT e.* FROM ended AS e
    WHERE coalesce(pulse_internal.note_queue(e.queue_name), true) AND pulse_internal.note_end(e.id)
    ORDER BY e.id;
+  IF how IN ('failed', 'expired') THEN
+    PERFORM pulse_internal.note_death(f.queue_name, f.id) FROM pulse.finished_job AS f
+     WHERE f.id = ANY (job_ids) AND f.queue_name IS NOT NULL ORDER BY f.id;
+  END IF;
 END $$;
 COMMENT ON FUNCTION
   pulse_internal.finish_waiting(bigint[], pulse.finished_state, text, bigint) IS

@@ -10,12 +10,14 @@ COMMENT ON FUNCTION pulse_internal.locked_by(bigint) IS
 CREATE OR REPLACE FUNCTION pulse_internal.queue_places(
     queue_name text, OUT concurrency int, OUT paused boolean, OUT locked boolean, OUT taken bigint,
     OUT open_ids bigint[], OUT running_ids bigint[], OUT worker_ids bigint[], OUT since timestamptz,
-    OUT levels_room bigint)
+    OUT levels_room bigint, OUT is_strict boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
   SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
-  SELECT r.concurrency, r.room, coalesce(r.paused, false) INTO concurrency, levels_room, paused
+  SELECT r.concurrency, r.room, r.is_strict,
+         coalesce(r.paused, false) OR r.is_strict AND pulse_internal.is_paused_by_end(queue_name)
+    INTO concurrency, levels_room, is_strict, paused
     FROM pulse_internal.level_room(queue_places.queue_name) AS r;
   locked := pulse_internal.is_queue_locked(queue_name);
   SELECT count(*), array_agg(j.id ORDER BY j.priority, j.run_at, j.id)
@@ -30,12 +32,12 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.queue_places(text) IS
   'Returns the settings of a queue, whether another transaction has its lock, how many of its '
-  'places are taken, by which open jobs (best first) and running jobs of which workers, and how '
-  'many more its levels let it open.';
+  'places are taken, by which open jobs (best first) and running jobs of which workers, how many '
+  'more its levels let it open, and whether it is strict.';
 
 -- One priority after the other, so that the jobs of a priority that are not due cost one step.
-CREATE OR REPLACE FUNCTION pulse_internal.promotion_of(
-    queue_name text, wanted bigint = NULL, OUT opened bigint[], OUT parked bigint[])
+CREATE OR REPLACE FUNCTION pulse_internal.promotion_in_order(
+    queue_name text, wanted bigint, OUT opened bigint[], OUT parked bigint[])
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
@@ -61,16 +63,19 @@ BEGIN
     places.concurrency, taken + CASE WHEN places.levels_room > 0 THEN places.levels_room
                                      WHEN places.levels_room <= 0 THEN 0 END);
   SELECT * INTO worst FROM pulse.job AS j WHERE j.id = places.open_ids[left_open];
+  IF places.is_strict AND worst.queue_turn IS NOT NULL THEN
+    left_open := 0;
+  END IF;
   LOOP
     SELECT j.priority INTO next_priority FROM pulse.job AS j
      WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = slot
-       AND j.queue_name = promotion_of.queue_name AND j.priority >= next_priority
+       AND j.queue_name = promotion_in_order.queue_name AND j.priority >= next_priority
      ORDER BY j.priority LIMIT 1;
     EXIT WHEN NOT FOUND;
     FOR waiting IN
       SELECT j.id, j.run_at, j.xmax FROM pulse.job AS j
        WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = slot
-         AND j.queue_name = promotion_of.queue_name AND j.priority = next_priority
+         AND j.queue_name = promotion_in_order.queue_name AND j.priority = next_priority
          AND j.run_at <= moment
        ORDER BY j.run_at, j.id
     LOOP
@@ -100,6 +105,38 @@ BEGIN
     EXIT WHEN next_priority = 32767;
     next_priority := next_priority + 1;
   END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_internal.promotion_in_order(text, bigint) IS
+  'As promotion_of(), for a queue in which no job keeps a place.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.promotion_of(
+    queue_name text, wanted bigint = NULL, OUT opened bigint[], OUT parked bigint[])
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  turn pulse.job := pulse_internal.turn_of_queue(queue_name);
+  places record;
+  open_job pulse.job;
+BEGIN
+  SELECT * INTO places FROM pulse_internal.queue_places(queue_name) AS p WHERE turn.id IS NOT NULL;
+  IF coalesce(places.is_strict, false) IS FALSE THEN
+    SELECT p.opened, p.parked INTO opened, parked
+      FROM pulse_internal.promotion_in_order(queue_name, wanted) AS p;
+    RETURN;
+  END IF;
+  opened := '{}';
+  parked := '{}';
+  IF places.paused OR places.locked OR turn.run_at > pulse.now()
+     OR pulse_internal.locked_by(turn.id) IS NOT NULL THEN
+    RETURN;
+  END IF;
+  SELECT * INTO open_job FROM pulse.job AS j WHERE j.id = places.open_ids[1];
+  IF places.taken = 0 AND coalesce(places.levels_room > 0, true) THEN
+    opened := ARRAY[turn.id];
+  ELSIF places.taken = 1 AND coalesce(open_job.queue_turn > turn.queue_turn, true)
+        AND open_job.id IS NOT NULL AND pulse_internal.locked_by(open_job.id) IS NULL THEN
+    opened := ARRAY[turn.id];
+    parked := ARRAY[open_job.id];
+  END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.promotion_of(text, bigint) IS
   'Returns which jobs of a queue the next promotion would open, and which open ones it would park '

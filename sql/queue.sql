@@ -62,7 +62,9 @@ CREATE OR REPLACE FUNCTION pulse.set_queue(
     queue_name text,
     concurrency int = NULL,
     paused boolean = NULL,
-    total int = NULL)
+    total int = NULL,
+    strict boolean = NULL,
+    on_dead text = NULL)
   RETURNS pulse.queue
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
@@ -76,26 +78,37 @@ BEGIN
   -- So updated_at follows each claim of a job that the old settings opened; verify() compares them.
   PERFORM pulse_internal.park_open(set_queue.queue_name);
   INSERT INTO pulse.queue AS q
-    (queue_name, concurrency, paused, created_at, updated_at, total, is_level)
+    (queue_name, concurrency, paused, created_at, updated_at, total, is_level, is_strict, on_dead)
   VALUES (set_queue.queue_name, coalesce(set_queue.concurrency, 1),
           coalesce(set_queue.paused, false), pulse.now(), pulse.now(),
-          nullif(set_queue.total, -1), true)
+          nullif(set_queue.total, -1), true, coalesce(set_queue."strict", false),
+          coalesce(set_queue.on_dead, 'continue'))
   ON CONFLICT ON CONSTRAINT queue_pkey DO UPDATE SET
     concurrency = coalesce(set_queue.concurrency, q.concurrency),
     paused      = coalesce(set_queue.paused, q.paused),
     updated_at  = pulse.now(),
     total       = nullif(coalesce(set_queue.total, q.total), -1),
     -- A pause that 0.1.0 stored is for the queue alone until it is set again.
-    is_level    = q.is_level OR NOT q.paused OR set_queue.paused IS NOT NULL
+    is_level    = q.is_level OR NOT q.paused OR set_queue.paused IS NOT NULL,
+    is_strict   = coalesce(set_queue."strict", q.is_strict),
+    on_dead     = coalesce(set_queue.on_dead, q.on_dead)
   RETURNING q.* INTO stored;
+  PERFORM pulse_internal.check_strict(stored);
+  IF NOT stored.is_strict OR NOT set_queue.paused THEN
+    PERFORM pulse_internal.end_pauses(set_queue.queue_name);
+  END IF;
   RETURN stored;
 END $$;
-COMMENT ON FUNCTION pulse.set_queue(text, int, boolean, int) IS
+COMMENT ON FUNCTION pulse.set_queue(text, int, boolean, int, boolean, text) IS
   'Stores settings of a queue and returns them; NULL leaves a setting as it is, -1 takes a limit '
   'away. concurrency (1 to 1000000) is how many jobs of exactly this name run at a time; total, '
   'how many of it and of all queues within it: mail/x is within mail. A pause holds for all of '
   'them. The name mail/* stands for the members of mail that have no settings of their own. '
-  'Running jobs go on. Raises PU004 for a value out of range and a name of more than four levels.';
+  'Running jobs go on. A strict queue runs one job at a time: once one has been claimed, no other '
+  'starts before that one has ended, whatever retries it has. on_dead says what such a queue does '
+  'when a job ends failed, quarantined or expired: continue, or pause, which '
+  'resume_queue ends. Raises PU004 for a value out of range, a name of more than four levels, a '
+  'strict queue of another concurrency than 1, and on_dead pause without strict.';
 
 CREATE OR REPLACE FUNCTION pulse.unset_queue(queue_name text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -106,6 +119,7 @@ BEGIN
   PERFORM pulse_internal.check_settings_of(unset_queue.queue_name);
   PERFORM pulse_internal.lock_queue(unset_queue.queue_name);
   PERFORM pulse_internal.park_open(unset_queue.queue_name);
+  PERFORM pulse_internal.end_pauses(unset_queue.queue_name);
   DELETE FROM pulse.queue AS q WHERE q.queue_name = unset_queue.queue_name;
   is_stored := FOUND;
   IF is_stored THEN
@@ -141,15 +155,26 @@ COMMENT ON FUNCTION pulse.pause_queue(text) IS
   'before resume_queue. Running jobs go on. A notice says if the queue has neither settings nor '
   'jobs. Raises PU004 as set_queue does.';
 
+-- A member of a level without settings of its own keeps those of the members.
 CREATE OR REPLACE FUNCTION pulse.resume_queue(queue_name text) RETURNS pulse.queue
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  resumed pulse.queue;
 BEGIN
-  IF NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = resume_queue.queue_name) THEN
+  IF EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = resume_queue.queue_name) THEN
+    RETURN pulse.set_queue(resume_queue.queue_name, NULL, false);
+  END IF;
+  PERFORM pulse_internal.lock_queue(resume_queue.queue_name);
+  IF NOT pulse_internal.end_pauses(resume_queue.queue_name) THEN
     RAISE EXCEPTION 'queue % is not known', quote_literal(resume_queue.queue_name) USING
       ERRCODE = 'PU005', HINT = 'Only a queue that was paused or given settings is stored.';
   END IF;
-  RETURN pulse.set_queue(resume_queue.queue_name, NULL, false);
+  PERFORM pulse_internal.note_queue(resume_queue.queue_name);
+  SELECT q.* INTO resumed FROM pulse.queue AS q
+   WHERE q.queue_name = regexp_replace(resume_queue.queue_name, '[^/]*$', '*');
+  RETURN resumed;
 END $$;
 COMMENT ON FUNCTION pulse.resume_queue(text) IS
-  'Ends the pause of a queue. Raises PU005 for a queue without stored settings.';
+  'Ends the pause of a queue, also one that the end of a job began, and returns its settings. '
+  'Raises PU005 for a queue that is neither stored nor paused.';

@@ -52,7 +52,8 @@ BEGIN
       JOIN part AS p ON p.queue_name = n.queue_name
      GROUP BY l.name, p.reason
   )
-  SELECT l.name, s.concurrency, s.total, s.paused,
+  SELECT l.name, s.concurrency, s.total,
+         s.paused OR s.is_strict AND pulse_internal.is_paused_by_end(l.name),
          coalesce(sum(w.jobs) FILTER (WHERE w.reason IN ('future', 'paused', 'full', 'next')),
                   0)::bigint,
          coalesce(sum(w.jobs) FILTER (WHERE w.reason = 'ready'), 0)::bigint,
@@ -63,7 +64,7 @@ BEGIN
    CROSS JOIN LATERAL (
      SELECT e.* FROM pulse_internal.level_settings(l.name) AS e WHERE e.level = l.name) AS s
     JOIN within AS w ON w.name = l.name
-   GROUP BY l.name, s.concurrency, s.total, s.paused
+   GROUP BY l.name, s.concurrency, s.total, s.paused, s.is_strict
    ORDER BY l.name;
 END $$;
 COMMENT ON FUNCTION pulse.queue_status() IS
@@ -80,7 +81,7 @@ COMMENT ON COLUMN pulse.queue_status.concurrency IS
   'How many jobs of exactly this name run at a time';
 COMMENT ON COLUMN pulse.queue_status.total IS
   'How many jobs of it and of all queues within it run at a time; NULL: no limit';
-COMMENT ON COLUMN pulse.queue_status.paused IS 'It is paused itself';
+COMMENT ON COLUMN pulse.queue_status.paused IS 'It is paused itself, also by the end of a job';
 COMMENT ON COLUMN pulse.queue_status.waiting IS 'Jobs of it and within it that wait parked';
 COMMENT ON COLUMN pulse.queue_status.open IS 'Jobs of it and within it that a claim can get';
 COMMENT ON COLUMN pulse.queue_status.running IS 'Jobs of it and within it that run';

@@ -45,7 +45,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
            WHEN kind = 'scheduler' THEN ARRAY['schedules'] ELSE '{}' END
       || CASE WHEN kind = 'operator' THEN ARRAY[
            'attempt', 'dependency', 'finished_job', 'flow', 'flow_job', 'heartbeat', 'installation',
-           'job', 'queue', 'schedule', 'task', 'worker'] END;
+           'job', 'queue', 'queue_pause', 'schedule', 'task', 'worker'] END;
 $$;
 COMMENT ON FUNCTION pulse_internal.relations_of(text) IS
   'Returns the tables and views that a kind of role may read.';

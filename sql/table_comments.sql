@@ -249,6 +249,15 @@ COMMENT ON COLUMN pulse.queue.total IS
   'How many jobs of the queue and of all queues within it run at a time; NULL: no limit';
 COMMENT ON COLUMN pulse.queue.is_level IS
   'A pause holds for all queues within too; false where only version 0.1.0 has stored it';
+COMMENT ON COLUMN pulse.queue.is_strict IS
+  'Once one of its jobs has been claimed, none other starts before that one has ended';
+COMMENT ON COLUMN pulse.queue.on_dead IS
+  'What a strict queue does when a job ends failed, quarantined or expired: continue or pause';
+COMMENT ON TABLE pulse.queue_pause IS
+  'Strict queues that the end of a job has paused; resume_queue removes their rows. Dumped.';
+COMMENT ON COLUMN pulse.queue_pause.queue_name IS 'Name of the queue';
+COMMENT ON COLUMN pulse.queue_pause.job_id IS 'The job that ended failed, quarantined or expired';
+COMMENT ON COLUMN pulse.queue_pause.created_at IS 'When it ended';
 
 COMMENT ON TABLE pulse.task IS 'Settings of tasks; NULL, or no row, takes the default.';
 COMMENT ON COLUMN pulse.task.max_attempts IS 'Attempts of a job that is added without max_attempts';
@@ -310,6 +319,9 @@ COMMENT ON COLUMN pulse.job.waits_on IS
 COMMENT ON COLUMN pulse.job.starts_when IS
   'When it starts: completed, ended or failed, as add_job_after was asked; NULL for a job that '
   'never waited for others';
+COMMENT ON COLUMN pulse.job.queue_turn IS
+  'For strict queues: 1 once a job has been claimed and waits again, 2 after retry_job of one that '
+  'ended failed, quarantined or expired; the lower one starts before all others. NULL: neither';
 COMMENT ON COLUMN pulse.finished_job.starts_when IS
   'starts_when of a job that ended while it waited for others; else NULL';
 COMMENT ON COLUMN pulse.finished_job.cancelled_by IS

@@ -58,7 +58,8 @@ CREATE TABLE pulse.job (
           WHEN state = 'running' AND NOT in_place THEN 'h' ELSE 'o' END) STORED,
   scheduled_for       timestamptz,
   start_by            timestamptz,
-  starts_when         text
+  starts_when         text,
+  queue_turn          smallint
 ) WITH (
   autovacuum_vacuum_scale_factor = 0.01,
   autovacuum_vacuum_threshold = 5000,
@@ -98,6 +99,9 @@ CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL
 -- Promotion: the waiting jobs of one mark by the parent that they watch.
 CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id)
   WHERE index_lane = 'w';
+-- Promotion: the job that comes first in a strict queue, whatever its order.
+CREATE INDEX job_turn_idx ON pulse.job (queue_name, queue_turn, id)
+  WHERE queue_turn IS NOT NULL AND index_lane = 'p';
 
 -- What a job waits for. The rows of a job go when it starts; those of a job that was cancelled
 -- because of a parent stay with it, for a retry of the parent.
@@ -251,11 +255,21 @@ CREATE TABLE pulse.queue (
   created_at  timestamptz NOT NULL DEFAULT pg_catalog.now(),
   updated_at  timestamptz NOT NULL DEFAULT pg_catalog.now(),
   total       int,
-  is_level    boolean NOT NULL DEFAULT false
+  is_level    boolean NOT NULL DEFAULT false,
+  is_strict   boolean NOT NULL DEFAULT false,
+  on_dead     text NOT NULL DEFAULT 'continue'
 );
 -- Its value is the microsecond since 1970 at which settings of a queue were last taken away. Jobs
 -- claimed before then may be more than the queue runs without them, as verify() must know.
 CREATE SEQUENCE pulse.queue_unset_seq AS bigint;
+
+-- Strict queues that the end of a job has paused. An end adds a row and waits for no session.
+CREATE TABLE pulse.queue_pause (
+  queue_name text COLLATE "C",
+  job_id     bigint,
+  created_at timestamptz NOT NULL,
+  PRIMARY KEY (queue_name, job_id)
+);
 
 CREATE TABLE pulse.task (
   identifier     text COLLATE "C" PRIMARY KEY,
@@ -366,6 +380,7 @@ SELECT pg_catalog.pg_extension_config_dump('pulse.claim_batch', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.finished_job', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.attempt', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.queue', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.queue_pause', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.task', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.schedule', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.job_id_seq', '');

@@ -216,6 +216,18 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p13 AS
     FROM pulse_internal.level_places AS p
    WHERE p.running <= p.total AND p.open > 0 AND p.taken > p.total
   UNION ALL
+  -- New settings leave running jobs alone, as in queue_places.
+  SELECT 'P13', o.id,
+         pg_catalog.format('strict queue %L has started it before job %s has ended', o.queue_name,
+                           h.id)
+    FROM pulse.job AS h JOIN pulse.job AS o ON o.queue_name = h.queue_name
+   CROSS JOIN LATERAL pulse_internal.level_settings(h.queue_name) AS s
+   WHERE h.queue_turn = 1 AND h.index_lane = 'p' AND h.queue_name IS NOT NULL
+     AND o.index_lane IN ('o', 'h') AND s.level = h.queue_name AND s.is_strict
+     AND (coalesce(o.queue_turn > 1, true) OR o.id > h.id)
+     AND (o.state = 'ready'
+          OR o.claimed_at > greatest(s.changed_at, pulse_internal.unset_at(), '-infinity'))
+  UNION ALL
   SELECT 'P13', p.first_open,
          pg_catalog.format('level %L is paused and has an open job', p.level)
     FROM pulse_internal.level_places AS p WHERE p.paused AND p.open > 0;
@@ -232,6 +244,7 @@ CREATE OR REPLACE VIEW pulse_internal.stranded AS
      AND coalesce(p.levels_room > 0, true)
      AND NOT pulse_internal.is_marked(p.queue_name)
        AND NOT pulse_internal.is_queue_locked(p.queue_name)
+     AND NOT pulse_internal.is_kept_waiting(p.queue_name, pulse_internal.overdue_before())
   UNION ALL
   SELECT DISTINCT b.queue_name, b.id,
          pg_catalog.format('waits behind queue %L, which opened a worse one', b.queue_name)
@@ -240,6 +253,9 @@ CREATE OR REPLACE VIEW pulse_internal.stranded AS
      AND NOT pulse_internal.is_marked(b.queue_name)
        AND NOT pulse_internal.is_queue_locked(b.queue_name)
      AND b.waits_on IS NULL AND (b.priority, b.run_at, b.id) < (o.priority, o.run_at, o.id)
+     AND (o.queue_turn IS NULL
+          OR NOT (SELECT s.is_strict FROM pulse_internal.level_settings(o.queue_name) AS s
+                   WHERE s.level = o.queue_name))
   UNION ALL
   SELECT NULL, j.id, 'waits for jobs that have ended'
     FROM pulse.job AS j

@@ -22,6 +22,7 @@ constexpr KnownRelation kRelations[] = {
     {&Catalog::job_running_key_idx, "job_running_key_idx"},
     {&Catalog::job_start_by_idx, "job_start_by_idx", false},
     {&Catalog::job_waits_idx, "job_waits_idx", false},
+    {&Catalog::job_turn_idx, "job_turn_idx", false},
     {&Catalog::claim_batch, "claim_batch", false},
     {&Catalog::claim_batch_idx, "claim_batch_idx", false},
     {&Catalog::heartbeat, "heartbeat"},
@@ -34,6 +35,8 @@ constexpr KnownRelation kRelations[] = {
     {&Catalog::task_key, "task_pkey"},
     {&Catalog::queue, "queue"},
     {&Catalog::queue_key, "queue_pkey"},
+    {&Catalog::queue_pause, "queue_pause", false},
+    {&Catalog::queue_pause_key, "queue_pause_pkey", false},
     {&Catalog::clock, "clock"},
     {&Catalog::token_seq, "token_seq"},
     {&Catalog::worker_id_seq, "worker_id_seq"},
@@ -90,6 +93,7 @@ void load_catalog() {
   known.task_queue = get_attnum(known.task, "queue");
   known.queue_total = get_attnum(known.queue, "total");
   known.queue_is_level = get_attnum(known.queue, "is_level");
+  known.queue_strict = get_attnum(known.queue, "is_strict");
   known.state_ready = state_named("job_state", "ready");
   known.state_parked = state_named("job_state", "parked");
   known.state_running = state_named("job_state", "running");

@@ -21,6 +21,7 @@ struct Catalog {
   Oid job_running_key_idx;
   Oid job_start_by_idx;
   Oid job_waits_idx;
+  Oid job_turn_idx;
   bool has_index_lanes;  // since 0.2.0, as is pulse_internal; without it the next two are invalid
   Oid claim_batch;
   Oid claim_batch_idx;
@@ -36,8 +37,11 @@ struct Catalog {
   AttrNumber task_queue;  // since 0.2.0, else invalid
   Oid queue;
   Oid queue_key;
-  AttrNumber queue_total;  // since 0.2.0, as is the next; else invalid
+  AttrNumber queue_total;  // since 0.2.0, as are the next two; else invalid
   AttrNumber queue_is_level;
+  AttrNumber queue_strict;
+  Oid queue_pause;  // since 0.2.0
+  Oid queue_pause_key;
   Oid clock;
   Oid token_seq;
   Oid worker_id_seq;
@@ -53,7 +57,7 @@ struct Catalog {
 };
 
 // The number of indexes of pulse.job above.
-constexpr int kJobIndexes = 10;
+constexpr int kJobIndexes = 11;
 
 // Raises when the extension is not installed here.
 const Catalog* catalog();

@@ -44,7 +44,8 @@ enum JobColumn : AttrNumber {
   kJobScheduledFor,
   kJobStartBy,
   kJobStartsWhen,
-  kJobColumns = kJobStartsWhen,
+  kJobQueueTurn,
+  kJobColumns = kJobQueueTurn,
 };
 
 // pulse.claim_batch

@@ -4,6 +4,7 @@
 #include "access/columns.hpp"
 #include "access/saved_plan.hpp"
 #include "job/task_settings.hpp"
+#include "queue/strict.hpp"
 #include "server/values.hpp"
 #include "wake/end_waiters.hpp"
 #include "wake/pending_wakes.hpp"
@@ -138,9 +139,20 @@ void requeue(AttemptEnds* ends, const Ending& ending, const Decision& decision) 
   if (!gives_attempt_back(ending)) change.clear(kJobRecovered);
   set_unless_null(&change, kJobRecovered, ending.cause);
   for (JobColumn column : claim_columns) change.clear(column);
+  if (decision.state == catalog()->state_parked && catalog()->has_index_lanes)
+    change.set(kJobQueueTurn, Int16GetDatum(kClaimedTurn));
   change.set(kJobUpdatedAt, TimestampTzGetDatum(ends->records.now));
   update_locked_row(&ends->jobs.table, &change);
   wake_for_requeued(ends->jobs.table.changed);
+}
+
+// Pauses a strict queue whose job dies, if its settings ask for it: sql/strict.sql.
+void note_death(TupleTableSlot* row, int64 job_id, const Decision& decision) {
+  static SavedPlan query = {
+      "SELECT pulse_internal.note_death($1, $2)", 2, {TEXTOID, INT8OID}, nullptr};
+  if (decision.state == catalog()->finished_cancelled || !catalog()->has_index_lanes) return;
+  NullableDatum arguments[] = {field_of(row, kJobQueueName), {Int64GetDatum(job_id), false}};
+  if (!arguments[0].isnull) (void)value_of_query(&query, arguments);
 }
 
 void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
@@ -152,6 +164,7 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
                       {decision.state, decision.crashes, ending.payload, kNull, error});
   if (is_set(row, kJobQueueName))
     note_place_freed(place_in_queue(DatumGetTextPP(value_of(row, kJobQueueName))));
+  note_death(row, ending.job_id, decision);
   note_ended_job(ending.job_id);
   if (try_delete_row(&ends->jobs.table, row, true) != TM_Ok)
     elog(ERROR, "could not delete a job that was locked");

@@ -19,7 +19,8 @@ enum JobIndex {
   kWaitingKeyIndex,
   kRunningKeyIndex,
   kStartByIndex,
-  kWaitsIndex
+  kWaitsIndex,
+  kTurnIndex
 };
 
 Oid oid_of_index(int which) {
@@ -32,7 +33,8 @@ Oid oid_of_index(int which) {
                                                        &Catalog::job_waiting_key_idx,
                                                        &Catalog::job_running_key_idx,
                                                        &Catalog::job_start_by_idx,
-                                                       &Catalog::job_waits_idx};
+                                                       &Catalog::job_waits_idx,
+                                                       &Catalog::job_turn_idx};
   return catalog()->*kOids[which];
 }
 
@@ -42,16 +44,24 @@ bool is_own_index(Oid index) {
   return false;
 }
 
+struct IndexedFields {
+  bool has_queue;
+  bool has_key;
+  bool may_expire;
+  bool has_turn;
+};
+
 // A bit for each index that has an entry of such a job.
-uint32 indexes_with(char lane, bool has_queue, bool has_key, bool may_expire) {
+uint32 indexes_with(char lane, const IndexedFields& job) {
   uint32 indexes = 1u << kKeyIndex;
   if (lane == kLaneOpen) indexes |= 1u << kClaimIndex;
   if (lane == kLaneRunning) indexes |= 1u << kRunningIndex;
   if (lane == kLaneParked) indexes |= 1u << kParkedIndex | 1u << kParkedDueIndex;
+  if (lane == kLaneParked && job.has_turn) indexes |= 1u << kTurnIndex;
   if (lane == kLaneWaits) indexes |= 1u << kWaitsIndex;
-  if (has_queue && (lane == kLaneOpen || lane == kLaneRunning)) indexes |= 1u << kOpenIndex;
-  if (has_key) indexes |= 1u << (lane == kLaneRunning ? kRunningKeyIndex : kWaitingKeyIndex);
-  if (may_expire) indexes |= 1u << kStartByIndex;
+  if (job.has_queue && (lane == kLaneOpen || lane == kLaneRunning)) indexes |= 1u << kOpenIndex;
+  if (job.has_key) indexes |= 1u << (lane == kLaneRunning ? kRunningKeyIndex : kWaitingKeyIndex);
+  if (job.may_expire) indexes |= 1u << kStartByIndex;
   return indexes;
 }
 
@@ -85,6 +95,12 @@ void add_queue(Entry* entry, TupleTableSlot* row) {
   entry->add(queue_name);
 }
 
+void add_turn(Entry* entry, TupleTableSlot* row) {
+  entry->add(value_of(row, kJobQueueName));
+  entry->add(value_of(row, kJobQueueTurn));
+  entry->add(value_of(row, kJobId));
+}
+
 void add_parent(Entry* entry, TupleTableSlot* row) {
   Datum waits_on = value_of(row, kJobWaitsOn);
   entry->add(Int64GetDatum(parent_slot(DatumGetInt64(waits_on))));
@@ -106,6 +122,7 @@ void make_entry(Entry* entry, int which, TupleTableSlot* row) {
     case kOpenIndex: return entry->add(value_of(row, kJobQueueName));
     case kStartByIndex: return entry->add(value_of(row, kJobStartBy));
     case kWaitsIndex: return add_parent(entry, row);
+    case kTurnIndex: return add_turn(entry, row);
     default: return entry->add(value_of(row, kJobKey));
   }
 }
@@ -125,8 +142,9 @@ void enter(JobIndexes* indexes, int which, TupleTableSlot* row, bool has_twin) {
 char lane_of(TupleTableSlot* row) { return DatumGetChar(value_of(row, kJobIndexLane)); }
 
 uint32 indexes_of(TupleTableSlot* row) {
-  return indexes_with(lane_of(row), !slot_attisnull(row, kJobQueueName),
-                      !slot_attisnull(row, kJobKey), !slot_attisnull(row, kJobStartBy));
+  return indexes_with(lane_of(row),
+                      {!slot_attisnull(row, kJobQueueName), !slot_attisnull(row, kJobKey),
+                       !slot_attisnull(row, kJobStartBy), !slot_attisnull(row, kJobQueueTurn)});
 }
 
 Datum names_of(uint32 indexes) {
@@ -207,8 +225,8 @@ PULSE_FUNCTION(pulse_index_rules) {
   char lane = index_lane(DatumGetObjectId(job.value(kJobState)),
                          DatumGetBool(job.value(kJobInPlace)), job.has(kJobWaitsOn));
   bool has_running_worker = lane == kLaneRunning && job.has(kJobWorkerId);
-  uint32 indexes =
-      indexes_with(lane, job.has(kJobQueueName), job.has(kJobKey), job.has(kJobStartBy));
+  uint32 indexes = indexes_with(lane, {job.has(kJobQueueName), job.has(kJobKey),
+                                       job.has(kJobStartBy), job.has(kJobQueueTurn)});
   Datum values[] = {CharGetDatum(lane), job.value(kJobWorkerId), names_of(indexes)};
   bool are_null[] = {false, !has_running_worker, false};
   TupleDesc answer;

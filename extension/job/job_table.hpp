@@ -34,7 +34,7 @@ struct JobTable {
 };
 
 // The most columns of a table of the extension, with room for columns that a DBA adds.
-constexpr int kMaxColumns = 40;
+constexpr int kMaxColumns = 44;
 
 // The values of a row, with columns numbered from 1.
 struct RowValue {

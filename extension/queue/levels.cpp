@@ -16,10 +16,11 @@ struct Settings {
   int concurrency;
   bool paused;
   int total;
+  bool strict;
 };
 
 Settings stored_settings(Relation table, Datum name, Snapshot snapshot) {
-  Settings found = {false, false, 1, false, kUnlimited};
+  Settings found = {false, false, 1, false, kUnlimited, false};
   with_row_of_text(table, catalog()->queue_key, name, snapshot, [&found](TupleTableSlot* row) {
     found.found = true;
     found.concurrency = DatumGetInt32(value_of(row, kQueueConcurrency));
@@ -28,6 +29,7 @@ Settings stored_settings(Relation table, Datum name, Snapshot snapshot) {
     found.is_level = DatumGetBool(value_of(row, catalog()->queue_is_level));
     NullableDatum total = field_of(row, catalog()->queue_total);
     if (!total.isnull) found.total = DatumGetInt32(total.value);
+    found.strict = DatumGetBool(value_of(row, catalog()->queue_strict));
   });
   return found;
 }
@@ -181,6 +183,7 @@ void read_levels(Levels* levels, Snapshot snapshot) {
     levels->level[i].total = found.total;
     levels->is_limited |= found.total != kUnlimited;
     levels->concurrency = found.concurrency;
+    levels->strict = found.strict;
   }
   table_close(table, AccessShareLock);
 }

@@ -22,6 +22,7 @@ struct Levels {
   int count;
   Level level[kMaxLevels];  // root first; the last one is the queue itself
   int concurrency;          // of the queue itself
+  bool strict;              // the queue itself
   bool is_limited;          // a level has a total
   int room;                 // how many more jobs the levels let it open
   int blocker;              // the level that has the least room; -1: none

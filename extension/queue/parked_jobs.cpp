@@ -1,6 +1,8 @@
 #include "queue/parked_jobs.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
+#include "queue/strict.hpp"
 #include "server/clocks.hpp"
 #include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
@@ -17,16 +19,17 @@ bool change_state(JobTable* table, const ItemPointerData& seen, Oid state) {
   return true;
 }
 
-bool open_parked_job(JobTable* table, OrderedScan* parked) {
-  text* identifier = DatumGetTextPP(value_of(parked->slot, kJobIdentifier));
-  if (!change_state(table, parked->slot->tts_tid, catalog()->state_ready)) return false;
-  note_ready(identifier, parked->run_at);
+bool open_parked_job(JobTable* table, TupleTableSlot* parked) {
+  text* identifier = DatumGetTextPP(value_of(parked, kJobIdentifier));
+  TimestampTz run_at = DatumGetTimestampTz(value_of(parked, kJobRunAt));
+  if (!change_state(table, parked->tts_tid, catalog()->state_ready)) return false;
+  note_ready(identifier, run_at);
   return true;
 }
 
 // Opens the parked job in place of the queue's worst open one. A lock on either row leaves both as
 // they are. False when a claim is taking the open one.
-bool swap_worst(JobTable* table, Queue* queue, OrderedScan* parked) {
+bool swap_worst(JobTable* table, Queue* queue, TupleTableSlot* parked) {
   const OpenJob& worst = queue->open[queue->open_count - 1];
   if (!try_lock_row(table, worst.tid)) return false;
   if (!open_parked_job(table, parked)) return true;
@@ -36,8 +39,29 @@ bool swap_worst(JobTable* table, Queue* queue, OrderedScan* parked) {
   return true;
 }
 
-}  // namespace
+enum class Opening {
+  kOpened,
+  kSwapped,
+  kLocked,  // a claim or an operator has locked it
+  kEnded    // the promotion ends here, and the mark is set again
+};
 
+// Opens a parked job that may be opened.
+Opening open_next(JobTable* table, Queue* queue, TupleTableSlot* parked, PromotionBudget* budget) {
+  bool has_room = budget->room > 0;
+  bool swaps = queue->taken >= queue->concurrency;
+  if (!has_room || (swaps && !swap_worst(table, queue, parked))) {
+    return_mark(queue->slot);
+    budget->more |= !has_room;
+    return Opening::kEnded;
+  }
+  if (!swaps && !open_parked_job(table, parked)) return Opening::kLocked;
+  budget->room--;
+  if (!swaps) give_place(queue, DatumGetInt64(value_of(parked, kJobId)));
+  return swaps ? Opening::kSwapped : Opening::kOpened;
+}
+
+// True when the queue has a due parked job, on which the scan then stands.
 bool begin_parked_scan(OrderedScan* parked, Relation job, Snapshot snapshot, const Queue& queue) {
   memset(parked, 0, sizeof(*parked));
   parked->relation = job;
@@ -58,37 +82,58 @@ void end_parked_scan(OrderedScan* parked) {
   index_close(parked->index, AccessShareLock);
 }
 
+// What is remembered of a queue after it.
+constexpr int kForgets = PG_INT32_MAX;
+
 bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
   OrderedScan parked;
   bool has_swapped = false;
   bool due = begin_parked_scan(&parked, table->relation, table->snapshot, *queue);
   for (; due && may_open(*queue, parked); due = next_due_in_order(&parked)) {
-    if (budget->room <= 0) {
-      return_mark(queue->slot);
-      budget->more = true;
-      break;
-    }
-    if (queue->taken >= queue->concurrency) {
-      if (!swap_worst(table, queue, &parked)) {
-        return_mark(queue->slot);
-        break;
-      }
-      has_swapped = true;
-      budget->room--;
-    } else if (open_parked_job(table, &parked)) {
-      give_place(queue, parked.id);
-      budget->room--;
-    } else {
-      leave_in_order(&parked);
-    }
+    Opening opening = open_next(table, queue, parked.slot, budget);
+    if (opening == Opening::kEnded) break;
+    if (opening == Opening::kLocked) leave_in_order(&parked);
+    has_swapped |= opening == Opening::kSwapped;
   }
   if (due) leave_in_order(&parked);
   constexpr JobOrder kEnd = {PG_INT16_MAX, PG_INT64_MAX, PG_INT64_MAX};
   queue->known.front = parked.has_left ? parked.left : kEnd;
   // After a swap, what was read of places no longer holds.
-  queue->known.count = has_swapped ? PG_INT32_MAX : queue->taken;
+  queue->known.count = has_swapped ? kForgets : queue->taken;
   end_parked_scan(&parked);
   return due;
+}
+
+}  // namespace
+
+bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget) {
+  if (!queue->strict) return open_lowest(table, queue, budget);
+  IndexLookup turns;
+  bool is_left = true;
+  if (!find_turn(&turns, *queue, table->relation, table->snapshot)) {
+    is_left = open_lowest(table, queue, budget);
+  } else {
+    queue->known.count = kForgets;
+    if (may_open_turn(*queue, turns.row))
+      is_left = open_next(table, queue, turns.row, budget) == Opening::kEnded;
+  }
+  close_index_lookup(&turns);
+  return is_left;
+}
+
+bool would_open(Relation job, Snapshot snapshot, const Queue& queue, bool* due) {
+  IndexLookup turns;
+  if (queue.strict) {
+    bool has_turn = find_turn(&turns, queue, job, snapshot);
+    bool wanted = has_turn && may_open_turn(queue, turns.row);
+    close_index_lookup(&turns);
+    if (has_turn) return wanted;
+  }
+  OrderedScan parked;
+  *due = begin_parked_scan(&parked, job, snapshot, queue);
+  bool wanted = *due && may_open(queue, parked);
+  end_parked_scan(&parked);
+  return wanted;
 }
 
 }  // namespace pulse

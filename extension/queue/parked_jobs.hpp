@@ -18,11 +18,11 @@ struct PromotionBudget : Promotion {
   bool met_lock;
 };
 
-// True when the queue has a due parked job, on which the scan then stands.
-bool begin_parked_scan(OrderedScan* parked, Relation job, Snapshot snapshot, const Queue& queue);
-void end_parked_scan(OrderedScan* parked);
+// Opens what the queue has places for: the lowest ones, but in a strict queue one that keeps its
+// place. True when a due job is left behind.
+bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget);
 
-// Opens what the queue has places for. True when a due job is left behind.
-bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget);
+// True when a promotion would open a job of a queue that has places; `due` tells of any due one.
+bool would_open(Relation job, Snapshot snapshot, const Queue& queue, bool* due);
 
 }  // namespace pulse

@@ -4,6 +4,7 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "job/job_table.hpp"
+#include "queue/strict.hpp"
 #include "server/values.hpp"
 
 namespace pulse {
@@ -15,7 +16,7 @@ void add_open(Queue* queue, TupleTableSlot* slot) {
     queue->open =
         static_cast<OpenJob*>(repalloc(queue->open, sizeof(OpenJob) * queue->open_capacity));
   }
-  OpenJob open_job = {order_of(slot), slot->tts_tid};
+  OpenJob open_job = {order_of(slot), slot->tts_tid, queue->strict ? turn_of(slot) : kNoTurn};
   int position = queue->open_count++;
   for (; position > 0 && sorts_before(&open_job, &queue->open[position - 1]); position--)
     queue->open[position] = queue->open[position - 1];
@@ -67,6 +68,7 @@ Queue read_queue(Datum name, int slot, const Levels& levels) {
   queue.name = name;
   queue.slot = slot;
   queue.concurrency = levels.concurrency;
+  queue.strict = levels.strict;
   for (int i = 0; i < levels.count; i++) queue.paused |= levels.level[i].paused;
   return queue;
 }
@@ -74,6 +76,7 @@ Queue read_queue(Datum name, int slot, const Levels& levels) {
 bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
                  LevelCounts* counts) {
   find_room(levels, job, snapshot, counts);
+  queue->paused |= queue->strict && is_paused_by_end(queue->name, snapshot);
   if (queue->paused) return false;
   constexpr int kCapacity = 8;
   queue->open_capacity = kCapacity;
@@ -95,7 +98,9 @@ bool is_blocked(const Queue& queue, const Levels& levels) {
 
 bool may_open(const Queue& queue, const OrderedScan& parked) {
   if (queue.taken != queue.concurrency) return queue.taken < queue.concurrency;
-  return queue.open_count > 0 && sorts_before(&parked, &queue.open[queue.open_count - 1]);
+  if (queue.open_count == 0) return false;
+  const OpenJob& worst = queue.open[queue.open_count - 1];
+  return worst.turn == kNoTurn && sorts_before(&parked, &worst);
 }
 
 }  // namespace pulse

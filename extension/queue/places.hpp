@@ -10,6 +10,7 @@ namespace pulse {
 
 struct OpenJob : JobOrder {
   ItemPointerData tid;
+  int turn;  // in a strict queue
 };
 
 struct Queue {
@@ -17,8 +18,9 @@ struct Queue {
   int slot;
   int concurrency;  // or less, where its levels have less room
   bool paused;      // or a level of it
-  int taken;        // jobs that use a slot of the queue: open or running
-  OpenJob* open;    // the open jobs that no claim has taken, best first
+  bool strict;
+  int taken;      // jobs that use a slot of the queue: open or running
+  OpenJob* open;  // the open jobs that no claim has taken, best first
   int open_count;
   int open_capacity;
   bool is_recalled;       // `known` was remembered of an earlier promotion

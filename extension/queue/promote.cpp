@@ -69,7 +69,7 @@ void promote_locked(JobTable* table, Datum name, int slot, uint64 generation, Le
   bool is_left = true;
   if (find_places(&queue, levels, table->relation, table->snapshot, &budget->counts)) {
     int before = queue.taken;
-    is_left = open_lowest(table, &queue, budget);
+    is_left = open_waiting(table, &queue, budget);
     if (queue.known.count <= kRememberedPlaces &&
         (queue.is_recalled || pages_read() - pages > kManyPages))
       remember_queue(name, slot, generation, started, queue.known);
@@ -106,13 +106,8 @@ bool wants_promotion(const JobScan& scan, Datum name, int slot, LevelCounts* cou
   read_levels(&levels, scan.snapshot);
   Queue queue = read_queue(name, slot, levels);
   bool due = true;
-  bool wanted = false;
-  if (find_places(&queue, &levels, scan.job, scan.snapshot, counts)) {
-    OrderedScan parked;
-    due = begin_parked_scan(&parked, scan.job, scan.snapshot, queue);
-    wanted = due && may_open(queue, parked);
-    end_parked_scan(&parked);
-  }
+  bool wanted = find_places(&queue, &levels, scan.job, scan.snapshot, counts) &&
+                would_open(scan.job, scan.snapshot, queue, &due);
   if (due && !wanted && is_blocked(queue, levels)) wait_for_level(levels, slot);
   return wanted;
 }

@@ -93,6 +93,7 @@ ALTER TABLE pulse.job
   ADD COLUMN scheduled_for timestamptz,
   ADD COLUMN start_by timestamptz,
   ADD COLUMN starts_when text,
+  ADD COLUMN queue_turn smallint,
   SET (fillfactor = 40);
 DROP INDEX pulse.job_claim_idx, pulse.job_running_idx, pulse.job_parked_idx,
   pulse.job_parked_due_idx, pulse.job_open_idx, pulse.job_waiting_key_idx,
@@ -115,6 +116,9 @@ CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL
 -- Promotion: the waiting jobs of one mark by the parent that they watch.
 CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id)
   WHERE index_lane = 'w';
+-- Promotion: the job that comes first in a strict queue, whatever its order.
+CREATE INDEX job_turn_idx ON pulse.job (queue_name, queue_turn, id)
+  WHERE queue_turn IS NOT NULL AND index_lane = 'p';
 
 -- What a job waits for. The rows of a job go when it starts; those of a job that was cancelled
 -- because of a parent stay with it, for a retry of the parent.
@@ -286,11 +290,21 @@ CREATE TYPE pulse_internal.explanation AS (
 -- old one.
 ALTER TABLE pulse.queue
   ADD COLUMN total    int,
-  ADD COLUMN is_level boolean NOT NULL DEFAULT false;
+  ADD COLUMN is_level boolean NOT NULL DEFAULT false,
+  ADD COLUMN is_strict boolean NOT NULL DEFAULT false,
+  ADD COLUMN on_dead  text NOT NULL DEFAULT 'continue';
+-- Strict queues that the end of a job has paused. An end adds a row and waits for no session.
+CREATE TABLE pulse.queue_pause (
+  queue_name text COLLATE "C",
+  job_id     bigint,
+  created_at timestamptz NOT NULL,
+  PRIMARY KEY (queue_name, job_id)
+);
+SELECT pg_catalog.pg_extension_config_dump('pulse.queue_pause', '');
 CREATE SEQUENCE pulse.queue_unset_seq AS bigint;
 ALTER TABLE pulse.task ADD COLUMN queue text COLLATE "C";
 CREATE FUNCTION pulse.set_queue(
-    queue_name text, concurrency int, paused boolean, total int)
+    queue_name text, concurrency int, paused boolean, total int, strict boolean, on_dead text)
   RETURNS pulse.queue LANGUAGE sql VOLATILE AS $$ SELECT NULL::pulse.queue $$;
 CREATE FUNCTION pulse.set_task(
     identifier text, max_attempts int, timeout interval, stall_timeout interval, backoff text,

@@ -161,7 +161,8 @@ CREATE VIEW expected_job AS
            'recovered', x.new_recovered, 'checkpoint', coalesce(x.new_checkpoint, x.checkpoint),
            'worker_id', NULL, 'token', NULL, 'claimed_at', NULL, 'claimed_live_us', NULL,
            'activity_live_us', NULL, 'running_worker_id', NULL,
-           'index_lane', CASE x.next_state WHEN 'parked' THEN 'p' ELSE 'o' END) AS fact
+           'index_lane', CASE x.next_state WHEN 'parked' THEN 'p' ELSE 'o' END,
+           'queue_turn', CASE x.next_state WHEN 'parked' THEN 1 END) AS fact
     FROM expected AS x, LATERAL (SELECT b.* FROM before AS b WHERE b.id = x.id) AS j
    WHERE x.next_state IN ('ready', 'parked');
 -- An ended one is kept as it was when it ran.

@@ -27,6 +27,7 @@ heartbeat           |o |
 installation        |o |
 job                 |o |
 queue               |o |
+queue_pause         |o |
 schedule            |o |
 task                |o |
 worker              |o |

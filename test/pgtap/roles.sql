@@ -59,8 +59,8 @@ INSERT INTO grid
     ('ended_by_hour ended_jobs flows overview queue_settings queue_status running_jobs settings '
      'stale stats task_settings unserved waiting_for worker_status', 'ob'),
     ('schedules', 'obs'),
-    ('attempt dependency finished_job flow flow_job heartbeat installation job queue schedule '
-     'task worker', 'o'),
+    ('attempt dependency finished_job flow flow_job heartbeat installation job queue queue_pause '
+     'schedule task worker', 'o'),
     ('clock claim_batch installation_witness', '')
   ) AS g (names, letters);
 INSERT INTO grid VALUES

@@ -66,6 +66,10 @@ BEGIN
     IF random() < 0.7 THEN
       PERFORM pulse.set_queue(name || q, 1 + floor(random() * 3)::int, random() < 0.15);
     END IF;
+    IF random() < 0.3 THEN
+      PERFORM pulse.set_queue(name || q, 1, strict => true,
+                              on_dead => explain.one_of('continue', 'pause'));
+    END IF;
   END LOOP;
   IF random() < 0.3 THEN
     PERFORM pulse.set_task('a', max_crashes => explain.one_of('1', '2', '3', '-1')::int);
@@ -87,6 +91,14 @@ BEGIN
     END IF;
   END LOOP;
   -- Jobs that come back wait as the loss of their worker left them.
+  IF random() < 0.4 THEN
+    PERFORM pulse.fail(h.id, h.token, 'boom', random() < 0.7,
+                       CASE WHEN random() < 0.5 THEN interval '0' END)
+       FROM pulse.held(worker) AS h WHERE random() < 0.4;
+    COMMIT;
+    PERFORM pulse.retry_job(f.id) FROM pulse.finished_job AS f WHERE random() < 0.3;
+    COMMIT;
+  END IF;
   IF random() < 0.4 THEN
     PERFORM pulse.release(array_agg(h.id), array_agg(h.token))
        FROM pulse.held(worker) AS h WHERE random() < 0.5 HAVING count(*) > 0;
@@ -110,7 +122,8 @@ BEGIN
     COMMIT;
   END IF;
   IF random() < 0.15 THEN
-    PERFORM pulse.set_queue(name || 1, 1 + floor(random() * 2)::int, random() < 0.3);
+    PERFORM pulse.set_queue(name || 1, 1 + floor(random() * 2)::int, random() < 0.3,
+                            strict => false, on_dead => 'continue');
     COMMIT;
   END IF;
   IF has_total THEN
@@ -205,6 +218,7 @@ BEGIN
     DELETE FROM pulse.heartbeat;
     DELETE FROM pulse.worker;
     DELETE FROM pulse.queue;
+    DELETE FROM pulse.queue_pause;
     DELETE FROM pulse.task;
     COMMIT;
     worker := (pulse.register_worker('earlier', NULL)).id;

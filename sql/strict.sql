@@ -1,0 +1,106 @@
+-- Strict queues: a job that has been claimed keeps its place until it has ended, and the end of a
+-- dead one may pause the queue. extension/queue/strict.cpp has the order for promotions.
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_strict(stored pulse.queue) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF stored.on_dead NOT IN ('continue', 'pause') THEN
+    RAISE EXCEPTION 'on_dead % is not known', quote_literal(stored.on_dead) USING
+      ERRCODE = 'PU004', HINT = 'Use continue or pause.';
+  ELSIF stored.is_strict AND stored.concurrency <> 1 THEN
+    RAISE EXCEPTION 'concurrency is %, and a strict queue runs one job at a time',
+      stored.concurrency USING
+      ERRCODE = 'PU004', HINT = 'Leave concurrency at 1, or set strict => false.';
+  ELSIF stored.on_dead = 'pause' AND NOT stored.is_strict THEN
+    RAISE EXCEPTION 'on_dead is ''pause'', which holds for strict queues only' USING
+      ERRCODE = 'PU004', HINT = 'Set strict => true, or on_dead => ''continue''.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_strict(pulse.queue) IS
+  'Raises PU004 for settings of a queue that are unknown or contradict each other.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.end_pauses(queue_name text) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM pulse.queue_pause AS p WHERE p.queue_name = end_pauses.queue_name;
+  RETURN FOUND;
+END $$;
+COMMENT ON FUNCTION pulse_internal.end_pauses(text) IS
+  'Ends the pause that ends of jobs have begun; returns whether there was one.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_paused_by_end(queue_name text) RETURNS boolean
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM pulse.queue_pause AS p
+                  WHERE p.queue_name = is_paused_by_end.queue_name);
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_paused_by_end(text) IS
+  'Returns whether the end of a job has paused a queue, if it is strict.';
+
+-- The open job of the queue, if it is another one, has not been claimed. One that a claim is taking
+-- runs: no end waits for it.
+CREATE OR REPLACE FUNCTION pulse_internal.note_death(queue_name text, job_id bigint)
+  RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  own record;
+BEGIN
+  SELECT s.is_strict, s.on_dead INTO own
+    FROM pulse_internal.level_settings(note_death.queue_name) AS s
+   WHERE s.level = note_death.queue_name;
+  IF NOT own.is_strict OR own.on_dead <> 'pause' THEN
+    RETURN false;
+  END IF;
+  INSERT INTO pulse.queue_pause (queue_name, job_id, created_at)
+  VALUES (note_death.queue_name, note_death.job_id, pulse.now()) ON CONFLICT DO NOTHING;
+  UPDATE pulse.job AS j SET state = 'parked'
+   WHERE j.id IN (SELECT o.id FROM pulse.job AS o
+                   WHERE o.queue_name = note_death.queue_name AND o.queue_name IS NOT NULL
+                     AND o.index_lane IN ('o', 'h') AND o.state = 'ready'
+                     FOR UPDATE SKIP LOCKED);
+  PERFORM pulse_internal.note_queue(note_death.queue_name);
+  IF pulse_internal.events_on() AND pg_notification_queue_usage() < 0.9 THEN
+    PERFORM pg_notify('pulse_events', json_build_object(
+      'event', 'paused', 'queue', note_death.queue_name, 'job_ids', ARRAY[job_id])::text);
+  END IF;
+  RETURN true;
+END $$;
+COMMENT ON FUNCTION pulse_internal.note_death(text, bigint) IS
+  'Pauses a strict queue because this job of it ends failed, quarantined or expired, if its '
+  'on_dead says so, and notifies listeners of pulse_events; returns whether it did.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.turn_of_queue(queue_name text) RETURNS pulse.job
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  first_job pulse.job;
+BEGIN
+  SELECT * INTO first_job FROM pulse.job AS j
+   WHERE j.queue_name = turn_of_queue.queue_name AND j.queue_turn IS NOT NULL
+     AND j.index_lane = 'p'
+   ORDER BY j.queue_name, j.queue_turn, j.id LIMIT 1;
+  RETURN first_job;
+END $$;
+COMMENT ON FUNCTION pulse_internal.turn_of_queue(text) IS
+  'Returns the parked job that a strict queue starts before all others; NULL without one.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_kept_waiting(queue_name text, moment timestamptz)
+  RETURNS boolean
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  first_job pulse.job;
+BEGIN
+  IF NOT (SELECT s.is_strict FROM pulse_internal.level_settings(is_kept_waiting.queue_name) AS s
+           WHERE s.level = is_kept_waiting.queue_name) THEN
+    RETURN false;
+  END IF;
+  first_job := pulse_internal.turn_of_queue(is_kept_waiting.queue_name);
+  RETURN pulse_internal.is_paused_by_end(is_kept_waiting.queue_name)
+      OR coalesce(greatest(first_job.run_at, first_job.updated_at) >= moment, false);
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_kept_waiting(text, timestamptz) IS
+  'Returns whether a strict queue is paused by the end of a job, or keeps its place for a job that '
+  'was not due at that moment.';

@@ -1,0 +1,186 @@
+# What happened to jobs of queues, as the write-ahead log tells it: no word of pg_pulse about itself
+# counts. PostgreSQL's test_decoding gives the committed changes in the order of their commits.
+# Each start is judged by the settings that were committed before it.
+package Pulse::Witness;
+use strict;
+use warnings FATAL => 'all';
+
+use Carp qw(croak);
+use List::Util qw(max);
+
+use Pulse::Server;
+
+# The server must run with wal_level = logical. What happens from now on is seen.
+sub new {
+    my ($class, $node) = @_;
+    value($node, q{SELECT pg_create_logical_replication_slot('witness', 'test_decoding')});
+    return bless {
+        node => $node,
+        settings => {},
+        jobs => {},      # by id: queue, token, whether it runs, whether it was ever started
+        within => {},    # by level: running jobs of it and of all within it
+        of_queue => {},  # by queue: jobs that were started and have not ended
+        claims => {},    # by level: the moments of its claims since its settings changed
+        starts => 0,
+        at_limit => 0,
+        broken => [],
+    }, $class;
+}
+
+# Reads and judges what has been committed since the last call.
+sub read_log {
+    my ($self) = @_;
+    my $node = $self->{node};
+    open my $log, '-|', 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
+      q{COPY (SELECT data FROM pg_logical_slot_get_changes('witness', NULL, NULL,
+          'include-xids', '0') WHERE data LIKE 'table pulse.job:%'
+             OR data LIKE 'table pulse.queue:%') TO STDOUT}
+      or croak "psql: $!";
+    while (my $line = <$log>) {
+        my ($table, $change, $row) = $line =~ /\Atable pulse\.(\w+): (\w+): (.*)/ or croak $line;
+        if ($table eq 'queue') {
+            $self->_set($change, $row);
+        } else {
+            $self->_change_job($change, $row);
+        }
+    }
+    close $log or croak "psql: $?";
+    $self->_judge_rates($_) for keys %{ $self->{claims} };
+    return;
+}
+
+sub starts { return $_[0]{starts} }
+
+# Starts that took the last place of a level or queue, or a token that left none.
+sub at_limit { return $_[0]{at_limit} }
+
+# What must be empty: a line for each start that broke a limit, ten at most.
+sub broken {
+    my ($self) = @_;
+    my @some = @{ $self->{broken} };
+    return join "\n", @some[ 0 .. ($#some < 9 ? $#some : 9) ];
+}
+
+sub _field {
+    my ($row, $name) = @_;
+    my ($value) = $row =~ /(?:\A| )$name\[[^\[\]:]+\]:('(?:[^']|'')*'|\S+)/
+      or croak "no $name in $row";
+    if ($value eq 'null') {
+        $value = undef;
+    } elsif ($value =~ s/\A'(.*)'\z/$1/s) {
+        $value =~ s/''/'/g;
+    }
+    return $value;
+}
+
+sub _levels {
+    my ($queue) = @_;
+    my @parts = split m{/}, $queue, 4;
+    return map { join '/', @parts[ 0 .. $_ ] } 0 .. $#parts;
+}
+
+# --- settings ------------------------------------------------------------------------------------
+
+sub _set {
+    my ($self, $change, $row) = @_;
+    my $name = _field($row, 'queue_name');
+    # The rates of members may be those of their level.
+    $self->_judge_rates($_) for keys %{ $self->{claims} };
+    $self->{claims} = {};
+    return delete $self->{settings}{$name} if $change eq 'DELETE';
+    my %stored = map { $_ => _field($row, $_) } qw(concurrency paused total is_level is_strict);
+    $stored{$_} = $stored{$_} eq 'true' for qw(paused is_level is_strict);
+    $self->{settings}{$name} = \%stored;
+    return;
+}
+
+sub _settings_at {
+    my ($self, $level) = @_;
+    my $stored = $self->{settings};
+    my $members = $level =~ s{/[^/]*\z}{/*}r;
+    return $stored->{$level} // ($members ne $level ? $stored->{$members} : undef)
+      // { concurrency => 1 };
+}
+
+# --- jobs ----------------------------------------------------------------------------------------
+
+sub _change_job {
+    my ($self, $change, $row) = @_;
+    my $id = _field($row, 'id');
+    my $job = $self->{jobs}{$id} //= { id => $id, queue => '' };
+    if ($change eq 'DELETE') {
+        $self->_leave($job);
+        delete $self->{of_queue}{ $job->{queue} }{$id};
+        delete $self->{jobs}{$id};
+        return;
+    }
+    my $queue = _field($row, 'queue_name') // '';
+    if ($queue ne $job->{queue}) {
+        delete $self->{of_queue}{ $job->{queue} }{$id};
+        @{$job}{qw(queue started)} = ($queue, 0);
+    }
+    my $token = _field($row, 'state') eq 'running' ? _field($row, 'token') : undef;
+    return if ($token // 0) == ($job->{token} // 0);
+    $self->_leave($job);
+    $self->_start($job, $token, $row) if defined $token;
+    return;
+}
+
+sub _leave {
+    my ($self, $job) = @_;
+    return if !defined delete $job->{token};
+    $self->{within}{$_}-- for _levels($job->{queue});
+    $self->{own}{ $job->{queue} }--;
+    return;
+}
+
+sub _start {
+    my ($self, $job, $token, $row) = @_;
+    my $queue = $job->{queue};
+    $self->{starts}++;
+    $self->_judge_strict($job) if $queue ne '' && $self->_settings_at($queue)->{is_strict};
+    @{$job}{qw(token started)} = ($token, 1);
+    return if $queue eq '';
+    $self->{of_queue}{$queue}{ $job->{id} } = $job;
+    my $own = ++$self->{own}{$queue};
+    my $most = $self->_settings_at($queue)->{concurrency};
+    $self->_judge("$own of $most jobs run in queue $queue", $job, $own, $most);
+    for my $level (_levels($queue)) {
+        my $set = $self->_settings_at($level);
+        my $taken = ++$self->{within}{$level};
+        $self->_judge("$taken of $set->{total} jobs run in level $level", $job, $taken,
+            $set->{total})
+          if defined $set->{total};
+        $self->_break("level $level is paused", $job)
+          if $set->{paused} && ($set->{is_level} || $level eq $queue);
+    }
+    return;
+}
+
+sub _judge {
+    my ($self, $what, $job, $taken, $most) = @_;
+    $self->{at_limit}++ if $taken == $most;
+    $self->_break($what, $job) if $taken > $most;
+    return;
+}
+
+sub _break {
+    my ($self, $what, $job) = @_;
+    push @{ $self->{broken} }, "job $job->{id}: $what";
+    return;
+}
+
+# Of jobs that were started before the queue was strict, the one with the least id goes first.
+sub _judge_strict {
+    my ($self, $job) = @_;
+    for my $other (values %{ $self->{of_queue}{ $job->{queue} } }) {
+        next if $other == $job;
+        $self->_break("$other->{id} of strict queue $job->{queue} has not ended", $job)
+          if defined $other->{token} || !$job->{started} || $other->{id} < $job->{id};
+    }
+    return;
+}
+
+sub _judge_rates { return }
+
+1;
