@@ -20,8 +20,16 @@ void set_locale() {
 }
 
 void add_commands(CommandLine& line) {
+  add_overview(line);
+  add_jobs(line);
+  add_job(line);
+  add_add(line);
   add_queues(line);
+  add_tasks(line);
   add_workers(line);
+  add_schedules(line);
+  add_flows(line);
+  add_tail(line);
 }
 
 ExitStatus run_command(const CommandLine& line) {

@@ -41,6 +41,81 @@ subtest 'workers and queues' => sub {
     is(rows_of($node, 'queues')->[0]{name}, 'letters', 'the queue with a job');
 };
 
+subtest 'jobs, page by page' => sub {
+    my $add = q{SELECT id FROM pulse.add_job('paged', job_key => 'k%d')};
+    my @ids = map { value($node, sprintf $add, $_) } 1 .. 5;
+    my $rows = rows_of($node, 'jobs', '--task', 'paged', '-n', 2);
+    is_deeply([ map { $_->{id} } @{$rows} ], [ @ids[4, 3] ], 'the newest first, as many as asked');
+    $rows = rows_of($node, 'jobs', '--task', 'paged', '--before', $ids[3]);
+    is_deeply([ map { $_->{id} } @{$rows} ], [ @ids[2, 1, 0] ], 'the next page');
+    is_deeply([ map { $_->{id} } @{ rows_of($node, 'jobs', '--key', 'k2') } ], [ $ids[1] ],
+        'by key');
+    is(scalar @{ rows_of($node, 'jobs', '-s', 'ready,parked', '-t', 'paged', '--older', '1h') }, 0,
+        'by age');
+    is(pulse($node, 'jobs', '--older', 'soon')->{status}, USAGE, 'a bad duration');
+    is(pulse($node, 'jobs', '--before', '-1')->{status}, USAGE, 'a bad id');
+    my $said = pulse($node, 'jobs', '--state', 'gone');
+    is($said->{status}, 1, 'the server refuses an unknown state');
+    like($said->{err}, qr/hint: States are ready/, 'with a hint');
+};
+
+subtest 'one job' => sub {
+    my $worker = Pulse::Session->new($node);
+    my $id = value($node,
+        q{SELECT id FROM pulse.add_job('told', '{"n": 12345678901234567890.10}')});
+    my $ann = $worker->query(q{SELECT id FROM pulse.register_worker('ann', '{told}')});
+    my $token = $worker->query("SELECT token FROM pulse.claim($ann)");
+    $worker->query("SELECT pulse.progress($id, $token, 'half way', 0.5)");
+    my $said = pulse($node, 'job', $id);
+    like($said->{out}, qr/^state +running$/m, 'its state');
+    like($said->{out}, qr/^Why\n +running +Worker $ann has it/m, 'why it waits, or not');
+    like($said->{out}, qr/running +\[#{10}-{10}\]$/m, 'its progress');
+    like($said->{out}, qr/"n": 12345678901234567890\.10/, 'its payload, each digit');
+    $worker->query("SELECT pulse.fail($id, $token, 'out of ink', retry => false)");
+    my $told = json_of(pulse($node, '--json', 'job', $id)->{out});
+    is($told->{attempts}[0]{error}, 'out of ink', 'the error of its attempt');
+    is($told->{attempts}[0]{worker}, 'ann', 'the worker of its attempt');
+    is($told->{job}{state}, 'failed', 'its end');
+    $said = pulse_as($node, 'a_observer', 'job', $id);
+    unlike($said->{out}, qr/ink|"n"/, 'an observer sees neither error nor payload');
+    like($said->{out}, qr/ 1 .* failed /, 'but the attempt');
+    is(pulse($node, 'job', '999999')->{status}, 1, 'an unknown job');
+};
+
+subtest 'adding a job' => sub {
+    my $said = pulse_as($node, 'a_producer', '--json', 'add', 'mail', '[1]', '--in', '2h',
+        '--key', 'once', '--priority', '-3', '--flag', 'a', '--flag', 'b');
+    my $job = json_of($said->{out});
+    is(value($node, "SELECT ROW(payload::text, priority, job_key, flags,
+        run_at > now() + interval '1 h') FROM pulse.job WHERE id = $job->{id}"),
+        '([1],-3,once,"{a,b}",t)', 'it has what the options say');
+    $said = pulse_as($node, 'a_producer', '--json', 'add', 'mail', '--after', $job->{id});
+    is(json_of($said->{out})->{state}, 'parked', 'a job after another waits');
+    is(pulse($node, 'add', 'mail', '{bad')->{status}, 1, 'a payload that is no JSON is refused');
+    is(pulse_as($node, 'a_observer', 'add', 'mail')->{status}, NO_RIGHT, 'an observer adds none');
+};
+
+subtest 'queues, schedules and workers are steered' => sub {
+    is(pulse_as($node, 'a_operator', 'queues', 'pause', 'letters')->{status}, DONE, 'a pause');
+    my ($queue) = grep { $_->{name} eq 'letters' } @{ rows_of($node, 'queues') };
+    ok($queue->{paused}, 'is seen');
+    pulse($node, 'queues', 'resume', 'letters');
+    pulse($node, 'queues', 'limit', 'letters', '--concurrency', '7');
+    ($queue) = grep { $_->{name} eq 'letters' } @{ rows_of($node, 'queues') };
+    is_deeply([ $queue->{paused}, $queue->{concurrency} ], [ JSON::PP::false, 7 ],
+        'resumed, with its limit');
+    value($node, q{SELECT pulse.schedule('nightly', 'mail', '0 3 * * *')});
+    pulse($node, 'schedules', 'pause', 'nightly');
+    ok(rows_of($node, 'schedules')->[0]{paused}, 'a schedule is paused');
+    is(scalar @{ rows_of($node, 'schedules', 'next', 'nightly') }, 10, 'its next due times');
+    my $ann = value($node, q{SELECT id FROM pulse.register_worker('drained')});
+    my $said = pulse($node, 'workers', 'drain', $ann);
+    is($said->{status}, 1, 'without a terminal and --yes nothing is drained');
+    is(value($node, "SELECT status FROM pulse.worker_status WHERE id = $ann"), 'alive', 'indeed');
+    is(pulse($node, 'workers', 'drain', $ann, '--yes')->{out}, "worker $ann is draining\n",
+        'with --yes it is');
+};
+
 subtest 'no database, no extension, no right' => sub {
     my $said = pulse_as($node, 'stranger', 'workers');
     is($said->{status}, NO_RIGHT, 'status of a role without rights');

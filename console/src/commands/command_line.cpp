@@ -26,8 +26,10 @@ CLI::App& CommandLine::add_below(CLI::App& command, const std::string& name,
                                  const std::string& description, Run run) {
   CLI::App* added = command.add_subcommand(name, description);
   added->fallthrough();
-  // A command calls back before those below it, so the lowest one has the last word.
-  added->parse_complete_callback([this, run = std::move(run)] { chosen_ = run; });
+  // Of a command and one below it, the lower one is meant.
+  added->parse_complete_callback([this, added, run = std::move(run)] {
+    if (added->get_subcommands().empty()) chosen_ = run;
+  });
   return *added;
 }
 

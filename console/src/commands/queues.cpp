@@ -1,14 +1,23 @@
-// pulse queues: depth and age of named queues.
+// pulse queues: depth, age and limits of named queues, and what changes them.
+#include <array>
+
 #include "commands/command_line.hpp"
 #include "commands/commands.hpp"
+#include "commands/named_change.hpp"
+#include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {
 
+// Queues with jobs, and those that have settings.
 constexpr const char* kQueues =
-    "SELECT name, ready AS open, parked, running,"
-    " extract(epoch FROM oldest_due_age) AS oldest_due_age, paused, estimated"
-    " FROM pulse.stats(1000) WHERE kind = 'queue' ORDER BY oldest_due_at NULLS LAST, name";
+    "SELECT coalesce(s.name, q.queue_name) AS name, s.ready AS open, s.parked, s.running,"
+    " extract(epoch FROM s.oldest_due_age) AS oldest_due_age, q.concurrency, q.total,"
+    " coalesce(s.paused, q.paused) AS paused, s.estimated"
+    " FROM (SELECT * FROM pulse.stats(1000) WHERE kind = 'queue') AS s"
+    " FULL JOIN (SELECT * FROM pulse.queue_settings ORDER BY queue_name LIMIT 1000) AS q"
+    " ON q.queue_name = s.name"
+    " ORDER BY s.oldest_due_at NULLS LAST, 1";
 
 const Columns kColumns{
     {"queue", "name"},
@@ -16,17 +25,51 @@ const Columns kColumns{
     {"parked", "parked", Kind::count},
     {"running", "running", Kind::count},
     {"oldest due for", "oldest_due_age", Kind::seconds},
+    {"at a time", "concurrency", Kind::count},
+    {"in all", "total", Kind::count},
     {"paused", "paused", Kind::boolean},
     {"estimated", "estimated", Kind::boolean},
 };
 
+constexpr std::array<NamedChange, 3> kChanges{{
+    {"pause", "No job of the queue starts", "SELECT FROM pulse.pause_queue($1)", "paused"},
+    {"resume", "Its jobs start again", "SELECT FROM pulse.resume_queue($1)", "resumed"},
+    {"unset", "Takes its settings away", "SELECT pulse.unset_queue($1)", "has no settings"},
+}};
+
+struct Limits {
+  std::string queue;
+  std::optional<std::string> concurrency;
+  std::optional<std::string> total;
+};
+
+void add_limit(CommandLine& line, CLI::App& queues) {
+  auto limits = std::make_shared<Limits>();
+  CLI::App& command =
+      line.add_below(queues, "limit", "How many jobs run at a time", [limits](Console& console) {
+        console.database.query("SELECT FROM pulse.set_queue($1, $2::int, total => $3::int)",
+                               {limits->queue, limits->concurrency, limits->total});
+        console.output.print("queue " + inert(limits->queue) + " limited\n");
+        return ExitStatus::done;
+      });
+  command.add_option("QUEUE", limits->queue, "Name of the queue, or of a level as mail/*")
+      ->required();
+  auto* concurrency = command.add_option("--concurrency", limits->concurrency,
+                                         "Jobs of exactly this name at a time");
+  concurrency->check(CLI::PositiveNumber);
+  command.add_option("--total", limits->total,
+                     "Jobs of it and of all queues within it at a time; -1: no limit");
+}
+
 }  // namespace
 
 void add_queues(CommandLine& line) {
-  line.add("queues", "Named queues with jobs", [](Console& console) {
+  CLI::App& queues = line.add("queues", "Named queues, and their limits", [](Console& console) {
     console.print_list(kColumns, console.database.query(kQueues));
     return ExitStatus::done;
   });
+  for (const NamedChange& change : kChanges) add_named_change(line, queues, "queue", change);
+  add_limit(line, queues);
 }
 
 }  // namespace pulse::console

@@ -1,6 +1,8 @@
-// pulse workers: who runs jobs, and who did within the last day.
+// pulse workers: who runs jobs, who did within the last day, and what tells workers to end.
 #include "commands/command_line.hpp"
 #include "commands/commands.hpp"
+#include "commands/job_filter.hpp"
+#include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {
@@ -27,15 +29,38 @@ const Columns kColumns{
     {"reason", "reason"},
 };
 
+// An order to one worker: asked about, because its running jobs may be given back.
+void add_order(CommandLine& line, CLI::App& workers, const char* name, const char* description,
+               const char* sql) {
+  auto id = std::make_shared<std::string>();
+  line.add_below(workers, name, description,
+                 [=](Console& console) {
+                   const std::string order = std::string(name) + " worker " + *id;
+                   if (!is_confirmed(console, order + "?")) return ExitStatus::refused;
+                   const QueryResult rows = console.database.query(sql, {*id});
+                   console.output.print("worker " + *id + " is " +
+                                        inert(rows[0].optional_text("status").value_or("gone")) +
+                                        '\n');
+                   return ExitStatus::done;
+                 })
+      .add_option("ID", *id, "Id of the worker")
+      ->required()
+      ->check(is_id());
+}
+
 }  // namespace
 
 void add_workers(CommandLine& line) {
   auto with_ended = std::make_shared<bool>(false);
-  CLI::App& command = line.add("workers", "Workers that live", [with_ended](Console& console) {
+  CLI::App& workers = line.add("workers", "Workers that live", [with_ended](Console& console) {
     console.print_list(kColumns, console.database.query(kWorkers, {*with_ended ? "t" : "f"}));
     return ExitStatus::done;
   });
-  command.add_flag("-a,--all", *with_ended, "Those that ended within the last day, too");
+  workers.add_flag("-a,--all", *with_ended, "Those that ended within the last day, too");
+  add_order(line, workers, "drain", "The worker takes no more jobs, and ends when it has none",
+            "SELECT pulse.drain_worker($1::bigint) AS status");
+  add_order(line, workers, "stop", "The worker ends now; its jobs are given back",
+            "SELECT pulse.stop_worker($1::bigint) AS status");
 }
 
 }  // namespace pulse::console

@@ -38,6 +38,13 @@ std::string shown(const Column& column, const QueryResult::Cell& value) {
   }
 }
 
+std::string shown(const Columns& columns, std::string_view field, const QueryResult::Row& row) {
+  for (const Column& column : columns) {
+    if (column.field == field) return shown(column, row.optional_text(field));
+  }
+  return {};
+}
+
 std::string json_of(const Column& column, const QueryResult::Cell& value) {
   if (!value) return "null";
   std::string text;

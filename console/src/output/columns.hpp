@@ -33,6 +33,9 @@ using Columns = std::vector<Column>;
 // What a person sees of a value; empty for NULL. Always inert.
 std::string shown(const Column& column, const QueryResult::Cell& value);
 
+// The same of a field of a row.
+std::string shown(const Columns& columns, std::string_view field, const QueryResult::Row& row);
+
 // What a script reads of it, as JSON.
 std::string json_of(const Column& column, const QueryResult::Cell& value);
 

@@ -9,7 +9,7 @@
 namespace pulse::console {
 
 // Lines end with a newline. Columns without any value are left out, and where the terminal is too
-// narrow for the others, their widest texts are cut.
+// narrow for what is left, the widest texts are cut.
 std::string table(const Columns& columns, const QueryResult& rows, const Look& look);
 
 // Rows as a JSON array, an object on each line.

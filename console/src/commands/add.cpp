@@ -1,0 +1,93 @@
+// pulse add: a job, from the command line.
+#include <iostream>
+#include <iterator>
+
+#include "commands/command_line.hpp"
+#include "commands/commands.hpp"
+#include "commands/job_filter.hpp"
+#include "database/array_literal.hpp"
+#include "text/inert.hpp"
+
+namespace pulse::console {
+namespace {
+
+// NULL for `after` waits for nothing, as add_job; so one statement does for both.
+constexpr const char* kAdd =
+    "SELECT id, state::text AS state FROM pulse.add_job_after("
+    "coalesce($1::bigint[], '{}'), $2, $3::json, $4,"
+    " coalesce($5::timestamptz, now() + $6::interval), $7::int, $8, $9::int, $10::text[],"
+    " coalesce($11, 'replace'), coalesce($12, 'completed'), $13::timestamptz)";
+
+const Columns kColumns{{"job", "id", Kind::id}, {"state", "state", Kind::state}};
+
+using Text = std::optional<std::string>;
+
+struct NewJob {
+  std::string task;
+  Text payload;
+  Text queue;
+  Text run_at;
+  Text delay;
+  Text max_attempts;
+  Text key;
+  Text key_mode;
+  Text priority;
+  std::vector<std::string> flags;
+  std::vector<std::string> after;
+  Text starts_when;
+  Text start_by;
+};
+
+Text array_or_null(const std::vector<std::string>& texts) {
+  if (texts.empty()) return std::nullopt;
+  return array_literal(texts);
+}
+
+ExitStatus add(Console& console, NewJob job) {
+  if (job.payload == "-") {
+    job.payload = std::string(std::istreambuf_iterator<char>(std::cin), {});
+  }
+  const QueryResult rows = console.database.query(
+      kAdd, {array_or_null(job.after), job.task, job.payload, job.queue, job.run_at, job.delay,
+             job.max_attempts, job.key, job.priority, array_or_null(job.flags), job.key_mode,
+             job.starts_when, job.start_by});
+  if (console.options.is_json) {
+    console.output.print(json_of(kColumns, rows[0]) + '\n');
+  } else {
+    console.output.print("job " + rows[0].text("id") + " added: " + rows[0].text("state") + '\n');
+  }
+  return ExitStatus::done;
+}
+
+}  // namespace
+
+void add_add(CommandLine& line) {
+  auto job = std::make_shared<NewJob>();
+  CLI::App& command =
+      line.add("add", "Add a job", [job](Console& console) { return add(console, *job); });
+  command.add_option("TASK", job->task, "Name of the task")->required();
+  command.add_option("PAYLOAD", job->payload, "JSON; - reads it from standard input");
+  command.add_option("-q,--queue", job->queue, "Named queue");
+  auto* at = command.add_option("--at", job->run_at, "When it is due, as 2026-12-24 18:00+01");
+  command.add_option("--in", job->delay, "It is due so long from now")
+      ->transform(is_duration())
+      ->excludes(at);
+  command.add_option("--max-attempts", job->max_attempts, "Attempts in all")
+      ->check(CLI::Range(1, 32767));
+  command.add_option("-k,--key", job->key, "Key: replaces a waiting job that has it");
+  command.add_option("--key-mode", job->key_mode, "replace, preserve_run_at or unsafe_dedupe")
+      ->check(CLI::IsMember({"replace", "preserve_run_at", "unsafe_dedupe"}))
+      ->option_text("MODE");
+  command.add_option("-p,--priority", job->priority, "A lower number is claimed first")
+      ->check(CLI::Range(-32768, 32767));
+  command.add_option("--flag", job->flags, "Flag; may be repeated")->allow_extra_args(false);
+  command.add_option("--after", job->after, "Ids of jobs that end first, with commas")
+      ->delimiter(',')
+      ->check(is_id());
+  command.add_option("--starts-when", job->starts_when, "completed, ended or failed")
+      ->check(CLI::IsMember({"completed", "ended", "failed"}))
+      ->option_text("HOW");
+  command.add_option("--start-by", job->start_by, "It expires unless a claim takes it by then");
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,67 @@
+// pulse flows: jobs that were added together, and their cancellation.
+#include "commands/command_line.hpp"
+#include "commands/commands.hpp"
+#include "commands/job_filter.hpp"
+#include "text/spelling.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr const char* kFlows =
+    "SELECT id, name, jobs, waiting, running, completed, failed, cancelled, created_at,"
+    " last_finished_at FROM pulse.flows WHERE id < coalesce($1::bigint, 9223372036854775807)"
+    " ORDER BY id DESC LIMIT $2::int";
+
+const Columns kColumns{
+    {"flow", "id", Kind::id},
+    {"name", "name"},
+    {"jobs", "jobs", Kind::count},
+    {"waiting", "waiting", Kind::count},
+    {"running", "running", Kind::count},
+    {"completed", "completed", Kind::count},
+    {"failed", "failed", Kind::count},
+    {"cancelled", "cancelled", Kind::count},
+    {"added", "created_at", Kind::time},
+    {"last end", "last_finished_at", Kind::time},
+};
+
+struct Wanted {
+  std::optional<std::string> before;
+  int limit = 50;
+};
+
+void add_cancel(CommandLine& line, CLI::App& flows) {
+  auto id = std::make_shared<std::string>();
+  line.add_below(flows, "cancel", "Cancels each live job of the flow",
+                 [id](Console& console) {
+                   if (!is_confirmed(console, "cancel all live jobs of flow " + *id + "?")) {
+                     return ExitStatus::refused;
+                   }
+                   const QueryResult rows = console.database.query(
+                       "SELECT pulse.cancel_flow($1::bigint) AS jobs", {*id});
+                   console.output.print(plural(rows[0].integer("jobs"), "job") + " cancelled\n");
+                   return ExitStatus::done;
+                 })
+      .add_option("ID", *id, "Id of the flow")
+      ->required()
+      ->check(is_id());
+}
+
+}  // namespace
+
+void add_flows(CommandLine& line) {
+  auto wanted = std::make_shared<Wanted>();
+  CLI::App& flows = line.add("flows", "Flows, the newest first", [wanted](Console& console) {
+    console.print_list(
+        kColumns, console.database.query(kFlows, {wanted->before, std::to_string(wanted->limit)}));
+    return ExitStatus::done;
+  });
+  flows.add_option("-n,--limit", wanted->limit, "How many at most")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  flows.add_option("--before", wanted->before, "Only flows with a lower id: the next page")
+      ->check(is_id());
+  add_cancel(line, flows);
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,72 @@
+#include "commands/job_filter.hpp"
+
+#include "database/array_literal.hpp"
+#include "loop/duration.hpp"
+#include "text/parse_number.hpp"
+
+namespace pulse::console {
+namespace {
+
+std::optional<std::string> array_of(const std::vector<std::string>& names) {
+  if (names.empty()) return std::nullopt;
+  return array_literal(names);
+}
+
+}  // namespace
+
+bool JobFilter::is_empty() const {
+  return states.empty() && !task && !queue && !key && !error && !older_than && !newer_than;
+}
+
+Params JobFilter::params() const {
+  return {array_of(states), task, queue, key, error, older_than, newer_than};
+}
+
+std::optional<std::string> interval_of(const std::string& duration) {
+  if (duration.ends_with('d')) {
+    const auto days = parse_number<int>(std::string_view(duration).substr(0, duration.size() - 1));
+    if (!days || *days < 0) return std::nullopt;
+    return std::to_string(*days) + " days";
+  }
+  const auto parsed = parse_duration(duration);
+  if (!parsed) return std::nullopt;
+  return interval_param(*parsed);
+}
+
+CLI::Validator is_duration() {
+  return {[](std::string& text) -> std::string {
+            const auto interval = interval_of(text);
+            if (!interval) return "'" + text + "' is not a duration such as 30s, 10min, 2h or 3d";
+            text = *interval;
+            return {};
+          },
+          "DURATION"};
+}
+
+CLI::Validator is_id() {
+  return {[](const std::string& text) {
+            const auto id = parse_number<std::int64_t>(text);
+            return id && *id > 0 ? std::string() : "'" + text + "' is no id";
+          },
+          "ID"};
+}
+
+void add_filter_options(CLI::App& command, JobFilter& filter) {
+  command
+      .add_option("-s,--state", filter.states,
+                  "ready, parked, running, completed, failed, quarantined, cancelled or expired; "
+                  "several with commas")
+      ->delimiter(',')
+      ->option_text("STATE");
+  command.add_option("-t,--task", filter.task, "Jobs of this task")->option_text("TASK");
+  command.add_option("-q,--queue", filter.queue, "Jobs of this queue")->option_text("QUEUE");
+  command.add_option("-k,--key", filter.key, "Jobs with this key")->option_text("KEY");
+  command.add_option("-e,--error", filter.error, "Jobs whose last error contains this text")
+      ->option_text("TEXT");
+  command.add_option("--older", filter.older_than, "Jobs added at least so long ago")
+      ->transform(is_duration());
+  command.add_option("--newer", filter.newer_than, "Jobs added within so long")
+      ->transform(is_duration());
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,23 @@
+#include "commands/named_change.hpp"
+
+#include "text/inert.hpp"
+
+namespace pulse::console {
+
+void add_named_change(CommandLine& line, CLI::App& parent, const char* noun, NamedChange change) {
+  auto name = std::make_shared<std::string>();
+  const auto run = [=](Console& console) {
+    const std::string what = std::string(noun) + ' ' + inert(*name);
+    if (change.is_asked && !is_confirmed(console, std::string(change.name) + ' ' + what + "?")) {
+      return ExitStatus::refused;
+    }
+    console.database.query(change.sql, {*name});
+    console.output.print(what + ' ' + change.done + '\n');
+    return ExitStatus::done;
+  };
+  line.add_below(parent, change.name, change.description, run)
+      .add_option("NAME", *name, std::string("Name of the ") + noun)
+      ->required();
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,65 @@
+// pulse schedules: what adds jobs by the clock, and what changes it.
+#include <array>
+
+#include "commands/command_line.hpp"
+#include "commands/commands.hpp"
+#include "commands/named_change.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr const char* kSchedules =
+    "SELECT name, identifier, rule, time_zone, paused, next_due, last_due, last_job_id,"
+    " last_job_state, missed, overlapped, last_error FROM pulse.schedules"
+    " ORDER BY next_due NULLS LAST, name LIMIT 1000";
+
+const Columns kColumns{
+    {"schedule", "name"},
+    {"task", "identifier", Kind::text, 30},
+    {"rule", "rule", Kind::text, 30},
+    {"zone", "time_zone", Kind::text, 20},
+    {"paused", "paused", Kind::boolean},
+    {"next due", "next_due", Kind::time},
+    {"last due", "last_due", Kind::time},
+    {"its job", "last_job_id", Kind::id},
+    {"", "last_job_state", Kind::state},
+    {"missed", "missed", Kind::count},
+    {"overlapped", "overlapped", Kind::count},
+    {"last error", "last_error", Kind::text, 60},
+};
+
+constexpr std::array<NamedChange, 3> kChanges{{
+    {"pause", "Adds no job until it is resumed", "SELECT FROM pulse.pause_schedule($1)", "paused"},
+    {"resume", "Goes on with its next due time", "SELECT FROM pulse.resume_schedule($1)",
+     "resumed"},
+    {"run", "Adds its job now", "SELECT FROM pulse.run_schedule_now($1)", "has added its job",
+     true},
+}};
+
+void add_next(CommandLine& line, CLI::App& schedules) {
+  auto schedule = std::make_shared<std::string>();
+  CLI::App& command =
+      line.add_below(schedules, "next", "The next due times", [schedule](Console& console) {
+        console.print_list(
+            {{"due", "due", Kind::time}},
+            console.database.query("SELECT due FROM pulse.next_runs($1, 10) AS due", {*schedule}));
+        return ExitStatus::done;
+      });
+  command.add_option("SCHEDULE", *schedule, "Name of the schedule")->required();
+}
+
+}  // namespace
+
+void add_schedules(CommandLine& line) {
+  CLI::App& schedules =
+      line.add("schedules", "Schedules, by their next due time", [](Console& console) {
+        console.print_list(kColumns, console.database.query(kSchedules));
+        return ExitStatus::done;
+      });
+  for (const NamedChange& change : kChanges) {
+    add_named_change(line, schedules, "schedule", change);
+  }
+  add_next(line, schedules);
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,145 @@
+// pulse tail: recoveries and ends without success, as they happen.
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "commands/command_line.hpp"
+#include "commands/commands.hpp"
+#include "text/inert.hpp"
+#include "text/spelling.hpp"
+
+namespace pulse::console {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kNow = "SELECT pulse.now() AS now";
+
+// A transaction may commit an end a while after its time, so each look goes back a little.
+constexpr const char* kEnded =
+    "SELECT id, identifier, state, attempts, max_attempts, worker_id, finished_at"
+    " FROM pulse.ended_jobs WHERE finished_at > $1::timestamptz"
+    " AND finished_at > pulse.now() - interval '1 minute'"
+    " ORDER BY finished_at DESC LIMIT 1000";
+
+const Columns kEndedColumns{
+    {"", "finished_at", Kind::time},
+    {"", "state", Kind::state},
+    {"", "id", Kind::id},
+    {"", "identifier"},
+    {"", "attempts", Kind::number},
+    {"", "max_attempts", Kind::number},
+    {"", "worker_id", Kind::id},
+};
+
+constexpr auto kInterval = 1s;
+
+// The ids that were shown last, so that no end is shown twice.
+class Shown {
+ public:
+  bool is_new(const std::string& id) {
+    constexpr std::size_t kMax = 10'000;
+    if (!ids_.insert(id).second) return false;
+    order_.push_back(id);
+    if (order_.size() > kMax) {
+      ids_.erase(order_.front());
+      order_.pop_front();
+    }
+    return true;
+  }
+
+ private:
+  std::set<std::string> ids_;
+  std::deque<std::string> order_;
+};
+
+std::string text_at(const nlohmann::json& event, const char* key) {
+  const auto found = event.find(key);
+  if (found == event.end() || found->is_null()) return {};
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+std::string ids_of(const nlohmann::json& event) {
+  std::string text;
+  const auto ids = event.find("job_ids");
+  if (ids == event.end() || !ids->is_array()) return text;
+  for (const auto& id : *ids) text += (text.empty() ? "" : ", ") + id.dump();
+  return text;
+}
+
+// Any role may notify, so nothing of an event is taken for granted.
+std::string event_line(const std::string& now, const std::string& payload, bool is_json,
+                       const Look& look) {
+  if (is_json) return payload.find('\n') == std::string::npos ? payload + '\n' : std::string();
+  const auto event = nlohmann::json::parse(payload, nullptr, /*allow_exceptions=*/false);
+  if (!event.is_object()) return spell_time(now) + "  " + inert(payload) + '\n';
+  std::string line = spell_time(now) + "  " +
+                     look.tinted(inert(text_at(event, "event")), Tint::warning) + "  " +
+                     inert(text_at(event, "cause")) + "  jobs " + inert(ids_of(event));
+  if (const std::string worker = text_at(event, "worker"); !worker.empty()) {
+    line += " of worker " + inert(worker);
+  }
+  if (const std::string reason = text_at(event, "reason"); !reason.empty()) {
+    line += " (" + inert(reason) + ')';
+  }
+  return line + '\n';
+}
+
+std::string ended_line(const QueryResult::Row& job, bool is_json, const Look& look) {
+  if (is_json) return json_of(kEndedColumns, job) + '\n';
+  const std::string state = inert(job.text("state"));
+  return shown(kEndedColumns, "finished_at", job) + "  " +
+         look.tinted(state, tint_of_state(state)) + "  job " + job.text("id") + "  " +
+         inert(job.text("identifier")) + "  attempt " + job.text("attempts") + " of " +
+         job.text("max_attempts") + '\n';
+}
+
+void print_now(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+void follow(Console& console, Shown& shown_ids, const std::string& since) {
+  const bool is_json = console.options.is_json;
+  const Look& look = console.output.look();
+  console.database.query("LISTEN pulse_events");
+  for (;;) {
+    const auto event = console.database.wait_for_notification(kInterval);
+    if (event) {
+      const QueryResult now = console.database.query(kNow);
+      print_now(event_line(now[0].text("now"), event->payload, is_json, look));
+      continue;
+    }
+    const QueryResult ended = console.database.query(kEnded, {since});
+    for (std::size_t i = ended.size(); i > 0; --i) {
+      const auto job = ended[i - 1];
+      if (!shown_ids.is_new(job.text("id") + ' ' + job.text("finished_at"))) continue;
+      print_now(ended_line(job, is_json, look));
+    }
+  }
+}
+
+// Until it is interrupted; the database may go away and come back.
+ExitStatus tail(Console& console) {
+  Shown shown_ids;
+  const std::string since = console.database.query(kNow)[0].text("now");
+  for (;;) {
+    try {
+      follow(console, shown_ids, since);
+    } catch (const Unreachable& unreachable) {
+      std::fprintf(stderr, "pulse: %s\n", inert(unreachable.what()).c_str());
+    }
+    std::this_thread::sleep_for(kInterval);
+  }
+}
+
+}  // namespace
+
+void add_tail(CommandLine& line) {
+  line.add("tail", "Recoveries and failures as they happen, until it is interrupted", tail);
+}
+
+}  // namespace pulse::console

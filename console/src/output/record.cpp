@@ -1,0 +1,31 @@
+#include "output/record.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "text/width.hpp"
+
+namespace pulse::console {
+
+std::string record(const Columns& columns, const QueryResult::Row& row, const Look& look) {
+  std::size_t widest = 0;
+  for (const Column& column : columns) widest = std::max(widest, width(column.title));
+  std::string text;
+  for (const Column& column : columns) {
+    const std::string value = shown(column, row.optional_text(column.field));
+    if (column.title.empty() || value.empty()) continue;
+    const Tint tint = column.kind == Kind::state ? tint_of_state(value) : Tint::none;
+    text += look.tinted(pad(column.title, widest), Tint::strong) + "  " + look.tinted(value, tint);
+    text += '\n';
+  }
+  return text;
+}
+
+std::string progress_bar(double part, std::size_t columns) {
+  const std::size_t inner = columns < 3 ? 1 : columns - 2;
+  const double bounded = std::isfinite(part) ? std::clamp(part, 0.0, 1.0) : 0;
+  const auto filled = static_cast<std::size_t>(std::floor(bounded * static_cast<double>(inner)));
+  return '[' + std::string(filled, '#') + std::string(inner - filled, '-') + ']';
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,17 @@
+// One row, a line for each of its values.
+#pragma once
+
+#include <string>
+
+#include "output/columns.hpp"
+#include "output/look.hpp"
+
+namespace pulse::console {
+
+// Without the values that are not there.
+std::string record(const Columns& columns, const QueryResult::Row& row, const Look& look);
+
+// A progress bar of this many columns, with its brackets: [####------].
+std::string progress_bar(double part, std::size_t columns);
+
+}  // namespace pulse::console
