@@ -4,9 +4,9 @@
 #include <cstring>
 #include <langinfo.h>
 
-#include "commands/command_line.hpp"
+#include "command_line/command_line.hpp"
+#include "command_line/refusals.hpp"
 #include "commands/commands.hpp"
-#include "commands/refusals.hpp"
 #include "database/interrupt.hpp"
 #include "text/inert.hpp"
 

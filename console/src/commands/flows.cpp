@@ -1,7 +1,7 @@
 // pulse flows: jobs that were added together, and their cancellation.
-#include "commands/command_line.hpp"
+#include "command_line/command_line.hpp"
+#include "command_line/job_filter.hpp"
 #include "commands/commands.hpp"
-#include "commands/job_filter.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {

@@ -1,9 +1,9 @@
 // pulse job: everything about one job.
 #include <cstdlib>
 
-#include "commands/command_line.hpp"
+#include "command_line/command_line.hpp"
+#include "command_line/job_filter.hpp"
 #include "commands/commands.hpp"
-#include "commands/job_filter.hpp"
 #include "output/record.hpp"
 #include "text/inert.hpp"
 #include "text/json_text.hpp"

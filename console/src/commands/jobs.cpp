@@ -2,9 +2,9 @@
 #include <chrono>
 #include <cstdio>
 
-#include "commands/command_line.hpp"
+#include "command_line/command_line.hpp"
+#include "command_line/job_filter.hpp"
 #include "commands/commands.hpp"
-#include "commands/job_filter.hpp"
 
 namespace pulse::console {
 namespace {

@@ -1,5 +1,5 @@
 // pulse overview: everything in one row.
-#include "commands/command_line.hpp"
+#include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "output/record.hpp"
 

@@ -1,9 +1,9 @@
 // pulse queues: depth, age and limits of named queues, and what changes them.
 #include <array>
 
-#include "commands/command_line.hpp"
+#include "command_line/command_line.hpp"
+#include "command_line/named_change.hpp"
 #include "commands/commands.hpp"
-#include "commands/named_change.hpp"
 #include "text/inert.hpp"
 
 namespace pulse::console {

@@ -1,9 +1,9 @@
 // pulse schedules: what adds jobs by the clock, and what changes it.
 #include <array>
 
-#include "commands/command_line.hpp"
+#include "command_line/command_line.hpp"
+#include "command_line/named_change.hpp"
 #include "commands/commands.hpp"
-#include "commands/named_change.hpp"
 
 namespace pulse::console {
 namespace {

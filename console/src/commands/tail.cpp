@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "commands/command_line.hpp"
+#include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "text/inert.hpp"
 #include "text/spelling.hpp"

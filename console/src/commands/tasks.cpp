@@ -1,5 +1,5 @@
 // pulse tasks: depth and age of tasks, and which of them no worker serves.
-#include "commands/command_line.hpp"
+#include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
 
 namespace pulse::console {

@@ -1,7 +1,7 @@
 // pulse workers: who runs jobs, who did within the last day, and what tells workers to end.
-#include "commands/command_line.hpp"
+#include "command_line/command_line.hpp"
+#include "command_line/job_filter.hpp"
 #include "commands/commands.hpp"
-#include "commands/job_filter.hpp"
 #include "text/inert.hpp"
 
 namespace pulse::console {

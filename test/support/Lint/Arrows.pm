@@ -37,6 +37,7 @@ my %order = (
         [qw(*)],
         [qw(commands)],
         [qw(serve top)],
+        [qw(command_line)],
         [qw(output)],
         [qw(database)],
         [qw(text)],

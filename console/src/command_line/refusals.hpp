@@ -1,7 +1,7 @@
 // What a refusal means to the user: a line for people, and the status to end with.
 #pragma once
 
-#include "commands/exit_status.hpp"
+#include "command_line/exit_status.hpp"
 #include "database/database.hpp"
 
 namespace pulse::console {

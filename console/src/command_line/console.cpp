@@ -1,4 +1,4 @@
-#include "commands/console.hpp"
+#include "command_line/console.hpp"
 
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "commands/exit_status.hpp"
+#include "command_line/exit_status.hpp"
 #include "database/database.hpp"
 #include "output/columns.hpp"
 #include "output/output.hpp"

@@ -1,7 +1,7 @@
 // A command below another that changes what has a name: a queue or a schedule.
 #pragma once
 
-#include "commands/command_line.hpp"
+#include "command_line/command_line.hpp"
 
 namespace pulse::console {
 

@@ -1,4 +1,4 @@
-#include "commands/named_change.hpp"
+#include "command_line/named_change.hpp"
 
 #include "text/inert.hpp"
 

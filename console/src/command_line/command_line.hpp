@@ -7,7 +7,7 @@
 #include <string>
 #include <variant>
 
-#include "commands/console.hpp"
+#include "command_line/console.hpp"
 
 namespace pulse::console {
 

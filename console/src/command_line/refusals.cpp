@@ -1,4 +1,4 @@
-#include "commands/refusals.hpp"
+#include "command_line/refusals.hpp"
 
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-#include "commands/command_line.hpp"
+#include "command_line/command_line.hpp"
 
 #include <iostream>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "commands/job_filter.hpp"
+#include "command_line/job_filter.hpp"
 
 #include "database/array_literal.hpp"
 #include "loop/duration.hpp"
