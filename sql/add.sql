@@ -49,6 +49,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.insert_job(spec pulse.job_spec) RETURN
 COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec) IS
   'Stores a checked job, and returns its row.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.insert_job(
+    spec pulse.job_spec, scheduled_for timestamptz)
+  RETURNS pulse.job
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job';
+COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec, timestamptz) IS
+  'Stores a checked job of a schedule that is due at this time, and returns its row.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.replace_job(
     older pulse.job, spec pulse.job_spec, mode text)
   RETURNS pulse.job

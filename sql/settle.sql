@@ -84,15 +84,14 @@ DECLARE
   added pulse.job;
 BEGIN
   IF spec.job_key IS NULL THEN
-    added := pulse_internal.insert_job(spec);
-  ELSE
-    SELECT j.id INTO existing FROM pulse.job AS j
-     WHERE j.job_key = spec.job_key AND j.index_lane <> 'h';
-    PERFORM pulse_internal.try_lock_waiting(existing, spec.job_key);
-    existing := CASE WHEN rule.job_key_mode = 'unsafe_dedupe'
-                  THEN (pulse_internal.live_job_of_key(spec.job_key)).id END;
-    added := pulse_internal.add_keyed(spec, rule.job_key_mode);
+    RETURN (pulse_internal.insert_job(spec, due)).id;
   END IF;
+  SELECT j.id INTO existing FROM pulse.job AS j
+   WHERE j.job_key = spec.job_key AND j.index_lane <> 'h';
+  PERFORM pulse_internal.try_lock_waiting(existing, spec.job_key);
+  existing := CASE WHEN rule.job_key_mode = 'unsafe_dedupe'
+                THEN (pulse_internal.live_job_of_key(spec.job_key)).id END;
+  added := pulse_internal.add_keyed(spec, rule.job_key_mode);
   -- A job that stays as it is keeps its own due time.
   IF added.id IS DISTINCT FROM existing THEN
     UPDATE pulse.job AS j SET scheduled_for = due WHERE j.id = added.id;

@@ -144,12 +144,13 @@ void set_start_by(RowValue* job, const RowValue& spec, LastTask* last) {
   note_sweep(DatumGetTimestampTz(start_by));
 }
 
-// What a job waits for; no id stands for nothing.
-struct Waits {
+// What a job has beside its specification: what it waits for, and the due time of its schedule.
+struct Origin {
   NullableDatum waits_on;
   NullableDatum starts_when;
+  NullableDatum scheduled_for;
 };
-constexpr Waits kNoWaits = {kNull, kNull};
+constexpr Origin kNoOrigin = {kNull, kNull, kNull};
 
 void note_new_job(const RowValue& job) {
   if (job.has(kJobWaitsOn)) {
@@ -162,11 +163,11 @@ void note_new_job(const RowValue& job) {
 }
 
 HeapTuple form_job(AddCall* call, const RowValue& spec, LastTask* last,
-                   const Waits& waits = kNoWaits) {
+                   const Origin& origin = kNoOrigin) {
   RowValue job;
   memset(job.nulls, true, sizeof(job.nulls));
   Datum now = TimestampTzGetDatum(transaction_now());
-  bool is_parked = spec.has(kSpecQueueName) || !waits.waits_on.isnull;
+  bool is_parked = spec.has(kSpecQueueName) || !origin.waits_on.isnull;
   job.set(kJobId, Int64GetDatum(nextval_internal(call->sequence, false)));
   job.set(kJobIdentifier, spec.field(kSpecIdentifier));
   job.set(kJobPayload, spec.field(kSpecPayload));
@@ -185,18 +186,19 @@ HeapTuple form_job(AddCall* call, const RowValue& spec, LastTask* last,
   job.set(kJobUpdatedAt, now);
   job.set(kJobSuperseded, BoolGetDatum(false));
   job.set(kJobInPlace, BoolGetDatum(false));
-  job.set(kJobWaitsOn, waits.waits_on);
-  job.set(kJobStartsWhen, waits.starts_when);
+  job.set(kJobWaitsOn, origin.waits_on);
+  job.set(kJobStartsWhen, origin.starts_when);
+  job.set(kJobScheduledFor, origin.scheduled_for);
   set_start_by(&job, spec, last);
   note_new_job(job);
   return form_new_job(&call->jobs, &job);
 }
 
 // The caller has checked the specification.
-Datum add_one(const RowValue& spec, LastTask* last, const Waits& waits = kNoWaits) {
+Datum add_one(const RowValue& spec, LastTask* last, const Origin& origin = kNoOrigin) {
   AddCall call;
   start_adding(&call);
-  Datum stored = store_new_job(&call.jobs, form_job(&call, spec, last, waits));
+  Datum stored = store_new_job(&call.jobs, form_job(&call, spec, last, origin));
   close_new_jobs(&call.jobs);
   return stored;
 }
@@ -317,14 +319,16 @@ PULSE_FUNCTION(pulse_checked_spec) {
   PG_RETURN_DATUM(HeapTupleGetDatum(checked));
 }
 
-// pulse_internal.insert_job(spec [, waits_on, starts_when]): the caller has checked the job.
+// pulse_internal.insert_job(spec [, waits_on, starts_when | , scheduled_for]): the caller has
+// checked the job.
 PULSE_FUNCTION(pulse_insert_job) {
   pulse::RowValue spec;
   pulse::read_row_value(&spec, PG_GETARG_HEAPTUPLEHEADER(0), "job_spec");
   pulse::LastTask last = {};
-  pulse::Waits waits = pulse::kNoWaits;
-  if (PG_NARGS() > 1) waits = {fcinfo->args[1], fcinfo->args[2]};
-  PG_RETURN_DATUM(pulse::add_one(spec, &last, waits));
+  pulse::Origin origin = pulse::kNoOrigin;
+  if (PG_NARGS() == 2) origin.scheduled_for = fcinfo->args[1];
+  if (PG_NARGS() == 3) origin = {fcinfo->args[1], fcinfo->args[2], pulse::kNull};
+  PG_RETURN_DATUM(pulse::add_one(spec, &last, origin));
 }
 
 // pulse_internal.checked_key_mode(job_key_mode)
