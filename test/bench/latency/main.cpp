@@ -11,16 +11,16 @@
 #include <string>
 #include <thread>
 
-#include "session.hpp"
+#include "clock.hpp"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using bench::Clock;
+using bench::ms_between;
+using bench::Watcher;
 
 constexpr auto kLongest = std::chrono::seconds(10);
 const std::string kWait = "CALL pulse.wait_for_job($1, '30 s')";
-const std::string kIsWaiting =
-    "SELECT FROM pg_stat_get_activity($1::int) WHERE wait_event_type = 'Extension'";
 const std::string kClaim = "SELECT id, token FROM pulse.claim($1)";
 
 // Waits and claims in one round trip of two transactions, so that the claim follows in the server
@@ -82,31 +82,10 @@ class Worker {
   std::thread thread_;
 };
 
-// Looks on from a session of its own. Without it every other add would meet the worker on its way
-// to wait, whichever of two threads the processor went to first.
-class Watcher {
- public:
-  explicit Watcher(std::int64_t process) : session_("latency_watcher"), process_(process) {
-    session_.prepare(kIsWaiting);
-  }
-  void wait_until_waiting() {
-    while (session_.run(kIsWaiting, {process_}).count() == 0) {
-    }
-  }
-
- private:
-  bench::Session session_;
-  std::int64_t process_;
-};
-
 struct Sample {
   double start_ms;
   double answer_ms;
 };
-
-double ms_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double, std::milli>(to - from).count();
-}
 
 Sample sample(bench::Session* producer, Worker* worker, Watcher* watcher) {
   watcher->wait_until_waiting();
