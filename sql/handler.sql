@@ -22,13 +22,15 @@ COMMENT ON FUNCTION pulse_internal.check_handler(regprocedure) IS
 -- A handler runs with the worker's rights. So an operator must not choose a function by which its
 -- owner gains the rights of the worker's role.
 CREATE OR REPLACE FUNCTION pulse_internal.is_trusted_handler(handler regprocedure) RETURNS boolean
-  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT p.prosecdef OR r.rolsuper OR pg_has_role(p.proowner, pulse_internal.caller(), 'MEMBER')
-         OR EXISTS (SELECT FROM pg_extension AS e
-                     WHERE e.extname = 'pg_pulse' AND e.extowner = p.proowner)
-    FROM pg_proc AS p JOIN pg_roles AS r ON r.oid = p.proowner
-   WHERE p.oid = handler;
-$$;
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN (
+    SELECT p.prosecdef OR r.rolsuper OR pg_has_role(p.proowner, pulse_internal.caller(), 'MEMBER')
+           OR EXISTS (SELECT FROM pg_extension AS e
+                       WHERE e.extname = 'pg_pulse' AND e.extowner = p.proowner)
+      FROM pg_proc AS p JOIN pg_roles AS r ON r.oid = p.proowner
+     WHERE p.oid = handler);
+END $$;
 COMMENT ON FUNCTION pulse_internal.is_trusted_handler(regprocedure) IS
   'Returns whether the session''s role may run this handler: it runs with the rights of its owner '
   '(SECURITY DEFINER), or its owner is a superuser, owns pg_pulse or may act as that role anyway.';
@@ -89,6 +91,24 @@ COMMENT ON FUNCTION pulse.held_job(bigint, bigint) IS
 
 -- The call is text, because the handler is known by name only. A function in FROM is called even
 -- if it is declared IMMUTABLE and no clause reads its result.
+CREATE OR REPLACE FUNCTION pulse_internal.call_of(handler regprocedure) RETURNS text
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN (
+    SELECT format('SELECT %s FROM pulse.held_job($1, $2) AS job, LATERAL %I.%I(%s) AS result',
+      CASE p.prorettype WHEN 'void'::regtype THEN 'NULL::pg_catalog.json'
+                        ELSE 'pg_catalog.to_json(result)' END,
+      n.nspname, p.proname,
+      CASE p.proargtypes[0] WHEN 'json'::regtype THEN 'job.payload'
+                            WHEN 'jsonb'::regtype THEN 'job.payload::pg_catalog.jsonb'
+                            ELSE 'job' END)
+      FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+     WHERE p.oid = call_of.handler);
+END $$;
+COMMENT ON FUNCTION pulse_internal.call_of(regprocedure) IS
+  'Returns the statement that calls this function with a claimed job, with job_id as $1 and token '
+  'as $2; NULL for a function that does not exist.';
+
 CREATE OR REPLACE FUNCTION pulse.handler_call(job_id bigint, token bigint) RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
@@ -96,13 +116,8 @@ DECLARE
   task_name text := (pulse_internal.require_claim(job_id, token)).identifier;
   handler regprocedure := (SELECT to_regprocedure(t.handler) FROM pulse.task AS t
                             WHERE t.identifier = task_name);
-  function record;
 BEGIN
-  SELECT format('%I.%I', n.nspname, p.proname) AS name, p.proargtypes[0]::regtype AS takes,
-         p.prorettype = 'void'::regtype AS is_void
-    INTO function
-    FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = handler;
-  IF function.name IS NULL THEN
+  IF handler IS NULL THEN
     RAISE EXCEPTION 'task % has no handler', quote_literal(task_name) USING
       ERRCODE = 'PU005',
       HINT = 'pulse.set_task(identifier, handler => …) gives it a function of this database.';
@@ -113,12 +128,7 @@ BEGIN
       DETAIL = 'The owner of the function could act with the rights of this role.',
       HINT = 'Make it SECURITY DEFINER, or give it to the owner of pg_pulse.';
   END IF;
-  RETURN format('SELECT %s FROM pulse.held_job($1, $2) AS job, LATERAL %s(%s) AS result',
-    CASE WHEN function.is_void THEN 'NULL::pg_catalog.json' ELSE 'pg_catalog.to_json(result)' END,
-    function.name,
-    CASE function.takes WHEN 'json'::regtype THEN 'job.payload'
-                        WHEN 'jsonb'::regtype THEN 'job.payload::pg_catalog.jsonb'
-                        ELSE 'job' END);
+  RETURN pulse_internal.call_of(handler);
 END $$;
 COMMENT ON FUNCTION pulse.handler_call(bigint, bigint) IS
   'Returns the statement that calls the handler of this job, with job_id as $1 and token as $2. '
