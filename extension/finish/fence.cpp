@@ -4,6 +4,7 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "job/job_table.hpp"
+#include "server/compat.hpp"
 #include "server/errors.hpp"
 
 namespace pulse {
@@ -134,4 +135,23 @@ PULSE_FUNCTION(pulse_fence) {
   pulse::fences = lappend(pulse::fences, memcpy(palloc(sizeof(Fence)), &fence, sizeof(Fence)));
   MemoryContextSwitchTo(old);
   PG_RETURN_VOID();
+}
+
+// pulse_internal.fences(): what check_fences would find now, without a lock.
+PULSE_FUNCTION(pulse_fences) {
+  pulse::begin_result_rows(fcinfo);
+  auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  auto put = [results](int64 job_id, int64 token, const char* fault) {
+    Datum values[3] = {Int64GetDatum(job_id), Int64GetDatum(token), 0};
+    bool nulls[3] = {false, token == 0, !fault};
+    if (fault) values[2] = CStringGetTextDatum(fault);
+    tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
+  };
+  if (pulse::doomed) put(pulse::doomed_job, 0, "it was found lost earlier in this transaction");
+  ListCell* cell;
+  foreach (cell, pulse::fences) {
+    auto* fence = static_cast<pulse::Fence*>(lfirst(cell));
+    put(fence->job_id, fence->token, pulse::lost_reason(*fence, false));
+  }
+  return static_cast<Datum>(0);
 }

@@ -62,14 +62,17 @@ int64 live_base_us_at(TimestampTz at) {
   return reading.vt_us + Min(Max(elapsed_us, 0), longest_tick_us());
 }
 
-int64 live_now_us() { return live_base_us_at(GetCurrentTimestamp()) + clock_offset_us(); }
+// The time that a tick stores.
+static int64 live_base_us() {
+  if (clock_is_frozen()) return static_cast<int64>(settings.frozen_live_us);
+  return live_base_us_at(GetCurrentTimestamp());
+}
+
+int64 live_now_us() { return live_base_us() + clock_offset_us(); }
 
 }  // namespace pulse
 
-// pulse_internal.live_base_us(): the time that a tick stores.
-PULSE_FUNCTION(pulse_live_base_us) {
-  PG_RETURN_INT64(pulse::live_base_us_at(GetCurrentTimestamp()));
-}
+PULSE_FUNCTION(pulse_live_base_us) { PG_RETURN_INT64(pulse::live_base_us()); }
 
 PULSE_FUNCTION(pulse_live_now_us) { PG_RETURN_INT64(pulse::live_now_us()); }
 

@@ -2,11 +2,19 @@
 
 #include "server/settings.hpp"
 
+#include <cmath>
+
 namespace pulse {
 
-int64 clock_offset_us() { return static_cast<int64>(settings.clock_offset_s * USECS_PER_SEC); }
+int64 clock_offset_us() {
+  return static_cast<int64>(std::rint(settings.clock_offset_s * USECS_PER_SEC));
+}
 
-TimestampTz wall_now() { return GetCurrentTimestamp() + clock_offset_us(); }
+bool clock_is_frozen() { return settings.frozen_live_us >= 0; }
+
+TimestampTz wall_now() {
+  return clock_is_frozen() ? transaction_now() : GetCurrentTimestamp() + clock_offset_us();
+}
 
 int64 monotonic_us() {
   instr_time now;

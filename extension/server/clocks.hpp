@@ -8,7 +8,11 @@ namespace pulse {
 // pulse.clock_offset in microseconds.
 int64 clock_offset_us();
 
-// The wall clock as the whole extension reads it, shifted by pulse.clock_offset.
+// Whether pulse.frozen_clock stops both clocks of this session.
+bool clock_is_frozen();
+
+// The wall clock as the whole extension reads it: shifted by pulse.clock_offset, or at the start of
+// the transaction while frozen.
 TimestampTz wall_now();
 
 // The transaction's start on the same clock; a new job without a run_at is due then.

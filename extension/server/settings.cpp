@@ -72,6 +72,12 @@ void define_liveness_settings() {
                            "Shifts the time that pg_pulse sees in this session; for tests only.",
                            nullptr, &settings.clock_offset_s, 0.0, -1e9, 1e9, PGC_SUSET, GUC_UNIT_S,
                            nullptr, nullptr, nullptr);
+  DefineCustomRealVariable("pulse.frozen_clock",
+                           "Stops the time that pg_pulse sees in this session at the start of the "
+                           "transaction, and the liveness clock at these microseconds; -1 lets "
+                           "time run. For tests only.",
+                           nullptr, &settings.frozen_live_us, -1.0, -1.0, 9e15, PGC_SUSET, 0,
+                           nullptr, nullptr, nullptr);
 }
 
 // Storage that the server requires; the show hook computes the displayed value.

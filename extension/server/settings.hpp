@@ -23,6 +23,7 @@ struct Settings {
   bool host_check;
   bool allow_drop;
   double clock_offset_s;
+  double frozen_live_us;  // -1: time runs
   char* databases;
 };
 

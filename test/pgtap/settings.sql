@@ -1,6 +1,6 @@
 -- sql/settings.sql: the settings, their defaults and ranges, and the refusals that parts share.
 \ir support/setup.psql
-SELECT plan(77);
+SELECT plan(78);
 
 SELECT expect_function('version', '', 'text', 'stable', 'invoker');
 SELECT is(pulse.version(), (SELECT extversion FROM pg_extension WHERE extname = 'pg_pulse'),
@@ -21,7 +21,7 @@ SELECT is((SELECT boot_val FROM pg_settings WHERE name = 'pulse.' || d.setting),
   FROM (VALUES ('max_crashes', '3'), ('default_timeout', '-1'), ('keep_failed', '-1'),
                ('databases', ''), ('claims', 'on'), ('events', 'on'), ('host_check', 'on'),
                ('sweep_jobs', '1000'),
-               ('clock_offset', '0'))
+               ('clock_offset', '0'), ('frozen_clock', '-1'))
        AS d (setting, value);
 
 -- --- who may set them ---------------------------------------------------------------------------
