@@ -2,11 +2,12 @@
 
 # Names and version. The control file is the version of record.
 EXT        = pg_pulse
+TAP        = pg_pulse_tap
 SRC       := $(or $(VPATH),.)
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(SRC)/extension/$(EXT).control)
 
 # What is built.
-EXTENSION  = extension/$(EXT)
+EXTENSION  = extension/$(EXT) extension/$(TAP)
 MODULE_big = $(EXT)
 SOURCES    = $(wildcard $(SRC)/extension/*.cpp $(SRC)/extension/*/*.cpp)
 OBJS       = $(patsubst $(SRC)/%.cpp,%.o,$(sort $(SOURCES)))
@@ -16,7 +17,8 @@ DATA       = $(patsubst $(SRC)/%,%,$(wildcard $(SRC)/sql/releases/*.sql))
 INSTALL_SQL = build/$(EXT)--$(EXTVERSION).sql
 UPGRADE_SQL = $(patsubst $(SRC)/sql/upgrade/%,build/$(EXT)--%,$(wildcard \
   $(SRC)/sql/upgrade/*--$(EXTVERSION).sql))
-DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL)
+TAP_SQL    = build/$(TAP)--$(EXTVERSION).sql
+DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL) $(TAP_SQL)
 
 # SQL parts in load order: a part uses only what stands above it when it is created. Structure is
 # created once; functions use CREATE OR REPLACE, so that an upgrade replays them. A listed part
@@ -44,6 +46,9 @@ SQL_FUNCTIONS += retry operators worker_control prune tick cron
 SQL_FUNCTIONS += stats fleet views ended promotion queue_status explain explain_job verify overview list
 # Guards
 SQL_FUNCTIONS += roles doctor drop_guard grants
+
+# The extension for pgTAP suites: its parts in load order.
+SQL_TAP = preamble test time workers run jobs enqueued ends schedules grants
 
 # What `make installcheck` runs besides pgTAP, on the server that PGHOST and PGPORT name.
 ISOLATION     := $(sort $(basename $(notdir $(wildcard $(SRC)/test/isolation/specs/*.spec))))
@@ -81,13 +86,18 @@ $(OBJECT_FOLDERS):
 
 STRUCTURE = $(SQL_STRUCTURE:%=$(SRC)/sql/%.sql)
 FUNCTIONS = $(SQL_FUNCTIONS:%=$(SRC)/sql/%.sql)
-UNLISTED  = $(filter-out $(STRUCTURE) $(FUNCTIONS),$(wildcard $(SRC)/sql/*.sql))
-$(DATA_built): $(STRUCTURE) $(FUNCTIONS) $(UNLISTED) $(SRC)/Makefile \
+TAP_PARTS = $(SQL_TAP:%=$(SRC)/sql/tap/%.sql)
+UNLISTED  = $(filter-out $(STRUCTURE) $(FUNCTIONS) $(TAP_PARTS),\
+  $(wildcard $(SRC)/sql/*.sql $(SRC)/sql/tap/*.sql))
+$(DATA_built): $(STRUCTURE) $(FUNCTIONS) $(TAP_PARTS) $(UNLISTED) $(SRC)/Makefile \
   $(SRC)/extension/$(EXT).control
 $(INSTALL_SQL): $(SRC)/sql/assemble.awk
 	$(if $(UNLISTED),$(error no list of SQL parts in the Makefile names $(UNLISTED)))
 	@mkdir -p $(@D)
 	awk -f $(SRC)/sql/assemble.awk $(STRUCTURE) $(FUNCTIONS) >$@
+$(TAP_SQL): $(SRC)/sql/assemble.awk
+	@mkdir -p $(@D)
+	awk -f $(SRC)/sql/assemble.awk $(TAP_PARTS) >$@
 $(UPGRADE_SQL): build/$(EXT)--%--$(EXTVERSION).sql: $(SRC)/sql/upgrade.awk \
   $(SRC)/sql/upgrade/begin.sql $(SRC)/sql/upgrade/%--$(EXTVERSION).sql \
   $(SRC)/sql/releases/$(EXT)--%.sql

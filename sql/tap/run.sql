@@ -1,0 +1,264 @@
+-- Jobs run inside of the test's transaction, as pulse-worker runs functions: one after the other, a
+-- failed one in a savepoint, its end reported by the same calls.
+
+-- Completed jobs leave no row behind, unless settings keep them, and tests ask how they ended.
+CREATE TABLE pulse_tap.run (
+  job_id     bigint NOT NULL,
+  token      bigint NOT NULL,
+  identifier text COLLATE "C" NOT NULL,
+  attempt    smallint NOT NULL,
+  state      text NOT NULL,
+  error      text,
+  ended_at   timestamptz NOT NULL,
+  PRIMARY KEY (job_id, token)
+);
+COMMENT ON TABLE pulse_tap.run IS
+  'The attempts that drain() and run_job() have run in this test; empty outside of it.';
+COMMENT ON COLUMN pulse_tap.run.job_id IS 'Id of the job';
+COMMENT ON COLUMN pulse_tap.run.token IS 'Token of the claim';
+COMMENT ON COLUMN pulse_tap.run.identifier IS 'Task of the job';
+COMMENT ON COLUMN pulse_tap.run.attempt IS 'Number of the attempt, from 1';
+COMMENT ON COLUMN pulse_tap.run.state IS 'State of the job after the attempt';
+COMMENT ON COLUMN pulse_tap.run.error IS 'Error of the attempt; NULL when it completed the job';
+COMMENT ON COLUMN pulse_tap.run.ended_at IS 'Time at which it ended';
+
+-- One worker serves a whole test. It is never silent, however far the test travels, so no sweep
+-- counts it. A registration warns inside a transaction block, as it should outside of tests.
+CREATE OR REPLACE FUNCTION pulse_tap.own_worker() RETURNS bigint
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET client_min_messages = error AS $$
+DECLARE
+  own bigint := nullif(current_setting('pulse_tap.worker_id', true), '')::bigint;
+BEGIN
+  IF NOT EXISTS (SELECT FROM pulse.heartbeat AS h
+                  WHERE h.worker_id = own AND h.verdict = 'alive') OR own IS NULL THEN
+    own := (pulse.register_worker('pulse_tap')).id;
+    UPDATE pulse.heartbeat AS h SET threshold_us = 1000000000000000000 WHERE h.worker_id = own;
+    PERFORM set_config('pulse_tap.worker_id', own::text, true);
+  END IF;
+  RETURN own;
+END $$;
+COMMENT ON FUNCTION pulse_tap.own_worker() IS
+  'For the kit itself: returns the worker that runs the jobs of drain() and run_job().';
+
+-- What commits and the background worker do between two jobs.
+CREATE OR REPLACE FUNCTION pulse_tap.promote() RETURNS void
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse_internal.reconcile_queues();
+  PERFORM pulse_internal.reconcile_waits(1000000, 'infinity');
+  WHILE pulse_internal.promote_marked(256) LOOP END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_tap.promote() IS
+  'For the kit itself: opens the jobs of queues, and those whose parents have ended.';
+
+CREATE OR REPLACE FUNCTION pulse_tap.sweep_due() RETURNS void
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  moment CONSTANT timestamptz := pulse.now();
+BEGIN
+  PERFORM pulse.sweep();
+  -- A sweep is short; a test goes on when every due time has its job.
+  WHILE EXISTS (SELECT FROM pulse.schedule AS s WHERE NOT s.paused AND s.next_due <= moment)
+        AND pulse_internal.settle_schedules('infinity') > 0 LOOP END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_tap.sweep_due() IS
+  'For the kit itself: recovers, expires, and settles all schedules that are due.';
+
+CREATE OR REPLACE FUNCTION pulse_tap.claim_next(tasks text[]) RETURNS pulse.claimed_job
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  claimed pulse.claimed_job;
+BEGIN
+  PERFORM pulse_tap.promote();
+  SELECT * INTO claimed FROM pulse.claim(pulse_tap.own_worker(), 1, tasks);
+  RETURN claimed;
+END $$;
+COMMENT ON FUNCTION pulse_tap.claim_next(text[]) IS
+  'For the kit itself: claims the next job of these tasks that is due; all NULL when none is.';
+
+-- In production each job has a transaction of its own, at whose commit deferred constraints are
+-- checked. The second statement defers again what was declared so.
+CREATE OR REPLACE FUNCTION pulse_tap.check_constraints() RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  deferred text := (SELECT string_agg(DISTINCT format('%I.%I', n.nspname, c.conname), ', ')
+                      FROM pg_constraint AS c JOIN pg_namespace AS n ON n.oid = c.connamespace
+                     WHERE c.condeferred);
+BEGIN
+  IF EXISTS (SELECT FROM pg_constraint AS c WHERE c.condeferrable) THEN
+    SET CONSTRAINTS ALL IMMEDIATE;
+    IF deferred IS NOT NULL THEN
+      EXECUTE format('SET CONSTRAINTS %s DEFERRED', deferred);
+    END IF;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_tap.check_constraints() IS
+  'For the kit itself: checks deferred constraints as a commit would.';
+
+CREATE OR REPLACE FUNCTION pulse_tap.note_run(job pulse.claimed_job, state text, error text)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO pulse_tap.run (job_id, token, identifier, attempt, state, error, ended_at)
+  VALUES (job.id, job.token, job.identifier, job.attempts, state, error, pulse.now());
+END $$;
+COMMENT ON FUNCTION pulse_tap.note_run(pulse.claimed_job, text, text) IS
+  'For the kit itself: keeps how an attempt ended.';
+
+-- The function runs with the rights and the settings of the caller, as under pulse-worker.
+CREATE OR REPLACE FUNCTION pulse_tap.play(
+    job pulse.claimed_job, call text, OUT state text, OUT error text)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
+DECLARE
+  result pg_catalog.json;
+  code text;
+  message text;
+  detail text;
+  hint text;
+BEGIN
+  BEGIN
+    IF call IS NULL THEN
+      PERFORM pulse.perform_job(job.id, job.token);
+    ELSE
+      PERFORM pulse.fence(job.id, job.token);
+      EXECUTE call INTO result USING job.id, job.token;
+      PERFORM pulse.complete(job.id, job.token, result);
+    END IF;
+    PERFORM pulse_tap.check_constraints();
+    state := 'completed';
+  EXCEPTION WHEN OTHERS OR assert_failure THEN
+    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
+      detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    error := pg_catalog.concat_ws(E'\n', code || ': ' || message,
+                                  'DETAIL: ' || NULLIF(detail, ''),
+                                  'HINT: ' || NULLIF(hint, ''));
+  END;
+  IF error IS NOT NULL THEN
+    state := pulse.fail(job.id, job.token, error);
+  END IF;
+  PERFORM pulse_tap.note_run(job, state, error);
+END $$;
+COMMENT ON FUNCTION pulse_tap.play(pulse.claimed_job, text) IS
+  'For the kit itself: runs a claimed job by this statement, NULL means the handler of its task, '
+  'and reports its end.';
+
+CREATE OR REPLACE FUNCTION pulse_tap.served_tasks(tasks text[]) RETURNS text[]
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  served text[] := pulse.handler_tasks();
+  unserved text := (SELECT min(t) FROM unnest(tasks) AS t WHERE t <> ALL (served));
+BEGIN
+  IF unserved IS NOT NULL THEN
+    RAISE EXCEPTION 'task % has no function to run', quote_literal(unserved) USING
+      ERRCODE = 'PU005',
+      HINT = 'pulse.set_task(identifier, handler => …) gives it one; run_job() plays any task.';
+  END IF;
+  RETURN coalesce(tasks, served);
+END $$;
+COMMENT ON FUNCTION pulse_tap.served_tasks(text[]) IS
+  'For the kit itself: returns the tasks that drain() serves. Raises PU005 for one without a '
+  'function that this role may run.';
+
+CREATE OR REPLACE FUNCTION pulse_tap.drain(tasks text[] = NULL, max_jobs int = NULL)
+  RETURNS TABLE (job_id bigint, identifier text, attempt smallint, state text, error text)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10 AS $$
+DECLARE
+  most CONSTANT int := 10000;
+  served text[];
+  job pulse.claimed_job;
+  played int := 0;
+BEGIN
+  PERFORM pulse_tap.require_test('drain()');
+  served := pulse_tap.served_tasks(tasks);
+  PERFORM pulse_tap.check_constraints();
+  PERFORM pulse_tap.sweep_due();
+  WHILE played < COALESCE(max_jobs, most) LOOP
+    job := pulse_tap.claim_next(served);
+    EXIT WHEN job.id IS NULL;
+    played := played + 1;
+    SELECT p.state, p.error INTO drain.state, drain.error FROM pulse_tap.play(job, NULL) AS p;
+    job_id := job.id;
+    identifier := job.identifier;
+    attempt := job.attempts;
+    RETURN NEXT;
+  END LOOP;
+  IF max_jobs IS NULL AND played = most THEN
+    RAISE EXCEPTION 'drain() has run % jobs, and more may be due', most USING
+      ERRCODE = 'PU004', HINT = 'Does a job add itself again? max_jobs => … ends the run earlier.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_tap.drain(text[], int) IS
+  'Runs the jobs that are due of these tasks, one after the other in the order of a claim, until '
+  'none is left or max_jobs have run, and returns what became of each. NULL means all tasks whose '
+  'handler is a function that this role may run; their jobs may add others, which run too. Before '
+  'it runs any it does what a sweep does: lost workers, schedules, expiry. A function that raises '
+  'an error fails its attempt, as under pulse-worker; travel() beyond the backoff and drain() '
+  'again give it the next one. Needs the rights of a worker. Raises PU004 after 10,000 jobs '
+  'without max_jobs, PU005 for a task without a function, PU006 outside a transaction block.';
+
+CREATE OR REPLACE FUNCTION pulse_tap.claim_one(job_id bigint) RETURNS pulse.claimed_job
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  answer record;
+BEGIN
+  PERFORM pulse_tap.promote();
+  SELECT c.reason, c.job INTO answer
+    FROM pulse.claim_job(pulse_tap.own_worker(), claim_one.job_id) AS c;
+  IF answer.reason <> 'claimed' THEN
+    RAISE EXCEPTION 'job % cannot run: it is %', coalesce(claim_one.job_id::text, 'NULL'),
+        answer.reason USING
+      ERRCODE = CASE answer.reason WHEN 'unknown' THEN 'PU005'
+                  ELSE 'object_not_in_prerequisite_state' END,
+      HINT = CASE answer.reason
+        WHEN 'future' THEN 'pulse_tap.travel() goes to the time at which it is due.'
+        WHEN 'parked' THEN 'pulse.explain_job() tells what it waits for.'
+        WHEN 'running' THEN 'Another worker has it; pulse_tap.lose_worker() recovers it.'
+        ELSE 'Use the id of a job that waits.' END;
+  END IF;
+  RETURN answer.job;
+END $$;
+COMMENT ON FUNCTION pulse_tap.claim_one(bigint) IS
+  'For the kit itself: claims this job. Raises PU005 for an unknown one, 55000 for one that cannot '
+  'run.';
+
+CREATE OR REPLACE FUNCTION pulse_tap.call_of(played_by regprocedure) RETURNS text
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse_internal.check_handler(played_by);
+  RETURN pulse_internal.call_of(played_by);
+END $$;
+COMMENT ON FUNCTION pulse_tap.call_of(regprocedure) IS
+  'For the kit itself: returns the statement by which a function plays a job. Raises PU004 for one '
+  'that cannot.';
+
+CREATE OR REPLACE FUNCTION pulse_tap.run_job(job_id bigint, played_by regprocedure = NULL)
+  RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
+DECLARE
+  call text;
+  job pulse.claimed_job;
+  state text;
+BEGIN
+  PERFORM pulse_tap.require_test('run_job()');
+  call := pulse_tap.call_of(played_by);
+  PERFORM pulse_tap.check_constraints();
+  job := pulse_tap.claim_one(run_job.job_id);
+  IF played_by IS NULL THEN
+    PERFORM pulse_tap.served_tasks(ARRAY[job.identifier]);
+  END IF;
+  SELECT p.state INTO state FROM pulse_tap.play(job, call) AS p;
+  RETURN state;
+END $$;
+COMMENT ON FUNCTION pulse_tap.run_job(bigint, regprocedure) IS
+  'Runs one attempt of a job that waits and is due, of any task, and returns the state that the '
+  'job has then. played_by: the function that takes the place of the task, called as a handler '
+  'is; NULL means the handler of the task. Needs the rights of a worker. Raises PU004 for a '
+  'function that cannot take a job, PU005 for an unknown job or a task without a handler, PU006 '
+  'outside a transaction block, 55000 for a job that cannot run now.';

@@ -1,0 +1,37 @@
+-- The time that pg_pulse sees in this test: of jobs, schedules, backoff, retention and the liveness
+-- clock together. Both settings are local, so the rollback of a test or savepoint takes them back.
+
+CREATE OR REPLACE FUNCTION pulse_tap.freeze() RETURNS timestamptz
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse_tap.require_test('freeze()');
+  PERFORM pulse_tap.keep_own_sequences();
+  PERFORM set_config('pulse.frozen_clock', pulse_internal.live_base_us()::text, true);
+  RETURN pulse.now();
+END $$;
+COMMENT ON FUNCTION pulse_tap.freeze() IS
+  'Stops time until the test ends: pulse.now() is the start of the transaction, which is what '
+  'now() returns, moved by what the test has travelled. travel() still moves it. Returns that '
+  'time, and keeps the sequences of pg_pulse as keep_sequences() does: begin a test with it. '
+  'Raises PU006 outside a transaction block.';
+
+-- The start of the transaction tells the present offset to the microsecond; the setting, as shown,
+-- is rounded.
+CREATE OR REPLACE FUNCTION pulse_tap.travel(how_far interval) RETURNS timestamptz
+  LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  target timestamptz := pulse_internal.transaction_now() + how_far;
+BEGIN
+  PERFORM pulse_tap.require_test('travel()');
+  PERFORM pulse_tap.keep_own_sequences();
+  PERFORM set_config('pulse.clock_offset',
+                     extract(epoch FROM target - transaction_timestamp())::text, true);
+  RETURN pulse.now();
+END $$;
+COMMENT ON FUNCTION pulse_tap.travel(interval) IS
+  'Moves the time that pg_pulse sees in this test by so much, back if negative, and returns the '
+  'time that it is then. Nothing runs by itself meanwhile: drain() does what has fallen due. Days '
+  'and months are those of the time zone of the session. SQL''s own now() does not move. Raises '
+  'PU006 outside a transaction block, 22023 beyond 31 years.';
