@@ -87,6 +87,7 @@ BEGIN
     waits_on     = NULL,
     starts_when  = NULL,
     queue_turn   = CASE WHEN spec.queue_name = older.queue_name THEN older.queue_turn END,
+    parents      = NULL,
     start_by     = (SELECT CASE WHEN mode = 'preserve_run_at' AND older.attempts = 0
                              THEN older.run_at ELSE spec.run_at END + t.expires_after
                       FROM pulse.task AS t WHERE t.identifier = spec.identifier),
@@ -177,6 +178,7 @@ BEGIN
     job.stage := NULL;
     job.message := NULL;
     job.checkpoint := NULL;
+    job.parents := NULL;
     job.last_error := NULL;
     job.recovered := NULL;
     job.cancel_reason := NULL;

@@ -5,12 +5,18 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_being_added(job_id bigint) RETURNS 
 COMMENT ON FUNCTION pulse_internal.is_being_added(bigint) IS
   'Returns whether a transaction in progress, not the caller''s, adds this job.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.is_own_transaction(added_by xid) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_own_transaction';
+COMMENT ON FUNCTION pulse_internal.is_own_transaction(xid) IS
+  'Returns whether this transaction id is that of the caller, or of a savepoint of it.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.insert_job(
-    spec pulse.job_spec, waits_on bigint, starts_when text)
+    spec pulse.job_spec, waits_on bigint, starts_when text, keeps_result boolean)
   RETURNS pulse.job
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job';
-COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec, bigint, text) IS
-  'Stores a checked job that waits and watches this parent, and returns its row.';
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job';
+COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec, bigint, text, boolean) IS
+  'Stores a checked job that watches this parent, unless it is NULL, and returns its row. '
+  'keeps_result: true where a job of the same flow waits for it, else NULL.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.checked_key_mode(job_key_mode text) RETURNS text
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_checked_key_mode';
@@ -117,7 +123,8 @@ BEGIN
   PERFORM pulse_internal.check_circle(added.id, parents);
   PERFORM pulse_internal.store_parents(added.id, parents);
   UPDATE pulse.job AS j
-     SET state = 'parked', waits_on = parents[cardinality(parents)],
+     SET state = 'parked',
+         waits_on = add_keyed_after.parents[cardinality(add_keyed_after.parents)],
          starts_when = add_keyed_after.starts_when
    WHERE j.id = added.id
   RETURNING j.state, j.waits_on, j.starts_when, j.index_lane
@@ -129,28 +136,36 @@ COMMENT ON FUNCTION pulse_internal.add_keyed_after(pulse.job_spec, text, bigint[
   'Adds a checked job under its key, with its waits, and returns the row as the caller may see it.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_after(
-    spec pulse.job_spec, mode text, parents bigint[], starts_when text, start_by timestamptz)
+    spec pulse.job_spec, mode text, parents bigint[], starts_when text, start_by timestamptz,
+    keeps_result boolean = NULL)
   RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   added pulse.job;
 BEGIN
-  IF cardinality(parents) = 0 THEN
-    added := CASE WHEN spec.job_key IS NULL THEN pulse_internal.insert_job(spec)
-               ELSE pulse_internal.add_keyed(spec, mode) END;
-  ELSIF spec.job_key IS NULL THEN
-    added := pulse_internal.insert_job(spec, parents[cardinality(parents)], starts_when);
+  IF spec.job_key IS NULL THEN
+    added := pulse_internal.insert_job(spec, parents[cardinality(parents)],
+      CASE WHEN parents <> '{}' THEN starts_when END, keeps_result);
     PERFORM pulse_internal.store_parents(added.id, parents);
   ELSE
-    added := pulse_internal.add_keyed_after(spec, mode, parents, starts_when);
+    added := CASE WHEN parents = '{}' THEN pulse_internal.add_keyed(spec, mode)
+               ELSE pulse_internal.add_keyed_after(spec, mode, parents, starts_when) END;
+    -- Of a job that was there and stays as it is, another transaction may hold the row.
+    IF keeps_result THEN
+      UPDATE pulse.job AS j SET keeps_result = true
+       WHERE j.id = added.id AND pulse_internal.is_own_transaction(j.xmin);
+    END IF;
   END IF;
   IF start_by IS NOT NULL THEN
     added.start_by := (pulse_internal.set_start_by(added.id, start_by)).start_by;
   END IF;
   RETURN added;
 END $$;
-COMMENT ON FUNCTION pulse_internal.add_after(pulse.job_spec, text, bigint[], text, timestamptz) IS
-  'Adds a checked job that waits for these parents, and returns the row as the caller may see it.';
+COMMENT ON FUNCTION
+  pulse_internal.add_after(pulse.job_spec, text, bigint[], text, timestamptz, boolean) IS
+  'Adds a checked job that waits for these parents, and returns the row as the caller may see it. '
+  'keeps_result: true where a job of the same flow waits for it.';
 
 CREATE OR REPLACE FUNCTION pulse.add_job_after(
     after bigint[],

@@ -1,10 +1,5 @@
 -- Flows: jobs that are added together, of which some wait for others.
 
-CREATE OR REPLACE FUNCTION pulse_internal.is_own_transaction(added_by xid) RETURNS boolean
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_own_transaction';
-COMMENT ON FUNCTION pulse_internal.is_own_transaction(xid) IS
-  'Returns whether this transaction id is that of the caller, or of a savepoint of it.';
-
 -- One handler for all jobs, because each costs a savepoint.
 CREATE OR REPLACE FUNCTION pulse_internal.flow_specs(
     jobs json, OUT specs pulse.job_spec[], OUT modes text[], OUT starts_when text[],
@@ -56,6 +51,7 @@ DECLARE
   given record := pulse_internal.flow_specs(jobs);
   pairs record;
   first_of int[] := array_fill(0, ARRAY[cardinality(order_of)]);
+  has_children boolean[] := array_fill(NULL::boolean, ARRAY[cardinality(order_of)]);
   parents bigint[];
   n int;
   pair int;
@@ -70,6 +66,9 @@ BEGIN
     FROM (SELECT * FROM pulse_internal.flow_parents(jobs) ORDER BY child) AS p;
   FOR i IN REVERSE coalesce(cardinality(pairs.child), 0)..1 LOOP
     first_of[pairs.child[i]] := i;
+    IF pairs.parent[i] IS NOT NULL THEN
+      has_children[pairs.parent[i]] := true;
+    END IF;
   END LOOP;
   FOREACH n IN ARRAY order_of LOOP
     parents := '{}';
@@ -81,7 +80,7 @@ BEGIN
     ids[n] := (pulse_internal.add_after(
       given.specs[n], given.modes[n],
       ARRAY(SELECT DISTINCT p FROM unnest(parents) AS p ORDER BY p), given.starts_when[n],
-      given.start_by[n])).id;
+      given.start_by[n], has_children[n])).id;
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_in_order(json, int[]) IS
@@ -160,7 +159,7 @@ CREATE OR REPLACE FUNCTION pulse.add_dependency(job_id bigint, after bigint[]) R
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   waiting pulse.job;
-  parents bigint[] := pulse_internal.parents_of_call(after);
+  new_parents bigint[] := pulse_internal.parents_of_call(after);
 BEGIN
   SELECT * INTO waiting FROM pulse.job AS j WHERE j.id = add_dependency.job_id FOR UPDATE;
   IF waiting.id IS NULL THEN
@@ -171,14 +170,14 @@ BEGIN
     RAISE EXCEPTION 'job % has been claimed or has ended', add_dependency.job_id USING
       ERRCODE = 'PU004', HINT = 'Only a job that no worker has claimed can wait for more jobs.';
   END IF;
-  PERFORM pulse_internal.check_new_parents(waiting.id, parents);
-  PERFORM pulse_internal.check_circle(waiting.id, parents);
+  PERFORM pulse_internal.check_new_parents(waiting.id, new_parents);
+  PERFORM pulse_internal.check_circle(waiting.id, new_parents);
   INSERT INTO pulse.dependency (child_id, parent_id)
-  SELECT waiting.id, p FROM unnest(parents) AS p ON CONFLICT DO NOTHING;
+  SELECT waiting.id, p FROM unnest(new_parents) AS p ON CONFLICT DO NOTHING;
   UPDATE pulse.job AS j
      SET state = 'parked', starts_when = coalesce(j.starts_when, 'completed'),
-         waits_on = greatest(j.waits_on, parents[cardinality(parents)])
-   WHERE j.id = waiting.id AND cardinality(parents) > 0
+         waits_on = greatest(j.waits_on, new_parents[cardinality(new_parents)])
+   WHERE j.id = waiting.id AND cardinality(new_parents) > 0
   RETURNING j.* INTO waiting;
   PERFORM pulse_internal.note_queue(waiting.queue_name);
   PERFORM pulse_internal.note_parent(waiting.waits_on);

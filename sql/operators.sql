@@ -102,12 +102,13 @@ BEGIN
     INSERT INTO pulse.finished_job
       (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts,
        crashes, job_key, flags, checkpoint, last_error, revision, created_at, finished_at,
-       scheduled_for, starts_when, cancelled_by)
+       scheduled_for, starts_when, cancelled_by, parents)
     SELECT e.id, e.identifier, e.payload, e.queue_name, e.priority, e.run_at, how, e.attempts,
            e.max_attempts, CASE WHEN how <> 'completed' THEN e.crashes ELSE 0 END, e.job_key,
            e.flags, e.checkpoint, coalesce(error, CASE how::text WHEN 'expired'
              THEN 'not started by ' || e.start_by END, e.last_error), e.revision, e.created_at,
-           pulse.now(), e.scheduled_for, e.starts_when, finish_waiting.cancelled_by
+           pulse.now(), e.scheduled_for, e.starts_when, finish_waiting.cancelled_by,
+           CASE WHEN how <> 'completed' THEN e.parents END
       FROM ended AS e WHERE how <> 'completed' OR pulse_internal.keeps_completed(e.identifier)
   )
   SELECT e.* FROM ended AS e
@@ -132,7 +133,8 @@ BEGIN
   FOR ended IN SELECT * FROM pulse_internal.lock_failed(job_ids) LOOP
     IF pulse_internal.keeps_completed(ended.identifier) THEN
       UPDATE pulse.finished_job AS f
-         SET state = 'completed', crashes = 0, finished_at = pulse.now() WHERE f.id = ended.id;
+         SET state = 'completed', crashes = 0, finished_at = pulse.now(), parents = NULL
+       WHERE f.id = ended.id;
     ELSE
       DELETE FROM pulse.finished_job AS f WHERE f.id = ended.id;
     END IF;

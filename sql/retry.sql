@@ -16,6 +16,20 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.key_holder(text) IS
   'Returns the id of a live job with this key, a waiting one first; NULL without one.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.has_child_in_flow(job_id bigint) RETURNS boolean
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+BEGIN
+  RETURN (
+    SELECT true FROM pulse.flow_job AS p
+      JOIN pulse.dependency AS d ON d.parent_id = p.job_id
+      JOIN pulse.flow_job AS c ON c.job_id = d.child_id AND c.flow_id = p.flow_id
+     WHERE p.job_id = has_child_in_flow.job_id LIMIT 1);
+END $$;
+COMMENT ON FUNCTION pulse_internal.has_child_in_flow(bigint) IS
+  'Returns true when another job of its flow may get the result of this one, else NULL.';
+
 -- A higher revision says that the attempts may have started again.
 CREATE OR REPLACE FUNCTION pulse_internal.restore_job(
     ended pulse.finished_job, waits_on bigint = NULL)
@@ -29,7 +43,7 @@ BEGIN
   INSERT INTO pulse.job
     (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts, crashes,
      job_key, flags, checkpoint, last_error, revision, created_at, updated_at,
-     scheduled_for, waits_on, starts_when, queue_turn)
+     scheduled_for, waits_on, starts_when, queue_turn, keeps_result, parents)
   VALUES
     (ended.id, ended.identifier, ended.payload, ended.queue_name, ended.priority, ended.run_at,
      CASE WHEN ended.queue_name IS NULL AND waits_on IS NULL THEN 'ready'
@@ -37,7 +51,8 @@ BEGIN
      ended.attempts, ended.max_attempts, ended.crashes, ended.job_key, ended.flags,
      ended.checkpoint, ended.last_error, ended.revision + 1, ended.created_at, pulse.now(),
      ended.scheduled_for, restore_job.waits_on, ended.starts_when,
-     CASE WHEN ended.queue_name IS NOT NULL AND ended.state <> 'cancelled' THEN 2 END)
+     CASE WHEN ended.queue_name IS NOT NULL AND ended.state <> 'cancelled' THEN 2 END,
+     pulse_internal.has_child_in_flow(ended.id), ended.parents)
   RETURNING * INTO revived;
   PERFORM pulse_internal.note_job(revived.identifier, revived.queue_name, revived.run_at);
   PERFORM pulse_internal.note_parent(revived.waits_on);
@@ -52,17 +67,17 @@ CREATE OR REPLACE FUNCTION pulse_internal.let_wait_again(parent_id bigint) RETUR
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
-  parents bigint[] := ARRAY[parent_id];
-  next_parents bigint[];
+  live bigint[] := ARRAY[parent_id];
+  next_live bigint[];
   child pulse.finished_job;
   taken bigint[] := '{}';
 BEGIN
-  WHILE cardinality(parents) > 0 LOOP
-    next_parents := '{}';
+  WHILE cardinality(live) > 0 LOOP
+    next_live := '{}';
     FOR child IN
       SELECT f.* FROM pulse.finished_job AS f
        WHERE f.id IN (SELECT d.child_id FROM pulse.dependency AS d
-                       WHERE d.parent_id = ANY (parents))
+                       WHERE d.parent_id = ANY (live))
          AND f.cancelled_by IS NOT NULL
        ORDER BY f.id
          FOR UPDATE SKIP LOCKED
@@ -75,10 +90,10 @@ BEGIN
         taken := taken || child.id;
       ELSE
         PERFORM pulse_internal.restore_job(child, pulse_internal.live_parent(child.id));
-        next_parents := next_parents || child.id;
+        next_live := next_live || child.id;
       END IF;
     END LOOP;
-    parents := next_parents;
+    live := next_live;
   END LOOP;
   PERFORM pulse_internal.report_skipped(taken, 'cancelled, and another job has the key',
     'A later job replaced them; add a job without the key if both are to run.');

@@ -57,6 +57,9 @@ COMMENT ON COLUMN pulse.claimed_job.created_at IS 'When the job was added';
 COMMENT ON COLUMN pulse.claimed_job.scheduled_for IS
   'Due time of the schedule that added the job; NULL for another job';
 
+COMMENT ON COLUMN pulse.claimed_job.parents IS
+  'How the jobs ended that it waited for, as a JSON array; NULL without any such end on record';
+
 COMMENT ON TYPE pulse.job_outcome IS
   'The answer of a plural call for one job: accepted, stale (the claim is over) or busy (another '
   'transaction holds the job: call again).';
@@ -322,8 +325,14 @@ COMMENT ON COLUMN pulse.job.starts_when IS
 COMMENT ON COLUMN pulse.job.queue_turn IS
   'For strict queues: 1 once a job has been claimed and waits again, 2 after retry_job of one that '
   'ended failed, quarantined or expired; the lower one starts before all others. NULL: neither';
+COMMENT ON COLUMN pulse.job.keeps_result IS
+  'True when another job of its flow waits for it, so that its result is kept; else NULL';
+COMMENT ON COLUMN pulse.job.parents IS
+  'How the jobs ended that it waited for, as a JSON array; NULL without any such end on record';
 COMMENT ON COLUMN pulse.finished_job.starts_when IS
-  'starts_when of a job that ended while it waited for others; else NULL';
+  'starts_when of a job that waited for others; else NULL';
+COMMENT ON COLUMN pulse.finished_job.parents IS
+  'parents of a job that started and did not complete, for a retry; else NULL';
 COMMENT ON COLUMN pulse.finished_job.cancelled_by IS
   'Job because of which it was cancelled while it waited; NULL for any other end';
 COMMENT ON TABLE pulse.dependency IS

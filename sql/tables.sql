@@ -59,7 +59,9 @@ CREATE TABLE pulse.job (
   scheduled_for       timestamptz,
   start_by            timestamptz,
   starts_when         text,
-  queue_turn          smallint
+  queue_turn          smallint,
+  keeps_result        boolean,
+  parents             json
 ) WITH (
   autovacuum_vacuum_scale_factor = 0.01,
   autovacuum_vacuum_threshold = 5000,
@@ -168,7 +170,8 @@ CREATE TABLE pulse.finished_job (
   finished_at   timestamptz NOT NULL,
   scheduled_for timestamptz,
   starts_when   text,
-  cancelled_by  bigint
+  cancelled_by  bigint,
+  parents       json
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 -- Pruning deletes the oldest jobs first; a task may have its own retention for completed ones.
 CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finished_at)

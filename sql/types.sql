@@ -38,7 +38,8 @@ CREATE TYPE pulse.claimed_job AS (
   on_unreachable text,
   handler        regprocedure,
   created_at     timestamptz,
-  scheduled_for  timestamptz
+  scheduled_for  timestamptz,
+  parents        json
 );
 
 CREATE TYPE pulse.job_outcome AS (id bigint, outcome text);

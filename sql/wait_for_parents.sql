@@ -63,6 +63,21 @@ COMMENT ON FUNCTION pulse_internal.failed_parent(bigint, bigint, bigint) IS
   'Returns the first parent of a job, of those from one id to another, that has ended otherwise '
   'than by completing; NULL without one.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.records_of_parents(
+    child_id bigint, OUT failed bigint, OUT has_records boolean)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+BEGIN
+  SELECT min(f.id) FILTER (WHERE f.state <> 'completed' AND pulse_internal.ended_otherwise(f)),
+         count(*) > 0 INTO failed, has_records
+    FROM pulse.dependency AS d JOIN pulse.finished_job AS f ON f.id = d.parent_id
+   WHERE d.child_id = records_of_parents.child_id;
+END $$;
+COMMENT ON FUNCTION pulse_internal.records_of_parents(bigint) IS
+  'Returns the first parent of a job that has ended otherwise than by completing, NULL without '
+  'one, and whether the end of any parent is on record.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.live_parent(
     child_id bigint, below bigint = NULL, above bigint = NULL)
   RETURNS bigint
@@ -84,7 +99,7 @@ COMMENT ON FUNCTION pulse_internal.live_parent(bigint, bigint, bigint) IS
 -- A look passes the parents between the old watch and the new one, and no other. So a job with many
 -- parents looks at each of them once, and at all of them before it starts.
 CREATE OR REPLACE FUNCTION pulse_internal.judge_wait(
-    child pulse.job, OUT verdict text, OUT parent_id bigint)
+    child pulse.job, OUT verdict text, OUT parent_id bigint, OUT has_records boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   next_parent bigint := pulse_internal.live_parent(child.id, child.waits_on);
@@ -95,7 +110,8 @@ BEGIN
   ELSE
     -- One that was retried.
     next_parent := pulse_internal.live_parent(child.id, above => child.waits_on);
-    failed := pulse_internal.failed_parent(child.id);
+    SELECT r.failed, r.has_records INTO failed, has_records
+      FROM pulse_internal.records_of_parents(child.id) AS r;
   END IF;
   IF child.starts_when = 'completed' AND failed IS NOT NULL THEN
     verdict := 'cancelled';
@@ -112,9 +128,68 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.judge_wait(pulse.job) IS
   'Returns what becomes of a waiting job whose watched parent has ended: it waits for another one, '
-  'starts, or is cancelled because of one.';
+  'starts, or is cancelled because of one. has_records, of one that starts: whether the end of a '
+  'parent is on record.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.start_waiting(job_ids bigint[]) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.end_members(result json, last_error text) RETURNS text
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('"result":%s,"last_error":%s', coalesce(result::text, 'null'),
+                coalesce(to_json(last_error)::text, 'null'));
+$$;
+COMMENT ON FUNCTION pulse_internal.end_members(json, text) IS
+  'Returns what a child gets of the end of a parent, as members of a JSON object.';
+
+-- The shortest ends are taken first, so that one long result does not crowd out all others. Only
+-- the texts of those that fit are in memory together. A job that add_dependency lets wait once more
+-- keeps what it has.
+CREATE OR REPLACE FUNCTION pulse_internal.ends_of_parents(child pulse.job) RETURNS text
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+  earlier text := child.parents::text;
+  max_bytes int := 1048576 - coalesce(octet_length(earlier), 0);
+  ends text;
+BEGIN
+  WITH ended AS MATERIALIZED (
+    SELECT f.id, f.result, f.last_error,
+           format('{"id":%s,"key":%s,"state":"%s",', f.id,
+                  coalesce(to_json(m.key)::text, 'null'), f.state) AS head,
+           octet_length(pulse_internal.end_members(f.result, f.last_error)) AS bytes
+      FROM pulse.dependency AS d JOIN pulse.finished_job AS f ON f.id = d.parent_id
+      LEFT JOIN pulse.flow_job AS m ON m.job_id = f.id
+     WHERE d.child_id = child.id
+  ), ranked AS (
+    SELECT e.*, sum(octet_length(e.head) + e.bytes + 2) OVER (ORDER BY e.bytes, e.id) AS sum_bytes
+      FROM ended AS e
+  )
+  SELECT string_agg(r.head || CASE WHEN r.sum_bytes < max_bytes
+           THEN pulse_internal.end_members(r.result, r.last_error)
+           ELSE '"left_out":true' END || '}', ',' ORDER BY r.id) INTO ends
+    FROM ranked AS r;
+  RETURN CASE WHEN earlier IS NULL THEN '[' ELSE left(earlier, -1) || ',' END || ends || ']';
+END $$;
+COMMENT ON FUNCTION pulse_internal.ends_of_parents(pulse.job) IS
+  'Returns a JSON array of the ends of parents that are on record, for a job that starts: id, key '
+  'in its flow, state, and result and last_error, or left_out where these would bring the whole '
+  'above 1 MiB.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.fate_of(
+    child pulse.job, OUT verdict text, OUT parent_id bigint, OUT parents text)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  has_records boolean;
+BEGIN
+  SELECT j.* INTO verdict, parent_id, has_records FROM pulse_internal.judge_wait(child) AS j;
+  IF verdict = 'starts' AND has_records THEN
+    parents := pulse_internal.ends_of_parents(child);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.fate_of(pulse.job) IS
+  'Returns what judge_wait does, and what a job that starts gets of its parents.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.start_waiting(job_ids bigint[], parents text)
+  RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -124,14 +199,16 @@ BEGIN
   WITH started AS (
     UPDATE pulse.job AS j
        SET waits_on = NULL, updated_at = pulse.now(),
+           parents = coalesce(start_waiting.parents::json, j.parents),
            state = CASE WHEN j.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state
      WHERE j.id = ANY (job_ids)
     RETURNING j.identifier, j.queue_name, j.run_at)
   SELECT count(*) INTO noted FROM started AS s
    WHERE pulse_internal.note_job(s.identifier, s.queue_name, s.run_at);
 END $$;
-COMMENT ON FUNCTION pulse_internal.start_waiting(bigint[]) IS
-  'Lets locked jobs go that wait for nothing any more: to the claims, or behind their queues.';
+COMMENT ON FUNCTION pulse_internal.start_waiting(bigint[], text) IS
+  'Lets locked jobs go that wait for nothing any more: to the claims, or behind their queues. '
+  'parents: what they get of their parents.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.watch_parent(job_ids bigint[], parent_id bigint)
   RETURNS void
@@ -186,22 +263,22 @@ BEGIN
        AND j.waits_on = settle_children.parent_id
      ORDER BY j.id LIMIT max_count
        FOR UPDATE SKIP LOCKED);
-  -- Jobs that wait for this parent alone, and ask for the same, have one verdict.
+  -- Jobs that wait for this parent alone, and ask for the same, have one fate.
   FOR fate IN
-    SELECT v.verdict, v.parent_id, array_agg(m.id) AS ids
+    SELECT v.verdict, v.parent_id, v.parents, array_agg(m.id) AS ids
       FROM (SELECT min(j.id) AS first_id, array_agg(j.id) AS ids FROM pulse.job AS j
              WHERE j.id = ANY (ids)
-             GROUP BY j.starts_when, CASE WHEN EXISTS (
+             GROUP BY j.starts_when, CASE WHEN j.parents IS NOT NULL OR EXISTS (
                SELECT FROM pulse.dependency AS d
                 WHERE d.child_id = j.id AND d.parent_id <> settle_children.parent_id) THEN j.id END
            ) AS g
       JOIN pulse.job AS j ON j.id = g.first_id
-     CROSS JOIN LATERAL pulse_internal.judge_wait(j) AS v
+     CROSS JOIN LATERAL pulse_internal.fate_of(j) AS v
      CROSS JOIN unnest(g.ids) AS m (id)
-     GROUP BY v.verdict, v.parent_id
+     GROUP BY v.verdict, v.parent_id, v.parents
   LOOP
     IF fate.verdict = 'starts' THEN
-      PERFORM pulse_internal.start_waiting(fate.ids);
+      PERFORM pulse_internal.start_waiting(fate.ids, fate.parents);
     ELSIF fate.verdict = 'waits' THEN
       PERFORM pulse_internal.watch_parent(fate.ids, fate.parent_id);
     ELSIF fate.verdict = 'cancelled' AND NOT pulse_internal.keep_record(fate.parent_id) THEN

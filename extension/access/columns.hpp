@@ -45,7 +45,9 @@ enum JobColumn : AttrNumber {
   kJobStartBy,
   kJobStartsWhen,
   kJobQueueTurn,
-  kJobColumns = kJobQueueTurn,
+  kJobKeepsResult,
+  kJobParents,
+  kJobColumns = kJobParents,
 };
 
 // pulse.claim_batch
@@ -132,6 +134,9 @@ enum FinishedColumn : AttrNumber {
   kFinishedLastError = 18,
   kFinishedAt = 21,
   kFinishedScheduledFor,  // since 0.2.0
+  kFinishedStartsWhen,
+  kFinishedCancelledBy,
+  kFinishedParents,
 };
 
 }  // namespace pulse

@@ -17,10 +17,10 @@ namespace {
 enum TaskValue { kTimeout = -4, kStallTimeout, kOnUnreachable, kHandler };
 
 constexpr int kSources[kClaimedColumns] = {
-    kJobId,         kJobToken,     kJobIdentifier,  kJobPayload, kJobQueueName, kJobPriority,
-    kJobRunAt,      kJobAttempts,  kJobMaxAttempts, kJobCrashes, kJobKey,       kJobFlags,
-    kJobCheckpoint, kJobLastError, kJobRecovered,   kTimeout,    kStallTimeout, kOnUnreachable,
-    kHandler,       kJobCreatedAt, kJobScheduledFor};
+    kJobId,         kJobToken,     kJobIdentifier,   kJobPayload, kJobQueueName, kJobPriority,
+    kJobRunAt,      kJobAttempts,  kJobMaxAttempts,  kJobCrashes, kJobKey,       kJobFlags,
+    kJobCheckpoint, kJobLastError, kJobRecovered,    kTimeout,    kStallTimeout, kOnUnreachable,
+    kHandler,       kJobCreatedAt, kJobScheduledFor, kJobParents};
 
 NullableDatum task_value(const TaskSettings& task, int which) {
   switch (which) {

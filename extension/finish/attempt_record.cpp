@@ -40,12 +40,14 @@ void record_attempt(AttemptRecords* records, TupleTableSlot* row, Datum outcome,
 }
 
 void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const FinishedJob& job) {
-  static const JobColumn from[kFinishedScheduledFor] = {
-      kJobId,       kJobIdentifier, kJobPayload,     kJobQueueName,   kJobPriority,   kJobRunAt,
-      kJobState,    kJobAttempts,   kJobMaxAttempts, kJobCrashes,     kJobKey,        kJobFlags,
-      kJobWorkerId, kJobToken,      kJobClaimedAt,   kJobCheckpoint,  kJobCheckpoint, kJobLastError,
-      kJobRevision, kJobCreatedAt,  kJobUpdatedAt,   kJobScheduledFor};
-  int columns = catalog()->has_index_lanes ? kFinishedScheduledFor : kFinishedAt;
+  // The column of a job that has no use of its own is overwritten below.
+  static const JobColumn from[kFinishedParents] = {
+      kJobId,         kJobIdentifier,   kJobPayload,    kJobQueueName,   kJobPriority,
+      kJobRunAt,      kJobState,        kJobAttempts,   kJobMaxAttempts, kJobCrashes,
+      kJobKey,        kJobFlags,        kJobWorkerId,   kJobToken,       kJobClaimedAt,
+      kJobCheckpoint, kJobCheckpoint,   kJobLastError,  kJobRevision,    kJobCreatedAt,
+      kJobUpdatedAt,  kJobScheduledFor, kJobStartsWhen, kJobStartBy,     kJobParents};
+  int columns = catalog()->has_index_lanes ? kFinishedParents : kFinishedAt;
   RowValue record;
   for (int i = 0; i < columns; i++) record.set(i + 1, field_of(row, from[i]));
   if (!job.payload.isnull) record.set(kFinishedPayload, job.payload);
@@ -54,6 +56,8 @@ void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const Fin
   record.set(kFinishedState, ObjectIdGetDatum(job.state));
   record.set(kFinishedCrashes, Int16GetDatum(job.crashes));
   record.set(kFinishedAt, TimestampTzGetDatum(records->now));
+  record.set(kFinishedCancelledBy, kNull);
+  if (job.state == catalog()->finished_completed) record.set(kFinishedParents, kNull);
   insert_record(&records->finished, catalog()->finished_job, &record, columns);
 }
 

@@ -35,10 +35,18 @@ bool is_kept(Completion* completion, TupleTableSlot* row) {
          task_keeps_completed(value_of(row, kJobIdentifier), completion->jobs.table.snapshot);
 }
 
+// A job of the same flow waits for this one, and gets its result when it starts. Until then
+// retention passes over the record.
+bool is_kept_for_child(TupleTableSlot* row, const NullableDatum& result) {
+  return !result.isnull && has_field(row, kJobKeepsResult);
+}
+
 void record(Completion* completion, TupleTableSlot* row, const NullableDatum& result) {
+  bool keeps = is_kept(completion, row);
+  if (!keeps && !is_kept_for_child(row, result)) return;
   record_finished_job(&completion->records, row,
                       {catalog()->finished_completed, 0, kNull, result, kNull});
-  record_attempt(&completion->records, row, CStringGetTextDatum("completed"), kNull);
+  if (keeps) record_attempt(&completion->records, row, CStringGetTextDatum("completed"), kNull);
 }
 
 void note_in_place_end(Completion* completion, TupleTableSlot* row, const NamedClaim& claim) {
@@ -68,7 +76,7 @@ AttemptLock complete_found(Completion* completion, const NamedClaim& claim,
   TM_Result deleted = delete_row(&completion->jobs, patience == Patience::kWaits);
   if (deleted == TM_BeingModified) return AttemptLock::kBusy;
   if (deleted != TM_Ok) return AttemptLock::kNotRunning;
-  if (is_kept(completion, row)) record(completion, row, result);
+  record(completion, row, result);
   note_in_place_end(completion, row, claim);
   note_ended_job(claim.job_id);
   if (!no_queue) note_place_freed(place);

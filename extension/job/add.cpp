@@ -149,8 +149,9 @@ struct Origin {
   NullableDatum waits_on;
   NullableDatum starts_when;
   NullableDatum scheduled_for;
+  NullableDatum keeps_result;  // true, or NULL
 };
-constexpr Origin kNoOrigin = {kNull, kNull, kNull};
+constexpr Origin kNoOrigin = {kNull, kNull, kNull, kNull};
 
 void note_new_job(const RowValue& job) {
   if (job.has(kJobWaitsOn)) {
@@ -189,6 +190,7 @@ HeapTuple form_job(AddCall* call, const RowValue& spec, LastTask* last,
   job.set(kJobWaitsOn, origin.waits_on);
   job.set(kJobStartsWhen, origin.starts_when);
   job.set(kJobScheduledFor, origin.scheduled_for);
+  job.set(kJobKeepsResult, origin.keeps_result);
   set_start_by(&job, spec, last);
   note_new_job(job);
   return form_new_job(&call->jobs, &job);
@@ -319,15 +321,16 @@ PULSE_FUNCTION(pulse_checked_spec) {
   PG_RETURN_DATUM(HeapTupleGetDatum(checked));
 }
 
-// pulse_internal.insert_job(spec [, waits_on, starts_when | , scheduled_for]): the caller has
-// checked the job.
+// pulse_internal.insert_job(spec [, waits_on, starts_when, keeps_result | , scheduled_for]): the
+// caller has checked the job.
 PULSE_FUNCTION(pulse_insert_job) {
+  if (PG_ARGISNULL(0)) pulse::refuse_null();
   pulse::RowValue spec;
   pulse::read_row_value(&spec, PG_GETARG_HEAPTUPLEHEADER(0), "job_spec");
   pulse::LastTask last = {};
   pulse::Origin origin = pulse::kNoOrigin;
   if (PG_NARGS() == 2) origin.scheduled_for = fcinfo->args[1];
-  if (PG_NARGS() == 3) origin = {fcinfo->args[1], fcinfo->args[2], pulse::kNull};
+  if (PG_NARGS() == 4) origin = {fcinfo->args[1], fcinfo->args[2], pulse::kNull, fcinfo->args[3]};
   PG_RETURN_DATUM(pulse::add_one(spec, &last, origin));
 }
 

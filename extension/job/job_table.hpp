@@ -34,7 +34,7 @@ struct JobTable {
 };
 
 // The most columns of a table of the extension, with room for columns that a DBA adds.
-constexpr int kMaxColumns = 44;
+constexpr int kMaxColumns = 48;
 
 // The values of a row, with columns numbered from 1.
 struct RowValue {
@@ -89,11 +89,14 @@ inline NullableDatum field_of(TupleTableSlot* row, int column) {
   return field;
 }
 
-// The first claim must come by then. Most rows have none, which the null bitmap tells.
-inline bool has_start_by(TupleTableSlot* row) {
+// Asks the null bitmap alone, so a column that is seldom set costs nothing where it is not.
+inline bool has_field(TupleTableSlot* row, int column) {
   bool should_free;
-  return !heap_attisnull(ExecFetchSlotHeapTuple(row, false, &should_free), kJobStartBy, nullptr);
+  return !heap_attisnull(ExecFetchSlotHeapTuple(row, false, &should_free), column, nullptr);
 }
+
+// The first claim must come by then.
+inline bool has_start_by(TupleTableSlot* row) { return has_field(row, kJobStartBy); }
 
 // Reads a row of pulse.<table>.
 void read_row_value(RowValue* row, HeapTupleHeader header, const char* table);

@@ -94,6 +94,8 @@ ALTER TABLE pulse.job
   ADD COLUMN start_by timestamptz,
   ADD COLUMN starts_when text,
   ADD COLUMN queue_turn smallint,
+  ADD COLUMN keeps_result boolean,
+  ADD COLUMN parents json,
   SET (fillfactor = 40);
 DROP INDEX pulse.job_claim_idx, pulse.job_running_idx, pulse.job_parked_idx,
   pulse.job_parked_due_idx, pulse.job_open_idx, pulse.job_waiting_key_idx,
@@ -152,8 +154,8 @@ SELECT pg_catalog.pg_extension_config_dump('pulse.flow_id_seq', '');
 ALTER TYPE pulse.finished_state ADD VALUE 'expired';
 
 ALTER TABLE pulse.finished_job ADD COLUMN scheduled_for timestamptz,
-  ADD COLUMN starts_when text, ADD COLUMN cancelled_by bigint;
-ALTER TYPE pulse.claimed_job ADD ATTRIBUTE scheduled_for timestamptz;
+  ADD COLUMN starts_when text, ADD COLUMN cancelled_by bigint, ADD COLUMN parents json;
+ALTER TYPE pulse.claimed_job ADD ATTRIBUTE scheduled_for timestamptz, ADD ATTRIBUTE parents json;
 
 CREATE TABLE pulse.schedule (
   name             text COLLATE "C" PRIMARY KEY,

@@ -110,12 +110,12 @@ INSERT INTO kind
 INSERT INTO pulse.job (identifier, payload, queue_name, job_key, priority, run_at, state, attempts,
                        crashes, superseded, cancel_requested_at, worker_id, token, claimed_at,
                        claimed_live_us, activity_live_us, stage, checkpoint, last_error, recovered,
-                       flags, created_at, scheduled_for)
+                       flags, created_at, scheduled_for, starts_when, parents)
   SELECT k.task, json_build_object('kind', k.name, 'ending', e.name), k.queue_name,
          k.job_key || e.name, 3, now() + k.run_in, 'running', k.attempts, k.crashes,
          k.superseded, CASE WHEN k.cancelled THEN pulse.now() END, 77,
          1000000 + row_number() OVER (), now(), 5, 6, 'half', '{"at": 2}', 'earlier', 'session',
-         '{f}', now() + k.run_in, now() + k.run_in
+         '{f}', now() + k.run_in, now() + k.run_in, 'ended', '[{"id": 1}]'
     FROM kind AS k CROSS JOIN ending AS e;
 -- Another waits with the key of those whose key is taken.
 INSERT INTO pulse.job (identifier, job_key)
@@ -179,7 +179,8 @@ CREATE VIEW expected_finished AS
            'result', CASE WHEN x.next_state = 'completed' THEN '{"r": 5}'::jsonb END,
            'last_error', CASE WHEN x.ending = 'snoozed' THEN 'snoozed' ELSE x.new_error END,
            'revision', x.revision, 'created_at', x.created_at,
-           'scheduled_for', x.scheduled_for, 'starts_when', NULL, 'cancelled_by', NULL) AS fact
+           'scheduled_for', x.scheduled_for, 'starts_when', 'ended', 'cancelled_by', NULL,
+           'parents', CASE WHEN x.next_state <> 'completed' THEN '[{"id": 1}]'::jsonb END) AS fact
     FROM expected AS x WHERE x.next_state NOT IN ('ready', 'parked');
 CREATE VIEW expected_attempt AS
   SELECT x.id, jsonb_build_object(

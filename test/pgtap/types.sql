@@ -30,7 +30,8 @@ SELECT is(fields_of('claimed_job'),
   'run_at timestamp with time zone, attempts smallint, max_attempts smallint, crashes smallint, '
   'job_key text, flags text[], checkpoint json, last_error text, recovered text, '
   'timeout interval, stall_timeout interval, on_unreachable text, handler regprocedure, '
-  'created_at timestamp with time zone, scheduled_for timestamp with time zone',
+  'created_at timestamp with time zone, scheduled_for timestamp with time zone, '
+  'parents json',
   'a claimed_job tells a worker all that it needs');
 
 SELECT has_composite('pulse', 'job_outcome', 'job_outcome is a composite type');

@@ -66,6 +66,12 @@ TEST_F(HeldBytesTest, a_claim_says_how_many_bytes_there_is_room_for) {
   EXPECT_EQ(claim_.param(1), "1") << "more like it would not fit";
 }
 
+TEST_F(HeldBytesTest, ends_of_other_jobs_count_too) {
+  given_bound(4);
+  given_running({{.id = 1, .payload = "1", .parents = std::string(599, '1')}});
+  EXPECT_EQ(claim_.max_bytes(), kBound - 600);
+}
+
 TEST_F(HeldBytesTest, nothing_is_claimed_or_awaited_once_the_bound_is_reached) {
   given_bound(4);
   given_running({large(1)});

@@ -12,10 +12,10 @@ namespace {
 Job with_run_at(const std::string& text) {
   const QueryResult rows = claimed({{.id = 1}});
   std::vector<std::string> columns{
-      "id",          "token",      "identifier",   "payload", "queue_name",    "priority",
-      "run_at",      "attempts",   "max_attempts", "crashes", "job_key",       "flags",
-      "checkpoint",  "last_error", "recovered",    "timeout", "stall_timeout", "on_unreachable",
-      "has_handler", "created_at", "scheduled_for"};
+      "id",          "token",      "identifier",    "payload", "queue_name",    "priority",
+      "run_at",      "attempts",   "max_attempts",  "crashes", "job_key",       "flags",
+      "checkpoint",  "last_error", "recovered",     "timeout", "stall_timeout", "on_unreachable",
+      "has_handler", "created_at", "scheduled_for", "parents"};
   std::vector<QueryResult::Cell> cells;
   for (const std::string& column : columns) {
     cells.push_back(column == "run_at" ? text : rows[0].optional_text(column));
@@ -33,6 +33,14 @@ TEST(JobTest, a_job_of_a_schedule_has_its_due_time) {
       job_of(claimed({{.scheduled_for = R"("2026-01-01T06:00:00+00:00")"}})[0]).input.scheduled_for,
       "2026-01-01T06:00:00+00:00");
   EXPECT_EQ(job_of(claimed({{.id = 1}})[0]).input.scheduled_for, std::nullopt);
+}
+
+TEST(JobTest, a_job_after_others_has_their_ends_as_they_are_written) {
+  const std::string ends = R"([{"id": 7, "result": 1.50}])";
+  EXPECT_EQ(job_of(claimed({{.parents = ends}})[0]).input.parents_json, ends);
+  QueryResult rows = claimed({{.parents = ends}});
+  EXPECT_EQ(take_job(rows, 0).input.parents_json, ends);
+  EXPECT_EQ(job_of(claimed({{.id = 1}})[0]).input.parents_json, std::nullopt);
 }
 
 TEST(JobTest, what_is_escaped_is_read_as_json) {

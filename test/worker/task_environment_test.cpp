@@ -32,6 +32,7 @@ TaskInput some_input() {
   input.worker_id = 9;
   input.worker_name = "host-1";
   input.checkpoint_json = R"({"z": 1.10, "a": 2})";
+  input.parents_json = R"([{"id": 7, "result": 1.50}])";
   input.payload_json = "{\"to\":\n 12345678901234567890123}";
   return input;
 }
@@ -158,21 +159,24 @@ TEST(TaskStdin, the_document_has_payload_and_job) {
                          {"recovered", "session"},
                          {"worker_id", 9},
                          {"worker_name", "host-1"},
-                         {"checkpoint", {{"z", 1.1}, {"a", 2}}}};
+                         {"checkpoint", {{"z", 1.1}, {"a", 2}}},
+                         {"parents", json::array({{{"id", 7}, {"result", 1.5}}})}};
   EXPECT_EQ(document["job"], expected);
 }
 
-TEST(TaskStdin, payload_and_checkpoint_keep_their_own_text) {
+TEST(TaskStdin, what_others_wrote_keeps_its_own_text) {
   const TaskInput input = some_input();
   const std::string text = task_stdin(input);
   EXPECT_NE(text.find(*input.payload_json), std::string::npos);
   EXPECT_NE(text.find(*input.checkpoint_json), std::string::npos);
+  EXPECT_NE(text.find(*input.parents_json), std::string::npos);
 }
 
 TEST(TaskStdin, what_a_job_does_not_have_is_null) {
   const json document = json::parse(task_stdin(TaskInput{}));
   EXPECT_TRUE(document["payload"].is_null());
-  for (const char* name : {"queue_name", "job_key", "last_error", "recovered", "checkpoint"}) {
+  for (const char* name :
+       {"queue_name", "job_key", "last_error", "recovered", "checkpoint", "parents"}) {
     EXPECT_TRUE(document["job"][name].is_null()) << name;
   }
   EXPECT_EQ(document["job"]["flags"], json::array());

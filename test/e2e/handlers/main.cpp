@@ -102,6 +102,7 @@ void add_handlers(pg_pulse::Worker& worker) {
   worker.handle("run", [](Job& job) { tell("ran", job); });
   worker.handle("quick", [](Job&) {});
   worker.handle("answer", [](Job& job) { return Outcome::success(job.payload()); });
+  worker.handle("ends", [](Job& job) { return Outcome::success(job.parents().value_or("null")); });
   worker.handle("fall", [](Job&) { throw std::runtime_error("fell over"); });
   worker.handle("fling", [](Job&) { throw 42; });
   worker.handle("refuse", [](Job&) { return Outcome::final_failure("never"); });

@@ -65,7 +65,9 @@ class PG_PULSE_API Job {
   const std::string& task() const noexcept;
   const std::string& payload() const noexcept;                    // JSON text
   const std::optional<std::string>& checkpoint() const noexcept;  // JSON text of an earlier attempt
-  int attempt() const noexcept;                                   // counts from 1
+  // How the jobs ended that this one waited for, as far as that is on record: a JSON array.
+  const std::optional<std::string>& parents() const noexcept;
+  int attempt() const noexcept;  // counts from 1
   int max_attempts() const noexcept;
   int crashes() const noexcept;  // how many attempts died with their worker
   int priority() const noexcept;

@@ -166,6 +166,7 @@ void append_task_stdin(std::string& text, const TaskInput& input) {
   job.add("worker_id", input.worker_id);
   job.add("worker_name", std::string_view(input.worker_name));
   job.add_json("checkpoint", input.checkpoint_json);
+  job.add_json("parents", input.parents_json);
   text += "}}\n";
 }
 
@@ -173,7 +174,8 @@ std::string task_stdin(const TaskInput& input) {
   constexpr std::size_t kOther = 4096;
   std::string text;
   const auto size = [](const auto& value) { return value ? value->size() : 0; };
-  text.reserve(size(input.payload_json) + size(input.checkpoint_json) + kOther);
+  text.reserve(size(input.payload_json) + size(input.checkpoint_json) + size(input.parents_json) +
+               kOther);
   append_task_stdin(text, input);
   return text;
 }

@@ -21,6 +21,9 @@ const std::string& Job::payload() const noexcept {
 const std::optional<std::string>& Job::checkpoint() const noexcept {
   return run_->input().checkpoint_json;
 }
+const std::optional<std::string>& Job::parents() const noexcept {
+  return run_->input().parents_json;
+}
 int Job::attempt() const noexcept { return run_->input().attempt; }
 int Job::max_attempts() const noexcept { return run_->input().max_attempts; }
 int Job::crashes() const noexcept { return run_->input().crashes; }

@@ -19,7 +19,7 @@ HeldJob* HeldJobs::add(Job job, std::int64_t worker_id, TimePoint claimed_at) {
   entry->second.arrived_at = claimed_at;
   const TaskInput& input = entry->second.job.input;
   entry->second.bytes = length_of(input.payload_json) + length_of(input.checkpoint_json) +
-                        length_of(input.last_error);
+                        length_of(input.parents_json) + length_of(input.last_error);
   bytes_ += entry->second.bytes;
   ++counts_.at(index(HeldJob::State::prefetched));
   arrivals_.push_back(key);
@@ -42,7 +42,10 @@ void HeldJobs::move(HeldJob& job, HeldJob::State state) {
 
 void HeldJobs::forget_texts(HeldJob& job) {
   TaskInput& input = job.job.input;
-  for (auto* text : {&input.payload_json, &input.checkpoint_json, &input.last_error}) text->reset();
+  for (auto* text :
+       {&input.payload_json, &input.checkpoint_json, &input.parents_json, &input.last_error}) {
+    text->reset();
+  }
 }
 
 void HeldJobs::erase(ClaimKey key) {

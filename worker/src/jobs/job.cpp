@@ -45,6 +45,7 @@ Job job_of(const QueryResult::Row& row) {
   job.input.recovered = row.optional_text("recovered");
   job.input.checkpoint_json = row.optional_text("checkpoint");
   job.input.payload_json = row.optional_text("payload");
+  job.input.parents_json = row.optional_text("parents");
   job.timeout = limit_of(row, "timeout");
   job.stall_timeout = limit_of(row, "stall_timeout");
   if (row.optional_text("on_unreachable") == "kill") job.on_unreachable = OnUnreachable::kill;
@@ -55,9 +56,11 @@ Job job_of(const QueryResult::Row& row) {
 Job take_job(QueryResult& rows, std::size_t number) {
   auto payload = rows.take(number, "payload");
   auto checkpoint = rows.take(number, "checkpoint");
+  auto parents = rows.take(number, "parents");
   Job job = job_of(rows[number]);
   job.input.payload_json = std::move(payload);
   job.input.checkpoint_json = std::move(checkpoint);
+  job.input.parents_json = std::move(parents);
   return job;
 }
 

@@ -34,6 +34,7 @@ struct TaskInput {
   std::string worker_name;
   std::optional<std::string> checkpoint_json;
   std::optional<std::string> payload_json;
+  std::optional<std::string> parents_json;  // how the jobs ended that it waited for
 };
 
 // What becomes of a running task while the database cannot be reached.
