@@ -23,7 +23,7 @@ DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL) $(TAP_SQL)
 # SQL parts in load order: a part uses only what stands above it when it is created. Structure is
 # created once; functions use CREATE OR REPLACE, so that an upgrade replays them. A listed part
 # that is missing and a part that no list names fail the build.
-SQL_STRUCTURE  = preamble types tables
+SQL_STRUCTURE  = preamble types tables operation_tables
 # Foundations
 SQL_FUNCTIONS  = table_comments settings clock installation
 # Tasks and queues
@@ -44,6 +44,8 @@ SQL_FUNCTIONS += settle schedule crontab
 SQL_FUNCTIONS += retry operators worker_control prune tick cron
 # Monitoring
 SQL_FUNCTIONS += stats fleet views ended promotion queue_status explain explain_job verify overview list
+# Operations on many jobs
+SQL_FUNCTIONS += operation operation_step operation_run
 # Guards
 SQL_FUNCTIONS += roles doctor drop_guard grants
 

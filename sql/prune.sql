@@ -138,6 +138,36 @@ COMMENT ON FUNCTION pulse_internal.prune_flows(timestamptz, int) IS
   'Deletes at most max_count flows that were added before this time and have no live job; returns '
   'how many.';
 
+-- An operation goes after its jobs, so that a step never deletes more than its share.
+CREATE OR REPLACE FUNCTION pulse_internal.prune_operations(before timestamptz, max_count int)
+  RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+  jobs int;
+  operations int;
+BEGIN
+  DELETE FROM pulse.operation_job AS n
+   WHERE n.ctid = ANY (ARRAY(
+           SELECT c.ctid FROM pulse.operation AS o
+             JOIN pulse.operation_job AS c ON c.operation_id = o.id
+            WHERE o.updated_at < prune_operations.before
+            LIMIT max_count FOR UPDATE OF c SKIP LOCKED));
+  GET DIAGNOSTICS jobs = ROW_COUNT;
+  DELETE FROM pulse.operation AS p
+   WHERE p.id = ANY (ARRAY(
+           SELECT o.id FROM pulse.operation AS o
+            WHERE o.updated_at < prune_operations.before
+              AND NOT EXISTS (SELECT FROM pulse.operation_job AS n WHERE n.operation_id = o.id)
+            ORDER BY o.updated_at LIMIT max_count - jobs FOR UPDATE SKIP LOCKED));
+  GET DIAGNOSTICS operations = ROW_COUNT;
+  RETURN jobs + operations;
+END $$;
+COMMENT ON FUNCTION pulse_internal.prune_operations(timestamptz, int) IS
+  'Deletes at most max_count rows of operations that made their last step before this time; '
+  'returns how many.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.prune(max_count int) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -156,6 +186,9 @@ BEGIN
   END IF;
   IF pruned < max_count AND keep_attempts IS NOT NULL THEN
     pruned := pruned + pulse_internal.prune_flows(keep_attempts, max_count - pruned);
+  END IF;
+  IF pruned < max_count AND keep_attempts IS NOT NULL THEN
+    pruned := pruned + pulse_internal.prune_operations(keep_attempts, max_count - pruned);
   END IF;
   IF pruned < max_count THEN
     pruned := pruned + pulse_internal.prune_gone_schedules(max_count - pruned);

@@ -15,9 +15,10 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
     WHEN 'operator' THEN ARRAY[
       'adopt_installation', 'cancel_flow', 'cancel_job', 'complete_jobs', 'cron_setup_sql',
       'declare_lost', 'delete_finished', 'drain_worker', 'drain_workers', 'force_unlock_workers',
-      'pause_queue', 'permanently_fail_jobs', 'requeue_job', 'reschedule_jobs',
-      'resume_queue', 'retry_job', 'set_queue', 'set_task', 'stop_worker', 'stop_workers',
-      'sweep', 'tick', 'unset_queue', 'verify']
+      'pause_queue', 'permanently_fail_jobs', 'preview_operation', 'requeue_job',
+      'reschedule_jobs', 'resume_queue', 'retry_job', 'run_operation', 'set_queue', 'set_task',
+      'start_operation', 'stop_operation', 'stop_worker', 'stop_workers', 'sweep', 'tick',
+      'undo_operation', 'unset_queue', 'verify']
     WHEN 'scheduler' THEN ARRAY[
       'cron_runs', 'load_crontab', 'next_runs', 'pause_schedule', 'resume_schedule',
       'run_schedule_now', 'schedule', 'unschedule']
@@ -39,13 +40,14 @@ COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN kind IN ('operator', 'observer')
-           THEN ARRAY['ended_by_hour', 'ended_jobs', 'flows', 'overview', 'queue_settings',
-                      'queue_status', 'running_jobs', 'schedules', 'settings', 'stale', 'stats',
-                      'task_settings', 'unserved', 'waiting_for', 'worker_status']
+           THEN ARRAY['ended_by_hour', 'ended_jobs', 'flows', 'operations', 'overview',
+                      'queue_settings', 'queue_status', 'running_jobs', 'schedules', 'settings',
+                      'stale', 'stats', 'task_settings', 'unserved', 'waiting_for', 'worker_status']
            WHEN kind = 'scheduler' THEN ARRAY['schedules'] ELSE '{}' END
       || CASE WHEN kind = 'operator' THEN ARRAY[
            'attempt', 'dependency', 'finished_job', 'flow', 'flow_job', 'heartbeat', 'installation',
-           'job', 'queue', 'queue_pause', 'schedule', 'task', 'worker'] END;
+           'job', 'operation', 'operation_job', 'queue', 'queue_pause', 'schedule', 'task',
+           'worker'] END;
 $$;
 COMMENT ON FUNCTION pulse_internal.relations_of(text) IS
   'Returns the tables and views that a kind of role may read.';

@@ -70,6 +70,11 @@ drain_workers                         |o   |ok!         |ok!         |ok
 force_unlock_workers                  |o   |ok!         |ok!         |ok
 pause_queue                           |o   |ok!         |ok!         |ok!
 permanently_fail_jobs                 |o   |okP!        |okP!        |ok
+preview_operation                     |o   |ok          |ok          |ok
+run_operation                         |o   |PU005       |PU005       |PU005
+start_operation                       |o   |ok          |ok          |ok
+stop_operation                        |o   |PU005       |PU005       |PU005
+undo_operation                        |o   |PU005       |PU005       |PU005
 requeue_job                           |o   |ok!         |ok!         |PU005
 reschedule_jobs                       |o   |okPE!       |okPE!       |ok
 resume_queue                          |o   |ok!         |ok!         |PU005

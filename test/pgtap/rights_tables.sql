@@ -26,6 +26,8 @@ flow_job            |o |
 heartbeat           |o |
 installation        |o |
 job                 |o |
+operation           |o |
+operation_job       |o |
 queue               |o |
 queue_pause         |o |
 schedule            |o |
@@ -34,6 +36,7 @@ worker              |o |
 ended_by_hour       |ob|
 ended_jobs          |ob|
 flows               |ob|
+operations          |ob|
 overview            |ob|
 queue_settings      |ob|
 task_settings       |ob|

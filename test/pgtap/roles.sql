@@ -42,8 +42,9 @@ INSERT INTO grid
     ('declare_lost sweep', 'wo'), ('get_job', 'wob'),
     ('adopt_installation cancel_flow cancel_job complete_jobs cron_setup_sql delete_finished '
      'drain_worker drain_workers force_unlock_workers pause_queue permanently_fail_jobs '
-     'requeue_job reschedule_jobs resume_queue retry_job set_queue set_task stop_worker '
-     'stop_workers tick unset_queue verify', 'o'),
+     'preview_operation requeue_job reschedule_jobs resume_queue retry_job run_operation '
+     'set_queue set_task start_operation stop_operation stop_worker stop_workers tick '
+     'undo_operation unset_queue verify', 'o'),
     ('grant_caller grant_observer grant_operator grant_producer grant_scheduler grant_worker '
      'revoke_caller revoke_observer revoke_operator revoke_producer revoke_scheduler '
      'revoke_worker', ''),
@@ -56,11 +57,11 @@ INSERT INTO grid
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES
-    ('ended_by_hour ended_jobs flows overview queue_settings queue_status running_jobs settings '
-     'stale stats task_settings unserved waiting_for worker_status', 'ob'),
+    ('ended_by_hour ended_jobs flows operations overview queue_settings queue_status '
+     'running_jobs settings stale stats task_settings unserved waiting_for worker_status', 'ob'),
     ('schedules', 'obs'),
-    ('attempt dependency finished_job flow flow_job heartbeat installation job queue queue_pause '
-     'schedule task worker', 'o'),
+    ('attempt dependency finished_job flow flow_job heartbeat installation job operation '
+     'operation_job queue queue_pause schedule task worker', 'o'),
     ('clock claim_batch installation_witness', '')
   ) AS g (names, letters);
 INSERT INTO grid VALUES

@@ -1,0 +1,197 @@
+-- Operations: what an operator does to many jobs at once. An operation is a row that names the
+-- action and the jobs by a filter. Each step is a call, and so a transaction: it looks at the next
+-- jobs in order of their ids, and stores how far it came. So a program that dies loses nothing, and
+-- any other goes on. operation_step.sql has the actions.
+
+COMMENT ON TABLE pulse.operation IS
+  'What operators did to many jobs at once: which, by whom, and how far it came.';
+COMMENT ON COLUMN pulse.operation.id IS 'Id of the operation';
+COMMENT ON COLUMN pulse.operation.action IS 'retry, cancel, reschedule, fail or undo';
+COMMENT ON COLUMN pulse.operation.filter IS 'Which jobs, as start_operation() was told';
+COMMENT ON COLUMN pulse.operation.arguments IS 'Arguments of the action';
+COMMENT ON COLUMN pulse.operation.actor IS
+  'Name that the caller gave for the person or token behind it; NULL without one';
+COMMENT ON COLUMN pulse.operation.role IS 'Role that started it';
+COMMENT ON COLUMN pulse.operation.state IS
+  'running (steps are left), done, or stopped before its end';
+COMMENT ON COLUMN pulse.operation.last_id IS
+  'Jobs with a higher id were added later, and are left alone';
+COMMENT ON COLUMN pulse.operation.looked_to IS 'The highest id that a step has looked at';
+COMMENT ON COLUMN pulse.operation.changed IS 'How many jobs it has changed';
+COMMENT ON COLUMN pulse.operation.skipped IS
+  'How many jobs of the filter it left alone: another transaction held them, another job had their '
+  'key, they had no attempt left, or they had moved since';
+COMMENT ON COLUMN pulse.operation.undoes IS 'The operation that this one takes back';
+COMMENT ON COLUMN pulse.operation.created_at IS 'When it was started';
+COMMENT ON COLUMN pulse.operation.updated_at IS 'When its last step ran';
+COMMENT ON COLUMN pulse.operation.ended_at IS 'When it was done or stopped; NULL before';
+COMMENT ON TABLE pulse.operation_job IS 'The jobs that an operation changed, for undo_operation().';
+COMMENT ON COLUMN pulse.operation_job.operation_id IS 'The operation';
+COMMENT ON COLUMN pulse.operation_job.job_id IS 'The job';
+COMMENT ON COLUMN pulse.operation_job.mark IS
+  'How the operation left the job: another mark means that it has moved since';
+COMMENT ON COLUMN pulse.operation_job.before IS
+  'Its row before, without payload, checkpoint and result';
+
+CREATE OR REPLACE VIEW pulse.operations AS
+  SELECT o.id, o.action, o.actor, o.role, o.state, o.changed, o.skipped, o.undoes,
+         u.id AS undone_by, o.created_at, o.updated_at, o.ended_at
+    FROM pulse.operation AS o LEFT JOIN pulse.operation AS u ON u.undoes = o.id;
+COMMENT ON VIEW pulse.operations IS
+  'What operators did to many jobs at once. Operators read filter and arguments in '
+  'pulse.operation.';
+COMMENT ON COLUMN pulse.operations.id IS 'Id of the operation';
+COMMENT ON COLUMN pulse.operations.action IS 'retry, cancel, reschedule, fail or undo';
+COMMENT ON COLUMN pulse.operations.actor IS
+  'Name that the caller gave for the person or token behind it; NULL without one';
+COMMENT ON COLUMN pulse.operations.role IS 'Role that started it';
+COMMENT ON COLUMN pulse.operations.state IS 'running (steps are left), done, or stopped';
+COMMENT ON COLUMN pulse.operations.changed IS 'How many jobs it has changed';
+COMMENT ON COLUMN pulse.operations.skipped IS 'How many jobs of the filter it left alone';
+COMMENT ON COLUMN pulse.operations.undoes IS 'The operation that this one takes back';
+COMMENT ON COLUMN pulse.operations.undone_by IS 'The operation that takes this one back';
+COMMENT ON COLUMN pulse.operations.created_at IS 'When it was started';
+COMMENT ON COLUMN pulse.operations.updated_at IS 'When its last step ran';
+COMMENT ON COLUMN pulse.operations.ended_at IS 'When it was done or stopped; NULL before';
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_keys(what text, document json, known text[])
+  RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  unknown text;
+BEGIN
+  IF json_typeof(document) IS DISTINCT FROM 'object' THEN
+    RAISE EXCEPTION '% is no json object', what USING
+      ERRCODE = 'PU004', HINT = format('Give an object with keys of: %s.',
+                                       array_to_string(known, ', '));
+  END IF;
+  SELECT k.name INTO unknown FROM json_object_keys(document) AS k (name)
+   WHERE k.name <> ALL (known) LIMIT 1;
+  IF unknown IS NOT NULL THEN
+    RAISE EXCEPTION '% has an unknown key "%"', what, left(unknown, 100) USING
+      ERRCODE = 'PU004', HINT = format('Keys are: %s.', array_to_string(known, ', '));
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_keys(text, json, text[]) IS
+  'Raises PU004 unless a document is an object with known keys only.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.json_texts(document json) RETURNS text[]
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE json_typeof(document)
+           WHEN 'array' THEN ARRAY(SELECT json_array_elements_text(document))
+           WHEN 'null' THEN NULL ELSE ARRAY[document #>> '{}'] END;
+$$;
+COMMENT ON FUNCTION pulse_internal.json_texts(json) IS
+  'Returns the elements of an array as texts; of any other value that value.';
+
+-- A filter names waiting jobs, or ended ones, by what the action may change.
+CREATE OR REPLACE FUNCTION pulse_internal.action_states(
+    action text, OUT allowed text[], OUT usual text[])
+  LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  usual := CASE action WHEN 'retry' THEN '{failed,quarantined}'
+             WHEN 'cancel' THEN '{ready,parked}' WHEN 'reschedule' THEN '{ready,parked}'
+             WHEN 'fail' THEN '{ready,parked}' END;
+  allowed := usual || CASE action WHEN 'retry' THEN '{cancelled,expired}'
+                        WHEN 'cancel' THEN '{running}' ELSE '{}' END::text[];
+  IF usual IS NULL THEN
+    RAISE EXCEPTION 'there is no action "%"', left(action, 100) USING
+      ERRCODE = 'PU004', HINT = 'Actions are retry, cancel, reschedule and fail.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.action_states(text) IS
+  'Returns the states of jobs that an action may change, and those that it changes where a filter '
+  'names none. Raises PU004 for an unknown action.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.read_filter(
+    action text, filter json, moment timestamptz, OUT ids bigint[], OUT states text[],
+    OUT task text, OUT queue text, OUT key text, OUT error text, OUT before timestamptz,
+    OUT after timestamptz)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  possible record;
+  what text;
+BEGIN
+  SELECT * INTO possible FROM pulse_internal.action_states(action);
+  PERFORM pulse_internal.check_keys('filter', filter,
+    '{ids,states,task,queue,key,error,older_than,newer_than}');
+  states := coalesce(pulse_internal.json_texts(filter -> 'states'), possible.usual);
+  PERFORM pulse_internal.check_states(states);
+  IF NOT states <@ possible.allowed OR states = '{}' THEN
+    RAISE EXCEPTION 'the action % changes no % jobs', action, array_to_string(states, ' or ') USING
+      ERRCODE = 'PU004', HINT = format('It changes jobs that are %s.',
+                                       array_to_string(possible.allowed, ', '));
+  END IF;
+  task := filter ->> 'task';
+  queue := filter ->> 'queue';
+  key := filter ->> 'key';
+  error := filter ->> 'error';
+  what := 'ids';
+  ids := pulse_internal.json_texts(filter -> 'ids')::bigint[];
+  what := 'older_than';
+  before := moment - (filter ->> 'older_than')::interval;
+  what := 'newer_than';
+  after := moment - (filter ->> 'newer_than')::interval;
+EXCEPTION WHEN data_exception THEN
+  RAISE EXCEPTION 'filter has a "%" that cannot be read', what USING
+    ERRCODE = 'PU004', DETAIL = SQLERRM,
+    HINT = 'ids is an array of numbers; older_than and newer_than are durations.';
+END $$;
+COMMENT ON FUNCTION pulse_internal.read_filter(text, json, timestamptz) IS
+  'Returns the conditions of a filter, its durations counted back from a moment. Raises PU004 for '
+  'what it cannot have.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.of_live_jobs(action text) RETURNS boolean
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN action <> 'retry';
+COMMENT ON FUNCTION pulse_internal.of_live_jobs(text) IS
+  'Returns whether an action changes live jobs; otherwise ended ones.';
+
+-- In order of ids, so a job that the action has moved, and that comes back, is met once.
+CREATE OR REPLACE FUNCTION pulse_internal.next_of_filter(
+    action text, filter json, moment timestamptz, above bigint, last_id bigint, max_rows int,
+    max_looked int, OUT job_ids bigint[], OUT looked_to bigint)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  c record;
+BEGIN
+  SELECT * INTO c FROM pulse_internal.read_filter(action, filter, moment);
+  IF pulse_internal.of_live_jobs(action) THEN
+    WITH looked AS MATERIALIZED (
+      SELECT j.id, j.state::text AS state, j.identifier, j.queue_name, j.job_key, j.created_at,
+             CASE WHEN c.error IS NOT NULL THEN j.last_error END AS last_error
+        FROM pulse.job AS j
+       WHERE j.id > above AND j.id <= last_id AND (c.ids IS NULL OR j.id = ANY (c.ids))
+       ORDER BY j.id LIMIT max_looked)
+    SELECT ARRAY(SELECT l.id FROM looked AS l
+                  WHERE pulse_internal.is_listed(l.state, l.identifier, l.queue_name, l.job_key,
+                          l.created_at, c.states, c.task, c.queue, c.key, c.before, c.after)
+                    AND (c.error IS NULL OR strpos(lower(l.last_error), lower(c.error)) > 0)
+                  ORDER BY l.id LIMIT max_rows),
+           CASE WHEN count(*) = max_looked THEN max(l.id) END
+      INTO job_ids, looked_to FROM looked AS l;
+  ELSE
+    WITH looked AS MATERIALIZED (
+      SELECT f.id, f.state::text AS state, f.identifier, f.queue_name, f.job_key, f.created_at,
+             CASE WHEN c.error IS NOT NULL THEN f.last_error END AS last_error
+        FROM pulse.finished_job AS f
+       WHERE f.id > above AND f.id <= last_id AND (c.ids IS NULL OR f.id = ANY (c.ids))
+       ORDER BY f.id LIMIT max_looked)
+    SELECT ARRAY(SELECT l.id FROM looked AS l
+                  WHERE pulse_internal.is_listed(l.state, l.identifier, l.queue_name, l.job_key,
+                          l.created_at, c.states, c.task, c.queue, c.key, c.before, c.after)
+                    AND (c.error IS NULL OR strpos(lower(l.last_error), lower(c.error)) > 0)
+                  ORDER BY l.id LIMIT max_rows),
+           CASE WHEN count(*) = max_looked THEN max(l.id) END
+      INTO job_ids, looked_to FROM looked AS l;
+  END IF;
+  IF cardinality(job_ids) = max_rows THEN
+    looked_to := job_ids[max_rows];
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.next_of_filter(text, json, timestamptz, bigint, bigint, int,
+    int) IS
+  'Returns the next jobs of a filter above an id, at most max_rows among the next max_looked, and '
+  'the id that it looked at last; NULL: at all up to last_id.';

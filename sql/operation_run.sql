@@ -1,0 +1,194 @@
+-- Calls of operators about operations: preview, start, one step after the other, stop, undo.
+
+CREATE OR REPLACE FUNCTION pulse.preview_operation(
+    action text, filter json, OUT jobs bigint, OUT is_exact boolean, OUT sample_ids bigint[])
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  max_looked CONSTANT int := 100000;
+  found record;
+BEGIN
+  SELECT * INTO found FROM pulse_internal.next_of_filter(
+    action, filter, pulse.now(), 0, 9223372036854775807, max_looked, max_looked);
+  jobs := cardinality(found.job_ids);
+  is_exact := found.looked_to IS NULL;
+  sample_ids := found.job_ids[1 : 20];
+END $$;
+COMMENT ON FUNCTION pulse.preview_operation(text, json) IS
+  'Returns how many jobs an operation would be about, and the first 20 of them; changes nothing. '
+  'It looks at 100,000 jobs at most: is_exact is false where there are more, and jobs is then what '
+  'was found among these. action and filter: as start_operation() takes them. Raises PU004 as '
+  'that does.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_arguments(action text, arguments json)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse_internal.check_keys('arguments', arguments, CASE action
+    WHEN 'cancel' THEN '{reason}'::text[] WHEN 'fail' THEN '{error}'
+    WHEN 'reschedule' THEN '{run_at,priority,attempts,max_attempts}' ELSE '{}' END);
+  -- Without jobs it only checks the values.
+  PERFORM pulse.reschedule_jobs(
+    '{}', (arguments ->> 'run_at')::timestamptz, (arguments ->> 'priority')::int,
+    (arguments ->> 'attempts')::int, (arguments ->> 'max_attempts')::int)
+    WHERE action = 'reschedule';
+EXCEPTION WHEN data_exception THEN
+  RAISE EXCEPTION 'an argument of % cannot be read', action USING
+    ERRCODE = 'PU004', DETAIL = SQLERRM,
+    HINT = 'run_at is a time; priority, attempts and max_attempts are numbers.';
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_arguments(text, json) IS
+  'Raises PU004 for arguments that an action cannot have.';
+
+CREATE OR REPLACE FUNCTION pulse.start_operation(
+    action text, filter json, arguments json = NULL, actor text = NULL)
+  RETURNS pulse.operation
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  moment CONSTANT timestamptz := pulse.now();
+  started pulse.operation;
+BEGIN
+  PERFORM pulse_internal.read_filter(action, filter, moment);
+  PERFORM pulse_internal.check_arguments(action, coalesce(arguments, '{}'));
+  IF actor IS NOT NULL THEN
+    PERFORM pulse_internal.check_name('actor', actor, 128);
+  END IF;
+  INSERT INTO pulse.operation
+    (action, filter, arguments, actor, role, last_id, created_at, updated_at)
+  VALUES
+    (action, filter, coalesce(arguments, '{}'), actor, pulse_internal.caller(),
+     (SELECT s.last_value FROM pulse.job_id_seq AS s), moment, moment)
+  RETURNING * INTO started;
+  RETURN started;
+END $$;
+COMMENT ON FUNCTION pulse.start_operation(text, json, json, text) IS
+  'Notes that an operator is about to change many jobs, and returns the operation; run_operation() '
+  'does it. action: retry (failed and quarantined jobs), cancel, reschedule or fail (waiting '
+  'ones). filter: conditions, which a job must meet all: states, task, queue, key, error (a part '
+  'of the last error), ids, older_than and newer_than (by the time of the add). {} means '
+  'every job. arguments: reason of cancel, error of fail, run_at, priority, attempts and '
+  'max_attempts of reschedule. Jobs that are added later are left alone. actor: for the record, '
+  'who is behind the role, at most 128 characters. Raises PU004 for anything else.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.locked_operation(operation_id bigint)
+  RETURNS pulse.operation
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  found_operation pulse.operation;
+BEGIN
+  SELECT * INTO found_operation FROM pulse.operation AS o
+   WHERE o.id = locked_operation.operation_id FOR UPDATE;
+  IF found_operation.id IS NULL THEN
+    RAISE EXCEPTION 'operation % is unknown', coalesce(operation_id::text, 'NULL') USING
+      ERRCODE = 'PU005', HINT = 'pulse.operations has those on record, as long as keep_attempts.';
+  END IF;
+  RETURN found_operation;
+END $$;
+COMMENT ON FUNCTION pulse_internal.locked_operation(bigint) IS
+  'Locks an operation and returns it. Raises PU005 for an unknown one.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.next_of_undo(
+    o pulse.operation, max_rows int, OUT job_ids bigint[], OUT looked_to bigint)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  job_ids := ARRAY(SELECT n.job_id FROM pulse.operation_job AS n
+                    WHERE n.operation_id = o.undoes AND n.job_id > o.looked_to
+                    ORDER BY n.job_id LIMIT max_rows);
+  looked_to := job_ids[max_rows];
+END $$;
+COMMENT ON FUNCTION pulse_internal.next_of_undo(pulse.operation, int) IS
+  'Returns the next jobs whose change is to be taken back; looked_to: NULL with the last of them.';
+
+CREATE OR REPLACE FUNCTION pulse.run_operation(operation_id bigint, max_jobs int = 1000)
+  RETURNS pulse.operation
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET client_min_messages = warning AS $$
+DECLARE
+  o pulse.operation;
+  next record;
+  done int;
+BEGIN
+  PERFORM pulse_internal.require_read_committed('run_operation');
+  PERFORM pulse_internal.check_number('max_jobs', coalesce(max_jobs, 0), 1, 10000);
+  o := pulse_internal.locked_operation(operation_id);
+  IF o.state <> 'running' THEN
+    RETURN o;
+  END IF;
+  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
+  LOCK TABLE pulse.job, pulse.finished_job, pulse.operation_job IN ROW EXCLUSIVE MODE;
+  IF o.action = 'undo' THEN
+    SELECT * INTO next FROM pulse_internal.next_of_undo(o, max_jobs);
+  ELSE
+    SELECT * INTO next FROM pulse_internal.next_of_filter(
+      o.action, o.filter, o.created_at, o.looked_to, o.last_id, max_jobs, 20000);
+  END IF;
+  done := CASE o.action
+    WHEN 'retry' THEN pulse_internal.step_retry(o, next.job_ids)
+    WHEN 'cancel' THEN pulse_internal.step_cancel(o, next.job_ids)
+    WHEN 'fail' THEN pulse_internal.step_end(o, next.job_ids, 'failed', coalesce(
+      o.arguments ->> 'error', format('failed by operation %s', o.id)))
+    WHEN 'reschedule' THEN pulse_internal.step_reschedule(o, next.job_ids)
+    WHEN 'undo' THEN pulse_internal.step_undo(o, next.job_ids) END;
+  UPDATE pulse.operation AS p
+     SET changed = p.changed + done, skipped = p.skipped + cardinality(next.job_ids) - done,
+         looked_to = coalesce(next.looked_to, p.last_id),
+         state = CASE WHEN next.looked_to IS NULL THEN 'done' ELSE 'running' END,
+         ended_at = CASE WHEN next.looked_to IS NULL THEN pulse.now() END, updated_at = pulse.now()
+   WHERE p.id = o.id RETURNING * INTO o;
+  RETURN o;
+END $$;
+COMMENT ON FUNCTION pulse.run_operation(bigint, int) IS
+  'Makes the next step of an operation, with at most max_jobs jobs (1 to 10000) among the next '
+  '20,000, and returns the operation: call it, each time in a transaction of its own, while its '
+  'state is running. A call that fails or whose client dies changes nothing, and the next goes on '
+  'from the step before. A step waits for no job and no key; jobs that it leaves alone count as '
+  'skipped. Raises PU004 for max_jobs out of range, PU005 for an unknown operation, PU007 outside '
+  'READ COMMITTED.';
+
+CREATE OR REPLACE FUNCTION pulse.stop_operation(operation_id bigint) RETURNS pulse.operation
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o pulse.operation := pulse_internal.locked_operation(operation_id);
+BEGIN
+  IF o.state = 'running' THEN
+    UPDATE pulse.operation AS p
+       SET state = 'stopped', ended_at = pulse.now(), updated_at = pulse.now()
+     WHERE p.id = o.id RETURNING * INTO o;
+  END IF;
+  RETURN o;
+END $$;
+COMMENT ON FUNCTION pulse.stop_operation(bigint) IS
+  'Ends an operation before its last step, and returns it; what its steps have done stays. One '
+  'that has ended is returned as it is. Raises PU005 for an unknown operation.';
+
+CREATE OR REPLACE FUNCTION pulse.undo_operation(operation_id bigint, actor text = NULL)
+  RETURNS pulse.operation
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o pulse.operation := pulse.stop_operation(operation_id);
+  undo pulse.operation;
+BEGIN
+  IF o.action = 'undo' THEN
+    RAISE EXCEPTION 'operation % is an undo', o.id USING
+      ERRCODE = 'PU004', HINT = format('Start operation %s anew with start_operation().', o.undoes);
+  END IF;
+  IF actor IS NOT NULL THEN
+    PERFORM pulse_internal.check_name('actor', actor, 128);
+  END IF;
+  INSERT INTO pulse.operation
+    (action, filter, arguments, actor, role, last_id, undoes, created_at, updated_at)
+  VALUES
+    ('undo', '{}', '{}', actor, pulse_internal.caller(), o.last_id, o.id, pulse.now(), pulse.now())
+  ON CONFLICT (undoes) DO NOTHING;
+  SELECT * INTO undo FROM pulse.operation AS u WHERE u.undoes = o.id;
+  RETURN undo;
+END $$;
+COMMENT ON FUNCTION pulse.undo_operation(bigint, text) IS
+  'Starts an operation that takes another one back, which is stopped if it still runs, and returns '
+  'it; run_operation() does it. Jobs that have moved since, because they ran, ended or were '
+  'changed, are left alone and count as skipped. A second call returns the same undo. Raises PU004 '
+  'for an undo, PU005 for an unknown operation.';
