@@ -1,10 +1,17 @@
 -- The workers that live, and the due jobs that none of them serves.
 
+CREATE OR REPLACE FUNCTION pulse_internal.slots_of(info json) RETURNS int
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN info ->> 'slots' ~ '^[0-9]{1,6}$' THEN (info ->> 'slots')::int END;
+$$;
+COMMENT ON FUNCTION pulse_internal.slots_of(json) IS
+  'Returns how many jobs a worker runs at a time, as it told; NULL if it did not.';
+
 -- A session that its client has ended counts at once, because without a sweep the clock stands
 -- still.
 CREATE OR REPLACE VIEW pulse_internal.living_worker AS
   SELECT w.id, w.name, w.tasks, h.verdict AS status, h.isolated_job_id,
-         CASE WHEN w.info ->> 'slots' ~ '^[0-9]{1,6}$' THEN (w.info ->> 'slots')::int END AS slots,
+         pulse_internal.slots_of(w.info) AS slots,
          CASE WHEN pg_catalog.json_typeof(w.info -> 'forbidden_flags') = 'array'
            THEN ARRAY(SELECT pg_catalog.json_array_elements_text(w.info -> 'forbidden_flags')) END
            AS forbidden_flags

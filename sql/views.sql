@@ -100,7 +100,8 @@ CREATE OR REPLACE VIEW pulse.worker_status AS
                   OR pulse_internal.attachment_state(h.attachment, h.incarnation) = 'open'),
            false) AS attached,
          pg_catalog.cardinality(pulse_internal.running_ids(w.id))::bigint AS running_jobs,
-         w.started_at, w.ended_at, w.reason
+         w.started_at, w.ended_at, w.reason, pulse_internal.slots_of(w.info) AS slots,
+         pg_catalog.left(w.info ->> 'version', 64) AS version
     FROM pulse.worker AS w LEFT JOIN pulse.heartbeat AS h ON h.worker_id = w.id
    -- Each condition has an index, because workers that ended long ago are many.
    WHERE w.state IN ('alive', 'draining') OR w.ended_at > (SELECT pulse.now()) - interval '1 day';
@@ -130,6 +131,10 @@ COMMENT ON COLUMN pulse.worker_status.heartbeat_interval IS 'Time between two he
 COMMENT ON COLUMN pulse.worker_status.sweep_threshold IS 'Silence after which the worker is lost';
 COMMENT ON COLUMN pulse.worker_status.running_jobs IS 'How many jobs the worker has';
 COMMENT ON COLUMN pulse.worker_status.started_at IS 'When the worker registered';
+COMMENT ON COLUMN pulse.worker_status.slots IS
+  'How many jobs it runs at a time, as it told in info; NULL if it did not';
+COMMENT ON COLUMN pulse.worker_status.version IS
+  'Its version, as it told in info; NULL if it did not';
 COMMENT ON COLUMN pulse.worker_status.ended_at IS 'When the worker ended; NULL while it lives';
 
 CREATE OR REPLACE VIEW pulse.stale AS

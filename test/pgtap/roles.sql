@@ -51,7 +51,8 @@ INSERT INTO grid
     -- What the views call.
     ('pulse_internal.attachment_state pulse_internal.ended_live_us pulse_internal.interval '
      'pulse_internal.least_threshold_us pulse_internal.live_now_us pulse_internal.lost_way '
-     'pulse_internal.running_ids pulse_internal.setting_us pulse_internal.us stats '
+     'pulse_internal.running_ids pulse_internal.setting_us pulse_internal.slots_of '
+     'pulse_internal.us stats '
      'doctor explain_job explain_task job_attempts list_jobs overview queue_status recoveries '
      'unserved', 'ob')
   ) AS g (names, letters);

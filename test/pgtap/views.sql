@@ -1,6 +1,6 @@
 -- sql/monitor.sql: what operators look at.
 \ir support/setup.psql
-SELECT plan(20);
+SELECT plan(22);
 
 SELECT has_view('pulse', name, format('pulse.%s is a view', name))
   FROM unnest(ARRAY['settings', 'worker_status', 'stale']) AS name;
@@ -48,6 +48,17 @@ SELECT answers(
   'SELECT state, running_jobs, attached, last_heartbeat_at >= now() + interval ''10 s'',
           silent_for < ''10 s'' FROM pulse.worker_status WHERE name = ''bob''',
   ROW('alive', 0, true, true, true), 'one that has just beaten is not silent');
+
+SELECT answers('SELECT count(slots), count(version) FROM pulse.worker_status', ROW(0, 0),
+  'a worker need not tell its slots and version');
+SELECT pulse.register_worker('eve', info => '{"slots": 4, "version": "1.2"}'),
+       pulse.register_worker('fay', info => '{"slots": "many", "version": null}') \g /dev/null
+SELECT answers($$SELECT name, slots, version FROM pulse.worker_status
+                  WHERE name IN ('eve', 'fay') ORDER BY name$$,
+  lines($$VALUES ('eve', 4, '1.2'), ('fay', NULL, NULL)$$), 'what it tells is shown');
+DELETE FROM pulse.worker WHERE name IN ('eve', 'fay');
+DELETE FROM pulse.heartbeat AS h
+ WHERE NOT EXISTS (SELECT FROM pulse.worker AS w WHERE w.id = h.worker_id);
 
 -- --- stale --------------------------------------------------------------------------------------
 

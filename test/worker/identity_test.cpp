@@ -65,6 +65,7 @@ TEST(IdentityTest, the_server_is_told_in_json) {
   EXPECT_EQ(json["process_start"], "345");
   EXPECT_EQ(json["kill_grace_ms"], 6000);
   EXPECT_EQ(json["slots"], 3);
+  EXPECT_FALSE(json["version"].get<std::string>().empty());
 }
 
 }  // namespace

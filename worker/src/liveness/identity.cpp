@@ -98,7 +98,8 @@ std::string identity_json(const Identity& identity, int slots) {
                                {"pid", identity.pid},
                                {"process_start", identity.process_start},
                                {"kill_grace_ms", kKillGrace.count()},
-                               {"slots", slots}};
+                               {"slots", slots},
+                               {"version", PULSE_VERSION}};
   return info.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
