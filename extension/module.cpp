@@ -7,6 +7,7 @@
 #include "claim/low_water_mark.hpp"
 #include "install/drop_guard.hpp"
 #include "liveness/attachment.hpp"
+#include "queue/fair_ring.hpp"
 #include "queue/remembered_queue.hpp"
 #include "server/compat.hpp"
 #include "server/settings.hpp"
@@ -29,6 +30,7 @@ extern "C" void pulse_shmem_request() {
   RequestAddinShmemSpace(shared_state_size());
   RequestAddinShmemSpace(low_water_marks_size(kPreloadedDatabases));
   RequestAddinShmemSpace(remembered_queues_size(kPreloadedDatabases));
+  RequestAddinShmemSpace(fair_rings_size(kPreloadedDatabases));
   RequestAddinShmemSpace(claims_in_progress_size());
   RequestAddinShmemSpace(ended_sessions_size());
 }
@@ -38,6 +40,7 @@ extern "C" void pulse_shmem_startup() {
   create_shared_state();
   create_low_water_marks(kPreloadedDatabases);
   create_remembered_queues(kPreloadedDatabases);
+  create_fair_rings(kPreloadedDatabases);
   create_claims_in_progress();
   create_ended_sessions();
 }
@@ -49,6 +52,7 @@ void register_shared_memory() {
   on_slot_taken_over = [](int database) {
     reset_low_water_marks(database);
     reset_remembered_queues(database);
+    reset_fair_rings(database);
   };
 }
 

@@ -22,7 +22,7 @@ COMMENT ON FUNCTION pulse_internal.unset_at() IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.level_settings(queue_name text)
   RETURNS TABLE (level text, concurrency int, total int, paused boolean, changed_at timestamptz,
-                 is_strict boolean, on_dead text)
+                 is_strict boolean, on_dead text, fair boolean, weight int)
   LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE ROWS 2
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
   SET plan_cache_mode = force_generic_plan AS $$
@@ -43,6 +43,8 @@ BEGIN
     changed_at := stored.updated_at;
     is_strict := coalesce(stored.is_strict, false);
     on_dead := coalesce(stored.on_dead, 'continue');
+    fair := coalesce(stored.fair, false);
+    weight := coalesce(stored.weight, 1);
     RETURN NEXT;
   END LOOP;
 END $$;

@@ -63,6 +63,8 @@ CREATE OR REPLACE FUNCTION pulse.set_queue(
     concurrency int = NULL,
     paused boolean = NULL,
     total int = NULL,
+    fair boolean = NULL,
+    weight int = NULL,
     strict boolean = NULL,
     on_dead text = NULL)
   RETURNS pulse.queue
@@ -74,20 +76,25 @@ BEGIN
   PERFORM pulse_internal.check_settings_of(set_queue.queue_name);
   PERFORM pulse_internal.check_number('concurrency', set_queue.concurrency, 1, 1000000);
   PERFORM pulse_internal.check_number('total', nullif(set_queue.total, -1), 1, 1000000);
+  PERFORM pulse_internal.check_number('weight', set_queue.weight, 1, 1000);
   PERFORM pulse_internal.lock_queue(set_queue.queue_name);
   -- So updated_at follows each claim of a job that the old settings opened; verify() compares them.
   PERFORM pulse_internal.park_open(set_queue.queue_name);
   INSERT INTO pulse.queue AS q
-    (queue_name, concurrency, paused, created_at, updated_at, total, is_level, is_strict, on_dead)
+    (queue_name, concurrency, paused, created_at, updated_at, total, is_level, is_strict, on_dead,
+     fair, weight)
   VALUES (set_queue.queue_name, coalesce(set_queue.concurrency, 1),
           coalesce(set_queue.paused, false), pulse.now(), pulse.now(),
           nullif(set_queue.total, -1), true, coalesce(set_queue."strict", false),
-          coalesce(set_queue.on_dead, 'continue'))
+          coalesce(set_queue.on_dead, 'continue'), coalesce(set_queue.fair, false),
+          coalesce(set_queue.weight, 1))
   ON CONFLICT ON CONSTRAINT queue_pkey DO UPDATE SET
     concurrency = coalesce(set_queue.concurrency, q.concurrency),
     paused      = coalesce(set_queue.paused, q.paused),
     updated_at  = pulse.now(),
     total       = nullif(coalesce(set_queue.total, q.total), -1),
+    fair        = coalesce(set_queue.fair, q.fair),
+    weight      = coalesce(set_queue.weight, q.weight),
     -- A pause that 0.1.0 stored is for the queue alone until it is set again.
     is_level    = q.is_level OR NOT q.paused OR set_queue.paused IS NOT NULL,
     is_strict   = coalesce(set_queue."strict", q.is_strict),
@@ -99,12 +106,14 @@ BEGIN
   END IF;
   RETURN stored;
 END $$;
-COMMENT ON FUNCTION pulse.set_queue(text, int, boolean, int, boolean, text) IS
+COMMENT ON FUNCTION pulse.set_queue(text, int, boolean, int, boolean, int, boolean, text) IS
   'Stores settings of a queue and returns them; NULL leaves a setting as it is, -1 takes a limit '
   'away. concurrency (1 to 1000000) is how many jobs of exactly this name run at a time; total, '
   'how many of it and of all queues within it: mail/x is within mail. A pause holds for all of '
-  'them. The name mail/* stands for the members of mail that have no settings of their own. '
-  'Running jobs go on. A strict queue runs one job at a time: once one has been claimed, no other '
+  'them. Where a level is fair its direct members start jobs in turn, and weight (1 to 1000) is '
+  'how many a member starts in a round. The name mail/* stands for the members of mail that have '
+  'no settings of their own. Running jobs go on. A strict queue runs one job at a time: once one '
+  'has been claimed, no other '
   'starts before that one has ended, whatever retries it has. on_dead says what such a queue does '
   'when a job ends failed, quarantined or expired: continue, or pause, which '
   'resume_queue ends. Raises PU004 for a value out of range, a name of more than four levels, a '

@@ -25,8 +25,8 @@ COMMENT ON FUNCTION pulse_internal.queue_reasons() IS
   'Returns how many jobs of each queue wait for which reason.';
 
 CREATE OR REPLACE FUNCTION pulse.queue_status()
-  RETURNS TABLE (queue_name text, concurrency int, total int, paused boolean, waiting bigint,
-                 open bigint, running bigint, reasons json)
+  RETURNS TABLE (queue_name text, concurrency int, total int, paused boolean, fair boolean,
+                 weight int, waiting bigint, open bigint, running bigint, reasons json)
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
@@ -54,6 +54,7 @@ BEGIN
   )
   SELECT l.name, s.concurrency, s.total,
          s.paused OR s.is_strict AND pulse_internal.is_paused_by_end(l.name),
+         s.fair, s.weight,
          coalesce(sum(w.jobs) FILTER (WHERE w.reason IN ('future', 'paused', 'full', 'next')),
                   0)::bigint,
          coalesce(sum(w.jobs) FILTER (WHERE w.reason = 'ready'), 0)::bigint,
@@ -64,14 +65,15 @@ BEGIN
    CROSS JOIN LATERAL (
      SELECT e.* FROM pulse_internal.level_settings(l.name) AS e WHERE e.level = l.name) AS s
     JOIN within AS w ON w.name = l.name
-   GROUP BY l.name, s.concurrency, s.total, s.paused, s.is_strict
+   GROUP BY l.name, s.concurrency, s.total, s.paused, s.is_strict, s.fair, s.weight
    ORDER BY l.name;
 END $$;
 COMMENT ON FUNCTION pulse.queue_status() IS
   'Returns settings and jobs of queues; the view pulse.queue_status describes the columns.';
 
 CREATE OR REPLACE VIEW pulse.queue_status AS
-  SELECT s.queue_name, s.concurrency, s.total, s.paused, s.waiting, s.open, s.running, s.reasons
+  SELECT s.queue_name, s.concurrency, s.total, s.paused, s.fair, s.weight, s.waiting, s.open,
+         s.running, s.reasons
     FROM pulse.queue_status() AS s;
 COMMENT ON VIEW pulse.queue_status IS
   'Settings and jobs of queues that have either, and of the levels that they are within. It reads '
@@ -82,6 +84,9 @@ COMMENT ON COLUMN pulse.queue_status.concurrency IS
 COMMENT ON COLUMN pulse.queue_status.total IS
   'How many jobs of it and of all queues within it run at a time; NULL: no limit';
 COMMENT ON COLUMN pulse.queue_status.paused IS 'It is paused itself, also by the end of a job';
+COMMENT ON COLUMN pulse.queue_status.fair IS 'Its direct members start jobs in turn';
+COMMENT ON COLUMN pulse.queue_status.weight IS
+  'How many jobs it starts at a turn where the level above it is fair';
 COMMENT ON COLUMN pulse.queue_status.waiting IS 'Jobs of it and within it that wait parked';
 COMMENT ON COLUMN pulse.queue_status.open IS 'Jobs of it and within it that a claim can get';
 COMMENT ON COLUMN pulse.queue_status.running IS 'Jobs of it and within it that run';

@@ -239,6 +239,7 @@ BEGIN
   PERFORM pulse_internal.settle_schedules(ends);
   result.jobs_failed := result.jobs_failed
     + pulse_internal.expire_jobs(pulse_internal.room(result, max_jobs), ends);
+  PERFORM pulse_internal.park_unserved();
   FOR round IN 1..8 LOOP
     EXIT WHEN NOT pulse_internal.promote_marked(32) OR clock_timestamp() >= ends;
   END LOOP;

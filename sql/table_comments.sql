@@ -256,6 +256,9 @@ COMMENT ON COLUMN pulse.queue.is_strict IS
   'Once one of its jobs has been claimed, none other starts before that one has ended';
 COMMENT ON COLUMN pulse.queue.on_dead IS
   'What a strict queue does when a job ends failed, quarantined or expired: continue or pause';
+COMMENT ON COLUMN pulse.queue.fair IS 'Its direct members start jobs in turn';
+COMMENT ON COLUMN pulse.queue.weight IS
+  'How many jobs it starts at a turn where the level above it is fair';
 COMMENT ON TABLE pulse.queue_pause IS
   'Strict queues that the end of a job has paused; resume_queue removes their rows. Dumped.';
 COMMENT ON COLUMN pulse.queue_pause.queue_name IS 'Name of the queue';

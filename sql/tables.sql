@@ -260,7 +260,9 @@ CREATE TABLE pulse.queue (
   total       int,
   is_level    boolean NOT NULL DEFAULT false,
   is_strict   boolean NOT NULL DEFAULT false,
-  on_dead     text NOT NULL DEFAULT 'continue'
+  on_dead     text NOT NULL DEFAULT 'continue',
+  fair        boolean NOT NULL DEFAULT false,
+  weight      int NOT NULL DEFAULT 1
 );
 -- Its value is the microsecond since 1970 at which settings of a queue were last taken away. Jobs
 -- claimed before then may be more than the queue runs without them, as verify() must know.

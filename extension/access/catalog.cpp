@@ -94,6 +94,8 @@ void load_catalog() {
   known.queue_total = get_attnum(known.queue, "total");
   known.queue_is_level = get_attnum(known.queue, "is_level");
   known.queue_strict = get_attnum(known.queue, "is_strict");
+  known.queue_fair = get_attnum(known.queue, "fair");
+  known.queue_weight = get_attnum(known.queue, "weight");
   known.state_ready = state_named("job_state", "ready");
   known.state_parked = state_named("job_state", "parked");
   known.state_running = state_named("job_state", "running");

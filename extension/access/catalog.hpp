@@ -40,6 +40,8 @@ struct Catalog {
   AttrNumber queue_total;  // since 0.2.0, as are the next two; else invalid
   AttrNumber queue_is_level;
   AttrNumber queue_strict;
+  AttrNumber queue_fair;
+  AttrNumber queue_weight;
   Oid queue_pause;  // since 0.2.0
   Oid queue_pause_key;
   Oid clock;

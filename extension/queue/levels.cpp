@@ -17,10 +17,12 @@ struct Settings {
   bool paused;
   int total;
   bool strict;
+  bool fair;
+  int weight;
 };
 
 Settings stored_settings(Relation table, Datum name, Snapshot snapshot) {
-  Settings found = {false, false, 1, false, kUnlimited, false};
+  Settings found = {false, false, 1, false, kUnlimited, false, false, 1};
   with_row_of_text(table, catalog()->queue_key, name, snapshot, [&found](TupleTableSlot* row) {
     found.found = true;
     found.concurrency = DatumGetInt32(value_of(row, kQueueConcurrency));
@@ -30,6 +32,8 @@ Settings stored_settings(Relation table, Datum name, Snapshot snapshot) {
     NullableDatum total = field_of(row, catalog()->queue_total);
     if (!total.isnull) found.total = DatumGetInt32(total.value);
     found.strict = DatumGetBool(value_of(row, catalog()->queue_strict));
+    found.fair = DatumGetBool(value_of(row, catalog()->queue_fair));
+    found.weight = DatumGetInt32(value_of(row, catalog()->queue_weight));
   });
   return found;
 }
@@ -177,10 +181,14 @@ void unlock_levels(Levels* levels, LevelCounts* counts) {
 void read_levels(Levels* levels, Snapshot snapshot) {
   Relation table = table_open(catalog()->queue, AccessShareLock);
   levels->is_limited = false;
+  levels->fair = -1;
   for (int i = 0; i < levels->count; i++) {
     Settings found = settings_at(table, *levels, i, snapshot);
     levels->level[i].paused = found.paused;
     levels->level[i].total = found.total;
+    levels->level[i].fair = found.fair;
+    levels->level[i].weight = found.weight;
+    if (found.fair && levels->fair < 0) levels->fair = i;
     levels->is_limited |= found.total != kUnlimited;
     levels->concurrency = found.concurrency;
     levels->strict = found.strict;

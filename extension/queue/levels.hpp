@@ -11,6 +11,8 @@ struct Level {
   Datum name;
   uint64 hash;
   bool paused;
+  bool fair;     // its direct members take turns
+  int weight;    // how many jobs it may start at its own turn
   int total;     // how many jobs may be open or running; kUnlimited
   uint64 frees;  // how often places came free in its group, before its jobs were counted
   int64 taken;   // at least as many jobs as are open or running
@@ -24,9 +26,11 @@ struct Levels {
   int concurrency;          // of the queue itself
   bool strict;              // the queue itself
   bool is_limited;          // a level has a total
+  int fair;                 // the first level that is fair; -1: none
   int room;                 // how many more jobs the levels let it open
   int blocker;              // the level that has the least room; -1: none
   bool holds_queue;         // the queue's own lock
+  bool awaits_turn;         // in a fair level
 };
 
 // The jobs of levels that this call has counted. They stay right while the lock of the level is

@@ -2,6 +2,7 @@
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
+#include "queue/queue_marks.hpp"
 #include "queue/strict.hpp"
 #include "server/clocks.hpp"
 #include "server/values.hpp"
@@ -9,6 +10,15 @@
 
 namespace pulse {
 namespace {
+
+// The name comes from the index entry, dead or alive, because any number of dead ones may follow.
+bool next_name(IndexLookup* parked, Datum* name) {
+  if (!index_getnext_tid(parked->scan, ForwardScanDirection)) return false;
+  bool isnull;
+  Datum entry = index_getattr(parked->scan->xs_itup, 2, parked->scan->xs_itupdesc, &isnull);
+  *name = PointerGetDatum(DatumGetTextPCopy(entry));
+  return true;
+}
 
 // False when a claim is taking the job.
 bool change_state(JobTable* table, const ItemPointerData& seen, Oid state) {
@@ -51,8 +61,8 @@ Opening open_next(JobTable* table, Queue* queue, TupleTableSlot* parked, Promoti
   bool has_room = budget->room > 0;
   bool swaps = queue->taken >= queue->concurrency;
   if (!has_room || (swaps && !swap_worst(table, queue, parked))) {
-    return_mark(queue->slot);
-    budget->more |= !has_room;
+    come_back(budget, queue->slot);
+    budget->more |= !has_room && !budget->turn;
     return Opening::kEnded;
   }
   if (!swaps && !open_parked_job(table, parked)) return Opening::kLocked;
@@ -134,6 +144,48 @@ bool would_open(Relation job, Snapshot snapshot, const Queue& queue, bool* due) 
   bool wanted = *due && may_open(queue, parked);
   end_parked_scan(&parked);
   return wanted;
+}
+
+// The lock of the table is that of a later change. A weaker one first would let REINDEX in between,
+// which waits for the lock of the index.
+void open_job_scan(JobScan* scan, Oid Catalog::*index, int keys) {
+  CommandCounterIncrement();
+  scan->job = table_open(catalog()->job, RowExclusiveLock);
+  scan->snapshot = RegisterSnapshot(GetLatestSnapshot());
+  open_index_lookup(&scan->rows, scan->job, catalog()->*index, scan->snapshot, keys);
+  scan->rows.scan->xs_want_itup = true;
+}
+
+void close_job_scan(JobScan* scan) {
+  close_index_lookup(&scan->rows);
+  UnregisterSnapshot(scan->snapshot);
+  table_close(scan->job, NoLock);
+}
+
+bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot) {
+  ScanKeyData keys[2];
+  Datum after = Int16GetDatum(static_cast<int16>(*slot));
+  ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT2EQ, after);
+  init_text_key(&keys[1], 2, BTGreaterStrategyNumber, F_TEXT_GT, *name);
+  seek_keys(parked, keys);
+  if (!next_name(parked, name)) {
+    if (same_slot) return false;
+    ScanKeyInit(&keys[0], 1, BTGreaterStrategyNumber, F_INT2GT, after);
+    init_text_key(&keys[1], 2, BTGreaterEqualStrategyNumber, F_TEXT_GE, CStringGetTextDatum(""));
+    seek_keys(parked, keys);
+    if (!next_name(parked, name)) return false;
+  }
+  *slot = queue_slot(DatumGetTextPP(*name));
+  return true;
+}
+
+void come_back(PromotionBudget* budget, int slot) {
+  if (budget->turn)
+    budget->turn->has_more = true;
+  else if (budget->lets_join)
+    mark_queue(this_database(), slot);  // this call may still have room for it
+  else
+    return_mark(slot);
 }
 
 }  // namespace pulse

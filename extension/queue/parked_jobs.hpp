@@ -1,8 +1,10 @@
 // The parked jobs of a queue, of which promotion opens the lowest ones.
 #pragma once
 
+#include "access/index_lookup.hpp"
 #include "access/ordered_scan.hpp"
 #include "job/job_table.hpp"
+#include "queue/fair_ring.hpp"
 #include "queue/places.hpp"
 #include "queue/promote.hpp"
 
@@ -12,11 +14,29 @@ namespace pulse {
 struct PromotionBudget : Promotion {
   int room;
   LevelCounts counts;
+  FairTurn* turn;  // in which a queue is promoted, if any
+  bool lets_join;  // without room, queues of fair levels still join their rings
   // Level groups of the levels that blocked a queue, and whether a lock was busy, since the last
   // reset.
   uint64 blocking_groups;
   bool met_lock;
 };
+
+// Reads an index of pulse.job under a snapshot that shows what this transaction wrote.
+struct JobScan {
+  Relation job;
+  Snapshot snapshot;
+  IndexLookup rows;
+};
+
+void open_job_scan(JobScan* scan, Oid Catalog::*index, int keys);
+void close_job_scan(JobScan* scan);
+
+// One step of a skip scan over the parked index: finds the first queue after (slot, name).
+bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot);
+
+// The promotion leaves something to start in this queue: its mark comes back, or its turn.
+void come_back(PromotionBudget* budget, int slot);
 
 // Opens what the queue has places for: the lowest ones, but in a strict queue one that keeps its
 // place. True when a due job is left behind.

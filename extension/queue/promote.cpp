@@ -5,6 +5,7 @@
 #include "access/index_lookup.hpp"
 #include "access/saved_plan.hpp"
 #include "job/job_table.hpp"
+#include "queue/fair_turn.hpp"
 #include "queue/parked_jobs.hpp"
 #include "queue/places.hpp"
 #include "queue/queue_marks.hpp"
@@ -22,36 +23,16 @@ constexpr int kFallenDueAtOnce = 1000;
 // A promotion that reads more pages remembers what it found.
 constexpr int kManyPages = 64;
 constexpr int kQueuesOfOneLook = 1000;
-
-// Reads an index of pulse.job under a snapshot that shows what this transaction wrote.
-struct JobScan {
-  Relation job;
-  Snapshot snapshot;
-  IndexLookup rows;
-};
-
-// The lock of the table is that of a later change. A weaker one first would let REINDEX in between,
-// which waits for the lock of the index.
-void open_job_scan(JobScan* scan, Oid Catalog::*index, int keys) {
-  CommandCounterIncrement();
-  scan->job = table_open(catalog()->job, RowExclusiveLock);
-  scan->snapshot = RegisterSnapshot(GetLatestSnapshot());
-  open_index_lookup(&scan->rows, scan->job, catalog()->*index, scan->snapshot, keys);
-  scan->rows.scan->xs_want_itup = true;
-}
-
-void close_job_scan(JobScan* scan) {
-  close_index_lookup(&scan->rows);
-  UnregisterSnapshot(scan->snapshot);
-  table_close(scan->job, NoLock);
-}
+// Marks that a call takes where it lets queues join their rings.
+constexpr int kMaxJoins = 256;
 
 // The locks precede the snapshot, so the snapshot shows every promotion committed before.
-bool open_locked(JobTable* table, Levels* levels) {
+bool open_locked(JobTable* table, int slot, Levels* levels, FairTurn* turn) {
   if (!try_lock_levels(levels) || !try_lock_queue(levels)) return false;
   open_job_table(table);
   read_levels(levels, table->snapshot);
-  if (!levels->is_limited) return true;
+  levels->awaits_turn = awaits_turn(*levels, slot, turn);
+  if (!levels->is_limited || levels->awaits_turn) return true;
   close_job_table(table);
   if (!try_lock_limited_levels(levels)) return false;
   open_job_table(table);
@@ -77,7 +58,7 @@ void promote_locked(JobTable* table, Datum name, int slot, uint64 generation, Le
       forget_queue(name, slot);
     if (levels->is_limited) count_opened(*levels, queue.taken - before, &budget->counts);
   }
-  if (is_left && is_blocked(queue, *levels)) {
+  if (is_left && is_blocked(queue, *levels) && !blocks_turn(*levels, budget)) {
     wait_for_level(*levels, slot);
     budget->blocking_groups |= UINT64CONST(1) << level_group(levels->level[levels->blocker].hash);
   }
@@ -86,18 +67,25 @@ void promote_locked(JobTable* table, Datum name, int slot, uint64 generation, Le
 // Where nothing changes no lock stays, so that one transaction may look at any number of queues.
 void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   Levels levels = levels_of(name);
+  if (!budget->turn && join_known_ring(levels, slot)) return;
   uint64 generation = remembered_generation(slot);
   JobTable table;
-  if (!open_locked(&table, &levels)) {
+  if (!open_locked(&table, slot, &levels, budget->turn)) {
     unlock_levels(&levels, &budget->counts);
-    return_mark(slot);
+    come_back(budget, slot);
     budget->busy = budget->met_lock = true;
     return;
   }
+  // In a turn the queue may open no more than is left of it.
   int room = budget->room;
-  promote_locked(&table, name, slot, generation, &levels, budget);
+  int beyond_turn = budget->turn ? Max(room - budget->turn->left, 0) : 0;
+  budget->room -= beyond_turn;
+  if (!levels.awaits_turn) promote_locked(&table, name, slot, generation, &levels, budget);
+  budget->room += beyond_turn;
   close_job_table(&table);
-  if (budget->room == room) unlock_levels(&levels, &budget->counts);
+  int opened = room - budget->room;
+  if (budget->turn) budget->turn->left -= opened;
+  if (opened == 0) unlock_levels(&levels, &budget->counts);
 }
 
 // True when promotion would change something, judged without the queue's lock.
@@ -110,33 +98,6 @@ bool wants_promotion(const JobScan& scan, Datum name, int slot, LevelCounts* cou
                 would_open(scan.job, scan.snapshot, queue, &due);
   if (due && !wanted && is_blocked(queue, levels)) wait_for_level(levels, slot);
   return wanted;
-}
-
-// The name comes from the index entry, dead or alive, because any number of dead ones may follow.
-bool next_name(IndexLookup* parked, Datum* name) {
-  if (!index_getnext_tid(parked->scan, ForwardScanDirection)) return false;
-  bool isnull;
-  Datum entry = index_getattr(parked->scan->xs_itup, 2, parked->scan->xs_itupdesc, &isnull);
-  *name = PointerGetDatum(DatumGetTextPCopy(entry));
-  return true;
-}
-
-// One step of a skip scan over the parked index: finds the first queue after (slot, name).
-bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot) {
-  ScanKeyData keys[2];
-  Datum after = Int16GetDatum(static_cast<int16>(*slot));
-  ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT2EQ, after);
-  init_text_key(&keys[1], 2, BTGreaterStrategyNumber, F_TEXT_GT, *name);
-  seek_keys(parked, keys);
-  if (!next_name(parked, name)) {
-    if (same_slot) return false;
-    ScanKeyInit(&keys[0], 1, BTGreaterStrategyNumber, F_INT2GT, after);
-    init_text_key(&keys[1], 2, BTGreaterEqualStrategyNumber, F_TEXT_GE, CStringGetTextDatum(""));
-    seek_keys(parked, keys);
-    if (!next_name(parked, name)) return false;
-  }
-  *slot = queue_slot(DatumGetTextPP(*name));
-  return true;
 }
 
 // One step of a skip scan for each slot that jobs wait for.
@@ -171,8 +132,8 @@ void promote_queues_of_slot(int slot, PromotionBudget* budget) {
   int at = slot;
   while (next_queue(&parked.rows, &at, &name, true)) {
     CHECK_FOR_INTERRUPTS();
-    if (budget->room <= 0) {
-      return_mark(slot);
+    if (budget->room <= 0 && (budget->more || !budget->lets_join)) {
+      come_back(budget, slot);
       budget->more = true;
       break;
     }
@@ -217,21 +178,59 @@ void promote_waiting(int group, PromotionBudget* budget, int* looks) {
 
 }  // namespace
 
+namespace {
+
+constexpr uint64 kGroupBits = (UINT64CONST(1) << kLevelGroups) - 1;
+
+// Each ring once; the first one is another at each call, so that none takes all the room.
+void promote_in_turns(PromotionBudget* budget) {
+  static uint32 first = 0;
+  first++;
+  for (uint32 i = 0; i < kFairRings && budget->room > 0; i++) {
+    int bit = kLevelGroups + static_cast<int>((first + i) % kFairRings);
+    if (take_freed_level(UINT64CONST(1) << bit, &bit))
+      take_turns(bit - kLevelGroups, budget, promote_queue);
+  }
+}
+
+// How much of the room is kept for fair levels while other queues have marks. Of one job it is all
+// or nothing, by turns.
+int room_of_rings(int room) {
+  static bool is_odd = false;
+  is_odd = !is_odd;
+  return any_ring_announced() ? (room + is_odd) / 2 : 0;
+}
+
+// Takes one mark at a time, so that the mark of an unchecked queue stays set.
+void promote_marks(PromotionBudget* budget, int max_marks) {
+  for (int checked_count = 0; checked_count < max_marks; checked_count++) {
+    int slot;
+    if (budget->room <= 0 && (budget->more || !budget->lets_join)) return;
+    if (!take_mark(&slot)) return;
+    if (slot >= parent_mark(0))
+      settle_waits(slot - parent_mark(0), budget);
+    else
+      promote_queues_of_slot(slot, budget);
+  }
+}
+
+}  // namespace
+
 Promotion promote_marked(int room, int max_marks) {
   PromotionBudget budget = {};
-  budget.room = room;
+  unblock_rings();
+  int kept = room_of_rings(room);
+  budget.room = room - kept;
   int group;
-  for (int looks = max_marks; looks > 0 && budget.room > 0 && take_freed_level(&group);)
+  for (int looks = max_marks; looks > 0 && budget.room > 0 && take_freed_level(kGroupBits, &group);)
     promote_waiting(group, &budget, &looks);
-  // Takes one mark at a time, so that the mark of an unchecked queue stays set.
-  for (int checked_count = 0; checked_count < max_marks && budget.room > 0; checked_count++) {
-    int slot;
-    if (!take_mark(&slot)) break;
-    if (slot >= parent_mark(0))
-      settle_waits(slot - parent_mark(0), &budget);
-    else
-      promote_queues_of_slot(slot, &budget);
-  }
+  // Queues that have just become able to start something join their rings before any turn.
+  budget.lets_join = kept > 0;
+  promote_marks(&budget, kept > 0 ? kMaxJoins : max_marks);
+  budget.lets_join = false;
+  budget.room += kept;
+  promote_in_turns(&budget);
+  if (kept > 0) promote_marks(&budget, max_marks);
   budget.more |= marks_remain();
   return budget;
 }

@@ -1,5 +1,6 @@
 #include "queue/queue_marks.hpp"
 
+#include "queue/fair_ring.hpp"
 #include "server/clocks.hpp"
 #include "server/queue_name.hpp"
 #include "server/settings.hpp"
@@ -112,7 +113,7 @@ PULSE_FUNCTION(pulse_is_marked) {
   uint64 freed = pg_atomic_read_u64(&database->freed_levels) & place.level_groups;
   for (; freed; freed &= freed - 1)
     set |= pg_atomic_read_u64(&database->level_groups[__builtin_ctzll(freed)].waits[word]);
-  PG_RETURN_BOOL((set >> (place.slot % 64)) & 1);
+  PG_RETURN_BOOL(((set >> (place.slot % 64)) & 1) || pulse::waits_in_ring(place.slot));
 }
 
 // pulse_internal.is_parent_marked(parent_id)

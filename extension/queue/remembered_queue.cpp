@@ -35,13 +35,6 @@ Bucket* bucket_of_slot(int slot) {
   return database ? parked_bucket_at(database, parked_bucket(slot)) : nullptr;
 }
 
-uint64 identity_of(Datum name) {
-  text* queue = DatumGetTextPP(name);
-  return DatumGetUInt64(
-      hash_any_extended(reinterpret_cast<const unsigned char*>(VARDATA_ANY(queue)),
-                        static_cast<int>(VARSIZE_ANY_EXHDR(queue)), catalog()->job));
-}
-
 bool is_too_old(const RememberedQueue& queue, TimestampTz now) {
   // A time far ahead is one of a clock that was turned back since.
   return queue.expires <= now || queue.expires - now > kMaxExpiryUs;
@@ -70,6 +63,13 @@ RememberedQueue* place_for(Bucket* bucket, uint64 queue) {
 }
 
 }  // namespace
+
+uint64 queue_identity(Datum name) {
+  text* queue = DatumGetTextPP(name);
+  return DatumGetUInt64(
+      hash_any_extended(reinterpret_cast<const unsigned char*>(VARDATA_ANY(queue)),
+                        static_cast<int>(VARSIZE_ANY_EXHDR(queue)), catalog()->job));
+}
 
 Size remembered_queues_size(int databases) {
   return mul_size(mul_size(databases, kParkedBuckets), sizeof(Bucket));
@@ -105,7 +105,7 @@ uint64 remembered_generation(int slot) {
 bool recall_queue(Datum name, int slot, RememberedQueue* found) {
   Bucket* bucket = bucket_of_slot(slot);
   if (!bucket) return false;
-  uint64 queue = identity_of(name);
+  uint64 queue = queue_identity(name);
   found->queue = 0;
   SpinLockAcquire(&bucket->lock);
   for (const RememberedQueue& known : bucket->queue)
@@ -123,7 +123,7 @@ void remember_queue(Datum name, int slot, uint64 generation, TimestampTz started
                     RememberedQueue queue) {
   Bucket* bucket = bucket_of_slot(slot);
   if (!bucket) return;
-  queue.queue = identity_of(name);
+  queue.queue = queue_identity(name);
   queue.writer = TransactionIdIsValid(GetTopTransactionIdIfAny()) ? GetCurrentTransactionId()
                                                                   : InvalidTransactionId;
   TimestampTz now = wall_now();
@@ -139,7 +139,7 @@ void remember_queue(Datum name, int slot, uint64 generation, TimestampTz started
 void forget_queue(Datum name, int slot) {
   Bucket* bucket = bucket_of_slot(slot);
   if (!bucket) return;
-  uint64 queue = identity_of(name);
+  uint64 queue = queue_identity(name);
   SpinLockAcquire(&bucket->lock);
   for (RememberedQueue& known : bucket->queue)
     if (known.queue == queue) known = {};

@@ -38,6 +38,9 @@ void reset_remembered_queues(int database);
 // Counts the commits that parked jobs of such queues; call it before the snapshot is taken.
 uint64 remembered_generation(int slot);
 
+// A hash that identifies the queue or level in this job table.
+uint64 queue_identity(Datum name);
+
 // False when nothing is remembered that holds for this transaction. Requires the queue's lock.
 bool recall_queue(Datum name, int slot, RememberedQueue* found);
 

@@ -99,7 +99,8 @@ struct DatabaseState {
   pg_atomic_uint64 marks[kMarkWords];
   // The parent slots of the jobs that wait for a parent and were looked at, and perhaps more.
   pg_atomic_uint64 awaited_parents[kParentWords];
-  // Level groups in which queues wait, and those of them in which a place came free.
+  // Level groups in which queues wait, and those of them in which a place came free. After them,
+  // `freed_levels` has a bit for each fair ring that may have something to start.
   pg_atomic_uint64 waiting_levels;
   pg_atomic_uint64 freed_levels;
   LevelGroup level_groups[kLevelGroups];

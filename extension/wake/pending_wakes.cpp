@@ -277,9 +277,9 @@ bool marks_remain() {
   return database && pg_atomic_read_u64(&database->freed_levels) != 0;
 }
 
-bool take_freed_level(int* group) {
+bool take_freed_level(uint64 among, int* group) {
   DatabaseState* database = this_database();
-  uint64 freed = database ? pg_atomic_read_u64(&database->freed_levels) : 0;
+  uint64 freed = database ? pg_atomic_read_u64(&database->freed_levels) & among : 0;
   for (; freed; freed &= freed - 1) {
     uint64 mask = freed & -freed;
     if (!(pg_atomic_fetch_and_u64(&database->freed_levels, ~mask) & mask)) continue;

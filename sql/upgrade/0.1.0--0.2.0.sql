@@ -294,7 +294,9 @@ ALTER TABLE pulse.queue
   ADD COLUMN total    int,
   ADD COLUMN is_level boolean NOT NULL DEFAULT false,
   ADD COLUMN is_strict boolean NOT NULL DEFAULT false,
-  ADD COLUMN on_dead  text NOT NULL DEFAULT 'continue';
+  ADD COLUMN on_dead  text NOT NULL DEFAULT 'continue',
+  ADD COLUMN fair     boolean NOT NULL DEFAULT false,
+  ADD COLUMN weight   int NOT NULL DEFAULT 1;
 -- Strict queues that the end of a job has paused. An end adds a row and waits for no session.
 CREATE TABLE pulse.queue_pause (
   queue_name text COLLATE "C",
@@ -306,7 +308,8 @@ SELECT pg_catalog.pg_extension_config_dump('pulse.queue_pause', '');
 CREATE SEQUENCE pulse.queue_unset_seq AS bigint;
 ALTER TABLE pulse.task ADD COLUMN queue text COLLATE "C";
 CREATE FUNCTION pulse.set_queue(
-    queue_name text, concurrency int, paused boolean, total int, strict boolean, on_dead text)
+    queue_name text, concurrency int, paused boolean, total int, fair boolean, weight int,
+    strict boolean, on_dead text)
   RETURNS pulse.queue LANGUAGE sql VOLATILE AS $$ SELECT NULL::pulse.queue $$;
 CREATE FUNCTION pulse.set_task(
     identifier text, max_attempts int, timeout interval, stall_timeout interval, backoff text,

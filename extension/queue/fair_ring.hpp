@@ -1,0 +1,109 @@
+// Fair levels give their places to their direct members in turn. A ring has, of one level, a bit
+// for each queue slot in which a queue may have something to start, and whose turn it is. Queues of
+// a slot take their turns in the order of their names, so the ring goes round in the order of the
+// index of parked jobs, and a turn costs the same however many queues there are.
+//
+// A promotion that finds a queue within a fair level lets it join the ring. Turns are taken under
+// the exclusive lock of the level: clear the bit, promote the slot's queues, set it again if one
+// has more to start. After a start, promotions fill the rings anew.
+//
+// A round has four passes, over which a member's weight is spread, so that many members of great
+// weight do not start all of it at once. Members of weight 1 start in the first pass only; the
+// others pass by the rest of the slots.
+//
+// The bit of each ring in `freed_levels` says that it may have something to start. A ring whose
+// level is full has none until a place comes free.
+#pragma once
+
+#include "queue/levels.hpp"
+#include "server/postgres.hpp"
+
+namespace pulse {
+
+constexpr int kFairRings = 16;  // levels with a ring at a time; a further one is not fair
+constexpr int kDeepMembers = 32;
+constexpr int kNameBytes = 4 * 128 + 1;
+constexpr int kPasses = 4;
+
+// A member that is a level itself: its queues share its turn, a different one each time.
+struct DeepMember {
+  uint64 hash;
+  uint32 pass;
+  uint32 turns;     // number of passes in which it was met
+  int served;       // jobs started in this pass
+  int seen;         // queues met in this pass
+  int seen_before;  // in the one before
+};
+
+struct FairRing {
+  uint64 level;     // queue_identity() of the level; 0: free
+  uint64 lock_key;  // of the level's lock
+  TimestampTz used_at;
+  pg_atomic_uint64 waits[kQueueWords];
+  uint64 heavy[kQueueWords];       // slots of members with more weight than 1
+  pg_atomic_uint32 blocked_group;  // level group of the level that is full, plus one; 0: none
+  pg_atomic_uint64 blocked_frees;  // what that group had counted
+  // Whose turn it is; written under the lock of the level.
+  uint32 pass;
+  int slot;
+  int left;               // how many more jobs it may start
+  char name[kNameBytes];  // the queue that had the last turn in the slot
+  DeepMember deep[kDeepMembers];
+};
+
+// A walk along a ring, and the turn of the queue that it has come to.
+struct FairTurn {
+  FairRing* ring;
+  int left;           // how many more jobs the queue may start; kTurnBegins
+  bool has_more;      // the queue has more to start
+  bool is_dissolved;  // the level is fair no longer
+  bool is_blocked;    // the fair level or one above it is full
+  Level full;         // which one
+  DeepMember* deep;
+};
+constexpr int kTurnBegins = -1;
+
+// Shared memory for that many databases; only in a server that preloads the library.
+Size fair_rings_size(int databases);
+void create_fair_rings(int databases);
+void reset_fair_rings(int database);
+
+// The ring with this number, if it is one of this job table.
+FairRing* fair_ring(int number);
+
+// Lets the queues of this slot take turns in the level. False when there is no ring for it.
+bool join_ring(const Level& level, int slot);
+
+// The same for the first level that has a ring; it reads no settings.
+bool join_known_ring(const Levels& levels, int slot);
+
+// The level is fair no longer: marks the queues that wait.
+void dissolve_ring(FairRing* ring);
+
+// How many jobs the queue may start, whose turn begins.
+int begin_turn(FairTurn* turn, const Levels& levels);
+
+// Enters the next slot in which a queue waits for its turn in this pass, else in a later one, and
+// clears its bit. False when none waits.
+bool enter_slot(FairRing* ring);
+void keep_in_ring(FairRing* ring, int slot);
+void leave_slot(FairRing* ring);
+bool has_waits(FairRing* ring);
+
+// The ring waits for a place in that level, unless one came free since.
+void block_ring(int number, const Level& level);
+
+// The ring may have something to start.
+void announce_ring(int number);
+bool any_ring_announced();
+
+// Whether a queue of this slot waits for its turn.
+bool waits_in_ring(int slot);
+
+// The next transaction of the look before, if that was a sweep_interval ago; begins the next one.
+TransactionId next_look_at_open_jobs();
+
+// Announces the rings that waited for a place which came free.
+void unblock_rings();
+
+}  // namespace pulse

@@ -1,0 +1,131 @@
+#include "queue/fair_turn.hpp"
+
+#include "queue/queue_marks.hpp"
+#include "queue/remembered_queue.hpp"
+#include "server/advisory_lock.hpp"
+#include "wake/pending_wakes.hpp"
+
+namespace pulse {
+namespace {
+
+// The most queues that one call looks at.
+constexpr int kMaxLooks = 256;
+
+struct RingWalk {
+  FairTurn turn;
+  JobScan parked;
+  PromotionBudget* budget;
+  PromoteQueue promote;
+  int looks;
+  uint32 last_pass;  // it ends there, unless a queue starts something before
+};
+
+bool goes_on(const RingWalk& walk) {
+  return walk.budget->room > 0 && walk.looks > 0 && !walk.turn.is_blocked &&
+         !walk.turn.is_dissolved;
+}
+
+// Promotes the queue in its turn, of which `left` jobs are left.
+void give_turn(RingWalk* walk, Datum name, int left) {
+  FairRing* ring = walk->turn.ring;
+  FairTurn* turn = &walk->turn;
+  int room = walk->budget->room;
+  turn->left = left;
+  turn->has_more = false;
+  turn->deep = nullptr;
+  walk->looks--;
+  walk->promote(name, ring->slot, walk->budget);
+  int started = room - walk->budget->room;
+  if (started > 0) walk->last_pass = ring->pass + kPasses + 1;
+  if (turn->deep && !turn->has_more) turn->deep->served -= Max(turn->left, 0);
+  text_to_cstring_buffer(DatumGetTextPP(name), ring->name, sizeof(ring->name));
+  ring->left = turn->has_more ? Max(turn->left, 0) : 0;
+}
+
+// Gives turns to the queues of the slot that the ring has entered. True when it has them all.
+bool visit_slot(RingWalk* walk, bool* is_left) {
+  FairRing* ring = walk->turn.ring;
+  Datum name = CStringGetTextDatum(ring->name);
+  int slot = ring->slot;
+  *is_left = ring->name[0] != '\0';  // those before it were visited by an earlier walk
+  if (ring->left > 0) {
+    give_turn(walk, name, ring->left);
+    *is_left |= walk->turn.has_more;
+  }
+  while (goes_on(*walk)) {
+    CHECK_FOR_INTERRUPTS();
+    if (!next_queue(&walk->parked.rows, &slot, &name, true)) return true;
+    give_turn(walk, name, kTurnBegins);
+    *is_left |= walk->turn.has_more;
+  }
+  return false;
+}
+
+void walk_ring(RingWalk* walk) {
+  FairRing* ring = walk->turn.ring;
+  while (goes_on(*walk) && static_cast<int32>(walk->last_pass - ring->pass) > 0) {
+    if (!enter_slot(ring)) return;
+    int slot = ring->slot;
+    bool is_left;
+    bool is_over = visit_slot(walk, &is_left);
+    if (is_left || !is_over) keep_in_ring(ring, slot);
+    if (is_over) leave_slot(ring);
+  }
+}
+
+}  // namespace
+
+bool awaits_turn(const Levels& levels, int slot, FairTurn* turn) {
+  const Level* fair = levels.fair >= 0 ? &levels.level[levels.fair] : nullptr;
+  if (!turn) return fair && join_ring(*fair, slot);
+  // It may share the slot with a queue of the ring, or its level may be fair no longer.
+  if (!fair || queue_identity(fair->name) != turn->ring->level) {
+    for (int i = 0; i < levels.count; i++)
+      turn->is_dissolved |= levels.level[i].hash == turn->ring->lock_key;
+    turn->left = 0;
+    return true;
+  }
+  if (turn->left == kTurnBegins) turn->left = begin_turn(turn, levels);
+  turn->has_more = turn->left == 0;
+  return turn->left == 0;
+}
+
+bool blocks_turn(const Levels& levels, PromotionBudget* budget) {
+  FairTurn* turn = budget->turn;
+  if (!turn || levels.blocker > levels.fair) return false;
+  turn->has_more = turn->is_blocked = true;
+  turn->full = levels.level[levels.blocker];
+  return true;
+}
+
+void take_turns(int number, PromotionBudget* budget, PromoteQueue promote) {
+  FairRing* ring = fair_ring(number);
+  if (!ring) return;
+  if (!try_advisory_lock(LockKind::kLevel, ring->lock_key, ExclusiveLock)) {
+    budget->busy = true;
+    return return_freed_level(kLevelGroups + number);
+  }
+  int room = budget->room;
+  RingWalk walk = {};
+  walk.turn.ring = ring;
+  walk.budget = budget;
+  walk.promote = promote;
+  walk.looks = kMaxLooks;
+  walk.last_pass = ring->pass + kPasses + 1;
+  budget->turn = &walk.turn;
+  open_job_scan(&walk.parked, &Catalog::job_parked_idx, 2);
+  walk_ring(&walk);
+  close_job_scan(&walk.parked);
+  budget->turn = nullptr;
+  if (budget->room == room) release_advisory_lock(LockKind::kLevel, ring->lock_key, ExclusiveLock);
+  if (walk.turn.is_dissolved) {
+    mark_queue(this_database(), ring->slot);
+    return dissolve_ring(ring);
+  }
+  if (walk.turn.is_blocked) return block_ring(number, walk.turn.full);
+  if (!has_waits(ring)) return;
+  budget->more |= budget->room <= 0;
+  announce_ring(number);
+}
+
+}  // namespace pulse

@@ -1,0 +1,19 @@
+// A walk along the ring of a fair level, in which its members open jobs in turn.
+#pragma once
+
+#include "queue/parked_jobs.hpp"
+
+namespace pulse {
+
+using PromoteQueue = void (*)(Datum name, int slot, PromotionBudget* budget);
+
+// True when the queue is promoted in turns, and this is not its own. It joins the ring.
+bool awaits_turn(const Levels& levels, int slot, FairTurn* turn);
+
+// The levels block the queue in its turn. False when one below the fair level does.
+bool blocks_turn(const Levels& levels, PromotionBudget* budget);
+
+// Gives turns to the queues of the ring with this number, until no job is to be opened any more.
+void take_turns(int number, PromotionBudget* budget, PromoteQueue promote);
+
+}  // namespace pulse

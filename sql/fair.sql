@@ -1,0 +1,43 @@
+-- Fair levels: extension/queue/fair_turn.cpp gives turns to their members. A job that no worker
+-- claims would keep its place for ever, so a sweep lets it wait for its next turn.
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_turn_awaited(level text) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_turn_awaited';
+COMMENT ON FUNCTION pulse_internal.is_turn_awaited(text) IS
+  'Returns whether queues of a fair level wait for a place that another one has.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.opened_before() RETURNS xid
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_opened_before';
+COMMENT ON FUNCTION pulse_internal.opened_before() IS
+  'Returns the transaction before which open jobs were opened at least a sweep_interval ago, and '
+  'begins the next interval; NULL if the last one is not over.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.park_unserved() RETURNS bigint
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  fair_level text;
+  opened_before xid;
+  parked bigint := 0;
+BEGIN
+  FOR fair_level IN SELECT q.queue_name FROM pulse.queue AS q WHERE q.fair LOOP
+    CONTINUE WHEN NOT pulse_internal.is_turn_awaited(fair_level);
+    opened_before := coalesce(opened_before, pulse_internal.opened_before());
+    EXIT WHEN opened_before IS NULL;
+    WITH unserved AS (
+      UPDATE pulse.job AS j SET state = 'parked'
+       WHERE j.id IN (SELECT o.id FROM pulse.job AS o
+                       WHERE o.id IN (SELECT w.id FROM pulse_internal.jobs_within(fair_level) AS w
+                                       WHERE w.state = 'ready')
+                         AND o.state = 'ready' AND o.index_lane IN ('o', 'h')
+                         AND age(o.xmin) > age(opened_before)
+                         FOR UPDATE SKIP LOCKED)
+      RETURNING j.queue_name
+    )
+    SELECT parked + count(pulse_internal.note_queue(u.queue_name)) INTO parked FROM unserved AS u;
+  END LOOP;
+  RETURN parked;
+END $$;
+COMMENT ON FUNCTION pulse_internal.park_unserved() IS
+  'Parks the jobs of fair levels that no worker has claimed for a sweep_interval while others wait '
+  'for their places, and returns how many; they come back at their next turn.';
