@@ -24,8 +24,8 @@ my $node = start_server('main', settings => {
     %QUICK, 'pulse.sweep_interval' => '500ms', 'wal_level' => 'logical' });
 allow_loops($node);
 my $witness = Pulse::OrderWitness->new($node);
-value($node, q{SELECT pulse.set_task('work', backoff => 'none', max_crashes => -1, max_attempts => 1000,
-                      keep_completed => '1 day');});
+value($node, q{SELECT pulse.set_task('work', backoff => 'none', max_crashes => -1,
+    max_attempts => 1000, keep_completed => '1 day')});
 
 # Adds a tenth of a round in a transaction of its own. Most parents are recent, some have ended.
 value($node, q{CREATE FUNCTION add_nodes(round int, many int) RETURNS void LANGUAGE plpgsql AS $$
@@ -165,7 +165,7 @@ end_loops($node);
 $_->quit for splice @sessions;
 
 $witness->read_log;
-is($witness->broken, '', 'each job started once, after all that it waited for had ended as it asked');
+is($witness->broken, '', 'each job started after all that it waited for had ended as it asked');
 my ($asked, $unstarted, $completed) = $witness->counts;
 is($asked, value($node, 'SELECT count(*) FROM node'), 'the log has told of each job');
 cmp_ok($unstarted, '>', 0, 'some were cancelled because of others');
