@@ -30,7 +30,9 @@ namespace pulse {
 namespace {
 
 constexpr int kMaxJobs = 10000;
-constexpr int kMaxPromotions = 32;
+// Each holds the lock of its queue: what max_locks_per_transaction grants a session by default.
+constexpr int kMaxPromotions = 64;
+constexpr int kMinLooks = 32;
 
 // --- which jobs the worker may get ------------------------------------------------------------
 
@@ -152,7 +154,8 @@ Promotion promote_for(const Claim* claim) {
   Promotion look = {};
   if (is_first_look_due()) look = continue_first_look();
   mark_fallen_due();
-  Promotion left = promote_marked(Min(claim->max_jobs, kMaxPromotions), kMaxPromotions);
+  int room = Min(claim->max_jobs, kMaxPromotions);
+  Promotion left = promote_marked(room, Max(room, kMinLooks));
   return {left.more || look.more, left.busy || look.busy};
 }
 
