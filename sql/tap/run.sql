@@ -46,7 +46,6 @@ CREATE OR REPLACE FUNCTION pulse_tap.promote() RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM pulse_internal.reconcile_queues();
   PERFORM pulse_internal.reconcile_waits(1000000, 'infinity');
   WHILE pulse_internal.promote_marked(256) LOOP END LOOP;
 END $$;

@@ -1,6 +1,6 @@
 -- sql/tap: jobs run inside of a test as production runs them, and deaths of workers at will.
 \ir support/tap.psql
-SELECT plan(50);
+SELECT plan(52);
 
 \o /dev/null
 SELECT freeze();
@@ -44,7 +44,19 @@ SELECT lives_ok($$SELECT add(w, 'q') FROM unnest('{a,b,c}'::text[]) AS w$$,
   'a queue has three jobs');
 SELECT is((SELECT count(*) FROM drain(max_jobs => 2)), 2::bigint, 'max_jobs ends a run early');
 SELECT queue_depth_is('q', 1, 'the third waits');
+SAVEPOINT before;
 SELECT is((SELECT count(*) FROM drain()), 1::bigint, 'until the next run');
+ROLLBACK TO before;
+SELECT id AS third FROM pulse.job \gset
+SELECT is(run_job(:third), 'completed', 'or, where a savepoint took that back, until it is told');
+CREATE FUNCTION spread(payload jsonb) RETURNS void
+  LANGUAGE sql AS $$
+  SELECT pulse.add_job('outside', queue_name => q), pulse.add_job('do', queue_name => q || '2')
+    FROM unnest('{a,b,c,d}'::text[]) AS q $$;
+SELECT pulse.set_task('spread', handler => 'spread(jsonb)'), pulse.add_job('spread') \g /dev/null
+SELECT is((SELECT count(*) FROM drain()), 5::bigint,
+  'a job adds jobs to many queues, and those of functions run');
+DELETE FROM pulse.job;
 SELECT lives_ok(
   $$SELECT pulse.add_job('do', '{"what": "x", "next": {"what": "y", "next": {"what": "z"}}}')$$,
   'a job adds a job that adds a job');
@@ -102,7 +114,8 @@ DELETE FROM pulse.job;
 -- --- run_job ------------------------------------------------------------------------------------
 
 SELECT pulse.set_task('outside', keep_completed => '1 d') \g /dev/null
-SELECT id FROM pulse.add_job('outside', '{"what": "played"}', 'q') \gset
+SELECT id FROM pulse.add_job('outside', '{"what": "played"}', 'q', now() + '2 years') \gset
+SELECT travel('2 years') \g /dev/null
 SELECT is(run_job(:id, 'do_it(jsonb)'), 'completed', 'a function plays a task of another language');
 SELECT is(result #>> '{}', 'done', 'its result is that of the job') FROM pulse.ended(ARRAY[:id]);
 SELECT job_ended_as(:id, 'completed', 'which has completed');
@@ -110,7 +123,7 @@ SELECT is(add('own') > 0, true, 'a job of a function');
 SELECT max(id) AS id FROM pulse.job \gset
 SELECT is(run_job(:id), 'completed', 'is played by it');
 SELECT refuses(format('SELECT run_job(%s)', :id), 'PU005', 'a job that is gone cannot run');
-SELECT id FROM pulse.add_job('outside', run_at => now() + interval '1 year') \gset
+SELECT id FROM pulse.add_job('outside', run_at => now() + interval '3 years') \gset
 SELECT refuses(format($$SELECT run_job(%s, 'do_it(jsonb)')$$, :id), '55000',
   'nor one of the future');
 SELECT travel('1 year') \g /dev/null
