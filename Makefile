@@ -41,7 +41,7 @@ SQL_FUNCTIONS += lost returned expire sweep host_check
 # Schedules
 SQL_FUNCTIONS += settle schedule crontab
 # Operators
-SQL_FUNCTIONS += retry operators worker_control prune tick cron
+SQL_FUNCTIONS += retry operators worker_control prune tick cron graphile
 # Monitoring
 SQL_FUNCTIONS += stats fleet views ended promotion queue_status explain explain_job verify overview list
 # Operations on many jobs

@@ -108,6 +108,7 @@ schedule                              |s   |ok          |ok          |ok
 unschedule                            |s   |ok          |ok          |ok
 ended                                 |c   |okE         |okE         |ok
 wait_for_end                          |c   |PU006       |PU006       |PU006
+import_graphile_worker                |    |-           |-           |-
 grant_producer                        |    |-           |-           |-
 grant_worker                          |    |-           |-           |-
 grant_operator                        |    |-           |-           |-

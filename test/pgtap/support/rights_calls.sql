@@ -66,6 +66,7 @@ INSERT INTO call VALUES
   ('delete_finished', 'pulse.delete_finished(ARRAY[{ended}])'),
   ('drain_worker', 'pulse.drain_worker({worker})'),
   ('drain_workers', 'pulse.drain_workers(ARRAY[{name}])'),
+  ('import_graphile_worker', $$pulse.import_graphile_worker('none')$$),
   ('force_unlock_workers', 'pulse.force_unlock_workers(ARRAY[{name}])'),
   ('pause_queue', 'pulse.pause_queue({queue})'),
   ('permanently_fail_jobs', 'pulse.permanently_fail_jobs(ARRAY[{waiting}, {running}])'),

@@ -1,0 +1,178 @@
+-- Moving in from Graphile Worker. The functions run with the caller's rights, which must be those
+-- of the owner of both: they read and delete rows of tables that another extension did not make.
+
+CREATE OR REPLACE FUNCTION pulse_internal.lock_graphile(home text) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  held record;
+BEGIN
+  IF home IS NULL OR to_regclass(format('%I._private_jobs', home)) IS NULL THEN
+    RAISE EXCEPTION 'schema % has no jobs of Graphile Worker', coalesce(quote_ident(home), 'NULL')
+      USING ERRCODE = 'PU005',
+      HINT = 'Its tables must be those of 0.14 or later: graphile-worker --schema-only makes them.';
+  END IF;
+  -- Neither its workers nor its producers write before this transaction ends.
+  EXECUTE format('LOCK TABLE %1$I._private_jobs, %1$I._private_job_queues, '
+                 '%1$I._private_known_crontabs IN EXCLUSIVE MODE', home);
+  EXECUTE format(
+    'SELECT count(*) AS locks, string_agg(DISTINCT l.locked_by, '', '') AS workers FROM ('
+    'SELECT j.locked_by FROM %1$I._private_jobs AS j WHERE j.locked_at IS NOT NULL UNION ALL '
+    'SELECT q.locked_by FROM %1$I._private_job_queues AS q WHERE q.locked_at IS NOT NULL) AS l',
+    home) INTO held;
+  IF held.locks > 0 THEN
+    RAISE EXCEPTION 'workers of Graphile Worker hold % jobs and queues', held.locks USING
+      ERRCODE = 'object_in_use', DETAIL = format('They are: %s.', held.workers),
+      HINT = format('Stop them, so that their jobs end; of dead ones SELECT '
+                    '%I.force_unlock_workers(…) gives the jobs back.', home);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.lock_graphile(text) IS
+  'Locks the tables of Graphile Worker against writes until the transaction ends. Raises PU005 '
+  'where it has none, 55006 while its workers hold jobs.';
+
+-- In the shape of ours, with the ids of theirs.
+CREATE OR REPLACE FUNCTION pulse_internal.graphile_jobs(home text) RETURNS SETOF pulse.job
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1000 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  theirs record;
+  job pulse.job;
+BEGIN
+  FOR theirs IN EXECUTE format(
+    'SELECT j.*, t.identifier, q.queue_name, '
+    '  (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(j.flags) AS k) AS flag_names '
+    '  FROM %1$I._private_jobs AS j JOIN %1$I._private_tasks AS t ON t.id = j.task_id '
+    '  LEFT JOIN %1$I._private_job_queues AS q ON q.id = j.job_queue_id ORDER BY j.id', home)
+  LOOP
+    SELECT theirs.id, theirs.identifier, theirs.payload, theirs.queue_name, theirs.priority,
+           theirs.run_at, theirs.attempts, theirs.max_attempts, theirs.key, theirs.flag_names,
+           theirs.last_error, theirs.revision, theirs.created_at, theirs.updated_at
+      INTO job.id, job.identifier, job.payload, job.queue_name, job.priority,
+           job.run_at, job.attempts, job.max_attempts, job.job_key, job.flags,
+           job.last_error, job.revision, job.created_at, job.updated_at;
+    RETURN NEXT job;
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_internal.graphile_jobs(text) IS
+  'Returns all jobs of Graphile Worker, in the order in which they were added.';
+
+-- A failed job keeps its key as a mere note, so that one never stands in the way.
+CREATE OR REPLACE FUNCTION pulse_internal.graphile_spec(
+    job pulse.job, OUT spec pulse.job_spec, OUT fault text)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  spec := pulse_internal.checked_spec(ROW(
+    job.identifier, job.payload, job.queue_name, job.run_at, job.max_attempts, job.job_key,
+    job.priority, job.flags)::pulse.job_spec);
+  IF job.attempts < job.max_attempts AND job.job_key IS NOT NULL
+     AND EXISTS (SELECT FROM pulse.job AS j
+                  WHERE j.job_key = graphile_spec.job.job_key AND j.index_lane <> 'h') THEN
+    fault := 'a job that waits here has its job_key';
+  END IF;
+EXCEPTION WHEN SQLSTATE 'PU004' THEN
+  fault := SQLERRM;
+END $$;
+COMMENT ON FUNCTION pulse_internal.graphile_spec(pulse.job) IS
+  'Returns a job of Graphile Worker as it would be stored here, or why it cannot be.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.take_graphile_job(theirs pulse.job, spec pulse.job_spec)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  latest timestamptz := spec.run_at + (SELECT t.expires_after FROM pulse.task AS t
+                                        WHERE t.identifier = spec.identifier);
+BEGIN
+  IF theirs.attempts >= theirs.max_attempts THEN
+    INSERT INTO pulse.finished_job
+      (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts,
+       crashes, job_key, flags, last_error, revision, created_at, finished_at)
+    VALUES (nextval('pulse.job_id_seq'), spec.identifier, spec.payload, spec.queue_name,
+            spec.priority, spec.run_at, 'failed', theirs.attempts, spec.max_attempts, 0,
+            spec.job_key, spec.flags, theirs.last_error, theirs.revision, theirs.created_at,
+            pulse.now());
+    RETURN;
+  END IF;
+  INSERT INTO pulse.job
+    (identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts, job_key,
+     flags, last_error, revision, created_at, updated_at, start_by)
+  VALUES (spec.identifier, spec.payload, spec.queue_name, spec.priority, spec.run_at,
+          CASE WHEN spec.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
+          theirs.attempts, spec.max_attempts, spec.job_key, spec.flags, theirs.last_error,
+          theirs.revision, theirs.created_at, theirs.updated_at, latest);
+  PERFORM pulse_internal.note_job(spec.identifier, spec.queue_name, spec.run_at);
+  PERFORM pulse_internal.note_sweep_due(latest);
+END $$;
+COMMENT ON FUNCTION pulse_internal.take_graphile_job(pulse.job, pulse.job_spec) IS
+  'Stores a job of Graphile Worker that waits, or one that has failed for good.';
+
+-- The rule of an item stands in the file that its workers read, not in the database.
+CREATE OR REPLACE FUNCTION pulse_internal.graphile_crontabs(
+    home text, OUT items bigint, OUT detail text)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  EXECUTE format(
+    'SELECT count(*), ''give their file to pulse-worker --crontab, which starts them from then; ''
+       || ''last executed: ''
+       || string_agg(format(''%%s %%s'', c.identifier, coalesce(c.last_execution::text, ''never'')),
+                     '', '' ORDER BY c.identifier) FROM %I._private_known_crontabs AS c', home)
+    INTO items, detail;
+END $$;
+COMMENT ON FUNCTION pulse_internal.graphile_crontabs(text) IS
+  'Returns how many crontab items Graphile Worker knows, and when it last executed each.';
+
+CREATE OR REPLACE FUNCTION pulse.import_graphile_worker(
+    schema text = 'graphile_worker', dry_run boolean = false)
+  RETURNS TABLE (what text, outcome text, jobs bigint, detail text)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  theirs pulse.job;
+  checked record;
+  waiting_ids bigint[] := '{}';
+  failed_ids bigint[] := '{}';
+  left_ids bigint[] := '{}';
+  faults text[] := '{}';
+BEGIN
+  PERFORM pulse_internal.require_read_committed('import_graphile_worker');
+  PERFORM pulse_internal.lock_graphile(schema);
+  PERFORM pulse_internal.lock_keys(ARRAY(SELECT g.job_key FROM pulse_internal.graphile_jobs(schema)
+                                           AS g WHERE g.job_key IS NOT NULL ORDER BY g.job_key));
+  FOR theirs IN SELECT * FROM pulse_internal.graphile_jobs(schema) LOOP
+    checked := pulse_internal.graphile_spec(theirs);
+    IF checked.fault IS NOT NULL THEN
+      left_ids := left_ids || theirs.id;
+      faults := faults || checked.fault;
+      CONTINUE;
+    ELSIF theirs.attempts >= theirs.max_attempts THEN
+      failed_ids := failed_ids || theirs.id;
+    ELSE
+      waiting_ids := waiting_ids || theirs.id;
+    END IF;
+    IF NOT dry_run THEN
+      PERFORM pulse_internal.take_graphile_job(theirs, checked.spec);
+    END IF;
+  END LOOP;
+  IF NOT dry_run THEN
+    EXECUTE format('DELETE FROM %I._private_jobs AS j WHERE j.id = ANY ($1)', schema)
+      USING waiting_ids || failed_ids;
+  END IF;
+  RETURN QUERY VALUES
+    ('waiting jobs', 'taken', cardinality(waiting_ids)::bigint, NULL::text),
+    ('failed jobs', 'taken', cardinality(failed_ids)::bigint, NULL);
+  RETURN QUERY
+    SELECT 'jobs', 'left there', count(*),
+           format('%s: ids %s%s', l.fault,
+                  array_to_string((array_agg(l.id ORDER BY l.id))[1:100], ', '),
+                  CASE WHEN count(*) > 100 THEN ', …' ELSE '' END)
+      FROM unnest(left_ids, faults) AS l (id, fault) GROUP BY l.fault ORDER BY l.fault;
+  RETURN QUERY
+    SELECT 'crontab items', 'left there', c.items, c.detail
+      FROM pulse_internal.graphile_crontabs(schema) AS c WHERE c.items > 0;
+END $$;
+COMMENT ON FUNCTION pulse.import_graphile_worker(text, boolean) IS
+  'Moves the jobs of Graphile Worker (0.14 or later) in this schema here: payload, queue, '
+  'priority, run_at, attempts, max_attempts, key, flags, last error. Jobs whose attempts are used '
+  'up become failed ones. Returns what was taken and what was left there, and why; dry_run => '
+  'true returns the same and changes nothing. Its producers and workers wait until the '
+  'transaction ends. Needs the rights of the owner of both. Raises PU005 where the schema has no '
+  'such jobs, PU007 outside READ COMMITTED, 55006 while its workers hold jobs or queues.';
