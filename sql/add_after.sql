@@ -41,23 +41,24 @@ CREATE OR REPLACE FUNCTION pulse_internal.parents_of_call(after bigint[]) RETURN
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
+  parents bigint[];
   pending bigint;
 BEGIN
   IF after IS NULL OR array_ndims(after) > 1 OR array_position(after, NULL) IS NOT NULL THEN
     RAISE EXCEPTION 'after must be a flat array without nulls' USING
       ERRCODE = 'PU004', HINT = 'Give the ids of the jobs to wait for; {} waits for none.';
   END IF;
-  PERFORM pulse_internal.check_given_out(after);
-  SELECT min(i) INTO pending FROM unnest(after) AS i
-   WHERE NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.id = i)
-     AND NOT EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = i)
+  parents := pulse_internal.in_order(after);
+  PERFORM pulse_internal.check_given_out(ARRAY[parents[1], parents[cardinality(parents)]]);
+  SELECT min(i) INTO pending FROM unnest(pulse_internal.live_ids(parents, false)) AS i
+   WHERE NOT EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = i)
      AND pulse_internal.is_being_added(i);
   IF pending IS NOT NULL THEN
     RAISE EXCEPTION 'job % is not committed', pending USING
       ERRCODE = 'PU005', DETAIL = 'The transaction that adds it is still open.',
       HINT = 'Commit it first, or add both jobs in one transaction.';
   END IF;
-  RETURN ARRAY(SELECT DISTINCT i FROM unnest(after) AS i ORDER BY i);
+  RETURN parents;
 END $$;
 COMMENT ON FUNCTION pulse_internal.parents_of_call(bigint[]) IS
   'Returns the jobs that a new job waits for, each once, in order. Raises PU004 for an array that '

@@ -24,6 +24,17 @@ COMMENT ON FUNCTION pulse_internal.is_parent_marked(bigint) IS
   'Returns whether the slot of a parent is marked, so that a claim or sweep is about to judge the '
   'jobs that wait for it.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.in_order(ids bigint[]) RETURNS bigint[]
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_in_order';
+COMMENT ON FUNCTION pulse_internal.in_order(bigint[]) IS
+  'Returns the elements of an array without nulls in ascending order, each once.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.live_ids(ids bigint[], lives boolean) RETURNS bigint[]
+  LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_live_ids';
+COMMENT ON FUNCTION pulse_internal.live_ids(bigint[], boolean) IS
+  'Returns the ids of jobs that wait or run, or of those that do not. The ids stand in ascending '
+  'order, each once.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.is_live(job_id bigint) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -84,13 +95,14 @@ CREATE OR REPLACE FUNCTION pulse_internal.live_parent(
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET jit = off AS $$
-BEGIN
-  RETURN (
-    SELECT d.parent_id
-      FROM pulse.dependency AS d JOIN pulse.job AS p ON p.id = d.parent_id
+DECLARE
+  live bigint[] := pulse_internal.live_ids(ARRAY(
+    SELECT d.parent_id FROM pulse.dependency AS d
      WHERE d.child_id = live_parent.child_id
        AND d.parent_id < coalesce(below, 9223372036854775807) AND d.parent_id > coalesce(above, 0)
-     ORDER BY d.parent_id DESC LIMIT 1);
+     ORDER BY d.parent_id), true);
+BEGIN
+  RETURN live[cardinality(live)];
 END $$;
 COMMENT ON FUNCTION pulse_internal.live_parent(bigint, bigint, bigint) IS
   'Returns the highest parent of a job, below one id and above another, that is live; NULL without '

@@ -1,0 +1,74 @@
+// The ids of many parents at once: SQL would pay an executor for each of them.
+#include "access/catalog.hpp"
+#include "access/index_lookup.hpp"
+#include "server/postgres.hpp"
+
+namespace pulse {
+namespace {
+
+struct Ids {
+  Datum* values;
+  int count;
+};
+
+Ids ids_of(ArrayType* array) {
+  Ids ids;
+  deconstruct_array(array, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &ids.values, nullptr,
+                    &ids.count);
+  return ids;
+}
+
+Datum as_array(const Ids& ids) {
+  return PointerGetDatum(
+      construct_array(ids.values, ids.count, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+}
+
+int compare_parents(const void* left, const void* right) {
+  int64 a = DatumGetInt64(*static_cast<const Datum*>(left));
+  int64 b = DatumGetInt64(*static_cast<const Datum*>(right));
+  return a < b ? -1 : a > b;
+}
+
+void keep_each_once(Ids* ids) {
+  qsort(ids->values, ids->count, sizeof(Datum), compare_parents);
+  int kept = 0;
+  for (int i = 0; i < ids->count; i++)
+    if (kept == 0 || ids->values[i] != ids->values[kept - 1]) ids->values[kept++] = ids->values[i];
+  ids->count = kept;
+}
+
+// Keeps the ids of jobs that live, or of those that do not. The ids are in order.
+void keep_where(Ids* ids, bool lives) {
+  if (ids->count == 0) return;
+  Relation table = table_open(catalog()->job, AccessShareLock);
+  IndexLookup jobs;
+  open_index_lookup(&jobs, table, catalog()->job_key, GetActiveSnapshot());
+  expect_ids(&jobs, DatumGetInt64(ids->values[0]), DatumGetInt64(ids->values[ids->count - 1]),
+             ids->count);
+  int kept = 0;
+  for (int i = 0; i < ids->count; i++) {
+    CHECK_FOR_INTERRUPTS();
+    if (find_id(&jobs, DatumGetInt64(ids->values[i])) == lives)
+      ids->values[kept++] = ids->values[i];
+  }
+  close_index_lookup(&jobs);
+  table_close(table, AccessShareLock);
+  ids->count = kept;
+}
+
+}  // namespace
+}  // namespace pulse
+
+// pulse_internal.in_order(ids)
+PULSE_FUNCTION(pulse_in_order) {
+  pulse::Ids ids = pulse::ids_of(PG_GETARG_ARRAYTYPE_P(0));
+  pulse::keep_each_once(&ids);
+  PG_RETURN_DATUM(pulse::as_array(ids));
+}
+
+// pulse_internal.live_ids(ids, lives)
+PULSE_FUNCTION(pulse_live_ids) {
+  pulse::Ids ids = pulse::ids_of(PG_GETARG_ARRAYTYPE_P(0));
+  pulse::keep_where(&ids, PG_GETARG_BOOL(1));
+  PG_RETURN_DATUM(pulse::as_array(ids));
+}
