@@ -296,6 +296,7 @@ TEST_F(ClaimerTest, new_tasks_end_the_wait_and_are_named_in_the_claims_that_foll
 }
 
 TEST_F(ClaimerTest, once_means_until_nothing_is_ready) {
+  is_finish_to_be_had_ = false;
   given_worker(2, /*once=*/true);
   given_running({{.id = 1}});
   claim_.answer(nothing());

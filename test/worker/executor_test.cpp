@@ -110,9 +110,9 @@ TEST_F(ExecutorTest, a_task_that_is_not_there_fails_with_the_reason) {
   given_worker();
   claim_.answer(claimed({{.id = 1}}));
   turn();
-  ASSERT_EQ(finish_.running(), "fail_many");
-  EXPECT_EQ(finish_.param(2), R"({"there is no task mail"})");
-  EXPECT_EQ(finish_.param(3), "{t}");
+  ASSERT_EQ(claim_.with_claim(), "fail_many");
+  EXPECT_EQ(claim_.with_claim_params()[2], R"({"there is no task mail"})");
+  EXPECT_EQ(claim_.with_claim_params()[3], "{t}");
 }
 
 TEST_F(ExecutorTest, a_task_that_the_machine_could_not_start_is_released) {
@@ -252,7 +252,6 @@ TEST_F(ExecutorTest, an_outage_of_the_database_times_out_no_job) {
   EXPECT_FALSE(was_terminated(1));
   heartbeat_.accept();
   turn();
-  finish_.accept();           // it is opened again beside one that has hung
   heartbeat_.answer(done());  // attached
   turn();
   heartbeat_.answer(beat());
@@ -282,7 +281,6 @@ TEST_F(ExecutorTest, a_job_that_says_kill_is_killed_while_the_database_is_out_of
   EXPECT_EQ(finish_.running(), "") << "nothing is reported before a beat is answered";
   heartbeat_.accept();
   turn();
-  finish_.accept();
   heartbeat_.answer(done());  // attached
   turn();
   heartbeat_.answer(beat());

@@ -42,6 +42,7 @@ class FakeConnection final : public Connection {
   // What the test sees.
   bool is_opening() const { return static_cast<bool>(opening_); }
   bool is_open() const { return is_open_; }
+  bool was_lost() const { return was_lost_; }  // and is not back
   bool is_busy() const { return static_cast<bool>(handler_); }
   // The statement that waits for its answer, empty if none does; of several in one round trip the
   // last one, and with_claim() is the one before it.
@@ -64,6 +65,7 @@ class FakeConnection final : public Connection {
   // What the test does. The session is set up; another backend pid than told is a pooler's.
   void accept(int backend_pid = kBackendPid) {
     is_open_ = true;
+    was_lost_ = false;
     std::exchange(opening_, nullptr)(Opened{kBackendPid, 150000, "shop", "ann", is_superuser_});
     ASSERT_EQ(running(), "set_up");
     answer(QueryResult({"backend_pid", "settings_made"}, {std::to_string(backend_pid), "7"}));
@@ -88,6 +90,7 @@ class FakeConnection final : public Connection {
   }
   // The session ends, whatever it was doing.
   void lose(const std::string& reason = "gone") {
+    was_lost_ = true;
     if (handler_) {
       answer_all(Replies(calls_.size(), ConnectionLost{reason}));
       return;
@@ -101,6 +104,7 @@ class FakeConnection final : public Connection {
 
  private:
   bool is_open_ = false;
+  bool was_lost_ = false;
   bool is_superuser_ = false;
   OpenHandler opening_;
   RepliesHandler handler_;

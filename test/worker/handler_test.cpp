@@ -73,8 +73,8 @@ TEST_F(HandlerTest, a_job_without_a_handler_fails) {
   handle("report", answering(success()));
   given_handlers(1, 1);
   given_jobs({{.id = 1}});
-  ASSERT_EQ(finish_.running(), "fail_many");
-  EXPECT_EQ(finish_.param(2), R"({"this worker has no handler for mail"})");
+  ASSERT_EQ(claim_.with_claim(), "fail_many");
+  EXPECT_EQ(claim_.with_claim_params()[2], R"({"this worker has no handler for mail"})");
 }
 
 TEST_F(HandlerTest, a_failure_may_say_when_it_is_tried_again) {

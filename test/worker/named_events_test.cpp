@@ -62,7 +62,8 @@ TEST_F(NamedEvents, reconciled_once_the_server_has_said_what_is_held) {
 
 TEST_F(NamedEvents, recovered_once_a_sweep_has_found_something) {
   sweep_interval_ = "5.000000";
-  given_worker();
+  given_worker(2);
+  given_running({{.id = 1}});
   claim_.notice("PU100");
   turn();
   ASSERT_EQ(finish_.running(), "sweep");

@@ -159,10 +159,10 @@ TEST_F(OutcomeWithClaimTest, after_a_pause_of_the_loop_neither_goes_before_a_bea
 }
 
 TEST_F(OutcomeWithClaimTest, behind_a_pooler_they_travel_apart) {
+  are_outcomes_apart_ = true;
   given_unregistered_worker(1);
   heartbeat_.accept();
   claim_.accept(FakeConnection::kBackendPid + 1);
-  finish_.accept(FakeConnection::kBackendPid + 1);
   turn();
   heartbeat_.answer(registered(kWorkerId));
   turn();

@@ -8,6 +8,7 @@ namespace {
 class PoolerTest : public WorkerBench {
  protected:
   void given_pooled_worker(int concurrency = 1) {
+    are_outcomes_apart_ = true;
     given_unregistered_worker(concurrency);
     for (FakeConnection* connection : {&heartbeat_, &claim_, &finish_}) {
       if (connection->is_opening()) connection->accept(FakeConnection::kBackendPid + 1);

@@ -175,8 +175,8 @@ TEST_F(SlowNetworkTest, what_that_claim_has_brought_goes_back_unstarted) {
   ASSERT_EQ(claim_.running(), "held");
   claim_.answer(claimed({{.id = 1}}));
   turn();
-  ASSERT_EQ(finish_.running(), "release");
-  finish_.answer(outcomes({{1, "accepted"}}));
+  ASSERT_EQ(claim_.running(), "release");
+  claim_.answer(outcomes({{1, "accepted"}}));
   turn();
   ASSERT_EQ(heartbeat_.running(), "deregister_worker");
 }

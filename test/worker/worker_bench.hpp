@@ -46,7 +46,6 @@ class WorkerBench : public ::testing::Test {
     given_unregistered_worker(concurrency, once);
     heartbeat_.accept();
     claim_.accept();
-    if (finish_.is_opening()) finish_.accept(finish_pid());
     turn();
     ASSERT_EQ(heartbeat_.running(), "register_worker");
     heartbeat_.answer(registered(kWorkerId, sweep_interval_));
@@ -132,8 +131,14 @@ class WorkerBench : public ::testing::Test {
 
   int finish_pid() const { return FakeConnection::kBackendPid + (are_outcomes_apart_ ? 1 : 0); }
 
-  // The end of a turn of the loop.
-  void turn() { settle(timers_); }
+  // The end of a turn of the loop. The connection for outcomes comes up at once, if it may, but
+  // for one that the test has ended.
+  void turn() {
+    settle(timers_);
+    if (!is_finish_to_be_had_ || !finish_.is_opening() || finish_.was_lost()) return;
+    finish_.accept(finish_pid());
+    settle(timers_);
+  }
   // Time passes; beats that fall due meanwhile are answered well.
   void pass_beating(std::chrono::nanoseconds by) {
     const TimePoint end = clock_.now() + by;
@@ -175,6 +180,7 @@ class WorkerBench : public ::testing::Test {
   HostCheck::IsGone is_process_gone_;  // none, so that the look is in no other test's way
   std::vector<std::string> served_{"mail", "report"};  // by executables
   bool are_outcomes_apart_ = false;  // as a pooler gets them: no claim takes them along
+  bool is_finish_to_be_had_ = true;  // else the test opens it
   std::optional<ExitCode> exit_code_;
   Config config_;
   StartExecution start_task_ = [this](const HeldJob& job, const Registration&,

@@ -83,7 +83,6 @@ void Worker::wire_heartbeat() {
     sweeper_.start(registration);
     host_check_.start(registration, is_process_gone);
     crontab_.start();
-    sessions_.finish.wake();
   };
   heartbeat_.on_established = [this] { sessions_.claim.wake(); };
   heartbeat_.on_handler_tasks = [this](std::vector<std::string> tasks) {
@@ -93,7 +92,8 @@ void Worker::wire_heartbeat() {
     if (patience_.is_running()) patience_.start_in(kOncePatience);
     executor_.take_good_beat();
     sessions_.claim.wake();
-    sessions_.finish.wake();
+    finisher_.look_again();
+    if (must_share()) sessions_.finish.open();
   };
   sweeper_.on_workers_lost = [this] { host_check_.look_again(); };
   heartbeat_.on_background_sweeps = [this](bool sweeps) {
@@ -118,8 +118,13 @@ void Worker::wire_heartbeat() {
 
 void Worker::wire_jobs() {
   claimer_.on_claimed = [this] {
-    sessions_.finish.open();
+    sessions_.finish.open();  // in time for what the jobs report
     executor_.fill_slots();
+  };
+  claimer_.must_share = [this] { return must_share(); };
+  claimer_.next_sweep = [this] { return sweeper_.next_sweep(); };
+  sessions_.finish.on_lost = [this](const std::string&) {
+    if (must_share()) claimer_.share();
   };
   claimer_.on_superseded = [this](ClaimKey claim) { executor_.revoke(claim); };
   claimer_.on_exhausted = [this] { crontab_.when_loaded([this] { drain("nothing is ready"); }); };
@@ -143,13 +148,16 @@ void Worker::wire_jobs() {
   executor_.on_exhausted = [this](const std::string& reason) {
     claimer_.hold_off(kExhaustedPause, reason);
   };
-  finisher_.on_sending = [this] { sessions_.claim.ask_senders(); };
+  finisher_.on_sending = [this] { claimer_.claim_if_due(); };
   finisher_.on_settled = [this] {
     claimer_.look_again();
     advance();
   };
   finisher_.on_claim_lost = [this](ClaimKey claim) { executor_.revoke(claim); };
 }
+
+// The outcomes of what is held have no connection of their own, and cannot get one.
+bool Worker::must_share() const { return sessions_.finish.is_failing() && !held_.empty(); }
 
 void Worker::let_jobs_go_back() {
   claimer_.take_back = [this](ClaimKey claim) { return executor_.take_back(claim); };
@@ -207,8 +215,6 @@ void Worker::serve_all() {
 void Worker::start() {
   sessions_.heartbeat.open();
   sessions_.claim.open();
-  // With --once there may be nothing to report at all.
-  if (!config_.once) sessions_.finish.open();
   if (config_.once) patience_.start_in(kOncePatience);
 }
 

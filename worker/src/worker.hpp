@@ -66,6 +66,7 @@ class Worker {
   void drop_claims_of(std::int64_t worker_id);
   void take_functions(std::vector<std::string> tasks);
   void serve_all();
+  bool must_share() const;
   void let_jobs_go_back();
   void start_grace();
   void drain(const char* why);

@@ -48,6 +48,7 @@ WorkerSessions::WorkerSessions(const Connections& connections, Duration open_dea
       log_(log) {
   for (Session* session : all()) wire(*session);
   for (Session* session : {&claim, &finish}) session->follow(heartbeat);
+  finish.borrow_from(claim);
 }
 
 void WorkerSessions::wire(Session& session) {

@@ -39,9 +39,7 @@ void CrontabLoader::set(std::string set_name, CrontabItems items) {
 
 void CrontabLoader::start() {
   is_started_ = true;
-  if (!is_wanted_) return;
-  session_.open();
-  session_.wake();
+  if (is_wanted_) session_.wake();
 }
 
 void CrontabLoader::stop() {

@@ -20,6 +20,9 @@ constexpr int kMaxExtensions = 20;
 // What has not moved for so long may have stalled with the connection beside it.
 constexpr Duration kStandstill = std::chrono::seconds(1);
 
+// A session that borrows is closed when it has sent nothing for so long.
+constexpr Duration kRest = std::chrono::seconds(10);
+
 // An outage is said again so often, because silence looks like a worker that hangs.
 constexpr Duration kTellAgain = std::chrono::seconds(30);
 
@@ -33,8 +36,9 @@ Session::Session(SessionConfig config, Connection& connection, Timers& timers, R
       log_(log),
       deadline_(timers, [this] { give_up(); }),
       cancelling_(timers, [this] { cancel(); }),
-      pause_(timers, [this] { start_opening(); }),
+      pause_(timers, [this] { end_pause(); }),
       asking_(timers, [this] { ask_senders(); }),
+      resting_(timers, [this] { rest_if_idle(); }),
       timers_(timers) {
   connection_.on_lost = [this](const ConnectionLost& lost) { lose(lost.reason); };
   connection_.on_moved = [this] { extend_deadline(); };
@@ -44,7 +48,14 @@ Session::Session(SessionConfig config, Connection& connection, Timers& timers, R
 }
 
 void Session::open() {
-  if (state_ == State::closed) start_opening();
+  if (state_ == State::closed || state_ == State::resting) start_opening();
+}
+
+void Session::borrow_from(Session& lender) {
+  lender_ = &lender;
+  lender.borrower_ = this;
+  state_ = State::resting;
+  lender.add_sender([&lender] { return lender.ask_borrower(); });
 }
 
 void Session::close() {
@@ -56,6 +67,25 @@ void Session::close() {
   cancelling_.stop();
   pause_.stop();
   asking_.stop();
+  resting_.stop();
+}
+
+void Session::rest_if_idle() {
+  const TimePoint due = moved_at_ + kRest;
+  if (state_ != State::free || due > timers_.now()) {
+    return resting_.start_at(std::max<TimePoint>(due, timers_.now() + kStandstill));
+  }
+  log_.debug("disconnected", {{"connection", config_.name}, {"reason", "idle"}});
+  connection_.close();
+  state_ = State::resting;
+  opened_at_ = TimePoint{};
+}
+
+// What borrows is opened again if it was open, or is needed.
+void Session::end_pause() {
+  if (lender_ == nullptr || is_cut_) return start_opening();
+  state_ = State::resting;
+  ask_senders();
 }
 
 void Session::start_opening() {
@@ -114,6 +144,7 @@ void Session::finish_set_up(const Opened& opened, const Reply& reply) {
   if (on_opened) on_opened();
   for (Session* follower : followers_) follower->hurry(opening_since_, had_hung_);
   had_hung_ = false;
+  if (lender_ != nullptr) resting_.start_in(kRest);
   wake();
 }
 
@@ -124,6 +155,7 @@ void Session::send(const Statement& statement, Params params, Duration deadline,
 
 void Session::send(Calls calls, Commit commit, Duration deadline,
                    std::vector<ReplyHandler> handlers) {
+  if (is_lent_) return lender_->send(std::move(calls), commit, deadline, std::move(handlers));
   assert(state_ == State::free && calls.size() == handlers.size());
   state_ = State::busy;
   running_.clear();
@@ -207,9 +239,10 @@ void Session::lose(const std::string& reason) {
   const Duration lived = opened_at_ == TimePoint{}
                              ? Duration::zero()
                              : std::chrono::duration_cast<Duration>(timers_.now() - opened_at_);
-  opened_at_ = TimePoint{};
+  is_cut_ = std::exchange(opened_at_, TimePoint{}) != TimePoint{};
   deadline_.stop();
   asking_.stop();
+  resting_.stop();
   const Duration delay = reconnect_.next_delay(lived);
   const bool is_told = reason == last_reason_ && timers_.now() < last_told_ + kTellAgain;
   if (!is_told) last_told_ = timers_.now();
@@ -221,10 +254,31 @@ void Session::lose(const std::string& reason) {
   if (on_lost) on_lost(reason);
 }
 
-// The sender that sent last is asked last, so that a busy sender does not starve another.
 void Session::ask_senders() {
+  if (is_open() || lender_ == nullptr) {
+    is_needed_ = false;
+    ask_in_turn();
+  } else if (is_needed_ && state_ == State::resting) {
+    start_opening();
+  } else {
+    send_over_lender();
+  }
+}
+
+bool Session::send_over_lender() {
+  const bool may_borrow = !is_open() && (state_ == State::resting || is_failing());
+  if (!may_borrow || lender_->state_ != State::free) return false;
+  is_needed_ = false;
+  is_lent_ = true;
+  ask_in_turn();
+  is_lent_ = false;
+  return lender_->state_ != State::free;
+}
+
+// The sender that sent last is asked last, so that a busy sender does not starve another.
+void Session::ask_in_turn() {
   for (std::size_t asked = 0; asked < senders_.size(); ++asked) {
-    if (state_ != State::free) return;
+    if (!is_free()) return;
     const std::size_t turn = next_sender_;
     next_sender_ = (next_sender_ + 1) % senders_.size();
     if (senders_[turn]()) return;

@@ -41,17 +41,21 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Opens and keeps open until close().
+  // Opens and keeps open until close(), or while it is used if it borrows.
   void open();
   // No callback comes afterwards, also not for what is under way.
   void close();
 
   void add_sender(Sender sender) { senders_.push_back(std::move(sender)); }
   // A sender has something to send: the senders are asked at the end of this turn of the loop.
-  void wake() { asking_.start_soon(); }
-
-  // The senders are asked now, if the connection is free.
-  void ask_senders();
+  void wake() {
+    is_needed_ = true;
+    asking_.start_soon();
+  }
+  // The same for what may wait until a connection is free: none is opened for it.
+  void wake_if_free() { asking_.start_soon(); }
+  // Whether a sender may send.
+  bool is_free() const { return (is_lent_ ? lender_ : this)->state_ == State::free; }
 
   // Only from a sender. The handler gets ConnectionLost if there is no answer within `deadline`.
   void send(const Statement& statement, Params params, Duration deadline, ReplyHandler handler);
@@ -66,6 +70,15 @@ class Session {
   // what stands still here may hang too, and is opened again. So an outage has few tries, and a
   // worker is back at work soon after the network.
   void follow(Session& leader) { leader.followers_.push_back(this); }
+  // From now on this session is opened when it is needed, and closed after ten idle seconds. While
+  // it rests, what is in no hurry is sent over `lender` when that is free; while it is not to be
+  // had, everything is. So a worker that has nothing to report takes a session less of the server.
+  void borrow_from(Session& lender);
+  // The borrower's senders are asked, if it has no connection of its own. Whether one has sent.
+  bool ask_borrower() { return borrower_ != nullptr && borrower_->send_over_lender(); }
+  // It was lost or refused, and is not back.
+  bool is_failing() const { return state_ != State::closed && !last_reason_.empty(); }
+
   // The leader was opened, in a try that began then.
   void hurry(TimePoint opened_since, bool had_hung);
 
@@ -73,9 +86,9 @@ class Session {
   // Since when every try to open it was refused in a way that is for good, if the last one was.
   std::optional<TimePoint> refused_since() const { return refused_since_; }
   bool was_open() const { return !role_.empty(); }
-  bool is_wanted() const { return state_ != State::closed; }
+  bool is_wanted() const { return state_ != State::closed && state_ != State::resting; }
   // Session state may not be kept for us: a pooler stands between.
-  bool is_pooled() const { return is_pooled_; }
+  bool is_pooled() const { return is_lent_ ? lender_->is_pooled_ : is_pooled_; }
   // Whose session this is; empty before the first.
   const std::string& database() const { return database_; }
   const std::string& role() const { return role_; }
@@ -105,8 +118,13 @@ class Session {
   std::function<void(const Notice&)> on_notice;
 
  private:
-  enum class State { closed, pausing, opening, setting_up, free, busy };
+  enum class State { closed, resting, pausing, opening, setting_up, free, busy };
 
+  void ask_senders();
+  void ask_in_turn();
+  bool send_over_lender();
+  void rest_if_idle();
+  void end_pause();
   void start_opening();
   void set_up(const Opened& opened);
   void finish_set_up(const Opened& opened, const Reply& reply);
@@ -133,6 +151,11 @@ class Session {
   TimePoint moved_at_{};   // when bytes last came or went
   bool had_hung_ = false;  // its last connection, or try, gave no answer in time
   std::vector<Session*> followers_;
+  Session* lender_ = nullptr;
+  Session* borrower_ = nullptr;
+  bool is_needed_ = false;  // something waits to be sent
+  bool is_cut_ = false;     // it was open when it was lost
+  bool is_lent_ = false;    // the senders are asked for the lender's connection
   std::optional<TimePoint> refused_since_;
   std::vector<ReplyHandler> handlers_;
   std::string running_;      // names of the statements under way
@@ -147,6 +170,7 @@ class Session {
   Timer cancelling_;
   Timer pause_;
   Timer asking_;
+  Timer resting_;
   Timers& timers_;
 };
 

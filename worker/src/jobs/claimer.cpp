@@ -13,13 +13,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// For a claim that nothing moves of. A server or a network that takes longer gets more next time.
-constexpr Duration kMinPatience = 10s;
-constexpr Duration kMaxPatience = 2min;
 constexpr Duration kWaitSlack = 5s;
 // A connection that has stalled without an end is noticed by this and the slack. It is not shorter
 // because an idle worker claims after each wait.
 constexpr Duration kMaxWait = 10s;
+constexpr Duration kMinWait = 100ms;  // before a sweep
 // How long a worker that stops waits for what it has cancelled or asked for.
 constexpr Duration kCancelPatience = 500ms;
 constexpr Duration kClaimPatience = 3s;
@@ -48,7 +46,6 @@ Claimer::Claimer(ClaimerConfig config, Session& session, Heartbeat& heartbeat, H
       log_(log),
       prefetch_(config_.prefetch),
       bound_(config_.max_held_bytes),
-      patience_(kMinPatience),
       holding_off_(timers, [this] { session_.wake(); }),
       next_poll_(timers, [this] { look_again(); }),
       prefetch_limit_(timers, [this] { release_overdue(); }),
@@ -59,7 +56,7 @@ Claimer::Claimer(ClaimerConfig config, Session& session, Heartbeat& heartbeat, H
 void Claimer::look_again() {
   has_no_prefetch_ = false;
   // A queue's next job may have come with the end of the last, and no wait tells of it.
-  if (config_.once || session_.is_pooled()) found_nothing_ = false;
+  if (config_.once || !may_wait()) found_nothing_ = false;
   // What waits may be a job that no worker without a free slot gets.
   if (!was_for_slots_ && demand().start_jobs > 0) {
     found_nothing_ = false;
@@ -109,14 +106,22 @@ bool Claimer::send_next() {
   if (is_stopping_ || !may_claim()) return false;
   const Demand wanted = demand();
   if (wanted.max_jobs == 0) return false;
-  if (found_nothing_ && wanted.is_awaited) {
+  if (is_wait_due(wanted)) {
     if (config_.once) return false;
-    if (!session_.is_pooled()) return send_wait();
+    if (session_.ask_borrower()) return true;
+    if (may_wait()) return send_wait();
     if (!next_poll_.is_running()) next_poll_.start_in(heartbeat_.registration()->poll_interval);
     return false;
   }
   send_claim(wanted);
   return true;
+}
+
+void Claimer::claim_if_due() {
+  if (!session_.is_free() || !heartbeat_.is_established() || holding_off_.is_running()) return;
+  if (is_unsure_ || is_stopping_ || !heartbeat_.is_fresh()) return;
+  const Demand wanted = demand();
+  if (wanted.max_jobs > 0 && !is_wait_due(wanted)) send_claim(wanted);
 }
 
 // A worker that cannot beat does not claim.
@@ -167,19 +172,11 @@ void Claimer::send_claim(Demand demand) {
                    bound_.room(held_.bytes())});
   handlers.emplace_back([=, this](Reply reply) {
     activity_ = Activity::none;
-    learn_patience(std::holds_alternative<QueryResult>(reply));
+    patience_.claim_took(timers_.now() - sent_at, std::holds_alternative<QueryResult>(reply));
     take_claim(demand, worker_id, sent_at, held_nothing, reply);
     become_quiet();
   });
-  session_.send(std::move(calls), commit, patience_, std::move(handlers));
-}
-
-// Longer than the last answer to a claim took; what came about held jobs says little about that.
-void Claimer::learn_patience(bool was_claimed) {
-  constexpr int kReserve = 2;
-  const auto took = std::chrono::duration_cast<Duration>(timers_.now() - sent_at_);
-  const Duration least = was_claimed ? kMinPatience : patience_;
-  patience_ = std::clamp(took * kReserve, least, kMaxPatience);
+  session_.send(std::move(calls), commit, patience_.duration(), std::move(handlers));
 }
 
 void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at,
@@ -301,7 +298,10 @@ bool Claimer::send_wait() {
   activity_ = Activity::waiting;
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
   const TimePoint sent_at = timers_.now();
-  const Duration max_wait = held_.empty() ? kMaxWait : kWaitWhileBusy;
+  Duration max_wait = held_.empty() ? kMaxWait : kWaitWhileBusy;
+  if (const auto sweep = next_sweep ? next_sweep() : std::nullopt) {
+    max_wait = std::clamp(std::chrono::ceil<Duration>(*sweep - sent_at), kMinWait, max_wait);
+  }
   session_.send(statements::kWaitForJob, {std::to_string(worker_id), interval_param(max_wait)},
                 max_wait + kWaitSlack, [=, this](const Reply& reply) {
                   activity_ = Activity::none;
@@ -339,9 +339,10 @@ void Claimer::send_check() {
   const std::vector<ClaimKey> known = held_.claims_of(worker_id);
   // What it brings goes back: no task reads the payloads.
   const Call call{statements::kHeld, {std::to_string(worker_id)}, /*max_bytes=*/0};
-  session_.send({call}, Commit::each, patience_, {[this, worker_id, known](const Reply& reply) {
+  session_.send({call}, Commit::each, patience_.duration(),
+                {[this, worker_id, known](const Reply& reply) {
                   activity_ = Activity::none;
-                  learn_patience(false);
+                  patience_.claim_took(timers_.now() - sent_at_, false);
                   take_check(worker_id, known, reply);
                   become_quiet();
                 }});

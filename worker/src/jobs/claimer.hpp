@@ -4,7 +4,8 @@
 // then claim again. A wait is its own top-level statement. Slots that come free meanwhile need no
 // interruption: there is nothing to claim. After a lost reply held() comes first: what was claimed
 // for us and never reached us is released. A wait would keep one of a pooler's few sessions from
-// all its other clients, so behind one the worker claims again after each poll interval. Outcomes
+// all its other clients, and the only connection from outcomes. So where it may not wait, the
+// worker claims again after each poll interval. Outcomes
 // that are ready when a claim is sent travel with it, in its transaction where that is one commit
 // less and hides nothing from it.
 #pragma once
@@ -33,6 +34,10 @@ class Claimer {
 
   // A slot is free, a job has ended: look again.
   void look_again();
+  // Claims now if a claim is due and may be sent.
+  void claim_if_due();
+  // The connection is needed for something else: a wait is cancelled.
+  void share() { cancel_wait(); }
   // No claim before this has passed: the machine cannot start tasks now.
   void hold_off(Duration pause, const std::string& reason);
   // No new claim; a wait is cancelled, prefetched jobs are released, also those of a claim that is
@@ -70,6 +75,10 @@ class Claimer {
   std::function<std::size_t()> slots_in_use;
   // Jobs beyond one for each slot that could be run now, if they may wait.
   std::function<std::size_t()> extra_jobs;
+  // Whether this connection alone has to carry what the held jobs report.
+  std::function<bool()> must_share;
+  // What has to be sent then may need this connection.
+  std::function<std::optional<TimePoint>()> next_sweep;
   // Stopped, and now quiet.
   std::function<void()> on_quiet;
 
@@ -78,6 +87,8 @@ class Claimer {
 
   bool send_next();
   bool may_claim();
+  bool may_wait() const { return !session_.is_pooled() && !(must_share && must_share()); }
+  bool is_wait_due(const Demand& wanted) const { return found_nothing_ && wanted.is_awaited; }
   Demand demand() const;
   void send_claim(Demand demand);
   void take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at, bool held_nothing,
@@ -91,7 +102,6 @@ class Claimer {
   void take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error);
   void cancel_wait();
   void stop_waiting();
-  void learn_patience(bool was_claimed);
   void release_overdue();
   std::vector<ClaimKey> waiting_jobs() const;
   bool may_go_back(ClaimKey claim) const;
@@ -107,6 +117,7 @@ class Claimer {
   Log& log_;
 
   Prefetch prefetch_;
+  Patience patience_;
   ByteBound bound_;
   Activity activity_ = Activity::none;
   std::optional<std::vector<std::string>> tasks_;
@@ -119,10 +130,9 @@ class Claimer {
   int quick_waits_ = 0;           // in a row that ended at once and for nothing
   Duration pause_{};              // grows while the server refuses
   TimePoint sent_at_{};           // what is under way
-  Duration patience_;             // with the answer to a claim; grows with what claims take
   std::string last_skip_;         // why claims are skipped, so that it is said once
   Timer holding_off_;
-  Timer next_poll_;  // behind a pooler
+  Timer next_poll_;  // where it may not wait
   Timer prefetch_limit_;
   Timer leaving_;
 };

@@ -55,6 +55,12 @@ void Prefetch::blend(Nanoseconds& average, Nanoseconds sample) {
       Nanoseconds(std::llround(kNewestWeight * static_cast<double>((sample - average).count())));
 }
 
+void Patience::claim_took(std::chrono::nanoseconds round_trip, bool is_claim) {
+  constexpr int kReserve = 2;
+  const auto took = std::chrono::duration_cast<Duration>(round_trip);
+  duration_ = std::clamp(took * kReserve, is_claim ? kMin : duration_, kMax);
+}
+
 // Each smaller job takes an eighth off: a guess that is too low costs a release, one that is too
 // high a round trip.
 void ByteBound::take_size(std::size_t bytes) {

@@ -1,9 +1,12 @@
-// How many jobs a claim asks for. Pure arithmetic on what is held and what was seen lately.
+// How many jobs a claim asks for, and how long it may take. Pure arithmetic on what is held and
+// what was seen lately.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <optional>
+
+#include "loop/duration.hpp"
 
 namespace pulse {
 
@@ -47,6 +50,20 @@ class Prefetch {
   std::optional<int> max_ahead_;
   Nanoseconds round_trip_{};    // zero: not known yet
   Nanoseconds job_duration_{};  // zero: not known yet
+};
+
+// With the answer to a claim of which nothing moves: more for a server or a network that took long.
+class Patience {
+ public:
+  Duration duration() const { return duration_; }
+  // The last answer; what came about held jobs (not `is_claim`) says little about claims.
+  void claim_took(std::chrono::nanoseconds round_trip, bool is_claim);
+
+ private:
+  static constexpr Duration kMin = std::chrono::seconds(10);
+  static constexpr Duration kMax = std::chrono::minutes(2);
+
+  Duration duration_ = kMin;
 };
 
 // Keeps the bytes of held jobs near a bound. A claim goes out while less is held, and its first job

@@ -73,6 +73,10 @@ void Finisher::revoke(ClaimKey claim) {
   if (on_settled) on_settled();
 }
 
+void Finisher::look_again() {
+  if (!waiting_.empty() || !progress_.empty()) session_.wake();
+}
+
 bool Finisher::send_next() {
   if (waiting_.empty() && progress_.empty()) return false;
   if (!heartbeat_.is_fresh()) {
@@ -80,6 +84,7 @@ bool Finisher::send_next() {
     return false;
   }
   if (on_sending) on_sending();
+  if (!session_.is_free()) return true;  // the claim went over this very connection
   // In turn, so that neither starves the other.
   if (was_progress_last_) return send_outcomes() || send_progress();
   return send_progress() || send_outcomes();
@@ -131,7 +136,7 @@ void Finisher::take_progress_reply(ClaimKey claim, TaskProgress progress, const 
   if (std::holds_alternative<ConnectionLost>(reply)) {
     progress.take_newer(std::exchange(progress_[claim], {}));
     progress_[claim] = std::move(progress);
-    return;
+    return session_.wake();
   }
   const auto* error = std::get_if<SqlError>(&reply);
   if (error == nullptr) return;
@@ -295,7 +300,7 @@ void Finisher::ask_about(Pending pending) {
                   --under_way_;
                   if (std::holds_alternative<ConnectionLost>(reply)) {
                     waiting_.push_front(asked);
-                    return;
+                    return session_.wake();
                   }
                   const auto* rows = std::get_if<QueryResult>(&reply);
                   // A completed job is not live: a live one shows that our completion was refused.

@@ -48,6 +48,9 @@ class Finisher {
   // accepted already is still asked about.
   void revoke(ClaimKey claim);
 
+  // What could not be sent may go now.
+  void look_again();
+
   // Outcomes that travel in the same round trip as a claim.
   struct WithClaim {
     Call call;

@@ -62,7 +62,7 @@ bool HostCheck::send_next() {
 
 void HostCheck::take_processes(const Reply& reply) {
   if (std::holds_alternative<ConnectionLost>(reply)) {
-    is_wanted_ = true;  // asked again on the next connection
+    look();  // on the next connection
     return;
   }
   const auto* rows = std::get_if<QueryResult>(&reply);

@@ -46,7 +46,12 @@ void Sweeper::take_turn() {
 void Sweeper::sweep_now() {
   if (!interval_) return;
   is_wanted_ = true;
-  session_.wake();
+  session_.wake_if_free();
+}
+
+std::optional<TimePoint> Sweeper::next_sweep() const {
+  if (is_left_ || !next_sweep_.is_running()) return std::nullopt;
+  return next_sweep_.due();
 }
 
 bool Sweeper::send_next() {

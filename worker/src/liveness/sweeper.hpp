@@ -26,6 +26,9 @@ class Sweeper {
   // While the server's background worker sweeps on the interval, this one sweeps only when told.
   void leave_interval_to_others(bool is_left) { is_left_ = is_left; }
 
+  // When it will sweep on its interval, if it does.
+  std::optional<TimePoint> next_sweep() const;
+
   // A sweep has found workers lost.
   std::function<void()> on_workers_lost;
 
