@@ -5,7 +5,9 @@ CREATE OR REPLACE FUNCTION pulse.preview_operation(
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  max_looked CONSTANT int := 100000;
+  -- Live jobs are wider.
+  max_looked CONSTANT int := CASE WHEN pulse_internal.of_live_jobs(action) THEN 100000
+                               ELSE 150000 END;
   found record;
 BEGIN
   SELECT * INTO found FROM pulse_internal.next_of_filter(
@@ -16,9 +18,9 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.preview_operation(text, json) IS
   'Returns how many jobs an operation would be about, and the first 20 of them; changes nothing. '
-  'It looks at 100,000 jobs at most: is_exact is false where there are more, and jobs is then what '
-  'was found among these. action and filter: as start_operation() takes them. Raises PU004 as '
-  'that does.';
+  'It looks at 150,000 ended jobs at most, or 100,000 live ones: is_exact is false where there may '
+  'be more, and jobs is then what was found among these. action and filter: as start_operation() '
+  'takes them. Raises PU004 as that does.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_arguments(action text, arguments json)
   RETURNS void

@@ -57,24 +57,28 @@ CREATE OR REPLACE FUNCTION pulse_internal.step_retry(o pulse.operation, job_ids 
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
+  ids bigint[];
   ended pulse.finished_job;
-  before json;
-  done int := 0;
 BEGIN
-  FOR ended IN
-    SELECT * FROM pulse.finished_job AS f
+  WITH locked AS MATERIALIZED (
+    SELECT f.* FROM pulse.finished_job AS f
      WHERE f.id = ANY (job_ids) AND f.state <> 'completed' ORDER BY f.id FOR UPDATE SKIP LOCKED
-  LOOP
-    CONTINUE WHEN NOT pulse_internal.is_key_free(ended.job_key);
-    before := row_to_json(ended);
+  ), noted AS (
+    INSERT INTO pulse.operation_job (operation_id, job_id, mark, before)
+    SELECT o.id, l.id, '', pulse_internal.without_documents(row_to_json(l)) FROM locked AS l
+     WHERE pulse_internal.is_key_free(l.job_key)
+    RETURNING job_id
+  )
+  SELECT array_agg(n.job_id) INTO ids FROM noted AS n;
+  FOR ended IN SELECT * FROM pulse.finished_job AS f WHERE f.id = ANY (ids) ORDER BY f.id LOOP
     ended.run_at := pulse.now();
     ended.attempts := 0;
     ended.crashes := 0;
-    PERFORM pulse_internal.note_change(
-      o.id, ended.id, pulse_internal.live_mark(pulse_internal.revive(ended)), before);
-    done := done + 1;
+    PERFORM pulse_internal.revive(ended);
   END LOOP;
-  RETURN done;
+  UPDATE pulse.operation_job AS n SET mark = pulse_internal.live_mark(j)
+    FROM pulse.job AS j WHERE n.operation_id = o.id AND n.job_id = ANY (ids) AND j.id = n.job_id;
+  RETURN coalesce(cardinality(ids), 0);
 END $$;
 COMMENT ON FUNCTION pulse_internal.step_retry(pulse.operation, bigint[]) IS
   'Retries these ended jobs, as retry_job() does, and returns how many.';
