@@ -20,16 +20,20 @@ void set_locale() {
 }
 
 void add_commands(CommandLine& line) {
+  add_top(line);
   add_overview(line);
   add_jobs(line);
   add_job(line);
   add_add(line);
+  add_changes(line);
+  add_operations(line);
   add_queues(line);
   add_tasks(line);
   add_workers(line);
   add_schedules(line);
   add_flows(line);
   add_tail(line);
+  add_doctor(line);
 }
 
 ExitStatus run_command(const CommandLine& line) {

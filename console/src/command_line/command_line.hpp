@@ -27,6 +27,7 @@ class CommandLine {
   // told is printed.
   std::optional<ExitStatus> parse(int argc, const char* const* argv);
 
+  CLI::App& root() { return app_; }
   const CommonOptions& options() const { return options_; }
   const Run& chosen() const { return chosen_; }
 

@@ -30,7 +30,7 @@ const Columns kColumns{
     {"", "claimed_at", Kind::time},
     {"ended", "finished_at", Kind::time},
     {"", "worker_id", Kind::id},
-    {"", "progress", Kind::number},
+    {"progress", "progress", Kind::part},
     {"last error", "last_error", Kind::text, 60},
 };
 

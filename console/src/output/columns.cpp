@@ -30,6 +30,7 @@ std::string shown(const Column& column, const QueryResult::Cell& value) {
   if (!value) return {};
   switch (column.kind) {
     case Kind::count: return inert(spell_count(*value));
+    case Kind::part: return progress_bar(std::strtod(value->c_str(), nullptr), 12);
     case Kind::seconds: return spell_seconds(std::strtod(value->c_str(), nullptr));
     case Kind::time: return inert(spell_time(*value));
     case Kind::boolean: return *value == "t" ? "yes" : "no";
@@ -51,6 +52,7 @@ std::string json_of(const Column& column, const QueryResult::Cell& value) {
   switch (column.kind) {
     case Kind::count:
     case Kind::number:
+    case Kind::part:
     case Kind::seconds: return json_number(*value);
     case Kind::boolean: return *value == "t" ? "true" : "false";
     case Kind::names:

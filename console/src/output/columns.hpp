@@ -15,6 +15,7 @@ enum class Kind {
   id,       // 64 bits, so a string in JSON
   count,    // a whole number
   number,   // any number
+  part,     // from 0 to 1, of what is to be done
   seconds,  // elapsed time, as EXTRACT(epoch …) gives it
   time,     // a timestamp
   boolean,

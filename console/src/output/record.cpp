@@ -1,7 +1,6 @@
 #include "output/record.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "text/width.hpp"
 
@@ -19,13 +18,6 @@ std::string record(const Columns& columns, const QueryResult::Row& row, const Lo
     text += '\n';
   }
   return text;
-}
-
-std::string progress_bar(double part, std::size_t columns) {
-  const std::size_t inner = columns < 3 ? 1 : columns - 2;
-  const double bounded = std::isfinite(part) ? std::clamp(part, 0.0, 1.0) : 0;
-  const auto filled = static_cast<std::size_t>(std::floor(bounded * static_cast<double>(inner)));
-  return '[' + std::string(filled, '#') + std::string(inner - filled, '-') + ']';
 }
 
 }  // namespace pulse::console

@@ -11,7 +11,4 @@ namespace pulse::console {
 // Without the values that are not there.
 std::string record(const Columns& columns, const QueryResult::Row& row, const Look& look);
 
-// A progress bar of this many columns, with its brackets: [####------].
-std::string progress_bar(double part, std::size_t columns);
-
 }  // namespace pulse::console

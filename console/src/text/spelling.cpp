@@ -1,5 +1,6 @@
 #include "text/spelling.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -72,6 +73,13 @@ std::string rfc3339(std::string_view timestamp) {
 
 std::string plural(std::int64_t count, std::string_view noun) {
   return spell_count(std::to_string(count)) + ' ' + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+std::string progress_bar(double part, std::size_t columns) {
+  const std::size_t inner = columns < 3 ? 1 : columns - 2;
+  const double bounded = std::isfinite(part) ? std::clamp(part, 0.0, 1.0) : 0;
+  const auto filled = static_cast<std::size_t>(std::floor(bounded * static_cast<double>(inner)));
+  return '[' + std::string(filled, '#') + std::string(inner - filled, '-') + ']';
 }
 
 }  // namespace pulse::console

@@ -22,4 +22,7 @@ std::string rfc3339(std::string_view timestamp);
 // "1 job", "3 jobs".
 std::string plural(std::int64_t count, std::string_view noun);
 
+// A progress bar of this many columns, with its brackets: [####------].
+std::string progress_bar(double part, std::size_t columns);
+
 }  // namespace pulse::console

@@ -9,7 +9,7 @@ namespace pulse::console {
 namespace {
 
 // wcwidth() asks the locale; the program sets one of UTF-8 when it starts.
-std::size_t width_of(std::string_view character) {
+std::size_t character_width(std::string_view character) {
   if (character.size() == 1) return 1;
   std::mbstate_t state{};
   wchar_t wide = 0;
@@ -30,7 +30,7 @@ std::string_view take_character(std::string_view& text) {
 
 std::size_t width(std::string_view text) {
   std::size_t columns = 0;
-  while (!text.empty()) columns += width_of(take_character(text));
+  while (!text.empty()) columns += character_width(take_character(text));
   return columns;
 }
 
@@ -40,7 +40,7 @@ std::string fit(std::string_view text, std::size_t columns) {
   std::size_t taken = 0;
   while (!text.empty()) {
     std::string_view rest = text;
-    const std::size_t next = width_of(take_character(rest));
+    const std::size_t next = character_width(take_character(rest));
     if (taken + next + 1 > columns) break;
     taken += next;
     text = rest;

@@ -37,7 +37,7 @@ my %order = (
         [qw(*)],
         [qw(commands)],
         [qw(serve top)],
-        [qw(command_line)],
+        [qw(command_line job)],
         [qw(output)],
         [qw(database)],
         [qw(text)],

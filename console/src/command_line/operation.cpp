@@ -1,0 +1,76 @@
+#include "command_line/operation.hpp"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "text/inert.hpp"
+#include "text/spelling.hpp"
+
+namespace pulse::console {
+namespace {
+
+// A step is short, so that what it locks is soon free.
+constexpr const char* kStep =
+    "SELECT id, action, state, changed, skipped, undoes FROM pulse.run_operation($1::bigint, 1000)";
+
+const Columns kColumns{
+    {"operation", "id", Kind::id},          {"action", "action"},
+    {"state", "state", Kind::state},        {"changed", "changed", Kind::count},
+    {"left alone", "skipped", Kind::count}, {"undoes", "undoes", Kind::id},
+};
+
+void show_progress(const QueryResult::Row& step) {
+  if (isatty(STDERR_FILENO) != 1) return;
+  std::fprintf(stderr, "\r%s changed …", plural(step.integer("changed"), "job").c_str());
+  if (step.text("state") != "running") std::fputs("\r\033[K", stderr);
+}
+
+std::string summary(const QueryResult::Row& step) {
+  std::string text = "operation " + step.text("id") + " is " + inert(step.text("state")) + ": " +
+                     inert(step.text("action")) + " of " + plural(step.integer("changed"), "job");
+  if (step.integer("skipped") > 0) {
+    text += ", " + spell_count(step.text("skipped")) + " left alone";
+  }
+  const bool may_be_undone = step.is_null("undoes") && step.integer("changed") > 0;
+  if (may_be_undone) text += "; pulse undo " + step.text("id") + " takes it back";
+  return text + '\n';
+}
+
+}  // namespace
+
+ExitStatus run_operation(Console& console, const std::string& id) {
+  for (;;) {
+    const QueryResult step = console.database.query(kStep, {id});
+    show_progress(step[0]);
+    if (step[0].text("state") == "running") continue;
+    console.output.print(console.options.is_json ? json_of(kColumns, step[0]) + '\n'
+                                                 : summary(step[0]));
+    return ExitStatus::done;
+  }
+}
+
+std::string filter_document(const JobFilter& filter, const std::vector<std::string>& ids) {
+  nlohmann::json document = nlohmann::json::object();
+  if (!ids.empty()) document["ids"] = ids;
+  if (!filter.states.empty()) document["states"] = filter.states;
+  const auto add = [&](const char* key, const std::optional<std::string>& value) {
+    if (value) document[key] = *value;
+  };
+  add("task", filter.task);
+  add("queue", filter.queue);
+  add("key", filter.key);
+  add("error", filter.error);
+  add("older_than", filter.older_than);
+  add("newer_than", filter.newer_than);
+  return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string actor() {
+  const passwd* entry = getpwuid(geteuid());
+  return entry == nullptr ? "uid " + std::to_string(geteuid()) : entry->pw_name;
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,21 @@
+// Changes of many jobs, in bounded steps: each is a transaction of its own, and the operation is on
+// record. A program that dies in between leaves it to be run on.
+#pragma once
+
+#include <string>
+
+#include "command_line/console.hpp"
+#include "command_line/job_filter.hpp"
+
+namespace pulse::console {
+
+// Runs the steps that are left, with a progress line on a terminal, and tells what was done.
+ExitStatus run_operation(Console& console, const std::string& id);
+
+// The jobs that a command names, as the server's functions about operations take them.
+std::string filter_document(const JobFilter& filter, const std::vector<std::string>& ids);
+
+// Who acts, for the record: the user of this machine.
+std::string actor();
+
+}  // namespace pulse::console

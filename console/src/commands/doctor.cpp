@@ -1,0 +1,50 @@
+// pulse doctor: what is wrong with this installation, and what to do about it.
+#include "command_line/command_line.hpp"
+#include "commands/commands.hpp"
+#include "output/table.hpp"
+#include "text/inert.hpp"
+#include "text/width.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr const char* kFindings =
+    "SELECT severity, finding, detail, what_to_do FROM pulse.doctor()";
+
+const Columns kColumns{{"severity", "severity", Kind::state},
+                       {"finding", "finding"},
+                       {"detail", "detail"},
+                       {"what to do", "what_to_do"}};
+
+std::string findings_text(const QueryResult& findings, const Look& look) {
+  if (findings.empty()) return look.tinted("nothing is wrong", Tint::good) + '\n';
+  std::string text;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const std::string severity = inert(findings[i].text("severity"));
+    const auto field = [&](const char* name) {
+      return inert(findings[i].optional_text(name).value_or(""));
+    };
+    text += look.tinted(pad(severity, 9), tint_of_state(severity)) +
+            look.tinted(field("finding"), Tint::strong) + "\n         " + field("detail") +
+            "\n         " + field("what_to_do") + '\n';
+  }
+  return text;
+}
+
+ExitStatus examine(Console& console) {
+  const QueryResult findings = console.database.query(kFindings);
+  console.output.print(console.options.is_json ? json_list(kColumns, findings)
+                                               : findings_text(findings, console.output.look()));
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    if (findings[i].text("severity") != "notice") return ExitStatus::refused;
+  }
+  return ExitStatus::done;
+}
+
+}  // namespace
+
+void add_doctor(CommandLine& line) {
+  line.add("doctor", "What is wrong, and what to do; ends with 1 if anything is", examine);
+}
+
+}  // namespace pulse::console

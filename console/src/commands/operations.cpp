@@ -1,0 +1,67 @@
+// pulse operations and undo: what was done to many jobs at once, going on with it, taking it back.
+#include "command_line/command_line.hpp"
+#include "command_line/operation.hpp"
+#include "commands/commands.hpp"
+#include "text/inert.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr const char* kOperations =
+    "SELECT id, action, state, changed, skipped, undoes, undone_by, actor, role, created_at,"
+    " ended_at FROM pulse.operations ORDER BY id DESC LIMIT 100";
+
+const Columns kColumns{
+    {"operation", "id", Kind::id},
+    {"action", "action"},
+    {"state", "state", Kind::state},
+    {"changed", "changed", Kind::count},
+    {"left alone", "skipped", Kind::count},
+    {"undoes", "undoes", Kind::id},
+    {"undone by", "undone_by", Kind::id},
+    {"by", "actor"},
+    {"role", "role"},
+    {"started", "created_at", Kind::time},
+    {"ended", "ended_at", Kind::time},
+};
+
+using Act = ExitStatus (*)(Console& console, const std::string& id);
+
+void add_act(CommandLine& line, CLI::App& parent, const char* name, const char* description,
+             Act act) {
+  auto id = std::make_shared<std::string>();
+  line.add_below(parent, name, description,
+                 [id, act](Console& console) { return act(console, *id); })
+      .add_option("OPERATION", *id, "Id of the operation")
+      ->required()
+      ->check(is_id());
+}
+
+ExitStatus stop(Console& console, const std::string& id) {
+  console.database.query("SELECT FROM pulse.stop_operation($1::bigint)", {id});
+  console.output.print("operation " + id + " is stopped\n");
+  return ExitStatus::done;
+}
+
+ExitStatus undo(Console& console, const std::string& id) {
+  if (!is_confirmed(console, "undo operation " + id + "?")) return ExitStatus::refused;
+  const QueryResult started =
+      console.database.query("SELECT id FROM pulse.undo_operation($1::bigint, $2)", {id, actor()});
+  return run_operation(console, started[0].text("id"));
+}
+
+}  // namespace
+
+void add_operations(CommandLine& line) {
+  CLI::App& operations =
+      line.add("operations", "What was done to many jobs at once", [](Console& console) {
+        console.print_list(kColumns, console.database.query(kOperations));
+        return ExitStatus::done;
+      });
+  add_act(line, operations, "run", "Goes on with one that was interrupted", run_operation);
+  add_act(line, operations, "stop", "Ends one before its last step", stop);
+  add_act(line, line.root(), "undo", "Takes an operation back where jobs have not moved since",
+          undo);
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,42 @@
+// pulse top: the live screen.
+#include "top/top.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "command_line/command_line.hpp"
+#include "commands/commands.hpp"
+
+namespace pulse::console {
+namespace {
+
+ExitStatus show_top(Console& console, const std::string& interval) {
+  if (isatty(STDIN_FILENO) != 1 || !console.output.look().is_terminal) {
+    std::fputs("pulse: top needs a terminal; overview and the other commands do not\n", stderr);
+    return ExitStatus::usage;
+  }
+  // What is wrong at once is told as every command tells it.
+  console.database.query(kTopOverview);
+  console.database.on_notice = nullptr;
+  Screen screen(console.output.look().has_colours);
+  Top(console.database, screen, *parse_duration(interval)).run();
+  return ExitStatus::done;
+}
+
+}  // namespace
+
+void add_top(CommandLine& line) {
+  auto interval = std::make_shared<std::string>("1s");
+  line.add("top", "Everything live, on the whole screen",
+           [interval](Console& console) { return show_top(console, *interval); })
+      .add_option("-i,--interval", *interval, "How often it looks, as 500ms or 5s")
+      ->check([](const std::string& text) {
+        const auto parsed = parse_duration(text);
+        const bool is_right = parsed && *parsed >= Duration(100);
+        return is_right ? std::string() : "'" + text + "' is no duration of at least 100ms";
+      })
+      ->capture_default_str();
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,186 @@
+#include "job/job_page.hpp"
+
+#include <cstdlib>
+
+#include "output/columns.hpp"
+#include "output/record.hpp"
+#include "text/inert.hpp"
+#include "text/spelling.hpp"
+#include "text/width.hpp"
+
+namespace pulse::console {
+namespace {
+
+// The row is read as json, so that what jobs carry keeps each digit.
+constexpr const char* kJob =
+    "SELECT g.job ->> 'id' AS id, g.state, g.job ->> 'identifier' AS identifier,"
+    " g.job ->> 'queue_name' AS queue_name, g.job ->> 'priority' AS priority,"
+    " g.job ->> 'attempts' AS attempts, g.job ->> 'max_attempts' AS max_attempts,"
+    " g.job ->> 'crashes' AS crashes, g.job ->> 'job_key' AS job_key, g.job -> 'flags' AS flags,"
+    " (g.job ->> 'created_at')::timestamptz AS created_at,"
+    " (g.job ->> 'run_at')::timestamptz AS run_at,"
+    " (g.job ->> 'scheduled_for')::timestamptz AS scheduled_for,"
+    " (g.job ->> 'start_by')::timestamptz AS start_by,"
+    " (g.job ->> 'claimed_at')::timestamptz AS claimed_at,"
+    " (g.job ->> 'finished_at')::timestamptz AS finished_at,"
+    " g.job ->> 'worker_id' AS worker_id,"
+    " (g.job ->> 'owner_heartbeat_at')::timestamptz AS owner_heartbeat_at,"
+    " (g.job ->> 'cancel_requested_at')::timestamptz AS cancel_requested_at,"
+    " g.job ->> 'cancel_reason' AS cancel_reason,"
+    " CASE WHEN g.state = 'running' THEN extract(epoch FROM pulse.now()"
+    " - (g.job ->> 'claimed_at')::timestamptz) END AS runs_for,"
+    " g.job ->> 'stage' AS stage, g.job ->> 'progress' AS progress, g.job ->> 'message' AS message,"
+    " g.job -> 'payload' AS payload, g.job -> 'checkpoint' AS checkpoint,"
+    " g.job -> 'result' AS result, g.job ->> 'last_error' AS last_error"
+    " FROM pulse.get_job($1::bigint) AS g";
+
+const Columns kJobColumns{
+    {"job", "id", Kind::id},
+    {"task", "identifier"},
+    {"state", "state", Kind::state},
+    {"queue", "queue_name"},
+    {"priority", "priority", Kind::number},
+    {"attempts", "attempts", Kind::number},
+    {"attempts at most", "max_attempts", Kind::number},
+    {"crashes", "crashes", Kind::number},
+    {"key", "job_key"},
+    {"flags", "flags", Kind::names},
+    {"added", "created_at", Kind::time},
+    {"due", "run_at", Kind::time},
+    {"scheduled for", "scheduled_for", Kind::time},
+    {"start by", "start_by", Kind::time},
+    {"claimed", "claimed_at", Kind::time},
+    {"ended", "finished_at", Kind::time},
+    {"worker", "worker_id", Kind::id},
+    {"its last heartbeat", "owner_heartbeat_at", Kind::time},
+    {"cancel asked for", "cancel_requested_at", Kind::time},
+    {"cancel reason", "cancel_reason"},
+    {"runs for", "runs_for", Kind::seconds},
+    {"stage", "stage"},
+    {"", "progress", Kind::number},
+    {"message", "message"},
+    {"", "payload", Kind::json},
+    {"", "checkpoint", Kind::json},
+    {"", "result", Kind::json},
+    {"", "last_error"},
+};
+
+constexpr const char* kExplanation =
+    "SELECT kind, blocker, detail, until, to_json(job_ids::text[]) AS job_ids,"
+    " to_json(worker_ids::text[]) AS worker_ids FROM pulse.explain_job($1::bigint)";
+
+const Columns kExplanationColumns{
+    {"kind", "kind"},
+    {"reason", "blocker"},
+    {"", "detail"},
+    {"until", "until", Kind::time},
+    {"", "job_ids", Kind::names},
+    {"", "worker_ids", Kind::names},
+};
+
+constexpr const char* kAttempts =
+    "SELECT attempt, worker_id, worker, claimed_at, ended_at,"
+    " extract(epoch FROM ended_at - claimed_at) AS ran_for, outcome, error"
+    " FROM pulse.job_attempts($1::bigint)";
+
+const Columns kAttemptColumns{
+    {"attempt", "attempt", Kind::number},
+    {"worker", "worker_id", Kind::id},
+    {"", "worker"},
+    {"claimed", "claimed_at", Kind::time},
+    {"ended", "ended_at", Kind::time},
+    {"took", "ran_for", Kind::seconds},
+    {"outcome", "outcome", Kind::state},
+    {"", "error"},
+};
+
+std::string objects(const Columns& columns, const QueryResult& rows) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + json_of(columns, rows[i]);
+  }
+  return text + "]";
+}
+
+// What a task wrote, indented; its lines are kept, and what is endless is cut.
+std::string block(const std::string& text) {
+  constexpr std::size_t kMaxBytes = 16 * 1024;
+  std::string lines = inert(std::string_view(text).substr(0, kMaxBytes), Lines::kept);
+  std::string result = "    ";
+  for (const char letter : lines) {
+    result += letter;
+    if (letter == '\n') result += "    ";
+  }
+  if (text.size() > kMaxBytes) {
+    result += "\n    … " + spell_count(std::to_string(text.size())) + " bytes in all";
+  }
+  return result + '\n';
+}
+
+std::string heading(const Look& look, std::string_view title) {
+  return '\n' + look.tinted(title, Tint::strong) + '\n';
+}
+
+std::string explanation(const QueryResult& rows, const Look& look) {
+  if (rows.empty()) return {};
+  std::string text = heading(look, "Why");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    text += "  " + pad(inert(rows[i].text("blocker")), 10) + "  " +
+            inert(rows[i].optional_text("detail").value_or("")) + '\n';
+  }
+  return text;
+}
+
+// A line for each attempt, with a bar for the one that runs.
+std::string timeline(const QueryResult::Row& job, const QueryResult& attempts, const Look& look) {
+  std::string text;
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    const auto attempt = attempts[i];
+    const std::string outcome = inert(attempt.text("outcome"));
+    text += "  " + pad_before(inert(attempt.text("attempt")), 3) + "  " +
+            shown(kAttemptColumns, "claimed_at", attempt) + "  " +
+            pad_before(shown(kAttemptColumns, "ran_for", attempt), 12) + "  " +
+            look.tinted(pad(outcome, 11), tint_of_state(outcome)) + "  " +
+            inert(attempt.optional_text("worker").value_or("")) + ' ' +
+            look.tinted(inert(attempt.optional_text("worker_id").value_or("")), Tint::faint) + '\n';
+    if (!attempt.is_null("error")) text += block(attempt.text("error"));
+  }
+  if (!job.is_null("runs_for")) {
+    const double part = std::strtod(job.optional_text("progress").value_or("0").c_str(), nullptr);
+    text += "  " + pad_before(inert(job.text("attempts")), 3) + "  " +
+            shown(kJobColumns, "claimed_at", job) + "  " +
+            pad_before(shown(kJobColumns, "runs_for", job), 12) + "  " +
+            look.tinted(pad("running", 11), Tint::busy) + "  " +
+            (job.is_null("progress") ? std::string() : progress_bar(part, 22)) + '\n';
+  }
+  return text.empty() ? text : heading(look, "Attempts") + text;
+}
+
+std::string document(const QueryResult::Row& job, const char* field, const char* title,
+                     const Look& look) {
+  if (job.is_null(field) || job.text(field) == "null") return {};
+  return heading(look, title) + block(job.text(field));
+}
+
+}  // namespace
+
+JobPage read_job_page(Database& database, const std::string& id) {
+  return {database.query(kJob, {id}), database.query(kExplanation, {id}),
+          database.query(kAttempts, {id})};
+}
+
+std::string job_page_json(const JobPage& page) {
+  return "{\"job\": " + json_of(kJobColumns, page.job[0]) +
+         ",\n \"explanation\": " + objects(kExplanationColumns, page.reasons) +
+         ",\n \"attempts\": " + objects(kAttemptColumns, page.attempts) + "}\n";
+}
+
+std::string job_page_text(const JobPage& page, const Look& look) {
+  const auto job = page.job[0];
+  return record(kJobColumns, job, look) + explanation(page.reasons, look) +
+         timeline(job, page.attempts, look) + document(job, "payload", "Payload", look) +
+         document(job, "checkpoint", "Checkpoint", look) + document(job, "result", "Result", look) +
+         (page.attempts.empty() ? document(job, "last_error", "Last error", look) : "");
+}
+
+}  // namespace pulse::console

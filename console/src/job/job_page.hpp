@@ -1,0 +1,23 @@
+// Everything about one job: what it is, why it waits, and its attempts as a timeline.
+#pragma once
+
+#include <string>
+
+#include "database/database.hpp"
+#include "output/look.hpp"
+
+namespace pulse::console {
+
+struct JobPage {
+  QueryResult job;  // one row
+  QueryResult reasons;
+  QueryResult attempts;
+};
+
+// Throws as Database::query does; an unknown job is refused.
+JobPage read_job_page(Database& database, const std::string& id);
+
+std::string job_page_text(const JobPage& page, const Look& look);
+std::string job_page_json(const JobPage& page);
+
+}  // namespace pulse::console

@@ -1,0 +1,149 @@
+#include "top/pane.hpp"
+
+#include <string_view>
+
+namespace pulse::console {
+namespace {
+
+Pane tasks() {
+  return {"tasks",
+          "SELECT s.name, s.ready, s.future, s.parked, s.running,"
+          " extract(epoch FROM s.oldest_due_age) AS age, u.identifier IS NULL AS served"
+          " FROM (SELECT * FROM pulse.stats(200) WHERE kind = 'task') AS s"
+          " LEFT JOIN pulse.unserved AS u ON u.identifier = s.name"
+          " ORDER BY s.oldest_due_at NULLS LAST, s.name",
+          {{"task", "name"},
+           {"ready", "ready", Kind::count},
+           {"future", "future", Kind::count},
+           {"parked", "parked", Kind::count},
+           {"running", "running", Kind::count},
+           {"oldest due for", "age", Kind::seconds},
+           {"served", "served", Kind::boolean}},
+          "name",
+          "task",
+          nullptr,
+          {}};
+}
+
+Pane queues() {
+  return {"queues",
+          "SELECT s.name, s.ready AS open, s.parked, s.running,"
+          " extract(epoch FROM s.oldest_due_age) AS age, q.concurrency, q.total, s.paused"
+          " FROM (SELECT * FROM pulse.stats(200) WHERE kind = 'queue') AS s"
+          " LEFT JOIN pulse.queue_settings AS q ON q.queue_name = s.name"
+          " ORDER BY s.oldest_due_at NULLS LAST, s.name",
+          {{"queue", "name"},
+           {"open", "open", Kind::count},
+           {"parked", "parked", Kind::count},
+           {"running", "running", Kind::count},
+           {"oldest due for", "age", Kind::seconds},
+           {"at a time", "concurrency", Kind::count},
+           {"in all", "total", Kind::count},
+           {"paused", "paused", Kind::boolean}},
+          "name",
+          "queue",
+          nullptr,
+          {{'p', "pause", "SELECT FROM pulse.pause_queue($1)"},
+           {'u', "resume", "SELECT FROM pulse.resume_queue($1)"}}};
+}
+
+Pane workers() {
+  return {"workers",
+          "SELECT id, name, hostname, status, running_jobs,"
+          " extract(epoch FROM silent_for) AS silent_for, to_json(tasks) AS tasks, reason"
+          " FROM pulse.worker_status ORDER BY ended_at DESC NULLS FIRST, id LIMIT 200",
+          {{"worker", "id", Kind::id},
+           {"name", "name", Kind::text, 30},
+           {"host", "hostname", Kind::text, 20},
+           {"status", "status", Kind::state},
+           {"jobs", "running_jobs", Kind::count},
+           {"silent for", "silent_for", Kind::seconds},
+           {"tasks", "tasks", Kind::names, 30},
+           {"reason", "reason"}},
+          "id",
+          "worker",
+          nullptr,
+          {{'d', "drain", "SELECT pulse.drain_worker($1::bigint)"},
+           {'x', "stop", "SELECT pulse.stop_worker($1::bigint)"}}};
+}
+
+Pane running() {
+  return {"running",
+          "SELECT id, identifier, queue_name, attempts, max_attempts, worker, progress,"
+          " extract(epoch FROM pulse.now() - claimed_at) AS runs_for, cancel_requested_at"
+          " FROM pulse.running_jobs ORDER BY claimed_at LIMIT 200",
+          {{"job", "id", Kind::id},
+           {"task", "identifier", Kind::text, 30},
+           {"queue", "queue_name", Kind::text, 20},
+           {"attempt", "attempts", Kind::number},
+           {"of", "max_attempts", Kind::number},
+           {"worker", "worker", Kind::text, 24},
+           {"runs for", "runs_for", Kind::seconds},
+           {"progress", "progress", Kind::part},
+           {"cancelled", "cancel_requested_at", Kind::time}},
+          "id",
+          "job",
+          "id",
+          {{'c', "cancel", nullptr}}};
+}
+
+Pane recoveries() {
+  return {"recoveries",
+          "SELECT job_id, identifier, attempt, outcome, worker, ended_at,"
+          " extract(epoch FROM ended_at - claimed_at) AS ran_for FROM pulse.recoveries(200)",
+          {{"when", "ended_at", Kind::time},
+           {"job", "job_id", Kind::id},
+           {"task", "identifier", Kind::text, 30},
+           {"attempt", "attempt", Kind::number},
+           {"outcome", "outcome", Kind::state},
+           {"after", "ran_for", Kind::seconds},
+           {"worker", "worker", Kind::text, 24}},
+          "job_id",
+          "job",
+          "job_id",
+          {}};
+}
+
+Pane jobs(const char* title, const char* sql, std::vector<Action> actions) {
+  return {title,
+          sql,
+          {{"job", "id", Kind::id},
+           {"task", "identifier", Kind::text, 30},
+           {"state", "state", Kind::state},
+           {"queue", "queue_name", Kind::text, 20},
+           {"attempts", "attempts", Kind::number},
+           {"crashes", "crashes", Kind::number},
+           {"due", "run_at", Kind::time},
+           {"ended", "finished_at", Kind::time},
+           {"last error", "last_error", Kind::text, 60}},
+          "id",
+          "job",
+          "id",
+          std::move(actions)};
+}
+
+}  // namespace
+
+const std::vector<Pane>& panes() {
+  static const std::vector<Pane> kPanes{
+      tasks(),
+      queues(),
+      workers(),
+      running(),
+      recoveries(),
+      jobs("failed",
+           "SELECT * FROM pulse.list_jobs('{failed,quarantined}', max_rows => 200)"
+           " WHERE state IS NOT NULL",
+           {{'r', "retry", nullptr}}),
+      jobs("jobs", "SELECT * FROM pulse.list_jobs(max_rows => 200) WHERE state IS NOT NULL",
+           {{'r', "retry", nullptr}, {'c', "cancel", nullptr}}),
+  };
+  return kPanes;
+}
+
+const char* states_for(std::string_view action) {
+  return action == "retry" ? R"(["failed", "quarantined", "cancelled", "expired"])"
+                           : R"(["ready", "parked", "running"])";
+}
+
+}  // namespace pulse::console

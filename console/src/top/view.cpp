@@ -1,0 +1,175 @@
+#include "top/view.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "text/inert.hpp"
+#include "text/spelling.hpp"
+#include "text/width.hpp"
+
+namespace pulse::console {
+namespace {
+
+bool is_number(Kind kind) {
+  return kind == Kind::id || kind == Kind::count || kind == Kind::number || kind == Kind::part ||
+         kind == Kind::seconds;
+}
+
+std::string lower_case(std::string text) {
+  for (char& letter : text) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return text;
+}
+
+bool passes(const Pane& pane, const QueryResult::Row& row, const std::string& filter) {
+  if (filter.empty()) return true;
+  const std::string wanted = lower_case(filter);
+  return std::any_of(pane.columns.begin(), pane.columns.end(), [&](const Column& column) {
+    return lower_case(shown(column, row.optional_text(column.field))).find(wanted) !=
+           std::string::npos;
+  });
+}
+
+// Rows without a value stand last in either order.
+bool is_before(const Column& column, const QueryResult::Cell& left, const QueryResult::Cell& right,
+               bool is_descending) {
+  if (!left || !right) return left && !right;
+  if (is_number(column.kind)) {
+    const long double one = std::strtold(left->c_str(), nullptr);
+    const long double other = std::strtold(right->c_str(), nullptr);
+    return is_descending ? one > other : one < other;
+  }
+  return is_descending ? *left > *right : *left < *right;
+}
+
+std::size_t width_of(const Column& column, const QueryResult& rows,
+                     const std::vector<std::size_t>& visible) {
+  std::size_t widest = width(column.title);
+  for (const std::size_t number : visible) {
+    widest = std::max(widest, width(shown(column, rows[number].optional_text(column.field))));
+  }
+  return std::min(widest, std::max(column.max_width, width(column.title)));
+}
+
+Cell aligned_cell(const Column& column, const std::string& text, std::size_t columns) {
+  const bool is_right = is_number(column.kind) && column.kind != Kind::part;
+  const std::string fitted = fit(text, columns);
+  return {(is_right ? pad_before(fitted, columns) : pad(fitted, columns)) + "  ",
+          column.kind == Kind::state ? tint_of_state(text) : Tint::none};
+}
+
+Line title_line(const Pane& pane, const std::vector<std::size_t>& widths, const Choice& choice) {
+  Line line;
+  for (std::size_t i = 0; i < pane.columns.size(); ++i) {
+    Cell cell = aligned_cell(pane.columns[i], pane.columns[i].title, widths[i]);
+    cell.tint = choice.sort_column == i ? Tint::busy : Tint::strong;
+    line.cells.push_back(std::move(cell));
+  }
+  return line;
+}
+
+std::string count_of(const QueryResult::Row& row, const char* field) {
+  return spell_count(row.optional_text(field).value_or("0"));
+}
+
+void add_count(Line& line, const QueryResult::Row& row, const char* title, const char* field,
+               Tint tint_above_zero) {
+  const std::string count = count_of(row, field);
+  line.cells.push_back({std::string(title) + ' ', Tint::faint});
+  line.cells.push_back({inert(count) + "   ", count == "0" ? Tint::none : tint_above_zero});
+}
+
+}  // namespace
+
+const char* const kTopOverview =
+    "SELECT at, ready, future, due_next_minute, parked_full + parked_future AS parked,"
+    " parked_paused, parked_waiting, running, extract(epoch FROM oldest_due_age) AS oldest_due_age,"
+    " completed, failed, quarantined, cancelled, expired, workers_alive, workers_draining,"
+    " workers_silent, workers_lost, claims, sweeps FROM pulse.overview";
+
+std::vector<std::size_t> visible_rows(const Pane& pane, const QueryResult& rows,
+                                      const Choice& choice) {
+  std::vector<std::size_t> visible;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (passes(pane, rows[i], choice.filter)) visible.push_back(i);
+  }
+  if (!choice.sort_column) return visible;
+  const Column& column = pane.columns[*choice.sort_column];
+  std::stable_sort(visible.begin(), visible.end(), [&](std::size_t left, std::size_t right) {
+    return is_before(column, rows[left].optional_text(column.field),
+                     rows[right].optional_text(column.field), choice.is_descending);
+  });
+  return visible;
+}
+
+std::size_t selected_place(const Pane& pane, const QueryResult& rows,
+                           const std::vector<std::size_t>& visible, const Choice& choice) {
+  for (std::size_t place = 0; place < visible.size(); ++place) {
+    if (rows[visible[place]].optional_text(pane.id_field) == choice.selected) return place;
+  }
+  return 0;
+}
+
+std::vector<Line> pane_lines(const Pane& pane, const QueryResult& rows, const Choice& choice,
+                             Size size) {
+  const std::vector<std::size_t> visible = visible_rows(pane, rows, choice);
+  std::vector<std::size_t> widths;
+  for (const Column& column : pane.columns) widths.push_back(width_of(column, rows, visible));
+  std::vector<Line> lines{title_line(pane, widths, choice)};
+  if (visible.empty()) {
+    lines.push_back({{{choice.filter.empty() ? "none" : "none with this filter", Tint::faint}}});
+    return lines;
+  }
+  const std::size_t height = size.rows > 1 ? size.rows - 1 : 1;
+  const std::size_t selected = selected_place(pane, rows, visible, choice);
+  const std::size_t first = selected < height ? 0 : selected - height + 1;
+  for (std::size_t place = first; place < visible.size() && place < first + height; ++place) {
+    Line line;
+    for (std::size_t i = 0; i < pane.columns.size(); ++i) {
+      const Column& column = pane.columns[i];
+      const std::string text = shown(column, rows[visible[place]].optional_text(column.field));
+      line.cells.push_back(aligned_cell(column, text, widths[i]));
+    }
+    line.is_selected = place == selected;
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::vector<Line> overview_lines(const QueryResult::Row& overview, const std::string& where) {
+  Line head{{{"pulse ", Tint::strong},
+             {inert(where) + "   ", Tint::none},
+             {inert(spell_time(overview.text("at"))), Tint::faint}}};
+  if (overview.text("claims") != "t") head.cells.push_back({"   claims are off", Tint::bad});
+  if (overview.text("sweeps") != "t") head.cells.push_back({"   nothing sweeps", Tint::bad});
+  Line jobs;
+  add_count(jobs, overview, "ready", "ready", Tint::strong);
+  add_count(jobs, overview, "running", "running", Tint::busy);
+  add_count(jobs, overview, "parked", "parked", Tint::none);
+  add_count(jobs, overview, "paused", "parked_paused", Tint::warning);
+  add_count(jobs, overview, "after others", "parked_waiting", Tint::none);
+  add_count(jobs, overview, "future", "future", Tint::none);
+  if (!overview.is_null("oldest_due_age")) {
+    const double age = std::strtod(overview.text("oldest_due_age").c_str(), nullptr);
+    jobs.cells.push_back({"oldest due for ", Tint::faint});
+    jobs.cells.push_back({spell_seconds(age), Tint::none});
+  }
+  Line ends;
+  ends.cells.push_back({"last minute: ", Tint::faint});
+  add_count(ends, overview, "completed", "completed", Tint::good);
+  add_count(ends, overview, "failed", "failed", Tint::bad);
+  add_count(ends, overview, "quarantined", "quarantined", Tint::bad);
+  add_count(ends, overview, "cancelled", "cancelled", Tint::warning);
+  add_count(ends, overview, "expired", "expired", Tint::warning);
+  Line workers;
+  workers.cells.push_back({"workers: ", Tint::faint});
+  add_count(workers, overview, "alive", "workers_alive", Tint::good);
+  add_count(workers, overview, "draining", "workers_draining", Tint::warning);
+  add_count(workers, overview, "silent", "workers_silent", Tint::bad);
+  add_count(workers, overview, "lost last hour", "workers_lost", Tint::bad);
+  return {head, jobs, ends, workers};
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,38 @@
+// How rows become the lines of a pane: order, filter, selection, and what fits.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "top/cells.hpp"
+#include "top/pane.hpp"
+
+namespace pulse::console {
+
+// What the user has chosen in a pane. The selection is a name or an id, so that it stays where
+// rows move.
+struct Choice {
+  std::optional<std::size_t> sort_column;  // else the order of the query
+  bool is_descending = true;
+  std::string filter;
+  std::string selected;
+};
+
+// The numbers of the rows that pass the filter, in order.
+std::vector<std::size_t> visible_rows(const Pane& pane, const QueryResult& rows,
+                                      const Choice& choice);
+
+// The place of the selection among these; the first where it is gone.
+std::size_t selected_place(const Pane& pane, const QueryResult& rows,
+                           const std::vector<std::size_t>& visible, const Choice& choice);
+
+// Titles and rows, at most `size.rows` lines: those around the selection.
+std::vector<Line> pane_lines(const Pane& pane, const QueryResult& rows, const Choice& choice,
+                             Size size);
+
+// The head of the screen, from the one row of pulse.overview.
+std::vector<Line> overview_lines(const QueryResult::Row& overview, const std::string& where);
+extern const char* const kTopOverview;
+
+}  // namespace pulse::console

@@ -1,0 +1,98 @@
+# pulse retry, cancel, fail and reschedule change the jobs that were named and no other, after a
+# question, on record; a change that was killed goes on, and undo brings back what has not moved.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+
+use Pulse::Console;
+use Pulse::Program;
+use Pulse::Server;
+
+use constant { DONE => 0, REFUSED => 1, USAGE => 64 };
+
+my $node = start_server('main', settings => \%PATIENT);
+value($node, q{CREATE ROLE an_observer LOGIN; SELECT pulse.grant_observer('an_observer')});
+
+sub failed_jobs {
+    my ($task, $count) = @_;
+    my $worker = value($node, "SELECT id FROM pulse.register_worker('w', ARRAY['$task'])");
+    value($node, "SELECT pulse.add_job('$task') FROM generate_series(1, $count)");
+    value($node, "WITH c AS (SELECT array_agg(id) AS ids, array_agg(token) AS tokens
+        FROM pulse.claim($worker, $count)) SELECT count(*) FROM c, pulse.fail_many(c.ids, c.tokens,
+        array_fill('out of ' || '$task', ARRAY[$count]), array_fill(false, ARRAY[$count]))");
+    return split /\n/, value($node,
+        "SELECT id FROM pulse.finished_job WHERE identifier = '$task' ORDER BY id");
+}
+
+sub states {
+    my ($task) = @_;
+    return value($node, qq{SELECT string_agg(state || ' ' || jobs, ', ' ORDER BY state) FROM (
+        SELECT s.state, count(*) AS jobs FROM (
+            SELECT state::text FROM pulse.job WHERE identifier = '$task'
+            UNION ALL SELECT state::text FROM pulse.finished_job WHERE identifier = '$task') AS s
+        GROUP BY s.state) AS c});
+}
+
+my @ink = failed_jobs('ink', 5);
+failed_jobs('oil', 3);
+
+subtest 'nothing is changed without a yes' => sub {
+    is(pulse($node, 'retry')->{status}, USAGE, 'no job is named');
+    my $said = pulse($node, 'retry', '--task', 'ink');
+    is($said->{status}, REFUSED, 'no terminal to ask on');
+    like($said->{err}, qr/\A *job +task .*\n *$ink[0] +ink +failed .* out of ink\n/, 'shows which');
+    is(states('ink'), 'failed 5', 'nothing has happened');
+    is(pulse($node, 'retry', '--task', 'none', '--yes')->{status}, REFUSED, 'no such job');
+    is(pulse_as($node, 'an_observer', 'retry', $ink[0], '--yes')->{status}, 77,
+        'an observer may not');
+};
+
+subtest 'jobs by id and by filter' => sub {
+    my $said = pulse($node, 'retry', @ink[0, 1], '--yes');
+    is($said->{status}, DONE, 'two are named');
+    like($said->{out}, qr/retry of 2 jobs; pulse undo \d+ takes it back\n\z/, 'which is told');
+    is(states('ink'), 'failed 3, ready 2', 'two are retried');
+    pulse($node, 'retry', '--error', 'OF INK', '--yes');
+    is(states('ink') . '; ' . states('oil'), 'ready 5; failed 3', 'all with this error are');
+    pulse($node, 'reschedule', '--task', 'ink', '--priority', '7', '--yes');
+    is(value($node, q{SELECT count(*) FROM pulse.job WHERE priority = 7}), 5, 'all have moved');
+    pulse($node, 'cancel', $ink[0], '--reason', 'not needed', '--yes');
+    pulse($node, 'fail', $ink[1], '--message', 'spilled', '--yes');
+    is(states('ink'), 'cancelled 1, failed 1, ready 3', 'one is cancelled, one fails');
+    is(value($node, "SELECT last_error FROM pulse.finished_job WHERE id = $ink[1]"), 'spilled',
+        'with this error');
+};
+
+subtest 'an operation is on record and is undone' => sub {
+    my $said = json_of(pulse($node, '--json', 'retry', '--task', 'oil', '--yes')->{out});
+    is_deeply([ @{$said}{qw(action state changed)} ], [ 'retry', 'done', 3 ], 'three are retried');
+    my ($row) = @{ rows_of($node, 'operations') };
+    is($row->{id}, $said->{id}, 'it stands among the operations');
+    is($row->{actor}, (getpwuid $>)[0], 'with the user who did it');
+    value($node, q{UPDATE pulse.job SET priority = 3, revision = revision + 1
+        WHERE id = (SELECT min(id) FROM pulse.job WHERE identifier = 'oil')});
+    is(pulse($node, 'undo', $said->{id}, '--yes')->{status}, DONE, 'it is undone');
+    is(states('oil'), 'failed 2, ready 1', 'but for the job that has moved since');
+};
+
+subtest 'a change that is killed goes on' => sub {
+    failed_jobs('bulk', 10_000) for 1;
+    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
+    my $program = Pulse::Program->start('killed',
+        [ 'pulse', '-d', $database, 'retry', '--task', 'bulk', '--yes' ]);
+    wait_until($node, q{SELECT EXISTS (SELECT FROM pulse.job WHERE identifier = 'bulk')}, 'a step');
+    $program->kill;
+    wait_until($node, q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity
+        WHERE application_name = 'pulse' AND state = 'active')}, 'the end of its session');
+    my ($row) = @{ rows_of($node, 'operations') };
+    is($row->{state}, 'running', 'it is not done');
+    my $said = pulse($node, 'operations', 'run', $row->{id});
+    like($said->{out}, qr/is done: retry of 10,000 jobs; /, 'another pulse ends it');
+    is(states('bulk'), 'ready 10000', 'each job was retried once');
+    pulse($node, 'undo', $row->{id}, '--yes');
+    is(states('bulk'), 'failed 10000', 'and undo brings all back');
+};
+
+expect_healthy($node);
+done_testing();

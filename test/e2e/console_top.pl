@@ -1,0 +1,115 @@
+# pulse top draws what happens, on a terminal that tmux keeps. Its keys open, sort and filter, and
+# cancel, pause and drain after a question. It outlives a restart of the server.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+use Time::HiRes qw(time);
+
+use PostgreSQL::Test::Utils;
+use Pulse::Console;
+use Pulse::Lines;
+use Pulse::Server;
+
+my $node = start_server('main', settings => \%PATIENT);
+my $socket = "$PostgreSQL::Test::Utils::tmp_check/tmux";
+
+sub tmux {
+    my (@arguments) = @_;
+    my ($out, $err) = run_command([ 'tmux', '-f', '/dev/null', '-S', $socket, @arguments ]);
+    return $out;
+}
+
+sub screen { return tmux('capture-pane', '-p') }
+
+# A screen that shows this, or the last one there was.
+sub wait_for_screen {
+    my ($expected, $name) = @_;
+    my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+    my $screen = screen();
+    while ($screen !~ $expected && time < $end) {
+        Pulse::Lines::pause();
+        $screen = screen();
+    }
+    like($screen, $expected, $name);
+    return $screen;
+}
+
+sub keys_are { tmux('send-keys', @_); return }
+
+my $ann = value($node, q{SELECT id FROM pulse.register_worker('ann', '{paint}')});
+my @ids = map { value($node, qq{SELECT id FROM pulse.add_job('paint', '["$_"]')}) } 1 .. 2;
+value($node, "SELECT pulse.claim($ann)");
+value($node, "SELECT pulse.progress(id, token, 'half', 0.5) FROM pulse.job WHERE id = $ids[0]");
+value($node, q{SELECT pulse.add_job('letters', queue_name => 'post')});
+
+local $ENV{NO_COLOR} = '1';
+tmux('new-session', '-d', '-x', '110', '-y', '30',
+    "pulse top -i 200ms -d 'host=" . $node->host . ' port=' . $node->port . " dbname=postgres'");
+END { local $?; tmux('kill-server') if -e ($socket // '') }
+
+wait_for_screen(qr/^ready 1 +running 1 /m, 'the head counts');
+wait_for_screen(qr/^\[1 tasks\].*\n.*\n(?:.*\n)*paint +1 +0 +0 +1 /m, 'tasks come first');
+
+subtest 'a job that runs' => sub {
+    keys_are('4');
+    wait_for_screen(qr/^ *$ids[0] +paint .* ann .*\[#####-----\]$/m, 'has a progress bar');
+    keys_are('Enter');
+    wait_for_screen(qr/^job +$ids[0]\n(?:.*\n)*Payload\n +\["1"\]/m, 'is opened');
+    keys_are('c');
+    wait_for_screen(qr/^cancel job $ids[0]\? \[y\/N\]/m, 'is asked about');
+    keys_are('n');
+    wait_for_screen(qr/^nothing was changed$/m, 'another key than y changes nothing');
+    is(value($node, "SELECT cancel_requested_at FROM pulse.job WHERE id = $ids[0]"), '', 'indeed');
+    keys_are('c', 'y');
+    wait_for_screen(qr/^cancel .*job $ids[0].*: done/m, 'y cancels it');
+    isnt(value($node, "SELECT cancel_requested_at FROM pulse.job WHERE id = $ids[0]"), '',
+        'its worker is asked to end it');
+    keys_are('q');
+};
+
+subtest 'queues and workers' => sub {
+    keys_are('2');
+    wait_for_screen(qr/^post .* no$/m, 'the queue stands there');
+    keys_are('p', 'y');
+    wait_for_screen(qr/^pause queue post: done/m, 'it is paused');
+    wait_for_screen(qr/^post .* yes$/m, 'which is seen');
+    keys_are('3');
+    wait_for_screen(qr/^ *$ann +ann .* alive /m, 'the worker lives');
+    keys_are('d', 'y');
+    wait_for_screen(qr/^ *$ann +ann .* draining /m, 'and is drained');
+};
+
+subtest 'order and filter' => sub {
+    keys_are('7');
+    wait_for_screen(qr/^ *3 +letters.*\n *$ids[1] +paint.*\n *$ids[0] /m, 'the newest job first');
+    keys_are('s', 'S');
+    wait_for_screen(qr/^ *$ids[0] +paint.*\n *$ids[1] +paint.*\n *3 /m, 'sorted by id, reversed');
+    keys_are('/', 'l', 'e', 't', 't');
+    my $screen = wait_for_screen(qr/^filter: lett_$/m, 'a filter is typed');
+    unlike($screen, qr/^ *$ids[0] +paint/m, 'and leaves what matches');
+    keys_are('Escape');
+    wait_for_screen(qr/^ *$ids[0] +paint/m, 'until it is given up');
+};
+
+subtest 'a restart of the server' => sub {
+    $node->stop('immediate');
+    wait_for_screen(qr/^the database is gone, and asked again/m, 'is told');
+    $node->start;
+    my $screen = wait_for_screen(qr/^\s*$ids[0] +paint(?:.*\n)*/m, 'the list stays');
+    for (my $end = time + 30; $screen =~ /is gone/ && time < $end;) {
+        Pulse::Lines::pause();
+        $screen = screen();
+    }
+    unlike($screen, qr/is gone/, 'and the database is back');
+};
+
+keys_are('q');
+my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+Pulse::Lines::pause() while tmux('list-sessions') ne '' && time < $end;
+is(tmux('list-sessions'), '', 'q leaves');
+my $said = pulse($node, 'top');
+is($said->{status}, 64, 'without a terminal there is no screen');
+
+expect_healthy($node);
+done_testing();
