@@ -49,7 +49,7 @@ tmux('new-session', '-d', '-x', '110', '-y', '30',
 END { local $?; tmux('kill-server') if -e ($socket // '') }
 
 wait_for_screen(qr/^ready 1 +running 1 /m, 'the head counts');
-wait_for_screen(qr/^\[1 tasks\].*\n.*\n(?:.*\n)*paint +1 +0 +0 +1 /m, 'tasks come first');
+wait_for_screen(qr/^\[1 tasks\].*\n.*\n(?:.*\n)*paint +1 +0 +0 +1 .* yes$/m, 'tasks come first');
 
 subtest 'a job that runs' => sub {
     keys_are('4');

@@ -5,13 +5,16 @@
 namespace pulse::console {
 namespace {
 
+// The view of unserved tasks counts their jobs, so who serves a task is asked of the workers.
 constexpr const char* kTasks =
-    "SELECT coalesce(s.name, t.identifier) AS identifier, s.ready, s.future, s.parked, s.running,"
+    "WITH living AS MATERIALIZED (SELECT w.tasks FROM pulse.worker_status AS w"
+    " WHERE w.ended_at IS NULL AND w.status = 'alive')"
+    " SELECT coalesce(s.name, t.identifier) AS identifier, s.ready, s.future, s.parked, s.running,"
     " extract(epoch FROM s.oldest_due_age) AS oldest_due_age,"
-    " u.identifier IS NULL AS is_served, t.max_attempts,"
+    " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL"
+    " OR coalesce(s.name, t.identifier) = ANY (l.tasks)) AS is_served, t.max_attempts,"
     " extract(epoch FROM t.timeout) AS timeout, t.queue, t.handler, s.estimated"
     " FROM (SELECT * FROM pulse.stats(1000) WHERE kind = 'task') AS s"
-    " LEFT JOIN pulse.unserved AS u ON u.identifier = s.name"
     " FULL JOIN (SELECT * FROM pulse.task_settings ORDER BY identifier LIMIT 1000) AS t"
     " ON t.identifier = s.name"
     " ORDER BY s.oldest_due_at NULLS LAST, 1";

@@ -7,10 +7,12 @@ namespace {
 
 Pane tasks() {
   return {"tasks",
-          "SELECT s.name, s.ready, s.future, s.parked, s.running,"
-          " extract(epoch FROM s.oldest_due_age) AS age, u.identifier IS NULL AS served"
+          "WITH living AS MATERIALIZED (SELECT w.tasks FROM pulse.worker_status AS w"
+          " WHERE w.ended_at IS NULL AND w.status = 'alive')"
+          " SELECT s.name, s.ready, s.future, s.parked, s.running,"
+          " extract(epoch FROM s.oldest_due_age) AS age, EXISTS (SELECT FROM living AS l"
+          " WHERE l.tasks IS NULL OR s.name = ANY (l.tasks)) AS served"
           " FROM (SELECT * FROM pulse.stats(200) WHERE kind = 'task') AS s"
-          " LEFT JOIN pulse.unserved AS u ON u.identifier = s.name"
           " ORDER BY s.oldest_due_at NULLS LAST, s.name",
           {{"task", "name"},
            {"ready", "ready", Kind::count},
