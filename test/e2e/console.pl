@@ -4,7 +4,9 @@ use warnings FATAL => 'all';
 
 use Test::More;
 
+use PostgreSQL::Test::Utils;
 use Pulse::Console;
+use Pulse::Program;
 use Pulse::Server;
 use Pulse::Session;
 
@@ -114,6 +116,38 @@ subtest 'queues, schedules and workers are steered' => sub {
     is(value($node, "SELECT status FROM pulse.worker_status WHERE id = $ann"), 'alive', 'indeed');
     is(pulse($node, 'workers', 'drain', $ann, '--yes')->{out}, "worker $ann is draining\n",
         'with --yes it is');
+};
+
+subtest 'completion and manual know every command' => sub {
+    my ($below) = pulse($node, '--help')->{out} =~ /^Subcommands:\n(.*)/ms;
+    my @commands = $below =~ /^  ([a-z]+)/mg;
+    cmp_ok(scalar @commands, '>', 15, 'there are commands');
+    my $complete = 'source console/share/pulse.bash; COMP_WORDS=(pulse ""); COMP_CWORD=1; _pulse; '
+      . 'printf "%s\n" "${COMPREPLY[@]}"';
+    my ($words) = run_command([ 'bash', '-c', $complete ]);
+    my %completed = map { $_ => 1 } split /\n/, $words;
+    is_deeply([ grep { !$completed{$_} } @commands ], [], 'bash completes each');
+    my $manual = slurp_file('console/share/pulse.1');
+    is_deeply([ grep { $manual !~ /\b$_\b/ } @commands ], [], 'the manual has each');
+};
+
+subtest 'tail tells recoveries and failures' => sub {
+    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
+    my $tail = Pulse::Program->start('tail', [ 'pulse', '-d', $database, 'tail' ]);
+    wait_until($node, q{SELECT EXISTS (SELECT FROM pg_stat_activity
+        WHERE application_name = 'pulse' AND query LIKE '%ended_jobs%')}, 'it looks');
+    my $eve = value($node, q{SELECT id FROM pulse.register_worker('eve', '{tailed}')});
+    my @ids = map { value($node, q{SELECT id FROM pulse.add_job('tailed')}) } 1 .. 2;
+    value($node, "SELECT pulse.claim($eve, 2)");
+    value($node, "SELECT pulse.fail(id, token, 'x', retry => false) FROM pulse.job
+        WHERE id = $ids[0]");
+    $tail->lines->wait_for('the failure',
+        sub { $_[0] =~ /  failed  job $ids[0]  tailed  attempt 1 of 25$/ });
+    value($node, "SELECT pulse.declare_lost($eve, 'gone')");
+    $tail->lines->wait_for('the recovery',
+        sub { $_[0] =~ /  recovered  \w+  jobs $ids[1] of worker $eve / });
+    $tail->signal('INT');
+    is($tail->wait_exit, 'signal 2', 'an interrupt ends it');
 };
 
 subtest 'no database, no extension, no right' => sub {
