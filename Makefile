@@ -27,7 +27,7 @@ SQL_STRUCTURE  = preamble types tables operation_tables
 # Foundations
 SQL_FUNCTIONS  = table_comments settings clock installation
 # Tasks and queues
-SQL_FUNCTIONS += task promote wait_for_parents level strict fair queue
+SQL_FUNCTIONS += task promote wait_for_parents level rate strict fair queue
 # Producers
 SQL_FUNCTIONS += add cancel
 # Callers

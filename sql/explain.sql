@@ -127,6 +127,11 @@ BEGIN
                   || pulse_internal.names_of(places.worker_ids) || ' since ' || places.since, '')
       || coalesce(' open ' || pulse_internal.names_of(places.open_ids), '') || '.',
       NULL, taken_ids[1 : 100], places.worker_ids[1 : 100]);
+  ELSIF places.levels_room <= 0 AND full_level.is_dry THEN
+    RETURN NEXT pulse_internal.explained('queue', 'dry', format(
+      'Queue %L and the queues within it have no token%s.', full_level.level, coalesce(
+        ' until ' || full_level.next_token, ' beside those of their open jobs')),
+      full_level.next_token);
   ELSIF places.levels_room <= 0 THEN
     RETURN QUERY SELECT * FROM pulse_internal.explain_level(full_level.level, full_level.total);
   ELSIF places.is_strict AND turn.id <> job.id THEN

@@ -284,7 +284,7 @@ COMMENT ON FUNCTION pulse.recoveries(int, interval) IS
 
 CREATE OR REPLACE VIEW pulse.queue_settings AS
   SELECT q.queue_name, q.concurrency, q.total, q.paused, q.updated_at,
-         q.is_strict, q.on_dead
+         q.is_strict, q.on_dead, q.rate, q.per, q.burst
     FROM pulse.queue AS q;
 COMMENT ON VIEW pulse.queue_settings IS
   'The settings that were stored for queues and levels of queues; queue_status tells what holds '
@@ -300,6 +300,12 @@ COMMENT ON COLUMN pulse.queue_settings.is_strict IS
   'Once one of its jobs has been claimed, none other starts before that one has ended';
 COMMENT ON COLUMN pulse.queue_settings.on_dead IS
   'What a strict queue does when a job ends failed, quarantined or expired: continue or pause';
+COMMENT ON COLUMN pulse.queue_settings.rate IS
+  'How many jobs of it and of all queues within it are claimed in each per; NULL: no limit';
+COMMENT ON COLUMN pulse.queue_settings.per IS
+  'The time in which rate jobs are claimed; NULL: 1 s';
+COMMENT ON COLUMN pulse.queue_settings.burst IS
+  'How many of them may be claimed at once after a pause; NULL: as many as rate';
 
 CREATE OR REPLACE VIEW pulse.task_settings AS
   SELECT t.identifier, t.max_attempts, t.timeout, t.stall_timeout, t.backoff, t.keep_completed,

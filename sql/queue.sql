@@ -63,6 +63,9 @@ CREATE OR REPLACE FUNCTION pulse.set_queue(
     concurrency int = NULL,
     paused boolean = NULL,
     total int = NULL,
+    rate int = NULL,
+    per interval = NULL,
+    burst int = NULL,
     fair boolean = NULL,
     weight int = NULL,
     strict boolean = NULL,
@@ -82,12 +85,13 @@ BEGIN
   PERFORM pulse_internal.park_open(set_queue.queue_name);
   INSERT INTO pulse.queue AS q
     (queue_name, concurrency, paused, created_at, updated_at, total, is_level, is_strict, on_dead,
-     fair, weight)
+     fair, weight, rate, per, burst)
   VALUES (set_queue.queue_name, coalesce(set_queue.concurrency, 1),
           coalesce(set_queue.paused, false), pulse.now(), pulse.now(),
           nullif(set_queue.total, -1), true, coalesce(set_queue."strict", false),
           coalesce(set_queue.on_dead, 'continue'), coalesce(set_queue.fair, false),
-          coalesce(set_queue.weight, 1))
+          coalesce(set_queue.weight, 1), nullif(set_queue.rate, -1), set_queue.per,
+          nullif(set_queue.burst, -1))
   ON CONFLICT ON CONSTRAINT queue_pkey DO UPDATE SET
     concurrency = coalesce(set_queue.concurrency, q.concurrency),
     paused      = coalesce(set_queue.paused, q.paused),
@@ -98,26 +102,35 @@ BEGIN
     -- A pause that 0.1.0 stored is for the queue alone until it is set again.
     is_level    = q.is_level OR NOT q.paused OR set_queue.paused IS NOT NULL,
     is_strict   = coalesce(set_queue."strict", q.is_strict),
-    on_dead     = coalesce(set_queue.on_dead, q.on_dead)
+    on_dead     = coalesce(set_queue.on_dead, q.on_dead),
+    rate        = nullif(coalesce(set_queue.rate, q.rate), -1),
+    per         = CASE WHEN set_queue.rate = -1 THEN NULL ELSE coalesce(set_queue.per, q.per) END,
+    burst       = CASE WHEN set_queue.rate = -1 THEN NULL
+                    ELSE nullif(coalesce(set_queue.burst, q.burst), -1) END
   RETURNING q.* INTO stored;
   PERFORM pulse_internal.check_strict(stored);
+  PERFORM pulse_internal.check_rate(stored);
   IF NOT stored.is_strict OR NOT set_queue.paused THEN
     PERFORM pulse_internal.end_pauses(set_queue.queue_name);
   END IF;
   RETURN stored;
 END $$;
-COMMENT ON FUNCTION pulse.set_queue(text, int, boolean, int, boolean, int, boolean, text) IS
+COMMENT ON FUNCTION
+  pulse.set_queue(text, int, boolean, int, int, interval, int, boolean, int, boolean,
+                  text) IS
   'Stores settings of a queue and returns them; NULL leaves a setting as it is, -1 takes a limit '
   'away. concurrency (1 to 1000000) is how many jobs of exactly this name run at a time; total, '
-  'how many of it and of all queues within it: mail/x is within mail. A pause holds for all of '
-  'them. Where a level is fair its direct members start jobs in turn, and weight (1 to 1000) is '
-  'how many a member starts in a round. The name mail/* stands for the members of mail that have '
-  'no settings of their own. Running jobs go on. A strict queue runs one job at a time: once one '
-  'has been claimed, no other '
-  'starts before that one has ended, whatever retries it has. on_dead says what such a queue does '
-  'when a job ends failed, quarantined or expired: continue, or pause, which '
-  'resume_queue ends. Raises PU004 for a value out of range, a name of more than four levels, a '
-  'strict queue of another concurrency than 1, and on_dead pause without strict.';
+  'how many of it and of all queues within it: mail/x is within mail. Of the same jobs, rate '
+  '(1 to 1000000) are claimed in each per (1 s to 366 days, of 24 hours; 1 s), and burst (as many '
+  'as rate) at once. A pause holds for all of them. Where a level is fair its direct members start '
+  'jobs in turn, and weight (1 to 1000) is how many a member starts in a round. The name mail/* '
+  'stands for the members of mail that have no settings of their own. Running jobs go on. A '
+  'strict queue runs one job at a time: '
+  'once one has been claimed, no other starts before that one has ended, whatever retries it has. '
+  'on_dead says what such a queue does when a job ends failed, quarantined or expired: continue, '
+  'or pause, which resume_queue ends. Raises PU004 for a value out of range, a name of more than '
+  'four levels, a strict queue of another concurrency than 1, on_dead pause without strict, and '
+  'per or burst without rate.';
 
 CREATE OR REPLACE FUNCTION pulse.unset_queue(queue_name text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -129,6 +142,7 @@ BEGIN
   PERFORM pulse_internal.lock_queue(unset_queue.queue_name);
   PERFORM pulse_internal.park_open(unset_queue.queue_name);
   PERFORM pulse_internal.end_pauses(unset_queue.queue_name);
+  DELETE FROM pulse.queue_rate AS r WHERE r.queue_name = unset_queue.queue_name;
   DELETE FROM pulse.queue AS q WHERE q.queue_name = unset_queue.queue_name;
   is_stored := FOUND;
   IF is_stored THEN

@@ -16,9 +16,11 @@ BEGIN
   UNION ALL
   SELECT p.queue_name, CASE
            WHEN places.paused THEN 'paused'
-           WHEN places.taken >= places.concurrency OR places.levels_room <= 0 THEN 'full'
+           WHEN places.taken >= places.concurrency THEN 'full'
+           WHEN places.levels_room <= 0 THEN CASE WHEN room.is_dry THEN 'dry' ELSE 'full' END
            ELSE 'next' END, p.due
     FROM parked AS p CROSS JOIN LATERAL pulse_internal.queue_places(p.queue_name) AS places
+   CROSS JOIN LATERAL pulse_internal.level_room(p.queue_name) AS room
    WHERE p.due > 0;
 END $$;
 COMMENT ON FUNCTION pulse_internal.queue_reasons() IS
@@ -26,7 +28,8 @@ COMMENT ON FUNCTION pulse_internal.queue_reasons() IS
 
 CREATE OR REPLACE FUNCTION pulse.queue_status()
   RETURNS TABLE (queue_name text, concurrency int, total int, paused boolean, fair boolean,
-                 weight int, waiting bigint, open bigint, running bigint, reasons json)
+                 weight int, waiting bigint, open bigint, running bigint, reasons json,
+                 tokens bigint, next_token timestamptz)
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
@@ -55,17 +58,22 @@ BEGIN
   SELECT l.name, s.concurrency, s.total,
          s.paused OR s.is_strict AND pulse_internal.is_paused_by_end(l.name),
          s.fair, s.weight,
-         coalesce(sum(w.jobs) FILTER (WHERE w.reason IN ('future', 'paused', 'full', 'next')),
+         coalesce(sum(w.jobs) FILTER (
+                    WHERE w.reason IN ('future', 'paused', 'full', 'dry', 'next')),
                   0)::bigint,
          coalesce(sum(w.jobs) FILTER (WHERE w.reason = 'ready'), 0)::bigint,
          coalesce(sum(w.jobs) FILTER (WHERE w.reason = 'running'), 0)::bigint,
          coalesce(json_object_agg(w.reason, w.jobs ORDER BY w.reason) FILTER (
-                    WHERE w.reason IN ('future', 'paused', 'full', 'next')), '{}')
+                    WHERE w.reason IN ('future', 'paused', 'full', 'dry', 'next')), '{}'),
+         t.tokens, t.next_token
     FROM level AS l
    CROSS JOIN LATERAL (
      SELECT e.* FROM pulse_internal.level_settings(l.name) AS e WHERE e.level = l.name) AS s
+    LEFT JOIN LATERAL pulse_internal.tokens_of(l.name, s.rate, s.per, s.burst) AS t
+      ON s.rate IS NOT NULL
     JOIN within AS w ON w.name = l.name
-   GROUP BY l.name, s.concurrency, s.total, s.paused, s.is_strict, s.fair, s.weight
+   GROUP BY l.name, s.concurrency, s.total, s.paused, s.is_strict, s.fair, s.weight, t.tokens,
+            t.next_token
    ORDER BY l.name;
 END $$;
 COMMENT ON FUNCTION pulse.queue_status() IS
@@ -73,7 +81,7 @@ COMMENT ON FUNCTION pulse.queue_status() IS
 
 CREATE OR REPLACE VIEW pulse.queue_status AS
   SELECT s.queue_name, s.concurrency, s.total, s.paused, s.fair, s.weight, s.waiting, s.open,
-         s.running, s.reasons
+         s.running, s.reasons, s.tokens, s.next_token
     FROM pulse.queue_status() AS s;
 COMMENT ON VIEW pulse.queue_status IS
   'Settings and jobs of queues that have either, and of the levels that they are within. It reads '
@@ -91,5 +99,9 @@ COMMENT ON COLUMN pulse.queue_status.waiting IS 'Jobs of it and within it that w
 COMMENT ON COLUMN pulse.queue_status.open IS 'Jobs of it and within it that a claim can get';
 COMMENT ON COLUMN pulse.queue_status.running IS 'Jobs of it and within it that run';
 COMMENT ON COLUMN pulse.queue_status.reasons IS
-  'How many of the waiting jobs wait for what: future (not due), paused, full (it or a level), '
-  'next (the next promotions open the first of them)';
+  'How many of the waiting jobs wait for what: future (not due), paused, full (it or a level), dry '
+  '(its rate, or that of a level), next (the next promotions open the first of them)';
+COMMENT ON COLUMN pulse.queue_status.tokens IS
+  'How many of its jobs could be claimed now by its rate; NULL: it has none';
+COMMENT ON COLUMN pulse.queue_status.next_token IS
+  'When another job may be opened by its rate; NULL: now, or after a claim of an open one';

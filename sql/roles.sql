@@ -47,8 +47,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
            WHEN kind = 'scheduler' THEN ARRAY['schedules'] ELSE '{}' END
       || CASE WHEN kind = 'operator' THEN ARRAY[
            'attempt', 'dependency', 'finished_job', 'flow', 'flow_job', 'heartbeat', 'installation',
-           'job', 'operation', 'operation_job', 'queue', 'queue_pause', 'schedule', 'task',
-           'worker'] END;
+           'job', 'operation', 'operation_job', 'queue', 'queue_pause', 'queue_rate', 'schedule',
+           'task', 'worker'] END;
 $$;
 COMMENT ON FUNCTION pulse_internal.relations_of(text) IS
   'Returns the tables and views that a kind of role may read.';

@@ -1,6 +1,12 @@
 -- Strict queues: a job that has been claimed keeps its place until it has ended, and the end of a
 -- dead one may pause the queue. extension/queue/strict.cpp has the order for promotions.
 
+COMMENT ON TABLE pulse.queue_pause IS
+  'Strict queues that the end of a job has paused; resume_queue removes their rows. Dumped.';
+COMMENT ON COLUMN pulse.queue_pause.queue_name IS 'Name of the queue';
+COMMENT ON COLUMN pulse.queue_pause.job_id IS 'The job that ended failed, quarantined or expired';
+COMMENT ON COLUMN pulse.queue_pause.created_at IS 'When it ended';
+
 CREATE OR REPLACE FUNCTION pulse_internal.check_strict(stored pulse.queue) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

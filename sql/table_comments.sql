@@ -259,11 +259,11 @@ COMMENT ON COLUMN pulse.queue.on_dead IS
 COMMENT ON COLUMN pulse.queue.fair IS 'Its direct members start jobs in turn';
 COMMENT ON COLUMN pulse.queue.weight IS
   'How many jobs it starts at a turn where the level above it is fair';
-COMMENT ON TABLE pulse.queue_pause IS
-  'Strict queues that the end of a job has paused; resume_queue removes their rows. Dumped.';
-COMMENT ON COLUMN pulse.queue_pause.queue_name IS 'Name of the queue';
-COMMENT ON COLUMN pulse.queue_pause.job_id IS 'The job that ended failed, quarantined or expired';
-COMMENT ON COLUMN pulse.queue_pause.created_at IS 'When it ended';
+COMMENT ON COLUMN pulse.queue.rate IS
+  'How many jobs of the queue and of all queues within it are claimed in each per; NULL: no limit';
+COMMENT ON COLUMN pulse.queue.per IS 'The time in which rate jobs are claimed; NULL: 1 s';
+COMMENT ON COLUMN pulse.queue.burst IS
+  'How many of them may be claimed at once after a pause; NULL: as many as rate';
 
 COMMENT ON TABLE pulse.task IS 'Settings of tasks; NULL, or no row, takes the default.';
 COMMENT ON COLUMN pulse.task.max_attempts IS 'Attempts of a job that is added without max_attempts';

@@ -262,19 +262,24 @@ CREATE TABLE pulse.queue (
   is_strict   boolean NOT NULL DEFAULT false,
   on_dead     text NOT NULL DEFAULT 'continue',
   fair        boolean NOT NULL DEFAULT false,
-  weight      int NOT NULL DEFAULT 1
+  weight      int NOT NULL DEFAULT 1,
+  rate int, per interval, burst int
 );
 -- Its value is the microsecond since 1970 at which settings of a queue were last taken away. Jobs
 -- claimed before then may be more than the queue runs without them, as verify() must know.
 CREATE SEQUENCE pulse.queue_unset_seq AS bigint;
 
--- Strict queues that the end of a job has paused. An end adds a row and waits for no session.
 CREATE TABLE pulse.queue_pause (
   queue_name text COLLATE "C",
   job_id     bigint,
   created_at timestamptz NOT NULL,
   PRIMARY KEY (queue_name, job_id)
 );
+CREATE TABLE pulse.queue_rate (
+  queue_name   text COLLATE "C" PRIMARY KEY,
+  full_live_us bigint NOT NULL,
+  opened       bigint NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
 CREATE TABLE pulse.task (
   identifier     text COLLATE "C" PRIMARY KEY,
@@ -386,6 +391,7 @@ SELECT pg_catalog.pg_extension_config_dump('pulse.finished_job', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.attempt', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.queue', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.queue_pause', '');
+SELECT pg_catalog.pg_extension_config_dump('pulse.queue_rate', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.task', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.schedule', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.job_id_seq', '');

@@ -37,6 +37,8 @@ constexpr KnownRelation kRelations[] = {
     {&Catalog::queue_key, "queue_pkey"},
     {&Catalog::queue_pause, "queue_pause", false},
     {&Catalog::queue_pause_key, "queue_pause_pkey", false},
+    {&Catalog::queue_rate, "queue_rate", false},
+    {&Catalog::queue_rate_key, "queue_rate_pkey", false},
     {&Catalog::clock, "clock"},
     {&Catalog::token_seq, "token_seq"},
     {&Catalog::worker_id_seq, "worker_id_seq"},
@@ -96,6 +98,9 @@ void load_catalog() {
   known.queue_strict = get_attnum(known.queue, "is_strict");
   known.queue_fair = get_attnum(known.queue, "fair");
   known.queue_weight = get_attnum(known.queue, "weight");
+  known.queue_setting_rate = get_attnum(known.queue, "rate");
+  known.queue_setting_per = get_attnum(known.queue, "per");
+  known.queue_setting_burst = get_attnum(known.queue, "burst");
   known.state_ready = state_named("job_state", "ready");
   known.state_parked = state_named("job_state", "parked");
   known.state_running = state_named("job_state", "running");

@@ -44,6 +44,11 @@ struct Catalog {
   AttrNumber queue_weight;
   Oid queue_pause;  // since 0.2.0
   Oid queue_pause_key;
+  Oid queue_rate;
+  Oid queue_rate_key;
+  AttrNumber queue_setting_rate;
+  AttrNumber queue_setting_per;
+  AttrNumber queue_setting_burst;
   Oid clock;
   Oid token_seq;
   Oid worker_id_seq;

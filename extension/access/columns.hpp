@@ -94,6 +94,9 @@ enum QueueColumn : AttrNumber {
   kQueuePaused,
 };
 
+// pulse.queue_rate
+enum RateColumn : AttrNumber { kRateQueueName = 1, kRateFullLive, kRateOpened };
+
 // pulse.task
 enum TaskColumn : AttrNumber {
   kTaskMaxAttempts = 2,

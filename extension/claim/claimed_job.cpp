@@ -7,8 +7,10 @@
 #include "liveness/heartbeat.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/clocks.hpp"
+#include "server/queue_name.hpp"
 #include "server/settings.hpp"
 #include "server/values.hpp"
+#include "wake/pending_wakes.hpp"
 
 namespace pulse {
 namespace {
@@ -29,6 +31,15 @@ NullableDatum task_value(const TaskSettings& task, int which) {
     case kOnUnreachable: return task.on_unreachable;
     default: return task.handler;
   }
+}
+
+// A claim of a job within a rated level takes a token of it, which the next promotion charges.
+void note_claimed_place(TupleTableSlot* row) {
+  DatabaseState* database = this_database();
+  uint64 rated = database ? pg_atomic_read_u64(&database->rated_levels) : 0;
+  if (!rated || slot_attisnull(row, kJobQueueName)) return;
+  QueuePlace place = place_in_queue(DatumGetTextPP(value_of(row, kJobQueueName)));
+  if (place.level_groups & rated) note_place_freed(place);
 }
 
 Datum claim_by_id(int64 job_id, int64 worker_id) {
@@ -67,6 +78,7 @@ void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place
   change.clear(kJobMessage);
   if (has_start_by(table->locked)) change.clear(kJobStartBy);
   update_locked_row(table, &change);
+  note_claimed_place(table->changed);
 }
 
 void read_claimed(const Datum* job, const bool* job_nulls, const TaskSettings& task, Datum* values,

@@ -122,7 +122,10 @@ void take_turns(int number, PromotionBudget* budget, PromoteQueue promote) {
     mark_queue(this_database(), ring->slot);
     return dissolve_ring(ring);
   }
-  if (walk.turn.is_blocked) return block_ring(number, walk.turn.full);
+  if (walk.turn.is_blocked) {
+    set_dry_timer(walk.turn.full);
+    return block_ring(number, walk.turn.full);
+  }
   if (!has_waits(ring)) return;
   budget->more |= budget->room <= 0;
   announce_ring(number);

@@ -6,6 +6,8 @@
 #include "job/job_table.hpp"
 #include "queue/queue_marks.hpp"
 #include "server/advisory_lock.hpp"
+#include "server/clocks.hpp"
+#include "wake/pending_wakes.hpp"
 
 namespace pulse {
 namespace {
@@ -19,10 +21,24 @@ struct Settings {
   bool strict;
   bool fair;
   int weight;
+  Rate rate;
 };
 
+// Without months, as set_queue() checks.
+int64 microseconds_of(const Interval* per) { return per->time + per->day * USECS_PER_DAY; }
+
+Rate rate_of(TupleTableSlot* row) {
+  const Catalog* known = catalog();
+  NullableDatum rate = field_of(row, known->queue_setting_rate);
+  if (rate.isnull) return {};
+  NullableDatum per = field_of(row, known->queue_setting_per);
+  NullableDatum burst = field_of(row, known->queue_setting_burst);
+  return {DatumGetInt32(rate.value), DatumGetInt32(burst.isnull ? rate.value : burst.value),
+          per.isnull ? USECS_PER_SEC : microseconds_of(DatumGetIntervalP(per.value))};
+}
+
 Settings stored_settings(Relation table, Datum name, Snapshot snapshot) {
-  Settings found = {false, false, 1, false, kUnlimited, false, false, 1};
+  Settings found = {false, false, 1, false, kUnlimited, false, false, 1, {}};
   with_row_of_text(table, catalog()->queue_key, name, snapshot, [&found](TupleTableSlot* row) {
     found.found = true;
     found.concurrency = DatumGetInt32(value_of(row, kQueueConcurrency));
@@ -34,6 +50,7 @@ Settings stored_settings(Relation table, Datum name, Snapshot snapshot) {
     found.strict = DatumGetBool(value_of(row, catalog()->queue_strict));
     found.fair = DatumGetBool(value_of(row, catalog()->queue_fair));
     found.weight = DatumGetInt32(value_of(row, catalog()->queue_weight));
+    found.rate = rate_of(row);
   });
   return found;
 }
@@ -66,33 +83,34 @@ bool any_waits(LevelGroup* group) {
   return false;
 }
 
-// Counts at most `total` jobs: more make no difference.
-int64 count_rows(IndexLookup* jobs, ScanKey keys, int64 total, int64 taken) {
+// Counts at most `limit` jobs: more make no difference.
+int64 count_rows(IndexLookup* jobs, ScanKey keys, int64 limit, bool is_open, int64 counted) {
   seek_keys(jobs, keys);
-  while (taken < total && next_row(jobs)) {
+  while (counted < limit && next_row(jobs)) {
     CHECK_FOR_INTERRUPTS();
-    taken++;
+    counted +=
+        !is_open || DatumGetObjectId(value_of(jobs->row, kJobState)) == catalog()->state_ready;
   }
-  return taken;
+  return counted;
 }
 
-// The names within a level lie between 'level/' and 'level0', which follows it in the order of
-// bytes.
-int64 count_within(const Level& level, Relation job, Snapshot snapshot) {
+// The open and running jobs of a level, or the open ones alone. The names within it lie between
+// 'level/' and 'level0', which follows it in the order of bytes.
+int64 count_within(const Level& level, Relation job, Snapshot snapshot, int64 limit, bool is_open) {
   const char* name = TextDatumGetCString(level.name);
   IndexLookup jobs;
   open_index_lookup(&jobs, job, catalog()->job_open_idx, snapshot, 2);
   ScanKeyData keys[2];
   init_text_key(&keys[0], 1, BTGreaterEqualStrategyNumber, F_TEXT_GE, level.name);
   init_text_key(&keys[1], 1, BTLessEqualStrategyNumber, F_TEXT_LE, level.name);
-  int64 taken = count_rows(&jobs, keys, level.total, 0);
+  int64 counted = count_rows(&jobs, keys, limit, is_open, 0);
   init_text_key(&keys[0], 1, BTGreaterStrategyNumber, F_TEXT_GT,
                 CStringGetTextDatum(psprintf("%s/", name)));
   init_text_key(&keys[1], 1, BTLessStrategyNumber, F_TEXT_LT,
                 CStringGetTextDatum(psprintf("%s0", name)));
-  taken = count_rows(&jobs, keys, level.total, taken);
+  counted = count_rows(&jobs, keys, limit, is_open, counted);
   close_index_lookup(&jobs);
-  return taken;
+  return counted;
 }
 
 // A count that is too high matters only where the level seems full.
@@ -106,8 +124,35 @@ void find_taken(Level* level, Relation job, Snapshot snapshot, LevelCounts* coun
     level->frees = counts->kept[at].frees;
     return;
   }
-  level->taken = count_within(*level, job, snapshot);
+  level->taken = count_within(*level, job, snapshot, level->total, false);
   counts->kept[at] = {level->hash, level->frees, level->taken};
+}
+
+// The tokens of a level stay right while its lock is held.
+void find_look(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts) {
+  for (auto& kept : counts->rates) {
+    if (kept.hash != level->hash) continue;
+    level->look = kept.look;
+    return;
+  }
+  int64 open = count_within(*level, job, snapshot, PG_INT64_MAX, true);
+  level->look = look_at_rate(level->rate, level->name, open);
+  counts->rates[counts->next_rate++ % LevelCounts::kKept] = {level->hash, level->look};
+}
+
+// Claims of jobs within such levels let promotions look at them again.
+void note_rated(const Level& level) {
+  DatabaseState* database = this_database();
+  uint64 group = UINT64CONST(1) << level_group(level.hash);
+  if (database && !(pg_atomic_read_u64(&database->rated_levels) & group))
+    pg_atomic_fetch_or_u64(&database->rated_levels, group);
+}
+
+// When the level has a token for one job more, on the wall clock; 0: not before a claim.
+TimestampTz dry_until(const Level& level) {
+  if (!level.rate.rate || level.paused || level.look.tokens > level.look.open) return 0;
+  int64 at = next_token_at(level.rate, level.look);
+  return at == PG_INT64_MAX ? 0 : wall_now() + Max(at - level.look.now, 1);
 }
 
 bool try_lock(Level* level, LOCKMODE mode) {
@@ -157,7 +202,7 @@ bool try_lock_queue(Levels* levels) {
 bool try_lock_limited_levels(Levels* levels) {
   for (int i = 0; i < levels->count; i++) {
     Level* level = &levels->level[i];
-    if (level->total == kUnlimited) continue;
+    if (level->total == kUnlimited && !level->rate.rate) continue;
     // Of two promotions that hold the lock in share mode, the last one to give it back gets it.
     unlock(level);
     if (!try_lock(level, ExclusiveLock)) return false;
@@ -174,6 +219,8 @@ void unlock_levels(Levels* levels, LevelCounts* counts) {
     if (level->held == ExclusiveLock && !is_queue) continue;
     for (auto& kept : counts->kept)
       if (kept.hash == level->hash) kept = {};
+    for (auto& kept : counts->rates)
+      if (kept.hash == level->hash) kept = {};
     unlock(level);
   }
 }
@@ -189,7 +236,9 @@ void read_levels(Levels* levels, Snapshot snapshot) {
     levels->level[i].fair = found.fair;
     levels->level[i].weight = found.weight;
     if (found.fair && levels->fair < 0) levels->fair = i;
-    levels->is_limited |= found.total != kUnlimited;
+    levels->level[i].rate = found.rate;
+    levels->is_limited |= found.total != kUnlimited || found.rate.rate;
+    if (found.rate.rate) note_rated(levels->level[i]);
     levels->concurrency = found.concurrency;
     levels->strict = found.strict;
   }
@@ -210,16 +259,29 @@ void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* cou
       find_taken(level, job, snapshot, counts);
       room = level->total - level->taken;
     }
+    if (!level->paused && level->rate.rate) {
+      find_look(level, job, snapshot, counts);
+      room = Min(room, level->look.tokens - level->look.open);
+    }
     if (room >= levels->room) continue;
     levels->room = static_cast<int>(Max(room, 0));
     levels->blocker = i;
   }
 }
 
-void count_opened(const Levels& levels, int opened, LevelCounts* counts) {
-  for (int i = 0; i < levels.count; i++)
+void count_opened(Levels* levels, int opened, LevelCounts* counts) {
+  for (int i = 0; i < levels->count; i++) {
+    Level* level = &levels->level[i];
     for (auto& kept : counts->kept)
-      if (kept.hash == levels.level[i].hash) kept.taken += opened;
+      if (kept.hash == level->hash) kept.taken += opened;
+    for (auto& kept : counts->rates) {
+      if (kept.hash != level->hash) continue;
+      kept.look.open += opened;
+      if (opened == 0 && !kept.look.is_new) continue;
+      store_look(level->name, &kept.look);
+      levels->has_stored = true;
+    }
+  }
 }
 
 void wait_for_level(const Levels& levels, int slot) {
@@ -234,6 +296,28 @@ void wait_for_level(const Levels& levels, int slot) {
     pg_atomic_write_u64(&group->level, kManyLevels);
   pg_atomic_fetch_or_u64(&database->waiting_levels, UINT64CONST(1) << level_group(level.hash));
   if (pg_atomic_read_u64(&group->frees) != level.frees) mark_queue(database, slot);
+  set_dry_timer(level);
+}
+
+void set_dry_timer(const Level& level) {
+  LevelGroup* group = group_of(level);
+  TimestampTz at = dry_until(level);
+  if (!group || !at) return;
+  lower_due(&group->dry_until, at);
+  note_parked_due(at);
+}
+
+void free_dry_levels(DatabaseState* database, TimestampTz now) {
+  for (int i = 0; i < kLevelGroups; i++) {
+    pg_atomic_uint64* dry_until = &database->level_groups[i].dry_until;
+    uint64 at = pg_atomic_read_u64(dry_until);
+    if (at > static_cast<uint64>(now)) {
+      if (at != kNever) lower_due(&database->parked_due, static_cast<TimestampTz>(at));
+    } else if (pg_atomic_compare_exchange_u64(dry_until, &at, kNever)) {
+      pg_atomic_fetch_add_u64(&database->level_groups[i].frees, 1);
+      pg_atomic_fetch_or_u64(&database->freed_levels, UINT64CONST(1) << i);
+    }
+  }
 }
 
 WaitWalk begin_wait_walk(int group) {

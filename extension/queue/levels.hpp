@@ -2,6 +2,7 @@
 // lock of each level of its queue, exclusively where the level has a limit.
 #pragma once
 
+#include "queue/rate.hpp"
 #include "server/postgres.hpp"
 #include "server/queue_name.hpp"
 
@@ -16,6 +17,8 @@ struct Level {
   int total;     // how many jobs may be open or running; kUnlimited
   uint64 frees;  // how often places came free in its group, before its jobs were counted
   int64 taken;   // at least as many jobs as are open or running
+  Rate rate;
+  RateLook look;
   LOCKMODE held;
 };
 constexpr int kUnlimited = -1;
@@ -25,7 +28,8 @@ struct Levels {
   Level level[kMaxLevels];  // root first; the last one is the queue itself
   int concurrency;          // of the queue itself
   bool strict;              // the queue itself
-  bool is_limited;          // a level has a total
+  bool is_limited;          // a level has a total or a rate
+  bool has_stored;          // what it found of a rate, for which it keeps the locks
   int fair;                 // the first level that is fair; -1: none
   int room;                 // how many more jobs the levels let it open
   int blocker;              // the level that has the least room; -1: none
@@ -33,8 +37,8 @@ struct Levels {
   bool awaits_turn;         // in a fair level
 };
 
-// The jobs of levels that this call has counted. They stay right while the lock of the level is
-// held, but for places that came free.
+// The jobs and tokens of levels that this call has counted. They stay right while the lock of the
+// level is held, but for places that came free.
 struct LevelCounts {
   static constexpr int kKept = 8;
   struct {
@@ -43,6 +47,11 @@ struct LevelCounts {
     int64 taken;
   } kept[kKept];
   int next;
+  struct {
+    uint64 hash;
+    RateLook look;
+  } rates[kKept];
+  int next_rate;
 };
 
 // Names the levels of a queue. Precedes the snapshot under which they are read.
@@ -66,11 +75,17 @@ void read_levels(Levels* levels, Snapshot snapshot);
 // Counts the jobs of limited levels, and finds the room that is left.
 void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts);
 
-// The promotion has opened so many more jobs than it has parked.
-void count_opened(const Levels& levels, int opened, LevelCounts* counts);
+// The promotion has opened so many more jobs than it has parked. Stores what it found of rates.
+void count_opened(Levels* levels, int opened, LevelCounts* counts);
 
 // Lets a queue wait for the level that blocks it. Marks it instead where a place came free since.
 void wait_for_level(const Levels& levels, int slot);
+
+// If the level is dry, wakes promotions when it has a token again.
+void set_dry_timer(const Level& level);
+
+// Lets go the queues that wait for a level which has a token by now.
+void free_dry_levels(DatabaseState* database, TimestampTz now);
 
 // A walk over the slots whose queues wait for the levels of a group: each once, in turn.
 struct WaitWalk {

@@ -48,6 +48,7 @@ void promote_locked(JobTable* table, Datum name, int slot, uint64 generation, Le
   TimestampTz started = queue.is_recalled ? 0 : wall_now();
   int64 pages = pages_read();
   bool is_left = true;
+  int opened = 0;
   if (find_places(&queue, levels, table->relation, table->snapshot, &budget->counts)) {
     int before = queue.taken;
     is_left = open_waiting(table, &queue, budget);
@@ -56,8 +57,9 @@ void promote_locked(JobTable* table, Datum name, int slot, uint64 generation, Le
       remember_queue(name, slot, generation, started, queue.known);
     else
       forget_queue(name, slot);
-    if (levels->is_limited) count_opened(*levels, queue.taken - before, &budget->counts);
+    opened = queue.taken - before;
   }
+  if (levels->is_limited) count_opened(levels, opened, &budget->counts);
   if (is_left && is_blocked(queue, *levels) && !blocks_turn(*levels, budget)) {
     wait_for_level(*levels, slot);
     budget->blocking_groups |= UINT64CONST(1) << level_group(levels->level[levels->blocker].hash);
@@ -85,7 +87,7 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   close_job_table(&table);
   int opened = room - budget->room;
   if (budget->turn) budget->turn->left -= opened;
-  if (opened == 0) unlock_levels(&levels, &budget->counts);
+  if (opened == 0 && !levels.has_stored) unlock_levels(&levels, &budget->counts);
 }
 
 // True when promotion would change something, judged without the queue's lock.
@@ -240,6 +242,7 @@ void mark_fallen_due() {
   TimestampTz now = wall_now();
   if (!database || pg_atomic_read_u64(&database->parked_due) > static_cast<uint64>(now)) return;
   FallenDueScan fallen_due = begin_fallen_due_scan(database);
+  free_dry_levels(database, now);
   JobScan scan;
   open_job_scan(&scan, &Catalog::job_parked_due_idx, 1);
   ScanKeyData key;

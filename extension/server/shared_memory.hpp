@@ -64,6 +64,7 @@ struct WakeGroup {
 struct LevelGroup {
   pg_atomic_uint64 frees;  // incremented by each commit that frees a place in a level of the group
   pg_atomic_uint64 level;  // hash of the only level of which queues wait; kManyLevels: several
+  pg_atomic_uint64 dry_until;  // when a rated level of the group has a token again
   pg_atomic_uint32 next_slot;  // whose turn it is
   pg_atomic_uint64 waits[kQueueWords];
 };
@@ -103,6 +104,7 @@ struct DatabaseState {
   // `freed_levels` has a bit for each fair ring that may have something to start.
   pg_atomic_uint64 waiting_levels;
   pg_atomic_uint64 freed_levels;
+  pg_atomic_uint64 rated_levels;  // level groups of the levels with a rate, and perhaps more
   LevelGroup level_groups[kLevelGroups];
   MaintainerState maintainer;
 };

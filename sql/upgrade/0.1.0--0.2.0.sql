@@ -296,7 +296,10 @@ ALTER TABLE pulse.queue
   ADD COLUMN is_strict boolean NOT NULL DEFAULT false,
   ADD COLUMN on_dead  text NOT NULL DEFAULT 'continue',
   ADD COLUMN fair     boolean NOT NULL DEFAULT false,
-  ADD COLUMN weight   int NOT NULL DEFAULT 1;
+  ADD COLUMN weight   int NOT NULL DEFAULT 1,
+  ADD COLUMN rate     int,
+  ADD COLUMN per      interval,
+  ADD COLUMN burst    int;
 -- Strict queues that the end of a job has paused. An end adds a row and waits for no session.
 CREATE TABLE pulse.queue_pause (
   queue_name text COLLATE "C",
@@ -305,10 +308,18 @@ CREATE TABLE pulse.queue_pause (
   PRIMARY KEY (queue_name, job_id)
 );
 SELECT pg_catalog.pg_extension_config_dump('pulse.queue_pause', '');
+-- The tokens of levels with a rate. Each promotion that changes them makes a HOT update.
+CREATE TABLE pulse.queue_rate (
+  queue_name   text COLLATE "C" PRIMARY KEY,
+  full_live_us bigint NOT NULL,
+  opened       bigint NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+SELECT pg_catalog.pg_extension_config_dump('pulse.queue_rate', '');
 CREATE SEQUENCE pulse.queue_unset_seq AS bigint;
 ALTER TABLE pulse.task ADD COLUMN queue text COLLATE "C";
 CREATE FUNCTION pulse.set_queue(
-    queue_name text, concurrency int, paused boolean, total int, fair boolean, weight int,
+    queue_name text, concurrency int, paused boolean, total int, rate int, per interval, burst int,
+    fair boolean, weight int,
     strict boolean, on_dead text)
   RETURNS pulse.queue LANGUAGE sql VOLATILE AS $$ SELECT NULL::pulse.queue $$;
 CREATE FUNCTION pulse.set_task(

@@ -31,7 +31,7 @@ for (my $done = 0; $done < $states; $done += 100) {
 is($session->query('SELECT * FROM explain.contradiction'), '',
     'a claim gets the jobs without a reason of kind job or queue, and no other');
 is($session->query(q{SELECT string_agg(b, ' ' ORDER BY b)
-    FROM unnest('{behind,cancelled,"claims off",full,future,isolated,locked,none,parents,
+    FROM unnest('{behind,cancelled,"claims off",dry,full,future,isolated,locked,none,parents,
                  paused,running,strict,suspect}'
                 ::text[]) AS b WHERE b NOT IN (SELECT s.blocker FROM explain.seen AS s)}), '',
     'the states had each reason');

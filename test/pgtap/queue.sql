@@ -5,6 +5,8 @@ SELECT plan(55);
 SELECT expect_function('set_queue',
   'queue_name text, concurrency integer DEFAULT NULL::integer, '
   'paused boolean DEFAULT NULL::boolean, total integer DEFAULT NULL::integer, '
+  'rate integer DEFAULT NULL::integer, per interval DEFAULT NULL::interval, '
+  'burst integer DEFAULT NULL::integer, '
   'fair boolean DEFAULT NULL::boolean, weight integer DEFAULT NULL::integer, '
   'strict boolean DEFAULT NULL::boolean, on_dead text DEFAULT NULL::text',
   'pulse.queue', 'volatile', 'definer');

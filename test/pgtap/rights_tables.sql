@@ -30,6 +30,7 @@ operation           |o |
 operation_job       |o |
 queue               |o |
 queue_pause         |o |
+queue_rate          |o |
 schedule            |o |
 task                |o |
 worker              |o |

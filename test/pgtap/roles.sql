@@ -62,7 +62,7 @@ INSERT INTO grid
      'running_jobs settings stale stats task_settings unserved waiting_for worker_status', 'ob'),
     ('schedules', 'obs'),
     ('attempt dependency finished_job flow flow_job heartbeat installation job operation '
-     'operation_job queue queue_pause schedule task worker', 'o'),
+     'operation_job queue queue_pause queue_rate schedule task worker', 'o'),
     ('clock claim_batch installation_witness', '')
   ) AS g (names, letters);
 INSERT INTO grid VALUES

@@ -83,7 +83,7 @@ SELECT is((SELECT string_agg(format('%s %s', a.privilege_type, a.is_grantable), 
 SELECT ok(has_function_privilege('upgrade_producer', 'pulse.wait_for_job(bigint, interval)',
                                  'EXECUTE'), 'even one to PUBLIC that somebody made');
 SELECT ok(has_function_privilege('upgrade_producer', 'pulse.set_queue(text, int, boolean, int, '
-                                 'boolean, int, boolean, text)',
+                                 'int, interval, int, boolean, int, boolean, text)',
                                  'EXECUTE WITH GRANT OPTION'),
           'also where the function has got more arguments');
 SELECT ok(has_function_privilege('upgrade_observer',

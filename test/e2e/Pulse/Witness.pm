@@ -27,7 +27,8 @@ sub new {
     }, $class;
 }
 
-# Reads and judges what has been committed since the last call.
+# Reads and judges what has been committed. To be called once: after a crash of the server the slot
+# would begin anew.
 sub read_log {
     my ($self) = @_;
     my $node = $self->{node};
@@ -51,7 +52,7 @@ sub read_log {
 
 sub starts { return $_[0]{starts} }
 
-# Starts that took the last place of a level or queue, or a token that left none.
+# Starts that took the last place of a level, or left less than a token.
 sub at_limit { return $_[0]{at_limit} }
 
 # What must be empty: a line for each start that broke a limit, ten at most.
@@ -88,10 +89,20 @@ sub _set {
     $self->_judge_rates($_) for keys %{ $self->{claims} };
     $self->{claims} = {};
     return delete $self->{settings}{$name} if $change eq 'DELETE';
-    my %stored = map { $_ => _field($row, $_) } qw(concurrency paused total is_level is_strict);
+    my %stored = map { $_ => _field($row, $_) }
+      qw(concurrency paused total is_level is_strict rate per burst);
+    $stored{per} = _seconds($stored{per} // '00:00:01');
+    $stored{burst} //= $stored{rate};
     $stored{$_} = $stored{$_} eq 'true' for qw(paused is_level is_strict);
     $self->{settings}{$name} = \%stored;
     return;
+}
+
+sub _seconds {
+    my ($interval) = @_;
+    my ($hours, $minutes, $seconds) = $interval =~ /\A(\d+):(\d+):([\d.]+)\z/
+      or croak "interval $interval";
+    return $hours * 3600 + $minutes * 60 + $seconds;
 }
 
 sub _settings_at {
@@ -144,13 +155,14 @@ sub _start {
     $self->{of_queue}{$queue}{ $job->{id} } = $job;
     my $own = ++$self->{own}{$queue};
     my $most = $self->_settings_at($queue)->{concurrency};
-    $self->_judge("$own of $most jobs run in queue $queue", $job, $own, $most);
+    $self->_break("$own of $most jobs run in queue $queue", $job) if $own > $most;
     for my $level (_levels($queue)) {
         my $set = $self->_settings_at($level);
         my $taken = ++$self->{within}{$level};
         $self->_judge("$taken of $set->{total} jobs run in level $level", $job, $taken,
             $set->{total})
           if defined $set->{total};
+        push @{ $self->{claims}{$level} }, _field($row, 'claimed_live_us') if defined $set->{rate};
         $self->_break("level $level is paused", $job)
           if $set->{paused} && ($set->{is_level} || $level eq $queue);
     }
@@ -181,6 +193,20 @@ sub _judge_strict {
     return;
 }
 
-sub _judge_rates { return }
+# Each window of time has at most rate x window / per + burst claims if and only if a vessel never
+# holds more than `burst`, into which each claim pours one and which loses `rate` in each `per`.
+sub _judge_rates {
+    my ($self, $level) = @_;
+    my $set = $self->_settings_at($level);
+    my ($filled, $last) = (0, 0);
+    for my $at (sort { $a <=> $b } @{ delete $self->{claims}{$level} // [] }) {
+        $filled = max(0, $filled - ($at - $last) / 1e6 * $set->{rate} / $set->{per}) + 1;
+        $last = $at;
+        $self->{at_limit}++ if $filled > $set->{burst} - 1;
+        push @{ $self->{broken} }, "level $level: $filled of $set->{burst} claims at $at"
+          if $filled > $set->{burst} + 1e-6;
+    }
+    return;
+}
 
 1;

@@ -57,6 +57,10 @@ BEGIN
   IF name = 'm/q' THEN
     PERFORM pulse.set_queue('m', paused => random() < 0.1,
       total => CASE WHEN has_total THEN 1 + floor(random() * 5)::int END);
+    IF random() < 0.3 THEN
+      has_total := true;
+      PERFORM pulse.set_queue('m', rate => 1 + floor(random() * 6)::int, per => '100 days');
+    END IF;
     IF random() < 0.5 THEN
       PERFORM pulse.set_queue('m/*', 1 + floor(random() * 3)::int, random() < 0.1,
         CASE WHEN has_total AND random() < 0.3 THEN 1 END);
@@ -219,6 +223,7 @@ BEGIN
     DELETE FROM pulse.worker;
     DELETE FROM pulse.queue;
     DELETE FROM pulse.queue_pause;
+    DELETE FROM pulse.queue_rate;
     DELETE FROM pulse.task;
     COMMIT;
     worker := (pulse.register_worker('earlier', NULL)).id;

@@ -1,0 +1,72 @@
+#include "queue/rate.hpp"
+
+#include "access/catalog.hpp"
+#include "access/columns.hpp"
+#include "job/job_table.hpp"
+#include "liveness/liveness_clock.hpp"
+
+namespace pulse {
+namespace {
+
+// The time in which a level gets so many tokens, rounded up. sql/rate.sql has the same rule.
+int64 time_of(const Rate& rate, int64 tokens) {
+  __int128 time = static_cast<__int128>(tokens) * rate.per_us;
+  return static_cast<int64>((time + rate.rate - 1) / rate.rate);
+}
+
+}  // namespace
+
+RateLook look_at_rate(const Rate& rate, Datum level, int64 open) {
+  JobTable table;
+  RateLook look = {};
+  open_extension_table(&table, catalog()->queue_rate);
+  with_row_of_text(table.relation, catalog()->queue_rate_key, level, table.snapshot,
+                   [&look](TupleTableSlot* row) {
+                     look.full = DatumGetInt64(value_of(row, kRateFullLive));
+                     look.open = DatumGetInt64(value_of(row, kRateOpened));
+                   });
+  close_job_table(&table);
+  // After the snapshot that showed the open jobs: no claim that it counts as gone is later.
+  look.now = live_now_us();
+  int64 window = time_of(rate, rate.burst);
+  int64 gone = Max(look.open - open, 0);
+  // A clock that was set back, or a smaller burst, leaves the level dry at most.
+  int64 dry = look.now + window;
+  look.is_new = gone > 0 || look.full > dry;
+  look.full = Min(Max(Min(look.full, dry), look.now) + time_of(rate, gone), dry);
+  look.open = open;
+  __int128 left = static_cast<__int128>(dry - look.full) * rate.rate;
+  look.tokens = static_cast<int64>(left / rate.per_us);
+  return look;
+}
+
+void store_look(Datum level, RateLook* look) {
+  JobTable table;
+  open_extension_table(&table, catalog()->queue_rate);
+  bool is_stored = false;
+  with_row_of_text(table.relation, catalog()->queue_rate_key, level, table.snapshot,
+                   [&table, &is_stored](TupleTableSlot* row) {
+                     is_stored = true;
+                     if (!try_lock_row(&table, row->tts_tid))
+                       elog(ERROR, "the lock of a level does not protect the row of its rate");
+                   });
+  if (!is_stored) {
+    Datum values[] = {level, Int64GetDatum(look->full), Int64GetDatum(look->open)};
+    bool nulls[] = {false, false, false};
+    insert_row(&table, values, nulls, lengthof(values));
+  } else {
+    JobChange change = {};
+    change.set(kRateFullLive, Int64GetDatum(look->full));
+    change.set(kRateOpened, Int64GetDatum(look->open));
+    update_locked_row(&table, &change);
+  }
+  close_job_table(&table);
+  look->is_new = false;
+}
+
+int64 next_token_at(const Rate& rate, const RateLook& look) {
+  if (look.open >= rate.burst) return PG_INT64_MAX;
+  return look.full + time_of(rate, look.open + 1) - time_of(rate, rate.burst);
+}
+
+}  // namespace pulse
