@@ -58,7 +58,7 @@ SELECT where_preloaded(:'preloaded', counts(started(:ann, 4)), 'a1 b1 c1 n1',
   'a newcomer starts in the first round');
 SELECT where_preloaded(:'preloaded', counts(started(:ann, 12)), 'a4 b4 c4',
   'and costs the others nothing when it is done');
-SELECT given_jobs('t/' || q, 3) FROM unnest(ARRAY['b', 'c']) AS q \g /dev/null
+SELECT given_jobs('t/' || q, 9) FROM unnest(ARRAY['b', 'c']) AS q \g /dev/null
 SELECT where_preloaded(:'preloaded', counts(string_agg(right(c.queue_name, 1), '')), 'a3 b3 c3',
   'a claim of many jobs gives many turns') FROM pulse.claim(:ann, 9) AS c;
 SELECT promote_queues() \g /dev/null
