@@ -8,7 +8,12 @@ use Test::More;
 use Pulse::Server;
 use Pulse::Session;
 
-my $node = start_server('main', settings => { 'pulse.databases' => 'postgres' });
+my $node = start_server('main', settings => {
+        'pulse.databases' => 'postgres',
+        # A busy machine may be late with a sweep.
+        'pulse.sweep_interval' => '15s',
+        'pulse.sweep_threshold' => '60s',
+    });
 my $session = Pulse::Session->new($node);
 
 sub findings {

@@ -46,6 +46,7 @@ INSERT INTO grid
      'set_queue set_task start_operation stop_operation stop_worker stop_workers tick '
      'undo_operation unset_queue verify', 'o'),
     ('grant_caller grant_observer grant_operator grant_producer grant_scheduler grant_worker '
+     'import_graphile_worker '
      'revoke_caller revoke_observer revoke_operator revoke_producer revoke_scheduler '
      'revoke_worker', ''),
     -- What the views call.
