@@ -329,6 +329,10 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
     if (pending.sweeps && pending.sweeps_in >= undone) request_sweep(database, wall_now());
     if (pending.claimed.bits) wake_waiters(database, pending.claimed, false);
   }
+  // This transaction looks at its own marks again, and at those that it has taken.
+  for (int i = 0; pending.any && i < kMarkWords; i++)
+    pending.own_marks.words[i] |= pending.marks.words[i] | pending.taken.words[i];
+  pending.own_marks.any |= pending.marks.any || pending.taken.any;
   if (!pending.taken.any && !pending.taken_levels) return;
   pending.returned_levels |= pending.taken_levels;
   for (int i = 0; i < kMarkWords; i++) pending.returned.words[i] |= pending.taken.words[i];

@@ -1,6 +1,6 @@
 -- sql/promote.sql: a queue's jobs wait parked; only promotion opens them, its lowest due one first.
 \ir support/setup.psql
-SELECT plan(42);
+SELECT plan(43);
 SELECT given_worker() AS ann \gset
 
 -- Which job of this queue is open, NULL when none is.
@@ -24,6 +24,13 @@ SELECT is((SELECT reason FROM pulse.claim_job(:ann, :second)), 'parked',
   'a parked job cannot be claimed by its id');
 SELECT pulse.complete(id, token) FROM pulse.held(:ann) \g /dev/null
 SELECT is(open_job('post'), :second::bigint, 'an end lets the next one open');
+SELECT given_job('mail', 'pile') AS undone \gset
+SAVEPOINT before;
+SELECT pulse_internal.promote_marked(256) \g /dev/null
+ROLLBACK TO before;
+SELECT pulse_internal.promote_marked(256) \g /dev/null
+SELECT is((SELECT state FROM pulse.job WHERE id = :undone), 'ready',
+  'what a savepoint took back is promoted again');
 DELETE FROM pulse.job;
 
 -- --- order (P8) ----------------------------------------------------------------------------------
