@@ -8,19 +8,21 @@ COMMENT ON FUNCTION pulse_internal.epoch_us(timestamptz) IS
   'Returns a moment in microseconds since 1970.';
 
 -- A claim, a retry, a reschedule and a snooze each change the mark; a release of a job that was
--- never started does not.
+-- never started does not. A body that the server parsed would keep owners from adding columns.
 CREATE OR REPLACE FUNCTION pulse_internal.live_mark(job pulse.job) RETURNS text
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN pg_catalog.concat_ws('/', (job).revision, (job).attempts,
-           pulse_internal.epoch_us((job).run_at), (job).token,
-           pulse_internal.epoch_us((job).cancel_requested_at));
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT pg_catalog.concat_ws('/', job.revision, job.attempts,
+           pulse_internal.epoch_us(job.run_at), job.token,
+           pulse_internal.epoch_us(job.cancel_requested_at));
+$$;
 COMMENT ON FUNCTION pulse_internal.live_mark(pulse.job) IS
   'Returns a text that is another once a live job has run or was changed.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.ended_mark(job pulse.finished_job) RETURNS text
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN pg_catalog.concat_ws('/', (job).revision, (job).state::text,
-           pulse_internal.epoch_us((job).finished_at));
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT pg_catalog.concat_ws('/', job.revision, job.state,
+           pulse_internal.epoch_us(job.finished_at));
+$$;
 COMMENT ON FUNCTION pulse_internal.ended_mark(pulse.finished_job) IS
   'Returns a text that is another once an ended job has ended again.';
 
