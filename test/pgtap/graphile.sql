@@ -12,24 +12,7 @@ SELECT refuses($$SELECT pulse.import_graphile_worker('public.job; --')$$, 'PU005
   'a schema is a name');
 
 \o /dev/null
-CREATE SCHEMA "their Jobs";
-SET LOCAL search_path = "their Jobs", public;
-CREATE TABLE _private_tasks (id int, identifier text);
-CREATE TABLE _private_job_queues (id int, queue_name text, locked_at timestamptz, locked_by text);
-CREATE TABLE _private_known_crontabs (
-  identifier text, known_since timestamptz, last_execution timestamptz);
-CREATE TABLE _private_jobs (
-  id bigint GENERATED ALWAYS AS IDENTITY, job_queue_id int, task_id int, payload json DEFAULT '{}',
-  priority smallint DEFAULT 0, run_at timestamptz DEFAULT now(), attempts smallint DEFAULT 0,
-  max_attempts smallint DEFAULT 25, last_error text, created_at timestamptz DEFAULT now() - '1 d'
-  ::interval, updated_at timestamptz DEFAULT now(), key text, locked_at timestamptz,
-  locked_by text, revision int DEFAULT 0, flags jsonb);
-INSERT INTO _private_tasks VALUES (1, 'mail'), (2, '../etc'), (3, 'print');
-INSERT INTO _private_job_queues VALUES (1, 'q');
-INSERT INTO _private_jobs (task_id, job_queue_id, attempts, max_attempts, key, last_error, flags)
-VALUES (1, 1, 3, 5, 'k', 'no ink', '{"a": true, "b": true}'), (2, NULL, 0, 25, NULL, NULL, NULL),
-       (3, NULL, 2, 2, 'k3', 'on fire', NULL), (3, NULL, 0, 25, 'waits here', NULL, NULL);
-SET LOCAL search_path = public;
+\ir support/graphile_jobs.psql
 SELECT pulse.add_job('mine', job_key => 'waits here'),
        pulse.set_task('mail', expires_after => '1 d');
 \o

@@ -2,6 +2,9 @@
 -- function does its work without touching any of it, at its first call in a session.
 \ir support/setup.psql
 SELECT plan(8);
+\o /dev/null
+\ir support/graphile_jobs.psql
+\o
 
 -- --- traps --------------------------------------------------------------------------------------
 
@@ -198,6 +201,7 @@ SELECT walk(format(call, :ann, :bob)) FROM (VALUES
   ('SELECT pulse.grant_caller(current_user::pg_catalog.regrole)'),
   ('SELECT pulse.revoke_caller(current_user::pg_catalog.regrole)'),
   ('SELECT pulse.ended(ARRAY[%2$s])'), ('CALL pulse.wait_for_end(ARRAY[%2$s], ''0'')'),
+  ('SELECT pulse.import_graphile_worker(''their Jobs'')'),
   ('CALL pulse.wait_for_job(%s, ''0'')')) AS c (call) \g /dev/null
 -- A suspect, which is given to an idle worker alone.
 SELECT walk('SELECT pulse.add_job(''suspect'')') \g /dev/null
