@@ -15,11 +15,12 @@ CREATE OR REPLACE FUNCTION pulse_internal.live_now_us() RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_live_now_us';
 COMMENT ON FUNCTION pulse_internal.live_now_us() IS 'Returns the liveness clock in microseconds.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.live_base_us() RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.live_base_us(at timestamptz = clock_timestamp())
+  RETURNS bigint
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_live_base_us';
-COMMENT ON FUNCTION pulse_internal.live_base_us() IS
-  'Returns the liveness clock without pulse.clock_offset, in microseconds: the value that a tick '
-  'stores.';
+COMMENT ON FUNCTION pulse_internal.live_base_us(timestamptz) IS
+  'Returns the liveness clock at a moment of the wall clock, without pulse.clock_offset, in '
+  'microseconds: the value that a tick stores.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.current_timeline() RETURNS int
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_current_timeline';
@@ -40,11 +41,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.tick() RETURNS interval
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   newest pulse.clock;
-  live_us bigint := pulse_internal.live_base_us();
+  -- One moment for both times: the clock would step back by what lies between two.
+  moment timestamptz := clock_timestamp();
+  live_us bigint := pulse_internal.live_base_us(moment);
   elapsed interval;
 BEGIN
   SELECT * INTO newest FROM pulse.clock ORDER BY vt_us DESC, last_tick DESC LIMIT 1;
-  elapsed := clock_timestamp() - newest.last_tick;
+  elapsed := moment - newest.last_tick;
   IF newest.timeline = pulse_internal.current_timeline()
      AND elapsed BETWEEN interval '0' AND
        pulse_internal.interval(pulse_internal.longest_tick_us() / 4) THEN
@@ -52,7 +55,7 @@ BEGIN
   END IF;
   UPDATE pulse.clock
      SET vt_us = greatest(live_us, newest.vt_us + 1),
-         last_tick = clock_timestamp(),
+         last_tick = moment,
          timeline = pulse_internal.current_timeline()
    WHERE slot = (SELECT c.slot FROM pulse.clock AS c
                   ORDER BY c.vt_us, c.slot LIMIT 1 FOR UPDATE SKIP LOCKED);

@@ -63,16 +63,20 @@ int64 live_base_us_at(TimestampTz at) {
 }
 
 // The time that a tick stores.
-static int64 live_base_us() {
+static int64 live_base_us(TimestampTz at) {
   if (clock_is_frozen()) return static_cast<int64>(settings.frozen_live_us);
-  return live_base_us_at(GetCurrentTimestamp());
+  return live_base_us_at(at);
 }
 
-int64 live_now_us() { return live_base_us() + clock_offset_us(); }
+int64 live_now_us() { return live_base_us(GetCurrentTimestamp()) + clock_offset_us(); }
 
 }  // namespace pulse
 
-PULSE_FUNCTION(pulse_live_base_us) { PG_RETURN_INT64(pulse::live_base_us()); }
+// The function of 0.1.0 has no argument.
+PULSE_FUNCTION(pulse_live_base_us) {
+  TimestampTz at = PG_NARGS() > 0 ? PG_GETARG_TIMESTAMPTZ(0) : GetCurrentTimestamp();
+  PG_RETURN_INT64(pulse::live_base_us(at));
+}
 
 PULSE_FUNCTION(pulse_live_now_us) { PG_RETURN_INT64(pulse::live_now_us()); }
 
