@@ -274,13 +274,15 @@ void count_opened(Levels* levels, int opened, LevelCounts* counts) {
     Level* level = &levels->level[i];
     for (auto& kept : counts->kept)
       if (kept.hash == level->hash) kept.taken += opened;
-    for (auto& kept : counts->rates) {
-      if (kept.hash != level->hash) continue;
-      kept.look.open += opened;
-      if (opened == 0 && !kept.look.is_new) continue;
-      store_look(level->name, &kept.look);
+    if (!level->look.is_made) continue;
+    level->look.open += opened;
+    if (opened != 0 || level->look.is_new) {
+      store_look(level->name, &level->look);
       levels->has_stored = true;
     }
+    // Another level's may have taken its place meanwhile.
+    for (auto& kept : counts->rates)
+      if (kept.hash == level->hash) kept.look = level->look;
   }
 }
 

@@ -19,6 +19,7 @@ int64 time_of(const Rate& rate, int64 tokens) {
 RateLook look_at_rate(const Rate& rate, Datum level, int64 open) {
   JobTable table;
   RateLook look = {};
+  look.is_made = true;
   open_extension_table(&table, catalog()->queue_rate);
   with_row_of_text(table.relation, catalog()->queue_rate_key, level, table.snapshot,
                    [&look](TupleTableSlot* row) {

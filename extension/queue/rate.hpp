@@ -15,6 +15,7 @@ struct Rate {
 
 // What a promotion finds while it holds the level's lock.
 struct RateLook {
+  bool is_made;
   int64 now;     // the liveness clock
   int64 full;    // when the level has all tokens again if no job is claimed
   int64 open;    // jobs that are open and that no claim has taken

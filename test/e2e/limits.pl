@@ -105,6 +105,7 @@ for my $round (1 .. 3) {
         kill_server($node);
         $_->kill for splice @sessions;
         $node->start;
+        $witness->note_restart;
         start_session($sweep);
         start_workers(8);
     } else {

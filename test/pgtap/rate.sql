@@ -1,6 +1,6 @@
 -- sql/rate.sql: how many jobs of a level are claimed in a time (P13).
 \ir support/setup.psql
-SELECT plan(54);
+SELECT plan(58);
 SELECT given_worker() AS ann \gset
 
 -- How many jobs of these queues are open after promotions, so long after now.
@@ -121,6 +121,17 @@ SELECT pulse.complete(h.id, h.token) FROM pulse.held(:ann) AS h \g /dev/null
 SELECT travel('0');
 SELECT ok(pulse.unset_queue('m/*') AND pulse.unset_queue('m'), 'given no settings');
 SELECT is(open_at('1 min 1 s'), 2::bigint, 'without a rate the jobs are open');
+
+-- A promotion may look at any number of levels.
+SELECT start_anew();
+SELECT pulse.set_queue('w', rate => 24, per => '1 day') \g /dev/null
+SELECT pulse.set_queue('w/*', rate => 5, per => '1 day') \g /dev/null
+SELECT given_jobs('w/' || n, 1) FROM generate_series(1, 50) AS n;
+SELECT is(open_at('0'), 24::bigint, 'a level has its rate beside those of many members');
+SELECT is((SELECT opened FROM pulse.queue_rate WHERE queue_name = 'w'), 24::bigint,
+  'and each open job is counted there');
+SELECT is(claimed(:ann), 24::bigint, 'given that all are claimed');
+SELECT is(open_at('0'), 0::bigint, 'it is dry');
 
 SELECT * FROM finish();
 ROLLBACK;

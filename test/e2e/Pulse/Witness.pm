@@ -13,6 +13,7 @@ use Pulse::Server;
 # The server must run with wal_level = logical. What happens from now on is seen.
 sub new {
     my ($class, $node) = @_;
+    value($node, q{CREATE TABLE restart (live_us bigint PRIMARY KEY)});
     value($node, q{SELECT pg_create_logical_replication_slot('witness', 'test_decoding')});
     return bless {
         node => $node,
@@ -21,25 +22,38 @@ sub new {
         within => {},    # by level: running jobs of it and of all within it
         of_queue => {},  # by queue: jobs that were started and have not ended
         claims => {},    # by level: the moments of its claims since its settings changed
+        latest => 0,     # the latest of these moments
+        ahead => 0,      # how far they are ahead of the liveness clock
         starts => 0,
         at_limit => 0,
         broken => [],
     }, $class;
 }
 
-# Reads and judges what has been committed. To be called once: after a crash of the server the slot
-# would begin anew.
+# Call it after a start that follows a crash, before any claim. The liveness clock does not count
+# the time since the last sweep before a crash, so it shows some moments twice: the second time they
+# count as later ones.
+sub note_restart {
+    my ($self) = @_;
+    value($self->{node}, 'INSERT INTO restart SELECT pulse_internal.live_now_us()');
+    return;
+}
+
+# Reads and judges what has been committed. To be called once: after a crash of the server the
+# slot would begin anew.
 sub read_log {
     my ($self) = @_;
     my $node = $self->{node};
     open my $log, '-|', 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
       q{COPY (SELECT data FROM pg_logical_slot_get_changes('witness', NULL, NULL,
           'include-xids', '0') WHERE data LIKE 'table pulse.job:%'
-             OR data LIKE 'table pulse.queue:%') TO STDOUT}
+             OR data LIKE 'table pulse.queue:%' OR data LIKE 'table public.restart:%') TO STDOUT}
       or croak "psql: $!";
     while (my $line = <$log>) {
-        my ($table, $change, $row) = $line =~ /\Atable pulse\.(\w+): (\w+): (.*)/ or croak $line;
-        if ($table eq 'queue') {
+        my ($table, $change, $row) = $line =~ /\Atable \w+\.(\w+): (\w+): (.*)/ or croak $line;
+        if ($table eq 'restart') {
+            $self->{ahead} = $self->{latest} - _field($row, 'live_us');
+        } elsif ($table eq 'queue') {
             $self->_set($change, $row);
         } else {
             $self->_change_job($change, $row);
@@ -156,13 +170,15 @@ sub _start {
     my $own = ++$self->{own}{$queue};
     my $most = $self->_settings_at($queue)->{concurrency};
     $self->_break("$own of $most jobs run in queue $queue", $job) if $own > $most;
+    my $at = _field($row, 'claimed_live_us') + $self->{ahead};
+    $self->{latest} = max($self->{latest}, $at);
     for my $level (_levels($queue)) {
         my $set = $self->_settings_at($level);
         my $taken = ++$self->{within}{$level};
         $self->_judge("$taken of $set->{total} jobs run in level $level", $job, $taken,
             $set->{total})
           if defined $set->{total};
-        push @{ $self->{claims}{$level} }, _field($row, 'claimed_live_us') if defined $set->{rate};
+        push @{ $self->{claims}{$level} }, $at if defined $set->{rate};
         $self->_break("level $level is paused", $job)
           if $set->{paused} && ($set->{is_level} || $level eq $queue);
     }
