@@ -2,22 +2,13 @@
 
 #include "server/call_checks.hpp"
 #include "server/clocks.hpp"
+#include "wake/marks.hpp"
 #include "wake/waiters.hpp"
 
 namespace pulse {
 namespace {
 
 constexpr int kMaxWorkers = 16;
-
-struct Marks {
-  bool any;
-  uint64 words[kMarkWords];
-
-  void add(int slot) {
-    any = true;
-    words[slot / 64] |= UINT64CONST(1) << (slot % 64);
-  }
-};
 
 // Lives for one transaction. A rolled-back savepoint keeps its entries: an extra wake-up is
 // harmless, a missing one is not.

@@ -24,7 +24,9 @@ SELECT is((SELECT reason FROM pulse.claim_job(:ann, :second)), 'parked',
   'a parked job cannot be claimed by its id');
 SELECT pulse.complete(id, token) FROM pulse.held(:ann) \g /dev/null
 SELECT is(open_job('post'), :second::bigint, 'an end lets the next one open');
-SELECT given_job('mail', 'pile') AS undone \gset
+SELECT id AS undone
+  FROM pulse.add_job('mail', queue_name => 'pile', run_at => now() - interval '1 h') \gset
+SELECT pulse_internal.keep_queue_looks() \g /dev/null
 SAVEPOINT before;
 SELECT pulse_internal.promote_marked(256) \g /dev/null
 ROLLBACK TO before;
