@@ -10,10 +10,11 @@ use Pulse::Session;
 use Pulse::Tasks;
 use Pulse::Worker;
 
-use constant { LATE_MS => 250, SCHEDULES => 10, ROUNDS => 2 };
+use constant { LATE_MS => 5000, SCHEDULES => 10, ROUNDS => 2 };
 
 my $primary = start_server('primary', streaming => 1,
-    settings => { %QUICK, 'pulse.sweep_interval' => '60s', 'pulse.sweep_threshold' => '200s' });
+    settings => { %QUICK, 'pulse.poll_interval' => '30s', 'pulse.sweep_interval' => '60s',
+        'pulse.sweep_threshold' => '200s' });
 value($primary, q{SELECT pulse.set_task('work', backoff => 'none', keep_completed => '1 day')});
 $primary->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
