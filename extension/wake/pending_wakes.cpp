@@ -25,6 +25,8 @@ struct Pending {
   // Marks to set at commit, and those of them that this transaction has not taken itself.
   Marks marks;
   Marks own_marks;
+  // The innermost subtransaction of the last look for marks.
+  SubTransactionId takes_in;
   // Marks taken from shared memory; an abort sets them again.
   Marks taken;
   // Marks to set again at the end, committed or not.
@@ -238,6 +240,7 @@ static bool take_own_mark(int* slot) {
 }
 
 bool take_mark(int* slot) {
+  pending.takes_in = GetCurrentSubTransactionId();
   if (take_own_mark(slot)) return true;
   // Each call continues where the last one stopped, so that no mark waits behind busier ones.
   static int next_word = 0;
@@ -320,8 +323,8 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
     if (pending.sweeps && pending.sweeps_in >= undone) request_sweep(database, wall_now());
     if (pending.claimed.bits) wake_waiters(database, pending.claimed, false);
   }
-  // This transaction looks at its own marks again, and at those that it has taken.
-  for (int i = 0; pending.any && i < kMarkWords; i++)
+  // This transaction looks again at marks that it has taken, its own ones among them.
+  for (int i = 0; pending.takes_in >= undone && i < kMarkWords; i++)
     pending.own_marks.words[i] |= pending.marks.words[i] | pending.taken.words[i];
   pending.own_marks.any |= pending.marks.any || pending.taken.any;
   if (!pending.taken.any && !pending.taken_levels) return;
