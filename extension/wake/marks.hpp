@@ -13,6 +13,10 @@ struct Marks {
     any = true;
     words[slot / 64] |= UINT64CONST(1) << (slot % 64);
   }
+  void add_all(const Marks& marks) {
+    any |= marks.any;
+    for (int i = 0; i < kMarkWords; i++) words[i] |= marks.words[i];
+  }
 };
 
 }  // namespace pulse

@@ -324,12 +324,13 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
     if (pending.claimed.bits) wake_waiters(database, pending.claimed, false);
   }
   // This transaction looks again at marks that it has taken, its own ones among them.
-  for (int i = 0; pending.takes_in >= undone && i < kMarkWords; i++)
-    pending.own_marks.words[i] |= pending.marks.words[i] | pending.taken.words[i];
-  pending.own_marks.any |= pending.marks.any || pending.taken.any;
+  if (pending.takes_in >= undone) {
+    pending.own_marks.add_all(pending.marks);
+    pending.own_marks.add_all(pending.taken);
+  }
   if (!pending.taken.any && !pending.taken_levels) return;
   pending.returned_levels |= pending.taken_levels;
-  for (int i = 0; i < kMarkWords; i++) pending.returned.words[i] |= pending.taken.words[i];
+  pending.returned.add_all(pending.taken);
   pending.returned.any = pending.undone = true;
 }
 
