@@ -3,11 +3,12 @@
 # Names and version. The control file is the version of record.
 EXT        = pg_pulse
 TAP        = pg_pulse_tap
+GRAPHILE   = pg_pulse_graphile
 SRC       := $(or $(VPATH),.)
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(SRC)/extension/$(EXT).control)
 
 # What is built.
-EXTENSION  = extension/$(EXT) extension/$(TAP)
+EXTENSION  = extension/$(EXT) extension/$(TAP) extension/$(GRAPHILE)
 MODULE_big = $(EXT)
 SOURCES    = $(wildcard $(SRC)/extension/*.cpp $(SRC)/extension/*/*.cpp)
 OBJS       = $(patsubst $(SRC)/%.cpp,%.o,$(sort $(SOURCES)))
@@ -18,7 +19,8 @@ INSTALL_SQL = build/$(EXT)--$(EXTVERSION).sql
 UPGRADE_SQL = $(patsubst $(SRC)/sql/upgrade/%,build/$(EXT)--%,$(wildcard \
   $(SRC)/sql/upgrade/*--$(EXTVERSION).sql))
 TAP_SQL    = build/$(TAP)--$(EXTVERSION).sql
-DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL) $(TAP_SQL)
+GRAPHILE_SQL = build/$(GRAPHILE)--$(EXTVERSION).sql
+DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL) $(TAP_SQL) $(GRAPHILE_SQL)
 
 # SQL parts in load order: a part uses only what stands above it when it is created. Structure is
 # created once; functions use CREATE OR REPLACE, so that an upgrade replays them. A listed part
@@ -51,6 +53,8 @@ SQL_FUNCTIONS += roles doctor drop_guard grants
 
 # The extension for pgTAP suites: its parts in load order.
 SQL_TAP = preamble test time workers run jobs enqueued ends schedules grants
+# The extension for applications of Graphile Worker.
+SQL_GRAPHILE = preamble views functions guards grants
 
 # What `make installcheck` runs besides pgTAP, on the server that PGHOST and PGPORT name.
 ISOLATION     := $(sort $(basename $(notdir $(wildcard $(SRC)/test/isolation/specs/*.spec))))
@@ -89,10 +93,10 @@ $(OBJECT_FOLDERS):
 STRUCTURE = $(SQL_STRUCTURE:%=$(SRC)/sql/%.sql)
 FUNCTIONS = $(SQL_FUNCTIONS:%=$(SRC)/sql/%.sql)
 TAP_PARTS = $(SQL_TAP:%=$(SRC)/sql/tap/%.sql)
-UNLISTED  = $(filter-out $(STRUCTURE) $(FUNCTIONS) $(TAP_PARTS),\
-  $(wildcard $(SRC)/sql/*.sql $(SRC)/sql/tap/*.sql))
-$(DATA_built): $(STRUCTURE) $(FUNCTIONS) $(TAP_PARTS) $(UNLISTED) $(SRC)/Makefile \
-  $(SRC)/extension/$(EXT).control
+GRAPHILE_PARTS = $(SQL_GRAPHILE:%=$(SRC)/sql/graphile/%.sql)
+PARTS     = $(STRUCTURE) $(FUNCTIONS) $(TAP_PARTS) $(GRAPHILE_PARTS)
+UNLISTED  = $(filter-out $(PARTS),$(wildcard $(addprefix $(SRC)/sql/,*.sql tap/*.sql graphile/*.sql)))
+$(DATA_built): $(PARTS) $(UNLISTED) $(SRC)/Makefile $(SRC)/extension/$(EXT).control
 $(INSTALL_SQL): $(SRC)/sql/assemble.awk
 	$(if $(UNLISTED),$(error no list of SQL parts in the Makefile names $(UNLISTED)))
 	@mkdir -p $(@D)
@@ -100,6 +104,9 @@ $(INSTALL_SQL): $(SRC)/sql/assemble.awk
 $(TAP_SQL): $(SRC)/sql/assemble.awk
 	@mkdir -p $(@D)
 	awk -f $(SRC)/sql/assemble.awk $(TAP_PARTS) >$@
+$(GRAPHILE_SQL): $(SRC)/sql/assemble.awk
+	@mkdir -p $(@D)
+	awk -f $(SRC)/sql/assemble.awk $(GRAPHILE_PARTS) >$@
 $(UPGRADE_SQL): build/$(EXT)--%--$(EXTVERSION).sql: $(SRC)/sql/upgrade.awk \
   $(SRC)/sql/upgrade/begin.sql $(SRC)/sql/upgrade/%--$(EXTVERSION).sql \
   $(SRC)/sql/releases/$(EXT)--%.sql

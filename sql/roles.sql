@@ -35,9 +35,9 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
 $$;
 COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
   'Returns the functions that a kind of role may execute; those outside of schema pulse with '
-  'their schema.';
+  'their schema. Functions of the same names in schema graphile_worker are meant too.';
 
--- No view shows a payload, an error of a job or a token; the tables do.
+-- No view shows a payload, an error of a job or a token; the tables do, and what shows them.
 CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN kind IN ('operator', 'observer')
@@ -48,10 +48,17 @@ CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
       || CASE WHEN kind = 'operator' THEN ARRAY[
            'attempt', 'dependency', 'finished_job', 'flow', 'flow_job', 'heartbeat', 'installation',
            'job', 'operation', 'operation_job', 'queue', 'queue_pause', 'queue_rate', 'schedule',
-           'task', 'worker'] END;
+           'task', 'worker', 'graphile_worker._private_jobs'] END
+      || CASE WHEN kind IN ('producer', 'operator', 'observer')
+           THEN ARRAY['graphile_worker.migrations'] END
+      || CASE WHEN kind IN ('operator', 'observer')
+           THEN ARRAY['graphile_worker.jobs', 'graphile_worker._private_job_queues',
+                      'graphile_worker._private_known_crontabs',
+                      'graphile_worker._private_tasks'] END;
 $$;
 COMMENT ON FUNCTION pulse_internal.relations_of(text) IS
-  'Returns the tables and views that a kind of role may read.';
+  'Returns the tables and views that a kind of role may read; those outside of schema pulse with '
+  'their schema.';
 
 -- A role needs them to declare variables in its own functions, not to call those of pg_pulse.
 CREATE OR REPLACE FUNCTION pulse_internal.types_of(kind text) RETURNS text[]
@@ -71,25 +78,45 @@ CREATE OR REPLACE FUNCTION pulse_internal.rights_of(kind text)
   RETURNS TABLE (privilege text, object text)
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   WITH member AS (
-    -- Only members of the extension: an object that another role put into the schema is left out.
+    -- Only members of the extension, and of the one that has Graphile Worker's names for it: an
+    -- object that another role put into a schema is left out.
     SELECT d.classid, d.objid FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
-     WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND e.extname = 'pg_pulse'
+     WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+       AND e.extname IN ('pg_pulse', 'pg_pulse_graphile')
+  ), routine AS (
+    SELECT p.oid, n.nspname AS home, p.proname AS name
+      FROM member AS m JOIN pg_proc AS p ON p.oid = m.objid AND m.classid = 'pg_proc'::regclass
+      JOIN pg_namespace AS n ON n.oid = p.pronamespace
+  ), relation AS (
+    SELECT c.oid, CASE n.nspname WHEN 'pulse' THEN '' ELSE n.nspname || '.' END || c.relname AS name
+      FROM member AS m JOIN pg_class AS c ON c.oid = m.objid AND m.classid = 'pg_class'::regclass
+      JOIN pg_namespace AS n ON n.oid = c.relnamespace
+     WHERE c.relkind IN ('r', 'v')
   )
   SELECT 'USAGE', 'SCHEMA pulse'
   UNION ALL
   SELECT 'USAGE', 'SCHEMA pulse_internal' WHERE kind IN ('operator', 'observer')
   UNION ALL
-  SELECT 'EXECUTE', 'ROUTINE ' || p.oid::regprocedure
-    FROM member AS m JOIN pg_proc AS p ON p.oid = m.objid
-   WHERE m.classid = 'pg_proc'::regclass
-     AND CASE p.pronamespace WHEN 'pulse'::regnamespace THEN '' ELSE 'pulse_internal.' END
-         || p.proname = ANY (pulse_internal.functions_of(kind))
+  SELECT 'USAGE', 'SCHEMA ' || m.objid::regnamespace FROM member AS m
+   WHERE m.classid = 'pg_namespace'::regclass AND m.objid::regnamespace::text = 'graphile_worker'
+     AND kind IN ('producer', 'operator', 'observer')
   UNION ALL
-  SELECT 'SELECT', 'TABLE ' || c.oid::regclass
-    FROM member AS m JOIN pg_class AS c ON c.oid = m.objid
-   WHERE m.classid = 'pg_class'::regclass AND c.relkind IN ('r', 'v')
-     AND c.relnamespace = 'pulse'::regnamespace
-     AND c.relname = ANY (pulse_internal.relations_of(kind))
+  SELECT 'EXECUTE', 'ROUTINE ' || r.oid::regprocedure
+    FROM routine AS r
+   WHERE CASE r.home WHEN 'pulse_internal' THEN 'pulse_internal.' ELSE '' END || r.name
+         = ANY (pulse_internal.functions_of(kind))
+      OR r.home = 'graphile_worker' AND r.name IN ('_private_flags', '_private_id', '_private_row')
+     AND kind IN ('producer', 'operator', 'observer')
+  UNION ALL
+  SELECT 'SELECT', 'TABLE ' || r.oid::regclass
+    FROM relation AS r WHERE r.name = ANY (pulse_internal.relations_of(kind))
+  UNION ALL
+  -- The cleanup of Graphile Worker deletes there; triggers decide what goes.
+  SELECT 'DELETE', 'TABLE ' || r.oid::regclass
+    FROM relation AS r
+   WHERE kind = 'operator'
+     AND r.name IN ('graphile_worker._private_jobs', 'graphile_worker._private_job_queues',
+                    'graphile_worker._private_tasks')
   UNION ALL
   SELECT 'USAGE', 'TYPE ' || t.oid::regtype
     FROM member AS m JOIN pg_type AS t ON t.oid = m.objid

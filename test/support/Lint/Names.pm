@@ -26,6 +26,7 @@ sub check_versions {
     my %pattern = (
         'META.json' => qr/^\s*"version": "\Q$version\E"/,
         'CHANGELOG.md' => qr/^## \[?\Q$version\E\b/,
+        'extension/pg_pulse_graphile.control' => qr/^default_version = '\Q$version\E'/,
         'extension/pg_pulse_tap.control' => qr/^default_version = '\Q$version\E'/,
         'worker/CMakeLists.txt' => qr/\bVERSION \Q$version\E\b/,
     );
