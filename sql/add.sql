@@ -277,9 +277,12 @@ CREATE OR REPLACE FUNCTION pulse_internal.remove_waiting(job_key text) RETURNS p
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   removed pulse.job;
-  waiting_id bigint := (SELECT j.id FROM pulse.job AS j
-                         WHERE j.job_key = remove_waiting.job_key AND j.index_lane <> 'h');
+  waiting_id bigint;
 BEGIN
+  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
+  LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
+  SELECT j.id INTO waiting_id FROM pulse.job AS j
+   WHERE j.job_key = remove_waiting.job_key AND j.index_lane <> 'h';
   IF pulse_internal.is_waited_for(waiting_id) THEN
     PERFORM FROM pulse.job AS j WHERE j.id = waiting_id FOR UPDATE;
     SELECT * INTO removed

@@ -161,6 +161,8 @@ DECLARE
   waiting pulse.job;
   new_parents bigint[] := pulse_internal.parents_of_call(after);
 BEGIN
+  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
+  LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   SELECT * INTO waiting FROM pulse.job AS j WHERE j.id = add_dependency.job_id FOR UPDATE;
   IF waiting.id IS NULL THEN
     PERFORM pulse.get_job(add_dependency.job_id);  -- raises when there is none

@@ -44,6 +44,7 @@ constexpr KnownRelation kRelations[] = {
     {&Catalog::worker_id_seq, "worker_id_seq"},
     {&Catalog::attachment_seq, "attachment_seq"},
     {&Catalog::installation, "installation", false},
+    {&Catalog::dependency, "dependency", false},
 };
 
 Catalog known;

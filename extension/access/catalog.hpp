@@ -53,7 +53,8 @@ struct Catalog {
   Oid token_seq;
   Oid worker_id_seq;
   Oid attachment_seq;
-  Oid installation;  // since 0.2.0
+  Oid installation;  // since 0.2.0, as is the next one
+  Oid dependency;
   Oid state_ready;
   Oid state_parked;
   Oid state_running;

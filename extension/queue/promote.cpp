@@ -216,10 +216,17 @@ void promote_marks(PromotionBudget* budget, int max_marks) {
   }
 }
 
+// Precedes all marks: a promotion that waits behind a DBA keeps none that verify() would miss.
+void lock_tables() {
+  LockRelationOid(catalog()->job, RowExclusiveLock);
+  if (OidIsValid(catalog()->dependency)) LockRelationOid(catalog()->dependency, RowExclusiveLock);
+}
+
 }  // namespace
 
 Promotion promote_marked(int room, int max_marks) {
   PromotionBudget budget = {};
+  lock_tables();
   unblock_rings();
   int kept = room_of_rings(room);
   budget.room = room - kept;
