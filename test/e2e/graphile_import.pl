@@ -7,29 +7,12 @@ use Cwd qw(getcwd);
 use Test::More;
 
 use PostgreSQL::Test::Utils;
+use Pulse::Graphile;
 use Pulse::Server;
 
-my $folder = PostgreSQL::Test::Utils::tempdir . '/graphile';
-
-# Its release is the one that the benchmarks install.
-sub why_not {
-    return 'node and npm are not at hand' if system('command -v node npm >/dev/null 2>&1') != 0;
-    my $packages = getcwd . '/test/bench/graphile';
-    mkdir $folder;
-    return 'npm cannot install Graphile Worker here'
-      if system("cp '$packages/package.json' '$packages/package-lock.json' '$folder' && "
-          . "cd '$folder' && npm ci --ignore-scripts --no-audit --no-fund "
-          . "--fetch-timeout=20000 --fetch-retries=1 >npm.log 2>&1") != 0;
-    return;
-}
-
-if (my $reason = why_not()) {
-    plan skip_all => "$reason: no job was moved";
-}
-
+my $folder = install_graphile('no job was moved');
 my $node = start_server('main');
-my $user = getpwuid $>;
-my $connection = "postgresql://$user\@/postgres?host=" . $node->host . '&port=' . $node->port;
+my $connection = connection_to($node, 'postgres');
 
 sub graphile_worker {
     my ($options) = @_;

@@ -1,5 +1,5 @@
-# The rows of test/conformance.md that are "same": Graphile Worker from npm and pg_pulse do the same
-# steps, and what is seen afterwards is the same.
+# The rows of test/conformance.md that are "same": Graphile Worker from npm, pg_pulse, and pg_pulse
+# called by Graphile Worker's names do the same steps, and what is seen afterwards is the same.
 use strict;
 use warnings FATAL => 'all';
 
@@ -8,32 +8,13 @@ use JSON::PP;
 use Test::More;
 
 use PostgreSQL::Test::Utils;
+use Pulse::Graphile;
 use Pulse::Server;
 
-my $folder = PostgreSQL::Test::Utils::tempdir . '/graphile';
-
-# Its release is the one that the benchmarks install.
-sub why_not {
-    return 'node and npm are not at hand' if system('command -v node npm >/dev/null 2>&1') != 0;
-    my $packages = getcwd . '/test/bench/graphile';
-    mkdir $folder;
-    return 'npm cannot install Graphile Worker here'
-      if system("cp '$packages/package.json' '$packages/package-lock.json' '$folder' && "
-          . "cd '$folder' && npm ci --ignore-scripts --no-audit --no-fund "
-          . "--fetch-timeout=20000 --fetch-retries=1 >npm.log 2>&1") != 0;
-    return;
-}
-
-if (my $reason = why_not()) {
-    plan skip_all => "$reason: no row of test/conformance.md was compared";
-}
-
+my $folder = install_graphile('no row of test/conformance.md was compared');
 my $node = start_server('main');
-my %schema = (pulse => 'pulse', graphile => 'graphile_worker');
-my $user = getpwuid $>;
-my %connection = map {
-    $_ => "postgresql://$user\@/$_?host=" . $node->host . '&port=' . $node->port
-} keys %schema;
+my %schema = (pulse => 'pulse', graphile => 'graphile_worker', names => 'graphile_worker');
+my %connection = map { $_ => connection_to($node, $_) } keys %schema;
 
 # What both offer by other means: what is seen, what it is called, and running jobs.
 my $common = <<'SQL';
@@ -55,8 +36,7 @@ CREATE FUNCTION ids(VARIADIC payloads text[]) RETURNS bigint[] LANGUAGE sql AS $
 CREATE FUNCTION waits_for(OUT seconds numeric) LANGUAGE sql AS $$
   SELECT round(extract(epoch FROM run_at - now())) FROM seen $$;
 SQL
-my %own = (
-    pulse => <<'SQL',
+my $seen_in_pulse = <<'SQL';
 CREATE VIEW seen AS
   SELECT id, identifier AS task, payload, queue_name, priority, run_at,
          CASE state WHEN 'running' THEN 'running' ELSE 'waiting' END AS state, attempts,
@@ -64,6 +44,8 @@ CREATE VIEW seen AS
   UNION ALL
   SELECT id, identifier, payload, queue_name, priority, run_at, 'failed', attempts, max_attempts,
          job_key, flags, last_error FROM pulse.finished_job WHERE state = 'failed';
+SQL
+my $pulse = <<'SQL';
 CREATE FUNCTION clear() RETURNS void LANGUAGE sql AS $$
   DELETE FROM pulse.job; DELETE FROM pulse.finished_job; DELETE FROM pulse.attempt $$;
 CREATE FUNCTION unlock() RETURNS int LANGUAGE sql AS $$
@@ -97,7 +79,7 @@ BEGIN
   PERFORM pulse.deregister_worker(worker_id);
 END $$;
 SQL
-    graphile => <<'SQL');
+my $seen_in_graphile = <<'SQL';
 CREATE VIEW seen AS
   SELECT j.id, t.identifier AS task, j.payload, q.queue_name, j.priority, j.run_at,
          CASE WHEN j.locked_at IS NOT NULL THEN 'running'
@@ -108,17 +90,21 @@ CREATE VIEW seen AS
     FROM graphile_worker._private_jobs AS j
     JOIN graphile_worker._private_tasks AS t ON t.id = j.task_id
     LEFT JOIN graphile_worker._private_job_queues AS q ON q.id = j.job_queue_id;
+SQL
+my $graphile = <<'SQL';
 CREATE FUNCTION clear() RETURNS void LANGUAGE sql AS $$
   DELETE FROM graphile_worker._private_jobs; DELETE FROM graphile_worker._private_job_queues $$;
 CREATE FUNCTION unlock() RETURNS void LANGUAGE sql AS $$
   SELECT graphile_worker.force_unlock_workers(array_agg(locked_by))
     FROM graphile_worker._private_jobs WHERE locked_by IS NOT NULL $$;
 SQL
+my %own = (
+    pulse => "CREATE EXTENSION pg_pulse; $seen_in_pulse $pulse",
+    names => "CREATE EXTENSION pg_pulse_graphile CASCADE; $seen_in_graphile $pulse",
+    graphile => "$seen_in_graphile $graphile");
 for my $system (sort keys %schema) {
     $node->safe_psql('postgres', "CREATE DATABASE $system");
-    if ($system eq 'pulse') {
-        $node->safe_psql($system, 'CREATE EXTENSION pg_pulse');
-    } else {
+    if ($system eq 'graphile') {
         system("cd '$folder' && node_modules/.bin/graphile-worker --schema-only "
               . "-c '$connection{graphile}' >migrate.log 2>&1") == 0
           or die slurp_file("$folder/migrate.log");
@@ -130,7 +116,7 @@ for my $system (sort keys %schema) {
 sub run_jobs {
     my ($system, $step) = @_;
     my $json = JSON::PP->new->canonical;
-    if ($system eq 'pulse') {
+    if ($system ne 'graphile') {
         my $skip = '{' . join(',', @{ $step->{skip} // [] }) . '}';
         my $during = defined $step->{during} ? "\$during\$$step->{during}\$during\$" : 'NULL';
         my $outcomes = $json->encode($step->{tasks});
@@ -175,6 +161,7 @@ sub same {
     push @compared, @$rows;
     my %seen = map { $_ => seen_after($_, @steps) } keys %schema;
     is($seen{pulse}, $seen{graphile}, join(', ', @$rows) . ": $what");
+    is($seen{names}, $seen{graphile}, 'by its names: ' . join(', ', @$rows) . ": $what");
     return;
 }
 
@@ -295,5 +282,5 @@ diag('not compared, because SQL and single jobs do not show them: rows '
 my %is_same = map { $_ => 1 } @same;
 is_deeply([ grep { !$is_same{$_} } sort { $a <=> $b } keys %is_compared ],
     [], 'test/conformance.md calls every row the same that is compared');
-expect_healthy($node, database => 'pulse');
+expect_healthy($node, database => $_) for qw(pulse names);
 done_testing();
