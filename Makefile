@@ -23,9 +23,11 @@ GRAPHILE_SQL = build/$(GRAPHILE)--$(EXTVERSION).sql
 DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL) $(TAP_SQL) $(GRAPHILE_SQL)
 
 # SQL parts in load order: a part uses only what stands above it when it is created. Structure is
-# created once; functions use CREATE OR REPLACE, so that an upgrade replays them. A listed part
+# created once; functions use CREATE OR REPLACE, so that an upgrade replays them. Tables with a part of
+# their own are new in this version, and an upgrade creates them too. A listed part
 # that is missing and a part that no list names fail the build.
-SQL_STRUCTURE  = preamble types tables operation_tables
+SQL_STRUCTURE  = preamble types tables $(SQL_NEW_TABLES)
+SQL_NEW_TABLES = operation_tables counter_tables
 # Foundations
 SQL_FUNCTIONS  = table_comments settings clock installation
 # Tasks and queues
@@ -45,7 +47,7 @@ SQL_FUNCTIONS += settle schedule crontab
 # Operators
 SQL_FUNCTIONS += retry operators worker_control prune tick cron graphile
 # Monitoring
-SQL_FUNCTIONS += stats fleet views ended promotion queue_status explain explain_job verify overview list
+SQL_FUNCTIONS += stats fleet views ended promotion queue_status explain explain_job verify counters overview list
 # Operations on many jobs
 SQL_FUNCTIONS += operation operation_step operation_run
 # Guards
@@ -113,7 +115,8 @@ $(UPGRADE_SQL): build/$(EXT)--%--$(EXTVERSION).sql: $(SRC)/sql/upgrade.awk \
 	@mkdir -p $(@D)
 	awk -v VERSION=$(EXTVERSION) -f $< role=old $(SRC)/sql/releases/$(EXT)--$*.sql \
 	  role=structure $(STRUCTURE) role=print $(SRC)/sql/upgrade/begin.sql \
-	  $(SRC)/sql/upgrade/$*--$(EXTVERSION).sql role=functions $(FUNCTIONS) >$@
+	  $(SRC)/sql/upgrade/$*--$(EXTVERSION).sql $(SQL_NEW_TABLES:%=$(SRC)/sql/%.sql) \
+	  role=functions $(FUNCTIONS) >$@
 .DELETE_ON_ERROR:
 
 # The worker, and with it the console. CMake gets neither the extension's flags, which PGXS puts into variables that make

@@ -5,6 +5,7 @@
 #include "background/process.hpp"
 #include "claim/claims_in_progress.hpp"
 #include "claim/low_water_mark.hpp"
+#include "counters/counters.hpp"
 #include "install/drop_guard.hpp"
 #include "liveness/attachment.hpp"
 #include "queue/fair_ring.hpp"
@@ -31,6 +32,7 @@ extern "C" void pulse_shmem_request() {
   RequestAddinShmemSpace(low_water_marks_size(kPreloadedDatabases));
   RequestAddinShmemSpace(remembered_queues_size(kPreloadedDatabases));
   RequestAddinShmemSpace(fair_rings_size(kPreloadedDatabases));
+  RequestAddinShmemSpace(counters_size());
   RequestAddinShmemSpace(claims_in_progress_size());
   RequestAddinShmemSpace(ended_sessions_size());
 }
@@ -41,6 +43,7 @@ extern "C" void pulse_shmem_startup() {
   create_low_water_marks(kPreloadedDatabases);
   create_remembered_queues(kPreloadedDatabases);
   create_fair_rings(kPreloadedDatabases);
+  create_counters();
   create_claims_in_progress();
   create_ended_sessions();
 }
@@ -53,6 +56,7 @@ void register_shared_memory() {
     reset_low_water_marks(database);
     reset_remembered_queues(database);
     reset_fair_rings(database);
+    reset_counters(database);
   };
 }
 

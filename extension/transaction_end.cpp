@@ -6,6 +6,7 @@
 #include "claim/claims_in_progress.hpp"
 #include "claim/low_water_mark.hpp"
 #include "claim/token.hpp"
+#include "counters/noted_attempts.hpp"
 #include "finish/fence.hpp"
 #include "install/drop_guard.hpp"
 #include "job/key_lock.hpp"
@@ -38,6 +39,7 @@ void on_commit() {
   note_ends_of_parents();
   wake_for_commit();
   wake_for_ends();
+  count_noted();
   forget_unused_wakeup();
   forget_fences();
   forget_key_locks();
@@ -53,6 +55,7 @@ void on_abort() {
   lower_marks_to(gone_past());
   wake_for_abort();
   forget_ends();
+  forget_noted();
   leave_end_waiting();
   forget_fences();
   forget_key_locks();
@@ -72,6 +75,7 @@ void on_savepoint_abort(SubTransactionId undone) {
   forget_key_locks();
   keep_attachments(undone);
   end_queue_checks(false);
+  forget_noted_since(undone);
   lower_marks_to(gone_past());
   wake_for_undone_savepoint(undone);
   leave_waiting();

@@ -242,8 +242,10 @@ BEGIN
   RETURN QUERY
   SELECT moment, j.ready, j.future, j.due_next_minute, j.parked_future, j.parked_paused,
          j.parked_full, j.parked_waiting, j.running, j.estimated, j.oldest_due_at,
-         moment - j.oldest_due_at, e.completed, e.failed, e.quarantined, e.cancelled, e.expired,
-         w.alive, w.draining, w.silent, w.lost, s.name, s.next_due,
+         moment - j.oldest_due_at,
+         greatest(e.completed, pulse_internal.completed_since(moment - interval '1 minute')),
+         e.failed, e.quarantined, e.cancelled, e.expired, w.alive, w.draining, w.silent, w.lost,
+         s.name, s.next_due,
          pulse_internal.installation_standing(), current_setting('pulse.claims')::boolean,
          pulse_internal.last_tick(),
          pulse_internal.is_swept(pulse_internal.two_sweep_intervals())
@@ -286,7 +288,8 @@ COMMENT ON COLUMN pulse.overview.oldest_due_at IS
   'run_at of the open or parked job that has been due for longest; NULL without one';
 COMMENT ON COLUMN pulse.overview.oldest_due_age IS 'How long that job has been due';
 COMMENT ON COLUMN pulse.overview.completed IS
-  'Kept jobs that completed within the last minute, counted up to 10,000';
+  'Jobs that completed within the last minute: 60 to 70 seconds; without preloading, kept ones '
+  'only, up to 10,000';
 COMMENT ON COLUMN pulse.overview.failed IS
   'Jobs that failed for good within the last minute; these and the next three are counted up to '
   '10,000 together';

@@ -30,8 +30,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'pulse_internal.ended_live_us', 'pulse_internal.interval',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',
       'pulse_internal.lost_way', 'pulse_internal.running_ids', 'pulse_internal.setting_us',
-      'pulse_internal.slots_of',
-      'pulse_internal.us', 'overview', 'queue_status', 'recoveries', 'stats', 'unserved'] END;
+      'pulse_internal.slots_of', 'pulse_internal.us', 'overview', 'queue_status', 'rate_history',
+      'rates', 'recoveries', 'stats', 'unserved'] END;
 $$;
 COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
   'Returns the functions that a kind of role may execute; those outside of schema pulse with '
@@ -42,13 +42,14 @@ CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN kind IN ('operator', 'observer')
            THEN ARRAY['ended_by_hour', 'ended_jobs', 'flows', 'operations', 'overview',
-                      'queue_settings', 'queue_status', 'running_jobs', 'schedules', 'settings',
-                      'stale', 'stats', 'task_settings', 'unserved', 'waiting_for', 'worker_status']
+                      'queue_rates', 'queue_settings', 'queue_status', 'running_jobs', 'schedules',
+                      'settings', 'stale', 'stats', 'task_rates', 'task_settings', 'unserved',
+                      'waiting_for', 'worker_status']
            WHEN kind = 'scheduler' THEN ARRAY['schedules'] ELSE '{}' END
       || CASE WHEN kind = 'operator' THEN ARRAY[
-           'attempt', 'dependency', 'finished_job', 'flow', 'flow_job', 'heartbeat', 'installation',
-           'job', 'operation', 'operation_job', 'queue', 'queue_pause', 'queue_rate', 'schedule',
-           'task', 'worker', 'graphile_worker._private_jobs'] END
+           'attempt', 'counter', 'dependency', 'finished_job', 'flow', 'flow_job', 'heartbeat',
+           'installation', 'job', 'operation', 'operation_job', 'queue', 'queue_pause',
+           'queue_rate', 'schedule', 'task', 'worker', 'graphile_worker._private_jobs'] END
       || CASE WHEN kind IN ('producer', 'operator', 'observer')
            THEN ARRAY['graphile_worker.migrations'] END
       || CASE WHEN kind IN ('operator', 'observer')

@@ -261,6 +261,7 @@ BEGIN
                           WHERE o.verdict = 'lost' AND o.last_heartbeat_at < outdated
                             AND cardinality(pulse_internal.running_ids(o.worker_id, 1)) = 0
                             FOR UPDATE SKIP LOCKED);
+  PERFORM pulse_internal.add_counters();
   PERFORM pulse_internal.stamp_ended_sessions(live_us);
   PERFORM pulse_internal.ask_for_grace_end(live_us);
   RETURN pulse_internal.tick();

@@ -4,6 +4,7 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "claim/token.hpp"
+#include "counters/noted_attempts.hpp"
 #include "liveness/heartbeat.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/clocks.hpp"
@@ -79,6 +80,7 @@ void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place
   if (has_start_by(table->locked)) change.clear(kJobStartBy);
   update_locked_row(table, &change);
   note_claimed_place(table->changed);
+  note_start(table->changed);
 }
 
 void read_claimed(const Datum* job, const bool* job_nulls, const TaskSettings& task, Datum* values,

@@ -3,6 +3,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/saved_plan.hpp"
+#include "counters/noted_attempts.hpp"
 #include "job/task_settings.hpp"
 #include "queue/strict.hpp"
 #include "server/values.hpp"
@@ -170,8 +171,15 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
     elog(ERROR, "could not delete a job that was locked");
 }
 
+AttemptEvent event_of(const Ending& ending, const Decision& decision) {
+  if (waits_again(decision)) return gives_attempt_back(ending) ? kReturned : kRetried;
+  if (decision.state == catalog()->finished_cancelled) return kCancelled;
+  return decision.state == catalog()->finished_quarantined ? kQuarantined : kFailed;
+}
+
 void write(AttemptEnds* ends, const Ending& ending, const Decision& decision) {
   TupleTableSlot* row = ends->jobs.table.locked;
+  note_attempt_end(row, event_of(ending, decision), ends->records.now);
   // A snoozed job continues the same attempt later, so no attempt is recorded.
   if (ending.kind != Ending::kSnoozed || !waits_again(decision))
     record_attempt(&ends->records, row,

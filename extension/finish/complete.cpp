@@ -6,6 +6,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "claim/in_place_claim.hpp"
+#include "counters/noted_attempts.hpp"
 #include "finish/attempt_record.hpp"
 #include "finish/claim_list.hpp"
 #include "job/task_settings.hpp"
@@ -79,6 +80,7 @@ AttemptLock complete_found(Completion* completion, const NamedClaim& claim,
   record(completion, row, result);
   note_in_place_end(completion, row, claim);
   note_ended_job(claim.job_id);
+  note_attempt_end(row, kCompleted, completion->records.now);
   if (!no_queue) note_place_freed(place);
   return AttemptLock::kLocked;
 }

@@ -16,6 +16,7 @@ enum class LockKind : uint16 {
   kAttachment,
   kLevel,
   kFirstLook,
+  kCounters,
 };
 
 // Waits.

@@ -116,6 +116,10 @@ void define_settings() {
   DefineCustomBoolVariable("pulse.allow_drop", "Allows DROP EXTENSION while live jobs exist.",
                            nullptr, &settings.allow_drop, false, PGC_SUSET, 0, nullptr, nullptr,
                            nullptr);
+  DefineCustomBoolVariable("pulse.enable_counters",
+                           "Counts attempts per task and queue; only a preloaded library counts.",
+                           nullptr, &settings.enable_counters, true, PGC_SUSET, 0, nullptr, nullptr,
+                           nullptr);
   DefineCustomStringVariable(
       "pulse.databases", "Sets the databases in which the background worker runs.", nullptr,
       &settings.databases, "", PGC_SIGHUP, GUC_LIST_INPUT, check_databases, nullptr, nullptr);

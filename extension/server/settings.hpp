@@ -22,6 +22,7 @@ struct Settings {
   bool events;
   bool host_check;
   bool allow_drop;
+  bool enable_counters;
   double clock_offset_s;
   double frozen_live_us;  // -1: time runs
   char* databases;

@@ -93,6 +93,7 @@ SELECT walk(format(call, :ann)) FROM (VALUES
   ('SELECT pulse.handler_tasks()'),
   ('SELECT pulse.set_queue(''q'', 2)'), ('SELECT pulse.pause_queue(''q'')'),
   ('SELECT pulse.resume_queue(''q'')'), ('SELECT pulse.queue_status()'),
+  ('SELECT pulse.rate_history(''t'')'), ('SELECT pulse.rates(''task'')'),
   ('SELECT pulse.unset_queue(''q'')'),
   ('SELECT pulse.add_job(''t'', ''[1]'', ''q'', job_key => ''k'', flags => ''{f}'')'),
   ('SELECT pulse.add_job(''t'', ''[2]'', ''q'', job_key => ''k'', flags => ''{f}'')'),

@@ -91,6 +91,8 @@ job_attempts                          |ob  |ok          |ok          |ok
 list_jobs                             |ob  |okE ok      |okE ok      |ok
 overview                              |ob  |ok          |ok          |ok
 queue_status                          |ob  |ok          |ok          |ok
+rate_history                          |ob  |ok          |ok          |ok
+rates                                 |ob  |ok          |ok          |ok
 recoveries                            |ob  |ok          |ok          |ok
 stats                                 |ob  |ok          |ok          |ok
 unserved                              |ob  |ok          |ok          |ok
@@ -310,8 +312,8 @@ SELECT is_empty(
      WHERE r.is_internal AND has_function_privilege('pulse_' || l.letter, r.oid, 'EXECUTE')
            <> (l.letter IN ('o', 'b') AND ltrim(r.name, '_') IN (
                  'attachment_state', 'ended_live_us', 'interval', 'least_threshold_us',
-                 'live_now_us', 'lost_way', 'running_ids', 'setting_us', 'slots_of',
-                 'us'))$$,
+                 'live_now_us', 'lost_way', 'running_ids', 'setting_us',
+                 'slots_of', 'us'))$$,
   'no role but the owner calls an internal function, except those that views call');
 
 SELECT is_empty(

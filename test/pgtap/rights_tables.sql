@@ -19,6 +19,7 @@ SELECT pulse.grant_producer('pulse_p'), pulse.grant_worker('pulse_w'),
 CREATE TEMP TABLE relation_grid (relation text, readers text, changers text);
 COPY relation_grid FROM stdin WITH (DELIMITER '|');
 attempt             |o |
+counter             |o |
 dependency          |o |
 finished_job        |o |
 flow                |o |
@@ -39,7 +40,9 @@ ended_jobs          |ob|
 flows               |ob|
 operations          |ob|
 overview            |ob|
+queue_rates         |ob|
 queue_settings      |ob|
+task_rates          |ob|
 task_settings       |ob|
 queue_status        |ob|
 running_jobs        |ob|

@@ -52,18 +52,19 @@ INSERT INTO grid
     -- What the views call.
     ('pulse_internal.attachment_state pulse_internal.ended_live_us pulse_internal.interval '
      'pulse_internal.least_threshold_us pulse_internal.live_now_us pulse_internal.lost_way '
-     'pulse_internal.running_ids pulse_internal.setting_us pulse_internal.slots_of '
-     'pulse_internal.us stats '
-     'doctor explain_job explain_task job_attempts list_jobs overview queue_status recoveries '
-     'unserved', 'ob')
+     'pulse_internal.running_ids pulse_internal.setting_us '
+     'pulse_internal.slots_of pulse_internal.us stats '
+     'doctor explain_job explain_task job_attempts list_jobs overview queue_status '
+     'rate_history rates recoveries unserved', 'ob')
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES
-    ('ended_by_hour ended_jobs flows operations overview queue_settings queue_status '
-     'running_jobs settings stale stats task_settings unserved waiting_for worker_status', 'ob'),
+    ('ended_by_hour ended_jobs flows operations overview queue_rates queue_settings '
+     'queue_status running_jobs settings stale stats task_rates task_settings unserved waiting_for '
+     'worker_status', 'ob'),
     ('schedules', 'obs'),
-    ('attempt dependency finished_job flow flow_job heartbeat installation job operation '
-     'operation_job queue queue_pause queue_rate schedule task worker', 'o'),
+    ('attempt counter dependency finished_job flow flow_job heartbeat installation job '
+     'operation operation_job queue queue_pause queue_rate schedule task worker', 'o'),
     ('clock claim_batch installation_witness', '')
   ) AS g (names, letters);
 INSERT INTO grid VALUES

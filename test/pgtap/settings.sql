@@ -1,6 +1,6 @@
 -- sql/settings.sql: the settings, their defaults and ranges, and the refusals that parts share.
 \ir support/setup.psql
-SELECT plan(78);
+SELECT plan(79);
 
 SELECT expect_function('version', '', 'text', 'stable', 'invoker');
 SELECT is(pulse.version(), (SELECT extversion FROM pg_extension WHERE extname = 'pg_pulse'),
@@ -20,7 +20,7 @@ SELECT is((SELECT boot_val FROM pg_settings WHERE name = 'pulse.' || d.setting),
           format('%s is %L by default', d.setting, d.value))
   FROM (VALUES ('max_crashes', '3'), ('default_timeout', '-1'), ('keep_failed', '-1'),
                ('databases', ''), ('claims', 'on'), ('events', 'on'), ('host_check', 'on'),
-               ('sweep_jobs', '1000'),
+               ('sweep_jobs', '1000'), ('enable_counters', 'on'),
                ('clock_offset', '0'), ('frozen_clock', '-1'))
        AS d (setting, value);
 

@@ -62,7 +62,8 @@ $$;
 
 CREATE FUNCTION pg_temp.other_facts() RETURNS TABLE (name text, fact text)
   LANGUAGE sql AS $$
-  SELECT m.name, concat_ws('|', pg_get_functiondef(p.oid), p.proacl, p.proowner::regrole)
+  SELECT m.name, concat_ws('|', CASE WHEN p.prokind <> 'a' THEN pg_get_functiondef(p.oid) END,
+                           p.proacl, p.proowner::regrole)
     FROM pg_temp.members() AS m JOIN pg_proc AS p ON p.oid = m.id
    WHERE m.class = 'pg_proc'::regclass
   UNION ALL

@@ -93,6 +93,7 @@ INSERT INTO call VALUES
   ('job_attempts', 'pulse.job_attempts({ended})'), ('list_jobs', 'pulse.list_jobs()'),
   ('recoveries', 'pulse.recoveries()'), ('doctor', 'pulse.doctor()'),
   ('overview', 'pulse.overview()'), ('stats', 'pulse.stats()'),
+  ('rate_history', 'pulse.rate_history()'), ('rates', $$pulse.rates('task')$$),
   ('unserved', 'pulse.unserved()'),
   ('stop_worker', 'pulse.stop_worker({worker})'),
   ('stop_workers', 'pulse.stop_workers(ARRAY[{name}])'),

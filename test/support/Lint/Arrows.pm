@@ -17,7 +17,7 @@ my %order = (
         [qw(queue)],
         [qw(liveness schedule)],
         [qw(job background)],
-        [qw(wake)],
+        [qw(wake counters)],
         [qw(access)],
         [qw(server)],
     ],

@@ -1,0 +1,216 @@
+#include "counters/counters.hpp"
+
+#include "server/call_checks.hpp"
+#include "server/clocks.hpp"
+#include "server/shared_memory.hpp"
+
+extern "C" {
+#include "common/hashfn.h"
+}
+
+namespace pulse {
+namespace {
+
+constexpr int kNames = 256;  // counters with a name, per kind, of all databases
+constexpr int kPlaces = kNames + kPreloadedDatabases;  // then one per database for further names
+constexpr int kMaxNameBytes = kMaxName * 4;
+
+struct Counter {
+  slock_t lock;
+  uint64 key;  // 0: free, or of further names
+  int database;
+  int length;
+  char name[kMaxNameBytes];
+  PeriodCounts counts[kPeriods];
+};
+
+// The keys stand by themselves, so that a search touches few cache lines.
+struct Kind {
+  slock_t lock;                         // held to take a counter
+  pg_atomic_uint64 full_in;             // the period in which the last search for a free one failed
+  pg_atomic_uint64 keys[kNames];        // 0: free
+  pg_atomic_uint64 counted_in[kNames];  // the period of the last count
+  Counter counters[kPlaces];
+};
+
+struct Counters {
+  pg_atomic_uint64 added_minute[kPreloadedDatabases];
+  Kind kinds[kCounterKinds];
+};
+
+Counters* all = nullptr;
+
+bool is_unused(const Kind* kind, int place, int64 period) {
+  auto counted = static_cast<int64>(
+      pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&kind->counted_in[place])));
+  // A count far ahead is one of a clock that was turned back since.
+  return counted > period + kPeriods || counted < period - kPeriods;
+}
+
+CounterId further_names(CounterKind kind) {
+  return {0, static_cast<uint16>(kNames + place_of_database(this_database())), kind};
+}
+
+void give(Counter* counter, uint64 key, int database, const text* name) {
+  SpinLockAcquire(&counter->lock);
+  counter->key = key;
+  counter->database = database;
+  counter->length = Min(static_cast<int>(VARSIZE_ANY_EXHDR(name)), kMaxNameBytes);
+  memcpy(counter->name, VARDATA_ANY(name), counter->length);
+  for (PeriodCounts& counts : counter->counts) counts.period = 0;
+  SpinLockRelease(&counter->lock);
+}
+
+int find_key(Kind* kind, uint64 key) {
+  for (uint64 i = 0; i < kNames; i++) {
+    uint64 at = (key + i) % kNames;
+    if (pg_atomic_read_u64(&kind->keys[at]) == key) return static_cast<int>(at);
+  }
+  return -1;
+}
+
+// Takes the first free counter from the place of its key on; -1: none is free.
+int take_free(Kind* kind, uint64 key, int database, const text* name, int64 period) {
+  for (uint64 i = 0; i < kNames; i++) {
+    auto at = static_cast<int>((key + i) % kNames);
+    if (pg_atomic_read_u64(&kind->keys[at]) != 0 && !is_unused(kind, at, period)) continue;
+    give(&kind->counters[at], key, database, name);
+    pg_atomic_write_u64(&kind->counted_in[at], static_cast<uint64>(period));
+    pg_atomic_write_u64(&kind->keys[at], key);
+    return at;
+  }
+  pg_atomic_write_u64(&kind->full_in, static_cast<uint64>(period));
+  return -1;
+}
+
+int take_place(Kind* kind, uint64 key, const text* name) {
+  int64 period = present_period();
+  if (pg_atomic_read_u64(&kind->full_in) == static_cast<uint64>(period)) return -1;
+  int database = place_of_database(this_database());
+  SpinLockAcquire(&kind->lock);
+  int place = find_key(kind, key);
+  if (place < 0) place = take_free(kind, key, database, name, period);
+  SpinLockRelease(&kind->lock);
+  return place;
+}
+
+PeriodCounts* counts_in(Counter* counter, int64 period) {
+  PeriodCounts* counts = &counter->counts[static_cast<uint64>(period) % kPeriods];
+  if (counts->period != period) *counts = {};
+  counts->period = period;
+  return counts;
+}
+
+// False when another name has the counter.
+bool try_count(Counter* counter, uint64 key, AttemptEvent event, int bucket, int64 period) {
+  SpinLockAcquire(&counter->lock);
+  bool is_same = counter->key == key;
+  if (is_same) {
+    PeriodCounts* counts = counts_in(counter, period);
+    counts->events[event]++;
+    (event == kStarted ? counts->waits : counts->runs)[bucket]++;
+  }
+  SpinLockRelease(&counter->lock);
+  return is_same;
+}
+
+void free_counter(Kind* kind, int place, int database) {
+  Counter* counter = &kind->counters[place];
+  SpinLockAcquire(&counter->lock);
+  if (counter->database == database) {
+    if (place < kNames) pg_atomic_write_u64(&kind->keys[place], 0);
+    counter->key = 0;
+    for (PeriodCounts& counts : counter->counts) counts.period = 0;
+  }
+  SpinLockRelease(&counter->lock);
+}
+
+}  // namespace
+
+Size counters_size() { return sizeof(Counters); }
+
+void create_counters() {
+  all = static_cast<Counters*>(
+      shared_area("pg_pulse counters", sizeof(Counters), [](void* area, Size size) {
+        memset(area, 0, size);
+        auto* created = static_cast<Counters*>(area);
+        for (pg_atomic_uint64& minute : created->added_minute) pg_atomic_init_u64(&minute, 0);
+        for (Kind& kind : created->kinds) {
+          SpinLockInit(&kind.lock);
+          pg_atomic_init_u64(&kind.full_in, 0);
+          for (pg_atomic_uint64& key : kind.keys) pg_atomic_init_u64(&key, 0);
+          for (pg_atomic_uint64& period : kind.counted_in) pg_atomic_init_u64(&period, 0);
+          for (int i = 0; i < kPlaces; i++) {
+            SpinLockInit(&kind.counters[i].lock);
+            kind.counters[i].database = i < kNames ? -1 : i - kNames;
+          }
+        }
+      }));
+}
+
+void reset_counters(int database) {
+  if (!all) return;
+  for (Kind& kind : all->kinds)
+    for (int place = 0; place < kPlaces; place++) free_counter(&kind, place, database);
+  pg_atomic_write_u64(&all->added_minute[database], 0);
+}
+
+bool has_counters() { return all && this_database(); }
+
+CounterId counter_of(CounterKind kind, const text* name) {
+  uint64 key =
+      DatumGetUInt64(hash_any_extended(reinterpret_cast<const unsigned char*>(VARDATA_ANY(name)),
+                                       static_cast<int>(VARSIZE_ANY_EXHDR(name)), MyDatabaseId));
+  if (key == 0) key = 1;
+  int place = find_key(&all->kinds[kind], key);
+  if (place < 0) place = take_place(&all->kinds[kind], key, name);
+  return place < 0 ? further_names(kind) : CounterId{key, static_cast<uint16>(place), kind};
+}
+
+int64 present_period() { return wall_now() / kPeriodUs; }
+
+void count_event(const CounterId& id, AttemptEvent event, int bucket, int64 period) {
+  Kind* kind = &all->kinds[id.kind];
+  if (!try_count(&kind->counters[id.place], id.key, event, bucket, period)) {
+    DatabaseState* database = this_database_if_known();
+    if (database)
+      (void)try_count(&kind->counters[kNames + place_of_database(database)], 0, event, bucket,
+                      period);
+  } else if (id.place < kNames) {
+    pg_atomic_uint64* counted_in = &kind->counted_in[id.place];
+    if (pg_atomic_read_u64(counted_in) != static_cast<uint64>(period))
+      pg_atomic_write_u64(counted_in, static_cast<uint64>(period));
+  }
+}
+
+void read_counters(void* context, UseCounts use) {
+  int database = place_of_database(this_database());
+  auto* copy = static_cast<Counter*>(palloc(sizeof(Counter)));
+  for (int kind = 0; kind < kCounterKinds; kind++)
+    for (int place = 0; place < kPlaces; place++) {
+      Counter* counter = &all->kinds[kind].counters[place];
+      CHECK_FOR_INTERRUPTS();
+      SpinLockAcquire(&counter->lock);
+      bool is_ours = counter->database == database;
+      if (is_ours) *copy = *counter;
+      SpinLockRelease(&counter->lock);
+      for (int i = 0; is_ours && i < kPeriods; i++)
+        if (copy->counts[i].period != 0)
+          use(context, static_cast<CounterKind>(kind), copy->name, copy->length, copy->counts[i]);
+    }
+  pfree(copy);
+}
+
+int64 added_minute() {
+  return static_cast<int64>(
+      pg_atomic_read_u64(&all->added_minute[place_of_database(this_database())]));
+}
+
+void set_added_minute(int64 minute) {
+  DatabaseState* database = this_database_if_known();
+  if (database)
+    pg_atomic_write_u64(&all->added_minute[place_of_database(database)],
+                        static_cast<uint64>(minute));
+}
+
+}  // namespace pulse

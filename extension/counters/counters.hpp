@@ -1,0 +1,72 @@
+// Counters of attempts per task and per queue, in shared memory: how many started and ended, for
+// how long they had been due, and for how long they ran. A counter has a ring of periods of 10
+// seconds. Sweeps add each minute that is over to pulse.counter.
+//
+// A name that finds no free counter is counted with all others that found none. So no number of
+// names costs memory. A counter is free again when its name was not counted for two minutes.
+#pragma once
+
+#include "counters/histogram.hpp"
+#include "server/postgres.hpp"
+
+namespace pulse {
+
+enum CounterKind : uint8 { kTaskCounter, kQueueCounter, kCounterKinds };
+
+enum AttemptEvent : uint8 {
+  kStarted,
+  kCompleted,
+  kFailed,
+  kRetried,  // ended, and the job runs again
+  kQuarantined,
+  kCancelled,
+  kReturned,  // released or snoozed
+  kAttemptEvents
+};
+
+constexpr int64 kPeriodUs = 10000000;
+constexpr int kPeriods = 12;
+
+struct PeriodCounts {
+  int64 period;  // number of the period
+  uint32 events[kAttemptEvents];
+  uint32 waits[kBuckets];  // of those that started
+  uint32 runs[kBuckets];   // of those that ended
+};
+
+// Which counter has a name. It may belong to another name by the time that the transaction ends;
+// the key tells.
+struct CounterId {
+  uint64 key;  // hash of the database and the name; 0: the counter of all further names
+  uint16 place;
+  CounterKind kind;
+};
+
+// Shared memory; only in a server that preloads the library.
+Size counters_size();
+void create_counters();
+
+// Frees the counters of a slot that another database takes over.
+void reset_counters(int database);
+
+// True when this server has counters.
+bool has_counters();
+
+// Finds the counter of a name, or takes one.
+CounterId counter_of(CounterKind kind, const text* name);
+
+// Counts an event in the present period. Cannot fail.
+void count_event(const CounterId& id, AttemptEvent event, int bucket, int64 period);
+int64 present_period();
+
+// Calls use(kind, name, length, counts) with each period of this database that has counts. The name
+// of all further ones is empty.
+using UseCounts = void (*)(void* context, CounterKind kind, const char* name, int length,
+                           const PeriodCounts& counts);
+void read_counters(void* context, UseCounts use);
+
+// The last minute that sweeps have added to the table, counted from 2000; 0: none yet.
+int64 added_minute();
+void set_added_minute(int64 minute);
+
+}  // namespace pulse

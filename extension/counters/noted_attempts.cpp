@@ -1,0 +1,96 @@
+#include "counters/noted_attempts.hpp"
+
+#include "access/columns.hpp"
+#include "server/settings.hpp"
+#include "server/values.hpp"
+
+namespace pulse {
+namespace {
+
+struct Note {
+  CounterId counter;
+  AttemptEvent event;
+  uint8 bucket;
+  SubTransactionId savepoint;
+};
+
+constexpr int kFirstNotes = 64;
+Note first_notes[kFirstNotes];
+Note* notes = first_notes;
+int note_count = 0;
+int note_capacity = kFirstNotes;
+
+struct AddedMinute {
+  int64 minute;  // 0: none
+  SubTransactionId savepoint;
+};
+AddedMinute added = {};
+
+// The notes of a long transaction live in its memory.
+void grow() {
+  Size size = sizeof(Note) * note_capacity;
+  auto* grown = static_cast<Note*>(MemoryContextAllocHuge(TopTransactionContext, size * 2));
+  memcpy(grown, notes, size);
+  if (notes != first_notes) pfree(notes);
+  notes = grown;
+  note_capacity *= 2;
+}
+
+void note(CounterKind kind, Datum name, AttemptEvent event, int bucket) {
+  CounterId counter = counter_of(kind, DatumGetTextPP(name));
+  if (note_count == note_capacity) grow();
+  notes[note_count++] = {counter, event, static_cast<uint8>(bucket), GetCurrentSubTransactionId()};
+}
+
+// A run_at may be infinite.
+int64 elapsed_us(TimestampTz from, TimestampTz to) {
+  return TIMESTAMP_NOT_FINITE(from) || from > to ? 0 : to - from;
+}
+
+void note_event(TupleTableSlot* row, AttemptEvent event, int64 duration_us) {
+  int bucket = histogram_bucket(duration_us);
+  note(kTaskCounter, value_of(row, kJobIdentifier), event, bucket);
+  if (!slot_attisnull(row, kJobQueueName))
+    note(kQueueCounter, value_of(row, kJobQueueName), event, bucket);
+}
+
+TimestampTz moment_of(TupleTableSlot* row, JobColumn column) {
+  return DatumGetTimestampTz(value_of(row, column));
+}
+
+}  // namespace
+
+void note_start(TupleTableSlot* row) {
+  if (!settings.enable_counters || !has_counters()) return;
+  note_event(row, kStarted, elapsed_us(moment_of(row, kJobRunAt), moment_of(row, kJobClaimedAt)));
+}
+
+void note_attempt_end(TupleTableSlot* row, AttemptEvent event, TimestampTz now) {
+  if (!settings.enable_counters || !has_counters()) return;
+  note_event(row, event, elapsed_us(moment_of(row, kJobClaimedAt), now));
+}
+
+void note_added_minute(int64 minute) { added = {minute, GetCurrentSubTransactionId()}; }
+
+void count_noted() {
+  int64 period = note_count > 0 ? present_period() : 0;
+  for (int i = 0; i < note_count; i++)
+    count_event(notes[i].counter, notes[i].event, notes[i].bucket, period);
+  if (added.minute != 0) set_added_minute(added.minute);
+  forget_noted();
+}
+
+void forget_noted() {
+  notes = first_notes;
+  note_capacity = kFirstNotes;
+  note_count = 0;
+  added = {};
+}
+
+// A subtransaction with a higher id began within the undone one.
+void forget_noted_since(SubTransactionId undone) {
+  while (note_count > 0 && notes[note_count - 1].savepoint >= undone) note_count--;
+  if (added.savepoint >= undone) added = {};
+}
+
+}  // namespace pulse
