@@ -102,16 +102,22 @@ PeriodCounts* counts_in(Counter* counter, int64 period) {
 }
 
 // False when another name has the counter.
-bool try_count(Counter* counter, uint64 key, AttemptEvent event, int bucket, int64 period) {
+bool try_count(Counter* counter, uint64 key, AttemptEvent event, int bucket, int64 period,
+               uint32 times) {
   SpinLockAcquire(&counter->lock);
   bool is_same = counter->key == key;
   if (is_same) {
     PeriodCounts* counts = counts_in(counter, period);
-    counts->events[event]++;
-    (event == kStarted ? counts->waits : counts->runs)[bucket]++;
+    counts->events[event] += times;
+    (event == kStarted ? counts->waits : counts->runs)[bucket] += times;
   }
   SpinLockRelease(&counter->lock);
   return is_same;
+}
+
+void note_use(pg_atomic_uint64* counted_in, int64 period) {
+  if (pg_atomic_read_u64(counted_in) != static_cast<uint64>(period))
+    pg_atomic_write_u64(counted_in, static_cast<uint64>(period));
 }
 
 void free_counter(Kind* kind, int place, int database) {
@@ -169,17 +175,13 @@ CounterId counter_of(CounterKind kind, const text* name) {
 
 int64 present_period() { return wall_now() / kPeriodUs; }
 
-void count_event(const CounterId& id, AttemptEvent event, int bucket, int64 period) {
+void count_events(const CounterId& id, AttemptEvent event, int bucket, int64 period, uint32 times) {
   Kind* kind = &all->kinds[id.kind];
-  if (!try_count(&kind->counters[id.place], id.key, event, bucket, period)) {
-    DatabaseState* database = this_database_if_known();
-    if (database)
-      (void)try_count(&kind->counters[kNames + place_of_database(database)], 0, event, bucket,
-                      period);
-  } else if (id.place < kNames) {
-    pg_atomic_uint64* counted_in = &kind->counted_in[id.place];
-    if (pg_atomic_read_u64(counted_in) != static_cast<uint64>(period))
-      pg_atomic_write_u64(counted_in, static_cast<uint64>(period));
+  if (try_count(&kind->counters[id.place], id.key, event, bucket, period, times)) {
+    if (id.place < kNames) note_use(&kind->counted_in[id.place], period);
+  } else if (DatabaseState* database = this_database_if_known()) {
+    int place = kNames + place_of_database(database);
+    (void)try_count(&kind->counters[place], 0, event, bucket, period, times);
   }
 }
 

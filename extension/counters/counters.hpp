@@ -55,8 +55,8 @@ bool has_counters();
 // Finds the counter of a name, or takes one.
 CounterId counter_of(CounterKind kind, const text* name);
 
-// Counts an event in the present period. Cannot fail.
-void count_event(const CounterId& id, AttemptEvent event, int bucket, int64 period);
+// Counts equal events in a period. Cannot fail.
+void count_events(const CounterId& id, AttemptEvent event, int bucket, int64 period, uint32 times);
 int64 present_period();
 
 // Calls use(kind, name, length, counts) with each period of this database that has counts. The name

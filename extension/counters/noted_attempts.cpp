@@ -7,11 +7,19 @@
 namespace pulse {
 namespace {
 
+// Equal events that follow each other share a note, as most of a batch do.
 struct Note {
   CounterId counter;
   AttemptEvent event;
   uint8 bucket;
   SubTransactionId savepoint;
+  uint32 times;
+
+  bool is_like(const Note& other) const {
+    return counter.key == other.counter.key && counter.place == other.counter.place &&
+           counter.kind == other.counter.kind && event == other.event && bucket == other.bucket &&
+           savepoint == other.savepoint;
+  }
 };
 
 constexpr int kFirstNotes = 64;
@@ -37,9 +45,16 @@ void grow() {
 }
 
 void note(CounterKind kind, Datum name, AttemptEvent event, int bucket) {
-  CounterId counter = counter_of(kind, DatumGetTextPP(name));
+  Note noted = {counter_of(kind, DatumGetTextPP(name)), event, static_cast<uint8>(bucket),
+                GetCurrentSubTransactionId(), 1};
+  // The last two are of a task and its queue.
+  for (int i = note_count - 1; i >= 0 && i >= note_count - 2; i--)
+    if (notes[i].is_like(noted)) {
+      notes[i].times++;
+      return;
+    }
   if (note_count == note_capacity) grow();
-  notes[note_count++] = {counter, event, static_cast<uint8>(bucket), GetCurrentSubTransactionId()};
+  notes[note_count++] = noted;
 }
 
 // A run_at may be infinite.
@@ -75,7 +90,7 @@ void note_added_minute(int64 minute) { added = {minute, GetCurrentSubTransaction
 void count_noted() {
   int64 period = note_count > 0 ? present_period() : 0;
   for (int i = 0; i < note_count; i++)
-    count_event(notes[i].counter, notes[i].event, notes[i].bucket, period);
+    count_events(notes[i].counter, notes[i].event, notes[i].bucket, period, notes[i].times);
   if (added.minute != 0) set_added_minute(added.minute);
   forget_noted();
 }

@@ -23,9 +23,14 @@ sub counts {
         WHERE $column = '$name' AND period = '$period'");
 }
 
-# What sweeps do so much later, when the present minute is over.
+# What a sweep of another session does when the present minute is over. It waits for none.
 sub sweep_later {
-    return value($node, q{SET pulse.clock_offset = '61s'; SELECT workers_lost FROM pulse.sweep();});
+    my ($arguments, $later) = @_;
+    $arguments //= '';
+    $later //= '61s';
+    value($node, "SET statement_timeout = '20s'; SET pulse.clock_offset = '$later';
+        SELECT workers_lost FROM pulse.sweep($arguments)");
+    return;
 }
 
 subtest 'each end of an attempt is counted as what it was' => sub {
@@ -64,15 +69,16 @@ subtest 'each end of an attempt is counted as what it was' => sub {
         '8 1 1 0 0 0 0', 'nor what a savepoint took back; the rest is');
     $end->(fail => $more->[0]);
     $end->(snooze => $more->[1]);
+    $worker->complete(@$more[2, 3]);
     $worker->query("SELECT pulse.cancel_job($last->[2]{id})");
     $end->(fail => $last->[2]);
     $worker->query(
         "BEGIN; SELECT pulse.complete($last->[3]{id}, $last->[3]{token}); PREPARE TRANSACTION 'p'");
     $worker->query(q{COMMIT PREPARED 'p'});
     is(counts($_, $_ eq 'task_rates' ? 'mail' : 'post', 'minute'),
-        '8 1 1 1 0 1 1', "$_: as it was, and nothing of a prepared transaction")
+        '8 3 1 1 0 1 1', "$_: as it was, and nothing of a prepared transaction")
       for qw(task_rates queue_rates);
-    is(value($node, 'SELECT completed FROM pulse.overview'), 1, 'the overview knows, too');
+    is(value($node, 'SELECT completed FROM pulse.overview'), 3, 'the overview knows, too');
 };
 
 subtest 'waits and runs are measured' => sub {
@@ -88,21 +94,31 @@ subtest 'waits and runs are measured' => sub {
 
 subtest 'a sweep writes each minute once' => sub {
     my $write = sub { return value($node, 'SELECT count(*), sum(completed) FROM pulse.counter') };
-    value($node, 'BEGIN; SELECT pulse.sweep(); ROLLBACK');
+    $worker->query(q{SET pulse.clock_offset = '61s'});
+    $worker->query('BEGIN');
+    $worker->query('SELECT workers_lost FROM pulse.sweep()');
+    sweep_later();
+    is($write->(), '0|', 'another session that does it is not waited for');
+    $worker->query('ROLLBACK');
+    $worker->query('RESET pulse.clock_offset');
+    sweep_later('dry_run => true');
+    is($write->(), '0|', 'what is undone is not written');
     sweep_later();
     my $once = $write->();
     isnt($once, '0|', 'a minute that is over');
     sweep_later();
     is($write->(), $once, 'is not written again');
-    is(counts('task_rates', 'mail', 'hour'), '8 1 1 1 0 1 1', 'and is counted once');
-    is(counts('task_rates', 'mail', 'day'), '8 1 1 1 0 1 1', 'for the day, too');
+    sweep_later('', '121s');
+    is($write->(), $once, 'nor with the next one');
+    is(counts('task_rates', 'mail', 'hour'), '8 3 1 1 0 1 1', 'and is counted once');
+    is(counts('task_rates', 'mail', 'day'), '8 3 1 1 0 1 1', 'for the day, too');
 };
 
 subtest 'after a crash they go on' => sub {
     kill_server($node);
     $node->start;
     is(counts('task_rates', 'mail', 'minute'), '', 'memory is lost');
-    is(counts('task_rates', 'mail', 'hour'), '8 1 1 1 0 1 1', 'what was written is not');
+    is(counts('task_rates', 'mail', 'hour'), '8 3 1 1 0 1 1', 'what was written is not');
     $worker = Pulse::SqlWorker->new($node, 'bob');
     add_jobs($node, 'busy', 2);
     $worker->complete($worker->claim(2));
@@ -132,12 +148,21 @@ subtest 'names without end share a counter' => sub {
     add_jobs($node, 'busy', 3);
     $claim_all->();
     is(counts('task_rates', 'busy', 'minute'), '5 5 0 0 0 0 0', 'a busy task keeps its counter');
-    # Two minutes later all are idle. The claim takes counters of idle names.
-    add_jobs($node, 'newcomer', 3);
+    # Two minutes later all are idle, also that of a transaction that has not committed.
+    add_jobs($node, 'newcomer ' . $_, 1) for 1 .. 2;
+    my $slow = Pulse::SqlWorker->new($node, 'cid');
+    my ($first) = $slow->claim;
+    $slow->query('BEGIN');
+    $slow->complete($first);
+    value($node, q{SELECT count(*) FROM pulse.add_jobs(ARRAY(
+        SELECT ('thief ' || n, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec
+          FROM generate_series(1, 300) AS n))});
     $worker->query(q{SET pulse.clock_offset = '150s'});
     $claim_all->();
-    is( value($node, q{SET pulse.clock_offset = '150s'; SELECT completed FROM pulse.task_rates
-        WHERE identifier = 'newcomer' AND period = 'minute'}), 3, 'a new one gets a counter');
+    $slow->query('COMMIT');
+    is( value($node, q{SET pulse.clock_offset = '150s'; SELECT count(*) > 200, max(completed)
+        FROM pulse.task_rates WHERE identifier ~ 'thief|newcomer' AND period = 'hour'}),
+        't|1', 'new ones get their counters, which count nothing else');
 };
 
 expect_healthy($node);
