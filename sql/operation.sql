@@ -6,7 +6,8 @@
 COMMENT ON TABLE pulse.operation IS
   'What operators did to many jobs at once: which, by whom, and how far it came.';
 COMMENT ON COLUMN pulse.operation.id IS 'Id of the operation';
-COMMENT ON COLUMN pulse.operation.action IS 'retry, cancel, reschedule, fail or undo';
+COMMENT ON COLUMN pulse.operation.action IS
+  'retry, cancel, reschedule, fail or undo; or what note_operation() was told';
 COMMENT ON COLUMN pulse.operation.filter IS 'Which jobs, as start_operation() was told';
 COMMENT ON COLUMN pulse.operation.arguments IS 'Arguments of the action';
 COMMENT ON COLUMN pulse.operation.actor IS
@@ -35,13 +36,16 @@ COMMENT ON COLUMN pulse.operation_job.before IS
 
 CREATE OR REPLACE VIEW pulse.operations AS
   SELECT o.id, o.action, o.actor, o.role, o.state, o.changed, o.skipped, o.undoes,
-         u.id AS undone_by, o.created_at, o.updated_at, o.ended_at
+         u.id AS undone_by, o.created_at, o.updated_at, o.ended_at,
+         CASE WHEN o.action <> ALL ('{retry,cancel,reschedule,fail,undo}') THEN o.filter END
+           AS subject
     FROM pulse.operation AS o LEFT JOIN pulse.operation AS u ON u.undoes = o.id;
 COMMENT ON VIEW pulse.operations IS
   'What operators did to many jobs at once. Operators read filter and arguments in '
   'pulse.operation.';
 COMMENT ON COLUMN pulse.operations.id IS 'Id of the operation';
-COMMENT ON COLUMN pulse.operations.action IS 'retry, cancel, reschedule, fail or undo';
+COMMENT ON COLUMN pulse.operations.action IS
+  'retry, cancel, reschedule, fail or undo; or what note_operation() was told';
 COMMENT ON COLUMN pulse.operations.actor IS
   'Name that the caller gave for the person or token behind it; NULL without one';
 COMMENT ON COLUMN pulse.operations.role IS 'Role that started it';
@@ -53,6 +57,8 @@ COMMENT ON COLUMN pulse.operations.undone_by IS 'The operation that takes this o
 COMMENT ON COLUMN pulse.operations.created_at IS 'When it was started';
 COMMENT ON COLUMN pulse.operations.updated_at IS 'When its last step ran';
 COMMENT ON COLUMN pulse.operations.ended_at IS 'When it was done or stopped; NULL before';
+COMMENT ON COLUMN pulse.operations.subject IS
+  'What was changed, as note_operation() was told; NULL for operations on jobs';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_keys(what text, document json, known text[])
   RETURNS void

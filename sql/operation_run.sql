@@ -177,6 +177,9 @@ BEGIN
   IF o.action = 'undo' THEN
     RAISE EXCEPTION 'operation % is an undo', o.id USING
       ERRCODE = 'PU004', HINT = format('Start operation %s anew with start_operation().', o.undoes);
+  ELSIF o.action <> ALL ('{retry,cancel,reschedule,fail}') THEN
+    RAISE EXCEPTION 'operation % is no change of jobs', o.id USING
+      ERRCODE = 'PU004', HINT = 'Change back by hand what it has changed.';
   END IF;
   IF actor IS NOT NULL THEN
     PERFORM pulse_internal.check_name('actor', actor, 128);
@@ -193,4 +196,36 @@ COMMENT ON FUNCTION pulse.undo_operation(bigint, text) IS
   'Starts an operation that takes another one back, which is stopped if it still runs, and returns '
   'it; run_operation() does it. Jobs that have moved since, because they ran, ended or were '
   'changed, are left alone and count as skipped. A second call returns the same undo. Raises PU004 '
-  'for an undo, PU005 for an unknown operation.';
+  'for an undo and for what note_operation() noted, PU005 for an unknown operation.';
+
+CREATE OR REPLACE FUNCTION pulse.note_operation(
+    action text, subject json, actor text = NULL) RETURNS bigint
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  moment CONSTANT timestamptz := pulse.now();
+  noted bigint;
+BEGIN
+  PERFORM pulse_internal.check_name('action', action, 64);
+  IF action IN ('retry', 'cancel', 'reschedule', 'fail', 'undo') THEN
+    RAISE EXCEPTION '"%" is an operation on jobs', action USING
+      ERRCODE = 'PU004', HINT = 'start_operation() starts one, undo_operation() takes it back.';
+  ELSIF json_typeof(subject) IS DISTINCT FROM 'object' OR octet_length(subject::text) > 4096 THEN
+    RAISE EXCEPTION 'subject is no json object of at most 4096 bytes' USING
+      ERRCODE = 'PU004', HINT = 'Name what was changed, as {"queue": "mail"}.';
+  END IF;
+  IF actor IS NOT NULL THEN
+    PERFORM pulse_internal.check_name('actor', actor, 128);
+  END IF;
+  INSERT INTO pulse.operation
+    (action, filter, arguments, actor, role, state, last_id, created_at, updated_at, ended_at)
+  VALUES
+    (action, subject, '{}', actor, pulse_internal.caller(), 'done', 0, moment, moment, moment)
+  RETURNING id INTO noted;
+  RETURN noted;
+END $$;
+COMMENT ON FUNCTION pulse.note_operation(text, json, text) IS
+  'Puts on record, among the operations, that an operator has changed something else than jobs, in '
+  'the transaction that changes it, and returns the id. action: what was done, as "pause queue", '
+  'at most 64 characters. subject: an object that names to what, at most 4096 bytes. actor: as '
+  'start_operation() takes it. Raises PU004 for anything else.';

@@ -15,7 +15,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
     WHEN 'operator' THEN ARRAY[
       'adopt_installation', 'cancel_flow', 'cancel_job', 'complete_jobs', 'cron_setup_sql',
       'declare_lost', 'delete_finished', 'drain_worker', 'drain_workers', 'force_unlock_workers',
-      'pause_queue', 'permanently_fail_jobs', 'preview_operation', 'requeue_job',
+      'note_operation', 'pause_queue', 'permanently_fail_jobs', 'preview_operation', 'requeue_job',
       'reschedule_jobs', 'resume_queue', 'retry_job', 'run_operation', 'set_queue', 'set_task',
       'start_operation', 'stop_operation', 'stop_worker', 'stop_workers', 'sweep', 'tick',
       'undo_operation', 'unset_queue', 'verify']
@@ -25,7 +25,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
     ELSE '{}' END
   -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
-      'doctor', 'explain_job', 'explain_task', 'get_job', 'job_attempts', 'list_jobs',
+      'doctor', 'explain_job', 'explain_task', 'flow_jobs', 'get_job', 'job_attempts', 'list_jobs',
       'pulse_internal.attachment_state',
       'pulse_internal.ended_live_us', 'pulse_internal.interval',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',

@@ -1,6 +1,6 @@
 -- sql/operation*.sql: what operators do to many jobs at once, in steps, and its undo.
 \ir support/setup.psql
-SELECT plan(108);
+SELECT plan(122);
 
 SELECT expect_function('preview_operation',
   'action text, filter json, OUT jobs bigint, OUT is_exact boolean, OUT sample_ids bigint[]',
@@ -188,6 +188,27 @@ SELECT is(undo_last(), 'done 3 0', 'what it did is undone');
 SELECT id AS op FROM pulse.start_operation('cancel', '{"task": "later"}') \gset
 SELECT given_job('later') \g /dev/null
 SELECT is(run(:op), 'done 5 0', 'a job that is added later is left alone');
+
+-- --- notes --------------------------------------------------------------------------------------
+
+SELECT expect_function('note_operation', 'action text, subject json, actor text DEFAULT NULL::text',
+  'bigint', 'volatile', 'definer');
+SELECT pulse.note_operation('pause queue', '{"queue": "mail"}', 'ann') AS op \gset
+SELECT answers('SELECT o.id, o.action, o.actor, o.state, o.changed, o.subject ->> ''queue''
+    FROM pulse.operations AS o WHERE o.id = ' || :op,
+  ROW(:op::bigint, 'pause queue', 'ann', 'done', 0::bigint, 'mail'), 'a note is an operation');
+SELECT is((pulse.run_operation(:op)).state, 'done', 'that has no step');
+SELECT is((SELECT count(o.subject) FROM pulse.operations AS o WHERE o.action = 'cancel'), 0::bigint,
+  'no operation on jobs has a subject');
+SELECT throws_ok(format('SELECT pulse.undo_operation(%s)', :op), 'PU004',
+  format('operation %s is no change of jobs', :op), 'and it cannot be undone');
+SELECT throws_ok($$SELECT pulse.note_operation('retry', '{}')$$, 'PU004',
+  '"retry" is an operation on jobs', 'it is none of those on jobs');
+SELECT throws_ok($$SELECT pulse.note_operation('', '{}')$$, 'PU004', NULL, 'it has a name');
+SELECT throws_ok($$SELECT pulse.note_operation('x', '[]')$$, 'PU004',
+  'subject is no json object of at most 4096 bytes', 'and an object');
+SELECT throws_ok($$SELECT pulse.note_operation('x', json_build_object('a', repeat('x', 4096)))$$,
+  'PU004', 'subject is no json object of at most 4096 bytes', 'that is short');
 
 -- --- retention ----------------------------------------------------------------------------------
 

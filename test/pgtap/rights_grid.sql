@@ -70,6 +70,7 @@ drain_workers                         |o   |ok!         |ok!         |ok
 force_unlock_workers                  |o   |ok!         |ok!         |ok
 pause_queue                           |o   |ok!         |ok!         |ok!
 permanently_fail_jobs                 |o   |okP!        |okP!        |ok
+note_operation                        |o   |ok          |ok          |ok
 preview_operation                     |o   |ok          |ok          |ok
 run_operation                         |o   |PU005       |PU005       |PU005
 start_operation                       |o   |ok          |ok          |ok
@@ -87,6 +88,7 @@ explain_job, running                  |ob  |ok          |ok          |PU005
 explain_job, ended                    |ob  |ok          |ok          |PU005
 doctor                                |ob  |ok          |ok          |ok
 explain_task                          |ob  |ok          |ok          |ok
+flow_jobs                             |ob  |ok          |ok          |ok
 job_attempts                          |ob  |ok          |ok          |ok
 list_jobs                             |ob  |okE ok      |okE ok      |ok
 overview                              |ob  |ok          |ok          |ok

@@ -42,9 +42,9 @@ INSERT INTO grid
     ('declare_lost sweep', 'wo'), ('get_job', 'wob'),
     ('adopt_installation cancel_flow cancel_job complete_jobs cron_setup_sql delete_finished '
      'drain_worker drain_workers force_unlock_workers pause_queue permanently_fail_jobs '
-     'preview_operation requeue_job reschedule_jobs resume_queue retry_job run_operation '
-     'set_queue set_task start_operation stop_operation stop_worker stop_workers tick '
-     'undo_operation unset_queue verify', 'o'),
+     'note_operation preview_operation requeue_job reschedule_jobs resume_queue retry_job '
+     'run_operation set_queue set_task start_operation stop_operation stop_worker stop_workers '
+     'tick undo_operation unset_queue verify', 'o'),
     ('grant_caller grant_observer grant_operator grant_producer grant_scheduler grant_worker '
      'import_graphile_worker '
      'revoke_caller revoke_observer revoke_operator revoke_producer revoke_scheduler '
@@ -54,7 +54,7 @@ INSERT INTO grid
      'pulse_internal.least_threshold_us pulse_internal.live_now_us pulse_internal.lost_way '
      'pulse_internal.running_ids pulse_internal.setting_us '
      'pulse_internal.slots_of pulse_internal.us stats '
-     'doctor explain_job explain_task job_attempts list_jobs overview queue_status '
+     'doctor explain_job explain_task flow_jobs job_attempts list_jobs overview queue_status '
      'rate_history rates recoveries unserved', 'ob')
   ) AS g (names, letters);
 INSERT INTO grid

@@ -90,6 +90,8 @@ INSERT INTO call VALUES
   ('explain_job, ended', 'pulse.explain_job({ended})'),
   ('explain_task', $$pulse.explain_task('task')$$),
   ('queue_status', 'pulse.queue_status()'),
+  ('flow_jobs', 'pulse.flow_jobs({ended})'),
+  ('note_operation', 'pulse.note_operation(''pause'', json_build_object(''queue'', {queue}))'),
   ('job_attempts', 'pulse.job_attempts({ended})'), ('list_jobs', 'pulse.list_jobs()'),
   ('recoveries', 'pulse.recoveries()'), ('doctor', 'pulse.doctor()'),
   ('overview', 'pulse.overview()'), ('stats', 'pulse.stats()'),
