@@ -34,6 +34,8 @@ void add_commands(CommandLine& line) {
   add_flows(line);
   add_tail(line);
   add_doctor(line);
+  add_serve(line);
+  add_token(line);
 }
 
 ExitStatus run_command(const CommandLine& line) {

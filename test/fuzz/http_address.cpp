@@ -1,5 +1,5 @@
 // Where users want the status pages.
-#include "observe/http_address.hpp"
+#include "http/http_address.hpp"
 
 #include "target.hpp"
 

@@ -9,6 +9,6 @@ set(PULSE_PARSERS
   src/executable/task_output.cpp src/executable/task_variables.cpp
   src/executable/tasks_folder.cpp src/jobs/execution_report.cpp
   src/jobs/job.cpp src/liveness/identity.cpp src/loop/boot_clock.cpp src/loop/duration.cpp
-  src/observe/http_address.cpp src/process/process_command.cpp src/process/process_line.cpp
+  src/http/http_address.cpp src/process/process_command.cpp src/process/process_line.cpp
   src/supervised/exit_status.cpp src/text/json_text.cpp src/text/stderr_tail.cpp
   src/text/trusted_file.cpp src/text/utf8.cpp)

@@ -1,5 +1,5 @@
 // ADDRESS:PORT of --http.
-#include "observe/http_address.hpp"
+#include "http/http_address.hpp"
 
 #include <gtest/gtest.h>
 

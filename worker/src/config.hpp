@@ -6,10 +6,10 @@
 #include <variant>
 
 #include "executable/written_lines.hpp"
+#include "http/http_address.hpp"
 #include "liveness/exit_code.hpp"
 #include "log/log.hpp"
 #include "loop/duration.hpp"
-#include "observe/http_address.hpp"
 #include "process/process_command.hpp"
 
 namespace pulse {

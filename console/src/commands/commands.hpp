@@ -15,6 +15,8 @@ void add_operations(CommandLine& line);
 void add_overview(CommandLine& line);
 void add_queues(CommandLine& line);
 void add_schedules(CommandLine& line);
+void add_serve(CommandLine& line);
+void add_token(CommandLine& line);
 void add_tail(CommandLine& line);
 void add_tasks(CommandLine& line);
 void add_top(CommandLine& line);

@@ -83,6 +83,16 @@ void Database::set_up() {
   query("SET datestyle = 'ISO, YMD'");
 }
 
+// What the server says at the end of a session comes before the end of the connection.
+bool Database::has_lived_on() {
+  while (connection_) {
+    pollfd descriptor{PQsocket(connection_.get()), POLLIN, 0};
+    if (poll(&descriptor, 1, 0) == 0) return true;
+    if (PQconsumeInput(connection_.get()) == 0) close();
+  }
+  return false;
+}
+
 void Database::lose(const std::string& fallback) {
   std::string reason = reason_of(connection_.get(), fallback);
   connection_.reset();

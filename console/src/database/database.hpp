@@ -48,6 +48,11 @@ class Database {
   void open();
   bool is_open() const { return connection_ != nullptr; }
   void close() { connection_.reset(); }
+  // Whether there is a session that the server has not ended meanwhile. One that it has ended is
+  // closed here, so that the next query opens another.
+  bool has_lived_on();
+  // Another with the same options; it is not open.
+  Database another() const { return Database(options_); }
 
   // Throws Refused, or Unreachable, after which there is no session.
   QueryResult query(const char* sql, const Params& params = {});

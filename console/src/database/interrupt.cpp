@@ -28,11 +28,17 @@ void cancel_on_interrupt() {
   std::signal(SIGINT, handle_interrupt);
 }
 
+void leave_interrupts() {
+  is_wanted = 0;
+  std::signal(SIGINT, SIG_DFL);
+}
+
 InterruptCancels::InterruptCancels(PGconn* connection) {
   if (is_wanted != 0) under_way = PQgetCancel(connection);
 }
 
 InterruptCancels::~InterruptCancels() {
+  if (is_wanted == 0) return;
   PGcancel* const ended = under_way;
   under_way = nullptr;
   PQfreeCancel(ended);

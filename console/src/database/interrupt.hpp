@@ -7,6 +7,8 @@ namespace pulse::console {
 
 // Once, in a program that is used by hand; elsewhere a SIGINT stays what it is.
 void cancel_on_interrupt();
+// No more: before threads are started that have sessions of their own.
+void leave_interrupts();
 
 // While it stands, an interrupt cancels what this connection runs.
 class InterruptCancels {

@@ -30,6 +30,7 @@ my %order = (
         [qw(liveness)],
         [qw(database)],
         [qw(observe)],
+        [qw(http)],
         [qw(loop)],
         [qw(log)],
         [qw(text)],
@@ -37,6 +38,8 @@ my %order = (
     'console/src' => [
         [qw(*)],
         [qw(commands)],
+        [qw(api pages service)],
+        [qw(admission)],
         [qw(serve top)],
         [qw(command_line job)],
         [qw(output)],

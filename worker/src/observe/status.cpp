@@ -3,10 +3,12 @@
 namespace pulse {
 namespace {
 
+constexpr unsigned kNotFound = 404;
+constexpr unsigned kMethodNotAllowed = 405;
 constexpr unsigned kUnavailable = 503;
 constexpr const char* kPrometheusText = "text/plain; version=0.0.4; charset=utf-8";
 
-HttpPage verdict(const std::string& reason) {
+HttpResponse verdict(const std::string& reason) {
   if (reason.empty()) return {.body = "ok\n"};
   return {.status = kUnavailable, .body = reason + '\n'};
 }
@@ -18,7 +20,12 @@ Status::Status(const Clock& clock) : clock_(clock), health_(clock.now()), metric
 std::variant<std::unique_ptr<Status>, std::string> Status::start(const HttpAddress& address,
                                                                  const Clock& clock, Log& log) {
   std::unique_ptr<Status> status(new Status(clock));
-  auto server = HttpServer::start(address, status->pages());
+  auto server = HttpServer::start(
+      address, {}, [&status = *status](const std::shared_ptr<HttpExchange>& exchange) {
+        HttpResponse response = status.answer(exchange->request);
+        response.headers.emplace_back("Cache-Control", "no-store");
+        exchange->answer(std::move(response));
+      });
   if (auto* problem = std::get_if<std::string>(&server)) return std::move(*problem);
   status->server_ = std::move(std::get<std::unique_ptr<HttpServer>>(server));
   log.listen([&metrics = status->metrics_](std::string_view event, Log::Fields fields) {
@@ -28,15 +35,18 @@ std::variant<std::unique_ptr<Status>, std::string> Status::start(const HttpAddre
   return status;
 }
 
-HttpServer::Pages Status::pages() {
-  return {
-      {"/livez", [this] { return verdict(why_not_alive(health_.read(), clock_.now())); }},
-      {"/readyz", [this] { return verdict(why_not_ready(health_.read(), clock_.now())); }},
-      {"/metrics",
-       [this]() -> HttpPage {
-         return {.body = metrics_.text(health_.read(), clock_.now()), .type = kPrometheusText};
-       }},
-  };
+// On the server's thread, one at a time.
+HttpResponse Status::answer(const HttpRequest& request) const {
+  if (request.method != "GET" && request.method != "HEAD") {
+    return {.status = kMethodNotAllowed, .body = "only GET and HEAD\n"};
+  }
+  const std::string path = request.target.substr(0, request.target.find('?'));
+  if (path == "/livez") return verdict(why_not_alive(health_.read(), clock_.now()));
+  if (path == "/readyz") return verdict(why_not_ready(health_.read(), clock_.now()));
+  if (path == "/metrics") {
+    return {.body = metrics_.text(health_.read(), clock_.now()), .type = kPrometheusText};
+  }
+  return {.status = kNotFound, .body = "no such page; there are:\n/livez\n/metrics\n/readyz\n"};
 }
 
 }  // namespace pulse

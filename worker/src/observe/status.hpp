@@ -7,9 +7,9 @@
 #include <string>
 #include <variant>
 
+#include "http/http_server.hpp"
 #include "loop/timers.hpp"
 #include "observe/health.hpp"
-#include "observe/http_server.hpp"
 #include "observe/metrics.hpp"
 
 namespace pulse {
@@ -25,11 +25,10 @@ class Status {
   // From the loop, at the end of each turn.
   void publish(const WorkerState& state) { health_.publish(state, clock_.now()); }
   const HttpAddress& address() const { return server_->address(); }
-  const HttpServer& server() const { return *server_; }
 
  private:
   explicit Status(const Clock& clock);
-  HttpServer::Pages pages();
+  HttpResponse answer(const HttpRequest& request) const;
 
   const Clock& clock_;
   Health health_;

@@ -1,4 +1,4 @@
-#include "observe/http_address.hpp"
+#include "http/http_address.hpp"
 
 #include <arpa/inet.h>
 

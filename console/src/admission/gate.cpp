@@ -1,0 +1,148 @@
+#include "admission/gate.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "admission/digest.hpp"
+#include "serve/problem.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr unsigned kBadRequest = 400;
+constexpr unsigned kUnauthorized = 401;
+constexpr unsigned kForbidden = 403;
+constexpr unsigned kMisdirected = 421;
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// Of HOST or HOST:PORT, without the brackets of IPv6.
+std::string name_of(const std::string& host) {
+  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
+  return lower(host.substr(0, host.find(':')));
+}
+
+// No name points at such a one, so no name can be made to.
+bool is_address(const std::string& name) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  return inet_pton(AF_INET, name.c_str(), bytes.data()) == 1 ||
+         inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
+}
+
+// What the browser says about the page that sent it.
+bool is_from_elsewhere(const Request& request) {
+  const std::string& site = request.header("sec-fetch-site");
+  if (!site.empty() && site != "same-origin" && site != "none") return true;
+  const std::string& origin = request.header("origin");
+  if (origin.empty()) return false;
+  const std::size_t place = origin.find("://");
+  return place == std::string::npos ||
+         lower(origin.substr(place + 3)) != lower(request.header("host"));
+}
+
+// A path of this server, and no way to another.
+bool is_local(const std::string& location) {
+  return location.starts_with('/') && !location.starts_with("//") &&
+         std::none_of(location.begin(), location.end(),
+                      [](unsigned char c) { return c <= ' ' || c == '\\' || c > '~'; });
+}
+
+std::string bearer_of(const Request& request) {
+  constexpr std::string_view kScheme = "bearer ";
+  const std::string& value = request.header("authorization");
+  if (lower(value.substr(0, kScheme.size())) != kScheme) return {};
+  return value.substr(kScheme.size());
+}
+
+// A cookie is for all ports of a host, so its name has the port.
+std::string cookie_name(const Request& request) {
+  const std::string& host = request.header("host");
+  const std::size_t last = host.find_last_not_of("0123456789");
+  const bool has_port = last != std::string::npos && host[last] == ':';
+  return has_port ? "pulse_" + host.substr(last + 1) : "pulse";
+}
+
+std::string cookie_of(const Request& request) {
+  return cookie_value(request.header("cookie"), cookie_name(request));
+}
+
+Response with_cookie(const Request& request, const std::string& secret, const std::string& age,
+                     const std::string& location) {
+  Response response = see_other(location);
+  response.headers.emplace_back(
+      "Set-Cookie",
+      cookie_name(request) + '=' + secret + "; Path=/; HttpOnly; SameSite=Strict; Max-Age=" + age);
+  return response;
+}
+
+}  // namespace
+
+void Gate::check_host(const Request& request) const {
+  const std::string& host = request.header("host");
+  if (host.empty()) refuse(kBadRequest, "the request names no host");
+  const std::string name = name_of(host);
+  if (is_address(name) || name == "localhost") return;
+  if (std::find(names_.begin(), names_.end(), name) != names_.end()) return;
+  refuse(kMisdirected, "this server is not called " + name,
+         "Use its address or localhost, or start it with --host NAME.");
+}
+
+// A token that is shown counts, or else the cookie.
+Access Gate::access_of(const Request& request) {
+  if (!request.header("authorization").empty()) {
+    const auto token = tokens_.find_secret(bearer_of(request));
+    if (!token) return {};
+    return {.token = token->name, .role = token->role};
+  }
+  const std::string cookie = cookie_of(request);
+  const auto sign_in = cookie.empty() ? std::nullopt : sign_ins_.find(cookie);
+  if (!sign_in) return {};
+  const auto token = tokens_.find_hash(sign_in->token_hash);
+  if (!token) return {};
+  return {.token = token->name, .role = token->role, .csrf = sign_in->csrf};
+}
+
+Access Gate::admit(const Request& request, Need need) {
+  Access access = access_of(request);
+  if (need == Need::act && !tokens_.is_required()) {
+    refuse(kForbidden, "this server has no tokens, so it changes nothing",
+           "Start it with --tokens FILE.");
+  }
+  const bool is_shown_in_vain = !access.has_token() && !request.header("authorization").empty();
+  const bool is_kept_out = !access.has_token() && tokens_.is_required();
+  if (need != Need::nothing && (is_shown_in_vain || is_kept_out)) {
+    refuse(kUnauthorized, is_shown_in_vain ? "the token is not known" : "a token is needed",
+           "Send Authorization: Bearer TOKEN; in a browser, sign in.");
+  }
+  // A browser adds the cookie to whatever page sends the request; the secret is in our forms only.
+  if (request.is_change() && !access.csrf.empty()) {
+    const std::string& header = request.header("x-csrf-token");
+    const std::string& shown = header.empty() ? request.form.get("csrf") : header;
+    if (!are_same(shown, access.csrf) || is_from_elsewhere(request)) {
+      refuse(kForbidden, "the form is not from this server, or from an earlier sign-in",
+             "Load the page again.");
+    }
+  }
+  return access;
+}
+
+Response Gate::sign_in(const Request& request) {
+  if (is_from_elsewhere(request)) refuse(kForbidden, "the form is not from this server");
+  const auto token = tokens_.find_secret(request.form.get("token"));
+  if (!token) refuse(kUnauthorized, "the token is not known", "\"pulse token\" makes one.");
+  const std::string& next = request.form.get("next");
+  return with_cookie(request, sign_ins_.add(token->hash), "43200", is_local(next) ? next : "/");
+}
+
+Response Gate::sign_out(const Request& request) {
+  sign_ins_.remove(cookie_of(request));
+  return with_cookie(request, "", "0", "/");
+}
+
+}  // namespace pulse::console

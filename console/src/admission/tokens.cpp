@@ -1,0 +1,109 @@
+#include "admission/tokens.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "admission/digest.hpp"
+#include "text/trusted_file.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr std::string_view kScheme = "sha256:";
+constexpr std::size_t kHashLength = 64;
+constexpr std::size_t kMaxNameLength = 63;  // as a role's
+
+bool is_hash(std::string_view text) {
+  return text.size() == kHashLength &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::optional<Token> parse_line(const std::string& line) {
+  std::istringstream words(line);
+  Token token;
+  std::string hash;
+  std::string more;
+  if (!(words >> token.name >> token.role >> hash) || words >> more) return std::nullopt;
+  if (!hash.starts_with(kScheme)) return std::nullopt;
+  token.hash = hash.substr(kScheme.size());
+  if (!is_hash(token.hash) || token.name.size() > kMaxNameLength ||
+      token.role.size() > kMaxNameLength) {
+    return std::nullopt;
+  }
+  return token;
+}
+
+}  // namespace
+
+std::variant<TokenList, std::string> parse_tokens(std::string_view text) {
+  TokenList list;
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    line.resize(std::min(line.find('#'), line.size()));
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    auto token = parse_line(line);
+    const std::string place = "line " + std::to_string(number) + ' ';
+    if (!token) return place + "is not NAME ROLE sha256:HASH, as \"pulse token\" prints it";
+    if (std::any_of(list.begin(), list.end(),
+                    [&](const Token& other) { return other.name == token->name; })) {
+      return place + "has a name that an earlier line has";
+    }
+    list.push_back(std::move(*token));
+  }
+  return list;
+}
+
+std::string token_line(const Token& token) {
+  return token.name + ' ' + token.role + ' ' + std::string(kScheme) + token.hash + '\n';
+}
+
+std::variant<Tokens, std::string> Tokens::read(const std::string& path) {
+  Tokens tokens;
+  if (path.empty()) return tokens;
+  tokens.path_ = path;
+  auto file = read_trusted_file(path);
+  if (auto* problem = std::get_if<std::string>(&file)) return std::move(*problem);
+  tokens.text_ = std::move(std::get<FileText>(file).text);
+  auto list = parse_tokens(tokens.text_);
+  if (auto* problem = std::get_if<std::string>(&list)) return path + ": " + *problem;
+  tokens.list_ = std::move(std::get<TokenList>(list));
+  tokens.looked_ = std::chrono::steady_clock::now();
+  return tokens;
+}
+
+void Tokens::refresh() {
+  const auto now = std::chrono::steady_clock::now();
+  if (path_.empty() || now - looked_ < std::chrono::seconds(1)) return;
+  looked_ = now;
+  auto file = read_trusted_file(path_);
+  if (auto* problem = std::get_if<std::string>(&file)) {
+    problem_ = std::move(*problem);
+    return;
+  }
+  std::string& text = std::get<FileText>(file).text;
+  if (text == text_) return;
+  auto list = parse_tokens(text);
+  text_ = std::move(text);
+  if (auto* problem = std::get_if<std::string>(&list)) {
+    problem_ = path_ + ": " + *problem;
+  } else {
+    list_ = std::move(std::get<TokenList>(list));
+  }
+}
+
+std::optional<Token> Tokens::find_secret(std::string_view secret) {
+  return find_hash(sha256(secret));
+}
+
+std::optional<Token> Tokens::find_hash(std::string_view hash) {
+  refresh();
+  std::optional<Token> found;
+  for (const Token& token : list_) {
+    if (are_same(token.hash, hash)) found = token;
+  }
+  return found;
+}
+
+}  // namespace pulse::console

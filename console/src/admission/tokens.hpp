@@ -1,0 +1,54 @@
+// The file of tokens: who may do more than look, and as which role of the database.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace pulse::console {
+
+struct Token {
+  std::string name;
+  std::string role;
+  std::string hash;
+};
+
+using TokenList = std::vector<Token>;
+
+// Lines of NAME ROLE sha256:HASH; `#` begins a comment. Otherwise what is wrong, with its line.
+std::variant<TokenList, std::string> parse_tokens(std::string_view text);
+
+// A line of the file, with its end.
+std::string token_line(const Token& token);
+
+// What the file says now: a change of it counts within a second. A file that cannot be understood
+// leaves the tokens from before in force.
+class Tokens {
+ public:
+  // Without a path there are none.
+  static std::variant<Tokens, std::string> read(const std::string& path);
+
+  bool is_required() const { return !path_.empty(); }
+  // Of this secret. All hashes are compared, each in constant time.
+  std::optional<Token> find_secret(std::string_view secret);
+  // A token of this hash that is still in the file.
+  std::optional<Token> find_hash(std::string_view hash);
+
+  // Why the file could not be read again, once.
+  std::optional<std::string> take_problem() { return std::exchange(problem_, std::nullopt); }
+
+ private:
+  void refresh();
+
+  std::string path_;
+  std::string text_;
+  TokenList list_;
+  std::optional<std::string> problem_;
+  std::chrono::steady_clock::time_point looked_;
+};
+
+}  // namespace pulse::console

@@ -1,0 +1,18 @@
+#include "api/api.hpp"
+
+#include "api/routes.hpp"
+
+namespace pulse::console {
+
+Response document_in(const QueryResult& rows, unsigned status) {
+  return {.status = status, .body = rows[0].text("document") + '\n', .type = "application/json"};
+}
+
+void add_api(Router& router) {
+  add_job_routes(router);
+  add_worker_routes(router);
+  add_metrics_route(router);
+  add_openapi_route(router);
+}
+
+}  // namespace pulse::console

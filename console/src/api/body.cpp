@@ -1,0 +1,129 @@
+#include "api/body.hpp"
+
+#include <algorithm>
+
+#include "database/array_literal.hpp"
+#include "serve/problem.hpp"
+#include "text/parse_number.hpp"
+
+namespace pulse::console {
+namespace {
+
+using nlohmann::json;
+
+constexpr unsigned kBadRequest = 400;
+constexpr unsigned kNotFound = 404;
+constexpr unsigned kUnsupported = 415;
+constexpr unsigned kUnprocessable = 422;
+constexpr const char* kTokenHeader = "Pulse-Token";
+
+bool has_id(std::string_view text) {
+  const auto number = parse_number<std::int64_t>(text);
+  return number && *number > 0;
+}
+
+// Ids are strings, because numbers of 64 bits do not survive every reader.
+bool has_id(const json& value) {
+  return value.is_string() && has_id(std::string_view(value.get_ref<const std::string&>()));
+}
+
+template <typename Test>
+bool is_array_of(const json& value, Test test) {
+  return value.is_array() && std::all_of(value.begin(), value.end(), test);
+}
+
+bool is_text(const json& value) { return value.is_string(); }
+
+bool fits(const json& value, Is kind) {
+  switch (kind) {
+    case Is::text: return value.is_string();
+    case Is::number: return value.is_number();
+    case Is::integer: return value.is_number_integer();
+    case Is::texts: return is_array_of(value, is_text);
+    case Is::ids: return is_array_of(value, [](const json& each) { return has_id(each); });
+    case Is::id: return has_id(value);
+    case Is::truth: return value.is_boolean();
+    case Is::anything: return true;
+  }
+  return false;
+}
+
+const char* kind_text(Is kind) {
+  switch (kind) {
+    case Is::text: return "a string";
+    case Is::number: return "a number";
+    case Is::integer: return "an integer";
+    case Is::texts: return "an array of strings";
+    case Is::ids: return "an array of ids, which are strings of digits";
+    case Is::id: return "an id, which is a string of digits";
+    case Is::truth: return "true or false";
+    case Is::anything: break;
+  }
+  return "any value";
+}
+
+void check_fields(const json& body, std::initializer_list<Field> fields) {
+  for (const auto& [name, value] : body.items()) {
+    const std::string& wanted = name;
+    const auto field = std::find_if(fields.begin(), fields.end(),
+                                    [&](const Field& each) { return wanted == each.name; });
+    if (field == fields.end()) {
+      refuse(kUnprocessable, "there is no field '" + name + "'", "/v1/openapi.json has them.");
+    }
+    if (!value.is_null() && !fits(value, field->kind)) {
+      refuse(kUnprocessable, "'" + name + "' must be " + kind_text(field->kind));
+    }
+  }
+  for (const Field& field : fields) {
+    if (field.is_required && (!body.contains(field.name) || body.at(field.name).is_null())) {
+      refuse(kUnprocessable, std::string("'") + field.name + "' is missing");
+    }
+  }
+}
+
+}  // namespace
+
+json read_body(const Request& request, std::initializer_list<Field> fields) {
+  json body = json::object();
+  if (!request.body.empty()) {
+    const std::string type = request.header("content-type");
+    if (type.substr(0, type.find(';')) != "application/json") {
+      refuse(kUnsupported, "the body must be application/json", "Send that as Content-Type.");
+    }
+    body = json::parse(request.body, nullptr, /*allow_exceptions=*/false);
+    if (body.is_discarded()) refuse(kBadRequest, "the body is no JSON");
+    if (!body.is_object()) refuse(kUnprocessable, "the body must be a JSON object");
+  }
+  check_fields(body, fields);
+  return body;
+}
+
+std::string document_of(const Request& request) {
+  return request.body.empty() ? "{}" : request.body;
+}
+
+std::optional<std::string> parameter_of(const json& body, const char* field) {
+  const auto found = body.find(field);
+  if (found == body.end() || found->is_null()) return std::nullopt;
+  if (found->is_string()) return found->get<std::string>();
+  if (!found->is_array()) return found->dump();
+  return array_literal(found->get<std::vector<std::string>>());
+}
+
+std::string id_in_path(const Request& request) {
+  const std::string& id = request.parameter("id");
+  if (!has_id(std::string_view(id))) refuse(kNotFound, "'" + id + "' is no id");
+  return id;
+}
+
+std::string token_of(const Request& request) {
+  const std::string& token = request.header("pulse-token");
+  if (!parse_number<std::int64_t>(token)) {
+    const char* const problem = token.empty() ? " is missing" : " is no token";
+    refuse(kUnprocessable, std::string("the header ") + kTokenHeader + problem,
+           "It has the token that the claim returned.");
+  }
+  return token;
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,157 @@
+// Jobs: adding, looking, cancelling, and what a worker says about one that it has claimed.
+#include "api/body.hpp"
+#include "api/routes.hpp"
+#include "serve/problem.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr unsigned kCreated = 201;
+constexpr unsigned kNoContent = 204;
+constexpr unsigned kConflict = 409;
+constexpr unsigned kUnprocessable = 422;
+constexpr unsigned kUnavailable = 503;
+
+// The document is read by the server, so that it comes through to the last digit.
+constexpr const char* kAdd =
+    "SELECT j.id, json_build_object('id', j.id::text, 'state', j.state, 'run_at', j.run_at)"
+    " AS document FROM json_to_record($1::json) AS d (identifier text, payload json,"
+    " queue_name text, run_at timestamptz, max_attempts int, job_key text, priority int,"
+    " flags text[], job_key_mode text), pulse.add_job(d.identifier, d.payload, d.queue_name,"
+    " d.run_at, d.max_attempts, coalesce($2, d.job_key), d.priority, d.flags,"
+    " CASE WHEN $2 IS NULL THEN coalesce(d.job_key_mode, 'replace') ELSE 'unsafe_dedupe' END) AS j";
+
+// What has 64 bits becomes a string; what a client without a token does not see is left out.
+constexpr const char* kGet =
+    "SELECT json_build_object('state', g.state, 'job', (SELECT json_object_agg(e.key,"
+    " CASE WHEN e.key ~ '(^id|_id|^token)$' AND json_typeof(e.value) = 'number'"
+    " THEN to_json(e.value #>> '{}') ELSE e.value END)"
+    " FROM json_each(g.job) AS e WHERE $2::boolean OR e.key <> ALL"
+    " ('{payload,result,checkpoint,last_error,token,message,cancel_reason}')))"
+    " AS document FROM pulse.get_job($1::bigint) AS g";
+
+constexpr const char* kProgress =
+    "SELECT pulse.progress($1::bigint, $2::bigint, d.message, d.fraction, d.checkpoint, d.stage)"
+    " FROM json_to_record($3::json) AS d (message text, fraction float8, checkpoint json,"
+    " stage text)";
+
+constexpr const char* kComplete =
+    "SELECT pulse.complete($1::bigint, $2::bigint, d.result)"
+    " FROM json_to_record($3::json) AS d (result json)";
+
+constexpr const char* kFail =
+    "SELECT json_build_object('state', pulse.fail($1::bigint, $2::bigint, d.error,"
+    " coalesce(d.retry, true), d.retry_in, d.payload)) AS document"
+    " FROM json_to_record($3::json) AS d (error text, retry boolean, retry_in interval,"
+    " payload json)";
+
+constexpr const char* kSnooze =
+    "SELECT pulse.snooze($1::bigint, $2::bigint, d.delay, d.checkpoint)"
+    " FROM json_to_record($3::json) AS d (delay interval, checkpoint json)";
+
+constexpr const char* kRelease =
+    "SELECT outcome FROM pulse.release(ARRAY[$1::bigint], ARRAY[$2::bigint])";
+
+constexpr const char* kCancel =
+    "SELECT json_build_object('state', pulse.cancel_job($1::bigint, $2)) AS document";
+
+Response nothing() { return {.status = kNoContent, .type = ""}; }
+
+// The key of the job: the same request once more finds the job that the first one added.
+std::optional<std::string> idempotency_key(const Request& request, const nlohmann::json& body) {
+  const std::string& key = request.header("idempotency-key");
+  if (key.empty()) return std::nullopt;
+  if (parameter_of(body, "job_key") || parameter_of(body, "job_key_mode")) {
+    refuse(kUnprocessable, "an Idempotency-Key and a job_key exclude each other",
+           "The Idempotency-Key becomes the job_key.");
+  }
+  return key;
+}
+
+Response post_job(const Request& request) {
+  const nlohmann::json body = read_body(request, {{"identifier", Is::text, true},
+                                                  {"payload", Is::anything},
+                                                  {"queue_name", Is::text},
+                                                  {"run_at", Is::text},
+                                                  {"max_attempts", Is::integer},
+                                                  {"job_key", Is::text},
+                                                  {"job_key_mode", Is::text},
+                                                  {"priority", Is::integer},
+                                                  {"flags", Is::texts}});
+  const QueryResult added =
+      request.database().query(kAdd, {document_of(request), idempotency_key(request, body)});
+  Response response = document_in(added, kCreated);
+  response.headers.emplace_back("Location", "/v1/jobs/" + added[0].text("id"));
+  return response;
+}
+
+Response get(const Request& request) {
+  return document_in(request.database().query(
+      kGet, {id_in_path(request), request.access.sees_payloads() ? "t" : "f"}));
+}
+
+Response cancel(const Request& request) {
+  const nlohmann::json body = read_body(request, {{"reason", Is::text}});
+  return document_in(
+      request.database().query(kCancel, {id_in_path(request), parameter_of(body, "reason")}));
+}
+
+Response progress(const Request& request) {
+  read_body(request, {{"message", Is::text},
+                      {"fraction", Is::number},
+                      {"checkpoint", Is::anything},
+                      {"stage", Is::text}});
+  request.database().query(kProgress,
+                           {id_in_path(request), token_of(request), document_of(request)});
+  return nothing();
+}
+
+Response complete(const Request& request) {
+  read_body(request, {{"result", Is::anything}});
+  request.database().query(kComplete,
+                           {id_in_path(request), token_of(request), document_of(request)});
+  return nothing();
+}
+
+Response fail(const Request& request) {
+  read_body(request, {{"error", Is::text, true},
+                      {"retry", Is::truth},
+                      {"retry_in", Is::text},
+                      {"payload", Is::anything}});
+  return document_in(request.database().query(
+      kFail, {id_in_path(request), token_of(request), document_of(request)}));
+}
+
+Response snooze(const Request& request) {
+  read_body(request, {{"delay", Is::text, true}, {"checkpoint", Is::anything}});
+  request.database().query(kSnooze, {id_in_path(request), token_of(request), document_of(request)});
+  return nothing();
+}
+
+Response release(const Request& request) {
+  read_body(request, {});
+  const std::string id = id_in_path(request);
+  const QueryResult released = request.database().query(kRelease, {id, token_of(request)});
+  const std::string& outcome = released[0].text("outcome");
+  if (outcome == "accepted") return nothing();
+  if (outcome == "busy") {
+    throw Failed({kUnavailable, "Busy", "another transaction holds job " + id, "", "Try again."});
+  }
+  throw Failed({kConflict, "Claim lost", "the claim of job " + id + " is lost", "PU001",
+                "The attempt was recovered or has ended."});
+}
+
+}  // namespace
+
+void add_job_routes(Router& router) {
+  router.add("POST", "/v1/jobs", Need::act, post_job);
+  router.add("GET", "/v1/jobs/{id}", Need::look, get);
+  router.add("DELETE", "/v1/jobs/{id}", Need::act, cancel);
+  router.add("PUT", "/v1/jobs/{id}/progress", Need::act, progress);
+  router.add("PUT", "/v1/jobs/{id}/complete", Need::act, complete);
+  router.add("PUT", "/v1/jobs/{id}/fail", Need::act, fail);
+  router.add("PUT", "/v1/jobs/{id}/snooze", Need::act, snooze);
+  router.add("PUT", "/v1/jobs/{id}/release", Need::act, release);
+}
+
+}  // namespace pulse::console

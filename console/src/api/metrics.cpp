@@ -1,0 +1,96 @@
+// /metrics: the overview in Prometheus' format.
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <array>
+#include <sstream>
+
+#include "api/routes.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr const char* kOverview =
+    "SELECT ready, future, due_next_minute, parked_future, parked_paused, parked_full,"
+    " parked_waiting, running, failed, quarantined, cancelled, expired, workers_alive,"
+    " workers_draining, workers_silent, workers_lost,"
+    " extract(epoch FROM coalesce(oldest_due_age, '0')) AS oldest_due_age,"
+    " CASE WHEN claims THEN 1 ELSE 0 END AS claims, CASE WHEN sweeps THEN 1 ELSE 0 END AS sweeps"
+    " FROM pulse.overview";
+
+struct Sample {
+  const char* column;
+  const char* label;  // of the family; empty: it has none
+};
+
+struct Family {
+  const char* name;
+  const char* help;
+  const char* label;
+  std::vector<Sample> samples;
+};
+
+const std::array kFamilies{
+    Family{"pulse_queue_jobs",
+           "Live jobs by state; counts of many jobs are estimated.",
+           "state",
+           {{"ready", "ready"},
+            {"future", "future"},
+            {"parked_future", "parked_future"},
+            {"parked_paused", "parked_paused"},
+            {"parked_full", "parked_full"},
+            {"parked_waiting", "parked_waiting"},
+            {"running", "running"}}},
+    Family{"pulse_queue_due_next_minute_jobs",
+           "Jobs that fall due within a minute.",
+           "",
+           {{"due_next_minute", ""}}},
+    Family{"pulse_queue_oldest_due_age_seconds",
+           "For how long the job has been due that waits longest.",
+           "",
+           {{"oldest_due_age", ""}}},
+    Family{"pulse_queue_ended_last_minute_jobs",
+           "Jobs that ended within the last minute other than by completing, by state.",
+           "state",
+           {{"failed", "failed"},
+            {"quarantined", "quarantined"},
+            {"cancelled", "cancelled"},
+            {"expired", "expired"}}},
+    Family{"pulse_queue_workers",
+           "Workers by state.",
+           "state",
+           {{"workers_alive", "alive"},
+            {"workers_draining", "draining"},
+            {"workers_silent", "silent"},
+            {"workers_lost", "lost"}}},
+    Family{"pulse_queue_claims", "Whether claims are on.", "", {{"claims", ""}}},
+    Family{"pulse_queue_sweeps", "Whether sweeps are made.", "", {{"sweeps", ""}}},
+};
+
+prometheus::MetricFamily family_of(const Family& family, const QueryResult::Row& row) {
+  prometheus::MetricFamily made{family.name, family.help, prometheus::MetricType::Gauge, {}};
+  for (const Sample& sample : family.samples) {
+    const auto& value = row.optional_text(sample.column);
+    if (!value) continue;
+    prometheus::ClientMetric metric;
+    if (*family.label != '\0') metric.label.push_back({family.label, sample.label});
+    metric.gauge.value = std::stod(*value);
+    made.metric.push_back(metric);
+  }
+  return made;
+}
+
+Response metrics(const Request& request) {
+  const QueryResult overview = request.database().query(kOverview);
+  std::vector<prometheus::MetricFamily> families;
+  for (const Family& family : kFamilies) families.push_back(family_of(family, overview[0]));
+  std::ostringstream text;
+  prometheus::TextSerializer().Serialize(text, families);
+  return {.body = text.str(), .type = "text/plain; version=0.0.4; charset=utf-8"};
+}
+
+}  // namespace
+
+void add_metrics_route(Router& router) { router.add("GET", "/metrics", Need::look, metrics); }
+
+}  // namespace pulse::console

@@ -1,0 +1,31 @@
+// Where no background worker and no pulse-worker sweeps, claims and heartbeats are told that a
+// sweep is due. A worker without a session cannot make one, so its requests do.
+#pragma once
+
+#include "database/database.hpp"
+
+namespace pulse::console {
+
+class SweepNotice {
+ public:
+  explicit SweepNotice(Database& database) : database_(database) {
+    database_.on_notice = [this](const SqlError& notice) {
+      if (notice.sqlstate == "PU100") is_due_ = true;
+    };
+  }
+  ~SweepNotice() { database_.on_notice = nullptr; }
+  SweepNotice(const SweepNotice&) = delete;
+  SweepNotice& operator=(const SweepNotice&) = delete;
+
+  void sweep_if_due() const {
+    if (!is_due_) return;
+    is_due_ = false;
+    database_.query("SELECT FROM pulse.sweep()");
+  }
+
+ private:
+  Database& database_;
+  mutable bool is_due_ = false;
+};
+
+}  // namespace pulse::console

@@ -1,0 +1,111 @@
+// pulse serve: pages for a browser, and the HTTP API, until it is told to end.
+#include <pthread.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "api/api.hpp"
+#include "command_line/command_line.hpp"
+#include "commands/commands.hpp"
+#include "database/interrupt.hpp"
+#include "loop/signals_blocked.hpp"
+#include "pages/pages.hpp"
+#include "service/service.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr const char* kDefaultListen = "127.0.0.1:8440";
+
+struct Serve {
+  std::string listen = kDefaultListen;
+  std::string tokens;
+  ServiceOptions service;
+  bool is_json = false;
+};
+
+bool is_loopback(const HttpAddress& address) {
+  return address.host.starts_with("127.") || address.host == "::1";
+}
+
+// For a script or a supervisor as for a person: what is asked of a server to end.
+void wait_to_end() {
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, number);
+  int number = 0;
+  while (sigwait(&ends, &number) != 0) {
+  }
+}
+
+ExitStatus complain(const std::string& problem) {
+  std::fprintf(stderr, "pulse: %s\n", problem.c_str());
+  return ExitStatus::usage;
+}
+
+void add_health(Router& router) {
+  router.add("GET", "/healthz", Need::nothing,
+             [](const Request& /*request*/) { return Response{.body = "ok\n"}; });
+}
+
+ExitStatus serve(Console& console, Serve serve) {
+  serve.service.address = std::get<HttpAddress>(parse_http_address(serve.listen));
+  if (serve.tokens.empty() && !is_loopback(serve.service.address)) {
+    return complain("--listen " + serve.listen +
+                    " can be reached from elsewhere; give --tokens FILE, too");
+  }
+  auto tokens = Tokens::read(serve.tokens);
+  if (const auto* problem = std::get_if<std::string>(&tokens)) {
+    return complain("--tokens: " + *problem);
+  }
+  leave_interrupts();
+  const SignalsBlocked blocked;
+  Log log(console.options.is_json ? LogFormat::json : LogFormat::text, LogLevel::info, 2);
+  Router router;
+  add_health(router);
+  add_api(router);
+  add_pages(router);
+  auto started = Service::start(serve.service, std::move(std::get<Tokens>(tokens)),
+                                console.database, router, log);
+  if (const auto* problem = std::get_if<std::string>(&started)) return complain(*problem);
+  auto& service = std::get<std::unique_ptr<Service>>(started);
+  log.info("serving", {{"http", service->address().text()}});
+  wait_to_end();
+  log.info("ending");
+  service.reset();
+  log.close();
+  return ExitStatus::done;
+}
+
+CLI::Validator is_http_address() {
+  return {[](const std::string& text) {
+            const auto parsed = parse_http_address(text);
+            const auto* problem = std::get_if<std::string>(&parsed);
+            return problem == nullptr ? std::string() : *problem;
+          },
+          "ADDRESS:PORT"};
+}
+
+}  // namespace
+
+void add_serve(CommandLine& line) {
+  auto given = std::make_shared<Serve>();
+  CLI::App& command = line.add("serve", "Pages for a browser, and the HTTP API",
+                               [given](Console& console) { return serve(console, *given); });
+  command.add_option("--listen", given->listen, "Where; another than the loopback needs --tokens")
+      ->check(is_http_address())
+      ->capture_default_str();
+  command.add_option("--tokens", given->tokens,
+                     "File of tokens, as \"pulse token\" prints them; without one nothing changes");
+  command.add_option("--host", given->service.names,
+                     "A name by which clients call this server, beside its address and localhost");
+  command
+      .add_option("--sessions", given->service.sessions, "Sessions for what is answered at once")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command.add_option("--waits", given->service.waits, "Sessions for claims that wait")
+      ->check(CLI::Range(0, 10000))
+      ->capture_default_str();
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,26 @@
+// Who asks, and what a route needs of them.
+#pragma once
+
+#include <string>
+
+namespace pulse::console {
+
+// What a route asks of who wants it.
+enum class Need {
+  nothing,  // any client: no session of the database is lent
+  look,     // who may look: any client of a server without tokens, otherwise a token
+  act,      // a token; what it may do is for the database to decide
+};
+
+struct Access {
+  std::string token = {};    // its name, for the record; empty: none was shown
+  std::string role = {};     // of the database; empty: that of the server's own session
+  std::string csrf = {};     // what forms send as field csrf; empty: not signed in with a browser
+  bool is_operator = false;  // the role may change jobs, so a page may offer that
+
+  bool has_token() const { return !token.empty(); }
+  // Payloads, errors and results are not for clients without a token.
+  bool sees_payloads() const { return has_token(); }
+};
+
+}  // namespace pulse::console

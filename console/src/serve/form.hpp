@@ -1,0 +1,36 @@
+// Names with values, as a query or a form of HTML spells them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace pulse::console {
+
+class Form {
+ public:
+  // Empty for a name that is not there; of several, the first.
+  const std::string& get(std::string_view name) const;
+  std::optional<std::string> find(std::string_view name) const;
+  std::vector<std::string> all(std::string_view name) const;
+  void add(std::string name, std::string value);
+
+  const std::vector<std::pair<std::string, std::string>>& entries() const { return entries_; }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> entries_;
+};
+
+// Of "a=1&b=x%20y". Nothing for what is no such text: a bad escape, a NUL, no UTF-8, or more than
+// 1,000 names.
+std::optional<Form> parse_form(std::string_view text);
+
+// Of one part of a path; `+` stays what it is.
+std::optional<std::string> decode_part(std::string_view text);
+
+// What is safe as a value of a query or a part of a path.
+std::string encode_part(std::string_view text);
+
+}  // namespace pulse::console

@@ -1,0 +1,104 @@
+#include "serve/problem.hpp"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace pulse::console {
+namespace {
+
+struct Meaning {
+  std::string_view sqlstate;  // or its first two characters
+  unsigned status;
+  const char* title;
+};
+
+// The first that fits.
+constexpr std::array kMeanings{
+    Meaning{"PU001", 409, "Claim lost"},
+    Meaning{"PU002", 410, "Worker lost"},
+    Meaning{"PU003", 422, "Settings contradict each other"},
+    Meaning{"PU004", 422, "Value out of range"},
+    Meaning{"PU005", 404, "Not found"},
+    Meaning{"PU008", 503, "Claims are off"},
+    Meaning{"PU010", 409, "The job must not run again"},
+    Meaning{"42501", 403, "Not allowed"},
+    Meaning{"25006", 503, "The database is read-only"},
+    Meaning{"42883", 503, "No pg_pulse, or another version"},
+    Meaning{"42P01", 503, "No pg_pulse, or another version"},
+    Meaning{"3F000", 503, "No pg_pulse, or another version"},
+    Meaning{"55P03", 503, "Busy"},
+    Meaning{"57014", 503, "It took too long"},
+    Meaning{"22", 422, "Value not understood"},
+    Meaning{"23", 422, "Value not accepted"},
+    Meaning{"40", 503, "Busy"},
+    Meaning{"53", 503, "The database is short of resources"},
+    Meaning{"54", 422, "Value too large"},
+    Meaning{"57", 503, "The database is not available"},
+    Meaning{"58", 503, "The database is not available"},
+};
+
+std::string with_detail(const SqlError& error) {
+  if (error.detail.empty()) return error.message;
+  return error.message + ": " + error.detail;
+}
+
+}  // namespace
+
+std::string title_of(unsigned status) {
+  static const std::map<unsigned, const char*> kTitles{
+      {400, "Bad request"},
+      {401, "Not signed in"},
+      {403, "Not allowed"},
+      {404, "Not found"},
+      {405, "Method not allowed"},
+      {408, "Too slow"},
+      {409, "Conflict"},
+      {410, "Gone"},
+      {413, "Too large"},
+      {415, "Unsupported content type"},
+      {421, "Misdirected request"},
+      {422, "Value not accepted"},
+      {500, "Fault"},
+      {503, "Not available"},
+  };
+  const auto found = kTitles.find(status);
+  return found == kTitles.end() ? "Problem" : found->second;
+}
+
+void refuse(unsigned status, std::string detail, std::string hint) {
+  throw Failed({status, title_of(status), std::move(detail), "", std::move(hint)});
+}
+
+Problem problem_of(const SqlError& error) {
+  for (const Meaning& meaning : kMeanings) {
+    if (error.sqlstate.starts_with(meaning.sqlstate)) {
+      return {meaning.status, meaning.title, with_detail(error), error.sqlstate, error.hint};
+    }
+  }
+  constexpr unsigned kFault = 500;
+  return {kFault, title_of(kFault), with_detail(error), error.sqlstate, error.hint};
+}
+
+Problem unreachable_problem(const std::string& reason) {
+  constexpr unsigned kUnavailable = 503;
+  return {kUnavailable, "No database", reason, "", "Try again: the server goes on trying, too."};
+}
+
+Response problem_response(const Problem& problem) {
+  nlohmann::json document{
+      {"type", "about:blank"},
+      {"title", problem.title.empty() ? title_of(problem.status) : problem.title},
+      {"status", problem.status},
+      {"detail", problem.detail}};
+  if (!problem.sqlstate.empty()) {
+    document["type"] = "urn:pg_pulse:sqlstate:" + problem.sqlstate;
+    document["sqlstate"] = problem.sqlstate;
+  }
+  if (!problem.hint.empty()) document["hint"] = problem.hint;
+  Response response = json_response(document, problem.status);
+  response.type = "application/problem+json";
+  return response;
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,38 @@
+// A request as a handler gets it: read, admitted, and with a session of the database.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "database/database.hpp"
+#include "http/http_message.hpp"
+#include "serve/access.hpp"
+#include "serve/form.hpp"
+
+namespace pulse::console {
+
+struct Request {
+  std::string method;
+  std::string path;                               // as it was sent, without the query
+  std::map<std::string, std::string> parameters;  // of the pattern, decoded
+  Form query;
+  Form form;  // of a body that is application/x-www-form-urlencoded
+  std::string body;
+  HttpRequest http;  // headers, by name in lower case
+  Access access;
+  // Lent for the request, with the role of who asks. Absent for Need::nothing.
+  Database* session = nullptr;
+  // False: answer at once, because too many requests wait already.
+  bool may_wait = true;
+  // Whether the client waits no longer, or the server ends.
+  std::function<bool()> is_client_gone;
+
+  Database& database() const { return *session; }
+  const std::string& header(std::string_view name) const { return http.header(name); }
+  // Of the pattern; empty where it has none of this name.
+  const std::string& parameter(const std::string& name) const;
+  bool is_change() const { return method != "GET" && method != "HEAD"; }
+};
+
+}  // namespace pulse::console

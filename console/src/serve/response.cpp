@@ -1,0 +1,23 @@
+#include "serve/response.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace pulse::console {
+
+Response html(std::string body, unsigned status) {
+  return {.status = status, .body = std::move(body), .type = "text/html; charset=utf-8"};
+}
+
+// Texts of the database are UTF-8 where the session is; what is not, is replaced, not refused.
+Response json_response(const nlohmann::json& document, unsigned status) {
+  return {.status = status,
+          .body = document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n',
+          .type = "application/json"};
+}
+
+Response see_other(const std::string& location) {
+  constexpr unsigned kSeeOther = 303;
+  return {.status = kSeeOther, .headers = {{"Location", location}}};
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,43 @@
+// Threads with a session each, and the requests that wait for one of them.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "service/lent_session.hpp"
+
+namespace pulse::console {
+
+class Crew {
+ public:
+  using Work = std::function<void(LentSession& session)>;
+  using MakeSession = std::function<LentSession()>;
+
+  // `max_waiting`: so many requests wait for a thread at most.
+  Crew(std::size_t threads, std::size_t max_waiting, const MakeSession& make_session);
+  // What waits is dropped; what runs is waited for.
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  // False: as many wait as may.
+  bool add(Work work);
+
+ private:
+  void run(LentSession session);
+  bool wait_for_work(std::unique_lock<std::mutex>& lock, LentSession& session);
+
+  const std::size_t max_waiting_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Work> waiting_;
+  std::size_t idle_ = 0;
+  bool is_ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace pulse::console

@@ -1,0 +1,50 @@
+#include "service/lent_session.hpp"
+
+#include "serve/problem.hpp"
+
+namespace pulse::console {
+namespace {
+
+// The role "none" is the session's own.
+constexpr const char* kSetUp =
+    "SELECT set_config('role', $1, false), set_config('default_transaction_read_only', $2, false),"
+    " set_config('statement_timeout', $3, false)";
+
+// What a role may become, and what it may do, changes without a word to its sessions.
+constexpr std::chrono::seconds kTrusted(10);
+
+constexpr const char* kMayOperate =
+    "SELECT FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid ="
+    " p.pronamespace WHERE n.nspname = 'pulse' AND p.proname = 'start_operation'"
+    " AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')";
+
+}  // namespace
+
+LentSession::LentSession(Database database, std::string statement_timeout)
+    : database_(std::move(database)), statement_timeout_(std::move(statement_timeout)) {}
+
+Database& LentSession::lend(Access& access, bool is_change) {
+  const std::string role = access.role.empty() ? "none" : access.role;
+  const bool is_as_wanted = role == role_ && is_change == may_write_ &&
+                            std::chrono::steady_clock::now() - set_up_at_ < kTrusted;
+  if (!database_.has_lived_on() || !is_as_wanted) set_up(role, is_change);
+  access.is_operator = access.has_token() && is_operator_;
+  return database_;
+}
+
+void LentSession::set_up(const std::string& role, bool may_write) {
+  role_.clear();
+  try {
+    database_.query(kSetUp, {role, may_write ? "off" : "on", statement_timeout_});
+  } catch (const Refused& refused) {
+    constexpr unsigned kForbidden = 403;
+    throw Failed({kForbidden, title_of(kForbidden), refused.error.message, refused.error.sqlstate,
+                  "The role of the token must exist, and the role of this server be a member."});
+  }
+  is_operator_ = !database_.query(kMayOperate).empty();
+  role_ = role;
+  may_write_ = may_write;
+  set_up_at_ = std::chrono::steady_clock::now();
+}
+
+}  // namespace pulse::console

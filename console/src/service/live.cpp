@@ -1,0 +1,139 @@
+#include "service/live.hpp"
+
+#include <algorithm>
+
+#include "loop/signals_blocked.hpp"
+
+namespace pulse::console {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr std::size_t kMaxListeners = 256;
+// Then the browser asks again, and its token is looked at again.
+constexpr std::chrono::minutes kLifetime(10);
+// A client that has gone is noticed when something is sent to it.
+constexpr std::chrono::seconds kSilence(15);
+constexpr std::chrono::milliseconds kStep(100);
+
+std::string key_of(const Request& request) {
+  return request.access.token + '\n' + request.http.target;
+}
+
+}  // namespace
+
+std::string event_text(std::string_view name, std::string_view data) {
+  std::string text;
+  if (!name.empty()) text = "event: " + std::string(name) + '\n';
+  for (;;) {
+    const std::size_t end = std::min(data.find_first_of("\r\n"), data.size());
+    text += "data: ";
+    text += data.substr(0, end);
+    text += '\n';
+    if (end == data.size()) break;
+    data.remove_prefix(end + (data.substr(end, 2) == "\r\n" ? 2 : 1));
+  }
+  return text + '\n';
+}
+
+Live::Live(Crew& crew) : crew_(crew) {
+  const SignalsBlocked blocked;
+  thread_ = std::thread([this] { run(); });
+}
+
+Live::~Live() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  for (const auto& [key, feed] : feeds_) {
+    for (const Listener& listener : feed->listeners) listener.stream->close();
+  }
+}
+
+std::size_t Live::count() const {
+  std::size_t listeners = 0;
+  for (const auto& [key, feed] : feeds_) listeners += feed->listeners.size();
+  return listeners;
+}
+
+std::shared_ptr<HttpStream> Live::listen(const Route& route, const Request& request) {
+  const std::lock_guard lock(mutex_);
+  if (count() >= kMaxListeners) {
+    constexpr unsigned kUnavailable = 503;
+    refuse(kUnavailable, "too many pages listen", "Close some.");
+  }
+  FeedPtr& feed = feeds_[key_of(request)];
+  if (!feed) {
+    feed = std::make_shared<Feed>();
+    feed->route = &route;
+    feed->request = request;
+    feed->due = Steady::now();
+  }
+  auto stream = std::make_shared<HttpStream>();
+  stream->send("retry: 2000\n\n" + feed->last);
+  feed->listeners.push_back({stream, Steady::now() + kLifetime});
+  changed_.notify_all();
+  return stream;
+}
+
+void Live::run() {
+  std::unique_lock lock(mutex_);
+  while (!is_ending_) {
+    if (feeds_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    look_where_due();
+    changed_.wait_for(lock, kStep);
+  }
+}
+
+void Live::look_where_due() {
+  const auto now = Steady::now();
+  for (auto entry = feeds_.begin(); entry != feeds_.end();) {
+    const FeedPtr feed = entry->second;
+    feed->listeners.remove_if([&](const Listener& listener) {
+      if (listener.end <= now) listener.stream->close();
+      return !listener.stream->is_open();
+    });
+    if (feed->listeners.empty()) {
+      entry = feeds_.erase(entry);
+      continue;
+    }
+    ++entry;
+    if (feed->is_looking || feed->due > now) continue;
+    feed->due = now + feed->route->interval;
+    feed->is_looking = crew_.add([this, feed](LentSession& session) { look(feed, session); });
+  }
+}
+
+// On a thread of the crew.
+void Live::look(const FeedPtr& feed, LentSession& session) {
+  std::string event;
+  try {
+    Request request = feed->request;
+    request.session = &session.lend(request.access, false);
+    event = event_text("", feed->route->producer(request));
+  } catch (const std::exception& error) {
+    event = event_text("trouble", error.what());
+  }
+  const std::lock_guard lock(mutex_);
+  feed->is_looking = false;
+  tell(*feed, event);
+}
+
+void Live::tell(Feed& feed, const std::string& event) {
+  const auto now = Steady::now();
+  const bool is_news = event != feed.last;
+  if (!is_news && now - feed.told < kSilence) return;
+  feed.told = now;
+  feed.last = event;
+  for (const Listener& listener : feed.listeners) {
+    listener.stream->send(is_news ? event : ":\n\n");
+  }
+}
+
+}  // namespace pulse::console

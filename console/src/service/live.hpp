@@ -1,0 +1,67 @@
+// Streams of server-sent events. All clients that ask the same with the same rights share a feed:
+// one look at the database serves them all, and none is made where no client listens.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "http/http_stream.hpp"
+#include "serve/router.hpp"
+#include "service/crew.hpp"
+
+namespace pulse::console {
+
+// Lines of an event, as the protocol has them.
+std::string event_text(std::string_view name, std::string_view data);
+
+class Live {
+ public:
+  explicit Live(Crew& crew);
+  ~Live();
+  Live(const Live&) = delete;
+  Live& operator=(const Live&) = delete;
+
+  // The stream for a client; throws Failed where there are too many. The route outlives this.
+  std::shared_ptr<HttpStream> listen(const Route& route, const Request& request);
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  struct Listener {
+    std::shared_ptr<HttpStream> stream;
+    Time end;
+  };
+  struct Feed {
+    const Route* route = nullptr;
+    Request request;
+    std::list<Listener> listeners;
+    std::string last;  // event
+    Time due;
+    Time told;  // last
+    bool is_looking = false;
+  };
+  using FeedPtr = std::shared_ptr<Feed>;
+
+  void run();
+  void look_where_due();
+  void look(const FeedPtr& feed, LentSession& session);
+  void tell(Feed& feed, const std::string& event);
+  std::size_t count() const;
+
+  Crew& crew_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, FeedPtr> feeds_;
+  bool is_ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace pulse::console

@@ -1,0 +1,39 @@
+#include "service/read_request.hpp"
+
+#include "serve/problem.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr unsigned kBadRequest = 400;
+constexpr unsigned kTooLarge = 413;
+constexpr std::string_view kFormType = "application/x-www-form-urlencoded";
+
+Form form_of(std::string_view text, const char* what) {
+  auto form = parse_form(text);
+  if (!form) refuse(kBadRequest, what, "It must be UTF-8, percent-encoded, and without NUL.");
+  return std::move(*form);
+}
+
+}  // namespace
+
+Request read_request(HttpRequest http) {
+  Request request;
+  request.method = http.method;
+  const std::size_t question = std::min(http.target.find('?'), http.target.size());
+  request.path = http.target.substr(0, question);
+  request.body = std::move(http.body);
+  request.http = std::move(http);
+  if (request.http.is_ambiguous) refuse(kBadRequest, "a header that is sent once came twice");
+  if (!request.path.starts_with('/')) refuse(kBadRequest, "the target is no path of this server");
+  if (request.http.is_too_large) refuse(kTooLarge, "the body is too large", "It may have 1 MB.");
+  const std::string& target = request.http.target;
+  request.query = form_of(std::string_view(target).substr(std::min(question + 1, target.size())),
+                          "the query cannot be understood");
+  if (request.header("content-type").starts_with(kFormType)) {
+    request.form = form_of(request.body, "the form cannot be understood");
+  }
+  return request;
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,179 @@
+#include "service/service.hpp"
+
+#include "service/read_request.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr unsigned kBadMethod = 405;
+constexpr unsigned kNotFound = 404;
+constexpr unsigned kFault = 500;
+constexpr unsigned kUnavailable = 503;
+constexpr unsigned kUnauthorized = 401;
+
+constexpr std::size_t kMaxConnections = 1'000;
+constexpr std::size_t kMaxHeadBytes = 32UL * 1024;
+constexpr std::size_t kMaxBodyBytes = 1024UL * 1024;
+constexpr std::size_t kMaxWaiting = 256;
+
+// Scripts and styles are files of this server; nothing is in a page, or from elsewhere.
+constexpr const char* kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+void add_default(Response& response, const char* name, const char* value) {
+  for (const auto& [present, _] : response.headers) {
+    if (present == name) return;
+  }
+  response.headers.emplace_back(name, value);
+}
+
+HttpLimits limits() {
+  HttpLimits limits;
+  limits.max_connections = kMaxConnections;
+  limits.max_head_bytes = kMaxHeadBytes;
+  limits.max_body_bytes = kMaxBodyBytes;
+  return limits;
+}
+
+}  // namespace
+
+Service::Service(ServiceOptions options, Tokens tokens, const Database& database,
+                 const Router& router, Log& log)
+    : options_(std::move(options)),
+      router_(router),
+      log_(log),
+      gate_(std::move(tokens), options_.names) {
+  // No statement of a page takes long; a claim may wait, and is asked for a few seconds at a time.
+  quick_ = std::make_unique<Crew>(options_.sessions, kMaxWaiting,
+                                  [&] { return LentSession(database.another(), "20s"); });
+  waiting_ = std::make_unique<Crew>(options_.waits, 0,
+                                    [&] { return LentSession(database.another(), "20s"); });
+  live_ = std::make_unique<Live>(*quick_);
+}
+
+std::variant<std::unique_ptr<Service>, std::string> Service::start(ServiceOptions options,
+                                                                   Tokens tokens,
+                                                                   const Database& database,
+                                                                   const Router& router, Log& log) {
+  std::unique_ptr<Service> service(
+      new Service(std::move(options), std::move(tokens), database, router, log));
+  auto server =
+      HttpServer::start(service->options_.address, limits(),
+                        [self = service.get()](const std::shared_ptr<HttpExchange>& exchange) {
+                          self->take(exchange);
+                        });
+  if (auto* problem = std::get_if<std::string>(&server)) return std::move(*problem);
+  service->server_ = std::move(std::get<std::unique_ptr<HttpServer>>(server));
+  return service;
+}
+
+// The server answers what is left; only then may its handlers go.
+Service::~Service() {
+  is_ending_ = true;
+  server_.reset();
+  live_.reset();
+  waiting_.reset();
+  quick_.reset();
+}
+
+// On the server's thread, which waits for nothing here.
+void Service::take(const Exchange& exchange) {
+  Request request;
+  try {
+    request = read_request(std::move(exchange->request));
+    gate_.check_host(request);
+    if (request.path == "/login" && request.method == "POST") {
+      return end(request, exchange, gate_.sign_in(request));
+    }
+    Router::Found found = router_.find(request.method, request.path);
+    request.parameters = std::move(found.parameters);
+    request.access = gate_.admit(request, found.route ? found.route->need : Need::nothing);
+    tell_token_problem();
+    if (request.path == "/logout" && request.method == "POST") {
+      return end(request, exchange, gate_.sign_out(request));
+    }
+    if (found.route != nullptr) return give(*found.route, std::move(request), exchange);
+    const unsigned status = found.is_known ? kBadMethod : kNotFound;
+    Response response = router_.error(
+        request, {status, title_of(status),
+                  found.is_known ? "only " + found.allowed : "there is no such page"});
+    if (found.is_known) response.headers.emplace_back("Allow", found.allowed);
+    end(request, exchange, std::move(response));
+  } catch (const Failed& failed) {
+    end_early(request, exchange, failed.problem);
+  }
+}
+
+void Service::end_early(const Request& request, const Exchange& exchange,
+                        const Problem& problem) const {
+  Response response = router_.error(request, problem);
+  if (problem.status == kUnauthorized) {
+    response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"pg_pulse\"");
+  }
+  end(request, exchange, std::move(response));
+}
+
+// A handler that needs no session is called at once.
+void Service::give(const Route& route, Request request, const Exchange& exchange) {
+  if (route.producer) {
+    Response response{.type = "text/event-stream"};
+    if (request.method != "HEAD") response.stream = live_->listen(route, request);
+    return end(request, exchange, std::move(response));
+  }
+  if (route.need == Need::nothing) return end(request, exchange, route.handler(request));
+  request.is_client_gone = [this, exchange] { return is_ending_ || exchange->is_client_gone(); };
+  const auto work = [&](const Request& given) -> Crew::Work {
+    return [this, &route, given, exchange](LentSession& session) {
+      Request lent = given;
+      Response response = run(route, lent, session);
+      end(lent, exchange, std::move(response));
+    };
+  };
+  if (route.lane == Lane::waiting && waiting_->add(work(request))) return;
+  request.may_wait = false;
+  if (quick_->add(work(request))) return;
+  end_early(request, exchange,
+            {kUnavailable, title_of(kUnavailable), "too many requests wait", "", "Try again."});
+}
+
+Response Service::run(const Route& route, Request& request, LentSession& session) const {
+  try {
+    request.session = &session.lend(request.access, request.is_change());
+    return route.handler(request);
+  } catch (const Refused& refused) {
+    return router_.error(request, problem_of(refused.error));
+  } catch (const Unreachable& unreachable) {
+    return router_.error(request, unreachable_problem(unreachable.what()));
+  } catch (const Failed& failed) {
+    return router_.error(request, failed.problem);
+  } catch (const std::exception& error) {
+    log_.error("fault", {{"path", request.path}, {"reason", std::string(error.what())}});
+    return router_.error(request, {kFault, title_of(kFault), "this server has a fault", "", ""});
+  }
+}
+
+void Service::end(const Request& request, const Exchange& exchange, Response response) const {
+  if (response.status == kUnavailable) add_default(response, "Retry-After", "1");
+  add_default(response, "Cache-Control", "no-store");
+  add_default(response, "Content-Security-Policy", kPolicy);
+  add_default(response, "X-Content-Type-Options", "nosniff");
+  add_default(response, "X-Frame-Options", "DENY");
+  add_default(response, "Referrer-Policy", "same-origin");
+  add_default(response, "Cross-Origin-Resource-Policy", "same-origin");
+  if (request.is_change()) {
+    log_.info("changed", {{"token", request.access.token},
+                          {"method", request.method},
+                          {"path", request.path},
+                          {"status", std::int64_t{response.status}}});
+  }
+  exchange->answer(std::move(response));
+}
+
+void Service::tell_token_problem() {
+  if (const auto problem = gate_.tokens().take_problem()) {
+    log_.error("tokens_refused", {{"reason", *problem}});
+  }
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,63 @@
+// pulse serve: what comes between the server of HTTP and the handlers.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "admission/gate.hpp"
+#include "http/http_server.hpp"
+#include "log/log.hpp"
+#include "serve/router.hpp"
+#include "service/crew.hpp"
+#include "service/live.hpp"
+
+namespace pulse::console {
+
+struct ServiceOptions {
+  HttpAddress address;
+  std::vector<std::string> names;  // that clients may call it by
+  std::size_t sessions = 8;        // for what is answered at once
+  std::size_t waits = 32;          // for claims that wait
+};
+
+class Service {
+ public:
+  // Or why it cannot listen there. The router and the log outlive it.
+  static std::variant<std::unique_ptr<Service>, std::string> start(ServiceOptions options,
+                                                                   Tokens tokens,
+                                                                   const Database& database,
+                                                                   const Router& router, Log& log);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  const HttpAddress& address() const { return server_->address(); }
+
+ private:
+  using Exchange = std::shared_ptr<HttpExchange>;
+
+  Service(ServiceOptions options, Tokens tokens, const Database& database, const Router& router,
+          Log& log);
+  void take(const Exchange& exchange);
+  void give(const Route& route, Request request, const Exchange& exchange);
+  // The answer of the handler, or what its refusal means.
+  Response run(const Route& route, Request& request, LentSession& session) const;
+  void end(const Request& request, const Exchange& exchange, Response response) const;
+  void end_early(const Request& request, const Exchange& exchange, const Problem& problem) const;
+  void tell_token_problem();
+
+  const ServiceOptions options_;
+  const Router& router_;
+  Log& log_;
+  std::atomic<bool> is_ending_ = false;
+  Gate gate_;
+  std::unique_ptr<Crew> quick_;
+  std::unique_ptr<Crew> waiting_;
+  std::unique_ptr<Live> live_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+}  // namespace pulse::console

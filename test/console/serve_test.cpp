@@ -1,0 +1,329 @@
+// What pulse serve decides about a request before it reaches the database.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "admission/digest.hpp"
+#include "admission/gate.hpp"
+#include "api/body.hpp"
+#include "serve/router.hpp"
+#include "service/live.hpp"
+#include "service/read_request.hpp"
+
+namespace pulse::console {
+namespace {
+
+Response named(const std::string& name) { return {.body = name}; }
+
+Router small_router() {
+  Router router;
+  const auto add = [&](const char* method, const char* pattern, const std::string& name) {
+    router.add(method, pattern, Need::look,
+               [name](const Request& /*request*/) { return named(name); });
+  };
+  add("GET", "/jobs/{id}", "job");
+  add("POST", "/jobs/{id}/retry", "retry");
+  add("GET", "/", "home");
+  return router;
+}
+
+std::string answer(const Router& router, const char* method, const char* path) {
+  const Router::Found found = router.find(method, path);
+  return found.route == nullptr ? std::string() : found.route->handler({}).body;
+}
+
+TEST(RouterTest, a_pattern_matches_its_paths_only) {
+  const Router router = small_router();
+  EXPECT_EQ(answer(router, "GET", "/"), "home");
+  EXPECT_EQ(answer(router, "GET", "/jobs/7"), "job");
+  EXPECT_EQ(answer(router, "POST", "/jobs/7/retry"), "retry");
+  for (const char* path : {"", "/jobs", "/jobs/", "/jobs//retry", "/jobs/7/", "/jobs/7/retry/x",
+                           "//jobs/7", "jobs/7"}) {
+    EXPECT_EQ(answer(router, "GET", path), "") << path;
+  }
+}
+
+TEST(RouterTest, a_parameter_is_decoded_once) {
+  const Router router = small_router();
+  EXPECT_EQ(router.find("GET", "/jobs/a%2Fb%2541").parameters.at("id"), "a/b%41");
+  EXPECT_EQ(router.find("GET", "/jobs/a%00b").route, nullptr);
+  EXPECT_EQ(router.find("GET", "/jobs/%ff").route, nullptr);
+  EXPECT_EQ(router.find("GET", "/jobs/%4").route, nullptr);
+}
+
+TEST(RouterTest, a_method_that_is_not_there_is_told_from_a_path_that_is_not) {
+  const Router router = small_router();
+  EXPECT_EQ(answer(router, "HEAD", "/jobs/7"), "job");
+  const Router::Found wrong = router.find("DELETE", "/jobs/7");
+  EXPECT_TRUE(wrong.is_known);
+  EXPECT_EQ(wrong.allowed, "GET, HEAD");
+  EXPECT_FALSE(router.find("GET", "/nowhere").is_known);
+}
+
+TEST(FormTest, names_and_values_are_decoded) {
+  const auto form = parse_form("a=1&b=x+y%26&a=2&&empty=&flag");
+  ASSERT_TRUE(form);
+  EXPECT_EQ(form->get("a"), "1");
+  EXPECT_EQ(form->all("a"), (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(form->get("b"), "x y&");
+  EXPECT_EQ(form->find("empty"), "");
+  EXPECT_EQ(form->find("flag"), "");
+  EXPECT_EQ(form->find("none"), std::nullopt);
+  EXPECT_EQ(decode_part(encode_part("ü/ %+")), "ü/ %+");
+}
+
+TEST(FormTest, what_no_database_could_store_is_refused) {
+  for (const char* text : {"a=%00", "a=%ff", "a=%zz", "a=%4", "%c3=1"}) {
+    EXPECT_FALSE(parse_form(text)) << text;
+  }
+  std::string many;
+  for (int i = 0; i < 1'001; ++i) many += "a=1&";
+  EXPECT_FALSE(parse_form(many));
+}
+
+TEST(TokensTest, a_line_that_pulse_token_prints_is_understood) {
+  const std::string secret = random_secret();
+  const Token token{"ada", "operator", sha256(secret)};
+  const auto parsed = parse_tokens("# people\n\n" + token_line(token) + "  # end");
+  const auto* list = std::get_if<TokenList>(&parsed);
+  ASSERT_NE(list, nullptr);
+  ASSERT_EQ(list->size(), 1U);
+  EXPECT_EQ(list->front().name, "ada");
+  EXPECT_EQ(list->front().role, "operator");
+  EXPECT_EQ(list->front().hash, token.hash);
+  EXPECT_EQ(secret.size(), 64U);
+  EXPECT_NE(secret, random_secret());
+}
+
+TEST(TokensTest, a_bad_line_is_named) {
+  const std::string hash = "sha256:" + sha256("x");
+  for (const std::string& line :
+       {std::string("ada"), "ada operator", "ada operator " + hash + " more",
+        "ada operator " + sha256("x"), "ada operator sha256:abc",
+        "ada operator sha256:" + std::string(64, 'G'), std::string(64, 'n') + " role " + hash}) {
+    const auto parsed = parse_tokens("\n" + line + "\n");
+    const auto* problem = std::get_if<std::string>(&parsed);
+    ASSERT_NE(problem, nullptr) << line;
+    EXPECT_TRUE(problem->starts_with("line 2 ")) << *problem;
+  }
+  const auto twice = parse_tokens("a r " + hash + "\na r " + hash + "\n");
+  EXPECT_TRUE(std::holds_alternative<std::string>(twice));
+}
+
+TEST(DigestTest, sha256_is_that_of_the_standard) {
+  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_TRUE(are_same("abc", "abc"));
+  EXPECT_FALSE(are_same("abc", "abd"));
+  EXPECT_FALSE(are_same("abc", "ab"));
+}
+
+class GateTest : public testing::Test {
+ protected:
+  GateTest() {
+    path_ = testing::TempDir() + "pulse_tokens_" + std::to_string(getpid());
+    write(token_line({"ada", "a_role", sha256(secret_)}));
+    gate_.emplace(read(), std::vector<std::string>{"pulse.example"});
+  }
+  ~GateTest() override { std::remove(path_.c_str()); }
+
+  void write(const std::string& text) const { std::ofstream(path_) << text; }
+  Tokens read() const { return std::get<Tokens>(Tokens::read(path_)); }
+
+  static Request request(const std::string& method, const std::string& path,
+                         std::map<std::string, std::string, std::less<>> headers = {}) {
+    Request request;
+    request.method = method;
+    request.path = path;
+    request.http.headers = std::move(headers);
+    request.http.headers.try_emplace("host", "127.0.0.1:8440");
+    return request;
+  }
+
+  // The status of what it throws; 0 for nothing.
+  template <typename Call>
+  static unsigned status_of(Call call) {
+    try {
+      call();
+      return 0;
+    } catch (const Failed& failed) {
+      return failed.problem.status;
+    }
+  }
+
+  std::string sign_in() {
+    Request asked = request("POST", "/login");
+    asked.form.add("token", secret_);
+    const Response response = gate_->sign_in(asked);
+    for (const auto& [name, value] : response.headers) {
+      if (name == "Set-Cookie") return value.substr(0, value.find(';'));
+    }
+    return {};
+  }
+
+  const std::string secret_ = random_secret();
+  std::string path_;
+  std::optional<Gate> gate_;
+};
+
+TEST_F(GateTest, only_addresses_localhost_and_given_names_are_hosts) {
+  const auto status = [&](const std::string& host) {
+    return status_of([&] { gate_->check_host(request("GET", "/", {{"host", host}})); });
+  };
+  for (const char* host : {"127.0.0.1", "127.0.0.1:80", "[::1]:80", "localhost:1", "LOCALHOST",
+                           "10.1.2.3", "pulse.example", "Pulse.Example:443"}) {
+    EXPECT_EQ(status(host), 0U) << host;
+  }
+  EXPECT_EQ(status("evil.example"), 421U);
+  EXPECT_EQ(status("localhost.evil.example"), 421U);
+  EXPECT_EQ(status("127.0.0.1.evil.example"), 421U);
+  EXPECT_EQ(status(""), 400U);
+}
+
+TEST_F(GateTest, a_token_is_needed_where_there_are_tokens) {
+  EXPECT_EQ(status_of([&] { gate_->admit(request("GET", "/"), Need::look); }), 401U);
+  EXPECT_EQ(status_of([&] { gate_->admit(request("GET", "/"), Need::nothing); }), 0U);
+  const auto with = [&](const std::string& value) {
+    return request("POST", "/v1/jobs", {{"authorization", value}});
+  };
+  const Access access = gate_->admit(with("Bearer " + secret_), Need::act);
+  EXPECT_EQ(access.token, "ada");
+  EXPECT_EQ(access.role, "a_role");
+  EXPECT_TRUE(access.sees_payloads());
+  for (const std::string& value : {"Bearer " + random_secret(), "Bearer ", "Basic " + secret_,
+                                   "Bearer " + sha256(secret_), secret_}) {
+    EXPECT_EQ(status_of([&] { gate_->admit(with(value), Need::act); }), 401U) << value;
+  }
+}
+
+TEST_F(GateTest, without_tokens_all_may_look_and_none_may_act) {
+  Gate open(std::get<Tokens>(Tokens::read("")), {});
+  const Access access = open.admit(request("GET", "/"), Need::look);
+  EXPECT_FALSE(access.has_token());
+  EXPECT_FALSE(access.sees_payloads());
+  EXPECT_EQ(status_of([&] { open.admit(request("POST", "/x"), Need::act); }), 403U);
+}
+
+TEST_F(GateTest, a_form_is_taken_only_with_the_secret_of_its_sign_in) {
+  const std::string cookie = sign_in();
+  EXPECT_TRUE(cookie.starts_with("pulse_8440=")) << cookie;
+  const Access access =
+      gate_->admit(request("GET", "/", {{"cookie", "other=1; " + cookie}}), Need::look);
+  EXPECT_EQ(access.token, "ada");
+  Request form = request("POST", "/jobs/1/retry", {{"cookie", cookie}});
+  EXPECT_EQ(status_of([&] { gate_->admit(form, Need::act); }), 403U);
+  form.form.add("csrf", random_secret());
+  EXPECT_EQ(status_of([&] { gate_->admit(form, Need::act); }), 403U);
+  Request good = request("POST", "/jobs/1/retry", {{"cookie", cookie}});
+  good.form.add("csrf", access.csrf);
+  EXPECT_EQ(status_of([&] { gate_->admit(good, Need::act); }), 0U);
+  good.http.headers["origin"] = "http://evil.example";
+  EXPECT_EQ(status_of([&] { gate_->admit(good, Need::act); }), 403U);
+  good.http.headers["origin"] = "http://127.0.0.1:8440";
+  EXPECT_EQ(status_of([&] { gate_->admit(good, Need::act); }), 0U);
+  good.http.headers["sec-fetch-site"] = "cross-site";
+  EXPECT_EQ(status_of([&] { gate_->admit(good, Need::act); }), 403U);
+}
+
+TEST_F(GateTest, signing_out_ends_the_cookie) {
+  const std::string cookie = sign_in();
+  gate_->sign_out(request("POST", "/logout", {{"cookie", cookie}}));
+  EXPECT_EQ(status_of([&] {
+              gate_->admit(request("GET", "/", {{"cookie", cookie}}), Need::look);
+            }),
+            401U);
+}
+
+TEST_F(GateTest, a_sign_in_leads_to_paths_of_this_server_only) {
+  const auto place = [&](const std::string& next) {
+    Request asked = request("POST", "/login");
+    asked.form.add("token", secret_);
+    asked.form.add("next", next);
+    return gate_->sign_in(asked).headers.front().second;
+  };
+  EXPECT_EQ(place("/jobs/7?a=b"), "/jobs/7?a=b");
+  for (const char* next : {"//evil.example", "http://evil.example", "/\\evil.example", "/a\r\nX: y",
+                           "javascript:alert(1)", ""}) {
+    EXPECT_EQ(place(next), "/") << next;
+  }
+  Request wrong = request("POST", "/login");
+  wrong.form.add("token", "nonsense");
+  EXPECT_EQ(status_of([&] { gate_->sign_in(wrong); }), 401U);
+}
+
+TEST(ReadRequestTest, what_cannot_be_understood_is_refused) {
+  const auto status = [](HttpRequest http) {
+    try {
+      read_request(std::move(http));
+      return 0U;
+    } catch (const Failed& failed) {
+      return failed.problem.status;
+    }
+  };
+  HttpRequest good{.method = "GET", .target = "/a?b=%20"};
+  EXPECT_EQ(read_request(good).query.get("b"), " ");
+  EXPECT_EQ(read_request(good).path, "/a");
+  EXPECT_EQ(status({.method = "GET", .target = "*"}), 400U);
+  EXPECT_EQ(status({.method = "GET", .target = "/?a=%00"}), 400U);
+  HttpRequest twice = good;
+  twice.is_ambiguous = true;
+  EXPECT_EQ(status(twice), 400U);
+  HttpRequest large = good;
+  large.is_too_large = true;
+  EXPECT_EQ(status(large), 413U);
+}
+
+TEST(BodyTest, fields_are_checked_by_name_and_type) {
+  const auto status = [](const std::string& body, const std::string& type = "application/json") {
+    Request request;
+    request.body = body;
+    request.http.headers["content-type"] = type;
+    try {
+      read_body(request, {{"id", Is::id, true}, {"ids", Is::ids}, {"n", Is::integer}});
+      return 0U;
+    } catch (const Failed& failed) {
+      return failed.problem.status;
+    }
+  };
+  EXPECT_EQ(status(R"({"id": "7", "ids": ["1", "9223372036854775807"], "n": null})"), 0U);
+  EXPECT_EQ(status(R"({"id": "7"})", "application/json; charset=utf-8"), 0U);
+  EXPECT_EQ(status(R"({"id": "7"})", "text/plain"), 415U);
+  EXPECT_EQ(status("{"), 400U);
+  for (const char* body :
+       {"[]", "7", "null", "{}", R"({"id": 7})", R"({"id": "0"})", R"({"id": "-1"})",
+        R"({"id": "9223372036854775808"})", R"({"id": "7", "ids": [1]})",
+        R"({"id": "7", "n": 1.5})", R"({"id": "7", "other": 1})", R"({"id": null})"}) {
+    EXPECT_EQ(status(body), 422U) << body;
+  }
+}
+
+TEST(ProblemTest, a_refusal_has_its_status_and_says_what_to_do) {
+  const auto status = [](const char* sqlstate) {
+    return problem_of({sqlstate, "no", "", "", ""}).status;
+  };
+  EXPECT_EQ(status("PU001"), 409U);
+  EXPECT_EQ(status("PU002"), 410U);
+  EXPECT_EQ(status("PU004"), 422U);
+  EXPECT_EQ(status("PU005"), 404U);
+  EXPECT_EQ(status("PU008"), 503U);
+  EXPECT_EQ(status("42501"), 403U);
+  EXPECT_EQ(status("22P02"), 422U);
+  EXPECT_EQ(status("57014"), 503U);
+  EXPECT_EQ(status("XX000"), 500U);
+  const Response response =
+      problem_response(problem_of({"PU001", "lost", "it ended", "claim anew", ""}));
+  EXPECT_EQ(response.type, "application/problem+json");
+  const auto document = nlohmann::json::parse(response.body);
+  EXPECT_EQ(document["sqlstate"], "PU001");
+  EXPECT_EQ(document["status"], 409);
+  EXPECT_EQ(document["detail"], "lost: it ended");
+  EXPECT_EQ(document["hint"], "claim anew");
+}
+
+TEST(LiveTest, an_event_has_no_line_but_its_own) {
+  EXPECT_EQ(event_text("", "a\nb\r\nc\rd"), "data: a\ndata: b\ndata: c\ndata: d\n\n");
+  EXPECT_EQ(event_text("trouble", ""), "event: trouble\ndata: \n\n");
+}
+
+}  // namespace
+}  // namespace pulse::console

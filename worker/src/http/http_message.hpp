@@ -1,0 +1,37 @@
+// What is asked over HTTP, and what is answered.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pulse {
+
+class HttpStream;
+
+struct HttpRequest {
+  std::string method;
+  std::string target;  // path and query as they were sent, still encoded
+  std::string body;
+  // By name in lower case. Of a header that came twice, the first; is_ambiguous tells.
+  std::map<std::string, std::string, std::less<>> headers;
+  // Headers that a client sends once came twice: Host, Authorization, Content-Length and others.
+  bool is_ambiguous = false;
+  bool is_too_large = false;  // the body is not here, because it has more bytes than are taken
+
+  // Empty for a header that did not come. `name` is in lower case.
+  const std::string& header(std::string_view name) const;
+};
+
+struct HttpResponse {
+  unsigned status = 200;
+  std::string body = {};
+  std::string type = "text/plain; charset=utf-8";
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  // Instead of a body: what is sent to it while the client listens.
+  std::shared_ptr<HttpStream> stream = {};
+};
+
+}  // namespace pulse
