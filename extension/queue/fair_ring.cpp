@@ -37,6 +37,8 @@ FairRing* ring_for(FairRings* rings, uint64 level, TimestampTz now) {
   return unused;
 }
 
+uint64 announcement_of(int number) { return UINT64CONST(1) << (kLevelGroups + number); }
+
 bool is_first_pass(const FairRing* ring) { return ring->pass % kPasses == 0; }
 
 // The first slot from the present one on in which a queue has a turn in this pass; -1: none.
@@ -126,7 +128,19 @@ FairRing* fair_ring(int number) {
 }
 
 void announce_ring(int number) {
-  pg_atomic_fetch_or_u64(&this_database()->freed_levels, UINT64CONST(1) << (kLevelGroups + number));
+  pg_atomic_fetch_or_u64(&this_database()->freed_levels, announcement_of(number));
+}
+
+bool is_ring_announced(int number) {
+  DatabaseState* database = all_rings ? this_database() : nullptr;
+  return database && (pg_atomic_read_u64(&database->freed_levels) & announcement_of(number));
+}
+
+void hush_ring(int number) {
+  pg_atomic_fetch_and_u64(&this_database()->freed_levels, ~announcement_of(number));
+  // A queue joins first and announces its ring then.
+  FairRing* ring = fair_ring(number);
+  if (ring && has_waits(ring)) announce_ring(number);
 }
 
 bool join_ring(const Level& level, int slot) {
@@ -207,7 +221,7 @@ bool enter_slot(FairRing* ring) {
   if (is_first_pass(ring) && ring->name[0] == '\0') ring->heavy[slot / 64] &= ~mask;
   ring->used_at = GetCurrentTimestamp();
   pg_atomic_fetch_and_u64(&ring->waits[slot / 64], ~mask);
-  note_wait_taken(slot);
+  note_wait_taken(slot, announcement_of(static_cast<int>(ring - rings_here()->ring)));
   return true;
 }
 
@@ -228,6 +242,8 @@ bool has_waits(FairRing* ring) {
 
 void block_ring(int number, const Level& level) {
   FairRing* ring = fair_ring(number);
+  // Before it counts as blocked: who finds a place then announces it.
+  pg_atomic_fetch_and_u64(&this_database()->freed_levels, ~announcement_of(number));
   pg_atomic_write_u64(&ring->blocked_frees, level.frees);
   pg_atomic_write_u32(&ring->blocked_group, static_cast<uint32>(level_group(level.hash)) + 1);
 }
@@ -240,9 +256,8 @@ bool any_ring_announced() {
 bool waits_in_ring(int slot) {
   FairRings* rings = rings_here();
   for (int i = 0; rings && i < kFairRings; i++) {
-    bool is_announced =
-        (pg_atomic_read_u64(&this_database()->freed_levels) >> (kLevelGroups + i)) & 1;
-    if (is_announced && (pg_atomic_read_u64(&rings->ring[i].waits[slot / 64]) >> (slot % 64)) & 1)
+    if (is_ring_announced(i) &&
+        (pg_atomic_read_u64(&rings->ring[i].waits[slot / 64]) >> (slot % 64)) & 1)
       return true;
   }
   return false;

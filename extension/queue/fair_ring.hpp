@@ -4,8 +4,8 @@
 // index of parked jobs, and a turn costs the same however many queues there are.
 //
 // A promotion that finds a queue within a fair level lets it join the ring. Turns are taken under
-// the exclusive lock of the level: clear the bit, promote the slot's queues, set it again if one
-// has more to start. After a start, promotions fill the rings anew.
+// the lock of the ring, which no claim keeps until it commits: clear the bit, promote the slot's
+// queues, set it again if one has more to start. After a start, promotions fill the rings anew.
 //
 // A round has four passes, over which a member's weight is spread, so that many members of great
 // weight do not start all of it at once. Members of weight 1 start in the first pass only; the
@@ -43,7 +43,7 @@ struct FairRing {
   uint64 heavy[kQueueWords];       // slots of members with more weight than 1
   pg_atomic_uint32 blocked_group;  // level group of the level that is full, plus one; 0: none
   pg_atomic_uint64 blocked_frees;  // what that group had counted
-  // Whose turn it is; written under the lock of the level.
+  // Whose turn it is; written under the lock of the ring.
   uint32 pass;
   int slot;
   int left;               // how many more jobs it may start
@@ -58,6 +58,7 @@ struct FairTurn {
   bool has_more;      // the queue has more to start
   bool is_dissolved;  // the level is fair no longer
   bool is_blocked;    // the fair level or one above it is full
+  bool is_behind;     // another promotion has not committed the queue's turn before
   Level full;         // which one
   DeepMember* deep;
 };
@@ -95,7 +96,10 @@ void block_ring(int number, const Level& level);
 
 // The ring may have something to start.
 void announce_ring(int number);
+bool is_ring_announced(int number);
 bool any_ring_announced();
+// No queue waits for its turn, as far as a walk has seen.
+void hush_ring(int number);
 
 // Whether a queue of this slot waits for its turn.
 bool waits_in_ring(int slot);

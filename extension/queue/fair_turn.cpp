@@ -22,7 +22,7 @@ struct RingWalk {
 
 bool goes_on(const RingWalk& walk) {
   return walk.budget->room > 0 && walk.looks > 0 && !walk.turn.is_blocked &&
-         !walk.turn.is_dissolved;
+         !walk.turn.is_dissolved && !walk.turn.is_behind;
 }
 
 // Promotes the queue in its turn, of which `left` jobs are left.
@@ -35,6 +35,7 @@ void give_turn(RingWalk* walk, Datum name, int left) {
   turn->deep = nullptr;
   walk->looks--;
   walk->promote(name, ring->slot, walk->budget);
+  if (turn->is_behind) return;  // it still has this turn
   int started = room - walk->budget->room;
   if (started > 0) walk->last_pass = ring->pass + kPasses + 1;
   if (turn->deep && !turn->has_more) turn->deep->served -= Max(turn->left, 0);
@@ -73,6 +74,22 @@ void walk_ring(RingWalk* walk) {
   }
 }
 
+// What the walk leaves to the next one.
+void end_turns(int number, const RingWalk& walk) {
+  FairRing* ring = walk.turn.ring;
+  if (walk.turn.is_dissolved) {
+    mark_queue(this_database(), ring->slot);
+    dissolve_ring(ring);
+  } else if (walk.turn.is_blocked) {
+    set_dry_timer(walk.turn.full);
+    return block_ring(number, walk.turn.full);
+  }
+  if (has_waits(ring))
+    walk.budget->more |= walk.budget->room <= 0;
+  else
+    hush_ring(number);
+}
+
 }  // namespace
 
 bool awaits_turn(const Levels& levels, int slot, FairTurn* turn) {
@@ -98,14 +115,25 @@ bool blocks_turn(const Levels& levels, PromotionBudget* budget) {
   return true;
 }
 
-void take_turns(int number, PromotionBudget* budget, PromoteQueue promote) {
-  FairRing* ring = fair_ring(number);
-  if (!ring) return;
-  if (!try_advisory_lock(LockKind::kLevel, ring->lock_key, ExclusiveLock)) {
-    budget->busy = true;
-    return return_freed_level(kLevelGroups + number);
+bool keeps_turn(const Levels& levels, const FairTurn& turn) {
+  bool is_member = false;
+  for (int i = 0; i < levels.count; i++) {
+    uint64 key = levels.level[i].hash;
+    if (is_member && is_being_set(key)) return false;
+    is_member |= key == turn.ring->lock_key;
   }
-  int room = budget->room;
+  return is_member;
+}
+
+void take_turns(int number, PromotionBudget* budget, PromoteQueue promote) {
+  if (!is_ring_announced(number)) return;
+  FairRing* ring = fair_ring(number);
+  if (!ring) return hush_ring(number);
+  uint64 key = ring->lock_key;
+  if (!try_advisory_lock(LockKind::kRing, key, ExclusiveLock)) {
+    budget->busy = true;
+    return;
+  }
   RingWalk walk = {};
   walk.turn.ring = ring;
   walk.budget = budget;
@@ -117,18 +145,8 @@ void take_turns(int number, PromotionBudget* budget, PromoteQueue promote) {
   walk_ring(&walk);
   close_job_scan(&walk.parked);
   budget->turn = nullptr;
-  if (budget->room == room) release_advisory_lock(LockKind::kLevel, ring->lock_key, ExclusiveLock);
-  if (walk.turn.is_dissolved) {
-    mark_queue(this_database(), ring->slot);
-    return dissolve_ring(ring);
-  }
-  if (walk.turn.is_blocked) {
-    set_dry_timer(walk.turn.full);
-    return block_ring(number, walk.turn.full);
-  }
-  if (!has_waits(ring)) return;
-  budget->more |= budget->room <= 0;
-  announce_ring(number);
+  end_turns(number, walk);
+  release_advisory_lock(LockKind::kRing, key, ExclusiveLock);
 }
 
 }  // namespace pulse

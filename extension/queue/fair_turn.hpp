@@ -13,6 +13,10 @@ bool awaits_turn(const Levels& levels, int slot, FairTurn* turn);
 // The levels block the queue in its turn. False when one below the fair level does.
 bool blocks_turn(const Levels& levels, PromotionBudget* budget);
 
+// The queue is locked, and its turn waits for that. Settings of the queue, or of a level below the
+// fair one, may be held long, so they cost it its turn.
+bool keeps_turn(const Levels& levels, const FairTurn& turn);
+
 // Gives turns to the queues of the ring with this number, until no job is to be opened any more.
 void take_turns(int number, PromotionBudget* budget, PromoteQueue promote);
 

@@ -75,6 +75,7 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   if (!open_locked(&table, slot, &levels, budget->turn)) {
     unlock_levels(&levels, &budget->counts);
     come_back(budget, slot);
+    if (budget->turn) budget->turn->is_behind = keeps_turn(levels, *budget->turn);
     budget->busy = budget->met_lock = true;
     return;
   }
@@ -182,17 +183,12 @@ void promote_waiting(int group, PromotionBudget* budget, int* looks) {
 
 namespace {
 
-constexpr uint64 kGroupBits = (UINT64CONST(1) << kLevelGroups) - 1;
-
 // Each ring once; the first one is another at each call, so that none takes all the room.
 void promote_in_turns(PromotionBudget* budget) {
   static uint32 first = 0;
   first++;
-  for (uint32 i = 0; i < kFairRings && budget->room > 0; i++) {
-    int bit = kLevelGroups + static_cast<int>((first + i) % kFairRings);
-    if (take_freed_level(UINT64CONST(1) << bit, &bit))
-      take_turns(bit - kLevelGroups, budget, promote_queue);
-  }
+  for (uint32 i = 0; i < kFairRings && budget->room > 0; i++)
+    take_turns(static_cast<int>((first + i) % kFairRings), budget, promote_queue);
 }
 
 // How much of the room is kept for fair levels while other queues have marks. Of one job it is all
@@ -231,7 +227,7 @@ Promotion promote_marked(int room, int max_marks) {
   int kept = room_of_rings(room);
   budget.room = room - kept;
   int group;
-  for (int looks = max_marks; looks > 0 && budget.room > 0 && take_freed_level(kGroupBits, &group);)
+  for (int looks = max_marks; looks > 0 && budget.room > 0 && take_freed_level(&group);)
     promote_waiting(group, &budget, &looks);
   // Queues that have just become able to start something join their rings before any turn.
   budget.lets_join = kept > 0;

@@ -15,10 +15,10 @@ LOCKTAG tag_of(LockKind kind, uint64 key) {
   return tag;
 }
 
-// True when no other session holds the lock; the check keeps nothing.
-bool is_free(const LOCKTAG& tag) {
-  if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL) return false;
-  LockRelease(&tag, ShareLock, false);
+// True when no other session holds a lock that conflicts; the check keeps nothing.
+bool is_free(const LOCKTAG& tag, LOCKMODE mode) {
+  if (LockAcquire(&tag, mode, false, true) == LOCKACQUIRE_NOT_AVAIL) return false;
+  LockRelease(&tag, mode, false);
   return true;
 }
 
@@ -59,6 +59,10 @@ bool outwait_holders(LockKind kind, uint64 key, TimestampTz limit) {
   return true;
 }
 
+bool is_being_set(uint64 level) {
+  return !is_free(tag_of(LockKind::kLevel, level), AccessShareLock);
+}
+
 bool holds_advisory_lock(LockKind kind, uint64 key) {
   LOCKTAG tag = tag_of(kind, key);
   return holds_lock(&tag, ExclusiveLock);
@@ -74,7 +78,8 @@ bool holds_attachment(uint64 attachment) {
 }
 
 bool attachment_is_free(uint64 attachment) {
-  return !holds_attachment(attachment) && is_free(tag_of(LockKind::kAttachment, attachment));
+  return !holds_attachment(attachment) &&
+         is_free(tag_of(LockKind::kAttachment, attachment), ShareLock);
 }
 
 }  // namespace pulse
@@ -109,7 +114,8 @@ PULSE_FUNCTION(pulse_lock_worker) {
 }
 
 // pulse_internal.lock_queue(queue_name): waits for the locks of the queue and of the level of that
-// name. The settings of the members of a level belong to the level: 'mail/*' to 'mail'.
+// name; that of the level in a mode that no promotion takes. The settings of the members of a level
+// belong to the level: 'mail/*' to 'mail'.
 PULSE_FUNCTION(pulse_lock_queue) {
   text* name = PG_GETARG_TEXT_PP(0);
   const char* data = VARDATA_ANY(name);
@@ -117,7 +123,7 @@ PULSE_FUNCTION(pulse_lock_queue) {
   if (length > 2 && memcmp(data + length - 2, "/*", 2) == 0) length -= 2;
   using pulse::LockKind;
   pulse::advisory_lock(LockKind::kQueue, pulse::fnv1a(name), ExclusiveLock);
-  pulse::advisory_lock(LockKind::kLevel, pulse::fnv1a(data, length), ExclusiveLock);
+  pulse::advisory_lock(LockKind::kLevel, pulse::fnv1a(data, length), AccessExclusiveLock);
   PG_RETURN_BOOL(true);
 }
 

@@ -17,6 +17,7 @@ enum class LockKind : uint16 {
   kLevel,
   kFirstLook,
   kCounters,
+  kRing,
 };
 
 // Waits.
@@ -31,6 +32,9 @@ void release_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 // Waits until each transaction of another session that holds the lock now has ended. False when
 // there is none, or when the time is up.
 bool outwait_holders(LockKind kind, uint64 key, TimestampTz limit);
+
+// True while an operator's transaction changes settings of the level.
+bool is_being_set(uint64 level);
 
 // True when this session holds the lock exclusively.
 bool holds_advisory_lock(LockKind kind, uint64 key);

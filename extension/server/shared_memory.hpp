@@ -13,7 +13,8 @@ constexpr int kQueueWords = kQueueSlots / 64;
 constexpr int kParentSlots = 4096;  // number of parent marks; a job hashes to one by its id
 constexpr int kParentWords = kParentSlots / 64;
 constexpr int kMarkWords = kQueueWords + kParentWords;
-constexpr int kLevelGroups = 8;          // a limited level of queues hashes to one of them
+constexpr int kLevelGroups = 8;  // a limited level of queues hashes to one of them
+constexpr uint64 kAllLevelGroups = (UINT64CONST(1) << kLevelGroups) - 1;
 constexpr int kMaxWakeGroups = 32;       // wake groups per database
 constexpr uint64 kNever = PG_INT64_MAX;  // a due time that never comes
 

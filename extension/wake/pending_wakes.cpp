@@ -172,10 +172,7 @@ void note_parked(int queue_slot, ParkedKey key) {
 }
 
 void note_job(const text* identifier, const text* queue_name, TimestampTz run_at, int16 priority) {
-  if (!queue_name) {
-    note_ready(identifier, run_at);
-    return;
-  }
+  if (!queue_name) return note_ready(identifier, run_at);
   // A future job also marks its queue, because it may be due when this transaction commits.
   int slot = queue_slot(queue_name);
   note_queue_slot(slot);
@@ -271,9 +268,9 @@ bool marks_remain() {
   return database && pg_atomic_read_u64(&database->freed_levels) != 0;
 }
 
-bool take_freed_level(uint64 among, int* group) {
+bool take_freed_level(int* group) {
   DatabaseState* database = this_database();
-  uint64 freed = database ? pg_atomic_read_u64(&database->freed_levels) & among : 0;
+  uint64 freed = database ? pg_atomic_read_u64(&database->freed_levels) & kAllLevelGroups : 0;
   for (; freed; freed &= freed - 1) {
     uint64 mask = freed & -freed;
     if (!(pg_atomic_fetch_and_u64(&database->freed_levels, ~mask) & mask)) continue;
@@ -290,8 +287,9 @@ void return_freed_level(int group) {
   pending.returned_levels |= UINT64CONST(1) << group;
 }
 
-void note_wait_taken(int slot) {
+void note_wait_taken(int slot, uint64 rings) {
   pending.any = true;
+  pending.taken_levels |= rings;
   pending.taken.add(slot);
 }
 
@@ -356,8 +354,7 @@ PULSE_FUNCTION(pulse_note_queue) {
 // pulse_internal.note_levels(): the settings of levels change, so each queue that waits for a place
 // in one is looked at again.
 PULSE_FUNCTION(pulse_note_levels) {
-  if (pulse::begin_pending())
-    pulse::pending.freed_levels = (UINT64CONST(1) << pulse::kLevelGroups) - 1;
+  if (pulse::begin_pending()) pulse::pending.freed_levels = pulse::kAllLevelGroups;
   PG_RETURN_BOOL(true);
 }
 

@@ -90,15 +90,15 @@ void note_ended_parents(int word, uint64 slots);
 // Takes one mark from shared memory; an abort sets it again. False when no mark is set.
 bool take_mark(int* slot);
 
-// Takes, of these bits of `freed_levels`, a level group in which a place came free and queues wait,
-// or a fair ring; an abort returns it.
-bool take_freed_level(uint64 among, int* group);
+// Takes a level group in which a place came free and queues wait; an abort returns it.
+bool take_freed_level(int* group);
 
 // Returns it when this transaction ends, committed or not: queues of it are left to look at.
 void return_freed_level(int group);
 
-// Takes the mark of a queue that waited for its level; an abort sets it.
-void note_wait_taken(int slot);
+// Takes the mark of a queue that waited for its level or its turn. An abort sets it, and these
+// rings in `freed_levels`.
+void note_wait_taken(int slot, uint64 rings = 0);
 
 // True when a mark is still set, or queues wait for a level in which a place came free.
 bool marks_remain();
