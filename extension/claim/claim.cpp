@@ -150,12 +150,12 @@ void read_arguments(Claim* claim, FunctionCallInfo fcinfo) {
 }
 
 // Promotes queues for no more jobs than this claim can take; the next claim promotes the rest.
-Promotion promote_for(const Claim* claim) {
+Promotion promote_for(Claim* claim) {
   Promotion look = {};
   if (is_first_look_due()) look = continue_first_look();
   mark_fallen_due();
   int room = Min(claim->max_jobs, kMaxPromotions);
-  Promotion left = promote_marked(room, Max(room, kMinLooks));
+  Promotion left = promote_marked(room, Max(room, kMinLooks), &claim->looks);
   return {left.more || look.more, left.busy || look.busy};
 }
 
@@ -200,6 +200,7 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   open_job_table(&claim->table);
   claim->index = index_open(catalog()->job_claim_idx, AccessShareLock);
   hand_out(claim);
+  store_looks(&claim->looks);
   index_close(claim->index, AccessShareLock);
   close_job_table(&claim->table);
   add_claim_batches(claim->worker.worker_id, claim->stamp.token, claim->in_place_ids,
@@ -236,7 +237,7 @@ bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid) {
   TupleTableSlot* row = claim->table.locked;
   int64 id = DatumGetInt64(value_of(row, kJobId));
   bool is_in_place = may_stay_in_place(claim, row);
-  claim_locked_row(&claim->table, claim->stamp, is_in_place);
+  claim_locked_row(&claim->table, claim->stamp, is_in_place, &claim->looks);
   return_row(claim, claim->table.changed, settings_of(claim, cursor));
   if (is_in_place) claim->in_place_ids[claim->in_place_count++] = id;
   claim->claimed++;

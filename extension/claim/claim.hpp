@@ -11,6 +11,7 @@
 #include "claim/low_water_mark.hpp"
 #include "job/job_table.hpp"
 #include "job/task_settings.hpp"
+#include "queue/rate.hpp"
 #include "server/shared_memory.hpp"
 #include "wake/wait_for_job.hpp"
 
@@ -52,6 +53,7 @@ struct Claim {
   bool is_job_held;           // a transaction that is no claim holds a job the claim could take
   bool poison_suspect_waits;  // a poison suspect waits for an idle worker
   MemoryContext row_context;  // reset for each row
+  RateLooks looks;            // at levels in which this claim promoted jobs
   ClaimStamp stamp;           // its token is 0 until the claim takes a job
   ReturnSetInfo* results;
 };

@@ -6,6 +6,7 @@
 #include "access/columns.hpp"
 #include "job/job_table.hpp"
 #include "job/task_settings.hpp"
+#include "queue/rate.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
@@ -19,7 +20,7 @@ struct ClaimStamp {
 };
 
 // Claims the row that was locked last for the worker of the stamp, and puts it into `changed`.
-void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place);
+void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place, RateLooks* looks);
 
 // The number of columns of pulse.claimed_job.
 constexpr int kClaimedColumns = 22;

@@ -129,15 +129,14 @@ void find_taken(Level* level, Relation job, Snapshot snapshot, LevelCounts* coun
 }
 
 // The tokens of a level stay right while its lock is held.
-void find_look(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts) {
-  for (auto& kept : counts->rates) {
-    if (kept.hash != level->hash) continue;
-    level->look = kept.look;
-    return;
+void find_look(Level* level, Relation job, Snapshot snapshot, RateLooks* looks) {
+  KeptLook* kept = kept_look(looks, level->hash);
+  if (!kept) {
+    int64 open = count_within(*level, job, snapshot, PG_INT64_MAX, true);
+    kept = keep_look(looks, level->hash, level->name, level->rate);
+    kept->look = look_at_rate(level->rate, level->name, open);
   }
-  int64 open = count_within(*level, job, snapshot, PG_INT64_MAX, true);
-  level->look = look_at_rate(level->rate, level->name, open);
-  counts->rates[counts->next_rate++ % LevelCounts::kKept] = {level->hash, level->look};
+  level->look = kept->look;
 }
 
 // Claims of jobs within such levels let promotions look at them again.
@@ -219,8 +218,7 @@ void unlock_levels(Levels* levels, LevelCounts* counts) {
     if (level->held == ExclusiveLock && !is_queue) continue;
     for (auto& kept : counts->kept)
       if (kept.hash == level->hash) kept = {};
-    for (auto& kept : counts->rates)
-      if (kept.hash == level->hash) kept = {};
+    forget_look(&counts->looks, level->hash);
     unlock(level);
   }
 }
@@ -260,7 +258,7 @@ void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* cou
       room = level->total - level->taken;
     }
     if (!level->paused && level->rate.rate) {
-      find_look(level, job, snapshot, counts);
+      find_look(level, job, snapshot, &counts->looks);
       room = Min(room, level->look.tokens - level->look.open);
     }
     if (room >= levels->room) continue;
@@ -276,13 +274,14 @@ void count_opened(Levels* levels, int opened, LevelCounts* counts) {
       if (kept.hash == level->hash) kept.taken += opened;
     if (!level->look.is_made) continue;
     level->look.open += opened;
-    if (opened != 0 || level->look.is_new) {
-      store_look(level->name, &level->look);
-      levels->has_stored = true;
-    }
+    if (opened == 0 && !level->look.is_new) continue;
+    level->look.is_new = false;
+    levels->has_changed |= i == levels->count - 1;
     // Another level's may have taken its place meanwhile.
-    for (auto& kept : counts->rates)
-      if (kept.hash == level->hash) kept.look = level->look;
+    KeptLook* kept = kept_look(&counts->looks, level->hash);
+    if (!kept) kept = keep_look(&counts->looks, level->hash, level->name, level->rate);
+    kept->look = level->look;
+    kept->is_changed = true;
   }
 }
 

@@ -29,7 +29,7 @@ struct Levels {
   int concurrency;          // of the queue itself
   bool strict;              // the queue itself
   bool is_limited;          // a level has a total or a rate
-  bool has_stored;          // what it found of a rate, for which it keeps the locks
+  bool has_changed;         // tokens of the queue's own rate, for which it keeps the locks
   int fair;                 // the first level that is fair; -1: none
   int room;                 // how many more jobs the levels let it open
   int blocker;              // the level that has the least room; -1: none
@@ -47,11 +47,7 @@ struct LevelCounts {
     int64 taken;
   } kept[kKept];
   int next;
-  struct {
-    uint64 hash;
-    RateLook look;
-  } rates[kKept];
-  int next_rate;
+  RateLooks looks;
 };
 
 // Names the levels of a queue. Precedes the snapshot under which they are read.
@@ -75,7 +71,7 @@ void read_levels(Levels* levels, Snapshot snapshot);
 // Counts the jobs of limited levels, and finds the room that is left.
 void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts);
 
-// The promotion has opened so many more jobs than it has parked. Stores what it found of rates.
+// The promotion has opened so many more jobs than it has parked.
 void count_opened(Levels* levels, int opened, LevelCounts* counts);
 
 // Lets a queue wait for the level that blocks it. Marks it instead where a place came free since.

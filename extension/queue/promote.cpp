@@ -88,7 +88,7 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   close_job_table(&table);
   int opened = room - budget->room;
   if (budget->turn) budget->turn->left -= opened;
-  if (opened == 0 && !levels.has_stored) unlock_levels(&levels, &budget->counts);
+  if (opened == 0 && !levels.has_changed) unlock_levels(&levels, &budget->counts);
 }
 
 // True when promotion would change something, judged without the queue's lock.
@@ -153,10 +153,12 @@ bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name
   forget_queue(name, slot);
   PromotionBudget unbounded_budget = {};
   unbounded_budget.room = kFallenDueAtOnce;
-  if (database)
+  if (database) {
     mark_queue(database, slot);
-  else
+  } else {
     promote_queue(name, slot, &unbounded_budget);
+    store_looks(&unbounded_budget.counts.looks);
+  }
   return true;
 }
 
@@ -220,15 +222,15 @@ void lock_tables() {
 
 }  // namespace
 
-Promotion promote_marked(int room, int max_marks) {
+Promotion promote_marked(int room, int max_marks, RateLooks* looks) {
   PromotionBudget budget = {};
   lock_tables();
   unblock_rings();
   int kept = room_of_rings(room);
   budget.room = room - kept;
   int group;
-  for (int looks = max_marks; looks > 0 && budget.room > 0 && take_freed_level(&group);)
-    promote_waiting(group, &budget, &looks);
+  for (int left = max_marks; left > 0 && budget.room > 0 && take_freed_level(&group);)
+    promote_waiting(group, &budget, &left);
   // Queues that have just become able to start something join their rings before any turn.
   budget.lets_join = kept > 0;
   promote_marks(&budget, kept > 0 ? kMaxJoins : max_marks);
@@ -237,6 +239,7 @@ Promotion promote_marked(int room, int max_marks) {
   promote_in_turns(&budget);
   if (kept > 0) promote_marks(&budget, max_marks);
   budget.more |= marks_remain();
+  *looks = budget.counts.looks;
   return budget;
 }
 
@@ -324,5 +327,8 @@ PULSE_FUNCTION(pulse_reconcile_queues) {
 
 PULSE_FUNCTION(pulse_promote_marked) {
   pulse::mark_fallen_due();
-  PG_RETURN_BOOL(pulse::promote_marked(PG_GETARG_INT32(0), PG_GETARG_INT32(0)).more);
+  pulse::RateLooks looks;
+  bool more = pulse::promote_marked(PG_GETARG_INT32(0), PG_GETARG_INT32(0), &looks).more;
+  pulse::store_looks(&looks);
+  PG_RETURN_BOOL(more);
 }

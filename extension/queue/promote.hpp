@@ -2,6 +2,7 @@
 // queues.
 #pragma once
 
+#include "queue/rate.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
@@ -13,8 +14,8 @@ struct Promotion {
 };
 
 // Takes queue marks and promotes their queues, until `room` jobs are opened or `max_marks` marks
-// are taken.
-Promotion promote_marked(int room, int max_marks);
+// are taken. The caller stores `looks` once it has claimed what it can.
+Promotion promote_marked(int room, int max_marks, RateLooks* looks);
 
 // Marks the queues of parked jobs that became due since the last call.
 void mark_fallen_due();

@@ -4,6 +4,7 @@
 #include "access/columns.hpp"
 #include "job/job_table.hpp"
 #include "liveness/liveness_clock.hpp"
+#include "server/queue_name.hpp"
 
 namespace pulse {
 namespace {
@@ -12,6 +13,51 @@ namespace {
 int64 time_of(const Rate& rate, int64 tokens) {
   __int128 time = static_cast<__int128>(tokens) * rate.per_us;
   return static_cast<int64>((time + rate.rate - 1) / rate.rate);
+}
+
+// Charges as if claimed now.
+void charge(const Rate& rate, RateLook* look, int64 claims) {
+  look->now = live_now_us();
+  // A clock that was set back, or a smaller burst, leaves the level dry at most.
+  int64 dry = look->now + time_of(rate, rate.burst);
+  look->is_new = claims > 0 || look->full > dry;
+  look->full = Min(Max(Min(look->full, dry), look->now) + time_of(rate, claims), dry);
+  __int128 left = static_cast<__int128>(dry - look->full) * rate.rate;
+  look->tokens = static_cast<int64>(left / rate.per_us);
+}
+
+void store_look(Datum level, const RateLook& look) {
+  JobTable table;
+  open_extension_table(&table, catalog()->queue_rate);
+  bool is_stored = false;
+  with_row_of_text(table.relation, catalog()->queue_rate_key, level, table.snapshot,
+                   [&table, &is_stored](TupleTableSlot* row) {
+                     is_stored = true;
+                     if (!try_lock_row(&table, row->tts_tid))
+                       elog(ERROR, "the lock of a level does not protect the row of its rate");
+                   });
+  if (!is_stored) {
+    Datum values[] = {level, Int64GetDatum(look.full), Int64GetDatum(look.open)};
+    bool nulls[] = {false, false, false};
+    insert_row(&table, values, nulls, lengthof(values));
+  } else {
+    JobChange change = {};
+    change.set(kRateFullLive, Int64GetDatum(look.full));
+    change.set(kRateOpened, Int64GetDatum(look.open));
+    update_locked_row(&table, &change);
+  }
+  close_job_table(&table);
+}
+
+void store_kept(KeptLook* kept) {
+  if (kept->claimed > 0) {
+    charge(kept->rate, &kept->look, kept->claimed);
+    kept->look.open -= kept->claimed;
+    kept->is_changed = true;
+  }
+  if (kept->is_changed) store_look(kept->name, kept->look);
+  kept->claimed = 0;
+  kept->is_changed = false;
 }
 
 }  // namespace
@@ -28,41 +74,46 @@ RateLook look_at_rate(const Rate& rate, Datum level, int64 open) {
                    });
   close_job_table(&table);
   // After the snapshot that showed the open jobs: no claim that it counts as gone is later.
-  look.now = live_now_us();
-  int64 window = time_of(rate, rate.burst);
-  int64 gone = Max(look.open - open, 0);
-  // A clock that was set back, or a smaller burst, leaves the level dry at most.
-  int64 dry = look.now + window;
-  look.is_new = gone > 0 || look.full > dry;
-  look.full = Min(Max(Min(look.full, dry), look.now) + time_of(rate, gone), dry);
+  charge(rate, &look, Max(look.open - open, 0));
   look.open = open;
-  __int128 left = static_cast<__int128>(dry - look.full) * rate.rate;
-  look.tokens = static_cast<int64>(left / rate.per_us);
   return look;
 }
 
-void store_look(Datum level, RateLook* look) {
-  JobTable table;
-  open_extension_table(&table, catalog()->queue_rate);
-  bool is_stored = false;
-  with_row_of_text(table.relation, catalog()->queue_rate_key, level, table.snapshot,
-                   [&table, &is_stored](TupleTableSlot* row) {
-                     is_stored = true;
-                     if (!try_lock_row(&table, row->tts_tid))
-                       elog(ERROR, "the lock of a level does not protect the row of its rate");
-                   });
-  if (!is_stored) {
-    Datum values[] = {level, Int64GetDatum(look->full), Int64GetDatum(look->open)};
-    bool nulls[] = {false, false, false};
-    insert_row(&table, values, nulls, lengthof(values));
-  } else {
-    JobChange change = {};
-    change.set(kRateFullLive, Int64GetDatum(look->full));
-    change.set(kRateOpened, Int64GetDatum(look->open));
-    update_locked_row(&table, &change);
+KeptLook* kept_look(RateLooks* looks, uint64 hash) {
+  for (KeptLook& kept : looks->kept)
+    if (kept.hash == hash) return &kept;
+  return nullptr;
+}
+
+KeptLook* keep_look(RateLooks* looks, uint64 hash, Datum name, const Rate& rate) {
+  KeptLook* kept = &looks->kept[looks->next++ % RateLooks::kKept];
+  store_kept(kept);
+  *kept = {hash, name, rate, {}, 0, false};
+  return kept;
+}
+
+void forget_look(RateLooks* looks, uint64 hash) {
+  KeptLook* kept = kept_look(looks, hash);
+  if (!kept) return;
+  store_kept(kept);
+  *kept = {};
+}
+
+bool charge_claim(RateLooks* looks, const text* queue_name, uint64 rated_groups) {
+  LevelNames levels = level_names(queue_name);
+  bool is_charged = true;
+  for (int i = 0; i < levels.count; i++) {
+    uint64 hash = fnv1a(VARDATA_ANY(queue_name), levels.length[i]);
+    if (KeptLook* kept = kept_look(looks, hash))
+      kept->claimed++;
+    else
+      is_charged &= !((rated_groups >> level_group(hash)) & 1);
   }
-  close_job_table(&table);
-  look->is_new = false;
+  return is_charged;
+}
+
+void store_looks(RateLooks* looks) {
+  for (KeptLook& kept : looks->kept) store_kept(&kept);
 }
 
 int64 next_token_at(const Rate& rate, const RateLook& look) {

@@ -23,11 +23,40 @@ struct RateLook {
   bool is_new;   // it differs from what is stored
 };
 
+// A look at a level whose lock this transaction keeps until it ends.
+struct KeptLook {
+  uint64 hash;
+  Datum name;
+  Rate rate;
+  RateLook look;
+  int64 claimed;    // by this claim since
+  bool is_changed;  // and not stored yet
+};
+
+// The looks of one claim: what they find is stored once, however many queues were promoted.
+struct RateLooks {
+  static constexpr int kKept = 8;
+  KeptLook kept[kKept];
+  int next;
+};
+
+KeptLook* kept_look(RateLooks* looks, uint64 hash);
+
+// Keeps one more, and stores the one that it replaces.
+KeptLook* keep_look(RateLooks* looks, uint64 hash, Datum name, const Rate& rate);
+
+// The look at this level, if there is one, is stored and not kept.
+void forget_look(RateLooks* looks, uint64 hash);
+
+// Charges a claimed job of this queue to its levels with kept looks. False when one of these level
+// groups has another level: the next promotion there charges it.
+bool charge_claim(RateLooks* looks, const text* queue_name, uint64 rated_groups);
+
+// Stores them all, with what was claimed since. Each call that promotes ends with it.
+void store_looks(RateLooks* looks);
+
 // Charges as if claimed now what is no longer among the open jobs.
 RateLook look_at_rate(const Rate& rate, Datum level, int64 open);
-
-// Stores what it found and opened.
-void store_look(Datum level, RateLook* look);
 
 // When one job more may be opened, on the liveness clock; PG_INT64_MAX: not before a claim.
 int64 next_token_at(const Rate& rate, const RateLook& look);

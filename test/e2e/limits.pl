@@ -1,7 +1,7 @@
 # P13: jobs of many queues within three levels run under totals, rates, concurrencies and strict
-# order, while an operator changes them and workers are killed, as is their server. By the
-# write-ahead log no moment has more running jobs than a level or queue allows, and no window of the
-# liveness clock more claims than a rate does.
+# order, in turns and not, while an operator changes them and workers are killed, as is their
+# server. By the write-ahead log no moment has more running jobs than a level or queue allows, and
+# no window of the liveness clock more claims than a rate does.
 # PULSE_QUEUES and PULSE_JOBS say how many queues there are, and how many jobs each of three rounds
 # adds.
 use strict;
@@ -57,7 +57,7 @@ my $steer = loop('name text; is_level boolean; is_strict boolean; pace int;', qq
               ELSE (CASE WHEN is_level THEN 50 * $pace ELSE 5 END * (1 + random()))::int END;
     PERFORM pulse.set_queue(name,
       concurrency => CASE WHEN is_strict THEN 1 ELSE 1 + floor(random() * 3)::int END,
-      paused => random() < 0.1, strict => is_strict,
+      paused => random() < 0.1, strict => is_strict, fair => is_level AND random() < 0.5,
       total => CASE WHEN random() < 0.4 THEN -1 ELSE 1 + floor(random() * 12)::int END,
       rate => pace,
       per => CASE WHEN pace > 0 THEN make_interval(secs => 1 + floor(random() * 2)) END,

@@ -1,7 +1,7 @@
 -- sql/fair.sql, sql/queue.sql: the members of a fair level start jobs in turn. Turns need shared
 -- memory of a server that preloads the library; what is said here of their order holds there.
 \ir support/setup.psql
-SELECT plan(20);
+SELECT plan(22);
 SELECT current_setting('shared_preload_libraries') ~ 'pg_pulse' AS preloaded \gset
 SELECT given_worker() AS ann \gset
 
@@ -90,6 +90,18 @@ SELECT where_preloaded(:'preloaded',
 SELECT where_preloaded(:'preloaded', (
     SELECT min(length(regexp_replace(:'deep', '[^' || q || ']', '', 'g'))) >= 3
       FROM unnest(ARRAY['1', '2', '3']) AS q)::text, 'true', 'and none of them waits long');
+
+-- --- with a rate --------------------------------------------------------------------------------
+
+DELETE FROM pulse.job;
+SELECT pulse.set_queue('r', fair => true, rate => 6, per => '1 min', burst => 6),
+       pulse.set_queue('r/*', concurrency => 100) \g /dev/null
+SELECT given_jobs('r/a', 50), given_jobs('r/b', 9), given_jobs('r/c', 9) \g /dev/null
+SELECT started(:ann, 9) AS rated \gset
+SELECT where_preloaded(:'preloaded', counts(:'rated'), '-3 a2 b2 c2',
+  'members share the tokens of their level');
+SELECT is(right(:'rated', 3), '---', 'of which no more are given than there are');
+DELETE FROM pulse.job WHERE queue_name LIKE 'r/%';
 
 -- --- without fairness ---------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 -- sql/rate.sql: how many jobs of a level are claimed in a time (P13).
 \ir support/setup.psql
-SELECT plan(58);
+SELECT plan(61);
 SELECT given_worker() AS ann \gset
 
 -- How many jobs of these queues are open after promotions, so long after now.
@@ -121,6 +121,17 @@ SELECT pulse.complete(h.id, h.token) FROM pulse.held(:ann) AS h \g /dev/null
 SELECT travel('0');
 SELECT ok(pulse.unset_queue('m/*') AND pulse.unset_queue('m'), 'given no settings');
 SELECT is(open_at('1 min 1 s'), 2::bigint, 'without a rate the jobs are open');
+
+-- A claim charges what it takes in levels where it has promoted, so nothing has to look again.
+SELECT start_anew();
+SELECT pulse.set_queue('c', rate => 3, per => '1 min') \g /dev/null
+SELECT given_jobs('c/' || n, 1) FROM generate_series(1, 3) AS n;
+SELECT is(claimed(:ann), 3::bigint, 'given claims that no promotion follows');
+SELECT is((SELECT opened FROM pulse.queue_rate WHERE queue_name = 'c'), 0::bigint,
+  'the row of the level counts none of the jobs as open');
+SELECT pulse.complete(h.id, h.token) FROM pulse.held(:ann) AS h \g /dev/null
+SELECT given_jobs('c/' || n, 1) FROM generate_series(1, 3) AS n;
+SELECT is(open_at('1 hour'), 3::bigint, 'and their tokens are back when they should be');
 
 -- A promotion may look at any number of levels.
 SELECT start_anew();
