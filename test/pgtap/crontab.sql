@@ -1,6 +1,6 @@
 -- sql/crontab.sql: schedules that a file of pulse-worker names.
 \ir support/setup.psql
-SELECT plan(43);
+SELECT plan(44);
 
 SELECT expect_function('load_crontab', 'set_name text, items json',
   'TABLE(name text, change text)', 'volatile', 'definer');
@@ -20,6 +20,8 @@ SELECT is(load('[{"name": "b", "identifier": "backup", "cron": "0 3 * * *"},
                   "payload": {"x": 1}, "queue_name": "q", "max_attempts": 3, "priority": -1,
                   "job_key": "k", "job_key_mode": "preserve_run_at"}]'), 'a added, b added',
   'items become schedules');
+SELECT pulse.sweep();
+SELECT is((SELECT count(*) FROM pulse.job), 0::bigint, 'of which none is late');
 SELECT is((s.identifier, s.cron, s.time_zone, s.missed, s.overlap, s.paused, s.crontab_set)::text,
   '(backup,"0 3 * * *",UTC,skip,allow,f,app)', 'in UTC; what is missed is skipped')
   FROM stored('b') AS s;

@@ -1,0 +1,3 @@
+// The library of Graphile Worker, but for what runs jobs.
+export * from 'graphile-worker';
+export { runTaskListOnce } from './main.mjs';
