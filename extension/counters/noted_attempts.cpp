@@ -28,6 +28,14 @@ Note* notes = first_notes;
 int note_count = 0;
 int note_capacity = kFirstNotes;
 
+// The last name of each kind in this transaction: jobs of a batch mostly have the same.
+struct LastName {
+  int length;  // 0: none
+  char name[64];
+  CounterId counter;
+};
+LastName last_names[kCounterKinds];
+
 struct AddedMinute {
   int64 minute;  // 0: none
   SubTransactionId savepoint;
@@ -44,8 +52,22 @@ void grow() {
   note_capacity *= 2;
 }
 
+CounterId counter_named(CounterKind kind, const text* name) {
+  LastName* last = &last_names[kind];
+  auto length = static_cast<int>(VARSIZE_ANY_EXHDR(name));
+  if (length == last->length && memcmp(VARDATA_ANY(name), last->name, length) == 0)
+    return last->counter;
+  CounterId counter = counter_of(kind, name);
+  if (length <= static_cast<int>(sizeof(last->name))) {
+    memcpy(last->name, VARDATA_ANY(name), length);
+    last->length = length;
+    last->counter = counter;
+  }
+  return counter;
+}
+
 void note(CounterKind kind, Datum name, AttemptEvent event, int bucket) {
-  Note noted = {counter_of(kind, DatumGetTextPP(name)), event, static_cast<uint8>(bucket),
+  Note noted = {counter_named(kind, DatumGetTextPP(name)), event, static_cast<uint8>(bucket),
                 GetCurrentSubTransactionId(), 1};
   // The last two are of a task and its queue.
   for (int i = note_count - 1; i >= 0 && i >= note_count - 2; i--)
@@ -69,6 +91,9 @@ void note_event(TupleTableSlot* row, AttemptEvent event, int64 duration_us) {
     note(kQueueCounter, value_of(row, kJobQueueName), event, bucket);
 }
 
+// What holds for one note of a transaction holds for the next.
+bool counts() { return settings.enable_counters && (note_count > 0 || has_counters()); }
+
 TimestampTz moment_of(TupleTableSlot* row, JobColumn column) {
   return DatumGetTimestampTz(value_of(row, column));
 }
@@ -76,12 +101,12 @@ TimestampTz moment_of(TupleTableSlot* row, JobColumn column) {
 }  // namespace
 
 void note_start(TupleTableSlot* row) {
-  if (!settings.enable_counters || !has_counters()) return;
+  if (!counts()) return;
   note_event(row, kStarted, elapsed_us(moment_of(row, kJobRunAt), moment_of(row, kJobClaimedAt)));
 }
 
 void note_attempt_end(TupleTableSlot* row, AttemptEvent event, TimestampTz now) {
-  if (!settings.enable_counters || !has_counters()) return;
+  if (!counts()) return;
   note_event(row, event, elapsed_us(moment_of(row, kJobClaimedAt), now));
 }
 
@@ -99,6 +124,7 @@ void forget_noted() {
   notes = first_notes;
   note_capacity = kFirstNotes;
   note_count = 0;
+  for (LastName& last : last_names) last.length = 0;
   added = {};
 }
 
