@@ -98,10 +98,14 @@ TEST(TokensTest, a_line_that_pulse_token_prints_is_understood) {
 
 TEST(TokensTest, a_bad_line_is_named) {
   const std::string hash = "sha256:" + sha256("x");
-  for (const std::string& line :
-       {std::string("ada"), "ada operator", "ada operator " + hash + " more",
-        "ada operator " + sha256("x"), "ada operator sha256:abc",
-        "ada operator sha256:" + std::string(64, 'G'), std::string(64, 'n') + " role " + hash}) {
+  const std::vector<std::string> lines{"ada",
+                                       "ada operator",
+                                       "ada operator " + hash + " more",
+                                       "ada operator " + sha256("x"),
+                                       "ada operator sha256:abc",
+                                       "ada operator sha256:" + std::string(64, 'G'),
+                                       std::string(64, 'n') + " role " + hash};
+  for (const std::string& line : lines) {
     const auto parsed = parse_tokens("\n" + line + "\n");
     const auto* problem = std::get_if<std::string>(&parsed);
     ASSERT_NE(problem, nullptr) << line;
@@ -190,8 +194,9 @@ TEST_F(GateTest, a_token_is_needed_where_there_are_tokens) {
   EXPECT_EQ(access.token, "ada");
   EXPECT_EQ(access.role, "a_role");
   EXPECT_TRUE(access.sees_payloads());
-  for (const std::string& value : {"Bearer " + random_secret(), "Bearer ", "Basic " + secret_,
-                                   "Bearer " + sha256(secret_), secret_}) {
+  const std::vector<std::string> wrong{"Bearer " + random_secret(), "Bearer ", "Basic " + secret_,
+                                       "Bearer " + sha256(secret_), secret_};
+  for (const std::string& value : wrong) {
     EXPECT_EQ(status_of([&] { gate_->admit(with(value), Need::act); }), 401U) << value;
   }
 }
@@ -251,6 +256,13 @@ TEST_F(GateTest, a_sign_in_leads_to_paths_of_this_server_only) {
   EXPECT_EQ(status_of([&] { gate_->sign_in(wrong); }), 401U);
 }
 
+HttpRequest getting(const char* target) {
+  HttpRequest http;
+  http.method = "GET";
+  http.target = target;
+  return http;
+}
+
 TEST(ReadRequestTest, what_cannot_be_understood_is_refused) {
   const auto status = [](HttpRequest http) {
     try {
@@ -260,11 +272,11 @@ TEST(ReadRequestTest, what_cannot_be_understood_is_refused) {
       return failed.problem.status;
     }
   };
-  HttpRequest good{.method = "GET", .target = "/a?b=%20"};
+  const HttpRequest good = getting("/a?b=%20");
   EXPECT_EQ(read_request(good).query.get("b"), " ");
   EXPECT_EQ(read_request(good).path, "/a");
-  EXPECT_EQ(status({.method = "GET", .target = "*"}), 400U);
-  EXPECT_EQ(status({.method = "GET", .target = "/?a=%00"}), 400U);
+  EXPECT_EQ(status(getting("*")), 400U);
+  EXPECT_EQ(status(getting("/?a=%00")), 400U);
   HttpRequest twice = good;
   twice.is_ambiguous = true;
   EXPECT_EQ(status(twice), 400U);

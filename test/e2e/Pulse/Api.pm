@@ -97,6 +97,13 @@ sub connection {
         Timeout => $PostgreSQL::Test::Utils::timeout_default) // croak "no connection: $@";
 }
 
+# What is there to read.
+sub piece_of {
+    my ($connection) = @_;
+    sysread $connection, my $piece, 1 << 20;
+    return $piece // '';
+}
+
 # What the server says on it until it hangs up.
 sub rest_of {
     my ($connection) = @_;
