@@ -55,7 +55,7 @@ DECLARE
   has_total boolean := name = 'm/q' AND random() < 0.6;
 BEGIN
   IF name = 'm/q' THEN
-    PERFORM pulse.set_queue('m', paused => random() < 0.1,
+    PERFORM pulse.set_queue('m', paused => random() < 0.1, fair => random() < 0.4,
       total => CASE WHEN has_total THEN 1 + floor(random() * 5)::int END);
     IF random() < 0.3 THEN
       has_total := true;
@@ -63,7 +63,7 @@ BEGIN
     END IF;
     IF random() < 0.5 THEN
       PERFORM pulse.set_queue('m/*', 1 + floor(random() * 3)::int, random() < 0.1,
-        CASE WHEN has_total AND random() < 0.3 THEN 1 END);
+        CASE WHEN has_total AND random() < 0.3 THEN 1 END, weight => 1 + floor(random() * 3)::int);
     END IF;
   END IF;
   FOR q IN 1 .. 5 LOOP
@@ -73,6 +73,10 @@ BEGIN
     IF random() < 0.3 THEN
       PERFORM pulse.set_queue(name || q, 1, strict => true,
                               on_dead => explain.one_of('continue', 'pause'));
+    END IF;
+    IF random() < 0.2 THEN
+      has_total := true;
+      PERFORM pulse.set_queue(name || q, rate => 1 + floor(random() * 3)::int, per => '100 days');
     END IF;
   END LOOP;
   IF random() < 0.3 THEN
