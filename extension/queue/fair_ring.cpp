@@ -178,7 +178,16 @@ bool join_known_ring(const Levels& levels, int slot) {
     if (joined) keep_in_ring(joined, slot);
     SpinLockRelease(&rings->lock);
     if (joined) announce_unless_blocked(rings, joined);
-    if (joined) return true;
+    if (joined) return pg_atomic_read_u32(&joined->blocked_group) == 0;
+  }
+  return false;
+}
+
+bool is_ring_blocked(const Level& level) {
+  uint64 identity = queue_identity(level.name);
+  for (int i = 0; i < kFairRings; i++) {
+    FairRing* ring = fair_ring(i);
+    if (ring && ring->level == identity) return pg_atomic_read_u32(&ring->blocked_group) != 0;
   }
   return false;
 }

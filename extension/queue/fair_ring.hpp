@@ -75,8 +75,12 @@ FairRing* fair_ring(int number);
 // Lets the queues of this slot take turns in the level. False when there is no ring for it.
 bool join_ring(const Level& level, int slot);
 
-// The same for the first level that has a ring; it reads no settings.
+// The same for the first level that has a ring; it reads no settings. False also where the ring
+// waits for a place.
 bool join_known_ring(const Levels& levels, int slot);
+
+// Whether the level's ring waits for a place.
+bool is_ring_blocked(const Level& level);
 
 // The level is fair no longer: marks the queues that wait.
 void dissolve_ring(FairRing* ring);

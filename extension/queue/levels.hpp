@@ -35,6 +35,7 @@ struct Levels {
   int blocker;              // the level that has the least room; -1: none
   bool holds_queue;         // the queue's own lock
   bool awaits_turn;         // in a fair level
+  bool only_swaps;  // the fair level is full: a better job may take the place of an open one
 };
 
 // The jobs and tokens of levels that this call has counted. They stay right while the lock of the

@@ -75,7 +75,7 @@ Queue read_queue(Datum name, int slot, const Levels& levels) {
 
 bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
                  LevelCounts* counts) {
-  find_room(levels, job, snapshot, counts);
+  if (!levels->only_swaps) find_room(levels, job, snapshot, counts);
   queue->paused |= queue->strict && is_paused_by_end(queue->name, snapshot);
   if (queue->paused) return false;
   constexpr int kCapacity = 8;

@@ -32,6 +32,7 @@ bool open_locked(JobTable* table, int slot, Levels* levels, FairTurn* turn) {
   open_job_table(table);
   read_levels(levels, table->snapshot);
   levels->awaits_turn = awaits_turn(*levels, slot, turn);
+  levels->only_swaps = levels->awaits_turn && !turn && is_ring_blocked(levels->level[levels->fair]);
   if (!levels->is_limited || levels->awaits_turn) return true;
   close_job_table(table);
   if (!try_lock_limited_levels(levels)) return false;
@@ -59,6 +60,7 @@ void promote_locked(JobTable* table, Datum name, int slot, uint64 generation, Le
       forget_queue(name, slot);
     opened = queue.taken - before;
   }
+  if (levels->only_swaps) return;
   if (levels->is_limited) count_opened(levels, opened, &budget->counts);
   if (is_left && is_blocked(queue, *levels) && !blocks_turn(*levels, budget)) {
     wait_for_level(*levels, slot);
@@ -83,7 +85,8 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   int room = budget->room;
   int beyond_turn = budget->turn ? Max(room - budget->turn->left, 0) : 0;
   budget->room -= beyond_turn;
-  if (!levels.awaits_turn) promote_locked(&table, name, slot, generation, &levels, budget);
+  if (!levels.awaits_turn || levels.only_swaps)
+    promote_locked(&table, name, slot, generation, &levels, budget);
   budget->room += beyond_turn;
   close_job_table(&table);
   int opened = room - budget->room;

@@ -1,7 +1,7 @@
 -- sql/fair.sql, sql/queue.sql: the members of a fair level start jobs in turn. Turns need shared
 -- memory of a server that preloads the library; what is said here of their order holds there.
 \ir support/setup.psql
-SELECT plan(22);
+SELECT plan(24);
 SELECT current_setting('shared_preload_libraries') ~ 'pg_pulse' AS preloaded \gset
 SELECT given_worker() AS ann \gset
 
@@ -102,6 +102,22 @@ SELECT where_preloaded(:'preloaded', counts(:'rated'), '-3 a2 b2 c2',
   'members share the tokens of their level');
 SELECT is(right(:'rated', 3), '---', 'of which no more are given than there are');
 DELETE FROM pulse.job WHERE queue_name LIKE 'r/%';
+
+-- --- a full level -------------------------------------------------------------------------------
+
+SELECT pulse.set_queue('s', fair => true, total => 1) \g /dev/null
+SELECT pulse.add_job('mail', queue_name => 's/a', priority => 5) \g /dev/null
+SELECT promote_queues() \g /dev/null
+SELECT pulse.add_job('mail', queue_name => 's/b') \g /dev/null
+SELECT promote_queues() \g /dev/null
+SELECT pulse.add_job('mail', queue_name => 's/a', priority => -1) \g /dev/null
+SELECT promote_queues() \g /dev/null
+SELECT answers($$SELECT queue_name, priority::int FROM pulse.job WHERE state = 'ready'$$,
+  ROW('s/a', -1), 'a better job of the queue takes the place of its open one');
+SELECT promote_queues() \g /dev/null
+SELECT is(count(*), 1::bigint, 'and no other place')
+  FROM pulse.job WHERE queue_name LIKE 's/%' AND state = 'ready';
+DELETE FROM pulse.job WHERE queue_name LIKE 's/%';
 
 -- --- without fairness ---------------------------------------------------------------------------
 
