@@ -12,6 +12,24 @@ COMMENT ON FUNCTION pulse_internal.opened_before() IS
   'Returns the transaction before which open jobs were opened at least a sweep_interval ago, and '
   'begins the next interval; NULL if the last one is not over.';
 
+-- The settings of members hold for each level within that has open jobs.
+CREATE OR REPLACE FUNCTION pulse_internal.fair_levels() RETURNS TABLE (level text)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY
+    SELECT q.queue_name FROM pulse.queue AS q WHERE q.fair AND q.queue_name NOT LIKE '%/*'
+    UNION
+    SELECT concat(p.name, '/', split_part(substr(j.queue_name, length(p.name) + 2), '/', 1))
+      FROM pulse.queue AS q
+     CROSS JOIN LATERAL (SELECT left(q.queue_name, -2) AS name) AS p
+     CROSS JOIN LATERAL pulse_internal.jobs_within(p.name) AS w
+      JOIN pulse.job AS j ON j.id = w.id
+     WHERE q.fair AND q.queue_name LIKE '%/*' AND w.state = 'ready' AND j.queue_name > p.name;
+END $$;
+COMMENT ON FUNCTION pulse_internal.fair_levels() IS
+  'Returns the names of the fair levels that may have open jobs, and perhaps more.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.park_unserved() RETURNS bigint
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -20,7 +38,7 @@ DECLARE
   opened_before xid;
   parked bigint := 0;
 BEGIN
-  FOR fair_level IN SELECT q.queue_name FROM pulse.queue AS q WHERE q.fair LOOP
+  FOR fair_level IN SELECT f.level FROM pulse_internal.fair_levels() AS f LOOP
     CONTINUE WHEN NOT pulse_internal.is_turn_awaited(fair_level);
     opened_before := coalesce(opened_before, pulse_internal.opened_before());
     EXIT WHEN opened_before IS NULL;
