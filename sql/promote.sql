@@ -69,6 +69,12 @@ CREATE OR REPLACE FUNCTION pulse_internal.lock_queue(queue_name text) RETURNS bo
 COMMENT ON FUNCTION pulse_internal.lock_queue(text) IS
   'Takes the queue''s lock until the transaction ends; waits for it.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.try_lock_level(level text) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_level';
+COMMENT ON FUNCTION pulse_internal.try_lock_level(text) IS
+  'Takes the lock of the level until the transaction ends, as a promotion that counts its jobs '
+  'does; false if another transaction holds it.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.is_queue_locked(queue_name text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_queue_locked';
 COMMENT ON FUNCTION pulse_internal.is_queue_locked(text) IS

@@ -168,6 +168,27 @@ COMMENT ON FUNCTION pulse_internal.prune_operations(timestamptz, int) IS
   'Deletes at most max_count rows of operations that made their last step before this time; '
   'returns how many.';
 
+-- A level that has all its tokens and no open job is as one without a row, for who holds its lock.
+CREATE OR REPLACE FUNCTION pulse_internal.prune_rates(max_count int) RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  max_locks CONSTANT int := 100;
+  now_us bigint := pulse_internal.live_now_us();
+  pruned int;
+BEGIN
+  DELETE FROM pulse.queue_rate AS r
+   WHERE r.ctid = ANY (ARRAY(
+           SELECT o.ctid FROM pulse.queue_rate AS o
+            WHERE CASE WHEN o.opened = 0 AND o.full_live_us <= now_us
+                       THEN pulse_internal.try_lock_level(o.queue_name) END
+            LIMIT least(max_count, max_locks) FOR UPDATE SKIP LOCKED));
+  GET DIAGNOSTICS pruned = ROW_COUNT;
+  RETURN pruned;
+END $$;
+COMMENT ON FUNCTION pulse_internal.prune_rates(int) IS
+  'Deletes what is stored of levels that have all their tokens, of at most max_count and at most a '
+  'hundred; returns of how many.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.prune(max_count int) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -192,6 +213,9 @@ BEGIN
   END IF;
   IF pruned < max_count THEN
     pruned := pruned + pulse_internal.prune_gone_schedules(max_count - pruned);
+  END IF;
+  IF pruned < max_count THEN
+    pruned := pruned + pulse_internal.prune_rates(max_count - pruned);
   END IF;
   RETURN pruned;
 END $$;

@@ -127,6 +127,12 @@ PULSE_FUNCTION(pulse_lock_queue) {
   PG_RETURN_BOOL(true);
 }
 
+// pulse_internal.try_lock_level(level)
+PULSE_FUNCTION(pulse_try_lock_level) {
+  uint64 level = pulse::fnv1a(PG_GETARG_TEXT_PP(0));
+  PG_RETURN_BOOL(pulse::try_advisory_lock(pulse::LockKind::kLevel, level, ExclusiveLock));
+}
+
 // pulse_internal.is_queue_locked(queue_name): takes no lock, which a promotion could meet.
 PULSE_FUNCTION(pulse_is_queue_locked) {
   text* name = PG_GETARG_TEXT_PP(0);

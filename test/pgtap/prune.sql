@@ -1,6 +1,6 @@
 -- sql/prune.sql: what is past its age is deleted, oldest first, in bounded steps.
 \ir support/setup.psql
-SELECT plan(33);
+SELECT plan(37);
 
 -- A finished job of this task that ended so long ago, and the attempt that ended it.
 CREATE FUNCTION given_finished(
@@ -167,6 +167,20 @@ DELETE FROM pulse.heartbeat WHERE worker_id = :lost;
 SELECT is(pulse_internal.prune(100), 1, 'when nothing is left of it, it goes');
 SELECT is((SELECT status FROM pulse.heartbeat(:lost)), 'lost', 'it is lost all the same');
 SELECT is((SELECT status FROM pulse.heartbeat(:living)), 'alive', 'and who lives is not touched');
+-- --- tokens -------------------------------------------------------------------------------------
+
+SELECT travel('0');
+SELECT pulse.set_queue('mail/*', rate => 2, per => '1 min') \g /dev/null
+SELECT given_claimed_job(given_worker('bob'), 'run', 'mail/1') \g /dev/null
+SELECT is(pulse_internal.prune(100), 0, 'a level that lacks a token is remembered');
+SELECT travel('31 s');
+UPDATE pulse.queue_rate SET opened = 1;
+SELECT is(pulse_internal.prune(100), 0, 'and one whose open jobs are not charged');
+UPDATE pulse.queue_rate SET opened = 0;
+SELECT is(pulse_internal.prune(100), 1, 'one that has them all is not');
+SELECT is((SELECT sum(pulse_internal.prune(100)) FROM generate_series(1, 2)), 0::bigint,
+  'and nothing else goes with it');
+
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 SELECT * FROM finish();
