@@ -80,6 +80,22 @@ TRUNCATE pulse.job, pulse.claim_batch;
 CALL cost.fill(cost.jobs(50000, queue_name => 'busy'));
 CALL cost.claim_in('parked');
 TRUNCATE pulse.job, pulse.claim_batch;
+-- A thousand queues of a level that has run dry, once promotions have looked at them.
+SELECT pulse.set_queue('dry', rate => 1, per => '366 days') \g /dev/null
+SELECT count(*) FROM pulse.add_jobs(ARRAY(
+  SELECT ('no_op', NULL, 'dry/' || i % 1000, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec
+    FROM generate_series(1, 100000) AS i)) \g /dev/null
+CALL cost.fill('{}');
+CREATE PROCEDURE cost.look_at_queues()
+  LANGUAGE plpgsql AS $$
+BEGIN
+  WHILE pulse_internal.promote_marked(256) LOOP
+    COMMIT;
+  END LOOP;
+END $$;
+CALL cost.look_at_queues();
+CALL cost.claim_in('dry');
+TRUNCATE pulse.job, pulse.claim_batch;
 CALL cost.fill(cost.jobs(50000));
 CALL cost.complete_all();
 -- Whoever walks over dead entries marks them, and scans step over them page by page from then on.
