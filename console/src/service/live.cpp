@@ -42,15 +42,19 @@ Live::Live(Crew& crew) : crew_(crew) {
 }
 
 Live::~Live() {
+  stop();
+  for (const auto& [key, feed] : feeds_) {
+    for (const Listener& listener : feed->listeners) listener.stream->close();
+  }
+}
+
+void Live::stop() {
   {
     const std::lock_guard lock(mutex_);
     is_ending_ = true;
   }
   changed_.notify_all();
-  thread_.join();
-  for (const auto& [key, feed] : feeds_) {
-    for (const Listener& listener : feed->listeners) listener.stream->close();
-  }
+  if (thread_.joinable()) thread_.join();
 }
 
 std::size_t Live::count() const {

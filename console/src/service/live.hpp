@@ -29,6 +29,9 @@ class Live {
   Live(const Live&) = delete;
   Live& operator=(const Live&) = delete;
 
+  // No more looks are asked for; those that a thread of the crew makes need this until their end.
+  void stop();
+
   // The stream for a client; throws Failed where there are too many. The route outlives this.
   std::shared_ptr<HttpStream> listen(const Route& route, const Request& request);
 

@@ -72,7 +72,7 @@ std::variant<std::unique_ptr<Service>, std::string> Service::start(ServiceOption
 Service::~Service() {
   is_ending_ = true;
   server_.reset();
-  live_.reset();
+  live_->stop();
   waiting_.reset();
   quick_.reset();
 }
