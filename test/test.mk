@@ -99,6 +99,17 @@ check-e2e-long: stage ## hundreds of escapes, gigabytes of output, minutes of ma
 	PULSE_LONG=1 PULSE_LABEL=long $(TOOL)/suite e2e test/e2e/escape.pl test/e2e/hostile_tasks.pl \
 	    test/e2e/maintenance_of_every_table.pl
 
+# What a user of PGXN gets is the archive alone, and the client's manner to build it.
+DIST = $(CURDIR)/build/dist
+check-dist: dist ## the release archive, installed by pgxn's client and created in a server
+	@$(TOOL)/packages --with dist
+	rm -rf '$(DIST)'
+	env -u MAKEFLAGS -u VPATH WORKER=no DESTDIR='$(DIST)' pgxn install --nosudo \
+	  --pg_config '$(shell command -v $(PG_CONFIG))' 'build/$(EXT)-$(EXTVERSION).zip' \
+	  >build/pgxn.log 2>&1 || { tail -20 build/pgxn.log; exit 1; }
+	PULSE_STAGE='$(DIST)' $(TOOL)/cluster run dist -- psql -Xq -v ON_ERROR_STOP=1 \
+	  $(patsubst %,-c 'CREATE EXTENSION % CASCADE',$(notdir $(EXTENSION)))
+
 fuzz: packages-fuzz ## 10 million fuzzed inputs (FUZZ_INPUTS=…) for the worker's parsers; needs clang
 	$(TOOL)/../fuzz/run $(FUZZ_INPUTS)
 packages-fuzz:
@@ -107,6 +118,7 @@ packages-fuzz:
 check-long: ## all that takes long: the checks above, fuzzing, clang-tidy, mutants
 	+$(AGAIN) check-asserts
 	+$(AGAIN) check-versions
+	+$(AGAIN) check-dist
 	+$(AGAIN) check-asan
 	+$(AGAIN) check-tsan
 	+$(AGAIN) check-valgrind

@@ -3,6 +3,7 @@ package Lint::Names;
 # What files may be called, what may not be left undone, and the version that several files name.
 use strict;
 use warnings;
+use JSON::PP;
 use Lint::Tree qw(found slurp files sources is_of_lint);
 
 sub check_names {
@@ -34,6 +35,13 @@ sub check_versions {
         next if !-f $file && $file eq 'worker/CMakeLists.txt';
         found($file, "does not name version $version, as the control file does; make them agree")
           if !grep { $_ =~ $pattern{$file} } slurp($file);
+    }
+    my $provided = JSON::PP->new->decode(join '', slurp('META.json'))->{provides};
+    my %file_of = map { m{(\w+)\.control$} => $_ } glob 'extension/*.control';
+    for my $name (sort keys %{ { %$provided, %file_of } }) {
+        my $entry = $provided->{$name} // {};
+        found('META.json', "provides $name otherwise than extension/ does")
+          if ($entry->{file} // '') ne ($file_of{$name} // '') || !-f ($entry->{docfile} // '');
     }
     for (grep { /"version"/ } slurp('META.json')) {
         found('META.json', "$_; the control file says $version, and the specification 1.0.0")
