@@ -128,6 +128,8 @@ subtest 'snooze, release, cancel and look' => sub {
         'an observer no payload');
     is($api->curl(DELETE => "/v1/jobs/$job", as => 'operator', body => { reason => 'no need' })
           ->{json}{state}, 'cancelled', 'cancelled');
+    is(value($node, 'SELECT action, actor, role FROM pulse.operations'),
+        'cancel job|operator|a_operator', 'which is on record with the name of the token');
 };
 
 subtest 'the same Idempotency-Key adds one job' => sub {

@@ -52,8 +52,10 @@ constexpr const char* kSnooze =
 constexpr const char* kRelease =
     "SELECT outcome FROM pulse.release(ARRAY[$1::bigint], ARRAY[$2::bigint])";
 
+// On record with the name of the token.
 constexpr const char* kCancel =
-    "SELECT json_build_object('state', pulse.cancel_job($1::bigint, $2)) AS document";
+    "SELECT json_build_object('state', pulse.cancel_job($1::bigint, $2)) AS document,"
+    " pulse.note_operation('cancel job', json_build_object('job', $1::bigint::text), $3)";
 
 Response nothing() { return {.status = kNoContent, .type = ""}; }
 
@@ -92,8 +94,8 @@ Response get(const Request& request) {
 
 Response cancel(const Request& request) {
   const nlohmann::json body = read_body(request, {{"reason", Is::text}});
-  return document_in(
-      request.database().query(kCancel, {id_in_path(request), parameter_of(body, "reason")}));
+  return document_in(request.database().query(
+      kCancel, {id_in_path(request), parameter_of(body, "reason"), request.access.token}));
 }
 
 Response progress(const Request& request) {
