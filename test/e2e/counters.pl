@@ -92,6 +92,14 @@ subtest 'waits and runs are measured' => sub {
         WHERE identifier = 'late' AND period = 'minute'}), 't|t', 'within an eighth');
 };
 
+subtest 'counting can be switched off' => sub {
+    $worker->query('SET pulse.enable_counters = off');
+    add_jobs($node, 'quiet', 1);
+    $worker->complete($worker->must_claim);
+    $worker->query('RESET pulse.enable_counters');
+    is(counts('task_rates', 'quiet', 'minute'), '', 'neither a start nor an end is counted');
+};
+
 subtest 'a sweep writes each minute once' => sub {
     my $write = sub { return value($node, 'SELECT count(*), sum(completed) FROM pulse.counter') };
     $worker->query(q{SET pulse.clock_offset = '61s'});

@@ -9,17 +9,25 @@ Pane tasks() {
   return {"tasks",
           "WITH living AS MATERIALIZED (SELECT w.tasks FROM pulse.worker_status AS w"
           " WHERE w.ended_at IS NULL AND w.status = 'alive')"
-          " SELECT s.name, s.ready, s.future, s.parked, s.running,"
-          " extract(epoch FROM s.oldest_due_age) AS age, EXISTS (SELECT FROM living AS l"
-          " WHERE l.tasks IS NULL OR s.name = ANY (l.tasks)) AS served"
+          " SELECT coalesce(s.name, r.identifier) AS name, s.ready, s.future, s.parked, s.running,"
+          " extract(epoch FROM s.oldest_due_age) AS age,"
+          " round(r.per_second::numeric, 1) AS per_second,"
+          " extract(epoch FROM r.wait_p95) AS wait, extract(epoch FROM r.run_p95) AS run,"
+          " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL"
+          " OR coalesce(s.name, r.identifier) = ANY (l.tasks)) AS served"
           " FROM (SELECT * FROM pulse.stats(200) WHERE kind = 'task') AS s"
-          " ORDER BY s.oldest_due_at NULLS LAST, s.name",
+          " FULL JOIN (SELECT * FROM pulse.task_rates WHERE period = 'minute'"
+          " AND identifier IS NOT NULL) AS r ON r.identifier = s.name"
+          " ORDER BY s.oldest_due_at NULLS LAST, r.per_second DESC NULLS LAST, 1",
           {{"task", "name"},
            {"ready", "ready", Kind::count},
            {"future", "future", Kind::count},
            {"parked", "parked", Kind::count},
            {"running", "running", Kind::count},
            {"oldest due for", "age", Kind::seconds},
+           {"per s", "per_second", Kind::number},
+           {"wait p95", "wait", Kind::seconds},
+           {"run p95", "run", Kind::seconds},
            {"served", "served", Kind::boolean}},
           "name",
           "task",
@@ -30,8 +38,13 @@ Pane tasks() {
 Pane queues() {
   return {"queues",
           "SELECT s.name, s.ready AS open, s.parked, s.running,"
-          " extract(epoch FROM s.oldest_due_age) AS age, q.concurrency, q.total, s.paused"
+          " extract(epoch FROM s.oldest_due_age) AS age,"
+          " round(r.per_second::numeric, 1) AS per_second,"
+          " extract(epoch FROM r.wait_p95) AS wait, extract(epoch FROM r.run_p95) AS run,"
+          " q.concurrency, q.total, s.paused"
           " FROM (SELECT * FROM pulse.stats(200) WHERE kind = 'queue') AS s"
+          " LEFT JOIN (SELECT * FROM pulse.queue_rates WHERE period = 'minute') AS r"
+          " ON r.queue_name = s.name"
           " LEFT JOIN pulse.queue_settings AS q ON q.queue_name = s.name"
           " ORDER BY s.oldest_due_at NULLS LAST, s.name",
           {{"queue", "name"},
@@ -39,6 +52,9 @@ Pane queues() {
            {"parked", "parked", Kind::count},
            {"running", "running", Kind::count},
            {"oldest due for", "age", Kind::seconds},
+           {"per s", "per_second", Kind::number},
+           {"wait p95", "wait", Kind::seconds},
+           {"run p95", "run", Kind::seconds},
            {"at a time", "concurrency", Kind::count},
            {"in all", "total", Kind::count},
            {"paused", "paused", Kind::boolean}},
@@ -51,7 +67,7 @@ Pane queues() {
 
 Pane workers() {
   return {"workers",
-          "SELECT id, name, hostname, status, running_jobs,"
+          "SELECT id, name, hostname, status, running_jobs, slots, version,"
           " extract(epoch FROM silent_for) AS silent_for, to_json(tasks) AS tasks, reason"
           " FROM pulse.worker_status ORDER BY ended_at DESC NULLS FIRST, id LIMIT 200",
           {{"worker", "id", Kind::id},
@@ -59,6 +75,8 @@ Pane workers() {
            {"host", "hostname", Kind::text, 20},
            {"status", "status", Kind::state},
            {"jobs", "running_jobs", Kind::count},
+           {"slots", "slots", Kind::count},
+           {"version", "version", Kind::text, 12},
            {"silent for", "silent_for", Kind::seconds},
            {"tasks", "tasks", Kind::names, 30},
            {"reason", "reason"}},
