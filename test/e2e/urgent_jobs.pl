@@ -1,6 +1,10 @@
 # P8: an urgent job starts before all others but those that a worker already holds, although jobs of
-# queues and last attempts cannot wait in a worker, and plain jobs do.
-# PULSE_JOBS says how many plain jobs wait.
+# queues, last attempts and poison suspects cannot wait in a worker, and plain jobs do.
+# A suspect waits for an idle worker (P7), at most for pulse.sweep_threshold; the next worker that
+# claims then is kept free for it, while the others go on. So the suspects here have waited that
+# long, and overtake what their own worker does not hold.
+# PULSE_JOBS says how many plain jobs wait. With PULSE_LONG there are 25,000, and each urgent job
+# must have started within a second, but for suspects: they run one after another.
 use strict;
 use warnings FATAL => 'all';
 
@@ -10,11 +14,14 @@ use Pulse::Server;
 use Pulse::Tasks;
 use Pulse::Worker;
 
-my $plain_jobs = $ENV{PULSE_JOBS} // 3000;
+my $plain_jobs = $ENV{PULSE_JOBS} // ($ENV{PULSE_LONG} ? 25_000 : 3000);
 # A worker holds at most its slots and four jobs ahead of each.
 use constant { SLOTS => 2, HELD => 10 };
 
-my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' => '30s' });
+my $node = start_server('main', settings => {
+    %QUICK,
+    'pulse.sweep_threshold' => '30s',
+    track_commit_timestamp => 'on' });
 my $tasks = Pulse::Tasks->new(run => 'tell ran');
 $node->safe_psql('postgres', <<'SQL');
 CREATE SCHEMA app;
@@ -22,10 +29,13 @@ CREATE FUNCTION app.work(payload json) RETURNS void LANGUAGE sql AS
   'SELECT count(*) FROM generate_series(1, 5000)';
 SELECT pulse.set_task('work', handler => 'app.work(json)');
 SQL
+my $suspects = 'that are suspects';
+# The queue, the time and the attempts of a job.
 my %kinds = (
     'plain' => 'NULL, NULL, 3',
     'of one queue each' => q{format('q%s', n), NULL, 3},
     'on their last attempt' => 'NULL, NULL, 1',
+    $suspects => q{NULL, pulse.now() - current_setting('pulse.sweep_threshold')::interval, 25},
 );
 
 sub add_plain_jobs {
@@ -34,12 +44,32 @@ sub add_plain_jobs {
     return;
 }
 
-# Plain jobs that were claimed after the urgent ones had been added and before the last of them.
+# Returns the time of their commit.
+sub add_urgent_jobs {
+    my ($kind, $count) = @_;
+    my $urgent = "SELECT ROW('work', NULL, $kinds{$kind}, NULL, -10, NULL)::pulse.job_spec
+        FROM generate_series(1, $count) AS n";
+    # One more crash would quarantine them.
+    my $mark_suspects = $kind ne $suspects ? '' : q{
+        UPDATE pulse.job SET crashes = current_setting('pulse.max_crashes')::int - 1
+         WHERE priority = -10;};
+    my $transaction = (split /\n/, value($node, "BEGIN;
+        SELECT count(*) FROM pulse.add_jobs(ARRAY($urgent));
+        $mark_suspects
+        SELECT pg_current_xact_id();
+        COMMIT"))[-1];
+    return value($node, "SELECT pg_xact_commit_timestamp('$transaction'::xid)");
+}
+
+# Plain jobs that were claimed after the urgent ones had been added and before the last of them; in
+# the case of suspects, before the last of the same worker.
 sub count_overtakers {
-    my ($added) = @_;
+    my ($kind, $added) = @_;
+    my $same_worker = $kind eq $suspects ? 'u.worker_id = p.worker_id' : 'true';
     return value($node, "SELECT count(*) FROM pulse.finished_job AS p
         WHERE p.priority = 10 AND p.claimed_at > '$added' AND p.claimed_at <
-          (SELECT max(u.claimed_at) FROM pulse.finished_job AS u WHERE u.priority = -10)");
+          (SELECT max(u.claimed_at) FROM pulse.finished_job AS u
+            WHERE u.priority = -10 AND $same_worker)");
 }
 
 sub check_urgent {
@@ -47,15 +77,20 @@ sub check_urgent {
     $node->safe_psql('postgres', 'TRUNCATE pulse.finished_job');
     add_plain_jobs();
     wait_until($node, 'SELECT count(*) >= 100 FROM pulse.finished_job', 'the workers are at it');
-    value($node, "SELECT count(*) FROM pulse.add_jobs(ARRAY(
-        SELECT ROW('work', NULL, $kinds{$kind}, NULL, -10, NULL)::pulse.job_spec
-          FROM generate_series(1, $count) AS n))");
-    my $added = value($node, 'SELECT clock_timestamp()');
+    my $added = add_urgent_jobs($kind, $count);
     wait_until($node, "SELECT count(*) = $count FROM pulse.finished_job WHERE priority = -10",
         "$count urgent jobs $kind have run");
     my $left = value($node, 'SELECT count(*) FROM pulse.job');
-    cmp_ok(count_overtakers($added), '<=', HELD * @workers,
+    my $overtakers = count_overtakers($kind, $added);
+    cmp_ok($overtakers, '<=', HELD * @workers,
         "$count urgent jobs $kind overtake what " . @workers . ' workers do not hold');
+    # Each has started when it has finished.
+    my $seconds = value($node, "SELECT extract(epoch FROM max(finished_at) - '$added')
+        FROM pulse.finished_job WHERE priority = -10");
+    cmp_ok($seconds, '<=', 1, 'and start within a second')
+      if $ENV{PULSE_LONG} && ($kind ne $suspects || $count == 1);
+    note sprintf '%d %s, %d workers: %d overtakers, the last ends after %.3f s', $count, $kind,
+      scalar @workers, $overtakers, $seconds;
     cmp_ok($left, '>', 0, 'while plain jobs were left');
     value($node, 'SELECT pulse.cancel_job(j.id) FROM pulse.job AS j');
     wait_until($node, 'SELECT count(*) = 0 FROM pulse.job', 'the rest is gone');
@@ -66,7 +101,9 @@ my @workers;
 for my $fleet (1, 3) {
     push @workers, Pulse::Worker->start_registered($node, 'worker-' . @workers,
         tasks => $tasks, concurrency => SLOTS) while @workers < $fleet;
-    for my $kind (sort keys %kinds) { check_urgent($kind, $_, @workers) for 1, 10, 100 }
+    for my $kind (sort keys %kinds) {
+        check_urgent($kind, $_, @workers) for 1, ($ENV{PULSE_LONG} ? 10 : ()), 100;
+    }
 }
 $_->signal('TERM') for @workers;
 is($_->wait_exit, 0, $_->name . ' leaves') for @workers;
