@@ -1,0 +1,40 @@
+# P5d: a hundred tasks that report twice a second over a network of 40 ms a round trip. A report a
+# round trip would be 25 a second, and a job's turn would come every four. None is taken for hung.
+use strict;
+use warnings FATAL => 'all';
+
+use Test::More;
+
+use Pulse::Proxy;
+use Pulse::Server;
+use Pulse::Tasks;
+use Pulse::Worker;
+
+use constant { REPORTERS => 100, ONE_WAY => 0.02 };
+
+my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' => '20s' });
+value($node, q{SELECT pulse.set_task('report', max_attempts => 1, stall_timeout => '2.5s')});
+my $tasks = Pulse::Tasks->new(report => <<'SH');
+for i in {10..23}; do
+    echo "{\"progress\": 0.$i}" >&3
+    read -r -t 0.5 _ <"$gates/none"
+done
+: wait_at none
+SH
+my $proxy = Pulse::Proxy->start($node, 'network');
+my $worker = Pulse::Worker->start_registered($node, 'far', tasks => $tasks,
+    concurrency => REPORTERS, level => 'info', $proxy->address);
+$proxy->delay(ONE_WAY);
+add_jobs($node, 'report', REPORTERS);
+wait_until($node, 'SELECT count(*) = 0 FROM pulse.job', 'all have ended');
+$proxy->delay(0);
+
+is( value($node, q{SELECT string_agg(DISTINCT state || ' ' || attempts, ', ')
+        FROM pulse.finished_job}), 'completed 1', 'each job completed in its only attempt');
+is( value($node, q{SELECT count(*) FROM pulse.finished_job
+        WHERE finished_at - claimed_at > interval '5 s'}), REPORTERS,
+    'which lasted longer than two silences that end one');
+$worker->signal('TERM');
+is($worker->wait_exit, 0, 'the worker leaves in order');
+expect_healthy($node);
+done_testing();
