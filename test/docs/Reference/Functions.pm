@@ -30,7 +30,7 @@ sub introduction {
     my $toc = join ' · ', map { "[$_](#" . lc(s/ /-/gr) . ')' }
       (map { $_->{name} } @groups), 'Views and tables', 'Types';
     return mark(), "# Functions\n", <<'TEXT', "$toc\n";
-What the schema `pulse` offers; `\df+ pulse.*` shows the same. No program calls what stands in the
+What the schema `pulse` offers; `\df+ pulse.add_job` shows one. No program calls what stands in the
 schema `pulse_internal`. Nothing is granted to PUBLIC: a role executes what its kind was granted
 (`grant_producer`, `grant_worker`, `grant_operator`, `grant_observer`). The owner of the extension
 executes everything. A function runs with the rights of that owner (`SECURITY DEFINER`) unless its
