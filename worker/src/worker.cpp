@@ -25,6 +25,10 @@ constexpr const char* kNothingServed =
     "it serves no task: no executable in the tasks folder (--tasks), no --process, and no function "
     "of this database that its role may execute";
 
+std::optional<TimePoint> earlier(std::optional<TimePoint> one, std::optional<TimePoint> other) {
+  return one && (!other || *one < *other) ? one : other;
+}
+
 ExecutorConfig executor_config(const Config& config) {
   const int ahead = config.tasks_queue ? config.prefetch.value_or(0) : 0;
   return {static_cast<std::size_t>(config.concurrency + config.batch_room),
@@ -122,12 +126,14 @@ void Worker::wire_jobs() {
     executor_.fill_slots();
   };
   claimer_.must_share = [this] { return must_share(); };
-  claimer_.next_sweep = [this] { return sweeper_.next_sweep(); };
+  claimer_.next_errand = [this] { return earlier(sweeper_.next_sweep(), host_check_.next_look()); };
   sessions_.finish.on_lost = [this](const std::string&) {
     if (must_share()) claimer_.share();
   };
   claimer_.on_superseded = [this](ClaimKey claim) { executor_.revoke(claim); };
-  claimer_.on_exhausted = [this] { crontab_.when_loaded([this] { drain("nothing is ready"); }); };
+  claimer_.on_exhausted = [this] {
+    crontab_.when_loaded([this] { drain("nothing is ready"); });
+  };
   crontab_.on_refused = [this](const std::string& reason) {
     take_refusal(ExitCode::configuration, reason);
   };

@@ -17,7 +17,7 @@ constexpr Duration kWaitSlack = 5s;
 // A connection that has stalled without an end is noticed by this and the slack. It is not shorter
 // because an idle worker claims after each wait.
 constexpr Duration kMaxWait = 10s;
-constexpr Duration kMinWait = 100ms;  // before a sweep
+constexpr Duration kMinWait = 100ms;  // before an errand
 // How long a worker that stops waits for what it has cancelled or asked for.
 constexpr Duration kCancelPatience = 500ms;
 constexpr Duration kClaimPatience = 3s;
@@ -299,8 +299,8 @@ bool Claimer::send_wait() {
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
   const TimePoint sent_at = timers_.now();
   Duration max_wait = held_.empty() ? kMaxWait : kWaitWhileBusy;
-  if (const auto sweep = next_sweep ? next_sweep() : std::nullopt) {
-    max_wait = std::clamp(std::chrono::ceil<Duration>(*sweep - sent_at), kMinWait, max_wait);
+  if (const auto errand = next_errand ? next_errand() : std::nullopt) {
+    max_wait = std::clamp(std::chrono::ceil<Duration>(*errand - sent_at), kMinWait, max_wait);
   }
   session_.send(statements::kWaitForJob, {std::to_string(worker_id), interval_param(max_wait)},
                 max_wait + kWaitSlack, [=, this](const Reply& reply) {

@@ -78,7 +78,7 @@ class Claimer {
   // Whether this connection alone has to carry what the held jobs report.
   std::function<bool()> must_share;
   // What has to be sent then may need this connection.
-  std::function<std::optional<TimePoint>()> next_sweep;
+  std::function<std::optional<TimePoint>()> next_errand;
   // Stopped, and now quiet.
   std::function<void()> on_quiet;
 

@@ -18,7 +18,10 @@ constexpr Duration kPauseForMinders = 50ms;
 }  // namespace
 
 HostCheck::HostCheck(Session& session, Timers& timers, Log& log)
-    : session_(session), log_(log), next_look_(timers, [this] { look(); }) {
+    : session_(session),
+      log_(log),
+      second_look_(timers, [this] { look_when_free(); }),
+      retry_(timers, [this] { look(); }) {
   session_.add_sender([this] { return send_next(); });
 }
 
@@ -27,14 +30,26 @@ void HostCheck::start(const Registration& registration, IsGone is_gone) {
   is_gone_ = std::move(is_gone);
   gone_.clear();
   if (!is_gone_) return;
-  look();
-  next_look_.start_in(registration.heartbeat_interval * 3 / 2);
+  look_when_free();
+  second_look_.start_in(registration.heartbeat_interval * 3 / 2);
 }
 
 void HostCheck::stop() {
   is_wanted_ = false;
   gone_.clear();
-  next_look_.stop();
+  second_look_.stop();
+  retry_.stop();
+}
+
+std::optional<TimePoint> HostCheck::next_look() const {
+  if (!second_look_.is_running()) return std::nullopt;
+  return second_look_.due();
+}
+
+// A worker that finds nobody gone does not open a session for that.
+void HostCheck::look_when_free() {
+  is_wanted_ = true;
+  session_.wake_if_free();
 }
 
 void HostCheck::look() {
@@ -76,14 +91,14 @@ void HostCheck::take_processes(const Reply& reply) {
     const std::string process_start = row.optional_text("process_start").value_or("");
     if (!is_gone_(pid, process_start)) continue;
     if (has_minders(pid, process_start)) {
-      next_look_.start_in(kPauseForMinders);
+      retry_.start_in(kPauseForMinders);
       continue;
     }
     gone_.push_back({row.integer("id"), "its process " + std::to_string(pid) + " is gone"});
   }
   log_.debug("host_checked", {{"processes", static_cast<std::int64_t>(rows->size())},
                               {"gone", static_cast<std::int64_t>(gone_.size())}});
-  session_.wake();
+  if (!gone_.empty()) session_.wake();
 }
 
 void HostCheck::send_gone() {
@@ -104,7 +119,7 @@ void HostCheck::take_declared(const Gone& gone, const Reply& reply) {
   log_failure("declare_lost", reply);
   const auto* error = std::get_if<SqlError>(&reply);
   const bool is_claiming = error != nullptr && error->sqlstate == sqlstate::kLockNotAvailable;
-  if (error == nullptr || is_claiming) next_look_.start_in(kPauseForClaim);
+  if (error == nullptr || is_claiming) retry_.start_in(kPauseForClaim);
 }
 
 void HostCheck::log_failure(const char* statement, const Reply& reply) {

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "database/session.hpp"
@@ -25,12 +26,16 @@ class HostCheck {
   // Other workers were found lost meanwhile: the server is asked anew which ones are left.
   void look_again();
 
+  // When it will look once more, if it does.
+  std::optional<TimePoint> next_look() const;
+
  private:
   struct Gone {
     std::int64_t worker_id;
     std::string reason;
   };
 
+  void look_when_free();
   void look();
   bool send_next();
   void take_processes(const Reply& reply);
@@ -44,7 +49,8 @@ class HostCheck {
   std::int64_t worker_id_ = 0;
   bool is_wanted_ = false;
   std::deque<Gone> gone_;
-  Timer next_look_;
+  Timer second_look_;
+  Timer retry_;
 };
 
 }  // namespace pulse
