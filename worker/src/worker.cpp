@@ -132,7 +132,7 @@ void Worker::wire_jobs() {
   };
   claimer_.on_superseded = [this](ClaimKey claim) { executor_.revoke(claim); };
   claimer_.on_exhausted = [this] {
-    crontab_.when_loaded([this] { drain("nothing is ready"); });
+    crontab_.when_loaded([this] { drain("no job of its tasks is ready"); });
   };
   crontab_.on_refused = [this](const std::string& reason) {
     take_refusal(ExitCode::configuration, reason);
