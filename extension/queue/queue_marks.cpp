@@ -102,6 +102,22 @@ PULSE_FUNCTION(pulse_await_slot) {
   PG_RETURN_VOID();
 }
 
+// pulse_internal.settled_until(slot, parent_id, child_id)
+PULSE_FUNCTION(pulse_settled_until) {
+  static int known_slot = -1;
+  static Datum known[2];
+  int slot = PG_GETARG_INT32(0);
+  if (!PG_ARGISNULL(1)) {
+    known_slot = slot;
+    known[0] = PG_GETARG_DATUM(1);
+    known[1] = PG_GETARG_DATUM(2);
+  } else if (slot == known_slot) {
+    known_slot = -1;
+    PG_RETURN_ARRAYTYPE_P(construct_array(known, 2, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+  }
+  PG_RETURN_NULL();
+}
+
 // pulse_internal.is_marked(queue_name): also true of a queue that waits for a level in which a
 // place came free.
 PULSE_FUNCTION(pulse_is_marked) {

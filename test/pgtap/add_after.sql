@@ -1,7 +1,7 @@
 -- sql/add_after.sql and sql/wait_for_parents.sql: a job starts only after all that it waits for
 -- have ended as it asks, its fate follows theirs, and no waiting job is forgotten (P14).
 \ir support/setup.psql
-SELECT plan(69);
+SELECT plan(76);
 
 SELECT given_worker('ann') AS ann \gset
 
@@ -248,6 +248,25 @@ SELECT completes('a') \g /dev/null
 SELECT is(starts(), 'b', 'a job waits for a parent that was retried');
 SELECT completes('b') \g /dev/null
 SELECT is(starts(), 'child', 'as long as that lives');
+SELECT forget_all() \g /dev/null
+
+SELECT added('a') AS a \gset
+SELECT :a & 4095 AS slot \gset
+SELECT count(added('child', :a)) FROM generate_series(1, 1500) \g /dev/null
+SELECT id AS first FROM pulse.job WHERE identifier = 'child' ORDER BY id LIMIT 1 \gset
+DELETE FROM pulse.job WHERE id = :a;
+SELECT ok(pulse_internal.settle_waits(:slot), 'a step leaves some of many jobs');
+SELECT is(count(*), 500::bigint, 'it judges a thousand')
+  FROM pulse.job WHERE waits_on IS NOT NULL;
+SELECT is(min(id), :first + 1000::bigint, 'the first ones')
+  FROM pulse.job WHERE waits_on IS NOT NULL;
+UPDATE pulse.job SET state = 'parked', waits_on = :a, starts_when = 'ended'
+ WHERE id = :first;
+SELECT ok(pulse_internal.settle_waits(:slot), 'the next begins behind them');
+SELECT is(array_agg(id), ARRAY[:first]::bigint[], 'so that one that came back is left')
+  FROM pulse.job WHERE waits_on IS NOT NULL;
+SELECT ok(NOT pulse_internal.settle_waits(:slot), 'to a last one from the front');
+SELECT is_empty('SELECT FROM pulse.job WHERE waits_on IS NOT NULL', 'which leaves none');
 SELECT forget_all() \g /dev/null
 
 -- --- records ------------------------------------------------------------------------------------

@@ -1,0 +1,170 @@
+-- Settling: what becomes of the jobs whose watched parents have ended.
+
+CREATE OR REPLACE FUNCTION pulse_internal.await_slot(slot int, is_awaited boolean) RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_await_slot';
+COMMENT ON FUNCTION pulse_internal.await_slot(int, boolean) IS
+  'Sets, at once, whether commits that end a job of this slot mark it.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.next_look_at_waits(next_slot int) RETURNS int
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_look_at_waits';
+COMMENT ON FUNCTION pulse_internal.next_look_at_waits(int) IS
+  'Sets the slot at which the next sweep goes on, and returns the one at which this one does.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.settled_until(slot int, parent_id bigint, child_id bigint)
+  RETURNS bigint[]
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_settled_until';
+COMMENT ON FUNCTION pulse_internal.settled_until(int, bigint, bigint) IS
+  'Remembers, in this session, until which parent and child a step has settled a slot; with NULL, '
+  'returns and forgets that.';
+
+-- The order of the walk is that of one index alone, so no statistics lead the planner to another.
+CREATE OR REPLACE FUNCTION pulse_internal.settle_children(
+    parent_id bigint, after_child bigint, max_count int,
+    OUT judged int, OUT last_child bigint, OUT is_left boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET jit = off AS $$
+DECLARE
+  ids bigint[];
+  fate record;
+BEGIN
+  is_left := false;
+  -- A transaction that holds one of them notes the parent itself, or a sweep looks again.
+  ids := ARRAY(
+    SELECT j.id FROM pulse.job AS j
+     WHERE j.index_lane = 'w' AND j.waits_on & 4095 = settle_children.parent_id & 4095
+       AND (j.waits_on, j.id) > (settle_children.parent_id, after_child)
+       AND j.waits_on <= settle_children.parent_id
+     ORDER BY j.waits_on, j.id LIMIT max_count
+       FOR UPDATE SKIP LOCKED);
+  -- Jobs that wait for this parent alone, and ask for the same, have one fate.
+  FOR fate IN
+    WITH fates AS MATERIALIZED (
+      SELECT v.*, g.ids
+        FROM (SELECT min(j.id) AS first_id, array_agg(j.id) AS ids FROM pulse.job AS j
+               WHERE j.id = ANY (ids)
+               GROUP BY j.starts_when, CASE WHEN j.parents IS NOT NULL OR EXISTS (
+                 SELECT FROM pulse.dependency AS d
+                  WHERE d.child_id = j.id AND d.parent_id <> settle_children.parent_id)
+                 THEN j.id END) AS g
+        JOIN pulse.job AS j ON j.id = g.first_id
+       CROSS JOIN LATERAL pulse_internal.fate_of(j) AS v)
+    SELECT f.verdict, f.parent_id, f.parents, array_agg(m.id) AS ids
+      FROM fates AS f CROSS JOIN unnest(f.ids) AS m (id)
+     GROUP BY f.verdict, f.parent_id, f.parents
+  LOOP
+    IF fate.verdict = 'starts' THEN
+      PERFORM pulse_internal.start_waiting(fate.ids, fate.parents);
+    ELSIF fate.verdict = 'waits' THEN
+      PERFORM pulse_internal.watch_parent(fate.ids, fate.parent_id);
+    ELSIF fate.verdict = 'cancelled' AND NOT pulse_internal.keep_record(fate.parent_id) THEN
+      is_left := true;
+    ELSE
+      PERFORM pulse_internal.finish_waiting(fate.ids, 'cancelled',
+        pulse_internal.cancelled_because(fate.verdict, fate.parent_id), fate.parent_id);
+    END IF;
+  END LOOP;
+  judged := cardinality(ids);
+  last_child := ids[judged];
+  is_left := is_left OR judged = max_count;
+END $$;
+COMMENT ON FUNCTION pulse_internal.settle_children(bigint, bigint, int) IS
+  'Judges at most max_count jobs that watch a parent which has ended, behind one of them. Returns '
+  'how many, the last, and whether some are left to judge.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.next_parent(
+    slot int, after_parent bigint, after_child bigint) RETURNS bigint
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  RETURN (
+    SELECT j.waits_on FROM pulse.job AS j
+     WHERE j.index_lane = 'w' AND j.waits_on & 4095 = slot
+       AND (j.waits_on, j.id) > (after_parent, after_child)
+     ORDER BY j.waits_on, j.id LIMIT 1);
+END $$;
+COMMENT ON FUNCTION pulse_internal.next_parent(int, bigint, bigint) IS
+  'Returns the parent that the next waiting job of a slot watches, behind this parent and its '
+  'child; NULL behind the last one.';
+
+-- Called by promotion with the mark of a slot. From here on the commits of ends mark it, until a
+-- look has found that no job watches a parent of the slot. The second look, under a later snapshot,
+-- sees each job whose commit came before; the mark of a later one calls this function again. A step
+-- begins where this session's step before ended, because an old snapshot keeps the dead entries of
+-- all that earlier steps let go; behind the last job, one more begins at the front.
+CREATE OR REPLACE FUNCTION pulse_internal.settle_waits(slot int) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  max_id CONSTANT bigint := 9223372036854775807;
+  room int := 1000;
+  place bigint[] := pulse_internal.settled_until(slot, NULL, NULL);
+  at_front boolean := place IS NULL;
+  parent_id bigint;
+  children record;
+  is_left boolean := false;
+BEGIN
+  PERFORM pulse_internal.await_slot(slot, true);
+  place := coalesce(place, '{0,0}');
+  LOOP
+    parent_id := pulse_internal.next_parent(slot, place[1], place[2]);
+    EXIT WHEN parent_id IS NULL;
+    IF pulse_internal.is_live(parent_id) THEN
+      place := ARRAY[parent_id, max_id];
+      CONTINUE;
+    END IF;
+    children := pulse_internal.settle_children(
+      parent_id, CASE WHEN parent_id = place[1] THEN place[2] ELSE 0 END, room);
+    room := room - children.judged;
+    is_left := is_left OR children.is_left;
+    place := ARRAY[parent_id, CASE WHEN room > 0 THEN max_id ELSE children.last_child END];
+    EXIT WHEN room <= 0;
+  END LOOP;
+  IF parent_id IS NOT NULL THEN
+    PERFORM pulse_internal.settled_until(slot, place[1], place[2]);
+  ELSIF NOT at_front THEN
+    RETURN true;
+  ELSIF pulse_internal.next_parent(slot, 0, 0) IS NULL THEN
+    PERFORM pulse_internal.await_slot(slot, false);
+    IF pulse_internal.next_parent(slot, 0, 0) IS NOT NULL THEN
+      PERFORM pulse_internal.await_slot(slot, true);
+      RETURN true;
+    END IF;
+  END IF;
+  RETURN is_left;
+END $$;
+COMMENT ON FUNCTION pulse_internal.settle_waits(int) IS
+  'Judges the jobs whose watched parents have this slot and have ended, at most 1,000 of them; '
+  'returns whether some may be left.';
+
+-- A crash, COMMIT PREPARED and missing shared memory lose marks. Where no shared memory is, this is
+-- what settles.
+CREATE OR REPLACE FUNCTION pulse_internal.reconcile_waits(max_count int, ends timestamptz)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off AS $$
+DECLARE
+  at_slot bigint;
+  parent bigint := 0;
+BEGIN
+  IF NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.index_lane = 'w') THEN
+    RETURN;
+  END IF;
+  at_slot := pulse_internal.next_look_at_waits(0);
+  FOR looked IN 1..max_count LOOP
+    SELECT j.waits_on & 4095, j.waits_on INTO at_slot, parent FROM pulse.job AS j
+     WHERE j.index_lane = 'w'
+       AND (j.waits_on & 4095, j.waits_on) > (at_slot, parent)
+     ORDER BY j.waits_on & 4095, j.waits_on LIMIT 1;
+    EXIT WHEN at_slot IS NULL OR clock_timestamp() >= ends;
+    PERFORM pulse_internal.await_slot(at_slot::int, true);
+    IF NOT pulse_internal.is_live(parent) AND NOT pulse_internal.note_parent(parent) THEN
+      PERFORM pulse_internal.settle_waits(at_slot::int);
+    END IF;
+  END LOOP;
+  PERFORM pulse_internal.next_look_at_waits(coalesce(at_slot, 0)::int);
+END $$;
+COMMENT ON FUNCTION pulse_internal.reconcile_waits(int, timestamptz) IS
+  'Looks at max_count watched parents until that time, and marks the slots of those that have '
+  'ended. The next call goes on where this one ended.';

@@ -1,0 +1,30 @@
+-- Jobs that wait for others: what a claim reads that lets the last of many children go while
+-- another transaction keeps the dead rows of all before them, and what a job after many costs.
+CREATE PROCEDURE cost.fan_out(children int)
+  LANGUAGE plpgsql AS $$
+DECLARE
+  worker bigint := cost.worker();
+  step record;
+  last_buffers int;
+BEGIN
+  PERFORM pulse.add_job_after(ARRAY[p.id], 'no_op')
+     FROM pulse.add_job('no_op') AS p, generate_series(1, children);
+  COMMIT;
+  PERFORM pulse.complete(j.id, j.token) FROM pulse.claim(worker) AS j;
+  COMMIT;
+  WHILE EXISTS (SELECT FROM pulse.job AS j WHERE j.waits_on IS NOT NULL) LOOP
+    step := cost.explained('SELECT pulse_internal.promote_marked(100)');
+    COMMIT;
+    last_buffers := step.buffers;
+    PERFORM pulse.complete_many(array_agg(j.id), array_agg(j.token))
+       FROM pulse.claim(worker, 10000) AS j;
+    COMMIT;
+  END LOOP;
+  PERFORM cost.note('settle_1000_buffers_dead', last_buffers);
+END $$;
+
+BEGIN;
+SELECT pg_current_xact_id();
+PREPARE TRANSACTION 'cost_keeps_dead_rows';
+CALL cost.fan_out(10000);
+ROLLBACK PREPARED 'cost_keeps_dead_rows';
