@@ -80,8 +80,9 @@ BEGIN
   WITH RECURSIVE above (id, child_id) AS (
     SELECT p, check_circle.job_id FROM unnest(parents) AS p
     UNION
-    SELECT d.parent_id, d.child_id
+    SELECT p.id, d.child_id
       FROM above AS a JOIN pulse.dependency AS d ON d.child_id = a.id
+     CROSS JOIN unnest(d.parents) AS p (id)
      WHERE a.id <> check_circle.job_id
   )
   SELECT array_agg(a.id), array_agg(a.child_id) INTO ids, children FROM above AS a;
@@ -102,11 +103,17 @@ CREATE OR REPLACE FUNCTION pulse_internal.store_parents(job_id bigint, parents b
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  INSERT INTO pulse.dependency (child_id, parent_id)
-  SELECT store_parents.job_id, p FROM unnest(parents) AS p;
+  IF cardinality(parents) = 1 THEN
+    INSERT INTO pulse.dependency (child_id, parents_from, parents)
+    VALUES (job_id, parents[1] & -64, parents);
+  ELSE
+    INSERT INTO pulse.dependency (child_id, parents_from, parents)
+    SELECT job_id, p & -64, pulse_internal.in_order(array_agg(p))
+      FROM unnest(parents) AS p GROUP BY p & -64;
+  END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.store_parents(bigint, bigint[]) IS
-  'Stores what a job waits for.';
+  'Stores what a job waits for; it has no row yet for these ids and their neighbours.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_keyed_after(
     spec pulse.job_spec, mode text, parents bigint[], starts_when text)

@@ -123,8 +123,10 @@ DECLARE
   because bigint;
   waited int;
   live bigint[] := ARRAY(
-    SELECT p.id FROM pulse.dependency AS d JOIN pulse.job AS p ON p.id = d.parent_id
-     WHERE d.child_id = job.id ORDER BY d.parent_id LIMIT 101);
+    SELECT p.id
+      FROM (SELECT d.parents FROM pulse.dependency AS d
+             WHERE d.child_id = job.id ORDER BY d.parents_from) AS d
+     CROSS JOIN unnest(pulse_internal.live_ids(d.parents, true)) AS p (id) LIMIT 101);
 BEGIN
   IF NOT EXISTS (SELECT FROM pulse.job AS p WHERE p.id = job.waits_on) THEN
     SELECT v.verdict, v.parent_id INTO verdict, because FROM pulse_internal.judge_wait(job) AS v;
@@ -134,7 +136,8 @@ BEGIN
       'The next claim or sweep ends it: %s.',
       pulse_internal.cancelled_because(verdict, because)), NULL, ARRAY[because]);
   ELSIF live <> '{}' THEN
-    SELECT count(*) INTO waited FROM pulse.dependency AS d WHERE d.child_id = job.id;
+    SELECT sum(cardinality(d.parents)) INTO waited FROM pulse.dependency AS d
+     WHERE d.child_id = job.id;
     RETURN NEXT pulse_internal.explained('job', 'parents', format(
       'It starts when the %s jobs that it waits for have %s; of these %s live.', waited,
       CASE job.starts_when WHEN 'failed' THEN 'ended, at least one without completing'

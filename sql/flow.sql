@@ -144,7 +144,7 @@ BEGIN
       ERRCODE = 'PU004', HINT = 'Add the jobs and the dependency in one transaction.';
   END IF;
   SELECT min(d.child_id) INTO wrong FROM unnest(parents) AS p
-    JOIN pulse.dependency AS d ON d.child_id = p AND d.parent_id < check_new_parents.job_id;
+    JOIN pulse.dependency AS d ON d.child_id = p AND d.parents[1] < check_new_parents.job_id;
   IF wrong IS NOT NULL THEN
     RAISE EXCEPTION 'job % waits for a job that is older than job %', wrong, job_id USING
       ERRCODE = 'PU004', DETAIL = 'Both might come to wait for each other.',
@@ -160,6 +160,7 @@ CREATE OR REPLACE FUNCTION pulse.add_dependency(job_id bigint, after bigint[]) R
 DECLARE
   waiting pulse.job;
   new_parents bigint[] := pulse_internal.parents_of_call(after);
+  parents bigint[];
 BEGIN
   -- As the later changes lock it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
@@ -174,8 +175,15 @@ BEGIN
   END IF;
   PERFORM pulse_internal.check_new_parents(waiting.id, new_parents);
   PERFORM pulse_internal.check_circle(waiting.id, new_parents);
-  INSERT INTO pulse.dependency (child_id, parent_id)
-  SELECT waiting.id, p FROM unnest(new_parents) AS p ON CONFLICT DO NOTHING;
+  WITH known AS (
+    DELETE FROM pulse.dependency AS d
+     WHERE d.child_id = waiting.id
+       AND d.parents_from = ANY (ARRAY(SELECT p & -64 FROM unnest(new_parents) AS p))
+    RETURNING d.parents
+  )
+  SELECT array_agg(p) INTO parents FROM known AS k CROSS JOIN unnest(k.parents) AS p;
+  PERFORM pulse_internal.store_parents(
+    waiting.id, pulse_internal.in_order(new_parents || parents));
   UPDATE pulse.job AS j
      SET state = 'parked', starts_when = coalesce(j.starts_when, 'completed'),
          waits_on = greatest(j.waits_on, new_parents[cardinality(new_parents)])

@@ -286,7 +286,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.parents_on_record(job_id bigint, paren
   RETURNS bigint[]
   LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(array_agg(p.id ORDER BY p.id), '{}') FROM (
-    SELECT d.parent_id FROM pulse.dependency AS d WHERE d.child_id = parents_on_record.job_id
+    SELECT unnest(d.parents) FROM pulse.dependency AS d
+     WHERE d.child_id = parents_on_record.job_id
     UNION
     SELECT (e.parent ->> 'id')::bigint FROM json_array_elements(parents) AS e (parent)) AS p (id);
 $$;

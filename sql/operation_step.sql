@@ -101,7 +101,8 @@ BEGIN
     INSERT INTO pulse.operation_job (operation_id, job_id, mark, before)
     SELECT o.id, l.id, '', pulse_internal.without_documents(
              (to_jsonb(l) || jsonb_build_object('parents', ARRAY(
-                SELECT d.parent_id FROM pulse.dependency AS d WHERE d.child_id = l.id)))::json)
+                SELECT unnest(d.parents) FROM pulse.dependency AS d
+                 WHERE d.child_id = l.id)))::json)
       FROM locked AS l
     RETURNING job_id
   )
@@ -215,8 +216,7 @@ BEGIN
     RETURN false;
   END IF;
   ended.last_error := change.before ->> 'last_error';
-  INSERT INTO pulse.dependency (child_id, parent_id)
-  SELECT ended.id, p FROM unnest(parents) AS p;
+  PERFORM pulse_internal.store_parents(ended.id, parents);
   PERFORM pulse_internal.restore_job(ended, (SELECT max(p) FROM unnest(parents) AS p));
   UPDATE pulse.job AS j
      SET start_by = (change.before ->> 'start_by')::timestamptz,

@@ -23,7 +23,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.has_child_in_flow(job_id bigint) RETUR
 BEGIN
   RETURN (
     SELECT true FROM pulse.flow_job AS p
-      JOIN pulse.dependency AS d ON d.parent_id = p.job_id
+      JOIN pulse.dependency AS d
+        ON d.parents_key IN (p.job_id, -(p.job_id & -64)) AND p.job_id = ANY (d.parents)
       JOIN pulse.flow_job AS c ON c.job_id = d.child_id AND c.flow_id = p.flow_id
      WHERE p.job_id = has_child_in_flow.job_id LIMIT 1);
 END $$;
@@ -76,8 +77,8 @@ BEGIN
     next_live := '{}';
     FOR child IN
       SELECT f.* FROM pulse.finished_job AS f
-       WHERE f.id IN (SELECT d.child_id FROM pulse.dependency AS d
-                       WHERE d.parent_id = ANY (live))
+       WHERE f.id IN (SELECT d.child_id FROM unnest(live) AS p (id) JOIN pulse.dependency AS d
+                          ON d.parents_key IN (p.id, -(p.id & -64)) AND p.id = ANY (d.parents))
          AND f.cancelled_by IS NOT NULL
        ORDER BY f.id
          FOR UPDATE SKIP LOCKED

@@ -45,7 +45,7 @@ BEGIN
                WHERE j.id = ANY (ids)
                GROUP BY j.starts_when, CASE WHEN j.parents IS NOT NULL OR EXISTS (
                  SELECT FROM pulse.dependency AS d
-                  WHERE d.child_id = j.id AND d.parent_id <> settle_children.parent_id)
+                  WHERE d.child_id = j.id AND d.parents_key <> settle_children.parent_id)
                  THEN j.id END) AS g
         JOIN pulse.job AS j ON j.id = g.first_id
        CROSS JOIN LATERAL pulse_internal.fate_of(j) AS v)

@@ -340,7 +340,7 @@ COMMENT ON COLUMN pulse.finished_job.cancelled_by IS
   'Job because of which it was cancelled while it waited; NULL for any other end';
 COMMENT ON TABLE pulse.dependency IS
   'Which jobs wait for which: rows of jobs that wait, and of jobs that were cancelled because of '
-  'one that they waited for.';
+  'one that they waited for. The view waiting_for has a row for each pair.';
 COMMENT ON TABLE pulse.flow IS 'Jobs that add_flow added together.';
 COMMENT ON COLUMN pulse.flow.id IS 'Id of the flow';
 COMMENT ON COLUMN pulse.flow.name IS 'What the caller named it; NULL without a name';
@@ -350,7 +350,12 @@ COMMENT ON COLUMN pulse.flow_job.job_id IS 'The job';
 COMMENT ON COLUMN pulse.flow_job.flow_id IS 'Its flow';
 COMMENT ON COLUMN pulse.flow_job.key IS 'Its key in the call of add_flow; NULL without one';
 COMMENT ON COLUMN pulse.dependency.child_id IS 'Job that waits';
-COMMENT ON COLUMN pulse.dependency.parent_id IS 'Job that it waits for';
+COMMENT ON COLUMN pulse.dependency.parents_from IS
+  'Multiple of 64: the row is for the 64 ids from it on';
+COMMENT ON COLUMN pulse.dependency.parents IS
+  'Jobs of these ids that it waits for, in ascending order';
+COMMENT ON COLUMN pulse.dependency.parents_key IS
+  'Finds the rows of a parent: its id, where it is alone in the row; else parents_from, negated';
 COMMENT ON COLUMN pulse.finished_job.scheduled_for IS
   'Due time of the schedule that added the job; NULL for another job';
 

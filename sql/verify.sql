@@ -339,13 +339,13 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p14 AS
     FROM pulse.job AS j
    WHERE j.waits_on IS NOT NULL
      AND NOT EXISTS (SELECT FROM pulse.dependency AS d
-                      WHERE d.child_id = j.id AND d.parent_id = j.waits_on)
+                      WHERE d.child_id = j.id AND j.waits_on = ANY (d.parents))
   UNION ALL
   SELECT 'P14', f.id, 'cancelled because of a job for which it did not wait'
     FROM pulse.finished_job AS f
    WHERE f.cancelled_by IS NOT NULL
      AND NOT EXISTS (SELECT FROM pulse.dependency AS d
-                      WHERE d.child_id = f.id AND d.parent_id = f.cancelled_by);
+                      WHERE d.child_id = f.id AND f.cancelled_by = ANY (d.parents));
 COMMENT ON VIEW pulse_internal.broken_p14 IS 'Violations of P14: order between jobs.';
 
 CREATE OR REPLACE FUNCTION pulse.verify()

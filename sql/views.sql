@@ -33,14 +33,15 @@ COMMENT ON COLUMN pulse.settings.description IS 'What the setting does';
 
 -- A parent without a row has completed and was not kept, or is counted as such.
 CREATE OR REPLACE VIEW pulse.waiting_for AS
-  SELECT d.child_id AS job_id, c.identifier, c.starts_when, d.parent_id,
+  SELECT d.child_id AS job_id, c.identifier, c.starts_when, i.parent_id,
          coalesce(p.identifier, f.identifier) AS parent_identifier,
          coalesce(p.state::text, f.state::text, 'completed') AS parent_state,
          m.flow_id
     FROM pulse.dependency AS d
+   CROSS JOIN pg_catalog.unnest(d.parents) AS i (parent_id)
     JOIN pulse.job AS c ON c.id = d.child_id
-    LEFT JOIN pulse.job AS p ON p.id = d.parent_id
-    LEFT JOIN pulse.finished_job AS f ON f.id = d.parent_id
+    LEFT JOIN pulse.job AS p ON p.id = i.parent_id
+    LEFT JOIN pulse.finished_job AS f ON f.id = i.parent_id
     LEFT JOIN pulse.flow_job AS m ON m.job_id = d.child_id;
 COMMENT ON VIEW pulse.waiting_for IS
   'Which jobs wait for which other jobs, ended ones among them; a row for each pair.';

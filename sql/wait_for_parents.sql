@@ -45,20 +45,30 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.ended_otherwise(pulse.finished_job) IS
   'Returns whether a finished parent counts as ended otherwise than by completing.';
 
+-- The walk over records is bounded by the parents of a row, so one that is alone costs one step.
+CREATE OR REPLACE VIEW pulse_internal.ended_parent AS
+  SELECT d.child_id, d.parents_from, f AS record
+    FROM pulse.dependency AS d
+    JOIN pulse.finished_job AS f
+      ON f.id BETWEEN d.parents[1] AND d.parents[pg_catalog.cardinality(d.parents)]
+     AND pg_catalog.array_position(d.parents, f.id) IS NOT NULL;
+COMMENT ON VIEW pulse_internal.ended_parent IS
+  'The ends on record of the parents of each job that waits or was cancelled because of one.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.failed_parent(
-    child_id bigint, from_id bigint = NULL, to_id bigint = NULL)
+    child_id bigint, from_id bigint = 1, to_id bigint = 9223372036854775807)
   RETURNS bigint
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET jit = off AS $$
 BEGIN
   RETURN (
-    SELECT d.parent_id
-      FROM pulse.dependency AS d JOIN pulse.finished_job AS f ON f.id = d.parent_id
-     WHERE d.child_id = failed_parent.child_id
-       AND d.parent_id BETWEEN coalesce(from_id, 1) AND coalesce(to_id, 9223372036854775807)
-       AND pulse_internal.ended_otherwise(f)
-     ORDER BY d.parent_id LIMIT 1);
+    SELECT min((e.record).id)
+      FROM pulse_internal.ended_parent AS e
+     WHERE e.child_id = failed_parent.child_id
+       AND e.parents_from BETWEEN from_id & -64 AND to_id
+       AND (e.record).id BETWEEN from_id AND to_id
+       AND pulse_internal.ended_otherwise(e.record));
 END $$;
 COMMENT ON FUNCTION pulse_internal.failed_parent(bigint, bigint, bigint) IS
   'Returns the first parent of a job, of those from one id to another, that has ended otherwise '
@@ -70,29 +80,38 @@ CREATE OR REPLACE FUNCTION pulse_internal.records_of_parents(
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET jit = off AS $$
 BEGIN
-  SELECT min(f.id) FILTER (WHERE f.state <> 'completed' AND pulse_internal.ended_otherwise(f)),
+  SELECT min((e.record).id) FILTER (WHERE (e.record).state <> 'completed'
+                                      AND pulse_internal.ended_otherwise(e.record)),
          count(*) > 0 INTO failed, has_records
-    FROM pulse.dependency AS d JOIN pulse.finished_job AS f ON f.id = d.parent_id
-   WHERE d.child_id = records_of_parents.child_id;
+    FROM pulse_internal.ended_parent AS e
+   WHERE e.child_id = records_of_parents.child_id;
 END $$;
 COMMENT ON FUNCTION pulse_internal.records_of_parents(bigint) IS
   'Returns the first parent of a job that has ended otherwise than by completing, NULL without '
   'one, and whether the end of any parent is on record.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.live_parent(
-    child_id bigint, below bigint = NULL, above bigint = NULL)
+    child_id bigint, below bigint = 9223372036854775807, above bigint = 0)
   RETURNS bigint
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
-  SET enable_mergejoin = off SET jit = off AS $$
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off AS $$
 DECLARE
-  live bigint[] := pulse_internal.live_ids(ARRAY(
-    SELECT d.parent_id FROM pulse.dependency AS d
-     WHERE d.child_id = live_parent.child_id
-       AND d.parent_id < coalesce(below, 9223372036854775807) AND d.parent_id > coalesce(above, 0)
-     ORDER BY d.parent_id), true);
+  ids bigint[];
+  highest bigint;
 BEGIN
-  RETURN live[cardinality(live)];
+  FOR ids IN
+    SELECT d.parents FROM pulse.dependency AS d
+     WHERE d.child_id = live_parent.child_id AND d.parents_from BETWEEN above & -64 AND below
+     ORDER BY d.parents_from DESC
+  LOOP
+    ids := pulse_internal.live_ids(ids, true);
+    IF ids <> '{}' THEN
+      SELECT max(i) INTO highest FROM unnest(ids) AS i WHERE i < below AND i > above;
+      EXIT WHEN highest IS NOT NULL;
+    END IF;
+  END LOOP;
+  RETURN highest;
 END $$;
 COMMENT ON FUNCTION pulse_internal.live_parent(bigint, bigint, bigint) IS
   'Returns the highest parent of a job, below one id and above another, that is live; NULL without '
@@ -158,9 +177,9 @@ BEGIN
            format('{"id":%s,"key":%s,"state":"%s",', f.id,
                   coalesce(to_json(m.key)::text, 'null'), f.state) AS head,
            octet_length(pulse_internal.end_members(f.result, f.last_error)) AS bytes
-      FROM pulse.dependency AS d JOIN pulse.finished_job AS f ON f.id = d.parent_id
+      FROM pulse_internal.ended_parent AS e CROSS JOIN LATERAL (SELECT (e.record).*) AS f
       LEFT JOIN pulse.flow_job AS m ON m.job_id = f.id
-     WHERE d.child_id = child.id
+     WHERE e.child_id = child.id
   ), ranked AS (
     SELECT e.*, sum(octet_length(e.head) + e.bytes + 2) OVER (ORDER BY e.bytes, e.id) AS sum_bytes
       FROM ended AS e
@@ -255,7 +274,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_waited_for(job_id bigint) RETURNS b
 BEGIN
   RETURN EXISTS (
     SELECT FROM pulse.dependency AS d JOIN pulse.job AS c ON c.id = d.child_id
-     WHERE d.parent_id = is_waited_for.job_id AND c.waits_on IS NOT NULL);
+     WHERE d.parents_key IN (job_id, -(job_id & -64)) AND job_id = ANY (d.parents)
+       AND c.waits_on IS NOT NULL);
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_waited_for(bigint) IS
   'Returns whether a job waits for this one: its end must then stay on record.';

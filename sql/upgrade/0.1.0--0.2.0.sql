@@ -123,14 +123,17 @@ CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id)
 CREATE INDEX job_turn_idx ON pulse.job (queue_name, queue_turn, id)
   WHERE queue_turn IS NOT NULL AND index_lane = 'p';
 
--- What a job waits for. The rows of a job go when it starts; those of a job that was cancelled
--- because of a parent stay with it, for a retry of the parent.
+-- What a job waits for: a row has its parents of 64 neighbouring ids. The rows of a job go when it
+-- starts; of one that was cancelled because of a parent they stay, for a retry of the parent.
 CREATE TABLE pulse.dependency (
-  child_id  bigint NOT NULL,
-  parent_id bigint NOT NULL,
-  PRIMARY KEY (child_id, parent_id)
+  child_id     bigint NOT NULL,
+  parents_from bigint NOT NULL,
+  parents      bigint[] NOT NULL,
+  parents_key  bigint NOT NULL GENERATED ALWAYS AS
+    (CASE cardinality(parents) WHEN 1 THEN parents[1] ELSE -parents_from END) STORED,
+  PRIMARY KEY (child_id, parents_from)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
-CREATE INDEX dependency_parent_idx ON pulse.dependency (parent_id);
+CREATE INDEX dependency_parent_idx ON pulse.dependency (parents_key);
 
 -- Jobs that were added together. A job is a member of one flow at most.
 CREATE SEQUENCE pulse.flow_id_seq AS bigint;

@@ -28,3 +28,30 @@ SELECT pg_current_xact_id();
 PREPARE TRANSACTION 'cost_keeps_dead_rows';
 CALL cost.fan_out(10000);
 ROLLBACK PREPARED 'cost_keeps_dead_rows';
+TRUNCATE pulse.job, pulse.dependency;
+VACUUM ANALYZE pulse.job, pulse.dependency;
+
+-- The statistics of empty tables must not lead the look at the parents astray.
+CREATE PROCEDURE cost.fan_in(parents int)
+  LANGUAGE plpgsql AS $$
+DECLARE
+  worker bigint := cost.worker();
+  mark pg_lsn;
+  ids bigint[];
+BEGIN
+  PERFORM count(*) FROM pulse.add_jobs(cost.jobs(parents));
+  COMMIT;
+  ids := ARRAY(SELECT j.id FROM pulse.job AS j);
+  mark := cost.place();
+  PERFORM pulse.add_job_after(ids, 'no_op');
+  COMMIT;
+  CALL cost.flush();
+  PERFORM cost.note('after_10000_wal', w.bytes) FROM cost.written(mark, cost.place()) AS w;
+  PERFORM pulse.complete_many(array_agg(j.id), array_agg(j.token))
+     FROM pulse.claim(worker, parents) AS j;
+  COMMIT;
+  PERFORM cost.note('settle_after_10000_buffers',
+                    (cost.explained('SELECT pulse_internal.promote_marked(100)')).buffers);
+  ASSERT (SELECT j.state FROM pulse.job AS j) = 'ready', 'the last job has not started';
+END $$;
+CALL cost.fan_in(10000);

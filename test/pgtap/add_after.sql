@@ -1,7 +1,7 @@
 -- sql/add_after.sql and sql/wait_for_parents.sql: a job starts only after all that it waits for
 -- have ended as it asks, its fate follows theirs, and no waiting job is forgotten (P14).
 \ir support/setup.psql
-SELECT plan(76);
+SELECT plan(84);
 
 SELECT given_worker('ann') AS ann \gset
 
@@ -184,7 +184,7 @@ SELECT added('grandchild', :child) AS grandchild \gset
 SELECT is((SELECT id FROM pulse.add_job_after(ARRAY[:b], 'other', job_key => 'k')), :child::bigint,
   'a keyed add replaces a waiting job');
 SELECT is(standing(:child), 'parked on b', 'and its waits');
-SELECT results_eq('SELECT child_id, parent_id FROM pulse.dependency ORDER BY 1',
+SELECT results_eq('SELECT job_id, parent_id FROM pulse.waiting_for ORDER BY 1',
   format('VALUES (%s::bigint, %s::bigint), (%s, %s)', :child, :b, :grandchild, :child),
   'those after it go on waiting');
 SELECT is((SELECT id FROM pulse.add_job_after(ARRAY[:a], 'third', job_key => 'k',
@@ -248,6 +248,35 @@ SELECT completes('a') \g /dev/null
 SELECT is(starts(), 'b', 'a job waits for a parent that was retried');
 SELECT completes('b') \g /dev/null
 SELECT is(starts(), 'child', 'as long as that lives');
+SELECT forget_all() \g /dev/null
+
+-- --- many ---------------------------------------------------------------------------------------
+
+SELECT array_agg(id ORDER BY id) AS ids, (array_agg(id ORDER BY id))[50] AS middle
+  FROM pulse.add_jobs(ARRAY(SELECT ROW('many', NULL, NULL, NULL, NULL, NULL, NULL, NULL)
+    ::pulse.job_spec FROM generate_series(1, 90))) \gset
+SELECT id AS last FROM pulse.add_job_after(:'ids'::bigint[], 'last') \gset
+SELECT ok(count(*) BETWEEN 2 AND 3, 'a row has the parents of 64 neighbouring ids')
+  FROM pulse.dependency;
+SELECT is(array_agg(parent_id ORDER BY parent_id), :'ids'::bigint[], 'the view tells each')
+  FROM pulse.waiting_for;
+SELECT is((SELECT detail FROM pulse.explain_job(:last) WHERE kind = 'job'),
+  'It starts when the 90 jobs that it waits for have completed; of these 90 live.',
+  'and explain_job tells how many');
+SELECT starts() \g /dev/null
+SELECT pulse.complete_many(array_agg(j.id), array_agg(j.token)) FROM pulse.job AS j
+ WHERE j.state = 'running' AND j.id <> :middle \g /dev/null
+SELECT is(starts(), NULL, 'it does not start while one of them lives');
+SELECT is((SELECT waits_on FROM pulse.job WHERE id = :last), :middle::bigint,
+  'which it has found');
+SELECT fails('many') \g /dev/null
+SELECT pulse.sweep() \g /dev/null
+SELECT matches(standing(:last), '^cancelled: job .* ended as failed', 'it is cancelled by that');
+SELECT pulse.retry_job(:middle) \g /dev/null
+SELECT is(standing(:last), 'parked on many', 'and waits again with it');
+SELECT starts() \g /dev/null
+SELECT completes('many') \g /dev/null
+SELECT is(starts(), 'last', 'to start after it');
 SELECT forget_all() \g /dev/null
 
 SELECT added('a') AS a \gset

@@ -1,7 +1,7 @@
 -- sql/flow.sql and sql/flow_order.sql: add_flow adds all jobs or none, in an order that its waits
 -- allow; add_dependency lets a batch grow; cancel_flow ends what is left.
 \ir support/setup.psql
-SELECT plan(47);
+SELECT plan(48);
 
 SELECT given_worker('ann') AS ann \gset
 
@@ -117,6 +117,9 @@ SELECT pulse.add_dependency(:last, ARRAY[:member]) \g /dev/null
 SELECT is(starts(), 'member', 'a job waits for one that was added later');
 SELECT id AS other FROM pulse.add_job_after(ARRAY[:member], 'other') \gset
 SELECT pulse.add_dependency(:last, ARRAY[:other]) \g /dev/null
+SELECT results_eq(format('SELECT parent_identifier FROM pulse.waiting_for WHERE job_id = %s
+  ORDER BY parent_id', :last), $$VALUES ('member' COLLATE "C"), ('other')$$,
+  'a later call adds to those for which it waits');
 SELECT completes('member') \g /dev/null
 SELECT is(starts(), 'other', 'and for more while it waits');
 SELECT refuses(format('SELECT pulse.add_dependency(%s, ARRAY[%s])', :other, :last), 'PU004',
