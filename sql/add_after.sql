@@ -42,6 +42,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.parents_of_call(after bigint[]) RETURN
   SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
   parents bigint[];
+  ended bigint[];
   pending bigint;
 BEGIN
   IF after IS NULL OR array_ndims(after) > 1 OR array_position(after, NULL) IS NOT NULL THEN
@@ -50,9 +51,12 @@ BEGIN
   END IF;
   parents := pulse_internal.in_order(after);
   PERFORM pulse_internal.check_given_out(ARRAY[parents[1], parents[cardinality(parents)]]);
-  SELECT min(i) INTO pending FROM unnest(pulse_internal.live_ids(parents, false)) AS i
-   WHERE NOT EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = i)
-     AND pulse_internal.is_being_added(i);
+  ended := pulse_internal.live_ids(parents, false);
+  IF ended <> '{}' THEN
+    SELECT min(i) INTO pending FROM unnest(ended) AS i
+     WHERE NOT EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = i)
+       AND pulse_internal.is_being_added(i);
+  END IF;
   IF pending IS NOT NULL THEN
     RAISE EXCEPTION 'job % is not committed', pending USING
       ERRCODE = 'PU005', DETAIL = 'The transaction that adds it is still open.',
