@@ -1,7 +1,7 @@
 // Tables, JSON, spelling and widths, as people and scripts read them.
 #include <gtest/gtest.h>
 
-#include "command_line/job_filter.hpp"
+#include "job/job_filter.hpp"
 #include "output/table.hpp"
 #include "text/spelling.hpp"
 #include "text/width.hpp"

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "text/inert.hpp"
 #include "text/spelling.hpp"
@@ -50,22 +49,6 @@ ExitStatus run_operation(Console& console, const std::string& id) {
                                                  : summary(step[0]));
     return ExitStatus::done;
   }
-}
-
-std::string filter_document(const JobFilter& filter, const std::vector<std::string>& ids) {
-  nlohmann::json document = nlohmann::json::object();
-  if (!ids.empty()) document["ids"] = ids;
-  if (!filter.states.empty()) document["states"] = filter.states;
-  const auto add = [&](const char* key, const std::optional<std::string>& value) {
-    if (value) document[key] = *value;
-  };
-  add("task", filter.task);
-  add("queue", filter.queue);
-  add("key", filter.key);
-  add("error", filter.error);
-  add("older_than", filter.older_than);
-  add("newer_than", filter.newer_than);
-  return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string actor() {

@@ -5,15 +5,11 @@
 #include <string>
 
 #include "command_line/console.hpp"
-#include "command_line/job_filter.hpp"
 
 namespace pulse::console {
 
 // Runs the steps that are left, with a progress line on a terminal, and tells what was done.
 ExitStatus run_operation(Console& console, const std::string& id);
-
-// The jobs that a command names, as the server's functions about operations take them.
-std::string filter_document(const JobFilter& filter, const std::vector<std::string>& ids);
 
 // Who acts, for the record: the user of this machine.
 std::string actor();

@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "command_line/command_line.hpp"
-#include "command_line/job_filter.hpp"
+#include "command_line/filter_options.hpp"
 #include "commands/commands.hpp"
 #include "database/array_literal.hpp"
 #include "text/inert.hpp"

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command_line/command_line.hpp"
+#include "command_line/filter_options.hpp"
 #include "command_line/operation.hpp"
 #include "commands/commands.hpp"
 #include "output/table.hpp"

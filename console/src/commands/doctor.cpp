@@ -1,20 +1,13 @@
 // pulse doctor: what is wrong with this installation, and what to do about it.
 #include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
+#include "list/lists.hpp"
 #include "output/table.hpp"
 #include "text/inert.hpp"
 #include "text/width.hpp"
 
 namespace pulse::console {
 namespace {
-
-constexpr const char* kFindings =
-    "SELECT severity, finding, detail, what_to_do FROM pulse.doctor()";
-
-const Columns kColumns{{"severity", "severity", Kind::state},
-                       {"finding", "finding"},
-                       {"detail", "detail"},
-                       {"what to do", "what_to_do"}};
 
 std::string findings_text(const QueryResult& findings, const Look& look) {
   if (findings.empty()) return look.tinted("nothing is wrong", Tint::good) + '\n';
@@ -32,8 +25,8 @@ std::string findings_text(const QueryResult& findings, const Look& look) {
 }
 
 ExitStatus examine(Console& console) {
-  const QueryResult findings = console.database.query(kFindings);
-  console.output.print(console.options.is_json ? json_list(kColumns, findings)
+  const QueryResult findings = console.database.query(finding_list().sql);
+  console.output.print(console.options.is_json ? json_list(finding_list().columns, findings)
                                                : findings_text(findings, console.output.look()));
   for (std::size_t i = 0; i < findings.size(); ++i) {
     if (findings[i].text("severity") != "notice") return ExitStatus::refused;

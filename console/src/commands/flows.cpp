@@ -1,29 +1,12 @@
 // pulse flows: jobs that were added together, and their cancellation.
 #include "command_line/command_line.hpp"
-#include "command_line/job_filter.hpp"
+#include "command_line/filter_options.hpp"
 #include "commands/commands.hpp"
+#include "list/lists.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {
 namespace {
-
-constexpr const char* kFlows =
-    "SELECT id, name, jobs, waiting, running, completed, failed, cancelled, created_at,"
-    " last_finished_at FROM pulse.flows WHERE id < coalesce($1::bigint, 9223372036854775807)"
-    " ORDER BY id DESC LIMIT $2::int";
-
-const Columns kColumns{
-    {"flow", "id", Kind::id},
-    {"name", "name"},
-    {"jobs", "jobs", Kind::count},
-    {"waiting", "waiting", Kind::count},
-    {"running", "running", Kind::count},
-    {"completed", "completed", Kind::count},
-    {"failed", "failed", Kind::count},
-    {"cancelled", "cancelled", Kind::count},
-    {"added", "created_at", Kind::time},
-    {"last end", "last_finished_at", Kind::time},
-};
 
 struct Wanted {
   std::optional<std::string> before;
@@ -53,7 +36,8 @@ void add_flows(CommandLine& line) {
   auto wanted = std::make_shared<Wanted>();
   CLI::App& flows = line.add("flows", "Flows, the newest first", [wanted](Console& console) {
     console.print_list(
-        kColumns, console.database.query(kFlows, {wanted->before, std::to_string(wanted->limit)}));
+        flow_list().columns,
+        console.database.query(flow_list().sql, {wanted->before, std::to_string(wanted->limit)}));
     return ExitStatus::done;
   });
   flows.add_option("-n,--limit", wanted->limit, "How many at most")

@@ -1,6 +1,6 @@
 // pulse job: everything about one job.
 #include "command_line/command_line.hpp"
-#include "command_line/job_filter.hpp"
+#include "command_line/filter_options.hpp"
 #include "commands/commands.hpp"
 #include "job/job_page.hpp"
 

@@ -1,29 +1,13 @@
 // pulse operations and undo: what was done to many jobs at once, going on with it, taking it back.
 #include "command_line/command_line.hpp"
+#include "command_line/filter_options.hpp"
 #include "command_line/operation.hpp"
 #include "commands/commands.hpp"
+#include "list/lists.hpp"
 #include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {
-
-constexpr const char* kOperations =
-    "SELECT id, action, state, changed, skipped, undoes, undone_by, actor, role, created_at,"
-    " ended_at FROM pulse.operations ORDER BY id DESC LIMIT 100";
-
-const Columns kColumns{
-    {"operation", "id", Kind::id},
-    {"action", "action"},
-    {"state", "state", Kind::state},
-    {"changed", "changed", Kind::count},
-    {"left alone", "skipped", Kind::count},
-    {"undoes", "undoes", Kind::id},
-    {"undone by", "undone_by", Kind::id},
-    {"by", "actor"},
-    {"role", "role"},
-    {"started", "created_at", Kind::time},
-    {"ended", "ended_at", Kind::time},
-};
 
 using Act = ExitStatus (*)(Console& console, const std::string& id);
 
@@ -55,7 +39,8 @@ ExitStatus undo(Console& console, const std::string& id) {
 void add_operations(CommandLine& line) {
   CLI::App& operations =
       line.add("operations", "What was done to many jobs at once", [](Console& console) {
-        console.print_list(kColumns, console.database.query(kOperations));
+        console.print_list(operation_list().columns,
+                           console.database.query(operation_list().sql, {std::nullopt, "100"}));
         return ExitStatus::done;
       });
   add_act(line, operations, "run", "Goes on with one that was interrupted", run_operation);

@@ -4,32 +4,11 @@
 #include "command_line/command_line.hpp"
 #include "command_line/named_change.hpp"
 #include "commands/commands.hpp"
+#include "list/lists.hpp"
 #include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {
-
-// Queues with jobs, and those that have settings.
-constexpr const char* kQueues =
-    "SELECT coalesce(s.name, q.queue_name) AS name, s.ready AS open, s.parked, s.running,"
-    " extract(epoch FROM s.oldest_due_age) AS oldest_due_age, q.concurrency, q.total,"
-    " coalesce(s.paused, q.paused) AS paused, s.estimated"
-    " FROM (SELECT * FROM pulse.stats(1000) WHERE kind = 'queue') AS s"
-    " FULL JOIN (SELECT * FROM pulse.queue_settings ORDER BY queue_name LIMIT 1000) AS q"
-    " ON q.queue_name = s.name"
-    " ORDER BY s.oldest_due_at NULLS LAST, 1";
-
-const Columns kColumns{
-    {"queue", "name"},
-    {"open", "open", Kind::count},
-    {"parked", "parked", Kind::count},
-    {"running", "running", Kind::count},
-    {"oldest due for", "oldest_due_age", Kind::seconds},
-    {"at a time", "concurrency", Kind::count},
-    {"in all", "total", Kind::count},
-    {"paused", "paused", Kind::boolean},
-    {"estimated", "estimated", Kind::boolean},
-};
 
 constexpr std::array<NamedChange, 3> kChanges{{
     {"pause", "No job of the queue starts", "SELECT FROM pulse.pause_queue($1)", "paused"},
@@ -65,7 +44,7 @@ void add_limit(CommandLine& line, CLI::App& queues) {
 
 void add_queues(CommandLine& line) {
   CLI::App& queues = line.add("queues", "Named queues, and their limits", [](Console& console) {
-    console.print_list(kColumns, console.database.query(kQueues));
+    console.print_list(queue_list().columns, console.database.query(queue_list().sql));
     return ExitStatus::done;
   });
   for (const NamedChange& change : kChanges) add_named_change(line, queues, "queue", change);

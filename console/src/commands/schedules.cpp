@@ -4,29 +4,10 @@
 #include "command_line/command_line.hpp"
 #include "command_line/named_change.hpp"
 #include "commands/commands.hpp"
+#include "list/lists.hpp"
 
 namespace pulse::console {
 namespace {
-
-constexpr const char* kSchedules =
-    "SELECT name, identifier, rule, time_zone, paused, next_due, last_due, last_job_id,"
-    " last_job_state, missed, overlapped, last_error FROM pulse.schedules"
-    " ORDER BY next_due NULLS LAST, name LIMIT 1000";
-
-const Columns kColumns{
-    {"schedule", "name"},
-    {"task", "identifier", Kind::text, 30},
-    {"rule", "rule", Kind::text, 30},
-    {"zone", "time_zone", Kind::text, 20},
-    {"paused", "paused", Kind::boolean},
-    {"next due", "next_due", Kind::time},
-    {"last due", "last_due", Kind::time},
-    {"its job", "last_job_id", Kind::id},
-    {"", "last_job_state", Kind::state},
-    {"missed", "missed", Kind::count},
-    {"overlapped", "overlapped", Kind::count},
-    {"last error", "last_error", Kind::text, 60},
-};
 
 constexpr std::array<NamedChange, 3> kChanges{{
     {"pause", "Adds no job until it is resumed", "SELECT FROM pulse.pause_schedule($1)", "paused"},
@@ -53,7 +34,7 @@ void add_next(CommandLine& line, CLI::App& schedules) {
 void add_schedules(CommandLine& line) {
   CLI::App& schedules =
       line.add("schedules", "Schedules, by their next due time", [](Console& console) {
-        console.print_list(kColumns, console.database.query(kSchedules));
+        console.print_list(schedule_list().columns, console.database.query(schedule_list().sql));
         return ExitStatus::done;
       });
   for (const NamedChange& change : kChanges) {

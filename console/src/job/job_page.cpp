@@ -164,6 +164,8 @@ std::string document(const QueryResult::Row& job, const char* field, const char*
 
 }  // namespace
 
+const Columns& job_columns() { return kJobColumns; }
+
 JobPage read_job_page(Database& database, const std::string& id) {
   return {database.query(kJob, {id}), database.query(kExplanation, {id}),
           database.query(kAttempts, {id})};

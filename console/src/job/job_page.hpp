@@ -4,6 +4,7 @@
 #include <string>
 
 #include "database/database.hpp"
+#include "output/columns.hpp"
 #include "output/look.hpp"
 
 namespace pulse::console {
@@ -13,6 +14,9 @@ struct JobPage {
   QueryResult reasons;
   QueryResult attempts;
 };
+
+// Of the row about the job itself.
+const Columns& job_columns();
 
 // Throws as Database::query does; an unknown job is refused.
 JobPage read_job_page(Database& database, const std::string& id);

@@ -1,4 +1,4 @@
-// What a browser sees.
+// The pages of `pulse serve`.
 #pragma once
 
 #include "serve/router.hpp"
@@ -6,5 +6,16 @@
 namespace pulse::console {
 
 void add_pages(Router& router);
+
+// What add_pages() is made of, by subject.
+void add_assets(Router& router);
+void add_overview_page(Router& router);
+void add_job_pages(Router& router);
+void add_operation_pages(Router& router);
+void add_queue_pages(Router& router);
+void add_list_pages(Router& router);
+void add_flow_pages(Router& router);
+void add_change_pages(Router& router);
+void add_error_pages(Router& router);
 
 }  // namespace pulse::console

@@ -14,7 +14,7 @@ constexpr const char* kSetUp =
 constexpr std::chrono::seconds kTrusted(10);
 
 constexpr const char* kMayOperate =
-    "SELECT FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid ="
+    "SELECT p.oid FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid ="
     " p.pronamespace WHERE n.nspname = 'pulse' AND p.proname = 'start_operation'"
     " AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')";
 

@@ -74,10 +74,12 @@ std::shared_ptr<HttpStream> Live::listen(const Route& route, const Request& requ
     feed = std::make_shared<Feed>();
     feed->route = &route;
     feed->request = request;
-    feed->due = Steady::now();
   }
+  // What was sent last may be older than the page of the new listener: all get what is now.
+  feed->last.clear();
+  feed->due = Steady::now();
   auto stream = std::make_shared<HttpStream>();
-  stream->send("retry: 2000\n\n" + feed->last);
+  stream->send("retry: 2000\n\n");
   feed->listeners.push_back({stream, Steady::now() + kLifetime});
   changed_.notify_all();
   return stream;

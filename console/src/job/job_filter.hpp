@@ -1,7 +1,6 @@
-// Which jobs a command is about, as options say it.
+// Which jobs a command or a page is about.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +15,7 @@ struct JobFilter {
   std::optional<std::string> queue;
   std::optional<std::string> key;
   std::optional<std::string> error;
-  std::optional<std::string> older_than;
+  std::optional<std::string> older_than;  // intervals
   std::optional<std::string> newer_than;
 
   bool is_empty() const;
@@ -24,16 +23,11 @@ struct JobFilter {
   Params params() const;
 };
 
-void add_filter_options(CLI::App& command, JobFilter& filter);
+// The jobs that a command names, as the server's functions about operations take them.
+std::string filter_document(const JobFilter& filter, const std::vector<std::string>& ids);
 
 // The interval that "500ms", "5s", "10min", "2h" or "3d" is for the server; nothing for what is
 // none.
 std::optional<std::string> interval_of(const std::string& duration);
-
-// For an option that is one; what it stores is the interval.
-CLI::Validator is_duration();
-
-// For an option that is an id.
-CLI::Validator is_id();
 
 }  // namespace pulse::console

@@ -1,38 +1,8 @@
-#include "command_line/job_filter.hpp"
+#include "command_line/filter_options.hpp"
 
-#include "database/array_literal.hpp"
-#include "loop/duration.hpp"
 #include "text/parse_number.hpp"
 
 namespace pulse::console {
-namespace {
-
-std::optional<std::string> array_of(const std::vector<std::string>& names) {
-  if (names.empty()) return std::nullopt;
-  return array_literal(names);
-}
-
-}  // namespace
-
-bool JobFilter::is_empty() const {
-  return states.empty() && !task && !queue && !key && !error && !older_than && !newer_than;
-}
-
-Params JobFilter::params() const {
-  return {array_of(states), task, queue, key, error, older_than, newer_than};
-}
-
-std::optional<std::string> interval_of(const std::string& duration) {
-  if (duration.ends_with('d')) {
-    const auto days = parse_number<int>(std::string_view(duration).substr(0, duration.size() - 1));
-    if (!days || *days < 0) return std::nullopt;
-    return std::to_string(*days) + " days";
-  }
-  const auto parsed = parse_duration(duration);
-  if (!parsed) return std::nullopt;
-  return interval_param(*parsed);
-}
-
 CLI::Validator is_duration() {
   return {[](std::string& text) -> std::string {
             const auto interval = interval_of(text);

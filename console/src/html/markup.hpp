@@ -1,0 +1,106 @@
+// HTML as a type of its own. A text becomes markup by being escaped, and in no other way; names of
+// elements and attributes stand in the sources, and are checked while these are compiled. So what
+// jobs carry cannot become a tag, a script, a style or an address.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "html/url.hpp"
+
+namespace pulse::console {
+
+// Of an element. What these hold would not be read as text.
+class Tag {
+ public:
+  consteval Tag(const char* name) : name_(name) {
+    for (const char letter : name_) {
+      if ((letter < 'a' || letter > 'z') && (letter < '0' || letter > '9'))
+        throw "no name of a tag";
+    }
+    if (name_ == "script" || name_ == "style") throw "scripts and styles are files";
+  }
+  std::string_view name() const { return name_; }
+
+ private:
+  std::string_view name_;
+};
+
+// Of an attribute that is a text.
+class Key {
+ public:
+  consteval Key(const char* name) : name_(name) {
+    if (name_.starts_with("on") || name_ == "style") throw "scripts and styles are files";
+    if (name_ == "href" || name_ == "src" || name_ == "action" || name_ == "formaction") {
+      throw "an address is a Url";
+    }
+  }
+  std::string_view name() const { return name_; }
+
+ private:
+  std::string_view name_;
+};
+
+// Of an attribute that is an address.
+class UrlKey {
+ public:
+  consteval UrlKey(const char* name) : name_(name) {}
+  std::string_view name() const { return name_; }
+
+ private:
+  std::string_view name_;
+};
+
+struct Attribute {
+  // Without a value there is no such attribute; an empty one is a mark.
+  Attribute(Key key, std::optional<std::string> value)
+      : name(key.name()), value(std::move(value)) {}
+  Attribute(UrlKey key, const Url& url) : name(key.name()), value(url.text()) {}
+
+  std::string_view name;
+  std::optional<std::string> value;
+};
+using Attributes = std::vector<Attribute>;
+
+class Markup {
+ public:
+  Markup() = default;
+  // A text; its lines are joined, and what is invisible of it is spelled.
+  Markup(std::string_view text);
+  Markup(const char* text) : Markup(std::string_view(text)) {}
+  Markup(const std::string& text) : Markup(std::string_view(text)) {}
+  // Several pieces, one behind the other.
+  Markup(std::initializer_list<Markup> parts);
+
+  Markup& operator+=(const Markup& more);
+  bool empty() const { return html_.empty(); }
+  const std::string& html() const { return html_; }
+
+  friend Markup element(Tag tag, const Attributes& attributes, const Markup& content);
+  friend Markup lines(std::string_view text);
+
+ private:
+  std::string html_;
+};
+
+Markup element(Tag tag, const Attributes& attributes, const Markup& content = Markup());
+// With nothing but a class, which may be empty.
+Markup element(Tag tag, const char* css, const Markup& content = Markup());
+
+// A text whose lines are kept, for an element that keeps them.
+Markup lines(std::string_view text);
+
+// A mark: there, or not.
+inline std::optional<std::string> mark(bool is_there) {
+  return is_there ? std::optional<std::string>("") : std::nullopt;
+}
+
+Markup link(const Url& url, const Markup& content, const char* css = "");
+
+// A whole page, which names its style and its script.
+std::string whole_page(std::string_view title, const Markup& body);
+
+}  // namespace pulse::console

@@ -1,0 +1,77 @@
+#include "html/moment.hpp"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+#include "text/spelling.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000;
+
+// "+05:30", "-03", "Z" and "" in seconds.
+std::int64_t offset_of(std::string_view zone) {
+  if (zone.size() < 3) return 0;
+  const std::string text(zone);
+  int hours = 0;
+  int minutes = 0;
+  int seconds = 0;
+  std::sscanf(text.c_str() + 1, "%2d:%2d:%2d", &hours, &minutes, &seconds);
+  const std::int64_t offset = hours * 3600 + minutes * 60 + seconds;
+  return zone[0] == '-' ? -offset : offset;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> microseconds_of(std::string_view timestamp) {
+  const std::string text(timestamp);
+  std::tm time{};
+  int length = 0;
+  if (std::sscanf(text.c_str(), "%d-%d-%d%*1[ T]%d:%d:%d%n", &time.tm_year, &time.tm_mon,
+                  &time.tm_mday, &time.tm_hour, &time.tm_min, &time.tm_sec, &length) != 6) {
+    return std::nullopt;
+  }
+  time.tm_year -= 1900;
+  time.tm_mon -= 1;
+  std::string_view rest = std::string_view(text).substr(static_cast<std::size_t>(length));
+  std::int64_t fraction = 0;
+  if (rest.starts_with('.')) {
+    std::int64_t unit = kSecond;
+    rest.remove_prefix(1);
+    while (!rest.empty() && rest[0] >= '0' && rest[0] <= '9') {
+      unit /= 10;
+      fraction += (rest[0] - '0') * unit;
+      rest.remove_prefix(1);
+    }
+  }
+  if (rest.ends_with("BC")) return std::nullopt;
+  return (static_cast<std::int64_t>(timegm(&time)) - offset_of(rest)) * kSecond + fraction;
+}
+
+std::string spell_distance(std::int64_t moment, std::int64_t now) {
+  const std::int64_t distance = moment - now;
+  if (std::llabs(distance) < kSecond) return "now";
+  // A reader of a page needs one unit, and of the small ones whole ones.
+  double seconds = static_cast<double>(std::llabs(distance)) / static_cast<double>(kSecond);
+  constexpr std::array<double, 4> kUnits{86400, 3600, 60, 1};
+  for (const double unit : kUnits) {
+    if (seconds < unit) continue;
+    seconds = static_cast<double>(static_cast<std::int64_t>(seconds / unit)) * unit;
+    break;
+  }
+  // Ten or more whole seconds have no decimals.
+  std::string text =
+      seconds < 10 ? std::to_string(static_cast<int>(seconds)) + " s" : spell_seconds(seconds);
+  return distance < 0 ? text + " ago" : "in " + text;
+}
+
+std::string clock_of(std::string_view timestamp, bool with_seconds) {
+  constexpr std::size_t kClock = 11;
+  if (timestamp.size() < kClock + 8) return std::string(timestamp);
+  return std::string(timestamp.substr(kClock, with_seconds ? 8 : 5));
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,44 @@
+// Addresses within this server: a path that stands in the sources, with parts and a query that are
+// encoded. So none leads elsewhere.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace pulse::console {
+
+// A path as it stands in the sources.
+class Path {
+ public:
+  consteval Path(const char* text) : text_(text) {
+    if (text_.empty() || text_[0] != '/' || text_.starts_with("//")) throw "no path of this server";
+  }
+  std::string_view text() const { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
+class Url {
+ public:
+  explicit Url(Path path) : path_(path.text()) {}
+
+  // One part more: the id of a job, the name of an action.
+  Url part(std::string_view text) const;
+  // A parameter more; none with an empty value.
+  Url with(std::string_view name, std::string_view value) const;
+
+  // A place on the page itself.
+  static Url to_place(const char* id);
+
+  std::string text() const { return std::string(path_) + rest_ + query_; }
+
+ private:
+  Url() = default;
+
+  std::string_view path_;
+  std::string rest_;
+  std::string query_;
+};
+
+}  // namespace pulse::console

@@ -1,0 +1,82 @@
+#include "html/value.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "html/moment.hpp"
+#include "output/look.hpp"
+#include "text/spelling.hpp"
+
+namespace pulse::console {
+namespace {
+
+const char* css_of(Tint tint) {
+  switch (tint) {
+    case Tint::good: return "state good";
+    case Tint::busy: return "state busy";
+    case Tint::warning: return "state warning";
+    case Tint::bad: return "state bad";
+    default: return "state";
+  }
+}
+
+Markup names(const std::string& array) {
+  Markup list;
+  for (const std::string& name : json_strings(array)) {
+    if (!list.empty()) list += " ";
+    list += element("span", "name", name);
+  }
+  return list;
+}
+
+// At most so many bytes, and whole characters.
+std::string cut(const std::string& text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U) --bytes;
+  return text.substr(0, bytes) + "…";
+}
+
+}  // namespace
+
+Markup state(std::string_view name) { return element("span", css_of(tint_of_state(name)), name); }
+
+Markup moment(const std::string& timestamp, const Spelling& spelling) {
+  const auto microseconds = microseconds_of(timestamp);
+  if (!microseconds) return timestamp;  // infinity
+  return element("time", {{"datetime", rfc3339(timestamp)}, {"title", timestamp}},
+                 spell_distance(*microseconds, spelling.now));
+}
+
+Markup meter(double part) {
+  const double bounded = std::isfinite(part) ? std::clamp(part, 0.0, 1.0) : 0;
+  const std::string percent = std::to_string(static_cast<int>(std::floor(bounded * 100)));
+  return element("span", "meter",
+                 {element("progress", {{"max", "100"}, {"value", percent}}, percent + " %"),
+                  element("span", "", percent + " %")});
+}
+
+Markup value(const Column& column, const QueryResult::Cell& cell, const Spelling& spelling) {
+  if (!cell) return {};
+  switch (column.kind) {
+    case Kind::state: return state(*cell);
+    case Kind::count: return spell_count(*cell);
+    case Kind::seconds: return spell_seconds(std::strtod(cell->c_str(), nullptr));
+    case Kind::part: return meter(std::strtod(cell->c_str(), nullptr));
+    case Kind::time: return moment(*cell, spelling);
+    case Kind::boolean: return *cell == "t" ? "yes" : "";
+    case Kind::names: return names(*cell);
+    default: break;
+  }
+  constexpr std::size_t kMaxCell = 160;
+  constexpr std::size_t kMaxTitle = 2000;
+  if (cell->size() <= kMaxCell) return *cell;
+  return element("span", {{"title", cut(*cell, kMaxTitle)}}, cut(*cell, kMaxCell));
+}
+
+bool stands_right(Kind kind) {
+  return kind == Kind::id || kind == Kind::count || kind == Kind::number || kind == Kind::seconds;
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,29 @@
+// Values of a list on a page: by the kind of their column.
+#pragma once
+
+#include "html/markup.hpp"
+#include "output/columns.hpp"
+
+namespace pulse::console {
+
+// What a page knows while it spells values.
+struct Spelling {
+  std::int64_t now = 0;  // of the database, in microseconds
+};
+
+// Empty for NULL.
+Markup value(const Column& column, const QueryResult::Cell& cell, const Spelling& spelling);
+
+// How long ago, with the time itself for who points at it.
+Markup moment(const std::string& timestamp, const Spelling& spelling);
+
+// A state with its colour, which stands beside the word and never alone.
+Markup state(std::string_view name);
+
+// A bar that shows how much is done, or how full something is.
+Markup meter(double part);
+
+// Numbers stand at the right end of their column.
+bool stands_right(Kind kind);
+
+}  // namespace pulse::console

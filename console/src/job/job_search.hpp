@@ -1,0 +1,30 @@
+// Live and ended jobs that meet a filter, the newest first, page by page.
+#pragma once
+
+#include "database/database.hpp"
+#include "job/job_filter.hpp"
+#include "output/columns.hpp"
+
+namespace pulse::console {
+
+struct JobSearch {
+  JobFilter filter;
+  std::optional<std::string> before;  // only jobs with a lower id
+  int limit = 50;
+};
+
+struct FoundJobs {
+  QueryResult rows;
+  std::optional<std::string> next;  // before of what follows
+
+  // Whether it stopped before it had looked at all jobs.
+  bool is_cut(const JobSearch& search) const {
+    return next && rows.size() < static_cast<std::size_t>(search.limit);
+  }
+};
+
+extern const Columns kFoundColumns;
+
+FoundJobs find_jobs(Database& database, const JobSearch& search);
+
+}  // namespace pulse::console

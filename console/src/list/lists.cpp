@@ -1,0 +1,241 @@
+#include "list/lists.hpp"
+
+namespace pulse::console {
+
+const List& overview_list() {
+  static const List kList{
+      "SELECT at, ready, future, due_next_minute, parked_full, parked_paused, parked_future,"
+      " parked_waiting, running, extract(epoch FROM oldest_due_age) AS oldest_due_age,"
+      " completed, failed, quarantined, cancelled, expired, workers_alive, workers_draining,"
+      " workers_silent, workers_lost, next_schedule, next_schedule_at, installation, claims,"
+      " sweeps, swept_at, to_json(estimated) AS estimated FROM pulse.overview",
+      {
+          {"at", "at", Kind::time},
+          {"ready", "ready", Kind::count},
+          {"oldest due for", "oldest_due_age", Kind::seconds},
+          {"future", "future", Kind::count},
+          {"due next minute", "due_next_minute", Kind::count},
+          {"parked, queue full", "parked_full", Kind::count},
+          {"parked, queue paused", "parked_paused", Kind::count},
+          {"parked, future", "parked_future", Kind::count},
+          {"parked, after others", "parked_waiting", Kind::count},
+          {"running", "running", Kind::count},
+          {"completed last minute", "completed", Kind::count},
+          {"failed last minute", "failed", Kind::count},
+          {"quarantined last minute", "quarantined", Kind::count},
+          {"cancelled last minute", "cancelled", Kind::count},
+          {"expired last minute", "expired", Kind::count},
+          {"workers alive", "workers_alive", Kind::count},
+          {"workers draining", "workers_draining", Kind::count},
+          {"workers silent", "workers_silent", Kind::count},
+          {"workers lost last hour", "workers_lost", Kind::count},
+          {"next schedule", "next_schedule"},
+          {"next schedule at", "next_schedule_at", Kind::time},
+          {"installation", "installation"},
+          {"claims are on", "claims", Kind::boolean},
+          {"dead workers are noticed", "sweeps", Kind::boolean},
+          {"last sweep", "swept_at", Kind::time},
+          {"estimated", "estimated", Kind::names, 80},
+      }};
+  return kList;
+}
+
+// The view of unserved tasks counts their jobs, so who serves a task is asked of the workers.
+const List& task_list() {
+  static const List kList{
+      "WITH living AS MATERIALIZED (SELECT w.tasks FROM pulse.worker_status AS w"
+      " WHERE w.ended_at IS NULL AND w.status = 'alive')"
+      " SELECT coalesce(s.name, t.identifier) AS identifier, s.ready, s.future, s.parked,"
+      " s.running, extract(epoch FROM s.oldest_due_age) AS oldest_due_age,"
+      " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL"
+      " OR coalesce(s.name, t.identifier) = ANY (l.tasks)) AS is_served, t.max_attempts,"
+      " extract(epoch FROM t.timeout) AS timeout, t.queue, t.handler, s.estimated"
+      " FROM (SELECT * FROM pulse.stats(1000) WHERE kind = 'task') AS s"
+      " FULL JOIN (SELECT * FROM pulse.task_settings ORDER BY identifier LIMIT 1000) AS t"
+      " ON t.identifier = s.name"
+      " ORDER BY s.oldest_due_at NULLS LAST, 1",
+      {
+          {"task", "identifier"},
+          {"ready", "ready", Kind::count},
+          {"future", "future", Kind::count},
+          {"parked", "parked", Kind::count},
+          {"running", "running", Kind::count},
+          {"oldest due for", "oldest_due_age", Kind::seconds},
+          {"served", "is_served", Kind::boolean},
+          {"attempts", "max_attempts", Kind::number},
+          {"timeout", "timeout", Kind::seconds},
+          {"queue", "queue"},
+          {"handler", "handler"},
+          {"estimated", "estimated", Kind::boolean},
+      }};
+  return kList;
+}
+
+// Queues with jobs, and those that have settings.
+const List& queue_list() {
+  static const List kList{
+      "SELECT coalesce(s.name, q.queue_name) AS name, s.ready AS open, s.parked, s.running,"
+      " extract(epoch FROM s.oldest_due_age) AS oldest_due_age, q.concurrency, q.total,"
+      " q.rate, extract(epoch FROM coalesce(q.per, '1 s')) AS per, q.is_strict,"
+      " coalesce(s.paused, q.paused) AS paused, s.estimated"
+      " FROM (SELECT * FROM pulse.stats(1000) WHERE kind = 'queue') AS s"
+      " FULL JOIN (SELECT * FROM pulse.queue_settings ORDER BY queue_name LIMIT 1000) AS q"
+      " ON q.queue_name = s.name"
+      " ORDER BY s.oldest_due_at NULLS LAST, 1",
+      {
+          {"queue", "name"},
+          {"open", "open", Kind::count},
+          {"parked", "parked", Kind::count},
+          {"running", "running", Kind::count},
+          {"oldest due for", "oldest_due_age", Kind::seconds},
+          {"at a time", "concurrency", Kind::count},
+          {"in all", "total", Kind::count},
+          {"rate", "rate", Kind::count},
+          {"", "per", Kind::seconds},
+          {"strict", "is_strict", Kind::boolean},
+          {"paused", "paused", Kind::boolean},
+          {"estimated", "estimated", Kind::boolean},
+      }};
+  return kList;
+}
+
+const List& worker_list() {
+  static const List kList{
+      "SELECT id, name, hostname, pid, status, running_jobs,"
+      " extract(epoch FROM silent_for) AS silent_for, attached, slots, version,"
+      " to_json(tasks) AS tasks, started_at, ended_at, reason"
+      " FROM pulse.worker_status WHERE ended_at IS NULL OR $1::boolean"
+      " ORDER BY ended_at DESC NULLS FIRST, id LIMIT 1000",
+      {
+          {"worker", "id", Kind::id},
+          {"name", "name"},
+          {"host", "hostname", Kind::text, 24},
+          {"pid", "pid", Kind::number},
+          {"status", "status", Kind::state},
+          {"jobs", "running_jobs", Kind::count},
+          {"slots", "slots", Kind::count},
+          {"silent for", "silent_for", Kind::seconds},
+          {"attached", "attached", Kind::boolean},
+          {"version", "version", Kind::text, 20},
+          {"started", "started_at", Kind::time},
+          {"ended", "ended_at", Kind::time},
+          {"tasks", "tasks", Kind::names},
+          {"reason", "reason"},
+      }};
+  return kList;
+}
+
+const List& schedule_list() {
+  static const List kList{
+      "SELECT name, identifier, rule, time_zone, paused, next_due, last_due, last_job_id,"
+      " last_job_state, missed, overlapped, last_error FROM pulse.schedules"
+      " ORDER BY next_due NULLS LAST, name LIMIT 1000",
+      {
+          {"schedule", "name"},
+          {"task", "identifier", Kind::text, 30},
+          {"rule", "rule", Kind::text, 30},
+          {"zone", "time_zone", Kind::text, 20},
+          {"paused", "paused", Kind::boolean},
+          {"next due", "next_due", Kind::time},
+          {"last due", "last_due", Kind::time},
+          {"its job", "last_job_id", Kind::id},
+          {"", "last_job_state", Kind::state},
+          {"missed", "missed", Kind::count},
+          {"overlapped", "overlapped", Kind::count},
+          {"last error", "last_error", Kind::text, 60},
+      }};
+  return kList;
+}
+
+const List& flow_list() {
+  static const List kList{
+      "SELECT id, name, jobs, waiting, running, completed, failed, cancelled, created_at,"
+      " last_finished_at FROM pulse.flows WHERE id < coalesce($1::bigint, 9223372036854775807)"
+      " ORDER BY id DESC LIMIT $2::int",
+      {
+          {"flow", "id", Kind::id},
+          {"name", "name"},
+          {"jobs", "jobs", Kind::count},
+          {"waiting", "waiting", Kind::count},
+          {"running", "running", Kind::count},
+          {"completed", "completed", Kind::count},
+          {"failed", "failed", Kind::count},
+          {"cancelled", "cancelled", Kind::count},
+          {"added", "created_at", Kind::time},
+          {"last end", "last_finished_at", Kind::time},
+      }};
+  return kList;
+}
+
+const List& operation_list() {
+  static const List kList{
+      "SELECT id, action, (SELECT string_agg(s.value, ', ') FROM json_each_text(subject) AS s) AS "
+      "subject,"
+      " state, changed, skipped, undoes, undone_by, actor, role, created_at,"
+      " ended_at FROM pulse.operations WHERE id < coalesce($1::bigint, 9223372036854775807)"
+      " ORDER BY id DESC LIMIT $2::int",
+      {
+          {"operation", "id", Kind::id},
+          {"action", "action"},
+          {"of", "subject"},
+          {"state", "state", Kind::state},
+          {"changed", "changed", Kind::count},
+          {"left alone", "skipped", Kind::count},
+          {"undoes", "undoes", Kind::id},
+          {"undone by", "undone_by", Kind::id},
+          {"by", "actor"},
+          {"role", "role"},
+          {"started", "created_at", Kind::time},
+          {"ended", "ended_at", Kind::time},
+      }};
+  return kList;
+}
+
+const List& running_list() {
+  static const List kList{
+      "SELECT id, identifier, queue_name, attempts, max_attempts, worker_id, worker, progress,"
+      " extract(epoch FROM pulse.now() - claimed_at) AS runs_for, cancel_requested_at"
+      " FROM pulse.running_jobs ORDER BY claimed_at LIMIT 200",
+      {
+          {"job", "id", Kind::id},
+          {"task", "identifier", Kind::text, 30},
+          {"queue", "queue_name", Kind::text, 20},
+          {"attempt", "attempts", Kind::number},
+          {"of", "max_attempts", Kind::number},
+          {"worker", "worker", Kind::text, 24},
+          {"", "worker_id", Kind::id},
+          {"runs for", "runs_for", Kind::seconds},
+          {"progress", "progress", Kind::part},
+          {"cancelled", "cancel_requested_at", Kind::time},
+      }};
+  return kList;
+}
+
+const List& recovery_list() {
+  static const List kList{
+      "SELECT ended_at, job_id, identifier, attempt, outcome,"
+      " extract(epoch FROM ended_at - claimed_at) AS ran_for, worker_id, worker"
+      " FROM pulse.recoveries($1::int)",
+      {
+          {"when", "ended_at", Kind::time},
+          {"job", "job_id", Kind::id},
+          {"task", "identifier", Kind::text, 30},
+          {"attempt", "attempt", Kind::number},
+          {"outcome", "outcome", Kind::state},
+          {"after", "ran_for", Kind::seconds},
+          {"", "worker_id", Kind::id},
+          {"worker", "worker", Kind::text, 24},
+      }};
+  return kList;
+}
+
+const List& finding_list() {
+  static const List kList{"SELECT severity, finding, detail, what_to_do FROM pulse.doctor()",
+                          {{"severity", "severity", Kind::state},
+                           {"finding", "finding"},
+                           {"detail", "detail"},
+                           {"what to do", "what_to_do"}}};
+  return kList;
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,24 @@
+// The lists of the console, as the terminal and the page show them: a query and its columns each.
+#pragma once
+
+#include "output/columns.hpp"
+
+namespace pulse::console {
+
+struct List {
+  const char* sql;
+  Columns columns;
+};
+
+const List& overview_list();  // one row
+const List& task_list();
+const List& queue_list();
+const List& worker_list();  // $1: those that ended within a day, too
+const List& schedule_list();
+const List& flow_list();       // $1: below this id, $2: how many
+const List& operation_list();  // $1: below this id, $2: how many
+const List& running_list();
+const List& recovery_list();  // $1: how many
+const List& finding_list();
+
+}  // namespace pulse::console

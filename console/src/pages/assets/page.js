@@ -1,0 +1,97 @@
+// What is live, what goes on by itself, and keys. Everything can be read and done without it.
+'use strict';
+
+const trouble = document.getElementById('trouble');
+
+function tell(text) {
+  trouble.textContent = text;
+  trouble.hidden = text === '';
+}
+
+// The same link keeps the focus; what is pointed at, pressed or selected is left in peace.
+function update(region, html) {
+  const selection = document.getSelection();
+  const isBusy = region.querySelector('.chart:hover, .graph:hover, :active') !== null ||
+    (!selection.isCollapsed && region.contains(selection.anchorNode));
+  if (isBusy) return;
+  const focused = region.contains(document.activeElement)
+    ? document.activeElement.getAttribute('href') : null;
+  const before = region.querySelector('[data-state]');
+  region.innerHTML = html;
+  const after = region.querySelector('[data-state]');
+  if (before && after && before.dataset.state !== after.dataset.state) {
+    location.reload();
+  } else if (focused !== null) {
+    for (const link of region.querySelectorAll('a')) {
+      if (link.getAttribute('href') === focused) { link.focus(); break; }
+    }
+  }
+}
+
+// Only while the page is seen: a browser has few connections to one server.
+function follow(region) {
+  let source = null;
+  const open = () => {
+    source = new EventSource(region.dataset.live);
+    source.onmessage = (event) => { tell(''); update(region, event.data); };
+    source.addEventListener('trouble', (event) => tell(event.data));
+    source.onerror = () => tell('The server does not answer. This page tries again.');
+  };
+  const look = () => {
+    if (document.hidden && source) { source.close(); source = null; }
+    if (!document.hidden && !source) open();
+  };
+  document.addEventListener('visibilitychange', look);
+  look();
+}
+
+for (const region of document.querySelectorAll('[data-live]')) follow(region);
+
+// An operation that has steps left.
+for (const form of document.querySelectorAll('form[data-automatic]')) {
+  const timer = setTimeout(() => form.requestSubmit(), 300);
+  document.addEventListener('submit', () => clearTimeout(timer));
+}
+
+// A page that could not be made.
+if (document.querySelector('[data-retry]')) {
+  const timer = setInterval(async () => {
+    try {
+      const answer = await fetch(location.href, { method: 'HEAD' });
+      if (answer.status >= 500) return;
+      clearInterval(timer);
+      location.reload();
+    } catch { /* not yet */ }
+  }, 1000);
+}
+
+// One box for all of a table.
+for (const cell of document.querySelectorAll('th.check')) {
+  const all = document.createElement('input');
+  all.type = 'checkbox';
+  all.setAttribute('aria-label', 'choose all that are shown');
+  all.addEventListener('change', () => {
+    for (const box of cell.closest('table').querySelectorAll('td.check input')) {
+      box.checked = all.checked;
+    }
+  });
+  cell.append(all);
+}
+
+// j and k go along the rows, / to the filter.
+document.addEventListener('keydown', (event) => {
+  if (event.target.matches('input, textarea, select') || event.ctrlKey || event.metaKey ||
+      event.altKey) return;
+  if (event.key === '/') {
+    const filters = document.querySelector('details.filters');
+    if (!filters) return;
+    event.preventDefault();
+    filters.open = true;
+    filters.querySelector('input[name="task"]').focus();
+  } else if (event.key === 'j' || event.key === 'k') {
+    const links = [...document.querySelectorAll('td.first a')];
+    const at = links.indexOf(document.activeElement);
+    const next = links[event.key === 'j' ? at + 1 : Math.max(at - 1, 0)];
+    if (next) next.focus();
+  }
+});

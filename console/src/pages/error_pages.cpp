@@ -1,0 +1,60 @@
+// What a visitor sees who may not, asks for what is not there, or comes while the database is gone;
+// and the way to sign in.
+#include "pages/frame.hpp"
+#include "pages/pages.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr unsigned kUnauthorized = 401;
+constexpr unsigned kUnavailable = 503;
+
+Markup sign_in(const std::string& next, const Markup& said) {
+  return element(
+      "form", {{"method", "post"}, {"action", Url("/login")}, {"class", "sign-in"}},
+      {element("h1", "", "Sign in"), said,
+       element("input", {{"type", "hidden"}, {"name", "next"}, {"value", next}}),
+       element("label", "field",
+               {element("span", "label", "Token"),
+                element("input", {{"type", "password"},
+                                  {"name", "token"},
+                                  {"autocomplete", "current-password"},
+                                  {"required", mark(true)},
+                                  {"autofocus", mark(true)}})}),
+       element("div", "answer",
+               element("button", {{"class", "primary"}, {"type", "submit"}}, "Sign in"))});
+}
+
+Response login_page(const Request& request) {
+  return shown_page(
+      request, {"Sign in", "", element("div", "question", sign_in(request.query.get("next"), {}))});
+}
+
+Response error_page(const Request& request, const Problem& problem) {
+  if (problem.status == kUnauthorized) {
+    const bool is_wrong = request.path == "/login";
+    const Markup said = is_wrong ? notice("bad", problem.detail) : Markup();
+    return shown_page(
+        request,
+        {"Sign in", "", element("div", "question", sign_in(is_wrong ? "/" : request.path, said)),
+         problem.status});
+  }
+  Markup content{element("h1", "", problem.title), element("p", "", problem.detail)};
+  if (!problem.hint.empty()) content += element("p", "hint", problem.hint);
+  if (problem.status == kUnavailable) {
+    content +=
+        element("p", {{"data-retry", mark(true)}}, "This page comes back when the database does.");
+  }
+  content += element("div", "answer", button(Url("/"), "Overview"));
+  return shown_page(request,
+                    {problem.title, "", element("div", "question", content), problem.status});
+}
+
+}  // namespace
+
+void add_error_pages(Router& router) {
+  router.add("GET", "/login", Need::nothing, login_page);
+  router.error_page = error_page;
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,131 @@
+#include "pages/frame.hpp"
+
+#include <array>
+
+#include "html/moment.hpp"
+
+namespace pulse::console {
+namespace {
+
+struct Entry {
+  Path path;
+  const char* name;
+};
+
+const std::array<Entry, 10> kMenu{{
+    {"/", "Overview"},
+    {"/jobs", "Jobs"},
+    {"/failed", "Failed"},
+    {"/queues", "Queues"},
+    {"/tasks", "Tasks"},
+    {"/workers", "Workers"},
+    {"/schedules", "Schedules"},
+    {"/flows", "Flows"},
+    {"/operations", "Operations"},
+    {"/doctor", "Doctor"},
+}};
+
+Markup menu(std::string_view section) {
+  Markup entries;
+  for (const Entry& entry : kMenu) {
+    const bool is_here = entry.path.text() == section;
+    entries += element(
+        "li", "",
+        element("a",
+                {{"href", Url(entry.path)},
+                 {"aria-current", is_here ? std::optional<std::string>("page") : std::nullopt}},
+                entry.name));
+  }
+  return element("nav", {{"aria-label", "Pages"}}, element("ul", "", entries));
+}
+
+// Who looks, and the way in or out.
+Markup visitor(const Request& request) {
+  const Access& access = request.access;
+  if (!access.has_token()) {
+    return {element("span", "role", "read only"), link(Url("/login"), "Sign in")};
+  }
+  Markup who = element("span", "role", access.token);
+  if (!access.csrf.empty()) {
+    who += form(request, Url("/logout"), element("button", {{"class", "plain"}}, "Sign out"));
+  }
+  return who;
+}
+
+Markup header(const Request& request, const View& view) {
+  const Markup brand = element("a", {{"class", "brand"}, {"href", Url("/")}},
+                               {element("svg", {{"viewBox", "0 0 24 24"}, {"aria-hidden", "true"}},
+                                        element("path", {{"d", "M2 13h5l2.5-8 5 15 2.5-7h5"}})),
+                                element("span", "", "pulse")});
+  const std::string name = request.session == nullptr ? "" : request.session->name();
+  return element("header", "",
+                 {brand, element("span", "database", name), menu(view.section),
+                  element("div", "visitor", visitor(request))});
+}
+
+}  // namespace
+
+Response shown_page(const Request& request, const View& view) {
+  const Markup body{
+      element("a", {{"class", "skip"}, {"href", Url::to_place("main")}}, "Skip to the content"),
+      header(request, view),
+      element("p", {{"id", "trouble"}, {"role", "status"}, {"hidden", mark(true)}}),
+      element("main", {{"id", "main"}, {"tabindex", "-1"}}, view.content)};
+  return html(whole_page(view.title + " · pulse", body), view.status);
+}
+
+Spelling spelling_of(const Request& request) {
+  const QueryResult rows = request.database().query("SELECT pulse.now() AS now");
+  return {microseconds_of(rows[0].text("now")).value_or(0)};
+}
+
+Markup live(const Url& stream, const Markup& content) {
+  return element("div", {{"data-live", stream.text()}}, content);
+}
+
+Markup page_heading(const Markup& title, const Markup& actions, const Markup& lead) {
+  Markup text = element("h1", "", title);
+  if (!lead.empty()) text += element("p", "lead", lead);
+  Markup parts = element("div", "", text);
+  if (!actions.empty()) parts += element("div", "actions", actions);
+  return element("div", "heading", parts);
+}
+
+Markup section(const char* title, const Markup& content) {
+  if (content.empty()) return {};
+  return element("section", "", {element("h2", "", title), content});
+}
+
+Markup notice(const char* kind, const Markup& content) {
+  return element("div", {{"class", std::string("notice ") + kind}, {"role", "status"}}, content);
+}
+
+Markup button(const Url& url, const char* name, const char* css) { return link(url, name, css); }
+
+Markup form(const Request& request, const Url& action, const Markup& content) {
+  return element(
+      "form", {{"method", "post"}, {"action", action}},
+      {element("input", {{"type", "hidden"}, {"name", "csrf"}, {"value", request.access.csrf}}),
+       content});
+}
+
+Markup field(const char* label, const char* name, const std::string& value, const char* hint,
+             const char* kind) {
+  Markup parts = element("span", "label", label);
+  parts += element("input", {{"type", kind},
+                             {"name", name},
+                             {"value", value},
+                             {"autocomplete", "off"},
+                             {"spellcheck", "false"}});
+  if (*hint != '\0') parts += element("span", "hint", hint);
+  return element("label", "field", parts);
+}
+
+Markup answer(const char* yes, const char* css, const Url& back) {
+  return element(
+      "div", "answer",
+      {element("button", {{"class", css}, {"type", "submit"}, {"autofocus", mark(true)}}, yes),
+       button(back, "Back")});
+}
+
+}  // namespace pulse::console

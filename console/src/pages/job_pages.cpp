@@ -1,0 +1,243 @@
+// Jobs that meet a filter, and everything about one of them.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "html/moment.hpp"
+#include "job/job_page.hpp"
+#include "job/job_search.hpp"
+#include "pages/job_filter_form.hpp"
+#include "pages/list_page.hpp"
+#include "pages/pages.hpp"
+#include "text/spelling.hpp"
+
+namespace pulse::console {
+namespace {
+
+TableLook jobs_look(const Request& request) {
+  TableLook look;
+  look.links = {{"id", "/jobs", nullptr, "id"},
+                {"identifier", "/jobs", "task", "identifier"},
+                {"queue_name", "/jobs", "queue", "queue_name"}};
+  look.hidden = {"max_attempts", "crashes", "priority"};
+  if (!request.access.sees_payloads()) look.hidden.push_back("last_error");
+  look.check = "id";
+  look.empty = "No job meets this filter.";
+  look.cell = [](const Column& column, const QueryResult::Row& job) -> Markup {
+    if (column.field != "attempts") return {};
+    return {job.text("attempts"), " of ", job.text("max_attempts")};
+  };
+  return look;
+}
+
+// What may be done with the jobs that are chosen, or with all that meet the filter.
+Markup bulk_actions(const Form& query) {
+  const auto chosen = [](const char* action, const char* name) {
+    return element("button", {{"class", "small button"}, {"name", "action"}, {"value", action}},
+                   name);
+  };
+  const auto all = [&](const char* action, const char* name) {
+    return button(with_filter(Url("/operations/new").with("action", action), query), name,
+                  "small button");
+  };
+  return element(
+      "div", "bulk",
+      {element("span", "", "The chosen:"), chosen("retry", "Retry"), chosen("cancel", "Cancel"),
+       element("span", "", "All that meet the filter:"), all("retry", "Retry all"),
+       all("cancel", "Cancel all"), all("reschedule", "Reschedule all")});
+}
+
+Response jobs_page(const Request& request, const Form& query, const char* title,
+                   const char* section, const Path& path) {
+  JobSearch search;
+  search.filter = filter_of(query);
+  search.before = request.query.find("before");
+  const Spelling spelling = spelling_of(request);
+  const FoundJobs found = find_jobs(request.database(), search);
+  Markup list = html_table(kFoundColumns, found.rows, jobs_look(request), spelling,
+                           request.access.is_operator);
+  if (request.access.is_operator) {
+    list = element("form", {{"method", "get"}, {"action", Url("/operations/new")}},
+                   {bulk_actions(query), list});
+  }
+  if (found.is_cut(search)) {
+    list += notice("", "Only the newest jobs were looked at. Older ones may meet the filter, too.");
+  }
+  if (found.next) {
+    list +=
+        element("p", "more",
+                button(with_filter(Url(path), request.query).with("before", *found.next), "Older"));
+  }
+  const Markup filter = element(
+      "details", {{"class", "filters"}, {"open", mark(!filter_of(request.query).is_empty())}},
+      {element("summary", "", "Filter"), filter_form(query, request.access.sees_payloads())});
+  return shown_page(request, {title, section, {page_heading(title), filter, list}});
+}
+
+Response all_jobs(const Request& request) {
+  return jobs_page(request, request.query, "Jobs", "/jobs", "/jobs");
+}
+
+Response failed_jobs(const Request& request) {
+  Form query = request.query;
+  query.add("state", "failed");
+  query.add("state", "quarantined");
+  return jobs_page(request, query, "Failed jobs", "/failed", "/failed");
+}
+
+Markup facts(const QueryResult::Row& job, const Spelling& spelling) {
+  constexpr std::array kShownElsewhere{"id",      "identifier", "state",      "stage",
+                                       "message", "runs_for",   "progress",   "payload",
+                                       "result",  "checkpoint", "last_error", "max_attempts"};
+  Markup list;
+  for (const Column& column : job_columns()) {
+    if (std::find(kShownElsewhere.begin(), kShownElsewhere.end(), column.field) !=
+        kShownElsewhere.end()) {
+      continue;
+    }
+    Markup content = value(column, job.optional_text(column.field), spelling);
+    if (column.field == "attempts") content = {content, " of ", job.text("max_attempts")};
+    if (column.field == "queue_name" && !content.empty()) {
+      content = link(Url("/jobs").with("queue", job.text("queue_name")), content);
+    }
+    if (content.empty()) continue;
+    list += element("div", "", {element("dt", "", column.title), element("dd", "", content)});
+  }
+  return element("dl", "facts", list);
+}
+
+Markup reason_list(const QueryResult& reasons) {
+  Markup list;
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    const auto reason = reasons[i];
+    Markup jobs;
+    for (const std::string& id : json_strings(reason.optional_text("job_ids"))) {
+      jobs += {" ", link(Url("/jobs").part(id), id)};
+    }
+    list += element("li", "",
+                    {element("b", "", reason.text("blocker")),
+                     element("span", "", reason.optional_text("detail").value_or("")),
+                     jobs.empty() ? jobs : element("span", "ids", {"jobs", jobs})});
+  }
+  return reasons.empty() ? Markup() : element("ul", "reasons", list);
+}
+
+Markup attempt(const std::string& number, const Markup& outcome, const Markup& when,
+               const Markup& took, const Markup& worker, const Markup& more) {
+  return element(
+      "li", "",
+      {element("div", "attempt", {element("span", "number", number), outcome, when, took, worker}),
+       more});
+}
+
+std::string took(const QueryResult::Row& row, const char* field) {
+  if (row.is_null(field)) return {};
+  return spell_seconds(std::strtod(row.text(field).c_str(), nullptr));
+}
+
+Markup worker_of(const QueryResult::Row& row) {
+  if (row.is_null("worker_id")) return {};
+  return element("span", "worker",
+                 {"worker ", row.text("worker_id"), " ", row.optional_text("worker").value_or("")});
+}
+
+// The attempt that runs, with how far it says that it is.
+Markup running_attempt(const QueryResult::Row& job) {
+  if (job.is_null("runs_for")) return {};
+  Markup more;
+  if (!job.is_null("progress")) {
+    more += meter(std::strtod(job.text("progress").c_str(), nullptr));
+  }
+  for (const char* field : {"stage", "message"}) {
+    if (!job.is_null(field)) more += element("span", "note", job.text(field));
+  }
+  return attempt(job.text("attempts"), state("running"), {},
+                 element("span", "", took(job, "runs_for")), {}, element("div", "progress", more));
+}
+
+Markup attempt_list(const QueryResult& attempts, const Request& request, const Spelling& spelling) {
+  Markup list;
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    const auto row = attempts[i];
+    Markup error;
+    if (!row.is_null("error") && request.access.sees_payloads()) {
+      error = element("pre", "", lines(row.text("error")));
+    }
+    list += attempt(row.text("attempt"), state(row.text("outcome")),
+                    row.is_null("ended_at") ? Markup() : moment(row.text("ended_at"), spelling),
+                    element("span", "", took(row, "ran_for")), worker_of(row), error);
+  }
+  return list.empty() ? list : element("ol", "timeline", list);
+}
+
+Markup text_block(const QueryResult::Row& job, const char* field, const char* title) {
+  if (job.is_null(field) || job.text(field) == "null") return {};
+  constexpr std::size_t kMaxBytes = 64 * 1024;
+  const std::string& text = job.text(field);
+  Markup content = element("pre", "", lines(std::string_view(text).substr(0, kMaxBytes)));
+  if (text.size() > kMaxBytes) {
+    content += element(
+        "p", "hint", {"The first 64 KiB of ", spell_count(std::to_string(text.size())), " bytes."});
+  }
+  return section(title, content);
+}
+
+// What changes while one looks at it; no payload, because listeners share it.
+Markup standing(const JobPage& job, const Spelling& spelling) {
+  const auto row = job.job[0];
+  Markup content = facts(row, spelling);
+  content += section("Why it is where it is", reason_list(job.reasons));
+  content +=
+      section("Running",
+              row.is_null("runs_for") ? Markup() : element("ol", "timeline", running_attempt(row)));
+  return element("div", {{"class", "standing"}, {"data-state", row.text("state")}}, content);
+}
+
+Markup job_actions(const std::string& id, const std::string& state) {
+  const auto action = [&](const char* name, const char* title) {
+    return button(Url("/operations/new").with("action", name).with("id", id), title);
+  };
+  const bool is_waiting = state == "ready" || state == "parked";
+  if (is_waiting) {
+    return {action("reschedule", "Reschedule"), action("fail", "Fail"), action("cancel", "Cancel")};
+  }
+  if (state == "running") return action("cancel", "Cancel");
+  return state == "completed" ? Markup() : action("retry", "Retry");
+}
+
+Response job_page(const Request& request) {
+  const std::string& id = request.parameter("id");
+  const Spelling spelling = spelling_of(request);
+  const JobPage job = read_job_page(request.database(), id);
+  const auto row = job.job[0];
+  const Markup title{"Job ", id, " ", state(row.text("state"))};
+  Markup content = page_heading(
+      title, request.access.is_operator ? job_actions(id, row.text("state")) : Markup(),
+      link(Url("/jobs").with("task", row.text("identifier")), row.text("identifier")));
+  content += live(Url("/live/jobs").part(id), standing(job, spelling));
+  content += section("Attempts", attempt_list(job.attempts, request, spelling));
+  if (request.access.sees_payloads()) {
+    content += text_block(row, "payload", "Payload");
+    content += text_block(row, "checkpoint", "Checkpoint");
+    content += text_block(row, "result", "Result");
+    if (job.attempts.empty()) content += text_block(row, "last_error", "Last error");
+  } else {
+    content += element("p", "hint", "Payload, result and errors are for those who sign in.");
+  }
+  return shown_page(request, {"Job " + id, "/jobs", content});
+}
+
+}  // namespace
+
+void add_job_pages(Router& router) {
+  router.add("GET", "/jobs", Need::look, all_jobs);
+  router.add("GET", "/failed", Need::look, failed_jobs);
+  router.add("GET", "/jobs/{id}", Need::look, job_page);
+  router.add_stream(
+      "/live/jobs/{id}", Need::look, std::chrono::seconds(1), [](const Request& request) {
+        const JobPage job = read_job_page(request.database(), request.parameter("id"));
+        return standing(job, spelling_of(request)).html();
+      });
+}
+
+}  // namespace pulse::console

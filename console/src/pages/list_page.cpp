@@ -1,0 +1,145 @@
+#include "pages/list_page.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace pulse::console {
+namespace {
+
+constexpr int kPageRows = 50;
+
+Url address(const Path& path, const char* parameter, const std::string& value) {
+  return parameter == nullptr ? Url(path).part(value) : Url(path).with(parameter, value);
+}
+
+bool is_left_out(const Column& column, const TableLook& look) {
+  return column.title.empty() ||
+         std::find(look.hidden.begin(), look.hidden.end(), column.field) != look.hidden.end();
+}
+
+// Columns that have a value somewhere: a page has no room for others.
+Columns filled_columns(const Columns& columns, const QueryResult& rows, const TableLook& look) {
+  Columns shown;
+  for (const Column& column : columns) {
+    if (is_left_out(column, look)) continue;
+    bool has_value = false;
+    for (std::size_t i = 0; i < rows.size() && !has_value; ++i) {
+      const auto& cell = rows[i].optional_text(column.field);
+      has_value = cell && !cell->empty() && (column.kind != Kind::boolean || *cell == "t");
+    }
+    if (has_value || &column == columns.data()) shown.push_back(column);
+  }
+  return shown;
+}
+
+Markup linked(const Column& column, const QueryResult::Row& row, const TableLook& look,
+              const Spelling& spelling) {
+  Markup content = look.cell ? look.cell(column, row) : Markup();
+  if (!content.empty()) return content;
+  content = value(column, row.optional_text(column.field), spelling);
+  for (const RowLink& known : look.links) {
+    if (column.field != known.field || content.empty()) continue;
+    const auto& target = row.optional_text(known.from);
+    if (target) return link(address(known.path, known.parameter, *target), content);
+  }
+  return content;
+}
+
+Markup row_actions(const QueryResult::Row& row, const TableLook& look) {
+  Markup offered;
+  for (const RowAction& action : look.actions) {
+    if (!action.is_offered(row)) continue;
+    offered += button(address(action.path, action.parameter, row.text(action.from)), action.name,
+                      "small button");
+  }
+  return element("td", "row-actions", offered);
+}
+
+Markup check_box(const TableLook& look, const QueryResult::Row& row) {
+  const std::string& value = row.text(look.check);
+  return element("td", "check",
+                 element("input", {{"type", "checkbox"},
+                                   {"name", look.check},
+                                   {"value", value},
+                                   {"aria-label", "choose " + value}}));
+}
+
+Markup body_row(const Columns& columns, const QueryResult::Row& row, const TableLook& look,
+                const Spelling& spelling, bool with_actions) {
+  Markup cells;
+  if (look.check != nullptr && with_actions) cells += check_box(look, row);
+  for (const Column& column : columns) {
+    const Markup content = linked(column, row, look, spelling);
+    std::string css = stands_right(column.kind) ? "number" : "";
+    if (content.empty()) css += " none";
+    if (&column == columns.data()) css += " first";
+    cells += element("td", {{"class", css}, {"data-title", column.title}}, content);
+  }
+  if (!look.actions.empty() && with_actions) cells += row_actions(row, look);
+  return element("tr", "", cells);
+}
+
+Markup list_content(const Request& request, const ListPage& definition) {
+  const List& list = definition.list();
+  Params params = definition.params;
+  if (definition.is_paged) {
+    params.push_back(request.query.find("before"));
+    params.push_back(std::to_string(kPageRows));
+  }
+  const Spelling spelling = spelling_of(request);
+  const QueryResult rows = request.database().query(list.sql, params);
+  Markup content =
+      html_table(list.columns, rows, definition.look, spelling, request.access.is_operator);
+  if (definition.is_paged && rows.size() == kPageRows) {
+    const std::string last = rows[rows.size() - 1].text(list.columns[0].field);
+    content += element("p", "more", button(Url(definition.path).with("before", last), "Older"));
+  }
+  return content;
+}
+
+}  // namespace
+
+bool is_paused(const QueryResult::Row& row) { return row.optional_text("paused") == "t"; }
+bool is_not_paused(const QueryResult::Row& row) { return !is_paused(row); }
+bool is_any(const QueryResult::Row& /*row*/) { return true; }
+
+Markup html_table(const Columns& columns, const QueryResult& rows, const TableLook& look,
+                  const Spelling& spelling, bool with_actions) {
+  if (rows.empty()) return element("p", "empty", look.empty);
+  const Columns shown = filled_columns(columns, rows, look);
+  Markup titles;
+  if (look.check != nullptr && with_actions) titles += element("th", "check");
+  for (const Column& column : shown) {
+    titles +=
+        element("th", {{"scope", "col"}, {"class", stands_right(column.kind) ? "number" : ""}},
+                column.title);
+  }
+  if (!look.actions.empty() && with_actions) titles += element("th", "");
+  Markup body;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    body += body_row(shown, rows[i], look, spelling, with_actions);
+  }
+  return element(
+      "div", "table",
+      element("table", "",
+              {element("thead", "", element("tr", "", titles)), element("tbody", "", body)}));
+}
+
+void add_list_page(Router& router, ListPage definition) {
+  const auto shared = std::make_shared<const ListPage>(std::move(definition));
+  const std::string path(shared->path.text());
+  const Url stream = Url("/live").part(path.substr(1));
+  router.add("GET", path, Need::look, [shared, stream](const Request& request) {
+    const Markup content = list_content(request, *shared);
+    return shown_page(request, {shared->title,
+                                shared->path.text().data(),
+                                {page_heading(shared->title, {}, shared->lead),
+                                 shared->is_paged ? content : live(stream, content)}});
+  });
+  if (shared->is_paged) return;
+  router.add_stream(
+      stream.text(), Need::look, std::chrono::seconds(2),
+      [shared](const Request& request) { return list_content(request, *shared).html(); });
+}
+
+}  // namespace pulse::console

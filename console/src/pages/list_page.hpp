@@ -1,0 +1,59 @@
+// Pages that show a list: a query, its columns, and where its values lead.
+#pragma once
+
+#include "list/lists.hpp"
+#include "pages/frame.hpp"
+#include "serve/router.hpp"
+
+namespace pulse::console {
+
+// A value of a column that is a link. The address gets the value of another field, or of its own.
+struct RowLink {
+  const char* field;
+  Path path;
+  const char* parameter;  // nullptr: a part of the path
+  const char* from;
+};
+
+// What may be done with a row; it leads to a question.
+struct RowAction {
+  const char* name;
+  Path path;
+  const char* parameter;
+  const char* from;
+  bool (*is_offered)(const QueryResult::Row& row);
+};
+
+// For rows with a field `paused`, and for every row.
+bool is_paused(const QueryResult::Row& row);
+bool is_not_paused(const QueryResult::Row& row);
+bool is_any(const QueryResult::Row& row);
+
+struct TableLook {
+  std::vector<RowLink> links;
+  std::vector<RowAction> actions;
+  std::vector<std::string> hidden;  // fields that are shown otherwise
+  const char* empty = "Nothing here.";
+  // A box in front of each row, with the value of this field; nullptr: none.
+  const char* check = nullptr;
+  // Instead of the plain value; empty markup leaves it as it is.
+  std::function<Markup(const Column& column, const QueryResult::Row& row)> cell = nullptr;
+};
+
+Markup html_table(const Columns& columns, const QueryResult& rows, const TableLook& look,
+                  const Spelling& spelling, bool with_actions);
+
+struct ListPage {
+  Path path;
+  const char* title;
+  const char* lead;
+  const List& (*list)();
+  Params params;
+  TableLook look;
+  bool is_paged = false;  // $1 is an id below which the page begins, $2 how many rows it has
+};
+
+// The page and, unless it is paged, the stream that keeps it live.
+void add_list_page(Router& router, ListPage definition);
+
+}  // namespace pulse::console

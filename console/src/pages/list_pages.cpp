@@ -1,0 +1,112 @@
+// The pages that are but a list.
+#include "pages/list_page.hpp"
+#include "pages/pages.hpp"
+
+namespace pulse::console {
+namespace {
+
+bool is_living(const QueryResult::Row& worker) { return worker.is_null("ended_at"); }
+
+// What is no good news stands out.
+Markup served(const Column& column, const QueryResult::Row& task) {
+  if (column.field != "is_served" || task.text("is_served") == "t") return {};
+  return element("span", "state bad", "no worker");
+}
+
+Markup paused(const Column& column, const QueryResult::Row& schedule) {
+  if (column.field != "paused" || !is_paused(schedule)) return {};
+  return element("span", "state warning", "paused");
+}
+
+// How many of its slots a worker uses.
+Markup slots(const Column& column, const QueryResult::Row& worker) {
+  const auto used = worker.optional_integer("running_jobs");
+  const auto slots = worker.optional_integer("slots");
+  if (column.field != "running_jobs" || !used || !slots || *slots <= 0) return {};
+  return {worker.text("running_jobs"), " of ", worker.text("slots")};
+}
+
+void add_who_works(Router& router) {
+  add_list_page(
+      router,
+      {"/tasks",
+       "Tasks",
+       "Tasks with jobs or settings; those whose jobs wait longest come first.",
+       task_list,
+       {},
+       {{{"identifier", "/jobs", "task", "identifier"}, {"queue", "/jobs", "queue", "queue"}},
+        {},
+        {"estimated"},
+        "No task has jobs or settings.",
+        nullptr,
+        served}});
+  add_list_page(router, {"/workers",
+                         "Workers",
+                         "Workers that live, and those that ended within a day.",
+                         worker_list,
+                         {"t"},
+                         {{},
+                          {{"Drain", "/workers/drain", "worker", "id", is_living},
+                           {"Stop", "/workers/stop", "worker", "id", is_living}},
+                          {"slots"},
+                          "No worker is registered.",
+                          nullptr,
+                          slots}});
+  add_list_page(router, {"/running",
+                         "Running jobs",
+                         "Those that have run longest come first.",
+                         running_list,
+                         {},
+                         {{{"id", "/jobs", nullptr, "id"},
+                           {"identifier", "/jobs", "task", "identifier"},
+                           {"queue_name", "/jobs", "queue", "queue_name"}},
+                          {},
+                          {},
+                          "No job runs."}});
+}
+
+void add_what_is_planned(Router& router) {
+  add_list_page(router, {"/schedules",
+                         "Schedules",
+                         "What adds jobs by the clock, in the order of the next due times.",
+                         schedule_list,
+                         {},
+                         {{{"name", "/schedule", "name", "name"},
+                           {"identifier", "/jobs", "task", "identifier"},
+                           {"last_job_id", "/jobs", nullptr, "last_job_id"}},
+                          {{"Run now", "/schedules/run", "schedule", "name", is_any},
+                           {"Pause", "/schedules/pause", "schedule", "name", is_not_paused},
+                           {"Resume", "/schedules/resume", "schedule", "name", is_paused}},
+                          {"last_error"},
+                          "No schedule adds jobs.",
+                          nullptr,
+                          paused}});
+  add_list_page(router, {"/flows",
+                         "Flows",
+                         "Jobs that were added together, the newest first.",
+                         flow_list,
+                         {},
+                         {{{"id", "/flows", nullptr, "id"}}, {}, {}, "No flow is on record."},
+                         true});
+  add_list_page(router, {"/operations",
+                         "Operations",
+                         "What operators did to many jobs at once, the newest first.",
+                         operation_list,
+                         {},
+                         {{{"id", "/operations", nullptr, "id"},
+                           {"undoes", "/operations", nullptr, "undoes"},
+                           {"undone_by", "/operations", nullptr, "undone_by"}},
+                          {},
+                          {},
+                          "Nothing was done to many jobs at once."},
+                         true});
+}
+
+}  // namespace
+
+void add_list_pages(Router& router) {
+  add_who_works(router);
+  add_what_is_planned(router);
+}
+
+}  // namespace pulse::console

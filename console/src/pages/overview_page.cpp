@@ -1,0 +1,219 @@
+// What happens now, and what happened within the hour.
+#include <cstdlib>
+#include <memory>
+
+#include "html/chart.hpp"
+#include "html/moment.hpp"
+#include "pages/depth.hpp"
+#include "pages/list_page.hpp"
+#include "pages/pages.hpp"
+#include "text/spelling.hpp"
+
+namespace pulse::console {
+namespace {
+
+constexpr const char* kHistory =
+    "SELECT minute, completed, failed + quarantined AS failed, retried, cancelled,"
+    " extract(epoch FROM wait_p50) AS wait_p50, extract(epoch FROM wait_p95) AS wait_p95,"
+    " extract(epoch FROM run_p50) AS run_p50, extract(epoch FROM run_p95) AS run_p95"
+    " FROM pulse.rate_history() WHERE minute < date_trunc('minute', pulse.now())";
+
+constexpr const char* kRates =
+    "SELECT coalesce(identifier, 'all others') AS identifier, completed,"
+    " failed + quarantined AS failed, retried, round(per_second::numeric, 1) AS per_second,"
+    " extract(epoch FROM wait_p50) AS wait_p50, extract(epoch FROM wait_p95) AS wait_p95,"
+    " extract(epoch FROM run_p50) AS run_p50, extract(epoch FROM run_p95) AS run_p95"
+    " FROM pulse.task_rates WHERE period = 'hour'"
+    " ORDER BY completed + failed + quarantined + retried DESC, 1 LIMIT 8";
+
+const Columns kRateColumns{
+    {"task", "identifier"},
+    {"completed", "completed", Kind::count},
+    {"failed", "failed", Kind::count},
+    {"retried", "retried", Kind::count},
+    {"per second", "per_second", Kind::number},
+    {"wait, half", "wait_p50", Kind::seconds},
+    {"wait, 95 %", "wait_p95", Kind::seconds},
+    {"run, half", "run_p50", Kind::seconds},
+    {"run, 95 %", "run_p95", Kind::seconds},
+};
+
+std::string count(const QueryResult::Row& row, const char* field) {
+  return spell_count(row.optional_text(field).value_or("0"));
+}
+
+Markup figure(const char* name, const Url& url, const std::string& number, const Markup& note,
+              const char* css = "") {
+  return element("li", {{"class", std::string("figure ") + css}},
+                 link(url, {element("span", "name", name), element("span", "big", number),
+                            element("span", "note", note)}));
+}
+
+// The parts that are not zero: "3 silent · 1 lost".
+std::string parts(const QueryResult::Row& row,
+                  std::initializer_list<std::pair<const char*, const char*>> fields) {
+  std::string text;
+  for (const auto& [field, name] : fields) {
+    const std::string number = count(row, field);
+    if (number == "0") continue;
+    text += (text.empty() ? "" : " · ") + number + ' ' + name;
+  }
+  return text;
+}
+
+std::int64_t sum(const QueryResult::Row& row, std::initializer_list<const char*> fields) {
+  std::int64_t total = 0;
+  for (const char* field : fields) total += row.optional_integer(field).value_or(0);
+  return total;
+}
+
+Markup figures(const QueryResult::Row& row) {
+  const std::string age =
+      row.is_null("oldest_due_age")
+          ? "none is due"
+          : "oldest due for " +
+                spell_seconds(std::strtod(row.text("oldest_due_age").c_str(), nullptr));
+  const std::string parked = spell_count(std::to_string(
+      sum(row, {"parked_full", "parked_paused", "parked_future", "parked_waiting"})));
+  const std::int64_t bad = sum(row, {"failed", "quarantined"});
+  const std::int64_t gone = sum(row, {"workers_silent", "workers_lost"});
+  const bool is_alone = row.text("workers_alive") == "0";
+  return element(
+      "ul", "figures",
+      {figure("Ready", Url("/jobs").with("state", "ready"), count(row, "ready"), age),
+       figure("Running", Url("/running"), count(row, "running"), "with a worker"),
+       figure("Parked", Url("/jobs").with("state", "parked"), parked,
+              parts(row, {{"parked_full", "behind queues"},
+                          {"parked_paused", "paused"},
+                          {"parked_future", "later"},
+                          {"parked_waiting", "after others"}})),
+       figure("Later", Url("/jobs").with("state", "ready"), count(row, "future"),
+              row.optional_text("due_next_minute") == "0"
+                  ? "not due yet"
+                  : "not due yet · " + count(row, "due_next_minute") + " within a minute"),
+       figure("Completed", Url("/tasks"), count(row, "completed"), {"in the last minute"}),
+       figure("Failed", Url("/failed"), spell_count(std::to_string(bad)),
+              bad == 0 ? "in the last minute"
+                       : parts(row, {{"failed", "failed"}, {"quarantined", "quarantined"}}),
+              bad > 0 ? "bad" : ""),
+       figure("Workers", Url("/workers"), count(row, "workers_alive"),
+              gone + sum(row, {"workers_draining"}) == 0
+                  ? std::string(is_alone ? "none takes jobs" : "alive")
+                  : parts(row, {{"workers_draining", "draining"},
+                                {"workers_silent", "silent"},
+                                {"workers_lost", "lost within the hour"}}),
+              is_alone   ? "bad"
+              : gone > 0 ? "warning"
+                         : "")});
+}
+
+Markup warnings(const QueryResult::Row& row) {
+  Markup list;
+  if (row.text("claims") != "t") {
+    list += notice("bad", "Claims are off in this session: no job is handed out.");
+  }
+  if (row.text("sweeps") != "t") {
+    list += notice("warning", {"No sweep runs, so dead workers go unnoticed. ",
+                               link(Url("/doctor"), "The doctor tells why")});
+  }
+  const std::string& installation = row.text("installation");
+  if (installation == "copy" || installation == "subscribed") {
+    list += notice("bad", "This database is a copy of another installation: claims are refused.");
+  }
+  return list;
+}
+
+struct Wanted {
+  const char* name;
+  const char* css;
+  const char* field;
+};
+
+Chart chart_of(const char* title, const QueryResult& history, std::vector<Wanted> wanted,
+               std::function<std::string(double)> spell, bool is_stacked) {
+  Chart result{title, {}, {}, std::move(spell), is_stacked, is_stacked};
+  for (const Wanted& each : wanted) result.series.push_back({each.name, each.css, {}});
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    result.moments.push_back(clock_of(history[i].text("minute")));
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+      const auto& cell = history[i].optional_text(wanted[k].field);
+      result.series[k].values.push_back(
+          cell ? std::optional<double>(std::strtod(cell->c_str(), nullptr)) : std::nullopt);
+    }
+  }
+  return result;
+}
+
+Markup charts(const Request& request, const Depth& depth) {
+  const QueryResult history = request.database().query(kHistory);
+  const auto jobs = [](double number) {
+    return spell_count(std::to_string(static_cast<std::int64_t>(number)));
+  };
+  Markup all;
+  if (!history.empty()) {
+    all += chart(chart_of("Ended per minute", history,
+                          {{"completed", "first", "completed"},
+                           {"retried", "third", "retried"},
+                           {"failed", "fourth", "failed"}},
+                          jobs, true));
+  }
+  all += chart(depth.chart());
+  if (!history.empty()) {
+    all += chart(chart_of("Wait before the start", history,
+                          {{"half", "first", "wait_p50"}, {"95 %", "second", "wait_p95"}},
+                          spell_seconds, false));
+    all += chart(chart_of("Time to run", history,
+                          {{"half", "first", "run_p50"}, {"95 %", "second", "run_p95"}},
+                          spell_seconds, false));
+  }
+  Markup content = element("div", "charts", all);
+  if (history.empty()) {
+    content += notice("", {"Rates and times are counted once ", element("code", "", "pg_pulse"),
+                           " is in ", element("code", "", "shared_preload_libraries"), "."});
+  }
+  return content;
+}
+
+Markup overview(const Request& request, Depth& depth) {
+  Database& database = request.database();
+  const QueryResult rows = database.query(overview_list().sql);
+  depth.note(rows[0]);
+  const Spelling spelling{microseconds_of(rows[0].text("at")).value_or(0)};
+  Markup content = warnings(rows[0]);
+  content += figures(rows[0]);
+  content += charts(request, depth);
+  const QueryResult rates = database.query(kRates);
+  if (!rates.empty()) {
+    content += section(
+        "Busiest tasks of the hour",
+        html_table(kRateColumns, rates,
+                   {{{"identifier", "/jobs", "task", "identifier"}}, {}, {}, ""}, spelling, false));
+  }
+  const List& list = recovery_list();
+  content += section("Last recoveries",
+                     html_table(list.columns, database.query(list.sql, {"8"}),
+                                {{{"job_id", "/jobs", nullptr, "job_id"},
+                                  {"identifier", "/jobs", "task", "identifier"}},
+                                 {},
+                                 {},
+                                 "No job had to be taken from its worker within a day."},
+                                spelling, false));
+  return content;
+}
+
+}  // namespace
+
+void add_overview_page(Router& router) {
+  const auto depth = std::make_shared<Depth>();
+  router.add("GET", "/", Need::look, [depth](const Request& request) {
+    const Markup content = overview(request, *depth);
+    return shown_page(request,
+                      {"Overview",
+                       "/",
+                       {page_heading("Overview"), live(Url("/live").part("overview"), content)}});
+  });
+  router.add_stream("/live/overview", Need::look, std::chrono::seconds(1),
+                    [depth](const Request& request) { return overview(request, *depth).html(); });
+}
+
+}  // namespace pulse::console

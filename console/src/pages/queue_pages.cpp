@@ -1,0 +1,114 @@
+// Queues as a tree: mail/tenant-7 stands below mail.
+#include <map>
+
+#include "pages/list_page.hpp"
+#include "pages/pages.hpp"
+#include "text/spelling.hpp"
+
+namespace pulse::console {
+namespace {
+
+// In the order of a tree: a level stands before what is within it.
+struct TreeOrder {
+  bool operator()(const std::string& left, const std::string& right) const {
+    for (std::size_t i = 0; i < left.size() && i < right.size(); ++i) {
+      if (left[i] == right[i]) continue;
+      if (left[i] == '/') return true;
+      if (right[i] == '/') return false;
+      return static_cast<unsigned char>(left[i]) < static_cast<unsigned char>(right[i]);
+    }
+    return left.size() < right.size();
+  }
+};
+
+// Each queue and level to its row; a level that has neither jobs nor settings has none.
+using Tree = std::map<std::string, std::optional<std::size_t>, TreeOrder>;
+
+Tree tree_of(const QueryResult& rows) {
+  Tree tree;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string& name = rows[i].text("name");
+    tree[name] = i;
+    for (std::size_t slash = name.find('/'); slash != std::string::npos;
+         slash = name.find('/', slash + 1)) {
+      tree.try_emplace(name.substr(0, slash));
+    }
+  }
+  return tree;
+}
+
+// One row of the list for each of the tree, with its depth.
+QueryResult with_levels(const QueryResult& rows, const Tree& tree) {
+  std::vector<std::string> names{"depth"};
+  for (const Column& column : queue_list().columns) names.push_back(column.field);
+  std::vector<QueryResult::Cell> cells;
+  for (const auto& [name, number] : tree) {
+    cells.emplace_back(std::to_string(std::count(name.begin(), name.end(), '/')));
+    for (const Column& column : queue_list().columns) {
+      if (number) {
+        cells.push_back(rows[*number].optional_text(column.field));
+      } else {
+        cells.push_back(column.field == "name" ? QueryResult::Cell(name) : std::nullopt);
+      }
+    }
+  }
+  return {std::move(names), std::move(cells)};
+}
+
+bool has_settings(const QueryResult::Row& queue) { return !queue.is_null("concurrency"); }
+
+// The last part of the name, as deep as its level; the whole name is what it is called.
+Markup tree_name(const QueryResult::Row& queue) {
+  const std::string& name = queue.text("name");
+  const std::string depth = queue.text("depth");
+  const Markup text = link(Url("/jobs").with("queue", name), name.substr(name.rfind('/') + 1));
+  return element("span", {{"class", "depth depth-" + depth}, {"title", name}}, text);
+}
+
+Markup cell(const Column& column, const QueryResult::Row& queue) {
+  if (column.field == "name") return tree_name(queue);
+  if (column.field == "paused" && is_paused(queue)) {
+    return element("span", "state warning", "paused");
+  }
+  if (column.field == "running" && !queue.is_null("concurrency") && !queue.is_null("running")) {
+    return {spell_count(queue.text("running")), " of ", spell_count(queue.text("concurrency"))};
+  }
+  if (column.field == "rate" && !queue.is_null("rate")) {
+    return {spell_count(queue.text("rate")), " per ",
+            spell_seconds(std::strtod(queue.text("per").c_str(), nullptr))};
+  }
+  return {};
+}
+
+Markup queue_tree(const Request& request) {
+  const QueryResult rows = request.database().query(queue_list().sql);
+  const TableLook look{{},
+                       {{"Pause", "/queues/pause", "queue", "name", is_not_paused},
+                        {"Resume", "/queues/resume", "queue", "name", is_paused},
+                        {"Limits", "/queues/limit", "queue", "name", is_any},
+                        {"Unset", "/queues/unset", "queue", "name", has_settings}},
+                       {"estimated"},
+                       "No queue has jobs or settings.",
+                       nullptr,
+                       cell};
+  return html_table(queue_list().columns, with_levels(rows, tree_of(rows)), look,
+                    spelling_of(request), request.access.is_operator);
+}
+
+}  // namespace
+
+void add_queue_pages(Router& router) {
+  router.add("GET", "/queues", Need::look, [](const Request& request) {
+    return shown_page(
+        request, {"Queues",
+                  "/queues",
+                  {page_heading("Queues", {},
+                                "Queues with jobs or settings, each below the level that it is "
+                                "within."),
+                   live(Url("/live").part("queues"), queue_tree(request))}});
+  });
+  router.add_stream("/live/queues", Need::look, std::chrono::seconds(2),
+                    [](const Request& request) { return queue_tree(request).html(); });
+}
+
+}  // namespace pulse::console

@@ -1,0 +1,183 @@
+// Whatever programs have written, it stands on a page as a text; charts and graphs are drawn where
+// their values say.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "hostile_texts.hpp"
+#include "html/chart.hpp"
+#include "html/flow_graph.hpp"
+#include "html/moment.hpp"
+#include "html/value.hpp"
+#include "pages/list_page.hpp"
+
+namespace pulse::console {
+namespace {
+
+// What a browser takes for a tag or a quote, in the order in which it stands there.
+std::string acted_on(const std::string& html) {
+  std::string found;
+  for (const char letter : html) {
+    if (letter == '<' || letter == '>' || letter == '"' || letter == '\'') found += letter;
+  }
+  return found;
+}
+
+bool is_entity(std::string_view text) {
+  for (const std::string_view entity : {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"}) {
+    if (text.starts_with(entity)) return true;
+  }
+  return false;
+}
+
+// Of a text that was escaped.
+std::string problem_of(const std::string& html) {
+  for (std::size_t i = 0; i < html.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(html[i]);
+    if (std::string_view("<>\"'").find(html[i]) != std::string_view::npos)
+      return "a tag or a quote";
+    if (html[i] == '&' && !is_entity(std::string_view(html).substr(i))) return "an ampersand";
+    if ((byte < 0x20 && html[i] != '\n') || byte == 0x7F) return "a control character";
+  }
+  return {};
+}
+
+TEST(Html, EscapesEachHostileText) {
+  for (const std::string& text : hostile_texts()) {
+    EXPECT_EQ(problem_of(Markup(text).html()), "") << Markup(text).html().substr(0, 100);
+    EXPECT_EQ(problem_of(lines(text).html()), "") << lines(text).html().substr(0, 100);
+    const std::string element_html = element("p", {{"title", text}}).html();
+    EXPECT_EQ(element_html.substr(0, 10), "<p title=\"");
+    EXPECT_EQ(problem_of(element_html.substr(10, element_html.size() - 16)), "");
+    EXPECT_EQ(element_html.substr(element_html.size() - 6), "\"></p>");
+  }
+}
+
+TEST(Html, KeepsAddressesWithinTheServer) {
+  for (const std::string& text : hostile_texts()) {
+    const std::string url = Url("/jobs").part(text).with("task", text).text();
+    EXPECT_EQ(url.substr(0, 6), "/jobs/");
+    constexpr std::string_view kAllowed =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%/?=";
+    EXPECT_EQ(url.find_first_not_of(kAllowed), std::string::npos) << url.substr(0, 100);
+  }
+}
+
+const Columns kColumns{{"text", "text"},
+                       {"state", "state", Kind::state},
+                       {"number", "number", Kind::count},
+                       {"time", "time", Kind::time},
+                       {"bar", "bar", Kind::part}};
+
+QueryResult rows_of(const std::string& text) {
+  return {{"text", "state", "number", "time", "bar"}, {text, text, text, text, text}};
+}
+
+// With a plain text of the same length there are as many tags and quotes.
+TEST(Html, BreaksNoTable) {
+  const TableLook look{{{"text", "/jobs", "task", "text"}}, {}, {}, "", "text"};
+  for (const std::string& text : hostile_texts()) {
+    if (text.empty()) continue;
+    const std::string plain(text.size(), 'x');
+    EXPECT_EQ(acted_on(html_table(kColumns, rows_of(text), look, {}, true).html()),
+              acted_on(html_table(kColumns, rows_of(plain), look, {}, true).html()))
+        << Markup(text).html().substr(0, 100);
+  }
+}
+
+TEST(Html, DrawsNoHostileFlow) {
+  const auto drawn = [](const std::string& text) {
+    return acted_on(flow_graph({{text, text, text, {}}, {"2", text, "running", {text}}}).html());
+  };
+  for (const std::string& text : hostile_texts()) EXPECT_EQ(drawn(text), drawn("x"));
+}
+
+TEST(Html, LeavesOutAnAttributeWithoutValue) {
+  EXPECT_EQ(element("input", {{"checked", mark(false)}, {"required", mark(true)}}).html(),
+            "<input required=\"\">");
+  EXPECT_EQ(element("p", "", "a < b").html(), "<p>a &lt; b</p>");
+}
+
+Chart jobs(std::vector<std::optional<double>> values) {
+  std::vector<std::string> moments(values.size(), "12:00");
+  return {"Jobs", std::move(moments), {{"jobs", "first", std::move(values)}}, [](double value) {
+            return std::to_string(static_cast<int>(value));
+          }};
+}
+
+TEST(Chart, RoundsItsScaleUp) {
+  EXPECT_EQ(round_up(0), 1);
+  EXPECT_EQ(round_up(245), 300);
+  EXPECT_EQ(round_up(1000), 1000);
+  EXPECT_EQ(round_up(1001), 1200);
+  EXPECT_NEAR(round_up(0.035), 0.04, 1e-12);
+}
+
+TEST(Chart, HalvesItsScaleInWholeNumbers) {
+  for (int highest = 0; highest <= 3000; ++highest) {
+    const double top = round_up(highest, true);
+    EXPECT_GE(top, highest);
+    EXPECT_EQ(std::fmod(top, 2), 0) << highest;
+  }
+}
+
+TEST(Chart, DrawsValuesFromTheLeftAndFromBelow) {
+  const std::string html = chart(jobs({0, 5, 10})).html();
+  EXPECT_NE(html.find("d=\"M0 100L300 50L600 0\""), std::string::npos) << html;
+}
+
+TEST(Chart, InterruptsALineWhereNothingIsKnown) {
+  const std::string html = chart(jobs({10, std::nullopt, 10})).html();
+  EXPECT_NE(html.find("d=\"M0 0h2M600 0h2\""), std::string::npos) << html;
+}
+
+TEST(Chart, StacksAreas) {
+  Chart both = jobs({4, 4});
+  both.series.push_back({"more", "second", {{6, 6}}});
+  both.is_stacked = true;
+  const std::string html = chart(both).html();
+  EXPECT_NE(html.find("d=\"M0 60L600 60L600 100L0 100Z\""), std::string::npos) << html;
+  EXPECT_NE(html.find("d=\"M0 0L600 0L600 60L0 60Z\""), std::string::npos) << html;
+}
+
+TEST(Chart, IsDrawnWithoutAnyValue) {
+  EXPECT_NE(chart(jobs({})).html().find("<svg"), std::string::npos);
+  EXPECT_NE(chart(jobs({std::nullopt})).html().find("<svg"), std::string::npos);
+}
+
+TEST(FlowGraph, PutsAJobAfterAllItsParents) {
+  EXPECT_EQ(layers_of({{"1", "", "", {}},
+                       {"2", "", "", {"1"}},
+                       {"3", "", "", {"1", "2"}},
+                       {"4", "", "", {"9"}}}),
+            (std::vector<std::size_t>{0, 1, 2, 0}));
+  EXPECT_EQ(layers_of({{"3", "", "", {"2"}}, {"2", "", "", {"1"}}, {"1", "", "", {}}}),
+            (std::vector<std::size_t>{2, 1, 0}));
+}
+
+TEST(FlowGraph, EndsACircle) {
+  const auto layers = layers_of({{"1", "", "", {"2"}}, {"2", "", "", {"1"}}});
+  EXPECT_EQ(layers.size(), 2U);
+  EXPECT_LT(std::max(layers[0], layers[1]), 2U);
+}
+
+TEST(Moment, IsReadAsTheServerPrintsIt) {
+  EXPECT_EQ(microseconds_of("1970-01-01 00:00:01.5+00"), 1'500'000);
+  EXPECT_EQ(microseconds_of("1970-01-01 05:30:00+05:30"), 0);
+  EXPECT_EQ(microseconds_of("1969-12-31 23:00:00-01"), 0);
+  EXPECT_EQ(microseconds_of("infinity"), std::nullopt);
+  EXPECT_EQ(microseconds_of(""), std::nullopt);
+}
+
+TEST(Moment, IsToldFromNow) {
+  constexpr std::int64_t kSecond = 1'000'000;
+  EXPECT_EQ(spell_distance(0, 100), "now");
+  EXPECT_EQ(spell_distance(0, 5 * kSecond), "5 s ago");
+  EXPECT_EQ(spell_distance(61 * kSecond, 0), "in 1 min");
+  EXPECT_EQ(spell_distance(0, 90000 * kSecond), "1 d ago");
+  EXPECT_EQ(clock_of("2026-11-24 23:05:59+00"), "23:05");
+}
+
+}  // namespace
+}  // namespace pulse::console

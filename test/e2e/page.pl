@@ -1,0 +1,258 @@
+# The pages of `pulse serve` in a browser: what is seen, what each action changes and leaves on
+# record, a whole path with the keyboard alone, and what a visitor sees while the database is gone.
+use strict;
+use warnings FATAL => 'all';
+use utf8;
+
+use Test::More;
+
+use Pulse::Browser;
+use Pulse::Serve;
+use Pulse::Server;
+
+my $node = start_server('main', settings => \%PATIENT);
+value($node, q{CREATE ROLE an_observer LOGIN; SELECT pulse.grant_observer('an_observer');
+    CREATE ROLE an_operator LOGIN; SELECT pulse.grant_operator('an_operator');
+    SELECT pulse.grant_scheduler('an_operator')});
+
+# Workers, a job that runs, failed ones, queues within queues, a schedule and a flow.
+my $ann = value($node, q{SELECT id FROM pulse.register_worker('ann', '{paint}',
+    info => '{"slots": 4, "version": "1.2"}')});
+my $bob = value($node, q{SELECT id FROM pulse.register_worker('bob', '{ink}')});
+my $painted = value($node, q{SELECT id FROM pulse.add_job('paint', '{"colour": "lapis lazuli"}')});
+value($node, "SELECT pulse.claim($ann)");
+value($node, "SELECT pulse.progress(id, token, 'half', 0.5) FROM pulse.job WHERE id = $painted");
+value($node, q{SELECT pulse.add_job('ink', max_attempts => 1) FROM generate_series(1, 3)});
+value($node, "WITH c AS (SELECT array_agg(id) AS ids, array_agg(token) AS tokens
+    FROM pulse.claim($bob, 3)) SELECT count(*) FROM c, pulse.fail_many(c.ids, c.tokens,
+    array_fill('the bottle is empty'::text, ARRAY[3]), array_fill(false, ARRAY[3]))");
+my @inks = split /\n/, value($node,
+    q{SELECT id FROM pulse.finished_job WHERE identifier = 'ink' ORDER BY id});
+value($node,
+    q{SELECT pulse.add_job('letter', queue_name => 'post/north') FROM generate_series(1, 2)});
+value($node, q{SELECT pulse.schedule('nightly', 'sweep_floor', cron => '0 3 * * *')});
+my $flow = value($node, q{SELECT max(flow_id) FROM pulse.add_flow('[
+    {"key": "left", "identifier": "page"}, {"key": "right", "identifier": "page"},
+    {"key": "book", "identifier": "bind", "after": ["left", "right"]}]', 'a book')});
+
+my $serve = start_serve($node, tokens => { watcher => 'an_observer', keeper => 'an_operator' });
+my $browser = Pulse::Browser->start(base => $serve->{url});
+
+sub sign_in {
+    my ($name) = @_;
+    $browser->go('/login');
+    $browser->fill('token', $serve->{secret}{$name});
+    $browser->click('Sign in', 'main');
+    $browser->wait_for_path(qr{^/$});
+    return;
+}
+
+# What an operator's action left on record last.
+sub record {
+    return value($node, q{SELECT concat_ws(' ', action, subject, state, changed, actor)
+        FROM pulse.operations ORDER BY id DESC LIMIT 1});
+}
+
+sub state_of {
+    my ($id) = @_;
+    return value($node, "SELECT state FROM pulse.get_job($id)");
+}
+
+subtest 'who has no token is asked for one' => sub {
+    $browser->go('/jobs');
+    like($browser->text, qr/^Sign in$/m, 'instead of the jobs');
+    unlike($browser->text, qr/paint/, 'which are not shown');
+    $browser->fill('token', 'none of them');
+    $browser->click('Sign in', 'main');
+    like($browser->wait_for(qr/token/i), qr/Sign in/, 'a wrong one does not help');
+};
+
+subtest 'an observer sees everything but what tasks wrote' => sub {
+    sign_in('watcher');
+    like($browser->wait_for(qr/Running\n1\n/), qr/Running\n1\n/, 'the overview counts');
+    $browser->go("/jobs/$inks[0]");
+    like($browser->text, qr/Job $inks[0]\s+failed/, 'a job');
+    unlike($browser->text, qr/the bottle is empty/, 'without its error');
+    $browser->go("/jobs/$painted");
+    unlike($browser->text, qr/lapis lazuli/, 'without its payload');
+    unlike($browser->text, qr/^Cancel$/m, 'nothing offers to change it');
+    $browser->go("/operations/new?action=cancel&id=$painted");
+    like($browser->text, qr/may not|permission|Forbidden/i, 'and the address does not help');
+    is(state_of($painted), 'running', 'it runs on');
+};
+
+subtest 'each page shows what there is' => sub {
+    sign_in('keeper');
+    my @pages = (
+        [ '/', qr/Overview.*Ready.*Running\n1\n.*Depth/s ],
+        [ '/jobs', qr/Jobs.*\b$painted\b.*paint.*running/s ],
+        [ '/jobs?task=letter', qr/post\/north/ ],
+        [ '/failed', qr/Failed jobs.*ink.*the bottle is empty/s ],
+        [ '/running', qr/paint.*ann.*50 %/s ],
+        [ '/queues', qr/\bpost\b.*\bnorth\b/s ],
+        [ '/tasks', qr/letter.*no worker/s ],
+        [ '/workers', qr/ann.*alive.*1 of 4.*1\.2/s ],
+        [ '/schedules', qr/nightly.*sweep_floor.*0 3 \* \* \*/s ],
+        [ '/schedule?name=nightly', qr/Next runs.*in \d+ h/s ],
+        [ '/flows', qr/a book/ ],
+        [ "/flows/$flow", qr/left.*right.*book/s ],
+        [ '/operations', qr/Nothing was done/ ],
+        [ '/doctor', qr/Doctor/ ],
+        [ "/jobs/$painted", qr/Job $painted\s+running.*50 %.*Payload.*lapis lazuli/s ],
+        [ "/jobs/$inks[0]", qr/failed.*Attempts.*the bottle is empty/s ],
+        [ '/jobs/999999', qr/999999/ ],
+        [ '/nowhere', qr/Not found/i ]);
+    for my $page (@pages) {
+        my ($path, $expected) = @$page;
+        $browser->go($path);
+        like($browser->wait_for($expected), $expected, $path);
+        ok($browser->js('return document.documentElement.scrollWidth <= innerWidth'),
+            "$path fits its window");
+    }
+};
+
+subtest 'at the width of a phone' => sub {
+    $browser->look_as(size => [ 375, 812 ]);
+    for my $path (qw(/ /jobs /failed /queues /tasks /workers /schedules /flows /doctor),
+        "/jobs/$inks[0]", "/flows/$flow", "/operations/new?action=cancel&id=$painted") {
+        $browser->go($path);
+        is($browser->js('return document.documentElement.scrollWidth'), 375, "$path is not wider");
+    }
+    $browser->look_as;
+};
+
+subtest 'jobs are changed after a question, on record, and back' => sub {
+    $browser->go('/failed');
+    $browser->click('Retry all');
+    like($browser->wait_for(qr/Retry 3 jobs\?/), qr/Retry 3 jobs\?/, 'how many');
+    like($browser->text, qr/The first|Which.*$inks[0]/s, 'and which');
+    is(state_of($inks[0]), 'failed', 'nothing has happened yet');
+    $browser->click('Retry', 'form');
+    like($browser->wait_for(qr/retry of 3 jobs/), qr/done/, 'it is done');
+    is(state_of($inks[0]), 'ready', 'they run again');
+    is(record(), 'retry done 3 keeper', 'it is on record');
+    $browser->click('Undo …');
+    $browser->wait_for(qr/Undo the retry/);
+    $browser->click('Undo', 'form');
+    $browser->wait_for(qr/undo of 3 jobs/);
+    is(state_of($inks[0]), 'failed', 'and it is taken back');
+
+    $browser->go('/failed');
+    $browser->js('document.querySelectorAll("td.check input")[0].click()');
+    $browser->click('Retry', '.bulk');
+    $browser->wait_for(qr/Retry 1 job\?/);
+    $browser->click('Retry', '.question');
+    $browser->wait_for(qr/retry of 1 job/);
+    is(state_of($inks[2]) . ' ' . state_of($inks[1]), 'ready failed', 'one that was chosen');
+
+    $browser->go("/jobs/$inks[2]");
+    $browser->click('Cancel', '.actions');
+    $browser->wait_for(qr/Cancel 1 job\?/);
+    $browser->fill('reason', 'no more ink');
+    $browser->click('Cancel', '.question');
+    $browser->wait_for(qr/cancel of 1 job/);
+    is(state_of($inks[2]), 'cancelled', 'one is cancelled');
+    is(record(), 'cancel done 1 keeper', 'which is on record');
+    $browser->go('/jobs?task=letter');
+    $browser->click('Reschedule all');
+    $browser->wait_for(qr/Reschedule 2 jobs\?/);
+    $browser->fill('priority', '7');
+    $browser->click('Reschedule', 'form');
+    $browser->wait_for(qr/reschedule of 2 jobs/);
+    is(value($node, q{SELECT count(*) FROM pulse.job WHERE priority = 7}), 2, 'two have moved');
+};
+
+subtest 'queues, schedules, workers and flows' => sub {
+    my $change = sub {
+        my ($path, $link, $within, $yes, $recorded) = @_;
+        $recorded .= ' done 0 keeper';
+        $browser->go($path);
+        $browser->click($link, $within);
+        $browser->wait_for(qr/\?$/m);
+        $browser->click($yes, '.question');
+        $browser->wait_for_path(qr{^/(?:queues|schedules|workers|flows)$});
+        is(record(), $recorded, $recorded);
+    };
+    my $north = 'tr:has(span[title="post/north"])';
+    $change->('/queues', 'Pause', $north, 'Pause', 'pause queue {"queue" : "post/north"}');
+    is(value($node, q{SELECT paused FROM pulse.queue_settings}), 't', 'the queue is paused');
+    $change->('/queues', 'Resume', $north, 'Resume', 'resume queue {"queue" : "post/north"}');
+    is(value($node, q{SELECT paused FROM pulse.queue_settings}), 'f', 'and goes on');
+    $browser->click('Limits', $north);
+    $browser->wait_for(qr/Limits of queue/);
+    $browser->fill('concurrency', '3');
+    $browser->fill('total', '9');
+    $browser->click('Set limits', 'form');
+    $browser->wait_for_path(qr{^/queues$});
+    is(value($node, q{SELECT concat_ws(' ', concurrency, total, rate) FROM pulse.queue_settings}),
+        '3 9', 'it has limits');
+    like($browser->text, qr/of 3/, 'which are shown');
+    $change->('/schedules', 'Run now', 'main', 'Run', 'run schedule {"schedule" : "nightly"}');
+    is(value($node, q{SELECT count(*) FROM pulse.job WHERE identifier = 'sweep_floor'}), 1,
+        'a job is added');
+    $change->('/schedules', 'Pause', 'main', 'Pause', 'pause schedule {"schedule" : "nightly"}');
+    is(value($node, 'SELECT paused FROM pulse.schedules'), 't', 'it is paused');
+    $change->('/schedules', 'Resume', 'main', 'Resume', 'resume schedule {"schedule" : "nightly"}');
+    $change->('/workers', 'Drain', 'main', 'Drain', qq(drain worker {"worker" : "$ann"}));
+    is(value($node, "SELECT state FROM pulse.worker_status WHERE id = $ann"), 'draining', 'drains');
+    $change->("/flows/$flow", 'Cancel', '.actions', 'Cancel', qq(cancel flow {"flow" : "$flow"}));
+    is(value($node, "SELECT cancelled FROM pulse.flows WHERE id = $flow"), 3,
+        'no job is left of it');
+};
+
+subtest 'with the keyboard alone' => sub {
+    $browser->go('/');
+    $browser->press('Tab');
+    is($browser->focus, 'Skip to the content', 'the first stop leads past the menu');
+    ok($browser->tab_to('Failed'), 'the menu has failed jobs');
+    $browser->press('Enter');
+    $browser->wait_for_path(qr{^/failed$});
+    ok($browser->tab_to('Retry all'), 'they can be retried');
+    $browser->press('Enter');
+    $browser->wait_for(qr/Retry 2 jobs\?/);
+    is($browser->focus, 'Retry', 'the answer has the focus');
+    $browser->press('Enter');
+    $browser->wait_for_path(qr{^/operations/\d+$});
+    is(record(), 'retry done 2 keeper', 'they are');
+    ok($browser->tab_to('Undo …'), 'and back');
+    $browser->press('Enter');
+    $browser->wait_for(qr/Undo the retry of 2 jobs\?/);
+    $browser->press('Enter');
+    $browser->wait_for(qr/undo of 2 jobs/);
+    is(record(), 'undo done 2 keeper', 'with Enter');
+    $browser->go('/jobs');
+    $browser->press('/');
+    is($browser->focus, 'task', 'a slash leads to the filter');
+    $browser->press(split //, 'letter');
+    $browser->press('Enter');
+    $browser->wait_for_path(qr{task=letter});
+    $browser->press('j');
+    like($browser->focus, qr/^\d+$/, 'j leads to the first job');
+    $browser->press('Enter');
+    like($browser->wait_for_path(qr{^/jobs/\d+$}), qr{^/jobs/\d+$}, 'which is opened');
+};
+
+subtest 'what is live follows' => sub {
+    $browser->go('/tasks');
+    $browser->wait_for(qr/letter/);
+    value($node, q{SELECT pulse.add_job('just_now')});
+    like($browser->wait_for(qr/just_now/), qr/just_now/, 'a new task comes up by itself');
+};
+
+subtest 'the database goes away' => sub {
+    $browser->go('/');
+    $browser->wait_for(qr/Ready/);
+    $node->stop('fast');
+    like($browser->wait_for(qr/connect|terminat|closed|shut/i), qr/connect|terminat|closed|shut/i,
+        'the live page says so');
+    $browser->go('/jobs');
+    like($browser->wait_for(qr/comes back when the database does/), qr/comes back when/,
+        'a page that is asked for says so');
+    $node->start;
+    like($browser->wait_for(qr/Filter/), qr/Filter/, 'and comes back by itself');
+};
+
+is_deeply([ $browser->notice ], [], 'no dialog, no error, and nothing that the policy forbids');
+$browser->stop;
+expect_healthy($node);
+done_testing();
