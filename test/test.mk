@@ -110,6 +110,12 @@ check-dist: dist ## the release archive, installed by pgxn's client and created 
 	PULSE_STAGE='$(DIST)' $(TOOL)/cluster run dist -- psql -Xq -v ON_ERROR_STOP=1 \
 	  $(patsubst %,-c 'CREATE EXTENSION % CASCADE',$(notdir $(EXTENSION)))
 
+screenshots: stage ## write the pictures of docs/console.md anew, to be looked at
+	@$(TOOL)/packages --with screenshots
+	$(TOOL)/suite e2e test/screenshots/take.pl
+	for picture in build/e2e/tmp_check/*.png; do optipng -quiet -o2 "$$picture" && \
+	  cp "$$picture" $(SRC)/docs/pictures/; done
+
 fuzz: packages-fuzz ## 10 million fuzzed inputs (FUZZ_INPUTS=…) for the worker's parsers; needs clang
 	$(TOOL)/../fuzz/run $(FUZZ_INPUTS)
 packages-fuzz:
@@ -155,5 +161,5 @@ stop-clusters:
 
 .PHONY: check all-suites demo check-pgtap check-isolation check-nopreload check-worker check-cost \
   check-e2e check-asserts check-symbols check-uninstall check-versions check-asan check-tsan \
-  check-valgrind check-e2e-long check-long fuzz packages-fuzz mutants bench lint format tidy packages \
-  installcheck-pgtap stop-clusters
+  check-valgrind check-e2e-long check-long fuzz packages-fuzz screenshots mutants bench lint format \
+  tidy packages installcheck-pgtap stop-clusters
