@@ -134,6 +134,8 @@ void take_turns(int number, PromotionBudget* budget, PromoteQueue promote) {
     budget->busy = true;
     return;
   }
+  // An undone claim, which had filled the level, has announced it again.
+  pg_atomic_write_u32(&ring->blocked_group, 0);
   RingWalk walk = {};
   walk.turn.ring = ring;
   walk.budget = budget;

@@ -76,7 +76,10 @@ Queue read_queue(Datum name, int slot, const Levels& levels) {
 bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
                  LevelCounts* counts) {
   if (!levels->only_swaps) find_room(levels, job, snapshot, counts);
-  queue->paused |= queue->strict && is_paused_by_end(queue->name, snapshot);
+  if (queue->strict && is_paused_by_end(queue->name, snapshot)) {
+    queue->paused = true;
+    levels->blocker = -1;  // the end of this pause marks the queue
+  }
   if (queue->paused) return false;
   constexpr int kCapacity = 8;
   queue->open_capacity = kCapacity;

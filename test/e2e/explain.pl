@@ -24,6 +24,8 @@ $session->query(sprintf q{SELECT dblink_connect(c, 'host=%s port=%s dbname=postg
 
 # A better job whose row is locked takes no place of its queue.
 $session->query('CALL explain.judge_states(185, 1)');
+# A strict queue that an end has paused keeps no other of its fair level waiting.
+$session->query('CALL explain.judge_states(2799608, 1)');
 # In portions, because a session's answer is waited for so long only.
 for (my $done = 0; $done < $states; $done += 100) {
     $session->query(sprintf 'CALL explain.judge_states(%d, %d)', $seed + $done, 100);
