@@ -81,11 +81,10 @@ $browser->wait_for_path(qr{^/$});
 
 # Elements that only this program's sources name, and none that leads elsewhere.
 my $foreign = <<'JS';
-  const known = new Set(('html head meta link title script body a header nav ul ol li span div p
-      main h1 h2 h3 '
-    + 'svg path rect text figure figcaption b table thead tbody tr th td time form input button
-        label fieldset '
-    + 'legend details summary section dl dt dd pre progress em code article').split(' '));
+  const known = new Set(`html head meta link title script body a header nav ul ol li span div p
+    main h1 h2 h3 svg path rect text figure figcaption b table thead tbody tr th td time form input
+    button label fieldset legend details summary section dl dt dd pre progress em code article`
+    .split(/\s+/));
   const odd = [...document.querySelectorAll('*')].filter((e) => !known.has(e.localName)
     || [...e.attributes].some((a) => a.name.startsWith('on') || a.name === 'style')
     || (e.href && typeof e.href === 'string' && new URL(e.href).origin !== location.origin));
