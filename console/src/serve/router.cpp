@@ -5,6 +5,11 @@
 namespace pulse::console {
 namespace {
 
+// What no browser asks for, so that a page would be no answer.
+bool is_for_programs(std::string_view path) {
+  return path.starts_with("/v1/") || path == "/metrics" || path == "/healthz";
+}
+
 bool is_name(std::string_view part) { return part.starts_with('{') && part.ends_with('}'); }
 
 // The next part of a path, and the rest behind it.
@@ -80,7 +85,7 @@ Router::Found Router::find(std::string_view method, std::string_view path) const
 }
 
 Response Router::error(const Request& request, const Problem& problem) const {
-  const bool is_page = !request.path.starts_with("/v1/") && error_page;
+  const bool is_page = error_page && !is_for_programs(request.path);
   return is_page ? error_page(request, problem) : problem_response(problem);
 }
 
