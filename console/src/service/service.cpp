@@ -79,7 +79,10 @@ Service::~Service() {
 
 // On the server's thread, which waits for nothing here.
 void Service::take(const Exchange& exchange) {
+  // What cannot be read is refused in the way of its path.
   Request request;
+  request.method = exchange->request.method;
+  request.path = exchange->request.target.substr(0, exchange->request.target.find('?'));
   try {
     request = read_request(std::move(exchange->request));
     gate_.check_host(request);
