@@ -47,8 +47,8 @@ BEGIN
                  SELECT FROM pulse.dependency AS d
                   WHERE d.child_id = j.id AND d.parents_key <> settle_children.parent_id)
                  THEN j.id END) AS g
-        JOIN pulse.job AS j ON j.id = g.first_id
-       CROSS JOIN LATERAL pulse_internal.fate_of(j) AS v)
+       CROSS JOIN LATERAL pulse_internal.fate_of(
+         (SELECT j FROM pulse.job AS j WHERE j.id = g.first_id)) AS v)
     SELECT f.verdict, f.parent_id, f.parents, array_agg(m.id) AS ids
       FROM fates AS f CROSS JOIN unnest(f.ids) AS m (id)
      GROUP BY f.verdict, f.parent_id, f.parents
