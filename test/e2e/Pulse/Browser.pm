@@ -38,6 +38,8 @@ our %KEY = (
     Shift => "\x{E008}", Home => "\x{E011}", End => "\x{E010}",
 );
 
+my @open;
+
 # `base`: where addresses without a host lead. `size`: [width, height]. `scheme`: light or dark.
 sub start {
     my ($class, %options) = @_;
@@ -61,6 +63,7 @@ sub start {
         browserName => 'chrome',
         'goog:chromeOptions' => { binary => '/usr/bin/chromium', args => \@arguments } } } });
     $self->{session} = "/session/$session->{sessionId}";
+    push @open, $self;
     $self->cdp('Page.addScriptToEvaluateOnNewDocument', source => $witness);
     $self->look_as(%options);
     return $self;
@@ -225,8 +228,22 @@ sub picture {
 sub stop {
     my ($self) = @_;
     $self->notice;
+    $self->_close;
+    return;
+}
+
+sub _close {
+    my ($self) = @_;
+    @open = grep { $_ != $self } @open;
     $self->_send(DELETE => $self->{session});
     return;
+}
+
+# A driver that is killed leaves its browser behind.
+END {
+    my $status = $?;
+    eval { $_->_close } for @open;
+    $? = $status;
 }
 
 1;
