@@ -56,7 +56,7 @@ std::string port_problem(std::string_view ports) {
     port = port.substr(0, port.find_last_not_of(" \t\n") + 1);
     const auto number = parse_number<int>(port);
     if (!number || *number < 1 || *number > 65535) {
-      return "'" + std::string(port) + "' is no number of a port";
+      return std::string("'").append(port).append("' is no number of a port");
     }
   }
   return {};

@@ -107,7 +107,8 @@ bool is_absent(const LogField& field) {
 std::string milliseconds_text(std::chrono::nanoseconds time) {
   const auto exact = std::chrono::duration_cast<std::chrono::microseconds>(time).count();
   const std::int64_t micros = std::abs(exact);
-  std::string text = (exact < 0 ? "-" : "") + std::to_string(micros / 1000);
+  std::string text(exact < 0 ? "-" : "");
+  text += std::to_string(micros / 1000);
   if (micros % 1000 == 0) return text;
   std::string rest = std::to_string(micros % 1000);
   rest.insert(0, 3 - rest.size(), '0');
