@@ -76,8 +76,10 @@ subtest 'jobs are counted, by task and outcome' => sub {
     my @jobs = (add_jobs($node, 'run', 3), add_job($node, 'fall'));
     $worker->wait_for($_ == $jobs[-1] ? 'failed' : 'completed', job => $_) for @jobs;
     my $seen = metrics($worker);
-    is($seen->value('pulse_jobs_claimed_total', 'task=run'), 3, 'claimed');
     is($seen->value('pulse_jobs_finished_total', 'outcome=completed,task=run'), 3, 'completed');
+    # On a slow machine a job may wait too long for the only slot: it goes back and is claimed anew.
+    my $released = $seen->value('pulse_jobs_finished_total', 'outcome=released,task=run') // 0;
+    is($seen->value('pulse_jobs_claimed_total', 'task=run'), 3 + $released, 'claimed');
     is($seen->value('pulse_jobs_finished_total', 'outcome=failed,task=fall'), 1, 'failed');
     is($seen->value('pulse_job_duration_seconds_count', 'task=run'), 3, 'durations');
     cmp_ok($seen->value('pulse_job_duration_seconds_sum', 'task=run'), '>', 0, 'which took time');
