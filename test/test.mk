@@ -28,6 +28,12 @@ check-worker: ## the worker's unit tests
 	$(TOOL)/suite worker
 check-cost: stage ## WAL, buffers, statements and plans within their budgets (test/cost/budgets)
 	$(TOOL)/suite cost
+# Slow to install and to compile, so not a part of check; each page says what it needs.
+RECIPES = django rails go
+check-recipes: stage ## docs/recipes for Django, Rails and Go, which need packages of theirs
+	@$(TOOL)/packages --with recipes
+	PULSE_RECIPES=1 PULSE_DOCS_SECONDS=600 PULSE_LABEL=recipes $(TOOL)/suite docs \
+	  $(RECIPES:%=docs/recipes/%.md)
 check-e2e: stage ## whole processes that are killed, cut off, promoted
 	$(TOOL)/suite e2e
 
@@ -125,6 +131,7 @@ check-long: ## all that takes long: the checks above, fuzzing, clang-tidy, mutan
 	+$(AGAIN) check-asserts
 	+$(AGAIN) check-versions
 	+$(AGAIN) check-dist
+	+$(AGAIN) check-recipes
 	+$(AGAIN) check-asan
 	+$(AGAIN) check-tsan
 	+$(AGAIN) check-valgrind
@@ -160,6 +167,6 @@ stop-clusters:
 	$(TOOL)/cluster stop --all
 
 .PHONY: check all-suites demo check-pgtap check-isolation check-nopreload check-worker check-cost \
-  check-e2e check-asserts check-symbols check-uninstall check-versions check-asan check-tsan \
+  check-recipes check-e2e check-asserts check-symbols check-uninstall check-versions check-asan check-tsan \
   check-valgrind check-e2e-long check-long fuzz packages-fuzz screenshots mutants bench lint format \
   tidy packages installcheck-pgtap stop-clusters

@@ -14,7 +14,16 @@ sub all {
     return 'README.md', sort map { substr $_, length("$root/") } @pages;
 }
 
-# Language, text and first line of each block; no_run if its info string says so.
+# What a page says that it needs: a command that fails where it is missing.
+sub needs {
+    my ($root, $page) = @_;
+    open my $handle, '<:encoding(UTF-8)', "$root/$page" or die "run_blocks: $page: $!\n";
+    my ($command) = join('', readline $handle) =~ /^<!-- needs: (.*) -->$/m;
+    return $command;
+}
+
+# Language, text and first line of each block; no_run if its info string says so, and the file that
+# the string names.
 sub blocks {
     my ($root, $page) = @_;
     open my $handle, '<:encoding(UTF-8)', "$root/$page" or die "run_blocks: $page: $!\n";
@@ -26,8 +35,10 @@ sub blocks {
         }
         elsif ($line =~ /^(\s*)(```+)\s*(\w*)\s*(.*)$/) {
             ($indent, $fence) = (length $1, $2);
-            $block = { page => $page, line => $., language => lc $3, text => '',
-                no_run => $4 =~ /\bno-run\b/ ? 1 : 0 };
+            my ($language, $info) = (lc $3, $4);
+            $block = { page => $page, line => $., language => $language, text => '',
+                no_run => $info =~ /\bno-run\b/ ? 1 : 0,
+                file => $info =~ m{^([\w/.-]*\.\w+)$} ? $1 : undef };
         }
     }
     die "run_blocks: $page:$block->{line}: the block has no end\n" if $block;

@@ -8,6 +8,7 @@ use JSON::PP qw(decode_json);
 use Test::More;
 
 use PostgreSQL::Test::Utils;
+use Pulse::Program;
 
 my $folder = 'worker/deploy';
 
@@ -53,10 +54,8 @@ subtest 'the Dockerfile' => sub {
 };
 
 subtest 'the compose file' => sub {
-    my $read = 'import json, sys, yaml; json.dump(yaml.safe_load(open(sys.argv[1])), sys.stdout)';
     plan skip_all => 'no yaml for Python here' if system("python3 -c 'import yaml' 2>/dev/null");
-    my ($json) = run_command([ 'python3', '-c', $read, "$folder/compose.yaml" ]);
-    my $services = decode_json($json)->{services};
+    my $services = (documents("$folder/compose.yaml"))[0]{services};
     is_deeply([ sort keys %$services ], [ 'database', 'worker' ], 'a database and a worker');
     my $targets = join '|', slurp_file("$folder/Dockerfile") =~ /^FROM \S+ AS (\w+)$/mg;
     for my $name (sort keys %$services) {
@@ -68,6 +67,62 @@ subtest 'the compose file' => sub {
     ok(scalar(grep { -f && -x } glob "$folder/$tasks/*"), 'a task for its worker');
     ok(-e "$folder/create.sql", 'the script that creates the extension');
     is($services->{worker}{depends_on}{database}{condition}, 'service_healthy', 'one by one');
+};
+
+# The documents of a YAML file.
+sub documents {
+    my ($file) = @_;
+    my $read = 'import json, sys, yaml; '
+      . 'json.dump(list(yaml.safe_load_all(open(sys.argv[1]))), sys.stdout)';
+    my ($json) = run_command([ 'python3', '-c', $read, $file ]);
+    return @{ decode_json($json) };
+}
+
+# A worker of the image, with the container's arguments, that finds no database.
+sub start_without_database {
+    my ($entry, @arguments) = @_;
+    my $tasks = PostgreSQL::Test::Utils::tempdir('tasks');
+    copy("$folder/tasks/greet", "$tasks/greet") or die "greet: $!\n";
+    chmod 0755, $tasks, "$tasks/greet";
+    my %local = ('--tasks' => $tasks, '--http' => '127.0.0.1:0');
+    my $option = '';
+    my @here = map { my $word = $local{$option} // $_; $option = $_; $word } @$entry;
+    my $worker = Pulse::Program->start('pod', [ @here, @arguments, '-d', 'host=/nowhere' ],
+        output => 'stderr');
+    my $serving = $worker->lines->wait_for('its address', sub { $_[0] =~ /"serving"/ });
+    return ($worker, $serving =~ /127\.0\.0\.1:(\d+)/);
+}
+
+subtest 'the Kubernetes manifest' => sub {
+    plan skip_all => 'no yaml for Python here' if system("python3 -c 'import yaml' 2>/dev/null");
+    my ($deployment, $budget) = documents("$folder/kubernetes.yaml");
+    my $labels = $deployment->{spec}{template}{metadata}{labels};
+    my $pod = $deployment->{spec}{template}{spec};
+    my $container = $pod->{containers}[0];
+    my $docker = slurp_file("$folder/Dockerfile");
+    is_deeply($_->{spec}{selector}{matchLabels}, $labels, "$_->{kind}: selects these pods")
+      for $deployment, $budget;
+    my ($grace) = "@{ $container->{args} }" =~ /--grace (\d+)s/;
+    cmp_ok($pod->{terminationGracePeriodSeconds}, '>=', $grace + 15,
+        'a stop has the grace of the worker, and time to end what does not');
+    ok($pod->{securityContext}{runAsNonRoot} && $pod->{securityContext}{runAsUser},
+        'its user is no root, by number');
+    my ($port) = $docker =~ /^EXPOSE (\d+)$/m;
+    is($container->{ports}[0]{containerPort}, $port, 'the port is the one of the image');
+    is($deployment->{spec}{template}{metadata}{annotations}{'prometheus.io/port'}, $port,
+        'which is scraped');
+    my ($entry) = $docker =~ /^ENTRYPOINT (\[.*\])$/m;
+    my ($worker, $served) = start_without_database(decode_json($entry), @{ $container->{args} });
+    my %answers = (livenessProbe => 200, readinessProbe => 503);
+    for my $probe (sort keys %answers) {
+        my $get = $container->{$probe}{httpGet};
+        is($get->{port}, $container->{ports}[0]{name}, "$probe: the port");
+        my ($code) = run_command([ qw(curl -s -o /dev/null -w %{http_code}),
+            "http://127.0.0.1:$served$get->{path}" ]);
+        is($code, $answers{$probe}, "$probe: $get->{path} says $code while the database is away");
+    }
+    $worker->signal('TERM');
+    like($worker->wait_exit, qr/^(?:0|75)$/, 'its arguments are understood, and it ends when told');
 };
 
 done_testing();
