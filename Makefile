@@ -16,6 +16,7 @@ OBJECT_FOLDERS = $(sort $(patsubst %/,$(CURDIR)/%,$(dir $(OBJS))))
 HPP        = $(wildcard $(SRC)/extension/*.hpp $(SRC)/extension/*/*.hpp)
 DATA       = $(patsubst $(SRC)/%,%,$(wildcard $(SRC)/sql/releases/*.sql))
 INSTALL_SQL = build/$(EXT)--$(EXTVERSION).sql
+UPGRADE_BEGIN = $(SRC)/sql/upgrade/begin.sql $(SRC)/sql/library.sql $(SRC)/sql/upgrade/locks.sql
 UPGRADE_SQL = $(patsubst $(SRC)/sql/upgrade/%,build/$(EXT)--%,$(wildcard \
   $(SRC)/sql/upgrade/*--$(EXTVERSION).sql))
 TAP_SQL    = build/$(TAP)--$(EXTVERSION).sql
@@ -26,7 +27,7 @@ DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL) $(TAP_SQL) $(GRAPHILE_SQL)
 # created once; functions use CREATE OR REPLACE, so that an upgrade replays them. Tables with a part of
 # their own are new in this version, and an upgrade creates them too. A listed part
 # that is missing and a part that no list names fail the build.
-SQL_STRUCTURE  = preamble types tables $(SQL_NEW_TABLES)
+SQL_STRUCTURE  = preamble library types tables $(SQL_NEW_TABLES)
 SQL_NEW_TABLES = operation_tables counter_tables
 # Foundations
 SQL_FUNCTIONS  = table_comments settings clock installation
@@ -110,11 +111,11 @@ $(GRAPHILE_SQL): $(SRC)/sql/assemble.awk
 	@mkdir -p $(@D)
 	awk -f $(SRC)/sql/assemble.awk $(GRAPHILE_PARTS) >$@
 $(UPGRADE_SQL): build/$(EXT)--%--$(EXTVERSION).sql: $(SRC)/sql/upgrade.awk \
-  $(SRC)/sql/upgrade/begin.sql $(SRC)/sql/upgrade/%--$(EXTVERSION).sql \
+  $(UPGRADE_BEGIN) $(SRC)/sql/upgrade/%--$(EXTVERSION).sql \
   $(SRC)/sql/releases/$(EXT)--%.sql
 	@mkdir -p $(@D)
 	awk -v VERSION=$(EXTVERSION) -f $< role=old $(SRC)/sql/releases/$(EXT)--$*.sql \
-	  role=structure $(STRUCTURE) role=print $(SRC)/sql/upgrade/begin.sql \
+	  role=structure $(STRUCTURE) role=print $(UPGRADE_BEGIN) \
 	  $(SRC)/sql/upgrade/$*--$(EXTVERSION).sql $(SQL_NEW_TABLES:%=$(SRC)/sql/%.sql) \
 	  role=functions $(FUNCTIONS) >$@
 .DELETE_ON_ERROR:

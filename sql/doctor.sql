@@ -101,6 +101,13 @@ CREATE OR REPLACE VIEW pulse_internal.setting_findings AS
          'install the newer library, and restart a server that preloads it.'
     FROM installation AS i WHERE i.sql_version <> pulse.version()
   UNION ALL
+  SELECT 'extensions apart', 'error',
+         pg_catalog.format('%s is of version %s, pg_pulse of %s.', e.extname, e.extversion,
+                           i.sql_version),
+         pg_catalog.format('ALTER EXTENSION %s UPDATE, or drop it and create it again.', e.extname)
+    FROM installation AS i, pg_catalog.pg_extension AS e
+   WHERE e.extname IN ('pg_pulse_graphile', 'pg_pulse_tap') AND e.extversion <> i.sql_version
+  UNION ALL
   SELECT 'clock moved', 'error',
          pg_catalog.format('pulse.clock_offset is %s %s, set by: %s.', s.setting, s.unit, s.source),
          'Reset it: it is for tests only.'

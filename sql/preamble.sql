@@ -38,3 +38,7 @@ END $$;
 CREATE SCHEMA pulse_internal;
 COMMENT ON SCHEMA pulse_internal IS
   'What pg_pulse uses itself: no program calls it, and any version may change it.';
+
+-- Which library the server has loaded is asked before it is needed.
+CREATE FUNCTION pulse.version() RETURNS text
+  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_version';

@@ -1,8 +1,6 @@
 -- The settings as SQL sees them, and the argument checks that several parts share. A setting is
 -- read through the library, so it is known before the session has loaded the library.
 
-CREATE OR REPLACE FUNCTION pulse.version() RETURNS text
-  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_version';
 COMMENT ON FUNCTION pulse.version() IS 'Returns the version of the loaded library, such as 0.2.0.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.setting_us(name text) RETURNS bigint

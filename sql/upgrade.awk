@@ -1,4 +1,4 @@
-# Makes an upgrade script: sql/upgrade/begin.sql, the changes of structure, then all function parts.
+# Makes an upgrade script: what begins each, the changes of structure, then all function parts.
 #
 #   awk -v VERSION=NEW -f upgrade.awk role=old INSTALL_SCRIPT_OF_OLD role=structure PARTS
 #     role=print BEGIN DELTA role=functions PARTS

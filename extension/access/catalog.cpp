@@ -1,6 +1,7 @@
 #include "access/catalog.hpp"
 
 #include "access/columns.hpp"
+#include "access/sql_version.hpp"
 
 namespace pulse {
 namespace {
@@ -86,6 +87,7 @@ Oid state_named(const char* type_name, const char* name) {
 }
 
 void load_catalog() {
+  require_served_sql();
   known.schema = get_namespace_oid("pulse", false);
   for (const auto& relation : kRelations)
     known.*relation.oid = relation.is_in_0_1_0 ? relation_named(relation.name)

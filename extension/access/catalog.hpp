@@ -67,7 +67,7 @@ struct Catalog {
 // The number of indexes of pulse.job above.
 constexpr int kJobIndexes = 11;
 
-// Raises when the extension is not installed here.
+// Raises when the extension is not installed here, or its SQL is newer than this library.
 const Catalog* catalog();
 
 // False in a session that knows a later version to be installed. Costs nothing, and cannot raise.

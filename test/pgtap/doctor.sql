@@ -1,7 +1,7 @@
 -- sql/doctor.sql: each trouble that a transaction can plant is found, and is gone with its cause.
 -- test/e2e/doctor.pl plants the rest.
 \ir support/setup.psql
-SELECT plan(40);
+SELECT plan(41);
 
 SELECT expect_function('doctor', '',
   'TABLE(finding text, severity text, detail text, what_to_do text)', 'volatile', 'definer');
@@ -77,6 +77,10 @@ SELECT is(found_after('UPDATE pulse.installation SET database_oid = 1'), 'not ad
 SELECT is(found_after($$UPDATE pg_catalog.pg_extension SET extversion = '0.1.9'
                          WHERE extname = 'pg_pulse'$$),
   'versions apart: error', 'library and SQL are of different versions');
+SELECT is(found_after('CREATE EXTENSION pg_pulse_graphile',
+                      $$UPDATE pg_catalog.pg_extension SET extversion = '0.1.9'
+                         WHERE extname = 'pg_pulse_graphile'$$),
+  'extensions apart: error', 'an extension over pg_pulse is of another version');
 SELECT is(found_after($$INSERT INTO pg_catalog.pg_db_role_setting VALUES
   ((SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()), 0,
    '{pulse.sweep_treshold=5s}')$$), 'unknown setting: warning', 'a setting is misspelt');

@@ -1,0 +1,46 @@
+-- The update takes all locks first. It waits for each less than deadlock_timeout; if one is not
+-- free, it releases all of them and pauses. So the update blocks users of the queue for moments
+-- only, and never makes their transaction fail. lock_timeout limits the whole.
+DO $$
+DECLARE
+  statements text[];
+  statement text;
+  limit_before text := current_setting('lock_timeout');
+  patience interval := nullif(current_setting('lock_timeout'), '0')::interval;
+  moment int;
+  begun timestamptz := clock_timestamp();
+BEGIN
+  -- LOCK TABLE on a view would also lock the server's relations below it, so a view gets the owner
+  -- that it has. Heartbeats come before jobs, as in most transactions: a heartbeat or claim locks
+  -- its heartbeat row first, and a transaction that begins with jobs needs no heartbeat. In another
+  -- order busy workers and the update would block each other again and again.
+  SELECT array_agg(CASE c.relkind
+                     WHEN 'v' THEN format('ALTER VIEW %s OWNER TO %I', c.oid::regclass,
+                                          pg_get_userbyid(c.relowner))
+                     ELSE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', c.oid::regclass) END
+                   ORDER BY array_position('{job,heartbeat}', c.relname::text) DESC NULLS LAST,
+                            c.oid) INTO statements
+    FROM pg_depend AS d JOIN pg_class AS c ON c.oid = d.objid
+   WHERE d.classid = 'pg_class'::regclass AND d.deptype = 'e' AND c.relkind IN ('r', 'v')
+     AND d.refclassid = 'pg_extension'::regclass
+     AND d.refobjid = (SELECT e.oid FROM pg_extension AS e WHERE e.extname = 'pg_pulse');
+  SELECT greatest(1, least(100, s.setting::int / 2)) INTO moment
+    FROM pg_settings AS s WHERE s.name = 'deadlock_timeout';
+  LOOP
+    BEGIN
+      PERFORM set_config('lock_timeout', moment::text, true);
+      FOREACH statement IN ARRAY statements LOOP
+        EXECUTE statement;
+      END LOOP;
+      EXIT;
+    EXCEPTION WHEN lock_not_available THEN
+      IF clock_timestamp() > begun + patience THEN
+        RAISE;
+      END IF;
+    END;
+    PERFORM pg_sleep(0.2);
+    -- The next round takes the two tables in the other order, for transactions that do so.
+    statements := ARRAY[statements[2], statements[1]] || statements[3:];
+  END LOOP;
+  PERFORM set_config('lock_timeout', limit_before, true);
+END $$;
