@@ -13,6 +13,7 @@ use Pulse::SqlWorker;
 use Pulse::States;
 
 my $old = start_server('old', settings => \%PATIENT, streaming => 1);
+value($old, 'CREATE EXTENSION pg_pulse_graphile');
 my $given = given_every_state($old, 'postgres');
 my $id = $given->{id};
 
@@ -132,6 +133,9 @@ subtest 'pg_upgrade' => sub {
     isnt(system_identifier($upgraded), value($upgraded,
             'SELECT system_identifier FROM pulse.installation'), 'it is another server');
     is_deeply(tables($upgraded, 'postgres'), $tables, 'with the same jobs');
+    is(value($upgraded, q{SELECT (graphile_worker.add_job('legacy', job_key => 'k')).key}),
+        'k', 'the schema of Graphile Worker came along');
+    value($upgraded, q{SELECT graphile_worker.remove_job('k')});
     goes_on($upgraded, $before);
     expect_healthy($upgraded);
 };
