@@ -88,6 +88,7 @@ BEGIN
     starts_when  = NULL,
     queue_turn   = CASE WHEN spec.queue_name = older.queue_name THEN older.queue_turn END,
     parents      = NULL,
+    traceparent  = nullif(current_setting('pulse.traceparent', true), ''),
     start_by     = (SELECT CASE WHEN mode = 'preserve_run_at' AND older.attempts = 0
                              THEN older.run_at ELSE spec.run_at END + t.expires_after
                       FROM pulse.task AS t WHERE t.identifier = spec.identifier),
@@ -179,6 +180,7 @@ BEGIN
     job.message := NULL;
     job.checkpoint := NULL;
     job.parents := NULL;
+    job.traceparent := CASE WHEN payload IS NOT NULL THEN job.traceparent END;
     job.last_error := NULL;
     job.recovered := NULL;
     job.cancel_reason := NULL;

@@ -90,24 +90,27 @@ COMMENT ON FUNCTION pulse.held_job(bigint, bigint) IS
   'Returns the job of this claim as claim() hands it out. Raises PU001 when the claim is over.';
 
 -- The call is text, because the handler is known by name only. A function in FROM is called even
--- if it is declared IMMUTABLE and no clause reads its result.
+-- if it is declared IMMUTABLE and no clause reads its result. Jobs that the handler adds belong to
+-- the trace of its job: the setting is made before the call, which takes the job from there.
 CREATE OR REPLACE FUNCTION pulse_internal.call_of(handler regprocedure) RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN (
-    SELECT format('SELECT %s FROM pulse.held_job($1, $2) AS job, LATERAL %I.%I(%s) AS result',
+    SELECT format('SELECT %s FROM (SELECT job, pg_catalog.set_config(''pulse.traceparent'', '
+                  'COALESCE(job.traceparent, ''''), true) FROM pulse.held_job($1, $2) AS job '
+                  'OFFSET 0) AS traced, LATERAL %I.%I(%s) AS result',
       CASE p.prorettype WHEN 'void'::regtype THEN 'NULL::pg_catalog.json'
                         ELSE 'pg_catalog.to_json(result)' END,
       n.nspname, p.proname,
-      CASE p.proargtypes[0] WHEN 'json'::regtype THEN 'job.payload'
-                            WHEN 'jsonb'::regtype THEN 'job.payload::pg_catalog.jsonb'
+      CASE p.proargtypes[0] WHEN 'json'::regtype THEN '(job).payload'
+                            WHEN 'jsonb'::regtype THEN '(job).payload::pg_catalog.jsonb'
                             ELSE 'job' END)
       FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
      WHERE p.oid = call_of.handler);
 END $$;
 COMMENT ON FUNCTION pulse_internal.call_of(regprocedure) IS
-  'Returns the statement that calls this function with a claimed job, with job_id as $1 and token '
-  'as $2; NULL for a function that does not exist.';
+  'Returns the statement that calls this function with a claimed job and its pulse.traceparent, '
+  'with job_id as $1 and token as $2; NULL for a function that does not exist.';
 
 CREATE OR REPLACE FUNCTION pulse.handler_call(job_id bigint, token bigint) RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
@@ -148,6 +151,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.perform_job(bigint, bigint) IS
   'Calls the handler of the job''s task and completes the job with its result, in the caller''s '
-  'transaction and with the caller''s rights. If the call fails, report the error with fail() in '
-  'another transaction. Raises PU001 when the claim is lost, at the latest at COMMIT; PU005 when '
-  'the task has no handler, 42501 for a handler that handler_tasks leaves out.';
+  'transaction and with the caller''s rights. Until the transaction ends, pulse.traceparent is '
+  'that of the job. If the call fails, report the error with fail() in another transaction. Raises '
+  'PU001 when the claim is lost, at the latest at COMMIT; PU005 when the task has no handler, '
+  '42501 for a handler that handler_tasks leaves out.';

@@ -44,7 +44,7 @@ BEGIN
   INSERT INTO pulse.job
     (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts, crashes,
      job_key, flags, checkpoint, last_error, revision, created_at, updated_at,
-     scheduled_for, waits_on, starts_when, queue_turn, keeps_result, parents)
+     scheduled_for, waits_on, starts_when, queue_turn, keeps_result, parents, traceparent)
   VALUES
     (ended.id, ended.identifier, ended.payload, ended.queue_name, ended.priority, ended.run_at,
      CASE WHEN ended.queue_name IS NULL AND waits_on IS NULL THEN 'ready'
@@ -53,7 +53,7 @@ BEGIN
      ended.checkpoint, ended.last_error, ended.revision + 1, ended.created_at, pulse.now(),
      ended.scheduled_for, restore_job.waits_on, ended.starts_when,
      CASE WHEN ended.queue_name IS NOT NULL AND ended.state <> 'cancelled' THEN 2 END,
-     pulse_internal.has_child_in_flow(ended.id), ended.parents)
+     pulse_internal.has_child_in_flow(ended.id), ended.parents, ended.traceparent)
   RETURNING * INTO revived;
   PERFORM pulse_internal.note_job(revived.identifier, revived.queue_name, revived.run_at);
   PERFORM pulse_internal.note_parent(revived.waits_on);

@@ -324,10 +324,12 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.note_schedules() IS
   'Requests a sweep at the least due time of all schedules.';
 
--- The rows of a batch are locked first, so that two sweeps share the work.
+-- The rows of a batch are locked first, so that two sweeps share the work. What falls due belongs
+-- to no trace, least of all to that of the session that happens to sweep.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_schedules(ends timestamptz) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+  SET pulse.traceparent = '' AS $$
 DECLARE
   batch CONSTANT int := 100;
   moment CONSTANT timestamptz := pulse.now();

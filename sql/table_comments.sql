@@ -56,9 +56,10 @@ COMMENT ON COLUMN pulse.claimed_job.flags IS 'Flags of the job; NULL without any
 COMMENT ON COLUMN pulse.claimed_job.created_at IS 'When the job was added';
 COMMENT ON COLUMN pulse.claimed_job.scheduled_for IS
   'Due time of the schedule that added the job; NULL for another job';
-
 COMMENT ON COLUMN pulse.claimed_job.parents IS
   'How the jobs ended that it waited for, as a JSON array; NULL without any such end on record';
+
+COMMENT ON COLUMN pulse.claimed_job.traceparent IS 'Its W3C traceparent; NULL without a trace';
 
 COMMENT ON TYPE pulse.job_outcome IS
   'The answer of a plural call for one job: accepted, stale (the claim is over) or busy (another '
@@ -332,6 +333,8 @@ COMMENT ON COLUMN pulse.job.keeps_result IS
   'True when another job of its flow waits for it, so that its result is kept; else NULL';
 COMMENT ON COLUMN pulse.job.parents IS
   'How the jobs ended that it waited for, as a JSON array; NULL without any such end on record';
+COMMENT ON COLUMN pulse.job.traceparent IS 'Its W3C traceparent; NULL without a trace';
+COMMENT ON COLUMN pulse.finished_job.traceparent IS 'Its W3C traceparent; NULL without a trace';
 COMMENT ON COLUMN pulse.finished_job.starts_when IS
   'starts_when of a job that waited for others; else NULL';
 COMMENT ON COLUMN pulse.finished_job.parents IS

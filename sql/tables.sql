@@ -61,14 +61,13 @@ CREATE TABLE pulse.job (
   starts_when         text,
   queue_turn          smallint,
   keeps_result        boolean,
-  parents             json
+  parents             json,
+  traceparent         text
 ) WITH (
-  autovacuum_vacuum_scale_factor = 0.01,
-  autovacuum_vacuum_threshold = 5000,
+  autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
   autovacuum_vacuum_cost_delay = 0,
   autovacuum_analyze_scale_factor = 0.2,
-  vacuum_truncate = off,
-  fillfactor = 40
+  vacuum_truncate = off, fillfactor = 40
 );
 
 -- The order of P8. A claim reads it per task and priority, so jobs that are not due cost one step.
@@ -171,7 +170,8 @@ CREATE TABLE pulse.finished_job (
   scheduled_for timestamptz,
   starts_when   text,
   cancelled_by  bigint,
-  parents       json
+  parents       json,
+  traceparent   text
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 -- Pruning deletes the oldest jobs first; a task may have its own retention for completed ones.
 CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finished_at)

@@ -39,7 +39,8 @@ CREATE TYPE pulse.claimed_job AS (
   handler        regprocedure,
   created_at     timestamptz,
   scheduled_for  timestamptz,
-  parents        json
+  parents        json,
+  traceparent    text
 );
 
 CREATE TYPE pulse.job_outcome AS (id bigint, outcome text);

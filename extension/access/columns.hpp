@@ -47,7 +47,8 @@ enum JobColumn : AttrNumber {
   kJobQueueTurn,
   kJobKeepsResult,
   kJobParents,
-  kJobColumns = kJobParents,
+  kJobTraceparent,
+  kJobColumns = kJobTraceparent,
 };
 
 // pulse.claim_batch
@@ -140,6 +141,7 @@ enum FinishedColumn : AttrNumber {
   kFinishedStartsWhen,
   kFinishedCancelledBy,
   kFinishedParents,
+  kFinishedTraceparent,
 };
 
 }  // namespace pulse

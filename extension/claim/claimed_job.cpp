@@ -20,10 +20,10 @@ namespace {
 enum TaskValue { kTimeout = -4, kStallTimeout, kOnUnreachable, kHandler };
 
 constexpr int kSources[kClaimedColumns] = {
-    kJobId,         kJobToken,     kJobIdentifier,   kJobPayload, kJobQueueName, kJobPriority,
-    kJobRunAt,      kJobAttempts,  kJobMaxAttempts,  kJobCrashes, kJobKey,       kJobFlags,
-    kJobCheckpoint, kJobLastError, kJobRecovered,    kTimeout,    kStallTimeout, kOnUnreachable,
-    kHandler,       kJobCreatedAt, kJobScheduledFor, kJobParents};
+    kJobId,         kJobToken,     kJobIdentifier,   kJobPayload, kJobQueueName,  kJobPriority,
+    kJobRunAt,      kJobAttempts,  kJobMaxAttempts,  kJobCrashes, kJobKey,        kJobFlags,
+    kJobCheckpoint, kJobLastError, kJobRecovered,    kTimeout,    kStallTimeout,  kOnUnreachable,
+    kHandler,       kJobCreatedAt, kJobScheduledFor, kJobParents, kJobTraceparent};
 
 NullableDatum task_value(const TaskSettings& task, int which) {
   switch (which) {

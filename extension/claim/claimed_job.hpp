@@ -23,14 +23,14 @@ struct ClaimStamp {
 void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place, RateLooks* looks);
 
 // The number of columns of pulse.claimed_job.
-constexpr int kClaimedColumns = 22;
+constexpr int kClaimedColumns = 23;
 
 // Those of 0.1.0, whose rows of pulse.job end before kJobScheduledFor.
 constexpr int kClaimedColumnsIn010 = 20;
 
 // Fills the columns of pulse.claimed_job from the values of a row of pulse.job, in the order of
 // JobColumn. It reads no column after claimed_from().
-inline int claimed_from() { return catalog()->has_index_lanes ? kJobParents : kJobCreatedAt; }
+inline int claimed_from() { return catalog()->has_index_lanes ? kJobTraceparent : kJobCreatedAt; }
 void read_claimed(const Datum* job, const bool* job_nulls, const TaskSettings& task, Datum* values,
                   bool* nulls);
 

@@ -191,6 +191,7 @@ HeapTuple form_job(AddCall* call, const RowValue& spec, LastTask* last,
   job.set(kJobStartsWhen, origin.starts_when);
   job.set(kJobScheduledFor, origin.scheduled_for);
   job.set(kJobKeepsResult, origin.keeps_result);
+  if (*settings.traceparent) job.set(kJobTraceparent, CStringGetTextDatum(settings.traceparent));
   set_start_by(&job, spec, last);
   note_new_job(job);
   return form_new_job(&call->jobs, &job);

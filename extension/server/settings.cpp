@@ -13,6 +13,8 @@ namespace {
 
 constexpr int kDayMs = 24 * 3600 * 1000;
 constexpr int kDefaultSweepIntervalMs = 5000;
+constexpr size_t kTraceparentLength = 55;
+constexpr size_t kMaxTraceparentLength = 255;
 
 // 0 would mean "without a pause" or "at once", which is a valid value for none of these settings.
 bool refuse_zero(int* value, void**, GucSource) {
@@ -30,6 +32,32 @@ bool check_databases(char** value, void**, GucSource) {
   pfree(list);
   if (!readable) GUC_check_errdetail("It must be a list of names, separated by commas.");
   return readable;
+}
+
+bool is_hex(const char* text, int length) {
+  return static_cast<int>(strspn(text, "0123456789abcdef")) >= length;
+}
+
+// version-traceid-parentid-flags, as in the W3C recommendation Trace Context; a version above 00
+// may go on after another hyphen.
+bool is_traceparent(const char* text) {
+  if (strlen(text) < kTraceparentLength || strlen(text) > kMaxTraceparentLength) return false;
+  const bool has_parts = is_hex(text, 2) && text[2] == '-' && is_hex(text + 3, 32) &&
+                         text[35] == '-' && is_hex(text + 36, 16) && text[52] == '-' &&
+                         is_hex(text + 53, 2);
+  const char end = text[kTraceparentLength];
+  return has_parts && strncmp(text, "ff", 2) != 0 && strspn(text + 3, "0") < 32 &&
+         strspn(text + 36, "0") < 16 &&
+         (end == '\0' || (end == '-' && strncmp(text, "00", 2) != 0));
+}
+
+bool check_traceparent(char** value, void**, GucSource) {
+  if (**value == '\0' || is_traceparent(*value)) return true;
+  GUC_check_errdetail("It is not a traceparent of W3C Trace Context.");
+  GUC_check_errhint(
+      "Use version-traceid-parentid-flags in lower-case hexadecimal digits, such as "
+      "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01, or '' for none.");
+  return false;
 }
 
 void define_duration(const char* name, const char* description, int* value, int boot, int min,
@@ -127,6 +155,11 @@ void define_settings() {
       "pulse.background_sweeps", "Shows whether the background worker sweeps in this database.",
       nullptr, &background_sweeps, false, PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
       nullptr, nullptr, pulse_show_background_sweeps);
+  DefineCustomStringVariable(
+      "pulse.traceparent",
+      "Sets the W3C traceparent of the jobs that this session adds; '' for none.", nullptr,
+      &settings.traceparent, "", PGC_USERSET, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+      check_traceparent, nullptr, nullptr);
   reserve_settings("pulse");
 }
 

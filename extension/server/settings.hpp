@@ -26,6 +26,7 @@ struct Settings {
   double clock_offset_s;
   double frozen_live_us;  // -1: time runs
   char* databases;
+  char* traceparent;  // "": the jobs that this session adds belong to no trace
 };
 
 extern Settings settings;

@@ -97,6 +97,7 @@ ALTER TABLE pulse.job
   ADD COLUMN queue_turn smallint,
   ADD COLUMN keeps_result boolean,
   ADD COLUMN parents json,
+  ADD COLUMN traceparent text,
   SET (fillfactor = 40);
 DROP INDEX pulse.job_claim_idx, pulse.job_running_idx, pulse.job_parked_idx,
   pulse.job_parked_due_idx, pulse.job_open_idx, pulse.job_waiting_key_idx,
@@ -158,8 +159,10 @@ SELECT pg_catalog.pg_extension_config_dump('pulse.flow_id_seq', '');
 ALTER TYPE pulse.finished_state ADD VALUE 'expired';
 
 ALTER TABLE pulse.finished_job ADD COLUMN scheduled_for timestamptz,
-  ADD COLUMN starts_when text, ADD COLUMN cancelled_by bigint, ADD COLUMN parents json;
-ALTER TYPE pulse.claimed_job ADD ATTRIBUTE scheduled_for timestamptz, ADD ATTRIBUTE parents json;
+  ADD COLUMN starts_when text, ADD COLUMN cancelled_by bigint, ADD COLUMN parents json,
+  ADD COLUMN traceparent text;
+ALTER TYPE pulse.claimed_job ADD ATTRIBUTE scheduled_for timestamptz, ADD ATTRIBUTE parents json,
+  ADD ATTRIBUTE traceparent text;
 
 CREATE TABLE pulse.schedule (
   name             text COLLATE "C" PRIMARY KEY,

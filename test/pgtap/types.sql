@@ -31,7 +31,7 @@ SELECT is(fields_of('claimed_job'),
   'job_key text, flags text[], checkpoint json, last_error text, recovered text, '
   'timeout interval, stall_timeout interval, on_unreachable text, handler regprocedure, '
   'created_at timestamp with time zone, scheduled_for timestamp with time zone, '
-  'parents json',
+  'parents json, traceparent text',
   'a claimed_job tells a worker all that it needs');
 
 SELECT has_composite('pulse', 'job_outcome', 'job_outcome is a composite type');
