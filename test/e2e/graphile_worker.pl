@@ -207,6 +207,8 @@ my $dedupe = q{SELECT S.add_job('t', '2', job_key => 'k', job_key_mode => 'unsaf
 same([23], 'unsafe_dedupe, waiting, running and failed',
     q{SELECT S.add_job('t', '1', job_key => 'k')},
     $dedupe, { tasks => { t => 'fail' }, during => "$dedupe; SELECT snap()" }, $dedupe);
+same([24], 'an unknown mode',
+    { refused => q{SELECT S.add_job('t', '1', job_key => 'k', job_key_mode => 'x')} });
 same([25], 'lists are joined, and nothing else', map {
         (qq{SELECT S.add_job('t', '$$_[0]', job_key => '$$_[2]')},
          qq{SELECT S.add_job('t', '$$_[1]', job_key => '$$_[2]')}) }
