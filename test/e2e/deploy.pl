@@ -53,6 +53,43 @@ subtest 'the Dockerfile' => sub {
     like($text, qr/^STOPSIGNAL SIGTERM$/m, 'it is told to stop by what it takes for that');
 };
 
+# The packages that a stage of the Dockerfile installs.
+sub packages_of {
+    my ($stage) = @_;
+    my $text = slurp_file("$folder/Dockerfile") =~ s/\\\n//gr;
+    my ($names) = $text =~ /^FROM \S+ AS $stage\n.*?--no-install-recommends ([^&]+)/ms;
+    return split ' ', $names;
+}
+
+subtest 'the packages of the Dockerfile' => sub {
+    plan skip_all => 'no Debian here' if !has_tool('apt-cache') || !has_tool('objdump');
+    my %in_image = map { $_ => 1 } packages_of('worker');
+    # In every image, with libpq5, and with libncursesw6.
+    $in_image{$_} = 1 for qw(libc6 libgcc-s1 libstdc++6 libssl3 libtinfo6);
+    for my $name (qw(pulse-worker pulse)) {
+        my ($program) = run_command([ 'which', $name ]);
+        my ($header) = run_command([ 'objdump', '-p', $program ]);
+        for my $library ($header =~ /^  NEEDED +(\S+)/mg) {
+            my ($owners) = run_command([ 'dpkg', '-S', "*/$library" ]);
+            my @owners = $owners =~ /^([^:]+)/mg;
+            ok(scalar(grep { $in_image{$_} } @owners), "$name: the image has $library");
+        }
+    }
+    my ($known) = run_command([ 'apt-cache', 'pkgnames' ]);
+    my %known = map { $_ => 1 } split /\n/, $known;
+    for my $package (map { packages_of($_) } qw(build worker)) {
+        ok($known{$package}, "there is a package $package");
+    }
+};
+
+subtest 'the manual has each option of pulse-worker' => sub {
+    my ($help) = run_command([ 'pulse-worker', '--help' ]);
+    my @options = $help =~ /^ +(?:-\w,)?--([\w-]+)/mg;
+    cmp_ok(scalar @options, '>', 15, 'there are options');
+    my $manual = slurp_file('worker/share/pulse-worker.1') =~ s/\\-/-/gr;
+    is_deeply([ grep { $manual !~ /--$_\b/ } @options ], [], 'and each is in it');
+};
+
 subtest 'the compose file' => sub {
     plan skip_all => 'no yaml for Python here' if system("python3 -c 'import yaml' 2>/dev/null");
     my $services = (documents("$folder/compose.yaml"))[0]{services};

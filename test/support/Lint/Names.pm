@@ -29,10 +29,12 @@ sub check_versions {
         'CHANGELOG.md' => qr/^## \[?\Q$version\E\b/,
         'extension/pg_pulse_graphile.control' => qr/^default_version = '\Q$version\E'/,
         'extension/pg_pulse_tap.control' => qr/^default_version = '\Q$version\E'/,
+        'console/share/pulse.1' => qr/"pg_pulse \Q$version\E"/,
+        'worker/share/pulse-worker.1' => qr/"pg_pulse \Q$version\E"/,
         'worker/CMakeLists.txt' => qr/\bVERSION \Q$version\E\b/,
     );
     for my $file (sort keys %pattern) {
-        next if !-f $file && $file eq 'worker/CMakeLists.txt';
+        next if !-f $file && $file =~ m{^(?:console|worker)/};
         found($file, "does not name version $version, as the control file does; make them agree")
           if !grep { $_ =~ $pattern{$file} } slurp($file);
     }
