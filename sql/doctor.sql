@@ -125,8 +125,8 @@ COMMENT ON VIEW pulse_internal.setting_findings IS
 
 CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
   SELECT 'unserved task'::text AS finding, 'error'::text AS severity,
-         pg_catalog.format('No living worker serves %L, of which %s jobs are due, the first since '
-                           '%s.', u.identifier, u.due_jobs, u.oldest_due_at) AS detail,
+         pg_catalog.format('No living worker serves %L, of which at least %s jobs are due, the '
+                           'first since %s.', u.identifier, u.due_jobs, u.oldest_due_at) AS detail,
          coalesce('Start a worker for it. ' || pg_catalog.quote_literal(u.last_worker)
                   || ' served it until ' || u.last_seen_at || '.',
                   'Start a worker for it, or correct the name: no worker on record has served it.')
@@ -168,13 +168,11 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
     FROM pulse.schedule AS s WHERE s.last_error_at > pulse.now() - interval '1 day'
   UNION ALL
   SELECT 'quarantined jobs', 'warning',
-         pg_catalog.format('%s jobs lost their worker too often within the last day.',
-                           pg_catalog.count(*)),
+         pg_catalog.format('Of the last 10,000 jobs that failed within a day, %s lost their worker '
+                           'too often.', e.quarantined),
          'Find what ends their worker, in pulse.ended_jobs and the log, then retry_job().'
-    FROM (SELECT FROM pulse.finished_job AS f
-           WHERE f.state <> 'completed' AND f.finished_at > pulse.now() - interval '1 day'
-             AND f.state = 'quarantined' LIMIT 10000) AS q
-  HAVING pg_catalog.count(*) > 0;
+    FROM pulse_internal.count_not_completed(pulse.now() - interval '1 day', 10000) AS e
+   WHERE e.quarantined > 0;
 COMMENT ON VIEW pulse_internal.worker_findings IS 'Findings about workers, schedules and jobs.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.own_relations()
@@ -187,6 +185,38 @@ CREATE OR REPLACE FUNCTION pulse_internal.own_relations()
 $$;
 COMMENT ON FUNCTION pulse_internal.own_relations() IS
   'Returns the tables, views and sequences of the extension.';
+
+-- A slot in use keeps up within seconds, and even then lags behind by many transactions.
+CREATE OR REPLACE FUNCTION pulse_internal.is_slot_behind(
+    is_used boolean, transactions bigint, wal_bytes numeric)
+  RETURNS boolean
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN coalesce(transactions > 1000000, false)
+         OR NOT is_used AND coalesce(wal_bytes > 200 * 1024 * 1024, false);
+COMMENT ON FUNCTION pulse_internal.is_slot_behind(boolean, bigint, numeric) IS
+  'Returns whether a replication slot keeps dead rows or WAL for a consumer that does not follow.';
+
+CREATE OR REPLACE VIEW pulse_internal.slot_findings AS
+  SELECT 'slot behind'::text AS finding, 'warning'::text AS severity,
+         pg_catalog.format('Replication slot %L, which %s, keeps %s of WAL, and dead rows of the '
+                           'last %s transactions.', s.slot_name,
+                           CASE WHEN s.is_used THEN 'process ' || s.active_pid || ' uses'
+                             ELSE 'nothing uses' END,
+                           pg_catalog.pg_size_pretty(coalesce(s.wal_bytes, 0)),
+                           coalesce(s.transactions, 0)) AS detail,
+         pg_catalog.format('Let its consumer catch up; if there is none any more: SELECT '
+                           'pg_drop_replication_slot(%L).', s.slot_name) AS what_to_do
+    FROM (SELECT r.slot_name, r.active AS is_used, r.active_pid,
+                 greatest(pg_catalog.age(r.xmin), pg_catalog.age(r.catalog_xmin))::bigint
+                   AS transactions,
+                 pg_catalog.pg_wal_lsn_diff(
+                   CASE WHEN pg_catalog.pg_is_in_recovery()
+                     THEN pg_catalog.pg_last_wal_replay_lsn()
+                     ELSE pg_catalog.pg_current_wal_lsn() END, r.restart_lsn) AS wal_bytes
+            FROM pg_catalog.pg_replication_slots AS r) AS s
+   WHERE pulse_internal.is_slot_behind(s.is_used, s.transactions, s.wal_bytes);
+COMMENT ON VIEW pulse_internal.slot_findings IS
+  'Findings about replication slots that nothing reads.';
 
 CREATE OR REPLACE VIEW pulse_internal.table_findings AS
   SELECT 'old transaction'::text AS finding, 'warning'::text AS severity,
@@ -241,13 +271,15 @@ COMMENT ON VIEW pulse_internal.table_findings IS
 
 -- Without a list of rights of its own, an object of the server's may be used by PUBLIC.
 CREATE OR REPLACE VIEW pulse_internal.role_findings AS
-  WITH granted AS (
+  WITH granted AS MATERIALIZED (
     SELECT r.oid::regrole AS role, k.kind
       FROM pg_catalog.pg_roles AS r
      CROSS JOIN LATERAL pg_catalog.unnest(pulse_internal.kinds_of(r.oid::regrole)) AS k (kind)
+  ), rights AS MATERIALIZED (
+    SELECT k.kind, o.object, o.privilege FROM (SELECT DISTINCT g.kind FROM granted AS g) AS k
+     CROSS JOIN LATERAL pulse_internal.rights_of(k.kind) AS o
   ), missing AS (
-    SELECT g.role, g.kind, o.object FROM granted AS g
-     CROSS JOIN LATERAL pulse_internal.rights_of(g.kind) AS o
+    SELECT g.role, g.kind, o.object FROM granted AS g JOIN rights AS o ON o.kind = g.kind
      WHERE NOT CASE
        WHEN o.object LIKE 'ROUTINE %' THEN pg_catalog.has_function_privilege(
          g.role, pg_catalog.substr(o.object, 9)::regprocedure, o.privilege)
@@ -291,6 +323,7 @@ BEGIN
           UNION ALL SELECT * FROM pulse_internal.setting_findings
           UNION ALL SELECT * FROM pulse_internal.worker_findings
           UNION ALL SELECT * FROM pulse_internal.table_findings
+          UNION ALL SELECT * FROM pulse_internal.slot_findings
           UNION ALL SELECT * FROM pulse_internal.role_findings) AS f
    ORDER BY array_position(ARRAY['error', 'warning', 'notice'], f.severity), f.finding, f.detail;
 END $$;

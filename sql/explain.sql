@@ -297,7 +297,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.explain_line(job pulse.job)
   RETURNS SETOF pulse_internal.explanation
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  bound CONSTANT int := 10000;
+  bound CONSTANT int := 1000;
   max_crashes int := pulse_internal.most_crashes(job.identifier);
   line record;
 BEGIN
@@ -321,4 +321,4 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_line(pulse.job) IS
-  'Explains what comes before a due job that its queue lets through, exactly up to 10,000 jobs.';
+  'Explains what comes before a due job that its queue lets through, exactly up to 1,000 jobs.';

@@ -255,7 +255,7 @@ CREATE OR REPLACE FUNCTION pulse.explain_task(identifier text)
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 3
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  bound CONSTANT int := 10000;
+  bound CONSTANT int := 1000;
   due record;
 BEGIN
   PERFORM pulse_internal.refuse_standby('explain_task()');

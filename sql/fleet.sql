@@ -98,8 +98,8 @@ COMMENT ON FUNCTION pulse_internal.due_of_task(text, timestamptz, int) IS
   'Counts the open jobs of a task that are due at a moment, up to a bound, and tells which '
   'has been due for longest and when the next job falls due.';
 
--- Reads the names of tasks by a loose index scan, and jobs of unserved tasks only. No index gives
--- parked jobs by task, so of those it looks at the ones that have been due for longest.
+-- Reads the pairs of task and priority by a loose index scan, and jobs of unserved tasks only. No
+-- index gives parked jobs by task, so of those it looks at the ones that have been due for longest.
 CREATE OR REPLACE FUNCTION pulse_internal.unserved_tasks(bound int)
   RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
@@ -116,14 +116,17 @@ BEGIN
   served := ARRAY(SELECT DISTINCT unnest(w.tasks) FROM pulse_internal.living_worker AS w
                    WHERE w.status = 'alive');
   RETURN QUERY
-  WITH RECURSIVE walk (identifier) AS (
-    (SELECT j.identifier FROM pulse.job AS j WHERE j.index_lane = 'o'
-      ORDER BY j.identifier LIMIT 1)
+  WITH RECURSIVE walk (identifier, priority) AS (
+    (SELECT j.identifier, j.priority FROM pulse.job AS j WHERE j.index_lane = 'o'
+      ORDER BY j.identifier, j.priority LIMIT 1)
     UNION ALL
-    SELECT (SELECT j.identifier FROM pulse.job AS j
-             WHERE j.index_lane = 'o' AND j.identifier > w.identifier
-             ORDER BY j.identifier LIMIT 1)
-      FROM walk AS w WHERE w.identifier IS NOT NULL
+    SELECT n.identifier, n.priority FROM walk AS w CROSS JOIN LATERAL (
+      SELECT j.identifier, j.priority FROM pulse.job AS j
+       WHERE j.index_lane = 'o' AND (j.identifier, j.priority) > (w.identifier, w.priority)
+       ORDER BY j.identifier, j.priority LIMIT 1) AS n
+  ), lane AS MATERIALIZED (
+    SELECT w.identifier, w.priority, bound / count(*) OVER () + 1 AS share
+      FROM (SELECT * FROM walk LIMIT 10000) AS w WHERE w.identifier <> ALL (served)
   ), late AS (
     SELECT p.identifier, count(*) AS jobs, min(p.run_at) AS oldest
       FROM (SELECT j.identifier, j.run_at FROM pulse.job AS j
@@ -131,10 +134,15 @@ BEGIN
              ORDER BY j.run_at LIMIT 1000) AS p
      GROUP BY p.identifier
   ), open AS (
-    SELECT w.identifier, d.jobs, d.oldest
-      FROM (SELECT * FROM walk LIMIT 10000) AS w
-     CROSS JOIN LATERAL pulse_internal.due_of_task(w.identifier, moment, bound) AS d
-     WHERE w.identifier <> ALL (served) AND d.jobs > 0
+    SELECT l.identifier, d.jobs, d.oldest
+      FROM lane AS l CROSS JOIN LATERAL (
+        SELECT count(*) AS jobs, min(f.run_at) AS oldest
+          FROM (SELECT j.run_at FROM pulse.job AS j
+                 WHERE j.index_lane = 'o' AND j.state = 'ready'
+                   AND j.identifier = l.identifier AND j.priority = l.priority
+                   AND j.run_at <= moment
+                 ORDER BY j.run_at LIMIT l.share) AS f) AS d
+     WHERE d.jobs > 0
   )
   SELECT u.identifier, sum(u.jobs)::bigint, min(u.oldest)
     FROM (SELECT * FROM open
@@ -142,8 +150,9 @@ BEGIN
    GROUP BY u.identifier;
 END $$;
 COMMENT ON FUNCTION pulse_internal.unserved_tasks(int) IS
-  'Returns the tasks with due jobs that no living worker serves. It counts a task''s open jobs up '
-  'to the bound, and parked ones among the 1,000 that have been due for longest.';
+  'Returns the tasks with due jobs that no living worker serves. Each priority of a task has its '
+  'share of the bound, up to which its open jobs are counted; parked ones are counted among the '
+  '1,000 that have been due for longest.';
 
 CREATE OR REPLACE FUNCTION pulse.unserved()
   RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz,
@@ -153,7 +162,7 @@ CREATE OR REPLACE FUNCTION pulse.unserved()
 BEGIN
   RETURN QUERY
   SELECT u.identifier, u.due_jobs, u.oldest_due_at, l.worker_id, l.name, l.seen_at
-    FROM pulse_internal.unserved_tasks(10000) AS u
+    FROM pulse_internal.unserved_tasks(1000) AS u
    CROSS JOIN LATERAL pulse_internal.last_server(u.identifier) AS l;
 END $$;
 COMMENT ON FUNCTION pulse.unserved() IS
@@ -169,8 +178,9 @@ COMMENT ON VIEW pulse.unserved IS
   'drains serves none. The cost follows the number of tasks, not of jobs.';
 COMMENT ON COLUMN pulse.unserved.identifier IS 'Name of the task';
 COMMENT ON COLUMN pulse.unserved.due_jobs IS
-  'How many of its jobs are due, counted up to 10,000; of jobs behind their queue only those among '
-  'the 1,000 that have been due for longest';
+  'How many of its jobs are due. All tasks together are counted up to 1,000: where each priority '
+  'of a task reaches its share, there are more. Of jobs behind their queue only those among the '
+  '1,000 that have been due for longest';
 COMMENT ON COLUMN pulse.unserved.oldest_due_at IS 'run_at of the job that has been due for longest';
 COMMENT ON COLUMN pulse.unserved.last_worker_id IS
   'Worker on record that served the task last; NULL without one';

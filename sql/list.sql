@@ -24,6 +24,9 @@ CREATE OR REPLACE FUNCTION pulse_internal.few_live_ids(
 DECLARE
   ids bigint[] := '{}';
 BEGIN
+  IF num_nonnulls(states, task, queue, key) = 0 THEN
+    RETURN NULL;
+  END IF;
   IF key IS NOT NULL THEN
     RETURN ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.job_key = key AND j.index_lane <> 'h')
         || ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.job_key = key AND j.index_lane = 'h');

@@ -168,9 +168,13 @@ BEGIN
     WITH looked AS MATERIALIZED (
       SELECT j.id, j.state::text AS state, j.identifier, j.queue_name, j.job_key, j.created_at,
              CASE WHEN c.error IS NOT NULL THEN j.last_error END AS last_error
-        FROM pulse.job AS j
-       WHERE j.id > above AND j.id <= last_id AND (c.ids IS NULL OR j.id = ANY (c.ids))
-       ORDER BY j.id LIMIT max_looked)
+        FROM ((SELECT o.* FROM pulse.job AS o
+                WHERE o.id > above AND o.id <= last_id AND c.ids IS NULL
+                ORDER BY o.id LIMIT max_looked)
+              UNION ALL
+              (SELECT o.* FROM pulse.job AS o
+                WHERE o.id > above AND o.id <= last_id AND o.id = ANY (c.ids)
+                ORDER BY o.id LIMIT max_looked)) AS j)
     SELECT ARRAY(SELECT l.id FROM looked AS l
                   WHERE pulse_internal.is_listed(l.state, l.identifier, l.queue_name, l.job_key,
                           l.created_at, c.states, c.task, c.queue, c.key, c.before, c.after)
@@ -182,9 +186,13 @@ BEGIN
     WITH looked AS MATERIALIZED (
       SELECT f.id, f.state::text AS state, f.identifier, f.queue_name, f.job_key, f.created_at,
              CASE WHEN c.error IS NOT NULL THEN f.last_error END AS last_error
-        FROM pulse.finished_job AS f
-       WHERE f.id > above AND f.id <= last_id AND (c.ids IS NULL OR f.id = ANY (c.ids))
-       ORDER BY f.id LIMIT max_looked)
+        FROM ((SELECT o.* FROM pulse.finished_job AS o
+                WHERE o.id > above AND o.id <= last_id AND c.ids IS NULL
+                ORDER BY o.id LIMIT max_looked)
+              UNION ALL
+              (SELECT o.* FROM pulse.finished_job AS o
+                WHERE o.id > above AND o.id <= last_id AND o.id = ANY (c.ids)
+                ORDER BY o.id LIMIT max_looked)) AS f)
     SELECT ARRAY(SELECT l.id FROM looked AS l
                   WHERE pulse_internal.is_listed(l.state, l.identifier, l.queue_name, l.job_key,
                           l.created_at, c.states, c.task, c.queue, c.key, c.before, c.after)

@@ -11,29 +11,31 @@ CREATE OR REPLACE FUNCTION pulse_internal.count_open(
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
-  WITH RECURSIVE walk (identifier, priority) AS (
-    (SELECT j.identifier, j.priority FROM pulse.job AS j
-      WHERE j.index_lane = 'o' ORDER BY j.identifier, j.priority LIMIT 1)
+  -- The first job of a pair is its oldest, unless it runs, claimed in place.
+  WITH RECURSIVE walk (identifier, priority, run_at, state) AS (
+    (SELECT j.identifier, j.priority, j.run_at, j.state FROM pulse.job AS j
+      WHERE j.index_lane = 'o' ORDER BY j.identifier, j.priority, j.run_at LIMIT 1)
     UNION ALL
-    SELECT n.identifier, n.priority FROM walk AS w CROSS JOIN LATERAL (
-      SELECT j.identifier, j.priority FROM pulse.job AS j
+    SELECT n.* FROM walk AS w CROSS JOIN LATERAL (
+      SELECT j.identifier, j.priority, j.run_at, j.state FROM pulse.job AS j
        WHERE j.index_lane = 'o' AND (j.identifier, j.priority) > (w.identifier, w.priority)
-       ORDER BY j.identifier, j.priority LIMIT 1) AS n
+       ORDER BY j.identifier, j.priority, j.run_at LIMIT 1) AS n
   ), lane AS MATERIALIZED (
-    SELECT w.identifier, w.priority FROM walk AS w LIMIT max_lanes
+    SELECT w.* FROM walk AS w LIMIT max_lanes
   ), first AS (
-    SELECT f.run_at FROM lane AS l CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = l.identifier
-         AND j.priority = l.priority AND j.run_at <= moment
-       ORDER BY j.run_at LIMIT 1) AS f
+    SELECT CASE WHEN l.state = 'ready' THEN l.run_at ELSE (
+             SELECT j.run_at FROM pulse.job AS j
+              WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = l.identifier
+                AND j.priority = l.priority AND j.run_at <= moment
+              ORDER BY j.run_at LIMIT 1) END AS run_at
+      FROM lane AS l WHERE l.run_at <= moment
   ), due AS (
     SELECT FROM lane AS l CROSS JOIN LATERAL (
       SELECT FROM pulse.job AS j
        WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = l.identifier
          AND j.priority = l.priority AND j.run_at <= moment
        LIMIT bound) AS d
-     LIMIT bound
+     WHERE l.run_at <= moment LIMIT bound
   ), later AS (
     SELECT d.run_at FROM lane AS l CROSS JOIN LATERAL (
       SELECT j.run_at FROM pulse.job AS j
@@ -58,11 +60,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.paused_part(queue_names text[]) RETURN
            SELECT FROM pulse_internal.level_settings(q.queue_name) AS s WHERE s.paused))
          / sum(q.jobs), 0)::float8
     FROM (SELECT n.name AS queue_name, count(*) AS jobs FROM unnest(queue_names) AS n (name)
-           GROUP BY n.name ORDER BY md5(n.name) LIMIT 200) AS q
+           GROUP BY n.name ORDER BY md5(n.name) LIMIT 100) AS q
    WHERE EXISTS (SELECT FROM pulse.queue AS s WHERE s.paused);
 $$;
 COMMENT ON FUNCTION pulse_internal.paused_part(text[]) IS
-  'Returns which part of jobs with these queues is behind a pause, judged by 200 of the queues.';
+  'Returns which part of jobs with these queues is behind a pause, judged by 100 of the queues.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.count_parked(
     moment timestamptz, bound int, OUT future bigint, OUT next_minute bigint, OUT due bigint,
@@ -78,7 +80,10 @@ BEGIN
            WHERE j.index_lane = 'p' AND j.run_at <= moment
            ORDER BY j.run_at LIMIT bound) AS d;
   due := coalesce(cardinality(due_queues), 0);
-  paused := round(due * pulse_internal.paused_part(due_queues));
+  -- Beyond the bound a sample tells.
+  IF due < bound THEN
+    paused := round(due * pulse_internal.paused_part(due_queues));
+  END IF;
   SELECT count(*), count(*) FILTER (WHERE l.run_at <= moment + interval '1 minute')
     INTO future, next_minute
     FROM (SELECT j.run_at FROM pulse.job AS j
@@ -92,13 +97,13 @@ COMMENT ON FUNCTION pulse_internal.count_parked(timestamptz, int) IS
   'due within the next minute, and waiting for other jobs, each up to a bound, and tells which has '
   'been due for longest.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.count_ended(
-    since timestamptz, bound int, OUT completed bigint, OUT failed bigint, OUT quarantined bigint,
-    OUT cancelled bigint, OUT expired bigint)
+CREATE OR REPLACE FUNCTION pulse_internal.count_completed(since timestamptz, bound int)
+  RETURNS bigint
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
+  RETURN (
   WITH RECURSIVE task (identifier) AS (
     (SELECT f.identifier FROM pulse.finished_job AS f
       WHERE f.state = 'completed' ORDER BY f.identifier LIMIT 1)
@@ -108,12 +113,23 @@ BEGIN
              ORDER BY f.identifier LIMIT 1)
       FROM task AS t WHERE t.identifier IS NOT NULL
   )
-  SELECT count(*) INTO completed FROM (
-    SELECT FROM (SELECT t.identifier FROM task AS t LIMIT 200) AS t CROSS JOIN LATERAL (
+  SELECT count(*) FROM (
+    SELECT FROM (SELECT t.identifier FROM task AS t LIMIT 100) AS t CROSS JOIN LATERAL (
       SELECT FROM pulse.finished_job AS f
        WHERE f.state = 'completed' AND f.identifier = t.identifier AND f.finished_at > since
        LIMIT bound) AS c
-     LIMIT bound) AS c;
+     LIMIT bound) AS c);
+END $$;
+COMMENT ON FUNCTION pulse_internal.count_completed(timestamptz, int) IS
+  'Counts the kept completed jobs of 100 tasks that ended since a moment, up to a bound.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.count_not_completed(
+    since timestamptz, bound int, OUT failed bigint, OUT quarantined bigint, OUT cancelled bigint,
+    OUT expired bigint)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
   SELECT count(*) FILTER (WHERE e.state = 'failed'),
          count(*) FILTER (WHERE e.state = 'quarantined'),
          count(*) FILTER (WHERE e.state = 'cancelled'),
@@ -124,9 +140,9 @@ BEGIN
            WHERE f.state <> 'completed' AND f.finished_at > since
            ORDER BY f.finished_at DESC LIMIT bound) AS e;
 END $$;
-COMMENT ON FUNCTION pulse_internal.count_ended(timestamptz, int) IS
-  'Counts the kept jobs that ended since a moment: completed ones up to a bound, and all others '
-  'together up to it.';
+COMMENT ON FUNCTION pulse_internal.count_not_completed(timestamptz, int) IS
+  'Counts the kept jobs that ended since a moment without completing, the last ones up to a bound '
+  'in all.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.sample_states(
     moment timestamptz, part float8, OUT ready bigint, OUT future bigint,
@@ -187,7 +203,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.overview_jobs(
     OUT oldest_due_at timestamptz)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  bound CONSTANT int := 500;
+  bound CONSTANT int := 300;
   part float8;
   open record;
   parked record;
@@ -243,14 +259,15 @@ BEGIN
   SELECT moment, j.ready, j.future, j.due_next_minute, j.parked_future, j.parked_paused,
          j.parked_full, j.parked_waiting, j.running, j.estimated, j.oldest_due_at,
          moment - j.oldest_due_at,
-         greatest(e.completed, pulse_internal.completed_since(moment - interval '1 minute')),
+         coalesce(pulse_internal.completed_since(moment - interval '1 minute'),
+                  pulse_internal.count_completed(moment - interval '1 minute', 10000)),
          e.failed, e.quarantined, e.cancelled, e.expired, w.alive, w.draining, w.silent, w.lost,
          s.name, s.next_due,
          pulse_internal.installation_standing(), current_setting('pulse.claims')::boolean,
          pulse_internal.last_tick(),
          pulse_internal.is_swept(pulse_internal.two_sweep_intervals())
     FROM pulse_internal.overview_jobs(moment) AS j
-   CROSS JOIN pulse_internal.count_ended(moment - interval '1 minute', 10000) AS e
+   CROSS JOIN pulse_internal.count_not_completed(moment - interval '1 minute', 10000) AS e
    CROSS JOIN pulse_internal.count_workers() AS w
     LEFT JOIN LATERAL (
       SELECT d.name, d.next_due FROM pulse.schedule AS d
@@ -282,7 +299,7 @@ COMMENT ON COLUMN pulse.overview.parked_full IS
 COMMENT ON COLUMN pulse.overview.parked_waiting IS 'Jobs that wait for other jobs';
 COMMENT ON COLUMN pulse.overview.running IS 'Jobs that a worker has';
 COMMENT ON COLUMN pulse.overview.estimated IS
-  'Which of the counts of live jobs are estimated from a sample, because they are above 500 or '
+  'Which of the counts of live jobs are estimated from a sample, because they are above 300 or '
   'there are more than 200 tasks and priorities; empty: all are exact';
 COMMENT ON COLUMN pulse.overview.oldest_due_at IS
   'run_at of the open or parked job that has been due for longest; NULL without one';

@@ -39,29 +39,32 @@ CREATE OR REPLACE FUNCTION pulse_internal.count_tasks(max_count int, bound int)
   SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
   RETURN QUERY
-  WITH RECURSIVE walk (identifier, priority) AS (
-    (SELECT j.identifier, j.priority FROM pulse.job AS j
-      WHERE j.index_lane = 'o' AND j.state = 'ready' ORDER BY j.identifier, j.priority LIMIT 1)
+  -- The first job of a pair is its oldest.
+  WITH RECURSIVE walk (identifier, priority, run_at) AS (
+    (SELECT j.identifier, j.priority, j.run_at FROM pulse.job AS j
+      WHERE j.index_lane = 'o' AND j.state = 'ready'
+      ORDER BY j.identifier, j.priority, j.run_at LIMIT 1)
     UNION ALL
-    SELECT n.identifier, n.priority FROM walk AS w CROSS JOIN LATERAL (
-      SELECT j.identifier, j.priority FROM pulse.job AS j
+    SELECT n.* FROM walk AS w CROSS JOIN LATERAL (
+      SELECT j.identifier, j.priority, j.run_at FROM pulse.job AS j
        WHERE j.index_lane = 'o' AND j.state = 'ready'
          AND (j.identifier, j.priority) > (w.identifier, w.priority)
-       ORDER BY j.identifier, j.priority LIMIT 1) AS n
+       ORDER BY j.identifier, j.priority, j.run_at LIMIT 1) AS n
   ), lane AS MATERIALIZED (
-    SELECT w.identifier, w.priority, bound / count(*) OVER () + 1 AS share
+    SELECT w.identifier, w.priority, w.run_at, bound / count(*) OVER () + 1 AS share
       FROM (SELECT * FROM walk LIMIT max_count) AS w
   ), moment AS MATERIALIZED (SELECT pulse.now() AS now)
-  SELECT l.identifier, sum(due.jobs)::bigint, sum(future.jobs)::bigint, min(due.oldest),
+  SELECT l.identifier, sum(due.jobs)::bigint, sum(future.jobs)::bigint,
+         min(l.run_at) FILTER (WHERE l.run_at <= m.now),
          bool_or(greatest(due.jobs, future.jobs) >= l.share)
     FROM lane AS l CROSS JOIN moment AS m
    CROSS JOIN LATERAL (
-     SELECT count(*) AS jobs, min(d.run_at) AS oldest FROM (
-       SELECT j.run_at FROM pulse.job AS j
+     SELECT count(*) AS jobs FROM (
+       SELECT FROM pulse.job AS j
         WHERE j.index_lane = 'o' AND j.state = 'ready'
           AND j.identifier = l.identifier AND j.priority = l.priority
-          AND j.run_at <= m.now
-        ORDER BY j.run_at LIMIT l.share) AS d) AS due
+          AND j.run_at <= m.now AND l.run_at <= m.now
+        LIMIT l.share) AS d) AS due
    CROSS JOIN LATERAL (
      SELECT count(*) AS jobs FROM (
        SELECT FROM pulse.job AS j
@@ -95,7 +98,7 @@ BEGIN
   ), late AS (
     SELECT o.queue_name, min(o.run_at) AS run_at FROM (
       SELECT j.queue_name, j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'p' ORDER BY j.run_at LIMIT max_count * 10) AS o
+       WHERE j.index_lane = 'p' ORDER BY j.run_at LIMIT max_count * 5) AS o
      GROUP BY o.queue_name ORDER BY 2 LIMIT max_count / 2
   ), known (queue_name, rank) AS (
     SELECT l.queue_name, 1 FROM late AS l
@@ -183,55 +186,93 @@ CREATE OR REPLACE FUNCTION pulse_internal.best_count(
 COMMENT ON FUNCTION pulse_internal.best_count(bigint, bigint, boolean, boolean) IS
   'Chooses between a count from an index and an estimate from a sample.';
 
--- A small table is sampled as a whole, so nothing is an estimate.
-CREATE OR REPLACE FUNCTION pulse.stats(max_rows int = 50)
+-- A small table is sampled as a whole, so nothing is an estimate. No index gives parked jobs by
+-- task, so a task's count of them is one otherwise.
+CREATE OR REPLACE FUNCTION pulse_internal.task_stats(max_rows int, bound int, part float8)
+  RETURNS TABLE (name text, ready bigint, future bigint, parked bigint, running bigint,
+                 oldest timestamptz, estimated boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  RETURN QUERY
+  WITH sample AS MATERIALIZED (
+    SELECT s.identifier, sum(s.ready)::bigint AS ready, sum(s.future)::bigint AS future,
+           sum(s.parked)::bigint AS parked, sum(s.running)::bigint AS running
+      FROM pulse_internal.sample_jobs(part) AS s GROUP BY s.identifier
+  ), any_job AS MATERIALIZED (
+    SELECT EXISTS (SELECT FROM pulse.job AS j WHERE j.index_lane IN ('p', 'w')) AS is_parked
+  )
+  SELECT coalesce(c.identifier, s.identifier, r.identifier),
+         pulse_internal.best_count(c.ready, s.ready, c.cut, part >= 1),
+         pulse_internal.best_count(c.future, s.future, c.cut, part >= 1), coalesce(s.parked, 0),
+         pulse_internal.best_count(r.running, s.running, r.cut, part >= 1), c.oldest,
+         part < 1 AND (coalesce(c.cut, false) OR coalesce(r.cut, false) OR a.is_parked)
+    FROM pulse_internal.count_tasks(max_rows, bound) AS c
+    FULL JOIN sample AS s ON s.identifier = c.identifier
+    FULL JOIN pulse_internal.count_running(200) AS r
+              ON r.identifier = coalesce(c.identifier, s.identifier)
+   CROSS JOIN any_job AS a;
+END $$;
+COMMENT ON FUNCTION pulse_internal.task_stats(int, int, float8) IS
+  'Returns depth and age of at most max_rows tasks, and of further ones that a sample of this part '
+  'of the table finds.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.queue_stats(max_rows int, bound int, part float8)
+  RETURNS TABLE (name text, ready bigint, parked bigint, running bigint, oldest timestamptz,
+                 estimated boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  RETURN QUERY
+  WITH sample AS MATERIALIZED (
+    SELECT s.queue_name, sum(s.parked)::bigint AS parked, sum(s.running)::bigint AS running
+      FROM pulse_internal.sample_jobs(part) AS s WHERE s.queue_name IS NOT NULL
+     GROUP BY s.queue_name
+  )
+  SELECT c.queue_name, c.ready, pulse_internal.best_count(c.parked, s.parked, c.cut, part >= 1),
+         pulse_internal.best_count(c.running, s.running, c.cut, part >= 1), c.oldest,
+         part < 1 AND c.cut
+    FROM pulse_internal.count_queues(max_rows, bound) AS c
+    LEFT JOIN sample AS s ON s.queue_name = c.queue_name;
+END $$;
+COMMENT ON FUNCTION pulse_internal.queue_stats(int, int, float8) IS
+  'Returns depth and age of at most max_rows queues.';
+
+CREATE OR REPLACE FUNCTION pulse.stats(max_rows int = 50, of_kind text = NULL)
   RETURNS TABLE (kind text, name text, ready bigint, future bigint, parked bigint, running bigint,
                  oldest_due_at timestamptz, oldest_due_age interval, estimated boolean,
                  paused boolean)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
-  SET search_path = pg_catalog, pg_temp SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  bound CONSTANT int := 1000;
-  part float8 := pulse_internal.sampled_part(60);
-  whole boolean := part >= 1;
-  moment timestamptz := pulse.now();
-  -- No index gives parked jobs by task, so a task's count of them is an estimate.
-  any_parked boolean := EXISTS (SELECT FROM pulse.job AS j WHERE j.index_lane IN ('p', 'w'));
+  bound CONSTANT int := 500;
+  part CONSTANT float8 := pulse_internal.sampled_part(60);
+  moment CONSTANT timestamptz := pulse.now();
 BEGIN
   PERFORM pulse_internal.check_number('max_rows', coalesce(stats.max_rows, 0), 2, 10000);
-  RETURN QUERY
-  WITH sample AS MATERIALIZED (
-    SELECT * FROM pulse_internal.sample_jobs(part)
-  ), task AS (
-    SELECT s.identifier, sum(s.ready)::bigint AS ready, sum(s.future)::bigint AS future,
-           sum(s.parked)::bigint AS parked, sum(s.running)::bigint AS running
-      FROM sample AS s GROUP BY s.identifier
-  ), queue AS (
-    SELECT s.queue_name, sum(s.parked)::bigint AS parked, sum(s.running)::bigint AS running
-      FROM sample AS s WHERE s.queue_name IS NOT NULL GROUP BY s.queue_name
-  )
-  SELECT 'task', coalesce(c.identifier, s.identifier, r.identifier),
-         pulse_internal.best_count(c.ready, s.ready, c.cut, whole),
-         pulse_internal.best_count(c.future, s.future, c.cut, whole), coalesce(s.parked, 0),
-         pulse_internal.best_count(r.running, s.running, r.cut, whole), c.oldest, moment - c.oldest,
-         NOT whole AND (coalesce(c.cut, false) OR coalesce(r.cut, false) OR any_parked), NULL
-    FROM pulse_internal.count_tasks(stats.max_rows, bound) AS c
-    FULL JOIN task AS s ON s.identifier = c.identifier
-    FULL JOIN pulse_internal.count_running(bound) AS r
-              ON r.identifier = coalesce(c.identifier, s.identifier)
-  UNION ALL
-  SELECT 'queue', c.queue_name, c.ready, NULL,
-         pulse_internal.best_count(c.parked, s.parked, c.cut, whole),
-         pulse_internal.best_count(c.running, s.running, c.cut, whole), c.oldest, moment - c.oldest,
-         NOT whole AND c.cut,
-         EXISTS (SELECT FROM pulse_internal.level_settings(c.queue_name) AS l WHERE l.paused)
-    FROM pulse_internal.count_queues(stats.max_rows, bound) AS c
-    LEFT JOIN queue AS s ON s.queue_name = c.queue_name;
+  IF of_kind NOT IN ('task', 'queue') THEN
+    RAISE EXCEPTION 'of_kind is %', quote_literal(of_kind) USING
+      ERRCODE = 'PU004', HINT = 'Use task or queue; NULL means both.';
+  END IF;
+  IF (of_kind = 'task') IS NOT FALSE THEN
+    RETURN QUERY
+    SELECT 'task', t.name, t.ready, t.future, t.parked, t.running, t.oldest, moment - t.oldest,
+           t.estimated, NULL::boolean
+      FROM pulse_internal.task_stats(stats.max_rows, bound, part) AS t;
+  END IF;
+  IF (of_kind = 'queue') IS NOT FALSE THEN
+    RETURN QUERY
+    SELECT 'queue', q.name, q.ready, NULL::bigint, q.parked, q.running, q.oldest,
+           moment - q.oldest, q.estimated,
+           EXISTS (SELECT FROM pulse_internal.level_settings(q.name) AS l WHERE l.paused)
+      FROM pulse_internal.queue_stats(stats.max_rows, bound, part) AS q;
+  END IF;
 END $$;
-COMMENT ON FUNCTION pulse.stats(int) IS
+COMMENT ON FUNCTION pulse.stats(int, text) IS
   'Returns depth and age of each task and queue, at most max_rows (2 to 10000) of either kind; of '
-  'more queues it returns some, among them those that have waited longest. The view pulse.stats '
-  'describes the columns. Raises PU004 for max_rows out of range.';
+  'more queues it returns some, among them those that have waited longest. of_kind: task or queue, '
+  'where one is enough. The view pulse.stats describes the columns. Raises PU004 for max_rows out '
+  'of range and for another kind.';
 
 CREATE OR REPLACE VIEW pulse.stats AS
   SELECT s.kind, s.name, s.ready, s.future, s.parked, s.running, s.oldest_due_at, s.oldest_due_age,

@@ -10,6 +10,7 @@ use Pulse::Session;
 
 my $node = start_server('main', settings => {
         'pulse.databases' => 'postgres',
+        'wal_level' => 'replica',
         # A busy machine may be late with a sweep.
         'pulse.sweep_interval' => '15s',
         'pulse.sweep_threshold' => '60s',
@@ -58,6 +59,18 @@ subtest 'a transaction that stays open' => sub {
     $reader->query("ROLLBACK PREPARED 'kept'");
     $session->query('RESET pulse.clock_offset');
     is(findings(), '', 'until it ends');
+};
+
+subtest 'a replication slot that nothing uses' => sub {
+    $session->query(q{SELECT pg_create_physical_replication_slot('left_over', true)});
+    is(findings(), '', 'is no trouble at first');
+    $session->query(q{SELECT pg_logical_emit_message(false, 'x', 'y'), pg_switch_wal()})
+      for 1 .. 14;
+    like($session->query('SELECT detail, what_to_do FROM pulse.doctor()'),
+        qr/'left_over', which nothing uses, keeps \d+ MB .*pg_drop_replication_slot\('left_over'\)/,
+        'is once it keeps much WAL, and is named');
+    $session->query(q{SELECT pg_drop_replication_slot('left_over')});
+    is(findings(), '', 'until it is dropped');
 };
 
 subtest 'dead rows' => sub {

@@ -1,7 +1,7 @@
 -- sql/doctor.sql: each trouble that a transaction can plant is found, and is gone with its cause.
 -- test/e2e/doctor.pl plants the rest.
 \ir support/setup.psql
-SELECT plan(41);
+SELECT plan(44);
 
 SELECT expect_function('doctor', '',
   'TABLE(finding text, severity text, detail text, what_to_do text)', 'volatile', 'definer');
@@ -123,6 +123,16 @@ SELECT is(found_after('ALTER TABLE pulse.heartbeat SET (autovacuum_enabled = off
 SELECT is(found_after($$UPDATE pg_catalog.pg_index SET indisvalid = false
                          WHERE indexrelid = 'pulse.attempt_prune_idx'::regclass$$),
   'invalid index: error', 'an index is not valid');
+
+SELECT ok(pulse_internal.is_slot_behind(false, NULL, 201 * 1024 * 1024)
+          AND NOT pulse_internal.is_slot_behind(false, NULL, 199 * 1024 * 1024),
+  'a replication slot that nothing uses keeps WAL');
+SELECT ok(NOT pulse_internal.is_slot_behind(true, 1000000, 1e12),
+  'one in use may lag, as all do under load');
+SELECT ok(pulse_internal.is_slot_behind(true, 1000001, 0)
+          AND pulse_internal.is_slot_behind(false, 1000001, NULL)
+          AND NOT pulse_internal.is_slot_behind(false, NULL, NULL),
+  'but not keep the dead rows of a million transactions');
 
 -- --- roles --------------------------------------------------------------------------------------
 

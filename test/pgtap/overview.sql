@@ -109,11 +109,11 @@ INSERT INTO pulse.job (identifier, priority, run_at, payload)
 SELECT 'bulk', n % 3, now() - interval '1 s' * n, to_json(repeat('x', 300))
   FROM generate_series(1, 40000) AS n;
 INSERT INTO pulse.job (identifier, queue_name, state, run_at)
-SELECT 'queued', 'queue_' || n % 500, 'parked', now() - interval '1 s' * n
-  FROM generate_series(1, 400) AS n;
+SELECT 'queued', 'queue_' || n % 200, 'parked', now() - interval '1 s' * n
+  FROM generate_series(1, 200) AS n;
 SELECT is((SELECT ROW(ready BETWEEN 10000 AND 160000, parked_full, estimated)::text
              FROM pulse.overview),
-  '(t,400,{ready})', 'a great many are estimated and it is said so, fewer are exact');
+  '(t,200,{ready})', 'a great many are estimated and it is said so, fewer are exact');
 -- Pages that a statement reads, the second time.
 CREATE FUNCTION pages_of(statement text) RETURNS int
   LANGUAGE plpgsql AS $$

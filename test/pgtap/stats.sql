@@ -1,8 +1,8 @@
 -- sql/stats.sql: depth and age of each task and queue.
 \ir support/setup.psql
-SELECT plan(29);
+SELECT plan(32);
 
-SELECT expect_function('stats', 'max_rows integer DEFAULT 50',
+SELECT expect_function('stats', 'max_rows integer DEFAULT 50, of_kind text DEFAULT NULL::text',
   'TABLE(kind text, name text, ready bigint, future bigint, parked bigint, running bigint, '
   'oldest_due_at timestamp with time zone, oldest_due_age interval, estimated boolean, '
   'paused boolean)',
@@ -87,6 +87,10 @@ SELECT is((SELECT count(*)::int FROM pulse.stats WHERE kind = 'queue'), 50,
   'no more than fifty of them');
 SELECT is((SELECT count(*)::int FROM pulse.stats(10) WHERE kind = 'queue'), 10,
   'or as many as are asked for');
+SELECT is((SELECT string_agg(DISTINCT kind, ' ') FROM pulse.stats(of_kind => 'task')), 'task',
+  'tasks alone');
+SELECT is((SELECT string_agg(DISTINCT kind, ' ') FROM pulse.stats(of_kind => 'queue')), 'queue',
+  'or queues alone');
 SELECT set_has('SELECT name FROM pulse.stats', $$VALUES ('bulk'), ('rare'), ('queued')$$,
   'every task is told');
 
@@ -113,6 +117,7 @@ SELECT is(told('rare'), ROW(2, 1, 0, 0, 420, false)::text,
 
 SELECT refuses(format('SELECT pulse.stats(%s)', n), 'PU004', n || ' rows cannot be asked for')
   FROM unnest(ARRAY['0', '-1', 'NULL', '100000']) AS n;
+SELECT refuses('SELECT pulse.stats(of_kind => ''job'')', 'PU004', 'nor those of another kind');
 CREATE ROLE pulse_stranger;
 SELECT pulse.grant_observer('pulse_stranger') \g /dev/null
 SELECT is((refusal_of('SELECT * FROM pulse.stats', 'pulse_stranger')).code, '00000',

@@ -1,7 +1,5 @@
 #include "job/job_search.hpp"
 
-#include <chrono>
-
 namespace pulse::console {
 namespace {
 
@@ -32,31 +30,20 @@ const Columns kFoundColumns{
     {"last error", "last_error", Kind::text, 60},
 };
 
-// A call looks at a bounded number of jobs, so one that found too few is repeated, for a moment.
+// A call looks at a bounded number of jobs, however many there are; it says where the next goes on.
 FoundJobs find_jobs(Database& database, const JobSearch& search) {
-  constexpr auto kPatience = std::chrono::milliseconds(200);
-  const auto start = std::chrono::steady_clock::now();
-  FoundJobs found{QueryResult(), search.before};
+  Params params = search.filter.params();
+  params.insert(params.end(), {search.before, std::to_string(search.limit)});
+  const QueryResult rows = database.query(kJobs, params);
+  FoundJobs found;
   std::vector<QueryResult::Cell> cells;
   std::vector<std::string> names;
   for (const Column& column : kFoundColumns) names.push_back(column.field);
-  int left = search.limit;
-  for (bool has_more = true; has_more && left > 0;) {
-    Params params = search.filter.params();
-    params.insert(params.end(), {found.next, std::to_string(left)});
-    const QueryResult rows = database.query(kJobs, params);
-    found.next.reset();
-    has_more = false;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const bool is_job = !rows[i].is_null("state");
-      if (!is_job || left == 1) found.next = rows[i].text("id");
-      if (!is_job) {
-        has_more = std::chrono::steady_clock::now() - start < kPatience;
-        break;
-      }
-      --left;
-      for (const std::string& name : names) cells.push_back(rows[i].optional_text(name));
-    }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool is_job = !rows[i].is_null("state");
+    if (!is_job || i + 1 == static_cast<std::size_t>(search.limit)) found.next = rows[i].text("id");
+    if (!is_job) break;
+    for (const std::string& name : names) cells.push_back(rows[i].optional_text(name));
   }
   found.rows = QueryResult(std::move(names), std::move(cells));
   return found;

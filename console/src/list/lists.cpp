@@ -50,7 +50,7 @@ const List& task_list() {
       " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL"
       " OR coalesce(s.name, t.identifier) = ANY (l.tasks)) AS is_served, t.max_attempts,"
       " extract(epoch FROM t.timeout) AS timeout, t.queue, t.handler, s.estimated"
-      " FROM (SELECT * FROM pulse.stats(1000) WHERE kind = 'task') AS s"
+      " FROM (SELECT * FROM pulse.stats(1000, 'task')) AS s"
       " FULL JOIN (SELECT * FROM pulse.task_settings ORDER BY identifier LIMIT 1000) AS t"
       " ON t.identifier = s.name"
       " ORDER BY s.oldest_due_at NULLS LAST, 1",
@@ -78,7 +78,7 @@ const List& queue_list() {
       " extract(epoch FROM s.oldest_due_age) AS oldest_due_age, q.concurrency, q.total,"
       " q.rate, extract(epoch FROM coalesce(q.per, '1 s')) AS per, q.is_strict,"
       " coalesce(s.paused, q.paused) AS paused, s.estimated"
-      " FROM (SELECT * FROM pulse.stats(1000) WHERE kind = 'queue') AS s"
+      " FROM (SELECT * FROM pulse.stats(100, 'queue')) AS s"
       " FULL JOIN (SELECT * FROM pulse.queue_settings ORDER BY queue_name LIMIT 1000) AS q"
       " ON q.queue_name = s.name"
       " ORDER BY s.oldest_due_at NULLS LAST, 1",
@@ -105,7 +105,7 @@ const List& worker_list() {
       " extract(epoch FROM silent_for) AS silent_for, attached, slots, version,"
       " to_json(tasks) AS tasks, started_at, ended_at, reason"
       " FROM pulse.worker_status WHERE ended_at IS NULL OR $1::boolean"
-      " ORDER BY ended_at DESC NULLS FIRST, id LIMIT 1000",
+      " ORDER BY ended_at DESC NULLS FIRST, id LIMIT 500",
       {
           {"worker", "id", Kind::id},
           {"name", "name"},
