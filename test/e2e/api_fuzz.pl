@@ -1,6 +1,6 @@
 # No request breaks `pulse serve`: whatever comes, each answer is well-formed HTTP of a status that
-# is described, and no fault of the server's own. PULSE_REQUESTS says how many, PULSE_SEED (the test
-# prints it) repeats them.
+# is described, and no fault of the server's own, whose memory stays small. PULSE_REQUESTS says how
+# many, PULSE_SEED (the test prints it) repeats them.
 use strict;
 use warnings FATAL => 'all';
 
@@ -8,6 +8,7 @@ use IO::Select ();
 use JSON::PP ();
 use Test::More;
 
+use PostgreSQL::Test::Utils ();
 use Pulse::Api;
 use Pulse::Server;
 
@@ -100,13 +101,22 @@ sub fault {
     return '';
 }
 
+# The most that the server has had in memory, in MB.
+sub memory {
+    my ($kb) = PostgreSQL::Test::Utils::slurp_file('/proc/' . $api->pid . '/status')
+      =~ /^VmHWM:\s+(\d+) kB/m;
+    return $kb / 1024;
+}
+
 my %faults;
 for my $number (1 .. $requests) {
+    note sprintf '%d requests, %d MB', $number, memory() if $number % 50_000 == 0;
     my @request = request();
     my $fault = fault(@request) or next;
     $faults{$fault} //= substr $request[0], 0, 400;
 }
 is_deeply(\%faults, {}, "$requests requests have an answer each that is as it should be");
+cmp_ok(memory(), '<', 256, 'the memory of the server stays small');
 is($api->curl(GET => '/healthz')->{status}, 200, 'the server runs on');
 is($api->curl(GET => '/metrics', as => 'client')->{status}, 200, 'and reaches the database');
 $api->signal('TERM');
