@@ -15,7 +15,7 @@ Job with_run_at(const std::string& text) {
       "id",          "token",      "identifier",    "payload", "queue_name",    "priority",
       "run_at",      "attempts",   "max_attempts",  "crashes", "job_key",       "flags",
       "checkpoint",  "last_error", "recovered",     "timeout", "stall_timeout", "on_unreachable",
-      "has_handler", "created_at", "scheduled_for", "parents"};
+      "has_handler", "created_at", "scheduled_for", "parents", "traceparent"};
   std::vector<QueryResult::Cell> cells;
   for (const std::string& column : columns) {
     cells.push_back(column == "run_at" ? text : rows[0].optional_text(column));
@@ -41,6 +41,16 @@ TEST(JobTest, a_job_after_others_has_their_ends_as_they_are_written) {
   QueryResult rows = claimed({{.parents = ends}});
   EXPECT_EQ(take_job(rows, 0).input.parents_json, ends);
   EXPECT_EQ(job_of(claimed({{.id = 1}})[0]).input.parents_json, std::nullopt);
+}
+
+TEST(JobTest, a_job_of_a_trace_has_its_traceparent_and_the_id_of_the_trace) {
+  const std::string parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const TaskInput input = job_of(claimed({{.traceparent = parent}})[0]).input;
+  EXPECT_EQ(input.traceparent, parent);
+  EXPECT_EQ(input.trace_id(), "4bf92f3577b34da6a3ce929d0e0e4736");
+  const TaskInput other = job_of(claimed({{.id = 1}})[0]).input;
+  EXPECT_EQ(other.traceparent, std::nullopt);
+  EXPECT_EQ(other.trace_id(), "");
 }
 
 TEST(JobTest, what_is_escaped_is_read_as_json) {

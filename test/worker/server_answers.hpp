@@ -22,6 +22,7 @@ struct GivenJob {
   std::optional<std::string> scheduled_for = std::nullopt;  // JSON
   std::string payload = R"({"n":1})";
   std::optional<std::string> parents = std::nullopt;
+  std::optional<std::string> traceparent = std::nullopt;
 };
 
 inline QueryResult claimed(const std::vector<GivenJob>& jobs) {
@@ -48,14 +49,15 @@ inline QueryResult claimed(const std::vector<GivenJob>& jobs) {
                                              job.has_handler ? "t" : "f",
                                              R"("2026-01-01T00:00:00+00:00")",
                                              job.scheduled_for,
-                                             job.parents};
+                                             job.parents,
+                                             job.traceparent};
     cells.insert(cells.end(), row.begin(), row.end());
   }
   return QueryResult(
       {"id",          "token",      "identifier",    "payload", "queue_name",    "priority",
        "run_at",      "attempts",   "max_attempts",  "crashes", "job_key",       "flags",
        "checkpoint",  "last_error", "recovered",     "timeout", "stall_timeout", "on_unreachable",
-       "has_handler", "created_at", "scheduled_for", "parents"},
+       "has_handler", "created_at", "scheduled_for", "parents", "traceparent"},
       std::move(cells));
 }
 

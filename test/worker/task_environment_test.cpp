@@ -33,6 +33,7 @@ TaskInput some_input() {
   input.worker_name = "host-1";
   input.checkpoint_json = R"({"z": 1.10, "a": 2})";
   input.parents_json = R"([{"id": 7, "result": 1.50}])";
+  input.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   input.payload_json = "{\"to\":\n 12345678901234567890123}";
   return input;
 }
@@ -81,6 +82,7 @@ TEST(TaskEnvironment, only_named_variables_are_inherited) {
                                                     "=odd",
                                                     "LCD=n",
                                                     "PULSE_TOKEN=forged",
+                                                    "TRACEPARENT=of the worker",
                                                     "PULSE_DATABASE_URL=d",
                                                     "no equals sign"});
   const std::vector<std::pair<std::string, std::string>> inherited = {
@@ -110,6 +112,7 @@ TEST(TaskEnvironment, the_job_is_described) {
       {"PULSE_WORKER", "host-1"},
       {"PULSE_WORKER_ID", "9"},
       {"PULSE_FD", "3"},
+      {"TRACEPARENT", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
       {"GRAPHILE_WORKER_PAYLOAD_FORMAT", "json"},
       {"GRAPHILE_WORKER_TASK_IDENTIFIER", "mail/send"},
       {"GRAPHILE_WORKER_JOB_ID", "42"},
@@ -160,7 +163,8 @@ TEST(TaskStdin, the_document_has_payload_and_job) {
                          {"worker_id", 9},
                          {"worker_name", "host-1"},
                          {"checkpoint", {{"z", 1.1}, {"a", 2}}},
-                         {"parents", json::array({{{"id", 7}, {"result", 1.5}}})}};
+                         {"parents", json::array({{{"id", 7}, {"result", 1.5}}})},
+                         {"traceparent", *some_input().traceparent}};
   EXPECT_EQ(document["job"], expected);
 }
 
@@ -175,8 +179,8 @@ TEST(TaskStdin, what_others_wrote_keeps_its_own_text) {
 TEST(TaskStdin, what_a_job_does_not_have_is_null) {
   const json document = json::parse(task_stdin(TaskInput{}));
   EXPECT_TRUE(document["payload"].is_null());
-  for (const char* name :
-       {"queue_name", "job_key", "last_error", "recovered", "checkpoint", "parents"}) {
+  for (const char* name : {"queue_name", "job_key", "last_error", "recovered", "checkpoint",
+                           "parents", "traceparent"}) {
     EXPECT_TRUE(document["job"][name].is_null()) << name;
   }
   EXPECT_EQ(document["job"]["flags"], json::array());

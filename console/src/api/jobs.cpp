@@ -1,6 +1,7 @@
 // Jobs: adding, looking, cancelling, and what a worker says about one that it has claimed.
 #include "api/body.hpp"
 #include "api/routes.hpp"
+#include "database/sqlstate.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {
@@ -12,13 +13,16 @@ constexpr unsigned kConflict = 409;
 constexpr unsigned kUnprocessable = 422;
 constexpr unsigned kUnavailable = 503;
 
-// The document is read by the server, so that it comes through to the last digit.
+// The document is read by the server, so that it comes through to the last digit. The call names
+// `trace`, so the setting is made before it.
 constexpr const char* kAdd =
     "SELECT j.id, json_build_object('id', j.id::text, 'state', j.state, 'run_at', j.run_at)"
     " AS document FROM json_to_record($1::json) AS d (identifier text, payload json,"
     " queue_name text, run_at timestamptz, max_attempts int, job_key text, priority int,"
-    " flags text[], job_key_mode text), pulse.add_job(d.identifier, d.payload, d.queue_name,"
-    " d.run_at, d.max_attempts, coalesce($2, d.job_key), d.priority, d.flags,"
+    " flags text[], job_key_mode text),"
+    " (SELECT set_config('pulse.traceparent', coalesce($3, ''), true) OFFSET 0) AS trace (parent),"
+    " pulse.add_job(CASE WHEN trace.parent IS NOT NULL THEN d.identifier END, d.payload,"
+    " d.queue_name, d.run_at, d.max_attempts, coalesce($2, d.job_key), d.priority, d.flags,"
     " CASE WHEN $2 IS NULL THEN coalesce(d.job_key_mode, 'replace') ELSE 'unsafe_dedupe' END) AS j";
 
 // What has 64 bits becomes a string; what a client without a token does not see is left out.
@@ -70,6 +74,19 @@ std::optional<std::string> idempotency_key(const Request& request, const nlohman
   return key;
 }
 
+// As W3C Trace Context asks, a traceparent that cannot be read is ignored.
+QueryResult added_job(const Request& request, const std::optional<std::string>& key) {
+  const std::string& traceparent = request.header("traceparent");
+  if (!traceparent.empty()) {
+    try {
+      return request.database().query(kAdd, {document_of(request), key, traceparent});
+    } catch (const Refused& refused) {
+      if (refused.error.sqlstate != sqlstate::kInvalidValue) throw;
+    }
+  }
+  return request.database().query(kAdd, {document_of(request), key, std::nullopt});
+}
+
 Response post_job(const Request& request) {
   const nlohmann::json body = read_body(request, {{"identifier", Is::text, true},
                                                   {"payload", Is::anything},
@@ -80,8 +97,7 @@ Response post_job(const Request& request) {
                                                   {"job_key_mode", Is::text},
                                                   {"priority", Is::integer},
                                                   {"flags", Is::texts}});
-  const QueryResult added =
-      request.database().query(kAdd, {document_of(request), idempotency_key(request, body)});
+  const QueryResult added = added_job(request, idempotency_key(request, body));
   Response response = document_in(added, kCreated);
   response.headers.emplace_back("Location", "/v1/jobs/" + added[0].text("id"));
   return response;

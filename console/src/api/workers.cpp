@@ -43,7 +43,8 @@ constexpr const char* kClaim =
     " 'last_error', c.last_error, 'recovered', c.recovered,"
     " 'timeout_seconds', extract(epoch FROM c.timeout),"
     " 'stall_timeout_seconds', extract(epoch FROM c.stall_timeout),"
-    " 'created_at', c.created_at, 'scheduled_for', c.scheduled_for, 'parents', c.parents)),"
+    " 'created_at', c.created_at, 'scheduled_for', c.scheduled_for, 'parents', c.parents,"
+    " 'traceparent', c.traceparent)),"
     " '[]')) AS document FROM pulse.claim($1::bigint, coalesce($2::int, 1), $3::text[],"
     " $4::text[]) AS c";
 

@@ -11,10 +11,13 @@
 namespace pulse::console {
 namespace {
 
-// NULL for `after` waits for nothing, as add_job; so one statement does for both.
+// NULL for `after` waits for nothing, as add_job; so one statement does for both. The call names
+// `trace`, so the setting is made before it.
 constexpr const char* kAdd =
-    "SELECT id, state::text AS state FROM pulse.add_job_after("
-    "coalesce($1::bigint[], '{}'), $2, $3::json, $4,"
+    "SELECT id, state::text AS state FROM"
+    " (SELECT set_config('pulse.traceparent', coalesce($14, ''), true) OFFSET 0) AS trace (parent),"
+    " pulse.add_job_after(CASE WHEN trace.parent IS NOT NULL THEN coalesce($1::bigint[], '{}') END,"
+    " $2, $3::json, $4,"
     " coalesce($5::timestamptz, now() + $6::interval), $7::int, $8, $9::int, $10::text[],"
     " coalesce($11, 'replace'), coalesce($12, 'completed'), $13::timestamptz)";
 
@@ -36,6 +39,7 @@ struct NewJob {
   std::vector<std::string> after;
   Text starts_when;
   Text start_by;
+  Text traceparent;
 };
 
 Text array_or_null(const std::vector<std::string>& texts) {
@@ -50,7 +54,7 @@ ExitStatus add(Console& console, NewJob job) {
   const QueryResult rows = console.database.query(
       kAdd, {array_or_null(job.after), job.task, job.payload, job.queue, job.run_at, job.delay,
              job.max_attempts, job.key, job.priority, array_or_null(job.flags), job.key_mode,
-             job.starts_when, job.start_by});
+             job.starts_when, job.start_by, job.traceparent});
   if (console.options.is_json) {
     console.output.print(json_of(kColumns, rows[0]) + '\n');
   } else {
@@ -87,6 +91,8 @@ void add_add(CommandLine& line) {
   command.add_option("--starts-when", job->starts_when, "completed, ended or failed")
       ->check(CLI::IsMember({"completed", "ended", "failed"}))
       ->option_text("HOW");
+  command.add_option("--traceparent", job->traceparent, "W3C traceparent of what adds it")
+      ->envname("TRACEPARENT");
   command.add_option("--start-by", job->start_by, "It expires unless a claim takes it by then");
 }
 

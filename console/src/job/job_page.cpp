@@ -29,6 +29,7 @@ constexpr const char* kJob =
     " g.job ->> 'cancel_reason' AS cancel_reason,"
     " CASE WHEN g.state = 'running' THEN extract(epoch FROM pulse.now()"
     " - (g.job ->> 'claimed_at')::timestamptz) END AS runs_for,"
+    " g.job ->> 'traceparent' AS traceparent,"
     " g.job ->> 'stage' AS stage, g.job ->> 'progress' AS progress, g.job ->> 'message' AS message,"
     " g.job -> 'payload' AS payload, g.job -> 'checkpoint' AS checkpoint,"
     " g.job -> 'result' AS result, g.job ->> 'last_error' AS last_error"
@@ -55,6 +56,7 @@ const Columns kJobColumns{
     {"its last heartbeat", "owner_heartbeat_at", Kind::time},
     {"cancel asked for", "cancel_requested_at", Kind::time},
     {"cancel reason", "cancel_reason"},
+    {"traceparent", "traceparent"},
     {"runs for", "runs_for", Kind::seconds},
     {"stage", "stage"},
     {"", "progress", Kind::number},

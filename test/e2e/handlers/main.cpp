@@ -102,6 +102,9 @@ void add_handlers(pg_pulse::Worker& worker) {
   worker.handle("run", [](Job& job) { tell("ran", job); });
   worker.handle("quick", [](Job&) {});
   worker.handle("answer", [](Job& job) { return Outcome::success(job.payload()); });
+  worker.handle("trace", [](Job& job) {
+    return Outcome::success('"' + job.traceparent().value_or("none") + '"');
+  });
   worker.handle("ends", [](Job& job) { return Outcome::success(job.parents().value_or("null")); });
   worker.handle("fall", [](Job&) { throw std::runtime_error("fell over"); });
   worker.handle("fling", [](Job&) { throw 42; });

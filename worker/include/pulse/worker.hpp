@@ -67,6 +67,8 @@ class PG_PULSE_API Job {
   const std::optional<std::string>& checkpoint() const noexcept;  // JSON text of an earlier attempt
   // How the jobs ended that this one waited for, as far as that is on record: a JSON array.
   const std::optional<std::string>& parents() const noexcept;
+  // The W3C traceparent of the session that added it: what to continue, or to hand on.
+  const std::optional<std::string>& traceparent() const noexcept;
   int attempt() const noexcept;  // counts from 1
   int max_attempts() const noexcept;
   int crashes() const noexcept;  // how many attempts died with their worker

@@ -17,6 +17,7 @@ inline constexpr const char* kClaimsAreOff = "PU008";
 // The server's.
 inline constexpr const char* kQueryCanceled = "57014";
 inline constexpr const char* kLockNotAvailable = "55P03";
+inline constexpr const char* kInvalidValue = "22023";
 inline constexpr const char* kNoPrivilege = "42501";
 inline constexpr const char* kNoSchema = "3F000";
 inline constexpr const char* kNoFunction = "42883";

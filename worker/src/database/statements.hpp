@@ -33,8 +33,8 @@ inline constexpr Statement kAttachWorker{"attach_worker", "SELECT pulse.attach_w
 inline constexpr Statement kDeregisterWorker{"deregister_worker",
                                              "SELECT pulse.deregister_worker($1::bigint)"};
 
-// Claiming. The columns of claimed_job are the same for claim and held. 0.1.0 has neither
-// scheduled_for nor parents: there the names are those of `absent`.
+// Claiming. The columns of claimed_job are the same for claim and held. 0.1.0 lacks
+// scheduled_for, parents and traceparent: there the names are those of `absent`.
 #define PULSE_CLAIMED_JOB_COLUMNS                                                              \
   "SELECT j.id, j.token, j.identifier, j.payload, j.queue_name, j.priority,"                   \
   " pg_catalog.to_json(j.run_at) AS run_at, j.attempts, j.max_attempts, j.crashes, j.job_key," \
@@ -44,10 +44,11 @@ inline constexpr Statement kDeregisterWorker{"deregister_worker",
   " j.handler IS NOT NULL AS has_handler,"                                                     \
   " pg_catalog.to_json(j.created_at) AS created_at,"                                           \
   " (SELECT pg_catalog.to_json(scheduled_for) FROM (SELECT j.*) AS own) AS scheduled_for,"     \
-  " (SELECT parents FROM (SELECT j.*) AS own) AS parents "
+  " (SELECT parents FROM (SELECT j.*) AS own) AS parents,"                                     \
+  " (SELECT traceparent FROM (SELECT j.*) AS own) AS traceparent "
 #define PULSE_ABSENT_COLUMNS                                                \
   " AS j CROSS JOIN (SELECT NULL::pg_catalog.timestamptz AS scheduled_for," \
-  " NULL::pg_catalog.json AS parents) AS absent"
+  " NULL::pg_catalog.json AS parents, NULL::pg_catalog.text AS traceparent) AS absent"
 inline constexpr Statement kClaim{"claim",
                                   PULSE_CLAIMED_JOB_COLUMNS
                                   "FROM pulse.claim($1::bigint, $2::integer, "

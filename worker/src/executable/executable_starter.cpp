@@ -32,7 +32,7 @@ ExecutionStart start(const ExecutableSettings& settings, const HeldJob& job,
   options.environment = task_environment(input, environ, settings.variables.list());
   options.stdin_text = task_stdin(input);
   options.written = &settings.written;
-  options.writer = {input.identifier, input.job_id, input.attempt};
+  options.writer = {input.identifier, input.job_id, input.attempt, input.trace_id()};
   auto started = ExecutableRun::start(settings.loop, *executable, options, std::move(callbacks));
   // The task was found, so whatever is wrong now is wrong with the machine; but for a payload that
   // is larger than a file may be.

@@ -121,6 +121,7 @@ std::vector<std::string> task_environment(const TaskInput& input, const char* co
   environment.set("PULSE_WORKER", input.worker_name);
   environment.set("PULSE_WORKER_ID", input.worker_id);
   environment.set("PULSE_FD", "3");
+  if (input.traceparent) environment.set("TRACEPARENT", *input.traceparent);
 
   environment.set("GRAPHILE_WORKER_PAYLOAD_FORMAT", "json");
   environment.set("GRAPHILE_WORKER_TASK_IDENTIFIER", input.identifier);
@@ -167,6 +168,7 @@ void append_task_stdin(std::string& text, const TaskInput& input) {
   job.add("worker_name", std::string_view(input.worker_name));
   job.add_json("checkpoint", input.checkpoint_json);
   job.add_json("parents", input.parents_json);
+  job.add("traceparent", input.traceparent);
   text += "}}\n";
 }
 

@@ -75,7 +75,8 @@ void WrittenLines::take_line(Stream stream, const Pending& whole) {
                            {"task", writer_.task},
                            {"attempt", writer_.attempt},
                            {"stream", stream == out ? "stdout" : "stderr"},
-                           {"text", std::move(text)}});
+                           {"text", std::move(text)},
+                           {"trace_id", writer_.trace_id}});
 }
 
 void WrittenLines::tell_left_out() {

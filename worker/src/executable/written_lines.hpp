@@ -57,6 +57,7 @@ class WrittenLines {
     std::string task;
     std::optional<std::int64_t> job;
     std::optional<std::int64_t> attempt;
+    std::string trace_id = {};
   };
   WrittenLines(WrittenLog& log, Writer writer) : log_(log), writer_(std::move(writer)) {}
 

@@ -24,6 +24,9 @@ const std::optional<std::string>& Job::checkpoint() const noexcept {
 const std::optional<std::string>& Job::parents() const noexcept {
   return run_->input().parents_json;
 }
+const std::optional<std::string>& Job::traceparent() const noexcept {
+  return run_->input().traceparent;
+}
 int Job::attempt() const noexcept { return run_->input().attempt; }
 int Job::max_attempts() const noexcept { return run_->input().max_attempts; }
 int Job::crashes() const noexcept { return run_->input().crashes; }

@@ -156,8 +156,7 @@ void Claimer::send_claim(Demand demand) {
   const TimePoint sent_at = timers_.now();
   sent_at_ = sent_at;
   const bool held_nothing = held_.empty();
-  std::optional<std::string> tasks;
-  if (tasks_) tasks = array_literal(*tasks_);
+  const auto tasks = tasks_ ? std::optional(array_literal(*tasks_)) : std::nullopt;
   Calls calls;
   std::vector<ReplyHandler> handlers;
   Commit commit = Commit::each;
@@ -222,7 +221,8 @@ void Claimer::take_jobs(QueryResult& rows, std::int64_t worker_id, TimePoint sen
     log_.info("claimed", {{"job", job.input.job_id},
                           {"task", job.input.identifier},
                           {"attempt", job.input.attempt},
-                          {"worker", worker_id}});
+                          {"worker", worker_id},
+                          {"trace_id", job.input.trace_id()}});
     const ClaimKey claim = job.key();
     if (!take_up(std::move(job), worker_id, sent_at)) continue;
     if (is_stopping_ || !is_current) {

@@ -170,7 +170,8 @@ void Executor::log_unreported(const char* outcome, ClaimKey claim,
                       {"attempt", job->job.input.attempt},
                       {"worker", job->worker_id},
                       {"outcome", outcome},
-                      {"duration_ms", ran_for}});
+                      {"duration_ms", ran_for},
+                      {"trace_id", job->job.input.trace_id()}});
 }
 
 bool Executor::is_reported(const Running& running, const ExecutionEnd& end) const {
@@ -269,7 +270,8 @@ void Executor::tell_running() const {
                             {"pid", running.execution->pid()},
                             {"ending", reason_text(running.reason)},
                             {"limit", reason_text(next.reason)},
-                            {"limit_in_ms", left}});
+                            {"limit_in_ms", left},
+                            {"trace_id", job->job.input.trace_id()}});
   }
 }
 

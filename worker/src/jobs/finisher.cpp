@@ -366,7 +366,8 @@ void Finisher::conclude(const Pending& pending, const char* event, std::int64_t&
               {"worker", job == nullptr ? 0 : job->worker_id},
               {"outcome", kind_name(outcome.kind)},
               {"duration_ms", outcome.ran_for},
-              {"reason", outcome.reason}});
+              {"reason", outcome.reason},
+              {"trace_id", job == nullptr ? "" : job->job.input.trace_id()}});
   held_.erase(outcome.claim);
 }
 

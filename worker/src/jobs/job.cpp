@@ -25,6 +25,12 @@ std::optional<Duration> limit_of(const QueryResult::Row& row, std::string_view c
 
 }  // namespace
 
+std::string TaskInput::trace_id() const {
+  constexpr std::size_t kBegin = 3;
+  constexpr std::size_t kLength = 32;
+  return traceparent && traceparent->size() > kBegin ? traceparent->substr(kBegin, kLength) : "";
+}
+
 Job job_of(const QueryResult::Row& row) {
   Job job;
   job.input.job_id = row.integer("id");
@@ -46,6 +52,7 @@ Job job_of(const QueryResult::Row& row) {
   job.input.checkpoint_json = row.optional_text("checkpoint");
   job.input.payload_json = row.optional_text("payload");
   job.input.parents_json = row.optional_text("parents");
+  job.input.traceparent = row.optional_text("traceparent");
   job.timeout = limit_of(row, "timeout");
   job.stall_timeout = limit_of(row, "stall_timeout");
   if (row.optional_text("on_unreachable") == "kill") job.on_unreachable = OnUnreachable::kill;

@@ -35,6 +35,10 @@ struct TaskInput {
   std::optional<std::string> checkpoint_json;
   std::optional<std::string> payload_json;
   std::optional<std::string> parents_json;  // how the jobs ended that it waited for
+  std::optional<std::string> traceparent;   // of W3C Trace Context, checked by the server
+
+  // Its second part, for logs; empty without a trace.
+  std::string trace_id() const;
 };
 
 // What becomes of a running task while the database cannot be reached.
