@@ -12,9 +12,10 @@ namespace {
 
 constexpr const char* kOverview =
     "SELECT ready, future, due_next_minute, parked_future, parked_paused, parked_full,"
-    " parked_waiting, running, failed, quarantined, cancelled, expired, workers_alive,"
+    " parked_waiting, running, completed, failed, quarantined, cancelled, expired, workers_alive,"
     " workers_draining, workers_silent, workers_lost,"
     " extract(epoch FROM coalesce(oldest_due_age, '0')) AS oldest_due_age,"
+    " (SELECT count(*) FROM pulse.unserved) AS unserved,"
     " CASE WHEN claims THEN 1 ELSE 0 END AS claims, CASE WHEN sweeps THEN 1 ELSE 0 END AS sweeps"
     " FROM pulse.overview";
 
@@ -49,10 +50,15 @@ const std::array kFamilies{
            "For how long the job has been due that waits longest.",
            "",
            {{"oldest_due_age", ""}}},
+    Family{"pulse_queue_unserved_tasks",
+           "Tasks with due jobs that no living worker serves.",
+           "",
+           {{"unserved", ""}}},
     Family{"pulse_queue_ended_last_minute_jobs",
-           "Jobs that ended within the last minute other than by completing, by state.",
+           "Jobs that ended within the last minute, by state.",
            "state",
-           {{"failed", "failed"},
+           {{"completed", "completed"},
+            {"failed", "failed"},
             {"quarantined", "quarantined"},
             {"cancelled", "cancelled"},
             {"expired", "expired"}}},
