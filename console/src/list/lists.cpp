@@ -1,6 +1,27 @@
 #include "list/lists.hpp"
 
 namespace pulse::console {
+namespace {
+
+// How often attempts ended in the last minute, and how long they waited and ran: for lists that
+// join these rates as r.
+#define PULSE_RATES                                                                        \
+  " round(r.per_second * 60) AS per_minute, extract(epoch FROM r.wait_p50) AS wait_p50,"   \
+  " extract(epoch FROM r.wait_p99) AS wait_p99, extract(epoch FROM r.run_p50) AS run_p50," \
+  " extract(epoch FROM r.run_p99) AS run_p99,"
+const Columns kRates{{"a minute", "per_minute", Kind::count},
+                     {"wait, half", "wait_p50", Kind::seconds},
+                     {"wait, 99 %", "wait_p99", Kind::seconds},
+                     {"run, half", "run_p50", Kind::seconds},
+                     {"run, 99 %", "run_p99", Kind::seconds}};
+
+Columns with_rates(Columns first, const Columns& last) {
+  first.insert(first.end(), kRates.begin(), kRates.end());
+  first.insert(first.end(), last.begin(), last.end());
+  return first;
+}
+
+}  // namespace
 
 const List& overview_list() {
   static const List kList{
@@ -45,57 +66,56 @@ const List& task_list() {
   static const List kList{
       "WITH living AS MATERIALIZED (SELECT w.tasks FROM pulse.worker_status AS w"
       " WHERE w.ended_at IS NULL AND w.status = 'alive')"
-      " SELECT coalesce(s.name, t.identifier) AS identifier, s.ready, s.future, s.parked,"
-      " s.running, extract(epoch FROM s.oldest_due_age) AS oldest_due_age,"
-      " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL"
-      " OR coalesce(s.name, t.identifier) = ANY (l.tasks)) AS is_served, t.max_attempts,"
-      " extract(epoch FROM t.timeout) AS timeout, t.queue, t.handler, s.estimated"
-      " FROM (SELECT * FROM pulse.stats(1000, 'task')) AS s"
+      " SELECT identifier, s.ready, s.future, s.parked, s.running,"
+      " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
+      " EXISTS (SELECT FROM living AS l WHERE l.tasks IS NULL OR identifier = ANY (l.tasks))"
+      " AS is_served, t.max_attempts, extract(epoch FROM t.timeout) AS timeout, t.queue,"
+      " t.handler, s.estimated"
+      " FROM (SELECT name AS identifier, * FROM pulse.stats(1000, 'task')) AS s"
       " FULL JOIN (SELECT * FROM pulse.task_settings ORDER BY identifier LIMIT 1000) AS t"
-      " ON t.identifier = s.name"
-      " ORDER BY s.oldest_due_at NULLS LAST, 1",
-      {
-          {"task", "identifier"},
-          {"ready", "ready", Kind::count},
-          {"future", "future", Kind::count},
-          {"parked", "parked", Kind::count},
-          {"running", "running", Kind::count},
-          {"oldest due for", "oldest_due_age", Kind::seconds},
-          {"served", "is_served", Kind::boolean},
-          {"attempts", "max_attempts", Kind::number},
-          {"timeout", "timeout", Kind::seconds},
-          {"queue", "queue"},
-          {"handler", "handler"},
-          {"estimated", "estimated", Kind::boolean},
-      }};
+      " USING (identifier) FULL JOIN (SELECT * FROM pulse.task_rates WHERE period = 'minute'"
+      " AND identifier IS NOT NULL) AS r USING (identifier)"
+      " ORDER BY s.oldest_due_at NULLS LAST, identifier",
+      with_rates({{"task", "identifier"},
+                  {"ready", "ready", Kind::count},
+                  {"future", "future", Kind::count},
+                  {"parked", "parked", Kind::count},
+                  {"running", "running", Kind::count},
+                  {"oldest due for", "oldest_due_age", Kind::seconds}},
+                 {{"served", "is_served", Kind::boolean},
+                  {"attempts", "max_attempts", Kind::number},
+                  {"timeout", "timeout", Kind::seconds},
+                  {"queue", "queue"},
+                  {"handler", "handler"},
+                  {"estimated", "estimated", Kind::boolean}})};
   return kList;
 }
 
-// Queues with jobs, and those that have settings.
+// Queues with jobs, those that have settings, and those of jobs that ended in the last minute.
 const List& queue_list() {
   static const List kList{
-      "SELECT coalesce(s.name, q.queue_name) AS name, s.ready AS open, s.parked, s.running,"
-      " extract(epoch FROM s.oldest_due_age) AS oldest_due_age, q.concurrency, q.total,"
-      " q.rate, extract(epoch FROM coalesce(q.per, '1 s')) AS per, q.is_strict,"
-      " coalesce(s.paused, q.paused) AS paused, s.estimated"
+      "SELECT name, s.ready AS open, s.parked, s.running,"
+      " extract(epoch FROM s.oldest_due_age) AS oldest_due_age," PULSE_RATES
+      " q.concurrency, q.total, q.rate, extract(epoch FROM coalesce(q.per, '1 s')) AS per,"
+      " q.is_strict, coalesce(s.paused, q.paused) AS paused, s.estimated"
       " FROM (SELECT * FROM pulse.stats(100, 'queue')) AS s"
-      " FULL JOIN (SELECT * FROM pulse.queue_settings ORDER BY queue_name LIMIT 1000) AS q"
-      " ON q.queue_name = s.name"
-      " ORDER BY s.oldest_due_at NULLS LAST, 1",
-      {
-          {"queue", "name"},
-          {"open", "open", Kind::count},
-          {"parked", "parked", Kind::count},
-          {"running", "running", Kind::count},
-          {"oldest due for", "oldest_due_age", Kind::seconds},
-          {"at a time", "concurrency", Kind::count},
-          {"in all", "total", Kind::count},
-          {"rate", "rate", Kind::count},
-          {"", "per", Kind::seconds},
-          {"strict", "is_strict", Kind::boolean},
-          {"paused", "paused", Kind::boolean},
-          {"estimated", "estimated", Kind::boolean},
-      }};
+      " FULL JOIN (SELECT queue_name AS name, * FROM pulse.queue_settings"
+      " ORDER BY queue_name LIMIT 1000) AS q USING (name)"
+      " FULL JOIN (SELECT queue_name AS name, * FROM pulse.queue_rates WHERE period = 'minute'"
+      " AND queue_name IS NOT NULL) AS r USING (name)"
+      " ORDER BY s.oldest_due_at NULLS LAST, name",
+      with_rates({{"queue", "name"},
+                  {"open", "open", Kind::count},
+                  {"parked", "parked", Kind::count},
+                  {"running", "running", Kind::count},
+                  {"oldest due for", "oldest_due_age", Kind::seconds}},
+                 {{"at a time", "concurrency", Kind::count},
+                  {"in all", "total", Kind::count},
+                  {"rate", "rate", Kind::count},
+                  {"", "per", Kind::seconds},
+                  {"strict", "is_strict", Kind::boolean},
+                  {"paused", "paused", Kind::boolean},
+                  {"estimated", "estimated", Kind::boolean}})};
   return kList;
 }
 
