@@ -104,6 +104,7 @@ bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
     if (opening == Opening::kEnded) break;
     if (opening == Opening::kLocked) leave_in_order(&parked);
     has_swapped |= opening == Opening::kSwapped;
+    if (is_full(*queue)) break;  // the next row is left unread
   }
   if (due) leave_in_order(&parked);
   constexpr JobOrder kEnd = {PG_INT16_MAX, PG_INT64_MAX, PG_INT64_MAX};

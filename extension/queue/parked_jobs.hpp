@@ -10,23 +10,24 @@
 
 namespace pulse {
 
+// Reads an index of pulse.job under a snapshot that shows what this transaction wrote.
+struct JobScan {
+  Relation job;
+  Snapshot snapshot;
+  IndexLookup rows;
+};
+
 // How many more jobs may be promoted, and what remains.
 struct PromotionBudget : Promotion {
   int room;
   LevelCounts counts;
+  JobScan names;   // of queues, once it is open
   FairTurn* turn;  // in which a queue is promoted, if any
   bool lets_join;  // without room, queues of fair levels still join their rings
   // Level groups of the levels that blocked a queue, and whether a lock was busy, since the last
   // reset.
   uint64 blocking_groups;
   bool met_lock;
-};
-
-// Reads an index of pulse.job under a snapshot that shows what this transaction wrote.
-struct JobScan {
-  Relation job;
-  Snapshot snapshot;
-  IndexLookup rows;
 };
 
 void open_job_scan(JobScan* scan, Oid Catalog::*index, int keys);

@@ -88,7 +88,8 @@ bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
     read_recalled_jobs(queue, job, snapshot);
   else
     read_open_jobs(queue, job, snapshot);
-  if (levels->room < queue->concurrency - queue->taken)
+  queue->is_level_bound = levels->room < queue->concurrency - queue->taken;
+  if (queue->is_level_bound)
     queue->concurrency = queue->taken + levels->room;
   else
     levels->blocker = -1;
@@ -97,6 +98,10 @@ bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
 
 bool is_blocked(const Queue& queue, const Levels& levels) {
   return levels.blocker >= 0 && (queue.paused || queue.taken >= queue.concurrency);
+}
+
+bool is_full(const Queue& queue) {
+  return !queue.is_level_bound && queue.taken >= queue.concurrency && queue.open_count == 0;
 }
 
 bool may_open(const Queue& queue, const OrderedScan& parked) {

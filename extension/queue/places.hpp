@@ -23,6 +23,7 @@ struct Queue {
   OpenJob* open;  // the open jobs that no claim has taken, best first
   int open_count;
   int open_capacity;
+  bool is_level_bound;    // its levels have less room than its own concurrency
   bool is_recalled;       // `known` was remembered of an earlier promotion
   RememberedQueue known;  // its ids are the jobs that were found to have places
 };
@@ -37,6 +38,9 @@ Queue read_queue(Datum name, int slot, const Levels& levels);
 // of it may be opened.
 bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
                  LevelCounts* counts);
+
+// Whether no parked job of any order may be opened, and no level waits to hear of one.
+bool is_full(const Queue& queue);
 
 // Whether the parked job may be opened: where all slots are taken, in place of a worse open job.
 bool may_open(const Queue& queue, const OrderedScan& parked);

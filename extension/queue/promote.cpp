@@ -131,12 +131,16 @@ void settle_waits(int slot, PromotionBudget* budget) {
   budget->more = true;
 }
 
+// Opened once for all slots: names are read from entries, whatever the snapshot shows.
+IndexLookup* names_of_queues(PromotionBudget* budget) {
+  if (!budget->names.job) open_job_scan(&budget->names, &Catalog::job_parked_idx, 2);
+  return &budget->names.rows;
+}
+
 void promote_queues_of_slot(int slot, PromotionBudget* budget) {
-  JobScan parked;
-  open_job_scan(&parked, &Catalog::job_parked_idx, 2);
   Datum name = CStringGetTextDatum("");
   int at = slot;
-  while (next_queue(&parked.rows, &at, &name, true)) {
+  while (next_queue(names_of_queues(budget), &at, &name, true)) {
     CHECK_FOR_INTERRUPTS();
     if (budget->room <= 0 && (budget->more || !budget->lets_join)) {
       come_back(budget, slot);
@@ -145,7 +149,6 @@ void promote_queues_of_slot(int slot, PromotionBudget* budget) {
     }
     promote_queue(name, slot, budget);
   }
-  close_job_scan(&parked);
 }
 
 // Marks the queue if promotion would change something; without shared memory, promotes it. True in
@@ -241,6 +244,7 @@ Promotion promote_marked(int room, int max_marks, RateLooks* looks) {
   budget.room += kept;
   promote_in_turns(&budget);
   if (kept > 0) promote_marks(&budget, max_marks);
+  if (budget.names.job) close_job_scan(&budget.names);
   budget.more |= marks_remain();
   *looks = budget.counts.looks;
   return budget;
