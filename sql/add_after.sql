@@ -107,14 +107,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.store_parents(job_id bigint, parents b
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF cardinality(parents) = 1 THEN
-    INSERT INTO pulse.dependency (child_id, parents_from, parents)
-    VALUES (job_id, parents[1] & -64, parents);
-  ELSE
-    INSERT INTO pulse.dependency (child_id, parents_from, parents)
-    SELECT job_id, p & -64, pulse_internal.in_order(array_agg(p))
-      FROM unnest(parents) AS p GROUP BY p & -64;
-  END IF;
+  INSERT INTO pulse.dependency (child_id, parents_from, parents)
+  SELECT job_id, n.parents_from, n.parents FROM pulse_internal.neighbours(parents) AS n;
 END $$;
 COMMENT ON FUNCTION pulse_internal.store_parents(bigint, bigint[]) IS
   'Stores what a job waits for; it has no row yet for these ids and their neighbours.';

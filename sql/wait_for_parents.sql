@@ -19,6 +19,12 @@ CREATE OR REPLACE FUNCTION pulse_internal.in_order(ids bigint[]) RETURNS bigint[
 COMMENT ON FUNCTION pulse_internal.in_order(bigint[]) IS
   'Returns the elements of an array without nulls in ascending order, each once.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.neighbours(
+    ids bigint[], OUT parents_from bigint, OUT parents bigint[]) RETURNS SETOF record
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE ROWS 1000 AS 'MODULE_PATHNAME', 'pulse_neighbours';
+COMMENT ON FUNCTION pulse_internal.neighbours(bigint[]) IS
+  'Returns the ids in ascending order, each once, those of a row of pulse.dependency together.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.live_ids(ids bigint[], lives boolean) RETURNS bigint[]
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_live_ids';
 COMMENT ON FUNCTION pulse_internal.live_ids(bigint[], boolean) IS

@@ -1,6 +1,7 @@
 // The ids of many parents at once: SQL would pay an executor for each of them.
 #include "access/catalog.hpp"
 #include "access/index_lookup.hpp"
+#include "server/compat.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
@@ -37,6 +38,20 @@ void keep_each_once(Ids* ids) {
   ids->count = kept;
 }
 
+// A row of pulse.dependency has the parents among so many neighbouring ids.
+constexpr int64 kNeighbours = 64;
+
+int64 first_neighbour(const Ids& ids, int i = 0) {
+  return DatumGetInt64(ids.values[i]) & -kNeighbours;
+}
+
+// How many ids from the first one on are neighbours.
+int count_neighbours(const Ids& ids) {
+  int count = 1;
+  while (count < ids.count && first_neighbour(ids, count) == first_neighbour(ids)) count++;
+  return count;
+}
+
 // Keeps the ids of jobs that live, or of those that do not. The ids are in order.
 void keep_where(Ids* ids, bool lives) {
   if (ids->count == 0) return;
@@ -64,6 +79,25 @@ PULSE_FUNCTION(pulse_in_order) {
   pulse::Ids ids = pulse::ids_of(PG_GETARG_ARRAYTYPE_P(0));
   pulse::keep_each_once(&ids);
   PG_RETURN_DATUM(pulse::as_array(ids));
+}
+
+// pulse_internal.neighbours(ids): those that belong into one row of pulse.dependency, in a row.
+PULSE_FUNCTION(pulse_neighbours) {
+  pulse::begin_result_rows(fcinfo);
+  auto* rows = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  pulse::Ids ids = pulse::ids_of(PG_GETARG_ARRAYTYPE_P(0));
+  pulse::keep_each_once(&ids);
+  while (ids.count > 0) {
+    CHECK_FOR_INTERRUPTS();
+    pulse::Ids run = {ids.values, pulse::count_neighbours(ids)};
+    Datum values[] = {Int64GetDatum(pulse::first_neighbour(run)), pulse::as_array(run)};
+    bool nulls[] = {false, false};
+    tuplestore_putvalues(rows->setResult, rows->setDesc, values, nulls);
+    pfree(DatumGetPointer(values[1]));
+    ids.values += run.count;
+    ids.count -= run.count;
+  }
+  return static_cast<Datum>(0);
 }
 
 // pulse_internal.live_ids(ids, lives)
