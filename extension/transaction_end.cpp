@@ -17,6 +17,7 @@
 #include "wake/async_commit.hpp"
 #include "wake/end_waiters.hpp"
 #include "wake/pending_wakes.hpp"
+#include "wake/rate_credit.hpp"
 #include "wake/wait_for_job.hpp"
 
 namespace pulse {
@@ -36,6 +37,7 @@ void on_commit() {
   // transaction.
   lower_marks_to(made_ready());
   lower_fronts_to(made_parked());
+  publish_credit();
   note_ends_of_parents();
   wake_for_commit();
   wake_for_ends();
@@ -56,6 +58,7 @@ void on_abort() {
   wake_for_abort();
   forget_ends();
   forget_noted();
+  forget_credit();
   leave_end_waiting();
   forget_fences();
   forget_key_locks();
@@ -76,6 +79,7 @@ void on_savepoint_abort(SubTransactionId undone) {
   keep_attachments(undone);
   end_queue_checks(false);
   forget_noted_since(undone);
+  forget_credit();
   lower_marks_to(gone_past());
   wake_for_undone_savepoint(undone);
   leave_waiting();

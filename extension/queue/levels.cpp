@@ -8,6 +8,7 @@
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
 #include "wake/pending_wakes.hpp"
+#include "wake/rate_credit.hpp"
 
 namespace pulse {
 namespace {
@@ -23,19 +24,6 @@ struct Settings {
   int weight;
   Rate rate;
 };
-
-// Without months, as set_queue() checks.
-int64 microseconds_of(const Interval* per) { return per->time + per->day * USECS_PER_DAY; }
-
-Rate rate_of(TupleTableSlot* row) {
-  const Catalog* known = catalog();
-  NullableDatum rate = field_of(row, known->queue_setting_rate);
-  if (rate.isnull) return {};
-  NullableDatum per = field_of(row, known->queue_setting_per);
-  NullableDatum burst = field_of(row, known->queue_setting_burst);
-  return {DatumGetInt32(rate.value), DatumGetInt32(burst.isnull ? rate.value : burst.value),
-          per.isnull ? USECS_PER_SEC : microseconds_of(DatumGetIntervalP(per.value))};
-}
 
 Settings stored_settings(Relation table, Datum name, Snapshot snapshot) {
   Settings found = {false, false, 1, false, kUnlimited, false, false, 1, {}};
@@ -128,13 +116,15 @@ void find_taken(Level* level, Relation job, Snapshot snapshot, LevelCounts* coun
   counts->kept[at] = {level->hash, level->frees, level->taken};
 }
 
-// The tokens of a level stay right while its lock is held.
+// The tokens of a level stay right while its lock is held. Who only asks leaves the credit alone.
 void find_look(Level* level, Relation job, Snapshot snapshot, RateLooks* looks) {
   KeptLook* kept = kept_look(looks, level->hash);
   if (!kept) {
     int64 open = count_within(*level, job, snapshot, PG_INT64_MAX, true);
     kept = keep_look(looks, level->hash, level->name, level->rate);
-    kept->look = look_at_rate(level->rate, level->name, open);
+    int64 credit =
+        level->held == ExclusiveLock ? take_all_credit(level->hash) : credit_of(level->hash);
+    kept->look = look_at_rate(level->rate, level->name, open, credit);
   }
   level->look = kept->look;
 }
@@ -152,6 +142,13 @@ TimestampTz dry_until(const Level& level) {
   if (!level.rate.rate || level.paused || level.look.tokens > level.look.open) return 0;
   int64 at = next_token_at(level.rate, level.look);
   return at == PG_INT64_MAX ? 0 : wall_now() + Max(at - level.look.now, 1);
+}
+
+bool is_limited(const Level& level) { return level.total != kUnlimited || level.rate.rate; }
+
+void return_unused(Level* level, int opened) {
+  return_credit(level->hash, level->look.tokens - opened);
+  level->look = {};
 }
 
 bool try_lock(Level* level, LOCKMODE mode) {
@@ -209,6 +206,23 @@ bool try_lock_limited_levels(Levels* levels) {
   return true;
 }
 
+bool take_credits(Levels* levels) {
+  for (int i = 0; i < levels->count; i++) {
+    Level* level = &levels->level[i];
+    if (!is_limited(*level)) continue;
+    if (i < levels->count - 1 && level->total == kUnlimited && !level->paused &&
+        take_credit(level->hash, levels->concurrency)) {
+      level->look.is_credit = true;
+      level->look.tokens = levels->concurrency;
+      continue;
+    }
+    while (--i >= 0)
+      if (levels->level[i].look.is_credit) return_unused(&levels->level[i], 0);
+    return false;
+  }
+  return true;
+}
+
 void unlock_levels(Levels* levels, LevelCounts* counts) {
   for (int i = 0; i < levels->count; i++) {
     Level* level = &levels->level[i];
@@ -235,7 +249,7 @@ void read_levels(Levels* levels, Snapshot snapshot) {
     levels->level[i].weight = found.weight;
     if (found.fair && levels->fair < 0) levels->fair = i;
     levels->level[i].rate = found.rate;
-    levels->is_limited |= found.total != kUnlimited || found.rate.rate;
+    levels->is_limited |= is_limited(levels->level[i]);
     if (found.rate.rate) note_rated(levels->level[i]);
     levels->concurrency = found.concurrency;
     levels->strict = found.strict;
@@ -258,7 +272,7 @@ void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* cou
       room = level->total - level->taken;
     }
     if (!level->paused && level->rate.rate) {
-      find_look(level, job, snapshot, &counts->looks);
+      if (!level->look.is_credit) find_look(level, job, snapshot, &counts->looks);
       room = Min(room, level->look.tokens - level->look.open);
     }
     if (room >= levels->room) continue;
@@ -272,6 +286,7 @@ void count_opened(Levels* levels, int opened, LevelCounts* counts) {
     Level* level = &levels->level[i];
     for (auto& kept : counts->kept)
       if (kept.hash == level->hash) kept.taken += opened;
+    if (level->look.is_credit) return_unused(level, opened);
     if (!level->look.is_made) continue;
     level->look.open += opened;
     if (opened == 0 && !level->look.is_new) continue;

@@ -62,6 +62,10 @@ bool try_lock_queue(Levels* levels);
 // Tries to hold the limited levels exclusively. A later snapshot must be used after it.
 bool try_lock_limited_levels(Levels* levels);
 
+// Takes tokens for all places of the queue from the credits of its limited levels. False when one
+// of them has too few: then they must be held exclusively.
+bool take_credits(Levels* levels);
+
 // Gives back the locks of queue and levels, but for those of limited levels above the queue: what
 // was counted there serves the next queue.
 void unlock_levels(Levels* levels, LevelCounts* counts);

@@ -33,7 +33,7 @@ bool open_locked(JobTable* table, int slot, Levels* levels, FairTurn* turn) {
   read_levels(levels, table->snapshot);
   levels->awaits_turn = awaits_turn(*levels, slot, turn);
   levels->only_swaps = levels->awaits_turn && !turn && is_ring_blocked(levels->level[levels->fair]);
-  if (!levels->is_limited || levels->awaits_turn) return true;
+  if (!levels->is_limited || levels->awaits_turn || take_credits(levels)) return true;
   close_job_table(table);
   if (!try_lock_limited_levels(levels)) return false;
   open_job_table(table);

@@ -5,6 +5,7 @@
 #include "job/job_table.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/queue_name.hpp"
+#include "wake/rate_credit.hpp"
 
 namespace pulse {
 namespace {
@@ -26,7 +27,8 @@ void charge(const Rate& rate, RateLook* look, int64 claims) {
   look->tokens = static_cast<int64>(left / rate.per_us);
 }
 
-void store_look(Datum level, const RateLook& look) {
+void store_look(Datum level, const RateLook& look, int64 credit) {
+  int64 opened = look.open + credit;
   JobTable table;
   open_extension_table(&table, catalog()->queue_rate);
   bool is_stored = false;
@@ -37,17 +39,29 @@ void store_look(Datum level, const RateLook& look) {
                        elog(ERROR, "the lock of a level does not protect the row of its rate");
                    });
   if (!is_stored) {
-    Datum values[] = {level, Int64GetDatum(look.full), Int64GetDatum(look.open)};
+    Datum values[] = {level, Int64GetDatum(look.full), Int64GetDatum(opened)};
     bool nulls[] = {false, false, false};
     insert_row(&table, values, nulls, lengthof(values));
   } else {
     JobChange change = {};
     change.set(kRateFullLive, Int64GetDatum(look.full));
-    change.set(kRateOpened, Int64GetDatum(look.open));
+    change.set(kRateOpened, Int64GetDatum(opened));
     update_locked_row(&table, &change);
   }
   close_job_table(&table);
 }
+
+// How many tokens may be set aside after this look: none where the rate is close to binding.
+int64 spare_tokens(const Rate& rate, const RateLook& look) {
+  constexpr int64 kFewTokens = 1000;
+  constexpr int kSpareShare = 4;
+  int64 unused = look.tokens - look.open;
+  bool is_far = unused >= kFewTokens && unused >= rate.burst / 2;
+  return is_far ? unused / kSpareShare : 0;
+}
+
+// Without months, as set_queue() checks.
+int64 microseconds_of(const Interval* per) { return per->time + per->day * USECS_PER_DAY; }
 
 void store_kept(KeptLook* kept) {
   if (kept->claimed > 0) {
@@ -55,14 +69,27 @@ void store_kept(KeptLook* kept) {
     kept->look.open -= kept->claimed;
     kept->is_changed = true;
   }
-  if (kept->is_changed) store_look(kept->name, kept->look);
+  if (kept->is_changed) {
+    int64 spare = spare_tokens(kept->rate, kept->look);
+    store_look(kept->name, kept->look, note_credit(kept->hash, spare));
+  }
   kept->claimed = 0;
   kept->is_changed = false;
 }
 
 }  // namespace
 
-RateLook look_at_rate(const Rate& rate, Datum level, int64 open) {
+Rate rate_of(TupleTableSlot* row) {
+  const Catalog* known = catalog();
+  NullableDatum rate = field_of(row, known->queue_setting_rate);
+  if (rate.isnull) return {};
+  NullableDatum per = field_of(row, known->queue_setting_per);
+  NullableDatum burst = field_of(row, known->queue_setting_burst);
+  return {DatumGetInt32(rate.value), DatumGetInt32(burst.isnull ? rate.value : burst.value),
+          per.isnull ? USECS_PER_SEC : microseconds_of(DatumGetIntervalP(per.value))};
+}
+
+RateLook look_at_rate(const Rate& rate, Datum level, int64 open, int64 credit) {
   JobTable table;
   RateLook look = {};
   look.is_made = true;
@@ -74,7 +101,8 @@ RateLook look_at_rate(const Rate& rate, Datum level, int64 open) {
                    });
   close_job_table(&table);
   // After the snapshot that showed the open jobs: no claim that it counts as gone is later.
-  charge(rate, &look, Max(look.open - open, 0));
+  charge(rate, &look, Max(look.open - open - credit, 0));
+  look.is_new |= credit > 0;
   look.open = open;
   return look;
 }
@@ -107,7 +135,7 @@ bool charge_claim(RateLooks* looks, const text* queue_name, uint64 rated_groups)
     if (KeptLook* kept = kept_look(looks, hash))
       kept->claimed++;
     else
-      is_charged &= !((rated_groups >> level_group(hash)) & 1);
+      is_charged &= !((rated_groups >> level_group(hash)) & 1) || credit_of(hash) > 0;
   }
   return is_charged;
 }

@@ -13,14 +13,18 @@ struct Rate {
   int64 per_us;
 };
 
+// The rate that a row of pulse.queue sets.
+Rate rate_of(TupleTableSlot* row);
+
 // What a promotion finds while it holds the level's lock.
 struct RateLook {
   bool is_made;
-  int64 now;     // the liveness clock
-  int64 full;    // when the level has all tokens again if no job is claimed
-  int64 open;    // jobs that are open and that no claim has taken
-  int64 tokens;  // the open ones use one each
-  bool is_new;   // it differs from what is stored
+  int64 now;       // the liveness clock
+  int64 full;      // when the level has all tokens again if no job is claimed
+  int64 open;      // jobs that are open and that no claim has taken
+  int64 tokens;    // the open ones use one each
+  bool is_new;     // it differs from what is stored
+  bool is_credit;  // no look was needed: these tokens were taken from the level's credit
 };
 
 // A look at a level whose lock this transaction keeps until it ends.
@@ -55,8 +59,8 @@ bool charge_claim(RateLooks* looks, const text* queue_name, uint64 rated_groups)
 // Stores them all, with what was claimed since. Each call that promotes ends with it.
 void store_looks(RateLooks* looks);
 
-// Charges as if claimed now what is no longer among the open jobs.
-RateLook look_at_rate(const Rate& rate, Datum level, int64 open);
+// Charges as if claimed now what is neither among the open jobs nor among the credit.
+RateLook look_at_rate(const Rate& rate, Datum level, int64 open, int64 credit);
 
 // When one job more may be opened, on the liveness clock; PG_INT64_MAX: not before a claim.
 int64 next_token_at(const Rate& rate, const RateLook& look);

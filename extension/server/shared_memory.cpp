@@ -63,6 +63,11 @@ void reset_database(DatabaseState* database) {
     init_all(kNever, &group.dry_until);
     for (pg_atomic_uint64& word : group.waits) init_all(0, &word);
   }
+  for (RateCredit& credit : database->rate_credits) {
+    SpinLockAcquire(&credit.lock);
+    credit.level = 0;
+    SpinLockRelease(&credit.lock);
+  }
 }
 
 void init_state(SharedState* created, Extent extent) {
@@ -81,6 +86,7 @@ void init_state(SharedState* created, Extent extent) {
   for (int i = 0; i < extent.databases; i++) {
     DatabaseState* database = &created->database[i];
     init_all(0, &database->oid);
+    for (RateCredit& credit : database->rate_credits) SpinLockInit(&credit.lock);
     reset_database(database);
     SpinLockInit(&database->wake_group_lock);
     for (WakeGroup& slot : database->wake_groups)

@@ -71,6 +71,14 @@ struct LevelGroup {
 };
 constexpr uint64 kManyLevels = ~UINT64CONST(0);
 
+// Tokens of a rated level that promotions take without holding it alone (rate_credit.hpp).
+struct RateCredit {
+  slock_t lock;
+  uint64 level;  // hash of its name; 0: none
+  int64 tokens;
+};
+constexpr int kRateCredits = 16;  // a level hashes to one of them
+
 // After a start claims and sweeps check all queues once, from slot 0 on.
 enum FirstLook : uint32 { kLookIsDue = 0, kLookBegun = 1, kLookEnded = 2 };
 
@@ -107,6 +115,7 @@ struct DatabaseState {
   pg_atomic_uint64 freed_levels;
   pg_atomic_uint64 rated_levels;  // level groups of the levels with a rate, and perhaps more
   LevelGroup level_groups[kLevelGroups];
+  RateCredit rate_credits[kRateCredits];
   MaintainerState maintainer;
 };
 

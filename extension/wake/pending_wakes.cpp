@@ -3,6 +3,7 @@
 #include "server/call_checks.hpp"
 #include "server/clocks.hpp"
 #include "wake/marks.hpp"
+#include "wake/rate_credit.hpp"
 #include "wake/waiters.hpp"
 
 namespace pulse {
@@ -354,6 +355,7 @@ PULSE_FUNCTION(pulse_note_queue) {
 // pulse_internal.note_levels(): the settings of levels change, so each queue that waits for a place
 // in one is looked at again.
 PULSE_FUNCTION(pulse_note_levels) {
+  pulse::void_credits();
   if (pulse::begin_pending()) pulse::pending.freed_levels = pulse::kAllLevelGroups;
   PG_RETURN_BOOL(true);
 }

@@ -21,7 +21,6 @@ sub drain {
              field => { queue => sprintf q{'%s' || i %% %d}, $prefix, QUEUES } };
 }
 
-# Promotions of a rated level follow one another, so several sessions are as fast as one there.
 sub measure {
     my ($at) = @_;
     Bench::Pulse::create($at, $_) for 'plain', keys %setting;

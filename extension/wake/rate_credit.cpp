@@ -1,0 +1,101 @@
+#include "wake/rate_credit.hpp"
+
+#include "server/shared_memory.hpp"
+
+namespace pulse {
+namespace {
+
+struct NotedCredit {
+  uint64 level;  // 0: none
+  int64 tokens;
+};
+constexpr int kMaxNoted = 4;
+NotedCredit noted[kMaxNoted];
+
+RateCredit* place_of(DatabaseState* database, uint64 level) {
+  return database ? &database->rate_credits[level % kRateCredits] : nullptr;
+}
+
+// Calls use(credit) for the credit of the level, if it has any.
+template <typename Use>
+void with_credit(uint64 level, Use use) {
+  RateCredit* credit = place_of(this_database(), level);
+  if (!credit) return;
+  SpinLockAcquire(&credit->lock);
+  if (credit->level == level) use(credit);
+  SpinLockRelease(&credit->lock);
+}
+
+}  // namespace
+
+int64 note_credit(uint64 level, int64 tokens) {
+  if (tokens == 0 || !this_database()) return 0;
+  for (NotedCredit& free : noted) {
+    if (free.level != 0) continue;
+    free = {level, tokens};
+    return tokens;
+  }
+  return 0;
+}
+
+int64 take_all_credit(uint64 level) {
+  int64 taken = 0;
+  with_credit(level, [&taken](RateCredit* credit) {
+    taken = credit->tokens;
+    credit->level = 0;
+  });
+  for (NotedCredit& own : noted) {
+    if (own.level != level) continue;
+    taken += own.tokens;
+    own.level = 0;
+  }
+  return taken;
+}
+
+int64 credit_of(uint64 level) {
+  int64 tokens = 0;
+  with_credit(level, [&tokens](RateCredit* credit) { tokens = credit->tokens; });
+  return tokens;
+}
+
+bool take_credit(uint64 level, int64 tokens) {
+  bool is_taken = false;
+  with_credit(level, [&is_taken, tokens](RateCredit* credit) {
+    is_taken = credit->tokens >= tokens;
+    if (is_taken) credit->tokens -= tokens;
+  });
+  return is_taken;
+}
+
+void return_credit(uint64 level, int64 tokens) {
+  with_credit(level, [tokens](RateCredit* credit) { credit->tokens += tokens; });
+}
+
+void void_credits() {
+  DatabaseState* database = this_database();
+  for (int i = 0; database && i < kRateCredits; i++) {
+    RateCredit* credit = &database->rate_credits[i];
+    SpinLockAcquire(&credit->lock);
+    credit->level = 0;
+    SpinLockRelease(&credit->lock);
+  }
+  forget_credit();
+}
+
+void publish_credit() {
+  for (NotedCredit& own : noted) {
+    RateCredit* credit = own.level ? place_of(this_database_if_known(), own.level) : nullptr;
+    if (!credit) continue;
+    SpinLockAcquire(&credit->lock);
+    credit->level = own.level;
+    credit->tokens = own.tokens;
+    SpinLockRelease(&credit->lock);
+  }
+  forget_credit();
+}
+
+void forget_credit() {
+  for (NotedCredit& own : noted) own.level = 0;
+}
+
+}  // namespace pulse
