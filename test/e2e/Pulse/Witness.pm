@@ -52,7 +52,8 @@ sub read_log {
     while (my $line = <$log>) {
         my ($table, $change, $row) = $line =~ /\Atable \w+\.(\w+): (\w+): (.*)/ or croak $line;
         if ($table eq 'restart') {
-            $self->{ahead} = $self->{latest} - _field($row, 'live_us');
+            # It may also be later than the last claim.
+            $self->{ahead} = max($self->{ahead}, $self->{latest} - _field($row, 'live_us'));
         } elsif ($table eq 'queue') {
             $self->_set($change, $row);
         } else {
