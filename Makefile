@@ -165,6 +165,9 @@ dist: ## the release archive, from the last commit
 	git -C $(SRC) archive --prefix=$(EXT)-$(EXTVERSION)/ \
 	  --output='$(CURDIR)/build/$(EXT)-$(EXTVERSION).zip' HEAD
 
+deb: ## Debian packages of the worker and, for the server of PG_CONFIG, the extension: build/deb
+	+PG_CONFIG='$(PG_CONFIG)' $(SRC)/worker/deploy/debian/build '$(SRC)' '$(CURDIR)/build/deb'
+
 help: ## this list
 	@echo 'make [all]           build the extension and the worker (WORKER=no: without)'
 	@echo 'make install         install both; DESTDIR and PG_CONFIG are honoured'
@@ -175,4 +178,4 @@ help: ## this list
 	  $(SRC)/Makefile $(wildcard $(SRC)/test/test.mk)
 
 .DEFAULT_GOAL := all
-.PHONY: dist help
+.PHONY: deb dist help

@@ -116,6 +116,13 @@ check-dist: dist ## the release archive, installed by pgxn's client and created 
 	PULSE_STAGE='$(DIST)' $(TOOL)/cluster run dist -- psql -Xq -v ON_ERROR_STOP=1 \
 	  $(patsubst %,-c 'CREATE EXTENSION % CASCADE',$(notdir $(EXTENSION)))
 
+# Fetches a Debian system into the build, so `make check` leaves it out.
+check-deb: export DEBEMAIL ?= packager@example.org
+check-deb: ## the packages of make deb: lintian, install, use, upgrade, remove, purge
+	@$(TOOL)/packages --with deb
+	+@$(AGAIN) deb >build/deb.log 2>&1 || { tail -20 build/deb.log; exit 1; }
+	@$(TOOL)/../deb/run
+
 screenshots: stage ## write the pictures of docs/console.md anew, to be looked at
 	@$(TOOL)/packages --with screenshots
 	$(TOOL)/suite e2e test/screenshots/take.pl
@@ -131,6 +138,7 @@ check-long: ## all that takes long: the checks above, fuzzing, clang-tidy, mutan
 	+$(AGAIN) check-asserts
 	+$(AGAIN) check-versions
 	+$(AGAIN) check-dist
+	+$(AGAIN) check-deb
 	+$(AGAIN) check-recipes
 	+$(AGAIN) check-asan
 	+$(AGAIN) check-tsan
@@ -167,6 +175,6 @@ stop-clusters:
 	$(TOOL)/cluster stop --all
 
 .PHONY: check all-suites demo check-pgtap check-isolation check-nopreload check-worker check-cost \
-  check-recipes check-e2e check-asserts check-symbols check-uninstall check-versions check-asan check-tsan \
+  check-deb check-recipes check-e2e check-asserts check-symbols check-uninstall check-versions check-asan check-tsan \
   check-valgrind check-e2e-long check-long fuzz packages-fuzz screenshots mutants bench lint format \
   tidy packages installcheck-pgtap stop-clusters
