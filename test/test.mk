@@ -73,18 +73,29 @@ check-versions: $(if $(HEADERS),,stage) ## the suites on every other server here
 	@COMPILE='$(COMPILE)' JOBS=$(JOBS) SERVERS='$(SERVERS)' HEADERS='$(HEADERS)' \
 	  SUITES='$(SUITES)' $(TOOL)/versions
 
-# The worker is a process of its own, so sanitizers need nothing from the server.
+# Worker, minder and console are processes of their own, so sanitizers need nothing from the server.
+# Of the end-to-end tests: networks, load, odd surroundings, HTTP. A finding in a process whose exit
+# no test looks at stands in a report.
+SANITIZED_E2E = api_fuzz connection_terminated console drain environment flaky_network http \
+  hostile_tasks logs lost_reply minder output pooler processes release same_host sql_tasks steer \
+  urgent_jobs
 check-asan: SANITIZE = address,undefined
 check-tsan: SANITIZE = thread
-check-asan check-tsan: export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
-check-asan check-tsan: export TSAN_OPTIONS = halt_on_error=1
-check-asan: ## the worker under AddressSanitizer and UBSan: unit tests, and jobs of each outcome
+check-asan check-tsan: REPORT = $(CURDIR)/build/e2e-$*/finding
+check-asan: ## worker, minder, console under AddressSanitizer and UBSan: unit and end-to-end tests
 check-tsan: ## the same under ThreadSanitizer
 check-asan check-tsan: check-%: stage
 	+$(AGAIN) $(PARALLEL) worker-build WORKER_BUILD=build/$* WORKER_TESTS=ON \
 	  WORKER_SANITIZE=$(SANITIZE)
+	rm -rf build/$*/stage && cp -R '$(STAGE)' build/$*/stage
+	DESTDIR='$(CURDIR)/build/$*/stage' $(CMAKE) --install build/$* >/dev/null
 	PULSE_WORKER_BUILD=$(CURDIR)/build/$* PULSE_LABEL=$* $(TOOL)/suite worker
 	$(TOOL)/cluster run smoke-$* -- $(SRC)/test/support/smoke $(CURDIR)/build/$*/pulse-worker
+	PULSE_STAGE=$(CURDIR)/build/$*/stage PULSE_LABEL=$* PROVE_FLAGS=-j2 \
+	  ASAN_OPTIONS=log_path=$(REPORT) UBSAN_OPTIONS=print_stacktrace=1:log_path=$(REPORT) \
+	  TSAN_OPTIONS=log_path=$(REPORT) \
+	  $(TOOL)/suite e2e $(SANITIZED_E2E:%=$(SRC)/test/e2e/%.pl)
+	@! cat $(REPORT).* 2>/dev/null | grep .
 
 # Valgrind sees what sanitizers do not: what was never written, in libraries too. Debian's knows no
 # openat2, without which nothing of a tasks folder is executed, so of those tests only the pure ones.

@@ -1,7 +1,7 @@
 # pulse-minder, the parent of every process that runs jobs. Paths are relative to this folder.
 #
 # The including file makes the program of PULSE_MINDER_SOURCES, with the two option lists below and
-# nothing else: it links no library, and a sanitizer's runtime cannot be linked into it.
+# nothing else: it links no library.
 
 set(PULSE_MINDER_SOURCES
   minder/children.cpp
@@ -12,6 +12,15 @@ set(PULSE_MINDER_SOURCES
 # One minder stands beside every running task, so it is kept small.
 set(PULSE_MINDER_COMPILE_OPTIONS -Os -fno-exceptions -fno-rtti -ffunction-sections)
 set(PULSE_MINDER_LINK_OPTIONS -static -Wl,--gc-sections)
+
+# A sanitizer's runtime cannot be linked into a static program. ThreadSanitizer has nothing to say of
+# one thread.
+if(PULSE_SANITIZE MATCHES address)
+  list(REMOVE_ITEM PULSE_MINDER_LINK_OPTIONS -static)
+  list(APPEND PULSE_MINDER_COMPILE_OPTIONS ${PULSE_SANITIZER_OPTIONS})
+  list(APPEND PULSE_MINDER_LINK_OPTIONS -fsanitize=${PULSE_SANITIZE})
+  return()
+endif()
 
 # One starts with every task, too: with musl in a third of the time that glibc takes.
 find_program(PULSE_MUSL_GCC musl-gcc)

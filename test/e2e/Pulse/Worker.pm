@@ -45,6 +45,9 @@ sub start_registered {
 
 sub id { return $_[0]{id} }
 
+# Under a sanitizer it is slow, and keeps what was freed and shadows of it all.
+sub is_sanitized { return $ENV{ASAN_OPTIONS} || $ENV{TSAN_OPTIONS} }
+
 # Waits until it has found nothing to do and waits for a job itself.
 sub wait_until_idle {
     my ($self) = @_;
