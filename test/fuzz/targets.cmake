@@ -10,5 +10,5 @@ set(PULSE_PARSERS
   src/executable/tasks_folder.cpp src/jobs/execution_report.cpp
   src/jobs/job.cpp src/liveness/identity.cpp src/loop/boot_clock.cpp src/loop/duration.cpp
   src/http/http_address.cpp src/process/process_command.cpp src/process/process_line.cpp
-  src/supervised/exit_status.cpp src/text/json_text.cpp src/text/stderr_tail.cpp
-  src/text/trusted_file.cpp src/text/utf8.cpp)
+  src/supervised/exit_status.cpp src/text/json_members.cpp src/text/json_text.cpp
+  src/text/stderr_tail.cpp src/text/trusted_file.cpp src/text/utf8.cpp)

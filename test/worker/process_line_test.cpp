@@ -75,7 +75,7 @@ TEST(CancelLineTest, names_the_job_why_and_how_long) {
 TEST(ProcessLineTest, what_is_left_stands_beside_an_error_or_alone) {
   const ProcessLine line = read(R"({"id":17,"error":"2 of 3 refused","payload":[2, 1.50]})");
   EXPECT_EQ(line.end->kind, ExecutionEnd::Kind::failed);
-  EXPECT_EQ(line.payload, "[2,1.50]");
+  EXPECT_EQ(line.payload, "[2, 1.50]");
   const ProcessLine alone = read(R"({"id":17,"payload":{"from":4}})");
   EXPECT_FALSE(alone.end);
   EXPECT_EQ(alone.payload, R"({"from":4})");
@@ -86,7 +86,7 @@ TEST(ProcessLineTest, a_result_completes) {
   const ProcessLine line = read(R"({"id": 17, "result": {"n": 1.50, "s": "}\"]"}})");
   EXPECT_EQ(line.job_id, 17);
   EXPECT_EQ(line.end->kind, ExecutionEnd::Kind::succeeded);
-  EXPECT_EQ(line.end->result, R"({"n":1.50,"s":"}\"]"})");
+  EXPECT_EQ(line.end->result, R"({"n": 1.50, "s": "}\"]"})");
   EXPECT_TRUE(line.end->is_answer);
 }
 
@@ -111,7 +111,7 @@ TEST(ProcessLineTest, a_snooze_keeps_its_checkpoint) {
   const ProcessLine line = read(R"({"id":17,"snooze":60,"checkpoint":[1, 2]})");
   EXPECT_EQ(line.end->kind, ExecutionEnd::Kind::snoozed);
   EXPECT_EQ(line.end->again_in, std::chrono::seconds(60));
-  EXPECT_EQ(line.end->checkpoint, "[1,2]");
+  EXPECT_EQ(line.end->checkpoint, "[1, 2]");
   EXPECT_TRUE(line.progress.empty());
 }
 

@@ -52,7 +52,7 @@ TEST(TaskOutput, what_is_left_is_kept_to_the_letter_and_null_is_nothing) {
   TaskOutput output;
   output.feed("{\"payload\":[1]}\n{\"payload\": [2, {\"a\": 1.50}]}\n{\"payload\":null}\n");
   output.finish();
-  EXPECT_EQ(output.payload(), R"([2,{"a":1.50}])");
+  EXPECT_EQ(output.payload(), R"([2, {"a": 1.50}])");
   EXPECT_FALSE(output.next_report()) << "it is no progress";
 }
 
@@ -62,8 +62,9 @@ TEST(TaskOutput, values_are_kept_to_the_letter) {
       R"("t":"\"\\ä\u0000\u000a"})";
   EXPECT_EQ(said_by("{\"checkpoint\": " + value + "}\n").progress.checkpoint, value);
   EXPECT_EQ(said_by("{\"result\": " + value + "}\n").result, value);
-  EXPECT_EQ(said_by("{\"result\": { \"a\" : [ 1 , \"b\" ] } }\n").result, R"({"a":[1,"b"]})");
-  EXPECT_EQ(said_by("{\"result\":\"\\u00e4\\/\"}\n").result, "\"ä/\"");
+  EXPECT_EQ(said_by("{\"result\": { \"a\" : [ 1 , \"b\" ] } }\n").result,
+            R"({ "a" : [ 1 , "b" ] })");
+  EXPECT_EQ(said_by("{\"result\":\"\\u00e4\\/\"}\n").result, R"("\u00e4\/")");
   EXPECT_EQ(said_by("{\"result\":null}\n").result, "null");
 }
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "executable/task_message.hpp"
+#include "text/json_members.hpp"
 #include "text/parse_number.hpp"
 #include "text/stderr_tail.hpp"
 
@@ -15,76 +15,10 @@ namespace {
 constexpr std::int64_t kMaxAtOnce = 10'000;
 constexpr double kMaxSeconds = 1e9;
 
-bool is_space(char character) {
-  return character == ' ' || character == '\t' || character == '\r' || character == '\n';
-}
-
-// Walks over the members of an object that was found to be well-formed before.
-class Members {
- public:
-  explicit Members(std::string_view object) : rest_(object) {
-    skip_space();
-    rest_.remove_prefix(1);
-  }
-
-  // The next key and the text of its value; false behind the last.
-  bool next(std::string_view& key, std::string_view& value) {
-    skip_separators();
-    if (rest_.front() == '}') return false;
-    key = take(string_length());
-    key = key.substr(1, key.size() - 2);
-    skip_separators();
-    value = take(value_length());
-    return true;
-  }
-
- private:
-  void skip_space() {
-    while (is_space(rest_.front())) rest_.remove_prefix(1);
-  }
-  void skip_separators() {
-    while (is_space(rest_.front()) || rest_.front() == ',' || rest_.front() == ':') {
-      rest_.remove_prefix(1);
-    }
-  }
-  std::string_view take(std::size_t length) {
-    const std::string_view taken = rest_.substr(0, length);
-    rest_.remove_prefix(length);
-    return taken;
-  }
-  std::size_t string_length(std::size_t from = 0) const {
-    std::size_t end = from + 1;
-    while (rest_[end] != '"') end += rest_[end] == '\\' ? 2 : 1;
-    return end + 1 - from;
-  }
-  std::size_t value_length() const {
-    if (rest_.front() == '"') return string_length();
-    if (rest_.front() != '{' && rest_.front() != '[') {
-      return std::min(rest_.find_first_of(",} \t\r\n"), rest_.size());
-    }
-    std::size_t end = 0;
-    int depth = 0;
-    do {
-      const char character = rest_[end];
-      if (character == '{' || character == '[') ++depth;
-      if (character == '}' || character == ']') --depth;
-      end += character == '"' ? string_length(end) : 1;
-    } while (depth > 0);
-    return end;
-  }
-
-  std::string_view rest_;
-};
-
 std::optional<Duration> seconds_of(std::string_view text) {
   const auto seconds = parse_number<double>(text);
   if (!seconds || !(*seconds >= 0 && *seconds <= kMaxSeconds)) return std::nullopt;
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds));
-}
-
-std::string storable_value(std::string_view json_string) {
-  const auto value = nlohmann::json::parse(json_string, nullptr, /*allow_exceptions=*/false);
-  return storable_text(value.get<std::string>());
 }
 
 // What a line has beside the words that it shares with PULSE_FD.
@@ -96,7 +30,7 @@ Words words_of(std::string_view line) {
   Words words;
   std::string_view key;
   std::string_view value;
-  for (Members members(line); members.next(key, value);) {
+  for (JsonMembers members(line); members.next(key, value);) {
     if (key == "takes") words.takes = value;
     if (key == "id") words.id = value;
     if (key == "error") words.error = value;
@@ -115,7 +49,7 @@ std::optional<ExecutionEnd> failure_of(const Words& words, std::string& why) {
     why = "an error that is no string";
     return std::nullopt;
   }
-  end.error = storable_value(*words.error);
+  end.error = storable_text(json_string_value(*words.error));
   if (words.retry && *words.retry != "true" && *words.retry != "false") {
     why = "a retry that is neither true nor false";
     return std::nullopt;
