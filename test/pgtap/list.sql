@@ -1,6 +1,6 @@
 -- sql/list.sql: jobs and attempts page by page, for roles that look.
 \ir support/setup.psql
-SELECT plan(61);
+SELECT plan(62);
 
 SELECT expect_function('list_jobs',
   'states text[] DEFAULT NULL::text[], task text DEFAULT NULL::text, '
@@ -68,6 +68,8 @@ SELECT is(listed('error => ''%'''), NULL, 'which is no pattern');
 SELECT is(listed('max_rows => 2'), 'completed parked', 'a page has so many rows');
 SELECT is(listed(format('max_rows => 2, before_id => %s', :waiting)), 'parked ready',
   'and the next goes on below its last id');
+SELECT is(listed(format('task => ''mail'', states => ''{parked}'', before_id => %s', :waiting)),
+  'parked', 'of few jobs, too');
 UPDATE pulse.job SET created_at = now() - interval '1 day' WHERE id = :ready;
 SELECT is(listed('older_than => ''1 h'''), 'ready', 'by age: added long ago');
 SELECT is(listed('newer_than => ''1 h'', states => ''{ready,running}'''), 'running',
@@ -101,9 +103,11 @@ SELECT is(listed('task => ''ink'', states => ''{ready,running}'''), 'running',
   'an index finds the old job of a task with few');
 SELECT is(listed('task => ''mail'', older_than => ''1 h'', states => ''{parked,ready}'''),
   'ready', 'of a task with few jobs all are looked at');
-SELECT is(listed('older_than => ''1 h'''), 'more', 'a search that stops says so');
+UPDATE pulse.finished_job SET created_at = now() - interval '1 day' WHERE id = :failed;
+SELECT is(listed('older_than => ''1 h'''), 'more',
+  'a search that stops says so, and shows nothing below');
 SELECT is(listed(format('older_than => ''1 h'', before_id => %s',
-    (SELECT l.id FROM pulse.list_jobs(older_than => '1 h') AS l))), 'ready',
+    (SELECT l.id FROM pulse.list_jobs(older_than => '1 h') AS l))), 'ready failed',
   'and goes on at the id that it names');
 
 -- --- job_attempts, recoveries -------------------------------------------------------------------
