@@ -92,6 +92,11 @@ bool read_options(char**& arguments, pulse::minder::TaskRules& rules,
 
 }  // namespace
 
+#ifdef __SANITIZE_ADDRESS__
+// The search for leaks hangs in a process that blocks every signal; this one allocates nothing.
+extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
+#endif
+
 int main(int count, char** arguments, char** environment) {
   pulse::minder::TaskRules rules;
   const char* worker = nullptr;
