@@ -166,7 +166,7 @@ dist: ## the release archive, from the last commit
 	  --output='$(CURDIR)/build/$(EXT)-$(EXTVERSION).zip' HEAD
 
 deb: ## Debian packages of the worker and, for the server of PG_CONFIG, the extension: build/deb
-	+PG_CONFIG='$(PG_CONFIG)' $(SRC)/worker/deploy/debian/build '$(SRC)' '$(CURDIR)/build/deb'
+	PG_CONFIG='$(PG_CONFIG)' $(SRC)/worker/deploy/debian/build '$(SRC)' '$(CURDIR)/build/deb'
 
 help: ## this list
 	@echo 'make [all]           build the extension and the worker (WORKER=no: without)'
