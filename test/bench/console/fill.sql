@@ -41,11 +41,11 @@ SELECT pulse.set_queue('queue ' || i, i % 5 + 1) FROM generate_series(0, 499) AS
 SELECT pulse.set_queue('tenants', total => 50), pulse.pause_queue('queue 17');
 SELECT pulse.schedule('schedule ' || i, 'task ' || i % 200, cron => i % 60 || ' * * * *')
   FROM generate_series(1, 500) AS i;
--- Flows of ten jobs, and one of three hundred.
+-- Flows of ten jobs, and one of ten thousand.
 SELECT count(f) FROM generate_series(1, 200) AS i, LATERAL pulse.add_flow((
   SELECT json_agg(json_build_object('key', 'k' || n, 'identifier', 'step', 'run_at',
            now() + interval '1 h', 'after', CASE WHEN n > 1 THEN '["k1"]' ELSE '[]' END::json))
-    FROM generate_series(1, CASE i WHEN 200 THEN 300 ELSE 10 END) AS n), 'flow ' || i) AS f;
+    FROM generate_series(1, CASE i WHEN 200 THEN 10000 ELSE 10 END) AS n), 'flow ' || i) AS f;
 INSERT INTO pulse.operation (action, filter, arguments, role, state, last_id, created_at,
                              updated_at, ended_at, changed)
 SELECT 'retry', '{}', '{}', 'postgres', 'done', 1, now(), now(), now(), i
