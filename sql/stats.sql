@@ -209,7 +209,7 @@ BEGIN
          part < 1 AND (coalesce(c.cut, false) OR coalesce(r.cut, false) OR a.is_parked)
     FROM pulse_internal.count_tasks(max_rows, bound) AS c
     FULL JOIN sample AS s ON s.identifier = c.identifier
-    FULL JOIN pulse_internal.count_running(200) AS r
+    FULL JOIN pulse_internal.count_running(bound) AS r
               ON r.identifier = coalesce(c.identifier, s.identifier)
    CROSS JOIN any_job AS a;
 END $$;
