@@ -228,7 +228,7 @@ TEST_F(ProcessTasksTest, progress_is_merged_and_comes_before_the_end) {
   start(1);
   end_of(1);
   EXPECT_EQ(progress_[1].fraction, 0.5);
-  EXPECT_EQ(progress_[1].checkpoint, R"({"at":7})");
+  EXPECT_EQ(progress_[1].checkpoint, R"({"at": 7})");
 }
 
 TEST_F(ProcessTasksTest, at_a_drain_it_meets_the_end_of_its_input) {
