@@ -79,7 +79,8 @@ sub check {
     my $type = ($answer->{headers}{'content-type'} // '') =~ s/;.*//sr;
     if (!$operation) {
         croak "$method $path: $answer->{status}, no problem document"
-          if $type ne 'application/problem+json' || $answer->{status} !~ /^(?:40[0145]|413|421|503)$/;
+          if $type ne 'application/problem+json'
+          || $answer->{status} !~ /^(?:40[0145]|413|421|503)$/;
         return;
     }
     my $response = $operation->{responses}{ $answer->{status} }
