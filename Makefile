@@ -54,6 +54,8 @@ SQL_FUNCTIONS += operation operation_step operation_run
 # Guards
 SQL_FUNCTIONS += roles doctor drop_guard grants
 
+# What begins the extensions over pg_pulse.
+SQL_COMPANION = companion
 # The extension for pgTAP suites: its parts in load order.
 SQL_TAP = preamble test time workers run jobs enqueued ends schedules grants
 # The extension for applications of Graphile Worker.
@@ -95,8 +97,9 @@ $(OBJECT_FOLDERS):
 
 STRUCTURE = $(SQL_STRUCTURE:%=$(SRC)/sql/%.sql)
 FUNCTIONS = $(SQL_FUNCTIONS:%=$(SRC)/sql/%.sql)
-TAP_PARTS = $(SQL_TAP:%=$(SRC)/sql/tap/%.sql)
-GRAPHILE_PARTS = $(SQL_GRAPHILE:%=$(SRC)/sql/graphile/%.sql)
+COMPANION = $(SQL_COMPANION:%=$(SRC)/sql/%.sql)
+TAP_PARTS = $(COMPANION) $(SQL_TAP:%=$(SRC)/sql/tap/%.sql)
+GRAPHILE_PARTS = $(COMPANION) $(SQL_GRAPHILE:%=$(SRC)/sql/graphile/%.sql)
 PARTS     = $(STRUCTURE) $(FUNCTIONS) $(TAP_PARTS) $(GRAPHILE_PARTS)
 UNLISTED  = $(filter-out $(PARTS),$(wildcard $(addprefix $(SRC)/sql/,*.sql tap/*.sql graphile/*.sql)))
 $(DATA_built): $(PARTS) $(UNLISTED) $(SRC)/Makefile $(SRC)/extension/$(EXT).control
@@ -106,10 +109,10 @@ $(INSTALL_SQL): $(SRC)/sql/assemble.awk
 	awk -f $(SRC)/sql/assemble.awk $(STRUCTURE) $(FUNCTIONS) >$@
 $(TAP_SQL): $(SRC)/sql/assemble.awk
 	@mkdir -p $(@D)
-	awk -f $(SRC)/sql/assemble.awk $(TAP_PARTS) >$@
+	awk -v EXTENSION=$(TAP) -f $(SRC)/sql/assemble.awk $(TAP_PARTS) >$@
 $(GRAPHILE_SQL): $(SRC)/sql/assemble.awk
 	@mkdir -p $(@D)
-	awk -f $(SRC)/sql/assemble.awk $(GRAPHILE_PARTS) >$@
+	awk -v EXTENSION=$(GRAPHILE) -f $(SRC)/sql/assemble.awk $(GRAPHILE_PARTS) >$@
 $(UPGRADE_SQL): build/$(EXT)--%--$(EXTVERSION).sql: $(SRC)/sql/upgrade.awk \
   $(UPGRADE_BEGIN) $(SRC)/sql/upgrade/%--$(EXTVERSION).sql \
   $(SRC)/sql/releases/$(EXT)--%.sql

@@ -13,6 +13,7 @@ FNR == 1 {
     failed = 1
 }
 {
+    gsub(/@EXTENSION@/, EXTENSION)
     print
 }
 END {

@@ -66,8 +66,9 @@ sub list_of {
 sub check_sql_parts {
     my $makefile = join "\n", slurp('Makefile');
     $makefile =~ s/\\\n//g;
-    my ($structure, $functions) = map { list_of($makefile, $_) } qw(SQL_STRUCTURE SQL_FUNCTIONS);
-    my @listed = split ' ', "$structure $functions";
+    my ($structure, $functions, $companion) =
+      map { list_of($makefile, $_) } qw(SQL_STRUCTURE SQL_FUNCTIONS SQL_COMPANION);
+    my @listed = split ' ', "$structure $functions $companion";
     my %listed = map { ("sql/$_.sql" => 1) } @listed;
     found('Makefile', "lists $_, which does not exist; write it or take it off the list")
       for grep { !-f } sort keys %listed;
