@@ -27,6 +27,12 @@ void show_progress(const QueryResult::Row& step) {
   if (step.text("state") != "running") std::fputs("\r\033[K", stderr);
 }
 
+// Whoever kills this program learns here what it leaves, and who goes on with it.
+void tell_how_to_go_on(const std::string& id) {
+  std::fprintf(stderr, "operation %s has begun; \"pulse operations run %s\" goes on with it\n",
+               id.c_str(), id.c_str());
+}
+
 std::string summary(const QueryResult::Row& step) {
   std::string text = "operation " + step.text("id") + " is " + inert(step.text("state")) + ": " +
                      inert(step.text("action")) + " of " + plural(step.integer("changed"), "job");
@@ -41,10 +47,12 @@ std::string summary(const QueryResult::Row& step) {
 }  // namespace
 
 ExitStatus run_operation(Console& console, const std::string& id) {
-  for (;;) {
+  for (bool is_first = true;; is_first = false) {
     const QueryResult step = console.database.query(kStep, {id});
+    const bool is_running = step[0].text("state") == "running";
+    if (is_first && is_running) tell_how_to_go_on(id);
     show_progress(step[0]);
-    if (step[0].text("state") == "running") continue;
+    if (is_running) continue;
     console.output.print(console.options.is_json ? json_of(kColumns, step[0]) + '\n'
                                                  : summary(step[0]));
     return ExitStatus::done;
