@@ -48,7 +48,8 @@ SQL_FUNCTIONS += settle schedule crontab
 # Operators
 SQL_FUNCTIONS += retry operators worker_control prune tick cron graphile
 # Monitoring
-SQL_FUNCTIONS += stats fleet views ended promotion queue_status explain explain_job verify counters overview list
+SQL_FUNCTIONS += stats fleet views ended promotion queue_status explain explain_job verify counters
+SQL_FUNCTIONS += overview list list_flows
 # Operations on many jobs
 SQL_FUNCTIONS += operation operation_step operation_run
 # Guards

@@ -131,9 +131,11 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
                   || ' served it until ' || u.last_seen_at || '.',
                   'Start a worker for it, or correct the name: no worker on record has served it.')
            AS what_to_do
-    FROM (SELECT n.* FROM pulse.unserved() AS n
-           WHERE n.oldest_due_at < pulse.now() - interval '1 minute'
-           ORDER BY n.oldest_due_at LIMIT 20) AS u
+    FROM (SELECT n.*, l.name AS last_worker, l.seen_at AS last_seen_at
+            FROM (SELECT * FROM pulse_internal.unserved_tasks(200) AS t
+                   WHERE t.oldest_due_at < pulse.now() - interval '1 minute'
+                   ORDER BY t.oldest_due_at LIMIT 20) AS n
+           CROSS JOIN LATERAL pulse_internal.last_server(n.identifier) AS l) AS u
   UNION ALL
   SELECT 'unattached workers', 'notice',
          pg_catalog.format('%s living workers have no session of their own, such as %L (%s): their '
@@ -177,7 +179,9 @@ COMMENT ON VIEW pulse_internal.worker_findings IS 'Findings about workers, sched
 
 CREATE OR REPLACE FUNCTION pulse_internal.own_relations()
   RETURNS TABLE (relation oid, kind "char")
-  LANGUAGE sql STABLE PARALLEL SAFE ROWS 50 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql STABLE PARALLEL SAFE ROWS 50 SET search_path = pg_catalog, pg_temp
+  -- An index lookup for each member reads more than the catalogue has.
+  SET enable_nestloop = off AS $$
   SELECT c.oid, c.relkind FROM pg_extension AS e
     JOIN pg_depend AS d ON d.refobjid = e.oid AND d.refclassid = 'pg_extension'::regclass
     JOIN pg_class AS c ON c.oid = d.objid AND d.classid = 'pg_class'::regclass
@@ -276,8 +280,8 @@ CREATE OR REPLACE VIEW pulse_internal.role_findings AS
       FROM pg_catalog.pg_roles AS r
      CROSS JOIN LATERAL pg_catalog.unnest(pulse_internal.kinds_of(r.oid::regrole)) AS k (kind)
   ), rights AS MATERIALIZED (
-    SELECT k.kind, o.object, o.privilege FROM (SELECT DISTINCT g.kind FROM granted AS g) AS k
-     CROSS JOIN LATERAL pulse_internal.rights_of(k.kind) AS o
+    SELECT o.kind, o.object, o.privilege
+      FROM pulse_internal.rights_of(ARRAY(SELECT DISTINCT g.kind FROM granted AS g)) AS o
   ), missing AS (
     SELECT g.role, g.kind, o.object FROM granted AS g JOIN rights AS o ON o.kind = g.kind
      WHERE NOT CASE

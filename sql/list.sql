@@ -285,40 +285,6 @@ COMMENT ON FUNCTION pulse.recoveries(int, interval) IS
   'or was stopped: at most max_rows (1 to 1000), the newest first, among the last 5,000 attempts '
   'on record that ended within newer_than. Raises PU004 for max_rows out of range.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.parents_on_record(job_id bigint, parents json)
-  RETURNS bigint[]
-  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce(array_agg(p.id ORDER BY p.id), '{}') FROM (
-    SELECT unnest(d.parents) FROM pulse.dependency AS d
-     WHERE d.child_id = parents_on_record.job_id
-    UNION
-    SELECT (e.parent ->> 'id')::bigint FROM json_array_elements(parents) AS e (parent)) AS p (id);
-$$;
-COMMENT ON FUNCTION pulse_internal.parents_on_record(bigint, json) IS
-  'Returns the parents that a job waits for, and those whose ends it was given.';
-
-CREATE OR REPLACE FUNCTION pulse.flow_jobs(flow_id bigint, max_rows int = 100)
-  RETURNS TABLE (job_id bigint, key text, identifier text, state text, parents bigint[])
-  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-BEGIN
-  PERFORM pulse_internal.check_number('max_rows', coalesce(max_rows, 0), 1, 1000);
-  RETURN QUERY
-  SELECT m.job_id, m.key, coalesce(j.identifier, f.identifier),
-         coalesce(j.state::text, f.state::text, 'completed'),
-         pulse_internal.parents_on_record(m.job_id, coalesce(j.parents, f.parents))
-    FROM (SELECT o.* FROM pulse.flow_job AS o WHERE o.flow_id = flow_jobs.flow_id
-           ORDER BY o.job_id LIMIT max_rows) AS m
-    LEFT JOIN pulse.job AS j ON j.id = m.job_id
-    LEFT JOIN pulse.finished_job AS f ON f.id = m.job_id
-   ORDER BY m.job_id;
-END $$;
-COMMENT ON FUNCTION pulse.flow_jobs(bigint, int) IS
-  'Returns the jobs of a flow in order of their ids, at most max_rows (1 to 1000). A job without a '
-  'row any more is completed, and its identifier is NULL. parents: the ids of the jobs that it '
-  'waits for, and of those whose ends were on record when it started. Raises PU004 for max_rows '
-  'out of range.';
-
 CREATE OR REPLACE VIEW pulse.queue_settings AS
   SELECT q.queue_name, q.concurrency, q.total, q.paused, q.updated_at,
          q.is_strict, q.on_dead, q.rate, q.per, q.burst

@@ -25,7 +25,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
     ELSE '{}' END
   -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
-      'doctor', 'explain_job', 'explain_task', 'flow_jobs', 'get_job', 'job_attempts', 'list_jobs',
+      'doctor', 'explain_job', 'explain_task', 'flow_jobs', 'get_job', 'job_attempts', 'list_flows',
+      'list_jobs',
       'pulse_internal.attachment_state',
       'pulse_internal.ended_live_us', 'pulse_internal.interval',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',
@@ -75,58 +76,65 @@ $$;
 COMMENT ON FUNCTION pulse_internal.types_of(text) IS
   'Returns the types that a kind of role may use.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.rights_of(kind text)
-  RETURNS TABLE (privilege text, object text)
+CREATE OR REPLACE FUNCTION pulse_internal.rights_of(kinds text[])
+  RETURNS TABLE (kind text, privilege text, object text)
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
   -- An index lookup for each member reads more than the catalogues have.
   SET enable_nestloop = off AS $$
-  WITH member AS (
+  WITH known AS MATERIALIZED (
+    SELECT k.kind, pulse_internal.functions_of(k.kind) AS functions,
+           pulse_internal.relations_of(k.kind) AS relations,
+           pulse_internal.types_of(k.kind) AS types
+      FROM unnest(kinds) AS k (kind)
+  ), member AS (
     -- Only members of the extension, and of the one that has Graphile Worker's names for it: an
     -- object that another role put into a schema is left out.
     SELECT d.classid, d.objid FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
      WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
        AND e.extname IN ('pg_pulse', 'pg_pulse_graphile')
-  ), routine AS (
+  ), routine AS MATERIALIZED (
     SELECT p.oid, n.nspname AS home, p.proname AS name
       FROM member AS m JOIN pg_proc AS p ON p.oid = m.objid AND m.classid = 'pg_proc'::regclass
       JOIN pg_namespace AS n ON n.oid = p.pronamespace
-  ), relation AS (
+  ), relation AS MATERIALIZED (
     SELECT c.oid, CASE n.nspname WHEN 'pulse' THEN '' ELSE n.nspname || '.' END || c.relname AS name
       FROM member AS m JOIN pg_class AS c ON c.oid = m.objid AND m.classid = 'pg_class'::regclass
       JOIN pg_namespace AS n ON n.oid = c.relnamespace
      WHERE c.relkind IN ('r', 'v')
   )
-  SELECT 'USAGE', 'SCHEMA pulse'
+  SELECT k.kind, 'USAGE', 'SCHEMA pulse' FROM known AS k
   UNION ALL
-  SELECT 'USAGE', 'SCHEMA pulse_internal' WHERE kind IN ('operator', 'observer')
+  SELECT k.kind, 'USAGE', 'SCHEMA pulse_internal' FROM known AS k
+   WHERE k.kind IN ('operator', 'observer')
   UNION ALL
-  SELECT 'USAGE', 'SCHEMA ' || m.objid::regnamespace FROM member AS m
+  SELECT k.kind, 'USAGE', 'SCHEMA ' || m.objid::regnamespace FROM known AS k CROSS JOIN member AS m
    WHERE m.classid = 'pg_namespace'::regclass AND m.objid::regnamespace::text = 'graphile_worker'
-     AND kind IN ('producer', 'operator', 'observer')
+     AND k.kind IN ('producer', 'operator', 'observer')
   UNION ALL
-  SELECT 'EXECUTE', 'ROUTINE ' || r.oid::regprocedure
-    FROM routine AS r
+  SELECT k.kind, 'EXECUTE', 'ROUTINE ' || r.oid::regprocedure
+    FROM known AS k CROSS JOIN routine AS r
    WHERE CASE r.home WHEN 'pulse_internal' THEN 'pulse_internal.' ELSE '' END || r.name
-         = ANY (pulse_internal.functions_of(kind))
+         = ANY (k.functions)
       OR r.home = 'graphile_worker' AND r.name IN ('_private_flags', '_private_id', '_private_row')
-     AND kind IN ('producer', 'operator', 'observer')
+     AND k.kind IN ('producer', 'operator', 'observer')
   UNION ALL
-  SELECT 'SELECT', 'TABLE ' || r.oid::regclass
-    FROM relation AS r WHERE r.name = ANY (pulse_internal.relations_of(kind))
+  SELECT k.kind, 'SELECT', 'TABLE ' || r.oid::regclass
+    FROM known AS k JOIN relation AS r ON r.name = ANY (k.relations)
   UNION ALL
   -- The cleanup of Graphile Worker deletes there; triggers decide what goes.
-  SELECT 'DELETE', 'TABLE ' || r.oid::regclass
-    FROM relation AS r
-   WHERE kind = 'operator'
+  SELECT k.kind, 'DELETE', 'TABLE ' || r.oid::regclass
+    FROM known AS k CROSS JOIN relation AS r
+   WHERE k.kind = 'operator'
      AND r.name IN ('graphile_worker._private_jobs', 'graphile_worker._private_job_queues',
                     'graphile_worker._private_tasks')
   UNION ALL
-  SELECT 'USAGE', 'TYPE ' || t.oid::regtype
+  SELECT k.kind, 'USAGE', 'TYPE ' || t.oid::regtype
     FROM member AS m JOIN pg_type AS t ON t.oid = m.objid
-   WHERE m.classid = 'pg_type'::regclass AND t.typname = ANY (pulse_internal.types_of(kind));
+    JOIN known AS k ON t.typname = ANY (k.types)
+   WHERE m.classid = 'pg_type'::regclass;
 $$;
-COMMENT ON FUNCTION pulse_internal.rights_of(text) IS
-  'Returns the rights of a kind of role: producer, caller, worker, scheduler, operator or '
+COMMENT ON FUNCTION pulse_internal.rights_of(text[]) IS
+  'Returns the rights of kinds of role: producer, caller, worker, scheduler, operator or '
   'observer.';
 
 -- A kind is recognised by a function or view that only it has; an operator has all that an observer
@@ -171,7 +179,7 @@ DECLARE
 BEGIN
   PERFORM pulse_internal.check_grant(role);
   -- The objects and the role are printed by the server, quoted where they need it.
-  FOR entry IN SELECT * FROM pulse_internal.rights_of(kind) LOOP
+  FOR entry IN SELECT * FROM pulse_internal.rights_of(ARRAY[kind]) LOOP
     EXECUTE format('GRANT %s ON %s TO %s', entry.privilege, entry.object, role);
   END LOOP;
 END $$;
@@ -185,11 +193,11 @@ DECLARE
 BEGIN
   PERFORM pulse_internal.check_grant(role);
   FOR entry IN
-    SELECT r.privilege, r.object FROM pulse_internal.rights_of(kind) AS r
+    SELECT r.privilege, r.object FROM pulse_internal.rights_of(ARRAY[revoke.kind]) AS r
     EXCEPT
     SELECT r.privilege, r.object
-      FROM unnest(pulse_internal.kinds_of(role)) AS k, LATERAL pulse_internal.rights_of(k) AS r
-     WHERE k <> kind AND (k <> 'observer' OR kind <> 'operator')
+      FROM pulse_internal.rights_of(pulse_internal.kinds_of(role)) AS r
+     WHERE r.kind <> revoke.kind AND (r.kind <> 'observer' OR revoke.kind <> 'operator')
   LOOP
     EXECUTE format('REVOKE %s ON %s FROM %s', entry.privilege, entry.object, role);
   END LOOP;

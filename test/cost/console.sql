@@ -31,3 +31,11 @@ CALL cost.note_page('question_of_one', format(
   'SELECT * FROM pulse.preview_operation(''cancel'', ''{"ids": [%s]}'')', :one));
 CALL cost.note_page('overview', 'TABLE pulse.overview');
 CALL cost.note_page('doctor', 'SELECT * FROM pulse.doctor()');
+-- Small flows, and one of ten thousand jobs.
+SELECT count(f) FROM generate_series(1, 50) AS i, LATERAL pulse.add_flow((
+  SELECT json_agg(json_build_object('identifier', 'step', 'run_at', now() + interval '1 h'))
+    FROM generate_series(1, CASE i WHEN 50 THEN 10000 ELSE 10 END) AS n)) AS f \g /dev/null
+CALL cost.note_page('flows', 'SELECT * FROM pulse.list_flows()');
+CALL cost.note_page('flow', 'SELECT * FROM pulse.list_flows(NULL, 1)');
+CALL cost.note_page('flow_graph',
+  'SELECT * FROM pulse.flow_jobs((SELECT max(id) FROM pulse.flow), 150)');

@@ -169,7 +169,7 @@ SELECT walk(format(call, :ann, :bob)) FROM (VALUES
   ('SELECT pulse.explain_job(f.id) FROM pulse.finished_job AS f'), ('SELECT pulse.unserved()'),
   ('SELECT pulse.overview()'), ('SELECT pulse.list_jobs(error => ''x'')'),
   ('SELECT pulse.list_jobs(key => ''k'')'), ('SELECT pulse.job_attempts(1)'),
-  ('SELECT pulse.flow_jobs(1)'),
+  ('SELECT pulse.flow_jobs(1)'), ('SELECT pulse.list_flows()'),
   ('SELECT pulse.recoveries()'), ('SELECT pulse.doctor()'),
   ($$SELECT pulse.preview_operation('retry', '{"error": "e", "older_than": "1 s"}')$$),
   ($$SELECT pulse.start_operation('retry', '{}', '{}', 'ann')$$),

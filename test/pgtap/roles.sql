@@ -54,8 +54,8 @@ INSERT INTO grid
      'pulse_internal.least_threshold_us pulse_internal.live_now_us pulse_internal.lost_way '
      'pulse_internal.running_ids pulse_internal.setting_us '
      'pulse_internal.slots_of pulse_internal.us stats '
-     'doctor explain_job explain_task flow_jobs job_attempts list_jobs overview queue_status '
-     'rate_history rates recoveries unserved', 'ob')
+     'doctor explain_job explain_task flow_jobs job_attempts list_flows list_jobs overview '
+     'queue_status rate_history rates recoveries unserved', 'ob')
   ) AS g (names, letters);
 INSERT INTO grid
   SELECT 'relation', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES

@@ -167,15 +167,17 @@ const List& schedule_list() {
   return kList;
 }
 
+// Of a large flow so many of its jobs were looked at; of others all.
 const List& flow_list() {
   static const List kList{
-      "SELECT id, name, jobs, waiting, running, completed, failed, cancelled, created_at,"
-      " last_finished_at FROM pulse.flows WHERE id < coalesce($1::bigint, 9223372036854775807)"
-      " ORDER BY id DESC LIMIT $2::int",
+      "SELECT id, name, jobs, nullif(looked_at, jobs) AS looked_at, waiting, running, completed,"
+      " failed, cancelled, created_at, last_finished_at FROM pulse.list_flows($1::bigint, $2::int)"
+      " ORDER BY id DESC",
       {
           {"flow", "id", Kind::id},
           {"name", "name"},
           {"jobs", "jobs", Kind::count},
+          {"of the first", "looked_at", Kind::count},
           {"waiting", "waiting", Kind::count},
           {"running", "running", Kind::count},
           {"completed", "completed", Kind::count},

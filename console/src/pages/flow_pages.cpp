@@ -8,12 +8,13 @@ namespace pulse::console {
 namespace {
 
 constexpr const char* kFlow =
-    "SELECT id, name, jobs, waiting, running, completed, failed, cancelled, created_at,"
-    " last_finished_at FROM pulse.flows WHERE id = $1::bigint";
+    "SELECT id, name, jobs, nullif(looked_at, jobs) AS looked_at, waiting, running, completed,"
+    " failed, cancelled, created_at, last_finished_at"
+    " FROM pulse.list_flows(nullif($1::bigint, 9223372036854775807) + 1, 1) WHERE id = $1::bigint";
 
 constexpr const char* kFlowJobs =
     "SELECT job_id, coalesce(key, identifier, 'completed') AS name, state,"
-    " to_json(parents::text[]) AS parents FROM pulse.flow_jobs($1::bigint, 300)";
+    " to_json(parents::text[]) AS parents FROM pulse.flow_jobs($1::bigint, 150)";
 
 Markup graph(const Request& request, const std::string& id) {
   const QueryResult rows = request.database().query(kFlowJobs, {id});
@@ -37,9 +38,9 @@ Markup flow_content(const Request& request, const QueryResult::Row& flow) {
     facts += element("div", "", {element("dt", "", column.title), element("dd", "", content)});
   }
   Markup content = element("dl", "facts", facts);
-  constexpr std::int64_t kShown = 300;
+  constexpr std::int64_t kShown = 150;
   if (flow.integer("jobs") > kShown) {
-    content += notice("", "The first 300 jobs are shown.");
+    content += notice("", "The first 150 jobs are shown.");
   }
   return {content, graph(request, flow.text("id"))};
 }
@@ -57,9 +58,10 @@ Response flow_page(const Request& request) {
   const QueryResult rows = read_flow(request);
   const auto flow = rows[0];
   const std::string& id = flow.text("id");
-  const bool is_live = flow.integer("waiting") + flow.integer("running") > 0;
+  const bool may_be_live =
+      !flow.is_null("looked_at") || flow.integer("waiting") + flow.integer("running") > 0;
   Markup actions;
-  if (request.access.is_operator && is_live) {
+  if (request.access.is_operator && may_be_live) {
     actions = button(Url("/flows/cancel").with("flow", id), "Cancel");
   }
   return shown_page(request,

@@ -90,7 +90,7 @@ INSERT INTO call VALUES
   ('explain_job, ended', 'pulse.explain_job({ended})'),
   ('explain_task', $$pulse.explain_task('task')$$),
   ('queue_status', 'pulse.queue_status()'),
-  ('flow_jobs', 'pulse.flow_jobs({ended})'),
+  ('flow_jobs', 'pulse.flow_jobs({ended})'), ('list_flows', 'pulse.list_flows()'),
   ('note_operation', 'pulse.note_operation(''pause'', json_build_object(''queue'', {queue}))'),
   ('job_attempts', 'pulse.job_attempts({ended})'), ('list_jobs', 'pulse.list_jobs()'),
   ('recoveries', 'pulse.recoveries()'), ('doctor', 'pulse.doctor()'),
