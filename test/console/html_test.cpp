@@ -9,6 +9,7 @@
 #include "html/chart.hpp"
 #include "html/flow_graph.hpp"
 #include "html/moment.hpp"
+#include "html/timeline.hpp"
 #include "html/value.hpp"
 #include "pages/list_page.hpp"
 
@@ -144,6 +145,51 @@ TEST(Chart, StacksAreas) {
 TEST(Chart, IsDrawnWithoutAnyValue) {
   EXPECT_NE(chart(jobs({})).html().find("<svg"), std::string::npos);
   EXPECT_NE(chart(jobs({std::nullopt})).html().find("<svg"), std::string::npos);
+}
+
+constexpr std::int64_t kSecond = 1'000'000;
+
+AttemptSpan span(const char* outcome, std::int64_t claimed, std::int64_t ended) {
+  return {"1", outcome, claimed * kSecond, ended * kSecond};
+}
+
+bool has(const Markup& markup, std::string_view part) {
+  return markup.html().find(part) != std::string::npos;
+}
+
+TEST(Timeline, IsDrawnToScaleFromTheDueTimeToTheLastEnd) {
+  const Markup drawn = attempt_bars(0, {span("lost", 10, 30), span("completed", 50, 60)});
+  EXPECT_TRUE(has(drawn, R"(class="bar bad" x="100" y="16" width="200")")) << drawn.html();
+  EXPECT_TRUE(has(drawn, R"(class="bar good" x="500" y="16" width="100")")) << drawn.html();
+  EXPECT_TRUE(has(drawn, R"(class="due" d="M0 4V44")")) << drawn.html();
+  EXPECT_TRUE(has(drawn,
+                  "2 attempts in 1 min, due after 0 ms, attempt 1 lost after 20 s, taken "
+                  "from its worker, attempt 1 completed after 10 s\""))
+      << drawn.html();
+}
+
+TEST(Timeline, MarksWhatWasTakenFromItsWorkerAlone) {
+  for (const char* outcome : {"lost", "timed_out", "stalled", "interrupted"}) {
+    EXPECT_TRUE(has(attempt_bars(0, {span(outcome, 1, 2)}), "class=\"taken\"")) << outcome;
+  }
+  for (const char* outcome : {"failed", "completed", "snoozed", "running"}) {
+    EXPECT_FALSE(has(attempt_bars(0, {span(outcome, 1, 2)}), "class=\"taken\"")) << outcome;
+  }
+}
+
+TEST(Timeline, ShowsAnAttemptThatTookNoTimeAndADueTimeToCome) {
+  const Markup drawn = attempt_bars(1000 * kSecond, {span("failed", 0, 0)});
+  EXPECT_TRUE(has(drawn, R"(x="0" y="16" width="2")")) << drawn.html();
+  EXPECT_TRUE(has(drawn, R"(class="due" d="M600 4V44")")) << drawn.html();
+  EXPECT_TRUE(attempt_bars(0, {}).empty());
+  EXPECT_TRUE(has(attempt_bars(std::nullopt, {span("failed", 5, 5)}), "<svg"));
+}
+
+TEST(Timeline, DrawsNoHostileAttempt) {
+  const auto drawn = [](const std::string& text) {
+    return acted_on(attempt_bars(0, {{text, text, 1, 2}, {text, text, 3, 4}}).html());
+  };
+  for (const std::string& text : hostile_texts()) EXPECT_EQ(drawn(text), drawn("x"));
 }
 
 TEST(FlowGraph, PutsAJobAfterAllItsParents) {

@@ -91,6 +91,8 @@ subtest 'each page shows what there is' => sub {
         [ '/running', qr/paint.*ann.*50 %/s ],
         [ '/queues', qr/\bpost\b.*\bnorth\b/s ],
         [ '/tasks', qr/letter.*no worker/s ],
+        [ '/task?name=ink', qr/Task ink.*Ended per minute.*Time to run.*Rates.*minute\s+3\s/s ],
+        [ '/queue?name=post/north', qr/Queue post\/north.*Wait.*No attempt started/s ],
         [ '/workers', qr/ann.*alive.*1 of 4.*1\.2/s ],
         [ '/schedules', qr/nightly.*sweep_floor.*0 3 \* \* \*/s ],
         [ '/schedule?name=nightly', qr/Next runs.*in \d+ h/s ],
@@ -99,7 +101,7 @@ subtest 'each page shows what there is' => sub {
         [ '/operations', qr/Nothing was done/ ],
         [ '/doctor', qr/Doctor/ ],
         [ "/jobs/$painted", qr/Job $painted\s+running.*50 %.*Payload.*lapis lazuli/s ],
-        [ "/jobs/$inks[0]", qr/failed.*Attempts.*the bottle is empty/s ],
+        [ "/jobs/$inks[0]", qr/Timeline.*failed 1.*Attempts.*the bottle is empty/s ],
         [ '/jobs/999999', qr/999999/ ],
         [ '/nowhere', qr/Not found/i ]);
     for my $page (@pages) {
@@ -111,10 +113,19 @@ subtest 'each page shows what there is' => sub {
     }
 };
 
+subtest 'a timeline of attempts tells in words what it draws' => sub {
+    my $said = 'return document.querySelector(".attempts svg").getAttribute("aria-label")';
+    $browser->go("/jobs/$inks[0]");
+    like($browser->js($said), qr/^1 attempt in .*, due after 0 ms, attempt 1 failed after /,
+        'of one that failed');
+    $browser->go("/jobs/$painted");
+    like($browser->js($said), qr/, attempt 1 running after /, 'and of one that runs');
+};
+
 subtest 'at the width of a phone' => sub {
     $browser->look_as(size => [ 375, 812 ]);
-    for my $path (qw(/ /jobs /failed /queues /tasks /workers /schedules /flows /doctor),
-        "/jobs/$inks[0]", "/flows/$flow", "/operations/new?action=cancel&id=$painted") {
+    for my $path (qw(/ /jobs /failed /queues /tasks /task?name=ink /workers /schedules /flows),
+        '/doctor', "/jobs/$inks[0]", "/flows/$flow", "/operations/new?action=cancel&id=$painted") {
         $browser->go($path);
         is($browser->js('return document.documentElement.scrollWidth'), 375, "$path is not wider");
     }

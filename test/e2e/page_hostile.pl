@@ -120,6 +120,7 @@ for my $n (grep { $_ % $every == 0 } 1 .. @texts) {
 }
 is_inert("/flows/$_") for 3000 .. 3000 + ($ENV{PULSE_HOSTILE} ? @texts / 20 : 3);
 is_inert('/jobs?task=%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E&key=%3C&error=%27');
+is_inert("/$_?name=%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E") for qw(task queue);
 is_inert('/queues/pause?queue=%3Cscript%3Ealert(1)%3C%2Fscript%3E');
 is_inert('/operations/new?action=retry&task=%3Cscript%3Ealert(1)%3C%2Fscript%3E');
 

@@ -123,6 +123,11 @@ for my $error ('Timeout: crm.example.org did not answer within 10 s', 'HTTP 429:
     value($node, "SELECT pulse.fail((c.job).id, (c.job).token,
         '$error') FROM pulse.claim_job($worker{'batch-1'}, $job) AS c");
 }
+value($node, "UPDATE pulse.job SET created_at = now() - interval '2 min' WHERE id = $job");
+value($node, qq{UPDATE pulse.attempt AS a
+    SET claimed_at = now() - t.began * interval '1 s', ended_at = now() - t.ended * interval '1 s'
+    FROM (VALUES (1, 96, 71), (2, 60, 50), (3, 22, 20)) AS t (attempt, began, ended)
+    WHERE a.job_id = $job AND a.attempt = t.attempt});
 
 my $serve = start_serve($node, tokens => { ada => 'an_operator' });
 

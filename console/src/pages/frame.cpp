@@ -100,6 +100,11 @@ Markup notice(const char* kind, const Markup& content) {
   return element("div", {{"class", std::string("notice ") + kind}, {"role", "status"}}, content);
 }
 
+Markup uncounted() {
+  return notice("", {"Rates and times are counted once ", element("code", "", "pg_pulse"),
+                     " is in ", element("code", "", "shared_preload_libraries"), "."});
+}
+
 Markup button(const Url& url, const char* name, const char* css) { return link(url, name, css); }
 
 Markup form(const Request& request, const Url& action, const Markup& content) {

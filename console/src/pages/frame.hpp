@@ -31,6 +31,8 @@ Markup page_heading(const Markup& title, const Markup& actions = Markup(),
 // A part with a title; nothing without content.
 Markup section(const char* title, const Markup& content);
 
+// Instead of rates and times, where the server does not count.
+Markup uncounted();
 Markup notice(const char* kind, const Markup& content);  // good, warning or bad
 Markup button(const Url& url, const char* name, const char* css = "button");
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "html/moment.hpp"
+#include "html/timeline.hpp"
 #include "job/job_page.hpp"
 #include "job/job_search.hpp"
 #include "pages/job_filter_form.hpp"
@@ -182,6 +183,26 @@ Markup text_block(const QueryResult::Row& job, const char* field, const char* ti
   return section(title, content);
 }
 
+// Those that are shown, and the one that runs.
+Markup attempt_timeline(const JobPage& page, const Spelling& spelling) {
+  const auto job = page.job[0];
+  std::vector<AttemptSpan> spans;
+  const auto add = [&](const std::string& number, const std::string& outcome,
+                       const std::optional<std::string>& claimed_at, std::int64_t ended_at) {
+    const auto from = microseconds_of(claimed_at.value_or(""));
+    if (from) spans.push_back({number, outcome, *from, std::max(*from, ended_at)});
+  };
+  for (std::size_t i = 0; i < page.attempts.size(); ++i) {
+    const auto row = page.attempts[i];
+    add(row.text("attempt"), row.text("outcome"), row.optional_text("claimed_at"),
+        microseconds_of(row.optional_text("ended_at").value_or("")).value_or(0));
+  }
+  if (!job.is_null("runs_for")) {
+    add(job.text("attempts"), "running", job.optional_text("claimed_at"), spelling.now);
+  }
+  return attempt_bars(microseconds_of(job.optional_text("run_at").value_or("")), spans);
+}
+
 // What changes while one looks at it; no payload, because listeners share it.
 Markup standing(const JobPage& job, const Spelling& spelling) {
   const auto row = job.job[0];
@@ -190,6 +211,7 @@ Markup standing(const JobPage& job, const Spelling& spelling) {
   content +=
       section("Running",
               row.is_null("runs_for") ? Markup() : element("ol", "timeline", running_attempt(row)));
+  content += section("Timeline", attempt_timeline(job, spelling));
   return element("div", {{"class", "standing"}, {"data-state", row.text("state")}}, content);
 }
 

@@ -34,7 +34,7 @@ void add_who_works(Router& router) {
        "Tasks with jobs or settings; those whose jobs wait longest come first.",
        task_list,
        {},
-       {{{"identifier", "/jobs", "task", "identifier"}, {"queue", "/jobs", "queue", "queue"}},
+       {{{"identifier", "/task", "name", "identifier"}, {"queue", "/queue", "name", "queue"}},
         {},
         {"estimated"},
         "No task has jobs or settings.",

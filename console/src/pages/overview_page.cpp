@@ -2,21 +2,15 @@
 #include <cstdlib>
 #include <memory>
 
-#include "html/chart.hpp"
+#include "charts/depth.hpp"
+#include "charts/rates.hpp"
 #include "html/moment.hpp"
-#include "pages/depth.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {
 namespace {
-
-constexpr const char* kHistory =
-    "SELECT minute, completed, failed + quarantined AS failed, retried, cancelled,"
-    " extract(epoch FROM wait_p50) AS wait_p50, extract(epoch FROM wait_p95) AS wait_p95,"
-    " extract(epoch FROM run_p50) AS run_p50, extract(epoch FROM run_p95) AS run_p95"
-    " FROM pulse.rate_history() WHERE minute < date_trunc('minute', pulse.now())";
 
 constexpr const char* kRates =
     "SELECT coalesce(identifier, 'all others') AS identifier, completed,"
@@ -123,55 +117,12 @@ Markup warnings(const QueryResult::Row& row) {
   return list;
 }
 
-struct Wanted {
-  const char* name;
-  const char* css;
-  const char* field;
-};
-
-Chart chart_of(const char* title, const QueryResult& history, std::vector<Wanted> wanted,
-               std::function<std::string(double)> spell, bool is_stacked) {
-  Chart result{title, {}, {}, std::move(spell), is_stacked, is_stacked};
-  for (const Wanted& each : wanted) result.series.push_back({each.name, each.css, {}});
-  for (std::size_t i = 0; i < history.size(); ++i) {
-    result.moments.push_back(clock_of(history[i].text("minute")));
-    for (std::size_t k = 0; k < wanted.size(); ++k) {
-      const auto& cell = history[i].optional_text(wanted[k].field);
-      result.series[k].values.push_back(
-          cell ? std::optional<double>(std::strtod(cell->c_str(), nullptr)) : std::nullopt);
-    }
-  }
-  return result;
-}
-
 Markup charts(const Request& request, const Depth& depth) {
-  const QueryResult history = request.database().query(kHistory);
-  const auto jobs = [](double number) {
-    return spell_count(std::to_string(static_cast<std::int64_t>(number)));
-  };
-  Markup all;
-  if (!history.empty()) {
-    all += chart(chart_of("Ended per minute", history,
-                          {{"completed", "first", "completed"},
-                           {"retried", "third", "retried"},
-                           {"failed", "fourth", "failed"}},
-                          jobs, true));
-  }
-  all += chart(depth.chart());
-  if (!history.empty()) {
-    all += chart(chart_of("Wait before the start", history,
-                          {{"half", "first", "wait_p50"}, {"95 %", "second", "wait_p95"}},
-                          spell_seconds, false));
-    all += chart(chart_of("Time to run", history,
-                          {{"half", "first", "run_p50"}, {"95 %", "second", "run_p95"}},
-                          spell_seconds, false));
-  }
-  Markup content = element("div", "charts", all);
-  if (history.empty()) {
-    content += notice("", {"Rates and times are counted once ", element("code", "", "pg_pulse"),
-                           " is in ", element("code", "", "shared_preload_libraries"), "."});
-  }
-  return content;
+  const auto rates = rate_charts(request.database());
+  if (!rates) return {element("div", "charts", chart(depth.chart())), uncounted()};
+  return element(
+      "div", "charts",
+      {chart(rates->ended), chart(depth.chart()), chart(rates->wait), chart(rates->run)});
 }
 
 Markup overview(const Request& request, Depth& depth) {
@@ -187,7 +138,7 @@ Markup overview(const Request& request, Depth& depth) {
     content += section(
         "Busiest tasks of the hour",
         html_table(kRateColumns, rates,
-                   {{{"identifier", "/jobs", "task", "identifier"}}, {}, {}, ""}, spelling, false));
+                   {{{"identifier", "/task", "name", "identifier"}}, {}, {}, ""}, spelling, false));
   }
   const List& list = recovery_list();
   content += section("Last recoveries",

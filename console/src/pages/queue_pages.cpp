@@ -61,7 +61,7 @@ bool has_settings(const QueryResult::Row& queue) { return !queue.is_null("concur
 Markup tree_name(const QueryResult::Row& queue) {
   const std::string& name = queue.text("name");
   const std::string depth = queue.text("depth");
-  const Markup text = link(Url("/jobs").with("queue", name), name.substr(name.rfind('/') + 1));
+  const Markup text = link(Url("/queue").with("name", name), name.substr(name.rfind('/') + 1));
   return element("span", {{"class", "depth depth-" + depth}, {"title", name}}, text);
 }
 

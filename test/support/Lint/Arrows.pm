@@ -39,6 +39,7 @@ my %order = (
         [qw(*)],
         [qw(commands)],
         [qw(api pages service)],
+        [qw(charts)],
         [qw(admission html)],
         [qw(serve top)],
         [qw(command_line)],

@@ -1,4 +1,4 @@
-#include "pages/depth.hpp"
+#include "charts/depth.hpp"
 
 #include "html/moment.hpp"
 #include "text/spelling.hpp"
