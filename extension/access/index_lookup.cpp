@@ -23,7 +23,7 @@ void open_index_lookup(IndexLookup* ids, Relation table, Oid index, Snapshot sna
   ids->index = index_open(index, AccessShareLock);
   ids->row = table_slot_create(table, nullptr);
   ids->scan = begin_index_scan(table, ids->index, snapshot, keys);
-  ids->uses_range_scan = false;
+  ids->uses_range_scan = ids->has_row = false;
 }
 
 void close_index_lookup(IndexLookup* ids) {

@@ -134,11 +134,17 @@ void open_job_table(JobTable* table) {
   table->is_plain = is_plain_job_table(table->relation);
 }
 
-void open_extension_table(JobTable* table, Oid relation) {
+void take_new_snapshot(JobTable* table) {
+  if (table->snapshot) UnregisterSnapshot(table->snapshot);
   CommandCounterIncrement();
+  table->snapshot = RegisterSnapshot(GetLatestSnapshot());
+}
+
+void open_extension_table(JobTable* table, Oid relation) {
   table->context = CurrentMemoryContext;
   table->relation = table_open(relation, RowExclusiveLock);
-  table->snapshot = RegisterSnapshot(GetLatestSnapshot());
+  table->snapshot = nullptr;
+  take_new_snapshot(table);
   table->is_job = false;
   const TupleConstr* constraints = table->relation->rd_att->constr;
   table->is_plain =

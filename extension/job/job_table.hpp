@@ -122,6 +122,9 @@ void with_row_of_text(Relation table, Oid index_oid, Datum value, Snapshot snaps
 void open_job_table(JobTable* table);
 void close_job_table(JobTable* table);
 
+// Gives the open table a new snapshot.
+void take_new_snapshot(JobTable* table);
+
 // Raises for a table with more than kMaxColumns columns.
 void check_columns(TupleDesc shape, const char* name);
 

@@ -11,13 +11,40 @@
 namespace pulse {
 namespace {
 
+// What a walk over queues passes of one queue before it seeks the next one.
+constexpr int kNearEntries = 16;
+
+bool next_entry(IndexLookup* parked) {
+  parked->has_row = index_getnext_tid(parked->scan, ForwardScanDirection);
+  return parked->has_row;
+}
+
 // The name comes from the index entry, dead or alive, because any number of dead ones may follow.
-bool next_name(IndexLookup* parked, Datum* name) {
-  if (!index_getnext_tid(parked->scan, ForwardScanDirection)) return false;
+text* name_of_entry(IndexLookup* parked) {
   bool isnull;
-  Datum entry = index_getattr(parked->scan->xs_itup, 2, parked->scan->xs_itupdesc, &isnull);
-  *name = PointerGetDatum(DatumGetTextPCopy(entry));
-  return true;
+  return DatumGetTextPP(
+      index_getattr(parked->scan->xs_itup, 2, parked->scan->xs_itupdesc, &isnull));
+}
+
+bool is_of_queue(IndexLookup* parked, Datum name) {
+  Datum entry = PointerGetDatum(name_of_entry(parked));
+  return DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID, entry, name));
+}
+
+bool seek_entry(IndexLookup* parked, StrategyNumber strategy, Oid function, int slot, Datum after) {
+  ScanKeyData keys[2];
+  ScanKeyInit(&keys[0], 1, strategy, function, Int16GetDatum(static_cast<int16>(slot)));
+  init_text_key(&keys[1], 2, BTGreaterStrategyNumber, F_TEXT_GT, after);
+  seek_keys(parked, keys);
+  return next_entry(parked);
+}
+
+// Steps on from the entries of this queue, or seeks where it has many.
+bool pass_queue(IndexLookup* parked, int slot, Datum name) {
+  if (parked->has_row && is_of_queue(parked, name))
+    for (int i = 0; i < kNearEntries; i++)
+      if (!next_entry(parked) || !is_of_queue(parked, name)) return parked->has_row;
+  return seek_entry(parked, BTEqualStrategyNumber, F_INT2EQ, slot, name);
 }
 
 // False when a claim is taking the job.
@@ -164,19 +191,13 @@ void close_job_scan(JobScan* scan) {
 }
 
 bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot) {
-  ScanKeyData keys[2];
-  Datum after = Int16GetDatum(static_cast<int16>(*slot));
-  ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT2EQ, after);
-  init_text_key(&keys[1], 2, BTGreaterStrategyNumber, F_TEXT_GT, *name);
-  seek_keys(parked, keys);
-  if (!next_name(parked, name)) {
-    if (same_slot) return false;
-    ScanKeyInit(&keys[0], 1, BTGreaterStrategyNumber, F_INT2GT, after);
-    init_text_key(&keys[1], 2, BTGreaterEqualStrategyNumber, F_TEXT_GE, CStringGetTextDatum(""));
-    seek_keys(parked, keys);
-    if (!next_name(parked, name)) return false;
-  }
-  *slot = queue_slot(DatumGetTextPP(*name));
+  if (!pass_queue(parked, *slot, *name) &&
+      (same_slot ||
+       !seek_entry(parked, BTGreaterStrategyNumber, F_INT2GT, *slot, CStringGetTextDatum(""))))
+    return false;
+  text* found = name_of_entry(parked);
+  *name = PointerGetDatum(DatumGetTextPCopy(PointerGetDatum(found)));
+  *slot = queue_slot(found);
   return true;
 }
 

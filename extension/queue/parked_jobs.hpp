@@ -21,6 +21,7 @@ struct JobScan {
 struct PromotionBudget : Promotion {
   int room;
   LevelCounts counts;
+  JobTable table;  // once it is open; each promotion renews its snapshot
   JobScan names;   // of queues, once it is open
   FairTurn* turn;  // in which a queue is promoted, if any
   bool lets_join;  // without room, queues of fair levels still join their rings

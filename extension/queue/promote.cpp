@@ -26,24 +26,32 @@ constexpr int kQueuesOfOneLook = 1000;
 // Marks that a call takes where it lets queues join their rings.
 constexpr int kMaxJoins = 256;
 
+void renew_table(PromotionBudget* budget) {
+  if (budget->table.relation)
+    take_new_snapshot(&budget->table);
+  else
+    open_job_table(&budget->table);
+}
+
 // The locks precede the snapshot, so the snapshot shows every promotion committed before.
-bool open_locked(JobTable* table, int slot, Levels* levels, FairTurn* turn) {
+bool lock_queue(PromotionBudget* budget, int slot, Levels* levels) {
+  FairTurn* turn = budget->turn;
   if (!try_lock_levels(levels) || !try_lock_queue(levels)) return false;
-  open_job_table(table);
-  read_levels(levels, table->snapshot);
+  renew_table(budget);
+  read_levels(levels, budget->table.snapshot);
   levels->awaits_turn = awaits_turn(*levels, slot, turn);
   levels->only_swaps = levels->awaits_turn && !turn && is_ring_blocked(levels->level[levels->fair]);
   if (!levels->is_limited || levels->awaits_turn || take_credits(levels)) return true;
-  close_job_table(table);
   if (!try_lock_limited_levels(levels)) return false;
-  open_job_table(table);
-  read_levels(levels, table->snapshot);
+  renew_table(budget);
+  read_levels(levels, budget->table.snapshot);
   return true;
 }
 
 // Opens what there are places for. `generation` precedes the snapshot.
-void promote_locked(JobTable* table, Datum name, int slot, uint64 generation, Levels* levels,
+void promote_locked(Datum name, int slot, uint64 generation, Levels* levels,
                     PromotionBudget* budget) {
+  JobTable* table = &budget->table;
   Queue queue = read_queue(name, slot, *levels);
   queue.is_recalled = recall_queue(name, slot, &queue.known);
   TimestampTz started = queue.is_recalled ? 0 : wall_now();
@@ -73,8 +81,7 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   Levels levels = levels_of(name);
   if (!budget->turn && join_known_ring(levels, slot)) return;
   uint64 generation = remembered_generation(slot);
-  JobTable table;
-  if (!open_locked(&table, slot, &levels, budget->turn)) {
+  if (!lock_queue(budget, slot, &levels)) {
     unlock_levels(&levels, &budget->counts);
     come_back(budget, slot);
     if (budget->turn) budget->turn->is_behind = keeps_turn(levels, *budget->turn);
@@ -86,12 +93,14 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   int beyond_turn = budget->turn ? Max(room - budget->turn->left, 0) : 0;
   budget->room -= beyond_turn;
   if (!levels.awaits_turn || levels.only_swaps)
-    promote_locked(&table, name, slot, generation, &levels, budget);
+    promote_locked(name, slot, generation, &levels, budget);
   budget->room += beyond_turn;
-  close_job_table(&table);
   int opened = room - budget->room;
   if (budget->turn) budget->turn->left -= opened;
-  if (opened == 0 && !levels.has_changed) unlock_levels(&levels, &budget->counts);
+  if (opened == 0 && !levels.has_changed)
+    unlock_levels(&levels, &budget->counts);
+  else
+    note_promoted(levels.level[levels.count - 1].hash);
 }
 
 // True when promotion would change something, judged without the queue's lock.
@@ -137,6 +146,11 @@ IndexLookup* names_of_queues(PromotionBudget* budget) {
   return &budget->names.rows;
 }
 
+void close_tables(PromotionBudget* budget) {
+  if (budget->table.relation) close_job_table(&budget->table);
+  if (budget->names.job) close_job_scan(&budget->names);
+}
+
 void promote_queues_of_slot(int slot, PromotionBudget* budget) {
   Datum name = CStringGetTextDatum("");
   int at = slot;
@@ -163,6 +177,7 @@ bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name
     mark_queue(database, slot);
   } else {
     promote_queue(name, slot, &unbounded_budget);
+    close_tables(&unbounded_budget);
     store_looks(&unbounded_budget.counts.looks);
   }
   return true;
@@ -244,7 +259,7 @@ Promotion promote_marked(int room, int max_marks, RateLooks* looks) {
   budget.room += kept;
   promote_in_turns(&budget);
   if (kept > 0) promote_marks(&budget, max_marks);
-  if (budget.names.job) close_job_scan(&budget.names);
+  close_tables(&budget);
   budget.more |= marks_remain();
   *looks = budget.counts.looks;
   return budget;

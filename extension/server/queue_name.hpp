@@ -31,12 +31,13 @@ inline int level_group(uint64 hash) {
 
 // Where the end of a job of this queue frees a place: its mark, and the groups of its levels.
 struct QueuePlace {
+  uint64 hash;
   int slot;
   uint64 level_groups;
 };
 
 inline QueuePlace place_in_queue(const text* name) {
-  QueuePlace place = {queue_slot(name), 0};
+  QueuePlace place = {fnv1a(name), queue_slot(name), 0};
   LevelNames levels = level_names(name);
   for (int i = 0; i < levels.count; i++)
     place.level_groups |= UINT64CONST(1) << level_group(fnv1a(VARDATA_ANY(name), levels.length[i]));

@@ -266,10 +266,7 @@ bool lower_due(pg_atomic_uint64* due, TimestampTz at) {
   return false;
 }
 
-int queue_slot(const text* name) {
-  uint64 hash = fnv1a(name);
-  return static_cast<int>((hash ^ (hash >> 32)) % kQueueSlots);
-}
+int queue_slot(const text* name) { return slot_of_hash(fnv1a(name)); }
 
 int task_bit(const text* identifier) {
   uint64 hash = fnv1a(identifier);

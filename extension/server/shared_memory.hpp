@@ -213,6 +213,9 @@ bool lower_due(pg_atomic_uint64* due, TimestampTz at);
 
 // The slot of a queue. An index stores it, so the function must never change.
 int queue_slot(const text* name);
+inline int slot_of_hash(uint64 name) {
+  return static_cast<int>((name ^ (name >> 32)) % kQueueSlots);
+}
 
 // The slot of a job that others wait for, an index of the marks' second part. Ids of one time
 // follow each other, so the remainder spreads them best. An index stores it, so it must never

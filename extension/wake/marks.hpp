@@ -1,4 +1,4 @@
-// A set of marks, of queues and of parents that have ended.
+// A set of marks, of queues and of parents that have ended, and what a transaction marks.
 #pragma once
 
 #include "server/shared_memory.hpp"
@@ -17,6 +17,23 @@ struct Marks {
     any |= marks.any;
     for (int i = 0; i < kMarkWords; i++) words[i] |= marks.words[i];
   }
+};
+
+void set_marks(DatabaseState* database, const Marks& marks);
+
+// The queues that the marks of a transaction stand for, by the hash of their locks, but for those
+// that it has promoted since and keeps locked to its end. Nobody else looks at these before the
+// commit, and nothing is left there to look for.
+struct UnpromotedQueues {
+  static constexpr int kMost = 1024;
+  static constexpr int kUnknown = kMost + 1;
+  int count;  // kUnknown: perhaps all
+  uint64 queue[kMost];
+
+  void add(uint64 hash);
+  void remove(uint64 hash);
+  // Takes the marks away that stand for none of them.
+  void narrow(Marks* marks) const;
 };
 
 }  // namespace pulse

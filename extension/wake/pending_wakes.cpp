@@ -26,6 +26,7 @@ struct Pending {
   // Marks to set at commit, and those of them that this transaction has not taken itself.
   Marks marks;
   Marks own_marks;
+  UnpromotedQueues unpromoted;  // of those that the marks stand for
   // The innermost subtransaction of the last look for marks.
   SubTransactionId takes_in;
   // Marks taken from shared memory; an abort sets them again.
@@ -53,11 +54,6 @@ struct Pending {
 
 Pending pending;
 
-void set_marks(DatabaseState* database, const Marks& marks) {
-  for (int i = 0; marks.any && i < kMarkWords; i++)
-    if (marks.words[i]) pg_atomic_fetch_or_u64(&database->marks[i], marks.words[i]);
-}
-
 void set_freed_levels(DatabaseState* database, uint64 groups) {
   if (groups) pg_atomic_fetch_or_u64(&database->freed_levels, groups);
 }
@@ -84,6 +80,7 @@ void publish_due_times(DatabaseState* database) {
 }
 
 void wake_after_commit(DatabaseState* database) {
+  pending.unpromoted.narrow(&pending.marks);
   set_marks(database, pending.marks);
   set_marks(database, pending.returned);
   publish_freed_levels(database);
@@ -175,9 +172,9 @@ void note_parked(int queue_slot, ParkedKey key) {
 void note_job(const text* identifier, const text* queue_name, TimestampTz run_at, int16 priority) {
   if (!queue_name) return note_ready(identifier, run_at);
   // A future job also marks its queue, because it may be due when this transaction commits.
-  int slot = queue_slot(queue_name);
-  note_queue_slot(slot);
-  note_parked(slot, {priority, run_at});
+  uint64 hash = fnv1a(queue_name);
+  note_queue(hash);
+  note_parked(slot_of_hash(hash), {priority, run_at});
   if (run_at > wall_now())
     note_parked_due(run_at);
   else
@@ -189,9 +186,13 @@ static void note_mark(int slot) {
   pending.own_marks.add(slot);
 }
 
-void note_queue_slot(int slot) {
-  if (begin_pending()) note_mark(slot);
+void note_queue(uint64 hash) {
+  if (!begin_pending()) return;
+  note_mark(slot_of_hash(hash));
+  pending.unpromoted.add(hash);
 }
+
+void note_promoted(uint64 hash) { pending.unpromoted.remove(hash); }
 
 bool note_parent(int64 job_id) {
   if (!begin_pending()) return false;
@@ -213,7 +214,7 @@ void note_ended_parents(int word, uint64 slots) {
 
 void note_place_freed(const QueuePlace& place) {
   if (!begin_pending()) return;
-  note_queue_slot(place.slot);
+  note_queue(place.hash);
   pending.freed_levels |= place.level_groups;
 }
 
@@ -322,6 +323,7 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
     if (pending.sweeps && pending.sweeps_in >= undone) request_sweep(database, wall_now());
     if (pending.claimed.bits) wake_waiters(database, pending.claimed, false);
   }
+  pending.unpromoted.count = UnpromotedQueues::kUnknown;  // promotions may be among what is undone
   // This transaction looks again at marks that it has taken, its own ones among them.
   if (pending.takes_in >= undone) {
     pending.own_marks.add_all(pending.marks);

@@ -57,7 +57,11 @@ void note_job(const text* identifier, const text* queue_name, TimestampTz run_at
               int16 priority = PG_INT16_MIN);
 
 // A queue may have a free slot or a new job.
-void note_queue_slot(int slot);
+void note_queue(uint64 hash);
+
+// This transaction has promoted the queue, and keeps its lock to the end. So its commit need not
+// mark it for what came before.
+void note_promoted(uint64 hash);
 
 // A job of this queue leaves its place, if it had one.
 void note_place_freed(const QueuePlace& place);
