@@ -11,15 +11,15 @@ use Bench::Server;
 
 use constant { JOBS => 100_000, QUEUES => 20_000, BATCH => 32 };
 
-# Nothing sweeps or beats while a drain lasts, so the server's live time stands still and no token
-# comes back: the burst has to last for all repeats.
-my %setting = (fair => 'fair => true', rated => q{rate => 100000000, per => '1 s'});
+my %setting = (fair => 'fair => true', rated => q{rate => 1000000, per => '1 s'});
 
 sub drain {
     my ($level, $workers) = @_;
+    # Nothing beats or sweeps while a drain lasts, so live time stands still and no token comes back.
+    my $tick = 'SELECT pulse.sweep()';
     my $prefix = $level eq 'plain' ? 'queue-' : 'level/queue-';
     return { name => "$level.$workers", database => $level, jobs => JOBS, batch => BATCH,
-             workers => $workers,
+             workers => $workers, before => $tick,
              field => { queue => sprintf q{'%s' || i %% %d}, $prefix, QUEUES } };
 }
 
