@@ -45,8 +45,8 @@ sub drain {
 
 # Fills and drains: dead rows are vacuumed away first unless the option vacuum says no, and a
 # checkpoint comes before the jobs; of old jobs another comes after them, so that the drain logs
-# their pages whole. A fill of its own is a statement, and so is what comes before it. What was there
-# before must be as much afterwards.
+# their pages whole. A fill of its own is a statement, and so is what comes before it. What was
+# there before must be as much afterwards.
 sub fill_and_drain {
     my ($at, $database, %option) = @_;
     my $count = 'SELECT count(*) FROM ' . Bench::Pulse::TABLE;

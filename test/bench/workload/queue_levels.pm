@@ -15,7 +15,7 @@ my %setting = (fair => 'fair => true', rated => q{rate => 1000000, per => '1 s'}
 
 sub drain {
     my ($level, $workers) = @_;
-    # Nothing beats or sweeps while a drain lasts, so live time stands still and no token comes back.
+    # Nothing beats or sweeps in a drain, so live time stands still and no token comes back.
     my $tick = 'SELECT pulse.sweep()';
     my $prefix = $level eq 'plain' ? 'queue-' : 'level/queue-';
     return { name => "$level.$workers", database => $level, jobs => JOBS, batch => BATCH,
