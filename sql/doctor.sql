@@ -280,15 +280,14 @@ CREATE OR REPLACE VIEW pulse_internal.role_findings AS
       FROM pg_catalog.pg_roles AS r
      CROSS JOIN LATERAL pg_catalog.unnest(pulse_internal.kinds_of(r.oid::regrole)) AS k (kind)
   ), rights AS MATERIALIZED (
-    SELECT o.kind, o.object, o.privilege
-      FROM pulse_internal.rights_of(ARRAY(SELECT DISTINCT g.kind FROM granted AS g)) AS o
+    SELECT o.* FROM pulse_internal.rights_of(ARRAY(SELECT DISTINCT g.kind FROM granted AS g)) AS o
   ), missing AS (
     SELECT g.role, g.kind, o.object FROM granted AS g JOIN rights AS o ON o.kind = g.kind
      WHERE NOT CASE
-       WHEN o.object LIKE 'ROUTINE %' THEN pg_catalog.has_function_privilege(
-         g.role, pg_catalog.substr(o.object, 9)::regprocedure, o.privilege)
-       WHEN o.object LIKE 'TABLE %' THEN pg_catalog.has_table_privilege(
-         g.role, pg_catalog.substr(o.object, 7)::regclass, o.privilege)
+       WHEN o.object LIKE 'ROUTINE %'
+         THEN pg_catalog.has_function_privilege(g.role, o.id, o.privilege)
+       WHEN o.object LIKE 'TABLE %'
+         THEN pg_catalog.has_table_privilege(g.role, o.id, o.privilege)
        ELSE true END
   ), public_right AS (
     SELECT p.oid::regprocedure::text AS object

@@ -203,7 +203,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.overview_jobs(
     OUT oldest_due_at timestamptz)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  bound CONSTANT int := 300;
+  bound CONSTANT int := 200;
   part float8;
   open record;
   parked record;

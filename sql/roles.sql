@@ -77,7 +77,7 @@ COMMENT ON FUNCTION pulse_internal.types_of(text) IS
   'Returns the types that a kind of role may use.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.rights_of(kinds text[])
-  RETURNS TABLE (kind text, privilege text, object text)
+  RETURNS TABLE (kind text, privilege text, object text, id oid)
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
   -- An index lookup for each member reads more than the catalogues have.
   SET enable_nestloop = off AS $$
@@ -102,33 +102,34 @@ CREATE OR REPLACE FUNCTION pulse_internal.rights_of(kinds text[])
       JOIN pg_namespace AS n ON n.oid = c.relnamespace
      WHERE c.relkind IN ('r', 'v')
   )
-  SELECT k.kind, 'USAGE', 'SCHEMA pulse' FROM known AS k
+  SELECT k.kind, 'USAGE', 'SCHEMA pulse', 'pulse'::regnamespace::oid FROM known AS k
   UNION ALL
-  SELECT k.kind, 'USAGE', 'SCHEMA pulse_internal' FROM known AS k
+  SELECT k.kind, 'USAGE', 'SCHEMA pulse_internal', 'pulse_internal'::regnamespace FROM known AS k
    WHERE k.kind IN ('operator', 'observer')
   UNION ALL
-  SELECT k.kind, 'USAGE', 'SCHEMA ' || m.objid::regnamespace FROM known AS k CROSS JOIN member AS m
+  SELECT k.kind, 'USAGE', 'SCHEMA ' || m.objid::regnamespace, m.objid
+    FROM known AS k CROSS JOIN member AS m
    WHERE m.classid = 'pg_namespace'::regclass AND m.objid::regnamespace::text = 'graphile_worker'
      AND k.kind IN ('producer', 'operator', 'observer')
   UNION ALL
-  SELECT k.kind, 'EXECUTE', 'ROUTINE ' || r.oid::regprocedure
+  SELECT k.kind, 'EXECUTE', 'ROUTINE ' || r.oid::regprocedure, r.oid
     FROM known AS k CROSS JOIN routine AS r
    WHERE CASE r.home WHEN 'pulse_internal' THEN 'pulse_internal.' ELSE '' END || r.name
          = ANY (k.functions)
       OR r.home = 'graphile_worker' AND r.name IN ('_private_flags', '_private_id', '_private_row')
      AND k.kind IN ('producer', 'operator', 'observer')
   UNION ALL
-  SELECT k.kind, 'SELECT', 'TABLE ' || r.oid::regclass
+  SELECT k.kind, 'SELECT', 'TABLE ' || r.oid::regclass, r.oid
     FROM known AS k JOIN relation AS r ON r.name = ANY (k.relations)
   UNION ALL
   -- The cleanup of Graphile Worker deletes there; triggers decide what goes.
-  SELECT k.kind, 'DELETE', 'TABLE ' || r.oid::regclass
+  SELECT k.kind, 'DELETE', 'TABLE ' || r.oid::regclass, r.oid
     FROM known AS k CROSS JOIN relation AS r
    WHERE k.kind = 'operator'
      AND r.name IN ('graphile_worker._private_jobs', 'graphile_worker._private_job_queues',
                     'graphile_worker._private_tasks')
   UNION ALL
-  SELECT k.kind, 'USAGE', 'TYPE ' || t.oid::regtype
+  SELECT k.kind, 'USAGE', 'TYPE ' || t.oid::regtype, t.oid
     FROM member AS m JOIN pg_type AS t ON t.oid = m.objid
     JOIN known AS k ON t.typname = ANY (k.types)
    WHERE m.classid = 'pg_type'::regclass;

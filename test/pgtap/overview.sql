@@ -110,10 +110,10 @@ SELECT 'bulk', n % 3, now() - interval '1 s' * n, to_json(repeat('x', 300))
   FROM generate_series(1, 40000) AS n;
 INSERT INTO pulse.job (identifier, queue_name, state, run_at)
 SELECT 'queued', 'queue_' || n % 200, 'parked', now() - interval '1 s' * n
-  FROM generate_series(1, 200) AS n;
+  FROM generate_series(1, 150) AS n;
 SELECT is((SELECT ROW(ready BETWEEN 10000 AND 160000, parked_full, estimated)::text
              FROM pulse.overview),
-  '(t,200,{ready})', 'a great many are estimated and it is said so, fewer are exact');
+  '(t,150,{ready})', 'a great many are estimated and it is said so, fewer are exact');
 -- Pages that a statement reads, the second time.
 CREATE FUNCTION pages_of(statement text) RETURNS int
   LANGUAGE plpgsql AS $$

@@ -125,7 +125,7 @@ const List& worker_list() {
       " extract(epoch FROM silent_for) AS silent_for, attached, slots, version,"
       " to_json(tasks) AS tasks, started_at, ended_at, reason"
       " FROM pulse.worker_status WHERE ended_at IS NULL OR $1::boolean"
-      " ORDER BY ended_at DESC NULLS FIRST, id LIMIT 500",
+      " ORDER BY ended_at DESC NULLS FIRST, id LIMIT 300",
       {
           {"worker", "id", Kind::id},
           {"name", "name"},
