@@ -40,8 +40,8 @@ inline long peak_kilobytes() {
   return usage.ru_maxrss;
 }
 
-// What a flood may add to it. AddressSanitizer keeps what was freed, so there it says nothing.
-#ifdef __SANITIZE_ADDRESS__
+// What a flood may add to it. A sanitizer keeps what was freed, so there it says nothing.
+#ifdef PULSE_SANITIZED
 constexpr long kBoundedKilobytes = 1024L * 1024;
 #else
 constexpr long kBoundedKilobytes = 16L * 1024;
