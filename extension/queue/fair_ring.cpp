@@ -65,27 +65,57 @@ int share_of_pass(const FairRing* ring, int weight) {
   return until(pass + 1) - until(pass);
 }
 
-DeepMember* find_deep(FairRing* ring, uint64 hash, bool is_deep) {
-  DeepMember* oldest = ring->deep;
-  for (DeepMember& deep : ring->deep) {
-    if (deep.hash == hash) return &deep;
-    if (deep.pass < oldest->pass) oldest = &deep;
-  }
-  if (!is_deep) return nullptr;
-  *oldest = {hash, 0, 0, 0, 0, 0};
-  return oldest;
+bool has_waits(DeepMember* deep) {
+  for (pg_atomic_uint64& word : deep->waits)
+    if (pg_atomic_read_u64(&word)) return true;
+  return false;
 }
 
-int turn_of_deep(DeepMember* deep, uint32 pass, int share) {
-  if (deep->pass != pass || deep->turns == 0)
-    *deep = {deep->hash, pass, deep->turns + 1, 0, 0, deep->seen};
-  int position = deep->seen++;
-  int queues = Max(deep->seen_before, 1);
-  int left = share - deep->served;
-  bool is_chosen = (static_cast<uint32>(position) + deep->turns) % static_cast<uint32>(queues) <
-                       static_cast<uint32>(share) ||
-                   queues - position <= left;
-  return is_chosen ? Max(left, 0) : 0;
+bool waits_in_part(DeepMember* deep, int part) {
+  return (pg_atomic_read_u64(&deep->waits[part / 64]) >> (part % 64)) & 1;
+}
+
+void begin_deep(FairRing* ring, DeepMember* deep, uint64 hash) {
+  deep->weight = 1;
+  deep->pass = ring->pass - 1;
+  deep->part = deep->position = 0;
+  deep->hash = hash;
+}
+
+// The queue's member of the level, if that is a level itself. Null also where all are in use: then
+// each of its queues is a member. A walk is in none whose last turn was in an earlier pass.
+DeepMember* deep_member(FairRing* ring, const Levels& levels, int fair) {
+  if (fair + 2 >= levels.count) return nullptr;
+  uint64 hash = levels.level[fair + 1].hash;
+  DeepMember* unused = nullptr;
+  for (DeepMember& deep : ring->deep) {
+    if (deep.hash == hash) return &deep;
+    bool is_idle = deep.hash == 0 || (deep.pass != ring->pass && !has_waits(&deep));
+    if (!unused && is_idle) unused = &deep;
+  }
+  if (unused) begin_deep(ring, unused, hash);
+  return unused;
+}
+
+// Under the lock of the rings.
+void join_as_member(FairRing* ring, const Levels& levels, int fair, int slot) {
+  DeepMember* deep = deep_member(ring, levels, fair);
+  if (deep)
+    keep_part(deep, slot / kSlotsOfPart);
+  else
+    keep_in_ring(ring, slot);
+}
+
+uint64 slots_of_part(int part) {
+  return ((UINT64CONST(1) << kSlotsOfPart) - 1) << (part * kSlotsOfPart % 64);
+}
+
+// Clears the bit. An abort marks the queues of all slots for which it stands.
+void take_wait_of(FairRing* ring, pg_atomic_uint64* waits, int bit, int first_slot, int slots) {
+  pg_atomic_fetch_and_u64(&waits[bit / 64], ~(UINT64CONST(1) << (bit % 64)));
+  ring->used_at = GetCurrentTimestamp();
+  for (int i = 0; i < slots; i++)
+    note_wait_taken(first_slot + i, announcement_of(static_cast<int>(ring - rings_here()->ring)));
 }
 
 void announce_unless_blocked(FairRings* rings, FairRing* ring) {
@@ -106,6 +136,8 @@ void create_fair_rings(int databases) {
           SpinLockInit(&all[i].lock);
           for (FairRing& ring : all[i].ring) {
             for (pg_atomic_uint64& word : ring.waits) pg_atomic_init_u64(&word, 0);
+            for (DeepMember& deep : ring.deep)
+              for (pg_atomic_uint64& word : deep.waits) pg_atomic_init_u64(&word, 0);
             pg_atomic_init_u32(&ring.blocked_group, 0);
             pg_atomic_init_u64(&ring.blocked_frees, 0);
           }
@@ -119,6 +151,8 @@ void reset_fair_rings(int database) {
     ring->level = 0;
     pg_atomic_write_u32(&ring->blocked_group, 0);
     for (pg_atomic_uint64& word : ring->waits) pg_atomic_write_u64(&word, 0);
+    for (DeepMember& deep : ring->deep)
+      for (pg_atomic_uint64& word : deep.waits) pg_atomic_write_u64(&word, 0);
   }
 }
 
@@ -143,9 +177,10 @@ void hush_ring(int number) {
   if (ring && has_waits(ring)) announce_ring(number);
 }
 
-bool join_ring(const Level& level, int slot) {
+bool join_ring(const Levels& levels, int slot) {
   FairRings* rings = rings_here();
   if (!rings) return false;
+  const Level& level = levels.level[levels.fair];
   uint64 identity = queue_identity(level.name);
   TimestampTz now = GetCurrentTimestamp();
   SpinLockAcquire(&rings->lock);
@@ -154,13 +189,14 @@ bool join_ring(const Level& level, int slot) {
     ring->level = identity;
     ring->lock_key = level.hash;
     ring->pass = 0;
+    ring->next_deep = 0;
     begin_slot(ring, 0);
     pg_atomic_write_u32(&ring->blocked_group, 0);
-    memset(ring->deep, 0, sizeof(ring->deep));
+    for (DeepMember& deep : ring->deep) deep.hash = 0;
   }
   if (ring) {
     ring->used_at = now;
-    keep_in_ring(ring, slot);
+    join_as_member(ring, levels, levels.fair, slot);
   }
   SpinLockRelease(&rings->lock);
   if (ring) announce_unless_blocked(rings, ring);
@@ -175,7 +211,7 @@ bool join_known_ring(const Levels& levels, int slot) {
     SpinLockAcquire(&rings->lock);
     for (FairRing& ring : rings->ring)
       if (ring.level == identity) joined = &ring;
-    if (joined) keep_in_ring(joined, slot);
+    if (joined) join_as_member(joined, levels, i, slot);
     SpinLockRelease(&rings->lock);
     if (joined) announce_unless_blocked(rings, joined);
     if (joined) return pg_atomic_read_u32(&joined->blocked_group) == 0;
@@ -197,40 +233,91 @@ void dissolve_ring(FairRing* ring) {
   SpinLockAcquire(&rings->lock);
   ring->level = 0;
   SpinLockRelease(&rings->lock);
+  pg_atomic_uint64* marks = this_database()->marks;
   for (int i = 0; i < kQueueWords; i++)
-    pg_atomic_fetch_or_u64(&this_database()->marks[i], pg_atomic_exchange_u64(&ring->waits[i], 0));
+    pg_atomic_fetch_or_u64(&marks[i], pg_atomic_exchange_u64(&ring->waits[i], 0));
+  for (DeepMember& deep : ring->deep) {
+    for (int part = 0; part < kParts; part++)
+      if (waits_in_part(&deep, part))
+        pg_atomic_fetch_or_u64(&marks[part * kSlotsOfPart / 64], slots_of_part(part));
+    for (pg_atomic_uint64& word : deep.waits) pg_atomic_write_u64(&word, 0);
+  }
 }
 
-int begin_turn(FairTurn* turn, const Levels& levels) {
-  FairRing* ring = turn->ring;
+int begin_turn(const FairTurn& turn, const Levels& levels, int slot) {
   int member = levels.fair + 1;
   int weight = member < levels.count ? levels.level[member].weight : 1;
-  if (weight > 1) ring->heavy[ring->slot / 64] |= UINT64CONST(1) << (ring->slot % 64);
-  int share = share_of_pass(ring, weight);
-  turn->deep = member < levels.count
-                   ? find_deep(ring, levels.level[member].hash, member < levels.count - 1)
-                   : nullptr;
-  if (!turn->deep) return share;
-  int left = turn_of_deep(turn->deep, ring->pass, share);
-  turn->deep->served += left;
-  return left;
+  int share = share_of_pass(turn.ring, weight);
+  if (turn.deep) {
+    turn.deep->weight = weight;
+    return Max(share - turn.deep->served, 0);
+  }
+  if (weight > 1) turn.ring->heavy[slot / 64] |= UINT64CONST(1) << (slot % 64);
+  return share;
+}
+
+DeepMember* deep_member_of(FairRing* ring, const text* name) {
+  LevelNames names = level_names(name);
+  for (int i = 0; i < names.count - 1; i++) {
+    uint64 hash = fnv1a(VARDATA_ANY(name), names.length[i]);
+    for (DeepMember& deep : ring->deep)
+      if (deep.hash == hash) return &deep;
+  }
+  return nullptr;
+}
+
+void begin_pass(FairRing* ring) {
+  ring->pass++;
+  ring->next_deep = 0;
+  begin_slot(ring, 0);
+}
+
+DeepMember* next_deep(FairRing* ring) {
+  for (; ring->next_deep < kDeepMembers; ring->next_deep++) {
+    DeepMember* deep = &ring->deep[ring->next_deep];
+    if (!has_waits(deep)) continue;
+    if (deep->pass != ring->pass) {
+      deep->pass = ring->pass;
+      deep->served = 0;
+    }
+    if (has_share(ring, *deep)) return deep;
+  }
+  return nullptr;
+}
+
+bool has_share(const FairRing* ring, const DeepMember& deep) {
+  return share_of_pass(ring, deep.weight) > deep.served;
+}
+
+bool enter_part(FairRing* ring, DeepMember* deep) {
+  for (int i = 0; i < kParts; i++) {
+    int part = (deep->part + i) % kParts;
+    if (!waits_in_part(deep, part)) continue;
+    if (part != deep->part) deep->position = 0;
+    deep->part = part;
+    take_wait_of(ring, deep->waits, part, part * kSlotsOfPart, kSlotsOfPart);
+    return true;
+  }
+  return false;
+}
+
+void keep_part(DeepMember* deep, int part) {
+  pg_atomic_fetch_or_u64(&deep->waits[part / 64], UINT64CONST(1) << (part % 64));
+}
+
+void leave_part(DeepMember* deep) {
+  deep->part = (deep->part + 1) % kParts;
+  deep->position = 0;
 }
 
 bool enter_slot(FairRing* ring) {
   int slot = next_wait(ring);
-  for (int passes = 0; slot < 0 && passes < kPasses; passes++) {
-    ring->pass++;
-    begin_slot(ring, 0);
-    slot = next_wait(ring);
-  }
   if (slot < 0) return false;
   if (slot != ring->slot) begin_slot(ring, slot);
-  uint64 mask = UINT64CONST(1) << (slot % 64);
   // Its queues say anew what they weigh.
-  if (is_first_pass(ring) && ring->name[0] == '\0') ring->heavy[slot / 64] &= ~mask;
-  ring->used_at = GetCurrentTimestamp();
-  pg_atomic_fetch_and_u64(&ring->waits[slot / 64], ~mask);
-  note_wait_taken(slot, announcement_of(static_cast<int>(ring - rings_here()->ring)));
+  if (is_first_pass(ring) && ring->name[0] == '\0')
+    ring->heavy[slot / 64] &= ~(UINT64CONST(1) << (slot % 64));
+  take_wait_of(ring, ring->waits, slot, slot, 1);
   return true;
 }
 
@@ -239,13 +326,15 @@ void keep_in_ring(FairRing* ring, int slot) {
 }
 
 void leave_slot(FairRing* ring) {
-  if (ring->slot == kQueueSlots - 1) ring->pass++;
-  begin_slot(ring, (ring->slot + 1) % kQueueSlots);
+  if (ring->slot == kQueueSlots - 1) return begin_pass(ring);
+  begin_slot(ring, ring->slot + 1);
 }
 
 bool has_waits(FairRing* ring) {
   for (pg_atomic_uint64& word : ring->waits)
     if (pg_atomic_read_u64(&word)) return true;
+  for (DeepMember& deep : ring->deep)
+    if (has_waits(&deep)) return true;
   return false;
 }
 
@@ -265,9 +354,10 @@ bool any_ring_announced() {
 bool waits_in_ring(int slot) {
   FairRings* rings = rings_here();
   for (int i = 0; rings && i < kFairRings; i++) {
-    if (is_ring_announced(i) &&
-        (pg_atomic_read_u64(&rings->ring[i].waits[slot / 64]) >> (slot % 64)) & 1)
-      return true;
+    if (!is_ring_announced(i)) continue;
+    if ((pg_atomic_read_u64(&rings->ring[i].waits[slot / 64]) >> (slot % 64)) & 1) return true;
+    for (DeepMember& deep : rings->ring[i].deep)
+      if (waits_in_part(&deep, slot / kSlotsOfPart)) return true;
   }
   return false;
 }
@@ -303,23 +393,3 @@ TransactionId next_look_at_open_jobs() {
 }
 
 }  // namespace pulse
-
-// pulse_internal.is_turn_awaited(level): whether queues of a fair level wait for a place in it.
-PULSE_FUNCTION(pulse_is_turn_awaited) {
-  uint64 level = pulse::queue_identity(PG_GETARG_DATUM(0));
-  bool waits = false;
-  for (int i = 0; i < pulse::kFairRings; i++) {
-    pulse::FairRing* ring = pulse::fair_ring(i);
-    if (ring && ring->level == level)
-      waits = pg_atomic_read_u32(&ring->blocked_group) != 0 && pulse::has_waits(ring);
-  }
-  PG_RETURN_BOOL(waits);
-}
-
-// pulse_internal.opened_before(): transactions before this one opened jobs a sweep_interval ago;
-// NULL: not known, or asked for too early.
-PULSE_FUNCTION(pulse_opened_before) {
-  TransactionId before = pulse::next_look_at_open_jobs();
-  if (!TransactionIdIsValid(before)) PG_RETURN_NULL();
-  PG_RETURN_TRANSACTIONID(before);
-}

@@ -24,15 +24,19 @@ constexpr int kFairRings = 16;  // levels with a ring at a time; a further one i
 constexpr int kDeepMembers = 32;
 constexpr int kNameBytes = 4 * 128 + 1;
 constexpr int kPasses = 4;
+constexpr int kSlotsOfPart = 16;
+constexpr int kParts = kQueueSlots / kSlotsOfPart;
 
-// A member that is a level itself: its queues share its turn, a different one each time.
+// A member that is a level itself: its queues share its turns, a different one each time. So that
+// a turn costs the same however many they are, it knows in which part of the slots they wait.
 struct DeepMember {
-  uint64 hash;
-  uint32 pass;
-  uint32 turns;     // number of passes in which it was met
-  int served;       // jobs started in this pass
-  int seen;         // queues met in this pass
-  int seen_before;  // in the one before
+  uint64 hash;   // of the level's lock; 0: none
+  int weight;    // as its last turn has read it
+  uint32 pass;   // of its last turn
+  int served;    // jobs started in that pass
+  int part;      // of the slots, which has the next turn
+  int position;  // of that turn among its queues there
+  pg_atomic_uint64 waits[kParts / 64];
 };
 
 struct FairRing {
@@ -45,6 +49,7 @@ struct FairRing {
   pg_atomic_uint64 blocked_frees;  // what that group had counted
   // Whose turn it is; written under the lock of the ring.
   uint32 pass;
+  int next_deep;  // these come first in a pass
   int slot;
   int left;               // how many more jobs it may start
   char name[kNameBytes];  // the queue that had the last turn in the slot
@@ -60,7 +65,7 @@ struct FairTurn {
   bool is_blocked;    // the fair level or one above it is full
   bool is_behind;     // another promotion has not committed the queue's turn before
   Level full;         // which one
-  DeepMember* deep;
+  DeepMember* deep;   // whose turn it is; null: a queue's
 };
 constexpr int kTurnBegins = -1;
 
@@ -72,8 +77,8 @@ void reset_fair_rings(int database);
 // The ring with this number, if it is one of this job table.
 FairRing* fair_ring(int number);
 
-// Lets the queues of this slot take turns in the level. False when there is no ring for it.
-bool join_ring(const Level& level, int slot);
+// Lets the queues of this slot take turns in the fair level. False when there is no ring for it.
+bool join_ring(const Levels& levels, int slot);
 
 // The same for the first level that has a ring; it reads no settings. False also where the ring
 // waits for a place.
@@ -86,14 +91,25 @@ bool is_ring_blocked(const Level& level);
 void dissolve_ring(FairRing* ring);
 
 // How many jobs the queue may start, whose turn begins.
-int begin_turn(FairTurn* turn, const Levels& levels);
+int begin_turn(const FairTurn& turn, const Levels& levels, int slot);
 
-// Enters the next slot in which a queue waits for its turn in this pass, else in a later one, and
-// clears its bit. False when none waits.
+void begin_pass(FairRing* ring);
+bool has_waits(FairRing* ring);
+
+// The member to which the queue of this name belongs, if that is one that the ring counts for.
+DeepMember* deep_member_of(FairRing* ring, const text* name);
+// The next member of its kind that has a turn in this pass; null: none.
+DeepMember* next_deep(FairRing* ring);
+bool has_share(const FairRing* ring, const DeepMember& deep);
+// Enters the next part of the slots in which a queue of the member waits, and clears its bit.
+bool enter_part(FairRing* ring, DeepMember* deep);
+void keep_part(DeepMember* deep, int part);
+void leave_part(DeepMember* deep);
+
+// Enters the next slot in which a queue waits for its turn in this pass, and clears its bit.
 bool enter_slot(FairRing* ring);
 void keep_in_ring(FairRing* ring, int slot);
 void leave_slot(FairRing* ring);
-bool has_waits(FairRing* ring);
 
 // The ring waits for a place in that level, unless one came free since.
 void block_ring(int number, const Level& level);

@@ -25,22 +25,24 @@ bool goes_on(const RingWalk& walk) {
          !walk.turn.is_dissolved && !walk.turn.is_behind;
 }
 
-// Promotes the queue in its turn, of which `left` jobs are left.
-void give_turn(RingWalk* walk, Datum name, int left) {
-  FairRing* ring = walk->turn.ring;
-  FairTurn* turn = &walk->turn;
+// Promotes the queue in its turn, of which `left` jobs are left. Returns how many it has started.
+int give_turn(RingWalk* walk, Datum name, int slot, int left) {
   int room = walk->budget->room;
-  turn->left = left;
-  turn->has_more = false;
-  turn->deep = nullptr;
+  walk->turn.left = left;
+  walk->turn.has_more = false;
   walk->looks--;
-  walk->promote(name, ring->slot, walk->budget);
-  if (turn->is_behind) return;  // it still has this turn
+  walk->promote(name, slot, walk->budget);
   int started = room - walk->budget->room;
-  if (started > 0) walk->last_pass = ring->pass + kPasses + 1;
-  if (turn->deep && !turn->has_more) turn->deep->served -= Max(turn->left, 0);
+  if (started > 0) walk->last_pass = walk->turn.ring->pass + kPasses + 1;
+  return started;
+}
+
+void give_own_turn(RingWalk* walk, Datum name, int left) {
+  FairRing* ring = walk->turn.ring;
+  give_turn(walk, name, ring->slot, left);
+  if (walk->turn.is_behind) return;  // it still has this turn
   text_to_cstring_buffer(DatumGetTextPP(name), ring->name, sizeof(ring->name));
-  ring->left = turn->has_more ? Max(turn->left, 0) : 0;
+  ring->left = walk->turn.has_more ? Max(walk->turn.left, 0) : 0;
 }
 
 // Gives turns to the queues of the slot that the ring has entered. True when it has them all.
@@ -50,27 +52,78 @@ bool visit_slot(RingWalk* walk, bool* is_left) {
   int slot = ring->slot;
   *is_left = ring->name[0] != '\0';  // those before it were visited by an earlier walk
   if (ring->left > 0) {
-    give_turn(walk, name, ring->left);
+    give_own_turn(walk, name, ring->left);
     *is_left |= walk->turn.has_more;
   }
   while (goes_on(*walk)) {
     CHECK_FOR_INTERRUPTS();
     if (!next_queue(&walk->parked.rows, &slot, &name, true)) return true;
-    give_turn(walk, name, kTurnBegins);
+    if (DeepMember* deep = deep_member_of(ring, DatumGetTextPP(name))) {
+      keep_part(deep, slot / kSlotsOfPart);
+      walk->looks--;
+      continue;
+    }
+    give_own_turn(walk, name, kTurnBegins);
     *is_left |= walk->turn.has_more;
   }
   return false;
 }
 
+// Gives turns to the member's queues of the part that it has entered, while it has a share of the
+// pass left. True when it has them all.
+bool visit_part(RingWalk* walk, DeepMember* deep, bool* is_left) {
+  Datum name = CStringGetTextDatum("");
+  int slot = deep->part * kSlotsOfPart;
+  int seen = 0;
+  *is_left = deep->position > 0;  // those before it had their turns before
+  while (goes_on(*walk) && has_share(walk->turn.ring, *deep)) {
+    CHECK_FOR_INTERRUPTS();
+    if (!next_queue(&walk->parked.rows, &slot, &name, false) || slot / kSlotsOfPart != deep->part)
+      return true;
+    if (deep_member_of(walk->turn.ring, DatumGetTextPP(name)) != deep) continue;
+    if (seen++ < deep->position) continue;
+    int started = give_turn(walk, name, slot, kTurnBegins);
+    deep->served += started;
+    *is_left |= walk->turn.has_more;
+    if (started > 0 || goes_on(*walk)) deep->position = seen;
+  }
+  return false;
+}
+
+void visit_deep(RingWalk* walk, DeepMember* deep) {
+  FairRing* ring = walk->turn.ring;
+  walk->turn.deep = deep;
+  while (goes_on(*walk) && has_share(ring, *deep) && enter_part(ring, deep)) {
+    int part = deep->part;
+    bool is_left;
+    bool is_over = visit_part(walk, deep, &is_left);
+    if (is_left || !is_over) keep_part(deep, part);
+    if (is_over) leave_part(deep);
+  }
+  walk->turn.deep = nullptr;
+  if (goes_on(*walk)) ring->next_deep++;
+}
+
+void visit_next_slot(RingWalk* walk) {
+  FairRing* ring = walk->turn.ring;
+  int slot = ring->slot;
+  bool is_left;
+  bool is_over = visit_slot(walk, &is_left);
+  if (is_left || !is_over) keep_in_ring(ring, slot);
+  if (is_over) leave_slot(ring);
+}
+
 void walk_ring(RingWalk* walk) {
   FairRing* ring = walk->turn.ring;
   while (goes_on(*walk) && static_cast<int32>(walk->last_pass - ring->pass) > 0) {
-    if (!enter_slot(ring)) return;
-    int slot = ring->slot;
-    bool is_left;
-    bool is_over = visit_slot(walk, &is_left);
-    if (is_left || !is_over) keep_in_ring(ring, slot);
-    if (is_over) leave_slot(ring);
+    if (DeepMember* deep = next_deep(ring)) {
+      visit_deep(walk, deep);
+    } else if (enter_slot(ring)) {
+      visit_next_slot(walk);
+    } else {
+      begin_pass(ring);
+      if (!has_waits(ring)) return;
+    }
   }
 }
 
@@ -94,7 +147,7 @@ void end_turns(int number, const RingWalk& walk) {
 
 bool awaits_turn(const Levels& levels, int slot, FairTurn* turn) {
   const Level* fair = levels.fair >= 0 ? &levels.level[levels.fair] : nullptr;
-  if (!turn) return fair && join_ring(*fair, slot);
+  if (!turn) return fair && join_ring(levels, slot);
   // It may share the slot with a queue of the ring, or its level may be fair no longer.
   if (!fair || queue_identity(fair->name) != turn->ring->level) {
     for (int i = 0; i < levels.count; i++)
@@ -102,7 +155,7 @@ bool awaits_turn(const Levels& levels, int slot, FairTurn* turn) {
     turn->left = 0;
     return true;
   }
-  if (turn->left == kTurnBegins) turn->left = begin_turn(turn, levels);
+  if (turn->left == kTurnBegins) turn->left = begin_turn(*turn, levels, slot);
   turn->has_more = turn->left == 0;
   return turn->left == 0;
 }
@@ -152,3 +205,23 @@ void take_turns(int number, PromotionBudget* budget, PromoteQueue promote) {
 }
 
 }  // namespace pulse
+
+// pulse_internal.is_turn_awaited(level): whether queues of a fair level wait for a place in it.
+PULSE_FUNCTION(pulse_is_turn_awaited) {
+  uint64 level = pulse::queue_identity(PG_GETARG_DATUM(0));
+  bool waits = false;
+  for (int i = 0; i < pulse::kFairRings; i++) {
+    pulse::FairRing* ring = pulse::fair_ring(i);
+    if (ring && ring->level == level)
+      waits = pg_atomic_read_u32(&ring->blocked_group) != 0 && pulse::has_waits(ring);
+  }
+  PG_RETURN_BOOL(waits);
+}
+
+// pulse_internal.opened_before(): transactions before this one opened jobs a sweep_interval ago;
+// NULL: not known, or asked for too early.
+PULSE_FUNCTION(pulse_opened_before) {
+  TransactionId before = pulse::next_look_at_open_jobs();
+  if (!TransactionIdIsValid(before)) PG_RETURN_NULL();
+  PG_RETURN_TRANSACTIONID(before);
+}

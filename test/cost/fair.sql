@@ -1,15 +1,17 @@
--- What a claim reads that gives the next turn of a fair level: among ten queues, and among 20,000.
+-- What a claim reads that gives the next turn of a fair level: among ten queues, among 20,000, and
+-- among three members that are levels of as many.
 SET client_min_messages = warning;
-CREATE PROCEDURE cost.note_turns(queues int, figure text)
+CREATE PROCEDURE cost.note_turns(
+    queues int, figure text, level text = 'turns', name text = 'turns/%s')
   LANGUAGE plpgsql AS $$
 DECLARE
   worker bigint := cost.worker();
   least_buffers int;
   cost record;
 BEGIN
-  PERFORM pulse.set_queue('turns', fair => true, total => 1);
+  PERFORM pulse.set_queue(level, fair => true, total => 1);
   PERFORM count(*) FROM pulse.add_jobs(ARRAY(
-    SELECT ('no_op', NULL, 'turns/' || q, NULL, NULL, NULL, NULL, NULL)::pulse.job_spec
+    SELECT ('no_op', NULL, format(name, q, q % 3), NULL, NULL, NULL, NULL, NULL)::pulse.job_spec
       FROM generate_series(1, queues) AS q, generate_series(1, 2)));
   COMMIT;
   -- The adds have marked all queues.
@@ -33,3 +35,5 @@ END $$;
 CALL cost.note_turns(10, 'turn_buffers_10_queues');
 VACUUM pulse.job;
 CALL cost.note_turns(20000, 'turn_buffers_20000_queues');
+VACUUM pulse.job;
+CALL cost.note_turns(20000, 'turn_buffers_3_levels', 'rings', 'rings/%2$s/%1$s');
