@@ -1,5 +1,5 @@
 -- extension/schedule: the due times of cron rules, against a walk over every minute of two years.
--- PULSE_CRON_RULES says how many random rules (40), PULSE_SEED repeats a run.
+-- PULSE_CRON_RULES says how many random rules (15), PULSE_SEED repeats a run.
 \ir support/setup.psql
 SELECT plan(41);
 
@@ -81,7 +81,7 @@ SELECT refused_rule('* * * * *', 'time zone ''Europe/Berlin2''%', 'Europe/Berlin
 -- --- every minute of two years -------------------------------------------------------------------
 
 -- psql 14 knows no \getenv.
-\set rules `echo "${PULSE_CRON_RULES:-40}"`
+\set rules `echo "${PULSE_CRON_RULES:-15}"`
 \set seed `echo "${PULSE_SEED:-}"`
 SELECT coalesce(nullif(:'seed', '')::int, (random() * 1000000)::int) AS seed \gset
 SELECT setseed(:seed / 1000000.0) IS NOT NULL AS seeded \gset
