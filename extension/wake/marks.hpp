@@ -22,8 +22,8 @@ struct Marks {
 void set_marks(DatabaseState* database, const Marks& marks);
 
 // The queues that the marks of a transaction stand for, by the hash of their locks, but for those
-// that it has promoted since and keeps locked to its end. Nobody else looks at these before the
-// commit, and nothing is left there to look for.
+// that it has promoted since and keeps locked to its end. No other session looks at these before
+// the commit, and nothing is left there to look for.
 struct UnpromotedQueues {
   static constexpr int kMost = 1024;
   static constexpr int kUnknown = kMost + 1;

@@ -27,7 +27,7 @@ void show_progress(const QueryResult::Row& step) {
   if (step.text("state") != "running") std::fputs("\r\033[K", stderr);
 }
 
-// Whoever kills this program learns here what it leaves, and who goes on with it.
+// An operator who kills this program learns here what it leaves, and which command goes on with it.
 void tell_how_to_go_on(const std::string& id) {
   std::fprintf(stderr, "operation %s has begun; \"pulse operations run %s\" goes on with it\n",
                id.c_str(), id.c_str());
