@@ -113,6 +113,19 @@ void visit_next_slot(RingWalk* walk) {
   if (is_over) leave_slot(ring);
 }
 
+// The walk of another claim ends without waiting for anything, so it is worth a pause: a claim that
+// leaves at once finds nothing, and comes back at once.
+bool lock_ring(uint64 key, PromotionBudget* budget) {
+  while (!try_advisory_lock(LockKind::kRing, key, ExclusiveLock)) {
+    if (budget->pauses-- <= 0) {
+      budget->busy = true;
+      return false;
+    }
+    pause_briefly();
+  }
+  return true;
+}
+
 void walk_ring(RingWalk* walk) {
   FairRing* ring = walk->turn.ring;
   while (goes_on(*walk) && static_cast<int32>(walk->last_pass - ring->pass) > 0) {
@@ -183,10 +196,7 @@ void take_turns(int number, PromotionBudget* budget, PromoteQueue promote) {
   FairRing* ring = fair_ring(number);
   if (!ring) return hush_ring(number);
   uint64 key = ring->lock_key;
-  if (!try_advisory_lock(LockKind::kRing, key, ExclusiveLock)) {
-    budget->busy = true;
-    return;
-  }
+  if (!lock_ring(key, budget)) return;
   // An undone claim, which had filled the level, has announced it again.
   pg_atomic_write_u32(&ring->blocked_group, 0);
   RingWalk walk = {};

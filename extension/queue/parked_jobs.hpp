@@ -23,6 +23,7 @@ struct PromotionBudget : Promotion {
   LevelCounts counts;
   JobTable table;  // once it is open; each promotion renews its snapshot
   JobScan names;   // of queues, once it is open
+  int pauses;      // that it may make for rings which other claims walk
   FairTurn* turn;  // in which a queue is promoted, if any
   bool lets_join;  // without room, queues of fair levels still join their rings
   // Level groups of the levels that blocked a queue, and whether a lock was busy, since the last

@@ -25,6 +25,8 @@ constexpr int kManyPages = 64;
 constexpr int kQueuesOfOneLook = 1000;
 // Marks that a call takes where it lets queues join their rings.
 constexpr int kMaxJoins = 256;
+// A walk of another claim takes some milliseconds, unless its process is stopped.
+constexpr int kMaxPauses = 5;
 
 void renew_table(PromotionBudget* budget) {
   if (budget->table.relation)
@@ -247,6 +249,7 @@ Promotion promote_marked(int room, int max_marks, RateLooks* looks) {
   PromotionBudget budget = {};
   lock_tables();
   unblock_rings();
+  budget.pauses = kMaxPauses;
   int kept = room_of_rings(room);
   budget.room = room - kept;
   int group;

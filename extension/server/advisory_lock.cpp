@@ -41,19 +41,22 @@ void release_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode) {
   (void)LockRelease(&tag, mode, false);
 }
 
+void pause_briefly() {
+  constexpr long kPauseMs = 1;
+  WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPauseMs, PG_WAIT_EXTENSION);
+  ResetLatch(MyLatch);
+  CHECK_FOR_INTERRUPTS();
+}
+
 // A poll, because a wait in the lock table can only end early by an error.
 bool outwait_holders(LockKind kind, uint64 key, TimestampTz limit) {
-  constexpr long kPauseMs = 1;
   LOCKTAG tag = tag_of(kind, key);
   VirtualTransactionId* holder = GetLockConflicts(&tag, ExclusiveLock, nullptr);
   if (!VirtualTransactionIdIsValid(*holder)) return false;
   for (; VirtualTransactionIdIsValid(*holder); holder++) {
     while (!VirtualXactLock(*holder, false)) {
       if (GetCurrentTimestamp() >= limit) return false;
-      WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPauseMs,
-                PG_WAIT_EXTENSION);
-      ResetLatch(MyLatch);
-      CHECK_FOR_INTERRUPTS();
+      pause_briefly();
     }
   }
   return true;

@@ -29,6 +29,9 @@ bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 // Gives back a lock that try_advisory_lock() took.
 void release_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
+// Waits a millisecond, for whoever polls what another session is about to end.
+void pause_briefly();
+
 // Waits until each transaction of another session that holds the lock now has ended. False when
 // there is none, or when the time is up.
 bool outwait_holders(LockKind kind, uint64 key, TimestampTz limit);
