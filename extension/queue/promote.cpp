@@ -204,10 +204,6 @@ void promote_waiting(int group, PromotionBudget* budget, int* looks) {
   end_wait_walk(group);
 }
 
-}  // namespace
-
-namespace {
-
 // Each ring once; the first one is another at each call, so that none takes all the room.
 void promote_in_turns(PromotionBudget* budget) {
   static uint32 first = 0;

@@ -31,6 +31,13 @@ CALL cost.note_page('question_of_one', format(
   'SELECT * FROM pulse.preview_operation(''cancel'', ''{"ids": [%s]}'')', :one));
 CALL cost.note_page('overview', 'TABLE pulse.overview');
 CALL cost.note_page('doctor', 'SELECT * FROM pulse.doctor()');
+INSERT INTO pulse.worker (id, name, heartbeat_interval, sweep_threshold, started_at, state,
+                          ended_at)
+SELECT 1000000 + n, 'ended', '5 s', '20 s', now(), 'stopped', now() - interval '1 min' * n
+  FROM generate_series(1, 1000) AS n;
+VACUUM (ANALYZE) pulse.worker;
+CALL cost.note_page('workers', 'SELECT * FROM pulse.worker_status WHERE id = ANY (ARRAY('
+  'SELECT id FROM pulse.worker_status ORDER BY ended_at DESC NULLS FIRST, id LIMIT 300))');
 -- Small flows, and one of ten thousand jobs.
 SELECT count(f) FROM generate_series(1, 50) AS i, LATERAL pulse.add_flow((
   SELECT json_agg(json_build_object('identifier', 'step', 'run_at', now() + interval '1 h'))

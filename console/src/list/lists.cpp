@@ -119,13 +119,15 @@ const List& queue_list() {
   return kList;
 }
 
+// Jobs of a worker are looked for, so those that are shown are chosen before.
 const List& worker_list() {
   static const List kList{
       "SELECT id, name, hostname, pid, status, running_jobs,"
       " extract(epoch FROM silent_for) AS silent_for, attached, slots, version,"
       " to_json(tasks) AS tasks, started_at, ended_at, reason"
-      " FROM pulse.worker_status WHERE ended_at IS NULL OR $1::boolean"
-      " ORDER BY ended_at DESC NULLS FIRST, id LIMIT 300",
+      " FROM pulse.worker_status WHERE id = ANY (ARRAY(SELECT id FROM pulse.worker_status"
+      " WHERE ended_at IS NULL OR $1::boolean ORDER BY ended_at DESC NULLS FIRST, id LIMIT 300))"
+      " ORDER BY ended_at DESC NULLS FIRST, id",
       {
           {"worker", "id", Kind::id},
           {"name", "name"},
