@@ -219,7 +219,8 @@ TEST_F(ExecutableRunTest, progress_comes_while_the_task_runs_once_a_second) {
 TEST_F(ExecutableRunTest, a_flood_of_lines_makes_the_task_wait_and_not_the_loop) {
   given_task("lines",
              "yes '{\"progress\":0.5,\"message\":\"again and again and again\"}' | "
-             "head -c 20000000 >&3");
+             "head -c " +
+                 std::to_string(kFloodBytes) + " >&3");
   const long peak_before = peak_kilobytes();
   const auto began = BootClock::now();
   EXPECT_EQ(end_of("lines").kind, Kind::succeeded);

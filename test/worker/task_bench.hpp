@@ -40,11 +40,14 @@ inline long peak_kilobytes() {
   return usage.ru_maxrss;
 }
 
-// What a flood may add to it. A sanitizer keeps what was freed, so there it says nothing.
+// What a flood may add to it. A sanitizer keeps what was freed, so there it says nothing; and it
+// reads a flood slowly.
 #ifdef PULSE_SANITIZED
 constexpr long kBoundedKilobytes = 1024L * 1024;
+constexpr int kFloodBytes = 11'000'000;
 #else
 constexpr long kBoundedKilobytes = 16L * 1024;
+constexpr int kFloodBytes = 20'000'000;
 #endif
 
 // Waits until there is something to read or the end of it.
