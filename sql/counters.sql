@@ -29,6 +29,12 @@ COMMENT ON FUNCTION pulse_internal.percentile(bigint[], float8) IS
   'Returns a percentile of a histogram, within 12.5 % from 1 ms to 32 hours; NULL for an empty '
   'one.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.bucket_begin_us(bucket bigint) RETURNS bigint
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_bucket_begin_us';
+COMMENT ON FUNCTION pulse_internal.bucket_begin_us(bigint) IS
+  'Returns the shortest duration of a bucket of histograms, which are numbered from 1, in '
+  'microseconds; NULL beyond the last one.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.has_counters() RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_has_counters';
 COMMENT ON FUNCTION pulse_internal.has_counters() IS
@@ -148,6 +154,34 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.add_counters() IS
   'Adds the minutes that are over to pulse.counter, once a minute and without a wait.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.rate_parts(kind text, moment timestamptz)
+  RETURNS TABLE (
+    period text, since timestamptz, name text, started bigint, completed bigint, failed bigint,
+    retried bigint, quarantined bigint, cancelled bigint, returned bigint, waits int[], runs int[])
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1000 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  added CONSTANT timestamptz := pulse_internal.added_until(rate_parts.kind);
+BEGIN
+  RETURN QUERY
+  WITH span (period, of_table, since) AS (VALUES
+    ('minute', NULL, date_bin('10 s', moment - interval '1 minute', '2000-01-01 00:00Z')),
+    ('hour', 'minute', date_bin('1 minute', moment - interval '1 hour', '2000-01-01 00:00Z')),
+    ('day', 'hour', date_bin('1 hour', moment - interval '1 day', '2000-01-01 00:00Z'))
+  )
+  SELECT p.period, p.since, c.name, c.started, c.completed, c.failed, c.retried, c.quarantined,
+         c.cancelled, c.returned, c.waits, c.runs
+    FROM span AS p JOIN pulse.counter AS c
+         ON c.span = p.of_table AND c.kind = rate_parts.kind AND c.began >= p.since
+  UNION ALL
+  SELECT p.period, p.since, c.name, c.started, c.completed, c.failed, c.retried, c.quarantined,
+         c.cancelled, c.returned, c.waits, c.runs
+    FROM pulse_internal.counted() AS c JOIN span AS p
+         ON c.began >= p.since AND (p.of_table IS NULL OR c.began >= added)
+   WHERE c.kind = rate_parts.kind;
+END $$;
+COMMENT ON FUNCTION pulse_internal.rate_parts(text, timestamptz) IS
+  'Returns the counts of each name in the last minute, hour and day, in parts to be added.';
+
 CREATE OR REPLACE FUNCTION pulse.rates(kind text)
   RETURNS TABLE (
     name text, period text, since timestamptz, started bigint, completed bigint, failed bigint,
@@ -159,35 +193,19 @@ CREATE OR REPLACE FUNCTION pulse.rates(kind text)
   SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   moment CONSTANT timestamptz := pulse.now();
-  added CONSTANT timestamptz := pulse_internal.added_until(rates.kind);
 BEGIN
   IF (rates.kind IN ('task', 'queue')) IS NOT TRUE THEN
     RAISE EXCEPTION 'kind is %', coalesce(quote_literal(rates.kind), 'NULL') USING
       ERRCODE = 'PU004', HINT = 'Use task or queue.';
   END IF;
   RETURN QUERY
-  WITH span (period, of_table, since) AS (VALUES
-    ('minute', NULL, date_bin('10 s', moment - interval '1 minute', '2000-01-01 00:00Z')),
-    ('hour', 'minute', date_bin('1 minute', moment - interval '1 hour', '2000-01-01 00:00Z')),
-    ('day', 'hour', date_bin('1 hour', moment - interval '1 day', '2000-01-01 00:00Z'))
-  ), part AS (
-    SELECT p.period, p.since, c.name, c.started, c.completed, c.failed, c.retried, c.quarantined,
-           c.cancelled, c.returned, c.waits, c.runs
-      FROM span AS p JOIN pulse.counter AS c
-           ON c.span = p.of_table AND c.kind = rates.kind AND c.began >= p.since
-    UNION ALL
-    SELECT p.period, p.since, c.name, c.started, c.completed, c.failed, c.retried, c.quarantined,
-           c.cancelled, c.returned, c.waits, c.runs
-      FROM pulse_internal.counted() AS c JOIN span AS p
-           ON c.began >= p.since AND (p.of_table IS NULL OR c.began >= added)
-     WHERE c.kind = rates.kind
-  ), total AS (
+  WITH total AS (
     SELECT p.name, p.period, p.since, sum(p.started)::bigint AS started,
            sum(p.completed)::bigint AS completed, sum(p.failed)::bigint AS failed,
            sum(p.retried)::bigint AS retried, sum(p.quarantined)::bigint AS quarantined,
            sum(p.cancelled)::bigint AS cancelled, sum(p.returned)::bigint AS returned,
            pulse_internal.sum_counts(p.waits) AS waits, pulse_internal.sum_counts(p.runs) AS runs
-      FROM part AS p GROUP BY p.name, p.period, p.since
+      FROM pulse_internal.rate_parts(rates.kind, moment) AS p GROUP BY p.name, p.period, p.since
   )
   SELECT nullif(t.name, ''), t.period, t.since, t.started, t.completed, t.failed, t.retried,
          t.quarantined, t.cancelled, t.returned,
@@ -260,6 +278,19 @@ COMMENT ON COLUMN pulse.queue_rates.run_p50 IS 'Half of the attempts that ended 
 COMMENT ON COLUMN pulse.queue_rates.run_p95 IS '95 % ran for less';
 COMMENT ON COLUMN pulse.queue_rates.run_p99 IS '99 % ran for less';
 
+CREATE OR REPLACE FUNCTION pulse_internal.kind_of_rates(identifier text, queue_name text)
+  RETURNS text
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF identifier IS NOT NULL AND queue_name IS NOT NULL THEN
+    RAISE EXCEPTION 'identifier and queue_name exclude each other' USING
+      ERRCODE = 'PU004', HINT = 'Give one of them, or none for all tasks together.';
+  END IF;
+  RETURN CASE WHEN queue_name IS NULL THEN 'task' ELSE 'queue' END;
+END $$;
+COMMENT ON FUNCTION pulse_internal.kind_of_rates(text, text) IS
+  'Returns whether rates of a task or of a queue are asked for. Raises PU004 for both.';
+
 CREATE OR REPLACE FUNCTION pulse.rate_history(identifier text = NULL, queue_name text = NULL)
   RETURNS TABLE (
     minute timestamptz, started bigint, completed bigint, failed bigint, retried bigint,
@@ -269,16 +300,11 @@ CREATE OR REPLACE FUNCTION pulse.rate_history(identifier text = NULL, queue_name
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
   SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-  wanted_kind CONSTANT text :=
-    CASE WHEN rate_history.queue_name IS NULL THEN 'task' ELSE 'queue' END;
+  wanted_kind CONSTANT text := pulse_internal.kind_of_rates(identifier, queue_name);
   wanted CONSTANT text := coalesce(rate_history.queue_name, rate_history.identifier);
   present CONSTANT timestamptz := date_bin('1 minute', pulse.now(), '2000-01-01 00:00Z');
   added CONSTANT timestamptz := pulse_internal.added_until(wanted_kind);
 BEGIN
-  IF rate_history.identifier IS NOT NULL AND rate_history.queue_name IS NOT NULL THEN
-    RAISE EXCEPTION 'identifier and queue_name exclude each other' USING
-      ERRCODE = 'PU004', HINT = 'Give one of them, or none for all tasks together.';
-  END IF;
   RETURN QUERY
   WITH part AS (
     SELECT c.began, c.name, c.started, c.completed, c.failed, c.retried, c.quarantined,
@@ -313,3 +339,41 @@ COMMENT ON FUNCTION pulse.rate_history(text, text) IS
   'Returns what became of attempts in each minute of the last hour, the present one last, for a '
   'chart: of a task, of a queue, or of all tasks. Without preloading it returns no row. Raises '
   'PU004 for both a task and a queue.';
+
+CREATE OR REPLACE FUNCTION pulse.rate_histogram(
+    identifier text = NULL, queue_name text = NULL, period text = 'hour')
+  RETURNS TABLE (at_least interval, below interval, waits bigint, runs bigint)
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 40
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  wanted_kind CONSTANT text := pulse_internal.kind_of_rates(identifier, queue_name);
+  wanted CONSTANT text := coalesce(rate_histogram.queue_name, rate_histogram.identifier);
+BEGIN
+  IF (rate_histogram.period IN ('minute', 'hour', 'day')) IS NOT TRUE THEN
+    RAISE EXCEPTION 'period is %', coalesce(quote_literal(rate_histogram.period), 'NULL') USING
+      ERRCODE = 'PU004', HINT = 'Use minute, hour or day.';
+  END IF;
+  RETURN QUERY
+  WITH total AS (
+    SELECT pulse_internal.sum_counts(p.waits) AS waits, pulse_internal.sum_counts(p.runs) AS runs
+      FROM pulse_internal.rate_parts(wanted_kind, pulse.now()) AS p
+     WHERE p.period = rate_histogram.period AND (wanted IS NULL OR p.name = wanted)
+  ), bucket AS (
+    SELECT b.number, coalesce(b.waits, 0) AS waits, coalesce(b.runs, 0) AS runs
+      FROM total AS t, unnest(t.waits, t.runs) WITH ORDINALITY AS b (waits, runs, number)
+  )
+  SELECT pulse_internal.interval(pulse_internal.bucket_begin_us(b.number)),
+         pulse_internal.interval(pulse_internal.bucket_begin_us(b.number + 1)), b.waits, b.runs
+    FROM bucket AS b,
+         (SELECT min(u.number) AS first, max(u.number) AS last
+            FROM bucket AS u WHERE u.waits > 0 OR u.runs > 0) AS used
+   WHERE b.number BETWEEN used.first AND used.last
+   ORDER BY b.number;
+END $$;
+COMMENT ON FUNCTION pulse.rate_histogram(text, text, text) IS
+  'Returns how long attempts of the last minute, hour or day waited and ran: of a task, of a '
+  'queue, or of all tasks. A row counts those of at least one duration and below another, which is '
+  'NULL for the last bucket, from 32.6 hours on. Buckets are four per octave from 1 ms on; those '
+  'outside of what was counted are left out. Without preloading it returns no row. Raises PU004 '
+  'for both a task and a queue, and for another period.';

@@ -137,3 +137,10 @@ PULSE_FUNCTION(pulse_percentile) {
   duration->time = pulse::bucket_middle_us(bucket);
   PG_RETURN_INTERVAL_P(duration);
 }
+
+// pulse_internal.bucket_begin_us(bucket)
+PULSE_FUNCTION(pulse_bucket_begin_us) {
+  int64 bucket = PG_GETARG_INT64(0) - 1;
+  if (bucket < 0 || bucket >= pulse::kBuckets) PG_RETURN_NULL();
+  PG_RETURN_INT64(pulse::bucket_begin_us(static_cast<int>(bucket)));
+}

@@ -117,10 +117,8 @@ void visit_next_slot(RingWalk* walk) {
 // leaves at once finds nothing, and comes back at once.
 bool lock_ring(uint64 key, PromotionBudget* budget) {
   while (!try_advisory_lock(LockKind::kRing, key, ExclusiveLock)) {
-    if (budget->pauses-- <= 0) {
-      budget->busy = true;
-      return false;
-    }
+    budget->busy |= budget->pauses <= 0;
+    if (budget->pauses-- <= 0) return false;
     pause_briefly();
   }
   return true;

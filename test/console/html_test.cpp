@@ -142,6 +142,14 @@ TEST(Chart, StacksAreas) {
   EXPECT_NE(html.find("d=\"M0 0L600 0L600 60L0 60Z\""), std::string::npos) << html;
 }
 
+TEST(Chart, NamesASumWhereTheLastValueSaysNothing) {
+  Chart one = jobs({4, 1});
+  one.series[0].sum = "5 in all";
+  const std::string html = chart(one).html();
+  EXPECT_NE(html.find("<b>5 in all</b>"), std::string::npos) << html;
+  EXPECT_EQ(html.find("<b>1</b>"), std::string::npos) << html;
+}
+
 TEST(Chart, IsDrawnWithoutAnyValue) {
   EXPECT_NE(chart(jobs({})).html().find("<svg"), std::string::npos);
   EXPECT_NE(chart(jobs({std::nullopt})).html().find("<svg"), std::string::npos);

@@ -1,7 +1,7 @@
 -- sql/counters.sql: what became of attempts per task and per queue, as the tables keep it. What the
 -- server counts when a transaction commits is in test/e2e/counters.pl.
 \ir support/setup.psql
-SELECT plan(49);
+SELECT plan(64);
 
 SELECT expect_function('rate_history',
   'identifier text DEFAULT NULL::text, queue_name text DEFAULT NULL::text',
@@ -15,6 +15,10 @@ SELECT expect_function('rates', 'kind text',
   'returned bigint, per_second double precision, wait_p50 interval, wait_p95 interval, '
   'wait_p99 interval, run_p50 interval, run_p95 interval, run_p99 interval)',
   'volatile', 'definer');
+SELECT expect_function('rate_histogram',
+  'identifier text DEFAULT NULL::text, queue_name text DEFAULT NULL::text, '
+  'period text DEFAULT ''hour''::text',
+  'TABLE(at_least interval, below interval, waits bigint, runs bigint)', 'volatile', 'definer');
 SELECT columns_are('pulse', 'task_rates', ARRAY[
   'identifier', 'period', 'since', 'started', 'completed', 'failed', 'retried', 'quarantined',
   'cancelled', 'returned', 'per_second', 'wait_p50', 'wait_p95', 'wait_p99', 'run_p50', 'run_p95',
@@ -124,6 +128,37 @@ SELECT ok((SELECT bool_and(minute = date_trunc('minute', minute))
 SELECT refuses('SELECT pulse.rates(' || k || ')', 'PU004', 'a kind is not ' || k)
   FROM (VALUES ('''tasks'''), ('NULL')) AS v (k);
 SELECT refuses($$SELECT pulse.rate_history('a', 'b')$$, 'PU004', 'both are refused');
+
+-- --- how long they took -------------------------------------------------------------------------
+
+CREATE FUNCTION ms(duration interval) RETURNS numeric
+  LANGUAGE sql AS $$ SELECT trim_scale(extract(epoch FROM duration) * 1000) $$;
+CREATE FUNCTION histogram(arguments text) RETURNS text
+  LANGUAGE plpgsql AS $$
+DECLARE
+  answer text;
+BEGIN
+  EXECUTE format(
+    'SELECT string_agg(format(''%%s-%%s ms: %%s %%s'', ms(at_least), ms(below), waits, runs),'
+    ' '', '') FROM pulse.rate_histogram(%s)', arguments) INTO answer;
+  RETURN answer;
+END $$;
+SELECT is(histogram($$'mail'$$),
+  '1-1.25 ms: 1 0, 1.25-1.5 ms: 0 0, 1.5-1.75 ms: 0 0, 1.75-2 ms: 0 0, 2-2.5 ms: 0 1',
+  'a task, of which the buckets between the shortest and the longest are counted');
+SELECT is(histogram($$queue_name => 'mail', period => 'hour'$$), histogram($$'mail'$$),
+  'a queue alike');
+SELECT is((SELECT ROW(count(*), sum(waits), sum(runs), max(runs))::text
+             FROM pulse.rate_histogram()), '(9,3,3,2)', 'all tasks together');
+SELECT is(histogram($$'mail', period => 'day'$$), histogram($$'mail'$$), 'a day is that of hours');
+SELECT is(histogram($$'mail', period => 'minute'$$), NULL, 'nothing ran in the last minute');
+SELECT is(histogram($$'unknown'$$), NULL, 'nothing is known of others');
+SELECT given_counter('minute', 'queue', 'slow', '3 min', 1, 107) \g /dev/null
+SELECT is((SELECT ROW(date_trunc('hour', at_least), below, runs)::text
+             FROM pulse.rate_histogram(queue_name => 'slow')
+            ORDER BY at_least DESC LIMIT 1), '(32:00:00,,1)', 'the last bucket has no end');
+SELECT refuses($$SELECT pulse.rate_histogram('a', 'b')$$, 'PU004', 'both are refused');
+SELECT refuses($$SELECT pulse.rate_histogram(period => 'week')$$, 'PU004', 'a week is no period');
 
 -- --- sweeps -------------------------------------------------------------------------------------
 

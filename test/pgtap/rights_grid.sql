@@ -94,6 +94,7 @@ list_flows                            |ob  |ok          |ok          |ok
 list_jobs                             |ob  |okE ok      |okE ok      |ok
 overview                              |ob  |ok          |ok          |ok
 queue_status                          |ob  |ok          |ok          |ok
+rate_histogram                        |ob  |ok          |ok          |ok
 rate_history                          |ob  |ok          |ok          |ok
 rates                                 |ob  |ok          |ok          |ok
 recoveries                            |ob  |ok          |ok          |ok

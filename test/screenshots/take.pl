@@ -177,6 +177,7 @@ take('page-failed-phone', '/failed', qr/CardDeclined/, @phone, scheme => 'dark')
 take('page-job', "/jobs/$job", qr/Attempts/, @wide);
 take('page-flow', "/flows/$flow", qr/pdf/, @wide, scheme => 'dark');
 take('page-queues', '/queues', qr/acme/, @wide);
+take('page-task', '/task?name=send_mail', qr/by duration/, @wide);
 for my $more (split ' ', $ENV{PULSE_MORE_PICTURES} // '') {
     (my $name = "more$more") =~ s{\W}{-}g;
     take($name, $more, qr/./, @wide);

@@ -14,6 +14,12 @@ constexpr const char* kHistory =
     " extract(epoch FROM run_p50) AS run_p50, extract(epoch FROM run_p95) AS run_p95"
     " FROM pulse.rate_history($1, $2) WHERE minute < date_trunc('minute', pulse.now())";
 
+constexpr const char* kHistogram =
+    "SELECT extract(epoch FROM at_least) AS at_least,"
+    " trim_scale(extract(epoch FROM at_least) * 1000) AS at_least_ms, waits, runs,"
+    " sum(waits) OVER () AS all_waits, sum(runs) OVER () AS all_runs"
+    " FROM pulse.rate_histogram($1, $2) ORDER BY at_least";
+
 struct Wanted {
   const char* name;
   const char* css;
@@ -39,6 +45,16 @@ std::string whole_jobs(double number) {
   return spell_count(std::to_string(static_cast<std::int64_t>(number)));
 }
 
+double number_of(const QueryResult::Row& row, const char* field) {
+  return std::strtod(row.text(field).c_str(), nullptr);
+}
+
+// Buckets of a few milliseconds lie closer than whole ones.
+std::string spell_bucket(const QueryResult::Row& row) {
+  const double seconds = number_of(row, "at_least");
+  return seconds < 1 ? row.text("at_least_ms") + " ms" : spell_seconds(seconds);
+}
+
 }  // namespace
 
 std::optional<RateCharts> rate_charts(Database& database, const std::optional<std::string>& task,
@@ -56,6 +72,21 @@ std::optional<RateCharts> rate_charts(Database& database, const std::optional<st
                     chart_of("Time to run", history,
                              {{"half", "first", "run_p50"}, {"95 %", "second", "run_p95"}},
                              spell_seconds, false)};
+}
+
+std::optional<Chart> latency_chart(Database& database, const std::optional<std::string>& task,
+                                   const std::optional<std::string>& queue) {
+  const QueryResult buckets = database.query(kHistogram, {task, queue});
+  if (buckets.empty()) return std::nullopt;
+  Chart result{"Attempts of the last hour by duration", {}, {}, whole_jobs, false, true};
+  result.series = {{"waited", "first", {}, spell_count(buckets[0].text("all_waits"))},
+                   {"ran", "second", {}, spell_count(buckets[0].text("all_runs"))}};
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    result.moments.push_back(spell_bucket(buckets[i]));
+    result.series[0].values.emplace_back(number_of(buckets[i], "waits"));
+    result.series[1].values.emplace_back(number_of(buckets[i], "runs"));
+  }
+  return result;
 }
 
 }  // namespace pulse::console

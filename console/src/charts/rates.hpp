@@ -1,4 +1,5 @@
-// What became of attempts minute by minute: of one task, of one queue, or of all tasks together.
+// What became of attempts minute by minute, and how long they took: of one task, of one queue, or
+// of all tasks together.
 #pragma once
 
 #include <optional>
@@ -19,5 +20,10 @@ struct RateCharts {
 std::optional<RateCharts> rate_charts(Database& database,
                                       const std::optional<std::string>& task = std::nullopt,
                                       const std::optional<std::string>& queue = std::nullopt);
+
+// How many attempts of the last hour waited and ran for how long; nothing where none has started.
+std::optional<Chart> latency_chart(Database& database,
+                                   const std::optional<std::string>& task = std::nullopt,
+                                   const std::optional<std::string>& queue = std::nullopt);
 
 }  // namespace pulse::console

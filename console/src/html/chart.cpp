@@ -114,19 +114,19 @@ Markup strips(const Chart& chart) {
   return markup;
 }
 
-std::optional<double> last_of(const Series& series) {
+std::string figure_of(const Chart& chart, const Series& series, const char* none) {
+  if (!series.sum.empty()) return series.sum;
   for (std::size_t i = series.values.size(); i > 0; --i) {
-    if (series.values[i - 1]) return series.values[i - 1];
+    if (series.values[i - 1]) return chart.spell(*series.values[i - 1]);
   }
-  return std::nullopt;
+  return none;
 }
 
 Markup legend(const Chart& chart) {
   Markup names;
   for (const Series& series : chart.series) {
-    const std::optional<double> last = last_of(series);
     names += element("li", {{"class", series.css}},
-                     {series.name, " ", element("b", "", last ? chart.spell(*last) : "–")});
+                     {series.name, " ", element("b", "", figure_of(chart, series, "–"))});
   }
   return element("ul", "legend", names);
 }
@@ -135,8 +135,7 @@ Markup legend(const Chart& chart) {
 std::string words_of(const Chart& chart) {
   std::string text = chart.title + ':';
   for (const Series& series : chart.series) {
-    const std::optional<double> last = last_of(series);
-    text += ' ' + series.name + ' ' + (last ? chart.spell(*last) : "none") + ',';
+    text += ' ' + series.name + ' ' + figure_of(chart, series, "none") + ',';
   }
   text += " at most " + chart.spell(highest_of(chart));
   return text;

@@ -1,4 +1,5 @@
-// Charts over time, as SVG that stretches with its place; scales and names are HTML around it.
+// Charts over time or over durations, as SVG that stretches with its place; scales and names are
+// HTML around it.
 #pragma once
 
 #include <functional>
@@ -14,11 +15,12 @@ struct Series {
   std::string name;
   const char* css;  // its colour
   std::vector<std::optional<double>> values;
+  std::string sum;  // named beside it instead of the last value, where values are no course of time
 };
 
 struct Chart {
   std::string title;
-  std::vector<std::string> moments;  // as many as each series has values
+  std::vector<std::string> moments;  // or durations: as many as each series has values
   std::vector<Series> series;
   std::function<std::string(double)> spell;
   bool is_stacked = false;  // areas on top of each other; else lines

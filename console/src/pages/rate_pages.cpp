@@ -45,12 +45,17 @@ Markup rates(const Request& request, const Subject& subject) {
   const std::string& name = request.query.get("name");
   Database& database = request.database();
   const bool is_task = &subject == &kTask;
-  const auto charts = is_task ? rate_charts(database, name) : rate_charts(database, {}, name);
+  const auto task = is_task ? std::optional(name) : std::nullopt;
+  const auto queue = is_task ? std::nullopt : std::optional(name);
+  const auto charts = rate_charts(database, task, queue);
   if (!charts) return uncounted();
+  const auto durations = latency_chart(database, task, queue);
   const Markup table =
       html_table(kColumns, database.query(subject.rates, {name}),
                  {{}, {}, {}, "No attempt started or ended within a day."}, {}, false);
-  return {element("div", "charts", {chart(charts->ended), chart(charts->wait), chart(charts->run)}),
+  return {element("div", "charts",
+                  {chart(charts->ended), chart(charts->wait), chart(charts->run),
+                   durations ? chart(*durations) : Markup()}),
           section("Rates", table)};
 }
 
