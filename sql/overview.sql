@@ -53,15 +53,22 @@ COMMENT ON FUNCTION pulse_internal.count_open(timestamptz, int, int) IS
   'Counts open jobs that are due at a moment, due later, and due within the next minute, each up '
   'to a bound, and tells which has been due for longest; cut: there are more tasks and priorities.';
 
--- Only jobs that are due can be held back by a pause. Of many queues it looks at some.
+-- Only jobs that are due can be held back by a pause. Of many queues it looks at some, and reads
+-- the settings of those that are within a paused row: 'mail/*' is one of members of 'mail'.
 CREATE OR REPLACE FUNCTION pulse_internal.paused_part(queue_names text[]) RETURNS float8
   LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce(sum(q.jobs) FILTER (WHERE EXISTS (
-           SELECT FROM pulse_internal.level_settings(q.queue_name) AS s WHERE s.paused))
+  WITH pause AS MATERIALIZED (
+    SELECT regexp_replace(s.queue_name, '/[*]$', '') || '/' AS prefix
+      FROM pulse.queue AS s WHERE s.paused
+  )
+  SELECT coalesce(sum(q.jobs) FILTER (
+           WHERE EXISTS (SELECT FROM pause AS p WHERE starts_with(q.queue_name || '/', p.prefix))
+             AND EXISTS (SELECT FROM pulse_internal.level_settings(q.queue_name) AS s
+                          WHERE s.paused))
          / sum(q.jobs), 0)::float8
     FROM (SELECT n.name AS queue_name, count(*) AS jobs FROM unnest(queue_names) AS n (name)
            GROUP BY n.name ORDER BY md5(n.name) LIMIT 100) AS q
-   WHERE EXISTS (SELECT FROM pulse.queue AS s WHERE s.paused);
+   WHERE EXISTS (SELECT FROM pause);
 $$;
 COMMENT ON FUNCTION pulse_internal.paused_part(text[]) IS
   'Returns which part of jobs with these queues is behind a pause, judged by 100 of the queues.';
@@ -165,7 +172,8 @@ BEGIN
          array_agg(j.queue_name) FILTER (WHERE j.index_lane = 'p' AND j.run_at <= moment)
     INTO ready, future, due_next_minute, parked_future, parked_due, parked_waiting, running,
          due_queues
-    FROM pulse.job AS j TABLESAMPLE SYSTEM (part * 100);
+    FROM pulse.job AS j
+         TABLESAMPLE SYSTEM (part * 100) REPEATABLE (pulse_internal.sample_of_minute());
   parked_paused := round(parked_due * pulse_internal.paused_part(due_queues));
 END $$;
 COMMENT ON FUNCTION pulse_internal.sample_states(timestamptz, float8) IS

@@ -11,6 +11,14 @@ $$;
 COMMENT ON FUNCTION pulse_internal.sampled_part(int) IS
   'Returns the part of the job table that this many pages are; 1 when it has no more pages.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.sample_of_minute() RETURNS float8
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT floor(extract(epoch FROM clock_timestamp()) / 60)::float8;
+$$;
+COMMENT ON FUNCTION pulse_internal.sample_of_minute() IS
+  'Returns what chooses the pages of a sample: the same ones for a minute, so that they are in '
+  'memory, and an estimate that is polled moves with the jobs alone.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.sample_jobs(part float8)
   RETURNS TABLE (identifier text, queue_name text, ready bigint, future bigint, parked bigint,
                  running bigint)
@@ -25,7 +33,8 @@ BEGIN
          round(count(*) FILTER (WHERE j.state = 'ready' AND j.run_at > moment) / part)::bigint,
          round(count(*) FILTER (WHERE j.state = 'parked') / part)::bigint,
          round(count(*) FILTER (WHERE j.state = 'running') / part)::bigint
-    FROM pulse.job AS j TABLESAMPLE SYSTEM (part * 100)
+    FROM pulse.job AS j
+         TABLESAMPLE SYSTEM (part * 100) REPEATABLE (pulse_internal.sample_of_minute())
    GROUP BY j.identifier, j.queue_name;
 END $$;
 COMMENT ON FUNCTION pulse_internal.sample_jobs(float8) IS

@@ -75,7 +75,8 @@ sub pages {
         '/jobs?task=task+7', '/jobs?task=none', '/jobs?queue=long', '/jobs?queue=none',
         '/jobs?key=key+100', '/jobs?error=disk+123+', '/jobs?error=none', '/failed',
         (map { "/jobs/$given{$_}" } qw(ready last parked running failed)),
-        '/queues', '/tasks', '/workers', '/running', '/schedules', '/schedule?name=schedule+7',
+        '/queues', '/queue?name=long', '/tasks', '/task?name=task+7', '/workers', '/running',
+        '/schedules', '/schedule?name=schedule+7',
         '/flows', "/flows/$given{flow}", "/flows/$given{small_flow}", '/operations',
         "/operations/$given{operation}", "/operations/$given{operation}/undo",
         '/operations/new?action=retry&state=failed', '/operations/new?action=cancel',
@@ -179,7 +180,8 @@ sub open_page {
     my $pid = fork // die "bench: fork: $!\n";
     return $pid if $pid != 0;
     my $socket = IO::Socket::INET->new("127.0.0.1:$serve->{port}") or exit 1;
-    print {$socket} "GET $path HTTP/1.1\r\nHost: localhost\r\nCookie: $serve->{cookie}\r\n\r\n";
+    print {$socket} "GET $path HTTP/1.1\r\nHost: 127.0.0.1:$serve->{port}\r\n"
+      . "Cookie: $serve->{cookie}\r\n\r\n";
     1 while sysread $socket, my $said, 65_536;
     exit 0;
 }

@@ -1,6 +1,6 @@
 -- sql/overview.sql: the state of the whole queue in one row.
 \ir support/setup.psql
-SELECT plan(29);
+SELECT plan(31);
 
 SELECT expect_function('overview', '',
   'TABLE(at timestamp with time zone, ready bigint, future bigint, due_next_minute bigint, '
@@ -55,6 +55,11 @@ SELECT promote_queues() \g /dev/null
 SELECT is(live_jobs(), '(2,2,2,2,4,0,0,3,{})', 'all that are due are paused with their queue');
 SELECT given_job('mail', 'other/within') FROM generate_series(1, 2) \g /dev/null
 SELECT is(live_jobs(), '(2,2,2,2,4,2,0,3,{})', 'those of another queue are not');
+SELECT pulse.set_queue('other', paused => true) \g /dev/null
+SELECT is(live_jobs(), '(2,2,2,2,6,0,0,3,{})', 'unless its level is paused');
+SELECT pulse.unset_queue('other'), pulse.set_queue('other/*', paused => true) \g /dev/null
+SELECT is(live_jobs(), '(2,2,2,2,6,0,0,3,{})', 'or all members of that');
+SELECT pulse.unset_queue('other/*') \g /dev/null
 SELECT (pulse.add_job_after(ARRAY[(SELECT min(id) FROM pulse.job)], 'mail')).id AS child \gset
 SELECT is(live_jobs(), '(2,2,2,2,4,2,1,3,{})', 'a job that waits for another is told apart');
 SELECT is((SELECT date_trunc('minute', oldest_due_age) FROM pulse.overview), interval '20 min',
