@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION pulse.preview_operation(
 DECLARE
   -- Live jobs are wider.
   max_looked CONSTANT int := CASE WHEN pulse_internal.of_live_jobs(action) THEN 80000
-                               ELSE 150000 END;
+                               ELSE 110000 END;
   found record;
 BEGIN
   SELECT * INTO found FROM pulse_internal.next_of_filter(
@@ -18,7 +18,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.preview_operation(text, json) IS
   'Returns how many jobs an operation would be about, and the first 20 of them; changes nothing. '
-  'It looks at 150,000 ended jobs at most, or 80,000 live ones: is_exact is false where there may '
+  'It looks at 110,000 ended jobs at most, or 80,000 live ones: is_exact is false where there may '
   'be more, and jobs is then what was found among these. action and filter: as start_operation() '
   'takes them. Raises PU004 as that does.';
 

@@ -18,7 +18,8 @@ use Pulse::Witness;
 my $queues = $ENV{PULSE_QUEUES} // 60;
 my $jobs = $ENV{PULSE_JOBS} // 500;
 note "PULSE_QUEUES=$queues PULSE_JOBS=$jobs";
-my $pace = $ENV{PULSE_PACE} // 1;  # a factor of the rates of levels
+# A factor of the rates of levels, by which the more jobs end in as many minutes.
+my $pace = $ENV{PULSE_PACE} // 1 + int $jobs / 2000;
 my $node = start_server('main', settings => {
     %QUICK, 'pulse.sweep_interval' => '500ms', 'wal_level' => 'logical' });
 allow_loops($node);
