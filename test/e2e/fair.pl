@@ -59,7 +59,7 @@ value($node, q{CREATE PROCEDURE drain(batch int, newcomers int) LANGUAGE plpgsql
       SELECT coalesce(array_agg(c.id), '{}'), coalesce(array_agg(c.token), '{}') INTO ids, tokens
         FROM claimed AS c;
       COMMIT;
-      PERFORM count(*) FROM pulse.complete_many(ids, tokens);
+      CALL end_all('complete_many', ids, tokens);
       COMMIT;
       EXIT WHEN NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.queue_name <> 'f/big')
                 AND come = newcomers;
@@ -156,7 +156,7 @@ sub work {
     IF turn % 11 = 0 THEN
       PERFORM pulse.fail(id, token, 'again') FROM unnest(ids, tokens) AS a (id, token);
     ELSE
-      PERFORM count(*) FROM pulse.complete_many(ids, tokens);
+      CALL end_all('complete_many', ids, tokens);
     END IF;});
 }
 

@@ -40,9 +40,9 @@ sub work {
     IF turn % 5 = 0 THEN
       PERFORM pulse.fail(id, token, 'again') FROM unnest(ids, tokens) AS a (id, token);
     ELSIF turn % 7 = 0 THEN
-      PERFORM count(*) FROM pulse.release(ids, tokens);
+      CALL end_all('release', ids, tokens);
     ELSE
-      PERFORM count(*) FROM pulse.complete_many(ids, tokens);
+      CALL end_all('complete_many', ids, tokens);
     END IF;});
 }
 

@@ -43,7 +43,7 @@ sub start_workers {
               INTO ids, tokens FROM pulse.claim($id, 32) AS c;
             COMMIT;
             PERFORM linger(2000);
-            PERFORM count(*) FROM pulse.complete_many(ids, tokens);}));
+            CALL end_all('complete_many', ids, tokens);}));
         $worker;
     } 1 .. SESSIONS;
 }

@@ -39,7 +39,7 @@ sub work {
     COMMIT;
     PERFORM linger(CASE WHEN ids = '{}' THEN 20000 ELSE (random() * 2000)::int END);
     IF turn % 10 = 3 THEN
-      PERFORM count(*) FROM pulse.release(ids, tokens);
+      CALL end_all('release', ids, tokens);
     ELSE
       PERFORM CASE WHEN a.id % 5 > 0 OR random() < 0.3 THEN pulse.complete(a.id, a.token)::text
                 WHEN random() < 0.3 THEN pulse.snooze(a.id, a.token, '20 ms')::text

@@ -40,7 +40,7 @@ sub work {
     IF turn % 5 = 0 THEN
       PERFORM pulse.fail(id, token, 'boom') FROM unnest(ids, tokens) AS a (id, token);
     ELSE
-      PERFORM count(*) FROM pulse.complete_many(ids, tokens);
+      CALL end_all('complete_many', ids, tokens);
     END IF;});
 }
 

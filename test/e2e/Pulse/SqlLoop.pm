@@ -9,13 +9,25 @@ use Pulse::Server;
 our @EXPORT = qw(allow_loops end_loops loop);
 
 # Before the first loop, and again after end_loops() for the next ones. Gives loops the function
-# linger: a transaction that computes stays open, as one does that waits for its client.
+# linger: a transaction that computes stays open, as one does that waits for its client; and the
+# procedure end_all, which ends claims as a worker has to: what is busy is asked for again.
 sub allow_loops {
     my ($node) = @_;
     value($node, q{CREATE TABLE IF NOT EXISTS looping (yes int);
         INSERT INTO looping VALUES (1);
         CREATE OR REPLACE FUNCTION linger(turns int) RETURNS bigint LANGUAGE sql
-            RETURN (SELECT count(*) FROM generate_series(1, turns))});
+            RETURN (SELECT count(*) FROM generate_series(1, turns));
+        CREATE OR REPLACE PROCEDURE end_all(ending text, ids bigint[], tokens bigint[])
+          LANGUAGE plpgsql AS $$
+        BEGIN
+          LOOP
+            EXECUTE format('SELECT array_agg(o.id), array_agg(($2)[o.n]) FROM pulse.%I($1, $2)
+                WITH ORDINALITY AS o (id, outcome, n) WHERE o.outcome = ''busy''', ending)
+              INTO ids, tokens USING ids, tokens;
+            COMMIT;
+            EXIT WHEN ids IS NULL;
+          END LOOP;
+        END $$});
     return;
 }
 
