@@ -91,8 +91,8 @@ subtest 'each page shows what there is' => sub {
         [ '/running', qr/paint.*ann.*50 %/s ],
         [ '/queues', qr/\bpost\b.*\bnorth\b/s ],
         [ '/tasks', qr/letter.*no worker/s ],
-        [ '/task?name=ink', qr/Task ink.*Ended per minute.*Time to run/s ],
-        [ '/task?name=ink', qr/of the last hour by duration\s+waited 3\s+ran 3\s.*hour\s+3\s/s ],
+        [ '/task?name=ink', qr/Task\ ink.*Ended\ per\ minute.*Time\ to\ run
+            .*last\ hour\ by\ duration\s+waited\ 3\s+ran\ 3\s.*Rates.*hour\s+3\s/sx ],
         [ '/queue?name=post/north', qr/Queue post\/north.*Wait.*No attempt started/s ],
         [ '/workers', qr/ann.*alive.*1 of 4.*1\.2/s ],
         [ '/schedules', qr/nightly.*sweep_floor.*0 3 \* \* \*/s ],
