@@ -60,7 +60,6 @@ value($node, q{CREATE PROCEDURE drain(batch int, newcomers int) LANGUAGE plpgsql
         FROM claimed AS c;
       COMMIT;
       CALL end_all('complete_many', ids, tokens);
-      COMMIT;
       EXIT WHEN NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.queue_name <> 'f/big')
                 AND come = newcomers;
     END LOOP;
