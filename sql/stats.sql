@@ -12,7 +12,7 @@ COMMENT ON FUNCTION pulse_internal.sampled_part(int) IS
   'Returns the part of the job table that this many pages are; 1 when it has no more pages.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.sample_of_minute() RETURNS float8
-  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT floor(extract(epoch FROM clock_timestamp()) / 60)::float8;
 $$;
 COMMENT ON FUNCTION pulse_internal.sample_of_minute() IS

@@ -29,7 +29,7 @@ bool try_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 // Gives back a lock that try_advisory_lock() took.
 void release_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 
-// Waits a millisecond, for whoever polls what another session is about to end.
+// The session waits a millisecond, where it polls for what another one is about to end.
 void pause_briefly();
 
 // Waits until each transaction of another session that holds the lock now has ended. False when
