@@ -1,7 +1,10 @@
-// What top shows of rows: their order, those that pass the filter, and the selection that stays.
+// What top shows of rows: their order, those that pass the filter, and the selection that stays;
+// and how often it looks.
 #include "top/view.hpp"
 
 #include <gtest/gtest.h>
+
+#include "database/pace.hpp"
 
 namespace pulse::console {
 namespace {
@@ -60,6 +63,21 @@ TEST(View, SaysWhenNothingPasses) {
   choice.filter = "none of them";
   EXPECT_EQ(line_text(pane_lines(kPane, queues(), choice, {9, 80})[1]), "none with this filter");
   EXPECT_EQ(line_text(pane_lines(kPane, QueryResult(), {}, {9, 80})[1]), "none");
+}
+
+TEST(PaceTest, a_watcher_costs_the_server_a_two_hundredth_of_a_core) {
+  using std::chrono::microseconds;
+  using std::chrono::milliseconds;
+  EXPECT_EQ(pause_after(microseconds(0), milliseconds(1000)), milliseconds(1000));
+  EXPECT_EQ(pause_after(microseconds(5000), milliseconds(1000)), milliseconds(1000));
+  EXPECT_EQ(pause_after(microseconds(14'000), milliseconds(1000)), milliseconds(2800));
+  EXPECT_EQ(pause_after(microseconds(14'000), milliseconds(4000)), milliseconds(4000));
+}
+
+TEST(PaceTest, a_watcher_looks_each_five_seconds_at_least) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(pause_after(std::chrono::seconds(1), milliseconds(1000)), milliseconds(5000));
+  EXPECT_EQ(pause_after(std::chrono::seconds(1), milliseconds(8000)), milliseconds(8000));
 }
 
 }  // namespace

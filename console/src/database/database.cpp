@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <utility>
@@ -80,7 +81,13 @@ void Database::set_up() {
       this);
   name_ = PQdb(connection_.get());
   role_ = PQuser(connection_.get());
+  quickest_ = std::chrono::microseconds::max();
   query("SET datestyle = 'ISO, YMD'");
+}
+
+void Database::note_answer_after(std::chrono::microseconds taken) {
+  quickest_ = std::min(quickest_, taken);
+  worked_ += taken - quickest_;
 }
 
 // What the server says at the end of a session comes before the end of the connection.
@@ -105,8 +112,11 @@ QueryResult Database::query(const char* sql, const Params& params) {
   values.reserve(params.size());
   for (const auto& param : params) values.push_back(param ? param->c_str() : nullptr);
   const InterruptCancels cancels(connection_.get());
+  const auto start = std::chrono::steady_clock::now();
   const ResultPtr result(PQexecParams(connection_.get(), sql, static_cast<int>(values.size()),
                                       nullptr, values.data(), nullptr, nullptr, 0));
+  note_answer_after(
+      std::chrono::ceil<std::chrono::microseconds>(std::chrono::steady_clock::now() - start));
   const ExecStatusType status = PQresultStatus(result.get());
   if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return rows_of(result.get());
   if (PQstatus(connection_.get()) == CONNECTION_BAD || ends_the_session(result.get())) {

@@ -7,6 +7,7 @@
 
 #include <libpq-fe.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -60,6 +61,10 @@ class Database {
   // The next notification that arrives within this time; throws Unreachable.
   std::optional<Notification> wait_for_notification(Duration max_wait);
 
+  // How long the server has worked on all queries so far: what their answers took beyond the way
+  // there and back, which the quickest one tells.
+  std::chrono::microseconds worked() const { return worked_; }
+
   // What the session is: known once it was open.
   const std::string& name() const { return name_; }
   const std::string& role() const { return role_; }
@@ -72,12 +77,15 @@ class Database {
   };
 
   void set_up();
+  void note_answer_after(std::chrono::microseconds taken);
   [[noreturn]] void lose(const std::string& fallback);
 
   ConnectOptions options_;
   std::unique_ptr<PGconn, Closing> connection_;
   std::string name_;
   std::string role_;
+  std::chrono::microseconds worked_{0};
+  std::chrono::microseconds quickest_{0};  // of this session
 };
 
 }  // namespace pulse::console

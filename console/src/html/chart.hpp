@@ -15,7 +15,8 @@ struct Series {
   std::string name;
   const char* css;  // its colour
   std::vector<std::optional<double>> values;
-  std::string sum;  // named beside it instead of the last value, where values are no course of time
+  // Named beside it instead of the last value, where values are no course of time.
+  std::string sum = {};
 };
 
 struct Chart {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "database/pace.hpp"
 #include "loop/signals_blocked.hpp"
 
 namespace pulse::console {
@@ -118,16 +119,22 @@ void Live::look_where_due() {
 
 // On a thread of the crew.
 void Live::look(const FeedPtr& feed, LentSession& session) {
+  const auto began = Steady::now();
   std::string event;
+  auto pause = feed->route->interval;
   try {
     Request request = feed->request;
-    request.session = &session.lend(request.access, false);
+    Database& database = session.lend(request.access, false);
+    const auto worked = database.worked();
+    request.session = &database;
     event = event_text("", feed->route->producer(request));
+    pause = pause_after(database.worked() - worked, pause);
   } catch (const std::exception& error) {
     event = event_text("trouble", error.what());
   }
   const std::lock_guard lock(mutex_);
   feed->is_looking = false;
+  feed->due = std::max(feed->due, began + pause);
   tell(*feed, event);
 }
 

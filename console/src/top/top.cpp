@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "command_line/operation.hpp"
+#include "database/pace.hpp"
 #include "text/inert.hpp"
 
 namespace pulse::console {
@@ -34,8 +35,9 @@ void Top::run() {
   for (;;) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= next) {
+      const auto worked = database_.worked();
       refresh();
-      next = std::chrono::steady_clock::now() + interval_;
+      next = std::chrono::steady_clock::now() + pause_after(database_.worked() - worked, interval_);
     }
     draw();
     const auto left = std::chrono::ceil<Duration>(next - std::chrono::steady_clock::now());
