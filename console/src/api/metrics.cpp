@@ -3,6 +3,9 @@
 #include <prometheus/text_serializer.h>
 
 #include <array>
+#include <chrono>
+#include <memory>
+#include <mutex>
 #include <sstream>
 
 #include "api/routes.hpp"
@@ -15,7 +18,7 @@ constexpr const char* kOverview =
     " parked_waiting, running, completed, failed, quarantined, cancelled, expired, workers_alive,"
     " workers_draining, workers_silent, workers_lost,"
     " extract(epoch FROM coalesce(oldest_due_age, '0')) AS oldest_due_age,"
-    " (SELECT count(*) FROM pulse.unserved) AS unserved,"
+    " $1 AS unserved,"
     " CASE WHEN claims THEN 1 ELSE 0 END AS claims, CASE WHEN sweeps THEN 1 ELSE 0 END AS sweeps"
     " FROM pulse.overview";
 
@@ -51,7 +54,7 @@ const std::array kFamilies{
            "",
            {{"oldest_due_age", ""}}},
     Family{"pulse_queue_unserved_tasks",
-           "Tasks with due jobs that no living worker serves.",
+           "Tasks with due jobs that no living worker serves, counted once a minute.",
            "",
            {{"unserved", ""}}},
     Family{"pulse_queue_ended_last_minute_jobs",
@@ -86,8 +89,28 @@ prometheus::MetricFamily family_of(const Family& family, const QueryResult::Row&
   return made;
 }
 
-Response metrics(const Request& request) {
-  const QueryResult overview = request.database().query(kOverview);
+// To count them, the server looks at each task, so a scrape takes the count of the last minute.
+class UnservedTasks {
+ public:
+  std::string count(Database& database) {
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (count_.empty() || now - counted_at_ >= std::chrono::minutes(1)) {
+      count_ = database.query("SELECT count(*) AS tasks FROM pulse.unserved")[0].text("tasks");
+      counted_at_ = now;
+    }
+    return count_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string count_;
+  std::chrono::steady_clock::time_point counted_at_;
+};
+
+Response metrics(const Request& request, UnservedTasks& unserved) {
+  Database& database = request.database();
+  const QueryResult overview = database.query(kOverview, {unserved.count(database)});
   std::vector<prometheus::MetricFamily> families;
   for (const Family& family : kFamilies) families.push_back(family_of(family, overview[0]));
   std::ostringstream text;
@@ -97,6 +120,10 @@ Response metrics(const Request& request) {
 
 }  // namespace
 
-void add_metrics_route(Router& router) { router.add("GET", "/metrics", Need::look, metrics); }
+void add_metrics_route(Router& router) {
+  const auto unserved = std::make_shared<UnservedTasks>();
+  router.add("GET", "/metrics", Need::look,
+             [unserved](const Request& request) { return metrics(request, *unserved); });
+}
 
 }  // namespace pulse::console
