@@ -226,11 +226,15 @@ DECLARE
   opened bigint[] := '{}';
   parked bigint[] := '{}';
 BEGIN
-  FOR promotion IN SELECT * FROM pulse_internal.next_promotions(100) LOOP
-    opened := opened || promotion.opened;
-    parked := parked || promotion.parked;
-  END LOOP;
-  SELECT * INTO open_jobs FROM pulse_internal.open_before(job, parked, bound);
+  SELECT * INTO open_jobs FROM pulse_internal.open_before(job, '{}', bound);
+  -- Behind so many open jobs it makes no difference which others open next.
+  IF open_jobs.jobs < bound THEN
+    FOR promotion IN SELECT * FROM pulse_internal.next_promotions() LOOP
+      opened := opened || promotion.opened;
+      parked := parked || promotion.parked;
+    END LOOP;
+    SELECT * INTO open_jobs FROM pulse_internal.open_before(job, parked, bound);
+  END IF;
   opened := ARRAY(SELECT j.id FROM pulse.job AS j
                    WHERE j.id = ANY (opened) AND j.identifier = job.identifier
                      AND (j.priority, j.run_at, j.id) < (job.priority, job.run_at, job.id));

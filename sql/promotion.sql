@@ -143,7 +143,7 @@ COMMENT ON FUNCTION pulse_internal.promotion_of(text, bigint) IS
   'for them; it goes no further than the job `wanted`.';
 
 -- Commits mark queues and claims promote them, so few queues have a promotion before them.
-CREATE OR REPLACE FUNCTION pulse_internal.next_promotions(max_queues int)
+CREATE OR REPLACE FUNCTION pulse_internal.next_promotions()
   RETURNS TABLE (opened bigint[], parked bigint[])
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
@@ -164,7 +164,7 @@ BEGIN
        ORDER BY pulse_internal.queue_slot(j.queue_name), j.queue_name LIMIT 1) AS n
   )
   SELECT p.opened, p.parked
-    FROM (SELECT * FROM walk LIMIT max_queues) AS w
+    FROM (SELECT * FROM walk LIMIT 32) AS w  -- as many as a small claim looks at
     LEFT JOIN pulse.queue AS q ON q.queue_name = w.queue_name
    CROSS JOIN LATERAL (
      SELECT count(*) FILTER (WHERE t.state = 'running') AS running
@@ -175,9 +175,7 @@ BEGIN
    CROSS JOIN LATERAL pulse_internal.promotion_of(w.queue_name) AS p
    WHERE NOT coalesce(q.paused, false)
      AND (taken.running < coalesce(q.concurrency, 1) OR position('/' IN w.queue_name) > 0)
-     AND p.opened <> '{}'
-   LIMIT 32;  -- as many marks as one claim takes
+     AND p.opened <> '{}';
 END $$;
-COMMENT ON FUNCTION pulse_internal.next_promotions(int) IS
-  'Returns what the next promotions would open and park, of at most 32 queues among the first '
-  'max_queues that have parked jobs.';
+COMMENT ON FUNCTION pulse_internal.next_promotions() IS
+  'Returns what the next promotions would open and park, of the first 32 queues with parked jobs.';
