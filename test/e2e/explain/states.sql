@@ -4,6 +4,9 @@ CREATE SCHEMA explain;
 
 -- What differed: the state's seed, the job, what was explained, and whether a claim got it.
 CREATE TABLE explain.contradiction (seed float8, job pulse.job, explained text, claimed boolean);
+-- The state of the first of them: the moments of the judgement, what was explained, who claimed
+-- what, the jobs and the settings of queues.
+CREATE TABLE explain.evidence (seed float8, what text, seen jsonb);
 -- How often each blocker stood in a state, and how many jobs had none.
 CREATE TABLE explain.seen (blocker text PRIMARY KEY, jobs bigint NOT NULL);
 
@@ -25,7 +28,8 @@ BEGIN
 END $$;
 
 -- Jobs that wait for others, of which some end. Where they have a queue, or wait for jobs that
--- wait, claims have settled all: until then none foresees what becomes of the jobs after them.
+-- wait, or where jobs have lost workers, claims have settled all: until then none foresees what
+-- becomes of the jobs after them, and which of them join the line of a job that runs alone.
 CREATE PROCEDURE explain.add_waits(queue_name text)
   LANGUAGE plpgsql AS $$
 BEGIN
@@ -42,7 +46,9 @@ BEGIN
   PERFORM pulse.permanently_fail_jobs(ARRAY(
     SELECT j.id FROM pulse.job AS j WHERE j.state <> 'running' AND random() < 0.15));
   COMMIT;
-  FOR i IN 1 .. CASE WHEN add_waits.queue_name IS NULL THEN 0 ELSE 10 END LOOP
+  FOR i IN 1 .. CASE WHEN add_waits.queue_name IS NULL
+                      AND NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.crashes > 0)
+                     THEN 0 ELSE 10 END LOOP
     PERFORM pulse_internal.promote_marked(1000);
     COMMIT;
   END LOOP;
@@ -185,12 +191,17 @@ CREATE PROCEDURE explain.judge(seed float8)
   LANGUAGE plpgsql AS $$
 DECLARE
   task text;
+  began timestamptz := clock_timestamp();
   explained jsonb;
+  marked jsonb;
   claimed bigint[];
+  claimed_again bigint[];
 BEGIN
   SELECT jsonb_object_agg(j.id, coalesce((SELECT jsonb_agg(e.blocker)
            FROM pulse.explain_job(j.id) AS e WHERE e.kind IN ('job', 'queue')), '[]'))
     INTO explained FROM pulse.job AS j;
+  SELECT jsonb_object_agg(q.queue_name, pulse_internal.is_marked(q.queue_name)) INTO marked
+    FROM (SELECT DISTINCT j.queue_name FROM pulse.job AS j WHERE j.queue_name IS NOT NULL) AS q;
   FOREACH task IN ARRAY '{a,b,c}'::text[] LOOP
     IF current_setting('pulse.claims')::boolean THEN
       claimed := explain.claimed_by((pulse.register_worker('fresh', ARRAY[task])).id);
@@ -202,6 +213,21 @@ BEGIN
     SELECT seed, j, explained ->> j.id::text, j.id = ANY (claimed) FROM pulse.job AS j
      WHERE j.identifier = task
        AND (explained -> j.id::text = '[]') IS DISTINCT FROM (j.id = ANY (claimed));
+    IF FOUND THEN
+      COMMIT;
+      claimed_again := explain.claimed_by((pulse.register_worker('again', ARRAY[task])).id);
+      ROLLBACK;
+      INSERT INTO explain.evidence
+      VALUES (seed, 'explained', explained), (seed, 'claims of ' || task, to_jsonb(claimed)),
+             (seed, 'later claims', to_jsonb(claimed_again)), (seed, 'marked queues', marked),
+             (seed, 'moments', jsonb_build_array(began, clock_timestamp()));
+      INSERT INTO explain.evidence SELECT seed, 'job', jsonb_strip_nulls(to_jsonb(j))
+        FROM pulse.job AS j ORDER BY j.queue_name, j.priority, j.run_at, j.id;
+      INSERT INTO explain.evidence SELECT seed, 'queue', jsonb_strip_nulls(to_jsonb(q))
+        FROM pulse.queue AS q;
+      INSERT INTO explain.evidence SELECT seed, 'ended', jsonb_strip_nulls(to_jsonb(f))
+        FROM pulse.finished_job AS f;
+    END IF;
     COMMIT;
   END LOOP;
   INSERT INTO explain.seen AS s
