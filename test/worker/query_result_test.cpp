@@ -21,6 +21,8 @@ TEST(QueryResultTest, values_are_read_by_name_and_type) {
   EXPECT_EQ(rows[0].text("text"), "words");
   EXPECT_TRUE(rows[0].is_null("none"));
   EXPECT_EQ(rows[0].optional_text("none"), std::nullopt);
+  EXPECT_EQ(rows[0].number("seconds"), 1.25);
+  EXPECT_EQ(rows[0].optional_number("none"), std::nullopt);
   EXPECT_EQ(rows[0].seconds("seconds"), 1250ms);
   EXPECT_EQ(rows[0].optional_seconds("none"), std::nullopt);
   EXPECT_EQ(rows[0].integers("ids"), (std::vector<std::int64_t>{1, 22, 333}));
@@ -36,6 +38,7 @@ TEST(QueryResultTest, an_interval_without_end_does_not_overflow) {
 TEST(QueryResultTest, another_shape_than_expected_is_an_error) {
   const QueryResult rows({"id", "none"}, {"4x", std::nullopt});
   EXPECT_THROW((void)rows[0].integer("id"), std::runtime_error);
+  EXPECT_THROW((void)rows[0].number("id"), std::runtime_error);
   EXPECT_THROW((void)rows[0].seconds("id"), std::runtime_error);
   EXPECT_THROW((void)rows[0].integers("id"), std::runtime_error);
   EXPECT_THROW((void)rows[0].text("none"), std::runtime_error);

@@ -1,7 +1,5 @@
 #include "charts/rates.hpp"
 
-#include <cstdlib>
-
 #include "html/moment.hpp"
 #include "text/spelling.hpp"
 
@@ -33,9 +31,7 @@ Chart chart_of(const char* title, const QueryResult& history, const std::vector<
   for (std::size_t i = 0; i < history.size(); ++i) {
     result.moments.push_back(clock_of(history[i].text("minute")));
     for (std::size_t k = 0; k < wanted.size(); ++k) {
-      const auto& cell = history[i].optional_text(wanted[k].field);
-      result.series[k].values.push_back(
-          cell ? std::optional<double>(std::strtod(cell->c_str(), nullptr)) : std::nullopt);
+      result.series[k].values.push_back(history[i].optional_number(wanted[k].field));
     }
   }
   return result;
@@ -45,13 +41,9 @@ std::string whole_jobs(double number) {
   return spell_count(std::to_string(static_cast<std::int64_t>(number)));
 }
 
-double number_of(const QueryResult::Row& row, const char* field) {
-  return std::strtod(row.text(field).c_str(), nullptr);
-}
-
 // Buckets of a few milliseconds lie closer than whole ones.
 std::string spell_bucket(const QueryResult::Row& row) {
-  const double seconds = number_of(row, "at_least");
+  const double seconds = row.number("at_least");
   return seconds < 1 ? row.text("at_least_ms") + " ms" : spell_seconds(seconds);
 }
 
@@ -83,8 +75,8 @@ std::optional<Chart> latency_chart(Database& database, const std::optional<std::
                    {"ran", "second", {}, spell_count(buckets[0].text("all_runs"))}};
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     result.moments.push_back(spell_bucket(buckets[i]));
-    result.series[0].values.emplace_back(number_of(buckets[i], "waits"));
-    result.series[1].values.emplace_back(number_of(buckets[i], "runs"));
+    result.series[0].values.emplace_back(buckets[i].number("waits"));
+    result.series[1].values.emplace_back(buckets[i].number("runs"));
   }
   return result;
 }

@@ -1,7 +1,5 @@
 #include "job/job_page.hpp"
 
-#include <cstdlib>
-
 #include "output/columns.hpp"
 #include "output/record.hpp"
 #include "text/inert.hpp"
@@ -148,12 +146,11 @@ std::string timeline(const QueryResult::Row& job, const QueryResult& attempts, c
     if (!attempt.is_null("error")) text += block(attempt.text("error"));
   }
   if (!job.is_null("runs_for")) {
-    const double part = std::strtod(job.optional_text("progress").value_or("0").c_str(), nullptr);
     text += "  " + pad_before(inert(job.text("attempts")), 3) + "  " +
             shown(kJobColumns, "claimed_at", job) + "  " +
             pad_before(shown(kJobColumns, "runs_for", job), 12) + "  " +
             look.tinted(pad("running", 11), Tint::busy) + "  " +
-            (job.is_null("progress") ? std::string() : progress_bar(part, 22)) + '\n';
+            (job.is_null("progress") ? "" : progress_bar(job.number("progress"), 22)) + '\n';
   }
   return text.empty() ? text : heading(look, "Attempts") + text;
 }

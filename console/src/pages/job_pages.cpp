@@ -1,7 +1,6 @@
 // Jobs that meet a filter, and everything about one of them.
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "html/moment.hpp"
 #include "html/timeline.hpp"
@@ -133,7 +132,7 @@ Markup attempt(const std::string& number, const Markup& outcome, const Markup& w
 
 std::string took(const QueryResult::Row& row, const char* field) {
   if (row.is_null(field)) return {};
-  return spell_seconds(std::strtod(row.text(field).c_str(), nullptr));
+  return spell_seconds(row.number(field));
 }
 
 Markup worker_of(const QueryResult::Row& row) {
@@ -147,7 +146,7 @@ Markup running_attempt(const QueryResult::Row& job) {
   if (job.is_null("runs_for")) return {};
   Markup more;
   if (!job.is_null("progress")) {
-    more += meter(std::strtod(job.text("progress").c_str(), nullptr));
+    more += meter(job.number("progress"));
   }
   for (const char* field : {"stage", "message"}) {
     if (!job.is_null(field)) more += element("span", "note", job.text(field));

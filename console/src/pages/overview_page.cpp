@@ -1,5 +1,4 @@
 // What happens now, and what happened within the hour.
-#include <cstdlib>
 #include <memory>
 
 #include "charts/depth.hpp"
@@ -62,11 +61,9 @@ std::int64_t sum(const QueryResult::Row& row, std::initializer_list<const char*>
 }
 
 Markup figures(const QueryResult::Row& row) {
-  const std::string age =
-      row.is_null("oldest_due_age")
-          ? "none is due"
-          : "oldest due for " +
-                spell_seconds(std::strtod(row.text("oldest_due_age").c_str(), nullptr));
+  const std::string age = row.is_null("oldest_due_age")
+                              ? "none is due"
+                              : "oldest due for " + spell_seconds(row.number("oldest_due_age"));
   const std::string parked = spell_count(std::to_string(
       sum(row, {"parked_full", "parked_paused", "parked_future", "parked_waiting"})));
   const std::int64_t bad = sum(row, {"failed", "quarantined"});

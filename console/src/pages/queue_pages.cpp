@@ -74,8 +74,7 @@ Markup cell(const Column& column, const QueryResult::Row& queue) {
     return {spell_count(queue.text("running")), " of ", spell_count(queue.text("concurrency"))};
   }
   if (column.field == "rate" && !queue.is_null("rate")) {
-    return {spell_count(queue.text("rate")), " per ",
-            spell_seconds(std::strtod(queue.text("per").c_str(), nullptr))};
+    return {spell_count(queue.text("rate")), " per ", spell_seconds(queue.number("per"))};
   }
   return {};
 }

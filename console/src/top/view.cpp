@@ -152,9 +152,8 @@ std::vector<Line> overview_lines(const QueryResult::Row& overview, const std::st
   add_count(jobs, overview, "after others", "parked_waiting", Tint::none);
   add_count(jobs, overview, "future", "future", Tint::none);
   if (!overview.is_null("oldest_due_age")) {
-    const double age = std::strtod(overview.text("oldest_due_age").c_str(), nullptr);
     jobs.cells.push_back({"oldest due for ", Tint::faint});
-    jobs.cells.push_back({spell_seconds(age), Tint::none});
+    jobs.cells.push_back({spell_seconds(overview.number("oldest_due_age")), Tint::none});
   }
   Line ends;
   ends.cells.push_back({"last minute: ", Tint::faint});

@@ -63,17 +63,26 @@ std::optional<std::int64_t> QueryResult::Row::optional_integer(std::string_view 
   return integer(column);
 }
 
-Duration QueryResult::Row::seconds(std::string_view column) const {
+double QueryResult::Row::number(std::string_view column) const {
   const std::string& value = text(column);
   double number = 0;
   const char* end = value.data() + value.size();
   const auto [rest, error] = std::from_chars(value.data(), end, number);
   if (error != std::errc{} || rest != end) {
-    throw std::runtime_error("column " + std::string(column) + " is not a number of seconds");
+    throw std::runtime_error("column " + std::string(column) + " is not a number");
   }
+  return number;
+}
+
+std::optional<double> QueryResult::Row::optional_number(std::string_view column) const {
+  if (is_null(column)) return std::nullopt;
+  return number(column);
+}
+
+Duration QueryResult::Row::seconds(std::string_view column) const {
   // Longer than 30 years is for ever; it must not overflow in sums with points in time.
   constexpr double kMax = 1e9;
-  return Duration(std::llround(std::clamp(number, -kMax, kMax) * 1000));
+  return Duration(std::llround(std::clamp(number(column), -kMax, kMax) * 1000));
 }
 
 std::optional<Duration> QueryResult::Row::optional_seconds(std::string_view column) const {

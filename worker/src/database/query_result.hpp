@@ -25,6 +25,8 @@ class QueryResult {
     const Cell& optional_text(std::string_view column) const { return cell(column); }
     std::int64_t integer(std::string_view column) const;
     std::optional<std::int64_t> optional_integer(std::string_view column) const;
+    double number(std::string_view column) const;
+    std::optional<double> optional_number(std::string_view column) const;
     // A decimal number of seconds, as EXTRACT(epoch FROM an interval) gives it.
     Duration seconds(std::string_view column) const;
     std::optional<Duration> optional_seconds(std::string_view column) const;
