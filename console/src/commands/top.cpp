@@ -30,7 +30,8 @@ void add_top(CommandLine& line) {
   auto interval = std::make_shared<std::string>("1s");
   line.add("top", "Everything live, on the whole screen",
            [interval](Console& console) { return show_top(console, *interval); })
-      .add_option("-i,--interval", *interval, "How often it looks, as 500ms or 5s")
+      .add_option("-i,--interval", *interval,
+                  "The least time from one look to the next, as 500ms or 5s")
       ->check([](const std::string& text) {
         const auto parsed = parse_duration(text);
         const bool is_right = parsed && *parsed >= Duration(100);
