@@ -186,6 +186,8 @@ COMMENT ON FUNCTION pulse.claim_job(bigint, bigint) IS
   'reason says what came of it: claimed; yours (the worker has it already, with the same token); '
   'running (another worker that lives has it); busy (another transaction holds the job: call '
   'again); parked (behind its queue, or a poison suspect that needs an idle worker); future; '
-  'draining (this worker was asked to drain or to stop); finished; unknown. job is NULL unless the '
-  'reason is claimed or yours. Raises PU002 for an unknown, lost or stopped worker, PU007 outside '
-  'READ COMMITTED, PU008 while pulse.claims is off and in a copy that is not adopted.';
+  'expired (past its start_by: the next sweep ends it); draining (this worker was asked to drain '
+  'or to stop); finished (it ended and is kept); unknown (it has no row: it completed and is not '
+  'kept, was removed, or is not committed). job is NULL unless the reason is claimed or yours. '
+  'Raises PU002 for an unknown, lost or stopped worker, PU007 outside READ COMMITTED, PU008 while '
+  'pulse.claims is off and in a copy that is not adopted.';

@@ -307,8 +307,8 @@ COMMENT ON COLUMN pulse.overview.parked_full IS
 COMMENT ON COLUMN pulse.overview.parked_waiting IS 'Jobs that wait for other jobs';
 COMMENT ON COLUMN pulse.overview.running IS 'Jobs that a worker has';
 COMMENT ON COLUMN pulse.overview.estimated IS
-  'Which of the counts of live jobs are estimated from a sample, because they are above 300 or '
-  'there are more than 200 tasks and priorities; empty: all are exact';
+  'Which of the counts of live jobs are estimated from a sample, because they reach 200 or '
+  'there are 200 tasks and priorities or more; empty: all are exact';
 COMMENT ON COLUMN pulse.overview.oldest_due_at IS
   'run_at of the open or parked job that has been due for longest; NULL without one';
 COMMENT ON COLUMN pulse.overview.oldest_due_age IS 'How long that job has been due';

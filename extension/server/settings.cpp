@@ -136,8 +136,8 @@ void define_settings() {
   DefineCustomBoolVariable("pulse.claims", "Allows claims on this server.", nullptr,
                            &settings.claims, true, PGC_SUSET, 0, nullptr, nullptr, nullptr);
   DefineCustomBoolVariable(
-      "pulse.events", "Sends a notification on channel pulse_events for each recovery.", nullptr,
-      &settings.events, true, PGC_SUSET, 0, nullptr, nullptr, nullptr);
+      "pulse.events", "Notifies channel pulse_events of recoveries, expiries and paused queues.",
+      nullptr, &settings.events, true, PGC_SUSET, 0, nullptr, nullptr, nullptr);
   DefineCustomBoolVariable(
       "pulse.host_check", "Lets a starting worker recover jobs of earlier workers of its machine.",
       nullptr, &settings.host_check, true, PGC_SUSET, 0, nullptr, nullptr, nullptr);
