@@ -2,12 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <future>
+#include <latch>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
 
 #include "admission/digest.hpp"
 #include "admission/gate.hpp"
 #include "api/body.hpp"
 #include "serve/router.hpp"
+#include "service/crew.hpp"
 #include "service/live.hpp"
 #include "service/read_request.hpp"
 
@@ -59,6 +64,37 @@ TEST(RouterTest, a_method_that_is_not_there_is_told_from_a_path_that_is_not) {
   EXPECT_TRUE(wrong.is_known);
   EXPECT_EQ(wrong.allowed, "GET, HEAD");
   EXPECT_FALSE(router.find("GET", "/nowhere").is_known);
+}
+
+TEST(CrewTest, the_thread_that_was_busy_last_takes_the_next_request) {
+  constexpr std::size_t kThreads = 32;
+  Crew crew(kThreads, 0, [] { return LentSession(Database(ConnectOptions()), "0"); });
+  std::set<const LentSession*> used;
+  for (int i = 0; i < 1000; ++i) {
+    std::promise<const LentSession*> done;
+    ASSERT_TRUE(crew.add([&done](LentSession& session) { done.set_value(&session); }));
+    used.insert(done.get_future().get());
+  }
+  EXPECT_LT(used.size(), kThreads);
+}
+
+TEST(CrewTest, requests_run_side_by_side_as_long_as_threads_are_free) {
+  constexpr std::size_t kThreads = 4;
+  Crew crew(kThreads, 1, [] { return LentSession(Database(ConnectOptions()), "0"); });
+  std::promise<void> end;
+  const std::shared_future<void> ended = end.get_future().share();
+  std::latch begun(kThreads);
+  const Crew::Work work = [&begun, ended](LentSession& /*session*/) {
+    begun.count_down();
+    ended.wait();
+  };
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    while (!crew.add(work)) std::this_thread::yield();
+  }
+  begun.wait();
+  EXPECT_TRUE(crew.add([](LentSession& /*session*/) {}));
+  EXPECT_FALSE(crew.add([](LentSession& /*session*/) {}));
+  end.set_value();
 }
 
 TEST(FormTest, names_and_values_are_decoded) {

@@ -24,29 +24,39 @@ Crew::~Crew() {
     const std::lock_guard lock(mutex_);
     is_ending_ = true;
     dropped.swap(waiting_);
+    while (!idle_.empty()) call_last_idle();
   }
-  changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
 bool Crew::add(Work work) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_ending_ || waiting_.size() >= idle_ + max_waiting_) return false;
-    waiting_.push_back(std::move(work));
-  }
-  changed_.notify_one();
+  const std::lock_guard lock(mutex_);
+  if (is_ending_ || waiting_.size() >= free_ + max_waiting_) return false;
+  waiting_.push_back(std::move(work));
+  if (!idle_.empty()) call_last_idle();
   return true;
 }
 
+// Within the lock, because the thread ends the life of what it is called by.
+void Crew::call_last_idle() {
+  idle_.back()->is_called = true;
+  idle_.back()->called.notify_one();
+  idle_.pop_back();
+}
+
 bool Crew::wait_for_work(std::unique_lock<std::mutex>& lock, LentSession& session) {
-  const auto is_wanted = [this] { return is_ending_ || !waiting_.empty(); };
-  ++idle_;
-  if (!changed_.wait_for(lock, kIdle, is_wanted)) {
-    session.close();
-    changed_.wait(lock, is_wanted);
+  ++free_;
+  // A thread that became free meanwhile may have taken what this one was called for.
+  while (!is_ending_ && waiting_.empty()) {
+    Idle self;
+    idle_.push_back(&self);
+    const auto is_called = [&self] { return self.is_called; };
+    if (!self.called.wait_for(lock, kIdle, is_called)) {
+      session.close();
+      self.called.wait(lock, is_called);
+    }
   }
-  --idle_;
+  --free_;
   return !is_ending_;
 }
 

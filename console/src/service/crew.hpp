@@ -1,4 +1,5 @@
-// Threads with a session each, and the requests that wait for one of them.
+// Threads with a session each, and the requests that wait for one of them. The thread that was busy
+// last takes the next request: its session has read the catalogue, and those of others can end.
 #pragma once
 
 #include <condition_variable>
@@ -28,14 +29,22 @@ class Crew {
   bool add(Work work);
 
  private:
+  // A thread that waits for work.
+  struct Idle {
+    std::condition_variable called;
+    bool is_called = false;
+  };
+
   void run(LentSession session);
+  void call_last_idle();
   bool wait_for_work(std::unique_lock<std::mutex>& lock, LentSession& session);
 
   const std::size_t max_waiting_;
   std::mutex mutex_;
-  std::condition_variable changed_;
   std::deque<Work> waiting_;
-  std::size_t idle_ = 0;
+  std::vector<Idle*>
+      idle_;              // in the order in which they became it; those that are called have left
+  std::size_t free_ = 0;  // idle ones, and those that are called and have not taken work yet
   bool is_ending_ = false;
   std::vector<std::thread> threads_;
 };
