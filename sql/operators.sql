@@ -1,7 +1,8 @@
 -- Graphile Worker's three functions for operators: they complete, fail or reschedule jobs by id.
 -- They have no token, so they never change a running job. They lock rows in id order without
--- waiting, and a notice lists the jobs left alone. No key is locked, because no job gains one. Jobs
--- that failed for good are finished already, and the same functions change them there.
+-- waiting, and a notice lists the jobs left alone. Only reschedule_jobs locks keys: it tries that
+-- of each failed job that it makes live again. Jobs that failed for good are finished already, and
+-- the same functions change them there.
 
 CREATE OR REPLACE FUNCTION pulse_internal.report_skipped(job_ids bigint[], what text, hint text)
   RETURNS void

@@ -1,5 +1,5 @@
-// Levels of queues: what a level allows to itself and all within it together. A promotion holds the
-// lock of each level of its queue, exclusively where the level has a limit.
+// Levels of queues: what a level allows to itself and all within it together. A promotion shares
+// the locks of levels, and holds alone a level with a total, and one with a rate and no credit.
 #pragma once
 
 #include "queue/rate.hpp"

@@ -1,6 +1,6 @@
 // Advisory locks of this extension, in a lock class that no SQL function can name. They last until
-// the transaction ends. Only the session lock of an attached worker lasts until its session ends or
-// releases all locks (pg_advisory_unlock_all, DISCARD ALL).
+// the transaction ends or gives them back. Only the session lock of an attached worker lasts until
+// its session ends or releases all locks (pg_advisory_unlock_all, DISCARD ALL).
 #pragma once
 
 #include "server/postgres.hpp"

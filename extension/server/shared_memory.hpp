@@ -1,6 +1,6 @@
 // Shared memory of the backends: waiters, wake-ups and marks. It holds nothing durable: after
 // a restart it is empty, and the first claim or sweep rebuilds it from the tables. Every field is
-// an atomic or belongs to the owner of its waiter.
+// an atomic, constant, guarded by a spinlock, or belongs to the owner of its waiter.
 #pragma once
 
 #include "server/postgres.hpp"
