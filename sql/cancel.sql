@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_job(job_id bigint) RETUR
 BEGIN
   RAISE EXCEPTION 'job % is unknown', coalesce(job_id::text, 'NULL') USING
     ERRCODE = 'PU005',
-    HINT = 'Completed jobs are deleted unless pulse.keep_completed keeps them.';
+    HINT = 'It was not added, or it completed and pulse.keep_completed keeps none.';
 END $$;
 COMMENT ON FUNCTION pulse_internal.raise_unknown_job(bigint) IS
   'Raises PU005 for a job that is neither live nor kept.';

@@ -63,6 +63,8 @@ CREATE OR REPLACE FUNCTION pulse.held(worker_id bigint) RETURNS SETOF pulse.clai
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
+  PERFORM pulse_internal.check_given('worker_id', held.worker_id IS NOT NULL,
+    'Use the id that pulse.register_worker() returned.');
   RETURN QUERY
   SELECT c.* FROM pulse.job AS j CROSS JOIN LATERAL pulse_internal.as_claimed(j) AS c
    WHERE j.id = ANY (pulse_internal.running_ids(held.worker_id))
@@ -70,7 +72,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.held(bigint) IS
   'Returns the jobs that this worker holds, as its claims returned them. A worker asks after the '
-  'reply of a claim was lost.';
+  'reply of a claim was lost. Raises PU004 for NULL.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.unclaimable_reason(job pulse.job) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

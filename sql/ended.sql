@@ -71,7 +71,7 @@ CREATE OR REPLACE FUNCTION pulse.delete_finished(
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  before timestamptz := pulse.now() - older_than;
+  before timestamptz := pulse.now() - pulse_internal.checked_age('older_than', older_than);
   deleted int;
 BEGIN
   PERFORM pulse_internal.check_number('max_jobs', coalesce(max_jobs, 0), 1, 1000000);

@@ -30,7 +30,8 @@ BEGIN
              THEN 'the attempt has ended already, and this transaction has written again' END;
   END IF;
   SELECT j.state INTO state FROM pulse.job AS j WHERE j.id = job_id;
-  RETURN CASE WHEN state IS NULL THEN 'no live job'
+  RETURN CASE WHEN job_id IS NULL OR token IS NULL THEN 'job_id or token is NULL'
+              WHEN state IS NULL THEN 'no live job'
               WHEN state = 'running' THEN 'the job is running under another claim'
               ELSE format('the job is %s again', state) END;
 END $$;
@@ -43,7 +44,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.raise_stale(job_id bigint, reason text
 BEGIN
   RAISE EXCEPTION 'the claim of job % is lost', job_id USING
     ERRCODE = 'PU001', DETAIL = reason,
-    HINT = 'The attempt was recovered or has ended; its outcome does not count.';
+    HINT = CASE reason WHEN 'no live job'
+      THEN 'It has ended, perhaps by an earlier call like this one: a completed job that is not '
+           'kept leaves no record.'
+      WHEN 'job_id or token is NULL' THEN 'Use the id and the token that pulse.claim() returned.'
+      ELSE 'The attempt was recovered or has ended; its outcome does not count.' END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.raise_stale(bigint, text) IS 'Raises PU001 with this reason.';
 
@@ -72,9 +77,9 @@ CREATE OR REPLACE FUNCTION pulse.complete(job_id bigint, token bigint, result js
 COMMENT ON FUNCTION pulse.complete(bigint, bigint, json) IS
   'Ends a claim with success, in the caller''s transaction: the end commits or rolls back with the '
   'caller''s rows. result is kept with the job where its task keeps completed jobs. A repeat of '
-  'the same call changes nothing; in a transaction that has written it raises PU001, so that the '
-  'caller''s rows are not written twice. Raises PU001 for a lost claim, PU004 for a result out of '
-  'range.';
+  'the same call changes nothing where such a record is kept, and raises PU001 where none is, and '
+  'in a transaction that has written, so that the caller''s rows are not written twice. Raises '
+  'PU001 for a lost claim, PU004 for a result out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.complete_many(
     job_ids bigint[], tokens bigint[], results json[] = NULL)

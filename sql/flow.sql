@@ -206,7 +206,7 @@ DECLARE
 BEGIN
   IF NOT EXISTS (SELECT FROM pulse.flow AS w WHERE w.id = cancel_flow.flow_id) THEN
     RAISE EXCEPTION 'flow % is unknown', coalesce(cancel_flow.flow_id::text, 'NULL') USING
-      ERRCODE = 'PU005', HINT = 'The view flows lists the flows that are kept.';
+      ERRCODE = 'PU005', HINT = 'The view pulse.flows lists the flows that are kept.';
   END IF;
   -- In the order in which all calls lock keys, and before any row.
   PERFORM pulse_internal.lock_keys((

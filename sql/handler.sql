@@ -73,7 +73,8 @@ BEGIN
   SELECT * INTO claimed FROM pulse.job AS j
    WHERE j.id = require_claim.job_id AND j.token = require_claim.token AND j.state = 'running';
   IF claimed.id IS NULL THEN
-    PERFORM pulse_internal.raise_stale(job_id, 'no live job');
+    PERFORM pulse_internal.raise_stale(
+      job_id, pulse_internal.refused_token(job_id, token, NULL, false));
   END IF;
   RETURN claimed;
 END $$;

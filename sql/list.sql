@@ -190,8 +190,10 @@ DECLARE
   max_looked CONSTANT int := 20000;
   live_states CONSTANT text[] := enum_range(NULL::pulse.job_state)::text[];
   below CONSTANT bigint := coalesce(before_id, 9223372036854775807);
-  before CONSTANT timestamptz := pulse.now() - older_than;
-  after CONSTANT timestamptz := pulse.now() - newer_than;
+  before CONSTANT timestamptz :=
+    pulse.now() - pulse_internal.checked_age('older_than', older_than);
+  after CONSTANT timestamptz :=
+    pulse.now() - pulse_internal.checked_age('newer_than', newer_than);
   live record;
   ended record;
   looked_to bigint;
@@ -201,7 +203,8 @@ BEGIN
   PERFORM pulse_internal.check_states(states);
   IF error IS NOT NULL AND NOT pulse_internal.may_read_errors() THEN
     RAISE EXCEPTION 'role % may not read errors of jobs', pulse_internal.caller() USING
-      ERRCODE = 'insufficient_privilege', HINT = 'An operator may: grant_operator.';
+      ERRCODE = 'insufficient_privilege',
+      HINT = 'The owner of pg_pulse lets it: pulse.grant_operator().';
   END IF;
   SELECT '{}'::bigint[] AS ids, NULL::bigint AS looked_to INTO live;
   ended := live;
@@ -234,7 +237,7 @@ COMMENT ON FUNCTION pulse.list_jobs(text[], text, text, text, text, interval, in
   'the next. A call looks at 20,000 live and 20,000 ended jobs at most: where it stops for that, '
   'a last row has only an id, the before_id with which to go on. last_error: its first 500 '
   'characters, NULL for a role that may not read the tables. Raises PU004 for an unknown state and '
-  'for max_rows out of range, 42501 for error without that right.';
+  'for max_rows or a duration out of range, 42501 for error without that right.';
 
 CREATE OR REPLACE FUNCTION pulse.job_attempts(job_id bigint, max_rows int = 100)
   RETURNS TABLE (attempt int, worker_id bigint, worker text, claimed_at timestamptz,
@@ -265,7 +268,8 @@ CREATE OR REPLACE FUNCTION pulse.recoveries(max_rows int = 20, newer_than interv
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-  after CONSTANT timestamptz := pulse.now() - newer_than;
+  after CONSTANT timestamptz :=
+    pulse.now() - pulse_internal.checked_age('newer_than', newer_than);
 BEGIN
   PERFORM pulse_internal.check_number('max_rows', coalesce(max_rows, 0), 1, 1000);
   RETURN QUERY

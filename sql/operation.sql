@@ -101,7 +101,7 @@ BEGIN
   allowed := usual || CASE action WHEN 'retry' THEN '{cancelled,expired}'
                         WHEN 'cancel' THEN '{running}' ELSE '{}' END::text[];
   IF usual IS NULL THEN
-    RAISE EXCEPTION 'there is no action "%"', left(action, 100) USING
+    RAISE EXCEPTION 'there is no action %', quote_nullable(left(action, 100)) USING
       ERRCODE = 'PU004', HINT = 'Actions are retry, cancel, reschedule and fail.';
   END IF;
 END $$;
@@ -128,20 +128,24 @@ BEGIN
       ERRCODE = 'PU004', HINT = format('It changes jobs that are %s.',
                                        array_to_string(possible.allowed, ', '));
   END IF;
-  task := filter ->> 'task';
-  queue := filter ->> 'queue';
-  key := filter ->> 'key';
-  error := filter ->> 'error';
+  what := 'task';
+  task := filter ->> what;
+  what := 'queue';
+  queue := filter ->> what;
+  what := 'key';
+  key := filter ->> what;
+  what := 'error';
+  error := filter ->> what;
   what := 'ids';
   ids := pulse_internal.json_texts(filter -> 'ids')::bigint[];
   what := 'older_than';
-  before := moment - (filter ->> 'older_than')::interval;
+  before := moment - pulse_internal.checked_age(what, (filter ->> 'older_than')::interval);
   what := 'newer_than';
-  after := moment - (filter ->> 'newer_than')::interval;
+  after := moment - pulse_internal.checked_age(what, (filter ->> 'newer_than')::interval);
 EXCEPTION WHEN data_exception THEN
   RAISE EXCEPTION 'filter has a "%" that cannot be read', what USING
     ERRCODE = 'PU004', DETAIL = SQLERRM,
-    HINT = 'ids is an array of numbers; older_than and newer_than are durations.';
+    HINT = 'ids is an array of numbers; older_than and newer_than are durations, others texts.';
 END $$;
 COMMENT ON FUNCTION pulse_internal.read_filter(text, json, timestamptz) IS
   'Returns the conditions of a filter, its durations counted back from a moment. Raises PU004 for '

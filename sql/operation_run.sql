@@ -83,7 +83,8 @@ BEGIN
    WHERE o.id = locked_operation.operation_id FOR UPDATE;
   IF found_operation.id IS NULL THEN
     RAISE EXCEPTION 'operation % is unknown', coalesce(operation_id::text, 'NULL') USING
-      ERRCODE = 'PU005', HINT = 'pulse.operations has those on record, as long as keep_attempts.';
+      ERRCODE = 'PU005',
+      HINT = 'pulse.operations has those on record, as long as pulse.keep_attempts.';
   END IF;
   RETURN found_operation;
 END $$;

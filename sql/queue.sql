@@ -188,6 +188,8 @@ BEGIN
   IF EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = resume_queue.queue_name) THEN
     RETURN pulse.set_queue(resume_queue.queue_name, NULL, false);
   END IF;
+  PERFORM pulse_internal.check_given('queue_name', resume_queue.queue_name IS NOT NULL,
+    'Give the name of a queue.');
   PERFORM pulse_internal.lock_queue(resume_queue.queue_name);
   IF NOT pulse_internal.end_pauses(resume_queue.queue_name) THEN
     RAISE EXCEPTION 'queue % is not known', quote_literal(resume_queue.queue_name) USING

@@ -35,10 +35,12 @@ CREATE OR REPLACE FUNCTION pulse_internal.check_cron(
   RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF cron IS NULL OR isfinite(after)
+  PERFORM pulse_internal.check_given('cron', cron IS NOT NULL,
+    'Give five fields such as 0 4 * * *, or @hourly, @daily, @weekly, @monthly or @yearly.');
+  IF isfinite(after)
      AND cardinality(pulse_internal.cron_times(
            cron, time_zone, after, after + interval '8 years', 1)) = 0 THEN
-    RAISE EXCEPTION 'cron rule % is never due', quote_nullable(cron) USING
+    RAISE EXCEPTION 'cron rule % is never due', quote_literal(cron) USING
       ERRCODE = 'PU004', HINT = 'No day of the next eight years matches its days and months.';
   END IF;
 END $$;
@@ -55,6 +57,7 @@ DECLARE
   since timestamptz := coalesce(cron_runs.after, pulse.now());
 BEGIN
   PERFORM pulse_internal.check_number('max_runs', coalesce(max_runs, 0), 1, 100000);
+  PERFORM pulse_internal.check_after(cron_runs.after);
   PERFORM pulse_internal.check_cron(cron_runs.cron, zone, since);
   RETURN QUERY SELECT unnest(pulse_internal.cron_times(
     cron_runs.cron, zone, since, 'infinity', max_runs));
@@ -63,31 +66,6 @@ COMMENT ON FUNCTION pulse.cron_runs(text, text, int, timestamptz) IS
   'Returns the first max_runs (1 to 100000) due times of a cron rule later than after; NULL means '
   'now. Raises PU004 for a text that is no rule, for a rule that no day of eight years matches, '
   'and for an unknown time zone.';
-
--- A due time of the interval is anchor + n × every; the anchor itself is none.
-CREATE OR REPLACE FUNCTION pulse_internal.due_times(
-    rule pulse.schedule, after timestamptz, until timestamptz, max_times int)
-  RETURNS timestamptz[]
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  step_us numeric;
-  past numeric;
-  last numeric;
-BEGIN
-  IF rule.cron IS NOT NULL THEN
-    RETURN pulse_internal.cron_times(rule.cron, rule.time_zone, after, until, max_times);
-  END IF;
-  step_us := pulse_internal.us(rule.every);
-  past := greatest(floor(extract(epoch FROM after - rule.anchor) * 1000000 / step_us), 0);
-  IF isfinite(until) THEN
-    last := floor(extract(epoch FROM until - rule.anchor) * 1000000 / step_us);
-  END IF;
-  RETURN ARRAY(
-    SELECT rule.anchor + make_interval(secs => (n * step_us / 1000000)::float8)
-      FROM generate_series(past + 1, least(past + max_times, last)) AS n);
-END $$;
-COMMENT ON FUNCTION pulse_internal.due_times(pulse.schedule, timestamptz, timestamptz, int) IS
-  'Returns the first due times of a schedule that are later than after and not later than until.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.due_after(rule pulse.schedule, after timestamptz)
   RETURNS timestamptz
@@ -351,6 +329,7 @@ DECLARE
   stored pulse.schedule;
 BEGIN
   PERFORM pulse_internal.check_number('max_runs', coalesce(max_runs, 0), 1, 100000);
+  PERFORM pulse_internal.check_after(next_runs.after);
   SELECT * INTO stored FROM pulse.schedule AS s WHERE s.name = next_runs.name;
   IF stored.name IS NULL THEN
     PERFORM pulse_internal.raise_unknown_schedule(next_runs.name);
@@ -362,7 +341,7 @@ END $$;
 COMMENT ON FUNCTION pulse.next_runs(text, int, timestamptz) IS
   'Returns the first max_runs (1 to 100000) due times of a schedule later than after, as if it '
   'were not paused. NULL means now, or the last due time if the clock was set back before it. '
-  'Raises PU004 for max_runs out of range, PU005 for an unknown schedule.';
+  'Raises PU004 for max_runs or after out of range, PU005 for an unknown schedule.';
 
 CREATE OR REPLACE VIEW pulse.schedules AS
   SELECT s.name, s.identifier, coalesce(s.cron, 'every ' || s.every::text) AS rule,

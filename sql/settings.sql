@@ -89,3 +89,23 @@ CREATE OR REPLACE FUNCTION pulse_internal.check_duration(what text, value interv
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_duration';
 COMMENT ON FUNCTION pulse_internal.check_duration(text, interval, interval) IS
   'Raises PU004 for a duration below the given one or above 10 years; NULL passes.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.checked_age(what text, value interval) RETURNS interval
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse_internal.check_duration(what, value, '0');
+  RETURN value;
+END $$;
+COMMENT ON FUNCTION pulse_internal.checked_age(text, interval) IS
+  'Returns the duration. Raises PU004 for one below 0 or above 10 years; NULL passes.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_given(what text, is_given boolean, hint text)
+  RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT is_given THEN
+    RAISE EXCEPTION '% must not be null', what USING ERRCODE = 'PU004', HINT = hint;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_given(text, boolean, text) IS
+  'Raises PU004 with this hint for an argument that is not given.';

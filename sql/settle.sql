@@ -2,6 +2,43 @@
 -- past it: by a job, or by a count. Sweeps settle. They step over locked rows and keys, and try
 -- again a moment later.
 
+-- Within these years the walk over due times can go on by years and does not overflow.
+CREATE OR REPLACE FUNCTION pulse_internal.check_after(after timestamptz) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF after < timestamptz '1900-01-01 00:00Z' OR after >= timestamptz '10000-01-01 00:00Z' THEN
+    RAISE EXCEPTION 'after is %, out of range', after USING
+      ERRCODE = 'PU004', HINT = 'It must be a time of the years 1900 to 9999.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_after(timestamptz) IS
+  'Raises PU004 for a time outside of the years 1900 to 9999; NULL passes.';
+
+-- A due time of the interval is anchor + n × every; the anchor itself is none.
+CREATE OR REPLACE FUNCTION pulse_internal.due_times(
+    rule pulse.schedule, after timestamptz, until timestamptz, max_times int)
+  RETURNS timestamptz[]
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  step_us numeric;
+  past numeric;
+  last numeric;
+BEGIN
+  IF rule.cron IS NOT NULL THEN
+    RETURN pulse_internal.cron_times(rule.cron, rule.time_zone, after, until, max_times);
+  END IF;
+  step_us := pulse_internal.us(rule.every);
+  past := greatest(floor(extract(epoch FROM after - rule.anchor) * 1000000 / step_us), 0);
+  IF isfinite(until) THEN
+    last := floor(extract(epoch FROM until - rule.anchor) * 1000000 / step_us);
+  END IF;
+  RETURN ARRAY(
+    SELECT rule.anchor + make_interval(secs => (n * step_us / 1000000)::float8)
+      FROM generate_series(past + 1, least(past + max_times, last)) AS n);
+END $$;
+COMMENT ON FUNCTION pulse_internal.due_times(pulse.schedule, timestamptz, timestamptz, int) IS
+  'Returns the first due times of a schedule that are later than after and not later than until.';
+
 -- A caller that ticks once a minute is late by up to a minute.
 CREATE OR REPLACE FUNCTION pulse_internal.is_late(due timestamptz, moment timestamptz)
   RETURNS boolean

@@ -139,7 +139,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_worker(worker_id bigint)
   LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION 'worker % is unknown', coalesce(worker_id::text, 'NULL') USING
-    ERRCODE = 'PU002', HINT = 'pulse.worker lists the registered ones.';
+    ERRCODE = 'PU002', HINT = 'Use the id that pulse.register_worker() returned.';
 END $$;
 COMMENT ON FUNCTION pulse_internal.raise_unknown_worker(bigint) IS
   'Raises PU002 for a worker that is not registered.';

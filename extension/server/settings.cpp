@@ -19,7 +19,8 @@ constexpr size_t kMaxTraceparentLength = 255;
 // 0 would mean "without a pause" or "at once", which is a valid value for none of these settings.
 bool refuse_zero(int* value, void**, GucSource) {
   if (*value != 0) return true;
-  GUC_check_errmsg("0 is not a duration; use -1 to switch it off");
+  GUC_check_errdetail("0 is not a duration.");
+  GUC_check_errhint("Use -1 to switch it off.");
   return false;
 }
 

@@ -22,7 +22,9 @@ subtest 'version, help and mistakes' => sub {
     is(pulse($node, '--version')->{out}, "pulse 0.2.0\n", 'the version');
     is(pulse($node, '--help')->{status}, DONE, 'help is no mistake');
     is(pulse($node)->{status}, USAGE, 'a command is needed');
-    is(pulse($node, 'nonsense')->{status}, USAGE, 'an unknown command');
+    my $said = pulse($node, 'nonsense');
+    is($said->{status}, USAGE, 'an unknown command');
+    is($said->{err}, "pulse: there is no command 'nonsense'; pulse --help lists them\n", 'is named');
     is(pulse($node, 'workers', '--nonsense')->{status}, USAGE, 'an unknown option');
 };
 

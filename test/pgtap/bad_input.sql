@@ -70,7 +70,7 @@ ROLLBACK;
 
 \set VERBOSITY default
 \ir support/setup.psql
-SELECT plan(192);
+SELECT plan(207);
 
 SELECT is(r.value, CASE WHEN r.key ~ '^(add_job|register|heartbeat)' THEN '00000' ELSE 'PU007' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END
@@ -153,7 +153,18 @@ SELECT refuses(replace('SELECT pulse.' || c.call, 'ANN', :'ann'), c.code, c.call
                ('attach_worker(0)', 'PU002'), ('deregister_worker(0)', 'PU002'),
                ('declare_lost(0, ''gone'')', 'PU002'), ('sweep(0)', 'PU004'),
                ('sweep(-5)', 'PU004'), ('get_job(0)', 'PU005'), ('cancel_job(0)', 'PU005'),
-               ('resume_queue(''nowhere'')', 'PU005')) AS c (call, code);
+               ('resume_queue(''nowhere'')', 'PU005'), ('resume_queue(NULL)', 'PU004'),
+               ('held(NULL)', 'PU004'), ('delete_finished(older_than => ''-1 day'')', 'PU004'),
+               ('delete_finished(older_than => ''1000000 years'')', 'PU004'),
+               ('list_jobs(older_than => ''-1 s'')', 'PU004'),
+               ('list_jobs(newer_than => ''1000000 years'')', 'PU004'),
+               ('recoveries(newer_than => ''-1 s'')', 'PU004'),
+               ('preview_operation(''retry'', ''{"newer_than": "-1 day"}'')', 'PU004'),
+               ('preview_operation(NULL, ''{}'')', 'PU004'), ('cron_runs(NULL)', 'PU004'),
+               ('cron_runs(''* * * * *'', after => ''infinity'')', 'PU004'),
+               ('cron_runs(''* * * * *'', after => ''-infinity'')', 'PU004'),
+               ('next_runs(''none'', after => ''294276-12-31 23:59Z'')', 'PU004'),
+               ('held_job(NULL, 1)', 'PU001'), ('next_runs(''none'')', 'PU005')) AS c (call, code);
 
 -- A token that is stale, foreign, unknown or NULL; a job that is unknown or NULL.
 SELECT refuses(format('SELECT pulse.' || f.call, a.job, a.token), 'PU001',

@@ -1,6 +1,6 @@
 -- sql/finish.sql: how a claim ends. Every call carries the token; a stale one changes nothing.
 \ir support/setup.psql
-SELECT plan(112);
+SELECT plan(115);
 
 SELECT expect_function('complete',
   'job_id bigint, token bigint, result json DEFAULT NULL::json', 'void', 'volatile', 'definer');
@@ -102,6 +102,11 @@ SELECT refuses(format('SELECT pulse.fail(%s, %s, ''bang'')', :job, :token - 1), 
   'a token that was never the job''s cannot fail it');
 SELECT isnt((refusal_of(format('SELECT pulse.complete(%s, %s)', :job, :token))).detail,
   'no live job', 'the refusal of a stale token tells when there is a live job');
+SELECT is((refusal_of(format('SELECT pulse.%s(%s, %s)', f.call, :job, :second - 1))).detail,
+          'the job is running under another claim', f.call || ' tells so, too')
+  FROM (VALUES ('held_job'), ('complete')) AS f (call);
+SELECT is((refusal_of(format('SELECT pulse.complete(%s, NULL)', :job))).detail,
+          'job_id or token is NULL', 'no token is told as that');
 SELECT is(pulse.fail(:job, :second, 'bang'), 'failed', 'the last attempt fails for good');
 SELECT is(fate_of(:job), 'failed, attempts 2, bang', 'and is kept with its error');
 SELECT is(attempts_of(:job), '1 failed boom, 2 failed bang', 'and all its attempts');

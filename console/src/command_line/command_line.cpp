@@ -1,7 +1,10 @@
 #include "command_line/command_line.hpp"
 
+#include <algorithm>
 #include <iostream>
 #include <utility>
+
+#include "text/inert.hpp"
 
 namespace pulse::console {
 
@@ -36,6 +39,16 @@ CLI::App& CommandLine::add_below(CLI::App& command, const std::string& name,
 std::optional<ExitStatus> CommandLine::parse(int argc, const char* const* argv) {
   try {
     app_.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    const std::vector<std::string> words = app_.remaining();
+    const auto is_word = [](const std::string& text) { return !text.starts_with('-'); };
+    const auto word = std::find_if(words.begin(), words.end(), is_word);
+    if (word == words.end()) {
+      app_.exit(error, std::cout, std::cerr);
+    } else {
+      std::cerr << "pulse: there is no command '" << inert(*word) << "'; pulse --help lists them\n";
+    }
+    return ExitStatus::usage;
   } catch (const CLI::ParseError& error) {
     const int code = app_.exit(error, std::cout, std::cerr);
     return code == 0 ? ExitStatus::done : ExitStatus::usage;

@@ -24,6 +24,7 @@ constexpr std::array kMeanings{
     Meaning{"PU010", 409, "The job must not run again"},
     Meaning{"42501", 403, "Not allowed"},
     Meaning{"25006", 503, "The database is read-only"},
+    Meaning{"55000", 503, "No pg_pulse, or another version"},
     Meaning{"42883", 503, "No pg_pulse, or another version"},
     Meaning{"42P01", 503, "No pg_pulse, or another version"},
     Meaning{"3F000", 503, "No pg_pulse, or another version"},

@@ -8,7 +8,8 @@ namespace {
 // The role "none" is the session's own.
 constexpr const char* kSetUp =
     "SELECT set_config('role', $1, false), set_config('default_transaction_read_only', $2, false),"
-    " set_config('statement_timeout', $3, false)";
+    " set_config('statement_timeout', $3, false),"
+    " set_config('default_transaction_isolation', 'read committed', false)";
 
 // What a role may become, and what it may do, changes without a word to its sessions.
 constexpr std::chrono::seconds kTrusted(10);
