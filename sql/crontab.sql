@@ -31,9 +31,14 @@ CREATE OR REPLACE FUNCTION pulse_internal.crontab_item(set_name text, item json)
   RETURNS pulse.schedule
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+  what text := format('item %s of crontab %s', quote_nullable(left(item ->> 'name', 128)),
+                      quote_literal(set_name));
   given pulse.schedule;
-  fill interval := item ->> 'fill';
+  fill interval;
 BEGIN
+  PERFORM pulse_internal.check_keys(what, item, '{name,identifier,cron,payload,queue_name,
+    max_attempts,priority,job_key,job_key_mode,fill}');
+  fill := item ->> 'fill';
   SELECT i.name, i.identifier, i.cron, i.payload, i.queue_name, i.max_attempts, i.priority,
          i.job_key, coalesce(i.job_key_mode, 'replace'),
          CASE WHEN fill IS NULL THEN 'skip' ELSE 'all' END, coalesce(fill, interval '0'),
@@ -50,9 +55,13 @@ BEGIN
       json_typeof(given.payload) USING ERRCODE = 'PU004', HINT = 'Use an object: {"key": "value"}.';
   END IF;
   RETURN given;
+EXCEPTION WHEN data_exception THEN
+  RAISE EXCEPTION '% has a value of a wrong type', what USING
+    ERRCODE = 'PU004', DETAIL = SQLERRM,
+    HINT = 'max_attempts and priority are numbers, fill is a duration, payload an object.';
 END $$;
 COMMENT ON FUNCTION pulse_internal.crontab_item(text, json) IS
-  'Returns the schedule that one item of a crontab describes.';
+  'Returns the schedule that one item of a crontab describes. Raises PU004 for what is none.';
 
 -- Many workers load the same file when they start, so what is stored already is only read.
 CREATE OR REPLACE FUNCTION pulse_internal.load_item(given pulse.schedule) RETURNS text

@@ -24,7 +24,8 @@ subtest 'version, help and mistakes' => sub {
     is(pulse($node)->{status}, USAGE, 'a command is needed');
     my $said = pulse($node, 'nonsense');
     is($said->{status}, USAGE, 'an unknown command');
-    is($said->{err}, "pulse: there is no command 'nonsense'; pulse --help lists them\n", 'is named');
+    is($said->{err}, "pulse: there is no command 'nonsense'; pulse --help lists them\n",
+        'is named');
     is(pulse($node, 'workers', '--nonsense')->{status}, USAGE, 'an unknown option');
 };
 

@@ -70,7 +70,7 @@ ROLLBACK;
 
 \set VERBOSITY default
 \ir support/setup.psql
-SELECT plan(207);
+SELECT plan(213);
 
 SELECT is(r.value, CASE WHEN r.key ~ '^(add_job|register|heartbeat)' THEN '00000' ELSE 'PU007' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END
@@ -164,6 +164,12 @@ SELECT refuses(replace('SELECT pulse.' || c.call, 'ANN', :'ann'), c.code, c.call
                ('cron_runs(''* * * * *'', after => ''infinity'')', 'PU004'),
                ('cron_runs(''* * * * *'', after => ''-infinity'')', 'PU004'),
                ('next_runs(''none'', after => ''294276-12-31 23:59Z'')', 'PU004'),
+               ('load_crontab(''c'', ''[1]'')', 'PU004'),
+               ('load_crontab(''c'', ''[null]'')', 'PU004'),
+               ('load_crontab(''c'', ''[{"bogus": 1}]'')', 'PU004'),
+               ('load_crontab(''c'', ''[{"name": "n", "priority": "x"}]'')', 'PU004'),
+               ('load_crontab(''c'', ''[{"name": "n", "priority": 99999999999}]'')', 'PU004'),
+               ('load_crontab(''c'', ''[{"name": "n", "fill": "soon"}]'')', 'PU004'),
                ('held_job(NULL, 1)', 'PU001'), ('next_runs(''none'')', 'PU005')) AS c (call, code);
 
 -- A token that is stale, foreign, unknown or NULL; a job that is unknown or NULL.
