@@ -37,6 +37,11 @@ bool Crew::add(Work work) {
   return true;
 }
 
+std::size_t Crew::idle() {
+  const std::lock_guard lock(mutex_);
+  return idle_.size();
+}
+
 // Within the lock, because the thread ends the life of what it is called by.
 void Crew::call_last_idle() {
   idle_.back()->is_called = true;

@@ -28,6 +28,9 @@ class Crew {
   // False: as many wait as may.
   bool add(Work work);
 
+  // How many threads wait for work.
+  std::size_t idle();
+
  private:
   // A thread that waits for work.
   struct Idle {
