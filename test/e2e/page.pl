@@ -96,7 +96,7 @@ subtest 'each page shows what there is' => sub {
         [ '/queue?name=post/north', qr/Queue post\/north.*Wait.*No attempt started/s ],
         [ '/workers', qr/ann.*alive.*1 of 4.*1\.2/s ],
         [ '/schedules', qr/nightly.*sweep_floor.*0 3 \* \* \*/s ],
-        [ '/schedule?name=nightly', qr/Next runs.*in \d+ h/s ],
+        [ '/schedule?name=nightly', qr/Next runs.*in \d+ (?:h|min|s)/s ],
         [ '/flows', qr/a book/ ],
         [ "/flows/$flow", qr/left.*right.*book/s ],
         [ '/operations', qr/Nothing was done/ ],
