@@ -233,6 +233,8 @@ BEGIN
       opened := opened || promotion.opened;
       parked := parked || promotion.parked;
     END LOOP;
+  END IF;
+  IF parked <> '{}' THEN
     SELECT * INTO open_jobs FROM pulse_internal.open_before(job, parked, bound);
   END IF;
   opened := ARRAY(SELECT j.id FROM pulse.job AS j
