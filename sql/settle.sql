@@ -2,18 +2,6 @@
 -- past it: by a job, or by a count. Sweeps settle. They step over locked rows and keys, and try
 -- again a moment later.
 
--- Within these years the walk over due times can go on by years and does not overflow.
-CREATE OR REPLACE FUNCTION pulse_internal.check_after(after timestamptz) RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF after < timestamptz '1900-01-01 00:00Z' OR after >= timestamptz '10000-01-01 00:00Z' THEN
-    RAISE EXCEPTION 'after is %, out of range', after USING
-      ERRCODE = 'PU004', HINT = 'It must be a time of the years 1900 to 9999.';
-  END IF;
-END $$;
-COMMENT ON FUNCTION pulse_internal.check_after(timestamptz) IS
-  'Raises PU004 for a time outside of the years 1900 to 9999; NULL passes.';
-
 -- A due time of the interval is anchor + n × every; the anchor itself is none.
 CREATE OR REPLACE FUNCTION pulse_internal.due_times(
     rule pulse.schedule, after timestamptz, until timestamptz, max_times int)
