@@ -45,9 +45,10 @@ class Crew {
   const std::size_t max_waiting_;
   std::mutex mutex_;
   std::deque<Work> waiting_;
-  std::vector<Idle*>
-      idle_;              // in the order in which they became it; those that are called have left
-  std::size_t free_ = 0;  // idle ones, and those that are called and have not taken work yet
+  // In the order in which they became it. A thread that is called leaves.
+  std::vector<Idle*> idle_;
+  // Idle ones, and those that are called and have not taken work yet.
+  std::size_t free_ = 0;
   bool is_ending_ = false;
   std::vector<std::thread> threads_;
 };
