@@ -56,12 +56,13 @@ COMMENT ON FUNCTION pulse_internal.begin_adding() IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.completed_since(since timestamptz) RETURNS bigint
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT sum(c.completed)::bigint FROM pulse_internal.counted() AS c
-   WHERE c.kind = 'task' AND c.began >= date_bin('10 s', since, '2000-01-01 00:00Z');
+  SELECT coalesce(sum(c.completed), 0)::bigint FROM pulse_internal.counted() AS c
+   WHERE c.kind = 'task' AND c.began >= date_bin('10 s', since, '2000-01-01 00:00Z')
+  HAVING pulse_internal.has_counters() AND NOT pg_is_in_recovery();
 $$;
 COMMENT ON FUNCTION pulse_internal.completed_since(timestamptz) IS
   'Returns how many jobs completed since a moment of the last two minutes; NULL where the server '
-  'does not count, or counted none.';
+  'does not count.';
 
 -- Minutes are added in order. What is counted after its minute was added is left out; the pause
 -- before a minute is added makes that rare.

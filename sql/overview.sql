@@ -3,7 +3,8 @@
 -- the table's pages, and the column `estimated` names it.
 
 -- Open jobs of at most max_lanes pairs of task and priority. Future jobs are counted in order of
--- run_at, so those of the next minute come first.
+-- run_at, so those of the next minute come first. Of more pairs only the first job is counted,
+-- because a sample tells then.
 CREATE OR REPLACE FUNCTION pulse_internal.count_open(
     moment timestamptz, bound int, max_lanes int, OUT ready bigint, OUT future bigint,
     OUT next_minute bigint, OUT oldest timestamptz, OUT cut boolean)
@@ -11,7 +12,6 @@ CREATE OR REPLACE FUNCTION pulse_internal.count_open(
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
-  -- The first job of a pair is its oldest, unless it runs, claimed in place.
   WITH RECURSIVE walk (identifier, priority, run_at, state) AS (
     (SELECT j.identifier, j.priority, j.run_at, j.state FROM pulse.job AS j
       WHERE j.index_lane = 'o' ORDER BY j.identifier, j.priority, j.run_at LIMIT 1)
@@ -21,37 +21,46 @@ BEGIN
        WHERE j.index_lane = 'o' AND (j.identifier, j.priority) > (w.identifier, w.priority)
        ORDER BY j.identifier, j.priority, j.run_at LIMIT 1) AS n
   ), lane AS MATERIALIZED (
-    SELECT w.* FROM walk AS w LIMIT max_lanes
-  ), first AS (
-    SELECT CASE WHEN l.state = 'ready' THEN l.run_at ELSE (
-             SELECT j.run_at FROM pulse.job AS j
-              WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = l.identifier
-                AND j.priority = l.priority AND j.run_at <= moment
-              ORDER BY j.run_at LIMIT 1) END AS run_at
-      FROM lane AS l WHERE l.run_at <= moment
+    SELECT w.*, count(*) OVER () >= max_lanes AS is_cut
+      FROM (SELECT w.* FROM walk AS w LIMIT max_lanes) AS w
+  ), first AS MATERIALIZED (
+    SELECT min(l.run_at) AS run_at FROM lane AS l WHERE l.state = 'ready' AND l.run_at <= moment
+  ), older AS (
+    -- The first job of a pair is its oldest, unless it runs, claimed in place.
+    SELECT min(j.run_at) AS run_at FROM first AS f CROSS JOIN lane AS l CROSS JOIN LATERAL (
+      SELECT j.run_at FROM pulse.job AS j
+       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = l.identifier
+         AND j.priority = l.priority AND j.run_at <= coalesce(f.run_at, moment)
+       ORDER BY j.run_at LIMIT 1) AS j
+     WHERE l.state <> 'ready'
   ), due AS (
-    SELECT FROM lane AS l CROSS JOIN LATERAL (
-      SELECT FROM pulse.job AS j
+    SELECT d.run_at FROM lane AS l CROSS JOIN LATERAL (
+      SELECT j.run_at FROM pulse.job AS j
        WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = l.identifier
          AND j.priority = l.priority AND j.run_at <= moment
        LIMIT bound) AS d
-     WHERE l.run_at <= moment LIMIT bound
+     WHERE NOT l.is_cut AND l.run_at <= moment LIMIT bound
   ), later AS (
     SELECT d.run_at FROM lane AS l CROSS JOIN LATERAL (
       SELECT j.run_at FROM pulse.job AS j
        WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = l.identifier
          AND j.priority = l.priority AND j.run_at > moment
        ORDER BY j.run_at LIMIT bound) AS d
-     LIMIT bound
+     WHERE NOT l.is_cut LIMIT bound
+  ), found AS (
+    SELECT d.run_at FROM due AS d UNION ALL SELECT l.run_at FROM later AS l
+    UNION ALL SELECT l.run_at FROM lane AS l WHERE l.is_cut AND l.state = 'ready'
   )
-  SELECT (SELECT count(*) FROM due), count(*),
-         count(*) FILTER (WHERE l.run_at <= moment + interval '1 minute'),
-         (SELECT min(f.run_at) FROM first AS f), (SELECT count(*) FROM lane) >= max_lanes
-    INTO ready, future, next_minute, oldest, cut FROM later AS l;
+  SELECT count(*) FILTER (WHERE f.run_at <= moment), count(*) FILTER (WHERE f.run_at > moment),
+         count(*) FILTER (WHERE f.run_at > moment AND f.run_at <= moment + interval '1 minute'),
+         least((SELECT f.run_at FROM first AS f), (SELECT o.run_at FROM older AS o)),
+         coalesce((SELECT bool_or(l.is_cut) FROM lane AS l), false)
+    INTO ready, future, next_minute, oldest, cut FROM found AS f;
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_open(timestamptz, int, int) IS
   'Counts open jobs that are due at a moment, due later, and due within the next minute, each up '
-  'to a bound, and tells which has been due for longest; cut: there are more tasks and priorities.';
+  'to a bound, and tells which has been due for longest; cut: there are more tasks and priorities, '
+  'and only the first job of each was counted.';
 
 -- Only jobs that are due can be held back by a pause. Of many queues it looks at some, and reads
 -- the settings of those that are within a paused row: 'mail/*' is one of members of 'mail'.
@@ -211,13 +220,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.overview_jobs(
     OUT oldest_due_at timestamptz)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  bound CONSTANT int := 200;
+  bound CONSTANT int := 150;
   part float8;
   open record;
   parked record;
   guess record;
 BEGIN
-  SELECT * INTO open FROM pulse_internal.count_open(moment, bound, 200);
+  SELECT * INTO open FROM pulse_internal.count_open(moment, bound, bound);
   SELECT * INTO parked FROM pulse_internal.count_parked(moment, bound);
   running := coalesce(cardinality(pulse_internal.running_ids(NULL, bound)), 0);
   estimated := ARRAY(
@@ -307,10 +316,11 @@ COMMENT ON COLUMN pulse.overview.parked_full IS
 COMMENT ON COLUMN pulse.overview.parked_waiting IS 'Jobs that wait for other jobs';
 COMMENT ON COLUMN pulse.overview.running IS 'Jobs that a worker has';
 COMMENT ON COLUMN pulse.overview.estimated IS
-  'Which of the counts of live jobs are estimated from a sample, because they reach 200 or '
-  'there are 200 tasks and priorities or more; empty: all are exact';
+  'Which of the counts of live jobs are estimated from a sample, because they reach 150 or '
+  'there are 150 tasks and priorities or more; empty: all are exact';
 COMMENT ON COLUMN pulse.overview.oldest_due_at IS
-  'run_at of the open or parked job that has been due for longest; NULL without one';
+  'run_at of the open or parked job that has been due for longest, of open ones among the first '
+  '150 tasks and priorities; NULL without one';
 COMMENT ON COLUMN pulse.overview.oldest_due_age IS 'How long that job has been due';
 COMMENT ON COLUMN pulse.overview.completed IS
   'Jobs that completed within the last minute: 60 to 70 seconds; without preloading, kept ones '

@@ -42,7 +42,7 @@ COMMENT ON FUNCTION pulse_internal.sample_jobs(float8) IS
 
 -- Open jobs of each task and priority, in order of their index, so that one descent finds the next
 -- pair and its first jobs: those of the first pairs up to half of what is left of the bound, those
--- of each further pair up to four. The first due one is the oldest.
+-- of each further pair up to three. The first due one is the oldest.
 CREATE OR REPLACE FUNCTION pulse_internal.count_tasks(max_count int, bound int)
   RETURNS TABLE (identifier text, ready bigint, future bigint, oldest timestamptz, cut boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
@@ -60,10 +60,10 @@ BEGIN
              count(*) FILTER (WHERE f.state = 'ready' AND f.run_at <= moment),
              count(*) FILTER (WHERE f.state = 'ready' AND f.run_at > moment),
              min(f.run_at) FILTER (WHERE f.state = 'ready' AND f.run_at <= moment),
-             count(*) >= greatest(l.rest / 2, 4), l.rest - l.rest / 2
+             count(*) >= greatest(l.rest / 2, 3), l.rest - l.rest / 2
         FROM (SELECT j.identifier, j.priority, j.state, j.run_at FROM pulse.job AS j
                WHERE j.index_lane = 'o' AND (j.identifier, j.priority) > (l.identifier, l.priority)
-               ORDER BY j.identifier, j.priority, j.run_at LIMIT greatest(l.rest / 2, 4)) AS f
+               ORDER BY j.identifier, j.priority, j.run_at LIMIT greatest(l.rest / 2, 3)) AS f
        GROUP BY f.identifier, f.priority ORDER BY f.identifier, f.priority LIMIT 1) AS n
   )
   SELECT l.identifier, sum(l.ready)::bigint, sum(l.future)::bigint, min(l.oldest), bool_or(l.cut)
@@ -249,7 +249,7 @@ CREATE OR REPLACE FUNCTION pulse.stats(max_rows int = 50, of_kind text = NULL)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  bound CONSTANT int := 500;
+  bound CONSTANT int := 400;
   part CONSTANT float8 := pulse_internal.sampled_part(60);
   moment CONSTANT timestamptz := pulse.now();
 BEGIN

@@ -1,6 +1,6 @@
 -- sql/overview.sql: the state of the whole queue in one row.
 \ir support/setup.psql
-SELECT plan(31);
+SELECT plan(34);
 
 SELECT expect_function('overview', '',
   'TABLE(at timestamp with time zone, ready bigint, future bigint, due_next_minute bigint, '
@@ -76,11 +76,13 @@ SELECT travel('0');
 
 SET LOCAL pulse.keep_completed = '1 h';
 SELECT pulse.complete(c.id, c.token) FROM given_claimed_job(:ann, 'kept') AS c \g /dev/null
+SELECT CASE WHEN pulse_internal.has_counters() THEN 0 ELSE 1 END AS completed \gset
 SELECT pulse.cancel_job(given_job('mail')) FROM generate_series(1, 2) \g /dev/null
 SELECT pulse.permanently_fail_jobs(ARRAY[given_job('mail')]) \g /dev/null
-SELECT is(ends(), '(1,1,0,2,0)', 'ends of the last minute by state');
+-- What this transaction completed is counted when it commits, or else read from the kept jobs.
+SELECT is(ends(), format('(%s,1,0,2,0)', :completed), 'ends of the last minute by state');
 UPDATE pulse.finished_job SET state = 'quarantined' WHERE state = 'failed';
-SELECT is(ends(), '(1,0,1,2,0)', 'a quarantined job is no failed one');
+SELECT is(ends(), format('(%s,0,1,2,0)', :completed), 'a quarantined job is no failed one');
 UPDATE pulse.finished_job SET finished_at = finished_at - interval '61 s';
 SELECT is(ends(), '(0,0,0,0,0)', 'earlier ones do not count');
 
@@ -110,15 +112,24 @@ SELECT is((SELECT sweeps FROM pulse.overview), true, 'a sweep of any session cou
 -- --- many ---------------------------------------------------------------------------------------
 
 DELETE FROM pulse.job;
+SET LOCAL pulse.claims = on;
+SELECT pulse.add_job('ink', run_at => now() - interval '1 h' * n)
+  FROM generate_series(2, 12) AS n \g /dev/null
+SELECT pulse.add_job('mail', run_at => now() - interval '1 h') \g /dev/null
+SELECT count(*) AS claimed FROM pulse.claim(:ann, 10) \gset
+SELECT is((SELECT ROW(:claimed, running, date_trunc('hour', oldest_due_age))::text
+             FROM pulse.overview), '(10,10,02:00:00)',
+  'the oldest job may wait behind those of its task that run');
+DELETE FROM pulse.job;
 INSERT INTO pulse.job (identifier, priority, run_at, payload)
 SELECT 'bulk', n % 3, now() - interval '1 s' * n, to_json(repeat('x', 300))
   FROM generate_series(1, 40000) AS n;
 INSERT INTO pulse.job (identifier, queue_name, state, run_at)
 SELECT 'queued', 'queue_' || n % 200, 'parked', now() - interval '1 s' * n
-  FROM generate_series(1, 150) AS n;
+  FROM generate_series(1, 140) AS n;
 SELECT is((SELECT ROW(ready BETWEEN 10000 AND 160000, parked_full, estimated)::text
              FROM pulse.overview),
-  '(t,150,{ready})', 'a great many are estimated and it is said so, fewer are exact');
+  '(t,140,{ready})', 'a great many are estimated and it is said so, fewer are exact');
 -- Pages that a statement reads, the second time.
 CREATE FUNCTION pages_of(statement text) RETURNS int
   LANGUAGE plpgsql AS $$
@@ -133,6 +144,17 @@ BEGIN
 END $$;
 ANALYZE pulse.job;
 SELECT cmp_ok(pages_of('SELECT * FROM pulse.overview'), '<', 3000, 'not all of them are read');
+INSERT INTO pulse.job (identifier, priority, run_at)
+SELECT 'a ' || n / 2, n % 2, now() + CASE WHEN n < 3 THEN -90 WHEN n < 8 THEN 5 ELSE 600 END
+                                     * interval '1 s' * n
+  FROM generate_series(1, 200) AS n;
+ANALYZE pulse.job;
+SELECT is((SELECT ROW(ready > 2, future >= 147, due_next_minute >= 1, estimated)::text
+             FROM pulse.overview),
+  '(t,t,t,"{ready,future,due_next_minute}")',
+  'of many tasks and priorities the first jobs are a lower limit');
+SELECT is((SELECT date_trunc('minute', oldest_due_age) FROM pulse.overview), interval '3 min',
+  'and the oldest is told');
 
 SELECT * FROM finish();
 ROLLBACK;
