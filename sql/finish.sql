@@ -90,8 +90,8 @@ COMMENT ON FUNCTION pulse.complete_many(bigint[], bigint[], json[]) IS
   'Ends many claims with success, and returns an outcome for each: accepted, stale (the claim is '
   'lost) or busy (another transaction holds the job: call again), in the order of the arrays. '
   'Waits only for heartbeats and claims of the jobs'' own workers, for at most a second in all. '
-  'results: NULL means none. Raises PU004 for arrays of unequal length and for a result out of '
-  'range.';
+  'results: NULL means none. Raises PU004 for a NULL in job_ids or tokens, for arrays of unequal '
+  'length and for a result out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.fail(
     job_id bigint, token bigint, error text, retry boolean = true, retry_in interval = NULL,
@@ -113,8 +113,8 @@ CREATE OR REPLACE FUNCTION pulse.fail_many(
 COMMENT ON FUNCTION pulse.fail_many(bigint[], bigint[], text[], boolean[], interval[], json[]) IS
   'Ends many claims with an error each, as fail does, and returns an outcome for each: accepted, '
   'stale (the claim is lost) or busy (another transaction holds the job: call again), in the order '
-  'of the arrays. Waits as complete_many does. Raises PU004 for arrays of unequal length and for a '
-  'value out of range.';
+  'of the arrays. Waits as complete_many does, and raises PU004 as it does and for a value out of '
+  'range.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.announce_late(cause text, job_ids bigint[]) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -136,8 +136,8 @@ COMMENT ON FUNCTION pulse.fail_late(bigint[], bigint[], text[], text[], json[]) 
   'sweep that comes first: outcome timed_out or stalled, the cause for the next attempt, the '
   'notification. causes: timeout or stall, by the worker''s own clock. payloads: NULL keeps those '
   'of the jobs. Returns an outcome for each, in the order of the arrays: accepted (also where a '
-  'sweep has ended the attempt so), stale or busy. Waits as complete_many does. Raises PU004 for '
-  'arrays of unequal length and for a value out of range.';
+  'sweep has ended the attempt so), stale or busy. Waits as complete_many does, and raises PU004 '
+  'as it does and for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.release(job_ids bigint[], tokens bigint[])
   RETURNS SETOF pulse.job_outcome
@@ -146,8 +146,7 @@ CREATE OR REPLACE FUNCTION pulse.release(job_ids bigint[], tokens bigint[])
 COMMENT ON FUNCTION pulse.release(bigint[], bigint[]) IS
   'Hands back jobs that the worker has not started, and their attempts, and returns an outcome for '
   'each: accepted, stale (the claim is lost) or busy (another transaction holds the job: call '
-  'again), in the order of the arrays. Waits as complete_many does. Raises PU004 for arrays of '
-  'unequal length.';
+  'again), in the order of the arrays. Waits, and raises PU004, as complete_many does.';
 
 CREATE OR REPLACE FUNCTION pulse.snooze(
     job_id bigint, token bigint, delay interval, checkpoint json = NULL)

@@ -84,17 +84,25 @@ void read_arrays(FunctionCallInfo fcinfo, ArgumentArray* arrays, int count, int 
   }
 }
 
+void read_claim_arrays(FunctionCallInfo fcinfo, ArgumentArray* arrays, int count, int required) {
+  for (int i = 0; i < 2; i++) {
+    ArrayType* array = PG_ARGISNULL(i) ? nullptr : PG_GETARG_ARRAYTYPE_P(i);
+    if (!array || ARR_NDIM(array) > 1 || array_contains_nulls(array))
+      ereport(ERROR, (errcode(kOutOfRange),
+                      errmsg("%s must be a flat array without nulls", i ? "tokens" : "job_ids"),
+                      errhint("Give the id and the token of each claimed job.")));
+  }
+  read_arrays(fcinfo, arrays, count, required);
+}
+
 ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens,
                       const char* outcome) {
-  ClaimList list = {};
-  list.claims = static_cast<NamedClaim*>(palloc0(sizeof(NamedClaim) * Max(job_ids.count, 1)));
-  for (int i = 0; i < job_ids.count; i++) {
-    if (job_ids.nulls[i] || tokens.nulls[i]) continue;
-    list.claims[list.count++] = {DatumGetInt64(job_ids.values[i]), DatumGetInt64(tokens.values[i]),
-                                 i, outcome, AttemptLock::kNotRunning};
-  }
-  qsort(list.claims, list.count, sizeof(NamedClaim), by_id_and_token);
-  return list;
+  auto* claims = static_cast<NamedClaim*>(palloc(sizeof(NamedClaim) * job_ids.count));
+  for (int i = 0; i < job_ids.count; i++)
+    claims[i] = {DatumGetInt64(job_ids.values[i]), DatumGetInt64(tokens.values[i]), i, outcome,
+                 AttemptLock::kNotRunning};
+  qsort(claims, job_ids.count, sizeof(NamedClaim), by_id_and_token);
+  return {claims, job_ids.count};
 }
 
 bool outwait_worker(RunningJobs* jobs, TimestampTz* limit) {
@@ -108,13 +116,12 @@ bool outwait_worker(RunningJobs* jobs, TimestampTz* limit) {
 
 void answer_claims(const ClaimList& list, const ArgumentArray& job_ids, FunctionCallInfo fcinfo) {
   auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-  auto** answers = static_cast<const char**>(palloc0(sizeof(char*) * Max(job_ids.count, 1)));
+  auto** answers = static_cast<const char**>(palloc(sizeof(char*) * list.count));
   for (int i = 0; i < list.count; i++) answers[list.claims[i].position] = answer_of(list.claims[i]);
   for (int i = 0; i < job_ids.count; i++) {
-    NullableDatum job_id = job_ids.at(i);
-    Datum values[] = {job_id.value, CStringGetTextDatum(answers[i] ? answers[i] : "stale")};
-    bool nulls[] = {job_id.isnull, false};
-    tuplestore_putvalues(results->setResult, results->setDesc, values, nulls);
+    Datum values[] = {job_ids.values[i], CStringGetTextDatum(answers[i])};
+    bool no_nulls[] = {false, false};
+    tuplestore_putvalues(results->setResult, results->setDesc, values, no_nulls);
   }
 }
 

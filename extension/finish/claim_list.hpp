@@ -30,8 +30,10 @@ struct ArgumentArray {
 };
 
 // Reads the first `count` arguments. Raises PU004 unless all arrays have the same length. A
-// required array that is NULL counts as empty; the check ignores any other that is NULL.
+// required array that is NULL counts as empty; the check ignores any other that is NULL. Those of
+// claims begin with job ids and tokens, none of which may be NULL.
 void read_arrays(FunctionCallInfo fcinfo, ArgumentArray* arrays, int count, int required);
+void read_claim_arrays(FunctionCallInfo fcinfo, ArgumentArray* arrays, int count, int required);
 
 struct NamedClaim {
   int64 job_id;
@@ -41,7 +43,7 @@ struct NamedClaim {
   AttemptLock lock;
 };
 
-// The claims without a NULL, sorted by id, so that two calls with the same jobs never deadlock.
+// The claims sorted by id, so that two calls with the same jobs never deadlock.
 struct ClaimList {
   NamedClaim* claims;
   int count;

@@ -12,7 +12,6 @@
 #include "job/task_settings.hpp"
 #include "server/call_checks.hpp"
 #include "server/compat.hpp"
-#include "server/errors.hpp"
 #include "server/shared_memory.hpp"
 #include "server/values.hpp"
 #include "wake/end_waiters.hpp"
@@ -126,18 +125,9 @@ bool complete_one(const NullableDatum& job_id, const NullableDatum& token, Nulla
   return claim.lock == AttemptLock::kLocked;
 }
 
-void check_claims(FunctionCallInfo fcinfo, int argument, const char* what) {
-  ArrayType* array = PG_ARGISNULL(argument) ? nullptr : PG_GETARG_ARRAYTYPE_P(argument);
-  if (!array || ARR_NDIM(array) > 1 || array_contains_nulls(array))
-    ereport(ERROR, (errcode(kOutOfRange), errmsg("%s must be a flat array without nulls", what),
-                    errhint("Give the id and the token of each claimed job.")));
-}
-
 void complete_many(FunctionCallInfo fcinfo) {
-  check_claims(fcinfo, kIds, "job_ids");
-  check_claims(fcinfo, kTokens, "tokens");
   ArgumentArray arrays[kArguments];
-  read_arrays(fcinfo, arrays, kArguments, kResults);
+  read_claim_arrays(fcinfo, arrays, kArguments, kResults);
   for (int i = 0; i < arrays[kResults].count; i++)
     if (!arrays[kResults].nulls[i]) check_document("result", arrays[kResults].values[i]);
   begin_result_rows(fcinfo);

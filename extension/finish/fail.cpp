@@ -116,7 +116,7 @@ void end_many(FunctionCallInfo fcinfo, const ArgumentArray* arrays, const char* 
 
 void fail_many(FunctionCallInfo fcinfo) {
   ArgumentArray arrays[kArguments];
-  read_arrays(fcinfo, arrays, kArguments, kRetries);
+  read_claim_arrays(fcinfo, arrays, kArguments, kRetries);
   for (int i = 0; i < arrays[kIds].count; i++) {
     check_error(arrays[kErrors].at(i));
     check_delay("retry_in", arrays[kDelays].at(i));
@@ -139,7 +139,8 @@ constexpr Limit kLimits[] = {{"timeout", "timed_out"}, {"stall", "stalled"}};
 const Limit* limit_of(const NullableDatum& cause) {
   for (const Limit& limit : kLimits)
     if (!cause.isnull && text_is(cause.value, limit.cause)) return &limit;
-  ereport(ERROR, (errcode(kOutOfRange), errmsg("cause must be timeout or stall"),
+  const char* given = cause.isnull ? "NULL" : TextDatumGetCString(cause.value);
+  ereport(ERROR, (errcode(kOutOfRange), errmsg("cause is %s, not timeout or stall", given),
                   errhint("Call fail_many for attempts that failed for another reason.")));
   pg_unreachable();
 }
@@ -161,7 +162,7 @@ void announce(const ClaimList& list, const Limit& limit) {
 
 void fail_late(FunctionCallInfo fcinfo) {
   ArgumentArray arrays[kLateArguments];
-  read_arrays(fcinfo, arrays, kLateArguments, kLatePayloads);
+  read_claim_arrays(fcinfo, arrays, kLateArguments, kLatePayloads);
   for (int i = 0; i < arrays[kIds].count; i++) {
     check_error(arrays[kErrors].at(i));
     (void)limit_of(arrays[kCauses].at(i));
@@ -186,7 +187,7 @@ void fail_late(FunctionCallInfo fcinfo) {
 
 void release(FunctionCallInfo fcinfo) {
   ArgumentArray arrays[kReleaseArguments];
-  read_arrays(fcinfo, arrays, kReleaseArguments, kReleaseArguments);
+  read_claim_arrays(fcinfo, arrays, kReleaseArguments, kReleaseArguments);
   end_many(fcinfo, arrays, "released", [](int) -> Ending {
     return {Ending::kReleased, CStringGetTextDatum("released")};
   });

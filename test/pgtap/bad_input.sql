@@ -70,7 +70,7 @@ ROLLBACK;
 
 \set VERBOSITY default
 \ir support/setup.psql
-SELECT plan(213);
+SELECT plan(230);
 
 SELECT is(r.value, CASE WHEN r.key ~ '^(add_job|register|heartbeat)' THEN '00000' ELSE 'PU007' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END
@@ -225,6 +225,18 @@ SELECT refuses(format('SELECT * FROM pulse.' || c.call, :job, :token), 'PU004',
                ('release(ARRAY[%s], ARRAY[%s, 0])', 'more tokens than jobs'),
                ('release(ARRAY[%s, 0], ARRAY[%s])', 'more jobs than tokens'))
        AS c (call, what);
+SELECT refuses(format('SELECT * FROM pulse.' || f.call, a.jobs, a.tokens), 'PU004',
+               split_part(f.call, '(', 1) || ' refuses ' || a.what)
+  FROM (VALUES ('complete_many(%s, %s)'), ('release(%s, %s)'),
+               ('fail_many(%s, %s, ARRAY[''boom''])'),
+               ('fail_late(%s, %s, ARRAY[''late''], ARRAY[''timeout''])')) AS f (call),
+       (VALUES ('NULL', 'NULL', 'NULL instead of jobs'),
+               ('ARRAY[NULL]::bigint[]', 'ARRAY[1]', 'a job of NULL'),
+               ('ARRAY[1]', 'ARRAY[NULL]::bigint[]', 'a token of NULL'),
+               ('ARRAY[[1]]', 'ARRAY[1]', 'jobs in two dimensions')) AS a (jobs, tokens, what);
+SELECT throws_like(
+  'SELECT * FROM pulse.fail_late(ARRAY[1], ARRAY[1], ARRAY[''late''], ARRAY[''noon''])',
+  'cause is noon, not timeout or stall', 'a cause is named that is none');
 CREATE FUNCTION outcomes(call text) RETURNS text
   LANGUAGE plpgsql AS $$
 DECLARE
