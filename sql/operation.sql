@@ -117,10 +117,17 @@ CREATE OR REPLACE FUNCTION pulse_internal.read_filter(
 DECLARE
   possible record;
   what text;
+  kind text;
 BEGIN
   SELECT * INTO possible FROM pulse_internal.action_states(action);
   PERFORM pulse_internal.check_keys('filter', filter,
     '{ids,states,task,queue,key,error,older_than,newer_than}');
+  -- A condition of null is no condition, and the action would change every job.
+  FOR what, kind IN SELECT c.key, json_typeof(c.value) FROM json_each(filter) AS c LOOP
+    IF kind = 'null' OR kind <> 'string' AND what NOT IN ('ids', 'states') THEN
+      RAISE data_exception USING MESSAGE = format('It is a json %s.', kind);
+    END IF;
+  END LOOP;
   states := coalesce(pulse_internal.json_texts(filter -> 'states'), possible.usual);
   PERFORM pulse_internal.check_states(states);
   IF NOT states <@ possible.allowed OR states = '{}' THEN
@@ -145,7 +152,8 @@ BEGIN
 EXCEPTION WHEN data_exception THEN
   RAISE EXCEPTION 'filter has a "%" that cannot be read', what USING
     ERRCODE = 'PU004', DETAIL = SQLERRM,
-    HINT = 'ids is an array of numbers; older_than and newer_than are durations, others texts.';
+    HINT = 'ids is an array of numbers, states an array of texts; older_than and newer_than are '
+           'durations, others texts.';
 END $$;
 COMMENT ON FUNCTION pulse_internal.read_filter(text, json, timestamptz) IS
   'Returns the conditions of a filter, its durations counted back from a moment. Raises PU004 for '

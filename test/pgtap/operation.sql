@@ -1,6 +1,6 @@
 -- sql/operation*.sql: what operators do to many jobs at once, in steps, and its undo.
 \ir support/setup.psql
-SELECT plan(122);
+SELECT plan(127);
 
 SELECT expect_function('preview_operation',
   'action text, filter json, OUT jobs bigint, OUT is_exact boolean, OUT sample_ids bigint[]',
@@ -71,6 +71,9 @@ SELECT refuses(format('SELECT pulse.start_operation(%L, %L)', action, filter), '
     ('retry', '{"states": ["completed"]}', 'a retry of what has completed'),
     ('retry', '{"states": ["lost"]}', 'an unknown state'), ('retry', '{"states": []}', 'none'),
     ('cancel', '{"ids": ["one"]}', 'an id that is none'), ('cancel', '{"older_than": "x"}', 'x'),
+    ('cancel', '{"task": null}', 'a condition of null'), ('cancel', '{"ids": null}', 'no ids'),
+    ('cancel', '{"task": ["mail"]}', 'a list of tasks'), ('cancel', '{"ids": true}', 'true'),
+    ('cancel', '{"states": {}}', 'an object of states'),
     (NULL, '{}', 'no action')) AS c (action, filter, what);
 SELECT refuses(format('SELECT pulse.start_operation(%L, ''{}'', %L)', action, arguments), 'PU004',
                format('%s takes no %s', action, arguments))
