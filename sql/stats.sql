@@ -40,9 +40,9 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.sample_jobs(float8) IS
   'Counts jobs per task and queue on a part of the table''s pages, scaled up to the whole table.';
 
--- Open jobs of each task and priority, in order of their index, so that one descent finds the next
+-- Ready jobs of each task and priority, in order of their index, so that one descent finds the next
 -- pair and its first jobs: those of the first pairs up to half of what is left of the bound, those
--- of each further pair up to three. The first due one is the oldest.
+-- of each further pair up to two. The first due one is the oldest.
 CREATE OR REPLACE FUNCTION pulse_internal.count_tasks(max_count int, bound int)
   RETURNS TABLE (identifier text, ready bigint, future bigint, oldest timestamptz, cut boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
@@ -56,14 +56,14 @@ BEGIN
     SELECT '' COLLATE "C", (-32768)::smallint, 0::bigint, 0::bigint, NULL::timestamptz, false, bound
     UNION ALL
     SELECT n.* FROM lane AS l CROSS JOIN LATERAL (
-      SELECT f.identifier, f.priority,
-             count(*) FILTER (WHERE f.state = 'ready' AND f.run_at <= moment),
-             count(*) FILTER (WHERE f.state = 'ready' AND f.run_at > moment),
-             min(f.run_at) FILTER (WHERE f.state = 'ready' AND f.run_at <= moment),
-             count(*) >= greatest(l.rest / 2, 3), l.rest - l.rest / 2
-        FROM (SELECT j.identifier, j.priority, j.state, j.run_at FROM pulse.job AS j
-               WHERE j.index_lane = 'o' AND (j.identifier, j.priority) > (l.identifier, l.priority)
-               ORDER BY j.identifier, j.priority, j.run_at LIMIT greatest(l.rest / 2, 3)) AS f
+      SELECT f.identifier, f.priority, count(*) FILTER (WHERE f.run_at <= moment),
+             count(*) FILTER (WHERE f.run_at > moment),
+             min(f.run_at) FILTER (WHERE f.run_at <= moment),
+             count(*) >= greatest(l.rest / 2, 2), l.rest - l.rest / 2
+        FROM (SELECT j.identifier, j.priority, j.run_at FROM pulse.job AS j
+               WHERE j.index_lane = 'o' AND j.state = 'ready'
+                 AND (j.identifier, j.priority) > (l.identifier, l.priority)
+               ORDER BY j.identifier, j.priority, j.run_at LIMIT greatest(l.rest / 2, 2)) AS f
        GROUP BY f.identifier, f.priority ORDER BY f.identifier, f.priority LIMIT 1) AS n
   )
   SELECT l.identifier, sum(l.ready)::bigint, sum(l.future)::bigint, min(l.oldest), bool_or(l.cut)
@@ -213,7 +213,7 @@ BEGIN
          part < 1 AND (coalesce(c.cut, false) OR coalesce(r.cut, false) OR a.is_parked)
     FROM pulse_internal.count_tasks(max_rows, bound) AS c
     FULL JOIN sample AS s ON s.identifier = c.identifier
-    FULL JOIN pulse_internal.count_running(bound) AS r
+    FULL JOIN pulse_internal.count_running(500) AS r
               ON r.identifier = coalesce(c.identifier, s.identifier)
    CROSS JOIN any_job AS a;
 END $$;
@@ -249,7 +249,7 @@ CREATE OR REPLACE FUNCTION pulse.stats(max_rows int = 50, of_kind text = NULL)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  bound CONSTANT int := 400;
+  bound CONSTANT int := 300;
   part CONSTANT float8 := pulse_internal.sampled_part(60);
   moment CONSTANT timestamptz := pulse.now();
 BEGIN

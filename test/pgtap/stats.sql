@@ -1,6 +1,6 @@
 -- sql/stats.sql: depth and age of each task and queue.
 \ir support/setup.psql
-SELECT plan(32);
+SELECT plan(33);
 
 SELECT expect_function('stats', 'max_rows integer DEFAULT 50, of_kind text DEFAULT NULL::text',
   'TABLE(kind text, name text, ready bigint, future bigint, parked bigint, running bigint, '
@@ -112,6 +112,12 @@ SELECT cmp_ok(pages_of('SELECT * FROM pulse.stats'), '<', 2500,
 DELETE FROM pulse.job WHERE state = 'parked';
 SELECT is(told('rare'), ROW(2, 1, 0, 0, 420, false)::text,
   'where nothing is parked, nothing of theirs is an estimate');
+INSERT INTO pulse.job (identifier, priority) SELECT 'first', n FROM generate_series(1, 20) AS n;
+INSERT INTO pulse.job (identifier, run_at)
+SELECT 'zebra', now() - interval '1 min' * n FROM generate_series(2, 12) AS n;
+SELECT count(*) AS claimed FROM pulse.claim(:ann, 10, '{zebra}') \gset
+SELECT is(told('zebra'), ROW(1, 0, 0, :claimed, 120, false)::text,
+  'jobs that run hide none behind them');
 
 -- --- refusals -----------------------------------------------------------------------------------
 
