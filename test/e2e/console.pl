@@ -96,7 +96,10 @@ subtest 'adding a job' => sub {
         '([1],-3,once,"{a,b}",t)', 'it has what the options say');
     $said = pulse_as($node, 'a_producer', '--json', 'add', 'mail', '--after', $job->{id});
     is(json_of($said->{out})->{state}, 'parked', 'a job after another waits');
-    is(pulse($node, 'add', 'mail', '{bad')->{status}, 1, 'a payload that is no JSON is refused');
+    is(pulse($node, 'add', 'mail', '{bad')->{status}, USAGE, 'a payload must be JSON');
+    $said = pulse($node, 'add', 'mail', '--at', 'bogus');
+    is($said->{status}, USAGE, 'so is a time that is none');
+    like($said->{err}, qr/"bogus".*hint: --help/s, 'and what it was is said');
     is(pulse_as($node, 'a_observer', 'add', 'mail')->{status}, NO_RIGHT, 'an observer adds none');
 };
 

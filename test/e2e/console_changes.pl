@@ -45,7 +45,9 @@ subtest 'nothing is changed without a yes' => sub {
     is($said->{status}, REFUSED, 'no terminal to ask on');
     like($said->{err}, qr/\A *job +task .*\n *$ink[0] +ink +failed .* out of ink\n/, 'shows which');
     is(states('ink'), 'failed 5', 'nothing has happened');
-    is(pulse($node, 'retry', '--task', 'none', '--yes')->{status}, REFUSED, 'no such job');
+    $said = pulse($node, 'retry', '--task', 'none', '--yes');
+    is($said->{status}, REFUSED, 'no such job');
+    like($said->{err}, qr/no job to retry meets \{"task":"none"\}/, 'and which it was to be');
     is(pulse_as($node, 'an_observer', 'retry', $ink[0], '--yes')->{status}, 77,
         'an observer may not');
 };

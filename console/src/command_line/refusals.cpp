@@ -11,6 +11,7 @@ namespace {
 // What the session is refused for, of the server's own codes.
 constexpr const char* kNoTable = "42P01";
 constexpr const char* kNoColumn = "42703";
+constexpr const char* kUnreadable = "22";  // class: a value that is no time, no JSON …
 
 void print_error(const std::string& message, const std::string& detail, const std::string& hint) {
   std::fprintf(stderr, "pulse: %s\n", inert(message).c_str());
@@ -66,6 +67,10 @@ ExitStatus tell_refusal(const SqlError& error, Database& database) {
     return ExitStatus::no_right;
   }
   if (names_what_is_missing(error.sqlstate)) return tell_missing(error, database);
+  if (error.sqlstate.starts_with(kUnreadable) && error.hint.empty()) {
+    print_error(error.message, error.detail, "--help tells how each value is written");
+    return ExitStatus::usage;
+  }
   print_error(error.message, error.detail, error.hint);
   return error.sqlstate == sqlstate::kQueryCanceled ? ExitStatus::interrupted : ExitStatus::refused;
 }

@@ -8,6 +8,7 @@
 #include "command_line/operation.hpp"
 #include "commands/commands.hpp"
 #include "output/table.hpp"
+#include "text/inert.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {
@@ -77,7 +78,7 @@ ExitStatus change_jobs(Console& console, const Change& change, const Wanted& wan
   const std::int64_t jobs = preview[0].integer("jobs");
   const bool is_exact = preview[0].text("is_exact") == "t";
   if (jobs == 0 && is_exact) {
-    std::fprintf(stderr, "pulse: no job to %s\n", change.action);
+    std::fprintf(stderr, "pulse: no job to %s meets %s\n", change.action, inert(document).c_str());
     return ExitStatus::refused;
   }
   show_sample(console, preview[0]);
