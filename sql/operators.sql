@@ -157,7 +157,8 @@ END $$;
 COMMENT ON FUNCTION pulse.complete_jobs(bigint[]) IS
   'Completes waiting and failed jobs by hand and returns them as they were, failed ones with a '
   'state of NULL. keep_completed decides whether they are kept. Running, quarantined, cancelled '
-  'and expired jobs, and jobs locked by another transaction, are left alone, with a notice.';
+  'and expired jobs, and jobs locked by another transaction, are left alone, with a notice. Ids '
+  'of no job, and NULL, name none.';
 
 CREATE OR REPLACE FUNCTION pulse.permanently_fail_jobs(job_ids bigint[], error_message text = NULL)
   RETURNS SETOF pulse.job
@@ -185,7 +186,7 @@ COMMENT ON FUNCTION pulse.permanently_fail_jobs(bigint[], text) IS
   'Ends waiting jobs as failed and returns them; failed ones get the new message, and have a state '
   'of NULL. error_message becomes their last_error; NULL stands for "Manually marked as failed". '
   'Running, quarantined, cancelled and expired jobs, and jobs locked by another transaction, are '
-  'left alone, with a notice.';
+  'left alone, with a notice. Ids of no job, and NULL, name none.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_attempts_left(
     job_ids bigint[], attempts int, max_attempts int)
@@ -298,5 +299,6 @@ COMMENT ON FUNCTION pulse.reschedule_jobs(bigint[], timestamptz, int, int, int) 
   'Changes waiting and failed jobs and returns them; NULL leaves a value as it is. A failed job '
   'that gets an attempt again, by attempts or max_attempts, goes live again; any other stays '
   'failed and has a state of NULL. Running, quarantined, cancelled and expired jobs, and jobs '
-  'locked by another transaction, are left alone, with a notice. Raises PU004 for a value out of '
-  'range and for a job that would be left without an attempt.';
+  'locked by another transaction, are left alone, with a notice. Ids of no job, and NULL, name '
+  'none. Raises PU004 for a value out of range and for a job that would be left without an '
+  'attempt.';

@@ -89,7 +89,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.drain_workers(text[]) IS
   'Asks every living worker of these names to drain, as drain_worker does, and returns how many '
-  'they are. A notice lists the names that no living worker has.';
+  'they are. A notice lists the names that no living worker has; NULL names none.';
 
 CREATE OR REPLACE FUNCTION pulse.stop_workers(worker_names text[]) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -100,7 +100,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.stop_workers(text[]) IS
   'Asks every living worker of these names to stop, as stop_worker does, and returns how many they '
-  'are. A notice lists the names that no living worker has.';
+  'are. A notice lists the names that no living worker has; NULL names none.';
 
 CREATE OR REPLACE FUNCTION pulse.force_unlock_workers(worker_names text[]) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -136,4 +136,4 @@ COMMENT ON FUNCTION pulse.force_unlock_workers(text[]) IS
   'Declares every worker of these names lost, living ones too, recovers their jobs and returns '
   'how many. The attempts are consumed and no crash is counted; the jobs are ready again at once, '
   'or failed after their last attempt. A worker with a claim in progress is left alone, with a '
-  'warning. Raises PU007 outside READ COMMITTED.';
+  'warning; NULL names none. Raises PU007 outside READ COMMITTED.';

@@ -1,5 +1,6 @@
 # Jobs of twenty thousand named queues, five of each, against as many of no queue: a job of a queue
-# is opened by the end of the one before it. Graphile Worker drains the same queues.
+# is opened by the end of the one before it. Graphile Worker drains the same queues. Two sessions:
+# more of them only cost more here.
 package Bench::Workload::Queues;
 
 use strict;
@@ -10,14 +11,14 @@ use Bench::Graphile;
 use Bench::Load;
 use Bench::Pulse;
 
-use constant { JOBS => 100_000, QUEUES => 20_000, BATCH => 100, RIVAL_BATCH => 500 };
+use constant { JOBS => 100_000, QUEUES => 20_000, BATCH => 100, SESSIONS => 2, RIVAL_BATCH => 500 };
 
 sub measure {
     my ($at) = @_;
     Bench::Pulse::create($at, $_) for qw(postgres queues);
     Bench::Graphile::create($at, 'graphile');
     my $field = { queue => sprintf q{'queue-' || i %% %d}, QUEUES };
-    my %same = (jobs => JOBS, batch => BATCH);
+    my %same = (jobs => JOBS, batch => BATCH, workers => SESSIONS);
     my $ours = Bench::Load::in_turn(
         $at, { %same, name => 'none', database => 'postgres' },
         { %same, name => 'queues', database => 'queues', field => $field });
