@@ -37,6 +37,7 @@ BEGIN
     ended.checkpoint := NULL;
     ended.result := NULL;
     ended.last_error := NULL;
+    ended.parents := NULL;
     ended.traceparent := NULL;
   END IF;
   state := ended.state;

@@ -284,6 +284,24 @@ subtest 'without tokens the server shows, hides payloads, and changes nothing' =
     my $seen = $open->curl(GET => "/v1/jobs/$job");
     is($seen->{status}, 200, 'a job is shown');
     unlike($seen->{body}, qr/secret/, 'without its payload, though the session is a superuser');
+    # A new column is hidden, or added here.
+    is_deeply([ sort keys %{ $seen->{json}{job} } ],
+        [ qw(activity_live_us attempts cancel_requested_at claimed_at claimed_live_us crashes
+            created_at flags id identifier in_place index_lane job_key keeps_result
+            last_activity_at max_attempts owner_heartbeat_at priority progress queue_name queue_turn
+            recovered revision run_at running_worker_id scheduled_for stage start_by starts_when
+            state superseded updated_at waits_on worker_id) ],
+        'nothing that somebody wrote is among it');
+    value($node, "UPDATE pulse.job SET cancel_reason = 'secret', message = 'secret',
+        last_error = 'secret', state = 'running', worker_id = 1 WHERE id = $job");
+    local $open->{description} = undef;  # pages are not in it
+    for my $path ("/v1/jobs/$job", "/jobs/$job", '/jobs?task=shown') {
+        my $page = $open->curl(GET => $path);
+        is($page->{status}, 200, "$path is shown");
+        unlike($page->{body}, qr/secret/, 'without messages and errors');
+    }
+    is($open->curl(GET => '/jobs?error=secret')->{status}, 403, 'and none is looked for');
+    value($node, "UPDATE pulse.job SET state = 'ready', worker_id = NULL WHERE id = $job");
     is($open->curl(POST => '/v1/jobs', body => { identifier => 'x' })->{status}, 403,
         'and none is added');
     is($open->curl(DELETE => "/v1/jobs/$job")->{status}, 403, 'or cancelled');

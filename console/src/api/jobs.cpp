@@ -1,7 +1,9 @@
 // Jobs: adding, looking, cancelling, and what a worker says about one that it has claimed.
 #include "api/body.hpp"
 #include "api/routes.hpp"
+#include "database/array_literal.hpp"
 #include "database/sqlstate.hpp"
+#include "job/private_fields.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {
@@ -30,8 +32,7 @@ constexpr const char* kGet =
     "SELECT json_build_object('state', g.state, 'job', (SELECT json_object_agg(e.key,"
     " CASE WHEN e.key ~ '(^id|_id|^token)$' AND json_typeof(e.value) = 'number'"
     " THEN to_json(e.value #>> '{}') ELSE e.value END)"
-    " FROM json_each(g.job) AS e WHERE $2::boolean OR e.key <> ALL"
-    " ('{payload,result,checkpoint,last_error,token,message,cancel_reason}')))"
+    " FROM json_each(g.job) AS e WHERE e.key <> ALL ($2::text[])))"
     " AS document FROM pulse.get_job($1::bigint) AS g";
 
 constexpr const char* kProgress =
@@ -104,8 +105,9 @@ Response post_job(const Request& request) {
 }
 
 Response get(const Request& request) {
-  return document_in(request.database().query(
-      kGet, {id_in_path(request), request.access.sees_payloads() ? "t" : "f"}));
+  std::vector<std::string> hidden;
+  if (!request.access.sees_payloads()) hidden.assign(kPrivateFields.begin(), kPrivateFields.end());
+  return document_in(request.database().query(kGet, {id_in_path(request), array_literal(hidden)}));
 }
 
 Response cancel(const Request& request) {

@@ -6,9 +6,11 @@
 #include "html/timeline.hpp"
 #include "job/job_page.hpp"
 #include "job/job_search.hpp"
+#include "job/private_fields.hpp"
 #include "pages/job_filter_form.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
+#include "serve/problem.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {
@@ -20,7 +22,9 @@ TableLook jobs_look(const Request& request) {
                 {"identifier", "/jobs", "task", "identifier"},
                 {"queue_name", "/jobs", "queue", "queue_name"}};
   look.hidden = {"max_attempts", "crashes", "priority"};
-  if (!request.access.sees_payloads()) look.hidden.push_back("last_error");
+  if (!request.access.sees_payloads()) {
+    look.hidden.insert(look.hidden.end(), kPrivateFields.begin(), kPrivateFields.end());
+  }
   look.check = "id";
   look.empty = "No job meets this filter.";
   look.cell = [](const Column& column, const QueryResult::Row& job) -> Markup {
@@ -51,6 +55,10 @@ Response jobs_page(const Request& request, const Form& query, const char* title,
                    const char* section, const Path& path) {
   JobSearch search;
   search.filter = filter_of(query);
+  // Otherwise a client could ask for an error letter by letter.
+  if (search.filter.error && !request.access.sees_payloads()) {
+    refuse(403, "errors are for clients with a token", "Sign in, or filter by something else.");
+  }
   search.before = request.query.find("before");
   const Spelling spelling = spelling_of(request);
   const FoundJobs found = find_jobs(request.database(), search);
@@ -85,7 +93,7 @@ Response failed_jobs(const Request& request) {
   return jobs_page(request, query, "Failed jobs", "/failed", "/failed");
 }
 
-Markup facts(const QueryResult::Row& job, const Spelling& spelling) {
+Markup facts(const QueryResult::Row& job, const Request& request, const Spelling& spelling) {
   constexpr std::array kShownElsewhere{"id",      "identifier", "state",      "stage",
                                        "message", "runs_for",   "progress",   "payload",
                                        "result",  "checkpoint", "last_error", "max_attempts"};
@@ -95,6 +103,7 @@ Markup facts(const QueryResult::Row& job, const Spelling& spelling) {
         kShownElsewhere.end()) {
       continue;
     }
+    if (is_private(column.field) && !request.access.sees_payloads()) continue;
     Markup content = value(column, job.optional_text(column.field), spelling);
     if (column.field == "attempts") content = {content, " of ", job.text("max_attempts")};
     if (column.field == "queue_name" && !content.empty()) {
@@ -142,13 +151,14 @@ Markup worker_of(const QueryResult::Row& row) {
 }
 
 // The attempt that runs, with how far it says that it is.
-Markup running_attempt(const QueryResult::Row& job) {
+Markup running_attempt(const QueryResult::Row& job, const Request& request) {
   if (job.is_null("runs_for")) return {};
   Markup more;
   if (!job.is_null("progress")) {
     more += meter(job.number("progress"));
   }
   for (const char* field : {"stage", "message"}) {
+    if (is_private(field) && !request.access.sees_payloads()) continue;
     if (!job.is_null(field)) more += element("span", "note", job.text(field));
   }
   return attempt(job.text("attempts"), state("running"), {},
@@ -202,14 +212,14 @@ Markup attempt_timeline(const JobPage& page, const Spelling& spelling) {
   return attempt_bars(microseconds_of(job.optional_text("run_at").value_or("")), spans);
 }
 
-// What changes while one looks at it; no payload, because listeners share it.
-Markup standing(const JobPage& job, const Spelling& spelling) {
+// What changes while one looks at it; no payload, because it may be long.
+Markup standing(const JobPage& job, const Request& request, const Spelling& spelling) {
   const auto row = job.job[0];
-  Markup content = facts(row, spelling);
+  Markup content = facts(row, request, spelling);
   content += section("Why it is where it is", reason_list(job.reasons));
-  content +=
-      section("Running",
-              row.is_null("runs_for") ? Markup() : element("ol", "timeline", running_attempt(row)));
+  content += section("Running", row.is_null("runs_for")
+                                    ? Markup()
+                                    : element("ol", "timeline", running_attempt(row, request)));
   content += section("Timeline", attempt_timeline(job, spelling));
   return element("div", {{"class", "standing"}, {"data-state", row.text("state")}}, content);
 }
@@ -235,7 +245,7 @@ Response job_page(const Request& request) {
   Markup content = page_heading(
       title, request.access.is_operator ? job_actions(id, row.text("state")) : Markup(),
       link(Url("/jobs").with("task", row.text("identifier")), row.text("identifier")));
-  content += live(Url("/live/jobs").part(id), standing(job, spelling));
+  content += live(Url("/live/jobs").part(id), standing(job, request, spelling));
   content += section("Attempts", attempt_list(job.attempts, request, spelling));
   if (request.access.sees_payloads()) {
     content += text_block(row, "payload", "Payload");
@@ -257,7 +267,7 @@ void add_job_pages(Router& router) {
   router.add_stream(
       "/live/jobs/{id}", Need::look, std::chrono::seconds(1), [](const Request& request) {
         const JobPage job = read_job_page(request.database(), request.parameter("id"));
-        return standing(job, spelling_of(request)).html();
+        return standing(job, request, spelling_of(request)).html();
       });
 }
 

@@ -1,0 +1,20 @@
+// Fields of a job that only a client with a token may see.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace pulse::console {
+
+// What its producer, its worker or an operator wrote as they liked, and its token.
+inline constexpr std::array<const char*, 9> kPrivateFields{
+    "payload", "checkpoint", "result",        "last_error",  "parents",
+    "message", "token",      "cancel_reason", "traceparent",
+};
+
+inline bool is_private(std::string_view field) {
+  return std::find(kPrivateFields.begin(), kPrivateFields.end(), field) != kPrivateFields.end();
+}
+
+}  // namespace pulse::console
