@@ -23,6 +23,16 @@ class SweepNotice {
     database_.query("SELECT FROM pulse.sweep()");
   }
 
+  // Jobs that were claimed must reach their client, whatever comes of the sweep: the next one that
+  // is due is told again. Afterwards the database may be out of reach.
+  void sweep_before_answer() const {
+    try {
+      sweep_if_due();
+    } catch (const Refused&) {
+    } catch (const Unreachable&) {
+    }
+  }
+
  private:
   Database& database_;
   mutable bool is_due_ = false;

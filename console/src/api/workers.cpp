@@ -84,7 +84,7 @@ Response beat(const Request& request) {
   const SweepNotice notice(request.database());
   const QueryResult beaten = request.database().query(
       kBeat, {parameter_of(body, "worker_id"), parameter_of(body, "job_ids")});
-  notice.sweep_if_due();
+  notice.sweep_before_answer();
   if (beaten[0].text("status") != "lost") return document_in(beaten);
   throw Failed({kGone, "Worker lost", "worker " + *parameter_of(body, "worker_id") + " is lost",
                 "PU002", "Register again, and use the new id. Its jobs go to other workers."});
@@ -114,13 +114,14 @@ Response claim(const Request& request) {
   const SweepNotice notice(request.database());
   for (;;) {
     const QueryResult claimed = request.database().query(kClaim, params);
-    notice.sweep_if_due();
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Steady::now());
     if (claimed[0].integer("jobs") > 0 || left.count() <= 0 || !request.may_wait) {
+      notice.sweep_before_answer();
       Response response = document_in(claimed);
       if (left.count() > 0 && !request.may_wait) response.headers.emplace_back("Retry-After", "1");
       return response;
     }
+    notice.sweep_if_due();
     request.database().query(kWait,
                              {params[0], interval_param(std::min<Duration>(left, kWaitStep))});
     if (request.is_client_gone()) return document_in(claimed);
