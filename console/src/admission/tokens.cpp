@@ -82,6 +82,7 @@ void Tokens::refresh() {
     problem_ = std::move(*problem);
     return;
   }
+  problem_.reset();
   std::string& text = std::get<FileText>(file).text;
   if (text == text_) return;
   auto list = parse_tokens(text);
@@ -91,6 +92,11 @@ void Tokens::refresh() {
   } else {
     list_ = std::move(std::get<TokenList>(list));
   }
+}
+
+std::optional<std::string> Tokens::take_problem() {
+  if (problem_ == told_) return std::nullopt;
+  return told_ = problem_;
 }
 
 std::optional<Token> Tokens::find_secret(std::string_view secret) {

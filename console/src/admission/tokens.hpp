@@ -38,8 +38,8 @@ class Tokens {
   // A token of this hash that is still in the file.
   std::optional<Token> find_hash(std::string_view hash);
 
-  // Why the file could not be read again, once.
-  std::optional<std::string> take_problem() { return std::exchange(problem_, std::nullopt); }
+  // Why the file could not be read again: once, until it is read or there is another reason.
+  std::optional<std::string> take_problem();
 
  private:
   void refresh();
@@ -48,6 +48,7 @@ class Tokens {
   std::string text_;
   TokenList list_;
   std::optional<std::string> problem_;
+  std::optional<std::string> told_;
   std::chrono::steady_clock::time_point looked_;
 };
 

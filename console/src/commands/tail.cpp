@@ -106,13 +106,18 @@ void follow(Console& console, Shown& shown_ids, const std::string& since) {
   const bool is_json = console.options.is_json;
   const Look& look = console.output.look();
   console.database.query("LISTEN pulse_events");
+  auto look_at = std::chrono::steady_clock::now();
   for (;;) {
-    const auto event = console.database.wait_for_notification(kInterval);
+    const auto left =
+        std::chrono::duration_cast<Duration>(look_at - std::chrono::steady_clock::now());
+    const auto event = console.database.wait_for_notification(std::max(left, Duration(0)));
     if (event) {
       const QueryResult now = console.database.query(kNow);
       print_now(event_line(now[0].text("now"), event->payload, is_json, look));
-      continue;
     }
+    // Events that come without a pause keep no end back.
+    if (std::chrono::steady_clock::now() < look_at) continue;
+    look_at = std::chrono::steady_clock::now() + kInterval;
     const QueryResult ended = console.database.query(kEnded, {since});
     for (std::size_t i = ended.size(); i > 0; --i) {
       const auto job = ended[i - 1];

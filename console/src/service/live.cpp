@@ -18,7 +18,7 @@ constexpr std::chrono::seconds kSilence(15);
 constexpr std::chrono::milliseconds kStep(100);
 
 std::string key_of(const Request& request) {
-  return request.access.token + '\n' + request.http.target;
+  return request.access.token + '\n' + request.access.role + '\n' + request.http.target;
 }
 
 }  // namespace
