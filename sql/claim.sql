@@ -25,11 +25,12 @@ COMMENT ON FUNCTION pulse_internal.try_lock_worker(bigint) IS
   'Takes the right to declare this worker lost; returns false while a claim of the worker is in '
   'progress or another session has the right.';
 
+-- Only functions of 0.1.0 call it: one that waits for an update of the extension goes on with its
+-- old body.
 CREATE OR REPLACE FUNCTION pulse_internal.lock_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_worker';
 COMMENT ON FUNCTION pulse_internal.lock_worker(bigint) IS
-  'Takes the right to declare this worker lost, and waits for another session that has it; returns '
-  'false while a claim of the worker is in progress.';
+  'Does what try_lock_worker does.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.require_alive(worker_id bigint) RETURNS text
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_alive';
@@ -169,6 +170,11 @@ BEGIN
     RETURN;
   END IF;
   IF wanted.state = 'running' THEN
+    -- A call that ends the job takes its key first, so this one must not wait for the key.
+    IF NOT coalesce(pulse_internal.try_lock_key(wanted.job_key), true) THEN
+      reason := 'busy';
+      RETURN;
+    END IF;
     wanted := pulse_internal.recover_for_claim(wanted);
     IF wanted.id IS NULL THEN
       reason := 'finished';
@@ -186,10 +192,10 @@ END $$;
 COMMENT ON FUNCTION pulse.claim_job(bigint, bigint) IS
   'Claims one job by its id: a due one, or one whose owner is lost or silent beyond its threshold. '
   'reason says what came of it: claimed; yours (the worker has it already, with the same token); '
-  'running (another worker that lives has it); busy (another transaction holds the job: call '
-  'again); parked (behind its queue, or a poison suspect that needs an idle worker); future; '
-  'expired (past its start_by: the next sweep ends it); draining (this worker was asked to drain '
-  'or to stop); finished (it ended and is kept); unknown (it has no row: it completed and is not '
-  'kept, was removed, or is not committed). job is NULL unless the reason is claimed or yours. '
+  'running (another worker that lives has it); busy (another transaction holds the job or its '
+  'key: call again); parked (behind its queue, or a poison suspect that needs an idle worker); '
+  'future; expired (past its start_by: the next sweep ends it); draining (this worker was asked to '
+  'drain or to stop); finished (it ended and is kept); unknown (it has no row: it completed and is '
+  'not kept, was removed, or is not committed). job is NULL unless the reason is claimed or yours. '
   'Raises PU002 for an unknown, lost or stopped worker, PU007 outside READ COMMITTED, PU008 while '
   'pulse.claims is off and in a copy that is not adopted.';

@@ -189,6 +189,33 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.is_killed(text) IS
   'Returns whether workers end this task while the database is out of reach.';
 
+-- An orderly end counts no crash; the job's row was locked while its worker deregistered.
+CREATE OR REPLACE FUNCTION pulse_internal.owner_end(
+    worker_id bigint, OUT outcome text, OUT cause text, OUT reason text)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  beat pulse.heartbeat;
+  worker pulse.worker;
+  why text;
+BEGIN
+  SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = owner_end.worker_id;
+  SELECT * INTO worker FROM pulse.worker AS w WHERE w.id = owner_end.worker_id;
+  outcome := CASE WHEN worker.state = 'stopped' OR beat.lost_cause IN ('hand', 'returned')
+               THEN 'interrupted' ELSE 'lost' END;
+  IF worker.state IS DISTINCT FROM 'stopped' THEN
+    cause := coalesce(nullif(beat.lost_cause, 'returned'),
+                      pulse_internal.lost_way(beat, pulse_internal.live_now_us()), 'silence');
+  END IF;
+  why := coalesce(worker.reason, CASE WHEN worker.id IS NULL THEN 'it is not registered here'
+    WHEN cause = 'session' THEN 'its session ended' ELSE 'silent beyond its threshold' END);
+  reason := format('worker %s%s was lost: %s', owner_end.worker_id, ' (' || worker.name || ')',
+                   why);
+END $$;
+COMMENT ON FUNCTION pulse_internal.owner_end(bigint) IS
+  'Returns how the attempts of a worker that is not alive end, and why; the cause is NULL for one '
+  'that stopped in order.';
+
 -- A dead owner is lost, stopped, or has no row (after a restore).
 CREATE OR REPLACE FUNCTION pulse_internal.dead_owners()
   RETURNS TABLE (worker_id bigint, outcome text, cause text, reason text, keeps_killed boolean)
@@ -207,17 +234,11 @@ BEGIN
   ), owner AS (
     SELECT h.worker_id FROM holder AS h UNION SELECT c.worker_id FROM pulse.claim_batch AS c
   )
-  SELECT o.worker_id,
-         -- An orderly end counts no crash; the job's row was locked while its worker deregistered.
-         CASE WHEN w.state = 'stopped' OR h.lost_cause IN ('hand', 'returned') THEN 'interrupted'
-              ELSE 'lost' END,
-         coalesce(nullif(h.lost_cause, 'returned'), 'silence'),
-         format('worker %s%s was lost: %s', o.worker_id, ' (' || w.name || ')',
-                coalesce(w.reason, 'it is not registered here')),
+  SELECT o.worker_id, e.outcome, e.cause, e.reason,
          coalesce(pulse_internal.may_still_run(h, pulse_internal.live_now_us()), false)
     FROM owner AS o
     LEFT JOIN pulse.heartbeat AS h ON h.worker_id = o.worker_id
-    LEFT JOIN pulse.worker AS w ON w.id = o.worker_id
+   CROSS JOIN LATERAL pulse_internal.owner_end(o.worker_id) AS e
    WHERE o.worker_id IS NOT NULL AND (h.worker_id IS NULL OR h.verdict IN ('lost', 'stopped'))
    ORDER BY h.beat_live_us NULLS FIRST;
 END $$;
@@ -273,7 +294,7 @@ DECLARE
   most CONSTANT int := 100;
   part bigint[];
 BEGIN
-  IF NOT pulse_internal.events_on() THEN
+  IF cause IS NULL OR NOT pulse_internal.events_on() THEN
     RETURN;
   END IF;
   FOR place IN 1 .. coalesce(cardinality(job_ids), 0) BY most LOOP
@@ -285,23 +306,23 @@ BEGIN
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.announce(text, bigint, text, bigint[]) IS
-  'Notifies listeners of pulse_events about recovered jobs.';
+  'Notifies listeners of pulse_events about recovered jobs; not about those of a worker that '
+  'stopped in order, whose cause is NULL.';
 
--- claim_job calls it for a job whose owner is dead; it records the attempt, so that the claim can
--- take the job at once.
+-- claim_job calls it for a job that it has locked and whose owner is dead; it records the attempt,
+-- so that the claim can take the job at once.
 CREATE OR REPLACE FUNCTION pulse_internal.recover_for_claim(job pulse.job) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  reason text := format('worker %s was silent beyond its threshold', job.worker_id);
+  owner record;
   recovered pulse.job;
 BEGIN
-  IF job.job_key IS NOT NULL THEN
-    PERFORM pulse_internal.lock_key(job.job_key);
-  END IF;
+  SELECT * INTO owner FROM pulse_internal.owner_end(job.worker_id);
   PERFORM pulse_internal.end_attempts(ARRAY[
-    ROW(job.id, 'lost', reason, true, NULL, NULL, 'silence')::pulse_internal.ending]);
-  PERFORM pulse_internal.announce('silence', job.worker_id, reason, ARRAY[job.id]);
+    ROW(job.id, owner.outcome, owner.reason, true, NULL, NULL, owner.cause)
+      ::pulse_internal.ending]);
+  PERFORM pulse_internal.announce(owner.cause, job.worker_id, owner.reason, ARRAY[job.id]);
   SELECT * INTO recovered FROM pulse.job AS j WHERE j.id = job.id FOR UPDATE;
   RETURN recovered;
 END $$;

@@ -282,6 +282,7 @@ DECLARE
 BEGIN
   PERFORM pulse_internal.require_read_committed('sweep');
   PERFORM pulse_internal.check_number('max_jobs', coalesce(max_jobs, 0), 1, 1000000);
+  PERFORM pulse_internal.check_given('dry_run', dry_run IS NOT NULL, 'Use true or false.');
   IF dry_run THEN
     BEGIN
       result := pulse_internal.sweep(max_jobs);
@@ -334,7 +335,8 @@ BEGIN
                                      WHERE w.id = declare_lost.worker_id) THEN
     PERFORM pulse_internal.raise_unknown_worker(declare_lost.worker_id);
   ELSIF status <> 'lost' THEN
-    IF NOT pulse_internal.lock_worker(declare_lost.worker_id) THEN
+    -- It never waits: a claim that has the lock may wait for the heartbeat row.
+    IF NOT pulse_internal.try_lock_worker(declare_lost.worker_id) THEN
       RETURN NULL;
     END IF;
     -- dead_owners decides by the cause, also when a sweep recovers a job that is locked now.

@@ -70,7 +70,7 @@ ROLLBACK;
 
 \set VERBOSITY default
 \ir support/setup.psql
-SELECT plan(230);
+SELECT plan(231);
 
 SELECT is(r.value, CASE WHEN r.key ~ '^(add_job|register|heartbeat)' THEN '00000' ELSE 'PU007' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END
@@ -152,7 +152,8 @@ SELECT refuses(replace('SELECT pulse.' || c.call, 'ANN', :'ann'), c.code, c.call
                ('claim_job(0, 1)', 'PU002'), ('claim_job(NULL, 1)', 'PU002'),
                ('attach_worker(0)', 'PU002'), ('deregister_worker(0)', 'PU002'),
                ('declare_lost(0, ''gone'')', 'PU002'), ('sweep(0)', 'PU004'),
-               ('sweep(-5)', 'PU004'), ('get_job(0)', 'PU005'), ('cancel_job(0)', 'PU005'),
+               ('sweep(-5)', 'PU004'), ('sweep(dry_run => NULL)', 'PU004'),
+               ('get_job(0)', 'PU005'), ('cancel_job(0)', 'PU005'),
                ('resume_queue(''nowhere'')', 'PU005'), ('resume_queue(NULL)', 'PU004'),
                ('held(NULL)', 'PU004'), ('delete_finished(older_than => ''-1 day'')', 'PU004'),
                ('delete_finished(older_than => ''1000000 years'')', 'PU004'),

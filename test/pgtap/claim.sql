@@ -1,7 +1,7 @@
 -- sql/claim.sql: claim hands out the best due jobs, claim_job one by its id, held repeats what is
 -- held.
 \ir support/setup.psql
-SELECT plan(85);
+SELECT plan(88);
 
 SELECT expect_function('claim',
   'worker_id bigint, max_jobs integer DEFAULT 1, tasks text[] DEFAULT NULL::text[], '
@@ -210,6 +210,16 @@ SELECT is((SELECT reason FROM pulse.claim_job(:ann, :job)), 'running',
   'an owner that was silent for less than its threshold keeps its job');
 SELECT travel('25 s');
 SELECT pulse.heartbeat(:ann) \g /dev/null
+CREATE FUNCTION taken(worker bigint, job bigint) RETURNS text
+  LANGUAGE plpgsql AS $$
+DECLARE
+  claim record;
+BEGIN
+  SELECT c.reason, (c.job).crashes, (c.job).recovered INTO claim
+    FROM pulse.claim_job(worker, taken.job) AS c;
+  RETURN (SELECT ROW(claim.reason, claim.crashes, claim.recovered, a.outcome, a.error)::text
+            FROM pulse.attempt AS a WHERE a.job_id = taken.job);
+END $$;
 SAVEPOINT silent;
 SELECT answers(
   format('SELECT reason, (job).attempts, (job).crashes, (job).token > %s
@@ -227,6 +237,23 @@ SET LOCAL pulse.sweep_interval = '20s';
 SELECT is((SELECT workers_lost FROM pulse.sweep(dry_run => true)), 0,
   'where the settings ask for more patience, a sweep has it');
 SELECT is((SELECT reason FROM pulse.claim_job(:ann, :job)), 'running', 'and so has claim_job');
+ROLLBACK TO silent;
+-- The row was locked when its owner left or was declared lost, so no sweep has ended the attempt.
+SELECT pulse_internal.mark_lost(:bob, 'session', 'its session ended') \g /dev/null
+SELECT is(taken(:ann, :job),
+  format('(claimed,1,session,lost,"worker %s (bob) was lost: its session ended")', :bob),
+  'an attempt ends as in a sweep: by what its owner died of');
+ROLLBACK TO silent;
+SELECT pulse_internal.mark_lost(:bob, 'hand', 'unlocked by hand') \g /dev/null
+SELECT is(taken(:ann, :job),
+  format('(claimed,0,hand,interrupted,"worker %s (bob) was lost: unlocked by hand")', :bob),
+  'one that was unlocked by hand counts no crash');
+ROLLBACK TO silent;
+DELETE FROM pulse.heartbeat WHERE worker_id = :bob;
+UPDATE pulse.worker SET state = 'stopped', reason = 'deregistered' WHERE id = :bob;
+SELECT is(taken(:ann, :job),
+  format('(claimed,0,,interrupted,"worker %s (bob) was lost: deregistered")', :bob),
+  'nor does one whose worker stopped in order');
 ROLLBACK TO silent;
 SELECT travel('0');
 SELECT pulse.set_task('mail', max_crashes => 1) \g /dev/null
