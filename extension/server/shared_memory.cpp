@@ -109,15 +109,21 @@ void allocate_from_spare() {
                 errhint("Add pg_pulse to shared_preload_libraries.")));
 }
 
-// Finds the slot of the database, or takes a free one.
+// The slot of the database; of InvalidOid a free one.
 DatabaseState* find_slot(SharedState* all, Oid database) {
-  for (int i = 0; i < all->databases; i++) {
-    DatabaseState* slot = &all->database[i];
-    uint32 oid = pg_atomic_read_u32(&slot->oid);
-    if (oid == 0 && pg_atomic_compare_exchange_u32(&slot->oid, &oid, database)) oid = database;
-    if (oid == database) return slot;
-  }
+  for (int i = 0; i < all->databases; i++)
+    if (pg_atomic_read_u32(&all->database[i].oid) == database) return &all->database[i];
   return nullptr;
+}
+
+// Under the lock, because a slot that became free may precede the one that another backend takes.
+DatabaseState* take_free_slot(SharedState* all, Oid database) {
+  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+  DatabaseState* slot = find_slot(all, database);
+  if (!slot) slot = find_slot(all, InvalidOid);
+  if (slot) pg_atomic_write_u32(&slot->oid, database);
+  LWLockRelease(AddinShmemInitLock);
+  return slot;
 }
 
 // A place may have been given back, and then taken by another database.
@@ -205,6 +211,7 @@ DatabaseState* database_state(Oid database) {
   SharedState* all = shared();
   if (!all) return nullptr;
   DatabaseState* slot = find_slot(all, database);
+  if (!slot) slot = take_free_slot(all, database);
   if (slot) return slot;
   // A process without a database has no syscache to check whether another database was dropped.
   bool can_look = IsTransactionState() && OidIsValid(MyDatabaseId);
@@ -223,10 +230,7 @@ DatabaseState* this_database_if_known() {
 }
 
 DatabaseState* place_if_taken() {
-  if (!state || !OidIsValid(MyDatabaseId)) return nullptr;
-  for (int i = 0; i < state->databases; i++)
-    if (is_ours(&state->database[i])) return &state->database[i];
-  return nullptr;
+  return state && OidIsValid(MyDatabaseId) ? find_slot(state, MyDatabaseId) : nullptr;
 }
 
 void give_back_place() {
