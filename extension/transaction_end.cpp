@@ -75,7 +75,6 @@ void on_prepare() {
 
 void on_savepoint_abort(SubTransactionId undone) {
   drop_fences(undone);
-  forget_key_locks();
   keep_attachments(undone);
   end_queue_checks(false);
   forget_noted_since(undone);

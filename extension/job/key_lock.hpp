@@ -13,7 +13,8 @@ void lock_key(const text* key);
 // Never waits; false when another transaction holds the key.
 bool try_lock_key(const text* key);
 
-// Called when the transaction or a savepoint of it ends: its locks may be released by then.
+// Called when the transaction ends. An undone savepoint releases some locks; as the rest stays, the
+// count stays too.
 void forget_key_locks();
 
 }  // namespace pulse

@@ -195,6 +195,8 @@ void take_turns(int number, PromotionBudget* budget, PromoteQueue promote) {
   if (!ring) return hush_ring(number);
   uint64 key = ring->lock_key;
   if (!lock_ring(key, budget)) return;
+  // The ring was idle, and went to another level while this claim paused.
+  if (ring->lock_key != key) return release_advisory_lock(LockKind::kRing, key, ExclusiveLock);
   // An undone claim, which had filled the level, has announced it again.
   pg_atomic_write_u32(&ring->blocked_group, 0);
   RingWalk walk = {};

@@ -317,6 +317,7 @@ void wake_for_abort() {
 // Jobs that a rolled-back savepoint claimed or promoted must be found again. All claims and
 // promotions so far are signalled as undone, because an extra wake-up is harmless.
 void wake_for_undone_savepoint(SubTransactionId undone) {
+  if (!pending.any) return;
   DatabaseState* database = this_database_if_known();
   if (database) {
     // A subtransaction with a higher id began within the undone one.

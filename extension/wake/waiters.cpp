@@ -30,6 +30,11 @@ WaiterState state_of(uint64 word) { return static_cast<WaiterState>(word & kStat
 
 uint32 spare_of(uint64 word) { return static_cast<uint32>((word >> kSpareShift) & kMaxSpare); }
 
+// What was handed over is one job, of which no capacity was left to others.
+uint32 jobs_given(uint32 capacity, uint64 word) {
+  return word & kIsHandedOver ? 1 : capacity - spare_of(word);
+}
+
 uint64 next_word(uint64 word, WaiterState state) {
   return (word & ~(kSequence - 1)) + kSequence + state;
 }
@@ -243,7 +248,7 @@ Wake consume_wakeup() {
   }
   after_slot_freed();
   if (!(word & kIsGiven)) return {};
-  wake.jobs -= spare_of(word);
+  wake.jobs = jobs_given(wake.jobs, word);
   wake.is_handed_over = (word & kIsHandedOver) != 0;
   return wake;
 }
@@ -275,7 +280,7 @@ void hand_over_untaken(DatabaseState* database) {
       lower_due(&database->wake_check_due, taken_by);
       return true;
     }
-    Wake wake = {waiter->tasks, waiter->wake_group, waiter->capacity - spare_of(word), false};
+    Wake wake = {waiter->tasks, waiter->wake_group, jobs_given(waiter->capacity, word), false};
     uint64 taken = word & ~(kIsGiven | kMaxSpare * kSpare);
     if (pg_atomic_compare_exchange_u64(&waiter->word, &word, taken)) hand_over_wakeup(wake);
     return true;
