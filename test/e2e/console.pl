@@ -9,6 +9,7 @@ use Pulse::Console;
 use Pulse::Program;
 use Pulse::Server;
 use Pulse::Session;
+use Pulse::SqlWorker;
 
 use constant { DONE => 0, USAGE => 64, NO_DATABASE => 69, NO_RIGHT => 77 };
 
@@ -27,6 +28,19 @@ subtest 'version, help and mistakes' => sub {
     is($said->{err}, "pulse: there is no command 'nonsense'; pulse --help lists them\n",
         'is named');
     is(pulse($node, 'workers', '--nonsense')->{status}, USAGE, 'an unknown option');
+};
+
+subtest 'rates and times of tasks and queues' => sub {
+    my $worker = Pulse::SqlWorker->new($node, 'two');
+    value($node, q{SELECT pulse.add_job('rated', queue_name => 'rated',
+        run_at => now() - interval '1 s')});
+    $worker->complete($worker->must_claim);
+    $worker->query("SELECT pulse.deregister_worker($worker->{id})");
+    my ($task) = grep { $_->{identifier} eq 'rated' } @{ rows_of($node, 'tasks') };
+    cmp_ok($task->{$_}, '>', 0, "a task has $_, though no job waits")
+      for qw(per_minute wait_p50 wait_p99 run_p50 run_p99);
+    my ($queue) = grep { $_->{name} eq 'rated' } @{ rows_of($node, 'queues') };
+    cmp_ok($queue->{per_minute}, '>', 0, 'and a queue how many ended');
 };
 
 subtest 'workers and queues' => sub {

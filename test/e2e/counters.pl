@@ -5,7 +5,6 @@ use warnings FATAL => 'all';
 
 use Test::More;
 
-use Pulse::Console;
 use Pulse::Server;
 use Pulse::SqlWorker;
 
@@ -91,11 +90,6 @@ subtest 'waits and runs are measured' => sub {
     is( value($node, q{SELECT wait_p50 BETWEEN interval '87 s' AND interval '140 s',
         run_p50 BETWEEN interval '8.7 s' AND interval '14 s' FROM pulse.task_rates
         WHERE identifier = 'late' AND period = 'minute'}), 't|t', 'within an eighth');
-    my ($late) = grep { $_->{identifier} eq 'late' } @{ rows_of($node, 'tasks') };
-    cmp_ok($late->{$_}, '>', 0, "`pulse tasks` has $_, though no job waits")
-      for qw(per_minute wait_p50 wait_p99 run_p50 run_p99);
-    my ($post) = grep { $_->{name} eq 'post' } @{ rows_of($node, 'queues') };
-    cmp_ok($post->{per_minute}, '>', 0, 'and `pulse queues` how many ended');
 };
 
 subtest 'counting can be switched off' => sub {

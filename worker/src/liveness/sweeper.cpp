@@ -74,9 +74,9 @@ void Sweeper::take_report(const Reply& reply) {
   }
   if (rows->empty()) return;
   const QueryResult::Row row = (*rows)[0];
-  const std::int64_t recovered = row.integer("jobs_requeued") + row.integer("jobs_failed") +
-                                 row.integer("jobs_quarantined") + row.integer("jobs_timed_out") +
-                                 row.integer("jobs_stalled");
+  // Those that timed out or stalled are among them.
+  const std::int64_t recovered =
+      row.integer("jobs_requeued") + row.integer("jobs_failed") + row.integer("jobs_quarantined");
   const Duration skipped = row.optional_seconds("skipped_time").value_or(Duration::zero());
   const std::int64_t workers_lost = row.integer("workers_lost");
   const bool found_something = workers_lost + recovered > 0;
