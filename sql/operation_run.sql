@@ -22,8 +22,9 @@ COMMENT ON FUNCTION pulse.preview_operation(text, json) IS
   'be more, and jobs is then what was found among these. action and filter: as start_operation() '
   'takes them. Raises PU004 as that does.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.check_arguments(action text, arguments json)
-  RETURNS void
+-- Later steps run in other sessions, in which a time may read otherwise.
+CREATE OR REPLACE FUNCTION pulse_internal.checked_arguments(action text, arguments json)
+  RETURNS json
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM pulse_internal.check_keys('arguments', arguments, CASE action
@@ -34,13 +35,19 @@ BEGIN
     '{}', (arguments ->> 'run_at')::timestamptz, (arguments ->> 'priority')::int,
     (arguments ->> 'attempts')::int, (arguments ->> 'max_attempts')::int)
     WHERE action = 'reschedule';
+  IF arguments ->> 'run_at' IS NOT NULL THEN
+    RETURN arguments::jsonb
+           || jsonb_build_object('run_at', (arguments ->> 'run_at')::timestamptz);
+  END IF;
+  RETURN arguments;
 EXCEPTION WHEN data_exception THEN
   RAISE EXCEPTION 'an argument of % cannot be read', action USING
     ERRCODE = 'PU004', DETAIL = SQLERRM,
     HINT = 'run_at is a time; priority, attempts and max_attempts are numbers.';
 END $$;
-COMMENT ON FUNCTION pulse_internal.check_arguments(text, json) IS
-  'Raises PU004 for arguments that an action cannot have.';
+COMMENT ON FUNCTION pulse_internal.checked_arguments(text, json) IS
+  'Returns the arguments of an action with their time in ISO 8601. Raises PU004 for arguments that '
+  'it cannot have.';
 
 CREATE OR REPLACE FUNCTION pulse.start_operation(
     action text, filter json, arguments json = NULL, actor text = NULL)
@@ -52,14 +59,14 @@ DECLARE
   started pulse.operation;
 BEGIN
   PERFORM pulse_internal.read_filter(action, filter, moment);
-  PERFORM pulse_internal.check_arguments(action, coalesce(arguments, '{}'));
+  arguments := pulse_internal.checked_arguments(action, coalesce(arguments, '{}'));
   IF actor IS NOT NULL THEN
     PERFORM pulse_internal.check_name('actor', actor, 128);
   END IF;
   INSERT INTO pulse.operation
     (action, filter, arguments, actor, role, last_id, created_at, updated_at)
   VALUES
-    (action, filter, coalesce(arguments, '{}'), actor, pulse_internal.caller(),
+    (action, filter, arguments, actor, pulse_internal.caller(),
      (SELECT s.last_value FROM pulse.job_id_seq AS s), moment, moment)
   RETURNING * INTO started;
   RETURN started;

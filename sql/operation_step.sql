@@ -26,11 +26,28 @@ $$;
 COMMENT ON FUNCTION pulse_internal.ended_mark(pulse.finished_job) IS
   'Returns a text that is another once an ended job has ended again.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.without_documents(job json) RETURNS json
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT json_strip_nulls((job::jsonb - '{payload,checkpoint,result}'::text[])::json);
-$$;
-COMMENT ON FUNCTION pulse_internal.without_documents(json) IS
+-- Before they are JSON: what a payload may have, as \u0000, no function reads.
+CREATE OR REPLACE FUNCTION pulse_internal.without_documents(job pulse.job) RETURNS json
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  job.payload := NULL;
+  job.checkpoint := NULL;
+  job.parents := NULL;
+  RETURN json_strip_nulls(row_to_json(job));
+END $$;
+COMMENT ON FUNCTION pulse_internal.without_documents(pulse.job) IS
+  'Returns a row of a job without its documents, which stay with the job.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.without_documents(job pulse.finished_job) RETURNS json
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  job.payload := NULL;
+  job.checkpoint := NULL;
+  job.result := NULL;
+  job.parents := NULL;
+  RETURN json_strip_nulls(row_to_json(job));
+END $$;
+COMMENT ON FUNCTION pulse_internal.without_documents(pulse.finished_job) IS
   'Returns a row of a job without its documents, which stay with the job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_key_free(job_key text) RETURNS boolean
@@ -47,40 +64,37 @@ CREATE OR REPLACE FUNCTION pulse_internal.note_change(
   RETURNS void
   LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
   INSERT INTO pulse.operation_job (operation_id, job_id, mark, before)
-  VALUES (operation_id, job_id, mark, pulse_internal.without_documents(before));
+  VALUES (operation_id, job_id, mark, before);
 $$;
 COMMENT ON FUNCTION pulse_internal.note_change(bigint, bigint, text, json) IS
-  'Notes how an operation left a job, and how the job was before.';
+  'Notes how an operation left a job, and how the job was before, without its documents.';
 
 -- --- the actions --------------------------------------------------------------------------------
 
+-- One after the other, because a job that goes live takes its key, and children with it.
 CREATE OR REPLACE FUNCTION pulse_internal.step_retry(o pulse.operation, job_ids bigint[])
   RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  ids bigint[];
+  next_id bigint;
   ended pulse.finished_job;
+  before json;
+  done int := 0;
 BEGIN
-  WITH locked AS MATERIALIZED (
-    SELECT f.* FROM pulse.finished_job AS f
-     WHERE f.id = ANY (job_ids) AND f.state <> 'completed' ORDER BY f.id FOR UPDATE SKIP LOCKED
-  ), noted AS (
-    INSERT INTO pulse.operation_job (operation_id, job_id, mark, before)
-    SELECT o.id, l.id, '', pulse_internal.without_documents(row_to_json(l)) FROM locked AS l
-     WHERE pulse_internal.is_key_free(l.job_key)
-    RETURNING job_id
-  )
-  SELECT array_agg(n.job_id) INTO ids FROM noted AS n;
-  FOR ended IN SELECT * FROM pulse.finished_job AS f WHERE f.id = ANY (ids) ORDER BY f.id LOOP
+  FOR next_id IN SELECT i FROM unnest(job_ids) AS i ORDER BY i LOOP
+    SELECT * INTO ended FROM pulse.finished_job AS f
+     WHERE f.id = next_id AND f.state <> 'completed' FOR UPDATE SKIP LOCKED;
+    CONTINUE WHEN ended.id IS NULL OR NOT pulse_internal.is_key_free(ended.job_key);
+    before := pulse_internal.without_documents(ended);
     ended.run_at := pulse.now();
     ended.attempts := 0;
     ended.crashes := 0;
-    PERFORM pulse_internal.revive(ended);
+    PERFORM pulse_internal.note_change(
+      o.id, next_id, pulse_internal.live_mark(pulse_internal.revive(ended)), before);
+    done := done + 1;
   END LOOP;
-  UPDATE pulse.operation_job AS n SET mark = pulse_internal.live_mark(j)
-    FROM pulse.job AS j WHERE n.operation_id = o.id AND n.job_id = ANY (ids) AND j.id = n.job_id;
-  RETURN coalesce(cardinality(ids), 0);
+  RETURN done;
 END $$;
 COMMENT ON FUNCTION pulse_internal.step_retry(pulse.operation, bigint[]) IS
   'Retries these ended jobs, as retry_job() does, and returns how many.';
@@ -95,14 +109,13 @@ DECLARE
   ids bigint[];
 BEGIN
   WITH locked AS MATERIALIZED (
-    SELECT j.* FROM pulse.job AS j
+    SELECT j.id, j AS job FROM pulse.job AS j
      WHERE j.id = ANY (job_ids) AND j.state <> 'running' ORDER BY j.id FOR UPDATE SKIP LOCKED
   ), noted AS (
     INSERT INTO pulse.operation_job (operation_id, job_id, mark, before)
-    SELECT o.id, l.id, '', pulse_internal.without_documents(
-             (to_jsonb(l) || jsonb_build_object('parents', ARRAY(
-                SELECT unnest(d.parents) FROM pulse.dependency AS d
-                 WHERE d.child_id = l.id)))::json)
+    SELECT o.id, l.id, '', pulse_internal.without_documents(l.job)::jsonb
+                           || jsonb_build_object('parents', ARRAY(
+             SELECT unnest(d.parents) FROM pulse.dependency AS d WHERE d.child_id = l.id))
       FROM locked AS l
     RETURNING job_id
   )
@@ -131,7 +144,7 @@ BEGIN
      WHERE j.id = ANY (job_ids) AND j.state = 'running' AND j.cancel_requested_at IS NULL
      ORDER BY j.id FOR UPDATE SKIP LOCKED
   LOOP
-    before := row_to_json(job);
+    before := pulse_internal.without_documents(job);
     PERFORM pulse.cancel_job(job.id, reason);
     SELECT * INTO job FROM pulse.job AS j WHERE j.id = job.id;
     PERFORM pulse_internal.note_change(o.id, job.id, pulse_internal.live_mark(job), before);
@@ -153,13 +166,13 @@ DECLARE
   ids bigint[];
 BEGIN
   WITH locked AS MATERIALIZED (
-    SELECT j.* FROM pulse.job AS j
+    SELECT j.id, j AS job FROM pulse.job AS j
      WHERE j.id = ANY (job_ids) AND j.state <> 'running'
        AND coalesce(new_attempts, j.attempts) < coalesce(new_max_attempts, j.max_attempts)
      ORDER BY j.id FOR UPDATE SKIP LOCKED
   ), noted AS (
     INSERT INTO pulse.operation_job (operation_id, job_id, mark, before)
-    SELECT o.id, l.id, '', pulse_internal.without_documents(row_to_json(l)) FROM locked AS l
+    SELECT o.id, l.id, '', pulse_internal.without_documents(l.job) FROM locked AS l
     RETURNING job_id
   )
   SELECT array_agg(n.job_id) INTO ids FROM noted AS n;
@@ -191,6 +204,7 @@ BEGIN
   ended := jsonb_populate_record(NULL::pulse.finished_job, change.before::jsonb);
   ended.payload := job.payload;
   ended.checkpoint := job.checkpoint;
+  ended.parents := job.parents;
   ended.revision := job.revision;
   ended.cancelled_by := NULL;
   INSERT INTO pulse.finished_job VALUES (ended.*);
@@ -201,6 +215,7 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.undo_retry(pulse.operation_job) IS
   'Ends a retried job as it had ended before, unless it has moved since.';
 
+-- The place that it kept in a strict queue (turn 1) ended with it: another may have begun since.
 CREATE OR REPLACE FUNCTION pulse_internal.undo_end(change pulse.operation_job) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -220,7 +235,7 @@ BEGIN
   PERFORM pulse_internal.restore_job(ended, (SELECT max(p) FROM unnest(parents) AS p));
   UPDATE pulse.job AS j
      SET start_by = (change.before ->> 'start_by')::timestamptz,
-         queue_turn = (change.before ->> 'queue_turn')::smallint
+         queue_turn = nullif((change.before ->> 'queue_turn')::smallint, 1)
    WHERE j.id = ended.id;
   PERFORM pulse_internal.let_wait_again(ended.id);
   RETURN true;

@@ -1,6 +1,6 @@
 -- sql/operation*.sql: what operators do to many jobs at once, in steps, and its undo.
 \ir support/setup.psql
-SELECT plan(127);
+SELECT plan(132);
 
 SELECT expect_function('preview_operation',
   'action text, filter json, OUT jobs bigint, OUT is_exact boolean, OUT sample_ids bigint[]',
@@ -222,6 +222,33 @@ SELECT is(pulse_internal.prune_operations(pulse.now() - interval '30 d', 2), 2,
   'a step deletes no more than its share');
 SELECT pulse_internal.prune(1000) FROM generate_series(1, 5) \g /dev/null
 SELECT is(rows_of('operation') + rows_of('operation_job'), 0::bigint, 'for as long as attempts');
+
+-- --- what once stopped them ---------------------------------------------------------------------
+
+SELECT travel('0');
+DELETE FROM pulse.job;
+DELETE FROM pulse.finished_job;
+SELECT (pulse.permanently_fail_jobs(ARRAY[given_job('twin', job_key => 'one key')])).id AS twin
+  FROM generate_series(1, 2) \g /dev/null
+SELECT is(run('retry', '{"task": "twin"}'), 'done 1 1',
+  'of two failed jobs with one key one is retried, and the other is left alone');
+DELETE FROM pulse.job;
+DELETE FROM pulse.finished_job;
+SELECT pulse.add_job('mail', '{"a": "\u0000", "b": 1e200000}') FROM generate_series(1, 2)
+  \g /dev/null
+SELECT is(run('fail', '{"task": "mail"}'), 'done 2 0',
+  'documents that no function reads keep no job back');
+SELECT is(run('retry', '{"task": "mail"}'), 'done 2 0', 'nor as they run again');
+SELECT is(run('reschedule', '{"task": "mail"}', '{"priority": 3}'), 'done 2 0', 'or later');
+SET datestyle = 'ISO, DMY';
+SET timezone = 'Asia/Kathmandu';
+SELECT id AS op FROM pulse.start_operation('reschedule', '{"task": "mail"}',
+                                           '{"run_at": "03/04/2030 10:00"}') \gset
+RESET datestyle;
+RESET timezone;
+SELECT pulse.run_operation(:op) \g /dev/null
+SELECT is((SELECT DISTINCT run_at FROM pulse.job), timestamptz '2030-04-03 04:15Z',
+  'a time is read as the session read it that started the operation');
 
 SELECT * FROM finish();
 ROLLBACK;
