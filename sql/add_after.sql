@@ -135,7 +135,8 @@ BEGIN
   UPDATE pulse.job AS j
      SET state = 'parked',
          waits_on = add_keyed_after.parents[cardinality(add_keyed_after.parents)],
-         starts_when = add_keyed_after.starts_when
+         starts_when = add_keyed_after.starts_when,
+         queue_turn = NULL  -- others of a strict queue go on meanwhile
    WHERE j.id = added.id
   RETURNING j.state, j.waits_on, j.starts_when, j.index_lane
     INTO added.state, added.waits_on, added.starts_when, added.index_lane;
@@ -144,6 +145,21 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_keyed_after(pulse.job_spec, text, bigint[], text) IS
   'Adds a checked job under its key, with its waits, and returns the row as the caller may see it.';
+
+-- Of a job that was there and stays as it is, another transaction may hold the row; otherwise the
+-- add has counted up its revision.
+CREATE OR REPLACE FUNCTION pulse_internal.is_newly_added(job_id bigint, mode text) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN mode IS DISTINCT FROM 'unsafe_dedupe'
+         OR EXISTS (SELECT FROM pulse.job AS j
+                     WHERE j.id = job_id AND j.revision = 0
+                       AND pulse_internal.is_own_transaction(j.xmin));
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_newly_added(bigint, text) IS
+  'Returns whether the add of this transaction made or replaced this job; false where it left a '
+  'job of its key as it was.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_after(
     spec pulse.job_spec, mode text, parents bigint[], starts_when text, start_by timestamptz,
@@ -167,7 +183,7 @@ BEGIN
        WHERE j.id = added.id AND pulse_internal.is_own_transaction(j.xmin);
     END IF;
   END IF;
-  IF start_by IS NOT NULL THEN
+  IF start_by IS NOT NULL AND pulse_internal.is_newly_added(added.id, mode) THEN
     added.start_by := (pulse_internal.set_start_by(added.id, start_by)).start_by;
   END IF;
   RETURN added;

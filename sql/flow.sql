@@ -93,6 +93,7 @@ CREATE OR REPLACE FUNCTION pulse.add_flow(jobs json, flow_name text = NULL)
 #variable_conflict use_column
 DECLARE
   keys text[];
+  modes text[];
   child int[];
   parent int[];
   ids bigint[];
@@ -103,7 +104,8 @@ BEGIN
     RETURN;
   END IF;
   PERFORM pulse_internal.check_flow_parents(jobs);
-  SELECT array_agg(e.job ->> 'key' ORDER BY e.n) INTO keys
+  SELECT array_agg(e.job ->> 'key' ORDER BY e.n), array_agg(e.job ->> 'job_key_mode' ORDER BY e.n)
+    INTO keys, modes
     FROM json_array_elements(jobs) WITH ORDINALITY AS e (job, n);
   SELECT coalesce(array_agg(p.child ORDER BY p.parent), '{}'),
          coalesce(array_agg(p.parent ORDER BY p.parent), '{}') INTO child, parent
@@ -112,7 +114,10 @@ BEGIN
   INSERT INTO pulse.flow (name, created_at)
   VALUES (flow_name, pulse_internal.transaction_now()) RETURNING id INTO made;
   INSERT INTO pulse.flow_job (job_id, flow_id, key)
-  SELECT DISTINCT ON (j.id) j.id, made, j.key FROM unnest(ids, keys) AS j (id, key) ORDER BY j.id
+  SELECT DISTINCT ON (j.id) j.id, made, j.key FROM unnest(ids, keys, modes) AS j (id, key, mode)
+   WHERE pulse_internal.is_newly_added(j.id, j.mode)
+         OR NOT EXISTS (SELECT FROM pulse.flow_job AS f WHERE f.job_id = j.id)
+   ORDER BY j.id
       ON CONFLICT (job_id) DO UPDATE SET flow_id = excluded.flow_id, key = excluded.key;
   RETURN QUERY SELECT j.key, j.id, made
     FROM unnest(ids, keys) WITH ORDINALITY AS j (id, key, n) ORDER BY j.n;

@@ -1,7 +1,7 @@
 -- sql/add_after.sql and sql/wait_for_parents.sql: a job starts only after all that it waits for
 -- have ended as it asks, its fate follows theirs, and no waiting job is forgotten (P14).
 \ir support/setup.psql
-SELECT plan(84);
+SELECT plan(87);
 
 SELECT given_worker('ann') AS ann \gset
 
@@ -330,6 +330,21 @@ SELECT is((SELECT start_by FROM pulse.add_job_after('{}', 'x', start_by => now()
   'a job may say by when it starts');
 
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
+
+-- --- a job that stays as it is -------------------------------------------------------------------
+
+SELECT id AS kept FROM pulse.add_job('mail', job_key => 'kept') \gset
+SELECT is((SELECT ROW(id, start_by)::text
+             FROM pulse.add_job_after('{}', 'mail', job_key => 'kept',
+                                      job_key_mode => 'unsafe_dedupe',
+                                      start_by => now() - interval '1 s')),
+  format('(%s,)', :kept), 'unsafe_dedupe gives it no start_by');
+SELECT is((SELECT start_by FROM pulse.job WHERE id = :kept), NULL, 'so that it does not expire');
+SELECT isnt((SELECT start_by
+               FROM pulse.add_job_after('{}', 'mail', job_key => 'new',
+                                        job_key_mode => 'unsafe_dedupe',
+                                        start_by => now() + interval '1 h')), NULL,
+  'a new one has it');
 
 SELECT * FROM finish();
 ROLLBACK;

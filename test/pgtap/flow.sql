@@ -1,7 +1,7 @@
 -- sql/flow.sql and sql/flow_order.sql: add_flow adds all jobs or none, in an order that its waits
 -- allow; add_dependency lets a batch grow; cancel_flow ends what is left.
 \ir support/setup.psql
-SELECT plan(48);
+SELECT plan(52);
 
 SELECT given_worker('ann') AS ann \gset
 
@@ -147,6 +147,29 @@ SELECT is(pulse.cancel_flow(:flow, 'why'), 2, 'cancel_flow cancels each live job
 SELECT is((SELECT string_agg(identifier || ' ' || coalesce(cancel_reason, ''), ', ' ORDER BY id)
              FROM pulse.job), 'a why, outside ', 'the running one is asked, others are not');
 SELECT refuses('SELECT pulse.cancel_flow(-1)', 'PU005', 'an unknown flow is refused');
+
+-- --- a job of another flow -----------------------------------------------------------------------
+
+SELECT flow_id AS flow FROM pulse.add_flow('[{"key": "mine", "identifier": "mail",
+  "job_key": "shared"}]', 'one') \gset
+SELECT id AS shared FROM pulse.add_flow('[{"key": "other", "identifier": "mail",
+  "job_key": "shared", "job_key_mode": "unsafe_dedupe"}]', 'two') \gset
+SELECT is((SELECT ROW(flow_id, key)::text FROM pulse.flow_job WHERE job_id = :shared),
+  format('(%s,mine)', :flow), 'a job that stays as it is stays in its flow');
+SELECT flow_id AS flow FROM pulse.add_flow('[{"key": "other", "identifier": "mail",
+  "job_key": "shared"}]', 'three') \gset
+SELECT is((SELECT ROW(flow_id, key)::text FROM pulse.flow_job WHERE job_id = :shared),
+  format('(%s,other)', :flow), 'one that is replaced belongs to the newer flow');
+
+SELECT throws_like($$SELECT pulse.add_flow((
+    SELECT json_agg(json_build_object('key', 'k' || n, 'identifier', 'mail',
+                                      'after', ARRAY['k' || (n + 1) % 300]))
+      FROM generate_series(0, 299) AS n))$$, '%wait for each other', 'a long circle is refused');
+SELECT matches((refusal_of($$SELECT pulse.add_flow((
+    SELECT json_agg(json_build_object('key', 'k' || n, 'identifier', 'mail',
+                                      'after', ARRAY['k' || (n + 1) % 300]))
+      FROM generate_series(0, 299) AS n))$$)).detail,
+  '^Each waits for the next: (''k[0-9]+'', ){100}[.]{3}[.]$', 'and its first hundred jobs are told');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -1,6 +1,6 @@
 -- sql/strict.sql: in a strict queue a claimed job keeps its place until it has ended (P13).
 \ir support/setup.psql
-SELECT plan(62);
+SELECT plan(67);
 SELECT given_worker() AS ann \gset
 
 -- --- settings -----------------------------------------------------------------------------------
@@ -243,6 +243,33 @@ SELECT pulse.retry_job(:dead) \g /dev/null
 SELECT promote_queues();
 SELECT is(ARRAY[state_of(:dead), state_of(:id)], '{ready,parked}',
   'a retry of a dead one takes the place of an open job that no worker has claimed');
+
+-- --- turns that end ------------------------------------------------------------------------------
+
+DELETE FROM pulse.job;
+SELECT id AS turn, token FROM given_claimed_job(:ann, 'mail', 'post') \gset
+SELECT given_job('mail', 'post') AS next \gset
+SELECT pulse.fail(:turn, :token, 'boom', retry_in => '1 h') \g /dev/null
+SELECT id AS op FROM pulse.start_operation('cancel', json_build_object('ids', ARRAY[:turn])) \gset
+SELECT pulse.run_operation(:op) \g /dev/null
+SELECT promote_queues();
+SELECT is(state_of(:next), 'ready', 'a job that was cancelled loses its turn');
+SELECT id AS undo FROM pulse.undo_operation(:op) \gset
+SELECT pulse.run_operation(:undo) \g /dev/null
+SELECT is((SELECT queue_turn FROM pulse.job WHERE id = :turn), NULL, 'and has none then');
+SELECT is_empty('SELECT * FROM pulse.verify()', 'so no promise is broken');
+
+DELETE FROM pulse.job;
+SELECT pulse.add_job('mail', queue_name => 'post', job_key => 'turn') \g /dev/null
+SELECT id AS turn, token FROM pulse.claim(:ann) \gset
+SELECT pulse.fail(:turn, :token, 'boom', retry_in => '0') \g /dev/null
+SELECT pulse.add_job_after(ARRAY[given_job()], 'mail', queue_name => 'post', job_key => 'turn')
+  \g /dev/null
+SELECT given_job('mail', 'post') AS next \gset
+SELECT promote_queues();
+SELECT is(state_of(:next), 'ready', 'nor keeps it a job that is added anew, after others');
+SELECT pulse.claim(:ann, 5) \g /dev/null
+SELECT is_empty('SELECT * FROM pulse.verify()', 'so others go on meanwhile');
 
 SELECT * FROM finish();
 ROLLBACK;
