@@ -11,7 +11,7 @@ DECLARE
   tick text := format('pg_pulse tick %s', current_database());
   purge text := format('pg_pulse purge %s', current_database());
 BEGIN
-  IF schedule IS NULL OR schedule !~ '\S' THEN
+  IF schedule IS NULL OR schedule !~ '[^[:space:]]' THEN
     RAISE EXCEPTION 'schedule must not be empty' USING
       ERRCODE = 'PU004', HINT = 'Use five fields as crontab has them, such as ''* * * * *''.';
   END IF;

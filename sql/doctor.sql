@@ -5,7 +5,7 @@
 CREATE OR REPLACE FUNCTION pulse_internal.list_names(list text, name text) RETURNS boolean
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT EXISTS (SELECT FROM unnest(string_to_array(list, ',')) AS e (entry)
-                  WHERE regexp_replace(btrim(e.entry, E' \t"'), '^.*/|\.so$', '', 'g') = name);
+                  WHERE regexp_replace(btrim(e.entry, E' \t"'), '^.*/|[.]so$', '', 'g') = name);
 $$;
 COMMENT ON FUNCTION pulse_internal.list_names(text, text) IS
   'Returns whether a setting that is a list, of libraries or databases, has this name.';

@@ -49,7 +49,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.refuse_unguarded(statement text) RETUR
 DECLARE
   is_allowed text := coalesce(current_setting('pulse.allow_drop', true), '');
 BEGIN
-  IF statement ~* '\m(pulse|pg_pulse)\M' AND is_allowed NOT IN ('on', 'true', 'yes', '1')
+  IF statement ~* E'\\m(pulse|pg_pulse)\\M' AND is_allowed NOT IN ('on', 'true', 'yes', '1')
      AND EXISTS (SELECT FROM pulse.job) THEN
     RAISE EXCEPTION 'live jobs would be deleted' USING
       ERRCODE = 'PU009', DETAIL = 'The library of pg_pulse is missing, so no job can end.',
@@ -81,7 +81,7 @@ BEGIN
   END;
   -- DROP EXTENSION locks table by table and could deadlock with workers, so all tables are locked
   -- first. A role that may not drop the extension locks nothing.
-  IF tg_tag = 'DROP EXTENSION' AND statement ~* '\mpg_pulse\M'
+  IF tg_tag = 'DROP EXTENSION' AND statement ~* E'\\mpg_pulse\\M'
      AND pg_has_role(pulse_internal.caller(), (SELECT e.extowner FROM pg_extension AS e
                                         WHERE e.extname = 'pg_pulse'), 'USAGE') THEN
     PERFORM pulse_internal.lock_tables();

@@ -18,7 +18,7 @@ DECLARE
 BEGIN
   IF jobs IS NULL OR json_typeof(jobs) <> 'array' THEN
     PERFORM pulse_internal.refuse_flow('jobs must be an array of objects',
-      'Give [{"key": "a", "identifier": "task", "after": ["b"]}, …].');
+      'Give [{"key": "a", "identifier": "task", "after": ["b"]}, ...].');
   END IF;
   SELECT e.n INTO wrong FROM json_array_elements(jobs) WITH ORDINALITY AS e (job, n)
    WHERE json_typeof(e.job) <> 'object' ORDER BY e.n LIMIT 1;
@@ -82,15 +82,15 @@ BEGIN
     SELECT p INTO next_one FROM unnest(child, parent) AS e (c, p)
      WHERE e.c = path[cardinality(path)] AND e.p = ANY (left_over) LIMIT 1;
     path := path || next_one;
-    EXIT WHEN next_one = ANY (path[: cardinality(path) - 1]) OR cardinality(path) > most;
+    EXIT WHEN next_one = ANY (path[: cardinality(path) - 1]);
   END LOOP;
+  path := path[array_position(path, next_one) :];
   RAISE EXCEPTION 'jobs of the flow wait for each other' USING
     ERRCODE = 'PU004',
     DETAIL = format('Each waits for the next: %s%s.',
       (SELECT string_agg(coalesce(quote_literal(keys[p.at]), p.at::text), ', ' ORDER BY p.n)
-         FROM unnest(path[coalesce(array_position(path, next_one), 1) :]) WITH ORDINALITY
-                AS p (at, n)),
-      CASE WHEN cardinality(path) > most THEN ', …' ELSE '' END),
+         FROM unnest(path[: most]) WITH ORDINALITY AS p (at, n)),
+      CASE WHEN cardinality(path) > most THEN ', ...' ELSE '' END),
     HINT = 'Leave out one of these waits.';
 END $$;
 COMMENT ON FUNCTION pulse_internal.refuse_circle(text[], int[], int[], int[]) IS

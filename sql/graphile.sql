@@ -23,7 +23,7 @@ BEGIN
     RAISE EXCEPTION 'workers of Graphile Worker hold % jobs and queues', held.locks USING
       ERRCODE = 'object_in_use', DETAIL = format('They are: %s.', held.workers),
       HINT = format('Stop them, so that their jobs end; of dead ones SELECT '
-                    '%I.force_unlock_workers(…) gives the jobs back.', home);
+                    '%I.force_unlock_workers(...) gives the jobs back.', home);
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_graphile(text) IS
@@ -163,7 +163,7 @@ BEGIN
     SELECT 'jobs', 'left there', count(*),
            format('%s: ids %s%s', l.fault,
                   array_to_string((array_agg(l.id ORDER BY l.id))[1:100], ', '),
-                  CASE WHEN count(*) > 100 THEN ', …' ELSE '' END)
+                  CASE WHEN count(*) > 100 THEN ', ...' ELSE '' END)
       FROM unnest(left_ids, faults) AS l (id, fault) GROUP BY l.fault ORDER BY l.fault;
   RETURN QUERY
     SELECT 'crontab items', 'left there', c.items, c.detail

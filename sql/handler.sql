@@ -124,7 +124,7 @@ BEGIN
   IF handler IS NULL THEN
     RAISE EXCEPTION 'task % has no handler', quote_literal(task_name) USING
       ERRCODE = 'PU005',
-      HINT = 'pulse.set_task(identifier, handler => …) gives it a function of this database.';
+      HINT = 'pulse.set_task(identifier, handler => ...) gives it a function of this database.';
   ELSIF NOT pulse_internal.is_trusted_handler(handler) THEN
     RAISE EXCEPTION 'role % does not run handler % of task %', pulse_internal.caller(), handler,
         quote_literal(task_name) USING

@@ -14,7 +14,7 @@ BEGIN
     RAISE NOTICE '% left alone: %',
         CASE left_alone WHEN 1 THEN '1 job is' ELSE left_alone || ' jobs are' END, what USING
       DETAIL = format('Ids: %s%s.', array_to_string(job_ids[1:100], ', '),
-                      CASE WHEN left_alone > 100 THEN ', …' ELSE '' END),
+                      CASE WHEN left_alone > 100 THEN ', ...' ELSE '' END),
       HINT = hint;
   END IF;
 END $$;

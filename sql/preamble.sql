@@ -21,7 +21,7 @@ BEGIN
                  WHERE a.privilege_type = 'CREATE' AND a.grantee <> home.nspowner) THEN
     RAISE EXCEPTION 'schema pulse lets roles besides its owner create objects' USING
       ERRCODE = 'insufficient_privilege',
-      HINT = 'REVOKE CREATE ON SCHEMA pulse FROM those roles; \dn+ pulse lists them.';
+      HINT = E'REVOKE CREATE ON SCHEMA pulse FROM those roles; \\dn+ pulse lists them.';
   END IF;
   SELECT pg_describe_object(d.classid, d.objid, d.objsubid) INTO planted FROM pg_depend AS d
    WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = home.oid

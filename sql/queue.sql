@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.park_open(queue_name text) RETURNS voi
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  level text := regexp_replace(queue_name, '/\*$', '');
+  level text := regexp_replace(queue_name, '/[*]$', '');
   noted bigint;
   locked_id bigint;
 BEGIN
@@ -49,7 +49,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.check_settings_of(queue_name text) RET
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM pulse_internal.check_name('queue_name', queue_name, 128);
-  IF queue_name = '/*' OR queue_name ~ '/.*/.*/.*/' THEN
+  IF queue_name = '/*' OR queue_name ~ '/.*/.*/.*/|^[*]|[*].|[^/][*]$' THEN
     RAISE EXCEPTION 'queue_name % names no level', quote_literal(queue_name) USING
       ERRCODE = 'PU004',
       HINT = 'Use at most four levels between slashes, or LEVEL/* for the members of a level.';
@@ -80,6 +80,10 @@ BEGIN
   PERFORM pulse_internal.check_number('concurrency', set_queue.concurrency, 1, 1000000);
   PERFORM pulse_internal.check_number('total', nullif(set_queue.total, -1), 1, 1000000);
   PERFORM pulse_internal.check_number('weight', set_queue.weight, 1, 1000);
+  IF set_queue.rate = -1 AND (set_queue.per IS NOT NULL OR set_queue.burst IS NOT NULL) THEN
+    RAISE EXCEPTION 'rate => -1 takes the rate away, and per and burst belong to one' USING
+      ERRCODE = 'PU004', HINT = 'Leave out per and burst, or set a rate.';
+  END IF;
   PERFORM pulse_internal.lock_queue(set_queue.queue_name);
   -- So updated_at follows each claim of a job that the old settings opened; verify() compares them.
   PERFORM pulse_internal.park_open(set_queue.queue_name);

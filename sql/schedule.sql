@@ -21,7 +21,8 @@ DECLARE
   known text := pulse_internal.zone_name(coalesce(time_zone, 'UTC'));
 BEGIN
   IF known IS NULL
-     OR known ~ '\d' AND NOT EXISTS (SELECT FROM pg_timezone_names AS z WHERE z.name = known) THEN
+     OR known ~ '[0-9]'
+        AND NOT EXISTS (SELECT FROM pg_timezone_names AS z WHERE z.name = known) THEN
     RAISE EXCEPTION 'time zone % is not known', quote_literal(time_zone) USING
       ERRCODE = 'PU004', HINT = 'Use a name of pg_timezone_names, such as Europe/Berlin.';
   END IF;
@@ -284,7 +285,9 @@ CREATE OR REPLACE FUNCTION pulse.pause_schedule(name text) RETURNS pulse.schedul
 DECLARE
   stored pulse.schedule := pulse_internal.lock_schedule(pause_schedule.name);
 BEGIN
-  UPDATE pulse.schedule AS s SET paused = true, updated_at = pulse.now()
+  UPDATE pulse.schedule AS s
+     SET paused = true, updated_at = pulse.now(),
+         paused_before = s.paused_before OR s.gone_at IS NOT NULL
    WHERE s.name = stored.name
   RETURNING s.* INTO stored;
   RETURN stored;
@@ -302,7 +305,7 @@ DECLARE
 BEGIN
   UPDATE pulse.schedule AS s
      SET paused = false, next_due = stored.next_due, last_due = stored.last_due,
-         updated_at = pulse.now()
+         gone_at = NULL, paused_before = NULL, updated_at = pulse.now()
    WHERE s.name = stored.name
   RETURNING s.* INTO stored;
   PERFORM pulse_internal.note_schedules();

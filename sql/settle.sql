@@ -2,7 +2,7 @@
 -- past it: by a job, or by a count. Sweeps settle. They step over locked rows and keys, and try
 -- again a moment later.
 
--- A due time of the interval is anchor + n × every; the anchor itself is none.
+-- A due time of the interval is anchor + n * every; the anchor itself is none.
 CREATE OR REPLACE FUNCTION pulse_internal.due_times(
     rule pulse.schedule, after timestamptz, until timestamptz, max_times int)
   RETURNS timestamptz[]

@@ -58,7 +58,7 @@ COMMENT ON FUNCTION pulse_internal.check_task_settings(text, float8, int, text) 
 CREATE OR REPLACE FUNCTION pulse_internal.check_task_queue(queue text) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  rest text := regexp_replace(queue, '\{[^{}|]+(\|[^{}]*)?\}', 'x', 'g');
+  rest text := regexp_replace(queue, '[{][^{}|]+([|][^{}]*)?[}]', 'x', 'g');
 BEGIN
   IF rest ~ '[{}*]|/.*/.*/.*/' OR length(rest) > 128 THEN
     RAISE EXCEPTION 'queue % of a task cannot name a queue', quote_literal(queue) USING
@@ -73,13 +73,13 @@ COMMENT ON FUNCTION pulse_internal.check_task_queue(text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.queue_part(value text) RETURNS text
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF value !~ '[/*%\u0001-\u001f\u007f-\u009f]' THEN
+  IF value !~ E'[/*%\\u0001-\\u001f\\u007f-\\u009f]' THEN
     RETURN value;
   END IF;
   RETURN (
-    SELECT string_agg(CASE WHEN c.character ~ '[/*%\u0001-\u001f\u007f-\u009f]'
+    SELECT string_agg(CASE WHEN c.character ~ E'[/*%\\u0001-\\u001f\\u007f-\\u009f]'
                         THEN upper(regexp_replace(encode(convert_to(c.character, 'UTF8'), 'hex'),
-                                                  '(..)', '%\1', 'g'))
+                                                  '(..)', E'%\\1', 'g'))
                         ELSE c.character END, '' ORDER BY c.place)
       FROM regexp_split_to_table(value, '') WITH ORDINALITY AS c (character, place));
 END $$;
@@ -96,7 +96,7 @@ DECLARE
   kind text;
 BEGIN
   -- A text, then a member and its default or none.
-  FOR part IN SELECT regexp_matches(queue, '([^{]*)(?:\{([^{}|]+)(\|[^{}]*)?\})?', 'g') LOOP
+  FOR part IN SELECT regexp_matches(queue, '([^{]*)(?:[{]([^{}|]+)([|][^{}]*)?[}])?', 'g') LOOP
     named := named || coalesce(part[1], '');
     CONTINUE WHEN part[2] IS NULL;
     kind := CASE json_typeof(payload) WHEN 'object' THEN json_typeof(payload -> part[2]) END;

@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION pulse_tap.shortened(document text) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN length(document) > 200 THEN left(document, 199) || '…' ELSE document END;
+  SELECT CASE WHEN length(document) > 200 THEN left(document, 197) || '...' ELSE document END;
 $$;
 COMMENT ON FUNCTION pulse_tap.shortened(text) IS
   'For the kit itself: returns at most 200 characters of a document.';

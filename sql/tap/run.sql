@@ -155,7 +155,7 @@ BEGIN
   IF unserved IS NOT NULL THEN
     RAISE EXCEPTION 'task % has no function to run', quote_literal(unserved) USING
       ERRCODE = 'PU005',
-      HINT = 'pulse.set_task(identifier, handler => …) gives it one; run_job() plays any task.';
+      HINT = 'pulse.set_task(identifier, handler => ...) gives it one; run_job() plays any task.';
   END IF;
   RETURN coalesce(tasks, served);
 END $$;
@@ -188,7 +188,7 @@ BEGIN
   END LOOP;
   IF max_jobs IS NULL AND played = most THEN
     RAISE EXCEPTION 'drain() has run % jobs, and more may be due', most USING
-      ERRCODE = 'PU004', HINT = 'Does a job add itself again? max_jobs => … ends the run earlier.';
+      ERRCODE = 'PU004', HINT = 'Does a job add itself again? max_jobs ends the run earlier.';
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_tap.drain(text[], int) IS

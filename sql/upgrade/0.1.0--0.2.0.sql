@@ -23,7 +23,7 @@ BEGIN
     ) AS o ON o.class = d.classid AND o.oid = d.objid
      WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
        AND d.refobjid = (SELECT e.oid FROM pg_extension AS e WHERE e.extname = 'pg_pulse')
-       AND o.name LIKE '\_%'
+       AND starts_with(o.name, '_')
   LOOP
     -- Printed anew for each statement: a signature names types that move too.
     EXECUTE format('ALTER %s %s SET SCHEMA pulse_internal', member.kind, CASE member.kind

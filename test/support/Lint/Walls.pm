@@ -63,6 +63,22 @@ sub list_of {
     return $value;
 }
 
+# What the extension installs reads the same in a database of any encoding, and in a session with
+# standard_conforming_strings off.
+sub check_sql_literals {
+    for my $file (grep { m{^sql/.*\.sql$} && !m{^sql/releases/} } files()) {
+        my $number = 0;
+        for my $line (slurp($file)) {
+            $number++;
+            found("$file:$number", 'not ASCII: no encoding but UTF-8 may have it')
+              if $line =~ /[^\x00-\x7F]/;
+            found("$file:$number", "a backslash in a plain literal; write E'\\\\' or a bracket")
+              if $line !~ /^\s*--|^\\echo|\\gset|E'/ && $line =~ /'[^']*\\[^']*'/;
+        }
+    }
+    return;
+}
+
 sub check_sql_parts {
     my $makefile = join "\n", slurp('Makefile');
     $makefile =~ s/\\\n//g;
