@@ -1,6 +1,6 @@
 -- sql/crontab.sql: schedules that a file of pulse-worker names.
 \ir support/setup.psql
-SELECT plan(44);
+SELECT plan(47);
 
 SELECT expect_function('load_crontab', 'set_name text, items json',
   'TABLE(name text, change text)', 'volatile', 'definer');
@@ -119,6 +119,22 @@ SELECT throws_like($$SELECT pulse.schedule('a', 'ask', '@daily')$$,
 SELECT throws_like($$EXECUTE load('[{"name": "other", "identifier": "x", "cron": "* * * * *"}]')$$,
   'schedule ''other'' is of the crontab ''elsewhere''', 'as does another set');
 SELECT is((SELECT count(*) FROM pulse.verify()), 0::bigint, 'verify() is empty');
+
+-- --- pauses of an operator while the crontab leaves a schedule out ---------------------------------
+
+CREATE FUNCTION loaded(items json) RETURNS text
+  LANGUAGE sql AS $$
+  SELECT string_agg(change, ' ') FROM pulse.load_crontab('release', items)
+$$;
+SELECT loaded('[{"name": "left", "identifier": "mail", "cron": "* * * * *"}]'), loaded('[]')
+  \g /dev/null
+SELECT pulse.pause_schedule('left') \g /dev/null
+SELECT is(loaded('[{"name": "left", "identifier": "mail", "cron": "* * * * *"}]'), 'resumed',
+  'a schedule that is named again');
+SELECT ok((SELECT paused FROM pulse.schedule WHERE name = 'left'), 'stays paused');
+SELECT pulse.resume_schedule('left'), loaded('[]'), pulse.resume_schedule('left') \g /dev/null
+SELECT is((SELECT ROW(paused, gone_at)::text FROM pulse.schedule WHERE name = 'left'), '(f,)',
+  'one that is resumed is not to be deleted');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -1,6 +1,6 @@
 -- sql/level.sql, sql/queue.sql: queues within queues, and what a level allows to all within it.
 \ir support/setup.psql
-SELECT plan(86);
+SELECT plan(90);
 SELECT given_worker() AS ann \gset
 
 -- Which jobs of these queues are open or run, after promotions.
@@ -43,6 +43,8 @@ SELECT refuses(format('SELECT pulse.set_queue(%s)', a.arguments), 'PU004',
   FROM (VALUES ('''/*'''), ('''a/b/c/d/e'''), ('''a/b/c/d/*'''), ('''x'', total => 0'),
                ('''x'', total => -2'), ('''x'', total => 1000001')) AS a (arguments);
 SELECT lives_ok($$SELECT pulse.set_queue('a/b/c/*')$$, 'the members of a level have settings');
+SELECT refuses(format('SELECT pulse.set_queue(%L)', n), 'PU004', 'no job can be in queue ' || n)
+  FROM unnest('{*,a*,a/*/b,a/b*}'::text[]) AS n;
 SELECT refuses($$SELECT pulse.unset_queue('')$$, 'PU004', 'unset_queue refuses an empty name');
 
 -- --- what is stored -----------------------------------------------------------------------------
