@@ -10,25 +10,38 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.raise_unknown_job(bigint) IS
   'Raises PU005 for a job that is neither live nor kept.';
 
-CREATE OR REPLACE FUNCTION pulse.get_job(job_id bigint, OUT state text, OUT job json)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
+CREATE OR REPLACE FUNCTION pulse_internal.shown_job(
+    job_id bigint, with_documents boolean, OUT state text, OUT job json, OUT payload json,
+    OUT checkpoint json, OUT result json, OUT parents json)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
+  live pulse.job;
   ended pulse.finished_job;
+  beat_at timestamptz;
 BEGIN
-  SELECT j.state::text, (SELECT row_to_json(o) FROM
-           (SELECT seen.*, h.last_heartbeat_at AS owner_heartbeat_at) AS o)
-    INTO state, job
-    FROM pulse.job AS j
+  SELECT seen.* INTO live FROM pulse.job AS j
    CROSS JOIN LATERAL pulse_internal.as_producers_see(j, NULL) AS seen
-    LEFT JOIN pulse.heartbeat AS h ON h.worker_id = j.worker_id AND j.state = 'running'
-   WHERE j.id = get_job.job_id;
-  IF state IS NOT NULL THEN
+   WHERE j.id = shown_job.job_id;
+  IF live.id IS NOT NULL THEN
+    SELECT h.last_heartbeat_at INTO beat_at
+      FROM pulse.job AS j JOIN pulse.heartbeat AS h ON h.worker_id = j.worker_id
+     WHERE j.id = live.id AND j.state = 'running';
+    payload := live.payload;
+    checkpoint := live.checkpoint;
+    parents := live.parents;
+    IF NOT with_documents THEN
+      live.payload := NULL;
+      live.checkpoint := NULL;
+      live.parents := NULL;
+    END IF;
+    state := live.state;
+    job := (SELECT row_to_json(o) FROM (SELECT (live).*, beat_at AS owner_heartbeat_at) AS o);
     RETURN;
   END IF;
-  SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = get_job.job_id;
+  SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = shown_job.job_id;
   IF ended.id IS NULL THEN
-    PERFORM pulse_internal.raise_unknown_job(get_job.job_id);
+    PERFORM pulse_internal.raise_unknown_job(shown_job.job_id);
   END IF;
   IF NOT has_table_privilege(pulse_internal.caller(), 'pulse.finished_job', 'SELECT') THEN
     ended.payload := NULL;
@@ -40,14 +53,51 @@ BEGIN
     ended.parents := NULL;
     ended.traceparent := NULL;
   END IF;
+  payload := ended.payload;
+  checkpoint := ended.checkpoint;
+  result := ended.result;
+  parents := ended.parents;
+  IF NOT with_documents THEN
+    ended.payload := NULL;
+    ended.checkpoint := NULL;
+    ended.result := NULL;
+    ended.parents := NULL;
+  END IF;
   state := ended.state;
   job := row_to_json(ended);
+END $$;
+COMMENT ON FUNCTION pulse_internal.shown_job(bigint, boolean) IS
+  'Returns a live or finished job as the caller may see it, its documents within the row or beside '
+  'it. Raises PU005 for an unknown job.';
+
+CREATE OR REPLACE FUNCTION pulse.get_job(job_id bigint, OUT state text, OUT job json)
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  SELECT s.state, s.job INTO get_job.state, get_job.job
+    FROM pulse_internal.shown_job(get_job.job_id, true) AS s;
 END $$;
 COMMENT ON FUNCTION pulse.get_job(bigint) IS
   'Returns the state of a live or finished job, and its row as json. owner_heartbeat_at is the '
   'last heartbeat of the worker that runs it. A role that may not read the table, such as a '
   'worker''s, sees no payload, result, error, token or worker there. Raises PU005 for an unknown '
   'job.';
+
+-- What a producer or a task wrote may be JSON that no function of the server reads, as with \u0000.
+CREATE OR REPLACE FUNCTION pulse.read_job(
+    job_id bigint, OUT state text, OUT job json, OUT payload json, OUT checkpoint json,
+    OUT result json, OUT parents json)
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  SELECT s.* INTO read_job.state, read_job.job, read_job.payload, read_job.checkpoint,
+         read_job.result, read_job.parents
+    FROM pulse_internal.shown_job(read_job.job_id, false) AS s;
+END $$;
+COMMENT ON FUNCTION pulse.read_job(bigint) IS
+  'Returns what get_job returns, with the documents of the job beside its row, in which they are '
+  'NULL: so the row can be read whatever they hold, and however large they are. Raises PU005 for an '
+  'unknown job.';
 
 CREATE OR REPLACE FUNCTION pulse.cancel_job(job_id bigint, reason text = NULL) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

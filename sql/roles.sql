@@ -26,13 +26,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
   -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
       'doctor', 'explain_job', 'explain_task', 'flow_jobs', 'get_job', 'job_attempts', 'list_flows',
-      'list_jobs',
-      'pulse_internal.attachment_state',
+      'list_jobs', 'pulse_internal.attachment_state',
       'pulse_internal.ended_live_us', 'pulse_internal.interval',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',
       'pulse_internal.lost_way', 'pulse_internal.running_ids', 'pulse_internal.setting_us',
       'pulse_internal.slots_of', 'pulse_internal.us', 'overview', 'queue_status',
-      'rate_histogram', 'rate_history', 'rates', 'recoveries', 'stats', 'unserved'] END;
+      'rate_histogram', 'rate_history', 'rates', 'read_job', 'recoveries', 'stats', 'unserved']
+    END;
 $$;
 COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
   'Returns the functions that a kind of role may execute; those outside of schema pulse with '

@@ -1,6 +1,6 @@
 -- sql/cancel.sql: looking at one job and cancelling it.
 \ir support/setup.psql
-SELECT plan(47);
+SELECT plan(56);
 
 SELECT expect_function('cancel_job', 'job_id bigint, reason text DEFAULT NULL::text', 'text',
   'volatile', 'definer');
@@ -25,6 +25,19 @@ SELECT ok((SELECT (g.job ->> 'owner_heartbeat_at')::timestamptz = h.last_heartbe
 SELECT pulse.fail(:job, :token, 'boom', retry => false) \g /dev/null
 SELECT answers(format($$SELECT state, job ->> 'last_error' FROM pulse.get_job(%s)$$, :job),
   ROW('failed', 'boom'), 'and a finished one');
+SELECT expect_function('read_job',
+  'job_id bigint, OUT state text, OUT job json, OUT payload json, OUT checkpoint json, '
+  'OUT result json, OUT parents json', 'record', 'stable', 'definer');
+SELECT (pulse.add_job('mail', '{"a": "\u0000 \ud800", "b": 1e200000}')).id AS odd \gset
+SELECT answers(format($$SELECT state, job ->> 'id', job ->> 'payload', payload::text
+                          FROM pulse.read_job(%s)$$, :odd),
+  ROW('ready', :'odd'::text, NULL::text, '{"a": "\u0000 \ud800", "b": 1e200000}'::text),
+  'read_job shows a job whose payload no function reads');
+SELECT pulse.permanently_fail_jobs(ARRAY[:odd]) \g /dev/null
+SELECT answers(format($$SELECT state, job ->> 'id', payload::text FROM pulse.read_job(%s)$$, :odd),
+  ROW('failed', :'odd'::text, '{"a": "\u0000 \ud800", "b": 1e200000}'::text),
+  'also a finished one');
+SELECT refuses('SELECT pulse.read_job(0)', 'PU005', 'and none that is unknown');
 SELECT refuses('SELECT pulse.get_job(0)', 'PU005', 'an unknown job cannot be shown');
 SELECT refuses('SELECT pulse.get_job(NULL)', 'PU005', 'nor can NULL');
 

@@ -120,7 +120,7 @@ SELECT throws_like($$EXECUTE load('[{"name": "other", "identifier": "x", "cron":
   'schedule ''other'' is of the crontab ''elsewhere''', 'as does another set');
 SELECT is((SELECT count(*) FROM pulse.verify()), 0::bigint, 'verify() is empty');
 
--- --- pauses of an operator while the crontab leaves a schedule out ---------------------------------
+-- --- pauses of an operator while the crontab leaves a schedule out -------------------------------
 
 CREATE FUNCTION loaded(items json) RETURNS text
   LANGUAGE sql AS $$

@@ -169,7 +169,8 @@ SELECT matches((refusal_of($$SELECT pulse.add_flow((
     SELECT json_agg(json_build_object('key', 'k' || n, 'identifier', 'mail',
                                       'after', ARRAY['k' || (n + 1) % 300]))
       FROM generate_series(0, 299) AS n))$$)).detail,
-  '^Each waits for the next: (''k[0-9]+'', ){100}[.]{3}[.]$', 'and its first hundred jobs are told');
+  '^Each waits for the next: (''k[0-9]+'', ){100}[.]{3}[.]$',
+  'its first hundred jobs are told');
 
 SELECT * FROM finish();
 ROLLBACK;

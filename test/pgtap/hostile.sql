@@ -122,7 +122,7 @@ SELECT job, token FROM claimed(:ann) \gset
 SELECT walk(format(call, :ann, :job, :token)) FROM (VALUES
   ('SELECT pulse.heartbeat(%s, ARRAY[%s])'),
   ('SELECT pulse.progress(%2$s, %3$s, ''half'', 0.5, ''[1]'', ''s'')'),
-  ('SELECT pulse.get_job(%2$s)'),
+  ('SELECT pulse.get_job(%2$s)'), ('SELECT pulse.read_job(%2$s)'),
   ('SELECT pulse.complete_jobs(ARRAY[%2$s])'),
   ('SELECT pulse.held_job(%2$s, %3$s)'), ('SELECT pulse.handler_call(%2$s, %3$s)'),
   ('SELECT pulse.fence(%2$s, %3$s)'),

@@ -97,6 +97,9 @@ queue_status                          |ob  |ok          |ok          |ok
 rate_histogram                        |ob  |ok          |ok          |ok
 rate_history                          |ob  |ok          |ok          |ok
 rates                                 |ob  |ok          |ok          |ok
+read_job, waiting                     |ob  |okPE ok     |okPE ok     |PU005
+read_job, running                     |ob  |okPTE ok    |okPTE ok    |PU005
+read_job, ended                       |ob  |okPE ok     |okPE ok     |PU005
 recoveries                            |ob  |ok          |ok          |ok
 stats                                 |ob  |ok          |ok          |ok
 unserved                              |ob  |ok          |ok          |ok

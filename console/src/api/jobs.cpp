@@ -31,9 +31,11 @@ constexpr const char* kAdd =
 constexpr const char* kGet =
     "SELECT json_build_object('state', g.state, 'job', (SELECT json_object_agg(e.key,"
     " CASE WHEN e.key ~ '(^id|_id|^token)$' AND json_typeof(e.value) = 'number'"
-    " THEN to_json(e.value #>> '{}') ELSE e.value END)"
+    " THEN to_json(e.value #>> '{}') ELSE CASE e.key WHEN 'payload' THEN g.payload"
+    " WHEN 'checkpoint' THEN g.checkpoint WHEN 'result' THEN g.result"
+    " WHEN 'parents' THEN g.parents ELSE e.value END END)"
     " FROM json_each(g.job) AS e WHERE e.key <> ALL ($2::text[])))"
-    " AS document FROM pulse.get_job($1::bigint) AS g";
+    " AS document FROM pulse.read_job($1::bigint) AS g";
 
 constexpr const char* kProgress =
     "SELECT pulse.progress($1::bigint, $2::bigint, d.message, d.fraction, d.checkpoint, d.stage)"
@@ -66,8 +68,10 @@ Response nothing() { return {.status = kNoContent, .type = ""}; }
 
 // The key of the job: the same request once more finds the job that the first one added.
 std::optional<std::string> idempotency_key(const Request& request, const nlohmann::json& body) {
+  if (!request.http.headers.contains("idempotency-key")) return std::nullopt;
   const std::string& key = request.header("idempotency-key");
-  if (key.empty()) return std::nullopt;
+  if (key.empty())
+    refuse(kUnprocessable, "the Idempotency-Key is empty", "Leave it out, or set it.");
   if (parameter_of(body, "job_key") || parameter_of(body, "job_key_mode")) {
     refuse(kUnprocessable, "an Idempotency-Key and a job_key exclude each other",
            "The Idempotency-Key becomes the job_key.");

@@ -22,7 +22,7 @@ constexpr const char* kSample =
     "SELECT i.id, g.state, g.job ->> 'identifier' AS identifier,"
     " g.job ->> 'queue_name' AS queue_name, g.job ->> 'attempts' AS attempts,"
     " g.job ->> 'last_error' AS last_error"
-    " FROM unnest($1::bigint[]) AS i (id), pulse.get_job(i.id) AS g";
+    " FROM unnest($1::bigint[]) AS i (id), pulse.read_job(i.id) AS g";
 
 const Columns kSampleColumns{
     {"job", "id", Kind::id},

@@ -29,9 +29,8 @@ constexpr const char* kJob =
     " - (g.job ->> 'claimed_at')::timestamptz) END AS runs_for,"
     " g.job ->> 'traceparent' AS traceparent,"
     " g.job ->> 'stage' AS stage, g.job ->> 'progress' AS progress, g.job ->> 'message' AS message,"
-    " g.job -> 'payload' AS payload, g.job -> 'checkpoint' AS checkpoint,"
-    " g.job -> 'result' AS result, g.job ->> 'last_error' AS last_error"
-    " FROM pulse.get_job($1::bigint) AS g";
+    " g.payload, g.checkpoint, g.result, g.job ->> 'last_error' AS last_error"
+    " FROM pulse.read_job($1::bigint) AS g";
 
 const Columns kJobColumns{
     {"job", "id", Kind::id},
