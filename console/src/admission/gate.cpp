@@ -98,14 +98,20 @@ Access Gate::access_of(const Request& request) {
   if (!request.header("authorization").empty()) {
     const auto token = tokens_.find_secret(bearer_of(request));
     if (!token) return {};
-    return {.token = token->name, .role = token->role};
+    return {.token = token->name, .hash = token->hash, .role = token->role};
   }
   const std::string cookie = cookie_of(request);
   const auto sign_in = cookie.empty() ? std::nullopt : sign_ins_.find(cookie);
   if (!sign_in) return {};
   const auto token = tokens_.find_hash(sign_in->token_hash);
   if (!token) return {};
-  return {.token = token->name, .role = token->role, .csrf = sign_in->csrf};
+  return {.token = token->name, .hash = token->hash, .role = token->role, .csrf = sign_in->csrf};
+}
+
+bool Gate::still_admits(const Access& access) {
+  if (!access.has_token()) return !tokens_.is_required();
+  const auto token = tokens_.find_hash(access.hash);
+  return token && token->role == access.role;
 }
 
 Access Gate::admit(const Request& request, Need need) {

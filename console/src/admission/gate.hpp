@@ -25,6 +25,9 @@ class Gate {
   // another origin may have sent.
   Access admit(const Request& request, Need need);
 
+  // False once the token of a request was taken out of the file. For any thread.
+  bool still_admits(const Access& access);
+
   // For the form field `token`: a cookie and the way to `next`. Throws Failed for an unknown one.
   Response sign_in(const Request& request);
   Response sign_out(const Request& request);

@@ -55,6 +55,17 @@ std::variant<TokenList, std::string> parse_tokens(std::string_view text) {
   return list;
 }
 
+// Those of the lines that can be understood, so that one mistake revokes no other token.
+TokenList good_tokens(const std::string& text) {
+  std::string good;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string longer = good + line + '\n';
+    if (std::holds_alternative<TokenList>(parse_tokens(longer))) good = longer;
+  }
+  return std::get<TokenList>(parse_tokens(good));
+}
+
 std::string token_line(const Token& token) {
   return token.name + ' ' + token.role + ' ' + std::string(kScheme) + token.hash + '\n';
 }
@@ -78,23 +89,23 @@ void Tokens::refresh() {
   if (path_.empty() || now - looked_ < std::chrono::seconds(1)) return;
   looked_ = now;
   auto file = read_trusted_file(path_);
+  problem_.reset();
   if (auto* problem = std::get_if<std::string>(&file)) {
     problem_ = std::move(*problem);
+    text_.clear();
+    list_.clear();
     return;
   }
-  problem_.reset();
   std::string& text = std::get<FileText>(file).text;
   if (text == text_) return;
   auto list = parse_tokens(text);
   text_ = std::move(text);
-  if (auto* problem = std::get_if<std::string>(&list)) {
-    problem_ = path_ + ": " + *problem;
-  } else {
-    list_ = std::move(std::get<TokenList>(list));
-  }
+  if (auto* problem = std::get_if<std::string>(&list)) problem_ = path_ + ": " + *problem;
+  list_ = good_tokens(text_);
 }
 
 std::optional<std::string> Tokens::take_problem() {
+  const std::lock_guard lock(*mutex_);
   if (problem_ == told_) return std::nullopt;
   return told_ = problem_;
 }
@@ -104,6 +115,7 @@ std::optional<Token> Tokens::find_secret(std::string_view secret) {
 }
 
 std::optional<Token> Tokens::find_hash(std::string_view hash) {
+  const std::lock_guard lock(*mutex_);
   refresh();
   std::optional<Token> found;
   for (const Token& token : list_) {

@@ -25,8 +25,8 @@ std::variant<TokenList, std::string> parse_tokens(std::string_view text);
 // A line of the file, with its end.
 std::string token_line(const Token& token);
 
-// What the file says now: a change of it counts within a second. A file that cannot be understood
-// leaves the tokens from before in force.
+// What the file says now: a change of it counts within a second, from any thread. Of a file with
+// lines that cannot be understood the others count; one that cannot be read has no token.
 class Tokens {
  public:
   // Without a path there are none.
@@ -44,6 +44,7 @@ class Tokens {
  private:
   void refresh();
 
+  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
   std::string path_;
   std::string text_;
   TokenList list_;

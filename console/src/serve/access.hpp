@@ -14,6 +14,7 @@ enum class Need {
 
 struct Access {
   std::string token = {};    // its name, for the record; empty: none was shown
+  std::string hash = {};     // of the token
   std::string role = {};     // of the database; empty: that of the server's own session
   std::string csrf = {};     // what forms send as field csrf; empty: not signed in with a browser
   bool is_operator = false;  // the role may change jobs, so a page may offer that

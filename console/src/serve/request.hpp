@@ -26,6 +26,7 @@ struct Request {
   // False: answer at once, because too many requests wait already.
   bool may_wait = true;
   // Whether the client waits no longer, or the server ends.
+  // Also once its token counts no more, or the server ends.
   std::function<bool()> is_client_gone;
 
   Database& database() const { return *session; }

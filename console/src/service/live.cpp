@@ -37,7 +37,7 @@ std::string event_text(std::string_view name, std::string_view data) {
   return text + '\n';
 }
 
-Live::Live(Crew& crew) : crew_(crew) {
+Live::Live(Crew& crew, Admits admits) : crew_(crew), admits_(std::move(admits)) {
   const SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
 }
@@ -102,8 +102,9 @@ void Live::look_where_due() {
   const auto now = Steady::now();
   for (auto entry = feeds_.begin(); entry != feeds_.end();) {
     const FeedPtr feed = entry->second;
+    const bool is_kept_out = feed->due <= now && !admits_(feed->request.access);
     feed->listeners.remove_if([&](const Listener& listener) {
-      if (listener.end <= now) listener.stream->close();
+      if (listener.end <= now || is_kept_out) listener.stream->close();
       return !listener.stream->is_open();
     });
     if (feed->listeners.empty()) {

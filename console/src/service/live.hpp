@@ -24,7 +24,9 @@ std::string event_text(std::string_view name, std::string_view data);
 
 class Live {
  public:
-  explicit Live(Crew& crew);
+  using Admits = std::function<bool(const Access& access)>;
+
+  Live(Crew& crew, Admits admits);
   ~Live();
   Live(const Live&) = delete;
   Live& operator=(const Live&) = delete;
@@ -60,6 +62,7 @@ class Live {
   std::size_t count() const;
 
   Crew& crew_;
+  const Admits admits_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, FeedPtr> feeds_;

@@ -49,7 +49,8 @@ Service::Service(ServiceOptions options, Tokens tokens, const Database& database
                                   [&] { return LentSession(database.another(), "20s"); });
   waiting_ = std::make_unique<Crew>(options_.waits, 0,
                                     [&] { return LentSession(database.another(), "20s"); });
-  live_ = std::make_unique<Live>(*quick_);
+  live_ = std::make_unique<Live>(
+      *quick_, [this](const Access& access) { return gate_.still_admits(access); });
 }
 
 std::variant<std::unique_ptr<Service>, std::string> Service::start(ServiceOptions options,
@@ -125,7 +126,9 @@ void Service::give(const Route& route, Request request, const Exchange& exchange
     return end(request, exchange, std::move(response));
   }
   if (route.need == Need::nothing) return end(request, exchange, route.handler(request));
-  request.is_client_gone = [this, exchange] { return is_ending_ || exchange->is_client_gone(); };
+  request.is_client_gone = [this, exchange, access = request.access] {
+    return is_ending_ || exchange->is_client_gone() || !gate_.still_admits(access);
+  };
   const auto work = [&](const Request& given) -> Crew::Work {
     return [this, &route, given, exchange](LentSession& session) {
       Request lent = given;
