@@ -1,3 +1,4 @@
+#include <cerrno>
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
@@ -71,6 +72,11 @@ int main(int argc, char** argv) {
   cancel_on_interrupt();
   CommandLine line;
   add_commands(line);
-  if (const auto status = line.parse(argc, argv)) return static_cast<int>(*status);
-  return static_cast<int>(run_command(line));
+  auto status = line.parse(argc, argv);
+  if (!status) status = run_command(line);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::fprintf(stderr, "pulse: standard output took not all: %s\n", std::strerror(errno));
+    status = ExitStatus::output_lost;
+  }
+  return static_cast<int>(*status);
 }

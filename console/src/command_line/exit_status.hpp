@@ -8,6 +8,7 @@ enum class ExitStatus {
   refused = 1,  // the server refused, an answer was no, or doctor found something
   usage = 64,
   no_database = 69,    // unreachable, or without the extension
+  output_lost = 74,    // standard output took no more
   no_right = 77,       // the role lacks a right
   configuration = 78,  // the extension is of another version
   interrupted = 130,

@@ -21,6 +21,12 @@ CLI::Validator is_id() {
           "ID"};
 }
 
+// An empty text is a variable that was not set: it would be part of every error.
+CLI::Validator is_not_empty() {
+  return {[](const std::string& text) { return text.empty() ? "an empty text" : std::string(); },
+          ""};
+}
+
 void add_filter_options(CLI::App& command, JobFilter& filter) {
   command
       .add_option("-s,--state", filter.states,
@@ -28,10 +34,17 @@ void add_filter_options(CLI::App& command, JobFilter& filter) {
                   "several with commas")
       ->delimiter(',')
       ->option_text("STATE");
-  command.add_option("-t,--task", filter.task, "Jobs of this task")->option_text("TASK");
-  command.add_option("-q,--queue", filter.queue, "Jobs of this queue")->option_text("QUEUE");
-  command.add_option("-k,--key", filter.key, "Jobs with this key")->option_text("KEY");
+  command.add_option("-t,--task", filter.task, "Jobs of this task")
+      ->check(is_not_empty())
+      ->option_text("TASK");
+  command.add_option("-q,--queue", filter.queue, "Jobs of this queue")
+      ->check(is_not_empty())
+      ->option_text("QUEUE");
+  command.add_option("-k,--key", filter.key, "Jobs with this key")
+      ->check(is_not_empty())
+      ->option_text("KEY");
   command.add_option("-e,--error", filter.error, "Jobs whose last error contains this text")
+      ->check(is_not_empty())
       ->option_text("TEXT");
   command.add_option("--older", filter.older_than, "Jobs added at least so long ago")
       ->transform(is_duration());

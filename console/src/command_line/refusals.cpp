@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "database/interrupt.hpp"
 #include "database/sqlstate.hpp"
 #include "text/inert.hpp"
 
@@ -72,7 +73,7 @@ ExitStatus tell_refusal(const SqlError& error, Database& database) {
     return ExitStatus::usage;
   }
   print_error(error.message, error.detail, error.hint);
-  return error.sqlstate == sqlstate::kQueryCanceled ? ExitStatus::interrupted : ExitStatus::refused;
+  return was_interrupted() ? ExitStatus::interrupted : ExitStatus::refused;
 }
 
 ExitStatus tell_unreachable(const std::string& reason) {

@@ -17,9 +17,10 @@ ExitStatus make_token(Token token) {
     std::fputs("pulse: a name and a role are words of at most 63 bytes\n", stderr);
     return ExitStatus::usage;
   }
+  // A secret whose line is lost is of no use.
+  if (std::fputs(line.c_str(), stdout) < 0 || std::fflush(stdout) != 0) return ExitStatus::refused;
   std::fprintf(stderr, "the token of %s, which is shown this once: %s\n", token.name.c_str(),
                secret.c_str());
-  std::fputs(line.c_str(), stdout);
   return ExitStatus::done;
 }
 

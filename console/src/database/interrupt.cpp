@@ -8,6 +8,7 @@ namespace {
 // Read by the signal's handler; set only where cancel_on_interrupt() was called.
 PGcancel* volatile under_way = nullptr;
 volatile std::sig_atomic_t is_wanted = 0;
+volatile std::sig_atomic_t is_cancelled = 0;
 
 // PQcancel() is made for handlers of signals. Without a statement the program ends.
 void handle_interrupt(int number) {
@@ -17,6 +18,7 @@ void handle_interrupt(int number) {
     std::raise(number);
     return;
   }
+  is_cancelled = 1;
   char problem[256];
   PQcancel(cancel, problem, sizeof problem);
 }
@@ -27,6 +29,8 @@ void cancel_on_interrupt() {
   is_wanted = 1;
   std::signal(SIGINT, handle_interrupt);
 }
+
+bool was_interrupted() { return is_cancelled != 0; }
 
 void leave_interrupts() {
   is_wanted = 0;

@@ -10,6 +10,9 @@ void cancel_on_interrupt();
 // No more: before threads are started that have sessions of their own.
 void leave_interrupts();
 
+// Whether a statement was cancelled so; a timeout of the server is no interrupt.
+bool was_interrupted();
+
 // While it stands, an interrupt cancels what this connection runs.
 class InterruptCancels {
  public:

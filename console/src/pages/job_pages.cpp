@@ -34,13 +34,28 @@ TableLook jobs_look(const Request& request) {
   return look;
 }
 
+// Whether an action changes jobs of each state that is asked for.
+bool may_change_all(std::string_view action, const Form& query) {
+  constexpr std::array kWaiting{"ready", "parked"};
+  constexpr std::array kEnded{"failed", "quarantined", "cancelled", "expired"};
+  const auto states = query.all("state");
+  return std::all_of(states.begin(), states.end(), [&](const std::string& state) {
+    const auto is_one_of = [&](const auto& known) {
+      return std::find(known.begin(), known.end(), state) != known.end();
+    };
+    if (action == "retry") return is_one_of(kEnded);
+    return is_one_of(kWaiting) || (action == "cancel" && state == "running");
+  });
+}
+
 // What may be done with the jobs that are chosen, or with all that meet the filter.
 Markup bulk_actions(const Form& query) {
   const auto chosen = [](const char* action, const char* name) {
     return element("button", {{"class", "small button"}, {"name", "action"}, {"value", action}},
                    name);
   };
-  const auto all = [&](const char* action, const char* name) {
+  const auto all = [&](const char* action, const char* name) -> Markup {
+    if (!may_change_all(action, query)) return {};
     return button(with_filter(Url("/operations/new").with("action", action), query), name,
                   "small button");
   };
