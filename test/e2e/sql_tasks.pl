@@ -89,6 +89,18 @@ subtest 'a handler that is set while workers run is served' => sub {
     is($worker->wait_exit, 0, 'the worker drains');
 };
 
+subtest 'a setting that a function leaves behind' => sub {
+    value($node, q{CREATE FUNCTION app.litter(payload json) RETURNS void LANGUAGE sql AS
+        $$ SELECT set_config('default_transaction_read_only', 'on', false) $$;
+        SELECT pulse.set_task('litter', handler => 'app.litter(json)')});
+    my $worker = Pulse::Worker->start_registered($node, 'littered', tasks => $folder);
+    $worker->wait_for('completed', job => add_job($node, 'litter'));
+    my $next = add_job($node, 'count');
+    $worker->wait_for('completed', job => $next);
+    is(effects($next), '2', 'costs the next job one attempt at most');
+    is($worker->kill, 'signal 9', 'the worker ends');
+};
+
 subtest 'the session of a function can be told from others' => sub {
     my $holder = hold_gate();
     my $worker = Pulse::Worker->start_registered($node, 'named', tasks => $folder);

@@ -115,6 +115,9 @@ TEST_F(HttpServerTest, a_header_that_comes_twice_is_ambiguous_where_programs_wou
   });
   EXPECT_NE(hear(ask("GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n"), "ambiguous.").find("ambig"),
             std::string::npos);
+  EXPECT_NE(hear(ask("GET / HTTP/1.1\r\nHost: x\r\nContent-Length : 3\r\n\r\n"), "ambiguous.")
+                .find("ambig"),
+            std::string::npos);
   EXPECT_NE(hear(ask("GET / HTTP/1.1\r\nHost: x\r\nA: 1\r\nA: 2\r\n\r\n"), "clear.").find("clear"),
             std::string::npos);
 }

@@ -73,6 +73,9 @@ void Worker::wire_sessions() {
   sessions_.on_notice = [this](const Notice& notice) {
     if (notice.sqlstate == sqlstate::kSweepIsDue) sweeper_.sweep_now();
     if (notice.sqlstate == sqlstate::kHandlersChanged) heartbeat_.look_for_handlers();
+    if (notice.sqlstate == sqlstate::kWarning) {
+      log_.warning("server_warns", {{"reason", notice.message}});
+    }
   };
 }
 

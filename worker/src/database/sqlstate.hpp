@@ -5,6 +5,7 @@ namespace pulse::sqlstate {
 
 // Notices of pg_pulse, which say what is due.
 inline constexpr const char* kSweepIsDue = "PU100";
+inline constexpr const char* kWarning = "01000";
 inline constexpr const char* kHandlersChanged = "PU102";
 
 // Refusals of pg_pulse.

@@ -153,8 +153,9 @@ class FunctionTasks::FunctionSession {
     const auto on_end = run_->on_end;
     const bool was_cancelled = run_->is_cancelled;
     forget();
-    // A cancellation may still be on its way, and would end the next job of this session.
-    if (was_cancelled)
+    // A cancellation may still be on its way, and would end the next job of this session; so may a
+    // setting that an earlier function left behind, such as one that makes the session read-only.
+    if (was_cancelled || end.kind == ExecutionEnd::Kind::refused)
       session_.close();
     else
       idle_.start_in(kKeptIdle);

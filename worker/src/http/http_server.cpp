@@ -34,6 +34,8 @@ MHD_Result take_header(void* to, MHD_ValueKind /*kind*/, const char* name, const
   std::string key(name);
   for (char& c : key) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   const auto [entry, is_new] = request->headers.try_emplace(key, value == nullptr ? "" : value);
+  // A proxy may read a name that ends in a blank as the name before it.
+  if (key.empty() || key.back() == ' ' || key.back() == '\t') request->is_ambiguous = true;
   if (!is_new && std::find(kOnce.begin(), kOnce.end(), key) != kOnce.end()) {
     request->is_ambiguous = true;
   }
