@@ -140,6 +140,8 @@ subtest 'the same Idempotency-Key adds one job' => sub {
     is(value($node, q{SELECT count(*) FROM pulse.job WHERE identifier = 'once'}), 1, 'of one');
     is(status_of(POST => '/v1/jobs', as => 'client', headers => { 'Idempotency-Key' => 'x' },
             body => { identifier => 'once', job_key => 'y' }), 422, 'not beside a job_key');
+    is(status_of(POST => '/v1/jobs', as => 'client', headers => { 'Idempotency-Key' => '' },
+            body => { identifier => 'once' }), 422, 'nor where it is empty');
 };
 
 subtest 'numbers and ids come through to the last digit' => sub {
@@ -278,6 +280,13 @@ subtest 'metrics are as Prometheus reads them' => sub {
     is(status_of(GET => '/metrics'), 401, 'for who has a token');
 };
 
+subtest 'a payload that no function of the database reads is shown' => sub {
+    my $odd = value($node, q{SELECT id FROM pulse.add_job('odd', '{"a": "\u0000", "b": 1e400}')});
+    my $answer = $api->curl(GET => "/v1/jobs/$odd", as => 'operator');
+    is($answer->{status}, 200, 'its job');
+    like($answer->{body}, qr/"payload" : \{"a": "\\u0000", "b": 1e400\}/, 'as it is');
+};
+
 subtest 'without tokens the server shows, hides payloads, and changes nothing' => sub {
     my $open = Pulse::Api->start($node, 'open');
     my $job = add('shown', payload => 'secret');
@@ -310,15 +319,42 @@ subtest 'without tokens the server shows, hides payloads, and changes nothing' =
 };
 
 subtest 'a token that is taken out of its file counts no more' => sub {
+    my $text = slurp_file($api->{token_file});
+    my $store = sub {
+        my ($new) = @_;
+        open my $out, '>', $api->{token_file} or die "$!";
+        print {$out} $new;
+        close $out or die "$!";
+    };
+    my $becomes = sub {
+        my ($who, $status, $what) = @_;
+        my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+        Pulse::Lines::pause()
+          while status_of(GET => '/v1/jobs/999999999', as => $who) != $status && time < $end;
+        is(status_of(GET => '/v1/jobs/999999999', as => $who), $status, $what);
+    };
     is(status_of(GET => '/v1/jobs/999999999', as => 'operator'), 404, 'it counts');
-    my @lines = grep { !/^operator / } split /^/, slurp_file($api->{token_file});
-    open my $out, '>', $api->{token_file} or die "$!";
-    print {$out} @lines;
-    close $out or die "$!";
-    my $end = time + $PostgreSQL::Test::Utils::timeout_default;
-    Pulse::Lines::pause()
-      while status_of(GET => '/v1/jobs/999999999', as => 'operator') != 401 && time < $end;
-    is(status_of(GET => '/v1/jobs/999999999', as => 'operator'), 401, 'and then no more');
+    my $worker = register('revoked', tasks => ['late']);
+    my @claim = ('curl', '-sS', '--max-time', '60', '-X', 'POST',
+        $api->headers_of(as => 'client', body => 1), '--data-binary',
+        qq({"worker_id": "$worker", "wait_seconds": 30}), $api->url('/v1/claims'));
+    my ($claimed, $events) = ('', '');
+    my $claims = IPC::Run::start(\@claim, '<', \'', '>', \$claimed);
+    my $listens = IPC::Run::start([ 'curl', '-sSN', '--max-time', '60',
+            $api->headers_of(as => 'client'), $api->url('/live/overview') ],
+        '<', \'', '>', \$events);
+    wait_until($node, q{SELECT EXISTS (SELECT FROM pg_stat_activity
+        WHERE query LIKE 'CALL pulse.wait_for_job%' AND state = 'active')}, 'a waiting claim');
+    $store->(join '', grep { !/^(?:operator|client) / } split /^/, $text);
+    $becomes->('operator', 401, 'and then no more');
+    IPC::Run::finish($claims);
+    IPC::Run::finish($listens);
+    is($claimed, qq({"jobs" : []}\n), 'nor does it where it waited for a job');
+    like($events, qr/^data: /m, 'or listened');
+    $store->(join('', grep { !/^client / } split /^/, $text) . "a line\n");
+    $becomes->('operator', 404, 'a line that cannot be read revokes no other');
+    unlink $api->{token_file};
+    $becomes->('operator', 401, 'without the file none counts');
 };
 
 subtest 'the log has who changed what' => sub {

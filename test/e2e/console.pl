@@ -2,6 +2,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use IPC::Run ();
 use Test::More;
 
 use PostgreSQL::Test::Utils;
@@ -41,6 +42,23 @@ subtest 'rates and times of tasks and queues' => sub {
       for qw(per_minute wait_p50 wait_p99 run_p50 run_p99);
     my ($queue) = grep { $_->{name} eq 'rated' } @{ rows_of($node, 'queues') };
     cmp_ok($queue->{per_minute}, '>', 0, 'and a queue how many ended');
+};
+
+subtest 'what a script must notice' => sub {
+    for my $option (qw(task queue key error)) {
+        is(pulse($node, 'cancel', "--$option", '', '--yes')->{status}, USAGE,
+            "an empty $option is no filter");
+    }
+    local $ENV{PGOPTIONS} = '-c statement_timeout=1ms';
+    is(pulse($node, 'overview')->{status}, 1, 'a timeout of the server is no interrupt');
+    delete local $ENV{PGOPTIONS};
+    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
+    for my $command ([ '-d', $database, '--json', 'workers', '--all' ], [ 'token', 'ada', 'r' ]) {
+        my $err = '';
+        IPC::Run::run([ 'pulse', @{$command} ], '<', '/dev/null', '>', '/dev/full', '2>', \$err);
+        is($? >> 8, 74, "a full disk loses no output without a word: $command->[-1]");
+        unlike($err, qr/[0-9a-f]{64}/, 'and no secret is shown in vain');
+    }
 };
 
 subtest 'workers and queues' => sub {
@@ -115,6 +133,10 @@ subtest 'adding a job' => sub {
     is($said->{status}, USAGE, 'so is a time that is none');
     like($said->{err}, qr/"bogus".*hint: --help/s, 'and what it was is said');
     is(pulse_as($node, 'a_observer', 'add', 'mail')->{status}, NO_RIGHT, 'an observer adds none');
+    my $odd = value($node, q{SELECT id FROM pulse.add_job('odd', '{"a": "\u0000", "b": 1e400}')});
+    $said = pulse($node, 'job', $odd);
+    is($said->{status}, DONE, 'a job whose payload no function reads is shown');
+    like($said->{out}, qr/\{"a": "\\u0000", "b": 1e400\}/, 'as it is');
 };
 
 subtest 'queues, schedules and workers are steered' => sub {

@@ -54,7 +54,8 @@ sub headers_of {
     $headers{Authorization} //= "Bearer $self->{secret}{$options{as}}" if $options{as};
     $headers{'Pulse-Token'} = $options{token} if defined $options{token};
     $headers{'Content-Type'} //= 'application/json' if defined $options{body};
-    return map { ('-H', "$_: $headers{$_}") } sort keys %headers;
+    # curl leaves out an empty header unless it ends so.
+    return map { ('-H', length $headers{$_} ? "$_: $headers{$_}" : "$_;") } sort keys %headers;
 }
 
 # Options: as (who), body (a reference, or text), token, headers. Returns status, headers, body
