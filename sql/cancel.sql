@@ -96,8 +96,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.read_job(bigint) IS
   'Returns what get_job returns, with the documents of the job beside its row, in which they are '
-  'NULL: so the row can be read whatever they hold, and however large they are. Raises PU005 for an '
-  'unknown job.';
+  'NULL: so the row can be read whatever they hold, and however large they are. Raises PU005 for '
+  'an unknown job.';
 
 CREATE OR REPLACE FUNCTION pulse.cancel_job(job_id bigint, reason text = NULL) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
