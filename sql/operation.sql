@@ -107,7 +107,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.action_states(text) IS
   'Returns the states of jobs that an action may change, and those that it changes where a filter '
-  'names none. Raises PU004 for an unknown action.';
+  'names neither states nor ids. Raises PU004 for an unknown action.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.read_filter(
     action text, filter json, moment timestamptz, OUT ids bigint[], OUT states text[],
@@ -128,12 +128,18 @@ BEGIN
       RAISE data_exception USING MESSAGE = format('It is a json %s.', kind);
     END IF;
   END LOOP;
-  states := coalesce(pulse_internal.json_texts(filter -> 'states'), possible.usual);
+  states := coalesce(pulse_internal.json_texts(filter -> 'states'),
+                     CASE WHEN filter -> 'ids' IS NULL THEN possible.usual
+                       ELSE possible.allowed END);
   PERFORM pulse_internal.check_states(states);
-  IF NOT states <@ possible.allowed OR states = '{}' THEN
-    RAISE EXCEPTION 'the action % changes no % jobs', action, array_to_string(states, ' or ') USING
-      ERRCODE = 'PU004', HINT = format('It changes jobs that are %s.',
-                                       array_to_string(possible.allowed, ', '));
+  IF states = '{}' THEN
+    RAISE EXCEPTION 'filter has no state among its states' USING
+      ERRCODE = 'PU004', HINT = 'Leave out states for those that the action usually changes.';
+  ELSIF NOT states <@ possible.allowed THEN
+    RAISE EXCEPTION 'the action % changes no % jobs', action,
+      (SELECT string_agg(s, ' or ') FROM unnest(states) AS s WHERE s <> ALL (possible.allowed))
+      USING ERRCODE = 'PU004', HINT = format('It changes jobs that are %s.',
+                                             array_to_string(possible.allowed, ', '));
   END IF;
   what := 'task';
   task := filter ->> what;

@@ -1,6 +1,6 @@
 -- sql/operation*.sql: what operators do to many jobs at once, in steps, and its undo.
 \ir support/setup.psql
-SELECT plan(132);
+SELECT plan(135);
 
 SELECT expect_function('preview_operation',
   'action text, filter json, OUT jobs bigint, OUT is_exact boolean, OUT sample_ids bigint[]',
@@ -249,6 +249,14 @@ RESET timezone;
 SELECT pulse.run_operation(:op) \g /dev/null
 SELECT is((SELECT DISTINCT run_at FROM pulse.job), timestamptz '2030-04-03 04:15Z',
   'a time is read as the session read it that started the operation');
+
+SELECT pulse.cancel_job(given_job('by id')) \g /dev/null
+SELECT is(run('retry', '{"task": "by id"}'), 'done 0 0', 'a filter leaves cancelled jobs alone');
+SELECT is(run('retry', json_build_object('ids', ARRAY(SELECT id FROM pulse.finished_job
+                                                      WHERE identifier = 'by id'))),
+  'done 1 0', 'one that is named by its id runs again');
+SELECT throws_ok($$SELECT pulse.start_operation('cancel', '{"states": ["running", "failed"]}')$$,
+  'PU004', 'the action cancel changes no failed jobs', 'and only what it does not change is told');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -5,8 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "database/array_literal.hpp"
-#include "job/job_search.hpp"
+#include "job/job_change.hpp"
 #include "pages/job_filter_form.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
@@ -15,24 +14,6 @@
 namespace pulse::console {
 namespace {
 
-constexpr const char* kPreview =
-    "SELECT jobs, is_exact, (SELECT coalesce(json_agg(s.id::text), '[]') FROM"
-    " unnest(sample_ids[1:10]) AS s (id)) AS sample FROM pulse.preview_operation($1, $2::json)";
-
-constexpr const char* kSample =
-    "SELECT i.id, g.state, g.job ->> 'identifier' AS identifier,"
-    " g.job ->> 'queue_name' AS queue_name, g.job ->> 'attempts' AS attempts"
-    " FROM unnest($1::bigint[]) AS i (id), pulse.read_job(i.id) AS g";
-
-const Columns kSampleColumns{
-    {"job", "id", Kind::id},
-    {"task", "identifier"},
-    {"state", "state", Kind::state},
-    {"queue", "queue_name"},
-    {"attempts", "attempts", Kind::number},
-};
-
-constexpr const char* kStart = "SELECT id FROM pulse.start_operation($1, $2::json, $3::json, $4)";
 constexpr const char* kUndo = "SELECT id FROM pulse.undo_operation($1::bigint, $2)";
 constexpr const char* kStop = "SELECT FROM pulse.stop_operation($1::bigint)";
 constexpr const char* kStep = "SELECT state FROM pulse.run_operation($1::bigint, 1000)";
@@ -52,36 +33,26 @@ struct Action {
   const char* title;
   const char* effect;
   const char* css;  // of what agrees
-  // Of jobs that are named by id: every state that the action may change.
-  std::vector<std::string> states_by_id;
   std::vector<Argument> arguments;
 };
 
 const std::array<Action, 4>& known_actions() {
   static const std::array<Action, 4> kActions{{
-      {"retry",
-       "Retry",
-       "They run again, with all their attempts before them.",
-       "primary",
-       {"failed", "quarantined", "cancelled", "expired"},
-       {}},
+      {"retry", "Retry", "They run again, with all their attempts before them.", "primary", {}},
       {"cancel",
        "Cancel",
        "Waiting jobs end as cancelled; running ones are asked to end.",
        "danger",
-       {"ready", "parked", "running"},
        {{"reason", "Reason", "kept with the jobs"}}},
       {"fail",
        "Fail",
        "Waiting jobs end as failed.",
        "danger",
-       {"ready", "parked"},
        {{"error", "Error", "kept with the jobs"}}},
       {"reschedule",
        "Reschedule",
        "They run at another time, or in another order. What is left empty stays as it is.",
        "primary",
-       {"ready", "parked"},
        {{"run_at", "Due at", "as 2026-12-24 18:00+01"},
         {"priority", "Priority", "a lower number is claimed first"},
         {"max_attempts", "Attempts in all", ""}}},
@@ -99,11 +70,8 @@ const Action& action_of(const Request& request) {
 
 bool is_by_id(const Request& request) { return request.query.find("id").has_value(); }
 
-std::string filter_for(const Request& request, const Action& action) {
-  JobFilter filter = filter_of(request.query);
-  const std::vector<std::string> ids = request.query.all("id");
-  if (!ids.empty() && filter.states.empty()) filter.states = action.states_by_id;
-  return filter_document(filter, ids);
+JobChange change_of(const Request& request, const Action& action) {
+  return {action.name, filter_of(request.query), request.query.all("id")};
 }
 
 Url address_of(const Request& request, const Action& action) {
@@ -118,11 +86,8 @@ Url way_back(const Request& request) {
   return with_filter(Url("/jobs"), request.query);
 }
 
-Markup question(const Request& request, const Action& action, const QueryResult::Row& preview) {
-  const bool is_exact = preview.text("is_exact") == "t";
-  const std::string jobs = plural(preview.integer("jobs"), "job");
-  Markup content =
-      element("h1", "", std::string(action.title) + (is_exact ? " " : " at least ") + jobs + "?");
+Markup question(const Request& request, const Action& action, const ChangePreview& preview) {
+  Markup content = element("h1", "", preview.question(action.title));
   content += element("p", "", action.effect);
   Markup fields;
   for (const Argument& argument : action.arguments) {
@@ -135,10 +100,8 @@ Markup question(const Request& request, const Action& action, const QueryResult:
 
 Response ask_operation(const Request& request) {
   const Action& action = action_of(request);
-  const QueryResult preview =
-      request.database().query(kPreview, {action.name, filter_for(request, action)});
-  const std::int64_t jobs = preview[0].integer("jobs");
-  if (jobs == 0 && preview[0].text("is_exact") == "t") {
+  const ChangePreview preview = preview_change(request.database(), change_of(request, action));
+  if (preview.is_of_none()) {
     const Markup content{
         element("h1", "", {"No job to ", action.name}),
         element("p", "",
@@ -148,15 +111,15 @@ Response ask_operation(const Request& request) {
         element("div", "answer", button(way_back(request), "Back"))};
     return shown_page(request, {action.title, "/jobs", element("div", "question", content)});
   }
-  const std::vector<std::string> ids = json_strings(preview[0].text("sample"));
-  const QueryResult sample = request.database().query(kSample, {array_literal(ids)});
+  const QueryResult sample = read_sample(request.database(), preview);
   const TableLook look{{{"id", "/jobs", nullptr, "id"}}, {}, {}, "They have moved on."};
-  Markup content = element("div", "question", question(request, action, preview[0]));
-  content += element(
-      "section", "",
-      {element("h2", "",
-               jobs > static_cast<std::int64_t>(ids.size()) ? "The first of them" : "Which"),
-       html_table(kSampleColumns, sample, look, spelling_of(request), false)});
+  Markup content = element("div", "question", question(request, action, preview));
+  content += element("section", "",
+                     {element("h2", "",
+                              preview.jobs > static_cast<std::int64_t>(preview.sample_ids.size())
+                                  ? "The first of them"
+                                  : "Which"),
+                      html_table(sample_columns(), sample, look, spelling_of(request), false)});
   return shown_page(request, {action.title, "/jobs", content});
 }
 
@@ -182,10 +145,8 @@ Response start(const Request& request) {
     const std::string& text = request.form.get(argument.name);
     if (!text.empty()) arguments[argument.name] = text;
   }
-  const std::string id = request.database()
-                             .query(kStart, {action.name, filter_for(request, action),
-                                             arguments.dump(), actor_of(request)})[0]
-                             .text("id");
+  const std::string id = start_change(request.database(), change_of(request, action),
+                                      arguments.dump(), actor_of(request));
   run_for_a_moment(request.database(), id);
   return operation_at(id);
 }

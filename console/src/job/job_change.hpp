@@ -1,0 +1,44 @@
+// A change of many jobs, which is an operation of the database: which jobs it would be, and its
+// start.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "database/database.hpp"
+#include "job/job_filter.hpp"
+#include "output/columns.hpp"
+
+namespace pulse::console {
+
+struct JobChange {
+  std::string action;
+  JobFilter filter;
+  std::vector<std::string> ids;  // none: those of the filter
+
+  std::string document() const { return filter_document(filter, ids); }
+};
+
+struct ChangePreview {
+  std::int64_t jobs;
+  bool is_exact;  // otherwise there may be more
+  std::vector<std::string> sample_ids;
+
+  bool is_of_none() const { return jobs == 0 && is_exact; }
+  // Retry 3 jobs?
+  std::string question(const std::string& action) const;
+};
+
+ChangePreview preview_change(Database& database, const JobChange& change);
+
+// The first of its jobs.
+const Columns& sample_columns();
+QueryResult read_sample(Database& database, const ChangePreview& preview);
+
+// Returns the id of the operation, whose steps are yet to run. arguments: a JSON object; actor: for
+// the record, who is behind the role.
+std::string start_change(Database& database, const JobChange& change, const std::string& arguments,
+                         const std::string& actor);
+
+}  // namespace pulse::console
