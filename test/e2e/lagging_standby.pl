@@ -9,6 +9,7 @@ use warnings FATAL => 'all';
 use Test::More;
 
 use PostgreSQL::Test::Utils;
+use Pulse::Console;
 use Pulse::Fleet;
 use Pulse::Server;
 use Pulse::Session;
@@ -78,6 +79,9 @@ subtest 'a standby has no background worker' => sub {
     is(value($standby, q{SELECT count(*) FROM pg_stat_activity
         WHERE backend_type LIKE 'pg_pulse%'}), 0, 'no process');
     unlike(slurp_file($standby->logfile), qr/pg_pulse maintenance started/, 'not a word');
+    my $said = pulse($standby, 'job', $kept[1]);
+    is($said->{status}, 0, 'but a job can be looked at');
+    like($said->{out}, qr/^ *job +$kept[1]$/m, 'as it was received');
 };
 
 # From here on the standby receives nothing.

@@ -160,12 +160,23 @@ std::string document(const QueryResult::Row& job, const char* field, const char*
   return heading(look, title) + block(job.text(field));
 }
 
+// None on a standby, which sees neither locks nor sessions of its primary.
+QueryResult read_explanation(Database& database, const std::string& id) {
+  constexpr const char* kReadOnly = "25006";
+  try {
+    return database.query(kExplanation, {id});
+  } catch (const Refused& refused) {
+    if (refused.error.sqlstate != kReadOnly) throw;
+    return {{}, {}};
+  }
+}
+
 }  // namespace
 
 const Columns& job_columns() { return kJobColumns; }
 
 JobPage read_job_page(Database& database, const std::string& id) {
-  return {database.query(kJob, {id}), database.query(kExplanation, {id}),
+  return {database.query(kJob, {id}), read_explanation(database, id),
           database.query(kAttempts, {id})};
 }
 

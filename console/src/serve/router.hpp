@@ -43,7 +43,7 @@ class Router {
                   Producer producer);
 
   // What pages answer instead of application/problem+json, for paths that are not below /v1.
-  // The request has no session.
+  // The request may have a session, of which the page shows the database.
   std::function<Response(const Request& request, const Problem& problem)> error_page;
 
   struct Found {
