@@ -63,3 +63,11 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.tick() IS
   'Advances the liveness clock and returns the time since the last tick that it left out.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.last_tick() RETURNS timestamptz
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN (SELECT max(c.last_tick) FROM pulse.clock AS c);
+END $$;
+COMMENT ON FUNCTION pulse_internal.last_tick() IS
+  'Returns when the last sweep began that has committed.';

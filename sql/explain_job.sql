@@ -81,12 +81,7 @@ BEGIN
       CASE WHEN finished.worker_id IS NOT NULL THEN ARRAY[finished.worker_id] END);
     RETURN;
   END IF;
-  IF explain_ended.job_id > (SELECT CASE WHEN s.is_called THEN s.last_value ELSE 0 END
-                               FROM pulse.job_id_seq AS s)
-     OR coalesce(explain_ended.job_id, 0) < 1 THEN
-    RAISE EXCEPTION 'job % was never added', coalesce(explain_ended.job_id::text, 'NULL') USING
-      ERRCODE = 'PU005', HINT = 'Use an id that add_job() or add_jobs() returned.';
-  END IF;
+  PERFORM pulse_internal.check_given_out(ARRAY[coalesce(explain_ended.job_id, 0)]);
   SELECT * INTO last_attempt FROM pulse.attempt AS a WHERE a.job_id = explain_ended.job_id
    ORDER BY a.ended_at DESC LIMIT 1;
   RETURN NEXT pulse_internal.explained('job', 'gone',
@@ -99,18 +94,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_ended(bigint) IS
   'Explains how, when and by which worker a job ended. Raises PU005 for an id never given out.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.refuse_standby(what text) RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF pg_is_in_recovery() THEN
-    RAISE EXCEPTION 'cannot execute % during recovery', what USING
-      ERRCODE = 'read_only_sql_transaction',
-      DETAIL = 'A standby lags behind, and sees neither locks nor sessions of its primary.',
-      HINT = 'Call it on the primary.';
-  END IF;
-END $$;
-COMMENT ON FUNCTION pulse_internal.refuse_standby(text) IS 'Raises 25006 on a standby.';
 
 -- Until a claim or sweep has judged it, a job with a queue is not yet in the line of the queue.
 CREATE OR REPLACE FUNCTION pulse_internal.explain_parents(job pulse.job)

@@ -99,6 +99,9 @@ DECLARE
   ids bigint[];
   made bigint;
 BEGIN
+  IF flow_name IS NOT NULL THEN
+    PERFORM pulse_internal.check_name('flow_name', flow_name, 512);
+  END IF;
   PERFORM pulse_internal.check_flow_jobs(jobs);
   IF json_array_length(jobs) = 0 THEN
     RETURN;
@@ -126,9 +129,9 @@ COMMENT ON FUNCTION pulse.add_flow(json, text) IS
   'Adds jobs that wait for each other, in the caller''s transaction, and returns the id of each, '
   'in the order of the array. jobs: an array of objects with the arguments of add_job_after; in '
   'after stand keys of jobs of the flow, in any order, and ids of other jobs. key: a name within '
-  'the flow, which a job needs that others name. flow_name: for the view flows. Raises PU004 for '
-  'a value out of range, an unknown member or key, and jobs that wait for each other, PU005 for '
-  'an id never given out or not committed.';
+  'the flow, which a job needs that others name. flow_name: for the view flows, at most 512 '
+  'characters. Raises PU004 for a value out of range, an unknown member or key, and jobs that wait '
+  'for each other, PU005 for an id never given out or not committed.';
 
 -- A parent of this transaction that waits for nothing older than the job cannot wait for the job
 -- through a job of another transaction, so no circle arises between transactions.

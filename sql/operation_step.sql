@@ -50,15 +50,6 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.without_documents(pulse.finished_job) IS
   'Returns a row of a job without its documents, which stay with the job.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.is_key_free(job_key text) RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN job_key IS NULL OR (pulse_internal.try_lock_key(job_key)
-                             AND pulse_internal.key_holder(job_key) IS NULL);
-END $$;
-COMMENT ON FUNCTION pulse_internal.is_key_free(text) IS
-  'Locks a key without waiting, and returns whether no live job has it.';
-
 CREATE OR REPLACE FUNCTION pulse_internal.note_change(
     operation_id bigint, job_id bigint, mark text, before json)
   RETURNS void

@@ -236,12 +236,10 @@ BEGIN
              revision = f.revision + 1
        WHERE f.id = ended.id;
       RETURN NEXT pulse_internal.as_job(ended);
-    ELSIF ended.job_key IS NOT NULL AND (NOT pulse_internal.try_lock_key(ended.job_key)
-                                         OR pulse_internal.key_holder(ended.job_key) IS NOT
-                                           NULL) THEN
-      taken := taken || ended.id;
-    ELSE
+    ELSIF pulse_internal.is_key_free(ended.job_key) THEN
       RETURN NEXT pulse_internal.revive(ended);
+    ELSE
+      taken := taken || ended.id;
     END IF;
   END LOOP;
   PERFORM pulse_internal.report_skipped(taken, 'failed, and another job has the key',

@@ -80,7 +80,7 @@ BEGIN
   PERFORM pulse_internal.check_number('concurrency', set_queue.concurrency, 1, 1000000);
   PERFORM pulse_internal.check_number('total', nullif(set_queue.total, -1), 1, 1000000);
   PERFORM pulse_internal.check_number('weight', set_queue.weight, 1, 1000);
-  IF set_queue.rate = -1 AND (set_queue.per IS NOT NULL OR set_queue.burst IS NOT NULL) THEN
+  IF set_queue.rate = -1 AND (set_queue.per IS NOT NULL OR set_queue.burst <> -1) THEN
     RAISE EXCEPTION 'rate => -1 takes the rate away, and per and burst belong to one' USING
       ERRCODE = 'PU004', HINT = 'Leave out per and burst, or set a rate.';
   END IF;

@@ -16,6 +16,15 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.key_holder(text) IS
   'Returns the id of a live job with this key, a waiting one first; NULL without one.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.is_key_free(job_key text) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN job_key IS NULL OR (pulse_internal.try_lock_key(job_key)
+                             AND pulse_internal.key_holder(job_key) IS NULL);
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_key_free(text) IS
+  'Locks a key without waiting, and returns whether no live job has it.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.has_child_in_flow(job_id bigint) RETURNS boolean
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
@@ -85,13 +94,11 @@ BEGIN
     LOOP
       CONTINUE WHEN child.starts_when <> 'completed'
                  OR pulse_internal.failed_parent(child.id) IS NOT NULL;
-      IF child.job_key IS NOT NULL AND (NOT pulse_internal.try_lock_key(child.job_key)
-                                        OR pulse_internal.key_holder(child.job_key) IS NOT NULL)
-      THEN
-        taken := taken || child.id;
-      ELSE
+      IF pulse_internal.is_key_free(child.job_key) THEN
         PERFORM pulse_internal.restore_job(child, pulse_internal.live_parent(child.id));
         next_live := next_live || child.id;
+      ELSE
+        taken := taken || child.id;
       END IF;
     END LOOP;
     live := next_live;

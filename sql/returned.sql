@@ -7,8 +7,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.end_quarantine(ended pulse.finished_jo
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  IF ended.attempts < ended.max_attempts
-     AND (ended.job_key IS NULL OR pulse_internal.key_holder(ended.job_key) IS NULL) THEN
+  IF ended.attempts < ended.max_attempts AND pulse_internal.is_key_free(ended.job_key) THEN
     ended.run_at := greatest(ended.run_at, pulse.now());
     PERFORM pulse_internal.revive(ended);
   ELSE

@@ -109,3 +109,24 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_given(text, boolean, text) IS
   'Raises PU004 with this hint for an argument that is not given.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.refuse_standby(what text) RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF pg_is_in_recovery() THEN
+    RAISE EXCEPTION 'cannot execute % during recovery', what USING
+      ERRCODE = 'read_only_sql_transaction',
+      DETAIL = 'A standby lags behind, and sees neither locks nor sessions of its primary.',
+      HINT = 'Call it on the primary.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.refuse_standby(text) IS 'Raises 25006 on a standby.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.two_sweep_intervals() RETURNS interval
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN
+    pulse_internal.interval(coalesce(pulse_internal.setting_us('sweep_interval'), 5000000) * 2);
+END $$;
+COMMENT ON FUNCTION pulse_internal.two_sweep_intervals() IS
+  'Returns two sweep intervals, of 5 s where automatic sweeps are off.';

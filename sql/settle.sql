@@ -325,13 +325,14 @@ CREATE OR REPLACE FUNCTION pulse_internal.restart_schedules() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE pulse.schedule AS s
-     SET next_due = pulse_internal.due_after(s, pulse.now())
+     SET next_due = pulse_internal.due_after(s, greatest(pulse.now(), s.last_due))
    -- The next sweep pauses a schedule whose zone this server lacks.
    WHERE NOT s.paused AND pulse_internal.zone_name(s.time_zone) IS NOT NULL;
   PERFORM pulse_internal.note_schedules();
 END $$;
 COMMENT ON FUNCTION pulse_internal.restart_schedules() IS
-  'Starts every schedule of an adopted copy from now.';
+  'Starts every schedule of an adopted copy from now, or from what it has settled if that is '
+  'later.';
 
 -- One probe of the index. Due times that crowd share a sweep, and what is held by another
 -- transaction is looked at again after a moment.

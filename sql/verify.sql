@@ -111,15 +111,6 @@ COMMENT ON VIEW pulse_internal.broken_p7 IS 'Violations of P7: a crash costs lit
 
 -- Each sweep marks the queues that have a place for a waiting job. So a job that fell due while no
 -- worker ran is not stranded.
-CREATE OR REPLACE FUNCTION pulse_internal.two_sweep_intervals() RETURNS interval
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN
-    pulse_internal.interval(coalesce(pulse_internal.setting_us('sweep_interval'), 5000000) * 2);
-END $$;
-COMMENT ON FUNCTION pulse_internal.two_sweep_intervals() IS
-  'Returns two sweep intervals, of 5 s where automatic sweeps are off.';
-
 CREATE OR REPLACE FUNCTION pulse_internal.overdue_before() RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -129,14 +120,6 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.overdue_before() IS
   'Returns the moment before which a waiting job must have fallen due to count as overdue: two '
   'sweep intervals ago, and before the last sweep.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.last_tick() RETURNS timestamptz
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN (SELECT max(c.last_tick) FROM pulse.clock AS c);
-END $$;
-COMMENT ON FUNCTION pulse_internal.last_tick() IS
-  'Returns when the last sweep began that has committed.';
 
 CREATE OR REPLACE VIEW pulse_internal.queue_places AS
   WITH overdue AS MATERIALIZED (SELECT pulse_internal.overdue_before() AS moment)

@@ -1,7 +1,7 @@
 -- sql/flow.sql and sql/flow_order.sql: add_flow adds all jobs or none, in an order that its waits
 -- allow; add_dependency lets a batch grow; cancel_flow ends what is left.
 \ir support/setup.psql
-SELECT plan(52);
+SELECT plan(53);
 
 SELECT given_worker('ann') AS ann \gset
 
@@ -171,6 +171,9 @@ SELECT matches((refusal_of($$SELECT pulse.add_flow((
       FROM generate_series(0, 299) AS n))$$)).detail,
   '^Each waits for the next: (''k[0-9]+'', ){100}[.]{3}[.]$',
   'its first hundred jobs are told');
+
+SELECT refuses($$SELECT pulse.add_flow('[{"identifier": "mail"}]', repeat('x', 513))$$, 'PU004',
+  'the name of a flow has an end');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -1,6 +1,6 @@
 -- sql/rate.sql: how many jobs of a level are claimed in a time (P13).
 \ir support/setup.psql
-SELECT plan(62);
+SELECT plan(63);
 SELECT given_worker() AS ann \gset
 
 -- How many jobs of these queues are open after promotions, so long after now.
@@ -40,6 +40,7 @@ SELECT refuses(format('SELECT pulse.set_queue(''x'', %s)', a.arguments), 'PU004'
                ('rate => -1, burst => 5'), ('rate => 1, per => ''0.5 s'''),
                ('rate => 1, per => ''367 days'''),
                ('rate => 1, per => ''1 mon'''), ('rate => 1, per => ''-1 min''')) AS a (arguments);
+SELECT lives_ok($$SELECT pulse.set_queue('x', rate => -1, burst => -1)$$, 'both may be taken away');
 DELETE FROM pulse.queue;
 
 -- --- tokens -------------------------------------------------------------------------------------
