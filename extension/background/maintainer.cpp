@@ -111,8 +111,7 @@ bool find_extension(Maintainer* maintainer) {
   proc_exit(0);
 }
 
-// --- one step
-// -------------------------------------------------------------------------------------
+// --- one step ------------------------------------------------------------------------------------
 
 // Locks all tables without waiting. A step never waits for a table while it holds another, so it
 // takes part in no deadlock with ALTER or DROP EXTENSION.
@@ -214,8 +213,7 @@ int64 run(const Maintainer* maintainer, const char* statement) {
   return result;
 }
 
-// --- the life of a maintainer
-// ---------------------------------------------------------------------
+// --- the life of a maintainer --------------------------------------------------------------------
 
 // Time until the next sweep by the interval; negative when it is overdue.
 int64 next_interval_in_us(const Maintainer* maintainer) {

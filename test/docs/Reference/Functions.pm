@@ -115,7 +115,7 @@ sub split_list {
 # A default says its type once.
 sub clean {
     my ($text) = @_;
-    $text =~ s/(NULL|'(?:[^']|'')*')::[a-z ]+(?:\[\])*/$1/g;
+    $text =~ s/(NULL|'(?:[^']|'')*')::[a-z_. ]+(?:\[\])*/$1/g;
     return type_name($text);
 }
 
