@@ -25,12 +25,11 @@ COMMENT ON FUNCTION pulse_internal.try_lock_worker(bigint) IS
   'Takes the right to declare this worker lost; returns false while a claim of the worker is in '
   'progress or another session has the right.';
 
--- Only functions of 0.1.0 call it: one that waits for an update of the extension goes on with its
--- old body.
 CREATE OR REPLACE FUNCTION pulse_internal.lock_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_worker';
 COMMENT ON FUNCTION pulse_internal.lock_worker(bigint) IS
-  'Does what try_lock_worker does.';
+  'Takes the right to declare this worker lost, and waits for another session that has it; returns '
+  'false while a claim of the worker is in progress.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.require_alive(worker_id bigint) RETURNS text
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_alive';

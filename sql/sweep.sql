@@ -335,8 +335,8 @@ BEGIN
                                      WHERE w.id = declare_lost.worker_id) THEN
     PERFORM pulse_internal.raise_unknown_worker(declare_lost.worker_id);
   ELSIF status <> 'lost' THEN
-    -- It never waits: a claim that has the lock may wait for the heartbeat row.
-    IF NOT pulse_internal.try_lock_worker(declare_lost.worker_id) THEN
+    -- Whoever had the row before may hold the lock for a moment longer.
+    IF NOT pulse_internal.lock_worker(declare_lost.worker_id) THEN
       RETURN NULL;
     END IF;
     -- dead_owners decides by the cause, also when a sweep recovers a job that is locked now.

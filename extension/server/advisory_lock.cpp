@@ -101,8 +101,20 @@ PULSE_FUNCTION(pulse_try_lock_worker) {
                                           static_cast<uint64>(PG_GETARG_INT64(0)), ExclusiveLock));
 }
 
-// The SQL of 0.1.0 calls it so.
-PULSE_FUNCTION(pulse_lock_worker) { return pulse_try_lock_worker(fcinfo); }
+// pulse_internal.lock_worker(id): takes the same lock and may wait, but never for a claim. It
+// returns false while claims of the worker are in progress. It waits for another transaction that
+// declares the worker lost, because that one is about to end.
+PULSE_FUNCTION(pulse_lock_worker) {
+  auto worker = static_cast<uint64>(PG_GETARG_INT64(0));
+  using pulse::LockKind;
+  if (pulse::try_advisory_lock(LockKind::kWorker, worker, ExclusiveLock)) PG_RETURN_BOOL(true);
+  // Claims hold the lock in share mode. If the share lock succeeds, either claims hold it or the
+  // exclusive holder has released it.
+  if (pulse::try_advisory_lock(LockKind::kWorker, worker, ShareLock))
+    PG_RETURN_BOOL(pulse::try_advisory_lock(LockKind::kWorker, worker, ExclusiveLock));
+  pulse::advisory_lock(LockKind::kWorker, worker, ExclusiveLock);
+  PG_RETURN_BOOL(true);
+}
 
 // pulse_internal.lock_queue(queue_name): waits for the locks of the queue and of the level of that
 // name; that of the level in a mode that no promotion takes. The settings of the members of a level
