@@ -113,6 +113,21 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.store_parents(bigint, bigint[]) IS
   'Stores what a job waits for; it has no row yet for these ids and their neighbours.';
 
+-- Of a job that was there and stays as it is, another transaction may hold the row; otherwise the
+-- add has counted up its revision.
+CREATE OR REPLACE FUNCTION pulse_internal.is_newly_added(job_id bigint, mode text) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN mode IS DISTINCT FROM 'unsafe_dedupe'
+         OR EXISTS (SELECT FROM pulse.job AS j
+                     WHERE j.id = job_id AND j.revision = 0
+                       AND pulse_internal.is_own_transaction(j.xmin));
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_newly_added(bigint, text) IS
+  'Returns whether the add of this transaction made or replaced this job; false where it left a '
+  'job of its key as it was.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.add_keyed_after(
     spec pulse.job_spec, mode text, parents bigint[], starts_when text)
   RETURNS pulse.job
@@ -121,15 +136,10 @@ CREATE OR REPLACE FUNCTION pulse_internal.add_keyed_after(
 DECLARE
   added pulse.job;
 BEGIN
-  PERFORM pulse_internal.lock_key(spec.job_key);
-  -- The job that runs under the key may end at any moment, so one look decides.
-  IF mode = 'unsafe_dedupe' THEN
-    added := pulse_internal.dedupe_job(spec.job_key);
-    IF added.id IS NOT NULL THEN
-      RETURN pulse_internal.as_producers_see(added, NULL);
-    END IF;
-  END IF;
   added := pulse_internal.add_keyed(spec, mode);
+  IF NOT pulse_internal.is_newly_added(added.id, mode) THEN
+    RETURN added;
+  END IF;
   PERFORM pulse_internal.check_circle(added.id, parents);
   PERFORM pulse_internal.store_parents(added.id, parents);
   UPDATE pulse.job AS j
@@ -145,21 +155,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_keyed_after(pulse.job_spec, text, bigint[], text) IS
   'Adds a checked job under its key, with its waits, and returns the row as the caller may see it.';
-
--- Of a job that was there and stays as it is, another transaction may hold the row; otherwise the
--- add has counted up its revision.
-CREATE OR REPLACE FUNCTION pulse_internal.is_newly_added(job_id bigint, mode text) RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-BEGIN
-  RETURN mode IS DISTINCT FROM 'unsafe_dedupe'
-         OR EXISTS (SELECT FROM pulse.job AS j
-                     WHERE j.id = job_id AND j.revision = 0
-                       AND pulse_internal.is_own_transaction(j.xmin));
-END $$;
-COMMENT ON FUNCTION pulse_internal.is_newly_added(bigint, text) IS
-  'Returns whether the add of this transaction made or replaced this job; false where it left a '
-  'job of its key as it was.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_after(
     spec pulse.job_spec, mode text, parents bigint[], starts_when text, start_by timestamptz,

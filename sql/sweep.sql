@@ -335,7 +335,7 @@ BEGIN
                                      WHERE w.id = declare_lost.worker_id) THEN
     PERFORM pulse_internal.raise_unknown_worker(declare_lost.worker_id);
   ELSIF status <> 'lost' THEN
-    -- Whoever had the row before may hold the lock for a moment longer.
+    -- A session that had the row before holds its lock for a moment longer.
     IF NOT pulse_internal.lock_worker(declare_lost.worker_id) THEN
       RETURN NULL;
     END IF;
