@@ -352,7 +352,7 @@ COMMENT ON FUNCTION pulse_internal.note_schedules() IS
 
 -- The rows of a batch are locked first, so that two sweeps share the work. What falls due belongs
 -- to no trace, least of all to that of the session that happens to sweep.
-CREATE OR REPLACE FUNCTION pulse_internal.settle_schedules(ends timestamptz) RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.settle_schedules(ends timestamptz) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
   SET pulse.traceparent = '' AS $$
@@ -380,7 +380,10 @@ BEGIN
     END LOOP;
     PERFORM pulse_internal.note_schedules();
   END IF;
-  RETURN settled;
+  -- Where all that is due is held by other transactions, to call again at once gains nothing.
+  RETURN settled > 0
+    AND EXISTS (SELECT FROM pulse.schedule AS s WHERE NOT s.paused AND s.next_due <= moment);
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_schedules(timestamptz) IS
-  'Settles the schedules that are due, until that time, and returns how many due times.';
+  'Settles the schedules that are due, until that time. Returns whether it has settled some due '
+  'times and left others.';

@@ -37,7 +37,8 @@ BEGIN
                  total.jobs_timed_out + done.jobs_timed_out,
                  total.jobs_stalled + done.jobs_stalled, done.jobs_skipped_locked,
                  total.skipped_time);
-    more := done.workers_lost > 0 OR pulse_internal.room(done, max_count) < max_count;
+    more := done.workers_lost > 0 OR pulse_internal.room(done, max_count) < max_count
+      OR pulse_internal.settle_schedules(ends);
     EXIT WHEN NOT more OR clock_timestamp() >= ends;
   END LOOP;
   total.skipped_time := pulse_internal.end_sweep();
@@ -72,7 +73,6 @@ CREATE OR REPLACE FUNCTION pulse.tick() RETURNS json
 DECLARE
   swept record;
   pruned record;
-  marks_remain boolean := false;
 BEGIN
   PERFORM pulse_internal.require_read_committed('tick');
   SELECT NULL::json AS result, false AS more INTO swept;
@@ -81,13 +81,13 @@ BEGIN
   -- First, because the heartbeats of some workers wait for the end of the sweep.
   pruned := pulse_internal.prune_for(interval '1 s');
   IF pulse_internal.swept_just_now() THEN
-    PERFORM pulse_internal.settle_schedules(clock_timestamp() + interval '250 ms');
-    marks_remain := pulse_internal.promote_marked(256);
+    swept.more := pulse_internal.settle_schedules(clock_timestamp() + interval '250 ms');
+    swept.more := pulse_internal.promote_marked(256) OR swept.more;
   ELSE
     swept := pulse_internal.sweep_for(interval '2 s');
   END IF;
   RETURN json_build_object('swept', swept.result, 'pruned', pruned.pruned,
-                           'more', swept.more OR pruned.more OR marks_remain);
+                           'more', swept.more OR pruned.more);
 END $$;
 COMMENT ON FUNCTION pulse.tick() IS
   'Does everything periodic, for about three seconds at most: a sweep unless one has just run, '

@@ -55,13 +55,10 @@ COMMENT ON FUNCTION pulse_tap.promote() IS
 CREATE OR REPLACE FUNCTION pulse_tap.sweep_due() RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  moment CONSTANT timestamptz := pulse.now();
 BEGIN
   PERFORM pulse.sweep();
   -- A sweep is short; a test goes on when every due time has its job.
-  WHILE EXISTS (SELECT FROM pulse.schedule AS s WHERE NOT s.paused AND s.next_due <= moment)
-        AND pulse_internal.settle_schedules('infinity') > 0 LOOP END LOOP;
+  WHILE pulse_internal.settle_schedules('infinity') LOOP END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_tap.sweep_due() IS
   'For the kit itself: recovers, expires, and settles all schedules that are due.';

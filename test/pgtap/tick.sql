@@ -1,6 +1,6 @@
 -- sql/tick.sql: everything periodic in one call.
 \ir support/setup.psql
-SELECT plan(24);
+SELECT plan(28);
 
 SELECT expect_function('tick', '', 'json', 'volatile', 'definer');
 
@@ -72,6 +72,30 @@ SELECT is((SELECT concat_ws(' ', f.result ->> 'jobs_requeued', f.more)
 SELECT is((SELECT concat_ws(' ', f.result ->> 'jobs_requeued', f.more)
              FROM pulse_internal.sweep_for(interval '1 min') AS f), '600 f',
              'the next does the rest');
+
+SELECT count(pulse.schedule(n, n, every => '1 min')) FROM unnest('{a,b}'::text[]) AS n
+ \g /dev/null
+CREATE FUNCTION left_alone() RETURNS void
+  LANGUAGE sql AS $$
+  UPDATE pulse.schedule SET anchor = anchor - interval '3 d', next_due = next_due - interval '3 d'
+$$;
+CREATE FUNCTION due_schedules() RETURNS int
+  LANGUAGE sql AS $$
+  SELECT count(*)::int FROM pulse.schedule WHERE next_due <= pulse.now()
+$$;
+SELECT left_alone();
+SELECT is((SELECT f.more FROM pulse_internal.sweep_for(interval '0') AS f), true,
+  'due times that a sweep leaves are more');
+SELECT last_swept('0');
+SELECT is((pulse.tick()) ->> 'more', 'true', 'so are those that a tick without a sweep leaves');
+SELECT last_swept('1 min');
+SELECT is(concat_ws(' ', (pulse.tick()) ->> 'more', due_schedules()), 'false 0',
+  'a tick with time settles all of them');
+SELECT left_alone();
+SET LOCAL pulse.claims = off;
+SELECT is(concat_ws(' ', (pulse.tick()) ->> 'more', due_schedules()), 'false 0',
+  'without claims none is left');
+RESET pulse.claims;
 
 -- --- refusals ------------------------------------------------------------------------------------
 
