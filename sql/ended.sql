@@ -74,7 +74,7 @@ DECLARE
   before timestamptz := pulse.now() - pulse_internal.checked_age('older_than', older_than);
   deleted int;
 BEGIN
-  PERFORM pulse_internal.check_number('max_jobs', coalesce(max_jobs, 0), 1, 1000000);
+  PERFORM pulse_internal.check_count('max_jobs', max_jobs, 1, 1000000);
   IF job_ids IS NULL AND older_than IS NULL AND delete_finished.state IS NULL THEN
     RAISE EXCEPTION 'delete_finished needs job_ids, older_than or state' USING
       ERRCODE = 'PU004', HINT = 'older_than => ''0'' deletes finished jobs of any age.';

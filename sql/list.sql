@@ -199,7 +199,7 @@ DECLARE
   looked_to bigint;
   listed bigint;
 BEGIN
-  PERFORM pulse_internal.check_number('max_rows', coalesce(max_rows, 0), 1, 1000);
+  PERFORM pulse_internal.check_count('max_rows', max_rows, 1, 1000);
   PERFORM pulse_internal.check_states(states);
   IF error IS NOT NULL AND NOT pulse_internal.may_read_errors() THEN
     RAISE EXCEPTION 'role % may not read errors of jobs', pulse_internal.caller() USING
@@ -247,7 +247,7 @@ CREATE OR REPLACE FUNCTION pulse.job_attempts(job_id bigint, max_rows int = 100)
 DECLARE
   shows_errors CONSTANT boolean := pulse_internal.may_read_errors();
 BEGIN
-  PERFORM pulse_internal.check_number('max_rows', coalesce(max_rows, 0), 1, 1000);
+  PERFORM pulse_internal.check_count('max_rows', max_rows, 1, 1000);
   RETURN QUERY
   SELECT a.attempt::int, a.worker_id, w.name, a.claimed_at, a.ended_at, a.outcome,
          CASE WHEN shows_errors THEN a.error END
@@ -271,7 +271,7 @@ DECLARE
   after CONSTANT timestamptz :=
     pulse.now() - pulse_internal.checked_age('newer_than', newer_than);
 BEGIN
-  PERFORM pulse_internal.check_number('max_rows', coalesce(max_rows, 0), 1, 1000);
+  PERFORM pulse_internal.check_count('max_rows', max_rows, 1, 1000);
   RETURN QUERY
   SELECT a.job_id, coalesce(j.identifier, f.identifier), a.attempt::int, a.outcome, a.worker_id,
          w.name, a.claimed_at, a.ended_at

@@ -26,7 +26,7 @@ DECLARE
   max_jobs CONSTANT int := 10000;
   max_looks CONSTANT int := 400;
 BEGIN
-  PERFORM pulse_internal.check_number('max_rows', coalesce(max_rows, 0), 1, 1000);
+  PERFORM pulse_internal.check_count('max_rows', max_rows, 1, 1000);
   RETURN QUERY
   WITH sized AS MATERIALIZED (
     SELECT w.id, w.name, w.created_at, s.jobs,
@@ -63,7 +63,7 @@ CREATE OR REPLACE FUNCTION pulse.flow_jobs(flow_id bigint, max_rows int = 100)
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  PERFORM pulse_internal.check_number('max_rows', coalesce(max_rows, 0), 1, 1000);
+  PERFORM pulse_internal.check_count('max_rows', max_rows, 1, 1000);
   RETURN QUERY
   SELECT m.job_id, m.key, coalesce(j.identifier, f.identifier),
          coalesce(j.state::text, f.state::text, 'completed'),

@@ -121,7 +121,7 @@ DECLARE
   done int;
 BEGIN
   PERFORM pulse_internal.require_read_committed('run_operation');
-  PERFORM pulse_internal.check_number('max_jobs', coalesce(max_jobs, 0), 1, 10000);
+  PERFORM pulse_internal.check_count('max_jobs', max_jobs, 1, 10000);
   o := pulse_internal.locked_operation(operation_id);
   IF o.state <> 'running' THEN
     RETURN o;

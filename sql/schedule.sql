@@ -69,7 +69,7 @@ DECLARE
   zone text := pulse_internal.checked_zone(cron_runs.time_zone);
   since timestamptz := coalesce(cron_runs.after, pulse.now());
 BEGIN
-  PERFORM pulse_internal.check_number('max_runs', coalesce(max_runs, 0), 1, 100000);
+  PERFORM pulse_internal.check_count('max_runs', max_runs, 1, 100000);
   PERFORM pulse_internal.check_after(cron_runs.after);
   PERFORM pulse_internal.check_cron(cron_runs.cron, zone, since);
   RETURN QUERY SELECT unnest(pulse_internal.cron_times(
@@ -343,7 +343,7 @@ CREATE OR REPLACE FUNCTION pulse.next_runs(
 DECLARE
   stored pulse.schedule;
 BEGIN
-  PERFORM pulse_internal.check_number('max_runs', coalesce(max_runs, 0), 1, 100000);
+  PERFORM pulse_internal.check_count('max_runs', max_runs, 1, 100000);
   PERFORM pulse_internal.check_after(next_runs.after);
   SELECT * INTO stored FROM pulse.schedule AS s WHERE s.name = next_runs.name;
   IF stored.name IS NULL THEN

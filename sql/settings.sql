@@ -110,6 +110,18 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.check_given(text, boolean, text) IS
   'Raises PU004 with this hint for an argument that is not given.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.check_count(
+    what text, value int, lowest int, highest int)
+  RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse_internal.check_given(
+    what, value IS NOT NULL, format('It must be between %s and %s.', lowest, highest));
+  PERFORM pulse_internal.check_number(what, value, lowest, highest);
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_count(text, int, int, int) IS
+  'Raises PU004 for a number that is NULL or out of range.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.refuse_standby(what text) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -253,7 +253,7 @@ DECLARE
   part CONSTANT float8 := pulse_internal.sampled_part(60);
   moment CONSTANT timestamptz := pulse.now();
 BEGIN
-  PERFORM pulse_internal.check_number('max_rows', coalesce(stats.max_rows, 0), 2, 10000);
+  PERFORM pulse_internal.check_count('max_rows', stats.max_rows, 2, 10000);
   IF of_kind NOT IN ('task', 'queue') THEN
     RAISE EXCEPTION 'of_kind is %', quote_literal(of_kind) USING
       ERRCODE = 'PU004', HINT = 'Use task or queue; NULL means both.';

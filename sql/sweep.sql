@@ -281,7 +281,7 @@ DECLARE
   result pulse_internal.sweep_result;
 BEGIN
   PERFORM pulse_internal.require_read_committed('sweep');
-  PERFORM pulse_internal.check_number('max_jobs', coalesce(max_jobs, 0), 1, 1000000);
+  PERFORM pulse_internal.check_count('max_jobs', max_jobs, 1, 1000000);
   PERFORM pulse_internal.check_given('dry_run', dry_run IS NOT NULL, 'Use true or false.');
   IF dry_run THEN
     BEGIN

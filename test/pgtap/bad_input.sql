@@ -70,7 +70,7 @@ ROLLBACK;
 
 \set VERBOSITY default
 \ir support/setup.psql
-SELECT plan(231);
+SELECT plan(241);
 
 SELECT is(r.value, CASE WHEN r.key ~ '^(add_job|register|heartbeat)' THEN '00000' ELSE 'PU007' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END
@@ -172,6 +172,16 @@ SELECT refuses(replace('SELECT pulse.' || c.call, 'ANN', :'ann'), c.code, c.call
                ('load_crontab(''c'', ''[{"name": "n", "priority": 99999999999}]'')', 'PU004'),
                ('load_crontab(''c'', ''[{"name": "n", "fill": "soon"}]'')', 'PU004'),
                ('held_job(NULL, 1)', 'PU001'), ('next_runs(''none'')', 'PU005')) AS c (call, code);
+SELECT throws_ok('SELECT pulse.' || c.call, 'PU004', c.what || ' must not be null',
+                 c.call || ' names the NULL')
+  FROM (VALUES ('sweep(NULL)', 'max_jobs'), ('recoveries(NULL)', 'max_rows'),
+               ('cron_runs(''* * * * *'', max_runs => NULL)', 'max_runs'),
+               ('next_runs(''none'', NULL)', 'max_runs'), ('run_operation(1, NULL)', 'max_jobs'),
+               ('delete_finished(ARRAY[1], max_jobs => NULL)', 'max_jobs'),
+               ('list_jobs(max_rows => NULL)', 'max_rows'),
+               ('list_flows(max_rows => NULL)', 'max_rows'),
+               ('flow_jobs(1, max_rows => NULL)', 'max_rows'),
+               ('stats(NULL)', 'max_rows')) AS c (call, what);
 
 -- A token that is stale, foreign, unknown or NULL; a job that is unknown or NULL.
 SELECT refuses(format('SELECT pulse.' || f.call, a.job, a.token), 'PU001',
