@@ -5,12 +5,14 @@
 CREATE OR REPLACE FUNCTION pulse_internal.lock_key(job_key text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_key';
 COMMENT ON FUNCTION pulse_internal.lock_key(text) IS
-  'Takes the lock of a job key until the transaction ends; waits for a transaction that has it.';
+  'Takes the lock of a job key until the transaction ends; waits for a transaction that has it. '
+  'Raises 40001 where the key was taken after a transaction with one snapshot had begun.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_lock_key(job_key text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_key';
 COMMENT ON FUNCTION pulse_internal.try_lock_key(text) IS
-  'Takes the lock of a job key without waiting; returns false while another transaction has it.';
+  'Takes the lock of a job key without waiting; returns false while another transaction has it. '
+  'Raises 40001 as lock_key does.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_keys(job_keys text[]) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_keys';
@@ -238,7 +240,8 @@ COMMENT ON FUNCTION pulse.add_job(text, json, text, timestamptz, int, text, int,
   'job_key, a waiting job of that key is replaced (replace), is replaced but keeps its run_at '
   '(preserve_run_at), or stays as it is (unsafe_dedupe). Of a job that was there, a role that may '
   'not read pulse.job sees neither payload nor token nor worker. Raises PU004 for a name or value '
-  'out of range.';
+  'out of range, and 40001 for a job_key that was taken after a REPEATABLE READ or SERIALIZABLE '
+  'transaction had begun: repeat the transaction.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_with_keys(
     specs pulse.job_spec[], job_key_preserve_run_at boolean)
@@ -271,7 +274,7 @@ COMMENT ON FUNCTION pulse.add_jobs(pulse.job_spec[], boolean) IS
   'Adds many jobs in the caller''s transaction, and returns their rows in the same order. Of two '
   'jobs with one key the last wins; payloads that are arrays are concatenated. '
   'job_key_preserve_run_at => true keeps the run_at of a replaced job. Raises PU004 for a name or '
-  'value out of range.';
+  'value out of range, 40001 as add_job does.';
 
 -- The end of a job for which others wait stays on record: without one it would count as completed.
 CREATE OR REPLACE FUNCTION pulse_internal.remove_waiting(job_key text) RETURNS pulse.job

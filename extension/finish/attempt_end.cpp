@@ -4,6 +4,7 @@
 #include "access/columns.hpp"
 #include "access/saved_plan.hpp"
 #include "counters/noted_attempts.hpp"
+#include "job/key_lock.hpp"
 #include "job/task_settings.hpp"
 #include "queue/strict.hpp"
 #include "server/values.hpp"
@@ -40,9 +41,10 @@ bool is_one_crash_too_many(AttemptEnds* ends, TupleTableSlot* row) {
 
 // A superseded job, whose key another job has, does not run again. Its row may still have the key,
 // because a producer does not clear the key of a row that another transaction has locked.
-bool is_superseded(AttemptEnds* ends, TupleTableSlot* row) {
+bool is_superseded(TupleTableSlot* row) {
   if (DatumGetBool(value_of(row, kJobSuperseded))) return true;
-  return is_set(row, kJobKey) && is_key_taken(&ends->jobs, value_of(row, kJobKey));
+  return is_set(row, kJobKey) &&
+         is_key_taken(DatumGetTextPP(value_of(row, kJobKey)), GetLatestSnapshot);
 }
 
 bool gives_attempt_back(const Ending& ending) {
@@ -59,7 +61,7 @@ Oid next_state_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) 
   if (is_set(row, kJobCancelRequestedAt)) return known->finished_cancelled;
   if (ending.kind == Ending::kLost && is_one_crash_too_many(ends, row))
     return known->finished_quarantined;
-  if (is_superseded(ends, row) || !may_run_again(row, ending)) return known->finished_failed;
+  if (is_superseded(row) || !may_run_again(row, ending)) return known->finished_failed;
   return is_set(row, kJobQueueName) ? known->state_parked : known->state_ready;
 }
 

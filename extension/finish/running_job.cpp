@@ -8,15 +8,12 @@
 namespace pulse {
 namespace {
 
-Snapshot new_snapshot(const RunningJobs* jobs) {
-  CommandCounterIncrement();
-  return RegisterSnapshot(jobs->keeps_snapshot ? GetTransactionSnapshot() : GetLatestSnapshot());
-}
-
 void reopen_with_new_snapshot(RunningJobs* jobs) {
   close_index_lookup(&jobs->ids);
   UnregisterSnapshot(jobs->table.snapshot);
-  jobs->table.snapshot = new_snapshot(jobs);
+  CommandCounterIncrement();
+  jobs->table.snapshot =
+      RegisterSnapshot(jobs->keeps_snapshot ? GetTransactionSnapshot() : GetLatestSnapshot());
   open_index_lookup(&jobs->ids, jobs->table.relation, catalog()->job_key, jobs->table.snapshot);
 }
 
@@ -78,15 +75,6 @@ void renew_snapshot(RunningJobs* jobs) {
     ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                     errmsg("could not serialize access due to concurrent update")));
   reopen_with_new_snapshot(jobs);
-}
-
-bool is_key_taken(RunningJobs* jobs, Datum key) {
-  Snapshot snapshot = new_snapshot(jobs);
-  bool is_taken = false;
-  with_row_of_text(jobs->table.relation, catalog()->job_waiting_key_idx, key, snapshot,
-                   [&is_taken](TupleTableSlot*) { is_taken = true; });
-  UnregisterSnapshot(snapshot);
-  return is_taken;
 }
 
 }  // namespace pulse

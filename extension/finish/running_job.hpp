@@ -39,7 +39,4 @@ AttemptLock lock_attempt(RunningJobs* jobs, int64 job_id, const NullableDatum& t
 // failure in a transaction that keeps its snapshot.
 void renew_snapshot(RunningJobs* jobs);
 
-// Whether a waiting job has the key, under a new snapshot. The caller has locked the key.
-bool is_key_taken(RunningJobs* jobs, Datum key);
-
 }  // namespace pulse

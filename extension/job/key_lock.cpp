@@ -1,5 +1,7 @@
 #include "job/key_lock.hpp"
 
+#include "access/catalog.hpp"
+#include "job/job_table.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/shared_memory.hpp"
 #include "server/values.hpp"
@@ -54,7 +56,31 @@ void lock_keys(ArrayType* keys) {
   for (int i = 0; i < hash_count; i++) acquire_key(hashes[i], true);
 }
 
+// A transaction with one snapshot cannot see who took the key since it began, and the unique index
+// would refuse its job with an error that no client repeats.
+bool require_seen(const text* key) {
+  if (!IsolationUsesXactSnapshot() || XactReadOnly) return true;
+  if (is_key_taken(key, GetLatestSnapshot) && !is_key_taken(key, GetTransactionSnapshot))
+    ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                    errmsg("job_key %s was taken after this transaction had begun",
+                           quote_literal_cstr(text_to_cstring(key))),
+                    errhint("Repeat the transaction.")));
+  return true;
+}
+
 }  // namespace
+
+bool is_key_taken(const text* key, Snapshot (*take_snapshot)()) {
+  CommandCounterIncrement();
+  Snapshot snapshot = RegisterSnapshot(take_snapshot());
+  bool is_taken = false;
+  Relation table = table_open(catalog()->job, RowExclusiveLock);
+  with_row_of_text(table, catalog()->job_waiting_key_idx, PointerGetDatum(key), snapshot,
+                   [&is_taken](TupleTableSlot*) { is_taken = true; });
+  UnregisterSnapshot(snapshot);
+  table_close(table, NoLock);
+  return is_taken;
+}
 
 void lock_key(const text* key) { acquire_key(fnv1a(key), true); }
 
@@ -66,10 +92,13 @@ void forget_key_locks() { exact_keys = 0; }
 
 PULSE_FUNCTION(pulse_lock_key) {
   pulse::lock_key(PG_GETARG_TEXT_PP(0));
-  PG_RETURN_BOOL(true);
+  PG_RETURN_BOOL(pulse::require_seen(PG_GETARG_TEXT_PP(0)));
 }
 
-PULSE_FUNCTION(pulse_try_lock_key) { PG_RETURN_BOOL(pulse::try_lock_key(PG_GETARG_TEXT_PP(0))); }
+PULSE_FUNCTION(pulse_try_lock_key) {
+  const text* key = PG_GETARG_TEXT_PP(0);
+  PG_RETURN_BOOL(pulse::try_lock_key(key) && pulse::require_seen(key));
+}
 
 // pulse_internal.lock_keys(keys): skips nulls.
 PULSE_FUNCTION(pulse_lock_keys) {
