@@ -147,21 +147,10 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.explain_queue(pulse.job, bigint[]) IS
   'Explains why the next promotion, which opens the given jobs, does not let this job through.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.most_crashes(identifier text) RETURNS int
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN coalesce((SELECT t.max_crashes FROM pulse.task AS t
-                    WHERE t.identifier = most_crashes.identifier), pulse_internal.max_crashes());
-END $$;
-COMMENT ON FUNCTION pulse_internal.most_crashes(text) IS
-  'Returns the crash of a task''s job that quarantines it; -1 means none.';
-
 CREATE OR REPLACE FUNCTION pulse_internal.is_suspect(crashes int, max_crashes int) RETURNS boolean
-  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-  RETURN crashes > 0 AND max_crashes >= 0 AND crashes >= greatest(max_crashes - 1, 1);
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_is_suspect';
 COMMENT ON FUNCTION pulse_internal.is_suspect(int, int) IS
-  'Returns whether a job with so many crashes is a poison suspect, by the rule of '
-  'extension/claim/last_chance.cpp.';
+  'Returns whether a job with so many crashes is a poison suspect.';
 
 -- The line of a task is what a claim of an idle worker that serves just this task would look at.
 CREATE OR REPLACE FUNCTION pulse_internal.open_before(
@@ -304,7 +293,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.explain_line(job pulse.job)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   bound CONSTANT int := 1000;
-  max_crashes int := pulse_internal.most_crashes(job.identifier);
+  max_crashes int := pulse_internal.max_crashes_of(job.identifier);
   line record;
 BEGIN
   SELECT * INTO line FROM pulse_internal.line_before(job, max_crashes, bound);

@@ -159,7 +159,7 @@ BEGIN
     passes := NOT FOUND;
   ELSIF job.queue_name IS NOT NULL THEN
     SELECT * INTO promotion FROM pulse_internal.promotion_of(
-      job.queue_name, CASE WHEN job.state = 'parked' THEN job.id END);
+      job.queue_name, CASE WHEN job.state = 'parked' THEN job.id ELSE 0 END);
     passes := CASE job.state WHEN 'parked' THEN job.id = ANY (promotion.opened)
                 ELSE job.id <> ALL (promotion.parked) END;
     IF NOT passes THEN
@@ -167,7 +167,7 @@ BEGIN
     END IF;
   END IF;
   RETURN QUERY SELECT * FROM pulse_internal.explain_fleet(job.identifier, job.flags,
-    pulse_internal.is_suspect(job.crashes, pulse_internal.most_crashes(job.identifier)));
+    pulse_internal.is_suspect(job.crashes, pulse_internal.max_crashes_of(job.identifier)));
   IF is_due AND passes AND NOT is_expired THEN
     RETURN QUERY SELECT * FROM pulse_internal.explain_line(job);
   END IF;

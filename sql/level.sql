@@ -79,32 +79,7 @@ COMMENT ON FUNCTION pulse_internal.jobs_within(text, bigint) IS
 CREATE OR REPLACE FUNCTION pulse_internal.level_room(
     queue_name text, OUT room bigint, OUT level text, OUT total int, OUT paused boolean,
     OUT concurrency int, OUT is_strict boolean, OUT is_dry boolean, OUT next_token timestamptz)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  next_level record;
-  next_room bigint;
-  look record;
-BEGIN
-  FOR next_level IN SELECT * FROM pulse_internal.level_settings(queue_name) LOOP
-    concurrency := next_level.concurrency;
-    is_strict := next_level.is_strict;
-    CONTINUE WHEN next_level.total IS NULL AND next_level.rate IS NULL AND NOT next_level.paused;
-    next_room := CASE WHEN next_level.paused THEN 0
-      ELSE next_level.total - (SELECT count(*) FROM pulse_internal.jobs_within(
-                                 next_level.level, next_level.total)) END;
-    SELECT * INTO look FROM pulse_internal.tokens_of(
-        next_level.level, next_level.rate, next_level.per, next_level.burst)
-     WHERE next_level.rate IS NOT NULL AND NOT next_level.paused;
-    IF room IS NULL OR least(next_room, look.tokens - look.open) < room THEN
-      room := least(next_room, look.tokens - look.open);
-      level := next_level.level;
-      total := next_level.total;
-      is_dry := coalesce(look.tokens - look.open < next_room, look.open IS NOT NULL);
-      next_token := look.next_token;
-    END IF;
-    paused := coalesce(paused, false) OR next_level.paused;
-  END LOOP;
-END $$;
+  LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_level_room';
 COMMENT ON FUNCTION pulse_internal.level_room(text) IS
   'Returns how many more jobs the levels of a queue let it open (NULL: no limit), which level has '
   'the least room, its total, whether a level is paused, how many jobs the queue runs at a time, '

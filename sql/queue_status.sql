@@ -69,8 +69,7 @@ BEGIN
     FROM level AS l
    CROSS JOIN LATERAL (
      SELECT e.* FROM pulse_internal.level_settings(l.name) AS e WHERE e.level = l.name) AS s
-    LEFT JOIN LATERAL pulse_internal.tokens_of(l.name, s.rate, s.per, s.burst) AS t
-      ON s.rate IS NOT NULL
+    LEFT JOIN LATERAL pulse_internal.tokens_of(l.name) AS t ON s.rate IS NOT NULL
     JOIN within AS w ON w.name = l.name
    GROUP BY l.name, s.concurrency, s.total, s.paused, s.is_strict, s.fair, s.weight, t.tokens,
             t.next_token

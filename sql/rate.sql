@@ -1,5 +1,4 @@
--- Rates of levels: what a promotion would find, told without locks. extension/queue/rate.cpp has
--- the same rules, and charges.
+-- Rates of levels: extension/queue/rate.cpp has their rules.
 
 COMMENT ON TABLE pulse.queue_rate IS
   'The tokens of levels with a rate, as the last promotion left them. Dumped.';
@@ -26,49 +25,9 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.check_rate(pulse.queue) IS
   'Raises PU004 for a rate that a queue cannot have.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.token_time(rate int, per interval, tokens bigint)
-  RETURNS bigint
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-  RETURN ceil(tokens * (extract(epoch FROM coalesce(per, interval '1 s')) * 1000000)
-              / rate)::bigint;
-COMMENT ON FUNCTION pulse_internal.token_time(int, interval, bigint) IS
-  'Returns in how many microseconds of the liveness clock a level gets so many tokens.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.open_within(level text) RETURNS bigint
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-BEGIN
-  RETURN (SELECT count(*) FROM pulse_internal.jobs_within(open_within.level) AS w
-           WHERE w.state = 'ready');
-END $$;
-COMMENT ON FUNCTION pulse_internal.open_within(text) IS
-  'Returns how many jobs of a level are open and not claimed.';
-
--- The token that a job more needs comes at next_token; NULL: it is there, or a claim frees it.
 CREATE OR REPLACE FUNCTION pulse_internal.tokens_of(
-    level text, rate int, per interval, burst int,
-    OUT tokens bigint, OUT open bigint, OUT next_token timestamptz)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  now_us bigint := pulse_internal.live_now_us();
-  most CONSTANT int := coalesce(burst, rate);
-  fill_us bigint := pulse_internal.token_time(rate, per, most);
-  stored pulse.queue_rate;
-  full_us bigint;
-BEGIN
-  open := pulse_internal.open_within(level);
-  SELECT * INTO stored FROM pulse.queue_rate AS r WHERE r.queue_name = tokens_of.level;
-  full_us := least(
-    greatest(least(stored.full_live_us, now_us + fill_us), now_us) + pulse_internal.token_time(
-      rate, per, greatest(coalesce(stored.opened, 0) - open, 0)), now_us + fill_us);
-  tokens := floor((now_us + fill_us - full_us)::numeric * rate
-                  / (extract(epoch FROM coalesce(per, interval '1 s')) * 1000000));
-  IF tokens <= open AND open < most THEN
-    next_token := pulse.now() + pulse_internal.interval(
-      full_us + pulse_internal.token_time(rate, per, open + 1) - fill_us - now_us);
-  END IF;
-END $$;
-COMMENT ON FUNCTION pulse_internal.tokens_of(text, int, interval, int) IS
+    level text, OUT tokens bigint, OUT open bigint, OUT next_token timestamptz)
+  LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_tokens_of';
+COMMENT ON FUNCTION pulse_internal.tokens_of(text) IS
   'Returns how many tokens a level has, how many of them its open jobs use, and when it gets the '
-  'next one that it needs.';
+  'next one that it needs (NULL: it is there, or a claim frees it). NULL without a rate.';

@@ -12,6 +12,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.max_crashes() RETURNS int
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_max_crashes';
 COMMENT ON FUNCTION pulse_internal.max_crashes() IS 'Returns the setting pulse.max_crashes.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.max_crashes_of(identifier text) RETURNS int
+  LANGUAGE c STABLE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_max_crashes_of';
+COMMENT ON FUNCTION pulse_internal.max_crashes_of(text) IS
+  'Returns the crash of a task''s job that quarantines it; -1 means none.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.events_on() RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_events_on';
 COMMENT ON FUNCTION pulse_internal.events_on() IS 'Returns the setting pulse.events.';

@@ -171,7 +171,7 @@ COMMENT ON VIEW pulse_internal.broken_p8 IS 'Violations of P8: order and concurr
 CREATE OR REPLACE VIEW pulse_internal.level_places AS
   SELECT s.level, s.total, s.paused, pg_catalog.sum(t.taken) AS taken,
          pg_catalog.sum(t.open) AS open, pg_catalog.sum(r.running) AS running,
-         pg_catalog.min(t.first_open) AS first_open, s.rate, s.per, s.burst
+         pg_catalog.min(t.first_open) AS first_open, s.rate
     FROM (SELECT j.queue_name, pg_catalog.count(*) AS taken,
                  pg_catalog.count(*) FILTER (WHERE j.state = 'ready') AS open,
                  pg_catalog.min(j.id) AS first_open
@@ -183,7 +183,7 @@ CREATE OR REPLACE VIEW pulse_internal.level_places AS
       WHERE j.queue_name = t.queue_name AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'h')
         AND j.state = 'running'
         AND j.claimed_at > greatest(s.changed_at, pulse_internal.unset_at(), '-infinity')) AS r
-   GROUP BY s.level, s.total, s.paused, s.rate, s.per, s.burst;
+   GROUP BY s.level, s.total, s.paused, s.rate;
 COMMENT ON VIEW pulse_internal.level_places IS
   'The places that each level has given away to its own jobs and to all within it.';
 
@@ -202,7 +202,7 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p13 AS
   SELECT 'P13', p.first_open,
          pg_catalog.format('level %L has %s open jobs and %s tokens', p.level, t.open, t.tokens)
     FROM pulse_internal.level_places AS p
-   CROSS JOIN LATERAL pulse_internal.tokens_of(p.level, p.rate, p.per, p.burst) AS t
+   CROSS JOIN LATERAL pulse_internal.tokens_of(p.level) AS t
    WHERE p.rate IS NOT NULL AND t.open > t.tokens
   UNION ALL
   -- New settings leave running jobs alone, as in queue_places.

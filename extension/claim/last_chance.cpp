@@ -16,7 +16,7 @@
 namespace pulse {
 namespace {
 
-bool has_last_chance(int crashes, int max_crashes) {
+bool is_suspect(int crashes, int max_crashes) {
   return crashes > 0 && max_crashes >= 0 && crashes >= Max(max_crashes - 1, 1);
 }
 
@@ -76,7 +76,7 @@ bool must_wait_isolated(const RowValue& job, int64 worker_id) {
   JobTable table;
   open_job_table(&table);
   TaskSettings task = task_settings(job.value(kJobIdentifier), table.snapshot);
-  bool is_last = has_last_chance(DatumGetInt16(job.value(kJobCrashes)), task.max_crashes);
+  bool is_last = is_suspect(DatumGetInt16(job.value(kJobCrashes)), task.max_crashes);
   bool waits = runs_isolated_job(worker_id, table) || (is_last && !is_idle(worker_id, table));
   close_job_table(&table);
   if (is_last && !waits) set_isolated_job(worker_id, DatumGetInt64(job.value(kJobId)));
@@ -88,7 +88,7 @@ bool must_wait_isolated(const RowValue& job, int64 worker_id) {
 bool is_poison_suspect(Claim* claim, TaskCursor* cursor) {
   int crashes = int2_of(cursor->scan.slot, kJobCrashes);
   // Most jobs have no crash, and need no settings.
-  return crashes > 0 && has_last_chance(crashes, settings_of(claim, cursor).max_crashes);
+  return crashes > 0 && is_suspect(crashes, settings_of(claim, cursor).max_crashes);
 }
 
 void consider_poison_suspect(Claim* claim, TaskCursor* cursor) {
@@ -128,4 +128,9 @@ PULSE_FUNCTION(pulse_must_wait_alone) {
   pulse::RowValue job;
   pulse::read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
   PG_RETURN_BOOL(pulse::must_wait_isolated(job, PG_GETARG_INT64(1)));
+}
+
+// pulse_internal.is_suspect(crashes, max_crashes)
+PULSE_FUNCTION(pulse_is_suspect) {
+  PG_RETURN_BOOL(pulse::is_suspect(PG_GETARG_INT32(0), PG_GETARG_INT32(1)));
 }

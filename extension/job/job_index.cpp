@@ -227,10 +227,7 @@ PULSE_FUNCTION(pulse_index_rules) {
   bool has_running_worker = lane == kLaneRunning && job.has(kJobWorkerId);
   uint32 indexes = indexes_with(lane, {job.has(kJobQueueName), job.has(kJobKey),
                                        job.has(kJobStartBy), job.has(kJobQueueTurn)});
-  Datum values[] = {CharGetDatum(lane), job.value(kJobWorkerId), names_of(indexes)};
-  bool are_null[] = {false, !has_running_worker, false};
-  TupleDesc answer;
-  if (get_call_result_type(fcinfo, nullptr, &answer) != TYPEFUNC_COMPOSITE)
-    elog(ERROR, "return type must be a row type");
-  PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(answer), values, are_null)));
+  PG_RETURN_DATUM(result_row(fcinfo, {given(CharGetDatum(lane)),
+                                      {job.value(kJobWorkerId), !has_running_worker},
+                                      given(names_of(indexes))}));
 }

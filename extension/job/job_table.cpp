@@ -182,6 +182,11 @@ bool is_locked_by_other(TupleTableSlot* seen, TransactionId* known) {
   return true;
 }
 
+TransactionId locker_of(TupleTableSlot* seen) {
+  TransactionId known = InvalidTransactionId;
+  return is_locked_by_other(seen, &known) ? known : sharer_of(seen);
+}
+
 TM_Result lock_row(JobTable* table, const ItemPointerData& seen, LockWaitPolicy policy) {
   TM_FailureData failure;
   ItemPointerData tid = seen;
@@ -246,8 +251,7 @@ PULSE_FUNCTION(pulse_locked_by) {
   pulse::IndexLookup jobs;
   pulse::open_index_lookup(&jobs, job, pulse::catalog()->job_key, GetActiveSnapshot());
   TransactionId xid = InvalidTransactionId;
-  bool is_known = pulse::find_id(&jobs, PG_GETARG_INT64(0));
-  if (is_known && !pulse::is_locked_by_other(jobs.row, &xid)) xid = pulse::sharer_of(jobs.row);
+  if (pulse::find_id(&jobs, PG_GETARG_INT64(0))) xid = pulse::locker_of(jobs.row);
   pulse::close_index_lookup(&jobs);
   table_close(job, AccessShareLock);
   if (!TransactionIdIsValid(xid)) PG_RETURN_NULL();

@@ -135,6 +135,9 @@ void open_extension_table(JobTable* table, Oid relation);
 // costs a twentieth of a refused lock. `known` keeps the transaction's id from row to row.
 bool is_locked_by_other(TupleTableSlot* seen, TransactionId* known);
 
+// The other transaction whose lock makes claims step over the row; InvalidTransactionId: none.
+TransactionId locker_of(TupleTableSlot* seen);
+
 // Locks the row version that the snapshot shows.
 TM_Result lock_row(JobTable* table, const ItemPointerData& seen, LockWaitPolicy policy);
 

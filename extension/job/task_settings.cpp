@@ -95,3 +95,8 @@ bool some_task_keeps_completed(Snapshot snapshot) {
 PULSE_FUNCTION(pulse_keeps_completed) {
   PG_RETURN_BOOL(pulse::task_keeps_completed(PG_GETARG_DATUM(0), GetActiveSnapshot()));
 }
+
+// pulse_internal.max_crashes_of(identifier)
+PULSE_FUNCTION(pulse_max_crashes_of) {
+  PG_RETURN_INT32(pulse::task_settings(PG_GETARG_DATUM(0), GetActiveSnapshot()).max_crashes);
+}

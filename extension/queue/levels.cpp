@@ -116,32 +116,12 @@ void find_taken(Level* level, Relation job, Snapshot snapshot, LevelCounts* coun
   counts->kept[at] = {level->hash, level->frees, level->taken};
 }
 
-// The tokens of a level stay right while its lock is held. Who only asks leaves the credit alone.
-void find_look(Level* level, Relation job, Snapshot snapshot, RateLooks* looks) {
-  KeptLook* kept = kept_look(looks, level->hash);
-  if (!kept) {
-    int64 open = count_within(*level, job, snapshot, PG_INT64_MAX, true);
-    kept = keep_look(looks, level->hash, level->name, level->rate);
-    int64 credit =
-        level->held == ExclusiveLock ? take_all_credit(level->hash) : credit_of(level->hash);
-    kept->look = look_at_rate(level->rate, level->name, open, credit);
-  }
-  level->look = kept->look;
-}
-
 // Claims of jobs within such levels let promotions look at them again.
 void note_rated(const Level& level) {
   DatabaseState* database = this_database();
   uint64 group = UINT64CONST(1) << level_group(level.hash);
   if (database && !(pg_atomic_read_u64(&database->rated_levels) & group))
     pg_atomic_fetch_or_u64(&database->rated_levels, group);
-}
-
-// When the level has a token for one job more, on the wall clock; 0: not before a claim.
-TimestampTz dry_until(const Level& level) {
-  if (!level.rate.rate || level.paused || level.look.tokens > level.look.open) return 0;
-  int64 at = next_token_at(level.rate, level.look);
-  return at == PG_INT64_MAX ? 0 : wall_now() + Max(at - level.look.now, 1);
 }
 
 bool is_limited(const Level& level) { return level.total != kUnlimited || level.rate.rate; }
@@ -257,6 +237,19 @@ void read_levels(Levels* levels, Snapshot snapshot) {
   table_close(table, AccessShareLock);
 }
 
+// Who only asks leaves the credit alone.
+void find_look(Level* level, Relation job, Snapshot snapshot, RateLooks* looks) {
+  KeptLook* kept = kept_look(looks, level->hash);
+  if (!kept) {
+    int64 open = count_within(*level, job, snapshot, PG_INT64_MAX, true);
+    kept = keep_look(looks, level->hash, level->name, level->rate);
+    int64 credit =
+        level->held == ExclusiveLock ? take_all_credit(level->hash) : credit_of(level->hash);
+    kept->look = look_at_rate(level->rate, level->name, snapshot, open, credit);
+  }
+  level->look = kept->look;
+}
+
 void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts) {
   levels->room = PG_INT32_MAX;
   levels->blocker = -1;
@@ -313,6 +306,18 @@ void wait_for_level(const Levels& levels, int slot) {
   pg_atomic_fetch_or_u64(&database->waiting_levels, UINT64CONST(1) << level_group(level.hash));
   if (pg_atomic_read_u64(&group->frees) != level.frees) mark_queue(database, slot);
   set_dry_timer(level);
+}
+
+bool is_dry(const Level& level) {
+  return level.rate.rate && !level.paused &&
+         (level.total == kUnlimited ||
+          level.look.tokens - level.look.open < level.total - level.taken);
+}
+
+TimestampTz dry_until(const Level& level) {
+  if (!level.rate.rate || level.paused || level.look.tokens > level.look.open) return 0;
+  int64 at = next_token_at(level.rate, level.look);
+  return at == PG_INT64_MAX ? 0 : wall_now() + Max(at - level.look.now, 1);
 }
 
 void set_dry_timer(const Level& level) {
@@ -388,11 +393,3 @@ bool waits_for_one_level(int group) {
 }
 
 }  // namespace pulse
-
-// pulse_internal.levels_of(queue_name): the names of its levels, root first.
-PULSE_FUNCTION(pulse_levels_of) {
-  pulse::Levels levels = pulse::levels_of(PG_GETARG_DATUM(0));
-  Datum names[pulse::kMaxLevels];
-  for (int i = 0; i < levels.count; i++) names[i] = levels.level[i].name;
-  PG_RETURN_ARRAYTYPE_P(construct_array(names, levels.count, TEXTOID, -1, false, TYPALIGN_INT));
-}

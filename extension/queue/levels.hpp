@@ -73,6 +73,9 @@ void unlock_levels(Levels* levels, LevelCounts* counts);
 // Reads the settings.
 void read_levels(Levels* levels, Snapshot snapshot);
 
+// Finds the tokens of a level with a rate. They stay right while its lock is held.
+void find_look(Level* level, Relation job, Snapshot snapshot, RateLooks* looks);
+
 // Counts the jobs of limited levels, and finds the room that is left.
 void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts);
 
@@ -81,6 +84,12 @@ void count_opened(Levels* levels, int opened, LevelCounts* counts);
 
 // Lets a queue wait for the level that blocks it. Marks it instead where a place came free since.
 void wait_for_level(const Levels& levels, int slot);
+
+// True when tokens leave the level less room than its total.
+bool is_dry(const Level& level);
+
+// When the level has a token for one job more, on the wall clock; 0: now, or not before a claim.
+TimestampTz dry_until(const Level& level);
 
 // If the level is dry, wakes promotions when it has a token again.
 void set_dry_timer(const Level& level);

@@ -142,7 +142,52 @@ bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
   return due;
 }
 
+bool is_locked(const Foresight& foresight, ItemPointerData tid) {
+  TupleTableSlot* row = table_slot_create(foresight.job, nullptr);
+  bool is_locked = table_tuple_fetch_row_version(foresight.job, &tid, foresight.snapshot, row) &&
+                   TransactionIdIsValid(locker_of(row));
+  ExecDropSingleTupleTableSlot(row);
+  return is_locked;
+}
+
+void note_id(ArrayBuildState** ids, int64 id) {
+  *ids = accumArrayResult(*ids, Int64GetDatum(id), false, INT8OID, CurrentMemoryContext);
+}
+
+// As open_next(). False where the promotion would end here.
+bool foresee_next(Queue* queue, TupleTableSlot* parked, Foresight* foresight) {
+  bool swaps = queue->taken >= queue->concurrency;
+  const OpenJob* worst = swaps ? &queue->open[queue->open_count - 1] : nullptr;
+  if (swaps && is_locked(*foresight, worst->tid)) return false;
+  if (TransactionIdIsValid(locker_of(parked))) return true;
+  int64 id = DatumGetInt64(value_of(parked, kJobId));
+  note_id(&foresight->opened, id);
+  if (swaps) {
+    note_id(&foresight->parked, worst->id);
+    queue->open_count--;
+  } else {
+    give_place(queue, id);
+  }
+  return true;
+}
+
 }  // namespace
+
+void foresee_opening(Queue* queue, Foresight* foresight) {
+  if (queue->strict) {
+    IndexLookup turns;
+    bool has_turn = find_turn(&turns, *queue, foresight->job, foresight->snapshot);
+    if (has_turn && may_open_turn(*queue, turns.row)) foresee_next(queue, turns.row, foresight);
+    close_index_lookup(&turns);
+    if (has_turn) return;
+  }
+  OrderedScan parked;
+  bool due = begin_parked_scan(&parked, foresight->job, foresight->snapshot, *queue);
+  while (due && may_open(*queue, parked) && foresee_next(queue, parked.slot, foresight) &&
+         parked.id != foresight->wanted)
+    due = next_due_in_order(&parked);
+  end_parked_scan(&parked);
+}
 
 bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget) {
   if (!queue->strict) return open_lowest(table, queue, budget);

@@ -45,6 +45,19 @@ void come_back(PromotionBudget* budget, int slot);
 // place. True when a due job is left behind.
 bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget);
 
+// What a promotion would do: the ids of the jobs that it opens, and of the open ones that it parks
+// for them. It goes no further than the wanted job.
+struct Foresight {
+  Relation job;
+  Snapshot snapshot;
+  int64 wanted;
+  ArrayBuildState* opened;
+  ArrayBuildState* parked;
+};
+
+// As open_waiting(), without locks and changes.
+void foresee_opening(Queue* queue, Foresight* foresight);
+
 // True when a promotion would open a job of a queue that has places; `due` tells of any due one.
 bool would_open(Relation job, Snapshot snapshot, const Queue& queue, bool* due);
 

@@ -10,7 +10,7 @@
 namespace pulse {
 namespace {
 
-// The time in which a level gets so many tokens, rounded up. sql/rate.sql has the same rule.
+// The time in which a level gets so many tokens, rounded up.
 int64 time_of(const Rate& rate, int64 tokens) {
   __int128 time = static_cast<__int128>(tokens) * rate.per_us;
   return static_cast<int64>((time + rate.rate - 1) / rate.rate);
@@ -89,17 +89,17 @@ Rate rate_of(TupleTableSlot* row) {
           per.isnull ? USECS_PER_SEC : microseconds_of(DatumGetIntervalP(per.value))};
 }
 
-RateLook look_at_rate(const Rate& rate, Datum level, int64 open, int64 credit) {
-  JobTable table;
+// The lock of the table is that of a later change, as in open_job_scan(). A standby makes none.
+RateLook look_at_rate(const Rate& rate, Datum level, Snapshot snapshot, int64 open, int64 credit) {
   RateLook look = {};
   look.is_made = true;
-  open_extension_table(&table, catalog()->queue_rate);
-  with_row_of_text(table.relation, catalog()->queue_rate_key, level, table.snapshot,
-                   [&look](TupleTableSlot* row) {
-                     look.full = DatumGetInt64(value_of(row, kRateFullLive));
-                     look.open = DatumGetInt64(value_of(row, kRateOpened));
-                   });
-  close_job_table(&table);
+  LOCKMODE mode = RecoveryInProgress() ? AccessShareLock : RowExclusiveLock;
+  Relation table = table_open(catalog()->queue_rate, mode);
+  with_row_of_text(table, catalog()->queue_rate_key, level, snapshot, [&look](TupleTableSlot* row) {
+    look.full = DatumGetInt64(value_of(row, kRateFullLive));
+    look.open = DatumGetInt64(value_of(row, kRateOpened));
+  });
+  table_close(table, NoLock);
   // After the snapshot that showed the open jobs: no claim that it counts as gone is later.
   charge(rate, &look, Max(look.open - open - credit, 0));
   look.is_new |= credit > 0;

@@ -22,7 +22,7 @@ bool is_free(const LOCKTAG& tag, LOCKMODE mode) {
   return true;
 }
 
-LOCKTAG queue_tag(text* name) { return tag_of(LockKind::kQueue, fnv1a(name)); }
+LOCKTAG queue_tag(const text* name) { return tag_of(LockKind::kQueue, fnv1a(name)); }
 
 }  // namespace
 
@@ -60,6 +60,17 @@ bool outwait_holders(LockKind kind, uint64 key, TimestampTz limit) {
     }
   }
   return true;
+}
+
+bool is_queue_locked(const text* name) {
+  LOCKTAG tag = queue_tag(name);
+  bool is_locked = VirtualTransactionIdIsValid(*GetLockConflicts(&tag, ShareLock, nullptr));
+  LevelNames levels = level_names(name);
+  for (int i = 0; i < levels.count && !is_locked; i++) {
+    tag = tag_of(LockKind::kLevel, fnv1a(VARDATA_ANY(name), levels.length[i]));
+    is_locked = VirtualTransactionIdIsValid(*GetLockConflicts(&tag, ShareLock, nullptr));
+  }
+  return is_locked;
 }
 
 bool is_being_set(uint64 level) {
@@ -136,15 +147,7 @@ PULSE_FUNCTION(pulse_try_lock_level) {
   PG_RETURN_BOOL(pulse::try_advisory_lock(pulse::LockKind::kLevel, level, ExclusiveLock));
 }
 
-// pulse_internal.is_queue_locked(queue_name): takes no lock, which a promotion could meet.
+// pulse_internal.is_queue_locked(queue_name)
 PULSE_FUNCTION(pulse_is_queue_locked) {
-  text* name = PG_GETARG_TEXT_PP(0);
-  LOCKTAG tag = pulse::queue_tag(name);
-  bool is_locked = VirtualTransactionIdIsValid(*GetLockConflicts(&tag, ShareLock, nullptr));
-  pulse::LevelNames levels = pulse::level_names(name);
-  for (int i = 0; i < levels.count && !is_locked; i++) {
-    tag = pulse::tag_of(pulse::LockKind::kLevel, pulse::fnv1a(VARDATA_ANY(name), levels.length[i]));
-    is_locked = VirtualTransactionIdIsValid(*GetLockConflicts(&tag, ShareLock, nullptr));
-  }
-  PG_RETURN_BOOL(is_locked);
+  PG_RETURN_BOOL(pulse::is_queue_locked(PG_GETARG_TEXT_PP(0)));
 }

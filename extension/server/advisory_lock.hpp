@@ -36,6 +36,10 @@ void pause_briefly();
 // there is none, or when the time is up.
 bool outwait_holders(LockKind kind, uint64 key, TimestampTz limit);
 
+// True while another transaction has the lock of the queue or of a level of it. It takes no lock,
+// which a promotion could meet.
+bool is_queue_locked(const text* name);
+
 // True while an operator's transaction changes settings of the level.
 bool is_being_set(uint64 level);
 

@@ -3,6 +3,8 @@
 
 #include "server/postgres.hpp"
 
+#include <initializer_list>
+
 namespace pulse {
 
 constexpr NullableDatum kNull = {0, true};
@@ -17,6 +19,24 @@ inline void read_fields(HeapTupleHeader value, TupleDesc shape, Datum* values, b
   tuple.t_len = HeapTupleHeaderGetDatumLength(value);
   tuple.t_data = value;
   heap_deform_tuple(&tuple, shape, values, nulls);
+}
+
+inline NullableDatum given(Datum value) { return {value, false}; }
+
+// The row that a function with OUT parameters returns.
+inline Datum result_row(FunctionCallInfo fcinfo, std::initializer_list<NullableDatum> fields) {
+  TupleDesc shape;
+  if (get_call_result_type(fcinfo, nullptr, &shape) != TYPEFUNC_COMPOSITE ||
+      shape->natts != static_cast<int>(fields.size()))
+    elog(ERROR, "this function does not return such a row");
+  auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * fields.size()));
+  auto* nulls = static_cast<bool*>(palloc(fields.size()));
+  int count = 0;
+  for (const NullableDatum& field : fields) {
+    values[count] = field.value;
+    nulls[count++] = field.isnull;
+  }
+  return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(shape), values, nulls));
 }
 
 // The value of a column of a row; not meaningful for a NULL.

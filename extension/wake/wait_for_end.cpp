@@ -7,6 +7,7 @@
 #include "server/clocks.hpp"
 #include "server/errors.hpp"
 #include "server/shared_memory.hpp"
+#include "server/values.hpp"
 #include "wake/end_waiters.hpp"
 #include "wake/session_wait.hpp"
 
@@ -125,15 +126,6 @@ AwaitedJobs read_jobs(FunctionCallInfo fcinfo) {
   return {ids, count, count, PG_GETARG_BOOL(2), false};
 }
 
-Datum ended_row(FunctionCallInfo fcinfo, const AwaitedJobs& jobs) {
-  TupleDesc shape;
-  if (get_call_result_type(fcinfo, nullptr, &shape) != TYPEFUNC_COMPOSITE)
-    elog(ERROR, "return type must be a row type");
-  Datum values[] = {Int32GetDatum(jobs.count - jobs.open)};
-  bool nulls[] = {false};
-  return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(shape), values, nulls));
-}
-
 }  // namespace
 }  // namespace pulse
 
@@ -148,5 +140,5 @@ PULSE_FUNCTION(pulse_wait_for_end) {
   pulse::AwaitedJobs jobs = pulse::read_jobs(fcinfo);
   pulse::drop_snapshot();
   pulse::wait_for_ends(&jobs, wait_us);
-  PG_RETURN_DATUM(pulse::ended_row(fcinfo, jobs));
+  PG_RETURN_DATUM(pulse::result_row(fcinfo, {pulse::given(Int32GetDatum(jobs.count - jobs.open))}));
 }

@@ -14,6 +14,7 @@ my %order = (
         [qw(finish)],
         [qw(claim)],
         [qw(install)],
+        [qw(explain)],
         [qw(queue)],
         [qw(liveness schedule)],
         [qw(job background)],

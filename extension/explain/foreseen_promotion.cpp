@@ -1,0 +1,40 @@
+// What the next promotion of a queue would do, told without locks: see sql/promotion.sql.
+#include "queue/parked_jobs.hpp"
+#include "server/advisory_lock.hpp"
+#include "server/values.hpp"
+
+namespace pulse {
+namespace {
+
+// Whether it is the turn of a queue in a fair level is left out: the turn comes by itself.
+void foresee_promotion(Datum queue_name, Foresight* foresight) {
+  text* name = DatumGetTextPP(queue_name);
+  Levels levels = levels_of(queue_name);
+  read_levels(&levels, foresight->snapshot);
+  Queue queue = read_queue(queue_name, queue_slot(name), levels);
+  LevelCounts counts = {};
+  if (!is_queue_locked(name) &&
+      find_places(&queue, &levels, foresight->job, foresight->snapshot, &counts))
+    foresee_opening(&queue, foresight);
+}
+
+NullableDatum foreseen_ids(ArrayBuildState* ids) {
+  return given(ids ? makeArrayResult(ids, CurrentMemoryContext)
+                   : PointerGetDatum(construct_empty_array(INT8OID)));
+}
+
+}  // namespace
+}  // namespace pulse
+
+// pulse_internal.promotion_of(queue_name, wanted)
+PULSE_FUNCTION(pulse_promotion_of) {
+  using namespace pulse;
+  Foresight foresight = {};
+  foresight.job = table_open(catalog()->job, AccessShareLock);
+  foresight.snapshot = GetActiveSnapshot();
+  foresight.wanted = PG_GETARG_INT64(1);
+  foresee_promotion(PG_GETARG_DATUM(0), &foresight);
+  table_close(foresight.job, NoLock);
+  PG_RETURN_DATUM(
+      result_row(fcinfo, {foreseen_ids(foresight.opened), foreseen_ids(foresight.parked)}));
+}

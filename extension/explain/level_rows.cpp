@@ -1,0 +1,78 @@
+// Levels of queues as SQL sees them, in the snapshot of its statement: see sql/level.sql.
+#include "access/catalog.hpp"
+#include "queue/levels.hpp"
+#include "server/values.hpp"
+
+namespace pulse {
+namespace {
+
+NullableDatum token_moment(const Level& level) {
+  TimestampTz at = dry_until(level);
+  return {TimestampTzGetDatum(at), at == 0};
+}
+
+Levels levels_with_settings(Datum queue_name) {
+  Levels levels = levels_of(queue_name);
+  read_levels(&levels, GetActiveSnapshot());
+  return levels;
+}
+
+Levels levels_with_room(Datum queue_name) {
+  Levels levels = levels_with_settings(queue_name);
+  LevelCounts counts = {};
+  Relation job = table_open(catalog()->job, AccessShareLock);
+  find_room(&levels, job, GetActiveSnapshot(), &counts);
+  table_close(job, NoLock);
+  return levels;
+}
+
+// Its tokens are found, if it has a rate.
+Level level_with_tokens(Datum name) {
+  Levels levels = levels_with_settings(name);
+  Level level = levels.level[levels.count - 1];
+  RateLooks looks = {};
+  Relation job = table_open(catalog()->job, AccessShareLock);
+  if (level.rate.rate) find_look(&level, job, GetActiveSnapshot(), &looks);
+  table_close(job, NoLock);
+  return level;
+}
+
+}  // namespace
+}  // namespace pulse
+
+// pulse_internal.levels_of(queue_name): the names of its levels, root first.
+PULSE_FUNCTION(pulse_levels_of) {
+  pulse::Levels levels = pulse::levels_of(PG_GETARG_DATUM(0));
+  Datum names[pulse::kMaxLevels];
+  for (int i = 0; i < levels.count; i++) names[i] = levels.level[i].name;
+  PG_RETURN_ARRAYTYPE_P(construct_array(names, levels.count, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+// pulse_internal.level_room(queue_name)
+PULSE_FUNCTION(pulse_level_room) {
+  using namespace pulse;
+  Levels levels = levels_with_room(PG_GETARG_DATUM(0));
+  bool is_paused = false;
+  for (int i = 0; i < levels.count; i++) is_paused |= levels.level[i].paused;
+  bool is_limited = levels.blocker >= 0;
+  const Level& least = levels.level[Max(levels.blocker, 0)];
+  PG_RETURN_DATUM(
+      result_row(fcinfo, {{Int64GetDatum(levels.room), !is_limited},
+                          {least.name, !is_limited},
+                          {Int32GetDatum(least.total), !is_limited || least.total == kUnlimited},
+                          given(BoolGetDatum(is_paused)),
+                          given(Int32GetDatum(levels.concurrency)),
+                          given(BoolGetDatum(levels.strict)),
+                          given(BoolGetDatum(is_limited && is_dry(least))),
+                          is_limited ? token_moment(least) : kNull}));
+}
+
+// pulse_internal.tokens_of(level)
+PULSE_FUNCTION(pulse_tokens_of) {
+  using namespace pulse;
+  Level level = level_with_tokens(PG_GETARG_DATUM(0));
+  bool is_rated = level.rate.rate != 0;
+  PG_RETURN_DATUM(result_row(fcinfo, {{Int64GetDatum(level.look.tokens), !is_rated},
+                                      {Int64GetDatum(level.look.open), !is_rated},
+                                      token_moment(level)}));
+}
