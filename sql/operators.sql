@@ -261,10 +261,7 @@ BEGIN
   PERFORM pulse_internal.check_number('priority', reschedule_jobs.priority, -32768, 32767);
   PERFORM pulse_internal.check_number('attempts', reschedule_jobs.attempts, 0, 32766);
   PERFORM pulse_internal.check_number('max_attempts', reschedule_jobs.max_attempts, 1, 32767);
-  IF NOT isfinite(reschedule_jobs.run_at) THEN
-    RAISE EXCEPTION 'run_at is infinite, which is no time' USING
-      ERRCODE = 'PU004', HINT = 'Cancel a job that is not to run.';
-  END IF;
+  PERFORM pulse_internal.check_run_at(reschedule_jobs.run_at);
   locked := pulse_internal.lock_waiting(reschedule_jobs.job_ids, 'snooze(job_id, token, delay)');
   PERFORM pulse_internal.check_attempts_left(
     locked, reschedule_jobs.attempts, reschedule_jobs.max_attempts);

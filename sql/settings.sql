@@ -84,6 +84,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.check_number(
 COMMENT ON FUNCTION pulse_internal.check_number(text, int, int, int) IS
   'Raises PU004 for a number out of range; NULL passes.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.check_run_at(run_at timestamptz) RETURNS void
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_run_at';
+COMMENT ON FUNCTION pulse_internal.check_run_at(timestamptz) IS
+  'Raises PU004 for a time that is infinite, or so late that no expires_after can be added.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.check_document(what text, document json) RETURNS void
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_check_document';
 COMMENT ON FUNCTION pulse_internal.check_document(text, json) IS

@@ -62,11 +62,10 @@ void check_names(const RowValue& spec) {
 }
 
 void complete_run_at(RowValue* spec) {
-  if (!spec->has(kSpecRunAt))
+  if (spec->has(kSpecRunAt))
+    check_run_at(DatumGetTimestampTz(spec->value(kSpecRunAt)));
+  else
     spec->set(kSpecRunAt, TimestampTzGetDatum(transaction_now()));
-  else if (TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(spec->value(kSpecRunAt))))
-    ereport(ERROR, (errcode(kOutOfRange), errmsg("run_at is infinite, which is no time"),
-                    errhint("Give a moment, or leave it out for now.")));
 }
 
 // The previous job's task, which most of the jobs of one call share.

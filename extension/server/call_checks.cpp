@@ -86,6 +86,14 @@ void check_duration(const char* what, Datum value, Datum lowest) {
                   errhint("It must be between %s and 10 years.", text_of(lowest))));
 }
 
+void check_run_at(TimestampTz run_at) {
+  constexpr TimestampTz kElevenYears = INT64CONST(11) * 366 * USECS_PER_DAY;
+  if (TIMESTAMP_NOT_FINITE(run_at) || run_at > END_TIMESTAMP - kElevenYears)
+    ereport(ERROR,
+            (errcode(kOutOfRange), errmsg("run_at is %s, out of range", timestamptz_to_str(run_at)),
+             errhint("It must be a moment before the year 294265.")));
+}
+
 void check_number(const char* what, int64 value, int64 lowest, int64 highest) {
   if (value < lowest || value > highest)
     ereport(
@@ -167,6 +175,11 @@ PULSE_FUNCTION(pulse_check_duration) {
   if (!pulse::has_null(fcinfo))
     pulse::check_duration(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_DATUM(1),
                           PG_GETARG_DATUM(2));
+  PG_RETURN_VOID();
+}
+
+PULSE_FUNCTION(pulse_check_run_at) {
+  pulse::check_run_at(PG_GETARG_TIMESTAMPTZ(0));
   PG_RETURN_VOID();
 }
 

@@ -35,6 +35,9 @@ void check_document(const char* what, Datum document);
 void check_duration(const char* what, Datum value, Datum lowest);
 
 // Raises unless lowest <= value <= highest.
+// A moment from which a task's expires_after can be counted.
+void check_run_at(TimestampTz run_at);
+
 void check_number(const char* what, int64 value, int64 lowest, int64 highest);
 
 // Returns the elements of a text array. Raises for more than one dimension and for NULLs.

@@ -2,7 +2,7 @@
 -- expired at the next sweep.
 \ir support/setup.psql
 CREATE EXTENSION IF NOT EXISTS amcheck;
-SELECT plan(31);
+SELECT plan(35);
 
 -- The clock of this file, in seconds from now.
 CREATE FUNCTION at(seconds int) RETURNS text
@@ -100,6 +100,15 @@ SELECT is((pulse_internal.set_start_by(:job, pulse.now())).start_by IS NULL, fal
   'another part sets the start_by of a waiting job');
 SELECT refuses(format('SELECT pulse_internal.set_start_by(%s, ''infinity'')', :job), 'PU004',
   'an infinite start_by is refused');
+SELECT pulse.set_task('decade', expires_after => '10 years') \g /dev/null
+SELECT is((pulse.add_job('decade', run_at => '294264-12-31 UTC')).start_by,
+  timestamptz '294274-12-31 UTC', 'the latest run_at has an expiry');
+SELECT throws_ok('SELECT pulse.' || call, 'PU004', 'run_at is ' || late || ', out of range',
+                 call || ' is refused')
+  FROM (SELECT timestamptz '294276-12-31 UTC') AS t (late),
+       unnest(ARRAY['add_job(''decade'', run_at => ''294276-12-31 UTC'')',
+         'add_flow(''[{"identifier": "decade", "run_at": "294276-12-31 UTC"}]'')',
+         format('reschedule_jobs(ARRAY[%s], ''294276-12-31 UTC'')', :job)]) AS call;
 SELECT is_empty('SELECT * FROM pulse.verify()', 'no promise is broken');
 
 SELECT * FROM finish();
