@@ -157,12 +157,34 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.start_schedule(pulse.schedule) IS
   'Returns a schedule whose next due time is the first from now.';
 
+-- A schedule that no longer settles what has passed counts it, so that no due time is lost.
+CREATE OR REPLACE FUNCTION pulse_internal.count_passed(INOUT rule pulse.schedule)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  moment timestamptz := pulse.now();
+  dues timestamptz[];
+  following timestamptz;
+BEGIN
+  WHILE NOT rule.paused AND rule.next_due <= moment
+        AND pulse_internal.zone_name(rule.time_zone) IS NOT NULL LOOP
+    dues := rule.next_due || pulse_internal.due_times(rule, rule.next_due, moment, 10000);
+    rule.last_due := dues[cardinality(dues)];
+    rule.missed_count := rule.missed_count + cardinality(dues);
+    following := pulse_internal.due_after(rule, rule.last_due);
+    EXIT WHEN following IS NULL;
+    rule.next_due := following;
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_internal.count_passed(pulse.schedule) IS
+  'Counts the due times of a locked schedule that have passed as missed, unless it is paused.';
+
 -- Stores what the call gives; the row lock keeps a sweep from settling a due time meanwhile.
 CREATE OR REPLACE FUNCTION pulse_internal.store_schedule(given pulse.schedule)
   RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   older pulse.schedule;
+  is_other_rule boolean;
 BEGIN
   LOOP
     SELECT * INTO older FROM pulse.schedule AS s WHERE s.name = given.name FOR UPDATE;
@@ -178,6 +200,11 @@ BEGIN
   IF older.crontab_set IS DISTINCT FROM given.crontab_set THEN
     PERFORM pulse_internal.raise_other_owner(older);
   END IF;
+  is_other_rule := (given.cron, given.every, given.time_zone)
+    IS DISTINCT FROM (older.cron, older.every, older.time_zone);
+  IF is_other_rule OR given.paused THEN
+    older := pulse_internal.count_passed(older);
+  END IF;
   given.created_at := older.created_at;
   given.anchor := older.anchor;
   given.last_due := older.last_due;
@@ -186,8 +213,7 @@ BEGIN
   given.missed_count := older.missed_count;
   given.overlapped_count := older.overlapped_count;
   given.paused := coalesce(given.paused, older.paused);
-  IF (given.cron, given.every, given.time_zone)
-     IS DISTINCT FROM (older.cron, older.every, older.time_zone) THEN
+  IF is_other_rule THEN
     given.anchor := given.updated_at;
     given := pulse_internal.start_schedule(given);
   ELSIF older.paused AND NOT given.paused THEN
@@ -196,11 +222,11 @@ BEGIN
   UPDATE pulse.schedule AS s
      SET (identifier, cron, every, time_zone, payload, queue_name, max_attempts, priority, flags,
           job_key, job_key_mode, missed, missed_for, overlap, paused, anchor, next_due, last_due,
-          last_error, last_error_at, gone_at, paused_before, updated_at) =
+          missed_count, last_error, last_error_at, gone_at, paused_before, updated_at) =
          (given.identifier, given.cron, given.every, given.time_zone, given.payload,
           given.queue_name, given.max_attempts, given.priority, given.flags, given.job_key,
           given.job_key_mode, given.missed, given.missed_for, given.overlap, given.paused,
-          given.anchor, given.next_due, given.last_due, NULL, NULL, NULL, NULL, given.updated_at)
+          given.anchor, given.next_due, given.last_due, given.missed_count, NULL, NULL, NULL, NULL, given.updated_at)
    WHERE s.name = given.name;
   RETURN given;
 END $$;
@@ -283,18 +309,20 @@ CREATE OR REPLACE FUNCTION pulse.pause_schedule(name text) RETURNS pulse.schedul
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  stored pulse.schedule := pulse_internal.lock_schedule(pause_schedule.name);
+  stored pulse.schedule :=
+    pulse_internal.count_passed(pulse_internal.lock_schedule(pause_schedule.name));
 BEGIN
   UPDATE pulse.schedule AS s
-     SET paused = true, updated_at = pulse.now(),
+     SET paused = true, next_due = stored.next_due, last_due = stored.last_due,
+         missed_count = stored.missed_count, updated_at = pulse.now(),
          paused_before = s.paused_before OR s.gone_at IS NOT NULL
    WHERE s.name = stored.name
   RETURNING s.* INTO stored;
   RETURN stored;
 END $$;
 COMMENT ON FUNCTION pulse.pause_schedule(text) IS
-  'Stops a schedule from adding jobs until resume_schedule. Due times during the pause are not '
-  'counted. Raises PU005 for an unknown schedule.';
+  'Stops a schedule from adding jobs until resume_schedule. Due times that have passed, and that '
+  'no sweep has settled, count as missed; those during the pause are not counted. Raises PU005 for an unknown schedule.';
 
 CREATE OR REPLACE FUNCTION pulse.resume_schedule(name text) RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

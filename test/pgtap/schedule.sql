@@ -1,6 +1,6 @@
 -- sql/schedule.sql, sql/settle.sql: schedules, and the jobs that sweeps add by them.
 \ir support/setup.psql
-SELECT plan(124);
+SELECT plan(128);
 
 SELECT expect_function('schedule',
   'name text, identifier text, cron text DEFAULT NULL::text, '
@@ -133,6 +133,26 @@ SELECT pulse.sweep() \g /dev/null
 SELECT is(facts('a'), '2 jobs, 0 missed, 0 overlapped', 'a pause adds and counts nothing');
 SELECT ok((pulse.resume_schedule('a')).next_due > pulse.now(), 'a resumed one starts from now');
 SELECT travel('0');
+SELECT pulse.schedule('p', 'p', every => '1 min', missed => 'all') \g /dev/null
+CREATE FUNCTION unswept() RETURNS void
+  LANGUAGE sql AS $$
+  UPDATE pulse.schedule
+     SET anchor = anchor - interval '10 min', next_due = next_due - interval '10 min'
+   WHERE name = 'p'
+$$;
+SELECT unswept();
+SELECT pulse.pause_schedule('p'), pulse.pause_schedule('p') \g /dev/null
+SELECT is(facts('p'), '0 jobs, 10 missed, 0 overlapped', 'a pause counts what has passed, once');
+SELECT pulse.resume_schedule('p') \g /dev/null
+SELECT unswept();
+SELECT pulse.schedule('p', 'p', every => '2 min', missed => 'all') \g /dev/null
+SELECT is(facts('p'), '0 jobs, 20 missed, 0 overlapped', 'so does another rule');
+SELECT unswept();
+SELECT pulse.schedule('p', 'p', every => '2 min', missed => 'all', paused => true) \g /dev/null
+SELECT is(facts('p'), '0 jobs, 25 missed, 0 overlapped', 'and a call that pauses');
+SELECT is((SELECT last_due FROM pulse.schedule WHERE name = 'p'),
+  (SELECT next_due - interval '2 min' FROM pulse.schedule WHERE name = 'p'), 'each is settled');
+SELECT pulse.unschedule('p') \g /dev/null
 UPDATE pulse.schedule SET last_due = now() + interval '1 year',
        next_due = now() + interval '1 year 1 min' WHERE name = 'a';
 SELECT ok((SELECT ahead > interval '300 days' FROM pulse.schedules WHERE name = 'a'),
