@@ -226,7 +226,8 @@ BEGIN
          (given.identifier, given.cron, given.every, given.time_zone, given.payload,
           given.queue_name, given.max_attempts, given.priority, given.flags, given.job_key,
           given.job_key_mode, given.missed, given.missed_for, given.overlap, given.paused,
-          given.anchor, given.next_due, given.last_due, given.missed_count, NULL, NULL, NULL, NULL, given.updated_at)
+          given.anchor, given.next_due, given.last_due, given.missed_count, NULL, NULL, NULL, NULL,
+          given.updated_at)
    WHERE s.name = given.name;
   RETURN given;
 END $$;
@@ -322,7 +323,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.pause_schedule(text) IS
   'Stops a schedule from adding jobs until resume_schedule. Due times that have passed, and that '
-  'no sweep has settled, count as missed; those during the pause are not counted. Raises PU005 for an unknown schedule.';
+  'no sweep has settled, count as missed; those during the pause are not counted. Raises '
+  'PU005 for an unknown schedule.';
 
 CREATE OR REPLACE FUNCTION pulse.resume_schedule(name text) RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -385,38 +387,3 @@ COMMENT ON FUNCTION pulse.next_runs(text, int, timestamptz) IS
   'Returns the first max_runs (1 to 100000) due times of a schedule later than after, as if it '
   'were not paused. NULL means now, or the last due time if the clock was set back before it. '
   'Raises PU004 for max_runs or after out of range, PU005 for an unknown schedule.';
-
-CREATE OR REPLACE VIEW pulse.schedules AS
-  SELECT s.name, s.identifier, coalesce(s.cron, 'every ' || s.every::text) AS rule,
-         CASE WHEN s.cron IS NOT NULL THEN s.time_zone END AS time_zone,
-         s.last_due, s.last_job_id,
-         CASE WHEN s.last_job_id IS NULL THEN NULL
-              WHEN j.state = 'running' THEN 'running'
-              WHEN j.id IS NOT NULL THEN 'waiting'
-              ELSE coalesce(f.state::text, 'completed') END AS last_job_state,
-         CASE WHEN NOT s.paused THEN s.next_due END AS next_due,
-         s.missed_count AS missed, s.overlapped_count AS overlapped, s.last_error, s.last_error_at,
-         s.paused, CASE WHEN s.last_due > pulse.now() THEN s.last_due - pulse.now() END AS ahead
-    FROM pulse.schedule AS s
-    LEFT JOIN pulse.job AS j ON j.id = s.last_job_id
-    LEFT JOIN pulse.finished_job AS f ON f.id = s.last_job_id AND j.id IS NULL;
-COMMENT ON VIEW pulse.schedules IS 'Schedules with their due times, without payloads.';
-COMMENT ON COLUMN pulse.schedules.name IS 'Name of the schedule';
-COMMENT ON COLUMN pulse.schedules.identifier IS 'Task of its jobs';
-COMMENT ON COLUMN pulse.schedules.rule IS 'The cron rule, or every and the elapsed time';
-COMMENT ON COLUMN pulse.schedules.time_zone IS 'Zone of the cron rule; NULL for an elapsed time';
-COMMENT ON COLUMN pulse.schedules.last_due IS 'Last due time that was settled';
-COMMENT ON COLUMN pulse.schedules.last_job_id IS 'Last job that a due time added';
-COMMENT ON COLUMN pulse.schedules.last_job_state IS
-  'waiting, running, or how that job ended; completed also for a job that is not kept';
-COMMENT ON COLUMN pulse.schedules.next_due IS 'Next due time; NULL while the schedule is paused';
-COMMENT ON COLUMN pulse.schedules.missed IS
-  'Due times without a job, because no session swept in time or because the job was refused';
-COMMENT ON COLUMN pulse.schedules.overlapped IS
-  'Due times without a job, because the job before still waited or ran';
-COMMENT ON COLUMN pulse.schedules.last_error IS 'Why the last refused job was refused';
-COMMENT ON COLUMN pulse.schedules.last_error_at IS 'Due time of the last refused job';
-COMMENT ON COLUMN pulse.schedules.paused IS 'The schedule adds no jobs';
-COMMENT ON COLUMN pulse.schedules.ahead IS
-  'How far the last due time lies in the future, after the clock was set back; the schedule waits '
-  'for the clock unless resume_schedule starts it from now';

@@ -165,3 +165,38 @@ COMMENT ON COLUMN pulse.stale.late_jobs IS
   'How many of them are past their timeout or stall_timeout, whatever their worker does';
 COMMENT ON COLUMN pulse.stale.identifier IS 'Task of these jobs';
 COMMENT ON COLUMN pulse.stale.jobs IS 'How many jobs of the task';
+
+CREATE OR REPLACE VIEW pulse.schedules AS
+  SELECT s.name, s.identifier, coalesce(s.cron, 'every ' || s.every::text) AS rule,
+         CASE WHEN s.cron IS NOT NULL THEN s.time_zone END AS time_zone,
+         s.last_due, s.last_job_id,
+         CASE WHEN s.last_job_id IS NULL THEN NULL
+              WHEN j.state = 'running' THEN 'running'
+              WHEN j.id IS NOT NULL THEN 'waiting'
+              ELSE coalesce(f.state::text, 'completed') END AS last_job_state,
+         CASE WHEN NOT s.paused THEN s.next_due END AS next_due,
+         s.missed_count AS missed, s.overlapped_count AS overlapped, s.last_error, s.last_error_at,
+         s.paused, CASE WHEN s.last_due > pulse.now() THEN s.last_due - pulse.now() END AS ahead
+    FROM pulse.schedule AS s
+    LEFT JOIN pulse.job AS j ON j.id = s.last_job_id
+    LEFT JOIN pulse.finished_job AS f ON f.id = s.last_job_id AND j.id IS NULL;
+COMMENT ON VIEW pulse.schedules IS 'Schedules with their due times, without payloads.';
+COMMENT ON COLUMN pulse.schedules.name IS 'Name of the schedule';
+COMMENT ON COLUMN pulse.schedules.identifier IS 'Task of its jobs';
+COMMENT ON COLUMN pulse.schedules.rule IS 'The cron rule, or every and the elapsed time';
+COMMENT ON COLUMN pulse.schedules.time_zone IS 'Zone of the cron rule; NULL for an elapsed time';
+COMMENT ON COLUMN pulse.schedules.last_due IS 'Last due time that was settled';
+COMMENT ON COLUMN pulse.schedules.last_job_id IS 'Last job that a due time added';
+COMMENT ON COLUMN pulse.schedules.last_job_state IS
+  'waiting, running, or how that job ended; completed also for a job that is not kept';
+COMMENT ON COLUMN pulse.schedules.next_due IS 'Next due time; NULL while the schedule is paused';
+COMMENT ON COLUMN pulse.schedules.missed IS
+  'Due times without a job, because no session swept in time or because the job was refused';
+COMMENT ON COLUMN pulse.schedules.overlapped IS
+  'Due times without a job, because the job before still waited or ran';
+COMMENT ON COLUMN pulse.schedules.last_error IS 'Why the last refused job was refused';
+COMMENT ON COLUMN pulse.schedules.last_error_at IS 'Due time of the last refused job';
+COMMENT ON COLUMN pulse.schedules.paused IS 'The schedule adds no jobs';
+COMMENT ON COLUMN pulse.schedules.ahead IS
+  'How far the last due time lies in the future, after the clock was set back; the schedule waits '
+  'for the clock unless resume_schedule starts it from now';
