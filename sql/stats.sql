@@ -42,7 +42,7 @@ COMMENT ON FUNCTION pulse_internal.sample_jobs(float8) IS
 
 -- Ready jobs of each task and priority, in order of their index, so that one descent finds the next
 -- pair and its first jobs: those of the first pairs up to half of what is left of the bound, those
--- of each further pair up to two. The first due one is the oldest.
+-- of each further pair one. The first due one is the oldest.
 CREATE OR REPLACE FUNCTION pulse_internal.count_tasks(max_count int, bound int)
   RETURNS TABLE (identifier text, ready bigint, future bigint, oldest timestamptz, cut boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp
@@ -59,11 +59,11 @@ BEGIN
       SELECT f.identifier, f.priority, count(*) FILTER (WHERE f.run_at <= moment),
              count(*) FILTER (WHERE f.run_at > moment),
              min(f.run_at) FILTER (WHERE f.run_at <= moment),
-             count(*) >= greatest(l.rest / 2, 2), l.rest - l.rest / 2
+             count(*) >= greatest(l.rest / 2, 1), l.rest - l.rest / 2
         FROM (SELECT j.identifier, j.priority, j.run_at FROM pulse.job AS j
                WHERE j.index_lane = 'o' AND j.state = 'ready'
                  AND (j.identifier, j.priority) > (l.identifier, l.priority)
-               ORDER BY j.identifier, j.priority, j.run_at LIMIT greatest(l.rest / 2, 2)) AS f
+               ORDER BY j.identifier, j.priority, j.run_at LIMIT greatest(l.rest / 2, 1)) AS f
        GROUP BY f.identifier, f.priority ORDER BY f.identifier, f.priority LIMIT 1) AS n
   )
   SELECT l.identifier, sum(l.ready)::bigint, sum(l.future)::bigint, min(l.oldest), bool_or(l.cut)
