@@ -158,6 +158,8 @@ BEGIN
                      FOR UPDATE SKIP LOCKED)
   RETURNING j.* INTO counted;
   IF counted.id IS NOT NULL THEN
+    -- Who settles steps over the locked row meanwhile.
+    PERFORM pulse_internal.note_parent(counted.waits_on);
     RETURN counted;
   END IF;
   -- Another transaction holds the row, or has ended the job. A job that exists is all that this

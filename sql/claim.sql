@@ -165,6 +165,8 @@ BEGIN
   END IF;
   reason := pulse_internal.unclaimable_reason(wanted);
   IF reason IS NOT NULL OR status <> 'alive' THEN
+    -- Who settles steps over the locked row meanwhile.
+    PERFORM pulse_internal.note_parent(wanted.waits_on);
     reason := coalesce(reason, 'draining');
     RETURN;
   END IF;
