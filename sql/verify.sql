@@ -256,15 +256,16 @@ COMMENT ON VIEW pulse_internal.stranded IS
   'Jobs that wait although their queue has a place for them, or although what they wait for has '
   'ended, as one snapshot shows them.';
 
--- Running code sets the mark or commits the promotion between two looks. After a COMMIT PREPARED
--- the next sweep sets it. A standby has no marks and promotes nothing.
+-- Running code sets the mark or commits the promotion between two looks; after a COMMIT PREPARED,
+-- and where a lock hid a job from the promotion, the next sweep sets it. A busy queue may look
+-- stranded several times in a row. A standby has no marks and promotes nothing.
 CREATE OR REPLACE FUNCTION pulse_internal.stranded_in_each_look()
   RETURNS TABLE (promise text, job_id bigint, detail text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  began CONSTANT timestamptz := clock_timestamp();
-  last_sweep CONSTANT timestamptz := pulse_internal.last_tick();
-  patience CONSTANT interval := pulse_internal.two_sweep_intervals();
+  min_looks CONSTANT int := 20;
+  ends CONSTANT timestamptz := clock_timestamp() + pulse_internal.two_sweep_intervals();
+  looks int := 0;
   seen pulse_internal.stranded[] := '{}';
   queue_names text[];
   is_last_look boolean;
@@ -274,9 +275,8 @@ BEGIN
   END IF;
   WHILE cardinality(seen) > 0 LOOP
     PERFORM pg_sleep(0.1);
-    is_last_look := pulse_internal.last_tick() > last_sweep
-      AND clock_timestamp() > began + interval '0.5 s'
-                    OR clock_timestamp() > began + patience;
+    looks := looks + 1;
+    is_last_look := looks >= min_looks AND clock_timestamp() > ends;
     queue_names := ARRAY(SELECT s.queue_name FROM unnest(seen) AS s);
     -- The names keep each later look to the jobs of these queues.
     seen := ARRAY(SELECT s FROM pulse_internal.stranded AS s
@@ -287,7 +287,7 @@ BEGIN
     FROM unnest(seen) AS s;
 END $$;
 COMMENT ON FUNCTION pulse_internal.stranded_in_each_look() IS
-  'Returns the jobs that stay stranded until after the next sweep, or for two sweep intervals.';
+  'Returns the jobs that stay stranded in at least 20 looks, for two sweep intervals.';
 
 -- A new version of the time zones may move a due time; resume_schedule starts the schedule by it.
 CREATE OR REPLACE VIEW pulse_internal.broken_p12 AS
@@ -353,6 +353,6 @@ END $$;
 COMMENT ON FUNCTION pulse.verify() IS
   'Checks promises P1 to P4, P7, P8 and P12 to P14 over the tables and returns one row per '
   'violation; none is good. Reads every job, so do not poll it. A job that seems stranded behind '
-  'its queue, or behind jobs that have ended, is looked at until the next sweep, for two sweep '
-  'intervals at most, because a session may be about to open it. A standby does not look '
+  'its queue, or behind jobs that have ended, is looked at for two sweep intervals, and for two '
+  'seconds at least, because a session may be about to open it. A standby does not look '
   'for stranded jobs. Raises PU007 outside READ COMMITTED.';

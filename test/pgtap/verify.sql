@@ -114,6 +114,8 @@ CREATE FUNCTION attempt_too(job_id bigint, outcome text, attempt int, token_offs
       FROM pulse.job AS j WHERE id = attempt_too.job_id
 $$;
 
+-- So long it looks at a job that seems stranded.
+SET LOCAL pulse.sweep_interval = '1 s';
 SELECT is_named(c.corruption, c.promise, c.job, c.description) FROM (VALUES
   ('SELECT finish_too($1, ''failed'')', 'P1', 'ready', 'a job is live and finished at once'),
   ('UPDATE pulse.job SET queue_name = NULL WHERE id = $1', 'P1', 'behind',
