@@ -101,8 +101,9 @@ CREATE OR REPLACE FUNCTION pulse.fail(
 COMMENT ON FUNCTION pulse.fail(bigint, bigint, text, boolean, interval, json) IS
   'Ends a claim with an error, and returns the new state of the job: ready or parked (it runs '
   'again after retry_in, or after the task''s backoff where that is NULL), failed (after its last '
-  'attempt, or with retry => false) or cancelled. payload: NULL keeps the job''s payload. Raises '
-  'PU001 for a lost claim, PU004 for a value out of range.';
+  'attempt, or with retry => false) or cancelled. A repeated call returns the state that the job '
+  'has by then, which may be running. payload: NULL keeps the job''s payload. Raises PU001 for a '
+  'lost claim, PU004 for a value out of range.';
 
 CREATE OR REPLACE FUNCTION pulse.fail_many(
     job_ids bigint[], tokens bigint[], errors text[], retry boolean[] = NULL,

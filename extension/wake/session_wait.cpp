@@ -26,9 +26,12 @@ int64 checked_max_wait_us(const Interval* max_wait) {
   int64 wait_us = max_wait->time;
   if (days < 0 || days > 1 || wait_us + days * USECS_PER_DAY < 0 ||
       wait_us + days * USECS_PER_DAY > USECS_PER_DAY)
-    ereport(ERROR,
-            (errcode(kOutOfRange), errmsg("max_wait must be between 0 and 1 day"),
-             errhint("30 seconds is a good value: a dead client frees its connection then.")));
+    ereport(
+        ERROR,
+        (errcode(kOutOfRange),
+         errmsg("max_wait is %s, out of range",
+                DatumGetCString(DirectFunctionCall1(interval_out, IntervalPGetDatum(max_wait)))),
+         errhint("It must be between 0 and 1 day; after 30 s a dead client frees its session.")));
   return wait_us + days * USECS_PER_DAY;
 }
 

@@ -23,8 +23,14 @@ CREATE OR REPLACE FUNCTION pulse_tap.travel(how_far interval) RETURNS timestampt
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   target timestamptz := pulse_internal.transaction_now() + how_far;
+  -- The range of pulse.clock_offset.
+  max_offset CONSTANT interval := interval '1000000000 s';
 BEGIN
   PERFORM pulse_tap.require_test('travel()');
+  IF target - transaction_timestamp() NOT BETWEEN -max_offset AND max_offset THEN
+    RAISE EXCEPTION 'how_far is %, out of range', how_far USING
+      ERRCODE = 'PU004', HINT = 'A test travels at most 31 years from the present, to either side.';
+  END IF;
   PERFORM pulse_tap.keep_own_sequences();
   PERFORM set_config('pulse.clock_offset',
                      extract(epoch FROM target - transaction_timestamp())::text, true);
@@ -34,4 +40,4 @@ COMMENT ON FUNCTION pulse_tap.travel(interval) IS
   'Moves the time that pg_pulse sees in this test by so much, back if negative, and returns the '
   'time that it is then. Nothing runs by itself meanwhile: drain() does what has fallen due. Days '
   'and months are those of the time zone of the session. SQL''s own now() does not move. Raises '
-  'PU006 outside a transaction block, 22023 beyond 31 years.';
+  'PU006 outside a transaction block, PU004 beyond 31 years.';

@@ -37,6 +37,7 @@ CALL pulse.wait_for_end(ARRAY[:failed + 1000000]);
 \set never_added :SQLSTATE
 CALL pulse.wait_for_end(ARRAY[:gone], '2 days');
 \set too_long :SQLSTATE
+\set too_long_says :LAST_ERROR_MESSAGE
 SET default_transaction_read_only = on;
 SET default_transaction_isolation = 'repeatable read';
 CALL pulse.wait_for_end(ARRAY[:gone], '0');
@@ -55,7 +56,7 @@ SELECT pulse.delete_finished(ARRAY[:live, :failed]) \g /dev/null
 \endif
 \set VERBOSITY default
 \ir support/setup.psql
-SELECT plan(38);
+SELECT plan(39);
 
 SELECT expect_function('wait_for_end',
   'IN job_ids bigint[], IN max_wait interval DEFAULT ''00:00:30''::interval, '
@@ -87,6 +88,7 @@ SELECT is(:'null_id'::text, 'PU004', 'an id of NULL');
 SELECT is(:'two_dimensions'::text, 'PU004', 'an array of arrays');
 SELECT is(:'too_many'::text, 'PU004', 'more than 10,000 ids');
 SELECT is(:'too_long'::text, 'PU004', 'and a limit above a day');
+SELECT is(:'too_long_says'::text, 'max_wait is 2 days, out of range', 'which it names');
 SELECT is(:'never_added'::text, 'PU005', 'an id that was never given out is refused');
 SELECT is(:'read_only'::text, '00000', 'it writes no table, under whatever isolation');
 SELECT is(:'caller_ended'::int, 1, 'a caller may wait');

@@ -1,7 +1,7 @@
 -- sql/tap: time that stands still or moves, of jobs, schedules, backoff, retention and the liveness
 -- clock together, and a year of schedules in one test.
 \ir support/tap.psql
-SELECT plan(24);
+SELECT plan(25);
 
 -- --- freeze -------------------------------------------------------------------------------------
 
@@ -27,7 +27,10 @@ SAVEPOINT before;
 SELECT travel('10 years') \g /dev/null
 ROLLBACK TO before;
 SELECT is(pulse.now(), now(), 'the rollback of a savepoint takes a journey back');
-SELECT throws_ok($$SELECT travel('100 years')$$, '22023', NULL, 'a century is too far');
+SELECT throws_ok($$SELECT travel('100 years')$$, 'PU004', 'how_far is 100 years, out of range',
+                 'a century is too far');
+SELECT throws_ok($$SELECT travel('-100 years')$$, 'PU004', 'how_far is -100 years, out of range',
+                 'to either side');
 SELECT is(pulse.now(), now(), 'and nothing has moved');
 
 -- --- what follows it ----------------------------------------------------------------------------

@@ -88,7 +88,6 @@ sub range {
     return 'on, off' if $type eq 'bool';
     return join ', ', @{ $setting->{enumvals} } if $type eq 'enum';
     return 'text' if $type eq 'string';
-    return 'any' if $type eq 'real' && $most >= 1e9;
     # What an int can hold at most is no limit that matters.
     return "$least or more" if $most == 2**31 - 1;
     return value($setting, $least) . ' to ' . value($setting, $most);
