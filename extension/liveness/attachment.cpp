@@ -86,14 +86,13 @@ bool find_end(uint64 attachment, EndedSession* end) {
 
 // --- the attachments of this session -------------------------------------------------------------
 
-// The state of an attachment of this session. Once a commit has deregistered its worker, the
-// attachment is free for the next worker of this session.
-enum class AttachmentState { kHeld, kLeaving, kFree };
-
+// An attachment of this session. Once a commit has deregistered its worker, or the call that took
+// it is undone, it is free for the next worker of this session.
 struct Attachment {
   uint64 number;
-  AttachmentState state;
-  SubTransactionId leaving_in;
+  bool is_free = false;
+  SubTransactionId taken_in = 0;    // not 0 until that is committed
+  SubTransactionId leaving_in = 0;  // not 0 while its worker is being deregistered
 };
 
 Attachment* attachments = nullptr;
@@ -106,7 +105,7 @@ extern "C" void pulse_session_ends(int code, Datum) {
   if (code != 0 && !ClientConnectionLost) return;
   TimestampTz now = GetCurrentTimestamp();
   for (int i = 0; i < attachment_count; i++) {
-    if (attachments[i].state == AttachmentState::kFree) continue;
+    if (attachments[i].is_free) continue;
     note_ended({MyDatabaseId, attachments[i].number, now, clock_offset_us()});
     has_noted_end = true;
   }
@@ -138,9 +137,8 @@ uint64 next_attachment() {
 // A free attachment, unless the session has released its lock, or else a new one.
 uint64 take_attachment() {
   for (int i = 0; i < attachment_count; i++) {
-    if (attachments[i].state != AttachmentState::kFree || !holds_attachment(attachments[i].number))
-      continue;
-    attachments[i].state = AttachmentState::kHeld;
+    if (!attachments[i].is_free || !holds_attachment(attachments[i].number)) continue;
+    attachments[i] = {attachments[i].number, false, GetCurrentSubTransactionId()};
     return attachments[i].number;
   }
   Size size = (attachment_count + 1) * sizeof(Attachment);
@@ -148,7 +146,7 @@ uint64 take_attachment() {
                                                      : MemoryContextAlloc(TopMemoryContext, size));
   uint64 number = next_attachment();
   hold_attachment(number);
-  attachments[attachment_count++] = {number, AttachmentState::kHeld, InvalidSubTransactionId};
+  attachments[attachment_count++] = {number, false, GetCurrentSubTransactionId()};
   return number;
 }
 
@@ -164,14 +162,15 @@ void create_ended_sessions() {
 
 void leave_attachments() {
   for (int i = 0; i < attachment_count; i++)
-    if (attachments[i].state == AttachmentState::kLeaving)
-      attachments[i].state = AttachmentState::kFree;
+    attachments[i] = {attachments[i].number, attachments[i].is_free || attachments[i].leaving_in};
 }
 
 void keep_attachments(SubTransactionId undone) {
-  for (int i = 0; i < attachment_count; i++)
-    if (attachments[i].state == AttachmentState::kLeaving && attachments[i].leaving_in >= undone)
-      attachments[i].state = AttachmentState::kHeld;
+  for (int i = 0; i < attachment_count; i++) {
+    Attachment* attachment = &attachments[i];
+    if (attachment->leaving_in >= undone) attachment->leaving_in = InvalidSubTransactionId;
+    if (attachment->taken_in >= undone) *attachment = {attachment->number, true};
+  }
 }
 
 }  // namespace pulse
@@ -191,8 +190,7 @@ PULSE_FUNCTION(pulse_forget_attachment) {
   auto attachment = static_cast<uint64>(PG_GETARG_INT64(0));
   for (int i = 0; i < pulse::attachment_count; i++)
     if (pulse::attachments[i].number == attachment)
-      pulse::attachments[i] = {attachment, pulse::AttachmentState::kLeaving,
-                               GetCurrentSubTransactionId()};
+      pulse::attachments[i].leaving_in = GetCurrentSubTransactionId();
   PG_RETURN_VOID();
 }
 

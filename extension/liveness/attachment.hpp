@@ -10,7 +10,7 @@ Size ended_sessions_size();
 void create_ended_sessions();
 
 // Settles the attachments whose workers this transaction deregistered: its commit releases them,
-// and a rollback keeps them, also that of a savepoint. Neither can fail.
+// and a rollback keeps them, also that of a savepoint; what that took is free. Neither can fail.
 void leave_attachments();
 void keep_attachments(SubTransactionId undone);
 

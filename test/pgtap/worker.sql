@@ -1,6 +1,6 @@
 -- sql/worker.sql: registration, the attached session, the orderly end.
 \ir support/setup.psql
-SELECT plan(70);
+SELECT plan(72);
 
 SELECT expect_function('register_worker',
   'name text, tasks text[] DEFAULT NULL::text[], info json DEFAULT NULL::json, '
@@ -82,6 +82,25 @@ SELECT travel('28 s');
 SELECT pulse.sweep() \g /dev/null
 SELECT is((SELECT state FROM pulse.worker WHERE id = :eve), 'alive', 'attaching is a beat');
 SELECT travel('0');
+CREATE FUNCTION attachments() RETURNS int
+  LANGUAGE sql AS $$
+  SELECT count(*)::int FROM pg_locks
+   WHERE locktype = 'advisory' AND objsubid = x'5005'::int AND pid = pg_backend_pid()
+$$;
+SELECT attachments() AS attachments \gset
+CREATE FUNCTION attach_and_undo(worker bigint) RETURNS void
+  LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pulse.attach_worker(worker);
+  RAISE EXCEPTION 'undo' USING ERRCODE = 'ZZ000';
+EXCEPTION WHEN SQLSTATE 'ZZ000' THEN
+  NULL;
+END $$;
+SELECT given_worker('undone') AS undone \gset
+SELECT attach_and_undo(:undone) FROM generate_series(1, 3) \g /dev/null
+SELECT is(attachments() - :attachments, 1, 'what an undone call took serves the next one');
+SELECT pulse.attach_worker(:undone) \g /dev/null
+SELECT is(attachments() - :attachments, 1, 'which is attached then');
 SELECT refuses('SELECT pulse.attach_worker(0)', 'PU002', 'an unknown worker cannot attach');
 SELECT refuses('SELECT pulse.attach_worker(NULL)', 'PU002', 'nor can NULL');
 SELECT pulse.declare_lost(:eve, 'gone') \g /dev/null
