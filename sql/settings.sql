@@ -21,8 +21,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.events_on() RETURNS boolean
   LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_events_on';
 COMMENT ON FUNCTION pulse_internal.events_on() IS 'Returns the setting pulse.events.';
 
--- Only functions of 0.1.0 call it: a heartbeat that waits for an update of the extension goes on
--- with its old body.
+-- For pg_pulse_tap, and for functions of 0.1.0: a heartbeat that waits for an update of the
+-- extension goes on with its old body.
 CREATE OR REPLACE FUNCTION pulse_internal.in_client_block() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_in_client_block';
 COMMENT ON FUNCTION pulse_internal.in_client_block() IS

@@ -1,13 +1,6 @@
 -- verify(): the promises as queries over the tables; no row is good. Each promise is a view of its
 -- own, so that its checks can be read in one place. They read every job: do not poll them.
 
--- For a test, which compares the answer with the columns and indexes of sql/tables.sql.
-CREATE OR REPLACE FUNCTION pulse_internal.index_rules(
-    job pulse.job, OUT index_lane "char", OUT running_worker_id bigint, OUT indexes text[])
-  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_index_rules';
-COMMENT ON FUNCTION pulse_internal.index_rules(pulse.job) IS
-  'the generated columns and the indexes that C code gives such a job';
-
 CREATE OR REPLACE VIEW pulse_internal.broken_p1 AS
   SELECT 'P1'::text AS promise, j.id AS job_id, 'live and finished at once'::text AS detail
     FROM pulse.job AS j JOIN pulse.finished_job AS f ON f.id = j.id

@@ -216,8 +216,8 @@ void enter_changed_job(JobIndexes* indexes, TupleTableSlot* row) {
 
 }  // namespace pulse
 
-// pulse_internal.index_rules(job): the index lane, running worker and indexes that a direct write
-// gives.
+// index_rules(job) of test/pgtap/index_lane.sql: the index lane, running worker and indexes that a
+// direct write gives.
 PULSE_FUNCTION(pulse_index_rules) {
   using namespace pulse;
   RowValue job;

@@ -3,6 +3,12 @@
 \ir support/setup.psql
 SELECT plan(16);
 
+-- The library has it for this test alone.
+SELECT probin AS library FROM pg_proc WHERE oid = 'pulse.version'::regproc \gset
+CREATE FUNCTION index_rules(
+    job pulse.job, OUT index_lane "char", OUT running_worker_id bigint, OUT indexes text[])
+  LANGUAGE c STABLE STRICT AS :'library', 'pulse_index_rules';
+
 -- Every kind of job that an expression could tell from another. A running job has a worker.
 INSERT INTO pulse.job (identifier, state, in_place, worker_id, queue_name, job_key, start_by,
                        waits_on, queue_turn)
@@ -22,7 +28,7 @@ SELECT set_eq(
   $$VALUES ('index_lane'), ('running_worker_id')$$, 'C code knows each generated column');
 SELECT is_empty(
   $$SELECT j.id, j.index_lane, r.index_lane, pg_get_expr(d.adbin, d.adrelid)
-      FROM pulse.job AS j CROSS JOIN LATERAL pulse_internal.index_rules(j) AS r
+      FROM pulse.job AS j CROSS JOIN LATERAL index_rules(j) AS r
       JOIN pg_attrdef AS d ON d.adrelid = 'pulse.job'::regclass
       JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
        AND a.attname = 'index_lane'
@@ -30,7 +36,7 @@ SELECT is_empty(
   'and computes the index lane as it does');
 SELECT is_empty(
   $$SELECT j.id, j.running_worker_id, r.running_worker_id, pg_get_expr(d.adbin, d.adrelid)
-      FROM pulse.job AS j CROSS JOIN LATERAL pulse_internal.index_rules(j) AS r
+      FROM pulse.job AS j CROSS JOIN LATERAL index_rules(j) AS r
       JOIN pg_attrdef AS d ON d.adrelid = 'pulse.job'::regclass
       JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
        AND a.attname = 'running_worker_id'
@@ -41,7 +47,7 @@ SELECT set_eq(
   $$SELECT i.indexrelid::regclass::text FROM pg_index AS i
      WHERE i.indrelid = 'pulse.job'::regclass$$,
   $$SELECT DISTINCT 'pulse.' || unnest(r.indexes)
-      FROM pulse.job AS j CROSS JOIN LATERAL pulse_internal.index_rules(j) AS r$$,
+      FROM pulse.job AS j CROSS JOIN LATERAL index_rules(j) AS r$$,
   'C code knows each index');
 
 -- Whether C code enters just the jobs that the predicate asks for.
@@ -54,7 +60,7 @@ DECLARE
 BEGIN
   EXECUTE format(
     'SELECT is_empty($q$SELECT job.id, job.state, job.in_place FROM pulse.job
-      WHERE (%s) <> (%L = ANY ((pulse_internal.index_rules(job)).indexes))$q$, %L)',
+      WHERE (%s) <> (%L = ANY ((index_rules(job)).indexes))$q$, %L)',
     predicate, name, format('%s has the jobs where %s', name, predicate)) INTO answer;
   RETURN answer;
 END $$;
