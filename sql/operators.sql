@@ -283,8 +283,7 @@ BEGIN
     RETURNING j.*
   )
   SELECT c.* FROM changed AS c
-   WHERE pulse_internal.note_job(c.identifier, c.queue_name, c.run_at)
-     AND coalesce(pulse_internal.note_parent(c.waits_on), true) IS NOT NULL
+   WHERE pulse_internal.note_waiting(c)
    ORDER BY c.id;
   RETURN QUERY SELECT * FROM pulse_internal.reschedule_failed(
     reschedule_jobs.job_ids, reschedule_jobs.run_at, reschedule_jobs.priority,

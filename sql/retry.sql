@@ -64,8 +64,7 @@ BEGIN
      CASE WHEN ended.queue_name IS NOT NULL AND ended.state <> 'cancelled' THEN 2 END,
      pulse_internal.has_child_in_flow(ended.id), ended.parents, ended.traceparent)
   RETURNING * INTO revived;
-  PERFORM pulse_internal.note_job(revived.identifier, revived.queue_name, revived.run_at);
-  PERFORM pulse_internal.note_parent(revived.waits_on);
+  PERFORM pulse_internal.note_waiting(revived);
   RETURN revived;
 END $$;
 COMMENT ON FUNCTION pulse_internal.restore_job(pulse.finished_job, bigint) IS

@@ -8,6 +8,20 @@ CREATE OR REPLACE FUNCTION pulse_internal.note_parent(parent_id bigint) RETURNS 
 COMMENT ON FUNCTION pulse_internal.note_parent(bigint) IS
   'Arranges that the commit marks the slot of a parent; returns false without shared memory.';
 
+-- No claim may have a job that waits for others, so it concerns its parent alone.
+CREATE OR REPLACE FUNCTION pulse_internal.note_waiting(job pulse.job) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF job.waits_on IS NULL THEN
+    PERFORM pulse_internal.note_job(job.identifier, job.queue_name, job.run_at);
+  ELSE
+    PERFORM pulse_internal.note_parent(job.waits_on);
+  END IF;
+  RETURN true;
+END $$;
+COMMENT ON FUNCTION pulse_internal.note_waiting(pulse.job) IS
+  'Does what note_job does, or note_parent for a job that waits for others; returns true.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.is_parent_marked(parent_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_parent_marked';
 COMMENT ON FUNCTION pulse_internal.is_parent_marked(bigint) IS
