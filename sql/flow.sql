@@ -186,7 +186,8 @@ BEGIN
   WITH known AS (
     DELETE FROM pulse.dependency AS d
      WHERE d.child_id = waiting.id
-       AND d.parents_from = ANY (ARRAY(SELECT p & -64 FROM unnest(new_parents) AS p))
+       AND d.parents_from = ANY (ARRAY(SELECT pulse_internal.neighbours_of(p)
+                                          FROM unnest(new_parents) AS p))
     RETURNING d.parents
   )
   SELECT array_agg(p) INTO parents FROM known AS k CROSS JOIN unnest(k.parents) AS p;

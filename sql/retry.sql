@@ -33,7 +33,8 @@ BEGIN
   RETURN (
     SELECT true FROM pulse.flow_job AS p
       JOIN pulse.dependency AS d
-        ON d.parents_key IN (p.job_id, -(p.job_id & -64)) AND p.job_id = ANY (d.parents)
+        ON d.parents_key IN (p.job_id, -pulse_internal.neighbours_of(p.job_id))
+       AND p.job_id = ANY (d.parents)
       JOIN pulse.flow_job AS c ON c.job_id = d.child_id AND c.flow_id = p.flow_id
      WHERE p.job_id = has_child_in_flow.job_id LIMIT 1);
 END $$;
@@ -86,7 +87,8 @@ BEGIN
     FOR child IN
       SELECT f.* FROM pulse.finished_job AS f
        WHERE f.id IN (SELECT d.child_id FROM unnest(live) AS p (id) JOIN pulse.dependency AS d
-                          ON d.parents_key IN (p.id, -(p.id & -64)) AND p.id = ANY (d.parents))
+                          ON d.parents_key IN (p.id, -pulse_internal.neighbours_of(p.id))
+                         AND p.id = ANY (d.parents))
          AND f.cancelled_by IS NOT NULL
        ORDER BY f.id
          FOR UPDATE SKIP LOCKED

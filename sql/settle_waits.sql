@@ -32,7 +32,9 @@ BEGIN
   -- A transaction that holds one of them notes the parent itself, or a sweep looks again.
   ids := ARRAY(
     SELECT j.id FROM pulse.job AS j
-     WHERE j.index_lane = 'w' AND j.waits_on & 4095 = settle_children.parent_id & 4095
+     WHERE j.index_lane = 'w'
+       AND pulse_internal.parent_slot(j.waits_on)
+             = pulse_internal.parent_slot(settle_children.parent_id)
        AND (j.waits_on, j.id) > (settle_children.parent_id, after_child)
        AND j.waits_on <= settle_children.parent_id
      ORDER BY j.waits_on, j.id LIMIT max_count
@@ -80,7 +82,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.next_parent(
 BEGIN
   RETURN (
     SELECT j.waits_on FROM pulse.job AS j
-     WHERE j.index_lane = 'w' AND j.waits_on & 4095 = slot
+     WHERE j.index_lane = 'w' AND pulse_internal.parent_slot(j.waits_on) = slot
        AND (j.waits_on, j.id) > (after_parent, after_child)
      ORDER BY j.waits_on, j.id LIMIT 1);
 END $$;
@@ -153,10 +155,11 @@ BEGIN
   END IF;
   at_slot := pulse_internal.next_look_at_waits(0);
   FOR looked IN 1..max_count LOOP
-    SELECT j.waits_on & 4095, j.waits_on INTO at_slot, parent FROM pulse.job AS j
+    SELECT pulse_internal.parent_slot(j.waits_on), j.waits_on INTO at_slot, parent
+      FROM pulse.job AS j
      WHERE j.index_lane = 'w'
-       AND (j.waits_on & 4095, j.waits_on) > (at_slot, parent)
-     ORDER BY j.waits_on & 4095, j.waits_on LIMIT 1;
+       AND (pulse_internal.parent_slot(j.waits_on), j.waits_on) > (at_slot, parent)
+     ORDER BY pulse_internal.parent_slot(j.waits_on), j.waits_on LIMIT 1;
     EXIT WHEN at_slot IS NULL OR clock_timestamp() >= ends;
     PERFORM pulse_internal.await_slot(at_slot::int, true);
     IF NOT pulse_internal.is_live(parent) AND NOT pulse_internal.note_parent(parent) THEN

@@ -3,6 +3,19 @@
 -- watched parent marks the parent's slot, and so does the commit that lets a job wait: promotion
 -- takes the mark, and then a new snapshot. So one of the two sees what the other did.
 
+-- Both are inlined, so queries find the index of the expression.
+CREATE OR REPLACE FUNCTION pulse_internal.neighbours_of(parent_id bigint) RETURNS bigint
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN parent_id & -64;
+COMMENT ON FUNCTION pulse_internal.neighbours_of(bigint) IS
+  'Returns the parents_from of the row of pulse.dependency that has this parent.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.parent_slot(parent_id bigint) RETURNS bigint
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN parent_id & 4095;
+COMMENT ON FUNCTION pulse_internal.parent_slot(bigint) IS
+  'Returns the slot of a parent, whose mark tells that it may have ended.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.note_parent(parent_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_parent';
 COMMENT ON FUNCTION pulse_internal.note_parent(bigint) IS
@@ -86,7 +99,7 @@ BEGIN
     SELECT min((e.record).id)
       FROM pulse_internal.ended_parent AS e
      WHERE e.child_id = failed_parent.child_id
-       AND e.parents_from BETWEEN from_id & -64 AND to_id
+       AND e.parents_from BETWEEN pulse_internal.neighbours_of(from_id) AND to_id
        AND (e.record).id BETWEEN from_id AND to_id
        AND pulse_internal.ended_otherwise(e.record));
 END $$;
@@ -122,7 +135,8 @@ DECLARE
 BEGIN
   FOR ids IN
     SELECT d.parents FROM pulse.dependency AS d
-     WHERE d.child_id = live_parent.child_id AND d.parents_from BETWEEN above & -64 AND below
+     WHERE d.child_id = live_parent.child_id
+       AND d.parents_from BETWEEN pulse_internal.neighbours_of(above) AND below
      ORDER BY d.parents_from DESC
   LOOP
     ids := pulse_internal.live_ids(ids, true);
@@ -294,7 +308,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_waited_for(job_id bigint) RETURNS b
 BEGIN
   RETURN EXISTS (
     SELECT FROM pulse.dependency AS d JOIN pulse.job AS c ON c.id = d.child_id
-     WHERE d.parents_key IN (job_id, -(job_id & -64)) AND job_id = ANY (d.parents)
+     WHERE d.parents_key IN (job_id, -pulse_internal.neighbours_of(job_id))
+       AND job_id = ANY (d.parents)
        AND c.waits_on IS NOT NULL);
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_waited_for(bigint) IS
