@@ -123,6 +123,9 @@ TEST(CommandLine, bad_usage_names_the_value) {
   expect_usage_error({"--task-output", "stdout"}, "stdout");
   expect_usage_error({"--pass-env", "A=1"}, "'A=1' is not the name of a variable");
   expect_usage_error({"--pass-env", "PULSE_TOKEN"}, "'PULSE_TOKEN' tells tasks of their jobs");
+  expect_usage_error({"--name", "\xff"}, "it is not UTF-8");
+  expect_usage_error({"--name", ""}, "it has 0 characters, and may have 1 to 512");
+  expect_usage_error({"--name", std::string(513, 'x').c_str()}, "it has 513 characters");
   expect_usage_error({"--frobnicate"}, "--frobnicate");
   expect_usage_error({"stray"}, "stray");
   expect_usage_error({"--tasks"}, "--tasks");

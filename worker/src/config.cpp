@@ -8,19 +8,12 @@
 
 #include "executable/task_variables.hpp"
 #include "liveness/identity.hpp"
+#include "liveness/registration.hpp"
 
 namespace pulse {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Each slot may be a process with pipes; more than this is a mistake, not a wish.
-constexpr int kMaxSlots = 10'000;
-
-// A worker that dies takes them along into a recovery.
-constexpr int kMaxAhead = 10'000;
-
-constexpr Duration kMinHeartbeat = 50ms;
 
 // A process may run many jobs at once and be quick: the claims decide how much of this is used.
 constexpr int kProcessPrefetch = 1000;
@@ -54,6 +47,10 @@ CLI::Validator process_command() {
             return problem == nullptr ? std::string() : *problem;
           },
           "NAME=COMMAND"};
+}
+
+CLI::Validator worker_name() {
+  return {[](const std::string& text) { return worker_name_problem(text).value_or(""); }, "TEXT"};
 }
 
 CLI::Validator variable_name() {
@@ -133,13 +130,14 @@ void add_options(CLI::App& app, Config& config, Words& words) {
                "Let tasks gain privileges by sudo and other setuid programs");
   app.add_flag("--once", config.once, "Run until no job is ready, then exit");
   app.add_option("--name", config.name, "Label of this worker in views and logs")
+      ->check(worker_name())
       ->capture_default_str();
   app.add_option("--grace", words.grace, "How long running tasks may take to finish at a stop")
       ->check(duration_at_least(0ms))
       ->capture_default_str();
   app.add_option("--heartbeat-interval", words.heartbeat_interval,
                  "How often to check in (default: the server's)")
-      ->check(duration_at_least(kMinHeartbeat));
+      ->check(duration_at_least(kMinHeartbeatInterval));
   app.add_option("--http", words.http,
                  "Serve /livez, /readyz and /metrics there; a port alone means the loopback's")
       ->check(http_address());

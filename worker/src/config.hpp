@@ -14,6 +14,12 @@
 
 namespace pulse {
 
+// Each slot may be a process with pipes, or a thread; more than this is a mistake, not a wish.
+constexpr int kMaxSlots = 10'000;
+
+// A worker that dies takes them along into a recovery.
+constexpr int kMaxAhead = 10'000;
+
 struct Config {
   std::string database;  // a name, a conninfo string or a URI; empty: libpq's environment decides
   std::string tasks = "tasks";

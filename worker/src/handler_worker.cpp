@@ -8,6 +8,7 @@
 
 #include "handler/handler_tasks.hpp"
 #include "liveness/identity.hpp"
+#include "liveness/registration.hpp"
 #include "loop/signals.hpp"
 #include "loop/signals_blocked.hpp"
 #include "loop/stop_requests.hpp"
@@ -19,8 +20,6 @@
 namespace pg_pulse {
 namespace {
 
-constexpr int kMaxThreads = 10'000;
-constexpr int kMaxAhead = 10'000;
 constexpr std::size_t kMaxAtOnce = 10'000;
 
 void require(bool is_right, const std::string& message) {
@@ -35,14 +34,17 @@ Options completed(Options options) {
   if (options.concurrency == 0) {
     options.concurrency = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   }
-  require(options.concurrency > 0 && options.concurrency <= kMaxThreads,
+  require(options.concurrency > 0 && options.concurrency <= pulse::kMaxSlots,
           "concurrency out of range");
-  require(options.prefetch >= 0 && options.prefetch <= kMaxAhead, "prefetch out of range");
+  require(options.prefetch >= 0 && options.prefetch <= pulse::kMaxAhead, "prefetch out of range");
   require(options.max_held_bytes > 0, "max_held_bytes is zero");
   require(options.grace.count() >= 0, "grace is negative");
   require(options.stop_grace.count() > 0, "stop_grace is not positive");
-  require(!options.heartbeat_interval || options.heartbeat_interval->count() >= 50,
-          "heartbeat_interval is shorter than 50 ms");
+  const auto problem = pulse::worker_name_problem(options.name);
+  require(!problem, "name: " + problem.value_or(""));
+  require(
+      !options.heartbeat_interval || *options.heartbeat_interval >= pulse::kMinHeartbeatInterval,
+      "heartbeat_interval is shorter than 50 ms");
   return options;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/utf8.hpp"
+
 namespace pulse {
 namespace {
 
@@ -10,10 +12,22 @@ using namespace std::chrono_literals;
 // The server's default stands in where sweeping is off, as it does in the server's own clock.
 constexpr Duration kDefaultSweepInterval = 5s;
 
-// Below this a beat costs more than it tells.
-constexpr Duration kMinInterval = 50ms;
+// In characters, as the server counts them.
+constexpr std::size_t kMaxName = 512;
 
 }  // namespace
+
+std::optional<std::string> worker_name_problem(std::string_view name) {
+  std::size_t characters = 0;
+  for (std::string_view rest = name; !rest.empty(); ++characters) {
+    const std::size_t length = utf8_character_length(rest);
+    if (length == 0 || rest.front() == '\0') return "it is not UTF-8";
+    rest.remove_prefix(length);
+  }
+  if (characters >= 1 && characters <= kMaxName) return std::nullopt;
+  return "it has " + std::to_string(characters) + " characters, and may have 1 to " +
+         std::to_string(kMaxName);
+}
 
 Duration Registration::kill_allowance() const {
   return std::min<Duration>(1s, sweep_threshold / 10);
@@ -33,7 +47,8 @@ Duration Registration::silence_limit() const {
 Registration registration_of(const QueryResult::Row& row) {
   Registration registration;
   registration.worker_id = row.integer("id");
-  registration.heartbeat_interval = std::max(row.seconds("heartbeat_interval"), kMinInterval);
+  registration.heartbeat_interval =
+      std::max(row.seconds("heartbeat_interval"), kMinHeartbeatInterval);
   registration.sweep_threshold = row.seconds("sweep_threshold");
   registration.poll_interval = row.seconds("poll_interval");
   const Duration sweep = row.seconds("sweep_interval");

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "database/query_result.hpp"
 #include "loop/duration.hpp"
@@ -13,6 +15,12 @@ namespace pulse {
 // kill, and ends the attempt of a living worker only when that is over.
 constexpr Duration kTermGrace = std::chrono::seconds(5);
 constexpr Duration kKillGrace = kTermGrace + std::chrono::seconds(1);
+
+// Below this a beat costs more than it tells.
+constexpr Duration kMinHeartbeatInterval = std::chrono::milliseconds(50);
+
+// Why no worker registers under this name; nothing if it may.
+std::optional<std::string> worker_name_problem(std::string_view name);
 
 struct Registration {
   std::int64_t worker_id = 0;
