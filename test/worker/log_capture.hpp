@@ -32,6 +32,12 @@ class LogCapture {
     return text;
   }
   bool has(const std::string& part) { return text().find(part) != std::string::npos; }
+  int count(const std::string& part) {
+    const std::string whole = text();
+    int found = 0;
+    for (std::size_t at = 0; (at = whole.find(part, at)) != std::string::npos; ++at) ++found;
+    return found;
+  }
 
  private:
   UniqueFd file_;

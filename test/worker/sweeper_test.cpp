@@ -148,5 +148,14 @@ TEST_F(SweeperTest, a_failed_sweep_is_said_and_tried_again) {
   EXPECT_TRUE(capture_.has("sweep_failed sqlstate=57014"));
 }
 
+TEST_F(SweeperTest, what_fails_again_and_again_is_said_each_half_minute) {
+  given_busy_worker();
+  for (const TimePoint start = clock_.now(); clock_.now() - start < 40s;) {
+    (void)until_sweep();
+    finish_.refuse_statement("42501", "permission denied for function sweep");
+  }
+  EXPECT_EQ(capture_.count("warning sweep_failed"), 2);
+}
+
 }  // namespace
 }  // namespace pulse

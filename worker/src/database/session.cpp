@@ -23,9 +23,6 @@ constexpr Duration kStandstill = std::chrono::seconds(1);
 // A session that borrows is closed when it has sent nothing for so long.
 constexpr Duration kRest = std::chrono::seconds(10);
 
-// An outage is said again so often, because silence looks like a worker that hangs.
-constexpr Duration kTellAgain = std::chrono::seconds(30);
-
 }  // namespace
 
 Session::Session(SessionConfig config, Connection& connection, Timers& timers, Reconnect reconnect,
@@ -138,6 +135,7 @@ void Session::finish_set_up(const Opened& opened, const Reply& reply) {
   state_ = State::free;
   opened_at_ = timers_.now();
   last_reason_.clear();
+  losses_.forget();
   log_.debug("connected", {{"connection", config_.name}, {"backend_pid", opened.backend_pid}});
   moved_at_ = opened_at_;
   if (is_pooled_ && on_pooled) on_pooled();
@@ -244,10 +242,8 @@ void Session::lose(const std::string& reason) {
   asking_.stop();
   resting_.stop();
   const Duration delay = reconnect_.next_delay(lived);
-  const bool is_told = reason == last_reason_ && timers_.now() < last_told_ + kTellAgain;
-  if (!is_told) last_told_ = timers_.now();
   last_reason_ = reason;
-  log_.write(is_told ? LogLevel::debug : LogLevel::warning, "reconnecting",
+  log_.write(losses_.level_of(reason, timers_.now()), "reconnecting",
              {{"connection", config_.name}, {"reason", reason}, {"delay_ms", delay.count()}});
   state_ = State::pausing;
   pause_.start_in(delay);

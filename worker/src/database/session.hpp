@@ -16,6 +16,7 @@
 
 #include "database/connection.hpp"
 #include "database/reconnect.hpp"
+#include "database/repeats.hpp"
 #include "log/log.hpp"
 
 namespace pulse {
@@ -159,8 +160,8 @@ class Session {
   std::optional<TimePoint> refused_since_;
   std::vector<ReplyHandler> handlers_;
   std::string running_;      // names of the statements under way
-  std::string last_reason_;  // of the last loss, so that an outage is a line now and then
-  TimePoint last_told_{};    // when that was said above debug
+  std::string last_reason_;  // of the last loss
+  Repeats losses_;
   std::vector<Sender> senders_;
   std::size_t next_sender_ = 0;
 

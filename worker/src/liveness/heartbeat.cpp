@@ -235,6 +235,7 @@ void Heartbeat::take_beat(std::int64_t worker_id, TimePoint sent_at,
   }
   missed_ += overdue_at(sent_at);
   last_good_ = sent_at;
+  failures_.forget();
   log_.debug("heartbeat", {{"worker", worker_id},
                            {"status", row.text("status")},
                            {"jobs", static_cast<std::int64_t>(claims.size())}});
@@ -301,10 +302,11 @@ void Heartbeat::end_farewell() {
 void Heartbeat::log_failure(const char* statement, const Reply& reply, LogLevel level) {
   const auto* error = std::get_if<SqlError>(&reply);
   const auto* lost = std::get_if<ConnectionLost>(&reply);
-  log_.write(level, "heartbeat_failed",
+  const std::string reason = error == nullptr ? lost->reason : refusal_text(*error, session_);
+  log_.write(failures_.level_of(statement + reason, timers_.now(), level), "heartbeat_failed",
              {{"statement", statement},
               {"sqlstate", error == nullptr ? "" : error->sqlstate},
-              {"reason", error == nullptr ? lost->reason : refusal_text(*error, session_)}});
+              {"reason", reason}});
 }
 
 // Short enough that another connection can still beat before claims are doubted.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "database/repeats.hpp"
 #include "database/session.hpp"
 #include "liveness/exit_code.hpp"
 #include "liveness/registration.hpp"
@@ -100,6 +101,7 @@ class Heartbeat {
   Duration answer_deadline() const;
 
   const HeartbeatConfig config_;
+  Repeats failures_;
   Session& session_;
   Timers& timers_;
   const ReportedClaims& held_;

@@ -18,6 +18,7 @@ constexpr double kMin = 0.8;
 
 Sweeper::Sweeper(Session& session, Timers& timers, Random random, Log& log)
     : session_(session),
+      timers_(timers),
       random_(std::move(random)),
       log_(log),
       next_sweep_(timers, [this] { take_turn(); }) {
@@ -68,10 +69,12 @@ void Sweeper::take_report(const Reply& reply) {
   if (rows == nullptr) {
     const auto* error = std::get_if<SqlError>(&reply);
     const auto* lost = std::get_if<ConnectionLost>(&reply);
-    log_.warning("sweep_failed", {{"sqlstate", error == nullptr ? "" : error->sqlstate},
-                                  {"reason", error == nullptr ? lost->reason : error->message}});
+    const std::string& reason = error == nullptr ? lost->reason : error->message;
+    log_.write(failures_.level_of(reason, timers_.now()), "sweep_failed",
+               {{"sqlstate", error == nullptr ? "" : error->sqlstate}, {"reason", reason}});
     return;
   }
+  failures_.forget();
   if (rows->empty()) return;
   const QueryResult::Row row = (*rows)[0];
   // Those that timed out or stalled are among them.

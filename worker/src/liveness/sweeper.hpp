@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "database/reconnect.hpp"
+#include "database/repeats.hpp"
 #include "database/session.hpp"
 #include "liveness/registration.hpp"
 
@@ -39,6 +40,8 @@ class Sweeper {
   void take_turn();
 
   Session& session_;
+  Timers& timers_;
+  Repeats failures_;
   Random random_;
   Log& log_;
   std::optional<Duration> interval_;

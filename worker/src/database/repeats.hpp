@@ -1,0 +1,31 @@
+// A fault that lasts is said again and again; the log has it every half minute, because silence
+// looks like a worker that hangs.
+#pragma once
+
+#include <string>
+
+#include "log/log.hpp"
+#include "loop/clock.hpp"
+
+namespace pulse {
+
+class Repeats {
+ public:
+  // Of a fault that is met now: `first`, or debug where the same was said a moment ago.
+  LogLevel level_of(const std::string& fault, TimePoint now, LogLevel first = LogLevel::warning) {
+    if (fault == last_ && now < told_ + kAgain) return LogLevel::debug;
+    last_ = fault;
+    told_ = now;
+    return first;
+  }
+  // It is over: the next one is news.
+  void forget() { last_.clear(); }
+
+ private:
+  static constexpr std::chrono::seconds kAgain{30};
+
+  std::string last_;
+  TimePoint told_{};
+};
+
+}  // namespace pulse
