@@ -12,7 +12,8 @@ use Pulse::Server;
 use Pulse::Tasks;
 use Pulse::Worker;
 
-use constant { DRAINED => 0, USAGE => 64, DATABASE_GONE => 69, FORCED => 75, CONFIGURATION => 78 };
+use constant { DRAINED => 0, USAGE => 64, DATABASE_GONE => 69, EXHAUSTED => 71, FORCED => 75 };
+use constant CONFIGURATION => 78;
 
 my $node = start_server('main', settings => { %QUICK, 'pulse.sweep_threshold' => '30s' });
 my $tasks = Pulse::Tasks->new(
@@ -162,7 +163,8 @@ sub complaint {
 
 subtest 'usage' => sub {
     for my $options (
-        ['--concurrency', '0'], ['--no-such-option'], ['--grace', 'soon'], ['surplus']) {
+        ['--concurrency', '0'], ['--no-such-option'], ['--grace', 'soon'], ['surplus'],
+        [ '--name', "\xff" ]) {
         my ($code, $said) = complaint('usage-' . ++$workers, options => $options);
         is($code, USAGE, "@$options");
         isnt($said, '', 'it says why');
@@ -193,6 +195,13 @@ subtest 'the database is gone for good' => sub {
     is($code, DATABASE_GONE, 'no extension');
     like($said, qr/schema \\"pulse\\" does not exist/, 'and it says so');
     like($said, qr/database plain has no pg_pulse/, 'in the words of an operator');
+};
+
+subtest 'a machine with too few descriptors' => sub {
+    my ($code, $said) = complaint('exhausted',
+        under => [ 'sh', '-c', 'ulimit -n 10; exec "$@"', 'sh' ]);
+    is($code, EXHAUSTED, 'is told from a crash');
+    like($said, qr/pulse-worker: \w+: Too many open files/, 'and it says so');
 };
 
 subtest 'what runs once does not wait for ever' => sub {

@@ -83,5 +83,23 @@ subtest 'no job is too large: one at a time exceeds the bound' => sub {
     is($worker->wait_exit, DRAINED, 'exit code');
 };
 
+subtest 'a job that the memory cannot hold keeps no other from running' => sub {
+    plan skip_all => 'a sanitizer needs more memory than that' if Pulse::Worker::is_sanitized();
+    value($node, q{SELECT pulse.set_task('swallow', backoff_base => '1 min')});
+    my $worker = Pulse::Worker->start_registered($node, 'poor', tasks => $tasks, concurrency => 4,
+        under => [ 'sh', '-c', 'ulimit -v 200000; exec "$@"', 'sh' ]);
+    my $large = value($node, q{WITH small AS (SELECT pulse.add_job('quick'))
+        SELECT id FROM pulse.add_job('swallow', to_json(repeat('x', 60000000))), small});
+    like($worker->wait_for('claim_too_large')->{reason}, qr/memory/, 'it says so');
+    wait_until($node, qq{SELECT count(*) = 1 FROM pulse.job WHERE id = $large
+        AND last_error ~ 'poor has no memory' AND run_at > now() AND attempts = 1},
+        'the large one has lost one attempt and waits for its backoff');
+    wait_until($node, q{SELECT count(*) = 0 FROM pulse.job WHERE identifier = 'quick'},
+        'the small one has run');
+    value($node, "SELECT count(*) FROM pulse.cancel_job($large) AS c");
+    $worker->signal('TERM');
+    is($worker->wait_exit, DRAINED, 'exit code');
+};
+
 expect_healthy($node);
 done_testing();

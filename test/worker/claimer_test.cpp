@@ -122,40 +122,6 @@ TEST_F(ClaimerTest, a_job_that_is_given_anew_starts_when_its_earlier_claim_has_e
   EXPECT_EQ(claim_.with_claim_params(), (Params{"{1}", "{200}", std::nullopt}));
 }
 
-TEST_F(ClaimerTest, a_claim_whose_reply_was_lost_ends_an_earlier_one_of_its_job) {
-  given_worker(2);
-  given_running({{.id = 1, .token = 100}});
-  claim_.lose();
-  turn();
-  claim_.accept();
-  turn();
-  ASSERT_EQ(claim_.running(), "held");
-  claim_.answer(claimed({{.id = 1, .token = 200}}));
-  turn();
-  EXPECT_TRUE(was_terminated(1));
-  ASSERT_EQ(finish_.running(), "release");
-  EXPECT_EQ(finish_.params(), (Params{"{1}", "{200}"}));
-}
-
-TEST_F(ClaimerTest, after_a_lost_reply_it_asks_what_is_held_and_releases_the_rest) {
-  given_worker(2);
-  given_running({{.id = 1}});
-  ASSERT_EQ(claim_.running(), "claim");
-  claim_.lose();
-  turn();
-  claim_.accept();
-  turn();
-  ASSERT_EQ(claim_.running(), "held");
-  EXPECT_EQ(claim_.param(0), "7");
-  claim_.answer(claimed({{.id = 1}, {.id = 2, .token = 200}}));
-  turn();
-  ASSERT_EQ(finish_.running(), "release");
-  EXPECT_EQ(finish_.params(), (Params{"{2}", "{200}"}));
-  EXPECT_EQ(started_, (std::vector<std::int64_t>{1}));
-  EXPECT_EQ(claim_.running(), "claim");
-  EXPECT_TRUE(capture_.has("reconciled worker=7 held=2 released=1"));
-}
-
 TEST_F(ClaimerTest, a_wake_up_that_brings_no_job_while_one_runs_asks_for_a_beat) {
   given_worker(2);
   given_running({{.id = 1}});

@@ -6,7 +6,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
+#include <new>
+#include <system_error>
 
 #include "log/terminal.hpp"
 #include "supervised/minder_path.hpp"
@@ -85,6 +88,24 @@ void open_standard_streams() {
   }
 }
 
+// What nothing has caught. Where the machine had nothing to give, that is told instead of a dump.
+[[noreturn]] void end_uncaught() noexcept {
+  constexpr auto kExhausted = static_cast<int>(ExitCode::exhausted);
+  try {
+    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    std::fputs("pulse-worker: out of memory\n", stderr);
+    std::_Exit(kExhausted);
+  } catch (const std::system_error& error) {
+    std::fprintf(stderr, "pulse-worker: %s\n", error.what());
+    std::_Exit(kExhausted);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "pulse-worker: %s\n", error.what());
+  } catch (...) {
+  }
+  std::abort();
+}
+
 int run_process(const Config& config) {
   // Takes environment variables, so before any thread is started.
   Watchers watchers;
@@ -121,6 +142,7 @@ int run_process(const Config& config) {
 
 int main(int argc, char** argv) {
   pulse::open_standard_streams();
+  std::set_terminate(pulse::end_uncaught);
   auto parsed = pulse::parse_command_line(argc, argv);
   if (const auto* early = std::get_if<pulse::EarlyExit>(&parsed)) return pulse::end_early(*early);
   return pulse::run_process(std::get<pulse::Config>(parsed));

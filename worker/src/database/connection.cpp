@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "database/pipeline.hpp"
@@ -265,7 +266,12 @@ void LibpqConnection::on_socket(int status, int events) {
 }
 
 void LibpqConnection::read_results() {
-  const Pipeline::Progress progress = pipeline_.take_results(connection_.get());
+  Pipeline::Progress progress{};
+  try {
+    progress = pipeline_.take_results(connection_.get());
+  } catch (const std::bad_alloc&) {
+    return lose("out of memory for a reply");
+  }
   if (progress == Pipeline::Progress::lost) return lose(last_error());
   if (progress == Pipeline::Progress::waiting) return;
   has_answered_ = true;

@@ -32,6 +32,9 @@ struct SqlError {
 // The session is gone; what was asked last may or may not have happened.
 struct ConnectionLost {
   std::string reason;
+  // This process had no memory for the reply. libpq says so in words alone; they are English where
+  // the process has set no other language.
+  bool is_for_want_of_memory() const { return reason.find("memory") != std::string::npos; }
 };
 
 // Another call of the same transaction was refused, so this one has not happened either.

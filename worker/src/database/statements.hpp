@@ -33,30 +33,39 @@ inline constexpr Statement kAttachWorker{"attach_worker", "SELECT pulse.attach_w
 inline constexpr Statement kDeregisterWorker{"deregister_worker",
                                              "SELECT pulse.deregister_worker($1::bigint)"};
 
-// Claiming. The columns of claimed_job are the same for claim and held. 0.1.0 lacks
+// Claiming. The columns of claimed_job are the same for claim and held; but no task gets what held
+// brings, and a document may be why the reply of its claim was lost. 0.1.0 lacks
 // scheduled_for, parents and traceparent: there the names are those of `absent`.
-#define PULSE_CLAIMED_JOB_COLUMNS                                                              \
-  "SELECT j.id, j.token, j.identifier, j.payload, j.queue_name, j.priority,"                   \
+#define PULSE_DOCUMENTS \
+  "j.payload, j.checkpoint, (SELECT parents FROM (SELECT j.*) AS own) AS parents"
+#define PULSE_NO_DOCUMENTS                                                 \
+  "NULL::pg_catalog.json AS payload, NULL::pg_catalog.json AS checkpoint," \
+  " NULL::pg_catalog.json AS parents"
+#define PULSE_CLAIMED_JOB_COLUMNS(documents)                                                   \
+  "SELECT j.id, j.token, j.identifier, " documents                                             \
+  ", j.queue_name, j.priority,"                                                                \
   " pg_catalog.to_json(j.run_at) AS run_at, j.attempts, j.max_attempts, j.crashes, j.job_key," \
-  " pg_catalog.to_json(j.flags) AS flags, j.checkpoint, j.last_error, j.recovered,"            \
+  " pg_catalog.to_json(j.flags) AS flags, j.last_error, j.recovered,"                          \
   " EXTRACT(epoch FROM j.timeout) AS timeout,"                                                 \
   " EXTRACT(epoch FROM j.stall_timeout) AS stall_timeout, j.on_unreachable,"                   \
   " j.handler IS NOT NULL AS has_handler,"                                                     \
   " pg_catalog.to_json(j.created_at) AS created_at,"                                           \
   " (SELECT pg_catalog.to_json(scheduled_for) FROM (SELECT j.*) AS own) AS scheduled_for,"     \
-  " (SELECT parents FROM (SELECT j.*) AS own) AS parents,"                                     \
   " (SELECT traceparent FROM (SELECT j.*) AS own) AS traceparent "
 #define PULSE_ABSENT_COLUMNS                                                \
   " AS j CROSS JOIN (SELECT NULL::pg_catalog.timestamptz AS scheduled_for," \
   " NULL::pg_catalog.json AS parents, NULL::pg_catalog.text AS traceparent) AS absent"
 inline constexpr Statement kClaim{"claim",
-                                  PULSE_CLAIMED_JOB_COLUMNS
+                                  PULSE_CLAIMED_JOB_COLUMNS(PULSE_DOCUMENTS)
                                   "FROM pulse.claim($1::bigint, $2::integer, "
                                   "$3::pg_catalog.text[], NULL, $4::integer)" PULSE_ABSENT_COLUMNS,
                                   true};
 inline constexpr Statement kHeld{
-    "held", PULSE_CLAIMED_JOB_COLUMNS "FROM pulse.held($1::bigint)" PULSE_ABSENT_COLUMNS};
+    "held", PULSE_CLAIMED_JOB_COLUMNS(
+                PULSE_NO_DOCUMENTS) "FROM pulse.held($1::bigint)" PULSE_ABSENT_COLUMNS};
 #undef PULSE_CLAIMED_JOB_COLUMNS
+#undef PULSE_NO_DOCUMENTS
+#undef PULSE_DOCUMENTS
 #undef PULSE_ABSENT_COLUMNS
 inline constexpr Statement kWaitForJob{
     "wait_for_job", "CALL pulse.wait_for_job($1::bigint, $2::pg_catalog.interval)"};

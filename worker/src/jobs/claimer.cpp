@@ -180,8 +180,9 @@ void Claimer::send_claim(Demand demand) {
 
 void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at,
                          bool held_nothing, Reply& reply) {
-  if (std::holds_alternative<ConnectionLost>(reply)) {
+  if (const auto* lost = std::get_if<ConnectionLost>(&reply)) {
     is_unsure_ = true;
+    if (lost_.take(demand.max_jobs, *lost, log_)) bound_.expect_largest();
     return;
   }
   if (std::holds_alternative<RolledBack>(reply)) return;  // what went with it was refused
@@ -337,15 +338,13 @@ void Claimer::send_check() {
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
   // What ends until the answer comes may still be in it.
   const std::vector<ClaimKey> known = held_.claims_of(worker_id);
-  // What it brings goes back: no task reads the payloads.
-  const Call call{statements::kHeld, {std::to_string(worker_id)}, /*max_bytes=*/0};
-  session_.send({call}, Commit::each, patience_.duration(),
-                {[this, worker_id, known](const Reply& reply) {
+  session_.send(statements::kHeld, {std::to_string(worker_id)}, patience_.duration(),
+                [this, worker_id, known](const Reply& reply) {
                   activity_ = Activity::none;
                   patience_.claim_took(timers_.now() - sent_at_, false);
                   take_check(worker_id, known, reply);
                   become_quiet();
-                }});
+                });
 }
 
 void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& known,
@@ -363,7 +362,7 @@ void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& kn
     const ClaimKey claim = job.key();
     if (std::binary_search(known.begin(), known.end(), claim)) continue;
     if (!take_up(std::move(job), worker_id, timers_.now())) continue;
-    finisher_.add(Outcome::released(claim, "the reply of its claim was lost"));
+    finisher_.add(lost_.end_of(claim, config_.worker_name));
     ++released;
   }
   log_.info("reconciled", {{"worker", worker_id},

@@ -14,6 +14,7 @@
 
 #include "jobs/demand.hpp"
 #include "jobs/finisher.hpp"
+#include "jobs/lost_claim.hpp"
 #include "liveness/heartbeat.hpp"
 
 namespace pulse {
@@ -122,7 +123,8 @@ class Claimer {
   Activity activity_ = Activity::none;
   std::optional<std::vector<std::string>> tasks_;
   bool is_stopping_ = false;
-  bool is_unsure_ = false;        // a claim's reply was lost
+  bool is_unsure_ = false;  // a claim's reply was lost
+  LostClaim lost_;
   bool found_nothing_ = false;    // wait before the next claim
   bool was_for_slots_ = false;    // the last claim, or a part of it
   bool has_no_prefetch_ = false;  // nothing to prefetch: ask again when a job has ended

@@ -74,6 +74,8 @@ class ByteBound {
   explicit ByteBound(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
   void take_size(std::size_t bytes);
+  // Asks for one job, and for more again as small ones arrive.
+  void expect_largest() { take_size(max_bytes_); }
   bool is_reached(std::size_t held_bytes) const { return held_bytes >= max_bytes_; }
   std::size_t room(std::size_t held_bytes) const;
   Demand within(Demand demand, std::size_t held_bytes) const;

@@ -7,6 +7,7 @@ enum class ExitCode {
   drained = 0,
   usage = 64,
   database_gone = 69,  // refused for good: no such database or role, or no extension in it
+  exhausted = 71,      // the machine has no memory or no descriptors for it
   forced = 75,         // told to stop before its tasks were done; they are retried
   configuration = 78,
 };

@@ -1,0 +1,87 @@
+// What a claim has brought whose reply was lost.
+#include "worker_bench.hpp"
+
+namespace pulse {
+namespace {
+
+class LostClaimTest : public WorkerBench {
+ protected:
+  // The reply of the claim that is under way did not fit; what the server gave by it is `jobs`.
+  void lose_for_memory(const std::vector<GivenJob>& jobs) {
+    claim_.lose("out of memory for query result");
+    turn();
+    claim_.accept();
+    turn();
+    ASSERT_EQ(claim_.running(), "held");
+    auto held = jobs;
+    held.push_back({.id = 9});
+    claim_.answer(claimed(held));
+    turn();
+  }
+};
+
+TEST_F(LostClaimTest, a_claim_whose_reply_was_lost_ends_an_earlier_one_of_its_job) {
+  given_worker(2);
+  given_running({{.id = 1, .token = 100}});
+  claim_.lose();
+  turn();
+  claim_.accept();
+  turn();
+  ASSERT_EQ(claim_.running(), "held");
+  claim_.answer(claimed({{.id = 1, .token = 200}}));
+  turn();
+  EXPECT_TRUE(was_terminated(1));
+  ASSERT_EQ(finish_.running(), "release");
+  EXPECT_EQ(finish_.params(), (Params{"{1}", "{200}"}));
+}
+
+TEST_F(LostClaimTest, after_a_lost_reply_it_asks_what_is_held_and_releases_the_rest) {
+  given_worker(2);
+  given_running({{.id = 1}});
+  ASSERT_EQ(claim_.running(), "claim");
+  claim_.lose();
+  turn();
+  claim_.accept();
+  turn();
+  ASSERT_EQ(claim_.running(), "held");
+  EXPECT_EQ(claim_.param(0), "7");
+  claim_.answer(claimed({{.id = 1}, {.id = 2, .token = 200}}));
+  turn();
+  ASSERT_EQ(finish_.running(), "release");
+  EXPECT_EQ(finish_.params(), (Params{"{2}", "{200}"}));
+  EXPECT_EQ(started_, (std::vector<std::int64_t>{1}));
+  EXPECT_EQ(claim_.running(), "claim");
+  EXPECT_TRUE(capture_.has("reconciled worker=7 held=2 released=1"));
+}
+
+TEST_F(LostClaimTest, jobs_that_came_with_one_too_large_go_back_and_are_claimed_one_by_one) {
+  given_worker(5);
+  given_running({{.id = 9}});
+  ASSERT_EQ(claim_.param(1), "4");
+  lose_for_memory({{.id = 1, .token = 100}, {.id = 2, .token = 200}});
+  ASSERT_EQ(finish_.running(), "release");
+  EXPECT_EQ(finish_.params(), (Params{"{1,2}", "{100,200}"}));
+  finish_.answer(outcomes({{1, "accepted"}, {2, "accepted"}}));
+  ASSERT_EQ(claim_.running(), "claim");
+  EXPECT_EQ(claim_.param(1), "1");
+  EXPECT_TRUE(capture_.has("claim_too_large asked=4 reason=\"out of memory for query result\""));
+}
+
+TEST_F(LostClaimTest, a_job_too_large_for_the_memory_alone_fails_and_waits_for_its_backoff) {
+  given_worker(2);
+  given_running({{.id = 9}});
+  lose_for_memory({{.id = 1, .token = 100}});
+  ASSERT_EQ(claim_.with_claim(), "fail_many");
+  EXPECT_EQ(claim_.with_claim_params()[2], R"({"bench has no memory for this job's documents"})");
+  EXPECT_EQ(claim_.with_claim_params()[3], "{t}") << "it may run again";
+  claim_.answer_all({outcomes({{1, "accepted"}}), ConnectionLost{"gone"}});
+  while (!claim_.is_opening()) pass_beating(10ms);
+  claim_.accept();
+  turn();
+  claim_.answer(claimed({{.id = 2, .token = 200}}));
+  turn();
+  EXPECT_EQ(finish_.running(), "release") << "that one was lost for another reason";
+}
+
+}  // namespace
+}  // namespace pulse
