@@ -3,6 +3,7 @@
 #pragma once
 
 #include "database/database.hpp"
+#include "database/sqlstate.hpp"
 
 namespace pulse::console {
 
@@ -10,7 +11,7 @@ class SweepNotice {
  public:
   explicit SweepNotice(Database& database) : database_(database) {
     database_.on_notice = [this](const SqlError& notice) {
-      if (notice.sqlstate == "PU100") is_due_ = true;
+      if (notice.sqlstate == sqlstate::kSweepIsDue) is_due_ = true;
     };
   }
   ~SweepNotice() { database_.on_notice = nullptr; }

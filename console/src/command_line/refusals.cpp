@@ -10,8 +10,6 @@ namespace pulse::console {
 namespace {
 
 // What the session is refused for, of the server's own codes.
-constexpr const char* kNoTable = "42P01";
-constexpr const char* kNoColumn = "42703";
 constexpr const char* kUnreadable = "22";  // class: a value that is no time, no JSON …
 
 void print_error(const std::string& message, const std::string& detail, const std::string& hint) {
@@ -22,7 +20,7 @@ void print_error(const std::string& message, const std::string& detail, const st
 
 bool names_what_is_missing(const std::string& sqlstate) {
   return sqlstate == sqlstate::kNoSchema || sqlstate == sqlstate::kNoFunction ||
-         sqlstate == kNoTable || sqlstate == kNoColumn;
+         sqlstate == sqlstate::kNoTable || sqlstate == sqlstate::kNoColumn;
 }
 
 // Empty without the extension.

@@ -1,5 +1,6 @@
 #include "job/job_page.hpp"
 
+#include "database/sqlstate.hpp"
 #include "output/columns.hpp"
 #include "output/record.hpp"
 #include "text/inert.hpp"
@@ -162,11 +163,10 @@ std::string document(const QueryResult::Row& job, const char* field, const char*
 
 // None on a standby, which sees neither locks nor sessions of its primary.
 QueryResult read_explanation(Database& database, const std::string& id) {
-  constexpr const char* kReadOnly = "25006";
   try {
     return database.query(kExplanation, {id});
   } catch (const Refused& refused) {
-    if (refused.error.sqlstate != kReadOnly) throw;
+    if (refused.error.sqlstate != sqlstate::kReadOnly) throw;
     return {{}, {}};
   }
 }

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "database/sqlstate.hpp"
+
 namespace pulse::console {
 namespace {
 
@@ -15,21 +17,21 @@ struct Meaning {
 
 // The first that fits.
 constexpr std::array kMeanings{
-    Meaning{"PU001", 409, "Claim lost"},
-    Meaning{"PU002", 410, "Worker lost"},
-    Meaning{"PU003", 422, "Settings contradict each other"},
-    Meaning{"PU004", 422, "Value out of range"},
-    Meaning{"PU005", 404, "Not found"},
-    Meaning{"PU008", 503, "Claims are off"},
-    Meaning{"PU010", 409, "The job must not run again"},
-    Meaning{"42501", 403, "Not allowed"},
-    Meaning{"25006", 503, "The database is read-only"},
-    Meaning{"55000", 503, "No pg_pulse, or another version"},
-    Meaning{"42883", 503, "No pg_pulse, or another version"},
-    Meaning{"42P01", 503, "No pg_pulse, or another version"},
-    Meaning{"3F000", 503, "No pg_pulse, or another version"},
-    Meaning{"55P03", 503, "Busy"},
-    Meaning{"57014", 503, "It took too long"},
+    Meaning{sqlstate::kClaimIsOver, 409, "Claim lost"},
+    Meaning{sqlstate::kWorkerIsLost, 410, "Worker lost"},
+    Meaning{sqlstate::kSettingsDisagree, 422, "Settings contradict each other"},
+    Meaning{sqlstate::kBadValue, 422, "Value out of range"},
+    Meaning{sqlstate::kNotFound, 404, "Not found"},
+    Meaning{sqlstate::kClaimsAreOff, 503, "Claims are off"},
+    Meaning{sqlstate::kMustNotRunAgain, 409, "The job must not run again"},
+    Meaning{sqlstate::kNoPrivilege, 403, "Not allowed"},
+    Meaning{sqlstate::kReadOnly, 503, "The database is read-only"},
+    Meaning{sqlstate::kOtherVersion, 503, "No pg_pulse, or another version"},
+    Meaning{sqlstate::kNoFunction, 503, "No pg_pulse, or another version"},
+    Meaning{sqlstate::kNoTable, 503, "No pg_pulse, or another version"},
+    Meaning{sqlstate::kNoSchema, 503, "No pg_pulse, or another version"},
+    Meaning{sqlstate::kLockNotAvailable, 503, "Busy"},
+    Meaning{sqlstate::kQueryCanceled, 503, "It took too long"},
     Meaning{"22", 422, "Value not understood"},
     Meaning{"23", 422, "Value not accepted"},
     Meaning{"40", 503, "Busy"},
@@ -61,6 +63,7 @@ std::string title_of(unsigned status) {
       {421, "Misdirected request"},
       {422, "Value not accepted"},
       {500, "Fault"},
+      {501, "Not known here"},
       {503, "Not available"},
   };
   const auto found = kTitles.find(status);
