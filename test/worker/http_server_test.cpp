@@ -120,6 +120,30 @@ TEST_F(HttpServerTest, a_header_that_comes_twice_is_ambiguous_where_programs_wou
             std::string::npos);
   EXPECT_NE(hear(ask("GET / HTTP/1.1\r\nHost: x\r\nA: 1\r\nA: 2\r\n\r\n"), "clear.").find("clear"),
             std::string::npos);
+  const std::string hidden(kGet);
+  const std::string said =
+      hear(ask("DELETE / HTTP/1.1\r\nHost: x\r\nContent-Length : 30\r\n\r\n" + hidden), kNowhere);
+  EXPECT_TRUE(said.ends_with("ambiguous.")) << "and its body is no second request: " << said;
+}
+
+TEST_F(HttpServerTest, a_body_in_another_coding_is_answered_before_it_is_read) {
+  HttpLimits limits;
+  limits.max_body_bytes = 4;
+  start(
+      [](const Exchange& exchange) {
+        HttpResponse response;
+        response.body = exchange->request.is_coded ? "coded." : exchange->request.body + '.';
+        exchange->answer(std::move(response));
+      },
+      limits);
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ";
+  for (const char* coding : {"identity", "gzip, chunked", "gzip"}) {
+    const std::string said = hear(ask(head + coding + "\r\n\r\n2\r\nab\r\n0\r\n\r\n"), kNowhere);
+    EXPECT_TRUE(said.ends_with("coded.")) << coding << ": " << said;
+  }
+  const std::string chunked = "Chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n";
+  const std::string said = hear(ask(head + chunked), "ab.");
+  EXPECT_TRUE(said.ends_with("ab.")) << said;
 }
 
 TEST_F(HttpServerTest, a_stream_carries_what_is_sent_until_it_is_closed) {
@@ -191,6 +215,18 @@ TEST_F(HttpServerTest, its_end_answers_what_is_left_and_ends_streams) {
   EXPECT_FALSE(stream->send("more"));
   hear(listening, kNowhere);
   hear(waiting, kNowhere);
+}
+
+TEST_F(HttpServerTest, an_answer_that_was_given_is_sent_before_the_end) {
+  start_and_keep();
+  const UniqueFd client = ask(kGet);
+  const Exchange exchange = next();
+  HttpResponse response;
+  response.body = std::string(3'000'000, 'x') + "whole";
+  exchange->answer(std::move(response));
+  std::thread ending([this] { server_.reset(); });
+  EXPECT_TRUE(hear(client, "whole").ends_with("whole"));
+  ending.join();
 }
 
 TEST_F(HttpServerTest, a_head_has_its_time_in_all_and_an_idle_connection_as_much) {

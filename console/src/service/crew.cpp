@@ -18,7 +18,7 @@ Crew::Crew(std::size_t threads, std::size_t max_waiting, const MakeSession& make
   }
 }
 
-Crew::~Crew() {
+void Crew::stop() {
   std::deque<Work> dropped;
   {
     const std::lock_guard lock(mutex_);
@@ -26,7 +26,9 @@ Crew::~Crew() {
     dropped.swap(waiting_);
     while (!idle_.empty()) call_last_idle();
   }
-  for (std::thread& thread : threads_) thread.join();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
 }
 
 bool Crew::add(Work work) {

@@ -20,13 +20,15 @@ class Crew {
 
   // `max_waiting`: so many requests wait for a thread at most.
   Crew(std::size_t threads, std::size_t max_waiting, const MakeSession& make_session);
-  // What waits is dropped; what runs is waited for.
-  ~Crew();
+  ~Crew() { stop(); }
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
-  // False: as many wait as may.
+  // False: as many wait as may, or it has stopped.
   bool add(Work work);
+
+  // What waits is dropped; what runs is waited for.
+  void stop();
 
   // How many threads wait for work.
   std::size_t idle();

@@ -7,6 +7,7 @@ namespace {
 
 constexpr unsigned kBadRequest = 400;
 constexpr unsigned kTooLarge = 413;
+constexpr unsigned kNotKnown = 501;
 constexpr std::string_view kFormType = "application/x-www-form-urlencoded";
 
 Form form_of(std::string_view text, const char* what) {
@@ -25,6 +26,7 @@ Request read_request(HttpRequest http) {
   request.body = std::move(http.body);
   request.http = std::move(http);
   if (request.http.is_ambiguous) refuse(kBadRequest, "a header that is sent once came twice");
+  if (request.http.is_coded) refuse(kNotKnown, "the only transfer coding here is chunked");
   if (!request.path.starts_with('/')) refuse(kBadRequest, "the target is no path of this server");
   if (request.http.is_too_large) refuse(kTooLarge, "the body is too large", "It may have 1 MB.");
   const std::string& target = request.http.target;

@@ -69,13 +69,14 @@ std::variant<std::unique_ptr<Service>, std::string> Service::start(ServiceOption
   return service;
 }
 
-// The server answers what is left; only then may its handlers go.
+// What has begun is answered, above all a claim that has taken jobs. The server answers the rest;
+// only then may its handlers go.
 Service::~Service() {
   is_ending_ = true;
-  server_.reset();
+  waiting_->stop();
   live_->stop();
-  waiting_.reset();
-  quick_.reset();
+  quick_->stop();
+  server_.reset();
 }
 
 // On the server's thread, which waits for nothing here.
@@ -86,6 +87,7 @@ void Service::take(const Exchange& exchange) {
   request.path = exchange->request.target.substr(0, exchange->request.target.find('?'));
   try {
     request = read_request(std::move(exchange->request));
+    if (is_ending_) refuse(kUnavailable, "this server is ending");
     gate_.check_host(request);
     if (request.path == "/login" && request.method == "POST") {
       return end(request, exchange, gate_.sign_in(request));

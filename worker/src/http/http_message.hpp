@@ -19,7 +19,11 @@ struct HttpRequest {
   std::map<std::string, std::string, std::less<>> headers;
   // Headers that a client sends once came twice: Host, Authorization, Content-Length and others.
   bool is_ambiguous = false;
+  bool is_coded = false;      // the body is not here: it comes in a coding other than chunked
   bool is_too_large = false;  // the body is not here, because it has more bytes than are taken
+
+  // Where its body ends is not known, so nothing after it can be read.
+  bool is_endless() const { return is_ambiguous || is_coded; }
 
   // Empty for a header that did not come. `name` is in lower case.
   const std::string& header(std::string_view name) const;

@@ -1,6 +1,7 @@
 #include "http/http_server.hpp"
 
 #include <microhttpd.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +21,9 @@ namespace {
 constexpr std::array<std::string_view, 7> kOnce{
     "host",         "authorization", "content-length", "transfer-encoding",
     "content-type", "origin",        "idempotency-key"};
+
+// A client that does not take its answer holds the end up for so long.
+constexpr std::chrono::seconds kFarewell(1);
 
 // libmicrohttpd complains of each broken request; that is the client's affair.
 void say_nothing(void* /*server*/, const char* /*format*/, va_list /*values*/) {}
@@ -126,6 +130,7 @@ struct HttpCallbacks {
       const std::lock_guard lock(self->visits_mutex_);
       self->visits_.erase(visit);
     }
+    self->visit_ended_.notify_one();
     if (visit->stream) visit->stream->mark_gone();
     visit->exchange->answer({});
     delete visit;
@@ -141,6 +146,8 @@ struct HttpCallbacks {
         request.headers.contains("transfer-encoding")) {
       request.is_ambiguous = true;
     }
+    const std::string& coding = request.header("transfer-encoding");
+    request.is_coded = !coding.empty() && strcasecmp(coding.c_str(), "chunked") != 0;
     visit.has_head = true;
     expect(self, connection, self->limits_.body_time, true);
   }
@@ -165,8 +172,9 @@ struct HttpCallbacks {
         self->handler_(visit.exchange);
       }
     }
-    const std::optional<HttpResponse> response = visit.exchange->take_answer();
+    std::optional<HttpResponse> response = visit.exchange->take_answer();
     if (!response) return MHD_YES;
+    if (visit.exchange->request.is_endless()) response->headers.emplace_back("Connection", "close");
     if (response->stream) {
       self->begin_stream(visit, connection, response->stream);
     } else {
@@ -185,9 +193,9 @@ struct HttpCallbacks {
     try {
       if (!visit->has_head) {
         take_head(self, connection, *visit, method);
-        return MHD_YES;
+        if (!visit->exchange->request.is_endless()) return MHD_YES;
       }
-      if (*body_size != 0) {
+      if (*body_size != 0 && !visit->is_given) {
         take_body(self, *visit, body, *body_size);
         *body_size = 0;
         return MHD_YES;
@@ -251,13 +259,14 @@ std::variant<std::unique_ptr<HttpServer>, std::string> HttpServer::start(const H
 HttpServer::~HttpServer() {
   if (daemon_ == nullptr) return;
   {
-    // The daemon may not end while a connection sleeps.
-    const std::lock_guard lock(visits_mutex_);
+    // The daemon may not end while a connection sleeps, and sends nothing more when it ends.
+    std::unique_lock lock(visits_mutex_);
     is_ending_ = true;
     for (Visit* visit : visits_) {
       visit->exchange->answer({.status = MHD_HTTP_SERVICE_UNAVAILABLE});
       if (visit->stream) visit->stream->close();
     }
+    visit_ended_.wait_for(lock, kFarewell, [this] { return visits_.empty(); });
   }
   MHD_stop_daemon(daemon_);
 }

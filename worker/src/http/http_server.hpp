@@ -5,8 +5,10 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <variant>
@@ -40,7 +42,8 @@ class HttpServer {
   static std::variant<std::unique_ptr<HttpServer>, std::string> start(const HttpAddress& address,
                                                                       HttpLimits limits,
                                                                       Handler handler);
-  // Answers what is unanswered, ends streams, and closes every connection.
+  // Answers what is unanswered, ends streams, sends it all, for a second at most, and closes every
+  // connection.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -71,6 +74,7 @@ class HttpServer {
   HttpClients clients_;
   std::mutex visits_mutex_;
   std::set<Visit*> visits_;
+  std::condition_variable visit_ended_;
   bool is_ending_ = false;
   MHD_Daemon* daemon_ = nullptr;
 };
