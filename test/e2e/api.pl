@@ -281,10 +281,11 @@ subtest 'metrics are as Prometheus reads them' => sub {
 };
 
 subtest 'a payload that no function of the database reads is shown' => sub {
-    my $odd = value($node, q{SELECT id FROM pulse.add_job('odd', '{"a": "\u0000", "b": 1e400}')});
+    my $odd = $api->curl(POST => '/v1/jobs', as => 'client',
+        body => '{"identifier": "odd", "payload": {"a": "\u0000", "b": 1e400}}')->{json}{id};
     my $answer = $api->curl(GET => "/v1/jobs/$odd", as => 'operator');
     is($answer->{status}, 200, 'its job');
-    like($answer->{body}, qr/"payload" : \{"a": "\\u0000", "b": 1e400\}/, 'as it is');
+    like($answer->{body}, qr/"payload" : \{"a": "\\u0000", "b": 1e400\}/, 'as it was added');
 };
 
 subtest 'without tokens the server shows, hides payloads, and changes nothing' => sub {
@@ -355,6 +356,8 @@ subtest 'a token that is taken out of its file counts no more' => sub {
     $becomes->('operator', 404, 'a line that cannot be read revokes no other');
     unlink $api->{token_file};
     $becomes->('operator', 401, 'without the file none counts');
+    $store->($text);
+    $becomes->('operator', 404, 'and with it they do again');
 };
 
 subtest 'the log has who changed what' => sub {
@@ -363,7 +366,20 @@ subtest 'the log has who changed what' => sub {
     unlike($log, qr/$_/, 'and no token') for values %{ $api->{secret} };
 };
 
-$api->signal('TERM');
-is($api->wait_exit, 0, 'the server ends when it is told to');
+subtest 'a claim that waits is answered when the server ends' => sub {
+    my $worker = register('ending', tasks => ['late']);
+    my $claimed = '';
+    my $claims = IPC::Run::start([ 'curl', '-sS', '--max-time', '60', '-X', 'POST',
+            '-w', '%{http_code}', $api->headers_of(as => 'client', body => 1), '--data-binary',
+            qq({"worker_id": "$worker", "wait_seconds": 30}), $api->url('/v1/claims') ],
+        '<', \'', '>', \$claimed);
+    wait_until($node, q{SELECT EXISTS (SELECT FROM pg_stat_activity
+        WHERE query LIKE 'CALL pulse.wait_for_job%' AND state = 'active')}, 'a waiting claim');
+    $api->signal('TERM');
+    IPC::Run::finish($claims);
+    is($claimed, qq({"jobs" : []}\n200), 'without a job');
+    is($api->wait_exit, 0, 'and the server ends');
+};
+
 expect_healthy($node);
 done_testing;

@@ -11,6 +11,7 @@
 #include "handler/handler_run.hpp"
 #include "jobs/outcome_statement.hpp"
 #include "pulse/worker.hpp"
+#include "text/json_grammar.hpp"
 
 namespace pulse {
 namespace {
@@ -22,6 +23,29 @@ TEST(Document, what_is_no_json_is_not_stored) {
   EXPECT_TRUE(document_problem(std::string("\"a\0b\"", 5)));
   EXPECT_TRUE(document_problem(std::string("1\0", 2)));
   EXPECT_TRUE(document_problem("\"\xff\""));
+}
+
+TEST(Document, what_the_server_takes_is_taken) {
+  for (const char* text : {"1e400", "-0.5E-400", "0", "[1e99999, -0]", R"("\u0000")", R"("\ud800")",
+                           "\"\xf0\x9f\x90\x98\"",
+                           " { \"a\" : [ { } , [ ] , true , false , null , \"\\\"\\n\" ] , "
+                           "\"b\":{\"c\":1.0e+2} }\n"}) {
+    EXPECT_TRUE(is_json(text)) << text;
+  }
+  for (const char* text : {"",        " ",           "{",
+                           "[",       "[1",          "[1,",
+                           "[1,]",    "[,1]",        "{,}",
+                           "{\"a\"}", "{\"a\":}",    "{\"a\":1,}",
+                           "{1:1}",   "[1}",         "{\"a\":1]",
+                           "]",       "01",          "+1",
+                           "1.",      ".5",          "1e",
+                           "-",       "1 2",         "nul",
+                           "truex",   R"("\u00g0")", R"("\u00)",
+                           R"("\x")", "\"\t\"",      "\"a",
+                           "'a'",     "NaN",         "\"\xed\xa0\x80\""}) {
+    EXPECT_FALSE(is_json(text)) << text;
+  }
+  EXPECT_TRUE(is_json(std::string(100'000, '[') + std::string(100'000, ']'))) << "as deep as it is";
 }
 
 TEST(Document, its_length_is_bounded) {

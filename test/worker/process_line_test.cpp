@@ -107,6 +107,19 @@ TEST(ProcessLineTest, an_error_fails_with_its_text) {
             std::chrono::milliseconds(1500));
 }
 
+TEST(ProcessLineTest, a_result_is_any_json_that_the_server_takes) {
+  for (const char* result : {"1e400", R"("a\u0000b")", R"(["\ud800"])"})
+    EXPECT_EQ(read(std::string(R"({"id":17,"result":)") + result + '}').end->result, result);
+  EXPECT_EQ(read(R"({"id":17,"error":"\ud800"})").end->error, R"("\ud800")")
+      << "which says nothing";
+}
+
+TEST(ProcessLineTest, the_range_of_a_snooze_is_told) {
+  EXPECT_EQ(read(R"({"id":17,"snooze":1e9})").end->again_in, std::chrono::seconds(1'000'000'000));
+  EXPECT_EQ(refusal_of(R"({"id":17,"snooze":3153600000})"),
+            "a snooze that is not from 0 to 1000000000 seconds");
+}
+
 TEST(ProcessLineTest, a_snooze_keeps_its_checkpoint) {
   const ProcessLine line = read(R"({"id":17,"snooze":60,"checkpoint":[1, 2]})");
   EXPECT_EQ(line.end->kind, ExecutionEnd::Kind::snoozed);

@@ -103,7 +103,6 @@ TEST(TaskOutput, malformed_lines_are_dropped_as_a_whole_and_counted) {
       "{\"message\":\"kept?\",\"progress\":5}",
       "{\"checkpoint\":}",
       "{\"result\":01}",
-      "{\"result\":\"\\ud800\"}",
       "{\"result\":\"\xFF\"}",
       std::string("{\"result\":\"\0\"}", 14),
       "{'result':1}",

@@ -4,6 +4,8 @@
 
 #include "database/array_literal.hpp"
 #include "serve/problem.hpp"
+#include "text/json_grammar.hpp"
+#include "text/json_members.hpp"
 #include "text/parse_number.hpp"
 
 namespace pulse::console {
@@ -43,7 +45,7 @@ bool fits(const json& value, Is kind) {
     case Is::ids: return is_array_of(value, [](const json& each) { return has_id(each); });
     case Is::id: return has_id(value);
     case Is::truth: return value.is_boolean();
-    case Is::anything: return true;
+    case Is::document: return true;
   }
   return false;
 }
@@ -57,57 +59,70 @@ const char* kind_text(Is kind) {
     case Is::ids: return "an array of ids, which are strings of digits";
     case Is::id: return "an id, which is a string of digits";
     case Is::truth: return "true or false";
-    case Is::anything: break;
+    case Is::document: break;
   }
   return "any value";
 }
 
-void check_fields(const json& body, std::initializer_list<Field> fields) {
-  for (const auto& [name, value] : body.items()) {
-    const std::string& wanted = name;
-    const auto field = std::find_if(fields.begin(), fields.end(),
-                                    [&](const Field& each) { return wanted == each.name; });
-    if (field == fields.end()) {
-      refuse(kUnprocessable, "there is no field '" + name + "'", "/v1/openapi.json has them.");
-    }
-    if (!value.is_null() && !fits(value, field->kind)) {
-      refuse(kUnprocessable, "'" + name + "' must be " + kind_text(field->kind));
-    }
+const Field& field_of(std::initializer_list<Field> fields, const std::string& name) {
+  const auto* field = std::find_if(fields.begin(), fields.end(),
+                                   [&](const Field& each) { return name == each.name; });
+  if (field == fields.end()) {
+    refuse(kUnprocessable, "there is no field '" + name + "'", "/v1/openapi.json has them.");
   }
-  for (const Field& field : fields) {
-    if (field.is_required && (!body.contains(field.name) || body.at(field.name).is_null())) {
-      refuse(kUnprocessable, std::string("'") + field.name + "' is missing");
-    }
+  return *field;
+}
+
+void take_member(Body& body, const Field& field, std::string_view text) {
+  if (field.kind == Is::document) {
+    body.documents[field.name] = text;
+    if (text == "null") body.documents.erase(field.name);
+    return;
   }
+  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!value.is_null() && !fits(value, field.kind)) {
+    refuse(kUnprocessable, std::string("'") + field.name + "' must be " + kind_text(field.kind));
+  }
+  body.fields[field.name] = std::move(value);
 }
 
 }  // namespace
 
-json read_body(const Request& request, std::initializer_list<Field> fields) {
-  json body = json::object();
+std::optional<std::string> Body::document(const char* field) const {
+  const auto found = documents.find(field);
+  return found == documents.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::string> Body::parameter(const char* field) const {
+  const auto found = fields.find(field);
+  if (found == fields.end() || found->is_null()) return std::nullopt;
+  if (found->is_string()) return found->get<std::string>();
+  if (!found->is_array()) return found->dump();
+  return array_literal(found->get<std::vector<std::string>>());
+}
+
+Body read_body(const Request& request, std::initializer_list<Field> fields) {
+  Body body;
   if (!request.body.empty()) {
     const std::string type = request.header("content-type");
     if (type.substr(0, type.find(';')) != "application/json") {
       refuse(kUnsupported, "the body must be application/json", "Send that as Content-Type.");
     }
-    body = json::parse(request.body, nullptr, /*allow_exceptions=*/false);
-    if (body.is_discarded()) refuse(kBadRequest, "the body is no JSON");
-    if (!body.is_object()) refuse(kUnprocessable, "the body must be a JSON object");
+    if (!is_json(request.body)) refuse(kBadRequest, "the body is no JSON");
+    if (!is_json_object(request.body)) refuse(kUnprocessable, "the body must be a JSON object");
+    std::string_view key;
+    std::string_view value;
+    for (JsonMembers members(request.body); members.next(key, value);) {
+      const std::string name = json_string_value('"' + std::string(key) + '"');
+      take_member(body, field_of(fields, name), value);
+    }
   }
-  check_fields(body, fields);
+  for (const Field& field : fields) {
+    if (field.is_required && !body.parameter(field.name)) {
+      refuse(kUnprocessable, std::string("'") + field.name + "' is missing");
+    }
+  }
   return body;
-}
-
-std::string document_of(const Request& request) {
-  return request.body.empty() ? "{}" : request.body;
-}
-
-std::optional<std::string> parameter_of(const json& body, const char* field) {
-  const auto found = body.find(field);
-  if (found == body.end() || found->is_null()) return std::nullopt;
-  if (found->is_string()) return found->get<std::string>();
-  if (!found->is_array()) return found->dump();
-  return array_literal(found->get<std::vector<std::string>>());
 }
 
 std::string id_in_path(const Request& request) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,7 +12,7 @@
 
 namespace pulse::console {
 
-enum class Is { text, number, integer, texts, ids, id, truth, anything };
+enum class Is { text, number, integer, texts, ids, id, truth, document };
 
 struct Field {
   const char* name;
@@ -18,15 +20,21 @@ struct Field {
   bool is_required = false;
 };
 
+struct Body {
+  nlohmann::json fields = nlohmann::json::object();
+  // As they were written: PostgreSQL stores JSON of which no program needs to make sense.
+  std::map<std::string, std::string, std::less<>> documents;
+
+  // All but the documents, for the server to read.
+  std::string text() const { return fields.dump(); }
+  // As parameters of a statement: an array is one of the server's.
+  std::optional<std::string> document(const char* field) const;
+  std::optional<std::string> parameter(const char* field) const;
+};
+
 // The body, an object of these fields; an empty body is an object without any. A field may be null,
 // which is as if it were not there. Throws Failed for anything else, and names the field.
-nlohmann::json read_body(const Request& request, std::initializer_list<Field> fields);
-
-// What the server reads: the body as it was sent, so that no digit of a number is lost.
-std::string document_of(const Request& request);
-
-// A field of read_body() as a parameter of a statement: an array is one of the server's.
-std::optional<std::string> parameter_of(const nlohmann::json& body, const char* field);
+Body read_body(const Request& request, std::initializer_list<Field> fields);
 
 // Of an id in a path: digits that 64 bits hold. Throws Failed for what can be no id.
 std::string id_in_path(const Request& request);

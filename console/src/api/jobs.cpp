@@ -15,15 +15,16 @@ constexpr unsigned kConflict = 409;
 constexpr unsigned kUnprocessable = 422;
 constexpr unsigned kUnavailable = 503;
 
-// The document is read by the server, so that it comes through to the last digit. The call names
-// `trace`, so the setting is made before it.
+// A document goes to the server apart from the other fields, as it was written: to take it out of a
+// larger one, the server would read each string in it. The call names `trace`, so the setting is
+// made before it.
 constexpr const char* kAdd =
     "SELECT j.id, json_build_object('id', j.id::text, 'state', j.state, 'run_at', j.run_at)"
-    " AS document FROM json_to_record($1::json) AS d (identifier text, payload json,"
-    " queue_name text, run_at timestamptz, max_attempts int, job_key text, priority int,"
-    " flags text[], job_key_mode text),"
+    " AS document FROM json_to_record($1::json) AS d (identifier text, queue_name text,"
+    " run_at timestamptz, max_attempts int, job_key text, priority int, flags text[], job_key_mode "
+    "text),"
     " (SELECT set_config('pulse.traceparent', coalesce($3, ''), true) OFFSET 0) AS trace (parent),"
-    " pulse.add_job(CASE WHEN trace.parent IS NOT NULL THEN d.identifier END, d.payload,"
+    " pulse.add_job(CASE WHEN trace.parent IS NOT NULL THEN d.identifier END, $4::json,"
     " d.queue_name, d.run_at, d.max_attempts, coalesce($2, d.job_key), d.priority, d.flags,"
     " CASE WHEN $2 IS NULL THEN coalesce(d.job_key_mode, 'replace') ELSE 'unsafe_dedupe' END) AS j";
 
@@ -38,23 +39,18 @@ constexpr const char* kGet =
     " AS document FROM pulse.read_job($1::bigint) AS g";
 
 constexpr const char* kProgress =
-    "SELECT pulse.progress($1::bigint, $2::bigint, d.message, d.fraction, d.checkpoint, d.stage)"
-    " FROM json_to_record($3::json) AS d (message text, fraction float8, checkpoint json,"
-    " stage text)";
+    "SELECT pulse.progress($1::bigint, $2::bigint, d.message, d.fraction, $4::json, d.stage)"
+    " FROM json_to_record($3::json) AS d (message text, fraction float8, stage text)";
 
-constexpr const char* kComplete =
-    "SELECT pulse.complete($1::bigint, $2::bigint, d.result)"
-    " FROM json_to_record($3::json) AS d (result json)";
+constexpr const char* kComplete = "SELECT pulse.complete($1::bigint, $2::bigint, $3::json)";
 
 constexpr const char* kFail =
     "SELECT json_build_object('state', pulse.fail($1::bigint, $2::bigint, d.error,"
-    " coalesce(d.retry, true), d.retry_in, d.payload)) AS document"
-    " FROM json_to_record($3::json) AS d (error text, retry boolean, retry_in interval,"
-    " payload json)";
+    " coalesce(d.retry, true), d.retry_in, $4::json)) AS document"
+    " FROM json_to_record($3::json) AS d (error text, retry boolean, retry_in interval)";
 
 constexpr const char* kSnooze =
-    "SELECT pulse.snooze($1::bigint, $2::bigint, d.delay, d.checkpoint)"
-    " FROM json_to_record($3::json) AS d (delay interval, checkpoint json)";
+    "SELECT pulse.snooze($1::bigint, $2::bigint, $3::interval, $4::json)";
 
 constexpr const char* kRelease =
     "SELECT outcome FROM pulse.release(ARRAY[$1::bigint], ARRAY[$2::bigint])";
@@ -67,12 +63,12 @@ constexpr const char* kCancel =
 Response nothing() { return {.status = kNoContent, .type = ""}; }
 
 // The key of the job: the same request once more finds the job that the first one added.
-std::optional<std::string> idempotency_key(const Request& request, const nlohmann::json& body) {
+std::optional<std::string> idempotency_key(const Request& request, const Body& body) {
   if (!request.http.headers.contains("idempotency-key")) return std::nullopt;
   const std::string& key = request.header("idempotency-key");
   if (key.empty())
     refuse(kUnprocessable, "the Idempotency-Key is empty", "Leave it out, or set it.");
-  if (parameter_of(body, "job_key") || parameter_of(body, "job_key_mode")) {
+  if (body.parameter("job_key") || body.parameter("job_key_mode")) {
     refuse(kUnprocessable, "an Idempotency-Key and a job_key exclude each other",
            "The Idempotency-Key becomes the job_key.");
   }
@@ -80,29 +76,33 @@ std::optional<std::string> idempotency_key(const Request& request, const nlohman
 }
 
 // As W3C Trace Context asks, a traceparent that cannot be read is ignored.
-QueryResult added_job(const Request& request, const std::optional<std::string>& key) {
+QueryResult added_job(const Request& request, const Body& body) {
+  Params params{body.text(), idempotency_key(request, body), std::nullopt,
+                body.document("payload")};
   const std::string& traceparent = request.header("traceparent");
   if (!traceparent.empty()) {
     try {
-      return request.database().query(kAdd, {document_of(request), key, traceparent});
+      params[2] = traceparent;
+      return request.database().query(kAdd, params);
     } catch (const Refused& refused) {
       if (refused.error.sqlstate != sqlstate::kInvalidValue) throw;
     }
   }
-  return request.database().query(kAdd, {document_of(request), key, std::nullopt});
+  params[2].reset();
+  return request.database().query(kAdd, params);
 }
 
 Response post_job(const Request& request) {
-  const nlohmann::json body = read_body(request, {{"identifier", Is::text, true},
-                                                  {"payload", Is::anything},
-                                                  {"queue_name", Is::text},
-                                                  {"run_at", Is::text},
-                                                  {"max_attempts", Is::integer},
-                                                  {"job_key", Is::text},
-                                                  {"job_key_mode", Is::text},
-                                                  {"priority", Is::integer},
-                                                  {"flags", Is::texts}});
-  const QueryResult added = added_job(request, idempotency_key(request, body));
+  const Body body = read_body(request, {{"identifier", Is::text, true},
+                                        {"payload", Is::document},
+                                        {"queue_name", Is::text},
+                                        {"run_at", Is::text},
+                                        {"max_attempts", Is::integer},
+                                        {"job_key", Is::text},
+                                        {"job_key_mode", Is::text},
+                                        {"priority", Is::integer},
+                                        {"flags", Is::texts}});
+  const QueryResult added = added_job(request, body);
   Response response = document_in(added, kCreated);
   response.headers.emplace_back("Location", "/v1/jobs/" + added[0].text("id"));
   return response;
@@ -115,40 +115,41 @@ Response get(const Request& request) {
 }
 
 Response cancel(const Request& request) {
-  const nlohmann::json body = read_body(request, {{"reason", Is::text}});
+  const Body body = read_body(request, {{"reason", Is::text}});
   return document_in(request.database().query(
-      kCancel, {id_in_path(request), parameter_of(body, "reason"), request.access.token}));
+      kCancel, {id_in_path(request), body.parameter("reason"), request.access.token}));
 }
 
 Response progress(const Request& request) {
-  read_body(request, {{"message", Is::text},
-                      {"fraction", Is::number},
-                      {"checkpoint", Is::anything},
-                      {"stage", Is::text}});
-  request.database().query(kProgress,
-                           {id_in_path(request), token_of(request), document_of(request)});
+  const Body body = read_body(request, {{"message", Is::text},
+                                        {"fraction", Is::number},
+                                        {"checkpoint", Is::document},
+                                        {"stage", Is::text}});
+  request.database().query(kProgress, {id_in_path(request), token_of(request), body.text(),
+                                       body.document("checkpoint")});
   return nothing();
 }
 
 Response complete(const Request& request) {
-  read_body(request, {{"result", Is::anything}});
+  const Body body = read_body(request, {{"result", Is::document}});
   request.database().query(kComplete,
-                           {id_in_path(request), token_of(request), document_of(request)});
+                           {id_in_path(request), token_of(request), body.document("result")});
   return nothing();
 }
 
 Response fail(const Request& request) {
-  read_body(request, {{"error", Is::text, true},
-                      {"retry", Is::truth},
-                      {"retry_in", Is::text},
-                      {"payload", Is::anything}});
+  const Body body = read_body(request, {{"error", Is::text, true},
+                                        {"retry", Is::truth},
+                                        {"retry_in", Is::text},
+                                        {"payload", Is::document}});
   return document_in(request.database().query(
-      kFail, {id_in_path(request), token_of(request), document_of(request)}));
+      kFail, {id_in_path(request), token_of(request), body.text(), body.document("payload")}));
 }
 
 Response snooze(const Request& request) {
-  read_body(request, {{"delay", Is::text, true}, {"checkpoint", Is::anything}});
-  request.database().query(kSnooze, {id_in_path(request), token_of(request), document_of(request)});
+  const Body body = read_body(request, {{"delay", Is::text, true}, {"checkpoint", Is::document}});
+  request.database().query(kSnooze, {id_in_path(request), token_of(request),
+                                     body.parameter("delay"), body.document("checkpoint")});
   return nothing();
 }
 
@@ -161,8 +162,8 @@ Response release(const Request& request) {
   if (outcome == "busy") {
     throw Failed({kUnavailable, "Busy", "another transaction holds job " + id, "", "Try again."});
   }
-  throw Failed({kConflict, "Claim lost", "the claim of job " + id + " is lost", "PU001",
-                "The attempt was recovered or has ended."});
+  throw Failed({kConflict, "Claim lost", "the claim of job " + id + " is lost",
+                sqlstate::kClaimIsOver, "The attempt was recovered or has ended."});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "api/body.hpp"
 #include "api/routes.hpp"
 #include "api/sweep_notice.hpp"
+#include "database/sqlstate.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {
@@ -24,8 +25,8 @@ constexpr const char* kRegister =
     "SELECT json_build_object('id', w.id::text, 'name', w.name, 'tasks', w.tasks,"
     " 'heartbeat_interval_seconds', extract(epoch FROM w.heartbeat_interval),"
     " 'sweep_threshold_seconds', extract(epoch FROM w.sweep_threshold)) AS document"
-    " FROM json_to_record($1::json) AS d (name text, tasks text[], info json,"
-    " heartbeat_interval interval), pulse.register_worker(d.name, d.tasks, d.info,"
+    " FROM json_to_record($1::json) AS d (name text, tasks text[],"
+    " heartbeat_interval interval), pulse.register_worker(d.name, d.tasks, $2::json,"
     " d.heartbeat_interval) AS w";
 
 constexpr const char* kIsBySession = "SELECT $1::interval = interval '0' AS is_by_session";
@@ -53,17 +54,18 @@ constexpr const char* kWait = "CALL pulse.wait_for_job($1::bigint, $2::interval)
 constexpr const char* kDeregister = "SELECT FROM pulse.deregister_worker($1::bigint)";
 
 Response register_one(const Request& request) {
-  const nlohmann::json body = read_body(request, {{"name", Is::text, true},
-                                                  {"tasks", Is::texts},
-                                                  {"info", Is::anything},
-                                                  {"heartbeat_interval", Is::text}});
-  if (const auto every = parameter_of(body, "heartbeat_interval")) {
+  const Body body = read_body(request, {{"name", Is::text, true},
+                                        {"tasks", Is::texts},
+                                        {"info", Is::document},
+                                        {"heartbeat_interval", Is::text}});
+  if (const auto every = body.parameter("heartbeat_interval")) {
     if (request.database().query(kIsBySession, {every})[0].text("is_by_session") == "t") {
       refuse(kUnprocessable, "over HTTP a worker has no session to live by",
              "Give a heartbeat_interval above 0, and send heartbeats.");
     }
   }
-  return document_in(request.database().query(kRegister, {document_of(request)}), kCreated);
+  return document_in(request.database().query(kRegister, {body.text(), body.document("info")}),
+                     kCreated);
 }
 
 Response deregister(const Request& request) {
@@ -71,7 +73,7 @@ Response deregister(const Request& request) {
   try {
     request.database().query(kDeregister, {id});
   } catch (const Refused& refused) {
-    if (refused.error.sqlstate != "PU002") throw;
+    if (refused.error.sqlstate != sqlstate::kWorkerIsLost) throw;
     throw Failed({kNotFound, title_of(kNotFound), refused.error.message, refused.error.sqlstate,
                   refused.error.hint});
   }
@@ -79,20 +81,20 @@ Response deregister(const Request& request) {
 }
 
 Response beat(const Request& request) {
-  const nlohmann::json body =
-      read_body(request, {{"worker_id", Is::id, true}, {"job_ids", Is::ids}});
+  const Body body = read_body(request, {{"worker_id", Is::id, true}, {"job_ids", Is::ids}});
   const SweepNotice notice(request.database());
-  const QueryResult beaten = request.database().query(
-      kBeat, {parameter_of(body, "worker_id"), parameter_of(body, "job_ids")});
+  const QueryResult beaten =
+      request.database().query(kBeat, {body.parameter("worker_id"), body.parameter("job_ids")});
   notice.sweep_before_answer();
   if (beaten[0].text("status") != "lost") return document_in(beaten);
-  throw Failed({kGone, "Worker lost", "worker " + *parameter_of(body, "worker_id") + " is lost",
-                "PU002", "Register again, and use the new id. Its jobs go to other workers."});
+  throw Failed({kGone, "Worker lost", "worker " + *body.parameter("worker_id") + " is lost",
+                sqlstate::kWorkerIsLost,
+                "Register again, and use the new id. Its jobs go to other workers."});
 }
 
-std::chrono::milliseconds wait_of(const nlohmann::json& body) {
-  const auto found = body.find("wait_seconds");
-  if (found == body.end() || found->is_null()) return std::chrono::milliseconds(0);
+std::chrono::milliseconds wait_of(const Body& body) {
+  const auto found = body.fields.find("wait_seconds");
+  if (found == body.fields.end() || found->is_null()) return std::chrono::milliseconds(0);
   const double seconds = found->get<double>();
   if (!(seconds >= 0 && seconds <= static_cast<double>(kMaxWait.count()))) {
     refuse(kUnprocessable, "'wait_seconds' is out of range", "It must be between 0 and 30.");
@@ -103,14 +105,14 @@ std::chrono::milliseconds wait_of(const nlohmann::json& body) {
 // The wait is in the session that claims, where wake-ups are exact. A client that has gone gets no
 // job; a claim would be its heartbeat, too.
 Response claim(const Request& request) {
-  const nlohmann::json body = read_body(request, {{"worker_id", Is::id, true},
-                                                  {"max_jobs", Is::integer},
-                                                  {"tasks", Is::texts},
-                                                  {"forbidden_flags", Is::texts},
-                                                  {"wait_seconds", Is::number}});
+  const Body body = read_body(request, {{"worker_id", Is::id, true},
+                                        {"max_jobs", Is::integer},
+                                        {"tasks", Is::texts},
+                                        {"forbidden_flags", Is::texts},
+                                        {"wait_seconds", Is::number}});
   const auto end = Steady::now() + wait_of(body);
-  const Params params{parameter_of(body, "worker_id"), parameter_of(body, "max_jobs"),
-                      parameter_of(body, "tasks"), parameter_of(body, "forbidden_flags")};
+  const Params params{body.parameter("worker_id"), body.parameter("max_jobs"),
+                      body.parameter("tasks"), body.parameter("forbidden_flags")};
   const SweepNotice notice(request.database());
   for (;;) {
     const QueryResult claimed = request.database().query(kClaim, params);

@@ -57,7 +57,7 @@ std::optional<ExecutionEnd> failure_of(const Words& words, std::string& why) {
   if (words.retry == "false") end.kind = ExecutionEnd::Kind::failed_for_good;
   if (words.retry_in) {
     end.again_in = seconds_of(*words.retry_in);
-    if (!end.again_in) why = "a retry_in that is no number of seconds";
+    if (!end.again_in) why = "a retry_in that is not from 0 to 1000000000 seconds";
     if (!end.again_in) return std::nullopt;
   }
   return end;
@@ -78,7 +78,7 @@ bool read_end(const Words& words, TaskMessage& message, ProcessLine& line, std::
     line.end.emplace().kind = ExecutionEnd::Kind::snoozed;
     line.end->again_in = seconds_of(*words.snooze);
     line.end->checkpoint = std::exchange(message.progress.checkpoint, std::nullopt);
-    if (!line.end->again_in) why = "a snooze that is no number of seconds";
+    if (!line.end->again_in) why = "a snooze that is not from 0 to 1000000000 seconds";
     if (!line.end->again_in) return false;
   } else {
     line.end.emplace().kind = ExecutionEnd::Kind::succeeded;

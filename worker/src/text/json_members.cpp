@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "text/json_grammar.hpp"
+
 namespace pulse {
 namespace {
 
@@ -36,7 +38,7 @@ Nesting nesting_of(std::string_view text) {
 bool is_json_object(std::string_view text, std::size_t max_depth) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos || text[begin] != '{') return false;
-  if (!nlohmann::json::accept(text.begin(), text.end())) return false;
+  if (!is_json(text)) return false;
   return nesting_of(text.substr(begin)).deepest <= max_depth;
 }
 
@@ -67,7 +69,8 @@ std::size_t JsonMembers::value_length() const {
 }
 
 std::string json_string_value(std::string_view text) {
-  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false).get<std::string>();
+  const auto value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_string() ? value.get<std::string>() : std::string(text);
 }
 
 }  // namespace pulse

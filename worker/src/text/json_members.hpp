@@ -9,7 +9,7 @@
 namespace pulse {
 
 // Whether `text` is a JSON object with at most so many brackets within each other.
-bool is_json_object(std::string_view text, std::size_t max_depth);
+bool is_json_object(std::string_view text, std::size_t max_depth = std::string_view::npos);
 
 // Walks over the members of such an object.
 class JsonMembers {
@@ -27,7 +27,8 @@ class JsonMembers {
   std::string_view rest_;
 };
 
-// What the text of a JSON string says.
+// What the text of a JSON string says; the text itself where half a pair of surrogates is in it,
+// which says nothing.
 std::string json_string_value(std::string_view text);
 
 }  // namespace pulse

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "text/json_grammar.hpp"
+
 namespace pulse {
 
 void append_json_string(std::string& text, std::string_view value) {
@@ -25,7 +27,7 @@ std::optional<std::string> document_problem(std::string_view text) {
   }
   // A reader of JSON may take a NUL for the end.
   if (text.find('\0') != std::string_view::npos) return "it has a NUL";
-  if (!nlohmann::json::accept(text.begin(), text.end())) return "it is no JSON";
+  if (!is_json(text)) return "it is no JSON";
   return std::nullopt;
 }
 
