@@ -133,6 +133,9 @@ subtest 'adding a job' => sub {
     is($said->{status}, USAGE, 'so is a time that is none');
     like($said->{err}, qr/"bogus".*hint: --help/s, 'and what it was is said');
     is(pulse_as($node, 'a_observer', 'add', 'mail')->{status}, NO_RIGHT, 'an observer adds none');
+    $said = do { local $Pulse::Console::stdin = '/'; pulse($node, 'add', 'mail', '-') };
+    is($said->{status}, USAGE, 'a payload that cannot be read is none');
+    like($said->{err}, qr/cannot read standard input: /, 'and that is said');
     my $odd = value($node, q{SELECT id FROM pulse.add_job('odd', '{"a": "\u0000", "b": 1e400}')});
     $said = pulse($node, 'job', $odd);
     is($said->{status}, DONE, 'a job whose payload no function reads is shown');
@@ -144,16 +147,25 @@ subtest 'queues, schedules and workers are steered' => sub {
     my ($queue) = grep { $_->{name} eq 'letters' } @{ rows_of($node, 'queues') };
     ok($queue->{paused}, 'is seen');
     pulse($node, 'queues', 'resume', 'letters');
-    pulse($node, 'queues', 'limit', 'letters', '--concurrency', '7');
+    my $said = pulse($node, 'queues', 'limit', 'letters');
+    is($said->{status}, USAGE, 'a limit without a number is none');
+    $said = pulse($node, '--json', 'queues', 'limit', 'letters', '--concurrency', '7');
+    is(json_of($said->{out})->{concurrency}, 7, 'what was set is told as JSON');
     ($queue) = grep { $_->{name} eq 'letters' } @{ rows_of($node, 'queues') };
     is_deeply([ $queue->{paused}, $queue->{concurrency} ], [ JSON::PP::false, 7 ],
         'resumed, with its limit');
     value($node, q{SELECT pulse.schedule('nightly', 'mail', '0 3 * * *')});
-    pulse($node, 'schedules', 'pause', 'nightly');
+    $said = pulse($node, '--json', 'schedules', 'pause', 'nightly');
+    ok(json_of($said->{out})->{paused}, 'and so is a pause');
     ok(rows_of($node, 'schedules')->[0]{paused}, 'a schedule is paused');
     is(scalar @{ rows_of($node, 'schedules', 'next', 'nightly') }, 10, 'its next due times');
     my $ann = value($node, q{SELECT id FROM pulse.register_worker('drained')});
-    my $said = pulse($node, 'workers', 'drain', $ann);
+    $said = pulse($node, '--json', 'schedules', 'run', 'nightly', '--yes');
+    is(value($node, 'SELECT identifier FROM pulse.job WHERE id = ' . json_of($said->{out})->{id}),
+        'mail', 'and the job that a schedule has added');
+    ok(json_of(pulse($node, '--json', 'queues', 'unset', 'letters')->{out})->{had_settings},
+        'and that a queue had settings');
+    $said = pulse($node, 'workers', 'drain', $ann);
     is($said->{status}, 1, 'without a terminal and --yes nothing is drained');
     is(value($node, "SELECT status FROM pulse.worker_status WHERE id = $ann"), 'alive', 'indeed');
     is(pulse($node, 'workers', 'drain', $ann, '--yes')->{out}, "worker $ann is draining\n",

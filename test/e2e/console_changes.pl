@@ -76,6 +76,10 @@ subtest 'an operation is on record and is undone' => sub {
     is($row->{actor}, (getpwuid $>)[0], 'with the user who did it');
     value($node, q{UPDATE pulse.job SET priority = 3, revision = revision + 1
         WHERE id = (SELECT min(id) FROM pulse.job WHERE identifier = 'oil')});
+    like(pulse($node, 'operations', 'stop', $said->{id})->{out}, qr/is done: retry of 3 jobs/,
+        'it is not stopped, because it is done');
+    is(json_of(pulse($node, '--json', 'operations', 'stop', $said->{id})->{out})->{state}, 'done',
+        'as JSON says, too');
     is(pulse($node, 'undo', $said->{id}, '--yes')->{status}, DONE, 'it is undone');
     is(states('oil'), 'failed 2, ready 1', 'but for the job that has moved since');
 };

@@ -13,6 +13,10 @@ void Console::print_list(const Columns& columns, const QueryResult& rows) const 
   output.print(options.is_json ? json_list(columns, rows) : table(columns, rows, output.look()));
 }
 
+void Console::print_done(const std::string& words, const std::string& document) const {
+  output.print((options.is_json ? document : words) + '\n');
+}
+
 bool is_confirmed(const Console& console, const std::string& question) {
   if (console.options.is_agreed) return true;
   if (isatty(STDIN_FILENO) != 1) {

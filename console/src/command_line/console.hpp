@@ -24,6 +24,8 @@ struct Console {
 
   // A list as a table, or as JSON where that was asked for.
   void print_list(const Columns& columns, const QueryResult& rows) const;
+  // What a command has done, in words, or as `document` where JSON was asked for.
+  void print_done(const std::string& words, const std::string& document) const;
 };
 
 // A question on the terminal. Without a terminal to answer on, the answer is no.

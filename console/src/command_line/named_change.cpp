@@ -11,8 +11,8 @@ void add_named_change(CommandLine& line, CLI::App& parent, const char* noun, Nam
     if (change.is_asked && !is_confirmed(console, std::string(change.name) + ' ' + what + "?")) {
       return ExitStatus::refused;
     }
-    console.database.query(change.sql, {*name});
-    console.output.print(what + ' ' + change.done + '\n');
+    const QueryResult done = console.database.query(change.sql, {*name});
+    console.print_done(what + ' ' + change.done, done[0].text("document"));
     return ExitStatus::done;
   };
   line.add_below(parent, change.name, change.description, run)

@@ -8,7 +8,7 @@ namespace pulse::console {
 struct NamedChange {
   const char* name;  // of the command
   const char* description;
-  const char* sql;   // with the name as its parameter
+  const char* sql;   // with the name as its parameter; its column `document` is the JSON of it
   const char* done;  // "queue x" and this tell what happened
   bool is_asked = false;
 };

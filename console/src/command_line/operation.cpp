@@ -12,8 +12,9 @@ namespace pulse::console {
 namespace {
 
 // A step is short, so that what it locks is soon free.
-constexpr const char* kStep =
-    "SELECT id, action, state, changed, skipped, undoes FROM pulse.run_operation($1::bigint, 1000)";
+#define PULSE_OPERATION "SELECT id, action, state, changed, skipped, undoes FROM "
+constexpr const char* kStep = PULSE_OPERATION "pulse.run_operation($1::bigint, 1000)";
+constexpr const char* kStop = PULSE_OPERATION "pulse.stop_operation($1::bigint)";
 
 const Columns kColumns{
     {"operation", "id", Kind::id},          {"action", "action"},
@@ -41,7 +42,7 @@ std::string summary(const QueryResult::Row& step) {
   }
   const bool may_be_undone = step.is_null("undoes") && step.integer("changed") > 0;
   if (may_be_undone) text += "; pulse undo " + step.text("id") + " takes it back";
-  return text + '\n';
+  return text;
 }
 
 }  // namespace
@@ -53,10 +54,15 @@ ExitStatus run_operation(Console& console, const std::string& id) {
     if (is_first && is_running) tell_how_to_go_on(id);
     show_progress(step[0]);
     if (is_running) continue;
-    console.output.print(console.options.is_json ? json_of(kColumns, step[0]) + '\n'
-                                                 : summary(step[0]));
+    console.print_done(summary(step[0]), json_of(kColumns, step[0]));
     return ExitStatus::done;
   }
+}
+
+ExitStatus stop_operation(Console& console, const std::string& id) {
+  const QueryResult stopped = console.database.query(kStop, {id});
+  console.print_done(summary(stopped[0]), json_of(kColumns, stopped[0]));
+  return ExitStatus::done;
 }
 
 std::string actor() {

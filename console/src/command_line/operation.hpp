@@ -11,6 +11,9 @@ namespace pulse::console {
 // Runs the steps that are left, with a progress line on a terminal, and tells what was done.
 ExitStatus run_operation(Console& console, const std::string& id);
 
+// Ends it before its last step; of one that has ended, tells how.
+ExitStatus stop_operation(Console& console, const std::string& id);
+
 // Who acts, for the record: the user of this machine.
 std::string actor();
 

@@ -1,4 +1,7 @@
 // pulse add: a job, from the command line.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <iterator>
 
@@ -47,19 +50,25 @@ Text array_or_null(const std::vector<std::string>& texts) {
   return array_literal(texts);
 }
 
+// Nothing where it cannot be read: what came before would be another payload.
+Text standard_input() {
+  std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  if (std::ferror(stdin) == 0) return text;
+  std::fprintf(stderr, "pulse: cannot read standard input: %s\n", std::strerror(errno));
+  return std::nullopt;
+}
+
 ExitStatus add(Console& console, NewJob job) {
   if (job.payload == "-") {
-    job.payload = std::string(std::istreambuf_iterator<char>(std::cin), {});
+    job.payload = standard_input();
+    if (!job.payload) return ExitStatus::usage;
   }
   const QueryResult rows = console.database.query(
       kAdd, {array_or_null(job.after), job.task, job.payload, job.queue, job.run_at, job.delay,
              job.max_attempts, job.key, job.priority, array_or_null(job.flags), job.key_mode,
              job.starts_when, job.start_by, job.traceparent});
-  if (console.options.is_json) {
-    console.output.print(json_of(kColumns, rows[0]) + '\n');
-  } else {
-    console.output.print("job " + rows[0].text("id") + " added: " + rows[0].text("state") + '\n');
-  }
+  console.print_done("job " + rows[0].text("id") + " added: " + rows[0].text("state"),
+                     json_of(kColumns, rows[0]));
   return ExitStatus::done;
 }
 

@@ -4,7 +4,6 @@
 #include "command_line/operation.hpp"
 #include "commands/commands.hpp"
 #include "list/lists.hpp"
-#include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {
@@ -19,12 +18,6 @@ void add_act(CommandLine& line, CLI::App& parent, const char* name, const char* 
       .add_option("OPERATION", *id, "Id of the operation")
       ->required()
       ->check(is_id());
-}
-
-ExitStatus stop(Console& console, const std::string& id) {
-  console.database.query("SELECT FROM pulse.stop_operation($1::bigint)", {id});
-  console.output.print("operation " + id + " is stopped\n");
-  return ExitStatus::done;
 }
 
 ExitStatus undo(Console& console, const std::string& id) {
@@ -44,7 +37,7 @@ void add_operations(CommandLine& line) {
         return ExitStatus::done;
       });
   add_act(line, operations, "run", "Goes on with one that was interrupted", run_operation);
-  add_act(line, operations, "stop", "Ends one before its last step", stop);
+  add_act(line, operations, "stop", "Ends one before its last step", stop_operation);
   add_act(line, line.root(), "undo", "Takes an operation back where jobs have not moved since",
           undo);
 }

@@ -1,5 +1,6 @@
 // pulse queues: depth, age and limits of named queues, and what changes them.
 #include <array>
+#include <cstdio>
 
 #include "command_line/command_line.hpp"
 #include "command_line/named_change.hpp"
@@ -11,10 +12,18 @@ namespace pulse::console {
 namespace {
 
 constexpr std::array<NamedChange, 3> kChanges{{
-    {"pause", "No job of the queue starts", "SELECT FROM pulse.pause_queue($1)", "paused"},
-    {"resume", "Its jobs start again", "SELECT FROM pulse.resume_queue($1)", "resumed"},
-    {"unset", "Takes its settings away", "SELECT pulse.unset_queue($1)", "has no settings"},
+    {"pause", "No job of the queue starts",
+     "SELECT to_json(q) AS document FROM pulse.pause_queue($1) AS q", "paused"},
+    {"resume", "Its jobs start again",
+     "SELECT to_json(q) AS document FROM pulse.resume_queue($1) AS q", "resumed"},
+    {"unset", "Takes its settings away",
+     "SELECT json_build_object('queue_name', $1::text, 'had_settings', pulse.unset_queue($1))"
+     " AS document",
+     "has no settings"},
 }};
+
+constexpr const char* kLimit =
+    "SELECT to_json(q) AS document FROM pulse.set_queue($1, $2::int, total => $3::int) AS q";
 
 struct Limits {
   std::string queue;
@@ -22,15 +31,22 @@ struct Limits {
   std::optional<std::string> total;
 };
 
+ExitStatus limit_queue(Console& console, const Limits& limits) {
+  if (!limits.concurrency && !limits.total) {
+    std::fputs("pulse: which limit? Give --concurrency or --total\n", stderr);
+    return ExitStatus::usage;
+  }
+  const QueryResult set =
+      console.database.query(kLimit, {limits.queue, limits.concurrency, limits.total});
+  console.print_done("queue " + inert(limits.queue) + " limited", set[0].text("document"));
+  return ExitStatus::done;
+}
+
 void add_limit(CommandLine& line, CLI::App& queues) {
   auto limits = std::make_shared<Limits>();
   CLI::App& command =
-      line.add_below(queues, "limit", "How many jobs run at a time", [limits](Console& console) {
-        console.database.query("SELECT FROM pulse.set_queue($1, $2::int, total => $3::int)",
-                               {limits->queue, limits->concurrency, limits->total});
-        console.output.print("queue " + inert(limits->queue) + " limited\n");
-        return ExitStatus::done;
-      });
+      line.add_below(queues, "limit", "How many jobs run at a time",
+                     [limits](Console& console) { return limit_queue(console, *limits); });
   command.add_option("QUEUE", limits->queue, "Name of the queue, or of a level as mail/*")
       ->required();
   auto* concurrency = command.add_option("--concurrency", limits->concurrency,

@@ -9,12 +9,18 @@
 namespace pulse::console {
 namespace {
 
+// The schedule as it is then.
+#define PULSE_SCHEDULE(function)                                                             \
+  "SELECT json_build_object('name', s.name, 'paused', s.paused, 'next_due', s.next_due) AS " \
+  "document FROM pulse." function "($1) AS s"
+
 constexpr std::array<NamedChange, 3> kChanges{{
-    {"pause", "Adds no job until it is resumed", "SELECT FROM pulse.pause_schedule($1)", "paused"},
-    {"resume", "Goes on with its next due time", "SELECT FROM pulse.resume_schedule($1)",
-     "resumed"},
-    {"run", "Adds its job now", "SELECT FROM pulse.run_schedule_now($1)", "has added its job",
-     true},
+    {"pause", "Adds no job until it is resumed", PULSE_SCHEDULE("pause_schedule"), "paused"},
+    {"resume", "Goes on with its next due time", PULSE_SCHEDULE("resume_schedule"), "resumed"},
+    {"run", "Adds its job now",
+     "SELECT json_build_object('id', j.id::text, 'state', j.state) AS document"
+     " FROM pulse.run_schedule_now($1) AS j",
+     "has added its job", true},
 }};
 
 void add_next(CommandLine& line, CLI::App& schedules) {

@@ -10,16 +10,20 @@ namespace {
 
 // An order to one worker: asked about, because its running jobs may be given back.
 void add_order(CommandLine& line, CLI::App& workers, const char* name, const char* description,
-               const char* sql) {
+               const std::string& function) {
+  const std::string sql =
+      "SELECT status, json_build_object('id', $1::bigint::text, 'status',"
+      " status) AS document FROM " +
+      function + "($1::bigint) AS status";
   auto id = std::make_shared<std::string>();
   line.add_below(workers, name, description,
                  [=](Console& console) {
                    const std::string order = std::string(name) + " worker " + *id;
                    if (!is_confirmed(console, order + "?")) return ExitStatus::refused;
-                   const QueryResult rows = console.database.query(sql, {*id});
-                   console.output.print("worker " + *id + " is " +
-                                        inert(rows[0].optional_text("status").value_or("gone")) +
-                                        '\n');
+                   const QueryResult rows = console.database.query(sql.c_str(), {*id});
+                   const std::string status = rows[0].optional_text("status").value_or("gone");
+                   console.print_done("worker " + *id + " is " + inert(status),
+                                      rows[0].text("document"));
                    return ExitStatus::done;
                  })
       .add_option("ID", *id, "Id of the worker")
@@ -38,9 +42,9 @@ void add_workers(CommandLine& line) {
   });
   workers.add_flag("-a,--all", *with_ended, "Those that ended within the last day, too");
   add_order(line, workers, "drain", "The worker takes no more jobs, and ends when it has none",
-            "SELECT pulse.drain_worker($1::bigint) AS status");
+            "pulse.drain_worker");
   add_order(line, workers, "stop", "The worker ends now; its jobs are given back",
-            "SELECT pulse.stop_worker($1::bigint) AS status");
+            "pulse.stop_worker");
 }
 
 }  // namespace pulse::console

@@ -13,7 +13,10 @@ our @EXPORT = qw(pulse pulse_as json_of rows_of);
 # As the superuser of the test, on the database of that name.
 sub pulse { my ($node, @arguments) = @_; return pulse_as($node, undef, @arguments) }
 
-# Returns a hash: status, out, err. Standard input is at its end.
+# What is its standard input.
+our $stdin = '/dev/null';
+
+# Returns a hash: status, out, err.
 sub pulse_as {
     my ($node, $role, @arguments) = @_;
     my ($out, $err) = ('', '');
@@ -22,7 +25,7 @@ sub pulse_as {
     my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
     $database .= " user=$role" if defined $role;
     IPC::Run::run([ 'pulse', '-d', $database, @arguments ],
-        '<', '/dev/null', '>', \$out, '2>', \$err);
+        '<', $stdin, '>', \$out, '2>', \$err);
     return { status => $? >> 8, out => $out, err => $err };
 }
 
