@@ -34,36 +34,43 @@ std::optional<Token> parse_line(const std::string& line) {
   return token;
 }
 
-}  // namespace
-
-std::variant<TokenList, std::string> parse_tokens(std::string_view text) {
+// Of the lines that can be understood, so that one mistake revokes no other token; and the first
+// mistake.
+struct Understood {
   TokenList list;
+  std::optional<std::string> problem;
+};
+
+std::optional<std::string> take_line(TokenList& list, const std::string& line) {
+  auto token = parse_line(line);
+  if (!token) return "is not NAME ROLE sha256:HASH, as \"pulse token\" prints it";
+  if (std::any_of(list.begin(), list.end(),
+                  [&](const Token& other) { return other.name == token->name; })) {
+    return "has a name that an earlier line has";
+  }
+  list.push_back(std::move(*token));
+  return std::nullopt;
+}
+
+Understood understand(std::string_view text) {
+  Understood read;
   std::istringstream lines{std::string(text)};
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     line.resize(std::min(line.find('#'), line.size()));
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    auto token = parse_line(line);
-    const std::string place = "line " + std::to_string(number) + ' ';
-    if (!token) return place + "is not NAME ROLE sha256:HASH, as \"pulse token\" prints it";
-    if (std::any_of(list.begin(), list.end(),
-                    [&](const Token& other) { return other.name == token->name; })) {
-      return place + "has a name that an earlier line has";
-    }
-    list.push_back(std::move(*token));
+    const auto problem = take_line(read.list, line);
+    if (problem && !read.problem) read.problem = "line " + std::to_string(number) + ' ' + *problem;
   }
-  return list;
+  return read;
 }
 
-// Those of the lines that can be understood, so that one mistake revokes no other token.
-TokenList good_tokens(const std::string& text) {
-  std::string good;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::string longer = good + line + '\n';
-    if (std::holds_alternative<TokenList>(parse_tokens(longer))) good = longer;
-  }
-  return std::get<TokenList>(parse_tokens(good));
+}  // namespace
+
+std::variant<TokenList, std::string> parse_tokens(std::string_view text) {
+  Understood read = understand(text);
+  if (read.problem) return std::move(*read.problem);
+  return std::move(read.list);
 }
 
 std::string token_line(const Token& token) {
@@ -98,10 +105,10 @@ void Tokens::refresh() {
   }
   std::string& text = std::get<FileText>(file).text;
   if (text == text_) return;
-  auto list = parse_tokens(text);
+  Understood read = understand(text);
   text_ = std::move(text);
-  if (auto* problem = std::get_if<std::string>(&list)) problem_ = path_ + ": " + *problem;
-  list_ = good_tokens(text_);
+  if (read.problem) problem_ = path_ + ": " + *read.problem;
+  list_ = std::move(read.list);
 }
 
 std::optional<std::string> Tokens::take_problem() {

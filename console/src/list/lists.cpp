@@ -147,71 +147,77 @@ const List& worker_list() {
   return kList;
 }
 
+#define PULSE_SCHEDULE                                                                 \
+  "SELECT name, identifier, rule, time_zone, paused, next_due, last_due, last_job_id," \
+  " last_job_state, missed, overlapped, last_error FROM pulse.schedules"
 const List& schedule_list() {
-  static const List kList{
-      "SELECT name, identifier, rule, time_zone, paused, next_due, last_due, last_job_id,"
-      " last_job_state, missed, overlapped, last_error FROM pulse.schedules"
-      " ORDER BY next_due NULLS LAST, name LIMIT 1000",
-      {
-          {"schedule", "name"},
-          {"task", "identifier", Kind::text, 30},
-          {"rule", "rule", Kind::text, 30},
-          {"zone", "time_zone", Kind::text, 20},
-          {"paused", "paused", Kind::boolean},
-          {"next due", "next_due", Kind::time},
-          {"last due", "last_due", Kind::time},
-          {"its job", "last_job_id", Kind::id},
-          {"", "last_job_state", Kind::state},
-          {"missed", "missed", Kind::count},
-          {"overlapped", "overlapped", Kind::count},
-          {"last error", "last_error", Kind::text, 60},
-      }};
+  static const List kList{PULSE_SCHEDULE " ORDER BY next_due NULLS LAST, name LIMIT 1000",
+                          {
+                              {"schedule", "name"},
+                              {"task", "identifier", Kind::text, 30},
+                              {"rule", "rule", Kind::text, 30},
+                              {"zone", "time_zone", Kind::text, 20},
+                              {"paused", "paused", Kind::boolean},
+                              {"next due", "next_due", Kind::time},
+                              {"last due", "last_due", Kind::time},
+                              {"its job", "last_job_id", Kind::id},
+                              {"", "last_job_state", Kind::state},
+                              {"missed", "missed", Kind::count},
+                              {"overlapped", "overlapped", Kind::count},
+                              {"last error", "last_error", Kind::text, 60},
+                          },
+                          PULSE_SCHEDULE " WHERE name = $1"};
   return kList;
 }
 
 // Of a large flow so many of its jobs were looked at; of others all.
+#define PULSE_FLOW                                                                            \
+  "SELECT id, name, jobs, nullif(looked_at, jobs) AS looked_at, waiting, running, completed," \
+  " failed, cancelled, created_at, last_finished_at"
 const List& flow_list() {
-  static const List kList{
-      "SELECT id, name, jobs, nullif(looked_at, jobs) AS looked_at, waiting, running, completed,"
-      " failed, cancelled, created_at, last_finished_at FROM pulse.list_flows($1::bigint, $2::int)"
-      " ORDER BY id DESC",
-      {
-          {"flow", "id", Kind::id},
-          {"name", "name"},
-          {"jobs", "jobs", Kind::count},
-          {"of the first", "looked_at", Kind::count},
-          {"waiting", "waiting", Kind::count},
-          {"running", "running", Kind::count},
-          {"completed", "completed", Kind::count},
-          {"failed", "failed", Kind::count},
-          {"cancelled", "cancelled", Kind::count},
-          {"added", "created_at", Kind::time},
-          {"last end", "last_finished_at", Kind::time},
-      }};
+  static const List kList{PULSE_FLOW " FROM pulse.list_flows($1::bigint, $2::int) ORDER BY id DESC",
+                          {
+                              {"flow", "id", Kind::id},
+                              {"name", "name"},
+                              {"jobs", "jobs", Kind::count},
+                              {"of the first", "looked_at", Kind::count},
+                              {"waiting", "waiting", Kind::count},
+                              {"running", "running", Kind::count},
+                              {"completed", "completed", Kind::count},
+                              {"failed", "failed", Kind::count},
+                              {"cancelled", "cancelled", Kind::count},
+                              {"added", "created_at", Kind::time},
+                              {"last end", "last_finished_at", Kind::time},
+                          },
+                          PULSE_FLOW
+                          " FROM pulse.list_flows(nullif($1::bigint, 9223372036854775807) + 1, 1)"
+                          " WHERE id = $1::bigint"};
   return kList;
 }
 
+#define PULSE_OPERATION                                                                     \
+  "SELECT id, action, (SELECT string_agg(s.value, ', ') FROM json_each_text(subject) AS s)" \
+  " AS subject, state, changed, skipped, undoes, undone_by, actor, role, created_at,"       \
+  " ended_at FROM pulse.operations"
 const List& operation_list() {
-  static const List kList{
-      "SELECT id, action, (SELECT string_agg(s.value, ', ') FROM json_each_text(subject) AS s) AS "
-      "subject,"
-      " state, changed, skipped, undoes, undone_by, actor, role, created_at,"
-      " ended_at FROM pulse.operations WHERE id < coalesce($1::bigint, 9223372036854775807)"
-      " ORDER BY id DESC LIMIT $2::int",
-      {
-          {"operation", "id", Kind::id},
-          {"action", "action"},
-          {"of", "subject"},
-          {"state", "state", Kind::state},
-          {"changed", "changed", Kind::count},
-          {"left alone", "skipped", Kind::count},
-          {"undoes", "undoes", Kind::id},
-          {"undone by", "undone_by", Kind::id},
-          {"by", "actor"},
-          {"role", "role"},
-          {"started", "created_at", Kind::time},
-          {"ended", "ended_at", Kind::time},
-      }};
+  static const List kList{PULSE_OPERATION
+                          " WHERE id < coalesce($1::bigint, 9223372036854775807)"
+                          " ORDER BY id DESC LIMIT $2::int",
+                          {
+                              {"operation", "id", Kind::id},
+                              {"action", "action"},
+                              {"of", "subject"},
+                              {"state", "state", Kind::state},
+                              {"changed", "changed", Kind::count},
+                              {"left alone", "skipped", Kind::count},
+                              {"undoes", "undoes", Kind::id},
+                              {"undone by", "undone_by", Kind::id},
+                              {"by", "actor"},
+                              {"role", "role"},
+                              {"started", "created_at", Kind::time},
+                              {"ended", "ended_at", Kind::time},
+                          },
+                          PULSE_OPERATION " WHERE id = $1::bigint"};
   return kList;
 }
 

@@ -8,6 +8,7 @@ namespace pulse::console {
 struct List {
   const char* sql;
   Columns columns;
+  const char* one = nullptr;  // the same values of the row that $1 names, where it has a page
 };
 
 const List& overview_list();  // one row

@@ -1,4 +1,4 @@
-// One flow as a graph, one schedule with its next runs, and what the doctor says.
+// One flow, as a graph.
 #include "html/flow_graph.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
@@ -6,11 +6,6 @@
 
 namespace pulse::console {
 namespace {
-
-constexpr const char* kFlow =
-    "SELECT id, name, jobs, nullif(looked_at, jobs) AS looked_at, waiting, running, completed,"
-    " failed, cancelled, created_at, last_finished_at"
-    " FROM pulse.list_flows(nullif($1::bigint, 9223372036854775807) + 1, 1) WHERE id = $1::bigint";
 
 constexpr const char* kFlowJobs =
     "SELECT job_id, coalesce(key, identifier, 'completed') AS name, state,"
@@ -46,7 +41,7 @@ Markup flow_content(const Request& request, const QueryResult::Row& flow) {
 }
 
 QueryResult read_flow(const Request& request) {
-  QueryResult rows = request.database().query(kFlow, {request.parameter("id")});
+  QueryResult rows = request.database().query(flow_list().one, {request.parameter("id")});
   if (rows.empty()) {
     throw Failed({404, "Not Found", "flow " + request.parameter("id") + " is unknown", "",
                   "A flow without a live job is forgotten after pulse.keep_attempts."});
@@ -71,73 +66,6 @@ Response flow_page(const Request& request) {
                       live(Url("/live/flows").part(id), flow_content(request, flow))}});
 }
 
-constexpr const char* kSchedule =
-    "SELECT name, identifier, rule, time_zone, paused, next_due, last_due, last_job_id,"
-    " last_job_state, missed, overlapped, last_error FROM pulse.schedules WHERE name = $1";
-
-constexpr const char* kNextRuns =
-    "SELECT pg_catalog.row_number() OVER (ORDER BY due) AS n, due, due AS exactly"
-    " FROM pulse.next_runs($1, 20) AS due ORDER BY due";
-
-const Columns kRunColumns{{"", "n", Kind::number}, {"due", "due", Kind::time}, {"at", "exactly"}};
-
-Markup next_runs(const Request& request, const std::string& name, const Spelling& spelling) {
-  try {
-    return html_table(kRunColumns, request.database().query(kNextRuns, {name}),
-                      {{}, {}, {}, "It never runs again."}, spelling, false);
-  } catch (const Refused& refused) {
-    return notice("", refused.error.message);
-  }
-}
-
-Response schedule_page(const Request& request) {
-  const std::string& name = request.query.get("name");
-  const QueryResult rows = request.database().query(kSchedule, {name});
-  if (rows.empty()) {
-    throw Failed({404, "Not Found", "schedule '" + name + "' is unknown", "", ""});
-  }
-  const auto schedule = rows[0];
-  const Spelling spelling = spelling_of(request);
-  Markup facts;
-  for (const Column& column : schedule_list().columns) {
-    Markup content = value(column, schedule.optional_text(column.field), spelling);
-    if (content.empty() || column.field == "name" || column.title.empty()) continue;
-    if (column.field == "last_job_id") {
-      content = {link(Url("/jobs").part(schedule.text("last_job_id")), content), " ",
-                 state(schedule.optional_text("last_job_state").value_or(""))};
-    }
-    facts += element("div", "", {element("dt", "", column.title), element("dd", "", content)});
-  }
-  const bool is_paused = schedule.text("paused") == "t";
-  Markup actions;
-  if (request.access.is_operator) {
-    actions = {button(Url("/schedules/run").with("schedule", name), "Run now"),
-               is_paused ? button(Url("/schedules/resume").with("schedule", name), "Resume")
-                         : button(Url("/schedules/pause").with("schedule", name), "Pause")};
-  }
-  return shown_page(
-      request, {"Schedule " + name,
-                "/schedules",
-                {page_heading({"Schedule ", name}, actions), element("dl", "facts", facts),
-                 element("section", "",
-                         {element("h2", "", "Next runs"), next_runs(request, name, spelling)})}});
-}
-
-Response doctor_page(const Request& request) {
-  const QueryResult rows = request.database().query(finding_list().sql);
-  Markup content =
-      page_heading("Doctor", {}, "What is wrong with this installation, and what to do.");
-  if (rows.empty()) content += notice("good", "Nothing is wrong.");
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto finding = rows[i];
-    content += element("article", {{"class", "finding " + finding.text("severity")}},
-                       {state(finding.text("severity")), element("h2", "", finding.text("finding")),
-                        element("p", "", finding.optional_text("detail").value_or("")),
-                        element("p", "remedy", finding.optional_text("what_to_do").value_or(""))});
-  }
-  return shown_page(request, {"Doctor", "/doctor", content});
-}
-
 }  // namespace
 
 void add_flow_pages(Router& router) {
@@ -147,8 +75,6 @@ void add_flow_pages(Router& router) {
                       const QueryResult rows = read_flow(request);
                       return flow_content(request, rows[0]).html();
                     });
-  router.add("GET", "/schedule", Need::look, schedule_page);
-  router.add("GET", "/doctor", Need::look, doctor_page);
 }
 
 }  // namespace pulse::console

@@ -102,11 +102,27 @@ void add_what_is_planned(Router& router) {
                          true});
 }
 
+Response doctor_page(const Request& request) {
+  const QueryResult rows = request.database().query(finding_list().sql);
+  Markup content =
+      page_heading("Doctor", {}, "What is wrong with this installation, and what to do.");
+  if (rows.empty()) content += notice("good", "Nothing is wrong.");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto finding = rows[i];
+    content += element("article", {{"class", "finding " + finding.text("severity")}},
+                       {state(finding.text("severity")), element("h2", "", finding.text("finding")),
+                        element("p", "", finding.optional_text("detail").value_or("")),
+                        element("p", "remedy", finding.optional_text("what_to_do").value_or(""))});
+  }
+  return shown_page(request, {"Doctor", "/doctor", content});
+}
+
 }  // namespace
 
 void add_list_pages(Router& router) {
   add_who_works(router);
   add_what_is_planned(router);
+  router.add("GET", "/doctor", Need::look, doctor_page);
 }
 
 }  // namespace pulse::console

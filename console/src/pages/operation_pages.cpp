@@ -17,10 +17,6 @@ namespace {
 constexpr const char* kUndo = "SELECT id FROM pulse.undo_operation($1::bigint, $2)";
 constexpr const char* kStop = "SELECT FROM pulse.stop_operation($1::bigint)";
 constexpr const char* kStep = "SELECT state FROM pulse.run_operation($1::bigint, 1000)";
-constexpr const char* kOperation =
-    "SELECT id, action, (SELECT string_agg(s.value, ', ') FROM json_each_text(subject) AS s)"
-    " AS subject, state, changed, skipped, undoes, undone_by, actor, role, created_at, ended_at"
-    " FROM pulse.operations WHERE id = $1::bigint";
 
 struct Argument {
   const char* name;
@@ -169,7 +165,7 @@ Response undo_steps(const Request& request) {
 }
 
 QueryResult read_operation(const Request& request) {
-  QueryResult rows = request.database().query(kOperation, {request.parameter("id")});
+  QueryResult rows = request.database().query(operation_list().one, {request.parameter("id")});
   if (rows.empty()) {
     throw Failed({404, "Not Found", "operation " + request.parameter("id") + " is unknown", "",
                   "Operations are on record as long as pulse.keep_attempts."});

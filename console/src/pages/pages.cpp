@@ -13,6 +13,7 @@ void add_pages(Router& router) {
   add_queue_pages(router);
   add_list_pages(router);
   add_flow_pages(router);
+  add_schedule_page(router);
   add_rate_pages(router);
 }
 

@@ -15,6 +15,7 @@ void add_operation_pages(Router& router);
 void add_queue_pages(Router& router);
 void add_list_pages(Router& router);
 void add_flow_pages(Router& router);
+void add_schedule_page(Router& router);
 void add_rate_pages(Router& router);
 void add_change_pages(Router& router);
 void add_error_pages(Router& router);
