@@ -90,7 +90,7 @@ BEGIN
   IF owner.worker_id IS NULL THEN
     RETURN NULL;
   ELSIF owner.verdict NOT IN ('lost', 'stopped')
-     AND pulse_internal.lost_way(owner, live_us) IS NULL THEN
+     AND pulse_internal.loss_cause(owner, live_us) IS NULL THEN
     RETURN 'running';
   END IF;
   RETURN CASE WHEN pulse_internal.may_still_run(owner, live_us)

@@ -102,7 +102,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.explain_parents(job pulse.job)
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
-  verdict text;
+  outcome text;
   because bigint;
   waited int;
   live bigint[] := ARRAY(
@@ -112,12 +112,12 @@ DECLARE
      CROSS JOIN unnest(pulse_internal.live_ids(d.parents, true)) AS p (id) LIMIT 101);
 BEGIN
   IF NOT EXISTS (SELECT FROM pulse.job AS p WHERE p.id = job.waits_on) THEN
-    SELECT v.verdict, v.parent_id INTO verdict, because FROM pulse_internal.judge_wait(job) AS v;
+    SELECT v.outcome, v.parent_id INTO outcome, because FROM pulse_internal.judge_wait(job) AS v;
   END IF;
-  IF verdict IN ('cancelled', 'not needed') THEN
+  IF outcome IN ('cancelled', 'not needed') THEN
     RETURN NEXT pulse_internal.explained('job', 'cancelled', format(
       'The next claim or sweep ends it: %s.',
-      pulse_internal.cancelled_because(verdict, because)), NULL, ARRAY[because]);
+      pulse_internal.cancelled_because(outcome, because)), NULL, ARRAY[because]);
   ELSIF live <> '{}' THEN
     SELECT sum(cardinality(d.parents)) INTO waited FROM pulse.dependency AS d
      WHERE d.child_id = job.id;

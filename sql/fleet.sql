@@ -19,7 +19,7 @@ CREATE OR REPLACE VIEW pulse_internal.living_worker AS
    CROSS JOIN (SELECT (SELECT pulse_internal.live_now_us()
                         WHERE NOT pg_catalog.pg_is_in_recovery()) AS live_us OFFSET 0) AS moment
    WHERE h.verdict NOT IN ('lost', 'stopped')
-     AND pulse_internal.lost_way(h, moment.live_us) IS NULL
+     AND pulse_internal.loss_cause(h, moment.live_us) IS NULL
      AND NOT coalesce(
        pulse_internal.setting_us('disconnect_grace') IS NOT NULL
          AND pulse_internal.attachment_state(h.attachment, h.incarnation) = 'ended'

@@ -13,7 +13,7 @@ COMMENT ON FUNCTION pulse_internal.is_silent(pulse.heartbeat, bigint) IS
   'Returns whether the last heartbeat of this worker is older than its threshold.';
 
 -- Judges one version of a heartbeat row. Each sweep asks for each worker.
-CREATE OR REPLACE FUNCTION pulse_internal.lost_way(beat pulse.heartbeat, live_us bigint)
+CREATE OR REPLACE FUNCTION pulse_internal.loss_cause(beat pulse.heartbeat, live_us bigint)
   RETURNS text
   LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -26,7 +26,7 @@ BEGIN
       THEN NULL
     WHEN pulse_internal.is_silent(beat, live_us) THEN 'silence' END;
 END $$;
-COMMENT ON FUNCTION pulse_internal.lost_way(pulse.heartbeat, bigint) IS
+COMMENT ON FUNCTION pulse_internal.loss_cause(pulse.heartbeat, bigint) IS
   'Returns why this worker counts as lost: session (its attached session ended), silence (no '
   'heartbeat within its threshold) or NULL (it is alive).';
 
@@ -106,7 +106,7 @@ BEGIN
    WHERE h.worker_id = mark_lost.worker_id;
   UPDATE pulse.worker AS w SET state = 'lost', ended_at = pulse.now(), reason = mark_lost.reason
    WHERE w.id = mark_lost.worker_id;
-  PERFORM pulse_internal.note_everybody();
+  PERFORM pulse_internal.note_all_waiters();
 END $$;
 COMMENT ON FUNCTION pulse_internal.mark_lost(bigint, text, text) IS
   'Marks a locked worker as lost.';
@@ -133,14 +133,14 @@ BEGIN
       FOR candidate IN
         SELECT h.worker_id FROM pulse.heartbeat AS h
          WHERE h.verdict NOT IN ('lost', 'stopped') AND h.worker_id <> ALL (passed)
-           AND pulse_internal.lost_way(pulse_internal.see_session_end(h, live_us), live_us) IS NOT
+           AND pulse_internal.loss_cause(pulse_internal.see_session_end(h, live_us), live_us) IS NOT
              NULL
          ORDER BY h.beat_live_us
       LOOP
         EXIT WHEN marked >= max_count OR (marked > 0 AND clock_timestamp() >= ends);
         SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = candidate
            FOR UPDATE SKIP LOCKED;
-        cause := pulse_internal.lost_way(pulse_internal.see_session_end(beat, live_us), live_us);
+        cause := pulse_internal.loss_cause(pulse_internal.see_session_end(beat, live_us), live_us);
         IF cause IS NULL OR NOT pulse_internal.try_lock_worker(candidate) THEN
           passed := passed || candidate;
           IF beat.worker_id IS NULL OR cause IS NOT NULL THEN
@@ -205,7 +205,7 @@ BEGIN
                THEN 'interrupted' ELSE 'lost' END;
   IF worker.state IS DISTINCT FROM 'stopped' THEN
     cause := coalesce(nullif(beat.lost_cause, 'returned'),
-                      pulse_internal.lost_way(beat, pulse_internal.live_now_us()), 'silence');
+                      pulse_internal.loss_cause(beat, pulse_internal.live_now_us()), 'silence');
   END IF;
   why := coalesce(worker.reason, CASE WHEN worker.id IS NULL THEN 'it is not registered here'
     WHEN cause = 'session' THEN 'its session ended' ELSE 'silent beyond its threshold' END);

@@ -228,7 +228,7 @@ BEGIN
      SET start_by = (change.before ->> 'start_by')::timestamptz,
          queue_turn = nullif((change.before ->> 'queue_turn')::smallint, 1)
    WHERE j.id = ended.id;
-  PERFORM pulse_internal.let_wait_again(ended.id);
+  PERFORM pulse_internal.requeue_children(ended.id);
   RETURN true;
 END $$;
 COMMENT ON FUNCTION pulse_internal.undo_end(pulse.operation_job) IS

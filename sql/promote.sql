@@ -24,9 +24,9 @@ CREATE OR REPLACE FUNCTION pulse_internal.note_worker(worker_id bigint) RETURNS 
 COMMENT ON FUNCTION pulse_internal.note_worker(bigint) IS
   'Arranges that the commit wakes this worker from its wait.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.note_everybody() RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.note_all_waiters() RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_everybody';
-COMMENT ON FUNCTION pulse_internal.note_everybody() IS
+COMMENT ON FUNCTION pulse_internal.note_all_waiters() IS
   'Arranges that the commit ends every wait, because a wake-up may have gone to a lost worker.';
 
 -- Only functions of 0.1.0 call it: a heartbeat that waits for an update of the extension goes on

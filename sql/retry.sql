@@ -72,7 +72,7 @@ COMMENT ON FUNCTION pulse_internal.restore_job(pulse.finished_job, bigint) IS
   'Moves a finished job back to the live ones, with these values; it waits on this parent.';
 
 -- Jobs that were cancelled because of a parent wait again once none of their parents has failed.
-CREATE OR REPLACE FUNCTION pulse_internal.let_wait_again(parent_id bigint) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.requeue_children(parent_id bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET jit = off AS $$
@@ -107,7 +107,7 @@ BEGIN
   PERFORM pulse_internal.report_skipped(taken, 'cancelled, and another job has the key',
     'A later job replaced them; add a job without the key if both are to run.');
 END $$;
-COMMENT ON FUNCTION pulse_internal.let_wait_again(bigint) IS
+COMMENT ON FUNCTION pulse_internal.requeue_children(bigint) IS
   'Lets the kept jobs wait again that were cancelled because this parent, which is live again, had '
   'failed, and those after them. A notice lists the jobs whose key another job has.';
 
@@ -120,7 +120,7 @@ BEGIN
   IF ended.cancelled_by IS NOT NULL THEN
     DELETE FROM pulse.dependency AS d WHERE d.child_id = ended.id;
   END IF;
-  PERFORM pulse_internal.let_wait_again(ended.id);
+  PERFORM pulse_internal.requeue_children(ended.id);
   RETURN revived;
 END $$;
 COMMENT ON FUNCTION pulse_internal.revive(pulse.finished_job) IS

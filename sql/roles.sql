@@ -29,7 +29,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'list_jobs', 'pulse_internal.attachment_state',
       'pulse_internal.ended_live_us', 'pulse_internal.interval',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',
-      'pulse_internal.lost_way', 'pulse_internal.running_ids', 'pulse_internal.setting_us',
+      'pulse_internal.loss_cause', 'pulse_internal.running_ids', 'pulse_internal.setting_us',
       'pulse_internal.slots_of', 'pulse_internal.us', 'overview', 'queue_status',
       'rate_histogram', 'rate_history', 'rates', 'read_job', 'recoveries', 'stats', 'unserved']
     END;

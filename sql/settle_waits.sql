@@ -26,7 +26,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.settle_children(
   SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET jit = off AS $$
 DECLARE
   ids bigint[];
-  fate record;
+  wait record;
 BEGIN
   is_left := false;
   -- A transaction that holds one of them notes the parent itself, or a sweep looks again.
@@ -39,9 +39,9 @@ BEGIN
        AND j.waits_on <= settle_children.parent_id
      ORDER BY j.waits_on, j.id LIMIT max_count
        FOR UPDATE SKIP LOCKED);
-  -- Jobs that wait for this parent alone, and ask for the same, have one fate.
-  FOR fate IN
-    WITH fates AS MATERIALIZED (
+  -- Jobs that wait for this parent alone, and ask for the same, have one outcome.
+  FOR wait IN
+    WITH judged AS MATERIALIZED (
       SELECT v.*, g.ids
         FROM (SELECT min(j.id) AS first_id, array_agg(j.id) AS ids FROM pulse.job AS j
                WHERE j.id = ANY (ids)
@@ -49,21 +49,21 @@ BEGIN
                  SELECT FROM pulse.dependency AS d
                   WHERE d.child_id = j.id AND d.parents_key <> settle_children.parent_id)
                  THEN j.id END) AS g
-       CROSS JOIN LATERAL pulse_internal.fate_of(
+       CROSS JOIN LATERAL pulse_internal.wait_outcome(
          (SELECT j FROM pulse.job AS j WHERE j.id = g.first_id)) AS v)
-    SELECT f.verdict, f.parent_id, f.parents, array_agg(m.id) AS ids
-      FROM fates AS f CROSS JOIN unnest(f.ids) AS m (id)
-     GROUP BY f.verdict, f.parent_id, f.parents
+    SELECT f.outcome, f.parent_id, f.parents, array_agg(m.id) AS ids
+      FROM judged AS f CROSS JOIN unnest(f.ids) AS m (id)
+     GROUP BY f.outcome, f.parent_id, f.parents
   LOOP
-    IF fate.verdict = 'starts' THEN
-      PERFORM pulse_internal.start_waiting(fate.ids, fate.parents);
-    ELSIF fate.verdict = 'waits' THEN
-      PERFORM pulse_internal.watch_parent(fate.ids, fate.parent_id);
-    ELSIF fate.verdict = 'cancelled' AND NOT pulse_internal.keep_record(fate.parent_id) THEN
+    IF wait.outcome = 'starts' THEN
+      PERFORM pulse_internal.start_waiting(wait.ids, wait.parents);
+    ELSIF wait.outcome = 'waits' THEN
+      PERFORM pulse_internal.watch_parent(wait.ids, wait.parent_id);
+    ELSIF wait.outcome = 'cancelled' AND NOT pulse_internal.keep_record(wait.parent_id) THEN
       is_left := true;
     ELSE
-      PERFORM pulse_internal.finish_waiting(fate.ids, 'cancelled',
-        pulse_internal.cancelled_because(fate.verdict, fate.parent_id), fate.parent_id);
+      PERFORM pulse_internal.finish_waiting(wait.ids, 'cancelled',
+        pulse_internal.cancelled_because(wait.outcome, wait.parent_id), wait.parent_id);
     END IF;
   END LOOP;
   judged := cardinality(ids);

@@ -154,7 +154,7 @@ COMMENT ON FUNCTION pulse_internal.live_parent(bigint, bigint, bigint) IS
 -- A look passes the parents between the old watch and the new one, and no other. So a job with many
 -- parents looks at each of them once, and at all of them before it starts.
 CREATE OR REPLACE FUNCTION pulse_internal.judge_wait(
-    child pulse.job, OUT verdict text, OUT parent_id bigint, OUT has_records boolean)
+    child pulse.job, OUT outcome text, OUT parent_id bigint, OUT has_records boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   next_parent bigint := pulse_internal.live_parent(child.id, child.waits_on);
@@ -169,16 +169,16 @@ BEGIN
       FROM pulse_internal.records_of_parents(child.id) AS r;
   END IF;
   IF child.starts_when = 'completed' AND failed IS NOT NULL THEN
-    verdict := 'cancelled';
+    outcome := 'cancelled';
     parent_id := failed;
   ELSIF next_parent IS NOT NULL THEN
-    verdict := 'waits';
+    outcome := 'waits';
     parent_id := next_parent;
   ELSIF child.starts_when = 'failed' AND failed IS NULL THEN
-    verdict := 'not needed';
+    outcome := 'not needed';
     parent_id := child.waits_on;
   ELSE
-    verdict := 'starts';
+    outcome := 'starts';
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.judge_wait(pulse.job) IS
@@ -229,18 +229,18 @@ COMMENT ON FUNCTION pulse_internal.ends_of_parents(pulse.job) IS
   'in its flow, state, and result and last_error, or left_out where these would bring the whole '
   'above 1 MiB.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.fate_of(
-    child pulse.job, OUT verdict text, OUT parent_id bigint, OUT parents text)
+CREATE OR REPLACE FUNCTION pulse_internal.wait_outcome(
+    child pulse.job, OUT outcome text, OUT parent_id bigint, OUT parents text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   has_records boolean;
 BEGIN
-  SELECT j.* INTO verdict, parent_id, has_records FROM pulse_internal.judge_wait(child) AS j;
-  IF verdict = 'starts' AND has_records THEN
+  SELECT j.* INTO outcome, parent_id, has_records FROM pulse_internal.judge_wait(child) AS j;
+  IF outcome = 'starts' AND has_records THEN
     parents := pulse_internal.ends_of_parents(child);
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse_internal.fate_of(pulse.job) IS
+COMMENT ON FUNCTION pulse_internal.wait_outcome(pulse.job) IS
   'Returns what judge_wait does, and what a job that starts gets of its parents.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.start_waiting(job_ids bigint[], parents text)
@@ -276,12 +276,12 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.watch_parent(bigint[], bigint) IS
   'Lets locked waiting jobs watch this parent.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.cancelled_because(verdict text, parent_id bigint)
+CREATE OR REPLACE FUNCTION pulse_internal.cancelled_because(outcome text, parent_id bigint)
   RETURNS text
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  RETURN CASE verdict WHEN 'not needed' THEN 'not needed: all that it waited for completed'
+  RETURN CASE outcome WHEN 'not needed' THEN 'not needed: all that it waited for completed'
     ELSE (SELECT format('job %s, which it waited for, ended as %s', f.id, f.state)
             FROM pulse.finished_job AS f WHERE f.id = cancelled_because.parent_id) END;
 END $$;

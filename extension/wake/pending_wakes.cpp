@@ -372,7 +372,7 @@ PULSE_FUNCTION(pulse_note_worker) {
   PG_RETURN_BOOL(true);
 }
 
-// pulse_internal.note_everybody(): every waiter must claim again.
+// pulse_internal.note_all_waiters(): every waiter must claim again.
 PULSE_FUNCTION(pulse_note_everybody) {
   if (pulse::begin_pending()) pulse::pending.all_waiters = true;
   PG_RETURN_BOOL(true);

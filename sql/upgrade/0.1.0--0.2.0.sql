@@ -61,6 +61,8 @@ ALTER VIEW pulse.worker_status RENAME COLUMN verdict TO status;
 ALTER FUNCTION pulse_internal.share_worker(bigint) RENAME TO lock_worker_shared;
 ALTER FUNCTION pulse_internal.must_wait_alone(pulse.job, bigint) RENAME TO must_wait_isolated;
 ALTER FUNCTION pulse_internal.refusal(pulse.job) RENAME TO unclaimable_reason;
+ALTER FUNCTION pulse_internal.lost_way(pulse.heartbeat, bigint) RENAME TO loss_cause;
+ALTER FUNCTION pulse_internal.note_everybody() RENAME TO note_all_waiters;
 -- CREATE OR REPLACE cannot rename an argument, so these functions are dropped and created anew.
 DROP FUNCTION pulse_internal.room(pulse_internal.sweep_result, int);
 DROP FUNCTION pulse_internal.recover_owner(bigint, text, text, text, int);

@@ -22,12 +22,12 @@ SELECT expect_function('release', 'job_ids bigint[], tokens bigint[]',
   'SETOF pulse.job_outcome', 'volatile', 'definer');
 
 SELECT given_worker() AS ann \gset
-CREATE FUNCTION fate_of(job_id bigint) RETURNS text
+CREATE FUNCTION job_now(job_id bigint) RETURNS text
   LANGUAGE sql AS $$
   SELECT concat_ws(', ', state_of(job_id), 'attempts ' || attempts, last_error)
     FROM (SELECT id, attempts, last_error FROM pulse.job
           UNION ALL SELECT id, attempts, last_error FROM pulse.finished_job) AS j
-   WHERE j.id = fate_of.job_id
+   WHERE j.id = job_now.job_id
 $$;
 CREATE FUNCTION attempts_of(job_id bigint) RETURNS text
   LANGUAGE sql AS $$
@@ -86,7 +86,7 @@ SET LOCAL pulse.keep_completed = 0;
 
 SELECT id AS job, token FROM given_claimed_job(:ann, max_attempts => 2) \gset
 SELECT is(pulse.fail(:job, :token, 'boom'), 'ready', 'a failed job is ready for its next attempt');
-SELECT is(fate_of(:job), 'ready, attempts 1, boom', 'its error is kept');
+SELECT is(job_now(:job), 'ready, attempts 1, boom', 'its error is kept');
 SELECT is(attempts_of(:job), '1 failed boom', 'its attempt is recorded');
 SELECT answers(format('SELECT worker_id, token, claimed_at, recovered FROM pulse.job WHERE id = %s',
                       :job),
@@ -108,7 +108,7 @@ SELECT is((refusal_of(format('SELECT pulse.%s(%s, %s)', f.call, :job, :second - 
 SELECT is((refusal_of(format('SELECT pulse.complete(%s, NULL)', :job))).detail,
           'job_id or token is NULL', 'no token is told as that');
 SELECT is(pulse.fail(:job, :second, 'bang'), 'failed', 'the last attempt fails for good');
-SELECT is(fate_of(:job), 'failed, attempts 2, bang', 'and is kept with its error');
+SELECT is(job_now(:job), 'failed, attempts 2, bang', 'and is kept with its error');
 SELECT is(attempts_of(:job), '1 failed boom, 2 failed bang', 'and all its attempts');
 SELECT is(pulse.fail(:job, :second, 'bang'), 'failed', 'a repeat hears that it failed');
 SELECT travel('0');
@@ -197,11 +197,11 @@ SELECT answers(
            ARRAY[true, false, NULL], ARRAY[NULL, NULL, '1 min']::interval[],
            ARRAY[NULL, NULL, '[3]']::json[])$$, :'jobs', :token, :token - 1),
   lines($$VALUES ('accepted'), ('accepted'), ('stale')$$), 'fail_many answers for each job');
-SELECT is(fate_of((:'jobs'::bigint[])[1]), 'failed, attempts 1, a',
+SELECT is(job_now((:'jobs'::bigint[])[1]), 'failed, attempts 1, a',
   'the last attempt fails for good');
-SELECT is(fate_of((:'jobs'::bigint[])[2]), 'failed, attempts 1, b',
+SELECT is(job_now((:'jobs'::bigint[])[2]), 'failed, attempts 1, b',
   'so does one not to be retried');
-SELECT is(fate_of((:'jobs'::bigint[])[3]), 'running, attempts 1', 'the stale one changed nothing');
+SELECT is(job_now((:'jobs'::bigint[])[3]), 'running, attempts 1', 'the stale one changed nothing');
 SELECT answers(
   format($$SELECT outcome FROM pulse.fail_many(ARRAY[%s], ARRAY[%s], ARRAY['c'],
            retry_in => ARRAY['1 min']::interval[], payloads => ARRAY['[3]']::json[])$$,
@@ -225,8 +225,8 @@ SELECT answers(
   format('SELECT outcome FROM pulse.release(ARRAY[%s, %s, 0], ARRAY[%3$s, %3$s, %3$s])', :queued,
          :plain, :token),
   lines($$VALUES ('accepted'), ('accepted'), ('stale')$$), 'release answers for each job');
-SELECT is(fate_of(:plain), 'ready, attempts 0', 'a released job has its attempt back');
-SELECT is(fate_of(:queued), 'parked, attempts 0', 'one of a queue waits behind it');
+SELECT is(job_now(:plain), 'ready, attempts 0', 'a released job has its attempt back');
+SELECT is(job_now(:queued), 'parked, attempts 0', 'one of a queue waits behind it');
 SELECT is(attempts_of(:plain), '1 released', 'the release is recorded');
 SELECT answers(format('SELECT run_at <= now(), last_error FROM pulse.job WHERE id = %s', :plain),
   ROW(true, NULL), 'it is due as before, without an error');

@@ -3,12 +3,12 @@
 \ir support/setup.psql
 SELECT plan(44);
 
-CREATE FUNCTION fate_of(job_id bigint) RETURNS text
+CREATE FUNCTION job_now(job_id bigint) RETURNS text
   LANGUAGE sql AS $$
   SELECT format('%s, attempts %s, crashes %s', state_of(job_id), attempts, crashes)
     FROM (SELECT id, attempts, crashes FROM pulse.job
           UNION ALL SELECT id, attempts, crashes FROM pulse.finished_job) AS j
-   WHERE j.id = fate_of.job_id
+   WHERE j.id = job_now.job_id
 $$;
 -- A job that was present at so many deaths of its worker, due again.
 CREATE FUNCTION given_crashed_job(crashes int, identifier text = 'bomb') RETURNS bigint
@@ -30,17 +30,17 @@ END $$;
 -- --- crashes are counted (P7) --------------------------------------------------------------------
 
 SELECT given_crashed_job(1) AS job \gset
-SELECT is(fate_of(:job), 'ready, attempts 1, crashes 1', 'each death of its worker is counted');
+SELECT is(job_now(:job), 'ready, attempts 1, crashes 1', 'each death of its worker is counted');
 SELECT given_worker() AS ann \gset
 SELECT token FROM pulse.claim(:ann) \gset
 SELECT pulse.fail(:job, :token, 'boom') \g /dev/null
-SELECT is(fate_of(:job), 'ready, attempts 2, crashes 1', 'a failure is no crash');
+SELECT is(job_now(:job), 'ready, attempts 2, crashes 1', 'a failure is no crash');
 DELETE FROM pulse.job;
 SELECT given_crashed_job(1) AS job \gset
 SELECT token FROM pulse.claim(:ann) \gset
 SELECT answers(format('SELECT outcome FROM pulse.release(ARRAY[%s], ARRAY[%s])', :job, :token),
   ROW('accepted'), 'a job that crashed may be released');
-SELECT is(fate_of(:job), 'ready, attempts 1, crashes 1',
+SELECT is(job_now(:job), 'ready, attempts 1, crashes 1',
   'which gives the attempt back, not the crash');
 SET LOCAL pulse.keep_completed = -1;
 SELECT token FROM pulse.claim(:ann) \gset
@@ -52,7 +52,7 @@ SET LOCAL pulse.keep_completed = 0;
 -- --- quarantine (P7) -----------------------------------------------------------------------------
 
 SELECT given_crashed_job(3) AS job \gset
-SELECT is(fate_of(:job), 'quarantined, attempts 3, crashes 3', 'at max_crashes it is quarantined');
+SELECT is(job_now(:job), 'quarantined, attempts 3, crashes 3', 'at max_crashes it is quarantined');
 SELECT matches(last_error, '\(victim\) was lost: killed', 'with the reason')
   FROM pulse.finished_job WHERE id = :job;
 SELECT is(claimed_ids(:ann), '{}', 'and never claimed again');
@@ -65,11 +65,11 @@ SELECT answers('SELECT workers_lost > 0, jobs_requeued, jobs_failed, jobs_quaran
 SELECT travel('0');
 SELECT pulse.set_task('fragile', max_crashes => 1) \g /dev/null
 SELECT pulse.set_task('sturdy', max_crashes => 5) \g /dev/null
-SELECT is(fate_of(given_crashed_job(1, 'fragile')), 'quarantined, attempts 1, crashes 1',
+SELECT is(job_now(given_crashed_job(1, 'fragile')), 'quarantined, attempts 1, crashes 1',
   'a task may allow fewer crashes');
-SELECT is(fate_of(given_crashed_job(4, 'sturdy')), 'ready, attempts 4, crashes 4', 'or more');
+SELECT is(job_now(given_crashed_job(4, 'sturdy')), 'ready, attempts 4, crashes 4', 'or more');
 SET LOCAL pulse.max_crashes = -1;
-SELECT is(fate_of(given_crashed_job(6)), 'ready, attempts 6, crashes 6',
+SELECT is(job_now(given_crashed_job(6)), 'ready, attempts 6, crashes 6',
   'where crashes do not count nothing is quarantined');
 SELECT given_worker() AS ann \gset
 SELECT given_job() AS plain \gset
@@ -169,7 +169,7 @@ ROLLBACK TO kept_free;
 SELECT pulse.declare_lost(:ann, 'killed') \g /dev/null
 SELECT claimed_ids(:bob, 1, '{mail}') \g /dev/null
 SELECT is(claimed_ids(:bob, 10), '{}', 'when the one that was kept free dies, another is');
-SELECT is(fate_of(:suspect), 'ready, attempts 2, crashes 2', 'and the suspect was not present');
+SELECT is(job_now(:suspect), 'ready, attempts 2, crashes 2', 'and the suspect was not present');
 ROLLBACK TO kept_free;
 SELECT pulse.cancel_job(:suspect) \g /dev/null
 SELECT cmp_ok(cardinality(claimed_ids(:ann, 10)), '>', 0,

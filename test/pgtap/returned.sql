@@ -10,12 +10,12 @@ CREATE FUNCTION swept() RETURNS text
     FROM (SELECT to_json(s) AS done FROM pulse.sweep() AS s) AS q, json_each_text(q.done) AS t
    WHERE t.value <> '0' AND t.key <> 'skipped_time'
 $$;
-CREATE FUNCTION fate_of(job_id bigint) RETURNS text
+CREATE FUNCTION job_now(job_id bigint) RETURNS text
   LANGUAGE sql AS $$
   SELECT format('%s, attempts %s, crashes %s', state_of(job_id), attempts, crashes)
     FROM (SELECT id, attempts, crashes FROM pulse.job
           UNION ALL SELECT id, attempts, crashes FROM pulse.finished_job) AS j
-   WHERE j.id = fate_of.job_id
+   WHERE j.id = job_now.job_id
 $$;
 CREATE FUNCTION outcomes_of(job_id bigint) RETURNS text
   LANGUAGE sql AS $$
@@ -58,9 +58,9 @@ SELECT id AS single FROM given_claimed_job(:ann, 'single') \gset
 SAVEPOINT detached;
 SELECT travel('4 s');
 SELECT is(swept(), 'workers_lost 1, jobs_requeued 1', 'after the grace the worker is lost');
-SELECT is(fate_of(:mail), 'ready, attempts 1, crashes 1',
+SELECT is(job_now(:mail), 'ready, attempts 1, crashes 1',
   'a job that may go on beside is recovered');
-SELECT is(fate_of(:single), 'running, attempts 1, crashes 0',
+SELECT is(job_now(:single), 'running, attempts 1, crashes 0',
   'a job of a task with on_unreachable kill is not');
 SELECT is((SELECT reason FROM pulse.claim_job(:bob, :single)), 'running',
   'nor may another worker claim it by its id');
@@ -71,7 +71,7 @@ SELECT pulse.heartbeat(:bob) \g /dev/null
 SELECT is(swept(), 'nothing', 'within the threshold its worker may be alive');
 SELECT travel('21 s');
 SELECT is(swept(), 'jobs_requeued 1', 'beyond it the worker has ended the task');
-SELECT is(fate_of(:single), 'ready, attempts 1, crashes 1', 'and the job is recovered');
+SELECT is(job_now(:single), 'ready, attempts 1, crashes 1', 'and the job is recovered');
 ROLLBACK TO lost;
 SELECT travel('21 s');
 SELECT is((SELECT reason FROM pulse.claim_job(:bob, :single)), 'claimed',
@@ -88,7 +88,7 @@ SELECT is(swept(), 'nothing',
 SELECT travel('21 s');
 SELECT pulse.heartbeat(:bob) \g /dev/null
 SELECT is(swept(), 'jobs_requeued 1', 'but after the threshold');
-SELECT is(fate_of(:single), 'ready, attempts 1, crashes 0', 'without a crash');
+SELECT is(job_now(:single), 'ready, attempts 1, crashes 0', 'without a crash');
 SELECT is(outcomes_of(:single), 'interrupted', 'for the worker lived');
 ROLLBACK TO detached;
 SELECT pulse.attach_worker(:ann) \g /dev/null
@@ -114,26 +114,26 @@ SELECT pulse.sweep() \g /dev/null
 SELECT given_worker('bob') AS bob \gset
 SAVEPOINT lost;
 SELECT is(swept(), 'nothing', 'the crashes of a worker that stays away stay counted');
-SELECT is(fate_of(:waiting), 'ready, attempts 1, crashes 1', 'on each of its jobs');
+SELECT is(job_now(:waiting), 'ready, attempts 1, crashes 1', 'on each of its jobs');
 SELECT is((SELECT status FROM pulse.heartbeat(:ann)), 'lost',
   'one that beats hears that it is lost');
 SELECT is(swept(), 'nothing', 'and the next sweep');
-SELECT is(fate_of(:waiting), 'ready, attempts 1, crashes 0', 'takes back the crash');
+SELECT is(job_now(:waiting), 'ready, attempts 1, crashes 0', 'takes back the crash');
 SELECT is(outcomes_of(:waiting), 'interrupted', 'and calls the attempt interrupted');
-SELECT is(fate_of(:last_one), 'failed, attempts 1, crashes 0',
+SELECT is(job_now(:last_one), 'failed, attempts 1, crashes 0',
   'the attempt counts all the same, and the last one was the last');
 SELECT ok(NOT EXISTS (SELECT FROM pulse.heartbeat WHERE worker_id = :ann),
   'the row of the worker is settled');
 SELECT is((SELECT status FROM pulse.heartbeat(:ann)), 'lost', 'and the worker lost all the same');
 SELECT is(swept(), 'nothing', 'later sweeps');
-SELECT is(fate_of(:waiting), 'ready, attempts 1, crashes 0', 'take back nothing more');
+SELECT is(job_now(:waiting), 'ready, attempts 1, crashes 0', 'take back nothing more');
 ROLLBACK TO lost;
 SELECT travel('30 s');
 SELECT pulse.heartbeat(:bob) \g /dev/null
 SELECT (job).token AS token FROM pulse.claim_job(:bob, :waiting) \gset
 SELECT pulse.heartbeat(:ann) \g /dev/null
 SELECT pulse.sweep() \g /dev/null
-SELECT is(fate_of(:waiting), 'running, attempts 2, crashes 0', 'a job that runs again is told too');
+SELECT is(job_now(:waiting), 'running, attempts 2, crashes 0', 'a job that runs again is told too');
 ROLLBACK TO lost;
 SELECT travel('0');
 DELETE FROM pulse.job;
@@ -142,28 +142,28 @@ DELETE FROM pulse.heartbeat;
 
 SELECT given_job('poison') AS job \gset
 SELECT array_agg(l) AS dead FROM lose(:job, 3) AS l \gset
-SELECT is(fate_of(:job), 'quarantined, attempts 3, crashes 3', 'three deaths quarantine a job');
+SELECT is(job_now(:job), 'quarantined, attempts 3, crashes 3', 'three deaths quarantine a job');
 SAVEPOINT quarantined;
 SELECT pulse.heartbeat((:'dead'::bigint[])[1]) \g /dev/null
 SELECT pulse.sweep() \g /dev/null
-SELECT is(fate_of(:job), 'ready, attempts 3, crashes 2',
+SELECT is(job_now(:job), 'ready, attempts 3, crashes 2',
   'when one of the dead turns out to live, it may run again');
 ROLLBACK TO quarantined;
 UPDATE pulse.finished_job SET crashes = 4 WHERE id = :job;
 SELECT pulse.heartbeat((:'dead'::bigint[])[3]) \g /dev/null
 SELECT pulse.sweep() \g /dev/null
-SELECT is(fate_of(:job), 'quarantined, attempts 3, crashes 3', 'unless enough of them stay dead');
+SELECT is(job_now(:job), 'quarantined, attempts 3, crashes 3', 'unless enough of them stay dead');
 ROLLBACK TO quarantined;
 UPDATE pulse.finished_job SET max_attempts = 3 WHERE id = :job;
 SELECT pulse.heartbeat((:'dead'::bigint[])[3]) \g /dev/null
 SELECT pulse.sweep() \g /dev/null
-SELECT is(fate_of(:job), 'failed, attempts 3, crashes 2', 'after its last attempt it has failed');
+SELECT is(job_now(:job), 'failed, attempts 3, crashes 2', 'after its last attempt it has failed');
 ROLLBACK TO quarantined;
 UPDATE pulse.finished_job SET job_key = 'taken' WHERE id = :job;
 SELECT given_job('poison', job_key => 'taken') \g /dev/null
 SELECT pulse.heartbeat((:'dead'::bigint[])[3]) \g /dev/null
 SELECT pulse.sweep() \g /dev/null
-SELECT is(fate_of(:job), 'failed, attempts 3, crashes 2',
+SELECT is(job_now(:job), 'failed, attempts 3, crashes 2',
   'as it has while another job has its key');
 ROLLBACK TO quarantined;
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');

@@ -32,7 +32,7 @@ SELECT is_empty(
      WHERE p.pronamespace = 'pulse_internal'::regnamespace
        AND has_function_privilege('reference_all', p.oid, 'EXECUTE')
        AND p.proname <> ALL ('{attachment_state,ended_live_us,interval,least_threshold_us,
-                               live_now_us,lost_way,running_ids,setting_us,slots_of,us}')$$,
+                               live_now_us,loss_cause,running_ids,setting_us,slots_of,us}')$$,
   'and none calls an internal one, except those below the views');
 
 SELECT * FROM finish();

@@ -18,12 +18,12 @@ CREATE FUNCTION swept(max_jobs int = 1000, dry_run bool = false) RETURNS text
          json_each_text(q.done) AS t
    WHERE t.value <> '0' AND t.key <> 'skipped_time'
 $$;
-CREATE FUNCTION fate_of(job_id bigint) RETURNS text
+CREATE FUNCTION job_now(job_id bigint) RETURNS text
   LANGUAGE sql AS $$
   SELECT format('%s, attempts %s, crashes %s', state_of(job_id), attempts, crashes)
     FROM (SELECT id, attempts, crashes FROM pulse.job
           UNION ALL SELECT id, attempts, crashes FROM pulse.finished_job) AS j
-   WHERE j.id = fate_of.job_id
+   WHERE j.id = job_now.job_id
 $$;
 CREATE FUNCTION outcome_of(job_id bigint) RETURNS text
   LANGUAGE sql AS $$
@@ -55,8 +55,8 @@ SELECT answers(format('SELECT state, reason ~ ''no heartbeat'',
                          FROM pulse.worker WHERE id = %s', :ann),
   ROW('lost', true, true), 'it is marked with the reason and the time');
 SELECT is((SELECT status FROM pulse.heartbeat(:bob)), 'alive', 'the other lives');
-SELECT is(fate_of(:other), 'running, attempts 1, crashes 0', 'and keeps its job');
-SELECT is(fate_of(:job), 'ready, attempts 1, crashes 1',
+SELECT is(job_now(:other), 'running, attempts 1, crashes 0', 'and keeps its job');
+SELECT is(job_now(:job), 'ready, attempts 1, crashes 1',
   'a recovered job is ready, its attempt consumed, the crash counted');
 SELECT answers(format('SELECT worker_id, token, claimed_at, recovered FROM pulse.job WHERE id = %s',
                       :job), ROW(NULL, NULL, NULL, 'silence'),
@@ -67,11 +67,11 @@ SELECT matches(last_error, format('^worker %s \(ann\) was lost: no heartbeat', :
 SELECT is(outcome_of(:job), 'lost', 'the attempt is recorded as lost');
 SELECT refuses(format('SELECT pulse.complete(%s, %s)', :job, :token), 'PU001',
   'its old token is stale');
-SELECT is(fate_of(:last_one), 'failed, attempts 1, crashes 1',
+SELECT is(job_now(:last_one), 'failed, attempts 1, crashes 1',
   'a job that is lost on its last attempt has failed');
 SELECT matches(last_error, '\(ann\) was lost', 'with the reason')
   FROM pulse.finished_job WHERE id = :last_one;
-SELECT is(fate_of(:queued), 'parked, attempts 1, crashes 1', 'a job of a queue is parked');
+SELECT is(job_now(:queued), 'parked, attempts 1, crashes 1', 'a job of a queue is parked');
 SELECT is(state_of(:next_of_queue), 'ready', 'and the next of its queue opens at once');
 SELECT is(swept(), 'nothing', 'the next sweep finds nothing more');
 SELECT travel('30 s');
@@ -212,7 +212,7 @@ SAVEPOINT owned;
 DELETE FROM pulse.worker WHERE id = :ann;
 DELETE FROM pulse.heartbeat WHERE worker_id = :ann;
 SELECT is(swept(), 'jobs_requeued 1', 'a job whose worker is not known is recovered');
-SELECT is(fate_of(:job), 'ready, attempts 1, crashes 1', 'like any other');
+SELECT is(job_now(:job), 'ready, attempts 1, crashes 1', 'like any other');
 SELECT matches(last_error, :'ann', 'and its error names the worker') FROM pulse.job;
 ROLLBACK TO owned;
 UPDATE pulse.heartbeat SET verdict = 'lost' WHERE worker_id = :ann;
@@ -221,7 +221,7 @@ ROLLBACK TO owned;
 UPDATE pulse.worker SET state = 'stopped' WHERE id = :ann;
 DELETE FROM pulse.heartbeat WHERE worker_id = :ann;
 SELECT is(swept(), 'jobs_requeued 1', 'what a stopped worker left is recovered');
-SELECT is(fate_of(:job), 'ready, attempts 1, crashes 0', 'without counting a crash');
+SELECT is(job_now(:job), 'ready, attempts 1, crashes 0', 'without counting a crash');
 SELECT is(outcome_of(:job), 'interrupted', 'for its attempt was interrupted');
 ROLLBACK TO owned;
 
@@ -231,7 +231,7 @@ SELECT is(pulse.declare_lost(:ann, 'its process is gone'), 1,
   'declare_lost tells how many it recovered');
 SELECT answers(format('SELECT state, reason FROM pulse.worker WHERE id = %s', :ann),
   ROW('lost', 'its process is gone'), 'the worker is lost for the reason given');
-SELECT is(fate_of(:job), 'ready, attempts 1, crashes 1', 'its job is recovered');
+SELECT is(job_now(:job), 'ready, attempts 1, crashes 1', 'its job is recovered');
 SELECT is((SELECT recovered FROM pulse.job), 'host', 'and tells the way');
 SELECT matches(last_error, '\(ann\) was lost: its process is gone',
   'and the reason') FROM pulse.job;
