@@ -4,7 +4,8 @@
 
 -- Each wait for a lock is shorter than deadlock_timeout; after one that fails, all locks are
 -- released for a while. So sessions that use the queue wait for moments only, and no transaction
--- becomes a deadlock victim. lock_timeout limits the total time.
+-- becomes a deadlock victim. lock_timeout limits the total time. Autovacuum yields, as it does to
+-- every longer wait: to prevent a wraparound only where it waits for this very transaction.
 CREATE OR REPLACE FUNCTION pulse_internal.lock_tables() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$
@@ -35,6 +36,13 @@ BEGIN
           ERRCODE = '55P03', HINT = 'Try again, or raise lock_timeout.';
       END IF;
     END;
+    PERFORM pg_stat_clear_snapshot();
+    PERFORM pg_cancel_backend(a.pid) FROM pg_stat_activity AS a
+      WHERE a.backend_type = 'autovacuum worker' AND a.datname = current_database()
+        AND EXISTS (SELECT FROM pg_locks AS l
+                     WHERE l.pid = a.pid AND l.granted AND l.relation = ANY (tables::regclass[]))
+        AND (a.query NOT LIKE '%to prevent wraparound%'
+             OR pg_backend_pid() = ANY (pg_blocking_pids(a.pid)));
     PERFORM pg_sleep(0.1);
     -- The next attempt suits a transaction that locks the first two in the other order.
     tables := ARRAY[tables[2], tables[1]] || tables[3:];

@@ -1,6 +1,7 @@
 -- The update takes all locks first. It waits for each less than deadlock_timeout; if one is not
 -- free, it releases all of them and pauses. So the update blocks users of the queue for moments
--- only, and never makes their transaction fail. lock_timeout limits the whole.
+-- only, and never makes their transaction fail. lock_timeout limits the whole. Autovacuum yields,
+-- as it does to every longer wait: to prevent a wraparound only where it waits for this session.
 DO $$
 DECLARE
   statements text[];
@@ -38,6 +39,15 @@ BEGIN
         RAISE;
       END IF;
     END;
+    PERFORM pg_stat_clear_snapshot();
+    PERFORM pg_cancel_backend(a.pid) FROM pg_stat_activity AS a
+      WHERE a.backend_type = 'autovacuum worker' AND a.datname = current_database()
+        AND EXISTS (SELECT FROM pg_locks AS l JOIN pg_depend AS d ON d.objid = l.relation
+                      JOIN pg_extension AS e ON e.oid = d.refobjid
+                     WHERE l.pid = a.pid AND l.granted AND e.extname = 'pg_pulse'
+                       AND d.classid = 'pg_class'::regclass AND d.deptype = 'e')
+        AND (a.query NOT LIKE '%to prevent wraparound%'
+             OR pg_backend_pid() = ANY (pg_blocking_pids(a.pid)));
     PERFORM pg_sleep(0.2);
     -- The next round takes the two tables in the other order, for transactions that do so.
     statements := ARRAY[statements[2], statements[1]] || statements[3:];

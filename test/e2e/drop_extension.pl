@@ -86,6 +86,35 @@ subtest 'it locks all tables, or none' => sub {
     is(code_of('SELECT uninstall()'), '', 'a function may drop it');
 };
 
+subtest 'autovacuum yields' => sub {
+    $node->append_conf('postgresql.conf', 'autovacuum_naptime = 1s');
+    $node->reload;
+    my $create = q{CREATE EXTENSION pg_pulse; ALTER TABLE pulse.job SET (
+        autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0,
+        autovacuum_vacuum_cost_limit = 1, autovacuum_vacuum_cost_delay = %d)};
+    my $waste = q{SELECT count(pulse.add_job('task')) FROM generate_series(1, 5000);
+        DELETE FROM pulse.job};
+    my $session = Pulse::Session->new($node);
+    $session->query(q{SET pulse.allow_drop = on; SET statement_timeout = '30 s'});
+
+    value($node, sprintf $create, 100);
+    value($node, $waste);
+    wait_until($node, q{SELECT count(*) > 0 FROM pg_stat_progress_vacuum
+        WHERE relid = 'pulse.job'::regclass}, 'a slow vacuum of pulse.job');
+    $session->query('DROP EXTENSION pg_pulse');
+    is(is_installed('postgres'), 0, 'a vacuum that goes on for minutes');
+
+    value($node, 'CREATE ROLE reader; ' . sprintf $create, 0);
+    $session->query('BEGIN; GRANT SELECT ON pulse.job TO reader');
+    value($node, $waste);
+    wait_until($node, q{SELECT count(*) > 0 FROM pg_stat_activity
+        WHERE backend_type = 'autovacuum worker' AND wait_event = 'transactionid'},
+        'a vacuum that waits for the transaction');
+    $session->query('DROP EXTENSION pg_pulse; COMMIT');
+    is(is_installed('postgres'), 0, 'and one that waits for the very transaction');
+    $session->quit;
+};
+
 subtest 'others are not concerned' => sub {
     is(code_of('DROP DATABASE dropped'), '', 'a database is dropped with its jobs');
     value($node, 'CREATE EXTENSION pg_pulse');
