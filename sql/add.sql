@@ -120,7 +120,7 @@ BEGIN
   RETURN QUERY
   UPDATE pulse.job AS j SET job_key = NULL, max_attempts = j.attempts, superseded = true
    WHERE j.id IN (SELECT r.id FROM pulse.job AS r
-                   WHERE r.job_key = take_key_from_running.job_key AND r.index_lane = 'h'
+                   WHERE r.job_key = take_key_from_running.job_key AND r.index_lane = 'r'
                      FOR UPDATE SKIP LOCKED)
   RETURNING j.*;
 END $$;
@@ -136,8 +136,8 @@ DECLARE
   found pulse.job;
 BEGIN
   SELECT * INTO found FROM pulse.job AS j
-   WHERE j.job_key = live_job_of_key.job_key AND j.index_lane <> 'h'
-      OR j.job_key = live_job_of_key.job_key AND j.index_lane = 'h'
+   WHERE j.job_key = live_job_of_key.job_key AND j.index_lane <> 'r'
+      OR j.job_key = live_job_of_key.job_key AND j.index_lane = 'r'
    ORDER BY j.state <> 'running' DESC, j.id DESC LIMIT 1;
   RETURN found;
 END $$;
@@ -211,7 +211,7 @@ BEGIN
     END IF;
   END IF;
   SELECT * INTO existing FROM pulse.job AS j
-   WHERE j.job_key = spec.job_key AND j.index_lane <> 'h'
+   WHERE j.job_key = spec.job_key AND j.index_lane <> 'r'
      FOR UPDATE;
   IF existing.id IS NOT NULL THEN
     RETURN pulse_internal.as_producers_see(pulse_internal.replace_job(existing, spec, mode),
@@ -289,7 +289,7 @@ BEGIN
   -- As the later changes lock it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   SELECT j.id INTO waiting_id FROM pulse.job AS j
-   WHERE j.job_key = remove_waiting.job_key AND j.index_lane <> 'h';
+   WHERE j.job_key = remove_waiting.job_key AND j.index_lane <> 'r';
   IF pulse_internal.is_waited_for(waiting_id) THEN
     PERFORM FROM pulse.job AS j WHERE j.id = waiting_id FOR UPDATE;
     SELECT * INTO removed
@@ -297,7 +297,7 @@ BEGIN
     RETURN removed;
   END IF;
   DELETE FROM pulse.job AS j
-   WHERE j.job_key = remove_waiting.job_key AND j.index_lane <> 'h'
+   WHERE j.job_key = remove_waiting.job_key AND j.index_lane <> 'r'
   RETURNING j.* INTO removed;
   IF removed.waits_on IS NOT NULL THEN
     DELETE FROM pulse.dependency AS d WHERE d.child_id = removed.id;

@@ -47,7 +47,7 @@ BEGIN
        WHERE j.id IN (SELECT o.id FROM pulse.job AS o
                        WHERE o.id IN (SELECT w.id FROM pulse_internal.jobs_within(fair_level) AS w
                                        WHERE w.state = 'ready')
-                         AND o.state = 'ready' AND o.index_lane IN ('o', 'h')
+                         AND o.state = 'ready' AND o.index_lane IN ('o', 'r')
                          AND age(o.xmin) > age(opened_before)
                          FOR UPDATE SKIP LOCKED)
       RETURNING j.queue_name

@@ -66,7 +66,7 @@ BEGIN
     job.priority, job.flags)::pulse.job_spec);
   IF job.attempts < job.max_attempts AND job.job_key IS NOT NULL
      AND EXISTS (SELECT FROM pulse.job AS j
-                  WHERE j.job_key = graphile_spec.job.job_key AND j.index_lane <> 'h') THEN
+                  WHERE j.job_key = graphile_spec.job.job_key AND j.index_lane <> 'r') THEN
     fault := 'a job that waits here has its job_key';
   END IF;
 EXCEPTION WHEN SQLSTATE 'PU004' THEN

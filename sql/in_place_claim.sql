@@ -43,5 +43,5 @@ BEGIN
   RETURN true;
 END $$;
 COMMENT ON FUNCTION pulse_internal.index_running(bigint) IS
-  'Moves running jobs that this worker claimed in place to the held lane; leaves those whose row '
-  'another transaction holds.';
+  'Moves running jobs that this worker claimed in place to the lane of running jobs; leaves those '
+  'whose row another transaction holds.';

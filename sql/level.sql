@@ -65,12 +65,12 @@ BEGIN
   RETURN QUERY
     (SELECT j.id, j.state, j.worker_id, j.claimed_at FROM pulse.job AS j
       WHERE j.queue_name = jobs_within.level AND j.queue_name IS NOT NULL
-        AND j.index_lane IN ('o', 'h')
+        AND j.index_lane IN ('o', 'r')
      UNION ALL
      SELECT j.id, j.state, j.worker_id, j.claimed_at FROM pulse.job AS j
       WHERE j.queue_name > jobs_within.level || '/' COLLATE "C"
         AND j.queue_name < jobs_within.level || '0' COLLATE "C"
-        AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'h'))
+        AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r'))
     LIMIT max_jobs;
 END $$;
 COMMENT ON FUNCTION pulse_internal.jobs_within(text, bigint) IS

@@ -28,8 +28,8 @@ BEGIN
     RETURN NULL;
   END IF;
   IF key IS NOT NULL THEN
-    RETURN ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.job_key = key AND j.index_lane <> 'h')
-        || ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.job_key = key AND j.index_lane = 'h');
+    RETURN ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.job_key = key AND j.index_lane <> 'r')
+        || ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.job_key = key AND j.index_lane = 'r');
   END IF;
   IF states IS NULL OR 'running' = ANY (states) THEN
     ids := coalesce(pulse_internal.running_ids(NULL, bound + 1), '{}');
@@ -38,7 +38,7 @@ BEGIN
     ids := ids || CASE
       WHEN queue IS NOT NULL THEN ARRAY(
         SELECT j.id FROM pulse.job AS j
-         WHERE j.queue_name = queue AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'h')
+         WHERE j.queue_name = queue AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r')
          LIMIT bound + 1)
       WHEN task IS NOT NULL THEN ARRAY(
         SELECT j.id FROM pulse.job AS j WHERE j.index_lane = 'o' AND j.identifier = task

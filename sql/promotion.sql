@@ -28,7 +28,7 @@ BEGIN
     INTO taken, open_ids, running_ids, worker_ids, since
     FROM pulse.job AS j
    WHERE j.queue_name = queue_places.queue_name AND j.queue_name IS NOT NULL
-     AND j.index_lane IN ('o', 'h');
+     AND j.index_lane IN ('o', 'r');
 END $$;
 COMMENT ON FUNCTION pulse_internal.queue_places(text) IS
   'Returns the settings of a queue, whether another transaction has its lock, how many of its '

@@ -18,7 +18,7 @@ BEGIN
          WHERE j.id IN (SELECT o.id FROM pulse.job AS o
                          WHERE o.id IN (SELECT w.id FROM pulse_internal.jobs_within(level) AS w
                                          WHERE w.state = 'ready')
-                           AND o.state = 'ready' AND o.index_lane IN ('o', 'h')
+                           AND o.state = 'ready' AND o.index_lane IN ('o', 'r')
                            FOR UPDATE SKIP LOCKED)
         RETURNING j.queue_name
       )
@@ -167,7 +167,7 @@ BEGIN
   IF NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = pause_queue.queue_name)
      AND NOT EXISTS (SELECT FROM pulse.job AS j
                       WHERE j.queue_name = pause_queue.queue_name AND j.queue_name IS NOT NULL
-                        AND j.index_lane IN ('o', 'h'))
+                        AND j.index_lane IN ('o', 'r'))
      AND NOT EXISTS (SELECT FROM pulse.job AS j
                       WHERE j.queue_name = pause_queue.queue_name AND j.index_lane = 'p'
                         AND pulse_internal.queue_slot(j.queue_name)

@@ -38,7 +38,7 @@ BEGIN
     SELECT r.queue_name, r.reason, r.jobs FROM pulse_internal.queue_reasons() AS r
     UNION ALL
     SELECT j.queue_name, j.state::text, count(*) FROM pulse.job AS j
-     WHERE j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'h') GROUP BY j.queue_name, j.state
+     WHERE j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r') GROUP BY j.queue_name, j.state
     UNION ALL
     SELECT q.queue_name, 'stored', 0 FROM pulse.queue AS q
   ), named AS (

@@ -8,8 +8,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.key_holder(job_key text) RETURNS bigin
 BEGIN
   RETURN (
     SELECT j.id FROM pulse.job AS j
-     WHERE j.job_key = key_holder.job_key AND j.index_lane <> 'h'
-        OR j.job_key = key_holder.job_key AND j.index_lane = 'h'
+     WHERE j.job_key = key_holder.job_key AND j.index_lane <> 'r'
+        OR j.job_key = key_holder.job_key AND j.index_lane = 'r'
      ORDER BY j.state = 'running', j.id LIMIT 1
   );
 END $$;

@@ -112,7 +112,7 @@ BEGIN
     RETURN (pulse_internal.insert_job(spec, due)).id;
   END IF;
   SELECT j.id INTO existing FROM pulse.job AS j
-   WHERE j.job_key = spec.job_key AND j.index_lane <> 'h';
+   WHERE j.job_key = spec.job_key AND j.index_lane <> 'r';
   PERFORM pulse_internal.try_lock_waiting(existing, spec.job_key);
   existing := CASE WHEN rule.job_key_mode = 'unsafe_dedupe'
                 THEN (pulse_internal.live_job_of_key(spec.job_key)).id END;

@@ -98,7 +98,7 @@ BEGIN
   ), known (queue_name, rank) AS (
     SELECT l.queue_name, 1 FROM late AS l
     UNION ALL (SELECT j.queue_name, 2 FROM pulse.job AS j
-                WHERE j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'h') LIMIT max_count)
+                WHERE j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r') LIMIT max_count)
     UNION ALL (SELECT w.queue_name, 3 FROM walk AS w LIMIT max_count)
   )
   SELECT k.queue_name FROM known AS k GROUP BY k.queue_name ORDER BY min(k.rank) LIMIT max_count;
@@ -129,7 +129,7 @@ BEGIN
             min(t.run_at) FILTER (WHERE t.state = 'ready' AND t.run_at <= c.now) AS oldest
        FROM (SELECT j.state, j.run_at FROM pulse.job AS j
               WHERE j.queue_name = c.queue_name AND j.queue_name IS NOT NULL
-                AND j.index_lane IN ('o', 'h')
+                AND j.index_lane IN ('o', 'r')
               LIMIT c.share) AS t) AS taken
    CROSS JOIN LATERAL (
      WITH RECURSIVE lane (priority, run_at) AS (

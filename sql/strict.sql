@@ -64,7 +64,7 @@ BEGIN
   UPDATE pulse.job AS j SET state = 'parked'
    WHERE j.id IN (SELECT o.id FROM pulse.job AS o
                    WHERE o.queue_name = note_death.queue_name AND o.queue_name IS NOT NULL
-                     AND o.index_lane IN ('o', 'h') AND o.state = 'ready'
+                     AND o.index_lane IN ('o', 'r') AND o.state = 'ready'
                      FOR UPDATE SKIP LOCKED);
   PERFORM pulse_internal.note_queue(note_death.queue_name);
   IF pulse_internal.events_on() AND pg_notification_queue_usage() < 0.9 THEN

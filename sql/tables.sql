@@ -55,7 +55,7 @@ CREATE TABLE pulse.job (
     (CASE WHEN state = 'running' AND NOT in_place THEN worker_id END) STORED,
   index_lane          "char" NOT NULL GENERATED ALWAYS AS
     (CASE WHEN waits_on IS NOT NULL THEN 'w' WHEN state = 'parked' THEN 'p'
-          WHEN state = 'running' AND NOT in_place THEN 'h' ELSE 'o' END) STORED,
+          WHEN state = 'running' AND NOT in_place THEN 'r' ELSE 'o' END) STORED,
   scheduled_for       timestamptz,
   start_by            timestamptz,
   starts_when         text,
@@ -86,13 +86,13 @@ CREATE INDEX job_parked_idx
 CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';
 -- The places that a queue has given away: its open and its running jobs.
 CREATE INDEX job_open_idx ON pulse.job (queue_name)
-  WHERE queue_name IS NOT NULL AND index_lane IN ('o', 'h');
+  WHERE queue_name IS NOT NULL AND index_lane IN ('o', 'r');
 -- A key is unique among waiting jobs only: a running job loses it to the next add. No job with a
 -- key is claimed in place.
 CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND index_lane <> 'h';
+  WHERE job_key IS NOT NULL AND index_lane <> 'r';
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND index_lane = 'h';
+  WHERE job_key IS NOT NULL AND index_lane = 'r';
 -- Sweeps end the jobs that no claim took in time. A claim empties the column.
 CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL;
 -- Promotion: the waiting jobs of one mark by the parent that they watch.

@@ -168,12 +168,12 @@ CREATE OR REPLACE VIEW pulse_internal.level_places AS
     FROM (SELECT j.queue_name, pg_catalog.count(*) AS taken,
                  pg_catalog.count(*) FILTER (WHERE j.state = 'ready') AS open,
                  pg_catalog.min(j.id) AS first_open
-            FROM pulse.job AS j WHERE j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'h')
+            FROM pulse.job AS j WHERE j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r')
            GROUP BY j.queue_name) AS t
    CROSS JOIN LATERAL pulse_internal.level_settings(t.queue_name) AS s
    CROSS JOIN LATERAL (
      SELECT pg_catalog.count(*) AS running FROM pulse.job AS j
-      WHERE j.queue_name = t.queue_name AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'h')
+      WHERE j.queue_name = t.queue_name AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r')
         AND j.state = 'running'
         AND j.claimed_at > greatest(s.changed_at, pulse_internal.unset_at(), '-infinity')) AS r
    GROUP BY s.level, s.total, s.paused, s.rate;
@@ -205,7 +205,7 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p13 AS
     FROM pulse.job AS h JOIN pulse.job AS o ON o.queue_name = h.queue_name
    CROSS JOIN LATERAL pulse_internal.level_settings(h.queue_name) AS s
    WHERE h.queue_turn = 1 AND h.index_lane = 'p' AND h.queue_name IS NOT NULL
-     AND o.index_lane IN ('o', 'h') AND s.level = h.queue_name AND s.is_strict
+     AND o.index_lane IN ('o', 'r') AND s.level = h.queue_name AND s.is_strict
      AND (coalesce(o.queue_turn > 1, true) OR o.id > h.id)
      AND (o.state = 'ready'
           OR o.claimed_at > greatest(s.changed_at, pulse_internal.unset_at(), '-infinity'))

@@ -79,7 +79,7 @@ Oid internal_function(const char* name, int count, const Oid* types);
 // Values of pulse.job.index_lane: which partial indexes contain the job's row.
 constexpr char kLaneOpen = 'o';
 constexpr char kLaneParked = 'p';
-constexpr char kLaneRunning = 'h';
+constexpr char kLaneRunning = 'r';
 constexpr char kLaneWaits = 'w';
 
 }  // namespace pulse

@@ -39,9 +39,9 @@ CREATE VIEW graphile_worker._private_known_jobs AS
          CASE WHEN j.state = 'running' THEN coalesce(w.name, j.worker_id::text) END AS locked_by,
          j.revision, CASE WHEN j.flags IS NOT NULL
                        THEN graphile_worker._private_flags(j.flags) END AS flags
-    FROM (SELECT * FROM pulse.job AS waiting WHERE waiting.index_lane <> 'h'
+    FROM (SELECT * FROM pulse.job AS waiting WHERE waiting.index_lane <> 'r'
           UNION ALL
-          SELECT * FROM pulse.job AS running WHERE running.index_lane = 'h') AS j
+          SELECT * FROM pulse.job AS running WHERE running.index_lane = 'r') AS j
     LEFT JOIN pulse.worker AS w ON w.id = j.worker_id AND j.state = 'running'
   UNION ALL
   SELECT f.id, f.identifier, f.queue_name, f.payload, f.priority, f.run_at, f.max_attempts,

@@ -92,7 +92,7 @@ ALTER TABLE pulse.job
     (CASE WHEN state = 'running' AND NOT in_place THEN worker_id END) STORED,
   ADD COLUMN index_lane "char" NOT NULL GENERATED ALWAYS AS
     (CASE WHEN waits_on IS NOT NULL THEN 'w' WHEN state = 'parked' THEN 'p'
-          WHEN state = 'running' AND NOT in_place THEN 'h' ELSE 'o' END) STORED,
+          WHEN state = 'running' AND NOT in_place THEN 'r' ELSE 'o' END) STORED,
   ADD COLUMN scheduled_for timestamptz,
   ADD COLUMN start_by timestamptz,
   ADD COLUMN starts_when text,
@@ -113,11 +113,11 @@ CREATE INDEX job_parked_idx
   WHERE index_lane = 'p';
 CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';
 CREATE INDEX job_open_idx ON pulse.job (queue_name)
-  WHERE queue_name IS NOT NULL AND index_lane IN ('o', 'h');
+  WHERE queue_name IS NOT NULL AND index_lane IN ('o', 'r');
 CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND index_lane <> 'h';
+  WHERE job_key IS NOT NULL AND index_lane <> 'r';
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND index_lane = 'h';
+  WHERE job_key IS NOT NULL AND index_lane = 'r';
 CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL;
 -- Promotion: the waiting jobs of one mark by the parent that they watch.
 CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id)

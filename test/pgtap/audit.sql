@@ -217,7 +217,7 @@ SELECT is((SELECT array_agg(DISTINCT flags::text)
              FROM pulse.claim(:fay, 10, tasks => '{letter}')), '{"{seen}"}', 'and claim');
 SELECT is((SELECT count(*)::int FROM pulse.job
             WHERE identifier = 'letter'
-              AND index_lane = CASE WHEN in_place THEN 'o' ELSE 'h' END::"char"
+              AND index_lane = CASE WHEN in_place THEN 'o' ELSE 'r' END::"char"
               AND running_worker_id IS NOT DISTINCT FROM
                   CASE WHEN NOT in_place THEN worker_id END), 10,
   'generated columns are computed');

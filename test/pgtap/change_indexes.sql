@@ -38,7 +38,7 @@ SELECT one_of_each('single');
 SELECT is((SELECT count((SELECT id FROM pulse.claim(:worker, 1 + 0 * g, tasks => '{single}')))::int
              FROM generate_series(1, 4) AS g),
   4, 'all are claimed one by one but what waits behind its queue');
-SELECT is(lanes(), 'parked p: 1, running h: 4', 'each of them is held');
+SELECT is(lanes(), 'parked p: 1, running r: 4', 'each of them is held');
 SELECT * FROM complete_indexes('claimed one by one');
 
 SELECT one_of_each('many');

@@ -53,7 +53,7 @@ SELECT given_jobs(450) AS jobs \gset
 SELECT n_tup_upd - n_tup_hot_upd AS followed FROM pg_stat_xact_all_tables
  WHERE relid = 'pulse.job'::regclass \gset
 SELECT is(cardinality(claimed_ids(:ann, 450)), 450, 'given a claim of 450 jobs');
-SELECT is(lanes(), CASE WHEN :'in_place' THEN 'o 450' ELSE 'h 450' END, 'they stay in place');
+SELECT is(lanes(), CASE WHEN :'in_place' THEN 'o 450' ELSE 'r 450' END, 'they stay in place');
 SELECT is(listed(), in_place('200/200 200/200 50/50'), 'and are listed, 200 in a row');
 SELECT is(n_tup_upd - n_tup_hot_upd - :followed, CASE WHEN :'in_place' THEN 0 ELSE 450 END::bigint,
   'no index had to follow')
@@ -74,12 +74,12 @@ SELECT is(claimed_ids(:bob, 10), '{}', 'and gets none of them');
 SELECT clear();
 SELECT given_jobs(2) \g /dev/null
 SELECT claimed_ids(:ann, 1) \g /dev/null
-SELECT is(lanes(), 'h 1', 'the job of a small claim is not worth a row: it is held at once');
+SELECT is(lanes(), 'r 1', 'the job of a small claim is not worth a row: it is held at once');
 SELECT clear();
 SELECT given_jobs(10) \g /dev/null
 SELECT given_job(job_key => 'k') \g /dev/null
 SELECT claimed_ids(:ann, 20) \g /dev/null
-SELECT is(lanes(), CASE WHEN :'in_place' THEN 'h 1, o 10' ELSE 'h 11' END, 'so is what has a key');
+SELECT is(lanes(), CASE WHEN :'in_place' THEN 'o 10, r 1' ELSE 'r 11' END, 'so is what has a key');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'no promise is broken');
 
 -- --- queues --------------------------------------------------------------------------------------
@@ -88,10 +88,10 @@ SELECT clear();
 SELECT given_job(queue_name => 'q') AS first, given_job(queue_name => 'q') AS second,
        given_job(queue_name => 'q') AS third \gset
 SELECT is(claimed_ids(:ann, 20), ARRAY[:first]::bigint[], 'a queue gives out its first job');
-SELECT is(lanes(), CASE WHEN :'in_place' THEN 'o 1' ELSE 'h 1' END, 'in place, as any other');
+SELECT is(lanes(), CASE WHEN :'in_place' THEN 'o 1' ELSE 'r 1' END, 'in place, as any other');
 SELECT is(claimed_ids(:bob, 20), '{}', 'and no other beside it');
 SELECT pulse.heartbeat(:ann, ARRAY[:first]) \g /dev/null
-SELECT is(lanes(), 'h 1', 'a beat settles it');
+SELECT is(lanes(), 'r 1', 'a beat settles it');
 SELECT is(claimed_ids(:bob, 20), '{}', 'which frees no place');
 SELECT completed(ARRAY[:first]) \g /dev/null
 SELECT is(claimed_ids(:bob, 20), ARRAY[:second]::bigint[], 'its end opens the next one');
@@ -118,13 +118,13 @@ SELECT is((SELECT array_agg(h.id) FROM pulse.held(:ann) AS h), (:'jobs'::bigint[
   'what others end is not held any more, whatever the list says');
 SELECT is((SELECT status FROM pulse.heartbeat(:ann, (:'jobs'::bigint[])[208:210])), 'alive',
   'given a beat');
-SELECT is(lanes(), 'h 3', 'what still runs is held now');
+SELECT is(lanes(), 'r 3', 'what still runs is held now');
 SELECT is(listed(), NULL, 'and the list is empty');
 SELECT is((SELECT array_agg(h.id) FROM pulse.held(:ann) AS h), (:'jobs'::bigint[])[208:210],
   'nothing else has changed');
 
 SELECT pulse.heartbeat(:ann, '{}') \g /dev/null
-SELECT is(lanes(), 'h 3', 'missing from one array they are left alone');
+SELECT is(lanes(), 'r 3', 'missing from one array they are left alone');
 SELECT pulse.heartbeat(:ann, '{}') \g /dev/null
 SELECT is(lanes(), NULL, 'missing from two they go back');
 
@@ -134,7 +134,7 @@ SELECT given_jobs(20) AS jobs \gset
 SELECT is(cardinality(claimed_ids(:cat, 10)), 10, 'given a worker that only claims');
 SELECT travel('11 s');
 SELECT claimed_ids(:cat, 10) \g /dev/null
-SELECT is(lanes(), CASE WHEN :'in_place' THEN 'h 10, o 10' ELSE 'h 20' END,
+SELECT is(lanes(), CASE WHEN :'in_place' THEN 'o 10, r 10' ELSE 'r 20' END,
   'what it has held for ten seconds leaves its place');
 
 SELECT clear();
@@ -183,7 +183,7 @@ SELECT is((SELECT count(*) FROM pulse.verify() WHERE detail = 'claimed in place 
 
 SELECT pulse.adopt_installation() \g /dev/null
 SELECT is_empty('SELECT * FROM pulse.verify()', 'an adoption holds them, list or no list');
-SELECT is(lanes(), 'h 12', 'so that the next sweep finds whose worker is gone');
+SELECT is(lanes(), 'r 12', 'so that the next sweep finds whose worker is gone');
 
 SELECT * FROM finish();
 ROLLBACK;
