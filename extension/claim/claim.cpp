@@ -162,7 +162,7 @@ Promotion promote_for(Claim* claim) {
 // Runs before the snapshot: a job that lowers a mark later may be invisible to this claim.
 void remember_marks(Claim* claim) {
   DatabaseState* database = this_database();
-  claim->marks = database ? mark_bucket(place_of_database(database), 0) : nullptr;
+  claim->marks = database ? mark_bucket(slot_of_database(database), 0) : nullptr;
   for (int bit = 0; claim->marks && bit < kTaskBits; bit++)
     if ((claim->worker.task_bits >> bit) & 1)
       claim->mark_generation[bit] = mark_generation(claim->marks + bit);

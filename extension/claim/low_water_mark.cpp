@@ -236,7 +236,7 @@ void lower_marks_to(const EarliestRunAt& earliest) {
   if (!buckets || !database) return;
   for (int bit = 0; bit < kTaskBits; bit++)
     if ((earliest.bits >> bit) & 1)
-      lower_marks_of(mark_bucket(place_of_database(database), bit), earliest.at[bit]);
+      lower_marks_of(mark_bucket(slot_of_database(database), bit), earliest.at[bit]);
 }
 
 }  // namespace pulse

@@ -109,7 +109,7 @@ void confirm_drop() {
 
 void end_drop(bool is_committed) {
   if (is_committed && is_dropped) {
-    give_back_place();
+    give_back_slot();
     wake_all_waiters();
   }
   drops_jobs = is_dropped = false;

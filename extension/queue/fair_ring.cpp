@@ -23,7 +23,7 @@ FairRings* all_rings = nullptr;
 
 FairRings* rings_here() {
   DatabaseState* database = all_rings ? this_database() : nullptr;
-  return database ? &all_rings[place_of_database(database)] : nullptr;
+  return database ? &all_rings[slot_of_database(database)] : nullptr;
 }
 
 // The ring of the level, or one that no level uses.

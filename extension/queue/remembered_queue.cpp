@@ -26,7 +26,7 @@ struct Bucket {
 Bucket* buckets = nullptr;
 
 Bucket* parked_bucket_at(const DatabaseState* database, int bucket) {
-  return &buckets[place_of_database(database) * kParkedBuckets + bucket];
+  return &buckets[slot_of_database(database) * kParkedBuckets + bucket];
 }
 
 // NULL when this server remembers no queues.

@@ -114,7 +114,7 @@ bool background_sweeps = false;
 
 // Every role may read a setting, in any database. So a read takes no place from other databases.
 extern "C" const char* pulse_show_background_sweeps() {
-  DatabaseState* database = place_if_taken();
+  DatabaseState* database = slot_if_taken();
   return database && pg_atomic_read_u32(&database->maintainer.is_serving) ? "on" : "off";
 }
 

@@ -126,7 +126,7 @@ DatabaseState* take_free_slot(SharedState* all, Oid database) {
   return slot;
 }
 
-// A place may have been given back, and then taken by another database.
+// A slot may have been given back, and then taken by another database.
 bool is_ours(DatabaseState* slot) { return pg_atomic_read_u32(&slot->oid) == MyDatabaseId; }
 
 // Takes over the slot of a dropped database, of which no session is left. Catalog lookups may wait,
@@ -229,22 +229,22 @@ DatabaseState* this_database_if_known() {
   return cached_database && is_ours(cached_database) ? cached_database : nullptr;
 }
 
-DatabaseState* place_if_taken() {
+DatabaseState* slot_if_taken() {
   return state && OidIsValid(MyDatabaseId) ? find_slot(state, MyDatabaseId) : nullptr;
 }
 
-void give_back_place() {
-  DatabaseState* slot = place_if_taken();
+void give_back_slot() {
+  DatabaseState* slot = slot_if_taken();
   if (!slot || pg_atomic_read_u32(&slot->maintainer.process) != 0 ||
       pg_atomic_read_u32(&slot->maintainer.is_serving) != 0)
     return;
   reset_database(slot);
-  if (on_slot_taken_over) on_slot_taken_over(place_of_database(slot));
-  pg_write_barrier();  // the backend that takes the place finds it reset
+  if (on_slot_taken_over) on_slot_taken_over(slot_of_database(slot));
+  pg_write_barrier();  // the backend that takes the slot finds it reset
   pg_atomic_write_u32(&slot->oid, 0);
 }
 
-int place_of_database(const DatabaseState* database) {
+int slot_of_database(const DatabaseState* database) {
   return static_cast<int>(database - state->database);
 }
 

@@ -193,14 +193,14 @@ DatabaseState* this_database();
 DatabaseState* this_database_if_known();
 
 // The state of this database if any session has looked it up; takes no slot, safe in callbacks.
-DatabaseState* place_if_taken();
+DatabaseState* slot_if_taken();
 
 // Frees the slot of this database, from which the extension is gone; safe in callbacks. A database
 // that maintainers serve keeps its slot.
-void give_back_place();
+void give_back_slot();
 
 // The slot number of this database.
-int place_of_database(const DatabaseState* database);
+int slot_of_database(const DatabaseState* database);
 
 Waiter* waiter_array(SharedState* state);
 

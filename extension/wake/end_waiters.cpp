@@ -19,7 +19,7 @@ struct Ends {
 };
 
 Ends ends;
-EndWaiter* own_place = nullptr;
+EndWaiter* own_slot = nullptr;
 
 bool waits_for_these(EndWaiter* waiter) {
   for (pg_atomic_uint64& awaited : waiter->ids) {
@@ -71,36 +71,36 @@ void forget_ends() {
 bool enter_end_waiting() {
   SharedState* all = shared();
   auto process = static_cast<uint32>(own_proc_number()) + 1;
-  for (int i = 0; all && !own_place && i < kEndWaiters; i++) {
-    EndWaiter* place = &all->end_waiters[i];
+  for (int i = 0; all && !own_slot && i < kEndWaiters; i++) {
+    EndWaiter* slot = &all->end_waiters[i];
     uint32 owner = 0;
-    if (pg_atomic_compare_exchange_u32(&place->process, &owner, process)) own_place = place;
+    if (pg_atomic_compare_exchange_u32(&slot->process, &owner, process)) own_slot = slot;
   }
-  if (!own_place) return false;
-  pg_atomic_write_u32(&own_place->database, MyDatabaseId);
+  if (!own_slot) return false;
+  pg_atomic_write_u32(&own_slot->database, MyDatabaseId);
   pg_atomic_fetch_add_u32(&all->end_waiting, 1);
   return true;
 }
 
 bool await_ends(const int64* job_ids, int count) {
-  if (!own_place) return false;
+  if (!own_slot) return false;
   bool is_changed = false;
   for (int i = 0; i < kAwaitedIds; i++) {
     uint64 id = count > kAwaitedIds ? kEveryId
                 : i < count         ? static_cast<uint64>(job_ids[i])
                                     : kNoId;
-    is_changed |= pg_atomic_exchange_u64(&own_place->ids[i], id) != id;
+    is_changed |= pg_atomic_exchange_u64(&own_slot->ids[i], id) != id;
   }
   pg_memory_barrier();  // before the snapshot of the look that follows
   return is_changed;
 }
 
 void leave_end_waiting() {
-  if (!own_place) return;
-  for (pg_atomic_uint64& id : own_place->ids) pg_atomic_write_u64(&id, kNoId);
+  if (!own_slot) return;
+  for (pg_atomic_uint64& id : own_slot->ids) pg_atomic_write_u64(&id, kNoId);
   pg_atomic_fetch_sub_u32(&shared()->end_waiting, 1);
-  pg_atomic_write_u32(&own_place->process, 0);
-  own_place = nullptr;
+  pg_atomic_write_u32(&own_slot->process, 0);
+  own_slot = nullptr;
 }
 
 }  // namespace pulse

@@ -20,12 +20,12 @@ void note_ends_of_parents();
 void wake_for_ends();
 void forget_ends();
 
-// Takes a place in shared memory; false when none is free. The end of a transaction that fails
+// Takes a slot in shared memory; false when none is free. The end of a transaction that fails
 // gives it back.
 bool enter_end_waiting();
 
-// Waits from now on for the first of these ids. For more than a place holds, every end of the
-// database wakes. True when this changed what the place waits for: the caller looks again.
+// Waits from now on for the first of these ids. For more than a slot holds, every end of the
+// database wakes. True when this changed what the slot waits for: the caller looks again.
 bool await_ends(const int64* job_ids, int count);
 void leave_end_waiting();
 
