@@ -318,6 +318,9 @@ TEST(ReadRequestTest, what_cannot_be_understood_is_refused) {
   HttpRequest twice = good;
   twice.is_ambiguous = true;
   EXPECT_EQ(status(twice), 400U);
+  HttpRequest coded = good;
+  coded.is_coded = true;
+  EXPECT_EQ(status(coded), 501U);
   HttpRequest large = good;
   large.is_too_large = true;
   EXPECT_EQ(status(large), 413U);

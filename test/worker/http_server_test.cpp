@@ -222,9 +222,11 @@ TEST_F(HttpServerTest, an_answer_that_was_given_is_sent_before_the_end) {
   const UniqueFd client = ask(kGet);
   const Exchange exchange = next();
   HttpResponse response;
-  response.body = std::string(3'000'000, 'x') + "whole";
-  exchange->answer(std::move(response));
-  std::thread ending([this] { server_.reset(); });
+  response.body = std::string(8'000'000, 'x') + "whole";
+  std::thread ending([&] {
+    exchange->answer(std::move(response));
+    server_.reset();
+  });
   EXPECT_TRUE(hear(client, "whole").ends_with("whole"));
   ending.join();
 }

@@ -25,7 +25,7 @@ Request read_request(HttpRequest http) {
   request.path = http.target.substr(0, question);
   request.body = std::move(http.body);
   request.http = std::move(http);
-  if (request.http.is_ambiguous) refuse(kBadRequest, "a header that is sent once came twice");
+  if (request.http.is_ambiguous) refuse(kBadRequest, "a header came twice, or a blank in its name");
   if (request.http.is_coded) refuse(kNotKnown, "the only transfer coding here is chunked");
   if (!request.path.starts_with('/')) refuse(kBadRequest, "the target is no path of this server");
   if (request.http.is_too_large) refuse(kTooLarge, "the body is too large", "It may have 1 MB.");

@@ -282,7 +282,7 @@ void LibpqConnection::read_results() {
 void LibpqConnection::lose(std::string reason) {
   // The server says why before it hangs up.
   if (!farewell_.empty()) reason = farewell_;
-  if (!pipeline_.farewell().empty()) reason = pipeline_.farewell();
+  if (!pipeline_.farewell().empty()) reason = without_final_newline(pipeline_.farewell().c_str());
   const RepliesHandler handler = std::move(handler_);
   Replies replies = pipeline_.give_up(reason);
   finish();
