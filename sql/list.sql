@@ -4,15 +4,17 @@
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_listed(
     state text, identifier text, queue_name text, job_key text, created_at timestamptz,
-    states text[], task text, queue text, key text, before timestamptz, after timestamptz)
+    last_error text, states text[], task text, queue text, key text, error text,
+    before timestamptz, after timestamptz)
   RETURNS boolean
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN (states IS NULL OR state = ANY (states)) AND (task IS NULL OR identifier = task)
          AND (queue IS NULL OR queue_name = queue) AND (key IS NULL OR job_key = key)
+         AND (error IS NULL OR strpos(lower(last_error), lower(error)) > 0)
          AND (before IS NULL OR created_at <= before) AND (after IS NULL OR created_at > after);
-COMMENT ON FUNCTION pulse_internal.is_listed(text, text, text, text, timestamptz, text[], text,
-    text, text, timestamptz, timestamptz) IS
-  'Returns whether a job meets each condition that is not NULL.';
+COMMENT ON FUNCTION pulse_internal.is_listed(text, text, text, text, timestamptz, text, text[],
+    text, text, text, text, timestamptz, timestamptz) IS
+  'Returns whether a job meets each condition that is not NULL; of an error its text has a part.';
 
 -- A condition that few jobs meet has an index, where the newest jobs need not be among them.
 CREATE OR REPLACE FUNCTION pulse_internal.few_live_ids(
@@ -77,18 +79,16 @@ BEGIN
     ids := ARRAY(
       SELECT j.id FROM pulse.job AS j
        WHERE j.id = ANY (few) AND j.id < before_id
-         AND (error IS NULL OR strpos(lower(j.last_error), lower(error)) > 0)
          AND pulse_internal.is_listed(j.state::text, j.identifier, j.queue_name, j.job_key,
-               j.created_at, states, task, queue, key, before, after)
+               j.created_at, j.last_error, states, task, queue, key, error, before, after)
        ORDER BY j.id DESC LIMIT max_rows);
     RETURN;
   END IF;
   ids := ARRAY(
     SELECT j.id FROM (SELECT o.* FROM pulse.job AS o WHERE o.id < before_id
                        ORDER BY o.id DESC LIMIT bound) AS j
-     WHERE (error IS NULL OR strpos(lower(j.last_error), lower(error)) > 0)
-       AND pulse_internal.is_listed(j.state::text, j.identifier, j.queue_name, j.job_key,
-             j.created_at, states, task, queue, key, before, after)
+     WHERE pulse_internal.is_listed(j.state::text, j.identifier, j.queue_name, j.job_key,
+             j.created_at, j.last_error, states, task, queue, key, error, before, after)
      LIMIT max_rows);
   IF cardinality(ids) < max_rows THEN
     SELECT o.id INTO looked_to FROM pulse.job AS o WHERE o.id < before_id
@@ -112,8 +112,7 @@ BEGIN
     SELECT f.id FROM (SELECT o.* FROM pulse.finished_job AS o WHERE o.id < before_id
                        ORDER BY o.id DESC LIMIT bound) AS f
      WHERE pulse_internal.is_listed(f.state::text, f.identifier, f.queue_name, f.job_key,
-             f.created_at, states, task, queue, key, before, after)
-       AND (error IS NULL OR strpos(lower(f.last_error), lower(error)) > 0)
+             f.created_at, f.last_error, states, task, queue, key, error, before, after)
      LIMIT max_rows);
   IF cardinality(ids) < max_rows THEN
     SELECT o.id INTO looked_to FROM pulse.finished_job AS o WHERE o.id < before_id

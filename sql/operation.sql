@@ -179,46 +179,39 @@ CREATE OR REPLACE FUNCTION pulse_internal.next_of_filter(
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
+  is_live boolean := pulse_internal.of_live_jobs(action);
   c record;
 BEGIN
   SELECT * INTO c FROM pulse_internal.read_filter(action, filter, moment);
-  IF pulse_internal.of_live_jobs(action) THEN
-    WITH looked AS MATERIALIZED (
-      SELECT j.id, j.state::text AS state, j.identifier, j.queue_name, j.job_key, j.created_at,
-             CASE WHEN c.error IS NOT NULL THEN j.last_error END AS last_error
-        FROM ((SELECT o.* FROM pulse.job AS o
-                WHERE o.id > above AND o.id <= last_id AND c.ids IS NULL
-                ORDER BY o.id LIMIT max_looked)
-              UNION ALL
-              (SELECT o.* FROM pulse.job AS o
-                WHERE o.id > above AND o.id <= last_id AND o.id = ANY (c.ids)
-                ORDER BY o.id LIMIT max_looked)) AS j)
-    SELECT ARRAY(SELECT l.id FROM looked AS l
-                  WHERE pulse_internal.is_listed(l.state, l.identifier, l.queue_name, l.job_key,
-                          l.created_at, c.states, c.task, c.queue, c.key, c.before, c.after)
-                    AND (c.error IS NULL OR strpos(lower(l.last_error), lower(c.error)) > 0)
-                  ORDER BY l.id LIMIT max_rows),
-           CASE WHEN count(*) = max_looked THEN max(l.id) END
-      INTO job_ids, looked_to FROM looked AS l;
-  ELSE
-    WITH looked AS MATERIALIZED (
-      SELECT f.id, f.state::text AS state, f.identifier, f.queue_name, f.job_key, f.created_at,
-             CASE WHEN c.error IS NOT NULL THEN f.last_error END AS last_error
-        FROM ((SELECT o.* FROM pulse.finished_job AS o
-                WHERE o.id > above AND o.id <= last_id AND c.ids IS NULL
-                ORDER BY o.id LIMIT max_looked)
-              UNION ALL
-              (SELECT o.* FROM pulse.finished_job AS o
-                WHERE o.id > above AND o.id <= last_id AND o.id = ANY (c.ids)
-                ORDER BY o.id LIMIT max_looked)) AS f)
-    SELECT ARRAY(SELECT l.id FROM looked AS l
-                  WHERE pulse_internal.is_listed(l.state, l.identifier, l.queue_name, l.job_key,
-                          l.created_at, c.states, c.task, c.queue, c.key, c.before, c.after)
-                    AND (c.error IS NULL OR strpos(lower(l.last_error), lower(c.error)) > 0)
-                  ORDER BY l.id LIMIT max_rows),
-           CASE WHEN count(*) = max_looked THEN max(l.id) END
-      INTO job_ids, looked_to FROM looked AS l;
-  END IF;
+  -- Of the four lists one is read.
+  WITH looked AS MATERIALIZED (
+    (SELECT j.id, j.state::text AS state, j.identifier, j.queue_name, j.job_key, j.created_at,
+            j.last_error
+       FROM pulse.job AS j
+      WHERE is_live AND c.ids IS NULL AND j.id > above AND j.id <= last_id
+      ORDER BY j.id LIMIT max_looked)
+    UNION ALL
+    (SELECT j.id, j.state::text, j.identifier, j.queue_name, j.job_key, j.created_at, j.last_error
+       FROM pulse.job AS j
+      WHERE is_live AND j.id = ANY (c.ids) AND j.id > above AND j.id <= last_id
+      ORDER BY j.id LIMIT max_looked)
+    UNION ALL
+    (SELECT f.id, f.state::text, f.identifier, f.queue_name, f.job_key, f.created_at, f.last_error
+       FROM pulse.finished_job AS f
+      WHERE NOT is_live AND c.ids IS NULL AND f.id > above AND f.id <= last_id
+      ORDER BY f.id LIMIT max_looked)
+    UNION ALL
+    (SELECT f.id, f.state::text, f.identifier, f.queue_name, f.job_key, f.created_at, f.last_error
+       FROM pulse.finished_job AS f
+      WHERE NOT is_live AND f.id = ANY (c.ids) AND f.id > above AND f.id <= last_id
+      ORDER BY f.id LIMIT max_looked))
+  SELECT ARRAY(SELECT l.id FROM looked AS l
+                WHERE pulse_internal.is_listed(l.state, l.identifier, l.queue_name, l.job_key,
+                        l.created_at, l.last_error, c.states, c.task, c.queue, c.key, c.error,
+                        c.before, c.after)
+                ORDER BY l.id LIMIT max_rows),
+         CASE WHEN count(*) = max_looked THEN max(l.id) END
+    INTO job_ids, looked_to FROM looked AS l;
   IF cardinality(job_ids) = max_rows THEN
     looked_to := job_ids[max_rows];
   END IF;
