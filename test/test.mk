@@ -116,6 +116,22 @@ check-e2e-long: stage ## hundreds of escapes, gigabytes of output, minutes of ma
 	PULSE_LONG=1 PULSE_LABEL=long $(TOOL)/suite e2e test/e2e/escape.pl test/e2e/hostile_tasks.pl \
 	    test/e2e/maintenance_of_every_table.pl
 
+# Tests of which check-e2e runs a part, at full size.
+SCALE_limits        = PULSE_QUEUES=10000 PULSE_JOBS=34000
+SCALE_strict        = PULSE_QUEUES=10000 PULSE_JOBS=20
+SCALE_fair          = PULSE_QUEUES=1000 PULSE_BACKLOG=1000000
+SCALE_explain       = PULSE_STATES=100000
+SCALE_parents       = PULSE_JOBS=67000 PULSE_FAN_IN=100000 PULSE_KILLS=20
+SCALE_schedule_year = PULSE_SCHEDULES=10000 PULSE_STEPS=365
+SCALE_wait_for_end  = PULSE_WAIT_CALLS=100000 PULSE_WAIT_SESSIONS=32
+SCALE_operations    = PULSE_OPERATION_JOBS=100000
+SCALE_page_hostile  = PULSE_HOSTILE=1
+SCALE_api_fuzz      = PULSE_REQUESTS=1000000
+check-scale: $(patsubst SCALE_%,scale-%,$(filter SCALE_%,$(.VARIABLES))) ## promises at the sizes of large installations; hours
+scale-%: stage
+	env PG_TEST_TIMEOUT_DEFAULT=3600 PULSE_LABEL=scale $(SCALE_$*) \
+	  $(TOOL)/suite e2e test/e2e/$*.pl
+
 # What a user of PGXN gets is the archive alone, and the client's manner to build it.
 DIST = $(CURDIR)/build/dist
 check-dist: dist ## the release archive, installed by pgxn's client and created in a server
@@ -187,5 +203,5 @@ stop-clusters:
 
 .PHONY: check all-suites demo check-pgtap check-isolation check-nopreload check-worker check-cost \
   check-deb check-recipes check-e2e check-asserts check-symbols check-uninstall check-versions check-asan check-tsan \
-  check-valgrind check-e2e-long check-long fuzz packages-fuzz screenshots mutants bench lint format \
+  check-valgrind check-e2e-long check-scale check-long fuzz packages-fuzz screenshots mutants bench lint format \
   tidy packages installcheck-pgtap stop-clusters
