@@ -83,5 +83,29 @@ TEST_F(LostClaimTest, a_job_too_large_for_the_memory_alone_fails_and_waits_for_i
   EXPECT_EQ(finish_.running(), "release") << "that one was lost for another reason";
 }
 
+// The server could not send it, so it gave nothing: the next claim is of the same job.
+TEST_F(LostClaimTest, where_the_server_has_undone_the_claim_the_next_one_is_without_documents) {
+  given_worker(2);
+  given_running({{.id = 9}});
+  lose_for_memory({});
+  ASSERT_EQ(claim_.running(), "claim_bare");
+  EXPECT_EQ(claim_.param(1), "1");
+  claim_.answer(claimed({{.id = 1, .token = 100, .payload = "60000000"}}));
+  turn();
+  ASSERT_EQ(claim_.with_claim(), "fail_many");
+  EXPECT_EQ(claim_.with_claim_params()[0], "{1}");
+  EXPECT_EQ(started_, (std::vector<std::int64_t>{9}));
+}
+
+TEST_F(LostClaimTest, a_small_job_that_came_instead_goes_back) {
+  given_worker(2);
+  given_running({{.id = 9}});
+  lose_for_memory({});
+  claim_.answer(claimed({{.id = 2, .token = 200, .payload = "17"}}));
+  turn();
+  ASSERT_EQ(finish_.running(), "release");
+  EXPECT_EQ(claim_.running(), "claim") << "and with documents the next time";
+}
+
 }  // namespace
 }  // namespace pulse

@@ -38,9 +38,11 @@ inline constexpr Statement kDeregisterWorker{"deregister_worker",
 // scheduled_for, parents and traceparent: there the names are those of `absent`.
 #define PULSE_DOCUMENTS \
   "j.payload, j.checkpoint, (SELECT parents FROM (SELECT j.*) AS own) AS parents"
-#define PULSE_NO_DOCUMENTS                                                 \
-  "NULL::pg_catalog.json AS payload, NULL::pg_catalog.json AS checkpoint," \
-  " NULL::pg_catalog.json AS parents"
+// Their bytes in place of the payload.
+#define PULSE_NO_DOCUMENTS                                                             \
+  "COALESCE(pg_catalog.octet_length(j.payload::pg_catalog.text), 0)"                   \
+  " + COALESCE(pg_catalog.octet_length(j.checkpoint::pg_catalog.text), 0) AS payload," \
+  " NULL::pg_catalog.json AS checkpoint, NULL::pg_catalog.json AS parents"
 #define PULSE_CLAIMED_JOB_COLUMNS(documents)                                                   \
   "SELECT j.id, j.token, j.identifier, " documents                                             \
   ", j.queue_name, j.priority,"                                                                \
@@ -55,15 +57,18 @@ inline constexpr Statement kDeregisterWorker{"deregister_worker",
 #define PULSE_ABSENT_COLUMNS                                                \
   " AS j CROSS JOIN (SELECT NULL::pg_catalog.timestamptz AS scheduled_for," \
   " NULL::pg_catalog.json AS parents, NULL::pg_catalog.text AS traceparent) AS absent"
-inline constexpr Statement kClaim{"claim",
-                                  PULSE_CLAIMED_JOB_COLUMNS(PULSE_DOCUMENTS)
-                                  "FROM pulse.claim($1::bigint, $2::integer, "
-                                  "$3::pg_catalog.text[], NULL, $4::integer)" PULSE_ABSENT_COLUMNS,
+#define PULSE_CLAIM                                                         \
+  "FROM pulse.claim($1::bigint, $2::integer, $3::pg_catalog.text[], NULL, " \
+  "$4::integer)" PULSE_ABSENT_COLUMNS
+inline constexpr Statement kClaim{"claim", PULSE_CLAIMED_JOB_COLUMNS(PULSE_DOCUMENTS) PULSE_CLAIM,
                                   true};
+inline constexpr Statement kClaimBare{"claim_bare",
+                                      PULSE_CLAIMED_JOB_COLUMNS(PULSE_NO_DOCUMENTS) PULSE_CLAIM};
 inline constexpr Statement kHeld{
     "held", PULSE_CLAIMED_JOB_COLUMNS(
                 PULSE_NO_DOCUMENTS) "FROM pulse.held($1::bigint)" PULSE_ABSENT_COLUMNS};
 #undef PULSE_CLAIMED_JOB_COLUMNS
+#undef PULSE_CLAIM
 #undef PULSE_NO_DOCUMENTS
 #undef PULSE_DOCUMENTS
 #undef PULSE_ABSENT_COLUMNS

@@ -165,7 +165,7 @@ void Claimer::send_claim(Demand demand) {
     calls.push_back(std::move(outcomes->call));
     handlers.push_back(std::move(outcomes->take_reply));
   }
-  calls.push_back({statements::kClaim,
+  calls.push_back({lost_.next_claim(),
                    {std::to_string(worker_id), std::to_string(demand.max_jobs), tasks,
                     std::to_string(demand.start_jobs)},
                    bound_.room(held_.bytes())});
@@ -214,8 +214,10 @@ void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_a
 void Claimer::take_jobs(QueryResult& rows, std::int64_t worker_id, TimePoint sent_at) {
   const auto& registration = heartbeat_.registration();
   const bool is_current = registration && registration->worker_id == worker_id;
+  const bool is_bare = lost_.take_bare();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    bound_.take_size(rows[i].bytes());
+    if (!is_bare) bound_.take_size(rows[i].bytes());
+    const std::int64_t size = is_bare ? rows[i].integer("payload") : 0;
     Job job = take_job(rows, i);
     job.input.worker_id = worker_id;
     job.input.worker_name = config_.worker_name;
@@ -228,6 +230,8 @@ void Claimer::take_jobs(QueryResult& rows, std::int64_t worker_id, TimePoint sen
     if (!take_up(std::move(job), worker_id, sent_at)) continue;
     if (is_stopping_ || !is_current) {
       finisher_.add(Outcome::released(claim, is_stopping_ ? "draining" : "worker lost"));
+    } else if (is_bare) {
+      finisher_.add(lost_.end_of_bare(claim, size, config_.worker_name));
     } else if (rows[i].is_cut()) {
       finisher_.add(Outcome::released(claim, "no room for its payload"));
     }
@@ -317,10 +321,7 @@ void Claimer::take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& 
   if (is_stopping_) return;
   const auto* error = std::get_if<SqlError>(&reply);
   const bool was_cancelled = error != nullptr && error->sqlstate == sqlstate::kQueryCanceled;
-  if (error != nullptr && !was_cancelled) {
-    take_refusal("wait_for_job", worker_id, *error);
-    return;
-  }
+  if (error != nullptr && !was_cancelled) return take_refusal("wait_for_job", worker_id, *error);
   // Woken, perhaps not for a job: if the next claim brings none, a beat may tell more.
   was_woken_ = error == nullptr && !held_.empty() && timers_.now() - sent_at < kWaitWhileBusy;
   if (timers_.now() - sent_at > kQuickWait) {
@@ -350,10 +351,8 @@ void Claimer::send_check() {
 void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& known,
                          const Reply& reply) {
   if (std::holds_alternative<ConnectionLost>(reply)) return;
-  if (const auto* error = std::get_if<SqlError>(&reply)) {
-    take_refusal("held", worker_id, *error);
-    return;
-  }
+  if (const auto* error = std::get_if<SqlError>(&reply))
+    return take_refusal("held", worker_id, *error);
   is_unsure_ = false;
   const QueryResult& rows = std::get<QueryResult>(reply);
   std::int64_t released = 0;
@@ -365,6 +364,7 @@ void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& kn
     finisher_.add(lost_.end_of(claim, config_.worker_name));
     ++released;
   }
+  lost_.take_found(released);
   log_.info("reconciled", {{"worker", worker_id},
                            {"held", static_cast<std::int64_t>(rows.size())},
                            {"released", released}});

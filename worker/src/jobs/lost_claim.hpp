@@ -1,11 +1,13 @@
 // A claim whose reply was lost, and how what it has brought ends. Where the reply did not fit into
 // memory, its jobs go back and are claimed one by one, so that only the one that is too large
-// fails: it waits for its backoff, and for a larger worker.
+// fails: it waits for its backoff, and for a larger worker. The server may have undone the claim,
+// because it could not send it; then the job is claimed once more without its documents.
 #pragma once
 
 #include <string>
 
 #include "database/connection.hpp"
+#include "database/statements.hpp"
 #include "jobs/outcome.hpp"
 #include "log/log.hpp"
 
@@ -24,15 +26,30 @@ class LostClaim {
     }
     return is_for_memory;
   }
+  // So many of its jobs are with this worker.
+  void take_found(std::int64_t jobs) { is_undone_ = is_too_large_ && jobs == 0; }
+
+  const Statement& next_claim() const {
+    return is_undone_ ? statements::kClaimBare : statements::kClaim;
+  }
+  // Whether a claim that comes now is without documents: once.
+  bool take_bare() { return std::exchange(is_undone_, false); }
 
   Outcome end_of(ClaimKey claim, const std::string& worker) const {
     if (!is_too_large_) return Outcome::released(claim, "the reply of its claim was lost");
     return Outcome::failed(claim, worker + " has no memory for this job's documents",
                            /*may_retry=*/true, "no memory for its documents");
   }
+  // Another worker may have taken the large one meanwhile: a small one is at no fault.
+  Outcome end_of_bare(ClaimKey claim, std::int64_t bytes, const std::string& worker) const {
+    constexpr std::int64_t kSmall = 1'000'000;
+    if (bytes < kSmall) return Outcome::released(claim, "claimed without its documents");
+    return end_of(claim, worker);
+  }
 
  private:
   bool is_too_large_ = false;  // a job alone
+  bool is_undone_ = false;
 };
 
 }  // namespace pulse
