@@ -17,6 +17,7 @@ void connection_options(std::string_view input);
 void crontab(std::string_view input);
 void duration(std::string_view input);
 void http_address(std::string_view input);
+void json_members(std::string_view input);
 void process_command(std::string_view input);
 void process_line(std::string_view input);
 void query_result(std::string_view input);

@@ -42,7 +42,8 @@ TEST(Document, what_the_server_takes_is_taken) {
                            "-",       "1 2",         "nul",
                            "truex",   R"("\u00g0")", R"("\u00)",
                            R"("\x")", "\"\t\"",      "\"a",
-                           "'a'",     "NaN",         "\"\xed\xa0\x80\""}) {
+                           "'a'",     "NaN",         "\"\xed\xa0\x80\"",
+                           R"("\1)",  R"("\u00zz1)", R"({"a":"\1})"}) {
     EXPECT_FALSE(is_json(text)) << text;
   }
   EXPECT_TRUE(is_json(std::string(100'000, '[') + std::string(100'000, ']'))) << "as deep as it is";

@@ -56,8 +56,10 @@ class Tokens {
     return take_digits() > 0;
   }
 
+  // What has begun as one kind is no other: a refused string has been taken in part.
   bool take_scalar() {
-    return take_string() || take("null") || take("true") || take("false") || take_number();
+    if (rest_.starts_with('"')) return take_string();
+    return take("null") || take("true") || take("false") || take_number();
   }
 
  private:
