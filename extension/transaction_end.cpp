@@ -70,6 +70,7 @@ void on_abort() {
 
 void on_prepare() {
   withdraw_claims();
+  leave_attachments_to_prepared();
   on_abort();
 }
 

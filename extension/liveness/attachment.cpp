@@ -165,6 +165,10 @@ void leave_attachments() {
     attachments[i] = {attachments[i].number, attachments[i].is_free || attachments[i].leaving_in};
 }
 
+void leave_attachments_to_prepared() {
+  for (int i = 0; i < attachment_count; i++) attachments[i].taken_in = InvalidSubTransactionId;
+}
+
 void keep_attachments(SubTransactionId undone) {
   for (int i = 0; i < attachment_count; i++) {
     Attachment* attachment = &attachments[i];

@@ -14,4 +14,7 @@ void create_ended_sessions();
 void leave_attachments();
 void keep_attachments(SubTransactionId undone);
 
+// A prepared transaction may commit, so this session keeps what it took. Cannot fail.
+void leave_attachments_to_prepared();
+
 }  // namespace pulse

@@ -9,7 +9,7 @@ use Pulse::Server;
 use Pulse::Session;
 use Pulse::SqlWorker;
 
-my $node = start_server('main', settings => \%PATIENT);
+my $node = start_server('main', settings => { %PATIENT, max_prepared_transactions => 5 });
 for my $database (qw(other again)) {
     $node->safe_psql('postgres', "CREATE DATABASE $database");
     value($node, 'CREATE EXTENSION pg_pulse', $database);
@@ -110,6 +110,17 @@ subtest 'one session can be that of many workers' => sub {
     is(value($node, $states), 'open', 'all stay attached when they beat');
     end_session($session, $terminated);
     is(value($node, $states), 'unknown', 'and none is held responsible when the server ends it');
+};
+
+subtest 'what a prepared transaction has attached is not given away' => sub {
+    my $session = Pulse::Session->new($node);
+    my ($first, $second) = split /,/, $session->query(q{SELECT string_agg(w.id::text, ',')
+        FROM (SELECT (pulse.register_worker('prepared')).id FROM generate_series(1, 2)) AS w});
+    $session->query("BEGIN; SELECT pulse.attach_worker($first); PREPARE TRANSACTION 'attach'");
+    $session->query("COMMIT PREPARED 'attach'; SELECT pulse.attach_worker($second)");
+    is(value($node, "SELECT count(DISTINCT attachment) FROM pulse.heartbeat
+        WHERE worker_id IN ($first, $second)"), 2, 'each worker has its own');
+    $session->quit;
 };
 
 subtest 'an end in order counts when it is committed' => sub {
