@@ -101,6 +101,6 @@ COMMENT ON COLUMN pulse.queue_status.reasons IS
   'How many of the waiting jobs wait for what: future (not due), paused, full (it or a level), dry '
   '(its rate, or that of a level), next (the next promotions open the first of them)';
 COMMENT ON COLUMN pulse.queue_status.tokens IS
-  'How many of its jobs could be claimed now by its rate; NULL: it has none';
+  'How many of its jobs could be claimed now by its rate; NULL: it has none, or on a standby';
 COMMENT ON COLUMN pulse.queue_status.next_token IS
   'When another job may be opened by its rate; NULL: now, or after a claim of an open one';

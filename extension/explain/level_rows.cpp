@@ -11,9 +11,11 @@ NullableDatum token_moment(const Level& level) {
   return {TimestampTzGetDatum(at), at == 0};
 }
 
+// A standby has no liveness clock, by which rates go, and promotes nothing.
 Levels levels_with_settings(Datum queue_name) {
   Levels levels = levels_of(queue_name);
   read_levels(&levels, GetActiveSnapshot());
+  for (int i = 0; i < levels.count && RecoveryInProgress(); i++) levels.level[i].rate = {};
   return levels;
 }
 

@@ -89,12 +89,11 @@ Rate rate_of(TupleTableSlot* row) {
           per.isnull ? USECS_PER_SEC : microseconds_of(DatumGetIntervalP(per.value))};
 }
 
-// The lock of the table is that of a later change, as in open_job_scan(). A standby makes none.
+// The lock of the table is that of a later change, as in open_job_scan().
 RateLook look_at_rate(const Rate& rate, Datum level, Snapshot snapshot, int64 open, int64 credit) {
   RateLook look = {};
   look.is_made = true;
-  LOCKMODE mode = RecoveryInProgress() ? AccessShareLock : RowExclusiveLock;
-  Relation table = table_open(catalog()->queue_rate, mode);
+  Relation table = table_open(catalog()->queue_rate, RowExclusiveLock);
   with_row_of_text(table, catalog()->queue_rate_key, level, snapshot, [&look](TupleTableSlot* row) {
     look.full = DatumGetInt64(value_of(row, kRateFullLive));
     look.open = DatumGetInt64(value_of(row, kRateOpened));

@@ -21,6 +21,8 @@ $standby->start;
 
 my $worker = Pulse::SqlWorker->new($primary, 'living');
 my ($id, $other) = add_jobs($primary, 'work', 2);
+value($primary, q{SELECT pulse.set_queue('rated', rate => 10)});
+add_job($primary, 'later', q{queue_name => 'rated', run_at => now() + interval '1 day'});
 my $claim = $worker->must_claim;
 $primary->wait_for_catchup($standby);
 
@@ -55,6 +57,7 @@ subtest 'calls on a standby are refused' => sub {
     is($session->query("SELECT state FROM pulse.get_job($id)"), 'running', 'reading works');
     is($session->query("SELECT count(*) FROM pulse.held($worker_id)"), 1, 'also what is held');
     is($session->query('SELECT * FROM pulse.verify()'), '', 'also verify()');
+    is($session->query('SELECT tokens FROM pulse.queue_status'), '', 'tokens are not known');
     is($session->query('SELECT attached FROM pulse.worker_status'),
         't', 'a worker is attached as the primary wrote it');
     is($session->query('SELECT * FROM pulse.stale'), '', 'and its job not stale');
