@@ -108,7 +108,9 @@ wait_until($node, 'SELECT count(*) = 0 FROM pulse.job', 'all jobs end');
 end_loops($node);
 $_->quit for @sessions;
 
-is(value($node, 'SELECT count(*) FROM pulse.finished_job'), $all, 'each job has ended once');
+# The operator may have retried one since.
+is(value($node, 'SELECT count(*) FROM (SELECT id FROM pulse.job UNION ALL
+    SELECT id FROM pulse.finished_job) AS j'), $all, 'no job is lost, and none is there twice');
 $witness->read_log;
 is($witness->broken, '', 'no job started before the end of the one before it');
 cmp_ok($witness->starts, '>', $all, 'jobs were started again');
