@@ -327,4 +327,4 @@ COMMENT ON FUNCTION pulse.remove_job(text) IS
   'Deletes the waiting job of this key, and returns its row; if other jobs wait for it, it ends as '
   'cancelled instead. A running job loses its key and is not retried. Returns NULL for a key that '
   'no job has. A role that may not read pulse.job sees neither payload nor token nor worker of the '
-  'job.';
+  'job. Raises 40001 as add_job does.';

@@ -137,11 +137,18 @@ BEGIN
     load_crontab.change := pulse_internal.load_item(given);
     RETURN NEXT;
   END LOOP;
-  RETURN QUERY
+  FOR given IN SELECT s.* FROM pulse.schedule AS s
+                WHERE s.crontab_set = set_name AND s.gone_at IS NULL AND s.name <> ALL (named)
+                ORDER BY s.name LOOP
+    given := pulse_internal.count_passed(given);
     UPDATE pulse.schedule AS s
-       SET gone_at = pulse.now(), paused_before = s.paused, paused = true, updated_at = pulse.now()
-     WHERE s.crontab_set = set_name AND s.gone_at IS NULL AND s.name <> ALL (named)
-    RETURNING s.name, 'paused';
+       SET gone_at = pulse.now(), paused_before = s.paused, paused = true, updated_at = pulse.now(),
+           next_due = given.next_due, last_due = given.last_due, missed_count = given.missed_count
+     WHERE s.name = given.name;
+    load_crontab.name := given.name;
+    load_crontab.change := 'paused';
+    RETURN NEXT;
+  END LOOP;
   PERFORM pulse_internal.note_schedules();
 END $$;
 COMMENT ON FUNCTION pulse.load_crontab(text, json) IS

@@ -160,8 +160,7 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
          'Sweeps settle due times: see whether there are any, or call pulse.tick().'
     FROM pulse.schedule AS s
    WHERE NOT s.paused AND s.next_due < pulse.now() - interval '1 minute'
-     AND pg_catalog.current_setting('pulse.claims')::boolean
-     AND pulse_internal.installation_standing() NOT IN ('copy', 'subscribed')
+     AND pulse_internal.is_settling()
   HAVING pg_catalog.count(*) > 0
   UNION ALL
   SELECT 'refused schedule', 'error',

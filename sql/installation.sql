@@ -51,6 +51,14 @@ COMMENT ON FUNCTION pulse_internal.installation_standing() IS
   'moved (same tables, another server: adopted at the next number), copy or subscribed (claims are '
   'refused).';
 
+CREATE OR REPLACE FUNCTION pulse_internal.is_foreign() RETURNS boolean
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT pulse_internal.installation_standing() IN ('copy', 'subscribed');
+$$;
+COMMENT ON FUNCTION pulse_internal.is_foreign() IS
+  'Returns whether the jobs of this database run elsewhere: claims are refused, and no due time '
+  'counts.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.lock_numbers() RETURNS void
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_numbers';
 COMMENT ON FUNCTION pulse_internal.lock_numbers() IS

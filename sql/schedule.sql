@@ -157,23 +157,34 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.start_schedule(pulse.schedule) IS
   'Returns a schedule whose next due time is the first from now.';
 
--- A schedule that no longer settles what has passed counts it, so that no due time is lost.
+-- For a schedule that no longer settles what has passed; only where sweeps would count it.
 CREATE OR REPLACE FUNCTION pulse_internal.count_passed(INOUT rule pulse.schedule)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   moment timestamptz := pulse.now();
+  passed bigint;
   dues timestamptz[];
-  following timestamptz;
 BEGIN
-  WHILE NOT rule.paused AND rule.next_due <= moment
-        AND pulse_internal.zone_name(rule.time_zone) IS NOT NULL LOOP
-    dues := rule.next_due || pulse_internal.due_times(rule, rule.next_due, moment, 10000);
-    rule.last_due := dues[cardinality(dues)];
-    rule.missed_count := rule.missed_count + cardinality(dues);
-    following := pulse_internal.due_after(rule, rule.last_due);
-    EXIT WHEN following IS NULL;
-    rule.next_due := following;
-  END LOOP;
+  IF rule.paused OR rule.next_due > moment OR NOT pulse_internal.is_settling()
+     OR pulse_internal.zone_name(rule.time_zone) IS NULL THEN
+    RETURN;
+  END IF;
+  IF rule.every IS NOT NULL THEN
+    passed := floor(pulse_internal.us(moment - rule.next_due)::numeric
+                    / pulse_internal.us(rule.every));
+    rule.missed_count := rule.missed_count + passed + 1;
+    rule.last_due :=
+      rule.next_due + pulse_internal.interval(passed * pulse_internal.us(rule.every));
+    rule.next_due := pulse_internal.due_after(rule, rule.last_due);
+  ELSE
+    WHILE coalesce(rule.next_due <= moment, false) LOOP
+      dues := rule.next_due || pulse_internal.due_times(rule, rule.next_due, moment, 10000);
+      rule.missed_count := rule.missed_count + cardinality(dues);
+      rule.last_due := dues[cardinality(dues)];
+      rule.next_due := pulse_internal.due_after(rule, rule.last_due);
+    END LOOP;
+  END IF;
+  rule.next_due := coalesce(rule.next_due, rule.last_due);
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_passed(pulse.schedule) IS
   'Counts the due times of a locked schedule that have passed as missed, unless it is paused.';

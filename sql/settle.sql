@@ -271,9 +271,9 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.settle_alone(pulse.schedule, timestamptz) IS
   'Settles one schedule so that an error in it undoes nothing else; returns how many due times.';
 
--- Without a savepoint for each schedule; after an error one by one.
+-- Without a savepoint for each schedule; after an error one by one. One at least is settled.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_batch(
-    rules pulse.schedule[], moment timestamptz)
+    rules pulse.schedule[], moment timestamptz, ends timestamptz)
   RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -283,6 +283,7 @@ BEGIN
   BEGIN
     FOREACH rule IN ARRAY rules LOOP
       settled := settled + pulse_internal.settle(rule, moment);
+      EXIT WHEN clock_timestamp() >= ends;
     END LOOP;
   EXCEPTION WHEN OTHERS THEN
     settled := -1;
@@ -291,12 +292,21 @@ BEGIN
     settled := 0;
     FOREACH rule IN ARRAY rules LOOP
       settled := settled + pulse_internal.settle_alone(rule, moment);
+      EXIT WHEN settled > 0 AND clock_timestamp() >= ends;
     END LOOP;
   END IF;
   RETURN settled;
 END $$;
-COMMENT ON FUNCTION pulse_internal.settle_batch(pulse.schedule[], timestamptz) IS
-  'Settles locked schedules and returns how many due times were settled.';
+COMMENT ON FUNCTION pulse_internal.settle_batch(pulse.schedule[], timestamptz, timestamptz) IS
+  'Settles locked schedules until that time, and returns how many due times were settled.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_settling() RETURNS boolean
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN current_setting('pulse.claims')::boolean AND NOT pulse_internal.is_foreign();
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_settling() IS
+  'Returns whether due times get jobs or counts here.';
 
 -- What falls due under claims = off is neither fired nor counted. In a copy the rows stay as they
 -- came; adoption starts its schedules from then.
@@ -304,17 +314,16 @@ CREATE OR REPLACE FUNCTION pulse_internal.may_settle(moment timestamptz) RETURNS
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  IF pulse_internal.installation_standing() IN ('copy', 'subscribed') THEN
-    RETURN false;
-  ELSIF current_setting('pulse.claims')::boolean THEN
+  IF pulse_internal.is_settling() THEN
     RETURN true;
+  ELSIF NOT pulse_internal.is_foreign() THEN
+    UPDATE pulse.schedule AS s SET next_due = pulse_internal.due_after(s, moment)
+     WHERE s.name IN (SELECT d.name FROM pulse.schedule AS d
+                       WHERE NOT d.paused AND d.next_due <= moment
+                         AND pulse_internal.zone_name(d.time_zone) IS NOT NULL
+                       ORDER BY d.next_due, d.name LIMIT 1000
+                         FOR UPDATE SKIP LOCKED);
   END IF;
-  UPDATE pulse.schedule AS s SET next_due = pulse_internal.due_after(s, moment)
-   WHERE s.name IN (SELECT d.name FROM pulse.schedule AS d
-                     WHERE NOT d.paused AND d.next_due <= moment
-                       AND pulse_internal.zone_name(d.time_zone) IS NOT NULL
-                     ORDER BY d.next_due, d.name LIMIT 1000
-                       FOR UPDATE SKIP LOCKED);
   RETURN false;
 END $$;
 COMMENT ON FUNCTION pulse_internal.may_settle(timestamptz) IS
@@ -374,7 +383,7 @@ BEGIN
          ORDER BY s.next_due, s.name LIMIT batch
            FOR UPDATE SKIP LOCKED);
       EXIT WHEN cardinality(rules) = 0;
-      settled := settled + pulse_internal.settle_batch(rules, moment);
+      settled := settled + pulse_internal.settle_batch(rules, moment, ends);
       last_rule := rules[cardinality(rules)];
       EXIT WHEN cardinality(rules) < batch OR clock_timestamp() >= ends;
     END LOOP;

@@ -1,6 +1,6 @@
 -- sql/crontab.sql: schedules that a file of pulse-worker names.
 \ir support/setup.psql
-SELECT plan(47);
+SELECT plan(48);
 
 SELECT expect_function('load_crontab', 'set_name text, items json',
   'TABLE(name text, change text)', 'volatile', 'definer');
@@ -66,7 +66,9 @@ SELECT is(load('[{"name": "a", "identifier": "ask", "cron": "0 * * * *"},
   'a unchanged, b resumed', 'and comes back');
 SELECT ok((stored('b')).paused, 'paused as the operator left it');
 
+UPDATE pulse.schedule SET next_due = next_due - interval '3 hours' WHERE name = 'a';
 SELECT is(load('[]'), 'a paused, b paused', 'an empty file pauses all of its set');
+SELECT is((stored('a')).missed_count, 3::bigint, 'and counts what no sweep has settled');
 SELECT is(load('[{"name": "other", "identifier": "ask", "cron": "0 * * * *"}]', 'elsewhere'),
   'other added', 'another set');
 SELECT is(load('[]'), NULL, 'is left alone');

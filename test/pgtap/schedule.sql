@@ -1,6 +1,6 @@
 -- sql/schedule.sql, sql/settle.sql: schedules, and the jobs that sweeps add by them.
 \ir support/setup.psql
-SELECT plan(128);
+SELECT plan(129);
 
 SELECT expect_function('schedule',
   'name text, identifier text, cron text DEFAULT NULL::text, '
@@ -152,6 +152,12 @@ SELECT pulse.schedule('p', 'p', every => '2 min', missed => 'all', paused => tru
 SELECT is(facts('p'), '0 jobs, 25 missed, 0 overlapped', 'and a call that pauses');
 SELECT is((SELECT last_due FROM pulse.schedule WHERE name = 'p'),
   (SELECT next_due - interval '2 min' FROM pulse.schedule WHERE name = 'p'), 'each is settled');
+SELECT pulse.resume_schedule('p') \g /dev/null
+SELECT unswept();
+SET LOCAL pulse.claims = off;
+SELECT pulse.pause_schedule('p') \g /dev/null
+RESET pulse.claims;
+SELECT is(facts('p'), '0 jobs, 25 missed, 0 overlapped', 'without claims nothing counts');
 SELECT pulse.unschedule('p') \g /dev/null
 UPDATE pulse.schedule SET last_due = now() + interval '1 year',
        next_due = now() + interval '1 year 1 min' WHERE name = 'a';

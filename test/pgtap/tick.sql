@@ -1,6 +1,6 @@
 -- sql/tick.sql: everything periodic in one call.
 \ir support/setup.psql
-SELECT plan(28);
+SELECT plan(29);
 
 SELECT expect_function('tick', '', 'json', 'volatile', 'definer');
 
@@ -92,6 +92,11 @@ SELECT last_swept('1 min');
 SELECT is(concat_ws(' ', (pulse.tick()) ->> 'more', due_schedules()), 'false 0',
   'a tick with time settles all of them');
 SELECT left_alone();
+CREATE TEMPORARY TABLE before_settling AS SELECT name, next_due FROM pulse.schedule;
+SELECT pulse_internal.settle_schedules('-infinity') \g /dev/null
+SELECT is((SELECT count(*) FROM pulse.schedule AS s JOIN before_settling AS b USING (name)
+            WHERE s.next_due <> b.next_due), 1::bigint,
+  'settling ends in time, after one schedule at least');
 SET LOCAL pulse.claims = off;
 SELECT is(concat_ws(' ', (pulse.tick()) ->> 'more', due_schedules()), 'false 0',
   'without claims none is left');
