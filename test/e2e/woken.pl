@@ -60,7 +60,7 @@ sub expect_woken {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     value($node, "SELECT pulse.add_job($job)");
     expect_told($worker, $what);
-    value($node, 'DELETE FROM pulse.job; SELECT pulse_internal.note_everybody()');
+    value($node, 'DELETE FROM pulse.job; SELECT pulse_internal.note_all_waiters()');
     for ($other, $worker) {
         $_->{session}->answer if $_ == $other;
         $_->{session}->query("SELECT pulse.deregister_worker($_->{id})");
