@@ -3,7 +3,6 @@
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
-#include "access/index_lookup.hpp"
 #include "job/insert_jobs.hpp"
 #include "job/job_table.hpp"
 #include "job/task_settings.hpp"
@@ -340,20 +339,6 @@ PULSE_FUNCTION(pulse_checked_key_mode) {
   PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 }
 
-// pulse_internal.is_being_added(job_id): whether a transaction in progress, not the caller's, adds
-// it.
-PULSE_FUNCTION(pulse_is_being_added) {
-  Relation table = table_open(pulse::catalog()->job, AccessShareLock);
-  SnapshotData dirty;
-  InitDirtySnapshot(dirty);
-  pulse::IndexLookup rows;
-  pulse::open_index_lookup(&rows, table, pulse::catalog()->job_key, &dirty);
-  bool is_found = pulse::find_id(&rows, PG_GETARG_INT64(0));
-  pulse::close_index_lookup(&rows);
-  table_close(table, AccessShareLock);
-  PG_RETURN_BOOL(is_found && TransactionIdIsValid(dirty.xmin));
-}
-
 // pulse.add_job(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags,
 // job_key_mode): the arguments are the columns of a specification and the mode of its key.
 PULSE_FUNCTION(pulse_add_job) {
@@ -386,9 +371,4 @@ PULSE_FUNCTION(pulse_add_jobs) {
   }
   pulse::close_new_jobs(&call.jobs);
   return static_cast<Datum>(0);
-}
-
-// pulse_internal.is_own_transaction(added_by)
-PULSE_FUNCTION(pulse_is_own_transaction) {
-  PG_RETURN_BOOL(TransactionIdIsCurrentTransactionId(PG_GETARG_TRANSACTIONID(0)));
 }
