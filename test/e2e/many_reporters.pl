@@ -34,6 +34,7 @@ is( value($node, q{SELECT string_agg(DISTINCT state || ' ' || attempts, ', ')
 is( value($node, q{SELECT count(*) FROM pulse.finished_job
         WHERE finished_at - claimed_at > interval '5 s'}), REPORTERS,
     'which lasted longer than two silences that end one');
+is(scalar($worker->events('progress_refused')), 0, 'no report of them is refused');
 $worker->signal('TERM');
 is($worker->wait_exit, 0, 'the worker leaves in order');
 expect_healthy($node);

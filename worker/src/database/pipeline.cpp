@@ -79,6 +79,7 @@ bool Pipeline::send(PGconn* connection, const Calls& calls, Commit commit) {
   is_failed_ = false;
   names_.clear();
   bounds_.clear();
+  preparing_.clear();
   std::size_t first = 0;
   for (std::size_t number = 0; number < calls.size(); ++number) {
     if (!queue_call(connection, calls[number], number)) return false;
@@ -98,12 +99,15 @@ bool Pipeline::queue_call(PGconn* connection, const Call& call, std::size_t numb
   const char* name = call.statement.name;
   names_.push_back(name);
   bounds_.push_back(call.max_bytes);
-  if (!may_prepare_ || !call.statement.is_repeated) {
+  const bool is_prepared = prepared_.count(name) != 0;
+  // The next call of a statement must not depend on the first one, which may fail.
+  const bool may_prepare = may_prepare_ && (is_prepared || preparing_.insert(name).second);
+  if (!may_prepare || !call.statement.is_repeated) {
     steps_.push_back({Step::Kind::run, number});
     return PQsendQueryParams(connection, call.statement.sql, count, nullptr, values.data(), nullptr,
                              nullptr, /*resultFormat=*/0) == 1;
   }
-  if (prepared_.count(name) == 0) {
+  if (!is_prepared) {
     steps_.push_back({Step::Kind::prepare, number});
     if (PQsendPrepare(connection, name, call.statement.sql, 0, nullptr) != 1) return false;
   }

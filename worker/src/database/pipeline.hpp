@@ -58,6 +58,7 @@ class Pipeline {
 
   bool may_prepare_ = false;
   std::set<std::string> prepared_;                  // in this session, by name
+  std::set<std::string> preparing_;                 // by the calls under way
   std::vector<const char*> names_;                  // of the calls under way
   std::vector<std::optional<std::size_t>> bounds_;  // of their replies, in bytes
   std::size_t bytes_ = 0;                           // of the reply that is being read
