@@ -98,8 +98,9 @@ COMMENT ON FUNCTION pulse_internal.due_of_task(text, timestamptz, int) IS
   'Counts the open jobs of a task that are due at a moment, up to a bound, and tells which '
   'has been due for longest and when the next job falls due.';
 
--- Reads the pairs of task and priority by a loose index scan, and jobs of unserved tasks only. No
--- index gives parked jobs by task, so of those it looks at the ones that have been due for longest.
+-- A loose index scan reads the first job of each priority of each task, further ones of unserved
+-- tasks only. No index gives parked jobs by task, so of those it looks at the ones that have been
+-- due for longest.
 CREATE OR REPLACE FUNCTION pulse_internal.unserved_tasks(bound int)
   RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
@@ -108,45 +109,46 @@ CREATE OR REPLACE FUNCTION pulse_internal.unserved_tasks(bound int)
 DECLARE
   moment timestamptz := pulse.now();
   served text[];
+  serves_all boolean;
 BEGIN
-  IF EXISTS (SELECT FROM pulse_internal.living_worker AS w
-              WHERE w.status = 'alive' AND w.tasks IS NULL) THEN
+  SELECT coalesce(array_agg(t.task) FILTER (WHERE t.task IS NOT NULL), '{}'),
+         coalesce(bool_or(w.tasks IS NULL), false)
+    INTO served, serves_all
+    FROM pulse_internal.living_worker AS w LEFT JOIN LATERAL unnest(w.tasks) AS t (task) ON true
+   WHERE w.status = 'alive';
+  IF serves_all THEN
     RETURN;
   END IF;
-  served := ARRAY(SELECT DISTINCT unnest(w.tasks) FROM pulse_internal.living_worker AS w
-                   WHERE w.status = 'alive');
   RETURN QUERY
-  WITH RECURSIVE walk (identifier, priority) AS (
-    (SELECT j.identifier, j.priority FROM pulse.job AS j WHERE j.index_lane = 'o'
-      ORDER BY j.identifier, j.priority LIMIT 1)
+  WITH RECURSIVE head (identifier, priority, run_at) AS (
+    SELECT '' COLLATE "C", (-32768)::smallint, NULL::timestamptz
     UNION ALL
-    SELECT n.identifier, n.priority FROM walk AS w CROSS JOIN LATERAL (
-      SELECT j.identifier, j.priority FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND (j.identifier, j.priority) > (w.identifier, w.priority)
-       ORDER BY j.identifier, j.priority LIMIT 1) AS n
-  ), lane AS MATERIALIZED (
-    SELECT w.identifier, w.priority, bound / count(*) OVER () + 1 AS share
-      FROM (SELECT * FROM walk LIMIT 10000) AS w WHERE w.identifier <> ALL (served)
+    SELECT n.* FROM head AS h CROSS JOIN LATERAL (
+      SELECT j.identifier, j.priority, j.run_at FROM pulse.job AS j
+       WHERE j.index_lane = 'o' AND j.state = 'ready'
+         AND (j.identifier, j.priority) > (h.identifier, h.priority)
+       ORDER BY j.identifier, j.priority, j.run_at LIMIT 1) AS n
+  ), due AS MATERIALIZED (
+    SELECT h.*, bound / count(*) OVER () + 1 AS share
+      FROM (SELECT * FROM head OFFSET 1 LIMIT 10000) AS h
+     WHERE h.run_at <= moment AND h.identifier <> ALL (served)
+  ), open AS (
+    SELECT d.identifier, d.run_at AS oldest, CASE d.share WHEN 1 THEN 1 ELSE (
+        SELECT count(*) FROM (
+          SELECT FROM pulse.job AS j
+           WHERE j.index_lane = 'o' AND j.state = 'ready'
+             AND j.identifier = d.identifier AND j.priority = d.priority
+             AND j.run_at <= moment LIMIT d.share) AS f) END AS jobs
+      FROM due AS d
   ), late AS (
-    SELECT p.identifier, count(*) AS jobs, min(p.run_at) AS oldest
+    SELECT p.identifier, min(p.run_at) AS oldest, count(*) AS jobs
       FROM (SELECT j.identifier, j.run_at FROM pulse.job AS j
              WHERE j.index_lane = 'p' AND j.run_at <= moment
              ORDER BY j.run_at LIMIT 1000) AS p
-     GROUP BY p.identifier
-  ), open AS (
-    SELECT l.identifier, d.jobs, d.oldest
-      FROM lane AS l CROSS JOIN LATERAL (
-        SELECT count(*) AS jobs, min(f.run_at) AS oldest
-          FROM (SELECT j.run_at FROM pulse.job AS j
-                 WHERE j.index_lane = 'o' AND j.state = 'ready'
-                   AND j.identifier = l.identifier AND j.priority = l.priority
-                   AND j.run_at <= moment
-                 ORDER BY j.run_at LIMIT l.share) AS f) AS d
-     WHERE d.jobs > 0
+     WHERE p.identifier <> ALL (served) GROUP BY p.identifier
   )
   SELECT u.identifier, sum(u.jobs)::bigint, min(u.oldest)
-    FROM (SELECT * FROM open
-          UNION ALL SELECT l.* FROM late AS l WHERE l.identifier <> ALL (served)) AS u
+    FROM (TABLE open UNION ALL TABLE late) AS u
    GROUP BY u.identifier;
 END $$;
 COMMENT ON FUNCTION pulse_internal.unserved_tasks(int) IS
