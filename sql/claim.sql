@@ -28,8 +28,8 @@ COMMENT ON FUNCTION pulse_internal.try_lock_worker(bigint) IS
 CREATE OR REPLACE FUNCTION pulse_internal.lock_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_worker';
 COMMENT ON FUNCTION pulse_internal.lock_worker(bigint) IS
-  'Takes the right to declare this worker lost, and waits for another session that has it; returns '
-  'false while a claim of the worker is in progress.';
+  'Takes the right to declare this worker lost, and waits for another session that has it, as a '
+  'claim of an isolated job has; returns false while another claim of the worker is in progress.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.require_alive(worker_id bigint) RETURNS text
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_alive';

@@ -329,16 +329,16 @@ DECLARE
 BEGIN
   -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
+  -- Before the row, for which a claim that has the lock may wait.
+  IF NOT pulse_internal.lock_worker(declare_lost.worker_id) THEN
+    RETURN NULL;
+  END IF;
   SELECT h.verdict INTO status FROM pulse.heartbeat AS h
    WHERE h.worker_id = declare_lost.worker_id FOR UPDATE;
   IF status IS NULL AND NOT EXISTS (SELECT FROM pulse.worker AS w
                                      WHERE w.id = declare_lost.worker_id) THEN
     PERFORM pulse_internal.raise_unknown_worker(declare_lost.worker_id);
   ELSIF status <> 'lost' THEN
-    -- A session that had the row before holds its lock for a moment longer.
-    IF NOT pulse_internal.lock_worker(declare_lost.worker_id) THEN
-      RETURN NULL;
-    END IF;
     -- dead_owners decides by the cause, also when a sweep recovers a job that is locked now.
     PERFORM pulse_internal.mark_lost(
       declare_lost.worker_id, declare_lost.cause,

@@ -112,9 +112,9 @@ PULSE_FUNCTION(pulse_try_lock_worker) {
                                           static_cast<uint64>(PG_GETARG_INT64(0)), ExclusiveLock));
 }
 
-// pulse_internal.lock_worker(id): takes the same lock and may wait, but never for a claim. It
-// returns false while claims of the worker are in progress. It waits for another transaction that
-// declares the worker lost, because that one is about to end.
+// pulse_internal.lock_worker(id): takes the same lock. It returns false while claims of the worker
+// share it, and waits for who has it alone: a transaction that declares the worker lost, or a claim
+// of a poison suspect. Both are about to end.
 PULSE_FUNCTION(pulse_lock_worker) {
   auto worker = static_cast<uint64>(PG_GETARG_INT64(0));
   using pulse::LockKind;
