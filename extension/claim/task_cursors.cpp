@@ -66,6 +66,8 @@ void open_cursors(Claim* claim) {
     TaskCursor* cursor = add_to(claim);
     init_cursor(claim, cursor, claim->worker.tasks[i]);
     open_cursor(claim, cursor);
+    // The server looks through all open scans whenever one is opened or closed.
+    if (!cursor->due) close_cursor(claim, cursor);
   }
 }
 
