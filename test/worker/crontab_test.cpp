@@ -40,6 +40,7 @@ TEST(Crontab, an_item_is_a_rule_and_a_task) {
   EXPECT_EQ(items_of("\n# comment\n  0 4 * * * backup\r\n"),
             R"([{"identifier":"backup","cron":"0 4 * * *","name":"backup"}])");
   EXPECT_EQ(items_of(""), "[]");
+  EXPECT_EQ(items_of("\ufeff# with a byte order mark"), "[]");
   EXPECT_EQ(items_of("* * * * * a:b/c-D_1"),
             R"([{"identifier":"a:b/c-D_1","cron":"* * * * *","name":"a:b/c-D_1"}])");
 }
@@ -117,6 +118,12 @@ TEST(Json5, becomes_json) {
   EXPECT_EQ(json_of(R"('\x41\u00e9\ud83d\ude00\ud83d\0\v\q')"),
             "\"A\u00e9\U0001F600\uFFFD\\u0000\\u000bq\"");
   EXPECT_EQ(json_of("'a\\\nb'"), R"("ab")");
+}
+
+TEST(Json5, blanks_that_look_like_a_space_are_blanks) {
+  EXPECT_EQ(json_of("{\u00a0a\u2003:\u30001\ufeff,\u00a0b: true\u00a0, c: 0x1f\u2028}"),
+            R"({"a":1,"b":true,"c":31})");
+  EXPECT_EQ(json_of("{\u00e9: '\u00a0'}"), "{\"\u00e9\":\"\u00a0\"}");
 }
 
 TEST(Json5, what_it_is_not_is_refused) {

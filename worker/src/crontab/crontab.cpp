@@ -263,6 +263,8 @@ std::variant<CrontabItems, std::string> parse_crontab(std::string_view text) {
   CrontabItems items;
   items.json = "[";
   std::set<std::string> names;
+  constexpr std::string_view kByteOrderMark = "\ufeff";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   for (int number = 1; !text.empty(); ++number) {
     std::string_view line = take_until(text, '\n');
     line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));

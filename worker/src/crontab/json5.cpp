@@ -1,6 +1,7 @@
 #include "crontab/json5.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -12,7 +13,11 @@ namespace pulse {
 namespace {
 
 constexpr int kMaxDepth = 100;
-constexpr std::string_view kWhitespace = " \t\n\v\f\r";
+// What JSON5 takes as a blank. Text that was pasted has some that look like a space.
+constexpr std::array<std::string_view, 25> kBlanks{
+    " ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\u00a0", "\u1680", "\u2000",
+    "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009",
+    "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000", "\ufeff"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name(char c) {
@@ -59,11 +64,19 @@ class Reader {
     json_ += text;
     return true;
   }
+  bool take_blank() {
+    return std::any_of(kBlanks.begin(), kBlanks.end(), [this](auto blank) { return take(blank); });
+  }
+  bool begins_name() const {
+    return !rest_.empty() && is_name(rest_.front()) &&
+           std::none_of(kBlanks.begin(), kBlanks.end(),
+                        [this](auto blank) { return begins(blank); });
+  }
 
   // False in a comment without an end.
   bool skip_blanks() {
     while (true) {
-      rest_.remove_prefix(std::min(rest_.find_first_not_of(kWhitespace), rest_.size()));
+      if (take_blank()) continue;
       if (take("//")) {
         rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size()));
       } else if (take("/*")) {
@@ -83,8 +96,7 @@ class Reader {
       case '[': return read_list(']', [this] { return read_value(); });
       case '"':
       case '\'': return read_string();
-      default:
-        return is_name(rest_.front()) && !is_digit(rest_.front()) ? read_word() : read_number();
+      default: return begins_name() && !is_digit(rest_.front()) ? read_word() : read_number();
     }
   }
 
@@ -115,8 +127,8 @@ class Reader {
 
   bool read_name() {
     std::string name;
-    while (!rest_.empty()) {
-      if (is_name(rest_.front())) {
+    while (true) {
+      if (begins_name()) {
         name += rest_.front();
         rest_.remove_prefix(1);
       } else if (!take("\\u") || !read_code(4, name)) {
@@ -130,9 +142,7 @@ class Reader {
 
   bool read_word() {
     for (const std::string_view word : {"true", "false", "null"}) {
-      if (begins(word) && (rest_.size() == word.size() || !is_name(rest_[word.size()]))) {
-        return take(word) && put(word);
-      }
+      if (take(word)) return !begins_name() && put(word);
     }
     return false;
   }
@@ -224,7 +234,7 @@ class Reader {
       put(exponent);
     }
     if (!parse_number<double>(std::string_view(json_).substr(begin))) return false;
-    return rest_.empty() || !is_name(rest_.front());
+    return !begins_name();
   }
 
   bool read_hexadecimal() {
@@ -234,7 +244,7 @@ class Reader {
     if (error != std::errc()) return false;
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     json_ += std::to_string(number);
-    return rest_.empty() || !is_name(rest_.front());
+    return !begins_name();
   }
 
   std::string_view rest_;
