@@ -292,7 +292,7 @@ END $$;
 COMMENT ON FUNCTION pulse.reschedule_jobs(bigint[], timestamptz, int, int, int) IS
   'Changes waiting and failed jobs and returns them; NULL leaves a value as it is. A failed job '
   'that gets an attempt again, by attempts or max_attempts, goes live again; any other stays '
-  'failed and has a state of NULL. Running, quarantined, cancelled and expired jobs, and jobs '
-  'locked by another transaction, are left alone, with a notice. Ids of no job, and NULL, name '
-  'none. Raises PU004 for a value out of range and for a job that would be left without an '
-  'attempt.';
+  'failed and has a state of NULL. Running, quarantined, cancelled and expired jobs, failed ones '
+  'whose key a live job has, and jobs locked by another transaction, are left alone, with a '
+  'notice. Ids of no job, and NULL, name none. A job keeps its start_by. Raises PU004 for a value '
+  'out of range and for a job that would be left without an attempt.';
