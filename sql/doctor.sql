@@ -2,13 +2,25 @@
 -- place, and doctor() returns the rows of all. A finding shows no payload, no error of a job and no
 -- token, because observers read it.
 
+-- As the server reads them: a quoted name may hold commas, and doubles its quotes.
+CREATE OR REPLACE FUNCTION pulse_internal.names_in(list text) RETURNS SETOF text
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN left(e.entry, 1) = '"'
+           THEN replace(substr(e.entry, 2, length(e.entry) - 2), '""', '"') ELSE e.entry END
+    FROM (SELECT btrim(m.parts[1]) AS entry
+            FROM regexp_matches(list, '((?:"(?:[^"]|"")*"|[^",])+)', 'g') AS m (parts)) AS e
+   WHERE e.entry <> '';
+$$;
+COMMENT ON FUNCTION pulse_internal.names_in(text) IS
+  'Returns the names of a setting that is a list, of libraries or databases.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.list_names(list text, name text) RETURNS boolean
   LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT EXISTS (SELECT FROM unnest(string_to_array(list, ',')) AS e (entry)
-                  WHERE regexp_replace(btrim(e.entry, E' \t"'), '^.*/|[.]so$', '', 'g') = name);
+  SELECT EXISTS (SELECT FROM pulse_internal.names_in(list) AS n (entry)
+                  WHERE regexp_replace(n.entry, '^.*/|[.]so$', '', 'g') = name);
 $$;
 COMMENT ON FUNCTION pulse_internal.list_names(text, text) IS
-  'Returns whether a setting that is a list, of libraries or databases, has this name.';
+  'Returns whether a setting that is a list of libraries has this name.';
 
 -- Who recovers the jobs of dead workers, and when.
 CREATE OR REPLACE VIEW pulse_internal.sweep_findings AS
@@ -37,12 +49,8 @@ CREATE OR REPLACE VIEW pulse_internal.sweep_findings AS
   SELECT 'unknown database', 'warning',
          pg_catalog.format('pulse.databases names %L, which does not exist.', n.name),
          'Correct the name, or create the database.'
-    FROM (SELECT pg_catalog.btrim(e.entry) AS name
-            FROM pg_catalog.unnest(pg_catalog.string_to_array(
-                   pg_catalog.current_setting('pulse.databases', true), ',')) AS e (entry)) AS n
-   WHERE n.name <> ''
-     AND NOT EXISTS (SELECT FROM pg_catalog.pg_database AS d
-                      WHERE d.datname = pg_catalog.btrim(n.name, '"'))
+    FROM pulse_internal.names_in(pg_catalog.current_setting('pulse.databases', true)) AS n (name)
+   WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_database AS d WHERE d.datname = n.name)
   UNION ALL
   SELECT 'sweeps off', 'warning', 'pulse.sweep_interval is -1: only calls of sweep() recover jobs.',
          'Set it to some seconds again.'

@@ -1,7 +1,7 @@
 -- sql/doctor.sql: each trouble that a transaction can plant is found, and is gone with its cause.
 -- test/e2e/doctor.pl plants the rest.
 \ir support/setup.psql
-SELECT plan(44);
+SELECT plan(45);
 
 SELECT expect_function('doctor', '',
   'TABLE(finding text, severity text, detail text, what_to_do text)', 'volatile', 'definer');
@@ -53,6 +53,9 @@ SELECT ok(pulse_internal.list_names('a, "/usr/lib/pg_pulse.so",b', 'pg_pulse')
           AND pulse_internal.list_names('pg_pulse', 'pg_pulse')
           AND NOT pulse_internal.list_names('pg_pulse_test', 'pg_pulse')
           AND NOT pulse_internal.list_names('', 'pg_pulse'), 'a library is known by its name');
+SELECT results_eq(
+  $$SELECT pulse_internal.names_in('shop, "a, ""b""",, "C" ')$$, ARRAY['shop', 'a, "b"', 'C'],
+  'quoted names of a list may hold commas and quotes');
 
 -- --- sweeps -------------------------------------------------------------------------------------
 
