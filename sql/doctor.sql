@@ -188,7 +188,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.own_relations()
   RETURNS TABLE (relation oid, kind "char")
   LANGUAGE sql STABLE PARALLEL SAFE ROWS 50 SET search_path = pg_catalog, pg_temp
   -- An index lookup for each member reads more than the catalogue has.
-  SET enable_nestloop = off AS $$
+  SET enable_nestloop = off SET jit = off AS $$
   SELECT c.oid, c.relkind FROM pg_extension AS e
     JOIN pg_depend AS d ON d.refobjid = e.oid AND d.refclassid = 'pg_extension'::regclass
     JOIN pg_class AS c ON c.oid = d.objid AND d.classid = 'pg_class'::regclass

@@ -80,7 +80,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.rights_of(kinds text[])
   RETURNS TABLE (kind text, privilege text, object text, id oid)
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
   -- An index lookup for each member reads more than the catalogues have.
-  SET enable_nestloop = off AS $$
+  SET enable_nestloop = off SET jit = off AS $$
   WITH known AS MATERIALIZED (
     SELECT k.kind, pulse_internal.functions_of(k.kind) AS functions,
            pulse_internal.relations_of(k.kind) AS relations,

@@ -1,7 +1,7 @@
 -- sql/grants.sql: nothing is granted to PUBLIC, and what is granted leads no further than it says.
 -- roles.sql has the grid of who may do what.
 \ir support/setup.psql
-SELECT plan(24);
+SELECT plan(25);
 
 -- --- what nobody has (P11) -----------------------------------------------------------------------
 
@@ -47,6 +47,11 @@ SELECT is_empty(
      WHERE pronamespace::regnamespace::text ~ '^pulse'
        AND obj_description(oid, 'pg_proc') IS NULL$$,
   'every function has a comment');
+SELECT is_empty(
+  $$SELECT oid::regprocedure FROM pg_proc
+     WHERE pronamespace::regnamespace::text ~ '^pulse'
+       AND proconfig::text ~ 'enable_[a-z]+=off' AND NOT 'jit=off' = ANY (proconfig)$$,
+  'what forbids a kind of plan, which then seems dear where it is needed, is never compiled');
 SELECT is_empty(
   $$SELECT oid::regprocedure FROM pg_proc
      WHERE pronamespace::regnamespace::text ~ '^pulse' AND prosecdef
