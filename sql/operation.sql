@@ -156,7 +156,7 @@ BEGIN
   what := 'newer_than';
   after := moment - pulse_internal.checked_age(what, (filter ->> 'newer_than')::interval);
 EXCEPTION WHEN data_exception THEN
-  RAISE EXCEPTION 'filter has a "%" that cannot be read', what USING
+  RAISE EXCEPTION 'filter % be read', coalesce('has a "' || what || '" that cannot', 'cannot') USING
     ERRCODE = 'PU004', DETAIL = SQLERRM,
     HINT = 'ids is an array of numbers, states an array of texts; older_than and newer_than are '
            'durations, others texts.';

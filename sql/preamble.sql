@@ -21,7 +21,8 @@ BEGIN
                  WHERE a.privilege_type = 'CREATE' AND a.grantee <> home.nspowner) THEN
     RAISE EXCEPTION 'schema pulse lets roles besides its owner create objects' USING
       ERRCODE = 'insufficient_privilege',
-      HINT = E'REVOKE CREATE ON SCHEMA pulse FROM those roles; \\dn+ pulse lists them.';
+      HINT = E'REVOKE CREATE ON SCHEMA pulse FROM those roles; \\dn+ pulse lists them. If it '
+             'is not there yet, take back what ALTER DEFAULT PRIVILEGES grants on new schemas.';
   END IF;
   SELECT pg_describe_object(d.classid, d.objid, d.objsubid) INTO planted FROM pg_depend AS d
    WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = home.oid

@@ -1,6 +1,6 @@
 -- sql/preamble.sql: what CREATE EXTENSION takes for granted about the schema, and what it does not.
 \ir support/setup.psql
-SELECT plan(15);
+SELECT plan(16);
 
 CREATE ROLE pulse_mallory;
 CREATE ROLE pulse_owner SUPERUSER;
@@ -46,6 +46,10 @@ SELECT is((install_after('CREATE SCHEMA pulse',
                          format('GRANT CREATE ON SCHEMA pulse TO %s', who))).code, '42501',
           'so is one in which ' || who || ' may create')
   FROM unnest('{pulse_mallory,public}'::text[]) AS who;
+SELECT answers(
+  $$SELECT code, hint LIKE '%ALTER DEFAULT PRIVILEGES%'
+      FROM install_after('ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO public')$$,
+  ROW('42501', true), 'or in which all may, by the default of who installs');
 
 -- Each of these would be found by a body of ours that left a name open, or beside one of ours.
 SELECT answers(

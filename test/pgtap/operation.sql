@@ -1,6 +1,6 @@
 -- sql/operation*.sql: what operators do to many jobs at once, in steps, and its undo.
 \ir support/setup.psql
-SELECT plan(135);
+SELECT plan(136);
 
 SELECT expect_function('preview_operation',
   'action text, filter json, OUT jobs bigint, OUT is_exact boolean, OUT sample_ids bigint[]',
@@ -75,6 +75,8 @@ SELECT refuses(format('SELECT pulse.start_operation(%L, %L)', action, filter), '
     ('cancel', '{"task": ["mail"]}', 'a list of tasks'), ('cancel', '{"ids": true}', 'true'),
     ('cancel', '{"states": {}}', 'an object of states'),
     (NULL, '{}', 'no action')) AS c (action, filter, what);
+SELECT throws_ok($$SELECT pulse.start_operation('cancel', '{"task": "\u0000"}')$$, 'PU004',
+  'filter cannot be read', 'a filter without text is not said to have a member of no name');
 SELECT refuses(format('SELECT pulse.start_operation(%L, ''{}'', %L)', action, arguments), 'PU004',
                format('%s takes no %s', action, arguments))
   FROM (VALUES ('cancel', '{"error": "x"}'), ('retry', '{"run_at": "now"}'),
