@@ -186,3 +186,25 @@ COMMENT ON FUNCTION pulse.set_task(text, int, interval, interval, text, interval
   '{member} stands for a string or number of the payload, {member|default} for one that may be '
   'missing, and '''' takes it away. Raises PU004 for a value out of range and for a handler that '
   'cannot take a job.';
+
+-- The row stays: verify() asks it since when a limit holds.
+CREATE OR REPLACE FUNCTION pulse.unset_task(identifier text) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse_internal.check_identifier(unset_task.identifier);
+  UPDATE pulse.task AS t SET
+    max_attempts = NULL, timeout = NULL, stall_timeout = NULL, backoff = NULL, backoff_base = NULL,
+    backoff_cap = NULL, jitter = NULL, keep_completed = NULL, max_crashes = NULL,
+    on_unreachable = NULL, handler = NULL, expires_after = NULL, queue = NULL,
+    updated_at = pulse.now()
+  WHERE t.identifier = unset_task.identifier
+    AND NOT (t.max_attempts, t.timeout, t.stall_timeout, t.backoff, t.backoff_base, t.backoff_cap,
+             t.jitter, t.keep_completed, t.max_crashes, t.on_unreachable, t.handler,
+             t.expires_after, t.queue) IS NULL;
+  RETURN FOUND;
+END $$;
+COMMENT ON FUNCTION pulse.unset_task(text) IS
+  'Takes all settings of a task away, its handler too, and returns whether it had any. From then '
+  'on it has the defaults. Jobs keep what they got when they were added: max_attempts, start_by '
+  'and queue. Raises PU004 as set_task does.';

@@ -51,7 +51,7 @@ SELECT jsonb_object_agg(c.call, pg_temp.code_of(
     ('release(ARRAY[%2$s], ARRAY[%3$s])'), ('fence(%2$s, %3$s)'), ('deregister_worker(%s)'),
     ('declare_lost(%s, ''gone'')'), ('sweep()'), ('sweep(dry_run => true)'), ('cancel_job(%2$s)'),
     ('set_task(''mail'')'), ('set_queue(''post'')'), ('pause_queue(''post'')'),
-    ('unset_queue(''post'')'),
+    ('unset_queue(''post'')'), ('unset_task(''mail'')'),
     ('adopt_installation()'), ('check_host(%s)'), ('held(%s)'),
     ('get_job(%2$s)'), ('verify()')) AS c (call) \gset
 ROLLBACK;
@@ -70,7 +70,7 @@ ROLLBACK;
 
 \set VERBOSITY default
 \ir support/setup.psql
-SELECT plan(241);
+SELECT plan(242);
 
 SELECT is(r.value, CASE WHEN r.key ~ '^(add_job|register|heartbeat)' THEN '00000' ELSE 'PU007' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END

@@ -95,7 +95,7 @@ SELECT walk(format(call, :ann)) FROM (VALUES
   ('SELECT pulse.resume_queue(''q'')'), ('SELECT pulse.queue_status()'),
   ('SELECT pulse.rate_history(''t'')'), ('SELECT pulse.rate_histogram(''t'')'),
   ('SELECT pulse.rates(''task'')'),
-  ('SELECT pulse.unset_queue(''q'')'),
+  ('SELECT pulse.unset_queue(''q'')'), ('SELECT pulse.unset_task(''u'')'),
   ('SELECT pulse.add_job(''t'', ''[1]'', ''q'', job_key => ''k'', flags => ''{f}'')'),
   ('SELECT pulse.add_job(''t'', ''[2]'', ''q'', job_key => ''k'', flags => ''{f}'')'),
   ('SELECT pulse.add_job(''t'', job_key => ''k'', job_key_mode => ''unsafe_dedupe'')'),

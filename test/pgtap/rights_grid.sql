@@ -83,6 +83,7 @@ retry_job                             |o   |okPE!       |okPE!       |PU005
 set_queue                             |o   |ok!         |ok!         |ok!
 unset_queue                           |o   |ok!         |ok!         |ok
 set_task                              |o   |ok          |ok          |ok
+unset_task                            |o   |ok          |ok          |ok
 explain_job, waiting                  |ob  |ok          |ok          |PU005
 explain_job, running                  |ob  |ok          |ok          |PU005
 explain_job, ended                    |ob  |ok          |ok          |PU005

@@ -1,6 +1,6 @@
 -- sql/task.sql: settings of tasks, and the backoff that follows from them.
 \ir support/setup.psql
-SELECT plan(57);
+SELECT plan(63);
 
 SELECT expect_function('set_task',
   'identifier text, max_attempts integer DEFAULT NULL::integer, '
@@ -115,6 +115,24 @@ SELECT refuses(format('SELECT pulse.set_task(%s)', c.arguments), 'PU004',
        AS c (arguments);
 SELECT refuses($$SELECT pulse.set_task('mail', handler => 'no_such_function()')$$, '42883',
   'a handler must exist');
+
+-- --- settings that are taken away ----------------------------------------------------------------
+
+SELECT pulse.set_task('crashes', 3, '1 min', '10 s', 'fixed', '1 s', '5 s', 0.5, '1 d', 30000,
+  'kill', 'pg_catalog.json_typeof(json)', '1 h', 'post') \g /dev/null
+SELECT id AS job FROM pulse.add_job('crashes') \gset
+UPDATE pulse.job AS j SET attempts = 20, max_attempts = 30, crashes = 20 WHERE j.id = :job;
+SELECT ok(pulse.unset_task('crashes'), 'unset_task takes all settings away');
+SELECT answers($$SELECT DISTINCT f.value FROM pulse.task AS t, json_each_text(row_to_json(t)) AS f
+                  WHERE t.identifier = 'crashes'
+                    AND f.key NOT IN ('identifier', 'created_at', 'updated_at')$$,
+  ROW(NULL::text), 'so that each has its default');
+SELECT ok(NOT pulse.unset_task('crashes'), 'and tells where there are none');
+SELECT ok(NOT pulse.unset_task('unheard of'), 'or where the task was never set');
+SELECT answers(format($$SELECT j.queue_name, j.start_by IS NULL FROM pulse.job AS j
+                         WHERE j.id = %s$$, :job),
+  ROW('post'::text, false), 'a job keeps what it got');
+SELECT refuses('SELECT pulse.unset_task('''')', 'PU004', 'an empty name is refused');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 SELECT * FROM finish();

@@ -88,6 +88,7 @@ INSERT INTO call VALUES
   ('set_queue', 'pulse.set_queue({queue}, 3)'),
   ('unset_queue', 'pulse.unset_queue({queue})'),
   ('set_task', $$pulse.set_task('task', max_attempts => 3)$$),
+  ('unset_task', $$pulse.unset_task('task')$$),
   ('explain_job, waiting', 'pulse.explain_job({waiting})'),
   ('explain_job, running', 'pulse.explain_job({running})'),
   ('explain_job, ended', 'pulse.explain_job({ended})'),
