@@ -156,7 +156,8 @@ BEGIN
   what := 'newer_than';
   after := moment - pulse_internal.checked_age(what, (filter ->> 'newer_than')::interval);
 EXCEPTION WHEN data_exception THEN
-  RAISE EXCEPTION 'filter % be read', coalesce('has a "' || what || '" that cannot', 'cannot') USING
+  RAISE EXCEPTION '%', coalesce('filter has a "' || what || '" that cannot be read',
+                                'filter cannot be read') USING
     ERRCODE = 'PU004', DETAIL = SQLERRM,
     HINT = 'ids is an array of numbers, states an array of texts; older_than and newer_than are '
            'durations, others texts.';
