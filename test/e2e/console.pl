@@ -23,8 +23,13 @@ value($node, 'CREATE ROLE stranger LOGIN');
 subtest 'version, help and mistakes' => sub {
     is(pulse($node, '--version')->{out}, "pulse 0.2.0\n", 'the version');
     is(pulse($node, '--help')->{status}, DONE, 'help is no mistake');
-    is(pulse($node)->{status}, USAGE, 'a command is needed');
-    my $said = pulse($node, 'nonsense');
+    my $said = pulse($node);
+    is($said->{status}, USAGE, 'a command is needed');
+    like($said->{err}, qr/which command\?/, 'and asked for');
+    $said = pulse($node, '--nonsense');
+    is($said->{err}, "pulse: there is no option '--nonsense'; pulse --help lists them\n",
+        'an option that is none is named');
+    $said = pulse($node, 'nonsense');
     is($said->{status}, USAGE, 'an unknown command');
     is($said->{err}, "pulse: there is no command 'nonsense'; pulse --help lists them\n",
         'is named');
@@ -154,6 +159,12 @@ subtest 'queues, schedules and workers are steered' => sub {
     ($queue) = grep { $_->{name} eq 'letters' } @{ rows_of($node, 'queues') };
     is_deeply([ $queue->{paused}, $queue->{concurrency} ], [ JSON::PP::false, 7 ],
         'resumed, with its limit');
+    $said = pulse($node, '--json', 'queues', 'limit', 'letters', '--rate', '5', '--per', '1min',
+        '--fair', 'yes', '--weight', '3');
+    is_deeply([ @{ json_of($said->{out}) }{qw(concurrency rate per fair weight)} ],
+        [ 7, 5, '00:01:00', JSON::PP::true, 3 ], 'a rate and turns, beside the limit that it had');
+    $said = pulse($node, 'queues', 'limit', 'letters', '--concurrency', '0');
+    like($said->{err}, qr/concurrency is 0.*\n.*between 1 and/, 'a limit out of range is told');
     value($node, q{SELECT pulse.schedule('nightly', 'mail', '0 3 * * *')});
     $said = pulse($node, '--json', 'schedules', 'pause', 'nightly');
     ok(json_of($said->{out})->{paused}, 'and so is a pause');

@@ -41,12 +41,14 @@ std::optional<ExitStatus> CommandLine::parse(int argc, const char* const* argv) 
     app_.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {
     const std::vector<std::string> words = app_.remaining();
-    const auto is_word = [](const std::string& text) { return !text.starts_with('-'); };
-    const auto word = std::find_if(words.begin(), words.end(), is_word);
-    if (word == words.end()) {
+    if (!app_.get_subcommands().empty()) {
       app_.exit(error, std::cout, std::cerr);
+    } else if (words.empty()) {
+      std::cerr << "pulse: which command? pulse --help lists them\n";
     } else {
-      std::cerr << "pulse: there is no command '" << inert(*word) << "'; pulse --help lists them\n";
+      const char* kind = words.front().starts_with('-') ? "option" : "command";
+      std::cerr << "pulse: there is no " << kind << " '" << inert(words.front())
+                << "'; pulse --help lists them\n";
     }
     return ExitStatus::usage;
   } catch (const CLI::ParseError& error) {
