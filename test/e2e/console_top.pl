@@ -111,5 +111,14 @@ is(tmux('list-sessions'), '', 'q leaves');
 my $said = pulse($node, 'top');
 is($said->{status}, 64, 'without a terminal there is no screen');
 
+for my $term (qw(nonsense dumb)) {
+    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
+    local @ENV{qw(TERM SHELL)} = ($term, '/bin/sh');
+    my ($out) = run_command([ qw(script -qefc), "pulse top -d '$database'; echo status \$?",
+        "$PostgreSQL::Test::Utils::tmp_check/$term.screen" ]);
+    like($out, qr/cannot draw on the terminal '$term'.*hint: TERM.*status 64/s,
+        "nor on a terminal called $term");
+}
+
 expect_healthy($node);
 done_testing();

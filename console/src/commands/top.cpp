@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
+#include "text/inert.hpp"
 
 namespace pulse::console {
 namespace {
@@ -19,8 +21,16 @@ ExitStatus show_top(Console& console, const std::string& interval) {
   // What is wrong at once is told as every command tells it.
   console.database.query(kTopOverview);
   console.database.on_notice = nullptr;
-  Screen screen(console.output.look().has_colours);
-  Top(console.database, screen, *parse_duration(interval)).run();
+  try {
+    Screen screen(console.output.look().has_colours);
+    Top(console.database, screen, *parse_duration(interval)).run();
+  } catch (const NoScreen& problem) {
+    const char* term = std::getenv("TERM");
+    std::fprintf(stderr, "pulse: top cannot draw on the terminal '%s': %s\n",
+                 inert(term == nullptr ? "" : term).c_str(), problem.what());
+    std::fputs("  hint: TERM names it; most terminals are an xterm\n", stderr);
+    return ExitStatus::usage;
+  }
   return ExitStatus::done;
 }
 

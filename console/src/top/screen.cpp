@@ -49,11 +49,21 @@ int spell_key(int code) {
   }
 }
 
+bool is_able(const char* capability) {
+  const char* how = tigetstr(capability);
+  return how != nullptr && how != reinterpret_cast<char*>(-1);
+}
+
 }  // namespace
 
 Screen::Screen(bool has_colours) : has_colours_(has_colours) {
   set_escdelay(25);
-  initscr();
+  // initscr() would end the program.
+  if (newterm(nullptr, stdout, stdin) == nullptr) throw NoScreen("not known");
+  if (!is_able("cup")) {
+    endwin();
+    throw NoScreen("its cursor cannot be moved");
+  }
   cbreak();
   noecho();
   keypad(stdscr, TRUE);

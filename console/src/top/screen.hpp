@@ -1,13 +1,21 @@
 // The terminal as a whole screen, while it stands.
 #pragma once
 
+#include <stdexcept>
+
 #include "loop/duration.hpp"
 #include "top/cells.hpp"
 
 namespace pulse::console {
 
+// TERM names no terminal that is known, or one whose cursor cannot be moved.
+struct NoScreen : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
 class Screen {
  public:
+  // Throws NoScreen.
   explicit Screen(bool has_colours);
   ~Screen();
   Screen(const Screen&) = delete;
