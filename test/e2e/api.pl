@@ -132,6 +132,12 @@ subtest 'snooze, release, cancel and look' => sub {
         'cancel job|operator|a_operator', 'which is on record with the name of the token');
 };
 
+subtest 'the type of a body counts whatever its case' => sub {
+    my $answer = $api->curl(POST => '/v1/jobs', as => 'client', body => '{"identifier": "typed"}',
+        headers => { 'Content-Type' => 'Application/JSON ; charset=utf-8' });
+    is($answer->{status}, 201, 'added') or diag $answer->{body};
+};
+
 subtest 'the same Idempotency-Key adds one job' => sub {
     my @ids = map { $api->curl(POST => '/v1/jobs', as => 'client',
             headers => { 'Idempotency-Key' => 'order 7' }, body => { identifier => 'once' })

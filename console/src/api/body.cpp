@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "database/array_literal.hpp"
+#include "serve/media_type.hpp"
 #include "serve/problem.hpp"
 #include "text/json_grammar.hpp"
 #include "text/json_members.hpp"
@@ -104,8 +105,7 @@ std::optional<std::string> Body::parameter(const char* field) const {
 Body read_body(const Request& request, std::initializer_list<Field> fields) {
   Body body;
   if (!request.body.empty()) {
-    const std::string type = request.header("content-type");
-    if (type.substr(0, type.find(';')) != "application/json") {
+    if (media_type_of(request) != "application/json") {
       refuse(kUnsupported, "the body must be application/json", "Send that as Content-Type.");
     }
     if (!is_json(request.body)) refuse(kBadRequest, "the body is no JSON");

@@ -1,5 +1,6 @@
 #include "service/read_request.hpp"
 
+#include "serve/media_type.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {
@@ -32,7 +33,7 @@ Request read_request(HttpRequest http) {
   const std::string& target = request.http.target;
   request.query = form_of(std::string_view(target).substr(std::min(question + 1, target.size())),
                           "the query cannot be understood");
-  if (request.header("content-type").starts_with(kFormType)) {
+  if (media_type_of(request) == kFormType) {
     request.form = form_of(request.body, "the form cannot be understood");
   }
   return request;

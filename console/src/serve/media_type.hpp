@@ -1,0 +1,13 @@
+// What the body of a request is.
+#pragma once
+
+#include <string>
+
+#include "serve/request.hpp"
+
+namespace pulse::console {
+
+// In lower case, without parameters.
+std::string media_type_of(const Request& request);
+
+}  // namespace pulse::console
