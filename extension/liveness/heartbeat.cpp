@@ -121,11 +121,10 @@ bool has_no_jobs(int64 worker_id, Snapshot snapshot) {
          !has_row(catalog()->claim_batch, &Catalog::claim_batch_idx, worker_id, snapshot);
 }
 
-// Whether a task with a handler has changed after this moment.
+// Whether a task has changed after this moment, perhaps by losing its handler.
 bool handlers_changed_since(TimestampTz moment, Snapshot snapshot) {
   return any_task(snapshot, [moment](TupleTableSlot* row) {
-    return !slot_attisnull(row, kTaskHandler) &&
-           DatumGetTimestampTz(value_of(row, kTaskUpdatedAt)) > moment;
+    return DatumGetTimestampTz(value_of(row, kTaskUpdatedAt)) > moment;
   });
 }
 

@@ -78,13 +78,16 @@ subtest 'functions and executables side by side' => sub {
     is($worker->kill, 'signal 9', 'the worker ends');
 };
 
-subtest 'a handler that is set while workers run is served' => sub {
+subtest 'a handler that is set while workers run is served, and no more once taken away' => sub {
     my $worker = Pulse::Worker->start_registered($node, 'listening', tasks => $folder);
     $node->safe_psql('postgres',
         q{SELECT pulse.set_task('late', handler => 'app.count(pulse.claimed_job)')});
     my $job = add_job($node, 'late');
     $worker->wait_for('completed', job => $job);
     is(effects($job), '1', 'its function was called');
+    $node->safe_psql('postgres', q{SELECT pulse.unset_task('late')});
+    my $served = $worker->wait_for('functions', count => 3);    # at its start, with it, without it
+    unlike($served->{names}, qr/late/, 'without its handler the task is served no more');
     $worker->signal('TERM');
     is($worker->wait_exit, 0, 'the worker drains');
 };
