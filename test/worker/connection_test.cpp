@@ -77,6 +77,24 @@ TEST(Connection, a_host_that_takes_connections_and_closes_them_is_left_for_the_n
   serving.join();
 }
 
+TEST(Connection, options_that_libpq_refuses_are_refused_for_good) {
+  for (const char* option : {"sslmode=nonsense", "service=nonsense", "host=/nonsense"}) {
+    const SystemClock clock;
+    EventLoop loop(clock);
+    auto options = ConnectOptions::read(std::string("dbname=x user=x ") + option, "test");
+    const auto connection = make_connection(loop, std::get<ConnectOptions>(std::move(options)));
+    std::optional<OpenFailure> failure;
+    connection->open([&](std::variant<Opened, OpenFailure> outcome) {
+      failure = std::get<OpenFailure>(outcome);
+      loop.stop();
+    });
+    loop.run();
+    ASSERT_TRUE(failure) << option;
+    EXPECT_NE(failure->reason.find("nonsense"), std::string::npos) << failure->reason;
+    EXPECT_EQ(failure->is_permanent, std::string_view(option) != "host=/nonsense") << option;
+  }
+}
+
 // libpq makes such results itself, for want of memory.
 TEST(Connection, an_error_that_is_no_servers_is_a_lost_reply) {
   PGresult* own = PQmakeEmptyPGresult(nullptr, PGRES_FATAL_ERROR);

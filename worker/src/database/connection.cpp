@@ -69,15 +69,24 @@ OpenFailure open_failure(const PGconn* connection) {
   return {std::move(reason), permanent};
 }
 
+// Whether a value is none, or a service is unknown. Only a ping tells this from a host whose name
+// is not found now. May take two seconds. The lists end with a null pointer.
+bool are_refused_by_libpq(std::vector<const char*> keywords, std::vector<const char*> values) {
+  keywords.insert(keywords.end() - 1, "connect_timeout");
+  values.insert(values.end() - 1, "2");
+  return PQpingParams(keywords.data(), values.data(), /*expand_dbname=*/0) == PQPING_NO_ATTEMPT;
+}
+
 // One try to connect, on a thread of its own. Shared by the thread and the loop; the thread leaves
 // its result here and says so, unless it was abandoned in between.
 struct Attempt {
   std::vector<ConnectOptions::Option> options;
   UniqueFd abandon_signal{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex;
-  std::function<void()> report;  // guarded by mutex; empty when abandoned
-  ConnectionPtr connection;      // written by the thread before it reports
-  bool is_open = false;          // written by the thread before it reports
+  std::function<void()> report;   // guarded by mutex; empty when abandoned
+  ConnectionPtr connection;       // written by the thread before it reports
+  bool is_open = false;           // written by the thread before it reports
+  bool is_misconfigured = false;  // likewise: libpq refuses the options, and asks no server
 
   void abandon() noexcept {
     const std::uint64_t one = 1;
@@ -110,7 +119,10 @@ struct Attempt {
     keywords.push_back(nullptr);
     values.push_back(nullptr);
     connection.reset(PQconnectStartParams(keywords.data(), values.data(), /*expand_dbname=*/0));
-    if (!connection || PQstatus(connection.get()) == CONNECTION_BAD) return;
+    if (!connection || PQstatus(connection.get()) == CONNECTION_BAD) {
+      is_misconfigured = are_refused_by_libpq(std::move(keywords), std::move(values));
+      return;
+    }
     PQsetErrorVerbosity(connection.get(), PQERRORS_VERBOSE);
     // Without one, libpq writes to standard error.
     PQsetNoticeReceiver(
@@ -212,6 +224,7 @@ void LibpqConnection::take() {
     attempt.connection.reset();
     options_.rotate_hosts();
     failure.is_permanent &= !options_.has_several_hosts();
+    failure.is_permanent |= attempt.is_misconfigured;
     handler(std::move(failure));
     return;
   }
