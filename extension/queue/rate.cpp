@@ -16,15 +16,16 @@ int64 time_of(const Rate& rate, int64 tokens) {
   return static_cast<int64>((time + rate.rate - 1) / rate.rate);
 }
 
-// Charges as if claimed now.
+// Charges as if claimed now. A claim costs one token, though its time is rounded up.
 void charge(const Rate& rate, RateLook* look, int64 claims) {
   look->now = live_now_us();
   // A clock that was set back, or a smaller burst, leaves the level dry at most.
   int64 dry = look->now + time_of(rate, rate.burst);
   look->is_new = claims > 0 || look->full > dry;
-  look->full = Min(Max(Min(look->full, dry), look->now) + time_of(rate, claims), dry);
+  look->full = Max(Min(look->full, dry), look->now);
   __int128 left = static_cast<__int128>(dry - look->full) * rate.rate;
-  look->tokens = static_cast<int64>(left / rate.per_us);
+  look->tokens = Max(static_cast<int64>(left / rate.per_us) - claims, 0);
+  look->full = Min(look->full + time_of(rate, claims), dry);
 }
 
 void store_look(Datum level, const RateLook& look, int64 credit) {

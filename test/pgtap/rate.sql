@@ -1,6 +1,6 @@
 -- sql/rate.sql: how many jobs of a level are claimed in a time (P13).
 \ir support/setup.psql
-SELECT plan(63);
+SELECT plan(66);
 SELECT given_worker() AS ann \gset
 
 -- How many jobs of these queues are open after promotions, so long after now.
@@ -145,6 +145,19 @@ SELECT is((SELECT opened FROM pulse.queue_rate WHERE queue_name = 'w'), 24::bigi
   'and each open job is counted there');
 SELECT is(claimed(:ann), 24::bigint, 'given that all are claimed');
 SELECT is(open_at('0'), 0::bigint, 'it is dry');
+
+-- --- a token of a third of a second -------------------------------------------------------------
+
+SELECT start_anew();
+DELETE FROM pulse.queue;
+SELECT pulse.set_queue('r', 100, rate => 3) \g /dev/null
+SELECT given_jobs('r', 3);
+SELECT is(open_at('0'), 3::bigint, 'given a level that has opened a job for each token');
+SELECT pulse.cancel_job(min(j.id)) FROM pulse.job AS j \g /dev/null
+SELECT answers($$SELECT tokens, open FROM pulse_internal.tokens_of('r')$$,
+  ROW(2::bigint, 2::bigint),
+  'a job that is gone costs no more than a token');
+SELECT is_empty('SELECT * FROM pulse.verify()', 'and breaks no promise');
 
 SELECT * FROM finish();
 ROLLBACK;
