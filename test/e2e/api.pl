@@ -210,6 +210,8 @@ subtest 'each refusal has its status' => sub {
         my $answer = $api->curl(@request);
         is($answer->{status}, $status, "$status: $what") or diag $answer->{body};
         is($answer->{json}{status}, $status, 'as the problem document says');
+        like($answer->{json}{hint}, qr/grant_producer|be a member/, 'with the way out')
+          if $status == 403;
     }
     value($node, q{ALTER ROLE serving SET pulse.claims = off});
     value($node, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -46,6 +46,14 @@ std::string with_detail(const SqlError& error) {
   return error.message + ": " + error.detail;
 }
 
+// The server has no hint for a right that is missing.
+std::string hint_of(const SqlError& error) {
+  if (!error.hint.empty() || error.sqlstate != sqlstate::kNoPrivilege) return error.hint;
+  return "The owner of pg_pulse grants rights to the role of the token: grant_producer to add "
+         "jobs, grant_worker to run them, grant_observer to look, grant_operator to change them, "
+         "grant_scheduler for schedules.";
+}
+
 }  // namespace
 
 std::string title_of(unsigned status) {
@@ -77,7 +85,7 @@ void refuse(unsigned status, std::string detail, std::string hint) {
 Problem problem_of(const SqlError& error) {
   for (const Meaning& meaning : kMeanings) {
     if (error.sqlstate.starts_with(meaning.sqlstate)) {
-      return {meaning.status, meaning.title, with_detail(error), error.sqlstate, error.hint};
+      return {meaning.status, meaning.title, with_detail(error), error.sqlstate, hint_of(error)};
     }
   }
   constexpr unsigned kFault = 500;
