@@ -127,7 +127,7 @@ BEGIN
     SELECT g.* FROM json_array_elements(items) AS i,
            pulse_internal.crontab_item(set_name, i) AS g ORDER BY g.name COLLATE "C"
   LOOP
-    IF given.name = ANY (named) THEN
+    IF given.name = load_crontab.name THEN  -- the one before, in the order of names
       RAISE EXCEPTION 'crontab % names % twice', quote_literal(set_name),
         quote_literal(given.name) USING
         ERRCODE = 'PU004', HINT = 'Give each item of a task a name of its own: ?id=NAME.';
