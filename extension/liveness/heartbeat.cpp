@@ -122,7 +122,7 @@ bool has_no_jobs(int64 worker_id, Snapshot snapshot) {
 }
 
 // Whether a task has changed after this moment, perhaps by losing its handler.
-bool handlers_changed_since(TimestampTz moment, Snapshot snapshot) {
+bool tasks_changed_since(TimestampTz moment, Snapshot snapshot) {
   return any_task(snapshot, [moment](TupleTableSlot* row) {
     return DatumGetTimestampTz(value_of(row, kTaskUpdatedAt)) > moment;
   });
@@ -195,8 +195,8 @@ Datum heartbeat(int64 worker_id, FunctionCallInfo call) {
   int64 interval_us = number_in(row, kBeatInterval);
   bool is_about_jobs = names_jobs(call) || !slot_attisnull(row, kBeatMissingJobIds) ||
                        !has_no_jobs(worker_id, beats.snapshot);
-  // A worker learns of a changed handler within two of its intervals.
-  bool has_news = handlers_changed_since(wall_now() - 2 * interval_us, beats.snapshot);
+  // A worker learns of a changed task within two of its intervals.
+  bool has_news = tasks_changed_since(wall_now() - 2 * interval_us, beats.snapshot);
   JobChange beat = {};
   set_moment(&beat);
   set_attachment(&beat, row);
