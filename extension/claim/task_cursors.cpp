@@ -7,14 +7,15 @@
 namespace pulse {
 namespace {
 
-// Maximum number of other claims' jobs that a finished claim skips in search of a free one, and of
-// candidates that it opens.
+// How many jobs of others a finished claim skips in search of a free one, and candidates it opens.
 constexpr int kMaxSkipped = 16;
 
-void open_cursor(const Claim* claim, TaskCursor* cursor) {
+// Without a due job it closes the cursor: the server looks through all open scans for each other.
+void open_cursor(Claim* claim, TaskCursor* cursor) {
   cursor->is_open = true;
   cursor->scan.marks.sharers = Max(claim->worker.task_count, list_length(claim->cursors));
   cursor->due = first_due(&cursor->scan);
+  if (!cursor->due) close_cursor(claim, cursor);
 }
 
 // Allocated separately, because an index scan keeps the address of its keys.
@@ -66,8 +67,6 @@ void open_cursors(Claim* claim) {
     TaskCursor* cursor = add_to(claim);
     init_cursor(claim, cursor, claim->worker.tasks[i]);
     open_cursor(claim, cursor);
-    // The server looks through all open scans whenever one is opened or closed.
-    if (!cursor->due) close_cursor(claim, cursor);
   }
 }
 
@@ -81,7 +80,6 @@ TaskCursor* best_cursor(Claim* claim) {
     }
     if (!best || best->is_open) return best;
     open_cursor(claim, best);
-    if (!best->due) close_cursor(claim, best);
   }
 }
 
