@@ -118,13 +118,11 @@ PULSE_FUNCTION(pulse_try_lock_worker) {
 PULSE_FUNCTION(pulse_lock_worker) {
   auto worker = static_cast<uint64>(PG_GETARG_INT64(0));
   using pulse::LockKind;
-  if (pulse::try_advisory_lock(LockKind::kWorker, worker, ExclusiveLock)) PG_RETURN_BOOL(true);
-  // Claims hold the lock in share mode. If the share lock succeeds, either claims hold it or the
-  // exclusive holder has released it.
-  if (pulse::try_advisory_lock(LockKind::kWorker, worker, ShareLock))
-    PG_RETURN_BOOL(pulse::try_advisory_lock(LockKind::kWorker, worker, ExclusiveLock));
-  pulse::advisory_lock(LockKind::kWorker, worker, ExclusiveLock);
-  PG_RETURN_BOOL(true);
+  // Where the share lock succeeds, claims share it, or who had it alone has released it.
+  if (!pulse::try_advisory_lock(LockKind::kWorker, worker, ExclusiveLock) &&
+      !pulse::try_advisory_lock(LockKind::kWorker, worker, ShareLock))
+    pulse::advisory_lock(LockKind::kWorker, worker, ExclusiveLock);
+  PG_RETURN_BOOL(pulse::try_advisory_lock(LockKind::kWorker, worker, ExclusiveLock));
 }
 
 // pulse_internal.lock_queue(queue_name): waits for the locks of the queue and of the level of that
