@@ -24,7 +24,8 @@ std::string why_unreadable(const std::string& path, int error) {
 std::variant<FileText, std::string> read_trusted_file(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return why_unreadable(path, errno);
-  const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(fdopen(fd, "r"), &std::fclose);
+  const std::unique_ptr<std::FILE, decltype([](std::FILE* it) { std::fclose(it); })> file(
+      fdopen(fd, "r"));
   struct stat status {};
   if (fstat(fd, &status) != 0) return why_unreadable(path, errno);
   if (!S_ISREG(status.st_mode)) return path + " is not a regular file";
