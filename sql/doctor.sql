@@ -4,21 +4,20 @@
 
 -- As the server reads them: a quoted name may hold commas, and doubles its quotes.
 CREATE OR REPLACE FUNCTION pulse_internal.names_in(list text) RETURNS SETOF text
-  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC
   SELECT CASE WHEN left(e.entry, 1) = '"'
            THEN replace(substr(e.entry, 2, length(e.entry) - 2), '""', '"') ELSE e.entry END
     FROM (SELECT btrim(m.parts[1]) AS entry
             FROM regexp_matches(list, '((?:"(?:[^"]|"")*"|[^",])+)', 'g') AS m (parts)) AS e
    WHERE e.entry <> '';
-$$;
+END;
 COMMENT ON FUNCTION pulse_internal.names_in(text) IS
   'Returns the names of a setting that is a list, of libraries or databases.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.list_names(list text, name text) RETURNS boolean
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT EXISTS (SELECT FROM pulse_internal.names_in(list) AS n (entry)
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN EXISTS (SELECT FROM pulse_internal.names_in(list) AS n (entry)
                   WHERE regexp_replace(n.entry, '^.*/|[.]so$', '', 'g') = name);
-$$;
 COMMENT ON FUNCTION pulse_internal.list_names(text, text) IS
   'Returns whether a setting that is a list of libraries has this name.';
 
@@ -50,7 +49,7 @@ CREATE OR REPLACE VIEW pulse_internal.sweep_findings AS
          pg_catalog.format('pulse.databases names %L, which does not exist.', n.name),
          'Correct the name, or create the database.'
     FROM pulse_internal.names_in(pg_catalog.current_setting('pulse.databases', true)) AS n (name)
-   WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_database AS d WHERE d.datname = n.name)
+   WHERE n.name <> ALL (ARRAY(SELECT d.datname::text FROM pg_catalog.pg_database AS d))
   UNION ALL
   SELECT 'sweeps off', 'warning', 'pulse.sweep_interval is -1: only calls of sweep() recover jobs.',
          'Set it to some seconds again.'
@@ -83,7 +82,7 @@ CREATE OR REPLACE VIEW pulse_internal.setting_findings AS
     SELECT pulse_internal.interval(pulse_internal.setting_us('sweep_threshold')) AS has,
            pulse_internal.interval(pulse_internal.least_threshold_us(
              pulse_internal.setting_us('heartbeat_interval'))) AS needs
-  )
+  ), setting AS MATERIALIZED (SELECT * FROM pulse.settings)
   SELECT 'thresholds at odds'::text AS finding, 'error'::text AS severity,
          pg_catalog.format('pulse.sweep_threshold is %s; heartbeats and sweeps at these intervals '
                            'need at least %s.', t.has, t.needs) AS detail,
@@ -114,12 +113,12 @@ CREATE OR REPLACE VIEW pulse_internal.setting_findings AS
                            i.sql_version),
          pg_catalog.format('ALTER EXTENSION %s UPDATE, or drop it and create it again.', e.extname)
     FROM installation AS i, pg_catalog.pg_extension AS e
-   WHERE e.extname IN ('pg_pulse_graphile', 'pg_pulse_tap') AND e.extversion <> i.sql_version
+   WHERE e.extname::text IN ('pg_pulse_graphile', 'pg_pulse_tap') AND e.extversion <> i.sql_version
   UNION ALL
   SELECT 'clock moved', 'error',
          pg_catalog.format('pulse.clock_offset is %s %s, set by: %s.', s.setting, s.unit, s.source),
          'Reset it: it is for tests only.'
-    FROM pulse.settings AS s
+    FROM setting AS s
    WHERE s.name = 'pulse.clock_offset' AND s.setting <> '0'
      AND s.source NOT IN ('default', 'session')
   UNION ALL
@@ -127,40 +126,45 @@ CREATE OR REPLACE VIEW pulse_internal.setting_findings AS
          pg_catalog.format('%s = %s is stored for: %s.', s.name, s.setting,
                            coalesce(nullif(s.source, ''), 'every database')),
          'Correct the name: pulse.settings lists the settings that exist.'
-    FROM pulse.settings AS s WHERE s.default_setting IS NULL AND s.description LIKE 'No such %';
+    FROM setting AS s WHERE s.default_setting IS NULL AND s.description LIKE 'No such %';
 COMMENT ON VIEW pulse_internal.setting_findings IS
   'Findings about settings, versions, and whose jobs these are.';
 
 CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
+  WITH unserved AS MATERIALIZED (
+    SELECT * FROM pulse_internal.unserved_tasks(200) AS t
+     WHERE t.oldest_due_at < pulse.now() - interval '1 minute'
+     ORDER BY t.oldest_due_at LIMIT 20
+  ), living AS MATERIALIZED (
+    SELECT l.id, l.name, l.attached, l.started_at, l.version
+      FROM pulse_internal.living_worker AS l
+  )
   SELECT 'unserved task'::text AS finding, 'error'::text AS severity,
          pg_catalog.format('No living worker serves %L, of which at least %s jobs are due, the '
                            'first since %s.', u.identifier, u.due_jobs, u.oldest_due_at) AS detail,
-         coalesce('Start a worker for it. ' || pg_catalog.quote_literal(u.last_worker)
-                  || ' served it until ' || u.last_seen_at || '.',
+         coalesce('Start a worker for it. ' || pg_catalog.quote_literal(l.name)
+                  || ' served it until ' || l.seen_at || '.',
                   'Start a worker for it, or correct the name: no worker on record has served it.')
            AS what_to_do
-    FROM (SELECT n.*, l.name AS last_worker, l.seen_at AS last_seen_at
-            FROM (SELECT * FROM pulse_internal.unserved_tasks(200) AS t
-                   WHERE t.oldest_due_at < pulse.now() - interval '1 minute'
-                   ORDER BY t.oldest_due_at LIMIT 20) AS n
-           CROSS JOIN LATERAL pulse_internal.last_server(n.identifier) AS l) AS u
+    FROM unserved AS u
+    JOIN pulse_internal.last_servers(ARRAY(SELECT n.identifier FROM unserved AS n)) AS l
+      ON l.identifier = u.identifier
   UNION ALL
   SELECT 'unattached workers', 'notice',
          pg_catalog.format('%s living workers have no session of their own, such as %L (%s): their '
                            'death shows by silence only.', pg_catalog.count(*),
-                           pg_catalog.min(s.name), pg_catalog.min(s.id)),
+                           pg_catalog.min(l.name), pg_catalog.min(l.id)),
          'Let workers connect without a transaction pooler, and call attach_worker().'
-    FROM pulse.worker_status AS s JOIN pulse_internal.living_worker AS l ON l.id = s.id
-   WHERE NOT s.attached AND s.started_at < pulse.now() - interval '10 s'
+    FROM living AS l
+   WHERE NOT l.attached AND l.started_at < pulse.now() - interval '10 s'
      AND NOT pg_catalog.pg_is_in_recovery()
   HAVING pg_catalog.count(*) > 0
   UNION ALL
   SELECT 'worker versions apart', 'notice',
          pg_catalog.format('%s living workers are of version %s, the library of %s.',
-                           pg_catalog.count(*), w.info ->> 'version', pulse.version()),
+                           pg_catalog.count(*), l.version, pulse.version()),
          'Install and restart them; they work meanwhile.'
-    FROM pulse_internal.living_worker AS l JOIN pulse.worker AS w ON w.id = l.id
-   WHERE w.info ->> 'version' <> pulse.version() GROUP BY w.info ->> 'version'
+    FROM living AS l WHERE l.version <> pulse.version() GROUP BY l.version
   UNION ALL
   SELECT 'late schedules', 'error',
          pg_catalog.format('%s schedules are behind, such as %L, due at %s.', pg_catalog.count(*),
@@ -177,25 +181,12 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
     FROM pulse.schedule AS s WHERE s.last_error_at > pulse.now() - interval '1 day'
   UNION ALL
   SELECT 'quarantined jobs', 'warning',
-         pg_catalog.format('Of the last 10,000 jobs that failed within a day, %s lost their worker '
+         pg_catalog.format('Of the last 1,000 jobs that failed within a day, %s lost their worker '
                            'too often.', e.quarantined),
          'Find what ends their worker, in pulse.ended_jobs and the log, then retry_job().'
-    FROM pulse_internal.count_not_completed(pulse.now() - interval '1 day', 10000) AS e
+    FROM pulse_internal.count_not_completed(pulse.now() - interval '1 day', 1000) AS e
    WHERE e.quarantined > 0;
 COMMENT ON VIEW pulse_internal.worker_findings IS 'Findings about workers, schedules and jobs.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.own_relations()
-  RETURNS TABLE (relation oid, kind "char")
-  LANGUAGE sql STABLE PARALLEL SAFE ROWS 50 SET search_path = pg_catalog, pg_temp
-  -- An index lookup for each member reads more than the catalogue has.
-  SET enable_nestloop = off SET jit = off AS $$
-  SELECT c.oid, c.relkind FROM pg_extension AS e
-    JOIN pg_depend AS d ON d.refobjid = e.oid AND d.refclassid = 'pg_extension'::regclass
-    JOIN pg_class AS c ON c.oid = d.objid AND d.classid = 'pg_class'::regclass
-   WHERE e.extname = 'pg_pulse' AND d.deptype = 'e';
-$$;
-COMMENT ON FUNCTION pulse_internal.own_relations() IS
-  'Returns the tables, views and sequences of the extension.';
 
 -- A slot in use keeps up within seconds, and even then lags behind by many transactions.
 CREATE OR REPLACE FUNCTION pulse_internal.is_slot_behind(
@@ -218,7 +209,7 @@ CREATE OR REPLACE VIEW pulse_internal.slot_findings AS
          pg_catalog.format('Let its consumer catch up; if there is none any more: SELECT '
                            'pg_drop_replication_slot(%L).', s.slot_name) AS what_to_do
     FROM (SELECT r.slot_name, r.active AS is_used, r.active_pid,
-                 greatest(pg_catalog.age(r.xmin), pg_catalog.age(r.catalog_xmin))::bigint
+                 greatest(pg_catalog.age(r.xmin)::bigint, pg_catalog.age(r.catalog_xmin)::bigint)
                    AS transactions,
                  pg_catalog.pg_wal_lsn_diff(
                    CASE WHEN pg_catalog.pg_is_in_recovery()
@@ -230,6 +221,10 @@ COMMENT ON VIEW pulse_internal.slot_findings IS
   'Findings about replication slots that nothing reads.';
 
 CREATE OR REPLACE VIEW pulse_internal.table_findings AS
+  WITH own AS MATERIALIZED (
+    SELECT c.oid::regclass AS relation, c.reloptions FROM pg_catalog.pg_class AS c
+     WHERE c.relnamespace = 'pulse'::regnamespace AND c.relkind = 'r'
+  )
   SELECT 'old transaction'::text AS finding, 'warning'::text AS severity,
          pg_catalog.format('Process %s of role %s has a transaction since %s, so no dead row since '
                            'then is removed.', a.pid, a.usename, a.xact_start) AS detail,
@@ -238,7 +233,7 @@ CREATE OR REPLACE VIEW pulse_internal.table_findings AS
    WHERE a.backend_xmin IS NOT NULL AND a.pid <> pg_catalog.pg_backend_pid()
      AND a.datname = pg_catalog.current_database()
      AND a.xact_start < pulse.now() - interval '5 minutes'
-     AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_progress_vacuum AS v WHERE v.pid = a.pid)
+     AND a.pid NOT IN (SELECT v.pid FROM pg_catalog.pg_stat_progress_vacuum AS v)
   UNION ALL
   SELECT 'old prepared transaction', 'warning',
          pg_catalog.format('The prepared transaction %L is there since %s: its locks hold, and no '
@@ -249,24 +244,22 @@ CREATE OR REPLACE VIEW pulse_internal.table_findings AS
      AND p.prepared < pulse.now() - interval '5 minutes'
   UNION ALL
   SELECT 'dead rows', 'warning',
-         pg_catalog.format('%s has %s dead rows beside %s living ones.', r.relation::regclass,
-                           t.n_dead_tup, t.n_live_tup),
+         pg_catalog.format('%s has %s dead rows beside %s living ones.', t.relation, t.dead,
+                           t.living),
          'See whether autovacuum runs, and what keeps old rows visible; then VACUUM.'
-    FROM pulse_internal.own_relations() AS r
-    JOIN pg_catalog.pg_stat_all_tables AS t ON t.relid = r.relation
-   WHERE t.n_dead_tup > 50000 AND t.n_dead_tup > t.n_live_tup / 5
+    FROM (SELECT o.relation, pg_catalog.pg_stat_get_dead_tuples(o.relation) AS dead,
+                 pg_catalog.pg_stat_get_live_tuples(o.relation) AS living FROM own AS o) AS t
+   WHERE t.dead > 50000 AND t.dead > t.living / 5
   UNION ALL
   SELECT 'autovacuum off', 'warning',
          pg_catalog.format('Autovacuum is off for %s.', pg_catalog.string_agg(
-                             o.relation::regclass::text, ', ' ORDER BY o.relation)),
+                             o.relation::text, ', ' ORDER BY o.relation)),
          'Set autovacuum, track_counts and the tables'' autovacuum_enabled to on again.'
-    FROM (SELECT r.relation FROM pulse_internal.own_relations() AS r
-            JOIN pg_catalog.pg_class AS c ON c.oid = r.relation
-           WHERE r.kind = 'r'
-             AND ('autovacuum_enabled=false' = ANY (c.reloptions)
-                  OR 'autovacuum_enabled=off' = ANY (c.reloptions)
-                  OR NOT pg_catalog.current_setting('autovacuum')::boolean
-                  OR NOT pg_catalog.current_setting('track_counts')::boolean)) AS o
+    FROM own AS o
+   WHERE 'autovacuum_enabled=false' = ANY (o.reloptions)
+      OR 'autovacuum_enabled=off' = ANY (o.reloptions)
+      OR NOT pg_catalog.current_setting('autovacuum')::boolean
+      OR NOT pg_catalog.current_setting('track_counts')::boolean
   HAVING pg_catalog.count(*) > 0
   UNION ALL
   SELECT 'invalid index', 'error',
@@ -274,39 +267,31 @@ CREATE OR REPLACE VIEW pulse_internal.table_findings AS
                            i.indrelid::regclass),
          pg_catalog.format('REINDEX INDEX CONCURRENTLY %s, or drop it if it is a leftover of one.',
                            i.indexrelid::regclass)
-    FROM pulse_internal.own_relations() AS r
-    JOIN pg_catalog.pg_index AS i ON i.indrelid = r.relation
-   WHERE NOT (i.indisvalid AND i.indisready);
+    FROM pg_catalog.pg_index AS i
+   WHERE i.indrelid = ANY (ARRAY(SELECT o.relation::oid FROM own AS o))
+     AND NOT (i.indisvalid AND i.indisready);
 COMMENT ON VIEW pulse_internal.table_findings IS
   'Findings about tables, and about what keeps dead rows in them.';
 
--- Without a list of rights of its own, an object of the server's may be used by PUBLIC.
+-- The lists of rights, which are at hand, tell of most rights that a role has them.
 CREATE OR REPLACE VIEW pulse_internal.role_findings AS
-  WITH granted AS MATERIALIZED (
-    SELECT r.oid::regrole AS role, k.kind
-      FROM pg_catalog.pg_roles AS r
-     CROSS JOIN LATERAL pg_catalog.unnest(pulse_internal.kinds_of(r.oid::regrole)) AS k (kind)
-  ), rights AS MATERIALIZED (
-    SELECT o.* FROM pulse_internal.rights_of(ARRAY(SELECT DISTINCT g.kind FROM granted AS g)) AS o
+  WITH rights AS MATERIALIZED (SELECT * FROM pulse_internal.rights()), granted AS (
+    SELECT DISTINCT a.grantee AS role, r.kind
+      FROM rights AS r, LATERAL pg_catalog.aclexplode(r.acl) AS a
+     WHERE r.is_mark AND a.privilege_type = r.privilege AND a.grantee <> 0::oid
   ), missing AS (
-    SELECT g.role, g.kind, o.object FROM granted AS g JOIN rights AS o ON o.kind = g.kind
-     WHERE NOT CASE
-       WHEN o.object LIKE 'ROUTINE %'
-         THEN pg_catalog.has_function_privilege(g.role, o.id, o.privilege)
-       WHEN o.object LIKE 'TABLE %'
-         THEN pg_catalog.has_table_privilege(g.role, o.id, o.privilege)
-       ELSE true END
+    SELECT g.role::regrole AS role, g.kind,
+           r.class || ' ' || pulse_internal.object_name(r.class, r.id) AS object
+      FROM granted AS g, rights AS r
+     WHERE r.kind = g.kind AND r.class IN ('ROUTINE', 'TABLE')
+       AND NOT CASE
+         WHEN EXISTS (SELECT FROM pg_catalog.aclexplode(r.acl) AS a
+                       WHERE a.grantee = g.role AND a.privilege_type = r.privilege) THEN true
+         WHEN r.class = 'ROUTINE' THEN pg_catalog.has_function_privilege(g.role, r.id, r.privilege)
+         ELSE pg_catalog.has_table_privilege(g.role, r.id, r.privilege) END
   ), public_right AS (
-    SELECT p.oid::regprocedure::text AS object
-      FROM pg_catalog.pg_proc AS p
-     CROSS JOIN LATERAL pg_catalog.aclexplode(
-       coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) AS a
-     WHERE p.pronamespace = 'pulse'::regnamespace AND a.grantee = 0
-    UNION ALL
-    SELECT r.relation::regclass::text FROM pulse_internal.own_relations() AS r
-      JOIN pg_catalog.pg_class AS c ON c.oid = r.relation
-     CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) AS a
-     WHERE a.grantee = 0
+    SELECT DISTINCT r.class, r.id FROM rights AS r, LATERAL pg_catalog.aclexplode(r.acl) AS a
+     WHERE a.grantee = 0::oid
   )
   SELECT 'missing rights'::text AS finding, 'warning'::text AS severity,
          pg_catalog.format('Role %s is a %s, and lacks %s of its rights, such as %s.', m.role,
@@ -317,7 +302,8 @@ CREATE OR REPLACE VIEW pulse_internal.role_findings AS
   UNION ALL
   SELECT 'public rights', 'error',
          pg_catalog.format('Every role may use %s of the objects of pg_pulse, such as %s.',
-                           pg_catalog.count(*), pg_catalog.min(p.object)),
+                           pg_catalog.count(*),
+                           pg_catalog.min(pulse_internal.object_name(p.class, p.id))),
          'REVOKE it FROM PUBLIC, and grant by kind of role: grant_producer() and its like.'
     FROM public_right AS p HAVING pg_catalog.count(*) > 0;
 COMMENT ON VIEW pulse_internal.role_findings IS 'Findings about the rights of roles.';
@@ -325,7 +311,7 @@ COMMENT ON VIEW pulse_internal.role_findings IS 'Findings about the rights of ro
 CREATE OR REPLACE FUNCTION pulse.doctor()
   RETURNS TABLE (finding text, severity text, detail text, what_to_do text)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 5
-  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off SET enable_memoize = off AS $$
 BEGIN
   RETURN QUERY
   SELECT f.finding, f.severity, f.detail, f.what_to_do
@@ -335,7 +321,8 @@ BEGIN
           UNION ALL SELECT * FROM pulse_internal.table_findings
           UNION ALL SELECT * FROM pulse_internal.slot_findings
           UNION ALL SELECT * FROM pulse_internal.role_findings) AS f
-   ORDER BY array_position(ARRAY['error', 'warning', 'notice'], f.severity), f.finding, f.detail;
+   ORDER BY CASE f.severity WHEN 'error' THEN '1' WHEN 'warning' THEN '2' ELSE '3' END, f.finding,
+            f.detail;
 END $$;
 COMMENT ON FUNCTION pulse.doctor() IS
   'Looks for what is wrong with this installation and returns one row per finding, gravest first; '

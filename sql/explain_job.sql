@@ -25,7 +25,7 @@ BEGIN
            WHERE w.tasks IS NULL OR explain_fleet.identifier = ANY (w.tasks)
            ORDER BY w.id) AS s;
   IF fleet.ids IS NULL THEN
-    SELECT * INTO last_one FROM pulse_internal.last_server(explain_fleet.identifier);
+    SELECT * INTO last_one FROM pulse_internal.last_servers(ARRAY[explain_fleet.identifier]);
     RETURN NEXT pulse_internal.explained('fleet', 'unserved', format(
       'No living worker serves task %L; ', explain_fleet.identifier)
       || coalesce('the last one, worker ' || last_one.worker_id || ' (' || last_one.name

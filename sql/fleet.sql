@@ -7,6 +7,19 @@ $$;
 COMMENT ON FUNCTION pulse_internal.slots_of(json) IS
   'Returns how many jobs a worker runs at a time, as it told; NULL if it did not.';
 
+-- A standby sees no session of its primary.
+CREATE OR REPLACE FUNCTION pulse_internal.is_attached(
+    verdict text, attachment bigint, incarnation bigint, detached_live_us bigint)
+  RETURNS boolean
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE
+  RETURN coalesce(
+    verdict NOT IN ('lost', 'stopped') AND attachment IS NOT NULL AND detached_live_us IS NULL
+      AND (pg_is_in_recovery()
+           OR pulse_internal.attachment_state(attachment, incarnation) = 'open'),
+    false);
+COMMENT ON FUNCTION pulse_internal.is_attached(text, bigint, bigint, bigint) IS
+  'Returns whether the worker of a heartbeat row lives and its attached session is there.';
+
 -- A session that its client has ended counts at once, because without a sweep the clock stands
 -- still.
 CREATE OR REPLACE VIEW pulse_internal.living_worker AS
@@ -14,11 +27,16 @@ CREATE OR REPLACE VIEW pulse_internal.living_worker AS
          pulse_internal.slots_of(w.info) AS slots,
          CASE WHEN pg_catalog.json_typeof(w.info -> 'forbidden_flags') = 'array'
            THEN ARRAY(SELECT pg_catalog.json_array_elements_text(w.info -> 'forbidden_flags')) END
-           AS forbidden_flags
-    FROM pulse.heartbeat AS h JOIN pulse.worker AS w ON w.id = h.worker_id
-   CROSS JOIN (SELECT (SELECT pulse_internal.live_now_us()
-                        WHERE NOT pg_catalog.pg_is_in_recovery()) AS live_us OFFSET 0) AS moment
-   WHERE h.verdict NOT IN ('lost', 'stopped')
+           AS forbidden_flags,
+         pulse_internal.is_attached(h.verdict, h.attachment, h.incarnation, h.detached_live_us)
+           AS attached, w.started_at, w.info ->> 'version' AS version
+    -- No JOIN: the rewriter looks up each column of the tables that one names.
+    FROM pulse.heartbeat AS h, pulse.worker AS w,
+         (SELECT (SELECT pulse_internal.live_now_us()
+                   WHERE NOT pg_catalog.pg_is_in_recovery()) AS live_us OFFSET 0) AS moment
+   -- A worker that lives has this state; an index has those.
+   WHERE w.state IN ('alive', 'draining') AND w.id = h.worker_id
+     AND h.verdict NOT IN ('lost', 'stopped')
      AND pulse_internal.loss_cause(h, moment.live_us) IS NULL
      AND NOT coalesce(
        pulse_internal.setting_us('disconnect_grace') IS NOT NULL
@@ -29,28 +47,38 @@ COMMENT ON VIEW pulse_internal.living_worker IS
   'Workers that the next sweep does not find lost. slots and forbidden_flags: as the worker told '
   'them when it registered; NULL if it did not.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.last_server(
-    identifier text, OUT worker_id bigint, OUT name text, OUT seen_at timestamptz)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+CREATE OR REPLACE FUNCTION pulse_internal.last_servers(identifiers text[])
+  RETURNS TABLE (identifier text, worker_id bigint, name text, seen_at timestamptz)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 20
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_sort = off
   SET jit = off AS $$
 BEGIN
-  SELECT s.id, s.name, s.seen_at INTO worker_id, last_server.name, last_server.seen_at
-    FROM ((SELECT w.id, w.name, coalesce(h.last_heartbeat_at, w.ended_at) AS seen_at
-             FROM pulse.worker AS w LEFT JOIN pulse.heartbeat AS h ON h.worker_id = w.id
-            WHERE w.ended_at IS NOT NULL
-              AND (w.tasks IS NULL OR last_server.identifier = ANY (w.tasks))
-            ORDER BY w.ended_at DESC LIMIT 1)
-          UNION ALL
-          SELECT w.id, w.name, h.last_heartbeat_at
-            FROM pulse.worker AS w JOIN pulse.heartbeat AS h ON h.worker_id = w.id
-           WHERE w.state IN ('alive', 'draining')
-             AND (w.tasks IS NULL OR last_server.identifier = ANY (w.tasks))) AS s
-   ORDER BY s.seen_at DESC LIMIT 1;
+  RETURN QUERY
+  WITH open AS MATERIALIZED (
+    SELECT w.id, w.name, w.tasks FROM pulse.worker AS w WHERE w.state IN ('alive', 'draining'))
+  SELECT i.identifier, s.id, s.name, s.seen_at
+    FROM unnest(identifiers) AS i (identifier) LEFT JOIN LATERAL (
+      SELECT * FROM (
+        (SELECT w.id, w.name, coalesce(h.last_heartbeat_at, w.ended_at) AS seen_at
+           FROM pulse.worker AS w LEFT JOIN pulse.heartbeat AS h ON h.worker_id = w.id
+          WHERE w.ended_at IS NOT NULL AND (w.tasks IS NULL OR i.identifier = ANY (w.tasks))
+          ORDER BY w.ended_at DESC LIMIT 1)
+        UNION ALL
+        SELECT o.id, o.name, h.last_heartbeat_at
+          FROM open AS o JOIN pulse.heartbeat AS h ON h.worker_id = o.id
+         WHERE o.tasks IS NULL OR i.identifier = ANY (o.tasks)) AS e
+       ORDER BY e.seen_at DESC LIMIT 1) AS s ON true;
 END $$;
-COMMENT ON FUNCTION pulse_internal.last_server(text) IS
-  'Returns the worker on record that served a task last, dead or alive, and its last sign of life; '
-  'NULL without one.';
+COMMENT ON FUNCTION pulse_internal.last_servers(text[]) IS
+  'Returns for each of these tasks the worker on record that served it last, dead or alive, and '
+  'its last sign of life; NULL without one.';
+
+-- In a view, not in each query: a session that parses a comparison of states looks up the casts of
+-- fifty types.
+CREATE OR REPLACE VIEW pulse_internal.ready_job AS
+  SELECT j.identifier, j.priority, j.run_at FROM pulse.job AS j
+   WHERE j.index_lane = 'o' AND j.state = 'ready';
+COMMENT ON VIEW pulse_internal.ready_job IS 'Jobs that wait for a worker or their time.';
 
 -- A priority whose jobs are all in the future costs one step.
 CREATE OR REPLACE FUNCTION pulse_internal.due_of_task(
@@ -72,22 +100,22 @@ BEGIN
       FROM lane AS l WHERE l.priority IS NOT NULL
   ), due AS (
     SELECT d.run_at FROM lane AS l CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = due_of_task.identifier
-         AND j.priority = l.priority AND j.run_at <= moment
+      SELECT j.run_at FROM pulse_internal.ready_job AS j
+       WHERE j.identifier = due_of_task.identifier AND j.priority = l.priority
+         AND j.run_at <= moment
        ORDER BY j.run_at LIMIT bound) AS d
      LIMIT bound
   ), first AS (
     SELECT f.run_at FROM lane AS l CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = due_of_task.identifier
-         AND j.priority = l.priority AND j.run_at <= moment
+      SELECT j.run_at FROM pulse_internal.ready_job AS j
+       WHERE j.identifier = due_of_task.identifier AND j.priority = l.priority
+         AND j.run_at <= moment
        ORDER BY j.run_at LIMIT 1) AS f
   ), future AS (
     SELECT f.run_at FROM lane AS l CROSS JOIN LATERAL (
-      SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = due_of_task.identifier
-         AND j.priority = l.priority AND j.run_at > moment
+      SELECT j.run_at FROM pulse_internal.ready_job AS j
+       WHERE j.identifier = due_of_task.identifier AND j.priority = l.priority
+         AND j.run_at > moment
        ORDER BY j.run_at LIMIT 1) AS f
   )
   SELECT (SELECT count(*) FROM due), (SELECT min(f.run_at) FROM first AS f),
@@ -98,9 +126,22 @@ COMMENT ON FUNCTION pulse_internal.due_of_task(text, timestamptz, int) IS
   'Counts the open jobs of a task that are due at a moment, up to a bound, and tells which '
   'has been due for longest and when the next job falls due.';
 
--- A loose index scan reads the first job of each priority of each task, further ones of unserved
--- tasks only. No index gives parked jobs by task, so of those it looks at the ones that have been
--- due for longest.
+-- A loose index scan. Its plan needs enable_sort, enable_seqscan and enable_bitmapscan off.
+CREATE OR REPLACE VIEW pulse_internal.first_ready AS
+  WITH RECURSIVE head (identifier, priority, run_at) AS (
+    SELECT '' COLLATE "C", (-32768)::smallint, NULL::timestamptz
+    UNION ALL
+    SELECT n.* FROM head AS h CROSS JOIN LATERAL (
+      SELECT j.identifier, j.priority, j.run_at FROM pulse_internal.ready_job AS j
+       WHERE (j.identifier, j.priority) > (h.identifier, h.priority)
+       ORDER BY j.identifier, j.priority, j.run_at LIMIT 1) AS n
+  )
+  SELECT h.identifier, h.priority, h.run_at FROM head AS h OFFSET 1;
+COMMENT ON VIEW pulse_internal.first_ready IS
+  'The first ready job of each priority of each task.';
+
+-- Further jobs than the first ones are read of unserved tasks only. No index gives parked jobs by
+-- task, so of those it looks at the ones that have been due for longest.
 CREATE OR REPLACE FUNCTION pulse_internal.unserved_tasks(bound int)
   RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
@@ -120,24 +161,15 @@ BEGIN
     RETURN;
   END IF;
   RETURN QUERY
-  WITH RECURSIVE head (identifier, priority, run_at) AS (
-    SELECT '' COLLATE "C", (-32768)::smallint, NULL::timestamptz
-    UNION ALL
-    SELECT n.* FROM head AS h CROSS JOIN LATERAL (
-      SELECT j.identifier, j.priority, j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready'
-         AND (j.identifier, j.priority) > (h.identifier, h.priority)
-       ORDER BY j.identifier, j.priority, j.run_at LIMIT 1) AS n
-  ), due AS MATERIALIZED (
+  WITH due AS MATERIALIZED (
     SELECT h.*, bound / count(*) OVER () + 1 AS share
-      FROM (SELECT * FROM head OFFSET 1 LIMIT 10000) AS h
+      FROM (SELECT * FROM pulse_internal.first_ready LIMIT 10000) AS h
      WHERE h.run_at <= moment AND h.identifier <> ALL (served)
   ), open AS (
     SELECT d.identifier, d.run_at AS oldest, CASE d.share WHEN 1 THEN 1 ELSE (
         SELECT count(*) FROM (
-          SELECT FROM pulse.job AS j
-           WHERE j.index_lane = 'o' AND j.state = 'ready'
-             AND j.identifier = d.identifier AND j.priority = d.priority
+          SELECT FROM pulse_internal.ready_job AS j
+           WHERE j.identifier = d.identifier AND j.priority = d.priority
              AND j.run_at <= moment LIMIT d.share) AS f) END AS jobs
       FROM due AS d
   ), late AS (
@@ -163,9 +195,11 @@ CREATE OR REPLACE FUNCTION pulse.unserved()
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY
-  SELECT u.identifier, u.due_jobs, u.oldest_due_at, l.worker_id, l.name, l.seen_at
-    FROM pulse_internal.unserved_tasks(1000) AS u
-   CROSS JOIN LATERAL pulse_internal.last_server(u.identifier) AS l;
+  WITH unserved AS MATERIALIZED (SELECT * FROM pulse_internal.unserved_tasks(1000))
+  SELECT u.*, l.worker_id, l.name, l.seen_at
+    FROM unserved AS u
+    JOIN pulse_internal.last_servers(ARRAY(SELECT n.identifier FROM unserved AS n)) AS l
+      ON l.identifier = u.identifier;
 END $$;
 COMMENT ON FUNCTION pulse.unserved() IS
   'Returns the tasks with due jobs that no living worker serves. The view pulse.unserved describes '

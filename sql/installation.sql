@@ -41,20 +41,19 @@ COMMENT ON VIEW pulse_internal.standing IS
   'from a dump, or cloned from another database) or subscribed (a subscription writes the jobs).';
 
 CREATE OR REPLACE FUNCTION pulse_internal.installation_standing() RETURNS text
-  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN s.is_subscribed THEN 'subscribed' WHEN s.is_unused THEN 'unused'
-              WHEN s.is_copy THEN 'copy' WHEN s.is_moved THEN 'moved' ELSE 'ours' END
-    FROM pulse_internal.standing AS s;
-$$;
+  LANGUAGE sql STABLE PARALLEL SAFE
+  RETURN (
+    SELECT CASE WHEN s.is_subscribed THEN 'subscribed' WHEN s.is_unused THEN 'unused'
+                WHEN s.is_copy THEN 'copy' WHEN s.is_moved THEN 'moved' ELSE 'ours' END
+      FROM pulse_internal.standing AS s);
 COMMENT ON FUNCTION pulse_internal.installation_standing() IS
   'Tells how this database relates to its installation row: unused (no number made yet), ours, '
   'moved (same tables, another server: adopted at the next number), copy or subscribed (claims are '
   'refused).';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_foreign() RETURNS boolean
-  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT pulse_internal.installation_standing() IN ('copy', 'subscribed');
-$$;
+  LANGUAGE sql STABLE PARALLEL SAFE
+  RETURN pulse_internal.installation_standing() IN ('copy', 'subscribed');
 COMMENT ON FUNCTION pulse_internal.is_foreign() IS
   'Returns whether the jobs of this database run elsewhere: claims are refused, and no due time '
   'counts.';

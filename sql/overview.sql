@@ -139,6 +139,13 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.count_completed(timestamptz, int) IS
   'Counts the kept completed jobs of 100 tasks that ended since a moment, up to a bound.';
 
+-- As text: the update that adds the state expired makes the function too, and a session that parses
+-- a comparison of states looks up the casts of fifty types.
+CREATE OR REPLACE VIEW pulse_internal.not_completed AS
+  SELECT f.state::text AS state, f.finished_at FROM pulse.finished_job AS f
+   WHERE f.state <> 'completed';
+COMMENT ON VIEW pulse_internal.not_completed IS 'Kept jobs that ended without completing.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.count_not_completed(
     since timestamptz, bound int, OUT failed bigint, OUT quarantined bigint, OUT cancelled bigint,
     OUT expired bigint)
@@ -149,12 +156,11 @@ BEGIN
   SELECT count(*) FILTER (WHERE e.state = 'failed'),
          count(*) FILTER (WHERE e.state = 'quarantined'),
          count(*) FILTER (WHERE e.state = 'cancelled'),
-         -- As text: the update that adds this state makes the function too.
-         count(*) FILTER (WHERE e.state::text = 'expired')
+         count(*) FILTER (WHERE e.state = 'expired')
     INTO failed, quarantined, cancelled, expired
-    FROM (SELECT f.state FROM pulse.finished_job AS f
-           WHERE f.state <> 'completed' AND f.finished_at > since
-           ORDER BY f.finished_at DESC LIMIT bound) AS e;
+    FROM (SELECT n.state FROM pulse_internal.not_completed AS n
+           WHERE n.finished_at > since
+           ORDER BY n.finished_at DESC LIMIT bound) AS e;
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_not_completed(timestamptz, int) IS
   'Counts the kept jobs that ended since a moment without completing, the last ones up to a bound '
@@ -207,9 +213,8 @@ COMMENT ON FUNCTION pulse_internal.count_workers() IS
   'Counts workers by what they are now, and those that were lost within the last hour.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_swept(patience interval) RETURNS boolean
-  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT clock_timestamp() - pulse_internal.last_tick() <= patience;
-$$;
+  LANGUAGE sql STABLE PARALLEL UNSAFE
+  RETURN clock_timestamp() - pulse_internal.last_tick() <= patience;
 COMMENT ON FUNCTION pulse_internal.is_swept(interval) IS
   'Returns whether a sweep has run so lately.';
 

@@ -2,8 +2,8 @@
 -- the tests read them. The functions run with the caller's rights, so a grant needs the owner's.
 
 CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT ARRAY['now', 'version'] || CASE kind
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN ARRAY['now', 'version'] || CASE kind
     WHEN 'producer' THEN ARRAY[
       'add_dependency', 'add_flow', 'add_job', 'add_job_after', 'add_jobs', 'remove_job']
     WHEN 'caller' THEN ARRAY['ended', 'wait_for_end']
@@ -28,20 +28,22 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'doctor', 'explain_job', 'explain_task', 'flow_jobs', 'get_job', 'job_attempts', 'list_flows',
       'list_jobs', 'pulse_internal.attachment_state',
       'pulse_internal.ended_live_us', 'pulse_internal.interval',
+      'pulse_internal.is_attached',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',
       'pulse_internal.loss_cause', 'pulse_internal.running_ids', 'pulse_internal.setting_us',
       'pulse_internal.slots_of', 'pulse_internal.us', 'overview', 'queue_status',
       'rate_histogram', 'rate_history', 'rates', 'read_job', 'recoveries', 'stats', 'unserved']
-    END;
-$$;
+    END
+  || CASE WHEN kind IN ('producer', 'operator', 'observer')
+      THEN ARRAY['_private_flags', '_private_id', '_private_row'] END;
 COMMENT ON FUNCTION pulse_internal.functions_of(text) IS
   'Returns the functions that a kind of role may execute; those outside of schema pulse with '
   'their schema. Functions of the same names in schema graphile_worker are meant too.';
 
 -- No view shows a payload, an error of a job or a token; the tables do, and what shows them.
 CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN kind IN ('operator', 'observer')
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN CASE WHEN kind IN ('operator', 'observer')
            THEN ARRAY['ended_by_hour', 'ended_jobs', 'flows', 'operations', 'overview',
                       'queue_rates', 'queue_settings', 'queue_status', 'running_jobs', 'schedules',
                       'settings', 'stale', 'stats', 'task_rates', 'task_settings', 'unserved',
@@ -57,103 +59,103 @@ CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
            THEN ARRAY['graphile_worker.jobs', 'graphile_worker._private_job_queues',
                       'graphile_worker._private_known_crontabs',
                       'graphile_worker._private_tasks'] END;
-$$;
 COMMENT ON FUNCTION pulse_internal.relations_of(text) IS
   'Returns the tables and views that a kind of role may read; those outside of schema pulse with '
   'their schema.';
 
 -- A role needs them to declare variables in its own functions, not to call those of pg_pulse.
 CREATE OR REPLACE FUNCTION pulse_internal.types_of(kind text) RETURNS text[]
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE kind
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN CASE kind
     WHEN 'producer' THEN ARRAY['job_spec', 'job_state']
     WHEN 'caller' THEN ARRAY['finished_state']
     WHEN 'worker' THEN ARRAY['claimed_job', 'job_outcome']
     WHEN 'operator' THEN ARRAY['finished_state', 'job_state']
     WHEN 'scheduler' THEN ARRAY['job_state']
     ELSE '{}' END;
-$$;
 COMMENT ON FUNCTION pulse_internal.types_of(text) IS
   'Returns the types that a kind of role may use.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.rights_of(kinds text[])
-  RETURNS TABLE (kind text, privilege text, object text, id oid)
-  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-  -- An index lookup for each member reads more than the catalogues have.
-  SET enable_nestloop = off SET jit = off AS $$
-  WITH known AS MATERIALIZED (
-    SELECT k.kind, pulse_internal.functions_of(k.kind) AS functions,
-           pulse_internal.relations_of(k.kind) AS relations,
-           pulse_internal.types_of(k.kind) AS types
-      FROM unnest(kinds) AS k (kind)
-  ), member AS (
-    -- Only members of the extension, and of the one that has Graphile Worker's names for it: an
-    -- object that another role put into a schema is left out.
-    SELECT d.classid, d.objid FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
-     WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
-       AND e.extname IN ('pg_pulse', 'pg_pulse_graphile')
-  ), routine AS MATERIALIZED (
-    SELECT p.oid, n.nspname AS home, p.proname AS name
-      FROM member AS m JOIN pg_proc AS p ON p.oid = m.objid AND m.classid = 'pg_proc'::regclass
-      JOIN pg_namespace AS n ON n.oid = p.pronamespace
-  ), relation AS MATERIALIZED (
-    SELECT c.oid, CASE n.nspname WHEN 'pulse' THEN '' ELSE n.nspname || '.' END || c.relname AS name
-      FROM member AS m JOIN pg_class AS c ON c.oid = m.objid AND m.classid = 'pg_class'::regclass
-      JOIN pg_namespace AS n ON n.oid = c.relnamespace
-     WHERE c.relkind IN ('r', 'v')
-  )
-  SELECT k.kind, 'USAGE', 'SCHEMA pulse', 'pulse'::regnamespace::oid FROM known AS k
-  UNION ALL
-  SELECT k.kind, 'USAGE', 'SCHEMA pulse_internal', 'pulse_internal'::regnamespace FROM known AS k
-   WHERE k.kind IN ('operator', 'observer')
-  UNION ALL
-  SELECT k.kind, 'USAGE', 'SCHEMA ' || m.objid::regnamespace, m.objid
-    FROM known AS k CROSS JOIN member AS m
-   WHERE m.classid = 'pg_namespace'::regclass AND m.objid::regnamespace::text = 'graphile_worker'
-     AND k.kind IN ('producer', 'operator', 'observer')
-  UNION ALL
-  SELECT k.kind, 'EXECUTE', 'ROUTINE ' || r.oid::regprocedure, r.oid
-    FROM known AS k CROSS JOIN routine AS r
-   WHERE CASE r.home WHEN 'pulse_internal' THEN 'pulse_internal.' ELSE '' END || r.name
-         = ANY (k.functions)
-      OR r.home = 'graphile_worker' AND r.name IN ('_private_flags', '_private_id', '_private_row')
-     AND k.kind IN ('producer', 'operator', 'observer')
-  UNION ALL
-  SELECT k.kind, 'SELECT', 'TABLE ' || r.oid::regclass, r.oid
-    FROM known AS k JOIN relation AS r ON r.name = ANY (k.relations)
-  UNION ALL
-  -- The cleanup of Graphile Worker deletes there; triggers decide what goes.
-  SELECT k.kind, 'DELETE', 'TABLE ' || r.oid::regclass, r.oid
-    FROM known AS k CROSS JOIN relation AS r
-   WHERE k.kind = 'operator'
-     AND r.name IN ('graphile_worker._private_jobs', 'graphile_worker._private_job_queues',
-                    'graphile_worker._private_tasks')
-  UNION ALL
-  SELECT k.kind, 'USAGE', 'TYPE ' || t.oid::regtype, t.oid
-    FROM member AS m JOIN pg_type AS t ON t.oid = m.objid
-    JOIN known AS k ON t.typname = ANY (k.types)
-   WHERE m.classid = 'pg_type'::regclass;
-$$;
-COMMENT ON FUNCTION pulse_internal.rights_of(text[]) IS
-  'Returns the rights of kinds of role: producer, caller, worker, scheduler, operator or '
-  'observer.';
+CREATE OR REPLACE FUNCTION pulse_internal.schemas_of(kind text) RETURNS text[]
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN ARRAY['pulse']
+      || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY['pulse_internal'] END
+      || CASE WHEN kind IN ('producer', 'operator', 'observer') THEN ARRAY['graphile_worker'] END;
+COMMENT ON FUNCTION pulse_internal.schemas_of(text) IS
+  'Returns the schemas whose objects a kind of role may name.';
 
--- A kind is recognised by a function or view that only it has; an operator has all that an observer
--- has.
+-- Only members of the extension, and of the one that has Graphile Worker's names for it: an object
+-- that another role put into a schema is left out. A kind is recognised by a function or view that
+-- only it has, where an operator has all that an observer has.
+CREATE OR REPLACE FUNCTION pulse_internal.rights()
+  RETURNS TABLE (class text, id oid, acl aclitem[], kind text, privilege text, is_mark boolean)
+  LANGUAGE sql STABLE PARALLEL SAFE ROWS 600 SET search_path = pg_catalog, pg_temp
+  -- An index lookup for each member reads more than the catalogues have.
+  SET enable_nestloop = off SET jit = off BEGIN ATOMIC
+  WITH member AS MATERIALIZED (
+    SELECT d.classid, d.objid FROM pg_depend AS d, pg_extension AS e
+     WHERE d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+       AND e.extname::text IN ('pg_pulse', 'pg_pulse_graphile')
+  ), object AS (
+    -- Without a list of rights of its own, a function may be used by PUBLIC. The server's own
+    -- objects have ids below 16384.
+    SELECT 'ROUTINE' AS class, p.oid AS id, p.pronamespace::regnamespace::text AS home,
+           p.proname::text AS name, coalesce(p.proacl, acldefault('f', p.proowner)) AS acl
+      FROM member AS m, pg_proc AS p
+     WHERE m.classid = 'pg_proc'::regclass AND p.oid = m.objid AND p.oid >= 16384::oid
+    UNION ALL
+    SELECT 'TABLE', c.oid, c.relnamespace::regnamespace::text, c.relname::text, c.relacl
+      FROM member AS m, pg_class AS c
+     WHERE m.classid = 'pg_class'::regclass AND c.oid = m.objid AND c.oid >= 16384::oid
+    UNION ALL
+    SELECT 'TYPE', t.oid, '', t.typname::text, NULL FROM member AS m, pg_type AS t
+     WHERE m.classid = 'pg_type'::regclass AND t.oid = m.objid
+    UNION ALL
+    SELECT 'SCHEMA', n.oid, '', n.nspname::text, NULL FROM pg_namespace AS n
+     WHERE n.nspname = 'pulse' OR n.oid IN (
+       SELECT m.objid FROM member AS m WHERE m.classid = 'pg_namespace'::regclass)
+  ), named (kind, privilege, class, name) AS (
+    SELECT k.kind, n.privilege, n.class, unnest(n.names)
+      FROM unnest(ARRAY['producer', 'caller', 'worker', 'scheduler', 'operator', 'observer'])
+             AS k (kind),
+           LATERAL (VALUES
+             ('EXECUTE', 'ROUTINE', pulse_internal.functions_of(k.kind)),
+             ('SELECT', 'TABLE', pulse_internal.relations_of(k.kind)),
+             ('USAGE', 'TYPE', pulse_internal.types_of(k.kind)),
+             ('USAGE', 'SCHEMA', pulse_internal.schemas_of(k.kind)),
+             -- The cleanup of Graphile Worker deletes there; triggers decide what goes.
+             ('DELETE', 'TABLE', CASE k.kind WHEN 'operator' THEN ARRAY[
+               'graphile_worker._private_jobs', 'graphile_worker._private_job_queues',
+               'graphile_worker._private_tasks'] END)) AS n (privilege, class, names)
+  )
+  SELECT o.class, o.id, o.acl, n.kind, n.privilege,
+         o.home = 'pulse' AND o.name = CASE n.kind
+           WHEN 'producer' THEN 'add_job' WHEN 'caller' THEN 'wait_for_end'
+           WHEN 'worker' THEN 'claim' WHEN 'scheduler' THEN 'schedule'
+           WHEN 'operator' THEN 'retry_job' ELSE 'worker_status' END
+    FROM object AS o LEFT JOIN named AS n ON n.class = o.class AND n.name = CASE
+           WHEN o.home = 'pulse_internal' OR o.home = 'graphile_worker' AND o.class = 'TABLE'
+             THEN o.home || '.' || o.name
+           ELSE o.name END;
+END;
+COMMENT ON FUNCTION pulse_internal.rights() IS
+  'Returns each object of the extension with its list of rights, and each kind of role (producer, '
+  'caller, worker, scheduler, operator or observer) that has a right on it. A role with a mark is '
+  'of that kind.';
+
+-- As the server prints it, quoted where it needs that.
+CREATE OR REPLACE FUNCTION pulse_internal.object_name(class text, id oid) RETURNS text
+  LANGUAGE sql STABLE PARALLEL SAFE
+  RETURN CASE class WHEN 'ROUTINE' THEN id::regprocedure::text WHEN 'TABLE' THEN id::regclass::text
+           WHEN 'TYPE' THEN id::regtype::text ELSE id::regnamespace::text END;
+COMMENT ON FUNCTION pulse_internal.object_name(text, oid) IS
+  'Returns the name of an object of a class: ROUTINE, TABLE, TYPE or SCHEMA.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.kinds_of(role regrole) RETURNS text[]
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce(array_agg(mark.kind), '{}')
-    FROM (VALUES ('producer', 'add_job', NULL), ('caller', 'wait_for_end', NULL),
-                 ('worker', 'claim', NULL),
-                 ('scheduler', 'schedule', NULL), ('operator', 'retry_job', NULL),
-                 ('observer', NULL, 'worker_status'))
-         AS mark (kind, routine, relation)
-   WHERE EXISTS (SELECT FROM pg_proc AS p, aclexplode(p.proacl) AS a
-                  WHERE p.pronamespace = 'pulse'::regnamespace AND p.proname = mark.routine
-                    AND a.grantee = role)
-      OR EXISTS (SELECT FROM pg_class AS c, aclexplode(c.relacl) AS a
-                  WHERE c.relnamespace = 'pulse'::regnamespace AND c.relname = mark.relation
-                    AND a.grantee = role AND a.privilege_type = 'SELECT');
+  SELECT coalesce(array_agg(DISTINCT r.kind), '{}')
+    FROM pulse_internal.rights() AS r, LATERAL aclexplode(r.acl) AS a
+   WHERE r.is_mark AND a.grantee = role AND a.privilege_type = r.privilege;
 $$;
 COMMENT ON FUNCTION pulse_internal.kinds_of(regrole) IS
   'Returns the kinds that were granted to this role itself.';
@@ -180,8 +182,12 @@ DECLARE
 BEGIN
   PERFORM pulse_internal.check_grant(role);
   -- The objects and the role are printed by the server, quoted where they need it.
-  FOR entry IN SELECT * FROM pulse_internal.rights_of(ARRAY[kind]) LOOP
-    EXECUTE format('GRANT %s ON %s TO %s', entry.privilege, entry.object, role);
+  FOR entry IN
+    SELECT r.privilege, r.class, r.id FROM pulse_internal.rights() AS r
+     WHERE r.kind = "grant".kind
+  LOOP
+    EXECUTE format('GRANT %s ON %s %s TO %s', entry.privilege, entry.class,
+                   pulse_internal.object_name(entry.class, entry.id), role);
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.grant(text, regrole) IS 'Grants a role the rights of a kind.';
@@ -194,13 +200,15 @@ DECLARE
 BEGIN
   PERFORM pulse_internal.check_grant(role);
   FOR entry IN
-    SELECT r.privilege, r.object FROM pulse_internal.rights_of(ARRAY[revoke.kind]) AS r
+    SELECT r.privilege, r.class, r.id FROM pulse_internal.rights() AS r
+     WHERE r.kind = revoke.kind
     EXCEPT
-    SELECT r.privilege, r.object
-      FROM pulse_internal.rights_of(pulse_internal.kinds_of(role)) AS r
-     WHERE r.kind <> revoke.kind AND (r.kind <> 'observer' OR revoke.kind <> 'operator')
+    SELECT r.privilege, r.class, r.id FROM pulse_internal.rights() AS r
+     WHERE r.kind IN (SELECT unnest(pulse_internal.kinds_of(role)))
+       AND r.kind <> revoke.kind AND (r.kind <> 'observer' OR revoke.kind <> 'operator')
   LOOP
-    EXECUTE format('REVOKE %s ON %s FROM %s', entry.privilege, entry.object, role);
+    EXECUTE format('REVOKE %s ON %s %s FROM %s', entry.privilege, entry.class,
+                   pulse_internal.object_name(entry.class, entry.id), role);
   END LOOP;
 END $$;
 COMMENT ON FUNCTION pulse_internal.revoke(text, regrole) IS

@@ -145,10 +145,8 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.refuse_standby(text) IS 'Raises 25006 on a standby.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.two_sweep_intervals() RETURNS interval
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
+  LANGUAGE sql STABLE PARALLEL SAFE
   RETURN
     pulse_internal.interval(coalesce(pulse_internal.setting_us('sweep_interval'), 5000000) * 2);
-END $$;
 COMMENT ON FUNCTION pulse_internal.two_sweep_intervals() IS
   'Returns two sweep intervals, of 5 s where automatic sweeps are off.';

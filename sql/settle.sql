@@ -301,10 +301,8 @@ COMMENT ON FUNCTION pulse_internal.settle_batch(pulse.schedule[], timestamptz, t
   'Settles locked schedules until that time, and returns how many due times were settled.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_settling() RETURNS boolean
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
+  LANGUAGE sql STABLE PARALLEL SAFE
   RETURN current_setting('pulse.claims')::boolean AND NOT pulse_internal.is_foreign();
-END $$;
 COMMENT ON FUNCTION pulse_internal.is_settling() IS
   'Returns whether due times get jobs or counts here.';
 

@@ -93,13 +93,8 @@ CREATE OR REPLACE VIEW pulse.worker_status AS
          pulse_internal.interval((SELECT pulse_internal.live_now_us()
                                   WHERE NOT pg_catalog.pg_is_in_recovery())
                                  - h.beat_live_us) AS silent_for,
-         coalesce(
-           h.verdict NOT IN ('lost', 'stopped') AND h.attachment IS NOT NULL
-             AND h.detached_live_us IS NULL
-             -- A standby sees no session of its primary.
-             AND (pg_catalog.pg_is_in_recovery()
-                  OR pulse_internal.attachment_state(h.attachment, h.incarnation) = 'open'),
-           false) AS attached,
+         pulse_internal.is_attached(h.verdict, h.attachment, h.incarnation, h.detached_live_us)
+           AS attached,
          pg_catalog.cardinality(pulse_internal.running_ids(w.id))::bigint AS running_jobs,
          w.started_at, w.ended_at, w.reason, pulse_internal.slots_of(w.info) AS slots,
          pg_catalog.left(w.info ->> 'version', 64) AS version

@@ -42,10 +42,8 @@ COMMENT ON FUNCTION pulse_internal.incarnation() IS
 
 -- Every worker's threshold must have room for two heartbeats and one and a half sweep intervals.
 CREATE OR REPLACE FUNCTION pulse_internal.least_threshold_us(interval_us bigint) RETURNS bigint
-  LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
+  LANGUAGE sql STABLE STRICT PARALLEL SAFE
   RETURN 2 * interval_us + coalesce(pulse_internal.setting_us('sweep_interval'), 0) * 3 / 2;
-END $$;
 COMMENT ON FUNCTION pulse_internal.least_threshold_us(bigint) IS
   'Returns 2 x interval_us + 1.5 x sweep_interval in microseconds: the shortest silence that may '
   'count as a death.';

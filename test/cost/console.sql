@@ -1,5 +1,6 @@
 -- What the pages of the console read beside 60,000 jobs of 50 tasks and 1,000 queues: the second
--- time, as a server of pages does.
+-- time, as a server of pages does. A command of `pulse` is a new session, which has yet to read the
+-- catalogue.
 INSERT INTO pulse.job (identifier, priority, run_at)
 SELECT 'task ' || n % 50, n % 50 % 3, now() - interval '1 h' + interval '1 ms' * n
   FROM generate_series(1, 30000) AS n;
@@ -46,3 +47,6 @@ CALL cost.note_page('flows', 'SELECT * FROM pulse.list_flows()');
 CALL cost.note_page('flow', 'SELECT * FROM pulse.list_flows(NULL, 1)');
 CALL cost.note_page('flow_graph',
   'SELECT * FROM pulse.flow_jobs((SELECT max(id) FROM pulse.flow), 150)');
+\c
+SELECT cost.note('command_doctor_buffers',
+                 (cost.explained('SELECT * FROM pulse.doctor()')).buffers);
