@@ -222,9 +222,10 @@ BEGIN
     SELECT array_agg(DISTINCT j.job_key)
       FROM pulse.flow_job AS f JOIN pulse.job AS j ON j.id = f.job_id
      WHERE f.flow_id = cancel_flow.flow_id AND j.job_key IS NOT NULL));
+  -- A job that ends while this call waits for its row is live no more, and may leave no record.
   SELECT count(pulse.cancel_job(m.id, reason)) INTO asked
     FROM (SELECT j.id FROM pulse.flow_job AS f JOIN pulse.job AS j ON j.id = f.job_id
-           WHERE f.flow_id = cancel_flow.flow_id ORDER BY j.id) AS m;
+           WHERE f.flow_id = cancel_flow.flow_id ORDER BY j.id FOR UPDATE OF j) AS m;
   RETURN asked;
 END $$;
 COMMENT ON FUNCTION pulse.cancel_flow(bigint, text) IS
