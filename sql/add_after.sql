@@ -68,8 +68,9 @@ COMMENT ON FUNCTION pulse_internal.parents_of_call(bigint[]) IS
   'Returns the jobs that a new job waits for, each once, in order. Raises PU004 for an array that '
   'it does not take, PU005 for an id never given out or added by a transaction in progress.';
 
--- A job that has a key may be replaced while others wait for it: the only way to close a circle.
-CREATE OR REPLACE FUNCTION pulse_internal.check_circle(job_id bigint, parents bigint[]) RETURNS void
+-- Jobs that were cancelled because of this one count too: they wait again once it is live again.
+CREATE OR REPLACE FUNCTION pulse_internal.circle_of(job_id bigint, parents bigint[])
+  RETURNS bigint[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET jit = off AS $$
@@ -78,27 +79,45 @@ DECLARE
   children bigint[];
   path bigint[] := ARRAY[job_id];
 BEGIN
-  IF job_id <> ALL (parents) AND NOT pulse_internal.is_waited_for(job_id) THEN
-    RETURN;
+  IF job_id <> ALL (parents)
+     AND NOT EXISTS (SELECT FROM pulse.dependency AS d
+                      WHERE d.parents_key IN (job_id, -pulse_internal.neighbours_of(job_id))
+                        AND job_id = ANY (d.parents)) THEN
+    RETURN NULL;
   END IF;
   WITH RECURSIVE above (id, child_id) AS (
-    SELECT p, check_circle.job_id FROM unnest(parents) AS p
+    SELECT p, circle_of.job_id FROM unnest(parents) AS p
     UNION
     SELECT p.id, d.child_id
       FROM above AS a JOIN pulse.dependency AS d ON d.child_id = a.id
      CROSS JOIN unnest(d.parents) AS p (id)
-     WHERE a.id <> check_circle.job_id
+     WHERE a.id <> circle_of.job_id
   )
   SELECT array_agg(a.id), array_agg(a.child_id) INTO ids, children FROM above AS a;
   WHILE path[1] = ANY (ids) LOOP
     path := children[array_position(ids, path[1])] || path;
     IF path[1] = job_id THEN
-      RAISE EXCEPTION 'job % would wait for itself', job_id USING
-        ERRCODE = 'PU004',
-        DETAIL = format('Each waits for the next: %s.', array_to_string(path, ', ')),
-        HINT = 'Add the job under another key.';
+      RETURN path;
     END IF;
   END LOOP;
+  RETURN NULL;
+END $$;
+COMMENT ON FUNCTION pulse_internal.circle_of(bigint, bigint[]) IS
+  'Returns how a job would come to wait for itself if it waited for these parents: each job of the '
+  'path waits for the next. NULL: it would not.';
+
+-- A job that has a key may be replaced while others wait for it.
+CREATE OR REPLACE FUNCTION pulse_internal.check_circle(job_id bigint, parents bigint[]) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  path bigint[] := pulse_internal.circle_of(job_id, parents);
+BEGIN
+  IF path IS NOT NULL THEN
+    RAISE EXCEPTION 'job % would wait for itself', job_id USING
+      ERRCODE = 'PU004',
+      DETAIL = format('Each waits for the next: %s.', array_to_string(path, ', ')),
+      HINT = 'Add the job under another key.';
+  END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_circle(bigint, bigint[]) IS
   'Raises PU004, with the path, where one of the parents waits for the job itself.';

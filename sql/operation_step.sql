@@ -218,7 +218,9 @@ BEGIN
   SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = change.job_id
      FOR UPDATE SKIP LOCKED;
   IF ended.id IS NULL OR pulse_internal.ended_mark(ended) <> change.mark
-     OR NOT pulse_internal.is_key_free(ended.job_key) THEN
+     OR NOT pulse_internal.is_key_free(ended.job_key)
+     -- What it waited for has come to wait for it since.
+     OR pulse_internal.circle_of(ended.id, parents) IS NOT NULL THEN
     RETURN false;
   END IF;
   ended.last_error := change.before ->> 'last_error';

@@ -1,6 +1,6 @@
 -- sql/operation*.sql: what operators do to many jobs at once, in steps, and its undo.
 \ir support/setup.psql
-SELECT plan(136);
+SELECT plan(137);
 
 SELECT expect_function('preview_operation',
   'action text, filter json, OUT jobs bigint, OUT is_exact boolean, OUT sample_ids bigint[]',
@@ -259,6 +259,14 @@ SELECT is(run('retry', json_build_object('ids', ARRAY(SELECT id FROM pulse.finis
   'done 1 0', 'one that is named by its id runs again');
 SELECT throws_ok($$SELECT pulse.start_operation('cancel', '{"states": ["running", "failed"]}')$$,
   'PU004', 'the action cancel changes no failed jobs', 'and only what it does not change is told');
+
+SELECT given_job('above', job_key => 'a') AS above \gset
+SELECT (pulse.add_job_after(ARRAY[:above], 'below')).id AS below \gset
+SELECT run('cancel', json_build_object('ids', ARRAY[:below])) \g /dev/null
+SELECT pulse.add_job_after(ARRAY[:below], 'above', job_key => 'a') \g /dev/null
+SELECT pulse.sweep() \g /dev/null
+SELECT is(undo_last(), 'done 0 1',
+  'a job that now waits for the cancelled one is not made to wait for itself');
 
 SELECT * FROM finish();
 ROLLBACK;
