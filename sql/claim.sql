@@ -180,6 +180,10 @@ BEGIN
     IF wanted.id IS NULL THEN
       reason := 'finished';
       RETURN;
+    ELSIF wanted.state = 'parked' THEN
+      -- The queue may be paused by now, and its rate dry: only a promotion knows.
+      reason := 'parked';
+      RETURN;
     END IF;
   END IF;
   -- The rule reads the crashes, so it comes after the recovery, which may have counted one.
@@ -191,7 +195,8 @@ BEGIN
   job := pulse_internal.as_claimed(pulse_internal.take_job(wanted, claim_job.worker_id));
 END $$;
 COMMENT ON FUNCTION pulse.claim_job(bigint, bigint) IS
-  'Claims one job by its id: a due one, or one whose owner is lost or silent beyond its threshold. '
+  'Claims one job by its id: a due one, or one whose owner is lost or silent beyond its threshold '
+  '(one of a queue waits behind it first). '
   'reason says what came of it: claimed; yours (the worker has it already, with the same token); '
   'running (another worker that lives has it); busy (another transaction holds the job or its '
   'key: call again); parked (behind its queue, or a poison suspect that needs an idle worker); '

@@ -1,6 +1,6 @@
 -- sql/queue.sql: settings of named queues, pausing and resuming them.
 \ir support/setup.psql
-SELECT plan(55);
+SELECT plan(57);
 
 SELECT expect_function('set_queue',
   'queue_name text, concurrency integer DEFAULT NULL::integer, '
@@ -106,6 +106,16 @@ SELECT refuses($$SELECT pulse.pause_queue('')$$, 'PU004', 'pause_queue refuses a
 SELECT refuses($$SELECT pulse.resume_queue('nowhere')$$, 'PU005',
   'a queue that is not known cannot be resumed');
 SELECT lives_ok($$SELECT pulse.set_queue(repeat('q', 128))$$, 'a name may have 128 characters');
+
+-- --- jobs of lost workers -----------------------------------------------------------------------
+
+SELECT id AS lost FROM given_claimed_job(:ann, 'mail', 'dark') \gset
+SELECT pulse.pause_queue('dark') \g /dev/null
+SELECT travel('1 min');
+SELECT given_worker('bob') AS bob \gset
+SELECT is((SELECT reason FROM pulse.claim_job(:bob, :lost)), 'parked',
+  'the job of a lost worker cannot be claimed by its id while its queue is paused');
+SELECT is(state_of(:lost), 'parked', 'it waits for the end of the pause');
 
 SELECT * FROM finish();
 ROLLBACK;
