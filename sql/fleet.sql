@@ -73,13 +73,6 @@ COMMENT ON FUNCTION pulse_internal.last_servers(text[]) IS
   'Returns for each of these tasks the worker on record that served it last, dead or alive, and '
   'its last sign of life; NULL without one.';
 
--- In a view, not in each query: a session that parses a comparison of states looks up the casts of
--- fifty types.
-CREATE OR REPLACE VIEW pulse_internal.ready_job AS
-  SELECT j.identifier, j.priority, j.run_at FROM pulse.job AS j
-   WHERE j.index_lane = 'o' AND j.state = 'ready';
-COMMENT ON VIEW pulse_internal.ready_job IS 'Jobs that wait for a worker or their time.';
-
 -- A priority whose jobs are all in the future costs one step.
 CREATE OR REPLACE FUNCTION pulse_internal.due_of_task(
     identifier text, moment timestamptz, bound int, OUT jobs bigint, OUT oldest timestamptz,

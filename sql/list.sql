@@ -161,7 +161,7 @@ BEGIN
     SELECT j.id, j.state::text, j.identifier, j.queue_name, j.priority::int, j.run_at,
            j.attempts::int, j.max_attempts::int, j.crashes::int, j.job_key, j.worker_id,
            j.created_at, j.claimed_at, NULL::timestamptz,
-           CASE WHEN j.state = 'running' THEN j.progress END,
+           CASE WHEN j.state::text = 'running' THEN j.progress END,
            CASE WHEN shows_errors THEN left(j.last_error, 500) END
       FROM pulse.job AS j WHERE j.id = ANY (ids)
     UNION ALL

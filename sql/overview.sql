@@ -187,8 +187,9 @@ BEGIN
          array_agg(j.queue_name) FILTER (WHERE j.index_lane = 'p' AND j.run_at <= moment)
     INTO ready, future, due_next_minute, parked_future, parked_due, parked_waiting, running,
          due_queues
-    FROM pulse.job AS j
-         TABLESAMPLE SYSTEM (part * 100) REPEATABLE (pulse_internal.sample_of_minute());
+    FROM (SELECT s.index_lane, s.queue_name, s.run_at, s.state::text AS state
+            FROM pulse.job AS s TABLESAMPLE SYSTEM (part * 100)
+                 REPEATABLE (pulse_internal.sample_of_minute())) AS j;
   parked_paused := round(parked_due * pulse_internal.paused_part(due_queues));
 END $$;
 COMMENT ON FUNCTION pulse_internal.sample_states(timestamptz, float8) IS

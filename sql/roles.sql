@@ -97,16 +97,15 @@ CREATE OR REPLACE FUNCTION pulse_internal.rights()
      WHERE d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
        AND e.extname::text IN ('pg_pulse', 'pg_pulse_graphile')
   ), object AS (
-    -- Without a list of rights of its own, a function may be used by PUBLIC. The server's own
-    -- objects have ids below 16384.
+    -- Without a list of rights of its own, a function may be used by PUBLIC.
     SELECT 'ROUTINE' AS class, p.oid AS id, p.pronamespace::regnamespace::text AS home,
            p.proname::text AS name, coalesce(p.proacl, acldefault('f', p.proowner)) AS acl
       FROM member AS m, pg_proc AS p
-     WHERE m.classid = 'pg_proc'::regclass AND p.oid = m.objid AND p.oid >= 16384::oid
+     WHERE m.classid = 'pg_proc'::regclass AND p.oid = m.objid
     UNION ALL
     SELECT 'TABLE', c.oid, c.relnamespace::regnamespace::text, c.relname::text, c.relacl
       FROM member AS m, pg_class AS c
-     WHERE m.classid = 'pg_class'::regclass AND c.oid = m.objid AND c.oid >= 16384::oid
+     WHERE m.classid = 'pg_class'::regclass AND c.oid = m.objid
     UNION ALL
     SELECT 'TYPE', t.oid, '', t.typname::text, NULL FROM member AS m, pg_type AS t
      WHERE m.classid = 'pg_type'::regclass AND t.oid = m.objid

@@ -4,17 +4,15 @@
 -- first on its index.
 
 CREATE OR REPLACE FUNCTION pulse_internal.sampled_part(pages int) RETURNS float8
-  LANGUAGE sql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT least(1, pages::float8 * current_setting('block_size')::int
+  LANGUAGE sql VOLATILE PARALLEL SAFE
+  RETURN least(1, pages::float8 * current_setting('block_size')::int
                   / greatest(pg_relation_size('pulse.job'), 1));
-$$;
 COMMENT ON FUNCTION pulse_internal.sampled_part(int) IS
   'Returns the part of the job table that this many pages are; 1 when it has no more pages.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.sample_of_minute() RETURNS float8
-  LANGUAGE sql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT floor(extract(epoch FROM clock_timestamp()) / 60)::float8;
-$$;
+  LANGUAGE sql VOLATILE PARALLEL SAFE
+  RETURN floor(extract(epoch FROM clock_timestamp()) / 60)::float8;
 COMMENT ON FUNCTION pulse_internal.sample_of_minute() IS
   'Returns what chooses the pages of a sample: the same ones for a minute, so that they are in '
   'memory, and an estimate that is polled moves with the jobs alone.';
@@ -33,12 +31,20 @@ BEGIN
          round(count(*) FILTER (WHERE j.state = 'ready' AND j.run_at > moment) / part)::bigint,
          round(count(*) FILTER (WHERE j.state = 'parked') / part)::bigint,
          round(count(*) FILTER (WHERE j.state = 'running') / part)::bigint
-    FROM pulse.job AS j
-         TABLESAMPLE SYSTEM (part * 100) REPEATABLE (pulse_internal.sample_of_minute())
+    FROM (SELECT s.identifier, s.queue_name, s.run_at, s.state::text AS state
+            FROM pulse.job AS s TABLESAMPLE SYSTEM (part * 100)
+                 REPEATABLE (pulse_internal.sample_of_minute())) AS j
    GROUP BY j.identifier, j.queue_name;
 END $$;
 COMMENT ON FUNCTION pulse_internal.sample_jobs(float8) IS
   'Counts jobs per task and queue on a part of the table''s pages, scaled up to the whole table.';
+
+-- In a view, not in each query, and elsewhere states are compared as text: a session that parses a
+-- comparison of states looks up the casts of fifty types.
+CREATE OR REPLACE VIEW pulse_internal.ready_job AS
+  SELECT j.identifier, j.priority, j.run_at FROM pulse.job AS j
+   WHERE j.index_lane = 'o' AND j.state = 'ready';
+COMMENT ON VIEW pulse_internal.ready_job IS 'Jobs that wait for a worker or their time.';
 
 -- Ready jobs of each task and priority, in order of their index, so that one descent finds the next
 -- pair and its first jobs: those of the first pairs up to half of what is left of the bound, those
@@ -60,9 +66,8 @@ BEGIN
              count(*) FILTER (WHERE f.run_at > moment),
              min(f.run_at) FILTER (WHERE f.run_at <= moment),
              count(*) >= greatest(l.rest / 2, 1), l.rest - l.rest / 2
-        FROM (SELECT j.identifier, j.priority, j.run_at FROM pulse.job AS j
-               WHERE j.index_lane = 'o' AND j.state = 'ready'
-                 AND (j.identifier, j.priority) > (l.identifier, l.priority)
+        FROM (SELECT j.identifier, j.priority, j.run_at FROM pulse_internal.ready_job AS j
+               WHERE (j.identifier, j.priority) > (l.identifier, l.priority)
                ORDER BY j.identifier, j.priority, j.run_at LIMIT greatest(l.rest / 2, 1)) AS f
        GROUP BY f.identifier, f.priority ORDER BY f.identifier, f.priority LIMIT 1) AS n
   )
@@ -127,7 +132,7 @@ BEGIN
      SELECT count(*) AS jobs, count(*) FILTER (WHERE t.state = 'ready') AS ready,
             count(*) FILTER (WHERE t.state = 'running') AS running,
             min(t.run_at) FILTER (WHERE t.state = 'ready' AND t.run_at <= c.now) AS oldest
-       FROM (SELECT j.state, j.run_at FROM pulse.job AS j
+       FROM (SELECT j.state::text AS state, j.run_at FROM pulse.job AS j
               WHERE j.queue_name = c.queue_name AND j.queue_name IS NOT NULL
                 AND j.index_lane IN ('o', 'r')
               LIMIT c.share) AS t) AS taken
@@ -163,13 +168,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.count_running(bound int)
   SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
   RETURN QUERY
-  SELECT r.identifier, count(*), sum(count(*)) OVER () >= bound
+  SELECT r.identifier, count(*), sum(count(*)) OVER () >= bound::numeric
     FROM (SELECT j.identifier FROM pulse.job AS j WHERE j.running_worker_id IS NOT NULL
           UNION ALL
           SELECT i.identifier FROM pulse.claim_batch AS b CROSS JOIN LATERAL (
             SELECT j.identifier FROM pulse.job AS j
              WHERE j.id = ANY (b.job_ids) AND j.token = b.token AND j.in_place
-               AND j.state = 'running' OFFSET 0) AS i
+               AND j.state::text = 'running' OFFSET 0) AS i
            LIMIT bound) AS r
    GROUP BY r.identifier;
 END $$;
@@ -195,6 +200,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.task_stats(max_rows int, bound int, pa
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
   SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  is_whole CONSTANT boolean := part >= 1::float8;
 BEGIN
   RETURN QUERY
   WITH sample AS MATERIALIZED (
@@ -207,10 +214,10 @@ BEGIN
            OR EXISTS (SELECT FROM pulse.job AS j WHERE j.index_lane = 'w') AS is_parked
   )
   SELECT coalesce(c.identifier, s.identifier, r.identifier),
-         pulse_internal.best_count(c.ready, s.ready, c.cut, part >= 1),
-         pulse_internal.best_count(c.future, s.future, c.cut, part >= 1), coalesce(s.parked, 0),
-         pulse_internal.best_count(r.running, s.running, r.cut, part >= 1), c.oldest,
-         part < 1 AND (coalesce(c.cut, false) OR coalesce(r.cut, false) OR a.is_parked)
+         pulse_internal.best_count(c.ready, s.ready, c.cut, is_whole),
+         pulse_internal.best_count(c.future, s.future, c.cut, is_whole), coalesce(s.parked, 0),
+         pulse_internal.best_count(r.running, s.running, r.cut, is_whole), c.oldest,
+         NOT is_whole AND (coalesce(c.cut, false) OR coalesce(r.cut, false) OR a.is_parked)
     FROM pulse_internal.count_tasks(max_rows, bound) AS c
     FULL JOIN sample AS s ON s.identifier = c.identifier
     FULL JOIN pulse_internal.count_running(500) AS r
@@ -226,6 +233,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.queue_stats(max_rows int, bound int, p
                  estimated boolean)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  is_whole CONSTANT boolean := part >= 1::float8;
 BEGIN
   RETURN QUERY
   WITH sample AS MATERIALIZED (
@@ -233,9 +242,9 @@ BEGIN
       FROM pulse_internal.sample_jobs(part) AS s WHERE s.queue_name IS NOT NULL
      GROUP BY s.queue_name
   )
-  SELECT c.queue_name, c.ready, pulse_internal.best_count(c.parked, s.parked, c.cut, part >= 1),
-         pulse_internal.best_count(c.running, s.running, c.cut, part >= 1), c.oldest,
-         part < 1 AND c.cut
+  SELECT c.queue_name, c.ready, pulse_internal.best_count(c.parked, s.parked, c.cut, is_whole),
+         pulse_internal.best_count(c.running, s.running, c.cut, is_whole), c.oldest,
+         NOT is_whole AND c.cut
     FROM pulse_internal.count_queues(max_rows, bound) AS c
     LEFT JOIN sample AS s ON s.queue_name = c.queue_name;
 END $$;

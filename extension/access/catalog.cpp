@@ -130,6 +130,12 @@ const Catalog* catalog() {
   return &known;
 }
 
+Oid clock_table() {
+  if (is_valid) return known.clock;
+  require_served_sql();
+  return get_relname_relid("clock", get_namespace_oid("pulse", false));
+}
+
 bool may_be_0_1_0() { return !is_valid || !known.has_index_lanes; }
 
 // Asks the job table for the version: with 0.1.0, another role may own a schema pulse_internal.

@@ -69,6 +69,8 @@ constexpr int kJobIndexes = 11;
 
 // Raises when the extension is not installed here, or its SQL is newer than this library.
 const Catalog* catalog();
+// One of its tables, by itself: a session that only looks needs no other, and each costs lookups.
+Oid clock_table();
 
 // False in a session that knows a later version to be installed. Costs nothing, and cannot raise.
 bool may_be_0_1_0();

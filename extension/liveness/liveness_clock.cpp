@@ -20,25 +20,23 @@ struct ClockReading {
 
 // The row with the latest time counts, because an older row belongs to an earlier sweep.
 ClockReading read_clock() {
-  ClockReading reading = {0, 0, 0};
-  Relation clock = table_open(catalog()->clock, AccessShareLock);
+  ClockReading reading = {-1, 0, 0};
+  Relation clock = table_open(clock_table(), AccessShareLock);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   TupleTableSlot* slot = table_slot_create(clock, nullptr);
   TableScanDesc scan = table_beginscan(clock, snapshot, 0, nullptr);
-  bool found = false;
   while (table_scan_getnextslot(scan, ForwardScanDirection, slot)) {
     int64 vt = DatumGetInt64(value_of(slot, kClockVt));
-    if (found && vt < reading.vt_us) continue;
+    if (vt < reading.vt_us) continue;
     TimestampTz tick = DatumGetTimestampTz(value_of(slot, kClockLastTick));
-    if (found && vt == reading.vt_us && tick < reading.last_tick) continue;
+    if (vt == reading.vt_us && tick < reading.last_tick) continue;
     reading = {vt, tick, DatumGetInt32(value_of(slot, kClockTimeline))};
-    found = true;
   }
   table_endscan(scan);
   ExecDropSingleTupleTableSlot(slot);
   UnregisterSnapshot(snapshot);
   table_close(clock, AccessShareLock);
-  if (!found)
+  if (reading.vt_us < 0)
     ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("table pulse.clock is empty"),
                     errhint("Restore its rows: INSERT INTO pulse.clock VALUES (1, 0, now(), 0).")));
   return reading;
@@ -64,8 +62,7 @@ int64 live_base_us_at(TimestampTz at) {
 
 // The time that a tick stores.
 static int64 live_base_us(TimestampTz at) {
-  if (clock_is_frozen()) return static_cast<int64>(settings.frozen_live_us);
-  return live_base_us_at(at);
+  return clock_is_frozen() ? static_cast<int64>(settings.frozen_live_us) : live_base_us_at(at);
 }
 
 int64 live_now_us() { return live_base_us(GetCurrentTimestamp()) + clock_offset_us(); }
@@ -79,9 +76,5 @@ PULSE_FUNCTION(pulse_live_base_us) {
 }
 
 PULSE_FUNCTION(pulse_live_now_us) { PG_RETURN_INT64(pulse::live_now_us()); }
-
-// pulse_internal.current_timeline()
 PULSE_FUNCTION(pulse_current_timeline) { PG_RETURN_INT32(pulse::current_timeline()); }
-
-// pulse_internal.longest_tick_us()
 PULSE_FUNCTION(pulse_longest_tick_us) { PG_RETURN_INT64(pulse::longest_tick_us()); }

@@ -7,8 +7,7 @@
 
 namespace pulse {
 
-// The clock at a moment of the wall clock, without the session's pulse.clock_offset. A moment
-// before the last tick counts as the tick.
+// The clock at a moment of the wall clock, without the session's pulse.clock_offset.
 int64 live_base_us_at(TimestampTz at);
 
 // The liveness clock now, in microseconds. Reads the clock table under a snapshot of its own.
