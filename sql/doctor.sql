@@ -132,7 +132,7 @@ COMMENT ON VIEW pulse_internal.setting_findings IS
 
 CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
   WITH unserved AS MATERIALIZED (
-    SELECT * FROM pulse_internal.unserved_tasks(200) AS t
+    SELECT * FROM pulse_internal.unserved_tasks() AS t
      WHERE t.oldest_due_at < pulse.now() - interval '1 minute'
      ORDER BY t.oldest_due_at LIMIT 20
   ), living AS MATERIALIZED (

@@ -135,12 +135,13 @@ COMMENT ON VIEW pulse_internal.first_ready IS
 
 -- Further jobs than the first ones are read of unserved tasks only. No index gives parked jobs by
 -- task, so of those it looks at the ones that have been due for longest.
-CREATE OR REPLACE FUNCTION pulse_internal.unserved_tasks(bound int)
+CREATE OR REPLACE FUNCTION pulse_internal.unserved_tasks()
   RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
+  bound CONSTANT int := 200;
   moment timestamptz := pulse.now();
   served text[];
   serves_all boolean;
@@ -176,9 +177,9 @@ BEGIN
     FROM (TABLE open UNION ALL TABLE late) AS u
    GROUP BY u.identifier;
 END $$;
-COMMENT ON FUNCTION pulse_internal.unserved_tasks(int) IS
+COMMENT ON FUNCTION pulse_internal.unserved_tasks() IS
   'Returns the tasks with due jobs that no living worker serves. Each priority of a task has its '
-  'share of the bound, up to which its open jobs are counted; parked ones are counted among the '
+  'share of 200, up to which its open jobs are counted; parked ones are counted among the '
   '1,000 that have been due for longest.';
 
 CREATE OR REPLACE FUNCTION pulse.unserved()
@@ -188,7 +189,7 @@ CREATE OR REPLACE FUNCTION pulse.unserved()
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY
-  WITH unserved AS MATERIALIZED (SELECT * FROM pulse_internal.unserved_tasks(1000))
+  WITH unserved AS MATERIALIZED (SELECT * FROM pulse_internal.unserved_tasks())
   SELECT u.*, l.worker_id, l.name, l.seen_at
     FROM unserved AS u
     JOIN pulse_internal.last_servers(ARRAY(SELECT n.identifier FROM unserved AS n)) AS l
@@ -207,7 +208,7 @@ COMMENT ON VIEW pulse.unserved IS
   'drains serves none. The cost follows the number of tasks, not of jobs.';
 COMMENT ON COLUMN pulse.unserved.identifier IS 'Name of the task';
 COMMENT ON COLUMN pulse.unserved.due_jobs IS
-  'How many of its jobs are due. All tasks together are counted up to 1,000: where each priority '
+  'How many of its jobs are due. All tasks together are counted up to 200: where each priority '
   'of a task reaches its share, there are more. Of jobs behind their queue only those among the '
   '1,000 that have been due for longest';
 COMMENT ON COLUMN pulse.unserved.oldest_due_at IS 'run_at of the job that has been due for longest';
