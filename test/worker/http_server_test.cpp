@@ -57,6 +57,12 @@ class HttpServerTest : public testing::Test {
     return text;
   }
 
+  // Once: by the handler, which says the word, or by a library that is stricter, with 400.
+  static bool is_refused(const std::string& said, std::string_view word) {
+    return said.rfind("HTTP/1.1 ") == 0 &&
+           (said.ends_with(word) || said.starts_with("HTTP/1.1 400 "));
+  }
+
   Exchange next() { return kept_.get_future().get(); }
 
   static constexpr std::string_view kGet = "GET /a?b HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -115,15 +121,15 @@ TEST_F(HttpServerTest, a_header_that_comes_twice_is_ambiguous_where_programs_wou
   });
   EXPECT_NE(hear(ask("GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n"), "ambiguous.").find("ambig"),
             std::string::npos);
-  EXPECT_NE(hear(ask("GET / HTTP/1.1\r\nHost: x\r\nContent-Length : 3\r\n\r\n"), "ambiguous.")
-                .find("ambig"),
-            std::string::npos);
+  EXPECT_TRUE(
+      is_refused(hear(ask("GET / HTTP/1.1\r\nHost: x\r\nContent-Length : 3\r\n\r\n"), "ambiguous."),
+                 "ambiguous."));
   EXPECT_NE(hear(ask("GET / HTTP/1.1\r\nHost: x\r\nA: 1\r\nA: 2\r\n\r\n"), "clear.").find("clear"),
             std::string::npos);
   const std::string hidden(kGet);
   const std::string said =
       hear(ask("DELETE / HTTP/1.1\r\nHost: x\r\nContent-Length : 30\r\n\r\n" + hidden), kNowhere);
-  EXPECT_TRUE(said.ends_with("ambiguous.")) << "and its body is no second request: " << said;
+  EXPECT_TRUE(is_refused(said, "ambiguous.")) << "and its body is no second request: " << said;
 }
 
 TEST_F(HttpServerTest, a_body_in_another_coding_is_answered_before_it_is_read) {
@@ -139,7 +145,7 @@ TEST_F(HttpServerTest, a_body_in_another_coding_is_answered_before_it_is_read) {
   const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ";
   for (const char* coding : {"identity", "gzip, chunked", "gzip"}) {
     const std::string said = hear(ask(head + coding + "\r\n\r\n2\r\nab\r\n0\r\n\r\n"), kNowhere);
-    EXPECT_TRUE(said.ends_with("coded.")) << coding << ": " << said;
+    EXPECT_TRUE(is_refused(said, "coded.")) << coding << ": " << said;
   }
   const std::string chunked = "Chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n";
   const std::string said = hear(ask(head + chunked), "ab.");
