@@ -183,14 +183,14 @@ void index_running_now_and_then(int64 worker_id) {
   static SavedPlan query = {"SELECT pulse_internal.index_running($1)", 1, {INT8OID}, nullptr};
   TimestampTz now = wall_now();
   if (worker_id == last_worker && now - last_at < kIntervalUs && now >= last_at) return;
-  JobTable table;
-  open_job_table(&table);
-  int64 id;
-  RunningIds in_place = {&id, 0, 1, 1};
-  add_in_place(&in_place, table.relation, table.snapshot, &worker_id);
-  close_job_table(&table);
+  JobTable batches;
+  open_extension_table(&batches, catalog()->claim_batch);
+  bool has_batch = false;
+  scan_rows_of(&worker_id, batches.relation, catalog()->claim_batch_idx, batches.snapshot,
+               [&has_batch](TupleTableSlot*) { return !(has_batch = true); });
+  close_job_table(&batches);
   NullableDatum argument = {Int64GetDatum(worker_id), false};
-  if (in_place.count > 0) (void)value_of_query(&query, &argument);
+  if (has_batch) (void)value_of_query(&query, &argument);
   last_worker = worker_id;
   last_at = now;
 }

@@ -1,7 +1,7 @@
 -- extension/claim/in_place_claim.cpp, sql/claim_batch.sql: claims in place. They need the library
 -- preloaded; elsewhere every claim is held at once, and all else that is said here holds as well.
 \ir support/setup.psql
-SELECT plan(69);
+SELECT plan(70);
 
 SELECT current_setting('shared_preload_libraries') ~ 'pg_pulse' AS in_place \gset
 -- The lanes of running jobs, with how many are in each.
@@ -136,6 +136,11 @@ SELECT travel('11 s');
 SELECT claimed_ids(:cat, 10) \g /dev/null
 SELECT is(lanes(), CASE WHEN :'in_place' THEN 'o 10, r 10' ELSE 'r 20' END,
   'what it has held for ten seconds leaves its place');
+SELECT pulse.complete(h.id, h.token) FROM pulse.held(:cat) AS h \g /dev/null
+SELECT given_jobs(10) AS jobs \gset
+SELECT travel('22 s');
+SELECT claimed_ids(:cat, 10) \g /dev/null
+SELECT is(listed(), in_place('10/10'), 'and what it has ended one by one leaves its list');
 
 SELECT clear();
 SELECT given_jobs(20) AS jobs \gset
