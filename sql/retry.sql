@@ -71,47 +71,52 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.restore_job(pulse.finished_job, bigint) IS
   'Moves a finished job back to the live ones, with these values; it waits on this parent.';
 
--- Jobs that were cancelled because of a parent wait again once none of their parents has failed.
-CREATE OR REPLACE FUNCTION pulse_internal.requeue_children(parent_id bigint) RETURNS void
+-- Jobs that were cancelled because of a parent wait again once none of their parents has failed. Of
+-- two calls that revive one parent each, each sees the other's as failed: who may wait does.
+CREATE OR REPLACE FUNCTION pulse_internal.requeue_children(parent_id bigint, waits boolean = false)
+  RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
   live bigint[] := ARRAY[parent_id];
-  next_live bigint[];
+  ids bigint[];
   child pulse.finished_job;
   taken bigint[] := '{}';
 BEGIN
   WHILE cardinality(live) > 0 LOOP
-    next_live := '{}';
+    ids := ARRAY(SELECT d.child_id FROM unnest(live) AS p (id) JOIN pulse.dependency AS d
+                     ON d.parents_key IN (p.id, -pulse_internal.neighbours_of(p.id))
+                    AND p.id = ANY (d.parents));
+    live := '{}';
+    IF waits THEN
+      PERFORM FROM pulse.finished_job AS f WHERE f.id = ANY (ids) AND f.cancelled_by IS NOT NULL
+        ORDER BY f.id FOR UPDATE;
+    END IF;
     FOR child IN
-      SELECT f.* FROM pulse.finished_job AS f
-       WHERE f.id IN (SELECT d.child_id FROM unnest(live) AS p (id) JOIN pulse.dependency AS d
-                          ON d.parents_key IN (p.id, -pulse_internal.neighbours_of(p.id))
-                         AND p.id = ANY (d.parents))
-         AND f.cancelled_by IS NOT NULL
-       ORDER BY f.id
-         FOR UPDATE SKIP LOCKED
+      SELECT f.* FROM pulse.finished_job AS f WHERE f.id = ANY (ids) AND f.cancelled_by IS NOT NULL
+       ORDER BY f.id FOR UPDATE SKIP LOCKED
     LOOP
       CONTINUE WHEN child.starts_when <> 'completed'
                  OR pulse_internal.failed_parent(child.id) IS NOT NULL;
       IF pulse_internal.is_key_free(child.job_key) THEN
         PERFORM pulse_internal.restore_job(child, pulse_internal.live_parent(child.id));
-        next_live := next_live || child.id;
+        live := live || child.id;
       ELSE
         taken := taken || child.id;
       END IF;
     END LOOP;
-    live := next_live;
   END LOOP;
   PERFORM pulse_internal.report_skipped(taken, 'cancelled, and another job has the key',
     'A later job replaced them; add a job without the key if both are to run.');
 END $$;
-COMMENT ON FUNCTION pulse_internal.requeue_children(bigint) IS
+COMMENT ON FUNCTION pulse_internal.requeue_children(bigint, boolean) IS
   'Lets the kept jobs wait again that were cancelled because this parent, which is live again, had '
-  'failed, and those after them. A notice lists the jobs whose key another job has.';
+  'failed, and those after them; leaves those that another transaction holds unless it waits. A '
+  'notice lists the jobs whose key another job has.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.revive(ended pulse.finished_job) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.revive(ended pulse.finished_job, waits boolean = false)
+  RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -120,11 +125,12 @@ BEGIN
   IF ended.cancelled_by IS NOT NULL THEN
     DELETE FROM pulse.dependency AS d WHERE d.child_id = ended.id;
   END IF;
-  PERFORM pulse_internal.requeue_children(ended.id);
+  PERFORM pulse_internal.requeue_children(ended.id, waits);
   RETURN revived;
 END $$;
-COMMENT ON FUNCTION pulse_internal.revive(pulse.finished_job) IS
-  'Makes a locked finished job, whose key is locked and free, live again with these values.';
+COMMENT ON FUNCTION pulse_internal.revive(pulse.finished_job, boolean) IS
+  'Makes a locked finished job, whose key is locked and free, live again with these values. waits: '
+  'also for transactions that hold jobs which were cancelled because of it.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_retry(ended pulse.finished_job) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -170,7 +176,7 @@ BEGIN
   ended.run_at := pulse.now();
   ended.attempts := 0;
   ended.crashes := 0;
-  RETURN pulse_internal.revive(ended);
+  RETURN pulse_internal.revive(ended, true);
 END $$;
 COMMENT ON FUNCTION pulse.retry_job(bigint) IS
   'Makes a job that ended without completing live again, due at once, with its id, its '
