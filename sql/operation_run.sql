@@ -127,7 +127,8 @@ BEGIN
     RETURN o;
   END IF;
   -- As the later changes lock them: a weaker lock first would let REINDEX in between.
-  LOCK TABLE pulse.job, pulse.finished_job, pulse.operation_job IN ROW EXCLUSIVE MODE;
+  LOCK TABLE pulse.job, pulse.finished_job, pulse.dependency, pulse.operation_job
+    IN ROW EXCLUSIVE MODE;
   IF o.action = 'undo' THEN
     SELECT * INTO next FROM pulse_internal.next_of_undo(o, max_jobs);
   ELSE

@@ -68,6 +68,8 @@ DECLARE
   running bigint[];
   busy bigint[];
 BEGIN
+  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
+  LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   SELECT coalesce(array_agg(f.id), '{}') INTO locked
     FROM (SELECT j.id FROM pulse.job AS j
            WHERE j.id = ANY (job_ids) AND j.state <> 'running'
