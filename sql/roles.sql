@@ -110,9 +110,9 @@ CREATE OR REPLACE FUNCTION pulse_internal.rights()
     SELECT 'TYPE', t.oid, '', t.typname::text, NULL FROM member AS m, pg_type AS t
      WHERE m.classid = 'pg_type'::regclass AND t.oid = m.objid
     UNION ALL
-    SELECT 'SCHEMA', n.oid, '', n.nspname::text, NULL FROM pg_namespace AS n
-     WHERE n.nspname = 'pulse' OR n.oid IN (
-       SELECT m.objid FROM member AS m WHERE m.classid = 'pg_namespace'::regclass)
+    SELECT 'SCHEMA', n.id, '', n.id::regnamespace::text, NULL
+      FROM (SELECT 'pulse'::regnamespace UNION ALL
+            SELECT m.objid FROM member AS m WHERE m.classid = 'pg_namespace'::regclass) AS n (id)
   ), named (kind, privilege, class, name) AS (
     SELECT k.kind, n.privilege, n.class, unnest(n.names)
       FROM unnest(ARRAY['producer', 'caller', 'worker', 'scheduler', 'operator', 'observer'])
