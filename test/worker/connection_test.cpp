@@ -6,7 +6,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <thread>
+#include <vector>
 
 #include "database/pipeline.hpp"
 #include "database/reconnect.hpp"
@@ -74,6 +76,53 @@ TEST(Connection, a_host_that_takes_connections_and_closes_them_is_left_for_the_n
   broken.shut_down();
   healthy.shut_down();
   breaking.join();
+  serving.join();
+}
+
+// Lets each client in, answers none of its statements, and leaves cancellations waiting.
+void let_in(const Listener& listener, std::vector<UniqueFd>& clients) {
+  using namespace std::string_literals;
+  constexpr std::uint32_t kCancel = 80877102;
+  for (UniqueFd client = listener.accept(); client.valid(); client = listener.accept()) {
+    std::array<std::uint32_t, 2> head{};  // the length, and what is wanted
+    recv(client.get(), head.data(), sizeof head, MSG_WAITALL);
+    const std::string welcome =
+        "R\0\0\0\10\0\0\0\0"s + "K\0\0\0\14\0\0\0\1\0\0\0\2"s + "Z\0\0\0\5I"s;
+    if (ntohl(head[1]) != kCancel) send(client.get(), welcome.data(), welcome.size(), MSG_NOSIGNAL);
+    clients.push_back(std::move(client));
+  }
+}
+
+TEST(Connection, cancellations_that_nobody_answers_keep_no_next_connection_away) {
+  const Listener server;
+  std::vector<UniqueFd> clients;
+  std::thread serving([&] { let_in(server, clients); });
+  const SystemClock clock;
+  EventLoop loop(clock);
+  auto options = ConnectOptions::read(
+      "host=127.0.0.1 sslmode=disable gssencmode=disable target_session_attrs=any user=x dbname=x"
+      " port=" +
+          server.port(),
+      "test");
+  const auto connection = make_connection(loop, std::get<ConnectOptions>(std::move(options)));
+  std::string failure = "none";
+  const auto open = [&] {
+    connection->open([&](const std::variant<Opened, OpenFailure>& outcome) {
+      const auto* refused = std::get_if<OpenFailure>(&outcome);
+      failure = refused != nullptr ? refused->reason : "";
+      loop.stop();
+    });
+    loop.run();
+  };
+  open();
+  ASSERT_EQ(failure, "");
+  connection->execute({{{"wait", "SELECT"}, {}}}, Commit::each, [](const Replies&) {});
+  for (int i = 0; i < 50; ++i) connection->cancel();
+  connection->close();
+  open();
+  EXPECT_EQ(failure, "");
+  connection->close();
+  server.shut_down();
   serving.join();
 }
 

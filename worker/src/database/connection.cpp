@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <mutex>
 #include <new>
@@ -178,8 +179,11 @@ class LibpqConnection final : public Connection {
   ConnectOptions options_;
 
   BlockingCalls threads_{kMaxThreads};  // of attempts, also abandoned ones, and cancellations
-  std::shared_ptr<Attempt> attempt_;    // while connecting
-  int generation_ = 0;                  // what was posted before a close is not for now
+  // One cancellation at a time: each waits for a server that may never answer, on a thread that the
+  // next connection needs. Shared with that thread, which may outlive this.
+  std::shared_ptr<std::atomic<bool>> is_cancelling_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<Attempt> attempt_;  // while connecting
+  int generation_ = 0;                // what was posted before a close is not for now
   OpenHandler opened_;
 
   ConnectionPtr connection_;
@@ -307,14 +311,18 @@ void LibpqConnection::lose(std::string reason) {
 }
 
 void LibpqConnection::cancel() {
-  if (!connection_) return;
+  if (!connection_ || *is_cancelling_) return;
   PGcancel* cancel = PQgetCancel(connection_.get());
   if (cancel == nullptr) return;
+  *is_cancelling_ = true;
   // libpq 15 can only cancel by waiting. If nothing comes of it, the asker's deadline closes.
-  threads_.run([cancel = std::shared_ptr<PGcancel>(cancel, PQfreeCancel)] {
-    std::array<char, 256> error{};
-    PQcancel(cancel.get(), error.data(), static_cast<int>(error.size()));
-  });
+  const auto refused = threads_.run(
+      [cancel = std::shared_ptr<PGcancel>(cancel, PQfreeCancel), is_cancelling = is_cancelling_] {
+        std::array<char, 256> error{};
+        PQcancel(cancel.get(), error.data(), static_cast<int>(error.size()));
+        *is_cancelling = false;
+      });
+  if (refused) *is_cancelling_ = false;
 }
 
 void LibpqConnection::close() noexcept {
