@@ -98,6 +98,15 @@ TEST_F(HttpServerTest, a_client_that_goes_is_noticed_before_the_answer) {
   exchange->answer({});
 }
 
+// The library under it would take 64 bytes for each, of the eight thousand that there are.
+TEST_F(HttpServerTest, a_query_may_have_any_number_of_parameters) {
+  start([](const Exchange& exchange) { exchange->answer({.body = exchange->request.target}); });
+  std::string query = "/a?";
+  for (int i = 0; i < 1000; ++i) query += "b=c&";
+  const UniqueFd client = ask("GET " + query + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_NE(hear(client, query).find("HTTP/1.1 200 OK"), std::string::npos);
+}
+
 TEST_F(HttpServerTest, a_body_is_read_to_its_limit) {
   HttpLimits limits;
   limits.max_body_bytes = 4;

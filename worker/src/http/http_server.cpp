@@ -115,6 +115,9 @@ struct HttpCallbacks {
     auto visit = std::make_unique<Visit>();
     visit->exchange = std::make_shared<HttpExchange>(connection);
     visit->exchange->request.target = target;
+    // The text is a buffer, of which it would read the query next and make more of it than there is
+    // room for, without an answer. What we read is in the copy.
+    if (const char* query = std::strchr(target, '?')) const_cast<char*>(query)[1] = '\0';
     const std::lock_guard lock(self->visits_mutex_);
     self->visits_.insert(visit.get());
     return visit.release();
