@@ -81,6 +81,7 @@ is(stored(), 'each, once, other, rare', 'loads its file as well');
 
 for my $case (
     [ write_file('bad', "61 * * * * work\n"), qr/--crontab: .*bad: line 1 has the minute '61'/ ],
+    [ write_file('red', "\e[31m * * * * work\n"), qr/line 1 has the minute '\\x1b\[31m'/ ],
     [ "$folder/none", qr/--crontab: cannot read .*none: No such file/ ])
 {
     my ($path, $reason) = @$case;

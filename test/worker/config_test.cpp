@@ -52,6 +52,11 @@ TEST(CommandLine, nothing_is_needed) {
   EXPECT_EQ(config.env_file, "");
 }
 
+TEST(CommandLine, what_is_given_twice_is_named) {
+  expect_usage_error({"--tasks", "a", "--tasks", "b"}, "--tasks is given twice\n");
+  expect_usage_error({"-c", "1", "--concurrency", "2"}, "--concurrency is given twice\n");
+}
+
 TEST(CommandLine, every_option_arrives) {
   const Config config = must_parse({"--database",
                                     "postgresql://h/db",

@@ -164,6 +164,14 @@ void add_options(CLI::App& app, Config& config, Words& words) {
   app.set_version_flag("--version", "pulse-worker " PULSE_VERSION);
 }
 
+// The library would speak of the numbers of items.
+std::optional<std::string> repeated_option(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() == 1 && option->count() > 1) return option->get_name();
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::variant<Config, EarlyExit> parse_command_line(int argc, const char* const* argv) {
@@ -179,6 +187,9 @@ std::variant<Config, EarlyExit> parse_command_line(int argc, const char* const* 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (const auto name = repeated_option(app)) {
+      return EarlyExit{ExitCode::usage, *name + " is given twice\n"};
+    }
     std::ostringstream output;
     const int code = app.exit(error, output, output);
     return EarlyExit{code == 0 ? ExitCode::drained : ExitCode::usage, output.str()};

@@ -13,13 +13,16 @@
 
 #include "log/terminal.hpp"
 #include "supervised/minder_path.hpp"
+#include "text/inert.hpp"
 #include "worker_process.hpp"
 
 namespace pulse {
 namespace {
 
 int end_early(const EarlyExit& early) {
-  std::fputs(early.text.c_str(), early.code == ExitCode::drained ? stdout : stderr);
+  // What is wrong is quoted, and may have been written by anyone.
+  const std::string text = inert(early.text, Lines::kept);
+  std::fputs(text.c_str(), early.code == ExitCode::drained ? stdout : stderr);
   return static_cast<int>(early.code);
 }
 

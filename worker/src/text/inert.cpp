@@ -6,7 +6,7 @@
 
 #include "text/utf8.hpp"
 
-namespace pulse::console {
+namespace pulse {
 namespace {
 
 struct Range {
@@ -85,4 +85,4 @@ std::string inert(std::string_view text, Lines lines) {
   return harmless;
 }
 
-}  // namespace pulse::console
+}  // namespace pulse

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace pulse::console {
+namespace pulse {
 
 enum class Lines { joined, kept };
 
@@ -13,4 +13,4 @@ enum class Lines { joined, kept };
 // \x1b or \u{202e}. Lines::kept leaves newlines as they are.
 std::string inert(std::string_view text, Lines lines = Lines::joined);
 
-}  // namespace pulse::console
+}  // namespace pulse
