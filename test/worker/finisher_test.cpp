@@ -205,6 +205,30 @@ TEST_F(FinisherTest, a_checkpoint_whose_reply_was_lost_is_sent_again) {
   EXPECT_EQ(finish_.param(4), "1");
 }
 
+TEST_F(FinisherTest, a_checkpoint_that_is_refused_for_now_is_sent_again) {
+  given_worker();
+  given_running({{.id = 1}});
+  report(1, progress(0.5, "1"));
+  finish_.refuse_statement("53100", "No space left on device");
+  end_task(1);
+  EXPECT_EQ(finish_.running(), "");
+  pass_beating(100ms);
+  ASSERT_EQ(finish_.running(), "progress");
+  EXPECT_EQ(finish_.param(4), "1");
+  finish_.answer(done());
+  turn();
+  EXPECT_EQ(finish_.running(), "complete_many");
+}
+
+TEST_F(FinisherTest, progress_that_can_never_be_stored_is_not_sent_again) {
+  given_worker();
+  given_running({{.id = 1}});
+  report(1, progress(0.5, "1"));
+  finish_.refuse_statement("22P05", "no such character");
+  pass_beating(10s);
+  EXPECT_EQ(finish_.running(), "");
+}
+
 TEST_F(FinisherTest, progress_of_a_claim_that_is_over_kills_its_task) {
   given_worker();
   given_running({{.id = 1}});

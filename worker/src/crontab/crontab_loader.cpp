@@ -13,15 +13,6 @@ using namespace std::chrono_literals;
 constexpr Duration kAnswerDeadline = 30s;
 constexpr Duration kRetryPause = 5s;
 
-// What the file or the rights would have to change for: refused once, refused always. Connections,
-// locks, memory and a server that starts or stops pass by themselves.
-bool is_final(const std::string& sqlstate) {
-  for (const char* passing : {"08", "25", "40", "53", "55", "57", "58"}) {
-    if (sqlstate.starts_with(passing)) return false;
-  }
-  return !sqlstate.empty();
-}
-
 }  // namespace
 
 CrontabLoader::CrontabLoader(Session& session, Timers& timers, Log& log)
@@ -95,7 +86,8 @@ void CrontabLoader::take_failure(const Reply& reply) {
   log_.warning("crontab_failed", {{"set", set_name_},
                                   {"sqlstate", error == nullptr ? "" : error->sqlstate},
                                   {"reason", reason}});
-  if (error == nullptr || !is_final(error->sqlstate)) {
+  // The file or the rights would have to change for what does not pass.
+  if (error == nullptr || is_passing(error->sqlstate)) {
     is_wanted_ = true;
     if (is_started_) retry_.start_in(kRetryPause);
     return;

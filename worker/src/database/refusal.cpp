@@ -24,4 +24,11 @@ std::string refusal_text(const SqlError& error, const Session& session, const Ne
   return text;
 }
 
+bool is_passing(const std::string& sqlstate) {
+  for (const char* passing : {"08", "25", "40", "53", "55", "57", "58"}) {
+    if (sqlstate.starts_with(passing)) return true;
+  }
+  return sqlstate.empty();
+}
+
 }  // namespace pulse

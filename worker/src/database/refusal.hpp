@@ -19,4 +19,8 @@ inline constexpr NeededRight kRightToWork;
 std::string refusal_text(const SqlError& error, const Session& session,
                          const NeededRight& needed = kRightToWork);
 
+// Connections, locks, memory, disks and a server that starts or stops pass by themselves: what was
+// refused may be accepted later.
+bool is_passing(const std::string& sqlstate);
+
 }  // namespace pulse

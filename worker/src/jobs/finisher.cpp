@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "database/refusal.hpp"
 #include "database/sqlstate.hpp"
 #include "database/statements.hpp"
 #include "jobs/outcome_statement.hpp"
@@ -39,7 +40,8 @@ Finisher::Finisher(Session& session, Heartbeat& heartbeat, HeldJobs& held, Timer
       held_(held),
       timers_(timers),
       log_(log),
-      retry_(timers, [this] { session_.wake(); }) {
+      retry_(timers, [this] { session_.wake(); }),
+      progress_retry_(timers, [this] { session_.wake(); }) {
   session_.add_sender([this] { return send_next(); });
 }
 
@@ -109,6 +111,7 @@ std::vector<ClaimKey> Finisher::next_progress() const {
 }
 
 bool Finisher::send_progress() {
+  if (progress_retry_.is_running()) return false;
   Calls calls;
   std::vector<ReplyHandler> handlers;
   std::size_t bytes = 0;
@@ -133,11 +136,7 @@ bool Finisher::send_progress() {
 }
 
 void Finisher::take_progress_reply(ClaimKey claim, TaskProgress progress, const Reply& reply) {
-  if (std::holds_alternative<ConnectionLost>(reply)) {
-    progress.take_newer(std::exchange(progress_[claim], {}));
-    progress_[claim] = std::move(progress);
-    return session_.wake();
-  }
+  if (std::holds_alternative<ConnectionLost>(reply)) return put_back(claim, std::move(progress));
   const auto* error = std::get_if<SqlError>(&reply);
   if (error == nullptr) return;
   if (error->sqlstate == sqlstate::kClaimIsOver) {
@@ -146,6 +145,20 @@ void Finisher::take_progress_reply(ClaimKey claim, TaskProgress progress, const 
   }
   log_.warning("progress_refused",
                {{"job", claim.job_id}, {"sqlstate", error->sqlstate}, {"reason", error->message}});
+  // The next attempt counts on a checkpoint.
+  if (!is_passing(error->sqlstate)) return;
+  if (!progress_retry_.is_running()) progress_retry_.start_in(longer_pause());
+  put_back(claim, std::move(progress));
+}
+
+void Finisher::put_back(ClaimKey claim, TaskProgress progress) {
+  progress.take_newer(std::exchange(progress_[claim], {}));
+  progress_[claim] = std::move(progress);
+  session_.wake();
+}
+
+Duration Finisher::longer_pause() {
+  return pause_ = std::clamp(pause_ * 2, kFirstPause, kMaxPause);
 }
 
 bool Finisher::send_outcomes() {
@@ -335,7 +348,7 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
     }
   }
   const bool is_data = is_about_data(error.sqlstate);
-  if (!is_data) pause_ = std::clamp(pause_ * 2, kFirstPause, kMaxPause);
+  if (!is_data) longer_pause();
   for (Pending& pending : refused) {
     if (is_data && refused.size() > 1) {
       pending.goes_alone = true;

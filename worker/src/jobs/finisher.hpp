@@ -96,6 +96,8 @@ class Finisher {
   void take_reply(Batch batch, const Reply& reply);
   void take_answers(Batch batch, const QueryResult& rows);
   void put_back(Batch batch);
+  void put_back(ClaimKey claim, TaskProgress progress);
+  Duration longer_pause();
   void settle(Pending pending, const std::string& answer);
   void settle_stale(Pending pending);
   void take_refusal(Batch refused, const SqlError& error);
@@ -119,6 +121,7 @@ class Finisher {
   Counters counters_;
   Duration pause_{};  // grows while the server refuses everything
   Timer retry_;
+  Timer progress_retry_;  // the server refuses progress for now
 };
 
 }  // namespace pulse

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "database/array_literal.hpp"
 #include "database/refusal.hpp"
@@ -169,6 +170,7 @@ void Heartbeat::take_handlers(const Reply& reply) {
     if (on_handler_tasks) on_handler_tasks(json_strings((*rows)[0].optional_text("tasks")));
   } else if (std::get<SqlError>(reply).sqlstate != sqlstate::kNoFunction) {  // 0.1.0 has none
     log_failure("handler_tasks", reply);
+    is_refused_for_now_ |= is_passing(std::get<SqlError>(reply).sqlstate);
   }
   settle_in();
 }
@@ -187,7 +189,9 @@ void Heartbeat::send_attachment() {
                   const auto* error = std::get_if<SqlError>(&reply);
                   if (!std::holds_alternative<QueryResult>(reply))
                     log_failure("attach_worker", reply);
-                  if (error != nullptr && error->sqlstate == sqlstate::kWorkerIsLost) {
+                  if (error == nullptr) return;
+                  is_refused_for_now_ |= is_passing(error->sqlstate);
+                  if (error->sqlstate == sqlstate::kWorkerIsLost) {
                     take_refused(worker_id, error->message);
                   }
                 });
@@ -236,6 +240,7 @@ void Heartbeat::take_beat(std::int64_t worker_id, TimePoint sent_at,
   missed_ += overdue_at(sent_at);
   last_good_ = sent_at;
   failures_.forget();
+  if (std::exchange(is_refused_for_now_, false)) needs_attachment_ = needs_handlers_ = true;
   log_.debug("heartbeat", {{"worker", worker_id},
                            {"status", row.text("status")},
                            {"jobs", static_cast<std::int64_t>(claims.size())}});

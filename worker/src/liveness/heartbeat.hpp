@@ -116,6 +116,7 @@ class Heartbeat {
   bool is_registering_ = false;           // its answer is under way
   bool needs_attachment_ = false;
   bool needs_handlers_ = false;
+  bool is_refused_for_now_ = false;  // one of these two: after the next good beat both again
   bool is_established_ = false;
   bool is_beat_wanted_ = false;  // before its time
   Duration farewell_deadline_{};
