@@ -69,6 +69,8 @@ subtest 'drain_worker: what runs may finish, and nothing new begins' => sub {
 
 subtest 'stop_worker: what runs has the grace, also after a drain' => sub {
     my ($worker, $job, $process) = start_with_job('stubborn', '--grace', '200ms');
+    value($node, 'SELECT pulse.drain_worker(' . $worker->id . ')');
+    $worker->wait_for('draining', reason => 'told to drain');
     is(value($node, 'SELECT pulse.stop_worker(' . $worker->id . ')'), 'stopping', 'it is told');
     is($worker->wait_exit, FORCED, 'exit code');
     ok($process->wait_gone, 'the task is gone');

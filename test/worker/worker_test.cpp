@@ -287,6 +287,31 @@ TEST_F(WorkerTest, an_operators_order_has_no_limit_until_a_signal_gives_one) {
   EXPECT_TRUE(was_terminated(1));
 }
 
+TEST_F(WorkerTest, an_order_to_stop_limits_a_drain_that_had_no_limit) {
+  given_worker();
+  given_running({{.id = 1}});
+  pass_time(5s);
+  heartbeat_.answer(beat("draining"));
+  pass_time(5s);
+  heartbeat_.answer(beat("stopping"));
+  pass_beating(25s - 1ns);
+  EXPECT_FALSE(was_terminated(1));
+  pass_beating(1ns);
+  EXPECT_TRUE(was_terminated(1));
+}
+
+TEST_F(WorkerTest, a_drain_without_a_limit_ends_where_the_database_is_gone_for_good) {
+  given_worker();
+  given_running({{.id = 1}});
+  pass_time(5s);
+  heartbeat_.answer(beat("draining"));
+  end_task(1);
+  lose_all();
+  refuse_all_for(70s + 25s + 5s);
+  EXPECT_EQ(exit_code_, ExitCode::forced);
+  EXPECT_TRUE(capture_.has("unreported=1"));
+}
+
 TEST_F(WorkerTest, a_database_that_refuses_us_at_the_start_ends_it) {
   given_unregistered_worker();
   heartbeat_.refuse("database \"x\" does not exist", /*is_permanent=*/true);
@@ -304,23 +329,6 @@ TEST_F(WorkerTest, a_server_that_is_merely_down_is_awaited) {
   }
   EXPECT_FALSE(exit_code_);
   EXPECT_TRUE(heartbeat_.is_opening());
-}
-
-TEST_F(WorkerTest, with_once_a_server_that_is_down_is_awaited_for_a_minute) {
-  given_unregistered_worker(1, /*once=*/true);
-  heartbeat_.refuse("could not translate host name");
-  pass_time(1min - 1ms);
-  EXPECT_FALSE(exit_code_);
-  pass_time(1ms);
-  EXPECT_EQ(exit_code_, ExitCode::database_gone);
-  EXPECT_TRUE(capture_.has("no answer of the server for 1min"));
-}
-
-TEST_F(WorkerTest, with_once_a_registered_worker_takes_as_long_as_it_likes) {
-  given_worker(1, /*once=*/true);
-  given_running({{.id = 1}});
-  pass_beating(5min);
-  EXPECT_FALSE(exit_code_);
 }
 
 TEST_F(WorkerTest, a_refusal_that_is_over_within_a_minute_ends_nothing) {

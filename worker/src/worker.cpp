@@ -16,7 +16,7 @@ constexpr Duration kExhaustedPause = 1s;
 // From forcing to leaving, come what may: tasks are killed within two of these seconds.
 constexpr Duration kLastCall = 5s;
 constexpr Duration kFarewellDeadline = 2s;
-// How long --once waits for a server that does not answer.
+// How long --once waits for a server that does not answer, or a machine that starts no task.
 constexpr Duration kOncePatience = 1min;
 // A second signal counts from then on.
 constexpr Duration kSignalPause = 5s;
@@ -114,9 +114,9 @@ void Worker::wire_heartbeat() {
     for (const ClaimKey claim : claims) executor_.cancel(claim);
   };
   heartbeat_.on_order = [this](Heartbeat::Order order) {
-    if (phase_ != Phase::running) return;
-    if (order == Heartbeat::Order::stop) start_grace();
-    drain(order == Heartbeat::Order::stop ? "told to stop" : "told to drain");
+    const bool is_stop = order == Heartbeat::Order::stop;
+    if (is_stop) start_grace();
+    if (phase_ == Phase::running) drain(is_stop ? "told to stop" : "told to drain");
   };
   heartbeat_.on_refused = [this](ExitCode code, const std::string& reason) {
     take_refusal(code, reason);
@@ -152,11 +152,10 @@ void Worker::wire_jobs() {
     advance();
   };
   executor_.on_job_took = [this](std::chrono::nanoseconds duration) {
+    exhausted_since_.reset();
     claimer_.job_took(duration);
   };
-  executor_.on_exhausted = [this](const std::string& reason) {
-    claimer_.hold_off(kExhaustedPause, reason);
-  };
+  executor_.on_exhausted = [this](const std::string& reason) { take_exhaustion(reason); };
   finisher_.on_sending = [this] { claimer_.claim_if_due(); };
   finisher_.on_settled = [this] {
     claimer_.look_again();
@@ -228,14 +227,9 @@ void Worker::start() {
 }
 
 void Worker::stop() {
-  if (phase_ == Phase::running) {
-    start_grace();
-    drain("signal");
-  } else if (phase_ == Phase::draining && grace_.is_running()) {
-    force("second signal");
-  } else if (phase_ == Phase::draining) {
-    start_grace();  // until now it was an operator's order, without a limit
-  }
+  if (phase_ == Phase::draining && grace_.is_running()) return force("second signal");
+  start_grace();
+  if (phase_ == Phase::running) drain("signal");
 }
 
 // What calls it with --once waits for its end; but an outage ends no task.
@@ -244,6 +238,16 @@ void Worker::lose_patience() {
   const std::string& why = sessions_.heartbeat.last_reason();
   take_refusal(ExitCode::database_gone, "no answer of the server for " + to_string(kOncePatience) +
                                             (why.empty() ? "" : ": " + why));
+}
+
+// With --once the jobs stay ready, so that it would try for ever.
+void Worker::take_exhaustion(const std::string& reason) {
+  claimer_.hold_off(kExhaustedPause, reason);
+  if (!config_.once || !executor_.is_idle()) return;
+  if (!exhausted_since_) exhausted_since_ = timers_.now();
+  if (timers_.now() - *exhausted_since_ < kOncePatience) return;
+  take_refusal(ExitCode::exhausted,
+               "no task could be started for " + to_string(kOncePatience) + ": " + reason);
 }
 
 // Supervisors tell a process and then its group, people press keys twice: what comes at once is one
@@ -261,7 +265,11 @@ void Worker::take_signal() {
 
 // The database refuses us and will go on refusing.
 void Worker::take_refusal(ExitCode code, const std::string& reason) {
-  if (phase_ != Phase::running) return;
+  if (phase_ != Phase::running) {
+    // What ends meanwhile can be told to nobody.
+    if (code == ExitCode::database_gone) start_grace();
+    return;
+  }
   log_.error("refused", {{"reason", reason}, {"exit_code", static_cast<std::int64_t>(code)}});
   exit_code_ = code;
   if (was_registered_) {
@@ -317,7 +325,11 @@ void Worker::tell_running() const {
                           {"grace_left_ms", grace_left}});
 }
 
-void Worker::start_grace() { grace_.start_in(config_.grace); }
+// Of a drain that begins now, or that an operator's order had left without a limit.
+void Worker::start_grace() {
+  const bool may_drain = phase_ == Phase::running || phase_ == Phase::draining;
+  if (may_drain && !grace_.is_running()) grace_.start_in(config_.grace);
+}
 
 void Worker::drain(const char* why) {
   phase_ = Phase::draining;

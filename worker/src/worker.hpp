@@ -72,6 +72,7 @@ class Worker {
   void drain(const char* why);
   void force(const char* why);
   void lose_patience();
+  void take_exhaustion(const std::string& reason);
   void advance();
   void leave();
   void finish();
@@ -99,7 +100,8 @@ class Worker {
   bool was_registered_ = false;
   Timer grace_;
   Timer last_call_;
-  Timer patience_;  // of --once with a server that does not answer
+  Timer patience_;                            // of --once with a server that does not answer
+  std::optional<TimePoint> exhausted_since_;  // since the last task that ran
   std::optional<TimePoint> signalled_at_;
 };
 
