@@ -20,12 +20,11 @@ BEGIN
   RETURN QUERY
     SELECT q.queue_name FROM pulse.queue AS q WHERE q.fair AND q.queue_name NOT LIKE '%/*'
     UNION
-    SELECT concat(p.name, '/', split_part(substr(j.queue_name, length(p.name) + 2), '/', 1))
+    SELECT concat(p.name, '/', split_part(substr(w.queue_name, length(p.name) + 2), '/', 1))
       FROM pulse.queue AS q
      CROSS JOIN LATERAL (SELECT left(q.queue_name, -2) AS name) AS p
      CROSS JOIN LATERAL pulse_internal.jobs_within(p.name) AS w
-      JOIN pulse.job AS j ON j.id = w.id
-     WHERE q.fair AND q.queue_name LIKE '%/*' AND w.state = 'ready' AND j.queue_name > p.name;
+     WHERE q.fair AND q.queue_name LIKE '%/*' AND w.state = 'ready' AND w.queue_name > p.name;
 END $$;
 COMMENT ON FUNCTION pulse_internal.fair_levels() IS
   'Returns the names of the fair levels that may have open jobs, and perhaps more.';

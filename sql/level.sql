@@ -57,17 +57,18 @@ COMMENT ON FUNCTION pulse_internal.level_settings(text) IS
   'of a level without settings of its own has those of the members.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.jobs_within(level text, max_jobs bigint = NULL)
-  RETURNS TABLE (id bigint, state pulse.job_state, worker_id bigint, claimed_at timestamptz)
+  RETURNS TABLE (id bigint, queue_name text, state pulse.job_state, worker_id bigint,
+                 claimed_at timestamptz)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
   SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
   RETURN QUERY
-    (SELECT j.id, j.state, j.worker_id, j.claimed_at FROM pulse.job AS j
+    (SELECT j.id, j.queue_name, j.state, j.worker_id, j.claimed_at FROM pulse.job AS j
       WHERE j.queue_name = jobs_within.level AND j.queue_name IS NOT NULL
         AND j.index_lane IN ('o', 'r')
      UNION ALL
-     SELECT j.id, j.state, j.worker_id, j.claimed_at FROM pulse.job AS j
+     SELECT j.id, j.queue_name, j.state, j.worker_id, j.claimed_at FROM pulse.job AS j
       WHERE j.queue_name > jobs_within.level || '/' COLLATE "C"
         AND j.queue_name < jobs_within.level || '0' COLLATE "C"
         AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r'))
