@@ -20,15 +20,6 @@ void record_check(uint64 seen) {
   checks = {true, checks.any ? Min(checks.seen_before, seen) : seen};
 }
 
-void await_parent(DatabaseState* database, int slot, bool is_awaited) {
-  pg_atomic_uint64* word = &database->awaited_parents[slot / 64];
-  uint64 mask = UINT64CONST(1) << (slot % 64);
-  if (is_awaited)
-    pg_atomic_fetch_or_u64(word, mask);
-  else
-    pg_atomic_fetch_and_u64(word, ~mask);
-}
-
 }  // namespace
 
 bool is_first_look_due() {
@@ -48,12 +39,14 @@ bool begin_queue_check(DatabaseState* database) {
   if (stage == kLookBegun) return false;
   auto now = static_cast<uint64>(Min(wall_now(), GetCurrentTimestamp()));
   pg_atomic_write_u64(&database->parked_seen, now);
+  pg_atomic_write_u32(&database->next_slot, 0);
   pg_atomic_write_u32(&database->first_look, kLookBegun);
   return true;
 }
 
 void end_first_look(DatabaseState* database) {
-  pg_atomic_write_u32(&database->first_look, kLookEnded);
+  uint32 begun = kLookBegun;  // a commit may have asked for another one since
+  pg_atomic_compare_exchange_u32(&database->first_look, &begun, kLookEnded);
 }
 
 FallenDueScan begin_fallen_due_scan(DatabaseState* database) {
@@ -98,7 +91,11 @@ PULSE_FUNCTION(pulse_keep_queue_looks) {
 PULSE_FUNCTION(pulse_await_slot) {
   pulse::DatabaseState* database = pulse::this_database();
   int slot = pulse::parent_slot(PG_GETARG_INT32(0));
-  if (database) pulse::await_parent(database, slot, PG_GETARG_BOOL(1));
+  uint64 mask = UINT64CONST(1) << (slot % 64);
+  if (database && PG_GETARG_BOOL(1))
+    pg_atomic_fetch_or_u64(&database->awaited_parents[slot / 64], mask);
+  else if (database)
+    pg_atomic_fetch_and_u64(&database->awaited_parents[slot / 64], ~mask);
   PG_RETURN_VOID();
 }
 

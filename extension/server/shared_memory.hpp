@@ -79,7 +79,8 @@ struct RateCredit {
 };
 constexpr int kRateCredits = 16;  // a level hashes to one of them
 
-// After a start claims and sweeps check all queues once, from slot 0 on.
+// After a start, and after new settings of the members of a level, claims and sweeps check all
+// queues once, from slot 0 on.
 enum FirstLook : uint32 { kLookIsDue = 0, kLookBegun = 1, kLookEnded = 2 };
 
 // State of one database. The first backend that needs it takes the slot. It stays taken until a

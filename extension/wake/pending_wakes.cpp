@@ -43,7 +43,7 @@ struct Pending {
   EarliestRunAt due;
   TimestampTz parked_due;
   TimestampTz sweep_due;
-  bool all_waiters;
+  bool all_waiters, looks_anew;
   // A sweep runs in this transaction, begun in that subtransaction, and answers the request.
   bool sweeps;
   SubTransactionId sweeps_in;
@@ -84,6 +84,7 @@ void wake_after_commit(DatabaseState* database) {
   set_marks(database, pending.marks);
   set_marks(database, pending.returned);
   publish_freed_levels(database);
+  if (pending.looks_anew) pg_atomic_write_u32(&database->first_look, kLookIsDue);
   // A worker may be between its claim and its wait; the generation reaches it there.
   if (pending.marks.any || pending.undone || pending.all_waiters || pending.workers > 0)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
@@ -306,16 +307,14 @@ void wake_for_commit() {
   forget();
 }
 
-// Also runs at PREPARE: the transaction commits in another session, and reconcile_queues() finds
-// its jobs.
+// Also runs at PREPARE, after which reconcile_queues() finds the jobs.
 void wake_for_abort() {
   DatabaseState* database = this_database_if_known();
   if (pending.any && database) wake_after_abort(database);
   forget();
 }
 
-// Jobs that a rolled-back savepoint claimed or promoted must be found again. All claims and
-// promotions so far are signalled as undone, because an extra wake-up is harmless.
+// All claims and promotions so far count as undone, because an extra wake-up is harmless.
 void wake_for_undone_savepoint(SubTransactionId undone) {
   if (!pending.any) return;
   DatabaseState* database = this_database_if_known();
@@ -355,11 +354,13 @@ PULSE_FUNCTION(pulse_note_queue) {
   PG_RETURN_BOOL(true);
 }
 
-// pulse_internal.note_levels(): the settings of levels change, so each queue that waits for a place
-// in one is looked at again.
+// pulse_internal.note_levels(of_members): settings change. What waits for a level is looked at
+// again; for the settings of members, every queue.
 PULSE_FUNCTION(pulse_note_levels) {
   pulse::void_credits();
-  if (pulse::begin_pending()) pulse::pending.freed_levels = pulse::kAllLevelGroups;
+  if (!pulse::begin_pending()) PG_RETURN_BOOL(true);
+  pulse::pending.freed_levels = pulse::kAllLevelGroups;
+  pulse::pending.looks_anew |= PG_GETARG_BOOL(0);
   PG_RETURN_BOOL(true);
 }
 
@@ -378,8 +379,7 @@ PULSE_FUNCTION(pulse_note_everybody) {
   PG_RETURN_BOOL(true);
 }
 
-// pulse_internal.start_sweep(): this transaction sweeps, which answers the request; an abort renews
-// it.
+// pulse_internal.start_sweep(): this transaction sweeps, as was requested; an abort asks anew.
 PULSE_FUNCTION(pulse_start_sweep) {
   if (pulse::begin_pending()) {
     // Cleared before the sweep reads anything: a session that ends later makes a new request.
