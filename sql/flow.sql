@@ -135,8 +135,8 @@ COMMENT ON FUNCTION pulse.add_flow(json, text) IS
   'characters. Raises PU004 for a value out of range, an unknown member or key, and jobs that wait '
   'for each other, PU005 for an id never given out or not committed.';
 
--- A parent of this transaction that waits for nothing older than the job cannot wait for the job
--- through a job of another transaction, so no circle arises between transactions.
+-- A parent of this transaction that waits for nothing older than the job comes to wait for the job
+-- only through a keyed add of another transaction.
 CREATE OR REPLACE FUNCTION pulse_internal.check_new_parents(job_id bigint, parents bigint[])
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
