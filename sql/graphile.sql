@@ -134,6 +134,7 @@ DECLARE
   faults text[] := '{}';
 BEGIN
   PERFORM pulse_internal.require_read_committed('import_graphile_worker');
+  PERFORM pulse_internal.check_given('dry_run', dry_run IS NOT NULL, 'Use true or false.');
   PERFORM pulse_internal.lock_graphile(schema);
   PERFORM pulse_internal.lock_keys(ARRAY(SELECT g.job_key FROM pulse_internal.graphile_jobs(schema)
                                            AS g WHERE g.job_key IS NOT NULL ORDER BY g.job_key));
@@ -174,5 +175,6 @@ COMMENT ON FUNCTION pulse.import_graphile_worker(text, boolean) IS
   'priority, run_at, attempts, max_attempts, key, flags, last error. Jobs whose attempts are used '
   'up become failed ones. Returns what was taken and what was left there, and why; dry_run => '
   'true returns the same and changes nothing. Its producers and workers wait until the '
-  'transaction ends. Needs the rights of the owner of both. Raises PU005 where the schema has no '
-  'such jobs, PU007 outside READ COMMITTED, 55006 while its workers hold jobs or queues.';
+  'transaction ends. Needs the rights of the owner of both. Raises PU004 for a dry_run of NULL, '
+  'PU005 where the schema has no such jobs, PU007 outside READ COMMITTED, 55006 while its workers '
+  'hold jobs or queues.';

@@ -1,13 +1,15 @@
 -- sql/graphile.sql: what import_graphile_worker refuses, takes and leaves. The jobs of a real
 -- release are moved by test/e2e/graphile_import.pl.
 \ir support/setup.psql
-SELECT plan(22);
+SELECT plan(23);
 
 SELECT expect_function('import_graphile_worker',
   'schema text DEFAULT ''graphile_worker''::text, dry_run boolean DEFAULT false',
   'TABLE(what text, outcome text, jobs bigint, detail text)', 'volatile', 'invoker');
 SELECT refuses('SELECT pulse.import_graphile_worker()', 'PU005', 'there is nothing to move');
 SELECT refuses('SELECT pulse.import_graphile_worker(NULL)', 'PU005', 'nor without a schema');
+SELECT refuses('SELECT pulse.import_graphile_worker(dry_run => NULL)', 'PU004',
+  'whether to move anything must be said');
 SELECT refuses($$SELECT pulse.import_graphile_worker('public.job; --')$$, 'PU005',
   'a schema is a name');
 
