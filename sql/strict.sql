@@ -25,10 +25,14 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.check_strict(pulse.queue) IS
   'Raises PU004 for settings of a queue that are unknown or contradict each other.';
 
+-- The name of the members of a level stands for those without settings of their own.
 CREATE OR REPLACE FUNCTION pulse_internal.end_pauses(queue_name text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  DELETE FROM pulse.queue_pause AS p WHERE p.queue_name = end_pauses.queue_name;
+  DELETE FROM pulse.queue_pause AS p
+   WHERE p.queue_name = end_pauses.queue_name
+      OR regexp_replace(p.queue_name, '[^/]*$', '*') = end_pauses.queue_name
+         AND NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = p.queue_name);
   RETURN FOUND;
 END $$;
 COMMENT ON FUNCTION pulse_internal.end_pauses(text) IS

@@ -1,6 +1,6 @@
 -- sql/strict.sql: in a strict queue a claimed job keeps its place until it has ended (P13).
 \ir support/setup.psql
-SELECT plan(67);
+SELECT plan(69);
 SELECT given_worker() AS ann \gset
 
 -- --- settings -----------------------------------------------------------------------------------
@@ -216,6 +216,14 @@ SELECT is((pulse.resume_queue('level/x')).queue_name, 'level/*',
 SELECT promote_queues();
 SELECT is(state_of(:behind), 'ready', 'and lets it go on');
 SELECT refuses($$SELECT pulse.resume_queue('level/x')$$, 'PU005', 'once');
+SELECT pulse.set_queue('level/own', strict => true, on_dead => 'pause') \g /dev/null
+SELECT given_job('mail', 'level/x') AS late, given_job('mail', 'level/own') AS own \gset
+UPDATE pulse.job SET start_by = now() - interval '1 s' WHERE id IN (:late, :own);
+SELECT pulse.sweep() \g /dev/null
+SELECT is(rows_of('queue_pause'), 2::bigint, 'given two members that are paused so');
+SELECT pulse.resume_queue('level/*') \g /dev/null
+SELECT is((SELECT queue_name FROM pulse.queue_pause), 'level/own',
+  'resume_queue of the members lets those go on that have no settings of their own');
 
 -- A retried job comes after one that has been claimed, and before the others.
 DELETE FROM pulse.job;
