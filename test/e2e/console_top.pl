@@ -9,6 +9,7 @@ use Time::HiRes qw(time);
 use PostgreSQL::Test::Utils;
 use Pulse::Console;
 use Pulse::Lines;
+use Pulse::Process;
 use Pulse::Server;
 
 my $node = start_server('main', settings => \%PATIENT);
@@ -108,11 +109,53 @@ keys_are('q');
 my $end = time + $PostgreSQL::Test::Utils::timeout_default;
 Pulse::Lines::pause() while tmux('list-sessions') ne '' && time < $end;
 is(tmux('list-sessions'), '', 'q leaves');
+
+my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
+
+# A shell beneath it, which has the terminal again afterwards.
+sub start_beneath_shell {
+    my ($command) = @_;
+    local $ENV{NO_COLOR} = '1';
+    tmux('new-session', '-d', '-x', '80', '-y', '24', 'exec /bin/sh');
+    keys_are("$command -d '$database'; stty -a | grep -o ' -*echo ' | sed s/^/ended/", 'Enter');
+    return;
+}
+
+subtest 'an interrupt' => sub {
+    start_beneath_shell('pulse top -i 200ms');
+    wait_for_screen(qr/^\[1 tasks\]/m, 'it is drawn');
+    keys_are('C-c');
+    my $screen = wait_for_screen(qr/^ended -?echo/m, 'ends it');
+    like($screen, qr/^ended echo/m, 'and leaves the terminal as it was');
+    tmux('kill-server');
+};
+
+subtest 'an interrupt of a pager' => sub {
+    value($node, q{SELECT count(pulse.add_job('paged')) FROM generate_series(1, 40)});
+    start_beneath_shell('PAGER=less pulse jobs');
+    wait_for_screen(qr/^ *\d+ +paged .*\n:/m, 'it is drawn');
+    keys_are('C-c');
+    keys_are('/', 'lapis', 'Enter');
+    my $screen = wait_for_screen(qr/Pattern not found|^ended/m, 'is its own affair');
+    unlike($screen, qr/^ended/m, 'and ends nothing');
+    keys_are('Enter', 'q');
+    wait_for_screen(qr/^ended echo/m, 'as q does');
+    tmux('kill-server');
+};
+
+subtest 'a terminal that is closed' => sub {
+    tmux('new-session', '-d', '-x', '80', '-y', '24',
+        "trap '' HUP; exec pulse top -i 200ms -d '$database'");
+    wait_for_screen(qr/^\[1 tasks\]/m, 'it is drawn');
+    my $process = Pulse::Process->new(tmux('display-message', '-p', '#{pane_pid}'));
+    tmux('kill-server');
+    ok($process->wait_gone, 'ends it, though it hears of no hang-up');
+};
+
 my $said = pulse($node, 'top');
 is($said->{status}, 64, 'without a terminal there is no screen');
 
 for my $term (qw(nonsense dumb)) {
-    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
     local @ENV{qw(TERM SHELL)} = ($term, '/bin/sh');
     my ($out) = run_command([ qw(script -qefc), "pulse top -d '$database'; echo status \$?",
         "$PostgreSQL::Test::Utils::tmp_check/$term.screen" ]);

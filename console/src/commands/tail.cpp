@@ -97,11 +97,13 @@ std::string ended_line(const QueryResult::Row& job, bool is_json, const Look& lo
          job.text("max_attempts") + '\n';
 }
 
-void print_now(const std::string& text) {
+// False: standard output takes no more.
+bool print_now(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  return std::fflush(stdout) == 0;
 }
 
+// Until the output is lost; throws Unreachable.
 void follow(Console& console, Shown& shown_ids, const std::string& since) {
   const bool is_json = console.options.is_json;
   const Look& look = console.output.look();
@@ -113,7 +115,7 @@ void follow(Console& console, Shown& shown_ids, const std::string& since) {
     const auto event = console.database.wait_for_notification(std::max(left, Duration(0)));
     if (event) {
       const QueryResult now = console.database.query(kNow);
-      print_now(event_line(now[0].text("now"), event->payload, is_json, look));
+      if (!print_now(event_line(now[0].text("now"), event->payload, is_json, look))) return;
     }
     // Events that come without a pause keep no end back.
     if (std::chrono::steady_clock::now() < look_at) continue;
@@ -122,7 +124,7 @@ void follow(Console& console, Shown& shown_ids, const std::string& since) {
     for (std::size_t i = ended.size(); i > 0; --i) {
       const auto job = ended[i - 1];
       if (!shown_ids.is_new(job.text("id") + ' ' + job.text("finished_at"))) continue;
-      print_now(ended_line(job, is_json, look));
+      if (!print_now(ended_line(job, is_json, look))) return;
     }
   }
 }
@@ -134,6 +136,7 @@ ExitStatus tail(Console& console) {
   for (;;) {
     try {
       follow(console, shown_ids, since);
+      return ExitStatus::output_lost;
     } catch (const Unreachable& unreachable) {
       std::fprintf(stderr, "pulse: %s\n", inert(unreachable.what()).c_str());
     }

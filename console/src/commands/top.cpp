@@ -8,6 +8,7 @@
 
 #include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
+#include "database/interrupt.hpp"
 #include "text/inert.hpp"
 
 namespace pulse::console {
@@ -21,6 +22,8 @@ ExitStatus show_top(Console& console, const std::string& interval) {
   // What is wrong at once is told as every command tells it.
   console.database.query(kTopOverview);
   console.database.on_notice = nullptr;
+  // From here on an interrupt has to leave the terminal as it was, which is the screen's affair.
+  leave_interrupts();
   try {
     Screen screen(console.output.look().has_colours);
     Top(console.database, screen, *parse_duration(interval)).run();

@@ -10,11 +10,12 @@ PGcancel* volatile under_way = nullptr;
 volatile std::sig_atomic_t is_wanted = 0;
 volatile std::sig_atomic_t is_cancelled = 0;
 
-// PQcancel() is made for handlers of signals. Without a statement the program ends.
+// PQcancel() is made for handlers of signals, and may wait for the server for as long as that
+// likes. Without a statement the program ends, as it does at a second interrupt: by then the signal
+// has its default again.
 void handle_interrupt(int number) {
   PGcancel* const cancel = under_way;
   if (cancel == nullptr) {
-    std::signal(number, SIG_DFL);
     std::raise(number);
     return;
   }
@@ -27,7 +28,10 @@ void handle_interrupt(int number) {
 
 void cancel_on_interrupt() {
   is_wanted = 1;
-  std::signal(SIGINT, handle_interrupt);
+  struct sigaction action {};
+  action.sa_handler = handle_interrupt;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_NODEFER | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
 }
 
 bool was_interrupted() { return is_cancelled != 0; }

@@ -1,4 +1,5 @@
-// Ctrl-C while the server works: the statement is cancelled there, too.
+// Ctrl-C while the server works: the statement is cancelled there, too. A second one waits for
+// nothing.
 #pragma once
 
 #include <libpq-fe.h>
@@ -7,7 +8,7 @@ namespace pulse::console {
 
 // Once, in a program that is used by hand; elsewhere a SIGINT stays what it is.
 void cancel_on_interrupt();
-// No more: before threads are started that have sessions of their own.
+// No more: before threads are started that have sessions of their own, or another handler is.
 void leave_interrupts();
 
 // Whether a statement was cancelled so; a timeout of the server is no interrupt.

@@ -8,6 +8,23 @@
 namespace pulse::console {
 namespace {
 
+// While it lives.
+class SignalIgnored {
+ public:
+  explicit SignalIgnored(int number) : number_(number) {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(number_, &ignore, &before_);
+  }
+  ~SignalIgnored() { sigaction(number_, &before_, nullptr); }
+  SignalIgnored(const SignalIgnored&) = delete;
+  SignalIgnored& operator=(const SignalIgnored&) = delete;
+
+ private:
+  const int number_;
+  struct sigaction before_ {};
+};
+
 // True: the pager was there, and has seen what it wanted to.
 bool page(const std::string& text) {
   const char* chosen = std::getenv("PULSE_PAGER");
@@ -17,12 +34,14 @@ bool page(const std::string& text) {
   // Colours pass, and a line is cut at the edge instead of wrapped, unless the user set LESS.
   setenv("LESS", "FRSX", /*overwrite=*/0);
   std::fflush(stdout);
-  const auto before = std::signal(SIGPIPE, SIG_IGN);
   FILE* pager = popen(chosen, "w");
   if (pager == nullptr) return false;
+  // Only now: a pager inherits what is ignored. The terminal, and what Ctrl-C means, is its own
+  // until it ends.
+  const SignalIgnored pipe(SIGPIPE);
+  const SignalIgnored interrupt(SIGINT);
   std::fwrite(text.data(), 1, text.size(), pager);
   const int status = pclose(pager);
-  std::signal(SIGPIPE, before);
   constexpr int kNotFound = 127;
   return !(WIFEXITED(status) && WEXITSTATUS(status) == kNotFound);
 }

@@ -3,6 +3,8 @@
 // Of the library's own names, macros such as erase() would change ours.
 #define NCURSES_NOMACROS
 #include <curses.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include "text/width.hpp"
 
@@ -101,6 +103,11 @@ void Screen::paint(const std::vector<Line>& lines) {
 int Screen::key(Duration max_wait) {
   wtimeout(stdscr, static_cast<int>(max_wait.count()));
   return spell_key(wgetch(stdscr));
+}
+
+bool Screen::is_there() {
+  pollfd terminal{STDIN_FILENO, POLLIN, 0};
+  return poll(&terminal, 1, 0) <= 0 || (terminal.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
 }
 
 }  // namespace pulse::console

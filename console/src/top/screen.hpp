@@ -28,6 +28,8 @@ class Screen {
   enum Key { none = -1, up = 0x110000, down, page_up, page_down, home, end, enter, escape, erase };
   // The next key within this time; characters are themselves, others are spelled by Key.
   int key(Duration max_wait);
+  // Whether its terminal is there: of one that was closed, each key comes at once and is none.
+  static bool is_there();
 
  private:
   bool has_colours_;

@@ -42,7 +42,7 @@ void Top::run() {
     draw();
     const auto left = std::chrono::ceil<Duration>(next - std::chrono::steady_clock::now());
     const int key = screen_.key(std::max(left, Duration(0)));
-    if (key != Screen::none && !handle(key)) return;
+    if (key == Screen::none ? !Screen::is_there() : !handle(key)) return;
   }
 }
 

@@ -17,7 +17,8 @@ class Top {
   Top(Database& database, Screen& screen, Duration interval)
       : database_(database), screen_(screen), interval_(interval), choices_(panes().size()) {}
 
-  // Until the user leaves. A database that is gone is said on the screen, and asked again.
+  // Until the user leaves, or the terminal is closed. A database that is gone is said on the
+  // screen, and asked again.
   void run();
 
  private:
