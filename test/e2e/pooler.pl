@@ -7,6 +7,8 @@ use warnings FATAL => 'all';
 use Test::More;
 use Time::HiRes qw(time);
 
+use PostgreSQL::Test::Utils;
+use Pulse::Api;
 use Pulse::Pooler;
 use Pulse::Server;
 use Pulse::Tasks;
@@ -84,6 +86,19 @@ subtest 'a death is noticed by its silence' => sub {
     wait_until($node, $left, 'the job is done');
     is(outcomes($node, $id), 'lost completed', 'its job completed elsewhere');
     @workers = grep { $_ != $victim } @workers;
+};
+
+subtest 'pulse serve takes no role in a session that others share' => sub {
+    my %address = $pooler->address;
+    my $place = "host=$address{host} port=$address{port}";
+    my $api = Pulse::Api->start($node, 'serve', database => $place);
+    my $answer = $api->curl(GET => '/v1/jobs/1');
+    is($answer->{status}, 503, 'it refuses');
+    like($answer->{body}, qr/-d names the database itself.*A pooler stands between/,
+        'and says why');
+    my ($settings) = run_command([ 'psql', '-XAtd', "$place dbname=postgres", '-c',
+        q{SELECT current_user = session_user, current_setting('default_transaction_read_only')} ]);
+    is($settings, 't|off', 'other clients keep what is theirs');
 };
 
 my $began = time;

@@ -65,6 +65,9 @@ class Database {
   // there and back, which the quickest one tells.
   std::chrono::microseconds worked() const { return worked_; }
 
+  // Of the server's process, as told when the session was opened; a pooler makes one up.
+  int backend_pid() const { return PQbackendPID(connection_.get()); }
+
   // What the session is: known once it was open.
   const std::string& name() const { return name_; }
   const std::string& role() const { return role_; }

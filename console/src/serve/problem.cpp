@@ -92,9 +92,10 @@ Problem problem_of(const SqlError& error) {
   return {kFault, title_of(kFault), with_detail(error), error.sqlstate, error.hint};
 }
 
-Problem unreachable_problem(const std::string& reason) {
+Problem unreachable_problem() {
   constexpr unsigned kUnavailable = 503;
-  return {kUnavailable, "No database", reason, "", "Try again: the server goes on trying, too."};
+  return {kUnavailable, "No database", kUnreachable, "",
+          "Try again: the server goes on trying, too. Its log has the reason."};
 }
 
 Response problem_response(const Problem& problem) {

@@ -29,7 +29,9 @@ class Failed : public std::runtime_error {
 
 // What a refusal of the database means to a client.
 Problem problem_of(const SqlError& error);
-Problem unreachable_problem(const std::string& reason);
+// Why there is no session is not for clients: it names hosts, files and roles.
+inline constexpr const char* kUnreachable = "the database cannot be reached";
+Problem unreachable_problem();
 
 // The title of a status that has no other: Not Found.
 std::string title_of(unsigned status);

@@ -5,11 +5,16 @@
 namespace pulse::console {
 namespace {
 
-// The role "none" is the session's own.
+constexpr unsigned kForbidden = 403;
+constexpr unsigned kUnavailable = 503;
+
+// The role "none" is the session's own. Behind a pooler nothing is set, and no row comes: another
+// client would inherit it.
 constexpr const char* kSetUp =
     "SELECT set_config('role', $1, false), set_config('default_transaction_read_only', $2, false),"
     " set_config('statement_timeout', $3, false),"
-    " set_config('default_transaction_isolation', 'read committed', false)";
+    " set_config('default_transaction_isolation', 'read committed', false)"
+    " FROM (SELECT WHERE pg_catalog.pg_backend_pid() = $4::int) AS own";
 
 // What a role may become, and what it may do, changes without a word to its sessions.
 constexpr std::chrono::seconds kTrusted(10);
@@ -35,10 +40,16 @@ Database& LentSession::lend(Access& access, bool is_change) {
 
 void LentSession::set_up(const std::string& role, bool may_write) {
   role_.clear();
+  database_.open();
   try {
-    database_.query(kSetUp, {role, may_write ? "off" : "on", statement_timeout_});
+    const Params params{role, may_write ? "off" : "on", statement_timeout_,
+                        std::to_string(database_.backend_pid())};
+    if (database_.query(kSetUp, params).empty()) {
+      throw Failed({kUnavailable, "A pooler stands between",
+                    "a pooler would lend the role of a token to its other clients", "",
+                    "Give pulse serve sessions of its own: -d names the database itself."});
+    }
   } catch (const Refused& refused) {
-    constexpr unsigned kForbidden = 403;
     throw Failed({kForbidden, title_of(kForbidden), refused.error.message, refused.error.sqlstate,
                   "The role of the token must exist, and the role of this server be a member."});
   }

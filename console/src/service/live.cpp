@@ -37,7 +37,8 @@ std::string event_text(std::string_view name, std::string_view data) {
   return text + '\n';
 }
 
-Live::Live(Crew& crew, Admits admits) : crew_(crew), admits_(std::move(admits)) {
+Live::Live(Crew& crew, Admits admits, OnUnreachable on_unreachable)
+    : crew_(crew), admits_(std::move(admits)), on_unreachable_(std::move(on_unreachable)) {
   const SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
 }
@@ -130,6 +131,9 @@ void Live::look(const FeedPtr& feed, LentSession& session) {
     request.session = &database;
     event = event_text("", feed->route->producer(request));
     pause = pause_after(database.worked() - worked, pause);
+  } catch (const Unreachable& unreachable) {
+    on_unreachable_(unreachable.what());
+    event = event_text("trouble", kUnreachable);
   } catch (const std::exception& error) {
     event = event_text("trouble", error.what());
   }

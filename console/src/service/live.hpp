@@ -25,8 +25,9 @@ std::string event_text(std::string_view name, std::string_view data);
 class Live {
  public:
   using Admits = std::function<bool(const Access& access)>;
+  using OnUnreachable = std::function<void(const std::string& reason)>;
 
-  Live(Crew& crew, Admits admits);
+  Live(Crew& crew, Admits admits, OnUnreachable on_unreachable);
   ~Live();
   Live(const Live&) = delete;
   Live& operator=(const Live&) = delete;
@@ -63,6 +64,7 @@ class Live {
 
   Crew& crew_;
   const Admits admits_;
+  const OnUnreachable on_unreachable_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, FeedPtr> feeds_;

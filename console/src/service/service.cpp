@@ -50,7 +50,8 @@ Service::Service(ServiceOptions options, Tokens tokens, const Database& database
   waiting_ = std::make_unique<Crew>(options_.waits, 0,
                                     [&] { return LentSession(database.another(), "20s"); });
   live_ = std::make_unique<Live>(
-      *quick_, [this](const Access& access) { return gate_.still_admits(access); });
+      *quick_, [this](const Access& access) { return gate_.still_admits(access); },
+      [this](const std::string& reason) { tell_unreachable(reason); });
 }
 
 std::variant<std::unique_ptr<Service>, std::string> Service::start(ServiceOptions options,
@@ -145,14 +146,15 @@ void Service::give(const Route& route, Request request, const Exchange& exchange
             {kUnavailable, title_of(kUnavailable), "too many requests wait", "", "Try again."});
 }
 
-Response Service::run(const Route& route, Request& request, LentSession& session) const {
+Response Service::run(const Route& route, Request& request, LentSession& session) {
   try {
     request.session = &session.lend(request.access, request.is_change());
     return route.handler(request);
   } catch (const Refused& refused) {
     return router_.error(request, problem_of(refused.error));
   } catch (const Unreachable& unreachable) {
-    return router_.error(request, unreachable_problem(unreachable.what()));
+    tell_unreachable(unreachable.what());
+    return router_.error(request, unreachable_problem());
   } catch (const Failed& failed) {
     return router_.error(request, failed.problem);
   } catch (const std::exception& error) {
@@ -182,6 +184,12 @@ void Service::tell_token_problem() {
   if (const auto problem = gate_.tokens().take_problem()) {
     log_.error("tokens_refused", {{"reason", *problem}});
   }
+}
+
+void Service::tell_unreachable(const std::string& reason) {
+  const std::lock_guard lock(unreachable_mutex_);
+  log_.write(unreachable_.level_of(reason, BootClock::now()), "database_unreachable",
+             {{"reason", reason}});
 }
 
 }  // namespace pulse::console

@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "admission/gate.hpp"
+#include "database/repeats.hpp"
 #include "http/http_server.hpp"
 #include "log/log.hpp"
 #include "serve/router.hpp"
@@ -44,16 +46,19 @@ class Service {
   void take(const Exchange& exchange);
   void give(const Route& route, Request request, const Exchange& exchange);
   // The answer of the handler, or what its refusal means.
-  Response run(const Route& route, Request& request, LentSession& session) const;
+  Response run(const Route& route, Request& request, LentSession& session);
   void end(const Request& request, const Exchange& exchange, Response response) const;
   void end_early(const Request& request, const Exchange& exchange, const Problem& problem) const;
   void tell_token_problem();
+  void tell_unreachable(const std::string& reason);
 
   const ServiceOptions options_;
   const Router& router_;
   Log& log_;
   std::atomic<bool> is_ending_ = false;
   Gate gate_;
+  std::mutex unreachable_mutex_;
+  Repeats unreachable_;  // guarded by unreachable_mutex_
   std::unique_ptr<Crew> quick_;
   std::unique_ptr<Crew> waiting_;
   std::unique_ptr<Live> live_;
