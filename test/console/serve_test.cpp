@@ -30,6 +30,7 @@ Router small_router() {
   };
   add("GET", "/jobs/{id}", "job");
   add("POST", "/jobs/{id}/retry", "retry");
+  add("GET", "/tags/{name}", "tag");
   add("GET", "/", "home");
   return router;
 }
@@ -52,10 +53,18 @@ TEST(RouterTest, a_pattern_matches_its_paths_only) {
 
 TEST(RouterTest, a_parameter_is_decoded_once) {
   const Router router = small_router();
-  EXPECT_EQ(router.find("GET", "/jobs/a%2Fb%2541").parameters.at("id"), "a/b%41");
-  EXPECT_EQ(router.find("GET", "/jobs/a%00b").route, nullptr);
-  EXPECT_EQ(router.find("GET", "/jobs/%ff").route, nullptr);
-  EXPECT_EQ(router.find("GET", "/jobs/%4").route, nullptr);
+  EXPECT_EQ(router.find("GET", "/tags/a%2Fb%2541").parameters.at("name"), "a/b%41");
+  EXPECT_EQ(router.find("GET", "/tags/a%00b").route, nullptr);
+  EXPECT_EQ(router.find("GET", "/tags/%ff").route, nullptr);
+  EXPECT_EQ(router.find("GET", "/tags/%4").route, nullptr);
+}
+
+TEST(RouterTest, an_id_is_digits_that_64_bits_hold) {
+  const Router router = small_router();
+  EXPECT_EQ(router.find("GET", "/jobs/%37").parameters.at("id"), "7");
+  for (const char* path :
+       {"/jobs/abc", "/jobs/0", "/jobs/-7", "/jobs/7x", "/jobs/9223372036854775808"})
+    EXPECT_FALSE(router.find("GET", path).is_known) << path;
 }
 
 TEST(RouterTest, a_method_that_is_not_there_is_told_from_a_path_that_is_not) {

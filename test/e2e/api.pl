@@ -213,6 +213,11 @@ subtest 'each refusal has its status' => sub {
         like($answer->{json}{hint}, qr/grant_producer|be a member/, 'with the way out')
           if $status == 403;
     }
+    for my $page ('/jobs/abc', '/live/jobs/abc', '/live/flows/0') {
+        my @curl = (qw(curl -sS -m 5 -o /dev/null -w %{http_code}), $api->url($page));
+        my ($status) = run_command([ @curl, $api->headers_of(as => 'operator') ]);
+        is($status, 404, "404: no id in $page, be it a stream");
+    }
     value($node, q{ALTER ROLE serving SET pulse.claims = off});
     value($node, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE usename = 'serving'});
@@ -273,6 +278,8 @@ subtest 'the database goes and comes back' => sub {
     my $answer = $api->curl(PUT => "/v1/jobs/$job/complete", as => 'client', token => $token);
     is($answer->{status}, 503, 'no database');
     is($answer->{headers}{'retry-after'}, 1, 'with a time to try again');
+    unlike($answer->{body}, qr/socket/, 'the answer does not tell where it is');
+    $api->lines->wait_for('why', sub { $_[0] =~ /"database_unreachable".*socket/ });
     is(status_of(GET => '/healthz'), 200, 'the server itself runs on');
     $node->start;
     is(status_of(PUT => "/v1/jobs/$job/complete", as => 'client', token => $token), 204,

@@ -5,6 +5,7 @@
 #include "database/array_literal.hpp"
 #include "serve/media_type.hpp"
 #include "serve/problem.hpp"
+#include "text/id.hpp"
 #include "text/json_grammar.hpp"
 #include "text/json_members.hpp"
 #include "text/parse_number.hpp"
@@ -15,19 +16,13 @@ namespace {
 using nlohmann::json;
 
 constexpr unsigned kBadRequest = 400;
-constexpr unsigned kNotFound = 404;
 constexpr unsigned kUnsupported = 415;
 constexpr unsigned kUnprocessable = 422;
 constexpr const char* kTokenHeader = "Pulse-Token";
 
-bool has_id(std::string_view text) {
-  const auto number = parse_number<std::int64_t>(text);
-  return number && *number > 0;
-}
-
 // Ids are strings, because numbers of 64 bits do not survive every reader.
 bool has_id(const json& value) {
-  return value.is_string() && has_id(std::string_view(value.get_ref<const std::string&>()));
+  return value.is_string() && is_id_text(value.get_ref<const std::string&>());
 }
 
 template <typename Test>
@@ -123,12 +118,6 @@ Body read_body(const Request& request, std::initializer_list<Field> fields) {
     }
   }
   return body;
-}
-
-std::string id_in_path(const Request& request) {
-  const std::string& id = request.parameter("id");
-  if (!has_id(std::string_view(id))) refuse(kNotFound, "'" + id + "' is no id");
-  return id;
 }
 
 std::string token_of(const Request& request) {

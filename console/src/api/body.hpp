@@ -36,9 +36,6 @@ struct Body {
 // which is as if it were not there. Throws Failed for anything else, and names the field.
 Body read_body(const Request& request, std::initializer_list<Field> fields);
 
-// Of an id in a path: digits that 64 bits hold. Throws Failed for what can be no id.
-std::string id_in_path(const Request& request);
-
 // The claim's token, from the header Pulse-Token.
 std::string token_of(const Request& request);
 

@@ -111,13 +111,14 @@ Response post_job(const Request& request) {
 Response get(const Request& request) {
   std::vector<std::string> hidden;
   if (!request.access.sees_payloads()) hidden.assign(kPrivateFields.begin(), kPrivateFields.end());
-  return document_in(request.database().query(kGet, {id_in_path(request), array_literal(hidden)}));
+  return document_in(
+      request.database().query(kGet, {request.parameter("id"), array_literal(hidden)}));
 }
 
 Response cancel(const Request& request) {
   const Body body = read_body(request, {{"reason", Is::text}});
   return document_in(request.database().query(
-      kCancel, {id_in_path(request), body.parameter("reason"), request.access.token}));
+      kCancel, {request.parameter("id"), body.parameter("reason"), request.access.token}));
 }
 
 Response progress(const Request& request) {
@@ -125,7 +126,7 @@ Response progress(const Request& request) {
                                         {"fraction", Is::number},
                                         {"checkpoint", Is::document},
                                         {"stage", Is::text}});
-  request.database().query(kProgress, {id_in_path(request), token_of(request), body.text(),
+  request.database().query(kProgress, {request.parameter("id"), token_of(request), body.text(),
                                        body.document("checkpoint")});
   return nothing();
 }
@@ -133,7 +134,7 @@ Response progress(const Request& request) {
 Response complete(const Request& request) {
   const Body body = read_body(request, {{"result", Is::document}});
   request.database().query(kComplete,
-                           {id_in_path(request), token_of(request), body.document("result")});
+                           {request.parameter("id"), token_of(request), body.document("result")});
   return nothing();
 }
 
@@ -143,19 +144,19 @@ Response fail(const Request& request) {
                                         {"retry_in", Is::text},
                                         {"payload", Is::document}});
   return document_in(request.database().query(
-      kFail, {id_in_path(request), token_of(request), body.text(), body.document("payload")}));
+      kFail, {request.parameter("id"), token_of(request), body.text(), body.document("payload")}));
 }
 
 Response snooze(const Request& request) {
   const Body body = read_body(request, {{"delay", Is::text, true}, {"checkpoint", Is::document}});
-  request.database().query(kSnooze, {id_in_path(request), token_of(request),
+  request.database().query(kSnooze, {request.parameter("id"), token_of(request),
                                      body.parameter("delay"), body.document("checkpoint")});
   return nothing();
 }
 
 Response release(const Request& request) {
   read_body(request, {});
-  const std::string id = id_in_path(request);
+  const std::string id = request.parameter("id");
   const QueryResult released = request.database().query(kRelease, {id, token_of(request)});
   const std::string& outcome = released[0].text("outcome");
   if (outcome == "accepted") return nothing();

@@ -69,7 +69,7 @@ Response register_one(const Request& request) {
 }
 
 Response deregister(const Request& request) {
-  const std::string id = id_in_path(request);
+  const std::string id = request.parameter("id");
   try {
     request.database().query(kDeregister, {id});
   } catch (const Refused& refused) {

@@ -1,6 +1,6 @@
 #include "command_line/filter_options.hpp"
 
-#include "text/parse_number.hpp"
+#include "text/id.hpp"
 
 namespace pulse::console {
 CLI::Validator is_duration() {
@@ -15,8 +15,7 @@ CLI::Validator is_duration() {
 
 CLI::Validator is_id() {
   return {[](const std::string& text) {
-            const auto id = parse_number<std::int64_t>(text);
-            return id && *id > 0 ? std::string() : "'" + text + "' is no id";
+            return is_id_text(text) ? std::string() : "'" + text + "' is no id";
           },
           "ID"};
 }

@@ -1,6 +1,7 @@
 #include "serve/router.hpp"
 
 #include "serve/form.hpp"
+#include "text/id.hpp"
 
 namespace pulse::console {
 namespace {
@@ -35,7 +36,9 @@ std::optional<std::map<std::string, std::string>> match(std::string_view pattern
     }
     const auto value = decode_part(part);
     if (!value || value->empty()) return std::nullopt;
-    parameters[std::string(wanted.substr(1, wanted.size() - 2))] = *value;
+    const std::string_view name = wanted.substr(1, wanted.size() - 2);
+    if (name == "id" && !is_id_text(*value)) return std::nullopt;
+    parameters[std::string(name)] = *value;
   }
   if (!pattern.empty() || !path.empty()) return std::nullopt;
   return parameters;

@@ -26,7 +26,7 @@ enum class Lane { quick, waiting };
 
 struct Route {
   std::string method;
-  std::string pattern;  // parts are texts, or {names}: /jobs/{id}
+  std::string pattern;  // parts are texts, or {names}: /jobs/{id}, which takes only what is an id
   Need need = Need::look;
   Handler handler = {};
   Lane lane = Lane::quick;
