@@ -7,12 +7,14 @@ use Test::More;
 
 use PostgreSQL::Test::Utils;
 use Pulse::Console;
+use Pulse::Lines;
 use Pulse::Program;
 use Pulse::Server;
 use Pulse::Session;
 use Pulse::SqlWorker;
 
-use constant { DONE => 0, USAGE => 64, NO_DATABASE => 69, NO_RIGHT => 77 };
+use constant { DONE => 0, USAGE => 64, NO_DATABASE => 69, OUTPUT_LOST => 74,
+    NO_RIGHT => 77 };
 
 my $node = start_server('main', settings => \%PATIENT);
 for my $kind (qw(observer operator producer)) {
@@ -174,6 +176,11 @@ subtest 'queues, schedules and workers are steered' => sub {
     $said = pulse($node, '--json', 'schedules', 'run', 'nightly', '--yes');
     is(value($node, 'SELECT identifier FROM pulse.job WHERE id = ' . json_of($said->{out})->{id}),
         'mail', 'and the job that a schedule has added');
+    value($node, q{SELECT pulse.set_task('paint', max_attempts => 3)});
+    ok(json_of(pulse($node, '--json', 'tasks', 'unset', 'paint')->{out})->{had_settings},
+        'settings of a task are taken away');
+    is(value($node, q{SELECT max_attempts FROM pulse.task_settings WHERE identifier = 'paint'}), '',
+        'all of them');
     ok(json_of(pulse($node, '--json', 'queues', 'unset', 'letters')->{out})->{had_settings},
         'and that a queue had settings');
     $said = pulse($node, 'workers', 'drain', $ann);
@@ -198,9 +205,10 @@ subtest 'completion and manual know every command' => sub {
 
 subtest 'tail tells recoveries and failures' => sub {
     my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
+    my $looks = q{SELECT EXISTS (SELECT FROM pg_stat_activity
+        WHERE application_name = 'pulse' AND query LIKE '%ended_jobs%')};
     my $tail = Pulse::Program->start('tail', [ 'pulse', '-d', $database, 'tail' ]);
-    wait_until($node, q{SELECT EXISTS (SELECT FROM pg_stat_activity
-        WHERE application_name = 'pulse' AND query LIKE '%ended_jobs%')}, 'it looks');
+    wait_until($node, $looks, 'it looks');
     my $eve = value($node, q{SELECT id FROM pulse.register_worker('eve', '{tailed}')});
     my @ids = map { value($node, q{SELECT id FROM pulse.add_job('tailed')}) } 1 .. 2;
     value($node, "SELECT pulse.claim($eve, 2)");
@@ -213,6 +221,37 @@ subtest 'tail tells recoveries and failures' => sub {
         sub { $_[0] =~ /  recovered  \w+  jobs $ids[1] of worker $eve / });
     $tail->signal('INT');
     is($tail->wait_exit, 'signal 2', 'an interrupt ends it');
+    wait_until($node, $looks =~ s/EXISTS/NOT EXISTS/r, 'and its session');
+    my $full = Pulse::Program->start('full',
+        [ 'sh', '-c', "exec pulse -d '$database' tail >/dev/full" ]);
+    wait_until($node, $looks, 'another looks');
+    value($node, q{SELECT pg_notify('pulse_events', '{"event": "none"}')});
+    is($full->wait_exit, OUTPUT_LOST, 'so does an output that takes no more');
+};
+
+# The postmaster takes the connection of a cancellation, and does not come to read from it.
+subtest 'interrupts while the server hangs' => sub {
+    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
+    my $other = Pulse::Session->new($node);
+    $other->query('BEGIN; LOCK TABLE pulse.job IN ACCESS EXCLUSIVE MODE');
+    my $jobs = Pulse::Program->start('jobs', [ 'pulse', '-d', $database, 'jobs' ]);
+    wait_until($node, q{SELECT EXISTS (SELECT FROM pg_stat_activity
+        WHERE application_name = 'pulse' AND wait_event_type = 'Lock')}, 'a statement waits');
+    my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+    my $sockets = sub {
+        return scalar grep { (readlink // '') =~ /^socket/ } glob '/proc/' . $jobs->pid . '/fd/*';
+    };
+    kill 'STOP', $postmaster;
+    $jobs->signal('INT');
+    my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+    Pulse::Lines::pause() while $sockets->() < 2 && time < $end;
+    is($sockets->(), 2, 'the first one asks the server to cancel');
+    $jobs->signal('INT');
+    my $ended = $jobs->{process}->wait_gone;
+    kill 'CONT', $postmaster;
+    ok($ended, 'the second one ends the program');
+    is($jobs->wait_exit, 'signal 2', 'at once');
+    $other->query('ROLLBACK');
 };
 
 subtest 'no database, no extension, no right' => sub {

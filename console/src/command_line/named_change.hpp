@@ -1,4 +1,4 @@
-// A command below another that changes what has a name: a queue or a schedule.
+// A command below another that changes what has a name: a queue, a task or a schedule.
 #pragma once
 
 #include "command_line/command_line.hpp"

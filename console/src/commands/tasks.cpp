@@ -1,15 +1,26 @@
 // pulse tasks: depth and age of tasks, and which of them no worker serves.
 #include "command_line/command_line.hpp"
+#include "command_line/named_change.hpp"
 #include "commands/commands.hpp"
 #include "list/lists.hpp"
 
 namespace pulse::console {
+namespace {
+
+constexpr NamedChange kUnset{
+    "unset", "Takes its settings away",
+    "SELECT json_build_object('identifier', $1::text, 'had_settings', pulse.unset_task($1))"
+    " AS document",
+    "has no settings"};
+
+}  // namespace
 
 void add_tasks(CommandLine& line) {
-  line.add("tasks", "Tasks with jobs or settings", [](Console& console) {
+  CLI::App& tasks = line.add("tasks", "Tasks with jobs or settings", [](Console& console) {
     console.print_list(task_list().columns, console.database.query(task_list().sql));
     return ExitStatus::done;
   });
+  add_named_change(line, tasks, "task", kUnset);
 }
 
 }  // namespace pulse::console
