@@ -148,8 +148,11 @@ void Executor::take_end(ClaimKey claim, const ExecutionEnd& end) {
     outcome.payload = end.payload;
     const bool exhausted = outcome.kind == Outcome::Kind::release;
     finisher_.add(std::move(outcome));
-    if (exhausted && on_exhausted) on_exhausted(end.error);
-    if (on_job_took) on_job_took(end.occupied_for.value_or(ran_for));
+    if (exhausted) {
+      if (on_exhausted) on_exhausted(end.error);
+    } else if (on_job_took) {
+      on_job_took(end.occupied_for.value_or(ran_for));
+    }
   } else {
     finisher_.revoke(claim);
     const bool is_interrupted = running.reason == EndReason::interrupted;
