@@ -26,6 +26,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.lock_failed(job_ids bigint[])
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
+  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
+  LOCK TABLE pulse.finished_job IN ROW EXCLUSIVE MODE;
   RETURN QUERY
   SELECT * FROM pulse.finished_job AS f
    WHERE f.id = ANY (job_ids) AND f.state = 'failed'

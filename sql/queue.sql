@@ -164,6 +164,8 @@ CREATE OR REPLACE FUNCTION pulse.pause_queue(queue_name text) RETURNS pulse.queu
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
+  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
+  LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   IF NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = pause_queue.queue_name)
      AND NOT EXISTS (SELECT FROM pulse.job AS j
                       WHERE j.queue_name = pause_queue.queue_name AND j.queue_name IS NOT NULL

@@ -217,17 +217,14 @@ BEGIN
     older := pulse_internal.count_passed(older);
   END IF;
   given.created_at := older.created_at;
-  given.anchor := older.anchor;
+  given.anchor := CASE WHEN is_other_rule THEN given.updated_at ELSE older.anchor END;
   given.last_due := older.last_due;
   given.next_due := older.next_due;
   given.last_job_id := older.last_job_id;
   given.missed_count := older.missed_count;
   given.overlapped_count := older.overlapped_count;
   given.paused := coalesce(given.paused, older.paused);
-  IF is_other_rule THEN
-    given.anchor := given.updated_at;
-    given := pulse_internal.start_schedule(given);
-  ELSIF older.paused AND NOT given.paused THEN
+  IF is_other_rule OR older.paused AND NOT given.paused THEN
     given := pulse_internal.start_schedule(given);
   END IF;
   UPDATE pulse.schedule AS s
@@ -363,6 +360,8 @@ DECLARE
   stored pulse.schedule;
   spec pulse.job_spec;
 BEGIN
+  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
+  LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   SELECT * INTO stored FROM pulse.schedule AS s WHERE s.name = run_schedule_now.name;
   IF stored.name IS NULL THEN
     PERFORM pulse_internal.raise_unknown_schedule(run_schedule_now.name);
