@@ -55,14 +55,19 @@ CREATE OR REPLACE FUNCTION pulse_internal.last_servers(identifiers text[])
 BEGIN
   RETURN QUERY
   WITH open AS MATERIALIZED (
-    SELECT w.id, w.name, w.tasks FROM pulse.worker AS w WHERE w.state IN ('alive', 'draining'))
+    SELECT w.id, w.name, w.tasks FROM pulse.worker AS w WHERE w.state IN ('alive', 'draining')
+  ), ended AS MATERIALIZED (
+    SELECT w.id, w.name, w.tasks, w.ended_at FROM pulse.worker AS w
+     WHERE w.ended_at IS NOT NULL ORDER BY w.ended_at DESC LIMIT 1000
+  )
   SELECT i.identifier, s.id, s.name, s.seen_at
     FROM unnest(identifiers) AS i (identifier) LEFT JOIN LATERAL (
       SELECT * FROM (
-        (SELECT w.id, w.name, coalesce(h.last_heartbeat_at, w.ended_at) AS seen_at
-           FROM pulse.worker AS w LEFT JOIN pulse.heartbeat AS h ON h.worker_id = w.id
-          WHERE w.ended_at IS NOT NULL AND (w.tasks IS NULL OR i.identifier = ANY (w.tasks))
-          ORDER BY w.ended_at DESC LIMIT 1)
+        (SELECT l.id, l.name, coalesce(h.last_heartbeat_at, l.ended_at) AS seen_at
+           FROM (SELECT w.* FROM ended AS w
+                  WHERE w.tasks IS NULL OR i.identifier = ANY (w.tasks)
+                  ORDER BY w.ended_at DESC LIMIT 1) AS l
+           LEFT JOIN pulse.heartbeat AS h ON h.worker_id = l.id)
         UNION ALL
         SELECT o.id, o.name, h.last_heartbeat_at
           FROM open AS o JOIN pulse.heartbeat AS h ON h.worker_id = o.id
@@ -70,8 +75,8 @@ BEGIN
        ORDER BY e.seen_at DESC LIMIT 1) AS s ON true;
 END $$;
 COMMENT ON FUNCTION pulse_internal.last_servers(text[]) IS
-  'Returns for each of these tasks the worker on record that served it last, dead or alive, and '
-  'its last sign of life; NULL without one.';
+  'Returns for each of these tasks the worker on record that served it last, alive or among the '
+  'last 1,000 that ended, and its last sign of life; NULL without one.';
 
 -- A priority whose jobs are all in the future costs one step.
 CREATE OR REPLACE FUNCTION pulse_internal.due_of_task(
