@@ -275,31 +275,6 @@ TEST_F(WorkerTest, an_outcome_that_cannot_be_delivered_makes_the_end_forced) {
   EXPECT_TRUE(capture_.has("unreported=1"));
 }
 
-TEST_F(WorkerTest, an_operators_order_has_no_limit_until_a_signal_gives_one) {
-  given_worker();
-  given_running({{.id = 1}});
-  pass_time(5s);
-  heartbeat_.answer(beat("draining"));
-  pass_beating(1h);
-  EXPECT_FALSE(was_terminated(1));
-  worker_->stop();
-  pass_beating(25s);
-  EXPECT_TRUE(was_terminated(1));
-}
-
-TEST_F(WorkerTest, an_order_to_stop_limits_a_drain_that_had_no_limit) {
-  given_worker();
-  given_running({{.id = 1}});
-  pass_time(5s);
-  heartbeat_.answer(beat("draining"));
-  pass_time(5s);
-  heartbeat_.answer(beat("stopping"));
-  pass_beating(25s - 1ns);
-  EXPECT_FALSE(was_terminated(1));
-  pass_beating(1ns);
-  EXPECT_TRUE(was_terminated(1));
-}
-
 TEST_F(WorkerTest, a_drain_without_a_limit_ends_where_the_database_is_gone_for_good) {
   given_worker();
   given_running({{.id = 1}});

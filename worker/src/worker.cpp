@@ -227,7 +227,7 @@ void Worker::start() {
 }
 
 void Worker::stop() {
-  if (phase_ == Phase::draining && grace_.is_running()) return force("second signal");
+  if (std::exchange(is_told_to_stop_, true)) return force("second signal");
   start_grace();
   if (phase_ == Phase::running) drain("signal");
 }

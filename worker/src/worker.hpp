@@ -98,6 +98,7 @@ class Worker {
   Phase phase_ = Phase::running;
   ExitCode exit_code_ = ExitCode::drained;
   bool was_registered_ = false;
+  bool is_told_to_stop_ = false;  // by its own process, not by an operator
   Timer grace_;
   Timer last_call_;
   Timer patience_;                            // of --once with a server that does not answer
