@@ -117,7 +117,8 @@ sub start_beneath_shell {
     my ($command) = @_;
     local $ENV{NO_COLOR} = '1';
     tmux('new-session', '-d', '-x', '80', '-y', '24', 'exec /bin/sh');
-    keys_are("$command -d '$database'; stty -a | grep -o ' -*echo ' | sed s/^/ended/", 'Enter');
+    my $told = q{echo status $?; stty -a | grep -o ' -*echo ' | sed s/^/ended/};
+    keys_are("$command -d '$database'; $told", 'Enter');
     return;
 }
 
@@ -127,6 +128,7 @@ subtest 'an interrupt' => sub {
     keys_are('C-c');
     my $screen = wait_for_screen(qr/^ended -?echo/m, 'ends it');
     like($screen, qr/^ended echo/m, 'and leaves the terminal as it was');
+    like($screen, qr/^status 130$/m, 'with the status of an interrupt');
     tmux('kill-server');
 };
 

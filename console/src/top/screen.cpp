@@ -6,6 +6,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <csignal>
+
+#include "command_line/exit_status.hpp"
 #include "text/width.hpp"
 
 namespace pulse::console {
@@ -51,6 +54,12 @@ int spell_key(int code) {
   }
 }
 
+// The library's own handler would end with 1, which has another meaning.
+void leave_on_interrupt(int /*number*/) {
+  endwin();
+  _exit(static_cast<int>(ExitStatus::interrupted));
+}
+
 bool is_able(const char* capability) {
   const char* how = tigetstr(capability);
   return how != nullptr && how != reinterpret_cast<char*>(-1);
@@ -66,6 +75,7 @@ Screen::Screen(bool has_colours) : has_colours_(has_colours) {
     endwin();
     throw NoScreen("its cursor cannot be moved");
   }
+  std::signal(SIGINT, leave_on_interrupt);
   cbreak();
   noecho();
   keypad(stdscr, TRUE);
