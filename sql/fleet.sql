@@ -218,6 +218,6 @@ COMMENT ON COLUMN pulse.unserved.due_jobs IS
   '1,000 that have been due for longest';
 COMMENT ON COLUMN pulse.unserved.oldest_due_at IS 'run_at of the job that has been due for longest';
 COMMENT ON COLUMN pulse.unserved.last_worker_id IS
-  'Worker on record that served the task last; NULL without one';
+  'Worker that served the task last, alive or among the last 1,000 that ended; NULL without one';
 COMMENT ON COLUMN pulse.unserved.last_worker IS 'Name of that worker';
 COMMENT ON COLUMN pulse.unserved.last_seen_at IS 'Last sign of life of that worker';
