@@ -14,7 +14,7 @@
 #include "job/job_table.hpp"
 #include "job/task_settings.hpp"
 #include "liveness/liveness_clock.hpp"
-#include "queue/promote.hpp"
+#include "queue/parked_jobs.hpp"
 #include "queue/queue_marks.hpp"
 #include "server/call_checks.hpp"
 #include "server/clocks.hpp"
@@ -31,7 +31,7 @@ namespace {
 
 constexpr int kMaxJobs = 10000;
 // Each holds the lock of its queue: what max_locks_per_transaction grants a session by default.
-constexpr int kMaxPromotions = 64;
+constexpr int kMaxPromotions = kMaxPlaced;
 constexpr int kMinLooks = 32;
 
 // --- which jobs the worker may get ------------------------------------------------------------
@@ -45,8 +45,7 @@ bool has_forbidden_flag(const Claim* claim, TupleTableSlot* row) {
   bool found = false;
   for (int i = 0; i < count && !found; i++)
     for (int j = 0; j < claim->forbidden_count && !found; j++)
-      found = DatumGetBool(
-          DirectFunctionCall2Coll(texteq, C_COLLATION_OID, flags[i], claim->forbidden_flags[j]));
+      found = is_same_text(flags[i], claim->forbidden_flags[j]);
   MemoryContextSwitchTo(old);
   return found;
 }
@@ -72,7 +71,7 @@ void return_row(Claim* claim, TupleTableSlot* row, const TaskSettings& task) {
 // so it is indexed from the start.
 bool may_stay_in_place(const Claim* claim, TupleTableSlot* row) {
   return claim->stays_in_place && slot_attisnull(row, kJobKey) && int2_of(row, kJobCrashes) == 0 &&
-         !has_start_by(row);
+         !has_start_by(row) && DatumGetObjectId(value_of(row, kJobState)) == catalog()->state_ready;
 }
 
 // False when the claim leaves the job to other claims. At a job that must start the claim ends:
@@ -87,11 +86,48 @@ bool consider(Claim* claim, TaskCursor* cursor) {
   return take_row(claim, cursor, cursor->scan.slot->tts_tid);
 }
 
+bool serves(const ClaimingWorker& worker, Datum identifier) {
+  if (worker.task_count == kEveryTask) return true;
+  if (!((worker.task_bits >> task_bit(DatumGetTextPP(identifier))) & 1)) return false;
+  for (int i = 0; i < worker.task_count; i++)
+    if (is_same_text(worker.tasks[i], identifier)) return true;
+  return false;
+}
+
+// Whether a parked job may be placed. Others take the way of open jobs: claims isolate a poison
+// suspect, and leave an expired job to a sweep.
+bool may_place(Claim* claim, TupleTableSlot* row) {
+  return int2_of(row, kJobCrashes) == 0 && !has_start_by(row) &&
+         serves(claim->worker, value_of(row, kJobIdentifier)) && !has_forbidden_flag(claim, row);
+}
+
+// Another transaction has locked the job meanwhile: a later claim looks at its queue again.
+void lose_place(const PlacedJob& job) {
+  forget_queue(job.queue_name, job.slot);
+  return_mark(job.slot);
+}
+
 // Hands out the current job of the cursor, or leaves it to other claims.
 void use_row(Claim* claim, TaskCursor* cursor) {
   if (skip_claimed(claim, cursor) || take_range(claim, cursor)) return;
   if (!consider(claim, cursor)) leave_row(&cursor->scan);
   cursor->due = next_due(&cursor->scan);
+}
+
+// Hands out the first placed job. At one that cannot start the claim ends, as in consider().
+void use_placed(Claim* claim) {
+  claim->closed = claim->claimed >= claim->start_jobs;
+  if (claim->closed) return;
+  const PlacedJob& job = claim->placed.job[claim->next_placed++];
+  if (!take_row(claim, cursor_of(claim, job.identifier), job.tid)) lose_place(job);
+}
+
+// Opens the placed jobs that this claim does not take, for other claims.
+void open_placed(Claim* claim) {
+  while (claim->next_placed < claim->placed.count) {
+    const PlacedJob& job = claim->placed.job[claim->next_placed++];
+    if (!open_job(&claim->table, job.tid)) lose_place(job);
+  }
 }
 
 void hand_out(Claim* claim) {
@@ -100,6 +136,10 @@ void hand_out(Claim* claim) {
   open_cursors(claim);
   while (claim->claimed < claim->max_jobs && !claim->closed) {
     TaskCursor* cursor = best_cursor(claim);
+    if (is_placed_first(claim, cursor)) {
+      use_placed(claim);
+      continue;
+    }
     if (!cursor) break;
     use_row(claim, cursor);
     if (!cursor->due) close_cursor(claim, cursor);
@@ -155,7 +195,9 @@ Promotion promote_for(Claim* claim) {
   if (is_first_look_due()) look = continue_first_look();
   mark_fallen_due();
   int room = Min(claim->max_jobs, kMaxPromotions);
-  Promotion left = promote_marked(room, Max(room, kMinLooks), &claim->looks);
+  claim->placed.claim = claim;
+  claim->placed.may_claim = may_place;
+  Promotion left = promote_marked(room, Max(room, kMinLooks), &claim->looks, &claim->placed);
   return {left.more || look.more, left.busy || look.busy};
 }
 
@@ -186,6 +228,8 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
                                               claim->worker.draining ? 0 : claim->worker.task_bits,
                                               wake_group_of(claim), claim->start_jobs);
   if (claim->worker.draining) return beat_for_claim(claim->worker);
+  claim->row_context =
+      AllocSetContextCreate(CurrentMemoryContext, "pulse claim row", ALLOCSET_SMALL_SIZES);
   Promotion left = promote_for(claim);
   claim->stamp.worker_id = claim->worker.worker_id;
   claim->stamp.now = wall_now();
@@ -195,11 +239,10 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
     claim->in_place_ids = static_cast<int64*>(palloc(sizeof(int64) * claim->max_jobs));
   }
   remember_marks(claim);
-  claim->row_context =
-      AllocSetContextCreate(CurrentMemoryContext, "pulse claim row", ALLOCSET_SMALL_SIZES);
   open_job_table(&claim->table);
   claim->index = index_open(catalog()->job_claim_idx, AccessShareLock);
   hand_out(claim);
+  open_placed(claim);
   store_looks(&claim->looks);
   index_close(claim->index, AccessShareLock);
   close_job_table(&claim->table);

@@ -11,6 +11,7 @@
 #include "claim/low_water_mark.hpp"
 #include "job/job_table.hpp"
 #include "job/task_settings.hpp"
+#include "queue/places.hpp"
 #include "queue/rate.hpp"
 #include "server/shared_memory.hpp"
 #include "wake/wait_for_job.hpp"
@@ -54,12 +55,17 @@ struct Claim {
   bool poison_suspect_waits;  // a poison suspect waits for an idle worker
   MemoryContext row_context;  // reset for each row
   RateLooks looks;            // at levels in which this claim promoted jobs
+  PlacedJobs placed;          // in queues that this claim promoted
+  int next_placed;            // the first of them that is still to be handed out or opened
   ClaimStamp stamp;           // its token is 0 until the claim takes a job
   ReturnSetInfo* results;
 };
 
 // Opens a cursor for each task that the worker serves, or finds the candidates among all.
 void open_cursors(Claim* claim);
+
+// The cursor of a task that the worker serves. It may have no job.
+TaskCursor* cursor_of(Claim* claim, Datum identifier);
 
 // Sets all but the position of a cursor.
 void init_cursor(Claim* claim, TaskCursor* cursor, Datum identifier);
@@ -78,6 +84,9 @@ void record_next_due(Claim* claim, int bit, TimestampTz run_at);
 
 // The cursor whose job comes first; NULL when no cursor has a job.
 TaskCursor* best_cursor(Claim* claim);
+
+// Whether a placed job comes before that of the best cursor, or NULL.
+bool is_placed_first(const Claim* claim, const TaskCursor* cursor);
 
 // Records when the next job of the task falls due, and whether it has more jobs.
 void close_cursor(Claim* claim, TaskCursor* cursor);

@@ -40,7 +40,8 @@ bool read_rows(Claim* claim, TaskCursor* cursor, Rows* rows) {
     note_claimed(cursor->bit);
     cursor->due = next_due(scan);
   } while (rows->count < max_count && cursor->due && scan->priority == rows->priority &&
-           best_cursor(claim) == cursor && fit_of_row(claim, cursor, rows->count) == Fit::kGood);
+           best_cursor(claim) == cursor && !is_placed_first(claim, cursor) &&
+           fit_of_row(claim, cursor, rows->count) == Fit::kGood);
   return true;
 }
 

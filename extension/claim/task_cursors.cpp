@@ -1,6 +1,7 @@
 #include "access/catalog.hpp"
 #include "claim/claim.hpp"
 #include "server/shared_memory.hpp"
+#include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
 #include "wake/waiters.hpp"
 
@@ -70,6 +71,17 @@ void open_cursors(Claim* claim) {
   }
 }
 
+TaskCursor* cursor_of(Claim* claim, Datum identifier) {
+  ListCell* cell;
+  foreach (cell, claim->cursors) {
+    auto* cursor = static_cast<TaskCursor*>(lfirst(cell));
+    if (is_same_text(cursor->identifier, identifier)) return cursor;
+  }
+  TaskCursor* cursor = add_to(claim);
+  init_cursor(claim, cursor, identifier);
+  return cursor;
+}
+
 TaskCursor* best_cursor(Claim* claim) {
   for (;;) {
     TaskCursor* best = nullptr;
@@ -81,6 +93,11 @@ TaskCursor* best_cursor(Claim* claim) {
     if (!best || best->is_open) return best;
     open_cursor(claim, best);
   }
+}
+
+bool is_placed_first(const Claim* claim, const TaskCursor* cursor) {
+  if (claim->next_placed == claim->placed.count) return false;
+  return !cursor || sorts_before(&claim->placed.job[claim->next_placed], &cursor->scan);
 }
 
 void record_next_due(Claim* claim, int bit, TimestampTz run_at) {

@@ -32,9 +32,9 @@ Levels levels_with_room(Datum queue_name) {
 Level level_with_tokens(Datum name) {
   Levels levels = levels_with_settings(name);
   Level level = levels.level[levels.count - 1];
-  RateLooks looks = {};
+  LevelCounts counts = {};
   Relation job = table_open(catalog()->job, AccessShareLock);
-  if (level.rate.rate) find_look(&level, job, GetActiveSnapshot(), &looks);
+  if (level.rate.rate) find_look(&level, job, GetActiveSnapshot(), &counts);
   table_close(job, NoLock);
   return level;
 }

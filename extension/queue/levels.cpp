@@ -4,6 +4,7 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "job/job_table.hpp"
+#include "queue/places.hpp"
 #include "queue/queue_marks.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/clocks.hpp"
@@ -84,14 +85,15 @@ int64 count_rows(IndexLookup* jobs, ScanKey keys, int64 limit, bool is_open, int
 
 // The open and running jobs of a level, or the open ones alone. The names within it lie between
 // 'level/' and 'level0', which follows it in the order of bytes.
-int64 count_within(const Level& level, Relation job, Snapshot snapshot, int64 limit, bool is_open) {
+int64 count_within(const Level& level, Relation job, Snapshot snapshot, int64 limit, bool is_open,
+                   const LevelCounts& counts) {
   const char* name = TextDatumGetCString(level.name);
   IndexLookup jobs;
   open_index_lookup(&jobs, job, catalog()->job_open_idx, snapshot, 2);
   ScanKeyData keys[2];
   init_text_key(&keys[0], 1, BTGreaterEqualStrategyNumber, F_TEXT_GE, level.name);
   init_text_key(&keys[1], 1, BTLessEqualStrategyNumber, F_TEXT_LE, level.name);
-  int64 counted = count_rows(&jobs, keys, limit, is_open, 0);
+  int64 counted = count_rows(&jobs, keys, limit, is_open, placed_within(counts, level));
   init_text_key(&keys[0], 1, BTGreaterStrategyNumber, F_TEXT_GT,
                 CStringGetTextDatum(psprintf("%s/", name)));
   init_text_key(&keys[1], 1, BTLessStrategyNumber, F_TEXT_LT,
@@ -112,7 +114,7 @@ void find_taken(Level* level, Relation job, Snapshot snapshot, LevelCounts* coun
     level->frees = counts->kept[at].frees;
     return;
   }
-  level->taken = count_within(*level, job, snapshot, level->total, false);
+  level->taken = count_within(*level, job, snapshot, level->total, false, *counts);
   counts->kept[at] = {level->hash, level->frees, level->taken};
 }
 
@@ -238,11 +240,11 @@ void read_levels(Levels* levels, Snapshot snapshot) {
 }
 
 // Who only asks leaves the credit alone.
-void find_look(Level* level, Relation job, Snapshot snapshot, RateLooks* looks) {
-  KeptLook* kept = kept_look(looks, level->hash);
+void find_look(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts) {
+  KeptLook* kept = kept_look(&counts->looks, level->hash);
   if (!kept) {
-    int64 open = count_within(*level, job, snapshot, PG_INT64_MAX, true);
-    kept = keep_look(looks, level->hash, level->name, level->rate);
+    int64 open = count_within(*level, job, snapshot, PG_INT64_MAX, true, *counts);
+    kept = keep_look(&counts->looks, level->hash, level->name, level->rate);
     int64 credit =
         level->held == ExclusiveLock ? take_all_credit(level->hash) : credit_of(level->hash);
     kept->look = look_at_rate(level->rate, level->name, snapshot, open, credit);
@@ -265,7 +267,7 @@ void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* cou
       room = level->total - level->taken;
     }
     if (!level->paused && level->rate.rate) {
-      if (!level->look.is_credit) find_look(level, job, snapshot, &counts->looks);
+      if (!level->look.is_credit) find_look(level, job, snapshot, counts);
       room = Min(room, level->look.tokens - level->look.open);
     }
     if (room >= levels->room) continue;

@@ -38,6 +38,8 @@ struct Levels {
   bool only_swaps;  // the fair level is full: a better job may take the place of an open one
 };
 
+struct PlacedJobs;
+
 // The jobs and tokens of levels that this call has counted. They stay right while the lock of the
 // level is held, but for places that came free.
 struct LevelCounts {
@@ -49,6 +51,7 @@ struct LevelCounts {
   } kept[kKept];
   int next;
   RateLooks looks;
+  PlacedJobs* placed;  // whose rows do not tell of their places; null: none
 };
 
 // Names the levels of a queue. Precedes the snapshot under which they are read.
@@ -74,7 +77,7 @@ void unlock_levels(Levels* levels, LevelCounts* counts);
 void read_levels(Levels* levels, Snapshot snapshot);
 
 // Finds the tokens of a level with a rate. They stay right while its lock is held.
-void find_look(Level* level, Relation job, Snapshot snapshot, RateLooks* looks);
+void find_look(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts);
 
 // Counts the jobs of limited levels, and finds the room that is left.
 void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts);

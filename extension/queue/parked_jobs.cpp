@@ -27,8 +27,7 @@ text* name_of_entry(IndexLookup* parked) {
 }
 
 bool is_of_queue(IndexLookup* parked, Datum name) {
-  Datum entry = PointerGetDatum(name_of_entry(parked));
-  return DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID, entry, name));
+  return is_same_text(PointerGetDatum(name_of_entry(parked)), name);
 }
 
 bool seek_entry(IndexLookup* parked, StrategyNumber strategy, Oid function, int slot, Datum after) {
@@ -56,12 +55,10 @@ bool change_state(JobTable* table, const ItemPointerData& seen, Oid state) {
   return true;
 }
 
-bool open_parked_job(JobTable* table, TupleTableSlot* parked) {
-  text* identifier = DatumGetTextPP(value_of(parked, kJobIdentifier));
-  TimestampTz run_at = DatumGetTimestampTz(value_of(parked, kJobRunAt));
-  if (!change_state(table, parked->tts_tid, catalog()->state_ready)) return false;
-  note_ready(identifier, run_at);
-  return true;
+// False when another transaction keeps the claim of this transaction from the job.
+bool place_or_open(JobTable* table, Queue* queue, TupleTableSlot* parked, LevelCounts* counts) {
+  if (TransactionIdIsValid(locker_of(parked))) return false;
+  return try_place(counts, parked, queue->name, queue->slot) || open_job(table, parked->tts_tid);
 }
 
 // Opens the parked job in place of the queue's worst open one. A lock on either row leaves both as
@@ -69,7 +66,7 @@ bool open_parked_job(JobTable* table, TupleTableSlot* parked) {
 bool swap_worst(JobTable* table, Queue* queue, TupleTableSlot* parked) {
   const OpenJob& worst = queue->open[queue->open_count - 1];
   if (!try_lock_row(table, worst.tid)) return false;
-  if (!open_parked_job(table, parked)) return true;
+  if (!open_job(table, parked->tts_tid)) return true;
   queue->open_count--;
   if (!change_state(table, worst.tid, catalog()->state_parked)) elog(ERROR, "lost a row lock");
   note_parked(queue->slot, {worst.priority, worst.run_at});
@@ -92,7 +89,7 @@ Opening open_next(JobTable* table, Queue* queue, TupleTableSlot* parked, Promoti
     budget->more |= !has_room && !budget->turn;
     return Opening::kEnded;
   }
-  if (!swaps && !open_parked_job(table, parked)) return Opening::kLocked;
+  if (!swaps && !place_or_open(table, queue, parked, &budget->counts)) return Opening::kLocked;
   budget->room--;
   if (!swaps) give_place(queue, DatumGetInt64(value_of(parked, kJobId)));
   return swaps ? Opening::kSwapped : Opening::kOpened;
@@ -127,6 +124,7 @@ bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
   bool has_swapped = false;
   bool due = begin_parked_scan(&parked, table->relation, table->snapshot, *queue);
   for (; due && may_open(*queue, parked); due = next_due_in_order(&parked)) {
+    if (is_placed(budget->counts, parked.id)) continue;
     Opening opening = open_next(table, queue, parked.slot, budget);
     if (opening == Opening::kEnded) break;
     if (opening == Opening::kLocked) leave_in_order(&parked);
@@ -187,6 +185,13 @@ void foresee_opening(Queue* queue, Foresight* foresight) {
          parked.id != foresight->wanted)
     due = next_due_in_order(&parked);
   end_parked_scan(&parked);
+}
+
+bool open_job(JobTable* table, const ItemPointerData& tid) {
+  if (!change_state(table, tid, catalog()->state_ready)) return false;
+  note_ready(DatumGetTextPP(value_of(table->changed, kJobIdentifier)),
+             DatumGetTimestampTz(value_of(table->changed, kJobRunAt)));
+  return true;
 }
 
 bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget) {

@@ -45,6 +45,9 @@ void come_back(PromotionBudget* budget, int slot);
 // place. True when a due job is left behind.
 bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget);
 
+// Opens a parked job. False when another transaction has locked or changed it.
+bool open_job(JobTable* table, const ItemPointerData& tid);
+
 // What a promotion would do: the ids of the jobs that it opens, and of the open ones that it parks
 // for them. It goes no further than the wanted job.
 struct Foresight {

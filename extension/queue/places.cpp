@@ -31,7 +31,7 @@ void add_taken(Queue* queue, TupleTableSlot* row) {
 bool has_place(TupleTableSlot* row, const Queue& queue) {
   NullableDatum name = field_of(row, kJobQueueName);
   return DatumGetObjectId(value_of(row, kJobState)) != catalog()->state_parked && !name.isnull &&
-         DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID, name.value, queue.name));
+         is_same_text(name.value, queue.name);
 }
 
 void read_recalled_jobs(Queue* queue, Relation job, Snapshot snapshot) {
@@ -56,7 +56,47 @@ void read_open_jobs(Queue* queue, Relation job, Snapshot snapshot) {
   close_index_lookup(&jobs);
 }
 
+// The jobs that this claim has placed there before.
+void add_placed(Queue* queue, const LevelCounts& counts) {
+  for (int i = 0; counts.placed && i < counts.placed->count; i++) {
+    const PlacedJob& job = counts.placed->job[i];
+    if (job.slot == queue->slot && is_same_text(job.queue_name, queue->name))
+      give_place(queue, job.id);
+  }
+}
+
 }  // namespace
+
+bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, int slot) {
+  PlacedJobs* placed = counts->placed;
+  if (!placed || placed->count == kMaxPlaced || !placed->may_claim(placed->claim, parked))
+    return false;
+  int position = placed->count++;
+  JobOrder order = order_of(parked);
+  for (; position > 0 && sorts_before(&order, &placed->job[position - 1]); position--)
+    placed->job[position] = placed->job[position - 1];
+  placed->job[position] = {order, parked->tts_tid,
+                           datumCopy(value_of(parked, kJobIdentifier), false, -1),
+                           datumCopy(queue_name, false, -1), slot};
+  return true;
+}
+
+bool is_placed(const LevelCounts& counts, int64 id) {
+  for (int i = 0; counts.placed && i < counts.placed->count; i++)
+    if (counts.placed->job[i].id == id) return true;
+  return false;
+}
+
+int placed_within(const LevelCounts& counts, const Level& level) {
+  int within = 0;
+  for (int i = 0; counts.placed && i < counts.placed->count; i++) {
+    const text* name = DatumGetTextPP(counts.placed->job[i].queue_name);
+    LevelNames levels = level_names(name);
+    for (int j = 0; j < levels.count; j++)
+      within += fnv1a(VARDATA_ANY(name), levels.length[j]) == level.hash;
+  }
+  return within;
+}
 
 void give_place(Queue* queue, int64 id) {
   if (queue->taken < kRememberedPlaces) queue->known.ids[queue->taken] = id;
@@ -88,6 +128,7 @@ bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
     read_recalled_jobs(queue, job, snapshot);
   else
     read_open_jobs(queue, job, snapshot);
+  add_placed(queue, *counts);
   queue->is_level_bound = levels->room < queue->concurrency - queue->taken;
   if (queue->is_level_bound)
     queue->concurrency = queue->taken + levels->room;

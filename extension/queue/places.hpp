@@ -8,6 +8,8 @@
 
 namespace pulse {
 
+struct Claim;
+
 struct OpenJob : JobOrder {
   ItemPointerData tid;
   int turn;  // in a strict queue
@@ -27,6 +29,29 @@ struct Queue {
   bool is_recalled;       // `known` was remembered of an earlier promotion
   RememberedQueue known;  // its ids are the jobs that were found to have places
 };
+
+// A parked job that has a place of its queue. The claim that gave the place claims the job too, or
+// opens it, before it ends: one change of the row instead of two.
+struct PlacedJob : JobOrder {
+  ItemPointerData tid;
+  Datum identifier;
+  Datum queue_name;
+  int slot;
+};
+constexpr int kMaxPlaced = 64;
+
+// The placed jobs of one claim, in order. Whatever counts places counts them too.
+struct PlacedJobs {
+  Claim* claim;
+  bool (*may_claim)(Claim* claim, TupleTableSlot* row);
+  PlacedJob job[kMaxPlaced];
+  int count;
+};
+
+// Places the parked job, if a claim is promoting that may have it.
+bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, int slot);
+bool is_placed(const LevelCounts& counts, int64 id);
+int placed_within(const LevelCounts& counts, const Level& level);
 
 // A job has a place of the queue from now on.
 void give_place(Queue* queue, int64 id);

@@ -241,8 +241,9 @@ void lock_tables() {
 
 }  // namespace
 
-Promotion promote_marked(int room, int max_marks, RateLooks* looks) {
+Promotion promote_marked(int room, int max_marks, RateLooks* looks, PlacedJobs* placed) {
   PromotionBudget budget = {};
+  budget.counts.placed = placed;
   lock_tables();
   unblock_rings();
   budget.pauses = kMaxPauses;

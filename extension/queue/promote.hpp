@@ -7,6 +7,8 @@
 
 namespace pulse {
 
+struct PlacedJobs;
+
 // What promote_marked() left undone.
 struct Promotion {
   bool more;  // marks remain, or a queue has more jobs to open than `room` allowed
@@ -15,7 +17,7 @@ struct Promotion {
 
 // Takes queue marks and promotes their queues, until `room` jobs are opened or `max_marks` marks
 // are taken. The caller stores `looks` once it has claimed what it can.
-Promotion promote_marked(int room, int max_marks, RateLooks* looks);
+Promotion promote_marked(int room, int max_marks, RateLooks* looks, PlacedJobs* placed = nullptr);
 
 // Marks the queues of parked jobs that became due since the last call.
 void mark_fallen_due();

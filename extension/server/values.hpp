@@ -49,6 +49,10 @@ inline int16 int2_of(TupleTableSlot* row, int column) {
   return DatumGetInt16(value_of(row, column));
 }
 
+inline bool is_same_text(Datum a, Datum b) {
+  return DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID, a, b));
+}
+
 inline bool text_is(Datum value, const char* expected) {
   text* have = DatumGetTextPP(value);
   Size length = strlen(expected);

@@ -1,7 +1,7 @@
 -- extension/claim/in_place_claim.cpp, sql/claim_batch.sql: claims in place. They need the library
 -- preloaded; elsewhere every claim is held at once, and all else that is said here holds as well.
 \ir support/setup.psql
-SELECT plan(70);
+SELECT plan(72);
 
 SELECT current_setting('shared_preload_libraries') ~ 'pg_pulse' AS in_place \gset
 -- The lanes of running jobs, with how many are in each.
@@ -88,7 +88,12 @@ SELECT clear();
 SELECT given_job(queue_name => 'q') AS first, given_job(queue_name => 'q') AS second,
        given_job(queue_name => 'q') AS third \gset
 SELECT is(claimed_ids(:ann, 20), ARRAY[:first]::bigint[], 'a queue gives out its first job');
-SELECT is(lanes(), CASE WHEN :'in_place' THEN 'o 1' ELSE 'r 1' END, 'in place, as any other');
+SELECT is(lanes(), 'r 1', 'which leaves its lane of parked jobs, so it is held at once');
+SELECT outcome FROM pulse.release(ARRAY[:first]::bigint[], tokens_of(ARRAY[:first])) \g /dev/null
+SELECT pulse_internal.promote_marked(256) \g /dev/null
+SELECT is(claimed_ids(:ann, 20), ARRAY[:first]::bigint[], 'once it is open');
+SELECT is(lanes(), CASE WHEN :'in_place' THEN 'o 1' ELSE 'r 1' END,
+          'it is claimed in place, as any other');
 SELECT is(claimed_ids(:bob, 20), '{}', 'and no other beside it');
 SELECT pulse.heartbeat(:ann, ARRAY[:first]) \g /dev/null
 SELECT is(lanes(), 'r 1', 'a beat settles it');

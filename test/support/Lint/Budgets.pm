@@ -8,7 +8,7 @@ use Lint::Tree qw(found slurp files cpp_files sources);
 
 use constant {
     MAX_FILE_LINES => 400, MAX_FUNCTION_LINES => 70, MAX_COLUMNS => 100,
-    MAX_FOLDER_FILES => 20, MAX_EXTENSION_LINES => 15_950 };
+    MAX_FOLDER_FILES => 20, MAX_EXTENSION_LINES => 16_150 };
 
 # A spec's statements stand in its expected output as they are, so they are not wrapped.
 sub check_files {
