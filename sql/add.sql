@@ -286,7 +286,6 @@ DECLARE
   removed pulse.job;
   waiting_id bigint;
 BEGIN
-  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   SELECT j.id INTO waiting_id FROM pulse.job AS j
    WHERE j.job_key = remove_waiting.job_key AND j.index_lane <> 'r';

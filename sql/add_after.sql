@@ -228,7 +228,6 @@ DECLARE
     identifier, payload, queue_name, run_at, max_attempts, job_key, priority,
     flags)::pulse.job_spec);
 BEGIN
-  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job, pulse.dependency IN ROW EXCLUSIVE MODE;
   PERFORM pulse_internal.check_starts_when(starts_when);
   RETURN pulse_internal.add_after(

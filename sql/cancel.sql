@@ -105,7 +105,6 @@ CREATE OR REPLACE FUNCTION pulse.cancel_job(job_id bigint, reason text = NULL) R
 DECLARE
   found_job pulse.job;
 BEGIN
-  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   -- The key is locked before the row, as producers do. Otherwise a transaction that cancels a job
   -- and adds it anew would deadlock with a producer of the same key.

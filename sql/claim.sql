@@ -146,7 +146,6 @@ BEGIN
   PERFORM pulse_internal.require_read_committed('claim_job');
   PERFORM pulse_internal.require_claims();
   PERFORM pulse_internal.lock_worker_shared(claim_job.worker_id);
-  -- As the claim locks it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   status := pulse_internal.require_alive(claim_job.worker_id);
   -- The job's queue may have a place that no claim has given away yet.

@@ -146,7 +146,6 @@ DECLARE
   minute timestamptz := pulse_internal.begin_adding();
 BEGIN
   IF minute IS NOT NULL THEN
-    -- As the changes lock it: a weaker lock first would let REINDEX in between.
     LOCK TABLE pulse.counter IN ROW EXCLUSIVE MODE;
     PERFORM pulse_internal.add_minutes('task', minute + interval '1 minute');
     PERFORM pulse_internal.add_minutes('queue', minute + interval '1 minute');

@@ -106,7 +106,6 @@ BEGIN
   IF json_array_length(jobs) = 0 THEN
     RETURN;
   END IF;
-  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job, pulse.dependency IN ROW EXCLUSIVE MODE;
   PERFORM pulse_internal.check_flow_parents(jobs);
   SELECT array_agg(e.job ->> 'key' ORDER BY e.n), array_agg(e.job ->> 'job_key_mode' ORDER BY e.n)
@@ -172,7 +171,6 @@ DECLARE
   new_parents bigint[];
   parents bigint[];
 BEGIN
-  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job, pulse.dependency IN ROW EXCLUSIVE MODE;
   new_parents := pulse_internal.parents_of_call(after);
   SELECT * INTO waiting FROM pulse.job AS j WHERE j.id = add_dependency.job_id FOR UPDATE;
@@ -220,7 +218,6 @@ BEGIN
     RAISE EXCEPTION 'flow % is unknown', coalesce(cancel_flow.flow_id::text, 'NULL') USING
       ERRCODE = 'PU005', HINT = 'The view pulse.flows lists the flows that are kept.';
   END IF;
-  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   -- In the order in which all calls lock keys, and before any row.
   PERFORM pulse_internal.lock_keys((

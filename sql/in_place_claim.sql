@@ -28,7 +28,6 @@ CREATE OR REPLACE FUNCTION pulse_internal.index_running(worker_id bigint) RETURN
   LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  -- As the DELETE locks it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.claim_batch IN ROW EXCLUSIVE MODE;
   -- complete_many waits for the holders of this lock where it finds one of these rows locked.
   PERFORM pulse_internal.lock_worker_shared(index_running.worker_id);

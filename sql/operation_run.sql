@@ -126,7 +126,6 @@ BEGIN
   IF o.state <> 'running' THEN
     RETURN o;
   END IF;
-  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job, pulse.finished_job, pulse.dependency, pulse.operation_job
     IN ROW EXCLUSIVE MODE;
   IF o.action = 'undo' THEN

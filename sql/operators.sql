@@ -26,7 +26,6 @@ CREATE OR REPLACE FUNCTION pulse_internal.lock_failed(job_ids bigint[])
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.finished_job IN ROW EXCLUSIVE MODE;
   RETURN QUERY
   SELECT * FROM pulse.finished_job AS f
@@ -70,7 +69,6 @@ DECLARE
   running bigint[];
   busy bigint[];
 BEGIN
-  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   SELECT coalesce(array_agg(f.id), '{}') INTO locked
     FROM (SELECT j.id FROM pulse.job AS j

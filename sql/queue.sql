@@ -143,7 +143,6 @@ DECLARE
   is_stored boolean;
 BEGIN
   PERFORM pulse_internal.check_settings_of(unset_queue.queue_name);
-  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job, pulse.queue IN ROW EXCLUSIVE MODE;
   PERFORM pulse_internal.lock_queue(unset_queue.queue_name);
   PERFORM pulse_internal.park_open(unset_queue.queue_name);
@@ -166,7 +165,6 @@ CREATE OR REPLACE FUNCTION pulse.pause_queue(queue_name text) RETURNS pulse.queu
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job, pulse.queue IN ROW EXCLUSIVE MODE;
   IF NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = pause_queue.queue_name)
      AND NOT EXISTS (SELECT FROM pulse.job AS j
@@ -193,7 +191,6 @@ CREATE OR REPLACE FUNCTION pulse.resume_queue(queue_name text) RETURNS pulse.que
 DECLARE
   resumed pulse.queue;
 BEGIN
-  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job, pulse.queue IN ROW EXCLUSIVE MODE;
   IF EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = resume_queue.queue_name) THEN
     RETURN pulse.set_queue(resume_queue.queue_name, NULL, false);

@@ -160,7 +160,6 @@ DECLARE
   ended pulse.finished_job;
   live pulse.job;
 BEGIN
-  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job, pulse.finished_job, pulse.dependency IN ROW EXCLUSIVE MODE;
   PERFORM pulse_internal.lock_key((SELECT f.job_key FROM pulse.finished_job AS f
                             WHERE f.id = retry_job.job_id));
@@ -192,7 +191,6 @@ CREATE OR REPLACE FUNCTION pulse.requeue_job(job_id bigint, reason text) RETURNS
 DECLARE
   found_job pulse.job;
 BEGIN
-  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   PERFORM
     pulse_internal.lock_key((SELECT j.job_key FROM pulse.job AS j WHERE j.id = requeue_job.job_id));

@@ -58,7 +58,6 @@ DECLARE
   returned record;
   lost pulse.attempt;
 BEGIN
-  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.heartbeat, pulse.job, pulse.finished_job, pulse.attempt IN ROW EXCLUSIVE MODE;
   FOR returned IN
     SELECT h.worker_id, w.ended_at

@@ -360,7 +360,6 @@ DECLARE
   stored pulse.schedule;
   spec pulse.job_spec;
 BEGIN
-  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   SELECT * INTO stored FROM pulse.schedule AS s WHERE s.name = run_schedule_now.name;
   IF stored.name IS NULL THEN

@@ -214,7 +214,6 @@ DECLARE
   result pulse_internal.sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
   live_us bigint;
 BEGIN
-  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   ends := coalesce(ends, pulse_internal.sweep_end());
   -- Before any heartbeat row is locked.
@@ -327,7 +326,6 @@ DECLARE
   status text;
   recovered record;
 BEGIN
-  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   -- Before the row, for which a claim that has the lock may wait.
   IF NOT pulse_internal.lock_worker(declare_lost.worker_id) THEN

@@ -76,7 +76,6 @@ DECLARE
 BEGIN
   PERFORM pulse_internal.require_read_committed('tick');
   SELECT NULL::json AS result, false AS more INTO swept;
-  -- As the sweep locks them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   -- First, because the heartbeats of some workers wait for the end of the sweep.
   pruned := pulse_internal.prune_for(interval '1 s');

@@ -147,7 +147,6 @@ CREATE OR REPLACE FUNCTION pulse.attach_worker(worker_id bigint) RETURNS void
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM pulse_internal.warn_in_block('attach_worker');
-  -- As the later changes lock it: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.heartbeat IN ROW EXCLUSIVE MODE;
   PERFORM 1 FROM pulse.heartbeat AS h WHERE h.worker_id = attach_worker.worker_id FOR UPDATE;
   PERFORM pulse_internal.require_alive(attach_worker.worker_id);
@@ -171,7 +170,6 @@ DECLARE
   last_beat pulse.heartbeat;
 BEGIN
   PERFORM pulse_internal.require_read_committed('deregister_worker');
-  -- As the later changes lock them: a weaker lock first would let REINDEX in between.
   LOCK TABLE pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   DELETE FROM pulse.heartbeat AS h
    WHERE h.worker_id = deregister_worker.worker_id AND h.verdict <> 'lost'
