@@ -121,6 +121,7 @@ BEGIN
     RAISE EXCEPTION 'items is %', coalesce(json_typeof(items), 'null') USING
       ERRCODE = 'PU004', HINT = 'Give an array of objects with name, identifier and cron.';
   END IF;
+  LOCK TABLE pulse.schedule IN ROW EXCLUSIVE MODE;
   -- Locked in one order, so that two loads never wait for each other.
   PERFORM FROM pulse.schedule AS s WHERE s.crontab_set = set_name ORDER BY s.name FOR UPDATE;
   FOR given IN

@@ -126,6 +126,7 @@ DECLARE
   adopted pulse.installation;
 BEGIN
   PERFORM pulse_internal.require_read_committed('adopt_installation');
+  LOCK TABLE pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   PERFORM pulse_internal.lock_numbers();
   PERFORM pulse_internal.raise_sequences();
   SELECT greatest((SELECT max(i.epoch_base + i.timeline) FROM pulse.installation AS i),

@@ -86,6 +86,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.locked_operation(operation_id bigint)
 DECLARE
   found_operation pulse.operation;
 BEGIN
+  LOCK TABLE pulse.operation IN ROW EXCLUSIVE MODE;
   SELECT * INTO found_operation FROM pulse.operation AS o
    WHERE o.id = locked_operation.operation_id FOR UPDATE;
   IF found_operation.id IS NULL THEN

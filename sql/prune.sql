@@ -122,14 +122,16 @@ CREATE OR REPLACE FUNCTION pulse_internal.prune_flows(before timestamptz, max_co
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
-  ids bigint[] := ARRAY(
+  ids bigint[];
+BEGIN
+  LOCK TABLE pulse.flow, pulse.flow_job IN ROW EXCLUSIVE MODE;
+  ids := ARRAY(
     SELECT w.id FROM pulse.flow AS w
      WHERE w.created_at < before
        AND NOT EXISTS (SELECT FROM pulse.flow_job AS m JOIN pulse.job AS j ON j.id = m.job_id
                         WHERE m.flow_id = w.id)
      ORDER BY w.created_at LIMIT max_count
        FOR UPDATE SKIP LOCKED);
-BEGIN
   DELETE FROM pulse.flow_job AS m WHERE m.flow_id = ANY (ids);
   DELETE FROM pulse.flow AS w WHERE w.id = ANY (ids);
   RETURN cardinality(ids);
@@ -148,6 +150,7 @@ DECLARE
   jobs int;
   operations int;
 BEGIN
+  LOCK TABLE pulse.operation, pulse.operation_job IN ROW EXCLUSIVE MODE;
   DELETE FROM pulse.operation_job AS n
    WHERE n.ctid = ANY (ARRAY(
            SELECT c.ctid FROM pulse.operation AS o

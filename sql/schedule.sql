@@ -126,6 +126,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.lock_schedule(name text) RETURNS pulse
 DECLARE
   stored pulse.schedule;
 BEGIN
+  LOCK TABLE pulse.schedule IN ROW EXCLUSIVE MODE;
   SELECT * INTO stored FROM pulse.schedule AS s WHERE s.name = lock_schedule.name FOR UPDATE;
   IF stored.name IS NULL THEN
     PERFORM pulse_internal.raise_unknown_schedule(lock_schedule.name);
@@ -197,6 +198,7 @@ DECLARE
   older pulse.schedule;
   is_other_rule boolean;
 BEGIN
+  LOCK TABLE pulse.schedule IN ROW EXCLUSIVE MODE;
   LOOP
     SELECT * INTO older FROM pulse.schedule AS s WHERE s.name = given.name FOR UPDATE;
     EXIT WHEN older.name IS NOT NULL;

@@ -370,6 +370,7 @@ DECLARE
   last_rule pulse.schedule;
   settled int := 0;
 BEGIN
+  LOCK TABLE pulse.schedule IN ROW EXCLUSIVE MODE;
   IF NOT EXISTS (SELECT FROM pulse.schedule AS s WHERE NOT s.paused AND s.next_due <= moment)
      OR pulse_internal.may_settle(moment) THEN
     LOOP

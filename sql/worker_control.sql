@@ -61,6 +61,7 @@ DECLARE
   named bigint;
   asked int := 0;
 BEGIN
+  LOCK TABLE pulse.worker IN ROW EXCLUSIVE MODE;
   FOR named IN SELECT w.id FROM pulse.worker AS w
                 WHERE w.name = ANY (worker_names) AND w.state IN ('alive', 'draining')
                 ORDER BY w.id LOOP
@@ -112,6 +113,7 @@ DECLARE
   claiming bigint[] := '{}';
 BEGIN
   PERFORM pulse_internal.require_read_committed('force_unlock_workers');
+  LOCK TABLE pulse.worker IN ROW EXCLUSIVE MODE;
   FOR named IN
     SELECT w.id FROM pulse.worker AS w
      WHERE w.name = ANY (worker_names)
