@@ -144,8 +144,8 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
                            'first since %s.', u.identifier, u.due_jobs, u.oldest_due_at) AS detail,
          coalesce('Start a worker for it. ' || pg_catalog.quote_literal(l.name)
                   || ' served it until ' || l.seen_at || '.',
-                  'Start a worker for it, or correct the name: no worker on record has served it.')
-           AS what_to_do
+                  'Start a worker for it, or correct the name: none of the last 1,000 workers '
+                  'that ended served it.') AS what_to_do
     FROM unserved AS u
     JOIN pulse_internal.last_servers(ARRAY(SELECT n.identifier FROM unserved AS n)) AS l
       ON l.identifier = u.identifier

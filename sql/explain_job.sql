@@ -29,7 +29,8 @@ BEGIN
     RETURN NEXT pulse_internal.explained('fleet', 'unserved', format(
       'No living worker serves task %L; ', explain_fleet.identifier)
       || coalesce('the last one, worker ' || last_one.worker_id || ' (' || last_one.name
-                  || '), was seen at ' || last_one.seen_at || '.', 'none that did is on record.'),
+                  || '), was seen at ' || last_one.seen_at || '.',
+                  'none of the last 1,000 that ended did.'),
       NULL, NULL, CASE WHEN last_one.worker_id IS NOT NULL THEN ARRAY[last_one.worker_id] END);
   ELSIF fleet.alive IS NULL THEN
     RETURN NEXT pulse_internal.explained('fleet', 'drained', format(

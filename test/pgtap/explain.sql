@@ -1,7 +1,7 @@
 -- sql/explain.sql, explain_job.sql and fleet.sql: why a job does not run, and which tasks no worker
 -- serves.
 \ir support/setup.psql
-SELECT plan(66);
+SELECT plan(67);
 
 SELECT expect_function('explain_job', 'job_id bigint',
   'TABLE(kind text, blocker text, detail text, until timestamp with time zone, job_ids bigint[], '
@@ -105,6 +105,8 @@ DELETE FROM pulse.job;
 SELECT (pulse.add_job('mail', flags => '{gpu}')).id AS job \gset
 SELECT given_job('fax') AS fax \gset
 SELECT is(reasons(:fax), 'fleet unserved, line place', 'no worker serves it, none ever did');
+SELECT matches((SELECT detail FROM pulse.explain_job(:fax) WHERE blocker = 'unserved'),
+  'none of the last 1,000 that ended did', 'as far as it looks');
 SELECT given_worker('bob', '{fax}') AS bob \gset
 SELECT is(reasons(:fax), 'line place', 'a worker serves it');
 SELECT is_empty('TABLE pulse.unserved', 'every task is served');
