@@ -76,7 +76,8 @@ BEGIN
   FOR next_id IN SELECT i FROM unnest(job_ids) AS i ORDER BY i LOOP
     SELECT * INTO ended FROM pulse.finished_job AS f
      WHERE f.id = next_id AND f.state <> 'completed' FOR UPDATE SKIP LOCKED;
-    CONTINUE WHEN ended.id IS NULL OR NOT pulse_internal.is_key_free(ended.job_key);
+    CONTINUE WHEN ended.id IS NULL OR NOT pulse_internal.is_key_free(ended.job_key)
+               OR NOT pulse_internal.lock_cancelled(next_id);
     before := pulse_internal.without_documents(ended);
     ended.run_at := pulse.now();
     ended.attempts := 0;
@@ -219,6 +220,7 @@ BEGIN
      FOR UPDATE SKIP LOCKED;
   IF ended.id IS NULL OR pulse_internal.ended_mark(ended) <> change.mark
      OR NOT pulse_internal.is_key_free(ended.job_key)
+     OR NOT pulse_internal.lock_cancelled(ended.id)
      -- What it waited for has come to wait for it since.
      OR pulse_internal.circle_of(ended.id, parents) IS NOT NULL THEN
     RETURN false;

@@ -224,6 +224,7 @@ DECLARE
   gives_attempts boolean := coalesce(
     reschedule_failed.attempts, reschedule_failed.max_attempts) IS NOT NULL;
   taken bigint[] := '{}';
+  held bigint[] := '{}';
 BEGIN
   FOR ended IN SELECT * FROM pulse_internal.lock_failed(reschedule_failed.job_ids) LOOP
     ended.run_at := coalesce(reschedule_failed.run_at, ended.run_at);
@@ -238,12 +239,16 @@ BEGIN
              revision = f.revision + 1
        WHERE f.id = ended.id;
       RETURN NEXT pulse_internal.as_job(ended);
+    ELSIF NOT pulse_internal.lock_cancelled(ended.id) THEN
+      held := held || ended.id;
     ELSIF pulse_internal.is_key_free(ended.job_key) THEN
       RETURN NEXT pulse_internal.revive(ended);
     ELSE
       taken := taken || ended.id;
     END IF;
   END LOOP;
+  PERFORM pulse_internal.report_skipped(
+    held, 'failed, and other transactions hold jobs after them', 'Ask again for them.');
   PERFORM pulse_internal.report_skipped(taken, 'failed, and another job has the key',
     'A later job replaced them; add a job without the key if both are to run.');
 END $$;

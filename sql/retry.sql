@@ -71,10 +71,41 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.restore_job(pulse.finished_job, bigint) IS
   'Moves a finished job back to the live ones, with these values; it waits on this parent.';
 
--- Jobs that were cancelled because of a parent wait again once none of their parents has failed. Of
--- two calls that revive one parent each, each sees the other's as failed: who may wait does.
-CREATE OR REPLACE FUNCTION pulse_internal.requeue_children(parent_id bigint, waits boolean = false)
-  RETURNS void
+-- Of two calls that revive one parent each, each sees the other's as failed. So each first locks
+-- what was cancelled because of its own: the later one waits, or leaves its parent alone.
+CREATE OR REPLACE FUNCTION pulse_internal.lock_cancelled(parent_id bigint, waits boolean = false)
+  RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+  ids bigint[] := ARRAY(
+    WITH RECURSIVE below (id) AS (
+      SELECT parent_id
+      UNION
+      SELECT f.id FROM below AS b
+        JOIN pulse.dependency AS d
+          ON d.parents_key IN (b.id, -pulse_internal.neighbours_of(b.id)) AND b.id = ANY (d.parents)
+        JOIN pulse.finished_job AS f ON f.id = d.child_id AND f.cancelled_by IS NOT NULL
+    )
+    SELECT w.id FROM below AS w WHERE w.id <> parent_id);
+  locked int;
+BEGIN
+  IF waits THEN
+    PERFORM FROM pulse.finished_job AS f WHERE f.id = ANY (ids) ORDER BY f.id FOR UPDATE;
+    RETURN true;
+  END IF;
+  PERFORM FROM pulse.finished_job AS f WHERE f.id = ANY (ids) ORDER BY f.id FOR UPDATE SKIP LOCKED;
+  GET DIAGNOSTICS locked = ROW_COUNT;
+  RETURN locked = (SELECT count(*) FROM pulse.finished_job AS f WHERE f.id = ANY (ids));
+END $$;
+COMMENT ON FUNCTION pulse_internal.lock_cancelled(bigint, boolean) IS
+  'Locks the kept jobs that were cancelled because of this parent, and those after them. Returns '
+  'false where another transaction holds one of them, unless it waits.';
+
+-- Jobs that were cancelled because of a parent wait again once none of their parents has failed. A
+-- row that stays says because of whom: a transaction whose snapshot is older fails at the change.
+CREATE OR REPLACE FUNCTION pulse_internal.requeue_children(parent_id bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET jit = off AS $$
@@ -82,6 +113,7 @@ DECLARE
   live bigint[] := ARRAY[parent_id];
   ids bigint[];
   child pulse.finished_job;
+  failed bigint;
   taken bigint[] := '{}';
 BEGIN
   WHILE cardinality(live) > 0 LOOP
@@ -89,17 +121,18 @@ BEGIN
                      ON d.parents_key IN (p.id, -pulse_internal.neighbours_of(p.id))
                     AND p.id = ANY (d.parents));
     live := '{}';
-    IF waits THEN
-      PERFORM FROM pulse.finished_job AS f WHERE f.id = ANY (ids) AND f.cancelled_by IS NOT NULL
-        ORDER BY f.id FOR UPDATE;
-    END IF;
     FOR child IN
       SELECT f.* FROM pulse.finished_job AS f WHERE f.id = ANY (ids) AND f.cancelled_by IS NOT NULL
        ORDER BY f.id FOR UPDATE SKIP LOCKED
     LOOP
-      CONTINUE WHEN child.starts_when <> 'completed'
-                 OR pulse_internal.failed_parent(child.id) IS NOT NULL;
-      IF pulse_internal.is_key_free(child.job_key) THEN
+      CONTINUE WHEN child.starts_when <> 'completed';
+      failed := pulse_internal.failed_parent(child.id);
+      IF failed IS NOT NULL THEN
+        UPDATE pulse.finished_job AS f
+           SET cancelled_by = failed,
+               last_error = pulse_internal.cancelled_because('cancelled', failed)
+         WHERE f.id = child.id;
+      ELSIF pulse_internal.is_key_free(child.job_key) THEN
         PERFORM pulse_internal.restore_job(child, pulse_internal.live_parent(child.id));
         live := live || child.id;
       ELSE
@@ -110,13 +143,11 @@ BEGIN
   PERFORM pulse_internal.report_skipped(taken, 'cancelled, and another job has the key',
     'A later job replaced them; add a job without the key if both are to run.');
 END $$;
-COMMENT ON FUNCTION pulse_internal.requeue_children(bigint, boolean) IS
-  'Lets the kept jobs wait again that were cancelled because this parent, which is live again, had '
-  'failed, and those after them; leaves those that another transaction holds unless it waits. A '
-  'notice lists the jobs whose key another job has.';
+COMMENT ON FUNCTION pulse_internal.requeue_children(bigint) IS
+  'Lets the locked jobs wait again that were cancelled because this parent, which is live again, '
+  'had failed, and those after them. A notice lists the jobs whose key another job has.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.revive(ended pulse.finished_job, waits boolean = false)
-  RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.revive(ended pulse.finished_job) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -125,12 +156,12 @@ BEGIN
   IF ended.cancelled_by IS NOT NULL THEN
     DELETE FROM pulse.dependency AS d WHERE d.child_id = ended.id;
   END IF;
-  PERFORM pulse_internal.requeue_children(ended.id, waits);
+  PERFORM pulse_internal.requeue_children(ended.id);
   RETURN revived;
 END $$;
-COMMENT ON FUNCTION pulse_internal.revive(pulse.finished_job, boolean) IS
-  'Makes a locked finished job, whose key is locked and free, live again with these values. waits: '
-  'also for transactions that hold jobs which were cancelled because of it.';
+COMMENT ON FUNCTION pulse_internal.revive(pulse.finished_job) IS
+  'Makes a locked finished job, whose key is locked and free, live again with these values. The '
+  'jobs that were cancelled because of it are locked too.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_retry(ended pulse.finished_job) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -177,7 +208,8 @@ BEGIN
   ended.run_at := pulse.now();
   ended.attempts := 0;
   ended.crashes := 0;
-  RETURN pulse_internal.revive(ended, true);
+  PERFORM pulse_internal.lock_cancelled(ended.id, true);
+  RETURN pulse_internal.revive(ended);
 END $$;
 COMMENT ON FUNCTION pulse.retry_job(bigint) IS
   'Makes a job that ended without completing live again, due at once, with its id, its '

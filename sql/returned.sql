@@ -29,7 +29,8 @@ BEGIN
   IF live IS NOT NULL THEN
     UPDATE pulse.job AS j SET crashes = greatest(j.crashes - 1, 0) WHERE j.id = live;
   ELSIF ended.id IS NOT NULL THEN
-    IF NOT coalesce(pulse_internal.try_lock_key(ended.job_key), true) THEN
+    IF NOT coalesce(pulse_internal.try_lock_key(ended.job_key), true)
+       OR NOT pulse_internal.lock_cancelled(ended.id) THEN
       RETURN;  -- to the next sweep
     END IF;
     UPDATE pulse.finished_job AS f SET crashes = greatest(f.crashes - 1, 0) WHERE f.id = ended.id
@@ -47,7 +48,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.take_back_crash(pulse.attempt) IS
   'Turns a lost attempt into an interrupted one and takes its crash from the job, unless another '
-  'transaction holds the job.';
+  'transaction holds the job, or one that was cancelled because of it.';
 
 -- The row of a worker that has nothing left goes: the worker has read what it is there for.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_returned(max_count int, ends timestamptz)

@@ -213,10 +213,10 @@ SELECT starts() \g /dev/null
 SELECT fails('a'), fails('b') \g /dev/null
 SELECT pulse.sweep() FROM generate_series(1, 2) \g /dev/null
 SELECT pulse.add_job('taker', job_key => 'k') \g /dev/null
-SELECT pulse.retry_job(:b) \g /dev/null
-SELECT matches(standing(:child), '^cancelled',
-  'a retried parent leaves a job alone of which another parent stands as failed');
 SELECT pulse.retry_job(:a) \g /dev/null
+SELECT is(standing(:child), format('cancelled: job %s, which it waited for, ended as failed', :b),
+  'a retried parent leaves a job alone of which another parent stands as failed');
+SELECT pulse.retry_job(:b) \g /dev/null
 SELECT is(standing(:child), 'parked on b', 'when none does, it waits again');
 SELECT is(standing(:grandchild), 'parked on child', 'and so on down');
 SELECT matches(standing(:keyed), '^cancelled', 'but for a job whose key another one has');
