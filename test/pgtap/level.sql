@@ -1,6 +1,6 @@
 -- sql/level.sql, sql/queue.sql: queues within queues, and what a level allows to all within it.
 \ir support/setup.psql
-SELECT plan(90);
+SELECT plan(91);
 SELECT given_worker() AS ann \gset
 
 -- Which jobs of these queues are open or run, after promotions.
@@ -253,6 +253,36 @@ SELECT results_eq('SELECT queue_name, concurrency, total, paused, waiting, open,
            ('t/x', 1, NULL, false, 4, 0, 1, '{ "full" : 4 }'),
            ('t/x/y', 1, NULL, false, 4, 0, 1, '{ "full" : 4 }')$$,
   'queue_status has each queue and level, with all within it');
+
+-- --- the settings, which promotion reads in C ---------------------------------------------------
+
+SAVEPOINT settings;
+DELETE FROM pulse.queue;
+SELECT pulse.set_queue('l', total => 90), pulse.set_queue('l/*', 3, total => 7),
+       pulse.set_queue('l/own', 2), pulse.set_queue('l/strict', 1, strict => true),
+       pulse.set_queue('l/paused', 4, true), pulse.set_queue('p', 5, true),
+       pulse.set_queue('r/*', 6, true) \g /dev/null
+-- As 0.1.0 stored them.
+INSERT INTO pulse.queue (queue_name, concurrency, paused, created_at, updated_at, is_level)
+SELECT n, 8, true, now(), now(), false FROM unnest('{old,odd/*}'::text[]) AS n;
+SELECT results_eq($$
+  SELECT n, r.concurrency, r.is_strict, r.paused, r.level, r.total
+    FROM unnest('{l,l/new,l/own,l/own/in,l/strict,l/paused,l/paused/in,p,p/in,r,r/in,old,old/in,
+                  odd/in,none,none/in}'::text[]) AS n, pulse_internal.level_room(n) AS r$$, $$
+  SELECT q.n, s.concurrency, s.is_strict, s.any_paused, least.level,
+         CASE WHEN NOT least.paused THEN least.total END
+    FROM unnest('{l,l/new,l/own,l/own/in,l/strict,l/paused,l/paused/in,p,p/in,r,r/in,old,old/in,
+                  odd/in,none,none/in}'::text[]) WITH ORDINALITY AS q (n, i)
+   CROSS JOIN LATERAL (SELECT bool_or(l.paused) OVER () AS any_paused, l.*
+                         FROM pulse_internal.level_settings(q.n) AS l
+                        ORDER BY length(l.level) DESC LIMIT 1) AS s
+    LEFT JOIN LATERAL (SELECT l.level, l.total, l.paused
+                         FROM pulse_internal.level_settings(q.n) AS l
+                        WHERE l.total IS NOT NULL OR l.paused AND q.n LIKE '%/%'
+                        ORDER BY NOT l.paused, l.total LIMIT 1) AS least ON true
+   ORDER BY q.i$$,
+  'level_settings() finds what promotion finds');
+ROLLBACK TO settings;
 
 -- --- verify() -----------------------------------------------------------------------------------
 
