@@ -71,6 +71,7 @@ bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, in
   PlacedJobs* placed = counts->placed;
   if (!placed || placed->count == kMaxPlaced || !placed->may_claim(placed->claim, parked))
     return false;
+  (void)GetCurrentTransactionId();  // by which remember_queue() tells an undone promotion
   int position = placed->count++;
   JobOrder order = order_of(parked);
   for (; position > 0 && sorts_before(&order, &placed->job[position - 1]); position--)
