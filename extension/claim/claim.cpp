@@ -101,10 +101,10 @@ bool may_place(Claim* claim, TupleTableSlot* row) {
          serves(claim->worker, value_of(row, kJobIdentifier)) && !has_forbidden_flag(claim, row);
 }
 
-// Another transaction has locked the job meanwhile: a later claim looks at its queue again.
+// Another transaction has locked the job meanwhile: its queue and its levels have the place again.
 void lose_place(const PlacedJob& job) {
   forget_queue(job.queue_name, job.slot);
-  return_mark(job.slot);
+  note_place_freed(place_in_queue(DatumGetTextPP(job.queue_name)));
 }
 
 // Hands out the current job of the cursor, or leaves it to other claims.
