@@ -9,6 +9,8 @@ CREATE TABLE explain.contradiction (seed float8, job pulse.job, explained text, 
 CREATE TABLE explain.evidence (seed float8, what text, seen jsonb);
 -- How often each blocker stood in a state, and how many jobs had none.
 CREATE TABLE explain.seen (blocker text PRIMARY KEY, jobs bigint NOT NULL);
+-- Each claim of the state, so far.
+CREATE TABLE explain.started (id bigint, queue_name text);
 
 CREATE FUNCTION explain.one_of(VARIADIC choices text[]) RETURNS text
   LANGUAGE sql VOLATILE AS $$
@@ -54,7 +56,7 @@ BEGIN
   END LOOP;
 END $$;
 
-CREATE PROCEDURE explain.make_state(worker bigint)
+CREATE PROCEDURE explain.make_state(worker bigint, settles boolean = true)
   LANGUAGE plpgsql AS $$
 DECLARE
   name text := CASE WHEN random() < 0.4 THEN 'm/q' ELSE 'q' END;
@@ -99,8 +101,9 @@ BEGIN
     END LOOP;
     COMMIT;
     IF random() < 0.5 THEN
-      PERFORM pulse.claim(worker, ceil(random() * 10)::int,
-        ARRAY[explain.one_of('a', 'b', 'c'), 'd'], start_jobs => 10);
+      INSERT INTO explain.started
+      SELECT c.id, c.queue_name FROM pulse.claim(worker, ceil(random() * 10)::int,
+        ARRAY[explain.one_of('a', 'b', 'c'), 'd'], start_jobs => 10) AS c;
       COMMIT;
     END IF;
   END LOOP;
@@ -140,7 +143,7 @@ BEGIN
                             strict => false, on_dead => 'continue');
     COMMIT;
   END IF;
-  IF has_total THEN
+  IF has_total AND settles THEN
     CALL explain.settle();
   END IF;
 END $$;
@@ -238,24 +241,41 @@ BEGIN
   COMMIT;
 END $$;
 
+-- Nothing is left of the state before.
+CREATE PROCEDURE explain.clear(seed float8)
+  LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM setseed(seed / 10000000);
+  IF EXISTS (SELECT FROM pulse.queue AS q WHERE q.fair) THEN  -- and no turns of its level
+    PERFORM pulse.set_queue('m', paused => false, total => -1, rate => -1, fair => false);
+    PERFORM pulse.add_job('a', queue_name => 'm/q');
+    COMMIT;
+    PERFORM pulse_internal.promote_marked(1000);
+    COMMIT;
+  END IF;
+  DELETE FROM pulse.job;
+  DELETE FROM pulse.claim_batch;
+  DELETE FROM pulse.dependency;
+  DELETE FROM pulse.finished_job;
+  DELETE FROM pulse.heartbeat;
+  DELETE FROM pulse.worker;
+  DELETE FROM pulse.queue;
+  DELETE FROM pulse.queue_pause;
+  DELETE FROM pulse.queue_rate;
+  DELETE FROM pulse.task;
+  DELETE FROM explain.started;
+  COMMIT;
+  PERFORM pulse_internal.promote_marked(1000);  -- marks of queues that are gone
+  COMMIT;
+END $$;
+
 CREATE PROCEDURE explain.judge_states(first int, count int)
   LANGUAGE plpgsql AS $$
 DECLARE
   worker bigint;
 BEGIN
   FOR n IN first .. first + count - 1 LOOP
-    PERFORM setseed(n / 10000000.0);
-    DELETE FROM pulse.job;
-    DELETE FROM pulse.claim_batch;
-    DELETE FROM pulse.dependency;
-    DELETE FROM pulse.finished_job;
-    DELETE FROM pulse.heartbeat;
-    DELETE FROM pulse.worker;
-    DELETE FROM pulse.queue;
-    DELETE FROM pulse.queue_pause;
-    DELETE FROM pulse.queue_rate;
-    DELETE FROM pulse.task;
-    COMMIT;
+    CALL explain.clear(n);
     worker := (pulse.register_worker('earlier', NULL)).id;
     COMMIT;
     CALL explain.make_state(worker);
