@@ -204,7 +204,7 @@ void enter_new_jobs(JobIndexes* indexes, TupleTableSlot** rows, int count) {
 
 // A change of the index lane makes entries in indexes that had none of the row. Two exceptions have
 // a twin: what stays the same while the lane changes, and the open jobs of a queue, which running
-// jobs are among.
+// jobs are among. A placed job has none there, but dead entries of its queue make room for it.
 void enter_changed_job(JobIndexes* indexes, TupleTableSlot* row) {
   uint32 which = indexes_of(row);
   bool is_running = lane_of(row) == kLaneRunning;
