@@ -38,6 +38,10 @@ CREATE OR REPLACE FUNCTION pulse_internal.check_cron(
 BEGIN
   PERFORM pulse_internal.check_given('cron', cron IS NOT NULL,
     'Give five fields such as 0 4 * * *, or @hourly, @daily, @weekly, @monthly or @yearly.');
+  IF cron !~ '^[[:blank:]]*(@|([^[:blank:]]+[[:blank:]]+){4}[^[:blank:]])' THEN
+    RAISE EXCEPTION 'cron rule % has fewer than five fields', quote_literal(cron) USING
+      ERRCODE = 'PU004', HINT = 'They are minute, hour, day of the month, month, day of the week.';
+  END IF;
   IF isfinite(after)
      AND cardinality(pulse_internal.cron_times(
            cron, time_zone, after, after + interval '8 years', 1)) = 0 THEN
@@ -47,18 +51,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_cron(text, text, timestamptz) IS
   'Raises PU004 for a cron rule that is not due within eight years.';
-
--- Within these years the walk over due times can go on by years and does not overflow.
-CREATE OR REPLACE FUNCTION pulse_internal.check_after(after timestamptz) RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF after < timestamptz '1900-01-01 00:00Z' OR after >= timestamptz '10000-01-01 00:00Z' THEN
-    RAISE EXCEPTION 'after is %, out of range', after USING
-      ERRCODE = 'PU004', HINT = 'It must be a time of the years 1900 to 9999.';
-  END IF;
-END $$;
-COMMENT ON FUNCTION pulse_internal.check_after(timestamptz) IS
-  'Raises PU004 for a time outside of the years 1900 to 9999; NULL passes.';
 
 CREATE OR REPLACE FUNCTION pulse.cron_runs(
     cron text, time_zone text = 'UTC', max_runs int = 5, after timestamptz = NULL)

@@ -150,3 +150,15 @@ CREATE OR REPLACE FUNCTION pulse_internal.two_sweep_intervals() RETURNS interval
     pulse_internal.interval(coalesce(pulse_internal.setting_us('sweep_interval'), 5000000) * 2);
 COMMENT ON FUNCTION pulse_internal.two_sweep_intervals() IS
   'Returns two sweep intervals, of 5 s where automatic sweeps are off.';
+
+-- Within these years the walk over due times can go on by years and does not overflow.
+CREATE OR REPLACE FUNCTION pulse_internal.check_after(after timestamptz) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF after < timestamptz '1900-01-01 00:00Z' OR after >= timestamptz '10000-01-01 00:00Z' THEN
+    RAISE EXCEPTION 'after is %, out of range', after USING
+      ERRCODE = 'PU004', HINT = 'It must be a time of the years 1900 to 9999.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_after(timestamptz) IS
+  'Raises PU004 for a time outside of the years 1900 to 9999; NULL passes.';

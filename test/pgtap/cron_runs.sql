@@ -1,7 +1,7 @@
 -- extension/schedule: the due times of cron rules, against a walk over every minute of two years.
 -- PULSE_CRON_RULES says how many random rules (15), PULSE_SEED repeats a run.
 \ir support/setup.psql
-SELECT plan(41);
+SELECT plan(43);
 
 SELECT expect_function('cron_runs',
   'cron text, time_zone text DEFAULT ''UTC''::text, max_runs integer DEFAULT 5, '
@@ -74,7 +74,8 @@ SELECT refused_rule(cron, pattern)
                ('0 0 L * *', '%''0 0 L * *'' has an unknown day%'),
                ('0 0 ? * 1', '%unknown day of the month'), ('0 0 * * 5#2', '%day of the week'),
                ('0 0 * * * 2026', '%more than five fields'), ('60 0 * * *', '%unknown minute'),
-               ('0 22-2 * * *', '%unknown hour'), ('0 0 30 2 *', '%is never due'))
+               ('0 22-2 * * *', '%unknown hour'), ('0 0 30 2 *', '%is never due'),
+               ('', '%fewer than five fields'), ('0 0 * * ', '%fewer than five fields'))
     AS r (cron, pattern);
 SELECT refused_rule('* * * * *', 'time zone ''Europe/Berlin2''%', 'Europe/Berlin2');
 
