@@ -1,6 +1,5 @@
 -- Flows: jobs that are added together, of which some wait for others.
 
--- One handler for all jobs, because each costs a savepoint.
 CREATE OR REPLACE FUNCTION pulse_internal.flow_specs(
     jobs json, OUT specs pulse.job_spec[], OUT modes text[], OUT starts_when text[],
     OUT start_by timestamptz[])
@@ -15,13 +14,37 @@ BEGIN
     INTO specs, modes, starts_when, start_by
     FROM json_array_elements(jobs) WITH ORDINALITY AS e (job, n);
   PERFORM pulse_internal.check_starts_when(w) FROM unnest(starts_when) AS w;
-EXCEPTION
-  WHEN data_exception THEN
-    PERFORM pulse_internal.refuse_flow('a job of the flow has a value of a wrong type: ' || sqlerrm,
-      'Give each value as add_job takes it.');
 END $$;
 COMMENT ON FUNCTION pulse_internal.flow_specs(json) IS
-  'Returns the checked jobs of an add_flow call. Raises PU004.';
+  'Returns the jobs of an add_flow call. Raises PU004, or what the server says of a value that it '
+  'cannot read.';
+
+-- One handler for all jobs, because each costs a savepoint: only a refused call looks for its job.
+CREATE OR REPLACE FUNCTION pulse_internal.checked_flow_specs(
+    jobs json, OUT specs pulse.job_spec[], OUT modes text[], OUT starts_when text[],
+    OUT start_by timestamptz[])
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  job json;
+  n int := 0;
+  hint text;
+BEGIN
+  SELECT s.* INTO specs, modes, starts_when, start_by FROM pulse_internal.flow_specs(jobs) AS s;
+EXCEPTION WHEN data_exception OR SQLSTATE 'PU004' THEN
+  BEGIN
+    FOR job IN SELECT json_array_elements(jobs) LOOP
+      n := n + 1;
+      PERFORM pulse_internal.flow_specs(json_build_array(job));
+    END LOOP;
+  EXCEPTION WHEN data_exception OR SQLSTATE 'PU004' THEN
+    GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+    PERFORM pulse_internal.refuse_flow(format('job number %s: %s', n, sqlerrm),
+      coalesce(nullif(hint, ''), 'Give each value as add_job takes it.'));
+  END;
+  RAISE;
+END $$;
+COMMENT ON FUNCTION pulse_internal.checked_flow_specs(json) IS
+  'Returns the jobs of an add_flow call. Raises PU004, and names the job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_flow_parents(jobs json) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -48,7 +71,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.add_in_order(
     jobs json, order_of int[], OUT ids bigint[])
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  given record := pulse_internal.flow_specs(jobs);
+  given record := pulse_internal.checked_flow_specs(jobs);
   pairs record;
   first_of int[] := array_fill(0, ARRAY[cardinality(order_of)]);
   has_children boolean[] := array_fill(NULL::boolean, ARRAY[cardinality(order_of)]);

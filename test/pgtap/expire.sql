@@ -103,10 +103,9 @@ SELECT refuses(format('SELECT pulse_internal.set_start_by(%s, ''infinity'')', :j
 SELECT pulse.set_task('decade', expires_after => '10 years') \g /dev/null
 SELECT is((pulse.add_job('decade', run_at => '294264-12-31 UTC')).start_by,
   timestamptz '294274-12-31 UTC', 'the latest run_at has an expiry');
-SELECT throws_ok('SELECT pulse.' || call, 'PU004', 'run_at is ' || late || ', out of range',
-                 call || ' is refused')
-  FROM (SELECT timestamptz '294276-12-31 UTC') AS t (late),
-       unnest(ARRAY['add_job(''decade'', run_at => ''294276-12-31 UTC'')',
+SELECT throws_matching('SELECT pulse.' || call, '^(job number 1: )?run_at is 294.*, out of range$',
+                       call || ' is refused')
+  FROM unnest(ARRAY['add_job(''decade'', run_at => ''294276-12-31 UTC'')',
          'add_flow(''[{"identifier": "decade", "run_at": "294276-12-31 UTC"}]'')',
          format('reschedule_jobs(ARRAY[%s], ''294276-12-31 UTC'')', :job)]) AS call;
 SELECT is_empty('SELECT * FROM pulse.verify()', 'no promise is broken');

@@ -97,13 +97,13 @@ SELECT throws_ok('SELECT pulse.add_flow(NULL)', 'PU004', NULL, 'NULL is no flow'
 SELECT refused('[{"identifier": "a", "prio": 1}]', 'job number 1 has an unknown member ''prio''');
 SELECT refused('[{"key": "a", "identifier": "a"}, {"key": "a", "identifier": "b"}]',
   'two jobs have the key ''a''');
-SELECT refused('[{"key": "a"}]', 'identifier must not be null');
-SELECT refused('[{"identifier": "a", "priority": "high"}]',
-  'a job of the flow has a value of a wrong type%');
-SELECT refused('[{"identifier": "a", "start_by": "soon"}]',
-  'a job of the flow has a value of a wrong type%');
-SELECT refused('[{"identifier": "a", "starts_when": "soon"}]', 'starts_when ''soon'' is not known');
-SELECT refused('[{"identifier": "a", "job_key_mode": "x"}]', 'job_key_mode ''x'' is not known');
+SELECT refused('[{"identifier": "b"}, {"key": "a"}]', 'job number 2: identifier must not be null');
+SELECT refused('[{"identifier": "a", "priority": "high"}]', 'job number 1: invalid input syntax%');
+SELECT refused('[{"identifier": "a", "start_by": "soon"}]', 'job number 1: invalid input syntax%');
+SELECT refused('[{"identifier": "a", "starts_when": "soon"}]',
+  'job number 1: starts_when ''soon'' is not known');
+SELECT refused('[{"identifier": "a", "job_key_mode": "x"}]',
+  'job number 1: job_key_mode ''x'' is not known');
 SELECT is((SELECT count(*) FROM pulse.job), (SELECT many FROM jobs_before),
   'a refused flow adds no job');
 
