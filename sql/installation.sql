@@ -147,6 +147,10 @@ BEGIN
   PERFORM pulse_internal.forget_ended(c.worker_id)
      FROM (SELECT DISTINCT f.worker_id FROM pulse.claim_batch AS f) AS c;
   PERFORM pulse_internal.restart_schedules();
+  -- A dump leaves the clock behind that counted the tokens of open jobs.
+  PERFORM pulse_internal.lock_queue(r.queue_name), pulse_internal.park_open(r.queue_name)
+     FROM pulse.queue_rate AS r CROSS JOIN LATERAL pulse_internal.tokens_of(r.queue_name) AS t
+    WHERE t.open > t.tokens;
   RAISE LOG 'pg_pulse: the jobs in database % were adopted; tokens count from epoch %',
     adopted.database_oid, adopted.epoch_base;
   RETURN adopted;

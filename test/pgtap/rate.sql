@@ -1,6 +1,6 @@
 -- sql/rate.sql: how many jobs of a level are claimed in a time (P13).
 \ir support/setup.psql
-SELECT plan(66);
+SELECT plan(67);
 SELECT given_worker() AS ann \gset
 
 -- How many jobs of these queues are open after promotions, so long after now.
@@ -119,6 +119,11 @@ UPDATE pulse.queue_rate SET full_live_us = full_live_us + 600000000 WHERE queue_
 SELECT answers('SELECT promise, detail FROM pulse.verify()',
   ROW('P13', 'level ''m/1'' has 1 open jobs and 0 tokens'),
   'verify() sees an open job without a token');
+SAVEPOINT copied;
+SELECT pulse.adopt_installation() \g /dev/null
+SELECT is_empty('SELECT * FROM pulse.verify()',
+  'adopt_installation() parks it, as the clock of a dump has other tokens');
+ROLLBACK TO copied;
 SELECT pulse.complete(h.id, h.token) FROM pulse.held(:ann) AS h \g /dev/null
 SELECT travel('0');
 SELECT ok(pulse.unset_queue('m/*') AND pulse.unset_queue('m'), 'given no settings');
