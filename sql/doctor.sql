@@ -222,7 +222,8 @@ COMMENT ON VIEW pulse_internal.slot_findings IS
 
 CREATE OR REPLACE VIEW pulse_internal.table_findings AS
   WITH own AS MATERIALIZED (
-    SELECT c.oid::regclass AS relation, c.reloptions FROM pg_catalog.pg_class AS c
+    SELECT c.oid::regclass AS relation, c.reloptions, c.relpersistence
+      FROM pg_catalog.pg_class AS c
      WHERE c.relnamespace = 'pulse'::regnamespace AND c.relkind = 'r'
   )
   SELECT 'old transaction'::text AS finding, 'warning'::text AS severity,
@@ -261,6 +262,12 @@ CREATE OR REPLACE VIEW pulse_internal.table_findings AS
       OR NOT pg_catalog.current_setting('autovacuum')::boolean
       OR NOT pg_catalog.current_setting('track_counts')::boolean
   HAVING pg_catalog.count(*) > 0
+  UNION ALL
+  SELECT 'unlogged table', 'warning',
+         pg_catalog.format('%s is unlogged: a crash of the server empties it, and no standby has '
+                           'its rows.', o.relation),
+         pg_catalog.format('ALTER TABLE %s SET LOGGED.', o.relation)
+    FROM own AS o WHERE o.relpersistence = 'u'
   UNION ALL
   SELECT 'invalid index', 'error',
          pg_catalog.format('Index %s of %s is not valid.', i.indexrelid::regclass,

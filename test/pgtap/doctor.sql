@@ -1,7 +1,7 @@
 -- sql/doctor.sql: each trouble that a transaction can plant is found, and is gone with its cause.
 -- test/e2e/doctor.pl plants the rest.
 \ir support/setup.psql
-SELECT plan(45);
+SELECT plan(46);
 
 SELECT expect_function('doctor', '',
   'TABLE(finding text, severity text, detail text, what_to_do text)', 'volatile', 'definer');
@@ -126,6 +126,8 @@ SELECT is(found_after('ALTER TABLE pulse.heartbeat SET (autovacuum_enabled = off
 SELECT is(found_after($$UPDATE pg_catalog.pg_index SET indisvalid = false
                          WHERE indexrelid = 'pulse.attempt_prune_idx'::regclass$$),
   'invalid index: error', 'an index is not valid');
+SELECT is(found_after('ALTER TABLE pulse.job SET UNLOGGED'), 'unlogged table: warning',
+  'a crash would lose jobs');
 
 SELECT ok(pulse_internal.is_slot_behind(false, NULL, 201 * 1024 * 1024)
           AND NOT pulse_internal.is_slot_behind(false, NULL, 199 * 1024 * 1024),
