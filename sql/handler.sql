@@ -54,7 +54,8 @@ BEGIN
     RAISE WARNING 'role % does not run the handlers of these tasks: %', pulse_internal.caller(),
       distrusted
       USING DETAIL = 'Their owners could act with its rights.',
-      HINT = 'Make them SECURITY DEFINER, or give them to the owner of pg_pulse.';
+      HINT = format('Make them SECURITY DEFINER, give them to the owner of pg_pulse, or GRANT %I '
+                    'TO their owners.', pulse_internal.caller());
   END IF;
   RETURN tasks;
 END $$;

@@ -176,6 +176,20 @@ subtest 'limits' => sub {
     is($worker->wait_exit, 0, 'the worker drains');
 };
 
+subtest 'a function whose owner could gain the rights of the worker' => sub {
+    value($node, q{CREATE ROLE author; CREATE ROLE runner LOGIN;
+        SELECT pulse.grant_worker('runner');
+        CREATE FUNCTION author_task(payload json) RETURNS void LANGUAGE sql AS 'SELECT 1';
+        ALTER FUNCTION author_task(json) OWNER TO author;
+        SELECT pulse.set_task('author_task', handler => 'author_task(json)')});
+    local $ENV{PGUSER} = 'runner';
+    my $worker = Pulse::Worker->start_registered($node, 'runner', tasks => $folder);
+    my $reason = $worker->wait_for('server_warns')->{reason};
+    like($reason, qr/tasks: author_task \(Their owners could act/, 'is left out, the log says why');
+    like($reason, qr/: Make them .*, or GRANT runner TO their owners\.$/, 'and what to do');
+    is($worker->kill, 'signal 9', 'the worker ends');
+};
+
 subtest 'without a tasks folder' => sub {
     my $job = add_job($node, 'count');
     my $worker = Pulse::Worker->start_registered($node, 'pure', options => ['--once']);

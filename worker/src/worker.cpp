@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "database/refusal.hpp"
 #include "database/sqlstate.hpp"
 #include "log/name_list.hpp"
 
@@ -74,7 +75,8 @@ void Worker::wire_sessions() {
     if (notice.sqlstate == sqlstate::kSweepIsDue) sweeper_.sweep_now();
     if (notice.sqlstate == sqlstate::kHandlersChanged) heartbeat_.look_for_handlers();
     if (notice.sqlstate == sqlstate::kWarning) {
-      log_.warning("server_warns", {{"reason", notice.message}});
+      log_.warning("server_warns",
+                   {{"reason", in_one_line(notice.message, notice.detail, notice.hint)}});
     }
   };
 }

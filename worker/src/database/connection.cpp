@@ -360,7 +360,8 @@ void LibpqConnection::receive_notice(void* self, const PGresult* result) {
   if (severity == "FATAL") connection->farewell_ = field_of(result, PG_DIAG_MESSAGE_PRIMARY);
   if (connection->on_notice) {
     connection->on_notice(
-        Notice{field_of(result, PG_DIAG_SQLSTATE), field_of(result, PG_DIAG_MESSAGE_PRIMARY)});
+        Notice{field_of(result, PG_DIAG_SQLSTATE), field_of(result, PG_DIAG_MESSAGE_PRIMARY),
+               field_of(result, PG_DIAG_MESSAGE_DETAIL), field_of(result, PG_DIAG_MESSAGE_HINT)});
   }
 }
 

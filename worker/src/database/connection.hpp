@@ -63,6 +63,8 @@ using OpenHandler = std::function<void(std::variant<Opened, OpenFailure>)>;
 struct Notice {
   std::string sqlstate;
   std::string message;
+  std::string detail = {};
+  std::string hint = {};
 };
 
 class Connection {

@@ -18,9 +18,14 @@ std::string refusal_text(const SqlError& error, const Session& session, const Ne
     return "database " + session.database() + " has no pg_pulse (" + error.message +
            "): CREATE EXTENSION pg_pulse";
   }
-  std::string text = error.message;
-  if (!error.detail.empty()) text += " (" + error.detail + ')';
-  if (!error.hint.empty()) text += ": " + error.hint;
+  return in_one_line(error.message, error.detail, error.hint);
+}
+
+std::string in_one_line(const std::string& message, const std::string& detail,
+                        const std::string& hint) {
+  std::string text = message;
+  if (!detail.empty()) text += " (" + detail + ')';
+  if (!hint.empty()) text += ": " + hint;
   return text;
 }
 

@@ -19,6 +19,10 @@ inline constexpr NeededRight kRightToWork;
 std::string refusal_text(const SqlError& error, const Session& session,
                          const NeededRight& needed = kRightToWork);
 
+// What the server says, for a log that has one line for it.
+std::string in_one_line(const std::string& message, const std::string& detail,
+                        const std::string& hint);
+
 // Connections, locks, memory, disks and a server that starts or stops pass by themselves: what was
 // refused may be accepted later.
 bool is_passing(const std::string& sqlstate);
