@@ -126,7 +126,10 @@ void use_placed(Claim* claim) {
 void open_placed(Claim* claim) {
   while (claim->next_placed < claim->placed.count) {
     const PlacedJob& job = claim->placed.job[claim->next_placed++];
-    if (!open_job(&claim->table, job.tid)) lose_place(job);
+    if (!open_job(&claim->table, job.tid))
+      lose_place(job);
+    else if (job.was_met)
+      return_mark(job.slot);
   }
 }
 

@@ -59,9 +59,10 @@ void read_open_jobs(Queue* queue, Relation job, Snapshot snapshot) {
 // The jobs that this claim has placed there before.
 void add_placed(Queue* queue, const LevelCounts& counts) {
   for (int i = 0; counts.placed && i < counts.placed->count; i++) {
-    const PlacedJob& job = counts.placed->job[i];
-    if (job.slot == queue->slot && is_same_text(job.queue_name, queue->name))
-      give_place(queue, job.id);
+    PlacedJob* job = &counts.placed->job[i];
+    if (job->slot != queue->slot || !is_same_text(job->queue_name, queue->name)) continue;
+    give_place(queue, job->id);
+    job->was_met = true;
   }
 }
 
@@ -76,9 +77,12 @@ bool try_place(LevelCounts* counts, TupleTableSlot* parked, Datum queue_name, in
   JobOrder order = order_of(parked);
   for (; position > 0 && sorts_before(&order, &placed->job[position - 1]); position--)
     placed->job[position] = placed->job[position - 1];
-  placed->job[position] = {order, parked->tts_tid,
+  placed->job[position] = {order,
+                           parked->tts_tid,
                            datumCopy(value_of(parked, kJobIdentifier), false, -1),
-                           datumCopy(queue_name, false, -1), slot};
+                           datumCopy(queue_name, false, -1),
+                           slot,
+                           false};
   return true;
 }
 

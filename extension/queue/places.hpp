@@ -37,6 +37,7 @@ struct PlacedJob : JobOrder {
   Datum identifier;
   Datum queue_name;
   int slot;
+  bool was_met;  // by another promotion of its queue, which may have left a better job
 };
 constexpr int kMaxPlaced = 64;
 
