@@ -19,6 +19,12 @@ COMMENT ON FUNCTION pulse_internal.lock_worker_shared(bigint) IS
   'Takes the worker''s lock as its claims do: until the transaction ends, no session declares the '
   'worker lost.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.try_lock_worker_shared(worker_id bigint) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_share_worker';
+COMMENT ON FUNCTION pulse_internal.try_lock_worker_shared(bigint) IS
+  'Takes the worker''s lock as its claims do, and returns true; returns false while a session that '
+  'declares the worker lost, or a claim of an isolated job, has the lock.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.try_lock_worker(worker_id bigint) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_worker';
 COMMENT ON FUNCTION pulse_internal.try_lock_worker(bigint) IS

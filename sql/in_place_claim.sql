@@ -29,8 +29,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.index_running(worker_id bigint) RETURN
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   LOCK TABLE pulse.claim_batch IN ROW EXCLUSIVE MODE;
-  -- complete_many waits for the holders of this lock where it finds one of these rows locked.
-  PERFORM pulse_internal.lock_worker_shared(index_running.worker_id);
+  -- complete_many waits for the holders of this lock where it finds one of these rows locked. Who
+  -- has it alone may wait for this heartbeat's row, so the jobs are left to the next heartbeat.
+  IF NOT pulse_internal.try_lock_worker_shared(index_running.worker_id) THEN
+    RETURN false;
+  END IF;
   UPDATE pulse.job AS j SET in_place = false
    WHERE j.id = ANY (ARRAY(
      SELECT f.id FROM pulse.job AS f
@@ -43,4 +46,4 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.index_running(bigint) IS
   'Moves running jobs that this worker claimed in place to the lane of running jobs; leaves those '
-  'whose row another transaction holds.';
+  'whose row another transaction holds, and all while a session declares the worker lost.';

@@ -105,6 +105,12 @@ PULSE_FUNCTION(pulse_share_worker) {
   PG_RETURN_BOOL(true);
 }
 
+// pulse_internal.try_lock_worker_shared(id): takes it if no transaction has it alone.
+PULSE_FUNCTION(pulse_try_share_worker) {
+  PG_RETURN_BOOL(pulse::try_advisory_lock(pulse::LockKind::kWorker,
+                                          static_cast<uint64>(PG_GETARG_INT64(0)), ShareLock));
+}
+
 // pulse_internal.try_lock_worker(id): takes the worker's lock exclusively, as a transaction that
 // declares it lost.
 PULSE_FUNCTION(pulse_try_lock_worker) {
