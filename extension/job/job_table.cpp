@@ -50,13 +50,6 @@ void update_job_indexes(JobTable* table, IndexesToFollow indexes) {
   ResetPerTupleExprContext(table->estate);
 }
 
-// Index expressions call functions, which must run under the search path of a statement.
-bool has_index_expressions(const JobTable* table) {
-  for (int i = 0; i < table->result->ri_NumIndices; i++)
-    if (table->result->ri_IndexRelationInfo[i]->ii_Expressions != NIL) return true;
-  return false;
-}
-
 // Columns beyond the extension's are empty.
 HeapTuple formed_row(Relation relation, const Datum* values, const bool* nulls, int columns) {
   Datum all[kMaxColumns];
@@ -68,17 +61,11 @@ HeapTuple formed_row(Relation relation, const Datum* values, const bool* nulls, 
   return heap_form_tuple(RelationGetDescr(relation), all, are_null);
 }
 
-void insert_directly(JobTable* table, Datum* values, bool* nulls, int columns) {
-  put_changed(table, formed_row(table->relation, values, nulls, columns));
-  ExecSimpleRelationInsert(table->result, table->estate, table->changed);
+void insert_directly(JobTable* table) {
+  prepare_executor(table);
+  under_secure_search_path(
+      [&] { ExecSimpleRelationInsert(table->result, table->estate, table->changed); });
   ResetPerTupleExprContext(table->estate);
-}
-
-HeapTuple inserted_by_statement(Relation relation, const Datum* values, const bool* nulls,
-                                int columns) {
-  HeapTuple row = formed_row(relation, values, nulls, columns);
-  insert_by_statement(relation, &row, 1, columns);
-  return row;
 }
 
 // The other transaction that shares a lock on the row which keeps claims from it.
@@ -214,16 +201,12 @@ void update_locked_row(JobTable* table, JobChange* change) {
 }
 
 void insert_row(JobTable* table, Datum* values, bool* nulls, int columns) {
-  bool is_direct = table->is_plain && has_only_columns(table->relation, columns);
-  if (is_direct) {
-    prepare_executor(table);
-    is_direct = !has_index_expressions(table);
-  }
   MemoryContext old = MemoryContextSwitchTo(table->context);
-  if (is_direct)
-    insert_directly(table, values, nulls, columns);
-  else
-    put_changed(table, inserted_by_statement(table->relation, values, nulls, columns));
+  HeapTuple row = formed_row(table->relation, values, nulls, columns);
+  bool is_direct = table->is_plain && has_only_columns(table->relation, columns);
+  if (!is_direct) insert_by_statement(table->relation, &row, 1, columns);
+  put_changed(table, row);
+  if (is_direct) insert_directly(table);
   MemoryContextSwitchTo(old);
 }
 

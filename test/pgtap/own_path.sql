@@ -1,7 +1,7 @@
 -- What others hang on our tables runs with our rights, so it finds names where we do and not where
 -- the caller looks.
 \ir support/setup.psql
-SELECT plan(9);
+SELECT plan(12);
 
 CREATE TABLE public.heard (place text, path text);
 CREATE FUNCTION public.hear() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -67,6 +67,21 @@ SELECT set_config('test.seen', '', false) \g /dev/null
 SELECT is((SELECT count(*)::int FROM pulse.claim(:ann, 1)), 1, 'a job with a key is claimed');
 SELECT is(current_setting('test.seen'), 'pg_catalog, pg_temp',
   'nor does an index where a job is claimed');
+
+-- The other tables have rows of their own, and an index may call a function to choose among them.
+CREATE INDEX ON pulse.attempt (public.seen(job_id));
+CREATE INDEX ON pulse.finished_job (id) WHERE public.seen(id) > 0;
+SELECT id, token FROM pulse.job WHERE state = 'running' LIMIT 1 \gset
+SELECT set_config('test.seen', '', false) \g /dev/null
+SELECT is(pulse.fail(:id, :token, 'error', false), 'failed', 'a job fails for good');
+SELECT is(current_setting('test.seen'), 'pg_catalog, pg_temp',
+  'nor does the predicate of an index where a job ends');
+DROP INDEX pulse.finished_job_id_idx;
+SELECT id, token FROM pulse.job WHERE state = 'running' LIMIT 1 \gset
+SELECT set_config('test.seen', '', false) \g /dev/null
+SELECT pulse.fail(:id, :token, 'error') \g /dev/null
+SELECT is(current_setting('test.seen'), 'pg_catalog, pg_temp',
+  'nor does an index where an attempt is recorded');
 
 SELECT * FROM finish();
 ROLLBACK;
