@@ -173,6 +173,13 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
     elog(ERROR, "could not delete a job that was locked");
 }
 
+// False when a foreign key of others refers to the locked row in a transaction in progress.
+bool lock_to_delete(JobTable* table, Patience patience) {
+  LockWaitPolicy policy = patience == Patience::kWaits ? LockWaitBlock : LockWaitSkip;
+  return table->is_plain ||
+         lock_row(table, table->locked->tts_tid, policy, LockTupleExclusive) == TM_Ok;
+}
+
 AttemptEvent event_of(const Ending& ending, const Decision& decision) {
   if (waits_again(decision)) return gives_attempt_back(ending) ? kReturned : kRetried;
   if (decision.state == catalog()->finished_cancelled) return kCancelled;
@@ -213,6 +220,8 @@ EndedAttempt end_attempt(AttemptEnds* ends, const Ending& ending, const Nullable
   AttemptLock lock = lock_attempt(&ends->jobs, ending.job_id, token, patience);
   if (lock != AttemptLock::kLocked) return {lock, nullptr};
   Decision decision = decide(ends, ends->jobs.table.locked, ending);
+  if (!waits_again(decision) && !lock_to_delete(&ends->jobs.table, patience))
+    return {AttemptLock::kBusy, nullptr};
   write(ends, ending, decision);
   return {AttemptLock::kLocked,
           DatumGetCString(DirectFunctionCall1(enum_out, ObjectIdGetDatum(decision.state)))};

@@ -61,7 +61,8 @@ TM_Result delete_row(RunningJobs* jobs, bool waits) {
   TupleTableSlot* row = jobs->ids.row;
   TM_Result result = try_delete_row(table, row, waits);
   // TM_BeingModified may mean a lock of this transaction itself: then it can lock the row again.
-  if (result == TM_BeingModified && try_lock_row(table, row->tts_tid))
+  if (result == TM_BeingModified &&
+      lock_row(table, row->tts_tid, LockWaitSkip, LockTupleExclusive) == TM_Ok)
     result = try_delete_row(table, row, true);
   return result;
 }

@@ -174,11 +174,12 @@ TransactionId locker_of(TupleTableSlot* seen) {
   return is_locked_by_other(seen, &known) ? known : sharer_of(seen);
 }
 
-TM_Result lock_row(JobTable* table, const ItemPointerData& seen, LockWaitPolicy policy) {
+TM_Result lock_row(JobTable* table, const ItemPointerData& seen, LockWaitPolicy policy,
+                   LockTupleMode mode) {
   TM_FailureData failure;
   ItemPointerData tid = seen;
   return table_tuple_lock(table->relation, &tid, table->snapshot, table->locked,
-                          GetCurrentCommandId(false), LockTupleNoKeyExclusive, policy, 0, &failure);
+                          GetCurrentCommandId(false), mode, policy, 0, &failure);
 }
 
 bool try_lock_row(JobTable* table, const ItemPointerData& seen) {
@@ -213,14 +214,11 @@ void insert_row(JobTable* table, Datum* values, bool* nulls, int columns) {
 TM_Result try_delete_row(JobTable* table, TupleTableSlot* row, bool wait) {
   TM_FailureData failure;
   ItemPointerData tid = row->tts_tid;
-  CommandId command = GetCurrentCommandId(true);
   if (table->is_plain)
-    return table_tuple_delete(table->relation, &tid, command, table->snapshot, InvalidSnapshot,
-                              wait, &failure, false);
+    return table_tuple_delete(table->relation, &tid, GetCurrentCommandId(true), table->snapshot,
+                              InvalidSnapshot, wait, &failure, false);
   // Locks first, because a DELETE statement would wait for the row.
-  TM_Result result =
-      table_tuple_lock(table->relation, &tid, table->snapshot, table->locked, command,
-                       LockTupleExclusive, wait ? LockWaitBlock : LockWaitSkip, 0, &failure);
+  TM_Result result = lock_row(table, tid, wait ? LockWaitBlock : LockWaitSkip, LockTupleExclusive);
   if (result != TM_Ok) return result == TM_WouldBlock ? TM_BeingModified : result;
   delete_by_statement(table->relation, table->snapshot, &tid);
   return TM_Ok;

@@ -138,8 +138,10 @@ bool is_locked_by_other(TupleTableSlot* seen, TransactionId* known);
 // The other transaction whose lock makes claims step over the row; InvalidTransactionId: none.
 TransactionId locker_of(TupleTableSlot* seen);
 
-// Locks the row version that the snapshot shows.
-TM_Result lock_row(JobTable* table, const ItemPointerData& seen, LockWaitPolicy policy);
+// Locks the row version that the snapshot shows. A foreign key of others refers to the row under a
+// lock with which LockTupleExclusive, that of a delete, conflicts.
+TM_Result lock_row(JobTable* table, const ItemPointerData& seen, LockWaitPolicy policy,
+                   LockTupleMode mode = LockTupleNoKeyExclusive);
 
 // Does so without waiting. False when another transaction has locked or changed the row; that
 // transaction handles it.
