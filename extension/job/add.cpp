@@ -151,16 +151,6 @@ struct Origin {
 };
 constexpr Origin kNoOrigin = {kNull, kNull, kNull, kNull};
 
-void note_new_job(const RowValue& job) {
-  if (job.has(kJobWaitsOn)) {
-    (void)note_parent(DatumGetInt64(job.value(kJobWaitsOn)));
-    return;
-  }
-  note_job(DatumGetTextPP(job.value(kJobIdentifier)),
-           job.has(kJobQueueName) ? DatumGetTextPP(job.value(kJobQueueName)) : nullptr,
-           DatumGetTimestampTz(job.value(kJobRunAt)), DatumGetInt16(job.value(kJobPriority)));
-}
-
 HeapTuple form_job(AddCall* call, const RowValue& spec, LastTask* last,
                    const Origin& origin = kNoOrigin) {
   RowValue job;
@@ -191,7 +181,6 @@ HeapTuple form_job(AddCall* call, const RowValue& spec, LastTask* last,
   job.set(kJobKeepsResult, origin.keeps_result);
   if (*settings.traceparent) job.set(kJobTraceparent, CStringGetTextDatum(settings.traceparent));
   set_start_by(&job, spec, last);
-  note_new_job(job);
   return form_new_job(&call->jobs, &job);
 }
 

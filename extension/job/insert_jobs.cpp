@@ -4,9 +4,19 @@
 #include "access/columns.hpp"
 #include "job/job_table.hpp"
 #include "job/statement_write.hpp"
+#include "wake/pending_wakes.hpp"
 
 namespace pulse {
 namespace {
+
+void note_new_job(const RowValue& job) {
+  if (job.has(kJobWaitsOn))
+    (void)note_parent(DatumGetInt64(job.value(kJobWaitsOn)));
+  else
+    note_job(DatumGetTextPP(job.value(kJobIdentifier)),
+             job.has(kJobQueueName) ? DatumGetTextPP(job.value(kJobQueueName)) : nullptr,
+             DatumGetTimestampTz(job.value(kJobRunAt)), DatumGetInt16(job.value(kJobPriority)));
+}
 
 // The slots own and free the rows, which saves a copy.
 void store_plain(NewJobs* jobs, HeapTuple* rows, int count) {
@@ -23,10 +33,16 @@ void store_plain(NewJobs* jobs, HeapTuple* rows, int count) {
   for (int i = 0; i < count; i++) ExecDropSingleTupleTableSlot(slots[i]);
 }
 
-// Replaces each row by the row that the server stored.
+// Replaces each row by the row that the server stored, which a trigger may have changed.
 void store_by_statement(NewJobs* jobs, HeapTuple* rows, int count) {
   insert_by_statement(jobs->table, rows, count,
                       catalog()->has_index_lanes ? kJobColumns : kJobSuperseded);
+  RowValue stored;
+  memset(stored.nulls, true, sizeof(stored.nulls));
+  for (int i = 0; i < count; i++) {
+    heap_deform_tuple(rows[i], RelationGetDescr(jobs->table), stored.values, stored.nulls);
+    note_new_job(stored);
+  }
 }
 
 }  // namespace
@@ -49,6 +65,7 @@ void close_new_jobs(NewJobs* jobs) {
 HeapTuple form_new_job(NewJobs* jobs, RowValue* job) {
   char lane = index_lane(DatumGetObjectId(job->value(kJobState)), false, job->has(kJobWaitsOn));
   job->set(kJobIndexLane, CharGetDatum(lane));
+  if (jobs->is_plain) note_new_job(*job);
   HeapTuple row = heap_form_tuple(RelationGetDescr(jobs->table), job->values, job->nulls);
   row->t_tableOid = RelationGetRelid(jobs->table);
   return row;

@@ -1,7 +1,7 @@
 -- extension/job/statement_write.cpp: a DBA's triggers on pulse.job see every change of every job,
 -- however it is made, and none is lost when a trigger suppresses it.
 \ir support/setup.psql
-SELECT plan(61);
+SELECT plan(63);
 
 -- --- an audit, by row and by statement -----------------------------------------------------------
 
@@ -288,6 +288,21 @@ SELECT token FROM pulse.claim(:sue) \gset
 SELECT pulse.snooze(:hurried, :token, '1 hour') \g /dev/null
 SELECT is(claimed_ids(:sue), ARRAY[:hurried::bigint], 'a trigger hurries a job past its snooze');
 DROP TRIGGER hurry ON pulse.job;
+
+-- One that makes a job of another task, due sooner than those that were claimed of it.
+CREATE FUNCTION public.rename() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.identifier := lower(NEW.identifier);
+  NEW.run_at := NEW.run_at - interval '1 hour';
+  RETURN NEW;
+END $$;
+CREATE TRIGGER rename BEFORE INSERT ON pulse.job
+  FOR EACH ROW EXECUTE FUNCTION public.rename();
+SELECT given_job('Hurried') AS renamed \gset
+SELECT is(claimed_ids(:sue), ARRAY[:renamed::bigint], 'a trigger renames and hurries a new job');
+SELECT id AS renamed FROM pulse.add_jobs(plain(1, 'Hurried')) \gset
+SELECT is(claimed_ids(:sue), ARRAY[:renamed::bigint], 'also one of many');
+DROP TRIGGER rename ON pulse.job;
 
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
