@@ -38,14 +38,14 @@ void open_beats(JobTable* beats) {
 }
 
 // Locks the last version of the row. False when the row is deleted or, for LockWaitSkip, when
-// another transaction has locked it.
+// another transaction has locked it, or changed it since the only snapshot.
 bool lock_last_version(JobTable* beats, ItemPointerData seen, LockWaitPolicy wait) {
   TM_FailureData failure;
   uint8 flags = IsolationUsesXactSnapshot() ? 0 : TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
   TM_Result result =
       table_tuple_lock(beats->relation, &seen, beats->snapshot, beats->locked,
                        GetCurrentCommandId(false), LockTupleNoKeyExclusive, wait, flags, &failure);
-  if (result == TM_WouldBlock) return false;
+  if (result != TM_Ok && wait == LockWaitSkip) return false;
   if (result != TM_Ok && IsolationUsesXactSnapshot())
     ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                     errmsg("could not serialize access due to concurrent update")));
