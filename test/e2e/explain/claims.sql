@@ -1,4 +1,4 @@
--- What a claim must return, said anew from the contract (DESIGN.md P7 and P8, FLOW.md P13), for
+-- What a claim must return, said anew from the contract (P7, P8 and P13), for
 -- claim_contract.pl. It reads tables alone: which jobs were waiting, open and running before a
 -- claim and after it. The states are those of states.sql.
 CREATE SCHEMA contract;
