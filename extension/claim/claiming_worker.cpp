@@ -3,6 +3,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
+#include "access/search_path.hpp"
 #include "job/job_table.hpp"
 #include "liveness/heartbeat.hpp"
 #include "server/advisory_lock.hpp"
@@ -149,10 +150,14 @@ void set_isolated_job(int64 worker_id, int64 job_id) {
   Oid types[] = {INT8OID, INT8OID};
   Datum values[] = {Int64GetDatum(worker_id), Int64GetDatum(job_id)};
   char nulls[] = {' ', job_id ? ' ' : 'n'};
-  if (SPI_execute_with_args("UPDATE pulse.heartbeat AS h SET isolated_job_id = $2"
-                            " WHERE h.worker_id OPERATOR(pg_catalog.=) $1",
-                            2, types, values, nulls, false, 0) != SPI_OK_UPDATE)
-    elog(ERROR, "could not record which job runs isolated");
+  int done = 0;
+  under_secure_search_path([&] {
+    done = SPI_execute_with_args(
+        "UPDATE pulse.heartbeat AS h SET isolated_job_id = $2"
+        " WHERE h.worker_id OPERATOR(pg_catalog.=) $1",
+        2, types, values, nulls, false, 0);
+  });
+  if (done != SPI_OK_UPDATE) elog(ERROR, "could not record which job runs isolated");
   SPI_finish();
 }
 

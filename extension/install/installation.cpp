@@ -1,6 +1,7 @@
 #include "install/installation.hpp"
 
 #include "access/catalog.hpp"
+#include "access/search_path.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/errors.hpp"
 
@@ -27,10 +28,12 @@ Reading cached;
 // committed during the wait for the lock. The caller disconnects from SPI.
 void begin_latest(const char* statement, int count, Oid* types, Datum* values) {
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  SPIPlanPtr plan = SPI_prepare(statement, count, types);
-  if (!plan ||
-      SPI_execute_snapshot(plan, values, nullptr, GetLatestSnapshot(), nullptr, false, true, 0) < 0)
-    elog(ERROR, "could not run: %s", statement);
+  under_secure_search_path([&] {
+    SPIPlanPtr plan = SPI_prepare(statement, count, types);
+    if (!plan || SPI_execute_snapshot(plan, values, nullptr, GetLatestSnapshot(), nullptr, false,
+                                      true, 0) < 0)
+      elog(ERROR, "could not run: %s", statement);
+  });
 }
 
 void read_standing(Reading* reading) {

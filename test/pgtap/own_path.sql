@@ -1,7 +1,7 @@
 -- What others hang on our tables runs with our rights, so it finds names where we do and not where
 -- the caller looks.
 \ir support/setup.psql
-SELECT plan(12);
+SELECT plan(14);
 
 CREATE TABLE public.heard (place text, path text);
 CREATE FUNCTION public.hear() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -54,6 +54,17 @@ SELECT is(public.heard_at('claim_batch BEFORE'), nullif(:'ours', '')::text[],
 SELECT is(public.heard_at('claim_batch AFTER'), nullif(:'ours', '')::text[], 'nor one after it');
 DROP TRIGGER hear_before ON pulse.claim_batch;
 DROP TRIGGER hear_after ON pulse.claim_batch;
+
+CREATE TRIGGER hear_before BEFORE UPDATE OF isolated_job_id ON pulse.heartbeat
+  FOR EACH ROW EXECUTE FUNCTION public.hear();
+SELECT given_job() AS suspect \gset
+UPDATE pulse.job SET crashes = 2 WHERE id = :suspect;
+SELECT given_worker('idle') AS idle \gset
+SELECT is(claimed_ids(:idle, 10), ARRAY[:suspect]::bigint[], 'a poison suspect runs isolated');
+SELECT is(public.heard_at('heartbeat BEFORE'), '{"pg_catalog, pg_temp"}',
+  'a trigger before that is noted does not see the caller''s path');
+DROP TRIGGER hear_before ON pulse.heartbeat;
+DELETE FROM pulse.job WHERE id = :suspect;
 
 -- --- index expressions --------------------------------------------------------------------------
 
