@@ -245,9 +245,11 @@ void find_look(Level* level, Relation job, Snapshot snapshot, LevelCounts* count
   if (!kept) {
     int64 open = count_within(*level, job, snapshot, PG_INT64_MAX, true, *counts);
     kept = keep_look(&counts->looks, level->hash, level->name, level->rate);
-    int64 credit =
-        level->held == ExclusiveLock ? take_all_credit(level->hash) : credit_of(level->hash);
-    kept->look = look_at_rate(level->rate, level->name, snapshot, open, credit);
+    bool is_alone = level->held == ExclusiveLock;
+    int64 credit = is_alone ? take_all_credit(level->hash) : credit_of(level->hash);
+    // Its last look may have been stored after the snapshot, to make room for another level's.
+    kept->look =
+        look_at_rate(level->rate, level->name, is_alone ? nullptr : snapshot, open, credit);
   }
   level->look = kept->look;
 }

@@ -94,12 +94,15 @@ Rate rate_of(TupleTableSlot* row) {
 RateLook look_at_rate(const Rate& rate, Datum level, Snapshot snapshot, int64 open, int64 credit) {
   RateLook look = {};
   look.is_made = true;
+  if (!snapshot) CommandCounterIncrement();
+  snapshot = RegisterSnapshot(snapshot ? snapshot : GetLatestSnapshot());
   Relation table = table_open(catalog()->queue_rate, RowExclusiveLock);
   with_row_of_text(table, catalog()->queue_rate_key, level, snapshot, [&look](TupleTableSlot* row) {
     look.full = DatumGetInt64(value_of(row, kRateFullLive));
     look.open = DatumGetInt64(value_of(row, kRateOpened));
   });
   table_close(table, NoLock);
+  UnregisterSnapshot(snapshot);
   // After the snapshot that showed the open jobs: no claim that it counts as gone is later.
   charge(rate, &look, Max(look.open - open - credit, 0));
   look.is_new |= credit > 0;
