@@ -59,8 +59,8 @@ bool charge_claim(RateLooks* looks, const text* queue_name, uint64 rated_groups)
 // Stores them all, with what was claimed since. Each call that promotes ends with it.
 void store_looks(RateLooks* looks);
 
-// Charges as if claimed now what is neither among the open jobs nor among the credit. Whoever holds
-// the lock of the level reads its row as it is now: `snapshot` is null.
+// Charges as if claimed now what is neither among the open jobs nor among the credit. A promotion
+// that holds the lock of the level passes no snapshot: it reads the row as it has stored it last.
 RateLook look_at_rate(const Rate& rate, Datum level, Snapshot snapshot, int64 open, int64 credit);
 
 // When one job more may be opened, on the liveness clock; PG_INT64_MAX: not before a claim.

@@ -203,7 +203,7 @@ BEGIN
   ON CONFLICT (what) DO UPDATE SET number = t.number + EXCLUDED.number;
   IF is_holding THEN
     PERFORM dblink_exec('holder', 'ROLLBACK');
-    PERFORM pulse_internal.reconcile_queues();  -- as a sweep: locks tell nobody that they end
+    PERFORM pulse_internal.reconcile_queues();  -- as a sweep: a lock that ends marks no queue
   END IF;
   RETURN true;
 END $$;
