@@ -80,23 +80,26 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.stamp_ended_sessions(bigint) IS
   'Stamps workers whose attached session has ended with that moment on the liveness clock.';
 
--- Every sweep asks for the next one anew while a stamped worker is not lost. A waiter that has gone
--- may have taken an earlier request with it.
-CREATE OR REPLACE FUNCTION pulse_internal.ask_for_grace_end(live_us bigint) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+-- A grace that ends after the sweep has judged, but before it commits, is over by then: the sweep
+-- that is asked for is due at once. A worker that the sweep has judged and not marked is locked by
+-- another transaction, so a sweep at once is of no use.
+CREATE OR REPLACE FUNCTION pulse_internal.grace_ends_in(judged_us bigint, live_us bigint)
+  RETURNS interval
+  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  grace_us bigint := pulse_internal.setting_us('disconnect_grace');
 BEGIN
-  -- A worker past its grace is locked by another transaction, so a sweep at once is of no use.
-  PERFORM pulse_internal.note_sweep_due(clock_timestamp() + pulse_internal.interval(min(
-           CASE WHEN h.detached_live_us + pulse_internal.setting_us('disconnect_grace') > live_us
-             THEN h.detached_live_us + pulse_internal.setting_us('disconnect_grace') - live_us
-             ELSE pulse_internal.setting_us('poll_interval') END)))
-    FROM pulse.heartbeat AS h
-   WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NOT NULL
-     AND h.beat_live_us <= h.detached_live_us AND h.verdict NOT IN ('lost', 'stopped')
-     AND pulse_internal.setting_us('disconnect_grace') IS NOT NULL;
+  RETURN (SELECT pulse_internal.interval(min(CASE WHEN h.detached_live_us + grace_us > judged_us
+                   THEN h.detached_live_us + grace_us - live_us
+                   ELSE pulse_internal.setting_us('poll_interval') END))
+            FROM pulse.heartbeat AS h
+           WHERE h.attachment IS NOT NULL AND h.detached_live_us IS NOT NULL
+             AND h.beat_live_us <= h.detached_live_us AND h.verdict NOT IN ('lost', 'stopped')
+             AND grace_us IS NOT NULL);
 END $$;
-COMMENT ON FUNCTION pulse_internal.ask_for_grace_end(bigint) IS
-  'Arranges that the commit asks for a sweep at the end of the earliest disconnect_grace.';
+COMMENT ON FUNCTION pulse_internal.grace_ends_in(bigint, bigint) IS
+  'Returns how long after live_us the earliest disconnect_grace ends for a sweep that judged at '
+  'judged_us; NULL: no grace runs.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.mark_lost(worker_id bigint, cause text, reason text)
   RETURNS void

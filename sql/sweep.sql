@@ -248,7 +248,7 @@ COMMENT ON FUNCTION pulse_internal.sweep(int, timestamptz) IS
   'Runs the steps of a sweep in order, until that time; NULL means sweep_end().';
 
 -- These rows belong to workers that may live, so they are written when nothing else is left to do.
-CREATE OR REPLACE FUNCTION pulse_internal.end_sweep() RETURNS interval
+CREATE OR REPLACE FUNCTION pulse_internal.end_sweep(judged_us bigint) RETURNS interval
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   live_us bigint := pulse_internal.live_now_us();
@@ -262,12 +262,15 @@ BEGIN
                             FOR UPDATE SKIP LOCKED);
   PERFORM pulse_internal.add_counters();
   PERFORM pulse_internal.stamp_ended_sessions(live_us);
-  PERFORM pulse_internal.ask_for_grace_end(live_us);
+  -- Every sweep asks for the next one anew while a stamped worker is not lost. A waiter that has
+  -- gone may have taken an earlier request with it.
+  PERFORM pulse_internal.note_sweep_due(
+    clock_timestamp() + pulse_internal.grace_ends_in(judged_us, live_us));
   RETURN pulse_internal.tick();
 END $$;
-COMMENT ON FUNCTION pulse_internal.end_sweep() IS
-  'Stamps the ends of sessions and ticks the liveness clock, as the last of a transaction; returns '
-  'the time that the clock leaves out.';
+COMMENT ON FUNCTION pulse_internal.end_sweep(bigint) IS
+  'Stamps the ends of sessions and ticks the liveness clock, as the last of a transaction that has '
+  'judged workers at judged_us or later; returns the time that the clock leaves out.';
 
 CREATE OR REPLACE FUNCTION pulse.sweep(
     max_jobs int = 1000, dry_run boolean = false,
@@ -278,6 +281,7 @@ CREATE OR REPLACE FUNCTION pulse.sweep(
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result pulse_internal.sweep_result;
+  judged_us bigint := pulse_internal.live_now_us();
 BEGIN
   PERFORM pulse_internal.require_read_committed('sweep');
   PERFORM pulse_internal.check_count('max_jobs', max_jobs, 1, 1000000);
@@ -285,7 +289,7 @@ BEGIN
   IF dry_run THEN
     BEGIN
       result := pulse_internal.sweep(max_jobs);
-      result.skipped_time := pulse_internal.end_sweep();
+      result.skipped_time := pulse_internal.end_sweep(judged_us);
       -- What the dry run saw of queues stays; the marks of queues that it promoted come back.
       PERFORM pulse_internal.keep_queue_looks();
       RAISE EXCEPTION 'dry run' USING ERRCODE = 'PU101';
@@ -297,7 +301,7 @@ BEGIN
     PERFORM pulse_internal.begin_async_write();
     PERFORM pulse_internal.start_sweep();
     result := pulse_internal.sweep(max_jobs);
-    result.skipped_time := pulse_internal.end_sweep();
+    result.skipped_time := pulse_internal.end_sweep(judged_us);
     PERFORM pulse_internal.end_async_write();
   END IF;
   workers_lost := result.workers_lost;

@@ -23,8 +23,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.sweep_for(
 DECLARE
   max_count CONSTANT int := 1000;
   ends timestamptz := clock_timestamp() + budget;
+  judged_us bigint := pulse_internal.live_now_us();
   done pulse_internal.sweep_result;
-  found int;
   total pulse_internal.sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
 BEGIN
   PERFORM pulse_internal.begin_async_write();
@@ -41,7 +41,7 @@ BEGIN
       OR pulse_internal.settle_schedules(ends);
     EXIT WHEN NOT more OR clock_timestamp() >= ends;
   END LOOP;
-  total.skipped_time := pulse_internal.end_sweep();
+  total.skipped_time := pulse_internal.end_sweep(judged_us);
   PERFORM pulse_internal.end_async_write();
   result := row_to_json(total);
 END $$;

@@ -79,6 +79,7 @@ DROP FUNCTION pulse_internal.dead_owners();
 DROP FUNCTION pulse_internal.late(bigint);
 DROP FUNCTION pulse_internal.sweep(int);
 DROP FUNCTION pulse_internal.stamp_ended_sessions(bigint);
+DROP FUNCTION pulse_internal.ask_for_grace_end(bigint);
 DROP FUNCTION pulse_internal.live_base_us();
 
 -- No index depends on the state of a job, so a claim can be a HOT update. Objects that depend on

@@ -1,6 +1,6 @@
 -- sql/sweep.sql: the sweep finds the lost and recovers their jobs.
 \ir support/setup.psql
-SELECT plan(77);
+SELECT plan(80);
 
 SELECT expect_function('sweep',
   'max_jobs integer DEFAULT 1000, dry_run boolean DEFAULT false, OUT workers_lost integer, '
@@ -145,6 +145,13 @@ SAVEPOINT detached;
 SELECT is(swept(), 'nothing', 'when its session has ended, a worker has time to come back');
 SELECT travel('4 s');
 SELECT is(swept(), 'nothing', 'as long as the grace lasts');
+SELECT detached_live_us + 10000000 AS over FROM pulse.heartbeat WHERE worker_id = :ann \gset
+SELECT is(pulse_internal.grace_ends_in(:over - 6000000, :over - 5000000), '5 s',
+  'and the next sweep is due when it ends');
+SELECT is(pulse_internal.grace_ends_in(:over - 1, :over + 7000), '-7 ms',
+  'at once when it has ended since the sweep judged');
+SELECT is(pulse_internal.grace_ends_in(:over, :over + 7000), '1 s',
+  'a while later when the sweep had to leave the worker to a lock');
 SAVEPOINT in_grace;
 SELECT travel('12 s');
 SELECT is(swept(), 'workers_lost 1, jobs_requeued 1', 'then it is lost');
