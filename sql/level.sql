@@ -70,7 +70,7 @@ BEGIN
         AND j.index_lane IN ('o', 'r')
      UNION ALL
      SELECT j.id, j.queue_name, j.state, j.worker_id, j.claimed_at FROM pulse.job AS j
-      WHERE j.queue_name > jobs_within.level || '/' COLLATE "C"
+      WHERE j.queue_name >= jobs_within.level || '/' COLLATE "C"
         AND j.queue_name < jobs_within.level || '0' COLLATE "C"
         AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r'))
     LIMIT max_jobs;

@@ -83,8 +83,8 @@ int64 count_rows(IndexLookup* jobs, ScanKey keys, int64 limit, bool is_open, int
   return counted;
 }
 
-// The open and running jobs of a level, or the open ones alone. The names within it lie between
-// 'level/' and 'level0', which follows it in the order of bytes.
+// The open and running jobs of a level, or the open ones alone. The names within it lie from
+// 'level/' to below 'level0', which follows it in the order of bytes.
 int64 count_within(const Level& level, Relation job, Snapshot snapshot, int64 limit, bool is_open,
                    const LevelCounts& counts) {
   const char* name = TextDatumGetCString(level.name);
@@ -94,7 +94,7 @@ int64 count_within(const Level& level, Relation job, Snapshot snapshot, int64 li
   init_text_key(&keys[0], 1, BTGreaterEqualStrategyNumber, F_TEXT_GE, level.name);
   init_text_key(&keys[1], 1, BTLessEqualStrategyNumber, F_TEXT_LE, level.name);
   int64 counted = count_rows(&jobs, keys, limit, is_open, placed_within(counts, level));
-  init_text_key(&keys[0], 1, BTGreaterStrategyNumber, F_TEXT_GT,
+  init_text_key(&keys[0], 1, BTGreaterEqualStrategyNumber, F_TEXT_GE,
                 CStringGetTextDatum(psprintf("%s/", name)));
   init_text_key(&keys[1], 1, BTLessStrategyNumber, F_TEXT_LT,
                 CStringGetTextDatum(psprintf("%s0", name)));

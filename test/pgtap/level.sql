@@ -1,6 +1,6 @@
 -- sql/level.sql, sql/queue.sql: queues within queues, and what a level allows to all within it.
 \ir support/setup.psql
-SELECT plan(91);
+SELECT plan(96);
 SELECT given_worker() AS ann \gset
 
 -- Which jobs of these queues are open or run, after promotions.
@@ -119,6 +119,23 @@ SELECT pulse.unset_queue('mail') \g /dev/null
 SELECT is(taken(), 3::bigint, 'without settings the level has no limit');
 SELECT claimed(:ann) \g /dev/null
 SELECT complete_some(:ann);
+
+-- --- a member without a name ---------------------------------------------------------------------
+
+DELETE FROM pulse.job;
+SELECT pulse.set_queue('odd', total => 2), pulse.set_queue('odd/', 3) \g /dev/null
+SELECT given_job('mail', 'odd/') FROM generate_series(1, 3) \g /dev/null
+SELECT given_job('mail', 'odd/x') \g /dev/null
+SELECT is(taken('odd%'), 2::bigint, 'a queue whose last level has no name is within its level');
+SELECT is(claimed(:ann), 2::bigint, 'where its jobs run');
+SELECT is(taken('odd%'), 2::bigint, 'and count');
+SELECT is_empty('SELECT * FROM pulse.verify()', 'which breaks no promise');
+SELECT complete_some(:ann);
+SELECT taken('odd%') \g /dev/null
+SELECT pulse.pause_queue('odd') \g /dev/null
+SELECT is(claimed(:ann), 0::bigint, 'a pause of the level holds for it');
+SELECT pulse.unset_queue('odd'), pulse.unset_queue('odd/') \g /dev/null
+DELETE FROM pulse.job;
 
 -- --- deeper levels ------------------------------------------------------------------------------
 
