@@ -20,6 +20,11 @@ BEGIN
   ELSIF stored.rate IS NULL AND (stored.per IS NOT NULL OR stored.burst IS NOT NULL) THEN
     RAISE EXCEPTION 'per and burst belong to a rate, and the queue has none' USING
       ERRCODE = 'PU004', HINT = 'Set rate too.';
+  ELSIF coalesce(stored.burst, stored.rate)::numeric / stored.rate
+          * pulse_internal.us(coalesce(stored.per, interval '1 s')) > 3e18 THEN
+    -- The time in which all tokens come is counted in microseconds, in 64 bits.
+    RAISE EXCEPTION 'burst is %, which takes more than 90000 years to come back', stored.burst USING
+      ERRCODE = 'PU004', HINT = 'Use a smaller burst, a shorter per, or a higher rate.';
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_rate(pulse.queue) IS

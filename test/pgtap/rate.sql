@@ -1,6 +1,6 @@
 -- sql/rate.sql: how many jobs of a level are claimed in a time (P13).
 \ir support/setup.psql
-SELECT plan(67);
+SELECT plan(68);
 SELECT given_worker() AS ann \gset
 
 -- How many jobs of these queues are open after promotions, so long after now.
@@ -37,7 +37,8 @@ SELECT refuses(format('SELECT pulse.set_queue(''x'', %s)', a.arguments), 'PU004'
                'set_queue refuses ' || a.arguments)
   FROM (VALUES ('rate => 0'), ('rate => -2'), ('rate => 1000001'), ('burst => 3'),
                ('per => ''1 min'''), ('rate => 1, burst => 0'), ('rate => 1, burst => 1000001'),
-               ('rate => -1, burst => 5'), ('rate => 1, per => ''0.5 s'''),
+               ('rate => -1, burst => 5'), ('rate => 1, burst => 1000000, per => ''366 days'''),
+               ('rate => 1, per => ''0.5 s'''),
                ('rate => 1, per => ''367 days'''),
                ('rate => 1, per => ''1 mon'''), ('rate => 1, per => ''-1 min''')) AS a (arguments);
 SELECT lives_ok($$SELECT pulse.set_queue('x', rate => -1, burst => -1)$$, 'both may be taken away');
