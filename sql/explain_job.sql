@@ -76,9 +76,13 @@ BEGIN
   SELECT * INTO finished FROM pulse.finished_job AS f WHERE f.id = explain_ended.job_id;
   IF finished.id IS NOT NULL THEN
     RETURN NEXT pulse_internal.explained('job', finished.state::text, format(
-      'It ended as %s at %s, after %s of %s attempts%s.', finished.state, finished.finished_at,
+      'It ended as %s at %s, after %s of %s attempts%s%s.', finished.state, finished.finished_at,
       finished.attempts, finished.max_attempts,
-      coalesce(', the last by worker ' || finished.worker_id, '')), NULL, NULL,
+      coalesce(', the last by worker ' || finished.worker_id, ''),
+      CASE WHEN finished.cancelled_by IS NULL THEN ''
+           WHEN finished.starts_when = 'failed' THEN ', as all jobs that it waited for completed'
+           ELSE ', because of job ' || finished.cancelled_by END), NULL,
+      CASE WHEN finished.cancelled_by IS NOT NULL THEN ARRAY[finished.cancelled_by] END,
       CASE WHEN finished.worker_id IS NOT NULL THEN ARRAY[finished.worker_id] END);
     RETURN;
   END IF;
@@ -123,10 +127,11 @@ BEGIN
     SELECT sum(cardinality(d.parents)) INTO waited FROM pulse.dependency AS d
      WHERE d.child_id = job.id;
     RETURN NEXT pulse_internal.explained('job', 'parents', format(
-      'It starts when the %s jobs that it waits for have %s; of these %s live.', waited,
+      'It starts when all jobs that it waits for have %s; %s of %s live.',
       CASE job.starts_when WHEN 'failed' THEN 'ended, at least one without completing'
         ELSE job.starts_when END,
-      CASE WHEN cardinality(live) > 100 THEN 'more than 100' ELSE cardinality(live)::text END),
+      CASE WHEN cardinality(live) > 100 THEN 'more than 100' ELSE cardinality(live)::text END,
+      waited),
       NULL, live[1 : 100]);
   ELSIF job.queue_name IS NOT NULL THEN
     RETURN NEXT pulse_internal.explained('job', 'parents',

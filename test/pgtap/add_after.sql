@@ -1,7 +1,7 @@
 -- sql/add_after.sql and sql/wait_for_parents.sql: a job starts only after all that it waits for
 -- have ended as it asks, its fate follows theirs, and no waiting job is forgotten (P14).
 \ir support/setup.psql
-SELECT plan(87);
+SELECT plan(89);
 
 SELECT given_worker('ann') AS ann \gset
 
@@ -41,7 +41,7 @@ SELECT is(standing(:child), 'parked on b', 'a job waits for the highest of its p
 SELECT results_eq('SELECT parent_identifier, parent_state FROM pulse.waiting_for ORDER BY 1',
   $$VALUES ('a' COLLATE "C", 'ready'), ('b', 'ready')$$, 'a view tells each of them once');
 SELECT is((SELECT blocker || ': ' || detail FROM pulse.explain_job(:child) WHERE kind = 'job'),
-  'parents: It starts when the 2 jobs that it waits for have completed; of these 2 live.',
+  'parents: It starts when all jobs that it waits for have completed; 2 of 2 live.',
   'explain_job tells it');
 SELECT is((SELECT job_ids FROM pulse.explain_job(:child) WHERE blocker = 'parents'),
   ARRAY[:a, :b]::bigint[], 'and names them');
@@ -113,10 +113,16 @@ SELECT is((SELECT cancelled_by FROM pulse.finished_job WHERE id = :child), :a::b
 SELECT pulse.sweep() \g /dev/null
 SELECT is(standing(:grandchild),
   format('cancelled: job %s, which it waited for, ended as cancelled', :child), 'and so on down');
+SELECT answers(format('SELECT blocker, regexp_replace(detail, ''^.* attempts'', ''''), job_ids '
+                      'FROM pulse.explain_job(%s)', :grandchild),
+  ROW('cancelled', format(', because of job %s.', :child), ARRAY[:child]::bigint[]),
+  'explain_job tells of an ended job because of which it was cancelled');
 SELECT completes('repair') \g /dev/null
 SELECT is(starts(), 'after never', 'a job after one that was not needed starts');
 SELECT is(standing(:never), 'cancelled: not needed: all that it waited for completed',
   'a job that asks for a failure is not needed when there is none');
+SELECT matches((SELECT detail FROM pulse.explain_job(:never)),
+  ', as all jobs that it waited for completed[.]$', 'and explain_job says so');
 SELECT forget_all() \g /dev/null
 
 SELECT added('a') AS a \gset
@@ -261,7 +267,7 @@ SELECT ok(count(*) BETWEEN 2 AND 3, 'a row has the parents of 64 neighbouring id
 SELECT is(array_agg(parent_id ORDER BY parent_id), :'ids'::bigint[], 'the view tells each')
   FROM pulse.waiting_for;
 SELECT is((SELECT detail FROM pulse.explain_job(:last) WHERE kind = 'job'),
-  'It starts when the 90 jobs that it waits for have completed; of these 90 live.',
+  'It starts when all jobs that it waits for have completed; 90 of 90 live.',
   'and explain_job tells how many');
 SELECT starts() \g /dev/null
 SELECT pulse.complete_many(array_agg(j.id), array_agg(j.token)) FROM pulse.job AS j
