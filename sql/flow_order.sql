@@ -75,16 +75,27 @@ CREATE OR REPLACE FUNCTION pulse_internal.refuse_circle(
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   most CONSTANT int := 100;
-  path int[] := left_over[1:1];
-  next_one int;
+  is_left boolean[] := array_fill(false, ARRAY[cardinality(keys)]);
+  next_of int[] := array_fill(0, ARRAY[cardinality(keys)]);
+  place_of int[] := array_fill(0, ARRAY[cardinality(keys)]);
+  path int[] := '{}';
+  at int := left_over[1];
 BEGIN
-  LOOP
-    SELECT p INTO next_one FROM unnest(child, parent) AS e (c, p)
-     WHERE e.c = path[cardinality(path)] AND e.p = ANY (left_over) LIMIT 1;
-    path := path || next_one;
-    EXIT WHEN next_one = ANY (path[: cardinality(path) - 1]);
+  FOR i IN 1..cardinality(left_over) LOOP
+    is_left[left_over[i]] := true;
   END LOOP;
-  path := path[array_position(path, next_one) :];
+  FOR i IN 1..cardinality(child) LOOP
+    IF is_left[child[i]] AND is_left[parent[i]] THEN
+      next_of[child[i]] := parent[i];
+    END IF;
+  END LOOP;
+  -- Each job that is left waits for one that is left, so the walk meets a job twice.
+  WHILE place_of[at] = 0 LOOP
+    path := path || at;
+    place_of[at] := cardinality(path);
+    at := next_of[at];
+  END LOOP;
+  path := path[place_of[at] :] || at;
   RAISE EXCEPTION 'jobs of the flow wait for each other' USING
     ERRCODE = 'PU004',
     DETAIL = format('Each waits for the next: %s%s.',
