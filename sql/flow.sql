@@ -57,7 +57,9 @@ BEGIN
     PERFORM pulse_internal.refuse_flow(
       format('job number %s waits for %s, which is neither a key of the flow nor an id',
              wrong.child, coalesce(quote_literal(wrong.given), 'null')),
-      'In after, name keys of jobs of the flow, and ids of other jobs.');
+      CASE WHEN wrong.given ~ '^[0-9]+$'
+        THEN 'An id is a number in after, not a string: write [17], and not ["17"].'
+        ELSE 'In after, name keys of jobs of the flow, and ids of other jobs.' END);
   END IF;
   PERFORM pulse_internal.parents_of_call(ARRAY(
     SELECT p.parent_id FROM pulse_internal.flow_parents(jobs) AS p WHERE p.parent_id IS NOT NULL));

@@ -26,11 +26,21 @@ BEGIN
     PERFORM pulse_internal.refuse_flow(format('job number %s is no object', wrong.n),
       'Give each job as an object with an identifier.');
   END IF;
+  -- A number in after is an id, so a number as a key would name another job than it seems to.
   SELECT e.n, m.name INTO wrong
     FROM json_array_elements(jobs) WITH ORDINALITY AS e (job, n),
-         json_object_keys(e.job) AS m (name)
-   WHERE m.name <> ALL (known) ORDER BY e.n LIMIT 1;
-  IF FOUND THEN
+         json_each(e.job) AS m (name, value)
+   WHERE m.name <> ALL (known)
+      OR m.name = 'key' AND json_typeof(m.value) NOT IN ('string', 'null')
+      OR m.name = 'after' AND json_typeof(m.value) NOT IN ('array', 'null')
+   ORDER BY e.n LIMIT 1;
+  IF wrong.name = 'key' THEN
+    PERFORM pulse_internal.refuse_flow(format('job number %s: key must be a string', wrong.n),
+      'Give "key": "1", and "after": ["1"] to wait for it: a number in after is the id of a job.');
+  ELSIF wrong.name = 'after' THEN
+    PERFORM pulse_internal.refuse_flow(format('job number %s: after must be an array', wrong.n),
+      'Give "after": ["a", 17] with keys of jobs of the flow, and ids of other jobs.');
+  ELSIF FOUND THEN
     PERFORM pulse_internal.refuse_flow(
       format('job number %s has an unknown member %s', wrong.n, quote_literal(wrong.name)),
       format('A job may have %s.', array_to_string(known, ', ')));
@@ -57,9 +67,6 @@ CREATE OR REPLACE FUNCTION pulse_internal.flow_parents(jobs json)
     SELECT c.n AS child, json_typeof(a.after) AS type, a.after #>> '{}' AS text
       FROM node AS c, json_array_elements(c.after) AS a (after)
      WHERE json_typeof(c.after) = 'array'
-    UNION ALL
-    SELECT c.n, 'object', c.after::text FROM node AS c
-     WHERE json_typeof(c.after) NOT IN ('array', 'null')
   )
   SELECT DISTINCT p.child, k.n,
          CASE WHEN p.type = 'number' AND p.text ~ '^[0-9]{1,18}$' THEN p.text::bigint END, p.text

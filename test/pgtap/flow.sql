@@ -1,7 +1,7 @@
 -- sql/flow.sql and sql/flow_order.sql: add_flow adds all jobs or none, in an order that its waits
 -- allow; add_dependency lets a batch grow; cancel_flow ends what is left.
 \ir support/setup.psql
-SELECT plan(53);
+SELECT plan(56);
 
 SELECT given_worker('ann') AS ann \gset
 
@@ -88,7 +88,13 @@ SELECT refused('[{"identifier": "a", "after": ["nobody"]}]',
   'job number 1 waits for ''nobody'', which is neither a key%');
 SELECT refused('[{"identifier": "a", "after": [null]}]', 'job number 1 waits for null%');
 SELECT refused('[{"identifier": "a", "after": [1.5]}]', 'job number 1 waits for ''1.5''%');
-SELECT refused('[{"identifier": "a", "after": "b"}]', 'job number 1 waits for%');
+SELECT refused('[{"identifier": "a", "after": "b"}]', 'job number 1: after must be an array');
+SELECT refused('[{"identifier": "a", "after": 17}]', 'job number 1: after must be an array');
+SELECT refused('[{"identifier": "b"}, {"key": 1, "identifier": "a"}]',
+  'job number 2: key must be a string');
+SELECT matches((refusal_of(format(
+    $$SELECT pulse.add_flow('[{"identifier": "a", "after": ["%s"]}]')$$, :before))).hint,
+  'write \[17\]', 'an id in quotes is refused with the way to write it');
 SELECT refused('[{"identifier": "a", "after": [99999999]}]', 'job 99999999 was never added');
 SELECT refused('[{"identifier": "a"}, 3]', 'job number 2 is no object');
 SELECT refused('{"identifier": "a"}', 'jobs must be an array of objects');
