@@ -154,8 +154,8 @@ END $$;
 COMMENT ON FUNCTION pulse.add_flow(json, text) IS
   'Adds jobs that wait for each other, in the caller''s transaction, and returns the id of each, '
   'in the order of the array. jobs: an array of objects with the arguments of add_job_after; in '
-  'after stand keys of jobs of the flow, in any order, and ids of other jobs. key: a name within '
-  'the flow, which a job needs that others name. flow_name: for the view flows, at most 512 '
+  'after stand keys of jobs of the flow, in any order, and ids of other jobs, as numbers. key: a '
+  'string, which a job needs that others name. flow_name: for the view flows, at most 512 '
   'characters. Raises PU004 for a value out of range, an unknown member or key, and jobs that wait '
   'for each other, PU005 for an id never given out or not committed.';
 
