@@ -26,7 +26,7 @@ BEGIN
                AND refused_token.outcome IN ('failed', 'timed_out', 'stalled'));
   END IF;
   IF ender IS NOT NULL THEN
-    RETURN CASE WHEN has_written AND ender IS DISTINCT FROM pg_current_xact_id_if_assigned()::xid
+    RETURN CASE WHEN has_written AND NOT pulse_internal.is_own_transaction(ender)
              THEN 'the attempt has ended already, and this transaction has written again' END;
   END IF;
   SELECT j.state INTO state FROM pulse.job AS j WHERE j.id = job_id;

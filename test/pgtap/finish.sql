@@ -1,6 +1,6 @@
 -- sql/finish.sql: how a claim ends. Every call carries the token; a stale one changes nothing.
 \ir support/setup.psql
-SELECT plan(115);
+SELECT plan(116);
 
 SELECT expect_function('complete',
   'job_id bigint, token bigint, result json DEFAULT NULL::json', 'void', 'volatile', 'definer');
@@ -111,6 +111,12 @@ SELECT is(pulse.fail(:job, :second, 'bang'), 'failed', 'the last attempt fails f
 SELECT is(job_now(:job), 'failed, attempts 2, bang', 'and is kept with its error');
 SELECT is(attempts_of(:job), '1 failed boom, 2 failed bang', 'and all its attempts');
 SELECT is(pulse.fail(:job, :second, 'bang'), 'failed', 'a repeat hears that it failed');
+SELECT id AS nested, token FROM given_claimed_job(:ann) \gset
+SAVEPOINT nested;
+SELECT pulse.fail(:nested, :token, 'boom') \g /dev/null
+RELEASE nested;
+SELECT is(pulse.fail(:nested, :token, 'boom'), 'ready',
+  'also where a savepoint of the same transaction has ended the attempt');
 SELECT travel('0');
 SELECT id AS job, token FROM given_claimed_job(:ann) \gset
 SELECT is(pulse.fail(:job, :token, 'bad input', retry => false), 'failed',
