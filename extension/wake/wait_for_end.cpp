@@ -66,7 +66,9 @@ void take_back_live(AwaitedJobs* jobs, Relation table) {
 
 // Who waits for all jobs looks at one that is open, until none is left; `all` looks at each.
 void look(AwaitedJobs* jobs, bool all) {
-  Relation table = table_open(catalog()->job, AccessShareLock);
+  // Once the extension is dropped, catalog() says so.
+  Relation table = try_relation_open(catalog()->job, AccessShareLock);
+  if (!table) table = table_open(catalog()->job, AccessShareLock);
   SnapshotData dirty;
   InitDirtySnapshot(dirty);
   IndexLookup rows;

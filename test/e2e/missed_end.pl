@@ -163,5 +163,25 @@ subtest 'what no commit tells is seen by looking again' => sub {
     expect_healthy($other);
 };
 
+subtest 'the extension is dropped' => sub {
+    my @sessions = map { Pulse::Session->new($node) } 1 .. 2;
+    my @jobs = map { add_job($node, 'never') } 1 .. 2;
+    $sessions[0]->ask("CALL pulse.wait_for_end(ARRAY[$jobs[0]], '1 hour')");
+    $sessions[1]->ask("CALL pulse.wait_for_end(ARRAY[$jobs[0], $jobs[1]], '1 hour', true)");
+    wait_until($node, q{SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event = 'Extension'
+        AND query LIKE '%wait_for_end(ARRAY%' AND pid <> pg_backend_pid()}, 'two sessions wait');
+    value($node, 'BEGIN; SET LOCAL pulse.allow_drop = on; DROP EXTENSION pg_pulse; ROLLBACK');
+    ok(!$_->has_answered, 'a drop that is rolled back ends no wait') for @sessions;
+    my $since = time;
+    value($node, 'SET pulse.allow_drop = on; DROP EXTENSION pg_pulse');
+    for (@sessions) {
+        $_->answer;
+        like($_->said, qr/42P01.*relation "pulse.job" is missing/, 'a waiting session hears it');
+        $_->quit;
+    }
+    cmp_ok(time - $since, '<', LOOK_S, 'at once');
+    value($node, 'CREATE EXTENSION pg_pulse');
+};
+
 expect_healthy($node);
 done_testing();
