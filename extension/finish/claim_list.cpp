@@ -3,6 +3,7 @@
 #include "access/columns.hpp"
 #include "access/saved_plan.hpp"
 #include "server/advisory_lock.hpp"
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
 #include "server/shared_memory.hpp"
@@ -105,12 +106,12 @@ ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens,
   return {claims, job_ids.count};
 }
 
-bool outwait_worker(RunningJobs* jobs, TimestampTz* limit) {
+bool outwait_worker(RunningJobs* jobs, int64* limit) {
   constexpr int64 kPatienceUs = 1000000;
   TupleTableSlot* row = jobs->ids.row;
   // A transaction that keeps its snapshot would fail once the row has changed.
   if (jobs->keeps_snapshot || TTS_EMPTY(row) || slot_attisnull(row, kJobWorkerId)) return false;
-  if (*limit == 0) *limit = GetCurrentTimestamp() + kPatienceUs;
+  if (*limit == 0) *limit = monotonic_us() + kPatienceUs;
   return outwait_holders(LockKind::kWorker, DatumGetInt64(value_of(row, kJobWorkerId)), *limit);
 }
 

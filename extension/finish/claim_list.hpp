@@ -55,11 +55,11 @@ ClaimList read_claims(const ArgumentArray& job_ids, const ArgumentArray& tokens,
 // Waits until the heartbeats and the claims in progress of the worker whose claim was found busy
 // have ended, because they lock rows of its jobs. False when there is none or the time is up; the
 // first wait of a call sets the limit for all.
-bool outwait_worker(RunningJobs* jobs, TimestampTz* limit);
+bool outwait_worker(RunningJobs* jobs, int64* limit);
 
 // Calls end() until the claim is not busy, or busy by a transaction that is not its worker's.
 template <typename End>
-AttemptLock end_patiently(RunningJobs* jobs, TimestampTz* limit, End end) {
+AttemptLock end_patiently(RunningJobs* jobs, int64* limit, End end) {
   constexpr int kMaxWaits = 2;
   AttemptLock lock = end();
   for (int i = 0; i < kMaxWaits && lock == AttemptLock::kBusy && outwait_worker(jobs, limit); i++)
@@ -72,7 +72,7 @@ template <typename End>
 void end_each(ClaimList* list, RunningJobs* jobs, End end) {
   NamedClaim* claims = list->claims;
   int count = list->count;
-  TimestampTz limit = 0;
+  int64 limit = 0;
   if (count > 0) expect_ids(&jobs->ids, claims[0].job_id, claims[count - 1].job_id, count);
   for (int i = 0; i < count; i++) {
     CHECK_FOR_INTERRUPTS();

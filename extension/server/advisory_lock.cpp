@@ -1,5 +1,6 @@
 #include "server/advisory_lock.hpp"
 
+#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/queue_name.hpp"
 #include "server/shared_memory.hpp"
@@ -49,13 +50,13 @@ void pause_briefly() {
 }
 
 // A poll, because a wait in the lock table can only end early by an error.
-bool outwait_holders(LockKind kind, uint64 key, TimestampTz limit) {
+bool outwait_holders(LockKind kind, uint64 key, int64 limit) {
   LOCKTAG tag = tag_of(kind, key);
   VirtualTransactionId* holder = GetLockConflicts(&tag, ExclusiveLock, nullptr);
   if (!VirtualTransactionIdIsValid(*holder)) return false;
   for (; VirtualTransactionIdIsValid(*holder); holder++) {
     while (!VirtualXactLock(*holder, false)) {
-      if (GetCurrentTimestamp() >= limit) return false;
+      if (monotonic_us() >= limit) return false;
       pause_briefly();
     }
   }

@@ -33,8 +33,8 @@ void release_advisory_lock(LockKind kind, uint64 key, LOCKMODE mode);
 void pause_briefly();
 
 // Waits until each transaction of another session that holds the lock now has ended. False when
-// there is none, or when the time is up.
-bool outwait_holders(LockKind kind, uint64 key, TimestampTz limit);
+// there is none, or at `limit` on the monotonic clock.
+bool outwait_holders(LockKind kind, uint64 key, int64 limit);
 
 // True while another transaction has the lock of the queue or of a level of it. It takes no lock,
 // which a promotion could meet.
