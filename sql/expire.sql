@@ -23,7 +23,9 @@ COMMENT ON FUNCTION pulse_internal.set_start_by(bigint, timestamptz) IS
   'job. Raises PU004 for an infinite time.';
 
 -- A job that another transaction holds is left to a later sweep.
-CREATE OR REPLACE FUNCTION pulse_internal.expire_jobs(max_count int, ends timestamptz) RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.expire_jobs(
+    max_count int, ends timestamptz, is_apart boolean)
+  RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET jit = off AS $$
@@ -33,29 +35,42 @@ DECLARE
   wanted int;
   ids bigint[];
   expired int := 0;
+  passed bigint[] := '{}';
+  apart record;
+  refused text[];
 BEGIN
   LOOP
     wanted := least(batch, max_count - expired);
     EXIT WHEN wanted <= 0;
     ids := ARRAY(
       SELECT j.id FROM pulse.job AS j
-       WHERE j.start_by < moment AND j.state <> 'running'
+       WHERE j.start_by < moment AND j.state <> 'running' AND j.id <> ALL (passed)
        ORDER BY j.start_by LIMIT wanted
          FOR UPDATE SKIP LOCKED);
     EXIT WHEN cardinality(ids) = 0;
-    PERFORM pulse_internal.finish_waiting(ids, 'expired', NULL);
+    IF is_apart THEN
+      passed := passed || ids;
+      apart := pulse_internal.do_apart('job', ids,
+        'SELECT pulse_internal.finish_waiting(ARRAY[$1], ''expired'', NULL)', ends);
+      ids := coalesce(apart.done, '{}');
+      refused := refused || apart.errors;
+    ELSE
+      PERFORM pulse_internal.finish_waiting(ids, 'expired', NULL);
+    END IF;
     PERFORM pulse_internal.announce('expiry', NULL, 'not started in time', ids);
     expired := expired + cardinality(ids);
-    IF clock_timestamp() >= ends THEN
-      PERFORM pulse_internal.note_sweep_due(moment);
-      RETURN expired;
-    END IF;
+    EXIT WHEN clock_timestamp() >= ends;
   END LOOP;
-  -- Times that crowd share a sweep.
-  PERFORM pulse_internal.note_sweep_due(greatest(j.start_by, moment + interval '20 ms'))
-     FROM pulse.job AS j WHERE j.start_by >= moment ORDER BY j.start_by LIMIT 1;
+  PERFORM pulse_internal.warn_of_refused(refused);
+  IF expired > 0 AND clock_timestamp() >= ends THEN
+    PERFORM pulse_internal.note_sweep_due(moment);
+  ELSE
+    -- Times that crowd share a sweep.
+    PERFORM pulse_internal.note_sweep_due(greatest(j.start_by, moment + interval '20 ms'))
+       FROM pulse.job AS j WHERE j.start_by >= moment ORDER BY j.start_by LIMIT 1;
+  END IF;
   RETURN expired;
 END $$;
-COMMENT ON FUNCTION pulse_internal.expire_jobs(int, timestamptz) IS
+COMMENT ON FUNCTION pulse_internal.expire_jobs(int, timestamptz, boolean) IS
   'Ends at most max_count jobs past their start_by, until that time once it has ended some; '
-  'returns how many, and requests a sweep for the next one.';
+  'returns how many, and requests a sweep for the next one. is_apart: each by itself.';

@@ -2,7 +2,8 @@
 -- answers a worker that holds jobs or names some.
 
 -- A job that two heartbeats in a row do not name is given back: the reply of its claim was lost.
--- One is not enough, because a claim may commit while the heartbeat is under way.
+-- One is not enough, because a claim may commit while the heartbeat is under way. A job whose end
+-- raises an error is stepped over, because the heartbeat must not fail.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_missing(beat pulse.heartbeat, job_ids bigint[])
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -10,16 +11,20 @@ CREATE OR REPLACE FUNCTION pulse_internal.settle_missing(beat pulse.heartbeat, j
 DECLARE
   ids bigint[];
   tokens bigint[];
+  endings pulse_internal.ending[];
+  ending_tokens bigint[];
 BEGIN
   SELECT array_agg(j.id ORDER BY j.id), array_agg(j.token ORDER BY j.id) INTO ids, tokens
     FROM pulse.job AS j
    WHERE j.running_worker_id = beat.worker_id AND j.id <> ALL (job_ids);
   IF ids IS NOT NULL AND beat.missing_job_ids IS NOT NULL THEN
-    PERFORM pulse_internal.end_attempts(
-      array_agg(ROW(m.id, 'interrupted', 'the worker does not know of this claim', true, NULL,
-                    NULL, NULL)::pulse_internal.ending), array_agg(m.token))
-       FROM unnest(beat.missing_job_ids, beat.missing_tokens) AS m (id, token)
-      WHERE m.id = ANY (ids);
+    SELECT array_agg(ROW(m.id, 'interrupted', 'the worker does not know of this claim', true, NULL,
+                         NULL, NULL)::pulse_internal.ending), array_agg(m.token)
+      INTO endings, ending_tokens
+      FROM unnest(beat.missing_job_ids, beat.missing_tokens) AS m (id, token)
+     WHERE m.id = ANY (ids);
+    PERFORM pulse_internal.warn_of_refused(array_agg(e.error) FILTER (WHERE e.error IS NOT NULL))
+       FROM pulse_internal.end_many(endings, ending_tokens, NULL, 'infinity') AS e;
   END IF;
   IF ids IS DISTINCT FROM beat.missing_job_ids OR tokens IS DISTINCT FROM beat.missing_tokens THEN
     UPDATE pulse.heartbeat AS h SET missing_job_ids = ids, missing_tokens = tokens

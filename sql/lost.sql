@@ -121,13 +121,17 @@ COMMENT ON FUNCTION pulse_internal.mark_lost(bigint, text, text) IS
 -- waits and hears "lost". live_us is older than any lock, so no beat looks older than it is. A
 -- worker that turns out to live gets its row back: the savepoint ends, and the next look skips it.
 CREATE OR REPLACE FUNCTION pulse_internal.mark_all_lost(
-    live_us bigint, max_count int, ends timestamptz, OUT marked int, OUT skipped int)
+    live_us bigint, max_count int, ends timestamptz, is_apart boolean,
+    OUT marked int, OUT skipped int)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   candidate bigint;
   beat pulse.heartbeat;
   cause text;
+  reason text;
   passed bigint[] := '{}';
+  apart record;
+  refused text[];
 BEGIN
   skipped := 0;
   LOOP
@@ -152,19 +156,31 @@ BEGIN
           CONTINUE WHEN beat.worker_id IS NULL;
           RAISE EXCEPTION 'the worker lives' USING ERRCODE = 'PU101';
         END IF;
-        PERFORM pulse_internal.mark_lost(candidate, cause, CASE cause
-          WHEN 'session' THEN 'its session ended'
+        reason := CASE cause WHEN 'session' THEN 'its session ended'
           ELSE format('no heartbeat for %s', pulse_internal.interval(live_us - beat.beat_live_us))
-            END);
+            END;
+        IF is_apart THEN
+          apart := pulse_internal.do_apart('worker', ARRAY[candidate], format(
+            'SELECT pulse_internal.mark_lost($1, %L, %L)', cause, reason), ends);
+          refused := refused || apart.errors;
+          IF apart.done IS NULL THEN
+            passed := passed || candidate;
+            skipped := skipped + cardinality(pulse_internal.running_ids(candidate));
+            CONTINUE;
+          END IF;
+        ELSE
+          PERFORM pulse_internal.mark_lost(candidate, cause, reason);
+        END IF;
         marked := marked + 1;
       END LOOP;
+      PERFORM pulse_internal.warn_of_refused(refused);
       RETURN;
     EXCEPTION WHEN SQLSTATE 'PU101' THEN
       NULL;  -- looks again
     END;
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse_internal.mark_all_lost(bigint, int, timestamptz) IS
+COMMENT ON FUNCTION pulse_internal.mark_all_lost(bigint, int, timestamptz, boolean) IS
   'Marks at most max_count lost workers, one at least, until that time; returns how many, and how '
   'many running jobs belong to lost workers that it skipped because of a lock.';
 
@@ -252,13 +268,14 @@ COMMENT ON FUNCTION pulse_internal.dead_owners() IS
 -- One query computes the backoff of all its jobs; an attempt that was interrupted ignores it. A
 -- second pass is of use only where other transactions hold some of the jobs that the first read.
 CREATE OR REPLACE FUNCTION pulse_internal.recover_owner(
-    worker_id bigint, outcome text, cause text, reason text, keeps_killed boolean, max_count int)
-  RETURNS TABLE (id bigint, state text)
+    worker_id bigint, outcome text, cause text, reason text, keeps_killed boolean, max_count int,
+    apart_until timestamptz = NULL)
+  RETURNS TABLE (id bigint, state text, error text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   left_to_end int := max_count;
-  candidates int := max_count;
+  candidates int := CASE WHEN apart_until IS NULL THEN max_count END;
   held bigint[];
   endings pulse_internal.ending[];
   tokens bigint[];
@@ -274,17 +291,19 @@ BEGIN
       FROM pulse.job AS j LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
      WHERE j.id = ANY (held) AND j.state = 'running' AND j.worker_id = recover_owner.worker_id
        AND NOT (keeps_killed AND coalesce(t.on_unreachable, 'continue') = 'kill');
-    RETURN QUERY SELECT e.id, e.state
-      FROM pulse_internal.end_attempts(endings, tokens, left_to_end) AS e;
+    RETURN QUERY SELECT e.id, e.state, e.error
+      FROM pulse_internal.end_many(endings, tokens, left_to_end, apart_until) AS e;
     GET DIAGNOSTICS ended = ROW_COUNT;
     left_to_end := left_to_end - ended;
     EXIT WHEN candidates IS NULL OR left_to_end = 0 OR cardinality(held) < candidates;
     candidates := NULL;
   END LOOP;
 END $$;
-COMMENT ON FUNCTION pulse_internal.recover_owner(bigint, text, text, text, boolean, int) IS
+COMMENT ON FUNCTION pulse_internal.recover_owner(
+  bigint, text, text, text, boolean, int, timestamptz) IS
   'Ends the attempts of at most max_count running jobs of a worker that is not alive, NULL means '
-  'all; keeps_killed: but for those of tasks with on_unreachable kill. Never waits.';
+  'all; keeps_killed: but for those of tasks with on_unreachable kill; apart_until: each by '
+  'itself, until that time, with the error of each that raises one. Never waits.';
 
 -- Each notification names all its jobs, 100 at most, and is far below the server's limit of 8,000
 -- bytes. None is sent while the notification queue is nearly full, which would make the recovery

@@ -51,15 +51,18 @@ COMMENT ON FUNCTION pulse_internal.take_back_crash(pulse.attempt) IS
   'transaction holds the job, or one that was cancelled because of it.';
 
 -- The row of a worker that has nothing left goes: the worker has read what it is there for.
-CREATE OR REPLACE FUNCTION pulse_internal.settle_returned(max_count int, ends timestamptz)
+CREATE OR REPLACE FUNCTION pulse_internal.settle_returned(
+    max_count int, ends timestamptz, is_apart boolean)
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   returned record;
   lost pulse.attempt;
+  refused text[];
 BEGIN
   LOCK TABLE pulse.heartbeat, pulse.job, pulse.finished_job, pulse.attempt IN ROW EXCLUSIVE MODE;
+  <<workers>>
   FOR returned IN
     SELECT h.worker_id, w.ended_at
       FROM pulse.heartbeat AS h JOIN pulse.worker AS w ON w.id = h.worker_id
@@ -69,11 +72,15 @@ BEGIN
     FOR lost IN SELECT a.* FROM pulse.attempt AS a
                  WHERE a.ended_at >= returned.ended_at AND a.worker_id = returned.worker_id
                    AND a.outcome = 'lost'
-                 ORDER BY a.job_id LIMIT max_count LOOP
-      PERFORM pulse_internal.take_back_crash(lost);
-      IF clock_timestamp() >= ends THEN
-        RETURN;
+                 ORDER BY CASE WHEN is_apart THEN random() END, a.job_id LIMIT max_count LOOP
+      IF is_apart THEN
+        refused := refused || (pulse_internal.do_apart('job', ARRAY[lost.job_id], format(
+          'SELECT pulse_internal.take_back_crash(a) FROM pulse.attempt AS a
+            WHERE a.job_id = $1 AND a.token = %s', lost.token), ends)).errors;
+      ELSE
+        PERFORM pulse_internal.take_back_crash(lost);
       END IF;
+      EXIT workers WHEN clock_timestamp() >= ends;
     END LOOP;
     DELETE FROM pulse.heartbeat AS h
      WHERE h.worker_id = returned.worker_id
@@ -82,7 +89,9 @@ BEGIN
                         WHERE a.ended_at >= returned.ended_at
                           AND a.worker_id = returned.worker_id AND a.outcome = 'lost');
   END LOOP;
+  PERFORM pulse_internal.warn_of_refused(refused);
 END $$;
-COMMENT ON FUNCTION pulse_internal.settle_returned(int, timestamptz) IS
+COMMENT ON FUNCTION pulse_internal.settle_returned(int, timestamptz, boolean) IS
   'Takes back the crashes that the losses of returned workers counted, at most max_count of each '
-  'worker and until that time; leaves those that other transactions hold to the next sweep.';
+  'worker and until that time; leaves those that other transactions hold to the next sweep. '
+  'is_apart: each by itself.';

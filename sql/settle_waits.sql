@@ -17,28 +17,13 @@ COMMENT ON FUNCTION pulse_internal.settled_until(int, bigint, bigint) IS
   'Remembers, in this session, until which parent and child a step has settled a slot; with NULL, '
   'returns and forgets that.';
 
--- The order of the walk is that of one index alone, so no statistics lead the planner to another.
-CREATE OR REPLACE FUNCTION pulse_internal.settle_children(
-    parent_id bigint, after_child bigint, max_count int,
-    OUT judged int, OUT last_child bigint, OUT is_left boolean)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET jit = off AS $$
+CREATE OR REPLACE FUNCTION pulse_internal.judge_children(parent_id bigint, ids bigint[])
+  RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  ids bigint[];
   wait record;
+  is_left boolean := false;
 BEGIN
-  is_left := false;
-  -- A transaction that holds one of them notes the parent itself, or a sweep looks again.
-  ids := ARRAY(
-    SELECT j.id FROM pulse.job AS j
-     WHERE j.index_lane = 'w'
-       AND pulse_internal.parent_slot(j.waits_on)
-             = pulse_internal.parent_slot(settle_children.parent_id)
-       AND (j.waits_on, j.id) > (settle_children.parent_id, after_child)
-       AND j.waits_on <= settle_children.parent_id
-     ORDER BY j.waits_on, j.id LIMIT max_count
-       FOR UPDATE SKIP LOCKED);
   -- Jobs that wait for this parent alone, and ask for the same, have one outcome.
   FOR wait IN
     WITH judged AS MATERIALIZED (
@@ -47,7 +32,7 @@ BEGIN
                WHERE j.id = ANY (ids)
                GROUP BY j.starts_when, CASE WHEN j.parents IS NOT NULL OR EXISTS (
                  SELECT FROM pulse.dependency AS d
-                  WHERE d.child_id = j.id AND d.parents_key <> settle_children.parent_id)
+                  WHERE d.child_id = j.id AND d.parents_key <> judge_children.parent_id)
                  THEN j.id END) AS g
        CROSS JOIN LATERAL pulse_internal.wait_outcome(
          (SELECT j FROM pulse.job AS j WHERE j.id = g.first_id)) AS v)
@@ -66,6 +51,46 @@ BEGIN
         pulse_internal.cancelled_because(wait.outcome, wait.parent_id), wait.parent_id);
     END IF;
   END LOOP;
+  RETURN is_left;
+END $$;
+COMMENT ON FUNCTION pulse_internal.judge_children(bigint, bigint[]) IS
+  'Judges locked jobs that watch a parent which has ended; returns whether some are left to judge. '
+  'Called with the plans of settle_children.';
+
+-- The order of the walk is that of one index alone, so no statistics lead the planner to another.
+-- An error of a job is stepped over: it would fail each claim, which settles too.
+CREATE OR REPLACE FUNCTION pulse_internal.settle_children(
+    parent_id bigint, after_child bigint, max_count int,
+    OUT judged int, OUT last_child bigint, OUT is_left boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET jit = off AS $$
+DECLARE
+  ids bigint[];
+BEGIN
+  is_left := false;
+  -- A transaction that holds one of them notes the parent itself, or a sweep looks again.
+  ids := ARRAY(
+    SELECT j.id FROM pulse.job AS j
+     WHERE j.index_lane = 'w'
+       AND pulse_internal.parent_slot(j.waits_on)
+             = pulse_internal.parent_slot(settle_children.parent_id)
+       AND (j.waits_on, j.id) > (settle_children.parent_id, after_child)
+       AND j.waits_on <= settle_children.parent_id
+     ORDER BY j.waits_on, j.id LIMIT max_count
+       FOR UPDATE SKIP LOCKED);
+  BEGIN
+    IF ids <> '{}' THEN
+      is_left := pulse_internal.judge_children(parent_id, ids);
+    END IF;
+  EXCEPTION WHEN OTHERS THEN
+    IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
+      RAISE;
+    END IF;
+    PERFORM pulse_internal.warn_of_refused(d.errors)
+       FROM pulse_internal.do_apart('job', ids, format(
+              'SELECT pulse_internal.judge_children(%s, ARRAY[$1])', parent_id), 'infinity') AS d;
+  END;
   judged := cardinality(ids);
   last_child := ids[judged];
   is_left := is_left OR judged = max_count;

@@ -87,110 +87,6 @@ COMMENT ON FUNCTION pulse_internal.lock_late(bigint, int) IS
   'Locks at most max_count jobs past their timeout or stall_timeout without waiting; returns them '
   'as endings.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.count_recovered(
-    INOUT result pulse_internal.sweep_result, states text[])
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  counts record;
-BEGIN
-  SELECT count(*) FILTER (WHERE s IN ('ready', 'parked')) AS requeued,
-         count(*) FILTER (WHERE s IN ('failed', 'cancelled')) AS ended,
-         count(*) FILTER (WHERE s = 'quarantined') AS quarantined
-    INTO counts FROM unnest(states) AS s;
-  result.jobs_requeued := result.jobs_requeued + counts.requeued;
-  result.jobs_failed := result.jobs_failed + counts.ended;
-  result.jobs_quarantined := result.jobs_quarantined + counts.quarantined;
-END $$;
-COMMENT ON FUNCTION pulse_internal.count_recovered(pulse_internal.sweep_result, text[]) IS
-  'Adds the new states of recovered jobs to a sweep''s counts.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.room(result pulse_internal.sweep_result, max_count int)
-  RETURNS int
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN max_count - result.jobs_requeued - result.jobs_failed - result.jobs_quarantined;
-END $$;
-COMMENT ON FUNCTION pulse_internal.room(pulse_internal.sweep_result, int) IS
-  'Returns how many more jobs a sweep may end.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.recover_lost(
-    INOUT result pulse_internal.sweep_result, max_count int, ends timestamptz)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  batch CONSTANT int := 500;  -- the clock is read between two batches
-  owner record;
-  wanted int;
-  ids bigint[];
-  states text[];
-BEGIN
-  IF NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.running_worker_id IS NOT NULL)
-     AND NOT EXISTS (SELECT FROM pulse.claim_batch) THEN
-    RETURN;  -- each background worker is a new process, which would have to plan what follows
-  END IF;
-  FOR owner IN SELECT * FROM pulse_internal.dead_owners() LOOP
-    LOOP
-      wanted := least(batch, pulse_internal.room(result, max_count));
-      -- A sweep that finds only locked jobs goes on to the next owner.
-      IF wanted <= 0 OR (pulse_internal.room(result, max_count) < max_count
-                         AND clock_timestamp() >= ends) THEN
-        RETURN;
-      END IF;
-      SELECT array_agg(r.id ORDER BY r.id), array_agg(r.state) INTO ids, states
-        FROM pulse_internal.recover_owner(
-          owner.worker_id, owner.outcome, owner.cause, owner.reason, owner.keeps_killed, wanted)
-             AS r;
-      result := pulse_internal.count_recovered(result, states);
-      PERFORM pulse_internal.announce(owner.cause, owner.worker_id, owner.reason, ids);
-      EXIT WHEN coalesce(cardinality(ids), 0) < wanted;
-    END LOOP;
-    PERFORM pulse_internal.forget_ended(owner.worker_id);
-    IF NOT owner.keeps_killed THEN
-      result.jobs_skipped_locked := result.jobs_skipped_locked
-        + cardinality(pulse_internal.running_ids(owner.worker_id));
-    END IF;
-  END LOOP;
-END $$;
-COMMENT ON FUNCTION pulse_internal.recover_lost(pulse_internal.sweep_result, int, timestamptz) IS
-  'Recovers running jobs whose owners are not alive, until the sweep has ended max_count jobs, or '
-  'until that time once it has ended some.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.recover_late(
-    INOUT result pulse_internal.sweep_result, max_count int, live_us bigint)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  wanted int := least(pulse_internal.room(result, max_count), 1000);
-  endings pulse_internal.ending[];
-  ended record;
-BEGIN
-  IF NOT EXISTS (SELECT FROM pulse.heartbeat AS h WHERE h.default_timeout_us IS NOT NULL)
-     AND NOT EXISTS (
-       SELECT FROM pulse.task AS t WHERE t.timeout IS NOT NULL OR t.stall_timeout IS NOT NULL) THEN
-    RETURN;
-  END IF;
-  endings := pulse_internal.lock_late(live_us, wanted);
-  FOR ended IN
-    SELECT l.cause, l.error, array_agg(e.id ORDER BY e.id) AS ids, array_agg(e.state) AS states,
-           count(*) FILTER (WHERE e.outcome = 'timed_out') AS timed_out,
-           count(*) FILTER (WHERE e.outcome = 'stalled') AS stalled
-      FROM pulse_internal.end_attempts(endings) AS e JOIN unnest(endings) AS l ON l.id = e.id
-     GROUP BY l.cause, l.error
-     ORDER BY min(e.id)
-  LOOP
-    result := pulse_internal.count_recovered(result, ended.states);
-    result.jobs_timed_out := result.jobs_timed_out + ended.timed_out;
-    result.jobs_stalled := result.jobs_stalled + ended.stalled;
-    PERFORM pulse_internal.announce(ended.cause, NULL, ended.error, ended.ids);
-  END LOOP;
-  IF coalesce(cardinality(endings), 0) < wanted THEN
-    result.jobs_skipped_locked := result.jobs_skipped_locked
-      + (SELECT count(*) FROM pulse_internal.late(live_us));
-  END IF;
-END $$;
-COMMENT ON FUNCTION pulse_internal.recover_late(pulse_internal.sweep_result, int, bigint) IS
-  'Ends attempts past their timeout or stall_timeout, until the sweep has ended max_count jobs, at '
-  'most 1,000 of them.';
-
 CREATE OR REPLACE FUNCTION pulse_internal.warn_of_short_thresholds() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -206,13 +102,30 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.warn_of_short_thresholds() IS
   'Warns when a change of settings has made the thresholds of registered workers too short.';
 
+-- An error here undoes nothing of what the sweep has recovered; claims meet it too, and raise it.
+CREATE OR REPLACE FUNCTION pulse_internal.promote_for_sweep(ends timestamptz) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pulse_internal.park_unserved();
+  FOR round IN 1..8 LOOP
+    EXIT WHEN NOT pulse_internal.promote_marked(32) OR clock_timestamp() >= ends;
+  END LOOP;
+EXCEPTION WHEN OTHERS THEN
+  IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
+    RAISE;
+  END IF;
+  RAISE WARNING 'a sweep promoted nothing: %', SQLERRM USING
+    HINT = 'Look for triggers and constraints that are not of pg_pulse. Claims fail likewise.';
+END $$;
+COMMENT ON FUNCTION pulse_internal.promote_for_sweep(timestamptz) IS
+  'Parks unserved jobs of fair levels and promotes what is marked, until that time.';
+
 -- No heartbeat waits for this part: the rows that it locks belong to workers that it marks as lost.
 CREATE OR REPLACE FUNCTION pulse_internal.sweep(max_jobs int, ends timestamptz = NULL)
   RETURNS pulse_internal.sweep_result
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  result pulse_internal.sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
-  live_us bigint;
+  result pulse_internal.sweep_result;
 BEGIN
   LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   ends := coalesce(ends, pulse_internal.sweep_end());
@@ -220,15 +133,7 @@ BEGIN
   PERFORM pulse_internal.reconcile_queues(1000, ends);
   PERFORM pulse_internal.reconcile_waits(10000, ends);
   PERFORM pulse_internal.warn_of_short_thresholds();
-  live_us := pulse_internal.live_now_us();
-  SELECT m.marked, m.skipped INTO result.workers_lost, result.jobs_skipped_locked
-    FROM pulse_internal.mark_all_lost(live_us, max_jobs, ends) AS m;
-  PERFORM pulse_internal.settle_returned(max_jobs, ends);
-  result := pulse_internal.recover_lost(result, max_jobs, ends);
-  IF pulse_internal.room(result, max_jobs) = max_jobs
-     OR (pulse_internal.room(result, max_jobs) > 0 AND clock_timestamp() < ends) THEN
-    result := pulse_internal.recover_late(result, max_jobs, live_us);
-  END IF;
+  result := pulse_internal.recover(max_jobs, ends);
   -- Only COMMIT PREPARED can leave a queue without its mark while the server runs. A check of all
   -- queues takes long where there are many, so the next sweep goes on where this step ends.
   IF result.workers_lost = 0 AND pulse_internal.room(result, max_jobs) = max_jobs
@@ -236,12 +141,7 @@ BEGIN
     PERFORM pulse_internal.reconcile_queues(0, ends);
   END IF;
   PERFORM pulse_internal.settle_schedules(ends);
-  result.jobs_failed := result.jobs_failed
-    + pulse_internal.expire_jobs(pulse_internal.room(result, max_jobs), ends);
-  PERFORM pulse_internal.park_unserved();
-  FOR round IN 1..8 LOOP
-    EXIT WHEN NOT pulse_internal.promote_marked(32) OR clock_timestamp() >= ends;
-  END LOOP;
+  PERFORM pulse_internal.promote_for_sweep(ends);
   RETURN result;
 END $$;
 COMMENT ON FUNCTION pulse_internal.sweep(int, timestamptz) IS
@@ -318,7 +218,8 @@ COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
   'jobs within about a quarter of a second. Call it again, in a new transaction, until it finds '
   'nothing. dry_run => true returns the counts and changes nothing. A sweep never waits for a '
   'lock, and no heartbeat of a living worker waits for a sweep. jobs_skipped_locked counts the '
-  'jobs that it left to the next sweep. skipped_time is the part of an outage or clock step that '
+  'jobs that it left to the next sweep, those whose end a trigger of yours refuses among them; a '
+  'warning names these. skipped_time is the part of an outage or clock step that '
   'no worker''s silence includes. Raises PU004 for max_jobs out of range, PU007 outside READ '
   'COMMITTED.';
 

@@ -1,0 +1,166 @@
+-- What a sweep recovers: jobs of lost workers, jobs past their limits, jobs that no claim took in
+-- time. A row that no change can have is stepped over and keeps no other from its recovery
+-- (sql/attempt.sql); jobs_skipped_locked counts it until a later sweep succeeds.
+
+CREATE OR REPLACE FUNCTION pulse_internal.count_recovered(
+    INOUT result pulse_internal.sweep_result, states text[])
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  counts record;
+BEGIN
+  SELECT count(*) FILTER (WHERE s IN ('ready', 'parked')) AS requeued,
+         count(*) FILTER (WHERE s IN ('failed', 'cancelled')) AS ended,
+         count(*) FILTER (WHERE s = 'quarantined') AS quarantined
+    INTO counts FROM unnest(states) AS s;
+  result.jobs_requeued := result.jobs_requeued + counts.requeued;
+  result.jobs_failed := result.jobs_failed + counts.ended;
+  result.jobs_quarantined := result.jobs_quarantined + counts.quarantined;
+END $$;
+COMMENT ON FUNCTION pulse_internal.count_recovered(pulse_internal.sweep_result, text[]) IS
+  'Adds the new states of recovered jobs to a sweep''s counts.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.room(result pulse_internal.sweep_result, max_count int)
+  RETURNS int
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN max_count - result.jobs_requeued - result.jobs_failed - result.jobs_quarantined;
+END $$;
+COMMENT ON FUNCTION pulse_internal.room(pulse_internal.sweep_result, int) IS
+  'Returns how many more jobs a sweep may end.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.recover_lost(
+    INOUT result pulse_internal.sweep_result, max_count int, ends timestamptz, is_apart boolean)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  batch CONSTANT int := 500;  -- the clock is read between two batches
+  owner record;
+  wanted int;
+  ids bigint[];
+  states text[];
+  refused text[];
+BEGIN
+  IF NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.running_worker_id IS NOT NULL)
+     AND NOT EXISTS (SELECT FROM pulse.claim_batch) THEN
+    RETURN;  -- each background worker is a new process, which would have to plan what follows
+  END IF;
+  <<owners>>
+  FOR owner IN SELECT * FROM pulse_internal.dead_owners() LOOP
+    LOOP
+      wanted := least(batch, pulse_internal.room(result, max_count));
+      -- A sweep that finds only locked jobs goes on to the next owner.
+      IF wanted <= 0 OR (pulse_internal.room(result, max_count) < max_count
+                         AND clock_timestamp() >= ends) THEN
+        EXIT owners;
+      END IF;
+      SELECT array_agg(r.id ORDER BY r.id) FILTER (WHERE r.error IS NULL), array_agg(r.state),
+             refused || array_agg(r.error) FILTER (WHERE r.error IS NOT NULL)
+        INTO ids, states, refused
+        FROM pulse_internal.recover_owner(
+          owner.worker_id, owner.outcome, owner.cause, owner.reason, owner.keeps_killed, wanted,
+          CASE WHEN is_apart THEN ends END) AS r;
+      result := pulse_internal.count_recovered(result, states);
+      PERFORM pulse_internal.announce(owner.cause, owner.worker_id, owner.reason, ids);
+      EXIT WHEN coalesce(cardinality(ids), 0) < wanted;
+    END LOOP;
+    PERFORM pulse_internal.forget_ended(owner.worker_id);
+    IF NOT owner.keeps_killed THEN
+      result.jobs_skipped_locked := result.jobs_skipped_locked
+        + cardinality(pulse_internal.running_ids(owner.worker_id));
+    END IF;
+  END LOOP;
+  PERFORM pulse_internal.warn_of_refused(refused);
+END $$;
+COMMENT ON FUNCTION pulse_internal.recover_lost(
+  pulse_internal.sweep_result, int, timestamptz, boolean) IS
+  'Recovers running jobs whose owners are not alive, until the sweep has ended max_count jobs, or '
+  'until that time once it has ended some. is_apart: each by itself.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.recover_late(
+    INOUT result pulse_internal.sweep_result, max_count int, live_us bigint,
+    apart_until timestamptz)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  wanted int := least(pulse_internal.room(result, max_count), 1000);
+  endings pulse_internal.ending[];
+  ended record;
+  refused text[];
+BEGIN
+  IF NOT EXISTS (SELECT FROM pulse.heartbeat AS h WHERE h.default_timeout_us IS NOT NULL)
+     AND NOT EXISTS (
+       SELECT FROM pulse.task AS t WHERE t.timeout IS NOT NULL OR t.stall_timeout IS NOT NULL) THEN
+    RETURN;
+  END IF;
+  endings := pulse_internal.lock_late(live_us, CASE WHEN apart_until IS NULL THEN wanted END);
+  FOR ended IN
+    SELECT l.cause, l.error, array_agg(e.state) AS states,
+           array_agg(e.id ORDER BY e.id) FILTER (WHERE e.error IS NULL) AS ids,
+           array_agg(e.error) FILTER (WHERE e.error IS NOT NULL) AS refused,
+           count(*) FILTER (WHERE e.outcome = 'timed_out') AS timed_out,
+           count(*) FILTER (WHERE e.outcome = 'stalled') AS stalled
+      FROM pulse_internal.end_many(endings, NULL, wanted, apart_until) AS e
+      JOIN unnest(endings) AS l ON l.id = e.id
+     GROUP BY l.cause, l.error
+     ORDER BY min(e.id)
+  LOOP
+    result := pulse_internal.count_recovered(result, ended.states);
+    result.jobs_timed_out := result.jobs_timed_out + ended.timed_out;
+    result.jobs_stalled := result.jobs_stalled + ended.stalled;
+    PERFORM pulse_internal.announce(ended.cause, NULL, ended.error, ended.ids);
+    refused := refused || ended.refused;
+  END LOOP;
+  PERFORM pulse_internal.warn_of_refused(refused);
+  IF coalesce(cardinality(endings), 0) < wanted THEN
+    result.jobs_skipped_locked := result.jobs_skipped_locked
+      + (SELECT count(*) FROM pulse_internal.late(live_us));
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.recover_late(
+  pulse_internal.sweep_result, int, bigint, timestamptz) IS
+  'Ends attempts past their timeout or stall_timeout, until the sweep has ended max_count jobs, at '
+  'most 1,000 of them. apart_until: each by itself, until that time; NULL: all in one step.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.recover_all(
+    max_jobs int, ends timestamptz, is_apart boolean)
+  RETURNS pulse_internal.sweep_result
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  result pulse_internal.sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
+  live_us bigint := pulse_internal.live_now_us();
+BEGIN
+  SELECT m.marked, m.skipped INTO result.workers_lost, result.jobs_skipped_locked
+    FROM pulse_internal.mark_all_lost(live_us, max_jobs, ends, is_apart) AS m;
+  PERFORM pulse_internal.settle_returned(max_jobs, ends, is_apart);
+  result := pulse_internal.recover_lost(result, max_jobs, ends, is_apart);
+  IF pulse_internal.room(result, max_jobs) = max_jobs
+     OR (pulse_internal.room(result, max_jobs) > 0 AND clock_timestamp() < ends) THEN
+    result := pulse_internal.recover_late(result, max_jobs, live_us,
+                                          CASE WHEN is_apart THEN ends END);
+  END IF;
+  result.jobs_failed := result.jobs_failed
+    + pulse_internal.expire_jobs(pulse_internal.room(result, max_jobs), ends, is_apart);
+  RETURN result;
+END $$;
+COMMENT ON FUNCTION pulse_internal.recover_all(int, timestamptz, boolean) IS
+  'Marks lost workers and ends what is to be ended, at most max_jobs jobs, until that time. '
+  'is_apart: each row in a savepoint of its own.';
+
+-- One savepoint where no row raises an error. Time that an error has cost is given back.
+CREATE OR REPLACE FUNCTION pulse_internal.recover(max_jobs int, ends timestamptz)
+  RETURNS pulse_internal.sweep_result
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  BEGIN
+    RETURN pulse_internal.recover_all(max_jobs, ends, false);
+  EXCEPTION WHEN OTHERS THEN
+    IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
+      RAISE;
+    END IF;
+  END;
+  RETURN pulse_internal.recover_all(
+    max_jobs, greatest(ends, pulse_internal.sweep_end()), true);
+END $$;
+COMMENT ON FUNCTION pulse_internal.recover(int, timestamptz) IS
+  'Does what recover_all does, apart where that raises an error; so rows that raise one are '
+  'stepped over.';
+
