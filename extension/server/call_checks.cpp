@@ -11,7 +11,7 @@ extern "C" {
 namespace pulse {
 namespace {
 
-constexpr int kMonthsOfTenYears = 120;
+constexpr int kDaysOfTenYears = 3653;  // with three leap days
 
 bool is_step(const char* component, int length) {
   return length == 0 || (length == 1 && component[0] == '.') ||
@@ -75,7 +75,7 @@ void check_document(const char* what, Datum document) {
 
 void check_duration(const char* what, Datum value, Datum lowest) {
   Interval highest = {};
-  highest.month = kMonthsOfTenYears;
+  highest.day = kDaysOfTenYears;
   if (DatumGetBool(DirectFunctionCall2(interval_ge, value, lowest)) &&
       DatumGetBool(DirectFunctionCall2(interval_le, value, IntervalPGetDatum(&highest))))
     return;

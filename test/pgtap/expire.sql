@@ -2,7 +2,7 @@
 -- expired at the next sweep.
 \ir support/setup.psql
 CREATE EXTENSION IF NOT EXISTS amcheck;
-SELECT plan(35);
+SELECT plan(37);
 
 -- The clock of this file, in seconds from now.
 CREATE FUNCTION at(seconds int) RETURNS text
@@ -108,6 +108,10 @@ SELECT throws_matching('SELECT pulse.' || call, '^(job number 1: )?run_at is 294
   FROM unnest(ARRAY['add_job(''decade'', run_at => ''294276-12-31 UTC'')',
          'add_flow(''[{"identifier": "decade", "run_at": "294276-12-31 UTC"}]'')',
          format('reschedule_jobs(ARRAY[%s], ''294276-12-31 UTC'')', :job)]) AS call;
+SELECT lives_ok($$SELECT pulse.set_task('decade', expires_after => '3653 days')$$,
+  'ten years may be told in days');
+SELECT refuses($$SELECT pulse.set_task('decade', expires_after => '3654 days')$$, 'PU004',
+  'more days are refused');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'no promise is broken');
 
 SELECT * FROM finish();
