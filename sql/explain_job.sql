@@ -238,6 +238,49 @@ COMMENT ON FUNCTION pulse_internal.explain_queues_of(text) IS
   'Explains what keeps at most ten queues from their oldest jobs of this task, found among the '
   '1,000 parked jobs that have been due for longest.';
 
+-- No index has the jobs that wait of one task, so it looks at some.
+CREATE OR REPLACE FUNCTION pulse_internal.explain_parents_of(identifier text)
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off AS $$
+DECLARE
+  bound CONSTANT int := 1000;
+  found record;
+BEGIN
+  SELECT count(*) AS looked_at,
+         count(*) FILTER (WHERE w.identifier = explain_parents_of.identifier) AS jobs,
+         array_agg(DISTINCT w.waits_on) FILTER (WHERE w.identifier = explain_parents_of.identifier)
+           AS parents
+    INTO found
+    FROM (SELECT j.identifier, j.waits_on FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT bound)
+      AS w;
+  IF found.jobs > 0 THEN
+    RETURN NEXT pulse_internal.explained('job', 'parents', format(
+      'Jobs of it that wait for other jobs: %s; explain_job() tells of each.',
+      CASE WHEN found.looked_at = bound THEN 'at least ' ELSE '' END || found.jobs), NULL,
+      found.parents[1 : 100]);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_parents_of(text) IS
+  'Explains that jobs of this task wait for other jobs, if some do of 1,000 that wait so.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.next_parked(identifier text, moment timestamptz)
+  RETURNS timestamptz
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off AS $$
+BEGIN
+  RETURN (
+    SELECT min(l.run_at)
+      FROM (SELECT j.identifier, j.run_at FROM pulse.job AS j
+             WHERE j.index_lane = 'p' AND j.run_at > moment ORDER BY j.run_at LIMIT 1000) AS l
+     WHERE l.identifier = next_parked.identifier);
+END $$;
+COMMENT ON FUNCTION pulse_internal.next_parked(text, timestamptz) IS
+  'Returns when the next job of this task with a queue is due after a moment, if it is among the '
+  'next 1,000 of all queues.';
+
 CREATE OR REPLACE FUNCTION pulse.explain_task(identifier text)
   RETURNS TABLE (kind text, blocker text, detail text, until timestamptz, job_ids bigint[],
                  worker_ids bigint[])
@@ -251,11 +294,16 @@ BEGIN
   PERFORM pulse_internal.check_identifier(explain_task.identifier);
   SELECT * INTO due
     FROM pulse_internal.due_of_task(explain_task.identifier, pulse.now(), bound) AS d;
+  IF due.jobs = 0 THEN
+    due.next_due :=
+      least(due.next_due, pulse_internal.next_parked(explain_task.identifier, pulse.now()));
+  END IF;
   RETURN QUERY SELECT * FROM pulse_internal.explain_closed();
   IF due.jobs = 0 AND due.next_due IS NOT NULL THEN
     RETURN QUERY SELECT * FROM pulse_internal.explained('job', 'future', format(
       'No open job of it is due; the next one is due at %s.', due.next_due), due.next_due);
   END IF;
+  RETURN QUERY SELECT * FROM pulse_internal.explain_parents_of(explain_task.identifier);
   RETURN QUERY SELECT * FROM pulse_internal.explain_queues_of(explain_task.identifier);
   RETURN QUERY SELECT * FROM pulse_internal.explain_fleet(explain_task.identifier);
   RETURN QUERY SELECT * FROM pulse_internal.explained('line', 'place', CASE due.jobs
@@ -266,5 +314,6 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.explain_task(text) IS
   'Explains what the waiting jobs of a task wait for in general, in rows as explain_job() returns '
-  'them. Of queues it names at most ten, those whose jobs of the task have been due for longest. '
+  'them. Of queues it names at most ten, those whose jobs of the task have been due for longest; '
+  'of all jobs that wait for other jobs it looks at 1,000. '
   'Raises PU004 for a name that is empty or too long, 25006 on a standby.';

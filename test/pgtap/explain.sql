@@ -1,7 +1,7 @@
 -- sql/explain.sql, explain_job.sql and fleet.sql: why a job does not run, and which tasks no worker
 -- serves.
 \ir support/setup.psql
-SELECT plan(67);
+SELECT plan(70);
 
 SELECT expect_function('explain_job', 'job_id bigint',
   'TABLE(kind text, blocker text, detail text, until timestamp with time zone, job_ids bigint[], '
@@ -149,6 +149,16 @@ SELECT refuses(format('SELECT pulse.explain_job(%s)',
 SELECT refuses('SELECT pulse.explain_job(NULL)', 'PU005', 'so is NULL');
 SELECT refuses('SELECT pulse.explain_task('''')', 'PU004', 'a task without a name is refused');
 SELECT is(reasons_of_task('nothing'), 'line place', 'a task without jobs');
+SELECT given_job('mail') AS parent \gset
+SELECT pulse.add_job_after(ARRAY[:parent], 'fax', queue_name => q)
+  FROM unnest('{slow,NULL}'::text[]) AS q \g /dev/null
+SELECT is(reasons_of_task('fax'), format('job parents {%s}, line place', :parent),
+  'a task whose jobs wait for other jobs says so');
+SELECT matches((SELECT detail FROM pulse.explain_task('fax') WHERE blocker = 'parents'),
+  ': 2; ', 'and how many');
+SELECT pulse.add_job('copy', queue_name => 'slow', run_at => now() + interval '1 h') \g /dev/null
+SELECT answers($$SELECT blocker, until FROM pulse.explain_task('copy') WHERE kind = 'job'$$,
+  ROW('future', now() + interval '1 h'), 'one whose jobs are due later behind a queue says when');
 SELECT changes_nothing('SELECT pulse.explain_task(''fax'')', 'explaining changes nothing');
 
 SELECT * FROM finish();
