@@ -1,26 +1,11 @@
 -- Jobs that an operator runs once more: a finished job goes live again, a running one is taken from
 -- its worker. Lock order: the job key's lock, then the row.
 
--- Keys of waiting and of running jobs are in two indexes, so the query reads both.
-CREATE OR REPLACE FUNCTION pulse_internal.key_holder(job_key text) RETURNS bigint
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-BEGIN
-  RETURN (
-    SELECT j.id FROM pulse.job AS j
-     WHERE j.job_key = key_holder.job_key AND j.index_lane <> 'r'
-        OR j.job_key = key_holder.job_key AND j.index_lane = 'r'
-     ORDER BY j.state = 'running', j.id LIMIT 1
-  );
-END $$;
-COMMENT ON FUNCTION pulse_internal.key_holder(text) IS
-  'Returns the id of a live job with this key, a waiting one first; NULL without one.';
-
 CREATE OR REPLACE FUNCTION pulse_internal.is_key_free(job_key text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN job_key IS NULL OR (pulse_internal.try_lock_key(job_key)
-                             AND pulse_internal.key_holder(job_key) IS NULL);
+                             AND (pulse_internal.live_job_of_key(job_key)).id IS NULL);
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_key_free(text) IS
   'Locks a key without waiting, and returns whether no live job has it.';
@@ -166,15 +151,13 @@ COMMENT ON FUNCTION pulse_internal.revive(pulse.finished_job) IS
 CREATE OR REPLACE FUNCTION pulse_internal.check_retry(ended pulse.finished_job) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  holder bigint;
+  holder bigint := (pulse_internal.live_job_of_key(ended.job_key)).id;
 BEGIN
   IF ended.state = 'completed' THEN
     RAISE EXCEPTION 'job % is completed', ended.id USING
       ERRCODE = 'PU010', DETAIL = 'A job completes once.',
       HINT = 'Add a new job to do the work again.';
-  END IF;
-  holder := pulse_internal.key_holder(ended.job_key);
-  IF holder IS NOT NULL THEN
+  ELSIF holder IS NOT NULL THEN
     RAISE EXCEPTION 'the key of job % is taken', ended.id USING
       ERRCODE = 'PU010',
       DETAIL = format('Job %s has the key %s now.', holder, quote_literal(ended.job_key)),
