@@ -43,8 +43,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.answer_for_jobs(
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   beat pulse.heartbeat;
-  done boolean := pulse_internal.index_running(worker_id);
 BEGIN
+  PERFORM pulse_internal.index_running(worker_id);
   SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = answer_for_jobs.worker_id;
   status := beat.verdict;
   revoked := '{}';
