@@ -161,41 +161,41 @@ CREATE OR REPLACE FUNCTION pulse_internal.open_before(
   SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   moment timestamptz := pulse.now();
-  lanes smallint[];
+  priorities smallint[];
 BEGIN
-  WITH RECURSIVE lane (priority) AS (
+  WITH RECURSIVE step (priority) AS (
     (SELECT j.priority FROM pulse.job AS j
       WHERE j.index_lane = 'o' AND j.identifier = job.identifier AND j.priority <= job.priority
       ORDER BY j.priority LIMIT 1)
     UNION ALL
     SELECT (SELECT j.priority FROM pulse.job AS j
              WHERE j.index_lane = 'o' AND j.identifier = job.identifier
-               AND j.priority > l.priority AND j.priority <= job.priority
+               AND j.priority > s.priority AND j.priority <= job.priority
              ORDER BY j.priority LIMIT 1)
-      FROM lane AS l WHERE l.priority IS NOT NULL
+      FROM step AS s WHERE s.priority IS NOT NULL
   )
-  SELECT array_agg(l.priority) INTO lanes FROM lane AS l WHERE l.priority IS NOT NULL;
+  SELECT array_agg(s.priority) INTO priorities FROM step AS s WHERE s.priority IS NOT NULL;
   SELECT count(*), array_agg(o.id) FILTER (WHERE o.crashes > 0) INTO jobs, crashed_ids
-    FROM (SELECT d.id, d.crashes FROM unnest(lanes) AS l (priority) CROSS JOIN LATERAL (
+    FROM (SELECT d.id, d.crashes FROM unnest(priorities) AS p (priority) CROSS JOIN LATERAL (
             SELECT j.id, j.crashes FROM pulse.job AS j
              WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = job.identifier
-               AND j.priority = l.priority AND j.run_at <= moment
+               AND j.priority = p.priority AND j.run_at <= moment
                AND (j.run_at, j.id)
-                   < (CASE WHEN l.priority < job.priority THEN 'infinity' ELSE job.run_at END,
+                   < (CASE WHEN p.priority < job.priority THEN 'infinity' ELSE job.run_at END,
                       job.id)
                AND j.id <> ALL (parked)
              ORDER BY j.run_at, j.id LIMIT bound) AS d
            LIMIT bound) AS o;
-  SELECT d.id INTO first_id FROM unnest(lanes) AS l (priority) CROSS JOIN LATERAL (
+  SELECT d.id INTO first_id FROM unnest(priorities) AS p (priority) CROSS JOIN LATERAL (
     SELECT j.id FROM pulse.job AS j
      WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = job.identifier
-       AND j.priority = l.priority AND j.run_at <= moment
+       AND j.priority = p.priority AND j.run_at <= moment
        AND (j.run_at, j.id)
-           < (CASE WHEN l.priority < job.priority THEN 'infinity' ELSE job.run_at END, job.id)
+           < (CASE WHEN p.priority < job.priority THEN 'infinity' ELSE job.run_at END, job.id)
        AND j.id <> ALL (parked)
        AND (j.xmax = '0' OR pulse_internal.locked_by(j.id) IS NULL)
      ORDER BY j.run_at, j.id LIMIT 1) AS d
-   ORDER BY l.priority LIMIT 1;
+   ORDER BY p.priority LIMIT 1;
 END $$;
 COMMENT ON FUNCTION pulse_internal.open_before(pulse.job, bigint[], int) IS
   'Counts the open due jobs of its task that come before a job, up to the bound and but for the '

@@ -86,33 +86,33 @@ CREATE OR REPLACE FUNCTION pulse_internal.due_of_task(
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
-  WITH RECURSIVE lane (priority) AS (
+  WITH RECURSIVE step (priority) AS (
     (SELECT j.priority FROM pulse.job AS j
       WHERE j.index_lane = 'o' AND j.identifier = due_of_task.identifier
       ORDER BY j.priority LIMIT 1)
     UNION ALL
     SELECT (SELECT j.priority FROM pulse.job AS j
              WHERE j.index_lane = 'o' AND j.identifier = due_of_task.identifier
-               AND j.priority > l.priority
+               AND j.priority > s.priority
              ORDER BY j.priority LIMIT 1)
-      FROM lane AS l WHERE l.priority IS NOT NULL
+      FROM step AS s WHERE s.priority IS NOT NULL
   ), due AS (
-    SELECT d.run_at FROM lane AS l CROSS JOIN LATERAL (
+    SELECT d.run_at FROM step AS s CROSS JOIN LATERAL (
       SELECT j.run_at FROM pulse_internal.ready_job AS j
-       WHERE j.identifier = due_of_task.identifier AND j.priority = l.priority
+       WHERE j.identifier = due_of_task.identifier AND j.priority = s.priority
          AND j.run_at <= moment
        ORDER BY j.run_at LIMIT bound) AS d
      LIMIT bound
   ), first AS (
-    SELECT f.run_at FROM lane AS l CROSS JOIN LATERAL (
+    SELECT f.run_at FROM step AS s CROSS JOIN LATERAL (
       SELECT j.run_at FROM pulse_internal.ready_job AS j
-       WHERE j.identifier = due_of_task.identifier AND j.priority = l.priority
+       WHERE j.identifier = due_of_task.identifier AND j.priority = s.priority
          AND j.run_at <= moment
        ORDER BY j.run_at LIMIT 1) AS f
   ), future AS (
-    SELECT f.run_at FROM lane AS l CROSS JOIN LATERAL (
+    SELECT f.run_at FROM step AS s CROSS JOIN LATERAL (
       SELECT j.run_at FROM pulse_internal.ready_job AS j
-       WHERE j.identifier = due_of_task.identifier AND j.priority = l.priority
+       WHERE j.identifier = due_of_task.identifier AND j.priority = s.priority
          AND j.run_at > moment
        ORDER BY j.run_at LIMIT 1) AS f
   )

@@ -2,11 +2,11 @@
 -- counted on an index up to a bound, so it is exact below. Beyond it is estimated from a sample of
 -- the table's pages, and the column `estimated` names it.
 
--- Open jobs of at most max_lanes pairs of task and priority. Future jobs are counted in order of
+-- Open jobs of at most max_pairs pairs of task and priority. Future jobs are counted in order of
 -- run_at, so those of the next minute come first. Of more pairs only the first job is counted,
 -- because a sample tells then.
 CREATE OR REPLACE FUNCTION pulse_internal.count_open(
-    moment timestamptz, bound int, max_lanes int, OUT ready bigint, OUT future bigint,
+    moment timestamptz, bound int, max_pairs int, OUT ready bigint, OUT future bigint,
     OUT next_minute bigint, OUT oldest timestamptz, OUT cut boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
@@ -20,41 +20,41 @@ BEGIN
       SELECT j.identifier, j.priority, j.run_at, j.state FROM pulse.job AS j
        WHERE j.index_lane = 'o' AND (j.identifier, j.priority) > (w.identifier, w.priority)
        ORDER BY j.identifier, j.priority, j.run_at LIMIT 1) AS n
-  ), lane AS MATERIALIZED (
-    SELECT w.*, count(*) OVER () >= max_lanes AS is_cut
-      FROM (SELECT w.* FROM walk AS w LIMIT max_lanes) AS w
+  ), pair AS MATERIALIZED (
+    SELECT w.*, count(*) OVER () >= max_pairs AS is_cut
+      FROM (SELECT w.* FROM walk AS w LIMIT max_pairs) AS w
   ), first AS MATERIALIZED (
-    SELECT min(l.run_at) AS run_at FROM lane AS l WHERE l.state = 'ready' AND l.run_at <= moment
+    SELECT min(p.run_at) AS run_at FROM pair AS p WHERE p.state = 'ready' AND p.run_at <= moment
   ), older AS (
     -- The first job of a pair is its oldest, unless it runs, claimed in place.
-    SELECT min(j.run_at) AS run_at FROM first AS f CROSS JOIN lane AS l CROSS JOIN LATERAL (
+    SELECT min(j.run_at) AS run_at FROM first AS f CROSS JOIN pair AS p CROSS JOIN LATERAL (
       SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = l.identifier
-         AND j.priority = l.priority AND j.run_at <= coalesce(f.run_at, moment)
+       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = p.identifier
+         AND j.priority = p.priority AND j.run_at <= coalesce(f.run_at, moment)
        ORDER BY j.run_at LIMIT 1) AS j
-     WHERE l.state <> 'ready'
+     WHERE p.state <> 'ready'
   ), due AS (
-    SELECT d.run_at FROM lane AS l CROSS JOIN LATERAL (
+    SELECT d.run_at FROM pair AS p CROSS JOIN LATERAL (
       SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = l.identifier
-         AND j.priority = l.priority AND j.run_at <= moment
+       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = p.identifier
+         AND j.priority = p.priority AND j.run_at <= moment
        LIMIT bound) AS d
-     WHERE NOT l.is_cut AND l.run_at <= moment LIMIT bound
+     WHERE NOT p.is_cut AND p.run_at <= moment LIMIT bound
   ), later AS (
-    SELECT d.run_at FROM lane AS l CROSS JOIN LATERAL (
+    SELECT d.run_at FROM pair AS p CROSS JOIN LATERAL (
       SELECT j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = l.identifier
-         AND j.priority = l.priority AND j.run_at > moment
+       WHERE j.index_lane = 'o' AND j.state = 'ready' AND j.identifier = p.identifier
+         AND j.priority = p.priority AND j.run_at > moment
        ORDER BY j.run_at LIMIT bound) AS d
-     WHERE NOT l.is_cut LIMIT bound
+     WHERE NOT p.is_cut LIMIT bound
   ), found AS (
     SELECT d.run_at FROM due AS d UNION ALL SELECT l.run_at FROM later AS l
-    UNION ALL SELECT l.run_at FROM lane AS l WHERE l.is_cut AND l.state = 'ready'
+    UNION ALL SELECT p.run_at FROM pair AS p WHERE p.is_cut AND p.state = 'ready'
   )
   SELECT count(*) FILTER (WHERE f.run_at <= moment), count(*) FILTER (WHERE f.run_at > moment),
          count(*) FILTER (WHERE f.run_at > moment AND f.run_at <= moment + interval '1 minute'),
          least((SELECT f.run_at FROM first AS f), (SELECT o.run_at FROM older AS o)),
-         coalesce((SELECT bool_or(l.is_cut) FROM lane AS l), false)
+         coalesce((SELECT bool_or(p.is_cut) FROM pair AS p), false)
     INTO ready, future, next_minute, oldest, cut FROM found AS f;
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_open(timestamptz, int, int) IS

@@ -58,21 +58,21 @@ DECLARE
   moment CONSTANT timestamptz := pulse.now();
 BEGIN
   RETURN QUERY
-  WITH RECURSIVE lane (identifier, priority, ready, future, oldest, cut, rest) AS (
+  WITH RECURSIVE pair (identifier, priority, ready, future, oldest, cut, rest) AS (
     SELECT '' COLLATE "C", (-32768)::smallint, 0::bigint, 0::bigint, NULL::timestamptz, false, bound
     UNION ALL
-    SELECT n.* FROM lane AS l CROSS JOIN LATERAL (
+    SELECT n.* FROM pair AS p CROSS JOIN LATERAL (
       SELECT f.identifier, f.priority, count(*) FILTER (WHERE f.run_at <= moment),
              count(*) FILTER (WHERE f.run_at > moment),
              min(f.run_at) FILTER (WHERE f.run_at <= moment),
-             count(*) >= greatest(l.rest / 2, 1), l.rest - l.rest / 2
+             count(*) >= greatest(p.rest / 2, 1), p.rest - p.rest / 2
         FROM (SELECT j.identifier, j.priority, j.run_at FROM pulse_internal.ready_job AS j
-               WHERE (j.identifier, j.priority) > (l.identifier, l.priority)
-               ORDER BY j.identifier, j.priority, j.run_at LIMIT greatest(l.rest / 2, 1)) AS f
+               WHERE (j.identifier, j.priority) > (p.identifier, p.priority)
+               ORDER BY j.identifier, j.priority, j.run_at LIMIT greatest(p.rest / 2, 1)) AS f
        GROUP BY f.identifier, f.priority ORDER BY f.identifier, f.priority LIMIT 1) AS n
   )
-  SELECT l.identifier, sum(l.ready)::bigint, sum(l.future)::bigint, min(l.oldest), bool_or(l.cut)
-    FROM (SELECT * FROM lane OFFSET 1 LIMIT max_count) AS l GROUP BY l.identifier;
+  SELECT p.identifier, sum(p.ready)::bigint, sum(p.future)::bigint, min(p.oldest), bool_or(p.cut)
+    FROM (SELECT * FROM pair OFFSET 1 LIMIT max_count) AS p GROUP BY p.identifier;
 END $$;
 COMMENT ON FUNCTION pulse_internal.count_tasks(int, int) IS
   'Counts ready and future jobs per task, with the oldest due one, in the first max_count task '
@@ -137,19 +137,19 @@ BEGIN
                 AND j.index_lane IN ('o', 'r')
               LIMIT c.share) AS t) AS taken
    CROSS JOIN LATERAL (
-     WITH RECURSIVE lane (priority, run_at) AS (
+     WITH RECURSIVE step (priority, run_at) AS (
        (SELECT j.priority, j.run_at FROM pulse.job AS j
          WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = c.slot
            AND j.queue_name = c.queue_name
          ORDER BY j.priority, j.run_at LIMIT 1)
        UNION ALL
-       SELECT n.priority, n.run_at FROM lane AS l CROSS JOIN LATERAL (
+       SELECT n.priority, n.run_at FROM step AS s CROSS JOIN LATERAL (
          SELECT j.priority, j.run_at FROM pulse.job AS j
           WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = c.slot
-            AND j.queue_name = c.queue_name AND j.priority > l.priority
+            AND j.queue_name = c.queue_name AND j.priority > s.priority
           ORDER BY j.priority, j.run_at LIMIT 1) AS n
      )
-     SELECT (SELECT min(o.run_at) FROM (SELECT * FROM lane LIMIT 20) AS o
+     SELECT (SELECT min(o.run_at) FROM (SELECT * FROM step LIMIT 20) AS o
               WHERE o.run_at <= c.now) AS oldest,
             (SELECT count(*) FROM (
                SELECT FROM pulse.job AS j
