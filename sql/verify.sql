@@ -114,7 +114,7 @@ COMMENT ON FUNCTION pulse_internal.overdue_before() IS
   'Returns the moment before which a waiting job must have fallen due to count as overdue: two '
   'sweep intervals ago, and before the last sweep.';
 
-CREATE OR REPLACE VIEW pulse_internal.queue_places AS
+CREATE OR REPLACE VIEW pulse_internal.places_of_queues AS
   WITH overdue AS MATERIALIZED (SELECT pulse_internal.overdue_before() AS moment)
   SELECT j.queue_name, q.concurrency, q.paused,
          pg_catalog.count(*) FILTER (WHERE j.state <> 'parked') AS taken,
@@ -140,28 +140,28 @@ CREATE OR REPLACE VIEW pulse_internal.queue_places AS
     JOIN pulse.job AS j ON j.queue_name = q.queue_name
    CROSS JOIN overdue AS o
    GROUP BY j.queue_name, q.concurrency, q.paused, q.changed_at, q.levels_room;
-COMMENT ON VIEW pulse_internal.queue_places IS
+COMMENT ON VIEW pulse_internal.places_of_queues IS
   'The places that each queue has given away, and the jobs that wait behind it.';
 
 CREATE OR REPLACE VIEW pulse_internal.broken_p8 AS
   SELECT 'P8'::text AS promise, p.first_open AS job_id,
          pg_catalog.format('queue %L runs %s jobs, its concurrency is %s', p.queue_name, p.running,
                            p.concurrency) AS detail
-    FROM pulse_internal.queue_places AS p WHERE p.running > p.concurrency
+    FROM pulse_internal.places_of_queues AS p WHERE p.running > p.concurrency
   UNION ALL
   SELECT 'P8', p.first_open,
          pg_catalog.format('queue %L has opened %s jobs, its concurrency is %s', p.queue_name,
                            p.taken, p.concurrency)
-    FROM pulse_internal.queue_places AS p
+    FROM pulse_internal.places_of_queues AS p
    WHERE p.running <= p.concurrency AND p.open > 0 AND p.taken > p.concurrency
   UNION ALL
   SELECT 'P8', p.first_open,
          pg_catalog.format('queue %L is paused and has an open job', p.queue_name)
-    FROM pulse_internal.queue_places AS p WHERE p.paused AND p.open > 0;
+    FROM pulse_internal.places_of_queues AS p WHERE p.paused AND p.open > 0;
 COMMENT ON VIEW pulse_internal.broken_p8 IS 'Violations of P8: order and concurrency of queues.';
 
--- New settings leave running jobs alone, as in queue_places.
-CREATE OR REPLACE VIEW pulse_internal.level_places AS
+-- New settings leave running jobs alone, as in places_of_queues.
+CREATE OR REPLACE VIEW pulse_internal.places_of_levels AS
   SELECT s.level, s.total, s.paused, pg_catalog.sum(t.taken) AS taken,
          pg_catalog.sum(t.open) AS open, pg_catalog.sum(r.running) AS running,
          pg_catalog.min(t.first_open) AS first_open, s.rate
@@ -177,28 +177,28 @@ CREATE OR REPLACE VIEW pulse_internal.level_places AS
         AND j.state = 'running'
         AND j.claimed_at > greatest(s.changed_at, pulse_internal.unset_at(), '-infinity')) AS r
    GROUP BY s.level, s.total, s.paused, s.rate;
-COMMENT ON VIEW pulse_internal.level_places IS
+COMMENT ON VIEW pulse_internal.places_of_levels IS
   'The places that each level has given away to its own jobs and to all within it.';
 
 CREATE OR REPLACE VIEW pulse_internal.broken_p13 AS
   SELECT 'P13'::text AS promise, p.first_open AS job_id,
          pg_catalog.format('level %L runs %s jobs, its total is %s', p.level, p.running,
                            p.total) AS detail
-    FROM pulse_internal.level_places AS p WHERE p.running > p.total
+    FROM pulse_internal.places_of_levels AS p WHERE p.running > p.total
   UNION ALL
   SELECT 'P13', p.first_open,
          pg_catalog.format('level %L has opened %s jobs, its total is %s', p.level, p.taken,
                            p.total)
-    FROM pulse_internal.level_places AS p
+    FROM pulse_internal.places_of_levels AS p
    WHERE p.running <= p.total AND p.open > 0 AND p.taken > p.total
   UNION ALL
   SELECT 'P13', p.first_open,
          pg_catalog.format('level %L has %s open jobs and %s tokens', p.level, t.open, t.tokens)
-    FROM pulse_internal.level_places AS p
+    FROM pulse_internal.places_of_levels AS p
    CROSS JOIN LATERAL pulse_internal.tokens_of(p.level) AS t
    WHERE p.rate IS NOT NULL AND t.open > t.tokens
   UNION ALL
-  -- New settings leave running jobs alone, as in queue_places.
+  -- New settings leave running jobs alone, as in places_of_queues.
   SELECT 'P13', o.id,
          pg_catalog.format('strict queue %L has started it before job %s has ended', o.queue_name,
                            h.id)
@@ -212,7 +212,7 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p13 AS
   UNION ALL
   SELECT 'P13', p.first_open,
          pg_catalog.format('level %L is paused and has an open job', p.level)
-    FROM pulse_internal.level_places AS p WHERE p.paused AND p.open > 0;
+    FROM pulse_internal.places_of_levels AS p WHERE p.paused AND p.open > 0;
 COMMENT ON VIEW pulse_internal.broken_p13 IS 'Violations of P13: limits of levels hold.';
 
 -- A queue that looks stranded may be about to move: a commit sets the queue's mark after its
@@ -221,11 +221,11 @@ CREATE OR REPLACE VIEW pulse_internal.stranded AS
   WITH overdue AS MATERIALIZED (SELECT pulse_internal.overdue_before() AS moment)
   SELECT p.queue_name, p.overdue AS job_id,
          pg_catalog.format('stranded behind queue %L', p.queue_name) AS detail
-    FROM pulse_internal.queue_places AS p
+    FROM pulse_internal.places_of_queues AS p
    WHERE NOT p.paused AND p.taken < p.concurrency AND p.overdue IS NOT NULL
      AND coalesce(p.levels_room > 0, true)
      AND NOT pulse_internal.is_marked(p.queue_name)
-       AND NOT pulse_internal.is_queue_locked(p.queue_name)
+     AND NOT pulse_internal.is_queue_locked(p.queue_name)
      AND NOT pulse_internal.is_kept_waiting(p.queue_name, pulse_internal.overdue_before())
   UNION ALL
   SELECT DISTINCT b.queue_name, b.id,
@@ -233,7 +233,7 @@ CREATE OR REPLACE VIEW pulse_internal.stranded AS
     FROM pulse.job AS b JOIN pulse.job AS o ON o.queue_name = b.queue_name CROSS JOIN overdue AS d
    WHERE b.state = 'parked' AND o.state = 'ready' AND greatest(b.run_at, b.updated_at) < d.moment
      AND NOT pulse_internal.is_marked(b.queue_name)
-       AND NOT pulse_internal.is_queue_locked(b.queue_name)
+     AND NOT pulse_internal.is_queue_locked(b.queue_name)
      AND b.waits_on IS NULL AND (b.priority, b.run_at, b.id) < (o.priority, o.run_at, o.id)
      AND (o.queue_turn IS NULL
           OR NOT (SELECT s.is_strict FROM pulse_internal.level_settings(o.queue_name) AS s

@@ -84,7 +84,8 @@ DROP FUNCTION pulse_internal.live_base_us();
 
 -- No index depends on the state of a job, so a claim can be a HOT update. Objects that depend on
 -- the row type are dropped, and the functions part creates them anew.
-DROP VIEW pulse_internal.broken_p8, pulse_internal.queue_places;
+DROP VIEW pulse_internal.broken_p8;
+DROP VIEW pulse_internal.queue_places;
 DROP FUNCTION pulse_internal.is_overdue(pulse.job);
 ALTER TABLE pulse.job
   ADD COLUMN in_place boolean NOT NULL DEFAULT false,
