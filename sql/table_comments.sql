@@ -109,7 +109,7 @@ COMMENT ON COLUMN pulse.job.running_worker_id IS
   'Owner of a running job that is indexed as running';
 COMMENT ON COLUMN pulse.job.index_lane IS
   'The index that has the job: o(pen): ready, or claimed in place; p(arked); w(aits for '
-  'other jobs); h(eld): indexed as running. No index may use the state: a claim in place changes '
+  'other jobs); r(unning): indexed as such. No index may use the state: a claim in place changes '
   'it, and is a HOT update because no index has to follow';
 COMMENT ON COLUMN pulse.job.id IS 'Id of the job; no id is used twice';
 COMMENT ON COLUMN pulse.job.payload IS 'What the producer gave';
@@ -241,8 +241,8 @@ COMMENT ON COLUMN pulse.clock.last_tick IS 'When the clock last ticked';
 COMMENT ON COLUMN pulse.clock.timeline IS 'Timeline of the last tick';
 
 COMMENT ON TABLE pulse.queue IS
-  'Settings of named queues. A queue without a row has those of its siblings (''mail/*'' for '
-  '''mail/x'') if they are stored, else it runs one job at a time.';
+  'Settings of named queues. A queue without a row has those of the members of its level '
+  '(''mail/*'' for ''mail/x'') if they are stored, else it runs one job at a time.';
 COMMENT ON COLUMN pulse.queue.concurrency IS 'How many jobs of the queue run at a time';
 COMMENT ON COLUMN pulse.queue.paused IS
   'No worker claims a job of a paused queue, nor of a queue within it';
