@@ -158,7 +158,7 @@ BEGIN
                      FOR UPDATE SKIP LOCKED)
   RETURNING j.* INTO counted;
   IF counted.id IS NOT NULL THEN
-    -- Who settles steps over the locked row meanwhile.
+    -- A settling session may have stepped over this row, so the commit marks the parent's slot.
     PERFORM pulse_internal.note_parent(counted.waits_on);
     RETURN counted;
   END IF;

@@ -81,7 +81,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.refuse_circle(
   RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  most CONSTANT int := 100;
+  max_shown CONSTANT int := 100;
   is_left boolean[] := array_fill(false, ARRAY[cardinality(keys)]);
   next_of int[] := array_fill(0, ARRAY[cardinality(keys)]);
   place_of int[] := array_fill(0, ARRAY[cardinality(keys)]);
@@ -107,8 +107,8 @@ BEGIN
     ERRCODE = 'PU004',
     DETAIL = format('Each waits for the next: %s%s.',
       (SELECT string_agg(coalesce(quote_literal(keys[p.at]), p.at::text), ', ' ORDER BY p.n)
-         FROM unnest(path[: most]) WITH ORDINALITY AS p (at, n)),
-      CASE WHEN cardinality(path) > most THEN ', ...' ELSE '' END),
+         FROM unnest(path[: max_shown]) WITH ORDINALITY AS p (at, n)),
+      CASE WHEN cardinality(path) > max_shown THEN ', ...' ELSE '' END),
     HINT = 'Leave out one of these waits.';
 END $$;
 COMMENT ON FUNCTION pulse_internal.refuse_circle(text[], int[], int[], int[]) IS

@@ -30,7 +30,7 @@ COMMENT ON FUNCTION pulse_internal.lock_graphile(text) IS
   'Locks the tables of Graphile Worker against writes until the transaction ends. Raises PU005 '
   'where it has none, 55006 while its workers hold jobs.';
 
--- In the shape of ours, with the ids of theirs.
+-- In the shape of our jobs, with the ids of Graphile Worker.
 CREATE OR REPLACE FUNCTION pulse_internal.graphile_jobs(home text) RETURNS SETOF pulse.job
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1000 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -63,7 +63,8 @@ COMMENT ON FUNCTION pulse_internal.answer_for_jobs(bigint, bigint[]) IS
   'Returns the answer to the heartbeat of a worker that holds jobs, names some, or missed some '
   'last time.';
 
--- A worker that says so lives. What force_unlock_workers took counts no crash in the first place.
+-- A worker that beats lives, so its loss was none. What force_unlock_workers took counts no crash,
+-- so there is none to take back.
 CREATE OR REPLACE FUNCTION pulse_internal.answer_lost(
     worker_id bigint, job_ids bigint[],
     OUT status text, OUT revoked bigint[], OUT cancelled bigint[])

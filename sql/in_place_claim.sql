@@ -29,8 +29,9 @@ CREATE OR REPLACE FUNCTION pulse_internal.index_running(worker_id bigint) RETURN
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   LOCK TABLE pulse.claim_batch IN ROW EXCLUSIVE MODE;
-  -- complete_many waits for the holders of this lock where it finds one of these rows locked. Who
-  -- has it alone may wait for this heartbeat's row, so the jobs are left to the next heartbeat.
+  -- complete_many waits for the holders of this lock where it finds one of these rows locked. A
+  -- session that holds it exclusively may wait for this heartbeat's row, so the heartbeat does not
+  -- wait for the lock: it leaves the jobs to the next one.
   IF NOT pulse_internal.try_lock_worker_shared(index_running.worker_id) THEN
     RETURN false;
   END IF;

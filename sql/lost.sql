@@ -313,15 +313,15 @@ CREATE OR REPLACE FUNCTION pulse_internal.announce(
   RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  most CONSTANT int := 100;
+  max_ids CONSTANT int := 100;
   part bigint[];
 BEGIN
   IF cause IS NULL OR NOT pulse_internal.events_on() THEN
     RETURN;
   END IF;
-  FOR place IN 1 .. coalesce(cardinality(job_ids), 0) BY most LOOP
+  FOR place IN 1 .. coalesce(cardinality(job_ids), 0) BY max_ids LOOP
     EXIT WHEN pg_notification_queue_usage() >= 0.9;
-    part := job_ids[place : place + most - 1];
+    part := job_ids[place : place + max_ids - 1];
     PERFORM pg_notify('pulse_events', json_build_object(
       'event', 'recovered', 'cause', cause, 'worker', worker_id, 'reason', left(reason, 500),
       'count', cardinality(part), 'job_ids', part)::text);

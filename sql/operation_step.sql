@@ -26,7 +26,8 @@ $$;
 COMMENT ON FUNCTION pulse_internal.ended_mark(pulse.finished_job) IS
   'Returns a text that is another once an ended job has ended again.';
 
--- Before they are JSON: what a payload may have, as \u0000, no function reads.
+-- The documents go before the row becomes JSON, because no function reads what they may hold, such
+-- as \u0000.
 CREATE OR REPLACE FUNCTION pulse_internal.without_documents(job pulse.job) RETURNS json
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -195,7 +195,7 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.sample_states(timestamptz, float8) IS
   'Counts jobs by state on a part of the table''s pages, scaled up to the whole table.';
 
--- The liveness clock stands only on a primary.
+-- A standby has no liveness clock, so it counts no worker as silent.
 CREATE OR REPLACE FUNCTION pulse_internal.count_workers(
     OUT alive bigint, OUT draining bigint, OUT silent bigint, OUT lost bigint)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp

@@ -171,7 +171,8 @@ COMMENT ON FUNCTION pulse_internal.prune_operations(timestamptz, int) IS
   'Deletes at most max_count rows of operations that made their last step before this time; '
   'returns how many.';
 
--- A level that has all its tokens and no open job is as one without a row, for who holds its lock.
+-- A level with all its tokens and no open job is as one without a row. The lock of the level keeps
+-- promotions from changing that meanwhile.
 CREATE OR REPLACE FUNCTION pulse_internal.prune_rates(max_count int) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

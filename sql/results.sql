@@ -24,11 +24,11 @@ COMMENT ON FUNCTION pulse_internal.check_given_out(bigint[]) IS
 CREATE OR REPLACE FUNCTION pulse_internal.awaited_ids(job_ids bigint[]) RETURNS bigint[]
   LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  most CONSTANT int := 10000;
+  max_ids CONSTANT int := 10000;
 BEGIN
-  IF array_ndims(job_ids) > 1 OR cardinality(job_ids) > most
+  IF array_ndims(job_ids) > 1 OR cardinality(job_ids) > max_ids
      OR array_position(job_ids, NULL) IS NOT NULL THEN
-    RAISE EXCEPTION 'job_ids must be a flat array of at most % ids, without nulls', most USING
+    RAISE EXCEPTION 'job_ids must be a flat array of at most % ids, without nulls', max_ids USING
       ERRCODE = 'PU004', HINT = 'Use the ids that add_job() or add_jobs() returned.';
   END IF;
   PERFORM pulse_internal.check_given_out(job_ids);

@@ -86,7 +86,7 @@ COMMENT ON COLUMN pulse.flows.failed IS 'How many ended as failed, quarantined o
 COMMENT ON COLUMN pulse.flows.cancelled IS 'How many were cancelled, or were not needed';
 COMMENT ON COLUMN pulse.flows.last_finished_at IS 'When the last of those ended that are kept';
 
--- The liveness clock stands only on a primary. A view on a standby shows what the primary wrote.
+-- A standby has no liveness clock: there the view shows what the primary wrote.
 CREATE OR REPLACE VIEW pulse.worker_status AS
   SELECT w.id, w.name, w.hostname, w.pid, w.tasks, w.state, coalesce(h.verdict, w.state) AS status,
          h.last_heartbeat_at, w.heartbeat_interval, w.sweep_threshold,
