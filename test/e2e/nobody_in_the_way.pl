@@ -35,11 +35,11 @@ sub make_shop {
     value($node, "CREATE EXTENSION pg_pulse$version; SELECT pulse.add_job('work')", 'shop');
     $node->reload;
     $node->wait_for_log(qr/pg_pulse maintenance started in database "shop"/, $from);
-    wait_for_keeper();
+    wait_for_maintainer();
     return;
 }
 
-sub wait_for_keeper {
+sub wait_for_maintainer {
     wait_until($node, q{SELECT count(*) > 0 FROM pg_stat_activity
         WHERE backend_type = 'pg_pulse maintainer' AND datname = 'shop'}, 'a maintainer');
     return;
@@ -95,7 +95,7 @@ sub start_fleet {
         output => 'stderr')
       for 1 .. WORKERS;
     $_->lines->wait_for('work', sub { $_[0] eq q{alive} }, count => 5) for @{ $fleet{busy} };
-    wait_for_keeper();
+    wait_for_maintainer();
     return \%fleet;
 }
 
@@ -110,10 +110,10 @@ subtest 'a database in which only the background worker is' => sub {
     make_shop();
     expect_quick_sql('CREATE DATABASE copy TEMPLATE shop');
     is(value($node, 'SELECT count(*) FROM pulse.job', 'copy'), 1, 'the copy is complete');
-    wait_for_keeper();
+    wait_for_maintainer();
     expect_quick_sql('ALTER DATABASE shop RENAME TO renamed');
     expect_quick_sql('ALTER DATABASE renamed RENAME TO shop');
-    wait_for_keeper();
+    wait_for_maintainer();
     expect_quick_sql('DROP DATABASE shop');
     value($node, 'DROP DATABASE copy');
 };

@@ -1,4 +1,4 @@
--- sql/drop.sql: the extension is not dropped while there are live jobs, unless that is asked for.
+-- sql/drop_guard.sql: DROP EXTENSION fails while there are live jobs, unless a setting allows it.
 \ir support/setup.psql
 SELECT plan(13);
 

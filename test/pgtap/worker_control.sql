@@ -1,4 +1,4 @@
--- sql/steer.sql: what operators tell workers.
+-- sql/worker_control.sql: what operators ask of workers.
 \ir support/setup.psql
 SELECT plan(67);
 
