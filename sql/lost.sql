@@ -210,12 +210,13 @@ COMMENT ON FUNCTION pulse_internal.is_killed(text) IS
 
 -- An orderly end counts no crash; the job's row was locked while its worker deregistered.
 CREATE OR REPLACE FUNCTION pulse_internal.owner_end(
-    worker_id bigint, OUT outcome text, OUT cause text, OUT reason text)
+    worker_id bigint, OUT outcome text, OUT cause text, OUT reason text, OUT keeps_killed boolean)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   beat pulse.heartbeat;
   worker pulse.worker;
+  live_us bigint := pulse_internal.live_now_us();
   why text;
 BEGIN
   SELECT * INTO beat FROM pulse.heartbeat AS h WHERE h.worker_id = owner_end.worker_id;
@@ -224,20 +225,21 @@ BEGIN
                THEN 'interrupted' ELSE 'lost' END;
   IF worker.state IS DISTINCT FROM 'stopped' THEN
     cause := coalesce(nullif(beat.lost_cause, 'returned'),
-                      pulse_internal.loss_cause(beat, pulse_internal.live_now_us()), 'silence');
+                      pulse_internal.loss_cause(beat, live_us), 'silence');
   END IF;
   why := coalesce(worker.reason, CASE WHEN worker.id IS NULL THEN 'it is not registered here'
     WHEN cause = 'session' THEN 'its session ended' ELSE 'silent beyond its threshold' END);
   reason := format('worker %s%s was lost: %s', owner_end.worker_id, ' (' || worker.name || ')',
                    why);
+  keeps_killed := coalesce(pulse_internal.may_still_run(beat, live_us), false);
 END $$;
 COMMENT ON FUNCTION pulse_internal.owner_end(bigint) IS
   'Returns how the attempts of a worker that is not alive end, and why; the cause is NULL for one '
-  'that stopped in order.';
+  'that stopped in order. keeps_killed: jobs of tasks with on_unreachable kill stay with it yet.';
 
--- A dead owner is lost, stopped, or has no row (after a restore).
-CREATE OR REPLACE FUNCTION pulse_internal.dead_owners()
-  RETURNS TABLE (worker_id bigint, outcome text, cause text, reason text, keeps_killed boolean)
+-- A dead owner is lost, stopped, or has no row (after a restore). A sweep asks for all of them, and
+-- owner_end only of those that it comes to: thousands of workers may be lost at once.
+CREATE OR REPLACE FUNCTION pulse_internal.dead_owners() RETURNS SETOF bigint
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
   SET enable_seqscan = off SET jit = off AS $$
@@ -253,17 +255,14 @@ BEGIN
   ), owner AS (
     SELECT h.worker_id FROM holder AS h UNION SELECT c.worker_id FROM pulse.claim_batch AS c
   )
-  SELECT o.worker_id, e.outcome, e.cause, e.reason,
-         coalesce(pulse_internal.may_still_run(h, pulse_internal.live_now_us()), false)
+  SELECT o.worker_id
     FROM owner AS o
     LEFT JOIN pulse.heartbeat AS h ON h.worker_id = o.worker_id
-   CROSS JOIN LATERAL pulse_internal.owner_end(o.worker_id) AS e
    WHERE o.worker_id IS NOT NULL AND (h.worker_id IS NULL OR h.verdict IN ('lost', 'stopped'))
    ORDER BY h.beat_live_us NULLS FIRST;
 END $$;
 COMMENT ON FUNCTION pulse_internal.dead_owners() IS
-  'Returns the owners of running jobs that are not alive, and why; keeps_killed: jobs of tasks '
-  'with on_unreachable kill stay with it yet.';
+  'Returns the owners of running jobs that are not alive, oldest heartbeat first.';
 
 -- One query computes the backoff of all its jobs; an attempt that was interrupted ignores it. A
 -- second pass is of use only where other transactions hold some of the jobs that the first read.

@@ -34,6 +34,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.recover_lost(
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   batch CONSTANT int := 500;  -- the clock is read between two batches
+  dead_id bigint;
   owner record;
   wanted int;
   ids bigint[];
@@ -45,7 +46,8 @@ BEGIN
     RETURN;  -- each background worker is a new process, which would have to plan what follows
   END IF;
   <<owners>>
-  FOR owner IN SELECT * FROM pulse_internal.dead_owners() LOOP
+  FOR dead_id IN SELECT d FROM pulse_internal.dead_owners() AS d LOOP
+    SELECT * INTO owner FROM pulse_internal.owner_end(dead_id);
     LOOP
       wanted := least(batch, pulse_internal.room(result, max_count));
       -- A sweep that finds only locked jobs goes on to the next owner.
@@ -57,16 +59,16 @@ BEGIN
              refused || array_agg(r.error) FILTER (WHERE r.error IS NOT NULL)
         INTO ids, states, refused
         FROM pulse_internal.recover_owner(
-          owner.worker_id, owner.outcome, owner.cause, owner.reason, owner.keeps_killed, wanted,
+          dead_id, owner.outcome, owner.cause, owner.reason, owner.keeps_killed, wanted,
           CASE WHEN is_apart THEN ends END) AS r;
       result := pulse_internal.count_recovered(result, states);
-      PERFORM pulse_internal.announce(owner.cause, owner.worker_id, owner.reason, ids);
+      PERFORM pulse_internal.announce(owner.cause, dead_id, owner.reason, ids);
       EXIT WHEN coalesce(cardinality(ids), 0) < wanted;
     END LOOP;
-    PERFORM pulse_internal.forget_ended(owner.worker_id);
+    PERFORM pulse_internal.forget_ended(dead_id);
     IF NOT owner.keeps_killed THEN
       result.jobs_skipped_locked := result.jobs_skipped_locked
-        + cardinality(pulse_internal.running_ids(owner.worker_id));
+        + cardinality(pulse_internal.running_ids(dead_id));
     END IF;
   END LOOP;
   PERFORM pulse_internal.warn_of_refused(refused);

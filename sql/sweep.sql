@@ -242,17 +242,17 @@ BEGIN
                                      WHERE w.id = declare_lost.worker_id) THEN
     PERFORM pulse_internal.raise_unknown_worker(declare_lost.worker_id);
   ELSIF status <> 'lost' THEN
-    -- dead_owners decides by the cause, also when a sweep recovers a job that is locked now.
+    -- owner_end decides by the cause, also when a sweep recovers a job that is locked now.
     PERFORM pulse_internal.mark_lost(
       declare_lost.worker_id, declare_lost.cause,
       coalesce(declare_lost.reason, 'declared lost'));
   END IF;
   -- Jobs of an ended worker too: a row may have been locked while the worker deregistered.
   SELECT o.cause, o.reason, array_agg(r.id ORDER BY r.id) AS ids INTO recovered
-    FROM pulse_internal.dead_owners() AS o,
+    FROM pulse_internal.owner_end(declare_lost.worker_id) AS o,
     LATERAL pulse_internal.recover_owner(
-      o.worker_id, o.outcome, o.cause, o.reason, o.keeps_killed AND NOT is_gone, NULL) AS r
-   WHERE o.worker_id = declare_lost.worker_id
+      declare_lost.worker_id, o.outcome, o.cause, o.reason, o.keeps_killed AND NOT is_gone, NULL)
+        AS r
    GROUP BY o.cause, o.reason;
   PERFORM pulse_internal.forget_ended(declare_lost.worker_id);
   PERFORM pulse_internal.announce(

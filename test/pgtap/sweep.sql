@@ -1,6 +1,6 @@
 -- sql/sweep.sql: the sweep finds the lost and recovers their jobs.
 \ir support/setup.psql
-SELECT plan(80);
+SELECT plan(82);
 
 SELECT expect_function('sweep',
   'max_jobs integer DEFAULT 1000, dry_run boolean DEFAULT false, OUT workers_lost integer, '
@@ -254,6 +254,19 @@ SELECT is(pulse.declare_lost(:ann, 'gone'), 0, 'a stopped worker has nothing to 
 SELECT is((SELECT state FROM pulse.worker WHERE id = :ann), 'stopped', 'and stays stopped');
 ROLLBACK TO owned;
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
+
+-- --- many lost workers --------------------------------------------------------------------------
+
+DELETE FROM pulse.job;
+SET LOCAL track_functions = 'pl';
+SELECT count(given_claimed_job(given_worker('one of many'))) FROM generate_series(1, 50) \g /dev/null
+UPDATE pulse.heartbeat SET verdict = 'lost', lost_cause = 'silence';
+CREATE FUNCTION judged() RETURNS bigint LANGUAGE sql AS $$
+  SELECT pg_stat_get_xact_function_calls('pulse_internal.owner_end(bigint)'::regprocedure)
+$$;
+SELECT coalesce(judged(), 0) AS before \gset
+SELECT is(swept(5), 'jobs_requeued 5', 'given a sweep that may recover jobs of few workers');
+SELECT cmp_ok(judged() - :before, '<=', 6::bigint, 'it judges no worker that it does not come to');
 
 SELECT * FROM finish();
 ROLLBACK;
