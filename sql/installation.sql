@@ -119,6 +119,25 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.raise_sequences() IS
   'Raises each sequence of numbers to the highest stored one.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.is_settling() RETURNS boolean
+  LANGUAGE sql STABLE PARALLEL SAFE
+  RETURN current_setting('pulse.claims')::boolean AND NOT pulse_internal.is_foreign();
+COMMENT ON FUNCTION pulse_internal.is_settling() IS
+  'Returns whether due times get jobs or counts here.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.restart_schedules() RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE pulse.schedule AS s
+     SET next_due = pulse_internal.due_after(s, greatest(pulse.now(), s.last_due))
+   -- The next sweep pauses a schedule whose zone this server lacks.
+   WHERE NOT s.paused AND pulse_internal.zone_name(s.time_zone) IS NOT NULL;
+  PERFORM pulse_internal.note_schedules();
+END $$;
+COMMENT ON FUNCTION pulse_internal.restart_schedules() IS
+  'Starts every schedule of an adopted copy from now, or from what it has settled if that is '
+  'later.';
+
 CREATE OR REPLACE FUNCTION pulse.adopt_installation() RETURNS pulse.installation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp AS $$

@@ -193,7 +193,7 @@ COMMENT ON FUNCTION pulse_internal.prune_rates(int) IS
   'Deletes what is stored of levels that have all their tokens, of at most max_count and at most a '
   'hundred; returns of how many.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.prune(max_count int) RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.prune_all(max_count int) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   keep_attempts timestamptz := pulse_internal.retention(pulse_internal.setting_us('keep_attempts'));
@@ -223,6 +223,22 @@ BEGIN
   END IF;
   RETURN pruned;
 END $$;
+COMMENT ON FUNCTION pulse_internal.prune_all(int) IS
+  'Deletes at most max_count rows past their retention and returns how many.';
+
+-- An error would keep tick() from its sweep, and the background worker from its next ones.
+CREATE OR REPLACE FUNCTION pulse_internal.prune(max_count int) RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN pulse_internal.prune_all(max_count);
+EXCEPTION WHEN OTHERS THEN
+  IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
+    RAISE;
+  END IF;
+  RAISE WARNING 'nothing was pruned: %', SQLERRM USING
+    HINT = 'Look for triggers and constraints that are not of pg_pulse.';
+  RETURN 0;
+END $$;
 COMMENT ON FUNCTION pulse_internal.prune(int) IS
   'Deletes at most max_count rows past their retention and returns how many; max_count means that '
-  'more may remain.';
+  'more may remain. An error is a warning.';

@@ -256,30 +256,40 @@ COMMENT ON FUNCTION pulse_internal.settle_refused(pulse.schedule, text) IS
   'Counts the next due time of a schedule as missed and keeps the error, because its job was '
   'refused.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.settle_alone(rule pulse.schedule, moment timestamptz)
-  RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.settle_alone(
+    rule pulse.schedule, moment timestamptz, OUT settled int, OUT error text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN pulse_internal.settle(rule, moment);
+  settled := pulse_internal.settle(rule, moment);
 EXCEPTION
   WHEN SQLSTATE 'PU103' OR lock_not_available OR deadlock_detected OR insufficient_resources THEN
-    RETURN 0;
+    settled := 0;
   WHEN OTHERS THEN
-    PERFORM pulse_internal.settle_refused(rule, SQLERRM);
-    RETURN 1;
+    BEGIN
+      settled := 1;
+      PERFORM pulse_internal.settle_refused(rule, SQLERRM);
+    EXCEPTION WHEN OTHERS THEN
+      IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
+        RAISE;
+      END IF;
+      settled := 0;
+      error := format('schedule %s: %s', rule.name, SQLERRM);
+    END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_alone(pulse.schedule, timestamptz) IS
-  'Settles one schedule so that an error in it undoes nothing else; returns how many due times.';
+  'Settles one schedule so that an error in it undoes nothing else; returns how many due times, '
+  'and the error of a schedule that no change can have.';
 
 -- Without a savepoint for each schedule; after an error one by one. One at least is settled.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_batch(
-    rules pulse.schedule[], moment timestamptz, ends timestamptz)
-  RETURNS int
+    rules pulse.schedule[], moment timestamptz, ends timestamptz,
+    OUT settled int, OUT errors text[])
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   rule pulse.schedule;
-  settled int := 0;
+  alone record;
 BEGIN
+  settled := 0;
   BEGIN
     FOREACH rule IN ARRAY rules LOOP
       settled := settled + pulse_internal.settle(rule, moment);
@@ -291,20 +301,17 @@ BEGIN
   IF settled < 0 THEN
     settled := 0;
     FOREACH rule IN ARRAY rules LOOP
-      settled := settled + pulse_internal.settle_alone(rule, moment);
+      alone := pulse_internal.settle_alone(rule, moment);
+      settled := settled + alone.settled;
+      IF alone.error IS NOT NULL THEN
+        errors := errors || alone.error::text;
+      END IF;
       EXIT WHEN settled > 0 AND clock_timestamp() >= ends;
     END LOOP;
   END IF;
-  RETURN settled;
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_batch(pulse.schedule[], timestamptz, timestamptz) IS
-  'Settles locked schedules until that time, and returns how many due times were settled.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.is_settling() RETURNS boolean
-  LANGUAGE sql STABLE PARALLEL SAFE
-  RETURN current_setting('pulse.claims')::boolean AND NOT pulse_internal.is_foreign();
-COMMENT ON FUNCTION pulse_internal.is_settling() IS
-  'Returns whether due times get jobs or counts here.';
+  'Settles locked schedules until that time; returns how many due times, and what errors stay.';
 
 -- What falls due under claims = off is neither fired nor counted. In a copy the rows stay as they
 -- came; adoption starts its schedules from then.
@@ -328,34 +335,23 @@ COMMENT ON FUNCTION pulse_internal.may_settle(timestamptz) IS
   'Returns whether this server settles schedules. While pulse.claims is off it moves them past the '
   'moment.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.restart_schedules() RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  UPDATE pulse.schedule AS s
-     SET next_due = pulse_internal.due_after(s, greatest(pulse.now(), s.last_due))
-   -- The next sweep pauses a schedule whose zone this server lacks.
-   WHERE NOT s.paused AND pulse_internal.zone_name(s.time_zone) IS NOT NULL;
-  PERFORM pulse_internal.note_schedules();
-END $$;
-COMMENT ON FUNCTION pulse_internal.restart_schedules() IS
-  'Starts every schedule of an adopted copy from now, or from what it has settled if that is '
-  'later.';
-
 -- One probe of the index. Due times that crowd share a sweep, and what is held by another
 -- transaction is looked at again after a moment.
-CREATE OR REPLACE FUNCTION pulse_internal.note_schedules() RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.note_schedules(after timestamptz = '-infinity')
+  RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  earliest timestamptz := (SELECT s.next_due FROM pulse.schedule AS s WHERE NOT s.paused
+  earliest timestamptz := (SELECT s.next_due FROM pulse.schedule AS s
+                            WHERE NOT s.paused AND s.next_due > after
                             ORDER BY s.next_due, s.name LIMIT 1);
 BEGIN
   IF earliest IS NOT NULL THEN
     PERFORM pulse_internal.note_sweep_due(greatest(earliest, pulse.now() + interval '20 ms'));
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse_internal.note_schedules() IS
-  'Requests a sweep at the least due time of all schedules.';
+COMMENT ON FUNCTION pulse_internal.note_schedules(timestamptz) IS
+  'Requests a sweep at the least due time of all schedules that comes after that time.';
 
 -- The rows of a batch are locked first, so that two sweeps share the work. What falls due belongs
 -- to no trace, least of all to that of the session that happens to sweep.
@@ -368,7 +364,9 @@ DECLARE
   moment CONSTANT timestamptz := pulse.now();
   rules pulse.schedule[];
   last_rule pulse.schedule;
+  batch_done record;
   settled int := 0;
+  errors text[];
 BEGIN
   LOCK TABLE pulse.schedule IN ROW EXCLUSIVE MODE;
   IF NOT EXISTS (SELECT FROM pulse.schedule AS s WHERE NOT s.paused AND s.next_due <= moment)
@@ -382,11 +380,16 @@ BEGIN
          ORDER BY s.next_due, s.name LIMIT batch
            FOR UPDATE SKIP LOCKED);
       EXIT WHEN cardinality(rules) = 0;
-      settled := settled + pulse_internal.settle_batch(rules, moment, ends);
+      batch_done := pulse_internal.settle_batch(rules, moment, ends);
+      settled := settled + batch_done.settled;
+      errors := errors || batch_done.errors;
       last_rule := rules[cardinality(rules)];
       EXIT WHEN cardinality(rules) < batch OR clock_timestamp() >= ends;
     END LOOP;
-    PERFORM pulse_internal.note_schedules();
+    PERFORM pulse_internal.warn_of_refused(errors);
+    -- A schedule that no change can have is tried again by the interval.
+    PERFORM pulse_internal.note_schedules(
+      CASE WHEN errors IS NULL THEN '-infinity' ELSE moment END);
   END IF;
   -- Where all that is due is held by other transactions, to call again at once gains nothing.
   RETURN settled > 0

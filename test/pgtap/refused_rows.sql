@@ -1,7 +1,7 @@
 -- sql/attempt.sql, sql/recover.sql: a row whose change raises an error keeps no other from its
 -- recovery (P5), its start or its end, and is tried again.
 \ir support/setup.psql
-SELECT plan(41);
+SELECT plan(48);
 
 CREATE FUNCTION swept(dry_run bool = false) RETURNS text
   LANGUAGE sql AS $$
@@ -218,6 +218,48 @@ SELECT travel('21 s') \g /dev/null
 SELECT is(swept(), 'workers_lost 1, jobs_requeued 1',
   'a job of a queue that a trigger keeps parked keeps none from its recovery');
 SELECT forget_all() \g /dev/null
+
+DROP TRIGGER refuse ON pulse.job;
+
+-- --- schedules, and rows past their retention ---------------------------------------------------
+
+CREATE FUNCTION refuse_poison() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'not this one';
+END $$;
+CREATE TRIGGER refuse BEFORE UPDATE ON pulse.schedule
+  FOR EACH ROW WHEN (old.name = 'poison') EXECUTE FUNCTION refuse_poison();
+SELECT pulse.schedule('poison', 'poison', every => '1 min') \g /dev/null
+SELECT pulse.schedule('quiet', 'quiet', every => '1 min') \g /dev/null
+SELECT given_worker('ann') AS ann \gset
+SELECT id AS beside FROM given_claimed_job(:ann) \gset
+SELECT travel('61 s') \g /dev/null
+SELECT is(swept(), 'workers_lost 1, jobs_requeued 1',
+  'a schedule that a trigger keeps from moving on keeps no job from its recovery');
+SELECT is((SELECT string_agg(j.identifier, ' ' ORDER BY j.identifier) FROM pulse.job AS j),
+  'mail quiet', 'nor another schedule from its job');
+SELECT is((SELECT last_due FROM pulse.schedule WHERE name = 'poison'), NULL,
+  'its due time is not settled');
+DROP TRIGGER refuse ON pulse.schedule;
+SELECT swept() \g /dev/null
+SELECT is((SELECT count(*) FROM pulse.job WHERE identifier = 'poison'), 1::bigint,
+  'which comes once nothing refuses it');
+DELETE FROM pulse.schedule;
+SELECT forget_all() \g /dev/null
+
+CREATE TRIGGER refuse BEFORE DELETE ON pulse.attempt
+  FOR EACH ROW EXECUTE FUNCTION refuse_poison();
+SELECT given_worker('ann') AS ann \gset
+SELECT id AS old, token FROM given_claimed_job(:ann) \gset
+SELECT pulse.fail(:old, :token, 'boom') \g /dev/null
+SET LOCAL pulse.keep_attempts = '1 min';
+SELECT travel('1 day') \g /dev/null
+UPDATE pulse.clock SET last_tick = clock_timestamp() - interval '1 hour';
+SELECT is((pulse.tick() -> 'swept' ->> 'workers_lost'), '1',
+  'a trigger that keeps attempts for ever keeps no tick from its sweep');
+SELECT is(pulse_internal.prune(100), 0, 'nothing is pruned');
+DROP TRIGGER refuse ON pulse.attempt;
+SELECT is(pulse_internal.prune(100), 1, 'until nothing refuses it');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -259,7 +259,7 @@ SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 DELETE FROM pulse.job;
 SET LOCAL track_functions = 'pl';
-SELECT count(given_claimed_job(given_worker('one of many'))) FROM generate_series(1, 50) \g /dev/null
+SELECT count(given_claimed_job(given_worker('one of 50'))) FROM generate_series(1, 50) \g /dev/null
 UPDATE pulse.heartbeat SET verdict = 'lost', lost_cause = 'silence';
 CREATE FUNCTION judged() RETURNS bigint LANGUAGE sql AS $$
   SELECT pg_stat_get_xact_function_calls('pulse_internal.owner_end(bigint)'::regprocedure)
