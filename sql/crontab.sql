@@ -39,6 +39,7 @@ BEGIN
   PERFORM pulse_internal.check_keys(what, item, '{name,identifier,cron,payload,queue_name,
     max_attempts,priority,job_key,job_key_mode,fill}');
   fill := item ->> 'fill';
+  PERFORM pulse_internal.check_duration('fill', fill, interval '0');
   SELECT i.name, i.identifier, i.cron, i.payload, i.queue_name, i.max_attempts, i.priority,
          i.job_key, coalesce(i.job_key_mode, 'replace'),
          CASE WHEN fill IS NULL THEN 'skip' ELSE 'all' END, coalesce(fill, interval '0'),

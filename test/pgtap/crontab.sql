@@ -1,6 +1,6 @@
 -- sql/crontab.sql: schedules that a file of pulse-worker names.
 \ir support/setup.psql
-SELECT plan(48);
+SELECT plan(49);
 
 SELECT expect_function('load_crontab', 'set_name text, items json',
   'TABLE(name text, change text)', 'volatile', 'definer');
@@ -110,6 +110,8 @@ SELECT throws_like($$EXECUTE load('[{"name": "a", "identifier": "x", "cron": "61
 SELECT throws_like($$EXECUTE load('[{"name": "a", "identifier": "x", "cron": "* * * * *",
                                      "payload": []}]')$$,
   'payload of ''a'' is of type array', 'a payload is an object');
+SELECT throws_like($$EXECUTE load('[{"name": "a", "identifier": "x", "cron": "* * * * *",
+  "fill": "11 years"}]')$$, 'fill is 11 years, out of range', 'a fill has an end');
 SELECT throws_like($$EXECUTE load('[{"name": "a", "identifier": "x", "cron": "* * * * *"},
                                     {"name": "a", "identifier": "y", "cron": "* * * * *"}]')$$,
   'crontab ''app'' names ''a'' twice', 'a name is given once');
