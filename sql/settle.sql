@@ -183,7 +183,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_missed(
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN CASE rule.missed
-    WHEN 'all' THEN due < moment - rule.missed_for
+    -- A sweep always comes after the due time, so without the second condition '0' would miss all.
+    WHEN 'all' THEN due < moment - rule.missed_for AND pulse_internal.is_late(due, moment)
     WHEN 'once' THEN NOT is_last
     ELSE NOT is_last OR pulse_internal.is_late(due, moment) END;
 END $$;

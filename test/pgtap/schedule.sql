@@ -1,6 +1,6 @@
 -- sql/schedule.sql, sql/settle.sql: schedules, and the jobs that sweeps add by them.
 \ir support/setup.psql
-SELECT plan(129);
+SELECT plan(131);
 
 SELECT expect_function('schedule',
   'name text, identifier text, cron text DEFAULT NULL::text, '
@@ -185,6 +185,12 @@ SELECT is(facts('skip'), '1 jobs, 29 missed, 0 overlapped',
 SELECT is(facts('all'), '10 jobs, 20 missed, 0 overlapped', 'all: each that is not too old');
 SELECT is((SELECT count(DISTINCT scheduled_for)::int FROM pulse.job WHERE identifier = 'all'), 10,
   'with its own due time');
+SELECT pulse.schedule('none', 'none', every => '1 min', missed => 'all', missed_for => '0')
+  \g /dev/null
+SELECT left_alone('none', 1);
+SELECT is(facts('none'), '1 jobs, 0 missed, 0 overlapped', 'all for no time: one that is in time');
+SELECT left_alone('none', 30);
+SELECT is(facts('none'), '3 jobs, 28 missed, 0 overlapped', 'and none that a sweep is late for');
 DELETE FROM pulse.job;
 SELECT pulse.schedule('skip', 'skip', every => '1 h', missed => 'skip'),
        pulse.schedule('once', 'once', every => '1 h', missed => 'once') \g /dev/null
