@@ -1,6 +1,17 @@
 -- Expiry: a job that no claim takes by its start_by is handed out by none, and a sweep ends it as
 -- expired. The first claim empties start_by, so a job that was once claimed never expires.
 
+CREATE OR REPLACE FUNCTION pulse_internal.check_start_by(start_by timestamptz) RETURNS void
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT isfinite(start_by) THEN
+    RAISE EXCEPTION 'start_by is %, which is no time', start_by USING
+      ERRCODE = 'PU004', HINT = 'Leave it out for a job that does not expire.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_start_by(timestamptz) IS
+  'Raises PU004 for an infinite time; NULL passes.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.set_start_by(job_id bigint, start_by timestamptz)
   RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -8,10 +19,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.set_start_by(job_id bigint, start_by t
 DECLARE
   changed pulse.job;
 BEGIN
-  IF NOT isfinite(set_start_by.start_by) THEN
-    RAISE EXCEPTION 'start_by is infinite, which is no time' USING
-      ERRCODE = 'PU004', HINT = 'Leave it out for a job that does not expire.';
-  END IF;
+  PERFORM pulse_internal.check_start_by(set_start_by.start_by);
   UPDATE pulse.job AS j SET start_by = set_start_by.start_by
    WHERE j.id = set_start_by.job_id AND j.state <> 'running'
   RETURNING j.* INTO changed;

@@ -14,6 +14,7 @@ BEGIN
     INTO specs, modes, starts_when, start_by
     FROM json_array_elements(jobs) WITH ORDINALITY AS e (job, n);
   PERFORM pulse_internal.check_starts_when(w) FROM unnest(starts_when) AS w;
+  PERFORM pulse_internal.check_start_by(b) FROM unnest(start_by) AS b;
 END $$;
 COMMENT ON FUNCTION pulse_internal.flow_specs(json) IS
   'Returns the jobs of an add_flow call. Raises PU004, or what the server says of a value that it '

@@ -1,7 +1,7 @@
 -- sql/flow.sql and sql/flow_order.sql: add_flow adds all jobs or none, in an order that its waits
 -- allow; add_dependency lets a batch grow; cancel_flow ends what is left.
 \ir support/setup.psql
-SELECT plan(56);
+SELECT plan(57);
 
 SELECT given_worker('ann') AS ann \gset
 
@@ -106,6 +106,8 @@ SELECT refused('[{"key": "a", "identifier": "a"}, {"key": "a", "identifier": "b"
 SELECT refused('[{"identifier": "b"}, {"key": "a"}]', 'job number 2: identifier must not be null');
 SELECT refused('[{"identifier": "a", "priority": "high"}]', 'job number 1: invalid input syntax%');
 SELECT refused('[{"identifier": "a", "start_by": "soon"}]', 'job number 1: invalid input syntax%');
+SELECT refused('[{"identifier": "b"}, {"identifier": "a", "start_by": "-infinity"}]',
+  'job number 2: start_by is -infinity, which is no time');
 SELECT refused('[{"identifier": "a", "starts_when": "soon"}]',
   'job number 1: starts_when ''soon'' is not known');
 SELECT refused('[{"identifier": "a", "job_key_mode": "x"}]',
