@@ -86,7 +86,10 @@ BEGIN
       CASE WHEN finished.worker_id IS NOT NULL THEN ARRAY[finished.worker_id] END);
     RETURN;
   END IF;
-  PERFORM pulse_internal.check_given_out(ARRAY[coalesce(explain_ended.job_id, 0)]);
+  IF explain_ended.job_id IS NULL THEN
+    PERFORM pulse_internal.raise_unknown_job(NULL);
+  END IF;
+  PERFORM pulse_internal.check_given_out(ARRAY[explain_ended.job_id]);
   SELECT * INTO last_attempt FROM pulse.attempt AS a WHERE a.job_id = explain_ended.job_id
    ORDER BY a.ended_at DESC LIMIT 1;
   RETURN NEXT pulse_internal.explained('job', 'gone',

@@ -146,7 +146,7 @@ SELECT pulse.complete(id, token) FROM pulse.held(:cid) \g /dev/null
 SELECT is(reasons(:fax), 'job gone', 'one that is not kept cannot');
 SELECT refuses(format('SELECT pulse.explain_job(%s)',
   (SELECT last_value + 1 FROM pulse.job_id_seq)), 'PU005', 'an id never given out is refused');
-SELECT refuses('SELECT pulse.explain_job(NULL)', 'PU005', 'so is NULL');
+SELECT throws_ok('SELECT pulse.explain_job(NULL)', 'PU005', 'job NULL is unknown', 'so is NULL');
 SELECT refuses('SELECT pulse.explain_task('''')', 'PU004', 'a task without a name is refused');
 SELECT is(reasons_of_task('nothing'), 'line place', 'a task without jobs');
 SELECT given_job('mail') AS parent \gset
