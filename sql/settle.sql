@@ -27,7 +27,7 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.due_times(pulse.schedule, timestamptz, timestamptz, int) IS
   'Returns the first due times of a schedule that are later than after and not later than until.';
 
--- A caller that ticks once a minute is late by up to a minute.
+-- Each sweep comes after the due time, one that ticks once a minute by up to a minute.
 CREATE OR REPLACE FUNCTION pulse_internal.is_late(due timestamptz, moment timestamptz)
   RETURNS boolean
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -183,7 +183,6 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_missed(
   LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN CASE rule.missed
-    -- A sweep always comes after the due time, so without the second condition '0' would miss all.
     WHEN 'all' THEN due < moment - rule.missed_for AND pulse_internal.is_late(due, moment)
     WHEN 'once' THEN NOT is_last
     ELSE NOT is_last OR pulse_internal.is_late(due, moment) END;
