@@ -200,7 +200,7 @@ Promotion promote_for(Claim* claim) {
   int room = Min(claim->max_jobs, kMaxPromotions);
   claim->placed.claim = claim;
   claim->placed.may_claim = may_place;
-  Promotion left = promote_marked(room, Max(room, kMinLooks), &claim->looks, &claim->placed);
+  Promotion left = promote_marked(room, Max(room, kMinLooks), &claim->levels, &claim->placed);
   return {left.more || look.more, left.busy || look.busy};
 }
 
@@ -246,7 +246,7 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   claim->index = index_open(catalog()->job_claim_idx, AccessShareLock);
   hand_out(claim);
   open_placed(claim);
-  store_looks(&claim->looks);
+  store_looks(claim->levels);
   index_close(claim->index, AccessShareLock);
   close_job_table(&claim->table);
   add_claim_batches(claim->worker.worker_id, claim->stamp.token, claim->in_place_ids,
@@ -283,7 +283,7 @@ bool take_row(Claim* claim, TaskCursor* cursor, const ItemPointerData& tid) {
   TupleTableSlot* row = claim->table.locked;
   int64 id = DatumGetInt64(value_of(row, kJobId));
   bool is_in_place = may_stay_in_place(claim, row);
-  claim_locked_row(&claim->table, claim->stamp, is_in_place, &claim->looks);
+  claim_locked_row(&claim->table, claim->stamp, is_in_place, claim->levels);
   return_row(claim, claim->table.changed, settings_of(claim, cursor));
   if (is_in_place) claim->in_place_ids[claim->in_place_count++] = id;
   claim->claimed++;

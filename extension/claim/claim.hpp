@@ -54,7 +54,7 @@ struct Claim {
   bool is_job_held;           // a transaction that is no claim holds a job the claim could take
   bool poison_suspect_waits;  // a poison suspect waits for an idle worker
   MemoryContext row_context;  // reset for each row
-  RateLooks looks;            // at levels in which this claim promoted jobs
+  KnownLevel* levels;         // in which this claim promoted jobs
   PlacedJobs placed;          // in queues that this claim promoted
   int next_placed;            // the first of them that is still to be handed out or opened
   ClaimStamp stamp;           // its token is 0 until the claim takes a job

@@ -36,14 +36,14 @@ NullableDatum task_value(const TaskSettings& task, int which) {
 
 // A claim of a job within a rated level takes a token of it. The claim charges it itself if it has
 // promoted jobs there, else the next promotion does.
-void note_claimed_place(TupleTableSlot* row, RateLooks* looks) {
+void note_claimed_place(TupleTableSlot* row, KnownLevel* known) {
   DatabaseState* database = this_database();
   uint64 rated = database ? pg_atomic_read_u64(&database->rated_levels) : 0;
   if (!rated || slot_attisnull(row, kJobQueueName)) return;
   const text* name = DatumGetTextPP(value_of(row, kJobQueueName));
   QueuePlace place = place_in_queue(name);
   if (!(place.level_groups & rated)) return;
-  bool is_charged = looks && charge_claim(looks, name, rated);
+  bool is_charged = charge_claim(known, name, rated);
   // A dry level that open jobs filled can tell only now when it has a token again.
   uint64 waiting = pg_atomic_read_u64(&database->waiting_levels);
   if (!is_charged || (place.level_groups & waiting)) note_place_freed(place);
@@ -71,7 +71,7 @@ Datum claim_by_id(int64 job_id, int64 worker_id) {
 }  // namespace
 
 void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place,
-                      RateLooks* looks) {
+                      KnownLevel* known) {
   int attempts = int2_of(table->locked, kJobAttempts);
   JobChange change = {};
   change.set_running(stamp.worker_id, is_in_place);
@@ -86,7 +86,7 @@ void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place
   change.clear(kJobMessage);
   if (has_start_by(table->locked)) change.clear(kJobStartBy);
   update_locked_row(table, &change);
-  note_claimed_place(table->changed, looks);
+  note_claimed_place(table->changed, known);
   note_start(table->changed);
 }
 

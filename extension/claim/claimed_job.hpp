@@ -20,7 +20,8 @@ struct ClaimStamp {
 };
 
 // Claims the row that was locked last for the worker of the stamp, and puts it into `changed`.
-void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place, RateLooks* looks);
+void claim_locked_row(JobTable* table, const ClaimStamp& stamp, bool is_in_place,
+                      KnownLevel* known);
 
 // The number of columns of pulse.claimed_job.
 constexpr int kClaimedColumns = 23;

@@ -103,19 +103,26 @@ int64 count_within(const Level& level, Relation job, Snapshot snapshot, int64 li
   return counted;
 }
 
+KnownLevel* know_level(const Level& level, LevelCounts* counts) {
+  if (KnownLevel* known = known_level(counts->known, level.hash)) return known;
+  auto* known = static_cast<KnownLevel*>(palloc0(sizeof(KnownLevel)));
+  known->next = counts->known;
+  known->hash = level.hash;
+  known->name = level.name;
+  known->rate = level.rate;
+  return counts->known = known;
+}
+
 // A count that is too high matters only where the level seems full.
 void find_taken(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts) {
-  int at = 0;
-  while (at < LevelCounts::kKept && counts->kept[at].hash != level->hash) at++;
-  if (at == LevelCounts::kKept) {
-    at = counts->next++ % LevelCounts::kKept;
-  } else if (counts->kept[at].taken < level->total || counts->kept[at].frees == level->frees) {
-    level->taken = counts->kept[at].taken;
-    level->frees = counts->kept[at].frees;
-    return;
+  KnownLevel* known = know_level(*level, counts);
+  if (!known->is_counted || (known->taken >= level->total && known->frees != level->frees)) {
+    known->taken = count_within(*level, job, snapshot, level->total, false, *counts);
+    known->frees = level->frees;
+    known->is_counted = true;
   }
-  level->taken = count_within(*level, job, snapshot, level->total, false, *counts);
-  counts->kept[at] = {level->hash, level->frees, level->taken};
+  level->taken = known->taken;
+  level->frees = known->frees;
 }
 
 // Claims of jobs within such levels let promotions look at them again.
@@ -212,9 +219,7 @@ void unlock_levels(Levels* levels, LevelCounts* counts) {
     if (is_queue && levels->holds_queue)
       release_advisory_lock(LockKind::kQueue, level->hash, ExclusiveLock);
     if (level->held == ExclusiveLock && !is_queue) continue;
-    for (auto& kept : counts->kept)
-      if (kept.hash == level->hash) kept = {};
-    forget_look(&counts->looks, level->hash);
+    forget_level(counts->known, level->hash);
     unlock(level);
   }
 }
@@ -241,17 +246,14 @@ void read_levels(Levels* levels, Snapshot snapshot) {
 
 // Who only asks leaves the credit alone.
 void find_look(Level* level, Relation job, Snapshot snapshot, LevelCounts* counts) {
-  KeptLook* kept = kept_look(&counts->looks, level->hash);
-  if (!kept) {
+  KnownLevel* known = know_level(*level, counts);
+  if (!known->look.is_made) {
     int64 open = count_within(*level, job, snapshot, PG_INT64_MAX, true, *counts);
-    kept = keep_look(&counts->looks, level->hash, level->name, level->rate);
     bool is_alone = level->held == ExclusiveLock;
     int64 credit = is_alone ? take_all_credit(level->hash) : credit_of(level->hash);
-    // Its last look may have been stored after the snapshot, to make room for another level's.
-    kept->look =
-        look_at_rate(level->rate, level->name, is_alone ? nullptr : snapshot, open, credit);
+    known->look = look_at_rate(level->rate, level->name, snapshot, open, credit);
   }
-  level->look = kept->look;
+  level->look = known->look;
 }
 
 void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* counts) {
@@ -281,19 +283,16 @@ void find_room(Levels* levels, Relation job, Snapshot snapshot, LevelCounts* cou
 void count_opened(Levels* levels, int opened, LevelCounts* counts) {
   for (int i = 0; i < levels->count; i++) {
     Level* level = &levels->level[i];
-    for (auto& kept : counts->kept)
-      if (kept.hash == level->hash) kept.taken += opened;
+    KnownLevel* known = known_level(counts->known, level->hash);
+    if (known) known->taken += opened;
     if (level->look.is_credit) return_unused(level, opened);
     if (!level->look.is_made) continue;
     level->look.open += opened;
     if (opened == 0 && !level->look.is_new) continue;
     level->look.is_new = false;
     levels->has_changed |= i == levels->count - 1;
-    // Another level's may have taken its place meanwhile.
-    KeptLook* kept = kept_look(&counts->looks, level->hash);
-    if (!kept) kept = keep_look(&counts->looks, level->hash, level->name, level->rate);
-    kept->look = level->look;
-    kept->is_changed = true;
+    known->look = level->look;
+    known->is_changed = true;
   }
 }
 

@@ -40,17 +40,9 @@ struct Levels {
 
 struct PlacedJobs;
 
-// The jobs and tokens of levels that this call has counted. They stay right while the lock of the
-// level is held, but for places that came free.
+// The jobs and tokens of levels that this call has counted.
 struct LevelCounts {
-  static constexpr int kKept = 8;
-  struct {
-    uint64 hash;
-    uint64 frees;
-    int64 taken;
-  } kept[kKept];
-  int next;
-  RateLooks looks;
+  KnownLevel* known;
   PlacedJobs* placed;  // whose rows do not tell of their places; null: none
 };
 

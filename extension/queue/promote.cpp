@@ -180,7 +180,7 @@ bool mark_if_promotable(DatabaseState* database, const JobScan& scan, Datum name
   } else {
     promote_queue(name, slot, &unbounded_budget);
     close_tables(&unbounded_budget);
-    store_looks(&unbounded_budget.counts.looks);
+    store_looks(unbounded_budget.counts.known);
   }
   return true;
 }
@@ -241,7 +241,7 @@ void lock_tables() {
 
 }  // namespace
 
-Promotion promote_marked(int room, int max_marks, RateLooks* looks, PlacedJobs* placed) {
+Promotion promote_marked(int room, int max_marks, KnownLevel** known, PlacedJobs* placed) {
   PromotionBudget budget = {};
   budget.counts.placed = placed;
   lock_tables();
@@ -261,7 +261,7 @@ Promotion promote_marked(int room, int max_marks, RateLooks* looks, PlacedJobs* 
   if (kept > 0) promote_marks(&budget, max_marks);
   close_tables(&budget);
   budget.more |= marks_remain();
-  *looks = budget.counts.looks;
+  *known = budget.counts.known;
   return budget;
 }
 
@@ -334,6 +334,8 @@ int reconcile_queues(int max_count, TimestampTz ends) {
     MemoryContextReset(step);
   }
   if (database) pg_atomic_write_u32(&database->next_slot, static_cast<uint32>(slot));
+    if (checked_count % kQueuesOfOneLook != 0) continue;
+    counts = {};
   MemoryContextDelete(step);
   close_job_scan(&parked);
   return marked;
@@ -349,8 +351,8 @@ PULSE_FUNCTION(pulse_reconcile_queues) {
 
 PULSE_FUNCTION(pulse_promote_marked) {
   pulse::mark_fallen_due();
-  pulse::RateLooks looks;
-  bool more = pulse::promote_marked(PG_GETARG_INT32(0), PG_GETARG_INT32(0), &looks).more;
-  pulse::store_looks(&looks);
+  pulse::KnownLevel* known;
+  bool more = pulse::promote_marked(PG_GETARG_INT32(0), PG_GETARG_INT32(0), &known).more;
+  pulse::store_looks(known);
   PG_RETURN_BOOL(more);
 }

@@ -16,8 +16,8 @@ struct Promotion {
 };
 
 // Takes queue marks and promotes their queues, until `room` jobs are opened or `max_marks` marks
-// are taken. The caller stores `looks` once it has claimed what it can.
-Promotion promote_marked(int room, int max_marks, RateLooks* looks, PlacedJobs* placed = nullptr);
+// are taken. The caller stores the looks at `known` levels once it has claimed what it can.
+Promotion promote_marked(int room, int max_marks, KnownLevel** known, PlacedJobs* placed = nullptr);
 
 // Marks the queues of parked jobs that became due since the last call.
 void mark_fallen_due();

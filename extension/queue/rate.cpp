@@ -64,18 +64,18 @@ int64 spare_tokens(const Rate& rate, const RateLook& look) {
 // Without months, as set_queue() checks.
 int64 microseconds_of(const Interval* per) { return per->time + per->day * USECS_PER_DAY; }
 
-void store_kept(KeptLook* kept) {
-  if (kept->claimed > 0) {
-    charge(kept->rate, &kept->look, kept->claimed);
-    kept->look.open -= kept->claimed;
-    kept->is_changed = true;
+void store_known(KnownLevel* level) {
+  if (level->claimed > 0) {
+    charge(level->rate, &level->look, level->claimed);
+    level->look.open -= level->claimed;
+    level->is_changed = true;
   }
-  if (kept->is_changed) {
-    int64 spare = spare_tokens(kept->rate, kept->look);
-    store_look(kept->name, kept->look, note_credit(kept->hash, spare));
+  if (level->is_changed) {
+    int64 spare = spare_tokens(level->rate, level->look);
+    store_look(level->name, level->look, note_credit(level->hash, spare));
   }
-  kept->claimed = 0;
-  kept->is_changed = false;
+  level->claimed = 0;
+  level->is_changed = false;
 }
 
 }  // namespace
@@ -94,15 +94,12 @@ Rate rate_of(TupleTableSlot* row) {
 RateLook look_at_rate(const Rate& rate, Datum level, Snapshot snapshot, int64 open, int64 credit) {
   RateLook look = {};
   look.is_made = true;
-  if (!snapshot) CommandCounterIncrement();
-  snapshot = RegisterSnapshot(snapshot ? snapshot : GetLatestSnapshot());
   Relation table = table_open(catalog()->queue_rate, RowExclusiveLock);
   with_row_of_text(table, catalog()->queue_rate_key, level, snapshot, [&look](TupleTableSlot* row) {
     look.full = DatumGetInt64(value_of(row, kRateFullLive));
     look.open = DatumGetInt64(value_of(row, kRateOpened));
   });
   table_close(table, NoLock);
-  UnregisterSnapshot(snapshot);
   // After the snapshot that showed the open jobs: no claim that it counts as gone is later.
   charge(rate, &look, Max(look.open - open - credit, 0));
   look.is_new |= credit > 0;
@@ -110,41 +107,34 @@ RateLook look_at_rate(const Rate& rate, Datum level, Snapshot snapshot, int64 op
   return look;
 }
 
-KeptLook* kept_look(RateLooks* looks, uint64 hash) {
-  for (KeptLook& kept : looks->kept)
-    if (kept.hash == hash) return &kept;
-  return nullptr;
+KnownLevel* known_level(KnownLevel* known, uint64 hash) {
+  while (known && known->hash != hash) known = known->next;
+  return known;
 }
 
-KeptLook* keep_look(RateLooks* looks, uint64 hash, Datum name, const Rate& rate) {
-  KeptLook* kept = &looks->kept[looks->next++ % RateLooks::kKept];
-  store_kept(kept);
-  *kept = {hash, name, rate, {}, 0, false};
-  return kept;
+void forget_level(KnownLevel* known, uint64 hash) {
+  KnownLevel* level = known_level(known, hash);
+  if (!level) return;
+  store_known(level);
+  level->hash = 0;
 }
 
-void forget_look(RateLooks* looks, uint64 hash) {
-  KeptLook* kept = kept_look(looks, hash);
-  if (!kept) return;
-  store_kept(kept);
-  *kept = {};
-}
-
-bool charge_claim(RateLooks* looks, const text* queue_name, uint64 rated_groups) {
+bool charge_claim(KnownLevel* known, const text* queue_name, uint64 rated_groups) {
   LevelNames levels = level_names(queue_name);
   bool is_charged = true;
   for (int i = 0; i < levels.count; i++) {
     uint64 hash = fnv1a(VARDATA_ANY(queue_name), levels.length[i]);
-    if (KeptLook* kept = kept_look(looks, hash))
-      kept->claimed++;
+    KnownLevel* level = known_level(known, hash);
+    if (level && level->look.is_made)
+      level->claimed++;
     else
       is_charged &= !((rated_groups >> level_group(hash)) & 1) || credit_of(hash) > 0;
   }
   return is_charged;
 }
 
-void store_looks(RateLooks* looks) {
-  for (KeptLook& kept : looks->kept) store_kept(&kept);
+void store_looks(KnownLevel* known) {
+  for (; known; known = known->next) store_known(known);
 }
 
 int64 next_token_at(const Rate& rate, const RateLook& look) {

@@ -27,40 +27,35 @@ struct RateLook {
   bool is_credit;  // no look was needed: these tokens were taken from the level's credit
 };
 
-// A look at a level whose lock this transaction keeps until it ends.
-struct KeptLook {
-  uint64 hash;
+// What a call has found of a level. It stays right while the lock of the level is held, but for
+// places that came free. What looks find is stored once, however many queues were promoted.
+struct KnownLevel {
+  KnownLevel* next;
+  uint64 hash;  // 0: the lock was given back
   Datum name;
   Rate rate;
   RateLook look;
   int64 claimed;    // by this claim since
-  bool is_changed;  // and not stored yet
+  bool is_changed;  // the look, and not stored yet
+  bool is_counted;
+  uint64 frees;  // how often places came free in its group, before its jobs were counted
+  int64 taken;   // at least as many jobs as are open or running
 };
 
-// The looks of one claim: what they find is stored once, however many queues were promoted.
-struct RateLooks {
-  static constexpr int kKept = 8;
-  KeptLook kept[kKept];
-  int next;
-};
+// NULL when nothing is known of it.
+KnownLevel* known_level(KnownLevel* known, uint64 hash);
 
-KeptLook* kept_look(RateLooks* looks, uint64 hash);
+// What is known of this level, if anything, is stored and not used again.
+void forget_level(KnownLevel* known, uint64 hash);
 
-// Keeps one more, and stores the one that it replaces.
-KeptLook* keep_look(RateLooks* looks, uint64 hash, Datum name, const Rate& rate);
-
-// The look at this level, if there is one, is stored and not kept.
-void forget_look(RateLooks* looks, uint64 hash);
-
-// Charges a claimed job of this queue to its levels with kept looks. False when one of these level
+// Charges a claimed job of this queue to its levels with looks. False when one of these level
 // groups has another level: the next promotion there charges it.
-bool charge_claim(RateLooks* looks, const text* queue_name, uint64 rated_groups);
+bool charge_claim(KnownLevel* known, const text* queue_name, uint64 rated_groups);
 
-// Stores them all, with what was claimed since. Each call that promotes ends with it.
-void store_looks(RateLooks* looks);
+// Stores all looks, with what was claimed since. Each call that promotes ends with it.
+void store_looks(KnownLevel* known);
 
-// Charges as if claimed now what is neither among the open jobs nor among the credit. A promotion
-// that holds the lock of the level passes no snapshot: it reads the row as it has stored it last.
+// Charges as if claimed now what is neither among the open jobs nor among the credit.
 RateLook look_at_rate(const Rate& rate, Datum level, Snapshot snapshot, int64 open, int64 credit);
 
 // When one job more may be opened, on the liveness clock; PG_INT64_MAX: not before a claim.
