@@ -89,8 +89,7 @@ void wake_after_commit(DatabaseState* database) {
   if (pending.marks.any || pending.undone || pending.all_waiters || pending.workers > 0)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
   publish_due_times(database);
-  // A session that found a queue busy because of this transaction set the mark again: one waiter
-  // takes it.
+  // One waiter takes the marks of queues that other sessions found busy meanwhile.
   bool wake_any = pending.marks.any || pending.taken.any;
   if (pending.jobs.bits || wake_any) wake_waiters(database, pending.jobs, wake_any);
   for (int i = 0; i < pending.workers; i++) wake_worker(pending.worker[i]);
@@ -278,6 +277,7 @@ bool take_freed_level(int* group) {
     uint64 mask = freed & -freed;
     if (!(pg_atomic_fetch_and_u64(&database->freed_levels, ~mask) & mask)) continue;
     pending.any = true;
+    pending.takes_in = GetCurrentSubTransactionId();
     pending.taken_levels |= mask;
     *group = __builtin_ctzll(mask);
     return true;
@@ -322,6 +322,7 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
     // A subtransaction with a higher id began within the undone one.
     if (pending.sweeps && pending.sweeps_in >= undone) request_sweep(database, wall_now());
     if (pending.claimed.bits) wake_waiters(database, pending.claimed, false);
+    set_freed_levels(database, pending.taken_levels);
   }
   pending.unpromoted.count = UnpromotedQueues::kUnknown;  // promotions may be among what is undone
   // This transaction looks again at marks that it has taken, its own ones among them.
@@ -330,7 +331,6 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
     pending.own_marks.add_all(pending.taken);
   }
   if (!pending.taken.any && !pending.taken_levels) return;
-  pending.returned_levels |= pending.taken_levels;
   pending.returned.add_all(pending.taken);
   pending.returned.any = pending.undone = true;
 }
