@@ -149,7 +149,7 @@ void end_turns(int number, const RingWalk& walk) {
     return block_ring(number, walk.turn.full);
   }
   if (has_waits(ring))
-    walk.budget->more |= walk.budget->room <= 0;
+    walk.budget->more |= walk.looks <= 0;
   else
     hush_ring(number);
 }

@@ -260,7 +260,7 @@ Promotion promote_marked(int room, int max_marks, KnownLevel** known, PlacedJobs
   promote_in_turns(&budget);
   if (kept > 0) promote_marks(&budget, max_marks);
   close_tables(&budget);
-  budget.more |= marks_remain();
+  budget.more |= marks_remain() || (budget.room <= 0 && any_ring_announced());
   *known = budget.counts.known;
   return budget;
 }

@@ -267,7 +267,7 @@ bool marks_remain() {
   DatabaseState* database = this_database();
   for (int i = 0; database && i < kMarkWords; i++)
     if (pending.own_marks.words[i] || pg_atomic_read_u64(&database->marks[i])) return true;
-  return database && pg_atomic_read_u64(&database->freed_levels) != 0;
+  return database && (pg_atomic_read_u64(&database->freed_levels) & kAllLevelGroups);
 }
 
 bool take_freed_level(int* group) {

@@ -3,6 +3,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use Carp qw(croak);
 use Test::More;
 
 use Pulse::Server;
@@ -181,6 +182,25 @@ wait_until($node, q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '
 expect_claim($last, 'the last of those who waited, when the others have gone');
 value($node, "SELECT pulse.deregister_worker($_->{id})") for @workers;
 leave($last);
+
+# A fair level goes on once the claim of its last turn has committed.
+value($node, q{SELECT pulse.set_queue('f', fair => true), pulse.set_queue('f/*', 2)});
+my $holder = Pulse::Session->new($node);
+my $waiting = Pulse::Session->new($node);
+my ($holder_id, $waiting_id) = map { register($_, q{'task'}) } $holder, $waiting;
+my $add = q{SELECT count(pulse.add_job('task', queue_name => 'f/a'))};
+value($node, $add);
+is($holder->query("BEGIN; SELECT count(*) FROM pulse.claim($holder_id)"), 1, 'a turn is open');
+value($node, $add);
+my $began = time;
+for my $round (1 .. 11) {
+    my $is_idle = $waiting->query("SELECT count(*) = 0 FROM pulse.claim($waiting_id)");
+    croak 'it overtook the open turn' if $is_idle ne 't';
+    $waiting->query("CALL pulse.wait_for_job($waiting_id, '1 hour')");
+}
+cmp_ok(time - $began, '>=', 2, 'who waits for it asks ever more seldom');
+$holder->query('COMMIT');
+is($waiting->query("SELECT count(*) FROM pulse.claim($waiting_id)"), 1, 'and has the next turn');
 
 expect_healthy($node);
 done_testing();
