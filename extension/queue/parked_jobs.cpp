@@ -85,7 +85,7 @@ Opening open_next(JobTable* table, Queue* queue, TupleTableSlot* parked, Promoti
   bool has_room = budget->room > 0;
   bool swaps = queue->taken >= queue->concurrency;
   if (!has_room || (swaps && !swap_worst(table, queue, parked))) {
-    come_back(budget, queue->slot);
+    come_back(budget, queue->slot, has_room);
     budget->more |= !has_room && !budget->turn;
     return Opening::kEnded;
   }
@@ -122,16 +122,21 @@ constexpr int kForgets = PG_INT32_MAX;
 bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
   OrderedScan parked;
   bool has_swapped = false;
+  bool is_held = false;
   bool due = begin_parked_scan(&parked, table->relation, table->snapshot, *queue);
   for (; due && may_open(*queue, parked); due = next_due_in_order(&parked)) {
     if (is_placed(budget->counts, parked.id)) continue;
     Opening opening = open_next(table, queue, parked.slot, budget);
     if (opening == Opening::kEnded) break;
+    is_held |= opening == Opening::kLocked;
     if (opening == Opening::kLocked) leave_in_order(&parked);
     has_swapped |= opening == Opening::kSwapped;
     if (is_full(*queue)) break;  // the next row is left unread
   }
-  if (due) leave_in_order(&parked);
+  if (due)
+    leave_in_order(&parked);
+  else if (is_held)
+    come_back(budget, queue->slot, true);  // who holds the job marks no queue
   constexpr JobOrder kEnd = {PG_INT16_MAX, PG_INT64_MAX, PG_INT64_MAX};
   queue->known.front = parked.has_left ? parked.left : kEnd;
   // After a swap, what was read of places no longer holds.
@@ -202,8 +207,11 @@ bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget) {
     is_left = open_lowest(table, queue, budget);
   } else {
     queue->known.count = kForgets;
-    if (may_open_turn(*queue, turns.row))
-      is_left = open_next(table, queue, turns.row, budget) == Opening::kEnded;
+    if (may_open_turn(*queue, turns.row)) {
+      Opening opening = open_next(table, queue, turns.row, budget);
+      is_left = opening == Opening::kEnded;
+      if (opening == Opening::kLocked) come_back(budget, queue->slot, true);
+    }
   }
   close_index_lookup(&turns);
   return is_left;
@@ -251,10 +259,11 @@ bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot) {
   return true;
 }
 
-void come_back(PromotionBudget* budget, int slot) {
+void come_back(PromotionBudget* budget, int slot, bool is_busy) {
+  budget->busy |= is_busy;
   if (budget->turn)
     budget->turn->has_more = true;
-  else if (budget->lets_join)
+  else if (budget->lets_join && !is_busy)
     mark_queue(this_database(), slot);  // this call may still have room for it
   else
     return_mark(slot);

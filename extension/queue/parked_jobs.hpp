@@ -39,7 +39,8 @@ void close_job_scan(JobScan* scan);
 bool next_queue(IndexLookup* parked, int* slot, Datum* name, bool same_slot);
 
 // The promotion leaves something to start in this queue: its mark comes back, or its turn.
-void come_back(PromotionBudget* budget, int slot);
+// `is_busy`: because of another transaction.
+void come_back(PromotionBudget* budget, int slot, bool is_busy);
 
 // Opens what the queue has places for: the lowest ones, but in a strict queue one that keeps its
 // place. True when a due job is left behind.

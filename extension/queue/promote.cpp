@@ -85,9 +85,9 @@ void promote_queue(Datum name, int slot, PromotionBudget* budget) {
   uint64 generation = remembered_generation(slot);
   if (!lock_queue(budget, slot, &levels)) {
     unlock_levels(&levels, &budget->counts);
-    come_back(budget, slot);
+    come_back(budget, slot, true);
     if (budget->turn) budget->turn->is_behind = keeps_turn(levels, *budget->turn);
-    budget->busy = budget->met_lock = true;
+    budget->met_lock = true;
     return;
   }
   // In a turn the queue may open no more than is left of it.
@@ -159,7 +159,7 @@ void promote_queues_of_slot(int slot, PromotionBudget* budget) {
   while (next_queue(names_of_queues(budget), &at, &name, true)) {
     CHECK_FOR_INTERRUPTS();
     if (budget->room <= 0 && (budget->more || !budget->lets_join)) {
-      come_back(budget, slot);
+      come_back(budget, slot, false);
       budget->more = true;
       break;
     }
