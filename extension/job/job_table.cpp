@@ -161,7 +161,9 @@ bool is_locked_by_other(TupleTableSlot* seen, TransactionId* known) {
   // Without a lock on the page: other backends write each field as one word, which is read whole.
   uint16 flags = *const_cast<volatile uint16*>(&header->t_infomask);
   TransactionId xid = *const_cast<volatile TransactionId*>(&header->t_choice.t_heap.t_xmax);
-  if ((flags & (HEAP_XMAX_INVALID | HEAP_XMAX_IS_MULTI)) || !TransactionIdIsValid(xid))
+  // The lock of a foreign key that refers to the row keeps no claim from it.
+  if ((flags & (HEAP_XMAX_INVALID | HEAP_XMAX_IS_MULTI)) || HEAP_XMAX_IS_KEYSHR_LOCKED(flags) ||
+      !TransactionIdIsValid(xid))
     return false;
   if (xid == *known) return true;
   if (TransactionIdIsCurrentTransactionId(xid) || !TransactionIdIsInProgress(xid)) return false;
