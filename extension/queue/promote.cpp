@@ -304,8 +304,10 @@ Promotion continue_first_look() {
 
 int reconcile_queues(int max_count, TimestampTz ends) {
   DatabaseState* database = this_database();
-  // Without shared memory no mark could tell a later call of a queue.
-  bool is_bounded = database && (max_count > 0 || ends != DT_NOEND);
+  // Without shared memory a call promotes queues, and keeps the locks of no more than a thousand.
+  static pg_atomic_uint32 own_next;
+  pg_atomic_uint32* next = database ? &database->next_slot : &own_next;
+  bool is_bounded = !database || max_count > 0 || ends != DT_NOEND;
   if (database && begin_queue_check(database) && catalog()->has_index_lanes)
     mark_all_parents(database);
   JobScan parked;
@@ -314,12 +316,13 @@ int reconcile_queues(int max_count, TimestampTz ends) {
       AllocSetContextCreate(CurrentMemoryContext, "pulse reconcile", ALLOCSET_DEFAULT_SIZES);
   LevelCounts counts = {};
   Datum name = CStringGetTextDatum("");
-  int slot = is_bounded ? static_cast<int>(pg_atomic_read_u32(&database->next_slot)) : 0;
+  int slot = is_bounded ? static_cast<int>(pg_atomic_read_u32(next)) : 0;
   int marked = 0;
   int last_slot = slot;
   for (int checked_count = 0;; checked_count++) {
     CHECK_FOR_INTERRUPTS();
     bool is_over = (max_count > 0 && checked_count >= max_count) || GetCurrentTimestamp() >= ends;
+    if (!database) is_over = marked >= kQueuesOfOneLook;
     // The next call begins with a whole slot, so a call ends between two.
     if (is_bounded && slot != last_slot && is_over) break;
     last_slot = slot;
@@ -333,6 +336,9 @@ int reconcile_queues(int max_count, TimestampTz ends) {
     MemoryContextSwitchTo(old);
     MemoryContextReset(step);
   }
+    MemoryContextReset(step);
+  }
+  pg_atomic_write_u32(next, static_cast<uint32>(slot));
   if (database) pg_atomic_write_u32(&database->next_slot, static_cast<uint32>(slot));
     if (checked_count % kQueuesOfOneLook != 0) continue;
     counts = {};

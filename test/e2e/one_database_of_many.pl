@@ -66,4 +66,21 @@ subtest 'DROP EXTENSION gives the place back' => sub {
     expect_healthy($node);
 };
 
+subtest 'a database without a place promotes more queues than it can lock' => sub {
+    my $node = new_server('narrow', preload => 0, settings => {
+        %PATIENT, max_connections => 20 });
+    $node->start;
+    my @names = map { "d$_" } 1 .. NOT_PRELOADED;
+    value($node, "CREATE DATABASE $_") for @names;
+    is_served($node, $_) for @names;
+    ok(!is_served($node, 'postgres'), 'given a database without a place');
+    value($node, q{SELECT count(pulse.add_job('task', queue_name => 'q' || n))
+        FROM generate_series(1, 12000) AS n});
+    value($node, 'SELECT pulse.sweep()') for 1 .. 2;
+    cmp_ok(value($node, q{SELECT count(*) FROM pulse.job WHERE state = 'ready'}), '>=', 2000,
+        'each sweep promotes a thousand');
+    expect_healthy($node);
+    $node->stop;
+};
+
 done_testing();
