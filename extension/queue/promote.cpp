@@ -334,14 +334,11 @@ int reconcile_queues(int max_count, TimestampTz ends) {
     MemoryContext old = MemoryContextSwitchTo(step);
     marked += mark_if_promotable(database, parked, name, slot, &counts);
     MemoryContextSwitchTo(old);
-    MemoryContextReset(step);
-  }
+    if (checked_count % kQueuesOfOneLook != 0) continue;
+    counts = {};
     MemoryContextReset(step);
   }
   pg_atomic_write_u32(next, static_cast<uint32>(slot));
-  if (database) pg_atomic_write_u32(&database->next_slot, static_cast<uint32>(slot));
-    if (checked_count % kQueuesOfOneLook != 0) continue;
-    counts = {};
   MemoryContextDelete(step);
   close_job_scan(&parked);
   return marked;
