@@ -6,11 +6,12 @@ CREATE OR REPLACE FUNCTION pulse_internal.levels_of(queue_name text) RETURNS tex
 COMMENT ON FUNCTION pulse_internal.levels_of(text) IS
   'Returns the names of the levels of a queue, root first; the last one is the queue itself.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.note_levels(of_members boolean) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.note_levels(queue_name text, of_members boolean)
+  RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_levels';
-COMMENT ON FUNCTION pulse_internal.note_levels(boolean) IS
-  'Arranges that after the commit promotions look again at the queues that wait for a level; '
-  'of_members: at all queues, for the settings of members of a level have changed.';
+COMMENT ON FUNCTION pulse_internal.note_levels(text, boolean) IS
+  'Arranges that after the commit promotions look again at the queues that wait for a level, whose '
+  'settings change; of_members: at all queues, for those of the members of a level do.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.unset_at() RETURNS timestamptz
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

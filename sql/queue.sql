@@ -39,7 +39,7 @@ BEGIN
     END;
   END LOOP;
   PERFORM pulse_internal.note_queue(queue_name);
-  PERFORM pulse_internal.note_levels(queue_name LIKE '%/*');
+  PERFORM pulse_internal.note_levels(queue_name, queue_name LIKE '%/*');
 END $$;
 COMMENT ON FUNCTION pulse_internal.park_open(text) IS
   'Parks the unclaimed open jobs of a queue and of all within it, and marks their queues for '

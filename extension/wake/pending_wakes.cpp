@@ -354,13 +354,13 @@ PULSE_FUNCTION(pulse_note_queue) {
   PG_RETURN_BOOL(true);
 }
 
-// pulse_internal.note_levels(of_members): settings change. What waits for a level is looked at
-// again; for the settings of members, every queue.
+// pulse_internal.note_levels(queue_name, of_members): its settings change. What waits for a level
+// is looked at again; for the settings of members, every queue.
 PULSE_FUNCTION(pulse_note_levels) {
-  pulse::void_credits();
+  pulse::void_credits(PG_GETARG_BOOL(1) ? 0 : pulse::fnv1a(PG_GETARG_TEXT_PP(0)));
   if (!pulse::begin_pending()) PG_RETURN_BOOL(true);
   pulse::pending.freed_levels = pulse::kAllLevelGroups;
-  pulse::pending.looks_anew |= PG_GETARG_BOOL(0);
+  pulse::pending.looks_anew |= PG_GETARG_BOOL(1);
   PG_RETURN_BOOL(true);
 }
 

@@ -29,7 +29,12 @@ void with_credit(uint64 level, Use use) {
 }  // namespace
 
 int64 note_credit(uint64 level, int64 tokens) {
-  if (tokens == 0 || !this_database()) return 0;
+  RateCredit* credit = place_of(this_database(), level);
+  if (tokens == 0 || !credit) return 0;
+  SpinLockAcquire(&credit->lock);
+  bool is_used = credit->level != 0 && credit->level != level && credit->tokens > 0;
+  SpinLockRelease(&credit->lock);
+  if (is_used) return 0;  // another level would lose its tokens there
   for (NotedCredit& free : noted) {
     if (free.level != 0) continue;
     free = {level, tokens};
@@ -71,7 +76,8 @@ void return_credit(uint64 level, int64 tokens) {
   with_credit(level, [tokens](RateCredit* credit) { credit->tokens += tokens; });
 }
 
-void void_credits() {
+void void_credits(uint64 level) {
+  if (level != 0) return (void)take_all_credit(level);
   DatabaseState* database = this_database();
   for (int i = 0; database && i < kRateCredits; i++) {
     RateCredit* credit = &database->rate_credits[i];

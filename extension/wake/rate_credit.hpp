@@ -23,8 +23,9 @@ int64 credit_of(uint64 level);
 bool take_credit(uint64 level, int64 tokens);
 void return_credit(uint64 level, int64 tokens);
 
-// The settings of a level change, under its lock: nothing that was set aside is used any more.
-void void_credits();
+// The settings of the level change, under its lock: what was set aside is used no more. 0: those of
+// the members of a level, whichever they are.
+void void_credits(uint64 level);
 
 // At the end of a transaction, or of an undone savepoint: what it noted is set aside, or forgotten.
 void publish_credit();
