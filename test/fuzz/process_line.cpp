@@ -13,11 +13,7 @@ namespace {
 void check_end(const ExecutionEnd& end) {
   constexpr std::size_t kMaxError = 8192;
   promise(end.error.size() <= kMaxError, "an error is cut");
-  for (std::string_view rest = end.error; !rest.empty();) {
-    const std::size_t length = utf8_character_length(rest);
-    promise(length > 0 && rest.front() != '\0', "an error can be stored");
-    rest.remove_prefix(length);
-  }
+  promise(is_storable(end.error), "an error can be stored");
   if (end.again_in) promise(end.again_in->count() >= 0, "a delay is not negative");
   if (end.result) promise(is_json(*end.result), "a result is JSON");
   if (end.checkpoint) promise(is_json(*end.checkpoint), "a checkpoint is JSON");

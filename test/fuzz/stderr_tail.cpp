@@ -19,11 +19,7 @@ std::string tail_of(std::string_view input, std::size_t chunk, std::size_t limit
 
 void check_storable(std::string_view text, std::size_t limit) {
   promise(text.size() <= limit, "the text is cut");
-  while (!text.empty()) {
-    const std::size_t length = utf8_character_length(text);
-    promise(length > 0 && text.front() != '\0', "the text can be stored");
-    text.remove_prefix(length);
-  }
+  promise(is_storable(text), "the text can be stored");
 }
 
 }  // namespace

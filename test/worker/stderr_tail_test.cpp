@@ -19,15 +19,6 @@ std::string tail_of(std::string_view bytes, std::size_t limit = StderrTail::kMax
   return tail.text(limit);
 }
 
-bool is_text(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const std::size_t length = utf8_character_length(bytes);
-    if (length == 0 || bytes.front() == '\0') return false;
-    bytes.remove_prefix(length);
-  }
-  return true;
-}
-
 TEST(StderrTail, short_text_is_kept_without_its_last_newline) {
   EXPECT_EQ(tail_of("first\nsecond: \xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\r\n\n"),
             "first\nsecond: \xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80");
@@ -71,7 +62,7 @@ TEST(StderrTail, how_the_bytes_come_changes_nothing) {
       tail.feed(std::string_view(all).substr(at, size));
     }
     const std::string text = tail.text();
-    EXPECT_TRUE(is_text(text));
+    EXPECT_TRUE(is_storable(text));
     EXPECT_LE(text.size(), StderrTail::kMaxBytes);
     // The same end; how far it reaches back depends on where the chunks were cut.
     const std::size_t common = StderrTail::kMaxBytes - 16;
@@ -85,7 +76,7 @@ TEST(StderrTail, a_character_cut_in_its_middle_leaves_no_rubbish) {
     for (int i = 0; i < 10'000; ++i) all += "\xF0\x9F\x98\x80";
     const std::string text = tail_of(all);
     EXPECT_EQ(text.find(kReplacement), std::string::npos);
-    EXPECT_TRUE(is_text(text));
+    EXPECT_TRUE(is_storable(text));
   }
 }
 
@@ -93,7 +84,7 @@ TEST(StderrTail, the_limit_holds_though_replacing_makes_text_longer) {
   for (const std::size_t limit : {3U, 4U, 5U, 6U, 100U, 8192U}) {
     const std::string text = tail_of(std::string(20'000, '\xFF'), limit);
     EXPECT_LE(text.size(), limit);
-    EXPECT_TRUE(is_text(text));
+    EXPECT_TRUE(is_storable(text));
     EXPECT_TRUE(text.starts_with(kMark));
   }
 }
@@ -102,7 +93,7 @@ TEST(StderrTail, every_pair_of_bytes_becomes_text) {
   for (int first = 0; first < 256; ++first) {
     for (int second = 0; second < 256; ++second) {
       const std::string bytes{static_cast<char>(first), static_cast<char>(second), '.'};
-      EXPECT_TRUE(is_text(tail_of(bytes))) << first << ' ' << second;
+      EXPECT_TRUE(is_storable(tail_of(bytes))) << first << ' ' << second;
     }
   }
 }

@@ -1,18 +1,18 @@
 #include "html/url.hpp"
 
-#include "serve/form.hpp"
+#include "text/percent.hpp"
 
 namespace pulse::console {
 
 Url Url::part(std::string_view text) const {
   Url longer = *this;
-  longer.rest_ += (path_.ends_with('/') && rest_.empty() ? "" : "/") + encode_part(text);
+  longer.rest_ += (path_.ends_with('/') && rest_.empty() ? "" : "/") + percent_encoded(text);
   return longer;
 }
 
 Url Url::to_place(const char* id) {
   Url url;
-  url.rest_ = '#' + encode_part(id);
+  url.rest_ = '#' + percent_encoded(id);
   return url;
 }
 
@@ -20,7 +20,7 @@ Url Url::with(std::string_view name, std::string_view value) const {
   if (value.empty()) return *this;
   Url longer = *this;
   longer.query_ += query_.empty() ? '?' : '&';
-  longer.query_ += encode_part(name) + '=' + encode_part(value);
+  longer.query_ += percent_encoded(name) + '=' + percent_encoded(value);
   return longer;
 }
 

@@ -27,10 +27,4 @@ class Form {
 // 1,000 names.
 std::optional<Form> parse_form(std::string_view text);
 
-// Of one part of a path; `+` stays what it is.
-std::optional<std::string> decode_part(std::string_view text);
-
-// What is safe as a value of a query or a part of a path.
-std::string encode_part(std::string_view text);
-
 }  // namespace pulse::console

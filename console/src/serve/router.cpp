@@ -1,7 +1,7 @@
 #include "serve/router.hpp"
 
-#include "serve/form.hpp"
 #include "text/id.hpp"
+#include "text/percent.hpp"
 
 namespace pulse::console {
 namespace {
@@ -34,7 +34,7 @@ std::optional<std::map<std::string, std::string>> match(std::string_view pattern
       if (wanted != part) return std::nullopt;
       continue;
     }
-    const auto value = decode_part(part);
+    const auto value = percent_decoded(part, false);
     if (!value || value->empty()) return std::nullopt;
     const std::string_view name = wanted.substr(1, wanted.size() - 2);
     if (name == "id" && !is_id_text(*value)) return std::nullopt;

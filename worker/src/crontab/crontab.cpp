@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <set>
 
 #include "crontab/json5.hpp"
 #include "text/json_text.hpp"
 #include "text/parse_number.hpp"
+#include "text/percent.hpp"
 #include "text/trusted_file.hpp"
 
 namespace pulse {
@@ -121,29 +121,6 @@ bool is_task(std::string_view name) {
          });
 }
 
-// As a browser encodes forms: a plus is a blank, %2B is a plus.
-std::optional<std::string> decoded(std::string_view text) {
-  std::string value;
-  while (!text.empty()) {
-    char c = text.front();
-    text.remove_prefix(1);
-    if (c == '+') c = ' ';
-    if (c == '%') {
-      const std::string_view digits = text.substr(0, 2);
-      unsigned code = 0;
-      const auto [end, error] =
-          std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
-      if (digits.size() < 2 || error != std::errc() || end != digits.data() + 2 || code == 0) {
-        return std::nullopt;
-      }
-      c = static_cast<char>(code);
-      text.remove_prefix(2);
-    }
-    value += c;
-  }
-  return value;
-}
-
 // 4w3d2h1m30s as an interval of the server.
 std::optional<std::string> interval_of(std::string_view phrase) {
   constexpr std::string_view kUnits = "wdhms";
@@ -194,7 +171,7 @@ Problem read_option(std::string_view text, Item& item, std::string& name) {
                                     [&](const Option& known) { return known.name == word; });
   if (option == kOptions.end()) return "has the unknown option " + quoted(word);
   if (item.has(option->key)) return "has the option " + quoted(word) + " twice";
-  const auto value = decoded(text);
+  const auto value = percent_decoded(text, true);
   const auto refused = [&] { return "has the option " + quoted(word) + " of " + quoted(text); };
   if (!value || value->empty()) return refused();
   if (option->is_number) {

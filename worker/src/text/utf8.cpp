@@ -39,6 +39,15 @@ std::size_t utf8_character_length(std::string_view text) noexcept {
   return std::all_of(rest.begin(), rest.end(), is_continuation) ? length : 0;
 }
 
+bool is_storable(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t length = utf8_character_length(text);
+    if (length == 0 || text.front() == '\0') return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string_view utf8_prefix(std::string_view text, std::size_t limit) noexcept {
   if (text.size() <= limit) return text;
   while (limit > 0 && is_continuation(text[limit])) --limit;
