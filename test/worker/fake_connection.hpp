@@ -66,7 +66,7 @@ class FakeConnection final : public Connection {
   void accept(int backend_pid = kBackendPid) {
     is_open_ = true;
     was_lost_ = false;
-    std::exchange(opening_, nullptr)(Opened{kBackendPid, 150000, "shop", "ann", is_superuser_});
+    std::exchange(opening_, nullptr)(Opened{kBackendPid, "shop", "ann", is_superuser_});
     ASSERT_EQ(running(), "set_up");
     answer(QueryResult({"backend_pid", "settings_made"}, {std::to_string(backend_pid), "7"}));
   }

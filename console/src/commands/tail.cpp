@@ -115,7 +115,7 @@ void follow(Console& console, Shown& shown_ids, const std::string& since) {
     const auto event = console.database.wait_for_notification(std::max(left, Duration(0)));
     if (event) {
       const QueryResult now = console.database.query(kNow);
-      if (!print_now(event_line(now[0].text("now"), event->payload, is_json, look))) return;
+      if (!print_now(event_line(now[0].text("now"), *event, is_json, look))) return;
     }
     // Events that come without a pause keep no end back.
     if (std::chrono::steady_clock::now() < look_at) continue;

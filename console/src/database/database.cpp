@@ -125,15 +125,15 @@ QueryResult Database::query(const char* sql, const Params& params) {
   throw Refused(fields_of(result.get()));
 }
 
-std::optional<Notification> Database::wait_for_notification(Duration max_wait) {
+std::optional<std::string> Database::wait_for_notification(Duration max_wait) {
   open();
   const auto end = std::chrono::steady_clock::now() + max_wait;
   for (;;) {
     if (PQconsumeInput(connection_.get()) == 0) lose("the session has ended");
     if (PGnotify* notify = PQnotifies(connection_.get())) {
-      Notification notification{notify->relname, notify->extra};
+      std::string payload = notify->extra;
       PQfreemem(notify);
-      return notification;
+      return payload;
     }
     const auto left = std::chrono::duration_cast<Duration>(end - std::chrono::steady_clock::now());
     if (left.count() <= 0) return std::nullopt;

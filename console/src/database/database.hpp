@@ -36,11 +36,6 @@ class Unreachable : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct Notification {
-  std::string channel;
-  std::string payload;
-};
-
 class Database {
  public:
   explicit Database(ConnectOptions options);
@@ -58,8 +53,8 @@ class Database {
   // Throws Refused, or Unreachable, after which there is no session.
   QueryResult query(const char* sql, const Params& params = {});
 
-  // The next notification that arrives within this time; throws Unreachable.
-  std::optional<Notification> wait_for_notification(Duration max_wait);
+  // The payload of the next notification that arrives within this time; throws Unreachable.
+  std::optional<std::string> wait_for_notification(Duration max_wait);
 
   // How long the server has worked on all queries so far: what their answers took beyond the way
   // there and back, which the quickest one tells.

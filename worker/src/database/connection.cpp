@@ -241,8 +241,8 @@ void LibpqConnection::take() {
   has_answered_ = false;
   start_watching();
   const char* is_superuser = PQparameterStatus(connection_.get(), "is_superuser");
-  handler(Opened{PQbackendPID(connection_.get()), PQserverVersion(connection_.get()),
-                 PQdb(connection_.get()), PQuser(connection_.get()),
+  handler(Opened{PQbackendPID(connection_.get()), PQdb(connection_.get()),
+                 PQuser(connection_.get()),
                  is_superuser != nullptr && std::string_view(is_superuser) == "on"});
 }
 

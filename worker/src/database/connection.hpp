@@ -46,7 +46,6 @@ using RepliesHandler = std::function<void(Replies)>;
 
 struct Opened {
   int backend_pid = 0;  // as told at connecting; a pooler makes one up
-  int server_version = 0;
   std::string database;
   std::string role;
   bool is_superuser = false;
