@@ -87,6 +87,7 @@ TEST(Crontab, a_mistake_is_named_by_its_line) {
   EXPECT_EQ(items_of("* * * * * a ?fill=5"),
             "line 1 has the option 'fill' of '5', which is no time such as 4w3d2h1m");
   EXPECT_EQ(items_of("* * * * * a ?queue=%zz"), "line 1 has the option 'queue' of '%zz'");
+  EXPECT_EQ(items_of("* * * * * a ?queue=%ff"), "line 1 has the option 'queue' of '%ff'");
   EXPECT_EQ(items_of("* * * * * a b"),
             "line 1 has 'b' behind the task; options begin with ?, a payload with {");
   EXPECT_EQ(items_of("* * * * * a {a: }"),
