@@ -93,8 +93,6 @@ void load_catalog() {
     known.*relation.oid = relation.is_in_0_1_0 ? relation_named(relation.name)
                                                : get_relname_relid(relation.name, known.schema);
   known.has_index_lanes = get_attnum(known.job, "index_lane") == kJobIndexLane;
-  known.has_default_timeout =
-      get_attnum(known.heartbeat, "default_timeout_us") == kBeatDefaultTimeout;
   known.task_queue = get_attnum(known.task, "queue");
   known.queue_total = get_attnum(known.queue, "total");
   known.queue_is_level = get_attnum(known.queue, "is_level");

@@ -22,12 +22,11 @@ struct Catalog {
   Oid job_start_by_idx;
   Oid job_waits_idx;
   Oid job_turn_idx;
-  bool has_index_lanes;  // since 0.2.0, as is pulse_internal; without it the next two are invalid
+  bool has_index_lanes;  // since 0.2.0, as are pulse_internal, claim_batch and its index
   Oid claim_batch;
   Oid claim_batch_idx;
   Oid heartbeat;
   Oid heartbeat_key;
-  bool has_default_timeout;  // since 0.2.0
   Oid worker;
   Oid worker_key;
   Oid attempt;
@@ -37,7 +36,7 @@ struct Catalog {
   AttrNumber task_queue;  // since 0.2.0, else invalid
   Oid queue;
   Oid queue_key;
-  AttrNumber queue_total;  // since 0.2.0, as are the next two; else invalid
+  AttrNumber queue_total;  // since 0.2.0, as are the next four; else invalid
   AttrNumber queue_is_level;
   AttrNumber queue_strict;
   AttrNumber queue_fair;

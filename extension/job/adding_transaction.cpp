@@ -1,4 +1,4 @@
-// Which transaction has added a job: who adds jobs after others, or by a key, asks.
+// Which transaction has added a job: one that adds jobs after others, or by a key, asks.
 #include "access/catalog.hpp"
 #include "access/index_lookup.hpp"
 #include "server/postgres.hpp"

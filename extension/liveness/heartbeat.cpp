@@ -80,7 +80,7 @@ int64 default_timeout_in(TupleTableSlot* row) {
 }
 
 void set_default_timeout(JobChange* beat) {
-  if (!catalog()->has_default_timeout) return;
+  if (!catalog()->has_index_lanes) return;
   if (default_timeout_us() < 0)
     beat->clear(kBeatDefaultTimeout);
   else
@@ -222,7 +222,7 @@ bool beat_is_due(TupleTableSlot* row) {
 
 bool claim_beat_is_due(TupleTableSlot* row) {
   return beat_is_due(row) ||
-         (catalog()->has_default_timeout && default_timeout_in(row) != default_timeout_us());
+         (catalog()->has_index_lanes && default_timeout_in(row) != default_timeout_us());
 }
 
 void beat_beside(int64 worker_id, Condition reason) {

@@ -106,7 +106,7 @@ PULSE_FUNCTION(pulse_share_worker) {
   PG_RETURN_BOOL(true);
 }
 
-// pulse_internal.try_lock_worker_shared(id): takes it if no transaction has it alone.
+// pulse_internal.try_lock_worker_shared(id): takes it if no transaction has it exclusively.
 PULSE_FUNCTION(pulse_try_share_worker) {
   PG_RETURN_BOOL(pulse::try_advisory_lock(pulse::LockKind::kWorker,
                                           static_cast<uint64>(PG_GETARG_INT64(0)), ShareLock));
@@ -120,12 +120,12 @@ PULSE_FUNCTION(pulse_try_lock_worker) {
 }
 
 // pulse_internal.lock_worker(id): takes the same lock. It returns false while claims of the worker
-// share it, and waits for who has it alone: a transaction that declares the worker lost, or a claim
-// of a poison suspect. Both are about to end.
+// share it, and waits for a transaction that has it exclusively: one that declares the worker lost,
+// or that claims a poison suspect. Both are about to end.
 PULSE_FUNCTION(pulse_lock_worker) {
   auto worker = static_cast<uint64>(PG_GETARG_INT64(0));
   using pulse::LockKind;
-  // Where the share lock succeeds, claims share it, or who had it alone has released it.
+  // Where the share lock succeeds, claims share it, or the transaction that had it has ended.
   if (!pulse::try_advisory_lock(LockKind::kWorker, worker, ExclusiveLock) &&
       !pulse::try_advisory_lock(LockKind::kWorker, worker, ShareLock))
     pulse::advisory_lock(LockKind::kWorker, worker, ExclusiveLock);

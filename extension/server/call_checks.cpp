@@ -32,11 +32,11 @@ bool stays_beneath(const char* name, int length) {
 
 }  // namespace
 
-void check_name(const char* what, text* name, int longest) {
+void check_name(const char* what, text* name, int max_length) {
   int characters = pg_mbstrlen_with_len(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
-  if (characters < 1 || characters > longest)
+  if (characters < 1 || characters > max_length)
     ereport(ERROR, (errcode(kOutOfRange), errmsg("%s has %d characters", what, characters),
-                    errhint("It must have 1 to %d.", longest)));
+                    errhint("It must have 1 to %d.", max_length)));
 }
 
 void check_queue_name(text* name) {

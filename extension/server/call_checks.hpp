@@ -14,8 +14,8 @@ constexpr int kMaxKey = 512;
 // For a function that is not strict: raises if one of these arguments is NULL.
 void require_arguments(FunctionCallInfo fcinfo, std::initializer_list<int> numbers);
 
-// Raises for a name that is empty or has more than `longest` characters.
-void check_name(const char* what, text* name, int longest);
+// Raises for a name that is empty or has more than `max_length` characters.
+void check_name(const char* what, text* name, int max_length);
 
 // Raises PU004 for a name that no new job may have as its queue.
 void check_queue_name(text* name);
@@ -34,10 +34,10 @@ void check_document(const char* what, Datum document);
 // Raises for an interval below the lowest one or above ten years.
 void check_duration(const char* what, Datum value, Datum lowest);
 
-// Raises unless lowest <= value <= highest.
-// A moment from which a task's expires_after can be counted.
+// Raises for a moment from which a task's expires_after cannot be counted.
 void check_run_at(TimestampTz run_at);
 
+// Raises unless lowest <= value <= highest.
 void check_number(const char* what, int64 value, int64 lowest, int64 highest);
 
 // Returns the elements of a text array. Raises for more than one dimension and for NULLs.

@@ -8,7 +8,7 @@ void set_marks(DatabaseState* database, const Marks& marks) {
 }
 
 void UnpromotedQueues::add(uint64 hash) {
-  if (count < kMost) queue[count] = hash;
+  if (count < kMaxQueues) queue[count] = hash;
   if (count < kUnknown) count++;
 }
 

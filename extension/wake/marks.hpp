@@ -25,10 +25,10 @@ void set_marks(DatabaseState* database, const Marks& marks);
 // that it has promoted since and keeps locked to its end. No other session looks at these before
 // the commit, and nothing is left there to look for.
 struct UnpromotedQueues {
-  static constexpr int kMost = 1024;
-  static constexpr int kUnknown = kMost + 1;
+  static constexpr int kMaxQueues = 1024;
+  static constexpr int kUnknown = kMaxQueues + 1;
   int count;  // kUnknown: perhaps all
-  uint64 queue[kMost];
+  uint64 queue[kMaxQueues];
 
   void add(uint64 hash);
   void remove(uint64 hash);

@@ -64,7 +64,7 @@ void take_back_live(AwaitedJobs* jobs, Relation table) {
   UnregisterSnapshot(snapshot);
 }
 
-// Who waits for all jobs looks at one that is open, until none is left; `all` looks at each.
+// A waiter for all jobs looks at one that is open, until none is left; `all` looks at each.
 void look(AwaitedJobs* jobs, bool all) {
   // Once the extension is dropped, catalog() says so.
   Relation table = try_relation_open(catalog()->job, AccessShareLock);

@@ -195,11 +195,11 @@ void wait_for_wake(DatabaseState* database, int64 worker_id, int64 wait_us) {
 int64 checked_wait_us(const Interval* max_wait, bool sampled) {
   int64 wait_us = checked_max_wait_us(max_wait);
   // Without a claim in this session, commits since then cannot be detected, so the wait is short.
-  int64 longest_us = wait_us;
-  if (!sampled || sample.work_left == WorkLeft::kSoon) longest_us = poll_interval_us();
+  int64 max_us = wait_us;
+  if (!sampled || sample.work_left == WorkLeft::kSoon) max_us = poll_interval_us();
   if (sampled && sample.work_left == WorkLeft::kBusy)
-    longest_us = Min(poll_interval_us(), INT64CONST(1000) << sample.busy_claims);
-  return Min(wait_us, longest_us);
+    max_us = Min(poll_interval_us(), INT64CONST(1000) << sample.busy_claims);
+  return Min(wait_us, max_us);
 }
 
 }  // namespace

@@ -65,8 +65,8 @@ std::string storable_text(std::string_view error) {
 }
 
 std::string storable_head(std::string_view text, std::size_t limit) {
-  constexpr std::size_t kLongestCharacter = 4;
-  const std::string whole = to_utf8(text.substr(0, limit + kLongestCharacter));
+  constexpr std::size_t kMaxCharacterBytes = 4;
+  const std::string whole = to_utf8(text.substr(0, limit + kMaxCharacterBytes));
   return std::string(utf8_prefix(whole, limit));
 }
 
