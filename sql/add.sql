@@ -169,8 +169,8 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.dedupe_job(text) IS
   'Counts up the revision of the live job with this key, and returns its row; NULL without one.';
 
--- A key says nothing about who added a job. So a producer learns of the job what it may choose
--- itself, and neither payload nor token of another producer's job.
+-- A producer that names a key may hit another producer's job. So it sees only the columns that a
+-- producer may choose itself, and neither payload nor token.
 CREATE OR REPLACE FUNCTION pulse_internal.as_producers_see(job pulse.job, payload json)
   RETURNS pulse.job
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

@@ -21,7 +21,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.list_names(list text, name text) RETUR
 COMMENT ON FUNCTION pulse_internal.list_names(text, text) IS
   'Returns whether a setting that is a list of libraries has this name.';
 
--- Who recovers the jobs of dead workers, and when.
+-- Findings that delay the recovery of dead workers' jobs.
 CREATE OR REPLACE VIEW pulse_internal.sweep_findings AS
   WITH server AS (
     SELECT pulse_internal.list_names(pg_catalog.current_setting('shared_preload_libraries'),

@@ -56,8 +56,8 @@ void lock_keys(ArrayType* keys) {
   for (int i = 0; i < hash_count; i++) acquire_key(hashes[i], true);
 }
 
-// A transaction with one snapshot cannot see who took the key since it began, and the unique index
-// would refuse its job with an error that no client repeats.
+// A transaction with one snapshot cannot see a job that took the key since it began, and the unique
+// index would refuse its job with an error that no client repeats.
 bool require_seen(const text* key) {
   if (!IsolationUsesXactSnapshot() || XactReadOnly) return true;
   if (is_key_taken(key, GetLatestSnapshot) && !is_key_taken(key, GetTransactionSnapshot))

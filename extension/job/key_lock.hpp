@@ -13,7 +13,7 @@ void lock_key(const text* key);
 // Never waits; false when another transaction holds the key.
 bool try_lock_key(const text* key);
 
-// Whether a waiting job has the key, as the snapshot shows: the latest to one who holds the lock.
+// Whether a waiting job has the key, as the snapshot shows: the latest for the holder of its lock.
 bool is_key_taken(const text* key, Snapshot (*take_snapshot)());
 
 // Called when the transaction ends. An undone savepoint releases some locks; as the rest stays, the

@@ -268,7 +268,7 @@ void Worker::take_signal() {
 // The database refuses us and will go on refusing.
 void Worker::take_refusal(ExitCode code, const std::string& reason) {
   if (phase_ != Phase::running) {
-    // The worker has nobody to report to what its tasks finish meanwhile.
+    // The worker cannot report what its tasks finish meanwhile.
     if (code == ExitCode::database_gone) start_grace();
     return;
   }

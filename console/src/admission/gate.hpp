@@ -1,4 +1,4 @@
-// Who is let in: by the name that the server was called by, and by a token or a browser's cookie.
+// Lets clients in, by the name that they call the server by, and by a token or a browser's cookie.
 // For the server's thread alone.
 #pragma once
 
@@ -21,8 +21,8 @@ class Gate {
   // A page of another origin that had its name point here would be called by that name.
   void check_host(const Request& request) const;
 
-  // Who asks; throws Failed for a client that the need keeps out, and for a change that a page of
-  // another origin may have sent.
+  // The client's access. Throws Failed for a client that the need keeps out, and for a change that
+  // a page of another origin may have sent.
   Access admit(const Request& request, Need need);
 
   // False once the token of a request was taken out of the file. For any thread.

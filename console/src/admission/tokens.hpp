@@ -1,4 +1,4 @@
-// The file of tokens: who may do more than look, and as which role of the database.
+// The file of tokens: which clients may do more than look, and as which role of the database.
 #pragma once
 
 #include <chrono>

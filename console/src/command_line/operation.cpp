@@ -28,7 +28,7 @@ void show_progress(const QueryResult::Row& step) {
   if (step.text("state") != "running") std::fputs("\r\033[K", stderr);
 }
 
-// An operator who kills this program learns here what it leaves, and which command goes on with it.
+// Tells an operator which command goes on with the operation if this program is killed.
 void tell_how_to_go_on(const std::string& id) {
   std::fprintf(stderr, "operation %s has begun; \"pulse operations run %s\" goes on with it\n",
                id.c_str(), id.c_str());

@@ -14,7 +14,7 @@ ExitStatus run_operation(Console& console, const std::string& id);
 // Ends it before its last step; of one that has ended, tells how.
 ExitStatus stop_operation(Console& console, const std::string& id);
 
-// Who acts, for the record: the user of this machine.
+// The actor that the record names: the user of this machine.
 std::string actor();
 
 }  // namespace pulse::console

@@ -1,4 +1,4 @@
-// pulse workers: who runs jobs, who did within the last day, and what tells workers to end.
+// pulse workers: lists those that live or ended within the last day, and tells workers to end.
 #include "command_line/command_line.hpp"
 #include "command_line/filter_options.hpp"
 #include "commands/commands.hpp"

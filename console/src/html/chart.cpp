@@ -90,7 +90,7 @@ Markup shapes(const Chart& chart, double top) {
   return markup;
 }
 
-// A strip for each moment, which tells its values to who points at it.
+// A strip for each moment, which shows its values under the pointer.
 Markup strips(const Chart& chart) {
   Markup markup;
   const std::size_t places = chart.moments.size();
@@ -131,7 +131,7 @@ Markup legend(const Chart& chart) {
   return element("ul", "legend", names);
 }
 
-// What a reader who does not see the picture is told.
+// What a screen reader says instead of the picture.
 std::string words_of(const Chart& chart) {
   std::string text = chart.title + ':';
   for (const Series& series : chart.series) {

@@ -14,7 +14,7 @@ struct Spelling {
 // Empty for NULL.
 Markup value(const Column& column, const QueryResult::Cell& cell, const Spelling& spelling);
 
-// How long ago, with the time itself for who points at it.
+// How long ago; the time itself shows under the pointer.
 Markup moment(const std::string& timestamp, const Spelling& spelling);
 
 // A state with its colour, which stands beside the word and never alone.

@@ -37,7 +37,7 @@ const Columns& sample_columns();
 QueryResult read_sample(Database& database, const ChangePreview& preview);
 
 // Returns the id of the operation, whose steps are yet to run. arguments: a JSON object; actor: for
-// the record, who is behind the role.
+// the record, the person or token behind the role.
 std::string start_change(Database& database, const JobChange& change, const std::string& arguments,
                          const std::string& actor);
 

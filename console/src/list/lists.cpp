@@ -61,7 +61,7 @@ const List& overview_list() {
   return kList;
 }
 
-// The view of unserved tasks counts their jobs, so who serves a task is asked of the workers.
+// This list asks the workers which tasks they serve; the view of unserved tasks also counts jobs.
 const List& task_list() {
   static const List kList{
       "WITH living AS MATERIALIZED (SELECT w.tasks FROM pulse.worker_status AS w"

@@ -1,5 +1,5 @@
-// What a visitor sees who may not, asks for what is not there, or comes while the database is gone;
-// and the way to sign in.
+// The pages of a visitor who has no access, asks for a page that does not exist, or comes while the
+// database is gone; and the page to sign in.
 #include "pages/frame.hpp"
 #include "pages/pages.hpp"
 

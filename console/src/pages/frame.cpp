@@ -39,7 +39,7 @@ Markup menu(std::string_view section) {
   return element("nav", {{"aria-label", "Pages"}}, element("ul", "", entries));
 }
 
-// Who looks, and the way in or out.
+// The name of the visitor's token, and the way to sign in or out.
 Markup visitor(const Request& request) {
   const Access& access = request.access;
   if (!access.has_token()) {

@@ -1,15 +1,15 @@
-// Who asks, and what a route needs of them.
+// What a client may see and do, and what a route asks of its clients.
 #pragma once
 
 #include <string>
 
 namespace pulse::console {
 
-// What a route asks of who wants it.
+// What a route asks of its clients.
 enum class Need {
   nothing,  // any client: no session of the database is lent
-  look,     // who may look: any client of a server without tokens, otherwise a token
-  act,      // a token; what it may do is for the database to decide
+  look,     // any client of a server without tokens; otherwise one with a token
+  act,      // one with a token; the database decides what its role may do
 };
 
 struct Access {

@@ -21,7 +21,7 @@ struct Request {
   std::string body;
   HttpRequest http;  // headers, by name in lower case
   Access access;
-  // Lent for the request, with the role of who asks. Absent for Need::nothing.
+  // Lent for the request, with the client's role. Absent for Need::nothing.
   Database* session = nullptr;
   // False: answer at once, because too many requests wait already.
   bool may_wait = true;

@@ -1,4 +1,4 @@
-// A session that is lent to one request after the other, each with the role of who asks.
+// A session that serves one request after the other, each with its client's role.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,11 @@ namespace pulse::console {
 
 class LentSession {
  public:
-  // `statement_timeout`: of the server, as its setting has it.
+  // `statement_timeout`: the setting of the server.
   LentSession(Database database, std::string statement_timeout);
 
-  // With the role of this access, which learns whether it is an operator's. Only a request that
-  // changes something can write.
+  // Takes on the role of `access`, and sets its is_operator. The session can write only for a
+  // request that changes something.
   Database& lend(Access& access, bool is_change);
 
   bool is_open() const { return database_.is_open(); }

@@ -46,7 +46,7 @@ std::optional<TimePoint> HostCheck::next_look() const {
   return second_look_.due();
 }
 
-// A worker that finds nobody gone does not open a session for that.
+// A worker that finds no other one gone does not open a session for that.
 void HostCheck::look_when_free() {
   is_wanted_ = true;
   session_.wake_if_free();
