@@ -13,9 +13,9 @@
 #include "admission/gate.hpp"
 #include "api/body.hpp"
 #include "serve/router.hpp"
-#include "service/crew.hpp"
 #include "service/live.hpp"
 #include "service/read_request.hpp"
+#include "service/thread_pool.hpp"
 #include "text/percent.hpp"
 
 namespace pulse::console {
@@ -77,35 +77,35 @@ TEST(RouterTest, a_method_that_is_not_there_is_told_from_a_path_that_is_not) {
   EXPECT_FALSE(router.find("GET", "/nowhere").is_known);
 }
 
-TEST(CrewTest, the_thread_that_was_busy_last_takes_the_next_request) {
+TEST(ThreadPoolTest, the_thread_that_was_busy_last_takes_the_next_request) {
   constexpr std::size_t kThreads = 4;
-  Crew crew(kThreads, 0, [] { return LentSession(Database(ConnectOptions()), "0"); });
+  ThreadPool pool(kThreads, 0, [] { return LentSession(Database(ConnectOptions()), "0"); });
   std::set<const LentSession*> used;
   for (int i = 0; i < 100; ++i) {
-    while (crew.idle() < kThreads) std::this_thread::yield();
+    while (pool.idle() < kThreads) std::this_thread::yield();
     const auto done = std::make_shared<std::promise<const LentSession*>>();
-    ASSERT_TRUE(crew.add([done](LentSession& session) { done->set_value(&session); }));
+    ASSERT_TRUE(pool.add([done](LentSession& session) { done->set_value(&session); }));
     used.insert(done->get_future().get());
   }
   EXPECT_EQ(used.size(), 1U);
 }
 
-TEST(CrewTest, requests_run_side_by_side_as_long_as_threads_are_free) {
+TEST(ThreadPoolTest, requests_run_side_by_side_as_long_as_threads_are_free) {
   constexpr std::size_t kThreads = 4;
-  Crew crew(kThreads, 1, [] { return LentSession(Database(ConnectOptions()), "0"); });
+  ThreadPool pool(kThreads, 1, [] { return LentSession(Database(ConnectOptions()), "0"); });
   std::promise<void> end;
   const std::shared_future<void> ended = end.get_future().share();
   std::latch begun(kThreads);
-  const Crew::Work work = [&begun, ended](LentSession& /*session*/) {
+  const ThreadPool::Work work = [&begun, ended](LentSession& /*session*/) {
     begun.count_down();
     ended.wait();
   };
   for (std::size_t i = 0; i < kThreads; ++i) {
-    while (!crew.add(work)) std::this_thread::yield();
+    while (!pool.add(work)) std::this_thread::yield();
   }
   begun.wait();
-  EXPECT_TRUE(crew.add([](LentSession& /*session*/) {}));
-  EXPECT_FALSE(crew.add([](LentSession& /*session*/) {}));
+  EXPECT_TRUE(pool.add([](LentSession& /*session*/) {}));
+  EXPECT_FALSE(pool.add([](LentSession& /*session*/) {}));
   end.set_value();
 }
 

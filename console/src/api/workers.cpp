@@ -136,7 +136,7 @@ void add_worker_routes(Router& router) {
   router.add("POST", "/v1/workers", Need::act, register_one);
   router.add("DELETE", "/v1/workers/{id}", Need::act, deregister);
   router.add("POST", "/v1/heartbeats", Need::act, beat);
-  router.add("POST", "/v1/claims", Need::act, claim, Lane::waiting);
+  router.add("POST", "/v1/claims", Need::act, claim, Pool::waiting);
 }
 
 }  // namespace pulse::console

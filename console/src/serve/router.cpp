@@ -52,12 +52,12 @@ const std::string& Request::parameter(const std::string& name) const {
   return found == parameters.end() ? kNone : found->second;
 }
 
-void Router::add(std::string method, std::string pattern, Need need, Handler handler, Lane lane) {
+void Router::add(std::string method, std::string pattern, Need need, Handler handler, Pool pool) {
   routes_.push_back({.method = std::move(method),
                      .pattern = std::move(pattern),
                      .need = need,
                      .handler = std::move(handler),
-                     .lane = lane});
+                     .pool = pool});
 }
 
 void Router::add_stream(std::string pattern, Need need, std::chrono::milliseconds interval,

@@ -1,4 +1,4 @@
-// Which handler answers what.
+// The routes: which handler answers a method and path.
 #pragma once
 
 #include <chrono>
@@ -14,45 +14,46 @@
 
 namespace pulse::console {
 
-// May throw Refused, Unreachable or Failed, which become an answer.
+// May throw Refused, Unreachable or Failed, which the router turns into an answer.
 using Handler = std::function<Response(const Request& request)>;
 
-// The text of an event for the clients of a stream; called once for all that ask the same with the
-// same role, and sent where it has changed.
+// Returns the text of an event, once for all clients that ask the same with the same role. The
+// server sends the text when it has changed.
 using Producer = std::function<std::string(const Request& request)>;
 
-// Of requests that wait for long, which have threads and sessions of their own.
-enum class Lane { quick, waiting };
+// The threads and sessions that answer a request. Requests that may wait long have a pool of their
+// own.
+enum class Pool { quick, waiting };
 
 struct Route {
   std::string method;
-  std::string pattern;  // parts are texts, or {names}: /jobs/{id}, which takes only what is an id
+  std::string pattern;  // of texts and {parameters}: /jobs/{id}, which matches only an id
   Need need = Need::look;
   Handler handler = {};
-  Lane lane = Lane::quick;
-  Producer producer = {};  // of a stream
+  Pool pool = Pool::quick;
+  Producer producer = {};  // streams only
   std::chrono::milliseconds interval{1000};
 };
 
 class Router {
  public:
   void add(std::string method, std::string pattern, Need need, Handler handler,
-           Lane lane = Lane::quick);
-  // GET of a stream of server-sent events.
+           Pool pool = Pool::quick);
+  // Adds a GET that answers with server-sent events.
   void add_stream(std::string pattern, Need need, std::chrono::milliseconds interval,
                   Producer producer);
 
-  // What pages answer instead of application/problem+json, for paths that are not below /v1.
-  // The request may have a session, of which the page shows the database.
+  // Answers problems of paths that are not below /v1, in place of application/problem+json. Where
+  // the request has a session, the page names its database.
   std::function<Response(const Request& request, const Problem& problem)> error_page;
 
   struct Found {
     const Route* route = nullptr;
     std::map<std::string, std::string> parameters;
-    std::string allowed;  // the methods of the path, where there is no route: GET, POST
+    std::string allowed;  // without a route: the methods that the path has, as in "GET, POST"
     bool is_known = false;
   };
-  // HEAD is answered by the route of GET.
+  // The route of GET answers HEAD, too.
   Found find(std::string_view method, std::string_view path) const;
 
   Response error(const Request& request, const Problem& problem) const;

@@ -37,8 +37,8 @@ std::string event_text(std::string_view name, std::string_view data) {
   return text + '\n';
 }
 
-Live::Live(Crew& crew, Admits admits, OnUnreachable on_unreachable)
-    : crew_(crew), admits_(std::move(admits)), on_unreachable_(std::move(on_unreachable)) {
+Live::Live(ThreadPool& pool, Admits admits, OnUnreachable on_unreachable)
+    : pool_(pool), admits_(std::move(admits)), on_unreachable_(std::move(on_unreachable)) {
   const SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
 }
@@ -78,7 +78,7 @@ std::shared_ptr<HttpStream> Live::listen(const Route& route, const Request& requ
     feed->request = request;
   }
   // What was sent last may be older than the page of the new listener: all get what is now.
-  feed->last.clear();
+  feed->last_event.clear();
   feed->due = Steady::now();
   auto stream = std::make_shared<HttpStream>();
   stream->send("retry: 2000\n\n");
@@ -115,11 +115,11 @@ void Live::look_where_due() {
     ++entry;
     if (feed->is_looking || feed->due > now) continue;
     feed->due = now + feed->route->interval;
-    feed->is_looking = crew_.add([this, feed](LentSession& session) { look(feed, session); });
+    feed->is_looking = pool_.add([this, feed](LentSession& session) { look(feed, session); });
   }
 }
 
-// On a thread of the crew.
+// On a thread of the pool.
 void Live::look(const FeedPtr& feed, LentSession& session) {
   const auto began = Steady::now();
   std::string event;
@@ -145,10 +145,10 @@ void Live::look(const FeedPtr& feed, LentSession& session) {
 
 void Live::tell(Feed& feed, const std::string& event) {
   const auto now = Steady::now();
-  const bool is_news = event != feed.last;
-  if (!is_news && now - feed.told < kSilence) return;
-  feed.told = now;
-  feed.last = event;
+  const bool is_news = event != feed.last_event;
+  if (!is_news && now - feed.last_sent < kSilence) return;
+  feed.last_sent = now;
+  feed.last_event = event;
   for (const Listener& listener : feed.listeners) {
     listener.stream->send(is_news ? event : ":\n\n");
   }

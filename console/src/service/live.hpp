@@ -1,5 +1,5 @@
 // Streams of server-sent events. All clients that ask the same with the same rights share a feed:
-// one look at the database serves them all, and none is made where no client listens.
+// one look at the database serves them all. A feed without clients does not look.
 #pragma once
 
 #include <chrono>
@@ -15,11 +15,11 @@
 
 #include "http/http_stream.hpp"
 #include "serve/router.hpp"
-#include "service/crew.hpp"
+#include "service/thread_pool.hpp"
 
 namespace pulse::console {
 
-// Lines of an event, as the protocol has them.
+// An event in the format of the protocol.
 std::string event_text(std::string_view name, std::string_view data);
 
 class Live {
@@ -27,15 +27,15 @@ class Live {
   using Admits = std::function<bool(const Access& access)>;
   using OnUnreachable = std::function<void(const std::string& reason)>;
 
-  Live(Crew& crew, Admits admits, OnUnreachable on_unreachable);
+  Live(ThreadPool& pool, Admits admits, OnUnreachable on_unreachable);
   ~Live();
   Live(const Live&) = delete;
   Live& operator=(const Live&) = delete;
 
-  // No more looks are asked for; those that a thread of the crew makes need this until their end.
+  // Begins no further look. A look that a thread of the pool makes uses this object to its end.
   void stop();
 
-  // The stream for a client; throws Failed where there are too many. The route outlives this.
+  // The stream for a client. Throws Failed where there are too many. The route must outlive this.
   std::shared_ptr<HttpStream> listen(const Route& route, const Request& request);
 
  private:
@@ -49,9 +49,9 @@ class Live {
     const Route* route = nullptr;
     Request request;
     std::list<Listener> listeners;
-    std::string last;  // event
+    std::string last_event;
     Time due;
-    Time told;  // last
+    Time last_sent;
     bool is_looking = false;
   };
   using FeedPtr = std::shared_ptr<Feed>;
@@ -62,7 +62,7 @@ class Live {
   void tell(Feed& feed, const std::string& event);
   std::size_t count() const;
 
-  Crew& crew_;
+  ThreadPool& pool_;
   const Admits admits_;
   const OnUnreachable on_unreachable_;
   std::mutex mutex_;

@@ -45,10 +45,10 @@ Service::Service(ServiceOptions options, Tokens tokens, const Database& database
       log_(log),
       gate_(std::move(tokens), options_.names) {
   // No statement of a page takes long; a claim may wait, and is asked for a few seconds at a time.
-  quick_ = std::make_unique<Crew>(options_.sessions, kMaxWaiting,
-                                  [&] { return LentSession(database.another(), "20s"); });
-  waiting_ = std::make_unique<Crew>(options_.waits, 0,
-                                    [&] { return LentSession(database.another(), "20s"); });
+  quick_ = std::make_unique<ThreadPool>(options_.sessions, kMaxWaiting,
+                                        [&] { return LentSession(database.another(), "20s"); });
+  waiting_ = std::make_unique<ThreadPool>(options_.waits, 0,
+                                          [&] { return LentSession(database.another(), "20s"); });
   live_ = std::make_unique<Live>(
       *quick_, [this](const Access& access) { return gate_.still_admits(access); },
       [this](const std::string& reason) { tell_unreachable(reason); });
@@ -132,14 +132,14 @@ void Service::give(const Route& route, Request request, const Exchange& exchange
   request.is_client_gone = [this, exchange, access = request.access] {
     return is_ending_ || exchange->is_client_gone() || !gate_.still_admits(access);
   };
-  const auto work = [&](const Request& given) -> Crew::Work {
+  const auto work = [&](const Request& given) -> ThreadPool::Work {
     return [this, &route, given, exchange](LentSession& session) {
       Request lent = given;
       Response response = run(route, lent, session);
       end(lent, exchange, std::move(response));
     };
   };
-  if (route.lane == Lane::waiting && waiting_->add(work(request))) return;
+  if (route.pool == Pool::waiting && waiting_->add(work(request))) return;
   request.may_wait = false;
   if (quick_->add(work(request))) return;
   end_early(request, exchange,

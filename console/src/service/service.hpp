@@ -13,8 +13,8 @@
 #include "http/http_server.hpp"
 #include "log/log.hpp"
 #include "serve/router.hpp"
-#include "service/crew.hpp"
 #include "service/live.hpp"
+#include "service/thread_pool.hpp"
 
 namespace pulse::console {
 
@@ -59,8 +59,8 @@ class Service {
   Gate gate_;
   std::mutex unreachable_mutex_;
   Repeats unreachable_;  // guarded by unreachable_mutex_
-  std::unique_ptr<Crew> quick_;
-  std::unique_ptr<Crew> waiting_;
+  std::unique_ptr<ThreadPool> quick_;
+  std::unique_ptr<ThreadPool> waiting_;
   std::unique_ptr<Live> live_;
   std::unique_ptr<HttpServer> server_;
 };

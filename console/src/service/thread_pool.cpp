@@ -1,4 +1,4 @@
-#include "service/crew.hpp"
+#include "service/thread_pool.hpp"
 
 #include "loop/signals_blocked.hpp"
 
@@ -10,7 +10,8 @@ constexpr std::chrono::seconds kIdle(30);
 
 }  // namespace
 
-Crew::Crew(std::size_t threads, std::size_t max_waiting, const MakeSession& make_session)
+ThreadPool::ThreadPool(std::size_t threads, std::size_t max_waiting,
+                       const MakeSession& make_session)
     : max_waiting_(max_waiting) {
   const SignalsBlocked blocked;
   for (std::size_t i = 0; i < threads; ++i) {
@@ -18,7 +19,7 @@ Crew::Crew(std::size_t threads, std::size_t max_waiting, const MakeSession& make
   }
 }
 
-void Crew::stop() {
+void ThreadPool::stop() {
   std::deque<Work> dropped;
   {
     const std::lock_guard lock(mutex_);
@@ -31,7 +32,7 @@ void Crew::stop() {
   }
 }
 
-bool Crew::add(Work work) {
+bool ThreadPool::add(Work work) {
   const std::lock_guard lock(mutex_);
   if (is_ending_ || waiting_.size() >= free_ + max_waiting_) return false;
   waiting_.push_back(std::move(work));
@@ -39,19 +40,19 @@ bool Crew::add(Work work) {
   return true;
 }
 
-std::size_t Crew::idle() {
+std::size_t ThreadPool::idle() {
   const std::lock_guard lock(mutex_);
   return idle_.size();
 }
 
 // Within the lock, because the thread ends the life of what it is called by.
-void Crew::call_last_idle() {
+void ThreadPool::call_last_idle() {
   idle_.back()->is_called = true;
   idle_.back()->called.notify_one();
   idle_.pop_back();
 }
 
-bool Crew::wait_for_work(std::unique_lock<std::mutex>& lock, LentSession& session) {
+bool ThreadPool::wait_for_work(std::unique_lock<std::mutex>& lock, LentSession& session) {
   ++free_;
   // A thread that became free meanwhile may have taken what this one was called for.
   while (!is_ending_ && waiting_.empty()) {
@@ -67,7 +68,7 @@ bool Crew::wait_for_work(std::unique_lock<std::mutex>& lock, LentSession& sessio
   return !is_ending_;
 }
 
-void Crew::run(LentSession session) {
+void ThreadPool::run(LentSession session) {
   std::unique_lock lock(mutex_);
   while (wait_for_work(lock, session)) {
     const Work work = std::move(waiting_.front());

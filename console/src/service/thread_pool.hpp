@@ -1,0 +1,58 @@
+// Threads with a session each, and a queue of requests. The thread that became idle last takes the
+// next request: its session has read the catalogue, and the sessions of idle threads can end.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "service/lent_session.hpp"
+
+namespace pulse::console {
+
+class ThreadPool {
+ public:
+  using Work = std::function<void(LentSession& session)>;
+  using MakeSession = std::function<LentSession()>;
+
+  // At most `max_waiting` requests wait for a thread.
+  ThreadPool(std::size_t threads, std::size_t max_waiting, const MakeSession& make_session);
+  ~ThreadPool() { stop(); }
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  // False where the queue is full, or the pool has stopped.
+  bool add(Work work);
+
+  // Drops the requests that wait, and waits for those that run.
+  void stop();
+
+  // The number of threads that wait for a request.
+  std::size_t idle();
+
+ private:
+  // A thread that waits for a request.
+  struct Idle {
+    std::condition_variable called;
+    bool is_called = false;
+  };
+
+  void run(LentSession session);
+  void call_last_idle();
+  bool wait_for_work(std::unique_lock<std::mutex>& lock, LentSession& session);
+
+  const std::size_t max_waiting_;
+  std::mutex mutex_;
+  std::deque<Work> waiting_;
+  // The thread that became idle last stands last. A thread that is called leaves the list.
+  std::vector<Idle*> idle_;
+  // Counts the idle threads, and those that are called and have not taken a request yet.
+  std::size_t free_ = 0;
+  bool is_ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace pulse::console
