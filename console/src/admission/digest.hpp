@@ -1,4 +1,4 @@
-// Random secrets, and what is kept of them.
+// Random secrets, and their hashes.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace pulse::console {
 
-// 256 random bits in hexadecimal digits; throws std::runtime_error where there are none to be had.
+// 256 random bits in hexadecimal digits; throws std::runtime_error where the system has none.
 std::string random_secret();
 
-// SHA-256 in lower-case hexadecimal digits. What it is of has 256 random bits, so a slow hash would
-// protect nothing more.
+// SHA-256 in lower-case hexadecimal digits. Secrets have 256 random bits, so a slow hash would not
+// protect them better.
 std::string sha256(std::string_view text);
 
 // Takes the same time wherever the texts differ.

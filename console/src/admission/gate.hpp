@@ -14,21 +14,22 @@ namespace pulse::console {
 
 class Gate {
  public:
-  // `names`: what else than an address or localhost clients may call this server.
+  // `names`: by which clients may call this server, besides addresses and localhost.
   Gate(Tokens tokens, std::vector<std::string> names)
       : tokens_(std::move(tokens)), names_(std::move(names)) {}
 
-  // A page of another origin that had its name point here would be called by that name.
+  // Throws Failed for another name: a page of another origin can make its own name point here.
   void check_host(const Request& request) const;
 
   // The client's access. Throws Failed for a client that the need keeps out, and for a change that
   // a page of another origin may have sent.
   Access admit(const Request& request, Need need);
 
-  // False once the token of a request was taken out of the file. For any thread.
+  // False once the token of the request is no longer in the file. For any thread.
   bool still_admits(const Access& access);
 
-  // For the form field `token`: a cookie and the way to `next`. Throws Failed for an unknown one.
+  // Answers the form field `token` with a cookie and a redirect to `next`. Throws Failed for an
+  // unknown token.
   Response sign_in(const Request& request);
   Response sign_out(const Request& request);
 

@@ -22,18 +22,18 @@ struct Field {
 
 struct Body {
   nlohmann::json fields = nlohmann::json::object();
-  // As they were written: PostgreSQL stores JSON of which no program needs to make sense.
+  // As the client wrote them: PostgreSQL stores the text of a JSON document.
   std::map<std::string, std::string, std::less<>> documents;
 
-  // All but the documents, for the server to read.
+  // All fields but the documents, as JSON for a function of the server.
   std::string text() const { return fields.dump(); }
-  // As parameters of a statement: an array is one of the server's.
+  // For a parameter of a statement; an array in PostgreSQL's notation.
   std::optional<std::string> document(const char* field) const;
   std::optional<std::string> parameter(const char* field) const;
 };
 
-// The body, an object of these fields; an empty body is an object without any. A field may be null,
-// which is as if it were not there. Throws Failed for anything else, and names the field.
+// Reads the body, an object with these fields; an empty body is an object without any. A field that
+// is null counts as absent. Throws Failed for anything else, and names the field.
 Body read_body(const Request& request, std::initializer_list<Field> fields);
 
 // The claim's token, from the header Pulse-Token.

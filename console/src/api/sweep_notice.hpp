@@ -1,5 +1,6 @@
-// Where no background worker and no pulse-worker sweeps, claims and heartbeats are told that a
-// sweep is due. A worker without a session cannot make one, so its requests do.
+// Where no background worker and no pulse-worker sweeps, the server answers claims and heartbeats
+// with a notice that a sweep is due. A worker of the API has no session to sweep with, so pulse
+// serve sweeps within its request.
 #pragma once
 
 #include "database/database.hpp"
@@ -24,8 +25,8 @@ class SweepNotice {
     database_.query("SELECT FROM pulse.sweep()");
   }
 
-  // Jobs that were claimed must reach their client, whatever comes of the sweep: the next one that
-  // is due is told again. Afterwards the database may be out of reach.
+  // For answers with claimed jobs, which must reach their client even if the sweep fails: the
+  // server gives the notice again. Afterwards the database may be out of reach.
   void sweep_before_answer() const {
     try {
       sweep_if_due();

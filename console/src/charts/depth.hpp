@@ -1,4 +1,4 @@
-// How deep the queue was while it was looked at: the server of the pages remembers what it showed.
+// The depth of the queue over time: the server of the pages remembers the overviews that it showed.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace pulse::console {
 
 class Depth {
  public:
-  // Of a row of the overview. Thread-safe, as all of it.
+  // Remembers a row of the overview. All functions are thread-safe.
   void note(const QueryResult::Row& overview);
-  // Of the last ten minutes before the last one that was noted.
+  // Covers the ten minutes before the last row.
   Chart chart() const;
 
  private:
@@ -28,7 +28,7 @@ class Depth {
 
   mutable std::mutex mutex_;
   std::deque<Sample> samples_;  // by slot
-  std::string at_;              // of the last one, as the database tells the time
+  std::string at_;              // the database's time of the last row
 };
 
 }  // namespace pulse::console

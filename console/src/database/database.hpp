@@ -1,8 +1,8 @@
-// One session with the server, as a program uses it that asks and waits for the answer.
+// One synchronous session with the server.
 //
-// The statements are calls of functions and views of the schema pulse, with parameters beside them.
-// A session that is lost is opened again by the next query. No statement is sent twice, because
-// what was asked last may have happened.
+// Statements use functions and views of the schema pulse, with parameters apart from the text.
+// After a lost session, the next query opens another. It repeats no statement, because the server
+// may have executed the one that was under way.
 #pragma once
 
 #include <libpq-fe.h>
@@ -30,7 +30,7 @@ class Refused : public std::runtime_error {
   const SqlError error;
 };
 
-// There is no session: it could not be opened, or it ended while it was used.
+// No session could be opened, or the session ended while it was used.
 class Unreachable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -40,14 +40,14 @@ class Database {
  public:
   explicit Database(ConnectOptions options);
 
-  // Throws Unreachable. Every query does the same where there is no session.
+  // Throws Unreachable. A query without a session opens one, too.
   void open();
   bool is_open() const { return connection_ != nullptr; }
   void close() { connection_.reset(); }
-  // Whether there is a session that the server has not ended meanwhile. One that it has ended is
-  // closed here, so that the next query opens another.
+  // Whether the session still lives. This closes a session that the server has ended, so that the
+  // next query opens another.
   bool has_lived_on();
-  // Another with the same options; it is not open.
+  // Another session with the same options, not yet open.
   Database another() const { return Database(options_); }
 
   // Throws Refused, or Unreachable, after which there is no session.
@@ -56,14 +56,14 @@ class Database {
   // The payload of the next notification that arrives within this time; throws Unreachable.
   std::optional<std::string> wait_for_notification(Duration max_wait);
 
-  // How long the server has worked on all queries so far: what their answers took beyond the way
-  // there and back, which the quickest one tells.
+  // The time that the server has worked on all queries so far: the time to each answer, less that
+  // of the quickest one, which stands for the round trip.
   std::chrono::microseconds worked() const { return worked_; }
 
-  // Of the server's process, as told when the session was opened; a pooler makes one up.
+  // The process id that the server reported when the session was opened; a pooler makes one up.
   int backend_pid() const { return PQbackendPID(connection_.get()); }
 
-  // What the session is: known once it was open.
+  // Of the database and the role; empty until the first session is open.
   const std::string& name() const { return name_; }
   const std::string& role() const { return role_; }
 

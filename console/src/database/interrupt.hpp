@@ -1,20 +1,20 @@
-// Ctrl-C while the server works: the statement is cancelled there, too. A second one waits for
-// nothing.
+// Ctrl-C while the server works cancels the statement there, too. A second Ctrl-C ends the program
+// at once.
 #pragma once
 
 #include <libpq-fe.h>
 
 namespace pulse::console {
 
-// Once, in a program that is used by hand; elsewhere a SIGINT stays what it is.
+// Installs the handler, once, in a program for a terminal. Other programs leave SIGINT as it is.
 void cancel_on_interrupt();
-// No more: before threads are started that have sessions of their own, or another handler is.
+// Removes the handler, before the program starts threads with sessions or another handler.
 void leave_interrupts();
 
-// Whether a statement was cancelled so; a timeout of the server is no interrupt.
+// Whether Ctrl-C has cancelled a statement; a timeout of the server is no interrupt.
 bool was_interrupted();
 
-// While it stands, an interrupt cancels what this connection runs.
+// During its life, Ctrl-C cancels the statement that this connection runs.
 class InterruptCancels {
  public:
   explicit InterruptCancels(PGconn* connection);

@@ -1,6 +1,6 @@
-// HTML as a type of its own. A text becomes markup by being escaped, and in no other way; names of
-// elements and attributes stand in the sources, and are checked while these are compiled. So what
-// jobs carry cannot become a tag, a script, a style or an address.
+// HTML as a type of its own. Only escaping turns a text into markup. The names of elements and
+// attributes are constants that the compiler checks. So no text of a job can become a tag, a
+// script, a style or an address.
 #pragma once
 
 #include <initializer_list>
@@ -13,7 +13,7 @@
 
 namespace pulse::console {
 
-// Of an element. What these hold would not be read as text.
+// The name of an element. A browser would not read the content of scripts and styles as text.
 class Tag {
  public:
   consteval Tag(const char* name) : name_(name) {
@@ -29,7 +29,7 @@ class Tag {
   std::string_view name_;
 };
 
-// Of an attribute that is a text.
+// The name of an attribute whose value is a text.
 class Key {
  public:
   consteval Key(const char* name) : name_(name) {
@@ -44,7 +44,7 @@ class Key {
   std::string_view name_;
 };
 
-// Of an attribute that is an address.
+// The name of an attribute whose value is an address.
 class UrlKey {
  public:
   consteval UrlKey(const char* name) : name_(name) {}
@@ -55,7 +55,7 @@ class UrlKey {
 };
 
 struct Attribute {
-  // Without a value there is no such attribute; an empty one is a mark.
+  // Without a value the attribute is left out; with an empty one it is a flag.
   Attribute(Key key, std::optional<std::string> value)
       : name(key.name()), value(std::move(value)) {}
   Attribute(UrlKey key, const Url& url) : name(key.name()), value(url.text()) {}

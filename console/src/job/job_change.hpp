@@ -1,5 +1,4 @@
-// A change of many jobs, which is an operation of the database: which jobs it would be, and its
-// start.
+// A change of many jobs, as an operation of the database: its preview, and its start.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +14,14 @@ namespace pulse::console {
 struct JobChange {
   std::string action;
   JobFilter filter;
-  std::vector<std::string> ids;  // none: those of the filter
+  std::vector<std::string> ids;  // empty: the jobs of the filter
 
   std::string document() const { return filter_document(filter, ids); }
 };
 
 struct ChangePreview {
   std::int64_t jobs;
-  bool is_exact;  // otherwise there may be more
+  bool is_exact;  // false: there may be more
   std::vector<std::string> sample_ids;
 
   bool is_of_none() const { return jobs == 0 && is_exact; }
@@ -32,11 +31,11 @@ struct ChangePreview {
 
 ChangePreview preview_change(Database& database, const JobChange& change);
 
-// The first of its jobs.
+// The first of the jobs that would change.
 const Columns& sample_columns();
 QueryResult read_sample(Database& database, const ChangePreview& preview);
 
-// Returns the id of the operation, whose steps are yet to run. arguments: a JSON object; actor: for
+// Returns the id of the operation, which has run no step yet. arguments: a JSON object; actor: for
 // the record, the person or token behind the role.
 std::string start_change(Database& database, const JobChange& change, const std::string& arguments,
                          const std::string& actor);

@@ -1,4 +1,4 @@
-// Which jobs a command or a page is about.
+// The filter that says which jobs a command or a page is about.
 #pragma once
 
 #include <optional>
@@ -19,15 +19,14 @@ struct JobFilter {
   std::optional<std::string> newer_than;
 
   bool is_empty() const;
-  // The first seven parameters of list_jobs and of what else takes a filter.
+  // The first seven parameters of list_jobs() and of other functions that take a filter.
   Params params() const;
 };
 
-// The jobs that a command names, as the server's functions about operations take them.
+// The filter and the ids as the JSON that the server's functions about operations take.
 std::string filter_document(const JobFilter& filter, const std::vector<std::string>& ids);
 
-// The interval that "500ms", "5s", "10min", "2h" or "3d" is for the server; nothing for what is
-// none.
+// The server's interval for "500ms", "5s", "10min", "2h" or "3d"; nothing for another text.
 std::optional<std::string> interval_of(const std::string& duration);
 
 }  // namespace pulse::console

@@ -1,4 +1,4 @@
-// The lists of the console, as the terminal and the page show them: a query and its columns each.
+// The lists of the console: each is a query and its columns, for the terminal and for the page.
 #pragma once
 
 #include "output/columns.hpp"
@@ -8,7 +8,8 @@ namespace pulse::console {
 struct List {
   const char* sql;
   Columns columns;
-  const char* one = nullptr;  // the same values of the row that $1 names, where it has a page
+  const char* one =
+      nullptr;  // the query of one row, which $1 names; only lists whose rows have pages
 };
 
 const List& overview_list();  // one row

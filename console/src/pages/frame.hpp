@@ -1,4 +1,4 @@
-// What every page has around it, and the pieces that many share.
+// The frame around every page, and the pieces that many pages share.
 #pragma once
 
 #include <string>
@@ -18,29 +18,29 @@ struct View {
 
 Response shown_page(const Request& request, const View& view);
 
-// The moment of the database, from which ages are told.
+// With the time of the database, from which the page counts ages.
 Spelling spelling_of(const Request& request);
 
-// Content that is sent anew whenever it has changed, from this address.
+// Content that the browser replaces with each event of this stream.
 Markup live(const Url& stream, const Markup& content);
 
-// The title of a page, with what may be done there.
+// The title of a page, with its actions.
 Markup page_heading(const Markup& title, const Markup& actions = Markup(),
                     const Markup& lead = Markup());
 
-// A part with a title; nothing without content.
+// A section with a title; empty without content.
 Markup section(const char* title, const Markup& content);
 
-// Instead of rates and times, where the server does not count.
+// Stands in place of rates and times where the server does not count.
 Markup uncounted();
 Markup notice(const char* kind, const Markup& content);  // good, warning or bad
 Markup button(const Url& url, const char* name, const char* css = "button");
 
-// A form that is sent back here, with what proves that it comes from a page of this session.
+// A form with the secret that proves that a page of this session sends it.
 Markup form(const Request& request, const Url& action, const Markup& content);
 Markup field(const char* label, const char* name, const std::string& value, const char* hint = "",
              const char* kind = "text");
-// Ends a form: what is to be done, and the way back.
+// Ends a form: the button that does it, and the link back.
 Markup answer(const char* yes, const char* css, const Url& back);
 
 }  // namespace pulse::console

@@ -7,7 +7,7 @@
 
 namespace pulse::console {
 
-// A value of a column that is a link. The address gets the value of another field, or of its own.
+// Makes the value of a column a link. `from` is the field whose value the address gets.
 struct RowLink {
   const char* field;
   Path path;
@@ -15,7 +15,7 @@ struct RowLink {
   const char* from;
 };
 
-// What may be done with a row; it leads to a question.
+// A button of a row; it leads to a page that asks before the change.
 struct RowAction {
   const char* name;
   Path path;
@@ -32,11 +32,11 @@ bool is_any(const QueryResult::Row& row);
 struct TableLook {
   std::vector<RowLink> links;
   std::vector<RowAction> actions;
-  std::vector<std::string> hidden;  // fields that are shown otherwise
+  std::vector<std::string> hidden;  // fields whose columns the table leaves out
   const char* empty = "Nothing here.";
-  // A box in front of each row, with the value of this field; nullptr: none.
+  // The field whose value a checkbox in front of each row sends; nullptr: no checkbox.
   const char* check = nullptr;
-  // Instead of the plain value; empty markup leaves it as it is.
+  // Draws a value; empty markup leaves the plain value.
   std::function<Markup(const Column& column, const QueryResult::Row& row)> cell = nullptr;
 };
 

@@ -25,13 +25,12 @@ struct Request {
   Database* session = nullptr;
   // False: answer at once, because too many requests wait already.
   bool may_wait = true;
-  // Whether the client waits no longer, or the server ends.
-  // Also once its token counts no more, or the server ends.
+  // Whether the client has gone, its token was removed, or the server ends.
   std::function<bool()> is_client_gone;
 
   Database& database() const { return *session; }
   const std::string& header(std::string_view name) const { return http.header(name); }
-  // Of the pattern; empty where it has none of this name.
+  // A parameter of the route's pattern; empty where it has none of this name.
   const std::string& parameter(const std::string& name) const;
   bool is_change() const { return method != "GET" && method != "HEAD"; }
 };

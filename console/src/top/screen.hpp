@@ -1,4 +1,4 @@
-// The terminal as a whole screen, while it stands.
+// The terminal as a full screen, as long as the object lives.
 #pragma once
 
 #include <stdexcept>
@@ -8,7 +8,7 @@
 
 namespace pulse::console {
 
-// TERM names no terminal that is known, or one whose cursor cannot be moved.
+// TERM names no known terminal, or one whose cursor cannot move.
 struct NoScreen : std::runtime_error {
   using runtime_error::runtime_error;
 };
@@ -24,11 +24,11 @@ class Screen {
   Size size() const;
   void paint(const std::vector<Line>& lines);
 
-  // The keys that are no characters.
+  // Keys that are no characters.
   enum Key { none = -1, up = 0x110000, down, page_up, page_down, home, end, enter, escape, erase };
-  // The next key within this time; characters are themselves, others are spelled by Key.
+  // The next key within this time: a character's code, or a Key.
   int key(Duration max_wait);
-  // Whether its terminal is there: of one that was closed, each key comes at once and is none.
+  // Whether the terminal is still open. On a closed one, key() returns none at once.
   static bool is_there();
 
  private:
