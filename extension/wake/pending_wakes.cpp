@@ -27,7 +27,7 @@ struct Pending {
   Marks marks;
   Marks own_marks;
   UnpromotedQueues unpromoted;  // of those that the marks stand for
-  // The innermost subtransaction of the last look for marks.
+  // The innermost subtransaction of the last look for marks and freed levels.
   SubTransactionId takes_in;
   // Marks taken from shared memory; an abort sets them again.
   Marks taken;
@@ -292,6 +292,7 @@ void return_freed_level(int group) {
 
 void note_wait_taken(int slot, uint64 rings) {
   pending.any = true;
+  pending.takes_in = GetCurrentSubTransactionId();
   pending.taken_levels |= rings;
   pending.taken.add(slot);
 }
@@ -314,7 +315,7 @@ void wake_for_abort() {
   forget();
 }
 
-// All claims and promotions so far count as undone, because an extra wake-up is harmless.
+// Claims count as undone, and promotions of looks since it began: extra wake-ups are harmless.
 void wake_for_undone_savepoint(SubTransactionId undone) {
   if (!pending.any) return;
   DatabaseState* database = this_database_if_known();
@@ -325,11 +326,10 @@ void wake_for_undone_savepoint(SubTransactionId undone) {
     set_freed_levels(database, pending.taken_levels);
   }
   pending.unpromoted.count = UnpromotedQueues::kUnknown;  // promotions may be among what is undone
+  if (pending.takes_in < undone) return;
   // This transaction looks again at marks that it has taken, its own ones among them.
-  if (pending.takes_in >= undone) {
-    pending.own_marks.add_all(pending.marks);
-    pending.own_marks.add_all(pending.taken);
-  }
+  pending.own_marks.add_all(pending.marks);
+  pending.own_marks.add_all(pending.taken);
   if (!pending.taken.any && !pending.taken_levels) return;
   pending.returned.add_all(pending.taken);
   pending.returned.any = pending.undone = true;
