@@ -57,8 +57,22 @@ COMMENT ON FUNCTION pulse_internal.judge_children(bigint, bigint[]) IS
   'Judges locked jobs that watch a parent which has ended; returns whether some are left to judge. '
   'Called with the plans of settle_children.';
 
+-- pg_pulse puts none of these on its tables.
+CREATE OR REPLACE FUNCTION pulse_internal.may_be_refused() RETURNS boolean
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN EXISTS (
+    SELECT FROM pg_class AS c
+     WHERE c.oid = ANY ('{pulse.job,pulse.dependency,pulse.finished_job}'::regclass[])
+       AND (c.relhastriggers OR c.relhasrules OR c.relforcerowsecurity OR c.relchecks > 0));
+END $$;
+COMMENT ON FUNCTION pulse_internal.may_be_refused() IS
+  'Returns whether triggers, foreign keys, rules, policies or checks that others have made may '
+  'refuse what becomes of a job that waits.';
+
 -- The order of the walk is that of one index alone, so no statistics lead the planner to another.
--- An error of a job is stepped over: it would fail each claim, which settles too.
+-- An error of a job is stepped over: it would fail each claim, which settles too. A savepoint takes
+-- a transaction id for each parent, so there is one only where something may raise an error.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_children(
     parent_id bigint, after_child bigint, max_count int,
     OUT judged int, OUT last_child bigint, OUT is_left boolean)
@@ -79,18 +93,20 @@ BEGIN
        AND j.waits_on <= settle_children.parent_id
      ORDER BY j.waits_on, j.id LIMIT max_count
        FOR UPDATE SKIP LOCKED);
-  BEGIN
-    IF ids <> '{}' THEN
+  IF ids <> '{}' AND pulse_internal.may_be_refused() THEN
+    BEGIN
       is_left := pulse_internal.judge_children(parent_id, ids);
-    END IF;
-  EXCEPTION WHEN OTHERS THEN
-    IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
-      RAISE;
-    END IF;
-    PERFORM pulse_internal.warn_of_refused(d.errors)
-       FROM pulse_internal.do_apart('job', ids, format(
-              'SELECT pulse_internal.judge_children(%s, ARRAY[$1])', parent_id), 'infinity') AS d;
-  END;
+    EXCEPTION WHEN OTHERS THEN
+      IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
+        RAISE;
+      END IF;
+      PERFORM pulse_internal.warn_of_refused(d.errors)
+         FROM pulse_internal.do_apart('job', ids, format(
+                'SELECT pulse_internal.judge_children(%s, ARRAY[$1])', parent_id), 'infinity') AS d;
+    END;
+  ELSIF ids <> '{}' THEN
+    is_left := pulse_internal.judge_children(parent_id, ids);
+  END IF;
   judged := cardinality(ids);
   last_child := ids[judged];
   is_left := is_left OR judged = max_count;

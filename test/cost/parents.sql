@@ -55,3 +55,23 @@ BEGIN
   ASSERT (SELECT j.state FROM pulse.job AS j) = 'ready', 'the last job has not started';
 END $$;
 CALL cost.fan_in(10000);
+TRUNCATE pulse.job, pulse.dependency;
+
+CREATE PROCEDURE cost.pairs(parents int)
+  LANGUAGE plpgsql AS $$
+DECLARE
+  worker bigint := cost.worker();
+  first_xid xid8;
+BEGIN
+  PERFORM pulse.add_job_after(ARRAY[p.id], 'no_op') FROM pulse.add_jobs(cost.jobs(parents)) AS p;
+  COMMIT;
+  PERFORM pulse.complete_many(array_agg(j.id), array_agg(j.token))
+     FROM pulse.claim(worker, parents) AS j;
+  COMMIT;
+  first_xid := pg_current_xact_id();
+  PERFORM pulse_internal.promote_marked(100);
+  COMMIT;
+  PERFORM cost.note('settle_parents_xids',
+                    pg_current_xact_id()::text::bigint - first_xid::text::bigint);
+END $$;
+CALL cost.pairs(100);
