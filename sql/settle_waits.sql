@@ -81,6 +81,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.settle_children(
   SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off SET jit = off AS $$
 DECLARE
   ids bigint[];
+  apart record;
+  all_refused boolean := false;
 BEGIN
   is_left := false;
   -- A transaction that holds one of them notes the parent itself, or a sweep looks again.
@@ -100,16 +102,18 @@ BEGIN
       IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
         RAISE;
       END IF;
-      PERFORM pulse_internal.warn_of_refused(d.errors)
-         FROM pulse_internal.do_apart('job', ids, format(
-                'SELECT pulse_internal.judge_children(%s, ARRAY[$1])', parent_id), 'infinity') AS d;
+      apart := pulse_internal.do_apart('job', ids, format(
+        'SELECT pulse_internal.judge_children(%s, ARRAY[$1])', parent_id), 'infinity');
+      PERFORM pulse_internal.warn_of_refused(apart.errors);
+      all_refused := apart.done IS NULL;
     END;
   ELSIF ids <> '{}' THEN
     is_left := pulse_internal.judge_children(parent_id, ids);
   END IF;
   judged := cardinality(ids);
   last_child := ids[judged];
-  is_left := is_left OR judged = max_count;
+  -- Claims would try the same jobs in turn for ever. The next sweep leads to those behind.
+  is_left := is_left OR (judged = max_count AND NOT all_refused);
 END $$;
 COMMENT ON FUNCTION pulse_internal.settle_children(bigint, bigint, int) IS
   'Judges at most max_count jobs that watch a parent which has ended, behind one of them. Returns '
