@@ -16,13 +16,14 @@ COMMENT ON FUNCTION pulse_internal.end_attempts(pulse_internal.ending[], bigint[
 -- A trigger or a constraint of others may refuse the change of one row. Sweeps change many rows in
 -- one step, without a savepoint for each. Where such a step raises an error they repeat it apart,
 -- each row in a savepoint of its own, and step over those that raise. So none stops the others.
+-- OTHERS alone would let the failed ASSERT of a trigger pass.
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_of_one_row(code text) RETURNS boolean
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN code !~ '^(40|53|57|55P03)';
+  RETURN code !~ '^(40|53|57|58|55P03)';
 COMMENT ON FUNCTION pulse_internal.is_of_one_row(text) IS
   'Returns whether an error of this SQLSTATE concerns one row. Deadlocks, locks that are not '
-  'granted, missing resources and cancellations concern the whole call.';
+  'granted, missing resources, failing disks and cancellations concern the whole call.';
 
 -- A trigger that refuses all rows of a task would fill the log with their names.
 CREATE OR REPLACE FUNCTION pulse_internal.warn_of_refused(errors text[]) RETURNS void
@@ -48,7 +49,7 @@ BEGIN
     BEGIN
       EXECUTE statement USING one;
       done := done || one;
-    EXCEPTION WHEN OTHERS THEN
+    EXCEPTION WHEN OTHERS OR assert_failure THEN
       IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
         RAISE;
       END IF;
@@ -78,7 +79,7 @@ BEGIN
     BEGIN
       RETURN QUERY SELECT e.*, NULL::text
         FROM pulse_internal.end_attempts(endings[n:n], tokens[n:n]) AS e;
-    EXCEPTION WHEN OTHERS THEN
+    EXCEPTION WHEN OTHERS OR assert_failure THEN
       IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
         RAISE;
       END IF;

@@ -231,7 +231,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.prune(max_count int) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN pulse_internal.prune_all(max_count);
-EXCEPTION WHEN OTHERS THEN
+EXCEPTION WHEN OTHERS OR assert_failure THEN
   IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
     RAISE;
   END IF;

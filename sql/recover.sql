@@ -154,7 +154,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.recover(max_jobs int, ends timestamptz
 BEGIN
   BEGIN
     RETURN pulse_internal.recover_all(max_jobs, ends, false);
-  EXCEPTION WHEN OTHERS THEN
+  EXCEPTION WHEN OTHERS OR assert_failure THEN
     IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
       RAISE;
     END IF;

@@ -264,11 +264,11 @@ BEGIN
 EXCEPTION
   WHEN SQLSTATE 'PU103' OR lock_not_available OR deadlock_detected OR insufficient_resources THEN
     settled := 0;
-  WHEN OTHERS THEN
+  WHEN OTHERS OR assert_failure THEN
     BEGIN
       settled := 1;
       PERFORM pulse_internal.settle_refused(rule, SQLERRM);
-    EXCEPTION WHEN OTHERS THEN
+    EXCEPTION WHEN OTHERS OR assert_failure THEN
       IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
         RAISE;
       END IF;
@@ -295,7 +295,7 @@ BEGIN
       settled := settled + pulse_internal.settle(rule, moment);
       EXIT WHEN clock_timestamp() >= ends;
     END LOOP;
-  EXCEPTION WHEN OTHERS THEN
+  EXCEPTION WHEN OTHERS OR assert_failure THEN
     settled := -1;
   END;
   IF settled < 0 THEN

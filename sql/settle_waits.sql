@@ -98,7 +98,7 @@ BEGIN
   IF ids <> '{}' AND pulse_internal.may_be_refused() THEN
     BEGIN
       is_left := pulse_internal.judge_children(parent_id, ids);
-    EXCEPTION WHEN OTHERS THEN
+    EXCEPTION WHEN OTHERS OR assert_failure THEN
       IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
         RAISE;
       END IF;

@@ -110,7 +110,7 @@ BEGIN
   FOR round IN 1..8 LOOP
     EXIT WHEN NOT pulse_internal.promote_marked(32) OR clock_timestamp() >= ends;
   END LOOP;
-EXCEPTION WHEN OTHERS THEN
+EXCEPTION WHEN OTHERS OR assert_failure THEN
   IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
     RAISE;
   END IF;

@@ -1,7 +1,7 @@
 -- sql/attempt.sql, sql/recover.sql: a row whose change raises an error keeps no other from its
 -- recovery (P5), its start or its end, and is tried again.
 \ir support/setup.psql
-SELECT plan(48);
+SELECT plan(50);
 
 CREATE FUNCTION swept(dry_run bool = false) RETURNS text
   LANGUAGE sql AS $$
@@ -59,6 +59,8 @@ SELECT is(state_of(:poison), 'running', 'the refused one stays as it is');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'no promise is broken');
 SELECT is((SELECT status FROM pulse.heartbeat(:ann)), 'lost', 'its worker is lost all the same');
 SELECT is(swept(), 'jobs_skipped_locked 1', 'the next sweep tries again');
+UPDATE refused SET code = 'P0004';
+SELECT is(swept(), 'jobs_skipped_locked 1', 'an assertion that fails is refused likewise');
 SELECT allow_all() \g /dev/null
 SELECT is(swept(), 'jobs_requeued 1', 'and recovers it once nothing refuses it');
 SELECT is(state_of(:poison), 'ready', 'as any other');
@@ -107,6 +109,8 @@ UPDATE refused SET code = '55P03';
 SELECT refuses('SELECT pulse.sweep()', '55P03', 'and a lock that is not granted');
 UPDATE refused SET code = '53100';
 SELECT refuses('SELECT pulse.sweep()', '53100', 'and a full disk');
+UPDATE refused SET code = '58030';
+SELECT refuses('SELECT pulse.sweep()', '58030', 'and one that fails');
 SELECT forget_all() \g /dev/null
 
 -- --- workers ------------------------------------------------------------------------------------
@@ -225,7 +229,7 @@ DROP TRIGGER refuse ON pulse.job;
 
 CREATE FUNCTION refuse_poison() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION 'not this one';
+  ASSERT false, 'not this one';
 END $$;
 CREATE TRIGGER refuse BEFORE UPDATE ON pulse.schedule
   FOR EACH ROW WHEN (old.name = 'poison') EXECUTE FUNCTION refuse_poison();
