@@ -78,7 +78,7 @@ BEGIN
             ORDER BY random() LIMIT max_count LOOP
     BEGIN
       RETURN QUERY SELECT e.*, NULL::text
-        FROM pulse_internal.end_attempts(endings[n:n], tokens[n:n]) AS e;
+        FROM pulse_internal.end_attempts(ARRAY[endings[n]], ARRAY[tokens[n]]) AS e;
     EXCEPTION WHEN OTHERS OR assert_failure THEN
       IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
         RAISE;
