@@ -8,7 +8,7 @@ use Lint::Tree qw(found slurp files cpp_files sources);
 
 use constant {
     MAX_FILE_LINES => 400, MAX_FUNCTION_LINES => 70, MAX_COLUMNS => 100,
-    MAX_FOLDER_FILES => 20, MAX_EXTENSION_LINES => 16_150 };
+    MAX_FOLDER_FILES => 20 };
 
 # A spec's statements stand in its expected output as they are, so they are not wrapped.
 sub check_files {
@@ -71,16 +71,6 @@ sub check_folders {
               . '; make a folder of what belongs together')
           if $count{$folder} > MAX_FOLDER_FILES;
     }
-    return;
-}
-
-# What runs inside of the server is what a crash of it is looked for in.
-sub check_extension_size {
-    my $lines = 0;
-    $lines += slurp($_) for grep { m{^extension/} } cpp_files();
-    found('extension', "$lines lines of C++, more than " . MAX_EXTENSION_LINES
-          . '; leave out a mechanism, or let SQL do it')
-      if $lines > MAX_EXTENSION_LINES;
     return;
 }
 
