@@ -302,15 +302,7 @@ COMMENT ON FUNCTION pulse_internal.keep_record(bigint) IS
   'transaction changes it.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_waited_for(job_id bigint) RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
-  SET enable_mergejoin = off SET jit = off AS $$
-BEGIN
-  RETURN EXISTS (
-    SELECT FROM pulse.dependency AS d JOIN pulse.job AS c ON c.id = d.child_id
-     WHERE d.parents_key IN (job_id, -pulse_internal.neighbours_of(job_id))
-       AND job_id = ANY (d.parents)
-       AND c.waits_on IS NOT NULL);
-END $$;
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_waited_for';
 COMMENT ON FUNCTION pulse_internal.is_waited_for(bigint) IS
-  'Returns whether a job waits for this one: its end must then stay on record.';
+  'Returns whether a job waits for this one, or will once another transaction commits: the end of '
+  'this one must then stay on record.';

@@ -46,6 +46,7 @@ constexpr KnownRelation kRelations[] = {
     {&Catalog::attachment_seq, "attachment_seq"},
     {&Catalog::installation, "installation", false},
     {&Catalog::dependency, "dependency", false},
+    {&Catalog::dependency_parent_idx, "dependency_parent_idx", false},
 };
 
 Catalog known;

@@ -52,8 +52,9 @@ struct Catalog {
   Oid token_seq;
   Oid worker_id_seq;
   Oid attachment_seq;
-  Oid installation;  // since 0.2.0, as is the next one
+  Oid installation;  // since 0.2.0, as are the next two
   Oid dependency;
+  Oid dependency_parent_idx;
   Oid state_ready;
   Oid state_parked;
   Oid state_running;

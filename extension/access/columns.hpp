@@ -129,6 +129,9 @@ enum AttemptColumn : AttrNumber {
   kAttemptColumns = kAttemptError,
 };
 
+// pulse.dependency
+enum DependencyColumn : AttrNumber { kDependencyChildId = 1, kDependencyParents = 3 };
+
 // pulse.finished_job: the columns that are not what they were in pulse.job
 enum FinishedColumn : AttrNumber {
   kFinishedPayload = 3,

@@ -1,6 +1,7 @@
 // The ids of many parents at once: SQL would pay an executor for each of them.
 #include "access/catalog.hpp"
 #include "access/index_lookup.hpp"
+#include "job/neighbours.hpp"
 #include "server/compat.hpp"
 #include "server/postgres.hpp"
 
@@ -38,17 +39,14 @@ void keep_each_once(Ids* ids) {
   ids->count = kept;
 }
 
-// A row of pulse.dependency has the parents among so many neighbouring ids.
-constexpr int64 kNeighbours = 64;
-
-int64 first_neighbour(const Ids& ids, int i = 0) {
-  return DatumGetInt64(ids.values[i]) & -kNeighbours;
+int64 neighbours_from(const Ids& ids, int i = 0) {
+  return first_neighbour(DatumGetInt64(ids.values[i]));
 }
 
 // How many ids from the first one on are neighbours.
 int count_neighbours(const Ids& ids) {
   int count = 1;
-  while (count < ids.count && first_neighbour(ids, count) == first_neighbour(ids)) count++;
+  while (count < ids.count && neighbours_from(ids, count) == neighbours_from(ids)) count++;
   return count;
 }
 
@@ -90,7 +88,7 @@ PULSE_FUNCTION(pulse_neighbours) {
   while (ids.count > 0) {
     CHECK_FOR_INTERRUPTS();
     pulse::Ids run = {ids.values, pulse::count_neighbours(ids)};
-    Datum values[] = {Int64GetDatum(pulse::first_neighbour(run)), pulse::as_array(run)};
+    Datum values[] = {Int64GetDatum(pulse::neighbours_from(run)), pulse::as_array(run)};
     bool nulls[] = {false, false};
     tuplestore_putvalues(rows->setResult, rows->setDesc, values, nulls);
     pfree(DatumGetPointer(values[1]));
