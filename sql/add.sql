@@ -22,7 +22,7 @@ COMMENT ON FUNCTION pulse_internal.lock_keys(text[]) IS
 
 -- Two array payloads of one key are concatenated as text, so that nothing in them changes.
 CREATE OR REPLACE FUNCTION pulse_internal.merged_payload(older json, newer json) RETURNS json
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF coalesce(json_typeof(older) <> 'array' OR json_typeof(newer) <> 'array', true) THEN
     RETURN newer;
@@ -248,7 +248,8 @@ COMMENT ON FUNCTION pulse.add_job(text, json, text, timestamptz, int, text, int,
 CREATE OR REPLACE FUNCTION pulse_internal.add_with_keys(
     specs pulse.job_spec[], job_key_preserve_run_at boolean)
   RETURNS SETOF pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   spec pulse.job_spec;
   mode text := CASE WHEN job_key_preserve_run_at THEN 'preserve_run_at' ELSE 'replace' END;
@@ -311,7 +312,7 @@ COMMENT ON FUNCTION pulse_internal.remove_waiting(text) IS
 
 CREATE OR REPLACE FUNCTION pulse.remove_job(job_key text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   removed pulse.job;
 BEGIN

@@ -124,7 +124,8 @@ COMMENT ON FUNCTION pulse_internal.check_circle(bigint, bigint[]) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.store_parents(job_id bigint, parents bigint[])
   RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   INSERT INTO pulse.dependency (child_id, parents_from, parents)
   SELECT job_id, n.parents_from, n.parents FROM pulse_internal.neighbours(parents) AS n;

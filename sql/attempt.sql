@@ -27,7 +27,7 @@ COMMENT ON FUNCTION pulse_internal.is_of_one_row(text) IS
 
 -- A trigger that refuses all rows of a task would fill the log with their names.
 CREATE OR REPLACE FUNCTION pulse_internal.warn_of_refused(errors text[]) RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF cardinality(errors) > 0 THEN
     RAISE WARNING 'stepped over % rows whose change raises an error: %', cardinality(errors),
@@ -41,7 +41,8 @@ COMMENT ON FUNCTION pulse_internal.warn_of_refused(text[]) IS
 -- In no order: where the time is short, rows that raise and others come in turn.
 CREATE OR REPLACE FUNCTION pulse_internal.do_apart(
     what text, ids bigint[], statement text, ends timestamptz, OUT done bigint[], OUT errors text[])
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   one bigint;
 BEGIN
@@ -65,7 +66,8 @@ COMMENT ON FUNCTION pulse_internal.do_apart(text, bigint[], text, timestamptz) I
 CREATE OR REPLACE FUNCTION pulse_internal.end_many(
     endings pulse_internal.ending[], tokens bigint[], max_count int, apart_until timestamptz)
   RETURNS TABLE (id bigint, state text, outcome text, error text)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   n int;
 BEGIN

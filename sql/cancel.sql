@@ -72,7 +72,7 @@ COMMENT ON FUNCTION pulse_internal.shown_job(bigint, boolean) IS
 
 CREATE OR REPLACE FUNCTION pulse.get_job(job_id bigint, OUT state text, OUT job json)
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   SELECT s.state, s.job INTO get_job.state, get_job.job
     FROM pulse_internal.shown_job(get_job.job_id, true) AS s;
@@ -88,7 +88,7 @@ CREATE OR REPLACE FUNCTION pulse.read_job(
     job_id bigint, OUT state text, OUT job json, OUT payload json, OUT checkpoint json,
     OUT result json, OUT parents json)
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   SELECT s.* INTO read_job.state, read_job.job, read_job.payload, read_job.checkpoint,
          read_job.result, read_job.parents

@@ -81,7 +81,8 @@ COMMENT ON FUNCTION pulse.held(bigint) IS
   'reply of a claim was lost. Raises PU004 for NULL.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.unclaimable_reason(job pulse.job) RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   owner pulse.heartbeat;
   live_us bigint := pulse_internal.live_now_us();

@@ -38,7 +38,8 @@ COMMENT ON FUNCTION pulse_internal.longest_tick_us() IS
 -- microsecond at least. Among equal rows a tick from before a backward step of the wall clock would
 -- win, and the liveness clock would stand still until that time.
 CREATE OR REPLACE FUNCTION pulse_internal.tick() RETURNS interval
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   newest pulse.clock;
   -- One moment for both times: the clock would step back by what lies between two.
@@ -65,7 +66,7 @@ COMMENT ON FUNCTION pulse_internal.tick() IS
   'Advances the liveness clock and returns the time since the last tick that it left out.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.last_tick() RETURNS timestamptz
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN (SELECT max(c.last_tick) FROM pulse.clock AS c);
 END $$;

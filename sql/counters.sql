@@ -55,7 +55,7 @@ COMMENT ON FUNCTION pulse_internal.begin_adding() IS
   'was added, or another session adds it now.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.completed_since(since timestamptz) RETURNS bigint
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT coalesce(sum(c.completed), 0)::bigint FROM pulse_internal.counted() AS c
    WHERE c.kind = 'task' AND c.began >= date_bin('10 s', since, '2000-01-01 00:00Z')
   HAVING pulse_internal.has_counters() AND NOT pg_is_in_recovery();
@@ -141,7 +141,8 @@ COMMENT ON FUNCTION pulse_internal.add_minutes(text, timestamptz) IS
   'Adds what shared memory counted before a minute, and deletes what no view reads any more.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_counters() RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   minute timestamptz := pulse_internal.begin_adding();
 BEGIN
@@ -158,7 +159,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.rate_parts(kind text, moment timestamp
   RETURNS TABLE (
     period text, since timestamptz, name text, started bigint, completed bigint, failed bigint,
     retried bigint, quarantined bigint, cancelled bigint, returned bigint, waits int[], runs int[])
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1000 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1000
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   added CONSTANT timestamptz := pulse_internal.added_until(rate_parts.kind);
 BEGIN

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION pulse.cron_setup_sql(
     schedule text = '* * * * *', username name = NULL, keep interval = '7 days')
   RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   tick text := format('pg_pulse tick %s', current_database());
   purge text := format('pg_pulse purge %s', current_database());

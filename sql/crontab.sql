@@ -29,7 +29,7 @@ COMMENT ON FUNCTION pulse_internal.raise_other_owner(pulse.schedule) IS 'Raises 
 
 CREATE OR REPLACE FUNCTION pulse_internal.crontab_item(set_name text, item json)
   RETURNS pulse.schedule
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   what text := format('item %s of crontab %s', quote_nullable(left(item ->> 'name', 128)),
                       quote_literal(set_name));
@@ -66,7 +66,8 @@ COMMENT ON FUNCTION pulse_internal.crontab_item(text, json) IS
 
 -- Many workers load the same file when they start, so what is stored already is only read.
 CREATE OR REPLACE FUNCTION pulse_internal.load_item(given pulse.schedule) RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   older pulse.schedule;
 BEGIN
@@ -112,7 +113,7 @@ COMMENT ON FUNCTION pulse_internal.prune_gone_schedules(int) IS
 CREATE OR REPLACE FUNCTION pulse.load_crontab(set_name text, items json)
   RETURNS TABLE (name text, change text)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   given pulse.schedule;
   named text[] := '{}';

@@ -8,7 +8,7 @@
 -- every longer wait: to prevent a wraparound only where it waits for this very transaction.
 CREATE OR REPLACE FUNCTION pulse_internal.lock_tables() RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   tables text[];
   patience_ms int;
@@ -53,7 +53,7 @@ COMMENT ON FUNCTION pulse_internal.lock_tables() IS
   'Locks all tables of the extension for DROP EXTENSION, or none of them.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.refuse_unguarded(statement text) RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   is_allowed text := coalesce(current_setting('pulse.allow_drop', true), '');
 BEGIN
@@ -72,7 +72,7 @@ COMMENT ON FUNCTION pulse_internal.refuse_unguarded(text) IS
 -- So it has the rights of the owner, and a missing library keeps no role from dropping its own.
 CREATE OR REPLACE FUNCTION pulse_internal.guard_drop() RETURNS event_trigger
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   context text;
   statement text;

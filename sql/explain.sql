@@ -4,7 +4,7 @@
 -- extension/queue; test/e2e/explain.pl compares them in random states.
 
 CREATE OR REPLACE FUNCTION pulse_internal.names_of(ids bigint[]) RETURNS text
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT CASE cardinality(ids) WHEN 1 THEN '' || ids[1]
            ELSE array_to_string(ids[1 : 10], ', ')
                 || CASE WHEN cardinality(ids) > 10 THEN ' and more' ELSE '' END END;
@@ -42,7 +42,8 @@ COMMENT ON FUNCTION pulse_internal.explain_closed() IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_lock(job_id bigint)
   RETURNS SETOF pulse_internal.explanation
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   holder xid := pulse_internal.locked_by(job_id);
 BEGIN
@@ -63,7 +64,8 @@ COMMENT ON FUNCTION pulse_internal.explain_lock(bigint) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_level(level text, total int)
   RETURNS SETOF pulse_internal.explanation
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   within record;
 BEGIN
@@ -81,7 +83,7 @@ COMMENT ON FUNCTION pulse_internal.explain_level(text, int) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_pause(queue_name text)
   RETURNS pulse_internal.explanation
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   level text := (SELECT s.level FROM pulse_internal.level_settings(queue_name) AS s
                   WHERE s.paused LIMIT 1);
@@ -101,7 +103,8 @@ COMMENT ON FUNCTION pulse_internal.explain_pause(text) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_queue(job pulse.job, opened bigint[])
   RETURNS SETOF pulse_internal.explanation
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   places record;
   full_level record;
@@ -267,7 +270,7 @@ COMMENT ON FUNCTION pulse_internal.completed_lately(text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.explain_place(
     job pulse.job, place bigint, first_id bigint)
   RETURNS pulse_internal.explanation
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   lately record;
   starts_at timestamptz;
@@ -290,7 +293,8 @@ COMMENT ON FUNCTION pulse_internal.explain_place(pulse.job, bigint, bigint) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_line(job pulse.job)
   RETURNS SETOF pulse_internal.explanation
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   bound CONSTANT int := 1000;
   max_crashes int := pulse_internal.max_crashes_of(job.identifier);

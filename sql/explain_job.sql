@@ -5,7 +5,8 @@
 CREATE OR REPLACE FUNCTION pulse_internal.explain_fleet(
     identifier text, flags text[] = NULL, is_suspect boolean = false)
   RETURNS SETOF pulse_internal.explanation
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   fleet record;
   last_one record;
@@ -52,7 +53,8 @@ COMMENT ON FUNCTION pulse_internal.explain_fleet(text, text[], boolean) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_running(job pulse.job)
   RETURNS SETOF pulse_internal.explanation
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN NEXT pulse_internal.explained('job', 'running', format(
     'Worker %s has it since %s', job.worker_id, job.claimed_at)
@@ -146,7 +148,8 @@ COMMENT ON FUNCTION pulse_internal.explain_parents(pulse.job) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_waiting(job pulse.job)
   RETURNS SETOF pulse_internal.explanation
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 3 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 3
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   is_due boolean := job.run_at <= pulse.now();
   is_expired boolean := coalesce(job.start_by < pulse.now(), false);

@@ -118,7 +118,8 @@ COMMENT ON FUNCTION pulse.fail_many(bigint[], bigint[], text[], boolean[], inter
   'range.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.announce_late(cause text, job_ids bigint[]) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.announce(cause, NULL, 'its worker ended the attempt at its limit',
                                   job_ids);

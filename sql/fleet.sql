@@ -1,7 +1,8 @@
 -- The workers that live, and the due jobs that none of them serves.
 
 CREATE OR REPLACE FUNCTION pulse_internal.slots_of(info json) RETURNS int
-  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT CASE WHEN info ->> 'slots' ~ '^[0-9]{1,6}$' THEN (info ->> 'slots')::int END;
 $$;
 COMMENT ON FUNCTION pulse_internal.slots_of(json) IS
@@ -191,7 +192,7 @@ CREATE OR REPLACE FUNCTION pulse.unserved()
   RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz,
                  last_worker_id bigint, last_worker text, last_seen_at timestamptz)
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN QUERY
   WITH unserved AS MATERIALIZED (SELECT * FROM pulse_internal.unserved_tasks())

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pulse_internal.flow_specs(
     jobs json, OUT specs pulse.job_spec[], OUT modes text[], OUT starts_when text[],
     OUT start_by timestamptz[])
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   SELECT array_agg(pulse_internal.checked_spec(
            json_populate_record(NULL::pulse.job_spec, e.job)) ORDER BY e.n),
@@ -24,7 +24,7 @@ COMMENT ON FUNCTION pulse_internal.flow_specs(json) IS
 CREATE OR REPLACE FUNCTION pulse_internal.checked_flow_specs(
     jobs json, OUT specs pulse.job_spec[], OUT modes text[], OUT starts_when text[],
     OUT start_by timestamptz[])
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   job json;
   n int := 0;
@@ -48,7 +48,8 @@ COMMENT ON FUNCTION pulse_internal.checked_flow_specs(json) IS
   'Returns the jobs of an add_flow call. Raises PU004, and names the job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_flow_parents(jobs json) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   wrong record;
 BEGIN
@@ -72,7 +73,8 @@ COMMENT ON FUNCTION pulse_internal.check_flow_parents(json) IS
 -- The pairs are sorted by child; first_of[n] is the first pair of job n.
 CREATE OR REPLACE FUNCTION pulse_internal.add_in_order(
     jobs json, order_of int[], OUT ids bigint[])
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   given record := pulse_internal.checked_flow_specs(jobs);
   pairs record;
@@ -115,7 +117,7 @@ COMMENT ON FUNCTION pulse_internal.add_in_order(json, int[]) IS
 CREATE OR REPLACE FUNCTION pulse.add_flow(jobs json, flow_name text = NULL)
   RETURNS TABLE (key text, id bigint, flow_id bigint)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
   keys text[];

@@ -10,7 +10,7 @@ COMMENT ON FUNCTION pulse_internal.refuse_flow(text, text) IS
   'Raises PU004 for the jobs of an add_flow call.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_flow_jobs(jobs json) RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   known CONSTANT text[] := '{key,identifier,payload,queue_name,run_at,max_attempts,job_key,'
     'priority,flags,job_key_mode,after,starts_when,start_by}';
@@ -59,7 +59,8 @@ COMMENT ON FUNCTION pulse_internal.check_flow_jobs(json) IS
 -- Joins, so that a large flow is not read once for each pair.
 CREATE OR REPLACE FUNCTION pulse_internal.flow_parents(jobs json)
   RETURNS TABLE (child int, parent int, parent_id bigint, given text)
-  LANGUAGE sql STABLE PARALLEL UNSAFE ROWS 1000 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql STABLE PARALLEL UNSAFE ROWS 1000
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   WITH node AS MATERIALIZED (
     SELECT e.n::int, e.job ->> 'key' AS key, e.job -> 'after' AS after
       FROM json_array_elements(jobs) WITH ORDINALITY AS e (job, n)
@@ -79,7 +80,7 @@ COMMENT ON FUNCTION pulse_internal.flow_parents(json) IS
 CREATE OR REPLACE FUNCTION pulse_internal.refuse_circle(
     keys text[], child int[], parent int[], left_over int[])
   RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   max_shown CONSTANT int := 100;
   is_left boolean[] := array_fill(false, ARRAY[cardinality(keys)]);
@@ -117,7 +118,7 @@ COMMENT ON FUNCTION pulse_internal.refuse_circle(text[], int[], int[], int[]) IS
 -- Kahn's algorithm. The pairs are sorted by parent; first_of[p] is the first pair of p.
 CREATE OR REPLACE FUNCTION pulse_internal.flow_order(keys text[], child int[], parent int[])
   RETURNS int[]
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   many int := cardinality(keys);
   missing int[] := array_fill(0, ARRAY[many]);

@@ -2,7 +2,8 @@
 -- of the owner of both: they read and delete rows of tables that another extension did not make.
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_graphile(home text) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   held record;
 BEGIN
@@ -32,7 +33,8 @@ COMMENT ON FUNCTION pulse_internal.lock_graphile(text) IS
 
 -- In the shape of our jobs, with the ids of Graphile Worker.
 CREATE OR REPLACE FUNCTION pulse_internal.graphile_jobs(home text) RETURNS SETOF pulse.job
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1000 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1000
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   theirs record;
   job pulse.job;
@@ -109,7 +111,7 @@ COMMENT ON FUNCTION pulse_internal.take_graphile_job(pulse.job, pulse.job_spec) 
 -- The rule of an item stands in the file that its workers read, not in the database.
 CREATE OR REPLACE FUNCTION pulse_internal.graphile_crontabs(
     home text, OUT items bigint, OUT detail text)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   EXECUTE format(
     'SELECT count(*), ''give their file to pulse-worker --crontab, which starts them from then; ''
@@ -124,7 +126,8 @@ COMMENT ON FUNCTION pulse_internal.graphile_crontabs(text) IS
 CREATE OR REPLACE FUNCTION pulse.import_graphile_worker(
     schema text = 'graphile_worker', dry_run boolean = false)
   RETURNS TABLE (what text, outcome text, jobs bigint, detail text)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   theirs pulse.job;
   checked record;

@@ -2,7 +2,7 @@
 -- and completes the job in one transaction, so the function's effects happen exactly once.
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_handler(handler regprocedure) RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF handler IS NOT NULL AND NOT EXISTS (
     SELECT FROM pg_proc AS p
@@ -22,7 +22,7 @@ COMMENT ON FUNCTION pulse_internal.check_handler(regprocedure) IS
 -- A handler runs with the worker's rights. So an operator must not choose a function by which its
 -- owner gains the rights of the worker's role.
 CREATE OR REPLACE FUNCTION pulse_internal.is_trusted_handler(handler regprocedure) RETURNS boolean
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN (
     SELECT p.prosecdef OR r.rolsuper OR pg_has_role(p.proowner, pulse_internal.caller(), 'MEMBER')
@@ -38,7 +38,7 @@ COMMENT ON FUNCTION pulse_internal.is_trusted_handler(regprocedure) IS
 -- A task whose function was dropped is left out: its jobs wait until it has a handler again.
 CREATE OR REPLACE FUNCTION pulse.handler_tasks() RETURNS text[]
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   tasks text[];
   distrusted text;
@@ -84,7 +84,7 @@ COMMENT ON FUNCTION pulse_internal.require_claim(bigint, bigint) IS
 
 CREATE OR REPLACE FUNCTION pulse.held_job(job_id bigint, token bigint) RETURNS pulse.claimed_job
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN pulse_internal.as_claimed(pulse_internal.require_claim(job_id, token));
 END $$;
@@ -95,7 +95,7 @@ COMMENT ON FUNCTION pulse.held_job(bigint, bigint) IS
 -- if it is declared IMMUTABLE and no clause reads its result. Jobs that the handler adds belong to
 -- the trace of its job: the setting is made before the call, which takes the job from there.
 CREATE OR REPLACE FUNCTION pulse_internal.call_of(handler regprocedure) RETURNS text
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN (
     SELECT format('SELECT %s FROM (SELECT job, pg_catalog.set_config(''pulse.traceparent'', '
@@ -116,7 +116,7 @@ COMMENT ON FUNCTION pulse_internal.call_of(regprocedure) IS
 
 CREATE OR REPLACE FUNCTION pulse.handler_call(job_id bigint, token bigint) RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   task_name text := (pulse_internal.require_claim(job_id, token)).identifier;
   handler regprocedure := (SELECT to_regprocedure(t.handler) FROM pulse.task AS t

@@ -68,7 +68,8 @@ COMMENT ON FUNCTION pulse_internal.answer_for_jobs(bigint, bigint[]) IS
 CREATE OR REPLACE FUNCTION pulse_internal.answer_lost(
     worker_id bigint, job_ids bigint[],
     OUT status text, OUT revoked bigint[], OUT cancelled bigint[])
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   UPDATE pulse.heartbeat AS h SET lost_cause = 'returned'
    WHERE h.worker_id = answer_lost.worker_id AND h.verdict = 'lost'

@@ -40,7 +40,7 @@ COMMENT ON FUNCTION pulse_internal.is_gone_from_host(pulse.heartbeat, bigint) IS
 CREATE OR REPLACE FUNCTION pulse.check_host(worker_id bigint)
   RETURNS TABLE (id bigint, pid int, process_start text)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   gone record;
 BEGIN

@@ -86,7 +86,7 @@ COMMENT ON VIEW pulse_internal.highest_numbers IS
 -- 0 in a new database, and in one whose rows 0.1.0 wrote. Above all stored numbers where 0.1.0
 -- dumped the jobs on a later timeline, or where they were restored without the sequences.
 CREATE OR REPLACE FUNCTION pulse_internal.first_epoch_base(timeline int) RETURNS int
-  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT coalesce(max(CASE WHEN n.stored >= (timeline::bigint << 40 | n.next)
                         THEN (n.stored >> 40) + 1 END), 0)::int
     FROM pulse_internal.highest_numbers AS n;
@@ -96,7 +96,8 @@ COMMENT ON FUNCTION pulse_internal.first_epoch_base(int) IS
 
 -- Jobs come without the sequences by logical replication, or as the data of some tables.
 CREATE OR REPLACE FUNCTION pulse_internal.raise_sequences() RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   own CONSTANT bigint := 1099511627775;  -- the part of a number that its sequence gave
 BEGIN
@@ -126,7 +127,8 @@ COMMENT ON FUNCTION pulse_internal.is_settling() IS
   'Returns whether due times get jobs or counts here.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.restart_schedules() RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   UPDATE pulse.schedule AS s
      SET next_due = pulse_internal.due_after(s, greatest(pulse.now(), s.last_due))
@@ -140,7 +142,7 @@ COMMENT ON FUNCTION pulse_internal.restart_schedules() IS
 
 CREATE OR REPLACE FUNCTION pulse.adopt_installation() RETURNS pulse.installation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   adopted pulse.installation;
 BEGIN

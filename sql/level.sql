@@ -14,7 +14,7 @@ COMMENT ON FUNCTION pulse_internal.note_levels(text, boolean) IS
   'settings change; of_members: at all queues, for those of the members of a level do.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.unset_at() RETURNS timestamptz
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN (SELECT CASE WHEN s.is_called THEN to_timestamp(s.last_value / 1e6) END
             FROM pulse.queue_unset_seq AS s);

@@ -124,7 +124,8 @@ COMMENT ON FUNCTION pulse_internal.ended_page(text[], text, text, text, text, ti
   'Returns the ids of at most max_rows kept ended jobs, as live_page() does of live ones.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_states(states text[]) RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   unknown text := (
     SELECT s.name FROM unnest(states) AS s (name)
@@ -142,7 +143,7 @@ COMMENT ON FUNCTION pulse_internal.check_states(text[]) IS
   'Raises PU004 for a name that is no state of a live or finished job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.may_read_errors() RETURNS boolean
-  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT has_table_privilege(pulse_internal.caller(), 'pulse.finished_job', 'SELECT');
 $$;
 COMMENT ON FUNCTION pulse_internal.may_read_errors() IS

@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION pulse_internal.parents_on_record(job_id bigint, parents json)
   RETURNS bigint[]
-  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT coalesce(array_agg(p.id ORDER BY p.id), '{}') FROM (
     SELECT unnest(d.parents) FROM pulse.dependency AS d
      WHERE d.child_id = parents_on_record.job_id

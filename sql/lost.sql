@@ -62,7 +62,8 @@ COMMENT ON FUNCTION pulse_internal.see_session_end(pulse.heartbeat, bigint) IS
 -- Most of these workers live, above all after a restart, and their heartbeats wait for the commit.
 -- So the commit follows at once.
 CREATE OR REPLACE FUNCTION pulse_internal.stamp_ended_sessions(live_us bigint) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   UPDATE pulse.heartbeat AS h
      SET (attachment, detached_live_us, beat_live_us) =
@@ -85,7 +86,8 @@ COMMENT ON FUNCTION pulse_internal.stamp_ended_sessions(bigint) IS
 -- another transaction, so a sweep at once is of no use.
 CREATE OR REPLACE FUNCTION pulse_internal.grace_ends_in(judged_us bigint, live_us bigint)
   RETURNS interval
-  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   grace_us bigint := pulse_internal.setting_us('disconnect_grace');
 BEGIN
@@ -103,7 +105,8 @@ COMMENT ON FUNCTION pulse_internal.grace_ends_in(bigint, bigint) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.mark_lost(worker_id bigint, cause text, reason text)
   RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   UPDATE pulse.heartbeat AS h SET verdict = 'lost', lost_cause = cause
    WHERE h.worker_id = mark_lost.worker_id;
@@ -123,7 +126,8 @@ COMMENT ON FUNCTION pulse_internal.mark_lost(bigint, text, text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.mark_all_lost(
     live_us bigint, max_count int, ends timestamptz, is_apart boolean,
     OUT marked int, OUT skipped int)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   candidate bigint;
   beat pulse.heartbeat;
@@ -200,7 +204,7 @@ COMMENT ON FUNCTION pulse_internal.may_still_run(pulse.heartbeat, bigint) IS
   'with on_unreachable kill stay with it.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_killed(identifier text) RETURNS boolean
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN EXISTS (SELECT FROM pulse.task AS t
                   WHERE t.identifier = is_killed.identifier AND t.on_unreachable = 'kill');
@@ -310,7 +314,8 @@ COMMENT ON FUNCTION pulse_internal.recover_owner(
 CREATE OR REPLACE FUNCTION pulse_internal.announce(
     cause text, worker_id bigint, reason text, job_ids bigint[])
   RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   max_ids CONSTANT int := 100;
   part bigint[];

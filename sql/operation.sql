@@ -62,7 +62,8 @@ COMMENT ON COLUMN pulse.operations.subject IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_keys(what text, document json, known text[])
   RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   unknown text;
 BEGIN
@@ -82,7 +83,8 @@ COMMENT ON FUNCTION pulse_internal.check_keys(text, json, text[]) IS
   'Raises PU004 unless a document is an object with known keys only.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.json_texts(document json) RETURNS text[]
-  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT CASE json_typeof(document)
            WHEN 'array' THEN ARRAY(SELECT json_array_elements_text(document))
            WHEN 'null' THEN NULL ELSE ARRAY[document #>> '{}'] END;
@@ -113,7 +115,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.read_filter(
     action text, filter json, moment timestamptz, OUT ids bigint[], OUT states text[],
     OUT task text, OUT queue text, OUT key text, OUT error text, OUT before timestamptz,
     OUT after timestamptz)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   possible record;
   what text;

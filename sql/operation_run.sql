@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pulse.preview_operation(
     action text, filter json, OUT jobs bigint, OUT is_exact boolean, OUT sample_ids bigint[])
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   -- Live jobs are wider.
   max_looked CONSTANT int := CASE WHEN pulse_internal.of_live_jobs(action) THEN 80000
@@ -25,7 +25,8 @@ COMMENT ON FUNCTION pulse.preview_operation(text, json) IS
 -- Later steps run in other sessions, in which a time may read otherwise.
 CREATE OR REPLACE FUNCTION pulse_internal.checked_arguments(action text, arguments json)
   RETURNS json
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_keys('arguments', arguments, CASE action
     WHEN 'cancel' THEN '{reason}'::text[] WHEN 'fail' THEN '{error}'
@@ -53,7 +54,7 @@ CREATE OR REPLACE FUNCTION pulse.start_operation(
     action text, filter json, arguments json = NULL, actor text = NULL)
   RETURNS pulse.operation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   moment CONSTANT timestamptz := pulse.now();
   started pulse.operation;
@@ -82,7 +83,8 @@ COMMENT ON FUNCTION pulse.start_operation(text, json, json, text) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.locked_operation(operation_id bigint)
   RETURNS pulse.operation
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   found_operation pulse.operation;
 BEGIN
@@ -115,7 +117,7 @@ COMMENT ON FUNCTION pulse_internal.next_of_undo(pulse.operation, int) IS
 CREATE OR REPLACE FUNCTION pulse.run_operation(operation_id bigint, max_jobs int = 1000)
   RETURNS pulse.operation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET client_min_messages = warning AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off SET client_min_messages = warning AS $$
 DECLARE
   o pulse.operation;
   next record;
@@ -160,7 +162,7 @@ COMMENT ON FUNCTION pulse.run_operation(bigint, int) IS
 
 CREATE OR REPLACE FUNCTION pulse.stop_operation(operation_id bigint) RETURNS pulse.operation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   o pulse.operation := pulse_internal.locked_operation(operation_id);
 BEGIN
@@ -178,7 +180,7 @@ COMMENT ON FUNCTION pulse.stop_operation(bigint) IS
 CREATE OR REPLACE FUNCTION pulse.undo_operation(operation_id bigint, actor text = NULL)
   RETURNS pulse.operation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   o pulse.operation := pulse.stop_operation(operation_id);
   undo pulse.operation;
@@ -210,7 +212,7 @@ COMMENT ON FUNCTION pulse.undo_operation(bigint, text) IS
 CREATE OR REPLACE FUNCTION pulse.note_operation(
     action text, subject json, actor text = NULL) RETURNS bigint
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   moment CONSTANT timestamptz := pulse.now();
   noted bigint;

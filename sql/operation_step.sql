@@ -54,7 +54,7 @@ COMMENT ON FUNCTION pulse_internal.without_documents(pulse.finished_job) IS
 CREATE OR REPLACE FUNCTION pulse_internal.note_change(
     operation_id bigint, job_id bigint, mark text, before json)
   RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   INSERT INTO pulse.operation_job (operation_id, job_id, mark, before)
   VALUES (operation_id, job_id, mark, before);
 $$;

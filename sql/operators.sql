@@ -43,7 +43,7 @@ COMMENT ON FUNCTION pulse_internal.lock_failed(bigint[]) IS
 
 -- State is NULL, because the job is not live.
 CREATE OR REPLACE FUNCTION pulse_internal.as_job(ended pulse.finished_job) RETURNS pulse.job
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   job pulse.job;
 BEGIN
@@ -149,7 +149,7 @@ COMMENT ON FUNCTION pulse_internal.complete_failed(bigint[]) IS
 
 CREATE OR REPLACE FUNCTION pulse.complete_jobs(job_ids bigint[]) RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN QUERY SELECT * FROM pulse_internal.finish_waiting(
     pulse_internal.lock_waiting(complete_jobs.job_ids, 'complete(job_id, token)'), 'completed',
@@ -165,7 +165,7 @@ COMMENT ON FUNCTION pulse.complete_jobs(bigint[]) IS
 CREATE OR REPLACE FUNCTION pulse.permanently_fail_jobs(job_ids bigint[], error_message text = NULL)
   RETURNS SETOF pulse.job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   message text := coalesce(error_message, 'Manually marked as failed');
   ended pulse.job;

@@ -65,7 +65,7 @@ COMMENT ON FUNCTION pulse_internal.count_open(timestamptz, int, int) IS
 -- Only jobs that are due can be held back by a pause. Of many queues it looks at some, and reads
 -- the settings of those that are within a paused row: 'mail/*' is one of members of 'mail'.
 CREATE OR REPLACE FUNCTION pulse_internal.paused_part(queue_names text[]) RETURNS float8
-  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   WITH pause AS MATERIALIZED (
     SELECT regexp_replace(s.queue_name, '/[*]$', '') || '/' AS prefix
       FROM pulse.queue AS s WHERE s.paused
@@ -224,7 +224,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.overview_jobs(
     OUT parked_future bigint, OUT parked_paused bigint, OUT parked_full bigint,
     OUT parked_waiting bigint, OUT running bigint, OUT estimated text[],
     OUT oldest_due_at timestamptz)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   bound CONSTANT int := 150;
   part float8;

@@ -174,7 +174,8 @@ COMMENT ON FUNCTION pulse_internal.prune_operations(timestamptz, int) IS
 -- A level with all its tokens and no open job is as one without a row. The lock of the level keeps
 -- promotions from changing that meanwhile.
 CREATE OR REPLACE FUNCTION pulse_internal.prune_rates(max_count int) RETURNS int
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   max_locks CONSTANT int := 100;
   now_us bigint := pulse_internal.live_now_us();

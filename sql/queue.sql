@@ -46,7 +46,7 @@ COMMENT ON FUNCTION pulse_internal.park_open(text) IS
   'promotion.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_settings_of(queue_name text) RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_name('queue_name', queue_name, 128);
   IF queue_name = '/*' OR queue_name ~ '/.*/.*/.*/|^[*]|[*].|[^/][*]$' THEN
@@ -72,7 +72,7 @@ CREATE OR REPLACE FUNCTION pulse.set_queue(
     on_dead text = NULL)
   RETURNS pulse.queue
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   stored pulse.queue;
 BEGIN
@@ -138,7 +138,7 @@ COMMENT ON FUNCTION
 
 CREATE OR REPLACE FUNCTION pulse.unset_queue(queue_name text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   is_stored boolean;
 BEGIN
@@ -187,7 +187,7 @@ COMMENT ON FUNCTION pulse.pause_queue(text) IS
 -- A member of a level without settings of its own keeps those of the members.
 CREATE OR REPLACE FUNCTION pulse.resume_queue(queue_name text) RETURNS pulse.queue
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   resumed pulse.queue;
 BEGIN

@@ -9,7 +9,7 @@ COMMENT ON COLUMN pulse.queue_rate.opened IS
   'How many of its jobs were open then; those that are no longer so cost a token each';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_rate(stored pulse.queue) RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_number('rate', stored.rate, 1, 1000000);
   PERFORM pulse_internal.check_number('burst', stored.burst, 1, 1000000);

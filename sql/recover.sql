@@ -4,7 +4,7 @@
 
 CREATE OR REPLACE FUNCTION pulse_internal.count_recovered(
     INOUT result pulse_internal.sweep_result, states text[])
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   counts record;
 BEGIN
@@ -81,7 +81,8 @@ COMMENT ON FUNCTION pulse_internal.recover_lost(
 CREATE OR REPLACE FUNCTION pulse_internal.recover_late(
     INOUT result pulse_internal.sweep_result, max_count int, live_us bigint,
     apart_until timestamptz)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   wanted int := least(pulse_internal.room(result, max_count), 1000);
   endings pulse_internal.ending[];
@@ -125,7 +126,8 @@ COMMENT ON FUNCTION pulse_internal.recover_late(
 CREATE OR REPLACE FUNCTION pulse_internal.recover_all(
     max_jobs int, ends timestamptz, is_apart boolean)
   RETURNS pulse_internal.sweep_result
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   result pulse_internal.sweep_result := ROW(0, 0, 0, 0, 0, 0, 0, interval '0');
   live_us bigint := pulse_internal.live_now_us();

@@ -7,7 +7,8 @@ COMMENT ON FUNCTION pulse_internal.note_end(bigint) IS
   'Makes the commit of this transaction wake the sessions that wait for the end of this job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_given_out(job_ids bigint[]) RETURNS void
-  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   unknown bigint;
 BEGIN
@@ -22,7 +23,8 @@ COMMENT ON FUNCTION pulse_internal.check_given_out(bigint[]) IS
   'Raises PU005 for an id that no job ever had.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.awaited_ids(job_ids bigint[]) RETURNS bigint[]
-  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   max_ids CONSTANT int := 10000;
 BEGIN

@@ -151,7 +151,7 @@ COMMENT ON FUNCTION pulse_internal.object_name(text, oid) IS
   'Returns the name of an object of a class: ROUTINE, TABLE, TYPE or SCHEMA.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.kinds_of(role regrole) RETURNS text[]
-  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT coalesce(array_agg(DISTINCT r.kind), '{}')
     FROM pulse_internal.rights() AS r, LATERAL aclexplode(r.acl) AS a
    WHERE r.is_mark AND a.grantee = role AND a.privilege_type = r.privilege;
@@ -160,7 +160,7 @@ COMMENT ON FUNCTION pulse_internal.kinds_of(regrole) IS
   'Returns the kinds that were granted to this role itself.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_grant(role regrole) RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_extension AS e
                   WHERE e.extname = 'pg_pulse' AND pg_has_role(e.extowner, 'USAGE')) THEN
@@ -175,7 +175,8 @@ COMMENT ON FUNCTION pulse_internal.check_grant(regrole) IS
   'Raises 42501 for a caller that does not own pg_pulse, 42704 for a role that does not exist.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.grant(kind text, role regrole) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   entry record;
 BEGIN
@@ -193,7 +194,8 @@ COMMENT ON FUNCTION pulse_internal.grant(text, regrole) IS 'Grants a role the ri
 
 -- A right that another kind of the same role needs stays.
 CREATE OR REPLACE FUNCTION pulse_internal.revoke(kind text, role regrole) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   entry record;
 BEGIN
@@ -214,7 +216,7 @@ COMMENT ON FUNCTION pulse_internal.revoke(text, regrole) IS
   'Revokes from a role the rights of a kind, except those that its other kinds have too.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_producer(role regrole) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.grant('producer', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_producer(regrole) IS
@@ -223,7 +225,7 @@ COMMENT ON FUNCTION pulse.grant_producer(regrole) IS
   'role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_producer(role regrole) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.revoke('producer', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_producer(regrole) IS
@@ -231,7 +233,7 @@ COMMENT ON FUNCTION pulse.revoke_producer(regrole) IS
   'and 42704 as grant_producer does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_caller(role regrole) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.grant('caller', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_caller(regrole) IS
@@ -241,7 +243,7 @@ COMMENT ON FUNCTION pulse.grant_caller(regrole) IS
   'pg_pulse, 42704 for an unknown role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_caller(role regrole) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.revoke('caller', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_caller(regrole) IS
@@ -249,7 +251,7 @@ COMMENT ON FUNCTION pulse.revoke_caller(regrole) IS
   '42704 as grant_caller does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_worker(role regrole) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.grant('worker', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_worker(regrole) IS
@@ -258,7 +260,7 @@ COMMENT ON FUNCTION pulse.grant_worker(regrole) IS
   'unless the caller owns pg_pulse, 42704 for an unknown role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_worker(role regrole) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.revoke('worker', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_worker(regrole) IS
@@ -266,7 +268,7 @@ COMMENT ON FUNCTION pulse.revoke_worker(regrole) IS
   '42704 as grant_worker does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_operator(role regrole) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.grant('operator', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_operator(regrole) IS
@@ -275,7 +277,7 @@ COMMENT ON FUNCTION pulse.grant_operator(regrole) IS
   'caller owns pg_pulse, 42704 for an unknown role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_operator(role regrole) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.revoke('operator', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_operator(regrole) IS
@@ -283,7 +285,7 @@ COMMENT ON FUNCTION pulse.revoke_operator(regrole) IS
   'and 42704 as grant_operator does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_observer(role regrole) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.grant('observer', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_observer(regrole) IS
@@ -292,7 +294,7 @@ COMMENT ON FUNCTION pulse.grant_observer(regrole) IS
   'pg_pulse, 42704 for an unknown role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_observer(role regrole) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.revoke('observer', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_observer(regrole) IS
@@ -300,7 +302,7 @@ COMMENT ON FUNCTION pulse.revoke_observer(regrole) IS
   'and 42704 as grant_observer does.';
 
 CREATE OR REPLACE FUNCTION pulse.grant_scheduler(role regrole) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.grant('scheduler', role);
 $$;
 COMMENT ON FUNCTION pulse.grant_scheduler(regrole) IS
@@ -310,7 +312,7 @@ COMMENT ON FUNCTION pulse.grant_scheduler(regrole) IS
   'role.';
 
 CREATE OR REPLACE FUNCTION pulse.revoke_scheduler(role regrole) RETURNS void
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT pulse_internal.revoke('scheduler', role);
 $$;
 COMMENT ON FUNCTION pulse.revoke_scheduler(regrole) IS

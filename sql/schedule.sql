@@ -16,7 +16,7 @@ COMMENT ON FUNCTION pulse_internal.cron_times(text, text, timestamptz, timestamp
 
 -- The server reads a misspelt name that ends in a digit as a zone of its own making.
 CREATE OR REPLACE FUNCTION pulse_internal.checked_zone(time_zone text) RETURNS text
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   known text := pulse_internal.zone_name(coalesce(time_zone, 'UTC'));
 BEGIN
@@ -34,7 +34,7 @@ COMMENT ON FUNCTION pulse_internal.checked_zone(text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.check_cron(
     cron text, time_zone text, after timestamptz)
   RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_given('cron', cron IS NOT NULL,
     'Give five fields such as 0 4 * * *, or @hourly, @daily, @weekly, @monthly or @yearly.');
@@ -56,7 +56,7 @@ CREATE OR REPLACE FUNCTION pulse.cron_runs(
     cron text, time_zone text = 'UTC', max_runs int = 5, after timestamptz = NULL)
   RETURNS SETOF timestamptz
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 5
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   zone text := pulse_internal.checked_zone(cron_runs.time_zone);
   since timestamptz := coalesce(cron_runs.after, pulse.now());
@@ -82,7 +82,8 @@ COMMENT ON FUNCTION pulse_internal.due_after(pulse.schedule, timestamptz) IS
   'Returns the first due time of a schedule later than after.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_schedule(given pulse.schedule) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   choice record;
 BEGIN
@@ -114,7 +115,8 @@ COMMENT ON FUNCTION pulse_internal.check_schedule(pulse.schedule) IS
   'Raises PU004 for a schedule with a value out of range, and for one whose job would be refused.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_schedule(name text) RETURNS pulse.schedule
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   stored pulse.schedule;
 BEGIN
@@ -185,7 +187,8 @@ COMMENT ON FUNCTION pulse_internal.count_passed(pulse.schedule) IS
 -- Stores what the call gives; the row lock keeps a sweep from settling a due time meanwhile.
 CREATE OR REPLACE FUNCTION pulse_internal.store_schedule(given pulse.schedule)
   RETURNS pulse.schedule
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   older pulse.schedule;
   is_other_rule boolean;
@@ -238,7 +241,8 @@ COMMENT ON FUNCTION pulse_internal.store_schedule(pulse.schedule) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_and_store(given pulse.schedule)
   RETURNS pulse.schedule
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_schedule(given);
   given.time_zone := pulse_internal.checked_zone(given.time_zone);
@@ -269,7 +273,7 @@ CREATE OR REPLACE FUNCTION pulse.schedule(
     paused boolean = NULL)
   RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   given pulse.schedule;
 BEGIN
@@ -300,7 +304,7 @@ COMMENT ON FUNCTION pulse.schedule(text, text, text, interval, json, text, text,
 
 CREATE OR REPLACE FUNCTION pulse.unschedule(name text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   DELETE FROM pulse.schedule AS s WHERE s.name = unschedule.name;
   RETURN FOUND;
@@ -310,7 +314,7 @@ COMMENT ON FUNCTION pulse.unschedule(text) IS
 
 CREATE OR REPLACE FUNCTION pulse.pause_schedule(name text) RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   stored pulse.schedule :=
     pulse_internal.count_passed(pulse_internal.lock_schedule(pause_schedule.name));
@@ -330,7 +334,7 @@ COMMENT ON FUNCTION pulse.pause_schedule(text) IS
 
 CREATE OR REPLACE FUNCTION pulse.resume_schedule(name text) RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   stored pulse.schedule :=
     pulse_internal.start_schedule(pulse_internal.lock_schedule(resume_schedule.name));
@@ -349,7 +353,7 @@ COMMENT ON FUNCTION pulse.resume_schedule(text) IS
 
 CREATE OR REPLACE FUNCTION pulse.run_schedule_now(name text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   stored pulse.schedule;
   spec pulse.job_spec;
@@ -372,7 +376,7 @@ CREATE OR REPLACE FUNCTION pulse.next_runs(
     name text, max_runs int = 5, after timestamptz = NULL)
   RETURNS SETOF timestamptz
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 5
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   stored pulse.schedule;
 BEGIN

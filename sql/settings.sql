@@ -30,7 +30,7 @@ COMMENT ON FUNCTION pulse_internal.in_client_block() IS
 
 -- Inside a SECURITY DEFINER function, current_user is its owner.
 CREATE OR REPLACE FUNCTION pulse_internal.caller() RETURNS name
-  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT CASE current_setting('role') WHEN 'none' THEN session_user
            ELSE current_setting('role')::name END;
 $$;
@@ -101,7 +101,7 @@ COMMENT ON FUNCTION pulse_internal.check_duration(text, interval, interval) IS
   'Raises PU004 for a duration below the given one or above 10 years; NULL passes.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.checked_age(what text, value interval) RETURNS interval
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_duration(what, value, '0');
   RETURN value;
@@ -123,7 +123,7 @@ COMMENT ON FUNCTION pulse_internal.check_given(text, boolean, text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.check_count(
     what text, value int, lowest int, highest int)
   RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_given(
     what, value IS NOT NULL, format('It must be between %s and %s.', lowest, highest));

@@ -4,9 +4,8 @@
 
 -- A due time of the interval is anchor + n * every; the anchor itself is none.
 CREATE OR REPLACE FUNCTION pulse_internal.due_times(
-    rule pulse.schedule, after timestamptz, until timestamptz, max_times int)
-  RETURNS timestamptz[]
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    rule pulse.schedule, after timestamptz, until timestamptz, max_times int) RETURNS timestamptz[]
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   step_us numeric;
   past numeric;
@@ -128,8 +127,7 @@ COMMENT ON FUNCTION pulse_internal.add_scheduled(pulse.schedule, timestamptz) IS
   'key.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.replace_scheduled(
-    rule pulse.schedule, due timestamptz, older pulse.job)
-  RETURNS bigint
+    rule pulse.schedule, due timestamptz, older pulse.job) RETURNS bigint
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -195,7 +193,8 @@ COMMENT ON FUNCTION pulse_internal.is_missed(
 -- schedule that was left alone for long is settled in several steps.
 CREATE OR REPLACE FUNCTION pulse_internal.settle(rule pulse.schedule, moment timestamptz)
   RETURNS int
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   step CONSTANT int := 1000;
   dues timestamptz[] := ARRAY[rule.next_due];
@@ -217,8 +216,7 @@ COMMENT ON FUNCTION pulse_internal.settle(pulse.schedule, timestamptz) IS
   'Settles the due times of a locked schedule up to a moment, at most 1,000, and returns how many.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.move_schedule(
-    rule pulse.schedule, following timestamptz)
-  RETURNS void
+    rule pulse.schedule, following timestamptz) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
@@ -238,7 +236,8 @@ COMMENT ON FUNCTION pulse_internal.move_schedule(pulse.schedule, timestamptz) IS
 -- pauses its schedule.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_refused(rule pulse.schedule, error text)
   RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   following timestamptz;
 BEGIN
@@ -258,7 +257,8 @@ COMMENT ON FUNCTION pulse_internal.settle_refused(pulse.schedule, text) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.settle_alone(
     rule pulse.schedule, moment timestamptz, OUT settled int, OUT error text)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   settled := pulse_internal.settle(rule, moment);
 EXCEPTION

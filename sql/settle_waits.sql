@@ -19,7 +19,8 @@ COMMENT ON FUNCTION pulse_internal.settled_until(int, bigint, bigint) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.judge_children(parent_id bigint, ids bigint[])
   RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   wait record;
   is_left boolean := false;
@@ -59,7 +60,7 @@ COMMENT ON FUNCTION pulse_internal.judge_children(bigint, bigint[]) IS
 
 -- pg_pulse puts none of these on its tables.
 CREATE OR REPLACE FUNCTION pulse_internal.may_be_refused() RETURNS boolean
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN EXISTS (
     SELECT FROM pg_class AS c
@@ -141,7 +142,8 @@ COMMENT ON FUNCTION pulse_internal.next_parent(int, bigint, bigint) IS
 -- begins where this session's step before ended, because an old snapshot keeps the dead entries of
 -- all that earlier steps let go; behind the last job, one more begins at the front.
 CREATE OR REPLACE FUNCTION pulse_internal.settle_waits(slot int) RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   max_id CONSTANT bigint := 9223372036854775807;
   room int := 1000;

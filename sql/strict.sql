@@ -27,7 +27,8 @@ COMMENT ON FUNCTION pulse_internal.check_strict(pulse.queue) IS
 
 -- The name of the members of a level stands for those without settings of their own.
 CREATE OR REPLACE FUNCTION pulse_internal.end_pauses(queue_name text) RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   DELETE FROM pulse.queue_pause AS p
    WHERE p.queue_name = end_pauses.queue_name
@@ -99,7 +100,7 @@ COMMENT ON FUNCTION pulse_internal.turn_of_queue(text) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_kept_waiting(queue_name text, moment timestamptz)
   RETURNS boolean
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   first_job pulse.job;
 BEGIN

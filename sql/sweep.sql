@@ -6,7 +6,8 @@
 -- A sweep is short, because its transaction locks rows, and because each sweep ticks the clock. It
 -- ends its work at this time, but never before it has done some.
 CREATE OR REPLACE FUNCTION pulse_internal.sweep_end() RETURNS timestamptz
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   longest_us CONSTANT bigint := 250000;
 BEGIN
@@ -88,7 +89,8 @@ COMMENT ON FUNCTION pulse_internal.lock_late(bigint, int) IS
   'as endings.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.warn_of_short_thresholds() RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   short int := (SELECT count(*) FROM pulse.heartbeat AS h
                  WHERE h.verdict NOT IN ('lost', 'stopped') AND h.interval_us > 0
@@ -104,7 +106,8 @@ COMMENT ON FUNCTION pulse_internal.warn_of_short_thresholds() IS
 
 -- An error here undoes nothing of what the sweep has recovered; claims meet it too, and raise it.
 CREATE OR REPLACE FUNCTION pulse_internal.promote_for_sweep(ends timestamptz) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.park_unserved();
   FOR round IN 1..8 LOOP
@@ -123,7 +126,8 @@ COMMENT ON FUNCTION pulse_internal.promote_for_sweep(timestamptz) IS
 -- No heartbeat waits for this part: the rows that it locks belong to workers that it marks as lost.
 CREATE OR REPLACE FUNCTION pulse_internal.sweep(max_jobs int, ends timestamptz = NULL)
   RETURNS pulse_internal.sweep_result
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   result pulse_internal.sweep_result;
 BEGIN
@@ -149,7 +153,8 @@ COMMENT ON FUNCTION pulse_internal.sweep(int, timestamptz) IS
 
 -- These rows belong to workers that may live, so they are written when nothing else is left to do.
 CREATE OR REPLACE FUNCTION pulse_internal.end_sweep(judged_us bigint) RETURNS interval
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   live_us bigint := pulse_internal.live_now_us();
   -- A lost worker that still runs has read its status within a day.
@@ -178,7 +183,7 @@ CREATE OR REPLACE FUNCTION pulse.sweep(
     OUT jobs_timed_out int, OUT jobs_stalled int, OUT jobs_skipped_locked int,
     OUT skipped_time interval)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   result pulse_internal.sweep_result;
   judged_us bigint := pulse_internal.live_now_us();
@@ -226,7 +231,8 @@ COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
 CREATE OR REPLACE FUNCTION pulse_internal.declare_lost(
     worker_id bigint, cause text, reason text, is_gone boolean)
   RETURNS int
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   status text;
   recovered record;
@@ -265,7 +271,7 @@ COMMENT ON FUNCTION pulse_internal.declare_lost(bigint, text, text, boolean) IS
 
 CREATE OR REPLACE FUNCTION pulse.declare_lost(worker_id bigint, reason text) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   recovered int;
 BEGIN

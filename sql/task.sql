@@ -37,7 +37,7 @@ COMMENT ON FUNCTION pulse_internal.keeps_completed(text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.check_task_settings(
     backoff text, jitter float8, max_crashes int, on_unreachable text)
   RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF backoff NOT IN ('exponential', 'fixed', 'none') THEN
     RAISE EXCEPTION 'backoff % is not known', quote_literal(backoff) USING
@@ -71,7 +71,7 @@ COMMENT ON FUNCTION pulse_internal.check_task_queue(text) IS
   'Raises PU004 for a text that cannot be the queue of a task; NULL passes.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.queue_part(value text) RETURNS text
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF value !~ E'[/*%\\u0001-\\u001f\\u007f-\\u009f]' THEN
     RETURN value;
@@ -89,7 +89,7 @@ COMMENT ON FUNCTION pulse_internal.queue_part(text) IS
 
 -- extension/job/add.cpp calls it.
 CREATE OR REPLACE FUNCTION pulse_internal.queue_of_payload(queue text, payload json) RETURNS text
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   named text := '';
   part text[];
@@ -135,7 +135,7 @@ CREATE OR REPLACE FUNCTION pulse.set_task(
     queue text = NULL)
   RETURNS pulse.task
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   stored pulse.task;
 BEGIN
@@ -190,7 +190,7 @@ COMMENT ON FUNCTION pulse.set_task(text, int, interval, interval, text, interval
 -- The row stays: verify() asks it since when a limit holds.
 CREATE OR REPLACE FUNCTION pulse.unset_task(identifier text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_identifier(unset_task.identifier);
   UPDATE pulse.task AS t SET

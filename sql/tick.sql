@@ -3,7 +3,8 @@
 
 -- Half an interval, because a caller that ticks once per interval must not find its own last sweep.
 CREATE OR REPLACE FUNCTION pulse_internal.swept_just_now() RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN EXISTS (
     SELECT FROM pulse.clock AS c
@@ -19,7 +20,8 @@ COMMENT ON FUNCTION pulse_internal.swept_just_now() IS
 -- A step that found something may have left the rest to the next.
 CREATE OR REPLACE FUNCTION pulse_internal.sweep_for(
     budget interval, OUT result json, OUT more boolean)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   max_count CONSTANT int := 1000;
   ends timestamptz := clock_timestamp() + budget;
@@ -69,7 +71,7 @@ COMMENT ON FUNCTION pulse_internal.prune_for(interval) IS
 
 CREATE OR REPLACE FUNCTION pulse.tick() RETURNS json
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   swept record;
   pruned record;

@@ -254,7 +254,8 @@ COMMENT ON VIEW pulse_internal.stranded IS
 -- stranded several times in a row. A standby has no marks and promotes nothing.
 CREATE OR REPLACE FUNCTION pulse_internal.stranded_in_each_look()
   RETURNS TABLE (promise text, job_id bigint, detail text)
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   min_looks CONSTANT int := 20;
   ends CONSTANT timestamptz := clock_timestamp() + pulse_internal.two_sweep_intervals();
@@ -327,7 +328,7 @@ COMMENT ON VIEW pulse_internal.broken_p14 IS 'Violations of P14: order between j
 CREATE OR REPLACE FUNCTION pulse.verify()
   RETURNS TABLE (promise text, job_id bigint, detail text)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.require_read_committed('verify');
   RETURN QUERY

@@ -23,7 +23,8 @@ COMMENT ON FUNCTION pulse_internal.note_parent(bigint) IS
 
 -- No claim may have a job that waits for others, so it concerns its parent alone.
 CREATE OR REPLACE FUNCTION pulse_internal.note_waiting(job pulse.job) RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF job.waits_on IS NULL THEN
     PERFORM pulse_internal.note_job(job.identifier, job.queue_name, job.run_at);
@@ -155,7 +156,7 @@ COMMENT ON FUNCTION pulse_internal.live_parent(bigint, bigint, bigint) IS
 -- parents looks at each of them once, and at all of them before it starts.
 CREATE OR REPLACE FUNCTION pulse_internal.judge_wait(
     child pulse.job, OUT outcome text, OUT parent_id bigint, OUT has_records boolean)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   next_parent bigint := pulse_internal.live_parent(child.id, child.waits_on);
   failed bigint;
@@ -187,7 +188,7 @@ COMMENT ON FUNCTION pulse_internal.judge_wait(pulse.job) IS
   'parent is on record.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.end_members(result json, last_error text) RETURNS text
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT format('"result":%s,"last_error":%s', coalesce(result::text, 'null'),
                 coalesce(to_json(last_error)::text, 'null'));
 $$;
@@ -231,7 +232,7 @@ COMMENT ON FUNCTION pulse_internal.ends_of_parents(pulse.job) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.wait_outcome(
     child pulse.job, OUT outcome text, OUT parent_id bigint, OUT parents text)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   has_records boolean;
 BEGIN

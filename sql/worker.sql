@@ -51,7 +51,7 @@ COMMENT ON FUNCTION pulse_internal.least_threshold_us(bigint) IS
 CREATE OR REPLACE FUNCTION pulse_internal.check_worker(
     name text, tasks text[], heartbeat_interval interval)
   RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   least_us bigint;
   task text;
@@ -97,7 +97,7 @@ CREATE OR REPLACE FUNCTION pulse.register_worker(
     name text, tasks text[] = NULL, info json = NULL, heartbeat_interval interval = NULL)
   RETURNS pulse.worker
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   registered pulse.worker;
   every interval := coalesce(register_worker.heartbeat_interval,
@@ -144,7 +144,7 @@ COMMENT ON FUNCTION pulse_internal.raise_unknown_worker(bigint) IS
 
 CREATE OR REPLACE FUNCTION pulse.attach_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.warn_in_block('attach_worker');
   LOCK TABLE pulse.heartbeat IN ROW EXCLUSIVE MODE;
@@ -164,7 +164,7 @@ COMMENT ON FUNCTION pulse.attach_worker(bigint) IS
 
 CREATE OR REPLACE FUNCTION pulse.deregister_worker(worker_id bigint) RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   last_worker pulse.worker;
   last_beat pulse.heartbeat;

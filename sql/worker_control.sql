@@ -2,7 +2,8 @@
 -- request is the status in the heartbeat row, so the next heartbeat and every later claim read it.
 
 CREATE OR REPLACE FUNCTION pulse_internal.order_worker(worker_id bigint, wanted text) RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   status text;
 BEGIN
@@ -29,7 +30,7 @@ COMMENT ON FUNCTION pulse_internal.order_worker(bigint, text) IS
 
 CREATE OR REPLACE FUNCTION pulse.drain_worker(worker_id bigint) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.warn_in_block('drain_worker');
   RETURN pulse_internal.order_worker(drain_worker.worker_id, 'draining');
@@ -42,7 +43,7 @@ COMMENT ON FUNCTION pulse.drain_worker(bigint) IS
 
 CREATE OR REPLACE FUNCTION pulse.stop_worker(worker_id bigint) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.warn_in_block('stop_worker');
   RETURN pulse_internal.order_worker(stop_worker.worker_id, 'stopping');
@@ -55,7 +56,8 @@ COMMENT ON FUNCTION pulse.stop_worker(bigint) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.order_workers(worker_names text[], wanted text)
   RETURNS int
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   unknown text;
   named bigint;
@@ -83,7 +85,7 @@ COMMENT ON FUNCTION pulse_internal.order_workers(text[], text) IS
 
 CREATE OR REPLACE FUNCTION pulse.drain_workers(worker_names text[]) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.warn_in_block('drain_workers');
   RETURN pulse_internal.order_workers(drain_workers.worker_names, 'draining');
@@ -94,7 +96,7 @@ COMMENT ON FUNCTION pulse.drain_workers(text[]) IS
 
 CREATE OR REPLACE FUNCTION pulse.stop_workers(worker_names text[]) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.warn_in_block('stop_workers');
   RETURN pulse_internal.order_workers(stop_workers.worker_names, 'stopping');
@@ -105,7 +107,7 @@ COMMENT ON FUNCTION pulse.stop_workers(text[]) IS
 
 CREATE OR REPLACE FUNCTION pulse.force_unlock_workers(worker_names text[]) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   named bigint;
   recovered int;

@@ -1,6 +1,6 @@
 #include "access/extension_tables.hpp"
 
-#include "access/search_path.hpp"
+#include "access/local_settings.hpp"
 
 namespace pulse {
 namespace {
@@ -21,7 +21,7 @@ Oid oid_in(uint64 row, int column) {
 
 ExtensionTables find_extension_tables() {
   ExtensionTables tables = {};
-  under_secure_search_path([&tables] {
+  under_statement_settings([&tables] {
     if (SPI_connect() != SPI_OK_CONNECT || SPI_execute(kTables, false, kMaxTables) != SPI_OK_SELECT)
       elog(ERROR, "could not find the tables of pg_pulse");
     for (uint64 row = 0; row < SPI_processed; row++) {

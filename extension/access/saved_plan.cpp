@@ -1,5 +1,7 @@
 #include "access/saved_plan.hpp"
 
+#include "access/local_settings.hpp"
+
 namespace pulse {
 namespace {
 
@@ -21,8 +23,10 @@ NullableDatum value_of_query(SavedPlan* query, const NullableDatum* arguments) {
   }
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   prepare(query);
-  if (SPI_execute_plan(query->plan, values, nulls, false, 0) != SPI_OK_SELECT)
-    elog(ERROR, "could not run: %s", query->text);
+  without_jit([&] {
+    if (SPI_execute_plan(query->plan, values, nulls, false, 0) != SPI_OK_SELECT)
+      elog(ERROR, "could not run: %s", query->text);
+  });
   TupleDesc shape = SPI_tuptable->tupdesc;
   NullableDatum found;
   found.value = SPI_getbinval(SPI_tuptable->vals[0], shape, 1, &found.isnull);

@@ -71,6 +71,7 @@ void pin_settings() {
       {"statement_timeout", "0"},
       {"idle_in_transaction_session_timeout", "0"},
       {"idle_session_timeout", "0"},
+      {"jit", "off"},
       // Shorter than deadlock_timeout, so that in a deadlock the other session wins.
       {"lock_timeout", "500ms"},
       // A recovery lost in a crash is repeated by the next sweep.

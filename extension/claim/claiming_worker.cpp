@@ -3,7 +3,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
-#include "access/search_path.hpp"
+#include "access/local_settings.hpp"
 #include "job/job_table.hpp"
 #include "liveness/heartbeat.hpp"
 #include "server/advisory_lock.hpp"
@@ -151,7 +151,7 @@ void set_isolated_job(int64 worker_id, int64 job_id) {
   Datum values[] = {Int64GetDatum(worker_id), Int64GetDatum(job_id)};
   char nulls[] = {' ', job_id ? ' ' : 'n'};
   int done = 0;
-  under_secure_search_path([&] {
+  under_statement_settings([&] {
     done = SPI_execute_with_args(
         "UPDATE pulse.heartbeat AS h SET isolated_job_id = $2"
         " WHERE h.worker_id OPERATOR(pg_catalog.=) $1",

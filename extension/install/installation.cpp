@@ -1,7 +1,7 @@
 #include "install/installation.hpp"
 
 #include "access/catalog.hpp"
-#include "access/search_path.hpp"
+#include "access/local_settings.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/errors.hpp"
 
@@ -28,7 +28,7 @@ Reading cached;
 // committed during the wait for the lock. The caller disconnects from SPI.
 void begin_latest(const char* statement, int count, Oid* types, Datum* values) {
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
-  under_secure_search_path([&] {
+  under_statement_settings([&] {
     SPIPlanPtr plan = SPI_prepare(statement, count, types);
     if (!plan || SPI_execute_snapshot(plan, values, nullptr, GetLatestSnapshot(), nullptr, false,
                                       true, 0) < 0)

@@ -3,6 +3,7 @@
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
+#include "access/local_settings.hpp"
 #include "job/insert_jobs.hpp"
 #include "job/job_table.hpp"
 #include "job/task_settings.hpp"
@@ -262,9 +263,11 @@ void add_specs_with_keys(Datum specs, bool preserve_run_at, Tuplestorestate* res
   Oid types[] = {get_array_type(spec_type()), BOOLOID};
   Datum values[] = {specs, BoolGetDatum(preserve_run_at)};
   SPI_connect();
-  if (SPI_execute_with_args("SELECT * FROM pulse_internal.add_with_keys($1, $2)", 2, types, values,
-                            nullptr, false, 0) != SPI_OK_SELECT)
-    elog(ERROR, "pulse_internal.add_with_keys() failed");
+  without_jit([&] {
+    if (SPI_execute_with_args("SELECT * FROM pulse_internal.add_with_keys($1, $2)", 2, types,
+                              values, nullptr, false, 0) != SPI_OK_SELECT)
+      elog(ERROR, "pulse_internal.add_with_keys() failed");
+  });
   for (uint64 i = 0; i < SPI_processed; i++) tuplestore_puttuple(results, SPI_tuptable->vals[i]);
   SPI_finish();
 }

@@ -1,7 +1,7 @@
 #include "job/job_table.hpp"
 
 #include "access/catalog.hpp"
-#include "access/search_path.hpp"
+#include "access/local_settings.hpp"
 #include "job/statement_write.hpp"
 #include "server/compat.hpp"
 #include "server/values.hpp"

@@ -1,6 +1,6 @@
 #include "job/statement_write.hpp"
 
-#include "access/search_path.hpp"
+#include "access/local_settings.hpp"
 #include "job/job_table.hpp"
 
 extern "C" {
@@ -100,19 +100,14 @@ HeapTuple returned_row(Relation table, uint64 at, MemoryContext context) {
   return copy;
 }
 
-// A plan made while the table is small must not read the whole table when it has grown.
-void forbid_reading_all() {
-  (void)set_config_option("enable_seqscan", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-                          true, 0, false);
-}
-
 // Runs a statement that must write `count` rows, and returns them in `rows` unless that is NULL. An
 // invalid snapshot stands for the transaction's.
 void run_statement(Relation table, Statement* statement, Snapshot snapshot, uint64 count,
                    HeapTuple* rows) {
   MemoryContext context = CurrentMemoryContext;
-  under_secure_search_path([&] {
-    forbid_reading_all();
+  under_statement_settings([&] {
+    // A plan made while the table is small must not read the whole table when it has grown.
+    set_in_level("enable_seqscan", "off");
     if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
     int done = SPI_execute_snapshot(plan_of(table, statement), statement->values, statement->nulls,
                                     snapshot, InvalidSnapshot, false, true, 0);

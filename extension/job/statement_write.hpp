@@ -3,9 +3,10 @@
 // triggers, computes generated columns and maintains indexes by its own rules.
 //
 // One statement stores a set of new rows; each update or delete is a statement of its own. Both
-// fire statement triggers and fill transition tables. Trigger code runs under the search path of
-// access/search_path.hpp. A trigger, rule or policy that suppresses the row raises an error, so no
-// decision is lost. The server stores what a BEFORE trigger changes, and the caller gets that row.
+// fire statement triggers and fill transition tables. Trigger code runs under the settings of
+// access/local_settings.hpp. A trigger, rule or policy that suppresses the row raises an error, so
+// no decision is lost. The server stores what a BEFORE trigger changes, and the caller gets that
+// row.
 #pragma once
 
 #include "server/postgres.hpp"

@@ -3,7 +3,7 @@
 
 CREATE OR REPLACE FUNCTION graphile_worker._private_row(job pulse.job)
   RETURNS graphile_worker._private_jobs
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   seen graphile_worker._private_jobs;
 BEGIN
@@ -43,7 +43,8 @@ CREATE OR REPLACE FUNCTION graphile_worker.add_job(
     max_attempts int = NULL, job_key text = NULL, priority int = NULL, flags text[] = NULL,
     job_key_mode text = 'replace')
   RETURNS graphile_worker._private_jobs
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF job_key IS NULL THEN
     job_key_mode := 'replace';
@@ -63,7 +64,8 @@ COMMENT ON FUNCTION graphile_worker.add_job(
 CREATE OR REPLACE FUNCTION graphile_worker.add_jobs(
     specs graphile_worker.job_spec[], job_key_preserve_run_at boolean = false)
   RETURNS SETOF graphile_worker._private_jobs
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1000 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1000
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN QUERY
   SELECT seen.*
@@ -80,7 +82,8 @@ COMMENT ON FUNCTION graphile_worker.add_jobs(graphile_worker.job_spec[], boolean
 
 CREATE OR REPLACE FUNCTION graphile_worker.remove_job(job_key text)
   RETURNS graphile_worker._private_jobs
-  LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN graphile_worker._private_row(pulse.remove_job(job_key));
 END $$;
@@ -90,7 +93,8 @@ COMMENT ON FUNCTION graphile_worker.remove_job(text) IS
 
 CREATE OR REPLACE FUNCTION graphile_worker.complete_jobs(job_ids bigint[])
   RETURNS SETOF graphile_worker._private_jobs
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN QUERY
   SELECT seen.* FROM pulse.complete_jobs(job_ids) AS ended,
@@ -119,7 +123,8 @@ CREATE OR REPLACE FUNCTION graphile_worker.reschedule_jobs(
     job_ids bigint[], run_at timestamptz = NULL, priority int = NULL, attempts int = NULL,
     max_attempts int = NULL)
   RETURNS SETOF graphile_worker._private_jobs
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN QUERY
   SELECT seen.*
@@ -132,7 +137,8 @@ COMMENT ON FUNCTION graphile_worker.reschedule_jobs(bigint[], timestamptz, int, 
   'a value out of range, and for a job that would be left without an attempt.';
 
 CREATE OR REPLACE FUNCTION graphile_worker.force_unlock_workers(worker_ids text[]) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse.force_unlock_workers(worker_ids);
 END $$;

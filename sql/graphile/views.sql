@@ -23,7 +23,7 @@ COMMENT ON FUNCTION graphile_worker._private_id(text) IS
   'Returns the number that stands for the name of a task or of a queue: 31 bits of its hash.';
 
 CREATE OR REPLACE FUNCTION graphile_worker._private_flags(flags text[]) RETURNS jsonb
-  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN (SELECT jsonb_object_agg(f.flag, true) FROM unnest(flags) AS f (flag));
 END $$;

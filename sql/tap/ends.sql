@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pulse_tap.ends()
   RETURNS TABLE (job_id bigint, identifier text, state text, error text, ended_at timestamptz)
   LANGUAGE sql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT f.id, f.identifier, f.state::text, f.last_error, f.finished_at FROM pulse.finished_job AS f
   UNION ALL
   SELECT r.job_id, r.identifier, r.state, r.error, r.ended_at FROM pulse_tap.run AS r
@@ -15,7 +15,7 @@ COMMENT ON FUNCTION pulse_tap.ends() IS
   'completed.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.name_of(identifier text, job_id bigint) RETURNS text
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT CASE WHEN job_id IS NULL THEN 'task ' || coalesce(identifier, 'NULL')
               ELSE 'job ' || job_id END;
 $$;
@@ -25,7 +25,7 @@ COMMENT ON FUNCTION pulse_tap.name_of(text, bigint) IS
 -- A job that waits although it should have ended: most often nothing can run it.
 CREATE OR REPLACE FUNCTION pulse_tap.live_jobs(identifier text, job_id bigint) RETURNS text[]
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN ARRAY(
     SELECT pulse_tap.told(j)
@@ -39,7 +39,7 @@ COMMENT ON FUNCTION pulse_tap.live_jobs(text, bigint) IS
 CREATE OR REPLACE FUNCTION pulse_tap.fault_of_end(identifier text, job_id bigint, state text)
   RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   lines text[] := pulse_tap.live_jobs(fault_of_end.identifier, fault_of_end.job_id);
   seen record;
@@ -73,7 +73,8 @@ COMMENT ON FUNCTION pulse_tap.fault_of_end(text, bigint, text) IS
 CREATE OR REPLACE FUNCTION pulse_tap.job_ended_as(
     identifier text, state text, description text = NULL)
   RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN pulse_tap.report(pulse_tap.fault_of_end(identifier, NULL, state), coalesce(
     description, format('the last job of task %s ended as %s', identifier, state)));
@@ -87,7 +88,8 @@ COMMENT ON FUNCTION pulse_tap.job_ended_as(text, text, text) IS
 CREATE OR REPLACE FUNCTION pulse_tap.job_ended_as(
     job_id bigint, state text, description text = NULL)
   RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN pulse_tap.report(pulse_tap.fault_of_end(NULL, job_id, state), coalesce(
     description, format('job %s ended as %s', job_id, state)));
@@ -98,7 +100,7 @@ COMMENT ON FUNCTION pulse_tap.job_ended_as(bigint, text, text) IS
 
 CREATE OR REPLACE FUNCTION pulse_tap.errors_of(identifier text, job_id bigint) RETURNS text[]
   LANGUAGE sql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   WITH job (id, error) AS (
     SELECT j.id, j.last_error FROM pulse.job AS j
      WHERE j.identifier = errors_of.identifier OR j.id = errors_of.job_id
@@ -119,7 +121,7 @@ COMMENT ON FUNCTION pulse_tap.errors_of(text, bigint) IS
 CREATE OR REPLACE FUNCTION pulse_tap.fault_of_error(identifier text, job_id bigint, error text)
   RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   errors text[] := pulse_tap.errors_of(fault_of_error.identifier, fault_of_error.job_id);
   lines text[] := pulse_tap.live_jobs(fault_of_error.identifier, fault_of_error.job_id);
@@ -144,7 +146,8 @@ COMMENT ON FUNCTION pulse_tap.fault_of_error(text, bigint, text) IS
 CREATE OR REPLACE FUNCTION pulse_tap.job_failed_with(
     identifier text, error text, description text = NULL)
   RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN pulse_tap.report(pulse_tap.fault_of_error(identifier, NULL, error), coalesce(
     description, format('a job of task %s failed with: %s', identifier, error)));
@@ -157,7 +160,8 @@ COMMENT ON FUNCTION pulse_tap.job_failed_with(text, text, text) IS
 CREATE OR REPLACE FUNCTION pulse_tap.job_failed_with(
     job_id bigint, error text, description text = NULL)
   RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN pulse_tap.report(pulse_tap.fault_of_error(NULL, job_id, error), coalesce(
     description, format('job %s failed with: %s', job_id, error)));
@@ -170,7 +174,7 @@ COMMENT ON FUNCTION pulse_tap.job_failed_with(bigint, text, text) IS
 -- which stands for another session; such an attempt is on record as taken away.
 CREATE OR REPLACE FUNCTION pulse_tap.fault_of_fences() RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   lines text[] := ARRAY(
     SELECT DISTINCT format('job %s: %s', f.job_id,
@@ -191,7 +195,8 @@ COMMENT ON FUNCTION pulse_tap.fault_of_fences() IS
   'does.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.check_fences(description text = NULL) RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN pulse_tap.report(pulse_tap.fault_of_fences(), coalesce(
     description, 'every fence of this transaction holds its claim'));

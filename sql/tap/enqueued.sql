@@ -3,7 +3,7 @@
 
 CREATE OR REPLACE FUNCTION pulse_tap.fault_of_missing(wanted jsonb) RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF EXISTS (SELECT FROM pulse.job AS j
               WHERE j.state <> 'running' AND pulse_tap.matches(j, wanted)) THEN
@@ -17,7 +17,8 @@ COMMENT ON FUNCTION pulse_tap.fault_of_missing(jsonb) IS
 CREATE OR REPLACE FUNCTION pulse_tap.job_enqueued(
     identifier text, payload jsonb, attributes jsonb, description text)
   RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN pulse_tap.report(
     pulse_tap.fault_of_missing(pulse_tap.wanted(identifier, payload, attributes)), description);
@@ -31,7 +32,8 @@ COMMENT ON FUNCTION pulse_tap.job_enqueued(text, jsonb, jsonb, text) IS
 CREATE OR REPLACE FUNCTION pulse_tap.job_enqueued(
     identifier text, payload jsonb = NULL, description text = NULL)
   RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN pulse_tap.job_enqueued(identifier, payload, NULL, coalesce(
     description, format('a job of task %s waits', identifier)));
@@ -43,7 +45,7 @@ COMMENT ON FUNCTION pulse_tap.job_enqueued(text, jsonb, text) IS
 
 CREATE OR REPLACE FUNCTION pulse_tap.fault_of_present(wanted jsonb) RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   lines text[] := ARRAY(SELECT pulse_tap.told(j) FROM pulse.job AS j
                          WHERE j.state <> 'running' AND pulse_tap.matches(j, wanted)
@@ -58,7 +60,8 @@ COMMENT ON FUNCTION pulse_tap.fault_of_present(jsonb) IS
 CREATE OR REPLACE FUNCTION pulse_tap.no_job_enqueued(
     identifier text = NULL, payload jsonb = NULL, description text = NULL)
   RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN pulse_tap.report(
     pulse_tap.fault_of_present(pulse_tap.wanted(identifier, payload, NULL)),
@@ -71,7 +74,7 @@ COMMENT ON FUNCTION pulse_tap.no_job_enqueued(text, jsonb, text) IS
 -- A keyed add that changes a waiting job raises its revision.
 CREATE OR REPLACE FUNCTION pulse_tap.waiting() RETURNS jsonb
   LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT coalesce(jsonb_object_agg(j.id, j.revision), '{}') FROM pulse.job AS j
    WHERE j.state <> 'running';
 $$;
@@ -82,7 +85,7 @@ COMMENT ON FUNCTION pulse_tap.waiting() IS
 CREATE OR REPLACE FUNCTION pulse_tap.fault_of_enqueued(before jsonb, expected jsonb)
   RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   added pulse.job[] := ARRAY(
     SELECT j FROM pulse.job AS j
@@ -147,7 +150,7 @@ COMMENT ON FUNCTION pulse_tap.enqueues(text, jsonb, text) IS
   'the statement. Raises PU004 for what is no such array, PU006 outside a transaction block.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.check_expected(expected jsonb) RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF jsonb_typeof(expected) IS DISTINCT FROM 'array' THEN
     RAISE EXCEPTION 'expected jobs are an array, not %', coalesce(jsonb_typeof(expected), 'NULL')
@@ -161,7 +164,7 @@ COMMENT ON FUNCTION pulse_tap.check_expected(jsonb) IS
 
 CREATE OR REPLACE FUNCTION pulse_tap.fault_of_depth(queue_name text, depth bigint) RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   lines text[] := ARRAY(SELECT pulse_tap.told(j) FROM pulse.job AS j
                          WHERE j.state <> 'running'
@@ -188,7 +191,8 @@ COMMENT ON FUNCTION pulse_tap.fault_of_depth(text, bigint) IS
 CREATE OR REPLACE FUNCTION pulse_tap.queue_depth_is(
     queue_name text, depth bigint, description text = NULL)
   RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN pulse_tap.report(pulse_tap.fault_of_depth(queue_name, depth), coalesce(
     description, format('%s jobs wait in %s', depth, coalesce('queue ' || queue_name,

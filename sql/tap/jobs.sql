@@ -1,14 +1,14 @@
 -- What assertions look for, and how diagnostics show jobs.
 
 CREATE OR REPLACE FUNCTION pulse_tap.shortened(document text) RETURNS text
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT CASE WHEN length(document) > 200 THEN left(document, 197) || '...' ELSE document END;
 $$;
 COMMENT ON FUNCTION pulse_tap.shortened(text) IS
   'For the kit itself: returns at most 200 characters of a document.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.told(job pulse.job) RETURNS text
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   moment CONSTANT timestamptz := pulse.now();
 BEGIN
@@ -31,7 +31,7 @@ COMMENT ON FUNCTION pulse_tap.told(pulse.job) IS
   'For the kit itself: returns a live job in one line.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.listed(title text, lines text[]) RETURNS text
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT format(E'%s\n    %s', title,
                 replace(array_to_string(lines[1:10], E'\n'), E'\n', E'\n    '))
       || CASE WHEN cardinality(lines) > 10
@@ -42,7 +42,7 @@ COMMENT ON FUNCTION pulse_tap.listed(text, text[]) IS
 
 -- Columns that hold a time are compared as times, whatever zone the test wrote them in.
 CREATE OR REPLACE FUNCTION pulse_tap.check_attributes(attributes jsonb) RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   unknown text;
 BEGIN
@@ -61,7 +61,7 @@ COMMENT ON FUNCTION pulse_tap.check_attributes(jsonb) IS
   'For the kit itself: raises PU004 for what is no object of columns of pulse.job.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.matches(job pulse.job, attributes jsonb) RETURNS boolean
-  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   SELECT coalesce(bool_and(
     CASE WHEN a.value = 'null' THEN r.row -> a.key = 'null'
          WHEN a.key IN ('run_at', 'start_by', 'scheduled_for', 'created_at')
@@ -76,7 +76,7 @@ COMMENT ON FUNCTION pulse_tap.matches(pulse.job, jsonb) IS
 
 CREATE OR REPLACE FUNCTION pulse_tap.wanted(identifier text, payload jsonb, attributes jsonb)
   RETURNS jsonb
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_tap.check_attributes(coalesce(attributes, '{}'));
   RETURN jsonb_strip_nulls(jsonb_build_object('identifier', identifier))
@@ -89,7 +89,7 @@ COMMENT ON FUNCTION pulse_tap.wanted(text, jsonb, jsonb) IS
 
 CREATE OR REPLACE FUNCTION pulse_tap.jobs_of(identifier text) RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   lines text[] := ARRAY(SELECT pulse_tap.told(j) FROM pulse.job AS j
                          WHERE j.identifier = jobs_of.identifier ORDER BY j.id);

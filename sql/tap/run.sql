@@ -26,7 +26,7 @@ COMMENT ON COLUMN pulse_tap.run.ended_at IS 'Time at which it ended';
 -- counts it. A registration warns inside a transaction block, as it should outside of tests.
 CREATE OR REPLACE FUNCTION pulse_tap.own_worker() RETURNS bigint
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET client_min_messages = error AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off SET client_min_messages = error AS $$
 DECLARE
   own bigint := nullif(current_setting('pulse_tap.worker_id', true), '')::bigint;
 BEGIN
@@ -44,7 +44,7 @@ COMMENT ON FUNCTION pulse_tap.own_worker() IS
 -- What commits and the background worker do between two jobs.
 CREATE OR REPLACE FUNCTION pulse_tap.promote() RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.reconcile_waits(1000000, 'infinity');
   WHILE pulse_internal.promote_marked(256) LOOP END LOOP;
@@ -65,7 +65,7 @@ COMMENT ON FUNCTION pulse_tap.sweep_due() IS
 
 CREATE OR REPLACE FUNCTION pulse_tap.claim_next(tasks text[]) RETURNS pulse.claimed_job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   claimed pulse.claimed_job;
 BEGIN
@@ -79,7 +79,8 @@ COMMENT ON FUNCTION pulse_tap.claim_next(text[]) IS
 -- In production each job has a transaction of its own, at whose commit deferred constraints are
 -- checked. The second statement defers again what was declared so.
 CREATE OR REPLACE FUNCTION pulse_tap.check_constraints() RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   deferred text := (SELECT string_agg(DISTINCT format('%I.%I', n.nspname, c.conname), ', ')
                       FROM pg_constraint AS c JOIN pg_namespace AS n ON n.oid = c.connamespace
@@ -98,7 +99,7 @@ COMMENT ON FUNCTION pulse_tap.check_constraints() IS
 CREATE OR REPLACE FUNCTION pulse_tap.note_run(job pulse.claimed_job, state text, error text)
   RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   INSERT INTO pulse_tap.run (job_id, token, identifier, attempt, state, error, ended_at)
   VALUES (job.id, job.token, job.identifier, job.attempts, state, error, pulse.now());
@@ -144,7 +145,7 @@ COMMENT ON FUNCTION pulse_tap.play(pulse.claimed_job, text) IS
   'and reports its end.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.served_tasks(tasks text[]) RETURNS text[]
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   served text[] := pulse.handler_tasks();
   unserved text := (SELECT min(t) FROM unnest(tasks) AS t WHERE t <> ALL (served));
@@ -199,7 +200,7 @@ COMMENT ON FUNCTION pulse_tap.drain(text[], int) IS
 
 CREATE OR REPLACE FUNCTION pulse_tap.claim_one(job_id bigint) RETURNS pulse.claimed_job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   answer record;
 BEGIN
@@ -225,7 +226,7 @@ COMMENT ON FUNCTION pulse_tap.claim_one(bigint) IS
 
 CREATE OR REPLACE FUNCTION pulse_tap.call_of(played_by regprocedure) RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_handler(played_by);
   RETURN pulse_internal.call_of(played_by);

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pulse_tap.fault_of_runs(schedule_name text, expected timestamptz[])
   RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   wanted timestamptz[] := coalesce(expected, '{}');
   due timestamptz[];
@@ -30,7 +30,8 @@ COMMENT ON FUNCTION pulse_tap.fault_of_runs(text, timestamptz[]) IS
 CREATE OR REPLACE FUNCTION pulse_tap.next_runs_are(
     schedule_name text, expected timestamptz[], description text = NULL)
   RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   RETURN pulse_tap.report(pulse_tap.fault_of_runs(schedule_name, expected), coalesce(
     description, format('schedule %s has its next due times', schedule_name)));

@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION pulse_tap.require_test(what text) RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF NOT pulse_internal.in_client_block() THEN
     RAISE EXCEPTION '% needs the transaction of a test', what USING
@@ -15,7 +15,8 @@ COMMENT ON FUNCTION pulse_tap.require_test(text) IS
 -- A sequence is not rolled back. But ALTER SEQUENCE gives it a new file, with the numbers that it
 -- had, and the rollback brings the old file back. The option repeats what the sequence has.
 CREATE OR REPLACE FUNCTION pulse_tap.keep_sequence(sequence regclass) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   EXECUTE (SELECT format('ALTER SEQUENCE %s INCREMENT BY %s', sequence, s.seqincrement)
              FROM pg_sequence AS s WHERE s.seqrelid = sequence);
@@ -26,7 +27,7 @@ COMMENT ON FUNCTION pulse_tap.keep_sequence(regclass) IS
 
 CREATE OR REPLACE FUNCTION pulse_tap.keep_own_sequences() RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF current_setting('pulse_tap.keeps_sequences', true) = 'yes' THEN
     RETURN;
@@ -44,7 +45,8 @@ COMMENT ON FUNCTION pulse_tap.keep_own_sequences() IS
 
 CREATE OR REPLACE FUNCTION pulse_tap.keep_sequences(VARIADIC sequences regclass[] = '{}')
   RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   sequence regclass;
 BEGIN
@@ -66,7 +68,8 @@ COMMENT ON FUNCTION pulse_tap.keep_sequences(regclass[]) IS
 
 -- pgTAP finds its own functions by the search_path, wherever it was installed.
 CREATE OR REPLACE FUNCTION pulse_tap.report(fault text, description text) RETURNS text
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   home text := (SELECT n.nspname FROM pg_extension AS e
                   JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'pgtap');

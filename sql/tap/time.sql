@@ -3,7 +3,7 @@
 
 CREATE OR REPLACE FUNCTION pulse_tap.freeze() RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_tap.require_test('freeze()');
   PERFORM pulse_tap.keep_own_sequences();
@@ -20,7 +20,7 @@ COMMENT ON FUNCTION pulse_tap.freeze() IS
 -- is rounded.
 CREATE OR REPLACE FUNCTION pulse_tap.travel(how_far interval) RETURNS timestamptz
   LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   target timestamptz := pulse_internal.transaction_now() + how_far;
   -- The range of pulse.clock_offset.

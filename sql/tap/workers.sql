@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION pulse_tap.silence_worker(worker_id bigint, silence interval = NULL)
   RETURNS void
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   silence_us bigint := pulse_internal.us(silence);
 BEGIN
@@ -30,7 +30,7 @@ COMMENT ON FUNCTION pulse_tap.silence_worker(bigint, interval) IS
 
 CREATE OR REPLACE FUNCTION pulse_tap.lose_worker(worker_id bigint) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp AS $$
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_tap.require_test('lose_worker()');
   RETURN pulse.declare_lost(lose_worker.worker_id, 'its process was lost in a test');

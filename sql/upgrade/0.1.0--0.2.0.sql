@@ -271,15 +271,15 @@ ALTER TABLE pulse.installation_witness REPLICA IDENTITY FULL;
 -- A subscriber with the witness would pass for a moved server, and run the publisher's jobs. So a
 -- worker of a subscription inserts none; a session of a DBA that acts as a replica does.
 CREATE FUNCTION pulse_internal.skip_replicated() RETURNS trigger
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF EXISTS (SELECT FROM pg_stat_get_subscription(NULL) AS s WHERE s.pid = pg_backend_pid()) THEN
     RETURN NULL;
   END IF;
   RETURN NEW;
 END $$;
-CREATE TRIGGER witness_is_not_replicated
-  BEFORE INSERT ON pulse.installation_witness
+CREATE TRIGGER witness_is_not_replicated BEFORE INSERT ON pulse.installation_witness
   FOR EACH ROW EXECUTE FUNCTION pulse_internal.skip_replicated();
 ALTER TABLE pulse.installation_witness ENABLE REPLICA TRIGGER witness_is_not_replicated;
 SELECT pg_catalog.pg_extension_config_dump('pulse.installation', '');
