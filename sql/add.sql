@@ -94,7 +94,7 @@ BEGIN
     start_by     = (SELECT CASE WHEN mode = 'preserve_run_at' AND older.attempts = 0
                              THEN older.run_at ELSE spec.run_at END + t.expires_after
                       FROM pulse.task AS t WHERE t.identifier = spec.identifier),
-    revision     = j.revision + 1,
+    revision     = pulse_internal.next_revision(j.revision),
     updated_at   = pulse_internal.transaction_now()
   WHERE j.id = older.id
   RETURNING j.* INTO replaced;
@@ -152,7 +152,8 @@ DECLARE
   counted pulse.job;
 BEGIN
   UPDATE pulse.job AS j
-     SET revision = j.revision + 1, updated_at = pulse_internal.transaction_now()
+     SET revision = pulse_internal.next_revision(j.revision),
+         updated_at = pulse_internal.transaction_now()
    WHERE j.id IN (SELECT r.id FROM pulse.job AS r
                    WHERE r.id = existing.id AND r.job_key = dedupe_job.job_key
                      FOR UPDATE SKIP LOCKED)

@@ -134,14 +134,14 @@ COMMENT ON FUNCTION pulse_internal.store_parents(bigint, bigint[]) IS
   'Stores what a job waits for; it has no row yet for these ids and their neighbours.';
 
 -- Of a job that was there and stays as it is, another transaction may hold the row; otherwise the
--- add has counted up its revision.
+-- add has counted up its revision, which may begin again at 0, and has written its time.
 CREATE OR REPLACE FUNCTION pulse_internal.is_newly_added(job_id bigint, mode text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   RETURN mode IS DISTINCT FROM 'unsafe_dedupe'
          OR EXISTS (SELECT FROM pulse.job AS j
-                     WHERE j.id = job_id AND j.revision = 0
+                     WHERE j.id = job_id AND j.revision = 0 AND j.updated_at = j.created_at
                        AND pulse_internal.is_own_transaction(j.xmin));
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_newly_added(bigint, text) IS

@@ -236,7 +236,7 @@ BEGIN
       UPDATE pulse.finished_job AS f
          SET run_at = ended.run_at, priority = ended.priority, attempts = ended.attempts,
              max_attempts = ended.max_attempts, crashes = ended.crashes,
-             revision = f.revision + 1
+             revision = pulse_internal.next_revision(f.revision)
        WHERE f.id = ended.id;
       RETURN NEXT pulse_internal.as_job(ended);
     ELSIF NOT pulse_internal.lock_cancelled(ended.id) THEN
@@ -284,7 +284,7 @@ BEGIN
       state        = CASE WHEN j.queue_name IS NULL AND j.waits_on IS NULL THEN 'ready'
                        ELSE 'parked' END::pulse.job_state,
       worker_id    = NULL,
-      revision     = j.revision + 1,
+      revision     = pulse_internal.next_revision(j.revision),
       updated_at   = pulse.now()
     WHERE j.id = ANY (locked)
     RETURNING j.*

@@ -45,8 +45,8 @@ BEGIN
      CASE WHEN ended.queue_name IS NULL AND waits_on IS NULL THEN 'ready'
        ELSE 'parked' END::pulse.job_state,
      ended.attempts, ended.max_attempts, ended.crashes, ended.job_key, ended.flags,
-     ended.checkpoint, ended.last_error, ended.revision + 1, ended.created_at, pulse.now(),
-     ended.scheduled_for, restore_job.waits_on, ended.starts_when,
+     ended.checkpoint, ended.last_error, pulse_internal.next_revision(ended.revision),
+     ended.created_at, pulse.now(), ended.scheduled_for, restore_job.waits_on, ended.starts_when,
      CASE WHEN ended.queue_name IS NOT NULL AND ended.state <> 'cancelled' THEN 2 END,
      pulse_internal.has_child_in_flow(ended.id), ended.parents, ended.traceparent)
   RETURNING * INTO revived;

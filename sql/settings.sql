@@ -64,6 +64,12 @@ CREATE OR REPLACE FUNCTION pulse_internal.interval(us bigint) RETURNS interval
   RETURN pg_catalog.make_interval(secs => us / 1000000.0::float8);
 COMMENT ON FUNCTION pulse_internal.interval(bigint) IS 'Converts microseconds to a duration.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.next_revision(revision int) RETURNS int
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+  RETURN CASE WHEN revision < 2147483647 THEN revision + 1 ELSE 0 END;
+COMMENT ON FUNCTION pulse_internal.next_revision(int) IS
+  'Returns the revision of a job after a change; 0 comes after 2147483647.';
+
 -- Names and numbers are checked in one place: extension/server/call_checks.cpp.
 CREATE OR REPLACE FUNCTION pulse_internal.check_name(what text, value text, longest int)
   RETURNS void

@@ -95,7 +95,7 @@ COMMENT ON COLUMN pulse.job.recovered IS
   'Why the last attempt was recovered: session, host, silence, timeout, stall or hand; NULL if it '
   'was not';
 COMMENT ON COLUMN pulse.job.revision IS
-  'Counts the changes by which attempts may have started again';
+  'Counts the changes by which attempts may have started again; 0 comes after 2147483647';
 COMMENT ON COLUMN pulse.job.claimed_live_us IS 'The claim on the liveness clock, in microseconds';
 COMMENT ON COLUMN pulse.job.activity_live_us IS
   'The last progress report or the claim on the liveness clock, in microseconds';

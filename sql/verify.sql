@@ -78,7 +78,8 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p4 AS
   UNION ALL
   SELECT 'P4', j.id, 'an attempt was given back'
     FROM pulse.job AS j
-   WHERE j.revision = 0
+   -- Attempts may have started again where the revision has, which takes more than this.
+   WHERE j.revision = 0 AND j.updated_at < j.created_at + interval '20 days'
      AND j.attempts < (SELECT pg_catalog.max(a.attempt) FROM pulse.attempt AS a
                         WHERE a.job_id = j.id AND a.outcome <> 'released')
   UNION ALL
