@@ -1,11 +1,11 @@
 -- The steps of operations: what each action does to a job, and how it is taken back. A step waits
 -- for no row and no key. Lock order: the operation, then rows in order of ids, then job keys.
 
-CREATE OR REPLACE FUNCTION pulse_internal.epoch_us(moment timestamptz) RETURNS bigint
+CREATE OR REPLACE FUNCTION pulse_internal.epoch_us(moment timestamptz) RETURNS numeric
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-  RETURN (pg_catalog.date_part('epoch', moment) * 1000000)::bigint;
+  RETURN pg_catalog.trunc(EXTRACT(epoch FROM moment) * 1000000);
 COMMENT ON FUNCTION pulse_internal.epoch_us(timestamptz) IS
-  'Returns a moment in microseconds since 1970.';
+  'Returns a moment in microseconds since 1970; from 294247 on they need more than 64 bits.';
 
 -- A claim, a retry, a reschedule and a snooze each change the mark; a release of a job that was
 -- never started does not. A body that the server parsed would keep owners from adding columns.
