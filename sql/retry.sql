@@ -10,51 +10,66 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.is_key_free(text) IS
   'Locks a key without waiting, and returns whether no live job has it.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.has_child_in_flow(job_id bigint) RETURNS boolean
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
-  SET enable_mergejoin = off SET jit = off AS $$
-BEGIN
-  RETURN (
-    SELECT true FROM pulse.flow_job AS p
-      JOIN pulse.dependency AS d
-        ON d.parents_key IN (p.job_id, -pulse_internal.neighbours_of(p.job_id))
-       AND p.job_id = ANY (d.parents)
-      JOIN pulse.flow_job AS c ON c.job_id = d.child_id AND c.flow_id = p.flow_id
-     WHERE p.job_id = has_child_in_flow.job_id LIMIT 1);
-END $$;
-COMMENT ON FUNCTION pulse_internal.has_child_in_flow(bigint) IS
-  'Returns true when another job of its flow may get the result of this one, else NULL.';
+COMMENT ON COLUMN pulse.finished_job.start_by IS
+  'The first claim had to come by then; NULL for a job that was claimed';
+COMMENT ON COLUMN pulse.finished_job.keeps_result IS
+  'True when another job of its flow waited for it; else NULL';
+COMMENT ON COLUMN pulse.finished_job.before_end IS
+  'Of a job that was cancelled because of a parent, values of its live row that no other column '
+  'here has, as last_error; NULL without any';
 
--- A higher revision says that the attempts may have started again.
+-- The jobs that a parent takes with it come back with their parent, as they were.
+CREATE OR REPLACE FUNCTION pulse_internal.left_behind(job pulse.job) RETURNS json
+  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN nullif(json_strip_nulls(json_build_object(
+    'last_error', job.last_error, 'recovered', job.recovered, 'queue_turn', job.queue_turn,
+    'stage', job.stage, 'progress', job.progress, 'message', job.message,
+    'last_activity_at', job.last_activity_at))::text, '{}')::json;
+END $$;
+COMMENT ON FUNCTION pulse_internal.left_behind(pulse.job) IS
+  'Returns what the record of a job that is cancelled because of a parent has no column for; NULL '
+  'for nothing.';
+
+-- A higher revision says that the attempts may have started again. The place that a job kept in a
+-- strict queue (turn 1) ended with the job: another may have begun since.
 CREATE OR REPLACE FUNCTION pulse_internal.restore_job(
-    ended pulse.finished_job, waits_on bigint = NULL)
+    ended pulse.finished_job, waits_on bigint = NULL, before json = NULL)
   RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
+  was pulse.job := json_populate_record(NULL::pulse.job, coalesce(before, '{}'));
   revived pulse.job;
 BEGIN
+  IF before IS NULL THEN
+    was.last_error := ended.last_error;
+    was.queue_turn := CASE WHEN ended.state <> 'cancelled' THEN 2 END;
+  END IF;
   DELETE FROM pulse.finished_job AS f WHERE f.id = ended.id;
   INSERT INTO pulse.job
     (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts, crashes,
-     job_key, flags, checkpoint, last_error, revision, created_at, updated_at,
-     scheduled_for, waits_on, starts_when, queue_turn, keeps_result, parents, traceparent)
+     job_key, flags, last_activity_at, stage, progress, message, checkpoint, last_error, recovered,
+     revision, created_at, updated_at, scheduled_for, waits_on, starts_when, start_by, queue_turn,
+     keeps_result, parents, traceparent)
   VALUES
     (ended.id, ended.identifier, ended.payload, ended.queue_name, ended.priority, ended.run_at,
      CASE WHEN ended.queue_name IS NULL AND waits_on IS NULL THEN 'ready'
        ELSE 'parked' END::pulse.job_state,
      ended.attempts, ended.max_attempts, ended.crashes, ended.job_key, ended.flags,
-     ended.checkpoint, ended.last_error, pulse_internal.next_revision(ended.revision),
-     ended.created_at, pulse.now(), ended.scheduled_for, restore_job.waits_on, ended.starts_when,
-     CASE WHEN ended.queue_name IS NOT NULL AND ended.state <> 'cancelled' THEN 2 END,
-     pulse_internal.has_child_in_flow(ended.id), ended.parents, ended.traceparent)
+     was.last_activity_at, was.stage, was.progress, was.message, ended.checkpoint, was.last_error,
+     was.recovered, pulse_internal.next_revision(ended.revision), ended.created_at, pulse.now(),
+     ended.scheduled_for, restore_job.waits_on, ended.starts_when, ended.start_by,
+     CASE WHEN ended.queue_name IS NOT NULL THEN nullif(was.queue_turn, 1) END,
+     ended.keeps_result, ended.parents, ended.traceparent)
   RETURNING * INTO revived;
   PERFORM pulse_internal.note_waiting(revived);
+  PERFORM pulse_internal.note_sweep_due(revived.start_by);
   RETURN revived;
 END $$;
-COMMENT ON FUNCTION pulse_internal.restore_job(pulse.finished_job, bigint) IS
-  'Moves a finished job back to the live ones, with these values; it waits on this parent.';
+COMMENT ON FUNCTION pulse_internal.restore_job(pulse.finished_job, bigint, json) IS
+  'Moves a finished job back to the live ones, with these values; it waits on this parent. before: '
+  'its live row as it was, where the end is taken back; NULL where it is to run again.';
 
 -- Of two calls that revive one parent each, each sees the other's as failed. So each first locks
 -- what was cancelled because of its own: the later one waits, or leaves its parent alone.
@@ -90,7 +105,7 @@ COMMENT ON FUNCTION pulse_internal.lock_cancelled(bigint, boolean) IS
 
 -- Jobs that were cancelled because of a parent wait again once none of their parents has failed. A
 -- row that stays says because of whom: a transaction whose snapshot is older fails at the change.
-CREATE OR REPLACE FUNCTION pulse_internal.requeue_children(parent_id bigint) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.requeue_children(parent_id bigint) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET jit = off AS $$
@@ -118,7 +133,8 @@ BEGIN
                last_error = pulse_internal.cancelled_because('cancelled', failed)
          WHERE f.id = child.id;
       ELSIF pulse_internal.is_key_free(child.job_key) THEN
-        PERFORM pulse_internal.restore_job(child, pulse_internal.live_parent(child.id));
+        PERFORM pulse_internal.restore_job(
+          child, pulse_internal.live_parent(child.id), coalesce(child.before_end, '{}'));
         live := live || child.id;
       ELSE
         taken := taken || child.id;
@@ -127,17 +143,27 @@ BEGIN
   END LOOP;
   PERFORM pulse_internal.report_skipped(taken, 'cancelled, and another job has the key',
     'A later job replaced them; add a job without the key if both are to run.');
+  RETURN cardinality(taken);
 END $$;
 COMMENT ON FUNCTION pulse_internal.requeue_children(bigint) IS
   'Lets the locked jobs wait again that were cancelled because this parent, which is live again, '
-  'had failed, and those after them. A notice lists the jobs whose key another job has.';
+  'had failed, and those after them, as they were. A notice lists the jobs whose key another job '
+  'has; returns how many.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.revive(ended pulse.finished_job) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  revived pulse.job := pulse_internal.restore_job(ended);
+  revived pulse.job;
 BEGIN
+  -- A deadline that has passed, and the end of a parent, are no reason to end once more.
+  IF ended.start_by < pulse.now() THEN
+    ended.start_by := NULL;
+  END IF;
+  IF ended.cancelled_by IS NOT NULL THEN
+    ended.last_error := ended.before_end ->> 'last_error';
+  END IF;
+  revived := pulse_internal.restore_job(ended);
   IF ended.cancelled_by IS NOT NULL THEN
     DELETE FROM pulse.dependency AS d WHERE d.child_id = ended.id;
   END IF;
@@ -145,8 +171,8 @@ BEGIN
   RETURN revived;
 END $$;
 COMMENT ON FUNCTION pulse_internal.revive(pulse.finished_job) IS
-  'Makes a locked finished job, whose key is locked and free, live again with these values. The '
-  'jobs that were cancelled because of it are locked too.';
+  'Makes a locked finished job, whose key is locked and free, live again with these values, but '
+  'for a start_by that has passed. The jobs that were cancelled because of it are locked too.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_retry(ended pulse.finished_job) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -196,9 +222,9 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.retry_job(bigint) IS
   'Makes a job that ended without completing live again, due at once, with its id, its '
-  'checkpoint and all its attempts, and returns it. A job that is still live is returned as it '
-  'is, with a notice. Raises PU005 for an unknown job, PU010 for a completed one and while '
-  'another live job has its key.';
+  'checkpoint and all its attempts, and returns it; a start_by that has passed is taken away. A '
+  'job that is still live is returned as it is, with a notice. Raises PU005 for an unknown job, '
+  'PU010 for a completed one and while another live job has its key.';
 
 CREATE OR REPLACE FUNCTION pulse.requeue_job(job_id bigint, reason text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

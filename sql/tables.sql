@@ -171,7 +171,7 @@ CREATE TABLE pulse.finished_job (
   starts_when   text,
   cancelled_by  bigint,
   parents       json,
-  traceparent   text
+  traceparent   text, start_by timestamptz, keeps_result boolean, before_end json
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 -- Pruning deletes the oldest jobs first; a task may have its own retention for completed ones.
 CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finished_at)

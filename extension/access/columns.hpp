@@ -145,6 +145,8 @@ enum FinishedColumn : AttrNumber {
   kFinishedCancelledBy,
   kFinishedParents,
   kFinishedTraceparent,
+  kFinishedStartBy,
+  kFinishedKeepsResult,
 };
 
 }  // namespace pulse

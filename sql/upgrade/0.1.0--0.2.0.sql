@@ -164,7 +164,8 @@ ALTER TYPE pulse.finished_state ADD VALUE 'expired';
 
 ALTER TABLE pulse.finished_job ADD COLUMN scheduled_for timestamptz,
   ADD COLUMN starts_when text, ADD COLUMN cancelled_by bigint, ADD COLUMN parents json,
-  ADD COLUMN traceparent text;
+  ADD COLUMN traceparent text, ADD COLUMN start_by timestamptz, ADD COLUMN keeps_result boolean,
+  ADD COLUMN before_end json;
 ALTER TYPE pulse.claimed_job ADD ATTRIBUTE scheduled_for timestamptz, ADD ATTRIBUTE parents json,
   ADD ATTRIBUTE traceparent text;
 

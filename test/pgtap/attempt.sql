@@ -110,13 +110,14 @@ INSERT INTO kind
 INSERT INTO pulse.job (identifier, payload, queue_name, job_key, priority, run_at, state, attempts,
                        crashes, superseded, cancel_requested_at, worker_id, token, claimed_at,
                        claimed_live_us, activity_live_us, stage, checkpoint, last_error, recovered,
-                       flags, created_at, scheduled_for, starts_when, parents, traceparent)
+                       flags, created_at, scheduled_for, starts_when, parents, traceparent,
+                       keeps_result)
   SELECT k.task, json_build_object('kind', k.name, 'ending', e.name), k.queue_name,
          k.job_key || e.name, 3, now() + k.run_in, 'running', k.attempts, k.crashes,
          k.superseded, CASE WHEN k.cancelled THEN pulse.now() END, 77,
          1000000 + row_number() OVER (), now(), 5, 6, 'half', '{"at": 2}', 'earlier', 'session',
          '{f}', now() + k.run_in, now() + k.run_in, 'ended', '[{"id": 1}]',
-         '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+         '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', true
     FROM kind AS k CROSS JOIN ending AS e;
 -- Another waits with the key of those whose key is taken.
 INSERT INTO pulse.job (identifier, job_key)
@@ -182,7 +183,8 @@ CREATE VIEW expected_finished AS
            'revision', x.revision, 'created_at', x.created_at,
            'scheduled_for', x.scheduled_for, 'starts_when', 'ended', 'cancelled_by', NULL,
            'parents', CASE WHEN x.next_state <> 'completed' THEN '[{"id": 1}]'::jsonb END,
-           'traceparent', x.traceparent) AS fact
+           'traceparent', x.traceparent, 'start_by', NULL, 'keeps_result', true,
+           'before_end', NULL) AS fact
     FROM expected AS x WHERE x.next_state NOT IN ('ready', 'parked');
 CREATE VIEW expected_attempt AS
   SELECT x.id, jsonb_build_object(

@@ -2,7 +2,7 @@
 -- expired at the next sweep.
 \ir support/setup.psql
 CREATE EXTENSION IF NOT EXISTS amcheck;
-SELECT plan(37);
+SELECT plan(43);
 
 -- The clock of this file, in seconds from now.
 CREATE FUNCTION at(seconds int) RETURNS text
@@ -84,6 +84,35 @@ SELECT at(6) \g /dev/null
 SELECT is((SELECT jobs_failed FROM pulse.sweep()), 0, 'a job that was once claimed stays');
 SELECT is(claimed(:worker), 1::bigint, 'and is handed out again');
 DELETE FROM pulse.job;
+
+-- --- retries ------------------------------------------------------------------------------------
+
+SELECT at(0) \g /dev/null
+SELECT id AS job, start_by FROM pulse.add_job('brief') \gset
+SELECT pulse.cancel_job(:job) \g /dev/null
+SELECT is((pulse.retry_job(:job)).start_by, :'start_by'::timestamptz,
+  'a job that is retried before its start_by keeps it');
+SELECT pulse.permanently_fail_jobs(ARRAY[:job]) \g /dev/null
+SELECT at(6) \g /dev/null
+SELECT is((SELECT start_by FROM pulse.reschedule_jobs(ARRAY[:job], attempts => 0)), NULL,
+  'a failed job that goes live after it loses it');
+DELETE FROM pulse.job;
+SELECT at(0) \g /dev/null
+SELECT id AS parent, token FROM given_claimed_job(:worker, 'above') \gset
+SELECT id AS child, start_by FROM pulse.add_job_after(ARRAY[:parent], 'brief') \gset
+SELECT pulse.fail(:parent, :token, 'boom', retry => false) \g /dev/null
+SELECT pulse.sweep() \g /dev/null
+SELECT at(6) \g /dev/null
+SELECT is(ends(), 'above failed, brief cancelled', 'given a job that ended with its parent');
+SELECT pulse.retry_job(:parent) \g /dev/null
+SELECT is((SELECT start_by FROM pulse.job WHERE id = :child), :'start_by'::timestamptz,
+  'a job that comes back with its parent keeps its start_by');
+SELECT pulse.sweep() \g /dev/null
+SELECT is(ends(), 'brief expired', 'so it expires');
+SELECT is((pulse.retry_job(:child)).start_by, NULL, 'unless it is retried itself');
+DELETE FROM pulse.job;
+DELETE FROM pulse.finished_job;
+DELETE FROM pulse.dependency;
 
 -- --- in queues, and bounds ----------------------------------------------------------------------
 
