@@ -51,7 +51,7 @@ SQL_FUNCTIONS += retry operators worker_control prune tick cron graphile
 SQL_FUNCTIONS += stats fleet views ended promotion queue_status explain explain_job verify counters
 SQL_FUNCTIONS += overview list list_flows
 # Operations on many jobs
-SQL_FUNCTIONS += operation operation_step operation_run
+SQL_FUNCTIONS += operation operation_step operation_undo operation_run
 # Guards
 SQL_FUNCTIONS += roles doctor drop_guard grants
 

@@ -17,7 +17,7 @@ COMMENT ON COLUMN pulse.operation.state IS
   'running (steps are left), done, or stopped before its end';
 COMMENT ON COLUMN pulse.operation.last_id IS
   'Jobs with a higher id were added later, and are left alone';
-COMMENT ON COLUMN pulse.operation.looked_to IS 'The highest id that a step has looked at';
+COMMENT ON COLUMN pulse.operation.looked_to IS 'The id that the last step looked at last';
 COMMENT ON COLUMN pulse.operation.changed IS 'How many jobs it has changed';
 COMMENT ON COLUMN pulse.operation.skipped IS
   'How many jobs of the filter it left alone: another transaction held them, another job had their '

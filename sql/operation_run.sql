@@ -101,19 +101,6 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.locked_operation(bigint) IS
   'Locks an operation and returns it. Raises PU005 for an unknown one.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.next_of_undo(
-    o pulse.operation, max_rows int, OUT job_ids bigint[], OUT looked_to bigint)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-BEGIN
-  job_ids := ARRAY(SELECT n.job_id FROM pulse.operation_job AS n
-                    WHERE n.operation_id = o.undoes AND n.job_id > o.looked_to
-                    ORDER BY n.job_id LIMIT max_rows);
-  looked_to := job_ids[max_rows];
-END $$;
-COMMENT ON FUNCTION pulse_internal.next_of_undo(pulse.operation, int) IS
-  'Returns the next jobs whose change is to be taken back; looked_to: NULL with the last of them.';
-
 CREATE OR REPLACE FUNCTION pulse.run_operation(operation_id bigint, max_jobs int = 1000)
   RETURNS pulse.operation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -122,6 +109,7 @@ DECLARE
   o pulse.operation;
   next record;
   done int;
+  reasons text[];
 BEGIN
   PERFORM pulse_internal.require_read_committed('run_operation');
   PERFORM pulse_internal.check_count('max_jobs', max_jobs, 1, 10000);
@@ -129,23 +117,26 @@ BEGIN
   IF o.state <> 'running' THEN
     RETURN o;
   END IF;
-  LOCK TABLE pulse.job, pulse.finished_job, pulse.dependency, pulse.operation_job
-    IN ROW EXCLUSIVE MODE;
+  LOCK TABLE pulse.job, pulse.finished_job, pulse.dependency, pulse.queue_pause,
+    pulse.operation_job IN ROW EXCLUSIVE MODE;
   IF o.action = 'undo' THEN
     SELECT * INTO next FROM pulse_internal.next_of_undo(o, max_jobs);
+    SELECT s.done, s.reasons INTO done, reasons
+      FROM pulse_internal.step_undo(o, next.job_ids) AS s;
   ELSE
     SELECT * INTO next FROM pulse_internal.next_of_filter(
       o.action, o.filter, o.created_at, o.looked_to, o.last_id, max_jobs, 20000);
+    done := CASE o.action
+      WHEN 'retry' THEN pulse_internal.step_retry(o, next.job_ids)
+      WHEN 'cancel' THEN pulse_internal.step_cancel(o, next.job_ids)
+      WHEN 'fail' THEN pulse_internal.step_end(o, next.job_ids, 'failed', coalesce(
+        o.arguments ->> 'error', format('failed by operation %s', o.id)))
+      WHEN 'reschedule' THEN pulse_internal.step_reschedule(o, next.job_ids) END;
   END IF;
-  done := CASE o.action
-    WHEN 'retry' THEN pulse_internal.step_retry(o, next.job_ids)
-    WHEN 'cancel' THEN pulse_internal.step_cancel(o, next.job_ids)
-    WHEN 'fail' THEN pulse_internal.step_end(o, next.job_ids, 'failed', coalesce(
-      o.arguments ->> 'error', format('failed by operation %s', o.id)))
-    WHEN 'reschedule' THEN pulse_internal.step_reschedule(o, next.job_ids)
-    WHEN 'undo' THEN pulse_internal.step_undo(o, next.job_ids) END;
   UPDATE pulse.operation AS p
-     SET changed = p.changed + done, skipped = p.skipped + cardinality(next.job_ids) - done,
+     SET changed = p.changed + done,
+         skipped = p.skipped + coalesce(cardinality(reasons), cardinality(next.job_ids) - done),
+         skipped_because = pulse_internal.counted_reasons(p.skipped_because, reasons),
          looked_to = coalesce(next.looked_to, p.last_id),
          state = CASE WHEN next.looked_to IS NULL THEN 'done' ELSE 'running' END,
          ended_at = CASE WHEN next.looked_to IS NULL THEN pulse.now() END, updated_at = pulse.now()
@@ -196,9 +187,11 @@ BEGIN
     PERFORM pulse_internal.check_name('actor', actor, 128);
   END IF;
   INSERT INTO pulse.operation
-    (action, filter, arguments, actor, role, last_id, undoes, created_at, updated_at)
+    (action, filter, arguments, actor, role, last_id, looked_to, undoes, created_at, updated_at)
   VALUES
-    ('undo', '{}', '{}', actor, pulse_internal.caller(), o.last_id, o.id, pulse.now(), pulse.now())
+    ('undo', '{}', '{}', actor, pulse_internal.caller(), o.last_id,
+     CASE o.action WHEN 'retry' THEN 9223372036854775807 ELSE 0 END, o.id, pulse.now(),
+     pulse.now())
   ON CONFLICT (undoes) DO NOTHING;
   SELECT * INTO undo FROM pulse.operation AS u WHERE u.undoes = o.id;
   RETURN undo;
@@ -206,8 +199,10 @@ END $$;
 COMMENT ON FUNCTION pulse.undo_operation(bigint, text) IS
   'Starts an operation that takes another one back, which is stopped if it still runs, and returns '
   'it; run_operation() does it. Jobs that have moved since, because they ran, ended or were '
-  'changed, are left alone and count as skipped. A second call returns the same undo. Raises PU004 '
-  'for an undo and for what note_operation() noted, PU005 for an unknown operation.';
+  'changed, are left alone and count as skipped, as do jobs that cannot come back: '
+  'skipped_because counts the reasons, and pulse.operation_job.undo has that of each job. A second '
+  'call returns the same undo. Raises PU004 for an undo and for what note_operation() noted, PU005 '
+  'for an unknown operation.';
 
 CREATE OR REPLACE FUNCTION pulse.note_operation(
     action text, subject json, actor text = NULL) RETURNS bigint

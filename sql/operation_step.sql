@@ -1,5 +1,5 @@
--- The steps of operations: what each action does to a job, and how it is taken back. A step waits
--- for no row and no key. Lock order: the operation, then rows in order of ids, then job keys.
+-- The steps of operations: what each action does to a job; operation_undo.sql takes it back. A step
+-- waits for no row and no key. Lock order: the operation, then rows in order of ids, then job keys.
 
 CREATE OR REPLACE FUNCTION pulse_internal.epoch_us(moment timestamptz) RETURNS numeric
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -11,7 +11,7 @@ COMMENT ON FUNCTION pulse_internal.epoch_us(timestamptz) IS
 -- never started does not. A body that the server parsed would keep owners from adding columns.
 CREATE OR REPLACE FUNCTION pulse_internal.live_mark(job pulse.job) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT pg_catalog.concat_ws('/', job.revision, job.attempts,
+  SELECT pg_catalog.concat_ws('/', job.revision, job.attempts, job.crashes,
            pulse_internal.epoch_us(job.run_at), job.token,
            pulse_internal.epoch_us(job.cancel_requested_at));
 $$;
@@ -51,6 +51,24 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.without_documents(pulse.finished_job) IS
   'Returns a row of a job without its documents, which stay with the job.';
 
+-- The rows of pulse.dependency go with an end, and with a retry of a job that was cancelled because
+-- of a parent.
+CREATE OR REPLACE FUNCTION pulse_internal.noted_waits(job_id bigint) RETURNS jsonb
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+BEGIN
+  RETURN jsonb_build_object(
+    'waited_for', ARRAY(SELECT p FROM pulse.dependency AS d CROSS JOIN unnest(d.parents) AS p
+                         WHERE d.child_id = noted_waits.job_id ORDER BY p),
+    'failed', ARRAY(SELECT (e.record).id FROM pulse_internal.ended_parent AS e
+                     WHERE e.child_id = noted_waits.job_id
+                       AND pulse_internal.ended_otherwise(e.record)));
+END $$;
+COMMENT ON FUNCTION pulse_internal.noted_waits(bigint) IS
+  'Returns for which jobs a job waits, and which of them have ended otherwise than by completing, '
+  'as an operation notes them.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.note_change(
     operation_id bigint, job_id bigint, mark text, before json)
   RETURNS void
@@ -80,6 +98,9 @@ BEGIN
     CONTINUE WHEN ended.id IS NULL OR NOT pulse_internal.is_key_free(ended.job_key)
                OR NOT pulse_internal.lock_cancelled(next_id);
     before := pulse_internal.without_documents(ended);
+    IF ended.cancelled_by IS NOT NULL THEN
+      before := before::jsonb || pulse_internal.noted_waits(next_id);
+    END IF;
     ended.run_at := pulse.now();
     ended.attempts := 0;
     ended.crashes := 0;
@@ -92,7 +113,6 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.step_retry(pulse.operation, bigint[]) IS
   'Retries these ended jobs, as retry_job() does, and returns how many.';
 
--- Jobs that wait for others lose what they wait for as they end, so it is noted.
 CREATE OR REPLACE FUNCTION pulse_internal.step_end(
     o pulse.operation, job_ids bigint[], how pulse.finished_state, error text)
   RETURNS int
@@ -107,8 +127,7 @@ BEGIN
   ), noted AS (
     INSERT INTO pulse.operation_job (operation_id, job_id, mark, before)
     SELECT o.id, l.id, '', pulse_internal.without_documents(l.job)::jsonb
-                           || jsonb_build_object('parents', ARRAY(
-             SELECT unnest(d.parents) FROM pulse.dependency AS d WHERE d.child_id = l.id))
+           || CASE WHEN (l.job).waits_on IS NULL THEN '{}' ELSE pulse_internal.noted_waits(l.id) END
       FROM locked AS l
     RETURNING job_id
   )
@@ -177,113 +196,3 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.step_reschedule(pulse.operation, bigint[]) IS
   'Reschedules these waiting jobs, as reschedule_jobs() does, and returns how many.';
-
--- --- undo ---------------------------------------------------------------------------------------
-
--- The job ends as it had ended before. Jobs that wait for it are judged again.
-CREATE OR REPLACE FUNCTION pulse_internal.undo_retry(change pulse.operation_job) RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  job pulse.job;
-  ended pulse.finished_job;
-BEGIN
-  SELECT * INTO job FROM pulse.job AS j WHERE j.id = change.job_id FOR UPDATE SKIP LOCKED;
-  IF job.id IS NULL OR job.state = 'running'
-     OR pulse_internal.live_mark(job) <> change.mark THEN
-    RETURN false;
-  END IF;
-  DELETE FROM pulse.job AS j WHERE j.id = job.id;
-  ended := jsonb_populate_record(NULL::pulse.finished_job, change.before::jsonb);
-  ended.payload := job.payload;
-  ended.checkpoint := job.checkpoint;
-  ended.parents := job.parents;
-  ended.revision := job.revision;
-  ended.cancelled_by := NULL;
-  INSERT INTO pulse.finished_job VALUES (ended.*);
-  PERFORM pulse_internal.note_queue(job.queue_name);
-  PERFORM pulse_internal.note_end(job.id);
-  RETURN true;
-END $$;
-COMMENT ON FUNCTION pulse_internal.undo_retry(pulse.operation_job) IS
-  'Ends a retried job as it had ended before, unless it has moved since.';
-
--- The place that it kept in a strict queue (turn 1) ended with it: another may have begun since.
-CREATE OR REPLACE FUNCTION pulse_internal.undo_end(change pulse.operation_job) RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  ended pulse.finished_job;
-  parents bigint[] := ARRAY(
-    SELECT p::bigint FROM json_array_elements_text(change.before -> 'parents') AS p);
-BEGIN
-  SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = change.job_id
-     FOR UPDATE SKIP LOCKED;
-  IF ended.id IS NULL OR pulse_internal.ended_mark(ended) <> change.mark
-     OR NOT pulse_internal.is_key_free(ended.job_key)
-     OR NOT pulse_internal.lock_cancelled(ended.id)
-     -- What it waited for has come to wait for it since.
-     OR pulse_internal.circle_of(ended.id, parents) IS NOT NULL THEN
-    RETURN false;
-  END IF;
-  ended.last_error := change.before ->> 'last_error';
-  PERFORM pulse_internal.store_parents(ended.id, parents);
-  PERFORM pulse_internal.restore_job(ended, (SELECT max(p) FROM unnest(parents) AS p));
-  UPDATE pulse.job AS j
-     SET start_by = (change.before ->> 'start_by')::timestamptz,
-         queue_turn = nullif((change.before ->> 'queue_turn')::smallint, 1)
-   WHERE j.id = ended.id;
-  PERFORM pulse_internal.requeue_children(ended.id);
-  RETURN true;
-END $$;
-COMMENT ON FUNCTION pulse_internal.undo_end(pulse.operation_job) IS
-  'Lets a job that an operation ended wait as before, unless it has moved since.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.undo_change(change pulse.operation_job) RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  job pulse.job;
-  old pulse.job := jsonb_populate_record(NULL::pulse.job, change.before::jsonb);
-BEGIN
-  SELECT * INTO job FROM pulse.job AS j WHERE j.id = change.job_id FOR UPDATE SKIP LOCKED;
-  IF job.id IS NULL OR pulse_internal.live_mark(job) <> change.mark THEN
-    RETURN false;
-  ELSIF job.state = 'running' THEN
-    UPDATE pulse.job AS j SET cancel_requested_at = NULL, cancel_reason = NULL
-     WHERE j.id = job.id;
-    PERFORM pulse_internal.note_worker(job.worker_id);
-  ELSE
-    PERFORM pulse.reschedule_jobs(
-      ARRAY[job.id], old.run_at, old.priority, old.attempts, old.max_attempts);
-    UPDATE pulse.job AS j SET crashes = old.crashes WHERE j.id = job.id;
-  END IF;
-  RETURN true;
-END $$;
-COMMENT ON FUNCTION pulse_internal.undo_change(pulse.operation_job) IS
-  'Gives a job that is still live its values before an operation, unless it has moved since.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.step_undo(o pulse.operation, job_ids bigint[])
-  RETURNS int
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  undone_action text := (SELECT u.action FROM pulse.operation AS u WHERE u.id = o.undoes);
-  change pulse.operation_job;
-  done int := 0;
-BEGIN
-  FOR change IN
-    SELECT * FROM pulse.operation_job AS n
-     WHERE n.operation_id = o.undoes AND n.job_id = ANY (job_ids) ORDER BY n.job_id
-  LOOP
-    done := done + CASE
-      WHEN undone_action = 'retry' THEN pulse_internal.undo_retry(change)
-      WHEN undone_action = 'reschedule' OR change.before ->> 'state' = 'running'
-        THEN pulse_internal.undo_change(change)
-      ELSE pulse_internal.undo_end(change) END::int;
-  END LOOP;
-  RETURN done;
-END $$;
-COMMENT ON FUNCTION pulse_internal.step_undo(pulse.operation, bigint[]) IS
-  'Takes back what an operation did to these jobs where they have not moved since, and returns to '
-  'how many.';

@@ -14,6 +14,7 @@ CREATE TABLE pulse.operation (
   changed    bigint NOT NULL DEFAULT 0,
   skipped    bigint NOT NULL DEFAULT 0,
   undoes     bigint UNIQUE,
+  skipped_because json,
   created_at timestamptz NOT NULL,
   updated_at timestamptz NOT NULL,
   ended_at   timestamptz
@@ -24,6 +25,7 @@ CREATE TABLE pulse.operation_job (
   job_id       bigint NOT NULL,
   mark         text NOT NULL,
   before       json NOT NULL,
+  undo         text,
   PRIMARY KEY (operation_id, job_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 

@@ -1,0 +1,306 @@
+-- The steps of an undo: each job of an operation comes back as it was, with what the action changed
+-- beside it, or the step leaves the job alone and notes why. docs/operations.md has the table of
+-- what comes back.
+
+COMMENT ON COLUMN pulse.operation_job.undo IS
+  'What the undo did with the job: done, or why it left the job alone; NULL before';
+COMMENT ON COLUMN pulse.operation.skipped_because IS
+  'Of an undo: how many jobs it left alone, by reason; NULL without any';
+
+-- Jobs that an action ended come back in order of their ids, parents first. Retries are taken back
+-- from the last to the first, because a parent that was retried later has to end first.
+CREATE OR REPLACE FUNCTION pulse_internal.next_of_undo(
+    o pulse.operation, max_rows int, OUT job_ids bigint[], OUT looked_to bigint)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  IF (SELECT u.action FROM pulse.operation AS u WHERE u.id = o.undoes) = 'retry' THEN
+    job_ids := ARRAY(SELECT n.job_id FROM pulse.operation_job AS n
+                      WHERE n.operation_id = o.undoes AND n.job_id < o.looked_to
+                      ORDER BY n.job_id DESC LIMIT max_rows);
+  ELSE
+    job_ids := ARRAY(SELECT n.job_id FROM pulse.operation_job AS n
+                      WHERE n.operation_id = o.undoes AND n.job_id > o.looked_to
+                        AND n.undo IS NULL
+                      ORDER BY n.job_id LIMIT max_rows);
+  END IF;
+  looked_to := job_ids[max_rows];
+END $$;
+COMMENT ON FUNCTION pulse_internal.next_of_undo(pulse.operation, int) IS
+  'Returns the next jobs whose change is to be taken back; looked_to: NULL with the last of them.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.noted_ids(before json, member text) RETURNS bigint[]
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  RETURN ARRAY(SELECT e::bigint FROM json_array_elements_text(before -> member) AS e);
+END $$;
+COMMENT ON FUNCTION pulse_internal.noted_ids(json, text) IS
+  'Returns the ids that noted_waits() noted under this name; {} for none.';
+
+-- A keyed add or add_dependency may let a job wait for a younger one. A claim that came between two
+-- steps would start or cancel a job whose parent has yet to come back.
+CREATE OR REPLACE FUNCTION pulse_internal.with_parents(operation_id bigint, job_ids bigint[])
+  RETURNS bigint[]
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+BEGIN
+  RETURN ARRAY(
+    WITH RECURSIVE above (id) AS (
+      SELECT unnest(job_ids)
+      UNION
+      SELECT p.job_id
+        FROM above AS a
+        JOIN pulse.operation_job AS n
+          ON n.operation_id = with_parents.operation_id AND n.job_id = a.id
+       CROSS JOIN LATERAL unnest(pulse_internal.noted_ids(n.before, 'waited_for')) AS w (id)
+        JOIN pulse.operation_job AS p
+          ON p.operation_id = with_parents.operation_id AND p.job_id = w.id AND p.undo IS NULL)
+    SELECT id FROM above);
+END $$;
+COMMENT ON FUNCTION pulse_internal.with_parents(bigint, bigint[]) IS
+  'Returns these jobs of an operation, and those of it for which they waited and which no step of '
+  'its undo has met.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_on_record(job_id bigint) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = is_on_record.job_id);
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_on_record(bigint) IS
+  'Returns whether the end of a job is on record.';
+
+-- --- retry --------------------------------------------------------------------------------------
+
+-- The record of the parent is held against a retry of it, as where a settling cancels.
+CREATE OR REPLACE FUNCTION pulse_internal.why_not_cancelled(
+    ended pulse.finished_job, parents bigint[])
+  RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  otherwise bigint[] := ARRAY(SELECT f.id FROM pulse.finished_job AS f
+                               WHERE f.id = ANY (why_not_cancelled.parents)
+                                 AND pulse_internal.ended_otherwise(f));
+BEGIN
+  RETURN CASE
+    WHEN ended.starts_when = 'failed' AND otherwise = '{}'
+         AND pulse_internal.live_ids(parents, true) = '{}' THEN NULL
+    WHEN ended.starts_when = 'failed' THEN 'what it waited for has moved since'
+    WHEN ended.cancelled_by = ANY (otherwise) THEN
+      CASE WHEN NOT pulse_internal.keep_record(ended.cancelled_by)
+        THEN 'another transaction holds what it waited for' END
+    WHEN pulse_internal.is_live(ended.cancelled_by)
+         OR pulse_internal.is_on_record(ended.cancelled_by)
+      THEN 'what it waited for has moved since'
+    ELSE 'what it waited for is not on record' END;
+END $$;
+COMMENT ON FUNCTION pulse_internal.why_not_cancelled(pulse.finished_job, bigint[]) IS
+  'Returns why a job that was cancelled because of one of these parents would not be cancelled '
+  'now; NULL where it would.';
+
+-- The jobs that wait for it are judged again: those that it brought back end because of it.
+CREATE OR REPLACE FUNCTION pulse_internal.undo_retry(change pulse.operation_job) RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  job pulse.job;
+  ended pulse.finished_job := json_populate_record(NULL::pulse.finished_job, change.before);
+  parents bigint[] := pulse_internal.noted_ids(change.before, 'waited_for');
+  reason text;
+BEGIN
+  SELECT * INTO job FROM pulse.job AS j WHERE j.id = change.job_id FOR UPDATE SKIP LOCKED;
+  reason := CASE
+    WHEN job.id IS NULL AND pulse_internal.is_live(change.job_id)
+      THEN 'another transaction holds it'
+    WHEN job.id IS NULL OR job.state = 'running' OR job.waits_on IS NOT NULL
+         OR pulse_internal.live_mark(job) <> change.mark THEN 'it has moved since'
+    WHEN ended.cancelled_by IS NULL THEN NULL
+    WHEN pulse_internal.circle_of(change.job_id, parents) IS NOT NULL
+      THEN 'it would wait for itself'
+    ELSE pulse_internal.why_not_cancelled(ended, parents) END;
+  IF reason IS NOT NULL THEN
+    RETURN reason;
+  END IF;
+  DELETE FROM pulse.job AS j WHERE j.id = job.id;
+  ended.payload := job.payload;
+  ended.checkpoint := job.checkpoint;
+  ended.parents := job.parents;
+  ended.revision := job.revision;
+  INSERT INTO pulse.finished_job VALUES (ended.*);
+  PERFORM pulse_internal.store_parents(job.id, parents);
+  PERFORM pulse_internal.note_queue(job.queue_name);
+  PERFORM pulse_internal.note_end(job.id);
+  RETURN NULL;
+END $$;
+COMMENT ON FUNCTION pulse_internal.undo_retry(pulse.operation_job) IS
+  'Ends a retried job as it had ended before, and returns NULL; or why it leaves the job alone.';
+
+-- --- cancel and fail ----------------------------------------------------------------------------
+
+-- A job without a record counts as completed. A record of another end may have been deleted by age
+-- since the operation, where that is longer ago than failed jobs are kept.
+CREATE OR REPLACE FUNCTION pulse_internal.has_lost_record(
+    change pulse.operation_job, parents bigint[])
+  RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  failed bigint[] := pulse_internal.noted_ids(change.before, 'failed');
+  kept_since timestamptz := pulse_internal.retention(pulse_internal.setting_us('keep_failed'));
+  is_old boolean := (SELECT o.created_at < kept_since FROM pulse.operation AS o
+                      WHERE o.id = change.operation_id);
+BEGIN
+  RETURN EXISTS (
+    SELECT FROM unnest(pulse_internal.live_ids(parents, false)) AS p (id)
+     WHERE (is_old OR p.id = ANY (failed)) AND NOT pulse_internal.is_on_record(p.id));
+END $$;
+COMMENT ON FUNCTION pulse_internal.has_lost_record(pulse.operation_job, bigint[]) IS
+  'Returns whether a parent of a job would count as completed that may have ended otherwise.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.why_not_back(
+    change pulse.operation_job, ended pulse.finished_job, parents bigint[])
+  RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN CASE
+    WHEN ended.id IS NULL AND pulse_internal.is_on_record(change.job_id)
+      THEN 'another transaction holds it'
+    WHEN ended.id IS NULL AND NOT pulse_internal.is_live(change.job_id) THEN 'it is not on record'
+    WHEN ended.id IS NULL OR pulse_internal.ended_mark(ended) <> change.mark
+      THEN 'it has moved since'
+    WHEN NOT pulse_internal.is_key_free(ended.job_key) THEN 'another job has its key'
+    WHEN NOT pulse_internal.lock_cancelled(ended.id)
+      THEN 'another transaction holds a job after it'
+    WHEN pulse_internal.circle_of(ended.id, parents) IS NOT NULL THEN 'it would wait for itself'
+    WHEN pulse_internal.has_lost_record(change, parents)
+      THEN 'what it waited for is not on record' END;
+END $$;
+COMMENT ON FUNCTION
+  pulse_internal.why_not_back(pulse.operation_job, pulse.finished_job, bigint[]) IS
+  'Returns why a job that an operation ended cannot come back; NULL where it can, and is locked.';
+
+-- The jobs that were cancelled because of it come back, too. left_after: how many of them do not,
+-- because another job has their key.
+CREATE OR REPLACE FUNCTION pulse_internal.undo_end(
+    change pulse.operation_job, OUT reason text, OUT left_after int)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  ended pulse.finished_job;
+  parents bigint[] := pulse_internal.noted_ids(change.before, 'waited_for');
+BEGIN
+  SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = change.job_id
+     FOR UPDATE SKIP LOCKED;
+  reason := pulse_internal.why_not_back(change, ended, parents);
+  left_after := 0;
+  IF reason IS NOT NULL THEN
+    RETURN;
+  END IF;
+  PERFORM pulse_internal.store_parents(ended.id, parents);
+  PERFORM pulse_internal.restore_job(
+    ended, coalesce(pulse_internal.live_parent(ended.id), parents[cardinality(parents)]),
+    change.before);
+  -- Its end has paused its strict queue.
+  DELETE FROM pulse.queue_pause AS p
+   WHERE p.queue_name = ended.queue_name AND p.job_id = ended.id
+     AND p.created_at >= ended.finished_at;
+  PERFORM pulse_internal.note_queue(ended.queue_name);
+  left_after := pulse_internal.requeue_children(ended.id);
+END $$;
+COMMENT ON FUNCTION pulse_internal.undo_end(pulse.operation_job) IS
+  'Lets a job that an operation ended wait as before; or returns why it leaves the job alone.';
+
+-- --- all actions --------------------------------------------------------------------------------
+
+CREATE OR REPLACE FUNCTION pulse_internal.undo_change(change pulse.operation_job) RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  job pulse.job;
+  old pulse.job := json_populate_record(NULL::pulse.job, change.before);
+BEGIN
+  SELECT * INTO job FROM pulse.job AS j WHERE j.id = change.job_id FOR UPDATE SKIP LOCKED;
+  IF job.id IS NULL AND pulse_internal.is_live(change.job_id) THEN
+    RETURN 'another transaction holds it';
+  ELSIF job.id IS NULL OR pulse_internal.live_mark(job) <> change.mark THEN
+    RETURN 'it has moved since';
+  ELSIF job.state = 'running' THEN
+    UPDATE pulse.job AS j SET cancel_requested_at = NULL, cancel_reason = NULL
+     WHERE j.id = job.id;
+    PERFORM pulse_internal.note_worker(job.worker_id);
+  ELSE
+    PERFORM pulse.reschedule_jobs(
+      ARRAY[job.id], old.run_at, old.priority, old.attempts, old.max_attempts);
+    UPDATE pulse.job AS j SET crashes = old.crashes WHERE j.id = job.id;
+  END IF;
+  RETURN NULL;
+END $$;
+COMMENT ON FUNCTION pulse_internal.undo_change(pulse.operation_job) IS
+  'Gives a job that is still live its values before an operation, and returns NULL; or why it '
+  'leaves the job alone.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.undo_action(
+    action text, change pulse.operation_job, OUT reason text, OUT left_after int)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  left_after := 0;
+  IF action = 'retry' THEN
+    reason := pulse_internal.undo_retry(change);
+  ELSIF action = 'reschedule' OR change.before ->> 'state' = 'running' THEN
+    reason := pulse_internal.undo_change(change);
+  ELSE
+    SELECT u.reason, u.left_after INTO undo_action.reason, undo_action.left_after
+      FROM pulse_internal.undo_end(change) AS u;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.undo_action(text, pulse.operation_job) IS
+  'Takes back what an action did to a job, or returns why not; left_after: as undo_end.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.step_undo(
+    o pulse.operation, job_ids bigint[], OUT done int, OUT reasons text[])
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  undone_action text := (SELECT u.action FROM pulse.operation AS u WHERE u.id = o.undoes);
+  change pulse.operation_job;
+  undone record;
+BEGIN
+  done := 0;
+  reasons := '{}';
+  IF undone_action <> 'retry' THEN
+    job_ids := pulse_internal.with_parents(o.undoes, job_ids);
+  END IF;
+  FOR change IN
+    SELECT * FROM pulse.operation_job AS n
+     WHERE n.operation_id = o.undoes AND n.job_id = ANY (job_ids) AND n.undo IS NULL
+     ORDER BY CASE undone_action WHEN 'retry' THEN -n.job_id ELSE n.job_id END
+  LOOP
+    undone := pulse_internal.undo_action(undone_action, change);
+    done := done + (undone.reason IS NULL)::int;
+    reasons := reasons || undone.reason
+               || array_fill('another job has its key'::text, ARRAY[undone.left_after]);
+    UPDATE pulse.operation_job AS n SET undo = coalesce(undone.reason, 'done')
+     WHERE n.operation_id = change.operation_id AND n.job_id = change.job_id;
+  END LOOP;
+  reasons := array_remove(reasons, NULL);
+END $$;
+COMMENT ON FUNCTION pulse_internal.step_undo(pulse.operation, bigint[]) IS
+  'Takes back what an operation did to these jobs, and returns to how many, and why each of the '
+  'others is left alone.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.counted_reasons(counts json, reasons text[])
+  RETURNS json
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  SELECT json_object_agg(c.reason, c.jobs)
+    FROM (SELECT r.reason, sum(r.jobs) AS jobs
+            FROM (SELECT k.key AS reason, k.value::bigint AS jobs
+                    FROM json_each_text(coalesce(counts, '{}')) AS k
+                  UNION ALL SELECT n, 1 FROM unnest(reasons) AS n) AS r
+           GROUP BY r.reason ORDER BY r.reason) AS c;
+$$;
+COMMENT ON FUNCTION pulse_internal.counted_reasons(json, text[]) IS
+  'Adds reasons to those that are counted; NULL for none at all.';
