@@ -323,7 +323,42 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p14 AS
     FROM pulse.finished_job AS f
    WHERE f.cancelled_by IS NOT NULL
      AND NOT EXISTS (SELECT FROM pulse.dependency AS d
-                      WHERE d.child_id = f.id AND f.cancelled_by = ANY (d.parents));
+                      WHERE d.child_id = f.id AND f.cancelled_by = ANY (d.parents))
+  UNION ALL
+  SELECT 'P14', f.id, 'cancelled because of a job whose end it did not ask for'
+    FROM pulse.finished_job AS f
+   WHERE f.cancelled_by IS NOT NULL AND coalesce(f.starts_when NOT IN ('completed', 'failed'), true)
+  UNION ALL
+  -- A parent may end anew after the job: by hand, or after a retry that the job's key held back.
+  SELECT 'P14', f.id, pg_catalog.format('cancelled because of job %s, which had completed', p.id)
+    FROM pulse.finished_job AS f JOIN pulse.finished_job AS p ON p.id = f.cancelled_by
+   WHERE f.starts_when = 'completed' AND p.finished_at <= f.finished_at
+     AND NOT pulse_internal.ended_otherwise(p)
+  UNION ALL
+  SELECT 'P14', f.id, pg_catalog.format('not needed, although job %s had not completed',
+                                        (e.record).id)
+    FROM pulse.finished_job AS f JOIN pulse_internal.ended_parent AS e ON e.child_id = f.id
+   WHERE f.cancelled_by IS NOT NULL AND f.starts_when = 'failed'
+     AND (e.record).finished_at <= f.finished_at AND pulse_internal.ended_otherwise(e.record)
+  UNION ALL
+  SELECT 'P14', f.id, 'was not needed, and counts as cancelled for the jobs after it'
+    FROM pulse.finished_job AS f
+   WHERE f.state = 'cancelled' AND f.cancelled_by IS NULL
+     AND f.last_error = pulse_internal.cancelled_because('not needed', NULL)
+  UNION ALL
+  SELECT 'P14', d.child_id, 'has ended, and what it waited for is on record'
+    FROM (SELECT DISTINCT w.child_id FROM pulse.dependency AS w) AS d
+   WHERE NOT EXISTS (SELECT FROM pulse.job AS j WHERE j.id = d.child_id)
+     AND NOT EXISTS (SELECT FROM pulse.finished_job AS f
+                      WHERE f.id = d.child_id AND f.cancelled_by IS NOT NULL)
+  UNION ALL
+  -- A keyed job that another transaction held while a flow named it may keep none.
+  SELECT 'P14', p.id, pg_catalog.format('keeps no result for job %s of its flow', d.child_id)
+    FROM pulse.flow_job AS c JOIN pulse.dependency AS d ON d.child_id = c.job_id
+   CROSS JOIN LATERAL pg_catalog.unnest(d.parents) AS i (id)
+    JOIN pulse.flow_job AS m ON m.job_id = i.id AND m.flow_id = c.flow_id
+    JOIN pulse.job AS p ON p.id = i.id
+   WHERE p.keeps_result IS NULL AND p.job_key IS NULL AND NOT p.superseded;
 COMMENT ON VIEW pulse_internal.broken_p14 IS 'Violations of P14: order between jobs.';
 
 CREATE OR REPLACE FUNCTION pulse.verify()

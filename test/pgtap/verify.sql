@@ -1,6 +1,6 @@
 -- sql/verify.sql: the promises as queries. Empty is good; each kind of corruption is named.
 \ir support/setup.psql
-SELECT plan(43);
+SELECT plan(58);
 
 SELECT expect_function('verify', '', 'TABLE(promise text, job_id bigint, detail text)', 'volatile',
   'definer');
@@ -182,6 +182,55 @@ SELECT is_named(c.corruption, c.promise, 'failed', c.description) FROM (VALUES
     SELECT $1, token, token, now(), ''completed'' FROM t', 'P3', 'a job has completed twice'))
   AS c (corruption, promise, description);
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all of that was undone too');
+
+-- Jobs that wait for others, and ends because of others.
+SET LOCAL pulse.keep_completed = -1;
+INSERT INTO given SELECT f.key, f.id FROM pulse.add_flow('[
+  {"key": "a", "identifier": "ends"}, {"key": "c", "identifier": "x", "after": ["a"]},
+  {"key": "n", "identifier": "x", "after": ["a"], "starts_when": "failed"},
+  {"key": "live", "identifier": "x"}, {"key": "waits", "identifier": "x", "after": ["live"]},
+  {"key": "b", "identifier": "ends"}, {"key": "d", "identifier": "x", "after": ["b"]},
+  {"key": "u", "identifier": "x", "after": ["b"], "starts_when": "failed"}]') AS f;
+SELECT pulse.claim(:ann, 2, '{ends}') \g /dev/null
+SELECT pulse.complete(j.id, j.token) FROM pulse.job AS j JOIN given AS g USING (id)
+ WHERE g.name = 'b' \g /dev/null
+SELECT pulse.fail(j.id, j.token, 'boom', retry => false)
+  FROM pulse.job AS j JOIN given AS g USING (id) WHERE g.name = 'a' \g /dev/null
+SELECT pulse.sweep() \g /dev/null
+SELECT is((SELECT string_agg(state_of(g.id), ' ' ORDER BY g.name) FROM given AS g
+            WHERE g.name IN ('a', 'c', 'n', 'b', 'd', 'u')),
+  'failed completed cancelled ready ready cancelled', 'given ends because of others');
+SELECT is_empty('SELECT * FROM pulse.verify()', 'these are no violation');
+SELECT is_named(c.corruption, 'P14', c.job, c.description) FROM (VALUES
+  ('UPDATE pulse.finished_job SET state = ''completed'' WHERE id =
+      (SELECT f.cancelled_by FROM pulse.finished_job AS f WHERE f.id = $1)', 'c',
+   'a job is cancelled because of one that completed'),
+  ('UPDATE pulse.finished_job SET starts_when = ''ended'' WHERE id = $1', 'c',
+   'a job is cancelled that asks for any end'),
+  ('UPDATE pulse.finished_job SET starts_when = NULL WHERE id = $1', 'c',
+   'a job is cancelled because of another, and never waited'),
+  ('UPDATE pulse.finished_job SET cancelled_by = NULL WHERE id = $1', 'c',
+   'what a job waited for is on record, and no retry of it comes back to the job'),
+  ('DELETE FROM pulse.finished_job WHERE id = $1', 'c', 'it is on record without the job'),
+  ('DELETE FROM pulse.dependency WHERE child_id = $1', 'c',
+   'what a job waited for is not on record, so it does not come back'),
+  ('UPDATE pulse.finished_job SET state = ''failed'' WHERE id =
+      (SELECT f.cancelled_by FROM pulse.finished_job AS f WHERE f.id = $1)', 'u',
+   'a job was not needed after one that failed'),
+  ('WITH d AS (DELETE FROM pulse.dependency AS d WHERE d.child_id = $1)
+    UPDATE pulse.finished_job SET cancelled_by = NULL WHERE id = $1', 'u',
+   'a job that was not needed counts as cancelled'),
+  ('UPDATE pulse.job SET keeps_result = NULL WHERE id = $1', 'live',
+   'a job of the same flow gets no result'),
+  ('UPDATE pulse.job SET waits_on = NULL, state = ''ready'' WHERE id = $1', 'waits',
+   'a job goes before what it waits for has ended'),
+  ('UPDATE pulse.job SET state = ''ready'' WHERE id = $1', 'waits', 'a job runs although it waits'))
+  AS c (corruption, job, description);
+SELECT is_empty('SELECT * FROM pulse.verify()', 'all of that was undone as well');
+
+-- A parent may end anew after a job that was cancelled because of it.
+SELECT pulse.complete_jobs(ARRAY(SELECT g.id FROM given AS g WHERE g.name = 'a')) \g /dev/null
+SELECT is_empty('SELECT * FROM pulse.verify()', 'a completion by hand comes later');
 
 SELECT * FROM finish();
 ROLLBACK;
