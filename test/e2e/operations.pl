@@ -64,8 +64,21 @@ subtest 'undo' => sub {
         (SELECT array_agg(id) FROM pulse.job WHERE state = 'running'),
         (SELECT array_agg(token) FROM pulse.job WHERE state = 'running'))});
     my $undo = $session->query("SELECT id FROM pulse.undo_operation($id, 'bob')");
-    is(run_to_end($undo, 1000), ($jobs - 1 - $run) . "|$run", 'brings back all that had not run');
-    is(counted('pulse.job'), 0, 'so that none is left to run');
+    my $held = Pulse::Session->new($node);
+    my $last = $session->query('SELECT max(id) FROM pulse.job');
+    $held->query("BEGIN; SELECT id FROM pulse.job WHERE id = $last FOR UPDATE");
+    is(run_to_end($undo, 1000), ($jobs - 2 - $run) . '|' . ($run + 1),
+        'brings back all that had not run, and waits for no row');
+    $held->query('ROLLBACK');
+    is($session->query("SELECT skipped_because->>'it has moved since',
+            skipped_because->>'another transaction holds it'
+        FROM pulse.operation WHERE id = $undo"),
+        "$run|1", 'it counts why it left others alone');
+    is($session->query("SELECT undo FROM pulse.operation_job
+            WHERE operation_id = $id AND job_id = $last"),
+        'another transaction holds it', 'and notes why of each');
+    is($session->query('SELECT count(*) FROM pulse.permanently_fail_jobs(ARRAY[' . $last
+              . "], 'broken')"), 1, 'one is left to run');
     is($session->query(q{SELECT count(*), min(last_error), max(last_error), count(DISTINCT state)
         FROM pulse.finished_job}), ($jobs - $run) . '|broken|broken|1', 'as they had ended');
 };
