@@ -200,6 +200,15 @@ Datum add_one(const RowValue& spec, LastTask* last, const Origin& origin = kNoOr
   pg_unreachable();
 }
 
+// A checked specification has the defaults of what was not given.
+void refuse_unchecked(const RowValue& spec) {
+  for (SpecColumn column :
+       {kSpecIdentifier, kSpecPayload, kSpecRunAt, kSpecMaxAttempts, kSpecPriority})
+    if (!spec.has(column))
+      ereport(ERROR, (errcode(kOutOfRange), errmsg("the specification of a job is not checked"),
+                      errhint("Add the job with pulse.add_job().")));
+}
+
 // --- many ---------------------------------------------------------------------------------------
 
 // The approximate size of a batch of rows.
@@ -318,6 +327,7 @@ PULSE_FUNCTION(pulse_insert_job) {
   if (PG_ARGISNULL(0)) pulse::refuse_null();
   pulse::RowValue spec;
   pulse::read_row_value(&spec, PG_GETARG_HEAPTUPLEHEADER(0), "job_spec");
+  pulse::refuse_unchecked(spec);
   pulse::LastTask last = {};
   pulse::Origin origin = pulse::kNoOrigin;
   if (PG_NARGS() == 2) origin.scheduled_for = fcinfo->args[1];

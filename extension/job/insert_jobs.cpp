@@ -2,6 +2,7 @@
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
+#include "access/not_null.hpp"
 #include "job/job_table.hpp"
 #include "job/statement_write.hpp"
 #include "wake/pending_wakes.hpp"
@@ -22,6 +23,7 @@ void note_new_job(const RowValue& job) {
 void store_plain(NewJobs* jobs, HeapTuple* rows, int count) {
   auto** slots = static_cast<TupleTableSlot**>(palloc(sizeof(TupleTableSlot*) * count));
   for (int i = 0; i < count; i++) {
+    refuse_nulls(jobs->table, rows[i]);
     slots[i] = MakeSingleTupleTableSlot(RelationGetDescr(jobs->table), &TTSOpsHeapTuple);
     ExecForceStoreHeapTuple(rows[i], slots[i], true);
   }

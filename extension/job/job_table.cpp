@@ -2,6 +2,7 @@
 
 #include "access/catalog.hpp"
 #include "access/local_settings.hpp"
+#include "access/not_null.hpp"
 #include "job/statement_write.hpp"
 #include "server/compat.hpp"
 #include "server/values.hpp"
@@ -191,7 +192,9 @@ bool try_lock_row(JobTable* table, const ItemPointerData& seen) {
 void update_locked_row(JobTable* table, JobChange* change) {
   MemoryContext old = MemoryContextSwitchTo(table->context);
   if (table->is_plain) {
-    put_changed(table, changed_tuple(table, table->locked, change));
+    HeapTuple changed = changed_tuple(table, table->locked, change);
+    refuse_nulls(table->relation, changed);
+    put_changed(table, changed);
     IndexesToFollow indexes = kNoIndexes;
     simple_table_tuple_update(table->relation, &table->locked->tts_tid, table->changed,
                               table->snapshot, &indexes);

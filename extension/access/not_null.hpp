@@ -1,0 +1,13 @@
+// NOT NULL in rows that are written without the executor, which would look. A row with NULL where
+// the catalog says that there is none ends the server: compiled code reads a value there.
+#pragma once
+
+#include "server/postgres.hpp"
+
+namespace pulse {
+
+// Raises 23502 for NULL in a column of the extension, or of a DBA, that is NOT NULL. Of a table
+// that catalog() knows.
+void refuse_nulls(Relation table, HeapTuple row);
+
+}  // namespace pulse
