@@ -265,6 +265,8 @@ CREATE TABLE pulse.queue (
   weight      int NOT NULL DEFAULT 1,
   rate int, per interval, burst int
 );
+-- Each sweep asks which levels are fair.
+CREATE INDEX queue_fair_idx ON pulse.queue (queue_name) WHERE fair;
 -- Its value is the microsecond since 1970 at which settings of a queue were last taken away. Jobs
 -- claimed before then may be more than the queue runs without them, as verify() must know.
 CREATE SEQUENCE pulse.queue_unset_seq AS bigint;
@@ -359,9 +361,7 @@ CREATE TRIGGER installation_changed
 ALTER TABLE pulse.installation ENABLE ALWAYS TRIGGER installation_changed;
 
 -- pg_dump leaves it out, so a restored copy lacks it even if the copy has the same oids.
-CREATE TABLE pulse.installation_witness (
-  installation_id uuid NOT NULL
-);
+CREATE TABLE pulse.installation_witness (installation_id uuid NOT NULL);
 ALTER TABLE pulse.installation_witness REPLICA IDENTITY FULL;
 -- A subscriber with the witness would pass for a moved server, and run the publisher's jobs. So a
 -- worker of a subscription inserts none; a session of a DBA that acts as a replica does.

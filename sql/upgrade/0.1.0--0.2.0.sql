@@ -312,6 +312,8 @@ ALTER TABLE pulse.queue
   ADD COLUMN rate     int,
   ADD COLUMN per      interval,
   ADD COLUMN burst    int;
+CREATE INDEX queue_fair_idx ON pulse.queue (queue_name) WHERE fair;
+
 -- Strict queues that the end of a job has paused. An end adds a row and waits for no session.
 CREATE TABLE pulse.queue_pause (
   queue_name text COLLATE "C",

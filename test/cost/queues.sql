@@ -26,6 +26,14 @@ BEGIN
 END $$;
 CALL cost.note_sweeps();
 
+-- What a sweep reads of the settings of 20,000 queues.
+INSERT INTO pulse.queue (queue_name) SELECT 'stored ' || n FROM generate_series(1, 20000) AS n;
+VACUUM ANALYZE pulse.queue;
+SELECT cost.note('fair_levels_buffers',
+                 (cost.explained('SELECT * FROM pulse_internal.fair_levels()')).buffers);
+DELETE FROM pulse.queue AS q WHERE q.queue_name LIKE 'stored %';
+VACUUM ANALYZE pulse.queue;
+
 -- What a claim reads that promotes the next job of a queue: of few jobs, and behind 8,000 that ran
 -- while another transaction keeps their dead rows.
 CREATE PROCEDURE cost.note_line(figure text)
