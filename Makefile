@@ -32,7 +32,7 @@ SQL_NEW_TABLES = operation_tables counter_tables
 # Foundations
 SQL_FUNCTIONS  = table_comments settings clock installation
 # Tasks and queues
-SQL_FUNCTIONS += task promote wait_for_parents settle_waits level rate strict fair queue
+SQL_FUNCTIONS += task promote wait_for_parents settle_waits level rate strict fair pause queue
 # Producers
 SQL_FUNCTIONS += add cancel
 # Callers

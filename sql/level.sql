@@ -22,6 +22,53 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.unset_at() IS
   'Returns when unset_queue() last took settings away; NULL: never.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.members_with(queue_name text) RETURNS text
+  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  names text[] := pulse_internal.levels_of(queue_name);
+BEGIN
+  RETURN names[cardinality(names) - 1] || '/*';
+END $$;
+COMMENT ON FUNCTION pulse_internal.members_with(text) IS
+  'Returns the name that stands for this queue among the members of its level: mail/* for mail/x; '
+  'NULL for a queue within no level.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.stored_settings(queue_name text, members text)
+  RETURNS pulse.queue
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  stored pulse.queue;
+BEGIN
+  SELECT * INTO stored FROM pulse.queue AS q WHERE q.queue_name = stored_settings.queue_name;
+  IF NOT FOUND THEN
+    SELECT * INTO stored FROM pulse.queue AS q
+     WHERE q.queue_name = stored_settings.members AND q.is_level;
+  END IF;
+  RETURN stored;
+END $$;
+COMMENT ON FUNCTION pulse_internal.stored_settings(text, text) IS
+  'Returns the settings of a queue, else those of the members of its level; all NULL: it has none.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_paused(
+    queue_name text, members text, was_paused boolean)
+  RETURNS boolean
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  by_name boolean := (SELECT p.is_paused FROM pulse.queue_pause AS p
+                       WHERE p.queue_name = is_paused.queue_name AND p.job_id = 0);
+BEGIN
+  RETURN coalesce(by_name, nullif(was_paused, false),
+                  (SELECT p.is_paused FROM pulse.queue_pause AS p
+                    WHERE p.queue_name = members AND p.job_id = 0), false);
+END $$;
+COMMENT ON FUNCTION pulse_internal.is_paused(text, text, boolean) IS
+  'Returns whether a queue or level is paused by an operator: by its name, else by version 0.1.0 '
+  '(was_paused), else with the members of its level.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.level_settings(queue_name text)
   RETURNS TABLE (level text, concurrency int, total int, paused boolean, changed_at timestamptz,
                  is_strict boolean, on_dead text, fair boolean, weight int, rate int,
@@ -31,18 +78,17 @@ CREATE OR REPLACE FUNCTION pulse_internal.level_settings(queue_name text)
   SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   names text[] := pulse_internal.levels_of(queue_name);
+  members text;
   stored pulse.queue;
 BEGIN
   FOR i IN 1 .. cardinality(names) LOOP
-    SELECT * INTO stored FROM pulse.queue AS q WHERE q.queue_name = names[i];
-    IF stored.queue_name IS NULL AND i > 1 THEN
-      SELECT * INTO stored FROM pulse.queue AS q
-       WHERE q.queue_name = names[i - 1] || '/*' AND q.is_level;
-    END IF;
+    members := names[i - 1] || '/*';
+    stored := pulse_internal.stored_settings(names[i], members);
     level := names[i];
     concurrency := coalesce(stored.concurrency, 1);
     total := stored.total;
-    paused := coalesce(stored.paused AND (stored.is_level OR i = cardinality(names)), false);
+    paused := pulse_internal.is_paused(
+      names[i], members, stored.paused AND stored.queue_name = names[i] AND i = cardinality(names));
     changed_at := stored.updated_at;
     is_strict := coalesce(stored.is_strict, false);
     on_dead := coalesce(stored.on_dead, 'continue');

@@ -290,12 +290,26 @@ COMMENT ON FUNCTION pulse.recoveries(int, interval) IS
   'on record that ended within newer_than. Raises PU004 for max_rows out of range.';
 
 CREATE OR REPLACE VIEW pulse.queue_settings AS
-  SELECT q.queue_name, q.concurrency, q.total, q.paused, q.updated_at,
-         q.is_strict, q.on_dead, q.rate, q.per, q.burst
-    FROM pulse.queue AS q;
+  SELECT q.queue_name, q.concurrency, q.total,
+         coalesce(own.is_paused, nullif(q.paused, false), shared.is_paused, false) AS paused,
+         q.updated_at, q.is_strict, q.on_dead, q.rate, q.per, q.burst
+    FROM pulse.queue AS q
+    LEFT JOIN pulse.queue_pause AS own ON own.queue_name = q.queue_name AND own.job_id = 0
+    LEFT JOIN pulse.queue_pause AS shared
+           ON shared.queue_name = pg_catalog.regexp_replace(q.queue_name, '[^/]*$', '*')
+          AND shared.job_id = 0
+  UNION ALL
+  SELECT p.queue_name, coalesce(s.concurrency, 1), s.total, true,
+         coalesce(s.updated_at, p.created_at), coalesce(s.is_strict, false),
+         coalesce(s.on_dead, 'continue'), s.rate, s.per, s.burst
+    FROM pulse.queue_pause AS p
+    LEFT JOIN pulse.queue AS s
+           ON s.queue_name = pg_catalog.regexp_replace(p.queue_name, '[^/]*$', '*') AND s.is_level
+   WHERE p.job_id = 0 AND p.is_paused
+     AND NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = p.queue_name);
 COMMENT ON VIEW pulse.queue_settings IS
-  'The settings that were stored for queues and levels of queues; queue_status tells what holds '
-  'for each, at a higher cost.';
+  'The settings that were stored for queues and levels of queues, and those that hold for queues '
+  'that were paused by name; queue_status tells what holds for each, at a higher cost.';
 COMMENT ON COLUMN pulse.queue_settings.queue_name IS 'Name of the queue or level';
 COMMENT ON COLUMN pulse.queue_settings.concurrency IS
   'How many jobs of exactly this name run at a time';

@@ -68,7 +68,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.paused_part(queue_names text[]) RETURN
   LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
   WITH pause AS MATERIALIZED (
     SELECT regexp_replace(s.queue_name, '/[*]$', '') || '/' AS prefix
-      FROM pulse.queue AS s WHERE s.paused
+      FROM (SELECT p.queue_name FROM pulse.queue_pause AS p WHERE p.is_paused AND p.job_id = 0
+             UNION ALL SELECT q.queue_name FROM pulse.queue AS q WHERE q.paused) AS s
   )
   SELECT coalesce(sum(q.jobs) FILTER (
            WHERE EXISTS (SELECT FROM pause AS p WHERE starts_with(q.queue_name || '/', p.prefix))

@@ -87,49 +87,54 @@ BEGIN
   PERFORM pulse_internal.lock_queue(set_queue.queue_name);
   -- So updated_at follows each claim of a job that the old settings opened; verify() compares them.
   PERFORM pulse_internal.park_open(set_queue.queue_name);
-  INSERT INTO pulse.queue AS q
-    (queue_name, concurrency, paused, created_at, updated_at, total, is_level, is_strict, on_dead,
-     fair, weight, rate, per, burst)
-  VALUES (set_queue.queue_name, coalesce(set_queue.concurrency, 1),
-          coalesce(set_queue.paused, false), pulse.now(), pulse.now(),
-          nullif(set_queue.total, -1), true, coalesce(set_queue."strict", false),
-          coalesce(set_queue.on_dead, 'continue'), coalesce(set_queue.fair, false),
-          coalesce(set_queue.weight, 1), nullif(set_queue.rate, -1), set_queue.per,
-          nullif(set_queue.burst, -1))
-  ON CONFLICT ON CONSTRAINT queue_pkey DO UPDATE SET
-    concurrency = coalesce(set_queue.concurrency, q.concurrency),
-    paused      = coalesce(set_queue.paused, q.paused),
-    updated_at  = pulse.now(),
-    total       = nullif(coalesce(set_queue.total, q.total), -1),
-    fair        = coalesce(set_queue.fair, q.fair),
-    weight      = coalesce(set_queue.weight, q.weight),
-    -- A pause that 0.1.0 stored is for the queue alone until it is set again.
-    is_level    = q.is_level OR NOT q.paused OR set_queue.paused IS NOT NULL,
-    is_strict   = coalesce(set_queue."strict", q.is_strict),
-    on_dead     = coalesce(set_queue.on_dead, q.on_dead),
-    rate        = nullif(coalesce(set_queue.rate, q.rate), -1),
-    per         = CASE WHEN set_queue.rate = -1 THEN NULL ELSE coalesce(set_queue.per, q.per) END,
-    burst       = CASE WHEN set_queue.rate = -1 THEN NULL
-                    ELSE nullif(coalesce(set_queue.burst, q.burst), -1) END
-  RETURNING q.* INTO stored;
-  PERFORM pulse_internal.check_strict(stored);
-  PERFORM pulse_internal.check_rate(stored);
-  IF NOT stored.is_strict OR NOT set_queue.paused THEN
-    PERFORM pulse_internal.end_pauses(set_queue.queue_name);
+  IF set_queue.paused IS NULL
+     OR num_nonnulls(concurrency, total, rate, per, burst, fair, weight, "strict", on_dead) > 0 THEN
+    INSERT INTO pulse.queue AS q
+      (queue_name, concurrency, created_at, updated_at, total, is_level, is_strict, on_dead, fair,
+       weight, rate, per, burst)
+    VALUES (set_queue.queue_name, coalesce(set_queue.concurrency, 1), pulse.now(), pulse.now(),
+            nullif(set_queue.total, -1), true, coalesce(set_queue."strict", false),
+            coalesce(set_queue.on_dead, 'continue'), coalesce(set_queue.fair, false),
+            coalesce(set_queue.weight, 1), nullif(set_queue.rate, -1), set_queue.per,
+            nullif(set_queue.burst, -1))
+    ON CONFLICT ON CONSTRAINT queue_pkey DO UPDATE SET
+      concurrency = coalesce(set_queue.concurrency, q.concurrency),
+      updated_at  = pulse.now(),
+      total       = nullif(coalesce(set_queue.total, q.total), -1),
+      fair        = coalesce(set_queue.fair, q.fair),
+      weight      = coalesce(set_queue.weight, q.weight),
+      is_level    = true,
+      is_strict   = coalesce(set_queue."strict", q.is_strict),
+      on_dead     = coalesce(set_queue.on_dead, q.on_dead),
+      rate        = nullif(coalesce(set_queue.rate, q.rate), -1),
+      per         = CASE WHEN set_queue.rate = -1 THEN NULL
+                      ELSE coalesce(set_queue.per, q.per) END,
+      burst       = CASE WHEN set_queue.rate = -1 THEN NULL
+                      ELSE nullif(coalesce(set_queue.burst, q.burst), -1) END
+    RETURNING q.* INTO stored;
+    PERFORM pulse_internal.check_strict(stored);
+    PERFORM pulse_internal.check_rate(stored);
+    IF NOT stored.is_strict THEN
+      PERFORM pulse_internal.end_pauses(set_queue.queue_name);
+    END IF;
   END IF;
-  RETURN stored;
+  IF set_queue.paused IS NOT NULL THEN
+    PERFORM pulse_internal.store_pause(set_queue.queue_name, set_queue.paused);
+  END IF;
+  RETURN pulse_internal.settings_in_force(set_queue.queue_name);
 END $$;
 COMMENT ON FUNCTION
   pulse.set_queue(text, int, boolean, int, int, interval, int, boolean, int, boolean,
                   text) IS
-  'Stores settings of a queue and returns them; NULL leaves a setting as it is, -1 takes a limit '
-  'away. concurrency (1 to 1000000) is how many jobs of exactly this name run at a time; total, '
-  'how many of it and of all queues within it: mail/x is within mail. Of the same jobs, rate '
-  '(1 to 1000000) are claimed in each per (1 s to 366 days, of 24 hours; 1 s), and burst (as many '
-  'as rate) at once. A pause holds for all of them. Where a level is fair its direct members start '
-  'jobs in turn, and weight (1 to 1000) is how many a member starts in a round. The name mail/* '
-  'stands for the members of mail that have no settings of their own. Running jobs go on. A '
-  'strict queue runs one job at a time: '
+  'Stores settings of a queue and returns those that hold for it; NULL leaves a setting as it is, '
+  '-1 takes a limit away. concurrency (1 to 1000000) is how many jobs of exactly this name run at '
+  'a time; total, how many of it and of all queues within it: mail/x is within mail. Of the same '
+  'jobs, rate (1 to 1000000) are claimed in each per (1 s to 366 days, of 24 hours; 1 s), and '
+  'burst (as many as rate) at once. paused => true does what pause_queue does, false what '
+  'resume_queue does, of any queue; with nothing else no setting is stored. Where a level is fair '
+  'its direct members start jobs in turn, and weight (1 to 1000) is how many a member starts in a '
+  'round. The name mail/* stands for the members of mail that have no settings of their own. '
+  'Running jobs go on. A strict queue runs one job at a time: '
   'once one has been claimed, no other starts before that one has ended, whatever retries it has. '
   'on_dead says what such a queue does when a job ends failed, quarantined or expired: continue, '
   'or pause, which resume_queue ends. Raises PU004 for a value out of range, a name of more than '
@@ -143,13 +148,15 @@ DECLARE
   is_stored boolean;
 BEGIN
   PERFORM pulse_internal.check_settings_of(unset_queue.queue_name);
-  LOCK TABLE pulse.job, pulse.queue IN ROW EXCLUSIVE MODE;
+  LOCK TABLE pulse.job, pulse.queue, pulse.queue_pause IN ROW EXCLUSIVE MODE;
   PERFORM pulse_internal.lock_queue(unset_queue.queue_name);
   PERFORM pulse_internal.park_open(unset_queue.queue_name);
   PERFORM pulse_internal.end_pauses(unset_queue.queue_name);
+  DELETE FROM pulse.queue_pause AS p WHERE p.queue_name = unset_queue.queue_name;
+  is_stored := FOUND;
   DELETE FROM pulse.queue_rate AS r WHERE r.queue_name = unset_queue.queue_name;
   DELETE FROM pulse.queue AS q WHERE q.queue_name = unset_queue.queue_name;
-  is_stored := FOUND;
+  is_stored := is_stored OR FOUND;
   IF is_stored THEN
     PERFORM setval('pulse.queue_unset_seq',
                    ceil(extract(epoch FROM pulse.now()) * 1e6)::bigint);
@@ -157,56 +164,6 @@ BEGIN
   RETURN is_stored;
 END $$;
 COMMENT ON FUNCTION pulse.unset_queue(text) IS
-  'Takes all settings of a queue away and returns whether it had any. From then on it has those of '
-  'the members of its level (mail/* for mail/x) if they are stored, else it runs one job at a '
-  'time. Running jobs go on. Raises PU004 as set_queue does.';
-
-CREATE OR REPLACE FUNCTION pulse.pause_queue(queue_name text) RETURNS pulse.queue
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-BEGIN
-  LOCK TABLE pulse.job, pulse.queue IN ROW EXCLUSIVE MODE;
-  IF NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = pause_queue.queue_name)
-     AND NOT EXISTS (SELECT FROM pulse.job AS j
-                      WHERE j.queue_name = pause_queue.queue_name AND j.queue_name IS NOT NULL
-                        AND j.index_lane IN ('o', 'r'))
-     AND NOT EXISTS (SELECT FROM pulse.job AS j
-                      WHERE j.queue_name = pause_queue.queue_name AND j.index_lane = 'p'
-                        AND pulse_internal.queue_slot(j.queue_name)
-                            = pulse_internal.queue_slot(pause_queue.queue_name)) THEN
-    RAISE NOTICE 'queue % has no settings and no jobs', quote_literal(queue_name) USING
-      HINT = 'It is paused all the same; check its name.';
-  END IF;
-  RETURN pulse.set_queue(pause_queue.queue_name, NULL, true);
-END $$;
-COMMENT ON FUNCTION pulse.pause_queue(text) IS
-  'Pauses a queue and all queues within it: once this commits, no worker claims a job of them '
-  'before resume_queue. Running jobs go on. A notice says if the queue has neither settings nor '
-  'jobs. Raises PU004 as set_queue does.';
-
--- A member of a level without settings of its own keeps those of the members.
-CREATE OR REPLACE FUNCTION pulse.resume_queue(queue_name text) RETURNS pulse.queue
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-DECLARE
-  resumed pulse.queue;
-BEGIN
-  LOCK TABLE pulse.job, pulse.queue IN ROW EXCLUSIVE MODE;
-  IF EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = resume_queue.queue_name) THEN
-    RETURN pulse.set_queue(resume_queue.queue_name, NULL, false);
-  END IF;
-  PERFORM pulse_internal.check_given('queue_name', resume_queue.queue_name IS NOT NULL,
-    'Give the name of a queue.');
-  PERFORM pulse_internal.lock_queue(resume_queue.queue_name);
-  IF NOT pulse_internal.end_pauses(resume_queue.queue_name) THEN
-    RAISE EXCEPTION 'queue % is not known', quote_literal(resume_queue.queue_name) USING
-      ERRCODE = 'PU005', HINT = 'Only a queue that was paused or given settings is stored.';
-  END IF;
-  PERFORM pulse_internal.note_queue(resume_queue.queue_name);
-  SELECT q.* INTO resumed FROM pulse.queue AS q
-   WHERE q.queue_name = regexp_replace(resume_queue.queue_name, '[^/]*$', '*');
-  RETURN resumed;
-END $$;
-COMMENT ON FUNCTION pulse.resume_queue(text) IS
-  'Ends the pause of a queue, also one that the end of a job began, and returns its settings. '
-  'Raises PU005 for a queue that is neither stored nor paused.';
+  'Takes all settings of a queue and its pause away and returns whether it had any. From then on '
+  'it has those of the members of its level (mail/* for mail/x) if they are stored, else it runs '
+  'one job at a time. Running jobs go on. Raises PU004 as set_queue does.';

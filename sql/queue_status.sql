@@ -41,6 +41,8 @@ BEGIN
      WHERE j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r') GROUP BY j.queue_name, j.state
     UNION ALL
     SELECT q.queue_name, 'stored', 0 FROM pulse.queue AS q
+    UNION ALL
+    SELECT p.queue_name, 'stored', 0 FROM pulse.queue_pause AS p WHERE p.is_paused
   ), named AS (
     SELECT DISTINCT p.queue_name FROM part AS p
   ), level AS MATERIALIZED (
@@ -83,8 +85,8 @@ CREATE OR REPLACE VIEW pulse.queue_status AS
          s.running, s.reasons, s.tokens, s.next_token
     FROM pulse.queue_status() AS s;
 COMMENT ON VIEW pulse.queue_status IS
-  'Settings and jobs of queues that have either, and of the levels that they are within. It reads '
-  'every job of a queue: do not poll it.';
+  'Settings and jobs of queues that have either or are paused, and of the levels that they are '
+  'within. It reads every job of a queue: do not poll it.';
 COMMENT ON COLUMN pulse.queue_status.queue_name IS 'Name of the queue or level';
 COMMENT ON COLUMN pulse.queue_status.concurrency IS
   'How many jobs of exactly this name run at a time';

@@ -1,11 +1,5 @@
 -- Strict queues: a job that has been claimed keeps its place until it has ended, and the end of a
--- dead one may pause the queue. extension/queue/strict.cpp has the order for promotions.
-
-COMMENT ON TABLE pulse.queue_pause IS
-  'Strict queues that the end of a job has paused; resume_queue removes their rows. Dumped.';
-COMMENT ON COLUMN pulse.queue_pause.queue_name IS 'Name of the queue';
-COMMENT ON COLUMN pulse.queue_pause.job_id IS 'The job that ended failed, quarantined or expired';
-COMMENT ON COLUMN pulse.queue_pause.created_at IS 'When it ended';
+-- dead one may pause the queue. extension/queue/places.cpp has the order for promotions.
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_strict(stored pulse.queue) RETURNS void
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -31,9 +25,10 @@ CREATE OR REPLACE FUNCTION pulse_internal.end_pauses(queue_name text) RETURNS bo
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   DELETE FROM pulse.queue_pause AS p
-   WHERE p.queue_name = end_pauses.queue_name
-      OR regexp_replace(p.queue_name, '[^/]*$', '*') = end_pauses.queue_name
-         AND NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = p.queue_name);
+   WHERE p.job_id <> 0
+     AND (p.queue_name = end_pauses.queue_name
+          OR pulse_internal.members_with(p.queue_name) = end_pauses.queue_name
+             AND NOT EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = p.queue_name));
   RETURN FOUND;
 END $$;
 COMMENT ON FUNCTION pulse_internal.end_pauses(text) IS
@@ -44,7 +39,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_paused_by_end(queue_name text) RETU
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   RETURN EXISTS (SELECT FROM pulse.queue_pause AS p
-                  WHERE p.queue_name = is_paused_by_end.queue_name);
+                  WHERE p.queue_name = is_paused_by_end.queue_name AND p.job_id <> 0);
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_paused_by_end(text) IS
   'Returns whether the end of a job has paused a queue, if it is strict.';

@@ -245,14 +245,14 @@ COMMENT ON TABLE pulse.queue IS
   '(''mail/*'' for ''mail/x'') if they are stored, else it runs one job at a time.';
 COMMENT ON COLUMN pulse.queue.concurrency IS 'How many jobs of the queue run at a time';
 COMMENT ON COLUMN pulse.queue.paused IS
-  'No worker claims a job of a paused queue, nor of a queue within it';
+  'A pause that version 0.1.0 stored, for the queue of that very name; others: queue_pause';
 COMMENT ON COLUMN pulse.queue.queue_name IS 'Name of the queue';
 COMMENT ON COLUMN pulse.queue.created_at IS 'When the queue got settings';
 COMMENT ON COLUMN pulse.queue.updated_at IS 'When the settings last changed';
 COMMENT ON COLUMN pulse.queue.total IS
   'How many jobs of the queue and of all queues within it run at a time; NULL: no limit';
 COMMENT ON COLUMN pulse.queue.is_level IS
-  'A pause holds for all queues within too; false where only version 0.1.0 has stored it';
+  'LEVEL/* stands for the members of the level; false where only version 0.1.0 has stored it';
 COMMENT ON COLUMN pulse.queue.is_strict IS
   'Once one of its jobs has been claimed, none other starts before that one has ended';
 COMMENT ON COLUMN pulse.queue.on_dead IS

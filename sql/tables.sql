@@ -273,8 +273,8 @@ CREATE SEQUENCE pulse.queue_unset_seq AS bigint;
 
 CREATE TABLE pulse.queue_pause (
   queue_name text COLLATE "C",
-  job_id     bigint,
-  created_at timestamptz NOT NULL,
+  job_id     bigint DEFAULT 0,
+  created_at timestamptz NOT NULL, is_paused boolean NOT NULL DEFAULT true,
   PRIMARY KEY (queue_name, job_id)
 );
 CREATE TABLE pulse.queue_rate (

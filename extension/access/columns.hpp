@@ -95,6 +95,9 @@ enum QueueColumn : AttrNumber {
   kQueuePaused,
 };
 
+// pulse.queue_pause
+enum PauseColumn : AttrNumber { kPauseQueueName = 1, kPauseJobId, kPauseCreatedAt, kPauseIsPaused };
+
 // pulse.queue_rate
 enum RateColumn : AttrNumber { kRateQueueName = 1, kRateFullLive, kRateOpened };
 

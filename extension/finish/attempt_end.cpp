@@ -6,7 +6,7 @@
 #include "counters/noted_attempts.hpp"
 #include "job/key_lock.hpp"
 #include "job/task_settings.hpp"
-#include "queue/strict.hpp"
+#include "queue/places.hpp"
 #include "server/values.hpp"
 #include "wake/end_waiters.hpp"
 #include "wake/pending_wakes.hpp"

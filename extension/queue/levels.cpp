@@ -14,53 +14,6 @@
 namespace pulse {
 namespace {
 
-struct Settings {
-  bool found;
-  bool is_level;  // 0.2.0 has stored them
-  int concurrency;
-  bool paused;
-  int total;
-  bool strict;
-  bool fair;
-  int weight;
-  Rate rate;
-};
-
-Settings stored_settings(Relation table, Datum name, Snapshot snapshot) {
-  Settings found = {false, false, 1, false, kUnlimited, false, false, 1, {}};
-  with_row_of_text(table, catalog()->queue_key, name, snapshot, [&found](TupleTableSlot* row) {
-    found.found = true;
-    found.concurrency = DatumGetInt32(value_of(row, kQueueConcurrency));
-    found.paused = DatumGetBool(value_of(row, kQueuePaused));
-    if (catalog()->queue_is_level == InvalidAttrNumber) return;
-    found.is_level = DatumGetBool(value_of(row, catalog()->queue_is_level));
-    NullableDatum total = field_of(row, catalog()->queue_total);
-    if (!total.isnull) found.total = DatumGetInt32(total.value);
-    found.strict = DatumGetBool(value_of(row, catalog()->queue_strict));
-    found.fair = DatumGetBool(value_of(row, catalog()->queue_fair));
-    found.weight = DatumGetInt32(value_of(row, catalog()->queue_weight));
-    found.rate = rate_of(row);
-  });
-  return found;
-}
-
-Datum members_of(Datum level) {
-  return CStringGetTextDatum(psprintf("%s/*", TextDatumGetCString(level)));
-}
-
-// A member of a level without a row of its own has the settings of all members. What 0.1.0 stored
-// holds for the queue of that very name.
-Settings settings_at(Relation table, const Levels& levels, int i, Snapshot snapshot) {
-  bool is_queue = i == levels.count - 1;
-  Settings found = stored_settings(table, levels.level[i].name, snapshot);
-  if (!found.found && i > 0) {
-    Settings members = stored_settings(table, members_of(levels.level[i - 1].name), snapshot);
-    if (members.is_level) found = members;
-  }
-  if (!found.is_level && !is_queue) found.paused = false;
-  return found;
-}
-
 LevelGroup* group_of(const Level& level) {
   DatabaseState* database = this_database();
   return database ? &database->level_groups[level_group(level.hash)] : nullptr;
@@ -225,23 +178,26 @@ void unlock_levels(Levels* levels, LevelCounts* counts) {
 }
 
 void read_levels(Levels* levels, Snapshot snapshot) {
-  Relation table = table_open(catalog()->queue, AccessShareLock);
+  SettingsReader reader = open_settings(snapshot);
   levels->is_limited = false;
   levels->fair = -1;
   for (int i = 0; i < levels->count; i++) {
-    Settings found = settings_at(table, *levels, i, snapshot);
-    levels->level[i].paused = found.paused;
-    levels->level[i].total = found.total;
-    levels->level[i].fair = found.fair;
-    levels->level[i].weight = found.weight;
+    Level* level = &levels->level[i];
+    Datum parent = i > 0 ? levels->level[i - 1].name : 0;
+    LevelSettings found = settings_of_level(reader, level->name, parent, i == levels->count - 1);
+    level->paused = found.paused;
+    level->total = found.total;
+    level->fair = found.fair;
+    level->weight = found.weight;
     if (found.fair && levels->fair < 0) levels->fair = i;
-    levels->level[i].rate = found.rate;
-    levels->is_limited |= is_limited(levels->level[i]);
-    if (found.rate.rate) note_rated(levels->level[i]);
+    level->rate = found.rate;
+    levels->is_limited |= is_limited(*level);
+    if (found.rate.rate) note_rated(*level);
     levels->concurrency = found.concurrency;
     levels->strict = found.strict;
+    levels->paused_by_end = found.strict && found.paused_by_end;
   }
-  table_close(table, AccessShareLock);
+  close_settings(reader);
 }
 
 // Who only asks leaves the credit alone.

@@ -2,6 +2,7 @@
 // the locks of levels, and holds alone a level with a total, and one with a rate and no credit.
 #pragma once
 
+#include "queue/level_settings.hpp"
 #include "queue/rate.hpp"
 #include "server/postgres.hpp"
 #include "server/queue_name.hpp"
@@ -21,13 +22,13 @@ struct Level {
   RateLook look;
   LOCKMODE held;
 };
-constexpr int kUnlimited = -1;
 
 struct Levels {
   int count;
   Level level[kMaxLevels];  // root first; the last one is the queue itself
   int concurrency;          // of the queue itself
   bool strict;              // the queue itself
+  bool paused_by_end;       // a job's end has paused the queue, which is strict
   bool is_limited;          // a level has a total or a rate
   bool has_changed;         // tokens of the queue's own rate, for which it keeps the locks
   int fair;                 // the first level that is fair; -1: none

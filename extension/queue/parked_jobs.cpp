@@ -3,7 +3,6 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "queue/queue_marks.hpp"
-#include "queue/strict.hpp"
 #include "server/clocks.hpp"
 #include "server/values.hpp"
 #include "wake/pending_wakes.hpp"

@@ -4,11 +4,18 @@
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "job/job_table.hpp"
-#include "queue/strict.hpp"
+#include "server/clocks.hpp"
 #include "server/values.hpp"
+#include "wake/pending_wakes.hpp"
 
 namespace pulse {
 namespace {
+
+// pulse.job.queue_turn of a row; kNoTurn where it is empty.
+int turn_of(TupleTableSlot* row) {
+  NullableDatum turn = field_of(row, kJobQueueTurn);
+  return turn.isnull ? kNoTurn : DatumGetInt16(turn.value);
+}
 
 void add_open(Queue* queue, TupleTableSlot* slot) {
   if (queue->open_count == queue->open_capacity) {
@@ -121,7 +128,7 @@ Queue read_queue(Datum name, int slot, const Levels& levels) {
 bool find_places(Queue* queue, Levels* levels, Relation job, Snapshot snapshot,
                  LevelCounts* counts) {
   if (!levels->only_swaps) find_room(levels, job, snapshot, counts);
-  if (queue->strict && is_paused_by_end(queue->name, snapshot)) {
+  if (levels->paused_by_end) {
     queue->paused = true;
     levels->blocker = -1;  // the end of this pause marks the queue
   }
@@ -155,6 +162,24 @@ bool may_open(const Queue& queue, const OrderedScan& parked) {
   if (queue.open_count == 0) return false;
   const OpenJob& worst = queue.open[queue.open_count - 1];
   return worst.turn == kNoTurn && sorts_before(&parked, &worst);
+}
+
+bool find_turn(IndexLookup* turns, const Queue& queue, Relation job, Snapshot snapshot) {
+  open_index_lookup(turns, job, catalog()->job_turn_idx, snapshot, 1);
+  ScanKeyData key;
+  init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, queue.name);
+  seek_keys(turns, &key);
+  return next_row(turns);
+}
+
+bool may_open_turn(const Queue& queue, TupleTableSlot* row) {
+  TimestampTz run_at = DatumGetTimestampTz(value_of(row, kJobRunAt));
+  if (run_at > wall_now()) {
+    note_parked_due(run_at);
+    return false;
+  }
+  if (queue.taken != queue.concurrency) return queue.taken < queue.concurrency;
+  return queue.open_count > 0 && turn_of(row) < queue.open[queue.open_count - 1].turn;
 }
 
 }  // namespace pulse

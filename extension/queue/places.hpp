@@ -1,6 +1,7 @@
 // The places of a queue, and the jobs that have them.
 #pragma once
 
+#include "access/index_lookup.hpp"
 #include "access/ordered_scan.hpp"
 #include "queue/levels.hpp"
 #include "queue/remembered_queue.hpp"
@@ -9,6 +10,10 @@
 namespace pulse {
 
 struct Claim;
+
+// Values of pulse.job.queue_turn. The lower one comes first.
+constexpr int kClaimedTurn = 1;  // has been claimed and waits again
+constexpr int kNoTurn = PG_INT16_MAX;
 
 struct OpenJob : JobOrder {
   ItemPointerData tid;
@@ -70,6 +75,13 @@ bool is_full(const Queue& queue);
 
 // Whether the parked job may be opened: where all slots are taken, in place of a worse open job.
 bool may_open(const Queue& queue, const OrderedScan& parked);
+
+// In a strict queue: finds the parked job that starts before all others, and puts it into `row`.
+// The caller closes the lookup in either case.
+bool find_turn(IndexLookup* turns, const Queue& queue, Relation job, Snapshot snapshot);
+
+// Whether that job may be opened: where the place is taken, in place of an open job.
+bool may_open_turn(const Queue& queue, TupleTableSlot* row);
 
 // Whether a level alone keeps the queue from more places.
 bool is_blocked(const Queue& queue, const Levels& levels);

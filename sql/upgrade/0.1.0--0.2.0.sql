@@ -314,11 +314,12 @@ ALTER TABLE pulse.queue
   ADD COLUMN burst    int;
 CREATE INDEX queue_fair_idx ON pulse.queue (queue_name) WHERE fair;
 
--- Strict queues that the end of a job has paused. An end adds a row and waits for no session.
+-- Pauses are no settings. The end of a job adds a row of its own and waits for no session.
 CREATE TABLE pulse.queue_pause (
   queue_name text COLLATE "C",
-  job_id     bigint,
+  job_id     bigint DEFAULT 0,
   created_at timestamptz NOT NULL,
+  is_paused  boolean NOT NULL DEFAULT true,
   PRIMARY KEY (queue_name, job_id)
 );
 SELECT pg_catalog.pg_extension_config_dump('pulse.queue_pause', '');

@@ -104,7 +104,7 @@ for my $round (1 .. 3) {
         value($node, 'SELECT pg_terminate_backend(' . $operator->backend_pid . ')');
     }
     value($node, q{BEGIN;
-        SELECT pulse.resume_queue(queue_name) FROM pulse.queue WHERE paused;
+        SELECT pulse.resume_queue(queue_name) FROM pulse.queue_pause WHERE is_paused;
         INSERT INTO setting SELECT queue_name, total, concurrency, false, clock_timestamp()
           FROM pulse.queue;
         COMMIT});

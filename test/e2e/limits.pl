@@ -64,6 +64,11 @@ my $steer = loop('name text; is_level boolean; is_strict boolean; pace int;', qq
       per => CASE WHEN pace > 0 THEN make_interval(secs => 1 + floor(random() * 2)) END,
       burst => CASE WHEN random() < 0.3 OR pace < 0 THEN -1 ELSE 1 + floor(random() * pace)::int
                  END);
+    -- A pause leaves all that as it is, also of a queue without settings of its own.
+    IF random() < 0.3 THEN
+      PERFORM pulse.set_queue('r/' || floor(random() * 3) || '/' || floor(random() * $queues),
+                              paused => random() < 0.3);
+    END IF;
     COMMIT;
     PERFORM linger(100000);});
 
@@ -112,7 +117,7 @@ for my $round (1 .. 3) {
     } else {
         value($node, 'SELECT pg_terminate_backend(' . $operator->backend_pid . ')');
     }
-    value($node, 'SELECT pulse.resume_queue(queue_name) FROM pulse.queue WHERE paused');
+    value($node, 'SELECT pulse.resume_queue(queue_name) FROM pulse.queue_pause WHERE is_paused');
     start_workers(6);
     wait_until($node, 'SELECT count(*) = 0 FROM pulse.job', "round $round is done");
     end_loops($node);

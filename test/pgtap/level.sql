@@ -225,6 +225,7 @@ SELECT pulse.set_queue('s', paused => true) \g /dev/null
 SELECT is(taken('s/%'), 0::bigint, 'until it is set again');
 DELETE FROM pulse.job;
 DELETE FROM pulse.queue;
+DELETE FROM pulse.queue_pause;
 
 -- --- members without settings of their own ------------------------------------------------------
 
@@ -240,7 +241,7 @@ SELECT is(ARRAY[taken('t/1'), taken('t/2'), taken('t/own'), taken('t/x/y')]::big
   '{1,1,3,1}', 'each member has the total');
 SELECT pulse.pause_queue('t/*') \g /dev/null
 SELECT is(ARRAY[taken('t/1'), taken('t/2'), taken('t/own'), taken('t/x/y')]::bigint[],
-  '{0,0,3,0}', 'and the pause');
+  '{0,0,0,0}', 'and the pause, which holds for those with settings of their own too');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'no promise is broken');
 SELECT pulse.unset_queue('t/*') \g /dev/null
 SELECT is(ARRAY[taken('t/1'), taken('t/2'), taken('t/own'), taken('t/x/y')]::bigint[],
@@ -275,6 +276,7 @@ SELECT results_eq('SELECT queue_name, concurrency, total, paused, waiting, open,
 
 SAVEPOINT settings;
 DELETE FROM pulse.queue;
+DELETE FROM pulse.queue_pause;
 SELECT pulse.set_queue('l', total => 90), pulse.set_queue('l/*', 3, total => 7),
        pulse.set_queue('l/own', 2), pulse.set_queue('l/strict', 1, strict => true),
        pulse.set_queue('l/paused', 4, true), pulse.set_queue('p', 5, true),
@@ -314,7 +316,8 @@ UPDATE pulse.job SET state = 'ready' WHERE id IN (
 UPDATE pulse.queue SET total = 2;
 SELECT results_eq('SELECT DISTINCT promise, detail FROM pulse.verify()',
   $$VALUES ('P13', 'level ''t'' has opened 4 jobs, its total is 2')$$, 'or has opened more');
-UPDATE pulse.queue SET total = NULL, paused = true;
+UPDATE pulse.queue SET total = NULL;
+INSERT INTO pulse.queue_pause (queue_name, created_at) VALUES ('t', now());
 SELECT results_eq('SELECT DISTINCT promise, detail FROM pulse.verify()',
   $$VALUES ('P13', 'level ''t'' is paused and has an open job')$$, 'or any in a pause');
 

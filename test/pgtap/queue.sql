@@ -29,11 +29,12 @@ SELECT answers($$SELECT concurrency, paused FROM pulse.pause_queue('post')$$, RO
   'pause_queue pauses and nothing else');
 SELECT answers($$SELECT concurrency, paused FROM pulse.pause_queue('new')$$, ROW(1, true),
   'a queue without settings can be paused');
-SELECT is((SELECT count(*)::int FROM pulse.queue), 2, 'a queue has one row');
+SELECT is((SELECT count(*)::int FROM pulse.queue), 1, 'a queue with settings has one row');
 SELECT given_job('mail', 'unset') AS job \gset
-SELECT is((SELECT count(*)::int FROM pulse.queue), 2, 'adding a job stores no settings');
+SELECT is((SELECT count(*)::int FROM pulse.queue), 1, 'adding a job stores no settings');
 DELETE FROM pulse.job;
 DELETE FROM pulse.queue;
+DELETE FROM pulse.queue_pause;
 
 -- --- pause and resume ---------------------------------------------------------------------------
 

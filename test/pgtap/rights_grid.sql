@@ -213,7 +213,8 @@ CREATE FUNCTION told_of(whose text) RETURNS text
       WHERE f.id IN (t.waiting, t.running, t.ended)),
     (SELECT w::text FROM pulse.worker AS w WHERE w.id = t.worker),
     (SELECT h::text FROM pulse.heartbeat AS h WHERE h.worker_id = t.worker),
-    (SELECT q::text FROM pulse.queue AS q WHERE q.queue_name = t.queue)))
+    (SELECT q::text FROM pulse.queue AS q WHERE q.queue_name = t.queue),
+    (SELECT p::text FROM pulse.queue_pause AS p WHERE p.queue_name = t.queue AND p.job_id = 0)))
     FROM thing AS t WHERE t.whose = told_of.whose
 $$;
 

@@ -58,6 +58,7 @@ SELECT answers($$SELECT paused, (SELECT s.paused FROM pulse.stats AS s WHERE s.n
   'a queue that is paused is told so, a task has no pause');
 DELETE FROM pulse.job;
 DELETE FROM pulse.queue;
+DELETE FROM pulse.queue_pause;
 
 -- --- many ---------------------------------------------------------------------------------------
 

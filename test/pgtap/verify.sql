@@ -58,6 +58,7 @@ DELETE FROM pulse.job;
 DELETE FROM pulse.attempt;
 DELETE FROM pulse.finished_job;
 DELETE FROM pulse.queue;
+DELETE FROM pulse.queue_pause;
 DELETE FROM pulse.task;
 SET LOCAL pulse.keep_completed = 0;
 

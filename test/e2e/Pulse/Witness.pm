@@ -17,6 +17,7 @@ sub new {
     value($node, q{SELECT pg_create_logical_replication_slot('witness', 'test_decoding')});
     return bless {
         node => $node,
+        paused => {},    # by level
         settings => {},
         jobs => {},      # by id: queue, token, whether it runs, whether it was ever started
         within => {},    # by level: running jobs of it and of all within it
@@ -47,7 +48,9 @@ sub read_log {
     open my $log, '-|', 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
       q{COPY (SELECT data FROM pg_logical_slot_get_changes('witness', NULL, NULL,
           'include-xids', '0') WHERE data LIKE 'table pulse.job:%'
-             OR data LIKE 'table pulse.queue:%' OR data LIKE 'table public.restart:%') TO STDOUT}
+             OR data LIKE 'table pulse.queue:%'
+             OR data LIKE 'table pulse.queue_pause:%'
+             OR data LIKE 'table public.restart:%') TO STDOUT}
       or croak "psql: $!";
     while (my $line = <$log>) {
         my ($table, $change, $row) = $line =~ /\Atable \w+\.(\w+): (\w+): (.*)/ or croak $line;
@@ -56,6 +59,8 @@ sub read_log {
             $self->{ahead} = max($self->{ahead}, $self->{latest} - _field($row, 'live_us'));
         } elsif ($table eq 'queue') {
             $self->_set($change, $row);
+        } elsif ($table eq 'queue_pause') {
+            $self->_pause($change, $row);
         } else {
             $self->_change_job($change, $row);
         }
@@ -105,11 +110,21 @@ sub _set {
     $self->{claims} = {};
     return delete $self->{settings}{$name} if $change eq 'DELETE';
     my %stored = map { $_ => _field($row, $_) }
-      qw(concurrency paused total is_level is_strict rate per burst);
+      qw(concurrency total is_strict rate per burst);
     $stored{per} = _seconds($stored{per} // '00:00:01');
     $stored{burst} //= $stored{rate};
-    $stored{$_} = $stored{$_} eq 'true' for qw(paused is_level is_strict);
+    $stored{is_strict} = $stored{is_strict} eq 'true';
     $self->{settings}{$name} = \%stored;
+    return;
+}
+
+# What operators paused and resumed by name.
+sub _pause {
+    my ($self, $change, $row) = @_;
+    return if _field($row, 'job_id') != 0;
+    my $name = _field($row, 'queue_name');
+    return delete $self->{paused}{$name} if $change eq 'DELETE';
+    $self->{paused}{$name} = _field($row, 'is_paused') eq 'true';
     return;
 }
 
@@ -120,12 +135,16 @@ sub _seconds {
     return $hours * 3600 + $minutes * 60 + $seconds;
 }
 
+# What holds for a level: its own, or that of the members.
+sub _at {
+    my ($self, $what, $level) = @_;
+    my $members = $level =~ s{/[^/]*\z}{/*}r;
+    return $self->{$what}{$level} // ($members ne $level ? $self->{$what}{$members} : undef);
+}
+
 sub _settings_at {
     my ($self, $level) = @_;
-    my $stored = $self->{settings};
-    my $members = $level =~ s{/[^/]*\z}{/*}r;
-    return $stored->{$level} // ($members ne $level ? $stored->{$members} : undef)
-      // { concurrency => 1 };
+    return $self->_at('settings', $level) // { concurrency => 1 };
 }
 
 # --- jobs ----------------------------------------------------------------------------------------
@@ -181,7 +200,7 @@ sub _start {
           if defined $set->{total};
         push @{ $self->{claims}{$level} }, $at if defined $set->{rate};
         $self->_break("level $level is paused", $job)
-          if $set->{paused} && ($set->{is_level} || $level eq $queue);
+          if $self->_at('paused', $level);
     }
     return;
 }

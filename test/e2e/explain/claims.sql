@@ -23,7 +23,9 @@ CREATE TYPE contract.job AS (
 -- The settings of a level: its own row, else that of its parent's members.
 CREATE VIEW contract.level AS
   SELECT n.level, coalesce(q.concurrency, 1) AS concurrency, q.total, q.rate AS burst,
-         coalesce(q.paused, false) AS paused, coalesce(q.is_strict, false) AS is_strict,
+         EXISTS (SELECT FROM pulse.queue_pause AS p
+                  WHERE p.queue_name = n.level AND p.job_id = 0 AND p.is_paused) AS paused,
+         coalesce(q.is_strict, false) AS is_strict,
          coalesce(q.fair, false) AS is_fair
     FROM (SELECT DISTINCT unnest(ARRAY[j.queue_name, split_part(j.queue_name, '/', 1)]) AS level
             FROM pulse.job AS j WHERE j.queue_name IS NOT NULL) AS n
@@ -122,7 +124,8 @@ BEGIN
      WHERE j.was = 'parked' AND j.became = 'parked' AND j.is_due AND NOT j.is_locked
        AND NOT j.waits_for_others
        AND NOT EXISTS (SELECT FROM level AS a WHERE a.level = ANY (j.levels) AND a.paused)
-       AND NOT EXISTS (SELECT FROM pulse.queue_pause AS e WHERE e.queue_name = j.queue_name)
+       AND NOT EXISTS (SELECT FROM pulse.queue_pause AS e
+                        WHERE e.queue_name = j.queue_name AND e.is_paused)
        AND NOT (l.is_strict AND NOT j.keeps_place AND EXISTS (
                 SELECT FROM job AS k WHERE k.queue_name = j.queue_name AND k.keeps_place))),
   may_have_more AS (
@@ -193,7 +196,7 @@ BEGIN
            (SELECT jsonb_agg(jsonb_strip_nulls(to_jsonb(j))
                              ORDER BY j.queue_name, j.priority, j.run_at, j.id)
               FROM unnest(all_jobs) AS j),
-           (SELECT jsonb_agg(jsonb_strip_nulls(to_jsonb(q))) FROM pulse.queue AS q);
+           (SELECT jsonb_agg(jsonb_strip_nulls(to_jsonb(q))) FROM pulse.queue_settings AS q);
   END IF;
   INSERT INTO contract.tally AS t
   SELECT * FROM (VALUES ('claims', 1), ('claimed', cardinality(got)), ('placed', (

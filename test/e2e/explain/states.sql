@@ -227,7 +227,7 @@ BEGIN
       INSERT INTO explain.evidence SELECT seed, 'job', jsonb_strip_nulls(to_jsonb(j))
         FROM pulse.job AS j ORDER BY j.queue_name, j.priority, j.run_at, j.id;
       INSERT INTO explain.evidence SELECT seed, 'queue', jsonb_strip_nulls(to_jsonb(q))
-        FROM pulse.queue AS q;
+        FROM pulse.queue_settings AS q;
       INSERT INTO explain.evidence SELECT seed, 'ended', jsonb_strip_nulls(to_jsonb(f))
         FROM pulse.finished_job AS f;
     END IF;

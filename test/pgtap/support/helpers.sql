@@ -93,6 +93,8 @@ CREATE FUNCTION contents() RETURNS text
     (SELECT string_agg(md5(t::text), ',' ORDER BY t.id) FROM pulse.worker AS t),
     (SELECT string_agg(md5(t::text), ',' ORDER BY t.worker_id) FROM pulse.heartbeat AS t),
     (SELECT string_agg(md5(t::text), ',' ORDER BY t.queue_name) FROM pulse.queue AS t),
+    (SELECT string_agg(md5(t::text), ',' ORDER BY t.queue_name, t.job_id)
+       FROM pulse.queue_pause AS t),
     (SELECT string_agg(md5(t::text), ',' ORDER BY t.identifier) FROM pulse.task AS t)))
 $$;
 

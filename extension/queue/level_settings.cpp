@@ -1,0 +1,108 @@
+#include "queue/level_settings.hpp"
+
+#include "access/catalog.hpp"
+#include "access/columns.hpp"
+#include "access/index_lookup.hpp"
+#include "job/job_table.hpp"
+
+namespace pulse {
+namespace {
+
+struct StoredSettings : LevelSettings {
+  bool found;
+  bool is_level;    // 0.2.0 has stored them
+  bool was_paused;  // 0.1.0 has stored a pause
+};
+
+StoredSettings stored_settings(const SettingsReader& reader, Datum name) {
+  StoredSettings found = {};
+  found.concurrency = 1;
+  found.total = kUnlimited;
+  found.weight = 1;
+  const Catalog* known = catalog();
+  with_row_of_text(reader.queue, known->queue_key, name, reader.snapshot,
+                   [&found, known](TupleTableSlot* row) {
+                     found.found = true;
+                     found.concurrency = DatumGetInt32(value_of(row, kQueueConcurrency));
+                     found.was_paused = DatumGetBool(value_of(row, kQueuePaused));
+                     if (known->queue_is_level == InvalidAttrNumber) return;
+                     found.is_level = DatumGetBool(value_of(row, known->queue_is_level));
+                     NullableDatum total = field_of(row, known->queue_total);
+                     if (!total.isnull) found.total = DatumGetInt32(total.value);
+                     found.strict = DatumGetBool(value_of(row, known->queue_strict));
+                     found.fair = DatumGetBool(value_of(row, known->queue_fair));
+                     found.weight = DatumGetInt32(value_of(row, known->queue_weight));
+                     found.rate = rate_of(row);
+                   });
+  return found;
+}
+
+struct Pauses {
+  bool is_named;  // an operator has paused or resumed this name
+  bool is_paused;
+  bool by_end;
+};
+
+// The row of the operator comes first; of the ends one is enough.
+Pauses pauses_of(const SettingsReader& reader, Datum name) {
+  Pauses found = {};
+  if (!reader.pause) return found;
+  IndexLookup rows;
+  open_index_lookup(&rows, reader.pause, catalog()->queue_pause_key, reader.snapshot, 1);
+  ScanKeyData key;
+  init_text_key(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, name);
+  seek_keys(&rows, &key);
+  while (!found.by_end && next_row(&rows)) {
+    found.by_end = DatumGetInt64(value_of(rows.row, kPauseJobId)) != 0;
+    if (found.by_end) break;
+    found.is_named = true;
+    found.is_paused = DatumGetBool(value_of(rows.row, kPauseIsPaused));
+  }
+  close_index_lookup(&rows);
+  return found;
+}
+
+Datum members_of(Datum level) {
+  return CStringGetTextDatum(psprintf("%s/*", TextDatumGetCString(level)));
+}
+
+}  // namespace
+
+SettingsReader open_settings(Snapshot snapshot) {
+  const Catalog* known = catalog();
+  SettingsReader reader = {table_open(known->queue, AccessShareLock), nullptr, snapshot};
+  if (!OidIsValid(known->queue_pause)) return reader;
+  reader.pause = table_open(known->queue_pause, AccessShareLock);
+  // Mostly nothing is paused: one question instead of a lookup for each level.
+  if (RelationGetNumberOfBlocks(reader.pause) > 0) return reader;
+  table_close(reader.pause, AccessShareLock);
+  reader.pause = nullptr;
+  return reader;
+}
+
+void close_settings(const SettingsReader& reader) {
+  if (reader.pause) table_close(reader.pause, AccessShareLock);
+  table_close(reader.queue, AccessShareLock);
+}
+
+// A member of a level without a row of its own has the settings of all members, and unless its
+// name was paused or resumed, their pause. What 0.1.0 stored holds for the queue of that very name.
+LevelSettings settings_of_level(const SettingsReader& reader, Datum name, Datum parent,
+                                bool is_queue) {
+  StoredSettings found = stored_settings(reader, name);
+  Pauses own = pauses_of(reader, name);
+  if (!own.is_named && found.was_paused && is_queue) own = {true, true, own.by_end};
+  if (parent && !(found.found && own.is_named)) {
+    Datum members = members_of(parent);
+    if (!found.found) {
+      StoredSettings shared = stored_settings(reader, members);
+      if (shared.is_level) found = shared;
+    }
+    if (!own.is_named) own.is_paused = pauses_of(reader, members).is_paused;
+  }
+  found.paused = own.is_paused;
+  found.paused_by_end = own.by_end;
+  return found;
+}
+
+}  // namespace pulse

@@ -1,0 +1,36 @@
+// What operators have stored for a level of queues: settings, and apart from these pauses.
+// sql/level.sql reads both once more.
+#pragma once
+
+#include "queue/rate.hpp"
+#include "server/postgres.hpp"
+
+namespace pulse {
+
+constexpr int kUnlimited = -1;
+
+struct LevelSettings {
+  int concurrency;
+  int total;  // kUnlimited
+  bool paused;
+  bool paused_by_end;  // a job's end has paused the queue, if it is strict
+  bool strict;
+  bool fair;
+  int weight;
+  Rate rate;
+};
+
+// The tables are open as long as a promotion or an explanation reads the levels of a queue.
+struct SettingsReader {
+  Relation queue;
+  Relation pause;  // null: nothing is paused, or 0.1.0 is installed
+  Snapshot snapshot;
+};
+SettingsReader open_settings(Snapshot snapshot);
+void close_settings(const SettingsReader& reader);
+
+// Of the level of this name below `parent` (0: it is the root). is_queue: it is the queue itself.
+LevelSettings settings_of_level(const SettingsReader& reader, Datum name, Datum parent,
+                                bool is_queue);
+
+}  // namespace pulse
