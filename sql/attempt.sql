@@ -26,16 +26,18 @@ COMMENT ON FUNCTION pulse_internal.is_of_one_row(text) IS
   'granted, missing resources, failing disks and cancellations concern the whole call.';
 
 -- A trigger that refuses all rows of a task would fill the log with their names.
-CREATE OR REPLACE FUNCTION pulse_internal.warn_of_refused(errors text[]) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.warn_of_refused(
+    errors text[], what_next text = 'Sweeps try again.')
+  RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   IF cardinality(errors) > 0 THEN
     RAISE WARNING 'stepped over % rows whose change raises an error: %', cardinality(errors),
       array_to_string(ARRAY(SELECT e FROM unnest(errors) AS e ORDER BY e LIMIT 3), '; ') USING
-      HINT = 'Look for triggers and constraints that are not of pg_pulse. Sweeps try again.';
+      HINT = 'Look for triggers and constraints that are not of pg_pulse. ' || what_next;
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse_internal.warn_of_refused(text[]) IS
+COMMENT ON FUNCTION pulse_internal.warn_of_refused(text[], text) IS
   'Warns of rows that were stepped over, with the errors of three of them.';
 
 -- In no order: where the time is short, rows that raise and others come in turn.

@@ -101,6 +101,80 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.locked_operation(bigint) IS
   'Locks an operation and returns it. Raises PU005 for an unknown one.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.step(
+    o pulse.operation, job_ids bigint[], OUT done int, OUT reasons text[])
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  IF o.action = 'undo' THEN
+    SELECT s.done, s.reasons INTO step.done, step.reasons
+      FROM pulse_internal.step_undo(o, job_ids) AS s;
+  ELSE
+    done := CASE o.action
+      WHEN 'retry' THEN pulse_internal.step_retry(o, job_ids)
+      WHEN 'cancel' THEN pulse_internal.step_cancel(o, job_ids)
+      WHEN 'fail' THEN pulse_internal.step_end(o, job_ids, 'failed', coalesce(
+        o.arguments ->> 'error', format('failed by operation %s', o.id)))
+      WHEN 'reschedule' THEN pulse_internal.step_reschedule(o, job_ids) END;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.step(pulse.operation, bigint[]) IS
+  'Does what an operation does to these jobs, and returns to how many, and why an undo '
+  'leaves jobs alone.';
+
+-- One job that no change can have would keep the operation in running for ever. An undo has put its
+-- jobs in order; an action takes parents first.
+CREATE OR REPLACE FUNCTION pulse_internal.step_apart(
+    o pulse.operation, job_ids bigint[], OUT done int, OUT reasons text[])
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  refusal CONSTANT text := 'its change raises an error';
+  next_id bigint;
+  one record;
+  errors text[];
+BEGIN
+  done := 0;
+  FOR next_id IN SELECT i.id FROM unnest(job_ids) WITH ORDINALITY AS i (id, n)
+                  ORDER BY CASE WHEN o.action <> 'undo' THEN i.id END, i.n LOOP
+    BEGIN
+      one := pulse_internal.step(o, ARRAY[next_id]);
+      done := done + one.done;
+      reasons := reasons || one.reasons;
+    EXCEPTION WHEN OTHERS OR assert_failure THEN
+      IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
+        RAISE;
+      END IF;
+      reasons := reasons || refusal;
+      errors := errors || format('job %s: %s', next_id, SQLERRM);
+      UPDATE pulse.operation_job AS n SET undo = refusal
+       WHERE n.operation_id = o.undoes AND n.job_id = next_id;
+    END;
+  END LOOP;
+  PERFORM pulse_internal.warn_of_refused(
+    errors, format('Operation %s counts them as skipped.', o.id));
+END $$;
+COMMENT ON FUNCTION pulse_internal.step_apart(pulse.operation, bigint[]) IS
+  'Does the same to each job in a savepoint of its own, and steps over those for which it raises '
+  'an error.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.step_over_refused(
+    o pulse.operation, job_ids bigint[], OUT done int, OUT reasons text[])
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  SELECT s.done, s.reasons INTO step_over_refused.done, step_over_refused.reasons
+    FROM pulse_internal.step(o, job_ids) AS s;
+EXCEPTION WHEN OTHERS OR assert_failure THEN
+  IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
+    RAISE;
+  END IF;
+  SELECT s.done, s.reasons INTO step_over_refused.done, step_over_refused.reasons
+    FROM pulse_internal.step_apart(o, job_ids) AS s;
+END $$;
+COMMENT ON FUNCTION pulse_internal.step_over_refused(pulse.operation, bigint[]) IS
+  'Does the same to all jobs at once or, where that raises an error, as step_apart().';
+
 CREATE OR REPLACE FUNCTION pulse.run_operation(operation_id bigint, max_jobs int = 1000)
   RETURNS pulse.operation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -108,8 +182,7 @@ CREATE OR REPLACE FUNCTION pulse.run_operation(operation_id bigint, max_jobs int
 DECLARE
   o pulse.operation;
   next record;
-  done int;
-  reasons text[];
+  step record;
 BEGIN
   PERFORM pulse_internal.require_read_committed('run_operation');
   PERFORM pulse_internal.check_count('max_jobs', max_jobs, 1, 10000);
@@ -121,22 +194,17 @@ BEGIN
     pulse.operation_job IN ROW EXCLUSIVE MODE;
   IF o.action = 'undo' THEN
     SELECT * INTO next FROM pulse_internal.next_of_undo(o, max_jobs);
-    SELECT s.done, s.reasons INTO done, reasons
-      FROM pulse_internal.step_undo(o, next.job_ids) AS s;
   ELSE
     SELECT * INTO next FROM pulse_internal.next_of_filter(
       o.action, o.filter, o.created_at, o.looked_to, o.last_id, max_jobs, 20000);
-    done := CASE o.action
-      WHEN 'retry' THEN pulse_internal.step_retry(o, next.job_ids)
-      WHEN 'cancel' THEN pulse_internal.step_cancel(o, next.job_ids)
-      WHEN 'fail' THEN pulse_internal.step_end(o, next.job_ids, 'failed', coalesce(
-        o.arguments ->> 'error', format('failed by operation %s', o.id)))
-      WHEN 'reschedule' THEN pulse_internal.step_reschedule(o, next.job_ids) END;
   END IF;
+  step := pulse_internal.step_over_refused(o, next.job_ids);
   UPDATE pulse.operation AS p
-     SET changed = p.changed + done,
-         skipped = p.skipped + coalesce(cardinality(reasons), cardinality(next.job_ids) - done),
-         skipped_because = pulse_internal.counted_reasons(p.skipped_because, reasons),
+     SET changed = p.changed + step.done,
+         skipped = p.skipped + CASE o.action
+           WHEN 'undo' THEN coalesce(cardinality(step.reasons), 0)
+           ELSE cardinality(next.job_ids) - step.done END,
+         skipped_because = pulse_internal.counted_reasons(p.skipped_because, step.reasons),
          looked_to = coalesce(next.looked_to, p.last_id),
          state = CASE WHEN next.looked_to IS NULL THEN 'done' ELSE 'running' END,
          ended_at = CASE WHEN next.looked_to IS NULL THEN pulse.now() END, updated_at = pulse.now()
@@ -148,8 +216,8 @@ COMMENT ON FUNCTION pulse.run_operation(bigint, int) IS
   '20,000, and returns the operation: call it, each time in a transaction of its own, while its '
   'state is running. A call that fails or whose client dies changes nothing, and the next goes on '
   'from the step before. A step waits for no job and no key; jobs that it leaves alone count as '
-  'skipped. Raises PU004 for max_jobs out of range, PU005 for an unknown operation, PU007 outside '
-  'READ COMMITTED.';
+  'skipped, those whose change raises an error (of a trigger) among them. Raises PU004 for '
+  'max_jobs out of range, PU005 for an unknown operation, PU007 outside READ COMMITTED.';
 
 CREATE OR REPLACE FUNCTION pulse.stop_operation(operation_id bigint) RETURNS pulse.operation
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

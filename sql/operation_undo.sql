@@ -5,7 +5,8 @@
 COMMENT ON COLUMN pulse.operation_job.undo IS
   'What the undo did with the job: done, or why it left the job alone; NULL before';
 COMMENT ON COLUMN pulse.operation.skipped_because IS
-  'Of an undo: how many jobs it left alone, by reason; NULL without any';
+  'How many jobs were left alone, by reason: of an undo all of them, of an action those whose '
+  'change raises an error; NULL without any';
 
 -- Jobs that an action ended come back in order of their ids, parents first. Retries are taken back
 -- from the last to the first, because a parent that was retried later has to end first.
