@@ -1,6 +1,7 @@
 // pulse.fail, fail_many, fail_late, release and snooze: see sql/finish.sql for their contracts.
 #include "server/postgres.hpp"
 
+#include "access/local_settings.hpp"
 #include "access/saved_plan.hpp"
 #include "finish/attempt_end.hpp"
 #include "finish/claim_list.hpp"
@@ -97,11 +98,13 @@ template <typename EndingOf>
 void end_all(ClaimList* list, EndingOf ending_of) {
   AttemptEnds ends;
   open_attempt_ends(&ends);
-  end_each(list, &ends.jobs, [&](const NamedClaim& claim) {
+  auto end = [&](const NamedClaim& claim) {
     Ending ending = ending_of(claim.position);
     ending.job_id = claim.job_id;
     return end_attempt(&ends, ending, {Int64GetDatum(claim.token), false}).lock;
-  });
+  };
+  // Once for all statements of these ends.
+  without_jit([&] { end_each(list, &ends.jobs, end); });
   close_attempt_ends(&ends);
 }
 
