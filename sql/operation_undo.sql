@@ -209,7 +209,7 @@ BEGIN
    WHERE p.queue_name = ended.queue_name AND p.job_id = ended.id
      AND p.created_at >= ended.finished_at;
   PERFORM pulse_internal.note_queue(ended.queue_name);
-  left_after := pulse_internal.requeue_children(ended.id);
+  left_after := pulse_internal.requeue_children(ended.id, ended.finished_at);
 END $$;
 COMMENT ON FUNCTION pulse_internal.undo_end(pulse.operation_job) IS
   'Lets a job that an operation ended wait as before; or returns why it leaves the job alone.';

@@ -103,9 +103,12 @@ COMMENT ON FUNCTION pulse_internal.lock_cancelled(bigint, boolean) IS
   'Locks the kept jobs that were cancelled because of this parent, and those after them. Returns '
   'false where another transaction holds one of them, unless it waits.';
 
--- Jobs that were cancelled because of a parent wait again once none of their parents has failed. A
+-- Jobs that were cancelled because of a parent wait again once none of their parents has failed; or
+-- as they had waited, with a parent whose end is taken back, if they have ended since that end. A
 -- row that stays says because of whom: a transaction whose snapshot is older fails at the change.
-CREATE OR REPLACE FUNCTION pulse_internal.requeue_children(parent_id bigint) RETURNS int
+CREATE OR REPLACE FUNCTION pulse_internal.requeue_children(
+    parent_id bigint, since timestamptz = '-infinity')
+  RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET jit = off AS $$
@@ -122,11 +125,12 @@ BEGIN
                     AND p.id = ANY (d.parents));
     live := '{}';
     FOR child IN
-      SELECT f.* FROM pulse.finished_job AS f WHERE f.id = ANY (ids) AND f.cancelled_by IS NOT NULL
+      SELECT f.* FROM pulse.finished_job AS f
+       WHERE f.id = ANY (ids) AND f.cancelled_by IS NOT NULL AND f.finished_at >= since
        ORDER BY f.id FOR UPDATE SKIP LOCKED
     LOOP
       CONTINUE WHEN child.starts_when <> 'completed';
-      failed := pulse_internal.failed_parent(child.id);
+      failed := CASE WHEN since = '-infinity' THEN pulse_internal.failed_parent(child.id) END;
       IF failed IS NOT NULL THEN
         UPDATE pulse.finished_job AS f
            SET cancelled_by = failed,
@@ -145,10 +149,11 @@ BEGIN
     'A later job replaced them; add a job without the key if both are to run.');
   RETURN cardinality(taken);
 END $$;
-COMMENT ON FUNCTION pulse_internal.requeue_children(bigint) IS
+COMMENT ON FUNCTION pulse_internal.requeue_children(bigint, timestamptz) IS
   'Lets the locked jobs wait again that were cancelled because this parent, which is live again, '
-  'had failed, and those after them, as they were. A notice lists the jobs whose key another job '
-  'has; returns how many.';
+  'had failed, and those after them, as they were. since: those alone that have ended since then, '
+  'whatever their other parents did. A notice lists the jobs whose key another job has; returns '
+  'how many.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.revive(ended pulse.finished_job) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

@@ -1,7 +1,7 @@
 -- sql/operation_undo.sql: what has moved since an operation, or cannot come back, is left alone,
 -- each job with its reason. What comes back goes on as if there had been no operation (P14).
 \ir support/setup.psql
-SELECT plan(43);
+SELECT plan(47);
 
 SELECT given_worker() AS ann \gset
 
@@ -122,6 +122,26 @@ SELECT ends('done', 'completed') \g /dev/null
 SELECT ends('a', 'completed') \g /dev/null
 SELECT is(undo(:op), '1 0', 'a job comes back whose parents have completed since');
 SELECT is(state_of(:b), 'ready', 'and starts');
+SELECT forget_all() \g /dev/null
+
+SELECT added('x') AS x \gset
+SELECT added('p') AS p \gset
+SELECT added('c', :x, :p) AS c \gset
+SELECT ends('x', 'failed') \g /dev/null
+SELECT is((SELECT waits_on FROM pulse.job WHERE id = :c), :p::bigint,
+  'given a job that is to be cancelled once a live parent has ended');
+SELECT is(undo(run('cancel', :p)), '1 0', 'that parent is cancelled and comes back');
+SELECT is((SELECT waits_on FROM pulse.job WHERE id = :c), :p::bigint, 'the job waits as before');
+SELECT forget_all() \g /dev/null
+
+SELECT added('p') AS p \gset
+SELECT (pulse.add_job_after(ARRAY[:p], 'c', job_key => 'k')).id AS c \gset
+SELECT ends('p', 'failed') \g /dev/null
+SELECT pulse.add_job('taker', job_key => 'k') \g /dev/null
+SELECT pulse.retry_job(:p) \g /dev/null
+SELECT ends('taker', 'completed') \g /dev/null
+SELECT undo(run('cancel', :p)) \g /dev/null
+SELECT is(state_of(:c), 'cancelled', 'what was cancelled before the operation stays so');
 SELECT forget_all() \g /dev/null
 
 -- --- what has moved -----------------------------------------------------------------------------
