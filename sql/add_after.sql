@@ -11,12 +11,27 @@ COMMENT ON FUNCTION pulse_internal.is_own_transaction(xid) IS
   'Returns whether this transaction id is that of the caller, or of a savepoint of it.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.insert_job(
-    spec pulse.job_spec, waits_on bigint, starts_when text, keeps_result boolean)
+    spec pulse.job_spec, waits_on bigint, starts_when text)
   RETURNS pulse.job
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job';
-COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec, bigint, text, boolean) IS
-  'Stores a checked job that watches this parent, unless it is NULL, and returns its row. '
-  'keeps_result: true where a job of the same flow waits for it, else NULL.';
+COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec, bigint, text) IS
+  'Stores a checked job that watches this parent, unless it is NULL, and returns its row.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.next_job_id() RETURNS bigint
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_job_id';
+COMMENT ON FUNCTION pulse_internal.next_job_id() IS
+  'Takes the next id of a job, for insert_jobs.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.insert_jobs(
+    specs pulse.job_spec[], ids bigint[], waits_on bigint[], starts_when text[],
+    start_by timestamptz[], keeps_result boolean[])
+  RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_jobs';
+COMMENT ON FUNCTION pulse_internal.insert_jobs(
+    pulse.job_spec[], bigint[], bigint[], text[], timestamptz[], boolean[]) IS
+  'Stores those of these checked jobs that have no key, under these ids. waits_on: the parent that '
+  'each watches, or NULL. start_by: NULL, unless it differs from that of the task. keeps_result: '
+  'true where a job of the same flow waits for it, else NULL.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.checked_key_mode(job_key_mode text) RETURNS text
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_checked_key_mode';
@@ -148,6 +163,27 @@ COMMENT ON FUNCTION pulse_internal.is_newly_added(bigint, text) IS
   'Returns whether the add of this transaction made or replaced this job; false where it left a '
   'job of its key as it was.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.let_wait(
+    added pulse.job, waits_on bigint, starts_when text)
+  RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  UPDATE pulse.job AS j
+     SET state = 'parked',
+         waits_on = let_wait.waits_on,
+         starts_when = let_wait.starts_when,
+         queue_turn = NULL  -- others of a strict queue go on meanwhile
+   WHERE j.id = added.id
+  RETURNING j.state, j.waits_on, j.starts_when, j.index_lane
+    INTO added.state, added.waits_on, added.starts_when, added.index_lane;
+  PERFORM pulse_internal.note_parent(added.waits_on);
+  RETURN added;
+END $$;
+COMMENT ON FUNCTION pulse_internal.let_wait(pulse.job, bigint, text) IS
+  'Lets a job that this transaction has added under a key watch this parent, and returns the row '
+  'with what changes.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.add_keyed_after(
     spec pulse.job_spec, mode text, parents bigint[], starts_when text)
   RETURNS pulse.job
@@ -157,28 +193,18 @@ DECLARE
   added pulse.job;
 BEGIN
   added := pulse_internal.add_keyed(spec, mode);
-  IF NOT pulse_internal.is_newly_added(added.id, mode) THEN
+  IF parents = '{}' OR NOT pulse_internal.is_newly_added(added.id, mode) THEN
     RETURN added;
   END IF;
   PERFORM pulse_internal.check_circle(added.id, parents);
   PERFORM pulse_internal.store_parents(added.id, parents);
-  UPDATE pulse.job AS j
-     SET state = 'parked',
-         waits_on = add_keyed_after.parents[cardinality(add_keyed_after.parents)],
-         starts_when = add_keyed_after.starts_when,
-         queue_turn = NULL  -- others of a strict queue go on meanwhile
-   WHERE j.id = added.id
-  RETURNING j.state, j.waits_on, j.starts_when, j.index_lane
-    INTO added.state, added.waits_on, added.starts_when, added.index_lane;
-  PERFORM pulse_internal.note_parent(added.waits_on);
-  RETURN added;
+  RETURN pulse_internal.let_wait(added, parents[cardinality(parents)], starts_when);
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_keyed_after(pulse.job_spec, text, bigint[], text) IS
   'Adds a checked job under its key, with its waits, and returns the row as the caller may see it.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_after(
-    spec pulse.job_spec, mode text, parents bigint[], starts_when text, start_by timestamptz,
-    keeps_result boolean = NULL)
+    spec pulse.job_spec, mode text, parents bigint[], starts_when text, start_by timestamptz)
   RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -187,16 +213,10 @@ DECLARE
 BEGIN
   IF spec.job_key IS NULL THEN
     added := pulse_internal.insert_job(spec, parents[cardinality(parents)],
-      CASE WHEN parents <> '{}' THEN starts_when END, keeps_result);
+      CASE WHEN parents <> '{}' THEN starts_when END);
     PERFORM pulse_internal.store_parents(added.id, parents);
   ELSE
-    added := CASE WHEN parents = '{}' THEN pulse_internal.add_keyed(spec, mode)
-               ELSE pulse_internal.add_keyed_after(spec, mode, parents, starts_when) END;
-    -- Of a job that was there and stays as it is, another transaction may hold the row.
-    IF keeps_result THEN
-      UPDATE pulse.job AS j SET keeps_result = true
-       WHERE j.id = added.id AND pulse_internal.is_own_transaction(j.xmin);
-    END IF;
+    added := pulse_internal.add_keyed_after(spec, mode, parents, starts_when);
   END IF;
   IF start_by IS NOT NULL AND pulse_internal.is_newly_added(added.id, mode) THEN
     added.start_by := (pulse_internal.set_start_by(added.id, start_by)).start_by;
@@ -204,9 +224,8 @@ BEGIN
   RETURN added;
 END $$;
 COMMENT ON FUNCTION
-  pulse_internal.add_after(pulse.job_spec, text, bigint[], text, timestamptz, boolean) IS
-  'Adds a checked job that waits for these parents, and returns the row as the caller may see it. '
-  'keeps_result: true where a job of the same flow waits for it.';
+  pulse_internal.add_after(pulse.job_spec, text, bigint[], text, timestamptz) IS
+  'Adds a checked job that waits for these parents, and returns the row as the caller may see it.';
 
 CREATE OR REPLACE FUNCTION pulse.add_job_after(
     after bigint[],

@@ -1,41 +1,42 @@
 -- Flows: jobs that are added together, of which some wait for others.
 
 CREATE OR REPLACE FUNCTION pulse_internal.flow_specs(
-    jobs json, OUT specs pulse.job_spec[], OUT modes text[], OUT starts_when text[],
-    OUT start_by timestamptz[])
+    jobs json, place_of int[], OUT specs pulse.job_spec[], OUT modes text[],
+    OUT starts_when text[], OUT start_by timestamptz[])
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   SELECT array_agg(pulse_internal.checked_spec(
-           json_populate_record(NULL::pulse.job_spec, e.job)) ORDER BY e.n),
+           json_populate_record(NULL::pulse.job_spec, e.job)) ORDER BY place_of[e.n]),
          array_agg(pulse_internal.checked_key_mode(coalesce(e.job ->> 'job_key_mode', 'replace'))
-                   ORDER BY e.n),
-         array_agg(coalesce(e.job ->> 'starts_when', 'completed') ORDER BY e.n),
-         array_agg((e.job ->> 'start_by')::timestamptz ORDER BY e.n)
+                   ORDER BY place_of[e.n]),
+         array_agg(coalesce(e.job ->> 'starts_when', 'completed') ORDER BY place_of[e.n]),
+         array_agg((e.job ->> 'start_by')::timestamptz ORDER BY place_of[e.n])
     INTO specs, modes, starts_when, start_by
     FROM json_array_elements(jobs) WITH ORDINALITY AS e (job, n);
-  PERFORM pulse_internal.check_starts_when(w) FROM unnest(starts_when) AS w;
-  PERFORM pulse_internal.check_start_by(b) FROM unnest(start_by) AS b;
+  PERFORM pulse_internal.check_starts_when(w.w) FROM (SELECT DISTINCT unnest(starts_when)) AS w (w);
+  PERFORM pulse_internal.check_start_by(b.b) FROM (SELECT DISTINCT unnest(start_by)) AS b (b);
 END $$;
-COMMENT ON FUNCTION pulse_internal.flow_specs(json) IS
-  'Returns the jobs of an add_flow call. Raises PU004, or what the server says of a value that it '
-  'cannot read.';
+COMMENT ON FUNCTION pulse_internal.flow_specs(json, int[]) IS
+  'Returns the jobs of an add_flow call, each at its place. Raises PU004, or what the server says '
+  'of a value that it cannot read.';
 
 -- One handler for all jobs, because each costs a savepoint: only a refused call looks for its job.
 CREATE OR REPLACE FUNCTION pulse_internal.checked_flow_specs(
-    jobs json, OUT specs pulse.job_spec[], OUT modes text[], OUT starts_when text[],
-    OUT start_by timestamptz[])
+    jobs json, place_of int[], OUT specs pulse.job_spec[], OUT modes text[],
+    OUT starts_when text[], OUT start_by timestamptz[])
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   job json;
   n int := 0;
   hint text;
 BEGIN
-  SELECT s.* INTO specs, modes, starts_when, start_by FROM pulse_internal.flow_specs(jobs) AS s;
+  SELECT s.* INTO specs, modes, starts_when, start_by
+    FROM pulse_internal.flow_specs(jobs, place_of) AS s;
 EXCEPTION WHEN data_exception OR SQLSTATE 'PU004' THEN
   BEGIN
     FOR job IN SELECT json_array_elements(jobs) LOOP
       n := n + 1;
-      PERFORM pulse_internal.flow_specs(json_build_array(job));
+      PERFORM pulse_internal.flow_specs(json_build_array(job), '{1}');
     END LOOP;
   EXCEPTION WHEN data_exception OR SQLSTATE 'PU004' THEN
     GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
@@ -44,18 +45,23 @@ EXCEPTION WHEN data_exception OR SQLSTATE 'PU004' THEN
   END;
   RAISE;
 END $$;
-COMMENT ON FUNCTION pulse_internal.checked_flow_specs(json) IS
-  'Returns the jobs of an add_flow call. Raises PU004, and names the job.';
+COMMENT ON FUNCTION pulse_internal.checked_flow_specs(json, int[]) IS
+  'Returns the jobs of an add_flow call, each at its place. Raises PU004, and names the job.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.check_flow_parents(jobs json) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.checked_flow_parents(
+    jobs json, OUT child int[], OUT parent int[], OUT parent_id bigint[])
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   wrong record;
 BEGIN
-  SELECT p.child, p.given INTO wrong FROM pulse_internal.flow_parents(jobs) AS p
-   WHERE p.parent IS NULL AND p.parent_id IS NULL ORDER BY p.child LIMIT 1;
-  IF FOUND THEN
+  SELECT coalesce(array_agg(p.child), '{}'), coalesce(array_agg(p.parent), '{}'),
+         coalesce(array_agg(p.parent_id), '{}') INTO child, parent, parent_id
+    FROM pulse_internal.flow_parents(jobs) AS p;
+  IF EXISTS (SELECT FROM unnest(parent, parent_id) AS p (parent, parent_id)
+              WHERE p.parent IS NULL AND p.parent_id IS NULL) THEN
+    SELECT p.child, p.given INTO wrong FROM pulse_internal.flow_parents(jobs) AS p
+     WHERE p.parent IS NULL AND p.parent_id IS NULL ORDER BY p.child LIMIT 1;
     PERFORM pulse_internal.refuse_flow(
       format('job number %s waits for %s, which is neither a key of the flow nor an id',
              wrong.child, coalesce(quote_literal(wrong.given), 'null')),
@@ -63,56 +69,133 @@ BEGIN
         THEN 'An id is a number in after, not a string: write [17], and not ["17"].'
         ELSE 'In after, name keys of jobs of the flow, and ids of other jobs.' END);
   END IF;
-  PERFORM pulse_internal.parents_of_call(ARRAY(
-    SELECT p.parent_id FROM pulse_internal.flow_parents(jobs) AS p WHERE p.parent_id IS NOT NULL));
+  PERFORM pulse_internal.parents_of_call(array_remove(parent_id, NULL));
 END $$;
-COMMENT ON FUNCTION pulse_internal.check_flow_parents(json) IS
-  'Raises PU004 for what is neither a key of the flow nor an id, PU005 for an id never given '
-  'out or not committed.';
+COMMENT ON FUNCTION pulse_internal.checked_flow_parents(json) IS
+  'Returns the pairs of flow_parents. Raises PU004 for what is neither a key of the flow nor an '
+  'id, PU005 for an id never given out or not committed.';
 
--- The pairs are sorted by child; first_of[n] is the first pair of job n.
-CREATE OR REPLACE FUNCTION pulse_internal.add_in_order(
-    jobs json, order_of int[], OUT ids bigint[])
+-- Of two jobs with one key the later one counts, unless it leaves the earlier one as it is.
+CREATE OR REPLACE FUNCTION pulse_internal.flow_ids(
+    specs pulse.job_spec[], modes text[], OUT ids bigint[], OUT is_new boolean[],
+    OUT counts boolean[])
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  given record := pulse_internal.checked_flow_specs(jobs);
-  pairs record;
-  first_of int[] := array_fill(0, ARRAY[cardinality(order_of)]);
-  has_children boolean[] := array_fill(NULL::boolean, ARRAY[cardinality(order_of)]);
-  parents bigint[];
-  n int;
-  pair int;
+  job record;
+  has_keys boolean := false;
 BEGIN
-  ids := array_fill(0::bigint, ARRAY[cardinality(order_of)]);
+  ids := array_fill(0::bigint, ARRAY[cardinality(specs)]);
+  is_new := array_fill(true, ARRAY[cardinality(specs)]);
+  FOR job IN
+    SELECT s.n, s.mode, ROW(s.identifier, s.payload, s.queue_name, s.run_at, s.max_attempts,
+             s.job_key, s.priority, s.flags)::pulse.job_spec AS spec
+      FROM unnest(specs, modes) WITH ORDINALITY AS s (identifier, payload, queue_name, run_at,
+             max_attempts, job_key, priority, flags, mode, n)
+  LOOP
+    IF (job.spec).job_key IS NULL THEN
+      ids[job.n] := pulse_internal.next_job_id();
+    ELSE
+      ids[job.n] := (pulse_internal.add_keyed(job.spec, job.mode)).id;
+      is_new[job.n] := pulse_internal.is_newly_added(ids[job.n], job.mode);
+      has_keys := true;
+    END IF;
+  END LOOP;
+  counts := CASE WHEN has_keys THEN ARRAY(
+    SELECT i.is_new AND i.n = max(i.n) FILTER (WHERE i.is_new) OVER (PARTITION BY i.id)
+      FROM unnest(ids, is_new) WITH ORDINALITY AS i (id, is_new, n) ORDER BY i.n) ELSE is_new END;
+END $$;
+COMMENT ON FUNCTION pulse_internal.flow_ids(pulse.job_spec[], text[]) IS
+  'Adds the jobs with keys, and takes an id for each job without. is_new: the call makes or '
+  'replaces the job. counts: the job waits for what is said here.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.link_keyed(
+    job_id bigint, waits_on bigint, starts_when text, start_by timestamptz,
+    may_close_circle boolean)
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  IF waits_on IS NOT NULL THEN
+    IF may_close_circle THEN
+      PERFORM pulse_internal.check_circle(job_id, ARRAY(
+        SELECT unnest(d.parents) FROM pulse.dependency AS d WHERE d.child_id = link_keyed.job_id));
+    END IF;
+    PERFORM pulse_internal.let_wait(j, link_keyed.waits_on, link_keyed.starts_when)
+       FROM pulse.job AS j WHERE j.id = link_keyed.job_id;
+  END IF;
+  IF start_by IS NOT NULL THEN
+    PERFORM pulse_internal.set_start_by(job_id, start_by);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.link_keyed(bigint, bigint, text, timestamptz, boolean) IS
+  'Lets a job of a flow that has a key wait for its parents, which are stored. Raises PU004 where '
+  'it would wait for itself.';
+
+-- A job costs the same in a flow of any size. Statements read whole arrays, and elements only of
+-- arrays that were made without a NULL, because the server walks an array with one from the front.
+-- No assignment to an element reads its array, which would copy the array.
+CREATE OR REPLACE FUNCTION pulse_internal.add_in_order(
+    jobs json, place_of int[], child int[], parent int[], parent_id bigint[],
+    OUT ids bigint[], OUT is_new boolean[])
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  given record := pulse_internal.checked_flow_specs(jobs, place_of);
+  counts boolean[];
+  waits_on bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(place_of)]);
+  has_children boolean[] := array_fill(NULL::boolean, ARRAY[cardinality(place_of)]);
+  may_close_circle boolean;
+  wait record;
+  at int;
+BEGIN
   -- Keys are locked in one order, so that two calls with the same keys never wait in a circle.
   PERFORM pulse_internal.lock_keys((SELECT array_agg(DISTINCT s.job_key)
                                       FROM unnest(given.specs) AS s));
-  SELECT array_agg(p.child ORDER BY p.child) AS child,
-         array_agg(p.parent ORDER BY p.child) AS parent,
-         array_agg(p.parent_id ORDER BY p.child) AS parent_id INTO pairs
-    FROM (SELECT * FROM pulse_internal.flow_parents(jobs) ORDER BY child) AS p;
-  FOR i IN REVERSE coalesce(cardinality(pairs.child), 0)..1 LOOP
-    first_of[pairs.child[i]] := i;
-    IF pairs.parent[i] IS NOT NULL THEN
-      has_children[pairs.parent[i]] := true;
-    END IF;
+  SELECT f.* INTO ids, is_new, counts FROM pulse_internal.flow_ids(given.specs, given.modes) AS f;
+  FOR wait IN
+    SELECT place_of[p.child] AS place, max(coalesce(p.parent_id, ids[place_of[p.parent]])) AS on_id
+      FROM unnest(child, parent, parent_id) AS p (child, parent, parent_id) GROUP BY p.child
+  LOOP
+    waits_on[wait.place] := wait.on_id;
   END LOOP;
-  FOREACH n IN ARRAY order_of LOOP
-    parents := '{}';
-    pair := first_of[n];
-    WHILE pair > 0 AND pairs.child[pair] = n LOOP
-      parents := parents || coalesce(pairs.parent_id[pair], ids[pairs.parent[pair]]);
-      pair := pair + 1;
-    END LOOP;
-    ids[n] := (pulse_internal.add_after(
-      given.specs[n], given.modes[n],
-      ARRAY(SELECT DISTINCT p FROM unnest(parents) AS p ORDER BY p), given.starts_when[n],
-      given.start_by[n], has_children[n])).id;
+  FOREACH at IN ARRAY array_remove(parent, NULL) LOOP
+    has_children[place_of[at]] := true;
   END LOOP;
+  INSERT INTO pulse.dependency (child_id, parents_from, parents)
+  SELECT w.child_id, pulse_internal.neighbours_of(w.parent_id),
+         array_agg(w.parent_id ORDER BY w.parent_id)
+    FROM (SELECT DISTINCT ids[place_of[p.child]] AS child_id,
+                 coalesce(p.parent_id, ids[place_of[p.parent]]) AS parent_id
+            FROM unnest(child, parent, parent_id) AS p (child, parent, parent_id)
+           WHERE counts[place_of[p.child]]) AS w
+   GROUP BY w.child_id, pulse_internal.neighbours_of(w.parent_id);
+  PERFORM pulse_internal.insert_jobs(given.specs, ids, waits_on, given.starts_when,
+                                     given.start_by, has_children);
+  -- Their order closes no circle, so one leads out of the flow, or through a job that two members
+  -- are or that keeps what it waited for.
+  may_close_circle := cardinality(array_remove(parent_id, NULL)) > 0 OR false = ANY (counts);
+  PERFORM pulse_internal.link_keyed(
+            s.id, s.waits_on, s.starts_when, s.start_by, may_close_circle)
+     FROM unnest(given.specs, given.starts_when, given.start_by, ids, waits_on, counts)
+       AS s (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags,
+             starts_when, start_by, id, waits_on, counts)
+    WHERE s.job_key IS NOT NULL AND s.counts;
+  -- Of a job that was there and stays as it is, another transaction may hold the row.
+  UPDATE pulse.job AS j SET keeps_result = true
+   WHERE j.id = ANY (ARRAY(
+           SELECT s.id FROM unnest(given.specs, ids, has_children)
+               AS s (identifier, payload, queue_name, run_at, max_attempts, job_key, priority,
+                     flags, id, has_children)
+            WHERE s.job_key IS NOT NULL AND s.has_children))
+     AND pulse_internal.is_own_transaction(j.xmin);
+  SELECT array_agg(add_in_order.ids[p.place] ORDER BY p.n),
+         array_agg(add_in_order.is_new[p.place] ORDER BY p.n) INTO ids, is_new
+    FROM unnest(place_of) WITH ORDINALITY AS p (place, n);
 END $$;
-COMMENT ON FUNCTION pulse_internal.add_in_order(json, int[]) IS
-  'Adds the jobs of a flow in this order, and returns their ids in the order of the call.';
+COMMENT ON FUNCTION pulse_internal.add_in_order(json, int[], int[], int[], bigint[]) IS
+  'Adds the jobs of a flow, each at its place, with the pairs of checked_flow_parents, and returns '
+  'their ids in the order of the call. is_new: the call makes or replaces the job.';
 
 CREATE OR REPLACE FUNCTION pulse.add_flow(jobs json, flow_name text = NULL)
   RETURNS TABLE (key text, id bigint, flow_id bigint)
@@ -121,10 +204,8 @@ CREATE OR REPLACE FUNCTION pulse.add_flow(jobs json, flow_name text = NULL)
 #variable_conflict use_column
 DECLARE
   keys text[];
-  modes text[];
-  child int[];
-  parent int[];
-  ids bigint[];
+  pairs record;
+  added record;
   made bigint;
 BEGIN
   IF flow_name IS NOT NULL THEN
@@ -135,24 +216,22 @@ BEGIN
     RETURN;
   END IF;
   LOCK TABLE pulse.job, pulse.dependency IN ROW EXCLUSIVE MODE;
-  PERFORM pulse_internal.check_flow_parents(jobs);
-  SELECT array_agg(e.job ->> 'key' ORDER BY e.n), array_agg(e.job ->> 'job_key_mode' ORDER BY e.n)
-    INTO keys, modes
-    FROM json_array_elements(jobs) WITH ORDINALITY AS e (job, n);
-  SELECT coalesce(array_agg(p.child ORDER BY p.parent), '{}'),
-         coalesce(array_agg(p.parent ORDER BY p.parent), '{}') INTO child, parent
-    FROM pulse_internal.flow_parents(jobs) AS p WHERE p.parent IS NOT NULL;
-  ids := pulse_internal.add_in_order(jobs, pulse_internal.flow_order(keys, child, parent));
+  pairs := pulse_internal.checked_flow_parents(jobs);
+  keys := ARRAY(SELECT e.job ->> 'key' FROM json_array_elements(jobs) WITH ORDINALITY AS e (job, n)
+                 ORDER BY e.n);
+  added := pulse_internal.add_in_order(
+    jobs, pulse_internal.flow_order(keys, pairs.child, pairs.parent),
+    pairs.child, pairs.parent, pairs.parent_id);
   INSERT INTO pulse.flow (name, created_at)
   VALUES (flow_name, pulse_internal.transaction_now()) RETURNING id INTO made;
   INSERT INTO pulse.flow_job (job_id, flow_id, key)
-  SELECT DISTINCT ON (j.id) j.id, made, j.key FROM unnest(ids, keys, modes) AS j (id, key, mode)
-   WHERE pulse_internal.is_newly_added(j.id, j.mode)
-         OR NOT EXISTS (SELECT FROM pulse.flow_job AS f WHERE f.job_id = j.id)
+  SELECT DISTINCT ON (j.id) j.id, made, j.key
+    FROM unnest(added.ids, keys, added.is_new) AS j (id, key, is_new)
+   WHERE j.is_new OR NOT EXISTS (SELECT FROM pulse.flow_job AS f WHERE f.job_id = j.id)
    ORDER BY j.id
       ON CONFLICT (job_id) DO UPDATE SET flow_id = excluded.flow_id, key = excluded.key;
   RETURN QUERY SELECT j.key, j.id, made
-    FROM unnest(ids, keys) WITH ORDINALITY AS j (id, key, n) ORDER BY j.n;
+    FROM unnest(added.ids, keys) WITH ORDINALITY AS j (id, key, n) ORDER BY j.n;
 END $$;
 COMMENT ON FUNCTION pulse.add_flow(json, text) IS
   'Adds jobs that wait for each other, in the caller''s transaction, and returns the id of each, '

@@ -115,7 +115,8 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.refuse_circle(text[], int[], int[], int[]) IS
   'Raises PU004 with a circle among the jobs of a flow that no order can hold.';
 
--- Kahn's algorithm. The pairs are sorted by parent; first_of[p] is the first pair of p.
+-- Kahn's algorithm. The pairs are sorted by parent; first_of[p] is the first pair of p. An element
+-- is read before the assignment to it: one that reads its array copies that.
 CREATE OR REPLACE FUNCTION pulse_internal.flow_order(keys text[], child int[], parent int[])
   RETURNS int[]
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -124,11 +125,17 @@ DECLARE
   missing int[] := array_fill(0, ARRAY[many]);
   first_of int[] := array_fill(0, ARRAY[many]);
   found_order int[] := array_fill(0, ARRAY[many]);
+  place_of int[] := array_fill(0, ARRAY[many]);
   ready int := 0;
   pair int;
+  left_of_child int;
 BEGIN
+  SELECT coalesce(array_agg(p.child ORDER BY p.parent, p.child), '{}'),
+         coalesce(array_agg(p.parent ORDER BY p.parent, p.child), '{}') INTO child, parent
+    FROM unnest(child, parent) AS p (child, parent) WHERE p.parent IS NOT NULL;
   FOR i IN REVERSE cardinality(child)..1 LOOP
-    missing[child[i]] := missing[child[i]] + 1;
+    left_of_child := missing[child[i]] + 1;
+    missing[child[i]] := left_of_child;
     first_of[parent[i]] := i;
   END LOOP;
   FOR n IN 1..many LOOP
@@ -142,18 +149,20 @@ BEGIN
       PERFORM pulse_internal.refuse_circle(keys, child, parent, ARRAY(
         SELECT m.n::int FROM unnest(missing) WITH ORDINALITY AS m (waits, n) WHERE m.waits > 0));
     END IF;
+    place_of[found_order[i]] := i;
     pair := first_of[found_order[i]];
     WHILE pair > 0 AND parent[pair] = found_order[i] LOOP
-      missing[child[pair]] := missing[child[pair]] - 1;
-      IF missing[child[pair]] = 0 THEN
+      left_of_child := missing[child[pair]] - 1;
+      missing[child[pair]] := left_of_child;
+      IF left_of_child = 0 THEN
         ready := ready + 1;
         found_order[ready] := child[pair];
       END IF;
       pair := pair + 1;
     END LOOP;
   END LOOP;
-  RETURN found_order;
+  RETURN place_of;
 END $$;
 COMMENT ON FUNCTION pulse_internal.flow_order(text[], int[], int[]) IS
-  'Returns the places of the jobs of a flow in an order in which each comes after its parents. '
-  'Raises PU004 for a circle.';
+  'Returns the place of each job of a flow in an order in which each comes after its parents. '
+  'Pairs without a parent of the flow count for nothing. Raises PU004 for a circle.';

@@ -1,196 +1,26 @@
-// Adds jobs: checks each specification and completes it with defaults. sql/add.sql handles keys.
-#include "server/postgres.hpp"
-
+// Adds jobs: one, many, and those of a flow. sql/add.sql handles keys.
 #include "access/catalog.hpp"
-#include "access/columns.hpp"
 #include "access/local_settings.hpp"
-#include "job/insert_jobs.hpp"
-#include "job/job_table.hpp"
-#include "job/task_settings.hpp"
+#include "job/new_job.hpp"
 #include "server/call_checks.hpp"
-#include "server/clocks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
-#include "server/settings.hpp"
-#include "server/values.hpp"
-#include "wake/pending_wakes.hpp"
-
-extern "C" {
-#include "lib/qunique.h"
-}
+#include "server/postgres.hpp"
 
 namespace pulse {
 namespace {
-
-// The attributes of type pulse.job_spec.
-enum SpecColumn : AttrNumber {
-  kSpecIdentifier = 1,
-  kSpecPayload,
-  kSpecQueueName,
-  kSpecRunAt,
-  kSpecMaxAttempts,
-  kSpecJobKey,
-  kSpecPriority,
-  kSpecFlags,
-  kSpecColumns = kSpecFlags,
-};
-
-int compare_text(const void* a, const void* b) {
-  return DatumGetInt32(DirectFunctionCall2Coll(
-      bttextcmp, C_COLLATION_OID, *static_cast<const Datum*>(a), *static_cast<const Datum*>(b)));
-}
-
-// Stores flags as a set: sorted, without duplicates, NULL when empty.
-void normalize_flags(RowValue* spec) {
-  if (!spec->has(kSpecFlags)) return;
-  int count;
-  Datum* flags = text_elements(DatumGetArrayTypeP(spec->value(kSpecFlags)), "flags", &count);
-  qsort(flags, count, sizeof(Datum), compare_text);
-  int kept = static_cast<int>(qunique(flags, count, sizeof(Datum), compare_text));
-  ArrayType* set = construct_array(flags, kept, TEXTOID, -1, false, TYPALIGN_INT);
-  spec->set(kSpecFlags, NullableDatum{PointerGetDatum(set), kept == 0});
-}
-
-void check_names(const RowValue& spec) {
-  if (!spec.has(kSpecIdentifier))
-    ereport(ERROR, (errcode(kOutOfRange), errmsg("identifier must not be null"),
-                    errhint("Name the task.")));
-  check_identifier(DatumGetTextPP(spec.value(kSpecIdentifier)));
-  if (spec.has(kSpecQueueName)) check_queue_name(DatumGetTextPP(spec.value(kSpecQueueName)));
-  if (spec.has(kSpecJobKey))
-    check_name("job_key", DatumGetTextPP(spec.value(kSpecJobKey)), kMaxKey);
-}
-
-void complete_run_at(RowValue* spec) {
-  if (spec->has(kSpecRunAt))
-    check_run_at(DatumGetTimestampTz(spec->value(kSpecRunAt)));
-  else
-    spec->set(kSpecRunAt, TimestampTzGetDatum(transaction_now()));
-}
-
-// The previous job's task, which most of the jobs of one call share.
-struct LastTask {
-  Datum identifier;
-  JobDefaults defaults;  // without attempts: no task yet
-};
-
-const JobDefaults& defaults_of(const RowValue& spec, LastTask* last) {
-  Datum identifier = spec.value(kSpecIdentifier);
-  if (last->defaults.max_attempts == 0 || !datum_image_eq(identifier, last->identifier, false, -1))
-    *last = {identifier, job_defaults(identifier)};
-  return last->defaults;
-}
-
-// A job that names no queue has that of its task.
-void complete_queue(RowValue* spec, LastTask* last) {
-  if (spec->has(kSpecQueueName)) return;
-  NullableDatum queue = defaults_of(*spec, last).queue;
-  if (queue.isnull) return;
-  Oid arguments[] = {TEXTOID, JSONOID};
-  Datum name = OidFunctionCall2(internal_function("queue_of_payload", 2, arguments), queue.value,
-                                spec->value(kSpecPayload));
-  check_queue_name(DatumGetTextPP(name));
-  spec->set(kSpecQueueName, name);
-}
-
-void complete_numbers(RowValue* spec, LastTask* last) {
-  if (!spec->has(kSpecPriority)) spec->set(kSpecPriority, Int32GetDatum(0));
-  check_number("priority", DatumGetInt32(spec->value(kSpecPriority)), PG_INT16_MIN, PG_INT16_MAX);
-  if (!spec->has(kSpecMaxAttempts))
-    spec->set(kSpecMaxAttempts, Int32GetDatum(defaults_of(*spec, last).max_attempts));
-  check_number("max_attempts", DatumGetInt32(spec->value(kSpecMaxAttempts)), 1, PG_INT16_MAX);
-}
-
-void check_spec(RowValue* spec, LastTask* last) {
-  check_names(*spec);
-  if (!spec->has(kSpecPayload)) spec->set(kSpecPayload, CStringGetTextDatum("{}"));
-  check_document("payload", spec->value(kSpecPayload));
-  complete_queue(spec, last);
-  complete_run_at(spec);
-  complete_numbers(spec, last);
-  normalize_flags(spec);
-}
-
-TupleDesc spec_shape(HeapTupleHeader spec) {
-  return shape_of_type(spec, "pulse.job_spec", kSpecColumns);
-}
 
 Oid spec_type() {
   return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("job_spec"),
                          ObjectIdGetDatum(catalog()->schema));
 }
 
-// --- storing ------------------------------------------------------------------------------------
-
-struct AddCall {
-  NewJobs jobs;
-  Oid sequence;
-};
-
-void start_adding(AddCall* call) {
-  PreventCommandIfReadOnly("add_job");
-  open_new_jobs(&call->jobs);
-  call->sequence = get_relname_relid("job_id_seq", catalog()->schema);
-}
-
-// A transaction that a sweep is to follow requests it.
-void set_start_by(RowValue* job, const RowValue& spec, LastTask* last) {
-  const JobDefaults& defaults = defaults_of(spec, last);
-  if (!defaults.expires) return;
-  Datum start_by = DirectFunctionCall2(timestamptz_pl_interval, spec.value(kSpecRunAt),
-                                       IntervalPGetDatum(&defaults.expires_after));
-  job->set(kJobStartBy, start_by);
-  note_sweep(DatumGetTimestampTz(start_by));
-}
-
-// What a job has beside its specification: what it waits for, and the due time of its schedule.
-struct Origin {
-  NullableDatum waits_on;
-  NullableDatum starts_when;
-  NullableDatum scheduled_for;
-  NullableDatum keeps_result;  // true, or NULL
-};
-constexpr Origin kNoOrigin = {kNull, kNull, kNull, kNull};
-
-HeapTuple form_job(AddCall* call, const RowValue& spec, LastTask* last,
-                   const Origin& origin = kNoOrigin) {
-  RowValue job;
-  memset(job.nulls, true, sizeof(job.nulls));
-  Datum now = TimestampTzGetDatum(transaction_now());
-  bool is_parked = spec.has(kSpecQueueName) || !origin.waits_on.isnull;
-  job.set(kJobId, Int64GetDatum(nextval_internal(call->sequence, false)));
-  job.set(kJobIdentifier, spec.field(kSpecIdentifier));
-  job.set(kJobPayload, spec.field(kSpecPayload));
-  job.set(kJobQueueName, spec.field(kSpecQueueName));
-  job.set(kJobPriority, Int16GetDatum(DatumGetInt32(spec.value(kSpecPriority))));
-  job.set(kJobRunAt, spec.field(kSpecRunAt));
-  job.set(kJobState,
-          ObjectIdGetDatum(is_parked ? catalog()->state_parked : catalog()->state_ready));
-  job.set(kJobAttempts, Int16GetDatum(0));
-  job.set(kJobMaxAttempts, Int16GetDatum(DatumGetInt32(spec.value(kSpecMaxAttempts))));
-  job.set(kJobCrashes, Int16GetDatum(0));
-  job.set(kJobKey, spec.field(kSpecJobKey));
-  job.set(kJobFlags, spec.field(kSpecFlags));
-  job.set(kJobRevision, Int32GetDatum(0));
-  job.set(kJobCreatedAt, now);
-  job.set(kJobUpdatedAt, now);
-  job.set(kJobSuperseded, BoolGetDatum(false));
-  job.set(kJobInPlace, BoolGetDatum(false));
-  job.set(kJobWaitsOn, origin.waits_on);
-  job.set(kJobStartsWhen, origin.starts_when);
-  job.set(kJobScheduledFor, origin.scheduled_for);
-  job.set(kJobKeepsResult, origin.keeps_result);
-  if (*settings.traceparent) job.set(kJobTraceparent, CStringGetTextDatum(settings.traceparent));
-  set_start_by(&job, spec, last);
-  return form_new_job(&call->jobs, &job);
-}
-
 // The caller has checked the specification.
 Datum add_one(const RowValue& spec, LastTask* last, const Origin& origin = kNoOrigin) {
-  AddCall call;
-  start_adding(&call);
-  Datum stored = store_new_job(&call.jobs, form_job(&call, spec, last, origin));
-  close_new_jobs(&call.jobs);
+  NewJobs jobs;
+  start_adding(&jobs);
+  Datum stored = store_new_job(&jobs, form_job(&jobs, spec, last, origin));
+  close_new_jobs(&jobs);
   return stored;
 }
 
@@ -240,31 +70,89 @@ bool any_key(const Specs& specs) {
   return false;
 }
 
-// Adds jobs without keys.
-void add_specs(const Specs& specs, AddCall* call, Tuplestorestate* results) {
-  LastTask last = {};
-  MemoryContext batch =
-      AllocSetContextCreate(CurrentMemoryContext, "pg_pulse added jobs", ALLOCSET_DEFAULT_SIZES);
-  MemoryContext old = MemoryContextSwitchTo(batch);
+RowValue spec_at(const Specs& specs, int i) {
+  RowValue spec;
+  read_fields(DatumGetHeapTupleHeader(specs.elements[i]), specs.shape, spec.values, spec.nulls);
+  return spec;
+}
+
+// Rows that are stored together. What is made for them is in `memory`, with the last task.
+struct Batch {
+  NewJobs* jobs;
+  Tuplestorestate* results;  // NULL: the rows are not returned
+  MemoryContext memory;
   HeapTuple rows[kNewJobsAtOnce];
-  int count = 0;
-  Size bytes = 0;
-  for (int i = 0; i < specs.count; i++) {
-    CHECK_FOR_INTERRUPTS();
-    RowValue spec;
-    read_fields(DatumGetHeapTupleHeader(specs.elements[i]), specs.shape, spec.values, spec.nulls);
-    check_spec(&spec, &last);
-    rows[count] = form_job(call, spec, &last);
-    bytes += rows[count++]->t_len;
-    if (count < kNewJobsAtOnce && bytes < kBatchBytes && i + 1 < specs.count) continue;
-    store_new_jobs(&call->jobs, rows, count, results);
-    MemoryContextReset(batch);
-    last = {};
-    count = 0;
-    bytes = 0;
-  }
+  int count;
+  Size bytes;
+  LastTask last;
+};
+
+// The caller forms the rows in this context, and switches back to the one that it returns.
+MemoryContext begin_batch(Batch* batch, NewJobs* jobs, Tuplestorestate* results) {
+  batch->jobs = jobs;
+  batch->results = results;
+  batch->memory =
+      AllocSetContextCreate(CurrentMemoryContext, "pg_pulse added jobs", ALLOCSET_DEFAULT_SIZES);
+  batch->count = 0;
+  batch->bytes = 0;
+  batch->last = {};
+  return MemoryContextSwitchTo(batch->memory);
+}
+
+void store_batch(Batch* batch) {
+  if (batch->count > 0) store_new_jobs(batch->jobs, batch->rows, batch->count, batch->results);
+  MemoryContextReset(batch->memory);
+  batch->count = 0;
+  batch->bytes = 0;
+  batch->last = {};
+}
+
+void add_to_batch(Batch* batch, const RowValue& spec, const Origin& origin = kNoOrigin) {
+  CHECK_FOR_INTERRUPTS();
+  HeapTuple row = form_job(batch->jobs, spec, &batch->last, origin);
+  batch->rows[batch->count++] = row;
+  batch->bytes += row->t_len;
+  if (batch->count == kNewJobsAtOnce || batch->bytes >= kBatchBytes) store_batch(batch);
+}
+
+void end_batch(Batch* batch, MemoryContext old) {
+  store_batch(batch);
   MemoryContextSwitchTo(old);
-  MemoryContextDelete(batch);
+  MemoryContextDelete(batch->memory);
+}
+
+// Adds jobs without keys.
+void add_specs(const Specs& specs, NewJobs* jobs, Tuplestorestate* results) {
+  Batch batch;
+  MemoryContext old = begin_batch(&batch, jobs, results);
+  for (int i = 0; i < specs.count; i++) {
+    RowValue spec = spec_at(specs, i);
+    check_spec(&spec, &batch.last);
+    add_to_batch(&batch, spec);
+  }
+  end_batch(&batch, old);
+}
+
+// The elements of an argument that is an array, one for each specification.
+struct Elements {
+  Datum* values;
+  bool* nulls;
+
+  NullableDatum at(int i) const { return {values[i], nulls[i]}; }
+};
+
+Elements elements_of(FunctionCallInfo fcinfo, int argument, const Specs& specs) {
+  ArrayType* array = PG_GETARG_ARRAYTYPE_P(argument);
+  int16 length;
+  bool by_value;
+  char align;
+  get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &align);
+  Elements elements;
+  int count;
+  deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, align, &elements.values,
+                    &elements.nulls, &count);
+  if (count != specs.count) elog(ERROR, "array %d has not one element for each job", argument);
+  return elements;
 }
 
 // Adds jobs of which some have keys: the SQL function adds each of them singly.
@@ -321,8 +209,8 @@ PULSE_FUNCTION(pulse_checked_spec) {
   PG_RETURN_DATUM(HeapTupleGetDatum(checked));
 }
 
-// pulse_internal.insert_job(spec [, waits_on, starts_when, keeps_result | , scheduled_for]): the
-// caller has checked the job.
+// pulse_internal.insert_job(spec [, waits_on, starts_when | , scheduled_for]): the caller has
+// checked the job.
 PULSE_FUNCTION(pulse_insert_job) {
   if (PG_ARGISNULL(0)) pulse::refuse_null();
   pulse::RowValue spec;
@@ -331,8 +219,42 @@ PULSE_FUNCTION(pulse_insert_job) {
   pulse::LastTask last = {};
   pulse::Origin origin = pulse::kNoOrigin;
   if (PG_NARGS() == 2) origin.scheduled_for = fcinfo->args[1];
-  if (PG_NARGS() == 4) origin = {fcinfo->args[1], fcinfo->args[2], pulse::kNull, fcinfo->args[3]};
+  if (PG_NARGS() == 3) {
+    origin.waits_on = fcinfo->args[1];
+    origin.starts_when = fcinfo->args[2];
+  }
   PG_RETURN_DATUM(pulse::add_one(spec, &last, origin));
+}
+
+// pulse_internal.next_job_id()
+PULSE_FUNCTION(pulse_next_job_id) { PG_RETURN_INT64(pulse::next_job_id()); }
+
+// pulse_internal.insert_jobs(specs, ids, waits_on, starts_when, start_by, keeps_result): those
+// without keys, which the caller has checked.
+PULSE_FUNCTION(pulse_insert_jobs) {
+  pulse::NewJobs jobs;
+  pulse::start_adding(&jobs);
+  pulse::Specs specs = pulse::read_specs(PG_GETARG_ARRAYTYPE_P(0));
+  pulse::Elements ids = pulse::elements_of(fcinfo, 1, specs);
+  pulse::Elements waits_on = pulse::elements_of(fcinfo, 2, specs);
+  pulse::Elements starts_when = pulse::elements_of(fcinfo, 3, specs);
+  pulse::Elements start_by = pulse::elements_of(fcinfo, 4, specs);
+  pulse::Elements keeps_result = pulse::elements_of(fcinfo, 5, specs);
+  pulse::Batch batch;
+  MemoryContext old = pulse::begin_batch(&batch, &jobs, nullptr);
+  for (int i = 0; i < specs.count; i++) {
+    pulse::RowValue spec = pulse::spec_at(specs, i);
+    if (spec.has(pulse::kSpecJobKey)) continue;
+    pulse::refuse_unchecked(spec);
+    bool waits = !waits_on.nulls[i];
+    pulse::add_to_batch(&batch, spec,
+                        {waits_on.at(i), waits ? starts_when.at(i) : pulse::kNull, pulse::kNull,
+                         keeps_result.at(i), start_by.at(i), ids.at(i)});
+  }
+  pulse::end_batch(&batch, old);
+  ReleaseTupleDesc(specs.shape);
+  pulse::close_new_jobs(&jobs);
+  PG_RETURN_VOID();
 }
 
 // pulse_internal.checked_key_mode(job_key_mode)
@@ -357,9 +279,9 @@ PULSE_FUNCTION(pulse_add_job) {
 
 // pulse.add_jobs(specs, job_key_preserve_run_at)
 PULSE_FUNCTION(pulse_add_jobs) {
-  pulse::AddCall call;
+  pulse::NewJobs jobs;
   // The lock on the table comes first: no session can change the columns of the results after it.
-  pulse::start_adding(&call);
+  pulse::start_adding(&jobs);
   pulse::begin_result_rows(fcinfo);
   Tuplestorestate* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo)->setResult;
   if (!PG_ARGISNULL(0)) {
@@ -368,9 +290,9 @@ PULSE_FUNCTION(pulse_add_jobs) {
       pulse::add_specs_with_keys(PG_GETARG_DATUM(0), !PG_ARGISNULL(1) && PG_GETARG_BOOL(1),
                                  results);
     else
-      pulse::add_specs(specs, &call, results);
+      pulse::add_specs(specs, &jobs, results);
     if (specs.shape) ReleaseTupleDesc(specs.shape);
   }
-  pulse::close_new_jobs(&call.jobs);
+  pulse::close_new_jobs(&jobs);
   return static_cast<Datum>(0);
 }

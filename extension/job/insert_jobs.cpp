@@ -75,7 +75,7 @@ HeapTuple form_new_job(NewJobs* jobs, RowValue* job) {
 
 void store_new_jobs(NewJobs* jobs, HeapTuple* rows, int count, Tuplestorestate* results) {
   if (!jobs->is_plain) store_by_statement(jobs, rows, count);
-  for (int i = 0; i < count; i++) tuplestore_puttuple(results, rows[i]);
+  for (int i = 0; results && i < count; i++) tuplestore_puttuple(results, rows[i]);
   if (jobs->is_plain) store_plain(jobs, rows, count);
 }
 

@@ -25,7 +25,8 @@ void close_new_jobs(NewJobs* jobs);
 // The caller gives all values but the index lane. The row is in the present memory context.
 HeapTuple form_new_job(NewJobs* jobs, RowValue* job);
 
-// Stores at most kNewJobsAtOnce rows of form_new_job() and adds the stored rows to `results`.
+// Stores at most kNewJobsAtOnce rows of form_new_job() and adds the stored rows to `results`,
+// which may be NULL.
 void store_new_jobs(NewJobs* jobs, HeapTuple* rows, int count, Tuplestorestate* results);
 
 // Returns the stored row, as a value of the table's row type.

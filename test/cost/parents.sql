@@ -75,3 +75,26 @@ BEGIN
                     pg_current_xact_id()::text::bigint - first_xid::text::bigint);
 END $$;
 CALL cost.pairs(100);
+TRUNCATE pulse.job, pulse.dependency;
+VACUUM pulse.job, pulse.dependency;
+
+-- A chain, each of whose jobs is stored with all others.
+CREATE PROCEDURE cost.flow(jobs int)
+  LANGUAGE plpgsql AS $$
+DECLARE
+  specs text := quote_literal((
+    SELECT json_agg(json_build_object('key', n::text, 'identifier', 'no_op', 'after',
+             CASE WHEN n > 1 THEN json_build_array((n - 1)::text) END))
+      FROM generate_series(1, jobs) AS n));
+  mark pg_lsn;
+BEGIN
+  PERFORM count(*) FROM pulse.add_flow('[{"identifier": "no_op"}]');
+  COMMIT;
+  mark := cost.place();
+  PERFORM cost.note('flow_2000_buffers',
+    (cost.explained(format('SELECT count(*) FROM pulse.add_flow(%s)', specs))).buffers);
+  COMMIT;
+  CALL cost.flush();
+  PERFORM cost.note('flow_2000_wal', w.bytes) FROM cost.written(mark, cost.place()) AS w;
+END $$;
+CALL cost.flow(2000);

@@ -1,7 +1,7 @@
 -- sql/flow.sql and sql/flow_order.sql: add_flow adds all jobs or none, in an order that its waits
 -- allow; add_dependency lets a batch grow; cancel_flow ends what is left.
 \ir support/setup.psql
-SELECT plan(57);
+SELECT plan(65);
 
 SELECT given_worker('ann') AS ann \gset
 
@@ -114,6 +114,65 @@ SELECT refused('[{"identifier": "a", "job_key_mode": "x"}]',
   'job number 1: job_key_mode ''x'' is not known');
 SELECT is((SELECT count(*) FROM pulse.job), (SELECT many FROM jobs_before),
   'a refused flow adds no job');
+
+-- --- jobs with keys -----------------------------------------------------------------------------
+
+DELETE FROM pulse.job;
+DELETE FROM pulse.dependency;
+CREATE FUNCTION waits() RETURNS TABLE (child text, parents text) LANGUAGE sql AS $$
+  SELECT w.identifier, string_agg(w.parent_identifier, ' ' ORDER BY w.parent_identifier)
+    FROM pulse.waiting_for AS w GROUP BY w.identifier ORDER BY w.identifier $$;
+CREATE FUNCTION chain_of_keys() RETURNS SETOF bigint LANGUAGE sql AS $$
+  SELECT id FROM pulse.add_flow('[{"key": "1", "identifier": "one", "job_key": "k1"},
+    {"key": "2", "identifier": "two", "job_key": "k2", "after": ["1"]},
+    {"key": "3", "identifier": "three", "job_key": "k3", "after": ["2"]}]') $$;
+CREATE TEMP TABLE chain AS SELECT chain_of_keys() AS id;
+SELECT results_eq('SELECT chain_of_keys()', 'TABLE chain',
+  'the same flow of keys once more replaces its jobs');
+SELECT results_eq('SELECT * FROM waits()', $$VALUES ('three', 'two'), ('two', 'one')$$,
+  'and they wait as before');
+SELECT refused('[{"identifier": "one", "job_key": "k1", "after": ["3"]},
+  {"key": "3", "identifier": "three", "job_key": "k3", "job_key_mode": "unsafe_dedupe"}]',
+  'job % would wait for itself');
+SELECT refused(format('[{"identifier": "one", "job_key": "k1", "after": [%s]}]', max(id)),
+  'job % would wait for itself') FROM chain;
+SELECT refused('[{"key": "a", "identifier": "a", "job_key": "twice"},
+  {"key": "b", "identifier": "b", "after": ["a"]},
+  {"identifier": "c", "job_key": "twice", "after": ["b"]}]', 'job % would wait for itself');
+SELECT pulse.add_flow('[{"key": "p", "identifier": "p"}, {"key": "q", "identifier": "q"},
+  {"identifier": "replaced", "job_key": "last", "after": ["p"]},
+  {"identifier": "last", "job_key": "last", "after": ["q"], "starts_when": "ended"},
+  {"identifier": "first", "job_key": "first", "after": ["p"], "start_by": "2100-01-01 00:00Z"},
+  {"identifier": "left out", "job_key": "first", "after": ["q"],
+   "job_key_mode": "unsafe_dedupe", "start_by": "2099-01-01 00:00Z"}]') \g /dev/null
+SELECT results_eq('SELECT * FROM waits()',
+  $$VALUES ('first', 'p'), ('last', 'q'), ('three', 'two'), ('two', 'one')$$,
+  'of two jobs with one key one waits, for its own parents');
+SELECT results_eq(
+  $$SELECT identifier COLLATE "default", starts_when, start_by FROM pulse.job
+     WHERE identifier IN ('first', 'last') ORDER BY 1$$,
+  $$VALUES ('first', 'completed', '2100-01-01 00:00Z'::timestamptz), ('last', 'ended', NULL)$$,
+  'as is said of it');
+
+-- --- jobs that are written by statements --------------------------------------------------------
+
+DELETE FROM pulse.job;
+DELETE FROM pulse.dependency;
+CREATE FUNCTION shouts() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.payload := '"seen"';
+  RETURN NEW;
+END $$;
+CREATE TRIGGER shouts BEFORE INSERT ON pulse.job FOR EACH ROW EXECUTE FUNCTION shouts();
+SELECT pulse.add_flow('[{"key": "1", "identifier": "one"},
+  {"identifier": "two", "after": ["1"], "start_by": "2100-01-01 00:00Z"}]') \g /dev/null
+SELECT results_eq(
+  $$SELECT identifier COLLATE "default", payload::text, state::text, starts_when, keeps_result,
+           start_by FROM pulse.job ORDER BY id$$,
+  $$VALUES ('one', '"seen"', 'ready', NULL, true, NULL::timestamptz),
+           ('two', '"seen"', 'parked', 'completed', NULL, '2100-01-01 00:00Z')$$,
+  'a trigger of others sees each job of a flow');
+DROP TRIGGER shouts ON pulse.job;
 
 -- --- add_dependency -----------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ my %order = (
         [qw(install)],
         [qw(explain)],
         [qw(queue)],
-        [qw(liveness schedule)],
+        [qw(liveness schedule parent)],
         [qw(job background)],
         [qw(wake counters)],
         [qw(access)],

@@ -4,7 +4,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/index_lookup.hpp"
-#include "job/neighbours.hpp"
+#include "parent/neighbours.hpp"
 #include "server/postgres.hpp"
 #include "server/values.hpp"
 

@@ -1,7 +1,7 @@
 // The ids of many parents at once: SQL would pay an executor for each of them.
 #include "access/catalog.hpp"
 #include "access/index_lookup.hpp"
-#include "job/neighbours.hpp"
+#include "parent/neighbours.hpp"
 #include "server/compat.hpp"
 #include "server/postgres.hpp"
 

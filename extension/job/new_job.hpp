@@ -1,0 +1,55 @@
+// A job as its producer specifies it, and the row that it becomes.
+#pragma once
+
+#include "job/insert_jobs.hpp"
+#include "job/job_table.hpp"
+#include "job/task_settings.hpp"
+#include "server/postgres.hpp"
+#include "server/values.hpp"
+
+namespace pulse {
+
+// The attributes of type pulse.job_spec.
+enum SpecColumn : AttrNumber {
+  kSpecIdentifier = 1,
+  kSpecPayload,
+  kSpecQueueName,
+  kSpecRunAt,
+  kSpecMaxAttempts,
+  kSpecJobKey,
+  kSpecPriority,
+  kSpecFlags,
+  kSpecColumns = kSpecFlags,
+};
+
+// The previous job's task, which most of the jobs of one call share.
+struct LastTask {
+  Datum identifier;
+  JobDefaults defaults;  // without attempts: no task yet
+};
+
+// What a job has beside its specification: what it waits for, and the due time of its schedule.
+struct Origin {
+  NullableDatum waits_on;
+  NullableDatum starts_when;
+  NullableDatum scheduled_for;
+  NullableDatum keeps_result;  // true, or NULL
+  NullableDatum start_by;      // NULL: as its task says
+  NullableDatum id;            // NULL: the next one
+};
+constexpr Origin kNoOrigin = {kNull, kNull, kNull, kNull, kNull, kNull};
+
+TupleDesc spec_shape(HeapTupleHeader spec);
+
+// Checks a specification and completes it with defaults; raises PU004.
+void check_spec(RowValue* spec, LastTask* last);
+
+void start_adding(NewJobs* jobs);
+
+int64 next_job_id();
+
+// The row of a checked specification; what its commit has to tell is noted.
+HeapTuple form_job(NewJobs* jobs, const RowValue& spec, LastTask* last,
+                   const Origin& origin = kNoOrigin);
+
+}  // namespace pulse
