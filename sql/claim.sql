@@ -65,12 +65,20 @@ CREATE OR REPLACE FUNCTION pulse_internal.as_claimed(job pulse.job) RETURNS puls
 COMMENT ON FUNCTION pulse_internal.as_claimed(pulse.job) IS
   'Returns a running job as its worker gets it.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.outwait_claims(worker_id bigint) RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_outwait_claims';
+COMMENT ON FUNCTION pulse_internal.outwait_claims(bigint) IS
+  'Waits for the claims of this worker that are in progress now, for at most five seconds.';
+
+-- The reply of a claim can be lost before its commit. So the claims in progress come first, and
+-- the query after them, with a snapshot of its own.
 CREATE OR REPLACE FUNCTION pulse.held(worker_id bigint) RETURNS SETOF pulse.claimed_job
-  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_given('worker_id', held.worker_id IS NOT NULL,
     'Use the id that pulse.register_worker() returned.');
+  PERFORM pulse_internal.outwait_claims(held.worker_id);
   RETURN QUERY
   SELECT c.* FROM pulse.job AS j CROSS JOIN LATERAL pulse_internal.as_claimed(j) AS c
    WHERE j.id = ANY (pulse_internal.running_ids(held.worker_id))
@@ -78,7 +86,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.held(bigint) IS
   'Returns the jobs that this worker holds, as its claims returned them. A worker asks after the '
-  'reply of a claim was lost. Raises PU004 for NULL.';
+  'reply of a claim was lost. Waits for claims of the worker that are in progress, for at most '
+  'five seconds. Raises PU004 for NULL.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.unclaimable_reason(job pulse.job) RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE

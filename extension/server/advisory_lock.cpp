@@ -132,6 +132,15 @@ PULSE_FUNCTION(pulse_lock_worker) {
   PG_RETURN_BOOL(pulse::try_advisory_lock(LockKind::kWorker, worker, ExclusiveLock));
 }
 
+// pulse_internal.outwait_claims(worker_id): waits for the claims of this worker that are in
+// progress now, but no longer than a commit takes where its disk is slow.
+PULSE_FUNCTION(pulse_outwait_claims) {
+  constexpr int64 kPatienceUs = 5000000;
+  (void)pulse::outwait_holders(pulse::LockKind::kWorker, static_cast<uint64>(PG_GETARG_INT64(0)),
+                               pulse::monotonic_us() + kPatienceUs);
+  PG_RETURN_VOID();
+}
+
 // pulse_internal.lock_queue(queue_name): waits for the locks of the queue and of the level of that
 // name; that of the level in a mode that no promotion takes. The settings of the members of a level
 // belong to the level: 'mail/*' to 'mail'.

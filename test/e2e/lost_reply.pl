@@ -53,6 +53,30 @@ subtest 'the reply of a claim' => sub {
     is(runs($id), 1, 'the task ran once');
 };
 
+# The worker asks at once what it holds, and the claim is in progress yet.
+subtest 'the reply of a claim, before its commit' => sub {
+    my $id = add_job_and_cut('kept', 'hold_commit', 'pulse\.claim\(');
+    wait_until($node, q{SELECT count(*) = 1 FROM pg_stat_activity
+        WHERE query ~ 'pulse.held' AND wait_event_type = 'Extension'},
+        'the question waits for the claim');
+    $proxy->release;
+    $worker->wait_for('completed', job => $id);
+    is(outcomes($node, $id), 'released completed', 'the job is released and claimed again');
+    is(finished($node, $id), 'completed|1|0', 'the attempt was given back');
+    is(runs($id), 1, 'the task ran once');
+};
+
+subtest 'the reply of a claim, and for some beats nothing can be asked' => sub {
+    $worker->wait_until_idle;
+    $proxy->network('closed');
+    my $id = add_job_and_cut('kept', 'drop_reply', 'pulse\.claim\(');
+    $worker->wait_for('heartbeat', from => $worker->lines->position, count => 3);
+    $proxy->network('open');
+    $worker->wait_for('completed', job => $id);
+    is(outcomes($node, $id), 'released completed', 'no beat has given the job back meanwhile');
+    is(finished($node, $id), 'completed|1|0', 'so that no attempt is lost');
+};
+
 subtest 'a claim that never arrived' => sub {
     my $id = add_job_and_cut('kept', 'drop_request', 'pulse\.claim\(');
     $worker->wait_for('completed', job => $id);

@@ -10,7 +10,8 @@ SELECT expect_function('claim',
 SELECT expect_function('claim_job',
   'worker_id bigint, job_id bigint, OUT reason text, OUT job pulse.claimed_job',
   'record', 'volatile', 'definer');
-SELECT expect_function('held', 'worker_id bigint', 'SETOF pulse.claimed_job', 'stable', 'definer');
+SELECT expect_function('held', 'worker_id bigint', 'SETOF pulse.claimed_job', 'volatile',
+  'definer');
 
 SELECT given_worker() AS ann \gset
 SELECT given_worker('bob', '{mail,ink}') AS bob \gset

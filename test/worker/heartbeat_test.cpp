@@ -39,6 +39,7 @@ TEST_F(HeartbeatTest, a_beat_names_exactly_the_jobs_held) {
   given_worker(/*concurrency=*/2);
   given_running({{.id = 3}, {.id = 1}});
   end_task(3);  // its completion is on the way
+  claim_.answer(nothing());
   pass_time(5s);
   EXPECT_EQ(heartbeat_.params(), (Params{"7", "{1,3}"}));
   heartbeat_.answer(beat());

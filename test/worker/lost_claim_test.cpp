@@ -107,5 +107,83 @@ TEST_F(LostClaimTest, a_small_job_that_came_instead_goes_back) {
   EXPECT_EQ(claim_.running(), "claim") << "and with documents the next time";
 }
 
+// Two lists in a row that lack a job give it back and cost an attempt; a release costs none.
+TEST_F(LostClaimTest, until_it_has_asked_no_two_lists_lack_what_a_lost_claim_has_brought) {
+  given_worker(2);
+  given_running({{.id = 9}});
+  claim_.lose();
+  turn();
+  pass_time(5s);
+  EXPECT_EQ(heartbeat_.params(), (Params{"7", "{9}"})) << "as one that came while it claimed";
+  heartbeat_.answer(beat("alive"));
+  pass_time(5s);
+  EXPECT_EQ(heartbeat_.params(), (Params{"7", std::nullopt}));
+  heartbeat_.answer(beat("alive"));
+  claim_.accept();
+  turn();
+  ASSERT_EQ(claim_.running(), "held");
+  pass_time(5s);
+  EXPECT_EQ(heartbeat_.params(), (Params{"7", std::nullopt})) << "nor while it asks";
+  heartbeat_.answer(beat("alive"));
+  claim_.answer(claimed({{.id = 1}}));
+  turn();
+  claim_.answer(nothing());
+  turn();
+  ASSERT_EQ(claim_.running(), "release") << "the connection for outcomes rests";
+  pass_time(5s);
+  EXPECT_EQ(heartbeat_.params(), (Params{"7", "{1,9}"}));
+}
+
+TEST_F(LostClaimTest, where_it_cannot_ask_for_long_the_lists_give_back_what_was_claimed) {
+  given_worker(2);
+  claim_.lose();
+  turn();
+  pass_beating(15s);
+  pass_time(5s);
+  EXPECT_EQ(heartbeat_.params(), (Params{"7", "{}"}));
+  claim_.accept();
+  turn();
+  EXPECT_EQ(claim_.running(), "") << "the list that is under way may give back what it would hear";
+  heartbeat_.answer(beat("alive"));
+  turn();
+  EXPECT_EQ(claim_.running(), "held");
+}
+
+TEST_F(LostClaimTest, what_was_interrupted_is_not_released_by_what_it_hears_of_a_lost_claim) {
+  given_worker(2);
+  given_running({{.id = 1}});
+  claim_.lose();
+  turn();
+  worker_->stop();
+  worker_->stop();
+  turn();
+  end_task(1, killed());
+  claim_.accept();
+  turn();
+  ASSERT_EQ(claim_.running(), "held");
+  claim_.answer(claimed({{.id = 1}, {.id = 2, .token = 200}}));
+  turn();
+  ASSERT_EQ(finish_.running(), "release");
+  EXPECT_EQ(finish_.params(), (Params{"{2}", "{200}"})) << "the other one has run";
+}
+
+TEST_F(LostClaimTest, a_claim_has_one_end_whoever_comes_to_it) {
+  HeldJobs held;
+  Job job;
+  job.input.job_id = 1;
+  job.input.token = 100;
+  const ClaimKey claim = job.key();
+  EXPECT_FALSE(held.end(claim)) << "before it is held";
+  held.add(job, kWorkerId, clock_.now());
+  EXPECT_TRUE(held.end(claim));
+  EXPECT_FALSE(held.end(claim)) << "it has ended";
+  held.erase(claim);
+  EXPECT_FALSE(held.end(claim)) << "and was answered for";
+  job.input.token = 200;
+  held.add(job, kWorkerId, clock_.now());
+  held.move(*held.find(job.key()), HeldJob::State::revoked);
+  EXPECT_FALSE(held.end(job.key())) << "a claim that is over has none";
+}
+
 }  // namespace
 }  // namespace pulse

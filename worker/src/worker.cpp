@@ -286,6 +286,7 @@ void Worker::take_refusal(ExitCode code, const std::string& reason) {
 // The server gave the jobs of this worker id to other workers. What has ended already is still
 // reported: its token decides.
 void Worker::drop_claims_of(std::int64_t worker_id) {
+  held_.forget_left();
   for (const ClaimKey claim : held_.claims_of(worker_id)) {
     if (held_.find(claim)->state != HeldJob::State::ended) executor_.revoke(claim);
   }

@@ -44,6 +44,8 @@ sub address {
 #   hold_reply     let it be executed, and keep the reply from the client
 #   drop_request   cut the connection instead
 #   drop_reply     let it be executed, and cut the connection
+#   hold_commit    let it be executed, cut the client, and keep the end of the transaction from the
+#                  server
 sub arm {
     my ($self, $action, $pattern) = @_;
     $self->{armed_at} = $self->lines->position;
@@ -67,6 +69,7 @@ sub release { return $_[0]->_order('release', 'released') }
 #   cut                                 both sides see their ends; new connections are refused
 #   cut_server                          the server sees ends, clients wait
 #   cut_client                          clients see ends and are refused, the server waits
+#   closed                              what is connected stays, new connections are refused
 #   open                                everything passes; what had one end only is reset
 sub network { return $_[0]->_order("network $_[1]", "network is $_[1]") }
 

@@ -26,6 +26,7 @@ my %end_of;     # by descriptor: one end of a connection, with the other as its 
 my $armed;      # the action and pattern that wait for a statement
 my %flows = (up => 1, down => 1);
 my ($accepts, $delay) = (1, 0);
+my @uncommitted;    # ends of the server that wait for the end of a transaction
 print "listening\n";
 
 while (1) {
@@ -86,14 +87,19 @@ sub release_held {
         forward($end, $end->{held}) if length $end->{held};
         $end->{held} = '';
     }
+    for my $server (splice @uncommitted) {
+        send_all($server->{socket}, $server->{sync});
+        cut($server);
+    }
     return;
 }
 
 # See Pulse::Proxy.
 sub change_network {
     my ($state) = @_;
-    $flows{up} = $state eq 'open' || $state eq 'stalled_down';
-    $flows{down} = $state eq 'open' || $state eq 'stalled_up';
+    my $passes = $state eq 'open' || $state eq 'closed';
+    $flows{up} = $passes || $state eq 'stalled_down';
+    $flows{down} = $passes || $state eq 'stalled_up';
     $accepts = $state eq 'open' || $state =~ /^stalled/ || $state eq 'cut_server';
     my @ends = values %end_of;
     if ($state eq 'cut') { cut($_) for @ends }
@@ -191,6 +197,13 @@ sub pass {
     if ($armed && $sql =~ $armed->{pattern}) {
         spoil($end, $armed->{action}) or return 0;
     }
+    if ($end->{is_uncommitted} && $letter eq 'S') {
+        $end->{peer}{sync} = $message;
+        push @uncommitted, $end->{peer};
+        hide_end($end);
+        print "did hold_commit\n";
+        return 0;
+    }
     if ($end->{is_holding} || $end->{is_dropping}) { $end->{held} .= $message }
     else { forward($end, $message) }
     # The reply is whole: what was asked for is committed.
@@ -215,6 +228,8 @@ sub spoil {
         print "did drop_request\n";
         cut($client);
         return 0;
+    } elsif ($action eq 'hold_commit') {
+        $client->{is_uncommitted} = 1;
     } elsif ($action eq 'hold_reply') {
         @{ $client->{peer} }{qw(is_holding told)} = (1, $action);
     } elsif ($action eq 'drop_reply') {

@@ -93,13 +93,11 @@ void Claimer::stop_waiting() {
   become_quiet();
 }
 
-void Claimer::cancel_wait() {
-  if (activity_ == Activity::waiting) session_.cancel();
-}
-
 bool Claimer::send_next() {
   if (!heartbeat_.is_established() || holding_off_.is_running()) return false;
-  if (is_unsure_) {
+  if (doubt_since_) {
+    // What two lists give back must not be in the answer: its end would be reported twice.
+    if (heartbeat_.is_naming_jobs()) return false;  // its answer wakes us
     send_check();
     return true;
   }
@@ -119,7 +117,7 @@ bool Claimer::send_next() {
 
 void Claimer::claim_if_due() {
   if (!session_.is_free() || !heartbeat_.is_established() || holding_off_.is_running()) return;
-  if (is_unsure_ || is_stopping_ || !heartbeat_.is_fresh()) return;
+  if (doubt_since_ || is_stopping_ || !heartbeat_.is_fresh()) return;
   const Demand wanted = demand();
   if (wanted.max_jobs > 0 && !is_wait_due(wanted)) send_claim(wanted);
 }
@@ -181,7 +179,7 @@ void Claimer::send_claim(Demand demand) {
 void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_at,
                          bool held_nothing, Reply& reply) {
   if (const auto* lost = std::get_if<ConnectionLost>(&reply)) {
-    is_unsure_ = true;
+    doubt_since_ = sent_at;
     if (lost_.take(demand.max_jobs, *lost, log_)) bound_.expect_largest();
     return;
   }
@@ -335,14 +333,14 @@ void Claimer::take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& 
 
 void Claimer::send_check() {
   activity_ = Activity::checking;
-  sent_at_ = timers_.now();
+  const TimePoint sent_at = timers_.now();
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
   // What ends until the answer comes may still be in it.
   const std::vector<ClaimKey> known = held_.claims_of(worker_id);
   session_.send(statements::kHeld, {std::to_string(worker_id)}, patience_.duration(),
-                [this, worker_id, known](const Reply& reply) {
+                [this, worker_id, known, sent_at](const Reply& reply) {
                   activity_ = Activity::none;
-                  patience_.claim_took(timers_.now() - sent_at_, false);
+                  patience_.claim_took(timers_.now() - sent_at, false);
                   take_check(worker_id, known, reply);
                   become_quiet();
                 });
@@ -353,13 +351,13 @@ void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& kn
   if (std::holds_alternative<ConnectionLost>(reply)) return;
   if (const auto* error = std::get_if<SqlError>(&reply))
     return take_refusal("held", worker_id, *error);
-  is_unsure_ = false;
+  doubt_since_.reset();
   const QueryResult& rows = std::get<QueryResult>(reply);
   std::int64_t released = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Job job = job_of(rows[i]);
     const ClaimKey claim = job.key();
-    if (std::binary_search(known.begin(), known.end(), claim)) continue;
+    if (std::binary_search(known.begin(), known.end(), claim) || held_.has_left(claim)) continue;
     if (!take_up(std::move(job), worker_id, timers_.now())) continue;
     finisher_.add(lost_.end_of(claim, config_.worker_name));
     ++released;
@@ -372,7 +370,7 @@ void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& kn
 
 void Claimer::take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error) {
   if (error.sqlstate == sqlstate::kWorkerIsLost) {
-    is_unsure_ = false;  // what was claimed is being recovered
+    doubt_since_.reset();  // what was claimed is being recovered
     heartbeat_.take_refused(worker_id, error.message);
     return;
   }

@@ -50,15 +50,20 @@ class Claimer {
   // Nothing is under way that could bring a job, and what a lost reply has brought is known, unless
   // that takes too long.
   bool is_quiet() const {
-    const bool is_asking = is_unsure_ && leaving_.is_running();
+    const bool is_asking = doubt_since_ && leaving_.is_running();
     return activity_ != Activity::claiming && activity_ != Activity::waiting && !is_asking;
   }
-  // When the statement was sent that may bring jobs and waits for its answer.
+  // When the claim was sent that may have brought jobs which are not in `held` yet: until its
+  // answer, or that of the question what it has brought. A question that cannot be asked counts for
+  // as long as a worker that cannot beat trusts its claims.
   std::optional<TimePoint> under_way_since() const {
-    const bool brings_jobs = activity_ == Activity::claiming || activity_ == Activity::checking;
-    return brings_jobs ? std::optional(sent_at_) : std::nullopt;
+    if (activity_ == Activity::claiming) return sent_at_;
+    const auto& registration = heartbeat_.registration();
+    const bool counts = activity_ == Activity::checking || !doubt_since_ || !registration ||
+                        timers_.now() < *doubt_since_ + registration->silence_limit();
+    return counts ? doubt_since_ : std::nullopt;
   }
-  bool has_claim_under_way() const { return activity_ == Activity::claiming || is_unsure_; }
+  bool has_claim_under_way() const { return activity_ == Activity::claiming || doubt_since_; }
 
   void job_took(std::chrono::nanoseconds duration) { prefetch_.job_took(duration); }
 
@@ -101,7 +106,9 @@ class Claimer {
   void send_check();
   void take_check(std::int64_t worker_id, const std::vector<ClaimKey>& known, const Reply& reply);
   void take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error);
-  void cancel_wait();
+  void cancel_wait() {
+    if (activity_ == Activity::waiting) session_.cancel();
+  }
   void stop_waiting();
   void release_overdue();
   std::vector<ClaimKey> waiting_jobs() const;
@@ -123,7 +130,7 @@ class Claimer {
   Activity activity_ = Activity::none;
   std::optional<std::vector<std::string>> tasks_;
   bool is_stopping_ = false;
-  bool is_unsure_ = false;  // a claim's reply was lost
+  std::optional<TimePoint> doubt_since_;  // when the claim was sent whose reply was lost
   LostClaim lost_;
   bool found_nothing_ = false;    // wait before the next claim
   bool was_for_slots_ = false;    // the last claim, or a part of it

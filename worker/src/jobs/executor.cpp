@@ -158,7 +158,7 @@ void Executor::take_end(ClaimKey claim, const ExecutionEnd& end) {
     const bool is_interrupted = running.reason == EndReason::interrupted;
     if (is_interrupted) ++interrupted_;
     log_unreported(is_interrupted ? "interrupted" : "revoked", claim, ran_for);
-    held_.erase(claim);
+    is_interrupted ? held_.leave(claim) : held_.erase(claim);
   }
   if (on_slot_free) on_slot_free();
 }

@@ -46,7 +46,7 @@ Finisher::Finisher(Session& session, Heartbeat& heartbeat, HeldJobs& held, Timer
 }
 
 void Finisher::add(Outcome outcome) {
-  if (HeldJob* job = held_.find(outcome.claim)) held_.move(*job, HeldJob::State::ended);
+  if (!held_.end(outcome.claim)) return;
   Pending pending{std::move(outcome)};
   pending.was_sent = pending.outcome.is_unsure;
   waiting_.push_back(std::move(pending));
@@ -73,10 +73,6 @@ void Finisher::revoke(ClaimKey claim) {
   conclude(*pending, "stale", counters_.stale, LogLevel::warning);
   waiting_.erase(pending);
   if (on_settled) on_settled();
-}
-
-void Finisher::look_again() {
-  if (!waiting_.empty() || !progress_.empty()) session_.wake();
 }
 
 bool Finisher::send_next() {
@@ -361,6 +357,7 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
     } else {
       // The job goes back to the queue once two heartbeats have not named it.
       conclude(pending, "unreportable", counters_.unknown, LogLevel::error);
+      held_.leave(pending.outcome.claim);
     }
   }
   arm_retry();

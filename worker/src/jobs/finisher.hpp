@@ -38,7 +38,8 @@ class Finisher {
 
   Finisher(Session& session, Heartbeat& heartbeat, HeldJobs& held, Timers& timers, Log& log);
 
-  // Takes over the end of a held job, which leaves `held` once the server has answered.
+  // Takes over the end of a held job, which leaves `held` once the server has answered. Of a claim
+  // that has ended already, or is not ours any more, nothing is reported.
   void add(Outcome outcome);
   // A held job that its task has completed by itself.
   void note_completed(Outcome outcome);
@@ -49,7 +50,9 @@ class Finisher {
   void revoke(ClaimKey claim);
 
   // What could not be sent may go now.
-  void look_again();
+  void look_again() {
+    if (!waiting_.empty() || !progress_.empty()) session_.wake();
+  }
 
   // Outcomes that travel in the same round trip as a claim.
   struct WithClaim {

@@ -48,6 +48,19 @@ void HeldJobs::forget_texts(HeldJob& job) {
   }
 }
 
+bool HeldJobs::end(ClaimKey key) {
+  HeldJob* job = find(key);
+  if (job == nullptr) return false;
+  if (job->state == HeldJob::State::ended || job->state == HeldJob::State::revoked) return false;
+  move(*job, HeldJob::State::ended);
+  return true;
+}
+
+void HeldJobs::leave(ClaimKey key) {
+  erase(key);
+  left_.insert(key);
+}
+
 void HeldJobs::erase(ClaimKey key) {
   const auto entry = jobs_.find(key);
   if (entry == jobs_.end()) return;

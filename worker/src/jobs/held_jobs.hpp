@@ -1,12 +1,18 @@
 // The jobs this process holds: everything it was handed and has not yet accounted for. What a
 // heartbeat reports is read from here, so a job leaves only when its end was accepted or refused,
-// or when the server has taken it back. Belongs to the loop's thread.
+// or when the server has taken it back.
+//
+// It is also where a claim has its one end. Several sessions and parts of the worker may come to
+// the same claim, but only the one to which end() says true reports anything. What has left
+// without a report is remembered, because the server still counts it as held. Belongs to the loop's
+// thread.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "jobs/job.hpp"
@@ -40,7 +46,15 @@ class HeldJobs final : public ReportedClaims {
   void move(HeldJob& job, HeldJob::State state);
   // Its task was told, and keeps what it needs; the bytes count until the job has ended.
   static void forget_texts(HeldJob& job);
+  // Whether the caller is the one that reports the end of this claim: true once for each claim,
+  // and never for one that is not held or not ours any more.
+  bool end(ClaimKey key);
   void erase(ClaimKey key);
+  // As erase(), for what the server goes on to count as held until it learns better by itself.
+  void leave(ClaimKey key);
+  bool has_left(ClaimKey key) const { return left_.count(key) > 0; }
+  // The server has learnt it: this process has another worker id from now on.
+  void forget_left() { left_.clear(); }
 
   // The claims of one worker id that a heartbeat reports, in order: all but the revoked ones.
   std::vector<ClaimKey> claims_of(std::int64_t worker_id) const override;
@@ -60,6 +74,7 @@ class HeldJobs final : public ReportedClaims {
   static std::size_t index(HeldJob::State state) { return static_cast<std::size_t>(state); }
 
   std::map<ClaimKey, HeldJob> jobs_;
+  std::set<ClaimKey> left_;
   std::deque<ClaimKey> arrivals_;  // as handed over; those that are not prefetched any more linger
   std::array<std::size_t, 4> counts_{};
   std::size_t bytes_ = 0;

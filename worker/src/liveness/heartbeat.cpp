@@ -209,9 +209,11 @@ void Heartbeat::send_beat() {
     ids.reset();
   }
   is_beat_wanted_ = false;
+  is_naming_jobs_ = ids.has_value();
   next_beat_.start_at(sent_at + registration_->heartbeat_interval);
   session_.send(statements::kHeartbeat, {std::to_string(worker_id), ids}, answer_deadline(),
                 [this, worker_id, sent_at, claims](const Reply& reply) {
+                  is_naming_jobs_ = false;
                   take_beat(worker_id, sent_at, claims, reply);
                 });
 }

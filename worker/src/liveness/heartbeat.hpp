@@ -52,6 +52,8 @@ class Heartbeat {
 
   // Asks the server anew which tasks have a handler.
   void look_for_handlers();
+  // A beat is under way that names the jobs held.
+  bool is_naming_jobs() const { return is_naming_jobs_; }
   // Beats as soon as the connection is free, whatever the schedule says.
   void beat_now();
   // Another statement was refused because the server takes this worker as lost. One more beat under
@@ -76,7 +78,7 @@ class Heartbeat {
   std::function<void(ExitCode, const std::string& reason)> on_refused;
   // Whether a claim is under way whose jobs are not in `held` yet.
   std::function<bool()> has_claim_under_way;
-  // When its statement was sent, if that still waits for its answer.
+  // When its statement was sent.
   std::function<std::optional<TimePoint>()> claim_under_way_since;
 
  private:
@@ -119,6 +121,7 @@ class Heartbeat {
   bool is_refused_for_now_ = false;  // one of these two: after the next good beat both again
   bool is_established_ = false;
   bool is_beat_wanted_ = false;  // before its time
+  bool is_naming_jobs_ = false;
   Duration farewell_deadline_{};
   std::function<void()> farewell_done_;
   Timer next_beat_;
