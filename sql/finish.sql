@@ -23,7 +23,7 @@ BEGIN
      WHERE a.job_id = refused_token.job_id AND a.token = refused_token.token
        AND (a.outcome = refused_token.outcome
             OR a.outcome = 'cancelled'
-               AND refused_token.outcome IN ('failed', 'timed_out', 'stalled'));
+               AND refused_token.outcome IN ('failed', 'timed_out', 'stalled', 'interrupted'));
   END IF;
   IF ender IS NOT NULL THEN
     RETURN CASE WHEN has_written AND NOT pulse_internal.is_own_transaction(ender)
@@ -121,12 +121,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.announce_late(cause text, job_ids bigi
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
-  PERFORM pulse_internal.announce(cause, NULL, 'its worker ended the attempt at its limit',
-                                  job_ids);
+  PERFORM pulse_internal.announce(
+    cause, NULL, CASE cause WHEN 'silence' THEN 'its worker had stood still or was cut off'
+      ELSE 'its worker ended the attempt at its limit' END, job_ids);
 END $$;
 COMMENT ON FUNCTION pulse_internal.announce_late(text, bigint[]) IS
-  'Notifies listeners of pulse_events about jobs whose worker ended them at a limit, as a sweep '
-  'does.';
+  'Notifies listeners of pulse_events about jobs whose worker ended them at a limit or after its '
+  'own silence, as a sweep does.';
 
 CREATE OR REPLACE FUNCTION pulse.fail_late(
     job_ids bigint[], tokens bigint[], errors text[], causes text[], payloads json[] = NULL)
@@ -136,8 +137,10 @@ CREATE OR REPLACE FUNCTION pulse.fail_late(
 COMMENT ON FUNCTION pulse.fail_late(bigint[], bigint[], text[], text[], json[]) IS
   'Ends claims whose worker ended them at their timeout or stall_timeout, with the records of a '
   'sweep that comes first: outcome timed_out or stalled, the cause for the next attempt, the '
-  'notification. causes: timeout or stall, by the worker''s own clock. payloads: NULL keeps those '
-  'of the jobs. Returns an outcome for each, in the order of the arrays: accepted (also where a '
+  'notification. causes: timeout or stall, by the worker''s own clock, or silence: the worker had '
+  'stood still or was cut off for so long that its task was ended. That attempt is interrupted: '
+  'it counts no crash, and the next one waits for no backoff. payloads: NULL keeps those of the '
+  'jobs. Returns an outcome for each, in the order of the arrays: accepted (also where a '
   'sweep has ended the attempt so), stale or busy. Waits as complete_many does, and raises PU004 '
   'as it does and for a value out of range.';
 

@@ -204,6 +204,12 @@ void write(AttemptEnds* ends, const Ending& ending, const Decision& decision) {
 
 }  // namespace
 
+Ending::Kind kind_of_ending(Datum outcome) {
+  if (text_is(outcome, "lost")) return Ending::kLost;
+  if (text_is(outcome, "released")) return Ending::kReleased;
+  return text_is(outcome, "interrupted") ? Ending::kInterrupted : Ending::kOther;
+}
+
 void open_attempt_ends(AttemptEnds* ends) {
   open_running_jobs(&ends->jobs);
   open_attempt_records(&ends->records);

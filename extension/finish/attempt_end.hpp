@@ -23,6 +23,9 @@ struct Ending {
   NullableDatum cause = kNull;
 };
 
+// What an attempt's outcome means for the decision.
+Ending::Kind kind_of_ending(Datum outcome);
+
 struct AttemptEnds {
   RunningJobs jobs;
   AttemptRecords records;

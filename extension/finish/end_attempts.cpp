@@ -9,12 +9,6 @@
 namespace pulse {
 namespace {
 
-Ending::Kind kind_of(Datum outcome) {
-  if (text_is(outcome, "lost")) return Ending::kLost;
-  if (text_is(outcome, "released")) return Ending::kReleased;
-  return text_is(outcome, "interrupted") ? Ending::kInterrupted : Ending::kOther;
-}
-
 // The attributes of type pulse_internal.ending.
 enum EndingColumn {
   kEndingJobId = 1,
@@ -37,7 +31,7 @@ Ending read_ending(Datum element) {
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                     errmsg("an ending needs a job and an outcome")));
   Datum outcome = given.value(kEndingOutcome);
-  Ending ending = {kind_of(outcome), outcome};
+  Ending ending = {kind_of_ending(outcome), outcome};
   ending.job_id = DatumGetInt64(given.value(kEndingJobId));
   ending.may_retry = !given.has(kEndingRetry) || DatumGetBool(given.value(kEndingRetry));
   ending.error = given.field(kEndingError);

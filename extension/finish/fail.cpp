@@ -137,13 +137,14 @@ struct Limit {
   const char* cause;
   const char* outcome;  // as pulse_internal.late() names it; test/pgtap/late.sql compares both
 };
-constexpr Limit kLimits[] = {{"timeout", "timed_out"}, {"stall", "stalled"}};
+constexpr Limit kLimits[] = {
+    {"timeout", "timed_out"}, {"stall", "stalled"}, {"silence", "interrupted"}};
 
 const Limit* limit_of(const NullableDatum& cause) {
   for (const Limit& limit : kLimits)
     if (!cause.isnull && text_is(cause.value, limit.cause)) return &limit;
   const char* given = cause.isnull ? "NULL" : TextDatumGetCString(cause.value);
-  ereport(ERROR, (errcode(kOutOfRange), errmsg("cause is %s, not timeout or stall", given),
+  ereport(ERROR, (errcode(kOutOfRange), errmsg("cause is %s, not timeout, stall or silence", given),
                   errhint("Call fail_many for attempts that failed for another reason.")));
   pg_unreachable();
 }
@@ -176,7 +177,8 @@ void fail_late(FunctionCallInfo fcinfo) {
   for (int i = 0; i < list.count; i++)
     list.claims[i].outcome = limit_of(arrays[kCauses].at(list.claims[i].position))->outcome;
   end_all(&list, [&arrays](int i) {
-    Ending ending = {Ending::kOther, CStringGetTextDatum(limit_of(arrays[kCauses].at(i))->outcome)};
+    Datum outcome = CStringGetTextDatum(limit_of(arrays[kCauses].at(i))->outcome);
+    Ending ending = {kind_of_ending(outcome), outcome};
     ending.error = arrays[kErrors].at(i);
     ending.payload = arrays[kLatePayloads].at(i);
     ending.cause = arrays[kCauses].at(i);

@@ -1,7 +1,7 @@
 -- sql/finish.sql: an attempt that ends at its limit leaves the same records, whether its worker or
 -- a sweep comes first.
 \ir support/setup.psql
-SELECT plan(26);
+SELECT plan(31);
 
 SELECT expect_function('fail_late',
   'job_ids bigint[], tokens bigint[], errors text[], causes text[], '
@@ -63,6 +63,23 @@ SELECT pulse.fail_late(ARRAY[:job], ARRAY[:token], '{late}', '{timeout}') \g /de
 SELECT is(records_of(:job), 'cancelled, outcome cancelled', 'a job to be cancelled is cancelled');
 SELECT is(outcome, 'accepted', 'which a repeat is told is done')
   FROM pulse.fail_late(ARRAY[:job], ARRAY[:token], '{late}', '{timeout}');
+
+-- --- the worker's own silence --------------------------------------------------------------------
+
+SELECT id AS job, token FROM given_claimed_job(:ann, 'slow') \gset
+SELECT is(outcome, 'accepted', 'a worker says that its own silence has ended the task')
+  FROM pulse.fail_late(ARRAY[:job], ARRAY[:token], '{"stood still"}', '{silence}');
+SELECT is(records_of(:job),
+  'ready, outcome interrupted, recovered silence, attempts 1, crashes 0, backoff 0',
+  'the attempt is interrupted: no crash, no backoff, and the next one is told why');
+SELECT is(outcome, 'accepted', 'a repeat is told that it is done')
+  FROM pulse.fail_late(ARRAY[:job], ARRAY[:token], '{"stood still"}', '{silence}');
+SELECT id AS job, token FROM given_claimed_job(:ann, 'slow', max_attempts => 1) \gset
+SELECT pulse.fail_late(ARRAY[:job], ARRAY[:token], '{"stood still"}', '{silence}') \g /dev/null
+SELECT is(records_of(:job), 'failed, outcome interrupted',
+  'on the last attempt the job has failed');
+SELECT is(last_error, 'stood still', 'with that cause')
+  FROM pulse.finished_job WHERE id = :job;
 
 -- --- arguments -----------------------------------------------------------------------------------
 
