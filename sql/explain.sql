@@ -62,6 +62,28 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.explain_lock(bigint) IS
   'Explains which process holds the row of a job, if one does.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.explain_queue_lock(queue_name text)
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  found_lock record := pulse_internal.queue_lock(queue_name);
+BEGIN
+  RETURN NEXT pulse_internal.explained('queue', 'locked', format(
+    '%s promotes queue %L or changes its settings. Until it ends, no queue within opens a job.',
+    coalesce(
+      (SELECT format('Process %s, in a transaction since %s,', l.pid, a.xact_start)
+         FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid
+        WHERE l.virtualtransaction = found_lock.holder LIMIT 1),
+      (SELECT format('The prepared transaction %L', p.gid)
+         FROM pg_locks AS l JOIN pg_prepared_xacts AS p ON p.transaction = l.transactionid
+        WHERE l.virtualtransaction = found_lock.holder LIMIT 1),
+      'Another transaction'),
+    coalesce(found_lock.level, queue_name)));
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_queue_lock(text) IS
+  'Explains which process holds the lock of a queue or of a level of it, and since when.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.explain_level(level text, total int)
   RETURNS SETOF pulse_internal.explanation
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
@@ -121,8 +143,7 @@ BEGIN
   ELSIF places.paused THEN
     RETURN NEXT pulse_internal.explain_pause(job.queue_name);
   ELSIF places.locked THEN
-    RETURN NEXT pulse_internal.explained('queue', 'locked', format(
-      'Another transaction promotes queue %L or changes its settings.', job.queue_name));
+    RETURN QUERY SELECT * FROM pulse_internal.explain_queue_lock(job.queue_name);
   ELSIF places.taken >= places.concurrency THEN
     RETURN NEXT pulse_internal.explained('queue', 'full', format(
       'Queue %L runs or has open %s of %s:', job.queue_name, places.taken, places.concurrency)

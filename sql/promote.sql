@@ -79,3 +79,10 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_queue_locked(queue_name text) RETUR
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_queue_locked';
 COMMENT ON FUNCTION pulse_internal.is_queue_locked(text) IS
   'Returns whether another transaction holds the queue''s lock, as a promotion does until it ends.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.queue_lock(
+    queue_name text, OUT level text, OUT holder text)
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_queue_lock';
+COMMENT ON FUNCTION pulse_internal.queue_lock(text) IS
+  'Returns which level of a queue, or the queue itself, is locked, and by which transaction, as '
+  'pg_locks.virtualtransaction names it; NULLs where is_queue_locked is false.';

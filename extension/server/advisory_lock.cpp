@@ -63,15 +63,17 @@ bool outwait_holders(LockKind kind, uint64 key, int64 limit) {
   return true;
 }
 
-bool is_queue_locked(const text* name) {
-  LOCKTAG tag = queue_tag(name);
-  bool is_locked = VirtualTransactionIdIsValid(*GetLockConflicts(&tag, ShareLock, nullptr));
+QueueLock find_queue_lock(const text* name) {
   LevelNames levels = level_names(name);
-  for (int i = 0; i < levels.count && !is_locked; i++) {
-    tag = tag_of(LockKind::kLevel, fnv1a(VARDATA_ANY(name), levels.length[i]));
-    is_locked = VirtualTransactionIdIsValid(*GetLockConflicts(&tag, ShareLock, nullptr));
+  for (int i = 0; i < levels.count; i++) {
+    LOCKTAG tag = tag_of(LockKind::kLevel, fnv1a(VARDATA_ANY(name), levels.length[i]));
+    VirtualTransactionId* holder = GetLockConflicts(&tag, ShareLock, nullptr);
+    if (VirtualTransactionIdIsValid(*holder)) return {levels.length[i], *holder};
   }
-  return is_locked;
+  LOCKTAG tag = queue_tag(name);
+  VirtualTransactionId* holder = GetLockConflicts(&tag, ShareLock, nullptr);
+  bool is_locked = VirtualTransactionIdIsValid(*holder);
+  return {is_locked ? levels.length[levels.count - 1] : 0, *holder};
 }
 
 bool is_being_set(uint64 level) {
@@ -164,4 +166,16 @@ PULSE_FUNCTION(pulse_try_lock_level) {
 // pulse_internal.is_queue_locked(queue_name)
 PULSE_FUNCTION(pulse_is_queue_locked) {
   PG_RETURN_BOOL(pulse::is_queue_locked(PG_GETARG_TEXT_PP(0)));
+}
+
+// pulse_internal.queue_lock(queue_name)
+PULSE_FUNCTION(pulse_queue_lock) {
+  text* name = PG_GETARG_TEXT_PP(0);
+  pulse::QueueLock lock = pulse::find_queue_lock(name);
+  if (lock.length == 0) PG_RETURN_NULL();
+  char* holder =
+      psprintf("%d/%u", pulse::number_in_lists(lock.holder), lock.holder.localTransactionId);
+  Datum level = PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(name), lock.length));
+  PG_RETURN_DATUM(
+      pulse::result_row(fcinfo, {pulse::given(level), pulse::given(CStringGetTextDatum(holder))}));
 }

@@ -36,9 +36,16 @@ void pause_briefly();
 // there is none, or at `limit` on the monotonic clock.
 bool outwait_holders(LockKind kind, uint64 key, int64 limit);
 
-// True while another transaction has the lock of the queue or of a level of it. It takes no lock,
-// which a promotion could meet.
-bool is_queue_locked(const text* name);
+// Which of the locks of a queue and its levels another transaction has.
+struct QueueLock {
+  int length;                   // of the name, as the queue's name begins; 0: none
+  VirtualTransactionId holder;  // one of them
+};
+
+// Takes no lock, which a promotion could meet.
+QueueLock find_queue_lock(const text* name);
+
+inline bool is_queue_locked(const text* name) { return find_queue_lock(name).length > 0; }
 
 // True while an operator's transaction changes settings of the level.
 bool is_being_set(uint64 level);

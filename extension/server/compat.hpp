@@ -30,6 +30,15 @@ inline shmem_request_hook_type replace_shmem_request_hook(shmem_request_hook_typ
 #endif
 }
 
+// What stands before the slash in pg_locks.virtualtransaction.
+inline int number_in_lists(VirtualTransactionId transaction) {
+#if PG_VERSION_NUM >= 170000
+  return transaction.procNumber;
+#else
+  return transaction.backendId;
+#endif
+}
+
 inline int own_proc_number() {
 #if PG_VERSION_NUM >= 170000
   return MyProcNumber;
