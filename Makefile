@@ -28,13 +28,13 @@ DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL) $(TAP_SQL) $(GRAPHILE_SQL)
 # their own are new in this version, and an upgrade creates them too. A listed part
 # that is missing and a part that no list names fail the build.
 SQL_STRUCTURE  = preamble library types tables $(SQL_NEW_TABLES)
-SQL_NEW_TABLES = operation_tables counter_tables
+SQL_NEW_TABLES = flow_tables operation_tables counter_tables key_tables
 # Foundations
 SQL_FUNCTIONS  = table_comments settings clock installation
 # Tasks and queues
 SQL_FUNCTIONS += task promote wait_for_parents settle_waits level rate strict fair pause queue
 # Producers
-SQL_FUNCTIONS += add cancel
+SQL_FUNCTIONS += key add cancel
 # Callers
 SQL_FUNCTIONS += results
 # Jobs after jobs
@@ -42,7 +42,7 @@ SQL_FUNCTIONS += add_after flow_order flow
 # Workers
 SQL_FUNCTIONS += worker claim in_place_claim heartbeat progress wait attempt finish fence handler
 # Recovery
-SQL_FUNCTIONS += lost returned expire recover sweep host_check
+SQL_FUNCTIONS += lost returned expire undecided recover sweep host_check
 # Schedules
 SQL_FUNCTIONS += settle schedule crontab
 # Operators

@@ -9,7 +9,6 @@
 #include "counters/noted_attempts.hpp"
 #include "finish/fence.hpp"
 #include "install/drop_guard.hpp"
-#include "job/key_lock.hpp"
 #include "liveness/attachment.hpp"
 #include "queue/queue_marks.hpp"
 #include "queue/remembered_queue.hpp"
@@ -44,7 +43,6 @@ void on_commit() {
   count_noted();
   forget_unused_wakeup();
   forget_fences();
-  forget_key_locks();
   leave_attachments();
   end_queue_checks(true);
   end_drop(true);
@@ -61,7 +59,6 @@ void on_abort() {
   forget_credit();
   leave_end_waiting();
   forget_fences();
-  forget_key_locks();
   keep_attachments(TopSubTransactionId);
   end_queue_checks(false);
   end_drop(false);

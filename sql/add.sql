@@ -1,24 +1,6 @@
 -- Producers: add_job, add_jobs, remove_job. A job without a key takes no lock that another session
--- waits for. A keyed add holds the key's lock until commit; lock order: key, then the job's row.
+-- waits for. Adds and removals under one key wait for each other until commit (sql/key.sql).
 -- A key is unique among waiting jobs: a running job gives its key up to the next add.
-
-CREATE OR REPLACE FUNCTION pulse_internal.lock_key(job_key text) RETURNS boolean
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_key';
-COMMENT ON FUNCTION pulse_internal.lock_key(text) IS
-  'Takes the lock of a job key until the transaction ends; waits for a transaction that has it. '
-  'Raises 40001 where the key was taken after a transaction with one snapshot had begun.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.try_lock_key(job_key text) RETURNS boolean
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_key';
-COMMENT ON FUNCTION pulse_internal.try_lock_key(text) IS
-  'Takes the lock of a job key without waiting; returns false while another transaction has it. '
-  'Raises 40001 as lock_key does.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.lock_keys(job_keys text[]) RETURNS boolean
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_keys';
-COMMENT ON FUNCTION pulse_internal.lock_keys(text[]) IS
-  'Takes the locks of many job keys until the transaction ends, in one order for all sessions; '
-  'waits for transactions that have them.';
 
 -- Two array payloads of one key are concatenated as text, so that nothing in them changes.
 CREATE OR REPLACE FUNCTION pulse_internal.merged_payload(older json, newer json) RETURNS json
@@ -58,8 +40,14 @@ CREATE OR REPLACE FUNCTION pulse_internal.insert_job(
 COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec, timestamptz) IS
   'Stores a checked job of a schedule that is due at this time, and returns its row.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.insert_job_as(spec pulse.job_spec, id bigint)
+  RETURNS pulse.job
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job_as';
+COMMENT ON FUNCTION pulse_internal.insert_job_as(pulse.job_spec, bigint) IS
+  'Stores a checked job under this id, and returns its row; NULL takes the next id.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.replace_job(
-    older pulse.job, spec pulse.job_spec, mode text)
+    waiting tid, older pulse.job, spec pulse.job_spec, mode text)
   RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -96,7 +84,7 @@ BEGIN
                       FROM pulse.task AS t WHERE t.identifier = spec.identifier),
     revision     = pulse_internal.next_revision(j.revision),
     updated_at   = pulse_internal.transaction_now()
-  WHERE j.id = older.id
+  WHERE j.ctid = replace_job.waiting
   RETURNING j.* INTO replaced;
   IF older.waits_on IS NOT NULL THEN
     DELETE FROM pulse.dependency AS d WHERE d.child_id = older.id;
@@ -106,69 +94,43 @@ BEGIN
   PERFORM pulse_internal.note_sweep_due(replaced.start_by);
   RETURN replaced;
 END $$;
-COMMENT ON FUNCTION pulse_internal.replace_job(pulse.job, pulse.job_spec, text) IS
-  'Gives a locked waiting job all values of a newer one with its key, and all its attempts again; '
-  'returns the row. mode preserve_run_at keeps the run_at of a job that has not run.';
+COMMENT ON FUNCTION pulse_internal.replace_job(tid, pulse.job, pulse.job_spec, text) IS
+  'Gives a locked waiting job at this ctid all values of a newer one with its key, and all its '
+  'attempts again; returns the row. mode preserve_run_at keeps the run_at of a job that has not '
+  'run.';
 
--- A producer never waits for a worker here: a row that a worker's transaction holds keeps its key.
--- The end of that job then finds the newer one, and does not retry.
-CREATE OR REPLACE FUNCTION pulse_internal.take_key_from_running(job_key text)
-  RETURNS SETOF pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-BEGIN
-  RETURN QUERY
-  UPDATE pulse.job AS j SET job_key = NULL, max_attempts = j.attempts, superseded = true
-   WHERE j.id IN (SELECT r.id FROM pulse.job AS r
-                   WHERE r.job_key = take_key_from_running.job_key AND r.index_lane = 'r'
-                     FOR UPDATE SKIP LOCKED)
-  RETURNING j.*;
-END $$;
-COMMENT ON FUNCTION pulse_internal.take_key_from_running(text) IS
-  'Takes the key and all further attempts from a running job, and returns its row; leaves a row '
-  'that another transaction holds.';
-
--- Keys of waiting and of running jobs are in two indexes, so the query reads both.
-CREATE OR REPLACE FUNCTION pulse_internal.live_job_of_key(job_key text) RETURNS pulse.job
+-- The row of a running job is its worker's, so the revision that is returned is counted nowhere.
+CREATE OR REPLACE FUNCTION pulse_internal.dedupe_job(job_key text, waiting tid) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  found pulse.job;
-BEGIN
-  SELECT * INTO found FROM pulse.job AS j
-   WHERE j.job_key = live_job_of_key.job_key AND j.index_lane <> 'r'
-      OR j.job_key = live_job_of_key.job_key AND j.index_lane = 'r'
-   ORDER BY j.state <> 'running' DESC, j.id DESC LIMIT 1;
-  RETURN found;
-END $$;
-COMMENT ON FUNCTION pulse_internal.live_job_of_key(text) IS
-  'Returns the waiting job of a key, or else the newest running one; NULL without one.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.dedupe_job(job_key text) RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  existing pulse.job := pulse_internal.live_job_of_key(dedupe_job.job_key);
-  counted pulse.job;
+  existing pulse.job;
 BEGIN
   UPDATE pulse.job AS j
      SET revision = pulse_internal.next_revision(j.revision),
          updated_at = pulse_internal.transaction_now()
-   WHERE j.id IN (SELECT r.id FROM pulse.job AS r
-                   WHERE r.id = existing.id AND r.job_key = dedupe_job.job_key
-                     FOR UPDATE SKIP LOCKED)
-  RETURNING j.* INTO counted;
-  IF counted.id IS NOT NULL THEN
+   WHERE j.ctid IN (SELECT w.ctid FROM pulse.job AS w
+                     WHERE w.ctid = dedupe_job.waiting AND w.job_key = dedupe_job.job_key
+                       AND w.index_lane IN ('o', 'p', 'w')
+                       FOR UPDATE SKIP LOCKED)
+  RETURNING j.* INTO existing;
+  IF existing.id IS NOT NULL THEN
     -- A settling session may have stepped over this row, so the commit marks the parent's slot.
-    PERFORM pulse_internal.note_parent(counted.waits_on);
-    RETURN counted;
+    PERFORM pulse_internal.note_parent(existing.waits_on);
+    RETURN existing;
   END IF;
-  -- Another transaction holds the row, or has ended the job. A job that exists is all that this
-  -- mode asks for.
-  RETURN pulse_internal.live_job_of_key(dedupe_job.job_key);
+  -- Another transaction holds the row, or the job runs, or has ended. A job that exists is all that
+  -- this mode asks for.
+  existing := pulse_internal.live_job_of_key(dedupe_job.job_key);
+  IF existing.index_lane IN ('r', 'k') THEN
+    existing.revision := pulse_internal.next_revision(existing.revision);
+    existing.updated_at := pulse_internal.transaction_now();
+  END IF;
+  RETURN existing;
 END $$;
-COMMENT ON FUNCTION pulse_internal.dedupe_job(text) IS
-  'Counts up the revision of the live job with this key, and returns its row; NULL without one.';
+COMMENT ON FUNCTION pulse_internal.dedupe_job(text, tid) IS
+  'Counts up the revision of the live job with this locked key, and returns its row; NULL without '
+  'one. waiting: what lock_key has returned.';
 
 -- A producer that names a key may hit another producer's job. So it sees only the columns that a
 -- producer may choose itself, and neither payload nor token.
@@ -196,33 +158,74 @@ COMMENT ON FUNCTION pulse_internal.as_producers_see(pulse.job, json) IS
   'Returns a job of which the caller knows the key: whole to a role that may read pulse.job, else '
   'with this payload and without what its producer and its worker wrote.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.add_keyed(spec pulse.job_spec, mode text)
+-- The holder of a key's lock waits for no other transaction. So a session gives back the lock
+-- before it waits for a row that a claim holds.
+CREATE OR REPLACE FUNCTION pulse_internal.wait_for_waiting(job_key text) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  PERFORM pulse_internal.unlock_key(wait_for_waiting.job_key);
+  PERFORM FROM pulse.job AS j
+   WHERE j.job_key = wait_for_waiting.job_key AND j.index_lane IN ('o', 'p', 'w')
+     FOR UPDATE;
+END $$;
+COMMENT ON FUNCTION pulse_internal.wait_for_waiting(text) IS
+  'Gives back the lock of a key, and waits until no other transaction holds the row of its waiting '
+  'job.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.replace_waiting(
+    waiting tid, spec pulse.job_spec, mode text)
   RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   existing pulse.job;
 BEGIN
-  -- Every change of a waiting job with this key takes this lock, so nothing below can conflict.
-  PERFORM pulse_internal.lock_key(spec.job_key);
-  IF mode = 'unsafe_dedupe' THEN
-    existing := pulse_internal.dedupe_job(spec.job_key);
-    IF existing.id IS NOT NULL THEN
-      RETURN pulse_internal.as_producers_see(existing, NULL);
-    END IF;
-  END IF;
   SELECT * INTO existing FROM pulse.job AS j
-   WHERE j.job_key = spec.job_key AND j.index_lane <> 'r'
-     FOR UPDATE;
+   WHERE j.ctid = waiting AND j.job_key = spec.job_key AND j.index_lane IN ('o', 'p', 'w')
+     FOR UPDATE SKIP LOCKED;
   IF existing.id IS NOT NULL THEN
-    RETURN pulse_internal.as_producers_see(pulse_internal.replace_job(existing, spec, mode),
-                                           spec.payload);
+    RETURN pulse_internal.replace_job(waiting, existing, spec, mode);
   END IF;
-  PERFORM pulse_internal.take_key_from_running(spec.job_key);
-  RETURN pulse_internal.insert_job(spec);
+  RETURN NULL;
 END $$;
-COMMENT ON FUNCTION pulse_internal.add_keyed(pulse.job_spec, text) IS
-  'Adds a checked job under its key, and returns the row as the caller may see it.';
+COMMENT ON FUNCTION pulse_internal.replace_waiting(tid, pulse.job_spec, text) IS
+  'Replaces the waiting job of a locked key, and returns its row; NULL where another transaction '
+  'has locked or changed the row since.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.add_keyed(
+    spec pulse.job_spec, mode text, id bigint = NULL)
+  RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  is_deduped CONSTANT boolean := mode = 'unsafe_dedupe';
+  waiting tid;
+  added pulse.job;
+BEGIN
+  LOOP
+    waiting := pulse_internal.lock_key(spec.job_key, is_deduped);
+    IF is_deduped THEN
+      added := pulse_internal.dedupe_job(spec.job_key, waiting);
+    ELSIF waiting IS NOT NULL THEN
+      added := pulse_internal.replace_waiting(waiting, spec, mode);
+    END IF;
+    EXIT WHEN is_deduped OR waiting IS NULL OR added.id IS NOT NULL;
+    PERFORM pulse_internal.wait_for_waiting(spec.job_key);
+  END LOOP;
+  IF added.id IS NOT NULL THEN
+    added := pulse_internal.as_producers_see(
+      added, CASE WHEN NOT is_deduped THEN spec.payload END);
+  ELSE
+    PERFORM pulse_internal.supersede_running(spec.job_key);
+    added := pulse_internal.insert_job_as(spec, add_keyed.id);
+  END IF;
+  PERFORM pulse_internal.unlock_key(spec.job_key);
+  RETURN added;
+END $$;
+COMMENT ON FUNCTION pulse_internal.add_keyed(pulse.job_spec, text, bigint) IS
+  'Adds a checked job under its key, and returns the row as the caller may see it. id: of a new '
+  'job; NULL takes the next one.';
 
 CREATE OR REPLACE FUNCTION pulse.add_job(
     identifier text,
@@ -252,19 +255,25 @@ CREATE OR REPLACE FUNCTION pulse_internal.add_with_keys(
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  spec pulse.job_spec;
   mode text := CASE WHEN job_key_preserve_run_at THEN 'preserve_run_at' ELSE 'replace' END;
+  ids bigint[] := ARRAY(SELECT pulse_internal.next_job_id()
+                          FROM generate_series(1, cardinality(specs)));
+  added pulse.job[] := array_fill(NULL::pulse.job, ARRAY[cardinality(specs)]);
+  spec pulse.job_spec;
+  n int;
 BEGIN
-  -- Keys are locked in one order, so that two calls with the same keys never wait in a circle.
-  PERFORM pulse_internal.lock_keys((SELECT array_agg(DISTINCT s.job_key) FROM unnest(specs) AS s));
-  FOREACH spec IN ARRAY specs LOOP
-    spec := pulse_internal.checked_spec(spec);
-    IF spec.job_key IS NULL THEN
-      RETURN NEXT pulse_internal.insert_job(spec);
-    ELSE
-      RETURN NEXT pulse_internal.add_keyed(spec, mode);
-    END IF;
+  -- In the order of the keys, so that two calls with the same keys never wait in a circle; with
+  -- ids in the order of the array, which is the order of jobs that are due together.
+  FOR n IN
+    SELECT s.n FROM unnest(specs) WITH ORDINALITY
+      AS s (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, n)
+     ORDER BY s.job_key COLLATE "C" NULLS FIRST, s.n
+  LOOP
+    spec := pulse_internal.checked_spec(specs[n]);
+    added[n] := CASE WHEN spec.job_key IS NULL THEN pulse_internal.insert_job_as(spec, ids[n])
+                  ELSE pulse_internal.add_keyed(spec, mode, ids[n]) END;
   END LOOP;
+  RETURN QUERY SELECT * FROM unnest(added);
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_with_keys(pulse.job_spec[], boolean) IS
   'Adds the jobs of an add_jobs call of which some have keys, and returns their rows.';
@@ -281,16 +290,17 @@ COMMENT ON FUNCTION pulse.add_jobs(pulse.job_spec[], boolean) IS
   'value out of range, 40001 as add_job does.';
 
 -- The end of a job for which others wait stays on record: without one it would count as completed.
-CREATE OR REPLACE FUNCTION pulse_internal.remove_waiting(job_key text) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.remove_waiting(waiting tid, job_key text)
+  RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   removed pulse.job;
   waiting_id bigint;
 BEGIN
-  LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   SELECT j.id INTO waiting_id FROM pulse.job AS j
-   WHERE j.job_key = remove_waiting.job_key AND j.index_lane <> 'r';
+   WHERE j.ctid = remove_waiting.waiting AND j.job_key = remove_waiting.job_key
+     AND j.index_lane IN ('o', 'p', 'w');
   IF pulse_internal.is_waited_for(waiting_id) THEN
     PERFORM FROM pulse.job AS j WHERE j.id = waiting_id FOR UPDATE;
     SELECT * INTO removed
@@ -298,7 +308,7 @@ BEGIN
     RETURN removed;
   END IF;
   DELETE FROM pulse.job AS j
-   WHERE j.job_key = remove_waiting.job_key AND j.index_lane <> 'r'
+   WHERE j.ctid = remove_waiting.waiting AND j.id = waiting_id
   RETURNING j.* INTO removed;
   IF removed.waits_on IS NOT NULL THEN
     DELETE FROM pulse.dependency AS d WHERE d.child_id = removed.id;
@@ -307,21 +317,47 @@ BEGIN
   PERFORM pulse_internal.note_end(removed.id);
   RETURN removed;
 END $$;
-COMMENT ON FUNCTION pulse_internal.remove_waiting(text) IS
-  'Deletes the waiting job of this key, or cancels it if other jobs wait for it, and returns its '
-  'row; NULL without one.';
+COMMENT ON FUNCTION pulse_internal.remove_waiting(tid, text) IS
+  'Deletes the waiting job of this locked key, or cancels it if other jobs wait for it, and '
+  'returns its row; NULL where another transaction has changed the row since.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.remove_running(job_key text) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  ids bigint[] := pulse_internal.supersede_running(remove_running.job_key);
+  removed pulse.job;
+BEGIN
+  SELECT * INTO removed FROM pulse.job AS j WHERE j.id = ids[1];
+  IF removed.id IS NOT NULL THEN
+    removed.job_key := NULL;
+    removed.max_attempts := removed.attempts;
+    removed.superseded := true;
+  END IF;
+  RETURN removed;
+END $$;
+COMMENT ON FUNCTION pulse_internal.remove_running(text) IS
+  'Takes this locked key from running jobs, and returns the row of one as the job ends: without '
+  'the key and without further attempts. NULL without one.';
 
 CREATE OR REPLACE FUNCTION pulse.remove_job(job_key text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
+  waiting tid;
   removed pulse.job;
 BEGIN
-  PERFORM pulse_internal.lock_key(remove_job.job_key);
-  removed := pulse_internal.remove_waiting(remove_job.job_key);
+  LOOP
+    waiting := pulse_internal.lock_key(remove_job.job_key);
+    EXIT WHEN waiting IS NULL;
+    removed := pulse_internal.remove_waiting(waiting, remove_job.job_key);
+    EXIT WHEN removed.id IS NOT NULL;
+    PERFORM pulse_internal.wait_for_waiting(remove_job.job_key);
+  END LOOP;
   IF removed.id IS NULL THEN
-    SELECT * INTO removed FROM pulse_internal.take_key_from_running(remove_job.job_key);
+    removed := pulse_internal.remove_running(remove_job.job_key);
   END IF;
+  PERFORM pulse_internal.unlock_key(remove_job.job_key);
   RETURN CASE WHEN removed.id IS NOT NULL THEN pulse_internal.as_producers_see(removed, NULL) END;
 END $$;
 COMMENT ON FUNCTION pulse.remove_job(text) IS

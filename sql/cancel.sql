@@ -106,10 +106,6 @@ DECLARE
   found_job pulse.job;
 BEGIN
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
-  -- The key is locked before the row, as producers do. Otherwise a transaction that cancels a job
-  -- and adds it anew would deadlock with a producer of the same key.
-  PERFORM pulse_internal.lock_key((SELECT j.job_key FROM pulse.job AS j
-                            WHERE j.id = cancel_job.job_id AND j.state <> 'running'));
   SELECT * INTO found_job FROM pulse.job AS j WHERE j.id = cancel_job.job_id FOR UPDATE;
   IF found_job.id IS NULL THEN
     -- The job has finished, perhaps while this call waited for its row: that end stands.

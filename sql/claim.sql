@@ -186,11 +186,6 @@ BEGIN
     RETURN;
   END IF;
   IF wanted.state = 'running' THEN
-    -- A call that ends the job takes its key first, so this one must not wait for the key.
-    IF NOT coalesce(pulse_internal.try_lock_key(wanted.job_key), true) THEN
-      reason := 'busy';
-      RETURN;
-    END IF;
     wanted := pulse_internal.recover_for_claim(wanted);
     IF wanted.id IS NULL THEN
       reason := 'finished';
@@ -213,8 +208,8 @@ COMMENT ON FUNCTION pulse.claim_job(bigint, bigint) IS
   'Claims one job by its id: a due one, or one whose owner is lost or silent beyond its threshold '
   '(one of a queue waits behind it first). '
   'reason says what came of it: claimed; yours (the worker has it already, with the same token); '
-  'running (another worker that lives has it); busy (another transaction holds the job or its '
-  'key: call again); parked (behind its queue, or a poison suspect that needs an idle worker); '
+  'running (another worker that lives has it); busy (another transaction holds the job: '
+  'call again); parked (behind its queue, or a poison suspect that needs an idle worker); '
   'future; expired (past its start_by: the next sweep ends it); draining (this worker was asked to '
   'drain or to stop); finished (it ended and is kept); unknown (it has no row: it completed and is '
   'not kept, was removed, or is not committed). job is NULL unless the reason is claimed or yours. '

@@ -40,6 +40,38 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.explain_closed() IS
   'Explains why no claim of this session gets any job: claims are off, or this is a copy.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.holder_named(holder xid, does text) RETURNS text
+  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  RETURN coalesce(
+    (SELECT format('Process %s %s in a transaction', l.pid, does)
+              || coalesce(' since ' || a.xact_start, '')
+       FROM pg_locks AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
+      WHERE l.locktype = 'transactionid' AND l.transactionid = holder AND l.granted
+        AND l.pid IS NOT NULL LIMIT 1),
+    (SELECT format('The prepared transaction %L %s', p.gid, does)
+       FROM pg_prepared_xacts AS p WHERE p.transaction = holder),
+    format('Transaction %s %s', holder, does));
+END $$;
+COMMENT ON FUNCTION pulse_internal.holder_named(xid, text) IS
+  'Returns a sentence of which process, or which prepared transaction, does something; NULL where '
+  'there is none.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.explain_key(job pulse.job)
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN NEXT pulse_internal.explained('job', 'key undecided', coalesce(
+    pulse_internal.holder_named(pulse_internal.changer_of_key(job.job_key),
+                                'adds or removes a job under its key')
+      || '; the sweep after that lets the job wait on, or ends it.',
+    'A transaction that added or removed a job under its key has ended; the next sweep lets the '
+    'job wait on, or ends it.'));
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_key(pulse.job) IS
+  'Explains who decides about the key of a job that came back meanwhile.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.explain_lock(job_id bigint)
   RETURNS SETOF pulse_internal.explanation
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
@@ -48,15 +80,8 @@ DECLARE
   holder xid := pulse_internal.locked_by(job_id);
 BEGIN
   IF holder IS NOT NULL THEN
-    RETURN NEXT pulse_internal.explained('job', 'locked', coalesce(
-      (SELECT format('Process %s holds its row in a transaction', l.pid)
-                || coalesce(' since ' || a.xact_start, '') || '.'
-         FROM pg_locks AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
-        WHERE l.locktype = 'transactionid' AND l.transactionid = holder AND l.granted
-          AND l.pid IS NOT NULL LIMIT 1),
-      (SELECT format('The prepared transaction %L holds its row.', p.gid)
-         FROM pg_prepared_xacts AS p WHERE p.transaction = holder),
-      format('Transaction %s holds its row.', holder)));
+    RETURN NEXT pulse_internal.explained('job', 'locked',
+      pulse_internal.holder_named(holder, 'holds its row') || '.');
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_lock(bigint) IS

@@ -169,6 +169,9 @@ BEGIN
   IF job.waits_on IS NOT NULL THEN
     RETURN QUERY SELECT * FROM pulse_internal.explain_parents(job);
     passes := NOT FOUND;
+  ELSIF job.key_is_undecided THEN
+    RETURN QUERY SELECT * FROM pulse_internal.explain_key(job);
+    passes := false;
   ELSIF job.queue_name IS NOT NULL THEN
     SELECT * INTO promotion FROM pulse_internal.promotion_of(
       job.queue_name, CASE WHEN job.state = 'parked' THEN job.id ELSE 0 END);
@@ -207,10 +210,10 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.explain_job(bigint) IS
   'Explains why a job does not run, a row for each reason. kind job (such as future, locked, '
-  'parents, running, how it ended) and queue (paused, full, behind): no claim gets it, not even '
-  'one of an idle worker that serves just its task. kind fleet: the workers there are do not take '
-  'it (unserved, drained, forbidden, full). kind line: its place among the due jobs of its '
-  'task, and if the task keeps completed jobs, when it starts at the rate of the last minutes. '
+  'parents, key undecided, running, how it ended) and queue (paused, full, behind): no claim gets '
+  'it, not even one of an idle worker that serves just its task. kind fleet: the workers there are '
+  'do not take it (unserved, drained, forbidden, full). kind line: its place among the due jobs of '
+  'its task, and if the task keeps completed jobs, when it starts at the rate of the last minutes. '
   'until: when the reason ends by itself, if that is known; job_ids and worker_ids: which are '
   'concerned, at most 100. It locks nothing. Raises PU005 for an id never given out, 25006 on a '
   'standby.';

@@ -149,9 +149,6 @@ DECLARE
   wait record;
   at int;
 BEGIN
-  -- Keys are locked in one order, so that two calls with the same keys never wait in a circle.
-  PERFORM pulse_internal.lock_keys((SELECT array_agg(DISTINCT s.job_key)
-                                      FROM unnest(given.specs) AS s));
   SELECT f.* INTO ids, is_new, counts FROM pulse_internal.flow_ids(given.specs, given.modes) AS f;
   FOR wait IN
     SELECT place_of[p.child] AS place, max(coalesce(p.parent_id, ids[place_of[p.parent]])) AS on_id
@@ -285,7 +282,7 @@ BEGIN
     PERFORM pulse.get_job(add_dependency.job_id);  -- raises when there is none
   END IF;
   IF waiting.id IS NULL OR waiting.state = 'running' OR waiting.attempts > 0
-     OR waiting.queue_turn = 1 THEN
+     OR waiting.queue_turn = 1 OR waiting.key_is_undecided THEN
     RAISE EXCEPTION 'job % has been claimed or has ended', add_dependency.job_id USING
       ERRCODE = 'PU004', HINT = 'Only a job that no worker has claimed can wait for more jobs.';
   END IF;
@@ -326,11 +323,6 @@ BEGIN
       ERRCODE = 'PU005', HINT = 'The view pulse.flows lists the flows that are kept.';
   END IF;
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
-  -- In the order in which all calls lock keys, and before any row.
-  PERFORM pulse_internal.lock_keys((
-    SELECT array_agg(DISTINCT j.job_key)
-      FROM pulse.flow_job AS f JOIN pulse.job AS j ON j.id = f.job_id
-     WHERE f.flow_id = cancel_flow.flow_id AND j.job_key IS NOT NULL));
   -- A job that ends while this call waits for its row is live no more, and may leave no record.
   SELECT count(pulse.cancel_job(m.id, reason)) INTO asked
     FROM (SELECT j.id FROM pulse.flow_job AS f JOIN pulse.job AS j ON j.id = f.job_id

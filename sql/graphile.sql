@@ -68,7 +68,8 @@ BEGIN
     job.priority, job.flags)::pulse.job_spec);
   IF job.attempts < job.max_attempts AND job.job_key IS NOT NULL
      AND EXISTS (SELECT FROM pulse.job AS j
-                  WHERE j.job_key = graphile_spec.job.job_key AND j.index_lane <> 'r') THEN
+                  WHERE j.job_key = graphile_spec.job.job_key
+                    AND j.index_lane IN ('o', 'p', 'w')) THEN
     fault := 'a job that waits here has its job_key';
   END IF;
 EXCEPTION WHEN SQLSTATE 'PU004' THEN
@@ -139,22 +140,21 @@ BEGIN
   PERFORM pulse_internal.require_read_committed('import_graphile_worker');
   PERFORM pulse_internal.check_given('dry_run', dry_run IS NOT NULL, 'Use true or false.');
   PERFORM pulse_internal.lock_graphile(schema);
-  PERFORM pulse_internal.lock_keys(ARRAY(SELECT g.job_key FROM pulse_internal.graphile_jobs(schema)
-                                           AS g WHERE g.job_key IS NOT NULL ORDER BY g.job_key));
   FOR theirs IN SELECT * FROM pulse_internal.graphile_jobs(schema) LOOP
+    PERFORM pulse_internal.lock_key(theirs.job_key);
     checked := pulse_internal.graphile_spec(theirs);
     IF checked.fault IS NOT NULL THEN
       left_ids := left_ids || theirs.id;
       faults := faults || checked.fault;
-      CONTINUE;
     ELSIF theirs.attempts >= theirs.max_attempts THEN
       failed_ids := failed_ids || theirs.id;
     ELSE
       waiting_ids := waiting_ids || theirs.id;
     END IF;
-    IF NOT dry_run THEN
+    IF checked.fault IS NULL AND NOT dry_run THEN
       PERFORM pulse_internal.take_graphile_job(theirs, checked.spec);
     END IF;
+    PERFORM pulse_internal.unlock_key(theirs.job_key);
   END LOOP;
   IF NOT dry_run THEN
     EXECUTE format('DELETE FROM %I._private_jobs AS j WHERE j.id = ANY ($1)', schema)

@@ -30,8 +30,10 @@ BEGIN
     RETURN NULL;
   END IF;
   IF key IS NOT NULL THEN
-    RETURN ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.job_key = key AND j.index_lane <> 'r')
-        || ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.job_key = key AND j.index_lane = 'r');
+    RETURN ARRAY(SELECT j.id FROM pulse.job AS j
+                  WHERE j.job_key = key AND j.index_lane IN ('o', 'p', 'w'))
+        || ARRAY(SELECT j.id FROM pulse.job AS j
+                  WHERE j.job_key = key AND j.index_lane IN ('r', 'k'));
   END IF;
   IF states IS NULL OR 'running' = ANY (states) THEN
     ids := coalesce(pulse_internal.running_ids(NULL, bound + 1), '{}');
@@ -55,7 +57,8 @@ BEGIN
            AND pulse_internal.queue_slot(j.queue_name) = pulse_internal.queue_slot(queue)
          LIMIT bound + 1)
       ELSE ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.index_lane = 'p' LIMIT bound + 1) END
-      || ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT bound + 1);
+      || ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT bound + 1)
+      || ARRAY(SELECT j.id FROM pulse.job AS j WHERE j.index_lane = 'k' LIMIT bound + 1);
   END IF;
   RETURN CASE WHEN cardinality(ids) <= bound THEN ids END;
 END $$;

@@ -95,8 +95,8 @@ BEGIN
   FOR next_id IN SELECT i FROM unnest(job_ids) AS i ORDER BY i LOOP
     SELECT * INTO ended FROM pulse.finished_job AS f
      WHERE f.id = next_id AND f.state <> 'completed' FOR UPDATE SKIP LOCKED;
-    CONTINUE WHEN ended.id IS NULL OR NOT pulse_internal.is_key_free(ended.job_key)
-               OR NOT pulse_internal.lock_cancelled(next_id);
+    CONTINUE WHEN ended.id IS NULL OR NOT pulse_internal.lock_cancelled(next_id)
+               OR NOT pulse_internal.is_key_free(ended.job_key);
     before := pulse_internal.without_documents(ended);
     IF ended.cancelled_by IS NOT NULL THEN
       before := before::jsonb || pulse_internal.noted_waits(next_id);

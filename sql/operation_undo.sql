@@ -172,12 +172,12 @@ BEGIN
     WHEN ended.id IS NULL AND NOT pulse_internal.is_live(change.job_id) THEN 'it is not on record'
     WHEN ended.id IS NULL OR pulse_internal.ended_mark(ended) <> change.mark
       THEN 'it has moved since'
-    WHEN NOT pulse_internal.is_key_free(ended.job_key) THEN 'another job has its key'
     WHEN NOT pulse_internal.lock_cancelled(ended.id)
       THEN 'another transaction holds a job after it'
     WHEN pulse_internal.circle_of(ended.id, parents) IS NOT NULL THEN 'it would wait for itself'
     WHEN pulse_internal.has_lost_record(change, parents)
-      THEN 'what it waited for is not on record' END;
+      THEN 'what it waited for is not on record'
+    WHEN NOT pulse_internal.is_key_free(ended.job_key) THEN 'another job has its key' END;
 END $$;
 COMMENT ON FUNCTION
   pulse_internal.why_not_back(pulse.operation_job, pulse.finished_job, bigint[]) IS

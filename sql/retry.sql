@@ -1,14 +1,23 @@
 -- Jobs that an operator runs once more: a finished job goes live again, a running one is taken from
--- its worker. Lock order: the job key's lock, then the row.
+-- its worker. The lock of a job key is tried, and given back once the job is live.
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_key_free(job_key text) RETURNS boolean
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
-  RETURN job_key IS NULL OR (pulse_internal.try_lock_key(job_key)
-                             AND (pulse_internal.live_job_of_key(job_key)).id IS NULL);
+  IF job_key IS NULL THEN
+    RETURN true;
+  ELSIF NOT pulse_internal.try_lock_key(job_key) THEN
+    RETURN false;
+  ELSIF (pulse_internal.live_job_of_key(job_key)).id IS NOT NULL THEN
+    PERFORM pulse_internal.unlock_key(job_key);
+    RETURN false;
+  END IF;
+  RETURN true;
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_key_free(text) IS
-  'Locks a key without waiting, and returns whether no live job has it.';
+  'Returns whether no live job has a key, and no transaction in progress adds or removes one. Then '
+  'the session has the lock of the key, which restore_job gives back. Never waits.';
 
 COMMENT ON COLUMN pulse.finished_job.start_by IS
   'The first claim had to come by then; NULL for a job that was claimed';
@@ -63,13 +72,16 @@ BEGIN
      CASE WHEN ended.queue_name IS NOT NULL THEN nullif(was.queue_turn, 1) END,
      ended.keeps_result, ended.parents, ended.traceparent)
   RETURNING * INTO revived;
+  PERFORM pulse_internal.forget_superseded(ended.job_key, ended.id);
+  PERFORM pulse_internal.unlock_key(ended.job_key);
   PERFORM pulse_internal.note_waiting(revived);
   PERFORM pulse_internal.note_sweep_due(revived.start_by);
   RETURN revived;
 END $$;
 COMMENT ON FUNCTION pulse_internal.restore_job(pulse.finished_job, bigint, json) IS
-  'Moves a finished job back to the live ones, with these values; it waits on this parent. before: '
-  'its live row as it was, where the end is taken back; NULL where it is to run again.';
+  'Moves a finished job, whose key is_key_free has locked, back to the live ones, with these '
+  'values; it waits on this parent. before: its live row as it was, where the end is taken back; '
+  'NULL where it is to run again.';
 
 -- Of two calls that revive one parent each, each sees the other's as failed. So each first locks
 -- what was cancelled because of its own: the later one waits, or leaves its parent alone.
@@ -182,21 +194,28 @@ COMMENT ON FUNCTION pulse_internal.revive(pulse.finished_job) IS
 CREATE OR REPLACE FUNCTION pulse_internal.check_retry(ended pulse.finished_job) RETURNS void
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  holder bigint := (pulse_internal.live_job_of_key(ended.job_key)).id;
+  holder bigint;
 BEGIN
   IF ended.state = 'completed' THEN
     RAISE EXCEPTION 'job % is completed', ended.id USING
       ERRCODE = 'PU010', DETAIL = 'A job completes once.',
       HINT = 'Add a new job to do the work again.';
-  ELSIF holder IS NOT NULL THEN
+  ELSIF NOT pulse_internal.is_key_free(ended.job_key) THEN
+    holder := (pulse_internal.live_job_of_key(ended.job_key)).id;
     RAISE EXCEPTION 'the key of job % is taken', ended.id USING
       ERRCODE = 'PU010',
-      DETAIL = format('Job %s has the key %s now.', holder, quote_literal(ended.job_key)),
-      HINT = 'Wait for that job or remove it, or add a job without the key.';
+      DETAIL = format(CASE WHEN holder IS NULL
+                        THEN '%2$s a job under the key %1$s, and has not committed.'
+                        ELSE 'Job %3$s has the key %1$s now.' END,
+                      quote_literal(ended.job_key),
+                      pulse_internal.holder_named(pulse_internal.changer_of_key(ended.job_key),
+                                                  'adds or removes'), holder),
+      HINT = CASE WHEN holder IS NULL THEN 'Try again when that transaction has ended.'
+               ELSE 'Wait for that job or remove it, or add a job without the key.' END;
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_retry(pulse.finished_job) IS
-  'Raises PU010 for a job that must not run again.';
+  'Raises PU010 for a job that must not run again; else the session has the lock of its key.';
 
 CREATE OR REPLACE FUNCTION pulse.retry_job(job_id bigint) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -206,8 +225,6 @@ DECLARE
   live pulse.job;
 BEGIN
   LOCK TABLE pulse.job, pulse.finished_job, pulse.dependency IN ROW EXCLUSIVE MODE;
-  PERFORM pulse_internal.lock_key((SELECT f.job_key FROM pulse.finished_job AS f
-                            WHERE f.id = retry_job.job_id));
   SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = retry_job.job_id FOR UPDATE;
   IF ended.id IS NULL THEN
     SELECT * INTO live FROM pulse.job AS j WHERE j.id = retry_job.job_id;
@@ -218,18 +235,20 @@ BEGIN
       HINT = 'reschedule_jobs changes when it runs; requeue_job takes it back while it runs.';
     RETURN live;
   END IF;
+  -- This may wait, which no session does that has the lock of a key.
+  PERFORM pulse_internal.lock_cancelled(ended.id, true);
   PERFORM pulse_internal.check_retry(ended);
   ended.run_at := pulse.now();
   ended.attempts := 0;
   ended.crashes := 0;
-  PERFORM pulse_internal.lock_cancelled(ended.id, true);
   RETURN pulse_internal.revive(ended);
 END $$;
 COMMENT ON FUNCTION pulse.retry_job(bigint) IS
   'Makes a job that ended without completing live again, due at once, with its id, its '
   'checkpoint and all its attempts, and returns it; a start_by that has passed is taken away. A '
   'job that is still live is returned as it is, with a notice. Raises PU005 for an unknown job, '
-  'PU010 for a completed one and while another live job has its key.';
+  'PU010 for a completed one, while another live job has its key, and while a transaction in '
+  'progress adds or removes a job under its key.';
 
 CREATE OR REPLACE FUNCTION pulse.requeue_job(job_id bigint, reason text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -238,8 +257,6 @@ DECLARE
   found_job pulse.job;
 BEGIN
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
-  PERFORM
-    pulse_internal.lock_key((SELECT j.job_key FROM pulse.job AS j WHERE j.id = requeue_job.job_id));
   SELECT * INTO found_job FROM pulse.job AS j WHERE j.id = requeue_job.job_id FOR UPDATE;
   IF found_job.id IS NULL THEN
     PERFORM pulse.get_job(requeue_job.job_id);  -- raises when there is none

@@ -7,7 +7,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.end_quarantine(ended pulse.finished_jo
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  IF ended.attempts < ended.max_attempts AND pulse_internal.is_key_free(ended.job_key) THEN
+  IF ended.attempts < ended.max_attempts
+     AND (pulse_internal.live_job_of_key(ended.job_key)).id IS NULL THEN
     ended.run_at := greatest(ended.run_at, pulse.now());
     PERFORM pulse_internal.revive(ended);
   ELSE
@@ -29,8 +30,8 @@ BEGIN
   IF live IS NOT NULL THEN
     UPDATE pulse.job AS j SET crashes = greatest(j.crashes - 1, 0) WHERE j.id = live;
   ELSIF ended.id IS NOT NULL THEN
-    IF NOT coalesce(pulse_internal.try_lock_key(ended.job_key), true)
-       OR NOT pulse_internal.lock_cancelled(ended.id) THEN
+    IF NOT pulse_internal.lock_cancelled(ended.id)
+       OR NOT coalesce(pulse_internal.try_lock_key(ended.job_key), true) THEN
       RETURN;  -- to the next sweep
     END IF;
     UPDATE pulse.finished_job AS f SET crashes = greatest(f.crashes - 1, 0) WHERE f.id = ended.id
@@ -43,6 +44,7 @@ BEGIN
      OR EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = lost.job_id) THEN
     RETURN;  -- another transaction holds it
   END IF;
+  PERFORM pulse_internal.unlock_key(ended.job_key);
   UPDATE pulse.attempt AS a SET outcome = 'interrupted', error = a.error || '; it came back'
    WHERE a.job_id = lost.job_id AND a.token = lost.token;
 END $$;

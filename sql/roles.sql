@@ -52,7 +52,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
       || CASE WHEN kind = 'operator' THEN ARRAY[
            'attempt', 'counter', 'dependency', 'finished_job', 'flow', 'flow_job', 'heartbeat',
            'installation', 'job', 'operation', 'operation_job', 'queue', 'queue_pause',
-           'queue_rate', 'schedule', 'task', 'worker', 'graphile_worker._private_jobs'] END
+           'queue_rate', 'schedule', 'superseded_job', 'task', 'worker',
+           'graphile_worker._private_jobs'] END
       || CASE WHEN kind IN ('producer', 'operator', 'observer')
            THEN ARRAY['graphile_worker.migrations'] END
       || CASE WHEN kind IN ('operator', 'observer')

@@ -84,18 +84,17 @@ BEGIN
     PERFORM pulse_internal.raise_held('the job key');
   END IF;
   SELECT * INTO locked FROM pulse.job AS j
-   WHERE j.id = try_lock_waiting.job_id AND j.state <> 'running'
+   WHERE j.id = try_lock_waiting.job_id AND j.state <> 'running' AND j.index_lane <> 'k'
      FOR UPDATE SKIP LOCKED;
   IF locked.id IS NULL AND EXISTS (SELECT FROM pulse.job AS j
-                                    WHERE j.id = try_lock_waiting.job_id
-                                      AND j.state <> 'running') THEN
+        WHERE j.id = try_lock_waiting.job_id AND j.state <> 'running' AND j.index_lane <> 'k') THEN
     PERFORM pulse_internal.raise_held('the job');
   END IF;
   RETURN locked;
 END $$;
 COMMENT ON FUNCTION pulse_internal.try_lock_waiting(bigint, text) IS
-  'Locks a job key and a waiting job without waiting, and returns the job. Raises PU103 while '
-  'another transaction holds one of them.';
+  'Locks a job key and a waiting job, and returns the job; the caller calls unlock_key. Never '
+  'waits: raises PU103 while another transaction holds one of them.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_scheduled(rule pulse.schedule, due timestamptz)
   RETURNS bigint
@@ -111,7 +110,7 @@ BEGIN
     RETURN (pulse_internal.insert_job(spec, due)).id;
   END IF;
   SELECT j.id INTO existing FROM pulse.job AS j
-   WHERE j.job_key = spec.job_key AND j.index_lane <> 'r';
+   WHERE j.job_key = spec.job_key AND j.index_lane IN ('o', 'p', 'w');
   PERFORM pulse_internal.try_lock_waiting(existing, spec.job_key);
   existing := CASE WHEN rule.job_key_mode = 'unsafe_dedupe'
                 THEN (pulse_internal.live_job_of_key(spec.job_key)).id END;
@@ -123,8 +122,7 @@ BEGIN
   RETURN added.id;
 END $$;
 COMMENT ON FUNCTION pulse_internal.add_scheduled(pulse.schedule, timestamptz) IS
-  'Adds the job of a due time and returns its id. Raises PU103 while another transaction holds its '
-  'key.';
+  'Adds the job of a due time and returns its id. Raises PU103 where its key is held.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.replace_scheduled(
     rule pulse.schedule, due timestamptz, older pulse.job) RETURNS bigint
@@ -142,8 +140,10 @@ BEGIN
   -- Without a payload, so that two arrays are not concatenated.
   waiting.payload := NULL;
   PERFORM pulse_internal.replace_job(
-    waiting, pulse_internal.checked_spec(pulse_internal.scheduled_spec(rule, due)), 'replace');
+    (SELECT j.ctid FROM pulse.job AS j WHERE j.id = waiting.id), waiting,
+    pulse_internal.checked_spec(pulse_internal.scheduled_spec(rule, due)), 'replace');
   UPDATE pulse.job AS j SET scheduled_for = due WHERE j.id = waiting.id;
+  PERFORM pulse_internal.unlock_key(waiting.job_key);
   RETURN waiting.id;
 END $$;
 COMMENT ON FUNCTION pulse_internal.replace_scheduled(pulse.schedule, timestamptz, pulse.job) IS

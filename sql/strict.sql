@@ -86,7 +86,7 @@ DECLARE
 BEGIN
   SELECT * INTO first_job FROM pulse.job AS j
    WHERE j.queue_name = turn_of_queue.queue_name AND j.queue_turn IS NOT NULL
-     AND j.index_lane = 'p'
+     AND j.index_lane IN ('p', 'k')
    ORDER BY j.queue_name, j.queue_turn, j.id LIMIT 1;
   RETURN first_job;
 END $$;
@@ -105,6 +105,7 @@ BEGIN
   END IF;
   first_job := pulse_internal.turn_of_queue(is_kept_waiting.queue_name);
   RETURN pulse_internal.is_paused_by_end(is_kept_waiting.queue_name)
+      OR first_job.key_is_undecided
       OR coalesce(greatest(first_job.run_at, first_job.updated_at) >= moment, false);
 END $$;
 COMMENT ON FUNCTION pulse_internal.is_kept_waiting(text, timestamptz) IS

@@ -138,6 +138,7 @@ BEGIN
   PERFORM pulse_internal.reconcile_waits(10000, ends);
   PERFORM pulse_internal.warn_of_short_thresholds();
   result := pulse_internal.recover(max_jobs, ends);
+  result.jobs_failed := result.jobs_failed + pulse_internal.decide_keys(max_jobs, ends);
   -- Only COMMIT PREPARED can leave a queue without its mark while the server runs. A check of all
   -- queues takes long where there are many, so the next sweep goes on where this step ends.
   IF result.workers_lost = 0 AND pulse_internal.room(result, max_jobs) = max_jobs

@@ -102,15 +102,15 @@ COMMENT ON COLUMN pulse.job.activity_live_us IS
 COMMENT ON COLUMN pulse.job.cancel_requested_at IS
   'Time at which cancel_job flagged the running job';
 COMMENT ON COLUMN pulse.job.superseded IS
-  'While the job ran, its key was given to another job or removed: it does not run again';
+  '0.1.0 gave its key to another job while the job ran: it does not run again';
 COMMENT ON COLUMN pulse.job.in_place IS
   'The running job was claimed in place: claim_batch lists it, and no heartbeat has indexed it';
 COMMENT ON COLUMN pulse.job.running_worker_id IS
   'Owner of a running job that is indexed as running';
 COMMENT ON COLUMN pulse.job.index_lane IS
   'The index that has the job: o(pen): ready, or claimed in place; p(arked); w(aits for '
-  'other jobs); r(unning): indexed as such. No index may use the state: a claim in place changes '
-  'it, and is a HOT update because no index has to follow';
+  'other jobs); r(unning): indexed as such; k(ey undecided). No index may use the state: a claim '
+  'in place changes it, and is a HOT update because no index has to follow';
 COMMENT ON COLUMN pulse.job.id IS 'Id of the job; no id is used twice';
 COMMENT ON COLUMN pulse.job.payload IS 'What the producer gave';
 COMMENT ON COLUMN pulse.job.state IS 'ready, parked or running';

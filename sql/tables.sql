@@ -51,10 +51,12 @@ CREATE TABLE pulse.job (
   superseded          boolean NOT NULL DEFAULT false,
   in_place            boolean NOT NULL DEFAULT false,
   waits_on            bigint,
+  key_is_undecided    boolean,
   running_worker_id   bigint GENERATED ALWAYS AS
     (CASE WHEN state = 'running' AND NOT in_place THEN worker_id END) STORED,
   index_lane          "char" NOT NULL GENERATED ALWAYS AS
-    (CASE WHEN waits_on IS NOT NULL THEN 'w' WHEN state = 'parked' THEN 'p'
+    (CASE WHEN waits_on IS NOT NULL THEN 'w' WHEN key_is_undecided THEN 'k'
+          WHEN state = 'parked' THEN 'p'
           WHEN state = 'running' AND NOT in_place THEN 'r' ELSE 'o' END) STORED,
   scheduled_for       timestamptz,
   start_by            timestamptz,
@@ -88,45 +90,18 @@ CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';
 CREATE INDEX job_open_idx ON pulse.job (queue_name)
   WHERE queue_name IS NOT NULL AND index_lane IN ('o', 'r');
 -- A key is unique among waiting jobs only: a running job loses it to the next add. No job with a
--- key is claimed in place.
+-- key is claimed in place. A job whose key is undecided has it as a running one has.
 CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND index_lane <> 'r';
+  WHERE job_key IS NOT NULL AND index_lane IN ('o', 'p', 'w');
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND index_lane = 'r';
+  WHERE job_key IS NOT NULL AND index_lane IN ('r', 'k');
 -- Sweeps end the jobs that no claim took in time. A claim empties the column.
 CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL;
 -- Promotion: the waiting jobs of one mark by the parent that they watch.
 CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id) WHERE index_lane = 'w';
 -- Promotion: the job that comes first in a strict queue, whatever its order.
 CREATE INDEX job_turn_idx ON pulse.job (queue_name, queue_turn, id)
-  WHERE queue_turn IS NOT NULL AND index_lane = 'p';
-
--- What a job waits for: a row has its parents of 64 neighbouring ids. The rows of a job go when it
--- starts; of one that was cancelled because of a parent they stay, for a retry of the parent.
-CREATE TABLE pulse.dependency (
-  child_id     bigint NOT NULL,
-  parents_from bigint NOT NULL,
-  parents      bigint[] NOT NULL,
-  parents_key  bigint NOT NULL GENERATED ALWAYS AS
-    (CASE cardinality(parents) WHEN 1 THEN parents[1] ELSE -parents_from END) STORED,
-  PRIMARY KEY (child_id, parents_from)
-) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
-CREATE INDEX dependency_parent_idx ON pulse.dependency (parents_key);
-
--- Jobs that were added together. A job is a member of one flow at most.
-CREATE SEQUENCE pulse.flow_id_seq AS bigint;
-CREATE TABLE pulse.flow (
-  id         bigint PRIMARY KEY DEFAULT pg_catalog.nextval('pulse.flow_id_seq'),
-  name       text,
-  created_at timestamptz NOT NULL DEFAULT pg_catalog.now()
-);
-CREATE INDEX flow_created_idx ON pulse.flow (created_at);
-CREATE TABLE pulse.flow_job (
-  job_id  bigint PRIMARY KEY,
-  flow_id bigint NOT NULL,
-  key     text
-);
-CREATE INDEX flow_job_flow_idx ON pulse.flow_job (flow_id);
+  WHERE queue_turn IS NOT NULL AND index_lane IN ('p', 'k');
 
 -- The owners of jobs claimed in place. A row is deleted when its last job has ended, or when a
 -- heartbeat of its worker indexes the jobs that still run.
@@ -382,10 +357,6 @@ ALTER TABLE pulse.installation_witness ENABLE REPLICA TRIGGER witness_is_not_rep
 -- are gone after a restore, so worker, heartbeat and clock stay out, and the next sweep recovers
 -- the jobs that those workers ran.
 SELECT pg_catalog.pg_extension_config_dump('pulse.job', '');
-SELECT pg_catalog.pg_extension_config_dump('pulse.dependency', '');
-SELECT pg_catalog.pg_extension_config_dump('pulse.flow', '');
-SELECT pg_catalog.pg_extension_config_dump('pulse.flow_job', '');
-SELECT pg_catalog.pg_extension_config_dump('pulse.flow_id_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.claim_batch', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.finished_job', '');
 SELECT pg_catalog.pg_extension_config_dump('pulse.attempt', '');

@@ -8,6 +8,7 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p1 AS
   SELECT 'P1', j.id, 'parked without a queue or a parent'
     FROM pulse.job AS j
    WHERE j.state = 'parked' AND j.queue_name IS NULL AND j.waits_on IS NULL
+     AND j.key_is_undecided IS NOT TRUE
   UNION ALL
   SELECT 'P1', j.id, 'an id that was never given out'
     FROM pulse.job AS j WHERE j.id > (SELECT s.last_value FROM pulse.job_id_seq AS s);
@@ -205,7 +206,7 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p13 AS
                            h.id)
     FROM pulse.job AS h JOIN pulse.job AS o ON o.queue_name = h.queue_name
    CROSS JOIN LATERAL pulse_internal.level_settings(h.queue_name) AS s
-   WHERE h.queue_turn = 1 AND h.index_lane = 'p' AND h.queue_name IS NOT NULL
+   WHERE h.queue_turn = 1 AND h.index_lane IN ('p', 'k') AND h.queue_name IS NOT NULL
      AND o.index_lane IN ('o', 'r') AND s.level = h.queue_name AND s.is_strict
      AND (coalesce(o.queue_turn > 1, true) OR o.id > h.id)
      AND (o.state = 'ready'

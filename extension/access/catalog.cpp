@@ -24,6 +24,7 @@ constexpr KnownRelation kRelations[] = {
     {&Catalog::job_start_by_idx, "job_start_by_idx", false},
     {&Catalog::job_waits_idx, "job_waits_idx", false},
     {&Catalog::job_turn_idx, "job_turn_idx", false},
+    {&Catalog::job_undecided_idx, "job_undecided_idx", false},
     {&Catalog::claim_batch, "claim_batch", false},
     {&Catalog::claim_batch_idx, "claim_batch_idx", false},
     {&Catalog::heartbeat, "heartbeat"},
@@ -47,6 +48,8 @@ constexpr KnownRelation kRelations[] = {
     {&Catalog::installation, "installation", false},
     {&Catalog::dependency, "dependency", false},
     {&Catalog::dependency_parent_idx, "dependency_parent_idx", false},
+    {&Catalog::superseded_job, "superseded_job", false},
+    {&Catalog::superseded_job_key, "superseded_job_pkey", false},
 };
 
 Catalog known;

@@ -22,6 +22,7 @@ struct Catalog {
   Oid job_start_by_idx;
   Oid job_waits_idx;
   Oid job_turn_idx;
+  Oid job_undecided_idx;
   bool has_index_lanes;  // since 0.2.0, as are pulse_internal, claim_batch and its index
   Oid claim_batch;
   Oid claim_batch_idx;
@@ -52,9 +53,11 @@ struct Catalog {
   Oid token_seq;
   Oid worker_id_seq;
   Oid attachment_seq;
-  Oid installation;  // since 0.2.0, as are the next two
+  Oid installation;  // since 0.2.0, as are the next four
   Oid dependency;
   Oid dependency_parent_idx;
+  Oid superseded_job;
+  Oid superseded_job_key;
   Oid state_ready;
   Oid state_parked;
   Oid state_running;
@@ -65,7 +68,7 @@ struct Catalog {
 };
 
 // The number of indexes of pulse.job above.
-constexpr int kJobIndexes = 11;
+constexpr int kJobIndexes = 12;
 
 // Raises when the extension is not installed here, or its SQL is newer than this library.
 const Catalog* catalog();
@@ -83,5 +86,6 @@ constexpr char kLaneOpen = 'o';
 constexpr char kLaneParked = 'p';
 constexpr char kLaneRunning = 'r';
 constexpr char kLaneWaits = 'w';
+constexpr char kLaneUndecided = 'k';
 
 }  // namespace pulse

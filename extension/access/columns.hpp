@@ -39,6 +39,7 @@ enum JobColumn : AttrNumber {
   kJobSuperseded,
   kJobInPlace,
   kJobWaitsOn,  // since 0.2.0
+  kJobKeyIsUndecided,
   kJobRunningWorkerId,
   kJobIndexLane,
   kJobScheduledFor,
@@ -50,6 +51,9 @@ enum JobColumn : AttrNumber {
   kJobTraceparent,
   kJobColumns = kJobTraceparent,
 };
+
+// pulse.superseded_job
+enum SupersededColumn : AttrNumber { kSupersededKey = 1, kSupersededJobId };
 
 // pulse.claim_batch
 enum BatchColumn : AttrNumber {

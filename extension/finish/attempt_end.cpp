@@ -16,6 +16,7 @@ namespace {
 
 // The decision what happens to a job after an attempt.
 struct Decision {
+  KeyStanding key;
   Oid state;  // of type pulse.job_state or pulse.finished_state
   int attempts;
   int crashes;
@@ -39,14 +40,6 @@ bool is_one_crash_too_many(AttemptEnds* ends, TupleTableSlot* row) {
   return task.max_crashes >= 0 && int2_of(row, kJobCrashes) + 1 >= task.max_crashes;
 }
 
-// A superseded job, whose key another job has, does not run again. Its row may still have the key,
-// because a producer does not clear the key of a row that another transaction has locked.
-bool is_superseded(TupleTableSlot* row) {
-  if (DatumGetBool(value_of(row, kJobSuperseded))) return true;
-  return is_set(row, kJobKey) &&
-         is_key_taken(DatumGetTextPP(value_of(row, kJobKey)), GetLatestSnapshot);
-}
-
 bool gives_attempt_back(const Ending& ending) {
   return ending.kind == Ending::kReleased || ending.kind == Ending::kSnoozed;
 }
@@ -56,13 +49,17 @@ bool may_run_again(TupleTableSlot* row, const Ending& ending) {
   return ending.may_retry && int2_of(row, kJobAttempts) < int2_of(row, kJobMaxAttempts);
 }
 
-Oid next_state_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
+// Locks the key of a job that waits again under its key.
+Oid next_state_of(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending, KeyStanding* key) {
   const Catalog* known = catalog();
   if (is_set(row, kJobCancelRequestedAt)) return known->finished_cancelled;
   if (ending.kind == Ending::kLost && is_one_crash_too_many(ends, row))
     return known->finished_quarantined;
-  if (is_superseded(row) || !may_run_again(row, ending)) return known->finished_failed;
-  return is_set(row, kJobQueueName) ? known->state_parked : known->state_ready;
+  if (!may_run_again(row, ending)) return known->finished_failed;
+  *key = try_lock_key_of(row);
+  if (*key == KeyStanding::kTaken) return known->finished_failed;
+  bool is_parked = is_set(row, kJobQueueName) || *key == KeyStanding::kUndecided;
+  return is_parked ? known->state_parked : known->state_ready;
 }
 
 // The moment after the backoff of the job's task.
@@ -102,7 +99,7 @@ TimestampTz next_run_at(AttemptEnds* ends, TupleTableSlot* row, const Ending& en
 
 Decision decide(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending) {
   Decision decision = {};
-  decision.state = next_state_of(ends, row, ending);
+  decision.state = next_state_of(ends, row, ending, &decision.key);
   decision.crashes = crashes_after(row, ending);
   if (!waits_again(decision)) return decision;
   decision.attempts = int2_of(row, kJobAttempts) - gives_attempt_back(ending);
@@ -131,7 +128,10 @@ void requeue(AttemptEnds* ends, const Ending& ending, const Decision& decision) 
   static const JobColumn claim_columns[] = {kJobWorkerId, kJobToken, kJobClaimedAt, kJobClaimedLive,
                                             kJobActivityLive};
   JobChange change = {};
-  change.set_waiting(decision.state);
+  if (decision.key == KeyStanding::kUndecided)
+    change.set_undecided();
+  else
+    change.set_waiting(decision.state);
   change.set(kJobAttempts, Int16GetDatum(decision.attempts));
   change.set(kJobCrashes, Int16GetDatum(decision.crashes));
   change.set(kJobRunAt, TimestampTzGetDatum(decision.run_at));
@@ -142,10 +142,11 @@ void requeue(AttemptEnds* ends, const Ending& ending, const Decision& decision) 
   if (!gives_attempt_back(ending)) change.clear(kJobRecovered);
   set_unless_null(&change, kJobRecovered, ending.cause);
   for (JobColumn column : claim_columns) change.clear(column);
-  if (decision.state == catalog()->state_parked && catalog()->has_index_lanes)
+  if (is_set(ends->jobs.table.locked, kJobQueueName) && catalog()->has_index_lanes)
     change.set(kJobQueueTurn, Int16GetDatum(kClaimedTurn));
   change.set(kJobUpdatedAt, TimestampTzGetDatum(ends->records.now));
   update_locked_row(&ends->jobs.table, &change);
+  if (decision.key == KeyStanding::kFree) unlock_key_of(ends->jobs.table.locked);
   wake_for_requeued(ends->jobs.table.changed);
 }
 
@@ -169,6 +170,7 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
     note_place_freed(place_in_queue(DatumGetTextPP(value_of(row, kJobQueueName))));
   note_death(row, ending.job_id, decision);
   note_ended_job(ending.job_id);
+  forget_superseded(row);
   if (try_delete_row(&ends->jobs.table, row, true) != TM_Ok)
     elog(ERROR, "could not delete a job that was locked");
 }

@@ -9,6 +9,7 @@
 #include "counters/noted_attempts.hpp"
 #include "finish/attempt_record.hpp"
 #include "finish/claim_list.hpp"
+#include "job/key_lock.hpp"
 #include "job/task_settings.hpp"
 #include "server/call_checks.hpp"
 #include "server/compat.hpp"
@@ -80,6 +81,7 @@ AttemptLock complete_found(Completion* completion, const NamedClaim& claim,
   record(completion, row, result);
   note_in_place_end(completion, row, claim);
   note_ended_job(claim.job_id);
+  forget_superseded(row);
   note_attempt_end(row, kCompleted, completion->records.now);
   if (!no_queue) note_place_freed(place);
   return AttemptLock::kLocked;

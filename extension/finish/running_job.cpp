@@ -24,16 +24,18 @@ bool matches(TupleTableSlot* row, const NullableDatum& token) {
          DatumGetInt64(value_of(row, kJobToken)) == DatumGetInt64(token.value);
 }
 
-// Locks the key of the job. The row may change during the wait, so the snapshot is taken anew.
+// Functions of 0.1.0 hold the lock of a key until their transaction ends, and this one before the
+// row. The row may change during the wait, so the snapshot is taken anew.
 void wait_for_key(RunningJobs* jobs, int64 job_id, const NullableDatum& token) {
   TupleTableSlot* row = jobs->ids.row;
   if (!find_attempt(jobs, job_id, token) || slot_attisnull(row, kJobKey)) return;
-  lock_key(DatumGetTextPP(value_of(row, kJobKey)));
+  (void)lock_key_for_0_1_0(DatumGetTextPP(value_of(row, kJobKey)), true);
   reopen_with_new_snapshot(jobs);
 }
 
 bool has_key_lock(TupleTableSlot* row) {
-  return slot_attisnull(row, kJobKey) || try_lock_key(DatumGetTextPP(value_of(row, kJobKey)));
+  return catalog()->has_index_lanes || slot_attisnull(row, kJobKey) ||
+         lock_key_for_0_1_0(DatumGetTextPP(value_of(row, kJobKey)), false);
 }
 
 }  // namespace
@@ -57,7 +59,7 @@ bool find_attempt(RunningJobs* jobs, int64 job_id, const NullableDatum& token) {
 AttemptLock lock_attempt(RunningJobs* jobs, int64 job_id, const NullableDatum& token,
                          Patience patience) {
   bool waits = patience == Patience::kWaits;
-  if (waits) wait_for_key(jobs, job_id, token);
+  if (waits && !catalog()->has_index_lanes) wait_for_key(jobs, job_id, token);
   while (find_attempt(jobs, job_id, token)) {
     TM_Result result =
         lock_row(&jobs->table, jobs->ids.row->tts_tid, waits ? LockWaitBlock : LockWaitSkip);

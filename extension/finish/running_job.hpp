@@ -13,12 +13,12 @@ struct RunningJobs {
   bool keeps_snapshot;  // the transaction has one snapshot for all its statements
 };
 
-// Whether a call waits for a transaction that has locked the row or the key.
+// Whether a call waits for a transaction that has locked the row.
 enum class Patience { kNeverWaits, kWaits };
 
 enum class AttemptLock {
   kLocked,
-  kBusy,       // another transaction has locked the row or the key
+  kBusy,       // another transaction has locked the row
   kNotRunning  // no such attempt runs
 };
 
@@ -30,8 +30,7 @@ void close_running_jobs(RunningJobs* jobs);
 // `ids.row`, unlocked. False when no such attempt runs.
 bool find_attempt(RunningJobs* jobs, int64 job_id, const NullableDatum& token);
 
-// Locks the key and the row, and puts the row into `table.locked`. A call that waits locks the key
-// first, as producers do. A call that never waits locks the row first, which cannot deadlock.
+// Locks the row, and puts the row into `table.locked`.
 AttemptLock lock_attempt(RunningJobs* jobs, int64 job_id, const NullableDatum& token,
                          Patience patience);
 

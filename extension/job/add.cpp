@@ -184,12 +184,21 @@ const char* mode_named(text* name) {
 Datum add_keyed(RowValue* spec, const char* mode) {
   // As a later change locks the table: a weaker lock first would let REINDEX in between.
   LockRelationOid(catalog()->job, RowExclusiveLock);
-  Oid arguments[] = {spec_type(), TEXTOID};
-  Oid function = internal_function("add_keyed", 2, arguments);
-  TupleDesc shape = lookup_rowtype_tupdesc(arguments[0], -1);
+  constexpr int kAll = 3;
+  Oid types[kAll] = {spec_type(), TEXTOID, INT8OID};
+  int count = catalog()->has_index_lanes ? kAll : kAll - 1;  // 0.1.0 knows no id
+  FmgrInfo function;
+  fmgr_info(internal_function("add_keyed", count, types), &function);
+  TupleDesc shape = lookup_rowtype_tupdesc(types[0], -1);
   HeapTuple checked = heap_form_tuple(shape, spec->values, spec->nulls);
   ReleaseTupleDesc(shape);
-  return OidFunctionCall2(function, HeapTupleGetDatum(checked), CStringGetTextDatum(mode));
+  LOCAL_FCINFO(call, kAll);
+  InitFunctionCallInfoData(*call, &function, static_cast<short>(count), InvalidOid, nullptr,
+                           nullptr);
+  call->args[0] = {HeapTupleGetDatum(checked), false};
+  call->args[1] = {CStringGetTextDatum(mode), false};
+  call->args[2] = kNull;
+  return FunctionCallInvoke(call);
 }
 
 }  // namespace
@@ -255,6 +264,17 @@ PULSE_FUNCTION(pulse_insert_jobs) {
   ReleaseTupleDesc(specs.shape);
   pulse::close_new_jobs(&jobs);
   PG_RETURN_VOID();
+}
+
+// pulse_internal.insert_job_as(spec, id): the same, under this id, or under the next one for NULL.
+PULSE_FUNCTION(pulse_insert_job_as) {
+  if (PG_ARGISNULL(0)) pulse::refuse_null();
+  pulse::RowValue spec;
+  pulse::read_row_value(&spec, PG_GETARG_HEAPTUPLEHEADER(0), "job_spec");
+  pulse::LastTask last = {};
+  pulse::Origin origin = pulse::kNoOrigin;
+  origin.id = fcinfo->args[1];
+  PG_RETURN_DATUM(pulse::add_one(spec, &last, origin));
 }
 
 // pulse_internal.checked_key_mode(job_key_mode)

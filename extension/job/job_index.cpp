@@ -20,7 +20,8 @@ enum JobIndex {
   kRunningKeyIndex,
   kStartByIndex,
   kWaitsIndex,
-  kTurnIndex
+  kTurnIndex,
+  kUndecidedIndex
 };
 
 Oid oid_of_index(int which) {
@@ -34,7 +35,8 @@ Oid oid_of_index(int which) {
                                                        &Catalog::job_running_key_idx,
                                                        &Catalog::job_start_by_idx,
                                                        &Catalog::job_waits_idx,
-                                                       &Catalog::job_turn_idx};
+                                                       &Catalog::job_turn_idx,
+                                                       &Catalog::job_undecided_idx};
   return catalog()->*kOids[which];
 }
 
@@ -57,10 +59,12 @@ uint32 indexes_with(char lane, const IndexedFields& job) {
   if (lane == kLaneOpen) indexes |= 1u << kClaimIndex;
   if (lane == kLaneRunning) indexes |= 1u << kRunningIndex;
   if (lane == kLaneParked) indexes |= 1u << kParkedIndex | 1u << kParkedDueIndex;
-  if (lane == kLaneParked && job.has_turn) indexes |= 1u << kTurnIndex;
+  if (lane == kLaneUndecided) indexes |= 1u << kUndecidedIndex;
+  if ((lane == kLaneParked || lane == kLaneUndecided) && job.has_turn) indexes |= 1u << kTurnIndex;
   if (lane == kLaneWaits) indexes |= 1u << kWaitsIndex;
   if (job.has_queue && (lane == kLaneOpen || lane == kLaneRunning)) indexes |= 1u << kOpenIndex;
-  if (job.has_key) indexes |= 1u << (lane == kLaneRunning ? kRunningKeyIndex : kWaitingKeyIndex);
+  bool is_waiting = lane != kLaneRunning && lane != kLaneUndecided;
+  if (job.has_key) indexes |= 1u << (is_waiting ? kWaitingKeyIndex : kRunningKeyIndex);
   if (job.may_expire) indexes |= 1u << kStartByIndex;
   return indexes;
 }
@@ -112,7 +116,8 @@ void add_parent(Entry* entry, TupleTableSlot* row) {
 void make_entry(Entry* entry, int which, TupleTableSlot* row) {
   entry->count = 0;
   switch (which) {
-    case kKeyIndex: return entry->add(value_of(row, kJobId));
+    case kKeyIndex:
+    case kUndecidedIndex: return entry->add(value_of(row, kJobId));
     case kClaimIndex: entry->add(value_of(row, kJobIdentifier)); return add_order(entry, row);
     case kRunningIndex:
       entry->add(value_of(row, kJobRunningWorkerId));
@@ -157,8 +162,9 @@ Datum names_of(uint32 indexes) {
 
 }  // namespace
 
-char index_lane(Oid state, bool is_in_place, bool waits) {
+char index_lane(Oid state, bool is_in_place, bool waits, bool is_undecided) {
   if (waits) return kLaneWaits;
+  if (is_undecided) return kLaneUndecided;
   if (state == catalog()->state_parked) return kLaneParked;
   return state == catalog()->state_running && !is_in_place ? kLaneRunning : kLaneOpen;
 }
@@ -222,8 +228,10 @@ PULSE_FUNCTION(pulse_index_rules) {
   using namespace pulse;
   RowValue job;
   read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
-  char lane = index_lane(DatumGetObjectId(job.value(kJobState)),
-                         DatumGetBool(job.value(kJobInPlace)), job.has(kJobWaitsOn));
+  NullableDatum undecided = job.field(kJobKeyIsUndecided);
+  char lane =
+      index_lane(DatumGetObjectId(job.value(kJobState)), DatumGetBool(job.value(kJobInPlace)),
+                 job.has(kJobWaitsOn), !undecided.isnull && DatumGetBool(undecided.value));
   bool has_running_worker = lane == kLaneRunning && job.has(kJobWorkerId);
   uint32 indexes = indexes_with(lane, {job.has(kJobQueueName), job.has(kJobKey),
                                        job.has(kJobStartBy), job.has(kJobQueueTurn)});

@@ -19,7 +19,7 @@ struct JobIndexes {
 };
 
 // The value of the generated column. The column running_worker_id is set in kLaneRunning only.
-char index_lane(Oid state, bool is_in_place, bool waits = false);
+char index_lane(Oid state, bool is_in_place, bool waits = false, bool is_undecided = false);
 
 // Whether the table has the extension's columns only, beside columns that were added and dropped.
 bool has_only_columns(Relation table, int count);

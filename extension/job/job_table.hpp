@@ -64,6 +64,12 @@ struct JobChange : RowValue {
     replaces[column - 1] = true;
   }
   void set_waiting(Oid state) { set_state(state, false, 0); }
+  // The job is parked outside of the indexes of parked jobs and of waiting keys.
+  void set_undecided() {
+    set_waiting(catalog()->state_parked);
+    set(kJobKeyIsUndecided, BoolGetDatum(true));
+    set(kJobIndexLane, CharGetDatum(kLaneUndecided));
+  }
   // A claim in place keeps the index lane of open jobs, so it changes no indexed column.
   void set_running(int64 worker_id, bool is_in_place) {
     set(kJobWorkerId, Int64GetDatum(worker_id));

@@ -1,6 +1,8 @@
 #include "job/key_lock.hpp"
 
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
+#include "access/saved_plan.hpp"
 #include "job/job_table.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/shared_memory.hpp"
@@ -9,70 +11,106 @@
 namespace pulse {
 namespace {
 
-constexpr int kExactKeys = 256;  // a transaction locks further keys by bucket
-constexpr uint64 kBuckets = 256;
+constexpr uint64 kAnyJob = 0;
 
-int exact_keys = 0;
+// What stands under a key, with the changes that other transactions have not committed.
+struct KeyReading {
+  ItemPointerData waiting;  // a job that waits, and stays live whatever a change of it becomes
+  bool is_superseded;       // the job that was asked for has lost the key
+  TransactionId changer;    // another transaction in progress that adds, changes, locks or removes
+};
 
-uint64 key_bucket(uint64 hash) { return (hash >> 40) % kBuckets; }
+bool has_waiting(const KeyReading& reading) { return ItemPointerIsValid(&reading.waiting); }
 
-bool acquire(LockKind kind, uint64 key, LOCKMODE mode, bool wait) {
-  if (!wait) return try_advisory_lock(kind, key, mode);
-  advisory_lock(kind, key, mode);
-  return true;
+bool try_key(uint64 hash) {
+  return holds_advisory_lock(LockKind::kKey, hash) ||
+         try_advisory_lock(LockKind::kKey, hash, ExclusiveLock);
 }
 
-// A lock of one key takes its bucket in share mode, so it conflicts with a lock of the bucket.
-bool acquire_key(uint64 hash, bool wait) {
-  if (holds_advisory_lock(LockKind::kKey, hash)) return true;
-  uint64 bucket = key_bucket(hash);
-  if (exact_keys >= kExactKeys) return acquire(LockKind::kKeyBucket, bucket, ExclusiveLock, wait);
-  if (!acquire(LockKind::kKeyBucket, bucket, ShareLock, wait)) return false;
-  if (!acquire(LockKind::kKey, hash, ExclusiveLock, wait)) return false;
-  exact_keys++;
-  return true;
+void release_key(uint64 hash) {
+  if (holds_advisory_lock(LockKind::kKey, hash))
+    release_advisory_lock(LockKind::kKey, hash, ExclusiveLock);
 }
 
-int by_bucket(const void* a, const void* b) {
-  uint64 left = *static_cast<const uint64*>(a);
-  uint64 right = *static_cast<const uint64*>(b);
-  if (key_bucket(left) != key_bucket(right)) return key_bucket(left) < key_bucket(right) ? -1 : 1;
-  return left < right ? -1 : left > right;
+// Calls use(row) with each row of the key, as a dirty snapshot shows it.
+template <typename Use>
+void with_rows_of_key(Oid relation, Oid index, const text* key, SnapshotData* dirty, Use use) {
+  Relation table = table_open(relation, RowExclusiveLock);
+  IndexLookup rows;
+  open_index_lookup(&rows, table, index, dirty, 1);
+  ScanKeyData equal;
+  init_text_key(&equal, 1, BTEqualStrategyNumber, F_TEXTEQ, PointerGetDatum(key));
+  seek_keys(&rows, &equal);
+  while (next_row(&rows)) use(rows.row);
+  close_index_lookup(&rows);
+  table_close(table, NoLock);
 }
 
-// Locks many keys in one order for all transactions, so that two callers never deadlock. The order
-// is the same for locks of buckets.
-void lock_keys(ArrayType* keys) {
-  Datum* elements;
-  bool* nulls;
-  int count;
-  deconstruct_array(keys, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &count);
-  auto* hashes = static_cast<uint64*>(palloc(sizeof(uint64) * Max(count, 1)));
-  int hash_count = 0;
-  for (int i = 0; i < count; i++)
-    if (!nulls[i]) hashes[hash_count++] = fnv1a(DatumGetTextPP(elements[i]));
-  if (exact_keys + hash_count > kExactKeys) exact_keys = kExactKeys;
-  qsort(hashes, hash_count, sizeof(uint64), by_bucket);
-  for (int i = 0; i < hash_count; i++) acquire_key(hashes[i], true);
+// A row that a transaction in progress updates has a successor; one that it deletes has none.
+bool has_successor(TupleTableSlot* seen) {
+  HeapTuple tuple = reinterpret_cast<BufferHeapTupleTableSlot*>(seen)->base.tuple;
+  return !ItemPointerEquals(&tuple->t_data->t_ctid, &tuple->t_self);
 }
 
-// A transaction with one snapshot cannot see a job that took the key since it began, and the unique
-// index would refuse its job with an error that no client repeats.
-bool require_seen(const text* key) {
-  if (!IsolationUsesXactSnapshot() || XactReadOnly) return true;
-  if (is_key_taken(key, GetLatestSnapshot) && !is_key_taken(key, GetTransactionSnapshot))
-    ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-                    errmsg("job_key %s was taken after this transaction had begun",
-                           quote_literal_cstr(text_to_cstring(key))),
-                    errhint("Repeat the transaction.")));
-  return true;
+void read_waiting(const text* key, SnapshotData* dirty, KeyReading* reading) {
+  with_rows_of_key(
+      catalog()->job, catalog()->job_waiting_key_idx, key, dirty, [&](TupleTableSlot* row) {
+        TransactionId adder = dirty->xmin;
+        TransactionId changer = TransactionIdIsValid(dirty->xmax) ? dirty->xmax : locker_of(row);
+        bool goes_on = !TransactionIdIsValid(dirty->xmax) || has_successor(row);
+        if (!TransactionIdIsValid(adder) && goes_on) reading->waiting = row->tts_tid;
+        if (TransactionIdIsValid(adder)) reading->changer = adder;
+        if (TransactionIdIsValid(changer)) reading->changer = changer;
+      });
 }
 
-}  // namespace
+// A table without a page is common, and a descent of its index costs more than to see that.
+bool any_superseded() {
+  Relation table = table_open(catalog()->superseded_job, RowExclusiveLock);
+  bool any = RelationGetNumberOfBlocks(table) > 0;
+  table_close(table, NoLock);
+  return any;
+}
 
-bool is_key_taken(const text* key, Snapshot (*take_snapshot)()) {
+void read_superseded(const text* key, int64 job_id, SnapshotData* dirty, KeyReading* reading) {
+  if (!any_superseded()) return;
+  with_rows_of_key(catalog()->superseded_job, catalog()->superseded_job_key, key, dirty,
+                   [&](TupleTableSlot* row) {
+                     bool is_of_job = DatumGetInt64(value_of(row, kSupersededJobId)) == job_id;
+                     bool is_own = !TransactionIdIsValid(dirty->xmin);
+                     reading->is_superseded |= is_own && is_of_job;
+                     if (!is_own) reading->changer = dirty->xmin;
+                   });
+}
+
+KeyReading read_key(const text* key, int64 job_id = kAnyJob) {
+  KeyReading reading = {};
+  ItemPointerSetInvalid(&reading.waiting);
+  SnapshotData dirty;
+  InitDirtySnapshot(dirty);
+  read_waiting(key, &dirty, &reading);
+  read_superseded(key, job_id, &dirty, &reading);
+  return reading;
+}
+
+// The waiting job that the transaction's snapshot shows, if it has one for all statements.
+bool find_in_old_snapshot(const text* key, ItemPointer waiting) {
+  if (!IsolationUsesXactSnapshot()) return false;
+  bool is_found = false;
+  Snapshot snapshot = GetTransactionSnapshot();
+  Relation table = table_open(catalog()->job, RowExclusiveLock);
+  with_row_of_text(table, catalog()->job_waiting_key_idx, PointerGetDatum(key), snapshot,
+                   [&](TupleTableSlot* row) {
+                     is_found = true;
+                     *waiting = row->tts_tid;
+                   });
+  table_close(table, NoLock);
+  return is_found;
+}
+
+bool is_key_taken(const text* key) {
   CommandCounterIncrement();
-  Snapshot snapshot = RegisterSnapshot(take_snapshot());
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   bool is_taken = false;
   Relation table = table_open(catalog()->job, RowExclusiveLock);
   with_row_of_text(table, catalog()->job_waiting_key_idx, PointerGetDatum(key), snapshot,
@@ -82,26 +120,185 @@ bool is_key_taken(const text* key, Snapshot (*take_snapshot)()) {
   return is_taken;
 }
 
-void lock_key(const text* key) { acquire_key(fnv1a(key), true); }
+// A transaction with one snapshot cannot see a job that took the key since it began, and the unique
+// index would refuse its job with an error that no client repeats.
+void require_seen(const text* key, const KeyReading& reading) {
+  if (!has_waiting(reading) || !IsolationUsesXactSnapshot() || XactReadOnly) return;
+  CommandCounterIncrement();
+  ItemPointerData seen;
+  if (find_in_old_snapshot(key, &seen)) return;
+  ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                  errmsg("job_key %s was taken after this transaction had begun",
+                         quote_literal_cstr(text_to_cstring(key))),
+                  errhint("Repeat the transaction.")));
+}
 
-bool try_lock_key(const text* key) { return acquire_key(fnv1a(key), false); }
+// Takes the lock once no other transaction in progress changes what stands under the key. A job
+// that stays live whatever the changer does is `enough` not to wait.
+KeyReading lock_key(const text* key, bool waiting_is_enough) {
+  uint64 hash = fnv1a(key);
+  for (;;) {
+    if (!holds_advisory_lock(LockKind::kKey, hash))
+      advisory_lock(LockKind::kKey, hash, ExclusiveLock);
+    KeyReading reading = read_key(key);
+    if (!TransactionIdIsValid(reading.changer) || (waiting_is_enough && has_waiting(reading))) {
+      require_seen(key, reading);
+      return reading;
+    }
+    release_key(hash);
+    XactLockTableWait(reading.changer, nullptr, nullptr, XLTW_None);
+  }
+}
 
-void forget_key_locks() { exact_keys = 0; }
+bool try_lock_key(const text* key) {
+  uint64 hash = fnv1a(key);
+  if (!try_key(hash)) return false;
+  KeyReading reading = read_key(key);
+  if (!TransactionIdIsValid(reading.changer)) {
+    require_seen(key, reading);
+    return true;
+  }
+  release_key(hash);
+  return false;
+}
+
+// Jobs with the key that run, or whose key is undecided, and that have not lost it yet.
+ArrayBuildState* jobs_to_supersede(const text* key) {
+  ArrayBuildState* ids = nullptr;
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  Relation table = table_open(catalog()->job, RowExclusiveLock);
+  IndexLookup rows;
+  open_index_lookup(&rows, table, catalog()->job_running_key_idx, snapshot, 1);
+  ScanKeyData equal;
+  init_text_key(&equal, 1, BTEqualStrategyNumber, F_TEXTEQ, PointerGetDatum(key));
+  seek_keys(&rows, &equal);
+  while (next_row(&rows)) {
+    Datum id = value_of(rows.row, kJobId);
+    if (!read_key(key, DatumGetInt64(id)).is_superseded)
+      ids = accumArrayResult(ids, id, false, INT8OID, CurrentMemoryContext);
+  }
+  close_index_lookup(&rows);
+  table_close(table, NoLock);
+  UnregisterSnapshot(snapshot);
+  return ids;
+}
+
+text* key_of(TupleTableSlot* job) { return DatumGetTextPP(value_of(job, kJobKey)); }
+
+}  // namespace
+
+KeyStanding try_lock_key_of(TupleTableSlot* job) {
+  // The functions of 0.1.0 write into the row.
+  if (DatumGetBool(value_of(job, kJobSuperseded))) return KeyStanding::kTaken;
+  if (slot_attisnull(job, kJobKey)) return KeyStanding::kFree;
+  text* key = key_of(job);
+  if (!catalog()->has_index_lanes)
+    return is_key_taken(key) ? KeyStanding::kTaken : KeyStanding::kFree;
+  uint64 hash = fnv1a(key);
+  bool was_held = holds_advisory_lock(LockKind::kKey, hash);
+  if (!try_key(hash)) return KeyStanding::kUndecided;
+  KeyReading reading = read_key(key, DatumGetInt64(value_of(job, kJobId)));
+  bool is_taken = reading.is_superseded || has_waiting(reading);
+  if (!is_taken && !TransactionIdIsValid(reading.changer)) return KeyStanding::kFree;
+  if (!was_held) release_key(hash);
+  return is_taken ? KeyStanding::kTaken : KeyStanding::kUndecided;
+}
+
+void unlock_key_of(TupleTableSlot* job) {
+  if (!slot_attisnull(job, kJobKey) && catalog()->has_index_lanes) release_key(fnv1a(key_of(job)));
+}
+
+void forget_superseded(TupleTableSlot* job) {
+  if (slot_attisnull(job, kJobKey) || !catalog()->has_index_lanes || !any_superseded()) return;
+  static SavedPlan query = {
+      "SELECT pulse_internal.forget_superseded($1, $2)", 2, {TEXTOID, INT8OID}, nullptr};
+  Datum id = value_of(job, kJobId);
+  bool is_recorded = false;
+  Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+  Relation table = table_open(catalog()->superseded_job, RowExclusiveLock);
+  with_row_of_text(table, catalog()->superseded_job_key, value_of(job, kJobKey), snapshot,
+                   [&is_recorded](TupleTableSlot*) { is_recorded = true; });
+  table_close(table, NoLock);
+  UnregisterSnapshot(snapshot);
+  NullableDatum arguments[] = {{value_of(job, kJobKey), false}, {id, false}};
+  if (is_recorded) (void)value_of_query(&query, arguments);
+}
+
+bool lock_key_for_0_1_0(const text* key, bool waits) {
+  uint64 hash = fnv1a(key);
+  if (!waits) return try_key(hash);
+  if (!holds_advisory_lock(LockKind::kKey, hash))
+    advisory_lock(LockKind::kKey, hash, ExclusiveLock);
+  return true;
+}
 
 }  // namespace pulse
 
+// pulse_internal.lock_key(job_key, waiting_is_enough): the place of the job that waits.
+PULSE_FUNCTION(pulse_lock_job_key) {
+  const text* key = PG_GETARG_TEXT_PP(0);
+  pulse::KeyReading reading = pulse::lock_key(key, PG_GETARG_BOOL(1));
+  // A transaction with one snapshot looks at the waiting job that it sees, and fails there if
+  // another transaction has changed the job since.
+  if (!pulse::has_waiting(reading) && !pulse::find_in_old_snapshot(key, &reading.waiting))
+    PG_RETURN_NULL();
+  auto* waiting = static_cast<ItemPointer>(palloc(sizeof(ItemPointerData)));
+  *waiting = reading.waiting;
+  PG_RETURN_POINTER(waiting);
+}
+
+PULSE_FUNCTION(pulse_try_lock_job_key) {
+  PG_RETURN_BOOL(pulse::try_lock_key(PG_GETARG_TEXT_PP(0)));
+}
+
+PULSE_FUNCTION(pulse_unlock_job_key) {
+  pulse::release_key(pulse::fnv1a(PG_GETARG_TEXT_PP(0)));
+  PG_RETURN_BOOL(true);
+}
+
+// pulse_internal.changer_of_key(job_key)
+PULSE_FUNCTION(pulse_changer_of_key) {
+  TransactionId changer = pulse::read_key(PG_GETARG_TEXT_PP(0)).changer;
+  if (!TransactionIdIsValid(changer)) PG_RETURN_NULL();
+  PG_RETURN_TRANSACTIONID(changer);
+}
+
+// pulse_internal.jobs_to_supersede(job_key)
+PULSE_FUNCTION(pulse_jobs_to_supersede) {
+  ArrayBuildState* ids = pulse::jobs_to_supersede(PG_GETARG_TEXT_PP(0));
+  if (!ids) PG_RETURN_NULL();
+  PG_RETURN_DATUM(makeArrayResult(ids, CurrentMemoryContext));
+}
+
+// --- for the functions of 0.1.0 -----------------------------------------------------------------
+
 PULSE_FUNCTION(pulse_lock_key) {
-  pulse::lock_key(PG_GETARG_TEXT_PP(0));
-  PG_RETURN_BOOL(pulse::require_seen(PG_GETARG_TEXT_PP(0)));
+  const text* key = PG_GETARG_TEXT_PP(0);
+  PG_RETURN_BOOL(pulse::lock_key_for_0_1_0(key, true));
 }
 
 PULSE_FUNCTION(pulse_try_lock_key) {
-  const text* key = PG_GETARG_TEXT_PP(0);
-  PG_RETURN_BOOL(pulse::try_lock_key(key) && pulse::require_seen(key));
+  PG_RETURN_BOOL(pulse::lock_key_for_0_1_0(PG_GETARG_TEXT_PP(0), false));
 }
 
-// pulse_internal.lock_keys(keys): skips nulls.
+// Locks many keys in one order for all transactions, so that two callers never deadlock.
 PULSE_FUNCTION(pulse_lock_keys) {
-  pulse::lock_keys(PG_GETARG_ARRAYTYPE_P(0));
+  int count;
+  Datum* elements;
+  bool* nulls;
+  deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls,
+                    &count);
+  auto* hashes = static_cast<uint64*>(palloc(sizeof(uint64) * Max(count, 1)));
+  int hash_count = 0;
+  for (int i = 0; i < count; i++)
+    if (!nulls[i]) hashes[hash_count++] = pulse::fnv1a(DatumGetTextPP(elements[i]));
+  qsort(hashes, hash_count, sizeof(uint64), [](const void* a, const void* b) {
+    uint64 left = *static_cast<const uint64*>(a);
+    uint64 right = *static_cast<const uint64*>(b);
+    return left < right ? -1 : static_cast<int>(left > right);
+  });
+  for (int i = 0; i < hash_count; i++)
+    if (!pulse::holds_advisory_lock(pulse::LockKind::kKey, hashes[i]))
+      pulse::advisory_lock(pulse::LockKind::kKey, hashes[i], ExclusiveLock);
   PG_RETURN_BOOL(true);
 }

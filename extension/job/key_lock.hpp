@@ -1,23 +1,38 @@
-// The locks of job keys. A transaction that makes a job with a key ready or parked holds the key's
-// lock until it ends: a producer that adds the job, or the end of an attempt that is to be retried.
-// A transaction with very many keys locks buckets instead, which spares the server's lock table.
+// Job keys: no two waiting jobs have the same key, and a running job whose key was taken from it
+// does not run again.
+//
+// Invariants:
+// - The unique index of waiting keys is the only lock that lasts until commit. A transaction that
+//   finds an uncommitted change under a key waits for the id of the other transaction. So keys need
+//   no memory, and transactions with different keys never meet.
+// - The lock of a key is held while one call reads the key and writes under it. The holder waits
+//   for no other transaction, except where a trigger of others waits. So no circle can close.
+// - The end of an attempt tries the lock. Where it is taken, or another transaction in progress
+//   changes what waits under the key, the key is undecided: the job is parked in a lane of its own,
+//   outside of the unique index, until a sweep finds the key decided.
+// - Nothing is written into the row of a running job: a row of pulse.superseded_job says that its
+//   key was taken. It outlives the job that took the key, and goes with the end of the running one.
 #pragma once
 
 #include "server/postgres.hpp"
 
 namespace pulse {
 
-// Waits for a transaction that holds the key.
-void lock_key(const text* key);
+enum class KeyStanding {
+  kFree,      // the caller has its lock, if there is a key, and gives it back with unlock_key_of()
+  kTaken,     // the job does not run again
+  kUndecided  // by a transaction in progress
+};
 
-// Never waits; false when another transaction holds the key.
-bool try_lock_key(const text* key);
+// Whether a running job may wait again under its key. Never waits.
+KeyStanding try_lock_key_of(TupleTableSlot* job);
+void unlock_key_of(TupleTableSlot* job);
 
-// Whether a waiting job has the key, as the snapshot shows: the latest for the holder of its lock.
-bool is_key_taken(const text* key, Snapshot (*take_snapshot)());
+// Called when a job with a key has ended for good: removes what says that its key was taken.
+void forget_superseded(TupleTableSlot* job);
 
-// Called when the transaction ends. An undone savepoint releases some locks; as the rest stays, the
-// count stays too.
-void forget_key_locks();
+// The lock of a key until the transaction ends, as the functions of 0.1.0 hold it. False when
+// another transaction has it.
+bool lock_key_for_0_1_0(const text* key, bool waits);
 
 }  // namespace pulse

@@ -173,6 +173,7 @@ bool find_turn(IndexLookup* turns, const Queue& queue, Relation job, Snapshot sn
 }
 
 bool may_open_turn(const Queue& queue, TupleTableSlot* row) {
+  if (DatumGetChar(value_of(row, kJobIndexLane)) == kLaneUndecided) return false;
   TimestampTz run_at = DatumGetTimestampTz(value_of(row, kJobRunAt));
   if (run_at > wall_now()) {
     note_parked_due(run_at);

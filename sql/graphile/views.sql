@@ -30,19 +30,23 @@ END $$;
 COMMENT ON FUNCTION graphile_worker._private_flags(text[]) IS
   'Returns flags as an object with a key for each; NULL for none.';
 
--- The key of a job that failed for good is free, so none is shown, and a key is of one job. Keys of
--- waiting and of running jobs are in two indexes, so the view reads both parts of the table.
+-- A key is of one job: jobs that failed for good are shown without, and so are running jobs that
+-- have lost their key. Keys of waiting and of running jobs are in two indexes, so the view reads
+-- both parts of the table.
 CREATE VIEW graphile_worker._private_known_jobs AS
   SELECT j.id, j.identifier, j.queue_name, j.payload, j.priority, j.run_at, j.attempts,
-         j.max_attempts, j.last_error, j.created_at, j.updated_at, j.job_key AS key,
+         CASE WHEN s.job_id IS NULL THEN j.max_attempts ELSE j.attempts END AS max_attempts,
+         j.last_error, j.created_at, j.updated_at,
+         CASE WHEN s.job_id IS NULL THEN j.job_key END AS key,
          CASE WHEN j.state = 'running' THEN j.claimed_at END AS locked_at,
          CASE WHEN j.state = 'running' THEN coalesce(w.name, j.worker_id::text) END AS locked_by,
          j.revision, CASE WHEN j.flags IS NOT NULL
                        THEN graphile_worker._private_flags(j.flags) END AS flags
-    FROM (SELECT * FROM pulse.job AS waiting WHERE waiting.index_lane <> 'r'
+    FROM (SELECT * FROM pulse.job AS waiting WHERE waiting.index_lane IN ('o', 'p', 'w')
           UNION ALL
-          SELECT * FROM pulse.job AS running WHERE running.index_lane = 'r') AS j
+          SELECT * FROM pulse.job AS running WHERE running.index_lane IN ('r', 'k')) AS j
     LEFT JOIN pulse.worker AS w ON w.id = j.worker_id AND j.state = 'running'
+    LEFT JOIN pulse.superseded_job AS s ON s.job_key = j.job_key AND s.job_id = j.id
   UNION ALL
   SELECT f.id, f.identifier, f.queue_name, f.payload, f.priority, f.run_at, f.max_attempts,
          f.max_attempts, f.last_error, f.created_at, f.finished_at, NULL, NULL, NULL, f.revision,

@@ -90,10 +90,12 @@ DROP FUNCTION pulse_internal.is_overdue(pulse.job);
 ALTER TABLE pulse.job
   ADD COLUMN in_place boolean NOT NULL DEFAULT false,
   ADD COLUMN waits_on bigint,
+  ADD COLUMN key_is_undecided boolean,
   ADD COLUMN running_worker_id bigint GENERATED ALWAYS AS
     (CASE WHEN state = 'running' AND NOT in_place THEN worker_id END) STORED,
   ADD COLUMN index_lane "char" NOT NULL GENERATED ALWAYS AS
-    (CASE WHEN waits_on IS NOT NULL THEN 'w' WHEN state = 'parked' THEN 'p'
+    (CASE WHEN waits_on IS NOT NULL THEN 'w' WHEN key_is_undecided THEN 'k'
+          WHEN state = 'parked' THEN 'p'
           WHEN state = 'running' AND NOT in_place THEN 'r' ELSE 'o' END) STORED,
   ADD COLUMN scheduled_for timestamptz,
   ADD COLUMN start_by timestamptz,
@@ -117,47 +119,16 @@ CREATE INDEX job_parked_due_idx ON pulse.job (run_at) WHERE index_lane = 'p';
 CREATE INDEX job_open_idx ON pulse.job (queue_name)
   WHERE queue_name IS NOT NULL AND index_lane IN ('o', 'r');
 CREATE UNIQUE INDEX job_waiting_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND index_lane <> 'r';
+  WHERE job_key IS NOT NULL AND index_lane IN ('o', 'p', 'w');
 CREATE INDEX job_running_key_idx ON pulse.job (job_key)
-  WHERE job_key IS NOT NULL AND index_lane = 'r';
+  WHERE job_key IS NOT NULL AND index_lane IN ('r', 'k');
 CREATE INDEX job_start_by_idx ON pulse.job (start_by) WHERE start_by IS NOT NULL;
 -- Promotion: the waiting jobs of one mark by the parent that they watch.
 CREATE INDEX job_waits_idx ON pulse.job ((waits_on & 4095), waits_on, id)
   WHERE index_lane = 'w';
 -- Promotion: the job that comes first in a strict queue, whatever its order.
 CREATE INDEX job_turn_idx ON pulse.job (queue_name, queue_turn, id)
-  WHERE queue_turn IS NOT NULL AND index_lane = 'p';
-
--- What a job waits for: a row has its parents of 64 neighbouring ids. The rows of a job go when it
--- starts; of one that was cancelled because of a parent they stay, for a retry of the parent.
-CREATE TABLE pulse.dependency (
-  child_id     bigint NOT NULL,
-  parents_from bigint NOT NULL,
-  parents      bigint[] NOT NULL,
-  parents_key  bigint NOT NULL GENERATED ALWAYS AS
-    (CASE cardinality(parents) WHEN 1 THEN parents[1] ELSE -parents_from END) STORED,
-  PRIMARY KEY (child_id, parents_from)
-) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
-CREATE INDEX dependency_parent_idx ON pulse.dependency (parents_key);
-
--- Jobs that were added together. A job is a member of one flow at most.
-CREATE SEQUENCE pulse.flow_id_seq AS bigint;
-CREATE TABLE pulse.flow (
-  id         bigint PRIMARY KEY DEFAULT pg_catalog.nextval('pulse.flow_id_seq'),
-  name       text,
-  created_at timestamptz NOT NULL DEFAULT pg_catalog.now()
-);
-CREATE INDEX flow_created_idx ON pulse.flow (created_at);
-CREATE TABLE pulse.flow_job (
-  job_id  bigint PRIMARY KEY,
-  flow_id bigint NOT NULL,
-  key     text
-);
-CREATE INDEX flow_job_flow_idx ON pulse.flow_job (flow_id);
-SELECT pg_catalog.pg_extension_config_dump('pulse.dependency', '');
-SELECT pg_catalog.pg_extension_config_dump('pulse.flow', '');
-SELECT pg_catalog.pg_extension_config_dump('pulse.flow_job', '');
-SELECT pg_catalog.pg_extension_config_dump('pulse.flow_id_seq', '');
+  WHERE queue_turn IS NOT NULL AND index_lane IN ('p', 'k');
 
 -- No transaction may use the value before this one has committed.
 ALTER TYPE pulse.finished_state ADD VALUE 'expired';
@@ -219,6 +190,14 @@ CREATE TABLE pulse.claim_batch (
 CREATE INDEX claim_batch_idx ON pulse.claim_batch (worker_id, token);
 ALTER TABLE pulse.claim_batch REPLICA IDENTITY FULL;
 SELECT pg_catalog.pg_extension_config_dump('pulse.claim_batch', '');
+
+-- The lock of a key lasts no longer than a look and a write.
+DROP FUNCTION pulse_internal.lock_key(text);
+DROP FUNCTION pulse_internal.lock_keys(text[]);
+DROP FUNCTION pulse_internal.take_key_from_running(text);
+DROP FUNCTION pulse_internal.add_keyed(pulse.job_spec, text);
+DROP FUNCTION pulse_internal.dedupe_job(text);
+DROP FUNCTION pulse_internal.replace_job(pulse.job, pulse.job_spec, text);
 
 -- The library adds jobs without keys.
 DROP FUNCTION pulse_internal.add_unkeyed(pulse.job_spec[]);

@@ -1,6 +1,6 @@
 -- sql/add.sql: producers add, replace and remove jobs in their own transaction.
 \ir support/setup.psql
-SELECT plan(85);
+SELECT plan(86);
 
 SELECT expect_function('add_job',
   'identifier text, payload json DEFAULT NULL::json, queue_name text DEFAULT NULL::text, '
@@ -102,13 +102,14 @@ SELECT answers(
   ROW(:job::bigint, 'running'::text, 1, '{}'::text, 25),
   'unsafe_dedupe leaves a running job alone but for its revision');
 SELECT is((SELECT count(*)::int FROM pulse.job), 1, 'and adds none');
--- An add that met a claim in progress left the key to the running job, too.
+-- The row of a running job keeps the key that another job has got.
 SELECT id AS waiting FROM pulse.add_job('ink', '{"n": 3}') \gset
 UPDATE pulse.job SET job_key = 'k' WHERE id = :waiting;
 SELECT is((SELECT id FROM pulse.add_job('ink', job_key => 'k', job_key_mode => 'unsafe_dedupe')),
   :waiting::bigint, 'of a waiting and a running job with one key, it is the waiting one');
 SELECT is((SELECT revision FROM pulse.job WHERE id = :waiting), 1, 'whose revision is counted up');
-SELECT is((SELECT revision FROM pulse.job WHERE id = :job), 1, 'and no other');
+SELECT is((SELECT revision FROM pulse.job WHERE id = :job), 0,
+          'and no other: the row of a running job is left alone');
 DELETE FROM pulse.job WHERE id = :waiting;
 SELECT lives_ok(format('SELECT pulse.complete(%s, %s)', :job, :token), 'which then completes');
 
@@ -146,6 +147,14 @@ SELECT answers(
       ('b', NULL, NULL, NULL, NULL, 'k', NULL, NULL)::pulse.job_spec])$$,
   lines($$VALUES ('parked', 'post', NULL), ('ready', NULL, 'k')$$),
   'specs with and without queues and keys go together');
+SELECT results_eq(
+  $$SELECT job_key FROM pulse.add_jobs(ARRAY[
+      ('order', NULL, NULL, NULL, NULL, 'z', NULL, NULL),
+      ('order', NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+      ('order', NULL, NULL, NULL, NULL, 'a', NULL, NULL)]::pulse.job_spec[])
+     ORDER BY id$$,
+  ARRAY['z', NULL, 'a' COLLATE "C"],
+  'jobs with keys that are due together come in the order of their specs');
 SELECT is(count(*)::int, 0, 'given NULL, add_jobs adds nothing') FROM pulse.add_jobs(NULL);
 SELECT lives_ok(
   $$SELECT pulse.add_jobs(ARRAY[('b', NULL, NULL, NULL, NULL, 'k', NULL, NULL)::pulse.job_spec],

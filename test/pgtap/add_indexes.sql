@@ -2,7 +2,7 @@
 -- compared with the rows that it should have (amcheck), and each must have found the job.
 \ir support/setup.psql
 CREATE EXTENSION IF NOT EXISTS amcheck;
-SELECT plan(32);
+SELECT plan(34);
 
 CREATE FUNCTION indexes() RETURNS SETOF regclass LANGUAGE sql AS $$
   SELECT i.indexrelid::regclass FROM pg_index AS i

@@ -2,7 +2,7 @@
 -- of the job's new version. Each index is compared with the rows that it should have (amcheck).
 \ir support/setup.psql
 CREATE EXTENSION IF NOT EXISTS amcheck;
-SELECT plan(63);
+SELECT plan(68);
 
 CREATE FUNCTION complete_indexes(stage text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE

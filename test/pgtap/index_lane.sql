@@ -1,7 +1,7 @@
 -- extension/job/job_index.cpp: C code that writes a job gives it the generated columns and the
 -- indexes that sql/tables.sql says. A change of one side alone turns this red.
 \ir support/setup.psql
-SELECT plan(16);
+SELECT plan(17);
 
 -- The library has it for this test alone.
 SELECT probin AS library FROM pg_proc WHERE oid = 'pulse.version'::regproc \gset
@@ -11,17 +11,19 @@ CREATE FUNCTION index_rules(
 
 -- Every kind of job that an expression could tell from another. A running job has a worker.
 INSERT INTO pulse.job (identifier, state, in_place, worker_id, queue_name, job_key, start_by,
-                       waits_on, queue_turn)
+                       waits_on, key_is_undecided, queue_turn)
 SELECT 'mail', state, in_place, worker_id, queue_name,
-       CASE WHEN has_key THEN format('%s', row_number() OVER ()) END, start_by, waits_on, queue_turn
+       CASE WHEN has_key THEN format('%s', row_number() OVER ()) END, start_by, waits_on,
+       is_undecided, queue_turn
   FROM unnest(enum_range(NULL::pulse.job_state)) AS state,
        unnest(ARRAY[true, false]) AS in_place, unnest(ARRAY[7, NULL]) AS worker_id,
        unnest(ARRAY['q', NULL]) AS queue_name, unnest(ARRAY[true, false]) AS has_key,
        unnest(ARRAY[now(), NULL]) AS start_by, unnest(ARRAY[5000, NULL]) AS waits_on,
-       unnest(ARRAY[1, NULL]) AS queue_turn
- WHERE (state <> 'running' OR worker_id IS NOT NULL) AND (state = 'parked' OR waits_on IS NULL);
+       unnest(ARRAY[true, NULL]) AS is_undecided, unnest(ARRAY[1, NULL]) AS queue_turn
+ WHERE (state <> 'running' OR worker_id IS NOT NULL) AND (state = 'parked' OR waits_on IS NULL)
+   AND (state = 'parked' AND has_key OR is_undecided IS NULL);
 
-SELECT is((SELECT count(*)::int FROM pulse.job), 224, 'there is a job of every kind');
+SELECT is((SELECT count(*)::int FROM pulse.job), 288, 'there is a job of every kind');
 SELECT set_eq(
   $$SELECT attname::text FROM pg_attribute
      WHERE attrelid = 'pulse.job'::regclass AND attgenerated <> ''$$,

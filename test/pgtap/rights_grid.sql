@@ -21,14 +21,14 @@ add_job                               |p   |ok          |ok          |ok
 add_dependency                        |p   |PU004       |PU004       |PU005
 add_flow                              |p   |ok          |ok          |PU005
 add_job, waiting key                  |p   |ok!         |ok!         |ok
-add_job, running key                  |p   |ok!         |ok!         |ok
+add_job, running key                  |p   |ok          |ok          |ok
 add_job, waiting key, unsafe_dedupe   |p   |ok!         |ok!         |ok
-add_job, running key, unsafe_dedupe   |p   |ok!         |ok!         |ok
+add_job, running key, unsafe_dedupe   |p   |ok          |ok          |ok
 add_job, queue                        |p   |ok          |ok          |ok
 add_job_after                         |p   |ok          |ok          |PU005
 add_jobs, waiting key                 |p   |ok!         |ok!         |ok
 remove_job, waiting key               |p   |ok!         |ok!         |ok
-remove_job, running key               |p   |ok!         |ok!         |ok
+remove_job, running key               |p   |ok          |ok          |ok
 attach_worker                         |w   |ok!         |ok!         |PU002
 check_host                            |w   |ok          |ok          |PU002
 claim                                 |w   |okPE!       |okPE!       |PU002

@@ -33,6 +33,7 @@ queue               |o |
 queue_pause         |o |
 queue_rate          |o |
 schedule            |o |
+superseded_job      |o |
 task                |o |
 worker              |o |
 ended_by_hour       |ob|

@@ -65,7 +65,8 @@ INSERT INTO grid
      'worker_status', 'ob'),
     ('schedules', 'obs'),
     ('attempt counter dependency finished_job flow flow_job heartbeat installation job '
-     'operation operation_job queue queue_pause queue_rate schedule task worker', 'o'),
+     'operation operation_job queue queue_pause queue_rate schedule superseded_job task '
+     'worker', 'o'),
     ('clock claim_batch installation_witness', '')
   ) AS g (names, letters);
 INSERT INTO grid VALUES

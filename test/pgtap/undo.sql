@@ -39,6 +39,7 @@ SELECT 'job', m.* FROM (VALUES
   ('cancel_reason',       'kept', 'kept', 'kept', 'kept', 'back'),
   ('superseded',          'back', 'back', 'back', 'kept', 'kept'),
   ('in_place',            'back', 'back', 'back', 'kept', 'kept'),
+  ('key_is_undecided',    'kept', 'kept', 'kept', 'kept', 'kept'),
   ('waits_on',            'back', 'back', 'kept', 'kept', 'kept'),
   ('running_worker_id',   'kept', 'kept', 'kept', 'kept', 'kept'),
   ('index_lane',          'back', 'back', 'back', 'back', 'kept'),
