@@ -2,6 +2,15 @@
 -- number of rows, however many there are. An error of a job is only for roles that may read the
 -- table.
 
+-- In the database's own language, and as programs write: in Turkish the small form of I is no i.
+CREATE OR REPLACE FUNCTION pulse_internal.has_part(whole text, part text) RETURNS boolean
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN strpos(lower(whole), lower(part)) > 0
+         OR strpos(lower(lower(whole COLLATE "C") COLLATE "default"),
+                   lower(lower(part COLLATE "C") COLLATE "default")) > 0;
+COMMENT ON FUNCTION pulse_internal.has_part(text, text) IS
+  'Returns whether a text has this part, in any case.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.is_listed(
     state text, identifier text, queue_name text, job_key text, created_at timestamptz,
     last_error text, states text[], task text, queue text, key text, error text,
@@ -10,7 +19,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_listed(
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN (states IS NULL OR state = ANY (states)) AND (task IS NULL OR identifier = task)
          AND (queue IS NULL OR queue_name = queue) AND (key IS NULL OR job_key = key)
-         AND (error IS NULL OR strpos(lower(last_error), lower(error)) > 0)
+         AND (error IS NULL OR pulse_internal.has_part(last_error, error))
          AND (before IS NULL OR created_at <= before) AND (after IS NULL OR created_at > after);
 COMMENT ON FUNCTION pulse_internal.is_listed(text, text, text, text, timestamptz, text, text[],
     text, text, text, text, timestamptz, timestamptz) IS

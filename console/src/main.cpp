@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <langinfo.h>
 
 #include "command_line/command_line.hpp"
 #include "command_line/refusals.hpp"
@@ -14,10 +13,10 @@
 namespace pulse::console {
 namespace {
 
-// Texts are UTF-8 from end to end, so the widths of characters must be known as such.
+// Texts are UTF-8 from end to end, so the widths of characters must be known as such. The language
+// stays out of it: in Turkish the small form of I is no i, and names of HTTP headers would differ.
 void set_locale() {
-  std::setlocale(LC_CTYPE, "");
-  if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) std::setlocale(LC_CTYPE, "C.UTF-8");
+  if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) std::setlocale(LC_CTYPE, "");
 }
 
 void add_commands(CommandLine& line) {
