@@ -38,10 +38,6 @@ CREATE OR REPLACE FUNCTION pulse_internal.check_cron(
 BEGIN
   PERFORM pulse_internal.check_given('cron', cron IS NOT NULL,
     'Give five fields such as 0 4 * * *, or @hourly, @daily, @weekly, @monthly or @yearly.');
-  IF cron !~ '^[[:blank:]]*(@|([^[:blank:]]+[[:blank:]]+){4}[^[:blank:]])' THEN
-    RAISE EXCEPTION 'cron rule % has fewer than five fields', quote_literal(cron) USING
-      ERRCODE = 'PU004', HINT = 'They are minute, hour, day of the month, month, day of the week.';
-  END IF;
   IF isfinite(after)
      AND cardinality(pulse_internal.cron_times(
            cron, time_zone, after, after + interval '8 years', 1)) = 0 THEN
@@ -246,7 +242,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.check_and_store(given pulse.schedule)
 BEGIN
   PERFORM pulse_internal.check_schedule(given);
   given.time_zone := pulse_internal.checked_zone(given.time_zone);
-  IF given.cron IS NOT NULL THEN
+  -- A stored rule is not judged anew, because its next day may be more than eight years off.
+  IF given.cron IS NOT NULL
+     AND NOT EXISTS (SELECT FROM pulse.schedule AS s
+                      WHERE s.name = given.name AND s.cron = given.cron
+                        AND s.time_zone = given.time_zone) THEN
     PERFORM pulse_internal.check_cron(given.cron, given.time_zone, given.updated_at);
   END IF;
   RETURN pulse_internal.store_schedule(given);

@@ -17,14 +17,22 @@ struct Field {
   const char* name;
   int lowest;
   int highest;
-  const char* words;  // three letters each, from the lowest value
+  int values;  // different ones: 7 is another name of weekday 0
+  const char* const* words;
 };
-constexpr Field kFields[] = {{"minute", 0, 59, ""},
-                             {"hour", 0, 23, ""},
-                             {"day of the month", 1, 31, ""},
-                             {"month", 1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"},
-                             {"day of the week", 0, 7, "sunmontuewedthufrisat"}};
+constexpr const char* kNoWords[] = {nullptr};
+constexpr const char* kMonths[] = {"january",  "february", "march",  "april",     "may",
+                                   "june",     "july",     "august", "september", "october",
+                                   "november", "december", nullptr};
+constexpr const char* kWeekdays[] = {"sunday",   "monday", "tuesday",  "wednesday",
+                                     "thursday", "friday", "saturday", nullptr};
+constexpr Field kFields[] = {{"minute", 0, 59, 60, kNoWords},
+                             {"hour", 0, 23, 24, kNoWords},
+                             {"day of the month", 1, 31, 31, kNoWords},
+                             {"month", 1, 12, 12, kMonths},
+                             {"day of the week", 0, 7, 7, kWeekdays}};
 constexpr int kFieldCount = 5;
+constexpr const Field* kDayField = &kFields[2];
 
 struct Nickname {
   const char* name;
@@ -35,17 +43,60 @@ constexpr Nickname kNicknames[] = {{"@hourly", "0 * * * *"},   {"@daily", "0 0 *
                                    {"@monthly", "0 0 1 * *"},  {"@yearly", "0 0 1 1 *"},
                                    {"@annually", "0 0 1 1 *"}};
 
-[[noreturn]] void refuse(const char* text, const Field& field) {
-  ereport(ERROR,
-          (errcode(kOutOfRange),
-           errmsg("cron rule %s has an unknown %s", quote_literal_cstr(text), field.name),
-           errhint("Use *, or values from %d to %d, ranges a-b, steps */n or a-b/n, and lists.",
-                   field.lowest, field.highest)));
-}
+// What other crons take, by a sign of theirs, and what to do here.
+struct Foreign {
+  const char* sign;
+  const char* instead;
+};
+constexpr Foreign kForeign[] = {
+    {"=", "Name the zone in time_zone, not in the rule."},
+    {"?", "Write * instead of ?."},
+    {"~", "Write a value: none is chosen at random."},
+    {"#", "Name the weekday alone, and let the task ask which one of its month it is."},
+    {"H", "Write a value of your own instead of H, another one in each schedule."},
+    {"W", "Name days, or MON-FRI, and let the task ask whether the day is the one that you mean."},
+    {"L",
+     "L is the last day of the month, and stands alone. For the last weekday of its name, "
+     "name that weekday, and let the task ask whether the next one is in another month."}};
+constexpr Foreign kForeignNicknames[] = {
+    {"@reboot", "A schedule has due times only: call add_job where your program starts."},
+    {"@every", "Leave cron out, and give every => '10 min'."}};
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool ends_field(char c) { return c == '\0' || is_blank(c); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+size_t letters_at(const char* at) {
+  size_t count = 0;
+  while (is_letter(at[count])) count++;
+  return count;
+}
+
+// Whether a field has the sign. A letter is none within a word of three letters or more.
+bool has_sign(const char* field, const char* sign) {
+  constexpr size_t kShortestWord = 3;
+  for (const char* at = field; !ends_field(*at); at++) {
+    size_t letters = letters_at(at);
+    for (size_t i = 0; letters < kShortestWord && (i == 0 || i < letters); i++)
+      if (pg_strncasecmp(at + i, sign, 1) == 0) return true;
+    if (letters > 0) at += letters - 1;
+  }
+  return false;
+}
+
+[[noreturn]] void refuse(const char* text, const Field& field, const char* at) {
+  const char* instead = nullptr;
+  for (const Foreign& foreign : kForeign)
+    if (!instead && has_sign(at, foreign.sign)) instead = foreign.instead;
+  ereport(ERROR,
+          (errcode(kOutOfRange),
+           errmsg("cron rule %s has an unknown %s", quote_literal_cstr(text), field.name),
+           instead ? errhint("%s", instead)
+                   : errhint("Use *, or values from %d to %d, ranges a-b, steps */n, a/n and "
+                             "a-b/n, and lists.",
+                             field.lowest, field.highest)));
+}
 
 // Reads a number or a name of the field; false when neither is there.
 bool read_value(const char** at, const Field& field, int* value) {
@@ -55,52 +106,70 @@ bool read_value(const char** at, const Field& field, int* value) {
       if (++digits > 2) return false;
       *value = *value * 10 + (**at - '0');
     }
-    return true;
+    return *value >= field.lowest && *value <= field.highest;
   }
-  for (int i = 0; field.words[i * 3]; i++) {
-    if (pg_strncasecmp(*at, field.words + i * 3, 3) != 0) continue;
+  constexpr size_t kShort = 3;
+  size_t letters = letters_at(*at);
+  for (int i = 0; field.words[i]; i++) {
+    bool has_length = letters == kShort || letters == strlen(field.words[i]);
+    if (!has_length || pg_strncasecmp(*at, field.words[i], letters) != 0) continue;
     *value = field.lowest + i;
-    *at += 3;
+    *at += letters;
     return true;
   }
   return false;
 }
 
-// Reads a step and a range of the field, and adds their values.
-bool read_range(const char** at, const Field& field, uint64* values) {
+bool read_step(const char** at, int* step) {
+  constexpr Field kStep = {"step", 1, 99, 99, kNoWords};
+  return is_digit(**at) && read_value(at, kStep, step);
+}
+
+// Reads one part of a list, and adds its values. A range whose end comes before its begin leads
+// over the last value to the first one.
+bool read_part(const char** at, const Field& field, uint64* values) {
+  if (&field == kDayField && (**at == 'L' || **at == 'l') && letters_at(*at) == 1) {
+    (*at)++;
+    *values |= kLastDay;
+    return true;
+  }
   int first = field.lowest;
-  int last = field.highest;
-  int step = 1;
-  bool is_range = true;
+  int last = field.lowest + field.values - 1;
   if (**at == '*') {
     (*at)++;
   } else {
     if (!read_value(at, field, &first)) return false;
-    is_range = **at == '-';
-    last = first;
-    if (is_range && !read_value(&++*at, field, &last)) return false;
+    if (**at == '-') {
+      if (!read_value(&++*at, field, &last)) return false;
+    } else if (**at != '/') {
+      last = first;  // with a step, it goes on to the last value
+    }
   }
-  // Without a range, a step would mean different things to different crons.
-  if (**at == '/' && (!is_range || !is_digit(*++*at) || !read_value(at, field, &step)))
-    return false;
-  if (first < field.lowest || last > field.highest || first > last || step < 1) return false;
-  for (int value = first; value <= last; value += step) *values |= UINT64CONST(1) << value;
+  int step = 1;
+  if (**at == '/' && !read_step(&++*at, &step)) return false;
+  int steps = last - first + (last < first ? field.values : 0);
+  for (int i = 0; i <= steps; i += step)
+    *values |= UINT64CONST(1) << (field.lowest + (first - field.lowest + i) % field.values);
   return true;
 }
 
 uint64 read_field(const char** at, const char* text, const Field& field) {
+  const char* begin = *at;
   uint64 values = 0;
-  if (!read_range(at, field, &values)) refuse(text, field);
+  if (!read_part(at, field, &values)) refuse(text, field, begin);
   while (**at == ',')
-    if (!read_range(&++*at, field, &values)) refuse(text, field);
-  if (!ends_field(**at)) refuse(text, field);
+    if (!read_part(&++*at, field, &values)) refuse(text, field, begin);
+  if (!ends_field(**at)) refuse(text, field, begin);
   return values;
 }
 
-[[noreturn]] void refuse_nickname(const char* text) {
+[[noreturn]] void refuse_nickname(const char* text, const char* at) {
+  const char* instead = "Use five fields, or @hourly, @daily, @weekly, @monthly or @yearly.";
+  for (const Foreign& foreign : kForeignNicknames)
+    if (pg_strncasecmp(at, foreign.sign, strlen(foreign.sign)) == 0) instead = foreign.instead;
   ereport(ERROR,
           (errcode(kOutOfRange), errmsg("cron rule %s is not known", quote_literal_cstr(text)),
-           errhint("Use five fields, or @hourly, @daily, @weekly, @monthly or @yearly.")));
+           errhint("%s", instead)));
 }
 
 const char* fields_of(const char* text) {
@@ -114,13 +183,30 @@ const char* fields_of(const char* text) {
     while (is_blank(*rest)) rest++;
     if (*rest == '\0') return nickname.fields;
   }
-  refuse_nickname(text);
+  refuse_nickname(text, at);
+}
+
+void check_field_count(const char* text, const char* at) {
+  if (has_sign(at, "=")) refuse(text, kFields[0], at);
+  int count = 0;
+  while (*at) {
+    count++;
+    while (!ends_field(*at)) at++;
+    while (is_blank(*at)) at++;
+  }
+  if (count == kFieldCount) return;
+  ereport(ERROR, (errcode(kOutOfRange),
+                  errmsg("cron rule %s has %s than five fields", quote_literal_cstr(text),
+                         count < kFieldCount ? "fewer" : "more"),
+                  errhint("They are minute, hour, day of the month, month, day of the week: no "
+                          "second (every => '10 s' has them), and no year.")));
 }
 
 bool has_bit(uint64 values, int value) { return (values >> value) & 1; }
 
-bool matches_day(const CronRule& rule, int day, int weekday) {
-  bool by_day = has_bit(rule.days, day);
+bool matches_day(const CronRule& rule, int year, int month, int day, int weekday) {
+  bool is_last = day == day_tab[isleap(year)][month - 1];
+  bool by_day = has_bit(rule.days, day) || (is_last && (rule.days & kLastDay));
   bool by_weekday = has_bit(rule.weekdays, weekday);
   return rule.has_day_star ? by_day && by_weekday : by_day || by_weekday;
 }
@@ -149,7 +235,8 @@ bool first_match(const CronRule& rule, int64 from, int64 limit, int64* found) {
       CHECK_FOR_INTERRUPTS();
       continue;
     }
-    int in_day = matches_day(rule, month_day, j2day(julian)) ? first_of_day(rule, minute) : -1;
+    bool matches = matches_day(rule, year, month, month_day, j2day(julian));
+    int in_day = matches ? first_of_day(rule, minute) : -1;
     if (in_day >= 0) {
       *found = day * kMinutesPerDay + in_day;
       return *found < limit;
@@ -185,6 +272,7 @@ Segment segment_at(int64 minute, pg_tz* zone) {
 
 void parse_cron(const char* text, CronRule* rule) {
   const char* at = fields_of(text);
+  check_field_count(text, at);
   uint64* const values[kFieldCount] = {&rule->minutes, &rule->hours, &rule->days, &rule->months,
                                        &rule->weekdays};
   bool is_star[kFieldCount];
@@ -193,13 +281,8 @@ void parse_cron(const char* text, CronRule* rule) {
     *values[i] = read_field(&at, text, kFields[i]);
     while (is_blank(*at)) at++;
   }
-  if (*at != '\0')
-    ereport(ERROR, (errcode(kOutOfRange),
-                    errmsg("cron rule %s has more than five fields", quote_literal_cstr(text)),
-                    errhint("They are minute, hour, day of the month, month, day of the week.")));
   rule->is_periodic = is_star[0] || is_star[1];
   rule->has_day_star = is_star[2] || is_star[4];
-  if (has_bit(rule->weekdays, 7)) rule->weekdays |= 1;
 }
 
 void begin_cron_walk(CronWalk* walk, const CronRule* rule, pg_tz* zone, int64 first) {

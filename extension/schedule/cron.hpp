@@ -7,11 +7,13 @@
 
 namespace pulse {
 
+constexpr uint64 kLastDay = 1;  // no month has a day 0
+
 // The values that each field matches, as bits.
 struct CronRule {
   uint64 minutes;
   uint64 hours;
-  uint64 days;  // of the month
+  uint64 days;  // of the month, and kLastDay
   uint64 months;
   uint64 weekdays;
   bool has_day_star;  // a field of days begins with *: both must match, else either may
