@@ -13,7 +13,7 @@ BEGIN
   PERFORM pulse.add_jobs(cost.jobs(30));
   PERFORM pulse.add_jobs(cost.jobs(3, queue_name => 'queue %s'));
   PERFORM pulse.add_job('keyed', job_key => 'key', job_key_mode => mode)
-     FROM unnest('{replace, preserve_run_at, unsafe_dedupe}'::text[]) AS mode;
+     FROM unnest('{unsafe_dedupe, replace, preserve_run_at}'::text[]) AS mode;
   PERFORM pulse.add_jobs('{"(keyed,,,,,key,,)"}');
   COMMIT;
   SELECT array_agg(c.id ORDER BY c.id), array_agg(c.token ORDER BY c.id) INTO STRICT ids, tokens

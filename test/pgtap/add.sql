@@ -1,6 +1,6 @@
 -- sql/add.sql: producers add, replace and remove jobs in their own transaction.
 \ir support/setup.psql
-SELECT plan(86);
+SELECT plan(87);
 
 SELECT expect_function('add_job',
   'identifier text, payload json DEFAULT NULL::json, queue_name text DEFAULT NULL::text, '
@@ -112,6 +112,15 @@ SELECT is((SELECT revision FROM pulse.job WHERE id = :job), 0,
           'and no other: the row of a running job is left alone');
 DELETE FROM pulse.job WHERE id = :waiting;
 SELECT lives_ok(format('SELECT pulse.complete(%s, %s)', :job, :token), 'which then completes');
+
+-- A waiting job may have got the key in another way.
+SELECT id AS job, token FROM given_claimed_job(:ann, job_key => 'written') \gset
+SELECT id AS waiting FROM pulse.add_job('ink') \gset
+UPDATE pulse.job SET job_key = 'written' WHERE id = :waiting;
+SELECT is(pulse.fail(:job, :token, 'error'), 'failed',
+          'a running job does not come back under the key of a waiting one');
+DELETE FROM pulse.job;
+DELETE FROM pulse.finished_job;
 
 -- A running job whose key was taken, or removed, does not run again however its attempt ends.
 CREATE FUNCTION fate_without_key(taken text, ending text) RETURNS text
