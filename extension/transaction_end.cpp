@@ -3,9 +3,9 @@
 // allocate nothing, run no SQL and use only shared memory looked up before.
 #include "transaction_end.hpp"
 
+#include "access/sequence.hpp"
 #include "claim/claims_in_progress.hpp"
 #include "claim/low_water_mark.hpp"
-#include "claim/token.hpp"
 #include "counters/noted_attempts.hpp"
 #include "finish/fence.hpp"
 #include "install/drop_guard.hpp"
@@ -25,8 +25,9 @@ namespace {
 void before_commit() {
   check_fences();
   confirm_drop();
-  flush_numbers();
+  // A sweep that commits asynchronously may have added a job.
   prepare_async_commit();
+  flush_numbers();
 }
 
 void on_commit() {

@@ -17,11 +17,6 @@ CREATE OR REPLACE FUNCTION pulse_internal.insert_job(
 COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec, bigint, text) IS
   'Stores a checked job that watches this parent, unless it is NULL, and returns its row.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.next_job_id() RETURNS bigint
-  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_next_job_id';
-COMMENT ON FUNCTION pulse_internal.next_job_id() IS
-  'Takes the next id of a job, for insert_jobs.';
-
 CREATE OR REPLACE FUNCTION pulse_internal.insert_jobs(
     specs pulse.job_spec[], ids bigint[], waits_on bigint[], starts_when text[],
     start_by timestamptz[], keeps_result boolean[])
@@ -65,9 +60,9 @@ BEGIN
       ERRCODE = 'PU004', HINT = 'Give the ids of the jobs to wait for; {} waits for none.';
   END IF;
   parents := pulse_internal.in_order(after);
-  PERFORM pulse_internal.check_given_out(ARRAY[parents[1], parents[cardinality(parents)]]);
   ended := pulse_internal.live_ids(parents, false);
   IF ended <> '{}' THEN
+    PERFORM pulse_internal.check_given_out(ended);
     SELECT min(i) INTO pending FROM unnest(ended) AS i
      WHERE NOT EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = i)
        AND pulse_internal.is_being_added(i);
@@ -81,7 +76,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.parents_of_call(bigint[]) IS
   'Returns the jobs that a new job waits for, each once, in order. Raises PU004 for an array that '
-  'it does not take, PU005 for an id never given out or added by a transaction in progress.';
+  'it does not take, PU005 for an id never given out, lost in a failover or added by a transaction '
+  'in progress.';
 
 -- Jobs that were cancelled because of this one count too: they wait again once it is live again.
 CREATE OR REPLACE FUNCTION pulse_internal.circle_of(job_id bigint, parents bigint[])
@@ -261,5 +257,5 @@ COMMENT ON FUNCTION pulse.add_job_after(
   'failed (at least one did not complete; else it ends as cancelled, not needed). start_by: it '
   'ends as expired unless a claim takes it by then. {} waits for nothing. An id whose job has no '
   'row any more counts as completed. Raises PU004 for a name or value out of range and for a job '
-  'that would wait for itself, PU005 for an id never given out and for one that an open '
-  'transaction adds.';
+  'that would wait for itself, PU005 for an id never given out or lost in a failover, and for '
+  'one that an open transaction adds.';

@@ -1,8 +1,10 @@
 -- Reading one job and cancelling it.
 
 CREATE OR REPLACE FUNCTION pulse_internal.raise_unknown_job(job_id bigint) RETURNS void
-  LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
+  PERFORM pulse_internal.refuse_lost(ARRAY[job_id]);
   RAISE EXCEPTION 'job % is unknown', coalesce(job_id::text, 'NULL') USING
     ERRCODE = 'PU005',
     HINT = 'It was not added, or it completed and pulse.keep_completed keeps none.';

@@ -79,6 +79,8 @@ BEGIN
     RAISE EXCEPTION 'delete_finished needs job_ids, older_than or state' USING
       ERRCODE = 'PU004', HINT = 'older_than => ''0'' deletes finished jobs of any age.';
   END IF;
+  LOCK TABLE pulse.finished_job, pulse.dependency IN ROW EXCLUSIVE MODE;
+  PERFORM pulse_internal.refuse_lost(job_ids);
   WITH gone AS (
     DELETE FROM pulse.finished_job AS f
      WHERE f.id IN (
@@ -106,4 +108,4 @@ COMMENT ON FUNCTION pulse.delete_finished(bigint[], interval, pulse.finished_sta
   'max_jobs (1 to 1000000); call it again while it returns that many. NULL sets no condition. '
   'Their attempts stay until keep_attempts. A line of the server''s log says which role deleted '
   'how many. Jobs locked by another transaction stay, and jobs for which others wait. Raises PU004 '
-  'without any condition and for max_jobs out of range.';
+  'without any condition and for max_jobs out of range, PU005 for an id lost in a failover.';

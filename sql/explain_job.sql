@@ -103,7 +103,8 @@ BEGIN
     CASE WHEN last_attempt.worker_id IS NOT NULL THEN ARRAY[last_attempt.worker_id] END);
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_ended(bigint) IS
-  'Explains how, when and by which worker a job ended. Raises PU005 for an id never given out.';
+  'Explains how, when and by which worker a job ended. Raises PU005 for an id never given out, or '
+  'lost in a failover.';
 
 -- Until a claim or sweep has judged it, a job with a queue is not yet in the line of the queue.
 CREATE OR REPLACE FUNCTION pulse_internal.explain_parents(job pulse.job)
@@ -215,8 +216,8 @@ COMMENT ON FUNCTION pulse.explain_job(bigint) IS
   'do not take it (unserved, drained, forbidden, full). kind line: its place among the due jobs of '
   'its task, and if the task keeps completed jobs, when it starts at the rate of the last minutes. '
   'until: when the reason ends by itself, if that is known; job_ids and worker_ids: which are '
-  'concerned, at most 100. It locks nothing. Raises PU005 for an id never given out, 25006 on a '
-  'standby.';
+  'concerned, at most 100. It locks nothing. Raises PU005 for an id never given out or '
+  'lost in a failover, 25006 on a standby.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.explain_queues_of(identifier text)
   RETURNS SETOF pulse_internal.explanation

@@ -73,7 +73,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.checked_flow_parents(json) IS
   'Returns the pairs of flow_parents. Raises PU004 for what is neither a key of the flow nor an '
-  'id, PU005 for an id never given out or not committed.';
+  'id, PU005 for an id never given out, lost in a failover or not committed.';
 
 -- Of two jobs with one key the later one counts, unless it leaves the earlier one as it is.
 CREATE OR REPLACE FUNCTION pulse_internal.flow_ids(
@@ -94,7 +94,7 @@ BEGIN
              max_attempts, job_key, priority, flags, mode, n)
   LOOP
     IF (job.spec).job_key IS NULL THEN
-      ids[job.n] := pulse_internal.next_job_id();
+      ids[job.n] := pulse_internal.next_id('pulse.job_id_seq');
     ELSE
       ids[job.n] := (pulse_internal.add_keyed(job.spec, job.mode)).id;
       is_new[job.n] := pulse_internal.is_newly_added(ids[job.n], job.mode);
@@ -236,7 +236,7 @@ COMMENT ON FUNCTION pulse.add_flow(json, text) IS
   'after stand keys of jobs of the flow, in any order, and ids of other jobs, as numbers. key: a '
   'string, which a job needs that others name. flow_name: for the view flows, at most 512 '
   'characters. Raises PU004 for a value out of range, an unknown member or key, and jobs that wait '
-  'for each other, PU005 for an id never given out or not committed.';
+  'for each other, PU005 for an id never given out, lost in a failover or not committed.';
 
 -- A parent of this transaction that waits for nothing older than the job comes to wait for the job
 -- only through a keyed add of another transaction.

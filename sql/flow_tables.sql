@@ -15,7 +15,7 @@ CREATE INDEX dependency_parent_idx ON pulse.dependency (parents_key);
 -- Jobs that were added together. A job is a member of one flow at most.
 CREATE SEQUENCE pulse.flow_id_seq AS bigint;
 CREATE TABLE pulse.flow (
-  id         bigint PRIMARY KEY DEFAULT pg_catalog.nextval('pulse.flow_id_seq'),
+  id         bigint PRIMARY KEY,
   name       text,
   created_at timestamptz NOT NULL DEFAULT pg_catalog.now()
 );

@@ -90,10 +90,10 @@ BEGIN
     INSERT INTO pulse.finished_job
       (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts,
        crashes, job_key, flags, last_error, revision, created_at, finished_at)
-    VALUES (nextval('pulse.job_id_seq'), spec.identifier, spec.payload, spec.queue_name,
-            spec.priority, spec.run_at, 'failed', theirs.attempts, spec.max_attempts, 0,
-            spec.job_key, spec.flags, theirs.last_error, theirs.revision, theirs.created_at,
-            pulse.now());
+    VALUES (pulse_internal.next_id('pulse.job_id_seq'), spec.identifier, spec.payload,
+            spec.queue_name, spec.priority, spec.run_at, 'failed', theirs.attempts,
+            spec.max_attempts, 0, spec.job_key, spec.flags, theirs.last_error, theirs.revision,
+            theirs.created_at, pulse.now());
     RETURN;
   END IF;
   INSERT INTO pulse.job

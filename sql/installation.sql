@@ -101,24 +101,30 @@ CREATE OR REPLACE FUNCTION pulse_internal.raise_sequences() RETURNS void
 DECLARE
   own CONSTANT bigint := 1099511627775;  -- the part of a number that its sequence gave
 BEGIN
-  PERFORM setval('pulse.job_id_seq', n.stored)
-     FROM (SELECT greatest((SELECT max(j.id) FROM pulse.job AS j),
-                           (SELECT max(f.id) FROM pulse.finished_job AS f),
-                           (SELECT max(a.job_id) FROM pulse.attempt AS a)) AS stored) AS n,
-          pulse.job_id_seq AS s
-    WHERE n.stored > s.last_value;
-  PERFORM setval('pulse.token_seq', n.stored)
-     FROM (SELECT greatest((SELECT max(j.token & own) FROM pulse.job AS j),
-                           (SELECT max(a.token & own) FROM pulse.attempt AS a)) AS stored) AS n,
-          pulse.token_seq AS s
-    WHERE n.stored > s.last_value;
-  PERFORM setval('pulse.worker_id_seq', n.stored)
-     FROM (SELECT max(w.id & own) AS stored FROM pulse.worker AS w) AS n,
-          pulse.worker_id_seq AS s
-    WHERE n.stored > s.last_value;
+  PERFORM setval(n.sequence, n.stored)
+     FROM (VALUES
+       ('pulse.job_id_seq'::regclass,
+        greatest((SELECT max(j.id) FROM pulse.job AS j),
+                 (SELECT max(f.id) FROM pulse.finished_job AS f),
+                 (SELECT max(a.job_id) FROM pulse.attempt AS a),
+                 (SELECT max(g.to_id) FROM pulse.id_gap AS g)),
+        (SELECT s.last_value FROM pulse.job_id_seq AS s)),
+       ('pulse.flow_id_seq',
+        greatest((SELECT max(w.id) FROM pulse.flow AS w),
+                 (SELECT max(m.flow_id) FROM pulse.flow_job AS m)),
+        (SELECT s.last_value FROM pulse.flow_id_seq AS s)),
+       ('pulse.operation_id_seq', (SELECT max(o.id) FROM pulse.operation AS o),
+        (SELECT s.last_value FROM pulse.operation_id_seq AS s)),
+       ('pulse.token_seq',
+        greatest((SELECT max(j.token & own) FROM pulse.job AS j),
+                 (SELECT max(a.token & own) FROM pulse.attempt AS a)),
+        (SELECT s.last_value FROM pulse.token_seq AS s)),
+       ('pulse.worker_id_seq', (SELECT max(w.id & own) FROM pulse.worker AS w),
+        (SELECT s.last_value FROM pulse.worker_id_seq AS s))) AS n (sequence, stored, present)
+    WHERE n.stored > n.present;
 END $$;
 COMMENT ON FUNCTION pulse_internal.raise_sequences() IS
-  'Raises each sequence of numbers to the highest stored one.';
+  'Raises each sequence of numbers and ids to the highest stored one.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_settling() RETURNS boolean
   LANGUAGE sql STABLE PARALLEL SAFE
@@ -150,6 +156,8 @@ BEGIN
   LOCK TABLE pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   PERFORM pulse_internal.lock_numbers();
   PERFORM pulse_internal.raise_sequences();
+  PERFORM pulse_internal.leap_here();
+  PERFORM pulse_internal.note_gap();
   SELECT greatest((SELECT max(i.epoch_base + i.timeline) FROM pulse.installation AS i),
                   (SELECT max(n.stored >> 40) FROM pulse_internal.highest_numbers AS n), -1) + 1
     INTO adopted.epoch_base;

@@ -260,6 +260,7 @@ DECLARE
   shows_errors CONSTANT boolean := pulse_internal.may_read_errors();
 BEGIN
   PERFORM pulse_internal.check_count('max_rows', max_rows, 1, 1000);
+  PERFORM pulse_internal.refuse_lost(ARRAY[job_id]);
   RETURN QUERY
   SELECT a.attempt::int, a.worker_id, w.name, a.claimed_at, a.ended_at, a.outcome,
          CASE WHEN shows_errors THEN a.error END
@@ -271,7 +272,8 @@ END $$;
 COMMENT ON FUNCTION pulse.job_attempts(bigint, int) IS
   'Returns the ended attempts of a job that are on record, in their order; of more than max_rows '
   '(1 to 1000) the last ones. A success of a job that is not kept leaves none. error is NULL for a '
-  'role that may not read the tables. Raises PU004 for max_rows out of range.';
+  'role that may not read the tables. Raises PU004 for max_rows out of range, PU005 for an id lost '
+  'in a failover.';
 
 CREATE OR REPLACE FUNCTION pulse.recoveries(max_rows int = 20, newer_than interval = '1 day')
   RETURNS TABLE (job_id bigint, identifier text, attempt int, outcome text, worker_id bigint,

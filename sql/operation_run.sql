@@ -10,6 +10,8 @@ DECLARE
                                ELSE 110000 END;
   found record;
 BEGIN
+  PERFORM pulse_internal.refuse_lost(r.ids)
+     FROM pulse_internal.read_filter(action, filter, pulse.now()) AS r;
   SELECT * INTO found FROM pulse_internal.next_of_filter(
     action, filter, pulse.now(), 0, 9223372036854775807, max_looked, max_looked);
   jobs := cardinality(found.job_ids);
@@ -20,7 +22,7 @@ COMMENT ON FUNCTION pulse.preview_operation(text, json) IS
   'Returns how many jobs an operation would be about, and the first 20 of them; changes nothing. '
   'It looks at 110,000 ended jobs at most, or 80,000 live ones: is_exact is false where there may '
   'be more, and jobs is then what was found among these. action and filter: as start_operation() '
-  'takes them. Raises PU004 as that does.';
+  'takes them. Raises PU004 and PU005 as that does.';
 
 -- Later steps run in other sessions, in which a time may read otherwise.
 CREATE OR REPLACE FUNCTION pulse_internal.checked_arguments(action text, arguments json)
@@ -59,7 +61,8 @@ DECLARE
   moment CONSTANT timestamptz := pulse.now();
   started pulse.operation;
 BEGIN
-  PERFORM pulse_internal.read_filter(action, filter, moment);
+  PERFORM pulse_internal.refuse_lost(r.ids)
+     FROM pulse_internal.read_filter(action, filter, moment) AS r;
   arguments := pulse_internal.checked_arguments(action, coalesce(arguments, '{}'));
   IF actor IS NOT NULL THEN
     PERFORM pulse_internal.check_name('actor', actor, 128);
@@ -79,7 +82,8 @@ COMMENT ON FUNCTION pulse.start_operation(text, json, json, text) IS
   'of the last error), ids, older_than and newer_than (by the time of the add). {} means '
   'every job. arguments: reason of cancel, error of fail, run_at, priority, attempts and '
   'max_attempts of reschedule. Jobs that are added later are left alone. actor: for the record, '
-  'who is behind the role, at most 128 characters. Raises PU004 for anything else.';
+  'who is behind the role, at most 128 characters. Raises PU004 for anything else, PU005 for an id '
+  'lost in a failover.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.locked_operation(operation_id bigint)
   RETURNS pulse.operation

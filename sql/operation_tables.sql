@@ -2,7 +2,7 @@
 
 CREATE SEQUENCE pulse.operation_id_seq AS bigint;
 CREATE TABLE pulse.operation (
-  id         bigint PRIMARY KEY DEFAULT pg_catalog.nextval('pulse.operation_id_seq'),
+  id         bigint PRIMARY KEY,
   action     text NOT NULL,
   filter     json NOT NULL,
   arguments  json NOT NULL,

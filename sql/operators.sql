@@ -155,6 +155,8 @@ CREATE OR REPLACE FUNCTION pulse.complete_jobs(job_ids bigint[]) RETURNS SETOF p
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
+  LOCK TABLE pulse.job, pulse.finished_job IN ROW EXCLUSIVE MODE;
+  PERFORM pulse_internal.refuse_lost(complete_jobs.job_ids);
   RETURN QUERY SELECT * FROM pulse_internal.finish_waiting(
     pulse_internal.lock_waiting(complete_jobs.job_ids, 'complete(job_id, token)'), 'completed',
     NULL)
@@ -164,7 +166,7 @@ COMMENT ON FUNCTION pulse.complete_jobs(bigint[]) IS
   'Completes waiting and failed jobs by hand and returns them as they were, failed ones with a '
   'state of NULL. keep_completed decides whether they are kept. Running, quarantined, cancelled '
   'and expired jobs, and jobs locked by another transaction, are left alone, with a notice. Ids '
-  'of no job, and NULL, name none.';
+  'of no job, and NULL, name none. Raises PU005 for an id lost in a failover.';
 
 CREATE OR REPLACE FUNCTION pulse.permanently_fail_jobs(job_ids bigint[], error_message text = NULL)
   RETURNS SETOF pulse.job
@@ -175,6 +177,8 @@ DECLARE
   ended pulse.job;
   failed pulse.finished_job;
 BEGIN
+  LOCK TABLE pulse.job, pulse.finished_job IN ROW EXCLUSIVE MODE;
+  PERFORM pulse_internal.refuse_lost(permanently_fail_jobs.job_ids);
   FOR failed IN SELECT * FROM pulse_internal.lock_failed(permanently_fail_jobs.job_ids) LOOP
     failed.last_error := message;
     UPDATE pulse.finished_job AS f SET last_error = message WHERE f.id = failed.id;
@@ -192,7 +196,8 @@ COMMENT ON FUNCTION pulse.permanently_fail_jobs(bigint[], text) IS
   'Ends waiting jobs as failed and returns them; failed ones get the new message, and have a state '
   'of NULL. error_message becomes their last_error; NULL stands for "Manually marked as failed". '
   'Running, quarantined, cancelled and expired jobs, and jobs locked by another transaction, are '
-  'left alone, with a notice. Ids of no job, and NULL, name none.';
+  'left alone, with a notice. Ids of no job, and NULL, name none. Raises PU005 for an id lost in a '
+  'failover.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_attempts_left(
     job_ids bigint[], attempts int, max_attempts int)
@@ -273,6 +278,8 @@ BEGIN
   PERFORM pulse_internal.check_number('attempts', reschedule_jobs.attempts, 0, 32766);
   PERFORM pulse_internal.check_number('max_attempts', reschedule_jobs.max_attempts, 1, 32767);
   PERFORM pulse_internal.check_run_at(reschedule_jobs.run_at);
+  LOCK TABLE pulse.job, pulse.finished_job IN ROW EXCLUSIVE MODE;
+  PERFORM pulse_internal.refuse_lost(reschedule_jobs.job_ids);
   locked := pulse_internal.lock_waiting(reschedule_jobs.job_ids, 'snooze(job_id, token, delay)');
   PERFORM pulse_internal.check_attempts_left(
     locked, reschedule_jobs.attempts, reschedule_jobs.max_attempts);
@@ -306,4 +313,5 @@ COMMENT ON FUNCTION pulse.reschedule_jobs(bigint[], timestamptz, int, int, int) 
   'failed and has a state of NULL. Running, quarantined, cancelled and expired jobs, failed ones '
   'whose key a live job has, and jobs locked by another transaction, are left alone, with a '
   'notice. Ids of no job, and NULL, name none. A job keeps its start_by. Raises PU004 for a value '
-  'out of range and for a job that would be left without an attempt.';
+  'out of range and for a job that would be left without an attempt, PU005 for an id lost in a '
+  'failover.';

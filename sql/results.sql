@@ -7,11 +7,12 @@ COMMENT ON FUNCTION pulse_internal.note_end(bigint) IS
   'Makes the commit of this transaction wake the sessions that wait for the end of this job.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.check_given_out(job_ids bigint[]) RETURNS void
-  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+  LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   unknown bigint;
 BEGIN
+  PERFORM pulse_internal.refuse_lost(job_ids);
   SELECT min(i) INTO unknown FROM unnest(job_ids) AS i, pulse.job_id_seq AS s
    WHERE i < 1 OR i > s.last_value OR NOT s.is_called;
   IF unknown IS NOT NULL THEN
@@ -20,10 +21,10 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_given_out(bigint[]) IS
-  'Raises PU005 for an id that no job ever had.';
+  'Raises PU005 for an id that no job ever had, and for one that a failover lost.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.awaited_ids(job_ids bigint[]) RETURNS bigint[]
-  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+  LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   max_ids CONSTANT int := 10000;
@@ -38,7 +39,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.awaited_ids(bigint[]) IS
   'Returns the ids of a wait_for_end call, each once. Raises PU004 for an array that it does not '
-  'take, PU005 for an id never given out.';
+  'take, PU005 for an id never given out or lost in a failover.';
 
 -- Neither SECURITY DEFINER nor SET: either would make the call atomic and pin a snapshot.
 CREATE OR REPLACE PROCEDURE pulse.wait_for_end(
@@ -49,7 +50,7 @@ COMMENT ON PROCEDURE pulse.wait_for_end(bigint[], interval, boolean, int) IS
   '(at most 1 day). ended: how many have ended, in whatever way; a job without a row has, unless '
   'a transaction in progress adds it. Holds no snapshot and no transaction id while it waits. '
   'Raises PU004 for a value out of range and for more than 10,000 ids, PU005 for an id never '
-  'given out, PU006 inside a transaction block, 25006 on a standby.';
+  'given out or lost in a failover, PU006 inside a transaction block, 25006 on a standby.';
 
 CREATE OR REPLACE FUNCTION pulse.ended(job_ids bigint[])
   RETURNS TABLE (id bigint, state pulse.finished_state, result json, last_error text,
@@ -58,6 +59,7 @@ CREATE OR REPLACE FUNCTION pulse.ended(job_ids bigint[])
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.refuse_standby('ended()');
+  PERFORM pulse_internal.refuse_lost(job_ids);
   RETURN QUERY
   SELECT f.id, f.state, f.result, f.last_error, f.finished_at
     FROM pulse.finished_job AS f WHERE f.id = ANY (job_ids) ORDER BY f.id;
@@ -65,4 +67,4 @@ END $$;
 COMMENT ON FUNCTION pulse.ended(bigint[]) IS
   'Returns how those of these jobs ended that have ended and are kept, in the order of their ids. '
   'Completed jobs are kept where keep_completed says so, of the task or the server; all others as '
-  'long as pulse.keep_failed says. Raises 25006 on a standby.';
+  'long as pulse.keep_failed says. Raises PU005 for an id lost in a failover, 25006 on a standby.';

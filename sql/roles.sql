@@ -51,7 +51,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
            WHEN kind = 'scheduler' THEN ARRAY['schedules'] ELSE '{}' END
       || CASE WHEN kind = 'operator' THEN ARRAY[
            'attempt', 'counter', 'dependency', 'finished_job', 'flow', 'flow_job', 'heartbeat',
-           'installation', 'job', 'operation', 'operation_job', 'queue', 'queue_pause',
+           'id_gap', 'installation', 'job', 'operation', 'operation_job', 'queue', 'queue_pause',
            'queue_rate', 'schedule', 'superseded_job', 'task', 'worker',
            'graphile_worker._private_jobs'] END
       || CASE WHEN kind IN ('producer', 'operator', 'observer')

@@ -147,6 +147,7 @@ BEGIN
   END IF;
   PERFORM pulse_internal.settle_schedules(ends);
   PERFORM pulse_internal.promote_for_sweep(ends);
+  PERFORM pulse_internal.note_gap();
   RETURN result;
 END $$;
 COMMENT ON FUNCTION pulse_internal.sweep(int, timestamptz) IS

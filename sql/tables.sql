@@ -19,7 +19,7 @@ CREATE FUNCTION pulse_internal.queue_slot(queue_name text) RETURNS smallint
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_queue_slot';
 
 CREATE TABLE pulse.job (
-  id                  bigint PRIMARY KEY DEFAULT pg_catalog.nextval('pulse.job_id_seq'),
+  id                  bigint PRIMARY KEY,  -- id_tables.sql has the default
   identifier          text COLLATE "C" NOT NULL,
   payload             json NOT NULL DEFAULT '{}',
   queue_name          text COLLATE "C",

@@ -50,10 +50,12 @@ struct Catalog {
   AttrNumber queue_setting_per;
   AttrNumber queue_setting_burst;
   Oid clock;
+  Oid job_id_seq;
   Oid token_seq;
   Oid worker_id_seq;
   Oid attachment_seq;
-  Oid installation;  // since 0.2.0, as are the next four
+  Oid id_place_seq;  // since 0.2.0, as are the next five
+  Oid installation;
   Oid dependency;
   Oid dependency_parent_idx;
   Oid superseded_job;

@@ -156,4 +156,9 @@ enum FinishedColumn : AttrNumber {
   kFinishedKeepsResult,
 };
 
+// pulse.id_gap
+enum IdGapColumn : AttrNumber {
+  kIdGapTo = 1,
+};
+
 }  // namespace pulse

@@ -235,9 +235,6 @@ PULSE_FUNCTION(pulse_insert_job) {
   PG_RETURN_DATUM(pulse::add_one(spec, &last, origin));
 }
 
-// pulse_internal.next_job_id()
-PULSE_FUNCTION(pulse_next_job_id) { PG_RETURN_INT64(pulse::next_job_id()); }
-
 // pulse_internal.insert_jobs(specs, ids, waits_on, starts_when, start_by, keeps_result): those
 // without keys, which the caller has checked.
 PULSE_FUNCTION(pulse_insert_jobs) {

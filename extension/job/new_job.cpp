@@ -2,6 +2,7 @@
 
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
+#include "job/ids.hpp"
 #include "server/call_checks.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
@@ -107,16 +108,13 @@ void start_adding(NewJobs* jobs) {
   open_new_jobs(jobs);
 }
 
-int64 next_job_id() {
-  return nextval_internal(get_relname_relid("job_id_seq", catalog()->schema), false);
-}
-
 HeapTuple form_job(NewJobs* jobs, const RowValue& spec, LastTask* last, const Origin& origin) {
   RowValue job;
   memset(job.nulls, true, sizeof(job.nulls));
   Datum now = TimestampTzGetDatum(transaction_now());
   bool is_parked = spec.has(kSpecQueueName) || !origin.waits_on.isnull;
-  job.set(kJobId, origin.id.isnull ? given(Int64GetDatum(next_job_id())) : origin.id);
+  job.set(kJobId,
+          origin.id.isnull ? given(Int64GetDatum(next_id(catalog()->job_id_seq))) : origin.id);
   job.set(kJobIdentifier, spec.field(kSpecIdentifier));
   job.set(kJobPayload, spec.field(kSpecPayload));
   job.set(kJobQueueName, spec.field(kSpecQueueName));

@@ -46,8 +46,6 @@ void check_spec(RowValue* spec, LastTask* last);
 
 void start_adding(NewJobs* jobs);
 
-int64 next_job_id();
-
 // The row of a checked specification; what its commit has to tell is noted.
 HeapTuple form_job(NewJobs* jobs, const RowValue& spec, LastTask* last,
                    const Origin& origin = kNoOrigin);

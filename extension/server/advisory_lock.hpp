@@ -17,6 +17,7 @@ enum class LockKind : uint16 {
   kFirstLook,
   kCounters,
   kRing,
+  kLeap,
 };
 
 // Waits.

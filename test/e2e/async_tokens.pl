@@ -1,5 +1,5 @@
-# P2: a token or worker id is never given out twice, also where a session commits asynchronously
-# and the server crashes before that commit is on disk.
+# P2, P16: a token, a worker id or the id of a job, flow or operation is never given out twice, also
+# where a session commits asynchronously and the server crashes before that commit is on disk.
 use strict;
 use warnings FATAL => 'all';
 
@@ -52,5 +52,35 @@ for my $round (1 .. 3) {
     });
 }
 is(scalar keys %tokens, 120, 'each claim had a token of its own');
+
+my %given;
+for my $round (1 .. 3) {
+    crash_after(sub {
+        my ($session) = @_;
+        for (1 .. 40) {
+            $given{job}{ $session->query(q{SELECT id FROM pulse.add_job('later')}) }++;
+            $given{flow}{ $session->query(
+                q{SELECT flow_id FROM pulse.add_flow('[{"identifier": "later"}]')}) }++;
+            $given{operation}{ $session->query(q{SELECT pulse.note_operation('noted', '{}')}) }++;
+        }
+    });
+}
+for my $kind (sort keys %given) {
+    is(scalar keys %{ $given{$kind} }, 120, "no id of a $kind was given out twice");
+}
+
+# A sweep commits asynchronously, whatever the session says.
+value($node, q{SET synchronous_commit = on;
+    SELECT name FROM pulse.schedule('each minute', 'later', every => '1 minute')});
+my %scheduled;
+for my $hours (1 .. 3) {
+    crash_after(sub {
+        my ($session) = @_;
+        $session->query("SET synchronous_commit = on; SET pulse.clock_offset = ${hours}0000");
+        $session->query('SELECT pulse.sweep()');
+        $scheduled{ $session->query('SELECT last_job_id FROM pulse.schedule') }++;
+    });
+}
+is(scalar keys %scheduled, 3, 'nor that of a job of a schedule');
 expect_healthy($node);
 done_testing();

@@ -181,7 +181,8 @@ SELECT given_things('own') \g /dev/null
 SELECT given_things('other') \g /dev/null
 -- Long enough ago for the doctor, which names the first that has no session.
 UPDATE pulse.worker SET started_at = started_at - interval '1 minute';
-INSERT INTO thing VALUES ('no_such', 999999997, 999999998, NULL, 999999999, 999999996,
+INSERT INTO thing VALUES ('no_such', 9007199254740997, 9007199254740998, NULL,
+  9007199254740999, 9007199254740996,
   'worker-none', 'key-none', 'running-key-none', 'queue-none');
 
 CREATE FUNCTION statement_of(statement text, whose text) RETURNS text

@@ -25,6 +25,7 @@ finished_job        |o |
 flow                |o |
 flow_job            |o |
 heartbeat           |o |
+id_gap              |o |
 installation        |o |
 job                 |o |
 operation           |o |

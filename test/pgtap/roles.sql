@@ -64,7 +64,7 @@ INSERT INTO grid
      'queue_status running_jobs settings stale stats task_rates task_settings unserved waiting_for '
      'worker_status', 'ob'),
     ('schedules', 'obs'),
-    ('attempt counter dependency finished_job flow flow_job heartbeat installation job '
+    ('attempt counter dependency finished_job flow flow_job heartbeat id_gap installation job '
      'operation operation_job queue queue_pause queue_rate schedule superseded_job task '
      'worker', 'o'),
     ('clock claim_batch installation_witness', '')

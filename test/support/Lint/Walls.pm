@@ -24,6 +24,22 @@ sub check_extension {
     return;
 }
 
+# An id that a sequence gives by itself comes back after a failover, a token after a crash.
+sub check_sequences {
+    each_line_of_code(
+        sub {
+            found($_[0], 'asks a sequence itself; next_id() takes ids, take_number() other numbers')
+              if /\bnextval_internal\b/
+              && $_[0] !~ m{^extension/(?:access/sequence|liveness/attachment)\.cpp:};
+        },
+        grep { m{^extension/} } cpp_files());
+    for my $file (grep { m{^sql/.*\.sql$} && !m{^sql/releases/} } files()) {
+        found($file, 'asks a sequence itself; pulse_internal.next_id() takes ids')
+          if slurp($file) =~ /\bnextval\b/;
+    }
+    return;
+}
+
 # The worker calls functions: what a table looks like is the extension's own affair.
 sub check_worker {
     my %relation = map { $_ => 1 }
