@@ -256,7 +256,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.add_with_keys(
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   mode text := CASE WHEN job_key_preserve_run_at THEN 'preserve_run_at' ELSE 'replace' END;
-  ids bigint[] := ARRAY(SELECT pulse_internal.next_job_id()
+  ids bigint[] := ARRAY(SELECT pulse_internal.next_id('pulse.job_id_seq')
                           FROM generate_series(1, cardinality(specs)));
   added pulse.job[] := array_fill(NULL::pulse.job, ARRAY[cardinality(specs)]);
   spec pulse.job_spec;
