@@ -14,6 +14,7 @@
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
 #include "transaction_end.hpp"
+#include "wake/prepared_notes.hpp"
 
 extern "C" {
 PG_MODULE_MAGIC;
@@ -34,6 +35,7 @@ extern "C" void pulse_shmem_request() {
   RequestAddinShmemSpace(fair_rings_size(kPreloadedDatabases));
   RequestAddinShmemSpace(counters_size());
   RequestAddinShmemSpace(claims_in_progress_size());
+  RequestAddinShmemSpace(prepared_notes_size());
   RequestAddinShmemSpace(ended_sessions_size());
 }
 
@@ -45,6 +47,7 @@ extern "C" void pulse_shmem_startup() {
   create_fair_rings(kPreloadedDatabases);
   create_counters();
   create_claims_in_progress();
+  create_prepared_notes();
   create_ended_sessions();
 }
 

@@ -16,6 +16,7 @@
 #include "wake/async_commit.hpp"
 #include "wake/end_waiters.hpp"
 #include "wake/pending_wakes.hpp"
+#include "wake/prepared_notes.hpp"
 #include "wake/rate_credit.hpp"
 #include "wake/wait_for_job.hpp"
 
@@ -69,6 +70,7 @@ void on_abort() {
 void on_prepare() {
   withdraw_claims();
   leave_attachments_to_prepared();
+  leave_notes_to_prepared();
   on_abort();
 }
 

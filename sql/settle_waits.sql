@@ -186,7 +186,7 @@ COMMENT ON FUNCTION pulse_internal.settle_waits(int) IS
   'Judges the jobs whose watched parents have this slot and have ended, at most 1,000 of them; '
   'returns whether some may be left.';
 
--- A crash, COMMIT PREPARED and missing shared memory lose marks. Where no shared memory is, this is
+-- A crash and missing shared memory lose marks. Where no shared memory is, this is
 -- what settles.
 CREATE OR REPLACE FUNCTION pulse_internal.reconcile_waits(max_count int, ends timestamptz)
   RETURNS void

@@ -123,6 +123,18 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.promote_for_sweep(timestamptz) IS
   'Parks unserved jobs of fair levels and promotes what is marked, until that time.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.await_prepared(prepared_xid xid, prepared timestamptz)
+  RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_await_prepared';
+COMMENT ON FUNCTION pulse_internal.await_prepared(xid, timestamptz) IS
+  'Has the end of this transaction look at everything, if it was prepared before the server '
+  'started and is not awaited yet; returns whether.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.publish_prepared() RETURNS void
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_publish_prepared';
+COMMENT ON FUNCTION pulse_internal.publish_prepared() IS
+  'Tells claims and promotions, at once, of the jobs of prepared transactions that have ended.';
+
 -- No heartbeat waits for this part: the rows that it locks belong to workers that it marks as lost.
 CREATE OR REPLACE FUNCTION pulse_internal.sweep(max_jobs int, ends timestamptz = NULL)
   RETURNS pulse_internal.sweep_result
@@ -133,14 +145,18 @@ DECLARE
 BEGIN
   LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   ends := coalesce(ends, pulse_internal.sweep_end());
+  PERFORM pulse_internal.await_prepared(x.transaction, x.prepared)
+     FROM pg_prepared_xacts AS x WHERE x.database = current_database();
+  PERFORM pulse_internal.publish_prepared();
   -- Before any heartbeat row is locked.
   PERFORM pulse_internal.reconcile_queues(1000, ends);
   PERFORM pulse_internal.reconcile_waits(10000, ends);
   PERFORM pulse_internal.warn_of_short_thresholds();
   result := pulse_internal.recover(max_jobs, ends);
   result.jobs_failed := result.jobs_failed + pulse_internal.decide_keys(max_jobs, ends);
-  -- Only COMMIT PREPARED can leave a queue without its mark while the server runs. A check of all
-  -- queues takes long where there are many, so the next sweep goes on where this step ends.
+  -- While the server runs, only COMMIT PREPARED can leave a queue without its mark: where the
+  -- library is not preloaded, or a restart came between. A check of all queues takes long where
+  -- there are many, so the next sweep goes on where this step ends.
   IF result.workers_lost = 0 AND pulse_internal.room(result, max_jobs) = max_jobs
      AND EXISTS (SELECT FROM pg_prepared_xacts AS x WHERE x.database = current_database()) THEN
     PERFORM pulse_internal.reconcile_queues(0, ends);

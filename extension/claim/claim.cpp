@@ -9,6 +9,7 @@
 #include "claim/claiming_worker.hpp"
 #include "claim/due_scan.hpp"
 #include "claim/in_place_claim.hpp"
+#include "claim/low_water_mark.hpp"
 #include "claim/token.hpp"
 #include "install/installation.hpp"
 #include "job/job_table.hpp"
@@ -16,6 +17,7 @@
 #include "liveness/liveness_clock.hpp"
 #include "queue/parked_jobs.hpp"
 #include "queue/queue_marks.hpp"
+#include "queue/remembered_queue.hpp"
 #include "server/call_checks.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
@@ -24,6 +26,7 @@
 #include "server/shared_memory.hpp"
 #include "server/values.hpp"
 #include "wake/pending_wakes.hpp"
+#include "wake/prepared_notes.hpp"
 #include "wake/waiters.hpp"
 
 namespace pulse {
@@ -204,6 +207,17 @@ Promotion promote_for(Claim* claim) {
   return {left.more || look.more, left.busy || look.busy};
 }
 
+// Tells what prepared transactions would have told that have ended since. Runs before the
+// promotions and the snapshot of the claim, which see their jobs.
+void publish_prepared() {
+  PreparedNotes notes;
+  while (DatabaseState* database = take_notes_of_ended(&notes) ? this_database() : nullptr) {
+    lower_marks_to(notes.ready);
+    lower_fronts_to(notes.parked);
+    publish_notes(database, notes);
+  }
+}
+
 // Runs before the snapshot: a job that lowers a mark later may be invisible to this claim.
 void remember_marks(Claim* claim) {
   DatabaseState* database = this_database();
@@ -233,6 +247,7 @@ void run_claim(Claim* claim, FunctionCallInfo fcinfo) {
   if (claim->worker.draining) return beat_for_claim(claim->worker);
   claim->row_context =
       AllocSetContextCreate(CurrentMemoryContext, "pulse claim row", ALLOCSET_SMALL_SIZES);
+  publish_prepared();
   Promotion left = promote_for(claim);
   claim->stamp.worker_id = claim->worker.worker_id;
   claim->stamp.now = wall_now();
@@ -300,6 +315,12 @@ Fit fit_of_row(Claim* claim, TaskCursor* cursor, int in_view) {
 }
 
 }  // namespace pulse
+
+// pulse_internal.publish_prepared()
+PULSE_FUNCTION(pulse_publish_prepared) {
+  pulse::publish_prepared();
+  PG_RETURN_VOID();
+}
 
 PULSE_FUNCTION(pulse_claim) {
   pulse::Claim claim = {};

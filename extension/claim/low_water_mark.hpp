@@ -10,11 +10,12 @@
 // A claim moves the mark over the jobs that it is about to take (reserved_range.cpp). Jobs of the
 // range that it cannot lock lower the mark again, and so does the end of an undone transaction.
 //
-// Some rows become ready without lowering a mark: rows of a prepared transaction, rows written by
-// hand. So marks expire. The next claim then checks up to 1,000 entries below the mark and
-// continues at the mark; a later claim checks the next entries. So no claim takes long, however
-// many entries an old snapshot keeps there, and all checks together take a fiftieth of the time.
-// Claims share both limits among their marks, so that each mark is checked, however many there are.
+// Some rows become ready without lowering a mark: rows written by hand, rows of a prepared
+// transaction of which no notes are left (prepared_notes.hpp). So marks expire. The next claim then
+// checks up to 1,000 entries below the mark and continues at the mark; a later claim checks the
+// next entries. So no claim takes long, however many entries an old snapshot keeps there, and all
+// checks together take a fiftieth of the time. Claims share both limits among their marks, so that
+// each mark is checked, however many there are.
 #pragma once
 
 #include "server/postgres.hpp"

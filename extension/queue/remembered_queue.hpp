@@ -7,8 +7,9 @@
 // undone. A commit that parks a job lowers the front of its queue, after it is visible. A promotion
 // may have missed such a commit, so it remembers nothing if there was one since its snapshot.
 //
-// Some rows are parked or opened without such a commit: rows of a prepared transaction, rows
-// written by hand. So what is remembered expires, and reconciling forgets it.
+// Some rows are parked or opened without such a commit: rows written by hand, rows of a prepared
+// transaction of which no notes are left (prepared_notes.hpp). So what is remembered expires, and
+// reconciling forgets it.
 #pragma once
 
 #include "access/ordered_scan.hpp"

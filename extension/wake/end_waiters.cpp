@@ -51,6 +51,12 @@ void note_ends_of_parents() {
   }
 }
 
+bool copy_ended_parents(uint64* slots) {
+  if (!ends.all) return false;
+  memcpy(slots, ends.bits, sizeof(ends.bits));
+  return true;
+}
+
 void wake_for_ends() {
   if (!ends.all) return;
   pg_memory_barrier();  // the jobs have ended for every later snapshot

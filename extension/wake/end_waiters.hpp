@@ -15,6 +15,9 @@ void note_ended_job(int64 job_id);
 // jobs wait for them. Cannot fail.
 void note_ends_of_parents();
 
+// The slots of the jobs that this transaction has ended; false without any.
+bool copy_ended_parents(uint64* slots);
+
 // Called at the end of the transaction. A commit wakes each session that waits for one of its jobs;
 // where no session waits, it reads one counter. Neither can fail.
 void wake_for_ends();

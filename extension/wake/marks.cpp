@@ -1,10 +1,35 @@
 #include "wake/marks.hpp"
 
+#include "wake/pending_wakes.hpp"
+#include "wake/waiters.hpp"
+
 namespace pulse {
 
 void set_marks(DatabaseState* database, const Marks& marks) {
   for (int i = 0; marks.any && i < kMarkWords; i++)
     if (marks.words[i]) pg_atomic_fetch_or_u64(&database->marks[i], marks.words[i]);
+}
+
+void set_freed_levels(DatabaseState* database, uint64 groups) {
+  if (groups) pg_atomic_fetch_or_u64(&database->freed_levels, groups);
+}
+
+// A queue registers before it looks whether the count of freed places has changed, so either it
+// sees the change or this function sees the registration.
+void publish_freed_levels(DatabaseState* database, uint64 freed) {
+  for (int group = 0; freed && group < kLevelGroups; group++)
+    if ((freed >> group) & 1) pg_atomic_fetch_add_u64(&database->level_groups[group].frees, 1);
+  set_freed_levels(database, freed & pg_atomic_read_u64(&database->waiting_levels));
+}
+
+void publish_due_times(DatabaseState* database, const EarliestRunAt& due, TimestampTz parked_due,
+                       TimestampTz sweep_due) {
+  bool is_lowered = false;
+  for (int bit = 0; bit < kTaskBits; bit++)
+    if ((due.bits >> bit) & 1) is_lowered |= lower_due(&database->next_due[bit], due.at[bit]);
+  if (is_lowered) signal_waiters(kTimerOwners);
+  if (parked_due && lower_due(&database->parked_due, parked_due)) signal_waiters();
+  if (sweep_due) request_sweep(database, sweep_due);
 }
 
 void UnpromotedQueues::add(uint64 hash) {

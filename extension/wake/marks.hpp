@@ -20,6 +20,13 @@ struct Marks {
 };
 
 void set_marks(DatabaseState* database, const Marks& marks);
+void set_freed_levels(DatabaseState* database, uint64 groups);
+
+// What a commit tells of the level groups in which it frees a place, and of due times; 0: none.
+struct EarliestRunAt;
+void publish_freed_levels(DatabaseState* database, uint64 freed);
+void publish_due_times(DatabaseState* database, const EarliestRunAt& due, TimestampTz parked_due,
+                       TimestampTz sweep_due);
 
 // The queues that the marks of a transaction stand for, by the hash of their locks, but for those
 // that it has promoted since and keeps locked to its end. No other session looks at these before

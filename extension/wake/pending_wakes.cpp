@@ -3,6 +3,7 @@
 #include "server/call_checks.hpp"
 #include "server/clocks.hpp"
 #include "wake/marks.hpp"
+#include "wake/prepared_notes.hpp"
 #include "wake/rate_credit.hpp"
 #include "wake/waiters.hpp"
 
@@ -54,41 +55,17 @@ struct Pending {
 
 Pending pending;
 
-void set_freed_levels(DatabaseState* database, uint64 groups) {
-  if (groups) pg_atomic_fetch_or_u64(&database->freed_levels, groups);
-}
-
-// A queue registers before it looks whether the count of freed places has changed, so either it
-// sees the change or this function sees the registration.
-void publish_freed_levels(DatabaseState* database) {
-  for (int group = 0; pending.freed_levels && group < kLevelGroups; group++)
-    if ((pending.freed_levels >> group) & 1)
-      pg_atomic_fetch_add_u64(&database->level_groups[group].frees, 1);
-  set_freed_levels(database,
-                   (pending.freed_levels & pg_atomic_read_u64(&database->waiting_levels)) |
-                       pending.returned_levels);
-}
-
-void publish_due_times(DatabaseState* database) {
-  bool is_lowered = false;
-  for (int bit = 0; bit < kTaskBits; bit++)
-    if ((pending.due.bits >> bit) & 1)
-      is_lowered |= lower_due(&database->next_due[bit], pending.due.at[bit]);
-  if (is_lowered) signal_waiters(kTimerOwners);
-  if (pending.parked_due && lower_due(&database->parked_due, pending.parked_due)) signal_waiters();
-  if (pending.sweep_due) request_sweep(database, pending.sweep_due);
-}
-
 void wake_after_commit(DatabaseState* database) {
   pending.unpromoted.narrow(&pending.marks);
   set_marks(database, pending.marks);
   set_marks(database, pending.returned);
-  publish_freed_levels(database);
+  publish_freed_levels(database, pending.freed_levels);
+  set_freed_levels(database, pending.returned_levels);
   if (pending.looks_anew) pg_atomic_write_u32(&database->first_look, kLookIsDue);
   // A worker may be between its claim and its wait; the generation reaches it there.
   if (pending.marks.any || pending.undone || pending.all_waiters || pending.workers > 0)
     pg_atomic_fetch_add_u64(&database->any_generation, 1);
-  publish_due_times(database);
+  publish_due_times(database, pending.due, pending.parked_due, pending.sweep_due);
   // One waiter takes the marks of queues that other sessions found busy meanwhile.
   bool wake_any = pending.marks.any || pending.taken.any;
   if (pending.jobs.bits || wake_any) wake_waiters(database, pending.jobs, wake_any);
@@ -308,7 +285,22 @@ void wake_for_commit() {
   forget();
 }
 
-// Also runs at PREPARE, after which reconcile_queues() finds the jobs.
+bool has_notes() { return pending.any; }
+
+void copy_notes(PreparedNotes* notes) {
+  pending.unpromoted.narrow(&pending.marks);
+  notes->ready = pending.ready;
+  notes->parked = pending.parked;
+  notes->marks = pending.marks;
+  notes->freed_levels = pending.freed_levels;
+  notes->jobs = pending.jobs;
+  notes->due = pending.due;
+  notes->parked_due = pending.parked_due;
+  notes->sweep_due = pending.sweep_due;
+  notes->looks_anew = pending.looks_anew;
+}
+
+// Also runs at PREPARE.
 void wake_for_abort() {
   DatabaseState* database = this_database_if_known();
   if (pending.any && database) wake_after_abort(database);

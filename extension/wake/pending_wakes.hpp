@@ -110,6 +110,11 @@ bool marks_remain();
 // Sets the mark again when this transaction ends, committed or not, because something is left.
 void return_mark(int slot);
 
+// For a transaction that is prepared: what its commit is to tell. Neither can fail.
+struct PreparedNotes;
+bool has_notes();
+void copy_notes(PreparedNotes* notes);
+
 // Called at the end of the transaction, or of a rolled-back savepoint. None of them can fail.
 void wake_for_commit();
 void wake_for_abort();
