@@ -336,11 +336,10 @@ CREATE OR REPLACE VIEW pulse_internal.broken_p14 AS
    WHERE f.starts_when = 'completed' AND p.finished_at <= f.finished_at
      AND NOT pulse_internal.ended_otherwise(p)
   UNION ALL
-  SELECT 'P14', f.id, pg_catalog.format('not needed, although job %s had not completed',
-                                        (e.record).id)
-    FROM pulse.finished_job AS f JOIN pulse_internal.ended_parent AS e ON e.child_id = f.id
-   WHERE f.cancelled_by IS NOT NULL AND f.starts_when = 'failed'
-     AND (e.record).finished_at <= f.finished_at AND pulse_internal.ended_otherwise(e.record)
+  SELECT 'P14', f.id, pg_catalog.format('not needed, although job %s had not completed', p.id)
+    FROM pulse.finished_job AS f
+    JOIN pulse.finished_job AS p ON p.id = pulse_internal.failed_parent(f.id)
+   WHERE f.cancelled_by IS NOT NULL AND f.starts_when = 'failed' AND p.finished_at <= f.finished_at
   UNION ALL
   SELECT 'P14', f.id, 'was not needed, and counts as cancelled for the jobs after it'
     FROM pulse.finished_job AS f
