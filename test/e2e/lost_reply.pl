@@ -28,12 +28,15 @@ value($node, q{SELECT pulse.set_task('dropped', keep_completed => '0')});
 value($node, q{SELECT pulse.set_task('failing', backoff => 'fixed', backoff_base => '1 day')});
 my $worker = Pulse::Worker->start_registered($node, 'worker', tasks => $tasks, $proxy->address);
 
-# Adds a job once the worker is idle, and waits until the connection was cut.
+# Adds a job once the worker is idle, and waits until the connection was cut. The worker stands
+# still meanwhile, or a claim that comes before the job would be cut.
 sub add_job_and_cut {
     my ($task, $action, $pattern) = @_;
     $worker->wait_until_idle;
-    $proxy->arm($action, $pattern);
+    $worker->signal('STOP');
     my $id = add_job($node, $task);
+    $proxy->arm($action, $pattern);
+    $worker->signal('CONT');
     $proxy->wait_for_action($action);
     return $id;
 }
