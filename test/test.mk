@@ -37,6 +37,12 @@ check-recipes: stage ## docs/recipes for Django, Rails and Go, which need packag
 check-e2e: stage ## whole processes that are killed, cut off, promoted
 	$(TOOL)/suite e2e
 
+# Beside load, so a test whose outcome depends on who is faster shows it. N runs of all files and
+# specs, or of those of FILES.
+N ?= 5
+check-flaky: stage ## end-to-end files and specs N times (5) beside load: which differ? FILES='…'
+	$(TOOL)/flaky -n $(N) $(FILES)
+
 # The server's own assertions in our code, and undefined behaviour as a crash: both end in the
 # server's log as a signal. A copy of the sources, because a tree with objects hides VPATH's.
 ASSERTS = $(CURDIR)/build/asserts
@@ -207,5 +213,5 @@ stop-clusters:
 
 .PHONY: check all-suites demo check-pgtap check-isolation check-nopreload check-worker check-cost \
   check-deb check-recipes check-e2e check-asserts check-symbols check-uninstall check-versions check-asan check-tsan \
-  check-valgrind check-e2e-long check-scale check-long fuzz packages-fuzz screenshots mutants bench lint format \
+  check-valgrind check-flaky check-e2e-long check-scale check-long fuzz packages-fuzz screenshots mutants bench lint format \
   tidy packages installcheck-pgtap stop-clusters
