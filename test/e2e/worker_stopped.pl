@@ -1,6 +1,6 @@
-# P5c, P2: SIGSTOP of pulse-worker. Beyond the threshold it is lost by silence: its minders have
-# ended its tasks before, another worker runs the jobs, and when it goes on it knows that it has
-# lost them.
+# P5c, P2: SIGSTOP of pulse-worker. Beyond the threshold it is lost by silence: its minders end its
+# tasks, those that ask to be killed before that; another worker runs the jobs, and when it goes on
+# it knows that it has lost them.
 use strict;
 use warnings FATAL => 'all';
 
@@ -16,8 +16,10 @@ my $node = start_server('main', settings => { %QUICK, 'pulse.keep_completed' => 
 my $tasks = Pulse::Tasks->new(
     run => 'tell ran',
     linger => q{trap 'tell terminated; exit 1' TERM; tell began; wait_at lingerers; tell ended},
+    stay => q{trap 'tell terminated; exit 1' TERM; tell began; wait_at stayers; tell ended},
     finish => 'tell began; wait_at finishers; tell ended');
-value($node, "SELECT pulse.set_task('$_', backoff => 'none')") for qw(run linger finish);
+value($node, "SELECT pulse.set_task('$_', backoff => 'none')") for qw(run stay finish);
+value($node, q{SELECT pulse.set_task('linger', backoff => 'none', on_unreachable => 'kill')});
 
 sub is_stopped {
     my ($worker) = @_;
@@ -26,24 +28,24 @@ sub is_stopped {
 
 subtest 'beyond the threshold it is lost' => sub {
     my $stopped =
-      Pulse::Worker->start_registered($node, 'stopped', tasks => $tasks, concurrency => 2);
-    my %job = map { ($_ => add_job($node, $_)) } qw(linger finish);
+      Pulse::Worker->start_registered($node, 'stopped', tasks => $tasks, concurrency => 3);
+    my %job = map { ($_ => add_job($node, $_)) } qw(linger stay finish);
     my %first = map { ($_ => $tasks->wait_for('began', job => $job{$_})) } keys %job;
     my %process = map { ($_ => $tasks->process($first{$_})) } keys %job;
-    my $next = Pulse::Worker->start_registered($node, 'next', tasks => $tasks, concurrency => 2);
+    my $next = Pulse::Worker->start_registered($node, 'next', tasks => $tasks, concurrency => 3);
 
     $stopped->signal('STOP');
     # One task ends by itself and leaves a completion for the worker to send some day.
     $tasks->open_gate('finishers');
     $tasks->wait_for('ended', job => $job{finish}, attempt => 1);
-    ok($process{linger}->wait_gone, 'its minder has ended the other task');
+    ok($process{$_}->wait_gone, "its minder has ended $_") for qw(linger stay);
     ok(is_stopped($stopped), 'while the worker was stopped');
 
     my $claim = $next->wait_for('claimed', job => $job{$_}) for keys %job;
     my $ended = value($node, "SELECT extract(epoch FROM ended_at) FROM pulse.attempt
         WHERE job_id = $job{linger} AND outcome = 'lost'");
     my $terminated = $tasks->wait_for('terminated', job => $job{linger})->{at};
-    cmp_ok($terminated, '<', $ended, 'the task was ended before its job was recovered');
+    cmp_ok($terminated, '<', $ended, 'one that asks to be killed, before its job was recovered');
     note sprintf 'by %.0f ms', ($ended - $terminated) * 1000;
 
     my $session = Pulse::Session->new($node);
@@ -55,7 +57,7 @@ subtest 'beyond the threshold it is lost' => sub {
             'stale', 'also one among many');
     }
     $session->quit;
-    $tasks->open_gate($_) for qw(lingerers finishers);
+    $tasks->open_gate($_) for qw(lingerers stayers finishers);
     $next->wait_for('completed', job => $job{$_}) for keys %job;
     for (values %job) {
         is($tasks->wait_for('ended', job => $_, attempt => 2)->{recovered},

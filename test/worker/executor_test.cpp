@@ -266,57 +266,6 @@ TEST_F(ExecutorTest, an_outage_of_the_database_times_out_no_job) {
   EXPECT_EQ(finish_.param(3), R"({"stall"})");
 }
 
-TEST_F(ExecutorTest, a_job_that_says_kill_is_killed_while_the_database_is_out_of_reach) {
-  given_worker();
-  given_running({{.id = 1, .on_unreachable = "kill"}});
-  const TimePoint last_good = clock_.now();
-  heartbeat_.lose();
-  pass_time(12750ms - 1ns);
-  EXPECT_FALSE(was_terminated(1));
-  pass_time(1ns);
-  ASSERT_TRUE(was_terminated(1));
-  EXPECT_EQ(tasks_.at(1)->terminations[0], 1s);
-  EXPECT_EQ(tasks_.at(1)->alive_as_of, last_good) << "its minder counts from the last good beat";
-  end_task(1, killed());
-  EXPECT_EQ(finish_.running(), "") << "nothing is reported before a beat is answered";
-  heartbeat_.accept();
-  turn();
-  heartbeat_.answer(done());  // attached
-  turn();
-  heartbeat_.answer(beat());
-  turn();
-  ASSERT_EQ(finish_.running(), "fail_many");
-  EXPECT_NE(finish_.param(2).find("could not be reached"), std::string::npos);
-}
-
-TEST_F(ExecutorTest, good_beats_keep_a_job_that_says_kill) {
-  given_worker();
-  given_running({{.id = 1, .on_unreachable = "kill"}});
-  pass_beating(5min);
-  EXPECT_FALSE(was_terminated(1));
-}
-
-TEST_F(ExecutorTest, minders_hear_from_the_loop_four_times_within_the_limit) {
-  given_worker();
-  given_running({{.id = 1}});
-  const TimePoint started = clock_.now();
-  heartbeat_.lose();
-  // Until the next beat is overdue the minder counts from the last good one.
-  pass_time(5s);
-  EXPECT_EQ(tasks_.at(1)->alive_as_of, started);
-  // Before the limit passes it hears that the loop lives.
-  pass_time(7s);
-  EXPECT_GT(tasks_.at(1)->alive_as_of, started);
-}
-
-TEST_F(ExecutorTest, a_good_beat_reaches_the_minders_at_once) {
-  given_worker();
-  given_running({{.id = 1}});
-  pass_time(5s);
-  heartbeat_.answer(beat());
-  EXPECT_EQ(tasks_.at(1)->alive_as_of, clock_.now());
-}
-
 TEST_F(ExecutorTest, after_a_pause_of_the_loop_nothing_is_started_before_a_beat) {
   given_worker(1);
   claim_.answer(claimed({{.id = 1}, {.id = 2}}));

@@ -385,7 +385,7 @@ void Worker::finish() {
                         {"failed", counters.failed},
                         {"released", counters.released},
                         {"snoozed", counters.snoozed},
-                        {"interrupted", executor_.interrupted()},
+                        {"interrupted", executor_.interrupted() + counters.interrupted},
                         {"stale", counters.stale},
                         {"unknown", counters.unknown},
                         {"unreported", static_cast<std::int64_t>(finisher_.size())}});

@@ -26,8 +26,8 @@ namespace pulse {
 struct ExecutableOptions {
   std::string minder_path;
   minder::TaskRules rules;
-  // At the last ping + ping_limit the minder sends SIGTERM, silence_grace later SIGKILL. Give
-  // sweep_threshold − margin; silence_grace should fit into the min(1 s, threshold/10) of it.
+  // At the last ping + ping_limit the minder sends SIGTERM, silence_grace later SIGKILL. See
+  // task_silence_limit() and Registration::kill_allowance().
   std::chrono::milliseconds ping_limit{0};
   std::chrono::milliseconds silence_grace{200};
   // What the first ping_limit is counted from: the send time of the last good heartbeat or claim.

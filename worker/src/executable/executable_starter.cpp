@@ -24,7 +24,7 @@ ExecutionStart start(const ExecutableSettings& settings, const HeldJob& job,
   ExecutableOptions options;
   options.minder_path = settings.minder_path;
   options.rules = settings.rules;
-  options.ping_limit = registration.silence_limit();
+  options.ping_limit = task_silence_limit(job.job, registration);
   options.silence_grace = registration.kill_allowance();
   options.alive_as_of = alive_as_of;
   options.progress_interval = progress_interval(job.job.stall_timeout);

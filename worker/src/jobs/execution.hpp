@@ -18,7 +18,7 @@ namespace pulse {
 class Execution {
  public:
   virtual ~Execution() = default;
-  // Its minder may let it run until alive_as_of + the silence limit.
+  // Its minder may let it run until alive_as_of + task_silence_limit().
   virtual void ping(TimePoint alive_as_of) = 0;
   virtual void terminate(Duration grace) = 0;
   // Of the process that runs it, once there is one.

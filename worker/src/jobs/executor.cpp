@@ -191,6 +191,10 @@ Outcome Executor::outcome_of(const Running& running, const HeldJob& job,
   const auto limit_text = [](const std::optional<Duration>& limit) {
     return to_string(limit.value_or(Duration::zero()));
   };
+  if (end.stopped_by == ExecutionEnd::StoppedBy::silence) {
+    const std::string error = "ended because its worker stood still for too long";
+    return Outcome::interrupted(claim, with_tail(error, end.error), error);
+  }
   switch (running.reason) {
     case EndReason::timeout: {
       const std::string error = "timed out after " + limit_text(job.job.timeout);
@@ -204,7 +208,7 @@ Outcome Executor::outcome_of(const Running& running, const HeldJob& job,
       return Outcome::failed(claim, with_tail("cancelled", end.error), false, "cancelled");
     case EndReason::unreachable: {
       const std::string error = "terminated because the database could not be reached";
-      return Outcome::failed(claim, with_tail(error, end.error), true, error);
+      return Outcome::interrupted(claim, with_tail(error, end.error), error);
     }
     default: break;
   }

@@ -3,9 +3,10 @@
 // A task is ended early for one of several reasons, and the first one decides what is reported:
 //   timeout, stall   failed at that limit, with the records that a sweep leaves
 //   cancelled        failed for good; the server makes it cancelled
-//   unreachable      failed: its job asked to be killed while the database cannot be reached
+//   unreachable      interrupted: its job asked to be killed while the database cannot be reached
 //   revoked          nothing: the claim is over
 //   interrupted      nothing: deregistering says it for all; unless the task has an answer
+// What its minder has ended because this loop stood still is interrupted, too, and the job goes on.
 #pragma once
 
 #include <functional>

@@ -287,6 +287,8 @@ void Finisher::settle(Pending pending, const std::string& answer) {
     case Outcome::Kind::fail:
     case Outcome::Kind::fail_late:
       return conclude(pending, "failed", counters_.failed, LogLevel::warning);
+    case Outcome::Kind::interrupt:
+      return conclude(pending, "interrupted", counters_.interrupted, LogLevel::warning);
     case Outcome::Kind::release:
       return conclude(pending, "released", counters_.released, LogLevel::info);
     case Outcome::Kind::snooze:
@@ -338,9 +340,9 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
   // A role that was granted the functions of 0.1.0 lacks fail_late().
   if (error.sqlstate == sqlstate::kNoPrivilege || error.sqlstate == sqlstate::kNoFunction) {
     for (Pending& pending : refused) {
-      if (pending.outcome.kind == Outcome::Kind::fail_late) {
+      const Outcome::Kind kind = pending.outcome.kind;
+      if (kind == Outcome::Kind::fail_late || kind == Outcome::Kind::interrupt)
         pending.outcome.kind = Outcome::Kind::fail;
-      }
     }
   }
   const bool is_data = is_about_data(error.sqlstate);

@@ -32,6 +32,7 @@ class Finisher {
     std::int64_t failed = 0;
     std::int64_t released = 0;
     std::int64_t snoozed = 0;
+    std::int64_t interrupted = 0;
     std::int64_t stale = 0;
     std::int64_t unknown = 0;
   };

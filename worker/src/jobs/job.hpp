@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "database/query_result.hpp"
+#include "liveness/registration.hpp"
 #include "liveness/reported_claims.hpp"
 #include "loop/duration.hpp"
 
@@ -53,6 +54,13 @@ struct Job {
 
   ClaimKey key() const { return {input.job_id, input.token}; }
 };
+
+// How long its task may run on after the last sign of life of its worker: one that is to be killed
+// ends while its claim is certainly still ours, any other when the worker may count as lost.
+inline Duration task_silence_limit(const Job& job, const Registration& registration) {
+  return job.on_unreachable == OnUnreachable::kill ? registration.silence_limit()
+                                                   : registration.sweep_threshold;
+}
 
 // One row of claim() or held(). The worker's id and name are not in the row.
 Job job_of(const QueryResult::Row& row);

@@ -14,6 +14,7 @@ struct Outcome {
     complete,
     fail,
     fail_late,  // at its timeout or stall_timeout
+    interrupt,  // its worker stood still or was cut off: no fault of the task
     release,    // never started: the attempt is given back
     snooze,     // again later: the attempt is given back
   };
@@ -27,7 +28,7 @@ struct Outcome {
   std::chrono::nanoseconds ran_for{};
   bool is_unsure = false;  // the server may have accepted an end of this claim already
   std::optional<Duration> again_in = {};    // of snooze; of fail: instead of the backoff
-  std::string cause = {};                   // of fail_late: timeout or stall
+  std::string cause = {};                   // of fail_late and interrupt, as the server has it
   std::optional<std::string> payload = {};  // of both: JSON text, instead of the job's
 
   static Outcome completed(ClaimKey claim, std::optional<std::string> result) {
@@ -41,6 +42,11 @@ struct Outcome {
     Outcome outcome = failed(claim, std::move(error), true, std::move(reason));
     outcome.kind = Kind::fail_late;
     outcome.cause = std::move(cause);
+    return outcome;
+  }
+  static Outcome interrupted(ClaimKey claim, std::string error, std::string reason) {
+    Outcome outcome = failed_late(claim, std::move(error), std::move(reason), "silence");
+    outcome.kind = Kind::interrupt;
     return outcome;
   }
   static Outcome snoozed(ClaimKey claim, Duration again_in, std::optional<std::string> checkpoint) {

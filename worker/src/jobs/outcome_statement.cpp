@@ -42,7 +42,7 @@ Call failure(const std::vector<const Outcome*>& outcomes, Params keys) {
     payloads.push_back(outcome->payload);
   }
   keys.emplace_back(array_literal(errors));
-  const bool is_late = outcomes.front()->kind == Outcome::Kind::fail_late;
+  const bool is_late = outcomes.front()->kind != Outcome::Kind::fail;
   keys.emplace_back(is_late ? array_literal(causes) : array_literal(may_retry));
   if (!is_late) keys.push_back(optional_array(retry_in));
   keys.push_back(optional_array(payloads));
@@ -82,10 +82,8 @@ Call call_for(const std::vector<const Outcome*>& outcomes) {
   }
   Params keys{array_literal(ids), array_literal(tokens)};
   if (kind == Outcome::Kind::complete) return completion(outcomes, std::move(keys));
-  if (kind == Outcome::Kind::fail || kind == Outcome::Kind::fail_late) {
-    return failure(outcomes, std::move(keys));
-  }
-  return {statements::kRelease, std::move(keys)};
+  if (kind == Outcome::Kind::release) return {statements::kRelease, std::move(keys)};
+  return failure(outcomes, std::move(keys));
 }
 
 Params progress_params(ClaimKey claim, const TaskProgress& progress) {
@@ -104,6 +102,7 @@ const char* kind_name(Outcome::Kind kind) {
     case Outcome::Kind::complete: return "completed";
     case Outcome::Kind::fail:
     case Outcome::Kind::fail_late: return "failed";
+    case Outcome::Kind::interrupt: return "interrupted";
     case Outcome::Kind::release: return "released";
     case Outcome::Kind::snooze: return "snoozed";
   }

@@ -8,11 +8,12 @@
 
 namespace pulse {
 
-ProcessExecution::ProcessExecution(ProcessGroup& group, const HeldJob& job, TimePoint alive_as_of,
-                                   ExecutionCallbacks callbacks)
+ProcessExecution::ProcessExecution(ProcessGroup& group, const HeldJob& job, Duration silence_limit,
+                                   TimePoint alive_as_of, ExecutionCallbacks callbacks)
     : group_(group),
       job_id_(job.job.input.job_id),
       arrived_at_(job.arrived_at),
+      silence_limit_(silence_limit),
       alive_as_of_(alive_as_of),
       progress_interval_(progress_interval(job.job.stall_timeout)),
       callbacks_(std::move(callbacks)),

@@ -16,8 +16,8 @@ class ProcessMember;
 
 class ProcessExecution final : public Execution {
  public:
-  ProcessExecution(ProcessGroup& group, const HeldJob& job, TimePoint alive_as_of,
-                   ExecutionCallbacks callbacks);
+  ProcessExecution(ProcessGroup& group, const HeldJob& job, Duration silence_limit,
+                   TimePoint alive_as_of, ExecutionCallbacks callbacks);
   ~ProcessExecution() override;
   ProcessExecution(const ProcessExecution&) = delete;
   ProcessExecution& operator=(const ProcessExecution&) = delete;
@@ -30,7 +30,8 @@ class ProcessExecution final : public Execution {
   std::int64_t job_id() const { return job_id_; }
   TimePoint arrived_at() const { return arrived_at_; }
   const std::string& line() const { return line_; }
-  TimePoint alive_as_of() const { return alive_as_of_; }
+  // When its process is to end, unless there is a later sign of life.
+  TimePoint deadline() const { return alive_as_of_ + silence_limit_; }
   EndReason reason() const { return reason_; }
   // Its claim is over, so that it must not go on for any time.
   bool is_lost() const { return is_lost_; }
@@ -54,6 +55,7 @@ class ProcessExecution final : public Execution {
   const std::int64_t job_id_;
   const TimePoint arrived_at_;  // at this worker
   std::string line_;
+  const Duration silence_limit_;
   TimePoint alive_as_of_;
   const Duration progress_interval_;
   ExecutionCallbacks callbacks_;

@@ -31,10 +31,11 @@ ProcessGroup::~ProcessGroup() = default;
 
 std::unique_ptr<Execution> ProcessGroup::add(const HeldJob& job, const Registration& registration,
                                              TimePoint alive_as_of, ExecutionCallbacks callbacks) {
-  ping_limit_ = registration.silence_limit();
+  idle_limit_ = registration.sweep_threshold;
+  ping_pause_ = registration.silence_limit() / kPingsInLimit;
   kill_allowance_ = registration.kill_allowance();
-  auto execution =
-      std::make_unique<ProcessExecution>(*this, job, alive_as_of, std::move(callbacks));
+  auto execution = std::make_unique<ProcessExecution>(
+      *this, job, task_silence_limit(job.job, registration), alive_as_of, std::move(callbacks));
   execution->place = queue_.insert(queue_.end(), execution.get());
   turn_soon();
   return execution;
@@ -126,13 +127,12 @@ ProcessMember* ProcessGroup::start_member() {
   auto member = std::make_unique<ProcessMember>(*this);
   const auto* variables = settings_.variables;
   const auto failure =
-      member->start({settings_.minder_path, settings_.rules, kill_allowance_,
-                     execution.alive_as_of() + ping_limit_,
+      member->start({settings_.minder_path, settings_.rules, kill_allowance_, execution.deadline(),
                      variables != nullptr ? variables->list() : Variables{}, settings_.written});
   if (!failure) {
     settings_.log.info("process_started", {{"task", command_.task}});
     members_.push_back(std::move(member));
-    if (!pinging_.is_running()) pinging_.start_in(ping_limit_ / kPingsInLimit);
+    if (!pinging_.is_running()) pinging_.start_in(ping_pause_);
     return members_.back().get();
   }
   log_fault(failure->error);
@@ -164,7 +164,7 @@ void ProcessGroup::remove(ProcessMember& member, const ExecutionEnd& end) {
 
 void ProcessGroup::ping_all() {
   for (const auto& member : members_) member->ping();
-  if (!members_.empty()) pinging_.start_in(ping_limit_ / kPingsInLimit);
+  if (!members_.empty()) pinging_.start_in(ping_pause_);
 }
 
 void ProcessGroup::log_fault(const std::string& reason) {

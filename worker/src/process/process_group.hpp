@@ -56,7 +56,8 @@ class ProcessGroup {
   EventLoop& loop() { return settings_.loop; }
   Timers& timers() { return settings_.loop.timers(); }
   const ProcessCommand& command() const { return command_; }
-  Duration ping_limit() const { return ping_limit_; }
+  // How long a process without a job outlives a loop that stands still.
+  Duration idle_limit() const { return idle_limit_; }
   Duration kill_allowance() const { return kill_allowance_; }
   void turn_soon();
   void ping_soon() { pinging_.start_soon(); }
@@ -80,7 +81,8 @@ class ProcessGroup {
   const ProcessSettings settings_;
   const ProcessSlots slots_;
   const std::function<void()> on_more_extra_;
-  Duration ping_limit_{};
+  Duration idle_limit_{};
+  Duration ping_pause_{};
   Duration kill_allowance_{};
 
   std::list<ProcessExecution*> queue_;

@@ -32,7 +32,7 @@ ProcessMember::ProcessMember(ProcessGroup& group)
       }) {}
 
 std::optional<ExecutionEnd> ProcessMember::start(ProcessLimits limits) {
-  alive_as_of_ = limits.deadline;
+  deadline_ = limits.deadline;
   return child_.start(limits);
 }
 
@@ -50,7 +50,7 @@ void ProcessMember::give(ProcessExecution& execution) {
   child_.to_write() += execution.line();
   in_flight_.emplace(execution.job_id(), &execution);
   execution.begin(*this);
-  if (execution.alive_as_of() != alive_as_of_) ping();
+  if (execution.deadline() != deadline_) ping();
 }
 
 void ProcessMember::forget(ProcessExecution& execution) {
@@ -78,12 +78,11 @@ void ProcessMember::end_because(std::string why) {
 }
 
 void ProcessMember::ping() {
-  TimePoint oldest = group_.timers().now();
-  for (const auto& [id, execution] : in_flight_)
-    oldest = std::min(oldest, execution->alive_as_of());
-  if (oldest == alive_as_of_) return;
-  alive_as_of_ = oldest;
-  child_.set_deadline(oldest + group_.ping_limit());
+  TimePoint first = group_.timers().now() + group_.idle_limit();
+  for (const auto& [id, execution] : in_flight_) first = std::min(first, execution->deadline());
+  if (first == deadline_) return;
+  deadline_ = first;
+  child_.set_deadline(first);
 }
 
 void ProcessMember::take_line(std::string_view line) {

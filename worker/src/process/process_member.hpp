@@ -55,7 +55,7 @@ class ProcessMember {
   std::unordered_map<std::int64_t, ProcessExecution*> in_flight_;
   std::vector<ProcessExecution*> answered_;
   TimePoint busy_since_{};  // since then no answer was delivered
-  TimePoint alive_as_of_{};
+  TimePoint deadline_{};    // of its minder
   bool has_answered_ = false;
   bool was_closed_ = false;
   std::int64_t dropped_lines_ = 0;
