@@ -260,18 +260,22 @@ DECLARE
                           FROM generate_series(1, cardinality(specs)));
   added pulse.job[] := array_fill(NULL::pulse.job, ARRAY[cardinality(specs)]);
   spec pulse.job_spec;
-  n int;
+  job record;
 BEGIN
   -- In the order of the keys, so that two calls with the same keys never wait in a circle; with
-  -- ids in the order of the array, which is the order of jobs that are due together.
-  FOR n IN
-    SELECT s.n FROM unnest(specs) WITH ORDINALITY
-      AS s (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, n)
+  -- ids in the order of the array, which is the order of jobs that are due together. The array is
+  -- read once: the server would walk it from the front for each element.
+  FOR job IN
+    SELECT s.n, ROW(s.identifier, s.payload, s.queue_name, s.run_at, s.max_attempts, s.job_key,
+                    s.priority, s.flags)::pulse.job_spec AS spec
+      FROM unnest(specs) WITH ORDINALITY
+        AS s (identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags, n)
      ORDER BY s.job_key COLLATE "C" NULLS FIRST, s.n
   LOOP
-    spec := pulse_internal.checked_spec(specs[n]);
-    added[n] := CASE WHEN spec.job_key IS NULL THEN pulse_internal.insert_job_as(spec, ids[n])
-                  ELSE pulse_internal.add_keyed(spec, mode, ids[n]) END;
+    spec := pulse_internal.checked_spec(job.spec);
+    added[job.n] := CASE WHEN spec.job_key IS NULL
+                      THEN pulse_internal.insert_job_as(spec, ids[job.n])
+                      ELSE pulse_internal.add_keyed(spec, mode, ids[job.n]) END;
   END LOOP;
   RETURN QUERY SELECT * FROM unnest(added);
 END $$;

@@ -83,30 +83,32 @@ CREATE OR REPLACE FUNCTION pulse_internal.flow_ids(
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   job record;
+  added_id bigint;
   has_keys boolean := false;
 BEGIN
-  ids := array_fill(0::bigint, ARRAY[cardinality(specs)]);
+  ids := ARRAY(SELECT pulse_internal.next_id('pulse.job_id_seq')
+                 FROM generate_series(1, cardinality(specs)));
   is_new := array_fill(true, ARRAY[cardinality(specs)]);
+  -- In the order of the keys, so that two calls with the same keys never wait in a circle.
   FOR job IN
     SELECT s.n, s.mode, ROW(s.identifier, s.payload, s.queue_name, s.run_at, s.max_attempts,
              s.job_key, s.priority, s.flags)::pulse.job_spec AS spec
       FROM unnest(specs, modes) WITH ORDINALITY AS s (identifier, payload, queue_name, run_at,
              max_attempts, job_key, priority, flags, mode, n)
+     WHERE s.job_key IS NOT NULL
+     ORDER BY s.job_key COLLATE "C", s.n
   LOOP
-    IF (job.spec).job_key IS NULL THEN
-      ids[job.n] := pulse_internal.next_id('pulse.job_id_seq');
-    ELSE
-      ids[job.n] := (pulse_internal.add_keyed(job.spec, job.mode)).id;
-      is_new[job.n] := pulse_internal.is_newly_added(ids[job.n], job.mode);
-      has_keys := true;
-    END IF;
+    has_keys := true;
+    added_id := (pulse_internal.add_keyed(job.spec, job.mode, ids[job.n])).id;
+    ids[job.n] := added_id;
+    is_new[job.n] := pulse_internal.is_newly_added(added_id, job.mode);
   END LOOP;
   counts := CASE WHEN has_keys THEN ARRAY(
     SELECT i.is_new AND i.n = max(i.n) FILTER (WHERE i.is_new) OVER (PARTITION BY i.id)
       FROM unnest(ids, is_new) WITH ORDINALITY AS i (id, is_new, n) ORDER BY i.n) ELSE is_new END;
 END $$;
 COMMENT ON FUNCTION pulse_internal.flow_ids(pulse.job_spec[], text[]) IS
-  'Adds the jobs with keys, and takes an id for each job without. is_new: the call makes or '
+  'Takes an id for each job of a flow, and adds those with keys. is_new: the call makes or '
   'replaces the job. counts: the job waits for what is said here.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.link_keyed(
