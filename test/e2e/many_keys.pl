@@ -52,12 +52,13 @@ subtest 'two transactions with keys of their own' => sub {
     value($node, 'TRUNCATE pulse.job');
 };
 
-# A worker that holds jobs under these keys, and as many without a key.
+# A worker that holds jobs under these keys, and as many without a key. It lives as long as its
+# session, however long an import takes.
 sub start_holder {
     my ($prefix) = @_;
     value($node, in_bulk($prefix, HELD));
     add_jobs($node, 'work', HELD);
-    my $worker = Pulse::SqlWorker->new($node, $prefix);
+    my $worker = Pulse::SqlWorker->new($node, $prefix, interval => '0');
     is(scalar(my @jobs = $worker->claim(2 * HELD)), 2 * HELD, 'a worker holds jobs');
     return $worker;
 }
@@ -111,7 +112,8 @@ subtest 'as many transactions as the server has sessions for' => sub {
 
 my $log = slurp_file($node->logfile);
 unlike($log, qr/deadlock detected/, 'no deadlock');
-unlike($log, qr/still waiting for/, 'no wait for a lock over 50 ms');
+# Not counted: two sessions that lengthen the same file at once.
+unlike($log, qr/still waiting for \w+ on (?!extension)/, 'no wait for a lock over 50 ms');
 unlike($log, qr/out of shared memory/, 'no full lock table');
 expect_healthy($node);
 done_testing();
