@@ -45,6 +45,10 @@ my $ann = Pulse::SqlWorker->new($publisher, 'ann');
 add_job($publisher, 'first');
 my $running = $ann->must_claim;
 my $waiting = add_job($publisher, 'second');
+my $flow = value($publisher, q{SELECT flow_id FROM pulse.add_flow(
+    '[{"identifier": "member", "job_key": "member"}]')});
+value($publisher, q{SELECT pulse.remove_job('member')});
+my $operation = value($publisher, q{SELECT pulse.note_operation('noted', '{}')});
 value($publisher, 'CREATE PUBLICATION everything FOR ALL TABLES');
 value($publisher, 'CREATE PUBLICATION jobs FOR TABLE pulse.job');
 
@@ -77,6 +81,10 @@ value($subscriber, 'SELECT pulse.adopt_installation()');
 my $bob = Pulse::SqlWorker->new($subscriber, 'bob');
 is($bob->must_claim->{id}, $waiting, 'once adopted, the subscriber does, too');
 cmp_ok(add_job($subscriber, 'third'), '>', $waiting, 'with ids above those of the publisher');
+cmp_ok(value($subscriber, q{SELECT flow_id FROM pulse.add_flow('[{"identifier": "member"}]')}),
+    '>', $flow, 'those of flows');
+cmp_ok(value($subscriber, q{SELECT pulse.note_operation('noted', '{}')}),
+    '>', $operation, 'and of operations too');
 is($bob->query(q{SET session_replication_role = replica; SELECT count(*)
         FROM pulse.adopt_installation(); SELECT pulse_internal.installation_standing()}),
     "1\nours", 'a session that acts as a replica may adopt them, too');

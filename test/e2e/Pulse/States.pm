@@ -116,6 +116,14 @@ sub works_as_its_own {
     is_deeply([ grep { $_->{token} >> 40 <= $highest >> 40 } @claims ],
         [], 'with tokens above all that were made');
     $worker->quit;
+    my @ids = split /\|/, value($node, q{BEGIN;
+        SELECT (pulse.add_job('id')).id,
+               (SELECT flow_id FROM pulse.add_flow('[{"identifier": "id"}]')),
+               pulse.note_operation('id', '{}');
+        ROLLBACK}, $database);
+    is(scalar(grep { $_ > 2**32 } @ids), 3, 'ids of jobs, flows and operations leap');
+    isnt(value($node, 'SELECT count(*) FROM pulse_internal.id_gaps', $database), 0,
+        'and the gap is written down');
     is(value($node, 'SELECT * FROM pulse.verify()', $database), '', 'no promise is broken');
     return;
 }
