@@ -48,10 +48,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.end_async_write() RETURNS void
 COMMENT ON FUNCTION pulse_internal.end_async_write() IS
   'Ends the writes that begin_async_write() began.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.require_read_committed(what text) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.require_read_committed(
+    what text, hint text = 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED.')
+  RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_require_read_committed';
-COMMENT ON FUNCTION pulse_internal.require_read_committed(text) IS
-  'Raises PU007 under an isolation level other than READ COMMITTED.';
+COMMENT ON FUNCTION pulse_internal.require_read_committed(text, text) IS
+  'Raises PU007, with this hint, at an isolation level other than READ COMMITTED. READ UNCOMMITTED '
+  'is READ COMMITTED.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.us(duration interval) RETURNS bigint
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

@@ -168,7 +168,7 @@ void require_claims_on() {
 void check_admission() {
   PreventCommandIfReadOnly("claim");
   PreventCommandDuringRecovery("claim");
-  if (XactIsoLevel != XACT_READ_COMMITTED)
+  if (IsolationUsesXactSnapshot())
     ereport(ERROR, (errcode(kWrongIsolation), errmsg("claim needs isolation level READ COMMITTED"),
                     errdetail("Under another level it could not step over rows that others took."),
                     errhint("SET TRANSACTION ISOLATION LEVEL READ COMMITTED.")));

@@ -191,12 +191,14 @@ PULSE_FUNCTION(pulse_warn_in_block) {
   PG_RETURN_VOID();
 }
 
-// pulse_internal.require_read_committed(what): raises PU007 at any other isolation level.
+// pulse_internal.require_read_committed(what, hint): raises PU007 where a transaction has one
+// snapshot for all its statements. In 0.1.0 the caller gives no hint.
 PULSE_FUNCTION(pulse_require_read_committed) {
-  if (XactIsoLevel != XACT_READ_COMMITTED)
+  if (IsolationUsesXactSnapshot())
     ereport(ERROR, (errcode(pulse::kWrongIsolation),
                     errmsg("%s needs isolation level READ COMMITTED",
                            text_to_cstring(PG_GETARG_TEXT_PP(0))),
-                    errhint("SET TRANSACTION ISOLATION LEVEL READ COMMITTED.")));
+                    PG_NARGS() > 1 ? errhint("%s", text_to_cstring(PG_GETARG_TEXT_PP(1)))
+                                   : errhint("SET TRANSACTION ISOLATION LEVEL READ COMMITTED.")));
   PG_RETURN_BOOL(true);
 }

@@ -81,6 +81,7 @@ DROP FUNCTION pulse_internal.sweep(int);
 DROP FUNCTION pulse_internal.stamp_ended_sessions(bigint);
 DROP FUNCTION pulse_internal.ask_for_grace_end(bigint);
 DROP FUNCTION pulse_internal.live_base_us();
+DROP FUNCTION pulse_internal.require_read_committed(text);
 
 -- No index depends on the state of a job, so a claim can be a HOT update. Objects that depend on
 -- the row type are dropped, and the functions part creates them anew.

@@ -32,6 +32,15 @@ SELECT jsonb_object_agg(c.call, pg_temp.code_of('SELECT pulse.' || format(c.call
   FROM (VALUES ('add_job(''mail'')'), ('claim(%s)'), ('sweep()')) AS c (call) \gset
 ROLLBACK;
 
+BEGIN ISOLATION LEVEL READ UNCOMMITTED;
+:create
+SELECT (pulse.register_worker('ann')).id AS ann \gset
+SELECT jsonb_object_agg(c.call, pg_temp.code_of('SELECT pulse.' || format(c.call, :ann)))
+    AS uncommitted
+  FROM (VALUES ('claim(%s)'), ('claim_job(%s, 1)'), ('sweep()'), ('tick()'), ('verify()'),
+               ('deregister_worker(%s)')) AS c (call) \gset
+ROLLBACK;
+
 BEGIN;
 :create
 SELECT (pulse.register_worker('ann')).id AS ann,
@@ -70,7 +79,7 @@ ROLLBACK;
 
 \set VERBOSITY default
 \ir support/setup.psql
-SELECT plan(242);
+SELECT plan(248);
 
 SELECT is(r.value, CASE WHEN r.key ~ '^(add_job|register|heartbeat)' THEN '00000' ELSE 'PU007' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END
@@ -80,6 +89,8 @@ SELECT is(r.value, CASE WHEN r.key ~ '^add_job' THEN '00000' ELSE 'PU007' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END
             || ' under repeatable read')
   FROM jsonb_each_text(:'repeatable') AS r ORDER BY r.key;
+SELECT is(r.value, '00000', r.key || ' works under read uncommitted')
+  FROM jsonb_each_text(:'uncommitted') AS r ORDER BY r.key;
 SELECT is(r.value, CASE WHEN r.key ~ '^(held|get_job|verify)' THEN '00000' ELSE '25006' END,
           r.key || CASE WHEN r.value = '00000' THEN ' works' ELSE ' is refused' END
             || ' in a read-only transaction')
