@@ -1,6 +1,6 @@
--- pg_cron as the clock that calls tick(). pg_cron lives in one database, usually not this one, so
--- this function returns text to be run there. A superuser runs that text, so names of databases and
--- roles are quoted in it and occur in none of its comments.
+-- pg_cron as the clock that calls run_tick(). pg_cron lives in one database, usually not this one,
+-- so this function returns text to be run there. A superuser runs that text, so names of databases
+-- and roles are quoted in it and occur in none of its comments.
 
 CREATE OR REPLACE FUNCTION pulse.cron_setup_sql(
     schedule text = '* * * * *', username name = NULL, keep interval = '7 days')
@@ -19,7 +19,7 @@ BEGIN
   RETURN concat(
     E'-- For the database that cron.database_name names, as superuser. Repeating it is harmless.\n',
     format(E'SELECT cron.schedule_in_database(%L, %L, %L, %L, %L);\n',
-           tick, schedule, 'SELECT pulse.tick()', current_database(), username),
+           tick, schedule, 'CALL pulse.run_tick()', current_database(), username),
     CASE WHEN keep IS NOT NULL THEN
       E'-- pg_cron remembers each run for ever; these runs it forgets when they are old.\n'
       || format(E'SELECT cron.schedule(%L, %L, %L);\n', purge, '17 * * * *', format(
@@ -30,7 +30,7 @@ BEGIN
     E'-- cron.unschedule() with these names ends it.\n');
 END $$;
 COMMENT ON FUNCTION pulse.cron_setup_sql(text, name, interval) IS
-  'Returns the SQL to run in pg_cron''s database so that pg_cron calls tick() here. schedule: '
+  'Returns the SQL to run in pg_cron''s database so that pg_cron calls run_tick() here. schedule: '
   'five fields as in a crontab. username: the role that ticks; NULL means the one that runs the '
   'SQL. keep: age after which pg_cron''s records of these runs are deleted; NULL means never. '
   'Needs pg_cron 1.4 or later. Raises PU004 for a value out of range.';

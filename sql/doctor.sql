@@ -58,8 +58,8 @@ CREATE OR REPLACE VIEW pulse_internal.sweep_findings AS
   SELECT 'no sweep', 'error',
          pg_catalog.format('The last sweep was at %s. Jobs of dead workers wait, and so do due '
                            'times of schedules.', s.last_tick),
-         'Let the background worker maintain this database, start a worker, or schedule '
-         'pulse.tick().'
+         'Let the background worker maintain this database, start a worker, or schedule CALL '
+         'pulse.run_tick().'
     FROM server AS s
    WHERE NOT pulse_internal.is_swept(pulse_internal.two_sweep_intervals())
      AND NOT pg_catalog.pg_is_in_recovery()
@@ -169,7 +169,7 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
   SELECT 'late schedules', 'error',
          pg_catalog.format('%s schedules are behind, such as %L, due at %s.', pg_catalog.count(*),
                            pg_catalog.min(s.name), pg_catalog.min(s.next_due)),
-         'Sweeps settle due times: see whether there are any, or call pulse.tick().'
+         'Sweeps settle due times: see whether there are any, or CALL pulse.run_tick().'
     FROM pulse.schedule AS s
    WHERE NOT s.paused AND s.next_due < pulse.now() - interval '1 minute'
      AND pulse_internal.is_settling()

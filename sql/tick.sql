@@ -69,6 +69,24 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.prune_for(interval) IS
   'Prunes until nothing is left or the budget is spent; more: something is left.';
 
+-- What a database sets as default for its sessions, run_tick() sets for itself.
+CREATE OR REPLACE FUNCTION pulse_internal.check_tick() RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  way_out CONSTANT text := 'CALL pulse.run_tick() works at any isolation level, and where '
+    'transactions are read-only by default.';
+BEGIN
+  PERFORM pulse_internal.require_read_committed('tick', way_out);
+  IF current_setting('transaction_read_only')::boolean AND NOT pg_is_in_recovery() THEN
+    RAISE EXCEPTION 'cannot execute tick in a read-only transaction' USING
+      ERRCODE = 'read_only_sql_transaction', HINT = way_out;
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_tick() IS
+  'Raises PU007 outside READ COMMITTED, and 25006 in a read-only transaction, with the hint to '
+  'call run_tick().';
+
 CREATE OR REPLACE FUNCTION pulse.tick() RETURNS json
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -76,7 +94,7 @@ DECLARE
   swept record;
   pruned record;
 BEGIN
-  PERFORM pulse_internal.require_read_committed('tick');
+  PERFORM pulse_internal.check_tick();
   SELECT NULL::json AS result, false AS more INTO swept;
   LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   -- First, because the heartbeats of some workers wait for the end of the sweep.
@@ -94,4 +112,21 @@ COMMENT ON FUNCTION pulse.tick() IS
   'Does everything periodic, for about three seconds at most: a sweep unless one has just run, '
   'promotion, and deletion of rows past their retention. Returns json with swept (null without a '
   'sweep), pruned (rows) and more. If more is true, call it again in a new transaction, or leave '
-  'the rest to the next tick. Raises PU007 outside READ COMMITTED.';
+  'the rest to the next tick. A scheduler calls run_tick(). Raises PU007 outside READ COMMITTED.';
+
+-- SECURITY DEFINER or SET would forbid the COMMIT, so the caller needs tick() too. Between the
+-- COMMIT and the new level no expression is evaluated, because one takes a snapshot.
+CREATE OR REPLACE PROCEDURE pulse.run_tick(INOUT result json = NULL)
+  LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT pg_catalog.pg_is_in_recovery() THEN
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    SET LOCAL jit = off;
+  END IF;
+  result := pulse.tick();
+END $$;
+COMMENT ON PROCEDURE pulse.run_tick(json) IS
+  'Calls tick() in a transaction of its own, whatever the database or the role sets as isolation '
+  'level and as read-only. For schedulers. Returns what tick() returns. Needs EXECUTE on both. '
+  'Raises 2D000 inside a transaction block.';

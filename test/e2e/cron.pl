@@ -1,6 +1,6 @@
-# pg_cron alone, calling tick() each minute: no worker sweeps, nothing of ours runs by itself, and
-# pg_cron lives in another database. Both deaths, of a session and by silence, are noticed in time.
-# It takes as many minutes as that takes.
+# pg_cron alone, calling run_tick() each minute: no worker sweeps, nothing of ours runs by itself,
+# and pg_cron lives in another database. Both deaths, of a session and by silence, are noticed in
+# time. It takes as many minutes as that takes.
 use strict;
 use warnings FATAL => 'all';
 
@@ -31,6 +31,7 @@ value($node, 'CREATE EXTENSION pg_pulse', 'shop');
 value($node, 'CREATE ROLE ticker LOGIN');
 value($node, 'GRANT USAGE ON SCHEMA pulse TO ticker', 'shop');
 value($node, 'GRANT EXECUTE ON FUNCTION pulse.tick TO ticker', 'shop');
+value($node, 'GRANT EXECUTE ON PROCEDURE pulse.run_tick TO ticker', 'shop');
 
 my $setup = value($node, q{SELECT pulse.cron_setup_sql(username => 'ticker')}, 'shop');
 value($node, $setup);
@@ -48,7 +49,7 @@ is(value($node, "SELECT id FROM pulse.claim($silent)", 'shop'), $job{silent}, 'a
 value($node, "SET pulse.clock_offset = '-20s'; SELECT pulse.heartbeat($silent)", 'shop');
 $attached->kill;
 
-my $ticks = q{FROM cron.job_run_details WHERE command = 'SELECT pulse.tick()'};
+my $ticks = q{FROM cron.job_run_details WHERE command = 'CALL pulse.run_tick()'};
 sub wait_for_end {
     my ($name) = @_;
     $node->poll_query_until('shop',

@@ -1,4 +1,4 @@
--- sql/cron.sql: the text that makes pg_cron call tick().
+-- sql/cron.sql: the text that makes pg_cron call run_tick().
 \ir support/setup.psql
 SELECT plan(19);
 
@@ -34,8 +34,8 @@ END $$;
 SELECT is(set_up(pulse.cron_setup_sql()), 2::bigint, 'two jobs are scheduled');
 SELECT answers('SELECT schedule, command, database, username
                   FROM cron.told WHERE job_name ~ ''tick''',
-  ROW('* * * * *', 'SELECT pulse.tick()', current_database(), NULL),
-  'one calls tick in this database each minute');
+  ROW('* * * * *', 'CALL pulse.run_tick()', current_database(), NULL),
+  'one calls run_tick in this database each minute');
 SELECT command AS purge FROM cron.told WHERE job_name ~ 'purge' \gset
 INSERT INTO cron.job SELECT n, t.job_name
   FROM (SELECT job_name, row_number() OVER (ORDER BY job_name) AS n FROM cron.told) AS t;

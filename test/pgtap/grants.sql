@@ -1,7 +1,7 @@
 -- sql/grants.sql: nothing is granted to PUBLIC, and what is granted leads no further than it says.
 -- roles.sql has the grid of who may do what.
 \ir support/setup.psql
-SELECT plan(25);
+SELECT plan(26);
 
 -- --- what nobody has (P11) -----------------------------------------------------------------------
 
@@ -83,6 +83,7 @@ SELECT is_empty(
   'a role without rights cannot call any function');
 SELECT is((refusal_of('CALL pulse.wait_for_job(1)', 'pulse_stranger')).code, '42501',
   'nor wait for a job');
+SELECT is((refusal_of('CALL pulse.run_tick()', 'pulse_stranger')).code, '42501', 'nor tick');
 GRANT USAGE ON SCHEMA pulse, pulse_internal TO pulse_stranger;
 SELECT is_empty(
   $$SELECT call FROM calls

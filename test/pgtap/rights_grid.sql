@@ -73,6 +73,7 @@ permanently_fail_jobs                 |o   |okP!        |okP!        |ok
 note_operation                        |o   |ok          |ok          |ok
 preview_operation                     |o   |ok          |ok          |ok
 run_operation                         |o   |PU005       |PU005       |PU005
+run_tick                              |o   |2D000       |2D000       |2D000
 start_operation                       |o   |ok          |ok          |ok
 stop_operation                        |o   |PU005       |PU005       |PU005
 undo_operation                        |o   |PU005       |PU005       |PU005

@@ -1,6 +1,6 @@
 -- sql/tick.sql: everything periodic in one call.
 \ir support/setup.psql
-SELECT plan(29);
+SELECT plan(39);
 
 SELECT expect_function('tick', '', 'json', 'volatile', 'definer');
 
@@ -110,6 +110,17 @@ SELECT refuses('SELECT pulse.tick()', '42501', 'who may not call it cannot', 'pu
 GRANT EXECUTE ON FUNCTION pulse.tick TO pulse_stranger;
 SELECT is((refusal_of('SELECT pulse.tick()', 'pulse_stranger')).code, '00000',
   'who may call it needs no other right');
+SELECT refuses('CALL pulse.run_tick()', '42501', 'run_tick() is for roles that may call it',
+  'pulse_stranger');
+SELECT expect_function('run_tick', 'INOUT result json DEFAULT NULL::json', 'procedure', 'volatile',
+  'invoker');
+SELECT is((SELECT proconfig FROM pg_proc WHERE oid = 'pulse.run_tick'::regproc), NULL,
+  'it has no setting, which would forbid its COMMIT');
+SELECT refuses('CALL pulse.run_tick()', '2D000', 'and ticks in no transaction of others');
+CREATE FUNCTION read_only_tick() RETURNS refusal
+  LANGUAGE sql SET transaction_read_only = on AS $$ SELECT refusal_of('SELECT pulse.tick()') $$;
+SELECT is(r.code || ' ' || (r.hint LIKE 'CALL pulse.run_tick()%'), '25006 true',
+  'a read-only tick is told of run_tick()') FROM read_only_tick() AS r;
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 
 SELECT * FROM finish();

@@ -106,7 +106,7 @@ INSERT INTO call VALUES
   ('stop_workers', 'pulse.stop_workers(ARRAY[{name}])'),
   ('ended', 'pulse.ended(ARRAY[{waiting}, {running}, {ended}])'),
   ('wait_for_end', 'CALL pulse.wait_for_end(ARRAY[{ended}])'),
-  ('tick', 'pulse.tick()'),
+  ('tick', 'pulse.tick()'), ('run_tick', 'CALL pulse.run_tick()'),
   ('verify', 'pulse.verify()');
 INSERT INTO call
   SELECT verb || kind, format('pulse.%s%s(''pulse_n'')', verb, kind)
