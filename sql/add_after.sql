@@ -72,6 +72,8 @@ BEGIN
       ERRCODE = 'PU005', DETAIL = 'The transaction that adds it is still open.',
       HINT = 'Commit it first, or add both jobs in one transaction.';
   END IF;
+  -- A record that is about to be deleted is gone before this call returns, or stays.
+  PERFORM FROM pulse.finished_job AS f WHERE f.id = ANY (ended) ORDER BY f.id FOR KEY SHARE;
   RETURN parents;
 END $$;
 COMMENT ON FUNCTION pulse_internal.parents_of_call(bigint[]) IS
@@ -256,6 +258,7 @@ COMMENT ON FUNCTION pulse.add_job_after(
   'row. starts_when: completed (all did; else it ends as cancelled), ended (in whatever way) or '
   'failed (at least one did not complete; else it ends as cancelled, not needed). start_by: it '
   'ends as expired unless a claim takes it by then. {} waits for nothing. An id whose job has no '
-  'row any more counts as completed. Raises PU004 for a name or value out of range and for a job '
-  'that would wait for itself, PU005 for an id never given out or lost in a failover, and for '
-  'one that an open transaction adds.';
+  'row any more counts as completed; the call waits for a transaction that deletes or retries an '
+  'ended one. Raises PU004 for a name or value out of range and for a job that would wait for '
+  'itself, PU005 for an id never given out or lost in a failover, and for one that an open '
+  'transaction adds.';

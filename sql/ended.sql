@@ -81,22 +81,14 @@ BEGIN
   END IF;
   LOCK TABLE pulse.finished_job, pulse.dependency IN ROW EXCLUSIVE MODE;
   PERFORM pulse_internal.refuse_lost(job_ids);
-  WITH gone AS (
-    DELETE FROM pulse.finished_job AS f
-     WHERE f.id IN (
-             SELECT o.id FROM pulse.finished_job AS o
-              WHERE (job_ids IS NULL OR o.id = ANY (job_ids))
-                AND (before IS NULL OR o.finished_at <= before)
-                AND (delete_finished.state IS NULL OR o.state = delete_finished.state)
-                AND NOT pulse_internal.is_waited_for(o.id)
-              LIMIT max_jobs
-                FOR UPDATE SKIP LOCKED)
-    RETURNING f.id, f.cancelled_by
-  ), forgotten AS (
-    DELETE FROM pulse.dependency AS d USING gone AS g
-     WHERE g.cancelled_by IS NOT NULL AND d.child_id = g.id
-  )
-  SELECT count(*) INTO deleted FROM gone;
+  deleted := pulse_internal.delete_records(ARRAY(
+    SELECT o.ctid FROM pulse.finished_job AS o
+     WHERE (job_ids IS NULL OR o.id = ANY (job_ids))
+       AND (before IS NULL OR o.finished_at <= before)
+       AND (delete_finished.state IS NULL OR o.state = delete_finished.state)
+       AND NOT pulse_internal.is_waited_for(o.id)
+     LIMIT max_jobs
+       FOR UPDATE SKIP LOCKED));
   RAISE LOG '% deleted % finished jobs', session_user, deleted USING
     DETAIL = format('job_ids: %s, older_than: %s, state: %s.',
                     coalesce(cardinality(job_ids)::text, 'any'), coalesce(older_than::text, 'any'),

@@ -29,25 +29,40 @@ $$;
 COMMENT ON FUNCTION pulse_internal.prune_attempts(timestamptz, int) IS
   'Deletes at most max_count attempts that ended before this time; returns how many.';
 
--- Jobs that did not complete have one age for all tasks.
-CREATE OR REPLACE FUNCTION pulse_internal.prune_failed(before timestamptz, max_count int)
-  RETURNS int
-  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
-  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
+-- A child that was added between the first look and the lock is seen by the second one: its add
+-- locks the record too. The dependencies of a job that was cancelled go with its record.
+CREATE OR REPLACE FUNCTION pulse_internal.delete_records(places tid[]) RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+  deleted int;
+BEGIN
   WITH gone AS (
     DELETE FROM pulse.finished_job AS f
-     WHERE f.ctid = ANY (ARRAY(
-             SELECT o.ctid FROM pulse.finished_job AS o
-              WHERE o.state <> 'completed' AND o.finished_at < before
-                AND NOT pulse_internal.is_waited_for(o.id)
-              ORDER BY o.finished_at LIMIT max_count
-                FOR UPDATE SKIP LOCKED))
+     WHERE f.ctid = ANY (places) AND NOT pulse_internal.is_waited_for(f.id)
     RETURNING f.id, f.cancelled_by
   ), forgotten AS (
     DELETE FROM pulse.dependency AS d USING gone AS g
      WHERE g.cancelled_by IS NOT NULL AND d.child_id = g.id
   )
-  SELECT count(*)::int FROM gone;
+  SELECT count(*) INTO deleted FROM gone;
+  RETURN deleted;
+END $$;
+COMMENT ON FUNCTION pulse_internal.delete_records(tid[]) IS
+  'Deletes those of these locked records for which no job waits, and returns how many.';
+
+-- Jobs that did not complete have one age for all tasks.
+CREATE OR REPLACE FUNCTION pulse_internal.prune_failed(before timestamptz, max_count int)
+  RETURNS int
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
+  SELECT pulse_internal.delete_records(ARRAY(
+    SELECT o.ctid FROM pulse.finished_job AS o
+     WHERE o.state <> 'completed' AND o.finished_at < before
+       AND NOT pulse_internal.is_waited_for(o.id)
+     ORDER BY o.finished_at LIMIT max_count
+       FOR UPDATE SKIP LOCKED));
 $$;
 COMMENT ON FUNCTION pulse_internal.prune_failed(timestamptz, int) IS
   'Deletes at most max_count jobs that ended before this time and did not complete; '
@@ -68,26 +83,22 @@ CREATE OR REPLACE FUNCTION pulse_internal.prune_completed(max_count int) RETURNS
              WHERE f.state = 'completed' AND f.identifier > k.identifier
              ORDER BY f.identifier LIMIT 1)
       FROM kept AS k WHERE k.identifier IS NOT NULL
-  ), gone AS (
-    DELETE FROM pulse.finished_job AS f
-     WHERE f.ctid = ANY (ARRAY(
-             SELECT o.ctid
-               FROM kept AS k
-               LEFT JOIN pulse.task AS t ON t.identifier = k.identifier
-              CROSS JOIN LATERAL (SELECT pulse_internal.retention(coalesce(
-                pulse_internal.us(t.keep_completed),
-                pulse_internal.setting_us('keep_completed')))) AS r (before)
-              CROSS JOIN LATERAL (
-                SELECT c.ctid FROM pulse.finished_job AS c
-                 WHERE c.state = 'completed' AND c.identifier = k.identifier
-                   AND c.finished_at < r.before AND NOT pulse_internal.is_waited_for(c.id)
-                 ORDER BY c.finished_at LIMIT max_count
-                   FOR UPDATE SKIP LOCKED) AS o
-              WHERE k.identifier IS NOT NULL
-              LIMIT max_count))
-    RETURNING 1
   )
-  SELECT count(*)::int FROM gone;
+  SELECT pulse_internal.delete_records(ARRAY(
+    SELECT o.ctid
+      FROM kept AS k
+      LEFT JOIN pulse.task AS t ON t.identifier = k.identifier
+     CROSS JOIN LATERAL (SELECT pulse_internal.retention(coalesce(
+       pulse_internal.us(t.keep_completed),
+       pulse_internal.setting_us('keep_completed')))) AS r (before)
+     CROSS JOIN LATERAL (
+       SELECT c.ctid FROM pulse.finished_job AS c
+        WHERE c.state = 'completed' AND c.identifier = k.identifier
+          AND c.finished_at < r.before AND NOT pulse_internal.is_waited_for(c.id)
+        ORDER BY c.finished_at LIMIT max_count
+          FOR UPDATE SKIP LOCKED) AS o
+     WHERE k.identifier IS NOT NULL
+     LIMIT max_count));
 $$;
 COMMENT ON FUNCTION pulse_internal.prune_completed(int) IS
   'Deletes at most max_count completed jobs past keep_completed, their task''s if it has one; '

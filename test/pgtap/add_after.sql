@@ -1,7 +1,7 @@
 -- sql/add_after.sql and sql/wait_for_parents.sql: a job starts only after all that it waits for
 -- have ended as it asks, its fate follows theirs, and no waiting job is forgotten (P14).
 \ir support/setup.psql
-SELECT plan(89);
+SELECT plan(90);
 
 SELECT given_worker('ann') AS ann \gset
 
@@ -314,6 +314,12 @@ SELECT fails('a') \g /dev/null
 SELECT is(pulse_internal.prune_failed(now() + interval '1 day', 10), 0,
   'the end of a job stays on record while another waits for it');
 SELECT is(pulse.delete_finished(older_than => '0'), 0, 'also against an operator');
+SELECT added('z') AS z \gset
+SELECT starts() \g /dev/null
+SELECT fails('z') \g /dev/null
+UPDATE pulse.finished_job SET finished_at = finished_at - interval '1 hour' WHERE id = :a;
+SELECT is(pulse_internal.prune_failed(now() + interval '1 day', 1), 1,
+  'and takes no share of what is deleted at a time');
 SELECT completes('b') \g /dev/null
 SELECT pulse.sweep() \g /dev/null
 SELECT is(pulse_internal.prune_failed(now() + interval '1 day', 10), 2, 'and goes with that job');
