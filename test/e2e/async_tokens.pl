@@ -16,6 +16,8 @@ my $node = start_server('main', settings => {
     wal_writer_flush_after => '2GB',
     checkpoint_timeout => '1h',
     autovacuum => 'off',
+    # A full page of WAL would wake the process that writes it.
+    full_page_writes => 'off',
 });
 
 my (%tokens, %workers);
