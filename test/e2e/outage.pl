@@ -48,6 +48,8 @@ my $again = Pulse::Session->new($node);
 is($again->query("SELECT status FROM pulse.heartbeat($session->{id})"),
     'alive', 'a worker that speaks SQL is alive');
 $again->query("SELECT pulse.complete($held, $token)");
+# It beats no more, so it leaves before that counts.
+$again->query("SELECT pulse.deregister_worker($session->{id})");
 $again->quit;
 $session->quit;
 
@@ -64,8 +66,9 @@ is(finished($node, $held), 'completed|1|0', 'as did the one of the SQL worker');
 is(scalar($tasks->told('tick_12')), 1, 'its task ran to its end once');
 is(outcomes($node, $careful), 'interrupted completed', 'the careful one ended and was tried again');
 is(finished($node, $careful), 'completed|2|0', 'in its second attempt');
-is( value($node, q{SELECT string_agg(name, ' ' ORDER BY name) FROM pulse.worker
-        WHERE state = 'alive'}), 'first second sql third', 'nobody is dead');
+is( value($node, q{SELECT string_agg(concat_ws(' ', name, state), ', ' ORDER BY name)
+        FROM pulse.worker}),
+    'first alive, second alive, sql stopped, third alive', 'nobody is dead');
 is(value($node, 'SELECT count(*) FROM pulse.worker'), 4, 'and nobody had to register anew');
 
 $_->signal('TERM') for @workers;
