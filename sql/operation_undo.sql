@@ -44,21 +44,25 @@ COMMENT ON FUNCTION pulse_internal.noted_ids(json, text) IS
 CREATE OR REPLACE FUNCTION pulse_internal.with_parents(operation_id bigint, job_ids bigint[])
   RETURNS bigint[]
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
-  SET enable_mergejoin = off SET jit = off AS $$
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  found bigint[] := job_ids;
+  parents bigint[];
 BEGIN
-  RETURN ARRAY(
-    WITH RECURSIVE above (id) AS (
-      SELECT unnest(job_ids)
-      UNION
-      SELECT p.job_id
-        FROM above AS a
-        JOIN pulse.operation_job AS n
-          ON n.operation_id = with_parents.operation_id AND n.job_id = a.id
-       CROSS JOIN LATERAL unnest(pulse_internal.noted_ids(n.before, 'waited_for')) AS w (id)
-        JOIN pulse.operation_job AS p
-          ON p.operation_id = with_parents.operation_id AND p.job_id = w.id AND p.undo IS NULL)
-    SELECT id FROM above);
+  -- Apart, because a join of both could read the note of a job once for each other job.
+  WHILE cardinality(job_ids) > 0 LOOP
+    parents := ARRAY(
+      SELECT unnest(pulse_internal.noted_ids(n.before, 'waited_for'))
+        FROM pulse.operation_job AS n
+       WHERE n.operation_id = with_parents.operation_id AND n.job_id = ANY (with_parents.job_ids)
+      EXCEPT SELECT unnest(found));
+    job_ids := ARRAY(
+      SELECT n.job_id FROM pulse.operation_job AS n
+       WHERE n.operation_id = with_parents.operation_id AND n.job_id = ANY (parents)
+         AND n.undo IS NULL);
+    found := found || job_ids;
+  END LOOP;
+  RETURN found;
 END $$;
 COMMENT ON FUNCTION pulse_internal.with_parents(bigint, bigint[]) IS
   'Returns these jobs of an operation, and those of it for which they waited and which no step of '

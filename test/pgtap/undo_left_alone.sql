@@ -1,7 +1,7 @@
 -- sql/operation_undo.sql: what has moved since an operation, or cannot come back, is left alone,
 -- each job with its reason. What comes back goes on as if there had been no operation (P14).
 \ir support/setup.psql
-SELECT plan(47);
+SELECT plan(49);
 
 SELECT given_worker() AS ann \gset
 
@@ -142,6 +142,17 @@ SELECT pulse.retry_job(:p) \g /dev/null
 SELECT ends('taker', 'completed') \g /dev/null
 SELECT undo(run('cancel', :p)) \g /dev/null
 SELECT is(state_of(:c), 'cancelled', 'what was cancelled before the operation stays so');
+SELECT forget_all() \g /dev/null
+
+SET LOCAL track_functions = 'all';
+SELECT added('p') AS p \gset
+SELECT pulse.add_job_after(ARRAY[:p], 'c') FROM generate_series(1, 99) \g /dev/null
+SELECT id AS op FROM pulse.start_operation('cancel', '{}') \gset
+SELECT pulse.run_operation(:op) \g /dev/null
+SELECT is((pulse.run_operation((pulse.undo_operation(:op)).id)).changed, 100::bigint,
+  'a step takes back what became of a hundred jobs');
+SELECT cmp_ok((SELECT calls FROM pg_stat_xact_user_functions WHERE funcname = 'noted_ids')::int,
+  '<', 500, 'an undo reads what it notes of a job a few times, however many jobs there are');
 SELECT forget_all() \g /dev/null
 
 -- --- what has moved -----------------------------------------------------------------------------
