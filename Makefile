@@ -42,7 +42,7 @@ SQL_FUNCTIONS += add_after flow_order flow
 # Workers
 SQL_FUNCTIONS += worker claim in_place_claim heartbeat progress wait attempt finish fence handler
 # Recovery
-SQL_FUNCTIONS += lost returned expire undecided recover sweep host_check
+SQL_FUNCTIONS += recovery_tables lost returned expire undecided recover after_recovery sweep host_check
 # Schedules
 SQL_FUNCTIONS += settle schedule crontab
 # Operators

@@ -190,6 +190,9 @@ BEGIN
     IF wanted.id IS NULL THEN
       reason := 'finished';
       RETURN;
+    ELSIF wanted.state = 'running' THEN
+      reason := 'busy';  -- a table is locked by which its end pauses its queue
+      RETURN;
     ELSIF wanted.state = 'parked' THEN
       -- The queue may be paused by now, and its rate dry: only a promotion knows.
       reason := 'parked';

@@ -72,6 +72,21 @@ CREATE OR REPLACE VIEW pulse_internal.sweep_findings AS
 COMMENT ON VIEW pulse_internal.sweep_findings IS
   'Findings about sweeps: who makes them, and by which clock.';
 
+-- Readers wait for the strongest lock alone, and doctor() is one of them.
+CREATE OR REPLACE VIEW pulse_internal.lock_findings AS
+  SELECT 'locked table'::text AS finding,
+         CASE WHEN b.is_of_pauses OR pulse_internal.blocked_sweeps() = 0 THEN 'warning'
+           ELSE 'error' END AS severity,
+         pg_catalog.concat(b.detail, '. ', CASE WHEN b.is_of_pauses
+           THEN 'Sweeps leave the jobs of strict queues that would pause their queue.'
+           ELSE 'Sweeps recover no job of a dead worker meanwhile'
+                || coalesce(', ' || nullif(pulse_internal.blocked_sweeps(), 0) || ' until now', '')
+                || '.' END) AS detail,
+         pg_catalog.concat('Let it end, or ', b.way_out, '.') AS what_to_do
+    FROM pulse_internal.recovery_blocker AS b;
+COMMENT ON VIEW pulse_internal.lock_findings IS
+  'Findings about locks that keep sweeps from recovery.';
+
 -- A finding about settings is about those of this session.
 CREATE OR REPLACE VIEW pulse_internal.setting_findings AS
   WITH installation AS (
@@ -319,10 +334,24 @@ CREATE OR REPLACE FUNCTION pulse.doctor()
   RETURNS TABLE (finding text, severity text, detail text, what_to_do text)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 5
   SET search_path = pg_catalog, pg_temp SET jit = off SET enable_memoize = off AS $$
+DECLARE
+  -- What the views read: even the planner would wait for a locked table.
+  locked text := pulse_internal.try_lock_tables('{}',
+    '{job,heartbeat,worker,clock,schedule,finished_job,installation,installation_witness}');
 BEGIN
+  IF locked IS NOT NULL THEN
+    RETURN QUERY
+    SELECT * FROM pulse_internal.lock_findings
+    UNION ALL
+    SELECT 'unreadable table', 'error', format(
+             'A lock keeps readers from table %s, so nothing but locks was looked at.', locked),
+           'Look into pg_locks for its holder, and call doctor() again when it has ended.';
+    RETURN;
+  END IF;
   RETURN QUERY
   SELECT f.finding, f.severity, f.detail, f.what_to_do
     FROM (SELECT * FROM pulse_internal.sweep_findings
+          UNION ALL SELECT * FROM pulse_internal.lock_findings
           UNION ALL SELECT * FROM pulse_internal.setting_findings
           UNION ALL SELECT * FROM pulse_internal.worker_findings
           UNION ALL SELECT * FROM pulse_internal.table_findings

@@ -55,16 +55,31 @@ CREATE OR REPLACE FUNCTION pulse_internal.explain_running(job pulse.job)
   RETURNS SETOF pulse_internal.explanation
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  is_known boolean := pulse_internal.try_lock_tables('{}', '{heartbeat,worker,clock}') IS NULL;
+  lives boolean := false;
 BEGIN
+  IF is_known THEN  -- apart, because even the planner waits for a locked table
+    lives := EXISTS (
+      SELECT FROM pulse_internal.living_worker AS w WHERE w.id = job.worker_id);
+  END IF;
   RETURN NEXT pulse_internal.explained('job', 'running', format(
     'Worker %s has it since %s', job.worker_id, job.claimed_at)
     || coalesce(' and was asked at ' || job.cancel_requested_at || ' to cancel it', '')
-    || CASE WHEN EXISTS (SELECT FROM pulse_internal.living_worker AS w WHERE w.id = job.worker_id)
-         THEN '.' ELSE '; that worker is lost, and the next sweep recovers the job.' END,
+    || CASE WHEN lives THEN '.' WHEN is_known
+         THEN '; that worker is lost, and the next sweep recovers the job.'
+         ELSE '; whether that worker lives cannot be read.' END,
     NULL, NULL, ARRAY[job.worker_id]);
+  IF NOT lives THEN
+    RETURN QUERY
+    SELECT e.* FROM pulse_internal.recovery_blocker AS b,
+           pulse_internal.explained('job', 'locked', b.detail || ', which sweeps need for it.')
+             AS e
+     WHERE NOT b.is_of_pauses OR job.queue_name IS NOT NULL LIMIT 10;
+  END IF;
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_running(pulse.job) IS
-  'Explains which worker runs a job.';
+  'Explains which worker runs a job, and which locks keep sweeps from its recovery.';
 
 -- A completed job leaves no row where nothing keeps it; an attempt may be left of any other.
 CREATE OR REPLACE FUNCTION pulse_internal.explain_ended(job_id bigint)

@@ -135,7 +135,6 @@ CREATE OR REPLACE FUNCTION pulse_internal.prune_flows(before timestamptz, max_co
 DECLARE
   ids bigint[];
 BEGIN
-  LOCK TABLE pulse.flow, pulse.flow_job IN ROW EXCLUSIVE MODE;
   ids := ARRAY(
     SELECT w.id FROM pulse.flow AS w
      WHERE w.created_at < before
@@ -161,7 +160,6 @@ DECLARE
   jobs int;
   operations int;
 BEGIN
-  LOCK TABLE pulse.operation, pulse.operation_job IN ROW EXCLUSIVE MODE;
   DELETE FROM pulse.operation_job AS n
    WHERE n.ctid = ANY (ARRAY(
            SELECT c.ctid FROM pulse.operation AS o
@@ -242,6 +240,11 @@ COMMENT ON FUNCTION pulse_internal.prune_all(int) IS
 CREATE OR REPLACE FUNCTION pulse_internal.prune(max_count int) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  IF pulse_internal.try_lock_tables(
+       '{finished_job,attempt,worker,flow,flow_job,operation,operation_job,schedule,queue_rate,
+         dependency}', '{heartbeat,job,claim_batch,task,clock}') IS NOT NULL THEN
+    RETURN 0;
+  END IF;
   RETURN pulse_internal.prune_all(max_count);
 EXCEPTION WHEN OTHERS OR assert_failure THEN
   IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
@@ -253,4 +256,4 @@ EXCEPTION WHEN OTHERS OR assert_failure THEN
 END $$;
 COMMENT ON FUNCTION pulse_internal.prune(int) IS
   'Deletes at most max_count rows past their retention and returns how many; max_count means that '
-  'more may remain. An error is a warning.';
+  'more may remain. An error is a warning. It deletes nothing where a table is locked.';

@@ -1,6 +1,6 @@
--- What a sweep recovers: jobs of lost workers, jobs past their limits, jobs that no claim took in
--- time. A row that no change can have is stepped over and keeps no other from its recovery
--- (sql/attempt.sql); jobs_skipped_locked counts it until a later sweep succeeds.
+-- What a sweep recovers: jobs of lost workers, and jobs past their limits. A row that no change can
+-- have is stepped over and keeps no other from its recovery (sql/attempt.sql); jobs_skipped_locked
+-- counts it until a later sweep succeeds.
 
 CREATE OR REPLACE FUNCTION pulse_internal.count_recovered(
     INOUT result pulse_internal.sweep_result, states text[])
@@ -66,10 +66,12 @@ BEGIN
       EXIT WHEN coalesce(cardinality(ids), 0) < wanted;
     END LOOP;
     PERFORM pulse_internal.forget_ended(dead_id);
-    IF NOT owner.keeps_killed THEN
-      result.jobs_skipped_locked := result.jobs_skipped_locked
-        + cardinality(pulse_internal.running_ids(dead_id));
+    ids := pulse_internal.running_ids(dead_id);
+    IF owner.keeps_killed AND cardinality(ids) > 0 THEN
+      ids := ARRAY(SELECT j.id FROM pulse.job AS j
+                    WHERE j.id = ANY (ids) AND NOT pulse_internal.is_killed(j.identifier));
     END IF;
+    result.jobs_skipped_locked := result.jobs_skipped_locked + cardinality(ids);
   END LOOP;
   PERFORM pulse_internal.warn_of_refused(refused);
 END $$;
@@ -134,15 +136,12 @@ DECLARE
 BEGIN
   SELECT m.marked, m.skipped INTO result.workers_lost, result.jobs_skipped_locked
     FROM pulse_internal.mark_all_lost(live_us, max_jobs, ends, is_apart) AS m;
-  PERFORM pulse_internal.settle_returned(max_jobs, ends, is_apart);
   result := pulse_internal.recover_lost(result, max_jobs, ends, is_apart);
   IF pulse_internal.room(result, max_jobs) = max_jobs
      OR (pulse_internal.room(result, max_jobs) > 0 AND clock_timestamp() < ends) THEN
     result := pulse_internal.recover_late(result, max_jobs, live_us,
                                           CASE WHEN is_apart THEN ends END);
   END IF;
-  result.jobs_failed := result.jobs_failed
-    + pulse_internal.expire_jobs(pulse_internal.room(result, max_jobs), ends, is_apart);
   RETURN result;
 END $$;
 COMMENT ON FUNCTION pulse_internal.recover_all(int, timestamptz, boolean) IS

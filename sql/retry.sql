@@ -256,7 +256,7 @@ CREATE OR REPLACE FUNCTION pulse.requeue_job(job_id bigint, reason text) RETURNS
 DECLARE
   found_job pulse.job;
 BEGIN
-  LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
+  LOCK TABLE pulse.job, pulse.queue, pulse.queue_pause IN ROW EXCLUSIVE MODE;
   SELECT * INTO found_job FROM pulse.job AS j WHERE j.id = requeue_job.job_id FOR UPDATE;
   IF found_job.id IS NULL THEN
     PERFORM pulse.get_job(requeue_job.job_id);  -- raises when there is none

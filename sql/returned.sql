@@ -63,7 +63,6 @@ DECLARE
   lost pulse.attempt;
   refused text[];
 BEGIN
-  LOCK TABLE pulse.heartbeat, pulse.job, pulse.finished_job, pulse.attempt IN ROW EXCLUSIVE MODE;
   <<workers>>
   FOR returned IN
     SELECT h.worker_id, w.ended_at

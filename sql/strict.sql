@@ -44,19 +44,28 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.is_paused_by_end(text) IS
   'Returns whether the end of a job has paused a queue, if it is strict.';
 
+-- Reads no other table than that of settings: sweeps have locked it when they ask.
+CREATE OR REPLACE FUNCTION pulse_internal.pauses_on_death(queue_name text) RETURNS boolean
+  LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  own pulse.queue := pulse_internal.stored_settings(queue_name,
+                                                    pulse_internal.members_with(queue_name));
+BEGIN
+  RETURN coalesce(own.is_strict AND own.on_dead = 'pause', false);
+END $$;
+COMMENT ON FUNCTION pulse_internal.pauses_on_death(text) IS
+  'Returns whether a queue is strict and pauses when one of its jobs ends failed, quarantined or '
+  'expired.';
+
 -- The open job of the queue, if it is another one, has not been claimed. One that a claim is taking
 -- runs: no end waits for it.
 CREATE OR REPLACE FUNCTION pulse_internal.note_death(queue_name text, job_id bigint)
   RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  own record;
 BEGIN
-  SELECT s.is_strict, s.on_dead INTO own
-    FROM pulse_internal.level_settings(note_death.queue_name) AS s
-   WHERE s.level = note_death.queue_name;
-  IF NOT own.is_strict OR own.on_dead <> 'pause' THEN
+  IF NOT pulse_internal.pauses_on_death(note_death.queue_name) THEN
     RETURN false;
   END IF;
   INSERT INTO pulse.queue_pause (queue_name, job_id, created_at)

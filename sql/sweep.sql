@@ -104,25 +104,6 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.warn_of_short_thresholds() IS
   'Warns when a change of settings has made the thresholds of registered workers too short.';
 
--- An error here undoes nothing of what the sweep has recovered; claims meet it too, and raise it.
-CREATE OR REPLACE FUNCTION pulse_internal.promote_for_sweep(ends timestamptz) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-BEGIN
-  PERFORM pulse_internal.park_unserved();
-  FOR round IN 1..8 LOOP
-    EXIT WHEN NOT pulse_internal.promote_marked(32) OR clock_timestamp() >= ends;
-  END LOOP;
-EXCEPTION WHEN OTHERS OR assert_failure THEN
-  IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
-    RAISE;
-  END IF;
-  RAISE WARNING 'a sweep promoted nothing: %', SQLERRM USING
-    HINT = 'Look for triggers and constraints that are not of pg_pulse. Claims fail likewise.';
-END $$;
-COMMENT ON FUNCTION pulse_internal.promote_for_sweep(timestamptz) IS
-  'Parks unserved jobs of fair levels and promotes what is marked, until that time.';
-
 CREATE OR REPLACE FUNCTION pulse_internal.await_prepared(prepared_xid xid, prepared timestamptz)
   RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_await_prepared';
@@ -136,38 +117,19 @@ COMMENT ON FUNCTION pulse_internal.publish_prepared() IS
   'Tells claims and promotions, at once, of the jobs of prepared transactions that have ended.';
 
 -- No heartbeat waits for this part: the rows that it locks belong to workers that it marks as lost.
+-- The caller has the tables of recovery.
 CREATE OR REPLACE FUNCTION pulse_internal.sweep(max_jobs int, ends timestamptz = NULL)
   RETURNS pulse_internal.sweep_result
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-DECLARE
-  result pulse_internal.sweep_result;
 BEGIN
-  LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
   ends := coalesce(ends, pulse_internal.sweep_end());
-  PERFORM pulse_internal.await_prepared(x.transaction, x.prepared)
-     FROM pg_prepared_xacts AS x WHERE x.database = current_database();
-  PERFORM pulse_internal.publish_prepared();
-  -- Before any heartbeat row is locked.
-  PERFORM pulse_internal.reconcile_queues(1000, ends);
-  PERFORM pulse_internal.reconcile_waits(10000, ends);
   PERFORM pulse_internal.warn_of_short_thresholds();
-  result := pulse_internal.recover(max_jobs, ends);
-  result.jobs_failed := result.jobs_failed + pulse_internal.decide_keys(max_jobs, ends);
-  -- While the server runs, only COMMIT PREPARED can leave a queue without its mark: where the
-  -- library is not preloaded, or a restart came between. A check of all queues takes long where
-  -- there are many, so the next sweep goes on where this step ends.
-  IF result.workers_lost = 0 AND pulse_internal.room(result, max_jobs) = max_jobs
-     AND EXISTS (SELECT FROM pg_prepared_xacts AS x WHERE x.database = current_database()) THEN
-    PERFORM pulse_internal.reconcile_queues(0, ends);
-  END IF;
-  PERFORM pulse_internal.settle_schedules(ends);
-  PERFORM pulse_internal.promote_for_sweep(ends);
-  PERFORM pulse_internal.note_gap();
-  RETURN result;
+  RETURN pulse_internal.follow_recovery(pulse_internal.recover(max_jobs, ends), max_jobs, ends);
 END $$;
 COMMENT ON FUNCTION pulse_internal.sweep(int, timestamptz) IS
-  'Runs the steps of a sweep in order, until that time; NULL means sweep_end().';
+  'Recovers, then takes the other steps of a sweep in order, until that time; NULL means '
+  'sweep_end().';
 
 -- These rows belong to workers that may live, so they are written when nothing else is left to do.
 CREATE OR REPLACE FUNCTION pulse_internal.end_sweep(judged_us bigint) RETURNS interval
@@ -183,7 +145,6 @@ BEGIN
                           WHERE o.verdict = 'lost' AND o.last_heartbeat_at < outdated
                             AND cardinality(pulse_internal.running_ids(o.worker_id, 1)) = 0
                             FOR UPDATE SKIP LOCKED);
-  PERFORM pulse_internal.add_counters();
   PERFORM pulse_internal.stamp_ended_sessions(live_us);
   -- Every sweep asks for the next one anew while a stamped worker is not lost. A waiter that has
   -- gone may have taken an earlier request with it.
@@ -204,13 +165,16 @@ CREATE OR REPLACE FUNCTION pulse.sweep(
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   result pulse_internal.sweep_result;
-  judged_us bigint := pulse_internal.live_now_us();
+  judged_us bigint;
 BEGIN
   PERFORM pulse_internal.require_read_committed('sweep');
   PERFORM pulse_internal.check_count('max_jobs', max_jobs, 1, 1000000);
   PERFORM pulse_internal.check_given('dry_run', dry_run IS NOT NULL, 'Use true or false.');
-  IF dry_run THEN
+  IF pulse_internal.lock_for_recovery() IS NOT NULL THEN
+    result := pulse_internal.blocked_sweep();
+  ELSIF dry_run THEN
     BEGIN
+      judged_us := pulse_internal.live_now_us();
       result := pulse_internal.sweep(max_jobs);
       result.skipped_time := pulse_internal.end_sweep(judged_us);
       -- What the dry run saw of queues stays; the marks of queues that it promoted come back.
@@ -221,6 +185,7 @@ BEGIN
     END;
   ELSE
     -- If a crash loses this sweep, the next one repeats it, because the owners are still dead.
+    judged_us := pulse_internal.live_now_us();
     PERFORM pulse_internal.begin_async_write();
     PERFORM pulse_internal.start_sweep();
     result := pulse_internal.sweep(max_jobs);
@@ -240,7 +205,8 @@ COMMENT ON FUNCTION pulse.sweep(int, boolean) IS
   'Finds lost workers and jobs past their timeout or stall_timeout, and recovers at most max_jobs '
   'jobs within about a quarter of a second. Call it again, in a new transaction, until it finds '
   'nothing. dry_run => true returns the counts and changes nothing. A sweep never waits for a '
-  'lock, and no heartbeat of a living worker waits for a sweep. jobs_skipped_locked counts the '
+  'lock, and no heartbeat of a living worker waits for a sweep. Where a lock keeps it from a table '
+  'that recovery needs it returns at once; doctor() names that. jobs_skipped_locked counts the '
   'jobs that it left to the next sweep, those whose end a trigger of yours refuses among them; a '
   'warning names these. skipped_time is the part of an outage or clock step that '
   'no worker''s silence includes. Raises PU004 for max_jobs out of range, PU007 outside READ '

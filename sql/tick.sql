@@ -40,7 +40,7 @@ BEGIN
                  total.jobs_stalled + done.jobs_stalled, done.jobs_skipped_locked,
                  total.skipped_time);
     more := done.workers_lost > 0 OR pulse_internal.room(done, max_count) < max_count
-      OR pulse_internal.settle_schedules(ends);
+      OR pulse_internal.try_schedules(ends);
     EXIT WHEN NOT more OR clock_timestamp() >= ends;
   END LOOP;
   total.skipped_time := pulse_internal.end_sweep(judged_us);
@@ -91,17 +91,20 @@ CREATE OR REPLACE FUNCTION pulse.tick() RETURNS json
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
+  is_blocked boolean;
   swept record;
   pruned record;
 BEGIN
   PERFORM pulse_internal.check_tick();
   SELECT NULL::json AS result, false AS more INTO swept;
-  LOCK TABLE pulse.heartbeat, pulse.job, pulse.claim_batch IN ROW EXCLUSIVE MODE;
+  is_blocked := pulse_internal.lock_for_recovery() IS NOT NULL;
   -- First, because the heartbeats of some workers wait for the end of the sweep.
   pruned := pulse_internal.prune_for(interval '1 s');
-  IF pulse_internal.swept_just_now() THEN
-    swept.more := pulse_internal.settle_schedules(clock_timestamp() + interval '250 ms');
-    swept.more := pulse_internal.promote_marked(256) OR swept.more;
+  IF is_blocked THEN
+    swept.result := row_to_json(pulse_internal.blocked_sweep());
+  ELSIF pulse_internal.swept_just_now() THEN
+    swept.more := pulse_internal.try_schedules(clock_timestamp() + interval '250 ms');
+    swept.more := pulse_internal.try_promotion(256) OR swept.more;
   ELSE
     swept := pulse_internal.sweep_for(interval '2 s');
   END IF;
@@ -110,7 +113,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.tick() IS
   'Does everything periodic, for about three seconds at most: a sweep unless one has just run, '
-  'promotion, and deletion of rows past their retention. Returns json with swept (null without a '
+  'promotion, and deletion of rows past their retention. It waits for no lock: what one keeps it '
+  'from is left to the next tick. Returns json with swept (null without a '
   'sweep), pruned (rows) and more. If more is true, call it again in a new transaction, or leave '
   'the rest to the next tick. A scheduler calls run_tick(). Raises PU007 outside READ COMMITTED.';
 

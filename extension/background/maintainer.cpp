@@ -40,7 +40,7 @@ constexpr const char kSweep[] =
     " OPERATOR(pg_catalog.+) s.jobs_quarantined)::pg_catalog.int8"
     " FROM pulse.sweep(max_jobs => %d, dry_run => false) AS s";
 constexpr const char kPromote[] =
-    "SELECT pulse_internal.promote_marked(256)::pg_catalog.int4::pg_catalog.int8";
+    "SELECT pulse_internal.try_promotion(256)::pg_catalog.int4::pg_catalog.int8";
 constexpr const char kPromoteIn010[] =
     "SELECT pulse._promote_marked(256)::pg_catalog.int4::pg_catalog.int8";
 constexpr const char kPrune[] = "SELECT pulse_internal.prune(1000)::pg_catalog.int8";
@@ -114,10 +114,12 @@ bool find_extension(Maintainer* maintainer) {
 
 // --- one step ------------------------------------------------------------------------------------
 
-// Locks all tables without waiting. A step never waits for a table while it holds another, so it
-// takes part in no deadlock with ALTER or DROP EXTENSION.
-bool try_lock_tables() {
+// A step never waits for a table while it holds another, so it takes part in no deadlock with ALTER
+// or DROP EXTENSION: it tries the locks of the tables that it needs. The functions of 0.1.0 do not,
+// so it locks all tables for them, without waiting.
+bool may_begin(const Maintainer* maintainer) {
   if (database_is_wanted(MyDatabaseId)) return false;
+  if (!maintainer->is_0_1_0) return true;
   for (int i = 0; i < extension_tables.count; i++)
     if (!ConditionalLockRelationOid(extension_tables.table[i], RowExclusiveLock) ||
         !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(extension_tables.table[i])))
@@ -188,7 +190,7 @@ int64 run(const Maintainer* maintainer, const char* statement) {
   PG_TRY();
   {
     StartTransactionCommand();
-    if (try_lock_tables()) {
+    if (may_begin(maintainer)) {
       result = execute(statement);
       end = MaintainerEnd::kRan;
     }

@@ -3,6 +3,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/saved_plan.hpp"
+#include "access/table_locks.hpp"
 #include "counters/noted_attempts.hpp"
 #include "job/key_lock.hpp"
 #include "job/task_settings.hpp"
@@ -150,13 +151,28 @@ void requeue(AttemptEnds* ends, const Ending& ending, const Decision& decision) 
   wake_for_requeued(ends->jobs.table.changed);
 }
 
+bool may_pause_queue(TupleTableSlot* row, const Decision& decision) {
+  return decision.state != catalog()->finished_cancelled && catalog()->has_index_lanes &&
+         is_set(row, kJobQueueName);
+}
+
+// Locks the tables by which the end of this job pauses its queue, without waiting.
+bool try_lock_pauses(TupleTableSlot* row, const Decision& decision) {
+  static SavedPlan query = {"SELECT pulse_internal.pauses_on_death($1)", 1, {TEXTOID}, nullptr};
+  if (!may_pause_queue(row, decision)) return true;
+  if (!try_lock_table(catalog()->queue, AccessShareLock)) return false;
+  NullableDatum queue_name = field_of(row, kJobQueueName);
+  return !DatumGetBool(value_of_query(&query, &queue_name).value) ||
+         try_lock_table(catalog()->queue_pause, RowExclusiveLock);
+}
+
 // Pauses a strict queue whose job dies, if its settings ask for it: sql/strict.sql.
 void note_death(TupleTableSlot* row, int64 job_id, const Decision& decision) {
   static SavedPlan query = {
       "SELECT pulse_internal.note_death($1, $2)", 2, {TEXTOID, INT8OID}, nullptr};
-  if (decision.state == catalog()->finished_cancelled || !catalog()->has_index_lanes) return;
+  if (!may_pause_queue(row, decision)) return;
   NullableDatum arguments[] = {field_of(row, kJobQueueName), {Int64GetDatum(job_id), false}};
-  if (!arguments[0].isnull) (void)value_of_query(&query, arguments);
+  (void)value_of_query(&query, arguments);
 }
 
 void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
@@ -175,9 +191,12 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
     elog(ERROR, "could not delete a job that was locked");
 }
 
-// False when a foreign key of others refers to the locked row in a transaction in progress.
-bool lock_to_delete(JobTable* table, Patience patience) {
-  LockWaitPolicy policy = patience == Patience::kWaits ? LockWaitBlock : LockWaitSkip;
+// False when a foreign key of others refers to the locked row in a transaction in progress, or a
+// table is locked by which the end pauses its queue.
+bool lock_to_delete(JobTable* table, const Decision& decision, Patience patience) {
+  bool waits = patience == Patience::kWaits;
+  if (!waits && !try_lock_pauses(table->locked, decision)) return false;
+  LockWaitPolicy policy = waits ? LockWaitBlock : LockWaitSkip;
   return table->is_plain ||
          lock_row(table, table->locked->tts_tid, policy, LockTupleExclusive) == TM_Ok;
 }
@@ -228,7 +247,7 @@ EndedAttempt end_attempt(AttemptEnds* ends, const Ending& ending, const Nullable
   AttemptLock lock = lock_attempt(&ends->jobs, ending.job_id, token, patience);
   if (lock != AttemptLock::kLocked) return {lock, nullptr};
   Decision decision = decide(ends, ends->jobs.table.locked, ending);
-  if (!waits_again(decision) && !lock_to_delete(&ends->jobs.table, patience))
+  if (!waits_again(decision) && !lock_to_delete(&ends->jobs.table, decision, patience))
     return {AttemptLock::kBusy, nullptr};
   write(ends, ending, decision);
   return {AttemptLock::kLocked,

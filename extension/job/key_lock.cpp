@@ -3,6 +3,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "access/saved_plan.hpp"
+#include "access/table_locks.hpp"
 #include "job/job_table.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/shared_memory.hpp"
@@ -63,6 +64,9 @@ void read_waiting(const text* key, SnapshotData* dirty, KeyReading* reading) {
         if (TransactionIdIsValid(changer)) reading->changer = changer;
       });
 }
+
+// The end of an attempt waits for no table of keys: the sweep after the lock decides.
+bool try_lock_superseded() { return try_lock_table(catalog()->superseded_job, RowExclusiveLock); }
 
 // A table without a page is common, and a descent of its index costs more than to see that.
 bool any_superseded() {
@@ -196,7 +200,7 @@ KeyStanding try_lock_key_of(TupleTableSlot* job) {
     return is_key_taken(key) ? KeyStanding::kTaken : KeyStanding::kFree;
   uint64 hash = fnv1a(key);
   bool was_held = holds_advisory_lock(LockKind::kKey, hash);
-  if (!try_key(hash)) return KeyStanding::kUndecided;
+  if (!try_lock_superseded() || !try_key(hash)) return KeyStanding::kUndecided;
   KeyReading reading = read_key(key, DatumGetInt64(value_of(job, kJobId)));
   bool is_taken = reading.is_superseded || has_waiting(reading);
   if (!is_taken && !TransactionIdIsValid(reading.changer)) return KeyStanding::kFree;
@@ -209,7 +213,8 @@ void unlock_key_of(TupleTableSlot* job) {
 }
 
 void forget_superseded(TupleTableSlot* job) {
-  if (slot_attisnull(job, kJobKey) || !catalog()->has_index_lanes || !any_superseded()) return;
+  if (slot_attisnull(job, kJobKey) || !catalog()->has_index_lanes) return;
+  if (!try_lock_superseded() || !any_superseded()) return;
   static SavedPlan query = {
       "SELECT pulse_internal.forget_superseded($1, $2)", 2, {TEXTOID, INT8OID}, nullptr};
   Datum id = value_of(job, kJobId);

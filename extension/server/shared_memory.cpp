@@ -57,7 +57,8 @@ void reset_database(DatabaseState* database) {
   }
   for (pg_atomic_uint64& word : database->marks) init_all(0, &word);
   for (pg_atomic_uint64& word : database->awaited_parents) init_all(0, &word);
-  init_all(0, &database->waiting_levels, &database->freed_levels, &database->rated_levels);
+  init_all(0, &database->waiting_levels, &database->freed_levels, &database->rated_levels,
+           &database->blocked_sweeps);
   for (LevelGroup& group : database->level_groups) {
     init_all(0, &group.frees, &group.level, &group.next_slot);
     init_all(kNever, &group.dry_until);

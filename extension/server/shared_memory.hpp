@@ -117,6 +117,7 @@ struct DatabaseState {
   pg_atomic_uint64 rated_levels;  // level groups of the levels with a rate, and perhaps more
   LevelGroup level_groups[kLevelGroups];
   RateCredit rate_credits[kRateCredits];
+  pg_atomic_uint64 blocked_sweeps;  // in a row, which locks of tables keep from recovery
   MaintainerState maintainer;
 };
 

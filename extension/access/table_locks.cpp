@@ -1,0 +1,91 @@
+#include "access/table_locks.hpp"
+
+#include "server/shared_memory.hpp"
+#include "server/values.hpp"
+
+namespace pulse {
+namespace {
+
+struct TriedLocks {
+  LOCKMODE mode;
+  List* relations;
+};
+
+bool try_lock_relation(TriedLocks* locks, Oid relation) {
+  if (!ConditionalLockRelationOid(relation, locks->mode)) return false;
+  locks->relations = lappend_oid(locks->relations, relation);
+  return true;
+}
+
+bool try_lock_parts(TriedLocks* locks, Oid table) {
+  if (!try_lock_relation(locks, table)) return false;
+  if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table))) return false;
+  Relation opened = table_open(table, NoLock);
+  List* indexes = RelationGetIndexList(opened);
+  Oid long_values = opened->rd_rel->reltoastrelid;
+  table_close(opened, NoLock);
+  ListCell* cell;
+  foreach (cell, indexes)
+    if (!try_lock_relation(locks, lfirst_oid(cell))) return false;
+  return !OidIsValid(long_values) || try_lock_parts(locks, long_values);
+}
+
+void give_back(const TriedLocks& locks) {
+  ListCell* cell;
+  foreach (cell, locks.relations) UnlockRelationOid(lfirst_oid(cell), locks.mode);
+}
+
+// The first of these tables that cannot be locked; null: all are.
+text* try_lock_named(TriedLocks* locks, ArrayType* names) {
+  Oid schema = get_namespace_oid("pulse", false);
+  Datum* elements;
+  int count;
+  deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements, nullptr, &count);
+  for (int i = 0; i < count; i++) {
+    Oid table = get_relname_relid(TextDatumGetCString(elements[i]), schema);
+    if (!OidIsValid(table) || !try_lock_parts(locks, table)) return DatumGetTextPP(elements[i]);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool try_lock_table(Oid table, LOCKMODE mode) {
+  TriedLocks locks = {mode, NIL};
+  if (OidIsValid(table) && try_lock_parts(&locks, table)) return true;
+  give_back(locks);
+  return false;
+}
+
+}  // namespace pulse
+
+// pulse_internal.try_lock_tables(written, read)
+PULSE_FUNCTION(pulse_try_lock_tables) {
+  using namespace pulse;
+  TriedLocks written = {RowExclusiveLock, NIL};
+  TriedLocks read = {AccessShareLock, NIL};
+  text* locked = try_lock_named(&written, PG_GETARG_ARRAYTYPE_P(0));
+  if (!locked) locked = try_lock_named(&read, PG_GETARG_ARRAYTYPE_P(1));
+  if (!locked) PG_RETURN_NULL();
+  give_back(read);
+  give_back(written);
+  PG_RETURN_TEXT_P(locked);
+}
+
+// pulse_internal.note_blocked_sweep(is_blocked)
+PULSE_FUNCTION(pulse_note_blocked_sweep) {
+  if (pulse::DatabaseState* database = pulse::this_database()) {
+    if (PG_GETARG_BOOL(0))
+      pg_atomic_fetch_add_u64(&database->blocked_sweeps, 1);
+    else if (pg_atomic_read_u64(&database->blocked_sweeps) > 0)
+      pg_atomic_write_u64(&database->blocked_sweeps, 0);
+  }
+  PG_RETURN_VOID();
+}
+
+// pulse_internal.blocked_sweeps()
+PULSE_FUNCTION(pulse_blocked_sweeps) {
+  pulse::DatabaseState* database = pulse::this_database();
+  if (!database) PG_RETURN_NULL();
+  PG_RETURN_INT64(static_cast<int64>(pg_atomic_read_u64(&database->blocked_sweeps)));
+}

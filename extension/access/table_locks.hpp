@@ -1,0 +1,13 @@
+// Locks of whole tables that are tried: a sweep waits for no table (sql/recovery_tables.sql).
+#pragma once
+
+#include "server/postgres.hpp"
+
+namespace pulse {
+
+// Locks a table until the transaction ends, with its indexes and its long values, which have locks
+// of their own. False, and nothing is locked, where another transaction has or awaits a lock that
+// conflicts, and where the table is gone.
+bool try_lock_table(Oid table, LOCKMODE mode);
+
+}  // namespace pulse

@@ -1,0 +1,176 @@
+-- What a sweep does after recovery. Each step is a call of its own that tries the locks of its
+-- tables first, and leaves its work to the next sweep where another transaction keeps one from it.
+
+-- An error of one row is of no step but its own.
+CREATE OR REPLACE FUNCTION pulse_internal.try_returned(max_jobs int, ends timestamptz) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  IF pulse_internal.try_lock_tables('{dependency}', '{flow_job}') IS NOT NULL THEN
+    RETURN;
+  END IF;
+  BEGIN
+    PERFORM pulse_internal.settle_returned(max_jobs, ends, false);
+    RETURN;
+  EXCEPTION WHEN OTHERS OR assert_failure THEN
+    IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
+      RAISE;
+    END IF;
+  END;
+  PERFORM pulse_internal.settle_returned(
+    max_jobs, greatest(ends, pulse_internal.sweep_end()), true);
+END $$;
+COMMENT ON FUNCTION pulse_internal.try_returned(int, timestamptz) IS
+  'Does what settle_returned does, apart where that raises an error, unless a table is locked.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.try_expiry(max_jobs int, ends timestamptz) RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  IF max_jobs <= 0
+     OR pulse_internal.try_lock_tables('{dependency,queue_pause}', '{queue}') IS NOT NULL THEN
+    RETURN 0;
+  END IF;
+  BEGIN
+    RETURN pulse_internal.expire_jobs(max_jobs, ends, false);
+  EXCEPTION WHEN OTHERS OR assert_failure THEN
+    IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
+      RAISE;
+    END IF;
+  END;
+  RETURN pulse_internal.expire_jobs(max_jobs, greatest(ends, pulse_internal.sweep_end()), true);
+END $$;
+COMMENT ON FUNCTION pulse_internal.try_expiry(int, timestamptz) IS
+  'Does what expire_jobs does, apart where that raises an error, unless a table is locked.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.try_keys(max_jobs int, ends timestamptz) RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  IF pulse_internal.try_lock_tables('{superseded_job,dependency,queue_pause}', '{queue}') IS NULL
+  THEN
+    RETURN pulse_internal.decide_keys(max_jobs, ends);
+  END IF;
+  RETURN 0;
+END $$;
+COMMENT ON FUNCTION pulse_internal.try_keys(int, timestamptz) IS
+  'Does what decide_keys does, unless a table is locked.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.try_queues(max_queues int, ends timestamptz) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  IF pulse_internal.try_lock_tables('{queue_rate}', '{queue,queue_pause}') IS NULL THEN
+    PERFORM pulse_internal.reconcile_queues(max_queues, ends);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.try_queues(int, timestamptz) IS
+  'Does what reconcile_queues does, unless a table is locked.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.try_waits(max_count int, ends timestamptz) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  IF pulse_internal.try_lock_tables('{dependency}', '{flow_job}') IS NULL THEN
+    PERFORM pulse_internal.reconcile_waits(max_count, ends);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.try_waits(int, timestamptz) IS
+  'Does what reconcile_waits does, unless a table is locked.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.try_schedules(ends timestamptz) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  RETURN pulse_internal.try_lock_tables(
+           '{schedule,job_id_seq}',
+           '{installation,installation_witness,id_gap,id_place_seq}') IS NULL
+     AND pulse_internal.settle_schedules(ends);
+END $$;
+COMMENT ON FUNCTION pulse_internal.try_schedules(timestamptz) IS
+  'Does what settle_schedules does, unless a table is locked.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.try_promotion(max_marks int) RETURNS boolean
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  RETURN pulse_internal.try_lock_tables(
+           '{job,finished_job,queue_rate,dependency}',
+           '{task,queue,queue_pause,flow_job}') IS NULL
+     AND pulse_internal.promote_marked(max_marks);
+END $$;
+COMMENT ON FUNCTION pulse_internal.try_promotion(int) IS
+  'Does what promote_marked does, unless a table is locked; returns whether marks remain that it '
+  'can take.';
+
+-- An error here undoes nothing of what the sweep has recovered; claims meet it too, and raise it.
+CREATE OR REPLACE FUNCTION pulse_internal.promote_for_sweep(ends timestamptz) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  IF pulse_internal.try_lock_tables('{}', '{queue}') IS NULL THEN
+    PERFORM pulse_internal.park_unserved();
+  END IF;
+  FOR round IN 1..8 LOOP
+    EXIT WHEN NOT pulse_internal.try_promotion(32) OR clock_timestamp() >= ends;
+  END LOOP;
+EXCEPTION WHEN OTHERS OR assert_failure THEN
+  IF NOT pulse_internal.is_of_one_row(SQLSTATE) THEN
+    RAISE;
+  END IF;
+  RAISE WARNING 'a sweep promoted nothing: %', SQLERRM USING
+    HINT = 'Look for triggers and constraints that are not of pg_pulse. Claims fail likewise.';
+END $$;
+COMMENT ON FUNCTION pulse_internal.promote_for_sweep(timestamptz) IS
+  'Parks unserved jobs of fair levels and promotes what is marked, until that time.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.follow_recovery(
+    INOUT result pulse_internal.sweep_result, max_jobs int, ends timestamptz)
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  found_nothing boolean;
+BEGIN
+  PERFORM pulse_internal.try_returned(max_jobs, ends);
+  result.jobs_failed := result.jobs_failed
+    + pulse_internal.try_expiry(pulse_internal.room(result, max_jobs), ends);
+  result.jobs_failed := result.jobs_failed + pulse_internal.try_keys(max_jobs, ends);
+  found_nothing := result.workers_lost = 0 AND pulse_internal.room(result, max_jobs) = max_jobs;
+  PERFORM pulse_internal.await_prepared(x.transaction, x.prepared)
+     FROM pg_prepared_xacts AS x WHERE x.database = current_database();
+  PERFORM pulse_internal.publish_prepared();
+  -- While the server runs, only COMMIT PREPARED can leave a queue without its mark: where the
+  -- library is not preloaded, or a restart came between. A check of all queues takes long where
+  -- there are many, so the next sweep goes on where this step ends.
+  PERFORM pulse_internal.try_queues(
+    CASE WHEN found_nothing AND EXISTS (
+      SELECT FROM pg_prepared_xacts AS x WHERE x.database = current_database()) THEN 0
+      ELSE 1000 END, ends);
+  PERFORM pulse_internal.try_waits(10000, ends);
+  PERFORM pulse_internal.try_schedules(ends);
+  PERFORM pulse_internal.promote_for_sweep(ends);
+  IF pulse_internal.try_lock_tables('{}', '{id_gap,gap_from_seq,gap_to_seq,gap_at_seq}') IS NULL
+  THEN
+    PERFORM pulse_internal.note_gap();
+  END IF;
+  IF pulse_internal.try_lock_tables('{counter}') IS NULL THEN
+    PERFORM pulse_internal.add_counters();
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.follow_recovery(
+  pulse_internal.sweep_result, int, timestamptz) IS
+  'Takes the steps of a sweep after recovery, until that time, and adds what they end to its '
+  'counts.';
+
+-- The next sweep comes soon, because the end of a lock asks for none.
+CREATE OR REPLACE FUNCTION pulse_internal.blocked_sweep() RETURNS pulse_internal.sweep_result
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  PERFORM pulse_internal.start_sweep();
+  PERFORM pulse_internal.note_sweep_due(
+    clock_timestamp() + pulse_internal.interval(pulse_internal.setting_us('poll_interval')));
+  RETURN ROW(0, 0, 0, 0, 0, 0, pulse_internal.blocked_jobs(), interval '0');
+END $$;
+COMMENT ON FUNCTION pulse_internal.blocked_sweep() IS
+  'Returns the counts of a sweep that a lock keeps from recovery, and asks for another one.';

@@ -1,0 +1,104 @@
+-- The tables that recovery needs. A sweep waits for no table: where a lock keeps one of these from
+-- it, it returns at once, and all else that it does comes after recovery and is tried.
+
+CREATE OR REPLACE FUNCTION pulse_internal.try_lock_tables(written text[], read text[] = '{}')
+  RETURNS text
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_tables';
+COMMENT ON FUNCTION pulse_internal.try_lock_tables(text[], text[]) IS
+  'Locks tables of schema pulse for changes, and others for reading, with their indexes, without '
+  'waiting. Returns the first that a lock of another transaction keeps from the call, which then '
+  'holds none of these locks; NULL: it holds all.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.note_blocked_sweep(is_blocked boolean) RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_note_blocked_sweep';
+COMMENT ON FUNCTION pulse_internal.note_blocked_sweep(boolean) IS
+  'Counts a sweep that a lock of a table keeps from recovery; false: it recovers.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.blocked_sweeps() RETURNS bigint
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_blocked_sweeps';
+COMMENT ON FUNCTION pulse_internal.blocked_sweeps() IS
+  'Returns how many sweeps in a row, up to the last one, locks of tables have kept from recovery; '
+  'NULL without shared memory.';
+
+-- A job of a strict queue whose end may pause the queue needs the last two.
+CREATE OR REPLACE VIEW pulse_internal.recovery_table AS
+  SELECT v.name, v.is_written, v.is_of_pauses
+    FROM (VALUES ('job', true, false), ('heartbeat', true, false), ('attempt', true, false),
+                 ('finished_job', true, false), ('claim_batch', true, false),
+                 ('clock', true, false), ('worker', true, false), ('task', false, false),
+                 ('queue', false, true), ('queue_pause', true, true))
+         AS v (name, is_written, is_of_pauses);
+COMMENT ON VIEW pulse_internal.recovery_table IS
+  'The tables that recovery needs, and whether it writes them. is_of_pauses: only for jobs whose '
+  'end may pause their queue.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.lock_for_recovery() RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  locked text := (
+    SELECT pulse_internal.try_lock_tables(array_agg(t.name) FILTER (WHERE t.is_written),
+                                          array_agg(t.name) FILTER (WHERE NOT t.is_written))
+      FROM pulse_internal.recovery_table AS t WHERE NOT t.is_of_pauses);
+BEGIN
+  PERFORM pulse_internal.note_blocked_sweep(locked IS NOT NULL);
+  RETURN locked;
+END $$;
+COMMENT ON FUNCTION pulse_internal.lock_for_recovery() IS
+  'Locks the tables that recovery needs without waiting. Returns the first that another '
+  'transaction keeps from it, and counts the sweep as blocked; NULL: it has all.';
+
+-- The locks that a sweep lacks may leave the tables to readers.
+CREATE OR REPLACE FUNCTION pulse_internal.blocked_jobs() RETURNS int
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  live_us bigint;
+BEGIN
+  IF pulse_internal.try_lock_tables('{}', '{job,heartbeat,claim_batch,clock}') IS NOT NULL THEN
+    RETURN 0;
+  END IF;
+  live_us := pulse_internal.live_now_us();
+  RETURN coalesce((
+    SELECT sum(cardinality(pulse_internal.running_ids(o.worker_id)))
+      FROM (SELECT d FROM pulse_internal.dead_owners() AS d
+            UNION
+            SELECT h.worker_id FROM pulse.heartbeat AS h
+             WHERE h.verdict NOT IN ('lost', 'stopped')
+               AND pulse_internal.loss_cause(pulse_internal.see_session_end(h, live_us), live_us)
+                     IS NOT NULL) AS o (worker_id)), 0);
+END $$;
+COMMENT ON FUNCTION pulse_internal.blocked_jobs() IS
+  'Returns how many running jobs have lost their worker, for a sweep that recovers none; 0 where '
+  'they cannot be read.';
+
+-- Locks that are awaited count: whoever comes later waits behind them.
+CREATE OR REPLACE VIEW pulse_internal.recovery_blocker AS
+  SELECT t.name, t.is_of_pauses, l.mode, l.pid,
+         CASE WHEN l.pid IS NULL
+           THEN pg_catalog.format('The prepared transaction %L', p.gid)
+           ELSE pg_catalog.format('Process %s%s%s', l.pid, ' of role ' || a.usename,
+                                  ' in a transaction since ' || a.xact_start) END
+           || CASE WHEN l.granted THEN ' has ' ELSE ' waits for ' END
+           || pg_catalog.format('%s on %s', l.mode, l.relation::regclass) AS detail,
+         CASE WHEN l.pid IS NULL THEN pg_catalog.format('ROLLBACK PREPARED %L', p.gid)
+           ELSE pg_catalog.format('SELECT pg_terminate_backend(%s)', l.pid) END AS way_out
+    FROM pulse_internal.recovery_table AS t
+    JOIN pg_catalog.pg_class AS c
+      ON c.relnamespace = 'pulse'::regnamespace AND c.relname = t.name
+    JOIN pg_catalog.pg_locks AS l
+      ON l.locktype = 'relation' AND l.pid IS DISTINCT FROM pg_catalog.pg_backend_pid()
+     AND l.database = (SELECT d.oid FROM pg_catalog.pg_database AS d
+                        WHERE d.datname = pg_catalog.current_database())
+     AND (l.relation IN (c.oid, c.reltoastrelid)
+          OR l.relation IN (SELECT i.indexrelid FROM pg_catalog.pg_index AS i
+                             WHERE i.indrelid IN (c.oid, c.reltoastrelid)))
+     AND l.mode = ANY (CASE WHEN t.is_written
+           THEN '{ShareLock,ShareRowExclusiveLock,ExclusiveLock,AccessExclusiveLock}'
+           ELSE '{AccessExclusiveLock}' END::text[])
+    LEFT JOIN pg_catalog.pg_stat_activity AS a ON a.pid = l.pid
+    LEFT JOIN pg_catalog.pg_prepared_xacts AS p
+      ON l.pid IS NULL AND l.virtualtransaction = '-1/' || p.transaction;
+COMMENT ON VIEW pulse_internal.recovery_blocker IS
+  'Locks that keep sweeps from recovery, or from jobs whose end may pause their queue, and who has '
+  'them.';
