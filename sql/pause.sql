@@ -49,8 +49,6 @@ BEGIN
   INSERT INTO pulse.queue_pause AS p (queue_name, job_id, created_at, is_paused)
   VALUES (store_pause.queue_name, 0, pulse.now(), store_pause.is_paused)
   ON CONFLICT ON CONSTRAINT queue_pause_pkey DO UPDATE SET is_paused = store_pause.is_paused;
-  UPDATE pulse.queue AS q SET paused = false
-   WHERE q.queue_name = store_pause.queue_name AND q.paused;
   IF NOT store_pause.is_paused THEN
     PERFORM pulse_internal.end_pauses(store_pause.queue_name);
   END IF;

@@ -128,7 +128,8 @@ is_inert('/operations/new?action=retry&task=%3Cscript%3Ealert(1)%3C%2Fscript%3E'
 $browser->go('/queues/resume?queue=%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E');
 $browser->click('Resume', '.question');
 $browser->wait_for_path(qr{^/queues$});
-is(value($node, q{SELECT string_agg(queue_name, ' ') FROM pulse.queue WHERE NOT paused}),
+is(value($node, q{SELECT string_agg(queue_name, ' ') FROM pulse.queue_settings
+    WHERE NOT paused}),
     '"><script>alert(1)</script>', 'a hostile name is resumed, and nothing else');
 
 is_deeply([ $browser->notice ], [], 'no dialog, no error, and nothing that the policy forbids');
