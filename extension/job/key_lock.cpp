@@ -127,7 +127,7 @@ bool is_key_taken(const text* key) {
 // A transaction with one snapshot cannot see a job that took the key since it began, and the unique
 // index would refuse its job with an error that no client repeats.
 void require_seen(const text* key, const KeyReading& reading) {
-  if (!has_waiting(reading) || !IsolationUsesXactSnapshot() || XactReadOnly) return;
+  if (!has_waiting(reading) || !IsolationUsesXactSnapshot()) return;
   CommandCounterIncrement();
   ItemPointerData seen;
   if (find_in_old_snapshot(key, &seen)) return;
@@ -140,6 +140,7 @@ void require_seen(const text* key, const KeyReading& reading) {
 // Takes the lock once no other transaction in progress changes what stands under the key. A job
 // that stays live whatever the changer does is `enough` not to wait.
 KeyReading lock_key(const text* key, bool waiting_is_enough) {
+  PreventCommandIfReadOnly("a change under a job key");
   uint64 hash = fnv1a(key);
   for (;;) {
     if (!holds_advisory_lock(LockKind::kKey, hash))
