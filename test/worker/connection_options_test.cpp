@@ -52,7 +52,7 @@ TEST_F(ConnectOptionsTest, the_password_does_not_stay_in_the_environment) {
 TEST_F(ConnectOptionsTest, nothing_said_leaves_all_to_libpq_but_our_defaults) {
   const ConnectOptions options = must_read("");
   EXPECT_EQ(value(options, "dbname"), "(absent)");
-  EXPECT_EQ(value(options, "target_session_attrs"), "read-write");
+  EXPECT_EQ(value(options, "target_session_attrs"), "primary");
   EXPECT_EQ(value(options, "keepalives_idle"), "5");
   EXPECT_EQ(value(options, "keepalives_interval"), "5");
   EXPECT_EQ(value(options, "keepalives_count"), "3");
@@ -87,6 +87,15 @@ TEST_F(ConnectOptionsTest, what_the_user_set_stays) {
   EXPECT_EQ(value(options, "target_session_attrs"), "any");
   EXPECT_EQ(value(options, "application_name"), "mine");
   EXPECT_EQ(options.deadline(), 20s);
+}
+
+// For libpq a server whose sessions are read-only by default is no such server.
+TEST_F(ConnectOptionsTest, who_asks_for_a_server_to_write_on_gets_a_primary) {
+  const std::string wanted = "target_session_attrs=read-write";
+  EXPECT_EQ(value(must_read(wanted), "target_session_attrs"), "primary");
+  setenv("PGTARGETSESSIONATTRS", "read-write", 1);
+  EXPECT_EQ(value(must_read("shop"), "target_session_attrs"), "primary");
+  EXPECT_EQ(value(must_read("target_session_attrs=standby"), "target_session_attrs"), "standby");
 }
 
 TEST_F(ConnectOptionsTest, the_environment_counts_where_nothing_was_said) {

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "database/statements.hpp"
+
 namespace pulse {
 namespace {
 
@@ -22,15 +24,10 @@ SessionConfig session_config(const char* name, Duration open_deadline,
   // A beat is short. Payloads and results may be long.
   config.waits_for_bytes = std::string_view(name) != "heartbeat";
   if (!config.waits_for_bytes) config.max_reconnect_delay = 2s;  // others follow it
-  // What the role or the database sets for other programs must not end our waits, and a backend
-  // whose client is gone must not stay.
-  config.settings = {{"client_connection_check_interval", "5s"},
-                     {"statement_timeout", statement_timeout},
-                     {"lock_timeout", "0"},
-                     {"idle_session_timeout", "0"},
-                     {"default_transaction_isolation", "read committed"},
-                     {"default_transaction_read_only", "off"},
-                     {"default_transaction_deferrable", "off"}};
+  config.settings = statements::own_settings();
+  config.settings.emplace_back("statement_timeout", statement_timeout);
+  // A backend whose client is gone must not stay.
+  config.settings.emplace_back("client_connection_check_interval", "5s");
   return config;
 }
 

@@ -7,8 +7,10 @@
 #include <chrono>
 #include <utility>
 
+#include "database/array_literal.hpp"
 #include "database/interrupt.hpp"
 #include "database/pipeline.hpp"
+#include "database/statements.hpp"
 
 namespace pulse::console {
 namespace {
@@ -49,6 +51,27 @@ std::string reason_of(const PGconn* connection, const std::string& fallback) {
   return reason.empty() ? fallback : reason;
 }
 
+// Behind a pooler the process is another, and nothing is set: another client would inherit it.
+constexpr const char* kSetUp =
+    "SELECT pg_catalog.count(pg_catalog.set_config(s.name, s.value, false))"
+    " FROM ROWS FROM (pg_catalog.unnest($2::pg_catalog.text[]),"
+    " pg_catalog.unnest($3::pg_catalog.text[])) AS s(name, value)"
+    " JOIN pg_catalog.pg_settings AS p"
+    " ON p.name OPERATOR(pg_catalog.=) s.name AND p.source OPERATOR(pg_catalog.<>) 'client'"
+    " WHERE pg_catalog.int4eq(pg_catalog.pg_backend_pid(), $1::integer)";
+
+Params settings_params(int backend_pid) {
+  statements::SessionSettings settings = statements::own_settings();
+  settings.insert(settings.end(), {{"extra_float_digits", "1"}, {"IntervalStyle", "postgres"}});
+  std::vector<std::string> names;
+  std::vector<std::string> values;
+  for (const auto& [name, value] : settings) {
+    names.push_back(name);
+    values.push_back(value);
+  }
+  return {std::to_string(backend_pid), array_literal(names), array_literal(values)};
+}
+
 }  // namespace
 
 Database::Database(ConnectOptions options) : options_(std::move(options)) {}
@@ -70,7 +93,8 @@ void Database::open() {
   set_up();
 }
 
-// What is printed must not depend on settings of the role or the database.
+// Neither what is printed nor whether a change is made may depend on settings of the role or the
+// database. What the user says in PGOPTIONS stays.
 void Database::set_up() {
   PQsetNoticeReceiver(
       connection_.get(),
@@ -83,6 +107,7 @@ void Database::set_up() {
   role_ = PQuser(connection_.get());
   quickest_ = std::chrono::microseconds::max();
   query("SET datestyle = 'ISO, YMD'");
+  query(kSetUp, settings_params(backend_pid()));
 }
 
 void Database::note_answer_after(std::chrono::microseconds taken) {

@@ -12,8 +12,7 @@ constexpr unsigned kUnavailable = 503;
 // client would inherit it.
 constexpr const char* kSetUp =
     "SELECT set_config('role', $1, false), set_config('default_transaction_read_only', $2, false),"
-    " set_config('statement_timeout', $3, false),"
-    " set_config('default_transaction_isolation', 'read committed', false)"
+    " set_config('statement_timeout', $3, false)"
     " FROM (SELECT WHERE pg_catalog.pg_backend_pid() = $4::int) AS own";
 
 // What a role may become, and what it may do, changes without a word to its sessions.

@@ -32,7 +32,7 @@ sub start {
         @tokens = ('--tokens', $file);
     }
     my $database = ($options{database} // 'host=' . $node->host . ' port=' . $node->port)
-      . ' dbname=postgres';
+      . ' dbname=' . ($options{dbname} // 'postgres');
     $database .= " user=$options{role}" if $options{role};
     my $self = $class->SUPER::start(
         $name,

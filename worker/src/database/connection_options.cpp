@@ -113,10 +113,13 @@ std::variant<ConnectOptions, std::string> ConnectOptions::read(const std::string
   for (const auto& [keyword, value] : kKeepalives) {
     if (!find(keyword)) add(keyword, value);
   }
-  // "any" is also what libpq says for "not set".
-  if (server == Server::primary && !value_in(said.get(), "target_session_attrs") &&
-      value_in(defaults.get(), "target_session_attrs").value_or("any") == "any") {
-    add("target_session_attrs", "read-write");
+  // "any" is also what libpq says for "not set". For libpq, a server whose default is read-only
+  // is none for "read-write"; our sessions set their own, so what matters is that it is a primary.
+  const auto wanted = value_in(said.get(), "target_session_attrs");
+  const std::string usual = value_in(defaults.get(), "target_session_attrs").value_or("any");
+  if (wanted.value_or(usual) == "read-write" ||
+      (server == Server::primary && !wanted && usual == "any")) {
+    add("target_session_attrs", "primary");
   }
   // libpq would look into the environment at each connection, and there it does not stay.
   const auto password = find("password");

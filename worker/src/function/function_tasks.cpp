@@ -26,12 +26,8 @@ SessionConfig function_session_config(Duration open_deadline) {
   SessionConfig config;
   config.name = "sql task";
   config.open_deadline = open_deadline;
-  config.settings = {{"client_connection_check_interval", "1s"},
-                     {"statement_timeout", "0"},
-                     {"idle_session_timeout", "0"},
-                     {"default_transaction_isolation", "read committed"},
-                     {"default_transaction_read_only", "off"},
-                     {"default_transaction_deferrable", "off"}};
+  config.settings = statements::shared_settings();
+  config.settings.emplace_back("client_connection_check_interval", "1s");
   return config;
 }
 
