@@ -69,6 +69,29 @@ TEST_F(SharedConnectionTest, the_third_goes_after_ten_idle_seconds) {
   EXPECT_EQ(finish_.opens(), 1) << "and does not come back by itself";
 }
 
+TEST_F(SharedConnectionTest, the_third_goes_from_a_worker_that_sweeps) {
+  sweep_interval_ = "5.000000";
+  given_worker(2);
+  given_running({{.id = 1}});
+  claim_.answer(nothing());
+  turn();
+  end_task(1);
+  finish_.answer(outcomes({{1, "accepted"}}));
+  turn();
+  int sweeps = 0;
+  for (int second = 0; second < 12; ++second) {
+    pass_beating(1s);
+    if (!finish_.is_open() || finish_.running() != "sweep") continue;
+    ++sweeps;
+    finish_.answer(swept(0));
+    turn();
+  }
+  EXPECT_GE(sweeps, 2) << "which travel on it while it is there";
+  EXPECT_FALSE(finish_.is_open());
+  pass_beating(1min);
+  EXPECT_EQ(finish_.opens(), 1) << "and do not open it";
+}
+
 TEST_F(SharedConnectionTest, it_stays_while_an_answer_is_awaited) {
   given_worker(2);
   given_running({{.id = 1}});

@@ -16,6 +16,14 @@ class SweeperTest : public WorkerBench {
     given_worker(2);
     given_running({{.id = 99}});
   }
+  // Which keeps that connection for another ten seconds.
+  void given_report() {
+    tasks_.at(99)->callbacks.on_progress({.fraction = 0.5});
+    turn();
+    ASSERT_EQ(finish_.running(), "progress");
+    finish_.answer(done());
+    turn();
+  }
   // Which one follows a wait and a claim that brought nothing.
   std::string statement_after_the_wait() {
     while (claim_.running() == "claim" || claim_.running() == "wait_for_job") {
@@ -42,6 +50,7 @@ TEST_F(SweeperTest, sweeps_come_a_little_sooner_than_the_interval) {
   finish_.answer(swept(0));
   EXPECT_EQ(until_sweep(), 4s) << "the next one was drawn when this one was sent";
   finish_.answer(swept(0));
+  given_report();
   const auto next = until_sweep();
   EXPECT_GT(next, 4900ms);
   EXPECT_LE(next, 5s);
@@ -153,6 +162,7 @@ TEST_F(SweeperTest, what_fails_again_and_again_is_said_each_half_minute) {
   for (const TimePoint start = clock_.now(); clock_.now() - start < 40s;) {
     (void)until_sweep();
     finish_.refuse_statement("42501", "permission denied for function sweep");
+    given_report();
   }
   EXPECT_EQ(capture_.count("warning sweep_failed"), 2);
 }

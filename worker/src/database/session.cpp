@@ -20,7 +20,7 @@ constexpr int kMaxExtensions = 20;
 // What has not moved for so long may have stalled with the connection beside it.
 constexpr Duration kStandstill = std::chrono::seconds(1);
 
-// A session that borrows is closed when it has sent nothing for so long.
+// A session that borrows is closed when nothing has needed it for so long.
 constexpr Duration kRest = std::chrono::seconds(10);
 
 }  // namespace
@@ -68,7 +68,7 @@ void Session::close() {
 }
 
 void Session::rest_if_idle() {
-  const TimePoint due = moved_at_ + kRest;
+  const TimePoint due = needed_at_ + kRest;
   if (state_ != State::free || due > timers_.now()) {
     return resting_.start_at(std::max<TimePoint>(due, timers_.now() + kStandstill));
   }
@@ -137,7 +137,7 @@ void Session::finish_set_up(const Opened& opened, const Reply& reply) {
   last_reason_.clear();
   losses_.forget();
   log_.debug("connected", {{"connection", config_.name}, {"backend_pid", opened.backend_pid}});
-  moved_at_ = opened_at_;
+  moved_at_ = needed_at_ = opened_at_;
   if (is_pooled_ && on_pooled) on_pooled();
   if (on_opened) on_opened();
   for (Session* follower : followers_) follower->hurry(opening_since_, had_hung_);
@@ -182,7 +182,7 @@ void Session::answer(Replies replies) {
   const bool is_lost = lost != nullptr;
   const std::string reason = is_lost ? lost->reason : std::string();
   state_ = is_lost ? State::opening : State::free;  // when lost, handlers may send nothing
-  if (!is_lost) wake();
+  if (!is_lost) wake_if_free();
   const std::uint64_t closes = closes_;
   try {
     for (std::size_t i = 0; i < handlers.size() && closes == closes_; ++i) {
@@ -252,7 +252,7 @@ void Session::lose(const std::string& reason) {
 
 void Session::ask_senders() {
   if (is_open() || lender_ == nullptr) {
-    is_needed_ = false;
+    if (std::exchange(is_needed_, false)) needed_at_ = timers_.now();
     ask_in_turn();
   } else if (is_needed_ && state_ == State::resting) {
     start_opening();

@@ -27,7 +27,8 @@ struct SessionConfig {
   // The deadline of a statement counts from the last byte that came or went, up to twenty times.
   bool waits_for_bytes = false;
   Duration max_reconnect_delay = Duration::max();
-  std::vector<std::pair<std::string, std::string>> settings;  // of the session, name and value
+  // Of the session, name and value; the last of a name counts.
+  std::vector<std::pair<std::string, std::string>> settings;
 };
 
 using ReplyHandler = std::function<void(Reply)>;
@@ -71,9 +72,10 @@ class Session {
   // what stands still here may hang too, and is opened again. So an outage has few tries, and a
   // worker is back at work soon after the network.
   void follow(Session& leader) { leader.followers_.push_back(this); }
-  // From now on this session is opened when it is needed, and closed after ten idle seconds. While
-  // it rests, what is in no hurry is sent over `lender` when that is free; while it is not to be
-  // had, everything is. So a worker that has nothing to report takes a session less of the server.
+  // From now on this session is opened when it is needed, and closed ten seconds after it was last
+  // needed. While it rests, what is in no hurry is sent over `lender` when that is free; while it
+  // is not to be had, everything is. So a worker that has nothing to report takes a session less of
+  // the server, also one that sweeps.
   void borrow_from(Session& lender);
   // The borrower's senders are asked, if it has no connection of its own. Whether one has sent.
   bool ask_borrower() { return borrower_ != nullptr && borrower_->send_over_lender(); }
@@ -150,6 +152,7 @@ class Session {
   TimePoint opening_since_{};
   TimePoint opened_at_{};
   TimePoint moved_at_{};   // when bytes last came or went
+  TimePoint needed_at_{};  // when a sender last had what could not wait
   bool had_hung_ = false;  // its last connection, or try, gave no answer in time
   std::vector<Session*> followers_;
   Session* lender_ = nullptr;
