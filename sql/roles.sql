@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'attach_worker', 'check_host', 'claim', 'claim_job', 'complete', 'complete_many',
       'declare_lost', 'deregister_worker', 'fail', 'fail_late', 'fail_many', 'fence', 'get_job',
       'handler_call', 'handler_tasks', 'heartbeat', 'held', 'held_job', 'perform_job', 'progress',
-      'register_worker', 'release', 'snooze', 'sweep', 'wait_for_job']
+      'register_worker', 'release', 'snooze', 'sweep', 'task_limits', 'wait_for_job']
     WHEN 'operator' THEN ARRAY[
       'adopt_installation', 'cancel_flow', 'cancel_job', 'complete_jobs', 'cron_setup_sql',
       'declare_lost', 'delete_finished', 'drain_worker', 'drain_workers', 'force_unlock_workers',

@@ -25,19 +25,24 @@ COMMENT ON FUNCTION pulse_internal.sweep_end() IS
 -- jobs the limit is judged at its last heartbeat, minus that time: the worker has lived beyond it,
 -- so the task is dead, and no successor in the job's queue runs beside it. If the worker does not
 -- beat, its silence decides. A worker does not count time in which its heartbeats are late, so jobs
--- that must run alone are left to it for a threshold more.
+-- that must run alone are left to it for a threshold more. A limit that was changed after the claim
+-- is known to the worker within two heartbeats, and is none before.
 CREATE OR REPLACE VIEW pulse_internal.limits AS
   SELECT j.id, j.token, j.identifier, j.worker_id, j.claimed_at, j.claimed_live_us,
          j.activity_live_us, t.stall_timeout,
          coalesce(t.timeout, pulse_internal.interval(h.default_timeout_us)) AS timeout,
-         CASE WHEN w.info ->> 'kill_grace_ms' ~ '^[0-9]{1,6}$'
-           THEN h.beat_live_us - (w.info ->> 'kill_grace_ms')::bigint * 1000
+         CASE WHEN t.updated_at > j.claimed_at AND h.last_heartbeat_at < t.updated_at
+                   + pulse_internal.interval(2 * h.interval_us + g.kill_grace_us)
+           THEN j.claimed_live_us
+           ELSE h.beat_live_us - g.kill_grace_us
                 - CASE t.on_unreachable WHEN 'kill' THEN h.threshold_us ELSE 0 END
            END AS killed_live_us
     FROM pulse.job AS j
     LEFT JOIN pulse.task AS t ON t.identifier = j.identifier
     LEFT JOIN pulse.heartbeat AS h ON h.worker_id = j.worker_id
     LEFT JOIN pulse.worker AS w ON w.id = j.worker_id
+    CROSS JOIN LATERAL (SELECT CASE WHEN w.info ->> 'kill_grace_ms' ~ '^[0-9]{1,6}$'
+      THEN (w.info ->> 'kill_grace_ms')::bigint * 1000 END) AS g (kill_grace_us)
    WHERE j.id = ANY (pulse_internal.running_ids(NULL));
 COMMENT ON VIEW pulse_internal.limits IS
   'Running jobs with their timeout and stall_timeout, NULL: none. killed_live_us: the worker has '

@@ -208,3 +208,22 @@ COMMENT ON FUNCTION pulse.unset_task(text) IS
   'Takes all settings of a task away, its handler too, and returns whether it had any. From then '
   'on it has the defaults. Jobs keep what they got when they were added: max_attempts, start_by '
   'and queue. Raises PU004 as set_task does.';
+
+-- A worker that ends jobs at their limits asks after the notice that tasks have changed.
+CREATE OR REPLACE FUNCTION pulse.task_limits(
+    worker_id bigint, identifiers text[],
+    OUT identifier text, OUT timeout interval, OUT stall_timeout interval, OUT on_unreachable text)
+  RETURNS SETOF record
+  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY
+  SELECT i.identifier, coalesce(t.timeout, pulse_internal.interval(h.default_timeout_us)),
+         t.stall_timeout, coalesce(t.on_unreachable, 'continue')
+    FROM unnest(identifiers) AS i (identifier)
+    LEFT JOIN pulse.task AS t ON t.identifier = i.identifier
+    LEFT JOIN pulse.heartbeat AS h ON h.worker_id = task_limits.worker_id;
+END $$;
+COMMENT ON FUNCTION pulse.task_limits(bigint, text[]) IS
+  'Returns the limits that jobs of these tasks have by now, also those that the worker claimed '
+  'before a change: NULL means none. A worker asks when a heartbeat raises the notice PU102.';

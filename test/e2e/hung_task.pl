@@ -20,7 +20,8 @@ my $tasks = Pulse::Tasks->new(
             trap "" TERM; tell began; while :; do wait_at never; done; fi
         if kill -0 "$(<"$gates/first")"; then tell beside; else tell alone; fi',
     (map { ($_ => "trap '' TERM; $hang") } qw(stubborn_stall stubborn_timeout)),
-    (map { ($_ => $hang) } qw(stall timeout)),
+    (map { ($_ => $hang) } qw(stall timeout control)),
+    changed => '[[ $PULSE_ATTEMPT == 1 ]] || exit 0; tell began; wait_at changed',
     progress => <<'SH');
 for step in {1..9}; do
     read -r -t 0.8 _ <"$gates/none"
@@ -79,6 +80,29 @@ subtest 'a task that reports progress does not stall' => sub {
     my $id = add_job($node, 'progress');
     $worker->wait_for('completed', job => $id);
     is(finished($node, $id), 'completed|1|0', 'though it takes longer than stall_timeout');
+    $worker->signal('TERM');
+    is($worker->wait_exit, 0, 'the worker drains');
+};
+
+subtest 'a timeout that is changed counts for a job that runs' => sub {
+    value($node, "SELECT pulse.set_task('$_', timeout => '4 s', backoff => 'none')")
+      for qw(changed control);
+    my $worker =
+      Pulse::Worker->start_registered($node, 'hearing', tasks => $tasks, concurrency => 2);
+    my ($raised, $control) = map { add_job($node, $_) } qw(changed control);
+    $tasks->wait_for('began', job => $_) for $raised, $control;
+    value($node, q{SELECT pulse.set_task('changed', timeout => '1 hour')});
+    $worker->wait_for('failed', job => $control);
+    $tasks->open_gate('changed');
+    $worker->wait_for('completed', job => $raised);
+    is(finished($node, $raised), 'completed|1|0', 'a raised one: it outlives the old one');
+    my $lowered = add_job($node, 'changed');
+    $tasks->wait_for('began', job => $lowered);
+    value($node, q{SELECT pulse.set_task('changed', timeout => '1 s')});
+    is($worker->wait_for('failed', job => $lowered)->{reason}, 'timed out after 1s',
+        'a lowered one: its worker ends it');
+    $worker->wait_for('completed', job => $lowered);
+    is(outcomes($node, $lowered), 'timed_out completed', 'as it ends any other');
     $worker->signal('TERM');
     is($worker->wait_exit, 0, 'the worker drains');
 };

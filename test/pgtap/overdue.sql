@@ -1,6 +1,6 @@
 -- sql/sweep.sql: jobs past their own clocks, and how much one sweep does.
 \ir support/setup.psql
-SELECT plan(54);
+SELECT plan(57);
 
 -- What a sweep did, without what was nothing.
 CREATE FUNCTION swept(max_jobs int = 1000) RETURNS text
@@ -72,6 +72,25 @@ SELECT is(state_of(:single), 'running', 'unless it must run alone and beats may 
 SELECT travel_beating('87 s', :killer);
 SELECT pulse.heartbeat(:ann) \g /dev/null
 SELECT is(swept(), 'jobs_requeued 1, jobs_timed_out 1', 'then it is left for a threshold more');
+SELECT pulse.deregister_worker(:killer) \g /dev/null
+DELETE FROM pulse.job;
+SELECT travel('0');
+
+-- A limit that is changed while its job runs.
+SELECT id AS killer FROM pulse.register_worker('hears', NULL, '{"kill_grace_ms": 6000}') \gset
+SELECT given_claimed_job(:killer, 'slow') \g /dev/null
+SELECT travel_beating('30 s', :killer);
+SELECT pulse.set_task('slow', timeout => '1 hour') \g /dev/null
+SELECT travel_beating('2 min', :killer);
+SELECT pulse.heartbeat(:ann) \g /dev/null
+SELECT is(swept(), 'nothing', 'a timeout that is raised counts for a job that runs');
+SELECT pulse.set_task('slow', timeout => '1 min') \g /dev/null
+SELECT travel_beating('2 min 15 s', :killer);
+SELECT pulse.heartbeat(:ann) \g /dev/null
+SELECT is(swept(), 'nothing', 'a worker has two heartbeats to hear of a lower one');
+SELECT travel_beating('2 min 17 s', :killer);
+SELECT pulse.heartbeat(:ann) \g /dev/null
+SELECT is(swept(), 'jobs_requeued 1, jobs_timed_out 1', 'then the sweep goes by it');
 SELECT pulse.deregister_worker(:killer) \g /dev/null
 DELETE FROM pulse.job;
 SELECT travel('0');

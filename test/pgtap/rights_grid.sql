@@ -57,6 +57,7 @@ register_worker                       |w   |ok          |ok          |ok
 release                               |w   |ok!         |ok          |ok
 snooze                                |w   |ok!         |PU001       |PU001
 sweep                                 |wo  |ok          |ok          |ok
+task_limits                           |w   |ok          |ok          |ok
 wait_for_job                          |w   |PU006       |PU006       |PU006
 adopt_installation                    |o   |ok          |ok          |ok
 cancel_flow                           |o   |PU005       |PU005       |PU005

@@ -38,7 +38,7 @@ INSERT INTO grid
     ('ended wait_for_end', 'c'),
     ('attach_worker check_host claim claim_job complete complete_many deregister_worker fail '
      'fail_late fail_many fence handler_call handler_tasks heartbeat held held_job perform_job '
-     'progress register_worker release snooze wait_for_job', 'w'),
+     'progress register_worker release snooze task_limits wait_for_job', 'w'),
     ('declare_lost sweep', 'wo'), ('get_job', 'wob'),
     ('adopt_installation cancel_flow cancel_job complete_jobs cron_setup_sql delete_finished '
      'drain_worker drain_workers force_unlock_workers pause_queue permanently_fail_jobs '

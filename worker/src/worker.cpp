@@ -48,6 +48,7 @@ Worker::Worker(const Config& config, std::string info_json, Duration open_deadli
       heartbeat_({config.name, std::move(info_json), config.heartbeat_interval},
                  sessions_.heartbeat, timers, held_, log),
       finisher_(sessions_.finish, heartbeat_, held_, timers, log),
+      task_limits_(sessions_.heartbeat, heartbeat_, held_, timers, log),
       sweeper_(sessions_.finish, timers, random, log),
       host_check_(sessions_.finish, timers, log),
       crontab_(sessions_.finish, timers, log),
@@ -73,7 +74,10 @@ void Worker::wire_sessions() {
   sessions_.on_unreadable = refuse;
   sessions_.on_notice = [this](const Notice& notice) {
     if (notice.sqlstate == sqlstate::kSweepIsDue) sweeper_.sweep_now();
-    if (notice.sqlstate == sqlstate::kHandlersChanged) heartbeat_.look_for_handlers();
+    if (notice.sqlstate == sqlstate::kHandlersChanged) {
+      heartbeat_.look_for_handlers();
+      task_limits_.look();
+    }
     if (notice.sqlstate == sqlstate::kWarning) {
       log_.warning("server_warns",
                    {{"reason", in_one_line(notice.message, notice.detail, notice.hint)}});
@@ -104,6 +108,7 @@ void Worker::wire_heartbeat() {
     finisher_.look_again();
     if (must_share()) sessions_.finish.open();
   };
+  task_limits_.on_changed = [this] { executor_.check_limits(); };
   sweeper_.on_workers_lost = [this] { host_check_.look_again(); };
   heartbeat_.on_background_sweeps = [this](bool sweeps) {
     sweeper_.leave_interval_to_others(sweeps);

@@ -20,6 +20,7 @@
 #include "liveness/host_check.hpp"
 #include "liveness/sweeper.hpp"
 #include "observe/health.hpp"
+#include "task_limits.hpp"
 #include "worker_sessions.hpp"
 
 namespace pulse {
@@ -84,6 +85,7 @@ class Worker {
   HeldJobs held_;
   Heartbeat heartbeat_;
   Finisher finisher_;
+  TaskLimits task_limits_;
   Sweeper sweeper_;
   HostCheck host_check_;
   CrontabLoader crontab_;

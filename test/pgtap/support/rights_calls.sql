@@ -106,6 +106,7 @@ INSERT INTO call VALUES
   ('stop_workers', 'pulse.stop_workers(ARRAY[{name}])'),
   ('ended', 'pulse.ended(ARRAY[{waiting}, {running}, {ended}])'),
   ('wait_for_end', 'CALL pulse.wait_for_end(ARRAY[{ended}])'),
+  ('task_limits', $$pulse.task_limits({worker}, '{task}')$$),
   ('tick', 'pulse.tick()'), ('run_tick', 'CALL pulse.run_tick()'),
   ('verify', 'pulse.verify()');
 INSERT INTO call

@@ -111,6 +111,11 @@ inline constexpr Statement kWaitForJob{
 inline constexpr Statement kHandlerTasks{
     "handler_tasks",
     "SELECT pg_catalog.to_json(h.tasks) AS tasks FROM pulse.handler_tasks() AS h(tasks)"};
+inline constexpr Statement kTaskLimits{
+    "task_limits",
+    "SELECT l.identifier, EXTRACT(epoch FROM l.timeout) AS timeout,"
+    " EXTRACT(epoch FROM l.stall_timeout) AS stall_timeout, l.on_unreachable"
+    " FROM pulse.task_limits($1::bigint, $2::pg_catalog.text[]) AS l"};
 // The name of the session is its transaction's; OFFSET 0 keeps it from being set afterwards.
 inline constexpr Statement kPerformJob{
     "perform_job",

@@ -346,6 +346,7 @@ void Executor::await_limit(const Running& running, const HeldJob& job) {
 Executor::Limit Executor::next_limit(const Running& running, const HeldJob& job) const {
   Limit next;
   const auto consider = [&](TimePoint at, EndReason reason, Duration grace) {
+    at = std::max(at, job.limits_as_of);
     if (next.reason == EndReason::none || at < next.at) next = {at, reason, grace};
   };
   // While beats are overdue these stand still; the next good beat looks again.

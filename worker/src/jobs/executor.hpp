@@ -41,6 +41,9 @@ class Executor {
   // A beat was answered well: minders hear it, limits go on, slots may be filled.
   void take_good_beat();
 
+  // Jobs have other limits. Ends what has passed one of its limits.
+  void check_limits();
+
   void cancel(ClaimKey claim);
   // The claim is over, whatever became of the task.
   void revoke(ClaimKey claim);
@@ -85,7 +88,6 @@ class Executor {
   void log_unreported(const char* outcome, ClaimKey claim, std::chrono::nanoseconds ran_for);
   bool is_reported(const Running& running, const ExecutionEnd& end) const;
   void end_early(Running& running, EndReason reason, Duration grace);
-  void check_limits();
   void give_back(const std::vector<ClaimKey>& unbegun);
   void await_limit(const Running& running, const HeldJob& job);
   Limit next_limit(const Running& running, const HeldJob& job) const;

@@ -85,6 +85,14 @@ std::vector<ClaimKey> HeldJobs::in_state(HeldJob::State state) const {
   return keys;
 }
 
+std::vector<HeldJob*> HeldJobs::unended() {
+  std::vector<HeldJob*> found;
+  for (auto& [claim, job] : jobs_) {
+    if (job.state <= HeldJob::State::running) found.push_back(&job);
+  }
+  return found;
+}
+
 std::vector<ClaimKey> HeldJobs::earlier_claims(ClaimKey claim) const {
   std::vector<ClaimKey> earlier;
   const ClaimKey first{claim.job_id, std::numeric_limits<std::int64_t>::min()};

@@ -32,8 +32,9 @@ struct HeldJob {
   std::int64_t worker_id = 0;
   TimePoint claimed_at{};  // when the claim was sent: before the server's clocks start
   State state = State::prefetched;
-  TimePoint arrived_at{};  // when the answer to its claim had come
-  std::size_t bytes = 0;   // of its long texts, until it has ended
+  TimePoint arrived_at{};    // when the answer to its claim had come
+  std::size_t bytes = 0;     // of its long texts, until it has ended
+  TimePoint limits_as_of{};  // when its limits were told anew: a lowered one counts from then on
 
   ClaimKey key() const { return job.key(); }
 };
@@ -59,6 +60,8 @@ class HeldJobs final : public ReportedClaims {
   // The claims of one worker id that a heartbeat reports, in order: all but the revoked ones.
   std::vector<ClaimKey> claims_of(std::int64_t worker_id) const override;
   std::vector<ClaimKey> in_state(HeldJob::State state) const;
+  // Those that wait for a slot or run.
+  std::vector<HeldJob*> unended();
   std::size_t count(HeldJob::State state) const { return counts_.at(index(state)); }
   bool empty() const { return jobs_.empty(); }
   // Of the long texts of all jobs that have not ended.

@@ -31,6 +31,13 @@ std::string TaskInput::trace_id() const {
   return traceparent && traceparent->size() > kBegin ? traceparent->substr(kBegin, kLength) : "";
 }
 
+void take_limits(Job& job, const QueryResult::Row& row) {
+  job.timeout = limit_of(row, "timeout");
+  job.stall_timeout = limit_of(row, "stall_timeout");
+  job.on_unreachable = row.optional_text("on_unreachable") == "kill" ? OnUnreachable::kill
+                                                                     : OnUnreachable::keep_running;
+}
+
 Job job_of(const QueryResult::Row& row) {
   Job job;
   job.input.job_id = row.integer("id");
@@ -53,9 +60,7 @@ Job job_of(const QueryResult::Row& row) {
   job.input.payload_json = row.optional_text("payload");
   job.input.parents_json = row.optional_text("parents");
   job.input.traceparent = row.optional_text("traceparent");
-  job.timeout = limit_of(row, "timeout");
-  job.stall_timeout = limit_of(row, "stall_timeout");
-  if (row.optional_text("on_unreachable") == "kill") job.on_unreachable = OnUnreachable::kill;
+  take_limits(job, row);
   job.has_handler = row.optional_text("has_handler") == "t";
   return job;
 }

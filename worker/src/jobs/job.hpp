@@ -62,6 +62,9 @@ inline Duration task_silence_limit(const Job& job, const Registration& registrat
                                                    : registration.sweep_threshold;
 }
 
+// The limits in a row of claim(), held() or task_limits().
+void take_limits(Job& job, const QueryResult::Row& row);
+
 // One row of claim() or held(). The worker's id and name are not in the row.
 Job job_of(const QueryResult::Row& row);
 // The same without a copy of what may be long: the row loses it.

@@ -1,0 +1,40 @@
+// The limits of tasks whose jobs are held, asked for anew when tasks have changed: a timeout that
+// is raised or lowered counts for jobs that run, as it does for a sweep.
+#pragma once
+
+#include <functional>
+
+#include "database/repeats.hpp"
+#include "database/session.hpp"
+#include "jobs/held_jobs.hpp"
+#include "liveness/heartbeat.hpp"
+
+namespace pulse {
+
+class TaskLimits {
+ public:
+  TaskLimits(Session& session, const Heartbeat& heartbeat, HeldJobs& held, Timers& timers,
+             Log& log);
+
+  // Tasks have changed.
+  void look();
+
+  // Jobs have other limits, perhaps.
+  std::function<void()> on_changed;
+
+ private:
+  bool send_next();
+  void take(const Reply& reply);
+  // The jobs that have not ended, of this task.
+  void give(const QueryResult::Row& limits);
+
+  Session& session_;
+  const Heartbeat& heartbeat_;
+  HeldJobs& held_;
+  Timers& timers_;
+  Repeats failures_;
+  Log& log_;
+  bool is_wanted_ = false;
+};
+
+}  // namespace pulse
