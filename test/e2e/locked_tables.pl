@@ -17,8 +17,10 @@ my %needed = map { $_ => { SHARE => 1, 'ACCESS EXCLUSIVE' => 1 } }
   map { "pulse.$_" } qw(job heartbeat attempt finished_job claim_batch clock worker);
 $needed{'pulse.task'} = { 'ACCESS EXCLUSIVE' => 1 };
 
-my $node = new_server('main',
-    settings => { %PATIENT, 'pulse.databases' => 'postgres', 'pulse.poll_interval' => '50ms' });
+# No sweep comes by the clock within the time of this test.
+my $node = new_server('main', settings => { %PATIENT, 'pulse.databases' => 'postgres',
+        'pulse.poll_interval' => '50ms', 'pulse.sweep_interval' => '600s',
+        'pulse.sweep_threshold' => '1200s' });
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_pulse');
 $node->wait_for_log(qr/pg_pulse maintenance started in database "postgres"/);
