@@ -174,7 +174,8 @@ my $tasks = Pulse::Tasks->new(
     late => 'wait_at nowhere',
     tell => q(echo '{"progress": 0.123456, "message": "half", "result": [1, null]}' >&3));
 
-# Adds, changes and undoes by `pulse`; what it answers, without times.
+# Adds, changes and undoes by `pulse`; what it answers, without times, and without what its worker
+# does meanwhile.
 sub console_answers {
     my ($database) = @_;
     my @said;
@@ -194,9 +195,10 @@ sub console_answers {
     push @said, map { join ' ', @{$_}{qw(identifier state queue_name)} }
       @{ json_of($say->('jobs', '--task', 'paper')->{out}) };
     push @said, map { join ' ', map { $_ // '' } @{$_}{qw(name concurrency paused per)} }
-      @{ json_of($say->('queues')->{out}) };
+      grep { $_->{name} eq 'letters' } @{ json_of($say->('queues')->{out}) };
     $say->('cancel', '--task', 'paper', '--yes');
-    push @said, sort map { $_->{identifier} } @{ json_of($say->('tasks')->{out}) };
+    push @said, sort grep { /^(?:curl|greet|late|lost|tell)$/ }
+      map { $_->{identifier} } @{ json_of($say->('tasks')->{out}) };
     return join "\n", @said;
 }
 
