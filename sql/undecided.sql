@@ -16,7 +16,8 @@ BEGIN
      OR EXISTS (SELECT FROM pulse.job AS j
                  WHERE j.job_key = job.job_key AND j.index_lane IN ('o', 'p', 'w')) THEN
     PERFORM pulse_internal.finish_waiting(ARRAY[job.id], 'failed', job.last_error);
-    PERFORM pulse_internal.forget_superseded(job.job_key, job.id);
+    UPDATE pulse.finished_job AS f SET job_key = NULL, max_attempts = greatest(f.attempts, 1)
+     WHERE f.id = job.id AND pulse_internal.forget_superseded(job.job_key, job.id);
   ELSE
     UPDATE pulse.job AS j
        SET key_is_undecided = NULL,

@@ -180,13 +180,14 @@ void archive(AttemptEnds* ends, TupleTableSlot* row, const Ending& ending,
   bool is_for_reason =
       decision.state == catalog()->finished_cancelled && is_set(row, kJobCancelReason);
   NullableDatum error = is_for_reason ? field_of(row, kJobCancelReason) : ending.error;
-  record_finished_job(&ends->records, row,
-                      {decision.state, decision.crashes, ending.payload, kNull, error});
+  bool has_lost_key = forget_superseded(row);
+  record_finished_job(
+      &ends->records, row,
+      {decision.state, decision.crashes, ending.payload, kNull, error, has_lost_key});
   if (is_set(row, kJobQueueName))
     note_place_freed(place_in_queue(DatumGetTextPP(value_of(row, kJobQueueName))));
   note_death(row, ending.job_id, decision);
   note_ended_job(ending.job_id);
-  forget_superseded(row);
   if (try_delete_row(&ends->jobs.table, row, true) != TM_Ok)
     elog(ERROR, "could not delete a job that was locked");
 }

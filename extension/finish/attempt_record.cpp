@@ -59,6 +59,10 @@ void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const Fin
   record.set(kFinishedAt, TimestampTzGetDatum(records->now));
   record.set(kFinishedCancelledBy, kNull);
   if (job.state == catalog()->finished_completed) record.set(kFinishedParents, kNull);
+  if (job.has_lost_key) {
+    record.set(kJobKey, kNull);
+    record.set(kJobMaxAttempts, field_of(row, kJobAttempts));
+  }
   insert_record(&records->finished, catalog()->finished_job, &record, columns);
 }
 

@@ -20,6 +20,7 @@ struct FinishedJob {
   NullableDatum payload;
   NullableDatum result;
   NullableDatum last_error;
+  bool has_lost_key;  // and with it all further attempts
 };
 
 void open_attempt_records(AttemptRecords* records);

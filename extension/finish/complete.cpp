@@ -43,10 +43,11 @@ bool is_kept_for_child(TupleTableSlot* row, const NullableDatum& result) {
 }
 
 void record(Completion* completion, TupleTableSlot* row, const NullableDatum& result) {
+  bool has_lost_key = forget_superseded(row);
   bool keeps = is_kept(completion, row);
   if (!keeps && !is_kept_for_child(row, result)) return;
   record_finished_job(&completion->records, row,
-                      {catalog()->finished_completed, 0, kNull, result, kNull});
+                      {catalog()->finished_completed, 0, kNull, result, kNull, has_lost_key});
   if (keeps) record_attempt(&completion->records, row, CStringGetTextDatum("completed"), kNull);
 }
 
@@ -81,7 +82,6 @@ AttemptLock complete_found(Completion* completion, const NamedClaim& claim,
   record(completion, row, result);
   note_in_place_end(completion, row, claim);
   note_ended_job(claim.job_id);
-  forget_superseded(row);
   note_attempt_end(row, kCompleted, completion->records.now);
   if (!no_queue) note_place_freed(place);
   return AttemptLock::kLocked;

@@ -213,9 +213,9 @@ void unlock_key_of(TupleTableSlot* job) {
   if (!slot_attisnull(job, kJobKey) && catalog()->has_index_lanes) release_key(fnv1a(key_of(job)));
 }
 
-void forget_superseded(TupleTableSlot* job) {
-  if (slot_attisnull(job, kJobKey) || !catalog()->has_index_lanes) return;
-  if (!try_lock_superseded() || !any_superseded()) return;
+bool forget_superseded(TupleTableSlot* job) {
+  if (slot_attisnull(job, kJobKey) || !catalog()->has_index_lanes) return false;
+  if (!try_lock_superseded() || !any_superseded()) return false;
   static SavedPlan query = {
       "SELECT pulse_internal.forget_superseded($1, $2)", 2, {TEXTOID, INT8OID}, nullptr};
   Datum id = value_of(job, kJobId);
@@ -227,7 +227,7 @@ void forget_superseded(TupleTableSlot* job) {
   table_close(table, NoLock);
   UnregisterSnapshot(snapshot);
   NullableDatum arguments[] = {{value_of(job, kJobKey), false}, {id, false}};
-  if (is_recorded) (void)value_of_query(&query, arguments);
+  return is_recorded && DatumGetBool(value_of_query(&query, arguments).value);
 }
 
 bool lock_key_for_0_1_0(const text* key, bool waits) {

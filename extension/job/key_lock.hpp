@@ -28,8 +28,9 @@ enum class KeyStanding {
 KeyStanding try_lock_key_of(TupleTableSlot* job);
 void unlock_key_of(TupleTableSlot* job);
 
-// Called when a job with a key has ended for good: removes what says that its key was taken.
-void forget_superseded(TupleTableSlot* job);
+// Called when a job with a key has ended for good: removes what says that its key was taken, and
+// returns whether the key was.
+bool forget_superseded(TupleTableSlot* job);
 
 // The lock of a key until the transaction ends, as the functions of 0.1.0 hold it. False when
 // another transaction has it.

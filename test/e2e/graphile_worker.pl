@@ -38,9 +38,11 @@ CREATE FUNCTION waits_for(OUT seconds numeric) LANGUAGE sql AS $$
 SQL
 my $seen_in_pulse = <<'SQL';
 CREATE VIEW seen AS
-  SELECT id, identifier AS task, payload, queue_name, priority, run_at,
-         CASE state WHEN 'running' THEN 'running' ELSE 'waiting' END AS state, attempts,
-         max_attempts, job_key, flags, last_error FROM pulse.job
+  SELECT j.id, j.identifier AS task, j.payload, j.queue_name, j.priority, j.run_at,
+         CASE j.state WHEN 'running' THEN 'running' ELSE 'waiting' END AS state, j.attempts,
+         CASE WHEN s.job_id IS NULL THEN j.max_attempts ELSE j.attempts END AS max_attempts,
+         CASE WHEN s.job_id IS NULL THEN j.job_key END AS job_key, j.flags, j.last_error
+    FROM pulse.job AS j LEFT JOIN pulse.superseded_job AS s ON s.job_id = j.id
   UNION ALL
   SELECT id, identifier, payload, queue_name, priority, run_at, 'failed', attempts, max_attempts,
          job_key, flags, last_error FROM pulse.finished_job WHERE state = 'failed';
