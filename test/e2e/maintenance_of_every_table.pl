@@ -280,7 +280,9 @@ sub errors_of_load {
         push @{ $errors{$1} }, $2 if /\[(\d+)\] (.*(?:ERROR|FATAL|PANIC): .*)/;
         $errors{$1}[-1] .= " | $2" if /\[(\d+)\] .*STATEMENT:  (.*)/ && $errors{$1};
     }
-    my $cancelled = qr/^57014 .*(?:wait_for_job|canceling autovacuum task)/;
+    # A worker that ends does not read the answer to the wait that it has cancelled.
+    my $cancelled = qr/^57014 .*(?:wait_for_job|canceling autovacuum task)
+                       |^08006 pulse-worker .*connection to client lost/x;
     return grep { !/^$allowed / && !/^\S+ (?:dba|pg_repack) / && !/$cancelled/ }
       map { @$_ } values %errors;
 }

@@ -20,11 +20,13 @@ CREATE TYPE contract.job AS (
   waits_for_others boolean, keeps_place boolean,
   is_last boolean, is_suspect boolean, is_expired boolean, flags text[], reserved_for bigint);
 
--- The settings of a level: its own row, else that of its parent's members.
+-- The settings of a level: its own row, else that of its parent's members; likewise its pause.
 CREATE VIEW contract.level AS
   SELECT n.level, coalesce(q.concurrency, 1) AS concurrency, q.total, q.rate AS burst,
-         EXISTS (SELECT FROM pulse.queue_pause AS p
-                  WHERE p.queue_name = n.level AND p.job_id = 0 AND p.is_paused) AS paused,
+         coalesce((SELECT p.is_paused FROM pulse.queue_pause AS p
+                    WHERE p.queue_name IN (n.level, regexp_replace(n.level, '/.*', '/*'))
+                      AND p.job_id = 0 ORDER BY p.queue_name = n.level DESC LIMIT 1),
+                  false) AS paused,
          coalesce(q.is_strict, false) AS is_strict,
          coalesce(q.fair, false) AS is_fair
     FROM (SELECT DISTINCT unnest(ARRAY[j.queue_name, split_part(j.queue_name, '/', 1)]) AS level
