@@ -64,6 +64,9 @@ subtest 'until the limit of tasks that ask to be killed' => sub {
 
     $worker->signal('STOP');
     $tasks->wait_for('terminated', job => $_) for $job{killed}, $last;
+    # The worker itself ends functions, if it has been silent for as long when it goes on.
+    wait_until($node, q{SELECT clock_timestamp() - max(last_heartbeat_at) > interval '9.5 s'
+        FROM pulse.heartbeat}, 'the worker is silent beyond the limit');
     $worker->signal('CONT');
 
     for my $task (@kinds) {
