@@ -23,6 +23,11 @@ struct KeyReading {
 
 bool has_waiting(const KeyReading& reading) { return ItemPointerIsValid(&reading.waiting); }
 
+void hold_key(uint64 hash) {
+  if (!holds_advisory_lock(LockKind::kKey, hash))
+    advisory_lock(LockKind::kKey, hash, ExclusiveLock);
+}
+
 bool try_key(uint64 hash) {
   return holds_advisory_lock(LockKind::kKey, hash) ||
          try_advisory_lock(LockKind::kKey, hash, ExclusiveLock);
@@ -33,12 +38,12 @@ void release_key(uint64 hash) {
     release_advisory_lock(LockKind::kKey, hash, ExclusiveLock);
 }
 
-// Calls use(row) with each row of the key, as a dirty snapshot shows it.
+// Calls use(row) with each row of the key that the snapshot shows.
 template <typename Use>
-void with_rows_of_key(Oid relation, Oid index, const text* key, SnapshotData* dirty, Use use) {
+void with_rows_of_key(Oid relation, Oid index, const text* key, Snapshot snapshot, Use use) {
   Relation table = table_open(relation, RowExclusiveLock);
   IndexLookup rows;
-  open_index_lookup(&rows, table, index, dirty, 1);
+  open_index_lookup(&rows, table, index, snapshot, 1);
   ScanKeyData equal;
   init_text_key(&equal, 1, BTEqualStrategyNumber, F_TEXTEQ, PointerGetDatum(key));
   seek_keys(&rows, &equal);
@@ -143,8 +148,7 @@ KeyReading lock_key(const text* key, bool waiting_is_enough) {
   PreventCommandIfReadOnly("a change under a job key");
   uint64 hash = fnv1a(key);
   for (;;) {
-    if (!holds_advisory_lock(LockKind::kKey, hash))
-      advisory_lock(LockKind::kKey, hash, ExclusiveLock);
+    hold_key(hash);
     KeyReading reading = read_key(key);
     if (!TransactionIdIsValid(reading.changer) || (waiting_is_enough && has_waiting(reading))) {
       require_seen(key, reading);
@@ -170,20 +174,17 @@ bool try_lock_key(const text* key) {
 // Jobs with the key that run, or whose key is undecided, and that have not lost it yet.
 ArrayBuildState* jobs_to_supersede(const text* key) {
   ArrayBuildState* ids = nullptr;
+  SnapshotData dirty;
+  InitDirtySnapshot(dirty);
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-  Relation table = table_open(catalog()->job, RowExclusiveLock);
-  IndexLookup rows;
-  open_index_lookup(&rows, table, catalog()->job_running_key_idx, snapshot, 1);
-  ScanKeyData equal;
-  init_text_key(&equal, 1, BTEqualStrategyNumber, F_TEXTEQ, PointerGetDatum(key));
-  seek_keys(&rows, &equal);
-  while (next_row(&rows)) {
-    Datum id = value_of(rows.row, kJobId);
-    if (!read_key(key, DatumGetInt64(id)).is_superseded)
-      ids = accumArrayResult(ids, id, false, INT8OID, CurrentMemoryContext);
-  }
-  close_index_lookup(&rows);
-  table_close(table, NoLock);
+  with_rows_of_key(catalog()->job, catalog()->job_running_key_idx, key, snapshot,
+                   [&](TupleTableSlot* row) {
+                     Datum id = value_of(row, kJobId);
+                     KeyReading reading = {};
+                     read_superseded(key, DatumGetInt64(id), &dirty, &reading);
+                     if (reading.is_superseded) return;
+                     ids = accumArrayResult(ids, id, false, INT8OID, CurrentMemoryContext);
+                   });
   UnregisterSnapshot(snapshot);
   return ids;
 }
@@ -233,8 +234,7 @@ bool forget_superseded(TupleTableSlot* job) {
 bool lock_key_for_0_1_0(const text* key, bool waits) {
   uint64 hash = fnv1a(key);
   if (!waits) return try_key(hash);
-  if (!holds_advisory_lock(LockKind::kKey, hash))
-    advisory_lock(LockKind::kKey, hash, ExclusiveLock);
+  hold_key(hash);
   return true;
 }
 
@@ -303,8 +303,6 @@ PULSE_FUNCTION(pulse_lock_keys) {
     uint64 right = *static_cast<const uint64*>(b);
     return left < right ? -1 : static_cast<int>(left > right);
   });
-  for (int i = 0; i < hash_count; i++)
-    if (!pulse::holds_advisory_lock(pulse::LockKind::kKey, hashes[i]))
-      pulse::advisory_lock(pulse::LockKind::kKey, hashes[i], ExclusiveLock);
+  for (int i = 0; i < hash_count; i++) pulse::hold_key(hashes[i]);
   PG_RETURN_BOOL(true);
 }
