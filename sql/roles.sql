@@ -28,7 +28,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'doctor', 'explain_job', 'explain_task', 'flow_jobs', 'get_job', 'job_attempts', 'list_flows',
       'list_jobs', 'pulse_internal.attachment_state',
       'pulse_internal.ended_live_us', 'pulse_internal.interval',
-      'pulse_internal.is_attached',
+      'pulse_internal.is_attached', 'pulse_internal.is_silent',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',
       'pulse_internal.loss_cause', 'pulse_internal.running_ids', 'pulse_internal.setting_us',
       'pulse_internal.slots_of', 'pulse_internal.us', 'overview', 'queue_status',

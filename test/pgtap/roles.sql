@@ -51,7 +51,8 @@ INSERT INTO grid
      'revoke_worker', ''),
     -- What the views call.
     ('pulse_internal.attachment_state pulse_internal.ended_live_us pulse_internal.interval '
-     'pulse_internal.is_attached pulse_internal.least_threshold_us pulse_internal.live_now_us '
+     'pulse_internal.is_attached pulse_internal.is_silent '
+     'pulse_internal.least_threshold_us pulse_internal.live_now_us '
      'pulse_internal.loss_cause '
      'pulse_internal.running_ids pulse_internal.setting_us '
      'pulse_internal.slots_of pulse_internal.us stats '
