@@ -22,7 +22,7 @@ COMMENT ON COLUMN pulse.job_spec.max_attempts IS
   'Attempts of the job; NULL takes those of the task';
 COMMENT ON COLUMN pulse.job_spec.job_key IS 'Unique among waiting jobs; NULL for none';
 COMMENT ON COLUMN pulse.job_spec.priority IS 'A lower number is claimed first; NULL means 0';
-COMMENT ON COLUMN pulse.job_spec.flags IS 'A worker can refuse jobs by these; see claim';
+COMMENT ON COLUMN pulse.job_spec.flags IS '64 of 128 characters at most; for forbidden_flags';
 
 COMMENT ON TYPE pulse.claimed_job IS
   'A job as a claim hands it to its worker, with the token that names the claim.';

@@ -12,6 +12,7 @@
 
 extern "C" {
 #include "lib/qunique.h"
+#include "mb/pg_wchar.h"
 }
 
 namespace pulse {
@@ -22,6 +23,26 @@ int compare_text(const void* a, const void* b) {
       bttextcmp, C_COLLATION_OID, *static_cast<const Datum*>(a), *static_cast<const Datum*>(b)));
 }
 
+// A job travels with its flags in each claim, which compares each flag with those of the worker.
+void check_flags(const Datum* flags, int count) {
+  if (count > kMaxFlags)
+    ereport(ERROR,
+            (errcode(kOutOfRange), errmsg("flags has %d names, out of range", count),
+             errhint("It may have %d, each of at most %d characters.", kMaxFlags, kMaxName)));
+  for (int i = 0; i < count; i++) {
+    const text* flag = DatumGetTextPP(flags[i]);
+    const char* name = VARDATA_ANY(flag);
+    int bytes = static_cast<int>(VARSIZE_ANY_EXHDR(flag));
+    int characters = bytes > kMaxName ? pg_mbstrlen_with_len(name, bytes) : bytes;
+    if (characters > kMaxName)
+      ereport(ERROR,
+              (errcode(kOutOfRange), errmsg("a flag has %d characters, out of range", characters),
+               errdetail("It begins with %s.",
+                         quote_literal_cstr(pnstrdup(name, pg_mbcharcliplen(name, bytes, 32)))),
+               errhint("It may have %d.", kMaxName)));
+  }
+}
+
 // Stores flags as a set: sorted, without duplicates, NULL when empty.
 void normalize_flags(RowValue* spec) {
   if (!spec->has(kSpecFlags)) return;
@@ -29,6 +50,7 @@ void normalize_flags(RowValue* spec) {
   Datum* flags = text_elements(DatumGetArrayTypeP(spec->value(kSpecFlags)), "flags", &count);
   qsort(flags, count, sizeof(Datum), compare_text);
   int kept = static_cast<int>(qunique(flags, count, sizeof(Datum), compare_text));
+  check_flags(flags, kept);
   ArrayType* set = construct_array(flags, kept, TEXTOID, -1, false, TYPALIGN_INT);
   spec->set(kSpecFlags, NullableDatum{PointerGetDatum(set), kept == 0});
 }

@@ -10,6 +10,7 @@ namespace pulse {
 
 constexpr int kMaxName = 128;  // of tasks and queues, in characters
 constexpr int kMaxKey = 512;
+constexpr int kMaxFlags = 64;  // of a job
 
 // For a function that is not strict: raises if one of these arguments is NULL.
 void require_arguments(FunctionCallInfo fcinfo, std::initializer_list<int> numbers);

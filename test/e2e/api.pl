@@ -191,7 +191,7 @@ subtest 'each refusal has its status' => sub {
         [ 422, 'a field of another type', POST => '/v1/jobs', as => 'client',
             body => { identifier => 7 } ],
         [ 422, 'a value out of range', POST => '/v1/jobs', as => 'client',
-            body => { identifier => 'x', max_attempts => 0 } ],
+            body => { identifier => 'x', flags => [ map { "f$_" } 1 .. 65 ] } ],
         [ 422, 'a time that is none', POST => '/v1/jobs', as => 'client',
             body => { identifier => 'x', run_at => 'soon' } ],
         [ 422, 'a report without a token', PUT => "/v1/jobs/$job/complete", as => 'client' ],
