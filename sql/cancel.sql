@@ -101,6 +101,60 @@ COMMENT ON FUNCTION pulse.read_job(bigint) IS
   'NULL: so the row can be read whatever they hold, and however large they are. Raises PU005 for '
   'an unknown job.';
 
+-- An operator's call waits for claims, heartbeats and ends of attempts, which last moments. A
+-- producer may leave its transaction open, so no call waits for one any longer.
+CREATE OR REPLACE FUNCTION pulse_internal.limit_lock_wait() RETURNS text
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  before text := current_setting('lock_timeout');
+BEGIN
+  IF before = '0' OR before::interval > interval '1 s' THEN
+    PERFORM set_config('lock_timeout', '1s', true);
+  END IF;
+  RETURN before;
+END $$;
+COMMENT ON FUNCTION pulse_internal.limit_lock_wait() IS
+  'Limits each wait of this transaction for a lock to a second, and returns the lock_timeout that '
+  'the caller gives back.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.raise_busy(job_id bigint, holder text) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RAISE EXCEPTION 'job % is busy', job_id USING
+    ERRCODE = 'lock_not_available', DETAIL = holder,
+    HINT = 'Nothing has changed. Call again when that transaction has ended.';
+END $$;
+COMMENT ON FUNCTION pulse_internal.raise_busy(bigint, text) IS
+  'Raises 55P03 for a job whose row another transaction holds; holder says which one.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.lock_live_job(job_id bigint) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  found_job pulse.job;
+  limit_before text;
+BEGIN
+  SELECT * INTO found_job FROM pulse.job AS j WHERE j.id = lock_live_job.job_id
+     FOR UPDATE SKIP LOCKED;
+  IF found_job.id IS NULL
+     AND EXISTS (SELECT FROM pulse.job AS j WHERE j.id = lock_live_job.job_id) THEN
+    BEGIN
+      limit_before := pulse_internal.limit_lock_wait();
+      SELECT * INTO found_job FROM pulse.job AS j WHERE j.id = lock_live_job.job_id FOR UPDATE;
+      PERFORM set_config('lock_timeout', limit_before, true);
+    EXCEPTION WHEN lock_not_available THEN
+      PERFORM pulse_internal.raise_busy(job_id, coalesce(
+        pulse_internal.holder_named(pulse_internal.locked_by(job_id), 'holds its row') || '.',
+        'Another transaction held its row until now.'));
+    END;
+  END IF;
+  RETURN found_job;
+END $$;
+COMMENT ON FUNCTION pulse_internal.lock_live_job(bigint) IS
+  'Locks a live job for an operator and returns it; NULL where it is not live. Raises 55P03 where '
+  'another transaction holds the row for more than a second.';
+
 CREATE OR REPLACE FUNCTION pulse.cancel_job(job_id bigint, reason text = NULL) RETURNS text
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -108,7 +162,7 @@ DECLARE
   found_job pulse.job;
 BEGIN
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
-  SELECT * INTO found_job FROM pulse.job AS j WHERE j.id = cancel_job.job_id FOR UPDATE;
+  found_job := pulse_internal.lock_live_job(cancel_job.job_id);
   IF found_job.id IS NULL THEN
     -- The job has finished, perhaps while this call waited for its row: that end stands.
     RETURN (SELECT g.state FROM pulse.get_job(job_id) AS g);
@@ -128,4 +182,5 @@ COMMENT ON FUNCTION pulse.cancel_job(bigint, text) IS
   'Cancels a job. A waiting one ends at once. A running one is flagged, and each heartbeat tells '
   'its worker; if it completes first, the completion wins, and any other end is recorded as '
   'cancelled. Returns cancelled, running (flagged), or the state in which the job had already '
-  'ended. Raises PU005 for an unknown job.';
+  'ended. Raises PU005 for an unknown job, 55P03 where another transaction, as a producer''s '
+  'keyed add, holds the job for more than a second: then nothing has changed.';

@@ -318,7 +318,8 @@ CREATE OR REPLACE FUNCTION pulse.cancel_flow(flow_id bigint, reason text = NULL)
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
   SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
-  asked int;
+  named bigint;
+  asked int := 0;
 BEGIN
   IF NOT EXISTS (SELECT FROM pulse.flow AS w WHERE w.id = cancel_flow.flow_id) THEN
     RAISE EXCEPTION 'flow % is unknown', coalesce(cancel_flow.flow_id::text, 'NULL') USING
@@ -326,11 +327,16 @@ BEGIN
   END IF;
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   -- A job that ends while this call waits for its row is live no more, and may leave no record.
-  SELECT count(pulse.cancel_job(m.id, reason)) INTO asked
-    FROM (SELECT j.id FROM pulse.flow_job AS f JOIN pulse.job AS j ON j.id = f.job_id
-           WHERE f.flow_id = cancel_flow.flow_id ORDER BY j.id FOR UPDATE OF j) AS m;
+  FOR named IN SELECT j.id FROM pulse.flow_job AS f JOIN pulse.job AS j ON j.id = f.job_id
+                WHERE f.flow_id = cancel_flow.flow_id ORDER BY j.id LOOP
+    IF (pulse_internal.lock_live_job(named)).id IS NOT NULL THEN
+      PERFORM pulse.cancel_job(named, reason);
+      asked := asked + 1;
+    END IF;
+  END LOOP;
   RETURN asked;
 END $$;
 COMMENT ON FUNCTION pulse.cancel_flow(bigint, text) IS
   'Cancels each live job of a flow as cancel_job does, and returns how many those are. Jobs '
-  'outside of the flow follow those that they wait for. Raises PU005 for an unknown flow.';
+  'outside of the flow follow those that they wait for. Raises PU005 for an unknown flow, 55P03 '
+  'where cancel_job does for one of them: then none is cancelled.';

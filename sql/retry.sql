@@ -115,6 +115,36 @@ COMMENT ON FUNCTION pulse_internal.lock_cancelled(bigint, boolean) IS
   'Locks the kept jobs that were cancelled because of this parent, and those after them. Returns '
   'false where another transaction holds one of them, unless it waits.';
 
+-- Who adds a job after an ended one holds the record of that one.
+CREATE OR REPLACE FUNCTION pulse_internal.lock_ended_job(job_id bigint) RETURNS pulse.finished_job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  ended pulse.finished_job;
+  limit_before text;
+BEGIN
+  SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = lock_ended_job.job_id
+     FOR UPDATE SKIP LOCKED;
+  IF ended.id IS NOT NULL AND pulse_internal.lock_cancelled(ended.id)
+     OR NOT EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = lock_ended_job.job_id) THEN
+    RETURN ended;
+  END IF;
+  BEGIN
+    limit_before := pulse_internal.limit_lock_wait();
+    SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = lock_ended_job.job_id FOR UPDATE;
+    PERFORM pulse_internal.lock_cancelled(ended.id, true);
+    PERFORM set_config('lock_timeout', limit_before, true);
+  EXCEPTION WHEN lock_not_available THEN
+    PERFORM pulse_internal.raise_busy(job_id,
+      'Another transaction retries or deletes it, or adds a job after it or one ended with it.');
+  END;
+  RETURN ended;
+END $$;
+COMMENT ON FUNCTION pulse_internal.lock_ended_job(bigint) IS
+  'Locks for an operator the record of a job that has ended, and those of jobs that were cancelled '
+  'because of it; returns it, or NULL where there is none. Raises 55P03 where another transaction '
+  'holds one of them for more than a second.';
+
 -- Jobs that were cancelled because of a parent wait again once none of their parents has failed; or
 -- as they had waited, with a parent whose end is taken back, if they have ended since that end. A
 -- row that stays says because of whom: a transaction whose snapshot is older fails at the change.
@@ -225,7 +255,8 @@ DECLARE
   live pulse.job;
 BEGIN
   LOCK TABLE pulse.job, pulse.finished_job, pulse.dependency IN ROW EXCLUSIVE MODE;
-  SELECT * INTO ended FROM pulse.finished_job AS f WHERE f.id = retry_job.job_id FOR UPDATE;
+  -- This may wait, which no session does that has the lock of a key.
+  ended := pulse_internal.lock_ended_job(retry_job.job_id);
   IF ended.id IS NULL THEN
     SELECT * INTO live FROM pulse.job AS j WHERE j.id = retry_job.job_id;
     IF live.id IS NULL THEN
@@ -235,8 +266,6 @@ BEGIN
       HINT = 'reschedule_jobs changes when it runs; requeue_job takes it back while it runs.';
     RETURN live;
   END IF;
-  -- This may wait, which no session does that has the lock of a key.
-  PERFORM pulse_internal.lock_cancelled(ended.id, true);
   PERFORM pulse_internal.check_retry(ended);
   ended.run_at := pulse.now();
   ended.attempts := 0;
@@ -248,7 +277,8 @@ COMMENT ON FUNCTION pulse.retry_job(bigint) IS
   'checkpoint and all its attempts, and returns it; a start_by that has passed is taken away. A '
   'job that is still live is returned as it is, with a notice. Raises PU005 for an unknown job, '
   'PU010 for a completed one, while another live job has its key, and while a transaction in '
-  'progress adds or removes a job under its key.';
+  'progress adds or removes a job under its key, 55P03 where another transaction, as one that '
+  'adds a job after it, holds its record for more than a second.';
 
 CREATE OR REPLACE FUNCTION pulse.requeue_job(job_id bigint, reason text) RETURNS boolean
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -257,7 +287,7 @@ DECLARE
   found_job pulse.job;
 BEGIN
   LOCK TABLE pulse.job, pulse.queue, pulse.queue_pause IN ROW EXCLUSIVE MODE;
-  SELECT * INTO found_job FROM pulse.job AS j WHERE j.id = requeue_job.job_id FOR UPDATE;
+  found_job := pulse_internal.lock_live_job(requeue_job.job_id);
   IF found_job.id IS NULL THEN
     PERFORM pulse.get_job(requeue_job.job_id);  -- raises when there is none
     RETURN false;
@@ -274,4 +304,5 @@ END $$;
 COMMENT ON FUNCTION pulse.requeue_job(bigint, text) IS
   'Takes a running job from its worker, whose token is void from then on. The attempt is consumed '
   'and no crash is counted; the job is ready again at once, or failed after its last attempt. '
-  'Returns false for a job that does not run. Raises PU005 for an unknown job.';
+  'Returns false for a job that does not run. Raises PU005 for an unknown job, 55P03 where another '
+  'transaction holds the job for more than a second.';
