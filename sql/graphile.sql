@@ -1,20 +1,121 @@
 -- Moving in from Graphile Worker. The functions run with the caller's rights, which must be those
 -- of the owner of both: they read and delete rows of tables that another extension did not make.
 
-CREATE OR REPLACE FUNCTION pulse_internal.lock_graphile(home text) RETURNS void
+CREATE OR REPLACE FUNCTION pulse_internal.hold_schema(name text) RETURNS boolean
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_hold_schema';
+COMMENT ON FUNCTION pulse_internal.hold_schema(text) IS
+  'Keeps a schema from being renamed until the transaction ends; false where there is none.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.graphile_columns(name text) RETURNS text[]
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN CASE name
+    WHEN '_private_tasks' THEN ARRAY['id', 'identifier']
+    WHEN '_private_job_queues' THEN ARRAY['id', 'queue_name', 'locked_at', 'locked_by']
+    WHEN '_private_known_crontabs' THEN ARRAY['identifier', 'last_execution']
+    ELSE ARRAY['id', 'job_queue_id', 'task_id', 'payload', 'priority', 'run_at', 'attempts',
+               'max_attempts', 'last_error', 'created_at', 'updated_at', 'key', 'locked_at',
+               'locked_by', 'revision', 'flags'] END;
+COMMENT ON FUNCTION pulse_internal.graphile_columns(text) IS
+  'Returns the columns that are read of a table of Graphile Worker.';
+
+-- The owner of the old schema may be the application's role, and the caller a superuser. A planner
+-- evaluates functions of constants in expressions of indexes, constraints and statistics; a value
+-- of another's type is printed and cast by functions of its owner; a foreign key fires triggers.
+-- What Graphile Worker makes itself (row security without policies, generated columns, defaults,
+-- identities, triggers of INSERT) runs nothing here.
+CREATE OR REPLACE FUNCTION pulse_internal.foreign_code(relation regclass, columns text[])
+  RETURNS text
+  LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off
+BEGIN ATOMIC
+  WITH part (classid, objid) AS (
+    SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index AS i WHERE i.indrelid = relation
+    UNION ALL
+    SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint AS c WHERE c.conrelid = relation
+    UNION ALL
+    SELECT 'pg_statistic_ext'::regclass, s.oid FROM pg_statistic_ext AS s
+     WHERE s.stxrelid = relation
+  )
+  SELECT f.fault FROM (
+    SELECT 1 AS turn, pg_describe_object('pg_class'::regclass, c.oid, 0)
+             || ', which is no ordinary table' AS fault
+      FROM pg_class AS c WHERE c.oid = relation AND c.relkind <> 'r'
+    UNION ALL
+    SELECT 2, pg_describe_object('pg_class'::regclass, i.inhrelid, 0) || ', which inherits from it'
+      FROM pg_inherits AS i WHERE i.inhparent = relation
+    UNION ALL
+    SELECT 3, CASE WHEN t.tgisinternal AND t.tgconstraint <> 0
+                THEN pg_describe_object('pg_constraint'::regclass, t.tgconstraint, 0)
+                ELSE pg_describe_object('pg_trigger'::regclass, t.oid, 0) END
+      FROM pg_trigger AS t
+     WHERE t.tgrelid = relation AND t.tgtype & 8 <> 0 AND t.tgenabled <> 'D'
+    UNION ALL
+    SELECT 4, pg_describe_object('pg_rewrite'::regclass, r.oid, 0) FROM pg_rewrite AS r
+     WHERE r.ev_class = relation AND r.ev_type IN ('1', '4') AND r.ev_enabled <> 'D'
+    UNION ALL
+    SELECT 5, pg_describe_object('pg_policy'::regclass, p.oid, 0) FROM pg_policy AS p
+     WHERE p.polrelid = relation
+    UNION ALL
+    SELECT 6, format('%s of type %s', pg_describe_object('pg_class'::regclass, relation, a.attnum),
+                     a.atttypid::regtype)
+      FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
+     WHERE a.attrelid = relation AND a.attname = ANY (columns)
+       AND (t.typnamespace <> 'pg_catalog'::regnamespace OR t.typtype <> 'b')
+    UNION ALL
+    SELECT 7, format('%s, which uses %s', pg_describe_object(p.classid, p.objid, 0),
+                     pg_describe_object(d.refclassid, d.refobjid, 0))
+      FROM part AS p JOIN pg_depend AS d ON d.classid = p.classid AND d.objid = p.objid
+     -- The server's own objects leave no row here.
+     WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass, 'pg_type'::regclass,
+                            'pg_opclass'::regclass)
+  ) AS f ORDER BY f.turn, f.fault LIMIT 1;
+END;
+COMMENT ON FUNCTION pulse_internal.foreign_code(regclass, text[]) IS
+  'Returns what lets a query of these columns of a relation, or a DELETE of its rows, run code of '
+  'another role; NULL where nothing does. Holds true while its caller locks the relation.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.check_graphile(home text, name text) RETURNS void
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
+  relation regclass := to_regclass(quote_ident(home) || '.' || quote_ident(name));
+  fault text := pulse_internal.foreign_code(relation, pulse_internal.graphile_columns(name));
+BEGIN
+  IF relation IS NULL THEN
+    RAISE EXCEPTION 'schema % has no jobs of Graphile Worker', coalesce(quote_ident(home), 'NULL')
+      USING ERRCODE = 'PU005', DETAIL = format('It has no table %s.', name),
+      HINT = 'Its tables must be those of 0.14 or later: graphile-worker --schema-only makes them.';
+  ELSIF fault IS NOT NULL THEN
+    RAISE EXCEPTION 'the move from % would run code of another role', relation USING
+      ERRCODE = 'insufficient_privilege', DETAIL = format('There is %s.', fault),
+      HINT = 'Graphile Worker has no such thing. Drop it, or disable the trigger or rule, for the '
+             'time of the move.';
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_graphile(text, text) IS
+  'Raises PU005 where the schema has no such table of Graphile Worker, 42501 where reading it or '
+  'deleting from it would run code that is not the server''s.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.lock_graphile(home text) RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $$
+DECLARE
+  -- In the order in which its producers lock them.
+  names text[] := '{_private_tasks,_private_job_queues,_private_jobs,_private_known_crontabs}';
+  name text;
   held record;
 BEGIN
-  IF home IS NULL OR to_regclass(format('%I._private_jobs', home)) IS NULL THEN
-    RAISE EXCEPTION 'schema % has no jobs of Graphile Worker', coalesce(quote_ident(home), 'NULL')
-      USING ERRCODE = 'PU005',
-      HINT = 'Its tables must be those of 0.14 or later: graphile-worker --schema-only makes them.';
-  END IF;
-  -- Neither its workers nor its producers write before this transaction ends.
-  EXECUTE format('LOCK TABLE %1$I._private_jobs, %1$I._private_job_queues, '
-                 '%1$I._private_known_crontabs IN EXCLUSIVE MODE', home);
+  PERFORM pulse_internal.hold_schema(home);
+  FOREACH name IN ARRAY names LOOP
+    PERFORM pulse_internal.check_graphile(home, name);
+  END LOOP;
+  -- Neither its workers nor its producers write before this transaction ends, and nobody adds a
+  -- trigger, a rule, a policy, an index or a child, or changes a column.
+  FOREACH name IN ARRAY names LOOP
+    EXECUTE format('LOCK TABLE %I.%I IN EXCLUSIVE MODE', home, name);
+  END LOOP;
+  FOREACH name IN ARRAY names LOOP
+    PERFORM pulse_internal.check_graphile(home, name);
+  END LOOP;
   EXECUTE format(
     'SELECT count(*) AS locks, string_agg(DISTINCT l.locked_by, '', '') AS workers FROM ('
     'SELECT j.locked_by FROM %1$I._private_jobs AS j WHERE j.locked_at IS NOT NULL UNION ALL '
@@ -29,18 +130,20 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.lock_graphile(text) IS
   'Locks the tables of Graphile Worker against writes until the transaction ends. Raises PU005 '
-  'where it has none, 55006 while its workers hold jobs.';
+  'where it has none, 42501 where they would run another role''s code, 55006 while its workers '
+  'hold jobs.';
 
 -- In the shape of our jobs, with the ids of Graphile Worker.
 CREATE OR REPLACE FUNCTION pulse_internal.graphile_jobs(home text) RETURNS SETOF pulse.job
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1000
-  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $$
 DECLARE
   theirs record;
   job pulse.job;
 BEGIN
   FOR theirs IN EXECUTE format(
-    'SELECT j.*, t.identifier, q.queue_name, '
+    'SELECT j.id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error, '
+    '  j.created_at, j.updated_at, j.key, j.revision, t.identifier, q.queue_name, '
     '  (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(j.flags) AS k) AS flag_names '
     '  FROM %1$I._private_jobs AS j JOIN %1$I._private_tasks AS t ON t.id = j.task_id '
     '  LEFT JOIN %1$I._private_job_queues AS q ON q.id = j.job_queue_id ORDER BY j.id', home)
@@ -112,7 +215,8 @@ COMMENT ON FUNCTION pulse_internal.take_graphile_job(pulse.job, pulse.job_spec) 
 -- The rule of an item stands in the file that its workers read, not in the database.
 CREATE OR REPLACE FUNCTION pulse_internal.graphile_crontabs(
     home text, OUT items bigint, OUT detail text)
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $$
 BEGIN
   EXECUTE format(
     'SELECT count(*), ''give their file to pulse-worker --crontab, which starts them from then; ''
@@ -123,6 +227,16 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse_internal.graphile_crontabs(text) IS
   'Returns how many crontab items Graphile Worker knows, and when it last executed each.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.delete_graphile_jobs(home text, ids bigint[])
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $$
+BEGIN
+  EXECUTE format('DELETE FROM %I._private_jobs AS j WHERE j.id = ANY ($1)', home) USING ids;
+END $$;
+COMMENT ON FUNCTION pulse_internal.delete_graphile_jobs(text, bigint[]) IS
+  'Deletes jobs of Graphile Worker whose tables are locked.';
 
 CREATE OR REPLACE FUNCTION pulse.import_graphile_worker(
     schema text = 'graphile_worker', dry_run boolean = false)
@@ -157,8 +271,7 @@ BEGIN
     PERFORM pulse_internal.unlock_key(theirs.job_key);
   END LOOP;
   IF NOT dry_run THEN
-    EXECUTE format('DELETE FROM %I._private_jobs AS j WHERE j.id = ANY ($1)', schema)
-      USING waiting_ids || failed_ids;
+    PERFORM pulse_internal.delete_graphile_jobs(schema, waiting_ids || failed_ids);
   END IF;
   RETURN QUERY VALUES
     ('waiting jobs', 'taken', cardinality(waiting_ids)::bigint, NULL::text),
@@ -179,5 +292,5 @@ COMMENT ON FUNCTION pulse.import_graphile_worker(text, boolean) IS
   'up become failed ones. Returns what was taken and what was left there, and why; dry_run => '
   'true returns the same and changes nothing. Its producers and workers wait until the '
   'transaction ends. Needs the rights of the owner of both. Raises PU004 for a dry_run of NULL, '
-  'PU005 where the schema has no such jobs, PU007 outside READ COMMITTED, 55006 while its workers '
-  'hold jobs or queues.';
+  'PU005 where the schema has no such jobs, PU007 outside READ COMMITTED, 42501 where its tables '
+  'would run another role''s code, 55006 while its workers hold jobs or queues.';

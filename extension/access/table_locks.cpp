@@ -3,6 +3,10 @@
 #include "server/shared_memory.hpp"
 #include "server/values.hpp"
 
+extern "C" {
+#include "catalog/pg_namespace.h"
+}
+
 namespace pulse {
 namespace {
 
@@ -70,6 +74,28 @@ PULSE_FUNCTION(pulse_try_lock_tables) {
   give_back(read);
   give_back(written);
   PG_RETURN_TEXT_P(locked);
+}
+
+// pulse_internal.hold_schema(name): a schema can be renamed while its tables are locked, and
+// another of its name be made. The lock of its row lasts until the transaction ends; grants go on.
+PULSE_FUNCTION(pulse_hold_schema) {
+  char* name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+  Relation schemas = table_open(NamespaceRelationId, RowShareLock);
+  HeapTuple row = SearchSysCacheCopy1(NAMESPACENAME, CStringGetDatum(name));
+  TM_Result result = TM_Ok;
+  if (HeapTupleIsValid(row)) {
+    Buffer buffer;
+    TM_FailureData failure;
+    result = heap_lock_tuple(schemas, row, GetCurrentCommandId(true), LockTupleKeyShare,
+                             LockWaitBlock, false, &buffer, &failure);
+    ReleaseBuffer(buffer);
+  }
+  table_close(schemas, NoLock);
+  if (result != TM_Ok)
+    ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                    errmsg("schema %s has just been changed", quote_identifier(name)),
+                    errhint("Call again.")));
+  PG_RETURN_BOOL(HeapTupleIsValid(row));
 }
 
 // pulse_internal.note_blocked_sweep(is_blocked)

@@ -1,4 +1,5 @@
-// Locks of whole tables that are tried: a sweep waits for no table (sql/recovery_tables.sql).
+// Locks of whole tables that are tried: a sweep waits for no table (sql/recovery_tables.sql). And
+// the lock of a schema, for the import from Graphile Worker.
 #pragma once
 
 #include "server/postgres.hpp"
