@@ -44,7 +44,7 @@ SQL_FUNCTIONS += worker claim in_place_claim heartbeat progress wait attempt fin
 # Recovery
 SQL_FUNCTIONS += recovery_tables lost returned expire undecided recover after_recovery sweep host_check
 # Schedules
-SQL_FUNCTIONS += settle schedule crontab
+SQL_FUNCTIONS += scheduled_job settle schedule_rule schedule crontab
 # Operators
 SQL_FUNCTIONS += retry operators worker_control prune tick cron graphile
 # Monitoring

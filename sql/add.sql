@@ -33,18 +33,20 @@ CREATE OR REPLACE FUNCTION pulse_internal.insert_job(spec pulse.job_spec) RETURN
 COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec) IS
   'Stores a checked job, and returns its row.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.insert_job(
-    spec pulse.job_spec, scheduled_for timestamptz)
+CREATE OR REPLACE FUNCTION pulse_internal.insert_scheduled_job(
+    spec pulse.job_spec, scheduled_for timestamptz, added_by text)
   RETURNS pulse.job
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job';
-COMMENT ON FUNCTION pulse_internal.insert_job(pulse.job_spec, timestamptz) IS
-  'Stores a checked job of a schedule that is due at this time, and returns its row.';
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_scheduled_job';
+COMMENT ON FUNCTION pulse_internal.insert_scheduled_job(pulse.job_spec, timestamptz, text) IS
+  'Stores a checked job of a schedule that is due at this time, or at none, and returns its row.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.insert_job_as(spec pulse.job_spec, id bigint)
+CREATE OR REPLACE FUNCTION pulse_internal.insert_job_as(
+    spec pulse.job_spec, id bigint, added_by text)
   RETURNS pulse.job
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_insert_job_as';
-COMMENT ON FUNCTION pulse_internal.insert_job_as(pulse.job_spec, bigint) IS
-  'Stores a checked job under this id, and returns its row; NULL takes the next id.';
+COMMENT ON FUNCTION pulse_internal.insert_job_as(pulse.job_spec, bigint, text) IS
+  'Stores a checked job of this producer under this id, and returns its row; NULL takes the next '
+  'id.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.replace_job(
     waiting tid, older pulse.job, spec pulse.job_spec, mode text)
@@ -100,7 +102,8 @@ COMMENT ON FUNCTION pulse_internal.replace_job(tid, pulse.job, pulse.job_spec, t
   'run.';
 
 -- The row of a running job is its worker's, so the revision that is returned is counted nowhere.
-CREATE OR REPLACE FUNCTION pulse_internal.dedupe_job(job_key text, waiting tid) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.dedupe_job(job_key text, waiting tid, asking text)
+  RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -122,23 +125,26 @@ BEGIN
   -- Another transaction holds the row, or the job runs, or has ended. A job that exists is all that
   -- this mode asks for.
   existing := pulse_internal.live_job_of_key(dedupe_job.job_key);
-  IF existing.index_lane IN ('r', 'k') THEN
+  IF existing.id IS NOT NULL AND NOT pulse_internal.may_name(existing.added_by, asking) THEN
+    PERFORM pulse_internal.refuse_key(dedupe_job.job_key);
+  ELSIF existing.index_lane IN ('r', 'k') THEN
     existing.revision := pulse_internal.next_revision(existing.revision);
     existing.updated_at := pulse_internal.transaction_now();
   END IF;
   RETURN existing;
 END $$;
-COMMENT ON FUNCTION pulse_internal.dedupe_job(text, tid) IS
+COMMENT ON FUNCTION pulse_internal.dedupe_job(text, tid, text) IS
   'Counts up the revision of the live job with this locked key, and returns its row; NULL without '
-  'one. waiting: what lock_key has returned.';
+  'one. waiting: what lock_key has returned. Raises 42501 for a job that the producer asking may '
+  'not name.';
 
--- A producer that names a key may hit another producer's job. So it sees only the columns that a
--- producer may choose itself, and neither payload nor token.
+-- Of a job of its own or of another role of its producer, a producer sees the columns that it may
+-- choose itself, and what became of the job, but neither payload nor token.
 CREATE OR REPLACE FUNCTION pulse_internal.as_producers_see(job pulse.job, payload json)
   RETURNS pulse.job
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF NOT has_table_privilege(pulse_internal.caller(), 'pulse.job', 'SELECT') THEN
+  IF NOT has_table_privilege(pulse_internal.asking_role(), 'pulse.job', 'SELECT') THEN
     job.payload := payload;
     job.worker_id := NULL;
     job.running_worker_id := NULL;
@@ -194,7 +200,7 @@ COMMENT ON FUNCTION pulse_internal.replace_waiting(tid, pulse.job_spec, text) IS
   'has locked or changed the row since.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_keyed(
-    spec pulse.job_spec, mode text, id bigint = NULL)
+    spec pulse.job_spec, mode text, id bigint, added_by text)
   RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -204,9 +210,9 @@ DECLARE
   added pulse.job;
 BEGIN
   LOOP
-    waiting := pulse_internal.lock_key(spec.job_key, is_deduped);
+    waiting := pulse_internal.lock_key(spec.job_key, add_keyed.added_by, is_deduped);
     IF is_deduped THEN
-      added := pulse_internal.dedupe_job(spec.job_key, waiting);
+      added := pulse_internal.dedupe_job(spec.job_key, waiting, add_keyed.added_by);
     ELSIF waiting IS NOT NULL THEN
       added := pulse_internal.replace_waiting(waiting, spec, mode);
     END IF;
@@ -217,15 +223,16 @@ BEGIN
     added := pulse_internal.as_producers_see(
       added, CASE WHEN NOT is_deduped THEN spec.payload END);
   ELSE
-    PERFORM pulse_internal.supersede_running(spec.job_key);
-    added := pulse_internal.insert_job_as(spec, add_keyed.id);
+    PERFORM pulse_internal.supersede_running(spec.job_key, add_keyed.added_by);
+    added := pulse_internal.insert_job_as(spec, add_keyed.id, add_keyed.added_by);
   END IF;
   PERFORM pulse_internal.unlock_key(spec.job_key);
   RETURN added;
 END $$;
-COMMENT ON FUNCTION pulse_internal.add_keyed(pulse.job_spec, text, bigint) IS
-  'Adds a checked job under its key, and returns the row as the caller may see it. id: of a new '
-  'job; NULL takes the next one.';
+COMMENT ON FUNCTION pulse_internal.add_keyed(pulse.job_spec, text, bigint, text) IS
+  'Adds a checked job of a producer under its key, and returns the row as the caller may see it. '
+  'id: of a new job; NULL takes the next one. A job that is replaced keeps its producer. Raises '
+  '42501 where a job of another producer lives under the key.';
 
 CREATE OR REPLACE FUNCTION pulse.add_job(
     identifier text,
@@ -238,7 +245,7 @@ CREATE OR REPLACE FUNCTION pulse.add_job(
     flags text[] = NULL,
     job_key_mode text = 'replace')
   RETURNS pulse.job
-  LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE
   AS 'MODULE_PATHNAME', 'pulse_add_job';
 COMMENT ON FUNCTION pulse.add_job(text, json, text, timestamptz, int, text, int, text[], text) IS
   'Adds a job in the caller''s transaction, and returns its row. NULL takes the default: for '
@@ -246,8 +253,9 @@ COMMENT ON FUNCTION pulse.add_job(text, json, text, timestamptz, int, text, int,
   'job_key, a waiting job of that key is replaced (replace), is replaced but keeps its run_at '
   '(preserve_run_at), or stays as it is (unsafe_dedupe). Of a job that was there, a role that may '
   'not read pulse.job sees neither payload nor token nor worker. Raises PU004 for a name or value '
-  'out of range, and 40001 for a job_key that was taken after a REPEATABLE READ or SERIALIZABLE '
-  'transaction had begun: repeat the transaction.';
+  'out of range, 42501 for a job_key under which a job of another producer lives, and 40001 for a '
+  'job_key that was taken after a REPEATABLE READ or SERIALIZABLE transaction had begun: repeat '
+  'the transaction.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.add_with_keys(
     specs pulse.job_spec[], job_key_preserve_run_at boolean)
@@ -256,6 +264,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.add_with_keys(
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   mode text := CASE WHEN job_key_preserve_run_at THEN 'preserve_run_at' ELSE 'replace' END;
+  added_by CONSTANT text := pulse_internal.asking_role();
   ids bigint[] := ARRAY(SELECT pulse_internal.next_id('pulse.job_id_seq')
                           FROM generate_series(1, cardinality(specs)));
   added pulse.job[] := array_fill(NULL::pulse.job, ARRAY[cardinality(specs)]);
@@ -274,8 +283,8 @@ BEGIN
   LOOP
     spec := pulse_internal.checked_spec(job.spec);
     added[job.n] := CASE WHEN spec.job_key IS NULL
-                      THEN pulse_internal.insert_job_as(spec, ids[job.n])
-                      ELSE pulse_internal.add_keyed(spec, mode, ids[job.n]) END;
+                      THEN pulse_internal.insert_job_as(spec, ids[job.n], added_by)
+                      ELSE pulse_internal.add_keyed(spec, mode, ids[job.n], added_by) END;
   END LOOP;
   RETURN QUERY SELECT * FROM unnest(added);
 END $$;
@@ -285,13 +294,13 @@ COMMENT ON FUNCTION pulse_internal.add_with_keys(pulse.job_spec[], boolean) IS
 CREATE OR REPLACE FUNCTION pulse.add_jobs(
     specs pulse.job_spec[], job_key_preserve_run_at boolean = false)
   RETURNS SETOF pulse.job
-  LANGUAGE c VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 1000
+  LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE ROWS 1000
   AS 'MODULE_PATHNAME', 'pulse_add_jobs';
 COMMENT ON FUNCTION pulse.add_jobs(pulse.job_spec[], boolean) IS
   'Adds many jobs in the caller''s transaction, and returns their rows in the same order. Of two '
   'jobs with one key the last wins; payloads that are arrays are concatenated. '
   'job_key_preserve_run_at => true keeps the run_at of a replaced job. Raises PU004 for a name or '
-  'value out of range, 40001 as add_job does.';
+  'value out of range, 42501 and 40001 as add_job does.';
 
 -- The end of a job for which others wait stays on record: without one it would count as completed.
 CREATE OR REPLACE FUNCTION pulse_internal.remove_waiting(waiting tid, job_key text)
@@ -325,11 +334,12 @@ COMMENT ON FUNCTION pulse_internal.remove_waiting(tid, text) IS
   'Deletes the waiting job of this locked key, or cancels it if other jobs wait for it, and '
   'returns its row; NULL where another transaction has changed the row since.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.remove_running(job_key text) RETURNS pulse.job
+CREATE OR REPLACE FUNCTION pulse_internal.remove_running(job_key text, asking text)
+  RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  ids bigint[] := pulse_internal.supersede_running(remove_running.job_key);
+  ids bigint[] := pulse_internal.supersede_running(remove_running.job_key, asking, false);
   removed pulse.job;
 BEGIN
   SELECT * INTO removed FROM pulse.job AS j WHERE j.id = ids[1];
@@ -340,32 +350,38 @@ BEGIN
   END IF;
   RETURN removed;
 END $$;
-COMMENT ON FUNCTION pulse_internal.remove_running(text) IS
-  'Takes this locked key from running jobs, and returns the row of one as the job ends: without '
-  'the key and without further attempts. NULL without one.';
+COMMENT ON FUNCTION pulse_internal.remove_running(text, text) IS
+  'Takes this locked key from running jobs of the producer asking, and returns the row of one as '
+  'the job ends: without the key and without further attempts. NULL without one.';
 
-CREATE OR REPLACE FUNCTION pulse.remove_job(job_key text) RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE
+CREATE OR REPLACE FUNCTION pulse_internal.remove_job_as_owner(job_key text) RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
+  asking CONSTANT text := pulse_internal.asking_role();
   waiting tid;
   removed pulse.job;
 BEGIN
   LOOP
-    waiting := pulse_internal.lock_key(remove_job.job_key);
+    waiting := pulse_internal.lock_key(remove_job_as_owner.job_key, asking, refuses => false);
     EXIT WHEN waiting IS NULL;
-    removed := pulse_internal.remove_waiting(waiting, remove_job.job_key);
+    removed := pulse_internal.remove_waiting(waiting, remove_job_as_owner.job_key);
     EXIT WHEN removed.id IS NOT NULL;
-    PERFORM pulse_internal.wait_for_waiting(remove_job.job_key);
+    PERFORM pulse_internal.wait_for_waiting(remove_job_as_owner.job_key);
   END LOOP;
   IF removed.id IS NULL THEN
-    removed := pulse_internal.remove_running(remove_job.job_key);
+    removed := pulse_internal.remove_running(remove_job_as_owner.job_key, asking);
   END IF;
-  PERFORM pulse_internal.unlock_key(remove_job.job_key);
+  PERFORM pulse_internal.unlock_key(remove_job_as_owner.job_key);
   RETURN CASE WHEN removed.id IS NOT NULL THEN pulse_internal.as_producers_see(removed, NULL) END;
 END $$;
+COMMENT ON FUNCTION pulse_internal.remove_job_as_owner(text) IS 'The body of pulse.remove_job().';
+
+CREATE OR REPLACE FUNCTION pulse.remove_job(job_key text) RETURNS pulse.job
+  LANGUAGE c VOLATILE STRICT SECURITY INVOKER PARALLEL UNSAFE
+  AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.remove_job(text) IS
   'Deletes the waiting job of this key, and returns its row; if other jobs wait for it, it ends as '
   'cancelled instead. A running job loses its key and is not retried. Returns NULL for a key that '
-  'no job has. A role that may not read pulse.job sees neither payload nor token nor worker of the '
-  'job. Raises 40001 as add_job does.';
+  'no job of the caller''s producer has. A role that may not read pulse.job sees neither payload '
+  'nor token nor worker of the job. Raises 40001 as add_job does.';

@@ -5,7 +5,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.is_being_added(job_id bigint) RETURNS 
 COMMENT ON FUNCTION pulse_internal.is_being_added(bigint) IS
   'Returns whether a transaction in progress, not the caller''s, adds this job.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.is_own_transaction(added_by xid) RETURNS boolean
+CREATE OR REPLACE FUNCTION pulse_internal.producer_of_uncommitted(job_id bigint) RETURNS text
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+  AS 'MODULE_PATHNAME', 'pulse_producer_of_uncommitted';
+COMMENT ON FUNCTION pulse_internal.producer_of_uncommitted(bigint) IS
+  'Returns the producer of a job that a transaction in progress adds; NULL without such a job.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.is_own_transaction(adder xid) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_is_own_transaction';
 COMMENT ON FUNCTION pulse_internal.is_own_transaction(xid) IS
   'Returns whether this transaction id is that of the caller, or of a savepoint of it.';
@@ -44,6 +50,28 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.check_starts_when(text) IS
   'Raises PU004 unless this says when a job starts.';
 
+-- Before any row of a stranger is locked. The producer of a job never changes.
+CREATE OR REPLACE FUNCTION pulse_internal.require_own(ids bigint[]) RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+  asking CONSTANT text := pulse_internal.asking_role();
+  strangers bigint;
+BEGIN
+  SELECT min(k.id) INTO strangers
+    FROM (SELECT j.id, j.added_by FROM pulse.job AS j WHERE j.id = ANY (ids)
+          UNION ALL
+          SELECT f.id, f.added_by FROM pulse.finished_job AS f WHERE f.id = ANY (ids)) AS k
+   WHERE k.added_by <> asking AND NOT pulse_internal.may_name(k.added_by, asking);
+  IF strangers IS NOT NULL THEN
+    PERFORM pulse_internal.raise_unknown_job(strangers);
+  END IF;
+END $$;
+COMMENT ON FUNCTION pulse_internal.require_own(bigint[]) IS
+  'Raises PU005 where one of these jobs, live or kept, belongs to a producer that the caller is '
+  'not. Locks no row.';
+
 -- An id without any row stands for a completed job, so it must have been given out, and no
 -- transaction in progress may add it.
 CREATE OR REPLACE FUNCTION pulse_internal.parents_of_call(after bigint[]) RETURNS bigint[]
@@ -60,6 +88,7 @@ BEGIN
       ERRCODE = 'PU004', HINT = 'Give the ids of the jobs to wait for; {} waits for none.';
   END IF;
   parents := pulse_internal.in_order(after);
+  PERFORM pulse_internal.require_own(parents);
   ended := pulse_internal.live_ids(parents, false);
   IF ended <> '{}' THEN
     PERFORM pulse_internal.check_given_out(ended);
@@ -67,7 +96,11 @@ BEGIN
      WHERE NOT EXISTS (SELECT FROM pulse.finished_job AS f WHERE f.id = i)
        AND pulse_internal.is_being_added(i);
   END IF;
-  IF pending IS NOT NULL THEN
+  IF pending IS NOT NULL
+     AND NOT pulse_internal.may_name(pulse_internal.producer_of_uncommitted(pending),
+                                     pulse_internal.asking_role()::text) THEN
+    PERFORM pulse_internal.raise_unknown_job(pending);
+  ELSIF pending IS NOT NULL THEN
     RAISE EXCEPTION 'job % is not committed', pending USING
       ERRCODE = 'PU005', DETAIL = 'The transaction that adds it is still open.',
       HINT = 'Commit it first, or add both jobs in one transaction.';
@@ -79,7 +112,7 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.parents_of_call(bigint[]) IS
   'Returns the jobs that a new job waits for, each once, in order. Raises PU004 for an array that '
   'it does not take, PU005 for an id never given out, lost in a failover or added by a transaction '
-  'in progress.';
+  'in progress, and for a job of another producer.';
 
 -- Jobs that were cancelled because of this one count too: they wait again once it is live again.
 CREATE OR REPLACE FUNCTION pulse_internal.circle_of(job_id bigint, parents bigint[])
@@ -190,7 +223,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.add_keyed_after(
 DECLARE
   added pulse.job;
 BEGIN
-  added := pulse_internal.add_keyed(spec, mode);
+  added := pulse_internal.add_keyed(spec, mode, NULL, pulse_internal.asking_role()::text);
   IF parents = '{}' OR NOT pulse_internal.is_newly_added(added.id, mode) THEN
     RETURN added;
   END IF;
@@ -225,6 +258,37 @@ COMMENT ON FUNCTION
   pulse_internal.add_after(pulse.job_spec, text, bigint[], text, timestamptz) IS
   'Adds a checked job that waits for these parents, and returns the row as the caller may see it.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.add_job_after_as_owner(
+    after bigint[],
+    identifier text,
+    payload json,
+    queue_name text,
+    run_at timestamptz,
+    max_attempts int,
+    job_key text,
+    priority int,
+    flags text[],
+    job_key_mode text,
+    starts_when text,
+    start_by timestamptz)
+  RETURNS pulse.job
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  spec pulse.job_spec := pulse_internal.checked_spec(ROW(
+    identifier, payload, queue_name, run_at, max_attempts, job_key, priority,
+    flags)::pulse.job_spec);
+BEGIN
+  LOCK TABLE pulse.job, pulse.dependency IN ROW EXCLUSIVE MODE;
+  PERFORM pulse_internal.check_starts_when(starts_when);
+  RETURN pulse_internal.add_after(
+    spec, pulse_internal.checked_key_mode(coalesce(job_key_mode, 'replace')),
+    pulse_internal.parents_of_call(after), starts_when, start_by);
+END $$;
+COMMENT ON FUNCTION pulse_internal.add_job_after_as_owner(
+    bigint[], text, json, text, timestamptz, int, text, int, text[], text, text, timestamptz) IS
+  'The body of pulse.add_job_after().';
+
 CREATE OR REPLACE FUNCTION pulse.add_job_after(
     after bigint[],
     identifier text,
@@ -239,19 +303,8 @@ CREATE OR REPLACE FUNCTION pulse.add_job_after(
     starts_when text = 'completed',
     start_by timestamptz = NULL)
   RETURNS pulse.job
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
-DECLARE
-  spec pulse.job_spec := pulse_internal.checked_spec(ROW(
-    identifier, payload, queue_name, run_at, max_attempts, job_key, priority,
-    flags)::pulse.job_spec);
-BEGIN
-  LOCK TABLE pulse.job, pulse.dependency IN ROW EXCLUSIVE MODE;
-  PERFORM pulse_internal.check_starts_when(starts_when);
-  RETURN pulse_internal.add_after(
-    spec, pulse_internal.checked_key_mode(coalesce(job_key_mode, 'replace')),
-    pulse_internal.parents_of_call(after), starts_when, start_by);
-END $$;
+  LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE
+  AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.add_job_after(
     bigint[], text, json, text, timestamptz, int, text, int, text[], text, text, timestamptz) IS
   'Adds a job as add_job does, which waits until the jobs of these ids have ended, and returns its '
@@ -260,5 +313,5 @@ COMMENT ON FUNCTION pulse.add_job_after(
   'ends as expired unless a claim takes it by then. {} waits for nothing. An id whose job has no '
   'row any more counts as completed; the call waits for a transaction that deletes or retries an '
   'ended one. Raises PU004 for a name or value out of range and for a job that would wait for '
-  'itself, PU005 for an id never given out or lost in a failover, and for one that an open '
-  'transaction adds.';
+  'itself, 42501 and 40001 as add_job does, PU005 for an id never given out or lost in a failover, '
+  'for one that an open transaction adds, and for a job of another producer.';

@@ -7,7 +7,8 @@ BEGIN
   PERFORM pulse_internal.refuse_lost(ARRAY[job_id]);
   RAISE EXCEPTION 'job % is unknown', coalesce(job_id::text, 'NULL') USING
     ERRCODE = 'PU005',
-    HINT = 'It was not added, or it completed and pulse.keep_completed keeps none.';
+    HINT = 'It was not added, or not by your producer, or it completed and pulse.keep_completed '
+           'keeps none.';
 END $$;
 COMMENT ON FUNCTION pulse_internal.raise_unknown_job(bigint) IS
   'Raises PU005 for a job that is neither live nor kept.';
@@ -45,7 +46,7 @@ BEGIN
   IF ended.id IS NULL THEN
     PERFORM pulse_internal.raise_unknown_job(shown_job.job_id);
   END IF;
-  IF NOT has_table_privilege(pulse_internal.caller(), 'pulse.finished_job', 'SELECT') THEN
+  IF NOT has_table_privilege(pulse_internal.asking_role(), 'pulse.finished_job', 'SELECT') THEN
     ended.payload := NULL;
     ended.worker_id := NULL;
     ended.token := NULL;
@@ -72,13 +73,19 @@ COMMENT ON FUNCTION pulse_internal.shown_job(bigint, boolean) IS
   'Returns a live or finished job as the caller may see it, its documents within the row or beside '
   'it. Raises PU005 for an unknown job.';
 
-CREATE OR REPLACE FUNCTION pulse.get_job(job_id bigint, OUT state text, OUT job json)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
+CREATE OR REPLACE FUNCTION pulse_internal.get_job_as_owner(
+    job_id bigint, OUT state text, OUT job json)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
-  SELECT s.state, s.job INTO get_job.state, get_job.job
-    FROM pulse_internal.shown_job(get_job.job_id, true) AS s;
+  SELECT s.state, s.job INTO state, job FROM pulse_internal.shown_job(job_id, true) AS s;
 END $$;
+COMMENT ON FUNCTION pulse_internal.get_job_as_owner(bigint) IS
+  'The body of pulse.get_job().';
+
+CREATE OR REPLACE FUNCTION pulse.get_job(job_id bigint, OUT state text, OUT job json)
+  LANGUAGE c STABLE SECURITY INVOKER PARALLEL UNSAFE
+  AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.get_job(bigint) IS
   'Returns the state of a live or finished job, and its row as json. owner_heartbeat_at is the '
   'last heartbeat of the worker that runs it. A role that may not read the table, such as a '
@@ -86,16 +93,23 @@ COMMENT ON FUNCTION pulse.get_job(bigint) IS
   'job.';
 
 -- What a producer or a task wrote may be JSON that no function of the server reads, as with \u0000.
+CREATE OR REPLACE FUNCTION pulse_internal.read_job_as_owner(
+    job_id bigint, OUT state text, OUT job json, OUT payload json, OUT checkpoint json,
+    OUT result json, OUT parents json)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  SELECT s.* INTO state, job, payload, checkpoint, result, parents
+    FROM pulse_internal.shown_job(job_id, false) AS s;
+END $$;
+COMMENT ON FUNCTION pulse_internal.read_job_as_owner(bigint) IS
+  'The body of pulse.read_job().';
+
 CREATE OR REPLACE FUNCTION pulse.read_job(
     job_id bigint, OUT state text, OUT job json, OUT payload json, OUT checkpoint json,
     OUT result json, OUT parents json)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-BEGIN
-  SELECT s.* INTO read_job.state, read_job.job, read_job.payload, read_job.checkpoint,
-         read_job.result, read_job.parents
-    FROM pulse_internal.shown_job(read_job.job_id, false) AS s;
-END $$;
+  LANGUAGE c STABLE SECURITY INVOKER PARALLEL UNSAFE
+  AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.read_job(bigint) IS
   'Returns what get_job returns, with the documents of the job beside its row, in which they are '
   'NULL: so the row can be read whatever they hold, and however large they are. Raises PU005 for '

@@ -110,9 +110,9 @@ COMMENT ON FUNCTION pulse_internal.prune_gone_schedules(int) IS
 
 -- Two releases that run side by side name different items. So an item that one of them does not
 -- name is paused and keeps its phase, until the other names it again.
-CREATE OR REPLACE FUNCTION pulse.load_crontab(set_name text, items json)
+CREATE OR REPLACE FUNCTION pulse_internal.load_crontab_as_owner(set_name text, items json)
   RETURNS TABLE (name text, change text)
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   given pulse.schedule;
@@ -130,14 +130,14 @@ BEGIN
     SELECT g.* FROM json_array_elements(items) AS i,
            pulse_internal.crontab_item(set_name, i) AS g ORDER BY g.name COLLATE "C"
   LOOP
-    IF given.name = load_crontab.name THEN  -- the one before, in the order of names
+    IF given.name = load_crontab_as_owner.name THEN  -- the one before, in the order of names
       RAISE EXCEPTION 'crontab % names % twice', quote_literal(set_name),
         quote_literal(given.name) USING
         ERRCODE = 'PU004', HINT = 'Give each item of a task a name of its own: ?id=NAME.';
     END IF;
     named := named || given.name;
-    load_crontab.name := given.name;
-    load_crontab.change := pulse_internal.load_item(given);
+    load_crontab_as_owner.name := given.name;
+    load_crontab_as_owner.change := pulse_internal.load_item(given);
     RETURN NEXT;
   END LOOP;
   FOR given IN SELECT s.* FROM pulse.schedule AS s
@@ -148,12 +148,19 @@ BEGIN
        SET gone_at = pulse.now(), paused_before = s.paused, paused = true, updated_at = pulse.now(),
            next_due = given.next_due, last_due = given.last_due, missed_count = given.missed_count
      WHERE s.name = given.name;
-    load_crontab.name := given.name;
-    load_crontab.change := 'paused';
+    load_crontab_as_owner.name := given.name;
+    load_crontab_as_owner.change := 'paused';
     RETURN NEXT;
   END LOOP;
   PERFORM pulse_internal.note_schedules();
 END $$;
+COMMENT ON FUNCTION pulse_internal.load_crontab_as_owner(text, json) IS
+  'The body of pulse.load_crontab().';
+
+CREATE OR REPLACE FUNCTION pulse.load_crontab(set_name text, items json)
+  RETURNS TABLE (name text, change text)
+  LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE
+  AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.load_crontab(text, json) IS
   'Makes the schedules of a crontab what items says: an array of objects with name, identifier and '
   'cron (in UTC), and if wanted payload (an object), fill (an interval: due times that were missed '

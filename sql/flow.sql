@@ -82,6 +82,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.flow_ids(
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
+  added_by CONSTANT text := pulse_internal.asking_role();
   job record;
   added_id bigint;
   has_keys boolean := false;
@@ -99,7 +100,7 @@ BEGIN
      ORDER BY s.job_key COLLATE "C", s.n
   LOOP
     has_keys := true;
-    added_id := (pulse_internal.add_keyed(job.spec, job.mode, ids[job.n])).id;
+    added_id := (pulse_internal.add_keyed(job.spec, job.mode, ids[job.n], added_by)).id;
     ids[job.n] := added_id;
     is_new[job.n] := pulse_internal.is_newly_added(added_id, job.mode);
   END LOOP;
@@ -196,9 +197,9 @@ COMMENT ON FUNCTION pulse_internal.add_in_order(json, int[], int[], int[], bigin
   'Adds the jobs of a flow, each at its place, with the pairs of checked_flow_parents, and returns '
   'their ids in the order of the call. is_new: the call makes or replaces the job.';
 
-CREATE OR REPLACE FUNCTION pulse.add_flow(jobs json, flow_name text = NULL)
+CREATE OR REPLACE FUNCTION pulse_internal.add_flow_as_owner(jobs json, flow_name text)
   RETURNS TABLE (key text, id bigint, flow_id bigint)
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 100
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -232,13 +233,21 @@ BEGIN
   RETURN QUERY SELECT j.key, j.id, made
     FROM unnest(added.ids, keys) WITH ORDINALITY AS j (id, key, n) ORDER BY j.n;
 END $$;
+COMMENT ON FUNCTION pulse_internal.add_flow_as_owner(json, text) IS
+  'The body of pulse.add_flow().';
+
+CREATE OR REPLACE FUNCTION pulse.add_flow(jobs json, flow_name text = NULL)
+  RETURNS TABLE (key text, id bigint, flow_id bigint)
+  LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE ROWS 100
+  AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.add_flow(json, text) IS
   'Adds jobs that wait for each other, in the caller''s transaction, and returns the id of each, '
   'in the order of the array. jobs: an array of objects with the arguments of add_job_after; in '
   'after stand keys of jobs of the flow, in any order, and ids of other jobs, as numbers. key: a '
   'string, which a job needs that others name. flow_name: for the view flows, at most 512 '
   'characters. Raises PU004 for a value out of range, an unknown member or key, and jobs that wait '
-  'for each other, PU005 for an id never given out, lost in a failover or not committed.';
+  'for each other, 42501 and 40001 as add_job does, PU005 for an id never given out, lost in a '
+  'failover or not committed, and for a job of another producer.';
 
 -- A parent of this transaction that waits for nothing older than the job comes to wait for the job
 -- only through a keyed add of another transaction.
@@ -269,8 +278,9 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.check_new_parents(bigint, bigint[]) IS
   'Raises PU004 unless these jobs were added by this transaction and wait for nothing older.';
 
-CREATE OR REPLACE FUNCTION pulse.add_dependency(job_id bigint, after bigint[]) RETURNS void
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+CREATE OR REPLACE FUNCTION pulse_internal.add_dependency_as_owner(job_id bigint, after bigint[])
+  RETURNS void
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   waiting pulse.job;
@@ -278,14 +288,15 @@ DECLARE
   parents bigint[];
 BEGIN
   LOCK TABLE pulse.job, pulse.dependency IN ROW EXCLUSIVE MODE;
+  PERFORM pulse_internal.require_own(ARRAY[add_dependency_as_owner.job_id]);
   new_parents := pulse_internal.parents_of_call(after);
-  SELECT * INTO waiting FROM pulse.job AS j WHERE j.id = add_dependency.job_id FOR UPDATE;
+  SELECT * INTO waiting FROM pulse.job AS j WHERE j.id = add_dependency_as_owner.job_id FOR UPDATE;
   IF waiting.id IS NULL THEN
-    PERFORM pulse.get_job(add_dependency.job_id);  -- raises when there is none
+    PERFORM pulse_internal.shown_job(add_dependency_as_owner.job_id, false);  -- raises for no job
   END IF;
   IF waiting.id IS NULL OR waiting.state = 'running' OR waiting.attempts > 0
      OR waiting.queue_turn = 1 OR waiting.key_is_undecided THEN
-    RAISE EXCEPTION 'job % has been claimed or has ended', add_dependency.job_id USING
+    RAISE EXCEPTION 'job % has been claimed or has ended', add_dependency_as_owner.job_id USING
       ERRCODE = 'PU004', HINT = 'Only a job that no worker has claimed can wait for more jobs.';
   END IF;
   PERFORM pulse_internal.check_new_parents(waiting.id, new_parents);
@@ -308,10 +319,17 @@ BEGIN
   PERFORM pulse_internal.note_queue(waiting.queue_name);
   PERFORM pulse_internal.note_parent(waiting.waits_on);
 END $$;
+COMMENT ON FUNCTION pulse_internal.add_dependency_as_owner(bigint, bigint[]) IS
+  'The body of pulse.add_dependency().';
+
+CREATE OR REPLACE FUNCTION pulse.add_dependency(job_id bigint, after bigint[]) RETURNS void
+  LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE
+  AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.add_dependency(bigint, bigint[]) IS
   'Lets a job that no worker has claimed wait for more jobs, which this transaction has added and '
   'which wait for nothing older than it. So a running job of a batch adds members to the last job '
-  'of the batch. Raises PU004 for any other job, PU005 for an unknown one.';
+  'of the batch. Raises PU004 for any other job, PU005 for an unknown one and for one of another '
+  'producer.';
 
 CREATE OR REPLACE FUNCTION pulse.cancel_flow(flow_id bigint, reason text = NULL) RETURNS int
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE

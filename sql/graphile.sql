@@ -192,20 +192,20 @@ BEGIN
   IF theirs.attempts >= theirs.max_attempts THEN
     INSERT INTO pulse.finished_job
       (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts,
-       crashes, job_key, flags, last_error, revision, created_at, finished_at)
+       crashes, job_key, flags, last_error, revision, created_at, finished_at, added_by)
     VALUES (pulse_internal.next_id('pulse.job_id_seq'), spec.identifier, spec.payload,
             spec.queue_name, spec.priority, spec.run_at, 'failed', theirs.attempts,
             spec.max_attempts, 0, spec.job_key, spec.flags, theirs.last_error, theirs.revision,
-            theirs.created_at, pulse.now());
+            theirs.created_at, pulse.now(), current_user);
     RETURN;
   END IF;
   INSERT INTO pulse.job
     (identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts, job_key,
-     flags, last_error, revision, created_at, updated_at, start_by)
+     flags, last_error, revision, created_at, updated_at, start_by, added_by)
   VALUES (spec.identifier, spec.payload, spec.queue_name, spec.priority, spec.run_at,
           CASE WHEN spec.queue_name IS NULL THEN 'ready' ELSE 'parked' END::pulse.job_state,
           theirs.attempts, spec.max_attempts, spec.job_key, spec.flags, theirs.last_error,
-          theirs.revision, theirs.created_at, theirs.updated_at, latest);
+          theirs.revision, theirs.created_at, theirs.updated_at, latest, current_user);
   PERFORM pulse_internal.note_job(spec.identifier, spec.queue_name, spec.run_at);
   PERFORM pulse_internal.note_sweep_due(latest);
 END $$;
@@ -255,7 +255,7 @@ BEGIN
   PERFORM pulse_internal.check_given('dry_run', dry_run IS NOT NULL, 'Use true or false.');
   PERFORM pulse_internal.lock_graphile(schema);
   FOR theirs IN SELECT * FROM pulse_internal.graphile_jobs(schema) LOOP
-    PERFORM pulse_internal.lock_key(theirs.job_key);
+    PERFORM pulse_internal.lock_key(theirs.job_key, current_user::text);
     checked := pulse_internal.graphile_spec(theirs);
     IF checked.fault IS NOT NULL THEN
       left_ids := left_ids || theirs.id;

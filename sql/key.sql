@@ -9,16 +9,35 @@ COMMENT ON COLUMN pulse.job.key_is_undecided IS
   'The job waits to run again, and when it came back a transaction in progress added or removed a '
   'job under its key. It is parked until a sweep finds that transaction ended';
 
+COMMENT ON COLUMN pulse.job.added_by IS
+  'Its producer: the role that has added it, or that stored its schedule; NULL: every producer';
+COMMENT ON COLUMN pulse.finished_job.added_by IS 'As in pulse.job';
+COMMENT ON COLUMN pulse.schedule.added_by IS
+  'The role that stored it, and the producer of its jobs; NULL: every producer';
+
+-- Ownership bounds producers only. extension/job/producer.cpp decides.
+CREATE OR REPLACE FUNCTION pulse_internal.may_name(added_by text, asking text) RETURNS boolean
+  LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_may_name';
+COMMENT ON FUNCTION pulse_internal.may_name(text, text) IS
+  'Returns whether the producer asking may name the jobs of the producer added_by: both are one '
+  'producer, or asking is an operator, a superuser or the owner of pg_pulse, or added_by is NULL.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.refuse_key(job_key text) RETURNS void
+  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_refuse_key';
+COMMENT ON FUNCTION pulse_internal.refuse_key(text) IS
+  'Raises 42501 for a job key under which a job of another producer lives.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.lock_key(
-    job_key text, waiting_is_enough boolean = false)
+    job_key text, asking text, waiting_is_enough boolean = false, refuses boolean = true)
   RETURNS tid
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_job_key';
-COMMENT ON FUNCTION pulse_internal.lock_key(text, boolean) IS
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_lock_job_key';
+COMMENT ON FUNCTION pulse_internal.lock_key(text, text, boolean, boolean) IS
   'Waits until no other transaction in progress changes what stands under a job key, takes the '
   'lock of the key, and returns the ctid of the job that waits under the key. waiting_is_enough: '
   'does not wait for a transaction that claims or changes a waiting job. The caller writes, and '
-  'calls unlock_key; later callers wait for its uncommitted row. Raises 40001 where the key was '
-  'taken after a transaction with one snapshot had begun.';
+  'calls unlock_key; later callers wait for its uncommitted row. Where a job waits that the '
+  'producer asking may not name, raises 42501, or returns NULL if refuses is false. Raises 40001 '
+  'where the key was taken after a transaction with one snapshot had begun.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.try_lock_key(job_key text) RETURNS boolean
   LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_try_lock_job_key';
@@ -37,19 +56,25 @@ COMMENT ON FUNCTION pulse_internal.changer_of_key(text) IS
   'Returns another transaction in progress that adds, changes or removes a job under a key; NULL '
   'without one.';
 
-CREATE OR REPLACE FUNCTION pulse_internal.jobs_to_supersede(job_key text) RETURNS bigint[]
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_jobs_to_supersede';
-COMMENT ON FUNCTION pulse_internal.jobs_to_supersede(text) IS
+CREATE OR REPLACE FUNCTION pulse_internal.jobs_to_supersede(
+    job_key text, asking text, refuses boolean)
+  RETURNS bigint[]
+  LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_jobs_to_supersede';
+COMMENT ON FUNCTION pulse_internal.jobs_to_supersede(text, text, boolean) IS
   'Returns the jobs with this locked key that run, or whose key is undecided, and that have not '
-  'lost the key yet; NULL without one.';
+  'lost the key yet; NULL without one. For a job that the producer asking may not name it raises '
+  '42501, or leaves out the job if refuses is false.';
 
 -- A producer never waits for a worker here, and no worker for a producer: the end of the job finds
 -- the record, and does not let the job run again.
-CREATE OR REPLACE FUNCTION pulse_internal.supersede_running(job_key text) RETURNS bigint[]
+CREATE OR REPLACE FUNCTION pulse_internal.supersede_running(
+    job_key text, asking text, refuses boolean = true)
+  RETURNS bigint[]
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  ids bigint[] := pulse_internal.jobs_to_supersede(supersede_running.job_key);
+  ids bigint[] := pulse_internal.jobs_to_supersede(
+    supersede_running.job_key, supersede_running.asking, supersede_running.refuses);
 BEGIN
   IF ids IS NOT NULL THEN
     INSERT INTO pulse.superseded_job (job_key, job_id)
@@ -57,9 +82,9 @@ BEGIN
   END IF;
   RETURN ids;
 END $$;
-COMMENT ON FUNCTION pulse_internal.supersede_running(text) IS
+COMMENT ON FUNCTION pulse_internal.supersede_running(text, text, boolean) IS
   'Takes a locked key, and with it all further attempts, from the running jobs that have it; '
-  'returns these jobs.';
+  'returns these jobs. asking and refuses: as for jobs_to_supersede.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.forget_superseded(job_key text, job_id bigint)
   RETURNS boolean

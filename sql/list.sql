@@ -156,7 +156,7 @@ COMMENT ON FUNCTION pulse_internal.check_states(text[]) IS
 
 CREATE OR REPLACE FUNCTION pulse_internal.may_read_errors() RETURNS boolean
   LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-  SELECT has_table_privilege(pulse_internal.caller(), 'pulse.finished_job', 'SELECT');
+  SELECT has_table_privilege(pulse_internal.asking_role(), 'pulse.finished_job', 'SELECT');
 $$;
 COMMENT ON FUNCTION pulse_internal.may_read_errors() IS
   'Returns whether the caller may read what tasks wrote.';
@@ -188,15 +188,15 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.listed_rows(bigint[], boolean) IS
   'Returns these live or ended jobs as list_jobs() shows them, the highest id first.';
 
-CREATE OR REPLACE FUNCTION pulse.list_jobs(
-    states text[] = NULL, task text = NULL, queue text = NULL, key text = NULL,
-    error text = NULL, older_than interval = NULL, newer_than interval = NULL,
-    before_id bigint = NULL, max_rows int = 50)
+CREATE OR REPLACE FUNCTION pulse_internal.list_jobs_as_owner(
+    states text[], task text, queue text, key text,
+    error text, older_than interval, newer_than interval,
+    before_id bigint, max_rows int)
   RETURNS TABLE (id bigint, state text, identifier text, queue_name text, priority int,
                  run_at timestamptz, attempts int, max_attempts int, crashes int, job_key text,
                  worker_id bigint, created_at timestamptz, claimed_at timestamptz,
                  finished_at timestamptz, progress float8, last_error text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 50
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 50
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   max_looked CONSTANT int := 20000;
@@ -214,7 +214,7 @@ BEGIN
   PERFORM pulse_internal.check_count('max_rows', max_rows, 1, 1000);
   PERFORM pulse_internal.check_states(states);
   IF error IS NOT NULL AND NOT pulse_internal.may_read_errors() THEN
-    RAISE EXCEPTION 'role % may not read errors of jobs', pulse_internal.caller() USING
+    RAISE EXCEPTION 'role % may not read errors of jobs', pulse_internal.asking_role() USING
       ERRCODE = 'insufficient_privilege',
       HINT = 'The owner of pg_pulse lets it: pulse.grant_operator().';
   END IF;
@@ -241,6 +241,20 @@ BEGIN
     RETURN NEXT;
   END IF;
 END $$;
+COMMENT ON FUNCTION pulse_internal.list_jobs_as_owner(
+    text[], text, text, text, text, interval, interval, bigint, int) IS
+  'The body of pulse.list_jobs().';
+
+CREATE OR REPLACE FUNCTION pulse.list_jobs(
+    states text[] = NULL, task text = NULL, queue text = NULL, key text = NULL,
+    error text = NULL, older_than interval = NULL, newer_than interval = NULL,
+    before_id bigint = NULL, max_rows int = 50)
+  RETURNS TABLE (id bigint, state text, identifier text, queue_name text, priority int,
+                 run_at timestamptz, attempts int, max_attempts int, crashes int, job_key text,
+                 worker_id bigint, created_at timestamptz, claimed_at timestamptz,
+                 finished_at timestamptz, progress float8, last_error text)
+  LANGUAGE c STABLE SECURITY INVOKER PARALLEL UNSAFE ROWS 50
+  AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.list_jobs(text[], text, text, text, text, interval, interval, bigint,
     int) IS
   'Returns live and ended jobs that meet each condition that is not NULL, the highest id first, at '
@@ -251,10 +265,10 @@ COMMENT ON FUNCTION pulse.list_jobs(text[], text, text, text, text, interval, in
   'characters, NULL for a role that may not read the tables. Raises PU004 for an unknown state and '
   'for max_rows or a duration out of range, 42501 for error without that right.';
 
-CREATE OR REPLACE FUNCTION pulse.job_attempts(job_id bigint, max_rows int = 100)
+CREATE OR REPLACE FUNCTION pulse_internal.job_attempts_as_owner(job_id bigint, max_rows int)
   RETURNS TABLE (attempt int, worker_id bigint, worker text, claimed_at timestamptz,
                  ended_at timestamptz, outcome text, error text)
-  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 10
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   shows_errors CONSTANT boolean := pulse_internal.may_read_errors();
@@ -264,11 +278,19 @@ BEGIN
   RETURN QUERY
   SELECT a.attempt::int, a.worker_id, w.name, a.claimed_at, a.ended_at, a.outcome,
          CASE WHEN shows_errors THEN a.error END
-    FROM (SELECT t.* FROM pulse.attempt AS t WHERE t.job_id = job_attempts.job_id
+    FROM (SELECT t.* FROM pulse.attempt AS t WHERE t.job_id = job_attempts_as_owner.job_id
            ORDER BY t.token DESC LIMIT max_rows) AS a
     LEFT JOIN pulse.worker AS w ON w.id = a.worker_id
    ORDER BY a.token;
 END $$;
+COMMENT ON FUNCTION pulse_internal.job_attempts_as_owner(bigint, int) IS
+  'The body of pulse.job_attempts().';
+
+CREATE OR REPLACE FUNCTION pulse.job_attempts(job_id bigint, max_rows int = 100)
+  RETURNS TABLE (attempt int, worker_id bigint, worker text, claimed_at timestamptz,
+                 ended_at timestamptz, outcome text, error text)
+  LANGUAGE c STABLE SECURITY INVOKER PARALLEL UNSAFE ROWS 10
+  AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.job_attempts(bigint, int) IS
   'Returns the ended attempts of a job that are on record, in their order; of more than max_rows '
   '(1 to 1000) the last ones. A success of a job that is not kept leaves none. error is NULL for a '

@@ -50,11 +50,13 @@ BEGIN
   SELECT ended.id, ended.identifier, ended.payload, ended.queue_name, ended.priority, ended.run_at,
          ended.attempts, ended.max_attempts, ended.crashes, ended.job_key, ended.flags,
          ended.checkpoint, ended.last_error, ended.revision, ended.created_at, ended.finished_at,
-         ended.scheduled_for, ended.traceparent, ended.start_by, ended.keeps_result
+         ended.scheduled_for, ended.traceparent, ended.start_by, ended.keeps_result,
+         ended.added_by
     INTO job.id, job.identifier, job.payload, job.queue_name, job.priority, job.run_at,
          job.attempts, job.max_attempts, job.crashes, job.job_key, job.flags,
          job.checkpoint, job.last_error, job.revision, job.created_at, job.updated_at,
-         job.scheduled_for, job.traceparent, job.start_by, job.keeps_result;
+         job.scheduled_for, job.traceparent, job.start_by, job.keeps_result,
+         job.added_by;
   RETURN job;
 END $$;
 COMMENT ON FUNCTION pulse_internal.as_job(pulse.finished_job) IS
@@ -106,14 +108,14 @@ BEGIN
       (id, identifier, payload, queue_name, priority, run_at, state, attempts, max_attempts,
        crashes, job_key, flags, checkpoint, last_error, revision, created_at, finished_at,
        scheduled_for, starts_when, cancelled_by, parents, traceparent, start_by, keeps_result,
-       before_end)
+       added_by, before_end)
     SELECT e.id, e.identifier, e.payload, e.queue_name, e.priority, e.run_at, how, e.attempts,
            e.max_attempts, CASE WHEN how <> 'completed' THEN e.crashes ELSE 0 END, e.job_key,
            e.flags, e.checkpoint, coalesce(error, CASE how::text WHEN 'expired'
              THEN 'not started by ' || e.start_by END, e.last_error), e.revision, e.created_at,
            pulse.now(), e.scheduled_for, e.starts_when, finish_waiting.cancelled_by,
            CASE WHEN how <> 'completed' THEN e.parents END, e.traceparent, e.start_by,
-           e.keeps_result,
+           e.keeps_result, e.added_by,
            CASE WHEN finish_waiting.cancelled_by IS NOT NULL
              THEN pulse_internal.left_behind(e) END
       FROM ended AS e WHERE how <> 'completed' OR pulse_internal.keeps_completed(e.identifier)

@@ -1,114 +1,5 @@
--- Schedules: rules by which jobs are added at due times. extension/schedule computes the due times
--- of cron rules, sql/settle.sql adds the jobs.
-
-CREATE OR REPLACE FUNCTION pulse_internal.zone_name(time_zone text) RETURNS text
-  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_zone_name';
-COMMENT ON FUNCTION pulse_internal.zone_name(text) IS
-  'Returns the name of a time zone as the server spells it; NULL for one that it does not know.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.cron_times(
-    cron text, time_zone text, after timestamptz, until timestamptz, max_times int)
-  RETURNS timestamptz[]
-  LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'pulse_cron_times';
-COMMENT ON FUNCTION pulse_internal.cron_times(text, text, timestamptz, timestamptz, int) IS
-  'Returns the first due times of a cron rule that are later than after and not later than until. '
-  'Raises PU004 for a text that is no rule, and for an unknown time zone.';
-
--- The server reads a misspelt name that ends in a digit as a zone of its own making.
-CREATE OR REPLACE FUNCTION pulse_internal.checked_zone(time_zone text) RETURNS text
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-DECLARE
-  known text := pulse_internal.zone_name(coalesce(time_zone, 'UTC'));
-BEGIN
-  IF known IS NULL
-     OR known ~ '[0-9]'
-        AND NOT EXISTS (SELECT FROM pg_timezone_names AS z WHERE z.name = known) THEN
-    RAISE EXCEPTION 'time zone % is not known', quote_literal(time_zone) USING
-      ERRCODE = 'PU004', HINT = 'Use a name of pg_timezone_names, such as Europe/Berlin.';
-  END IF;
-  RETURN known;
-END $$;
-COMMENT ON FUNCTION pulse_internal.checked_zone(text) IS
-  'Returns the name of a time zone as it is stored; UTC for NULL. Raises PU004 for another name.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.check_cron(
-    cron text, time_zone text, after timestamptz)
-  RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-BEGIN
-  PERFORM pulse_internal.check_given('cron', cron IS NOT NULL,
-    'Give five fields such as 0 4 * * *, or @hourly, @daily, @weekly, @monthly or @yearly.');
-  IF isfinite(after)
-     AND cardinality(pulse_internal.cron_times(
-           cron, time_zone, after, after + interval '8 years', 1)) = 0 THEN
-    RAISE EXCEPTION 'cron rule % is never due', quote_literal(cron) USING
-      ERRCODE = 'PU004', HINT = 'No day of the next eight years matches its days and months.';
-  END IF;
-END $$;
-COMMENT ON FUNCTION pulse_internal.check_cron(text, text, timestamptz) IS
-  'Raises PU004 for a cron rule that is not due within eight years.';
-
-CREATE OR REPLACE FUNCTION pulse.cron_runs(
-    cron text, time_zone text = 'UTC', max_runs int = 5, after timestamptz = NULL)
-  RETURNS SETOF timestamptz
-  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 5
-  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-DECLARE
-  zone text := pulse_internal.checked_zone(cron_runs.time_zone);
-  since timestamptz := coalesce(cron_runs.after, pulse.now());
-BEGIN
-  PERFORM pulse_internal.check_count('max_runs', max_runs, 1, 100000);
-  PERFORM pulse_internal.check_after(cron_runs.after);
-  PERFORM pulse_internal.check_cron(cron_runs.cron, zone, since);
-  RETURN QUERY SELECT unnest(pulse_internal.cron_times(
-    cron_runs.cron, zone, since, 'infinity', max_runs));
-END $$;
-COMMENT ON FUNCTION pulse.cron_runs(text, text, int, timestamptz) IS
-  'Returns the first max_runs (1 to 100000) due times of a cron rule later than after; NULL means '
-  'now. Raises PU004 for a text that is no rule, for a rule that no day of eight years matches, '
-  'and for an unknown time zone.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.due_after(rule pulse.schedule, after timestamptz)
-  RETURNS timestamptz
-  LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN (pulse_internal.due_times(rule, after, after + interval '100 years', 1))[1];
-END $$;
-COMMENT ON FUNCTION pulse_internal.due_after(pulse.schedule, timestamptz) IS
-  'Returns the first due time of a schedule later than after.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.check_schedule(given pulse.schedule) RETURNS void
-  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-DECLARE
-  choice record;
-BEGIN
-  PERFORM pulse_internal.check_name('name', given.name, 128);
-  IF (given.cron IS NULL) = (given.every IS NULL) THEN
-    RAISE EXCEPTION 'schedule % needs either cron or every', quote_literal(given.name) USING
-      ERRCODE = 'PU004', HINT = 'Give cron => ''0 6 * * *'' or every => ''10 min'', and one only.';
-  ELSIF extract(year FROM given.every) <> 0 OR extract(month FROM given.every) <> 0 THEN
-    RAISE EXCEPTION 'every is %, which has months', given.every USING
-      ERRCODE = 'PU004', HINT = 'Months differ in length: use days or hours, or cron.';
-  END IF;
-  PERFORM pulse_internal.check_duration('every', given.every, interval '1 s');
-  PERFORM pulse_internal.check_duration('missed_for', given.missed_for, interval '0');
-  FOR choice IN
-    SELECT * FROM (VALUES
-      ('missed', given.missed, ARRAY['skip', 'once', 'all']),
-      ('overlap', given.overlap, ARRAY['allow', 'skip', 'replace']),
-      ('job_key_mode', given.job_key_mode, ARRAY['replace', 'preserve_run_at', 'unsafe_dedupe']))
-      AS c (what, value, known)
-  LOOP
-    IF choice.value IS NULL OR choice.value <> ALL (choice.known) THEN
-      RAISE EXCEPTION '% % is not known', choice.what, quote_nullable(choice.value) USING
-        ERRCODE = 'PU004', HINT = format('Use %s.', array_to_string(choice.known, ', '));
-    END IF;
-  END LOOP;
-  PERFORM pulse_internal.checked_spec(pulse_internal.scheduled_spec(given, pulse.now()));
-END $$;
-COMMENT ON FUNCTION pulse_internal.check_schedule(pulse.schedule) IS
-  'Raises PU004 for a schedule with a value out of range, and for one whose job would be refused.';
+-- Schedules: rules by which jobs are added at due times. sql/schedule_rule.sql checks a rule,
+-- sql/settle.sql adds the jobs.
 
 CREATE OR REPLACE FUNCTION pulse_internal.lock_schedule(name text) RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -223,12 +114,12 @@ BEGIN
   UPDATE pulse.schedule AS s
      SET (identifier, cron, every, time_zone, payload, queue_name, max_attempts, priority, flags,
           job_key, job_key_mode, missed, missed_for, overlap, paused, anchor, next_due, last_due,
-          missed_count, last_error, last_error_at, gone_at, paused_before, updated_at) =
+          missed_count, last_error, last_error_at, gone_at, paused_before, updated_at, added_by) =
          (given.identifier, given.cron, given.every, given.time_zone, given.payload,
           given.queue_name, given.max_attempts, given.priority, given.flags, given.job_key,
           given.job_key_mode, given.missed, given.missed_for, given.overlap, given.paused,
           given.anchor, given.next_due, given.last_due, given.missed_count, NULL, NULL, NULL, NULL,
-          given.updated_at)
+          given.updated_at, given.added_by)
    WHERE s.name = given.name;
   RETURN given;
 END $$;
@@ -254,6 +145,47 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.check_and_store(pulse.schedule) IS
   'Checks and stores a schedule. Raises PU004 for a value out of range, and for another owner.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.schedule_as_owner(
+    name text,
+    identifier text,
+    cron text,
+    every interval,
+    payload json,
+    time_zone text,
+    queue_name text,
+    max_attempts int,
+    priority int,
+    flags text[],
+    job_key text,
+    job_key_mode text,
+    missed text,
+    missed_for interval,
+    overlap text,
+    paused boolean)
+  RETURNS pulse.schedule
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  given pulse.schedule;
+BEGIN
+  SELECT name, identifier, cron, every, time_zone, payload, queue_name, max_attempts, priority,
+         flags, job_key, job_key_mode, missed, coalesce(missed_for, interval '1 day'), overlap,
+         paused, 0, 0, pulse.now(), pulse.now(), pulse_internal.asking_role()
+    INTO given.name, given.identifier, given.cron, given.every,
+         given.time_zone, given.payload, given.queue_name, given.max_attempts, given.priority,
+         given.flags, given.job_key, given.job_key_mode, given.missed,
+         given.missed_for, given.overlap, given.paused,
+         given.missed_count, given.overlapped_count, given.created_at, given.updated_at,
+         given.added_by;
+  given := pulse_internal.check_and_store(given);
+  PERFORM pulse_internal.note_schedules();
+  RETURN given;
+END $$;
+COMMENT ON FUNCTION pulse_internal.schedule_as_owner(
+    text, text, text, interval, json, text, text, int, int, text[], text, text, text, interval,
+    text, boolean) IS
+  'The body of pulse.schedule().';
+
 CREATE OR REPLACE FUNCTION pulse.schedule(
     name text,
     identifier text,
@@ -272,25 +204,8 @@ CREATE OR REPLACE FUNCTION pulse.schedule(
     overlap text = 'allow',
     paused boolean = NULL)
   RETURNS pulse.schedule
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-DECLARE
-  given pulse.schedule;
-BEGIN
-  SELECT schedule.name, schedule.identifier, schedule.cron, schedule.every,
-         schedule.time_zone, schedule.payload, schedule.queue_name, schedule.max_attempts,
-         schedule.priority, schedule.flags, schedule.job_key, schedule.job_key_mode,
-         schedule.missed, coalesce(schedule.missed_for, interval '1 day'), schedule.overlap,
-         schedule.paused, 0, 0, pulse.now(), pulse.now()
-    INTO given.name, given.identifier, given.cron, given.every,
-         given.time_zone, given.payload, given.queue_name, given.max_attempts, given.priority,
-         given.flags, given.job_key, given.job_key_mode, given.missed,
-         given.missed_for, given.overlap, given.paused,
-         given.missed_count, given.overlapped_count, given.created_at, given.updated_at;
-  given := pulse_internal.check_and_store(given);
-  PERFORM pulse_internal.note_schedules();
-  RETURN given;
-END $$;
+  LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE
+  AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.schedule(text, text, text, interval, json, text, text, int, int, text[],
                                    text, text, text, interval, text, boolean) IS
   'Stores a schedule, which adds a job of the task identifier at each due time, and returns it. '
@@ -365,8 +280,9 @@ BEGIN
   END IF;
   spec := pulse_internal.checked_spec(
     pulse_internal.scheduled_spec(stored, pulse_internal.transaction_now()));
-  RETURN CASE WHEN spec.job_key IS NULL THEN pulse_internal.insert_job(spec)
-           ELSE pulse_internal.add_keyed(spec, stored.job_key_mode) END;
+  RETURN CASE WHEN spec.job_key IS NULL
+           THEN pulse_internal.insert_scheduled_job(spec, NULL, stored.added_by)
+           ELSE pulse_internal.add_keyed(spec, stored.job_key_mode, NULL, stored.added_by) END;
 END $$;
 COMMENT ON FUNCTION pulse.run_schedule_now(text) IS
   'Adds the job of a schedule at once and returns it, paused or not. It has no scheduled_for, '

@@ -37,6 +37,13 @@ $$;
 COMMENT ON FUNCTION pulse_internal.caller() IS
   'Returns the role that the session acts as: that of SET ROLE, or else the session''s user.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.asking_role() RETURNS name
+  LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_asking_role';
+COMMENT ON FUNCTION pulse_internal.asking_role() IS
+  'Returns the current user of the call to a public function that acts with the rights of the '
+  'extension''s owner and asks who has called: of an application''s SECURITY DEFINER function, the '
+  'owner of that function. Outside of such a call what caller() returns.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.begin_async_write() RETURNS void
   LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_begin_lazy_write';
 COMMENT ON FUNCTION pulse_internal.begin_async_write() IS

@@ -64,7 +64,8 @@ CREATE TABLE pulse.job (
   queue_turn          smallint,
   keeps_result        boolean,
   parents             json,
-  traceparent         text
+  traceparent         text,
+  added_by            text COLLATE "C" DEFAULT current_user
 ) WITH (
   autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
   autovacuum_vacuum_cost_delay = 0,
@@ -146,7 +147,8 @@ CREATE TABLE pulse.finished_job (
   starts_when   text,
   cancelled_by  bigint,
   parents       json,
-  traceparent   text, start_by timestamptz, keeps_result boolean, before_end json
+  traceparent   text, start_by timestamptz, keeps_result boolean, added_by text COLLATE "C",
+  before_end    json
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 -- Pruning deletes the oldest jobs first; a task may have its own retention for completed ones.
 CREATE INDEX finished_job_completed_idx ON pulse.finished_job (identifier, finished_at)
@@ -306,7 +308,8 @@ CREATE TABLE pulse.schedule (
   gone_at          timestamptz,
   paused_before    boolean,
   created_at       timestamptz NOT NULL DEFAULT pg_catalog.now(),
-  updated_at       timestamptz NOT NULL DEFAULT pg_catalog.now()
+  updated_at       timestamptz NOT NULL DEFAULT pg_catalog.now(),
+  added_by         text COLLATE "C" DEFAULT current_user
 );
 -- A sweep asks for the least due time; schedules that are not due cost it nothing.
 CREATE INDEX schedule_due_idx ON pulse.schedule (next_due, name) WHERE NOT paused;

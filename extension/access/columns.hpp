@@ -49,7 +49,8 @@ enum JobColumn : AttrNumber {
   kJobKeepsResult,
   kJobParents,
   kJobTraceparent,
-  kJobColumns = kJobTraceparent,
+  kJobAddedBy,
+  kJobColumns = kJobAddedBy,
 };
 
 // pulse.superseded_job
@@ -154,6 +155,7 @@ enum FinishedColumn : AttrNumber {
   kFinishedTraceparent,
   kFinishedStartBy,
   kFinishedKeepsResult,
+  kFinishedAddedBy,
 };
 
 // pulse.id_gap

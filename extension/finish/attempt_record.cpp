@@ -41,14 +41,14 @@ void record_attempt(AttemptRecords* records, TupleTableSlot* row, Datum outcome,
 
 void record_finished_job(AttemptRecords* records, TupleTableSlot* row, const FinishedJob& job) {
   // The column of a job that has no use of its own is overwritten below.
-  static const JobColumn from[kFinishedKeepsResult] = {
-      kJobId,          kJobIdentifier,   kJobPayload,    kJobQueueName,   kJobPriority,
-      kJobRunAt,       kJobState,        kJobAttempts,   kJobMaxAttempts, kJobCrashes,
-      kJobKey,         kJobFlags,        kJobWorkerId,   kJobToken,       kJobClaimedAt,
-      kJobCheckpoint,  kJobCheckpoint,   kJobLastError,  kJobRevision,    kJobCreatedAt,
-      kJobUpdatedAt,   kJobScheduledFor, kJobStartsWhen, kJobStartBy,     kJobParents,
-      kJobTraceparent, kJobStartBy,      kJobKeepsResult};
-  int columns = catalog()->has_index_lanes ? kFinishedKeepsResult : kFinishedAt;
+  static const JobColumn from[kFinishedAddedBy] = {
+      kJobId,          kJobIdentifier,   kJobPayload,     kJobQueueName,   kJobPriority,
+      kJobRunAt,       kJobState,        kJobAttempts,    kJobMaxAttempts, kJobCrashes,
+      kJobKey,         kJobFlags,        kJobWorkerId,    kJobToken,       kJobClaimedAt,
+      kJobCheckpoint,  kJobCheckpoint,   kJobLastError,   kJobRevision,    kJobCreatedAt,
+      kJobUpdatedAt,   kJobScheduledFor, kJobStartsWhen,  kJobStartBy,     kJobParents,
+      kJobTraceparent, kJobStartBy,      kJobKeepsResult, kJobAddedBy};
+  int columns = catalog()->has_index_lanes ? kFinishedAddedBy : kFinishedAt;
   RowValue record;
   for (int i = 0; i < columns; i++) record.set(i + 1, field_of(row, from[i]));
   if (!job.payload.isnull) record.set(kFinishedPayload, job.payload);

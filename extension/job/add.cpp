@@ -2,9 +2,11 @@
 #include "access/catalog.hpp"
 #include "access/local_settings.hpp"
 #include "job/new_job.hpp"
+#include "job/producer.hpp"
 #include "server/call_checks.hpp"
 #include "server/compat.hpp"
 #include "server/errors.hpp"
+#include "server/owner_call.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
@@ -16,7 +18,7 @@ Oid spec_type() {
 }
 
 // The caller has checked the specification.
-Datum add_one(const RowValue& spec, LastTask* last, const Origin& origin = kNoOrigin) {
+Datum add_one(const RowValue& spec, LastTask* last, const Origin& origin) {
   NewJobs jobs;
   start_adding(&jobs);
   Datum stored = store_new_job(&jobs, form_job(&jobs, spec, last, origin));
@@ -37,6 +39,15 @@ void refuse_unchecked(const RowValue& spec) {
     if (!spec.has(column))
       ereport(ERROR, (errcode(kOutOfRange), errmsg("the specification of a job is not checked"),
                       errhint("Add the job with pulse.add_job().")));
+}
+
+// The first argument, a specification that the caller has checked.
+RowValue checked_argument(FunctionCallInfo fcinfo) {
+  if (PG_ARGISNULL(0)) refuse_null();
+  RowValue spec;
+  read_row_value(&spec, PG_GETARG_HEAPTUPLEHEADER(0), "job_spec");
+  refuse_unchecked(spec);
+  return spec;
 }
 
 // --- many ---------------------------------------------------------------------------------------
@@ -107,7 +118,7 @@ void store_batch(Batch* batch) {
   batch->last = {};
 }
 
-void add_to_batch(Batch* batch, const RowValue& spec, const Origin& origin = kNoOrigin) {
+void add_to_batch(Batch* batch, const RowValue& spec, const Origin& origin) {
   CHECK_FOR_INTERRUPTS();
   HeapTuple row = form_job(batch->jobs, spec, &batch->last, origin);
   batch->rows[batch->count++] = row;
@@ -124,11 +135,12 @@ void end_batch(Batch* batch, MemoryContext old) {
 // Adds jobs without keys.
 void add_specs(const Specs& specs, NewJobs* jobs, Tuplestorestate* results) {
   Batch batch;
+  Origin origin = plain_origin();
   MemoryContext old = begin_batch(&batch, jobs, results);
   for (int i = 0; i < specs.count; i++) {
     RowValue spec = spec_at(specs, i);
     check_spec(&spec, &batch.last);
-    add_to_batch(&batch, spec);
+    add_to_batch(&batch, spec, origin);
   }
   end_batch(&batch, old);
 }
@@ -184,9 +196,9 @@ const char* mode_named(text* name) {
 Datum add_keyed(RowValue* spec, const char* mode) {
   // As a later change locks the table: a weaker lock first would let REINDEX in between.
   LockRelationOid(catalog()->job, RowExclusiveLock);
-  constexpr int kAll = 3;
-  Oid types[kAll] = {spec_type(), TEXTOID, INT8OID};
-  int count = catalog()->has_index_lanes ? kAll : kAll - 1;  // 0.1.0 knows no id
+  constexpr int kAll = 4;
+  Oid types[kAll] = {spec_type(), TEXTOID, INT8OID, TEXTOID};
+  int count = catalog()->has_index_lanes ? kAll : 2;  // 0.1.0 knows neither id nor producer
   FmgrInfo function;
   fmgr_info(internal_function("add_keyed", count, types), &function);
   TupleDesc shape = lookup_rowtype_tupdesc(types[0], -1);
@@ -198,7 +210,25 @@ Datum add_keyed(RowValue* spec, const char* mode) {
   call->args[0] = {HeapTupleGetDatum(checked), false};
   call->args[1] = {CStringGetTextDatum(mode), false};
   call->args[2] = kNull;
+  call->args[3] = asking_producer();
   return FunctionCallInvoke(call);
+}
+
+void add_many(FunctionCallInfo fcinfo) {
+  NewJobs jobs;
+  // The lock on the table comes first: no session can change the columns of the results after it.
+  start_adding(&jobs);
+  begin_result_rows(fcinfo);
+  Tuplestorestate* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo)->setResult;
+  if (!PG_ARGISNULL(0)) {
+    Specs specs = read_specs(PG_GETARG_ARRAYTYPE_P(0));
+    if (any_key(specs))
+      add_specs_with_keys(PG_GETARG_DATUM(0), !PG_ARGISNULL(1) && PG_GETARG_BOOL(1), results);
+    else
+      add_specs(specs, &jobs, results);
+    if (specs.shape) ReleaseTupleDesc(specs.shape);
+  }
+  close_new_jobs(&jobs);
 }
 
 }  // namespace
@@ -218,20 +248,25 @@ PULSE_FUNCTION(pulse_checked_spec) {
   PG_RETURN_DATUM(HeapTupleGetDatum(checked));
 }
 
-// pulse_internal.insert_job(spec [, waits_on, starts_when | , scheduled_for]): the caller has
-// checked the job.
+// pulse_internal.insert_job(spec [, waits_on, starts_when]): the caller has checked the job.
 PULSE_FUNCTION(pulse_insert_job) {
-  if (PG_ARGISNULL(0)) pulse::refuse_null();
-  pulse::RowValue spec;
-  pulse::read_row_value(&spec, PG_GETARG_HEAPTUPLEHEADER(0), "job_spec");
-  pulse::refuse_unchecked(spec);
+  pulse::RowValue spec = pulse::checked_argument(fcinfo);
   pulse::LastTask last = {};
-  pulse::Origin origin = pulse::kNoOrigin;
-  if (PG_NARGS() == 2) origin.scheduled_for = fcinfo->args[1];
+  pulse::Origin origin = pulse::plain_origin();
   if (PG_NARGS() == 3) {
     origin.waits_on = fcinfo->args[1];
     origin.starts_when = fcinfo->args[2];
   }
+  PG_RETURN_DATUM(pulse::add_one(spec, &last, origin));
+}
+
+// pulse_internal.insert_scheduled_job(spec, scheduled_for, added_by)
+PULSE_FUNCTION(pulse_insert_scheduled_job) {
+  pulse::RowValue spec = pulse::checked_argument(fcinfo);
+  pulse::LastTask last = {};
+  pulse::Origin origin = pulse::plain_origin();
+  origin.scheduled_for = fcinfo->args[1];
+  origin.added_by = fcinfo->args[2];
   PG_RETURN_DATUM(pulse::add_one(spec, &last, origin));
 }
 
@@ -246,6 +281,7 @@ PULSE_FUNCTION(pulse_insert_jobs) {
   pulse::Elements starts_when = pulse::elements_of(fcinfo, 3, specs);
   pulse::Elements start_by = pulse::elements_of(fcinfo, 4, specs);
   pulse::Elements keeps_result = pulse::elements_of(fcinfo, 5, specs);
+  NullableDatum added_by = pulse::asking_producer();
   pulse::Batch batch;
   MemoryContext old = pulse::begin_batch(&batch, &jobs, nullptr);
   for (int i = 0; i < specs.count; i++) {
@@ -255,7 +291,7 @@ PULSE_FUNCTION(pulse_insert_jobs) {
     bool waits = !waits_on.nulls[i];
     pulse::add_to_batch(&batch, spec,
                         {waits_on.at(i), waits ? starts_when.at(i) : pulse::kNull, pulse::kNull,
-                         keeps_result.at(i), start_by.at(i), ids.at(i)});
+                         keeps_result.at(i), start_by.at(i), ids.at(i), added_by});
   }
   pulse::end_batch(&batch, old);
   ReleaseTupleDesc(specs.shape);
@@ -263,14 +299,14 @@ PULSE_FUNCTION(pulse_insert_jobs) {
   PG_RETURN_VOID();
 }
 
-// pulse_internal.insert_job_as(spec, id): the same, under this id, or under the next one for NULL.
+// pulse_internal.insert_job_as(spec, id, added_by): the same, under this id, or under the next one
+// for NULL.
 PULSE_FUNCTION(pulse_insert_job_as) {
-  if (PG_ARGISNULL(0)) pulse::refuse_null();
-  pulse::RowValue spec;
-  pulse::read_row_value(&spec, PG_GETARG_HEAPTUPLEHEADER(0), "job_spec");
+  pulse::RowValue spec = pulse::checked_argument(fcinfo);
   pulse::LastTask last = {};
-  pulse::Origin origin = pulse::kNoOrigin;
+  pulse::Origin origin = pulse::plain_origin();
   origin.id = fcinfo->args[1];
+  origin.added_by = fcinfo->args[2];
   PG_RETURN_DATUM(pulse::add_one(spec, &last, origin));
 }
 
@@ -283,33 +319,23 @@ PULSE_FUNCTION(pulse_checked_key_mode) {
 // pulse.add_job(identifier, payload, queue_name, run_at, max_attempts, job_key, priority, flags,
 // job_key_mode): the arguments are the columns of a specification and the mode of its key.
 PULSE_FUNCTION(pulse_add_job) {
-  pulse::RowValue spec;
-  for (int i = 0; i < pulse::kSpecColumns; i++) spec.set(i + 1, fcinfo->args[i]);
-  const char* mode = PG_ARGISNULL(pulse::kSpecColumns)
-                         ? "replace"
-                         : pulse::mode_named(PG_GETARG_TEXT_PP(pulse::kSpecColumns));
-  pulse::LastTask last = {};
-  pulse::check_spec(&spec, &last);
-  PG_RETURN_DATUM(spec.has(pulse::kSpecJobKey) ? pulse::add_keyed(&spec, mode)
-                                               : pulse::add_one(spec, &last));
+  return pulse::as_owner(fcinfo, [fcinfo] {
+    pulse::RowValue spec;
+    for (int i = 0; i < pulse::kSpecColumns; i++) spec.set(i + 1, fcinfo->args[i]);
+    const char* mode = PG_ARGISNULL(pulse::kSpecColumns)
+                           ? "replace"
+                           : pulse::mode_named(PG_GETARG_TEXT_PP(pulse::kSpecColumns));
+    pulse::LastTask last = {};
+    pulse::check_spec(&spec, &last);
+    return spec.has(pulse::kSpecJobKey) ? pulse::add_keyed(&spec, mode)
+                                        : pulse::add_one(spec, &last, pulse::plain_origin());
+  });
 }
 
 // pulse.add_jobs(specs, job_key_preserve_run_at)
 PULSE_FUNCTION(pulse_add_jobs) {
-  pulse::NewJobs jobs;
-  // The lock on the table comes first: no session can change the columns of the results after it.
-  pulse::start_adding(&jobs);
-  pulse::begin_result_rows(fcinfo);
-  Tuplestorestate* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo)->setResult;
-  if (!PG_ARGISNULL(0)) {
-    pulse::Specs specs = pulse::read_specs(PG_GETARG_ARRAYTYPE_P(0));
-    if (pulse::any_key(specs))
-      pulse::add_specs_with_keys(PG_GETARG_DATUM(0), !PG_ARGISNULL(1) && PG_GETARG_BOOL(1),
-                                 results);
-    else
-      pulse::add_specs(specs, &jobs, results);
-    if (specs.shape) ReleaseTupleDesc(specs.shape);
-  }
-  pulse::close_new_jobs(&jobs);
-  return static_cast<Datum>(0);
+  return pulse::as_owner(fcinfo, [fcinfo] {
+    pulse::add_many(fcinfo);
+    return static_cast<Datum>(0);
+  });
 }

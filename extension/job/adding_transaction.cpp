@@ -1,22 +1,49 @@
 // Which transaction has added a job: one that adds jobs after others, or by a key, asks.
 #include "access/catalog.hpp"
+#include "access/columns.hpp"
 #include "access/index_lookup.hpp"
 #include "server/postgres.hpp"
+#include "server/values.hpp"
+
+namespace pulse {
+namespace {
+
+// Calls use(row) with the row of a job that another transaction in progress adds, if any.
+template <typename Use>
+void with_uncommitted(int64 job_id, Use use) {
+  Relation table = table_open(catalog()->job, AccessShareLock);
+  SnapshotData dirty;
+  InitDirtySnapshot(dirty);
+  IndexLookup rows;
+  open_index_lookup(&rows, table, catalog()->job_key, &dirty);
+  if (find_id(&rows, job_id) && TransactionIdIsValid(dirty.xmin)) use(rows.row);
+  close_index_lookup(&rows);
+  table_close(table, AccessShareLock);
+}
+
+}  // namespace
+}  // namespace pulse
 
 // pulse_internal.is_being_added(job_id): whether another transaction in progress adds it.
 PULSE_FUNCTION(pulse_is_being_added) {
-  Relation table = table_open(pulse::catalog()->job, AccessShareLock);
-  SnapshotData dirty;
-  InitDirtySnapshot(dirty);
-  pulse::IndexLookup rows;
-  pulse::open_index_lookup(&rows, table, pulse::catalog()->job_key, &dirty);
-  bool is_found = pulse::find_id(&rows, PG_GETARG_INT64(0));
-  pulse::close_index_lookup(&rows);
-  table_close(table, AccessShareLock);
-  PG_RETURN_BOOL(is_found && TransactionIdIsValid(dirty.xmin));
+  bool is_added = false;
+  pulse::with_uncommitted(PG_GETARG_INT64(0), [&](TupleTableSlot*) { is_added = true; });
+  PG_RETURN_BOOL(is_added);
 }
 
-// pulse_internal.is_own_transaction(added_by)
+// pulse_internal.producer_of_uncommitted(job_id)
+PULSE_FUNCTION(pulse_producer_of_uncommitted) {
+  NullableDatum producer = pulse::kNull;
+  pulse::with_uncommitted(PG_GETARG_INT64(0), [&](TupleTableSlot* job) {
+    bool isnull;
+    Datum added_by = slot_getattr(job, pulse::kJobAddedBy, &isnull);
+    if (!isnull) producer = pulse::given(PointerGetDatum(DatumGetTextPCopy(added_by)));
+  });
+  if (producer.isnull) PG_RETURN_NULL();
+  PG_RETURN_DATUM(producer.value);
+}
+
+// pulse_internal.is_own_transaction(adder)
 PULSE_FUNCTION(pulse_is_own_transaction) {
   PG_RETURN_BOOL(TransactionIdIsCurrentTransactionId(PG_GETARG_TRANSACTIONID(0)));
 }

@@ -5,6 +5,7 @@
 #include "access/saved_plan.hpp"
 #include "access/table_locks.hpp"
 #include "job/job_table.hpp"
+#include "job/producer.hpp"
 #include "server/advisory_lock.hpp"
 #include "server/shared_memory.hpp"
 #include "server/values.hpp"
@@ -19,6 +20,13 @@ struct KeyReading {
   ItemPointerData waiting;  // a job that waits, and stays live whatever a change of it becomes
   bool is_superseded;       // the job that was asked for has lost the key
   TransactionId changer;    // another transaction in progress that adds, changes, locks or removes
+  bool is_strangers;        // the asking producer may not name the job that waits
+};
+
+// Who asks for a key, and what follows where a job of another producer has the key.
+struct Asking {
+  NullableDatum producer;
+  bool refuses;  // an error; else the answer is that of a key without a job
 };
 
 bool has_waiting(const KeyReading& reading) { return ItemPointerIsValid(&reading.waiting); }
@@ -58,13 +66,20 @@ bool has_successor(TupleTableSlot* seen) {
   return !ItemPointerEquals(&tuple->t_data->t_ctid, &tuple->t_self);
 }
 
-void read_waiting(const text* key, SnapshotData* dirty, KeyReading* reading) {
+bool is_strangers(TupleTableSlot* job, const Asking* asking) {
+  return asking && !may_name(field_of(job, kJobAddedBy), asking->producer);
+}
+
+void read_waiting(const text* key, SnapshotData* dirty, const Asking* asking, KeyReading* reading) {
   with_rows_of_key(
       catalog()->job, catalog()->job_waiting_key_idx, key, dirty, [&](TupleTableSlot* row) {
         TransactionId adder = dirty->xmin;
         TransactionId changer = TransactionIdIsValid(dirty->xmax) ? dirty->xmax : locker_of(row);
         bool goes_on = !TransactionIdIsValid(dirty->xmax) || has_successor(row);
-        if (!TransactionIdIsValid(adder) && goes_on) reading->waiting = row->tts_tid;
+        if (!TransactionIdIsValid(adder) && goes_on) {
+          reading->waiting = row->tts_tid;
+          reading->is_strangers = is_strangers(row, asking);
+        }
         if (TransactionIdIsValid(adder)) reading->changer = adder;
         if (TransactionIdIsValid(changer)) reading->changer = changer;
       });
@@ -92,12 +107,12 @@ void read_superseded(const text* key, int64 job_id, SnapshotData* dirty, KeyRead
                    });
 }
 
-KeyReading read_key(const text* key, int64 job_id = kAnyJob) {
+KeyReading read_key(const text* key, int64 job_id = kAnyJob, const Asking* asking = nullptr) {
   KeyReading reading = {};
   ItemPointerSetInvalid(&reading.waiting);
   SnapshotData dirty;
   InitDirtySnapshot(dirty);
-  read_waiting(key, &dirty, &reading);
+  read_waiting(key, &dirty, asking, &reading);
   read_superseded(key, job_id, &dirty, &reading);
   return reading;
 }
@@ -142,14 +157,23 @@ void require_seen(const text* key, const KeyReading& reading) {
                   errhint("Repeat the transaction.")));
 }
 
+// The reading of a key that a stranger has: nothing that the asking producer may change.
+KeyReading answer_stranger(const text* key, KeyReading reading, const Asking& asking) {
+  if (asking.refuses) refuse_key(key);
+  ItemPointerSetInvalid(&reading.waiting);
+  return reading;
+}
+
 // Takes the lock once no other transaction in progress changes what stands under the key. A job
-// that stays live whatever the changer does is `enough` not to wait.
-KeyReading lock_key(const text* key, bool waiting_is_enough) {
+// that stays live whatever the changer does is `enough` not to wait. The job of a stranger is
+// judged without a wait for those who change the job: its producer stays the same.
+KeyReading lock_key(const text* key, bool waiting_is_enough, const Asking& asking) {
   PreventCommandIfReadOnly("a change under a job key");
   uint64 hash = fnv1a(key);
   for (;;) {
     hold_key(hash);
-    KeyReading reading = read_key(key);
+    KeyReading reading = read_key(key, kAnyJob, &asking);
+    if (reading.is_strangers) return answer_stranger(key, reading, asking);
     if (!TransactionIdIsValid(reading.changer) || (waiting_is_enough && has_waiting(reading))) {
       require_seen(key, reading);
       return reading;
@@ -171,8 +195,9 @@ bool try_lock_key(const text* key) {
   return false;
 }
 
-// Jobs with the key that run, or whose key is undecided, and that have not lost it yet.
-ArrayBuildState* jobs_to_supersede(const text* key) {
+// Jobs with the key that run, or whose key is undecided, and that have not lost it yet. Strangers'
+// jobs are refused or left out.
+ArrayBuildState* jobs_to_supersede(const text* key, const Asking& asking) {
   ArrayBuildState* ids = nullptr;
   SnapshotData dirty;
   InitDirtySnapshot(dirty);
@@ -183,6 +208,10 @@ ArrayBuildState* jobs_to_supersede(const text* key) {
                      KeyReading reading = {};
                      read_superseded(key, DatumGetInt64(id), &dirty, &reading);
                      if (reading.is_superseded) return;
+                     if (is_strangers(row, &asking)) {
+                       if (asking.refuses) refuse_key(key);
+                       return;
+                     }
                      ids = accumArrayResult(ids, id, false, INT8OID, CurrentMemoryContext);
                    });
   UnregisterSnapshot(snapshot);
@@ -240,10 +269,14 @@ bool lock_key_for_0_1_0(const text* key, bool waits) {
 
 }  // namespace pulse
 
-// pulse_internal.lock_key(job_key, waiting_is_enough): the place of the job that waits.
+// pulse_internal.lock_key(job_key, asking, waiting_is_enough, refuses): the place of the job that
+// waits.
 PULSE_FUNCTION(pulse_lock_job_key) {
+  if (PG_ARGISNULL(0)) PG_RETURN_NULL();
   const text* key = PG_GETARG_TEXT_PP(0);
-  pulse::KeyReading reading = pulse::lock_key(key, PG_GETARG_BOOL(1));
+  pulse::Asking asking = {fcinfo->args[1], PG_GETARG_BOOL(3)};
+  pulse::KeyReading reading = pulse::lock_key(key, PG_GETARG_BOOL(2), asking);
+  if (reading.is_strangers) PG_RETURN_NULL();
   // A transaction with one snapshot looks at the waiting job that it sees, and fails there if
   // another transaction has changed the job since.
   if (!pulse::has_waiting(reading) && !pulse::find_in_old_snapshot(key, &reading.waiting))
@@ -269,9 +302,11 @@ PULSE_FUNCTION(pulse_changer_of_key) {
   PG_RETURN_TRANSACTIONID(changer);
 }
 
-// pulse_internal.jobs_to_supersede(job_key)
+// pulse_internal.jobs_to_supersede(job_key, asking, refuses)
 PULSE_FUNCTION(pulse_jobs_to_supersede) {
-  ArrayBuildState* ids = pulse::jobs_to_supersede(PG_GETARG_TEXT_PP(0));
+  if (PG_ARGISNULL(0)) PG_RETURN_NULL();
+  pulse::Asking asking = {fcinfo->args[1], PG_GETARG_BOOL(2)};
+  ArrayBuildState* ids = pulse::jobs_to_supersede(PG_GETARG_TEXT_PP(0), asking);
   if (!ids) PG_RETURN_NULL();
   PG_RETURN_DATUM(makeArrayResult(ids, CurrentMemoryContext));
 }

@@ -3,6 +3,7 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "job/ids.hpp"
+#include "job/producer.hpp"
 #include "server/call_checks.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
@@ -121,6 +122,8 @@ void check_spec(RowValue* spec, LastTask* last) {
   normalize_flags(spec);
 }
 
+Origin plain_origin() { return {kNull, kNull, kNull, kNull, kNull, kNull, asking_producer()}; }
+
 TupleDesc spec_shape(HeapTupleHeader spec) {
   return shape_of_type(spec, "pulse.job_spec", kSpecColumns);
 }
@@ -158,6 +161,7 @@ HeapTuple form_job(NewJobs* jobs, const RowValue& spec, LastTask* last, const Or
   job.set(kJobStartsWhen, origin.starts_when);
   job.set(kJobScheduledFor, origin.scheduled_for);
   job.set(kJobKeepsResult, origin.keeps_result);
+  job.set(kJobAddedBy, origin.added_by);
   if (*settings.traceparent) job.set(kJobTraceparent, CStringGetTextDatum(settings.traceparent));
   set_start_by(&job, spec, last, origin.start_by);
   return form_new_job(jobs, &job);

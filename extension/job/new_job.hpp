@@ -28,7 +28,8 @@ struct LastTask {
   JobDefaults defaults;  // without attempts: no task yet
 };
 
-// What a job has beside its specification: what it waits for, and the due time of its schedule.
+// What a job has beside its specification: who has added it, what it waits for, and the due time of
+// its schedule.
 struct Origin {
   NullableDatum waits_on;
   NullableDatum starts_when;
@@ -36,8 +37,11 @@ struct Origin {
   NullableDatum keeps_result;  // true, or NULL
   NullableDatum start_by;      // NULL: as its task says
   NullableDatum id;            // NULL: the next one
+  NullableDatum added_by;      // NULL: all producers
 };
-constexpr Origin kNoOrigin = {kNull, kNull, kNull, kNull, kNull, kNull};
+
+// Of a job that the asking producer adds, and that waits for nothing.
+Origin plain_origin();
 
 TupleDesc spec_shape(HeapTupleHeader spec);
 
@@ -47,7 +51,6 @@ void check_spec(RowValue* spec, LastTask* last);
 void start_adding(NewJobs* jobs);
 
 // The row of a checked specification; what its commit has to tell is noted.
-HeapTuple form_job(NewJobs* jobs, const RowValue& spec, LastTask* last,
-                   const Origin& origin = kNoOrigin);
+HeapTuple form_job(NewJobs* jobs, const RowValue& spec, LastTask* last, const Origin& origin);
 
 }  // namespace pulse

@@ -125,4 +125,12 @@ inline void begin_result_rows(FunctionCallInfo fcinfo) {
 #endif
 }
 
+inline bool may_execute(Oid function, Oid role) {
+#if PG_VERSION_NUM >= 160000
+  return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK;
+#else
+  return pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK;
+#endif
+}
+
 }  // namespace pulse

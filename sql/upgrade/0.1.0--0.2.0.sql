@@ -105,7 +105,10 @@ ALTER TABLE pulse.job
   ADD COLUMN keeps_result boolean,
   ADD COLUMN parents json,
   ADD COLUMN traceparent text,
+  ADD COLUMN added_by text COLLATE "C",
   SET (fillfactor = 40);
+-- Apart from the column: rows that are there belong to no producer.
+ALTER TABLE pulse.job ALTER COLUMN added_by SET DEFAULT current_user;
 DROP INDEX pulse.job_claim_idx, pulse.job_running_idx, pulse.job_parked_idx,
   pulse.job_parked_due_idx, pulse.job_open_idx, pulse.job_waiting_key_idx,
   pulse.job_running_key_idx;
@@ -137,7 +140,7 @@ ALTER TYPE pulse.finished_state ADD VALUE 'expired';
 ALTER TABLE pulse.finished_job ADD COLUMN scheduled_for timestamptz,
   ADD COLUMN starts_when text, ADD COLUMN cancelled_by bigint, ADD COLUMN parents json,
   ADD COLUMN traceparent text, ADD COLUMN start_by timestamptz, ADD COLUMN keeps_result boolean,
-  ADD COLUMN before_end json;
+  ADD COLUMN added_by text COLLATE "C", ADD COLUMN before_end json;
 ALTER TYPE pulse.claimed_job ADD ATTRIBUTE scheduled_for timestamptz, ADD ATTRIBUTE parents json,
   ADD ATTRIBUTE traceparent text;
 
@@ -170,7 +173,8 @@ CREATE TABLE pulse.schedule (
   gone_at          timestamptz,
   paused_before    boolean,
   created_at       timestamptz NOT NULL DEFAULT pg_catalog.now(),
-  updated_at       timestamptz NOT NULL DEFAULT pg_catalog.now()
+  updated_at       timestamptz NOT NULL DEFAULT pg_catalog.now(),
+  added_by         text COLLATE "C" DEFAULT current_user
 );
 -- A sweep asks for the least due time; schedules that are not due cost it nothing.
 CREATE INDEX schedule_due_idx ON pulse.schedule (next_due, name) WHERE NOT paused;

@@ -8,11 +8,11 @@ SELECT expect_function('add_job',
   'max_attempts integer DEFAULT NULL::integer, job_key text DEFAULT NULL::text, '
   'priority integer DEFAULT NULL::integer, flags text[] DEFAULT NULL::text[], '
   'job_key_mode text DEFAULT ''replace''::text',
-  'pulse.job', 'volatile', 'definer');
+  'pulse.job', 'volatile', 'invoker');
 SELECT expect_function('add_jobs',
   'specs pulse.job_spec[], job_key_preserve_run_at boolean DEFAULT false',
-  'SETOF pulse.job', 'volatile', 'definer');
-SELECT expect_function('remove_job', 'job_key text', 'pulse.job', 'volatile', 'definer');
+  'SETOF pulse.job', 'volatile', 'invoker');
+SELECT expect_function('remove_job', 'job_key text', 'pulse.job', 'volatile', 'invoker');
 
 SELECT given_worker() AS ann \gset
 

@@ -5,7 +5,7 @@ SELECT plan(56);
 SELECT expect_function('cancel_job', 'job_id bigint, reason text DEFAULT NULL::text', 'text',
   'volatile', 'definer');
 SELECT expect_function('get_job', 'job_id bigint, OUT state text, OUT job json', 'record', 'stable',
-  'definer');
+  'invoker');
 
 SELECT given_worker() AS ann \gset
 
@@ -27,7 +27,7 @@ SELECT answers(format($$SELECT state, job ->> 'last_error' FROM pulse.get_job(%s
   ROW('failed', 'boom'), 'and a finished one');
 SELECT expect_function('read_job',
   'job_id bigint, OUT state text, OUT job json, OUT payload json, OUT checkpoint json, '
-  'OUT result json, OUT parents json', 'record', 'stable', 'definer');
+  'OUT result json, OUT parents json', 'record', 'stable', 'invoker');
 SELECT (pulse.add_job('mail', '{"a": "\u0000 \ud800", "b": 1e200000}')).id AS odd \gset
 SELECT answers(format($$SELECT state, job ->> 'id', job ->> 'payload', payload::text
                           FROM pulse.read_job(%s)$$, :odd),

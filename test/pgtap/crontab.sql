@@ -3,7 +3,7 @@
 SELECT plan(49);
 
 SELECT expect_function('load_crontab', 'set_name text, items json',
-  'TABLE(name text, change text)', 'volatile', 'definer');
+  'TABLE(name text, change text)', 'volatile', 'invoker');
 
 CREATE FUNCTION load(items text, set_name text = 'app') RETURNS text
   LANGUAGE sql AS $$

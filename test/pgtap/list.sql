@@ -12,11 +12,11 @@ SELECT expect_function('list_jobs',
   'job_key text, worker_id bigint, created_at timestamp with time zone, '
   'claimed_at timestamp with time zone, finished_at timestamp with time zone, '
   'progress double precision, last_error text)',
-  'stable', 'definer');
+  'stable', 'invoker');
 SELECT expect_function('job_attempts', 'job_id bigint, max_rows integer DEFAULT 100',
   'TABLE(attempt integer, worker_id bigint, worker text, claimed_at timestamp with time zone, '
   'ended_at timestamp with time zone, outcome text, error text)',
-  'stable', 'definer');
+  'stable', 'invoker');
 SELECT expect_function('recoveries',
   'max_rows integer DEFAULT 20, newer_than interval DEFAULT ''1 day''::interval',
   'TABLE(job_id bigint, identifier text, attempt integer, outcome text, worker_id bigint, '

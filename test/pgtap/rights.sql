@@ -10,11 +10,11 @@ SELECT pulse.grant_producer('pulse_p'), pulse.grant_worker('pulse_w'),
        pulse.grant_operator('pulse_o') \g /dev/null
 SELECT given_worker() AS ann \gset
 
--- --- a producer and another producer's key ------------------------------------------------------
+-- --- a producer and what others wrote into its job -----------------------------------
 
 SELECT id AS job, token FROM given_claimed_job(:ann, job_key => 'k') \gset
-UPDATE pulse.job SET payload = '["secret"]', checkpoint = '["secret"]', message = 'secret',
-       last_error = 'secret', recovered = 'secret' WHERE id = :job;
+UPDATE pulse.job SET added_by = 'pulse_p', payload = '["secret"]', checkpoint = '["secret"]',
+       message = 'secret', last_error = 'secret', recovered = 'secret' WHERE id = :job;
 SET LOCAL ROLE pulse_p;
 SELECT id AS found, pulse_job::text AS told, worker_id IS NULL AND token IS NULL AS is_masked
   FROM pulse.add_job('ink', job_key => 'k', job_key_mode => 'unsafe_dedupe') AS pulse_job \gset
@@ -35,6 +35,7 @@ SELECT unalike(:'told'::text, '%secret%', 'remove_job tells no more of a running
 DELETE FROM pulse.job;
 
 SELECT id AS job FROM pulse.add_job('ink', '["secret"]', job_key => 'k') \gset
+UPDATE pulse.job SET added_by = 'pulse_p' WHERE id = :job;
 SET LOCAL ROLE pulse_p;
 SELECT j.id AS found, j.payload::text AS told, j.flags::text AS flags
   FROM pulse.add_job('ink', '["mine"]', job_key => 'k', flags => '{f}') AS j \gset

@@ -18,16 +18,16 @@ COPY grid FROM stdin WITH (DELIMITER '|');
 now                                   |pwobsc|ok          |ok          |ok
 version                               |pwobsc|ok          |ok          |ok
 add_job                               |p   |ok          |ok          |ok
-add_dependency                        |p   |PU004       |PU004       |PU005
-add_flow                              |p   |ok          |ok          |PU005
-add_job, waiting key                  |p   |ok!         |ok!         |ok
-add_job, running key                  |p   |ok          |ok          |ok
-add_job, waiting key, unsafe_dedupe   |p   |ok!         |ok!         |ok
-add_job, running key, unsafe_dedupe   |p   |ok          |ok          |ok
+add_dependency                        |p   |PU004       |PU005       |PU005
+add_flow                              |p   |ok          |PU005       |PU005
+add_job, waiting key                  |p   |ok!         |42501       |ok
+add_job, running key                  |p   |ok          |42501       |ok
+add_job, waiting key, unsafe_dedupe   |p   |ok!         |42501       |ok
+add_job, running key, unsafe_dedupe   |p   |ok          |42501       |ok
 add_job, queue                        |p   |ok          |ok          |ok
-add_job_after                         |p   |ok          |ok          |PU005
-add_jobs, waiting key                 |p   |ok!         |ok!         |ok
-remove_job, waiting key               |p   |ok!         |ok!         |ok
+add_job_after                         |p   |ok          |PU005       |PU005
+add_jobs, waiting key                 |p   |ok!         |42501       |ok
+remove_job, waiting key               |p   |ok!         |ok          |ok
 remove_job, running key               |p   |ok          |ok          |ok
 attach_worker                         |w   |ok!         |ok!         |PU002
 check_host                            |w   |ok          |ok          |PU002
@@ -157,7 +157,7 @@ SELECT pulse.grant_producer('pulse_p'), pulse.grant_worker('pulse_w'),
 CREATE TEMP TABLE thing (
   whose text, waiting bigint, running bigint, token bigint, ended bigint, worker bigint,
   name text, key text, running_key text, queue text);
-CREATE FUNCTION given_things(whose text) RETURNS void
+CREATE FUNCTION given_things(whose text, producer text) RETURNS void
   LANGUAGE plpgsql AS $$
 DECLARE
   made thing := ROW(whose, NULL, NULL, NULL, NULL, NULL, 'worker-' || whose, 'key-' || whose,
@@ -174,13 +174,15 @@ BEGIN
    WHERE id = made.running;
   made.waiting := (pulse.add_job('task', payload, job_key => made.key)).id;
   UPDATE pulse.job SET last_error = 'error-' || whose WHERE id = made.waiting;
+  UPDATE pulse.job SET added_by = producer WHERE id IN (made.running, made.waiting);
+  UPDATE pulse.finished_job SET added_by = producer WHERE id = made.ended;
   INSERT INTO thing SELECT made.*;
 END $$;
 CREATE FUNCTION public.handle(payload json) RETURNS text LANGUAGE sql SECURITY DEFINER
   RETURN 'handled';
 SELECT pulse.set_task('task', handler => 'public.handle(json)') \g /dev/null
-SELECT given_things('own') \g /dev/null
-SELECT given_things('other') \g /dev/null
+SELECT given_things('own', 'pulse_p') \g /dev/null
+SELECT given_things('other', 'pulse_x') \g /dev/null
 -- Long enough ago for the doctor, which names the first that has no session.
 UPDATE pulse.worker SET started_at = started_at - interval '1 minute';
 INSERT INTO thing VALUES ('no_such', 9007199254740997, 9007199254740998, NULL,

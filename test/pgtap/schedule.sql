@@ -10,7 +10,7 @@ SELECT expect_function('schedule',
   'flags text[] DEFAULT NULL::text[], job_key text DEFAULT NULL::text, '
   'job_key_mode text DEFAULT ''replace''::text, missed text DEFAULT ''once''::text, '
   'missed_for interval DEFAULT ''1 day''::interval, overlap text DEFAULT ''allow''::text, '
-  'paused boolean DEFAULT NULL::boolean', 'pulse.schedule', 'volatile', 'definer');
+  'paused boolean DEFAULT NULL::boolean', 'pulse.schedule', 'volatile', 'invoker');
 SELECT expect_function('unschedule', 'name text', 'boolean', 'volatile', 'definer');
 SELECT expect_function('pause_schedule', 'name text', 'pulse.schedule', 'volatile', 'definer');
 SELECT expect_function('resume_schedule', 'name text', 'pulse.schedule', 'volatile', 'definer');

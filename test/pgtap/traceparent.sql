@@ -129,6 +129,7 @@ SELECT is(trace_of(:cancelled), :'mine', 'so does one that is cancelled while it
 
 SET LOCAL pulse.traceparent = :'mine';
 SELECT id AS secret FROM pulse.add_job('mail', job_key => 'secret') \gset
+UPDATE pulse.job SET added_by = 'producer_a' WHERE id = :secret;
 SET LOCAL pulse.traceparent = :'other';
 CREATE ROLE observer_a;
 SELECT pulse.grant_observer('observer_a') \g /dev/null

@@ -50,6 +50,7 @@ SELECT 'job', m.* FROM (VALUES
   ('keeps_result',        'kept', 'kept', 'kept', 'kept', 'kept'),
   ('parents',             'kept', 'kept', 'kept', 'kept', 'kept'),
   ('traceparent',         'kept', 'kept', 'kept', 'kept', 'kept'),
+  ('added_by',            'kept', 'kept', 'kept', 'kept', 'kept'),
   ('result',              'kept', 'kept', 'kept', 'kept', 'kept'),
   ('finished_at',         'back', 'back', 'back', 'kept', 'kept'),
   ('cancelled_by',        'kept', 'kept', 'back', 'kept', 'kept'),
