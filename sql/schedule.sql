@@ -132,6 +132,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.check_and_store(given pulse.schedule)
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_schedule(given);
+  given.added_by := pulse_internal.asking_role();
   given.time_zone := pulse_internal.checked_zone(given.time_zone);
   -- A stored rule is not judged anew, because its next day may be more than eight years off.
   IF given.cron IS NOT NULL
@@ -143,7 +144,8 @@ BEGIN
   RETURN pulse_internal.store_schedule(given);
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_and_store(pulse.schedule) IS
-  'Checks and stores a schedule. Raises PU004 for a value out of range, and for another owner.';
+  'Checks and stores a schedule of the role that calls. Raises PU004 for a value out of range, and '
+  'for another crontab.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.schedule_as_owner(
     name text,
@@ -170,13 +172,12 @@ DECLARE
 BEGIN
   SELECT name, identifier, cron, every, time_zone, payload, queue_name, max_attempts, priority,
          flags, job_key, job_key_mode, missed, coalesce(missed_for, interval '1 day'), overlap,
-         paused, 0, 0, pulse.now(), pulse.now(), pulse_internal.asking_role()
+         paused, 0, 0, pulse.now(), pulse.now()
     INTO given.name, given.identifier, given.cron, given.every,
          given.time_zone, given.payload, given.queue_name, given.max_attempts, given.priority,
          given.flags, given.job_key, given.job_key_mode, given.missed,
          given.missed_for, given.overlap, given.paused,
-         given.missed_count, given.overlapped_count, given.created_at, given.updated_at,
-         given.added_by;
+         given.missed_count, given.overlapped_count, given.created_at, given.updated_at;
   given := pulse_internal.check_and_store(given);
   PERFORM pulse_internal.note_schedules();
   RETURN given;

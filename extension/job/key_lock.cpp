@@ -76,10 +76,11 @@ void read_waiting(const text* key, SnapshotData* dirty, const Asking* asking, Ke
         TransactionId adder = dirty->xmin;
         TransactionId changer = TransactionIdIsValid(dirty->xmax) ? dirty->xmax : locker_of(row);
         bool goes_on = !TransactionIdIsValid(dirty->xmax) || has_successor(row);
-        if (!TransactionIdIsValid(adder) && goes_on) {
-          reading->waiting = row->tts_tid;
+        bool is_committed = !TransactionIdIsValid(adder) && goes_on;
+        if (is_committed) reading->waiting = row->tts_tid;
+        // A removal finds nothing of its own, whatever becomes of an uncommitted add of a stranger.
+        if (is_committed || (asking && !asking->refuses && TransactionIdIsValid(adder)))
           reading->is_strangers = is_strangers(row, asking);
-        }
         if (TransactionIdIsValid(adder)) reading->changer = adder;
         if (TransactionIdIsValid(changer)) reading->changer = changer;
       });

@@ -40,20 +40,18 @@ bool are_members(Oid a, Oid b, Oid role) {
   return is_member_of_role_nosuper(a, role) && is_member_of_role_nosuper(b, role);
 }
 
-// A role to which add_job was granted by name makes one producer of its members.
+// A role to which add_job was granted makes one producer of its members. PUBLIC has no members.
 bool share_granted_role(Oid a, Oid b) {
   HeapTuple function = public_function("add_job");
   bool isnull;
   Datum granted = SysCacheGetAttr(PROCOID, function, Anum_pg_proc_proacl, &isnull);
   if (isnull) return false;
   Acl* acl = DatumGetAclP(granted);
-  Oid owner = reinterpret_cast<Form_pg_proc>(GETSTRUCT(function))->proowner;
   const AclItem* items = ACL_DAT(acl);
   for (int i = 0; i < ACL_NUM(acl); i++) {
     Oid role = items[i].ai_grantee;
     bool is_granted = (ACLITEM_GET_PRIVS(items[i]) & ACL_EXECUTE) != 0;
-    if (is_granted && role != ACL_ID_PUBLIC && role != owner && are_members(a, b, role))
-      return true;
+    if (is_granted && are_members(a, b, role)) return true;
   }
   return false;
 }
