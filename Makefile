@@ -34,7 +34,7 @@ SQL_FUNCTIONS  = table_comments settings clock ids installation
 # Tasks and queues
 SQL_FUNCTIONS += task promote wait_for_parents settle_waits level rate strict fair pause queue
 # Producers
-SQL_FUNCTIONS += key add cancel
+SQL_FUNCTIONS += producer key add cancel
 # Callers
 SQL_FUNCTIONS += results
 # Jobs after jobs

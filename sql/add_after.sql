@@ -50,28 +50,6 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.check_starts_when(text) IS
   'Raises PU004 unless this says when a job starts.';
 
--- Before any row of a stranger is locked. The producer of a job never changes.
-CREATE OR REPLACE FUNCTION pulse_internal.require_own(ids bigint[]) RETURNS void
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
-  SET enable_mergejoin = off SET jit = off AS $$
-DECLARE
-  asking CONSTANT text := pulse_internal.asking_role();
-  strangers bigint;
-BEGIN
-  SELECT min(k.id) INTO strangers
-    FROM (SELECT j.id, j.added_by FROM pulse.job AS j WHERE j.id = ANY (ids)
-          UNION ALL
-          SELECT f.id, f.added_by FROM pulse.finished_job AS f WHERE f.id = ANY (ids)) AS k
-   WHERE k.added_by <> asking AND NOT pulse_internal.may_name(k.added_by, asking);
-  IF strangers IS NOT NULL THEN
-    PERFORM pulse_internal.raise_unknown_job(strangers);
-  END IF;
-END $$;
-COMMENT ON FUNCTION pulse_internal.require_own(bigint[]) IS
-  'Raises PU005 where one of these jobs, live or kept, belongs to a producer that the caller is '
-  'not. Locks no row.';
-
 -- An id without any row stands for a completed job, so it must have been given out, and no
 -- transaction in progress may add it.
 CREATE OR REPLACE FUNCTION pulse_internal.parents_of_call(after bigint[]) RETURNS bigint[]

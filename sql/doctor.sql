@@ -356,6 +356,7 @@ BEGIN
           UNION ALL SELECT * FROM pulse_internal.worker_findings
           UNION ALL SELECT * FROM pulse_internal.table_findings
           UNION ALL SELECT * FROM pulse_internal.slot_findings
+          UNION ALL SELECT * FROM pulse_internal.producer_findings
           UNION ALL SELECT * FROM pulse_internal.role_findings) AS f
    ORDER BY CASE f.severity WHEN 'error' THEN '1' WHEN 'warning' THEN '2' ELSE '3' END, f.finding,
             f.detail;

@@ -9,24 +9,6 @@ COMMENT ON COLUMN pulse.job.key_is_undecided IS
   'The job waits to run again, and when it came back a transaction in progress added or removed a '
   'job under its key. It is parked until a sweep finds that transaction ended';
 
-COMMENT ON COLUMN pulse.job.added_by IS
-  'Its producer: the role that has added it, or that stored its schedule; NULL: every producer';
-COMMENT ON COLUMN pulse.finished_job.added_by IS 'As in pulse.job';
-COMMENT ON COLUMN pulse.schedule.added_by IS
-  'The role that stored it, and the producer of its jobs; NULL: every producer';
-
--- Ownership bounds producers only. extension/job/producer.cpp decides.
-CREATE OR REPLACE FUNCTION pulse_internal.may_name(added_by text, asking text) RETURNS boolean
-  LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_may_name';
-COMMENT ON FUNCTION pulse_internal.may_name(text, text) IS
-  'Returns whether the producer asking may name the jobs of the producer added_by: both are one '
-  'producer, or asking is an operator, a superuser or the owner of pg_pulse, or added_by is NULL.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.refuse_key(job_key text) RETURNS void
-  LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pulse_refuse_key';
-COMMENT ON FUNCTION pulse_internal.refuse_key(text) IS
-  'Raises 42501 for a job key under which a job of another producer lives.';
-
 CREATE OR REPLACE FUNCTION pulse_internal.lock_key(
     job_key text, asking text, waiting_is_enough boolean = false, refuses boolean = true)
   RETURNS tid

@@ -84,10 +84,11 @@ SET LOCAL pulse.keep_completed = -1;
 INSERT INTO thing
 SELECT given_thing(p, s), p, s, concat_ws(' ', s, p)
   FROM unnest('{web,cron,shop,r2,stranger,root,nobody,NULL}'::text[]) AS p,
-       unnest('{ready,later,parked,waits,running,undecided,failed,cancelled,completed,gone}'::text[])
-         AS s;
+       unnest(string_to_array('ready later parked waits running undecided failed cancelled '
+                              'completed gone', ' ')) AS s;
 
-SELECT is((SELECT count(*) FROM thing), 80::bigint, 'there is a job of each producer in each state');
+SELECT is((SELECT count(*) FROM thing), 80::bigint,
+  'there is a job of each producer in each state');
 SELECT is_empty($$
   SELECT t.id, t.state, j.state, f.state FROM thing AS t
     LEFT JOIN pulse.job AS j ON j.id = t.id LEFT JOIN pulse.finished_job AS f ON f.id = t.id
@@ -125,7 +126,8 @@ CREATE FUNCTION told_of(job_id bigint) RETURNS text
   SELECT concat_ws('|',
     (SELECT j::text FROM pulse.job AS j WHERE j.id = job_id),
     (SELECT f::text FROM pulse.finished_job AS f WHERE f.id = job_id),
-    (SELECT string_agg(s::text, ',') FROM pulse.superseded_job AS s WHERE s.job_id = told_of.job_id),
+    (SELECT string_agg(s::text, ',') FROM pulse.superseded_job AS s
+      WHERE s.job_id = told_of.job_id),
     (SELECT string_agg(d::text, ',') FROM pulse.dependency AS d
       WHERE d.child_id = told_of.job_id OR told_of.job_id = ANY (d.parents)))
 $$;
@@ -249,7 +251,8 @@ SELECT id AS many FROM pulse.add_jobs('{"(mail,,,,,,,)"}') \gset
 SELECT id AS keyed FROM pulse.add_job('mail', job_key => 'by web') \gset
 SELECT id AS after FROM pulse.add_job_after(ARRAY[:one]::bigint[], 'mail') \gset
 SELECT min(id) AS first, max(id) AS last
-  FROM pulse.add_flow('[{"identifier": "mail"}, {"identifier": "mail", "job_key": "of flow"}]') \gset
+  FROM pulse.add_flow('[{"identifier": "mail"},
+                        {"identifier": "mail", "job_key": "of flow"}]') \gset
 SET LOCAL ROLE cron;
 SELECT id AS replaced FROM pulse.add_job('letter', job_key => 'by web') \gset
 RESET ROLE;
