@@ -261,8 +261,7 @@ BEGIN
   INSERT INTO pulse.operation
     (action, filter, arguments, actor, role, last_id, looked_to, undoes, created_at, updated_at)
   VALUES
-    ('undo', '{}', '{}', actor, pulse_internal.caller(), o.last_id,
-     CASE o.action WHEN 'retry' THEN 9223372036854775807 ELSE 0 END, o.id, pulse.now(),
+    ('undo', '{}', '{}', actor, pulse_internal.caller(), o.last_id, 0, o.id, pulse.now(),
      pulse.now())
   ON CONFLICT (undoes) DO NOTHING;
   SELECT * INTO undo FROM pulse.operation AS u WHERE u.undoes = o.id;

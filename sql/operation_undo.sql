@@ -8,23 +8,14 @@ COMMENT ON COLUMN pulse.operation.skipped_because IS
   'How many jobs were left alone, by reason: of an undo all of them, of an action those whose '
   'change raises an error; NULL without any';
 
--- Jobs that an action ended come back in order of their ids, parents first. Retries are taken back
--- from the last to the first, because a parent that was retried later has to end first.
 CREATE OR REPLACE FUNCTION pulse_internal.next_of_undo(
     o pulse.operation, max_rows int, OUT job_ids bigint[], OUT looked_to bigint)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  IF (SELECT u.action FROM pulse.operation AS u WHERE u.id = o.undoes) = 'retry' THEN
-    job_ids := ARRAY(SELECT n.job_id FROM pulse.operation_job AS n
-                      WHERE n.operation_id = o.undoes AND n.job_id < o.looked_to
-                      ORDER BY n.job_id DESC LIMIT max_rows);
-  ELSE
-    job_ids := ARRAY(SELECT n.job_id FROM pulse.operation_job AS n
-                      WHERE n.operation_id = o.undoes AND n.job_id > o.looked_to
-                        AND n.undo IS NULL
-                      ORDER BY n.job_id LIMIT max_rows);
-  END IF;
+  job_ids := ARRAY(SELECT n.job_id FROM pulse.operation_job AS n
+                    WHERE n.operation_id = o.undoes AND n.job_id > o.looked_to AND n.undo IS NULL
+                    ORDER BY n.job_id LIMIT max_rows);
   looked_to := job_ids[max_rows];
 END $$;
 COMMENT ON FUNCTION pulse_internal.next_of_undo(pulse.operation, int) IS
@@ -67,6 +58,42 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.with_parents(bigint, bigint[]) IS
   'Returns these jobs of an operation, and those of it for which they waited and which no step of '
   'its undo has met.';
+
+-- A job is judged by what its parents have become, so each parent comes back before the job. The
+-- ids do not tell the order: a keyed add may let a job wait for a younger one.
+CREATE OR REPLACE FUNCTION pulse_internal.parents_first(operation_id bigint, job_ids bigint[])
+  RETURNS bigint[]
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  found bigint[] := ARRAY(
+    SELECT f.id FROM unnest(pulse_internal.with_parents(operation_id, job_ids)) AS f (id)
+     ORDER BY f.id);
+  pairs record;
+  place_of int[];
+BEGIN
+  WITH place AS MATERIALIZED (
+    SELECT f.id, f.n::int AS n FROM unnest(found) WITH ORDINALITY AS f (id, n)
+  )
+  SELECT array_agg(c.n) AS child, array_agg(p.n) AS parent INTO pairs
+    FROM place AS c
+    JOIN pulse.operation_job AS o
+      ON o.operation_id = parents_first.operation_id AND o.job_id = c.id
+   CROSS JOIN unnest(pulse_internal.noted_ids(o.before, 'waited_for')) AS w (id)
+    JOIN place AS p ON p.id = w.id;
+  IF pairs.child IS NULL THEN
+    RETURN found;
+  END IF;
+  place_of := pulse_internal.flow_order(found::text[], pairs.child, pairs.parent);
+  RETURN ARRAY(SELECT found[p.n] FROM unnest(place_of) WITH ORDINALITY AS p (place, n)
+                ORDER BY p.place);
+EXCEPTION WHEN SQLSTATE 'PU004' THEN
+  -- Each change of the operation was noted at a time of its own, so the notes may close a circle.
+  RETURN found;
+END $$;
+COMMENT ON FUNCTION pulse_internal.parents_first(bigint, bigint[]) IS
+  'Returns the jobs of with_parents() in an order in which each comes after those for which it '
+  'waited.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.is_on_record(job_id bigint) RETURNS boolean
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -276,13 +303,11 @@ DECLARE
 BEGIN
   done := 0;
   reasons := '{}';
-  IF undone_action <> 'retry' THEN
-    job_ids := pulse_internal.with_parents(o.undoes, job_ids);
-  END IF;
   FOR change IN
-    SELECT * FROM pulse.operation_job AS n
-     WHERE n.operation_id = o.undoes AND n.job_id = ANY (job_ids) AND n.undo IS NULL
-     ORDER BY CASE undone_action WHEN 'retry' THEN -n.job_id ELSE n.job_id END
+    SELECT n.* FROM unnest(pulse_internal.parents_first(o.undoes, job_ids))
+                      WITH ORDINALITY AS f (id, place)
+      JOIN pulse.operation_job AS n ON n.operation_id = o.undoes AND n.job_id = f.id
+     WHERE n.undo IS NULL ORDER BY f.place
   LOOP
     undone := pulse_internal.undo_action(undone_action, change);
     done := done + (undone.reason IS NULL)::int;

@@ -1,7 +1,7 @@
 -- sql/operation_undo.sql: what has moved since an operation, or cannot come back, is left alone,
 -- each job with its reason. What comes back goes on as if there had been no operation (P14).
 \ir support/setup.psql
-SELECT plan(49);
+SELECT plan(51);
 
 SELECT given_worker() AS ann \gset
 
@@ -93,6 +93,15 @@ SELECT travel('11 s');
 SELECT pulse.sweep() \g /dev/null
 SELECT is(state_of(:b), 'expired', 'and has to start by the same time');
 SELECT travel('0');
+SELECT forget_all() \g /dev/null
+
+SELECT added('a') AS a \gset
+SELECT (pulse.add_job_after(ARRAY[:a], 'b', starts_when => 'failed')).id AS b \gset
+SELECT (pulse.add_job_after(ARRAY[:a, :b], 'n', starts_when => 'failed')).id AS n \gset
+SELECT ends('a', 'completed') \g /dev/null
+SELECT is(undo(run('retry', :b, :n)), '2 0', 'two jobs that were not needed, one after the other');
+SELECT is((SELECT cancelled_by FROM pulse.finished_job WHERE id = :n), :b::bigint,
+  'end as they had ended');
 SELECT forget_all() \g /dev/null
 
 -- A job that has a key may wait for a younger one.
