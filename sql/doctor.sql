@@ -295,41 +295,6 @@ CREATE OR REPLACE VIEW pulse_internal.table_findings AS
 COMMENT ON VIEW pulse_internal.table_findings IS
   'Findings about tables, and about what keeps dead rows in them.';
 
--- The lists of rights, which are at hand, tell of most rights that a role has them.
-CREATE OR REPLACE VIEW pulse_internal.role_findings AS
-  WITH rights AS MATERIALIZED (SELECT * FROM pulse_internal.rights()), granted AS (
-    SELECT DISTINCT a.grantee AS role, r.kind
-      FROM rights AS r, LATERAL pg_catalog.aclexplode(r.acl) AS a
-     WHERE r.is_mark AND a.privilege_type = r.privilege AND a.grantee <> 0::oid
-  ), missing AS (
-    SELECT g.role::regrole AS role, g.kind,
-           r.class || ' ' || pulse_internal.object_name(r.class, r.id) AS object
-      FROM granted AS g, rights AS r
-     WHERE r.kind = g.kind AND r.class IN ('ROUTINE', 'TABLE')
-       AND NOT CASE
-         WHEN EXISTS (SELECT FROM pg_catalog.aclexplode(r.acl) AS a
-                       WHERE a.grantee = g.role AND a.privilege_type = r.privilege) THEN true
-         WHEN r.class = 'ROUTINE' THEN pg_catalog.has_function_privilege(g.role, r.id, r.privilege)
-         ELSE pg_catalog.has_table_privilege(g.role, r.id, r.privilege) END
-  ), public_right AS (
-    SELECT DISTINCT r.class, r.id FROM rights AS r, LATERAL pg_catalog.aclexplode(r.acl) AS a
-     WHERE a.grantee = 0::oid
-  )
-  SELECT 'missing rights'::text AS finding, 'warning'::text AS severity,
-         pg_catalog.format('Role %s is a %s, and lacks %s of its rights, such as %s.', m.role,
-                           m.kind, pg_catalog.count(*), pg_catalog.min(m.object)) AS detail,
-         pg_catalog.format('SELECT pulse.grant_%s(%L), as after each upgrade.', m.kind,
-                           m.role::text) AS what_to_do
-    FROM missing AS m GROUP BY m.role, m.kind
-  UNION ALL
-  SELECT 'public rights', 'error',
-         pg_catalog.format('Every role may use %s of the objects of pg_pulse, such as %s.',
-                           pg_catalog.count(*),
-                           pg_catalog.min(pulse_internal.object_name(p.class, p.id))),
-         'REVOKE it FROM PUBLIC, and grant by kind of role: grant_producer() and its like.'
-    FROM public_right AS p HAVING pg_catalog.count(*) > 0;
-COMMENT ON VIEW pulse_internal.role_findings IS 'Findings about the rights of roles.';
-
 CREATE OR REPLACE FUNCTION pulse.doctor()
   RETURNS TABLE (finding text, severity text, detail text, what_to_do text)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 5

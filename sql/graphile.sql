@@ -108,7 +108,7 @@ BEGIN
   FOREACH name IN ARRAY names LOOP
     PERFORM pulse_internal.check_graphile(home, name);
   END LOOP;
-  -- Neither its workers nor its producers write before this transaction ends, and nobody adds a
+  -- Neither its workers nor its producers write before this transaction ends, and no role adds a
   -- trigger, a rule, a policy, an index or a child, or changes a column.
   FOREACH name IN ARRAY names LOOP
     EXECUTE format('LOCK TABLE %I.%I IN EXCLUSIVE MODE', home, name);

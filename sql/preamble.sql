@@ -4,6 +4,32 @@
 -- The server puts the schema pulse first; this script must not call an object planted there.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
+-- The schema that CREATE EXTENSION makes has what default privileges grant on new schemas. One that
+-- its transaction had made before cannot be told apart, and may lose the same rights. What is left
+-- are no initial rights of the extension, whose member the schema is not.
+DO $$
+DECLARE
+  given record;
+BEGIN
+  FOR given IN
+    SELECT a.privilege_type,
+           string_agg(CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END, ', ')
+             AS grantees
+      FROM pg_namespace AS n
+      JOIN pg_extension AS e ON e.extname = 'pg_pulse' AND e.xmin = n.xmin
+      JOIN pg_default_acl AS d ON d.defaclrole = n.nspowner AND d.defaclobjtype = 'n'
+       AND d.defaclnamespace = 0::oid,
+           aclexplode(d.defaclacl) AS a
+     WHERE n.nspname = 'pulse' AND a.grantee <> n.nspowner
+     GROUP BY a.privilege_type
+  LOOP
+    EXECUTE format('REVOKE %s ON SCHEMA pulse FROM %s CASCADE', given.privilege_type,
+                   given.grantees);
+    DELETE FROM pg_init_privs AS i
+     WHERE i.classoid = 'pg_namespace'::regclass AND i.objoid = 'pulse'::regnamespace;
+  END LOOP;
+END $$;
+
 -- A schema of this name may exist already. Its owner, and every role that may create in it, could
 -- add functions that then run with the rights of the extension's owner.
 DO $$
@@ -21,12 +47,11 @@ BEGIN
                  WHERE a.privilege_type = 'CREATE' AND a.grantee <> home.nspowner) THEN
     RAISE EXCEPTION 'schema pulse lets roles besides its owner create objects' USING
       ERRCODE = 'insufficient_privilege',
-      HINT = E'REVOKE CREATE ON SCHEMA pulse FROM those roles; \\dn+ pulse lists them. If it '
-             'is not there yet, take back what ALTER DEFAULT PRIVILEGES grants on new schemas.';
+      HINT = E'REVOKE CREATE ON SCHEMA pulse FROM those roles; \\dn+ pulse lists them.';
   END IF;
   SELECT pg_describe_object(d.classid, d.objid, d.objsubid) INTO planted FROM pg_depend AS d
    WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = home.oid
-     AND d.classid <> 'pg_extension'::regclass
+     AND d.classid NOT IN ('pg_extension'::regclass, 'pg_default_acl'::regclass)
    LIMIT 1;
   IF planted IS NOT NULL THEN
     RAISE EXCEPTION 'schema pulse is not empty' USING

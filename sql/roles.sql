@@ -108,12 +108,13 @@ CREATE OR REPLACE FUNCTION pulse_internal.rights()
       FROM member AS m, pg_class AS c
      WHERE m.classid = 'pg_class'::regclass AND c.oid = m.objid
     UNION ALL
-    SELECT 'TYPE', t.oid, '', t.typname::text, NULL FROM member AS m, pg_type AS t
+    SELECT 'TYPE', t.oid, '', t.typname::text, t.typacl FROM member AS m, pg_type AS t
      WHERE m.classid = 'pg_type'::regclass AND t.oid = m.objid
     UNION ALL
-    SELECT 'SCHEMA', n.id, '', n.id::regnamespace::text, NULL
+    SELECT 'SCHEMA', n.oid, '', n.oid::regnamespace::text, n.nspacl
       FROM (SELECT 'pulse'::regnamespace UNION ALL
-            SELECT m.objid FROM member AS m WHERE m.classid = 'pg_namespace'::regclass) AS n (id)
+            SELECT m.objid FROM member AS m WHERE m.classid = 'pg_namespace'::regclass) AS h (id)
+      JOIN pg_namespace AS n ON n.oid = h.id
   ), named (kind, privilege, class, name) AS (
     SELECT k.kind, n.privilege, n.class, unnest(n.names)
       FROM unnest(ARRAY['producer', 'caller', 'worker', 'scheduler', 'operator', 'observer'])

@@ -339,7 +339,12 @@ BEGIN
      WHERE o.pronamespace = 'pulse'::regnamespace AND o.proname IN ('set_queue', 'set_task')
        AND o.pronargs < n.pronargs
   LOOP
-    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', grown.new_function::regprocedure);
+    -- Default privileges, too, may have granted it.
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %s CASCADE', grown.new_function::regprocedure,
+      concat_ws(', ', 'PUBLIC', (
+        SELECT string_agg(DISTINCT a.grantee::regrole::text, ', ')
+          FROM pg_proc AS p, aclexplode(p.proacl) AS a
+         WHERE p.oid = grown.new_function AND a.grantee NOT IN (0::oid, p.proowner))));
     SELECT i.initprivs INTO own FROM pg_init_privs AS i
      WHERE i.classoid = 'pg_proc'::regclass AND i.objoid = grown.new_function;
     FOR kept IN

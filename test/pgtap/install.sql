@@ -47,9 +47,12 @@ SELECT is((install_after('CREATE SCHEMA pulse',
           'so is one in which ' || who || ' may create')
   FROM unnest('{pulse_mallory,public}'::text[]) AS who;
 SELECT answers(
-  $$SELECT code, hint LIKE '%ALTER DEFAULT PRIVILEGES%'
-      FROM install_after('ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO public')$$,
-  ROW('42501', true), 'or in which all may, by the default of who installs');
+  $$SELECT code, message
+      FROM install_after('CREATE SCHEMA pulse',
+                         'ALTER DEFAULT PRIVILEGES GRANT CREATE ON SCHEMAS TO public',
+                         'GRANT CREATE ON SCHEMA pulse TO pulse_mallory')$$,
+  ROW('42501', 'schema pulse lets roles besides its owner create objects'),
+  'also where the default of who installs would let all create');
 
 -- Each of these would be found by a body of ours that left a name open, or beside one of ours.
 SELECT answers(
