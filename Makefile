@@ -16,7 +16,7 @@ OBJECT_FOLDERS = $(sort $(patsubst %/,$(CURDIR)/%,$(dir $(OBJS))))
 HPP        = $(wildcard $(SRC)/extension/*.hpp $(SRC)/extension/*/*.hpp)
 DATA       = $(patsubst $(SRC)/%,%,$(wildcard $(SRC)/sql/releases/*.sql))
 INSTALL_SQL = build/$(EXT)--$(EXTVERSION).sql
-UPGRADE_BEGIN = $(SRC)/sql/upgrade/begin.sql $(SRC)/sql/library.sql $(SRC)/sql/upgrade/locks.sql
+UPGRADE_BEGIN = $(addprefix $(SRC)/sql/,upgrade/begin.sql upgrade/row_types.sql library.sql upgrade/locks.sql)
 UPGRADE_SQL = $(patsubst $(SRC)/sql/upgrade/%,build/$(EXT)--%,$(wildcard \
   $(SRC)/sql/upgrade/*--$(EXTVERSION).sql))
 TAP_SQL    = build/$(TAP)--$(EXTVERSION).sql
