@@ -44,7 +44,7 @@ COMMENT ON FUNCTION pulse_internal.require_own(bigint[]) IS
 -- Rows of before the update have the lowest ids, so the oldest jobs tell of all.
 CREATE OR REPLACE VIEW pulse_internal.producer_findings AS
   WITH oldest AS MATERIALIZED (
-    SELECT j.added_by FROM pulse.job AS j ORDER BY j.id LIMIT 10000
+    SELECT j.added_by FROM pulse.job AS j ORDER BY j.id LIMIT 1000
   ), unowned AS (
     SELECT pg_catalog.count(*) AS jobs FROM oldest AS o WHERE o.added_by IS NULL
   ), orphaned AS (
@@ -54,7 +54,7 @@ CREATE OR REPLACE VIEW pulse_internal.producer_findings AS
      GROUP BY o.added_by
   )
   SELECT 'jobs without a producer'::text AS finding, 'notice'::text AS severity,
-         pg_catalog.format('%s of the 10,000 oldest jobs that have not ended were added before '
+         pg_catalog.format('%s of the 1,000 oldest jobs that have not ended were added before '
                            'jobs had producers: every producer may replace and remove them.',
                            u.jobs) AS detail,
          'Nothing: they end. Jobs that are added now belong to the role that adds them.'::text
@@ -62,7 +62,7 @@ CREATE OR REPLACE VIEW pulse_internal.producer_findings AS
     FROM unowned AS u WHERE u.jobs > 0
   UNION ALL
   SELECT 'producer without a role', 'notice',
-         pg_catalog.format('Role %s, which added %s of the 10,000 oldest jobs that have not ended, '
+         pg_catalog.format('Role %s, which added %s of the 1,000 oldest jobs that have not ended, '
                            'does not exist: no producer may replace or remove them.',
                            pg_catalog.quote_ident(o.added_by), o.jobs),
          pg_catalog.format('Create the role, or UPDATE pulse.job SET added_by = ''ROLE'' WHERE '

@@ -57,7 +57,7 @@ $admin->query(q{SELECT pulse.grant_producer('shop')});
 is($admin->query('SELECT count(*) FROM pulse.job WHERE added_by IS NULL'), 5,
     'jobs from before the update have no producer');
 like($admin->query(q{SELECT detail FROM pulse.doctor() WHERE finding = 'jobs without a producer'}),
-    qr/^5 of the 10,000 oldest/, 'which doctor() counts');
+    qr/^5 of the 1,000 oldest/, 'which doctor() counts');
 is(answer_to('cron', add('shared')), $shared, 'they are replaced as before');
 is(answer_to('outsider', add('old web')), $of_old{web}, 'by every producer');
 is(answer_to('outsider', q{SELECT (pulse.remove_job('old cron')).id}), $of_old{cron},
