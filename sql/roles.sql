@@ -26,7 +26,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
   -- A view calls functions with the rights of the role that reads it.
   || CASE WHEN kind IN ('operator', 'observer') THEN ARRAY[
       'doctor', 'explain_job', 'explain_task', 'flow_jobs', 'get_job', 'job_attempts', 'list_flows',
-      'list_jobs', 'pulse_internal.attachment_state',
+      'list_jobs', 'next_runs', 'pulse_internal.attachment_state',
       'pulse_internal.ended_live_us', 'pulse_internal.interval',
       'pulse_internal.is_attached', 'pulse_internal.is_silent',
       'pulse_internal.least_threshold_us', 'pulse_internal.live_now_us',

@@ -112,7 +112,7 @@ tick                                  |o   |ok          |ok          |ok
 verify                                |o   |ok          |ok          |ok
 cron_runs                             |s   |ok          |ok          |ok
 load_crontab                          |s   |ok          |ok          |ok
-next_runs                             |s   |PU005       |PU005       |PU005
+next_runs                             |obs |PU005       |PU005       |PU005
 pause_schedule                        |s   |PU005       |PU005       |PU005
 resume_schedule                       |s   |PU005       |PU005       |PU005
 run_schedule_now                      |s   |PU005       |PU005       |PU005

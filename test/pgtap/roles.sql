@@ -31,9 +31,9 @@ CREATE TEMP TABLE grid (class text, name text, letters text);
 INSERT INTO grid
   SELECT 'function', unnest(string_to_array(g.names, ' ')), g.letters FROM (VALUES
     ('now version', 'pwobsc'),
-    ('cron_runs load_crontab next_runs pause_schedule resume_schedule '
-     'run_schedule_now schedule unschedule',
+    ('cron_runs load_crontab pause_schedule resume_schedule run_schedule_now schedule unschedule',
      's'),
+    ('next_runs', 'obs'),
     ('add_dependency add_flow add_job add_job_after add_jobs remove_job', 'p'),
     ('ended wait_for_end', 'c'),
     ('attach_worker check_host claim claim_job complete complete_many deregister_worker fail '
