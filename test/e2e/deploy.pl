@@ -9,21 +9,42 @@ use Test::More;
 
 use PostgreSQL::Test::Utils;
 use Pulse::Program;
+use Pulse::Server;
 
 my $folder = 'worker/deploy';
 
 sub has_tool { return system("command -v $_[0] >/dev/null 2>&1") == 0 }
 
-subtest 'the systemd unit' => sub {
-    plan skip_all => 'no systemd-analyze here' if !has_tool('systemd-analyze');
-    my $unit = slurp_file("$folder/pulse-worker\@.service");
-    my $program = (run_command([ 'which', 'pulse-worker' ]))[0];
-    $unit =~ s{^ExecStart=\S+}{ExecStart=$program}m;
-    my $copy = PostgreSQL::Test::Utils::tempdir_short() . '/pulse-worker@mail.service';
-    append_to_file($copy, $unit);
+# A copy of a unit, as an instance that starts the program of this tree. systemd has no complaint of
+# it, and finds it exposed to no more than so many tenths.
+sub checked_unit {
+    my ($program, $unit, $exposure) = @_;
+    my $text = slurp_file("$folder/$unit\@.service");
+    my $path = (run_command([ 'which', $program ]))[0];
+    $text =~ s{^ExecStart=\S+}{ExecStart=$path}m;
+    my $copy = PostgreSQL::Test::Utils::tempdir_short() . "/$unit\@mail.service";
+    append_to_file($copy, $text);
     my ($out, $err) = run_command([ 'systemd-analyze', 'verify', '--man=no', $copy ]);
     is("$out$err", '', 'systemd has nothing to say of it');
-    unlike($unit, qr/^Documentation=file:/m, 'it names no file that is not installed');
+    unlike($text, qr/^Documentation=file:/m, 'it names no file that is not installed');
+    my $status = system(qw(systemd-analyze security --offline=true --no-pager),
+        "--threshold=$exposure", '--quiet', $copy);
+    is($status, 0, "its exposure is at most $exposure of 100");
+    return ($text, $copy);
+}
+
+subtest 'the unit of pulse serve' => sub {
+    plan skip_all => 'no systemd-analyze here' if !has_tool('systemd-analyze');
+    my ($unit) = checked_unit('pulse', 'pulse-serve', 12);
+    like($unit, qr/^DynamicUser=yes$/m, 'its user is no other program\'s');
+    like($unit, qr/^ExecStart=.* --tokens %d\/tokens /m, 'it has tokens, whatever else it is told');
+    like($unit, qr/^LoadCredential=tokens:/m, 'which root alone need be able to read');
+};
+
+subtest 'the systemd unit' => sub {
+    plan skip_all => 'no systemd-analyze here' if !has_tool('systemd-analyze');
+    my ($unit, $copy) = checked_unit('pulse-worker', 'pulse-worker', 17);
+    my ($out, $err);
     like($unit, qr/^KillMode=mixed$/m, 'a stop is told to the worker alone');
     my ($grace) = $unit =~ /--grace (\d+)s/;
     my ($limit) = $unit =~ /^TimeoutStopSec=(\d+)s$/m;
@@ -109,8 +130,33 @@ subtest 'the compose file' => sub {
     }
     my ($tasks) = $services->{worker}{volumes}[0] =~ /^([^:]+):/;
     ok(scalar(grep { -f && -x } glob "$folder/$tasks/*"), 'a task for its worker');
-    ok(-e "$folder/create.sql", 'the script that creates the extension');
     is($services->{worker}{depends_on}{database}{condition}, 'service_healthy', 'one by one');
+};
+
+subtest 'the roles of the compose file' => sub {
+    plan skip_all => 'no yaml for Python here' if system("python3 -c 'import yaml' 2>/dev/null");
+    my $services = (documents("$folder/compose.yaml"))[0]{services};
+    my $node = start_server('main');
+    value($node, 'CREATE DATABASE app');
+    {
+        local $ENV{PULSE_WORKER_PASSWORD} = q{it's};
+        $node->command_ok([ qw(psql -Xq -v ON_ERROR_STOP=1 -f), "$folder/create.sql",
+                $node->connstr('app') ], 'the script of the database runs');
+    }
+    my $role = $services->{worker}{environment}{PGUSER};
+    is(value($node, "SELECT rolsuper, rolcreaterole, rolcanlogin FROM pg_roles
+            WHERE rolname = '$role'"), 'f|f|t', 'the worker is no superuser');
+    is(value($node, "SELECT rolpassword <> '' FROM pg_authid WHERE rolname = '$role'"), 't',
+        'and has the password that was given');
+    my $kinds = q{SELECT string_agg(r.rolname || ' ' || pulse_internal.kinds_of(r.oid)::text, ', '
+            ORDER BY r.rolname)
+        FROM pg_roles AS r WHERE NOT r.rolsuper AND r.rolname !~ '^pg_'};
+    is(value($node, $kinds, 'app'), "pulse_http {}, $role {worker}, shop {producer}",
+        'each role has the rights of its kind');
+    is(value($node, q{SELECT rolinherit FROM pg_roles WHERE rolname = 'pulse_http'}), 'f',
+        'that of the server has none before it becomes a role of a token');
+    unlike($services->{worker}{environment}{PGPASSWORD}, qr/\bPULSE_PASSWORD\b/,
+        'the worker does not know the password of the superuser');
 };
 
 # The documents of a YAML file.
