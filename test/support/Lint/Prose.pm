@@ -18,7 +18,8 @@ my %area = (
     sql => qr{^sql/[^/]*\.sql$},
     worker => qr{^worker/.*\.[ch]pp$},
     console => qr{^console/.*\.[ch]pp$},
-    docs => qr{(?:^|/)README\.md$|^(?:CHANGELOG|CONTRIBUTING)\.md$|^(?:docs|worker)/.*\.md$},
+    docs => qr{(?:^|/)README\.md$|^(?:CHANGELOG|CONTRIBUTING|SECURITY)\.md$
+              |^(?:docs|worker)/.*\.md$}x,
 );
 
 # Words, and the indefinite persons among them with their places.
