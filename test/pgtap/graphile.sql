@@ -1,7 +1,7 @@
 -- sql/graphile.sql: what import_graphile_worker refuses, takes and leaves. The jobs of a real
 -- release are moved by test/e2e/graphile_import.pl.
 \ir support/setup.psql
-SELECT plan(23);
+SELECT plan(24);
 
 SELECT expect_function('import_graphile_worker',
   'schema text DEFAULT ''graphile_worker''::text, dry_run boolean DEFAULT false',
@@ -41,6 +41,9 @@ SELECT answers($$SELECT j.queue_name, j.state::text, j.attempts, j.max_attempts,
   'a waiting job has all that it had');
 SELECT answers('SELECT f.identifier, f.attempts, f.last_error FROM pulse.finished_job AS f',
   ROW('print', 2, 'on fire'), 'one without attempts has failed here');
+SELECT results_eq($$SELECT j.added_by FROM pulse.job AS j WHERE j.identifier = 'mail'
+                    UNION ALL SELECT f.added_by FROM pulse.finished_job AS f$$,
+  ARRAY[current_user, current_user]::text[], 'both belong to the role that moves them');
 SELECT is_empty('SELECT * FROM pulse.verify()', 'every promise holds');
 SELECT given_worker() AS worker \gset
 SELECT promote_queues() \g /dev/null
