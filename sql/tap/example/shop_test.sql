@@ -6,7 +6,7 @@
 BEGIN;
 SET LOCAL client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS pg_pulse_tap CASCADE;
-SET LOCAL search_path = pulse_tap, public;
+SET LOCAL search_path = public, pulse_tap;
 \o /dev/null
 SELECT freeze();
 \ir shop.sql
