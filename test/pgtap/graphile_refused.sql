@@ -1,7 +1,7 @@
 -- import_graphile_worker runs no code of who owns the old schema: where reading or deleting would,
 -- it is refused, also as a dry run, names what stands in the way, and has run nothing.
 \ir support/setup.psql
-SELECT plan(48);
+SELECT plan(50);
 
 CREATE ROLE old_app;
 CREATE SCHEMA trap;
@@ -156,6 +156,17 @@ SELECT is((import_after(c.change)).code, '00000', c.what || ' is imported') FROM
      ALTER priority SET DEFAULT trap.note(1)'),
   ('a column of the application', 'ALTER TABLE "their Jobs"._private_jobs ADD mood trap.mood'))
   AS c (what, change);
+
+-- --- a caller whom row security binds ------------------------------------------------------------
+
+CREATE ROLE mover;
+SELECT format('GRANT %I TO mover', current_user) \gexec
+ALTER TABLE "their Jobs"._private_jobs ENABLE ROW LEVEL SECURITY;
+SELECT is((refusal_of('SELECT pulse.import_graphile_worker(''their Jobs'', true)', 'mover')).code,
+  '00000', 'a role that acts as the owner of the tables moves the jobs');
+ALTER TABLE "their Jobs"._private_jobs FORCE ROW LEVEL SECURITY;
+SELECT is((refusal_of('SELECT pulse.import_graphile_worker(''their Jobs'')', 'mover')).code,
+  '42501', 'where it would see no job, the move is refused, and not taken for done');
 
 SELECT * FROM finish();
 ROLLBACK;
