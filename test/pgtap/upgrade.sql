@@ -36,6 +36,7 @@ GRANT SELECT ON pulse.worker_status, pulse.job TO upgrade_observer;
 GRANT SELECT (id, state) ON pulse.finished_job TO upgrade_observer;
 \o /dev/null
 SELECT pulse.add_job('waits', '{"n": 1}', queue_name => 'q', job_key => 'k', flags => '{f}');
+UPDATE pulse.job SET flags = ARRAY(SELECT 'f' || n FROM generate_series(1, 100) AS n);
 SELECT pulse.add_job('runs', max_attempts => 3);
 SELECT w.id AS worker FROM pulse.register_worker('before') AS w \gset
 SELECT c.id AS job, c.token FROM pulse.claim(:worker, 1, '{runs}') AS c \gset
