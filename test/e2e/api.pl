@@ -311,8 +311,8 @@ subtest 'without tokens the server shows, hides payloads, and changes nothing' =
     unlike($seen->{body}, qr/secret/, 'without its payload, though the session is a superuser');
     # A new column is hidden, or added here.
     is_deeply([ sort keys %{ $seen->{json}{job} } ],
-        [ qw(activity_live_us attempts cancel_requested_at claimed_at claimed_live_us crashes
-            created_at flags id identifier in_place index_lane job_key keeps_result
+        [ qw(activity_live_us added_by attempts cancel_requested_at claimed_at claimed_live_us
+            crashes created_at flags id identifier in_place index_lane job_key keeps_result
             key_is_undecided last_activity_at max_attempts owner_heartbeat_at priority progress
             queue_name queue_turn recovered revision run_at running_worker_id scheduled_for
             stage start_by starts_when state superseded updated_at waits_on worker_id) ],
