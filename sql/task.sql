@@ -118,6 +118,34 @@ COMMENT ON FUNCTION pulse_internal.queue_of_payload(text, json) IS
   'Returns the queue of a job of this payload, by the queue of its task. Raises PU004 where a '
   'member without default is missing, or is neither string nor number.';
 
+-- A worker calls the function with the payloads of whoever adds jobs: to set a handler must be no
+-- way to a function. What is stored was asked about when it was set.
+CREATE OR REPLACE FUNCTION pulse_internal.check_new_handler(identifier text, handler regprocedure)
+  RETURNS void
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  role name := pulse_internal.caller();
+  home oid := (SELECT p.pronamespace FROM pg_proc AS p WHERE p.oid = handler);
+BEGIN
+  IF has_function_privilege(role, handler, 'EXECUTE') AND has_schema_privilege(role, home, 'USAGE')
+     OR handler IS NULL
+     OR EXISTS (SELECT FROM pulse.task AS t
+                 WHERE t.identifier = check_new_handler.identifier
+                   AND t.handler = (pg_identify_object('pg_proc'::regclass,
+                                                       check_new_handler.handler, 0)).identity)
+  THEN
+    RETURN;
+  END IF;
+  RAISE EXCEPTION 'role % may not execute handler %', role, handler USING
+    ERRCODE = 'insufficient_privilege',
+    HINT = format('GRANT EXECUTE ON FUNCTION %s TO %I, and USAGE ON SCHEMA %s.', handler, role,
+                  home::regnamespace);
+END $$;
+COMMENT ON FUNCTION pulse_internal.check_new_handler(text, regprocedure) IS
+  'Raises 42501 for a function that the session''s role may not execute and that is not the '
+  'handler of this task already; NULL passes.';
+
 CREATE OR REPLACE FUNCTION pulse.set_task(
     identifier text,
     max_attempts int = NULL,
@@ -150,6 +178,7 @@ BEGIN
   PERFORM pulse_internal.check_task_settings(
     set_task.backoff, set_task.jitter, set_task.max_crashes, set_task.on_unreachable);
   PERFORM pulse_internal.check_handler(set_task.handler);
+  PERFORM pulse_internal.check_new_handler(set_task.identifier, set_task.handler);
   PERFORM pulse_internal.check_task_queue(set_task.queue);
   INSERT INTO pulse.task AS t
     (identifier, max_attempts, timeout, stall_timeout, backoff, backoff_base, backoff_cap, jitter,
@@ -185,7 +214,7 @@ COMMENT ON FUNCTION pulse.set_task(text, int, interval, interval, text, interval
   'pulse.task describes each setting. queue is for jobs that are added without one from then on: '
   '{member} stands for a string or number of the payload, {member|default} for one that may be '
   'missing, and '''' takes it away. Raises PU004 for a value out of range and for a handler that '
-  'cannot take a job.';
+  'cannot take a job, 42501 for a new handler that the caller may not execute.';
 
 -- The row stays: verify() asks it since when a limit holds.
 CREATE OR REPLACE FUNCTION pulse.unset_task(identifier text) RETURNS boolean
