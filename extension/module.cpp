@@ -6,6 +6,7 @@
 #include "claim/claims_in_progress.hpp"
 #include "claim/low_water_mark.hpp"
 #include "counters/counters.hpp"
+#include "handler/session_state.hpp"
 #include "install/drop_guard.hpp"
 #include "liveness/attachment.hpp"
 #include "queue/fair_ring.hpp"
@@ -70,6 +71,7 @@ void _PG_init(void) {
   pulse::define_settings();
   pulse::register_transaction_end();
   pulse::guard_drop();
+  pulse::watch_session_state();
   if (!process_shared_preload_libraries_in_progress || IsBinaryUpgrade) return;
   pulse::register_shared_memory();
   pulse::register_launcher();

@@ -8,6 +8,7 @@
 #include "claim/low_water_mark.hpp"
 #include "counters/noted_attempts.hpp"
 #include "finish/fence.hpp"
+#include "handler/session_state.hpp"
 #include "install/drop_guard.hpp"
 #include "liveness/attachment.hpp"
 #include "queue/queue_marks.hpp"
@@ -51,6 +52,7 @@ void on_commit() {
 }
 
 void on_abort() {
+  abort_session_state(TopSubTransactionId);
   forget_async_writes();
   forget_numbers();
   // Later claims check again the entries that this transaction moved marks over.
@@ -75,6 +77,7 @@ void on_prepare() {
 }
 
 void on_savepoint_abort(SubTransactionId undone) {
+  abort_session_state(undone);
   drop_fences(undone);
   keep_attachments(undone);
   end_queue_checks(false);

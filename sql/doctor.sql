@@ -295,6 +295,37 @@ CREATE OR REPLACE VIEW pulse_internal.table_findings AS
 COMMENT ON VIEW pulse_internal.table_findings IS
   'Findings about tables, and about what keeps dead rows in them.';
 
+-- Where no role was made a worker, the owner of pg_pulse is taken for one.
+CREATE OR REPLACE VIEW pulse_internal.handler_findings AS
+  WITH granted AS MATERIALIZED (
+    SELECT DISTINCT a.grantee AS role
+      FROM pg_catalog.pg_proc AS p, LATERAL pg_catalog.aclexplode(p.proacl) AS a
+     WHERE p.pronamespace = 'pulse'::regnamespace AND p.proname = 'claim'
+       AND a.grantee NOT IN (p.proowner, 0::oid)
+  ), worker_role AS (
+    SELECT g.role FROM granted AS g
+    UNION ALL
+    SELECT e.extowner FROM pg_catalog.pg_extension AS e
+     WHERE e.extname = 'pg_pulse' AND NOT EXISTS (SELECT FROM granted)
+  )
+  SELECT 'restricted handlers'::text AS finding, 'notice'::text AS severity,
+         pg_catalog.format('The handlers of these tasks run as security-restricted operations, '
+                           'because their owner %s may not act as the worker''s role %s: %s.',
+                           p.proowner::regrole, w.role::regrole,
+                           pg_catalog.string_agg(t.identifier, ', ' ORDER BY t.identifier))
+           AS detail,
+         pg_catalog.format('Nothing, if they use no temporary objects, deferred constraints, '
+                           'LISTEN, PREPARE and cursors WITH HOLD. Else give them to the owner of '
+                           'pg_pulse, or GRANT %s TO %s.', w.role::regrole, p.proowner::regrole)
+           AS what_to_do
+    FROM pulse.task AS t
+    JOIN pg_catalog.pg_proc AS p ON p.oid = pg_catalog.to_regprocedure(t.handler)
+    JOIN worker_role AS w
+      ON pulse_internal.handler_trust(p.oid, pg_catalog.pg_get_userbyid(w.role)) = 'restricted'
+   GROUP BY p.proowner, w.role;
+COMMENT ON VIEW pulse_internal.handler_findings IS
+  'Findings about functions that run as tasks.';
+
 CREATE OR REPLACE FUNCTION pulse.doctor()
   RETURNS TABLE (finding text, severity text, detail text, what_to_do text)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE ROWS 5
@@ -302,7 +333,7 @@ CREATE OR REPLACE FUNCTION pulse.doctor()
 DECLARE
   -- What the views read: even the planner would wait for a locked table.
   locked text := pulse_internal.try_lock_tables('{}',
-    '{job,heartbeat,worker,clock,schedule,finished_job,installation,installation_witness}');
+    '{job,heartbeat,worker,clock,schedule,finished_job,task,installation,installation_witness}');
 BEGIN
   IF locked IS NOT NULL THEN
     RETURN QUERY
@@ -322,7 +353,8 @@ BEGIN
           UNION ALL SELECT * FROM pulse_internal.table_findings
           UNION ALL SELECT * FROM pulse_internal.slot_findings
           UNION ALL SELECT * FROM pulse_internal.producer_findings
-          UNION ALL SELECT * FROM pulse_internal.role_findings) AS f
+          UNION ALL SELECT * FROM pulse_internal.role_findings
+          UNION ALL SELECT * FROM pulse_internal.handler_findings) AS f
    ORDER BY CASE f.severity WHEN 'error' THEN '1' WHEN 'warning' THEN '2' ELSE '3' END, f.finding,
             f.detail;
 END $$;

@@ -8,10 +8,10 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
       'add_dependency', 'add_flow', 'add_job', 'add_job_after', 'add_jobs', 'remove_job']
     WHEN 'caller' THEN ARRAY['ended', 'wait_for_end']
     WHEN 'worker' THEN ARRAY[
-      'attach_worker', 'check_host', 'claim', 'claim_job', 'complete', 'complete_many',
-      'declare_lost', 'deregister_worker', 'fail', 'fail_late', 'fail_many', 'fence', 'get_job',
-      'handler_call', 'handler_tasks', 'heartbeat', 'held', 'held_job', 'perform_job', 'progress',
-      'register_worker', 'release', 'snooze', 'sweep', 'task_limits', 'wait_for_job']
+      'attach_worker', 'call_handler', 'check_host', 'claim', 'claim_job', 'complete',
+      'complete_many', 'declare_lost', 'deregister_worker', 'fail', 'fail_late', 'fail_many',
+      'fence', 'get_job', 'handler_tasks', 'heartbeat', 'held', 'held_job', 'perform_job',
+      'progress', 'register_worker', 'release', 'snooze', 'sweep', 'task_limits', 'wait_for_job']
     WHEN 'operator' THEN ARRAY[
       'adopt_installation', 'cancel_flow', 'cancel_job', 'complete_jobs', 'cron_setup_sql',
       'declare_lost', 'delete_finished', 'drain_worker', 'drain_workers', 'force_unlock_workers',

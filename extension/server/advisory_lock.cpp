@@ -99,6 +99,21 @@ bool attachment_is_free(uint64 attachment) {
          is_free(tag_of(LockKind::kAttachment, attachment), ShareLock);
 }
 
+// Only this session adds to its advisory locks. What other sessions add to its list, where they
+// need one of its fast-path locks, is none of them.
+List* held_advisory_locks() {
+  List* held = NIL;
+  for (int partition = 0; partition < NUM_LOCK_PARTITIONS; partition++)
+    visit_own_locks(partition, [&held](const PROCLOCK* lock) {
+      const LOCKTAG& tag = lock->tag.myLock->tag;
+      if (tag.locktag_lockmethodid != USER_LOCKMETHOD || lock->holdMask == 0) return;
+      auto* found = static_cast<HeldLock*>(palloc(sizeof(HeldLock)));
+      *found = {tag, lock->holdMask};
+      held = lappend(held, found);
+    });
+  return held;
+}
+
 }  // namespace pulse
 
 // pulse_internal.lock_worker_shared(id): takes the lock that a claim of this worker takes.

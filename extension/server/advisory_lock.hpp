@@ -62,4 +62,13 @@ bool holds_attachment(uint64 attachment);
 // True when no session holds the lock; the check keeps nothing.
 bool attachment_is_free(uint64 attachment);
 
+// An advisory lock of this session or its transaction, of this extension or of SQL.
+struct HeldLock {
+  LOCKTAG tag;
+  LOCKMASK modes;
+};
+
+// HeldLock each, in the present memory context.
+List* held_advisory_locks();
+
 }  // namespace pulse

@@ -4,6 +4,10 @@
 
 #include "server/postgres.hpp"
 
+extern "C" {
+#include "catalog/pg_namespace.h"
+}
+
 #if PG_VERSION_NUM < 150000
 using shmem_request_hook_type = void (*)();
 #endif
@@ -69,6 +73,39 @@ inline bool holds_lock(const LOCKTAG* tag, LOCKMODE mode) {
 #else
   return LockHeldByMe(tag, mode);
 #endif
+}
+
+inline bool may_use_schema(Oid role, Oid schema) {
+#if PG_VERSION_NUM >= 160000
+  return object_aclcheck(NamespaceRelationId, schema, role, ACL_USAGE) == ACLCHECK_OK;
+#else
+  return pg_namespace_aclcheck(schema, role, ACL_USAGE) == ACLCHECK_OK;
+#endif
+}
+
+// Calls visit(PROCLOCK*) for each lock of this process in a partition of the lock table. Locks that
+// the server takes the fast path for are not among them.
+template <typename Visit>
+void visit_own_locks(int partition, Visit visit) {
+  auto* locks = &MyProc->myProcLocks[partition];
+#if PG_VERSION_NUM >= 160000
+  if (dlist_is_empty(locks)) return;
+#else
+  if (SHMQueueEmpty(locks)) return;
+#endif
+  LWLockAcquire(LockHashPartitionLockByIndex(partition), LW_SHARED);
+#if PG_VERSION_NUM >= 160000
+  // dlist_foreach() does not compile as C++ everywhere.
+  for (dlist_node* at = locks->head.next; at != &locks->head; at = at->next)
+    visit(reinterpret_cast<PROCLOCK*>(reinterpret_cast<char*>(at) - offsetof(PROCLOCK, procLink)));
+#else
+  auto next = [locks](const SHM_QUEUE* at) {
+    return static_cast<PROCLOCK*>(
+        static_cast<void*>(SHMQueueNext(locks, at, offsetof(PROCLOCK, procLink))));
+  };
+  for (PROCLOCK* lock = next(locks); lock; lock = next(&lock->procLink)) visit(lock);
+#endif
+  LWLockRelease(LockHashPartitionLockByIndex(partition));
 }
 
 // The timeline that this server writes to; must not be called in recovery.

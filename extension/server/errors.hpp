@@ -8,6 +8,7 @@ namespace pulse {
 constexpr int kClaimLost = MAKE_SQLSTATE('P', 'U', '0', '0', '1');
 constexpr int kWorkerNotAlive = MAKE_SQLSTATE('P', 'U', '0', '0', '2');
 constexpr int kOutOfRange = MAKE_SQLSTATE('P', 'U', '0', '0', '4');
+constexpr int kUnknown = MAKE_SQLSTATE('P', 'U', '0', '0', '5');
 constexpr int kNotInTransactionBlock = MAKE_SQLSTATE('P', 'U', '0', '0', '6');
 constexpr int kWrongIsolation = MAKE_SQLSTATE('P', 'U', '0', '0', '7');
 constexpr int kClaimsOff = MAKE_SQLSTATE('P', 'U', '0', '0', '8');

@@ -109,22 +109,22 @@ COMMENT ON FUNCTION pulse_tap.note_run(pulse.claimed_job, text, text) IS
 
 -- The function runs with the rights and the settings of the caller, as under pulse-worker.
 CREATE OR REPLACE FUNCTION pulse_tap.play(
-    job pulse.claimed_job, call text, OUT state text, OUT error text)
+    job pulse.claimed_job, played_by regprocedure, OUT state text, OUT error text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
 DECLARE
-  result pg_catalog.json;
+  played pulse.claimed_job := job;
   code text;
   message text;
   detail text;
   hint text;
 BEGIN
   BEGIN
-    IF call IS NULL THEN
+    IF played_by IS NULL THEN
       PERFORM pulse.perform_job(job.id, job.token);
     ELSE
+      played.handler := played_by;
       PERFORM pulse.fence(job.id, job.token);
-      EXECUTE call INTO result USING job.id, job.token;
-      PERFORM pulse.complete(job.id, job.token, result);
+      PERFORM pulse.complete(job.id, job.token, pulse.call_handler(played));
     END IF;
     PERFORM pulse_tap.check_constraints();
     state := 'completed';
@@ -140,8 +140,8 @@ BEGIN
   END IF;
   PERFORM pulse_tap.note_run(job, state, error);
 END $$;
-COMMENT ON FUNCTION pulse_tap.play(pulse.claimed_job, text) IS
-  'For the kit itself: runs a claimed job by this statement, NULL means the handler of its task, '
+COMMENT ON FUNCTION pulse_tap.play(pulse.claimed_job, regprocedure) IS
+  'For the kit itself: runs a claimed job by this function, NULL means the handler of its task, '
   'and reports its end.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.served_tasks(tasks text[]) RETURNS text[]
@@ -224,33 +224,30 @@ COMMENT ON FUNCTION pulse_tap.claim_one(bigint) IS
   'For the kit itself: claims this job. Raises PU005 for an unknown one, 55000 for one that cannot '
   'run.';
 
-CREATE OR REPLACE FUNCTION pulse_tap.call_of(played_by regprocedure) RETURNS text
+CREATE OR REPLACE FUNCTION pulse_tap.check_player(played_by regprocedure) RETURNS void
   LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   PERFORM pulse_internal.check_handler(played_by);
-  RETURN pulse_internal.call_of(played_by);
 END $$;
-COMMENT ON FUNCTION pulse_tap.call_of(regprocedure) IS
-  'For the kit itself: returns the statement by which a function plays a job. Raises PU004 for one '
-  'that cannot.';
+COMMENT ON FUNCTION pulse_tap.check_player(regprocedure) IS
+  'For the kit itself: raises PU004 for a function that cannot play a job.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.run_job(job_id bigint, played_by regprocedure = NULL)
   RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
 DECLARE
-  call text;
   job pulse.claimed_job;
   state text;
 BEGIN
   PERFORM pulse_tap.require_test('run_job()');
-  call := pulse_tap.call_of(played_by);
+  PERFORM pulse_tap.check_player(played_by);
   PERFORM pulse_tap.check_constraints();
   job := pulse_tap.claim_one(run_job.job_id);
   IF played_by IS NULL THEN
     PERFORM pulse_tap.served_tasks(ARRAY[job.identifier]);
   END IF;
-  SELECT p.state INTO state FROM pulse_tap.play(job, call) AS p;
+  SELECT p.state INTO state FROM pulse_tap.play(job, played_by) AS p;
   RETURN state;
 END $$;
 COMMENT ON FUNCTION pulse_tap.run_job(bigint, regprocedure) IS

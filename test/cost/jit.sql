@@ -8,9 +8,8 @@ ALTER DATABASE cost_jit SET pg_stat_statements.track = 'all';
 CREATE VIEW cost.compiled AS
   SELECT query, jit_functions FROM pg_stat_statements
    WHERE NOT toplevel AND jit_functions > 0 AND query NOT LIKE '/* walked */%'
-     AND query <> ALL ('{"SELECT pulse.fence(job_id, token)",
-                         "SELECT pulse.complete(job_id, token, result)"}')
-     AND query NOT LIKE '% FROM pulse.held_job(%json_typeof%';
+     AND query <> 'SELECT pulse.fence(job_id, token)'
+     AND query NOT LIKE 'SELECT pulse.complete(job_id, token, pulse.call_handler(%';
 
 CREATE TABLE cost.walked (call text, code text);
 CREATE FUNCTION cost.note_walk(call text, code text) RETURNS void

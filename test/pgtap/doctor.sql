@@ -1,7 +1,7 @@
 -- sql/doctor.sql: each trouble that a transaction can plant is found, and is gone with its cause.
 -- test/e2e/doctor.pl plants the rest.
 \ir support/setup.psql
-SELECT plan(46);
+SELECT plan(50);
 
 SELECT expect_function('doctor', '',
   'TABLE(finding text, severity text, detail text, what_to_do text)', 'volatile', 'definer');
@@ -89,6 +89,25 @@ SELECT is(found_after($$INSERT INTO pg_catalog.pg_db_role_setting VALUES
    '{pulse.sweep_treshold=5s}')$$), 'unknown setting: warning', 'a setting is misspelt');
 SELECT is(found_after($$SET LOCAL pulse.clock_offset = '1 s'$$), 'none',
   'a clock that a test moves in its session is no trouble');
+
+-- --- handlers -----------------------------------------------------------------------------------
+
+CREATE ROLE pulse_author;
+CREATE ROLE pulse_runner;
+CREATE FUNCTION public.handler(payload json) RETURNS void LANGUAGE sql SECURITY DEFINER
+  AS 'SELECT';
+ALTER FUNCTION public.handler(json) OWNER TO pulse_author;
+SELECT is(found_after($$SELECT pulse.set_task('mail', handler => 'public.handler(json)')$$),
+  'restricted handlers: notice', 'a handler runs restricted where the owner of pg_pulse is worker');
+SELECT is(found_after($$SELECT pulse.set_task('mail', handler => 'public.handler(json)')$$,
+                      $$SELECT pulse.grant_worker('pulse_runner')$$),
+  'restricted handlers: notice', 'or another role');
+SELECT is(found_after($$SELECT pulse.set_task('mail', handler => 'public.handler(json)')$$,
+                      $$SELECT pulse.grant_worker('pulse_runner')$$,
+                      'GRANT pulse_runner TO pulse_author'), 'none',
+  'not where its owner may act as the worker');
+SELECT is(found_after($$SELECT pulse.set_task('mail', handler => 'public.handler(json)')$$,
+                      'DROP FUNCTION public.handler(json)'), 'none', 'nor where it is gone');
 
 -- --- workers, schedules and jobs ----------------------------------------------------------------
 

@@ -160,7 +160,6 @@ INSERT INTO call (text, answer) VALUES
   ('SELECT pulse.progress(%s, 1)', 'PU001'),
   ('SELECT pulse.held_job(%s, 1)', 'PU001'),
   ('SELECT pulse.perform_job(%s, 1)', 'PU001'),
-  ('SELECT pulse.handler_call(%s, 1)', 'PU001'),
   ('SELECT pulse.fence(%s, 1)', 'PU001');
 
 -- Those that are asked below, or that read what the tables have; wait_for_end asks awaited_ids.

@@ -73,8 +73,9 @@ SELECT (pulse.add_job('evil')).id AS job \gset
 SELECT token FROM pulse.claim(:ann) \gset
 SELECT is((refusal_of(format('SELECT pulse.perform_job(%s, %s)', :job, :token))).code, '42501',
   'which is not called in a claim either');
-SELECT is((refusal_of(format('SELECT pulse.handler_call(%s, %s)', :job, :token), 'pulse_w')).code,
-  '42501', 'nor handed out to be called');
+SELECT is((refusal_of(format('SELECT pulse.call_handler(pulse.held_job(%s, %s))', :job, :token),
+                     'pulse_w')).code,
+  '42501', 'nor called without ending the job');
 SET LOCAL ROLE pulse_o;
 ALTER FUNCTION mine.take_over SECURITY DEFINER;
 RESET ROLE;

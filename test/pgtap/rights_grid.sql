@@ -30,6 +30,7 @@ add_jobs, waiting key                 |p   |ok!         |42501       |ok
 remove_job, waiting key               |p   |ok!         |ok          |ok
 remove_job, running key               |p   |ok          |ok          |ok
 attach_worker                         |w   |ok!         |ok!         |PU002
+call_handler                          |w   |ok          |PU001       |PU001
 check_host                            |w   |ok          |ok          |PU002
 claim                                 |w   |okPE!       |okPE!       |PU002
 claim_job, waiting                    |w   |okPE!       |okPE!       |ok
@@ -46,7 +47,6 @@ fence                                 |w   |ok          |PU001       |PU001
 get_job, waiting                      |wob |ok okPE ok  |ok okPE ok  |PU005
 get_job, running                      |wob |ok okPTE ok |ok okPTE ok |PU005
 get_job, ended                        |wob |ok okPE ok  |ok okPE ok  |PU005
-handler_call                          |w   |ok          |PU001       |PU001
 handler_tasks                         |w   |ok          |ok          |ok
 heartbeat                             |w   |ok!         |ok!         |ok
 held                                  |w   |okPTE       |okPTE       |ok

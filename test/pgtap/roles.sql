@@ -36,8 +36,9 @@ INSERT INTO grid
     ('next_runs', 'obs'),
     ('add_dependency add_flow add_job add_job_after add_jobs remove_job', 'p'),
     ('ended wait_for_end', 'c'),
-    ('attach_worker check_host claim claim_job complete complete_many deregister_worker fail '
-     'fail_late fail_many fence handler_call handler_tasks heartbeat held held_job perform_job '
+    ('attach_worker call_handler check_host claim claim_job complete complete_many '
+     'deregister_worker fail '
+     'fail_late fail_many fence handler_tasks heartbeat held held_job perform_job '
      'progress register_worker release snooze task_limits wait_for_job', 'w'),
     ('declare_lost sweep', 'wo'), ('get_job', 'wob'),
     ('adopt_installation cancel_flow cancel_job complete_jobs cron_setup_sql delete_finished '

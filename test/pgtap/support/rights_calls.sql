@@ -43,7 +43,7 @@ INSERT INTO call VALUES
   ('read_job, waiting', 'pulse.read_job({waiting})'),
   ('read_job, running', 'pulse.read_job({running})'),
   ('read_job, ended', 'pulse.read_job({ended})'),
-  ('handler_call', 'pulse.handler_call({running}, {token})'),
+  ('call_handler', 'pulse.call_handler(pulse.held_job({running}, {token}))'),
   ('handler_tasks', 'pulse.handler_tasks()'),
   ('heartbeat', $$pulse.heartbeat({worker}, ARRAY[{running}])$$),
   ('held', 'pulse.held({worker})'),

@@ -11,7 +11,7 @@ my %order = (
     'extension' => [
         [qw(module)],
         [qw(transaction_end)],
-        [qw(finish)],
+        [qw(finish handler)],
         [qw(claim)],
         [qw(install)],
         [qw(explain)],
