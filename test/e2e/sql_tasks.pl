@@ -92,18 +92,6 @@ subtest 'a handler that is set while workers run is served, and no more once tak
     is($worker->wait_exit, 0, 'the worker drains');
 };
 
-subtest 'a setting that a function leaves behind' => sub {
-    value($node, q{CREATE FUNCTION app.litter(payload json) RETURNS void LANGUAGE sql AS
-        $$ SELECT set_config('default_transaction_read_only', 'on', false) $$;
-        SELECT pulse.set_task('litter', handler => 'app.litter(json)')});
-    my $worker = Pulse::Worker->start_registered($node, 'littered', tasks => $folder);
-    $worker->wait_for('completed', job => add_job($node, 'litter'));
-    my $next = add_job($node, 'count');
-    $worker->wait_for('completed', job => $next);
-    is(effects($next), '2', 'costs the next job one attempt at most');
-    is($worker->kill, 'signal 9', 'the worker ends');
-};
-
 subtest 'the session of a function can be told from others' => sub {
     my $holder = hold_gate();
     my $worker = Pulse::Worker->start_registered($node, 'named', tasks => $folder);
@@ -111,7 +99,7 @@ subtest 'the session of a function can be told from others' => sub {
     wait_until_lingering($job);
     my ($pid, $name) = split /\|/, value($node, q{SELECT pid, application_name
         FROM pg_stat_activity WHERE wait_event = 'advisory'});
-    is($name, "pulse-worker job $job linger, named", 'by its name');
+    is($name, "pulse-worker job $job, named", 'by its name, which tells nobody the task');
     $worker->signal('USR1');
     is($worker->wait_for('running', job => $job)->{pid}, $pid, 'and SIGUSR1 names its process');
     $holder->quit;

@@ -15,16 +15,16 @@ using namespace std::chrono_literals;
 
 class FunctionTasksTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Execution> start(std::int64_t job_id) {
-    auto execution = start_now(job_id);
+  std::unique_ptr<Execution> start(std::int64_t job_id, const std::string& task = "invoice") {
+    auto execution = start_now(job_id, task);
     turn();
     return execution;
   }
-  std::unique_ptr<Execution> start_now(std::int64_t job_id) {
+  std::unique_ptr<Execution> start_now(std::int64_t job_id, const std::string& task = "invoice") {
     HeldJob job;
     job.job.input.job_id = job_id;
     job.job.input.token = 100 + job_id;
-    job.job.input.identifier = "invoice";
+    job.job.input.identifier = task;
     job.job.input.worker_name = "host-1";
     ExecutionCallbacks callbacks;
     callbacks.on_end = [this](const ExecutionEnd& end) {
@@ -33,9 +33,23 @@ class FunctionTasksTest : public ::testing::Test {
     };
     return std::move(tasks_.start(job, std::move(callbacks)).execution);
   }
+  // So many idle sessions, each of a task of its own, one after the other.
+  void given_spare_sessions(int count, int backend_pid = FakeConnection::kBackendPid) {
+    std::vector<std::unique_ptr<Execution>> running;
+    for (int i = 0; i < count; ++i) {
+      running.push_back(start(i, "task" + std::to_string(i)));
+      sessions_.back()->accept(backend_pid);
+      turn();
+    }
+    for (FakeConnection* session : sessions_) {
+      session->answer(done());
+      pass_time(1ms);
+    }
+  }
   // The function runs.
-  std::unique_ptr<Execution> given_running(std::int64_t job_id) {
-    auto task = start(job_id);
+  std::unique_ptr<Execution> given_running(std::int64_t job_id,
+                                           const std::string& name = "invoice") {
+    auto task = start(job_id, name);
     FakeConnection& session = *sessions_.back();
     if (session.is_opening()) session.accept();
     turn();
@@ -73,7 +87,7 @@ TEST_F(FunctionTasksTest, its_session_is_named_for_the_job_and_its_pid_is_known)
   EXPECT_EQ(waiting->pid(), std::nullopt) << "it runs nowhere yet";
   sessions_[0]->accept();
   turn();
-  EXPECT_EQ(sessions_[0]->param(2), "pulse-worker job 8 invoice, host-1");
+  EXPECT_EQ(sessions_[0]->param(2), "pulse-worker job 8, host-1");
   EXPECT_EQ(waiting->pid(), FakeConnection::kBackendPid);
   sessions_[0]->answer(done());
   EXPECT_EQ(waiting->pid(), std::nullopt);
@@ -85,6 +99,64 @@ TEST_F(FunctionTasksTest, its_session_is_used_again) {
   const auto task = given_running(2);
   EXPECT_EQ(sessions_.size(), 1U);
   EXPECT_EQ(sessions_[0]->param(0), "2");
+}
+
+TEST_F(FunctionTasksTest, a_job_gets_the_session_that_served_its_task) {
+  const auto one = given_running(1);
+  sessions_[0]->answer(done());
+  const auto two = given_running(2, "mail");
+  ASSERT_EQ(sessions_.size(), 2U) << "another task has a session of its own";
+  sessions_[1]->answer(done());
+  const auto three = start(3);
+  EXPECT_EQ(sessions_[0]->running(), "perform_job");
+  const auto four = start(4, "mail");
+  EXPECT_EQ(sessions_[1]->running(), "perform_job");
+}
+
+TEST_F(FunctionTasksTest, with_enough_sessions_one_of_another_task_is_renewed) {
+  given_spare_sessions(5);
+  const auto task = start(10, "mail");
+  ASSERT_EQ(sessions_.size(), 5U);
+  EXPECT_EQ(sessions_[0]->sent(),
+            (std::vector<std::string>{"set_up", "perform_job", "discard", "set_up", "perform_job"}))
+      << "the one that was free for longest, in one round trip";
+  EXPECT_EQ(sessions_[0]->commit(), Commit::each) << "DISCARD ALL is refused in a transaction";
+  sessions_[0]->answer_all({done(), done(), done()});
+  ASSERT_EQ(ends_.size(), 6U);
+  EXPECT_EQ(ends_[5].kind, ExecutionEnd::Kind::completed);
+  const auto next = start(11, "mail");
+  EXPECT_EQ(sessions_[0]->sent().size(), 6U) << "another job of the task needs no more";
+}
+
+TEST_F(FunctionTasksTest, a_session_behind_a_pooler_is_not_renewed) {
+  given_spare_sessions(5, FakeConnection::kBackendPid + 1);
+  const auto task = start(10, "mail");
+  EXPECT_EQ(sessions_[0]->sent(),
+            (std::vector<std::string>{"set_up", "perform_job", "perform_job"}))
+      << "what is there may be another client's";
+}
+
+TEST_F(FunctionTasksTest, idle_sessions_give_way_to_one_that_is_refused) {
+  given_spare_sessions(2);
+  const auto task = start(10, "mail");
+  sessions_[2]->refuse("too many connections for role \"ann\"");
+  EXPECT_FALSE(sessions_[0]->is_open());
+  EXPECT_FALSE(sessions_[1]->is_open());
+  pass_time(1s);
+  sessions_[2]->accept();
+  turn();
+  EXPECT_EQ(sessions_[2]->running(), "perform_job");
+}
+
+TEST_F(FunctionTasksTest, a_session_that_was_opened_anew_has_served_nobody) {
+  const auto one = given_running(1);
+  sessions_[0]->refuse_statement("22012");
+  EXPECT_FALSE(sessions_[0]->is_open()) << "it is not known what the function has left";
+  const auto task = start(2, "mail");
+  sessions_[0]->accept();
+  turn();
+  EXPECT_EQ(sessions_[0]->sent(),
+            (std::vector<std::string>{"set_up", "perform_job", "set_up", "perform_job"}));
 }
 
 TEST_F(FunctionTasksTest, jobs_that_run_at_once_have_a_session_each) {

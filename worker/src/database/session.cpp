@@ -102,17 +102,25 @@ void Session::start_opening() {
 void Session::set_up(const Opened& opened) {
   refused_since_.reset();
   state_ = State::setting_up;
+  connection_.execute(
+      {set_up_call(opened.backend_pid)}, Commit::each,
+      [this, opened](const Replies& replies) { finish_set_up(opened, replies.front()); });
+}
+
+Call Session::set_up_call(int backend_pid) const {
   std::vector<std::string> names;
   std::vector<std::string> values;
   for (const auto& [name, value] : config_.settings) {
     names.push_back(name);
     values.push_back(value);
   }
-  connection_.execute(
-      {{statements::kSetUp,
-        {std::to_string(opened.backend_pid), array_literal(names), array_literal(values)}}},
-      Commit::each,
-      [this, opened](const Replies& replies) { finish_set_up(opened, replies.front()); });
+  return {statements::kSetUp,
+          {std::to_string(backend_pid), array_literal(names), array_literal(values)}};
+}
+
+Calls Session::renewal() const {
+  if (is_pooled_) return {};
+  return {{statements::kDiscard, {}}, set_up_call(backend_pid_)};
 }
 
 void Session::finish_set_up(const Opened& opened, const Reply& reply) {

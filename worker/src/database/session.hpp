@@ -63,6 +63,9 @@ class Session {
   void send(const Statement& statement, Params params, Duration deadline, ReplyHandler handler);
   // Several in one round trip; each has its handler, called in their order when all are over.
   void send(Calls calls, Commit commit, Duration deadline, std::vector<ReplyHandler> handlers);
+  // What makes the open session as new before a call. Nothing behind a pooler: what is there may be
+  // another client's.
+  Calls renewal() const;
   // Cancels what is running, until there is an answer; its handler gets that.
   void cancel();
   // Closes the socket: the handler of what is running gets ConnectionLost. It is opened again.
@@ -130,6 +133,7 @@ class Session {
   void end_pause();
   void start_opening();
   void set_up(const Opened& opened);
+  Call set_up_call(int backend_pid) const;
   void finish_set_up(const Opened& opened, const Reply& reply);
   void answer(Replies replies);
   void extend_deadline();

@@ -23,6 +23,9 @@ inline constexpr Statement kSetUp{
     " WHERE pg_catalog.int4eq(pg_catalog.pg_backend_pid(), $1::integer)"
     " AND pg_catalog.current_setting(s.name, true) IS NOT NULL) AS settings_made"};
 
+// Takes from a session whatever it has, what kSetUp made too.
+inline constexpr Statement kDiscard{"discard", "DISCARD ALL"};
+
 // What a session of ours needs, name and value, whatever the role or the database sets for others.
 using SessionSettings = std::vector<std::pair<std::string, std::string>>;
 
@@ -107,7 +110,7 @@ inline constexpr Statement kWaitForJob{
     "wait_for_job", "CALL pulse.wait_for_job($1::bigint, $2::pg_catalog.interval)"};
 
 // Tasks that are functions of the database. perform_job is not kept in the session: what it calls
-// may drop all that is.
+// may drop all that is. It takes from the session what the function leaves there.
 inline constexpr Statement kHandlerTasks{
     "handler_tasks",
     "SELECT pg_catalog.to_json(h.tasks) AS tasks FROM pulse.handler_tasks() AS h(tasks)"};

@@ -17,6 +17,9 @@ constexpr Duration kKeptIdle = 10s;
 constexpr Duration kReconnectCap = 5s;
 // A function's own limits end it (see executor.hpp), not the wait for its answer.
 constexpr Duration kNoDeadline = std::chrono::hours(24 * 365);
+// So many sessions of other tasks stay as they are, and a job gets another one: to renew one costs
+// the server as much as several jobs.
+constexpr std::size_t kMaxSpare = 4;
 // With a server that gives no session: the job goes back, to a worker that may get one.
 constexpr Duration kOpenPatience = 5s;
 // The answer to a cancel may be that the function has completed its job after all.
@@ -31,10 +34,10 @@ SessionConfig function_session_config(Duration open_deadline) {
   return config;
 }
 
-// In pg_stat_activity, whose names have 63 bytes: what is of interest there stands first.
+// In pg_stat_activity, which every role may read: the names of tasks are for those who may read
+// jobs.
 std::string session_name(const TaskInput& input) {
-  return "pulse-worker job " + std::to_string(input.job_id) + ' ' + input.identifier + ", " +
-         input.worker_name;
+  return "pulse-worker job " + std::to_string(input.job_id) + ", " + input.worker_name;
 }
 
 ExecutionEnd lost_end(const std::string& reason) {
@@ -66,28 +69,37 @@ ExecutionEnd end_of(const Reply& reply) {
 
 }  // namespace
 
-// One session with at most one function running in it.
+// One session with at most one function running in it. perform_job leaves nothing of a job in it;
+// before a job of another task it is renewed all the same.
 class FunctionTasks::FunctionSession {
  public:
   FunctionSession(std::unique_ptr<Connection> connection, Duration open_deadline, Timers& timers,
                   const Random& random, Log& log)
-      : connection_(std::move(connection)),
+      : timers_(timers),
+        connection_(std::move(connection)),
         session_(function_session_config(open_deadline), *connection_, timers,
                  Reconnect(random, kReconnectCap), log),
-        idle_(timers, [this] { session_.close(); }),
+        idle_(timers, [this] { close(); }),
         opening_(timers, [this] { give_up_opening(); }),
         grace_(timers, [this] { give_up(); }) {
     session_.add_sender([this] { return send_next(); });
     session_.on_lost = [this](const std::string& reason) {
       last_reason_ = reason;
-      if (!run_) session_.close();
+      task_.clear();
+      if (!run_) return session_.close();
+      if (on_refused) on_refused();
     };
   }
 
   bool is_free() const { return !run_; }
+  // The task of the last job since the session was opened; empty before the first.
+  const std::string& task() const { return task_; }
+  // Since when it has been free.
+  TimePoint free_since() const { return free_since_; }
 
-  void start(ClaimKey claim, std::string name, std::function<void(const ExecutionEnd&)> on_end) {
-    run_ = Run{claim, std::move(name), std::move(on_end)};
+  void start(ClaimKey claim, std::string task, std::string name,
+             std::function<void(const ExecutionEnd&)> on_end) {
+    run_ = Run{claim, std::move(task), std::move(name), std::move(on_end)};
     idle_.stop();
     last_reason_ = "no answer in time";
     opening_.start_in(kOpenPatience);
@@ -111,13 +123,23 @@ class FunctionTasks::FunctionSession {
   // The executor has let go of the execution.
   void abandon() {
     if (!run_) return;
-    session_.close();
+    close();
     forget();
   }
+
+  void close() {
+    idle_.stop();
+    session_.close();
+    task_.clear();
+  }
+
+  // A job waits for this session, which is not to be had now.
+  std::function<void()> on_refused;
 
  private:
   struct Run {
     ClaimKey claim;
+    std::string task;
     std::string name;  // of the session meanwhile
     std::function<void(const ExecutionEnd&)> on_end;
     bool is_sent = false;
@@ -128,20 +150,25 @@ class FunctionTasks::FunctionSession {
     if (!run_ || run_->is_sent) return false;
     run_->is_sent = true;
     opening_.stop();
-    session_.send(
-        statements::kPerformJob,
-        {std::to_string(run_->claim.job_id), std::to_string(run_->claim.token), run_->name},
-        kNoDeadline, [this](const Reply& reply) { end(end_of(reply)); });
+    Calls calls;
+    if (!task_.empty() && task_ != run_->task) calls = session_.renewal();
+    std::vector<ReplyHandler> handlers(calls.size(), [](const Reply&) {});
+    task_ = run_->task;
+    calls.push_back(
+        {statements::kPerformJob,
+         {std::to_string(run_->claim.job_id), std::to_string(run_->claim.token), run_->name}});
+    handlers.emplace_back([this](const Reply& reply) { end(end_of(reply)); });
+    session_.send(std::move(calls), Commit::each, kNoDeadline, std::move(handlers));
     return true;
   }
 
   void give_up_opening() {
-    session_.close();
+    close();
     end(unopened_end(last_reason_));
   }
 
   void give_up() {
-    session_.close();
+    close();
     end(lost_end("no answer to its cancellation"));
   }
 
@@ -149,10 +176,10 @@ class FunctionTasks::FunctionSession {
     const auto on_end = run_->on_end;
     const bool was_cancelled = run_->is_cancelled;
     forget();
-    // A cancellation may still be on its way, and would end the next job of this session; so may a
-    // setting that an earlier function left behind, such as one that makes the session read-only.
+    // A cancellation may still be on its way, and would end the next job of this session. After an
+    // error nobody knows what the function has left.
     if (was_cancelled || end.kind == ExecutionEnd::Kind::refused)
-      session_.close();
+      close();
     else
       idle_.start_in(kKeptIdle);
     on_end(end);
@@ -160,13 +187,17 @@ class FunctionTasks::FunctionSession {
 
   void forget() {
     run_.reset();
+    free_since_ = timers_.now();
     opening_.stop();
     grace_.stop();
   }
 
+  Timers& timers_;
   const std::unique_ptr<Connection> connection_;
   Session session_;
   std::optional<Run> run_;
+  std::string task_;
+  TimePoint free_since_{};
   std::string last_reason_;  // why there is no session
   Timer idle_;
   Timer opening_;
@@ -179,12 +210,13 @@ class FunctionTasks::Running final : public Execution {
   ~Running() override {
     if (!has_ended_) session_.abandon();
   }
-  void start(ClaimKey claim, std::string name, std::function<void(const ExecutionEnd&)> on_end) {
-    session_.start(
-        claim, std::move(name), [this, on_end = std::move(on_end)](const ExecutionEnd& end) {
-          has_ended_ = true;  // the session may be another's by the time this is destroyed
-          on_end(end);
-        });
+  void start(const HeldJob& job, std::function<void(const ExecutionEnd&)> on_end) {
+    session_.start(job.key(), job.job.input.identifier, session_name(job.job.input),
+                   [this, on_end = std::move(on_end)](const ExecutionEnd& end) {
+                     // The session may be another's by the time this is destroyed.
+                     has_ended_ = true;
+                     on_end(end);
+                   });
   }
   void ping(TimePoint) override {}  // the server's own limits end it
   std::optional<std::int64_t> pid() const override {
@@ -209,18 +241,43 @@ FunctionTasks::FunctionTasks(MakeConnection make_connection, Duration open_deadl
 
 FunctionTasks::~FunctionTasks() = default;
 
-FunctionTasks::FunctionSession& FunctionTasks::free_session() {
-  const auto found = std::find_if(sessions_.begin(), sessions_.end(),
-                                  [](const auto& session) { return session->is_free(); });
-  if (found != sessions_.end()) return **found;
+// One that has served the task; else a new one; with enough of other tasks the one that was free
+// for longest, which is renewed.
+FunctionTasks::FunctionSession& FunctionTasks::free_session(const std::string& task) {
+  FunctionSession* closed = nullptr;
+  FunctionSession* longest = nullptr;
+  std::size_t spare = 0;
+  for (const auto& session : sessions_) {
+    if (!session->is_free()) continue;
+    if (session->task() == task) return *session;
+    if (session->task().empty()) {
+      closed = session.get();
+      continue;
+    }
+    ++spare;
+    if (longest == nullptr || session->free_since() < longest->free_since())
+      longest = session.get();
+  }
+  if (spare > kMaxSpare) return *longest;
+  return closed != nullptr ? *closed : new_session();
+}
+
+FunctionTasks::FunctionSession& FunctionTasks::new_session() {
   sessions_.push_back(std::make_unique<FunctionSession>(make_connection_(), open_deadline_, timers_,
                                                         random_, log_));
+  sessions_.back()->on_refused = [this] { close_spare(); };
   return *sessions_.back();
 }
 
+// The server may have too few for all that idle beside those that run.
+void FunctionTasks::close_spare() {
+  for (const auto& session : sessions_)
+    if (session->is_free()) session->close();
+}
+
 ExecutionStart FunctionTasks::start(const HeldJob& job, ExecutionCallbacks callbacks) {
-  auto running = std::make_unique<Running>(free_session());
-  running->start(job.key(), session_name(job.job.input), std::move(callbacks.on_end));
+  auto running = std::make_unique<Running>(free_session(job.job.input.identifier));
+  running->start(job, std::move(callbacks.on_end));
   return {std::move(running), false, {}};
 }
 

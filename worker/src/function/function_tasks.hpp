@@ -1,6 +1,6 @@
 // Tasks whose handler is a function of the database: one statement, pulse.perform_job, calls it and
 // completes the job in one transaction. Each runs in a session of its own, which is kept for a
-// while for the next.
+// while for the next; nothing of a job reaches another one by it.
 //
 // Ending one early cancels the statement. A session that does not answer to that is closed; the
 // server notices within a second, and whatever the function still does there, its transaction fails
@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "database/session.hpp"
@@ -31,7 +32,9 @@ class FunctionTasks {
   class FunctionSession;
   class Running;
 
-  FunctionSession& free_session();
+  FunctionSession& free_session(const std::string& task);
+  FunctionSession& new_session();
+  void close_spare();
 
   const MakeConnection make_connection_;
   const Duration open_deadline_;
