@@ -229,6 +229,8 @@ TEST_F(GateTest, only_addresses_localhost_and_given_names_are_hosts) {
   EXPECT_EQ(status("evil.example"), 421U);
   EXPECT_EQ(status("localhost.evil.example"), 421U);
   EXPECT_EQ(status("127.0.0.1.evil.example"), 421U);
+  EXPECT_EQ(status("[::1].evil.example"), 421U);
+  EXPECT_EQ(status("127.0.0.1:evil"), 421U);
   EXPECT_EQ(status(""), 400U);
 }
 

@@ -88,7 +88,11 @@ TEST(CommandLine, every_option_arrives) {
                                     "--env-file",
                                     "/etc/app.env",
                                     "--http",
-                                    "[::1]:9187"});
+                                    "[::1]:9187",
+                                    "--http-name",
+                                    "worker",
+                                    "--http-name",
+                                    "worker.shop.svc"});
   EXPECT_EQ(config.database, "postgresql://h/db");
   EXPECT_EQ(config.tasks, "/srv/tasks");
   EXPECT_EQ(config.concurrency, 8);
@@ -104,6 +108,7 @@ TEST(CommandLine, every_option_arrives) {
   EXPECT_EQ(config.env_file, "/etc/app.env");
   ASSERT_TRUE(config.http);
   EXPECT_EQ(config.http->text(), "[::1]:9187");
+  EXPECT_EQ(config.http_names, (std::vector<std::string>{"worker", "worker.shop.svc"}));
   EXPECT_EQ(config.log_format, LogFormat::json);
   EXPECT_EQ(config.log_level, LogLevel::debug);
 }

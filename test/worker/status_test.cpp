@@ -62,15 +62,15 @@ class SharedClock final : public Clock {
 class StatusTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto started = Status::start({.port = 0}, clock_, capture_.log());
+    auto started = Status::start({.port = 0}, {"pulse.example"}, clock_, capture_.log());
     ASSERT_TRUE(std::holds_alternative<std::unique_ptr<Status>>(started))
         << std::get<std::string>(started);
     status_ = std::move(std::get<std::unique_ptr<Status>>(started));
   }
   std::uint16_t port() const { return status_->address().port; }
-  std::string ask(const std::string& request) const {
+  std::string ask(const std::string& request, const std::string& host = "127.0.0.1") const {
     const UniqueFd client = connect_to(port());
-    say(client, request + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    say(client, request + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n");
     return hear(client);
   }
   static std::string head_of(const std::string& answer) { return answer.substr(0, 12); }
@@ -114,6 +114,25 @@ TEST_F(StatusTest, other_pages_and_methods_are_refused) {
   EXPECT_EQ(head_of(ask("HEAD /livez")), "HTTP/1.1 200");
 }
 
+// A page of another origin asks by its own name, which it has made point at the worker.
+TEST_F(StatusTest, only_addresses_localhost_and_given_names_are_answered) {
+  for (const char* host : {"127.0.0.1", "10.1.2.3:9187", "[::1]:9187", "localhost:9187",
+                           "Pulse.Example", "pulse.example:80"}) {
+    EXPECT_EQ(head_of(ask("GET /metrics", host)), "HTTP/1.1 200") << host;
+  }
+  for (const char* host : {"evil.example", "localhost.evil.example", "127.0.0.1.evil.example",
+                           "[::1].evil.example", "127.0.0.1:evil", "[evil]", "[::1", ""}) {
+    EXPECT_EQ(head_of(ask("GET /metrics", host)), "HTTP/1.1 421") << host;
+  }
+}
+
+TEST_F(StatusTest, a_check_without_a_host_is_answered) {
+  status_->publish({});
+  const UniqueFd client = connect_to(port());
+  say(client, "GET /livez HTTP/1.0\r\n\r\n");
+  EXPECT_NE(hear(client).find(" 200 "), std::string::npos);
+}
+
 TEST_F(StatusTest, what_is_no_request_ends_its_connection_only) {
   for (const std::string& text : {std::string("\r\n\r\n\r\n"), std::string("\x16\x03\x01\x02", 4),
                                   "GET /livez HTTP/1.1\r\nX: " + std::string(100'000, 'x'),
@@ -129,7 +148,7 @@ TEST_F(StatusTest, what_is_no_request_ends_its_connection_only) {
 TEST_F(StatusTest, a_body_is_not_read_into_memory) {
   const UniqueFd client = connect_to(port());
   say(client,
-      "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n"
+      "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n"
       "Connection: close\r\n\r\n");
   say(client, std::string(100'000, 'x'));
   EXPECT_EQ(head_of(hear(client)), "HTTP/1.1 405");
@@ -171,7 +190,7 @@ TEST_F(StatusTest, a_crowd_that_speaks_slowly_is_in_no_other_clients_way) {
 
 TEST_F(StatusTest, a_port_in_use_is_named) {
   LogCapture other;
-  const auto second = Status::start(status_->address(), clock_, other.log());
+  const auto second = Status::start(status_->address(), {}, clock_, other.log());
   const auto* problem = std::get_if<std::string>(&second);
   ASSERT_NE(problem, nullptr);
   EXPECT_EQ(*problem,
@@ -180,7 +199,7 @@ TEST_F(StatusTest, a_port_in_use_is_named) {
 
 TEST_F(StatusTest, ipv6_is_served) {
   LogCapture other;
-  const auto second = Status::start({.host = "::1", .port = 0}, clock_, other.log());
+  const auto second = Status::start({.host = "::1", .port = 0}, {}, clock_, other.log());
   if (const auto* problem = std::get_if<std::string>(&second)) GTEST_SKIP() << *problem;
   EXPECT_NE(std::get<std::unique_ptr<Status>>(second)->address().port, 0);
 }

@@ -141,6 +141,10 @@ void add_options(CLI::App& app, Config& config, Words& words) {
   app.add_option("--http", words.http,
                  "Serve /livez, /readyz and /metrics there; a port alone means the loopback's")
       ->check(http_address());
+  app.add_option("--http-name", config.http_names,
+                 "A name by which clients call the pages of --http, beside its address and "
+                 "localhost; may be repeated")
+      ->allow_extra_args(false);
   app.add_option("--task-output", words.task_output,
                  "What tasks print: log, inherit (print it where the worker does) or discard")
       ->check(CLI::IsMember(names_of(kTaskOutputUses)))

@@ -38,6 +38,7 @@ struct Config {
   Duration grace = std::chrono::seconds(25);
   std::optional<Duration> heartbeat_interval;  // absent: the server's setting
   std::optional<HttpAddress> http;             // absent: no status pages
+  std::vector<std::string> http_names;         // of the status pages, besides their address
   TaskOutputUse task_output = TaskOutputUse::log;
   std::vector<std::string> pass_env;  // names of variables that tasks get from this process
   std::string env_file;               // of more variables for tasks; empty: none

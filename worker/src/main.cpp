@@ -124,7 +124,7 @@ int run_process(const Config& config) {
           terminal.takes_colour(config.log_format) ? LogColour::by_outcome : LogColour::none);
   std::unique_ptr<Status> status;
   if (config.http) {
-    auto started = Status::start(*config.http, clock, log);
+    auto started = Status::start(*config.http, config.http_names, clock, log);
     if (const auto* problem = std::get_if<std::string>(&started)) {
       return end_early({ExitCode::configuration, "--http: " + *problem + "\n"});
     }

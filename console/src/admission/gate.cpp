@@ -1,12 +1,10 @@
 #include "admission/gate.hpp"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include "admission/digest.hpp"
+#include "http/http_host.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {
@@ -20,19 +18,6 @@ constexpr unsigned kMisdirected = 421;
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
-}
-
-// Of HOST or HOST:PORT, without the brackets of IPv6.
-std::string name_of(const std::string& host) {
-  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
-  return lower(host.substr(0, host.find(':')));
-}
-
-// No name points at such a one, so no name can be made to.
-bool is_address(const std::string& name) {
-  std::array<unsigned char, sizeof(in6_addr)> bytes{};
-  return inet_pton(AF_INET, name.c_str(), bytes.data()) == 1 ||
-         inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
 }
 
 // What the browser says about the page that sent it.
@@ -86,10 +71,8 @@ Response with_cookie(const Request& request, const std::string& secret, const st
 void Gate::check_host(const Request& request) const {
   const std::string& host = request.header("host");
   if (host.empty()) refuse(kBadRequest, "the request names no host");
-  const std::string name = name_of(host);
-  if (is_address(name) || name == "localhost") return;
-  if (std::find(names_.begin(), names_.end(), name) != names_.end()) return;
-  refuse(kMisdirected, "this server is not called " + name,
+  if (is_name_of_server(name_in_host(host), names_)) return;
+  refuse(kMisdirected, "this server is not called " + host,
          "Use its address or localhost, or start it with --host NAME.");
 }
 

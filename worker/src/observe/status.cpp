@@ -1,10 +1,13 @@
 #include "observe/status.hpp"
 
+#include "http/http_host.hpp"
+
 namespace pulse {
 namespace {
 
 constexpr unsigned kNotFound = 404;
 constexpr unsigned kMethodNotAllowed = 405;
+constexpr unsigned kMisdirected = 421;
 constexpr unsigned kUnavailable = 503;
 constexpr const char* kPrometheusText = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -15,11 +18,13 @@ HttpResponse verdict(const std::string& reason) {
 
 }  // namespace
 
-Status::Status(const Clock& clock) : clock_(clock), health_(clock.now()), metrics_(PULSE_VERSION) {}
+Status::Status(std::vector<std::string> names, const Clock& clock)
+    : names_(std::move(names)), clock_(clock), health_(clock.now()), metrics_(PULSE_VERSION) {}
 
 std::variant<std::unique_ptr<Status>, std::string> Status::start(const HttpAddress& address,
+                                                                 std::vector<std::string> names,
                                                                  const Clock& clock, Log& log) {
-  std::unique_ptr<Status> status(new Status(clock));
+  std::unique_ptr<Status> status(new Status(std::move(names), clock));
   auto server = HttpServer::start(
       address, {}, [&status = *status](const std::shared_ptr<HttpExchange>& exchange) {
         HttpResponse response = status.answer(exchange->request);
@@ -37,6 +42,14 @@ std::variant<std::unique_ptr<Status>, std::string> Status::start(const HttpAddre
 
 // On the server's thread, one at a time.
 HttpResponse Status::answer(const HttpRequest& request) const {
+  // Every browser names a host; a check of HTTP/1.0 may name none.
+  if (request.headers.contains("host") &&
+      !is_name_of_server(name_in_host(request.header("host")), names_)) {
+    return {.status = kMisdirected,
+            .body =
+                "this worker has another name: use its address, or start it with "
+                "--http-name NAME\n"};
+  }
   if (request.method != "GET" && request.method != "HEAD") {
     return {.status = kMethodNotAllowed, .body = "only GET and HEAD\n"};
   }

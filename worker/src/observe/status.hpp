@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "http/http_server.hpp"
 #include "loop/timers.hpp"
@@ -16,8 +17,10 @@ namespace pulse {
 
 class Status {
  public:
-  // Or why it cannot be served. The clock and the log must outlive it, the log without a word.
+  // Or why it cannot be served. `names`: by which clients may call it, besides addresses and
+  // localhost. The clock and the log must outlive it, the log without a word.
   static std::variant<std::unique_ptr<Status>, std::string> start(const HttpAddress& address,
+                                                                  std::vector<std::string> names,
                                                                   const Clock& clock, Log& log);
   Status(const Status&) = delete;
   Status& operator=(const Status&) = delete;
@@ -27,9 +30,10 @@ class Status {
   const HttpAddress& address() const { return server_->address(); }
 
  private:
-  explicit Status(const Clock& clock);
+  Status(std::vector<std::string> names, const Clock& clock);
   HttpResponse answer(const HttpRequest& request) const;
 
+  const std::vector<std::string> names_;
   const Clock& clock_;
   Health health_;
   Metrics metrics_;

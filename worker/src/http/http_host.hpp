@@ -1,0 +1,18 @@
+// By which names clients may call a server. A page of another origin can make its own name point at
+// the server, but neither an address nor localhost.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pulse {
+
+// In a header Host: the name in lower case, or the address without its brackets. Empty for a text
+// that is not HOST or HOST:PORT.
+std::string name_in_host(std::string_view host);
+
+// Whether a server with these names answers to `name`; each answers to addresses and localhost.
+bool is_name_of_server(const std::string& name, const std::vector<std::string>& names);
+
+}  // namespace pulse
