@@ -105,7 +105,7 @@ TEST(Crontab, only_its_owner_may_write_the_file) {
   EXPECT_TRUE(std::get<std::string>(read_crontab(path)).starts_with(path + ": line 1 has"));
   chmod(path.c_str(), 0666);
   EXPECT_EQ(std::get<std::string>(read_crontab(path)),
-            path + " may be written by other users; take it away with chmod go-w");
+            path + " may be written by everybody; take it away with chmod go-w");
   std::filesystem::remove(path);
   EXPECT_EQ(std::get<std::string>(read_crontab(path)),
             "cannot read " + path + ": No such file or directory");

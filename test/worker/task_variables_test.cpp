@@ -85,7 +85,43 @@ TEST_F(TaskVariablesTest, a_file_that_other_users_may_write_is_refused) {
   chmod(path_.c_str(), 0666);
   TaskVariables variables({}, path_, nullptr);
   EXPECT_EQ(variables.read_file(),
-            path_ + " may be written by other users; take it away with chmod go-w");
+            path_ + " may be written by everybody; take it away with chmod go-w");
+}
+
+TEST_F(TaskVariablesTest, a_file_of_another_user_is_refused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  constexpr uid_t kOther = 12345;
+  given_file("A=1\n");
+  ASSERT_EQ(chown(path_.c_str(), kOther, kOther), 0);
+  TaskVariables variables({}, path_, nullptr);
+  EXPECT_EQ(variables.read_file(),
+            path_ + " is owned by user 12345, neither by root nor by the user of this process");
+}
+
+// Whoever may write the folder may put another file in the place of this one.
+TEST_F(TaskVariablesTest, a_folder_that_other_users_may_write_is_refused) {
+  const std::string folder = path_ + ".d";
+  ASSERT_EQ(mkdir(folder.c_str(), 0755), 0);
+  const std::string file = folder + "/file";
+  std::ofstream(file) << "A=1\n";
+  TaskVariables variables({}, file, nullptr);
+  EXPECT_EQ(variables.read_file(), std::nullopt);
+  const std::string link = folder + ".link";
+  ASSERT_EQ(symlink(file.c_str(), link.c_str()), 0);
+  TaskVariables linked({}, link, nullptr);
+  EXPECT_EQ(linked.read_file(), std::nullopt);
+  for (const mode_t mode : {0777, 0775}) {
+    chmod(folder.c_str(), mode);
+    const std::string by = mode == 0777 ? "everybody" : "its group";
+    const std::string problem =
+        folder + " may be written by " + by + "; take it away with chmod go-w";
+    EXPECT_EQ(variables.read_file(), problem);
+    EXPECT_EQ(linked.read_file(), problem) << "also where a link leads to it";
+  }
+  chmod(folder.c_str(), 01777);
+  EXPECT_EQ(variables.read_file(), std::nullopt) << "nobody takes the files of others there";
+  std::filesystem::remove(link);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(TaskVariablesTest, what_is_no_file_is_told) {

@@ -9,11 +9,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <memory>
 #include <system_error>
 #include <utility>
 
+#include "text/trusted_file.hpp"
 #include "text/utf8.hpp"
 
 namespace pulse {
@@ -64,22 +64,10 @@ void refuse_unopened(TaskRefusal& refusal, const std::string& path, int error) {
   }
 }
 
-// A user that may write here decides what this process runs.
 bool is_guarded(const struct stat& status, const std::string& path, TaskRefusal& refusal) {
-  if (status.st_uid != 0 && status.st_uid != geteuid()) {
-    refuse(refusal, Kind::unsafe,
-           path + " is owned by user " + std::to_string(status.st_uid) +
-               ", neither by root nor by the user of this process");
-    return false;
-  }
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    refuse(refusal, Kind::unsafe,
-           path + " may be written by " +
-               ((status.st_mode & S_IWOTH) != 0 ? "everybody" : "its group") +
-               "; take it away with chmod go-w");
-    return false;
-  }
-  return true;
+  auto problem = why_not_trusted(status, path);
+  if (problem) refuse(refusal, Kind::unsafe, std::move(*problem));
+  return !problem;
 }
 
 bool is_guarded_directory(int fd, const std::string& path, TaskRefusal& refusal) {
@@ -113,15 +101,6 @@ bool is_runnable_file(int fd, const std::string& path, TaskRefusal& refusal) {
 }
 
 UniqueFd duplicate(int fd) noexcept { return UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
-
-std::string resolved_path(int fd, const std::string& path) {
-  std::string target(PATH_MAX, '\0');
-  const std::string link = "/proc/self/fd/" + std::to_string(fd);
-  const ssize_t length = readlink(link.c_str(), target.data(), target.size());
-  if (length <= 0) return path;
-  target.resize(static_cast<std::size_t>(length));
-  return target;
-}
 
 // Collects the identifiers beneath `directory`, which is `prefix` within the folder.
 void collect(const TasksFolder& folder, int directory, const std::string& prefix, int depth,
