@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,23 @@ TEST(Inert, PassesNothingOfAnyTwoBytes) {
       ASSERT_TRUE(is_harmless(inert("\033]0;" + pair + "\a"), Lines::joined));
     }
   }
+}
+
+TEST(Inert, EscapesInJsonWhatATerminalActsOn) {
+  const std::string text = "\x7F\u0080\u009b2J\u202E\u2066\u200B\uFEFF\U000E0041";
+  const std::string document = "{\n  \"a\": \"" + text + "\"\n}";
+  const std::string harmless = inert_json(document);
+  EXPECT_EQ(harmless,
+            "{\n  \"a\": \"\\u007f\\u0080\\u009b2J\\u202e\\u2066\\u200b\\ufeff\\udb40\\udc41\"\n}");
+  EXPECT_EQ(nlohmann::json::parse(harmless), nlohmann::json::parse(document));
+}
+
+TEST(Inert, LeavesOtherJsonAsItIs) {
+  for (const std::string document :
+       {R"({"n": 1.50, "s": "a\n\u001b \"\\"})", "[\"Grüße\", \"日本語\", \"😀\"]\r\n", "\t{}\n"}) {
+    EXPECT_EQ(inert_json(document), document);
+  }
+  EXPECT_EQ(inert_json("\"\xFF\xE2\x82\""), "\"\\ufffd\\ufffd\\ufffd\"");
 }
 
 TEST(Inert, TakesALineOfAMegabyte) {

@@ -42,6 +42,14 @@ TEST(LogLine, nothing_can_forge_a_second_line_or_field) {
   EXPECT_NE(line.find("task=\"x\\n2026"), std::string::npos) << line;
 }
 
+TEST(LogLine, no_character_that_turns_or_hides_text_reaches_a_terminal) {
+  for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
+    const std::string line =
+        log_line(format, kNow, LogLevel::info, "failed", {{"reason", "a\u202eb\u200b"}});
+    EXPECT_NE(line.find("\"a\\u202eb\\u200b\""), std::string::npos) << line;
+  }
+}
+
 TEST(LogLine, no_control_character_reaches_a_terminal) {
   std::string all = "caf\u00e9 \u2713";
   for (char c = 1; c < 0x20; ++c) all += c;

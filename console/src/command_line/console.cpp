@@ -6,15 +6,20 @@
 #include <iostream>
 
 #include "output/table.hpp"
+#include "text/inert.hpp"
 
 namespace pulse::console {
 
+void Console::print_json(const std::string& document) const { output.print(inert_json(document)); }
+
 void Console::print_list(const Columns& columns, const QueryResult& rows) const {
-  output.print(options.is_json ? json_list(columns, rows) : table(columns, rows, output.look()));
+  if (options.is_json) return print_json(json_list(columns, rows));
+  output.print(table(columns, rows, output.look()));
 }
 
 void Console::print_done(const std::string& words, const std::string& document) const {
-  output.print((options.is_json ? document : words) + '\n');
+  if (options.is_json) return print_json(document + '\n');
+  output.print(words + '\n');
 }
 
 bool is_confirmed(const Console& console, const std::string& question) {

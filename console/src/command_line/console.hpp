@@ -22,6 +22,8 @@ struct Console {
   Database database;
   Output output;
 
+  // A document as --json shows it: harmless for a terminal.
+  void print_json(const std::string& document) const;
   // A list as a table, or as JSON where that was asked for.
   void print_list(const Columns& columns, const QueryResult& rows) const;
   // What a command has done, in words, or as `document` where JSON was asked for.

@@ -26,8 +26,11 @@ std::string findings_text(const QueryResult& findings, const Look& look) {
 
 ExitStatus examine(Console& console) {
   const QueryResult findings = console.database.query(finding_list().sql);
-  console.output.print(console.options.is_json ? json_list(finding_list().columns, findings)
-                                               : findings_text(findings, console.output.look()));
+  if (console.options.is_json) {
+    console.print_json(json_list(finding_list().columns, findings));
+  } else {
+    console.output.print(findings_text(findings, console.output.look()));
+  }
   for (std::size_t i = 0; i < findings.size(); ++i) {
     if (findings[i].text("severity") != "notice") return ExitStatus::refused;
   }

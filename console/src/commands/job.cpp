@@ -10,8 +10,11 @@ void add_job(CommandLine& line) {
   auto id = std::make_shared<std::string>();
   const auto run = [id](Console& console) {
     const JobPage page = read_job_page(console.database, *id);
-    console.output.print(console.options.is_json ? job_page_json(page)
-                                                 : job_page_text(page, console.output.look()));
+    if (console.options.is_json) {
+      console.print_json(job_page_json(page));
+    } else {
+      console.output.print(job_page_text(page, console.output.look()));
+    }
     return ExitStatus::done;
   };
   line.add("job", "Everything about one job, and why it waits", run)

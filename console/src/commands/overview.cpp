@@ -9,9 +9,12 @@ namespace pulse::console {
 void add_overview(CommandLine& line) {
   line.add("overview", "Everything in one row", [](Console& console) {
     const QueryResult rows = console.database.query(overview_list().sql);
-    console.output.print(console.options.is_json
-                             ? json_of(overview_list().columns, rows[0]) + '\n'
-                             : record(overview_list().columns, rows[0], console.output.look()));
+    const Columns& columns = overview_list().columns;
+    if (console.options.is_json) {
+      console.print_json(json_of(columns, rows[0]) + '\n');
+    } else {
+      console.output.print(record(columns, rows[0], console.output.look()));
+    }
     return ExitStatus::done;
   });
 }

@@ -1,4 +1,5 @@
 // pulse tail: recoveries and ends without success, as they happen.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <deque>
@@ -9,6 +10,7 @@
 #include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
 #include "text/inert.hpp"
+#include "text/json_grammar.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {
@@ -73,7 +75,12 @@ std::string ids_of(const nlohmann::json& event) {
 // Any role may notify, so nothing of an event is taken for granted.
 std::string event_line(const std::string& now, const std::string& payload, bool is_json,
                        const Look& look) {
-  if (is_json) return payload.find('\n') == std::string::npos ? payload + '\n' : std::string();
+  if (is_json) {
+    const auto is_control = [](unsigned char c) { return c < ' '; };
+    const bool is_line =
+        pulse::is_json(payload) && std::none_of(payload.begin(), payload.end(), is_control);
+    return is_line ? inert_json(payload) + '\n' : std::string();
+  }
   const auto event = nlohmann::json::parse(payload, nullptr, /*allow_exceptions=*/false);
   if (!event.is_object()) return spell_time(now) + "  " + inert(payload) + '\n';
   std::string line = spell_time(now) + "  " +
@@ -89,7 +96,7 @@ std::string event_line(const std::string& now, const std::string& payload, bool 
 }
 
 std::string ended_line(const QueryResult::Row& job, bool is_json, const Look& look) {
-  if (is_json) return json_of(kEndedColumns, job) + '\n';
+  if (is_json) return inert_json(json_of(kEndedColumns, job)) + '\n';
   const std::string state = inert(job.text("state"));
   return shown(kEndedColumns, "finished_at", job) + "  " +
          look.tinted(state, tint_of_state(state)) + "  job " + job.text("id") + "  " +

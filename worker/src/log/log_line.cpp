@@ -5,6 +5,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "text/inert.hpp"
+
 namespace pulse {
 namespace {
 
@@ -58,34 +60,9 @@ std::string timestamp(std::chrono::system_clock::time_point at) {
   return std::string(text.data(), length) + '.' + millis + 'Z';
 }
 
-// DEL and the control characters behind it (C1), which a terminal obeys and JSON lets stand. The
-// text is UTF-8, where each of the latter is two bytes.
-std::string escape_controls(const std::string& text) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
-  std::string escaped;
-  escaped.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    auto byte = static_cast<unsigned char>(text[i]);
-    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
-    const bool is_c1 = byte == 0xc2 && next >= 0x80 && next < 0xa0;
-    if (byte != 0x7f && !is_c1) {
-      escaped += text[i];
-      continue;
-    }
-    if (is_c1) {
-      byte = next;
-      ++i;
-    }
-    escaped += "\\u00";
-    escaped += kHex[byte >> 4];
-    escaped += kHex[byte & 0xf];
-  }
-  return escaped;
-}
-
 // Bytes that are no UTF-8 become U+FFFD: a log line must stay readable by its reader's parser.
 std::string json_text(std::string_view text) {
-  return escape_controls(
+  return inert_json(
       nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 

@@ -61,6 +61,17 @@ char32_t decode(std::string_view bytes) {
   return character;
 }
 
+void append_json_escape(std::string& text, char32_t character) {
+  constexpr char32_t kFirstPair = 0x10000;
+  const auto append = [&](char32_t unit) {
+    text += "\\u";
+    append_hex(text, unit, 4);
+  };
+  if (character < kFirstPair) return append(character);
+  append(0xD800 + ((character - kFirstPair) >> 10));
+  append(0xDC00 + ((character - kFirstPair) & 0x3FF));
+}
+
 }  // namespace
 
 std::string inert(std::string_view text, Lines lines) {
@@ -80,6 +91,24 @@ std::string inert(std::string_view text, Lines lines) {
       harmless += bytes;
     } else {
       append_escape(harmless, character);
+    }
+  }
+  return harmless;
+}
+
+// Below a blank there is only what stands between values: JSON has no such character in a string.
+std::string inert_json(std::string_view document) {
+  std::string harmless;
+  harmless.reserve(document.size());
+  while (!document.empty()) {
+    const std::size_t length = utf8_character_length(document);
+    const std::string_view bytes = document.substr(0, std::max<std::size_t>(length, 1));
+    document.remove_prefix(bytes.size());
+    const char32_t character = length == 0 ? U'\uFFFD' : decode(bytes);
+    if (length == 0 || (character > ' ' && is_hidden(character))) {
+      append_json_escape(harmless, character);
+    } else {
+      harmless += bytes;
     }
   }
   return harmless;

@@ -13,4 +13,8 @@ enum class Lines { joined, kept };
 // \x1b or \u{202e}. Lines::kept leaves newlines as they are.
 std::string inert(std::string_view text, Lines lines = Lines::joined);
 
+// The same of a JSON document, which stays one of the same values: those characters stand in its
+// strings as \u202e, and a byte that is no UTF-8 as \ufffd.
+std::string inert_json(std::string_view document);
+
 }  // namespace pulse
