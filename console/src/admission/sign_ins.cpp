@@ -1,6 +1,7 @@
 #include "admission/sign_ins.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "admission/digest.hpp"
 
@@ -8,13 +9,40 @@ namespace pulse::console {
 namespace {
 
 constexpr std::size_t kMaxSignIns = 1'000;
+constexpr std::ptrdiff_t kMaxOfToken = 20;
 constexpr std::chrono::hours kLifetime(12);
+
+using List = std::list<SignIn>;
+
+std::ptrdiff_t sign_ins_of(const List& list, const std::string& token_hash) {
+  return std::count_if(list.begin(), list.end(),
+                       [&](const SignIn& each) { return each.token_hash == token_hash; });
+}
+
+// The token of most sign-ins.
+std::string busiest(const List& list) {
+  std::map<std::string, std::size_t> counts;
+  for (const SignIn& each : list) ++counts[each.token_hash];
+  return std::max_element(
+             counts.begin(), counts.end(),
+             [](const auto& one, const auto& other) { return one.second < other.second; })
+      ->first;
+}
+
+void remove_oldest(List& list, const std::string& token_hash) {
+  list.erase(std::find_if(list.begin(), list.end(),
+                          [&](const SignIn& each) { return each.token_hash == token_hash; }));
+}
 
 }  // namespace
 
 std::string SignIns::add(const std::string& token_hash) {
   std::string secret = random_secret();
-  if (list_.size() >= kMaxSignIns) list_.pop_front();
+  if (sign_ins_of(list_, token_hash) >= kMaxOfToken) {
+    remove_oldest(list_, token_hash);
+  } else if (list_.size() >= kMaxSignIns) {
+    remove_oldest(list_, busiest(list_));
+  }
   list_.push_back(
       {sha256(secret), random_secret(), token_hash, std::chrono::steady_clock::now() + kLifetime});
   return secret;

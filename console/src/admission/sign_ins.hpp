@@ -18,7 +18,8 @@ struct SignIn {
 
 class SignIns {
  public:
-  // The secret for the cookie. Beyond 1,000 the oldest has to sign in again.
+  // The secret for the cookie. A token has 20 at most, and all have 1,000: the oldest of the token
+  // that has most makes room. So a token signs its own visitors out, and no other's.
   std::string add(const std::string& token_hash);
   std::optional<SignIn> find(std::string_view secret);
   void remove(std::string_view secret);

@@ -70,6 +70,7 @@ std::string title_of(unsigned status) {
       {415, "Unsupported content type"},
       {421, "Misdirected request"},
       {422, "Value not accepted"},
+      {429, "Too many"},
       {500, "Fault"},
       {501, "Not known here"},
       {503, "Not available"},

@@ -11,6 +11,8 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxListeners = 256;
+// So no token keeps the pages of others from listening.
+constexpr std::size_t kMaxOfToken = 32;
 // Then the browser asks again, and its token is looked at again.
 constexpr std::chrono::minutes kLifetime(10);
 // A client that has gone is noticed when something is sent to it.
@@ -65,11 +67,24 @@ std::size_t Live::count() const {
   return listeners;
 }
 
+std::size_t Live::count_of(const std::string& token) const {
+  std::size_t listeners = 0;
+  for (const auto& [key, feed] : feeds_) {
+    if (feed->request.access.token == token) listeners += feed->listeners.size();
+  }
+  return listeners;
+}
+
 std::shared_ptr<HttpStream> Live::listen(const Route& route, const Request& request) {
   const std::lock_guard lock(mutex_);
   if (count() >= kMaxListeners) {
     constexpr unsigned kUnavailable = 503;
     refuse(kUnavailable, "too many pages listen", "Close some.");
+  }
+  const Access& access = request.access;
+  if (access.has_token() && count_of(access.token) >= kMaxOfToken) {
+    constexpr unsigned kTooMany = 429;
+    refuse(kTooMany, "too many pages of token " + access.token + " listen", "Close some.");
   }
   FeedPtr& feed = feeds_[key_of(request)];
   if (!feed) {

@@ -35,7 +35,8 @@ class Live {
   // Begins no further look. A look that a thread of the pool makes uses this object to its end.
   void stop();
 
-  // The stream for a client. Throws Failed where there are too many. The route must outlive this.
+  // The stream for a client. Throws Failed where there are too many, of its token or in all. The
+  // route must outlive this.
   std::shared_ptr<HttpStream> listen(const Route& route, const Request& request);
 
  private:
@@ -61,6 +62,7 @@ class Live {
   void look(const FeedPtr& feed, LentSession& session);
   void tell(Feed& feed, const std::string& event);
   std::size_t count() const;
+  std::size_t count_of(const std::string& token) const;
 
   ThreadPool& pool_;
   const Admits admits_;
