@@ -371,6 +371,7 @@ subtest 'a token that is taken out of its file counts no more' => sub {
     $becomes->('operator', 404, 'a line that cannot be read revokes no other');
     unlink $api->{token_file};
     $becomes->('operator', 401, 'without the file none counts');
+    like($log, qr{"changed".*"status":201,"address":"127\.0\.0\.1"}, 'and from where');
     $store->($text);
     $becomes->('operator', 404, 'and with it they do again');
 };

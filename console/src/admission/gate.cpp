@@ -106,8 +106,11 @@ Access Gate::admit(const Request& request, Need need) {
   const bool is_shown_in_vain = !access.has_token() && !request.header("authorization").empty();
   const bool is_kept_out = !access.has_token() && tokens_.is_required();
   if (need != Need::nothing && (is_shown_in_vain || is_kept_out)) {
-    refuse(kUnauthorized, is_shown_in_vain ? "the token is not known" : "a token is needed",
-           "Send Authorization: Bearer TOKEN; in a browser, sign in.");
+    throw Failed({.status = kUnauthorized,
+                  .title = title_of(kUnauthorized),
+                  .detail = is_shown_in_vain ? "the token is not known" : "a token is needed",
+                  .hint = "Send Authorization: Bearer TOKEN; in a browser, sign in.",
+                  .is_guess = is_shown_in_vain || !cookie_of(request).empty()});
   }
   // A browser adds the cookie to whatever page sends the request; the secret is in our forms only.
   if (request.is_change() && !access.csrf.empty()) {
@@ -121,10 +124,17 @@ Access Gate::admit(const Request& request, Need need) {
   return access;
 }
 
-Response Gate::sign_in(const Request& request) {
+Response Gate::sign_in(Request& request) {
   if (is_from_elsewhere(request)) refuse(kForbidden, "the form is not from this server");
   const auto token = tokens_.find_secret(request.form.get("token"));
-  if (!token) refuse(kUnauthorized, "the token is not known", "\"pulse token\" makes one.");
+  if (!token) {
+    throw Failed({.status = kUnauthorized,
+                  .title = title_of(kUnauthorized),
+                  .detail = "the token is not known",
+                  .hint = "\"pulse token\" makes one.",
+                  .is_guess = true});
+  }
+  request.access.token = token->name;
   const std::string& next = request.form.get("next");
   return with_cookie(request, sign_ins_.add(token->hash), "43200", is_local(next) ? next : "/");
 }

@@ -29,8 +29,8 @@ class Gate {
   bool still_admits(const Access& access);
 
   // Answers the form field `token` with a cookie and a redirect to `next`. Throws Failed for an
-  // unknown token.
-  Response sign_in(const Request& request);
+  // unknown token; else the request has its name.
+  Response sign_in(Request& request);
   Response sign_out(const Request& request);
 
   Tokens& tokens() { return tokens_; }

@@ -14,6 +14,7 @@ struct Problem {
   std::string detail = {};    // of this one
   std::string sqlstate = {};  // empty: the server's own
   std::string hint = {};      // the way out
+  bool is_guess = false;      // a token or cookie was shown that is not known
 };
 
 // Thrown by handlers and what they call; the router answers it.

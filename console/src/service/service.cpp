@@ -1,5 +1,6 @@
 #include "service/service.hpp"
 
+#include "service/audit.hpp"
 #include "service/read_request.hpp"
 
 namespace pulse::console {
@@ -10,6 +11,7 @@ constexpr unsigned kNotFound = 404;
 constexpr unsigned kFault = 500;
 constexpr unsigned kUnavailable = 503;
 constexpr unsigned kUnauthorized = 401;
+constexpr unsigned kTooMany = 429;
 
 constexpr std::size_t kMaxConnections = 1'000;
 constexpr std::size_t kMaxHeadBytes = 32UL * 1024;
@@ -26,6 +28,18 @@ void add_default(Response& response, const char* name, const char* value) {
     if (present == name) return;
   }
   response.headers.emplace_back(name, value);
+}
+
+void add_defaults(Response& response) {
+  if (response.status == kUnavailable || response.status == kTooMany) {
+    add_default(response, "Retry-After", "1");
+  }
+  add_default(response, "Cache-Control", "no-store");
+  add_default(response, "Content-Security-Policy", kPolicy);
+  add_default(response, "X-Content-Type-Options", "nosniff");
+  add_default(response, "X-Frame-Options", "DENY");
+  add_default(response, "Referrer-Policy", "same-origin");
+  add_default(response, "Cross-Origin-Resource-Policy", "same-origin");
 }
 
 HttpLimits limits() {
@@ -77,6 +91,7 @@ Service::~Service() {
   waiting_->stop();
   live_->stop();
   quick_->stop();
+  late_.stop();
   server_.reset();
 }
 
@@ -86,6 +101,7 @@ void Service::take(const Exchange& exchange) {
   Request request;
   request.method = exchange->request.method;
   request.path = exchange->request.target.substr(0, exchange->request.target.find('?'));
+  request.http.address = exchange->request.address;
   try {
     request = read_request(std::move(exchange->request));
     if (is_ending_) refuse(kUnavailable, "this server is ending");
@@ -112,13 +128,25 @@ void Service::take(const Exchange& exchange) {
   }
 }
 
-void Service::end_early(const Request& request, const Exchange& exchange,
-                        const Problem& problem) const {
+void Service::end_early(const Request& request, const Exchange& exchange, const Problem& problem) {
+  tell_token_problem();
   Response response = router_.error(request, problem);
   if (problem.status == kUnauthorized) {
     response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"pg_pulse\"");
   }
+  if (problem.is_guess) return end_late(request, exchange, std::move(response));
   end(request, exchange, std::move(response));
+}
+
+void Service::end_late(const Request& request, const Exchange& exchange, Response response) {
+  add_defaults(response);
+  write_audit(log_, request, response.status);
+  if (late_.add([exchange, response] { exchange->answer(response); })) return;
+  Response hasty = router_.error(
+      request, {kTooMany, title_of(kTooMany), "too many clients show tokens that are not known"});
+  hasty.headers.emplace_back("Connection", "close");
+  add_defaults(hasty);
+  exchange->answer(std::move(hasty));
 }
 
 // A handler that needs no session is called at once.
@@ -164,19 +192,8 @@ Response Service::run(const Route& route, Request& request, LentSession& session
 }
 
 void Service::end(const Request& request, const Exchange& exchange, Response response) const {
-  if (response.status == kUnavailable) add_default(response, "Retry-After", "1");
-  add_default(response, "Cache-Control", "no-store");
-  add_default(response, "Content-Security-Policy", kPolicy);
-  add_default(response, "X-Content-Type-Options", "nosniff");
-  add_default(response, "X-Frame-Options", "DENY");
-  add_default(response, "Referrer-Policy", "same-origin");
-  add_default(response, "Cross-Origin-Resource-Policy", "same-origin");
-  if (request.is_change()) {
-    log_.info("changed", {{"token", request.access.token},
-                          {"method", request.method},
-                          {"path", request.path},
-                          {"status", std::int64_t{response.status}}});
-  }
+  add_defaults(response);
+  write_audit(log_, request, response.status);
   exchange->answer(std::move(response));
 }
 

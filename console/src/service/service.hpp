@@ -13,6 +13,7 @@
 #include "http/http_server.hpp"
 #include "log/log.hpp"
 #include "serve/router.hpp"
+#include "service/late_answers.hpp"
 #include "service/live.hpp"
 #include "service/thread_pool.hpp"
 
@@ -48,7 +49,9 @@ class Service {
   // The answer of the handler, or what its refusal means.
   Response run(const Route& route, Request& request, LentSession& session);
   void end(const Request& request, const Exchange& exchange, Response response) const;
-  void end_early(const Request& request, const Exchange& exchange, const Problem& problem) const;
+  void end_early(const Request& request, const Exchange& exchange, const Problem& problem);
+  // A guess is answered late. Beyond those that wait, guesses are hung up on.
+  void end_late(const Request& request, const Exchange& exchange, Response response);
   void tell_token_problem();
   void tell_unreachable(const std::string& reason);
 
@@ -62,6 +65,7 @@ class Service {
   std::unique_ptr<ThreadPool> quick_;
   std::unique_ptr<ThreadPool> waiting_;
   std::unique_ptr<Live> live_;
+  LateAnswers late_{std::chrono::seconds(1)};
   std::unique_ptr<HttpServer> server_;
 };
 

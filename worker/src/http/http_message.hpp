@@ -15,6 +15,7 @@ struct HttpRequest {
   std::string method;
   std::string target;  // path and query as they were sent, still encoded
   std::string body;
+  std::string address;  // of the client, without its port
   // By name in lower case. Of a header that came twice, the first; is_ambiguous tells.
   std::map<std::string, std::string, std::less<>> headers;
   // Headers that a client sends once came twice: Host, Authorization, Content-Length and others.

@@ -144,6 +144,10 @@ struct HttpCallbacks {
                         const char* method) {
     HttpRequest& request = visit.exchange->request;
     request.method = method;
+    const auto* client = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (client != nullptr && client->client_addr != nullptr) {
+      request.address = address_text(client->client_addr);
+    }
     MHD_get_connection_values(connection, MHD_HEADER_KIND, take_header, &request);
     if (request.headers.contains("content-length") &&
         request.headers.contains("transfer-encoding")) {

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 
 namespace pulse {
@@ -44,6 +45,19 @@ std::uint16_t bound_port(int descriptor) {
   const bool is_ipv6 = bound.storage.ss_family == AF_INET6;
   return ntohs(is_ipv6 ? reinterpret_cast<sockaddr_in6*>(&bound.storage)->sin6_port
                        : reinterpret_cast<sockaddr_in*>(&bound.storage)->sin_port);
+}
+
+std::string address_text(const sockaddr* client) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* bytes = nullptr;
+  if (client->sa_family == AF_INET) {
+    bytes = &reinterpret_cast<const sockaddr_in*>(client)->sin_addr;
+  } else if (client->sa_family == AF_INET6) {
+    bytes = &reinterpret_cast<const sockaddr_in6*>(client)->sin6_addr;
+  }
+  if (bytes == nullptr) return {};
+  return inet_ntop(client->sa_family, bytes, text.data(), text.size()) == nullptr ? std::string()
+                                                                                  : text.data();
 }
 
 UniqueFd listen_at(const HttpAddress& address) {

@@ -1,6 +1,10 @@
 // The listening socket of a server.
 #pragma once
 
+#include <sys/socket.h>
+
+#include <string>
+
 #include "http/http_address.hpp"
 #include "loop/unique_fd.hpp"
 
@@ -11,5 +15,8 @@ UniqueFd listen_at(const HttpAddress& address);
 
 // The port that it got.
 std::uint16_t bound_port(int descriptor);
+
+// The address of a client in digits, without the port; empty for one that is not of IP.
+std::string address_text(const sockaddr* client);
 
 }  // namespace pulse

@@ -1,0 +1,36 @@
+#include "service/audit.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace pulse::console {
+namespace {
+
+// A longer path is cut, so that a stranger writes no more of the log than this in a line.
+constexpr std::size_t kMaxPath = 200;
+// Of a client without the right: unknown tokens, missing rights, other names, too many requests.
+constexpr std::array kRefusals{401U, 403U, 421U, 429U};
+
+std::string_view event_of(const Request& request, unsigned status) {
+  if (std::find(kRefusals.begin(), kRefusals.end(), status) != kRefusals.end()) return "refused";
+  if (!request.is_change()) return {};
+  constexpr unsigned kSeeOther = 303;
+  if (status == kSeeOther && request.path == "/login") return "signed_in";
+  if (status == kSeeOther && request.path == "/logout") return "signed_out";
+  return "changed";
+}
+
+}  // namespace
+
+void write_audit(Log& log, const Request& request, unsigned status) {
+  const std::string_view event = event_of(request, status);
+  if (event.empty()) return;
+  log.write(event == "refused" ? LogLevel::warning : LogLevel::info, event,
+            {{"token", request.access.token},
+             {"method", request.method},
+             {"path", request.path.substr(0, kMaxPath)},
+             {"status", std::int64_t{status}},
+             {"address", request.http.address}});
+}
+
+}  // namespace pulse::console
