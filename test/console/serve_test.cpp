@@ -354,6 +354,8 @@ TEST(BodyTest, fields_are_checked_by_name_and_type) {
   EXPECT_EQ(status(R"({"id": "7"})", "application/json; charset=utf-8"), 0U);
   EXPECT_EQ(status(R"({"id": "7"})", "text/plain"), 415U);
   EXPECT_EQ(status("{"), 400U);
+  EXPECT_EQ(status(R"({"id": "7", "id": "8"})"), 400U);
+  EXPECT_EQ(status(R"({"id": "7", "\u0069d": "8"})"), 400U) << "another spelling of the same name";
   for (const char* body :
        {"[]", "7", "null", "{}", R"({"id": 7})", R"({"id": "0"})", R"({"id": "-1"})",
         R"({"id": "9223372036854775808"})", R"({"id": "7", "ids": [1]})",

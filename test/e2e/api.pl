@@ -175,6 +175,8 @@ subtest 'each refusal has its status' => sub {
         [ 403, 'a role without any', GET => "/v1/jobs/$job", as => 'operator',
             headers => { Authorization => "Bearer $api->{secret}{stranger}" } ],
         [ 404, 'an unknown job', GET => '/v1/jobs/999999999', as => 'operator' ],
+        [ 400, 'a field that comes twice', POST => '/v1/jobs', as => 'client',
+            body => '{"identifier": "x", "identifier": "y"}' ],
         [ 404, 'no id', GET => '/v1/jobs/abc', as => 'operator' ],
         [ 404, 'an unknown path', GET => '/v1/nothing', as => 'operator' ],
         [ 404, 'an unknown worker that ends', DELETE => '/v1/workers/999999', as => 'client' ],

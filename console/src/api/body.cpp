@@ -1,6 +1,7 @@
 #include "api/body.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "database/array_literal.hpp"
 #include "serve/media_type.hpp"
@@ -107,8 +108,13 @@ Body read_body(const Request& request, std::initializer_list<Field> fields) {
     if (!is_json_object(request.body)) refuse(kUnprocessable, "the body must be a JSON object");
     std::string_view key;
     std::string_view value;
+    std::set<std::string> names;
     for (JsonMembers members(request.body); members.next(key, value);) {
       const std::string name = json_string_value('"' + std::string(key) + '"');
+      // Readers differ in which of two members counts.
+      if (!names.insert(name).second) {
+        refuse(kBadRequest, "the member '" + name + "' comes twice", "Send each once.");
+      }
       take_member(body, field_of(fields, name), value);
     }
   }
