@@ -126,6 +126,9 @@ subtest 'snooze, release, cancel and look' => sub {
         [ 'ready', $job, 'secret' ], 'an operator sees all of it');
     is($api->curl(GET => "/v1/jobs/$job", as => 'observer')->{json}{job}{payload}, undef,
         'an observer no payload');
+    my $of_worker = $api->curl(GET => "/v1/jobs/$job", as => 'worker')->{json};
+    is_deeply([ $of_worker->{state}, $of_worker->{job}{id}, $of_worker->{job}{payload} ],
+        [ 'ready', $job, undef ], 'nor does a worker, who sees the rest');
     is($api->curl(DELETE => "/v1/jobs/$job", as => 'operator', body => { reason => 'no need' })
           ->{json}{state}, 'cancelled', 'cancelled');
     is(value($node, 'SELECT action, actor, role FROM pulse.operations'),

@@ -29,14 +29,18 @@ constexpr const char* kAdd =
     " CASE WHEN $2 IS NULL THEN coalesce(d.job_key_mode, 'replace') ELSE 'unsafe_dedupe' END) AS j";
 
 // What has 64 bits becomes a string; what a client without a token does not see is left out.
-constexpr const char* kGet =
+constexpr const char* kShown =
     "SELECT json_build_object('state', g.state, 'job', (SELECT json_object_agg(e.key,"
     " CASE WHEN e.key ~ '(^id|_id|^token)$' AND json_typeof(e.value) = 'number'"
     " THEN to_json(e.value #>> '{}') ELSE CASE e.key WHEN 'payload' THEN g.payload"
     " WHEN 'checkpoint' THEN g.checkpoint WHEN 'result' THEN g.result"
     " WHEN 'parents' THEN g.parents ELSE e.value END END)"
-    " FROM json_each(g.job) AS e WHERE e.key <> ALL ($2::text[])))"
-    " AS document FROM pulse.read_job($1::bigint) AS g";
+    " FROM json_each(g.job) AS e WHERE e.key <> ALL ($2::text[]))) AS document FROM ";
+constexpr const char* kWhole = "pulse.read_job($1::bigint) AS g";
+// A worker's role sees no documents, so the row has none.
+constexpr const char* kWithoutDocuments =
+    "(SELECT j.state, j.job, NULL::json AS payload, NULL::json AS checkpoint, NULL::json AS result,"
+    " NULL::json AS parents FROM pulse.get_job($1::bigint) AS j) AS g";
 
 constexpr const char* kProgress =
     "SELECT pulse.progress($1::bigint, $2::bigint, d.message, d.fraction, $4::json, d.stage)"
@@ -112,7 +116,7 @@ Response get(const Request& request) {
   std::vector<std::string> hidden;
   if (!request.access.sees_payloads()) hidden.assign(kPrivateFields.begin(), kPrivateFields.end());
   return document_in(
-      request.database().query(kGet, {request.parameter("id"), array_literal(hidden)}));
+      request.database().query(sql.c_str(), {request.parameter("id"), array_literal(hidden)}));
 }
 
 Response cancel(const Request& request) {
@@ -136,6 +140,8 @@ Response complete(const Request& request) {
   request.database().query(kComplete,
                            {request.parameter("id"), token_of(request), body.document("result")});
   return nothing();
+  const std::string sql =
+      std::string(kShown) + (request.access.reads_jobs ? kWhole : kWithoutDocuments);
 }
 
 Response fail(const Request& request) {

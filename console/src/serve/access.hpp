@@ -18,6 +18,7 @@ struct Access {
   std::string role = {};     // of the database; empty: that of the server's own session
   std::string csrf = {};     // what forms send as field csrf; empty: not signed in with a browser
   bool is_operator = false;  // the role may change jobs, so a page may offer that
+  bool reads_jobs = false;   // the role may read jobs beside their documents
 
   bool has_token() const { return !token.empty(); }
   // Payloads, errors and results are not for clients without a token.

@@ -18,9 +18,9 @@ constexpr const char* kSetUp =
 // What a role may become, and what it may do, changes without a word to its sessions.
 constexpr std::chrono::seconds kTrusted(10);
 
-constexpr const char* kMayOperate =
-    "SELECT p.oid FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid ="
-    " p.pronamespace WHERE n.nspname = 'pulse' AND p.proname = 'start_operation'"
+constexpr const char* kMayCall =
+    "SELECT p.proname FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid ="
+    " p.pronamespace WHERE n.nspname = 'pulse' AND p.proname IN ('start_operation', 'read_job')"
     " AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')";
 
 }  // namespace
@@ -34,6 +34,7 @@ Database& LentSession::lend(Access& access, bool is_change) {
                             std::chrono::steady_clock::now() - set_up_at_ < kTrusted;
   if (!database_.has_lived_on() || !is_as_wanted) set_up(role, is_change);
   access.is_operator = access.has_token() && is_operator_;
+  access.reads_jobs = reads_jobs_;
   return database_;
 }
 
@@ -52,7 +53,11 @@ void LentSession::set_up(const std::string& role, bool may_write) {
     throw Failed({kForbidden, title_of(kForbidden), refused.error.message, refused.error.sqlstate,
                   "The role of the token must exist, and the role of this server be a member."});
   }
-  is_operator_ = !database_.query(kMayOperate).empty();
+  is_operator_ = reads_jobs_ = false;
+  const QueryResult may_call = database_.query(kMayCall);
+  for (std::size_t i = 0; i < may_call.size(); ++i) {
+    (may_call[i].text("proname") == "read_job" ? reads_jobs_ : is_operator_) = true;
+  }
   role_ = role;
   may_write_ = may_write;
   set_up_at_ = std::chrono::steady_clock::now();

@@ -14,7 +14,7 @@ class LentSession {
   // `statement_timeout`: the setting of the server.
   LentSession(Database database, std::string statement_timeout);
 
-  // Takes on the role of `access`, and sets its is_operator. The session can write only for a
+  // Takes on the role of `access`, and sets what the role may do. The session can write only for a
   // request that changes something.
   Database& lend(Access& access, bool is_change);
 
@@ -29,6 +29,7 @@ class LentSession {
   std::string role_;
   bool may_write_ = false;
   bool is_operator_ = false;
+  bool reads_jobs_ = false;
   std::chrono::steady_clock::time_point set_up_at_;
 };
 
