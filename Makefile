@@ -28,13 +28,13 @@ DATA_built = $(INSTALL_SQL) $(UPGRADE_SQL) $(TAP_SQL) $(GRAPHILE_SQL)
 # their own are new in this version, and an upgrade creates them too. A listed part
 # that is missing and a part that no list names fail the build.
 SQL_STRUCTURE  = preamble library types tables $(SQL_NEW_TABLES)
-SQL_NEW_TABLES = flow_tables operation_tables counter_tables key_tables id_tables
+SQL_NEW_TABLES = flow_tables operation_tables counter_tables key_tables id_tables idempotency_tables
 # Foundations
 SQL_FUNCTIONS  = table_comments settings clock ids installation
 # Tasks and queues
 SQL_FUNCTIONS += task promote wait_for_parents settle_waits level rate strict fair pause queue
 # Producers
-SQL_FUNCTIONS += producer key add cancel
+SQL_FUNCTIONS += producer key add add_once cancel
 # Callers
 SQL_FUNCTIONS += results
 # Jobs after jobs

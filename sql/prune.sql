@@ -203,11 +203,33 @@ COMMENT ON FUNCTION pulse_internal.prune_rates(int) IS
   'Deletes what is stored of levels that have all their tokens, of at most max_count and at most a '
   'hundred; returns of how many.';
 
+CREATE OR REPLACE FUNCTION pulse_internal.prune_idempotency_keys(
+    before timestamptz, max_count int)
+  RETURNS int
+  LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+  SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
+  WITH gone AS (
+    DELETE FROM pulse.idempotency_key AS k
+     WHERE k.ctid = ANY (ARRAY(
+             SELECT o.ctid FROM pulse.idempotency_key AS o
+              WHERE o.created_at < before
+              ORDER BY o.created_at LIMIT max_count
+                FOR UPDATE SKIP LOCKED))
+    RETURNING 1
+  )
+  SELECT count(*)::int FROM gone;
+$$;
+COMMENT ON FUNCTION pulse_internal.prune_idempotency_keys(timestamptz, int) IS
+  'Deletes at most max_count keys of add_job_once that were taken before this time; returns how '
+  'many.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.prune_all(max_count int) RETURNS int
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   keep_attempts timestamptz := pulse_internal.retention(pulse_internal.setting_us('keep_attempts'));
   keep_failed timestamptz := pulse_internal.retention(pulse_internal.setting_us('keep_failed'));
+  keep_keys timestamptz :=
+    pulse_internal.retention(pulse_internal.setting_us('keep_idempotency_keys'));
   pruned int := pulse_internal.prune_completed(max_count);
 BEGIN
   IF pruned < max_count AND keep_failed IS NOT NULL THEN
@@ -224,6 +246,9 @@ BEGIN
   END IF;
   IF pruned < max_count AND keep_attempts IS NOT NULL THEN
     pruned := pruned + pulse_internal.prune_operations(keep_attempts, max_count - pruned);
+  END IF;
+  IF pruned < max_count AND keep_keys IS NOT NULL THEN
+    pruned := pruned + pulse_internal.prune_idempotency_keys(keep_keys, max_count - pruned);
   END IF;
   IF pruned < max_count THEN
     pruned := pruned + pulse_internal.prune_gone_schedules(max_count - pruned);
@@ -242,7 +267,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.prune(max_count int) RETURNS int
 BEGIN
   IF pulse_internal.try_lock_tables(
        '{finished_job,attempt,worker,flow,flow_job,operation,operation_job,schedule,queue_rate,
-         dependency}', '{heartbeat,job,claim_batch,task,clock}') IS NOT NULL THEN
+         dependency,idempotency_key}', '{heartbeat,job,claim_batch,task,clock}') IS NOT NULL THEN
     RETURN 0;
   END IF;
   RETURN pulse_internal.prune_all(max_count);

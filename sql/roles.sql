@@ -5,7 +5,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.functions_of(kind text) RETURNS text[]
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN ARRAY['now', 'version'] || CASE kind
     WHEN 'producer' THEN ARRAY[
-      'add_dependency', 'add_flow', 'add_job', 'add_job_after', 'add_jobs', 'remove_job']
+      'add_dependency', 'add_flow', 'add_job', 'add_job_after', 'add_job_once', 'add_jobs',
+      'remove_job']
     WHEN 'caller' THEN ARRAY['ended', 'wait_for_end']
     WHEN 'worker' THEN ARRAY[
       'attach_worker', 'call_handler', 'check_host', 'claim', 'claim_job', 'complete',
@@ -51,8 +52,8 @@ CREATE OR REPLACE FUNCTION pulse_internal.relations_of(kind text) RETURNS text[]
            WHEN kind = 'scheduler' THEN ARRAY['schedules'] ELSE '{}' END
       || CASE WHEN kind = 'operator' THEN ARRAY[
            'attempt', 'counter', 'dependency', 'finished_job', 'flow', 'flow_job', 'heartbeat',
-           'id_gap', 'installation', 'job', 'operation', 'operation_job', 'queue', 'queue_pause',
-           'queue_rate', 'schedule', 'superseded_job', 'task', 'worker',
+           'id_gap', 'idempotency_key', 'installation', 'job', 'operation', 'operation_job',
+           'queue', 'queue_pause', 'queue_rate', 'schedule', 'superseded_job', 'task', 'worker',
            'graphile_worker._private_jobs'] END
       || CASE WHEN kind IN ('producer', 'operator', 'observer')
            THEN ARRAY['graphile_worker.migrations'] END

@@ -87,7 +87,7 @@ COMMENT ON FUNCTION pulse_internal.queue_part(text) IS
   'Returns a text as a part of the name of a queue: slashes, asterisks, percent signs and control '
   'characters are percent-encoded.';
 
--- extension/job/add.cpp calls it.
+-- extension/add/add.cpp calls it.
 CREATE OR REPLACE FUNCTION pulse_internal.queue_of_payload(queue text, payload json) RETURNS text
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE

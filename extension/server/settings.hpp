@@ -18,6 +18,7 @@ struct Settings {
   int keep_completed_s;  // 0: delete at once, -1: for ever
   int keep_failed_s;
   int keep_attempts_s;
+  int keep_idempotency_keys_s;
   bool claims;
   bool events;
   bool host_check;

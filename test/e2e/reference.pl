@@ -32,7 +32,8 @@ my @requests = (
     [ 200, undef, 'GET', '/healthz' ],
     [ 200, undef, 'GET', '/v1/openapi.json' ],
     (map { [ 200, $_, 'GET', '/metrics' ] } qw(operator observer)),
-    (map { my $job = $_; map { [ 200, $_, 'GET', "/v1/jobs/{$job}" ] } qw(operator observer) }
+    (map { my $job = $_;
+          map { [ 200, $_, 'GET', "/v1/jobs/{$job}" ] } qw(operator observer worker) }
           qw(waiting parked running silent failed completed undecided)),
     [ 201, 'producer', 'POST', '/v1/jobs', body => { identifier => 'mail', payload => [1] } ],
     [ 200, 'operator', 'DELETE', '/v1/jobs/{parked}', body => { reason => 'reason' } ],

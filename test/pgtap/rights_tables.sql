@@ -26,6 +26,7 @@ flow                |o |
 flow_job            |o |
 heartbeat           |o |
 id_gap              |o |
+idempotency_key     |o |
 installation        |o |
 job                 |o |
 operation           |o |

@@ -34,7 +34,7 @@ INSERT INTO grid
     ('cron_runs load_crontab pause_schedule resume_schedule run_schedule_now schedule unschedule',
      's'),
     ('next_runs', 'obs'),
-    ('add_dependency add_flow add_job add_job_after add_jobs remove_job', 'p'),
+    ('add_dependency add_flow add_job add_job_after add_job_once add_jobs remove_job', 'p'),
     ('ended wait_for_end', 'c'),
     ('attach_worker call_handler check_host claim claim_job complete complete_many '
      'deregister_worker fail '
@@ -66,9 +66,9 @@ INSERT INTO grid
      'queue_status running_jobs settings stale stats task_rates task_settings unserved waiting_for '
      'worker_status', 'ob'),
     ('schedules', 'obs'),
-    ('attempt counter dependency finished_job flow flow_job heartbeat id_gap installation job '
-     'operation operation_job queue queue_pause queue_rate schedule superseded_job task '
-     'worker', 'o'),
+    ('attempt counter dependency finished_job flow flow_job heartbeat id_gap idempotency_key '
+     'installation job operation operation_job queue queue_pause queue_rate schedule '
+     'superseded_job task worker', 'o'),
     ('clock claim_batch installation_witness', '')
   ) AS g (names, letters);
 INSERT INTO grid VALUES

@@ -1,6 +1,6 @@
 -- sql/settings.sql: the settings, their defaults and ranges, and the refusals that parts share.
 \ir support/setup.psql
-SELECT plan(79);
+SELECT plan(82);
 
 SELECT expect_function('version', '', 'text', 'stable', 'invoker');
 SELECT is(pulse.version(), (SELECT extversion FROM pg_extension WHERE extname = 'pg_pulse'),
@@ -15,7 +15,8 @@ $$;
 SELECT is(default_of(d.setting), d.value, format('%s is %s by default', d.setting, d.value))
   FROM (VALUES ('heartbeat_interval', interval '5 s'), ('sweep_interval', '5 s'),
                ('sweep_threshold', '20 s'), ('disconnect_grace', '2 s'), ('poll_interval', '1 s'),
-               ('keep_completed', '0'), ('keep_attempts', '30 d')) AS d (setting, value);
+               ('keep_completed', '0'), ('keep_attempts', '30 d'),
+               ('keep_idempotency_keys', '1 d')) AS d (setting, value);
 SELECT is((SELECT boot_val FROM pg_settings WHERE name = 'pulse.' || d.setting), d.value,
           format('%s is %L by default', d.setting, d.value))
   FROM (VALUES ('max_crashes', '3'), ('default_timeout', '-1'), ('keep_failed', '-1'),
@@ -53,6 +54,7 @@ SELECT throws_ok(format('SET LOCAL pulse.%s = %L', s.setting, s.value), '22023',
                ('poll_interval', '0'), ('poll_interval', '-1'),
                ('max_crashes', '-2'), ('max_crashes', 'none'),
                ('keep_completed', '-2'), ('keep_failed', '-2'), ('keep_attempts', '-2'),
+               ('keep_idempotency_keys', '-2'),
                ('claims', 'perhaps'), ('clock_offset', 'tomorrow')) AS s (setting, value);
 SELECT lives_ok(format('SET LOCAL pulse.%s = %L', s.setting, s.value),
                 format('%s can be %s', s.setting, s.value))
@@ -61,7 +63,8 @@ SELECT lives_ok(format('SET LOCAL pulse.%s = %L', s.setting, s.value),
                ('disconnect_grace', '0'), ('disconnect_grace', '-1'), ('default_timeout', '1h'),
                ('default_timeout', '-1'), ('max_crashes', '-1'), ('max_crashes', '1'),
                ('keep_completed', '1d'), ('keep_completed', '-1'), ('keep_failed', '30d'),
-               ('keep_attempts', '0'), ('clock_offset', '-1h'), ('clock_offset', '90'),
+               ('keep_attempts', '0'), ('keep_idempotency_keys', '0'),
+               ('clock_offset', '-1h'), ('clock_offset', '90'),
                 ('claims', 'off'), ('events', 'off'), ('host_check', 'off'), ('sweep_jobs', '10'))
        AS s (setting, value);
 SELECT CASE WHEN current_setting('server_version_num')::int < 150000

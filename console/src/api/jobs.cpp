@@ -1,4 +1,7 @@
 // Jobs: adding, looking, cancelling, and what a worker says about one that it has claimed.
+#include <iterator>
+
+#include "admission/digest.hpp"
 #include "api/body.hpp"
 #include "api/routes.hpp"
 #include "database/array_literal.hpp"
@@ -9,6 +12,7 @@
 namespace pulse::console {
 namespace {
 
+constexpr unsigned kOk = 200;
 constexpr unsigned kCreated = 201;
 constexpr unsigned kNoContent = 204;
 constexpr unsigned kConflict = 409;
@@ -18,15 +22,21 @@ constexpr unsigned kUnavailable = 503;
 // A document goes to the server apart from the other fields, as it was written: to take it out of a
 // larger one, the server would read each string in it. The call names `trace`, so the setting is
 // made before it.
-constexpr const char* kAdd =
-    "SELECT j.id, json_build_object('id', j.id::text, 'state', j.state, 'run_at', j.run_at)"
-    " AS document FROM json_to_record($1::json) AS d (identifier text, queue_name text,"
+constexpr const char* kAddFrom =
+    "SELECT a.outcome, a.id, json_build_object('id', a.id::text, 'state', a.state, 'run_at',"
+    " a.run_at) AS document FROM json_to_record($1::json) AS d (identifier text, queue_name text,"
     " run_at timestamptz, max_attempts int, job_key text, priority int, flags text[], job_key_mode "
     "text),"
-    " (SELECT set_config('pulse.traceparent', coalesce($3, ''), true) OFFSET 0) AS trace (parent),"
-    " pulse.add_job(CASE WHEN trace.parent IS NOT NULL THEN d.identifier END, $4::json,"
-    " d.queue_name, d.run_at, d.max_attempts, coalesce($2, d.job_key), d.priority, d.flags,"
-    " CASE WHEN $2 IS NULL THEN coalesce(d.job_key_mode, 'replace') ELSE 'unsafe_dedupe' END) AS j";
+    " (SELECT set_config('pulse.traceparent', coalesce($2, ''), true) OFFSET 0) AS trace (parent),"
+    " LATERAL (SELECT ";
+constexpr const char* kAlways =
+    "'added' AS outcome, j.id, j.state::text, j.run_at FROM pulse.add_job(";
+constexpr const char* kOnce =
+    "j.outcome, j.job_id, j.job_state, j.job_run_at FROM pulse.add_job_once($4, $5, $6, ";
+constexpr const char* kAddTo =
+    "CASE WHEN trace.parent IS NOT NULL THEN d.identifier END, $3::json, d.queue_name, d.run_at,"
+    " d.max_attempts, d.job_key, d.priority, d.flags, coalesce(d.job_key_mode, 'replace')) AS j)"
+    " AS a (outcome, id, state, run_at)";
 
 // What has 64 bits becomes a string; what a client without a token does not see is left out.
 constexpr const char* kShown =
@@ -66,34 +76,39 @@ constexpr const char* kCancel =
 
 Response nothing() { return {.status = kNoContent, .type = ""}; }
 
-// The key of the job: the same request once more finds the job that the first one added.
-std::optional<std::string> idempotency_key(const Request& request, const Body& body) {
-  if (!request.http.headers.contains("idempotency-key")) return std::nullopt;
-  const std::string& key = request.header("idempotency-key");
-  if (key.empty())
-    refuse(kUnprocessable, "the Idempotency-Key is empty", "Leave it out, or set it.");
-  if (body.parameter("job_key") || body.parameter("job_key_mode")) {
-    refuse(kUnprocessable, "an Idempotency-Key and a job_key exclude each other",
-           "The Idempotency-Key becomes the job_key.");
+// Two requests are the same if their fields are, whatever the order, and their payload to the
+// letter.
+std::string request_hash(const Body& body) {
+  nlohmann::json fields = body.fields;
+  for (auto field = fields.begin(); field != fields.end();) {
+    field = field->is_null() ? fields.erase(field) : std::next(field);
   }
-  return key;
+  return sha256(fields.dump() + '\n' + body.document("payload").value_or(""));
+}
+
+QueryResult add_for(const Request& request, const Body& body,
+                    const std::optional<std::string>& traceparent) {
+  Params params{body.text(), traceparent, body.document("payload")};
+  const bool is_once = request.http.headers.contains("idempotency-key");
+  if (is_once) {
+    params.insert(params.end(),
+                  {request.access.token, request.header("idempotency-key"), request_hash(body)});
+  }
+  const std::string sql = std::string(kAddFrom) + (is_once ? kOnce : kAlways) + kAddTo;
+  return request.database().query(sql.c_str(), params);
 }
 
 // As W3C Trace Context asks, a traceparent that cannot be read is ignored.
 QueryResult added_job(const Request& request, const Body& body) {
-  Params params{body.text(), idempotency_key(request, body), std::nullopt,
-                body.document("payload")};
   const std::string& traceparent = request.header("traceparent");
   if (!traceparent.empty()) {
     try {
-      params[2] = traceparent;
-      return request.database().query(kAdd, params);
+      return add_for(request, body, traceparent);
     } catch (const Refused& refused) {
       if (refused.error.sqlstate != sqlstate::kInvalidValue) throw;
     }
   }
-  params[2].reset();
-  return request.database().query(kAdd, params);
+  return add_for(request, body, std::nullopt);
 }
 
 Response post_job(const Request& request) {
@@ -107,7 +122,17 @@ Response post_job(const Request& request) {
                                         {"priority", Is::integer},
                                         {"flags", Is::texts}});
   const QueryResult added = added_job(request, body);
-  Response response = document_in(added, kCreated);
+  const std::string& outcome = added[0].text("outcome");
+  if (outcome == "other_request") {
+    refuse(kUnprocessable, "the Idempotency-Key came with another request before",
+           "Send a key of its own with each request.");
+  }
+  if (outcome == "in_progress") {
+    refuse(kConflict, "a request with this Idempotency-Key is in progress", "Send it again.");
+  }
+  const bool is_replay = outcome == "replayed";
+  Response response = document_in(added, is_replay ? kOk : kCreated);
+  if (is_replay) response.headers.emplace_back("Idempotent-Replayed", "true");
   response.headers.emplace_back("Location", "/v1/jobs/" + added[0].text("id"));
   return response;
 }
@@ -115,6 +140,8 @@ Response post_job(const Request& request) {
 Response get(const Request& request) {
   std::vector<std::string> hidden;
   if (!request.access.sees_payloads()) hidden.assign(kPrivateFields.begin(), kPrivateFields.end());
+  const std::string sql =
+      std::string(kShown) + (request.access.reads_jobs ? kWhole : kWithoutDocuments);
   return document_in(
       request.database().query(sql.c_str(), {request.parameter("id"), array_literal(hidden)}));
 }
@@ -140,8 +167,6 @@ Response complete(const Request& request) {
   request.database().query(kComplete,
                            {request.parameter("id"), token_of(request), body.document("result")});
   return nothing();
-  const std::string sql =
-      std::string(kShown) + (request.access.reads_jobs ? kWhole : kWithoutDocuments);
 }
 
 Response fail(const Request& request) {

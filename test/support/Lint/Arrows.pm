@@ -16,7 +16,7 @@ my %order = (
         [qw(install)],
         [qw(explain)],
         [qw(queue)],
-        [qw(liveness schedule parent)],
+        [qw(liveness schedule parent add)],
         [qw(job background)],
         [qw(wake counters)],
         [qw(access)],
