@@ -109,10 +109,12 @@ COMMENT ON FUNCTION pulse_tap.note_run(pulse.claimed_job, text, text) IS
 
 -- The function runs with the rights and the settings of the caller, as under pulse-worker.
 CREATE OR REPLACE FUNCTION pulse_tap.play(
-    job pulse.claimed_job, played_by regprocedure, OUT state text, OUT error text)
+    job pulse.claimed_job, played_by regprocedure, as_role name,
+    OUT state text, OUT error text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
 DECLARE
   played pulse.claimed_job := job;
+  own_role CONSTANT text := pg_catalog.current_setting('role');
   code text;
   message text;
   detail text;
@@ -120,7 +122,10 @@ DECLARE
 BEGIN
   BEGIN
     IF played_by IS NULL THEN
+      -- An error takes the role back with the savepoint.
+      PERFORM pg_catalog.set_config('role', COALESCE(as_role::text, own_role), true);
       PERFORM pulse.perform_job(job.id, job.token);
+      PERFORM pg_catalog.set_config('role', own_role, true);
     ELSE
       played.handler := played_by;
       PERFORM pulse.fence(job.id, job.token);
@@ -140,28 +145,52 @@ BEGIN
   END IF;
   PERFORM pulse_tap.note_run(job, state, error);
 END $$;
-COMMENT ON FUNCTION pulse_tap.play(pulse.claimed_job, regprocedure) IS
+COMMENT ON FUNCTION pulse_tap.play(pulse.claimed_job, regprocedure, name) IS
   'For the kit itself: runs a claimed job by this function, NULL means the handler of its task, '
-  'and reports its end.';
+  'called by as_role, and reports its end.';
 
-CREATE OR REPLACE FUNCTION pulse_tap.served_tasks(tasks text[]) RETURNS text[]
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+CREATE OR REPLACE FUNCTION pulse_tap.any_handler() RETURNS boolean
+  LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  SELECT EXISTS (SELECT FROM pulse.task AS t WHERE to_regprocedure(t.handler) IS NOT NULL);
+$$;
+COMMENT ON FUNCTION pulse_tap.any_handler() IS
+  'For the kit itself: returns whether a task has a function.';
+
+-- A superuser runs no function by which another role could gain its rights, so where all are of
+-- that kind a test would pass without having run anything.
+CREATE OR REPLACE FUNCTION pulse_tap.served_tasks(tasks text[], as_role name) RETURNS text[]
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET jit = off AS $$
 DECLARE
-  served text[] := pulse.handler_tasks();
-  unserved text := (SELECT min(t) FROM unnest(tasks) AS t WHERE t <> ALL (served));
+  own_role CONSTANT text := pg_catalog.current_setting('role');
+  role_name text := COALESCE(as_role::text, NULLIF(own_role, 'none'), session_user::text);
+  served text[];
+  unserved text;
 BEGIN
+  PERFORM pg_catalog.set_config('role', COALESCE(as_role::text, own_role), true);
+  served := pulse.handler_tasks();
+  PERFORM pg_catalog.set_config('role', own_role, true);
+  unserved := (SELECT pg_catalog.min(t) FROM pg_catalog.unnest(tasks) AS t
+                WHERE t <> ALL (served));
   IF unserved IS NOT NULL THEN
-    RAISE EXCEPTION 'task % has no function to run', quote_literal(unserved) USING
+    RAISE EXCEPTION 'task % has no function that role % runs', pg_catalog.quote_literal(unserved),
+        role_name USING
       ERRCODE = 'PU005',
-      HINT = 'pulse.set_task(identifier, handler => ...) gives it one; run_job() plays any task.';
+      HINT = 'pulse.set_task(identifier, handler => ...) gives it one, drain(as_role => ...) runs '
+             'those of the role of your workers, and run_job() plays any task.';
+  ELSIF tasks IS NULL AND served = '{}' AND pulse_tap.any_handler() THEN
+    RAISE EXCEPTION 'role % runs no function of any task', role_name USING
+      ERRCODE = 'insufficient_privilege',
+      HINT = 'drain(as_role => ...) runs them as the role of your workers does.';
   END IF;
-  RETURN coalesce(tasks, served);
+  RETURN COALESCE(tasks, served);
 END $$;
-COMMENT ON FUNCTION pulse_tap.served_tasks(text[]) IS
+COMMENT ON FUNCTION pulse_tap.served_tasks(text[], name) IS
   'For the kit itself: returns the tasks that drain() serves. Raises PU005 for one without a '
-  'function that this role may run.';
+  'function that this role may run, 42501 where it may run none of those that there are.';
 
-CREATE OR REPLACE FUNCTION pulse_tap.drain(tasks text[] = NULL, max_jobs int = NULL)
+CREATE OR REPLACE FUNCTION pulse_tap.drain(
+    tasks text[] = NULL, max_jobs int = NULL, as_role name = NULL)
   RETURNS TABLE (job_id bigint, identifier text, attempt smallint, state text, error text)
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10 AS $$
 DECLARE
@@ -171,14 +200,15 @@ DECLARE
   played int := 0;
 BEGIN
   PERFORM pulse_tap.require_test('drain()');
-  served := pulse_tap.served_tasks(tasks);
+  served := pulse_tap.served_tasks(tasks, as_role);
   PERFORM pulse_tap.check_constraints();
   PERFORM pulse_tap.sweep_due();
   WHILE played < COALESCE(max_jobs, most) LOOP
     job := pulse_tap.claim_next(served);
     EXIT WHEN job.id IS NULL;
     played := played + 1;
-    SELECT p.state, p.error INTO drain.state, drain.error FROM pulse_tap.play(job, NULL) AS p;
+    SELECT p.state, p.error INTO drain.state, drain.error
+      FROM pulse_tap.play(job, NULL, as_role) AS p;
     job_id := job.id;
     identifier := job.identifier;
     attempt := job.attempts;
@@ -189,14 +219,16 @@ BEGIN
       ERRCODE = 'PU004', HINT = 'Does a job add itself again? max_jobs ends the run earlier.';
   END IF;
 END $$;
-COMMENT ON FUNCTION pulse_tap.drain(text[], int) IS
+COMMENT ON FUNCTION pulse_tap.drain(text[], int, name) IS
   'Runs the jobs that are due of these tasks, one after the other in the order of a claim, until '
   'none is left or max_jobs have run, and returns what became of each. NULL means all tasks whose '
   'handler is a function that this role may run; their jobs may add others, which run too. Before '
   'it runs any it does what a sweep does: lost workers, schedules, expiry. A function that raises '
   'an error fails its attempt, as under pulse-worker; travel() beyond the backoff and drain() '
-  'again give it the next one. Needs the rights of a worker. Raises PU004 after 10,000 jobs '
-  'without max_jobs, PU005 for a task without a function, PU006 outside a transaction block.';
+  'again give it the next one. as_role: the role that runs the functions, as that of the workers '
+  'does in production; NULL means the role of the test. That role needs the rights of a worker. '
+  'Raises PU004 after 10,000 jobs without max_jobs, PU005 for a task without a function, PU006 '
+  'outside a transaction block, 42501 where there are functions and the role runs none of them.';
 
 CREATE OR REPLACE FUNCTION pulse_tap.claim_one(job_id bigint) RETURNS pulse.claimed_job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -245,9 +277,9 @@ BEGIN
   PERFORM pulse_tap.check_constraints();
   job := pulse_tap.claim_one(run_job.job_id);
   IF played_by IS NULL THEN
-    PERFORM pulse_tap.served_tasks(ARRAY[job.identifier]);
+    PERFORM pulse_tap.served_tasks(ARRAY[job.identifier], NULL);
   END IF;
-  SELECT p.state INTO state FROM pulse_tap.play(job, played_by) AS p;
+  SELECT p.state INTO state FROM pulse_tap.play(job, played_by, NULL) AS p;
   RETURN state;
 END $$;
 COMMENT ON FUNCTION pulse_tap.run_job(bigint, regprocedure) IS
