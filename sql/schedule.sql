@@ -228,6 +228,19 @@ END $$;
 COMMENT ON FUNCTION pulse.unschedule(text) IS
   'Deletes a schedule, and returns whether there was one. Jobs that it has added stay.';
 
+-- The view schedules shows no payload; a scheduler may change the schedules of another role.
+CREATE OR REPLACE FUNCTION pulse_internal.as_schedulers_see(stored pulse.schedule)
+  RETURNS pulse.schedule
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT has_table_privilege(pulse_internal.asking_role(), 'pulse.schedule', 'SELECT') THEN
+    stored.payload := NULL;
+  END IF;
+  RETURN stored;
+END $$;
+COMMENT ON FUNCTION pulse_internal.as_schedulers_see(pulse.schedule) IS
+  'Returns a schedule without its payload to a role that may not read the table.';
+
 CREATE OR REPLACE FUNCTION pulse.pause_schedule(name text) RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -241,12 +254,12 @@ BEGIN
          paused_before = s.paused_before OR s.gone_at IS NOT NULL
    WHERE s.name = stored.name
   RETURNING s.* INTO stored;
-  RETURN stored;
+  RETURN pulse_internal.as_schedulers_see(stored);
 END $$;
 COMMENT ON FUNCTION pulse.pause_schedule(text) IS
   'Stops a schedule from adding jobs until resume_schedule. Due times that have passed, and that '
-  'no sweep has settled, count as missed; those during the pause are not counted. Raises '
-  'PU005 for an unknown schedule.';
+  'no sweep has settled, count as missed; those during the pause are not counted. A role that may '
+  'not read pulse.schedule sees no payload. Raises PU005 for an unknown schedule.';
 
 CREATE OR REPLACE FUNCTION pulse.resume_schedule(name text) RETURNS pulse.schedule
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -261,11 +274,12 @@ BEGIN
    WHERE s.name = stored.name
   RETURNING s.* INTO stored;
   PERFORM pulse_internal.note_schedules();
-  RETURN stored;
+  RETURN pulse_internal.as_schedulers_see(stored);
 END $$;
 COMMENT ON FUNCTION pulse.resume_schedule(text) IS
   'Starts a schedule from now: its next due time is the first in the future, whatever it has '
-  'settled. Raises PU005 for an unknown schedule.';
+  'settled. A role that may not read pulse.schedule sees no payload. Raises PU005 for an unknown '
+  'schedule.';
 
 CREATE OR REPLACE FUNCTION pulse.run_schedule_now(name text) RETURNS pulse.job
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
@@ -273,6 +287,7 @@ CREATE OR REPLACE FUNCTION pulse.run_schedule_now(name text) RETURNS pulse.job
 DECLARE
   stored pulse.schedule;
   spec pulse.job_spec;
+  added pulse.job;
 BEGIN
   LOCK TABLE pulse.job IN ROW EXCLUSIVE MODE;
   SELECT * INTO stored FROM pulse.schedule AS s WHERE s.name = run_schedule_now.name;
@@ -281,13 +296,16 @@ BEGIN
   END IF;
   spec := pulse_internal.checked_spec(
     pulse_internal.scheduled_spec(stored, pulse_internal.transaction_now()));
-  RETURN CASE WHEN spec.job_key IS NULL
-           THEN pulse_internal.insert_scheduled_job(spec, NULL, stored.added_by)
-           ELSE pulse_internal.add_keyed(spec, stored.job_key_mode, NULL, stored.added_by) END;
+  added := CASE WHEN spec.job_key IS NULL
+             THEN pulse_internal.insert_scheduled_job(spec, NULL, stored.added_by)
+             ELSE pulse_internal.add_keyed(spec, stored.job_key_mode, NULL, stored.added_by) END;
+  -- The payload is that of the role that made the schedule.
+  RETURN pulse_internal.as_producers_see(added, NULL);
 END $$;
 COMMENT ON FUNCTION pulse.run_schedule_now(text) IS
   'Adds the job of a schedule at once and returns it, paused or not. It has no scheduled_for, '
-  'moves no due time and does not ask overlap. Raises PU005 for an unknown schedule.';
+  'moves no due time and does not ask overlap. A role that may not read pulse.job sees no payload. '
+  'Raises PU005 for an unknown schedule.';
 
 CREATE OR REPLACE FUNCTION pulse.next_runs(
     name text, max_runs int = 5, after timestamptz = NULL)

@@ -1,7 +1,7 @@
 -- What a role learns or causes through arguments that name something of another role: its key, its
 -- job, its function.
 \ir support/setup.psql
-SELECT plan(22);
+SELECT plan(26);
 
 CREATE ROLE pulse_p;
 CREATE ROLE pulse_w;
@@ -54,6 +54,29 @@ SELECT is(:'told'::text, '["mine"]', 'so does add_jobs');
 SELECT is(:found::bigint, :job::bigint, 'a producer removes a waiting job by its key');
 SELECT unalike(:'removed'::text, '%secret%', 'without seeing its payload');
 DELETE FROM pulse.job;
+
+-- --- a scheduler and another scheduler's payload ------------------------------------------------
+
+CREATE ROLE pulse_s;
+SELECT pulse.grant_scheduler('pulse_s') \g /dev/null
+SELECT pulse.schedule('other''s', 'ink', '@daily', payload => '["secret"]'),
+       pulse.schedule('keyed', 'ink', '@daily', payload => '["secret"]', job_key => 'scheduled')
+ \g /dev/null
+SET LOCAL ROLE pulse_s;
+SELECT string_agg(a.told, ' ') AS told FROM (
+  SELECT s::text FROM pulse.pause_schedule('other''s') AS s UNION ALL
+  SELECT s::text FROM pulse.resume_schedule('other''s') AS s UNION ALL
+  SELECT j::text FROM pulse.run_schedule_now('other''s') AS j UNION ALL
+  SELECT j::text FROM pulse.run_schedule_now('keyed') AS j) AS a (told) \gset
+RESET ROLE;
+SELECT alike(:'told'::text, '%ink%', 'a scheduler runs the schedules of another');
+SELECT unalike(:'told'::text, '%secret%', 'without seeing a payload of theirs');
+SELECT is((SELECT string_agg(j.payload::text, ' ') FROM pulse.job AS j), '["secret"] ["secret"]',
+  'which their jobs have');
+SELECT alike((SELECT s::text FROM pulse.pause_schedule('other''s') AS s), '%secret%',
+  'a role that may read the table sees it');
+DELETE FROM pulse.job;
+DELETE FROM pulse.schedule;
 
 -- --- an operator's function and a worker's rights -----------------------------------------------
 
