@@ -14,10 +14,14 @@ use Pulse::Session;
 my $node = start_server('main', settings => \%PATIENT);
 my @kinds = qw(producer caller worker operator scheduler observer);
 value($node, "CREATE ROLE a_$_ LOGIN; SELECT pulse.grant_$_('a_$_')") for @kinds;
+# The server may do nothing but become the role of a token.
+value($node, 'CREATE ROLE serving LOGIN NOINHERIT');
+value($node, "GRANT a_$_ TO serving") for @kinds;
 my $fixture = Pulse::Session->new($node);
 $fixture->query('\i test/pgtap/support/every_state.psql');
 my %made = map { split /\|/ } split /\n/, value($node, 'SELECT name, id FROM made');
-my $api = Pulse::Api->start($node, 'serve', tokens => { map { $_ => "a_$_" } @kinds });
+my $api = Pulse::Api->start($node, 'serve', role => 'serving',
+    tokens => { map { $_ => "a_$_" } @kinds });
 
 # The answer to a request whose path names what was made: {running} is the id of that job.
 sub answer_to {
