@@ -33,6 +33,7 @@ void before_commit() {
 }
 
 void on_commit() {
+  forget_session_state();
   forget_async_writes();
   forget_numbers();
   // Marks are lowered before workers are woken, so that a woken claim finds the jobs of this

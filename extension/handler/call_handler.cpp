@@ -48,9 +48,9 @@ void read_job(HeapTupleHeader row, HandledJob* job) {
 
 const char* quoted_role(Oid role) { return quote_identifier(GetUserNameFromId(role, false)); }
 
-[[noreturn]] void refuse_handler(const HandledJob& job, const Handler& handler) {
+[[noreturn]] void refuse_handler(const HandledJob& job, const Handler& handler, Oid role) {
   ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                  errmsg("role %s does not run handler %s of task %s", quoted_role(GetUserId()),
+                  errmsg("role %s does not run handler %s of task %s", quoted_role(role),
                          format_procedure(handler.function), quote_literal_cstr(job.task())),
                   errdetail("The owner of the function could act with the rights of this role."),
                   errhint("Make it SECURITY DEFINER, or give it to the owner of pg_pulse.")));
@@ -68,11 +68,17 @@ Handler handler_of(const HandledJob& job) {
   return handler;
 }
 
-// The role whose rights a handler gets, and the one that the session has back after it.
-HandlerTrust trust_here(const Handler& handler) {
-  HandlerTrust trust = trust_of(handler, GetUserId());
-  if (GetUserId() == GetOuterUserId()) return trust;
-  return Max(trust, trust_of(handler, GetOuterUserId()));
+struct Judgement {
+  HandlerTrust trust;
+  Oid role;  // for which it is so
+};
+
+// By the role whose rights a handler gets, and by the one that the session has back after it.
+Judgement judge(const Handler& handler) {
+  Judgement mine = {trust_of(handler, GetUserId()), GetUserId()};
+  if (GetUserId() == GetOuterUserId()) return mine;
+  Judgement outer = {trust_of(handler, GetOuterUserId()), GetOuterUserId()};
+  return outer.trust > mine.trust ? outer : mine;
 }
 
 Const* constant_of(Oid type, const NullableDatum& value) {
@@ -155,11 +161,11 @@ bool is_of_restriction(const ErrorData* error) {
 
 // The server says what it refuses, and not why here. The names are looked up beforehand, because an
 // error forbids that.
-NullableDatum restricted_result(const HandledJob& job, const Handler& handler) {
+NullableDatum restricted_result(const HandledJob& job, const Handler& handler, Oid judged) {
   MemoryContext context = CurrentMemoryContext;
   const char* name = format_procedure(handler.function);
   const char* owner = quoted_role(handler.owner);
-  const char* role = quoted_role(GetOuterUserId());
+  const char* role = quoted_role(judged);
   NullableDatum result = kNull;
   PG_TRY();
   { result = result_in_level(job, handler, true); }
@@ -186,11 +192,12 @@ NullableDatum restricted_result(const HandledJob& job, const Handler& handler) {
 
 NullableDatum call_handler(const HandledJob& job) {
   Handler handler = handler_of(job);
-  HandlerTrust trust = trust_here(handler);
-  if (trust == HandlerTrust::kRefused) refuse_handler(job, handler);
+  Judgement judgement = judge(handler);
+  if (judgement.trust == HandlerTrust::kRefused) refuse_handler(job, handler, judgement.role);
   bool is_noted = begin_session_state();
-  NullableDatum result = trust == HandlerTrust::kRestricted ? restricted_result(job, handler)
-                                                            : result_in_level(job, handler, false);
+  NullableDatum result = judgement.trust == HandlerTrust::kRestricted
+                             ? restricted_result(job, handler, judgement.role)
+                             : result_in_level(job, handler, false);
   if (is_noted) end_session_state();
   return result;
 }

@@ -52,8 +52,8 @@ bool has_temporary_objects() {
 // A LISTEN counts from the commit on.
 bool is_listening(const char* channel) {
   static SavedPlan query = {
-      "SELECT pg_catalog.count(*) > 0 FROM pg_catalog.pg_listening_channels() AS c (name)"
-      " WHERE c.name OPERATOR(pg_catalog.=) $1",
+      "SELECT EXISTS (SELECT FROM pg_catalog.pg_listening_channels() AS c (name)"
+      " WHERE c.name OPERATOR(pg_catalog.=) $1)",
       1,
       {TEXTOID},
       nullptr};
@@ -179,5 +179,7 @@ void abort_session_state(SubTransactionId undone) {
   if (!job.is_in_block) ResetSequenceCaches();
   job = {};
 }
+
+void forget_session_state() { job = {}; }
 
 }  // namespace pulse

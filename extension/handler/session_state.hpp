@@ -23,4 +23,7 @@ void end_session_state();
 // The savepoint, or with TopSubTransactionId the transaction, is rolled back. Cannot raise.
 void abort_session_state(SubTransactionId undone);
 
+// The transaction is committed, and with it goes the memory of what was noted. Cannot raise.
+void forget_session_state();
+
 }  // namespace pulse
