@@ -69,6 +69,7 @@ BEGIN
 END $$;
 CREATE FUNCTION app.fails_within(payload json) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+  LISTEN news;
   BEGIN
     PERFORM pg_advisory_lock(19);
     EXECUTE 'PREPARE mine AS SELECT 1';
