@@ -136,6 +136,7 @@ SCALE_operations    = PULSE_OPERATION_JOBS=100000
 SCALE_undo          = PULSE_FLOWS=1000
 SCALE_many_keys     = PULSE_KEYS=4000 PULSE_ROUNDS=20 PULSE_SESSIONS=90
 SCALE_page_hostile  = PULSE_HOSTILE=1
+SCALE_pid1          = PULSE_JOBS=1000
 SCALE_api_fuzz      = PULSE_REQUESTS=1000000
 SCALE_random_calls  = PULSE_CALLS=100000
 check-scale: $(patsubst SCALE_%,scale-%,$(filter SCALE_%,$(.VARIABLES))) ## promises at the sizes of large installations; hours

@@ -128,6 +128,7 @@ subtest 'the compose file' => sub {
         ok(-e "$folder/$build->{context}/$build->{dockerfile}", "$name: its Dockerfile");
         like($build->{target}, qr/^(?:$targets)$/, "$name: its stage");
     }
+    ok($services->{worker}{init}, 'an init reaps what is left beside the worker');
     my ($tasks) = $services->{worker}{volumes}[0] =~ /^([^:]+):/;
     ok(scalar(grep { -f && -x } glob "$folder/$tasks/*"), 'a task for its worker');
     is($services->{worker}{depends_on}{database}{condition}, 'service_healthy', 'one by one');

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <map>
 
+#include "minder/children.hpp"
+#include "supervised/minder_line.hpp"
 #include "task_bench.hpp"
 
 namespace pulse {
@@ -120,6 +122,24 @@ TEST_F(OrphansTest, ended_children_of_the_loop_are_left_to_it) {
   EXPECT_TRUE(orphans_are_gone());
   turn_until([&] { return ended_.size() == expected_.size(); });
   EXPECT_EQ(ended_, expected_);
+}
+
+TEST_F(OrphansTest, those_of_a_dead_minder_are_told_of_until_they_are_gone) {
+  LifeLine line(path_of("line"));
+  given_task("task", "exec 9>" + line.path() +
+                         "; setsid sh -c 'echo up >&9; exec tail -f /dev/null' & "
+                         "read -r _ <" +
+                         path_of("go"));
+  ASSERT_EQ(mkfifo(path_of("go").c_str(), 0600), 0);
+  EXPECT_FALSE(MinderLine::is_ending_orphans());
+  start("task");
+  ASSERT_EQ(line.next_line(), "up");
+  std::array<pid_t, 8> children{};
+  ASSERT_EQ(minder::list_children(children.data(), children.size()), 1U) << "the minder";
+  ASSERT_EQ(kill(children[0], SIGKILL), 0);
+  turn_until([] { return MinderLine::is_ending_orphans(); });
+  turn_until([] { return !MinderLine::is_ending_orphans(); });
+  EXPECT_TRUE(line.ends());
 }
 
 TEST_F(OrphansTest, tasks_go_on_while_orphans_are_ended) {

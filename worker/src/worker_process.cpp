@@ -1,5 +1,7 @@
 #include "worker_process.hpp"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <set>
 #include <utility>
@@ -7,6 +9,7 @@
 #include "liveness/identity.hpp"
 #include "log/name_list.hpp"
 #include "supervised/fd_limit.hpp"
+#include "supervised/minder_line.hpp"
 #include "supervised/orphans.hpp"
 
 namespace pulse {
@@ -61,6 +64,7 @@ StartExecution WorkerProcess::executables() {
 ExitCode WorkerProcess::run() {
   take_end();
   take_signals();
+  take_surroundings();
   tell_watchers();
   worker_.is_process_gone = is_process_gone;
   served_ = router_.read_tasks();
@@ -88,6 +92,11 @@ void WorkerProcess::take_signals() {
   signals_.on(SIGINT, [this] { worker_.take_signal(); });
   signals_.on(SIGHUP, [this] { reload(); });
   signals_.on(SIGUSR1, [this] { worker_.tell_running(); });
+}
+
+void WorkerProcess::take_surroundings() {
+  constexpr pid_t kInit = 1;
+  if (getpid() == kInit) zombies_.emplace(loop_, MinderLine::is_ending_orphans);
 }
 
 void WorkerProcess::reload() {

@@ -16,6 +16,7 @@
 #include "observe/service_manager.hpp"
 #include "observe/status.hpp"
 #include "process/process_tasks.hpp"
+#include "supervised/zombies.hpp"
 #include "task_router.hpp"
 #include "worker.hpp"
 
@@ -52,6 +53,7 @@ class WorkerProcess {
   StartExecution executables();
   void take_end();
   void take_signals();
+  void take_surroundings();
   void reload();
   void read_crontab_again();
   void look_for_missing();
@@ -78,6 +80,7 @@ class WorkerProcess {
   Signals signals_{loop_};
   ServiceManager service_manager_;
   std::optional<IntervalTimer> turning_;  // also when there is nothing to do
+  std::optional<Zombies> zombies_;        // of a container whose PID 1 this is
   ExitCode exit_code_ = ExitCode::drained;
 };
 

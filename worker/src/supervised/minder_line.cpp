@@ -195,10 +195,12 @@ void MinderLine::take_for_stuck() noexcept {
 }
 
 void MinderLine::kill_orphans() noexcept {
-  if (reap_orphans() == 0 || ++orphan_rounds_ > kMaxOrphanRounds) {
+  if (reap_orphans() == 0 || orphan_rounds_ >= kMaxOrphanRounds) {
+    if (orphan_rounds_ > 0) --ending_orphans_;
     let_go();
     return;
   }
+  if (orphan_rounds_++ == 0) ++ending_orphans_;
   run_timer_in(kOrphanInterval,
                [](uv_timer_t* timer) { owner(timer->data)->shared_from_this()->kill_orphans(); });
 }

@@ -50,6 +50,10 @@ class MinderLine : public std::enable_shared_from_this<MinderLine> {
   static int start(uv_loop_t* loop, const Plan& plan, BootClock::time_point first_deadline,
                    Listener listener, std::shared_ptr<MinderLine>& started);
 
+  // Whether orphans of a dead minder are being ended: while one is alive the dead have to stay, so
+  // that a fork bomb gets no room under a limit on processes.
+  static bool is_ending_orphans() noexcept { return ending_orphans_ > 0; }
+
   MinderLine(const MinderLine&) = delete;
   MinderLine& operator=(const MinderLine&) = delete;
 
@@ -83,7 +87,8 @@ class MinderLine : public std::enable_shared_from_this<MinderLine> {
   bool has_reported_end_ = false;
   BootClock::time_point stuck_at_ = BootClock::time_point::max();
   int orphan_rounds_ = 0;
-  std::shared_ptr<MinderLine> self_;  // from start() until let_go()
+  inline static int ending_orphans_ = 0;  // how many lines are at it
+  std::shared_ptr<MinderLine> self_;      // from start() until let_go()
 };
 
 }  // namespace pulse
