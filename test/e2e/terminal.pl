@@ -1,13 +1,16 @@
 # What a worker looks like to who sits in front of it: colours and, with --once, a line that tells
-# how far it is; and that there is none of it where the log goes elsewhere.
+# how far it is; and that there is none of it where the log goes elsewhere. A worker goes with the
+# terminal that its log is written to.
 use strict;
 use warnings FATAL => 'all';
 
+use HTTP::Tiny;
 use Test::More;
 use Time::HiRes qw(time);
 
 use PostgreSQL::Test::Utils;
 use Pulse::Lines;
+use Pulse::Process;
 use Pulse::Program;
 use Pulse::Server;
 use Pulse::Tasks;
@@ -35,6 +38,14 @@ package Screen {
         return $self;
     }
 
+    # As when its window is closed, or the network of its ssh session is cut.
+    sub close_window {
+        my ($self) = @_;
+        my (undef, @within) = Pulse::Process->family($self->pid);
+        $self->kill;
+        return @within;
+    }
+
     sub drawn {
         my ($self) = @_;
         return -e $self->{file} ? PostgreSQL::Test::Utils::slurp_file($self->{file}) : '';
@@ -52,9 +63,10 @@ package Screen {
 
 # A worker's command line, in a terminal that knows colours unless `setting` says otherwise.
 sub command {
-    my ($options, $setting) = @_;
+    my ($options, $setting, $run) = @_;
     $setting //= '';
-    return "unset NO_COLOR; export TERM=xterm; $setting exec pulse-worker --database '$database' "
+    $run //= 'exec';
+    return "unset NO_COLOR; export TERM=xterm; $setting $run pulse-worker --database '$database' "
       . '--tasks ' . $tasks->folder . " --concurrency 2 $options";
 }
 
@@ -122,6 +134,56 @@ subtest 'without --once no line tells how far it is' => sub {
         WHERE name = 'lasting'}), 'draining', 'it is told to drain');
     is($screen->wait_exit, DRAINED, 'exit code');
     unlike($screen->drawn, qr/done \d|$erase/, 'none');
+};
+
+# What a page of the worker says, once it is as expected.
+sub word_of {
+    my ($url, $expected) = @_;
+    my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+    my $word;
+    do {
+        Pulse::Lines::pause() if defined $word;
+        $word = HTTP::Tiny->new(timeout => 60)->get($url)->{content};
+    } while ($word !~ $expected && time < $end);
+    return $word =~ s/\s+\z//r;
+}
+
+# In a session of its own no signal tells it, and no shell is there to pass one on.
+for my $case ([ 'waits', '' ], [ 'once', '--once' ], [ 'apart', '', '', 'exec setsid -w' ]) {
+    my ($name, $options, @how) = @$case;
+    subtest "a worker drains when its terminal is closed: $name" => sub {
+        my $job = add_job($node, 'linger');
+        my $screen = Screen->start($name, command("$options --http 127.0.0.1:0", @how));
+        $tasks->wait_for('began', job => $job);
+        $screen->wait_until_drawn(qr/serving\S* http=[\d.:]+\s/);
+        my ($address) = $screen->drawn =~ /http=([\d.:]+)/;
+        my @within = $screen->close_window;
+        is(word_of("http://$address/readyz", qr/draining/), 'draining', 'it drains');
+        is(value($node, "SELECT state FROM pulse.get_job($job)"), 'running', 'its task goes on');
+        $tasks->open_gate('lingerers');
+        ok($_->wait_gone, 'nothing of it is left') for @within;
+        is(finished($node, $job), 'completed|1|0', 'and its job is done');
+    };
+}
+
+subtest 'a worker whose log goes elsewhere outlives the terminal' => sub {
+    my $log = "$PostgreSQL::Test::Utils::tmp_check/elsewhere.log";
+    my $screen = Screen->start('elsewhere',
+        command("--name elsewhere --log-format json 2>$log"));
+    my $lines = Pulse::Lines->new($log);
+    my $says = sub {
+        my ($event, $from) = @_;
+        return $lines->wait_for($event, sub { $_[0] =~ /"$event"/ }, from => $from);
+    };
+    $says->('registered');
+    my $before = $lines->position;
+    my @within = $screen->close_window;
+    $says->('tasks', $before);
+    my $job = add_job($node, 'run');
+    $says->('completed', $before);
+    is(finished($node, $job), 'completed|1|0', 'it reads its tasks again, and works on');
+    kill TERM => map { $_->pid } @within;
+    ok($_->wait_gone, 'until it is told to stop') for @within;
 };
 
 expect_healthy($node);

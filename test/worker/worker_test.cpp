@@ -209,6 +209,19 @@ TEST_F(WorkerTest, a_second_signal_does_that_at_once) {
   EXPECT_TRUE(capture_.has("interrupted=1 ")) << capture_.text();
 }
 
+TEST_F(WorkerTest, a_terminal_that_is_closed_drains_and_never_forces) {
+  given_worker();
+  given_running({{.id = 1}});
+  worker_->take_signal();
+  pass_beating(5s);
+  worker_->drain_within_grace("its terminal was closed");
+  EXPECT_FALSE(was_terminated(1));
+  end_task(1);
+  finish_.answer(outcomes({{1, "accepted"}}));
+  answer_farewell();
+  EXPECT_EQ(exit_code_, ExitCode::drained);
+}
+
 TEST_F(WorkerTest, signals_within_five_seconds_are_one_wish) {
   given_worker();
   given_running({{.id = 1}});

@@ -131,6 +131,7 @@ int run_process(const Config& config) {
     status = std::move(std::get<std::unique_ptr<Status>>(started));
   }
   watchers.status = status.get();
+  if (terminal.is_there) watchers.terminal = STDERR_FILENO;
   if (config.once && terminal.takes_rewriting(config.log_format)) {
     watchers.progress = &progress;
     progress.show(log);

@@ -121,9 +121,8 @@ void Worker::wire_heartbeat() {
     for (const ClaimKey claim : claims) executor_.cancel(claim);
   };
   heartbeat_.on_order = [this](Heartbeat::Order order) {
-    const bool is_stop = order == Heartbeat::Order::stop;
-    if (is_stop) start_grace();
-    if (phase_ == Phase::running) drain(is_stop ? "told to stop" : "told to drain");
+    if (order == Heartbeat::Order::stop) return drain_within_grace("told to stop");
+    if (phase_ == Phase::running) drain("told to drain");
   };
   heartbeat_.on_refused = [this](ExitCode code, const std::string& reason) {
     take_refusal(code, reason);
@@ -235,8 +234,7 @@ void Worker::start() {
 
 void Worker::stop() {
   if (std::exchange(is_told_to_stop_, true)) return force("second signal");
-  start_grace();
-  if (phase_ == Phase::running) drain("signal");
+  drain_within_grace("signal");
 }
 
 // What calls it with --once waits for its end; but an outage ends no task.

@@ -45,6 +45,11 @@ class Worker {
   void start();
   // The first call drains, a second one forces.
   void stop();
+  // Drains, and never forces. Later calls change nothing.
+  void drain_within_grace(const char* why) {
+    start_grace();
+    if (phase_ == Phase::running) drain(why);
+  }
   // A signal to stop: as stop(), but what follows the first within five seconds is the same wish.
   void take_signal();
 

@@ -97,6 +97,9 @@ void WorkerProcess::take_signals() {
 void WorkerProcess::take_surroundings() {
   constexpr pid_t kInit = 1;
   if (getpid() == kInit) zombies_.emplace(loop_, MinderLine::is_ending_orphans);
+  if (watchers_.terminal < 0) return;
+  terminal_.emplace(loop_, watchers_.terminal,
+                    [this] { worker_.drain_within_grace("its terminal was closed"); });
 }
 
 void WorkerProcess::reload() {

@@ -15,6 +15,7 @@
 #include "observe/progress_summary.hpp"
 #include "observe/service_manager.hpp"
 #include "observe/status.hpp"
+#include "observe/terminal_watch.hpp"
 #include "process/process_tasks.hpp"
 #include "supervised/zombies.hpp"
 #include "task_router.hpp"
@@ -37,6 +38,7 @@ struct Watchers {
   Status* status = nullptr;
   ProgressSummary* progress = nullptr;
   ServiceManager::Wishes service_manager;
+  int terminal = -1;  // that the log is written to, if there is one
 };
 
 class WorkerProcess {
@@ -81,6 +83,7 @@ class WorkerProcess {
   ServiceManager service_manager_;
   std::optional<IntervalTimer> turning_;  // also when there is nothing to do
   std::optional<Zombies> zombies_;        // of a container whose PID 1 this is
+  std::optional<TerminalWatch> terminal_;
   ExitCode exit_code_ = ExitCode::drained;
 };
 
