@@ -184,6 +184,23 @@ sub start_without_database {
     return ($worker, $serving =~ /127\.0\.0\.1:(\d+)/);
 }
 
+subtest 'what the unit and the image say can be said again' => sub {
+    my ($unit) = slurp_file("$folder/pulse-worker\@.service") =~ /^ExecStart=\S+ (.*?) \$\w+$/ms;
+    my ($entry) = slurp_file("$folder/Dockerfile") =~ /^ENTRYPOINT (\[.*\])$/m;
+    my ($program, @image) = @{ decode_json($entry) };
+    my @first = split ' ', $unit =~ s/\\\n//gr;
+    for my $option (qw(--name --tasks --grace)) {
+        ok(scalar(grep { $_ eq $option } @first), "the unit says $option");
+    }
+    my ($worker) = start_without_database([ $program, @first, @image ], '--log-format', 'json',
+        '--tasks' => PostgreSQL::Test::Utils::tempdir('again'), '--name' => 'again',
+        '--grace' => '0ms', '--http' => '127.0.0.1:0');
+    my $tasks = $worker->lines->wait_for('its tasks', sub { $_[0] =~ /"tasks"/ });
+    is(decode_json($tasks)->{count}, 0, 'the last word counts');
+    $worker->signal('TERM');
+    like($worker->wait_exit, qr/^(?:0|75)$/, 'it ends when told');
+};
+
 subtest 'the Kubernetes manifest' => sub {
     plan skip_all => 'no yaml for Python here' if system("python3 -c 'import yaml' 2>/dev/null");
     my ($deployment, $budget) = documents("$folder/kubernetes.yaml");

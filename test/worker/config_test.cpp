@@ -52,9 +52,63 @@ TEST(CommandLine, nothing_is_needed) {
   EXPECT_EQ(config.env_file, "");
 }
 
-TEST(CommandLine, what_is_given_twice_is_named) {
-  expect_usage_error({"--tasks", "a", "--tasks", "b"}, "--tasks is given twice\n");
-  expect_usage_error({"-c", "1", "--concurrency", "2"}, "--concurrency is given twice\n");
+TEST(CommandLine, of_what_is_given_twice_the_last_counts) {
+  const Config config = must_parse({"--tasks",
+                                    "a",
+                                    "--tasks",
+                                    "b",
+                                    "-c",
+                                    "1",
+                                    "--concurrency",
+                                    "2",
+                                    "--grace",
+                                    "25s",
+                                    "--grace",
+                                    "10min",
+                                    "--name",
+                                    "x@host",
+                                    "--name",
+                                    "mail",
+                                    "--http",
+                                    "0.0.0.0:9187",
+                                    "--http",
+                                    "8000",
+                                    "--log-format",
+                                    "json",
+                                    "--log-format",
+                                    "text",
+                                    "--database",
+                                    "one",
+                                    "-d",
+                                    "two",
+                                    "--prefetch",
+                                    "0",
+                                    "--prefetch",
+                                    "9",
+                                    "--max-held-bytes",
+                                    "1MB",
+                                    "--max-held-bytes",
+                                    "2MB"});
+  EXPECT_EQ(config.tasks, "b");
+  EXPECT_EQ(config.concurrency, 2);
+  EXPECT_EQ(config.grace, 10min);
+  EXPECT_EQ(config.name, "mail");
+  EXPECT_EQ(config.http->text(), "127.0.0.1:8000");
+  EXPECT_EQ(config.log_format, LogFormat::text);
+  EXPECT_EQ(config.database, "two");
+  EXPECT_EQ(config.prefetch, 9);
+  EXPECT_EQ(config.max_held_bytes, std::size_t{2} * 1024 * 1024);
+}
+
+TEST(CommandLine, lists_grow) {
+  const Config config = must_parse(
+      {"--pass-env", "A", "--pass-env", "B", "C", "--process", "x=cat", "--process", "y=cat"});
+  EXPECT_EQ(config.pass_env, (std::vector<std::string>{"A", "B", "C"}));
+  EXPECT_EQ(config.processes.size(), 2U);
+}
+
+TEST(CommandLine, a_word_that_does_not_count_has_to_be_right_too) {
+  expect_usage_error({"--grace", "soon", "--grace", "5s"}, "'soon'");
 }
 
 TEST(CommandLine, every_option_arrives) {

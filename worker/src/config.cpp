@@ -168,12 +168,12 @@ void add_options(CLI::App& app, Config& config, Words& words) {
   app.set_version_flag("--version", "pulse-worker " PULSE_VERSION);
 }
 
-// The library would speak of the numbers of items.
-std::optional<std::string> repeated_option(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_items_expected_max() == 1 && option->count() > 1) return option->get_name();
+// A unit or an image says the first word, an operator adds another. Options that are lists grow.
+void let_last_word_count(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() != 1) continue;
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -188,12 +188,10 @@ std::variant<Config, EarlyExit> parse_command_line(int argc, const char* const* 
   CLI::App app("Runs the jobs of pg_pulse: one executable in the tasks folder for each task.",
                "pulse-worker");
   add_options(app, config, words);
+  let_last_word_count(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (const auto name = repeated_option(app)) {
-      return EarlyExit{ExitCode::usage, *name + " is given twice\n"};
-    }
     std::ostringstream output;
     const int code = app.exit(error, output, output);
     return EarlyExit{code == 0 ? ExitCode::drained : ExitCode::usage, output.str()};
