@@ -59,6 +59,32 @@ TEST_F(ServedFolderTest, behind_a_link_to_nowhere_everything_is_missing) {
   EXPECT_TRUE(listing.refusals[0].reason.ends_with("current does not exist"));
 }
 
+TEST_F(ServedFolderTest, nothing_is_said_of_a_folder_that_nobody_named) {
+  ServedFolder folder(path_of("tasks of nobody"), ServedFolder::Wish::usual);
+  EXPECT_TRUE(folder.list().refusals.empty());
+  given_release("tasks of nobody");
+  ASSERT_EQ(chmod(path_of("tasks of nobody").c_str(), 0777), 0);
+  EXPECT_EQ(folder.list().refusals.size(), 1U) << "what is there is judged";
+}
+
+// As the kubelet does: `..data` leads to the files of now, and each file is a link through it.
+TEST_F(ServedFolderTest, the_files_of_a_config_map_are_behind_its_data) {
+  const auto publish = [this](const std::string& version) {
+    std::filesystem::create_directories(place_ / "map" / version);
+    given_file("map/" + version + "/send");
+    std::filesystem::create_directory_symlink(version, place_ / "map/..new");
+    std::filesystem::rename(place_ / "map/..new", place_ / "map/..data");
+  };
+  publish("..1");
+  std::filesystem::create_symlink("..data/send", place_ / "map/send");
+  EXPECT_TRUE(ServedFolder(path_of("map")).list().identifiers.empty());
+  ServedFolder folder(path_of("map/..data"));
+  EXPECT_EQ(folder.list().identifiers, std::vector<std::string>{"send"});
+  EXPECT_EQ(folder.find("send", refusal_)->path, path_of("map/..1/send"));
+  publish("..2");
+  EXPECT_EQ(folder.find("send", refusal_)->path, path_of("map/..2/send"));
+}
+
 TEST_F(ServedFolderTest, a_folder_that_became_unsafe_starts_nothing) {
   given_release("1");
   given_file("1/send");

@@ -90,6 +90,7 @@ TEST_F(TasksFolderTest, a_name_is_1_to_128_characters_and_stays_inside) {
                                   std::string("a\nb"),
                                   std::string("a\tb"),
                                   std::string("a\x7F"),
+                                  std::string("a\\b"),
                                   std::string("a\0b", 3),
                                   std::string("a\xC2\x85"),
                                   std::string("a\xFF"),

@@ -33,7 +33,8 @@ std::variant<Surroundings, EarlyExit> look_around(const Config& config) {
     return EarlyExit{ExitCode::usage, "--database: " + *problem + "\n"};
   }
   TaskRefusal refusal;
-  ServedFolder folder(config.tasks);
+  using Wish = ServedFolder::Wish;
+  ServedFolder folder(config.tasks, config.is_folder_wanted ? Wish::named : Wish::usual);
   const bool is_folder_there = folder.look(refusal);
   const bool may_be_missing =
       refusal.kind == TaskRefusal::Kind::not_found && !config.is_folder_wanted;

@@ -32,9 +32,7 @@ ExecutionStart TaskRouter::start(const HeldJob& job, const Registration& registr
 std::vector<std::string> TaskRouter::read_tasks() {
   const TasksFolder::Listing listing = folder_.list();
   for (const TaskRefusal& refusal : listing.refusals) {
-    const bool is_absence = refusal.kind == TaskRefusal::Kind::not_found;
-    log_.write(is_absence ? LogLevel::info : LogLevel::warning, "task_refused",
-               {{"reason", refusal.reason}});
+    log_.warning("task_refused", {{"reason", refusal.reason}});
   }
   const auto count = static_cast<std::int64_t>(listing.identifiers.size());
   log_.write(folder_.is_there() && count == 0 ? LogLevel::warning : LogLevel::info, "tasks",

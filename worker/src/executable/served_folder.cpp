@@ -14,7 +14,7 @@ TasksFolder::Listing ServedFolder::list() {
   TasksFolder::Listing listing;
   if (look(refusal)) {
     listing = folder_->list();
-  } else {
+  } else if (wish_ == Wish::named || refusal.kind != TaskRefusal::Kind::not_found) {
     listing.refusals.push_back(std::move(refusal));
   }
   for (const std::string& identifier : listing.identifiers) missing_.erase(identifier);

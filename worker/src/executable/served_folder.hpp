@@ -18,12 +18,16 @@ namespace pulse {
 
 class ServedFolder {
  public:
-  explicit ServedFolder(std::string path) : path_(std::move(path)) {}
+  enum class Wish { named, usual };  // usual: nobody named the folder, so there may be none
+
+  explicit ServedFolder(std::string path, Wish wish = Wish::named)
+      : path_(std::move(path)), wish_(wish) {}
 
   // Follows the path again; on a refusal fills it.
   bool look(TaskRefusal& refusal);
 
-  // What is served now; without a folder nothing, and why stands in the refusals.
+  // What is served now; without a folder nothing, and why stands in the refusals, unless nobody
+  // named the folder.
   TasksFolder::Listing list();
   // The folder that was found last, with links resolved, or else the path.
   const std::string& path() const;
@@ -38,6 +42,7 @@ class ServedFolder {
 
  private:
   const std::string path_;
+  const Wish wish_;
   std::optional<TasksFolder> folder_;
   std::set<std::string> missing_;
 };

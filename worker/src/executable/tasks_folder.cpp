@@ -125,6 +125,9 @@ void collect(const TasksFolder& folder, int directory, const std::string& prefix
       const UniqueFd below = open_beneath(directory, name, O_DIRECTORY);
       if (depth >= kMaxListedDepth || !below.valid()) continue;
       collect(folder, below.get(), identifier + '/', depth + 1, listing);
+    } else if (!TasksFolder::is_valid_name(identifier)) {
+      listing.refusals.push_back(
+          {Kind::bad_name, folder.path() + '/' + identifier + " has a name that no task can have"});
     } else if (folder.find(identifier, refusal)) {
       listing.identifiers.push_back(identifier);
     } else if (refusal.kind == Kind::not_executable && S_ISREG(status.st_mode)) {
@@ -168,7 +171,7 @@ bool TasksFolder::is_valid_name(std::string_view identifier) noexcept {
   for (std::string_view rest = identifier; !rest.empty(); ++characters) {
     const std::size_t length = utf8_character_length(rest);
     const auto first = static_cast<unsigned char>(rest.front());
-    if (length == 0 || first < 0x20 || first == 0x7F) return false;
+    if (length == 0 || first < 0x20 || first == 0x7F || first == '\\') return false;
     if (length == 2 && first == 0xC2 && static_cast<unsigned char>(rest[1]) < 0xA0) return false;
     if (begins_component && (first == '/' || first == '.')) return false;
     begins_component = first == '/';

@@ -23,7 +23,7 @@ namespace pulse {
 // Why a folder or a name is not served. `reason` is a sentence for the operator and for last_error.
 struct TaskRefusal {
   enum class Kind {
-    bad_name,        // empty, too long, `..`, leading `/`, control character, hidden
+    bad_name,        // empty, too long, `..`, leading `/`, control character, backslash, hidden
     not_found,       // nothing of that name
     not_executable,  // a file without execute permission, or not a regular file
     unsafe,          // a symlink, set-user-id, a wrong owner, or writable by another user
@@ -68,8 +68,9 @@ class TasksFolder {
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
-  // 1 to 128 characters of valid UTF-8 without control characters; no leading `/`; no component
-  // that is empty or begins with a dot.
+  // What the server takes as the name of a task, but for components that begin with a dot: 1 to 128
+  // characters of valid UTF-8 without control characters and backslashes, no leading `/`, and no
+  // component that is empty.
   static bool is_valid_name(std::string_view identifier) noexcept;
 
  private:
