@@ -209,7 +209,7 @@ DECLARE
 BEGIN
   WITH ended AS MATERIALIZED (
     SELECT f.id, f.result, f.last_error,
-           format('{"id":%s,"key":%s,"state":"%s",', f.id,
+           format('{"id":%1$s,"id_text":"%1$s","key":%2$s,"state":"%3$s",', f.id,
                   coalesce(to_json(m.key)::text, 'null'), f.state) AS head,
            octet_length(pulse_internal.end_members(f.result, f.last_error)) AS bytes
       FROM pulse_internal.ended_parent AS e CROSS JOIN LATERAL (SELECT (e.record).*) AS f
@@ -226,9 +226,9 @@ BEGIN
   RETURN CASE WHEN earlier IS NULL THEN '[' ELSE left(earlier, -1) || ',' END || ends || ']';
 END $$;
 COMMENT ON FUNCTION pulse_internal.ends_of_parents(pulse.job) IS
-  'Returns a JSON array of the ends of parents that are on record, for a job that starts: id, key '
-  'in its flow, state, and result and last_error, or left_out where these would bring the whole '
-  'above 1 MiB.';
+  'Returns a JSON array of the ends of parents that are on record, for a job that starts: id, the '
+  'same as id_text, key in its flow, state, and result and last_error, or left_out where these '
+  'would bring the whole above 1 MiB.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.wait_outcome(
     child pulse.job, OUT outcome text, OUT parent_id bigint, OUT parents text)

@@ -45,7 +45,8 @@ my $ids = value($node, q{SELECT string_agg(id::text, ' ' ORDER BY key) FROM puls
     {"key": "ends", "identifier": "ends", "after": ["1", "2"]}]') WHERE key IN ('1', '2')});
 my ($first, $second) = split / /, $ids;
 my $expected = join ',', map {
-    qq({"id":$_->[0],"key":"$_->[1]","state":"completed","result":{"page": 1},"last_error":null})
+    qq({"id":$_->[0],"id_text":"$_->[0]","key":"$_->[1]","state":"completed",)
+      . q("result":{"page": 1},"last_error":null})
 } [ $first, 1 ], [ $second, 2 ];
 
 is(got('index', '{}'), "[$expected]", 'a function gets the results');

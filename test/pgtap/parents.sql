@@ -38,8 +38,9 @@ SELECT is(records(), 'b', 'it outlives its retention while the other one waits')
 SELECT is(pulse.delete_finished(older_than => '0'), 0, 'and is not deleted by hand');
 SELECT completes('a', '[]') \g /dev/null
 SELECT is(given_to('sum'), format(
-  '[{"id":%s,"key":"a","state":"completed","result":[],"last_error":null},'
-  || '{"id":%s,"key":"b","state":"completed","result":{"x": 1.50, "x": null},"last_error":null}]',
+  '[{"id":%1$s,"id_text":"%1$s","key":"a","state":"completed","result":[],"last_error":null},'
+  || '{"id":%2$s,"id_text":"%2$s","key":"b","state":"completed",'
+  || '"result":{"x": 1.50, "x": null},"last_error":null}]',
   :a, :b), 'the job gets the results in the order of ids, as they were written');
 SELECT is((SELECT parents::text FROM pulse.held(:ann)), (SELECT parents::text FROM pulse.job
   WHERE identifier = 'sum'), 'held tells it once more');
@@ -55,7 +56,8 @@ SELECT fails('sum', 'broken') \g /dev/null
 SELECT pulse.retry_job(id) FROM flow WHERE key = 'sum' \g /dev/null
 SELECT matches(given_to('sum'), '"result":\[\]', 'so does one after retry_job');
 SELECT completes('sum', '7') \g /dev/null
-SELECT matches(given_to('last'), '^\[\{"id":\d+,"key":"sum","state":"completed","result":7,',
+SELECT matches(given_to('last'),
+  '^\[\{"id":(\d+),"id_text":"\1","key":"sum","state":"completed","result":7,',
   'which keeps its result for the job after it');
 SELECT completes('last', '8') \g /dev/null
 SELECT is((SELECT result::text FROM pulse.finished_job WHERE identifier = 'last'), NULL,
@@ -106,8 +108,9 @@ SELECT fails('bad', E'line "1"\nline 2'), completes('kept', '"r"') \g /dev/null
 SELECT travel('3 days'), deletes_by_age() \g /dev/null
 SELECT is(records(), 'kept bad', 'retention passes over kept ends for which a job waits');
 SELECT is(given_to('rescue'), format(
-  '[{"id":%s,"key":null,"state":"completed","result":"r","last_error":null},'
-  || '{"id":%s,"key":null,"state":"failed","result":null,"last_error":"line \"1\"\nline 2"}]',
+  '[{"id":%1$s,"id_text":"%1$s","key":null,"state":"completed","result":"r","last_error":null},'
+  || '{"id":%2$s,"id_text":"%2$s","key":null,"state":"failed","result":null,'
+  || '"last_error":"line \"1\"\nline 2"}]',
   :kept, :bad), 'a job gets the results that are kept, and errors');
 SELECT pulse.complete(id, token) FROM pulse.job WHERE identifier = 'rescue' \g /dev/null
 SELECT pulse.add_job_after(ARRAY[:bad], 'late', starts_when => 'ended') \g /dev/null

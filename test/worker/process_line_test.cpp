@@ -38,9 +38,10 @@ std::string refusal_of(const std::string& line) {
 TEST(JobLineTest, is_the_document_of_executables_with_the_id_in_front) {
   const TaskInput input = input_of(R"({"n": 1.50})");
   const std::string line = job_line(input);
-  EXPECT_TRUE(line.starts_with(R"({"id":17,"payload":{"n": 1.50},"job":{"id":17,"token":99,)"));
+  EXPECT_TRUE(line.starts_with(R"({"id":17,"id_text":"17","payload":{"n": 1.50},"job":{"id":17,)"));
   auto parsed = nlohmann::json::parse(line);
   parsed.erase("id");
+  parsed.erase("id_text");
   EXPECT_EQ(parsed, nlohmann::json::parse(task_stdin(input)));
 }
 
@@ -62,14 +63,22 @@ TEST(JobLineTest, is_one_line_whatever_stands_in_it) {
 TEST(JobLineTest, follows_what_stands_before) {
   std::string text = "first\n";
   append_job_line(text, input_of(std::nullopt));
-  EXPECT_TRUE(text.starts_with("first\n{\"id\":17,\"payload\":null,"));
+  EXPECT_TRUE(text.starts_with("first\n{\"id\":17,\"id_text\":\"17\",\"payload\":null,"));
 }
 
 TEST(CancelLineTest, names_the_job_why_and_how_long) {
   std::string text;
   append_cancel_line(text, 17, EndReason::timeout, std::chrono::seconds(5));
-  EXPECT_EQ(text, R"({"cancel":17,"reason":"timeout","grace_ms":5000})"
+  EXPECT_EQ(text, R"({"cancel":17,"id_text":"17","reason":"timeout","grace_ms":5000})"
                   "\n");
+}
+
+TEST(ProcessLineTest, an_id_may_be_text) {
+  EXPECT_EQ(read(R"({"id":"9007199254740995","result":1})").job_id, 9007199254740995);
+  for (const char* id : {R"("")", R"("x")", R"("17 ")", R"("1.5")", R"("99999999999999999999")"}) {
+    EXPECT_EQ(refusal_of(std::string(R"({"id":)") + id + R"(,"result":1})"),
+              "a line without the id of a job");
+  }
 }
 
 TEST(ProcessLineTest, what_is_left_stands_beside_an_error_or_alone) {
@@ -165,7 +174,7 @@ TEST(ProcessLineTest, what_means_nothing_is_refused) {
                                   std::string("17"),
                                   std::string("{}"),
                                   std::string(R"({"result":1})"),
-                                  std::string(R"({"id":"17","result":1})"),
+                                  std::string(R"({"id":["17"],"result":1})"),
                                   std::string(R"({"id":1.5,"result":1})"),
                                   std::string(R"({"id":99999999999999999999})"),
                                   std::string(R"({"id":17,"result":1,"error":"x"})"),

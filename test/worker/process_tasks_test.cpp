@@ -127,7 +127,7 @@ TEST_F(ProcessTasksTest, is_told_in_a_line_what_to_stop_and_may_answer) {
   start(1);
   wait_for_message(1);
   stop(1, EndReason::timeout, 60s);
-  EXPECT_EQ(result_of(1), R"({"cancel":1,"reason":"timeout","grace_ms":60000})");
+  EXPECT_EQ(result_of(1), R"({"cancel":1,"id_text":"1","reason":"timeout","grace_ms":60000})");
   EXPECT_TRUE(ends_[1].is_answer);
 }
 

@@ -164,7 +164,10 @@ TEST(TaskStdin, the_document_has_payload_and_job) {
                          {"worker_name", "host-1"},
                          {"checkpoint", {{"z", 1.1}, {"a", 2}}},
                          {"parents", json::array({{{"id", 7}, {"result", 1.5}}})},
-                         {"traceparent", *some_input().traceparent}};
+                         {"traceparent", *some_input().traceparent},
+                         {"id_text", "42"},
+                         {"token_text", "1099511627783"},
+                         {"worker_id_text", "9"}};
   EXPECT_EQ(document["job"], expected);
 }
 

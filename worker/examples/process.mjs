@@ -13,7 +13,8 @@ async function greet({ name, after = 0 }, signal, report) {
 const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const running = new Map();
 
-async function run({ id, payload }) {
+// The text of an id: JavaScript would round numbers beyond 2^53.
+async function run({ id_text: id, payload }) {
   const stop = new AbortController();
   running.set(id, stop);
   try {
@@ -27,6 +28,6 @@ async function run({ id, payload }) {
 say({ takes: 10 });
 for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line);
-  if ('cancel' in message) running.get(message.cancel)?.abort();
+  if ('cancel' in message) running.get(message.id_text)?.abort();
   else run(message);
 }

@@ -69,6 +69,10 @@ class JobMembers {
     begin(name);
     text_ += std::to_string(value);
   }
+  // For languages whose numbers are exact to 2^53 only.
+  void add_text(std::string_view name, std::int64_t value) {
+    add(name, std::string_view(std::to_string(value)));
+  }
   void add(std::string_view name, std::string_view value) {
     begin(name);
     append_json_string(text_, value);
@@ -169,6 +173,9 @@ void append_task_stdin(std::string& text, const TaskInput& input) {
   job.add_json("checkpoint", input.checkpoint_json);
   job.add_json("parents", input.parents_json);
   job.add("traceparent", input.traceparent);
+  job.add_text("id_text", input.job_id);
+  job.add_text("token_text", input.token);
+  job.add_text("worker_id_text", input.worker_id);
   text += "}}\n";
 }
 

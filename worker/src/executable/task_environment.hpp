@@ -29,6 +29,7 @@ std::vector<std::string> process_environment(
 
 // {"payload":…,"job":{…}}: the payload keeps its own text, every number and the order of keys. The
 // job object has the columns of claimed_job by name, `attempt` beside `attempts`, and the worker.
+// The numbers that may exceed 2^53 are there as text too, at the end: `id_text` and the like.
 std::string task_stdin(const TaskInput& input);
 void append_task_stdin(std::string& text, const TaskInput& input);
 

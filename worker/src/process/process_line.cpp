@@ -21,6 +21,12 @@ std::optional<Duration> seconds_of(std::string_view text) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds));
 }
 
+// A number, or its digits as a string: what some languages can say of ids beyond 2^53.
+std::optional<std::int64_t> id_of(std::string_view value) {
+  if (!value.starts_with('"')) return parse_number<std::int64_t>(value);
+  return parse_number<std::int64_t>(json_string_value(value));
+}
+
 // What a line has beside the words that it shares with PULSE_FD.
 struct Words {
   std::optional<std::string_view> takes, id, error, retry, retry_in, snooze;
@@ -93,7 +99,8 @@ bool read_end(const Words& words, TaskMessage& message, ProcessLine& line, std::
 void append_job_line(std::string& text, const TaskInput& input) {
   const std::size_t begin = text.size();
   append_task_stdin(text, input);
-  text.replace(begin, 1, "{\"id\":" + std::to_string(input.job_id) + ',');
+  const std::string id = std::to_string(input.job_id);
+  text.replace(begin, 1, "{\"id\":" + id + ",\"id_text\":\"" + id + "\",");
   // A payload of type json keeps its own line breaks, which stand between its tokens only: within a
   // string JSON has none.
   for (std::size_t i = begin; i + 1 < text.size(); ++i) {
@@ -102,7 +109,8 @@ void append_job_line(std::string& text, const TaskInput& input) {
 }
 
 void append_cancel_line(std::string& text, std::int64_t job_id, EndReason reason, Duration grace) {
-  text += "{\"cancel\":" + std::to_string(job_id) + ",\"reason\":\"" + reason_name(reason) +
+  const std::string id = std::to_string(job_id);
+  text += "{\"cancel\":" + id + ",\"id_text\":\"" + id + "\",\"reason\":\"" + reason_name(reason) +
           "\",\"grace_ms\":" + std::to_string(grace.count()) + "}\n";
 }
 
@@ -120,7 +128,7 @@ std::optional<ProcessLine> parse_process_line(std::string_view line, std::string
     why = "a number of jobs that it takes which is not from 1 to 10000";
     return std::nullopt;
   }
-  const auto job_id = words.id ? parse_number<std::int64_t>(*words.id) : std::nullopt;
+  const auto job_id = words.id ? id_of(*words.id) : std::nullopt;
   if (!job_id) {
     why = "a line without the id of a job";
     return std::nullopt;

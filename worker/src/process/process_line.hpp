@@ -13,7 +13,7 @@
 
 namespace pulse {
 
-// What executables get on stdin, in one line, with the job's id in front.
+// What executables get on stdin, in one line, with the job's id in front, as a number and as text.
 void append_job_line(std::string& text, const TaskInput& input);
 
 // Tells a process that one of its jobs is to stop within so long.
