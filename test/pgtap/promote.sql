@@ -27,10 +27,13 @@ SELECT is(open_job('post'), :second::bigint, 'an end lets the next one open');
 SELECT id AS undone
   FROM pulse.add_job('mail', queue_name => 'pile', run_at => now() - interval '1 h') \gset
 SELECT pulse_internal.keep_queue_looks() \g /dev/null
+-- Other tests may have left more marks than one call looks at.
+CREATE FUNCTION promote_all_marked() RETURNS void
+  LANGUAGE plpgsql AS $$ BEGIN WHILE pulse_internal.promote_marked(256) LOOP END LOOP; END $$;
 SAVEPOINT before;
-SELECT pulse_internal.promote_marked(256) \g /dev/null
+SELECT promote_all_marked() \g /dev/null
 ROLLBACK TO before;
-SELECT pulse_internal.promote_marked(256) \g /dev/null
+SELECT promote_all_marked() \g /dev/null
 SELECT is((SELECT state FROM pulse.job WHERE id = :undone), 'ready',
   'what a savepoint took back is promoted again');
 DELETE FROM pulse.job;
