@@ -57,6 +57,8 @@ sub claimed { my $answer = claim(@_); return @{ $answer->{json}{jobs}[0] }{qw(id
 subtest 'the cycle of Workron: submit, next, heartbeat, done and fail' => sub {
     my $worker = register('curl', tasks => ['mail']);
     my $job = add('mail', payload => { to => 'Ada' });
+    is(value($node, "SELECT added_by FROM pulse.job WHERE id = $job"), 'a_client',
+        'a job belongs to the role of the token');
     my $next = claim($worker)->{json}{jobs}[0];
     is($next->{id}, $job, 'the job that was submitted is next');
     is($next->{payload}{to}, 'Ada', 'with its payload');

@@ -115,6 +115,8 @@ subtest 'one job' => sub {
     like($said->{out}, qr/^Why\n +running +Worker $ann has it/m, 'why it waits, or not');
     like($said->{out}, qr/running +\[#{10}-{10}\]$/m, 'its progress');
     like($said->{out}, qr/"n": 12345678901234567890\.10/, 'its payload, each digit');
+    my $owner = value($node, 'SELECT current_user');
+    like($said->{out}, qr/^added by +\Q$owner\E$/m, 'its producer');
     $worker->query("SELECT pulse.fail($id, $token, 'out of ink', retry => false)");
     my $told = json_of(pulse($node, '--json', 'job', $id)->{out});
     is($told->{attempts}[0]{error}, 'out of ink', 'the error of its attempt');

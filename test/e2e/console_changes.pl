@@ -80,7 +80,9 @@ subtest 'an operation is on record and is undone' => sub {
         'it is not stopped, because it is done');
     is(json_of(pulse($node, '--json', 'operations', 'stop', $said->{id})->{out})->{state}, 'done',
         'as JSON says, too');
-    is(pulse($node, 'undo', $said->{id}, '--yes')->{status}, DONE, 'it is undone');
+    my $undone = pulse($node, 'undo', $said->{id}, '--yes');
+    is($undone->{status}, DONE, 'it is undone');
+    like($undone->{out}, qr/1 left alone \(1: it has moved since\)/, 'and says what not, and why');
     is(states('oil'), 'failed 2, ready 1', 'but for the job that has moved since');
 };
 

@@ -283,7 +283,8 @@ SELECT is((SELECT added_by FROM pulse.run_schedule_now('hourly')), 'web',
 SELECT throws_ok($$SELECT pulse.run_schedule_now('taken')$$, '42501', NULL,
   'a schedule replaces no job of a stranger');
 SELECT travel('25 hours');
-SELECT pulse.sweep() \g /dev/null
+-- A sweep is short, and settles what it can.
+DO $$ BEGIN WHILE pulse_internal.settle_schedules('infinity') LOOP END LOOP; END $$;
 SELECT is((SELECT array_agg(DISTINCT j.added_by) FROM pulse.job AS j
             WHERE j.scheduled_for IS NOT NULL), '{web}', 'as have its jobs of due times');
 SELECT alike((SELECT s.last_error FROM pulse.schedule AS s WHERE s.name = 'taken'),

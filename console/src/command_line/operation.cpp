@@ -12,7 +12,10 @@ namespace pulse::console {
 namespace {
 
 // A step is short, so that what it locks is soon free.
-#define PULSE_OPERATION "SELECT id, action, state, changed, skipped, undoes FROM "
+#define PULSE_OPERATION                                                                       \
+  "SELECT id, action, state, changed, skipped, undoes, skipped_because,"                      \
+  " (SELECT string_agg(r.value || ': ' || r.key, '; ' ORDER BY r.value::bigint DESC, r.key)"  \
+  " FROM json_each_text(skipped_because) AS r) AS reasons FROM "
 constexpr const char* kStep = PULSE_OPERATION "pulse.run_operation($1::bigint, 1000)";
 constexpr const char* kStop = PULSE_OPERATION "pulse.stop_operation($1::bigint)";
 
@@ -20,6 +23,7 @@ const Columns kColumns{
     {"operation", "id", Kind::id},          {"action", "action"},
     {"state", "state", Kind::state},        {"changed", "changed", Kind::count},
     {"left alone", "skipped", Kind::count}, {"undoes", "undoes", Kind::id},
+    {"why", "skipped_because", Kind::json},
 };
 
 void show_progress(const QueryResult::Row& step) {
@@ -39,6 +43,7 @@ std::string summary(const QueryResult::Row& step) {
                      inert(step.text("action")) + " of " + plural(step.integer("changed"), "job");
   if (step.integer("skipped") > 0) {
     text += ", " + spell_count(step.text("skipped")) + " left alone";
+    if (!step.is_null("reasons")) text += " (" + inert(step.text("reasons")) + ")";
   }
   const bool may_be_undone = step.is_null("undoes") && step.integer("changed") > 0;
   if (may_be_undone) text += "; pulse undo " + step.text("id") + " takes it back";

@@ -16,7 +16,7 @@ constexpr const char* kJob =
     " g.job ->> 'queue_name' AS queue_name, g.job ->> 'priority' AS priority,"
     " g.job ->> 'attempts' AS attempts, g.job ->> 'max_attempts' AS max_attempts,"
     " g.job ->> 'crashes' AS crashes, g.job ->> 'job_key' AS job_key, g.job -> 'flags' AS flags,"
-    " (g.job ->> 'created_at')::timestamptz AS created_at,"
+    " (g.job ->> 'created_at')::timestamptz AS created_at, g.job ->> 'added_by' AS added_by,"
     " (g.job ->> 'run_at')::timestamptz AS run_at,"
     " (g.job ->> 'scheduled_for')::timestamptz AS scheduled_for,"
     " (g.job ->> 'start_by')::timestamptz AS start_by,"
@@ -45,6 +45,7 @@ const Columns kJobColumns{
     {"key", "job_key"},
     {"flags", "flags", Kind::names},
     {"added", "created_at", Kind::time},
+    {"added by", "added_by"},
     {"due", "run_at", Kind::time},
     {"scheduled for", "scheduled_for", Kind::time},
     {"start by", "start_by", Kind::time},
