@@ -12,9 +12,9 @@ namespace pulse::console {
 namespace {
 
 // A step is short, so that what it locks is soon free.
-#define PULSE_OPERATION                                                                       \
-  "SELECT id, action, state, changed, skipped, undoes, skipped_because,"                      \
-  " (SELECT string_agg(r.value || ': ' || r.key, '; ' ORDER BY r.value::bigint DESC, r.key)"  \
+#define PULSE_OPERATION                                                                      \
+  "SELECT id, action, state, changed, skipped, undoes, skipped_because,"                     \
+  " (SELECT string_agg(r.value || ': ' || r.key, '; ' ORDER BY r.value::bigint DESC, r.key)" \
   " FROM json_each_text(skipped_because) AS r) AS reasons FROM "
 constexpr const char* kStep = PULSE_OPERATION "pulse.run_operation($1::bigint, 1000)";
 constexpr const char* kStop = PULSE_OPERATION "pulse.stop_operation($1::bigint)";
