@@ -125,7 +125,7 @@ CREATE OR REPLACE FUNCTION pulse_internal.check_new_handler(identifier text, han
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
-  role name := pulse_internal.caller();
+  role name := pulse_internal.asking_role();
   home oid := (SELECT p.pronamespace FROM pg_proc AS p WHERE p.oid = handler);
 BEGIN
   IF has_function_privilege(role, handler, 'EXECUTE') AND has_schema_privilege(role, home, 'USAGE')
@@ -143,8 +143,77 @@ BEGIN
                   home::regnamespace);
 END $$;
 COMMENT ON FUNCTION pulse_internal.check_new_handler(text, regprocedure) IS
-  'Raises 42501 for a function that the session''s role may not execute and that is not the '
+  'Raises 42501 for a function that the role that calls may not execute and that is not the '
   'handler of this task already; NULL passes.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.set_task_as_owner(
+    identifier text,
+    max_attempts int,
+    timeout interval,
+    stall_timeout interval,
+    backoff text,
+    backoff_base interval,
+    backoff_cap interval,
+    jitter float8,
+    keep_completed interval,
+    max_crashes int,
+    on_unreachable text,
+    handler regprocedure,
+    expires_after interval,
+    queue text)
+  RETURNS pulse.task
+  LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  stored pulse.task;
+BEGIN
+  PERFORM pulse_internal.check_identifier(identifier);
+  PERFORM pulse_internal.check_number('max_attempts', max_attempts, 1, 32767);
+  PERFORM pulse_internal.check_duration('timeout', timeout, interval '1 ms');
+  PERFORM pulse_internal.check_duration('stall_timeout', stall_timeout, interval '1 ms');
+  PERFORM pulse_internal.check_duration('backoff_base', backoff_base, interval '0');
+  PERFORM pulse_internal.check_duration('backoff_cap', backoff_cap, interval '0');
+  PERFORM pulse_internal.check_duration('keep_completed', keep_completed, interval '0');
+  PERFORM pulse_internal.check_duration('expires_after', expires_after, interval '1 ms');
+  PERFORM pulse_internal.check_task_settings(
+    backoff, jitter, max_crashes, on_unreachable);
+  PERFORM pulse_internal.check_handler(handler);
+  PERFORM pulse_internal.check_new_handler(identifier, handler);
+  PERFORM pulse_internal.check_task_queue(queue);
+  INSERT INTO pulse.task AS t
+    (identifier, max_attempts, timeout, stall_timeout, backoff, backoff_base, backoff_cap, jitter,
+     keep_completed, max_crashes, on_unreachable, handler, expires_after, queue, created_at,
+     updated_at)
+  VALUES
+    (set_task_as_owner.identifier, set_task_as_owner.max_attempts, set_task_as_owner.timeout,
+     set_task_as_owner.stall_timeout, set_task_as_owner.backoff, set_task_as_owner.backoff_base,
+     set_task_as_owner.backoff_cap, set_task_as_owner.jitter, set_task_as_owner.keep_completed,
+     set_task_as_owner.max_crashes, set_task_as_owner.on_unreachable,
+     (pg_identify_object('pg_proc'::regclass, set_task_as_owner.handler, 0)).identity,
+     set_task_as_owner.expires_after, nullif(set_task_as_owner.queue, ''), pulse.now(),
+     pulse.now())
+  ON CONFLICT ON CONSTRAINT task_pkey DO UPDATE SET
+    max_attempts   = coalesce(excluded.max_attempts, t.max_attempts),
+    timeout        = coalesce(excluded.timeout, t.timeout),
+    stall_timeout  = coalesce(excluded.stall_timeout, t.stall_timeout),
+    backoff        = coalesce(excluded.backoff, t.backoff),
+    backoff_base   = coalesce(excluded.backoff_base, t.backoff_base),
+    backoff_cap    = coalesce(excluded.backoff_cap, t.backoff_cap),
+    jitter         = coalesce(excluded.jitter, t.jitter),
+    keep_completed = coalesce(excluded.keep_completed, t.keep_completed),
+    max_crashes    = coalesce(excluded.max_crashes, t.max_crashes),
+    on_unreachable = coalesce(excluded.on_unreachable, t.on_unreachable),
+    handler        = coalesce(excluded.handler, t.handler),
+    expires_after  = coalesce(excluded.expires_after, t.expires_after),
+    queue          = nullif(coalesce(set_task_as_owner.queue, t.queue), ''),
+    updated_at     = pulse.now()
+  RETURNING t.* INTO stored;
+  RETURN stored;
+END $$;
+COMMENT ON FUNCTION pulse_internal.set_task_as_owner(
+    text, int, interval, interval, text, interval, interval, float8, interval, int, text,
+    regprocedure, interval, text) IS
+  'The body of pulse.set_task().';
 
 CREATE OR REPLACE FUNCTION pulse.set_task(
     identifier text,
@@ -162,52 +231,8 @@ CREATE OR REPLACE FUNCTION pulse.set_task(
     expires_after interval = NULL,
     queue text = NULL)
   RETURNS pulse.task
-  LANGUAGE plpgsql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-DECLARE
-  stored pulse.task;
-BEGIN
-  PERFORM pulse_internal.check_identifier(set_task.identifier);
-  PERFORM pulse_internal.check_number('max_attempts', set_task.max_attempts, 1, 32767);
-  PERFORM pulse_internal.check_duration('timeout', set_task.timeout, interval '1 ms');
-  PERFORM pulse_internal.check_duration('stall_timeout', set_task.stall_timeout, interval '1 ms');
-  PERFORM pulse_internal.check_duration('backoff_base', set_task.backoff_base, interval '0');
-  PERFORM pulse_internal.check_duration('backoff_cap', set_task.backoff_cap, interval '0');
-  PERFORM pulse_internal.check_duration('keep_completed', set_task.keep_completed, interval '0');
-  PERFORM pulse_internal.check_duration('expires_after', set_task.expires_after, interval '1 ms');
-  PERFORM pulse_internal.check_task_settings(
-    set_task.backoff, set_task.jitter, set_task.max_crashes, set_task.on_unreachable);
-  PERFORM pulse_internal.check_handler(set_task.handler);
-  PERFORM pulse_internal.check_new_handler(set_task.identifier, set_task.handler);
-  PERFORM pulse_internal.check_task_queue(set_task.queue);
-  INSERT INTO pulse.task AS t
-    (identifier, max_attempts, timeout, stall_timeout, backoff, backoff_base, backoff_cap, jitter,
-     keep_completed, max_crashes, on_unreachable, handler, expires_after, queue, created_at,
-     updated_at)
-  VALUES
-    (set_task.identifier, set_task.max_attempts, set_task.timeout, set_task.stall_timeout,
-     set_task.backoff, set_task.backoff_base, set_task.backoff_cap, set_task.jitter,
-     set_task.keep_completed, set_task.max_crashes, set_task.on_unreachable,
-     (pg_identify_object('pg_proc'::regclass, set_task.handler, 0)).identity,
-     set_task.expires_after, nullif(set_task.queue, ''), pulse.now(), pulse.now())
-  ON CONFLICT ON CONSTRAINT task_pkey DO UPDATE SET
-    max_attempts   = coalesce(excluded.max_attempts, t.max_attempts),
-    timeout        = coalesce(excluded.timeout, t.timeout),
-    stall_timeout  = coalesce(excluded.stall_timeout, t.stall_timeout),
-    backoff        = coalesce(excluded.backoff, t.backoff),
-    backoff_base   = coalesce(excluded.backoff_base, t.backoff_base),
-    backoff_cap    = coalesce(excluded.backoff_cap, t.backoff_cap),
-    jitter         = coalesce(excluded.jitter, t.jitter),
-    keep_completed = coalesce(excluded.keep_completed, t.keep_completed),
-    max_crashes    = coalesce(excluded.max_crashes, t.max_crashes),
-    on_unreachable = coalesce(excluded.on_unreachable, t.on_unreachable),
-    handler        = coalesce(excluded.handler, t.handler),
-    expires_after  = coalesce(excluded.expires_after, t.expires_after),
-    queue          = nullif(coalesce(set_task.queue, t.queue), ''),
-    updated_at     = pulse.now()
-  RETURNING t.* INTO stored;
-  RETURN stored;
-END $$;
+  LANGUAGE c VOLATILE SECURITY INVOKER PARALLEL UNSAFE
+  AS 'MODULE_PATHNAME', 'pulse_call_as_owner';
 COMMENT ON FUNCTION pulse.set_task(text, int, interval, interval, text, interval, interval, float8,
                                    interval, int, text, regprocedure, interval, text) IS
   'Stores settings of a task and returns them all; NULL leaves a setting as it is. The table '

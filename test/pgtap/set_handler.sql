@@ -1,7 +1,7 @@
 -- Who may set a handler: a worker calls the function with payloads that others choose, so whoever
 -- chooses the function must be allowed to execute it.
 \ir support/setup.psql
-SELECT plan(8);
+SELECT plan(10);
 
 CREATE ROLE pulse_op;
 SELECT pulse.grant_operator('pulse_op') \g /dev/null
@@ -27,6 +27,14 @@ SELECT is((refusal_of($$SELECT pulse.set_task('post', handler => 'admin.refund(j
                       'pulse_op')).code, '42501', 'but to no other task');
 SELECT is((SELECT max_attempts || ' ' || handler FROM pulse.task WHERE identifier = 'mail'),
   '3 admin.refund(pg_catalog.json)', 'the other settings are stored');
+
+-- A superuser that calls the function of an operator lends it no right.
+CREATE FUNCTION public.tidy() RETURNS void LANGUAGE sql SECURITY DEFINER
+  AS $$ SELECT pulse.set_task('tidied', handler => 'admin.refund(json)') $$;
+ALTER FUNCTION public.tidy() OWNER TO pulse_op;
+SELECT refuses('SELECT public.tidy()', '42501', 'nor does a function of the operator');
+GRANT EXECUTE ON FUNCTION admin.refund(json) TO pulse_op;
+SELECT lives_ok('SELECT public.tidy()', 'once the operator may execute it, its functions may');
 
 SELECT is_empty('SELECT * FROM pulse.verify()', 'all promises are kept');
 SELECT * FROM finish();

@@ -11,7 +11,7 @@ SELECT expect_function('set_task',
   'keep_completed interval DEFAULT NULL::interval, max_crashes integer DEFAULT NULL::integer, '
   'on_unreachable text DEFAULT NULL::text, handler regprocedure DEFAULT NULL::regprocedure, '
   'expires_after interval DEFAULT NULL::interval, queue text DEFAULT NULL::text',
-  'pulse.task', 'volatile', 'definer');
+  'pulse.task', 'volatile', 'invoker');
 
 -- --- what is stored -----------------------------------------------------------------------------
 
