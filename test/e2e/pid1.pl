@@ -34,14 +34,17 @@ exit $((PULSE_JOB_ID % 4 * 7))
 SH
 
 # Beside the worker runs what `docker exec` would: a shell that leaves children, as many as it is
-# told, and waits for none.
+# told, and waits for none. Each child outlives its parent: a line tells it to end.
 my $place = PostgreSQL::Test::Utils::tempdir('container');
-mkfifo("$place/counts", 0600) or die "counts: $!\n";
-sysopen my $counts, "$place/counts", O_RDWR or die "counts: $!\n";
+my ($counts, $ends) = map {
+    mkfifo("$place/$_", 0600) or die "$_: $!\n";
+    sysopen my $pipe, "$place/$_", O_RDWR or die "$_: $!\n";
+    $pipe;
+} qw(counts ends);
 my $entry = <<'SH';
 mount --bind "$1" "$1" && mount -o remount,bind,ro / || exit
 while read -r count; do
-    for ((i = 0; i < count; ++i)); do (: &); done
+    for ((i = 0; i < count; ++i)); do (read -r _ <"$2/ends" &); done
     echo left >>"$2/told"
 done <"$2/counts" &
 exec unshare --user --map-user="$3" --map-group="$3" "${@:4}"
@@ -77,6 +80,8 @@ syswrite $counts, "$jobs\n";
 value($node, q{SELECT pulse.set_task('leave', max_attempts => 1)});
 my $ids = join ',', add_jobs($node, 'leave', $jobs);
 $told->wait_for('orphans', sub { $_[0] eq 'left' });
+cmp_ok(scalar(children_of($init)), '>', $jobs, 'the orphans are its children');
+syswrite $ends, "\n" x $jobs;
 wait_until($node, "SELECT count(*) = $jobs FROM pulse.finished_job WHERE id IN ($ids)",
     'all tasks have ended');
 is(value($node, "SELECT count(*) FROM pulse.finished_job WHERE id IN ($ids)
@@ -86,12 +91,13 @@ is(value($node, "SELECT count(*) FROM pulse.finished_job WHERE id IN ($ids)
 
 my $end = time + $PostgreSQL::Test::Utils::timeout_default;
 my @left;
-while (@left = grep { $_->[2] ne 'bash' } children_of($init)) {
+# All but the shell.
+while (1 < (@left = children_of($init))) {
     last if time > $end;
     Pulse::Lines::pause();
 }
 is(scalar(grep { $_->[1] eq 'Z' } @left), 0, 'there is no zombie');
-is(scalar(@left), 0, 'and no other child but the shell');
+is(scalar(@left), 1, 'and no other child but the shell');
 
 kill TERM => $init;
 is($worker->wait_exit, 0, 'it drains when it is told to stop');
