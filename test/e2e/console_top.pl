@@ -45,7 +45,7 @@ value($node, "SELECT pulse.progress(id, token, 'half', 0.5) FROM pulse.job WHERE
 value($node, q{SELECT pulse.add_job('letters', queue_name => 'post')});
 
 local $ENV{NO_COLOR} = '1';
-tmux('new-session', '-d', '-x', '110', '-y', '30',
+tmux('new-session', '-d', '-x', '110', '-y', '32',
     "pulse top -i 200ms -d 'host=" . $node->host . ' port=' . $node->port . " dbname=postgres'");
 END { local $?; tmux('kill-server') if -e ($socket // '') }
 

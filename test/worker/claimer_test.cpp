@@ -261,6 +261,23 @@ TEST_F(ClaimerTest, new_tasks_end_the_wait_and_are_named_in_the_claims_that_foll
   EXPECT_EQ(claim_.cancels(), 1);
 }
 
+TEST_F(ClaimerTest, a_cancellation_that_comes_after_the_wait_costs_the_claim_no_pause) {
+  given_worker();
+  claim_.answer(nothing());
+  turn();
+  worker_->serve({"mail", "new"});
+  claim_.answer(nothing());  // the wait had ended
+  turn();
+  ASSERT_EQ(claim_.running(), "claim");
+  claim_.refuse_statement("57014", "canceling statement due to user request");
+  turn();
+  ASSERT_EQ(claim_.running(), "claim") << "it is sent again at once";
+  claim_.refuse_statement("57014", "canceling statement due to user request");
+  turn();
+  EXPECT_EQ(claim_.running(), "") << "who cancels another one is not the worker";
+  EXPECT_EQ(capture_.count("claim_skipped"), 1);
+}
+
 TEST_F(ClaimerTest, once_means_until_nothing_is_ready) {
   is_finish_to_be_had_ = false;
   given_worker(2, /*once=*/true);

@@ -369,6 +369,7 @@ void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& kn
 }
 
 void Claimer::take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error) {
+  if (is_late_cancellation(error)) return;
   if (error.sqlstate == sqlstate::kWorkerIsLost) {
     doubt_since_.reset();  // what was claimed is being recovered
     heartbeat_.take_refused(worker_id, error.message);

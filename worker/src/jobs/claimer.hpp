@@ -11,13 +11,19 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <utility>
 
+#include "database/sqlstate.hpp"
 #include "jobs/demand.hpp"
 #include "jobs/finisher.hpp"
 #include "jobs/lost_claim.hpp"
 #include "liveness/heartbeat.hpp"
 
 namespace pulse {
+
+// A cancellation needs a connection of its own, which a busy server accepts by then.
+inline constexpr Duration kLateCancellation = std::chrono::seconds(5);
 
 struct ClaimerConfig {
   std::string worker_name;
@@ -107,7 +113,14 @@ class Claimer {
   void take_check(std::int64_t worker_id, const std::vector<ClaimKey>& known, const Reply& reply);
   void take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error);
   void cancel_wait() {
-    if (activity_ == Activity::waiting) session_.cancel();
+    if (activity_ != Activity::waiting) return;
+    session_.cancel();
+    cancelled_at_ = timers_.now();
+  }
+  // A wait may have ended before its cancellation came, which then ends the call that follows.
+  bool is_late_cancellation(const SqlError& error) {
+    if (error.sqlstate != sqlstate::kQueryCanceled || !cancelled_at_) return false;
+    return timers_.now() - *std::exchange(cancelled_at_, std::nullopt) < kLateCancellation;
   }
   void stop_waiting();
   void release_overdue();
@@ -130,7 +143,8 @@ class Claimer {
   Activity activity_ = Activity::none;
   std::optional<std::vector<std::string>> tasks_;
   bool is_stopping_ = false;
-  std::optional<TimePoint> doubt_since_;  // when the claim was sent whose reply was lost
+  std::optional<TimePoint> doubt_since_;   // when the claim was sent whose reply was lost
+  std::optional<TimePoint> cancelled_at_;  // when a wait was, while no late cancellation has come
   LostClaim lost_;
   bool found_nothing_ = false;    // wait before the next claim
   bool was_for_slots_ = false;    // the last claim, or a part of it
