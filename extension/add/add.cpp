@@ -135,7 +135,7 @@ void end_batch(Batch* batch, MemoryContext old) {
 // Adds jobs without keys.
 void add_specs(const Specs& specs, NewJobs* jobs, Tuplestorestate* results) {
   Batch batch;
-  Origin origin = plain_origin();
+  Origin origin = plain_origin(asking_producer());
   MemoryContext old = begin_batch(&batch, jobs, results);
   for (int i = 0; i < specs.count; i++) {
     RowValue spec = spec_at(specs, i);
@@ -252,7 +252,7 @@ PULSE_FUNCTION(pulse_checked_spec) {
 PULSE_FUNCTION(pulse_insert_job) {
   pulse::RowValue spec = pulse::checked_argument(fcinfo);
   pulse::LastTask last = {};
-  pulse::Origin origin = pulse::plain_origin();
+  pulse::Origin origin = pulse::plain_origin(pulse::asking_producer());
   if (PG_NARGS() == 3) {
     origin.waits_on = fcinfo->args[1];
     origin.starts_when = fcinfo->args[2];
@@ -264,9 +264,8 @@ PULSE_FUNCTION(pulse_insert_job) {
 PULSE_FUNCTION(pulse_insert_scheduled_job) {
   pulse::RowValue spec = pulse::checked_argument(fcinfo);
   pulse::LastTask last = {};
-  pulse::Origin origin = pulse::plain_origin();
+  pulse::Origin origin = pulse::plain_origin(fcinfo->args[2]);
   origin.scheduled_for = fcinfo->args[1];
-  origin.added_by = fcinfo->args[2];
   PG_RETURN_DATUM(pulse::add_one(spec, &last, origin));
 }
 
@@ -304,9 +303,8 @@ PULSE_FUNCTION(pulse_insert_jobs) {
 PULSE_FUNCTION(pulse_insert_job_as) {
   pulse::RowValue spec = pulse::checked_argument(fcinfo);
   pulse::LastTask last = {};
-  pulse::Origin origin = pulse::plain_origin();
+  pulse::Origin origin = pulse::plain_origin(fcinfo->args[2]);
   origin.id = fcinfo->args[1];
-  origin.added_by = fcinfo->args[2];
   PG_RETURN_DATUM(pulse::add_one(spec, &last, origin));
 }
 
@@ -327,8 +325,9 @@ PULSE_FUNCTION(pulse_add_job) {
                            : pulse::mode_named(PG_GETARG_TEXT_PP(pulse::kSpecColumns));
     pulse::LastTask last = {};
     pulse::check_spec(&spec, &last);
-    return spec.has(pulse::kSpecJobKey) ? pulse::add_keyed(&spec, mode)
-                                        : pulse::add_one(spec, &last, pulse::plain_origin());
+    return spec.has(pulse::kSpecJobKey)
+               ? pulse::add_keyed(&spec, mode)
+               : pulse::add_one(spec, &last, pulse::plain_origin(pulse::asking_producer()));
   });
 }
 

@@ -3,7 +3,6 @@
 #include "access/catalog.hpp"
 #include "access/columns.hpp"
 #include "job/ids.hpp"
-#include "job/producer.hpp"
 #include "server/call_checks.hpp"
 #include "server/clocks.hpp"
 #include "server/compat.hpp"
@@ -122,7 +121,9 @@ void check_spec(RowValue* spec, LastTask* last) {
   normalize_flags(spec);
 }
 
-Origin plain_origin() { return {kNull, kNull, kNull, kNull, kNull, kNull, asking_producer()}; }
+Origin plain_origin(const NullableDatum& added_by) {
+  return {kNull, kNull, kNull, kNull, kNull, kNull, added_by};
+}
 
 TupleDesc spec_shape(HeapTupleHeader spec) {
   return shape_of_type(spec, "pulse.job_spec", kSpecColumns);

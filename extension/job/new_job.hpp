@@ -40,8 +40,8 @@ struct Origin {
   NullableDatum added_by;      // NULL: all producers
 };
 
-// Of a job that the asking producer adds, and that waits for nothing.
-Origin plain_origin();
+// Of a job of this producer that waits for nothing.
+Origin plain_origin(const NullableDatum& added_by);
 
 TupleDesc spec_shape(HeapTupleHeader spec);
 

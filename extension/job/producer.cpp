@@ -6,11 +6,8 @@
 #include "server/values.hpp"
 
 extern "C" {
-#include "utils/catcache.h"
-}
-
-extern "C" {
 #include "catalog/pg_proc.h"
+#include "utils/catcache.h"
 }
 
 namespace pulse {
