@@ -2,31 +2,20 @@
 // are none of its business.
 #include "supervised/orphans.hpp"
 
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <array>
 #include <csignal>
-#include <map>
 
 #include "minder/children.hpp"
+#include "subreaper_bench.hpp"
 #include "supervised/minder_line.hpp"
-#include "task_bench.hpp"
 
 namespace pulse {
 namespace {
 
-class OrphansTest : public TaskBench {
+class OrphansTest : public SubreaperBench {
  protected:
-  void SetUp() override {
-    TaskBench::SetUp();
-    ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
-  }
-  void TearDown() override {
-    TaskBench::TearDown();
-    prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
-  }
-
   // So many processes in sessions of their own, whose parent is gone. All of them hold `reader_`'s
   // other end.
   void given_orphans(int count) {
@@ -70,36 +59,7 @@ class OrphansTest : public TaskBench {
     return is_readable_within(reader_.get(), kTestLimit) && ::read(reader_.get(), &byte, 1) == 0;
   }
 
-  // A child of libuv's that exits with `code`; its end is told to ended_.
-  void given_child(int code) {
-    const std::string script = "exit " + std::to_string(code);
-    std::array<char*, 4> arguments{const_cast<char*>("sh"), const_cast<char*>("-c"),
-                                   const_cast<char*>(script.c_str()), nullptr};
-    uv_process_options_t options{};
-    options.file = "/bin/sh";
-    options.args = arguments.data();
-    options.exit_cb = [](uv_process_t* process, std::int64_t exit_code, int) {
-      static_cast<OrphansTest*>(process->data)->ended_[process->pid] = exit_code;
-      uv_close(reinterpret_cast<uv_handle_t*>(process), nullptr);
-    };
-    children_.push_back(std::make_unique<uv_process_t>());
-    children_.back()->data = this;
-    ASSERT_EQ(uv_spawn(loop_.uv(), children_.back().get(), &options), 0);
-    expected_[children_.back()->pid] = code;
-  }
-
-  // Ended, and not yet looked at by the loop.
-  void wait_for_zombies() {
-    for (const auto& [pid, code] : expected_) {
-      siginfo_t ended{};
-      ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT), 0);
-    }
-  }
-
   UniqueFd reader_;
-  std::vector<std::unique_ptr<uv_process_t>> children_;
-  std::map<pid_t, std::int64_t> expected_;
-  std::map<pid_t, std::int64_t> ended_;
 };
 
 TEST_F(OrphansTest, a_crowd_is_ended_and_reaped) {
@@ -115,7 +75,7 @@ TEST_F(OrphansTest, a_crowd_is_ended_and_reaped) {
 
 TEST_F(OrphansTest, ended_children_of_the_loop_are_left_to_it) {
   for (int code = 1; code <= 40; ++code) given_child(code);
-  wait_for_zombies();
+  wait_for_ends_of_children();
   given_orphans(100);
   while (reap_orphans() > 0) {
   }

@@ -1,14 +1,12 @@
 // Zombies of a container's PID 1: gone, while each child of the loop keeps its exit code.
 #include "supervised/zombies.hpp"
 
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <array>
 #include <csignal>
-#include <map>
 
-#include "task_bench.hpp"
+#include "subreaper_bench.hpp"
 
 namespace pulse {
 namespace {
@@ -21,16 +19,11 @@ bool is_childless() {
   return waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
 }
 
-class ZombiesTest : public TaskBench {
+class ZombiesTest : public SubreaperBench {
  protected:
   void SetUp() override {
-    TaskBench::SetUp();
-    ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+    SubreaperBench::SetUp();
     ASSERT_TRUE(is_childless());
-  }
-  void TearDown() override {
-    TaskBench::TearDown();
-    prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
   }
 
   // So many children whose parent is gone, and which live until end_orphans().
@@ -61,34 +54,7 @@ class ZombiesTest : public TaskBench {
     return waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0;
   }
 
-  // A child of the loop that exits with `code`; its end is told to ended_.
-  void given_child(int code) {
-    const std::string script = "exit " + std::to_string(code);
-    std::array<char*, 4> arguments{const_cast<char*>("sh"), const_cast<char*>("-c"),
-                                   const_cast<char*>(script.c_str()), nullptr};
-    uv_process_options_t options{};
-    options.file = "/bin/sh";
-    options.args = arguments.data();
-    options.exit_cb = [](uv_process_t* process, std::int64_t exit_code, int) {
-      static_cast<ZombiesTest*>(process->data)->ended_[process->pid] = exit_code;
-      uv_close(reinterpret_cast<uv_handle_t*>(process), nullptr);
-    };
-    children_.push_back(std::make_unique<uv_process_t>());
-    children_.back()->data = this;
-    ASSERT_EQ(uv_spawn(loop_.uv(), children_.back().get(), &options), 0);
-    expected_[children_.back()->pid] = code;
-  }
-  void wait_for_ends_of_children() {
-    for (const auto& [pid, code] : expected_) {
-      siginfo_t ended{};
-      ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT), 0);
-    }
-  }
-
   UniqueFd life_;
-  std::vector<std::unique_ptr<uv_process_t>> children_;
-  std::map<pid_t, std::int64_t> expected_;
-  std::map<pid_t, std::int64_t> ended_;
 };
 
 TEST_F(ZombiesTest, those_from_before_it_began_are_reaped) {
