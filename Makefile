@@ -53,7 +53,7 @@ SQL_FUNCTIONS += overview list list_flows
 # Operations on many jobs
 SQL_FUNCTIONS += operation operation_step operation_undo operation_run
 # Guards
-SQL_FUNCTIONS += roles role_findings doctor drop_guard grants
+SQL_FUNCTIONS += roles role_findings horizon_findings doctor drop_guard grants
 
 # What begins the extensions over pg_pulse.
 SQL_COMPANION = companion

@@ -203,66 +203,22 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
    WHERE e.quarantined > 0;
 COMMENT ON VIEW pulse_internal.worker_findings IS 'Findings about workers, schedules and jobs.';
 
--- A slot in use keeps up within seconds, and even then lags behind by many transactions.
-CREATE OR REPLACE FUNCTION pulse_internal.is_slot_behind(
-    is_used boolean, transactions bigint, wal_bytes numeric)
-  RETURNS boolean
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN coalesce(transactions > 1000000, false)
-         OR NOT is_used AND coalesce(wal_bytes > 200 * 1024 * 1024, false);
-COMMENT ON FUNCTION pulse_internal.is_slot_behind(boolean, bigint, numeric) IS
-  'Returns whether a replication slot keeps dead rows or WAL for a consumer that does not follow.';
-
-CREATE OR REPLACE VIEW pulse_internal.slot_findings AS
-  SELECT 'slot behind'::text AS finding, 'warning'::text AS severity,
-         pg_catalog.format('Replication slot %L, which %s, keeps %s of WAL, and dead rows of the '
-                           'last %s transactions.', s.slot_name,
-                           CASE WHEN s.is_used THEN 'process ' || s.active_pid || ' uses'
-                             ELSE 'nothing uses' END,
-                           pg_catalog.pg_size_pretty(coalesce(s.wal_bytes, 0)),
-                           coalesce(s.transactions, 0)) AS detail,
-         pg_catalog.format('Let its consumer catch up; if there is none any more: SELECT '
-                           'pg_drop_replication_slot(%L).', s.slot_name) AS what_to_do
-    FROM (SELECT r.slot_name, r.active AS is_used, r.active_pid,
-                 greatest(pg_catalog.age(r.xmin)::bigint, pg_catalog.age(r.catalog_xmin)::bigint)
-                   AS transactions,
-                 pg_catalog.pg_wal_lsn_diff(
-                   CASE WHEN pg_catalog.pg_is_in_recovery()
-                     THEN pg_catalog.pg_last_wal_replay_lsn()
-                     ELSE pg_catalog.pg_current_wal_lsn() END, r.restart_lsn) AS wal_bytes
-            FROM pg_catalog.pg_replication_slots AS r) AS s
-   WHERE pulse_internal.is_slot_behind(s.is_used, s.transactions, s.wal_bytes);
-COMMENT ON VIEW pulse_internal.slot_findings IS
-  'Findings about replication slots that nothing reads.';
-
 CREATE OR REPLACE VIEW pulse_internal.table_findings AS
   WITH own AS MATERIALIZED (
     SELECT c.oid::regclass AS relation, c.reloptions, c.relpersistence
       FROM pg_catalog.pg_class AS c
      WHERE c.relnamespace = 'pulse'::regnamespace AND c.relkind = 'r'
   )
-  SELECT 'old transaction'::text AS finding, 'warning'::text AS severity,
-         pg_catalog.format('Process %s of role %s has a transaction since %s, so no dead row since '
-                           'then is removed.', a.pid, a.usename, a.xact_start) AS detail,
-         pg_catalog.format('Let it end, or SELECT pg_terminate_backend(%s).', a.pid) AS what_to_do
-    FROM pg_catalog.pg_stat_activity AS a
-   WHERE a.backend_xmin IS NOT NULL AND a.pid <> pg_catalog.pg_backend_pid()
-     AND a.datname = pg_catalog.current_database()
-     AND a.xact_start < pulse.now() - interval '5 minutes'
-     AND a.pid NOT IN (SELECT v.pid FROM pg_catalog.pg_stat_progress_vacuum AS v)
-  UNION ALL
-  SELECT 'old prepared transaction', 'warning',
-         pg_catalog.format('The prepared transaction %L is there since %s: its locks hold, and no '
-                           'dead row since then is removed.', p.gid, p.prepared),
-         pg_catalog.format('COMMIT PREPARED or ROLLBACK PREPARED %L.', p.gid)
-    FROM pg_catalog.pg_prepared_xacts AS p
-   WHERE p.database = pg_catalog.current_database()
-     AND p.prepared < pulse.now() - interval '5 minutes'
-  UNION ALL
-  SELECT 'dead rows', 'warning',
-         pg_catalog.format('%s has %s dead rows beside %s living ones.', t.relation, t.dead,
-                           t.living),
-         'See whether autovacuum runs, and what keeps old rows visible; then VACUUM.'
+  SELECT 'dead rows'::text AS finding, 'warning'::text AS severity,
+         pg_catalog.format('%s has %s dead rows beside %s living ones.%s', t.relation, t.dead,
+                           t.living,
+                           (SELECT pg_catalog.format(' %s keeps those of the last %s transactions.',
+                                                     h.holder, h.transactions)
+                              FROM pulse_internal.horizon_holder AS h
+                             WHERE h.transactions > 1000
+                             ORDER BY h.transactions DESC LIMIT 1)) AS detail,
+         'See whether autovacuum runs, and what keeps old rows visible; then VACUUM.'::text
+           AS what_to_do
     FROM (SELECT o.relation, pg_catalog.pg_stat_get_dead_tuples(o.relation) AS dead,
                  pg_catalog.pg_stat_get_live_tuples(o.relation) AS living FROM own AS o) AS t
    WHERE t.dead > 50000 AND t.dead > t.living / 5
@@ -293,7 +249,7 @@ CREATE OR REPLACE VIEW pulse_internal.table_findings AS
    WHERE i.indrelid = ANY (ARRAY(SELECT o.relation::oid FROM own AS o))
      AND NOT (i.indisvalid AND i.indisready);
 COMMENT ON VIEW pulse_internal.table_findings IS
-  'Findings about tables, and about what keeps dead rows in them.';
+  'Findings about tables.';
 
 -- Where no role was made a worker, the owner of pg_pulse is taken for one.
 CREATE OR REPLACE VIEW pulse_internal.handler_findings AS
@@ -351,7 +307,7 @@ BEGIN
           UNION ALL SELECT * FROM pulse_internal.setting_findings
           UNION ALL SELECT * FROM pulse_internal.worker_findings
           UNION ALL SELECT * FROM pulse_internal.table_findings
-          UNION ALL SELECT * FROM pulse_internal.slot_findings
+          UNION ALL SELECT * FROM pulse_internal.horizon_findings
           UNION ALL SELECT * FROM pulse_internal.producer_findings
           UNION ALL SELECT * FROM pulse_internal.role_findings
           UNION ALL SELECT * FROM pulse_internal.handler_findings) AS f

@@ -8,9 +8,8 @@ use Test::More;
 use Pulse::Server;
 use Pulse::Session;
 
-my $node = start_server('main', settings => {
+my $node = start_server('main', streaming => 1, settings => {
         'pulse.databases' => 'postgres',
-        'wal_level' => 'replica',
         # A busy machine may be late with a sweep.
         'pulse.sweep_interval' => '15s',
         'pulse.sweep_threshold' => '60s',
@@ -27,6 +26,13 @@ sub finds {
     my ($finding, $what) = @_;
     wait_until($node, "SELECT count(*) = 1 FROM pulse.doctor() WHERE finding = '$finding'", $what);
     is(findings(), "$finding: warning", $what);
+    return;
+}
+
+sub pass_transactions {
+    my ($count) = @_;
+    $session->query("SET synchronous_commit = off; DO \$\$ BEGIN FOR i IN 1 .. $count LOOP"
+          . ' PERFORM pg_current_xact_id(); ROLLBACK; END LOOP; END $$; RESET synchronous_commit');
     return;
 }
 
@@ -61,6 +67,53 @@ subtest 'a transaction that stays open' => sub {
     is(findings(), '', 'until it ends');
 };
 
+subtest 'a session that has written and waits, which has no snapshot' => sub {
+    my $writer = Pulse::Session->new($node);
+    $writer->query('BEGIN');
+    $writer->query("SELECT pulse.add_job('work')");
+    my $pid = $writer->query('SELECT pg_backend_pid()');
+    is($session->query("SELECT backend_xmin FROM pg_stat_activity WHERE pid = $pid"), '',
+        'it has none');
+    # What it keeps: rows that die now stay.
+    $session->query('CREATE TABLE died AS SELECT 1 AS n; DELETE FROM died');
+    $session->query('VACUUM died');
+    is($session->query('SELECT pg_relation_size($$died$$) > 0'), 't', 'and keeps dead rows');
+    like($session->query(q{SET pulse.clock_offset = '6 min'; SELECT detail, what_to_do
+        FROM pulse.doctor() WHERE finding = 'old transaction'}),
+        qr/^Process $pid of role \S+, idle in its transaction .*pg_terminate_backend\($pid\)/,
+        'is named');
+    $writer->query('ROLLBACK');
+    is($session->query(q{SELECT * FROM pulse.doctor() WHERE finding = 'old transaction'}), '',
+        'its end ends the trouble');
+    $session->query('RESET pulse.clock_offset; VACUUM died');
+    is($session->query('SELECT pg_relation_size($$died$$)'), 0, 'the dead rows go');
+};
+
+subtest 'a standby with a long query' => sub {
+    $node->backup('copy');
+    my $standby = PostgreSQL::Test::Cluster->new('standby');
+    $standby->init_from_backup($node, 'copy', has_streaming => 1);
+    $standby->append_conf('postgresql.conf',
+        "hot_standby_feedback = on\nwal_receiver_status_interval = 1\n"
+          . "max_standby_streaming_delay = -1");
+    $standby->start;
+    my $reader = Pulse::Session->new($standby);
+    $reader->query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    $reader->query('SELECT count(*) FROM pulse.job');
+    wait_until($node, q{SELECT count(*) = 1 FROM pulse_internal.horizon_holder
+        WHERE kind = 'standby'}, 'its feedback');
+    is(findings(), '', 'is no trouble at first');
+    pass_transactions(1_001_000);
+    like($session->query('SELECT detail, what_to_do FROM pulse.doctor()'),
+        qr/^Standby standby, .* last 1\d{6} transactions.*hot_standby_feedback/,
+        'is after a million transactions, and is named');
+    $reader->query('COMMIT');
+    wait_until($node, 'SELECT count(*) = 0 FROM pulse.doctor()', 'a silent doctor');
+    pass('until the query ends');
+    $reader->quit;
+    $standby->stop;
+};
+
 subtest 'a replication slot that nothing uses' => sub {
     $session->query(q{SELECT pg_create_physical_replication_slot('left_over', true)});
     is(findings(), '', 'is no trouble at first');
@@ -74,6 +127,9 @@ subtest 'a replication slot that nothing uses' => sub {
 };
 
 subtest 'dead rows' => sub {
+    my $reader = Pulse::Session->new($node);
+    $reader->query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    my $pid = $reader->query('SELECT pg_backend_pid()');
     $session->query('ALTER TABLE pulse.attempt SET (autovacuum_enabled = off)');
     $session->query(q{INSERT INTO pulse.attempt (job_id, token, attempt, ended_at, outcome)
         SELECT n, n, 1, now(), 'failed' FROM generate_series(1, 50001) AS n});
@@ -81,6 +137,13 @@ subtest 'dead rows' => sub {
     wait_until($node, q{SELECT count(*) = 1 FROM pulse.doctor() WHERE finding = 'dead rows'},
         'dead rows');
     like(findings(), qr/^autovacuum off: warning, dead rows: warning$/, 'are told, with the cause');
+    pass_transactions(1_001);
+    like($session->query(q{SELECT detail FROM pulse.doctor() WHERE finding = 'dead rows'}),
+        qr/ones\. Process $pid of role .* keeps those of the last 1\d{3} transactions\.$/,
+        'and with who keeps them');
+    $reader->query('COMMIT');
+    like($session->query(q{SELECT detail FROM pulse.doctor() WHERE finding = 'dead rows'}),
+        qr/ones\.$/, 'while somebody does');
     $session->query('ALTER TABLE pulse.attempt RESET (autovacuum_enabled)');
     $session->query('VACUUM pulse.attempt');
     wait_until($node, 'SELECT count(*) = 0 FROM pulse.doctor()', 'no dead rows');
