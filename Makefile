@@ -143,7 +143,7 @@ worker-build:
 	  -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
 	  -DCMAKE_INSTALL_PREFIX='$(PREFIX)' -DCMAKE_INSTALL_BINDIR='$(bindir)' \
 	  -DPULSE_SANITIZE='$(WORKER_SANITIZE)' -DCMAKE_CXX_FLAGS='$(WORKER_CXXFLAGS)' \
-	  $(addprefix -DBUILD_TESTING=,$(WORKER_TESTS))
+	  -DPULSE_CONSOLE=$(if $(filter no,$(CONSOLE)),OFF,ON) $(addprefix -DBUILD_TESTING=,$(WORKER_TESTS))
 	+$(PLAIN) $(CMAKE) --build $(WORKER_BUILD)
 worker-install: worker-build
 	DESTDIR='$(DESTDIR)' $(CMAKE) --install $(WORKER_BUILD)
@@ -173,7 +173,7 @@ deb: ## Debian packages of the worker and, for the server of PG_CONFIG, the exte
 	PG_CONFIG='$(PG_CONFIG)' $(SRC)/worker/deploy/debian/build '$(SRC)' '$(CURDIR)/build/deb'
 
 help: ## this list
-	@echo 'make [all]           build the extension and the worker (WORKER=no: without)'
+	@echo 'make [all]           build extension, worker, console (WORKER=no, CONSOLE=no: without)'
 	@echo 'make install         install both; DESTDIR and PG_CONFIG are honoured'
 	@echo 'make uninstall       remove both, in the tree that installed them'
 	@echo 'make installcheck    pgTAP and isolation tests on the server of PGHOST and PGPORT'

@@ -12,8 +12,11 @@ check: private SHELL = true
 all-suites:
 	+@BUILD='$(AGAIN)' JOBS=$(JOBS) $(TOOL)/check
 
-demo: packages ## install what is missing, build, and show a crash being recovered
-	+$(AGAIN) $(PARALLEL) stage
+# The demonstration has no use for the console, which is most of the compiler's work; a console that
+# is there is installed with the rest, so that `make uninstall` still knows of its files.
+demo: ## install what is missing for it, build, and show a crash being recovered
+	@$(TOOL)/packages demo
+	+$(AGAIN) $(PARALLEL) stage CONSOLE=$(if $(wildcard $(WORKER_BUILD)/console/pulse),yes,no)
 	$(TOOL)/cluster run demo --fsync --set pulse.databases=demo -- $(SRC)/test/demo/run
 
 check-pgtap: ## each function's contract
@@ -31,7 +34,7 @@ check-cost: stage ## WAL, buffers, statements and plans within their budgets (te
 # Slow to install and to compile, so not a part of check; each page says what it needs.
 RECIPES = django rails go
 check-recipes: stage ## docs/recipes for Django, Rails and Go, which need packages of theirs
-	@$(TOOL)/packages --with recipes
+	@$(TOOL)/packages recipes
 	PULSE_RECIPES=1 PULSE_DOCS_SECONDS=600 PULSE_LABEL=recipes $(TOOL)/suite docs \
 	  $(RECIPES:%=docs/recipes/%.md)
 check-e2e: stage ## whole processes that are killed, cut off, promoted
@@ -109,7 +112,7 @@ VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-k
   --show-leak-kinds=definite --child-silent-after-fork=yes
 PURE_TASK_TESTS = StderrTail*:ExitStatus*:TaskEnvironment*:TaskOutput*
 check-valgrind: stage ## unit tests, and jobs that are functions, under valgrind
-	@$(TOOL)/packages --with valgrind
+	@$(TOOL)/packages valgrind
 	+$(AGAIN) $(PARALLEL) worker-build WORKER_TESTS=ON
 	$(VALGRIND) $(WORKER_BUILD)/test/pulse-worker-tests --gtest_brief=1
 	$(VALGRIND) $(WORKER_BUILD)/test/pulse-task-tests --gtest_brief=1 \
@@ -147,7 +150,7 @@ scale-%: stage
 # What a user of PGXN gets is the archive alone, and the client's manner to build it.
 DIST = $(CURDIR)/build/dist
 check-dist: dist ## the release archive, installed by pgxn's client and created in a server
-	@$(TOOL)/packages --with dist
+	@$(TOOL)/packages dist
 	rm -rf '$(DIST)'
 	env -u MAKEFLAGS -u VPATH WORKER=no DESTDIR='$(DIST)' pgxn install --nosudo \
 	  --pg_config '$(shell command -v $(PG_CONFIG))' 'build/$(EXT)-$(EXTVERSION).zip' \
@@ -158,20 +161,19 @@ check-dist: dist ## the release archive, installed by pgxn's client and created 
 # Fetches a Debian system into the build, so `make check` leaves it out.
 check-deb: export DEBEMAIL ?= packager@example.org
 check-deb: ## the packages of make deb: lintian, install, use, upgrade, remove, purge
-	@$(TOOL)/packages --with deb
+	@$(TOOL)/packages check-deb
 	+@$(AGAIN) deb >build/deb.log 2>&1 || { tail -20 build/deb.log; exit 1; }
 	@$(TOOL)/../deb/run
 
 screenshots: stage ## write the pictures of docs/console.md anew, to be looked at
-	@$(TOOL)/packages --with screenshots
+	@$(TOOL)/packages screenshots
 	$(TOOL)/suite e2e test/screenshots/take.pl
 	for picture in build/e2e/tmp_check/*.png; do optipng -quiet -o2 "$$picture" && \
 	  cp "$$picture" $(SRC)/docs/pictures/; done
 
-fuzz: packages-fuzz ## 10 million fuzzed inputs (FUZZ_INPUTS=…) for the worker's parsers; needs clang
+fuzz: ## 10 million fuzzed inputs (FUZZ_INPUTS=…) for the worker's parsers; needs clang
+	@$(TOOL)/packages fuzz
 	$(TOOL)/../fuzz/run $(FUZZ_INPUTS)
-packages-fuzz:
-	@$(TOOL)/packages --with fuzz
 
 check-long: ## all that takes long: the checks above, fuzzing, clang-tidy, mutants
 	+$(AGAIN) check-asserts
@@ -190,7 +192,7 @@ check-long: ## all that takes long: the checks above, fuzzing, clang-tidy, mutan
 mutants: stage ## remove each guard in turn; a named test must turn red
 	$(TOOL)/../mutants/run
 bench: stage ## measure speed against floors: WORKLOAD=drain for one, LONG=1 for all there is
-	@$(TOOL)/packages --with bench
+	@$(TOOL)/packages bench
 	$(TOOL)/../bench/run workloads $(if $(LONG),--long) $(WORKLOAD)
 
 lint: ## format, budgets, versions, banned words; each finding says what to do
@@ -201,8 +203,8 @@ tidy: worker-build ## let clang-tidy look for mistakes
 	clang-tidy --quiet $(SOURCES) -- $(filter -std=% -f%,$(PG_CXXFLAGS)) \
 	  -Wno-register $(PG_CPPFLAGS)
 	clang-tidy --quiet -p $(WORKER_BUILD) $(shell find $(SRC)/worker/src $(SRC)/console/src -name '*.cpp')
-packages: ## install the Debian packages that are missing
-	@$(TOOL)/packages
+packages: ## install the Debian packages that are missing to build, or FOR=demo, FOR=test, FOR=deb …
+	@$(TOOL)/packages $(or $(FOR),build)
 
 ifneq ($(wildcard $(PGXS)),)
 installcheck: installcheck-pgtap
@@ -215,5 +217,5 @@ stop-clusters:
 
 .PHONY: check all-suites demo check-pgtap check-isolation check-nopreload check-worker check-cost \
   check-deb check-recipes check-e2e check-asserts check-symbols check-uninstall check-versions check-asan check-tsan \
-  check-valgrind check-flaky check-e2e-long check-scale check-long fuzz packages-fuzz screenshots mutants bench lint format \
+  check-valgrind check-flaky check-e2e-long check-scale check-long fuzz screenshots mutants bench lint format \
   tidy packages installcheck-pgtap stop-clusters

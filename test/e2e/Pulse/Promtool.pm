@@ -1,4 +1,4 @@
-# promtool, which Prometheus brings. It is in PATH, or where `make packages` has unpacked it.
+# promtool, which Prometheus brings. It is in PATH, or where `make packages FOR=test` unpacked it.
 package Pulse::Promtool;
 
 use strict;
