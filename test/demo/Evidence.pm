@@ -82,6 +82,13 @@ sub logs {
     return \%logged;
 }
 
+# How many processes wanted a processor or a disk, each moment.
+sub loads {
+    my ($file) = @_;
+    return [ map { my ($at, $wanting) = split ' '; { at => $at, wanting => $wanting } }
+          lines_of($file) ];
+}
+
 sub read_all {
     my ($folder) = @_;
     my %answers = map { my ($id, @rest) = split ' '; $id => \@rest } lines_of("$folder/answers");
@@ -93,6 +100,7 @@ sub read_all {
         logged => logs(glob "'$folder'/workers/*.[0-9]*.log"),
         answers => \%answers,
         settings => \%settings,
+        loads => loads("$folder/load"),
         violations => [lines_of("$folder/verify")],
     };
 }

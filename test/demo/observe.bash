@@ -31,7 +31,7 @@ wait_until() { # what is waited for, command…
     local what=$1
     shift
     until "$@"; do
-        [[ $SECONDS -lt $most_seconds ]] || fail "waited in vain until $what; see $folder"
+        [[ $SECONDS -lt $most_seconds ]] || fail "waited in vain until $what (load $(cut -d" " -f1 /proc/loadavg)); see $folder"
         if in_timeline given_up; then fail "workers die at once, see $folder/workers"; fi
         moment
     done
