@@ -136,40 +136,41 @@ subtest 'at the width of a phone' => sub {
 subtest 'jobs are changed after a question, on record, and back' => sub {
     $browser->go('/failed');
     $browser->click('Retry all');
-    like($browser->wait_for(qr/Retry 3 jobs\?/), qr/Retry 3 jobs\?/, 'how many');
+    my $asked = qr/Retry all 3 failed or quarantined jobs of postgres\?/;
+    like($browser->wait_for($asked), $asked, 'how many, of what kind, and where');
     like($browser->text, qr/The first|Which.*$inks[0]/s, 'and which');
     is(state_of($inks[0]), 'failed', 'nothing has happened yet');
-    $browser->click('Retry', 'form');
+    $browser->click('Retry 3 jobs', 'form');
     like($browser->wait_for(qr/retry of 3 jobs/), qr/done/, 'it is done');
     is(state_of($inks[0]), 'ready', 'they run again');
     is(record(), 'retry done 3 keeper', 'it is on record');
     $browser->click('Undo …');
     $browser->wait_for(qr/Undo the retry/);
-    $browser->click('Undo', 'form');
+    $browser->click('Undo the retry', 'form');
     $browser->wait_for(qr/undo of 3 jobs/);
     is(state_of($inks[0]), 'failed', 'and it is taken back');
 
     $browser->go('/failed');
     $browser->js('document.querySelectorAll("td.check input")[0].click()');
     $browser->click('Retry', '.bulk');
-    $browser->wait_for(qr/Retry 1 job\?/);
-    $browser->click('Retry', '.question');
+    $browser->wait_for(qr/Retry job $inks[2] of postgres\?/);
+    $browser->click('Retry 1 job', '.question');
     $browser->wait_for(qr/retry of 1 job/);
     is(state_of($inks[2]) . ' ' . state_of($inks[1]), 'ready failed', 'one that was chosen');
 
     $browser->go("/jobs/$inks[2]");
     $browser->click('Cancel', '.actions');
-    $browser->wait_for(qr/Cancel 1 job\?/);
+    $browser->wait_for(qr/Cancel job $inks[2] of postgres\?/);
     $browser->fill('reason', 'no more ink');
-    $browser->click('Cancel', '.question');
+    $browser->click('Cancel 1 job', '.question');
     $browser->wait_for(qr/cancel of 1 job/);
     is(state_of($inks[2]), 'cancelled', 'one is cancelled');
     is(record(), 'cancel done 1 keeper', 'which is on record');
     $browser->go('/jobs?task=letter');
     $browser->click('Reschedule all');
-    $browser->wait_for(qr/Reschedule 2 jobs\?/);
+    $browser->wait_for(qr/Reschedule all 2 waiting jobs .* whose task is letter\?/);
     $browser->fill('priority', '7');
-    $browser->click('Reschedule', 'form');
+    $browser->click('Reschedule 2 jobs', 'form');
     $browser->wait_for(qr/reschedule of 2 jobs/);
     is(value($node, q{SELECT count(*) FROM pulse.job WHERE priority = 7}), 2, 'two have moved');
 };
@@ -205,9 +206,11 @@ subtest 'queues, schedules, workers and flows' => sub {
     $change->('/schedules', 'Pause', 'main', 'Pause', 'pause schedule {"schedule" : "nightly"}');
     is(value($node, 'SELECT paused FROM pulse.schedules'), 't', 'it is paused');
     $change->('/schedules', 'Resume', 'main', 'Resume', 'resume schedule {"schedule" : "nightly"}');
-    $change->('/workers', 'Drain', 'main', 'Drain', qq(drain worker {"worker" : "$ann"}));
+    $change->('/workers', 'Drain', 'main', 'Drain worker ann',
+        qq(drain worker {"worker" : "$ann"}));
     is(value($node, "SELECT state FROM pulse.worker_status WHERE id = $ann"), 'draining', 'drains');
-    $change->("/flows/$flow", 'Cancel', '.actions', 'Cancel', qq(cancel flow {"flow" : "$flow"}));
+    $change->("/flows/$flow", 'Cancel', '.actions', "Cancel flow $flow",
+        qq(cancel flow {"flow" : "$flow"}));
     is(value($node, "SELECT cancelled FROM pulse.flows WHERE id = $flow"), 3,
         'no job is left of it');
 };
@@ -221,14 +224,16 @@ subtest 'with the keyboard alone' => sub {
     $browser->wait_for_path(qr{^/failed$});
     ok($browser->tab_to('Retry all'), 'they can be retried');
     $browser->press('Enter');
-    $browser->wait_for(qr/Retry 2 jobs\?/);
-    is($browser->focus, 'Retry', 'the answer has the focus');
+    $browser->wait_for(qr/Retry all 2 failed or quarantined jobs/);
+    is($browser->focus, 'Retry 2 jobs', 'the answer has the focus');
     $browser->press('Enter');
     $browser->wait_for_path(qr{^/operations/\d+$});
     is(record(), 'retry done 2 keeper', 'they are');
     ok($browser->tab_to('Undo …'), 'and back');
     $browser->press('Enter');
     $browser->wait_for(qr/Undo the retry of 2 jobs\?/);
+    is($browser->focus, 'Leave it as it is', 'the answer that changes nothing has the focus');
+    $browser->press('Shift+Tab');
     $browser->press('Enter');
     $browser->wait_for(qr/undo of 2 jobs/);
     is(record(), 'undo done 2 keeper', 'with Enter');

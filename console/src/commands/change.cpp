@@ -16,7 +16,6 @@ namespace {
 
 struct Wanted {
   JobChange change;
-  bool is_all = false;
   nlohmann::json arguments = nlohmann::json::object();
 };
 
@@ -31,7 +30,7 @@ void show_sample(Console& console, const ChangePreview& preview) {
 
 ExitStatus change_jobs(Console& console, const Wanted& wanted) {
   const JobChange& change = wanted.change;
-  if (change.ids.empty() && change.filter.is_empty() && !wanted.is_all) {
+  if (!change.says_which()) {
     std::fputs("pulse: which jobs? Name ids, or a filter such as --task; --all means every one\n",
                stderr);
     return ExitStatus::usage;
@@ -43,7 +42,8 @@ ExitStatus change_jobs(Console& console, const Wanted& wanted) {
     return ExitStatus::refused;
   }
   show_sample(console, preview);
-  if (!is_confirmed(console, preview.question(change.action))) return ExitStatus::refused;
+  const std::string asked = subject(change, preview, console.database.name());
+  if (!is_confirmed(console, change.action + ' ' + inert(asked) + '?')) return ExitStatus::refused;
   return run_operation(console,
                        start_change(console.database, change, wanted.arguments.dump(), actor()));
 }
@@ -62,7 +62,7 @@ CLI::App& add_change(CommandLine& line, const char* action, const char* descript
       action, description, [wanted](Console& console) { return change_jobs(console, *wanted); });
   command.add_option("ID", wanted->change.ids, "Ids of jobs")->check(is_id());
   add_filter_options(command, wanted->change.filter);
-  command.add_flag("--all", wanted->is_all, "Every job that the command may change");
+  command.add_flag("--all", wanted->change.is_all, "Every job that the command may change");
   return command;
 }
 

@@ -25,12 +25,39 @@ const Columns kSampleColumns{
     {"last error", "last_error", Kind::text, 60},
 };
 
+// The states of the jobs, as a reader names them. A change without states is about those that the
+// action usually changes.
+std::string kind_of(const JobChange& change) {
+  if (change.is_by_id()) return {};
+  if (change.filter.states.empty()) return change.action == "retry" ? "failed " : "waiting ";
+  std::string kind;
+  const std::size_t count = change.filter.states.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* const before = i == 0 ? "" : i + 1 == count ? " or " : ", ";
+    kind += before + change.filter.states[i];
+  }
+  return kind + ' ';
+}
+
 constexpr const char* kStart = "SELECT id FROM pulse.start_operation($1, $2::json, $3::json, $4)";
 
 }  // namespace
 
-std::string ChangePreview::question(const std::string& action) const {
-  return action + (is_exact ? " " : " at least ") + plural(jobs, "job") + '?';
+std::string JobChange::document() const {
+  const bool is_of_filter = says_which() && !is_by_id();
+  return filter_document(filter, is_of_filter ? std::nullopt : std::optional(ids));
+}
+
+std::string subject(const JobChange& change, const ChangePreview& preview,
+                    const std::string& database) {
+  const bool is_one = change.ids.size() == 1;
+  const char* const all = preview.jobs > 1 && !change.is_by_id() ? "all " : "";
+  std::string text = is_one ? "job " + change.ids[0]
+                            : (preview.is_exact ? all : "at least ") +
+                                  plural(preview.jobs, kind_of(change) + "job");
+  text += " of " + database;
+  const std::string conditions = change.filter.conditions();
+  return conditions.empty() ? text : text + ' ' + conditions;
 }
 
 ChangePreview preview_change(Database& database, const JobChange& change) {

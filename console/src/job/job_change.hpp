@@ -14,9 +14,14 @@ namespace pulse::console {
 struct JobChange {
   std::string action;
   JobFilter filter;
-  std::vector<std::string> ids;  // empty: the jobs of the filter
+  std::vector<std::string> ids;
+  bool is_all = false;  // without ids: every job that meets the filter, which may be empty
 
-  std::string document() const { return filter_document(filter, ids); }
+  bool is_by_id() const { return !ids.empty(); }
+  // A change about every job has to say so: no ids and no filter alone may mean all of them.
+  bool says_which() const { return is_by_id() || !filter.is_empty() || is_all; }
+  // For the server. A change that does not say which jobs is about none.
+  std::string document() const;
 };
 
 struct ChangePreview {
@@ -25,9 +30,11 @@ struct ChangePreview {
   std::vector<std::string> sample_ids;
 
   bool is_of_none() const { return jobs == 0 && is_exact; }
-  // Retry 3 jobs?
-  std::string question(const std::string& action) const;
 };
+
+// What the change is about, and where: "all 99 waiting jobs of shop whose task is mail".
+std::string subject(const JobChange& change, const ChangePreview& preview,
+                    const std::string& database);
 
 ChangePreview preview_change(Database& database, const JobChange& change);
 

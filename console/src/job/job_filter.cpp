@@ -1,10 +1,13 @@
 #include "job/job_filter.hpp"
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "database/array_literal.hpp"
 #include "loop/duration.hpp"
 #include "text/parse_number.hpp"
+#include "text/spelling.hpp"
 
 namespace pulse::console {
 namespace {
@@ -14,10 +17,46 @@ std::optional<std::string> array_of(const std::vector<std::string>& names) {
   return array_literal(names);
 }
 
+constexpr std::string_view kMilliseconds = " milliseconds";
+
+// "2 h" of an interval of interval_of().
+std::string spelled(const std::string& interval) {
+  if (!interval.ends_with(kMilliseconds)) return interval;
+  return spell_seconds(std::strtod(interval.c_str(), nullptr) / 1000);
+}
+
+// An interval of interval_of(), made longer.
+std::string longer(const std::string& interval, std::chrono::milliseconds more) {
+  if (!interval.ends_with(kMilliseconds)) return interval + ' ' + interval_param(more);
+  return interval_param(std::chrono::milliseconds(std::strtoll(interval.c_str(), nullptr, 10)) +
+                        more);
+}
+
 }  // namespace
 
 bool JobFilter::is_empty() const {
   return states.empty() && !task && !queue && !key && !error && !older_than && !newer_than;
+}
+
+std::string JobFilter::conditions() const {
+  std::string text;
+  const auto add = [&](const char* condition, const std::optional<std::string>& value) {
+    if (value) text += (text.empty() ? "whose " : " and ") + (condition + *value);
+  };
+  add("task is ", task);
+  add("queue is ", queue);
+  add("key is ", key);
+  add("error contains ", error);
+  add("age is at least ", older_than ? std::optional(spelled(*older_than)) : std::nullopt);
+  add("age is below ", newer_than ? std::optional(spelled(*newer_than)) : std::nullopt);
+  return text;
+}
+
+JobFilter JobFilter::as_of(std::chrono::milliseconds ago) const {
+  JobFilter filter = *this;
+  filter.older_than = older_than ? longer(*older_than, ago) : interval_param(ago);
+  if (newer_than) filter.newer_than = longer(*newer_than, ago);
+  return filter;
 }
 
 Params JobFilter::params() const {
@@ -35,9 +74,10 @@ std::optional<std::string> interval_of(const std::string& duration) {
   return interval_param(*parsed);
 }
 
-std::string filter_document(const JobFilter& filter, const std::vector<std::string>& ids) {
+std::string filter_document(const JobFilter& filter,
+                            const std::optional<std::vector<std::string>>& ids) {
   nlohmann::json document = nlohmann::json::object();
-  if (!ids.empty()) document["ids"] = ids;
+  if (ids) document["ids"] = *ids;
   if (!filter.states.empty()) document["states"] = filter.states;
   const auto add = [&](const char* key, const std::optional<std::string>& value) {
     if (value) document[key] = *value;

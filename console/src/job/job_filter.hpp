@@ -1,6 +1,7 @@
 // The filter that says which jobs a command or a page is about.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,12 +20,18 @@ struct JobFilter {
   std::optional<std::string> newer_than;
 
   bool is_empty() const;
+  // The conditions beside the states: "whose task is mail and queue is post"; empty without any.
+  std::string conditions() const;
+  // The same filter as it was so long ago: jobs that were added since do not meet it.
+  JobFilter as_of(std::chrono::milliseconds ago) const;
   // The first seven parameters of list_jobs() and of other functions that take a filter.
   Params params() const;
 };
 
-// The filter and the ids as the JSON that the server's functions about operations take.
-std::string filter_document(const JobFilter& filter, const std::vector<std::string>& ids);
+// The filter and the ids as the JSON that the server's functions about operations take. Without
+// ids it is about each job that meets the filter; an empty list of ids is about none.
+std::string filter_document(const JobFilter& filter,
+                            const std::optional<std::vector<std::string>>& ids);
 
 // The server's interval for "500ms", "5s", "10min", "2h" or "3d"; nothing for another text.
 std::optional<std::string> interval_of(const std::string& duration);

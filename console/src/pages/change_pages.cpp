@@ -16,7 +16,9 @@ struct Change {
   const char* effect;
   const char* call;  // with the name as its parameter
   Path back;
-  bool is_grave = false;
+  const char* no = nullptr;  // of a grave change: the answer that changes nothing
+
+  bool is_grave() const { return no != nullptr; }
 };
 
 const std::array<Change, 9> kChanges{{
@@ -28,7 +30,7 @@ const std::array<Change, 9> kChanges{{
      "/queues"},
     {"/queues/unset", "Take the settings away from", "queue",
      "One job runs at a time, as in a queue without settings.", "pulse.unset_queue($1)", "/queues",
-     true},
+     "Keep the settings"},
     {"/schedules/pause", "Pause", "schedule", "It adds no job until it is resumed.",
      "pulse.pause_schedule($1)", "/schedules"},
     {"/schedules/resume", "Resume", "schedule", "It goes on with its next due time.",
@@ -37,13 +39,13 @@ const std::array<Change, 9> kChanges{{
      "pulse.run_schedule_now($1)", "/schedules"},
     {"/workers/drain", "Drain", "worker",
      "It takes no more jobs, and ends when it has none. This cannot be taken back.",
-     "pulse.drain_worker($1::text::bigint)", "/workers", true},
+     "pulse.drain_worker($1::text::bigint)", "/workers", "Let it take jobs"},
     {"/workers/stop", "Stop", "worker",
      "It ends now, and gives its jobs back. This cannot be taken back.",
-     "pulse.stop_worker($1::text::bigint)", "/workers", true},
+     "pulse.stop_worker($1::text::bigint)", "/workers", "Let it run"},
     {"/flows/cancel", "Cancel", "flow",
      "Each of its jobs that has not ended is cancelled; running ones are asked to end.",
-     "pulse.cancel_flow($1::text::bigint)", "/flows", true},
+     "pulse.cancel_flow($1::text::bigint)", "/flows", "Keep the flow"},
 }};
 
 std::string with_small_first(std::string text) {
@@ -65,14 +67,27 @@ void change_on_record(const Request& request, const std::string& call, const std
   request.database().query(sql.c_str(), params);
 }
 
+// The name of what is changed, as its reader knows it: a worker by its name and not by its id.
+std::string name_for_reader(const Request& request, const Change& change, const std::string& name) {
+  if (std::string_view(change.noun) != "worker") return name;
+  const QueryResult rows = request.database().query(
+      "SELECT name FROM pulse.worker_status WHERE id = $1::text::bigint", {name});
+  return rows.empty() ? name : rows[0].optional_text("name").value_or(name);
+}
+
 Response ask_change(const Request& request, const Change& change) {
   const std::string& name = request.query.get(change.noun);
   const std::string verb(change.verb);
+  const std::string known = name_for_reader(request, change, name);
+  const std::string whole = verb + ' ' + change.noun + ' ' + known;
   const Markup content =
       form(request, Url(change.path).with(change.noun, name),
-           {element("h1", "", {verb, " ", change.noun, " ", element("em", "", name), "?"}),
+           {element("h1", "",
+                    {verb, " ", change.noun, " ", element("em", "", known), " of ",
+                     request.session->name(), "?"}),
             element("p", "", change.effect),
-            answer(change.verb, change.is_grave ? "danger" : "primary", Url(change.back))});
+            answers({change.is_grave() ? whole : verb, change.is_grave(), Url(change.back),
+                     change.is_grave() ? change.no : "Back"})});
   return shown_page(
       request, {verb + ' ' + change.noun, section_of(change), element("div", "question", content)});
 }
@@ -114,7 +129,7 @@ Response ask_limits(const Request& request) {
        field("Period in seconds", "per", or_empty(rows, "per", kept), "1 where it is not set"),
        field("Burst", "burst", or_empty(rows, "burst", kept),
              "jobs at once after a pause; empty: as many as the rate", "number")});
-  content += answer("Set limits", "primary", Url("/queues"));
+  content += answers({"Set limits", false, Url("/queues")});
   return shown_page(request,
                     {"Limits of a queue", "/queues",
                      element("div", "question",

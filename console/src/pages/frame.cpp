@@ -105,13 +105,13 @@ Markup uncounted() {
                      " is in ", element("code", "", "shared_preload_libraries"), "."});
 }
 
-Markup button(const Url& url, const char* name, const char* css) { return link(url, name, css); }
+Markup button(const Url& url, const std::string& name, const char* css) {
+  return link(url, name, css);
+}
 
 Markup form(const Request& request, const Url& action, const Markup& content) {
-  return element(
-      "form", {{"method", "post"}, {"action", action}},
-      {element("input", {{"type", "hidden"}, {"name", "csrf"}, {"value", request.access.csrf}}),
-       content});
+  return element("form", {{"method", "post"}, {"action", action}},
+                 {hidden_field("csrf", request.access.csrf), content});
 }
 
 Markup field(const char* label, const char* name, const std::string& value, const char* hint,
@@ -126,11 +126,19 @@ Markup field(const char* label, const char* name, const std::string& value, cons
   return element("label", "field", parts);
 }
 
-Markup answer(const char* yes, const char* css, const Url& back) {
-  return element(
-      "div", "answer",
-      {element("button", {{"class", css}, {"type", "submit"}, {"autofocus", mark(true)}}, yes),
-       button(back, "Back")});
+Markup hidden_field(const char* name, const std::string& value) {
+  return element("input", {{"type", "hidden"}, {"name", name}, {"value", value}});
+}
+
+Markup answers(const Answer& answer) {
+  const char* const css = answer.is_grave ? "danger" : "primary";
+  const Markup yes =
+      element("button", {{"class", css}, {"type", "submit"}, {"autofocus", mark(!answer.is_grave)}},
+              answer.yes);
+  const Markup no = element(
+      "a", {{"class", "button"}, {"href", answer.back}, {"autofocus", mark(answer.is_grave)}},
+      answer.no);
+  return element("div", "answer", {yes, no});
 }
 
 }  // namespace pulse::console

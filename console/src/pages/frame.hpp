@@ -34,13 +34,24 @@ Markup section(const char* title, const Markup& content);
 // Stands in place of rates and times where the server does not count.
 Markup uncounted();
 Markup notice(const char* kind, const Markup& content);  // good, warning or bad
-Markup button(const Url& url, const char* name, const char* css = "button");
+Markup button(const Url& url, const std::string& name, const char* css = "button");
 
 // A form with the secret that proves that a page of this session sends it.
 Markup form(const Request& request, const Url& action, const Markup& content);
 Markup field(const char* label, const char* name, const std::string& value, const char* hint = "",
              const char* kind = "text");
-// Ends a form: the button that does it, and the link back.
-Markup answer(const char* yes, const char* css, const Url& back);
+// A field that the form sends without showing it.
+Markup hidden_field(const char* name, const std::string& value);
+
+// How a question may be answered.
+struct Answer {
+  std::string yes;  // of a grave change it says the whole: "Cancel 39 jobs"
+  bool is_grave;
+  Url back;
+  const char* no = "Back";  // of a grave change: what then is, "Keep them"
+};
+// Ends a form: the button that does it, and the link that changes nothing. The focus is on the
+// button; of a grave change, on the link.
+Markup answers(const Answer& answer);
 
 }  // namespace pulse::console

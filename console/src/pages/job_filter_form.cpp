@@ -56,6 +56,15 @@ Url with_filter(Url url, const Form& query) {
   return url;
 }
 
+Markup hidden_filter(const Form& query) {
+  Markup fields;
+  for (const std::string& state : query.all("state")) fields += hidden_field("state", state);
+  for (const char* name : kTexts) {
+    if (!query.get(name).empty()) fields += hidden_field(name, query.get(name));
+  }
+  return fields;
+}
+
 Markup filter_form(const Form& query, bool with_errors) {
   Markup states;
   for (const char* state : kStates) {

@@ -14,6 +14,9 @@ JobFilter filter_of(const Form& query);
 // The same filter as an address has it.
 Url with_filter(Url url, const Form& query);
 
+// The same filter as fields of another form, which are not shown.
+Markup hidden_filter(const Form& query);
+
 Markup filter_form(const Form& query, bool with_errors);
 
 }  // namespace pulse::console

@@ -48,7 +48,8 @@ bool may_change_all(std::string_view action, const Form& query) {
   });
 }
 
-// What may be done with the jobs that are chosen, or with all that meet the filter.
+// What may be done with the jobs that are chosen, or with all that meet the filter. The form says
+// which of both: a request with neither changes nothing.
 Markup bulk_actions(const Form& query) {
   const auto chosen = [](const char* action, const char* name) {
     return element("button", {{"class", "small button"}, {"name", "action"}, {"value", action}},
@@ -56,12 +57,13 @@ Markup bulk_actions(const Form& query) {
   };
   const auto all = [&](const char* action, const char* name) -> Markup {
     if (!may_change_all(action, query)) return {};
-    return button(with_filter(Url("/operations/new").with("action", action), query), name,
-                  "small button");
+    const Url url = Url("/operations/new").with("action", action).with("all", "1");
+    return button(with_filter(url, query), name, "small button");
   };
   return element(
       "div", "bulk",
-      {element("span", "", "The chosen:"), chosen("retry", "Retry"), chosen("cancel", "Cancel"),
+      {hidden_field("chosen", "1"), hidden_filter(query), element("span", "", "The chosen:"),
+       chosen("retry", "Retry"), chosen("cancel", "Cancel"),
        element("span", "", "All that meet the filter:"), all("retry", "Retry all"),
        all("cancel", "Cancel all"), all("reschedule", "Reschedule all")});
 }
@@ -79,7 +81,7 @@ Response jobs_page(const Request& request, const Form& query, const char* title,
   const FoundJobs found = find_jobs(request.database(), search);
   Markup list = html_table(kFoundColumns, found.rows, jobs_look(request), spelling,
                            request.access.is_operator);
-  if (request.access.is_operator) {
+  if (request.access.is_operator && !found.rows.empty()) {
     list = element("form", {{"method", "get"}, {"action", Url("/operations/new")}},
                    {bulk_actions(query), list});
   }

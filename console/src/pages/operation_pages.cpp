@@ -1,5 +1,6 @@
 // Changes of jobs: a look at which, the question, the steps, and the way back. Each is an operation
 // of the database, with the name of the token in it.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,8 @@
 #include "pages/job_filter_form.hpp"
 #include "pages/list_page.hpp"
 #include "pages/pages.hpp"
+#include "serve/problem.hpp"
+#include "text/parse_number.hpp"
 #include "text/spelling.hpp"
 
 namespace pulse::console {
@@ -28,27 +31,27 @@ struct Action {
   const char* name;
   const char* title;
   const char* effect;
-  const char* css;  // of what agrees
+  bool is_grave;
   std::vector<Argument> arguments;
 };
 
 const std::array<Action, 4>& known_actions() {
   static const std::array<Action, 4> kActions{{
-      {"retry", "Retry", "They run again, with all their attempts before them.", "primary", {}},
+      {"retry", "Retry", "They run again, with all their attempts before them.", false, {}},
       {"cancel",
        "Cancel",
        "Waiting jobs end as cancelled; running ones are asked to end.",
-       "danger",
+       true,
        {{"reason", "Reason", "kept with the jobs"}}},
       {"fail",
        "Fail",
        "Waiting jobs end as failed.",
-       "danger",
+       true,
        {{"error", "Error", "kept with the jobs"}}},
       {"reschedule",
        "Reschedule",
        "They run at another time, or in another order. What is left empty stays as it is.",
-       "primary",
+       false,
        {{"run_at", "Due at", "as 2026-12-24 18:00+01"},
         {"priority", "Priority", "a lower number is claimed first"},
         {"max_attempts", "Attempts in all", ""}}},
@@ -64,59 +67,139 @@ const Action& action_of(const Request& request) {
   throw Failed({404, "Not Found", "There is no such action", "", ""});
 }
 
-bool is_by_id(const Request& request) { return request.query.find("id").has_value(); }
+constexpr unsigned kUnprocessable = 422;
+// A change of more jobs is agreed to by typing their number.
+constexpr std::int64_t kMaxUntyped = 1000;
 
+bool has_mark(const Request& request, const char* name) { return request.query.get(name) == "1"; }
+
+// With `chosen` the filter is that of the list in which the jobs were chosen, and leads back there.
 JobChange change_of(const Request& request, const Action& action) {
-  return {action.name, filter_of(request.query), request.query.all("id")};
+  JobChange change{action.name, {}, request.query.all("id"), has_mark(request, "all")};
+  const bool is_chosen = has_mark(request, "chosen");
+  if (!is_chosen) change.filter = filter_of(request.query);
+  if (change.is_all && (is_chosen || change.is_by_id())) {
+    refuse(kUnprocessable, "the request says all jobs and names some, too",
+           "Leave out all=1, or the ids and chosen=1.");
+  }
+  if (!change.is_all && !is_chosen && !change.is_by_id()) {
+    refuse(kUnprocessable, "the request does not say which jobs",
+           "Choose jobs in a list; all=1 means each job that meets the filter.");
+  }
+  return change;
 }
 
 Url address_of(const Request& request, const Action& action) {
   Url url = with_filter(Url("/operations/new").with("action", action.name), request.query);
+  for (const char* name : {"all", "chosen"}) url = url.with(name, request.query.get(name));
   for (const std::string& id : request.query.all("id")) url = url.with("id", id);
   return url;
 }
 
 Url way_back(const Request& request) {
   const std::vector<std::string> ids = request.query.all("id");
-  if (ids.size() == 1) return Url("/jobs").part(ids[0]);
+  if (ids.size() == 1 && !has_mark(request, "chosen")) return Url("/jobs").part(ids[0]);
   return with_filter(Url("/jobs"), request.query);
 }
 
-Markup question(const Request& request, const Action& action, const ChangePreview& preview) {
-  Markup content = element("h1", "", preview.question(action.title));
+// A page that says why nothing is changed.
+Response refusal(const Request& request, const Action& action, const std::string& title,
+                 const char* reason) {
+  const Markup content{element("h1", "", title), element("p", "", reason),
+                       element("div", "answer", button(way_back(request), "Back"))};
+  return shown_page(request,
+                    {action.title, "/jobs", element("div", "question", content), kUnprocessable});
+}
+
+Response no_job(const Request& request, const Action& action, const JobChange& change) {
+  return refusal(request, action, std::string("No job to ") + action.name,
+                 change.is_by_id()
+                     ? "The jobs have moved on, or this cannot be done in their state."
+                     : "No job that meets the filter is in a state for it.");
+}
+
+// Has a change of many jobs agreed to by their number.
+Markup number_field(const ChangePreview& preview) {
+  if (preview.jobs <= kMaxUntyped) return {};
+  const std::string number = std::to_string(preview.jobs);
+  return {hidden_field("asked", number),
+          element("div", "fields",
+                  field("Number of jobs", "number", "",
+                        ("type " + spell_count(number) + " to agree").c_str()))};
+}
+
+Markup question(const Request& request, const Action& action, const JobChange& change,
+                const ChangePreview& preview, const std::string& asked_at, const char* trouble) {
+  const std::string title(action.title);
+  Markup content =
+      element("h1", "", title + ' ' + subject(change, preview, request.session->name()) + '?');
   content += element("p", "", action.effect);
+  if (*trouble != '\0') content += notice("warning", trouble);
   Markup fields;
   for (const Argument& argument : action.arguments) {
-    fields += field(argument.label, argument.name, "", argument.hint);
+    fields += field(argument.label, argument.name, request.form.get(argument.name), argument.hint);
   }
   if (!fields.empty()) content += element("div", "fields", fields);
-  content += answer(action.title, action.css, way_back(request));
+  content += number_field(preview);
+  content += hidden_field("asked_at", asked_at);
+  content += answers({title + ' ' + plural(preview.jobs, "job"), action.is_grave, way_back(request),
+                      action.is_grave ? (preview.jobs == 1 ? "Keep it" : "Keep them") : "Back"});
   return form(request, address_of(request, action), content);
 }
 
-Response ask_operation(const Request& request) {
-  const Action& action = action_of(request);
-  const ChangePreview preview = preview_change(request.database(), change_of(request, action));
-  if (preview.is_of_none()) {
-    const Markup content{
-        element("h1", "", {"No job to ", action.name}),
-        element("p", "",
-                is_by_id(request) ? "The jobs have moved on, or this cannot be done "
-                                    "in their state."
-                                  : "No job that meets the filter is in a state for it."),
-        element("div", "answer", button(way_back(request), "Back"))};
-    return shown_page(request, {action.title, "/jobs", element("div", "question", content)});
-  }
+Response question_page(const Request& request, const Action& action, const JobChange& change,
+                       const ChangePreview& preview, const std::string& asked_at,
+                       const char* trouble = "") {
   const QueryResult sample = read_sample(request.database(), preview);
   const TableLook look{{{"id", "/jobs", nullptr, "id"}}, {}, {}, "They have moved on."};
-  Markup content = element("div", "question", question(request, action, preview));
+  Markup content =
+      element("div", "question", question(request, action, change, preview, asked_at, trouble));
   content += element("section", "",
                      {element("h2", "",
                               preview.jobs > static_cast<std::int64_t>(preview.sample_ids.size())
                                   ? "The first of them"
                                   : "Which"),
                       html_table(sample_columns(), sample, look, spelling_of(request), false)});
-  return shown_page(request, {action.title, "/jobs", content});
+  return shown_page(request,
+                    {action.title, "/jobs", content, *trouble == '\0' ? 200U : kUnprocessable});
+}
+
+constexpr const char* kNoneChosen =
+    "No box was ticked, so nothing is changed. Tick the boxes of jobs first; \"all\" is a button "
+    "of "
+    "its own.";
+
+Response ask_operation(const Request& request) {
+  const Action& action = action_of(request);
+  const JobChange change = change_of(request, action);
+  if (!change.says_which()) return refusal(request, action, "No job is chosen", kNoneChosen);
+  const std::string asked_at = std::to_string(spelling_of(request).now);
+  const ChangePreview preview = preview_change(request.database(), change);
+  if (preview.is_of_none()) return no_job(request, action, change);
+  return question_page(request, action, change, preview, asked_at);
+}
+
+// The change as the question was about it: jobs that were added since are left alone.
+JobChange change_as_asked(const Request& request, const Action& action) {
+  JobChange change = change_of(request, action);
+  const auto asked_at = parse_number<std::int64_t>(request.form.get("asked_at"));
+  if (change.is_by_id() || !change.says_which() || !asked_at) return change;
+  const std::chrono::microseconds ago(
+      std::max<std::int64_t>(spelling_of(request).now - *asked_at, 0));
+  change.filter = change.filter.as_of(std::chrono::duration_cast<std::chrono::milliseconds>(ago));
+  return change;
+}
+
+// Why a change of so many jobs is asked about again; empty: it was agreed to.
+const char* objection(const Request& request, const ChangePreview& preview) {
+  const std::string& asked = request.form.get("asked");
+  if (preview.jobs <= kMaxUntyped && asked.empty()) return "";
+  std::string typed = request.form.get("number");
+  std::erase_if(typed, [](char c) { return c == ',' || c == ' '; });
+  const auto number = parse_number<std::int64_t>(asked);
+  if (!number || typed != asked) return "Nothing was changed: the number was another.";
+  if (preview.jobs > *number) return "Nothing was changed: the number of jobs has grown since.";
+  return "";
 }
 
 // Steps for a moment; the page of the operation goes on with what is left.
@@ -136,13 +219,24 @@ std::string actor_of(const Request& request) { return request.access.token; }
 
 Response start(const Request& request) {
   const Action& action = action_of(request);
+  const JobChange change = change_as_asked(request, action);
+  if (!change.says_which()) return refusal(request, action, "No job is chosen", kNoneChosen);
+  const ChangePreview preview = preview_change(request.database(), change);
+  if (preview.is_of_none()) return no_job(request, action, change);
+  const char* const trouble = objection(request, preview);
+  if (*trouble != '\0') {
+    const std::string asked_at = std::to_string(spelling_of(request).now);
+    const JobChange again = change_of(request, action);
+    return question_page(request, action, again, preview_change(request.database(), again),
+                         asked_at, trouble);
+  }
   nlohmann::json arguments = nlohmann::json::object();
   for (const Argument& argument : action.arguments) {
     const std::string& text = request.form.get(argument.name);
     if (!text.empty()) arguments[argument.name] = text;
   }
-  const std::string id = start_change(request.database(), change_of(request, action),
-                                      arguments.dump(), actor_of(request));
+  const std::string id =
+      start_change(request.database(), change, arguments.dump(), actor_of(request));
   run_for_a_moment(request.database(), id);
   return operation_at(id);
 }
@@ -182,7 +276,7 @@ Response ask_undo(const Request& request) {
       form(request, self.part("undo"),
            {element("h1", "", "Undo the " + rows[0].text("action") + " of " + jobs + "?"),
             element("p", "", "Jobs that have run or changed since stay as they are."),
-            answer("Undo", "danger", self)});
+            answers({"Undo the " + rows[0].text("action"), true, self, "Leave it as it is"})});
   return shown_page(request, {"Undo", "/operations", element("div", "question", content)});
 }
 
@@ -205,7 +299,7 @@ Markup operation_actions(const Request& request, const QueryResult::Row& row) {
     return element(
         "form",
         {{"method", "post"}, {"action", self.part(what)}, {"data-automatic", mark(is_automatic)}},
-        {element("input", {{"type", "hidden"}, {"name", "csrf"}, {"value", request.access.csrf}}),
+        {hidden_field("csrf", request.access.csrf),
          element("button", {{"class", css}, {"type", "submit"}}, name)});
   };
   if (row.text("state") == "running") {

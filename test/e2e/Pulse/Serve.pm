@@ -13,13 +13,15 @@ use Pulse::Program;
 
 our @EXPORT = qw(start_serve);
 
-# `tokens`: role by name. Returns a hash: url, program, and the secret of each token by its name.
+# `tokens`: role by name; `database`: other than postgres; `options`: more of the command line.
+# Returns a hash: url, program, and the secret of each token by its name.
 sub start_serve {
     my ($node, %options) = @_;
     my $port = PostgreSQL::Test::Cluster::get_free_port();
-    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
+    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname='
+      . ($options{database} // 'postgres');
     my %serve = (url => "http://127.0.0.1:$port", secret => {});
-    my @arguments = ('--listen', "127.0.0.1:$port");
+    my @arguments = ('--listen', "127.0.0.1:$port", @{ $options{options} // [] });
     if (my $tokens = $options{tokens}) {
         my $file = "$PostgreSQL::Test::Utils::tmp_check/tokens_$port";
         open my $out, '>', $file or die "$file: $!";
