@@ -48,12 +48,12 @@ SQL_FUNCTIONS += scheduled_job settle schedule_rule schedule crontab
 # Operators
 SQL_FUNCTIONS += retry operators worker_control prune tick cron graphile
 # Monitoring
-SQL_FUNCTIONS += stats fleet views ended promotion queue_status explain explain_job verify counters
-SQL_FUNCTIONS += overview list list_flows
+SQL_FUNCTIONS += stats fleet views ended promotion parked queue_status explain explain_job verify
+SQL_FUNCTIONS += counters overview list list_flows
 # Operations on many jobs
 SQL_FUNCTIONS += operation operation_step operation_undo operation_run
 # Guards
-SQL_FUNCTIONS += roles role_findings horizon_findings doctor drop_guard grants
+SQL_FUNCTIONS += roles role_findings horizon_findings server_findings waiting_findings doctor drop_guard grants
 
 # What begins the extensions over pg_pulse.
 SQL_COMPANION = companion

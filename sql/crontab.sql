@@ -146,7 +146,9 @@ BEGIN
     given := pulse_internal.count_passed(given);
     UPDATE pulse.schedule AS s
        SET gone_at = pulse.now(), paused_before = s.paused, paused = true, updated_at = pulse.now(),
-           next_due = given.next_due, last_due = given.last_due, missed_count = given.missed_count
+           next_due = given.next_due, last_due = given.last_due, missed_count = given.missed_count,
+           paused_at = CASE WHEN s.paused THEN s.paused_at ELSE pulse.now() END,
+           paused_by = CASE WHEN s.paused THEN s.paused_by ELSE pulse_internal.caller() END
      WHERE s.name = given.name;
     load_crontab_as_owner.name := given.name;
     load_crontab_as_owner.change := 'paused';

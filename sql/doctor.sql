@@ -165,6 +165,12 @@ CREATE OR REPLACE VIEW pulse_internal.worker_findings AS
     JOIN pulse_internal.last_servers(ARRAY(SELECT n.identifier FROM unserved AS n)) AS l
       ON l.identifier = u.identifier
   UNION ALL
+  SELECT 'held ' || h.what, 'warning',
+         pg_catalog.format('%s have %s of the %s %s of queue %L, which has none left for others.',
+                           h.holders, h.held, h.total, h.what, h.level),
+         'Start a worker for them, or cancel them: pulse cancel --task TASK --queue QUEUE.'
+    FROM pulse_internal.held_by_unserved(ARRAY(SELECT u.identifier FROM unserved AS u)) AS h
+  UNION ALL
   SELECT 'unattached workers', 'notice',
          pg_catalog.format('%s living workers have no session of their own, such as %L (%s): their '
                            'death shows by silence only.', pg_catalog.count(*),
@@ -289,7 +295,8 @@ CREATE OR REPLACE FUNCTION pulse.doctor()
 DECLARE
   -- What the views read: even the planner would wait for a locked table.
   locked text := pulse_internal.try_lock_tables('{}',
-    '{job,heartbeat,worker,clock,schedule,finished_job,task,installation,installation_witness}');
+    '{job,heartbeat,worker,clock,schedule,finished_job,task,installation,installation_witness,'
+    'queue,queue_pause,queue_rate,operation}');
 BEGIN
   IF locked IS NOT NULL THEN
     RETURN QUERY
@@ -308,6 +315,9 @@ BEGIN
           UNION ALL SELECT * FROM pulse_internal.worker_findings
           UNION ALL SELECT * FROM pulse_internal.table_findings
           UNION ALL SELECT * FROM pulse_internal.horizon_findings
+          UNION ALL SELECT * FROM pulse_internal.server_findings
+          UNION ALL SELECT * FROM pulse_internal.pause_findings
+          UNION ALL SELECT * FROM pulse_internal.skip_findings
           UNION ALL SELECT * FROM pulse_internal.producer_findings
           UNION ALL SELECT * FROM pulse_internal.role_findings
           UNION ALL SELECT * FROM pulse_internal.handler_findings) AS f

@@ -141,6 +141,20 @@ COMMENT ON VIEW pulse_internal.first_ready IS
 
 -- Further jobs than the first ones are read of unserved tasks only. No index gives parked jobs by
 -- task, so of those it looks at the ones that have been due for longest.
+CREATE OR REPLACE FUNCTION pulse_internal.served_tasks(
+    OUT served text[], OUT serves_all boolean)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  SELECT coalesce(array_agg(t.task) FILTER (WHERE t.task IS NOT NULL), '{}'),
+         coalesce(bool_or(w.tasks IS NULL), false)
+    INTO served, serves_all
+    FROM pulse_internal.living_worker AS w LEFT JOIN LATERAL unnest(w.tasks) AS t (task) ON true
+   WHERE w.status = 'alive';
+END $$;
+COMMENT ON FUNCTION pulse_internal.served_tasks() IS
+  'Returns which tasks living workers serve that neither drain nor stop, and whether one of these '
+  'serves every task.';
+
 CREATE OR REPLACE FUNCTION pulse_internal.unserved_tasks()
   RETURNS TABLE (identifier text, due_jobs bigint, oldest_due_at timestamptz)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
@@ -149,22 +163,17 @@ CREATE OR REPLACE FUNCTION pulse_internal.unserved_tasks()
 DECLARE
   bound CONSTANT int := 200;
   moment timestamptz := pulse.now();
-  served text[];
-  serves_all boolean;
+  fleet record;
 BEGIN
-  SELECT coalesce(array_agg(t.task) FILTER (WHERE t.task IS NOT NULL), '{}'),
-         coalesce(bool_or(w.tasks IS NULL), false)
-    INTO served, serves_all
-    FROM pulse_internal.living_worker AS w LEFT JOIN LATERAL unnest(w.tasks) AS t (task) ON true
-   WHERE w.status = 'alive';
-  IF serves_all THEN
+  SELECT * INTO fleet FROM pulse_internal.served_tasks();
+  IF fleet.serves_all THEN
     RETURN;
   END IF;
   RETURN QUERY
   WITH due AS MATERIALIZED (
     SELECT h.*, bound / count(*) OVER () + 1 AS share
       FROM (SELECT * FROM pulse_internal.first_ready LIMIT 10000) AS h
-     WHERE h.run_at <= moment AND h.identifier <> ALL (served)
+     WHERE h.run_at <= moment AND h.identifier <> ALL (fleet.served)
   ), open AS (
     SELECT d.identifier, d.run_at AS oldest, CASE d.share WHEN 1 THEN 1 ELSE (
         SELECT count(*) FROM (
@@ -177,7 +186,7 @@ BEGIN
       FROM (SELECT j.identifier, j.run_at FROM pulse.job AS j
              WHERE j.index_lane = 'p' AND j.run_at <= moment
              ORDER BY j.run_at LIMIT 1000) AS p
-     WHERE p.identifier <> ALL (served) GROUP BY p.identifier
+     WHERE p.identifier <> ALL (fleet.served) GROUP BY p.identifier
   )
   SELECT u.identifier, sum(u.jobs)::bigint, min(u.oldest)
     FROM (TABLE open UNION ALL TABLE late) AS u

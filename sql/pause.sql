@@ -9,7 +9,11 @@ COMMENT ON COLUMN pulse.queue_pause.queue_name IS
 COMMENT ON COLUMN pulse.queue_pause.job_id IS
   'The job whose end (failed, quarantined or expired) pauses the queue; 0: an operator has paused '
   'or resumed it';
-COMMENT ON COLUMN pulse.queue_pause.created_at IS 'When it was first paused so';
+COMMENT ON COLUMN pulse.queue_pause.created_at IS 'Since when it is paused, or was resumed, so';
+COMMENT ON COLUMN pulse.queue_pause.paused_by IS
+  'The role that has paused or resumed it; NULL for the end of a job';
+COMMENT ON COLUMN pulse.schedule.paused_at IS 'When it was paused; NULL while it is not';
+COMMENT ON COLUMN pulse.schedule.paused_by IS 'The role that has paused it, or loaded its crontab';
 COMMENT ON COLUMN pulse.queue_pause.is_paused IS
   'False: an operator has resumed it, so a pause of the members of its level does not hold for it';
 
@@ -46,9 +50,12 @@ CREATE OR REPLACE FUNCTION pulse_internal.store_pause(queue_name text, is_paused
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
-  INSERT INTO pulse.queue_pause AS p (queue_name, job_id, created_at, is_paused)
-  VALUES (store_pause.queue_name, 0, pulse.now(), store_pause.is_paused)
-  ON CONFLICT ON CONSTRAINT queue_pause_pkey DO UPDATE SET is_paused = store_pause.is_paused;
+  INSERT INTO pulse.queue_pause AS p (queue_name, job_id, created_at, is_paused, paused_by)
+  VALUES (store_pause.queue_name, 0, pulse.now(), store_pause.is_paused, pulse_internal.caller())
+  ON CONFLICT ON CONSTRAINT queue_pause_pkey
+  DO UPDATE SET is_paused = excluded.is_paused, created_at = excluded.created_at,
+                paused_by = excluded.paused_by
+   WHERE p.is_paused <> excluded.is_paused;
   IF NOT store_pause.is_paused THEN
     PERFORM pulse_internal.end_pauses(store_pause.queue_name);
   END IF;

@@ -42,10 +42,9 @@ COMMENT ON FUNCTION pulse_internal.promotion_of(text, bigint) IS
   'Returns which jobs of a queue the next promotion would open, and which open ones it would park '
   'for them; it goes no further than the job `wanted` (0: as far as it can).';
 
--- Commits mark queues and claims promote them, so few queues have a promotion before them.
-CREATE OR REPLACE FUNCTION pulse_internal.next_promotions()
-  RETURNS TABLE (opened bigint[], parked bigint[])
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
+-- A walk over the index by queue: each step is a descent, however many jobs a queue has.
+CREATE OR REPLACE FUNCTION pulse_internal.parked_queues(max_queues int) RETURNS SETOF text
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 100
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
@@ -61,8 +60,21 @@ BEGIN
          AND (pulse_internal.queue_slot(j.queue_name), j.queue_name) > (w.slot, w.queue_name)
        ORDER BY pulse_internal.queue_slot(j.queue_name), j.queue_name LIMIT 1) AS n
   )
+  SELECT w.queue_name FROM walk AS w LIMIT max_queues;
+END $$;
+COMMENT ON FUNCTION pulse_internal.parked_queues(int) IS
+  'Returns the first queues with parked jobs, at most max_queues, in no order that a caller knows.';
+
+-- Commits mark queues and claims promote them, so few queues have a promotion before them.
+CREATE OR REPLACE FUNCTION pulse_internal.next_promotions()
+  RETURNS TABLE (opened bigint[], parked bigint[])
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+  RETURN QUERY
   SELECT p.opened, p.parked
-    FROM (SELECT * FROM walk LIMIT 32) AS w  -- as many as a small claim looks at
+    FROM pulse_internal.parked_queues(32) AS w (queue_name)  -- as many as a small claim looks at
    CROSS JOIN LATERAL pulse_internal.promotion_of(w.queue_name) AS p
    WHERE p.opened <> '{}';
 END $$;

@@ -86,6 +86,10 @@ BEGIN
     EXIT WHEN older.name IS NOT NULL;
     given.anchor := given.created_at;
     given.paused := coalesce(given.paused, false);
+    IF given.paused THEN
+      given.paused_at := given.updated_at;
+      given.paused_by := pulse_internal.caller();
+    END IF;
     given := pulse_internal.start_schedule(given);
     INSERT INTO pulse.schedule SELECT given.* ON CONFLICT DO NOTHING;
     IF FOUND THEN
@@ -108,18 +112,24 @@ BEGIN
   given.missed_count := older.missed_count;
   given.overlapped_count := older.overlapped_count;
   given.paused := coalesce(given.paused, older.paused);
+  IF given.paused THEN
+    given.paused_at := CASE WHEN older.paused THEN older.paused_at ELSE given.updated_at END;
+    given.paused_by :=
+      CASE WHEN older.paused THEN older.paused_by ELSE pulse_internal.caller() END;
+  END IF;
   IF is_other_rule OR older.paused AND NOT given.paused THEN
     given := pulse_internal.start_schedule(given);
   END IF;
   UPDATE pulse.schedule AS s
      SET (identifier, cron, every, time_zone, payload, queue_name, max_attempts, priority, flags,
           job_key, job_key_mode, missed, missed_for, overlap, paused, anchor, next_due, last_due,
-          missed_count, last_error, last_error_at, gone_at, paused_before, updated_at, added_by) =
+          missed_count, last_error, last_error_at, gone_at, paused_before, updated_at, added_by,
+          paused_at, paused_by) =
          (given.identifier, given.cron, given.every, given.time_zone, given.payload,
           given.queue_name, given.max_attempts, given.priority, given.flags, given.job_key,
           given.job_key_mode, given.missed, given.missed_for, given.overlap, given.paused,
           given.anchor, given.next_due, given.last_due, given.missed_count, NULL, NULL, NULL, NULL,
-          given.updated_at, given.added_by)
+          given.updated_at, given.added_by, given.paused_at, given.paused_by)
    WHERE s.name = given.name;
   RETURN given;
 END $$;
@@ -251,7 +261,9 @@ BEGIN
   UPDATE pulse.schedule AS s
      SET paused = true, next_due = stored.next_due, last_due = stored.last_due,
          missed_count = stored.missed_count, updated_at = pulse.now(),
-         paused_before = s.paused_before OR s.gone_at IS NOT NULL
+         paused_before = s.paused_before OR s.gone_at IS NOT NULL,
+         paused_at = CASE WHEN s.paused THEN s.paused_at ELSE pulse.now() END,
+         paused_by = CASE WHEN s.paused THEN s.paused_by ELSE pulse_internal.caller() END
    WHERE s.name = stored.name
   RETURNING s.* INTO stored;
   RETURN pulse_internal.as_schedulers_see(stored);
@@ -270,7 +282,8 @@ DECLARE
 BEGIN
   UPDATE pulse.schedule AS s
      SET paused = false, next_due = stored.next_due, last_due = stored.last_due,
-         gone_at = NULL, paused_before = NULL, updated_at = pulse.now()
+         gone_at = NULL, paused_before = NULL, paused_at = NULL, paused_by = NULL,
+         updated_at = pulse.now()
    WHERE s.name = stored.name
   RETURNING s.* INTO stored;
   PERFORM pulse_internal.note_schedules();

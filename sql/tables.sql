@@ -251,7 +251,7 @@ CREATE SEQUENCE pulse.queue_unset_seq AS bigint;
 CREATE TABLE pulse.queue_pause (
   queue_name text COLLATE "C",
   job_id     bigint DEFAULT 0,
-  created_at timestamptz NOT NULL, is_paused boolean NOT NULL DEFAULT true,
+  created_at timestamptz NOT NULL, is_paused boolean NOT NULL DEFAULT true, paused_by text,
   PRIMARY KEY (queue_name, job_id)
 );
 CREATE TABLE pulse.queue_rate (
@@ -309,7 +309,8 @@ CREATE TABLE pulse.schedule (
   paused_before    boolean,
   created_at       timestamptz NOT NULL DEFAULT pg_catalog.now(),
   updated_at       timestamptz NOT NULL DEFAULT pg_catalog.now(),
-  added_by         text COLLATE "C" DEFAULT current_user
+  added_by         text COLLATE "C" DEFAULT current_user,
+  paused_at        timestamptz, paused_by text
 );
 -- A sweep asks for the least due time; schedules that are not due cost it nothing.
 CREATE INDEX schedule_due_idx ON pulse.schedule (next_due, name) WHERE NOT paused;

@@ -51,6 +51,9 @@ inline int own_proc_number() {
 #endif
 }
 
+// As server_version_num has the version of a server.
+inline constexpr int kServerVersionBuiltFor = PG_VERSION_NUM;
+
 // Allows DROP DATABASE and CREATE DATABASE ... TEMPLATE to terminate the process; servers before 19
 // have no such flag.
 #ifdef BGWORKER_INTERRUPTIBLE

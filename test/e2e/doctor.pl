@@ -150,6 +150,30 @@ subtest 'dead rows' => sub {
     pass('until they are vacuumed');
 };
 
+subtest 'the disks' => sub {
+    my $folder = $node->data_dir;
+    my $elsewhere = PostgreSQL::Test::Utils::tempdir_short();
+    $session->query("CREATE TABLESPACE elsewhere LOCATION '$elsewhere'");
+    my %place = (
+        1663 => $folder,
+        0 => "$folder/pg_wal",
+        $session->query(q{SELECT oid FROM pg_tablespace WHERE spcname = 'elsewhere'}) =>
+          $elsewhere);
+    for my $tablespace (sort keys %place) {
+        my ($out) = PostgreSQL::Test::Utils::run_command(
+            [ 'df', '-B1', '--output=size,avail', $place{$tablespace} ]);
+        my ($size, $free) = $out =~ /(\d+)\s+(\d+)\s*$/;
+        my ($total, $known) = split /\|/, $session->query(
+            "SELECT total_bytes, free_bytes FROM pulse_internal.disk_space($tablespace)");
+        is($total, $size, "the size of the disk of $place{$tablespace} is known");
+        # Others write meanwhile.
+        cmp_ok(abs($known - $free), '<', 1024**3, 'and what is free of it');
+    }
+    is($session->query('SELECT * FROM pulse_internal.disk_space(1)'), '||',
+        'nothing is known of a folder that is not there');
+    $session->query('DROP TABLESPACE elsewhere');
+};
+
 subtest 'settings of the server' => sub {
     $session->query(q{ALTER SYSTEM SET pulse.databases = 'postgres, shpo'});
     $node->reload;

@@ -1,7 +1,7 @@
 -- sql/doctor.sql: each trouble that a transaction can plant is found, and is gone with its cause.
 -- test/e2e/doctor.pl plants the rest.
 \ir support/setup.psql
-SELECT plan(50);
+SELECT plan(77);
 
 SELECT expect_function('doctor', '',
   'TABLE(finding text, severity text, detail text, what_to_do text)', 'volatile', 'definer');
@@ -127,8 +127,32 @@ SELECT is(found_after($$SELECT pulse.schedule('s', 'mail', every => '1 h')$$,
   $$UPDATE pulse.schedule SET next_due = now() - interval '2 min'$$),
   'late schedules: error', 'due times are not settled');
 SELECT is(found_after($$SELECT pulse.schedule('s', 'mail', every => '1 h', paused => true)$$,
-  $$UPDATE pulse.schedule SET next_due = now() - interval '2 min'$$), 'none',
-  'a paused schedule is not late');
+  $$UPDATE pulse.schedule SET next_due = now() - interval '2 min'$$), 'paused schedule: notice',
+  'a paused schedule is not late, and is told for itself');
+SELECT is(found_after($$SELECT pulse.schedule('s', 'mail', every => '1 h')$$,
+                      $$SELECT pulse.pause_schedule('s')$$, $$SELECT pulse.resume_schedule('s')$$),
+  'none', 'until it is resumed');
+SELECT is(found_after($$SELECT pulse.load_crontab('set', '[{"name": "s", "identifier": "mail",
+                          "cron": "* * * * *"}]')$$, $$SELECT pulse.load_crontab('set', '[]')$$),
+  'none', 'nor one that its crontab has let go');
+-- A schedule of every minute whose job of ten minutes ago is there, with so many due times skipped.
+CREATE FUNCTION given_skips(count int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pulse.schedule('s', 'mail', every => '1 min', overlap => 'skip');
+  UPDATE pulse.schedule SET anchor = now() - interval '10 min', overlapped_count = count,
+         last_job_id = given_job(), last_due = now() - interval '10 min' + count * interval '1 min';
+  UPDATE pulse.job SET scheduled_for = now() - interval '10 min'
+   WHERE id = (SELECT last_job_id FROM pulse.schedule);
+END $$;
+SELECT is(found_after('SELECT given_skips(3)'), 'schedule skips: warning',
+  'a schedule adds nothing because its job waits');
+SELECT is(found_after('SELECT given_skips(2)'), 'none', 'not before the third time');
+SELECT is(found_after('SELECT given_skips(4)', format('SELECT pulse.claim(%s)', :ann)), 'none',
+  'a job may run over some due times');
+SELECT is(found_after('SELECT given_skips(5)', format('SELECT pulse.claim(%s)', :ann)),
+  'schedule skips: notice', 'not over minutes and many');
+SELECT is(found_after('SELECT given_skips(5)', $$UPDATE pulse.schedule SET last_job_id = 0$$),
+  'none', 'a job that has ended keeps none');
 SELECT is(found_after($$SELECT pulse.schedule('s', 'mail', every => '1 h')$$,
   $$UPDATE pulse.schedule SET last_error = 'no', last_error_at = now()$$),
   'refused schedule: error', 'the job of a schedule was refused');
@@ -137,6 +161,103 @@ SELECT is(found_after($$SELECT pulse.permanently_fail_jobs(ARRAY[given_job()])$$
 SELECT is(found_after($$SELECT pulse.permanently_fail_jobs(ARRAY[given_job()])$$,
                       $$UPDATE pulse.finished_job SET state = 'quarantined'$$),
   'quarantined jobs: warning', 'jobs ended their workers');
+
+-- --- queues -------------------------------------------------------------------------------------
+
+SELECT is(found_after($$SELECT pulse.add_job('mail', queue_name => 'legal')$$,
+                      $$SELECT pulse.pause_queue('legal')$$), 'paused queue: notice',
+  'a queue with a due job is paused');
+SELECT is(found_after($$SELECT pulse.pause_queue('legal'), pulse.pause_queue('other')$$,
+                      $$SELECT pulse.add_job('mail', queue_name => 'legal',
+                                             run_at => now() + interval '1 h')$$), 'none',
+  'without one a pause is no trouble');
+SELECT is(found_after($$SELECT pulse.pause_queue('legal')$$, $$SELECT pulse.resume_queue('legal')$$,
+                      $$SELECT pulse.add_job('mail', queue_name => 'legal')$$), 'none',
+  'nor is one that is over');
+SELECT is(found_after($$SELECT pulse.pause_queue('legal')$$,
+                      $$SELECT pulse.add_job('mail', queue_name => 'legal/' || n)
+                          FROM generate_series(1, 3) AS n$$), 'paused queue: notice',
+  'a level is told once, whatever is within');
+SELECT is(found_after($$SELECT pulse.pause_queue('legal/*')$$,
+                      $$SELECT pulse.add_job('mail', queue_name => 'legal/a')$$),
+  'paused queue: notice', 'the members of a level are paused');
+SELECT is(found_after($$SELECT pulse.pause_queue('legal/*'), pulse.pause_queue('legal/b')$$,
+                      $$SELECT pulse.resume_queue('legal/a')$$,
+                      $$SELECT pulse.add_job('mail', queue_name => 'legal/a')$$), 'none',
+  'but for one that was resumed by name');
+SELECT is(found_after($$SELECT pulse.set_queue('legal', strict => true, on_dead => 'pause')$$,
+                      $$SELECT pulse.permanently_fail_jobs(ARRAY[(
+                          SELECT id FROM pulse.add_job('mail', queue_name => 'legal'))])$$,
+                      $$SELECT pulse.add_job('mail', queue_name => 'legal')$$),
+  'paused queue: warning', 'the end of a job has paused a strict queue: that is nobody''s will');
+
+-- Two open jobs of a task that nobody serves, in a queue of these limits, and served ones behind.
+CREATE FUNCTION given_held(behind int, VARIADIC limits text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE pulse.worker SET tasks = '{mail}';
+  EXECUTE format('SELECT pulse.set_queue(%L, %s)', 'partner', array_to_string(limits, ', '));
+  PERFORM pulse.add_job('old', queue_name => 'partner', run_at => now() - interval '2 min')
+     FROM generate_series(1, 2);
+  PERFORM promote_queues();
+  PERFORM pulse.add_job('mail', queue_name => 'partner') FROM generate_series(1, behind);
+END $$;
+SELECT is(found_after($$SELECT given_held(1, 'concurrency => 9', 'rate => 2', 'per => ''1 h''')$$),
+  'unserved task: error, held tokens: warning', 'their jobs have the tokens of a queue');
+SELECT is(found_after($$SELECT given_held(1, 'concurrency => 2')$$),
+  'unserved task: error, held places: warning', 'or its places');
+SELECT is(found_after($$SELECT given_held(1, 'concurrency => 9', 'total => 2')$$),
+  'unserved task: error, held places: warning', 'or those of a level');
+SELECT is(found_after($$SELECT given_held(1, 'concurrency => 3')$$), 'unserved task: error',
+  'where one is left that is no trouble of the queue');
+SELECT is(found_after($$SELECT given_held(0, 'concurrency => 2')$$), 'unserved task: error',
+  'nor where nothing waits for it');
+
+-- Who has paused what, and since when.
+SAVEPOINT before_pauses;
+CREATE ROLE pulse_ada;
+SELECT pulse.grant_operator('pulse_ada'), pulse.grant_scheduler('pulse_ada') \g /dev/null
+SELECT pulse.schedule('nightly', 'mail', every => '1 h'),
+       pulse.add_job('mail', queue_name => 'legal') \g /dev/null
+SET LOCAL ROLE pulse_ada;
+SELECT pulse.pause_queue('legal'), pulse.pause_schedule('nightly'),
+       pulse.note_operation('pause queue', '{"queue": "legal"}', 'Ada') \g /dev/null
+RESET ROLE;
+SELECT pulse.pause_queue('legal'), pulse.pause_schedule('nightly') \g /dev/null
+SELECT alike((SELECT detail FROM pulse.doctor() WHERE finding = 'paused queue'),
+  'Queue ''legal'' is paused by role pulse_ada for ''Ada'' since 20%, and 1 jobs wait behind it, '
+  'the first since 20%', 'the first pause counts, with the person that the console noted');
+SELECT alike((SELECT detail FROM pulse.doctor() WHERE finding = 'paused schedule'),
+  'Schedule ''nightly'' is paused by role pulse_ada since 20%, and adds no jobs.',
+  'of a schedule too');
+SELECT pulse.resume_queue('legal') \g /dev/null
+SELECT pulse.pause_queue('legal') \g /dev/null
+SELECT alike((SELECT detail FROM pulse.doctor() WHERE finding = 'paused queue'),
+  'Queue ''legal'' is paused by role ' || quote_ident(current_user) || ' since 20%',
+  'until it is resumed');
+ROLLBACK TO before_pauses;
+
+-- --- the server ---------------------------------------------------------------------------------
+
+SELECT ok(pulse_internal.is_nearly_full(100 * (1024 ^ 3)::bigint, 9 * (1024 ^ 3)::bigint)
+          AND NOT pulse_internal.is_nearly_full(100 * (1024 ^ 3)::bigint, 11 * (1024 ^ 3)::bigint)
+          AND NOT pulse_internal.is_nearly_full(10000 * (1024 ^ 3)::bigint,
+                                                11 * (1024 ^ 3)::bigint)
+          AND pulse_internal.is_nearly_full(1024 * 1024, 1024)
+          AND pulse_internal.is_nearly_full(NULL, NULL) IS NULL,
+  'a disk is nearly full with less than a tenth and less than 10 GB');
+SELECT is(found_after($$CREATE OR REPLACE FUNCTION pulse_internal.disk_space(
+    tablespace oid, OUT total_bytes bigint, OUT free_bytes bigint, OUT device bigint)
+  LANGUAGE sql VOLATILE STRICT PARALLEL SAFE AS 'SELECT 1000000000, 1000000, tablespace::bigint'$$),
+  'disk nearly full: warning, disk nearly full: warning', 'data and WAL have a disk each');
+SELECT is(found_after($$CREATE OR REPLACE FUNCTION pulse_internal.disk_space(
+    tablespace oid, OUT total_bytes bigint, OUT free_bytes bigint, OUT device bigint)
+  LANGUAGE sql VOLATILE STRICT PARALLEL SAFE AS 'SELECT 1000000000, 1000000, 1'$$),
+  'disk nearly full: warning', 'or one');
+SELECT is(found_after($$CREATE OR REPLACE FUNCTION pulse_internal.server_built_for() RETURNS int
+  LANGUAGE sql STABLE PARALLEL SAFE AS 'SELECT current_setting(''server_version_num'')::int + 1'$$),
+  'library newer than the server: warning', 'the library has the headers of a newer server');
+SELECT is(pulse_internal.server_built_for() / 10000,
+  current_setting('server_version_num')::int / 10000, 'whose version it knows');
 
 -- --- tables -------------------------------------------------------------------------------------
 

@@ -1,0 +1,205 @@
+-- Of parked jobs: which queues have some, behind which pause they wait, and whose open jobs have
+-- the tokens and places that they wait for. explain_job(), explain_task() and doctor() ask.
+
+CREATE OR REPLACE FUNCTION pulse_internal.due_parked(
+    queue_name text, moment timestamptz, bound int, OUT jobs bigint, OUT oldest timestamptz)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  slot CONSTANT int := pulse_internal.queue_slot(queue_name);
+BEGIN
+  WITH RECURSIVE step (priority) AS (
+    (SELECT j.priority FROM pulse.job AS j
+      WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = slot
+        AND j.queue_name = due_parked.queue_name
+      ORDER BY j.priority LIMIT 1)
+    UNION ALL
+    SELECT (SELECT j.priority FROM pulse.job AS j
+             WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = slot
+               AND j.queue_name = due_parked.queue_name AND j.priority > s.priority
+             ORDER BY j.priority LIMIT 1)
+      FROM step AS s WHERE s.priority IS NOT NULL
+  )
+  SELECT count(*), min(d.run_at) INTO jobs, oldest FROM (
+    SELECT f.run_at FROM (SELECT s.priority FROM step AS s LIMIT 100) AS p CROSS JOIN LATERAL (
+      SELECT j.run_at FROM pulse.job AS j
+       WHERE j.index_lane = 'p' AND pulse_internal.queue_slot(j.queue_name) = slot
+         AND j.queue_name = due_parked.queue_name AND j.priority = p.priority
+         AND j.run_at <= moment
+       ORDER BY j.run_at LIMIT bound) AS f
+     LIMIT bound) AS d;
+END $$;
+COMMENT ON FUNCTION pulse_internal.due_parked(text, timestamptz, int) IS
+  'Returns how many parked jobs of a queue are due, up to a bound, and since when the first is, of '
+  'at most 100 priorities.';
+
+-- A level has no list of its queues, so of a level some are asked: those of the jobs that
+-- have been due for longest, and where none of these is within, the first of a walk.
+CREATE OR REPLACE FUNCTION pulse_internal.queues_behind(names text[], moment timestamptz)
+  RETURNS TABLE (queue_name text)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET enable_sort = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  bound CONSTANT int := 1000;
+  late text[];
+  walked text[];
+  within text[];
+  name text;
+  prefix text;
+BEGIN
+  FOREACH name IN ARRAY names LOOP
+    late := coalesce(late, ARRAY(
+      SELECT DISTINCT l.queue_name FROM (
+        SELECT j.queue_name FROM pulse.job AS j
+         WHERE j.index_lane = 'p' AND j.run_at <= moment ORDER BY j.run_at LIMIT bound) AS l));
+    prefix := regexp_replace(name, '/[*]$', '') || '/';
+    within :=
+      ARRAY(SELECT l.name FROM unnest(late) AS l (name) WHERE starts_with(l.name, prefix));
+    IF within = '{}' THEN
+      walked := coalesce(walked, ARRAY(SELECT pulse_internal.parked_queues(bound)));
+      within :=
+        ARRAY(SELECT l.name FROM unnest(walked) AS l (name) WHERE starts_with(l.name, prefix));
+    END IF;
+    RETURN QUERY SELECT l.name FROM unnest(within || name) AS l (name) LIMIT 100;
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_internal.queues_behind(text[], timestamptz) IS
+  'Returns the named queues and levels, and of each level at most 100 queues within that have '
+  'parked jobs: of the 1,000 jobs that have been due for longest, or where none of these is '
+  'within, of the first 1,000 queues.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.paused_as(queue_name text) RETURNS text
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  paused record;
+BEGIN
+  SELECT s.level, s.paused, s.is_strict INTO paused
+    FROM pulse_internal.level_settings(paused_as.queue_name) AS s
+   WHERE s.paused OR s.level = paused_as.queue_name LIMIT 1;
+  IF NOT paused.paused THEN
+    RETURN CASE WHEN paused.is_strict AND pulse_internal.is_paused_by_end(queue_name)
+             THEN queue_name END;
+  ELSIF EXISTS (SELECT FROM pulse.queue_pause AS p
+                 WHERE p.queue_name = paused.level AND p.job_id = 0)
+     OR EXISTS (SELECT FROM pulse.queue AS q WHERE q.queue_name = paused.level AND q.paused) THEN
+    RETURN paused.level;
+  END IF;
+  RETURN pulse_internal.members_with(paused.level);
+END $$;
+COMMENT ON FUNCTION pulse_internal.paused_as(text) IS
+  'Returns by which name a queue is paused: its own, that of a level, or that of the members of a '
+  'level; NULL where it is not.';
+
+-- The console puts a change on record in the transaction that makes it, with the person behind it.
+CREATE OR REPLACE FUNCTION pulse_internal.named_pauser(
+    role text, noun text, name text, since timestamptz)
+  RETURNS text
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  actor text := (SELECT o.actor FROM pulse.operation AS o
+                  WHERE o.updated_at BETWEEN since AND since + interval '10 s'
+                    AND o.action = 'pause ' || noun AND o.filter ->> noun = named_pauser.name
+                  ORDER BY o.updated_at LIMIT 1);
+BEGIN
+  RETURN concat(' by role ' || quote_ident(role), ' for ' || quote_literal(actor),
+                ' since ' || since);
+END $$;
+COMMENT ON FUNCTION pulse_internal.named_pauser(text, text, text, timestamptz) IS
+  'Returns by whom a queue or schedule was paused and since when, as a part of a sentence; what is '
+  'not known is left out.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.unserved_within(
+    level text, OUT jobs bigint, OUT holders text)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off AS $$
+DECLARE
+  bound CONSTANT int := 1000;
+  fleet record;
+  names text[];
+BEGIN
+  SELECT * INTO fleet FROM pulse_internal.served_tasks();
+  IF fleet.serves_all THEN
+    jobs := 0;
+    RETURN;
+  END IF;
+  SELECT coalesce(sum(t.jobs), 0), array_agg(t.identifier ORDER BY t.jobs DESC, t.identifier)
+    INTO jobs, names
+    FROM (SELECT o.identifier, count(*) AS jobs
+            FROM ((SELECT j.identifier FROM pulse.job AS j
+                    WHERE j.queue_name = unserved_within.level AND j.queue_name IS NOT NULL
+                      AND j.index_lane IN ('o', 'r') AND j.state = 'ready' LIMIT bound)
+                  UNION ALL
+                  (SELECT j.identifier FROM pulse.job AS j
+                    WHERE j.queue_name >= unserved_within.level || '/' COLLATE "C"
+                      AND j.queue_name < unserved_within.level || '0' COLLATE "C"
+                      AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r')
+                      AND j.state = 'ready' LIMIT bound)) AS o
+           WHERE o.identifier <> ALL (fleet.served) GROUP BY o.identifier) AS t;
+  holders := format('Open jobs of task%s %s%s, which no living worker serves,',
+                    CASE WHEN cardinality(names) > 1 THEN 's' ELSE '' END,
+                    (SELECT string_agg(quote_literal(n), ', ') FROM unnest(names[1 : 3]) AS n),
+                    CASE WHEN cardinality(names) > 3 THEN ' and more' ELSE '' END);
+END $$;
+COMMENT ON FUNCTION pulse_internal.unserved_within(text) IS
+  'Returns how many open jobs of a level, of at most 1,000 of it and 1,000 within it, are of tasks '
+  'that no living worker serves, and the beginning of a sentence that names these tasks.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.held_by_unserved(identifiers text[])
+  RETURNS TABLE (level text, what text, total bigint, held bigint, holders text)
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+  SET jit = off AS $$
+DECLARE
+  moment CONSTANT timestamptz := pulse.now();
+  told text[] := '{}';
+  name text;
+  own record;
+  room record;
+BEGIN
+  FOR name IN
+    SELECT DISTINCT f.queue_name FROM unnest(identifiers) AS i (identifier) CROSS JOIN LATERAL (
+      SELECT j.queue_name FROM pulse.job AS j
+       WHERE j.index_lane = 'o' AND j.identifier = i.identifier
+       ORDER BY j.priority, j.run_at LIMIT 10) AS f
+     WHERE f.queue_name IS NOT NULL LIMIT 100
+  LOOP
+    SELECT * INTO own FROM pulse_internal.queue_places(name);
+    SELECT * INTO room FROM pulse_internal.level_room(name);
+    IF own.taken >= own.concurrency THEN
+      level := name;
+      what := 'places';
+      total := own.concurrency;
+    ELSIF room.room <= 0 AND NOT room.is_dry THEN
+      level := room.level;
+      what := 'places';
+      total := room.total;
+    ELSIF room.room <= 0 AND room.next_token IS NULL THEN
+      level := room.level;
+      what := 'tokens';
+      total := (SELECT t.tokens FROM pulse_internal.tokens_of(room.level) AS t);
+    ELSE
+      CONTINUE;
+    END IF;
+    CONTINUE WHEN level = ANY (told);
+    told := told || level;
+    -- Where no job waits for them, the level is left alone.
+    CONTINUE WHEN NOT EXISTS (
+      SELECT FROM pulse_internal.queues_behind(ARRAY[level], moment) AS q
+       CROSS JOIN LATERAL pulse_internal.due_parked(q.queue_name, moment, 1) AS d
+       WHERE d.jobs > 0);
+    SELECT u.jobs, u.holders INTO held, holders FROM pulse_internal.unserved_within(level) AS u;
+    IF held > 0 THEN
+      RETURN NEXT;
+    END IF;
+    EXIT WHEN cardinality(told) >= 10;
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION pulse_internal.held_by_unserved(text[]) IS
+  'Returns levels that other jobs wait for, and how many of their tokens or places open jobs have '
+  'whose task no living worker serves. It looks at the queues of the first ten open jobs of each '
+  'of these tasks, and tells of at most ten levels.';

@@ -1,0 +1,74 @@
+-- What doctor() finds about what stands still: pauses, and schedules that add no job.
+
+CREATE OR REPLACE VIEW pulse_internal.pause_findings AS
+  WITH pause AS MATERIALIZED (
+    SELECT p.queue_name, pg_catalog.min(p.created_at) AS since,
+           pg_catalog.min(p.paused_by) AS paused_by,
+           pg_catalog.array_agg(p.job_id) FILTER (WHERE p.job_id <> 0) AS ended_ids
+      FROM (SELECT q.queue_name, q.job_id, q.created_at, q.paused_by
+              FROM pulse.queue_pause AS q WHERE q.is_paused
+             UNION ALL
+             SELECT q.queue_name, 0, q.updated_at, NULL FROM pulse.queue AS q WHERE q.paused) AS p
+     GROUP BY p.queue_name ORDER BY 2 LIMIT 100
+  ), behind AS (
+    SELECT w.paused_name, d.jobs, d.oldest
+      FROM (SELECT DISTINCT q.queue_name
+              FROM pulse_internal.queues_behind(ARRAY(SELECT p.queue_name FROM pause AS p),
+                                                pulse.now()) AS q) AS n
+     CROSS JOIN LATERAL pulse_internal.paused_as(n.queue_name) AS w (paused_name)
+     CROSS JOIN LATERAL pulse_internal.due_parked(n.queue_name, pulse.now(), 101) AS d
+     WHERE d.jobs > 0
+  ), paused AS (
+    SELECT b.paused_name AS queue_name, pg_catalog.sum(b.jobs) AS jobs,
+           pg_catalog.min(b.oldest) AS oldest
+      FROM behind AS b GROUP BY b.paused_name
+  )
+  SELECT 'paused queue'::text AS finding,
+         CASE WHEN p.ended_ids IS NULL THEN 'notice' ELSE 'warning' END AS severity,
+         pg_catalog.format('Queue %L is paused%s, and %s jobs wait behind it, the first since %s.',
+                           p.queue_name,
+                           CASE WHEN p.ended_ids IS NULL THEN pulse_internal.named_pauser(
+                                  p.paused_by, 'queue', p.queue_name, p.since)
+                             ELSE ' since ' || p.since || ' because of the end of job '
+                                  || pulse_internal.names_of(p.ended_ids) END,
+                           CASE WHEN w.jobs > 100 THEN 'more than 100' ELSE w.jobs::text END,
+                           w.oldest) AS detail,
+         pg_catalog.format('SELECT pulse.resume_queue(%L), when they are to run.', p.queue_name)
+           AS what_to_do
+    FROM pause AS p JOIN paused AS w ON w.queue_name = p.queue_name
+  UNION ALL
+  SELECT * FROM (
+    SELECT 'paused schedule', 'notice',
+           pg_catalog.format('Schedule %L is paused%s, and adds no jobs.', s.name,
+                             pulse_internal.named_pauser(s.paused_by, 'schedule', s.name,
+                                                         s.paused_at)),
+           pg_catalog.format('SELECT pulse.resume_schedule(%L), or unschedule it.', s.name)
+      FROM pulse.schedule AS s WHERE s.paused AND s.gone_at IS NULL
+     ORDER BY s.paused_at LIMIT 20) AS s;
+COMMENT ON VIEW pulse_internal.pause_findings IS
+  'Findings about pauses: of queues with due jobs, counted up to 100 of each queue, and of '
+  'schedules. Of a level it asks queues as queues_behind() does.';
+
+-- A schedule that skips while its job runs does what it was told to; one whose job cannot start
+-- skips for ever.
+CREATE OR REPLACE VIEW pulse_internal.skip_findings AS
+  SELECT 'schedule skips'::text AS finding,
+         CASE WHEN s.state = 'running' THEN 'notice' ELSE 'warning' END AS severity,
+         pg_catalog.format('Schedule %L has skipped each due time since %s, because its job %s of '
+                           'then %s.', s.name, s.since, s.job_id,
+                           CASE WHEN s.state = 'running' THEN 'runs' ELSE 'waits' END) AS detail,
+         pg_catalog.format('See explain_job(%s). End the job with cancel_job(%1$s), or let the '
+                           'schedule add jobs all the same: overlap => ''allow''.', s.job_id)
+           AS what_to_do
+    FROM (SELECT r.name, j.id AS job_id, j.state, j.since
+            FROM pulse.schedule AS r CROSS JOIN LATERAL (
+              SELECT o.id, o.state::text AS state, coalesce(o.scheduled_for, o.created_at) AS since
+                FROM pulse.job AS o WHERE o.id = r.last_job_id LIMIT 1) AS j
+           WHERE r.overlap = 'skip' AND NOT r.paused AND r.overlapped_count >= 3
+             AND r.last_due - j.since
+                 >= pg_catalog.make_interval(mins => CASE j.state WHEN 'running' THEN 5 ELSE 1 END)
+             AND pg_catalog.cardinality(
+                   pulse_internal.due_times(r, j.since, r.last_due, 3)) >= 3
+           LIMIT 20) AS s;
+COMMENT ON VIEW pulse_internal.skip_findings IS
+  'Findings about schedules that have added no job for at least three due times.';
