@@ -216,6 +216,16 @@ TEST(FlowGraph, EndsACircle) {
   EXPECT_LT(std::max(layers[0], layers[1]), 2U);
 }
 
+TEST(Rule, IsSpelledAsDurationsAre) {
+  EXPECT_EQ(rule_of("every 00:10:00").html(), "<span class=\"whole\">every 10 min</span>");
+  EXPECT_EQ(rule_of("every 36:00:00").html(), "<span class=\"whole\">every 1 d 12 h</span>");
+  EXPECT_EQ(rule_of("*/15 * * * *").html(), "<span class=\"whole\">*/15 * * * *</span>");
+  EXPECT_EQ(rule_of("every 00:10:00 or so").html(),
+            "<span class=\"whole\">every 00:10:00 or so</span>");
+  EXPECT_EQ(rule_of("1,2,3,4,5,6 1,2,3,4,5 * * *").html(),
+            "<span>1,2,3,4,5,6 1,2,3,4,5 * * *</span>");
+}
+
 TEST(Moment, IsReadAsTheServerPrintsIt) {
   EXPECT_EQ(microseconds_of("1970-01-01 00:00:01.5+00"), 1'500'000);
   EXPECT_EQ(microseconds_of("1970-01-01 05:30:00+05:30"), 0);

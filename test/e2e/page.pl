@@ -123,6 +123,44 @@ subtest 'a timeline of attempts tells in words what it draws' => sub {
     like($browser->js($said), qr/, attempt 1 running after /, 'and of one that runs');
 };
 
+subtest 'what may be done with a row is a menu' => sub {
+    $browser->go('/queues');
+    my $row = 'tr:has(span[title="post/north"])';
+    my $shown = qq{return document.querySelector('$row .menu ul').checkVisibility()};
+    ok(!$browser->js($shown), 'which is closed at first');
+    open_menu($row);
+    ok($browser->js($shown), 'a click opens it');
+    ok($browser->js(qq{const list = document.querySelector('$row .menu ul');
+        const box = list.getBoundingClientRect();
+        return list.contains(document.elementFromPoint(box.left + 20, box.bottom - 12))}),
+        'over what is below, to its end');
+    $browser->press('Escape');
+    ok(!$browser->js($shown), 'Escape closes it');
+    is($browser->js('return document.activeElement.getAttribute("aria-label")'),
+        'Actions of post/north', 'and the focus stays');
+};
+
+subtest 'no word of a list is broken inside while there is room' => sub {
+    for my $path ('/queues', '/schedules', '/workers', '/tasks', '/jobs') {
+        $browser->go($path);
+        is($browser->js(<<'JS'), '', "none on $path");
+          const broken = [];
+          for (const cell of document.querySelectorAll('td')) {
+            const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+            for (let text; (text = walk.nextNode());) {
+              for (const word of text.data.matchAll(/\w+/g)) {
+                const range = document.createRange();
+                range.setStart(text, word.index);
+                range.setEnd(text, word.index + word[0].length);
+                if (range.getClientRects().length > 1) broken.push(word[0]);
+              }
+            }
+          }
+          return broken.join(' ');
+JS
+    }
+};
+
 subtest 'at the width of a phone' => sub {
     $browser->look_as(size => [ 375, 812 ]);
     for my $path (qw(/ /jobs /failed /queues /tasks /task?name=ink /workers /schedules /flows),
@@ -175,11 +213,19 @@ subtest 'jobs are changed after a question, on record, and back' => sub {
     is(value($node, q{SELECT count(*) FROM pulse.job WHERE priority = 7}), 2, 'two have moved');
 };
 
+# The menu of the first row within what the selector finds; nothing of it is seen before.
+sub open_menu {
+    my ($within) = @_;
+    $browser->click('⋯', $within);
+    return;
+}
+
 subtest 'queues, schedules, workers and flows' => sub {
     my $change = sub {
         my ($path, $link, $within, $yes, $recorded) = @_;
         $recorded .= ' done 0 keeper';
         $browser->go($path);
+        open_menu($within) if $within ne '.actions';
         $browser->click($link, $within);
         $browser->wait_for(qr/\?$/m);
         $browser->click($yes, '.question');
@@ -191,6 +237,7 @@ subtest 'queues, schedules, workers and flows' => sub {
     is(value($node, q{SELECT paused FROM pulse.queue_settings}), 't', 'the queue is paused');
     $change->('/queues', 'Resume', $north, 'Resume', 'resume queue {"queue" : "post/north"}');
     is(value($node, q{SELECT count(*) FROM pulse.queue_settings}), '0', 'and goes on, as before');
+    open_menu($north);
     $browser->click('Limits', $north);
     $browser->wait_for(qr/Limits of queue/);
     $browser->fill('concurrency', '3');

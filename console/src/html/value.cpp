@@ -49,6 +49,20 @@ Markup moment(const std::string& timestamp, const Spelling& spelling) {
                  spell_distance(*microseconds, spelling.now));
 }
 
+Markup rule_of(const std::string& rule) {
+  constexpr std::size_t kMaxWhole = 24;  // a longer one may be broken between its fields
+  int hours = 0;
+  int minutes = 0;
+  double seconds = 0;
+  int length = 0;
+  std::string text = rule;
+  if (std::sscanf(rule.c_str(), "every %d:%2d:%lf%n", &hours, &minutes, &seconds, &length) == 3 &&
+      static_cast<std::size_t>(length) == rule.size()) {
+    text = "every " + spell_seconds(hours * 3600.0 + minutes * 60 + seconds);
+  }
+  return element("span", text.size() <= kMaxWhole ? "whole" : "", text);
+}
+
 Markup meter(double part) {
   const double bounded = std::isfinite(part) ? std::clamp(part, 0.0, 1.0) : 0;
   const std::string percent = std::to_string(static_cast<int>(std::floor(bounded * 100)));

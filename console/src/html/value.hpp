@@ -20,6 +20,9 @@ Markup moment(const std::string& timestamp, const Spelling& spelling);
 // A state with its colour, which stands beside the word and never alone.
 Markup state(std::string_view name);
 
+// A rule of a schedule: "*/15 * * * *", or "every 10 min" for "every 00:10:00".
+Markup rule_of(const std::string& rule);
+
 // A bar that shows how much is done, or how full something is.
 Markup meter(double part);
 

@@ -45,14 +45,21 @@ Markup linked(const Column& column, const QueryResult::Row& row, const TableLook
   return content;
 }
 
+// A menu, so that what may be done with a row does not shout louder than what the row says.
 Markup row_actions(const QueryResult::Row& row, const TableLook& look) {
   Markup offered;
+  std::string about;
   for (const RowAction& action : look.actions) {
     if (!action.is_offered(row)) continue;
-    offered += button(address(action.path, action.parameter, row.text(action.from)), action.name,
-                      "small button");
+    about = row.text(action.from);
+    offered += element("li", "", link(address(action.path, action.parameter, about), action.name));
   }
-  return element("td", "row-actions", offered);
+  if (offered.empty()) return element("td", "row-actions");
+  const Markup summary =
+      element("summary", {{"aria-label", "Actions of " + about}, {"title", "Actions"}}, "⋯");
+  return element("td", "row-actions",
+                 element("details", {{"class", "menu"}, {"name", "menu"}},
+                         {summary, element("ul", "", offered)}));
 }
 
 Markup check_box(const TableLook& look, const QueryResult::Row& row) {

@@ -13,7 +13,9 @@ Markup served(const Column& column, const QueryResult::Row& task) {
   return element("span", "state bad", "no worker");
 }
 
-Markup paused(const Column& column, const QueryResult::Row& schedule) {
+// A rule stands in one piece; "every 00:10:00" is spelled as other durations are.
+Markup schedule_cell(const Column& column, const QueryResult::Row& schedule) {
+  if (column.field == "rule") return rule_of(schedule.optional_text("rule").value_or(""));
   if (column.field != "paused" || !is_paused(schedule)) return {};
   return element("span", "state warning", "paused");
 }
@@ -80,7 +82,7 @@ void add_what_is_planned(Router& router) {
                           {"last_error"},
                           "No schedule adds jobs.",
                           nullptr,
-                          paused}});
+                          schedule_cell}});
   add_list_page(router, {"/flows",
                          "Flows",
                          "Jobs that were added together, the newest first.",

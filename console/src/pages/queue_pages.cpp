@@ -62,19 +62,38 @@ Markup tree_name(const QueryResult::Row& queue) {
   const std::string& name = queue.text("name");
   const std::string depth = queue.text("depth");
   const Markup text = link(Url("/queue").with("name", name), name.substr(name.rfind('/') + 1));
-  return element("span", {{"class", "depth depth-" + depth}, {"title", name}}, text);
+  const Markup paused = is_paused(queue) ? element("span", "state warning", "paused") : Markup();
+  return {element("span", {{"class", "depth depth-" + depth}, {"title", name}}, text), " ", paused};
+}
+
+// "2 at a time, 20 in all, 100 per 1 min".
+Markup limit_text(const QueryResult::Row& queue) {
+  std::string text;
+  const auto add = [&](const char* field, const std::string& unit) {
+    if (queue.is_null(field)) return;
+    text += (text.empty() ? "" : ", ") + spell_count(queue.text(field)) + unit;
+  };
+  add("concurrency", " at a time");
+  add("total", " in all");
+  if (!queue.is_null("rate")) add("rate", " per " + spell_seconds(queue.number("per")));
+  return text;
+}
+
+// The columns of the list; one has all limits, so that the figures have room.
+Columns page_columns() {
+  Columns columns;
+  for (const Column& column : queue_list().columns) {
+    const bool is_limit = column.field == "concurrency";
+    columns.push_back(is_limit ? Column{"limits", "concurrency", Kind::text} : column);
+  }
+  return columns;
 }
 
 Markup cell(const Column& column, const QueryResult::Row& queue) {
   if (column.field == "name") return tree_name(queue);
-  if (column.field == "paused" && is_paused(queue)) {
-    return element("span", "state warning", "paused");
-  }
+  if (column.field == "concurrency") return limit_text(queue);
   if (column.field == "running" && !queue.is_null("concurrency") && !queue.is_null("running")) {
     return {spell_count(queue.text("running")), " of ", spell_count(queue.text("concurrency"))};
-  }
-  if (column.field == "rate" && !queue.is_null("rate")) {
-    return {spell_count(queue.text("rate")), " per ", spell_seconds(queue.number("per"))};
   }
   return {};
 }
@@ -86,12 +105,12 @@ Markup queue_tree(const Request& request) {
                         {"Resume", "/queues/resume", "queue", "name", is_paused},
                         {"Limits", "/queues/limit", "queue", "name", is_any},
                         {"Unset", "/queues/unset", "queue", "name", has_settings}},
-                       {"estimated"},
+                       {"estimated", "paused", "total", "rate"},
                        "No queue has jobs or settings.",
                        nullptr,
                        cell};
-  return html_table(queue_list().columns, with_levels(rows, tree_of(rows)), look,
-                    spelling_of(request), request.access.is_operator);
+  return html_table(page_columns(), with_levels(rows, tree_of(rows)), look, spelling_of(request),
+                    request.access.is_operator);
 }
 
 }  // namespace
@@ -103,7 +122,9 @@ void add_queue_pages(Router& router) {
                   "/queues",
                   {page_heading("Queues", {},
                                 "Queues with jobs or settings, each below the level that it is "
-                                "within."),
+                                "within. Open jobs may start now; parked ones wait for a place, "
+                                "for a pause to end or for their time. * has the settings of the "
+                                "queues within a level that have none of their own."),
                    live(Url("/live").part("queues"), queue_tree(request))}});
   });
   router.add_stream("/live/queues", Need::look, std::chrono::seconds(2),

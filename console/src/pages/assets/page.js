@@ -11,7 +11,7 @@ function tell(text) {
 // The same link keeps the focus; what is pointed at, pressed or selected is left in peace.
 function update(region, html) {
   const selection = document.getSelection();
-  const isBusy = region.querySelector('.chart:hover, .graph:hover, :active') !== null ||
+  const isBusy = region.querySelector('.chart:hover, .graph:hover, .menu[open], :active') !== null ||
     (!selection.isCollapsed && region.contains(selection.anchorNode));
   if (isBusy) return;
   const focused = region.contains(document.activeElement)
@@ -77,6 +77,20 @@ for (const cell of document.querySelectorAll('th.check')) {
   });
   cell.append(all);
 }
+
+// A menu closes when something else is meant.
+document.addEventListener('click', (event) => {
+  for (const menu of document.querySelectorAll('.menu[open]')) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+document.addEventListener('keydown', (event) => {
+  if (event.key !== 'Escape') return;
+  for (const menu of document.querySelectorAll('.menu[open]')) {
+    menu.open = false;
+    menu.querySelector('summary').focus();
+  }
+});
 
 // j and k go along the rows, / to the filter.
 document.addEventListener('keydown', (event) => {
