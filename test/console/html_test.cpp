@@ -155,6 +155,33 @@ TEST(Chart, IsDrawnWithoutAnyValue) {
   EXPECT_NE(chart(jobs({std::nullopt})).html().find("<svg"), std::string::npos);
 }
 
+TEST(Chart, SaysThatThereIsNoJobYet) {
+  EXPECT_NE(chart(jobs({std::nullopt, 0})).html().find("no job yet"), std::string::npos);
+  EXPECT_EQ(chart(jobs({std::nullopt, 1})).html().find("no job yet"), std::string::npos);
+}
+
+TEST(Chart, NamesEachMomentOfItsAxisOnce) {
+  const auto times = [](const std::vector<std::string>& moments) {
+    Chart drawn = jobs({1, 2, 3});
+    drawn.moments = moments;
+    const std::string html = chart(drawn).html();
+    const std::size_t from = html.find("class=\"axis\"");
+    return html.substr(html.find('>', from) + 1,
+                       html.find("</div>", from) - html.find('>', from) - 1);
+  };
+  EXPECT_EQ(times({"48 ms", "48 ms", "48 ms"}), "<span>48 ms</span>");
+  EXPECT_EQ(times({"1 s", "2 s", "4 s"}), "<span>1 s</span><span>2 s</span><span>4 s</span>");
+}
+
+TEST(Chart, DrawsWhatIsNoCourseOfTimeAsBars) {
+  Chart both = jobs({10, 0});
+  both.series.push_back({"more", "second", {{5, 10}}});
+  both.is_bars = true;
+  const std::string html = chart(both).html();
+  EXPECT_NE(html.find("d=\"M30 100V0h120V100Z\""), std::string::npos) << html;
+  EXPECT_NE(html.find("d=\"M150 100V50h120V100ZM450 100V0h120V100Z\""), std::string::npos) << html;
+}
+
 constexpr std::int64_t kSecond = 1'000'000;
 
 AttemptSpan span(const char* outcome, std::int64_t claimed, std::int64_t ended) {

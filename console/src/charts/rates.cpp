@@ -59,10 +59,10 @@ std::optional<RateCharts> rate_charts(Database& database, const std::optional<st
                               {"failed", "fourth", "failed"}},
                              whole_jobs, true),
                     chart_of("Wait before the start", history,
-                             {{"half", "first", "wait_p50"}, {"95 %", "second", "wait_p95"}},
+                             {{"median", "first", "wait_p50"}, {"95 %", "second", "wait_p95"}},
                              spell_seconds, false),
                     chart_of("Time to run", history,
-                             {{"half", "first", "run_p50"}, {"95 %", "second", "run_p95"}},
+                             {{"median", "first", "run_p50"}, {"95 %", "second", "run_p95"}},
                              spell_seconds, false)};
 }
 
@@ -70,7 +70,7 @@ std::optional<Chart> latency_chart(Database& database, const std::optional<std::
                                    const std::optional<std::string>& queue) {
   const QueryResult buckets = database.query(kHistogram, {task, queue});
   if (buckets.empty()) return std::nullopt;
-  Chart result{"Attempts of the last hour by duration", {}, {}, whole_jobs, false, true};
+  Chart result{"Attempts of the last hour by duration", {}, {}, whole_jobs, false, true, true};
   result.series = {{"waited", "first", {}, spell_count(buckets[0].text("all_waits"))},
                    {"ran", "second", {}, spell_count(buckets[0].text("all_runs"))}};
   for (std::size_t i = 0; i < buckets.size(); ++i) {

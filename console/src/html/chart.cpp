@@ -71,7 +71,33 @@ double highest_of(const Chart& chart) {
   return highest;
 }
 
+// The bars of a moment stand side by side in four fifths of its place.
+std::string bars_path(const Chart& chart, std::size_t number, double top) {
+  const auto& values = chart.series[number].values;
+  const double place = kWidth / static_cast<double>(std::max<std::size_t>(values.size(), 1));
+  const double width = place * 0.8 / static_cast<double>(chart.series.size());
+  std::string path;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].value_or(0) <= 0) continue;
+    const double left =
+        place * (static_cast<double>(i) + 0.1) + width * static_cast<double>(number);
+    path += "M" + decimal(left) + " 100V" + decimal(y_of(*values[i], top)) + "h" + decimal(width) +
+            "V100Z";
+  }
+  return path;
+}
+
+Markup bars(const Chart& chart, double top) {
+  Markup markup;
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    const std::string css = std::string("area ") + chart.series[i].css;
+    markup += element("path", {{"class", css}, {"d", bars_path(chart, i, top)}});
+  }
+  return markup;
+}
+
 Markup shapes(const Chart& chart, double top) {
+  if (chart.is_bars) return bars(chart, top);
   Markup markup;
   std::vector<double> below(chart.moments.size(), 0);
   for (const Series& series : chart.series) {
@@ -141,6 +167,18 @@ std::string words_of(const Chart& chart) {
   return text;
 }
 
+// The first moment, one in the middle and the last; each text once.
+Markup axis(const Chart& chart) {
+  if (chart.moments.empty()) return {};
+  Markup moments;
+  std::string before;
+  for (const std::size_t i : {std::size_t{0}, chart.moments.size() / 2, chart.moments.size() - 1}) {
+    if (chart.moments[i] != before) moments += element("span", "", chart.moments[i]);
+    before = chart.moments[i];
+  }
+  return element("div", {{"class", "axis"}, {"aria-hidden", "true"}}, moments);
+}
+
 }  // namespace
 
 double round_up(double highest, bool is_whole) {
@@ -169,16 +207,9 @@ Markup chart(const Chart& chart) {
                                {element("span", "", is_empty ? "" : chart.spell(top)),
                                 element("span", "", is_empty ? "" : chart.spell(top / 2)),
                                 element("span", "", chart.spell(0))});
-  Markup axis;
-  if (!chart.moments.empty()) {
-    axis = element("div", {{"class", "axis"}, {"aria-hidden", "true"}},
-                   {element("span", "", chart.moments.front()),
-                    element("span", "", chart.moments[chart.moments.size() / 2]),
-                    element("span", "", chart.moments.back())});
-  }
   return element("figure", "chart",
                  {element("figcaption", "", {element("h3", "", chart.title), legend(chart)}), scale,
-                  plot, axis});
+                  plot, is_empty ? element("p", "nothing", "no job yet") : Markup(), axis(chart)});
 }
 
 }  // namespace pulse::console

@@ -26,6 +26,7 @@ struct Chart {
   std::function<std::string(double)> spell;
   bool is_stacked = false;  // areas on top of each other; else lines
   bool is_whole = false;    // nothing stands between two whole numbers
+  bool is_bars = false;     // bars side by side: the values are no course of time
 };
 
 Markup chart(const Chart& chart);

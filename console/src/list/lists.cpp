@@ -10,9 +10,9 @@ namespace {
   " extract(epoch FROM r.wait_p99) AS wait_p99, extract(epoch FROM r.run_p50) AS run_p50," \
   " extract(epoch FROM r.run_p99) AS run_p99,"
 const Columns kRates{{"a minute", "per_minute", Kind::count},
-                     {"wait, half", "wait_p50", Kind::seconds},
+                     {"wait, median", "wait_p50", Kind::seconds},
                      {"wait, 99 %", "wait_p99", Kind::seconds},
-                     {"run, half", "run_p50", Kind::seconds},
+                     {"run, median", "run_p50", Kind::seconds},
                      {"run, 99 %", "run_p99", Kind::seconds}};
 
 Columns with_rates(Columns first, const Columns& last) {

@@ -25,9 +25,9 @@ const Columns kRateColumns{
     {"failed", "failed", Kind::count},
     {"retried", "retried", Kind::count},
     {"per second", "per_second", Kind::number},
-    {"wait, half", "wait_p50", Kind::seconds},
+    {"wait, median", "wait_p50", Kind::seconds},
     {"wait, 95 %", "wait_p95", Kind::seconds},
-    {"run, half", "run_p50", Kind::seconds},
+    {"run, median", "run_p50", Kind::seconds},
     {"run, 95 %", "run_p95", Kind::seconds},
 };
 
