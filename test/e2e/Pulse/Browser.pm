@@ -47,7 +47,8 @@ sub start {
     my $folder = "$PostgreSQL::Test::Utils::tmp_check/browser_$port";
     mkdir $folder;
     local $ENV{HOME} = $folder;
-    local $ENV{TMPDIR} = $folder;
+    # A browser makes a socket there, whose path must not be long.
+    local $ENV{TMPDIR} = PostgreSQL::Test::Utils::tempdir_short();
     my $program = Pulse::Program->start("chromedriver_$port", [ 'chromedriver', "--port=$port" ]);
     $program->lines->wait_for('chromedriver', sub { $_[0] =~ /started successfully/ });
     my $self = bless {
