@@ -8,6 +8,7 @@
 #include "command_line/refusals.hpp"
 #include "commands/commands.hpp"
 #include "database/interrupt.hpp"
+#include "log/standard_streams.hpp"
 #include "text/inert.hpp"
 
 namespace pulse::console {
@@ -67,6 +68,7 @@ ExitStatus run_command(const CommandLine& line) {
 
 int main(int argc, char** argv) {
   using namespace pulse::console;
+  pulse::open_standard_streams();
   set_locale();
   cancel_on_interrupt();
   CommandLine line;

@@ -7,6 +7,7 @@ use Test::More;
 
 use PostgreSQL::Test::Utils;
 use Pulse::Handlers;
+use Pulse::Program;
 use Pulse::Server;
 use Pulse::Tasks;
 use Pulse::Worker;
@@ -219,4 +220,14 @@ subtest 'drained: what has not begun goes back' => sub {
 };
 
 expect_healthy($node);
+subtest 'without standard error' => sub {
+    my $database = 'host=' . $node->host . ' port=' . $node->port . ' dbname=postgres';
+    my $mute = Pulse::Program->start('mute', [ 'sh', '-c', 'exec "$@" 2>&-', 'sh', $program,
+        '--name', 'mute', '--concurrency', 1, '--database', $database ]);
+    is(wait_finished(add_job($node, 'answer', q{'[]'})), 'completed|1|0', 'it works');
+    is(readlink '/proc/' . $mute->pid . '/fd/2', '/dev/null', 'and its log goes nowhere else');
+    $mute->signal('TERM');
+    is($mute->wait_exit, DRAINED, 'and drains');
+};
+
 done_testing();

@@ -9,6 +9,7 @@
 #include "handler/handler_tasks.hpp"
 #include "liveness/identity.hpp"
 #include "liveness/registration.hpp"
+#include "log/standard_streams.hpp"
 #include "loop/signals.hpp"
 #include "loop/signals_blocked.hpp"
 #include "loop/stop_requests.hpp"
@@ -223,7 +224,12 @@ int Worker::Impl::run_loop(pulse::Log& log) {
   return static_cast<int>(exit_code);
 }
 
-Worker::Worker(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Worker::Worker(Options options) {
+  // What is opened below must not get the number of a standard error that the program lacks: the
+  // log would be written into that.
+  pulse::open_standard_streams();
+  impl_ = std::make_unique<Impl>(std::move(options));
+}
 
 Worker::~Worker() = default;
 

@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <malloc.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <new>
 #include <system_error>
 
+#include "log/standard_streams.hpp"
 #include "log/terminal.hpp"
 #include "supervised/minder_path.hpp"
 #include "text/inert.hpp"
@@ -82,14 +82,6 @@ void set_up_process() {
   ConnectOptions::forget_password();
   // A write that fails says so. SIGUSR2 means nothing here, and would end the process.
   for (const int number : {SIGPIPE, SIGXFSZ, SIGUSR2}) std::signal(number, SIG_IGN);
-}
-
-// Else the first files and sockets that are opened would be taken for them.
-void open_standard_streams() {
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    // The lowest number that is free.
-    if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
-  }
 }
 
 // What nothing has caught. Where the machine had nothing to give, that is told instead of a dump.

@@ -1,4 +1,6 @@
 // pulse tail: recoveries and ends without success, as they happen.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -6,9 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "command_line/command_line.hpp"
 #include "commands/commands.hpp"
+#include "database/repeats.hpp"
+#include "log/standard_streams.hpp"
 #include "text/inert.hpp"
 #include "text/json_grammar.hpp"
 #include "text/spelling.hpp"
@@ -110,11 +115,31 @@ bool print_now(const std::string& text) {
   return std::fflush(stdout) == 0;
 }
 
+// An outage, told when it begins, each half minute, and when it is over.
+class Outage {
+ public:
+  void goes_on(const std::string& reason) {
+    if (repeats_.level_of(reason, BootClock::now()) == LogLevel::debug) return;
+    std::fprintf(stderr, "pulse: %s\n", inert(reason).c_str());
+    is_told_ = true;
+  }
+  void is_over() {
+    if (is_told_) std::fputs("pulse: the database answers again\n", stderr);
+    is_told_ = false;
+    repeats_.forget();
+  }
+
+ private:
+  Repeats repeats_;
+  bool is_told_ = false;
+};
+
 // Until the output is lost; throws Unreachable.
-void follow(Console& console, Shown& shown_ids, const std::string& since) {
+void follow(Console& console, Outage& outage, Shown& shown_ids, const std::string& since) {
   const bool is_json = console.options.is_json;
   const Look& look = console.output.look();
   console.database.query("LISTEN pulse_events");
+  bool has_looked = false;
   auto look_at = std::chrono::steady_clock::now();
   for (;;) {
     const auto left =
@@ -128,6 +153,8 @@ void follow(Console& console, Shown& shown_ids, const std::string& since) {
     if (std::chrono::steady_clock::now() < look_at) continue;
     look_at = std::chrono::steady_clock::now() + kInterval;
     const QueryResult ended = console.database.query(kEnded, {since});
+    // A session that is ended at once, again and again, is the same outage.
+    if (std::exchange(has_looked, true)) outage.is_over();
     for (std::size_t i = ended.size(); i > 0; --i) {
       const auto job = ended[i - 1];
       if (!shown_ids.is_new(job.text("id") + ' ' + job.text("finished_at"))) continue;
@@ -138,14 +165,20 @@ void follow(Console& console, Shown& shown_ids, const std::string& since) {
 
 // Until it is interrupted; the database may go away and come back.
 ExitStatus tail(Console& console) {
+  // Else it would notice with the first event, which may be hours away.
+  if (is_output_closed(STDOUT_FILENO)) {
+    std::fputs("pulse: standard output is closed\n", stderr);
+    return ExitStatus::output_lost;
+  }
+  Outage outage;
   Shown shown_ids;
   const std::string since = console.database.query(kNow)[0].text("now");
   for (;;) {
     try {
-      follow(console, shown_ids, since);
+      follow(console, outage, shown_ids, since);
       return ExitStatus::output_lost;
     } catch (const Unreachable& unreachable) {
-      std::fprintf(stderr, "pulse: %s\n", inert(unreachable.what()).c_str());
+      outage.goes_on(unreachable.what());
     }
     std::this_thread::sleep_for(kInterval);
   }

@@ -76,6 +76,14 @@ sub network { return $_[0]->_order("network $_[1]", "network is $_[1]") }
 # Every message takes so many seconds from now on.
 sub delay { return $_[0]->_order("delay $_[1]", 'delayed') }
 
+# Waits until so many more clients were refused.
+sub wait_for_refusals {
+    my ($self, $count) = @_;
+    $self->lines->wait_for("$count refusals", sub { $_[0] eq 'turned away' }, count => $count,
+        from => $self->lines->position);
+    return;
+}
+
 sub _order {
     my ($self, $order, $answer) = @_;
     my $from = $self->lines->position;

@@ -45,7 +45,10 @@ sub accept_client {
     my $client = $listener->accept or return;
     my $server = IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $server_path);
     # As if the server refused: there is none.
-    return close $client if !$server || !$accepts;
+    if (!$server || !$accepts) {
+        print "turned away\n";
+        return close $client;
+    }
     # A client's first message has no letter.
     my %client = (socket => $client, is_client => 1, header => STARTUP_HEADER);
     my %server = (socket => $server, header => MESSAGE_HEADER);
