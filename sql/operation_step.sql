@@ -100,6 +100,9 @@ BEGIN
     before := pulse_internal.without_documents(ended);
     IF ended.cancelled_by IS NOT NULL THEN
       before := before::jsonb || pulse_internal.noted_waits(next_id);
+      -- A parent that was live by then is no reason to leave the job alone (why_not_cancelled).
+      before := before::jsonb || jsonb_build_object('live', pulse_internal.live_ids(
+        pulse_internal.noted_ids(before, 'waited_for'), true));
     END IF;
     ended.run_at := pulse.now();
     ended.attempts := 0;

@@ -106,9 +106,10 @@ COMMENT ON FUNCTION pulse_internal.is_on_record(bigint) IS
 
 -- --- retry --------------------------------------------------------------------------------------
 
--- The record of the parent is held against a retry of it, as where a settling cancels.
+-- The record of the parent is held against a retry of it, as where a settling cancels. A parent
+-- that was live before the operation has not moved: a retry of that parent had left the job alone.
 CREATE OR REPLACE FUNCTION pulse_internal.why_not_cancelled(
-    ended pulse.finished_job, parents bigint[])
+    ended pulse.finished_job, parents bigint[], were_live bigint[])
   RETURNS text
   LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -119,19 +120,21 @@ DECLARE
 BEGIN
   RETURN CASE
     WHEN ended.starts_when = 'failed' AND otherwise = '{}'
-         AND pulse_internal.live_ids(parents, true) = '{}' THEN NULL
+         AND pulse_internal.live_ids(parents, true) <@ were_live THEN NULL
     WHEN ended.starts_when = 'failed' THEN 'what it waited for has moved since'
     WHEN ended.cancelled_by = ANY (otherwise) THEN
       CASE WHEN NOT pulse_internal.keep_record(ended.cancelled_by)
         THEN 'another transaction holds what it waited for' END
+    WHEN ended.cancelled_by = ANY (were_live) AND pulse_internal.is_live(ended.cancelled_by)
+      THEN NULL
     WHEN pulse_internal.is_live(ended.cancelled_by)
          OR pulse_internal.is_on_record(ended.cancelled_by)
       THEN 'what it waited for has moved since'
     ELSE 'what it waited for is not on record' END;
 END $$;
-COMMENT ON FUNCTION pulse_internal.why_not_cancelled(pulse.finished_job, bigint[]) IS
+COMMENT ON FUNCTION pulse_internal.why_not_cancelled(pulse.finished_job, bigint[], bigint[]) IS
   'Returns why a job that was cancelled because of one of these parents would not be cancelled '
-  'now; NULL where it would.';
+  'now; NULL where it would. were_live: the parents that were live before the operation.';
 
 -- The jobs that wait for it are judged again: those that it brought back end because of it.
 CREATE OR REPLACE FUNCTION pulse_internal.undo_retry(change pulse.operation_job) RETURNS text
@@ -152,7 +155,8 @@ BEGIN
     WHEN ended.cancelled_by IS NULL THEN NULL
     WHEN pulse_internal.circle_of(change.job_id, parents) IS NOT NULL
       THEN 'it would wait for itself'
-    ELSE pulse_internal.why_not_cancelled(ended, parents) END;
+    ELSE pulse_internal.why_not_cancelled(
+      ended, parents, pulse_internal.noted_ids(change.before, 'live')) END;
   IF reason IS NOT NULL THEN
     RETURN reason;
   END IF;

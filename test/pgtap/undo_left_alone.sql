@@ -1,7 +1,7 @@
 -- sql/operation_undo.sql: what has moved since an operation, or cannot come back, is left alone,
 -- each job with its reason. What comes back goes on as if there had been no operation (P14).
 \ir support/setup.psql
-SELECT plan(51);
+SELECT plan(55);
 
 SELECT given_worker() AS ann \gset
 
@@ -76,6 +76,29 @@ SELECT is(undo(run('retry', :b)), '1 0', 'a job that was cancelled because of an
 SELECT pulse.retry_job(:a) \g /dev/null
 SELECT is((SELECT waits_on FROM pulse.job WHERE id = :b), :a::bigint,
   'it waits again once that one is retried');
+SELECT forget_all() \g /dev/null
+
+SELECT added('a') AS a \gset
+SELECT (pulse.add_job_after(ARRAY[:a], 'p', starts_when => 'failed')).id AS p \gset
+SELECT (pulse.add_job_after(ARRAY[:p], 'n', starts_when => 'failed')).id AS n \gset
+SELECT ends('a', 'completed') \g /dev/null
+SELECT pulse.retry_job(:p) \g /dev/null
+SELECT is(undo(run('retry', :n)), '1 0',
+  'and one that was not needed, beside a parent that was retried before it');
+SELECT is(state_of(:n), 'cancelled', 'which it is no more, as before');
+SELECT forget_all() \g /dev/null
+
+SELECT added('a') AS a \gset
+SELECT (pulse.add_job_after(ARRAY[:a], 'b', job_key => 'taken')).id AS b \gset
+SELECT ends('a', 'failed') \g /dev/null
+SELECT (pulse.add_job('d', job_key => 'taken')).id AS d \gset
+SET client_min_messages = warning;
+SELECT pulse.retry_job(:a) \g /dev/null
+RESET client_min_messages;
+SELECT ends('d', 'completed') \g /dev/null
+SELECT is(undo(run('retry', :b)), '1 0',
+  'and one whose key was taken when its parent was retried');
+SELECT is_empty('SELECT * FROM pulse.verify()', 'every promise is kept');
 SELECT forget_all() \g /dev/null
 
 SELECT max(id) AS b, min(id) AS a FROM pulse.add_flow('[

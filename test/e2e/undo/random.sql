@@ -203,11 +203,13 @@ CREATE FUNCTION undo.compare(seed int, action text, operation bigint, went_on bo
        AND p.was -> 'waits_on' <> 'null' AND p.now -> 'waits_on' = 'null'
        AND p.was ->> 'starts_when' IN ('ended', 'failed')
     UNION ALL
-    -- Jobs that a retry brought back, and that wait for another parent, too, or have expired since.
+    -- Jobs that a retry brought back, and that wait for another parent, too, or have expired since,
+    -- some of them before a later step of the operation retried them.
     SELECT f.id FROM pair AS f LEFT JOIN pair AS j ON j.kind = 'job' AND j.id = f.id
      WHERE action = 'retry' AND f.kind = 'finished_job' AND f.was -> 'cancelled_by' <> 'null'
-       AND f.id NOT IN (SELECT n.id FROM noted AS n)
-       AND (f.now IS NULL AND j.now -> 'waits_on' <> 'null' OR f.now ->> 'state' = 'expired')
+       AND (f.now ->> 'state' = 'expired'
+            OR f.id NOT IN (SELECT n.id FROM noted AS n)
+               AND f.now IS NULL AND j.now -> 'waits_on' <> 'null')
   )
   INSERT INTO undo.difference
     SELECT seed, action, p.kind, p.id, p.was, p.now
