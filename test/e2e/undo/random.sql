@@ -81,8 +81,8 @@ BEGIN
     END;
     COMMIT;
   END LOOP;
-  -- A job that waits for younger ones.
-  last_job := (SELECT max(j.id) FROM pulse.job AS j);
+  -- A job that waits for younger ones; there is none where both flows were refused.
+  last_job := coalesce((SELECT max(j.id) FROM pulse.job AS j), (pulse.add_job('c')).id);
   PERFORM pulse.add_dependency(last_job, ARRAY[(pulse.add_job('a')).id, (pulse.add_job('b')).id]);
   -- Jobs that were claimed and released before add_dependency let them wait.
   UPDATE pulse.job AS j
