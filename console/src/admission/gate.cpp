@@ -5,15 +5,11 @@
 
 #include "admission/digest.hpp"
 #include "http/http_host.hpp"
+#include "http/http_status.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {
 namespace {
-
-constexpr unsigned kBadRequest = 400;
-constexpr unsigned kUnauthorized = 401;
-constexpr unsigned kForbidden = 403;
-constexpr unsigned kMisdirected = 421;
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -70,9 +66,9 @@ Response with_cookie(const Request& request, const std::string& secret, const st
 
 void Gate::check_host(const Request& request) const {
   const std::string& host = request.header("host");
-  if (host.empty()) refuse(kBadRequest, "the request names no host");
+  if (host.empty()) refuse(http_status::kBadRequest, "the request names no host");
   if (is_name_of_server(name_in_host(host), names_)) return;
-  refuse(kMisdirected, "this server is not called " + host,
+  refuse(http_status::kMisdirectedRequest, "this server is not called " + host,
          "Use its address or localhost, or start it with --host NAME.");
 }
 
@@ -100,14 +96,14 @@ bool Gate::still_admits(const Access& access) {
 Access Gate::admit(const Request& request, Need need) {
   Access access = access_of(request);
   if (need == Need::act && !tokens_.is_required()) {
-    refuse(kForbidden, "this server has no tokens, so it changes nothing",
+    refuse(http_status::kForbidden, "this server has no tokens, so it changes nothing",
            "Start it with --tokens FILE.");
   }
   const bool is_shown_in_vain = !access.has_token() && !request.header("authorization").empty();
   const bool is_kept_out = !access.has_token() && tokens_.is_required();
   if (need != Need::nothing && (is_shown_in_vain || is_kept_out)) {
-    throw Failed({.status = kUnauthorized,
-                  .title = title_of(kUnauthorized),
+    throw Failed({.status = http_status::kUnauthorized,
+                  .title = title_of(http_status::kUnauthorized),
                   .detail = is_shown_in_vain ? "the token is not known" : "a token is needed",
                   .hint = "Send Authorization: Bearer TOKEN; in a browser, sign in.",
                   .is_guess = is_shown_in_vain || !cookie_of(request).empty()});
@@ -117,7 +113,8 @@ Access Gate::admit(const Request& request, Need need) {
     const std::string& header = request.header("x-csrf-token");
     const std::string& shown = header.empty() ? request.form.get("csrf") : header;
     if (!are_same(shown, access.csrf) || is_from_elsewhere(request)) {
-      refuse(kForbidden, "the form is not from this server, or from an earlier sign-in",
+      refuse(http_status::kForbidden,
+             "the form is not from this server, or from an earlier sign-in",
              "Load the page again.");
     }
   }
@@ -125,11 +122,12 @@ Access Gate::admit(const Request& request, Need need) {
 }
 
 Response Gate::sign_in(Request& request) {
-  if (is_from_elsewhere(request)) refuse(kForbidden, "the form is not from this server");
+  if (is_from_elsewhere(request))
+    refuse(http_status::kForbidden, "the form is not from this server");
   const auto token = tokens_.find_secret(request.form.get("token"));
   if (!token) {
-    throw Failed({.status = kUnauthorized,
-                  .title = title_of(kUnauthorized),
+    throw Failed({.status = http_status::kUnauthorized,
+                  .title = title_of(http_status::kUnauthorized),
                   .detail = "the token is not known",
                   .hint = "\"pulse token\" makes one.",
                   .is_guess = true});

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "database/array_literal.hpp"
+#include "http/http_status.hpp"
 #include "serve/media_type.hpp"
 #include "serve/problem.hpp"
 #include "text/id.hpp"
@@ -16,9 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr unsigned kBadRequest = 400;
-constexpr unsigned kUnsupported = 415;
-constexpr unsigned kUnprocessable = 422;
 constexpr const char* kTokenHeader = "Pulse-Token";
 
 // Ids are strings, because numbers of 64 bits do not survive every reader.
@@ -65,7 +63,8 @@ const Field& field_of(std::initializer_list<Field> fields, const std::string& na
   const auto* field = std::find_if(fields.begin(), fields.end(),
                                    [&](const Field& each) { return name == each.name; });
   if (field == fields.end()) {
-    refuse(kUnprocessable, "there is no field '" + name + "'", "/v1/openapi.json has them.");
+    refuse(http_status::kUnprocessableContent, "there is no field '" + name + "'",
+           "/v1/openapi.json has them.");
   }
   return *field;
 }
@@ -78,7 +77,8 @@ void take_member(Body& body, const Field& field, std::string_view text) {
   }
   json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!value.is_null() && !fits(value, field.kind)) {
-    refuse(kUnprocessable, std::string("'") + field.name + "' must be " + kind_text(field.kind));
+    refuse(http_status::kUnprocessableContent,
+           std::string("'") + field.name + "' must be " + kind_text(field.kind));
   }
   body.fields[field.name] = std::move(value);
 }
@@ -102,10 +102,12 @@ Body read_body(const Request& request, std::initializer_list<Field> fields) {
   Body body;
   if (!request.body.empty()) {
     if (media_type_of(request) != "application/json") {
-      refuse(kUnsupported, "the body must be application/json", "Send that as Content-Type.");
+      refuse(http_status::kUnsupportedMediaType, "the body must be application/json",
+             "Send that as Content-Type.");
     }
-    if (!is_json(request.body)) refuse(kBadRequest, "the body is no JSON");
-    if (!is_json_object(request.body)) refuse(kUnprocessable, "the body must be a JSON object");
+    if (!is_json(request.body)) refuse(http_status::kBadRequest, "the body is no JSON");
+    if (!is_json_object(request.body))
+      refuse(http_status::kUnprocessableContent, "the body must be a JSON object");
     std::string_view key;
     std::string_view value;
     std::set<std::string> names;
@@ -113,14 +115,15 @@ Body read_body(const Request& request, std::initializer_list<Field> fields) {
       const std::string name = json_string_value('"' + std::string(key) + '"');
       // Readers differ in which of two members counts.
       if (!names.insert(name).second) {
-        refuse(kBadRequest, "the member '" + name + "' comes twice", "Send each once.");
+        refuse(http_status::kBadRequest, "the member '" + name + "' comes twice",
+               "Send each once.");
       }
       take_member(body, field_of(fields, name), value);
     }
   }
   for (const Field& field : fields) {
     if (field.is_required && !body.parameter(field.name)) {
-      refuse(kUnprocessable, std::string("'") + field.name + "' is missing");
+      refuse(http_status::kUnprocessableContent, std::string("'") + field.name + "' is missing");
     }
   }
   return body;
@@ -130,7 +133,7 @@ std::string token_of(const Request& request) {
   const std::string& token = request.header("pulse-token");
   if (!parse_number<std::int64_t>(token)) {
     const char* const problem = token.empty() ? " is missing" : " is no token";
-    refuse(kUnprocessable, std::string("the header ") + kTokenHeader + problem,
+    refuse(http_status::kUnprocessableContent, std::string("the header ") + kTokenHeader + problem,
            "It has the token that the claim returned.");
   }
   return token;

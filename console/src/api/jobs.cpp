@@ -6,18 +6,12 @@
 #include "api/routes.hpp"
 #include "database/array_literal.hpp"
 #include "database/sqlstate.hpp"
+#include "http/http_status.hpp"
 #include "job/private_fields.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {
 namespace {
-
-constexpr unsigned kOk = 200;
-constexpr unsigned kCreated = 201;
-constexpr unsigned kNoContent = 204;
-constexpr unsigned kConflict = 409;
-constexpr unsigned kUnprocessable = 422;
-constexpr unsigned kUnavailable = 503;
 
 // A document goes to the server apart from the other fields, as it was written: to take it out of a
 // larger one, the server would read each string in it. The call names `trace`, so the setting is
@@ -74,7 +68,7 @@ constexpr const char* kCancel =
     "SELECT json_build_object('state', pulse.cancel_job($1::bigint, $2)) AS document,"
     " pulse.note_operation('cancel job', json_build_object('job', $1::bigint::text), $3)";
 
-Response nothing() { return {.status = kNoContent, .type = ""}; }
+Response nothing() { return {.status = http_status::kNoContent, .type = ""}; }
 
 // Two requests are the same if their fields are, whatever the order, and their payload to the
 // letter.
@@ -124,14 +118,16 @@ Response post_job(const Request& request) {
   const QueryResult added = added_job(request, body);
   const std::string& outcome = added[0].text("outcome");
   if (outcome == "other_request") {
-    refuse(kUnprocessable, "the Idempotency-Key came with another request before",
+    refuse(http_status::kUnprocessableContent,
+           "the Idempotency-Key came with another request before",
            "Send a key of its own with each request.");
   }
   if (outcome == "in_progress") {
-    refuse(kConflict, "a request with this Idempotency-Key is in progress", "Send it again.");
+    refuse(http_status::kConflict, "a request with this Idempotency-Key is in progress",
+           "Send it again.");
   }
   const bool is_replay = outcome == "replayed";
-  Response response = document_in(added, is_replay ? kOk : kCreated);
+  Response response = document_in(added, is_replay ? http_status::kOk : http_status::kCreated);
   if (is_replay) response.headers.emplace_back("Idempotent-Replayed", "true");
   response.headers.emplace_back("Location", "/v1/jobs/" + added[0].text("id"));
   return response;
@@ -192,9 +188,10 @@ Response release(const Request& request) {
   const std::string& outcome = released[0].text("outcome");
   if (outcome == "accepted") return nothing();
   if (outcome == "busy") {
-    throw Failed({kUnavailable, "Busy", "another transaction holds job " + id, "", "Try again."});
+    throw Failed({http_status::kUnavailable, "Busy", "another transaction holds job " + id, "",
+                  "Try again."});
   }
-  throw Failed({kConflict, "Claim lost", "the claim of job " + id + " is lost",
+  throw Failed({http_status::kConflict, "Claim lost", "the claim of job " + id + " is lost",
                 sqlstate::kClaimIsOver, "The attempt was recovered or has ended."});
 }
 

@@ -3,18 +3,13 @@
 #include "api/routes.hpp"
 #include "api/sweep_notice.hpp"
 #include "database/sqlstate.hpp"
+#include "http/http_status.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-
-constexpr unsigned kCreated = 201;
-constexpr unsigned kNoContent = 204;
-constexpr unsigned kNotFound = 404;
-constexpr unsigned kGone = 410;
-constexpr unsigned kUnprocessable = 422;
 
 constexpr std::chrono::seconds kMaxWait(30);
 // A client that has gone is noticed after this time at the latest, and gets no job after it.
@@ -60,12 +55,12 @@ Response register_one(const Request& request) {
                                         {"heartbeat_interval", Is::text}});
   if (const auto every = body.parameter("heartbeat_interval")) {
     if (request.database().query(kIsBySession, {every})[0].text("is_by_session") == "t") {
-      refuse(kUnprocessable, "over HTTP a worker has no session to live by",
+      refuse(http_status::kUnprocessableContent, "over HTTP a worker has no session to live by",
              "Give a heartbeat_interval above 0, and send heartbeats.");
     }
   }
   return document_in(request.database().query(kRegister, {body.text(), body.document("info")}),
-                     kCreated);
+                     http_status::kCreated);
 }
 
 Response deregister(const Request& request) {
@@ -74,10 +69,10 @@ Response deregister(const Request& request) {
     request.database().query(kDeregister, {id});
   } catch (const Refused& refused) {
     if (refused.error.sqlstate != sqlstate::kWorkerIsLost) throw;
-    throw Failed({kNotFound, title_of(kNotFound), refused.error.message, refused.error.sqlstate,
-                  refused.error.hint});
+    throw Failed({http_status::kNotFound, title_of(http_status::kNotFound), refused.error.message,
+                  refused.error.sqlstate, refused.error.hint});
   }
-  return {.status = kNoContent, .type = ""};
+  return {.status = http_status::kNoContent, .type = ""};
 }
 
 Response beat(const Request& request) {
@@ -87,8 +82,8 @@ Response beat(const Request& request) {
       request.database().query(kBeat, {body.parameter("worker_id"), body.parameter("job_ids")});
   notice.sweep_before_answer();
   if (beaten[0].text("status") != "lost") return document_in(beaten);
-  throw Failed({kGone, "Worker lost", "worker " + *body.parameter("worker_id") + " is lost",
-                sqlstate::kWorkerIsLost,
+  throw Failed({http_status::kGone, "Worker lost",
+                "worker " + *body.parameter("worker_id") + " is lost", sqlstate::kWorkerIsLost,
                 "Register again, and use the new id. Its jobs go to other workers."});
 }
 
@@ -97,7 +92,8 @@ std::chrono::milliseconds wait_of(const Body& body) {
   if (found == body.fields.end() || found->is_null()) return std::chrono::milliseconds(0);
   const double seconds = found->get<double>();
   if (!(seconds >= 0 && seconds <= static_cast<double>(kMaxWait.count()))) {
-    refuse(kUnprocessable, "'wait_seconds' is out of range", "It must be between 0 and 30.");
+    refuse(http_status::kUnprocessableContent, "'wait_seconds' is out of range",
+           "It must be between 0 and 30.");
   }
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }

@@ -1,13 +1,11 @@
 // The pages of a visitor who has no access, asks for a page that does not exist, or comes while the
 // database is gone; and the page to sign in.
+#include "http/http_status.hpp"
 #include "pages/frame.hpp"
 #include "pages/pages.hpp"
 
 namespace pulse::console {
 namespace {
-
-constexpr unsigned kUnauthorized = 401;
-constexpr unsigned kUnavailable = 503;
 
 Markup sign_in(const std::string& next, const Markup& said) {
   return element(
@@ -31,7 +29,7 @@ Response login_page(const Request& request) {
 }
 
 Response error_page(const Request& request, const Problem& problem) {
-  if (problem.status == kUnauthorized) {
+  if (problem.status == http_status::kUnauthorized) {
     const bool is_wrong = request.path == "/login";
     const Markup said = is_wrong ? notice("bad", problem.detail) : Markup();
     return shown_page(
@@ -41,7 +39,7 @@ Response error_page(const Request& request, const Problem& problem) {
   }
   Markup content{element("h1", "", problem.title), element("p", "", problem.detail)};
   if (!problem.hint.empty()) content += element("p", "hint", problem.hint);
-  if (problem.status == kUnavailable) {
+  if (problem.status == http_status::kUnavailable) {
     content +=
         element("p", {{"data-retry", mark(true)}}, "This page comes back when the database does.");
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "database/sqlstate.hpp"
+#include "http/http_status.hpp"
 
 namespace pulse::console {
 namespace {
@@ -89,13 +90,12 @@ Problem problem_of(const SqlError& error) {
       return {meaning.status, meaning.title, with_detail(error), error.sqlstate, hint_of(error)};
     }
   }
-  constexpr unsigned kFault = 500;
-  return {kFault, title_of(kFault), with_detail(error), error.sqlstate, error.hint};
+  return {http_status::kInternalError, title_of(http_status::kInternalError), with_detail(error),
+          error.sqlstate, error.hint};
 }
 
 Problem unreachable_problem() {
-  constexpr unsigned kUnavailable = 503;
-  return {kUnavailable, "No database", kUnreachable, "",
+  return {http_status::kUnavailable, "No database", kUnreachable, "",
           "Try again: the server goes on trying, too. Its log has the reason."};
 }
 

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "http/http_status.hpp"
+
 namespace pulse::console {
 
 Response html(std::string body, unsigned status) {
@@ -16,8 +18,7 @@ Response json_response(const nlohmann::json& document, unsigned status) {
 }
 
 Response see_other(const std::string& location) {
-  constexpr unsigned kSeeOther = 303;
-  return {.status = kSeeOther, .headers = {{"Location", location}}};
+  return {.status = http_status::kSeeOther, .headers = {{"Location", location}}};
 }
 
 }  // namespace pulse::console

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "http/http_status.hpp"
+
 namespace pulse::console {
 namespace {
 
@@ -14,9 +16,8 @@ constexpr std::array kRefusals{401U, 403U, 421U, 429U};
 std::string_view event_of(const Request& request, unsigned status) {
   if (std::find(kRefusals.begin(), kRefusals.end(), status) != kRefusals.end()) return "refused";
   if (!request.is_change()) return {};
-  constexpr unsigned kSeeOther = 303;
-  if (status == kSeeOther && request.path == "/login") return "signed_in";
-  if (status == kSeeOther && request.path == "/logout") return "signed_out";
+  if (status == http_status::kSeeOther && request.path == "/login") return "signed_in";
+  if (status == http_status::kSeeOther && request.path == "/logout") return "signed_out";
   return "changed";
 }
 

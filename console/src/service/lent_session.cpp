@@ -1,12 +1,10 @@
 #include "service/lent_session.hpp"
 
+#include "http/http_status.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {
 namespace {
-
-constexpr unsigned kForbidden = 403;
-constexpr unsigned kUnavailable = 503;
 
 // The role "none" is the session's own. Behind a pooler nothing is set, and no row comes: another
 // client would inherit it.
@@ -45,12 +43,13 @@ void LentSession::set_up(const std::string& role, bool may_write) {
     const Params params{role, may_write ? "off" : "on", statement_timeout_,
                         std::to_string(database_.backend_pid())};
     if (database_.query(kSetUp, params).empty()) {
-      throw Failed({kUnavailable, "A pooler stands between",
+      throw Failed({http_status::kUnavailable, "A pooler stands between",
                     "a pooler would lend the role of a token to its other clients", "",
                     "Give pulse serve sessions of its own: -d names the database itself."});
     }
   } catch (const Refused& refused) {
-    throw Failed({kForbidden, title_of(kForbidden), refused.error.message, refused.error.sqlstate,
+    throw Failed({http_status::kForbidden, title_of(http_status::kForbidden), refused.error.message,
+                  refused.error.sqlstate,
                   "The role of the token must exist, and the role of this server be a member."});
   }
   is_operator_ = reads_jobs_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "database/pace.hpp"
+#include "http/http_status.hpp"
 #include "loop/signals_blocked.hpp"
 
 namespace pulse::console {
@@ -78,13 +79,12 @@ std::size_t Live::count_of(const std::string& token) const {
 std::shared_ptr<HttpStream> Live::listen(const Route& route, const Request& request) {
   const std::lock_guard lock(mutex_);
   if (count() >= kMaxListeners) {
-    constexpr unsigned kUnavailable = 503;
-    refuse(kUnavailable, "too many pages listen", "Close some.");
+    refuse(http_status::kUnavailable, "too many pages listen", "Close some.");
   }
   const Access& access = request.access;
   if (access.has_token() && count_of(access.token) >= kMaxOfToken) {
-    constexpr unsigned kTooMany = 429;
-    refuse(kTooMany, "too many pages of token " + access.token + " listen", "Close some.");
+    refuse(http_status::kTooManyRequests, "too many pages of token " + access.token + " listen",
+           "Close some.");
   }
   FeedPtr& feed = feeds_[key_of(request)];
   if (!feed) {

@@ -1,19 +1,18 @@
 #include "service/read_request.hpp"
 
+#include "http/http_status.hpp"
 #include "serve/media_type.hpp"
 #include "serve/problem.hpp"
 
 namespace pulse::console {
 namespace {
 
-constexpr unsigned kBadRequest = 400;
-constexpr unsigned kTooLarge = 413;
-constexpr unsigned kNotKnown = 501;
 constexpr std::string_view kFormType = "application/x-www-form-urlencoded";
 
 Form form_of(std::string_view text, const char* what) {
   auto form = parse_form(text);
-  if (!form) refuse(kBadRequest, what, "It must be UTF-8, percent-encoded, and without NUL.");
+  if (!form)
+    refuse(http_status::kBadRequest, what, "It must be UTF-8, percent-encoded, and without NUL.");
   return std::move(*form);
 }
 
@@ -26,10 +25,14 @@ Request read_request(HttpRequest http) {
   request.path = http.target.substr(0, question);
   request.body = std::move(http.body);
   request.http = std::move(http);
-  if (request.http.is_ambiguous) refuse(kBadRequest, "a header came twice, or a blank in its name");
-  if (request.http.is_coded) refuse(kNotKnown, "the only transfer coding here is chunked");
-  if (!request.path.starts_with('/')) refuse(kBadRequest, "the target is no path of this server");
-  if (request.http.is_too_large) refuse(kTooLarge, "the body is too large", "It may have 1 MB.");
+  if (request.http.is_ambiguous)
+    refuse(http_status::kBadRequest, "a header came twice, or a blank in its name");
+  if (request.http.is_coded)
+    refuse(http_status::kNotImplemented, "the only transfer coding here is chunked");
+  if (!request.path.starts_with('/'))
+    refuse(http_status::kBadRequest, "the target is no path of this server");
+  if (request.http.is_too_large)
+    refuse(http_status::kContentTooLarge, "the body is too large", "It may have 1 MB.");
   const std::string& target = request.http.target;
   request.query = form_of(std::string_view(target).substr(std::min(question + 1, target.size())),
                           "the query cannot be understood");

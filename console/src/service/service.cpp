@@ -1,17 +1,11 @@
 #include "service/service.hpp"
 
+#include "http/http_status.hpp"
 #include "service/audit.hpp"
 #include "service/read_request.hpp"
 
 namespace pulse::console {
 namespace {
-
-constexpr unsigned kBadMethod = 405;
-constexpr unsigned kNotFound = 404;
-constexpr unsigned kFault = 500;
-constexpr unsigned kUnavailable = 503;
-constexpr unsigned kUnauthorized = 401;
-constexpr unsigned kTooMany = 429;
 
 constexpr std::size_t kMaxConnections = 1'000;
 constexpr std::size_t kMaxHeadBytes = 32UL * 1024;
@@ -31,7 +25,8 @@ void add_default(Response& response, const char* name, const char* value) {
 }
 
 void add_defaults(Response& response) {
-  if (response.status == kUnavailable || response.status == kTooMany) {
+  if (response.status == http_status::kUnavailable ||
+      response.status == http_status::kTooManyRequests) {
     add_default(response, "Retry-After", "1");
   }
   add_default(response, "Cache-Control", "no-store");
@@ -104,7 +99,7 @@ void Service::take(const Exchange& exchange) {
   request.http.address = exchange->request.address;
   try {
     request = read_request(std::move(exchange->request));
-    if (is_ending_) refuse(kUnavailable, "this server is ending");
+    if (is_ending_) refuse(http_status::kUnavailable, "this server is ending");
     gate_.check_host(request);
     if (request.path == "/login" && request.method == "POST") {
       return end(request, exchange, gate_.sign_in(request));
@@ -117,7 +112,8 @@ void Service::take(const Exchange& exchange) {
       return end(request, exchange, gate_.sign_out(request));
     }
     if (found.route != nullptr) return give(*found.route, std::move(request), exchange);
-    const unsigned status = found.is_known ? kBadMethod : kNotFound;
+    const unsigned status =
+        found.is_known ? http_status::kMethodNotAllowed : http_status::kNotFound;
     Response response = router_.error(
         request, {status, title_of(status),
                   found.is_known ? "only " + found.allowed : "there is no such page"});
@@ -131,7 +127,7 @@ void Service::take(const Exchange& exchange) {
 void Service::end_early(const Request& request, const Exchange& exchange, const Problem& problem) {
   tell_token_problem();
   Response response = router_.error(request, problem);
-  if (problem.status == kUnauthorized) {
+  if (problem.status == http_status::kUnauthorized) {
     response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"pg_pulse\"");
   }
   if (problem.is_guess) return end_late(request, exchange, std::move(response));
@@ -143,7 +139,8 @@ void Service::end_late(const Request& request, const Exchange& exchange, Respons
   write_audit(log_, request, response.status);
   if (late_.add([exchange, response] { exchange->answer(response); })) return;
   Response hasty = router_.error(
-      request, {kTooMany, title_of(kTooMany), "too many clients show tokens that are not known"});
+      request, {http_status::kTooManyRequests, title_of(http_status::kTooManyRequests),
+                "too many clients show tokens that are not known"});
   hasty.headers.emplace_back("Connection", "close");
   add_defaults(hasty);
   exchange->answer(std::move(hasty));
@@ -171,7 +168,8 @@ void Service::give(const Route& route, Request request, const Exchange& exchange
   request.may_wait = false;
   if (quick_->add(work(request))) return;
   end_early(request, exchange,
-            {kUnavailable, title_of(kUnavailable), "too many requests wait", "", "Try again."});
+            {http_status::kUnavailable, title_of(http_status::kUnavailable),
+             "too many requests wait", "", "Try again."});
 }
 
 Response Service::run(const Route& route, Request& request, LentSession& session) {
@@ -187,7 +185,9 @@ Response Service::run(const Route& route, Request& request, LentSession& session
     return router_.error(request, failed.problem);
   } catch (const std::exception& error) {
     log_.error("fault", {{"path", request.path}, {"reason", std::string(error.what())}});
-    return router_.error(request, {kFault, title_of(kFault), "this server has a fault", "", ""});
+    return router_.error(request,
+                         {http_status::kInternalError, title_of(http_status::kInternalError),
+                          "this server has a fault", "", ""});
   }
 }
 

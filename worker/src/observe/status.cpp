@@ -1,19 +1,16 @@
 #include "observe/status.hpp"
 
 #include "http/http_host.hpp"
+#include "http/http_status.hpp"
 
 namespace pulse {
 namespace {
 
-constexpr unsigned kNotFound = 404;
-constexpr unsigned kMethodNotAllowed = 405;
-constexpr unsigned kMisdirected = 421;
-constexpr unsigned kUnavailable = 503;
 constexpr const char* kPrometheusText = "text/plain; version=0.0.4; charset=utf-8";
 
 HttpResponse verdict(const std::string& reason) {
   if (reason.empty()) return {.body = "ok\n"};
-  return {.status = kUnavailable, .body = reason + '\n'};
+  return {.status = http_status::kUnavailable, .body = reason + '\n'};
 }
 
 }  // namespace
@@ -45,13 +42,13 @@ HttpResponse Status::answer(const HttpRequest& request) const {
   // Every browser names a host; a check of HTTP/1.0 may name none.
   if (request.headers.contains("host") &&
       !is_name_of_server(name_in_host(request.header("host")), names_)) {
-    return {.status = kMisdirected,
+    return {.status = http_status::kMisdirectedRequest,
             .body =
                 "this worker has another name: use its address, or start it with "
                 "--http-name NAME\n"};
   }
   if (request.method != "GET" && request.method != "HEAD") {
-    return {.status = kMethodNotAllowed, .body = "only GET and HEAD\n"};
+    return {.status = http_status::kMethodNotAllowed, .body = "only GET and HEAD\n"};
   }
   const std::string path = request.target.substr(0, request.target.find('?'));
   if (path == "/livez") return verdict(why_not_alive(health_.read(), clock_.now()));
@@ -59,7 +56,8 @@ HttpResponse Status::answer(const HttpRequest& request) const {
   if (path == "/metrics") {
     return {.body = metrics_.text(health_.read(), clock_.now()), .type = kPrometheusText};
   }
-  return {.status = kNotFound, .body = "no such page; there are:\n/livez\n/metrics\n/readyz\n"};
+  return {.status = http_status::kNotFound,
+          .body = "no such page; there are:\n/livez\n/metrics\n/readyz\n"};
 }
 
 }  // namespace pulse
