@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kAnswerDeadline = 5s;
+constexpr Duration kLimitsDeadline = 5s;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ bool TaskLimits::send_next() {
   session_.send(statements::kTaskLimits,
                 {std::to_string(heartbeat_.registration()->worker_id),
                  array_literal(std::vector<std::string>(tasks.begin(), tasks.end()))},
-                kAnswerDeadline, [this](const Reply& reply) { take(reply); });
+                kLimitsDeadline, [this](const Reply& reply) { take(reply); });
   return true;
 }
 

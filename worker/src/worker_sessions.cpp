@@ -11,8 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Until the server has said the heartbeat interval.
-constexpr Duration kReconnectCap = 5s;
 // How long each connection may be refused after one was accepted.
 constexpr Duration kRefusalPatience = 1min;
 
@@ -36,11 +34,11 @@ SessionConfig session_config(const char* name, Duration open_deadline,
 WorkerSessions::WorkerSessions(const Connections& connections, Duration open_deadline,
                                Timers& timers, const Random& random, Log& log)
     : claim(session_config("claim", open_deadline, "0"), connections.claim, timers,
-            Reconnect(random, kReconnectCap), log),
+            Reconnect(random), log),
       finish(session_config("finish", open_deadline, "60s"), connections.finish, timers,
-             Reconnect(random, kReconnectCap), log),
+             Reconnect(random), log),
       heartbeat(session_config("heartbeat", open_deadline, "60s"), connections.heartbeat, timers,
-                Reconnect(random, kReconnectCap), log),
+                Reconnect(random), log),
       timers_(timers),
       log_(log) {
   for (Session* session : all()) wire(*session);

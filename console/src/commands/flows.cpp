@@ -8,7 +8,7 @@
 namespace pulse::console {
 namespace {
 
-struct Wanted {
+struct WantedFlow {
   std::optional<std::string> before;
   int limit = 50;
 };
@@ -33,7 +33,7 @@ void add_cancel(CommandLine& line, CLI::App& flows) {
 }  // namespace
 
 void add_flows(CommandLine& line) {
-  auto wanted = std::make_shared<Wanted>();
+  auto wanted = std::make_shared<WantedFlow>();
   CLI::App& flows = line.add("flows", "Flows, the newest first", [wanted](Console& console) {
     console.print_list(
         flow_list().columns,

@@ -12,7 +12,7 @@
 namespace pulse::console {
 namespace {
 
-constexpr std::array<NamedChange, 3> kChanges{{
+constexpr std::array<NamedChange, 3> kQueueChanges{{
     {"pause", "No job of the queue starts",
      "SELECT to_json(q) AS document FROM pulse.pause_queue($1) AS q", "paused"},
     {"resume", "Its jobs start again",
@@ -84,7 +84,7 @@ void add_queues(CommandLine& line) {
     console.print_list(queue_list().columns, console.database.query(queue_list().sql));
     return ExitStatus::done;
   });
-  for (const NamedChange& change : kChanges) add_named_change(line, queues, "queue", change);
+  for (const NamedChange& change : kQueueChanges) add_named_change(line, queues, "queue", change);
   add_limit(line, queues);
 }
 

@@ -14,7 +14,7 @@ namespace {
   "SELECT json_build_object('name', s.name, 'paused', s.paused, 'next_due', s.next_due) AS " \
   "document FROM pulse." function "($1) AS s"
 
-constexpr std::array<NamedChange, 3> kChanges{{
+constexpr std::array<NamedChange, 3> kScheduleChanges{{
     {"pause", "Adds no job until it is resumed", PULSE_SCHEDULE("pause_schedule"), "paused"},
     {"resume", "Goes on with its next due time", PULSE_SCHEDULE("resume_schedule"), "resumed"},
     {"run", "Adds its job now",
@@ -43,7 +43,7 @@ void add_schedules(CommandLine& line) {
         console.print_list(schedule_list().columns, console.database.query(schedule_list().sql));
         return ExitStatus::done;
       });
-  for (const NamedChange& change : kChanges) {
+  for (const NamedChange& change : kScheduleChanges) {
     add_named_change(line, schedules, "schedule", change);
   }
   add_next(line, schedules);

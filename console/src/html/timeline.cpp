@@ -12,7 +12,7 @@
 namespace pulse::console {
 namespace {
 
-constexpr double kWidth = 600;
+constexpr double kTimelineWidth = 600;
 constexpr double kMinWidth = 2;  // an attempt that took no time is seen, too
 
 std::string seconds_between(std::int64_t from, std::int64_t to) {
@@ -31,7 +31,7 @@ struct Axis {
 
   double x(std::int64_t moment) const {
     const auto length = static_cast<double>(std::max<std::int64_t>(to - from, 1));
-    return kWidth * std::clamp(static_cast<double>(moment - from) / length, 0.0, 1.0);
+    return kTimelineWidth * std::clamp(static_cast<double>(moment - from) / length, 0.0, 1.0);
   }
 };
 
@@ -65,7 +65,7 @@ std::string told_attempt(const AttemptSpan& span) {
 
 Markup bar(const AttemptSpan& span, const Axis& axis) {
   const double width = std::max(axis.x(span.ended_at) - axis.x(span.claimed_at), kMinWidth);
-  const double left = std::min(axis.x(span.claimed_at), kWidth - width);
+  const double left = std::min(axis.x(span.claimed_at), kTimelineWidth - width);
   Markup shapes = element("rect",
                           {{"class", bar_css(span.outcome)},
                            {"x", whole(left)},

@@ -14,7 +14,7 @@
 namespace pulse {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r";
+constexpr std::string_view kLineBlanks = " \t\r";
 
 struct Field {
   const char* name;
@@ -49,8 +49,8 @@ using Problem = std::optional<std::string>;
 std::string quoted(std::string_view text) { return '\'' + std::string(text) + '\''; }
 
 std::string_view take_word(std::string_view& rest) {
-  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
-  const std::string_view word = rest.substr(0, rest.find_first_of(kBlanks));
+  rest.remove_prefix(std::min(rest.find_first_not_of(kLineBlanks), rest.size()));
+  const std::string_view word = rest.substr(0, rest.find_first_of(kLineBlanks));
   rest.remove_prefix(word.size());
   return word;
 }
@@ -220,7 +220,7 @@ Problem read_item(std::string_view rest, std::string& object, std::string& name)
       if (auto problem = read_option(take_until(options, '&'), item, name)) return problem;
     }
   }
-  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
+  rest.remove_prefix(std::min(rest.find_first_not_of(kLineBlanks), rest.size()));
   if (rest.starts_with('{')) {
     if (auto problem = read_payload(rest, item)) return problem;
   } else if (!rest.empty()) {
@@ -244,7 +244,7 @@ std::variant<CrontabItems, std::string> parse_crontab(std::string_view text) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   for (int number = 1; !text.empty(); ++number) {
     std::string_view line = take_until(text, '\n');
-    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(kLineBlanks), line.size()));
     if (line.empty() || line.front() == '#') continue;
     std::string object;
     std::string name;

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kAnswerDeadline = 30s;
+constexpr Duration kLoadDeadline = 30s;
 constexpr Duration kRetryPause = 5s;
 
 }  // namespace
@@ -51,7 +51,7 @@ bool CrontabLoader::send_next() {
   if (!is_started_ || !is_wanted_ || is_sent_ || retry_.is_running()) return false;
   is_sent_ = true;
   is_wanted_ = false;  // what the file says later is loaded again
-  session_.send(statements::kLoadCrontab, {set_name_, items_.json}, kAnswerDeadline,
+  session_.send(statements::kLoadCrontab, {set_name_, items_.json}, kLoadDeadline,
                 [this](const Reply& reply) { take_reply(reply); });
   return true;
 }

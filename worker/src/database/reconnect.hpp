@@ -14,9 +14,13 @@ using Random = std::function<double()>;
 // One engine for all copies: connections that drew the same delays would come back together.
 Random random_source();
 
+// The cap until the server has said its heartbeat interval.
+inline constexpr Duration kFirstReconnectCap = std::chrono::seconds(5);
+
 class Reconnect {
  public:
-  Reconnect(Random random, Duration cap) : random_(std::move(random)), cap_(cap) {}
+  explicit Reconnect(Random random, Duration cap = kFirstReconnectCap)
+      : random_(std::move(random)), cap_(cap) {}
 
   // The delay before the next attempt, after a connection that lived this long (zero: it never
   // came up). None for the first, then uniform between zero and a bound that doubles from 100 ms to

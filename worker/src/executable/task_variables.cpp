@@ -8,11 +8,11 @@
 namespace pulse {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r";
+constexpr std::string_view kOuterBlanks = " \t\r";
 
 std::string_view trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+  text.remove_prefix(std::min(text.find_first_not_of(kOuterBlanks), text.size()));
+  return text.substr(0, text.find_last_not_of(kOuterBlanks) + 1);
 }
 
 // The value of a line, or nothing where a quote has no end or something stands behind it.

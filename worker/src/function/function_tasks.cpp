@@ -14,7 +14,6 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMaxErrorBytes = 8 * 1024;
 constexpr Duration kKeptIdle = 10s;
-constexpr Duration kReconnectCap = 5s;
 // A function's own limits end it (see executor.hpp), not the wait for its answer.
 constexpr Duration kNoDeadline = std::chrono::hours(24 * 365);
 // So many sessions of other tasks stay as they are, and a job gets another one: to renew one costs
@@ -77,8 +76,8 @@ class FunctionTasks::FunctionSession {
                   const Random& random, Log& log)
       : timers_(timers),
         connection_(std::move(connection)),
-        session_(function_session_config(open_deadline), *connection_, timers,
-                 Reconnect(random, kReconnectCap), log),
+        session_(function_session_config(open_deadline), *connection_, timers, Reconnect(random),
+                 log),
         idle_(timers, [this] { close(); }),
         opening_(timers, [this] { give_up_opening(); }),
         grace_(timers, [this] { give_up(); }) {

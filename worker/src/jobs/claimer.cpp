@@ -24,8 +24,8 @@ constexpr Duration kClaimPatience = 3s;
 // While something is held: a job that is only given to a worker that holds nothing is not announced
 // to a worker that became idle while it waited.
 constexpr Duration kWaitWhileBusy = 5s;
-constexpr Duration kFirstPause = 100ms;
-constexpr Duration kMaxPause = 5s;
+constexpr Duration kFirstClaimPause = 100ms;
+constexpr Duration kMaxClaimPause = 5s;
 constexpr Duration kClaimsOffPause = 5s;
 // A wait that ends sooner than this waited for nothing; after a few in a row something is odd.
 constexpr Duration kQuickWait = 2ms;
@@ -327,7 +327,8 @@ void Claimer::take_wait(std::int64_t worker_id, TimePoint sent_at, const Reply& 
   } else if (++quick_waits_ > kMaxQuickWaits) {
     // Perhaps this worker is told to drain: the next beat says so.
     heartbeat_.beat_now();
-    holding_off_.start_in(std::min(kFirstPause * (quick_waits_ - kMaxQuickWaits), kMaxPause));
+    holding_off_.start_in(
+        std::min(kFirstClaimPause * (quick_waits_ - kMaxQuickWaits), kMaxClaimPause));
   }
 }
 
@@ -377,7 +378,7 @@ void Claimer::take_refusal(const char* statement, std::int64_t worker_id, const 
   }
   pause_ = error.sqlstate == sqlstate::kClaimsAreOff
                ? kClaimsOffPause
-               : std::clamp(pause_ * 2, kFirstPause, kMaxPause);
+               : std::clamp(pause_ * 2, kFirstClaimPause, kMaxClaimPause);
   holding_off_.start_in(pause_);
   skip(std::string(statement) + ": " + error.sqlstate + " " + refusal_text(error, session_));
   const bool needs_operator =

@@ -17,11 +17,11 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMaxJobs = 500;
 constexpr std::size_t kMaxBytes = 4 * 1024 * 1024;
-constexpr Duration kAnswerDeadline = 15s;
+constexpr Duration kEndDeadline = 15s;
 constexpr Duration kFirstBusyPause = 20ms;
 constexpr Duration kMaxBusyPause = 1s;
-constexpr Duration kFirstPause = 100ms;
-constexpr Duration kMaxPause = 5s;
+constexpr Duration kFirstEndPause = 100ms;
+constexpr Duration kMaxEndPause = 5s;
 
 bool is_live(const std::string& state) {
   return state == "ready" || state == "parked" || state == "running";
@@ -127,7 +127,7 @@ bool Finisher::send_progress() {
   }
   if (calls.empty()) return false;
   was_progress_last_ = true;
-  session_.send(std::move(calls), Commit::each, kAnswerDeadline, std::move(handlers));
+  session_.send(std::move(calls), Commit::each, kEndDeadline, std::move(handlers));
   return true;
 }
 
@@ -154,7 +154,7 @@ void Finisher::put_back(ClaimKey claim, TaskProgress progress) {
 }
 
 Duration Finisher::longer_pause() {
-  return pause_ = std::clamp(pause_ * 2, kFirstPause, kMaxPause);
+  return pause_ = std::clamp(pause_ * 2, kFirstEndPause, kMaxEndPause);
 }
 
 bool Finisher::send_outcomes() {
@@ -167,7 +167,7 @@ bool Finisher::send_outcomes() {
   }
   Call call;
   ReplyHandler take_reply = send_off(std::move(batch), call);
-  session_.send(call.statement, std::move(call.params), kAnswerDeadline, std::move(take_reply));
+  session_.send(call.statement, std::move(call.params), kEndDeadline, std::move(take_reply));
   return true;
 }
 
@@ -306,7 +306,7 @@ void Finisher::settle_stale(Pending pending) {
 void Finisher::ask_about(Pending pending) {
   const std::string job_id = std::to_string(pending.outcome.claim.job_id);
   ++under_way_;
-  session_.send(statements::kGetJob, {job_id}, kAnswerDeadline,
+  session_.send(statements::kGetJob, {job_id}, kEndDeadline,
                 [this, asked = std::move(pending)](const Reply& reply) {
                   --under_way_;
                   if (std::holds_alternative<ConnectionLost>(reply)) {

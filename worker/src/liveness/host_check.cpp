@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kAnswerDeadline = 30s;
+constexpr Duration kHostCheckDeadline = 30s;
 // Until a claim of the dead, which the server has not noticed yet, has ended.
 constexpr Duration kPauseForClaim = 1s;
 // Until minders of the dead, which have seen its end, have ended its tasks.
@@ -70,7 +70,7 @@ bool HostCheck::send_next() {
   }
   if (!is_wanted_) return false;
   is_wanted_ = false;
-  session_.send(statements::kCheckHost, {std::to_string(worker_id_)}, kAnswerDeadline,
+  session_.send(statements::kCheckHost, {std::to_string(worker_id_)}, kHostCheckDeadline,
                 [this](const Reply& reply) { take_processes(reply); });
   return true;
 }
@@ -105,7 +105,8 @@ void HostCheck::send_gone() {
   const Gone gone = gone_.front();
   gone_.pop_front();
   session_.send(statements::kDeclareLost, {std::to_string(gone.worker_id), gone.reason},
-                kAnswerDeadline, [this, gone](const Reply& reply) { take_declared(gone, reply); });
+                kHostCheckDeadline,
+                [this, gone](const Reply& reply) { take_declared(gone, reply); });
 }
 
 void HostCheck::take_declared(const Gone& gone, const Reply& reply) {

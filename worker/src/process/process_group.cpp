@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kMinPause = 100ms;
-constexpr Duration kMaxPause = 5s;
+constexpr Duration kMaxStartPause = 5s;
 constexpr int kPingsInLimit = 4;
 // In one turn of the loop, because each waits for an exec.
 constexpr int kMaxStarts = 2;
@@ -22,7 +22,7 @@ ProcessGroup::ProcessGroup(ProcessCommand command, const ProcessSettings& settin
       settings_(settings),
       slots_(std::move(slots)),
       on_more_extra_(std::move(on_more_extra)),
-      backoff_(settings.random, kMaxPause),
+      backoff_(settings.random, kMaxStartPause),
       turning_(timers(), [this] { turn(); }),
       restart_(timers(), [this] { turn(); }),
       pinging_(timers(), [this] { ping_all(); }) {}
