@@ -134,6 +134,8 @@ endif
 WORKER_BUILD = build/worker
 PREFIX = $(patsubst %/bin,%,$(bindir))
 CMAKE ?= cmake
+# off: each file is compiled by itself, which is quicker after a change of one.
+UNITY ?= on
 # Tests are built once a goal has asked for them in this build tree.
 WORKER_TESTS ?= $(if $(wildcard $(WORKER_BUILD)/CMakeCache.txt),,OFF)
 PLAIN = env -u VPATH -u CFLAGS -u CPPFLAGS -u CXXFLAGS -u LDFLAGS MAKEFLAGS="$${MAKEFLAGS%% -- *}"
@@ -142,7 +144,8 @@ worker-build:
 	$(PLAIN) $(CMAKE) -S $(SRC)/worker -B $(WORKER_BUILD) -DCMAKE_BUILD_TYPE=Release \
 	  -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
 	  -DCMAKE_INSTALL_PREFIX='$(PREFIX)' -DCMAKE_INSTALL_BINDIR='$(bindir)' \
-	  -DPULSE_SANITIZE='$(WORKER_SANITIZE)' -DCMAKE_CXX_FLAGS='$(WORKER_CXXFLAGS)' \
+	  -DPULSE_UNITY='$(UNITY)' -DPULSE_SANITIZE='$(WORKER_SANITIZE)' \
+	  -DCMAKE_CXX_FLAGS='$(WORKER_CXXFLAGS)' \
 	  -DPULSE_CONSOLE=$(if $(filter no,$(CONSOLE)),OFF,ON) $(addprefix -DBUILD_TESTING=,$(WORKER_TESTS))
 	+$(PLAIN) $(CMAKE) --build $(WORKER_BUILD)
 worker-install: worker-build
