@@ -96,6 +96,11 @@ BEGIN
        ORDER BY j.id DESC LIMIT max_rows);
     RETURN;
   END IF;
+  IF error IS NOT NULL THEN
+    bound := least(bound, pulse_internal.texts_to_read(ARRAY(
+      SELECT octet_length(o.last_error) FROM pulse.job AS o WHERE o.id < before_id
+       ORDER BY o.id DESC LIMIT bound)));
+  END IF;
   ids := ARRAY(
     SELECT j.id FROM (SELECT o.* FROM pulse.job AS o WHERE o.id < before_id
                        ORDER BY o.id DESC LIMIT bound) AS j
@@ -120,6 +125,11 @@ CREATE OR REPLACE FUNCTION pulse_internal.ended_page(
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
+  IF error IS NOT NULL THEN
+    bound := least(bound, pulse_internal.texts_to_read(ARRAY(
+      SELECT octet_length(o.last_error) FROM pulse.finished_job AS o WHERE o.id < before_id
+       ORDER BY o.id DESC LIMIT bound)));
+  END IF;
   ids := ARRAY(
     SELECT f.id FROM (SELECT o.* FROM pulse.finished_job AS o WHERE o.id < before_id
                        ORDER BY o.id DESC LIMIT bound) AS f
@@ -260,10 +270,11 @@ COMMENT ON FUNCTION pulse.list_jobs(text[], text, text, text, text, interval, in
   'Returns live and ended jobs that meet each condition that is not NULL, the highest id first, at '
   'most max_rows (1 to 1000). states: names of states; error: a part of the last error, in any '
   'case; older_than and newer_than: by the time of the add. The last id of a page is before_id of '
-  'the next. A call looks at 20,000 live and 20,000 ended jobs at most: where it stops for that, '
-  'a last row has only an id, the before_id with which to go on. last_error: its first 500 '
-  'characters, NULL for a role that may not read the tables. Raises PU004 for an unknown state and '
-  'for max_rows or a duration out of range, 42501 for error without that right.';
+  'the next. A call looks at 20,000 live and 20,000 ended jobs at most, for error at '
+  '8 MB of the errors of each: where it stops for that, a last row has only an id, the before_id '
+  'with which to go on. last_error: its first 500 characters, NULL for a role that may not read '
+  'the tables. Raises PU004 for an unknown state and for max_rows or a duration out of range, '
+  '42501 for error without that right.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.job_attempts_as_owner(job_id bigint, max_rows int)
   RETURNS TABLE (attempt int, worker_id bigint, worker text, claimed_at timestamptz,

@@ -174,6 +174,19 @@ CREATE OR REPLACE FUNCTION pulse_internal.of_live_jobs(action text) RETURNS bool
 COMMENT ON FUNCTION pulse_internal.of_live_jobs(text) IS
   'Returns whether an action changes live jobs; otherwise ended ones.';
 
+-- An error is compared whole and in several forms, so a search by its text is bounded by bytes.
+CREATE OR REPLACE FUNCTION pulse_internal.texts_to_read(sizes int[]) RETURNS int
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+  SELECT CASE WHEN bool_or(t.bytes > 8000000)
+              THEN greatest(count(*) FILTER (WHERE t.bytes <= 8000000), 1) END::int
+    FROM (SELECT sum(s.size) OVER (ORDER BY s.place) AS bytes
+            FROM unnest(sizes) WITH ORDINALITY AS s (size, place)) AS t;
+$$;
+COMMENT ON FUNCTION pulse_internal.texts_to_read(int[]) IS
+  'Returns how many of the first texts of these sizes have 8 MB together, at least 1; NULL where '
+  'all of them have no more.';
+
 -- In order of ids, so a job that the action has moved, and that comes back, is met once.
 CREATE OR REPLACE FUNCTION pulse_internal.next_of_filter(
     action text, filter json, moment timestamptz, above bigint, last_id bigint, max_rows int,
@@ -186,6 +199,14 @@ DECLARE
   c record;
 BEGIN
   SELECT * INTO c FROM pulse_internal.read_filter(action, filter, moment);
+  IF c.error IS NOT NULL AND c.ids IS NULL THEN
+    max_looked := least(max_looked, 20000);
+    max_looked := least(max_looked, pulse_internal.texts_to_read(CASE WHEN is_live
+      THEN ARRAY(SELECT octet_length(j.last_error) FROM pulse.job AS j
+                  WHERE j.id > above AND j.id <= last_id ORDER BY j.id LIMIT max_looked)
+      ELSE ARRAY(SELECT octet_length(f.last_error) FROM pulse.finished_job AS f
+                  WHERE f.id > above AND f.id <= last_id ORDER BY f.id LIMIT max_looked) END));
+  END IF;
   -- Of the four lists one is read.
   WITH looked AS MATERIALIZED (
     (SELECT j.id, j.state::text AS state, j.identifier, j.queue_name, j.job_key, j.created_at,

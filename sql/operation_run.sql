@@ -20,9 +20,9 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION pulse.preview_operation(text, json) IS
   'Returns how many jobs an operation would be about, and the first 20 of them; changes nothing. '
-  'It looks at 110,000 ended jobs at most, or 80,000 live ones: is_exact is false where there may '
-  'be more, and jobs is then what was found among these. action and filter: as start_operation() '
-  'takes them. Raises PU004 and PU005 as that does.';
+  'It looks at 110,000 ended jobs at most, or 80,000 live ones; for error at 20,000, with 8 MB of '
+  'errors: is_exact is false where there may be more, and jobs is then what was found among these. '
+  'action and filter: as start_operation() takes them. Raises PU004 and PU005 as that does.';
 
 -- Later steps run in other sessions, in which a time may read otherwise.
 CREATE OR REPLACE FUNCTION pulse_internal.checked_arguments(action text, arguments json)

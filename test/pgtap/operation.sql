@@ -1,6 +1,6 @@
 -- sql/operation*.sql: what operators do to many jobs at once, in steps, and its undo.
 \ir support/setup.psql
-SELECT plan(137);
+SELECT plan(142);
 
 SELECT expect_function('preview_operation',
   'action text, filter json, OUT jobs bigint, OUT is_exact boolean, OUT sample_ids bigint[]',
@@ -267,6 +267,23 @@ SELECT pulse.add_job_after(ARRAY[:below], 'above', job_key => 'a') \g /dev/null
 SELECT pulse.sweep() \g /dev/null
 SELECT is(undo_last(), 'done 0 1',
   'a job that now waits for the cancelled one is not made to wait for itself');
+
+-- --- errors too long to be read all at once -----------------------------------------------------
+
+SELECT given_claimed_job(:ann, 'long'), given_claimed_job(:ann, 'long'),
+       given_claimed_job(:ann, 'long') \g /dev/null
+SELECT pulse.fail(id, token, 'too long: ' || repeat('x', 5000000), retry => false) FROM pulse.job
+ WHERE identifier = 'long' \g /dev/null
+SELECT is(previewed('retry', '{"error": "TOO LONG"}'), '1 f',
+  'a question reads no more errors than have 8 MB, and says that there may be more');
+SELECT is(previewed('retry', '{"task": "long"}'), '3 t', 'nor does it where it need not read them');
+SELECT is((SELECT array_agg(l.identifier ORDER BY l.id DESC)
+             FROM pulse.list_jobs(error => 'too long') AS l), '{long,NULL}',
+  'a page ends there too, with the id to go on from');
+SELECT is((SELECT count(*)::int FROM pulse.list_jobs(error => 'too long', before_id => (
+             SELECT min(l.id) FROM pulse.list_jobs(error => 'too long') AS l)) AS l
+            WHERE l.identifier = 'long'), 1, 'and the next page begins there');
+SELECT is(run('retry', '{"error": "too long"}'), 'done 3 0', 'an operation comes to all of them');
 
 SELECT * FROM finish();
 ROLLBACK;
