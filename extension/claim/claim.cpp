@@ -33,9 +33,10 @@ namespace pulse {
 namespace {
 
 constexpr int kMaxJobs = 10000;
-// Each holds the lock of its queue: what max_locks_per_transaction grants a session by default.
+// Each promoted queue keeps an advisory lock until the transaction ends, and a session may hold 64
+// by default (max_locks_per_transaction).
 constexpr int kMaxPromotions = kMaxPlaced;
-constexpr int kMinLooks = 32;
+constexpr int kMinMarks = 32;
 
 // --- which jobs the worker may get ------------------------------------------------------------
 
@@ -97,8 +98,8 @@ bool serves(const ClaimingWorker& worker, Datum identifier) {
   return false;
 }
 
-// Whether a parked job may be placed. Others take the way of open jobs: claims isolate a poison
-// suspect, and leave an expired job to a sweep.
+// Whether a parked job may be placed. A poison suspect or a job with start_by is opened instead, so
+// that claims can isolate the suspect and sweeps can expire the job.
 bool may_place(Claim* claim, TupleTableSlot* row) {
   return int2_of(row, kJobCrashes) == 0 && !has_start_by(row) &&
          serves(claim->worker, value_of(row, kJobIdentifier)) && !has_forbidden_flag(claim, row);
@@ -203,7 +204,7 @@ Promotion promote_for(Claim* claim) {
   int room = Min(claim->max_jobs, kMaxPromotions);
   claim->placed.claim = claim;
   claim->placed.may_claim = may_place;
-  Promotion left = promote_marked(room, Max(room, kMinLooks), &claim->levels, &claim->placed);
+  Promotion left = promote_marked(room, Max(room, kMinMarks), &claim->levels, &claim->placed);
   return {left.more || look.more, left.busy || look.busy};
 }
 

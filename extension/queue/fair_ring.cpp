@@ -170,7 +170,7 @@ bool is_ring_announced(int number) {
   return database && (pg_atomic_read_u64(&database->freed_levels) & announcement_of(number));
 }
 
-void hush_ring(int number) {
+void clear_ring_announcement(int number) {
   pg_atomic_fetch_and_u64(&this_database()->freed_levels, ~announcement_of(number));
   // A queue joins first and announces its ring then.
   FairRing* ring = fair_ring(number);

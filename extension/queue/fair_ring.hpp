@@ -8,8 +8,8 @@
 // queues, set it again if one has more to start. After a start, promotions fill the rings anew.
 //
 // A round has four passes, over which a member's weight is spread, so that many members of great
-// weight do not start all of it at once. Members of weight 1 start in the first pass only; the
-// others pass by the rest of the slots.
+// weight do not start all of it at once. In passes 2 to 4 the walk visits only slots of members
+// whose weight exceeds 1.
 //
 // The bit of each ring in `freed_levels` says that it may have something to start. A ring whose
 // level is full has none until a place comes free.
@@ -118,8 +118,8 @@ void block_ring(int number, const Level& level);
 void announce_ring(int number);
 bool is_ring_announced(int number);
 bool any_ring_announced();
-// No queue waits for its turn, as far as a walk has seen.
-void hush_ring(int number);
+// Clears the ring's bit in freed_levels, after a walk that found no waiting queue.
+void clear_ring_announcement(int number);
 
 // Whether a queue of this slot waits for its turn.
 bool waits_in_ring(int slot);

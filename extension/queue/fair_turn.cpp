@@ -151,7 +151,7 @@ void end_turns(int number, const RingWalk& walk) {
   if (has_waits(ring))
     walk.budget->more |= walk.looks <= 0;
   else
-    hush_ring(number);
+    clear_ring_announcement(number);
 }
 
 }  // namespace
@@ -192,7 +192,7 @@ bool keeps_turn(const Levels& levels, const FairTurn& turn) {
 void take_turns(int number, PromotionBudget* budget, PromoteQueue promote) {
   if (!is_ring_announced(number)) return;
   FairRing* ring = fair_ring(number);
-  if (!ring) return hush_ring(number);
+  if (!ring) return clear_ring_announcement(number);
   uint64 key = ring->lock_key;
   if (!lock_ring(key, budget)) return;
   // The ring was idle, and went to another level while this claim paused.

@@ -115,8 +115,9 @@ void end_parked_scan(OrderedScan* parked) {
   index_close(parked->index, AccessShareLock);
 }
 
-// What is remembered of a queue after it.
-constexpr int kForgets = PG_INT32_MAX;
+// A promotion that swapped jobs sets known.count to this value, so that promote_locked() forgets
+// the queue.
+constexpr int kDoNotRemember = PG_INT32_MAX;
 
 bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
   OrderedScan parked;
@@ -139,7 +140,7 @@ bool open_lowest(JobTable* table, Queue* queue, PromotionBudget* budget) {
   constexpr JobOrder kEnd = {PG_INT16_MAX, PG_INT64_MAX, PG_INT64_MAX};
   queue->known.front = parked.has_left ? parked.left : kEnd;
   // After a swap, what was read of places no longer holds.
-  queue->known.count = has_swapped ? kForgets : queue->taken;
+  queue->known.count = has_swapped ? kDoNotRemember : queue->taken;
   end_parked_scan(&parked);
   return due;
 }
@@ -205,7 +206,7 @@ bool open_waiting(JobTable* table, Queue* queue, PromotionBudget* budget) {
   if (!find_turn(&turns, *queue, table->relation, table->snapshot)) {
     is_left = open_lowest(table, queue, budget);
   } else {
-    queue->known.count = kForgets;
+    queue->known.count = kDoNotRemember;
     if (may_open_turn(*queue, turns.row)) {
       Opening opening = open_next(table, queue, turns.row, budget);
       is_left = opening == Opening::kEnded;

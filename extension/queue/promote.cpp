@@ -233,7 +233,8 @@ void promote_marks(PromotionBudget* budget, int max_marks) {
   }
 }
 
-// Precedes all marks: a promotion that waits behind a DBA keeps none that verify() would miss.
+// Locks the tables before the promotion takes marks. A claim that waits behind a DBA's lock would
+// otherwise hold cleared marks, and verify() would report the queues of these marks as stranded.
 void lock_tables() {
   LockRelationOid(catalog()->job, RowExclusiveLock);
   if (OidIsValid(catalog()->dependency)) LockRelationOid(catalog()->dependency, RowExclusiveLock);

@@ -16,7 +16,8 @@ struct Promotion {
 };
 
 // Takes queue marks and promotes their queues, until `room` jobs are opened or `max_marks` marks
-// are taken. The caller stores the looks at `known` levels once it has claimed what it can.
+// are taken. The caller passes `known` to store_looks() after its last claim, which writes the
+// spent tokens.
 Promotion promote_marked(int room, int max_marks, KnownLevel** known, PlacedJobs* placed = nullptr);
 
 // Marks the queues of parked jobs that became due since the last call.

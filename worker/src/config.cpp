@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 // A process may run many jobs at once and be quick: the claims decide how much of this is used.
 constexpr int kProcessPrefetch = 1000;
 
-// Whether `text` is a duration of at least `least`, in the words of an error message.
+// Returns why `text` is no duration of at least `min_duration`; empty where the text is one.
 std::string duration_problem(const std::string& text, Duration min_duration) {
   const auto duration = parse_duration(text);
   if (!duration) return "'" + text + "' is not a duration such as 500ms, 5s or 1min";

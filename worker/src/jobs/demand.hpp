@@ -34,7 +34,7 @@ class Prefetch {
  public:
   using Nanoseconds = std::chrono::nanoseconds;
 
-  // At most `most` ahead; without it, a few per slot.
+  // At most `max_ahead` jobs ahead; without `max_ahead`, a few per slot.
   explicit Prefetch(std::optional<int> max_ahead = std::nullopt) : max_ahead_(max_ahead) {}
 
   void claim_took(Nanoseconds round_trip) { blend(round_trip_, round_trip); }
