@@ -11,7 +11,7 @@ sub all {
     my @pages;
     find({ no_chdir => 1, wanted => sub { push @pages, $_ if /\.md$/ } }, "$root/docs")
       if -d "$root/docs";
-    return 'README.md', sort map { substr $_, length("$root/") } @pages;
+    return 'README.md', 'CONTRIBUTING.md', sort map { substr $_, length("$root/") } @pages;
 }
 
 # What a page says that it needs: a command that fails where it is missing.
