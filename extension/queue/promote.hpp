@@ -1,5 +1,5 @@
 // Promotion: the only code that opens a job of a named queue. docs/design/queues.md explains
-// queues.
+// queues, docs/design/limits.md their levels, docs/design/fairness.md the turns of their members.
 #pragma once
 
 #include "queue/rate.hpp"
