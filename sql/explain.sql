@@ -122,7 +122,8 @@ BEGIN
     INTO within FROM pulse_internal.jobs_within(level) AS w;
   RETURN NEXT pulse_internal.explained('queue', 'full', format(
     'Queue %L and the queues within it run or have open %s of %s: %s', level, within.taken, total,
-    pulse_internal.names_of(within.ids)) || coalesce(', running since ' || within.since, '') || '.',
+    pulse_internal.names_of(within.ids)) || coalesce(', running since ' || within.since, '') || '.'
+    || pulse_internal.unserved_holders(level, 'places'),
     NULL, within.ids[1 : 100], within.worker_ids[1 : 100]);
 END $$;
 COMMENT ON FUNCTION pulse_internal.explain_level(text, int) IS
@@ -134,10 +135,16 @@ CREATE OR REPLACE FUNCTION pulse_internal.explain_pause(queue_name text)
 DECLARE
   level text := (SELECT s.level FROM pulse_internal.level_settings(queue_name) AS s
                   WHERE s.paused LIMIT 1);
+  pause record;
   dead_ids bigint[];
 BEGIN
   IF level IS NOT NULL THEN
-    RETURN pulse_internal.explained('queue', 'paused', format('Queue %L is paused.', level));
+    SELECT q.queue_name, q.paused_by, q.created_at INTO pause FROM pulse.queue_pause AS q
+     WHERE q.queue_name = pulse_internal.paused_as(level) AND q.job_id = 0;
+    RETURN pulse_internal.explained('queue', 'paused', format(
+      'Queue %L is paused%s%s.', level, ' with the members ' || nullif(pause.queue_name, level),
+      CASE WHEN pause.queue_name IS NOT NULL THEN pulse_internal.named_pauser(
+             pause.paused_by, 'queue', pause.queue_name, pause.created_at) END));
   END IF;
   dead_ids := ARRAY(SELECT p.job_id FROM pulse.queue_pause AS p
                      WHERE p.queue_name = explain_pause.queue_name ORDER BY p.created_at LIMIT 100);
@@ -174,13 +181,14 @@ BEGIN
       'Queue %L runs or has open %s of %s:', job.queue_name, places.taken, places.concurrency)
       || coalesce(' running ' || pulse_internal.names_of(places.running_ids) || ' of worker '
                   || pulse_internal.names_of(places.worker_ids) || ' since ' || places.since, '')
-      || coalesce(' open ' || pulse_internal.names_of(places.open_ids), '') || '.',
+      || coalesce(' open ' || pulse_internal.names_of(places.open_ids), '') || '.'
+      || pulse_internal.unserved_holders(job.queue_name, 'places', false),
       NULL, taken_ids[1 : 100], places.worker_ids[1 : 100]);
   ELSIF places.levels_room <= 0 AND full_level.is_dry THEN
     RETURN NEXT pulse_internal.explained('queue', 'dry', format(
       'Queue %L and the queues within it have no token%s.', full_level.level, coalesce(
-        ' until ' || full_level.next_token, ' beside those of their open jobs')),
-      full_level.next_token);
+        ' until ' || full_level.next_token, ' beside those of their open jobs'))
+      || pulse_internal.unserved_holders(full_level.level, 'tokens'), full_level.next_token);
   ELSIF places.levels_room <= 0 THEN
     RETURN QUERY SELECT * FROM pulse_internal.explain_level(full_level.level, full_level.total);
   ELSIF places.is_strict AND turn.id <> job.id THEN

@@ -1,4 +1,4 @@
--- explain_job() and explain_task(): the answers of sql/explain.sql in the order of their weight.
+-- explain_job(): the answers of sql/explain.sql in the order of their weight.
 
 -- Workers tell their slots and the flags that they forbid when they register; of one that does not,
 -- nothing is concluded.
@@ -148,12 +148,11 @@ BEGIN
     SELECT sum(cardinality(d.parents)) INTO waited FROM pulse.dependency AS d
      WHERE d.child_id = job.id;
     RETURN NEXT pulse_internal.explained('job', 'parents', format(
-      'It starts when all jobs that it waits for have %s; %s of %s live.',
+      'It starts when all jobs that it waits for have %s; %s of %s live: %s.',
       CASE job.starts_when WHEN 'failed' THEN 'ended, at least one without completing'
         ELSE job.starts_when END,
       CASE WHEN cardinality(live) > 100 THEN 'more than 100' ELSE cardinality(live)::text END,
-      waited),
-      NULL, live[1 : 100]);
+      waited, pulse_internal.names_of(live)), NULL, live[1 : 100]);
   ELSIF job.queue_name IS NOT NULL THEN
     RETURN NEXT pulse_internal.explained('job', 'parents',
       'All jobs that it waited for have ended; the next claim or sweep sends it to its queue.');
@@ -206,6 +205,64 @@ END $$;
 COMMENT ON FUNCTION pulse_internal.explain_waiting(pulse.job) IS
   'Explains why a job waits, in the order in which its reasons block it.';
 
+-- Of several parents it follows one that waits: those that run end by themselves.
+CREATE OR REPLACE FUNCTION pulse_internal.path_to_root(job_id bigint, max_jobs int)
+  RETURNS bigint[]
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+  SET enable_mergejoin = off SET jit = off AS $$
+DECLARE
+  path bigint[] := '{}';
+  next_id bigint := job_id;
+BEGIN
+  LOOP
+    SELECT p.id INTO next_id
+      FROM (SELECT l.id
+              FROM (SELECT d.parents FROM pulse.dependency AS d
+                     WHERE d.child_id = next_id ORDER BY d.parents_from) AS d
+             CROSS JOIN unnest(pulse_internal.live_ids(d.parents, true)) AS l (id) LIMIT 100) AS l
+      JOIN pulse.job AS p ON p.id = l.id
+     ORDER BY p.state = 'running', p.id LIMIT 1;
+    EXIT WHEN next_id IS NULL OR next_id = job_id OR next_id = ANY (path);
+    path := path || next_id;
+    EXIT WHEN cardinality(path) >= max_jobs;
+  END LOOP;
+  RETURN path;
+END $$;
+COMMENT ON FUNCTION pulse_internal.path_to_root(bigint, int) IS
+  'Returns a job that this one waits for, the job which that one waits for, and so on, at most '
+  'max_jobs; of the live parents of each it looks at the first 100. A job is met once.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.explain_root(job_id bigint)
+  RETURNS SETOF pulse_internal.explanation
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
+  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  bound CONSTANT int := 100;
+  path bigint[] := pulse_internal.path_to_root(job_id, bound);
+  root pulse.job;
+  reason pulse_internal.explanation;
+BEGIN
+  SELECT * INTO root FROM pulse.job AS j WHERE j.id = path[cardinality(path)];
+  IF root.id IS NULL THEN
+    RETURN;
+  ELSIF root.state = 'running' THEN
+    SELECT * INTO reason FROM pulse_internal.explain_running(root) LIMIT 1;
+  ELSE
+    SELECT * INTO reason FROM pulse_internal.explain_waiting(root) LIMIT 1;
+  END IF;
+  RETURN NEXT pulse_internal.explained('job', 'root', format(
+    'The chain of those %s job %s of task %L%s, which %s. %s',
+    CASE cardinality(path) WHEN bound THEN 'is followed to' ELSE 'begins with' END,
+    root.id, root.identifier, CASE WHEN cardinality(path) > 1 THEN ', by way of '
+      || pulse_internal.names_of(path[1 : cardinality(path) - 1]) ELSE '' END,
+    concat(CASE root.state WHEN 'ready' THEN 'waits' WHEN 'running' THEN 'runs'
+             ELSE 'is parked' END, ' in queue ' || quote_literal(root.queue_name)),
+    reason.detail), reason.until, path, reason.worker_ids);
+END $$;
+COMMENT ON FUNCTION pulse_internal.explain_root(bigint) IS
+  'Explains at which job a chain of jobs that wait for each other stands, and why that one waits.';
+
 CREATE OR REPLACE FUNCTION pulse.explain_job(job_id bigint)
   RETURNS TABLE (kind text, blocker text, detail text, until timestamptz, job_ids bigint[],
                  worker_ids bigint[])
@@ -222,123 +279,19 @@ BEGIN
     RETURN QUERY SELECT * FROM pulse_internal.explain_running(job);
   ELSE
     RETURN QUERY SELECT * FROM pulse_internal.explain_waiting(job);
+    IF EXISTS (SELECT FROM pulse.job AS p WHERE p.id = job.waits_on) THEN
+      RETURN QUERY SELECT * FROM pulse_internal.explain_root(job.id);
+    END IF;
   END IF;
 END $$;
 COMMENT ON FUNCTION pulse.explain_job(bigint) IS
   'Explains why a job does not run, a row for each reason. kind job (such as future, locked, '
-  'parents, key undecided, running, how it ended) and queue (paused, full, behind): no claim gets '
-  'it, not even one of an idle worker that serves just its task. kind fleet: the workers there are '
-  'do not take it (unserved, drained, forbidden, full). kind line: its place among the due jobs of '
-  'its task, and if the task keeps completed jobs, when it starts at the rate of the last minutes. '
+  'parents, key undecided, running, how it ended, and root: the job at which the chain of those '
+  'that it waits for stands, at most 100 jobs on, and why) and queue (paused, full, behind): no '
+  'claim gets it, not even one of an idle worker that serves just its task. kind fleet: the '
+  'workers there are do not take it (unserved, drained, forbidden, full). kind line: its place '
+  'among the due jobs of its task, and if the task keeps completed jobs, when it starts at the '
+  'rate of the last minutes. '
   'until: when the reason ends by itself, if that is known; job_ids and worker_ids: which are '
   'concerned, at most 100. It locks nothing. Raises PU005 for an id never given out or '
   'lost in a failover, 25006 on a standby.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.explain_queues_of(identifier text)
-  RETURNS SETOF pulse_internal.explanation
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 3
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET jit = off SET plan_cache_mode = force_generic_plan AS $$
-DECLARE
-  moment timestamptz := pulse.now();
-  first_id bigint;
-  job pulse.job;
-  promotion record;
-BEGIN
-  FOR first_id IN
-    SELECT min(l.id) FROM (
-      SELECT j.id, j.identifier, j.queue_name, j.run_at FROM pulse.job AS j
-       WHERE j.index_lane = 'p' AND j.run_at <= moment ORDER BY j.run_at LIMIT 1000) AS l
-     WHERE l.identifier = explain_queues_of.identifier
-     GROUP BY l.queue_name ORDER BY min(l.run_at) LIMIT 10
-  LOOP
-    SELECT * INTO job FROM pulse.job AS j WHERE j.id = first_id;
-    SELECT * INTO promotion FROM pulse_internal.promotion_of(job.queue_name, job.id);
-    IF job.id <> ALL (promotion.opened) THEN
-      RETURN QUERY SELECT * FROM pulse_internal.explain_queue(job, promotion.opened);
-    END IF;
-  END LOOP;
-END $$;
-COMMENT ON FUNCTION pulse_internal.explain_queues_of(text) IS
-  'Explains what keeps at most ten queues from their oldest jobs of this task, found among the '
-  '1,000 parked jobs that have been due for longest.';
-
--- No index has the jobs that wait of one task, so it looks at some.
-CREATE OR REPLACE FUNCTION pulse_internal.explain_parents_of(identifier text)
-  RETURNS SETOF pulse_internal.explanation
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET jit = off AS $$
-DECLARE
-  bound CONSTANT int := 1000;
-  found record;
-BEGIN
-  SELECT count(*) AS looked_at,
-         count(*) FILTER (WHERE w.identifier = explain_parents_of.identifier) AS jobs,
-         array_agg(DISTINCT w.waits_on) FILTER (WHERE w.identifier = explain_parents_of.identifier)
-           AS parents
-    INTO found
-    FROM (SELECT j.identifier, j.waits_on FROM pulse.job AS j WHERE j.index_lane = 'w' LIMIT bound)
-      AS w;
-  IF found.jobs > 0 THEN
-    RETURN NEXT pulse_internal.explained('job', 'parents', format(
-      'Jobs of it that wait for other jobs: %s; explain_job() tells of each.',
-      CASE WHEN found.looked_at = bound THEN 'at least ' ELSE '' END || found.jobs), NULL,
-      found.parents[1 : 100]);
-  END IF;
-END $$;
-COMMENT ON FUNCTION pulse_internal.explain_parents_of(text) IS
-  'Explains that jobs of this task wait for other jobs, if some do of 1,000 that wait so.';
-
-CREATE OR REPLACE FUNCTION pulse_internal.next_parked(identifier text, moment timestamptz)
-  RETURNS timestamptz
-  LANGUAGE plpgsql STABLE PARALLEL UNSAFE
-  SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
-  SET jit = off AS $$
-BEGIN
-  RETURN (
-    SELECT min(l.run_at)
-      FROM (SELECT j.identifier, j.run_at FROM pulse.job AS j
-             WHERE j.index_lane = 'p' AND j.run_at > moment ORDER BY j.run_at LIMIT 1000) AS l
-     WHERE l.identifier = next_parked.identifier);
-END $$;
-COMMENT ON FUNCTION pulse_internal.next_parked(text, timestamptz) IS
-  'Returns when the next job of this task with a queue is due after a moment, if it is among the '
-  'next 1,000 of all queues.';
-
-CREATE OR REPLACE FUNCTION pulse.explain_task(identifier text)
-  RETURNS TABLE (kind text, blocker text, detail text, until timestamptz, job_ids bigint[],
-                 worker_ids bigint[])
-  LANGUAGE plpgsql STABLE SECURITY DEFINER PARALLEL UNSAFE ROWS 3
-  SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-DECLARE
-  bound CONSTANT int := 1000;
-  due record;
-BEGIN
-  PERFORM pulse_internal.refuse_standby('explain_task()');
-  PERFORM pulse_internal.check_identifier(explain_task.identifier);
-  SELECT * INTO due
-    FROM pulse_internal.due_of_task(explain_task.identifier, pulse.now(), bound) AS d;
-  IF due.jobs = 0 THEN
-    due.next_due :=
-      least(due.next_due, pulse_internal.next_parked(explain_task.identifier, pulse.now()));
-  END IF;
-  RETURN QUERY SELECT * FROM pulse_internal.explain_closed();
-  IF due.jobs = 0 AND due.next_due IS NOT NULL THEN
-    RETURN QUERY SELECT * FROM pulse_internal.explained('job', 'future', format(
-      'No open job of it is due; the next one is due at %s.', due.next_due), due.next_due);
-  END IF;
-  RETURN QUERY SELECT * FROM pulse_internal.explain_parents_of(explain_task.identifier);
-  RETURN QUERY SELECT * FROM pulse_internal.explain_queues_of(explain_task.identifier);
-  RETURN QUERY SELECT * FROM pulse_internal.explain_fleet(explain_task.identifier);
-  RETURN QUERY SELECT * FROM pulse_internal.explained('line', 'place', CASE due.jobs
-    WHEN 0 THEN 'No open job of it is due.'
-    ELSE format('%s open jobs of it are due, the oldest since %s.',
-                CASE WHEN due.jobs >= bound THEN 'More than ' ELSE '' END || due.jobs, due.oldest)
-    END);
-END $$;
-COMMENT ON FUNCTION pulse.explain_task(text) IS
-  'Explains what the waiting jobs of a task wait for in general, in rows as explain_job() returns '
-  'them. Of queues it names at most ten, those whose jobs of the task have been due for longest; '
-  'of all jobs that wait for other jobs it looks at 1,000. '
-  'Raises PU004 for a name that is empty or too long, 25006 on a standby.';

@@ -113,7 +113,7 @@ COMMENT ON FUNCTION pulse_internal.named_pauser(text, text, text, timestamptz) I
   'not known is left out.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.unserved_within(
-    level text, OUT jobs bigint, OUT holders text)
+    level text, has_members boolean = true, OUT jobs bigint, OUT holders text)
   LANGUAGE plpgsql STABLE PARALLEL UNSAFE
   SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
   SET jit = off AS $$
@@ -135,7 +135,7 @@ BEGIN
                       AND j.index_lane IN ('o', 'r') AND j.state = 'ready' LIMIT bound)
                   UNION ALL
                   (SELECT j.identifier FROM pulse.job AS j
-                    WHERE j.queue_name >= unserved_within.level || '/' COLLATE "C"
+                    WHERE has_members AND j.queue_name >= unserved_within.level || '/' COLLATE "C"
                       AND j.queue_name < unserved_within.level || '0' COLLATE "C"
                       AND j.queue_name IS NOT NULL AND j.index_lane IN ('o', 'r')
                       AND j.state = 'ready' LIMIT bound)) AS o
@@ -145,9 +145,23 @@ BEGIN
                     (SELECT string_agg(quote_literal(n), ', ') FROM unnest(names[1 : 3]) AS n),
                     CASE WHEN cardinality(names) > 3 THEN ' and more' ELSE '' END);
 END $$;
-COMMENT ON FUNCTION pulse_internal.unserved_within(text) IS
+COMMENT ON FUNCTION pulse_internal.unserved_within(text, boolean) IS
   'Returns how many open jobs of a level, of at most 1,000 of it and 1,000 within it, are of tasks '
   'that no living worker serves, and the beginning of a sentence that names these tasks.';
+
+CREATE OR REPLACE FUNCTION pulse_internal.unserved_holders(
+    level text, what text, has_members boolean = true) RETURNS text
+  LANGUAGE plpgsql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  unserved record;
+BEGIN
+  SELECT * INTO unserved FROM pulse_internal.unserved_within(level, has_members);
+  RETURN CASE WHEN unserved.jobs > 0
+           THEN format(' %s have %s of the %s.', unserved.holders, unserved.jobs, what) ELSE '' END;
+END $$;
+COMMENT ON FUNCTION pulse_internal.unserved_holders(text, text, boolean) IS
+  'Returns a sentence of how many tokens or places of a level open jobs have that no worker '
+  'serves; nothing where there are none.';
 
 CREATE OR REPLACE FUNCTION pulse_internal.held_by_unserved(identifiers text[])
   RETURNS TABLE (level text, what text, total bigint, held bigint, holders text)

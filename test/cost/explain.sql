@@ -9,6 +9,8 @@ SELECT 'bulk', 'long', 'parked', now() - interval '1 h' FROM generate_series(1, 
 INSERT INTO pulse.job (identifier, queue_name, state, run_at)
 SELECT 'bulk', 'queue ' || n % 10000, 'parked', now() + interval '1 h'
   FROM generate_series(1, 40000) AS n;
+INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+VALUES ('rare', 'rare', 'parked', now() - interval '1 min');
 VACUUM (ANALYZE) pulse.job;
 SELECT cost.worker('{other}');
 
@@ -29,5 +31,6 @@ CALL cost.note_explanation('last', 'SELECT * FROM pulse.explain_job(' || :last |
 CALL cost.note_explanation('future', 'SELECT * FROM pulse.explain_job(' || :future || ')');
 CALL cost.note_explanation('parked', 'SELECT * FROM pulse.explain_job(' || :parked || ')');
 CALL cost.note_explanation('task', 'SELECT * FROM pulse.explain_task(''bulk'')');
+CALL cost.note_explanation('rare_task', 'SELECT * FROM pulse.explain_task(''rare'')');
 CALL cost.note_explanation('unserved', 'TABLE pulse.unserved');
 CALL cost.note_explanation('overview', 'TABLE pulse.overview');

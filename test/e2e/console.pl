@@ -114,6 +114,11 @@ subtest 'one job' => sub {
     like($said->{out}, qr/^state +running$/m, 'its state');
     like($said->{out}, qr/^Why\n +running +Worker $ann has it/m, 'why it waits, or not');
     like($said->{out}, qr/running +\[#{10}-{10}\]$/m, 'its progress');
+    my $child = value($node, "SELECT id FROM pulse.add_job_after(ARRAY[$id], 'after')");
+    like(pulse($node, 'job', $child)->{out},
+        qr/^Why\n +parents .* 1 of 1 live: $id\.\n(?:.*\n)* +root .* job $id of task 'told'/m,
+        'of one that waits for it, which');
+    value($node, "SELECT pulse.cancel_job($child)");
     like($said->{out}, qr/"n": 12345678901234567890\.10/, 'its payload, each digit');
     my $owner = value($node, 'SELECT current_user');
     like($said->{out}, qr/^added by +\Q$owner\E$/m, 'its producer');

@@ -1,7 +1,7 @@
 -- sql/explain.sql, explain_job.sql and fleet.sql: why a job does not run, and which tasks no worker
 -- serves.
 \ir support/setup.psql
-SELECT plan(70);
+SELECT plan(90);
 
 SELECT expect_function('explain_job', 'job_id bigint',
   'TABLE(kind text, blocker text, detail text, until timestamp with time zone, job_ids bigint[], '
@@ -160,6 +160,108 @@ SELECT pulse.add_job('copy', queue_name => 'slow', run_at => now() + interval '1
 SELECT answers($$SELECT blocker, until FROM pulse.explain_task('copy') WHERE kind = 'job'$$,
   ROW('future', now() + interval '1 h'), 'one whose jobs are due later behind a queue says when');
 SELECT changes_nothing('SELECT pulse.explain_task(''fax'')', 'explaining changes nothing');
+
+-- --- the root of a chain ------------------------------------------------------------------------
+
+DELETE FROM pulse.job;
+SELECT pulse.deregister_worker(:cid), given_worker('dan', '{mail}') AS dan \gset
+SELECT given_job('mail', 'legal') AS root \gset
+SELECT (pulse.add_job_after(ARRAY[:root], 'mail')).id AS middle \gset
+SELECT (pulse.add_job_after(ARRAY[:middle], 'mail')).id AS last \gset
+SELECT pulse.pause_queue('legal') \g /dev/null
+SELECT is(reasons(:last), format('job parents {%s}, job root {%1$s,%s}', :middle, :root),
+  'a chain is followed to its root');
+SELECT matches((SELECT detail FROM pulse.explain_job(:last) WHERE blocker = 'parents'),
+  format('; 1 of 1 live: %s\.$', :middle), 'after the jobs that it waits for itself, by their ids');
+SELECT matches((SELECT detail FROM pulse.explain_job(:last) WHERE blocker = 'root'), format(
+  'job %s of task ''mail'', by way of %s, which is parked in queue ''legal''. Queue ''legal'' is '
+  'paused by role %s since 20', :root, :middle, quote_ident(current_user)),
+  'with why that job waits, by whom and since when');
+SELECT is(reasons(:middle), format('job parents {%s}, job root {%1$s}', :root),
+  'also from the job after it');
+SELECT is(reasons(:root), 'queue paused', 'the root itself has none');
+SELECT id AS runs FROM given_claimed_job(:dan) \gset
+SELECT (pulse.add_job_after(ARRAY[:runs, :middle], 'mail')).id AS two \gset
+SELECT is((SELECT job_ids FROM pulse.explain_job(:two) WHERE blocker = 'root'),
+  ARRAY[:middle, :root]::bigint[], 'a parent that waits is followed, not one that runs');
+-- No call stores a circle; a restored or written row may.
+UPDATE pulse.dependency SET parents = ARRAY[:last] WHERE child_id = :middle;
+UPDATE pulse.dependency SET parents = ARRAY[:middle] WHERE child_id = :last;
+SELECT is(pulse_internal.path_to_root(:last, 100), ARRAY[:middle]::bigint[],
+  'a circle is followed once');
+INSERT INTO pulse.job (id, identifier, waits_on)
+SELECT n, 'mail', n - 1 FROM generate_series(1000001, 1000300) AS n;
+INSERT INTO pulse.job (id, identifier) VALUES (1000000, 'mail');
+INSERT INTO pulse.dependency (child_id, parents_from, parents)
+SELECT n, n - 1, ARRAY[n - 1] FROM generate_series(1000001, 1000300) AS n;
+SELECT matches((SELECT detail FROM pulse.explain_job(1000300) WHERE blocker = 'root'),
+  'is followed to job 1000200 ', 'a long chain is followed over a hundred jobs');
+SELECT matches((SELECT detail FROM pulse.explain_job(1000100) WHERE blocker = 'root'),
+  'job 1000000 ', 'which is enough for most');
+
+-- --- whose jobs have the places -----------------------------------------------------------------
+
+DELETE FROM pulse.job;
+SELECT pulse.set_queue('partner', 2), given_job('old', 'partner') AS old,
+       given_job('old', 'partner') AS older \gset
+SELECT promote_queues() \g /dev/null
+SELECT given_job('mail', 'partner') AS stuck \gset
+SELECT matches((SELECT detail FROM pulse.explain_job(:stuck) WHERE blocker = 'full'),
+  'Open jobs of task ''old'', which no living worker serves, have 2 of the places\.$',
+  'a full queue names the tasks that nobody serves');
+SELECT pulse.set_queue('partner', 9, rate => 2, per => '1 h'), promote_queues() \g /dev/null
+SELECT matches((SELECT detail FROM pulse.explain_job(:stuck) WHERE blocker = 'dry'),
+  'beside those of their open jobs\. Open jobs of task ''old'', which .* have 2 of the tokens\.$',
+  'a dry one too');
+SELECT pulse.set_queue('partner', 9, rate => -1, total => 2), promote_queues() \g /dev/null
+SELECT matches((SELECT detail FROM pulse.explain_job(:stuck) WHERE blocker = 'full'),
+  'have 2 of the places\.$', 'and a full level');
+SELECT pulse.deregister_worker(:dan), given_worker('eve', '{mail,old}') AS eve \gset
+SELECT doesnt_match((SELECT detail FROM pulse.explain_job(:stuck) WHERE blocker = 'full'),
+  'have 2 of the places', 'where a worker serves them that is not said');
+
+-- --- a task beside thousands of other parked jobs -----------------------------------------------
+
+DELETE FROM pulse.job;
+INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+SELECT 'bulk', 'bulk ' || n, 'parked', now() - interval '1 h' FROM generate_series(1, 1001) AS n;
+SELECT given_job('mail', 'legal') AS approval \gset
+SELECT pulse.pause_queue('legal') \g /dev/null
+SELECT is(reasons_of_task('mail'), 'queue paused, line place',
+  'a paused queue is found behind jobs of others that have been due for longer');
+SELECT is(reasons_of_task('copy'), format('fleet unserved by {%s}, line place', :cid),
+  'none is found of other tasks');
+UPDATE pulse.job SET run_at = now() + interval '1 h' WHERE identifier = 'bulk';
+UPDATE pulse.job SET run_at = now() + interval '2 h' WHERE id = :approval;
+SELECT pulse.set_task('mail', queue => 'legal') \g /dev/null
+SELECT answers($$SELECT blocker, until FROM pulse.explain_task('mail') WHERE kind = 'job'$$,
+  ROW('future', now() + interval '2 h'),
+  'one whose job is due later is found in the queue of the task');
+SELECT pulse.unset_task('mail') \g /dev/null
+UPDATE pulse.job SET run_at = now() - interval '1 h' WHERE identifier = 'bulk';
+INSERT INTO pulse.job (identifier, queue_name, state, run_at)
+SELECT 'bulk', 'more ' || n, 'parked', now() - interval '1 h' FROM generate_series(1, 20000) AS n;
+SELECT queue_name AS far FROM pulse.job WHERE index_lane = 'p' AND identifier = 'bulk'
+ ORDER BY pulse_internal.queue_slot(queue_name) DESC, queue_name DESC LIMIT 1 \gset
+UPDATE pulse.job SET identifier = 'copy' WHERE queue_name = :'far';
+SELECT pulse.pause_queue(:'far') \g /dev/null
+SELECT is(reasons_of_task('copy'),
+  format('queue unknown, fleet unserved by {%s}, line place', :cid),
+  'where there are more queues than a call looks at, the answer says so');
+SELECT pulse.set_task('copy', queue => :'far') \g /dev/null
+SELECT is(reasons_of_task('copy'), format('queue paused, fleet unserved by {%s}, line place', :cid),
+  'the queue of the task comes first');
+SELECT pulse.unset_task('copy') \g /dev/null
+SELECT pulse.schedule('copies', 'copy', every => '1 h', queue_name => :'far') \g /dev/null
+SELECT is(reasons_of_task('copy'), format('queue paused, fleet unserved by {%s}, line place', :cid),
+  'and that of its schedules');
+DELETE FROM pulse.job;
+SELECT given_job('mail') AS parent, given_job('mail') AS other \gset
+SELECT count(pulse.add_job_after(ARRAY[:parent], 'bulk')) FROM generate_series(1, 1001)
+  \g /dev/null
+SELECT pulse.add_job_after(ARRAY[:other], 'mail') \g /dev/null
+SELECT is(reasons_of_task('mail'), format('job parents {%s}, line place', :other),
+  'a task whose job waits for another is found behind a thousand that do');
 
 SELECT * FROM finish();
 ROLLBACK;
