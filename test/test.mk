@@ -59,7 +59,8 @@ check-asserts: ## pgTAP and isolation on a build with assertions and trapped und
 	PULSE_STAGE=$(ASSERTS)/build/stage PULSE_LABEL=asserts $(TOOL)/suite isolation
 
 # The C compiler links, so what needs the C++ runtime would fail when it is loaded, or first called.
-check-symbols: all ## no C++ runtime is needed, no name but ours exported, none of a release gone
+check-symbols: all ## needs no C++ runtime and no later minor version, exports our names, all of a release's
+	@$(TOOL)/symbols $(EXT).so
 	@! nm -D --undefined-only $(EXT).so | grep -E ' (_Z|__cxa_|__gxx_)' | grep -v __cxa_finalize
 	@! nm -D --defined-only $(EXT).so | grep -vE ' [VWw] ' | \
 	  grep -vE ' (pulse_\w+|pg_finfo_pulse_\w+|Pg_magic_func|_PG_init|_ZNK?5pulse\w+)$$'

@@ -1,5 +1,6 @@
 #include "access/sql_version.hpp"
 
+#include "server/compat.hpp"
 #include "server/postgres.hpp"
 
 namespace pulse {
@@ -15,8 +16,7 @@ char* installed_version() {
   HeapTuple row = systable_getnext(scan);
   bool isnull = true;
   Datum value = 0;
-  if (row)
-    value = heap_getattr(row, Anum_pg_extension_extversion, RelationGetDescr(extensions), &isnull);
+  if (row) value = catalogue_field(row, Anum_pg_extension_extversion, extensions, &isnull);
   char* version = isnull ? nullptr : TextDatumGetCString(value);
   systable_endscan(scan);
   table_close(extensions, AccessShareLock);

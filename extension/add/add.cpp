@@ -45,7 +45,7 @@ void refuse_unchecked(const RowValue& spec) {
 RowValue checked_argument(FunctionCallInfo fcinfo) {
   if (PG_ARGISNULL(0)) refuse_null();
   RowValue spec;
-  read_row_value(&spec, PG_GETARG_HEAPTUPLEHEADER(0), "job_spec");
+  read_row_value(&spec, pulse::header_of(PG_GETARG_DATUM(0)), "job_spec");
   refuse_unchecked(spec);
   return spec;
 }
@@ -68,14 +68,14 @@ Specs read_specs(ArrayType* array) {
                     &specs.nulls, &specs.count);
   for (int i = 0; i < specs.count; i++)
     if (specs.nulls[i]) refuse_null();
-  if (specs.count > 0) specs.shape = spec_shape(DatumGetHeapTupleHeader(specs.elements[0]));
+  if (specs.count > 0) specs.shape = spec_shape(header_of(specs.elements[0]));
   return specs;
 }
 
 bool any_key(const Specs& specs) {
   for (int i = 0; i < specs.count; i++) {
     HeapTupleData tuple = {};
-    tuple.t_data = DatumGetHeapTupleHeader(specs.elements[i]);
+    tuple.t_data = header_of(specs.elements[i]);
     if (!heap_attisnull(&tuple, kSpecJobKey, specs.shape)) return true;
   }
   return false;
@@ -83,7 +83,7 @@ bool any_key(const Specs& specs) {
 
 RowValue spec_at(const Specs& specs, int i) {
   RowValue spec;
-  read_fields(DatumGetHeapTupleHeader(specs.elements[i]), specs.shape, spec.values, spec.nulls);
+  read_fields(header_of(specs.elements[i]), specs.shape, spec.values, spec.nulls);
   return spec;
 }
 
@@ -237,7 +237,7 @@ void add_many(FunctionCallInfo fcinfo) {
 // pulse_internal.checked_spec(spec)
 PULSE_FUNCTION(pulse_checked_spec) {
   if (PG_ARGISNULL(0)) pulse::refuse_null();
-  HeapTupleHeader header = PG_GETARG_HEAPTUPLEHEADER(0);
+  HeapTupleHeader header = pulse::header_of(PG_GETARG_DATUM(0));
   pulse::RowValue spec;
   TupleDesc shape = pulse::spec_shape(header);
   pulse::read_fields(header, shape, spec.values, spec.nulls);

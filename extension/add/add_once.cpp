@@ -3,6 +3,7 @@
 #include "access/catalog.hpp"
 #include "access/local_settings.hpp"
 #include "server/call_checks.hpp"
+#include "server/compat.hpp"
 #include "server/errors.hpp"
 #include "server/owner_call.hpp"
 #include "server/postgres.hpp"
@@ -52,7 +53,7 @@ Answer take_key(FunctionCallInfo fcinfo, const Key& key) {
     return OidFunctionCall4(internal_function("take_idempotency_key", lengthof(types), types),
                             key.role, key.client, key.key, key.hash);
   });
-  HeapTupleHeader header = DatumGetHeapTupleHeader(row);
+  HeapTupleHeader header = header_of(row);
   TupleDesc shape = shape_of(header);
   constexpr int kFields = 4;
   Datum values[kFields];

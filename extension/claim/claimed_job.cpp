@@ -8,6 +8,7 @@
 #include "liveness/heartbeat.hpp"
 #include "liveness/liveness_clock.hpp"
 #include "server/clocks.hpp"
+#include "server/compat.hpp"
 #include "server/queue_name.hpp"
 #include "server/settings.hpp"
 #include "server/values.hpp"
@@ -109,14 +110,14 @@ void read_claimed(const Datum* job, const bool* job_nulls, const TaskSettings& t
 // pulse_internal.take_job(job, worker_id): the caller has locked the job.
 PULSE_FUNCTION(pulse_take_job) {
   pulse::RowValue job;
-  pulse::read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
+  pulse::read_row_value(&job, pulse::header_of(PG_GETARG_DATUM(0)), "job");
   PG_RETURN_DATUM(pulse::claim_by_id(DatumGetInt64(job.value(pulse::kJobId)), PG_GETARG_INT64(1)));
 }
 
 // pulse_internal.as_claimed(job)
 PULSE_FUNCTION(pulse_as_claimed) {
   pulse::RowValue job;
-  pulse::read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
+  pulse::read_row_value(&job, pulse::header_of(PG_GETARG_DATUM(0)), "job");
   TupleDesc shape;
   if (get_call_result_type(fcinfo, nullptr, &shape) != TYPEFUNC_COMPOSITE ||
       (shape->natts != pulse::kClaimedColumns && shape->natts != pulse::kClaimedColumnsIn010))

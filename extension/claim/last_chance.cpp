@@ -8,6 +8,7 @@
 #include "claim/claim.hpp"
 #include "claim/in_place_claim.hpp"
 #include "server/advisory_lock.hpp"
+#include "server/compat.hpp"
 #include "server/settings.hpp"
 #include "server/shared_memory.hpp"
 #include "server/values.hpp"
@@ -126,7 +127,7 @@ void check_isolated_job(Claim* claim) {
 // pulse_internal.must_wait_isolated(job, worker_id): the rule of the last chance for claim_job().
 PULSE_FUNCTION(pulse_must_wait_alone) {
   pulse::RowValue job;
-  pulse::read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
+  pulse::read_row_value(&job, pulse::header_of(PG_GETARG_DATUM(0)), "job");
   PG_RETURN_BOOL(pulse::must_wait_isolated(job, PG_GETARG_INT64(1)));
 }
 

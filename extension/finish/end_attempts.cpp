@@ -22,7 +22,7 @@ enum EndingColumn {
 };
 
 Ending read_ending(Datum element) {
-  HeapTupleHeader header = DatumGetHeapTupleHeader(element);
+  HeapTupleHeader header = header_of(element);
   TupleDesc shape = shape_of_type(header, "pulse_internal.ending", kEndingColumns);
   RowValue given;
   read_fields(header, shape, given.values, given.nulls);

@@ -208,7 +208,7 @@ NullableDatum call_handler(const HandledJob& job) {
 PULSE_FUNCTION(pulse_call_handler) {
   pulse::require_arguments(fcinfo, {0});
   pulse::HandledJob job;
-  pulse::read_job(PG_GETARG_HEAPTUPLEHEADER(0), &job);
+  pulse::read_job(pulse::header_of(PG_GETARG_DATUM(0)), &job);
   NullableDatum result = pulse::call_handler(job);
   if (result.isnull) PG_RETURN_NULL();
   PG_RETURN_DATUM(result.value);

@@ -3,6 +3,7 @@
 #include "access/columns.hpp"
 #include "job/job_table.hpp"
 #include "job/statement_write.hpp"
+#include "server/compat.hpp"
 #include "server/shared_memory.hpp"
 #include "server/values.hpp"
 
@@ -227,7 +228,7 @@ void enter_changed_job(JobIndexes* indexes, TupleTableSlot* row) {
 PULSE_FUNCTION(pulse_index_rules) {
   using namespace pulse;
   RowValue job;
-  read_row_value(&job, PG_GETARG_HEAPTUPLEHEADER(0), "job");
+  read_row_value(&job, pulse::header_of(PG_GETARG_DATUM(0)), "job");
   NullableDatum undecided = job.field(kJobKeyIsUndecided);
   char lane =
       index_lane(DatumGetObjectId(job.value(kJobState)), DatumGetBool(job.value(kJobInPlace)),

@@ -2,6 +2,7 @@
 
 #include "access/local_settings.hpp"
 #include "job/job_table.hpp"
+#include "server/compat.hpp"
 
 extern "C" {
 #include "lib/stringinfo.h"
@@ -88,7 +89,7 @@ void add_place(Statement* statement, ItemPointer tid) {
 HeapTuple returned_row(Relation table, uint64 at, MemoryContext context) {
   bool isnull;
   Datum row = SPI_getbinval(SPI_tuptable->vals[at], SPI_tuptable->tupdesc, 1, &isnull);
-  HeapTupleHeader header = DatumGetHeapTupleHeader(row);
+  HeapTupleHeader header = header_of(row);
   HeapTupleData stored = {};
   stored.t_len = HeapTupleHeaderGetDatumLength(header);
   ItemPointerSetInvalid(&stored.t_self);

@@ -1,5 +1,7 @@
-// Differences between PostgreSQL's major versions. No other file tests PG_VERSION_NUM. Each
-// function behaves as in the newest version.
+// Differences between PostgreSQL's major versions, and between their minor ones. No other file
+// tests PG_VERSION_NUM. Each function behaves as in the newest version. A library that was built on
+// any minor version loads in each of the same major one, so none needs what came after the first:
+// see test/symbols.
 #pragma once
 
 #include "server/postgres.hpp"
@@ -152,8 +154,10 @@ inline void update_indexes(ResultRelInfo* result, EState* estate, TupleTableSlot
 // Prepares the tuplestore in ReturnSetInfo that a set-returning function fills. Every executor
 // accepts one from a function that returns a set of rows.
 inline void begin_result_rows(FunctionCallInfo fcinfo) {
-#if PG_VERSION_NUM >= 150000
+#if PG_VERSION_NUM >= 160000
   InitMaterializedSRF(fcinfo, 0);
+#elif PG_VERSION_NUM >= 150000
+  SetSingleFuncCall(fcinfo, 0);  // as 15.0 has it; later ones know both names
 #else
   auto* results = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   MemoryContext context = MemoryContextSwitchTo(results->econtext->ecxt_per_query_memory);
@@ -163,6 +167,23 @@ inline void begin_result_rows(FunctionCallInfo fcinfo) {
   (void)get_call_result_type(fcinfo, nullptr, &results->setDesc);
   MemoryContextSwitchTo(context);
 #endif
+}
+
+// Newer minor versions mark a composite value, whose type may have changed since it was made, and
+// check the mark when its fields are read. The library asks the server that it runs in whether it
+// marks: one that does not has no such function.
+extern "C" HeapTupleHeader marked_header(Datum row) __asm__("DatumGetHeapTupleHeader")
+    __attribute__((weak));
+
+inline HeapTupleHeader header_of(Datum row) {
+  if (marked_header != nullptr) return marked_header(row);
+  return reinterpret_cast<HeapTupleHeader>(PG_DETOAST_DATUM(row));
+}
+
+// A field of a row of the catalogue, with a column that all versions have; heap_getattr() checks
+// more, by a function that the first minor versions lack.
+inline Datum catalogue_field(HeapTuple row, int column, Relation catalogue, bool* isnull) {
+  return fastgetattr(row, column, RelationGetDescr(catalogue), isnull);
 }
 
 inline bool may_execute(Oid function, Oid role) {

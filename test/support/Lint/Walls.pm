@@ -18,6 +18,10 @@ sub check_extension {
             found($place,
                 'asks for the version; put what differs into extension/server/compat.hpp')
               if /\bPG_VERSION_NUM\b/ && $place !~ m{^extension/server/compat\.hpp:};
+            found($place, "'$&' needs a newer minor version, or misses its checks; "
+                  . 'extension/server/compat.hpp has header_of() and catalogue_field()')
+              if /\b(?:DatumGetHeapTupleHeader|PG_GETARG_HEAPTUPLEHEADER|heap_getattr)\b/
+              && $place !~ m{^extension/server/compat\.hpp:};
             found($place, "'$&' in the server; use palloc, ereport and plain structs") if /$banned/;
         },
         grep { m{^extension/} } cpp_files());

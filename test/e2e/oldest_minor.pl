@@ -1,0 +1,57 @@
+# A library that was built on the newest minor version loads in the first one: what came in between
+# is called only where the server has it.
+use strict;
+use warnings FATAL => 'all';
+
+use Cwd qw(getcwd);
+use Test::More;
+
+use PostgreSQL::Test::Utils;
+
+my $tool = getcwd() . '/test/support/symbols';
+my $folder = PostgreSQL::Test::Utils::tempdir();
+my ($major) = `pg_config --version` =~ /^PostgreSQL (\d+)/;
+plan skip_all => "no list of what $major.0 has" if !-e "test/symbols/$major.txt";
+
+# A library that calls these functions, some of them only where they are.
+sub library {
+    my ($name, %called) = @_;
+    my $code = join '', map { "void $_(void)$called{$_};\n" } sort keys %called;
+    $code .= 'void run(void) { ' . join(' ', map { "if ($_) $_();" } sort keys %called) . " }\n";
+    append_to_file("$folder/$name.c", $code);
+    system('cc', '-w', '-shared', '-fPIC', '-o', "$folder/$name.so", "$folder/$name.c") == 0
+      or die "$name does not build\n";
+    return "$folder/$name.so";
+}
+
+sub complaints { my ($library) = @_; return (scalar(`'$tool' '$library' 2>&1`), $? >> 8) }
+
+subtest 'a function of the first release' => sub {
+    my ($said, $status) = complaints(library('old', lookup_rowtype_tupdesc => ''));
+    is("$status$said", '0', 'may be called');
+};
+
+# Of 15.20, by a function of a header that is inlined.
+subtest 'one of a later minor version' => sub {
+    my ($said, $status) = complaints(library('new', heap_datum_check => '', elog_start => ''));
+    is($status, 1, 'may not');
+    like($said, qr/^symbols: heap_datum_check is not among what PostgreSQL $major\.0 has/m,
+        'and is named');
+};
+
+subtest 'one that the library asks for first' => sub {
+    my ($said, $status) =
+      complaints(library('weak', heap_datum_check => ' __attribute__((weak))'));
+    is("$status$said", '0', 'may be called');
+};
+
+# The library that the server of these tests loads.
+subtest 'the library of this tree' => sub {
+    my ($own) = grep { -e } map { s/^.*= '|:.*$//gr . '/pg_pulse.so' }
+      grep { /^dynamic_library_path/ } split /\n/, slurp_file($ENV{TEMP_CONFIG});
+    plan skip_all => 'it is installed elsewhere' if !$own;
+    my ($said, $status) = complaints($own);
+    is("$status$said", '0', 'needs nothing that came later');
+};
+
+done_testing();
