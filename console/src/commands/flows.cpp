@@ -8,6 +8,10 @@
 namespace pulse::console {
 namespace {
 
+constexpr const char* kCancelFlow =
+    "SELECT jobs, json_build_object('id', $1::bigint::text, 'cancelled', jobs) AS document"
+    " FROM pulse.cancel_flow($1::bigint) AS jobs";
+
 struct WantedFlow {
   std::optional<std::string> before;
   int limit = 50;
@@ -20,9 +24,9 @@ void add_cancel(CommandLine& line, CLI::App& flows) {
                    if (!is_confirmed(console, "cancel all live jobs of flow " + *id + "?")) {
                      return ExitStatus::refused;
                    }
-                   const QueryResult rows = console.database.query(
-                       "SELECT pulse.cancel_flow($1::bigint) AS jobs", {*id});
-                   console.output.print(plural(rows[0].integer("jobs"), "job") + " cancelled\n");
+                   const QueryResult rows = console.database.query(kCancelFlow, {*id});
+                   console.print_done(plural(rows[0].integer("jobs"), "job") + " cancelled",
+                                      rows[0].text("document"));
                    return ExitStatus::done;
                  })
       .add_option("ID", *id, "Id of the flow")
