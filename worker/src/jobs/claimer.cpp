@@ -14,15 +14,15 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kWaitSlack = 5s;
-// A connection that has stalled without an end is noticed by this and the slack. It is not shorter
-// because an idle worker claims after each wait.
+// This and the slack bound how long a connection goes unnoticed that has stalled without an end.
+// The bound is not shorter because an idle worker claims after each wait.
 constexpr Duration kMaxWait = 10s;
 constexpr Duration kMinWait = 100ms;  // before an errand
-// How long a worker that stops waits for what it has cancelled or asked for.
+// How long a worker that stops waits for a cancelled wait, and for the answer to a claim.
 constexpr Duration kCancelPatience = 500ms;
 constexpr Duration kClaimPatience = 3s;
 // While something is held: a job that is only given to a worker that holds nothing is not announced
-// to a worker that became idle while it waited.
+// to a worker that became idle during the wait.
 constexpr Duration kWaitWhileBusy = 5s;
 constexpr Duration kFirstClaimPause = 100ms;
 constexpr Duration kMaxClaimPause = 5s;
@@ -55,9 +55,9 @@ Claimer::Claimer(ClaimerConfig config, Session& session, Heartbeat& heartbeat, H
 
 void Claimer::look_again() {
   has_no_prefetch_ = false;
-  // A queue's next job may have come with the end of the last, and no wait tells of it.
+  // A queue's next job may have come with the end of the last, and no wait tells of the next job.
   if (config_.once || !may_wait()) found_nothing_ = false;
-  // What waits may be a job that no worker without a free slot gets.
+  // The wait may be for a job that no worker without a free slot gets.
   if (!was_for_slots_ && demand().start_jobs > 0) {
     found_nothing_ = false;
     cancel_wait();
@@ -72,7 +72,7 @@ void Claimer::hold_off(Duration pause, const std::string& reason) {
 
 void Claimer::serve(std::vector<std::string> tasks) {
   tasks_ = std::move(tasks);
-  cancel_wait();  // it would not be woken for a new task
+  cancel_wait();  // the wait would not wake for a new task
   look_again();
 }
 
@@ -85,8 +85,8 @@ void Claimer::stop() {
   leaving_.start_in(activity_ == Activity::waiting ? kCancelPatience : kClaimPatience);
 }
 
-// A cancel request needs a connection of its own, which may be refused or go to another server.
-// What an unanswered claim has brought is asked for once more.
+// A cancel request needs a second connection, which may be refused or go to another server. The
+// jobs of an unanswered claim are asked for once more.
 void Claimer::stop_waiting() {
   if (activity_ == Activity::claiming) leaving_.start_in(kClaimPatience);
   if (activity_ != Activity::none) session_.drop("no answer within the patience of a stop");
@@ -96,8 +96,9 @@ void Claimer::stop_waiting() {
 bool Claimer::send_next() {
   if (!heartbeat_.is_established() || holding_off_.is_running()) return false;
   if (doubt_since_) {
-    // What two lists give back must not be in the answer: its end would be reported twice.
-    if (heartbeat_.is_naming_jobs()) return false;  // its answer wakes us
+    // A job that two lists of the heartbeat give back must not be in the answer: the worker would
+    // report the end of the job twice.
+    if (heartbeat_.is_naming_jobs()) return false;  // the beat's answer wakes the claimer
     send_check();
     return true;
   }
@@ -129,7 +130,7 @@ bool Claimer::may_claim() {
     return true;
   }
   skip(kNoBeat);
-  heartbeat_.beat_now();  // its answer wakes us
+  heartbeat_.beat_now();  // the beat's answer wakes the claimer
   return false;
 }
 
@@ -183,7 +184,8 @@ void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_a
     if (lost_.take(demand.max_jobs, *lost, log_)) bound_.expect_largest();
     return;
   }
-  if (std::holds_alternative<RolledBack>(reply)) return;  // what went with it was refused
+  // the outcomes that went along were refused
+  if (std::holds_alternative<RolledBack>(reply)) return;
   if (const auto* error = std::get_if<SqlError>(&reply))
     return take_refusal("claim", worker_id, *error);
   pause_ = Duration::zero();
@@ -193,7 +195,7 @@ void Claimer::take_claim(Demand demand, std::int64_t worker_id, TimePoint sent_a
   if (rows.empty()) {
     // Not for a job, then: one that runs is cancelled, or this worker is told to drain.
     if (was_woken) heartbeat_.beat_now();
-    // With --once, what was held when the claim was sent may have ended since, and no later event
+    // With --once, the jobs held when the claim was sent may have ended since, and no later event
     // asks again.
     const bool ended_since = config_.once && !held_nothing && held_.empty();
     found_nothing_ = demand.is_awaited && !ended_since;
@@ -238,7 +240,7 @@ void Claimer::take_jobs(QueryResult& rows, std::int64_t worker_id, TimePoint sen
   if (!take_back) {
     release_overdue();
   } else if (registration && !prefetch_limit_.is_running()) {
-    // What has just been queued is about to begin, however long its claim took.
+    // Jobs that have just been queued are about to begin, however long their claim took.
     prefetch_limit_.start_in(registration->heartbeat_interval / 2);
   }
 }
@@ -255,7 +257,7 @@ bool Claimer::take_up(Job job, std::int64_t worker_id, TimePoint sent_at) {
   return true;
 }
 
-// Those that nothing has run of yet, and those of which only their task knows.
+// Jobs of which no code has run yet, and jobs of which only the task knows whether code has run.
 std::vector<ClaimKey> Claimer::waiting_jobs() const {
   std::vector<ClaimKey> claims = held_.in_state(HeldJob::State::prefetched);
   if (!take_back) return claims;
@@ -268,8 +270,8 @@ bool Claimer::may_go_back(ClaimKey claim) const {
   return held_.find(claim)->state == HeldJob::State::prefetched || take_back(claim);
 }
 
-// What has waited for a slot for half a heartbeat interval goes back: another worker may have a
-// free slot, and jobs take longer than was estimated.
+// Releases each job that has waited for a slot for half a heartbeat interval: another worker may
+// have a free slot, and jobs take longer than was estimated.
 void Claimer::release_overdue() {
   const auto& registration = heartbeat_.registration();
   if (!registration) return;
@@ -336,7 +338,7 @@ void Claimer::send_check() {
   activity_ = Activity::checking;
   const TimePoint sent_at = timers_.now();
   const std::int64_t worker_id = heartbeat_.registration()->worker_id;
-  // What ends until the answer comes may still be in it.
+  // Jobs that end until the answer comes may still be in the answer.
   const std::vector<ClaimKey> known = held_.claims_of(worker_id);
   session_.send(statements::kHeld, {std::to_string(worker_id)}, patience_.duration(),
                 [this, worker_id, known, sent_at](const Reply& reply) {
@@ -372,7 +374,7 @@ void Claimer::take_check(std::int64_t worker_id, const std::vector<ClaimKey>& kn
 void Claimer::take_refusal(const char* statement, std::int64_t worker_id, const SqlError& error) {
   if (is_late_cancellation(error)) return;
   if (error.sqlstate == sqlstate::kWorkerIsLost) {
-    doubt_since_.reset();  // what was claimed is being recovered
+    doubt_since_.reset();  // the claimed jobs are being recovered
     heartbeat_.take_refused(worker_id, error.message);
     return;
   }

@@ -1,13 +1,23 @@
-// Decides when and how many jobs to claim, and waits in the server while there are none.
+// Claims: decides when and how many jobs to claim, and waits in the server while there are none.
 //
-// One connection, one thing at a time: claim; if that gave nothing for a free slot, wait_for_job,
-// then claim again. A wait is its own top-level statement. Slots that come free meanwhile need no
-// interruption: there is nothing to claim. After a lost reply held() comes first: what was claimed
-// for us and never reached us is released. A wait would keep one of a pooler's few sessions from
-// all its other clients, and the only connection from outcomes. So where it may not wait, the
-// worker claims again after each poll interval. Outcomes
-// that are ready when a claim is sent travel with it, in its transaction where that is one commit
-// less and hides nothing from it.
+// One connection carries one thing at a time: a claim; if the claim gave nothing for a free slot,
+// wait_for_job; then the next claim. A wait is a top-level statement of its own. Slots that come
+// free during a wait need no interruption: there is nothing to claim. After a lost reply held()
+// comes first: the claimer releases each job that the server has given to this worker and that
+// never arrived here. A wait would keep one of a pooler's few sessions from all other clients of
+// the pooler, and the only connection from outcomes. Where a wait is not allowed, the worker
+// therefore claims again after each poll interval. Outcomes that are ready when a claim is sent
+// travel with the claim. Both share a transaction where sharing saves a commit and hides nothing
+// from the claim.
+//
+// What always holds; only the loop's thread reads and writes:
+// - At most one statement of the claimer is under way. `activity_` says which; sending sets
+//   `activity_`, and the reply resets `activity_` to none.
+// - `doubt_since_` is set from a claim's lost reply to the answer of held(), or until the server
+//   calls the worker lost. No claim is sent meanwhile.
+// - A claim is sent only by an established worker whose heartbeat is fresh and that is not
+//   stopping.
+// - A job that arrives after stop(), or under an earlier worker id, is released at once.
 #pragma once
 
 #include <functional>
@@ -22,13 +32,14 @@
 
 namespace pulse {
 
-// A cancellation needs a connection of its own, which a busy server accepts by then.
+// A cancellation needs a second connection, which a busy server accepts by then.
 inline constexpr Duration kLateCancellation = std::chrono::seconds(5);
 
 struct ClaimerConfig {
   std::string worker_name;
-  std::size_t concurrency = 1;       // jobs that can start at once
-  std::size_t batch_room = 0;        // what may lie ready beside them, for tasks that take several
+  std::size_t concurrency = 1;  // jobs that can start at once
+  // jobs that may lie ready beside `concurrency`, for tasks that take several
+  std::size_t batch_room = 0;
   bool once = false;                 // never wait: report when nothing is ready
   std::optional<int> prefetch = {};  // at most so many held ahead; absent: a few per slot
   std::size_t max_held_bytes = 0;    // of payloads and other long texts of held jobs
@@ -39,29 +50,29 @@ class Claimer {
   Claimer(ClaimerConfig config, Session& session, Heartbeat& heartbeat, HeldJobs& held,
           Finisher& finisher, Timers& timers, Log& log);
 
-  // A slot is free, a job has ended: look again.
+  // A slot is free or a job has ended: decides anew whether to claim.
   void look_again();
   // Claims now if a claim is due and may be sent.
   void claim_if_due();
   // The connection is needed for something else: a wait is cancelled.
   void share() { cancel_wait(); }
-  // No claim before this has passed: the machine cannot start tasks now.
+  // Sends no claim before `pause` has passed: the machine cannot start tasks now.
   void hold_off(Duration pause, const std::string& reason);
-  // No new claim; a wait is cancelled, prefetched jobs are released, also those of a claim that is
-  // still under way.
+  // Sends no new claim, cancels a wait, and releases prefetched jobs, also the jobs of a claim that
+  // is still under way.
   void stop();
-  // Claims these tasks from now on, instead of those this worker was registered with.
+  // Claims `tasks` from now on, instead of the tasks that this worker was registered with.
   void serve(std::vector<std::string> tasks);
 
-  // Nothing is under way that could bring a job, and what a lost reply has brought is known, unless
-  // that takes too long.
+  // No statement is under way that could bring a job, and the jobs of a lost reply are known,
+  // unless the answer about lost jobs takes too long.
   bool is_quiet() const {
     const bool is_asking = doubt_since_ && leaving_.is_running();
     return activity_ != Activity::claiming && activity_ != Activity::waiting && !is_asking;
   }
-  // When the claim was sent that may have brought jobs which are not in `held` yet: until its
-  // answer, or that of the question what it has brought. A question that cannot be asked counts for
-  // as long as a worker that cannot beat trusts its claims.
+  // When the claim was sent that may have brought jobs which are not in `held` yet. Counts until
+  // the claim's answer, or, after a lost reply, until the answer of held(). Where held() cannot be
+  // asked, the claim counts for as long as a worker that cannot beat trusts claims.
   std::optional<TimePoint> under_way_since() const {
     if (activity_ == Activity::claiming) return sent_at_;
     const auto& registration = heartbeat_.registration();
@@ -73,23 +84,23 @@ class Claimer {
 
   void job_took(std::chrono::nanoseconds duration) { prefetch_.job_took(duration); }
 
-  // Jobs were added to those held, as prefetched.
+  // The claimer has added jobs to `held`, as prefetched.
   std::function<void()> on_claimed;
-  // The server has given a job anew that is held already: the earlier claim is over.
+  // The server has given a job anew that this worker holds already: the earlier claim is over.
   std::function<void(ClaimKey)> on_superseded;
   // With `once`: nothing is ready and nothing is held.
   std::function<void()> on_exhausted;
-  // With `once`: claims are refused until an operator does something about it.
+  // With `once`: claims are refused until an operator removes the reason.
   std::function<void(const std::string& reason)> on_refused;
-  // Whether a running job has not begun after all, and never will: then it can go back.
+  // Whether a running job has not begun after all, and never will: then the job can be released.
   std::function<bool(ClaimKey)> take_back;
-  // Slots that are taken, or that a started job waits for; without it, each held job has one.
+  // Slots that are taken, or that a started job waits for; where unset, each held job has a slot.
   std::function<std::size_t()> slots_in_use;
-  // Jobs beyond one for each slot that could be run now, if they may wait.
+  // Jobs beyond one for each slot that could be run now, if such jobs may wait.
   std::function<std::size_t()> extra_jobs;
-  // Whether this connection alone has to carry what the held jobs report.
+  // Whether this connection alone has to carry the reports of the held jobs.
   std::function<bool()> must_share;
-  // What has to be sent then may need this connection.
+  // When the next statement of another part is due that may need this connection.
   std::function<std::optional<TimePoint>()> next_errand;
   // Stopped, and now quiet.
   std::function<void()> on_quiet;
@@ -117,7 +128,7 @@ class Claimer {
     session_.cancel();
     cancelled_at_ = timers_.now();
   }
-  // A wait may have ended before its cancellation came, which then ends the call that follows.
+  // A wait may have ended before the cancellation came; the cancellation then ends the next call.
   bool is_late_cancellation(const SqlError& error) {
     if (error.sqlstate != sqlstate::kQueryCanceled || !cancelled_at_) return false;
     return timers_.now() - *std::exchange(cancelled_at_, std::nullopt) < kLateCancellation;
@@ -147,15 +158,15 @@ class Claimer {
   std::optional<TimePoint> cancelled_at_;  // when a wait was, while no late cancellation has come
   LostClaim lost_;
   bool found_nothing_ = false;    // wait before the next claim
-  bool was_for_slots_ = false;    // the last claim, or a part of it
+  bool was_for_slots_ = false;    // the last claim, or a part of the claim
   bool has_no_prefetch_ = false;  // nothing to prefetch: ask again when a job has ended
   bool was_woken_ = false;        // by a wait that ended early, while something is held
   int quick_waits_ = 0;           // in a row that ended at once and for nothing
   Duration pause_{};              // grows while the server refuses
-  TimePoint sent_at_{};           // what is under way
-  std::string last_skip_;         // why claims are skipped, so that it is said once
+  TimePoint sent_at_{};           // the statement that is under way
+  std::string last_skip_;         // why claims are skipped, so that the log names each reason once
   Timer holding_off_;
-  Timer next_poll_;  // where it may not wait
+  Timer next_poll_;  // where no wait is allowed
   Timer prefetch_limit_;
   Timer leaving_;
 };

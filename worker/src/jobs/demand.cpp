@@ -12,7 +12,7 @@ constexpr double kNewestWeight = 0.2;
 // A claim that takes less than this part of a job costs less than this part of the throughput.
 constexpr double kNoise = 0.02;
 
-// Twice what is used in one round trip: the next claim is sent when half is left.
+// Twice the jobs that start in one round trip: the next claim is sent when half is left.
 constexpr double kReserve = 2.0;
 
 constexpr std::size_t kMaxPerSlot = 4;
@@ -29,7 +29,7 @@ Demand demand_for(const Places& places) {
       std::min(room, places.concurrency - std::min(places.concurrency, places.in_use));
   demand.max_jobs = room + (target > ahead ? target - ahead : 0);
   demand.is_awaited = demand.start_jobs > 0 || (room > 0 && places.extra > 0);
-  // Without a free slot a claim is worth its round trip only when half of the reserve is used.
+  // Without a free slot a claim is worth a round trip only when half of the reserve is used.
   const bool is_low = (room > 0 || ahead * 2 <= target) && !places.has_no_prefetch;
   return demand.is_awaited || is_low ? demand : Demand{};
 }
@@ -61,8 +61,8 @@ void Patience::claim_took(std::chrono::nanoseconds round_trip, bool is_claim) {
   duration_ = std::clamp(took * kReserve, is_claim ? kMin : duration_, kMax);
 }
 
-// Each smaller job takes an eighth off: a guess that is too low costs a release, one that is too
-// high a round trip.
+// Each smaller job takes an eighth off: a guess that proves too low costs a release, a guess that
+// proves too high costs a round trip.
 void ByteBound::take_size(std::size_t bytes) {
   constexpr std::size_t kPart = 8;
   expected_ = std::max({bytes, expected_ - expected_ / kPart, std::size_t{1}});

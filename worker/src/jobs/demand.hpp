@@ -1,5 +1,5 @@
-// How many jobs a claim asks for, and how long it may take. Pure arithmetic on what is held and
-// what was seen lately.
+// Demand: how many jobs a claim asks for, and how long the claim may take. Pure arithmetic on the
+// jobs held and on the durations of the last claims and jobs.
 #pragma once
 
 #include <chrono>
@@ -13,12 +13,13 @@ namespace pulse {
 struct Demand {
   std::size_t start_jobs = 0;
   std::size_t max_jobs = 0;
-  bool is_awaited = false;  // if there is none, the next one is waited for
+  bool is_awaited = false;  // if there is no job, the worker waits for the next job
 };
 
 struct Places {
-  std::size_t concurrency = 1;   // jobs that can start at once
-  std::size_t batch_room = 0;    // what may lie ready beside them, for tasks that take several
+  std::size_t concurrency = 1;  // jobs that can start at once
+  // jobs that may lie ready beside `concurrency`, for tasks that take several
+  std::size_t batch_room = 0;
   std::size_t extra = 0;         // jobs beyond one for each slot that could be run now
   std::size_t held = 0;          // jobs without an end
   std::size_t in_use = 0;        // slots that are taken, or that a started job waits for
@@ -40,8 +41,8 @@ class Prefetch {
   void claim_took(Nanoseconds round_trip) { blend(round_trip_, round_trip); }
   void job_took(Nanoseconds duration) { blend(job_duration_, duration); }
 
-  // None until both are known, and none while jobs are so long that the wait is noise: no other
-  // worker can start a job that this one holds ahead.
+  // None until both durations are known, and none while jobs are so long that the wait is noise: no
+  // other worker can start a job that this worker holds ahead.
   std::size_t target(std::size_t concurrency) const;
 
  private:
@@ -56,7 +57,8 @@ class Prefetch {
 class Patience {
  public:
   Duration duration() const { return duration_; }
-  // The last answer; what came about held jobs (not `is_claim`) says little about claims.
+  // The last answer; the duration of a statement about held jobs (not `is_claim`) says little about
+  // claims.
   void claim_took(std::chrono::nanoseconds round_trip, bool is_claim);
 
  private:
@@ -66,15 +68,16 @@ class Patience {
   Duration duration_ = kMin;
 };
 
-// Keeps the bytes of held jobs near a bound. A claim goes out while less is held, and its first job
-// is taken whatever its size: so at most one job exceeds the bound, and no job is too large. The
-// sizes are not known before they arrive; the largest of late jobs says how many are asked for.
+// Keeps the bytes of held jobs near a bound. A claim goes out while less than the bound is held,
+// and the claim's first job is taken at any size: so at most one job exceeds the bound, and no job
+// is too large. The sizes of jobs are known only on arrival; the largest of late jobs says how many
+// jobs a claim asks for.
 class ByteBound {
  public:
   explicit ByteBound(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
   void take_size(std::size_t bytes);
-  // Asks for one job, and for more again as small ones arrive.
+  // Asks for one job, and for more again as small jobs arrive.
   void expect_largest() { take_size(max_bytes_); }
   bool is_reached(std::size_t held_bytes) const { return held_bytes >= max_bytes_; }
   std::size_t room(std::size_t held_bytes) const;

@@ -1,5 +1,5 @@
-// A running task, as far as the decisions about it need to know. The interface exists for the
-// tests' double; executable_starter.cpp makes the real ones.
+// Execution: a running task, as far as the decisions about the task need to know. The interface
+// exists for the tests' double; executable_starter.cpp makes the real executions.
 #pragma once
 
 #include <functional>
@@ -18,35 +18,34 @@ namespace pulse {
 class Execution {
  public:
   virtual ~Execution() = default;
-  // Its minder may let it run until alive_as_of + task_silence_limit().
+  // The minder may let the task run until alive_as_of + task_silence_limit().
   virtual void ping(TimePoint alive_as_of) = 0;
   virtual void terminate(Duration grace) = 0;
-  // Of the process that runs it, once there is one.
+  // Of the process that runs the task, once there is a process.
   virtual std::optional<std::int64_t> pid() const { return std::nullopt; }
   // Comes before terminate(), for code that can be told.
   virtual void explain(EndReason /*reason*/) {}
-  // Takes it out of the queue in front of its code, if it has one. True: nothing of it has run or
-  // will, and no callback comes.
+  // Takes the job out of the queue in front of the task's code, if the task has a queue. True: no
+  // code has run or will run for the job, and no callback comes.
   virtual bool take_back() { return false; }
 };
 
 struct ExecutionCallbacks {
-  // At most one per progress_interval; what is said in between is merged, the newest value of each
-  // field wins.
-  // What is still unreported comes just before on_end. May carry a checkpoint.
+  // At most one call per progress_interval; reports in between are merged, and the newest value of
+  // each field wins. Unreported progress comes just before on_end. May carry a checkpoint.
   std::function<void(const TaskProgress&)> on_progress;
-  // Exactly once, unless the object is destroyed first. Comes when the task has ended and its
-  // output is read, at most 100 ms later. What it left running is killed by the minder then and
-  // there: children do not outlive their task. The object may be destroyed inside.
+  // Exactly once, unless the object is destroyed first. Comes when the task has ended and the
+  // task's output is read, at most 100 ms later. The minder kills processes that the task left
+  // running then and there: children do not outlive the task. The object may be destroyed inside.
   std::function<void(const ExecutionEnd&)> on_end;
-  // Optional: raw chunks of stdout, in order; without it stdout is /dev/null. The object must not
+  // Optional: raw chunks of stdout, in order; where unset, stdout is /dev/null. The object must not
   // be destroyed inside.
   std::function<void(std::string_view)> on_stdout;
 };
 
 struct ExecutionStart {
-  std::unique_ptr<Execution> execution;  // empty: it did not start
-  // Neither the job nor its task is at fault: the job goes back.
+  std::unique_ptr<Execution> execution;  // empty: the task did not start
+  // Neither the job nor the task is at fault: the job goes back.
   bool is_transient = false;
   std::string error;
 };

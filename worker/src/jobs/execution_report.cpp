@@ -19,8 +19,8 @@ std::string_view last_line(std::string_view text) {
   return text.substr(text.find_last_of('\n') + 1);  // npos + 1 is the beginning
 }
 
-// `words`, and behind it the last line of what stands in the error behind the sentence that the
-// worker has begun it with.
+// `words`, and behind them the last line of `error`, without the sentence with which the worker has
+// begun `error`.
 std::string with_last_line(std::string words, std::string_view error) {
   constexpr std::string_view kSeparator = ": ";
   const std::size_t end_of_sentence = error.find(kSeparator);
@@ -30,7 +30,7 @@ std::string with_last_line(std::string words, std::string_view error) {
   return words;
 }
 
-// The server's message, DETAIL and HINT in one line; where it happened is for last_error.
+// The server's message, DETAIL and HINT in one line; the place of the error is for last_error.
 std::string without_context(std::string_view error) {
   std::string text;
   for (const char character : error.substr(0, error.find("\nCONTEXT: "))) {

@@ -1,4 +1,5 @@
-// What the code of a job tells: progress while it runs, and at last how it ended.
+// Reports of an execution: the progress that the code of a job tells, and at last how the code
+// ended.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 namespace pulse {
 
-// Why a task is ended before it ends by itself.
+// Why the worker ends a task before the task ends by itself.
 enum class EndReason { none, timeout, stall, cancelled, unreachable, revoked, interrupted };
 // In the words of the log and of the lines to processes.
 const char* reason_name(EndReason reason);
@@ -43,16 +44,16 @@ struct ExecutionEnd {
     failed_for_good,  // exit 100: do not retry
     signalled,        // ended by a signal
     not_started,      // could not be executed: `error` says why
-    minder_lost,      // its minder was killed; the task was killed too, its status is unknown
-    completed,        // a function: it has completed its job itself
-    refused,          // a function: it raised an error
-    session_lost,     // a function: whether it has completed its job is not known
-    snoozed,          // to be run again after `again_in`, as if it had not been claimed
+    minder_lost,      // the minder was killed; the task was killed too, with an unknown status
+    completed,        // a function: the function has completed the job itself
+    refused,          // a function: the function raised an error
+    session_lost,     // a function: whether the function has completed the job is not known
+    snoozed,          // to be run again after `again_in`, as if the job had not been claimed
   };
   enum class StoppedBy {
-    nobody,   // it ended by itself
+    nobody,   // the task ended by itself
     worker,   // after terminate() or kill(); the exit status is still the task's own
-    silence,  // the minder ended it: no ping within the limit (this process was stopped)
+    silence,  // the minder ended the task: no ping within the limit (this process was stopped)
   };
 
   Kind kind = Kind::failed;
@@ -60,32 +61,33 @@ struct ExecutionEnd {
   int exit_code = 0;     // of failed and failed_for_good
   int signal = 0;        // of signalled
   std::string sqlstate;  // of refused
-  // not_started for want of memory or processes, or because its file was just being replaced:
-  // release the job, do not fail it.
+  // Of not_started: memory or processes were short, or the file was just being replaced. Release
+  // the job, do not fail the job.
   bool is_transient = false;
-  // What happened and the tail of stderr, at most 8 kB of UTF-8 without NUL; empty on success.
+  // The cause and the tail of stderr, at most 8 kB of UTF-8 without NUL; empty on success.
   std::string error;
-  std::optional<std::string> result;   // JSON text of the last `result` line
-  std::optional<std::string> payload;  // JSON text: what is left, for the next attempt on failure
-  std::size_t dropped_lines = 0;       // PULSE_FD lines that were malformed or too long
+  std::optional<std::string> result;  // JSON text of the last `result` line
+  // JSON text: the work that is left, for the next attempt on failure
+  std::optional<std::string> payload;
+  std::size_t dropped_lines = 0;  // PULSE_FD lines that were malformed or too long
   std::optional<std::chrono::milliseconds> again_in;  // of snoozed; of failed: not the backoff
   std::optional<std::string> checkpoint;              // of snoozed: JSON text
   std::optional<std::chrono::nanoseconds> ran_for;    // where a queue comes before the run
-  // Of its slot, where that runs many at once.
+  // How long the job occupied a slot, where the slot runs many jobs at once.
   std::optional<std::chrono::nanoseconds> occupied_for;
   std::string reason;  // for the log, instead of the kind's words
-  // Success and snoozing are the answer of code that knew it was told to stop. (A program that
+  // Success and snoozing are the answer of code that knew of the order to stop. (A program that
   // exits with 0 at SIGTERM may have done nothing.)
   bool is_answer = false;
 };
 
-// Why it ended so, in a few words that hold nothing of what it said; nothing for a success.
+// Why the execution ended so, in a few words that quote no output of the task; empty for a success.
 std::string kind_of_end(const ExecutionEnd& end);
-// The same in one line, with the last line of what it said about that, or with the server's
-// message, DETAIL and HINT.
+// The same in one line, with the last line of the task's words about the cause, or with the
+// server's message, DETAIL and HINT.
 std::string cause_of(const ExecutionEnd& end);
 
-// The end of an execution that was taken out of its queue before it began.
+// The end of an execution that the worker took out of a task queue before the execution began.
 ExecutionEnd withdrawn_end();
 
 }  // namespace pulse

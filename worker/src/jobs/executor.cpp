@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What starting may take of one turn of the loop. Beats, pings and outcomes come in between.
+// The time that starts may take of one turn of the loop. Beats, pings and outcomes come in between.
 constexpr Duration kMaxStarting = 25ms;
 // When the worker itself must be gone soon.
 constexpr Duration kInterruptGrace = 2s;
@@ -31,7 +31,7 @@ struct Executor::Running {
   TimePoint claimed_at{};
   TimePoint last_activity{};  // the last progress, or the claim
   EndReason reason = EndReason::none;
-  bool is_queued = false;  // its slot is the queue's
+  bool is_queued = false;  // the queue holds the slot
 };
 
 Executor::Executor(ExecutorConfig config, StartExecution start_task, Heartbeat& heartbeat,
@@ -50,7 +50,8 @@ Executor::Executor(ExecutorConfig config, StartExecution start_task, Heartbeat& 
 Executor::~Executor() = default;
 
 void Executor::fill_slots() {
-  // A stale loop must not start what may be another's by now; the next good beat calls again.
+  // A stale loop must not start a job that may be another worker's by now; the next good beat calls
+  // again.
   while (heartbeat_.is_fresh() && starting_ < kMaxStarting) {
     HeldJob* job = held_.first_prefetched();
     if (job == nullptr || !has_slot_for(*job)) return;
@@ -134,7 +135,8 @@ void Executor::take_end(ClaimKey claim, const ExecutionEnd& end) {
                  {{"job", claim.job_id}, {"count", static_cast<std::int64_t>(end.dropped_lines)}});
   }
   if (end.kind == ExecutionEnd::Kind::completed) {
-    // Even if it was revoked meanwhile: a beat after its commit does not find the job any more.
+    // Even if the claim was revoked meanwhile: a beat after the function's commit does not find the
+    // job any more.
     Outcome outcome = Outcome::completed(claim, std::nullopt);
     outcome.ran_for = ran_for;
     finisher_.note_completed(std::move(outcome));
@@ -163,7 +165,7 @@ void Executor::take_end(ClaimKey claim, const ExecutionEnd& end) {
   if (on_slot_free) on_slot_free();
 }
 
-// The end of a claim that is not reported to the server.
+// Logs the end of a claim that the worker does not report to the server.
 void Executor::log_unreported(const char* outcome, ClaimKey claim,
                               std::chrono::nanoseconds ran_for) {
   const HeldJob* job = held_.find(claim);
@@ -296,8 +298,8 @@ void Executor::interrupt_all() {
   }
 }
 
-// Ends what has passed one of its limits, and looks again when the next one may be passed. Limits
-// that move, by progress or a good beat, only move on: looking too early costs nothing.
+// Ends each task that has passed a limit, and calls again when the next limit may be passed. Limits
+// that move, by progress or a good beat, only move on: checking too early costs nothing.
 void Executor::check_limits() {
   const TimePoint now = timers_.now();
   std::optional<TimePoint> next;
@@ -310,7 +312,7 @@ void Executor::check_limits() {
     if (limit.at <= now && running.execution->take_back()) {
       unbegun.push_back(claim);
     } else if (limit.at <= now) {
-      // A loop that is late leaves less: SIGKILL comes when the server expects it.
+      // A late loop leaves less grace: SIGKILL comes when the server expects the kill.
       const auto left = std::chrono::duration_cast<Duration>(limit.at + limit.grace - now);
       end_early(running, limit.reason, std::max(left, Duration::zero()));
     } else if (!next || limit.at < *next) {
@@ -325,7 +327,8 @@ void Executor::check_limits() {
   give_back(unbegun);
 }
 
-// A job that has not begun goes back with its attempt: its limits are those of its task.
+// Releases jobs that have not begun, with the attempt: a limit of a job counts the time of the
+// task.
 void Executor::give_back(const std::vector<ClaimKey>& unbegun) {
   for (const ClaimKey claim : unbegun) {
     const auto entry = running_.find(claim);
@@ -336,7 +339,7 @@ void Executor::give_back(const std::vector<ClaimKey>& unbegun) {
   if (!unbegun.empty() && on_slot_free) on_slot_free();
 }
 
-// The same for one that was just started; what has passed already is for the next turn.
+// The same for a task that was just started; a limit that has passed already is for the next turn.
 void Executor::await_limit(const Running& running, const HeldJob& job) {
   const Limit limit = next_limit(running, job);
   if (limit.reason == EndReason::none) return;
@@ -349,7 +352,7 @@ Executor::Limit Executor::next_limit(const Running& running, const HeldJob& job)
     at = std::max(at, job.limits_as_of);
     if (next.reason == EndReason::none || at < next.at) next = {at, reason, grace};
   };
-  // While beats are overdue these stand still; the next good beat looks again.
+  // While beats are overdue both limits stand still; the next good beat checks again.
   if (!heartbeat_.is_overdue()) {
     const auto missed = heartbeat_.missed();
     if (job.job.timeout) {
@@ -368,8 +371,9 @@ Executor::Limit Executor::next_limit(const Running& running, const HeldJob& job)
   return next;
 }
 
-// While beats are good a minder counts from the last one, as the server does. Once the next beat is
-// overdue the database may be out of reach, and a task that is to go on lives as long as this loop.
+// While beats are good a minder counts from the last good beat, as the server does. Once the next
+// beat is overdue the database may be out of reach, and a task that is to go on lives as long as
+// this loop.
 TimePoint Executor::alive_as_of(const HeldJob& job) const {
   const bool goes_on = job.job.on_unreachable == OnUnreachable::keep_running;
   return heartbeat_.is_overdue() && goes_on ? timers_.now() : heartbeat_.last_good();

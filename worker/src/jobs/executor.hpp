@@ -1,12 +1,21 @@
-// Runs held jobs in slots, enforces their own limits, and turns how a task ended into an outcome.
+// Slots: runs held jobs in slots, enforces the limits of each job, and turns the end of a task into
+// an outcome.
 //
-// A task is ended early for one of several reasons, and the first one decides what is reported:
+// The worker ends a task early for one of several reasons, and the first reason decides the report:
 //   timeout, stall   failed at that limit, with the records that a sweep leaves
-//   cancelled        failed for good; the server makes it cancelled
-//   unreachable      interrupted: its job asked to be killed while the database cannot be reached
+//   cancelled        failed for good; the server makes the job cancelled
+//   unreachable      interrupted: the job asked to be killed while the database cannot be reached
 //   revoked          nothing: the claim is over
-//   interrupted      nothing: deregistering says it for all; unless the task has an answer
-// What its minder has ended because this loop stood still is interrupted, too, and the job goes on.
+//   interrupted      nothing: deregistering speaks for all jobs; unless the task has an answer
+// A task that a minder has ended because this loop stood still is interrupted, too, and the job
+// goes on.
+//
+// What always holds; only the loop's thread reads and writes:
+// - `running_` has an entry for each claim whose task was started and has not reported an end.
+//   take_end(), take_back() and give_back() remove entries.
+// - The first reason of an entry stays, except that `revoked` replaces every other reason.
+// - `queued_` is the number of entries of `running_` whose slot belongs to `queue_`.
+// - `limits_` rings no later than the earliest limit of any task that is not being ended.
 #pragma once
 
 #include <functional>
@@ -24,9 +33,10 @@ namespace pulse {
 
 struct ExecutorConfig {
   std::size_t concurrency = 1;
-  // Jobs beyond the slots that are given to their tasks at once, to wait there: see take_back().
+  // Jobs beyond the slots that the executor gives to their tasks at once, to wait there: see
+  // take_back().
   std::size_t ahead = 0;
-  bool tells_output = true;  // what a failed task said last stands in the log
+  bool tells_output = true;  // the last words of a failed task stand in the log
 };
 
 class Executor {
@@ -38,30 +48,32 @@ class Executor {
   // Starts prefetched jobs while there are slots, and goes on in the next turns of the loop once
   // starting has taken a turn's share: each start may wait for an exec.
   void fill_slots();
-  // A beat was answered well: minders hear it, limits go on, slots may be filled.
+  // The server has answered a beat well: pings the minders, checks limits, fills slots.
   void take_good_beat();
 
-  // Jobs have other limits. Ends what has passed one of its limits.
+  // Jobs have other limits. Ends each task that has passed a limit.
   void check_limits();
 
   void cancel(ClaimKey claim);
-  // The claim is over, whatever became of the task.
+  // The claim is over, however the task ends.
   void revoke(ClaimKey claim);
-  // Whether the job was started and yet nothing of it has run, or will: then it may be released.
+  // Whether the job was started and yet no code of the task has run, or will: then the caller may
+  // release the job.
   bool take_back(ClaimKey claim);
   // Ends every task that runs.
   void interrupt_all();
-  // Claims so far that ended by it, without an outcome of their own.
+  // Claims that interrupt_all() has ended so far without an outcome.
   std::int64_t interrupted() const { return interrupted_; }
 
-  // Tasks that this takes wait there instead of here. Set before the first job; outlives this.
+  // Tasks that `queue` takes wait there instead of here. Set before the first job; outlives the
+  // executor.
   void set_queue(TaskQueue* queue) { queue_ = queue; }
-  // Slots that are taken, but for those that jobs in the queue wait for.
+  // Slots that are taken, without the slots that jobs in the queue wait for.
   std::size_t slots_taken() const;
   // Since when the first job that waits for a slot does so.
   std::optional<TimePoint> slot_awaited_since() const;
 
-  // Tells the log of each running job: for how long, where, and what ends it next.
+  // Logs of each running job for how long, where, and which limit ends the job next.
   void tell_running() const;
   bool is_idle() const { return running_.empty(); }
 
@@ -106,7 +118,7 @@ class Executor {
   TaskQueue* queue_ = nullptr;
   std::map<ClaimKey, Running> running_;
   std::int64_t interrupted_ = 0;
-  std::size_t queued_ = 0;               // of those that run, the ones that the queue counts
+  std::size_t queued_ = 0;               // of `running_`, the tasks that the queue counts
   std::chrono::nanoseconds starting_{};  // how long starts have taken in this turn of the loop
   Timer next_turn_;
   Timer limits_;

@@ -78,7 +78,7 @@ void Finisher::revoke(ClaimKey claim) {
 bool Finisher::send_next() {
   if (waiting_.empty() && progress_.empty()) return false;
   if (!heartbeat_.is_fresh()) {
-    heartbeat_.beat_now();  // its answer wakes us
+    heartbeat_.beat_now();  // the beat's answer wakes the finisher
     return false;
   }
   if (on_sending) on_sending();
@@ -88,7 +88,8 @@ bool Finisher::send_next() {
   return send_progress() || send_outcomes();
 }
 
-// Those whose job has ended come first, because their outcomes wait for it, then the rest in turn.
+// Claims whose job has ended come first, because their outcomes wait for the progress; then the
+// other claims in turn.
 std::vector<ClaimKey> Finisher::next_progress() const {
   std::vector<ClaimKey> ended;
   std::vector<ClaimKey> others;
@@ -111,7 +112,7 @@ bool Finisher::send_progress() {
   Calls calls;
   std::vector<ReplyHandler> handlers;
   std::size_t bytes = 0;
-  // A pooler gets one statement at a time, as it likes best.
+  // A pooler gets one statement at a time, as a pooler likes best.
   const std::size_t most = session_.is_pooled() ? 1 : kMaxJobs;
   for (const ClaimKey claim : next_progress()) {
     bytes += progress_.at(claim).checkpoint.value_or("").size();
@@ -171,16 +172,18 @@ bool Finisher::send_outcomes() {
   return true;
 }
 
-// Only what answers for each job: what raises would undo the other call as well.
+// Takes only outcomes of statements that answer for each job: a statement that raises would undo
+// the claim as well.
 std::optional<Finisher::WithClaim> Finisher::take_with_claim() {
-  // A pooler gets one statement at a time, as it likes best.
+  // A pooler gets one statement at a time, as a pooler likes best.
   if (session_.is_pooled() || waiting_.empty() || !heartbeat_.is_fresh()) return std::nullopt;
   Batch batch = take_batch([](const Pending& pending) {
     const Outcome::Kind kind = pending.outcome.kind;
     return !is_single(pending) && (kind == Outcome::Kind::complete || kind == Outcome::Kind::fail);
   });
   if (batch.empty()) return std::nullopt;
-  // The commit of what ends in a queue lets its next job go, which the claim should see.
+  // The commit of a job's end in a queue lets the queue's next job go, and the claim should see the
+  // next job.
   const bool frees_queues = std::any_of(batch.begin(), batch.end(), [&](const Pending& pending) {
     const HeldJob* job = held_.find(pending.outcome.claim);
     return job != nullptr && job->job.input.queue_name.has_value();
@@ -227,7 +230,7 @@ bool Finisher::travel_together(const Pending& one, const Pending& other) {
   return one.outcome.kind == other.outcome.kind && !is_single(one) && !is_single(other);
 }
 
-// The call that reports a batch, and what takes its reply.
+// The call that reports a batch, and the handler of the reply.
 ReplyHandler Finisher::send_off(Batch batch, Call& call) {
   std::vector<const Outcome*> outcomes;
   outcomes.reserve(batch.size());
@@ -302,7 +305,7 @@ void Finisher::settle_stale(Pending pending) {
   waiting_.push_back(std::move(pending));
 }
 
-// Whether a claim that is over was ended by us, after a reply that never came.
+// Asks whether this worker ended a claim that ended after a reply was lost.
 void Finisher::ask_about(Pending pending) {
   const std::string job_id = std::to_string(pending.outcome.claim.job_id);
   ++under_way_;
@@ -337,7 +340,7 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
   log_.warning("outcome_refused", {{"jobs", static_cast<std::int64_t>(refused.size())},
                                    {"sqlstate", error.sqlstate},
                                    {"reason", error.message}});
-  // A role that was granted the functions of 0.1.0 lacks fail_late().
+  // A role with the functions of 0.1.0 lacks fail_late().
   if (error.sqlstate == sqlstate::kNoPrivilege || error.sqlstate == sqlstate::kNoFunction) {
     for (Pending& pending : refused) {
       const Outcome::Kind kind = pending.outcome.kind;
@@ -357,7 +360,7 @@ void Finisher::take_refusal(Batch refused, const SqlError& error) {
                make_storable(pending.outcome, error.message)) {
       waiting_.push_back(std::move(pending));
     } else {
-      // The job goes back to the queue once two heartbeats have not named it.
+      // The job goes back to the queue once two heartbeats have not named the job.
       conclude(pending, "unreportable", counters_.unknown, LogLevel::error);
       held_.leave(pending.outcome.claim);
     }

@@ -1,14 +1,22 @@
-// Reports how claims ended, and progress before that.
+// Outcomes: reports to the server how claims ended, and progress before the end.
 //
-// What is ready when the connection is free travels together, one kind at a time; nothing is held
-// back to wait for more. A claim that is sent at that moment takes it along on its own connection.
-// An outcome stays here until the server has answered for it:
+// Reports that are ready when the connection is free travel together, one kind at a time; the
+// finisher holds nothing back to wait for more. A claim that is sent at that moment takes outcomes
+// along on the claim's connection. An outcome stays here until the server has answered:
 //   accepted  done
 //   busy      another transaction holds the row: asked again shortly
 //   stale     the claim was over: refused, counted, logged
-// After a lost reply an outcome is sent again; a stale answer then only says that the claim is
-// over, not whether we ended it, and is called unknown unless the job shows that we did not.
-// Nothing is sent while the heartbeat is not fresh: a beat comes first and may revoke.
+// After a lost reply the finisher sends an outcome again; a stale answer then only says that the
+// claim is over, not whether this worker ended the claim. The outcome is called unknown unless the
+// job shows that this worker did not. Nothing is sent while the heartbeat is not fresh: a beat
+// comes first and may revoke.
+//
+// What always holds; only the loop's thread reads and writes:
+// - An outcome is in `waiting_` or counted by `under_way_`, never both, from add() to the answer.
+//   Then the job leaves `held`.
+// - A claim's outcome is sent only when `progress_` and `reporting_` do not name the claim:
+//   progress arrives before the end.
+// - One statement holds no job id twice, because the server answers by job id.
 #pragma once
 
 #include <cstdint>
@@ -39,18 +47,18 @@ class Finisher {
 
   Finisher(Session& session, Heartbeat& heartbeat, HeldJobs& held, Timers& timers, Log& log);
 
-  // Takes over the end of a held job, which leaves `held` once the server has answered. Of a claim
-  // that has ended already, or is not ours any more, nothing is reported.
+  // Takes over the end of a held job; the job leaves `held` once the server has answered. Reports
+  // nothing of a claim that has ended already, or that is not this worker's any more.
   void add(Outcome outcome);
-  // A held job that its task has completed by itself.
+  // Counts and logs a held job that the task has completed by itself.
   void note_completed(Outcome outcome);
-  // Merged with what was reported before and is not sent yet.
+  // Merges `progress` with earlier progress of the claim that is not sent yet.
   void report_progress(ClaimKey claim, const TaskProgress& progress);
-  // The claim is over: what it had to report is not sent any more. An outcome that may have been
-  // accepted already is still asked about.
+  // The claim is over: drops the claim's reports that were not sent. The finisher still asks about
+  // an outcome that the server may have accepted already.
   void revoke(ClaimKey claim);
 
-  // What could not be sent may go now.
+  // Reports that could not be sent may go now.
   void look_again() {
     if (!waiting_.empty() || !progress_.empty()) session_.wake();
   }
@@ -58,7 +66,7 @@ class Finisher {
   // Outcomes that travel in the same round trip as a claim.
   struct WithClaim {
     Call call;
-    Commit commit = Commit::together;  // what the other call needs to see of this one
+    Commit commit = Commit::together;  // how the claim sees the effects of this call
     ReplyHandler take_reply;
   };
   std::optional<WithClaim> take_with_claim();
@@ -69,7 +77,7 @@ class Finisher {
 
   // Outcomes are about to be sent: a claim that is ready takes them along now.
   std::function<void()> on_sending;
-  // An outcome has its answer.
+  // The server has answered an outcome.
   std::function<void()> on_settled;
   // The server refused progress because the claim is over.
   std::function<void(ClaimKey)> on_claim_lost;
@@ -79,8 +87,8 @@ class Finisher {
     Outcome outcome;
     bool was_sent = false;       // with a reply that never came
     bool is_doubtful = false;    // was_sent, and then stale
-    bool goes_alone = false;     // its batch was refused as a whole
-    bool was_rewritten = false;  // what it said could not be stored
+    bool goes_alone = false;     // the server refused the batch of this outcome as a whole
+    bool was_rewritten = false;  // a text of the outcome could not be stored
     Duration busy_pause{};
     TimePoint not_before{};
   };
@@ -119,7 +127,8 @@ class Finisher {
   std::deque<Pending> waiting_;
   std::size_t under_way_ = 0;  // outcomes in statements that run
   std::map<ClaimKey, TaskProgress> progress_;
-  std::set<ClaimKey> reporting_;  // whose progress is under way: their outcomes come later
+  // claims whose progress is under way: the outcomes of such claims come later
+  std::set<ClaimKey> reporting_;
   ClaimKey last_progress_;
   bool was_progress_last_ = false;
   Counters counters_;

@@ -1,11 +1,14 @@
-// The jobs this process holds: everything it was handed and has not yet accounted for. What a
-// heartbeat reports is read from here, so a job leaves only when its end was accepted or refused,
-// or when the server has taken it back.
+// Held jobs: every job that the server has handed to this process and that this process has not yet
+// accounted for.
 //
-// It is also where a claim has its one end. Several sessions and parts of the worker may come to
-// the same claim, but only the one to which end() says true reports anything. What has left
-// without a report is remembered, because the server still counts it as held. Belongs to the loop's
-// thread.
+// What always holds; only the loop's thread reads and writes:
+// - A heartbeat reports exactly the jobs here that are not revoked. A job leaves only when the
+//   server has accepted or refused an end of the job, or has taken the job back.
+// - A claim has one end. Several sessions and parts of the worker may come to the same claim, but
+//   only the caller to which end() says true reports anything.
+// - `left_` names the claims that have left without a report, because the server still counts their
+//   jobs as held.
+// - `counts_` and `bytes_` are the sums over `jobs_`; move(), add() and erase() keep both.
 #pragma once
 
 #include <array>
@@ -24,17 +27,17 @@ struct HeldJob {
   enum class State {
     prefetched,  // waits for a slot
     running,     // has a slot and a task
-    ended,       // its outcome, or its release, is on the way to the server
-    revoked,     // not ours any more; its task is being killed
+    ended,       // the outcome or the release is on the way to the server
+    revoked,     // the claim is another worker's or over; the task is being killed
   };
 
   Job job;
   std::int64_t worker_id = 0;
   TimePoint claimed_at{};  // when the claim was sent: before the server's clocks start
   State state = State::prefetched;
-  TimePoint arrived_at{};    // when the answer to its claim had come
-  std::size_t bytes = 0;     // of its long texts, until it has ended
-  TimePoint limits_as_of{};  // when its limits were told anew: a lowered one counts from then on
+  TimePoint arrived_at{};    // when the answer to the claim had come
+  std::size_t bytes = 0;     // of the long texts, until the job has ended
+  TimePoint limits_as_of{};  // when the server told new limits: a lowered limit counts from then on
 
   ClaimKey key() const { return job.key(); }
 };
@@ -45,31 +48,35 @@ class HeldJobs final : public ReportedClaims {
   HeldJob* add(Job job, std::int64_t worker_id, TimePoint claimed_at);
   HeldJob* find(ClaimKey key);
   void move(HeldJob& job, HeldJob::State state);
-  // Its task was told, and keeps what it needs; the bytes count until the job has ended.
+  // The task has got the long texts and keeps copies where needed; the bytes count until the job
+  // has ended.
   static void forget_texts(HeldJob& job);
-  // Whether the caller is the one that reports the end of this claim: true once for each claim,
-  // and never for one that is not held or not ours any more.
+  // Whether the caller is to report the end of this claim: true once for each claim, and never for
+  // a claim that is not held or is revoked.
   bool end(ClaimKey key);
   void erase(ClaimKey key);
-  // As erase(), for what the server goes on to count as held until it learns better by itself.
+  // As erase(), for a claim that the server goes on to count as held until heartbeats no longer
+  // name the job.
   void leave(ClaimKey key);
   bool has_left(ClaimKey key) const { return left_.count(key) > 0; }
-  // The server has learnt it: this process has another worker id from now on.
+  // The server has learnt the end of all left claims: this process has another worker id from now
+  // on.
   void forget_left() { left_.clear(); }
 
-  // The claims of one worker id that a heartbeat reports, in order: all but the revoked ones.
+  // The claims of one worker id that a heartbeat reports, in order: all but the revoked claims.
   std::vector<ClaimKey> claims_of(std::int64_t worker_id) const override;
   std::vector<ClaimKey> in_state(HeldJob::State state) const;
-  // Those that wait for a slot or run.
+  // The jobs that wait for a slot or run.
   std::vector<HeldJob*> unended();
   std::size_t count(HeldJob::State state) const { return counts_.at(index(state)); }
   bool empty() const { return jobs_.empty(); }
   // Of the long texts of all jobs that have not ended.
   std::size_t bytes() const { return bytes_; }
-  // Earlier claims of the same job: the server has ended them, or it would not have given a newer.
+  // Earlier claims of the same job: the server has ended each of them, or would not have given a
+  // newer claim.
   std::vector<ClaimKey> earlier_claims(ClaimKey claim) const;
-  // The prefetched job that was handed over first, of those that may start: no task of an earlier
-  // claim of the same job is left here.
+  // The prefetched job that was handed over first, among the jobs that may start: no task of an
+  // earlier claim of the same job is left here.
   HeldJob* first_prefetched();
 
  private:
@@ -78,7 +85,8 @@ class HeldJobs final : public ReportedClaims {
 
   std::map<ClaimKey, HeldJob> jobs_;
   std::set<ClaimKey> left_;
-  std::deque<ClaimKey> arrivals_;  // as handed over; those that are not prefetched any more linger
+  // in order of arrival; claims that are not prefetched any more linger
+  std::deque<ClaimKey> arrivals_;
   std::array<std::size_t, 4> counts_{};
   std::size_t bytes_ = 0;
 };

@@ -7,7 +7,8 @@
 namespace pulse {
 namespace {
 
-// A JSON string's content; a timestamp comes as one because that is ISO 8601 in every session.
+// The content of a JSON string; a timestamp comes as JSON because JSON's timestamps are ISO 8601 in
+// every session.
 std::string json_string(const std::string& text) {
   const bool is_plain = text.size() >= 2 && text.front() == '"' && text.back() == '"' &&
                         text.find('\\') == std::string::npos;

@@ -1,7 +1,8 @@
-// A claim whose reply was lost, and how what it has brought ends. Where the reply did not fit into
-// memory, its jobs go back and are claimed one by one, so that only the one that is too large
-// fails: it waits for its backoff, and for a larger worker. The server may have undone the claim,
-// because it could not send it; then the job is claimed once more without its documents.
+// A claim whose reply was lost, and how the jobs of the lost reply end. Where the reply did not fit
+// into memory, the jobs go back and are claimed one by one, so that only the job fails that is too
+// large: the job waits for a retry after the backoff, and for a larger worker. The server may have
+// undone the claim because the reply could not be sent; then the worker claims the job once more
+// without documents.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ namespace pulse {
 
 class LostClaim {
  public:
-  // Whether the next claim has to ask for less.
+  // Notes the lost reply; says whether the next claim has to ask for less.
   bool take(std::size_t asked, const ConnectionLost& lost, Log& log) {
     const bool is_for_memory = lost.is_for_want_of_memory();
     is_too_large_ = is_for_memory && asked == 1;
@@ -26,7 +27,7 @@ class LostClaim {
     }
     return is_for_memory;
   }
-  // So many of its jobs are with this worker.
+  // held() has found this number of the lost claim's jobs with this worker.
   void take_found(std::int64_t jobs) { is_undone_ = is_too_large_ && jobs == 0; }
 
   const Statement& next_claim() const {
@@ -40,7 +41,7 @@ class LostClaim {
     return Outcome::failed(claim, worker + " has no memory for this job's documents",
                            /*may_retry=*/true, "no memory for its documents");
   }
-  // Another worker may have taken the large one meanwhile: a small one is at no fault.
+  // Another worker may have taken the large job meanwhile: a small job is not at fault.
   Outcome end_of_bare(ClaimKey claim, std::int64_t bytes, const std::string& worker) const {
     constexpr std::int64_t kSmall = 1'000'000;
     if (bytes < kSmall) return Outcome::released(claim, "claimed without its documents");

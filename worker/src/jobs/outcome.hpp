@@ -1,4 +1,4 @@
-// How one claim ended, as it is reported to the server.
+// Outcome: how one claim ended, as the worker reports the end to the server.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ struct Outcome {
   enum class Kind {
     complete,
     fail,
-    fail_late,  // at its timeout or stall_timeout
-    interrupt,  // its worker stood still or was cut off: no fault of the task
+    fail_late,  // at the job's timeout or stall_timeout
+    interrupt,  // the worker stood still or was cut off: no fault of the task
     release,    // never started: the attempt is given back
     snooze,     // again later: the attempt is given back
   };
@@ -24,11 +24,11 @@ struct Outcome {
   std::optional<std::string> result;  // of complete: JSON text; of snooze: the checkpoint
   std::string error;                  // of fail: kept with the job
   bool may_retry = true;              // of fail
-  std::string reason;                 // in few words, for the log; never what a task wrote
+  std::string reason;                 // in few words, for the log; never a text that a task wrote
   std::chrono::nanoseconds ran_for{};
   bool is_unsure = false;  // the server may have accepted an end of this claim already
   std::optional<Duration> again_in = {};    // of snooze; of fail: instead of the backoff
-  std::string cause = {};                   // of fail_late and interrupt, as the server has it
+  std::string cause = {};                   // of fail_late and interrupt, in the server's words
   std::optional<std::string> payload = {};  // of both: JSON text, instead of the job's
 
   static Outcome completed(ClaimKey claim, std::optional<std::string> result) {

@@ -1,4 +1,4 @@
-// The statement that reports outcomes of one kind, with its parameters.
+// The statement that reports outcomes of one kind, with the statement's parameters.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,8 @@ const char* kind_name(Outcome::Kind kind);
 // The values were refused, not the moment: the same statement can never succeed.
 bool is_about_data(const std::string& sqlstate);
 
-// Makes it an outcome that can be stored and tells why; false where there is nothing to leave out.
+// Turns `outcome` into an outcome that can be stored and that tells why; false where there is
+// nothing to leave out.
 bool make_storable(Outcome& outcome, const std::string& why);
 
 }  // namespace pulse

@@ -1,5 +1,6 @@
-// Tasks that wait in a queue of their own for what runs them. Their jobs are started as soon as
-// they are held, and it is the queue that takes slots.
+// Task queue: tasks that wait in front of the code that runs them, as handlers and processes do.
+// The executor starts a job of such a task as soon as the job is held, and the queue takes the
+// slots.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +21,13 @@ class TaskQueue {
   virtual std::size_t busy() const = 0;
   // Slots that queued jobs wait for, and that no later job may take.
   virtual std::size_t reserved() const = 0;
-  // Jobs that wait for what runs them.
+  // Jobs that wait for a process or a thread to run them.
   virtual std::size_t waiting() const = 0;
   // How many jobs beyond one for each slot can be run now.
   virtual std::size_t extra() const = 0;
   // A slot has come free.
   virtual void look_again() = 0;
-  // Nothing more will come once what there is has ended.
+  // Nothing more will come once the present jobs have ended.
   virtual void drain() = 0;
 
   // All are set before the first job.
