@@ -1,4 +1,4 @@
-// How pulse-worker ends; the numbers are those of sysexits.h.
+// Exit codes: how pulse-worker ends; the numbers come from sysexits.h.
 #pragma once
 
 namespace pulse {
@@ -6,9 +6,10 @@ namespace pulse {
 enum class ExitCode {
   drained = 0,
   usage = 64,
-  database_gone = 69,  // refused for good: no such database or role, or no extension in it
-  exhausted = 71,      // the machine has no memory or no descriptors for it
-  forced = 75,         // told to stop before its tasks were done; they are retried
+  // refused for good: the database or the role is missing, or the extension in the database
+  database_gone = 69,
+  exhausted = 71,  // the machine has no memory or no descriptors for the worker
+  forced = 75,     // told to stop before all tasks were done; interrupted jobs are retried
   configuration = 78,
 };
 

@@ -128,7 +128,7 @@ void Heartbeat::take_registration(TimePoint sent_at, const Reply& reply) {
   if (rows == nullptr) {
     const auto* error = std::get_if<SqlError>(&reply);
     const auto code = error == nullptr ? std::nullopt : final_refusal(error->sqlstate);
-    // What ends the worker is said by it.
+    // on_refused logs a refusal that ends the worker.
     log_failure("register_worker", reply, code ? LogLevel::debug : LogLevel::warning);
     if (farewell_done_) return end_farewell();
     if (code && on_refused) on_refused(*code, refusal_text(*error, session_));
@@ -136,7 +136,7 @@ void Heartbeat::take_registration(TimePoint sent_at, const Reply& reply) {
     return;
   }
   registration_ = registration_of((*rows)[0]);
-  if (farewell_done_) return;  // it comes next
+  if (farewell_done_) return;  // the farewell comes next
   last_good_ = sent_at;
   needs_attachment_ = true;
   needs_handlers_ = true;
@@ -218,8 +218,9 @@ void Heartbeat::send_beat() {
                 });
 }
 
-// Two lists without a job give it back. So no two lists fall into one claim, however long its
-// answer takes; and one before its time says nothing about jobs while a claim may be under way.
+// The server gives back a job that two lists leave out. So no two lists fall into one claim,
+// however long the claim's answer takes; and a beat before the scheduled time names no jobs while a
+// claim may be under way.
 bool Heartbeat::may_name_jobs(bool is_early) const {
   if (is_early && has_claim_under_way && has_claim_under_way()) return false;
   const auto since = claim_under_way_since ? claim_under_way_since() : std::nullopt;
@@ -280,7 +281,7 @@ void Heartbeat::declare_lost(std::int64_t worker_id, const std::string& reason) 
 }
 
 void Heartbeat::deregister(Duration deadline, std::function<void()> done) {
-  // What waits for its answer may register this worker all the same.
+  // A registration that waits for an answer may register this worker all the same.
   if ((!registration_ && !is_registering_) || !session_.is_open()) {
     done();
     return;

@@ -1,8 +1,18 @@
-// Registers this process, beats for it, and hears what the server says about it.
+// Heartbeat: registers this process, beats for the worker, and hears the server's orders and
+// revocations.
 //
-// A beat is sent by the loop that also reports completions, so it proves that completions can be
-// reported. It names exactly the jobs held at that moment. A good beat counts from the moment it
-// was sent: the server cannot have seen it earlier, and what it knows is at least that old.
+// The loop that reports completions also sends the beats, so a beat proves that completions can be
+// reported. A beat names exactly the jobs held at that moment. A good beat counts from the moment
+// of sending: the server cannot have seen the beat earlier, and the beat's news is at least that
+// old.
+//
+// What always holds; only the loop's thread reads and writes:
+// - `registration_` is set from register_worker's answer until the server calls the worker lost, or
+//   until the farewell is answered. Claims are valid only under that worker id.
+// - `last_good_` is the time of sending of the last beat with a good answer, and never moves back
+//   within a registration.
+// - `missed_` only grows: the sum of all times by which beats were overdue.
+// - No two lists of jobs fall into one claim: see may_name_jobs().
 #pragma once
 
 #include <functional>
@@ -31,22 +41,23 @@ class Heartbeat {
   Heartbeat(HeartbeatConfig config, Session& session, Timers& timers, const ReportedClaims& held,
             Log& log);
 
-  // What the next registration says this worker serves.
+  // The tasks that the next registration names.
   void serve(std::vector<std::string> tasks) { tasks_ = std::move(tasks); }
 
   // Empty before the first registration and between being lost and registering anew.
   const std::optional<Registration>& registration() const { return registration_; }
-  // Registered, and attached where that is possible: should this process die, what it has claimed
-  // is found at once. Stays so while the connection comes back.
+  // Registered, and attached where attaching is possible: should this process die, the server finds
+  // the worker's claims at once. Stays so while the connection comes back.
   bool is_established() const { return registration_ && is_established_; }
-  // When the last beat that was answered well had been sent.
+  // When the last beat was sent that the server answered well.
   TimePoint last_good() const { return last_good_; }
-  // The last good beat is recent enough that no claim of ours can have been given to another.
+  // The last good beat is recent enough that the server can have given no claim of this worker to
+  // another worker.
   bool is_fresh() const;
 
   // The next beat is late: perhaps the database cannot be reached.
   bool is_overdue() const;
-  // How long beats have been overdue so far, all in all. A job's own limits do not count it: an
+  // How long beats have been overdue so far, all in all. A job's own limits leave this time out: an
   // outage of the database times out no job.
   std::chrono::nanoseconds missed() const;
 
@@ -54,10 +65,10 @@ class Heartbeat {
   void look_for_handlers();
   // A beat is under way that names the jobs held.
   bool is_naming_jobs() const { return is_naming_jobs_; }
-  // Beats as soon as the connection is free, whatever the schedule says.
+  // Beats as soon as the connection is free, also before the scheduled time.
   void beat_now();
-  // Another statement was refused because the server takes this worker as lost. One more beat under
-  // the old id says that this process lives, so that its loss counts no crash.
+  // The server refused another statement because the server takes this worker as lost. One more
+  // beat under the old id says that this process lives, so that the loss counts no crash.
   void take_refused(std::int64_t worker_id, const std::string& reason);
   // Says good-bye once; `done` comes with the answer, or at once without a session.
   void deregister(Duration deadline, std::function<void()> done);
@@ -67,18 +78,18 @@ class Heartbeat {
   // The tasks that are functions of the database; comes before on_established.
   std::function<void(std::vector<std::string>)> on_handler_tasks;
   std::function<void()> on_good_beat;
-  // Not for us any more: kill and report nothing.
+  // The jobs of `worker_id` are not this worker's any more: kill the tasks and report nothing.
   std::function<void(std::int64_t worker_id)> on_lost;
   std::function<void(const std::vector<ClaimKey>&)> on_revoked;
   std::function<void(const std::vector<ClaimKey>&)> on_cancelled;
   std::function<void(Order)> on_order;
   // Whether the server's background worker sweeps here, at each good beat.
   std::function<void(bool)> on_background_sweeps;
-  // Registering can never work: with these settings, or without the extension.
+  // Registering can never work: the settings forbid registering, or the extension is missing.
   std::function<void(ExitCode, const std::string& reason)> on_refused;
   // Whether a claim is under way whose jobs are not in `held` yet.
   std::function<bool()> has_claim_under_way;
-  // When its statement was sent.
+  // When the claim was sent that is under way.
   std::function<std::optional<TimePoint>()> claim_under_way_since;
 
  private:
@@ -115,12 +126,13 @@ class Heartbeat {
   TimePoint last_list_{};                 // when the last beat that named jobs was sent
   std::chrono::nanoseconds missed_{};     // up to the last good beat
   std::optional<std::int64_t> returned_;  // a lost id that the server must hear once more
-  bool is_registering_ = false;           // its answer is under way
+  bool is_registering_ = false;           // the answer of register_worker is under way
   bool needs_attachment_ = false;
   bool needs_handlers_ = false;
-  bool is_refused_for_now_ = false;  // one of these two: after the next good beat both again
+  // attaching or asking for handlers; both are tried again after the next good beat
+  bool is_refused_for_now_ = false;
   bool is_established_ = false;
-  bool is_beat_wanted_ = false;  // before its time
+  bool is_beat_wanted_ = false;  // before the scheduled time
   bool is_naming_jobs_ = false;
   Duration farewell_deadline_{};
   std::function<void()> farewell_done_;

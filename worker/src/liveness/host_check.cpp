@@ -10,9 +10,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kHostCheckDeadline = 30s;
-// Until a claim of the dead, which the server has not noticed yet, has ended.
+// Until a claim of a dead worker, which the server has not noticed yet, has ended.
 constexpr Duration kPauseForClaim = 1s;
-// Until minders of the dead, which have seen its end, have ended its tasks.
+// Until minders of a dead worker, which have seen the worker's end, have ended the tasks.
 constexpr Duration kPauseForMinders = 50ms;
 
 }  // namespace
@@ -46,7 +46,7 @@ std::optional<TimePoint> HostCheck::next_look() const {
   return second_look_.due();
 }
 
-// A worker that finds no other one gone does not open a session for that.
+// A worker that finds no other worker gone does not open a session for the check.
 void HostCheck::look_when_free() {
   is_wanted_ = true;
   session_.wake_if_free();

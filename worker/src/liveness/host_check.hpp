@@ -1,6 +1,6 @@
-// Looks, after registering, whether earlier workers of this machine are gone, and declares those
-// lost: their jobs need not wait until their silence is noticed. The server names the processes to
-// look at; only this machine can say whether they exist.
+// Host check: finds out, after registering, whether earlier workers of this machine are gone, and
+// declares gone workers lost: their jobs need not wait until the silence is noticed. The server
+// names the processes to check; only this machine can say whether a process exists.
 #pragma once
 
 #include <deque>
@@ -20,13 +20,13 @@ class HostCheck {
 
   HostCheck(Session& session, Timers& timers, Log& log);
 
-  // Looks now, and once more when workers whose session has just ended have missed a beat.
+  // Checks now, and once more when workers whose session has just ended have missed a beat.
   void start(const Registration& registration, IsGone is_gone);
   void stop();
-  // Other workers were found lost meanwhile: the server is asked anew which ones are left.
+  // Other workers were found lost meanwhile: asks the server anew which workers are left.
   void look_again();
 
-  // When it will look once more, if it does.
+  // When the next check is due; nothing where none is.
   std::optional<TimePoint> next_look() const;
 
  private:

@@ -1,5 +1,5 @@
-// The identity of this process, as precisely as the machine can say: enough for another worker on
-// the same machine to tell whether it is gone.
+// Identity of this process, as precisely as the machine can say: enough for another worker on the
+// same machine to tell whether this process is gone.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace pulse {
 
 struct Identity {
   std::string hostname;
-  std::string boot_id;        // a new one at every start of the kernel
-  std::string pid_namespace;  // pids mean something only within it
+  std::string boot_id;        // a new id at every start of the kernel
+  std::string pid_namespace;  // pids mean something only within this namespace
   pid_t pid = 0;
   std::string process_start;  // clock ticks since boot: tells a reused pid from the same process
 };
@@ -20,14 +20,14 @@ std::string read_hostname();
 
 Identity read_identity();
 
-// When the process started, empty if there is none.
+// When the process started, empty if no process has this pid.
 std::string read_process_start(pid_t pid);
 
-// Whether the process of this pid that started then has ended. Only of this pid namespace; where
-// something cannot be seen, as in another user's process, it counts as alive.
+// Whether the process of this pid that started then has ended. Only of this pid namespace; a
+// process that cannot be seen, as another user's, counts as alive.
 bool is_process_gone(std::int64_t pid, const std::string& process_start);
 
-// Whether a minder of that process is still there: a task of its may run yet.
+// Whether a minder of that process is still there: a task of the process may run yet.
 bool has_minders(std::int64_t pid, const std::string& process_start);
 
 // The info argument of register_worker.

@@ -9,10 +9,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The server's default stands in where sweeping is off, as it does in the server's own clock.
+// The server's default stands in where sweeping is off, as in the server's own clock.
 constexpr Duration kDefaultSweepInterval = 5s;
 
-// In characters, as the server counts them.
+// In characters, as the server counts.
 constexpr std::size_t kMaxName = 512;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a heartbeat tells the server of the jobs that this process holds.
+// Reported claims: the jobs of this process that a heartbeat names to the server.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@ struct ClaimKey {
   auto operator<=>(const ClaimKey&) const = default;
 };
 
-// Where a heartbeat reads the claims that it reports: the held jobs.
+// Where a heartbeat reads the claims to report: the held jobs.
 class ReportedClaims {
  public:
   virtual ~ReportedClaims() = default;

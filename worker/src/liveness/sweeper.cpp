@@ -77,7 +77,7 @@ void Sweeper::take_report(const Reply& reply) {
   failures_.forget();
   if (rows->empty()) return;
   const QueryResult::Row row = (*rows)[0];
-  // Those that timed out or stalled are among them.
+  // Jobs that timed out or stalled are among the recovered jobs.
   const std::int64_t recovered =
       row.integer("jobs_requeued") + row.integer("jobs_failed") + row.integer("jobs_quarantined");
   const Duration skipped = row.optional_seconds("skipped_time").value_or(Duration::zero());

@@ -1,9 +1,9 @@
-// Looks for lost workers and recovers their jobs, on the sweep interval, unless the server's
+// Sweep: finds lost workers and recovers their jobs, on the sweep interval, unless the server's
 // background worker does, and at once when told.
 //
-// A sweep travels on the connection of the finisher: there it may delay completions by the
-// milliseconds it takes, which is harmless, while on the connection of the heartbeat a slow one
-// would make this worker look dead.
+// A sweep travels on the connection of the finisher. There a sweep may delay completions by the
+// milliseconds that the sweep takes, and the delay is harmless. On the connection of the heartbeat
+// a slow sweep would make this worker look dead.
 #pragma once
 
 #include <functional>
@@ -22,12 +22,13 @@ class Sweeper {
   // Sweeps from now on, on the interval of the registration; never where sweeping is off.
   void start(const Registration& registration);
   void stop();
-  // The server says that something is due.
+  // The server says that recovery is due.
   void sweep_now();
-  // While the server's background worker sweeps on the interval, this one sweeps only when told.
+  // While the server's background worker sweeps on the interval, this sweeper sweeps only when
+  // told.
   void leave_interval_to_others(bool is_left) { is_left_ = is_left; }
 
-  // When it will sweep on its interval, if it does.
+  // When the next sweep on the interval is due; nothing where none is.
   std::optional<TimePoint> next_sweep() const;
 
   // A sweep has found workers lost.
